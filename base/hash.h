@@ -1,0 +1,19 @@
+/** \file base/hash.h
+ * 64-bit hashes for fingerprints and maps. Not cryptographic. The values are part of the
+ * file formats: they do not depend on the machine.
+ */
+#ifndef EMP_BASE_HASH_H
+#define EMP_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EMP_HASH_SEED UINT64_C(0xcbf29ce484222325)
+
+/** FNV-1a over bytes, continued from \a hash. */
+uint64_t emp_hash_bytes(uint64_t hash, const void *bytes, size_t count);
+
+/** Mixes one word into \a hash; order matters. */
+uint64_t emp_hash_u64(uint64_t hash, uint64_t word);
+
+#endif /* EMP_BASE_HASH_H */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, ALIGN_FROM_BYTES = 4096 };
+
+static atomic_long live_blocks;
+static atomic_long allowed = -1; /* -1: no limit */
+
+static int may_allocate(void)
+{
+    long left = atomic_load(&allowed);
+
+    while (left >= 0) {
+        if (left == 0) return 0;
+        if (atomic_compare_exchange_weak(&allowed, &left, left - 1)) return 1;
+    }
+    return 1;
+}
+
+void *emp_calloc(size_t count, size_t size)
+{
+    void *block;
+
+    if (!may_allocate() || (size != 0 && count > SIZE_MAX / 2 / size)) return NULL;
+    size_t bytes = count * size;
+    if (bytes >= ALIGN_FROM_BYTES) {
+        bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        block = aligned_alloc(ALIGNMENT, bytes);
+        if (block != NULL) memset(block, 0, bytes);
+    } else {
+        block = calloc(1, bytes == 0 ? 1 : bytes);
+    }
+    if (block != NULL) atomic_fetch_add(&live_blocks, 1);
+    return block;
+}
+
+void *emp_realloc(void *block, size_t count, size_t size)
+{
+    if (!may_allocate() || (size != 0 && count > SIZE_MAX / 2 / size)) return NULL;
+    size_t bytes = count * size;
+    void  *grown = realloc(block, bytes == 0 ? 1 : bytes);
+    if (grown != NULL && block == NULL) atomic_fetch_add(&live_blocks, 1);
+    return grown;
+}
+
+char *emp_strdup(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char  *copy = (char *)emp_calloc(bytes, 1);
+
+    if (copy != NULL) memcpy(copy, text, bytes);
+    return copy;
+}
+
+void emp_free(void *block)
+{
+    if (block == NULL) return;
+    atomic_fetch_sub(&live_blocks, 1);
+    free(block);
+}
+
+long emp_mem_live_blocks(void) { return atomic_load(&live_blocks); }
+
+void emp_mem_fail_after(long count) { atomic_store(&allowed, count); }

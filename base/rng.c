@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/rng.h"
+
+#include <gsl/gsl_randist.h>
+#include <string.h>
+
+static void fill_block(emp_rng *rng)
+{
+    uint32_t c[4], k0 = rng->key[0], k1 = rng->key[1];
+
+    memcpy(c, rng->counter, sizeof c);
+    for (int round = 0; round < 10; round++) {
+        uint64_t a = (uint64_t)c[0] * 0xD2511F53u, b = (uint64_t)c[2] * 0xCD9E8D57u;
+        uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k0, (uint32_t)b,
+                            (uint32_t)(a >> 32) ^ c[3] ^ k1, (uint32_t)a};
+        memcpy(c, next, sizeof c);
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    memcpy(rng->block, c, sizeof c);
+    if (++rng->counter[0] == 0) rng->counter[1]++;
+    rng->used = 0;
+}
+
+void emp_rng_init(emp_rng *rng, uint64_t seed, uint32_t stream, uint32_t substream)
+{
+    *rng = (emp_rng){.key = {(uint32_t)seed, (uint32_t)(seed >> 32)},
+                     .counter = {0, 0, stream, substream},
+                     .used = 4};
+}
+
+uint32_t emp_rng_u32(emp_rng *rng)
+{
+    if (rng->used == 4) fill_block(rng);
+    return rng->block[rng->used++];
+}
+
+double emp_rng_uniform(emp_rng *rng)
+{
+    uint64_t high = emp_rng_u32(rng) >> 5, low = emp_rng_u32(rng) >> 6;
+
+    return (double)(high << 26 | low) * 0x1p-53;
+}
+
+/* Lemire's multiply-and-reject (ACM TOMACS 29(1), 2019). */
+uint32_t emp_rng_below(emp_rng *rng, uint32_t bound)
+{
+    uint32_t reject_below = (0u - bound) % bound;
+    uint64_t product;
+
+    do product = (uint64_t)emp_rng_u32(rng) * bound;
+    while ((uint32_t)product < reject_below);
+    return (uint32_t)(product >> 32);
+}
+
+static void          gsl_set(void *state, unsigned long seed) { (void)state, (void)seed; }
+static unsigned long gsl_get(void *state)
+{
+    return emp_rng_u32((emp_rng *)state);
+}
+static double gsl_get_double(void *state)
+{
+    return emp_rng_uniform((emp_rng *)state);
+}
+
+gsl_rng emp_rng_as_gsl(emp_rng *rng)
+{
+    static const gsl_rng_type type = {
+        "emp_philox4x32", 0xffffffffUL, 0, sizeof(emp_rng), gsl_set, gsl_get, gsl_get_double};
+
+    return (gsl_rng){&type, rng};
+}
+
+double emp_rng_normal(emp_rng *rng)
+{
+    gsl_rng gsl = emp_rng_as_gsl(rng);
+    return gsl_ran_gaussian_ziggurat(&gsl, 1.0);
+}

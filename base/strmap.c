@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/strmap.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+static emp_strmap_slot *find(const emp_strmap *map, const char *key, size_t length)
+{
+    size_t mask = map->capacity - 1;
+
+    for (size_t i = (size_t)emp_hash_bytes(EMP_HASH_SEED, key, length) & mask;;
+         i = (i + 1) & mask) {
+        emp_strmap_slot *slot = &map->slots[i];
+        if (slot->key == NULL) return slot;
+        if (slot->length == length && memcmp(slot->key, key, length) == 0) return slot;
+    }
+}
+
+int32_t emp_strmap_get(const emp_strmap *map, const char *key, size_t length)
+{
+    if (map->capacity == 0) return -1;
+    const emp_strmap_slot *slot = find(map, key, length);
+    return slot->key == NULL ? -1 : slot->value;
+}
+
+static emp_status grow(emp_strmap *map, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_strmap bigger = {.capacity = map->capacity == 0 ? 64 : 2 * map->capacity,
+                         .count = map->count};
+
+    bigger.slots = EMP_NEW_ARRAY(emp_strmap_slot, bigger.capacity);
+    if (bigger.slots == NULL) EMP_FAIL(EMP_ENOMEM, "a map of %zu names", bigger.capacity);
+    for (size_t i = 0; i < map->capacity; i++) {
+        const emp_strmap_slot *slot = &map->slots[i];
+        if (slot->key != NULL) *find(&bigger, slot->key, slot->length) = *slot;
+    }
+    emp_free(map->slots);
+    *map = bigger;
+
+cleanup:
+    return st;
+}
+
+emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32_t value,
+                          emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (2 * (map->count + 1) > map->capacity) EMP_TRY(grow(map, err));
+    emp_strmap_slot *slot = find(map, key, length);
+    if (slot->key == NULL) {
+        slot->key = key;
+        slot->length = (uint32_t)length;
+        map->count++;
+    }
+    slot->value = value;
+
+cleanup:
+    return st;
+}
+
+void emp_strmap_clear(emp_strmap *map)
+{
+    emp_free(map->slots);
+    *map = (emp_strmap){0};
+}

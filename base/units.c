@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct symbol {
+    emp_unit    unit;
+    const char *text;
+    double      scale;
+};
+
+static const struct symbol symbols[] = {
+    {EMP_UNIT_SECONDS, "ns", 1e-9},
+    {EMP_UNIT_SECONDS, "us", 1e-6},
+    {EMP_UNIT_SECONDS, "ms", 1e-3},
+    {EMP_UNIT_SECONDS, "s", 1.0},
+    {EMP_UNIT_BYTES, "B", 1.0},
+    {EMP_UNIT_BYTES, "kB", 1e3},
+    {EMP_UNIT_BYTES, "MB", 1e6},
+    {EMP_UNIT_BYTES, "GB", 1e9},
+    {EMP_UNIT_BYTES, "TB", 1e12},
+    {EMP_UNIT_BYTES, "KiB", 0x1p10},
+    {EMP_UNIT_BYTES, "MiB", 0x1p20},
+    {EMP_UNIT_BYTES, "GiB", 0x1p30},
+    {EMP_UNIT_BYTES, "TiB", 0x1p40},
+    {EMP_UNIT_BYTES_PER_S, "kB/s", 1e3},
+    {EMP_UNIT_BYTES_PER_S, "MB/s", 1e6},
+    {EMP_UNIT_BYTES_PER_S, "GB/s", 1e9},
+    {EMP_UNIT_BYTES_PER_S, "TB/s", 1e12},
+    {EMP_UNIT_FLOPS_PER_S, "MFLOP/s", 1e6},
+    {EMP_UNIT_FLOPS_PER_S, "GFLOP/s", 1e9},
+    {EMP_UNIT_FLOPS_PER_S, "TFLOP/s", 1e12},
+    {EMP_UNIT_FLOPS_PER_S, "PFLOP/s", 1e15},
+    {EMP_UNIT_HERTZ, "Hz", 1.0},
+    {EMP_UNIT_HERTZ, "kHz", 1e3},
+    {EMP_UNIT_HERTZ, "MHz", 1e6},
+    {EMP_UNIT_HERTZ, "GHz", 1e9},
+};
+
+static const char *example_of(emp_unit unit)
+{
+    switch (unit) {
+    case EMP_UNIT_SECONDS: return "5 us";
+    case EMP_UNIT_BYTES: return "10.6 GiB";
+    case EMP_UNIT_BYTES_PER_S: return "12.8 GB/s";
+    case EMP_UNIT_FLOPS_PER_S: return "4.29 TFLOP/s";
+    case EMP_UNIT_HERTZ: return "745 MHz";
+    }
+    return "";
+}
+
+emp_status emp_units_parse(const char *text, emp_unit unit, double *value, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char      *end = NULL;
+    double     number = strtod(text, &end);
+
+    if (end == text || !isfinite(number)) {
+        EMP_FAIL(EMP_EFORMAT, "\"%s\" is not a quantity; write e.g. \"%s\"", text,
+                 example_of(unit));
+    }
+    while (*end == ' ') end++;
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        if (symbols[i].unit == unit && strcmp(symbols[i].text, end) == 0) {
+            *value = number * symbols[i].scale;
+            goto cleanup;
+        }
+    }
+    EMP_FAIL(EMP_EFORMAT, "\"%s\" has no unit of the right kind; write e.g. \"%s\"", text,
+             example_of(unit));
+
+cleanup:
+    return st;
+}
+
+const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double                   value = (double)bytes;
+    int                      step = 0;
+
+    while (fabs(value) >= 1024.0 && step < 4) value /= 1024.0, step++;
+    snprintf(buffer, size, step == 0 ? "%.0f %s" : "%.2f %s", value, names[step]);
+    return buffer;
+}
+
+const char *emp_units_format_seconds(double seconds, char *buffer, size_t size)
+{
+    if (seconds >= 1.0) snprintf(buffer, size, "%.3g s", seconds);
+    else if (seconds >= 1e-3) snprintf(buffer, size, "%.3g ms", seconds * 1e3);
+    else snprintf(buffer, size, "%.3g us", seconds * 1e6);
+    return buffer;
+}

@@ -1,0 +1,10 @@
+# METIS: imported target METIS::metis.
+find_path(METIS_INCLUDE_DIR metis.h)
+find_library(METIS_LIBRARY metis)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(METIS DEFAULT_MSG METIS_LIBRARY METIS_INCLUDE_DIR)
+if(METIS_FOUND AND NOT TARGET METIS::metis)
+  add_library(METIS::metis INTERFACE IMPORTED)
+  target_include_directories(METIS::metis SYSTEM INTERFACE ${METIS_INCLUDE_DIR})
+  target_link_libraries(METIS::metis INTERFACE ${METIS_LIBRARY})
+endif()

@@ -1,0 +1,11 @@
+# Scotch with 32-bit integers: imported target Scotch::scotch.
+find_path(Scotch_INCLUDE_DIR scotch.h PATH_SUFFIXES scotch-int32 scotch)
+find_library(Scotch_LIBRARY scotch PATH_SUFFIXES scotch-int32)
+find_library(Scotch_ERR_LIBRARY scotcherr PATH_SUFFIXES scotch-int32)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Scotch DEFAULT_MSG Scotch_LIBRARY Scotch_ERR_LIBRARY Scotch_INCLUDE_DIR)
+if(Scotch_FOUND AND NOT TARGET Scotch::scotch)
+  add_library(Scotch::scotch INTERFACE IMPORTED)
+  target_include_directories(Scotch::scotch SYSTEM INTERFACE ${Scotch_INCLUDE_DIR})
+  target_link_libraries(Scotch::scotch INTERFACE ${Scotch_LIBRARY} ${Scotch_ERR_LIBRARY})
+endif()

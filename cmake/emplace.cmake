@@ -1,0 +1,46 @@
+# Build rules shared by every module. Warnings ride on the interface target emp_warnings;
+# only sanitizers, which must cover everything, are global.
+
+set(EMP_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
+option(EMP_WERROR "Treat warnings as errors" OFF)
+
+add_library(emp_warnings INTERFACE)
+target_compile_options(emp_warnings INTERFACE
+  $<$<COMPILE_LANG_AND_ID:C,GNU,Clang>:
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes
+    -Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wundef>
+  $<$<AND:$<BOOL:${EMP_WERROR}>,$<COMPILE_LANG_AND_ID:C,GNU,Clang>>:-Werror>)
+if(EMP_SANITIZE)
+  add_compile_options(-fsanitize=${EMP_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${EMP_SANITIZE})
+endif()
+
+# emp_add_library(<name> SOURCES ... [LINK ...] [DEFINE ...])
+# A static library; headers are included from the repository root. LINK takes the usual
+# PUBLIC/PRIVATE lists.
+function(emp_add_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;DEFINE")
+  add_library(${name} STATIC ${arg_SOURCES})
+  add_library(emp::${name} ALIAS ${name})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_features(${name} PUBLIC c_std_17)
+  target_compile_definitions(${name} PUBLIC ${arg_DEFINE})
+  set_target_properties(${name} PROPERTIES C_EXTENSIONS OFF)
+  target_link_libraries(${name} ${arg_LINK} PRIVATE emp_warnings)
+endfunction()
+
+# emp_add_test(<name> LINK <targets> [SOURCES <more>] [LABELS <labels>] [TIMEOUT <s>])
+# Builds <name>.c as a Criterion program.
+function(emp_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LINK;LABELS;SOURCES")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${name}.c ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} emp_warnings PkgConfig::CRITERION)
+  set_target_properties(${name} PROPERTIES C_EXTENSIONS ON) # Criterion needs GNU C
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT "EMP_SOURCE_DIR=${PROJECT_SOURCE_DIR};EMP_BINARY_DIR=${PROJECT_BINARY_DIR}")
+endfunction()

@@ -1,0 +1,177 @@
+/** \file sim/graph/op.h
+ * What the project knows about op types: shapes, arithmetic, memory traffic, kernels.
+ *
+ * One table, looked up by TensorFlow's type name ("Conv2D"), serves the workload
+ * generators and the importers alike, so that an imported graph and its generated twin get
+ * the same numbers. A type that is not in the table is costed as element-wise and counted
+ * in the graph's unknown_op_count.
+ *
+ * Units: FLOPs count a multiply-add as 2; bytes are bytes.
+ */
+#ifndef EMP_SIM_GRAPH_OP_H
+#define EMP_SIM_GRAPH_OP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+typedef int32_t emp_op_id;     /**< dense, 0 .. op_count-1; -1 = none */
+typedef int32_t emp_tensor_id; /**< dense, 0 .. tensor_count-1; -1 = none */
+
+/** Element types, numbered as TensorFlow's DataType (without the +100 of references). */
+typedef enum {
+    EMP_DTYPE_NONE = 0,
+    EMP_DTYPE_FLOAT = 1,
+    EMP_DTYPE_DOUBLE = 2,
+    EMP_DTYPE_INT32 = 3,
+    EMP_DTYPE_UINT8 = 4,
+    EMP_DTYPE_INT16 = 5,
+    EMP_DTYPE_INT8 = 6,
+    EMP_DTYPE_STRING = 7,
+    EMP_DTYPE_COMPLEX64 = 8,
+    EMP_DTYPE_INT64 = 9,
+    EMP_DTYPE_BOOL = 10,
+    EMP_DTYPE_BFLOAT16 = 14,
+    EMP_DTYPE_UINT16 = 17,
+    EMP_DTYPE_HALF = 19,
+    EMP_DTYPE_RESOURCE = 20,
+    EMP_DTYPE_VARIANT = 21
+} emp_dtype;
+
+/** Bytes of one element; 0 for types without a fixed size in device memory. */
+int32_t emp_dtype_bytes(emp_dtype dtype);
+
+enum { EMP_MAX_RANK = 8 };
+
+/** A tensor shape. rank -1: nothing known; a dim of -1: that size unknown. */
+typedef struct {
+    int32_t rank;
+    int64_t dim[EMP_MAX_RANK];
+} emp_shape;
+
+#define EMP_SHAPE_UNKNOWN ((emp_shape){.rank = -1})
+#define EMP_SHAPE_SCALAR  ((emp_shape){.rank = 0})
+#define EMP_SHAPE(...)                                                                   \
+    ((emp_shape){(int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),          \
+                 {__VA_ARGS__}})
+
+/** Number of elements; unknown sizes count as 1, an unknown rank as 1 element. Saturates. */
+int64_t emp_shape_elements(const emp_shape *shape);
+bool    emp_shape_is_known(const emp_shape *shape); /**< rank and every dim known */
+bool    emp_shape_equal(const emp_shape *a, const emp_shape *b);
+
+/** A tensor as an op's table entry sees it. */
+typedef struct {
+    emp_shape      shape;
+    emp_dtype      dtype;
+    bool           is_ref;      /**< output of a variable, or a pass-through of one */
+    const int64_t *value;       /**< elements of a small constant, row-major, or NULL */
+    int32_t        value_count; /**< at most EMP_MAX_CONST_VALUES */
+} emp_tensor_info;
+
+enum { EMP_MAX_CONST_VALUES = 64 };
+
+/** The attributes that shapes and costs depend on; the rest of a NodeDef is dropped.
+ * Zero-initialise: 0 is the default of each. */
+typedef struct {
+    bool      transpose_a, transpose_b; /**< MatMul; adj_x, adj_y of BatchMatMul */
+    bool      padding_is_same;          /**< else VALID */
+    bool      is_nchw;                  /**< data_format; else NHWC */
+    bool      keep_dims;
+    bool      is_inference;             /**< is_training=false of batch norm */
+    bool      unique;                   /**< candidate samplers */
+    int32_t   strides[4], ksize[4];     /**< in the order of data_format */
+    int32_t   axis;                     /**< Pack, Unpack, Concat (v1) */
+    int32_t   count;                    /**< N, num, num_split */
+    int32_t   num_sampled, num_true;
+    uint32_t  squeeze_dims;             /**< bit d: squeeze dim d; 0 = all of size 1 */
+    uint32_t  begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
+    emp_dtype dtype;                    /**< T, dtype, DstT: element type of the outputs */
+    emp_dtype out_type;                 /**< out_type, out_idx: index type; default int32 */
+    emp_shape shape;                    /**< of variables and placeholders */
+    bool      has_shape;
+    /** Value of a Const: elements as integers (floats truncated), when it has at most
+     * EMP_MAX_CONST_VALUES elements and its dtype is a number or bool. Borrowed by the
+     * call that receives it, which copies what it keeps. */
+    const int64_t *value;
+    int32_t        value_count; /**< 0 = not known */
+} emp_op_attrs;
+
+/** How the time of an op is computed (sim/cost). */
+typedef enum {
+    EMP_OP_KERNELLESS, /**< no GPU kernel: Identity, Reshape, NoOp, Const, ... */
+    EMP_OP_ELEMENTWISE,
+    EMP_OP_REDUCTION,
+    EMP_OP_MOVEMENT, /**< concat, split, slice, transpose, pad, gather, tile, ... */
+    EMP_OP_GEMM,     /**< matrix products: m, n, k, batch are set */
+    EMP_OP_CONV,     /**< convolutions as implicit GEMM: m, n, k are set */
+    EMP_OP_POOL,
+    EMP_OP_NORM,      /**< batch norm, softmax: several passes */
+    EMP_OP_OPTIMIZER, /**< Apply*, Assign*, Scatter* */
+    EMP_OP_HOST       /**< runs on the host only: input, strings, sampling, unique */
+} emp_op_class;
+
+/** Device kinds, as bits of a mask. */
+enum { EMP_KIND_CPU = 1, EMP_KIND_GPU = 2 };
+
+/** What one execution of an op costs, independent of any machine. */
+typedef struct {
+    emp_op_class op_class;
+    double       flops;
+    int64_t      bytes_read, bytes_written;
+    int64_t      m, n, k, batch;  /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
+    int32_t      kernels;         /**< GPU kernels launched; 0 = kernel-less */
+    double       cpu_cycles;      /**< Eigen's cycles, all elements, one core; 0 for GEMM, conv */
+    int64_t      workspace_bytes; /**< device memory held while it runs */
+} emp_op_cost;
+
+enum {
+    EMP_OP_STATEFUL = 1 << 0,      /**< variables, random numbers, I/O: never folded */
+    EMP_OP_ALIASES_INPUT = 1 << 1, /**< output 0 is input 0's buffer: Identity, Reshape */
+    EMP_OP_UPDATES_REF = 1 << 2,   /**< input 0 is a reference that it writes */
+    EMP_OP_IS_VARIABLE = 1 << 3,
+    EMP_OP_IS_CONST = 1 << 4,
+    EMP_OP_IS_OPTIMIZER = 1 << 5,  /**< Apply*, SparseApply*: input 0 is a parameter */
+    EMP_OP_IN_PLACE = 1 << 6,      /**< may reuse the buffer of an input that dies */
+    EMP_OP_DATA_IS_SHAPE = 1 << 7, /**< outputs follow from input shapes alone: Shape, Rank, Size */
+    EMP_OP_CONTROL_FLOW = 1 << 8
+};
+
+/** An op as the shape and cost functions see it. */
+typedef struct {
+    const emp_op_attrs    *attrs;
+    const emp_tensor_info *input;
+    int32_t                input_count;
+    const emp_tensor_info *output; /**< costs only */
+    int32_t                output_count;
+} emp_op_view;
+
+enum { EMP_MAX_OUTPUTS = 512 };
+
+typedef struct emp_op_type {
+    const char *name; /**< "Conv2D" */
+    uint32_t    flags;
+    uint32_t    kinds;            /**< EMP_KIND_ mask: where it has a kernel */
+    uint32_t    host_input_mask;  /**< bit i: on a GPU, input i is read in host memory */
+    uint32_t    host_output_mask; /**< bit i: on a GPU, output i is in host memory */
+
+    /** Fills shape, dtype, is_ref (and value where it folds to a small constant) of every
+     * output and sets \a *output_count <= EMP_MAX_OUTPUTS. Inputs of unknown shape are
+     * legal and give unknown outputs. */
+    emp_status (*infer)(const emp_op_view *op, emp_tensor_info *output,
+                        int32_t *output_count, emp_error *err);
+    /** Fills \a cost from known inputs and outputs. */
+    void (*cost)(const emp_op_view *op, emp_op_cost *cost);
+} emp_op_type;
+
+/** The entry of a type name, or NULL when the table has none. O(1). */
+const emp_op_type *emp_op_type_find(const char *name);
+
+/** The entry used for unknown types: element-wise, one output shaped as input 0. */
+const emp_op_type *emp_op_type_unknown(void);
+
+/** All entries, for listings; sets \a *count. */
+const emp_op_type *emp_op_type_table(int32_t *count);
+
+#endif /* EMP_SIM_GRAPH_OP_H */

@@ -1,0 +1,63 @@
+/** \file sim/placement/placer.h
+ * A placement method: every baseline and every learner is one const emp_placer_type.
+ *
+ * Ask and tell. The caller (bench/run/runner.c) owns the loop, hence the budget, the log and
+ * the best so far, identical for all methods:
+ *
+ *     EMP_TRY(type->create(&state, problem, &params, err));
+ *     while (evaluations < budget) {
+ *         EMP_TRY(type->ask(state, candidates, max, &count, err));
+ *         if (count == 0) break;                          // nothing more to propose
+ *         score all candidates, in parallel;
+ *         EMP_TRY(type->tell(state, scores, count, err));
+ *     }
+ *     type->destroy(state);
+ *
+ * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and told in
+ * order. Same problem, params and scores give the same candidates on any thread count.
+ */
+#ifndef EMP_SIM_PLACEMENT_PLACER_H
+#define EMP_SIM_PLACEMENT_PLACER_H
+
+#include "sim/placement/problem.h"
+
+enum { EMP_MAX_BATCH = 64 };
+
+/** What the oracle said of one candidate. */
+typedef struct {
+    double step_time_s; /**< also set when out of memory: the time it would have taken */
+    bool   is_feasible; /**< false: out of memory */
+} emp_score;
+
+typedef struct {
+    uint64_t    seed;
+    int32_t     threads; /**< for the method's own work; results do not depend on it */
+    const char *preset;  /**< of methods that have presets ("paper"), or NULL */
+    const char *options; /**< "key=value,key=value" for the method, or NULL */
+} emp_placer_params;
+
+/** A number that a method reports with each tell (loss, baseline, entropy, ...). */
+typedef struct {
+    const char *name; /**< static storage */
+    double      value;
+} emp_placer_metric;
+
+typedef struct emp_placer_type {
+    const char *name;        /**< "scotch" */
+    const char *description; /**< one line, with the source */
+    bool        is_learner;  /**< uses its whole budget; others stop by themselves */
+
+    emp_status (*create)(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err);
+    /** Writes up to \a max placements, candidates[i][op], and their number; 0 = done.
+     * Candidates need not be legal: the runner legalizes them. */
+    emp_status (*ask)(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err);
+    emp_status (*tell)(void *state, const emp_score *scores, int32_t count, emp_error *err);
+    void (*destroy)(void *state); /**< NULL is allowed */
+
+    /** OPTIONAL. Metrics of the last tell; sets \a *count. */
+    const emp_placer_metric *(*metrics)(const void *state, int32_t *count);
+} emp_placer_type;
+
+#endif /* EMP_SIM_PLACEMENT_PLACER_H */
