@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "baselines/baselines.h"
+
+static const emp_placer_type *const table[] = {
+    &emp_placer_cpu,    &emp_placer_gpu,   &emp_placer_expert, &emp_placer_scotch,
+    &emp_placer_mincut, &emp_placer_metis, &emp_placer_random,
+};
+
+const emp_placer_type *const *emp_baselines(int32_t *count)
+{
+    *count = (int32_t)(sizeof table / sizeof table[0]);
+    return table;
+}

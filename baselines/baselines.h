@@ -1,0 +1,22 @@
+/** \file baselines/baselines.h
+ * The classical placement methods. Each is one const table behind the ask/tell interface
+ * of sim/placement/placer.h; adding one means one file, one line here and one in
+ * baselines.c.
+ */
+#ifndef EMP_BASELINES_BASELINES_H
+#define EMP_BASELINES_BASELINES_H
+
+#include "sim/placement/placer.h"
+
+extern const emp_placer_type emp_placer_cpu;    /**< single.c */
+extern const emp_placer_type emp_placer_gpu;    /**< single.c */
+extern const emp_placer_type emp_placer_expert; /**< expert.c */
+extern const emp_placer_type emp_placer_scotch; /**< scotch.c */
+extern const emp_placer_type emp_placer_mincut; /**< scotch.c */
+extern const emp_placer_type emp_placer_metis;  /**< metis.c */
+extern const emp_placer_type emp_placer_random; /**< random.c */
+
+/** All of them, in the order of the tables; sets \a *count. Static storage. */
+const emp_placer_type *const *emp_baselines(int32_t *count);
+
+#endif /* EMP_BASELINES_BASELINES_H */

@@ -1,0 +1,25 @@
+/** \file baselines/options.h
+ * Options of a method: "key=value,key=value" with whole numbers as values.
+ */
+#ifndef EMP_BASELINES_OPTIONS_H
+#define EMP_BASELINES_OPTIONS_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/** An option that a method takes. */
+typedef struct {
+    const char *key;
+    int64_t     minimum, maximum;
+    int64_t    *value; /**< holds the default; overwritten when the option is given */
+} emp_option;
+
+/** Reads \a text (NULL or "": none given) into the values of \a options.
+ * \retval EMP_EINVAL  A key that the method does not take, or a value that is no whole
+ * number of the range; the message says what would be right. */
+emp_status emp_options_parse(const char *text, const char *method,
+                             const emp_option *options, int32_t option_count,
+                             emp_error *err);
+
+#endif /* EMP_BASELINES_OPTIONS_H */

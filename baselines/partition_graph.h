@@ -1,0 +1,69 @@
+/** \file baselines/partition_graph.h
+ * What the graph partitioners see of a problem: an undirected weighted graph in
+ * compressed rows, and the parts that it is to be cut into.
+ *
+ * Vertices are the colocation classes that have an op which is not folded. The weight of
+ * a vertex is the time that its ops take on a GPU, kernels and issue; of a class that can
+ * only run on the CPU, its time there in units of GPU work (times CPU power / GPU power).
+ * The weight of an edge is the number of bytes that would be sent if its ends were apart:
+ * each tensor counts once per reading vertex; a control edge counts like a tensor of no
+ * bytes. Both are scaled into 32-bit integers of at least 1, whose sums stay below the
+ * limits below.
+ *
+ * Partitioners know nothing of time and memory: a part may overflow a device.
+ */
+#ifndef EMP_BASELINES_PARTITION_GRAPH_H
+#define EMP_BASELINES_PARTITION_GRAPH_H
+
+#include "sim/placement/problem.h"
+
+enum {
+    EMP_PARTITION_LOAD_LIMIT = 1 << 28,    /**< of all vertices, less one per vertex */
+    EMP_PARTITION_TRAFFIC_LIMIT = 1 << 24, /**< of all edges, less one per edge */
+};
+
+/** The devices to cut for: part p is device[p]. */
+typedef struct {
+    const emp_machine *machine; /**< borrowed */
+    int32_t            count;
+    emp_device_id      device[EMP_MAX_DEVICES];
+    double             power[EMP_MAX_DEVICES]; /**< share of the peak FLOP/s; sum 1 */
+} emp_partition_target;
+
+typedef struct {
+    int32_t  vertex_count;
+    int32_t *vertex_of_class; /**< [class]; -1 = has no vertex */
+    int32_t *class_of_vertex; /**< [vertex] ascending */
+    int32_t *load;            /**< [vertex] */
+    bool    *is_cpu_only;     /**< [vertex] */
+    int32_t *row;             /**< [vertex + 1] into neighbor and traffic */
+    int32_t *neighbor;        /**< ascending in a row; every edge is in two rows */
+    int32_t *traffic;         /**< beside neighbor */
+} emp_partition_graph;
+
+/** Cuts \a graph into the parts of \a target, at least 2: fills part_of_vertex with
+ * 0 .. target->count-1. Equal seeds give equal parts. */
+typedef emp_status emp_partitioner(const emp_partition_graph  *graph,
+                                   const emp_partition_target *target, uint64_t seed,
+                                   int32_t *part_of_vertex, emp_error *err);
+
+/** Places a problem with a partitioner: target and graph, cut, then every op where its
+ * class is. Classes that are left out of the graph go to the CPU. */
+emp_status emp_partition_place(const emp_problem *problem, bool with_cpu,
+                               const char *method, emp_partitioner *partitioner,
+                               uint64_t seed, emp_device_id *device_of_op,
+                               emp_error *err);
+
+/** All GPUs of the machine, after its CPU if \a with_cpu.
+ * \retval EMP_EUNSUPPORTED  The machine has no GPU; the message names \a method. */
+emp_status emp_partition_target_init(emp_partition_target *target,
+                                     const emp_machine *machine, bool with_cpu,
+                                     const char *method, emp_error *err);
+
+/** Without the CPU, classes that can only run there have no vertex. O(V + E log E). */
+emp_status emp_partition_graph_create(emp_partition_graph **out,
+                                      const emp_problem *problem, bool with_cpu,
+                                      emp_error *err);
+void       emp_partition_graph_destroy(emp_partition_graph *graph);
+
+#endif /* EMP_BASELINES_PARTITION_GRAPH_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Uniform random placements, a fresh one for every evaluation of the budget.
+ *
+ * Each colocation class goes to a uniformly drawn device. With groups=N, classes are
+ * first put into N random groups, once, and each candidate draws a device per group: the
+ * random grouping that learned placers are compared with. Candidate i draws from the
+ * stream (seed, i), whatever the size of the batches. */
+#include "base/mem.h"
+#include "base/rng.h"
+#include "baselines/baselines.h"
+#include "baselines/options.h"
+
+enum { CANDIDATE_STREAM = 0, GROUP_STREAM = 1 }; /* substreams */
+
+typedef struct {
+    const emp_problem *problem;
+    uint64_t           seed;
+    uint32_t           candidate_count; /* proposed so far */
+    int32_t            group_count;
+    int32_t           *group_of_class;
+    emp_device_id     *device_of_group; /* of the latest candidate */
+} random_placer;
+
+static void destroy(void *state)
+{
+    random_placer *r = state;
+
+    if (r == NULL) return;
+    emp_free(r->group_of_class);
+    emp_free(r->device_of_group);
+    emp_free(r);
+}
+
+static void draw_groups(random_placer *r, int32_t class_count, bool is_grouped)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, r->seed, 0, GROUP_STREAM);
+    for (int32_t c = 0; c < class_count; c++) {
+        r->group_of_class[c] =
+            is_grouped ? (int32_t)emp_rng_below(&rng, (uint32_t)r->group_count) : c;
+    }
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    int32_t          class_count = problem->graph->class_count;
+    int64_t          groups = 0; /* 0: every class on its own */
+    const emp_option options[] = {{"groups", 1, 1 << 20, &groups}};
+    random_placer   *r = EMP_NEW(random_placer);
+
+    *state = NULL;
+    if (r == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    EMP_TRY(emp_options_parse(params->options, "random", options, 1, err));
+    r->problem = problem;
+    r->seed = params->seed;
+    r->group_count = groups == 0 ? class_count : (int32_t)groups;
+    r->group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)class_count);
+    r->device_of_group = EMP_NEW_ARRAY(emp_device_id, (size_t)r->group_count);
+    if (r->group_of_class == NULL || r->device_of_group == NULL)
+        EMP_FAIL(EMP_ENOMEM, "%d groups of %d classes", r->group_count, class_count);
+    draw_groups(r, class_count, groups != 0);
+
+    *state = r;
+    r = NULL;
+
+cleanup:
+    destroy(r);
+    return st;
+}
+
+static void draw_candidate(random_placer *r, emp_device_id *device_of_op)
+{
+    const emp_graph *graph = r->problem->graph;
+    uint32_t         device_count = (uint32_t)r->problem->machine->device_count;
+    emp_rng          rng;
+
+    emp_rng_init(&rng, r->seed, r->candidate_count++, CANDIDATE_STREAM);
+    for (int32_t g = 0; g < r->group_count; g++)
+        r->device_of_group[g] = (emp_device_id)emp_rng_below(&rng, device_count);
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        device_of_op[op] =
+            r->device_of_group[r->group_of_class[graph->op[op].colocation_class]];
+    }
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    (void)err;
+    for (int32_t i = 0; i < max; i++) draw_candidate(state, candidates[i]);
+    *count = max;
+    return EMP_OK;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    (void)state, (void)scores, (void)count,
+        (void)err; /* nothing is learned from a score */
+    return EMP_OK;
+}
+
+const emp_placer_type emp_placer_random = {
+    .name = "random",
+    .description = "uniform random devices, afresh until the budget ends; groups=N",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+};
