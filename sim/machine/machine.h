@@ -1,10 +1,10 @@
 /** \file sim/machine/machine.h
- * Devices, links and routes, read from data/machines/NAME.yaml, and runtime profiles, which
- * say how a runtime (TensorFlow r1.3, or an ideal one) drives them.
+ * Devices, links and routes, read from data/machines/NAME.yaml, and runtime profiles,
+ * which say how a runtime (TensorFlow r1.3, or an ideal one) drives them.
  *
- * Links are resources: a transfer between two devices occupies every link of its route for
- * latency + bytes / (lowest bandwidth on the route). A link carries one transfer at a time
- * per direction; a transfer waits until all links of its route are free.
+ * Links are resources: a transfer between two devices occupies every link of its route
+ * for latency + bytes / (lowest bandwidth on the route). A link carries one transfer at a
+ * time per direction; a transfer waits until all links of its route are free.
  *
  * Threads. Immutable after loading; share it freely.
  */
@@ -19,7 +19,12 @@
 typedef int32_t emp_device_id; /**< dense, 0 .. device_count-1; -1 = none */
 typedef int64_t emp_time_ns;   /**< simulated time */
 
-enum { EMP_MAX_DEVICES = 64, EMP_MAX_LINKS = 256, EMP_MAX_ROUTE = 8 };
+enum {
+    EMP_MAX_DEVICES = 64,
+    EMP_MAX_CORES = 128,
+    EMP_MAX_LINKS = 256,
+    EMP_MAX_ROUTE = 8
+};
 
 typedef enum { EMP_DEVICE_CPU, EMP_DEVICE_GPU } emp_device_kind;
 
@@ -29,27 +34,32 @@ typedef struct {
     emp_device_kind kind;
     int64_t         memory_bytes; /**< what a program can allocate */
     double          peak_flops_per_s;
-    double          memory_bytes_per_s;  /**< stream rate; CPU: of all cores together */
+    double          memory_bytes_per_s; /**< stream rate; CPU: of all cores together */
     /* GPU */
-    double gemm_base_s;         /**< GEMM time = base + per_k K + per_wave K W ... */
-    double gemm_per_k_s;        /**< ... at the file's clock */
-    double gemm_per_wave_s;
-    int32_t multiprocessors;    /**< tiles per wave W */
-    double gemm_skinny_factor;  /**< times GEMM time when a dimension is <= skinny_limit */
+    double  gemm_base_s; /**< GEMM time = base + per_k K + per_wave K W, at this clock */
+    double  gemm_per_k_s;
+    double  gemm_per_wave_s;
+    int32_t multiprocessors;   /**< 64 x 64 tiles per wave W */
+    int32_t gemm_tile_rows;    /**< tile of matrix products: gemm_tile_rows x 64 */
+    int32_t conv_tile_rows;    /**< tile of convolutions */
+    int32_t split_limit;       /**< most parts that K is split into */
+    double gemm_skinny_factor; /**< times GEMM time when a dimension is <= skinny_limit */
     int32_t gemm_skinny_limit;
-    double conv_factor;         /**< times the GEMM time of a convolution */
-    double kernel_minimum_s;
+    double  conv_factor; /**< times the GEMM time of a convolution */
+    double  kernel_minimum_s;
     /* CPU */
     int32_t cores;
     double  clock_hz;
     double  gemm_core_flops_per_s; /**< one core */
     double  conv_core_flops_per_s;
-    double  scaling_exponent;      /**< speed of p cores = p ^ exponent */
-    double  core_bytes_per_s;      /**< one core's share of memory bandwidth */
-    int32_t bandwidth_cores;       /**< cores that saturate the memory */
+    double  scaling_exponent; /**< speed of p cores = p ^ exponent */
+    double  core_bytes_per_s; /**< one core's share of memory bandwidth */
+    int32_t bandwidth_cores;  /**< cores that saturate the memory */
+    double  thread_cycles;    /**< work that is worth one more thread */
+    double  cycles_per_byte;  /**< of loads and stores, when threads are counted */
 } emp_device;
 
-/** One direction of a channel, or a copy engine. */
+/** One direction of a physical channel, or a channel shared by both directions. */
 typedef struct {
     char   name[32];
     double bytes_per_s;
@@ -57,30 +67,34 @@ typedef struct {
 } emp_link;
 
 typedef struct {
-    int32_t link_count;
+    int32_t link_count; /**< 0 on the diagonal */
     int32_t link[EMP_MAX_ROUTE];
     double  bytes_per_s; /**< lowest on the route */
     double  latency_s;   /**< highest on the route */
 } emp_route;
 
-/** How the runtime behaves; every mechanism is a switch. Profiles: "ideal", "tf-r1.3". */
+/** How the runtime behaves; every mechanism is a switch. Profiles: "ideal", "tf-r1.3".
+ * docs/simulator.md says what each one changes. */
 typedef struct {
     char name[32];
-    bool serial_issue;     /**< one host thread per GPU issues ops one after another */
-    bool stream_order;     /**< a GPU runs kernels in issue order; else by ready time: equal when serial_issue */
-    bool drain_copies;     /**< a copy waits for compute queued at both ends (cost-model 1.6) */
-    bool release_at_issue; /**< inputs of a GPU op are released when it is issued, else when it ends */
-    bool cpu_pool;         /**< CPU ops share cores; else the CPU runs one op at a time, all cores */
-    bool control_latency;  /**< a control edge between devices costs a message of no bytes */
-    bool check_memory;     /**< an op that does not fit gives an OOM verdict */
-    double issue_s;            /**< host time per launching op */
-    double issue_kernel_s;     /**< per kernel after the first */
-    double issue_kernelless_s; /**< per kernel-less op */
-    double cpu_op_s;           /**< scheduling cost of an op on the CPU */
-    double send_s, receive_s;  /**< host time at the two ends of a transfer */
-    double poll_s;             /**< delay until the host sees a copy done */
-    double step_s;             /**< fixed cost of a step (Session.run) */
-    int32_t cpu_slots;         /**< ops that the CPU pool runs at once; 0 = one per core */
+    bool serial_issue; /**< a host thread per GPU issues ops to its stream; else no host
+                          costs */
+    bool drain_copies; /**< a copy waits for compute queued at both ends */
+    bool release_at_issue; /**< a GPU op's inputs are released when it is issued, else at
+                              its end */
+    bool reuse_inputs;     /**< in-place ops take over the buffer of an input that dies */
+    bool cpu_pool;         /**< CPU ops share cores; else the CPU runs one op at a time */
+    bool control_latency;  /**< a control edge between devices costs a message of no bytes
+                            */
+    bool    check_memory;  /**< an allocation that does not fit gives an OOM verdict */
+    double  issue_s;       /**< host time per launching op */
+    double  issue_kernel_s;     /**< per kernel after the first */
+    double  issue_kernelless_s; /**< per kernel-less op, on GPU and CPU */
+    double  cpu_op_s;           /**< scheduling cost of any other op on the CPU */
+    double  send_s, receive_s;  /**< host time at the two ends of a transfer */
+    double  poll_s;             /**< delay until the host sees a copy done */
+    double  step_s;             /**< fixed cost of a step (Session.run) */
+    int32_t cpu_slots; /**< ops that the CPU pool runs at once; 0 = one per core */
 } emp_runtime;
 
 typedef struct {
@@ -90,13 +104,14 @@ typedef struct {
     emp_device device[EMP_MAX_DEVICES]; /**< the CPU is device 0 */
     emp_link   link[EMP_MAX_LINKS];
     emp_route  route[EMP_MAX_DEVICES][EMP_MAX_DEVICES]; /**< [from][to] */
-    uint64_t   hash; /**< of every constant */
+    uint64_t   hash;                                    /**< of every constant */
 } emp_machine;
 
 /** Loads a machine by name ("k40x2": data/machines/k40x2.yaml beside the program's data
  * folder) or by path (anything with a slash or ending in .yaml).
  * \retval EMP_EIO      No such machine; the message lists the known ones.
- * \retval EMP_EFORMAT  The message names the file, the line, the key and what is expected. */
+ * \retval EMP_EFORMAT  The message names the file, the line, the key and what is
+ * expected. */
 emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err);
 void       emp_machine_destroy(emp_machine *machine);
 
@@ -110,6 +125,7 @@ emp_device_id emp_machine_find(const emp_machine *machine, const char *name);
 const char *const *emp_machine_names(int32_t *count);
 
 /** Loads a runtime profile, by name ("tf-r1.3": data/runtimes/tf-r1.3.yaml) or path. */
-emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path, emp_error *err);
+emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
+                            emp_error *err);
 
 #endif /* EMP_SIM_MACHINE_MACHINE_H */

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/cost/cost.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+
+enum { TILE_COLUMNS = 64, FLOAT_BYTES = 4 };
+
+static emp_time_ns to_ns(double seconds) { return (emp_time_ns)(seconds * 1e9 + 0.5); }
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+double emp_cost_gemm_s(const emp_device *gpu, int64_t m, int64_t n, int64_t k,
+                       int64_t batch, bool is_conv)
+{
+    int64_t rows = is_conv ? gpu->conv_tile_rows : gpu->gemm_tile_rows;
+    int64_t tiles = ceil_div(m, rows) * ceil_div(n, TILE_COLUMNS) * batch;
+    double  area = (double)rows / TILE_COLUMNS; /* of a tile, in 64 x 64 tiles */
+    double  pass_s = (double)(m * n * batch) * FLOAT_BYTES / gpu->memory_bytes_per_s;
+    double  best = INFINITY;
+
+    for (int64_t s = 1; s <= gpu->split_limit && (s == 1 || s <= k); s++) {
+        double part = (double)k / (double)s;
+        double waves = area * (double)ceil_div(tiles * s, gpu->multiprocessors);
+        double t = gpu->gemm_base_s + gpu->gemm_per_k_s * part +
+                   gpu->gemm_per_wave_s * part * waves +
+                   (s > 1 ? (double)(s + 1) * pass_s : 0.0);
+        if (t < best) best = t;
+    }
+    int64_t least = m < n ? m : n;
+    if (k < least) least = k;
+    if (is_conv) return best * gpu->conv_factor;
+    return least <= gpu->gemm_skinny_limit ? best * gpu->gemm_skinny_factor : best;
+}
+
+static bool is_product(const emp_op_cost *c)
+{
+    return c->op_class == EMP_OP_GEMM || c->op_class == EMP_OP_CONV;
+}
+
+static double bytes_of(const emp_op_cost *c)
+{
+    return (double)c->bytes_read + (double)c->bytes_written;
+}
+
+static double gpu_compute_s(const emp_op_cost *c, const emp_device *gpu)
+{
+    if (c->kernels == 0) return 0.0;
+    double t = is_product(c) ? emp_cost_gemm_s(gpu, c->m, c->n, c->k, c->batch,
+                                               c->op_class == EMP_OP_CONV)
+                             : c->kernels * gpu->kernel_minimum_s;
+    return fmax(t, bytes_of(c) / gpu->memory_bytes_per_s);
+}
+
+static double issue_s(const emp_op_cost *c, const emp_runtime *runtime)
+{
+    if (c->kernels == 0) return runtime->issue_kernelless_s;
+    return runtime->issue_s + (c->kernels - 1) * runtime->issue_kernel_s;
+}
+
+/* Seconds of the arithmetic on one core. */
+static double core_s(const emp_op_cost *c, const emp_device *cpu)
+{
+    if (c->op_class == EMP_OP_GEMM) return c->flops / cpu->gemm_core_flops_per_s;
+    if (c->op_class == EMP_OP_CONV) return c->flops / cpu->conv_core_flops_per_s;
+    return c->cpu_cycles / cpu->clock_hz;
+}
+
+static int32_t lanes_of(const emp_op_cost *c, const emp_device *cpu)
+{
+    double cycles = core_s(c, cpu) * cpu->clock_hz + cpu->cycles_per_byte * bytes_of(c);
+    double threads = (cycles - cpu->thread_cycles) / cpu->thread_cycles + 0.9;
+
+    return (int32_t)fmax(1.0, fmin(threads, cpu->cores));
+}
+
+static double cpu_compute_s(const emp_op_cost *c, const emp_device *cpu, int32_t p)
+{
+    double arithmetic = core_s(c, cpu) / pow(p, cpu->scaling_exponent);
+    double stream = cpu->core_bytes_per_s * fmin(p, cpu->bandwidth_cores);
+
+    return fmax(arithmetic, bytes_of(c) / stream);
+}
+
+static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
+                           const emp_device *cpu, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int64_t    entries = 0;
+
+    t->op_count = graph->op_count;
+    t->gpu = EMP_NEW_ARRAY(emp_gpu_cost, (size_t)graph->op_count);
+    t->cpu = EMP_NEW_ARRAY(emp_cpu_cost, (size_t)graph->op_count);
+    t->cpu_offset = EMP_NEW_ARRAY(int32_t, (size_t)graph->op_count + 1);
+    if (!t->gpu || !t->cpu || !t->cpu_offset) {
+        EMP_FAIL(EMP_ENOMEM, "costs of %d ops", graph->op_count);
+    }
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        const emp_op_cost *c = &graph->op[op].cost;
+        t->cpu[op].lanes = c->op_class == EMP_OP_KERNELLESS ? 1 : lanes_of(c, cpu);
+        entries += t->cpu[op].lanes;
+        if (entries > INT32_MAX) EMP_FAIL(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
+        t->cpu_offset[op + 1] = (int32_t)entries;
+    }
+    t->cpu_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)entries);
+    if (t->cpu_ns == NULL) EMP_FAIL(EMP_ENOMEM, "costs of %d ops", graph->op_count);
+cleanup:
+    return st;
+}
+
+emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
+                                 const emp_machine *machine, const emp_runtime *runtime,
+                                 emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    const emp_device *cpu = &machine->device[0];
+    const emp_device *gpu = machine->device_count > 1 ? &machine->device[1] : NULL;
+    emp_cost_table   *t = EMP_NEW(emp_cost_table);
+
+    *out = NULL;
+    if (t == NULL) EMP_FAIL(EMP_ENOMEM, "cost table");
+    EMP_TRY(allocate(t, graph, cpu, err));
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        const emp_op_cost *c = &graph->op[op].cost;
+        if (gpu != NULL) t->gpu[op].compute_ns = to_ns(gpu_compute_s(c, gpu));
+        if (gpu != NULL) t->gpu[op].issue_ns = to_ns(issue_s(c, runtime));
+        bool   is_free = c->op_class == EMP_OP_KERNELLESS;
+        double overhead_s = is_free ? runtime->issue_kernelless_s : runtime->cpu_op_s;
+        emp_time_ns *row = &t->cpu_ns[t->cpu_offset[op]];
+        for (int32_t p = 1; p <= t->cpu[op].lanes; p++) {
+            row[p - 1] = to_ns(overhead_s + (is_free ? 0.0 : cpu_compute_s(c, cpu, p)));
+        }
+        t->cpu[op].compute_ns = row[t->cpu[op].lanes - 1];
+    }
+    *out = t;
+    t = NULL;
+
+cleanup:
+    emp_cost_table_destroy(t);
+    return st;
+}
+
+void emp_cost_table_destroy(emp_cost_table *table)
+{
+    if (table == NULL) return;
+    emp_free(table->gpu);
+    emp_free(table->cpu);
+    emp_free(table->cpu_offset);
+    emp_free(table->cpu_ns);
+    emp_free(table);
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/machine/config_internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/units.h"
+
+enum { MAX_FILE_BYTES = 1 << 20 };
+
+/* What libcyaml says: the first message is the cause, the first line number its place. */
+struct complaint {
+    char message[256];
+    int  line;
+};
+
+static void keep_first_complaint(cyaml_log_t level, void *context, const char *format,
+                                 va_list arguments)
+{
+    struct complaint *c = context;
+    char              text[256];
+
+    (void)level;
+    vsnprintf(text, sizeof text, format, arguments);
+    text[strcspn(text, "\n")] = '\0';
+    const char *place = strstr(text, "(line: ");
+    if (place != NULL && c->line == 0) c->line = atoi(place + strlen("(line: "));
+    if (c->message[0] == '\0') {
+        const char *prefix = "Load: ";
+        bool        has_prefix = strncmp(text, prefix, strlen(prefix)) == 0;
+        snprintf(c->message, sizeof c->message, "%s",
+                 has_prefix ? text + strlen(prefix) : text);
+    }
+}
+
+static void *allocate(void *context, void *block, size_t bytes)
+{
+    (void)context;
+    if (bytes == 0) {
+        emp_free(block);
+        return NULL;
+    }
+    return emp_realloc(block, bytes, 1);
+}
+
+static emp_status read_text(emp_config *config, size_t *length, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    FILE      *file = fopen(config->path, "rb");
+
+    if (file == NULL) EMP_FAIL(EMP_EIO, "%s: %s", config->path, strerror(errno));
+    config->text = (char *)emp_calloc(MAX_FILE_BYTES + 1, 1);
+    if (config->text == NULL) EMP_FAIL(EMP_ENOMEM, "text of %s", config->path);
+    *length = fread(config->text, 1, MAX_FILE_BYTES, file);
+    if (ferror(file)) EMP_FAIL(EMP_EIO, "%s: %s", config->path, strerror(errno));
+    if (!feof(file)) EMP_FAIL(EMP_EFORMAT, "%s: longer than 1 MiB", config->path);
+
+cleanup:
+    if (file != NULL) fclose(file);
+    return st;
+}
+
+emp_status emp_config_open(emp_config *config, const char *path,
+                           const cyaml_schema_value_t *schema, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    size_t           length = 0;
+    struct complaint complaint = {0};
+    cyaml_config_t   settings = {.log_fn = keep_first_complaint,
+                                 .log_ctx = &complaint,
+                                 .log_level = CYAML_LOG_WARNING,
+                                 .mem_fn = allocate};
+
+    config->schema = schema;
+    snprintf(config->path, sizeof config->path, "%s", path);
+    EMP_TRY(read_text(config, &length, err));
+    cyaml_err_t status = cyaml_load_data((const uint8_t *)config->text, length, &settings,
+                                         schema, &config->data, NULL);
+    if (status == CYAML_ERR_OOM) EMP_FAIL(EMP_ENOMEM, "contents of %s", path);
+    if (status != CYAML_OK) {
+        EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path, complaint.line == 0 ? 1 : complaint.line,
+                 complaint.message[0] ? complaint.message : cyaml_strerror(status));
+    }
+    if (config->data == NULL) EMP_FAIL(EMP_EFORMAT, "%s:1: the file is empty", path);
+
+cleanup:
+    return st;
+}
+
+void emp_config_close(emp_config *config)
+{
+    cyaml_config_t settings = {.mem_fn = allocate};
+
+    if (config->data != NULL) cyaml_free(&settings, config->schema, config->data, 0);
+    emp_free(config->text);
+    config->data = NULL;
+    config->text = NULL;
+}
+
+int emp_config_line(const emp_config *config, const char *key, const char *value)
+{
+    int line = 1;
+
+    for (const char *at = config->text; *at != '\0'; line++) {
+        size_t      length = strcspn(at, "\n");
+        const char *k = strstr(at, key);
+        const char *v = k == NULL ? NULL : strstr(k, value);
+        if (v != NULL && v < at + length + (length == 0)) return line;
+        at += length + (at[length] == '\n');
+    }
+    return 1;
+}
+
+static emp_status parse_number(const char *text, bool is_count, double least,
+                               double *number, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char      *end = NULL;
+
+    *number = strtod(text, &end);
+    if (end == text || *end != '\0' || !(*number >= least && *number < 1e9) ||
+        (is_count && *number != (double)(int32_t)*number)) {
+        EMP_FAIL(EMP_EFORMAT, "'%s' is no %s of at least %g", text,
+                 is_count ? "whole number" : "number", least);
+    }
+cleanup:
+    return st;
+}
+
+static emp_status parse_quantity(const char *text, emp_config_kind kind, double *number,
+                                 emp_error *err)
+{
+    static const emp_unit unit_of_kind[] = {
+        [EMP_CONFIG_SECONDS] = EMP_UNIT_SECONDS,
+        [EMP_CONFIG_BYTES] = EMP_UNIT_BYTES,
+        [EMP_CONFIG_BYTES_PER_S] = EMP_UNIT_BYTES_PER_S,
+        [EMP_CONFIG_FLOPS_PER_S] = EMP_UNIT_FLOPS_PER_S,
+        [EMP_CONFIG_HERTZ] = EMP_UNIT_HERTZ,
+    };
+    emp_status st = EMP_OK;
+
+    EMP_TRY(emp_units_parse(text, unit_of_kind[kind], number, err));
+    if (!(*number >= 0.0 && *number < 1e18))
+        EMP_FAIL(EMP_EFORMAT, "'%s' is out of range", text);
+    if (*number == 0.0 && kind != EMP_CONFIG_SECONDS) {
+        EMP_FAIL(EMP_EFORMAT, "'%s' must be above zero", text);
+    }
+cleanup:
+    return st;
+}
+
+static emp_status parse_switch(const char *text, double *number, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bool       yes = strcmp(text, "yes") == 0 || strcmp(text, "true") == 0;
+    bool       no = strcmp(text, "no") == 0 || strcmp(text, "false") == 0;
+
+    if (!yes && !no) EMP_FAIL(EMP_EFORMAT, "'%s' is neither yes nor no", text);
+    *number = yes ? 1.0 : 0.0;
+cleanup:
+    return st;
+}
+
+static emp_status convert_field(const emp_config_field *field, const char *text,
+                                char *out, double *number, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    void      *to = out + field->to;
+
+    switch (field->kind) {
+    case EMP_CONFIG_SECONDS:
+    case EMP_CONFIG_BYTES_PER_S:
+    case EMP_CONFIG_FLOPS_PER_S:
+    case EMP_CONFIG_HERTZ:
+        EMP_TRY(parse_quantity(text, field->kind, number, err));
+        *(double *)to = *number;
+        break;
+    case EMP_CONFIG_BYTES:
+        EMP_TRY(parse_quantity(text, field->kind, number, err));
+        *(int64_t *)to = (int64_t)*number;
+        break;
+    case EMP_CONFIG_RATIO:
+        EMP_TRY(parse_number(text, false, 1e-9, number, err));
+        *(double *)to = *number;
+        break;
+    case EMP_CONFIG_COUNT:
+    case EMP_CONFIG_COUNT_OR_0:
+        EMP_TRY(parse_number(text, true, field->kind == EMP_CONFIG_COUNT ? 1.0 : 0.0,
+                             number, err));
+        *(int32_t *)to = (int32_t)*number;
+        break;
+    case EMP_CONFIG_SWITCH:
+        EMP_TRY(parse_switch(text, number, err));
+        *(bool *)to = *number != 0.0;
+        break;
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_config_convert(const emp_config *config, const emp_config_field *fields,
+                              size_t field_count, const void *raw, void *out,
+                              uint64_t *hash, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (size_t i = 0; i < field_count; i++) {
+        emp_error   why = {0};
+        double      number = 0.0;
+        uint64_t    bits;
+        const char *text;
+        memcpy(&text, (const char *)raw + fields[i].from, sizeof text);
+        if (convert_field(&fields[i], text, out, &number, &why) != EMP_OK) {
+            EMP_FAIL(why.status, "%s:%d: %s: %s", config->path,
+                     emp_config_line(config, fields[i].key, text), fields[i].key,
+                     why.msg);
+        }
+        memcpy(&bits, &number, sizeof bits);
+        *hash = emp_hash_u64(*hash, bits);
+    }
+cleanup:
+    return st;
+}
+
+void emp_config_path(char *path, size_t size, const char *folder,
+                     const char *name_or_path)
+{
+    const char *data = getenv("EMPLACE_DATA");
+    size_t      length = strlen(name_or_path);
+    bool        is_yaml = length > 5 && strcmp(name_or_path + length - 5, ".yaml") == 0;
+
+    if (strchr(name_or_path, '/') != NULL || is_yaml) {
+        snprintf(path, size, "%s", name_or_path);
+    } else {
+        snprintf(path, size, "%s/%s/%s.yaml", data != NULL && *data ? data : EMP_DATA_DIR,
+                 folder, name_or_path);
+    }
+}

@@ -1,0 +1,62 @@
+/** \file sim/machine/config_internal.h
+ * Reads a YAML file by libcyaml into strings, and strings into quantities by a table of
+ * fields. Every error is one sentence that names the file, the line and the key.
+ */
+#ifndef EMP_SIM_MACHINE_CONFIG_INTERNAL_H
+#define EMP_SIM_MACHINE_CONFIG_INTERNAL_H
+
+#include <cyaml/cyaml.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/** A file and what it was parsed into. Zero-initialise; clear after use. */
+typedef struct {
+    char                        path[512];
+    char                       *text;
+    void                       *data; /**< of the schema's type */
+    const cyaml_schema_value_t *schema;
+} emp_config;
+
+/** How a string becomes a value. */
+typedef enum {
+    EMP_CONFIG_SECONDS,     /**< double, >= 0 */
+    EMP_CONFIG_BYTES,       /**< int64_t, > 0 */
+    EMP_CONFIG_BYTES_PER_S, /**< double, > 0 */
+    EMP_CONFIG_FLOPS_PER_S, /**< double, > 0 */
+    EMP_CONFIG_HERTZ,       /**< double, > 0 */
+    EMP_CONFIG_RATIO,       /**< double, > 0 */
+    EMP_CONFIG_COUNT,       /**< int32_t, >= 1 */
+    EMP_CONFIG_COUNT_OR_0,  /**< int32_t, >= 0 */
+    EMP_CONFIG_SWITCH       /**< bool: yes, no */
+} emp_config_kind;
+
+/** One key: where its string is in the parsed struct and where its value goes. */
+typedef struct {
+    const char     *key;
+    emp_config_kind kind;
+    size_t          from; /**< offset of a char * */
+    size_t          to;   /**< offset of the value */
+} emp_config_field;
+
+/** Reads and parses \a path. \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM */
+emp_status emp_config_open(emp_config *config, const char *path,
+                           const cyaml_schema_value_t *schema, emp_error *err);
+void       emp_config_close(emp_config *config);
+
+/** Converts every field of \a raw into \a out and mixes the values into \a *hash. */
+emp_status emp_config_convert(const emp_config *config, const emp_config_field *fields,
+                              size_t field_count, const void *raw, void *out,
+                              uint64_t *hash, emp_error *err);
+
+/** The line of \a config that has both texts (either may be empty), or 1: for messages.
+ */
+int emp_config_line(const emp_config *config, const char *key, const char *value);
+
+/** Resolves "NAME" to DATA/FOLDER/NAME.yaml, and leaves a path (with a slash or ending in
+ * .yaml) alone. DATA is the environment's EMPLACE_DATA, else the folder of this build. */
+void emp_config_path(char *path, size_t size, const char *folder,
+                     const char *name_or_path);
+
+#endif /* EMP_SIM_MACHINE_CONFIG_INTERNAL_H */

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Machine files: data/machines/NAME.yaml names device models (models/MODEL.yaml) and the
+ * tree that connects the devices. */
+#include "sim/machine/machine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "sim/machine/config_internal.h"
+#include "sim/machine/topology_internal.h"
+
+/* key in the file, kind, member of struct model */
+#define GPU_FIELDS(X)                                     \
+    X(memory, BYTES, device.memory_bytes)                 \
+    X(peak, FLOPS_PER_S, device.peak_flops_per_s)         \
+    X(multiprocessors, COUNT, device.multiprocessors)     \
+    X(clock, HERTZ, device.clock_hz)                      \
+    X(stream, BYTES_PER_S, device.memory_bytes_per_s)     \
+    X(gemm_clock, HERTZ, gemm_clock_hz)                   \
+    X(gemm_base, SECONDS, device.gemm_base_s)             \
+    X(gemm_per_k, SECONDS, device.gemm_per_k_s)           \
+    X(gemm_per_wave, SECONDS, device.gemm_per_wave_s)     \
+    X(gemm_tile_rows, COUNT, device.gemm_tile_rows)       \
+    X(conv_tile_rows, COUNT, device.conv_tile_rows)       \
+    X(split_limit, COUNT, device.split_limit)             \
+    X(skinny_factor, RATIO, device.gemm_skinny_factor)    \
+    X(skinny_limit, COUNT_OR_0, device.gemm_skinny_limit) \
+    X(conv_factor, RATIO, device.conv_factor)             \
+    X(kernel_minimum, SECONDS, device.kernel_minimum_s)
+
+#define CPU_FIELDS(X)                                       \
+    X(memory, BYTES, device.memory_bytes)                   \
+    X(peak, FLOPS_PER_S, device.peak_flops_per_s)           \
+    X(cores, COUNT, device.cores)                           \
+    X(clock, HERTZ, device.clock_hz)                        \
+    X(gemm_core, FLOPS_PER_S, device.gemm_core_flops_per_s) \
+    X(conv_core, FLOPS_PER_S, device.conv_core_flops_per_s) \
+    X(scaling_exponent, RATIO, device.scaling_exponent)     \
+    X(core_stream, BYTES_PER_S, device.core_bytes_per_s)    \
+    X(bandwidth_cores, COUNT, device.bandwidth_cores)       \
+    X(thread_cycles, RATIO, device.thread_cycles)           \
+    X(cycles_per_byte, RATIO, device.cycles_per_byte)
+
+struct model {
+    emp_device device;
+    double     gemm_clock_hz; /* of the measurements behind the GEMM constants */
+};
+
+struct raw_gpu {
+#define X(key, kind, member) char *key;
+    GPU_FIELDS(X)
+#undef X
+};
+
+struct raw_cpu {
+#define X(key, kind, member) char *key;
+    CPU_FIELDS(X)
+#undef X
+};
+
+struct raw_model {
+    struct raw_gpu *gpu;
+    struct raw_cpu *cpu;
+};
+
+struct raw_node {
+    char *name, *parent, *bandwidth, *latency;
+};
+
+struct raw_device {
+    char *model, *at, *count, *bandwidth, *latency;
+};
+
+struct raw_link {
+    char *bandwidth, *latency;
+};
+
+struct raw_machine {
+    char              *description;
+    struct raw_node   *nodes;
+    unsigned           nodes_count;
+    struct raw_device *devices;
+    unsigned           devices_count;
+    struct raw_link   *gpu_channel;
+};
+
+#define STRING(type, key, flags)                                             \
+    CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | (flags), type, key, 0, \
+                           CYAML_UNLIMITED)
+
+static const cyaml_schema_field_t gpu_schema[] = {
+#define X(key, kind, member) STRING(struct raw_gpu, key, 0),
+    GPU_FIELDS(X)
+#undef X
+        CYAML_FIELD_END};
+
+static const cyaml_schema_field_t cpu_schema[] = {
+#define X(key, kind, member) STRING(struct raw_cpu, key, 0),
+    CPU_FIELDS(X)
+#undef X
+        CYAML_FIELD_END};
+
+static const cyaml_schema_field_t model_fields[] = {
+    CYAML_FIELD_MAPPING_PTR("gpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, gpu, gpu_schema),
+    CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, cpu, cpu_schema),
+    CYAML_FIELD_END};
+static const cyaml_schema_value_t model_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_model, model_fields)};
+
+static const cyaml_schema_field_t node_fields[] = {
+    STRING(struct raw_node, name, 0),
+    STRING(struct raw_node, parent, CYAML_FLAG_OPTIONAL),
+    STRING(struct raw_node, bandwidth, CYAML_FLAG_OPTIONAL),
+    STRING(struct raw_node, latency, CYAML_FLAG_OPTIONAL), CYAML_FIELD_END};
+static const cyaml_schema_value_t node_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_node, node_fields)};
+
+static const cyaml_schema_field_t device_fields[] = {
+    STRING(struct raw_device, model, 0),
+    STRING(struct raw_device, at, 0),
+    STRING(struct raw_device, count, CYAML_FLAG_OPTIONAL),
+    STRING(struct raw_device, bandwidth, CYAML_FLAG_OPTIONAL),
+    STRING(struct raw_device, latency, CYAML_FLAG_OPTIONAL),
+    CYAML_FIELD_END};
+static const cyaml_schema_value_t device_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_device, device_fields)};
+
+static const cyaml_schema_field_t link_fields[] = {STRING(struct raw_link, bandwidth, 0),
+                                                   STRING(struct raw_link, latency, 0),
+                                                   CYAML_FIELD_END};
+
+static const cyaml_schema_field_t machine_fields[] = {
+    STRING(struct raw_machine, description, 0),
+    CYAML_FIELD_SEQUENCE("nodes", CYAML_FLAG_POINTER, struct raw_machine, nodes,
+                         &node_schema, 1, EMP_MAX_NODES),
+    CYAML_FIELD_SEQUENCE("devices", CYAML_FLAG_POINTER, struct raw_machine, devices,
+                         &device_schema, 1, EMP_MAX_DEVICES),
+    CYAML_FIELD_MAPPING_PTR("gpu_channel", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_machine, gpu_channel, link_fields),
+    CYAML_FIELD_END};
+static const cyaml_schema_value_t machine_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_machine, machine_fields)};
+
+#define FIELD_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
+
+static const emp_config_field gpu_table[] = {
+#define X(key, kind, member)                                 \
+    {#key, EMP_CONFIG_##kind, offsetof(struct raw_gpu, key), \
+     offsetof(struct model, member)},
+    GPU_FIELDS(X)
+#undef X
+};
+
+static const emp_config_field cpu_table[] = {
+#define X(key, kind, member)                                 \
+    {#key, EMP_CONFIG_##kind, offsetof(struct raw_cpu, key), \
+     offsetof(struct model, member)},
+    CPU_FIELDS(X)
+#undef X
+};
+
+/* The link of a node or device to its parent, in the order of struct raw_link. */
+static const emp_config_field link_table[] = {
+    {"bandwidth", EMP_CONFIG_BYTES_PER_S, offsetof(struct raw_link, bandwidth),
+     offsetof(emp_link, bytes_per_s)},
+    {"latency", EMP_CONFIG_SECONDS, offsetof(struct raw_link, latency),
+     offsetof(emp_link, latency_s)},
+};
+
+/* What one load needs at hand. */
+struct loader {
+    emp_machine *machine;
+    emp_config   config; /* the machine file */
+    emp_topology topology;
+};
+
+static emp_status fail_at(const struct loader *l, const char *key, const char *value,
+                          const char *what, emp_error *err)
+{
+    return emp_error_set(err, EMP_EFORMAT, __FILE__, __LINE__, "%s:%d: %s: '%s' %s",
+                         l->config.path, emp_config_line(&l->config, key, value), key,
+                         value, what);
+}
+
+/* A model file lies in models/ beside the machine file, else in the data folder. */
+static void find_model(const struct loader *l, const char *model, char *path, size_t size)
+{
+    const char *slash = strrchr(l->config.path, '/');
+    int         folder = slash == NULL ? 0 : (int)(slash - l->config.path) + 1;
+
+    snprintf(path, size, "%.*smodels/%s.yaml", folder, l->config.path, model);
+    if (access(path, R_OK) != 0) emp_config_path(path, size, "machines/models", model);
+}
+
+static emp_status load_model(struct loader *l, const char *name, emp_device *device,
+                             emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    char         path[512];
+    emp_config   config = {0};
+    struct model model = {0};
+
+    find_model(l, name, path, sizeof path);
+    if (access(path, R_OK) != 0) {
+        st = fail_at(l, "model", name, "is no file in the folder models", err);
+        goto cleanup;
+    }
+    EMP_TRY(emp_config_open(&config, path, &model_schema, err));
+    const struct raw_model *raw = config.data;
+    if ((raw->gpu == NULL) == (raw->cpu == NULL)) {
+        EMP_FAIL(EMP_EFORMAT, "%s:1: needs exactly one of the keys gpu and cpu", path);
+    }
+    if (raw->gpu != NULL) {
+        EMP_TRY(emp_config_convert(&config, gpu_table, FIELD_COUNT(gpu_table), raw->gpu,
+                                   &model, &l->machine->hash, err));
+        double scale = model.gemm_clock_hz / model.device.clock_hz;
+        model.device.kind = EMP_DEVICE_GPU;
+        model.device.gemm_base_s *= scale;
+        model.device.gemm_per_k_s *= scale;
+        model.device.gemm_per_wave_s *= scale;
+    } else {
+        EMP_TRY(emp_config_convert(&config, cpu_table, FIELD_COUNT(cpu_table), raw->cpu,
+                                   &model, &l->machine->hash, err));
+        model.device.kind = EMP_DEVICE_CPU;
+        model.device.memory_bytes_per_s =
+            model.device.core_bytes_per_s * model.device.bandwidth_cores;
+        if (model.device.cores > EMP_MAX_CORES) {
+            EMP_FAIL(EMP_EFORMAT, "%s:%d: cores is %d, at most %d", path,
+                     emp_config_line(&config, "cores", ""), model.device.cores,
+                     EMP_MAX_CORES);
+        }
+    }
+    *device = model.device;
+
+cleanup:
+    emp_config_close(&config);
+    return st;
+}
+
+static int32_t find_node(const struct loader *l, const char *name)
+{
+    for (int32_t i = 0; i < l->topology.node_count; i++) {
+        if (strcmp(l->topology.node[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+/* Adds a vertex below \a parent; bandwidth and latency come together or not at all. */
+static emp_status add_node(struct loader *l, const char *name, int32_t parent,
+                           const struct raw_link *raw, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_link           link = {0};
+    emp_topology_node *node = &l->topology.node[l->topology.node_count];
+
+    *node = (emp_topology_node){name, parent, -1, -1};
+    if ((raw->bandwidth == NULL) != (raw->latency == NULL)) {
+        st = fail_at(l, "", name, "needs both bandwidth and latency, or neither", err);
+        goto cleanup;
+    }
+    if (raw->bandwidth != NULL) {
+        EMP_TRY(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table), raw,
+                                   &link, &l->machine->hash, err));
+        EMP_TRY(emp_topology_add_link(l->machine, name, " up", link.bytes_per_s,
+                                      link.latency_s, &node->up, err));
+        EMP_TRY(emp_topology_add_link(l->machine, name, " down", link.bytes_per_s,
+                                      link.latency_s, &node->down, err));
+    }
+    l->topology.node_count++;
+cleanup:
+    return st;
+}
+
+static emp_status add_inner_nodes(struct loader *l, emp_error *err)
+{
+    emp_status                st = EMP_OK;
+    const struct raw_machine *raw = l->config.data;
+
+    for (unsigned i = 0; i < raw->nodes_count; i++) {
+        const struct raw_node *n = &raw->nodes[i];
+        int32_t                parent = n->parent == NULL ? -1 : find_node(l, n->parent);
+        if (find_node(l, n->name) >= 0) {
+            return fail_at(l, "name", n->name, "is there twice", err);
+        }
+        if (n->parent != NULL && parent < 0) {
+            return fail_at(l, "parent", n->parent, "is no node listed above", err);
+        }
+        EMP_TRY(add_node(l, n->name, parent, &(struct raw_link){n->bandwidth, n->latency},
+                         err));
+    }
+cleanup:
+    return st;
+}
+
+static emp_status add_device(struct loader *l, const emp_device *model, int32_t parent,
+                             const struct raw_device *raw, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_machine *m = l->machine;
+
+    if (m->device_count == EMP_MAX_DEVICES) {
+        EMP_FAIL(EMP_EFORMAT, "%s: more than %d devices", l->config.path,
+                 EMP_MAX_DEVICES);
+    }
+    emp_device *device = &m->device[m->device_count];
+    int32_t     number = emp_machine_count(m, model->kind);
+    *device = *model;
+    snprintf(device->name, sizeof device->name, "%s:%d",
+             model->kind == EMP_DEVICE_GPU ? "gpu" : "cpu", number);
+    l->topology.leaf_of_device[m->device_count] = l->topology.node_count;
+    m->hash = emp_hash_bytes(m->hash, device->name, strlen(device->name));
+    EMP_TRY(add_node(l, device->name, parent,
+                     &(struct raw_link){raw->bandwidth, raw->latency}, err));
+    m->device_count++;
+cleanup:
+    return st;
+}
+
+static emp_status add_devices(struct loader *l, emp_error *err)
+{
+    emp_status                st = EMP_OK;
+    const struct raw_machine *raw = l->config.data;
+
+    for (unsigned i = 0; i < raw->devices_count; i++) {
+        const struct raw_device *d = &raw->devices[i];
+        emp_device               model = {0};
+        int32_t                  count = 1, parent = find_node(l, d->at);
+        const emp_config_field   count_field = {"count", EMP_CONFIG_COUNT,
+                                                offsetof(struct raw_device, count), 0};
+        if (parent < 0) return fail_at(l, "at", d->at, "is no node", err);
+        if (d->count != NULL) {
+            EMP_TRY(emp_config_convert(&l->config, &count_field, 1, d, &count,
+                                       &l->machine->hash, err));
+        }
+        EMP_TRY(load_model(l, d->model, &model, err));
+        if ((model.kind == EMP_DEVICE_CPU) != (i == 0) || (i == 0 && count != 1)) {
+            return fail_at(l, "model", d->model,
+                           "is out of place: one CPU comes first, then the GPUs", err);
+        }
+        for (int32_t k = 0; k < count; k++)
+            EMP_TRY(add_device(l, &model, parent, d, err));
+    }
+cleanup:
+    return st;
+}
+
+static emp_status add_gpu_channel(struct loader *l, emp_error *err)
+{
+    emp_status                st = EMP_OK;
+    const struct raw_machine *raw = l->config.data;
+    emp_link                  link = {0};
+
+    l->topology.gpu_channel = -1;
+    if (raw->gpu_channel != NULL) {
+        EMP_TRY(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table),
+                                   raw->gpu_channel, &link, &l->machine->hash, err));
+        EMP_TRY(emp_topology_add_link(l->machine, "gpu channel", "", link.bytes_per_s,
+                                      link.latency_s, &l->topology.gpu_channel, err));
+    }
+cleanup:
+    return st;
+}
+
+static void hash_routes(emp_machine *m)
+{
+    for (int32_t i = 0; i < m->device_count; i++) {
+        for (int32_t j = 0; j < m->device_count; j++) {
+            m->hash = emp_hash_u64(m->hash, (uint64_t)m->route[i][j].link_count);
+            for (int32_t k = 0; k < m->route[i][j].link_count; k++) {
+                m->hash = emp_hash_u64(m->hash, (uint64_t)m->route[i][j].link[k]);
+            }
+        }
+    }
+}
+
+const char *const *emp_machine_names(int32_t *count)
+{
+    static const char *const names[] = {"k40x1", "k40x2", "k40x4", "k40x8"};
+
+    *count = (int32_t)(sizeof names / sizeof names[0]);
+    return names;
+}
+
+static emp_status fail_unknown(const char *name, const char *path, emp_error *err)
+{
+    int32_t            count;
+    const char *const *names = emp_machine_names(&count);
+    char               known[128] = "";
+    int                cause = errno;
+
+    for (int32_t i = 0; i < count; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", names[i]);
+    }
+    return emp_error_set(err, EMP_EIO, __FILE__, __LINE__,
+                         "no machine '%s' (%s: %s); known: %s", name, path,
+                         strerror(cause), known);
+}
+
+static void name_after_file(char *name, size_t size, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(base, '.');
+
+    snprintf(name, size, "%.*s", (int)(dot == NULL ? strlen(base) : (size_t)(dot - base)),
+             base);
+}
+
+emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    char           path[512];
+    struct loader *l = NULL;
+
+    *out = NULL;
+    emp_config_path(path, sizeof path, "machines", name_or_path);
+    if (access(path, R_OK) != 0) return fail_unknown(name_or_path, path, err);
+    l = EMP_NEW(struct loader);
+    if (l == NULL) EMP_FAIL(EMP_ENOMEM, "machine %s", name_or_path);
+    l->machine = EMP_NEW(emp_machine);
+    if (l->machine == NULL) EMP_FAIL(EMP_ENOMEM, "machine %s", name_or_path);
+    l->machine->hash = EMP_HASH_SEED;
+
+    EMP_TRY(emp_config_open(&l->config, path, &machine_schema, err));
+    const struct raw_machine *raw = l->config.data;
+    name_after_file(l->machine->name, sizeof l->machine->name, path);
+    snprintf(l->machine->description, sizeof l->machine->description, "%s",
+             raw->description);
+    EMP_TRY(add_inner_nodes(l, err));
+    EMP_TRY(add_devices(l, err));
+    EMP_TRY(add_gpu_channel(l, err));
+    emp_error why = {0};
+    if (emp_topology_route_all(l->machine, &l->topology, &why) != EMP_OK) {
+        EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path,
+                 emp_config_line(&l->config, "devices", ""), why.msg);
+    }
+    hash_routes(l->machine);
+    *out = l->machine;
+    l->machine = NULL;
+
+cleanup:
+    if (l != NULL) {
+        emp_config_close(&l->config);
+        emp_machine_destroy(l->machine);
+        emp_free(l);
+    }
+    return st;
+}
+
+void emp_machine_destroy(emp_machine *machine) { emp_free(machine); }
+
+int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind)
+{
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < machine->device_count; i++)
+        count += machine->device[i].kind == kind;
+    return count;
+}
+
+emp_device_id emp_machine_find(const emp_machine *machine, const char *name)
+{
+    for (int32_t i = 0; i < machine->device_count; i++) {
+        if (strcmp(machine->device[i].name, name) == 0) return i;
+    }
+    return -1;
+}

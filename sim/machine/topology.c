@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/machine/topology_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+emp_status emp_topology_add_link(emp_machine *machine, const char *name,
+                                 const char *suffix, double bytes_per_s, double latency_s,
+                                 int32_t *link, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (machine->link_count == EMP_MAX_LINKS) {
+        EMP_FAIL(EMP_EINVAL, "more than %d links", EMP_MAX_LINKS);
+    }
+    emp_link *l = &machine->link[machine->link_count];
+    snprintf(l->name, sizeof l->name, "%s%s", name, suffix);
+    l->bytes_per_s = bytes_per_s;
+    l->latency_s = latency_s;
+    *link = machine->link_count++;
+cleanup:
+    return st;
+}
+
+static int32_t depth_of(const emp_topology *t, int32_t node)
+{
+    int32_t depth = 0;
+
+    for (; t->node[node].parent >= 0; node = t->node[node].parent) depth++;
+    return depth;
+}
+
+static emp_status append(emp_route *route, int32_t link, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (link < 0) return EMP_OK;
+    if (route->link_count == EMP_MAX_ROUTE) {
+        EMP_FAIL(EMP_EINVAL, "a route of more than %d links", EMP_MAX_ROUTE);
+    }
+    route->link[route->link_count++] = link;
+cleanup:
+    return st;
+}
+
+/* The links of the tree path in order: up from a, down to b. The way down is found from
+ * its end, so it is collected first and appended backwards. */
+static emp_status route_by_tree(const emp_topology *t, int32_t a, int32_t b,
+                                emp_route *route, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    down[EMP_MAX_NODES + 1], down_count = 0;
+    int32_t    depth_a = depth_of(t, a), depth_b = depth_of(t, b);
+
+    while (a != b && a >= 0 && b >= 0) {
+        if (depth_a >= depth_b) {
+            EMP_TRY(append(route, t->node[a].up, err));
+            a = t->node[a].parent;
+            depth_a--;
+        } else {
+            down[down_count++] = t->node[b].down;
+            b = t->node[b].parent;
+            depth_b--;
+        }
+    }
+    if (a != b) EMP_FAIL(EMP_EINVAL, "they hang on different trees");
+    while (down_count > 0) EMP_TRY(append(route, down[--down_count], err));
+cleanup:
+    return st;
+}
+
+static emp_status route_pair(const emp_machine *machine, const emp_topology *t,
+                             int32_t from, int32_t to, emp_route *route, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    a = t->leaf_of_device[from], b = t->leaf_of_device[to];
+    bool       are_gpus = machine->device[from].kind == EMP_DEVICE_GPU &&
+                    machine->device[to].kind == EMP_DEVICE_GPU;
+
+    if (t->gpu_channel >= 0 && are_gpus) {
+        EMP_TRY(append(route, t->node[a].up, err));
+        EMP_TRY(append(route, t->gpu_channel, err));
+        EMP_TRY(append(route, t->node[b].down, err));
+    } else {
+        EMP_TRY(route_by_tree(t, a, b, route, err));
+    }
+    if (route->link_count == 0) EMP_FAIL(EMP_EINVAL, "no link lies between them");
+    for (int32_t i = 0; i < route->link_count; i++) {
+        const emp_link *l = &machine->link[route->link[i]];
+        if (i == 0 || l->bytes_per_s < route->bytes_per_s)
+            route->bytes_per_s = l->bytes_per_s;
+        if (l->latency_s > route->latency_s) route->latency_s = l->latency_s;
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_topology_route_all(emp_machine *machine, const emp_topology *topology,
+                                  emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t from = 0; from < machine->device_count; from++) {
+        for (int32_t to = 0; to < machine->device_count; to++) {
+            emp_error  why = {0};
+            emp_route *route = &machine->route[from][to];
+            memset(route, 0, sizeof *route);
+            if (from == to) continue;
+            if (route_pair(machine, topology, from, to, route, &why) != EMP_OK) {
+                EMP_FAIL(why.status, "no route from %s to %s: %s",
+                         machine->device[from].name, machine->device[to].name, why.msg);
+            }
+        }
+    }
+cleanup:
+    return st;
+}
