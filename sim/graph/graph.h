@@ -2,8 +2,8 @@
  * The immutable dataflow graph that everything else reads.
  *
  * An emp_graph is made by an emp_graph_builder (sim/graph/graph_builder.h). The *whole*
- * graph holds every node that the front end made; emp_graph_prune() gives the *step* graph,
- * the part that one training step runs, which is what is placed and simulated.
+ * graph holds every node that the front end made; emp_graph_prune() gives the *step*
+ * graph, the part that one training step runs, which is what is placed and simulated.
  *
  * The struct is open: its arrays are read directly, and nobody writes to them after
  * creation. Adjacency is in compressed rows: the inputs of op v are
@@ -23,8 +23,9 @@ typedef struct {
     emp_shape shape;
     emp_dtype dtype;
     bool      is_ref;
-    bool      on_host; /**< in host memory even when the op runs on a GPU */
-    int64_t   bytes;   /**< 0 for references and for elements without a fixed size */
+    bool      on_host;    /**< in host memory even when the op runs on a GPU */
+    int64_t   bytes;      /**< 0 for references and for elements without a fixed size */
+    int64_t   copy_bytes; /**< what a copy to another device carries; of references too */
 } emp_tensor;
 
 /** What is known of an op besides its edges. */
@@ -32,10 +33,12 @@ typedef struct {
     emp_op_cost cost;
     int64_t     persistent_bytes; /**< variables and slots: held for the whole step */
     uint32_t    flags;            /**< EMP_OP_ flags of its type */
-    uint32_t    kinds;            /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
-    int32_t     colocation_class; /**< dense; ops linked by reference edges share one */
-    bool        is_folded;        /**< constant: computed before the step, costs nothing */
-    bool        is_alias;         /**< output 0 is input 0's buffer */
+    uint32_t    kinds;           /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
+    uint32_t    host_input_mask; /**< bit i: on a GPU it reads input i in host memory;
+                                      bit 31 stands for input 31 and all further ones */
+    int32_t colocation_class;    /**< dense; ops linked by reference edges share one */
+    bool    is_folded;           /**< constant: computed before the step, costs nothing */
+    bool    is_alias;            /**< output 0 is input 0's buffer */
 } emp_op;
 
 typedef struct emp_graph {
@@ -46,9 +49,9 @@ typedef struct emp_graph {
     int32_t class_count; /**< colocation classes */
     int32_t type_count;  /**< distinct type names */
 
-    const char **name; /**< [op] */
-    int32_t     *type; /**< [op] index into type_name */
-    const char **type_name;
+    const char        **name; /**< [op] */
+    int32_t            *type; /**< [op] index into type_name */
+    const char        **type_name;
     const emp_op_type **type_entry; /**< [type]; NULL = not in the table */
     emp_op             *op;
 
@@ -56,29 +59,36 @@ typedef struct emp_graph {
     emp_tensor_id *input;
     int32_t       *control_offset; /**< [op + 1]; control inputs of an op */
     emp_op_id     *control;
-    int32_t       *output_offset; /**< [op + 1]; outputs of op v are tensors output_offset[v].. */
-    emp_tensor    *tensor;
-    int32_t       *consumer_offset; /**< [tensor + 1] */
-    emp_op_id     *consumer;        /**< one entry per edge */
-    int32_t       *control_out_offset; /**< [op + 1]; ops that wait for this one */
-    emp_op_id     *control_out;
-    emp_op_id     *topo; /**< [op] a topological order; ties by lower id */
+    int32_t
+        *output_offset; /**< [op + 1]; outputs of op v are tensors output_offset[v].. */
+    emp_tensor *tensor;
+    int32_t    *consumer_offset;    /**< [tensor + 1] */
+    emp_op_id  *consumer;           /**< one entry per edge */
+    int32_t    *control_out_offset; /**< [op + 1]; ops that wait for this one */
+    emp_op_id  *control_out;
+    emp_op_id  *topo; /**< [op] a topological order; ties by lower id */
 
-    bool *is_target;           /**< [op] what a step fetches or runs: train op, loss */
-    int32_t unknown_op_count;  /**< ops whose type is not in the table */
-    int32_t unknown_shape_count; /**< tensors with a size that had to be assumed 1 */
-    double  flops;             /**< of all ops that are not folded */
-    int64_t parameter_count;   /**< elements of the variables that an optimizer updates */
-    int64_t parameter_bytes;
-    uint64_t hash;             /**< of structure, types, shapes and names; machine-independent */
-    void   *storage;           /**< owns the names; private */
+    /* Dropped edges from NextIteration to Merge, by the Merge's id: a step that runs a
+     * Merge runs the loop body behind it once. */
+    int32_t    back_edge_count;
+    emp_op_id *back_edge_from, *back_edge_to;
+
+    bool    *is_target;           /**< [op] what a step fetches or runs: train op, loss */
+    int32_t  unknown_op_count;    /**< ops whose type is not in the table */
+    int32_t  unknown_shape_count; /**< tensors with a size that had to be assumed 1 */
+    double   flops;               /**< of all ops that are not folded */
+    int64_t  parameter_count; /**< elements of the variables that an optimizer updates */
+    int64_t  parameter_bytes;
+    uint64_t hash;    /**< of structure, types, shapes and names; machine-independent */
+    void    *storage; /**< owns the names; private */
 } emp_graph;
 
 /** The subgraph of all ancestors (by data and control edges) of the targets.
  * O(V + E). \retval EMP_EINVAL  The graph has no target. */
 emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *err);
 
-/** The op of that name, or -1. O(V) on the first call's worth of scanning; for files only. */
+/** The op of that name, or -1. O(V) on the first call's worth of scanning; for files
+ * only. */
 emp_op_id emp_graph_find(const emp_graph *graph, const char *name);
 
 /** Releases \a graph; NULL is allowed. */

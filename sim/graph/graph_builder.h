@@ -1,12 +1,12 @@
 /** \file sim/graph/graph_builder.h
- * Builds an emp_graph node by node. Used by generators (inputs known when a node is added,
- * shapes inferred at once) and by importers (nodes in any order, inputs by name).
+ * Builds an emp_graph node by node. Used by generators (inputs known when a node is
+ * added, shapes inferred at once) and by importers (nodes in any order, inputs by name).
  *
  *     emp_graph_builder *b = NULL;
  *     EMP_TRY(emp_graph_builder_create(&b, err));
- *     EMP_TRY(emp_graph_builder_add(b, "x", "Placeholder", &attrs, NULL, 0, NULL, 0, &x, err));
- *     EMP_TRY(emp_graph_builder_add(b, "y", "Relu", &attrs, &(emp_port){x, 0}, 1, NULL, 0, &y, err));
- *     EMP_TRY(emp_graph_builder_finish(b, &graph, err));
+ *     EMP_TRY(emp_graph_builder_add(b, "x", "Placeholder", &attrs, NULL, 0, NULL, 0, &x,
+ * err)); EMP_TRY(emp_graph_builder_add(b, "y", "Relu", &attrs, &(emp_port){x, 0}, 1,
+ * NULL, 0, &y, err)); EMP_TRY(emp_graph_builder_finish(b, &graph, err));
  *     emp_graph_builder_destroy(b);
  *
  * Threads. Confined to one thread.
@@ -60,9 +60,9 @@ emp_status emp_graph_builder_add_control(emp_graph_builder *b, emp_op_id from,
 void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op);
 
 /* Queries on what has been built so far. */
-int32_t   emp_graph_builder_op_count(const emp_graph_builder *b);
-emp_op_id emp_graph_builder_find(const emp_graph_builder *b, const char *name,
-                                 size_t length); /**< -1 = none */
+int32_t     emp_graph_builder_op_count(const emp_graph_builder *b);
+emp_op_id   emp_graph_builder_find(const emp_graph_builder *b, const char *name,
+                                   size_t length); /**< -1 = none */
 const char *emp_graph_builder_name(const emp_graph_builder *b, emp_op_id op);
 const char *emp_graph_builder_type(const emp_graph_builder *b, emp_op_id op);
 /** The attributes given for \a op; borrowed, valid until the builder is destroyed. */
@@ -71,18 +71,21 @@ int32_t  emp_graph_builder_input_count(const emp_graph_builder *b, emp_op_id op)
 emp_port emp_graph_builder_input(const emp_graph_builder *b, emp_op_id op, int32_t i);
 int32_t  emp_graph_builder_output_count(const emp_graph_builder *b, emp_op_id op);
 /** What is inferred of an output; borrowed, valid until the next call that adds an op. */
-const emp_tensor_info *emp_graph_builder_output(const emp_graph_builder *b, emp_port port);
+const emp_tensor_info *emp_graph_builder_output(const emp_graph_builder *b,
+                                                emp_port                 port);
 
 /** Freezes everything into a graph: infers what is missing, computes costs, colocation
- * classes (union-find over reference edges), folding, the topological order. The builder is
- * empty afterwards. O(V + E).
+ * classes (union-find over reference edges), folding, the topological order. The builder
+ * is empty afterwards. O(V + E).
  *
  * Back edges from NextIteration to Merge are dropped: a loop body counts once.
  *
  * \retval EMP_ECYCLE   Another cycle; the message names an op on it.
- * \retval EMP_EFORMAT  An edge from an output that does not exist; the message names both ops.
+ * \retval EMP_EFORMAT  An edge from an output that does not exist; the message names both
+ * ops.
  */
-emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_error *err);
+emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out,
+                                    emp_error *err);
 
 void emp_graph_builder_destroy(emp_graph_builder *b);
 

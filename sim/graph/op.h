@@ -2,9 +2,9 @@
  * What the project knows about op types: shapes, arithmetic, memory traffic, kernels.
  *
  * One table, looked up by TensorFlow's type name ("Conv2D"), serves the workload
- * generators and the importers alike, so that an imported graph and its generated twin get
- * the same numbers. A type that is not in the table is costed as element-wise and counted
- * in the graph's unknown_op_count.
+ * generators and the importers alike, so that an imported graph and its generated twin
+ * get the same numbers. A type that is not in the table is costed as element-wise and
+ * counted in the graph's unknown_op_count.
  *
  * Units: FLOPs count a multiply-add as 2; bytes are bytes.
  */
@@ -52,11 +52,12 @@ typedef struct {
 
 #define EMP_SHAPE_UNKNOWN ((emp_shape){.rank = -1})
 #define EMP_SHAPE_SCALAR  ((emp_shape){.rank = 0})
-#define EMP_SHAPE(...)                                                                   \
-    ((emp_shape){(int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),          \
+#define EMP_SHAPE(...)                                                          \
+    ((emp_shape){(int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
                  {__VA_ARGS__}})
 
-/** Number of elements; unknown sizes count as 1, an unknown rank as 1 element. Saturates. */
+/** Number of elements; unknown sizes count as 1, an unknown rank as 1 element. Saturates.
+ */
 int64_t emp_shape_elements(const emp_shape *shape);
 bool    emp_shape_is_known(const emp_shape *shape); /**< rank and every dim known */
 bool    emp_shape_equal(const emp_shape *a, const emp_shape *b);
@@ -79,17 +80,17 @@ typedef struct {
     bool      padding_is_same;          /**< else VALID */
     bool      is_nchw;                  /**< data_format; else NHWC */
     bool      keep_dims;
-    bool      is_inference;             /**< is_training=false of batch norm */
-    bool      unique;                   /**< candidate samplers */
-    int32_t   strides[4], ksize[4];     /**< in the order of data_format */
-    int32_t   axis;                     /**< Pack, Unpack, Concat (v1) */
-    int32_t   count;                    /**< N, num, num_split */
+    bool      is_inference;         /**< is_training=false of batch norm */
+    bool      unique;               /**< candidate samplers */
+    int32_t   strides[4], ksize[4]; /**< in the order of data_format */
+    int32_t   axis;                 /**< Pack, Unpack, Concat (v1) */
+    int32_t   count;                /**< N, num, num_split */
     int32_t   num_sampled, num_true;
-    uint32_t  squeeze_dims;             /**< bit d: squeeze dim d; 0 = all of size 1 */
+    uint32_t  squeeze_dims; /**< bit d: squeeze dim d; 0 = all of size 1 */
     uint32_t  begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
-    emp_dtype dtype;                    /**< T, dtype, DstT: element type of the outputs */
-    emp_dtype out_type;                 /**< out_type, out_idx: index type; default int32 */
-    emp_shape shape;                    /**< of variables and placeholders */
+    emp_dtype dtype;    /**< T, dtype, DstT: element type of the outputs */
+    emp_dtype out_type; /**< out_type, out_idx: index type; default int32 */
+    emp_shape shape;    /**< of variables and placeholders */
     bool      has_shape;
     /** Value of a Const: elements as integers (floats truncated), when it has at most
      * EMP_MAX_CONST_VALUES elements and its dtype is a number or bool. Borrowed by the
@@ -120,10 +121,10 @@ typedef struct {
     emp_op_class op_class;
     double       flops;
     int64_t      bytes_read, bytes_written;
-    int64_t      m, n, k, batch;  /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
-    int32_t      kernels;         /**< GPU kernels launched; 0 = kernel-less */
-    double       cpu_cycles;      /**< Eigen's cycles, all elements, one core; 0 for GEMM, conv */
-    int64_t      workspace_bytes; /**< device memory held while it runs */
+    int64_t      m, n, k, batch; /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
+    int32_t      kernels;        /**< GPU kernels launched; 0 = kernel-less */
+    double  cpu_cycles; /**< Eigen's cycles, all elements, one core; 0 for GEMM, conv */
+    int64_t workspace_bytes; /**< device memory held while it runs */
 } emp_op_cost;
 
 enum {
@@ -132,29 +133,56 @@ enum {
     EMP_OP_UPDATES_REF = 1 << 2,   /**< input 0 is a reference that it writes */
     EMP_OP_IS_VARIABLE = 1 << 3,
     EMP_OP_IS_CONST = 1 << 4,
-    EMP_OP_IS_OPTIMIZER = 1 << 5,  /**< Apply*, SparseApply*: input 0 is a parameter */
-    EMP_OP_IN_PLACE = 1 << 6,      /**< may reuse the buffer of an input that dies */
-    EMP_OP_DATA_IS_SHAPE = 1 << 7, /**< outputs follow from input shapes alone: Shape, Rank, Size */
-    EMP_OP_CONTROL_FLOW = 1 << 8
+    EMP_OP_IS_OPTIMIZER = 1 << 5, /**< Apply*, SparseApply*: input 0 is a parameter */
+    EMP_OP_IN_PLACE = 1 << 6,     /**< may reuse the buffer of an input that dies */
+    EMP_OP_DATA_IS_SHAPE =
+        1 << 7, /**< outputs follow from input shapes alone: Shape, Rank, Size */
+    EMP_OP_CONTROL_FLOW = 1 << 8,
+    EMP_OP_MAY_ALIAS = 1 << 9, /**< aliases input 0 when its cost turns out kernel-less */
+    EMP_OP_OPEN_OUTPUTS = 1 << 10, /**< attributes do not tell how many outputs it has */
+    EMP_OP_INT32_ON_HOST =
+        1 << 11,                /**< its int32 flavour on a GPU works in host memory */
+    EMP_OP_BACK_EDGE = 1 << 12, /**< NextIteration: its edge to a Merge closes a loop */
+    EMP_OP_LOOP_HEAD = 1 << 13  /**< Merge */
 };
-
-/** An op as the shape and cost functions see it. */
-typedef struct {
-    const emp_op_attrs    *attrs;
-    const emp_tensor_info *input;
-    int32_t                input_count;
-    const emp_tensor_info *output; /**< costs only */
-    int32_t                output_count;
-} emp_op_view;
 
 enum { EMP_MAX_OUTPUTS = 512 };
 
+/** Where infer functions put the elements of small constants: EMP_MAX_OUTPUTS *
+ * EMP_MAX_CONST_VALUES numbers are always enough. Lent by the caller for one call. */
+typedef struct {
+    int64_t *next, *end;
+} emp_value_pool;
+
+/** An op as the shape and cost functions see it. */
+typedef struct {
+    const struct emp_op_type *type;
+    const emp_op_attrs       *attrs;
+    const emp_tensor_info    *input;
+    int32_t                   input_count; /**< at least the type's min_inputs */
+    const emp_tensor_info    *output;      /**< costs only */
+    int32_t                   output_count;
+    emp_value_pool           *pool; /**< infer only; NULL = no values wanted */
+} emp_op_view;
+
+/** Costs per element that generic cost functions read. */
+typedef struct {
+    double  flops;         /**< per element */
+    double  cycles;        /**< Eigen's CPU cycles per element */
+    int32_t kernels;       /**< GPU kernels of one execution; 0 = 1 */
+    int32_t reads, writes; /**< passes over the parameter; optimizers only */
+} emp_op_rates;
+
 typedef struct emp_op_type {
-    const char *name; /**< "Conv2D" */
-    uint32_t    flags;
-    uint32_t    kinds;            /**< EMP_KIND_ mask: where it has a kernel */
-    uint32_t    host_input_mask;  /**< bit i: on a GPU, input i is read in host memory */
-    uint32_t    host_output_mask; /**< bit i: on a GPU, output i is in host memory */
+    const char  *name; /**< "Conv2D" */
+    uint32_t     flags;
+    uint32_t     kinds;            /**< EMP_KIND_ mask: where it has a kernel */
+    uint32_t     host_input_mask;  /**< bit i: on a GPU, input i is read in host memory */
+    uint32_t     host_output_mask; /**< bit i: on a GPU, output i is in host memory */
+    uint32_t     gpu_dtypes;       /**< bit d: element type d has a GPU kernel; 0 = any */
+    int32_t      min_inputs;       /**< fewer data inputs are an error */
+    int32_t      ref_inputs;       /**< that many leading inputs are taken by reference */
+    emp_op_rates rates;
 
     /** Fills shape, dtype, is_ref (and value where it folds to a small constant) of every
      * output and sets \a *output_count <= EMP_MAX_OUTPUTS. Inputs of unknown shape are
@@ -165,13 +193,13 @@ typedef struct emp_op_type {
     void (*cost)(const emp_op_view *op, emp_op_cost *cost);
 } emp_op_type;
 
-/** The entry of a type name, or NULL when the table has none. O(1). */
+/** The entry of a type name, or NULL when the table has none. O(log types). */
 const emp_op_type *emp_op_type_find(const char *name);
 
 /** The entry used for unknown types: element-wise, one output shaped as input 0. */
 const emp_op_type *emp_op_type_unknown(void);
 
-/** All entries, for listings; sets \a *count. */
+/** All entries in the order of their names; sets \a *count. */
 const emp_op_type *emp_op_type_table(int32_t *count);
 
 #endif /* EMP_SIM_GRAPH_OP_H */

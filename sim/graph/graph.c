@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/graph/graph.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/graph/graph_internal.h"
+
+emp_status emp_graph_allocate(emp_graph *g, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     ops = (size_t)g->op_count, tensors = (size_t)g->tensor_count;
+    size_t     types = (size_t)g->type_count;
+
+    g->name = EMP_NEW_ARRAY(const char *, ops);
+    g->type = EMP_NEW_ARRAY(int32_t, ops);
+    g->type_name = EMP_NEW_ARRAY(const char *, types);
+    g->type_entry = EMP_NEW_ARRAY(const emp_op_type *, types);
+    g->op = EMP_NEW_ARRAY(emp_op, ops);
+    g->input_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
+    g->input = EMP_NEW_ARRAY(emp_tensor_id, (size_t)g->edge_count);
+    g->control_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
+    g->control = EMP_NEW_ARRAY(emp_op_id, (size_t)g->control_edge_count);
+    g->output_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
+    g->tensor = EMP_NEW_ARRAY(emp_tensor, tensors);
+    g->consumer_offset = EMP_NEW_ARRAY(int32_t, tensors + 1);
+    g->consumer = EMP_NEW_ARRAY(emp_op_id, (size_t)g->edge_count);
+    g->control_out_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
+    g->control_out = EMP_NEW_ARRAY(emp_op_id, (size_t)g->control_edge_count);
+    g->topo = EMP_NEW_ARRAY(emp_op_id, ops);
+    g->is_target = EMP_NEW_ARRAY(bool, ops);
+    if (!g->name || !g->type || !g->type_name || !g->type_entry || !g->op ||
+        !g->input_offset || !g->input || !g->control_offset || !g->control ||
+        !g->output_offset || !g->tensor || !g->consumer_offset || !g->consumer ||
+        !g->control_out_offset || !g->control_out || !g->topo || !g->is_target)
+        EMP_FAIL(EMP_ENOMEM, "graph of %d ops, %d edges", g->op_count, g->edge_count);
+
+cleanup:
+    return st;
+}
+
+void emp_graph_destroy(emp_graph *g)
+{
+    if (g == NULL) return;
+    emp_free((void *)g->name);
+    emp_free(g->type);
+    emp_free((void *)g->type_name);
+    emp_free((void *)g->type_entry);
+    emp_free(g->op);
+    emp_free(g->input_offset);
+    emp_free(g->input);
+    emp_free(g->control_offset);
+    emp_free(g->control);
+    emp_free(g->output_offset);
+    emp_free(g->tensor);
+    emp_free(g->consumer_offset);
+    emp_free(g->consumer);
+    emp_free(g->control_out_offset);
+    emp_free(g->control_out);
+    emp_free(g->topo);
+    emp_free(g->is_target);
+    emp_free(g->back_edge_from);
+    emp_free(g->back_edge_to);
+    if (g->storage != NULL) emp_arena_clear(g->storage);
+    emp_free(g->storage);
+    emp_free(g);
+}
+
+/* Turns the counts in offset[1..] of `rows` rows into the starts of the rows, shifted by
+ * one: offset[row + 1] is where the next entry of the row goes, and ends as its end. */
+static void start_rows(int32_t *offset, int32_t rows)
+{
+    int32_t start = 0;
+
+    for (int32_t row = 0; row < rows; row++) {
+        int32_t count = offset[row + 1];
+        offset[row + 1] = start;
+        start += count;
+    }
+}
+
+void emp_graph_fill_consumers(emp_graph *g)
+{
+    for (int32_t i = 0; i < g->edge_count; i++) g->consumer_offset[g->input[i] + 1]++;
+    for (int32_t i = 0; i < g->control_edge_count; i++)
+        g->control_out_offset[g->control[i] + 1]++;
+    start_rows(g->consumer_offset, g->tensor_count);
+    start_rows(g->control_out_offset, g->op_count);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++)
+            g->consumer[g->consumer_offset[g->input[i] + 1]++] = op;
+        for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
+            g->control_out[g->control_out_offset[g->control[i] + 1]++] = op;
+    }
+}
+
+emp_op_id emp_graph_find(const emp_graph *graph, const char *name)
+{
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        if (strcmp(graph->name[op], name) == 0) return op;
+    return -1;
+}

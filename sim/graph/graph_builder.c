@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/graph/graph_builder.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/graph/graph_internal.h"
+
+emp_status emp_graph_builder_create(emp_graph_builder **out, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_graph_builder *b = EMP_NEW(emp_graph_builder);
+
+    *out = NULL;
+    if (b == NULL) EMP_FAIL(EMP_ENOMEM, "graph builder");
+    b->output_buffer = EMP_NEW_ARRAY(emp_tensor_info, EMP_MAX_OUTPUTS);
+    b->value_buffer = EMP_NEW_ARRAY(int64_t, EMP_MAX_OUTPUTS * EMP_MAX_CONST_VALUES);
+    if (b->output_buffer == NULL || b->value_buffer == NULL)
+        EMP_FAIL(EMP_ENOMEM, "buffers of a graph builder");
+
+    *out = b;
+    b = NULL;
+
+cleanup:
+    emp_graph_builder_destroy(b);
+    return st;
+}
+
+void emp_graph_builder_destroy(emp_graph_builder *b)
+{
+    if (b == NULL) return;
+    emp_strmap_clear(&b->id_of_name);
+    emp_strmap_clear(&b->index_of_type);
+    emp_arena_clear(&b->names);
+    emp_arena_clear(&b->scratch);
+    emp_free(b->node);
+    emp_free(b->type_name);
+    emp_free(b->type_entry);
+    emp_free(b->input_buffer);
+    emp_free(b->output_buffer);
+    emp_free(b->value_buffer);
+    emp_free(b);
+}
+
+static bool is_op(const emp_graph_builder *b, emp_op_id op)
+{
+    return op >= 0 && op < b->node_count;
+}
+
+/* Index of a type name, which is new or seen before. */
+static emp_status intern_type(emp_graph_builder *b, const char *type, size_t length,
+                              int32_t *index, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *index = emp_strmap_get(&b->index_of_type, type, length);
+    if (*index >= 0) return EMP_OK;
+
+    if (b->type_count == b->type_capacity) {
+        int32_t      capacity = b->type_capacity == 0 ? 64 : 2 * b->type_capacity;
+        const char **name =
+            emp_realloc((void *)b->type_name, (size_t)capacity, sizeof *name);
+        if (name == NULL) EMP_FAIL(EMP_ENOMEM, "%d op types", capacity);
+        b->type_name = name;
+        const emp_op_type **entry =
+            emp_realloc((void *)b->type_entry, (size_t)capacity, sizeof *entry);
+        if (entry == NULL) EMP_FAIL(EMP_ENOMEM, "%d op types", capacity);
+        b->type_entry = entry;
+        b->type_capacity = capacity;
+    }
+    const char *name = emp_arena_strndup(&b->names, type, length);
+    if (name == NULL) EMP_FAIL(EMP_ENOMEM, "name of an op type");
+    EMP_TRY(emp_strmap_set(&b->index_of_type, name, length, b->type_count, err));
+
+    const emp_op_type *entry = emp_op_type_find(name);
+    b->type_name[b->type_count] = name;
+    b->type_entry[b->type_count] = entry != NULL ? entry : emp_op_type_unknown();
+    *index = b->type_count++;
+
+cleanup:
+    return st;
+}
+
+/* A private copy of the attributes, with the value in the arena too. */
+static emp_op_attrs *copy_attrs(emp_graph_builder *b, const emp_op_attrs *attrs)
+{
+    emp_op_attrs *copy = emp_arena_alloc(&b->scratch, sizeof *copy);
+
+    if (copy == NULL || attrs == NULL) return copy;
+    *copy = *attrs;
+    copy->value = NULL;
+    copy->value_count = 0;
+    if (attrs->value != NULL && attrs->value_count > 0 &&
+        attrs->value_count <= EMP_MAX_CONST_VALUES) {
+        size_t   bytes = (size_t)attrs->value_count * sizeof(int64_t);
+        int64_t *value = emp_arena_alloc(&b->scratch, bytes);
+        if (value == NULL) return NULL;
+        memcpy(value, attrs->value, bytes);
+        copy->value = value;
+        copy->value_count = attrs->value_count;
+    }
+    return copy;
+}
+
+/* Appends a node without edges and outputs; it counts only once the caller commits it. */
+static emp_status append_node(emp_graph_builder *b, const char *name, size_t name_length,
+                              const char *type, size_t type_length,
+                              const emp_op_attrs *attrs, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (name_length == 0 || type_length == 0 || name_length > UINT16_MAX ||
+        type_length > UINT16_MAX)
+        EMP_FAIL(EMP_EINVAL, "op %d: a name of %zu and a type of %zu bytes, need 1..%d",
+                 b->node_count, name_length, type_length, UINT16_MAX);
+    if (emp_strmap_get(&b->id_of_name, name, name_length) >= 0)
+        EMP_FAIL(EMP_EINVAL, "op name \"%.*s\" is taken", (int)name_length, name);
+    if (b->node_count == b->node_capacity) {
+        if (b->node_count > INT32_MAX / 2)
+            EMP_FAIL(EMP_EUNSUPPORTED, "more than %d ops", b->node_count);
+        int32_t   capacity = b->node_capacity == 0 ? 256 : 2 * b->node_capacity;
+        emp_node *node = emp_realloc(b->node, (size_t)capacity, sizeof *node);
+        if (node == NULL) EMP_FAIL(EMP_ENOMEM, "%d nodes", capacity);
+        b->node = node;
+        b->node_capacity = capacity;
+    }
+    emp_node *node = &b->node[b->node_count];
+    *node = (emp_node){0};
+    EMP_TRY(intern_type(b, type, type_length, &node->type, err));
+    node->name = emp_arena_strndup(&b->names, name, name_length);
+    node->attrs = copy_attrs(b, attrs);
+    if (node->name == NULL || node->attrs == NULL)
+        EMP_FAIL(EMP_ENOMEM, "op %d, \"%.*s\"", b->node_count, (int)name_length, name);
+
+cleanup:
+    return st;
+}
+
+/* Makes the node of append_node() visible. */
+static emp_status commit_node(emp_graph_builder *b, emp_op_id *op, emp_error *err)
+{
+    const char *name = b->node[b->node_count].name;
+    emp_status  st =
+        emp_strmap_set(&b->id_of_name, name, strlen(name), b->node_count, err);
+
+    if (st == EMP_OK) *op = b->node_count++;
+    return st;
+}
+
+/* Copies edges that are known to be complete, after checking them. */
+static emp_status set_edges(emp_graph_builder *b, emp_node *node, const emp_port *inputs,
+                            int32_t input_count, const emp_op_id *controls,
+                            int32_t control_count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (input_count < 0 || control_count < 0)
+        EMP_FAIL(EMP_EINVAL, "op \"%s\" with %d inputs and %d control inputs", node->name,
+                 input_count, control_count);
+    for (int32_t i = 0; i < input_count; i++) {
+        if (!is_op(b, inputs[i].op))
+            EMP_FAIL(EMP_EINVAL, "op \"%s\", input %d: op %d is outside 0..%d",
+                     node->name, i, inputs[i].op, b->node_count - 1);
+    }
+    for (int32_t i = 0; i < control_count; i++) {
+        if (!is_op(b, controls[i]))
+            EMP_FAIL(EMP_EINVAL, "op \"%s\", control input %d: op %d is outside 0..%d",
+                     node->name, i, controls[i], b->node_count - 1);
+    }
+    node->input_count = node->input_capacity = input_count;
+    node->control_count = node->control_capacity = control_count;
+    node->input = emp_arena_alloc(&b->scratch, (size_t)input_count * sizeof *node->input);
+    node->control =
+        emp_arena_alloc(&b->scratch, (size_t)control_count * sizeof *node->control);
+    if (node->input == NULL || node->control == NULL)
+        EMP_FAIL(EMP_ENOMEM, "%d edges of op \"%s\"", input_count + control_count,
+                 node->name);
+    if (input_count > 0)
+        memcpy(node->input, inputs, (size_t)input_count * sizeof *inputs);
+    if (control_count > 0)
+        memcpy(node->control, controls, (size_t)control_count * sizeof *controls);
+
+cleanup:
+    return st;
+}
+
+emp_status emp_graph_builder_add(emp_graph_builder *b, const char *name, const char *type,
+                                 const emp_op_attrs *attrs, const emp_port *inputs,
+                                 int32_t input_count, const emp_op_id *controls,
+                                 int32_t control_count, emp_op_id *op, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *op = -1;
+    EMP_TRY(append_node(b, name, strlen(name), type, strlen(type), attrs, err));
+    EMP_TRY(set_edges(b, &b->node[b->node_count], inputs, input_count, controls,
+                      control_count, err));
+    for (int32_t i = 0; i < input_count; i++) {
+        st = emp_node_check_output(b, inputs[i], b->node_count, err);
+        if (st == EMP_EFORMAT) st = EMP_EINVAL;
+        if (st != EMP_OK) goto cleanup;
+    }
+    EMP_TRY(emp_node_infer(b, b->node_count, true, err));
+    EMP_TRY(commit_node(b, op, err));
+
+cleanup:
+    return st;
+}
+
+emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
+                                     size_t name_length, const char *type,
+                                     size_t type_length, const emp_op_attrs *attrs,
+                                     const emp_shape *outputs, int32_t output_count,
+                                     emp_op_id *op, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *op = -1;
+    EMP_TRY(append_node(b, name, name_length, type, type_length, attrs, err));
+    if (outputs != NULL) {
+        emp_node *node = &b->node[b->node_count];
+        if (output_count < 0 || output_count > EMP_MAX_OUTPUTS)
+            EMP_FAIL(EMP_EINVAL, "op \"%s\" with %d outputs, need 0..%d", node->name,
+                     output_count, EMP_MAX_OUTPUTS);
+        node->output =
+            emp_arena_alloc(&b->scratch, (size_t)output_count * sizeof *node->output);
+        if (node->output == NULL)
+            EMP_FAIL(EMP_ENOMEM, "%d outputs of op \"%s\"", output_count, node->name);
+        for (int32_t i = 0; i < output_count; i++) node->output[i].shape = outputs[i];
+        node->output_count = output_count;
+    }
+    EMP_TRY(commit_node(b, op, err));
+
+cleanup:
+    return st;
+}
+
+/* Grows an arena-held array of an op by doubling; the old copy stays in the arena. */
+static void *grow_edges(emp_graph_builder *b, const void *edges, int32_t count,
+                        int32_t *capacity, size_t size)
+{
+    if (count > INT32_MAX / 2) return NULL;
+    int32_t wanted = *capacity == 0 ? 4 : 2 * *capacity;
+    void   *larger = emp_arena_alloc(&b->scratch, (size_t)wanted * size);
+
+    if (larger == NULL) return NULL;
+    if (count > 0) memcpy(larger, edges, (size_t)count * size);
+    *capacity = wanted;
+    return larger;
+}
+
+emp_status emp_graph_builder_connect(emp_graph_builder *b, emp_port from,
+                                     emp_op_id consumer, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (!is_op(b, from.op) || !is_op(b, consumer) || from.index < 0)
+        EMP_FAIL(EMP_EINVAL, "edge %d:%d -> %d: ops are 0..%d, outputs 0..%d", from.op,
+                 from.index, consumer, b->node_count - 1, EMP_MAX_OUTPUTS - 1);
+    emp_node *node = &b->node[consumer];
+    if (node->input_count == node->input_capacity) {
+        emp_port *larger = grow_edges(b, node->input, node->input_count,
+                                      &node->input_capacity, sizeof *larger);
+        if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "inputs of op \"%s\"", node->name);
+        node->input = larger;
+    }
+    node->input[node->input_count++] = from;
+
+cleanup:
+    return st;
+}
+
+emp_status emp_graph_builder_add_control(emp_graph_builder *b, emp_op_id from,
+                                         emp_op_id consumer, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (!is_op(b, from) || !is_op(b, consumer))
+        EMP_FAIL(EMP_EINVAL, "control edge %d -> %d: ops are 0..%d", from, consumer,
+                 b->node_count - 1);
+    emp_node *node = &b->node[consumer];
+    if (node->control_count == node->control_capacity) {
+        emp_op_id *larger = grow_edges(b, node->control, node->control_count,
+                                       &node->control_capacity, sizeof *larger);
+        if (larger == NULL)
+            EMP_FAIL(EMP_ENOMEM, "control inputs of op \"%s\"", node->name);
+        node->control = larger;
+    }
+    node->control[node->control_count++] = from;
+
+cleanup:
+    return st;
+}
+
+void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op)
+{
+    if (is_op(b, op)) b->node[op].is_target = true;
+}
+
+int32_t emp_graph_builder_op_count(const emp_graph_builder *b) { return b->node_count; }
+
+emp_op_id emp_graph_builder_find(const emp_graph_builder *b, const char *name,
+                                 size_t length)
+{
+    return emp_strmap_get(&b->id_of_name, name, length);
+}
+
+const char *emp_graph_builder_name(const emp_graph_builder *b, emp_op_id op)
+{
+    return b->node[op].name;
+}
+
+const char *emp_graph_builder_type(const emp_graph_builder *b, emp_op_id op)
+{
+    return b->type_name[b->node[op].type];
+}
+
+const emp_op_attrs *emp_graph_builder_attrs(const emp_graph_builder *b, emp_op_id op)
+{
+    return b->node[op].attrs;
+}
+
+int32_t emp_graph_builder_input_count(const emp_graph_builder *b, emp_op_id op)
+{
+    return b->node[op].input_count;
+}
+
+emp_port emp_graph_builder_input(const emp_graph_builder *b, emp_op_id op, int32_t i)
+{
+    return b->node[op].input[i];
+}
+
+int32_t emp_graph_builder_output_count(const emp_graph_builder *b, emp_op_id op)
+{
+    return b->node[op].output_count;
+}
+
+const emp_tensor_info *emp_graph_builder_output(const emp_graph_builder *b, emp_port port)
+{
+    return &b->node[port.op].output[port.index];
+}

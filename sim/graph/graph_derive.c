@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Facts about a graph as a whole: folding, colocation, parameters, totals, hash.
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "sim/graph/graph_internal.h"
+#include "sim/graph/op_internal.h"
+
+/* TensorFlow's constant folding keeps no tensor larger than this (kMaxConstantSize). */
+static const int64_t MAX_FOLDED_BYTES = 10 * 1024 * 1024;
+
+static bool has_huge_output(const emp_graph *g, emp_op_id op)
+{
+    for (int32_t i = g->output_offset[op]; i < g->output_offset[op + 1]; i++)
+        if (g->tensor[i].bytes > MAX_FOLDED_BYTES) return true;
+    return false;
+}
+
+/* Whether all data inputs are constants; of shape ops, whether the shapes are known. */
+static bool has_constant_inputs(const emp_graph *g, emp_op_id op)
+{
+    bool shapes_suffice = (g->op[op].flags & EMP_OP_DATA_IS_SHAPE) != 0;
+
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        const emp_tensor *input = &g->tensor[g->input[i]];
+        if (g->op[input->producer].is_folded) continue;
+        if (!shapes_suffice || !emp_shape_is_known(&input->shape)) return false;
+    }
+    return g->input_offset[op] < g->input_offset[op + 1];
+}
+
+static bool waits_for_stateful(const emp_graph *g, emp_op_id op)
+{
+    for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
+        if (g->op[g->control[i]].flags & EMP_OP_STATEFUL) return true;
+    return false;
+}
+
+void emp_graph_fold(emp_graph *g)
+{
+    const uint32_t never = EMP_OP_STATEFUL | EMP_OP_UPDATES_REF | EMP_OP_IS_VARIABLE |
+                           EMP_OP_CONTROL_FLOW | EMP_OP_OPEN_OUTPUTS;
+
+    for (int32_t i = 0; i < g->op_count; i++) {
+        emp_op_id op = g->topo[i];
+        uint32_t  flags = g->op[op].flags;
+        if ((flags & never) || g->type_entry[g->type[op]] == NULL ||
+            g->output_offset[op] == g->output_offset[op + 1] || waits_for_stateful(g, op))
+            continue;
+        g->op[op].is_folded = (flags & EMP_OP_IS_CONST) ||
+                              (has_constant_inputs(g, op) && !has_huge_output(g, op));
+    }
+}
+
+/* Union-find with path halving; the lower id becomes the root. */
+static emp_op_id find_root(emp_op_id *parent, emp_op_id op)
+{
+    while (parent[op] != op) {
+        parent[op] = parent[parent[op]];
+        op = parent[op];
+    }
+    return op;
+}
+
+static emp_status derive_classes(emp_graph *g, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_op_id *parent = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count);
+
+    if (parent == NULL) EMP_FAIL(EMP_ENOMEM, "colocation of %d ops", g->op_count);
+    for (emp_op_id op = 0; op < g->op_count; op++) parent[op] = op;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        const emp_op_type *type = g->type_entry[g->type[op]];
+        int32_t            end = g->input_offset[op + 1];
+        if (type == NULL) continue;
+        if (end - g->input_offset[op] > type->ref_inputs)
+            end = g->input_offset[op] + type->ref_inputs;
+        for (int32_t i = g->input_offset[op]; i < end; i++) {
+            const emp_tensor *input = &g->tensor[g->input[i]];
+            if (!input->is_ref && input->dtype != EMP_DTYPE_RESOURCE) continue;
+            emp_op_id a = find_root(parent, op), b = find_root(parent, input->producer);
+            parent[a > b ? a : b] = a > b ? b : a;
+        }
+    }
+    /* A root has the lowest id of its class, so it is numbered before its members. */
+    g->class_count = 0;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        emp_op_id root = find_root(parent, op);
+        g->op[op].colocation_class =
+            root == op ? g->class_count++ : g->op[root].colocation_class;
+    }
+
+cleanup:
+    emp_free(parent);
+    return st;
+}
+
+/* Length of the variable's name that a slot's name starts with, or 0: "w/Adam_1" -> 1. */
+static size_t slot_prefix(const char *name)
+{
+    static const char *const slots[] = {
+        "Adam",   "Momentum", "Adagrad",  "RMSProp",         "Ftrl",           "Adadelta",
+        "AdaMax", "Nadam",    "Nesterov", "ProximalAdagrad", "GradientDescent"};
+    const char *last = strrchr(name, '/');
+
+    if (last == NULL) return 0;
+    for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+        size_t length = strlen(slots[i]);
+        if (strncmp(last + 1, slots[i], length) != 0) continue;
+        const char *rest = last + 1 + length;
+        if (*rest == '_') rest += 1 + strspn(rest + 1, "0123456789");
+        if (*rest == '\0') return (size_t)(last - name);
+    }
+    return 0;
+}
+
+/* Marks the variables that optimizers update, also through pass-throughs such as
+ * RefSwitch. variable_of[op]: the variable that output 0 of op refers to, or -1. */
+static emp_status mark_optimized(const emp_graph *g, bool *is_parameter, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_op_id *variable_of = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count);
+
+    if (variable_of == NULL) EMP_FAIL(EMP_ENOMEM, "variables of %d ops", g->op_count);
+    for (int32_t i = 0; i < g->op_count; i++) {
+        emp_op_id op = g->topo[i];
+        variable_of[op] = (g->op[op].flags & EMP_OP_IS_VARIABLE) ? op : -1;
+        if (variable_of[op] >= 0 || g->input_offset[op] == g->input_offset[op + 1])
+            continue;
+        const emp_tensor *input = &g->tensor[g->input[g->input_offset[op]]];
+        if (input->is_ref || input->dtype == EMP_DTYPE_RESOURCE)
+            variable_of[op] = variable_of[input->producer];
+        if ((g->op[op].flags & EMP_OP_IS_OPTIMIZER) && variable_of[op] >= 0)
+            is_parameter[variable_of[op]] = true;
+    }
+
+cleanup:
+    emp_free(variable_of);
+    return st;
+}
+
+/* A variable with a slot is trained, even if its update is made of Assign and Scatter. */
+static emp_status mark_slot_owners(const emp_graph *g, bool *is_parameter, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_strmap variables = {0};
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (g->op[op].flags & EMP_OP_IS_VARIABLE)
+            EMP_TRY(
+                emp_strmap_set(&variables, g->name[op], strlen(g->name[op]), op, err));
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (!(g->op[op].flags & EMP_OP_IS_VARIABLE)) continue;
+        size_t length = slot_prefix(g->name[op]);
+        if (length == 0) continue;
+        emp_op_id owner = emp_strmap_get(&variables, g->name[op], length);
+        if (owner >= 0) is_parameter[owner] = true;
+    }
+
+cleanup:
+    emp_strmap_clear(&variables);
+    return st;
+}
+
+static void sum_parameters(emp_graph *g, const bool *is_parameter, bool all)
+{
+    g->parameter_count = g->parameter_bytes = 0;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (!(g->op[op].flags & EMP_OP_IS_VARIABLE) || !(all || is_parameter[op]))
+            continue;
+        g->parameter_count = emp_add_saturating(
+            g->parameter_count,
+            emp_shape_elements(&g->tensor[g->output_offset[op]].shape));
+        g->parameter_bytes =
+            emp_add_saturating(g->parameter_bytes, g->op[op].persistent_bytes);
+    }
+}
+
+static emp_status derive_parameters(emp_graph *g, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bool      *is_parameter = EMP_NEW_ARRAY(bool, (size_t)g->op_count);
+
+    if (is_parameter == NULL) EMP_FAIL(EMP_ENOMEM, "marks of %d ops", g->op_count);
+    EMP_TRY(mark_optimized(g, is_parameter, err));
+    EMP_TRY(mark_slot_owners(g, is_parameter, err));
+    sum_parameters(g, is_parameter, false);
+    if (g->parameter_count == 0) sum_parameters(g, is_parameter, true);
+
+cleanup:
+    emp_free(is_parameter);
+    return st;
+}
+
+static void derive_totals(emp_graph *g)
+{
+    g->unknown_op_count = g->unknown_shape_count = 0;
+    g->flops = 0.0;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        g->unknown_op_count += g->type_entry[g->type[op]] == NULL;
+        if (!g->op[op].is_folded) g->flops += g->op[op].cost.flops;
+    }
+    for (int32_t t = 0; t < g->tensor_count; t++)
+        g->unknown_shape_count += !emp_shape_is_known(&g->tensor[t].shape);
+}
+
+static void derive_hash(emp_graph *g)
+{
+    uint64_t hash = emp_hash_u64(EMP_HASH_SEED, (uint64_t)g->op_count);
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        const char *type = g->type_name[g->type[op]];
+        hash = emp_hash_bytes(hash, g->name[op], strlen(g->name[op]) + 1);
+        hash = emp_hash_bytes(hash, type, strlen(type) + 1);
+        for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++)
+            hash = emp_hash_u64(hash, (uint64_t)g->input[i]);
+        hash = emp_hash_u64(hash, UINT64_MAX);
+        for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
+            hash = emp_hash_u64(hash, (uint64_t)g->control[i]);
+        hash = emp_hash_u64(hash, g->is_target[op]);
+        for (int32_t i = g->output_offset[op]; i < g->output_offset[op + 1]; i++) {
+            const emp_tensor *tensor = &g->tensor[i];
+            hash = emp_hash_u64(hash, (uint64_t)tensor->dtype);
+            hash = emp_hash_u64(hash, (uint64_t)(int64_t)tensor->shape.rank);
+            for (int32_t d = 0; d < tensor->shape.rank; d++)
+                hash = emp_hash_u64(hash, (uint64_t)tensor->shape.dim[d]);
+        }
+    }
+    g->hash = hash;
+}
+
+emp_status emp_graph_derive(emp_graph *g, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(derive_classes(g, err));
+    EMP_TRY(derive_parameters(g, err));
+    derive_totals(g);
+    derive_hash(g);
+
+cleanup:
+    return st;
+}

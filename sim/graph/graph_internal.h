@@ -1,0 +1,74 @@
+/** \file sim/graph/graph_internal.h
+ * What the files of this folder share: nodes under construction, and the steps that turn
+ * them into a graph. Not for other folders.
+ */
+#ifndef EMP_SIM_GRAPH_GRAPH_INTERNAL_H
+#define EMP_SIM_GRAPH_GRAPH_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/strmap.h"
+#include "sim/graph/graph_builder.h"
+
+/** An op under construction. All pointers lead into the builder's arenas. */
+typedef struct {
+    const char      *name;
+    emp_op_attrs    *attrs;
+    emp_port        *input;
+    emp_op_id       *control;
+    emp_tensor_info *output;
+    int32_t          type;
+    int32_t          input_count, input_capacity;
+    int32_t          control_count, control_capacity;
+    int32_t          output_count;
+    bool             is_inferred, is_target;
+} emp_node;
+
+struct emp_graph_builder {
+    emp_arena    names;   /**< op and type names; moves into the graph */
+    emp_arena    scratch; /**< everything else that nodes point to */
+    emp_strmap   id_of_name, index_of_type;
+    emp_node    *node;
+    int32_t      node_count, node_capacity;
+    const char **type_name;
+    const emp_op_type    *
+        *type_entry; /**< never NULL here: unknown types have an entry too */
+    int32_t type_count, type_capacity;
+
+    emp_tensor_info *input_buffer; /**< inputs of the op being inferred */
+    int32_t          input_buffer_capacity;
+    emp_tensor_info *output_buffer; /**< [EMP_MAX_OUTPUTS] */
+    int64_t         *value_buffer;  /**< [EMP_MAX_OUTPUTS * EMP_MAX_CONST_VALUES] */
+};
+
+/** Infers the outputs of a node whose producers are inferred, and merges them with those
+ * that a file gave. \a strict: shapes that do not fit are an error, not unknown outputs.
+ */
+emp_status emp_node_infer(emp_graph_builder *b, emp_op_id op, bool strict,
+                          emp_error *err);
+
+/** Makes sure that an output exists; types with open outputs grow some. */
+emp_status emp_node_check_output(emp_graph_builder *b, emp_port port, emp_op_id consumer,
+                                 emp_error *err);
+
+/** Points \a view at the node's attributes and gathers its inputs into the buffer. */
+emp_status emp_node_view(emp_graph_builder *b, emp_op_id op, emp_op_view *view,
+                         emp_error *err);
+
+/** Writes a topological order of the nodes into \a topo, ties by lower id. */
+emp_status emp_builder_sort(const emp_graph_builder *b, emp_op_id *topo, emp_error *err);
+
+/** Allocates the arrays whose sizes the counts in \a g give. */
+emp_status emp_graph_allocate(emp_graph *g, emp_error *err);
+
+/** Fills the consumer and control_out rows from the input and control rows. O(V + E). */
+void emp_graph_fill_consumers(emp_graph *g);
+
+/** Decides what is folded before the step; topological order and costs are known. O(V +
+ * E). */
+void emp_graph_fold(emp_graph *g);
+
+/** Computes everything that depends on which ops are there: colocation classes,
+ * parameters, totals, hash. O(V + E). */
+emp_status emp_graph_derive(emp_graph *g, emp_error *err);
+
+#endif /* EMP_SIM_GRAPH_GRAPH_INTERNAL_H */

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/graph/op.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/graph/op_internal.h"
+
+int32_t emp_dtype_bytes(emp_dtype dtype)
+{
+    switch (dtype) {
+    case EMP_DTYPE_BOOL:
+    case EMP_DTYPE_UINT8:
+    case EMP_DTYPE_INT8: return 1;
+    case EMP_DTYPE_INT16:
+    case EMP_DTYPE_UINT16:
+    case EMP_DTYPE_BFLOAT16:
+    case EMP_DTYPE_HALF: return 2;
+    case EMP_DTYPE_FLOAT:
+    case EMP_DTYPE_INT32: return 4;
+    case EMP_DTYPE_DOUBLE:
+    case EMP_DTYPE_INT64:
+    case EMP_DTYPE_COMPLEX64: return 8;
+    default: return 0;
+    }
+}
+
+int64_t emp_mul_saturating(int64_t a, int64_t b)
+{
+    int64_t product;
+
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+int64_t emp_add_saturating(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+int64_t emp_shape_elements(const emp_shape *shape)
+{
+    int64_t elements = 1;
+
+    for (int32_t d = 0; d < shape->rank; d++) /* a 0 behind an overflow still gives 0 */
+        if (shape->dim[d] == 0) return 0;
+    for (int32_t d = 0; d < shape->rank; d++)
+        if (shape->dim[d] > 0) elements = emp_mul_saturating(elements, shape->dim[d]);
+    return elements;
+}
+
+bool emp_shape_is_known(const emp_shape *shape)
+{
+    for (int32_t d = 0; d < shape->rank; d++)
+        if (shape->dim[d] < 0) return false;
+    return shape->rank >= 0;
+}
+
+bool emp_shape_equal(const emp_shape *a, const emp_shape *b)
+{
+    if (a->rank != b->rank) return false;
+    for (int32_t d = 0; d < a->rank; d++)
+        if (a->dim[d] != b->dim[d]) return false;
+    return true;
+}
+
+int64_t emp_info_bytes(const emp_tensor_info *info)
+{
+    return emp_mul_saturating(emp_shape_elements(&info->shape),
+                              emp_dtype_bytes(info->dtype));
+}
+
+int64_t emp_view_input_bytes(const emp_op_view *op)
+{
+    int64_t bytes = 0;
+
+    for (int32_t i = 0; i < op->input_count; i++)
+        bytes = emp_add_saturating(bytes, emp_info_bytes(&op->input[i]));
+    return bytes;
+}
+
+int64_t emp_view_output_bytes(const emp_op_view *op)
+{
+    int64_t bytes = 0;
+
+    for (int32_t i = 0; i < op->output_count; i++)
+        bytes = emp_add_saturating(bytes, emp_info_bytes(&op->output[i]));
+    return bytes;
+}
+
+emp_dtype emp_view_dtype(const emp_op_view *op, int32_t input)
+{
+    if (op->attrs->dtype != EMP_DTYPE_NONE) return op->attrs->dtype;
+    return input < op->input_count ? op->input[input].dtype : EMP_DTYPE_FLOAT;
+}
+
+int64_t *emp_view_new_value(const emp_op_view *op, int64_t count)
+{
+    emp_value_pool *pool = op->pool;
+
+    if (pool == NULL || count < 0 || count > EMP_MAX_CONST_VALUES ||
+        pool->end - pool->next < count)
+        return NULL;
+    int64_t *value = pool->next;
+    pool->next += count;
+    return value;
+}
+
+void emp_set_output(emp_tensor_info *output, emp_shape shape, emp_dtype dtype)
+{
+    *output = (emp_tensor_info){.shape = shape, .dtype = dtype};
+}
+
+emp_shape emp_shape_of_rank(int64_t rank)
+{
+    if (rank < 0 || rank > EMP_MAX_RANK) return EMP_SHAPE_UNKNOWN;
+    emp_shape shape = {.rank = (int32_t)rank};
+    for (int32_t d = 0; d < shape.rank; d++) shape.dim[d] = -1;
+    return shape;
+}
+
+emp_shape emp_shape_from_vector(const emp_tensor_info *vector)
+{
+    if (vector->value == NULL)
+        return vector->shape.rank == 1 ? emp_shape_of_rank(vector->shape.dim[0])
+                                       : EMP_SHAPE_UNKNOWN;
+    emp_shape shape = emp_shape_of_rank(vector->value_count);
+    for (int32_t d = 0; d < shape.rank; d++)
+        if (vector->value[d] >= 0) shape.dim[d] = vector->value[d];
+    return shape;
+}
+
+emp_status emp_shape_broadcast(const emp_shape *a, const emp_shape *b, emp_shape *out,
+                               emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
+
+    *out = EMP_SHAPE_UNKNOWN;
+    if (a->rank < 0 || b->rank < 0) return EMP_OK;
+    *out = emp_shape_of_rank(a->rank > b->rank ? a->rank : b->rank);
+    for (int32_t d = 0; d < out->rank; d++) {
+        int32_t da = d - (out->rank - a->rank), db = d - (out->rank - b->rank);
+        int64_t size_a = da >= 0 ? a->dim[da] : 1, size_b = db >= 0 ? b->dim[db] : 1;
+        if (size_a == size_b || size_b == 1)
+            out->dim[d] = size_a;
+        else if (size_a == 1 ||
+                 size_a < 0) /* an unknown size beside n > 1 must be n or 1 */
+            out->dim[d] = size_b;
+        else if (size_b < 0)
+            out->dim[d] = size_a;
+        else
+            EMP_FAIL(EMP_EFORMAT, "shapes %s and %s do not broadcast",
+                     emp_shape_format(a, text_a), emp_shape_format(b, text_b));
+    }
+
+cleanup:
+    return st;
+}
+
+int32_t emp_axis_normalize(int64_t axis, int32_t rank)
+{
+    if (axis < -(int64_t)rank || axis >= rank) return -1;
+    return (int32_t)(axis < 0 ? axis + rank : axis);
+}
+
+const char *emp_shape_format(const emp_shape *shape, char text[EMP_SHAPE_TEXT_BYTES])
+{
+    size_t used = 0;
+
+    if (shape->rank < 0) return "[unknown rank]";
+    text[used++] = '[';
+    for (int32_t d = 0; d < shape->rank; d++) {
+        const char *comma = d > 0 ? "," : "";
+        int         n = shape->dim[d] < 0
+                            ? snprintf(text + used, EMP_SHAPE_TEXT_BYTES - used, "%s?", comma)
+                            : snprintf(text + used, EMP_SHAPE_TEXT_BYTES - used, "%s%" PRId64,
+                                       comma, shape->dim[d]);
+        used += (size_t)n; /* 8 sizes of at most 20 characters always fit */
+    }
+    text[used++] = ']';
+    text[used] = '\0';
+    return text;
+}
+
+const emp_op_type *emp_op_type_find(const char *name)
+{
+    int32_t            count;
+    const emp_op_type *table = emp_op_type_table(&count);
+    int32_t            low = 0, high = count;
+
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        int     order = strcmp(table[middle].name, name);
+        if (order == 0) return &table[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+const emp_op_type *emp_op_type_unknown(void)
+{
+    static const emp_op_type unknown = {.name = "unknown",
+                                        .flags = EMP_OP_OPEN_OUTPUTS,
+                                        .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
+                                        .rates = {.flops = 1.0, .cycles = 1.0},
+                                        .infer = emp_op_infer_same,
+                                        .cost = emp_op_cost_elementwise};
+    return &unknown;
+}

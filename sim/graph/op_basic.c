@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Constants, variables, pass-throughs, optimizers, and ops that run on the host alone.
+#include <stddef.h>
+
+#include "sim/graph/op_internal.h"
+
+EMP_INFER(nothing)
+{
+    (void)op, (void)output, (void)err;
+    *output_count = 0;
+    return EMP_OK;
+}
+
+/* A constant's elements; one stored element stands for all, as in a TensorProto. */
+static void fill_constant(const emp_op_view *op, emp_tensor_info *output)
+{
+    const emp_op_attrs *attrs = op->attrs;
+    int64_t             elements = emp_shape_elements(&output->shape);
+
+    if (!emp_shape_is_known(&output->shape) || elements > EMP_MAX_CONST_VALUES) return;
+    if (elements > 0 && attrs->value_count != 1 && attrs->value_count != elements) return;
+    int64_t *value = emp_view_new_value(op, elements);
+    if (value == NULL) return;
+    for (int32_t i = 0; i < elements; i++)
+        value[i] = attrs->value[attrs->value_count == 1 ? 0 : i];
+    output->value = value;
+    output->value_count = (int32_t)elements;
+}
+
+EMP_INFER(constant)
+{
+    (void)err;
+    emp_shape shape = op->attrs->shape;
+
+    if (!op->attrs->has_shape) {
+        shape = op->attrs->value_count == 0   ? EMP_SHAPE_UNKNOWN
+                : op->attrs->value_count == 1 ? EMP_SHAPE_SCALAR
+                                              : EMP_SHAPE(op->attrs->value_count);
+    }
+    emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
+    fill_constant(op, &output[0]);
+    *output_count = 1;
+    return EMP_OK;
+}
+
+EMP_INFER(placeholder)
+{
+    (void)err;
+    emp_shape shape = op->attrs->has_shape  ? op->attrs->shape
+                      : op->input_count > 0 ? op->input[0].shape
+                                            : EMP_SHAPE_UNKNOWN;
+
+    emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
+    *output_count = 1;
+    return EMP_OK;
+}
+
+EMP_INFER(variable)
+{
+    emp_op_infer_placeholder(op, output, output_count, err);
+    output[0].is_ref = true;
+    return EMP_OK;
+}
+
+/* A handle carries the shape of what it stands for. */
+EMP_INFER(var_handle)
+{
+    emp_op_infer_placeholder(op, output, output_count, err);
+    output[0].dtype = EMP_DTYPE_RESOURCE;
+    return EMP_OK;
+}
+
+EMP_INFER(read_variable)
+{
+    (void)err;
+    emp_dtype dtype =
+        op->attrs->dtype != EMP_DTYPE_NONE ? op->attrs->dtype : EMP_DTYPE_FLOAT;
+
+    emp_set_output(&output[0], op->input[0].shape, dtype);
+    *output_count = 1;
+    return EMP_OK;
+}
+
+EMP_INFER(pass)
+{
+    (void)err;
+    output[0] = op->input[0];
+    output[0].dtype = emp_view_dtype(op, 0);
+    output[0].is_ref = false;
+    *output_count = 1;
+    return EMP_OK;
+}
+
+EMP_INFER(pass_ref)
+{
+    emp_op_infer_pass(op, output, output_count, err);
+    output[0].is_ref = op->input[0].is_ref;
+    return EMP_OK;
+}
+
+EMP_INFER(update)
+{
+    (void)err;
+    emp_set_output(&output[0], op->input[0].shape, emp_view_dtype(op, 0));
+    output[0].is_ref = true;
+    *output_count = 1;
+    return EMP_OK;
+}
+
+EMP_INFER(assign)
+{
+    emp_op_infer_update(op, output, output_count, err);
+    if (!emp_shape_is_known(&output[0].shape)) output[0].shape = op->input[1].shape;
+    return EMP_OK;
+}
+
+EMP_INFER(open)
+{
+    (void)op, (void)output, (void)err;
+    *output_count = 0;
+    return EMP_OK;
+}
+
+EMP_INFER(switch_)
+{
+    emp_op_infer_pass(op, output, output_count, err);
+    output[0].value = NULL;
+    output[1] = output[0];
+    *output_count = 2;
+    return EMP_OK;
+}
+
+EMP_INFER(ref_switch)
+{
+    emp_op_infer_switch_(op, output, output_count, err);
+    output[0].is_ref = output[1].is_ref = op->input[0].is_ref;
+    return EMP_OK;
+}
+
+/* What all inputs agree on; the back edge of a loop is no longer among them. */
+EMP_INFER(merge)
+{
+    (void)err;
+    emp_shape shape = op->input[0].shape;
+
+    for (int32_t i = 1; i < op->input_count; i++) {
+        const emp_shape *other = &op->input[i].shape;
+        if (other->rank != shape.rank) shape = EMP_SHAPE_UNKNOWN;
+        for (int32_t d = 0; d < shape.rank; d++)
+            if (other->dim[d] != shape.dim[d]) shape.dim[d] = -1;
+    }
+    emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
+    emp_set_output(&output[1], EMP_SHAPE_SCALAR, EMP_DTYPE_INT32);
+    *output_count = 2;
+    return EMP_OK;
+}
+
+EMP_INFER(one_unknown)
+{
+    (void)err;
+    emp_set_output(
+        &output[0], op->attrs->has_shape ? op->attrs->shape : EMP_SHAPE_UNKNOWN,
+        op->attrs->dtype != EMP_DTYPE_NONE ? op->attrs->dtype : EMP_DTYPE_FLOAT);
+    *output_count = 1;
+    return EMP_OK;
+}
+
+EMP_INFER(string_scalar)
+{
+    (void)op, (void)err;
+    emp_set_output(&output[0], EMP_SHAPE_SCALAR, EMP_DTYPE_STRING);
+    *output_count = 1;
+    return EMP_OK;
+}
+
+EMP_INFER(resource)
+{
+    (void)op, (void)err;
+    emp_set_output(&output[0], EMP_SHAPE_SCALAR, EMP_DTYPE_RESOURCE);
+    *output_count = 1;
+    return EMP_OK;
+}
+
+EMP_COST(free_)
+{
+    (void)op;
+    *cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
+}
+
+EMP_COST(host)
+{
+    int64_t read = emp_view_input_bytes(op), written = emp_view_output_bytes(op);
+    double  elements = 0.0;
+
+    for (int32_t i = 0; i < op->output_count; i++)
+        elements += (double)emp_shape_elements(&op->output[i].shape);
+    *cost = (emp_op_cost){.op_class = EMP_OP_HOST,
+                          .flops = op->type->rates.flops * elements,
+                          .bytes_read = read,
+                          .bytes_written = written,
+                          .kernels = 1,
+                          .cpu_cycles =
+                              op->type->rates.cycles * elements +
+                              EMP_CYCLES_PER_BYTE * ((double)read + (double)written)};
+}
+
+/* An update of `elements` parameters by the passes and arithmetic of the type's rates. */
+static void cost_update(const emp_op_view *op, int64_t elements, int64_t index_bytes,
+                        emp_op_cost *cost)
+{
+    const emp_op_rates *rates = &op->type->rates;
+    emp_dtype           dtype = emp_view_dtype(op, op->input_count - 1);
+    int64_t             size = emp_dtype_bytes(dtype) > 0 ? emp_dtype_bytes(dtype) : 4;
+    int64_t             bytes = emp_mul_saturating(elements, size);
+
+    *cost = (emp_op_cost){.op_class = EMP_OP_OPTIMIZER,
+                          .flops = rates->flops * (double)elements,
+                          .bytes_read = emp_add_saturating(
+                              emp_mul_saturating(bytes, rates->reads), index_bytes),
+                          .bytes_written = emp_mul_saturating(bytes, rates->writes),
+                          .kernels = rates->kernels > 0 ? rates->kernels : 1,
+                          .cpu_cycles = rates->cycles * (double)elements};
+}
+
+EMP_COST(optimizer) { cost_update(op, emp_shape_elements(&op->input[0].shape), 0, cost); }
+
+/* Only the rows that the gradient, the largest input given by value, names. */
+EMP_COST(sparse_optimizer)
+{
+    int64_t elements = 0, index_bytes = 0;
+
+    for (int32_t i = op->type->ref_inputs; i < op->input_count; i++) {
+        int64_t count = emp_shape_elements(&op->input[i].shape);
+        if (count > elements) elements = count;
+        if (op->input[i].dtype == EMP_DTYPE_INT32 ||
+            op->input[i].dtype == EMP_DTYPE_INT64)
+            index_bytes = emp_info_bytes(&op->input[i]);
+    }
+    cost_update(op, elements, index_bytes, cost);
+}
+
+/* ScatterAdd(ref, indices, updates). */
+EMP_COST(scatter)
+{
+    cost_update(op, emp_shape_elements(&op->input[2].shape),
+                emp_info_bytes(&op->input[1]), cost);
+}
