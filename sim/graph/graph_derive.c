@@ -230,6 +230,12 @@ static void derive_hash(emp_graph *g)
     g->hash = hash;
 }
 
+void emp_graph_set_targets(emp_graph *graph, const bool *is_target)
+{
+    memcpy(graph->is_target, is_target, (size_t)graph->op_count * sizeof *is_target);
+    derive_hash(graph);
+}
+
 emp_status emp_graph_derive(emp_graph *g, emp_error *err)
 {
     emp_status st = EMP_OK;
