@@ -25,12 +25,12 @@ static int32_t cell_of_name(const char *name)
 /* A component may carry the optimizer's prefix: "Adam/update_emb_src/mul". */
 static bool has_embedding_component(const char *name)
 {
-    while (true) {
-        if (strncmp(name, "update_", 7) == 0) name += 7;
-        if (strncasecmp(name, "emb", 3) == 0) return true;
-        name = strchr(name, '/');
-        if (name++ == NULL) return false;
+    for (const char *at = name; at != NULL; at = strchr(at, '/')) {
+        if (*at == '/') at++;
+        if (strncmp(at, "update_", 7) == 0) at += 7;
+        if (strncasecmp(at, "emb", 3) == 0) return true;
     }
+    return false;
 }
 
 emp_role emp_role_of_name(const char *name, int32_t *cell)

@@ -71,17 +71,24 @@ static SCOTCH_Num *copy_to_num(const int32_t *value, int32_t count)
 }
 
 /* Domains of an architecture form a binary tree, numbered as a heap: node n splits into
- * 2n and 2n + 1. Neighbouring devices share a subtree. */
-static void number_domains(int32_t first, int32_t end, int32_t node, int32_t *domain)
+ * 2n and 2n + 1. Neighbouring devices share a subtree, and the halves are about equally
+ * strong: Scotch bisects badly into very unequal parts. */
+static void number_domains(const double *power, int32_t first, int32_t end, int32_t node,
+                           int32_t *domain)
 {
-    int32_t middle = first + (end - first + 1) / 2;
+    double  total = 0.0, left;
+    int32_t middle = first + 1;
 
     if (end - first == 1) {
         domain[first] = node;
         return;
     }
-    number_domains(first, middle, 2 * node, domain);
-    number_domains(middle, end, 2 * node + 1, domain);
+    for (int32_t p = first; p < end; p++) total += power[p];
+    for (left = power[first];
+         middle < end - 1 && left + 0.5 * power[middle] < 0.5 * total;)
+        left += power[middle++];
+    number_domains(power, first, middle, 2 * node, domain);
+    number_domains(power, middle, end, 2 * node + 1, domain);
 }
 
 static double transfer_s(const emp_partition_target *target, int32_t p, int32_t q)
@@ -97,15 +104,9 @@ static double transfer_s(const emp_partition_target *target, int32_t p, int32_t 
 static void write_architecture(const emp_partition_target *target, FILE *file)
 {
     int32_t domain[EMP_MAX_DEVICES], last_domain = 0;
-    bool    has_cpu = target->machine->device[target->device[0]].kind == EMP_DEVICE_CPU;
     double  strongest = 0.0, nearest_s = INFINITY;
 
-    if (has_cpu && target->count > 1) { /* first split: the CPU from the GPUs */
-        domain[0] = 3;
-        number_domains(1, target->count, 2, domain);
-    } else {
-        number_domains(0, target->count, 1, domain);
-    }
+    number_domains(target->power, 0, target->count, 1, domain);
     for (int32_t p = 0; p < target->count; p++) {
         strongest = fmax(strongest, target->power[p]);
         last_domain = domain[p] > last_domain ? domain[p] : last_domain;

@@ -1,0 +1,53 @@
+/** \file tests/baselines/fixture.h
+ * Small problems with exact weights, put together by hand: every op has one output, takes
+ * 1 ms on a GPU and 4 ms on the CPU, and is a colocation class of its own until told
+ * else.
+ */
+#ifndef EMP_TESTS_BASELINES_FIXTURE_H
+#define EMP_TESTS_BASELINES_FIXTURE_H
+
+#include "sim/placement/placer.h"
+
+enum { FIXTURE_MAX_OPS = 128, FIXTURE_MAX_EDGES = 2048 };
+
+typedef struct {
+    emp_graph      graph;
+    emp_machine    machine;
+    emp_cost_table costs;
+    emp_problem    problem;
+    int32_t        from[FIXTURE_MAX_EDGES], to[FIXTURE_MAX_EDGES]; /* data edges */
+    int32_t        control_from[FIXTURE_MAX_EDGES], control_to[FIXTURE_MAX_EDGES];
+    const char    *name[FIXTURE_MAX_OPS];
+    char           default_name[FIXTURE_MAX_OPS][8]; /* "op7" */
+    emp_op         op[FIXTURE_MAX_OPS];
+    emp_tensor     tensor[FIXTURE_MAX_OPS];
+    emp_gpu_cost   gpu_cost[FIXTURE_MAX_OPS];
+    emp_cpu_cost   cpu_cost[FIXTURE_MAX_OPS];
+    uint32_t       kinds_of_class[FIXTURE_MAX_OPS];
+    emp_op_id      leader_of_class[FIXTURE_MAX_OPS], topo[FIXTURE_MAX_OPS];
+    int32_t offset[5][FIXTURE_MAX_OPS + 2]; /* input, control, output, consumer, ... */
+    int32_t end[4][FIXTURE_MAX_EDGES];
+} fixture;
+
+/* A machine of one CPU and \a gpu_count GPUs of equal power and links. Free with
+ * emp_free(). */
+fixture *fixture_create(int32_t gpu_count);
+
+/* Ids are given in order; edges may only lead to higher ids. */
+emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes);
+void      fixture_edge(fixture *f, emp_op_id from, emp_op_id to);
+void      fixture_control(fixture *f, emp_op_id from, emp_op_id to);
+/* Puts \a op into the class of \a leader, a lower id. */
+void fixture_colocate(fixture *f, emp_op_id op, emp_op_id leader);
+void fixture_cpu_only(fixture *f, emp_op_id op);
+/* Every pair of \a count new ops is linked by \a bytes; returns the first. */
+emp_op_id fixture_clique(fixture *f, int32_t count, int64_t bytes);
+
+/* Builds rows and classes; call once, after the last of the above. */
+const emp_problem *fixture_problem(fixture *f);
+
+/* Creates, asks once, destroys; device_of_op[op_count]. Fails the test on an error. */
+void fixture_place(const emp_placer_type *type, const emp_problem *problem, uint64_t seed,
+                   const char *options, emp_device_id *device_of_op);
+
+#endif /* EMP_TESTS_BASELINES_FIXTURE_H */

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What each classical method promises: known cuts, the CPU's ops on the CPU, equal
+ * results for equal seeds, one proposal or endless ones, and no leak when memory runs
+ * out. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "fixture.h"
+
+enum { CLIQUE = 12, MANY = 1024 };
+
+/* Cliques in a chain, each linked to the next by one edge of the same bytes. */
+static fixture *create_chain_of_cliques(int32_t clique_count, int32_t gpu_count)
+{
+    fixture *f = fixture_create(gpu_count);
+
+    for (int32_t i = 0; i < clique_count; i++) {
+        emp_op_id first = fixture_clique(f, CLIQUE, 1000);
+        if (i > 0) fixture_edge(f, first - 1, first + CLIQUE - 1);
+    }
+    return f;
+}
+
+static int32_t count_cut_edges(const fixture *f, const emp_device_id *device_of_op)
+{
+    int32_t cut = 0;
+
+    for (int32_t i = 0; i < f->graph.edge_count; i++)
+        cut += device_of_op[f->from[i]] != device_of_op[f->to[i]];
+    return cut;
+}
+
+static const emp_placer_type *find_type(const char *name)
+{
+    int32_t                       count;
+    const emp_placer_type *const *types = emp_baselines(&count);
+
+    for (int32_t t = 0; t < count; t++) {
+        if (strcmp(types[t]->name, name) == 0) return types[t];
+    }
+    cr_assert_fail("no method %s", name);
+    return NULL;
+}
+
+struct cut_case {
+    char    method[8];
+    int32_t gpu_count;
+};
+
+ParameterizedTestParameters(partitioners, cut_a_chain_of_cliques_at_its_links)
+{
+    static struct cut_case cases[] = {{"mincut", 2}, {"mincut", 4}, {"mincut", 8},
+                                      {"metis", 2},  {"metis", 4},  {"metis", 8}};
+
+    return cr_make_param_array(struct cut_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct cut_case *c, partitioners, cut_a_chain_of_cliques_at_its_links)
+{
+    fixture      *f = create_chain_of_cliques(c->gpu_count, c->gpu_count);
+    emp_device_id device[FIXTURE_MAX_OPS];
+
+    fixture_place(find_type(c->method), fixture_problem(f), 7, NULL, device);
+    cr_expect_eq(count_cut_edges(f, device), c->gpu_count - 1, "%s cuts %d of %d",
+                 c->method, count_cut_edges(f, device), c->gpu_count - 1);
+    for (emp_op_id op = 0; op < f->graph.op_count; op++) cr_expect_geq(device[op], 1);
+    emp_free(f);
+}
+
+/* A chain for three devices of equal power; its last op has no GPU kernel. Scotch grows
+ * its parts before it minds what is fixed: the last op may hang on by an edge of its own.
+ */
+Test(partitioners, scotch_maps_around_what_is_fixed_to_the_cpu)
+{
+    fixture      *f = fixture_create(2);
+    emp_device_id device[FIXTURE_MAX_OPS];
+    int32_t       count[3] = {0};
+
+    for (int32_t i = 0; i < 99; i++) {
+        fixture_op(f, NULL, 100);
+        if (i > 0) fixture_edge(f, i - 1, i);
+    }
+    fixture_cpu_only(f, 98);
+    fixture_place(&emp_placer_scotch, fixture_problem(f), 7, NULL, device);
+    for (int32_t i = 0; i < 99; i++) count[device[i]]++;
+    cr_expect_eq(device[98], 0);
+    cr_expect_leq(count_cut_edges(f, device), 3);
+    for (int32_t d = 0; d < 3; d++) cr_expect(count[d] >= 29 && count[d] <= 37);
+    emp_free(f);
+}
+
+Test(partitioners, without_the_cpu_only_what_must_stays_there)
+{
+    const emp_placer_type *types[] = {&emp_placer_mincut, &emp_placer_metis};
+    fixture               *f = create_chain_of_cliques(2, 2);
+    emp_device_id          device[FIXTURE_MAX_OPS];
+
+    fixture_cpu_only(f, 3);
+    fixture_cpu_only(f, CLIQUE + 3);
+    fixture_colocate(f, 5, 3); /* shares the fate of op 3 */
+    const emp_problem *problem = fixture_problem(f);
+    for (size_t t = 0; t < 2; t++) {
+        fixture_place(types[t], problem, 7, NULL, device);
+        for (emp_op_id op = 0; op < f->graph.op_count; op++) {
+            bool is_host = op == 3 || op == 5 || op == CLIQUE + 3;
+            cr_expect_eq(device[op] == 0, is_host, "%s: op %d on %d", types[t]->name, op,
+                         device[op]);
+        }
+    }
+    emp_free(f);
+}
+
+Test(partitioners, parts_follow_the_power_of_devices)
+{
+    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_metis};
+    const char            *options[] = {NULL, "cpu=1"};
+    fixture               *f = fixture_create(2);
+    emp_device_id          device[FIXTURE_MAX_OPS];
+
+    for (int32_t i = 0; i < 99; i++) { /* a chain can be cut anywhere */
+        fixture_op(f, NULL, 100);
+        if (i > 0) fixture_edge(f, i - 1, i);
+    }
+    f->machine.device[0].peak_flops_per_s = 0.25e12; /* 1 : 4 : 4, so 11 of 99 */
+    const emp_problem *problem = fixture_problem(f);
+    for (size_t t = 0; t < 2; t++) {
+        int32_t count[3] = {0};
+        fixture_place(types[t], problem, 7, options[t], device);
+        for (int32_t i = 0; i < 99; i++) count[device[i]]++;
+        cr_expect(count[0] >= 9 && count[0] <= 13, "%s: %d on the CPU", types[t]->name,
+                  count[0]);
+        cr_expect(abs(count[1] - count[2]) <= 5, "%s: %d and %d on the GPUs",
+                  types[t]->name, count[1], count[2]);
+    }
+    emp_free(f);
+}
+
+/* Two pairs of GPUs; links between pairs are ten times slower. A ring of four cliques
+ * with two heavy links: the heavy links must not cross the slow border. */
+Test(partitioners, scotch_keeps_heavy_traffic_on_fast_links)
+{
+    fixture      *f = fixture_create(4);
+    emp_device_id device[FIXTURE_MAX_OPS];
+    emp_op_id     first[4];
+
+    for (int32_t a = 1; a <= 4; a++) {
+        for (int32_t b = 1; b <= 4; b++) {
+            if ((a - 1) / 2 != (b - 1) / 2) f->machine.route[a][b].bytes_per_s = 1e9;
+        }
+    }
+    for (int32_t i = 0; i < 4; i++) first[i] = fixture_clique(f, CLIQUE, 10000);
+    const int heavy[2][2] = {{0, 2}, {1, 3}}, light[2][2] = {{0, 1}, {2, 3}};
+    for (int32_t i = 0; i < 2; i++) {
+        for (int32_t k = 0; k < 6; k++) /* six edges */
+            fixture_edge(f, first[heavy[i][0]] + k, first[heavy[i][1]] + k);
+        fixture_edge(f, first[light[i][0]], first[light[i][1]]);
+    }
+    fixture_place(&emp_placer_mincut, fixture_problem(f), 7, NULL, device);
+    for (int32_t i = 0; i < 2; i++) {
+        emp_device_id a = device[first[heavy[i][0]]], b = device[first[heavy[i][1]]];
+        cr_expect_eq((a - 1) / 2, (b - 1) / 2, "clique %d on %d, clique %d on %d",
+                     heavy[i][0], a, heavy[i][1], b);
+    }
+    emp_free(f);
+}
+
+Test(partitioners, one_gpu_takes_everything)
+{
+    const emp_placer_type *types[] = {&emp_placer_mincut, &emp_placer_metis};
+    fixture               *f = create_chain_of_cliques(2, 1);
+    const emp_problem     *problem = fixture_problem(f);
+    emp_device_id          device[FIXTURE_MAX_OPS];
+
+    for (size_t t = 0; t < 2; t++) {
+        fixture_place(types[t], problem, 7, NULL, device);
+        for (emp_op_id op = 0; op < f->graph.op_count; op++) cr_expect_eq(device[op], 1);
+    }
+    emp_free(f);
+}
+
+/* A random graph, on which many cuts are about as good. */
+static fixture *create_tangle(int32_t gpu_count)
+{
+    fixture *f = fixture_create(gpu_count);
+    uint32_t x = 1;
+
+    for (int32_t i = 0; i < 120; i++) {
+        fixture_op(f, NULL, 100 + 7 * i % 50);
+        for (int32_t k = 0; i > 0 && k < 3; k++) {
+            x = x * 1664525u + 1013904223u;
+            fixture_edge(f, (int32_t)((x >> 8) % (uint32_t)i), i);
+        }
+    }
+    return f;
+}
+
+Test(placers, equal_seeds_give_equal_placements)
+{
+    fixture                      *f = create_tangle(4);
+    const emp_problem            *problem = fixture_problem(f);
+    emp_device_id                 device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
+    int32_t                       count;
+    const emp_placer_type *const *types = emp_baselines(&count);
+    size_t                        bytes = (size_t)f->graph.op_count * sizeof device[0];
+
+    for (int32_t t = 0; t < count; t++) {
+        fixture_place(types[t], problem, 3, NULL, device);
+        for (int i = 0; i < 5; i++) {
+            fixture_place(&emp_placer_scotch, problem, 100 + (uint64_t)i, NULL, again);
+            fixture_place(types[t], problem, 3, NULL, again);
+            cr_expect_eq(memcmp(device, again, bytes), 0, "%s differs", types[t]->name);
+        }
+    }
+    emp_free(f);
+}
+
+struct job {
+    const emp_placer_type *type;
+    const emp_problem     *problem;
+    emp_device_id          device[FIXTURE_MAX_OPS];
+};
+
+static void *run_job(void *argument)
+{
+    struct job *job = argument;
+
+    fixture_place(job->type, job->problem, 3, NULL, job->device);
+    return NULL;
+}
+
+Test(placers, concurrent_calls_give_the_same_placements)
+{
+    enum { THREADS = 8 };
+    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_metis};
+    fixture               *f = create_tangle(4);
+    const emp_problem     *problem = fixture_problem(f);
+    size_t                 bytes = (size_t)f->graph.op_count * sizeof(emp_device_id);
+    struct job             jobs[THREADS];
+    pthread_t              thread[THREADS];
+
+    for (size_t i = 0; i < THREADS; i++) {
+        jobs[i] = (struct job){.type = types[i % 2], .problem = problem};
+        cr_assert_eq(pthread_create(&thread[i], NULL, run_job, &jobs[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        cr_expect_eq(memcmp(jobs[i].device, jobs[i % 2].device, bytes), 0, "call %zu", i);
+    }
+    emp_free(f);
+}
+
+Test(placers, partitioners_use_their_seed)
+{
+    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_mincut,
+                                      &emp_placer_metis};
+    fixture               *f = create_tangle(4);
+    const emp_problem     *problem = fixture_problem(f);
+    emp_device_id          device[FIXTURE_MAX_OPS], other[FIXTURE_MAX_OPS];
+    size_t                 bytes = (size_t)f->graph.op_count * sizeof device[0];
+
+    for (size_t t = 0; t < 3; t++) {
+        int differing = 0;
+        fixture_place(types[t], problem, 0, NULL, device);
+        for (uint64_t seed = 1; seed < 8; seed++) {
+            fixture_place(types[t], problem, seed, NULL, other);
+            differing += memcmp(device, other, bytes) != 0;
+        }
+        cr_expect_gt(differing, 0, "%s ignores its seed", types[t]->name);
+    }
+    emp_free(f);
+}
+
+Test(placers, all_but_random_propose_once)
+{
+    fixture                      *f = create_chain_of_cliques(2, 2);
+    const emp_problem            *problem = fixture_problem(f);
+    int32_t                       type_count;
+    const emp_placer_type *const *types = emp_baselines(&type_count);
+    emp_device_id                 device[2][FIXTURE_MAX_OPS];
+    emp_device_id                *candidates[2] = {device[0], device[1]};
+    const emp_placer_params       params = {.seed = 1, .threads = 1};
+    const emp_score               score[2] = {{0}};
+
+    for (int32_t t = 0; t < type_count; t++) {
+        void   *state = NULL;
+        int32_t count = 0;
+        cr_assert_eq(types[t]->create(&state, problem, &params, NULL), EMP_OK);
+        cr_assert_eq(types[t]->ask(state, candidates, 2, &count, NULL), EMP_OK);
+        cr_expect_eq(count, types[t]->is_learner ? 2 : 1, "%s", types[t]->name);
+        cr_assert_eq(types[t]->tell(state, score, count, NULL), EMP_OK);
+        cr_assert_eq(types[t]->ask(state, candidates, 2, &count, NULL), EMP_OK);
+        cr_expect_eq(count, types[t]->is_learner ? 2 : 0, "%s", types[t]->name);
+        types[t]->destroy(state);
+    }
+    emp_free(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(single, puts_every_op_on_one_device)
+{
+    fixture           *f = create_chain_of_cliques(2, 2);
+    const emp_problem *problem = fixture_problem(f);
+    emp_device_id      device[FIXTURE_MAX_OPS];
+
+    fixture_place(&emp_placer_cpu, problem, 1, NULL, device);
+    for (emp_op_id op = 0; op < f->graph.op_count; op++) cr_expect_eq(device[op], 0);
+    fixture_place(&emp_placer_gpu, problem, 1, NULL, device);
+    for (emp_op_id op = 0; op < f->graph.op_count; op++) cr_expect_eq(device[op], 1);
+    emp_free(f);
+}
+
+/* MANY candidates of the random method for a problem, in batches of 7. */
+static void draw_many(const emp_problem *problem, uint64_t seed, const char *options,
+                      emp_device_id (*device)[FIXTURE_MAX_OPS])
+{
+    const emp_placer_params params = {.seed = seed, .threads = 1, .options = options};
+    void                   *state = NULL;
+    emp_device_id          *candidates[MANY];
+    int32_t                 count;
+
+    for (size_t i = 0; i < MANY; i++) candidates[i] = device[i];
+    cr_assert_eq(emp_placer_random.create(&state, problem, &params, NULL), EMP_OK);
+    for (int32_t i = 0; i < MANY; i += count) {
+        int32_t batch = MANY - i < 7 ? MANY - i : 7;
+        cr_assert_eq(emp_placer_random.ask(state, &candidates[i], batch, &count, NULL),
+                     EMP_OK);
+    }
+    emp_placer_random.destroy(state);
+}
+
+static emp_device_id draws[MANY][FIXTURE_MAX_OPS], other_draws[MANY][FIXTURE_MAX_OPS];
+
+/* Pearson's statistic against uniform counts. */
+static double chi_square(const int32_t *count, int32_t bins, double expected)
+{
+    double sum = 0.0;
+
+    for (int32_t i = 0; i < bins; i++)
+        sum += ((double)count[i] - expected) * ((double)count[i] - expected) / expected;
+    return sum;
+}
+
+Test(random, is_uniform_over_devices_and_pairs_of_ops)
+{
+    fixture *f = create_tangle(3);
+    int32_t  count[4] = {0}, pair[16] = {0};
+
+    draw_many(fixture_problem(f), 5, NULL, draws);
+    for (size_t i = 0; i < MANY; i++) {
+        for (emp_op_id op = 0; op < 120; op++) count[draws[i][op]]++;
+        for (emp_op_id op = 0; op + 1 < 120; op += 2)
+            pair[4 * draws[i][op] + draws[i][op + 1]]++;
+    }
+    /* 99.99 % quantiles of chi-square with 3 and 15 degrees of freedom: 21.1 and 44.3. */
+    cr_expect_lt(chi_square(count, 4, MANY * 120 / 4.0), 21.1);
+    cr_expect_lt(chi_square(pair, 16, MANY * 60 / 16.0), 44.3);
+    emp_free(f);
+}
+
+Test(random, depends_on_the_seed_but_not_on_the_batch)
+{
+    fixture           *f = create_tangle(3);
+    const emp_problem *problem = fixture_problem(f);
+    emp_device_id      first[FIXTURE_MAX_OPS];
+    size_t             bytes = 120 * sizeof first[0];
+
+    draw_many(problem, 5, NULL, draws);
+    draw_many(problem, 6, NULL, other_draws);
+    fixture_place(&emp_placer_random, problem, 5, NULL, first); /* a batch of one */
+    cr_expect_eq(memcmp(first, draws[0], bytes), 0);
+    for (size_t i = 0; i < MANY; i++)
+        cr_expect_neq(memcmp(draws[i], other_draws[i], bytes), 0);
+    cr_expect_neq(memcmp(draws[0], draws[1], bytes), 0);
+    emp_free(f);
+}
+
+Test(random, groups_move_together)
+{
+    fixture *f = create_tangle(3);
+    int32_t  group_count = 0;
+
+    fixture_colocate(f, 7, 2);
+    draw_many(fixture_problem(f), 5, "groups=6", draws);
+    for (emp_op_id op = 0; op < 120; op++) {
+        bool is_new = true;
+        for (emp_op_id before = 0; before < op && is_new; before++) {
+            is_new = false;
+            for (size_t i = 0; i < MANY && !is_new; i++)
+                is_new = draws[i][op] != draws[i][before];
+        }
+        group_count += is_new;
+    }
+    cr_expect_eq(group_count, 6, "%d sets of ops always share a device", group_count);
+    cr_expect_eq(draws[0][7], draws[0][2], "a class is in one group");
+    emp_free(f);
+}
+
+struct option_case {
+    char method[8];
+    char options[32];
+    char message[96];
+};
+
+ParameterizedTestParameters(placers, wrong_options_are_named)
+{
+    static struct option_case cases[] = {
+        {"cpu", "groups=3", "method cpu takes no options, not \"groups=3\""},
+        {"random", "group=3", "method random has no option \"group\"; it has groups=N"},
+        {"random", "groups=0",
+         "option \"groups=0\" of method random: expected groups=N with N in 1..1048576"},
+        {"random", "groups=3x",
+         "option \"groups=3x\" of method random: expected groups=N with N in 1..1048576"},
+        {"random", "groups",
+         "option \"groups\" of method random: expected groups=N with N in 1..1048576"},
+        {"metis", "cpu=1,cpu=2",
+         "option \"cpu=2\" of method metis: expected cpu=N with N in 0..1"},
+        {"metis", "cpu=99999999999999999999",
+         "option \"cpu=99999999999999999999\" of method metis: expected cpu=N with N "
+         "in 0..1"}};
+
+    return cr_make_param_array(struct option_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct option_case *c, placers, wrong_options_are_named)
+{
+    fixture                *f = create_chain_of_cliques(2, 2);
+    const emp_placer_params params = {.options = c->options};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_expect_eq(find_type(c->method)->create(&state, fixture_problem(f), &params, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, c->message);
+    cr_expect_null(state);
+    emp_free(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void on_signal(int number) { (void)number; }
+
+Test(metis, leaves_signal_handlers_as_they_were)
+{
+    const int        signals[] = {SIGABRT, SIGTERM};
+    struct sigaction mine = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, after;
+    fixture         *f = create_chain_of_cliques(2, 2);
+    emp_device_id    device[FIXTURE_MAX_OPS];
+
+    for (size_t i = 0; i < 2; i++) sigaction(signals[i], &mine, NULL);
+    fixture_place(&emp_placer_metis, fixture_problem(f), 1, NULL, device);
+    for (size_t i = 0; i < 2; i++) {
+        sigaction(signals[i], NULL, &after);
+        cr_expect_eq(after.sa_handler, on_signal);
+        cr_expect(after.sa_flags & SA_RESTART, "flags of signal %d are lost", signals[i]);
+    }
+    emp_free(f);
+}
+
+Test(placers, survive_every_allocation_failure)
+{
+    fixture                      *f = create_tangle(2);
+    const emp_problem            *problem = fixture_problem(f);
+    int32_t                       count;
+    const emp_placer_type *const *types = emp_baselines(&count);
+    const emp_placer_params       params = {.seed = 1, .threads = 1};
+
+    for (int32_t t = 0; t < count; t++) {
+        void      *state = NULL;
+        emp_status st = EMP_ENOMEM;
+        long       allowed = 0;
+        for (; st != EMP_OK; allowed++) {
+            emp_mem_fail_after(allowed);
+            st = types[t]->create(&state, problem, &params, NULL);
+            emp_mem_fail_after(-1);
+            if (st == EMP_OK) break;
+            cr_assert_eq(st, EMP_ENOMEM, "%s after %ld: %s", types[t]->name, allowed,
+                         emp_status_str(st));
+            cr_assert_null(state);
+            cr_assert_eq(emp_mem_live_blocks(), 1, "%s leaks after %ld", types[t]->name,
+                         allowed); /* the fixture's own */
+        }
+        cr_expect_gt(allowed, 1);
+        types[t]->destroy(state);
+    }
+    emp_free(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
