@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/features/op_features.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static const double NOTHING = -1.0;
+
+emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count,
+                                        int32_t op_count, int32_t edge_count,
+                                        emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_op_features *f = EMP_NEW(emp_op_features);
+
+    *out = NULL;
+    if (f == NULL) EMP_FAIL(EMP_ENOMEM, "op features");
+    f->row_count = row_count;
+    f->op_count = op_count;
+    f->edge_count = edge_count;
+    f->op_of_row = EMP_NEW_ARRAY(emp_op_id, (size_t)row_count);
+    f->row_of_op = EMP_NEW_ARRAY(int32_t, (size_t)op_count);
+    f->type = EMP_NEW_ARRAY(int32_t, (size_t)row_count);
+    f->value = EMP_NEW_ARRAY(emp_real, (size_t)row_count * EMP_OP_FEATURES);
+    f->sizes = EMP_NEW_ARRAY(float, (size_t)row_count *EMP_ROW_SIZES);
+    f->position = EMP_NEW_ARRAY(float, (size_t)row_count);
+    f->edge = (int32_t(*)[2])emp_calloc((size_t)edge_count, sizeof *f->edge);
+    if (!f->op_of_row || !f->row_of_op || !f->type || !f->value || !f->sizes ||
+        !f->position || !f->edge) {
+        EMP_FAIL(EMP_ENOMEM, "features of %d ops", row_count);
+    }
+    *out = f;
+    f = NULL;
+
+cleanup:
+    emp_op_features_destroy(f);
+    return st;
+}
+
+void emp_op_features_destroy(emp_op_features *f)
+{
+    if (f == NULL) return;
+    emp_free(f->op_of_row);
+    emp_free(f->row_of_op);
+    emp_free(f->type);
+    emp_free(f->value);
+    emp_free(f->sizes);
+    emp_free(f->position);
+    emp_free(f->edge);
+    emp_free(f);
+}
+
+/* Free to move: live, the leader of its class, and more than one device may run it. */
+static bool is_row(const emp_problem *problem, emp_op_id op)
+{
+    const emp_op *o = &problem->graph->op[op];
+    uint32_t      kinds = problem->kinds_of_class[o->colocation_class];
+    int32_t       choices = 0;
+
+    if (o->is_folded || problem->leader_of_class[o->colocation_class] != op) return false;
+    if (kinds & EMP_KIND_CPU) {
+        choices += emp_machine_count(problem->machine, EMP_DEVICE_CPU);
+    }
+    if (kinds & EMP_KIND_GPU) {
+        choices += emp_machine_count(problem->machine, EMP_DEVICE_GPU);
+    }
+    return choices > 1;
+}
+
+/* Visits what reads op: consumers of its outputs, then ops that wait for it. */
+typedef struct {
+    const emp_graph *graph;
+    int32_t          next, end, control, control_end;
+} reader_cursor;
+
+static reader_cursor readers_of(const emp_graph *g, emp_op_id op)
+{
+    return (reader_cursor){g, g->consumer_offset[g->output_offset[op]],
+                           g->consumer_offset[g->output_offset[op + 1]],
+                           g->control_out_offset[op], g->control_out_offset[op + 1]};
+}
+
+static emp_op_id next_reader(reader_cursor *c)
+{
+    if (c->next < c->end) return c->graph->consumer[c->next++];
+    if (c->control < c->control_end) return c->graph->control_out[c->control++];
+    return -1;
+}
+
+static bool has_input(const emp_graph *g, emp_op_id op)
+{
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        if (!g->op[g->tensor[g->input[i]].producer].is_folded) return true;
+    }
+    return g->control_offset[op] < g->control_offset[op + 1];
+}
+
+/* Numbers live ops breadth-first along edges, starting from all ops without live inputs;
+ * others get -1. What only folded ops reach is numbered last. */
+static emp_status number_ops(const emp_graph *g, int32_t *number, int32_t *count,
+                             emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_op_id *queue = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count);
+    int32_t    head = 0, tail = 0;
+
+    if (queue == NULL) EMP_FAIL(EMP_ENOMEM, "queue of %d ops", g->op_count);
+    for (emp_op_id op = 0; op < g->op_count; op++) number[op] = -1;
+    for (int all = 0; all < 2; all++) {
+        for (emp_op_id op = 0; op < g->op_count; op++) {
+            if (g->op[op].is_folded || number[op] >= 0) continue;
+            if (!all && has_input(g, op)) continue;
+            number[op] = tail;
+            queue[tail++] = op;
+        }
+        while (head < tail) {
+            reader_cursor readers = readers_of(g, queue[head++]);
+            for (emp_op_id r = next_reader(&readers); r >= 0; r = next_reader(&readers)) {
+                if (g->op[r].is_folded || number[r] >= 0) continue;
+                number[r] = tail;
+                queue[tail++] = r;
+            }
+        }
+    }
+    *count = tail;
+
+cleanup:
+    emp_free(queue);
+    return st;
+}
+
+/* Indices of types by how many rows have them; beyond the vocabulary all share the last.
+ */
+typedef struct {
+    int32_t type, rows;
+} type_use;
+
+static int compare_use(const void *a, const void *b)
+{
+    const type_use *x = (const type_use *)a, *y = (const type_use *)b;
+
+    if (x->rows != y->rows) return x->rows > y->rows ? -1 : 1;
+    return x->type < y->type ? -1 : x->type > y->type;
+}
+
+static emp_status number_types(const emp_graph *g, emp_op_features *f, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    type_use  *use = EMP_NEW_ARRAY(type_use, (size_t)g->type_count);
+    int32_t   *index = EMP_NEW_ARRAY(int32_t, (size_t)g->type_count);
+
+    if (use == NULL || index == NULL) EMP_FAIL(EMP_ENOMEM, "%d op types", g->type_count);
+    for (int32_t i = 0; i < g->type_count; i++) use[i].type = i;
+    for (int32_t r = 0; r < f->row_count; r++) use[g->type[f->op_of_row[r]]].rows++;
+    qsort(use, (size_t)g->type_count, sizeof *use, compare_use);
+    for (int32_t i = 0; i < g->type_count; i++) {
+        index[use[i].type] = i < EMP_MAX_TYPES ? i : EMP_MAX_TYPES - 1;
+        if (use[i].rows > 0) f->type_count = index[use[i].type] + 1;
+    }
+    for (int32_t r = 0; r < f->row_count; r++)
+        f->type[r] = index[g->type[f->op_of_row[r]]];
+
+cleanup:
+    emp_free(use);
+    emp_free(index);
+    return st;
+}
+
+static void fill_sizes(const emp_graph *g, emp_op_features *f, int32_t row)
+{
+    emp_op_id op = f->op_of_row[row];
+    int32_t   first = g->output_offset[op], count = g->output_offset[op + 1] - first;
+    emp_real *value = &f->value[(int64_t)row * EMP_OP_FEATURES];
+    float    *sizes = &f->sizes[(int64_t)row * EMP_ROW_SIZES];
+
+    for (int32_t i = 0; i < EMP_FEATURE_OUTPUTS; i++) {
+        const emp_shape *shape = i < count ? &g->tensor[first + i].shape : NULL;
+        for (int32_t d = 0; d < EMP_FEATURE_DIMS; d++, value++) {
+            bool is_known = shape != NULL && d < shape->rank && shape->dim[d] >= 0;
+            *value = (emp_real)(is_known ? log1p((double)shape->dim[d]) / 10 : NOTHING);
+            if (is_known && i * EMP_FEATURE_DIMS + d < EMP_ROW_SIZES) {
+                sizes[i * EMP_FEATURE_DIMS + d] = (float)shape->dim[d];
+            }
+        }
+    }
+}
+
+/* Appends a neighbour's position unless it is there already or there is no room. */
+static void add_neighbour(emp_real *values, int32_t *count, int32_t number, double scale)
+{
+    emp_real value = (emp_real)((double)number * scale);
+
+    if (number < 0 || *count == EMP_FEATURE_NEIGHBOURS) return;
+    for (int32_t i = 0; i < *count; i++) {
+        if (!(values[i] < value || values[i] > value)) return;
+    }
+    values[(*count)++] = value;
+}
+
+static void fill_neighbours(const emp_graph *g, emp_op_features *f, int32_t row,
+                            const int32_t *number, double scale)
+{
+    emp_op_id op = f->op_of_row[row];
+    emp_real *in = &f->value[(int64_t)row * EMP_OP_FEATURES +
+                             EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS];
+    emp_real *out = in + EMP_FEATURE_NEIGHBOURS;
+    int32_t   in_count = 0, out_count = 0;
+
+    for (int32_t i = 0; i < 2 * EMP_FEATURE_NEIGHBOURS; i++) in[i] = (emp_real)NOTHING;
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        add_neighbour(in, &in_count, number[g->tensor[g->input[i]].producer], scale);
+    }
+    for (int32_t i = g->consumer_offset[g->output_offset[op]];
+         i < g->consumer_offset[g->output_offset[op + 1]]; i++) {
+        add_neighbour(out, &out_count, number[g->consumer[i]], scale);
+    }
+}
+
+/* Writes the data edges between different rows, or only counts them (edge NULL). */
+static int32_t list_edges(const emp_graph *g, const int32_t *row_of_op,
+                          int32_t (*edge)[2])
+{
+    int32_t count = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t to = row_of_op[op];
+        for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+            int32_t from = row_of_op[g->tensor[g->input[i]].producer];
+            if (from < 0 || to < 0 || from == to) continue;
+            if (edge != NULL) {
+                edge[count][0] = from;
+                edge[count][1] = to;
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+/* Gives rows to the ops that are free to move, and to members of their classes. */
+static int32_t number_rows(const emp_problem *problem, int32_t *row_of_op)
+{
+    const emp_graph *g = problem->graph;
+    int32_t          count = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        row_of_op[op] = is_row(problem, op) ? count++ : -1;
+    }
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        emp_op_id leader = problem->leader_of_class[g->op[op].colocation_class];
+        if (!g->op[op].is_folded) row_of_op[op] = row_of_op[leader];
+    }
+    return count;
+}
+
+emp_status emp_op_features_create(emp_op_features **out, const emp_problem *problem,
+                                  emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = problem->graph;
+    emp_op_features *f = NULL;
+    int32_t         *number = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    int32_t         *row_of_op = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    int32_t          live = 0, rows;
+
+    *out = NULL;
+    if (number == NULL || row_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "%d ops", g->op_count);
+    EMP_TRY(number_ops(g, number, &live, err));
+    rows = number_rows(problem, row_of_op);
+    if (rows == 0) {
+        EMP_FAIL(EMP_EINVAL, "none of %d ops has a choice of devices", g->op_count);
+    }
+    EMP_TRY(emp_op_features_create_empty(&f, rows, g->op_count,
+                                         list_edges(g, row_of_op, NULL), err));
+    memcpy(f->row_of_op, row_of_op, (size_t)g->op_count * sizeof *row_of_op);
+    list_edges(g, row_of_op, f->edge);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (is_row(problem, op)) f->op_of_row[row_of_op[op]] = op;
+    }
+    EMP_TRY(number_types(g, f, err));
+    for (int32_t row = 0; row < rows; row++) {
+        f->position[row] = (float)number[f->op_of_row[row]] / (float)live;
+        fill_sizes(g, f, row);
+        fill_neighbours(g, f, row, number, 1.0 / live);
+    }
+    *out = f;
+    f = NULL;
+
+cleanup:
+    emp_free(number);
+    emp_free(row_of_op);
+    emp_op_features_destroy(f);
+    return st;
+}

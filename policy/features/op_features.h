@@ -1,0 +1,59 @@
+/** \file policy/features/op_features.h
+ * What a learned placer sees of a graph: one row for each op that is free to move.
+ *
+ * Rows are the live ops (not folded) that lead their colocation class and may run on more
+ * than one device of the machine; all others follow from them or have no choice. A row
+ * has, as in the paper (hierarchical planner, ICLR 2018):
+ *
+ *     type       index into a vocabulary of the most frequent types     (embedded by the
+ * net) 24 values  sizes of the first 4 dimensions of the first 6 outputs 12 values
+ * positions of 6 producers and 6 consumers in a breadth-first numbering
+ *
+ * with -1 where there is nothing. The paper does not say how it scales raw sizes and
+ * positions, which reach 10^7; here a size d becomes ln(1 + d) / 10 and a position
+ * becomes a fraction of the number of ops, so that all values lie within about [-1, 2].
+ *
+ * Threads. Immutable after creation.
+ */
+#ifndef EMP_POLICY_FEATURES_OP_FEATURES_H
+#define EMP_POLICY_FEATURES_OP_FEATURES_H
+
+#include "policy/nn/real.h"
+#include "sim/placement/problem.h"
+
+enum {
+    EMP_FEATURE_OUTPUTS = 6,
+    EMP_FEATURE_DIMS = 4,
+    EMP_FEATURE_NEIGHBOURS = 6, /**< per direction */
+    EMP_OP_FEATURES = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS + 2 * EMP_FEATURE_NEIGHBOURS,
+    EMP_ROW_SIZES = 16, /**< 4 outputs x 4 dimensions, which groups add up */
+    EMP_MAX_TYPES =
+        200 /**< size of the vocabulary; the last index stands for all others */
+};
+
+typedef struct {
+    int32_t    row_count;
+    emp_op_id *op_of_row;
+    int32_t    op_count;
+    int32_t   *row_of_op; /**< [op] the row that decides for it; -1 = none */
+    int32_t    type_count;
+    int32_t   *type;     /**< [row] */
+    emp_real  *value;    /**< [row][EMP_OP_FEATURES] */
+    float     *sizes;    /**< [row][EMP_ROW_SIZES] raw sizes, 0 where there is nothing */
+    float     *position; /**< [row] own place in the numbering, 0 .. 1 */
+    int32_t    edge_count;
+    int32_t (*edge)[2]; /**< rows joined by a tensor, from and to; no loops */
+} emp_op_features;
+
+/** O(V + E). \retval EMP_EINVAL  No op of the problem is free to move. */
+emp_status emp_op_features_create(emp_op_features **out, const emp_problem *problem,
+                                  emp_error *err);
+
+/** Allocates the arrays, zeroed, for tests that fill them by hand. */
+emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count,
+                                        int32_t op_count, int32_t edge_count,
+                                        emp_error *err);
+
+void emp_op_features_destroy(emp_op_features *features);
+
+#endif /* EMP_POLICY_FEATURES_OP_FEATURES_H */

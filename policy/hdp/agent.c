@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/hdp/agent.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "policy/features/group_features.h"
+#include "policy/nn/blas.h"
+
+/* Streams of random numbers: initial weights, and one per update. */
+enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
+
+static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_hdp_options *o = &a->options;
+    emp_rng                rng;
+
+    EMP_TRY(emp_grouper_init(
+        &a->grouper,
+        &(emp_grouper_shape){.hidden = (int32_t)o->grouper_hidden,
+                             .groups = (int32_t)o->groups,
+                             .type_width = (int32_t)o->type_width,
+                             .activation = o->relu != 0 ? EMP_ACTIVATION_RELU
+                                                        : EMP_ACTIVATION_TANH},
+        a->ops, err));
+    EMP_TRY(emp_device_net_init(
+        &a->net,
+        &(emp_device_net_shape){.inputs =
+                                    emp_group_feature_count(a->ops, (int32_t)o->groups),
+                                .hidden = (int32_t)o->hidden,
+                                .devices = device_count,
+                                .max_steps = (int32_t)o->groups,
+                                .max_samples = (int32_t)o->samples,
+                                .temperature = o->temperature,
+                                .tanh_constant = o->tanh_constant},
+        err));
+    emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, 0);
+    emp_grouper_randomize(&a->grouper, o->grouper_gain, &rng);
+    emp_device_net_randomize(&a->net, o->placer_gain, &rng);
+
+cleanup:
+    return st;
+}
+
+emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
+                              int32_t device_count, const emp_hdp_options *options,
+                              uint64_t seed, int32_t threads, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     groups = (size_t)options->groups;
+
+    *a = (emp_hdp_agent){.options = *options,
+                         .ops = ops,
+                         .seed = seed,
+                         .threads = threads < 1 ? 1 : threads};
+    emp_blas_single_thread();
+    EMP_TRY(init_networks(a, device_count, err));
+    a->order = EMP_NEW_ARRAY(int32_t, groups);
+    a->step_of_group = EMP_NEW_ARRAY(int32_t, groups);
+    a->group_sums = EMP_NEW_ARRAY(double, 2 * groups);
+    a->x = EMP_NEW_ARRAY(emp_real, groups * (size_t)a->net.shape.inputs);
+    if (!a->order || !a->step_of_group || !a->group_sums || !a->x) {
+        EMP_FAIL(EMP_ENOMEM, "features of %zu groups", groups);
+    }
+
+cleanup:
+    if (st != EMP_OK) emp_hdp_agent_clear(a);
+    return st;
+}
+
+void emp_hdp_agent_clear(emp_hdp_agent *a)
+{
+    emp_op_features_destroy(a->ops);
+    emp_grouper_clear(&a->grouper);
+    emp_device_net_clear(&a->net);
+    emp_free(a->order);
+    emp_free(a->step_of_group);
+    emp_free(a->group_sums);
+    emp_free(a->x);
+    *a = (emp_hdp_agent){0};
+}
+
+void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *groups,
+                           const int32_t *devices)
+{
+    const emp_hdp_options *o = &a->options;
+    int32_t                group_count = a->grouper.shape.groups;
+    emp_draw               draw = {.seed = a->seed,
+                                   .update = (uint32_t)(STREAM_UPDATES + a->update),
+                                   .noise = (double)a->update < o->updates_noise ? o->noise : 0.0,
+                                   .threads = a->threads};
+
+    emp_grouper_run(&a->grouper, &draw, groups);
+    a->used = emp_group_order(a->order, a->ops, a->grouper.group_of_row, group_count,
+                              o->sort_groups == 0.0, a->group_sums);
+    emp_group_features(a->x, a->ops, a->grouper.group_of_row, group_count, a->order,
+                       a->used, a->step_of_group);
+    emp_device_net_run(&a->net, a->x, a->used, samples, &draw, devices);
+}
+
+emp_device_id emp_hdp_agent_device(const emp_hdp_agent *a, int32_t sample, int32_t row)
+{
+    int32_t step = a->step_of_group[a->grouper.group_of_row[row]];
+
+    return a->net.device[sample * a->net.steps + step];
+}
+
+/* One step of Adam up the gradient, which is that of an objective to be raised. Returns
+ * the gradient's norm before clipping. */
+static double ascend(emp_params *params, double factor, const emp_hdp_options *o)
+{
+    const emp_adam adam = {.learning_rate = o->lr,
+                           .beta1 = o->beta1,
+                           .beta2 = o->beta2,
+                           .epsilon = o->epsilon};
+    double         norm;
+
+    emp_params_scale_gradient(params, -factor);
+    norm = emp_params_clip(params, o->clip);
+    emp_params_adam(params, &adam);
+    return norm;
+}
+
+/* What an update is computed from. */
+typedef struct {
+    double
+        weight[EMP_MAX_BATCH]; /* advantage / samples that take part; 0 = takes no part */
+    double advantage;          /* mean */
+    double reward;             /* mean of all samples */
+    double learned_reward;     /* mean of those that take part */
+    int    count;              /* of those */
+} judgement;
+
+static judgement judge(emp_hdp_agent *a, const emp_score *scores)
+{
+    const emp_hdp_options *o = &a->options;
+    judgement              j = {.count = 0};
+    double                 reward[EMP_MAX_BATCH];
+    bool                   takes_part[EMP_MAX_BATCH];
+
+    for (int32_t k = 0; k < a->net.samples; k++) {
+        reward[k] = scores[k].is_feasible ? -sqrt(scores[k].step_time_s) : -o->failure;
+        takes_part[k] = scores[k].is_feasible || (double)a->update < o->updates_failures;
+        j.reward += reward[k] / a->net.samples;
+        if (!takes_part[k]) continue;
+        j.learned_reward += reward[k];
+        j.count++;
+    }
+    if (j.count == 0) return j;
+    j.learned_reward /= j.count;
+    if (!a->has_baseline) {
+        a->baseline = o->baseline_first != 0.0 ? j.learned_reward : -o->failure;
+        a->has_baseline = true;
+    }
+    for (int32_t k = 0; k < a->net.samples; k++) {
+        if (takes_part[k]) j.weight[k] = (reward[k] - a->baseline) / j.count;
+        j.advantage += j.weight[k];
+    }
+    return j;
+}
+
+static double mean(const double *values, int32_t count)
+{
+    double sum = 0.0;
+
+    for (int32_t i = 0; i < count; i++) sum += values[i];
+    return sum / count;
+}
+
+void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
+{
+    const emp_hdp_options *o = &a->options;
+    judgement              j = judge(a, scores);
+    double                 loss = 0.0, grouper_norm = 0.0, placer_norm = 0.0;
+
+    if (j.count > 0) {
+        loss = -j.advantage * a->grouper.log_prob;
+        for (int32_t k = 0; k < a->net.samples; k++) {
+            loss -= j.weight[k] * a->net.log_prob[k];
+        }
+        grouper_norm = ascend(&a->grouper.params, j.advantage, o);
+        emp_device_net_backward(&a->net, j.weight, o->entropy, a->threads);
+        placer_norm = ascend(&a->net.params, 1.0, o);
+        a->baseline = o->baseline_decay * a->baseline +
+                      (1.0 - o->baseline_decay) * j.learned_reward;
+    }
+    a->update++;
+    const emp_placer_metric metric[EMP_HDP_METRICS] = {
+        {"loss", loss},
+        {"reward", j.reward},
+        {"baseline", a->baseline},
+        {"grouper_entropy", a->grouper.entropy},
+        {"placer_entropy", mean(a->net.entropy, a->net.samples)},
+        {"grouper_log_prob", a->grouper.log_prob},
+        {"placer_log_prob", mean(a->net.log_prob, a->net.samples)},
+        {"grouper_gradient_norm", grouper_norm},
+        {"placer_gradient_norm", placer_norm},
+        {"groups_used", a->used}};
+    for (int i = 0; i < EMP_HDP_METRICS; i++) a->metric[i] = metric[i];
+}

@@ -1,0 +1,107 @@
+/** \file policy/hdp/device_net.h
+ * The placer network: reads the groups in sequence and gives each a device.
+ *
+ * Encoder: a bidirectional LSTM over group features; its outputs [forward, backward] of
+ * each step become one row of attention memory (times W_memory). Decoder: an LSTM whose
+ * input is a trainable embedding of the device given to the group before (an extra row at
+ * the first step) and whose first state is the backward encoder's last, which has read
+ * the whole sequence and stands at the group where decoding begins (Bahdanau et al.,
+ * 2015). Additive attention over the memory, queried by the decoder's output, gives a
+ * context;
+ *
+ *     logits = C tanh([h, context] W_out / T),   p = softmax(logits + noise)
+ *
+ * One encoding serves all k samples of an update; samples stay independent of each other,
+ * so that threads may share them out and results do not change.
+ */
+#ifndef EMP_POLICY_HDP_DEVICE_NET_H
+#define EMP_POLICY_HDP_DEVICE_NET_H
+
+#include "policy/hdp/grouper.h"
+#include "policy/nn/panels.h"
+
+typedef struct {
+    int32_t inputs; /**< features per group */
+    int32_t hidden; /**< of each LSTM, and of the attention: 256 */
+    int32_t devices;
+    int32_t max_steps, max_samples;
+    double  temperature, tanh_constant; /**< T = 10, C = 5 */
+} emp_device_net_shape;
+
+/** Parameter slices. Those of the backward encoder follow the forward one's. */
+enum {
+    EMP_NET_ENCODER_INPUT,
+    EMP_NET_ENCODER_RECURRENT,
+    EMP_NET_ENCODER_BIAS,
+    EMP_NET_ENCODER_SLICES,
+    EMP_NET_DEVICE_EMBEDDING = 2 * EMP_NET_ENCODER_SLICES,
+    EMP_NET_DECODER_INPUT,
+    EMP_NET_DECODER_RECURRENT,
+    EMP_NET_DECODER_BIAS,
+    EMP_NET_ATTENTION_MEMORY,
+    EMP_NET_ATTENTION_QUERY,
+    EMP_NET_ATTENTION_V,
+    EMP_NET_OUT,
+    EMP_NET_SLICES
+};
+
+/** Weights packed for recurrent steps, and transposed for the way back. */
+typedef struct {
+    emp_panels encoder[2], encoder_t[2];
+    emp_panels decoder, decoder_t, query, query_t, out, out_t;
+} emp_net_panels;
+
+typedef struct {
+    emp_device_net_shape shape;
+    emp_params           params;
+    int32_t              steps, samples; /**< of the last run */
+    int32_t             *device;         /**< [sample][step] */
+    double              *log_prob;       /**< [sample] summed over steps */
+    double              *entropy;        /**< [sample] mean over steps, nats */
+
+    /* Private. S steps, K samples, H hidden, D devices. */
+    const emp_real *x; /**< borrowed from the last run: (S, inputs) */
+    emp_net_panels  panels;
+    emp_real       *work; /**< owns all that follows */
+    /* Encoder: activations, then gradients of the gates' sums. */
+    emp_real *encoder_gates[2];  /**< (S,4H) in the order of positions */
+    emp_real *encoder_cell[2];   /**< (S+1,H) in the order of steps */
+    emp_real *states, *d_states; /**< (S,2H) */
+    emp_real *memory, *d_memory; /**< (S,H) */
+    /* Decoder, all starting with [sample]. */
+    emp_real *image; /**< (D+1,4H) device embedding x W + b */
+    emp_real *d_image;
+    emp_real *gates;           /**< (K,S,4H) */
+    emp_real *cell;            /**< (K,S+1,H) */
+    emp_real *query;           /**< (K,S,H), then its gradient */
+    emp_real *weights;         /**< (K,S,S) attention */
+    emp_real *output;          /**< (K,S,2H) [h, context] */
+    emp_real *squashed;        /**< (K,S,D) tanh(logits / T) */
+    emp_real *p;               /**< (K,S,D) probabilities, then gradient of the logits */
+    emp_real *sample_d_memory; /**< (K,S,H) */
+    emp_real *sample_d_v;      /**< (K,H) */
+    emp_real *d_hidden, *d_cell; /**< (K,H) carried back through time */
+    emp_real *d_output;          /**< (K,2H) of one step */
+    emp_real *d_query;           /**< (K,H) of one step */
+    emp_real *scratch;           /**< (K,S+H) */
+} emp_device_net;
+
+emp_status emp_device_net_init(emp_device_net *net, const emp_device_net_shape *shape,
+                               emp_error *err);
+void       emp_device_net_clear(emp_device_net *net);
+
+/** Glorot-uniform weights (the output layer's times \a output_gain), forget biases 1. */
+void emp_device_net_randomize(emp_device_net *net, double output_gain, emp_rng *rng);
+
+/** Draws \a samples placements of \a steps groups, or takes \a given ([sample][step];
+ * NULL = draw). \a x is borrowed until the backward pass. Allocates nothing. */
+void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
+                        int32_t samples, const emp_draw *draw, const int32_t *given);
+
+/** After a run: sets the parameters' gradients to those of
+ *     sum over samples of weight[k] log p(devices of k)
+ *     + entropy_weight x mean over samples and steps of the entropy. */
+void emp_device_net_backward(emp_device_net *net, const double *weight,
+                             double entropy_weight, int32_t threads);
+
+#endif /* EMP_POLICY_HDP_DEVICE_NET_H */

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/hdp/grouper.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/nn/blas.h"
+#include "policy/nn/categorical.h"
+#include "policy/nn/linear.h"
+
+enum {
+    TYPE_EMBEDDING,
+    TYPE_WEIGHT,
+    VALUE_WEIGHT,
+    HIDDEN_BIAS,
+    OUT_WEIGHT,
+    OUT_BIAS,
+    SLICES
+};
+
+/* Rows are cut into CHUNKS parts, each summed on its own and then added in order: so the
+ * result does not depend on the number of threads. Within a chunk, BLOCK rows at a time.
+ */
+enum { CHUNKS = 16, BLOCK = 256 };
+
+/* A chunk's workspace: gradients laid out as the parameters' (those of the two type
+ * slices stay unused) and of the type image; then one block of activations. */
+typedef struct {
+    emp_real *gradient, *d_type_image;
+    emp_real *hidden, *d_hidden, *logits;
+    double    log_prob, entropy;
+} chunk_work;
+
+static size_t round_up(size_t count) { return (count + 15) / 16 * 16; }
+
+static chunk_work chunk_at(const emp_grouper *gr, int chunk)
+{
+    size_t     H = (size_t)gr->shape.hidden;
+    chunk_work w = {.gradient = gr->work + (size_t)chunk * gr->work_count};
+
+    w.d_type_image = w.gradient + gr->params.count;
+    w.hidden = w.d_type_image + round_up((size_t)gr->ops->type_count * H);
+    w.d_hidden = w.hidden + round_up(BLOCK * H);
+    w.logits = w.d_hidden + round_up(BLOCK * H);
+    return w;
+}
+
+emp_status emp_grouper_init(emp_grouper *gr, const emp_grouper_shape *shape,
+                            const emp_op_features *ops, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    int32_t               H = shape->hidden, G = shape->groups;
+    size_t                image = (size_t)ops->type_count * (size_t)H;
+    const emp_param_slice slices[SLICES] = {
+        [TYPE_EMBEDDING] = {"type_embedding", ops->type_count, shape->type_width, 0},
+        [TYPE_WEIGHT] = {"type_weight", shape->type_width, H, 0},
+        [VALUE_WEIGHT] = {"value_weight", EMP_OP_FEATURES, H, 0},
+        [HIDDEN_BIAS] = {"hidden_bias", 1, H, 0},
+        [OUT_WEIGHT] = {"out_weight", H, G, 0},
+        [OUT_BIAS] = {"out_bias", 1, G, 0}};
+
+    *gr = (emp_grouper){.shape = *shape, .ops = ops};
+    EMP_TRY(emp_params_init(&gr->params, slices, SLICES, err));
+    gr->work_count = gr->params.count + round_up(image) +
+                     2 * round_up(BLOCK * (size_t)H) + round_up(BLOCK * (size_t)G);
+    gr->group_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
+    gr->type_image = EMP_NEW_ARRAY(emp_real, image);
+    gr->work = EMP_NEW_ARRAY(emp_real, CHUNKS * gr->work_count);
+    if (!gr->group_of_row || !gr->type_image || !gr->work) {
+        EMP_FAIL(EMP_ENOMEM, "grouper of %d ops", ops->row_count);
+    }
+
+cleanup:
+    if (st != EMP_OK) emp_grouper_clear(gr);
+    return st;
+}
+
+void emp_grouper_clear(emp_grouper *gr)
+{
+    emp_params_clear(&gr->params);
+    emp_free(gr->group_of_row);
+    emp_free(gr->type_image);
+    emp_free(gr->work);
+    *gr = (emp_grouper){0};
+}
+
+void emp_grouper_randomize(emp_grouper *gr, double output_gain, emp_rng *rng)
+{
+    emp_params_glorot(&gr->params, TYPE_EMBEDDING, 1.0, rng);
+    emp_params_glorot(&gr->params, TYPE_WEIGHT, 1.0, rng);
+    emp_params_glorot(&gr->params, VALUE_WEIGHT, 1.0, rng);
+    emp_params_glorot(&gr->params, OUT_WEIGHT, output_gain, rng);
+}
+
+static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t first,
+                          int32_t count)
+{
+    const emp_params *p = &gr->params;
+    int32_t           H = gr->shape.hidden;
+
+    emp_linear_forward(w->hidden, &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
+                       emp_params_value(p, VALUE_WEIGHT),
+                       emp_params_value(p, HIDDEN_BIAS), count, EMP_OP_FEATURES, H);
+    emp_embedding_forward(w->hidden, gr->type_image, &gr->ops->type[first], count, H);
+    emp_activation_forward(gr->shape.activation, w->hidden, (int64_t)count * H);
+    emp_linear_forward(w->logits, w->hidden, emp_params_value(p, OUT_WEIGHT),
+                       emp_params_value(p, OUT_BIAS), count, H, gr->shape.groups);
+}
+
+/* Logits become the gradient of log p(group) by the logits. */
+static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
+                       const int32_t *given, int32_t first, int32_t count)
+{
+    int32_t G = gr->shape.groups;
+    emp_rng rng;
+
+    emp_rng_init(&rng, draw->seed, draw->update, (uint32_t)first);
+    for (int32_t i = 0; i < count; i++) {
+        emp_real *row = &w->logits[(int64_t)i * G];
+        int32_t   group;
+        if (draw->noise > 0) {
+            double deviation = draw->noise * emp_categorical_rms(row, G);
+            emp_categorical_add_noise(row, G, emp_rng_u32(&rng), deviation);
+        }
+        w->entropy += emp_categorical_softmax(row, G);
+        group = given != NULL ? given[first + i]
+                              : emp_categorical_sample(row, G, emp_rng_uniform(&rng));
+        w->log_prob += log((double)row[group]);
+        emp_categorical_score(row, G, group, 1.0);
+        gr->group_of_row[first + i] = group;
+    }
+}
+
+static void backward_block(const emp_grouper *gr, const chunk_work *w, int32_t first,
+                           int32_t count)
+{
+    const emp_param_slice *s = gr->params.slice;
+    const emp_params      *p = &gr->params;
+    int32_t                H = gr->shape.hidden;
+
+    emp_linear_backward(w->d_hidden, w->gradient + s[OUT_WEIGHT].offset,
+                        w->gradient + s[OUT_BIAS].offset, w->logits, w->hidden,
+                        emp_params_value(p, OUT_WEIGHT), count, H, gr->shape.groups);
+    emp_activation_backward(gr->shape.activation, w->d_hidden, w->hidden,
+                            (int64_t)count * H);
+    emp_embedding_backward(w->d_type_image, w->d_hidden, &gr->ops->type[first], count, H);
+    emp_linear_backward(NULL, w->gradient + s[VALUE_WEIGHT].offset,
+                        w->gradient + s[HIDDEN_BIAS].offset, w->d_hidden,
+                        &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
+                        emp_params_value(p, VALUE_WEIGHT), count, EMP_OP_FEATURES, H);
+}
+
+static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const emp_draw *draw,
+                      const int32_t *given)
+{
+    int64_t rows = gr->ops->row_count;
+    int32_t first = (int32_t)(rows * chunk / CHUNKS);
+    int32_t end = (int32_t)(rows * (chunk + 1) / CHUNKS);
+
+    memset(w->gradient, 0, (size_t)(w->hidden - w->gradient) * sizeof *w->gradient);
+    for (; first < end; first += BLOCK) {
+        int32_t count = end - first < BLOCK ? end - first : BLOCK;
+        forward_block(gr, w, first, count);
+        draw_block(gr, w, draw, given, first, count);
+        backward_block(gr, w, first, count);
+    }
+}
+
+void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given)
+{
+    emp_params *p = &gr->params;
+    int32_t     V = gr->ops->type_count, W = gr->shape.type_width, H = gr->shape.hidden;
+    chunk_work  work[CHUNKS];
+    emp_real   *image = chunk_at(gr, 0).d_type_image;
+
+    emp_linear_forward(gr->type_image, emp_params_value(p, TYPE_EMBEDDING),
+                       emp_params_value(p, TYPE_WEIGHT), NULL, V, W, H);
+#pragma omp parallel for schedule(dynamic) num_threads(draw->threads)
+    for (int c = 0; c < CHUNKS; c++) {
+        work[c] = chunk_at(gr, c);
+        run_chunk(gr, &work[c], c, draw, given);
+    }
+    emp_params_zero_gradient(p);
+    gr->log_prob = gr->entropy = 0.0;
+    for (int c = 0; c < CHUNKS; c++) {
+        for (size_t i = 0; i < p->count; i++) p->gradient[i] += work[c].gradient[i];
+        if (c > 0) {
+            for (int64_t i = 0; i < (int64_t)V * H; i++)
+                image[i] += work[c].d_type_image[i];
+        }
+        gr->log_prob += work[c].log_prob;
+        gr->entropy += work[c].entropy / gr->ops->row_count;
+    }
+    emp_linear_backward(emp_params_gradient(p, TYPE_EMBEDDING),
+                        emp_params_gradient(p, TYPE_WEIGHT), NULL, image,
+                        emp_params_value(p, TYPE_EMBEDDING),
+                        emp_params_value(p, TYPE_WEIGHT), V, W, H);
+}

@@ -1,0 +1,52 @@
+/** \file policy/hdp/options.h
+ * Every constant of the hierarchical planner, by name. A preset gives all of them; a text
+ * "lr=0.01,groups=64" changes single ones.
+ */
+#ifndef EMP_POLICY_HDP_OPTIONS_H
+#define EMP_POLICY_HDP_OPTIONS_H
+
+#include "base/error.h"
+
+/* name, value in preset "paper", in preset "emplace", smallest, largest, 1 if whole, help
+ */
+#define EMP_HDP_OPTION_LIST(X)                                                         \
+    X(groups, 256, 256, 1, 4096, 1, "groups that ops are put into")                    \
+    X(grouper_hidden, 64, 64, 1, 4096, 1, "hidden units of the grouper")               \
+    X(type_width, 20, 20, 1, 256, 1, "width of the embedding of op types")             \
+    X(relu, 0, 0, 0, 1, 1, "grouper activation: 1 ReLU, 0 tanh")                       \
+    X(hidden, 256, 256, 1, 4096, 1, "cells of each LSTM, width of the attention")      \
+    X(temperature, 10, 10, 1e-3, 1e6, 0, "T in C tanh(logit / T)")                     \
+    X(tanh_constant, 5, 5, 1e-3, 1e6, 0, "C in C tanh(logit / T)")                     \
+    X(samples, 4, 4, 1, 64, 1, "placements per update (k)")                            \
+    X(lr, 0.1, 0.1, 0, 10, 0, "learning rate of Adam")                                 \
+    X(beta1, 0.9, 0.9, 0, 0.9999, 0, "decay of Adam's first moment")                   \
+    X(beta2, 0.999, 0.999, 0, 0.999999, 0, "decay of Adam's second moment")            \
+    X(epsilon, 1e-8, 1e-8, 1e-30, 1e6, 0, "Adam's epsilon")                            \
+    X(clip, 1, 1, 1e-6, 1e9, 0, "largest gradient norm of each network")               \
+    X(failure, 10, 10, 0, 1e6, 0, "minus the reward of a placement out of memory")     \
+    X(baseline_decay, 0.9, 0.9, 0, 1, 0, "of the moving average of rewards")           \
+    X(baseline_first, 1, 1, 0, 1, 1,                                                   \
+      "1: it starts at the first mean reward, 0: -failure")                            \
+    X(noise, 0.5, 0.5, 0, 100, 0, "noise on logits, in units of their RMS")            \
+    X(updates_noise, 500, 500, 0, 1e9, 1, "updates with noise")                        \
+    X(updates_failures, 500, 500, 0, 1e9, 1, "updates that failures take part in")     \
+    X(grouper_gain, 1, 1, 0, 1e6, 0, "initial scale of the grouper's last layer")      \
+    X(placer_gain, 1, 1, 0, 1e6, 0, "initial scale of the placer's last layer")        \
+    X(sort_groups, 1, 1, 0, 1, 1, "1: groups in order of mean position, 0: of number") \
+    X(entropy, 0, 0, 0, 1e6, 0, "weight of the placer's entropy in the objective")
+
+typedef struct {
+#define X(name, paper, emplace, low, high, whole, help) double name; /**< see the list \
+                                                                      */
+    EMP_HDP_OPTION_LIST(X)
+#undef X
+} emp_hdp_options;
+
+/** Fills \a options from \a preset ("paper", "emplace"; NULL = "paper") and then from
+ * \a text (NULL = nothing more).
+ * \retval EMP_EINVAL  Unknown preset or key, or a value out of range; the message lists
+ *                     what would be right. */
+emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
+                                 const char *text, emp_error *err);
+
+#endif /* EMP_POLICY_HDP_OPTIONS_H */

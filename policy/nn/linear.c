@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/nn/linear.h"
+
+#include <string.h>
+
+#include "policy/nn/blas.h"
+
+EMP_KERNEL static void add_row(emp_real *y, const emp_real *x, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) y[i] += x[i];
+}
+
+void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,
+                        const emp_real *b, int32_t B, int32_t C, int32_t K)
+{
+    if (b != NULL) {
+        for (int64_t n = 0; n < B; n++) memcpy(&y[n * K], b, (size_t)K * sizeof *y);
+    }
+    emp_blas_gemm(false, false, B, K, C, x, C, w, K, b != NULL, y, K);
+}
+
+void emp_linear_backward(emp_real *dx, emp_real *dw, emp_real *db, const emp_real *dy,
+                         const emp_real *x, const emp_real *w, int32_t B, int32_t C,
+                         int32_t K)
+{
+    if (dx != NULL) emp_blas_gemm(false, true, B, C, K, dy, K, w, K, 0, dx, C);
+    emp_blas_gemm(true, false, C, K, B, x, C, dy, K, 1, dw, K);
+    if (db == NULL) return;
+    for (int64_t n = 0; n < B; n++) add_row(db, &dy[n * K], K);
+}
+
+void emp_embedding_forward(emp_real *y, const emp_real *e, const int32_t *index,
+                           int32_t B, int32_t K)
+{
+    for (int64_t n = 0; n < B; n++) add_row(&y[n * K], &e[(int64_t)index[n] * K], K);
+}
+
+void emp_embedding_backward(emp_real *de, const emp_real *dy, const int32_t *index,
+                            int32_t B, int32_t K)
+{
+    for (int64_t n = 0; n < B; n++) add_row(&de[(int64_t)index[n] * K], &dy[n * K], K);
+}

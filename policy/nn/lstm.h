@@ -1,0 +1,46 @@
+/** \file policy/nn/lstm.h
+ * Long short-term memory. H cells, T steps; the gates of a step are 4H numbers in the
+ * order input, forget, output, candidate:
+ *
+ *     (i, f, o, g) = x W_x + h_{t-1} W_h + b,    i f o through the logistic, g through
+ * tanh c_t = f c_{t-1} + i g,    h_t = o tanh(c_t)
+ *
+ * The caller computes x W_x + b for all steps at once; only h W_h is sequential.
+ * Gradients of the weights are left to the caller too: the backward pass turns stored
+ * gates into gradients of their sums, from which one large product per matrix follows.
+ */
+#ifndef EMP_POLICY_NN_LSTM_H
+#define EMP_POLICY_NN_LSTM_H
+
+#include <stdbool.h>
+
+#include "policy/nn/panels.h"
+
+/** One step of one row. \a gates: sums in, activations out. */
+void emp_lstm_cell_forward(emp_real *gates, emp_real *c, emp_real *h,
+                           const emp_real *c_previous, int32_t H);
+
+/** \a gates: activations in, gradients of the sums out. \a dc: gradient of c_t in, of
+ * c_{t-1} out. \a dh is the gradient of h_t. */
+void emp_lstm_cell_backward(emp_real *gates, emp_real *dc, const emp_real *dh,
+                            const emp_real *c, const emp_real *c_previous, int32_t H);
+
+/** A sequence from a zero state, front to back or back to front (\a reverse). Row t of
+ * \a gates (T,4H) and of \a h (its stride is given) belongs to position t. \a c (T+1,H)
+ * is in the order of steps: row 0 must be zero, row s is the cell after s steps. \a
+ * recurrent is W_h, packed. */
+void emp_lstm_forward(emp_real *gates, emp_real *c, emp_real *h, int64_t h_stride,
+                      const emp_panels *recurrent, int32_t T, int32_t H, bool reverse);
+
+/** Its gradient. \a gates: activations in, gradients of the sums out. \a dh are gradients
+ * from outside, strided as h, and are overwritten. \a dc (H) is the gradient of the cell
+ * after the last step, and is overwritten. \a recurrent_t is W_h transposed, packed. */
+void emp_lstm_backward(emp_real *gates, emp_real *dh, int64_t h_stride, emp_real *dc,
+                       const emp_real *c, const emp_panels *recurrent_t, int32_t T,
+                       int32_t H, bool reverse);
+
+/** dw += sum over steps of h_{t-1}' dz_t, the gradient of W_h. */
+void emp_lstm_recurrent_gradient(emp_real *dw, const emp_real *h, int64_t h_stride,
+                                 const emp_real *dz, int32_t T, int32_t H, bool reverse);
+
+#endif /* EMP_POLICY_NN_LSTM_H */

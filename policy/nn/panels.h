@@ -1,0 +1,36 @@
+/** \file policy/nn/panels.h
+ * Products of a few rows with one large matrix, for recurrent steps.
+ *
+ * With up to 16 rows a matrix product is a stream of its weights. BLAS repacks them at
+ * every call; here they are packed once per update into panels of some columns each,
+ * which are read front to back, and up to four rows share one pass.
+ *
+ * A row's result does not depend on the rows beside it.
+ */
+#ifndef EMP_POLICY_NN_PANELS_H
+#define EMP_POLICY_NN_PANELS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "policy/nn/real.h"
+
+/** A (rows x cols) matrix, packed. */
+typedef struct {
+    emp_real *data; /**< [panel][row][column in panel], padded with zeros */
+    int32_t   rows, cols;
+} emp_panels;
+
+emp_status emp_panels_init(emp_panels *panels, int32_t rows, int32_t cols,
+                           emp_error *err);
+void       emp_panels_clear(emp_panels *panels);
+
+/** Packs \a w, stored row-major as (rows x cols), or as (cols x rows) if \a transpose. */
+void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose);
+
+/** y[r] += x[r] W for \a count rows; row r starts at y + r y_stride and x + r x_stride.
+ */
+void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride,
+                         const emp_real *x, int64_t x_stride, int32_t count);
+
+#endif /* EMP_POLICY_NN_PANELS_H */

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/nn/params.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { ALIGN_REALS = 16 }; /* a slice starts on a cache line */
+
+emp_status emp_params_init(emp_params *params, const emp_param_slice *slices,
+                           int32_t count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     total = 0;
+
+    *params = (emp_params){0};
+    if (count < 1 || count > EMP_MAX_SLICES) {
+        EMP_FAIL(EMP_EINVAL, "%d parameter slices, want 1..%d", count, EMP_MAX_SLICES);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (slices[i].rows < 1 || slices[i].cols < 1) {
+            EMP_FAIL(EMP_EINVAL, "parameter %s is %d x %d, want at least 1 x 1",
+                     slices[i].name, slices[i].rows, slices[i].cols);
+        }
+        params->slice[i] = slices[i];
+        params->slice[i].offset = total;
+        total += (size_t)slices[i].rows * (size_t)slices[i].cols;
+        total = (total + ALIGN_REALS - 1) / ALIGN_REALS * ALIGN_REALS;
+    }
+    params->slice_count = count;
+    params->count = total;
+    params->value = EMP_NEW_ARRAY(emp_real, total);
+    params->gradient = EMP_NEW_ARRAY(emp_real, total);
+    params->moment1 = EMP_NEW_ARRAY(emp_real, total);
+    params->moment2 = EMP_NEW_ARRAY(emp_real, total);
+    if (!params->value || !params->gradient || !params->moment1 || !params->moment2) {
+        EMP_FAIL(EMP_ENOMEM, "%zu parameters", total);
+    }
+
+cleanup:
+    if (st != EMP_OK) emp_params_clear(params);
+    return st;
+}
+
+void emp_params_clear(emp_params *params)
+{
+    emp_free(params->value);
+    emp_free(params->gradient);
+    emp_free(params->moment1);
+    emp_free(params->moment2);
+    *params = (emp_params){0};
+}
+
+int32_t emp_params_find(const emp_params *params, const char *name)
+{
+    for (int32_t i = 0; i < params->slice_count; i++) {
+        if (strcmp(params->slice[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+emp_real *emp_params_value(const emp_params *params, int32_t slice)
+{
+    return params->value + params->slice[slice].offset;
+}
+
+emp_real *emp_params_gradient(const emp_params *params, int32_t slice)
+{
+    return params->gradient + params->slice[slice].offset;
+}
+
+void emp_params_zero_gradient(emp_params *params)
+{
+    memset(params->gradient, 0, params->count * sizeof *params->gradient);
+}
+
+void emp_params_glorot(emp_params *params, int32_t slice, double gain, emp_rng *rng)
+{
+    const emp_param_slice *s = &params->slice[slice];
+    double                 limit = gain * sqrt(6.0 / ((double)s->rows + (double)s->cols));
+    emp_real              *value = emp_params_value(params, slice);
+
+    for (int64_t i = 0; i < (int64_t)s->rows * s->cols; i++) {
+        value[i] = (emp_real)(limit * (2.0 * emp_rng_uniform(rng) - 1.0));
+    }
+}
+
+EMP_KERNEL static double sum_of_squares(const emp_real *x, size_t count)
+{
+    double sum = 0.0;
+
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < count; i++) sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+double emp_params_gradient_norm(const emp_params *params)
+{
+    return sqrt(sum_of_squares(params->gradient, params->count));
+}
+
+void emp_params_scale_gradient(emp_params *params, double factor)
+{
+    emp_real f = (emp_real)factor;
+
+    for (size_t i = 0; i < params->count; i++) params->gradient[i] *= f;
+}
+
+double emp_params_clip(emp_params *params, double limit)
+{
+    double norm = emp_params_gradient_norm(params);
+
+    if (norm > limit) emp_params_scale_gradient(params, limit / norm);
+    return norm;
+}
+
+/* m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  x <- x - rate m / (sqrt(v) + eps),
+ * with the bias corrections folded into rate and eps. */
+EMP_KERNEL static void adam_update(emp_real *x, emp_real *m, emp_real *v,
+                                   const emp_real *g, size_t count, emp_real b1,
+                                   emp_real b2, emp_real rate, emp_real eps)
+{
+#pragma omp simd
+    for (size_t i = 0; i < count; i++) {
+        m[i] = b1 * m[i] + (1 - b1) * g[i];
+        v[i] = b2 * v[i] + (1 - b2) * g[i] * g[i];
+#ifdef EMP_REAL_DOUBLE
+        x[i] -= rate * m[i] / (sqrt(v[i]) + eps);
+#else
+        x[i] -= rate * m[i] / (sqrtf(v[i]) + eps);
+#endif
+    }
+}
+
+void emp_params_adam(emp_params *params, const emp_adam *adam)
+{
+    double step = (double)++params->step;
+    double root = sqrt(1.0 - pow(adam->beta2, step));
+    double rate = adam->learning_rate * root / (1.0 - pow(adam->beta1, step));
+
+    adam_update(params->value, params->moment1, params->moment2, params->gradient,
+                params->count, (emp_real)adam->beta1, (emp_real)adam->beta2,
+                (emp_real)rate, (emp_real)(adam->epsilon * root));
+}

@@ -1,0 +1,68 @@
+/** \file policy/nn/params.h
+ * All parameters of a network in one block: values, gradients and Adam's two moments are
+ * one aligned allocation each, cut into named slices. Initialisation, clipping, the
+ * optimizer, checkpoints and reductions are loops over the block.
+ */
+#ifndef EMP_POLICY_NN_PARAMS_H
+#define EMP_POLICY_NN_PARAMS_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "policy/nn/real.h"
+
+enum { EMP_MAX_SLICES = 24 };
+
+/** One matrix (rows x cols, row-major) of a network. */
+typedef struct {
+    const char *name; /**< static storage */
+    int32_t     rows, cols;
+    size_t      offset; /**< of its first value in the block; set by emp_params_init() */
+} emp_param_slice;
+
+typedef struct {
+    emp_real       *value, *gradient;
+    emp_real       *moment1, *moment2; /**< Adam's running means of g and g^2 */
+    size_t          count;             /**< of each block, padding included */
+    int64_t         step;              /**< Adam updates made */
+    int32_t         slice_count;
+    emp_param_slice slice[EMP_MAX_SLICES];
+} emp_params;
+
+/** Allocates the blocks, zeroed, for \a count slices whose names and sizes are given. */
+emp_status emp_params_init(emp_params *params, const emp_param_slice *slices,
+                           int32_t count, emp_error *err);
+void       emp_params_clear(emp_params *params); /**< legal after a failed init */
+
+/** The slice of that name, or -1. */
+int32_t emp_params_find(const emp_params *params, const char *name);
+
+emp_real *emp_params_value(const emp_params *params, int32_t slice);
+emp_real *emp_params_gradient(const emp_params *params, int32_t slice);
+
+void emp_params_zero_gradient(emp_params *params);
+
+/** Glorot and Bengio (2010): uniform in +-gain sqrt(6 / (rows + cols)). */
+void emp_params_glorot(emp_params *params, int32_t slice, double gain, emp_rng *rng);
+
+/** The Euclidean norm of all gradients; the same on any number of threads. */
+double emp_params_gradient_norm(const emp_params *params);
+
+/** Multiplies all gradients by \a factor. */
+void emp_params_scale_gradient(emp_params *params, double factor);
+
+/** Scales the gradients so that their norm is at most \a limit; returns the norm before.
+ */
+double emp_params_clip(emp_params *params, double limit);
+
+typedef struct {
+    double learning_rate;
+    double beta1, beta2; /**< decay of the moments: 0.9, 0.999 */
+    double epsilon;      /**< added to the root of the second moment */
+} emp_adam;
+
+/** One step of Adam (Kingma and Ba, 2015), bias-corrected, against the gradient. */
+void emp_params_adam(emp_params *params, const emp_adam *adam);
+
+#endif /* EMP_POLICY_NN_PARAMS_H */
