@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/run/archive.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+
+enum { PATH_BYTES = 1024 };
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return emp_hash_bytes(hash, text, strlen(text) + 1);
+}
+
+/* What makes two runs the same run. */
+static uint64_t identity_of(const emp_record *r)
+{
+    uint64_t hash = EMP_HASH_SEED, budget_bits;
+
+    memcpy(&budget_bits, &r->budget_s, sizeof budget_bits);
+    hash = hash_text(hash, r->method);
+    hash = hash_text(hash, r->preset);
+    hash = hash_text(hash, r->options);
+    hash = hash_text(hash, r->workload);
+    hash = hash_text(hash, r->machine);
+    hash = hash_text(hash, r->runtime);
+    hash = emp_hash_u64(hash, r->seed);
+    hash = emp_hash_u64(hash, (uint64_t)r->budget_evaluations);
+    hash = emp_hash_u64(hash, budget_bits);
+    hash = emp_hash_u64(hash, r->graph_hash);
+    hash = emp_hash_u64(hash, r->machine_hash);
+    return emp_hash_u64(hash, r->runtime_hash);
+}
+
+/* Writes folder/name.suffix; a name is what a person looks for, then the hash. */
+static void name_file(char path[PATH_BYTES], const char *folder, const emp_record *r,
+                      const char *suffix)
+{
+    char workload[64];
+
+    snprintf(workload, sizeof workload, "%s", r->workload);
+    for (char *at = workload; *at != '\0'; at++) {
+        if (!isalnum((unsigned char)*at)) *at = '_';
+    }
+    snprintf(path, PATH_BYTES,
+             "%s/%s.%s.%s%s%s.seed%" PRIu64 ".%" PRId64 ".%08" PRIx32 "%s", folder,
+             workload, r->machine, r->method, r->preset[0] == '\0' ? "" : "-", r->preset,
+             r->seed, r->budget_evaluations, (uint32_t)identity_of(r), suffix);
+}
+
+/* True when the oracle still says of the record's placement what the record says. */
+static emp_status check_score(const emp_record *record, bool *agrees,
+                              const emp_problem *problem, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+
+    *agrees = false;
+    if (record->op_count != problem->graph->op_count ||
+        record->device_count != problem->machine->device_count) {
+        goto cleanup;
+    }
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    *agrees = emp_sim_run(sim, record->device_of_op, &result, NULL) == EMP_OK &&
+              result.fingerprint == record->fingerprint &&
+              (double)result.step_time_ns * 1e-9 == record->best_step_time_s &&
+              result.is_feasible == record->is_feasible;
+
+cleanup:
+    emp_sim_destroy(sim);
+    return st;
+}
+
+emp_status emp_archive_find(emp_record *record, bool *is_found, const char *folder,
+                            const emp_problem *problem, const emp_run_params *params,
+                            emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    char        path[PATH_BYTES];
+    emp_record *wanted = EMP_NEW(emp_record);
+
+    *is_found = false;
+    memset(record, 0, sizeof *record);
+    if (wanted == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
+    emp_run_describe(wanted, problem, params);
+    name_file(path, folder, wanted, ".h5");
+    if (emp_record_load(record, path, NULL) != EMP_OK) goto cleanup;
+    if (identity_of(record) != identity_of(wanted)) goto cleanup;
+    if (strcmp(record->stopped_by, "interrupt") == 0) goto cleanup;
+    EMP_TRY(check_score(record, is_found, problem, err));
+
+cleanup:
+    emp_free(wanted);
+    return st;
+}
+
+static emp_status write_timing(const char *path, const emp_record *record,
+                               double elapsed_s, int32_t threads, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    FILE      *file = fopen(path, "w");
+
+    if (file == NULL) EMP_FAIL(EMP_EIO, "cannot write %s: %s", path, strerror(errno));
+    fprintf(file,
+            "{\"elapsed_s\": %.3f, \"evaluations\": %" PRId64
+            ", \"evaluations_per_s\": %.1f, \"threads\": %d}\n",
+            elapsed_s, record->evaluations,
+            elapsed_s > 0 ? (double)record->evaluations / elapsed_s : 0.0, threads);
+    if (fclose(file) != 0)
+        EMP_FAIL(EMP_EIO, "cannot write %s: %s", path, strerror(errno));
+
+cleanup:
+    return st;
+}
+
+emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
+                           int32_t threads, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       path[PATH_BYTES];
+
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        EMP_FAIL(EMP_EIO, "cannot make the folder %s: %s", folder, strerror(errno));
+    }
+    name_file(path, folder, record, ".h5");
+    EMP_TRY(emp_record_save(path, record, err));
+    name_file(path, folder, record, ".timing.json");
+    EMP_TRY(write_timing(path, record, elapsed_s, threads, err));
+
+cleanup:
+    return st;
+}

@@ -1,0 +1,28 @@
+/** \file bench/run/archive.h
+ * A folder of run records, one file a run, named for what was run:
+ *
+ *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.h5      the record
+ *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.timing.json
+ *
+ * The last part is a hash of method, inputs, seed and budget.
+ */
+#ifndef EMP_BENCH_RUN_ARCHIVE_H
+#define EMP_BENCH_RUN_ARCHIVE_H
+
+#include "bench/run/runner.h"
+
+/** Looks for the record of exactly this run: same method, options, inputs, seed and
+ * budget, not interrupted, and its placement still gets its step time and fingerprint
+ * from the oracle. A file that cannot be read counts as absent.
+ *
+ * \param[out] record  Filled if found; clear it afterwards in any case. */
+emp_status emp_archive_find(emp_record *record, bool *is_found, const char *folder,
+                            const emp_problem *problem, const emp_run_params *params,
+                            emp_error *err);
+
+/** Saves a record and, beside it, how long it took. Makes the folder if it is not there.
+ */
+emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
+                           int32_t threads, emp_error *err);
+
+#endif /* EMP_BENCH_RUN_ARCHIVE_H */

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/run/runner.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "bench/run/manifest.h"
+#include "bench/run/stats.h"
+#include "sim/engine/sim.h"
+
+/** Everything that one call of emp_run() owns. */
+struct run {
+    const emp_problem    *problem;
+    const emp_run_params *params;
+    emp_record           *record;
+    void                 *placer;
+    int32_t               threads;
+    emp_sim             **sim; /**< [thread] */
+    emp_device_id        *candidate[EMP_MAX_BATCH];
+    emp_device_id        *candidate_block; /**< storage of all candidates */
+    emp_sim_result        result[EMP_MAX_BATCH];
+    emp_score             score[EMP_MAX_BATCH];
+    emp_status            status[EMP_MAX_BATCH];
+    emp_error             error[EMP_MAX_BATCH];
+    double               *feasible_s; /**< step time of every feasible candidate */
+    size_t                feasible_capacity;
+    size_t                point_capacity, metric_capacity;
+    double                start_s;
+};
+
+double emp_progress_remaining_s(const emp_progress *p)
+{
+    double remaining_s = INFINITY;
+
+    if (p->budget_evaluations > 0 && p->evaluations > 0) {
+        double left = (double)(p->budget_evaluations - p->evaluations);
+        remaining_s = p->elapsed_s * left / (double)p->evaluations;
+    }
+    if (p->budget_s > 0) remaining_s = fmin(remaining_s, p->budget_s - p->elapsed_s);
+    return fmax(remaining_s, 0.0);
+}
+
+static uint64_t hash_double(uint64_t hash, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return emp_hash_u64(hash, bits);
+}
+
+static uint64_t hash_runtime(const emp_runtime *r)
+{
+    const bool   switches[] = {r->serial_issue, r->drain_copies, r->release_at_issue,
+                               r->reuse_inputs, r->cpu_pool,     r->control_latency,
+                               r->check_memory};
+    const double times[] = {r->issue_s,  r->issue_kernel_s, r->issue_kernelless_s,
+                            r->cpu_op_s, r->send_s,         r->receive_s,
+                            r->poll_s,   r->step_s};
+    uint64_t     hash = emp_hash_u64(EMP_HASH_SEED, (uint64_t)r->cpu_slots);
+
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+        hash = emp_hash_u64(hash, switches[i]);
+    }
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        hash = hash_double(hash, times[i]);
+    }
+    return hash;
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from == NULL ? "" : from);
+}
+
+void emp_run_describe(emp_record *record, const emp_problem *problem,
+                      const emp_run_params *params)
+{
+    emp_manifest manifest = emp_manifest_get();
+
+    memset(record, 0, sizeof *record);
+    copy_text(record->method, sizeof record->method, params->method->name);
+    copy_text(record->preset, sizeof record->preset, params->placer.preset);
+    copy_text(record->options, sizeof record->options, params->placer.options);
+    copy_text(record->workload, sizeof record->workload, problem->workload);
+    copy_text(record->machine, sizeof record->machine, problem->machine->name);
+    copy_text(record->runtime, sizeof record->runtime, problem->runtime.name);
+    record->seed = params->placer.seed;
+    record->budget_evaluations = params->budget_evaluations;
+    record->budget_s = params->budget_s;
+    record->graph_hash = problem->graph->hash;
+    record->machine_hash = problem->machine->hash;
+    record->runtime_hash = hash_runtime(&problem->runtime);
+    copy_text(record->version, sizeof record->version, manifest.version);
+    copy_text(record->commit, sizeof record->commit, manifest.commit);
+    record->is_dirty = manifest.is_dirty;
+}
+
+static emp_status prepare(struct run *run, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_record *record = run->record;
+    int32_t     op_count = run->problem->graph->op_count;
+
+    record->op_count = op_count;
+    record->device_count = run->problem->machine->device_count;
+    for (int32_t i = 0; i < record->device_count; i++) {
+        copy_text(record->device_name[i], sizeof record->device_name[i],
+                  run->problem->machine->device[i].name);
+    }
+    record->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)op_count);
+    run->candidate_block = EMP_NEW_ARRAY(emp_device_id, (size_t)op_count * EMP_MAX_BATCH);
+    run->sim = EMP_NEW_ARRAY(emp_sim *, (size_t)run->threads);
+    if (record->device_of_op == NULL || run->candidate_block == NULL ||
+        run->sim == NULL) {
+        EMP_FAIL(EMP_ENOMEM, "%d candidates of %d ops", EMP_MAX_BATCH, op_count);
+    }
+    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) {
+        run->candidate[i] = run->candidate_block + (size_t)i * (size_t)op_count;
+    }
+    for (int32_t i = 0; i < run->threads; i++) {
+        EMP_TRY(emp_sim_create(&run->sim[i], run->problem, err));
+    }
+    EMP_TRY(run->params->method->create(&run->placer, run->problem, &run->params->placer,
+                                        err));
+
+cleanup:
+    return st;
+}
+
+static emp_status score_batch(struct run *run, int32_t count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+#pragma omp parallel for schedule(dynamic, 1) num_threads(run->threads)
+    for (int32_t i = 0; i < count; i++) {
+        run->error[i] = (emp_error){0};
+        emp_problem_legalize(run->problem, run->candidate[i]);
+        run->status[i] = emp_sim_run(run->sim[omp_get_thread_num()], run->candidate[i],
+                                     &run->result[i], &run->error[i]);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (run->status[i] != EMP_OK) {
+            EMP_FAIL(run->status[i], "method %s: %s", run->params->method->name,
+                     run->error[i].msg);
+        }
+        run->score[i] = (emp_score){(double)run->result[i].step_time_ns * 1e-9,
+                                    run->result[i].is_feasible};
+    }
+
+cleanup:
+    return st;
+}
+
+/* Doubles *capacity until it holds needed items of the given size. */
+static emp_status reserve(void **block, size_t *capacity, size_t needed,
+                          size_t item_bytes, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (needed > *capacity) {
+        size_t grown = *capacity == 0 ? 256 : *capacity;
+        while (grown < needed) grown *= 2;
+        void *moved = emp_realloc(*block, grown, item_bytes);
+        if (moved == NULL) EMP_FAIL(EMP_ENOMEM, "log of %zu entries", grown);
+        *block = moved;
+        *capacity = grown;
+    }
+
+cleanup:
+    return st;
+}
+
+static void keep_best(struct run *run, int32_t i)
+{
+    emp_record           *record = run->record;
+    const emp_sim_result *result = &run->result[i];
+
+    record->is_feasible = result->is_feasible;
+    record->best_step_time_s = run->score[i].step_time_s;
+    record->traffic_bytes = result->traffic_bytes;
+    record->fingerprint = result->fingerprint;
+    copy_text(record->oom_device, sizeof record->oom_device,
+              result->is_feasible ? NULL : record->device_name[result->oom_device]);
+    for (int32_t d = 0; d < record->device_count; d++) {
+        record->peak_bytes[d] = result->peak_bytes[d];
+        record->busy_s[d] = (double)result->busy_ns[d] * 1e-9;
+    }
+    memcpy(record->device_of_op, run->candidate[i],
+           (size_t)record->op_count * sizeof *record->device_of_op);
+}
+
+static emp_status log_batch(struct run *run, int32_t count, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_record     *record = run->record;
+    emp_curve_point point = {record->evaluations + count, 0, NAN, 0.0};
+    void           *feasible_s = run->feasible_s, *curve = record->curve;
+
+    EMP_TRY(reserve(&feasible_s, &run->feasible_capacity,
+                    (size_t)record->feasible_count + (size_t)count, sizeof(double), err));
+    run->feasible_s = (double *)feasible_s;
+    EMP_TRY(reserve(&curve, &run->point_capacity, (size_t)record->point_count + 1,
+                    sizeof *record->curve, err));
+    record->curve = (emp_curve_point *)curve;
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_score *score = &run->score[i];
+        bool             is_better = score->is_feasible == record->is_feasible
+                                         ? score->step_time_s < record->best_step_time_s
+                                         : score->is_feasible;
+        if (is_better || record->evaluations + i == 0) keep_best(run, i);
+        if (score->is_feasible) {
+            run->feasible_s[record->feasible_count++] = score->step_time_s;
+            point.feasible_count++;
+        }
+        point.mean_s += score->step_time_s / count;
+    }
+    record->evaluations += count;
+    if (record->is_feasible) point.best_s = record->best_step_time_s;
+    record->curve[record->point_count++] = point;
+
+cleanup:
+    return st;
+}
+
+/* The metrics of the last tell become a row; the first row fixes their names. */
+static emp_status log_metrics(struct run *run, emp_error *err)
+{
+    emp_status               st = EMP_OK;
+    emp_record              *record = run->record;
+    int32_t                  count = 0;
+    const emp_placer_metric *metric = NULL;
+
+    if (run->params->method->metrics == NULL) goto cleanup;
+    metric = run->params->method->metrics(run->placer, &count);
+    if (record->point_count == 1) {
+        record->metric_count = count < EMP_MAX_METRICS ? count : EMP_MAX_METRICS;
+        for (int32_t i = 0; i < record->metric_count; i++) {
+            copy_text(record->metric_name[i], sizeof record->metric_name[i],
+                      metric[i].name);
+        }
+    }
+    if (record->metric_count == 0) goto cleanup;
+
+    size_t row_length = (size_t)record->metric_count;
+    void  *rows = record->metric;
+    EMP_TRY(reserve(&rows, &run->metric_capacity, (size_t)record->point_count,
+                    row_length * sizeof(double), err));
+    record->metric = (double *)rows;
+    double *row = record->metric + (size_t)(record->point_count - 1) * row_length;
+    for (int32_t i = 0; i < record->metric_count; i++) {
+        row[i] = i < count ? metric[i].value : NAN;
+    }
+
+cleanup:
+    return st;
+}
+
+static void report_progress(const struct run *run)
+{
+    const emp_record *record = run->record;
+
+    if (run->params->progress == NULL) return;
+    emp_progress progress = {record->evaluations, record->budget_evaluations,
+                             emp_clock_now_s() - run->start_s, record->budget_s,
+                             record->is_feasible ? record->best_step_time_s : NAN};
+    run->params->progress(run->params->context, &progress);
+}
+
+/* How many candidates the budget still allows; 0 ends the run and says why. */
+static int32_t room_in_budget(const struct run *run)
+{
+    emp_record *record = run->record;
+    int64_t     room = EMP_MAX_BATCH;
+
+    if (run->params->stop != NULL && *run->params->stop != 0 && record->evaluations > 0) {
+        copy_text(record->stopped_by, sizeof record->stopped_by, "interrupt");
+        return 0;
+    }
+    if (record->budget_evaluations > 0 &&
+        record->budget_evaluations - record->evaluations < room) {
+        room = record->budget_evaluations - record->evaluations;
+    }
+    if (record->budget_s > 0 && record->evaluations > 0 &&
+        emp_clock_now_s() - run->start_s >= record->budget_s) {
+        room = 0;
+    }
+    if (room == 0) copy_text(record->stopped_by, sizeof record->stopped_by, "budget");
+    return (int32_t)room;
+}
+
+static emp_status run_loop(struct run *run, emp_error *err)
+{
+    const emp_placer_type *method = run->params->method;
+    emp_status             st = EMP_OK;
+    int32_t                room, count;
+
+    while ((room = room_in_budget(run)) > 0) {
+        count = 0;
+        EMP_TRY(method->ask(run->placer, run->candidate, room, &count, err));
+        if (count == 0) {
+            copy_text(run->record->stopped_by, sizeof run->record->stopped_by, "method");
+            break;
+        }
+        EMP_TRY(score_batch(run, count, err));
+        EMP_TRY(log_batch(run, count, err));
+        EMP_TRY(method->tell(run->placer, run->score, count, err));
+        EMP_TRY(log_metrics(run, err));
+        report_progress(run);
+    }
+    if (run->record->evaluations == 0) {
+        EMP_FAIL(EMP_EINFEASIBLE, "method %s proposed no placement", method->name);
+    }
+    run->record->median_s =
+        emp_summary_of(run->feasible_s, (size_t)run->record->feasible_count).median;
+
+cleanup:
+    return st;
+}
+
+emp_status emp_run(emp_record *record, const emp_problem *problem,
+                   const emp_run_params *params, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    struct run *run = EMP_NEW(struct run);
+
+    emp_run_describe(record, problem, params);
+    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "state of a run");
+    if (params->budget_evaluations <= 0 && !(params->budget_s > 0) &&
+        params->method->is_learner) {
+        EMP_FAIL(EMP_EINVAL, "method %s needs a budget in evaluations or seconds",
+                 params->method->name);
+    }
+    run->problem = problem;
+    run->params = params;
+    run->record = record;
+    run->threads = params->placer.threads < 1 ? 1 : params->placer.threads;
+    run->start_s = emp_clock_now_s();
+    EMP_TRY(prepare(run, err));
+    EMP_TRY(run_loop(run, err));
+
+cleanup:
+    if (run != NULL) {
+        params->method->destroy(run->placer);
+        for (int32_t i = 0; run->sim != NULL && i < run->threads; i++) {
+            emp_sim_destroy(run->sim[i]);
+        }
+        emp_free(run->sim);
+        emp_free(run->candidate_block);
+        emp_free(run->feasible_s);
+        emp_free(run);
+    }
+    return st;
+}

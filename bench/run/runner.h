@@ -1,0 +1,57 @@
+/** \file bench/run/runner.h
+ * Runs a placement method: the one loop of ask, legalize, score, tell that all methods
+ * share, so that budget, seed, threads and best-so-far mean the same for each.
+ *
+ * A batch is scored in parallel, one simulator a thread, and told in order: the record
+ * does not depend on the number of threads.
+ */
+#ifndef EMP_BENCH_RUN_RUNNER_H
+#define EMP_BENCH_RUN_RUNNER_H
+
+#include <signal.h>
+
+#include "sim/placement/placer.h"
+#include "sim/store/store.h"
+
+/** Where a run stands. */
+typedef struct {
+    int64_t evaluations;
+    int64_t budget_evaluations; /**< 0 = no limit */
+    double  elapsed_s;
+    double  budget_s; /**< 0 = no limit */
+    double  best_s;   /**< NaN while nothing fits in memory */
+} emp_progress;
+
+/** Estimated seconds until the budget is used up, whichever limit comes first. */
+double emp_progress_remaining_s(const emp_progress *progress);
+
+typedef struct {
+    const emp_placer_type *method;
+    emp_placer_params      placer;             /**< threads: also of the scoring */
+    int64_t                budget_evaluations; /**< 0 = no limit */
+    double                 budget_s;           /**< 0 = no limit */
+    /** OPTIONAL. Set by a signal handler: the run ends after the current batch. */
+    const volatile sig_atomic_t *stop;
+    /** OPTIONAL. Called after each batch. */
+    void (*progress)(void *context, const emp_progress *progress);
+    void *context;
+} emp_run_params;
+
+/** Fills in what a run of \a params on \a problem will be: method, inputs and their
+ * hashes, seed, budget, program. emp_run() does it too; alone it serves to look for a
+ * record. */
+void emp_run_describe(emp_record *record, const emp_problem *problem,
+                      const emp_run_params *params);
+
+/** Runs a method until its budget is spent, it has nothing more to propose, or \a stop is
+ * set. Scores at least one batch. The best is the fastest placement that fits in memory,
+ * the first of equals; when none fits, the fastest of those that do not, marked
+ * infeasible.
+ *
+ * \param[out] record  Clear it afterwards, also after a failure.
+ * \retval EMP_EINVAL  No limit at all for a method that never ends by itself.
+ */
+emp_status emp_run(emp_record *record, const emp_problem *problem,
+                   const emp_run_params *params, emp_error *err);
+
+#endif /* EMP_BENCH_RUN_RUNNER_H */

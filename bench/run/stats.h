@@ -1,0 +1,18 @@
+/** \file bench/run/stats.h
+ * Summaries of few numbers.
+ */
+#ifndef EMP_BENCH_RUN_STATS_H
+#define EMP_BENCH_RUN_STATS_H
+
+#include <stddef.h>
+
+/** All NaN when there is no value. Infinite values (out of memory) are larger than all.
+ */
+typedef struct {
+    double median, min, max;
+} emp_summary;
+
+/** Sorts \a values in place and summarises them; no value may be NaN. O(n log n). */
+emp_summary emp_summary_of(double *values, size_t count);
+
+#endif /* EMP_BENCH_RUN_STATS_H */

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <omp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct parse_input {
+    argp_parser_t parser;
+    void         *args;
+    FILE         *nowhere;
+};
+
+/* argp adds "Try ... --help" to getopt's one sentence; that second line goes nowhere. */
+static error_t parse_quietly(int key, char *arg, struct argp_state *state)
+{
+    const struct parse_input *input = (const struct parse_input *)state->input;
+
+    if (key == ARGP_KEY_INIT && input->nowhere != NULL)
+        state->err_stream = input->nowhere;
+    state->input = input->args;
+    return input->parser(key, arg, state);
+}
+
+void cli_parse(const struct argp *argp, int argc, char **argv, void *args)
+{
+    struct argp        quiet = *argp;
+    struct parse_input input = {argp->parser, args, fopen("/dev/null", "w")};
+
+    quiet.parser = parse_quietly;
+    argp_err_exit_status = CLI_EXIT_USAGE;
+    if (argp_parse(&quiet, argc, argv, 0, NULL, &input) != 0) exit(CLI_EXIT_USAGE);
+    if (input.nowhere != NULL) fclose(input.nowhere);
+}
+
+static void print_sentence(const char *prefix, const char *format, va_list args)
+{
+    fputs(prefix, stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void cli_usage_error(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_sentence("emplace: ", format, args);
+    va_end(args);
+    exit(CLI_EXIT_USAGE);
+}
+
+void cli_warn(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_sentence("emplace: warning: ", format, args);
+    va_end(args);
+}
+
+long long cli_integer(const char *option, const char *text, long long minimum,
+                      long long maximum)
+{
+    char *end = NULL;
+
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || value < minimum || value > maximum) {
+        cli_usage_error("--%s takes a whole number from %lld to %lld, not \"%s\"", option,
+                        minimum, maximum, text);
+    }
+    return value;
+}
+
+double cli_positive(const char *option, const char *text)
+{
+    char  *end = NULL;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !isfinite(value) || value <= 0) {
+        cli_usage_error("--%s takes a number above 0, not \"%s\"", option, text);
+    }
+    return value;
+}
+
+int cli_default_threads(void) { return omp_get_num_procs(); }
+
+emp_status cli_print_json(json_t *object, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (object == NULL) EMP_FAIL(EMP_ENOMEM, "JSON output");
+    if (json_dumpf(object, stdout, JSON_INDENT(2)) != 0) {
+        EMP_FAIL(EMP_EIO, "cannot write to standard output");
+    }
+    fputc('\n', stdout);
+
+cleanup:
+    json_decref(object);
+    return st;
+}

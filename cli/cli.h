@@ -1,0 +1,53 @@
+/** \file cli/cli.h
+ * What the sub-commands share: their table's entry, how options are parsed, and how they
+ * speak. A command returns a status; main() prints its one sentence and exits with 0, 1
+ * (bad input) or 130 (interrupted). Bad usage ends the program at once with 2.
+ */
+#ifndef EMP_CLI_CLI_H
+#define EMP_CLI_CLI_H
+
+#include <argp.h>
+#include <jansson.h>
+
+#include "base/error.h"
+
+typedef struct {
+    const char *name;    /**< "place" */
+    const char *summary; /**< one line for the list of commands */
+    emp_status (*run)(int argc, char **argv, emp_error *err);
+} cli_command;
+
+enum { CLI_EXIT_INPUT = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_INTERRUPTED = 130 };
+
+emp_status cmd_workloads(int argc, char **argv, emp_error *err);
+emp_status cmd_machines(int argc, char **argv, emp_error *err);
+emp_status cmd_methods(int argc, char **argv, emp_error *err);
+emp_status cmd_graph(int argc, char **argv, emp_error *err);
+emp_status cmd_simulate(int argc, char **argv, emp_error *err);
+emp_status cmd_place(int argc, char **argv, emp_error *err);
+emp_status cmd_table(int argc, char **argv, emp_error *err);
+
+/** Parses the options of a command into \a args, which its parser finds in state->input.
+ * Prints help to standard output and exits 0 on --help; exits 2 on bad usage. */
+void cli_parse(const struct argp *argp, int argc, char **argv, void *args);
+
+/** Prints "emplace: <message>" and exits 2. */
+EMP_PRINTF_LIKE(1, 2) _Noreturn void cli_usage_error(const char *format, ...);
+
+/** Prints "emplace: warning: <message>" to standard error. */
+EMP_PRINTF_LIKE(1, 2) void cli_warn(const char *format, ...);
+
+/** The value of an option: a whole number in minimum..maximum; exits 2 otherwise. */
+long long cli_integer(const char *option, const char *text, long long minimum,
+                      long long maximum);
+
+/** The value of an option: a number above 0; exits 2 otherwise. */
+double cli_positive(const char *option, const char *text);
+
+/** Number of processors this program may use. */
+int cli_default_threads(void);
+
+/** Prints one JSON object to standard output and releases it. NULL (no memory) fails. */
+emp_status cli_print_json(json_t *object, emp_error *err);
+
+#endif /* EMP_CLI_CLI_H */

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace workloads | machines | methods: what there is. */
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "bench/run/methods.h"
+#include "cli/cli.h"
+#include "sim/machine/machine.h"
+#include "sim/workloads/workloads.h"
+
+struct args {
+    bool is_json;
+};
+
+static const struct argp_option options[] = {
+    {"json", 'j', NULL, 0, "Print a JSON object", 0},
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case 'j': args->is_json = true; return 0;
+    case ARGP_KEY_ARG: cli_usage_error("this command takes no argument \"%s\"", arg);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static bool wants_json(int argc, char **argv, const char *doc)
+{
+    const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+    struct args       args = {false};
+
+    cli_parse(&argp, argc, argv, &args);
+    return args.is_json;
+}
+
+static json_t *json_workload(const emp_workload *workload)
+{
+    json_t *params = json_object();
+
+    for (const emp_workload_param *p = workload->params; p->key != NULL; p++) {
+        json_object_set_new(params, p->key,
+                            json_pack("{s:I, s:I, s:I, s:s}", "default",
+                                      (json_int_t)p->value, "minimum",
+                                      (json_int_t)p->minimum, "maximum",
+                                      (json_int_t)p->maximum, "help", p->help));
+    }
+    return json_pack("{s:s, s:o}", "description", workload->description, "params",
+                     params);
+}
+
+static void print_workload(const emp_workload *workload)
+{
+    printf("%s: %s\n", workload->name, workload->description);
+    for (const emp_workload_param *p = workload->params; p->key != NULL; p++) {
+        printf("  %-16s %8lld  %s\n", p->key, (long long)p->value, p->help);
+    }
+}
+
+emp_status cmd_workloads(int argc, char **argv, emp_error *err)
+{
+    bool is_json =
+        wants_json(argc, argv,
+                   "List the workload families, their parameters and defaults.\v"
+                   "A spec is a family with any of its parameters:\n"
+                   "  emplace graph nmt:layers=4,batch=32");
+    int32_t             count = 0;
+    const emp_workload *table = emp_workload_table(&count);
+    json_t             *object = is_json ? json_object() : NULL;
+
+    for (int32_t i = 0; i < count; i++) {
+        if (is_json)
+            json_object_set_new(object, table[i].name, json_workload(&table[i]));
+        else
+            print_workload(&table[i]);
+    }
+    return is_json ? cli_print_json(object, err) : EMP_OK;
+}
+
+emp_status cmd_machines(int argc, char **argv, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bool       is_json =
+        wants_json(argc, argv,
+                   "List the machines that come with the program.\v"
+                   "Every --machine option also takes the path of a YAML file:\n"
+                   "  emplace simulate rnnlm --machine ./mine.yaml "
+                   "--placement gpu");
+    int32_t            count = 0;
+    const char *const *names = emp_machine_names(&count);
+    emp_machine       *machine = NULL;
+    json_t            *object = is_json ? json_object() : NULL;
+
+    for (int32_t i = 0; i < count; i++) {
+        EMP_TRY(emp_machine_load(&machine, names[i], err));
+        if (is_json) {
+            json_object_set_new(
+                object, names[i],
+                json_pack("{s:s, s:i, s:i}", "description", machine->description, "cpus",
+                          emp_machine_count(machine, EMP_DEVICE_CPU), "gpus",
+                          emp_machine_count(machine, EMP_DEVICE_GPU)));
+        } else {
+            printf("%-10s %s\n", names[i], machine->description);
+        }
+        emp_machine_destroy(machine);
+        machine = NULL;
+    }
+    if (is_json) {
+        st = cli_print_json(object, err);
+        object = NULL;
+    }
+
+cleanup:
+    json_decref(object);
+    return st;
+}
+
+emp_status cmd_methods(int argc, char **argv, emp_error *err)
+{
+    bool                   is_json = wants_json(argc, argv,
+                                                "List the placement methods.\v"
+                                                                  "  emplace place nmt:layers=2 --machine k40x2 "
+                                                                  "--method scotch");
+    json_t                *object = is_json ? json_object() : NULL;
+    const emp_placer_type *method = NULL;
+
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
+        if (is_json) {
+            json_object_set_new(object, method->name,
+                                json_pack("{s:s, s:b}", "description",
+                                          method->description, "uses_budget",
+                                          method->is_learner));
+        } else {
+            printf("%-8s %s\n", method->name, method->description);
+        }
+    }
+    return is_json ? cli_print_json(object, err) : EMP_OK;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace place SPEC: looks for a good placement. Read from top to bottom, this is the
+ * whole program: graph, machine, problem, method, oracle, record. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/run/methods.h"
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "cli/run_options.h"
+#include "sim/placement/placement.h"
+
+enum { KEY_RECORD = 512, DEFAULT_BUDGET = 400 };
+
+struct args {
+    cli_run_options run;
+    const char     *method;
+    const char     *out;    /**< placement file, or NULL */
+    const char     *record; /**< record file, or NULL */
+};
+
+static const struct argp_option options[] = {
+    {"method", 'M', "NAME", 0, "Placement method (emplace methods lists them)", 0},
+    {"out", 'o', "FILE", 0, "Write the best placement as JSON", 0},
+    {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Look for a good placement of SPEC, a workload spec or a graph file.\v"
+    "Ctrl-C ends the search after the current batch and saves what was found.\n"
+    "Without --budget or --seconds a method that searches gets 400 evaluations.\n\n"
+    "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
+    "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
+    "      --budget 4000 --out best.json";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
+    case 'M': args->method = arg; return 0;
+    case 'o': args->out = arg; return 0;
+    case KEY_RECORD: args->record = arg; return 0;
+    case ARGP_KEY_END:
+        if (args->method == NULL) {
+            cli_usage_error("--method is missing; emplace methods lists what there is");
+        }
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static emp_status print_json(const emp_record *r, const emp_problem *problem,
+                             const emp_sim_result *result, emp_error *err)
+{
+    json_t *object = cli_report_json(problem, result);
+    json_t *run = json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "method", r->method,
+        "workload", r->workload, "machine", r->machine, "runtime", r->runtime, "seed",
+        (json_int_t)r->seed, "evaluations", (json_int_t)r->evaluations, "feasible_count",
+        (json_int_t)r->feasible_count, "stopped_by", r->stopped_by, "commit", r->commit,
+        "dirty", r->is_dirty);
+
+    if (object != NULL && json_object_update_missing(object, run) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(run);
+    return cli_print_json(object, err);
+}
+
+static void print_text(const emp_record *r, const emp_problem *problem,
+                       const emp_sim_result *result)
+{
+    printf("%s on %s by %s, seed %" PRIu64 ": %" PRId64 " evaluations%s\n", r->workload,
+           r->machine, r->method, r->seed, r->evaluations,
+           strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted" : "");
+    cli_report_print(problem, result);
+}
+
+/* Everything that the run left, to where the user asked for it. */
+static emp_status deliver(const struct args *args, const emp_record *record,
+                          const emp_problem *problem, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    EMP_TRY(emp_sim_run(sim, record->device_of_op, &result, err));
+    if (args->out != NULL) {
+        EMP_TRY(emp_placement_save(args->out, problem, record->device_of_op,
+                                   record->is_feasible ? record->best_step_time_s : -1.0,
+                                   err));
+    }
+    if (args->record != NULL) EMP_TRY(emp_record_save(args->record, record, err));
+    if (args->run.is_json)
+        EMP_TRY(print_json(record, problem, &result, err));
+    else
+        print_text(record, problem, &result);
+    if (strcmp(record->stopped_by, "interrupt") == 0) st = EMP_EINTERRUPTED;
+
+cleanup:
+    emp_sim_destroy(sim);
+    return st;
+}
+
+emp_status cmd_place(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
+    struct args             args = {.run = cli_run_options_default()};
+    emp_status              st = EMP_OK;
+    const emp_placer_type  *method = NULL;
+    cli_inputs              inputs = {0};
+    emp_record              record = {0};
+
+    cli_parse(&argp, argc, argv, &args);
+    EMP_TRY(emp_method_find(&method, args.method, err));
+    EMP_TRY(
+        cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
+    EMP_TRY(cli_run(&record, &args.run, inputs.problem, method, DEFAULT_BUDGET, err));
+    EMP_TRY(deliver(&args, &record, inputs.problem, err));
+
+cleanup:
+    emp_record_clear(&record);
+    cli_inputs_clear(&inputs);
+    return st;
+}

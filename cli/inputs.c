@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/inputs.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+#include "sim/import/import.h"
+#include "sim/workloads/workloads.h"
+
+static void warn_of_assumptions(const emp_graph *graph)
+{
+    int32_t unknown_types = 0;
+
+    for (int32_t i = 0; i < graph->type_count; i++) {
+        if (graph->type_entry[i] == NULL) unknown_types++;
+    }
+    if (unknown_types > 0) {
+        cli_warn(
+            "%d of %d ops are of %d unknown types; they are simulated as element-wise",
+            graph->unknown_op_count, graph->op_count, unknown_types);
+    }
+    if (graph->unknown_shape_count > 0) {
+        cli_warn("%d of %d tensors have unknown sizes; each is taken as 1",
+                 graph->unknown_shape_count, graph->tensor_count);
+    }
+}
+
+emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (emp_workload_is_spec(spec)) {
+        EMP_TRY(emp_workload_build(&inputs->whole, spec, err));
+    } else {
+        emp_import_params params = emp_import_params_default();
+        EMP_TRY(emp_import_load(&inputs->whole, spec, &params, err));
+    }
+    EMP_TRY(emp_graph_prune(&inputs->step, inputs->whole, err));
+    warn_of_assumptions(inputs->step);
+
+cleanup:
+    return st;
+}
+
+emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
+                           const char *runtime, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_runtime profile;
+
+    EMP_TRY(emp_machine_load(&inputs->machine, machine, err));
+    EMP_TRY(emp_runtime_load(&profile, runtime, err));
+    EMP_TRY(cli_inputs_load_graph(inputs, spec, err));
+    EMP_TRY(emp_problem_create(&inputs->problem, inputs->step, inputs->machine, &profile,
+                               spec, err));
+
+cleanup:
+    return st;
+}
+
+void cli_inputs_clear(cli_inputs *inputs)
+{
+    emp_problem_destroy(inputs->problem);
+    emp_machine_destroy(inputs->machine);
+    emp_graph_destroy(inputs->step);
+    emp_graph_destroy(inputs->whole);
+    memset(inputs, 0, sizeof *inputs);
+}

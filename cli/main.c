@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The one executable: finds the sub-command, runs it, prints its error once. */
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "bench/run/manifest.h"
+#include "cli/cli.h"
+#include "policy/nn/blas.h"
+#include "sim/store/store.h"
+
+static const cli_command commands[] = {
+    {"table", "make a table of the paper beside ours", cmd_table},
+    {"place", "look for a good placement", cmd_place},
+    {"simulate", "time one step under a placement", cmd_simulate},
+    {"graph", "what a workload or graph file consists of", cmd_graph},
+    {"workloads", "list the workload families and their parameters", cmd_workloads},
+    {"machines", "list the machines", cmd_machines},
+    {"methods", "list the placement methods", cmd_methods},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+static void print_help(void)
+{
+    printf("Usage: emplace COMMAND [OPTION...]\n"
+           "Decides which device runs each op of a neural network's training graph.\n\n");
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    }
+    printf("\n  emplace COMMAND --help       options and examples of a command\n"
+           "  emplace --version [--verbose]  version, commit, libraries\n\n"
+           "Exit status: 0 done, 1 bad input, 2 bad usage, 130 interrupted.\n");
+}
+
+static void print_version(bool is_verbose)
+{
+    emp_manifest manifest = emp_manifest_get();
+
+    printf("emplace %s (commit %.12s%s)\n", manifest.version, manifest.commit,
+           manifest.is_dirty ? ", modified" : "");
+    if (!is_verbose) return;
+    printf("GSL %s\n%s\nOpenBLAS core %s\njansson %s\nzlib %s\n", gsl_version,
+           emp_store_library_version(), emp_blas_core_name(), JANSSON_VERSION,
+           zlibVersion());
+}
+
+static int run_command(const cli_command *command, int argc, char **argv)
+{
+    char      name[64]; /* getopt's messages begin with it */
+    emp_error err = {0};
+
+    snprintf(name, sizeof name, "emplace %s", command->name);
+    argv[0] = name;
+    emp_status st = command->run(argc, argv, &err);
+    if (st == EMP_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+        st = emp_error_set(&err, EMP_EIO, __FILE__, __LINE__,
+                           "cannot write to standard output");
+    }
+    if (st == EMP_OK) return 0;
+    if (st == EMP_EINTERRUPTED) return CLI_EXIT_INTERRUPTED;
+    fprintf(stderr, "emplace: %s\n", err.msg[0] != '\0' ? err.msg : emp_status_str(st));
+    return CLI_EXIT_INPUT;
+}
+
+int main(int argc, char **argv)
+{
+    emp_blas_fix(argv);
+    emp_store_silence();
+    gsl_set_error_handler_off();
+
+    if (argc < 2) cli_usage_error("no command; emplace --help lists them");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help();
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        print_version(argc > 2 && strcmp(argv[2], "--verbose") == 0);
+        return 0;
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return run_command(&commands[i], argc - 1, argv + 1);
+        }
+    }
+    cli_usage_error("there is no command \"%s\"; emplace --help lists them", argv[1]);
+}

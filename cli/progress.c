@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { WIDTH = 28 };
+
+void cli_bar_init(cli_bar *bar)
+{
+    *bar = (cli_bar){.is_terminal = isatty(STDERR_FILENO) == 1,
+                     .start_s = emp_clock_now_s()};
+}
+
+static void format_left(double remaining_s, char *text, size_t size)
+{
+    if (!isfinite(remaining_s))
+        snprintf(text, size, "...");
+    else if (remaining_s >= 60) {
+        snprintf(text, size, "%d min %02d s left", (int)(remaining_s / 60),
+                 (int)fmod(remaining_s, 60));
+    } else {
+        snprintf(text, size, "%.0f s left", remaining_s);
+    }
+}
+
+void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text)
+{
+    double now_s = emp_clock_now_s();
+    char   left[40], filled[WIDTH + 1];
+    int    done = (int)(fmin(fmax(done_frac, 0.0), 1.0) * WIDTH);
+
+    if (!bar->is_terminal || now_s - bar->start_s < 2.0 || now_s - bar->drawn_s < 0.1)
+        return;
+    memset(filled, '.', WIDTH);
+    memset(filled, '#', (size_t)done);
+    filled[WIDTH] = '\0';
+    format_left(remaining_s, left, sizeof left);
+    fprintf(stderr, "\r\033[K[%s] %3.0f %%  %s  %s", filled, 100 * done_frac, text, left);
+    fflush(stderr);
+    bar->is_drawn = true;
+    bar->drawn_s = now_s;
+}
+
+void cli_bar_clear(cli_bar *bar)
+{
+    if (bar->is_drawn) fputs("\r\033[K", stderr);
+    bar->is_drawn = false;
+}

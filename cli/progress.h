@@ -1,0 +1,25 @@
+/** \file cli/progress.h
+ * A progress bar on standard error: only on a terminal, and only for work that takes more
+ * than two seconds.
+ */
+#ifndef EMP_CLI_PROGRESS_H
+#define EMP_CLI_PROGRESS_H
+
+#include <stdbool.h>
+
+typedef struct {
+    bool   is_terminal;
+    bool   is_drawn;
+    double start_s, drawn_s;
+} cli_bar;
+
+void cli_bar_init(cli_bar *bar);
+
+/** Draws the bar, at most ten times a second. \a remaining_s may be infinite: not known.
+ */
+void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text);
+
+/** Removes what is drawn, so that other lines can be printed. */
+void cli_bar_clear(cli_bar *bar);
+
+#endif /* EMP_CLI_PROGRESS_H */

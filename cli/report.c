@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/units.h"
+
+static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r)
+{
+    if (r->is_feasible) return json_null();
+    return json_pack("{s:s, s:s, s:I, s:f}", "device",
+                     problem->machine->device[r->oom_device].name, "op",
+                     problem->graph->name[r->oom_op], "bytes", (json_int_t)r->oom_bytes,
+                     "at_s", (double)r->oom_at_ns * 1e-9);
+}
+
+json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r)
+{
+    json_t *peak_bytes = json_object(), *busy_s = json_object();
+    char    fingerprint[24];
+
+    for (int32_t i = 0; i < r->device_count; i++) {
+        const char *name = problem->machine->device[i].name;
+        json_object_set_new(peak_bytes, name, json_integer((json_int_t)r->peak_bytes[i]));
+        json_object_set_new(busy_s, name, json_real((double)r->busy_ns[i] * 1e-9));
+    }
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
+    return json_pack("{s:f, s:b, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:i}", "step_time_s",
+                     (double)r->step_time_ns * 1e-9, "feasible", r->is_feasible, "oom",
+                     json_oom(problem, r), "peak_bytes", peak_bytes, "busy_s", busy_s,
+                     "traffic_bytes", (json_int_t)r->traffic_bytes, "transfer_count",
+                     (json_int_t)r->transfer_count, "fingerprint", fingerprint,
+                     "op_count", problem->graph->op_count, "edge_count",
+                     problem->graph->edge_count);
+}
+
+void cli_report_print(const emp_problem *problem, const emp_sim_result *r)
+{
+    char   text[32];
+    double step_s = (double)r->step_time_ns * 1e-9;
+
+    printf("step time    %s\n", emp_units_format_seconds(step_s, text, sizeof text));
+    if (!r->is_feasible) {
+        printf("memory       does not fit: %s asks for %s on %s",
+               problem->graph->name[r->oom_op],
+               emp_units_format_bytes(r->oom_bytes, text, sizeof text),
+               problem->machine->device[r->oom_device].name);
+        printf(
+            ", which has %s\n",
+            emp_units_format_bytes(problem->machine->device[r->oom_device].memory_bytes,
+                                   text, sizeof text));
+    }
+    for (int32_t i = 0; i < r->device_count; i++) {
+        double busy_s = (double)r->busy_ns[i] * 1e-9;
+        printf("%-12s busy %5.1f %%", problem->machine->device[i].name,
+               step_s > 0 ? 100 * busy_s / step_s : 0.0);
+        printf(", peak memory %s\n",
+               emp_units_format_bytes(r->peak_bytes[i], text, sizeof text));
+    }
+    printf("traffic      %s in %" PRId64 " transfers\n",
+           emp_units_format_bytes(r->traffic_bytes, text, sizeof text),
+           r->transfer_count);
+    printf("fingerprint  %016" PRIx64 " (%d ops, %d edges)\n", r->fingerprint,
+           problem->graph->op_count, problem->graph->edge_count);
+}

@@ -1,0 +1,38 @@
+/** \file cli/run_options.h
+ * The options that name a run, shared by `simulate` and `place`, and the run itself.
+ */
+#ifndef EMP_CLI_RUN_OPTIONS_H
+#define EMP_CLI_RUN_OPTIONS_H
+
+#include <argp.h>
+
+#include "bench/run/runner.h"
+#include "cli/inputs.h"
+
+typedef struct {
+    const char *spec;
+    const char *machine;
+    const char *runtime;
+    const char *preset;
+    const char *options;
+    int64_t     budget;  /**< evaluations; 0 = not given */
+    double      seconds; /**< 0 = not given */
+    uint64_t    seed;
+    int32_t     threads;
+    bool        is_json;
+} cli_run_options;
+
+/** Options for argp's table, and their parser: returns ARGP_ERR_UNKNOWN for other keys.
+ * A command adds it as an argp child with its cli_run_options as input. */
+extern const struct argp cli_run_argp;
+
+/** What holds when an option is not given. */
+cli_run_options cli_run_options_default(void);
+
+/** Runs \a method as the options say, with a progress bar; Ctrl-C ends it early. Without
+ * a budget a method that never ends by itself gets \a default_budget evaluations. */
+emp_status cli_run(emp_record *record, const cli_run_options *options,
+                   const emp_problem *problem, const emp_placer_type *method,
+                   int64_t default_budget, emp_error *err);
+
+#endif /* EMP_CLI_RUN_OPTIONS_H */

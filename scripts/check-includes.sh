@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Fails if a folder includes one that it may not know. The table is the architecture.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+core="base sim/graph sim/machine sim/cost sim/placement"
+declare -A may_include=(
+  [base]="base"
+  [sim]="base sim"
+  [sim/graph]="base sim/graph"
+  [sim/machine]="base sim/machine"
+  [sim/cost]="base sim/graph sim/machine sim/cost"
+  [sim/placement]="$core"
+  [sim/engine]="$core sim/engine"
+  [sim/workloads]="base sim/graph sim/workloads"
+  [sim/import]="base sim/graph sim/import"
+  [sim/store]="base sim/machine sim/store"
+  [policy]="base sim policy"
+  [policy/nn]="base policy/nn"
+  [baselines]="base sim baselines"
+  [bench]="base sim policy baselines bench"
+  [cli]="base sim policy baselines bench cli"
+)
+# Headers of libraries that just one folder may see.
+declare -A only_in=(
+  [hdf5.h]="sim/store" [metis.h]="baselines" [scotch.h]="baselines"
+  [cblas.h]="policy/nn" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
+)
+
+status=0
+for folder in "${!may_include[@]}"; do
+  [[ -d $folder ]] || continue
+  allowed=${may_include[$folder]// /|}
+  if grep -rnE --include='*.[ch]' '^#include "[a-z_]+/' "$folder" |
+    grep -vE "#include \"($allowed)/"; then
+    echo "error: $folder/ may include only: ${may_include[$folder]}" >&2
+    status=1
+  fi
+done
+for header in "${!only_in[@]}"; do
+  allowed=${only_in[$header]// /|}
+  if git ls-files -z '*.c' '*.h' | xargs -0 grep -nE "^#include <$header>" |
+    grep -vE "^($allowed)/|^tests/"; then
+    echo "error: <$header> may be included only in: ${only_in[$header]}" >&2
+    status=1
+  fi
+done
+exit $status

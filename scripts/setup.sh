@@ -1,0 +1,72 @@
+# Sourced by scripts/emplace and scripts/test: the one list of packages, and quiet builds.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Debian 12 names. What the program needs, and what its tests need besides.
+build_packages=(gcc libc6-dev cmake ninja-build pkg-config libgsl-dev libhdf5-dev
+  libscotch-dev libmetis-dev libopenblas-dev libcyaml-dev libjansson-dev zlib1g-dev)
+test_packages=(git libcriterion-dev clang-format)
+clang_packages=(clang libomp-dev)
+
+say() { printf 'emplace: %s\n' "$*" >&2; }
+
+# A line that the next one replaces; nothing where nobody watches.
+show() { if [[ -t 2 ]]; then printf '\r\033[Kemplace: %s' "$*" >&2; fi; }
+clear_line() { if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi; }
+
+# run_logged LOG COMMAND...: the output goes to the log, and to the screen when it fails.
+run_logged() {
+  local log=$1 code=0
+  shift
+  "$@" >"$log" 2>&1 || code=$?
+  if ((code != 0)); then
+    clear_line
+    tail -n 60 "$log" >&2
+    say "this failed: $* (all of its output is in $log)"
+  fi
+  return "$code"
+}
+
+# install_packages NAME...: installs those that are missing; instant when none is.
+install_packages() {
+  local missing=() name status sudo=()
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    # Another system: let CMake find the libraries, or say what it lacks.
+    command -v cmake >/dev/null && command -v ninja >/dev/null && return 0
+    say "this is no Debian; please install the counterparts of: $*"
+    return 1
+  fi
+  for name in "$@"; do
+    status=$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null || :)
+    [[ $status == installed ]] || missing+=("$name")
+  done
+  ((${#missing[@]} == 0)) && return 0
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || {
+      say "please install as root: apt-get install ${missing[*]}"
+      return 1
+    }
+    sudo=(sudo)
+  fi
+  say "installing ${missing[*]}"
+  mkdir -p "$root/build"
+  run_logged "$root/build/apt.log" "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    bash -c 'apt-get update -q && apt-get install -y -q --no-install-recommends "$@"' \
+    bash "${missing[@]}"
+}
+
+# build_preset NAME: configures and builds, one process at a time in a checkout.
+build_preset() {
+  local preset=$1
+  mkdir -p "$root/build"
+  exec 9>"$root/build/$preset.lock"
+  flock 9
+  if [[ ! -f $root/build/$preset/build.ninja ]]; then
+    show "configuring ($preset)"
+    (cd "$root" && run_logged "build/$preset.configure.log" cmake --preset "$preset") || return 1
+  fi
+  show "building ($preset)"
+  (cd "$root" && run_logged "build/$preset.build.log" cmake --build --preset "$preset") || return 1
+  clear_line
+  exec 9>&-
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A record comes back as it was saved; anything else is refused with a sentence. */
+#define _POSIX_C_SOURCE 200809L
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "sim/store/store.h"
+
+enum { OPS = 5, POINTS = 3, METRICS = 2, DEVICES = 3, MAX_FILE = 1 << 20 };
+
+static char path[512];
+
+static void name_file(void)
+{
+    const char *folder = getenv("EMP_BINARY_DIR");
+
+    emp_store_silence();
+    snprintf(path, sizeof path, "%s/record-%d.h5", folder == NULL ? "." : folder,
+             (int)getpid());
+}
+
+static void remove_file(void) { remove(path); }
+
+TestSuite(record, .init = name_file, .fini = remove_file);
+
+static emp_record make_record(void)
+{
+    emp_record r = {.method = "hdp",
+                    .preset = "paper",
+                    .options = "samples=4",
+                    .workload = "nmt:layers=2,batch=64",
+                    .machine = "k40x2",
+                    .runtime = "tf-r1.3",
+                    .seed = UINT64_MAX,
+                    .budget_evaluations = 4000,
+                    .budget_s = 1.5,
+                    .graph_hash = 0x123456789abcdef0,
+                    .machine_hash = UINT64_C(0xfedcba9876543210),
+                    .runtime_hash = 3,
+                    .version = "0.1.0",
+                    .commit = "0123456789abcdef0123456789abcdef01234567",
+                    .is_dirty = true,
+                    .stopped_by = "budget",
+                    .evaluations = 12,
+                    .feasible_count = 9,
+                    .median_s = 1.25,
+                    .best_step_time_s = 0.84,
+                    .is_feasible = true,
+                    .traffic_bytes = INT64_C(5) << 33,
+                    .fingerprint = UINT64_C(0xdeadbeefcafef00d),
+                    .device_count = DEVICES,
+                    .device_name = {"cpu:0", "gpu:0", "gpu:1"},
+                    .peak_bytes = {1, INT64_C(11) << 30, 3},
+                    .busy_s = {0.1, 0.2, 0.3},
+                    .op_count = OPS,
+                    .point_count = POINTS,
+                    .metric_count = METRICS,
+                    .metric_name = {"loss", "entropy"}};
+
+    r.device_of_op = EMP_NEW_ARRAY(emp_device_id, OPS);
+    r.curve = EMP_NEW_ARRAY(emp_curve_point, POINTS);
+    r.metric = EMP_NEW_ARRAY(double, POINTS *METRICS);
+    for (int i = 0; i < OPS; i++) r.device_of_op[i] = i % DEVICES;
+    for (int i = 0; i < POINTS; i++) {
+        r.curve[i] = (emp_curve_point){4 * (i + 1), i, 2.0 / (i + 1), 3.0 / (i + 1)};
+    }
+    for (int i = 0; i < POINTS * METRICS; i++) r.metric[i] = -i;
+    return r;
+}
+
+static void save(const emp_record *record)
+{
+    emp_error err = {0};
+    cr_assert_eq(emp_record_save(path, record, &err), EMP_OK, "%s", err.msg);
+}
+
+static size_t read_bytes(char *bytes)
+{
+    FILE *file = fopen(path, "rb");
+
+    cr_assert_not_null(file);
+    size_t size = fread(bytes, 1, MAX_FILE, file);
+    fclose(file);
+    return size;
+}
+
+static void write_bytes(const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+
+    cr_assert_not_null(file);
+    cr_assert_eq(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+static void expect_refused(const char *sentence_part)
+{
+    emp_record record;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_record_load(&record, path, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, sentence_part), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, path), "%s", err.msg);
+    emp_record_clear(&record);
+}
+
+Test(record, comes_back_as_saved)
+{
+    emp_record r = make_record(), got;
+    emp_error  err = {0};
+
+    save(&r);
+    cr_assert_eq(emp_record_load(&got, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_arr_eq(got.device_of_op, r.device_of_op, OPS * sizeof *r.device_of_op);
+    cr_expect_arr_eq(got.curve, r.curve, POINTS * sizeof *r.curve);
+    cr_expect_arr_eq(got.metric, r.metric, POINTS * METRICS * sizeof *r.metric);
+    cr_expect_eq(got.seed, UINT64_MAX);
+    cr_expect_eq(got.machine_hash, r.machine_hash);
+    cr_expect_eq(got.best_step_time_s, 0.84);
+    cr_expect(got.is_dirty && got.is_feasible);
+    cr_expect_str_eq(got.commit, r.commit);
+
+    /* All other fields at once: with equal pointers the structs are equal. */
+    emp_free(got.device_of_op), emp_free(got.curve), emp_free(got.metric);
+    got.device_of_op = r.device_of_op, got.curve = r.curve, got.metric = r.metric;
+    cr_expect_arr_eq(&got, &r, sizeof r);
+    emp_record_clear(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(record, keeps_not_a_number)
+{
+    emp_record r = make_record(), got;
+
+    r.curve[0].best_s = NAN;
+    r.median_s = NAN;
+    save(&r);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect(isnan(got.curve[0].best_s) && isnan(got.median_s));
+    emp_record_clear(&got);
+    emp_record_clear(&r);
+}
+
+Test(record, is_the_same_file_every_time)
+{
+    emp_record r = make_record();
+    char      *first = malloc(MAX_FILE), *second = malloc(MAX_FILE);
+
+    save(&r);
+    size_t size = read_bytes(first);
+    sleep(1); /* a time stamp would change */
+    save(&r);
+    cr_expect_eq(read_bytes(second), size);
+    cr_expect_arr_eq(first, second, size);
+    free(first);
+    free(second);
+    emp_record_clear(&r);
+}
+
+Test(record, without_metrics_has_none)
+{
+    emp_record r = make_record(), got;
+
+    r.metric_count = 0;
+    save(&r);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect_eq(got.metric_count, 0);
+    emp_record_clear(&got);
+    emp_record_clear(&r);
+}
+
+Test(record, cut_short_is_refused_at_any_length)
+{
+    emp_record r = make_record(), got;
+    char      *bytes = malloc(MAX_FILE);
+
+    save(&r);
+    size_t size = read_bytes(bytes);
+    for (size_t length = 0; length < size; length += size / 97 + 1) {
+        write_bytes(bytes, length);
+        cr_expect_eq(emp_record_load(&got, path, NULL), EMP_EFORMAT, "cut to %zu bytes",
+                     length);
+        emp_record_clear(&got);
+    }
+    free(bytes);
+    emp_record_clear(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Whatever a damaged byte does, it does not crash or leak. */
+Test(record, damage_is_survived)
+{
+    emp_record r = make_record(), got;
+    char      *bytes = malloc(MAX_FILE);
+
+    save(&r);
+    size_t size = read_bytes(bytes);
+    for (size_t at = 8; at < size; at += size / 211 + 1) {
+        bytes[at] = (char)(bytes[at] ^ 0x5a);
+        write_bytes(bytes, size);
+        bytes[at] = (char)(bytes[at] ^ 0x5a);
+        emp_record_load(&got, path, NULL);
+        emp_record_clear(&got);
+    }
+    free(bytes);
+    emp_record_clear(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(record, text_file_is_refused)
+{
+    write_bytes("{\"step_time_s\": 1}\n", 19);
+    expect_refused("not an HDF5 file");
+}
+
+Test(record, other_version_is_refused)
+{
+    emp_record r = make_record();
+    char      *bytes = malloc(MAX_FILE);
+
+    save(&r);
+    size_t size = read_bytes(bytes), at = 0;
+    while (at < size && memcmp(bytes + at, "emplace-run-1", 13) != 0) at++;
+    cr_assert_lt(at, size);
+    bytes[at + 12] = '9';
+    write_bytes(bytes, size);
+    expect_refused("emplace-run-9");
+    free(bytes);
+    emp_record_clear(&r);
+}
+
+Test(record, op_on_a_missing_device_is_refused)
+{
+    emp_record r = make_record();
+
+    r.device_of_op[2] = DEVICES;
+    save(&r);
+    expect_refused("op 2 is on device 3 of 3");
+    emp_record_clear(&r);
+}
+
+Test(record, missing_file_is_named)
+{
+    emp_record record;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_record_load(&record, "/nowhere/x.h5", &err), EMP_EIO);
+    cr_expect_str_eq(err.msg, "cannot read /nowhere/x.h5");
+}
+
+Test(record, missing_folder_is_named)
+{
+    emp_record r = make_record();
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_record_save("/nowhere/x.h5", &r, &err), EMP_EIO);
+    cr_expect_str_eq(err.msg, "cannot write the run record /nowhere/x.h5");
+    emp_record_clear(&r);
+}
+
+Test(record, loading_survives_every_allocation_failure)
+{
+    emp_record r = make_record(), got;
+    emp_status st = EMP_ENOMEM;
+    long       live = emp_mem_live_blocks();
+
+    save(&r);
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_record_load(&got, path, NULL);
+        emp_mem_fail_after(-1);
+        emp_record_clear(&got);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+        cr_assert_eq(emp_mem_live_blocks(), live, "leak after %ld allocations", allowed);
+    }
+    emp_record_clear(&r);
+}

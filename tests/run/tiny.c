@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tiny.h"
+
+#include <criterion/criterion.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "sim/graph/graph_builder.h"
+
+tiny_script tiny_placer_script;
+
+tiny tiny_create(int64_t elements)
+{
+    tiny               t = {0};
+    emp_error          err = {0};
+    emp_runtime        runtime;
+    emp_graph_builder *b = NULL;
+    emp_port           last = {-1, 0};
+    const emp_op_attrs input = {
+        .dtype = EMP_DTYPE_FLOAT, .shape = EMP_SHAPE(elements), .has_shape = true};
+    const emp_op_attrs unary = {.dtype = EMP_DTYPE_FLOAT};
+    char               name[16];
+
+    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_add(b, "input", "Placeholder", &input, NULL, 0, NULL,
+                                       0, &last.op, &err),
+                 EMP_OK, "%s", err.msg);
+    for (int i = 0; i < TINY_CHAIN; i++) {
+        snprintf(name, sizeof name, "relu%d", i);
+        cr_assert_eq(emp_graph_builder_add(b, name, "Relu", &unary, &last, 1, NULL, 0,
+                                           &last.op, &err),
+                     EMP_OK, "%s", err.msg);
+    }
+    emp_graph_builder_set_target(b, last.op);
+    cr_assert_eq(emp_graph_builder_finish(b, &t.graph, &err), EMP_OK, "%s", err.msg);
+    emp_graph_builder_destroy(b);
+    cr_assert_eq(emp_machine_load(&t.machine, "k40x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(
+        emp_problem_create(&t.problem, t.graph, t.machine, &runtime, "tiny", &err),
+        EMP_OK, "%s", err.msg);
+    return t;
+}
+
+void tiny_destroy(tiny *t)
+{
+    emp_problem_destroy(t->problem);
+    emp_machine_destroy(t->machine);
+    emp_graph_destroy(t->graph);
+}
+
+struct state {
+    const emp_problem *problem;
+    uint64_t           seed;
+    int64_t            proposed;
+    emp_placer_metric  metric[2];
+};
+
+static emp_status create(void **out, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    struct state *s = EMP_NEW(struct state);
+
+    *out = NULL;
+    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "scripted placer");
+    s->problem = problem;
+    s->seed = params->seed;
+    tiny_placer_script.asked = tiny_placer_script.told = 0;
+    tiny_placer_script.is_told_order = true;
+    *out = s;
+
+cleanup:
+    return st;
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    struct state      *s = (struct state *)state;
+    const tiny_script *script = &tiny_placer_script;
+
+    (void)err;
+    for (*count = 0; *count < max && *count < script->batch; ++*count, s->proposed++) {
+        emp_rng rng;
+        if (script->end_after > 0 && s->proposed == script->end_after) break;
+        emp_rng_init(&rng, s->seed, (uint32_t)s->proposed, 0);
+        for (emp_op_id op = 0; op < s->problem->graph->op_count; op++) {
+            candidates[*count][op] =
+                script->device_count > 0
+                    ? script->device[s->proposed % script->device_count]
+                    : (emp_device_id)emp_rng_below(&rng, 3);
+        }
+    }
+    tiny_placer_script.asked += *count;
+    return EMP_OK;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    struct state *s = (struct state *)state;
+    emp_status    st = EMP_OK;
+
+    tiny_placer_script.told += count;
+    if (tiny_placer_script.told != tiny_placer_script.asked) {
+        tiny_placer_script.is_told_order = false;
+    }
+    s->metric[0] = (emp_placer_metric){"first_s", scores[0].step_time_s};
+    s->metric[1] = (emp_placer_metric){"proposed", (double)s->proposed};
+    if (tiny_placer_script.fail_tell != EMP_OK) {
+        EMP_FAIL(tiny_placer_script.fail_tell, "scripted failure");
+    }
+
+cleanup:
+    return st;
+}
+
+static const emp_placer_metric *metrics(const void *state, int32_t *count)
+{
+    *count = 2;
+    return ((const struct state *)state)->metric;
+}
+
+const emp_placer_type tiny_placer = {
+    .name = "scripted",
+    .description = "for tests",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = emp_free,
+    .metrics = metrics,
+};
+
+emp_run_params tiny_params(int64_t budget, int32_t threads)
+{
+    return (emp_run_params){.method = &tiny_placer,
+                            .placer = {.seed = 7, .threads = threads},
+                            .budget_evaluations = budget};
+}
