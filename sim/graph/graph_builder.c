@@ -14,6 +14,7 @@ emp_status emp_graph_builder_create(emp_graph_builder **out, emp_error *err)
     *out = NULL;
     if (b == NULL) EMP_FAIL(EMP_ENOMEM, "graph builder");
     b->output_buffer = EMP_NEW_ARRAY(emp_tensor_info, EMP_MAX_OUTPUTS);
+    b->dirty_outputs = EMP_MAX_OUTPUTS;
     b->value_buffer = EMP_NEW_ARRAY(int64_t, EMP_MAX_OUTPUTS * EMP_MAX_CONST_VALUES);
     if (b->output_buffer == NULL || b->value_buffer == NULL)
         EMP_FAIL(EMP_ENOMEM, "buffers of a graph builder");

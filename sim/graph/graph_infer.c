@@ -126,9 +126,11 @@ static emp_status run_inference(emp_graph_builder *b, emp_op_id op, bool strict,
     if (view.input_count < view.type->min_inputs)
         EMP_FAIL(EMP_EFORMAT, "op \"%s\" of type %s has %d inputs, needs %d", node->name,
                  b->type_name[node->type], view.input_count, view.type->min_inputs);
-    for (int32_t i = 0; i < EMP_MAX_OUTPUTS; i++) b->output_buffer[i] = unknown_output;
+    for (int32_t i = 0; i < b->dirty_outputs; i++) b->output_buffer[i] = unknown_output;
+    b->dirty_outputs = EMP_MAX_OUTPUTS;
     *count = 0;
     st = view.type->infer(&view, b->output_buffer, count, &reason);
+    if (st == EMP_OK) b->dirty_outputs = *count;
     if (st == EMP_EFORMAT && !strict) {
         st = EMP_OK;
         for (int32_t i = 0; i < *count; i++)
