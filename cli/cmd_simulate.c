@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace simulate SPEC: one training step under one placement. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "bench/run/methods.h"
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "cli/run_options.h"
+#include "sim/placement/placement.h"
+
+enum { DEFAULT_BUDGET = 100 };
+
+struct args {
+    cli_run_options run;
+    const char     *placement; /**< method name or file */
+    const char     *trace;     /**< file, or NULL */
+};
+
+static const struct argp_option options[] = {
+    {"placement", 'p', "METHOD|FILE", 0,
+     "A method that is run for it, or a placement file", 0},
+    {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
+     0},
+    {0},
+};
+
+static const char doc[] =
+    "Time one training step of SPEC, a workload spec or a graph file, under a "
+    "placement.\v"
+    "A method that searches gets 100 evaluations unless --budget or --seconds is "
+    "given.\n\n"
+    "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert\n"
+    "  emplace simulate model.pb --machine k40x4 --placement best.json --trace out.json";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
+    case 'p': args->placement = arg; return 0;
+    case 'T': args->trace = arg; return 0;
+    case ARGP_KEY_END:
+        if (args->placement == NULL) {
+            cli_usage_error("--placement is missing: a method or a placement file");
+        }
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The placement of a file, made legal as the runtime would, or the best that a method
+ * finds. */
+static emp_status get_placement(emp_device_id *device_of_op, const struct args *args,
+                                const emp_problem *problem, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_placer_type *method = NULL;
+    emp_record             record = {0};
+
+    if (emp_method_exists(args->placement)) {
+        EMP_TRY(emp_method_find(&method, args->placement, err));
+        EMP_TRY(cli_run(&record, &args->run, problem, method, DEFAULT_BUDGET, err));
+        for (emp_op_id op = 0; op < record.op_count; op++) {
+            device_of_op[op] = record.device_of_op[op];
+        }
+    } else {
+        if (access(args->placement, F_OK) != 0) {
+            EMP_FAIL(EMP_EIO,
+                     "\"%s\" is neither a method nor a file; emplace methods lists "
+                     "the methods",
+                     args->placement);
+        }
+        EMP_TRY(emp_placement_load(device_of_op, args->placement, problem, err));
+        emp_problem_legalize(problem, device_of_op);
+    }
+
+cleanup:
+    emp_record_clear(&record);
+    return st;
+}
+
+static emp_status simulate(const struct args *args, const emp_problem *problem,
+                           const emp_device_id *device_of_op, emp_sim_result *result,
+                           emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_sim   *sim = NULL;
+
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    EMP_TRY(emp_sim_run(sim, device_of_op, result, err));
+
+cleanup:
+    emp_sim_destroy(sim);
+    return st;
+}
+
+emp_status cmd_simulate(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
+    struct args             args = {.run = cli_run_options_default()};
+    emp_status              st = EMP_OK;
+    cli_inputs              inputs = {0};
+    emp_device_id          *device_of_op = NULL;
+    emp_sim_result          result;
+
+    cli_parse(&argp, argc, argv, &args);
+    EMP_TRY(
+        cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
+    device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);
+    if (device_of_op == NULL)
+        EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);
+    EMP_TRY(get_placement(device_of_op, &args, inputs.problem, err));
+    EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
+    if (args.run.is_json) {
+        EMP_TRY(cli_print_json(cli_report_json(inputs.problem, &result), err));
+    } else {
+        printf("%s on %s, runtime %s, placement %s\n", args.run.spec,
+               inputs.machine->name, inputs.problem->runtime.name, args.placement);
+        cli_report_print(inputs.problem, &result);
+    }
+
+cleanup:
+    emp_free(device_of_op);
+    cli_inputs_clear(&inputs);
+    return st;
+}
