@@ -9,14 +9,16 @@
 static const char *const output_words[] = {"attention", "memory_layer", "projection",
                                            "softmax"};
 
-/* K of the path component "cell_K"; -1 = there is none. */
+/* K of the path component "cell_K", or "cell_K_N" where TensorFlow made a scope unique;
+ * -1 = there is none. */
 static int32_t cell_of_name(const char *name)
 {
     for (const char *at = strstr(name, "/cell_"); at != NULL;
          at = strstr(at + 1, "/cell_")) {
         char *end = NULL;
         long  cell = strtol(at + 6, &end, 10);
-        if (end > at + 6 && *end == '/' && cell >= 0 && cell <= INT32_MAX)
+        if (end > at + 6 && (*end == '/' || *end == '_') && cell >= 0 &&
+            cell <= INT32_MAX)
             return (int32_t)cell;
     }
     return -1;

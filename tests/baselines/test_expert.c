@@ -23,6 +23,7 @@ static struct role_case role_cases[] = {
     {"gradients/encoder/rnn/rnn/multi_rnn_cell/cell_0/basic_lstm_cell/Mul_1_grad/Reshape", EMP_ROLE_CELL, 0},
     {"Adam/update_decoder/step/attention/multi_rnn_cell/cell_7/basic_lstm_cell/kernel/ApplyAdam", EMP_ROLE_CELL, 7},
     {"encoder/rnn/multi_rnn_cell/cell_1/basic_lstm_cell/kernel/Adam_1", EMP_ROLE_CELL, 1},
+    {"encoder/rnn/rnn/multi_rnn_cell/cell_1_39/add", EMP_ROLE_CELL, 1},
     {"emb_src", EMP_ROLE_EMBEDDING, -1},
     {"emb_tgt/Adam", EMP_ROLE_EMBEDDING, -1},
     {"decoder/embedding_lookup", EMP_ROLE_EMBEDDING, -1},
