@@ -7,8 +7,8 @@
  *         EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
  *     emp_sim_destroy(sim);
  *
- * The model is docs/simulator.md. Clock: integer nanoseconds. Events are ordered by (time,
- * sequence number); equal inputs give bit-equal results everywhere.
+ * The model is docs/simulator.md. Clock: integer nanoseconds. Simultaneous events have a
+ * fixed order; equal inputs give bit-equal results everywhere.
  *
  * Threads. An emp_sim is confined to one thread; the problem it borrows is shared.
  */
@@ -24,10 +24,11 @@ typedef struct {
     int32_t     device_count;
     emp_time_ns busy_ns[EMP_MAX_DEVICES];    /**< compute; CPU: core time / cores */
     int64_t     peak_bytes[EMP_MAX_DEVICES]; /**< persistent + live tensors + workspace */
-    int64_t     traffic_bytes;               /**< all tensors sent between devices */
+    int64_t     traffic_bytes;               /**< all tensors sent between memories */
     int64_t     transfer_count;
-    int64_t     event_count;
-    uint64_t    fingerprint; /**< hash of the event sequence */
+    int64_t event_count;  /**< starts and ends of ops, requests and arrivals of transfers,
+                               arrivals of control messages */
+    uint64_t fingerprint; /**< of the whole schedule; docs/simulator.md */
     /* The first allocation that did not fit; oom_device -1 = none. The run goes on as if
      * memory were endless, so that the peaks say how much was missing. */
     emp_device_id oom_device;
@@ -36,19 +37,29 @@ typedef struct {
     emp_time_ns   oom_at_ns;
 } emp_sim_result;
 
-/** Called for what happens in a traced run; see sim/engine/trace.h for a Chrome writer. */
+/** Called as a traced run learns of what happens; every member may be NULL. Times may lie
+ * ahead of the clock: a kernel's times are known when it is queued.
+ * sim/engine/trace_chrome.h is one use. */
 typedef struct {
     void *context;
+    /** An op on a device; lane: CPU slot, 0 on a GPU. */
     void (*op)(void *context, emp_op_id op, emp_device_id device, int32_t lane,
                emp_time_ns start_ns, emp_time_ns end_ns);
+    /** A GPU's host thread issues an op. */
+    void (*issue)(void *context, emp_op_id op, emp_device_id device, emp_time_ns start_ns,
+                  emp_time_ns end_ns);
+    /** A tensor moves between memories; the CPU's is device 0's. */
     void (*transfer)(void *context, emp_tensor_id tensor, emp_device_id from,
                      emp_device_id to, emp_time_ns start_ns, emp_time_ns end_ns);
+    /** A device's memory in use, after every change. */
     void (*memory)(void *context, emp_device_id device, emp_time_ns at_ns, int64_t bytes);
 } emp_sim_trace;
 
 typedef struct emp_sim emp_sim;
 
-/** Creates a simulator for repeated runs. \a problem is borrowed. O(V + E) memory and time. */
+/** Creates a simulator for repeated runs. \a problem is borrowed. O(V + E) memory and
+ * time. \retval EMP_EUNSUPPORTED  The costs of all ops and transfers add up to over 12
+ * days. */
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err);
 
 /** Simulates one step. O((V + E) log devices) time; allocates nothing.
@@ -60,7 +71,7 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
 emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
                        emp_sim_result *result, emp_error *err);
 
-/** The same, telling \a trace what happens, in order of time. */
+/** The same, telling \a trace what happens. */
 emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
                               const emp_sim_trace *trace, emp_sim_result *result,
                               emp_error *err);
