@@ -39,11 +39,11 @@ static emp_status read_all(gzFile file, size_t packed_size, char **bytes, size_t
             EMP_FAIL(EMP_EFORMAT, "more than %zu bytes, which no graph has",
                      EMP_FILE_BYTES_MAX);
     }
-    const char *reason = gzerror(file, &code);
+    (void)gzerror(file, &code);
     if (code == Z_ERRNO) EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
     if (code == Z_BUF_ERROR) EMP_FAIL(EMP_EFORMAT, "a truncated gzip file");
     if (code != Z_OK && code != Z_STREAM_END)
-        EMP_FAIL(EMP_EFORMAT, "a damaged gzip file (%s)", reason);
+        EMP_FAIL(EMP_EFORMAT, "a damaged gzip file");
     *size = used;
 
 cleanup:
