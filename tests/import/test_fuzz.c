@@ -5,9 +5,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "sim/graph/graph_builder.h"
-#include "sim/import/container.h"
-#include "sim/import/graph_def.h"
 #include "tests/import/sample.h"
 
 enum { ROUNDS = 10000 };
@@ -20,36 +17,6 @@ static uint32_t draw(uint32_t bound)
     state ^= state >> 17;
     state ^= state << 5;
     return state % bound;
-}
-
-/* What emp_import_load() does between file and targets. The block is exactly as long as
- * the bytes. */
-static emp_status read_bytes(const char *bytes, size_t size)
-{
-    char              *exact = malloc(size > 0 ? size : 1);
-    emp_message_file   file;
-    emp_container      container;
-    emp_import_params  params = emp_import_params_default();
-    emp_graph_builder *builder = NULL;
-    emp_graph         *graph = NULL;
-    emp_error          err = {0};
-    emp_status         st;
-
-    cr_assert_not_null(exact);
-    memcpy(exact, bytes, size);
-    emp_message_file_init(&file, exact, size);
-    st = emp_container_find(&file, &container, &err);
-    if (st == EMP_OK) st = emp_graph_builder_create(&builder, &err);
-    if (st == EMP_OK)
-        st = emp_graph_def_read(builder, &file, container.graph, &params, &err);
-    if (st == EMP_OK) st = emp_graph_builder_finish(builder, &graph, &err);
-    cr_expect_eq(st == EMP_OK, graph != NULL);
-    if (st != EMP_OK) cr_expect_neq(err.msg[0], '\0', "no message");
-    emp_graph_destroy(graph);
-    emp_graph_builder_destroy(builder);
-    emp_message_file_clear(&file);
-    free(exact);
-    return st;
 }
 
 /* Flips bits, overwrites bytes by telling values, copies pieces over others, cuts. */
@@ -88,10 +55,10 @@ static void fuzz(bool is_text)
     proto_end(&w, graph);
     char *bytes = malloc(w.size);
     cr_assert_not_null(bytes);
-    cr_assert_eq(read_bytes(w.data, w.size), EMP_OK);
+    cr_assert_eq(sample_read(w.data, w.size), EMP_OK);
     for (int round = 0; round < ROUNDS; round++) {
         memcpy(bytes, w.data, w.size);
-        refused += read_bytes(bytes, damage(bytes, w.size)) != EMP_OK;
+        refused += sample_read(bytes, damage(bytes, w.size)) != EMP_OK;
         cr_assert_eq(emp_mem_live_blocks(), 0, "round %d leaks", round);
     }
     cr_expect_gt(refused, ROUNDS / 10, "damage is mostly noticed");

@@ -137,13 +137,13 @@ Test(text, reads_numbers_as_integers)
 
 Test(text, refuses_words_as_numbers)
 {
-    const char *words[] = {"v: DT_FLOAT",
-                           "v: 12x",
-                           "v: 1.5ff",
-                           "v: 'a'",
-                           "v: f",
-                           "v: 1111111111111111111111111111111111111111111111111111111111"
-                           "11111111111111111"};
+    const char *words[] = {
+        "v: DT_FLOAT",
+        "v: 12x",
+        "v: 1.5ff",
+        "v: 'a'",
+        "v: f",
+        "v: 10000000000000000000000000000000000000000000000000000000000000000"};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         emp_text       text = open_text(words[i]);
