@@ -53,14 +53,12 @@ void emp_op_features_destroy(emp_op_features *f)
     emp_free(f);
 }
 
-/* Free to move: live, the leader of its class, and more than one device may run it. */
-static bool is_row(const emp_problem *problem, emp_op_id op)
+/* More than one device of the machine may run the class. */
+static bool has_choice(const emp_problem *problem, int32_t colocation_class)
 {
-    const emp_op *o = &problem->graph->op[op];
-    uint32_t      kinds = problem->kinds_of_class[o->colocation_class];
-    int32_t       choices = 0;
+    uint32_t kinds = problem->kinds_of_class[colocation_class];
+    int32_t  choices = 0;
 
-    if (o->is_folded || problem->leader_of_class[o->colocation_class] != op) return false;
     if (kinds & EMP_KIND_CPU) {
         choices += emp_machine_count(problem->machine, EMP_DEVICE_CPU);
     }
@@ -220,15 +218,16 @@ static void fill_neighbours(const emp_graph *g, emp_op_features *f, int32_t row,
 }
 
 /* Writes the data edges between different rows, or only counts them (edge NULL). */
-static int32_t list_edges(const emp_graph *g, const int32_t *row_of_op,
+static int32_t list_edges(const emp_graph *g, const int32_t *row_of_class,
                           int32_t (*edge)[2])
 {
     int32_t count = 0;
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        int32_t to = row_of_op[op];
+        int32_t to = row_of_class[g->op[op].colocation_class];
         for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
-            int32_t from = row_of_op[g->tensor[g->input[i]].producer];
+            emp_op_id producer = g->tensor[g->input[i]].producer;
+            int32_t   from = row_of_class[g->op[producer].colocation_class];
             if (from < 0 || to < 0 || from == to) continue;
             if (edge != NULL) {
                 edge[count][0] = from;
@@ -240,18 +239,21 @@ static int32_t list_edges(const emp_graph *g, const int32_t *row_of_op,
     return count;
 }
 
-/* Gives rows to the ops that are free to move, and to members of their classes. */
-static int32_t number_rows(const emp_problem *problem, int32_t *row_of_op)
+/* Gives a row to every class that is free to move and has a live op, in the order of
+ * those ops, and lists them in op_of_row unless that is NULL. */
+static int32_t number_rows(const emp_problem *problem, int32_t *row_of_class,
+                           emp_op_id *op_of_row)
 {
     const emp_graph *g = problem->graph;
     int32_t          count = 0;
 
+    for (int32_t c = 0; c < g->class_count; c++) row_of_class[c] = -1;
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        row_of_op[op] = is_row(problem, op) ? count++ : -1;
-    }
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        emp_op_id leader = problem->leader_of_class[g->op[op].colocation_class];
-        if (!g->op[op].is_folded) row_of_op[op] = row_of_op[leader];
+        int32_t c = g->op[op].colocation_class;
+        if (g->op[op].is_folded || row_of_class[c] >= 0 || !has_choice(problem, c))
+            continue;
+        if (op_of_row != NULL) op_of_row[count] = op;
+        row_of_class[c] = count++;
     }
     return count;
 }
@@ -263,23 +265,23 @@ emp_status emp_op_features_create(emp_op_features **out, const emp_problem *prob
     const emp_graph *g = problem->graph;
     emp_op_features *f = NULL;
     int32_t         *number = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    int32_t         *row_of_op = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    int32_t         *row_of_class = EMP_NEW_ARRAY(int32_t, (size_t)g->class_count);
     int32_t          live = 0, rows;
 
     *out = NULL;
-    if (number == NULL || row_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "%d ops", g->op_count);
+    if (!number || !row_of_class) EMP_FAIL(EMP_ENOMEM, "%d ops", g->op_count);
     EMP_TRY(number_ops(g, number, &live, err));
-    rows = number_rows(problem, row_of_op);
+    rows = number_rows(problem, row_of_class, NULL);
     if (rows == 0) {
         EMP_FAIL(EMP_EINVAL, "none of %d ops has a choice of devices", g->op_count);
     }
     EMP_TRY(emp_op_features_create_empty(&f, rows, g->op_count,
-                                         list_edges(g, row_of_op, NULL), err));
-    memcpy(f->row_of_op, row_of_op, (size_t)g->op_count * sizeof *row_of_op);
-    list_edges(g, row_of_op, f->edge);
+                                         list_edges(g, row_of_class, NULL), err));
+    number_rows(problem, row_of_class, f->op_of_row);
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        if (is_row(problem, op)) f->op_of_row[row_of_op[op]] = op;
+        f->row_of_op[op] = row_of_class[g->op[op].colocation_class];
     }
+    list_edges(g, row_of_class, f->edge);
     EMP_TRY(number_types(g, f, err));
     for (int32_t row = 0; row < rows; row++) {
         f->position[row] = (float)number[f->op_of_row[row]] / (float)live;
@@ -291,7 +293,7 @@ emp_status emp_op_features_create(emp_op_features **out, const emp_problem *prob
 
 cleanup:
     emp_free(number);
-    emp_free(row_of_op);
+    emp_free(row_of_class);
     emp_op_features_destroy(f);
     return st;
 }

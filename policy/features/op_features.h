@@ -1,9 +1,9 @@
 /** \file policy/features/op_features.h
  * What a learned placer sees of a graph: one row for each op that is free to move.
  *
- * Rows are the live ops (not folded) that lead their colocation class and may run on more
- * than one device of the machine; all others follow from them or have no choice. A row
- * has, as in the paper (hierarchical planner, ICLR 2018):
+ * A row is the first live op (not folded) of a colocation class that more than one device
+ * of the machine may run; the class's other ops follow it, and all others have no choice.
+ * A row has, as in the paper (hierarchical planner, ICLR 2018):
  *
  *     type       index into a vocabulary of the most frequent types     (embedded by the
  * net) 24 values  sizes of the first 4 dimensions of the first 6 outputs 12 values

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "policy/features/group_features.h"
 #include "policy/nn/blas.h"
+#include "policy/nn/flush.h"
 
 /* Streams of random numbers: initial weights, and one per update. */
 enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
@@ -91,12 +92,14 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
                                    .noise = (double)a->update < o->updates_noise ? o->noise : 0.0,
                                    .threads = a->threads};
 
+    unsigned saved = emp_flush_begin();
     emp_grouper_run(&a->grouper, &draw, groups);
     a->used = emp_group_order(a->order, a->ops, a->grouper.group_of_row, group_count,
                               o->sort_groups == 0.0, a->group_sums);
     emp_group_features(a->x, a->ops, a->grouper.group_of_row, group_count, a->order,
                        a->used, a->step_of_group);
     emp_device_net_run(&a->net, a->x, a->used, samples, &draw, devices);
+    emp_flush_end(saved);
 }
 
 emp_device_id emp_hdp_agent_device(const emp_hdp_agent *a, int32_t sample, int32_t row)
@@ -173,6 +176,7 @@ void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
     const emp_hdp_options *o = &a->options;
     judgement              j = judge(a, scores);
     double                 loss = 0.0, grouper_norm = 0.0, placer_norm = 0.0;
+    unsigned               saved = emp_flush_begin();
 
     if (j.count > 0) {
         loss = -j.advantage * a->grouper.log_prob;
@@ -186,6 +190,7 @@ void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
                       (1.0 - o->baseline_decay) * j.learned_reward;
     }
     a->update++;
+    emp_flush_end(saved);
     const emp_placer_metric metric[EMP_HDP_METRICS] = {
         {"loss", loss},
         {"reward", j.reward},

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
+#include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/lstm.h"
 #include "sim/placement/placer.h"
@@ -174,7 +175,8 @@ static void encode(emp_device_net *net, int32_t threads)
 
 #pragma omp parallel for num_threads(threads)
     for (int d = 0; d < 2; d++) {
-        int32_t first = d * EMP_NET_ENCODER_SLICES;
+        unsigned saved = emp_flush_begin();
+        int32_t  first = d * EMP_NET_ENCODER_SLICES;
         emp_linear_forward(net->encoder_gates[d], net->x,
                            emp_params_value(p, first + EMP_NET_ENCODER_INPUT),
                            emp_params_value(p, first + EMP_NET_ENCODER_BIAS), S,
@@ -183,6 +185,7 @@ static void encode(emp_device_net *net, int32_t threads)
         emp_lstm_forward(net->encoder_gates[d], net->encoder_cell[d],
                          net->states + (int64_t)d * H, 2 * (int64_t)H,
                          &net->panels.encoder[d], S, H, d == 1);
+        emp_flush_end(saved);
     }
     emp_linear_forward(net->memory, net->states,
                        emp_params_value(p, EMP_NET_ATTENTION_MEMORY), NULL, S, 2 * H, H);
@@ -278,6 +281,8 @@ void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
                        emp_params_value(p, EMP_NET_DECODER_BIAS), D + 1, H, 4 * H);
 #pragma omp parallel for num_threads(parts)
     for (int32_t i = 0; i < parts; i++) {
+        unsigned saved = emp_flush_begin();
         decode(net, samples * i / parts, samples * (i + 1) / parts, draw, given);
+        emp_flush_end(saved);
     }
 }

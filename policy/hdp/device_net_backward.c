@@ -7,6 +7,7 @@
 #include "policy/nn/attention.h"
 #include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
+#include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/lstm.h"
 
@@ -131,6 +132,7 @@ static void encoder_backward(emp_device_net *net, int32_t threads)
     memset(net->d_query, 0, (size_t)H * sizeof(emp_real));
 #pragma omp parallel for num_threads(threads)
     for (int d = 0; d < 2; d++) {
+        unsigned  saved = emp_flush_begin();
         int32_t   first = d * EMP_NET_ENCODER_SLICES;
         emp_real *dz = net->encoder_gates[d];
         emp_lstm_backward(dz, net->d_states + (int64_t)d * H, 2 * (int64_t)H,
@@ -143,6 +145,7 @@ static void encoder_backward(emp_device_net *net, int32_t threads)
                             emp_params_gradient(p, first + EMP_NET_ENCODER_BIAS), dz,
                             net->x, emp_params_value(p, first + EMP_NET_ENCODER_INPUT), S,
                             net->shape.inputs, 4 * H);
+        emp_flush_end(saved);
     }
 }
 
@@ -155,8 +158,10 @@ void emp_device_net_backward(emp_device_net *net, const double *weight,
     emp_params_zero_gradient(&net->params);
 #pragma omp parallel for num_threads(parts)
     for (int32_t i = 0; i < parts; i++) {
+        unsigned saved = emp_flush_begin();
         decode_backward(net, samples * i / parts, samples * (i + 1) / parts, weight,
                         entropy);
+        emp_flush_end(saved);
     }
     decoder_gradients(net);
     encoder_backward(net, threads);

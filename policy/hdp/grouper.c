@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
+#include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
 
 enum {
@@ -178,8 +179,10 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
                        emp_params_value(p, TYPE_WEIGHT), NULL, V, W, H);
 #pragma omp parallel for schedule(dynamic) num_threads(draw->threads)
     for (int c = 0; c < CHUNKS; c++) {
+        unsigned saved = emp_flush_begin();
         work[c] = chunk_at(gr, c);
         run_chunk(gr, &work[c], c, draw, given);
+        emp_flush_end(saved);
     }
     emp_params_zero_gradient(p);
     gr->log_prob = gr->entropy = 0.0;

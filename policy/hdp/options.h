@@ -36,8 +36,9 @@
     X(entropy, 0, 0, 0, 1e6, 0, "weight of the placer's entropy in the objective")
 
 typedef struct {
-#define X(name, paper, emplace, low, high, whole, help) double name; /**< see the list \
-                                                                      */
+#define X(name, paper, emplace, low, high, whole, help) \
+    double name; /**< see the list                      \
+                  */
     EMP_HDP_OPTION_LIST(X)
 #undef X
 } emp_hdp_options;

@@ -115,16 +115,16 @@ double emp_params_clip(emp_params *params, double limit)
     return norm;
 }
 
-/* m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  x <- x - rate m / (sqrt(v) + eps),
- * with the bias corrections folded into rate and eps. */
+/* m <- m + s1 (g - m);  v <- v + s2 (g^2 - v);  x <- x - rate m / (sqrt(v) + eps), with
+ * s = 1 - beta and the bias corrections folded into rate and eps. */
 EMP_KERNEL static void adam_update(emp_real *x, emp_real *m, emp_real *v,
-                                   const emp_real *g, size_t count, emp_real b1,
-                                   emp_real b2, emp_real rate, emp_real eps)
+                                   const emp_real *g, size_t count, emp_real s1,
+                                   emp_real s2, emp_real rate, emp_real eps)
 {
 #pragma omp simd
     for (size_t i = 0; i < count; i++) {
-        m[i] = b1 * m[i] + (1 - b1) * g[i];
-        v[i] = b2 * v[i] + (1 - b2) * g[i] * g[i];
+        m[i] += s1 * (g[i] - m[i]);
+        v[i] += s2 * (g[i] * g[i] - v[i]);
 #ifdef EMP_REAL_DOUBLE
         x[i] -= rate * m[i] / (sqrt(v[i]) + eps);
 #else
@@ -140,6 +140,7 @@ void emp_params_adam(emp_params *params, const emp_adam *adam)
     double rate = adam->learning_rate * root / (1.0 - pow(adam->beta1, step));
 
     adam_update(params->value, params->moment1, params->moment2, params->gradient,
-                params->count, (emp_real)adam->beta1, (emp_real)adam->beta2,
-                (emp_real)rate, (emp_real)(adam->epsilon * root));
+                params->count, (emp_real)(1.0 - adam->beta1),
+                (emp_real)(1.0 - adam->beta2), (emp_real)rate,
+                (emp_real)(adam->epsilon * root));
 }

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are the float kernels accurate, independent of how rows are batched, and are sampling,
+ * clipping and Adam what their names say? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/nn/activation.h"
+#include "policy/nn/blas.h"
+#include "policy/nn/categorical.h"
+#include "policy/nn/flush.h"
+#include "policy/nn/lstm.h"
+#include "policy/nn/panels.h"
+#include "policy/nn/params.h"
+
+Test(activation, tanh_is_accurate_and_saturates)
+{
+    enum { COUNT = 40001 };
+    static float x[COUNT];
+
+    for (int i = 0; i < COUNT; i++) x[i] = (float)(i - COUNT / 2) * 1e-3f;
+    emp_activation_forward(EMP_ACTIVATION_TANH, x, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        double want = tanh((double)((float)(i - COUNT / 2) * 1e-3f));
+        cr_assert_lt(fabs((double)x[i] - want), 5e-7, "tanh of step %d: %g", i,
+                     (double)x[i]);
+    }
+}
+
+Test(categorical, softmax_is_accurate_for_extreme_logits)
+{
+    float        row[] = {100.0f, 99.0f, -1000.0f, 0.0f, 100.0f};
+    const double e = exp(-1.0), sum = 2.0 + e;
+    double       entropy = emp_categorical_softmax(row, 5);
+
+    cr_expect_float_eq((double)row[0], 1.0 / sum, 1e-6);
+    cr_expect_float_eq((double)row[1], e / sum, 1e-6);
+    cr_expect_lt((double)row[2], 1e-30);
+    cr_expect_float_eq(entropy, log(sum) + e / sum, 1e-6);
+}
+
+Test(categorical, samples_follow_the_probabilities)
+{
+    enum { COUNT = 37, DRAWS = 200000 };
+    float   p[COUNT];
+    int     seen[COUNT] = {0};
+    emp_rng rng;
+
+    for (int i = 0; i < COUNT; i++) p[i] = i % 3 == 0 ? 0.0f : (float)i / 432.0f;
+    emp_rng_init(&rng, 3, 1, 4); /* 432: the sum of the i that 3 does not divide */
+    for (int i = 0; i < DRAWS; i++) {
+        seen[emp_categorical_sample(p, COUNT, emp_rng_uniform(&rng))]++;
+    }
+    for (int i = 0; i < COUNT; i++) {
+        double mean = DRAWS * (double)p[i];
+        cr_expect_lt(fabs(seen[i] - mean), 5.0 * sqrt(mean) + 1e-9, "%d: %d, mean %g", i,
+                     seen[i], mean);
+    }
+}
+
+Test(categorical, sample_at_the_ends_is_possible)
+{
+    const float p[] = {0.0f, 0.5f, 0.4999f, 0.0f};
+
+    cr_expect_eq(emp_categorical_sample(p, 4, 0.0), 1);
+    cr_expect_eq(emp_categorical_sample(p, 4, 0.99999999), 2, "a rest beyond the end");
+}
+
+Test(categorical, noise_has_the_given_deviation)
+{
+    enum { COUNT = 1 << 16 };
+    static float x[COUNT], again[COUNT];
+    double       sum = 0.0, squares = 0.0, fourth = 0.0;
+
+    emp_categorical_add_noise(x, COUNT, 12345, 0.5);
+    emp_categorical_add_noise(again, COUNT, 12345, 0.5);
+    cr_expect_eq(memcmp(x, again, sizeof x), 0, "same key, other noise");
+    for (int i = 0; i < COUNT; i++) {
+        double v = (double)x[i] / 0.5;
+        sum += v;
+        squares += v * v;
+        fourth += v * v * v * v;
+    }
+    cr_expect_float_eq(sum / COUNT, 0.0, 0.02);
+    cr_expect_float_eq(squares / COUNT, 1.0, 0.02);
+    cr_expect_float_eq(fourth / COUNT, 3.0 - 1.2 / 4.0, 0.1, "kurtosis of four uniforms");
+}
+
+enum { DEPTH = 70, COLS = 150, ROWS = 7 };
+
+static void fill(float *x, int count, uint32_t stream)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, 5, stream, 0);
+    for (int i = 0; i < count; i++) x[i] = (float)emp_rng_normal(&rng);
+}
+
+Test(panels, multiply_equals_the_plain_product)
+{
+    static float w[DEPTH * COLS], x[ROWS * DEPTH], y[ROWS * COLS];
+    emp_panels   panels;
+
+    fill(w, DEPTH * COLS, 1);
+    fill(x, ROWS * DEPTH, 2);
+    cr_assert_eq(emp_panels_init(&panels, DEPTH, COLS, NULL), EMP_OK);
+    for (int transpose = 0; transpose < 2; transpose++) {
+        emp_panels_pack(&panels, w, transpose);
+        for (int i = 0; i < ROWS * COLS; i++) y[i] = 1.0f;
+        emp_panels_multiply(&panels, y, COLS, x, DEPTH, ROWS);
+        for (int r = 0; r < ROWS; r++) {
+            for (int c = 0; c < COLS; c++) {
+                double want = 1.0;
+                for (int k = 0; k < DEPTH; k++) {
+                    want += (double)x[r * DEPTH + k] *
+                            (double)w[transpose ? c * DEPTH + k : k * COLS + c];
+                }
+                cr_assert_float_eq((double)y[r * COLS + c], want, 1e-4, "[%d][%d]", r, c);
+            }
+        }
+    }
+    emp_panels_clear(&panels);
+}
+
+Test(panels, a_row_does_not_depend_on_its_neighbours)
+{
+    static float w[DEPTH * COLS], x[ROWS * DEPTH], together[ROWS * COLS], alone[COLS];
+    emp_panels   panels;
+
+    fill(w, DEPTH * COLS, 1);
+    fill(x, ROWS * DEPTH, 2);
+    cr_assert_eq(emp_panels_init(&panels, DEPTH, COLS, NULL), EMP_OK);
+    emp_panels_pack(&panels, w, false);
+    for (int rows = 1; rows <= ROWS; rows++) {
+        memset(together, 0, sizeof together);
+        emp_panels_multiply(&panels, together, COLS, x, DEPTH, rows);
+        for (int r = 0; r < rows; r++) {
+            memset(alone, 0, sizeof alone);
+            emp_panels_multiply(&panels, alone, 0, &x[r * DEPTH], 0, 1);
+            cr_assert_eq(memcmp(alone, &together[r * COLS], sizeof alone), 0,
+                         "row %d of %d", r, rows);
+        }
+    }
+    emp_panels_clear(&panels);
+}
+
+static const emp_param_slice slices[] = {{"weight", 3, 5, 0}, {"bias", 1, 5, 0}};
+
+Test(params, slices_are_aligned_and_found_by_name)
+{
+    emp_params p;
+
+    cr_assert_eq(emp_params_init(&p, slices, 2, NULL), EMP_OK);
+    cr_expect_eq(p.slice[1].offset, 16, "15 values fill one line of 16");
+    cr_expect_eq(emp_params_find(&p, "bias"), 1);
+    cr_expect_eq(emp_params_find(&p, "nothing"), -1);
+    emp_params_clear(&p);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(params, an_empty_slice_is_refused_by_name)
+{
+    emp_params p;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_params_init(&p, &(emp_param_slice){"w", 0, 5, 0}, 1, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "parameter w is 0 x 5, want at least 1 x 1");
+}
+
+Test(params, survive_every_allocation_failure)
+{
+    emp_params p;
+    emp_panels panels;
+    emp_status st = EMP_ENOMEM;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_params_init(&p, slices, 2, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
+    }
+    emp_params_clear(&p);
+    emp_mem_fail_after(0);
+    cr_expect_eq(emp_panels_init(&panels, 2, 2, NULL), EMP_ENOMEM);
+    emp_mem_fail_after(-1);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(params, glorot_has_the_stated_range)
+{
+    const emp_param_slice big = {"w", 40, 56, 0};
+    const double          limit = sqrt(6.0 / 96.0);
+    emp_params            p;
+    emp_rng               rng;
+    double                largest = 0.0, squares = 0.0;
+
+    cr_assert_eq(emp_params_init(&p, &big, 1, NULL), EMP_OK);
+    emp_rng_init(&rng, 1, 0, 0);
+    emp_params_glorot(&p, 0, 1.0, &rng);
+    for (int i = 0; i < 40 * 56; i++) {
+        double v = (double)p.value[i];
+        largest = fmax(largest, fabs(v));
+        squares += v * v;
+    }
+    cr_expect(largest <= limit * 1.000001 && largest > 0.99 * limit);
+    cr_expect_float_eq(squares / (40 * 56), limit * limit / 3.0, 0.05 * limit * limit);
+    emp_params_clear(&p);
+}
+
+Test(params, clip_keeps_the_direction)
+{
+    emp_params p;
+
+    cr_assert_eq(emp_params_init(&p, slices, 2, NULL), EMP_OK);
+    p.gradient[0] = 3.0f;
+    p.gradient[16] = -4.0f;
+    cr_expect_float_eq(emp_params_clip(&p, 1.0), 5.0, 1e-6);
+    cr_expect_float_eq((double)p.gradient[0], 0.6, 1e-6);
+    cr_expect_float_eq((double)p.gradient[16], -0.8, 1e-6);
+    cr_expect_float_eq(emp_params_clip(&p, 2.0), 1.0, 1e-6);
+    cr_expect_float_eq((double)p.gradient[0], 0.6, 1e-6,
+                       "a short gradient is left alone");
+    emp_params_clear(&p);
+}
+
+/* Two steps with gradients 1 and 3, by the paper's algorithm 1 written out. */
+Test(params, adam_follows_its_definition)
+{
+    const emp_adam adam = {0.1, 0.9, 0.999, 1e-3};
+    const double   g[] = {1.0, 3.0};
+    double         m = 0.0, v = 0.0, x = 0.0;
+    emp_params     p;
+
+    cr_assert_eq(emp_params_init(&p, slices, 2, NULL), EMP_OK);
+    for (int t = 1; t <= 2; t++) {
+        p.gradient[2] = (float)g[t - 1];
+        emp_params_adam(&p, &adam);
+        m = 0.9 * m + 0.1 * g[t - 1];
+        v = 0.999 * v + 0.001 * g[t - 1] * g[t - 1];
+        x -= 0.1 * (m / (1.0 - pow(0.9, t))) / (sqrt(v / (1.0 - pow(0.999, t))) + 1e-3);
+        cr_expect_float_eq((double)p.value[2], x, 1e-6, "step %d", t);
+    }
+    cr_expect_eq((double)p.value[3], 0.0, "no gradient, no step");
+    emp_params_clear(&p);
+}
+
+Test(flush, makes_denormals_zero_and_restores)
+{
+    volatile float tiny = 1e-30f, product;
+    unsigned       saved = emp_flush_begin();
+
+    product = tiny * 1e-10f;
+#if defined(__x86_64__)
+    cr_expect_eq((double)product, 0.0);
+#endif
+    emp_flush_end(saved);
+    product = tiny * 1e-10f;
+    cr_expect_gt((double)product, 0.0);
+}
+
+Test(blas, names_its_core_and_multiplies)
+{
+    const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 2, 1, 0, 3};
+    float       c[4] = {1, 1, 1, 1};
+
+    cr_expect_gt(strlen(emp_blas_core_name()), 0);
+    emp_blas_single_thread();
+    emp_blas_gemm(false, false, 2, 2, 3, a, 3, b, 2, 1, c, 2); /* c = 1 + a b */
+    cr_expect_eq((double)c[0], 1.0 + 1 + 4 + 0);
+    cr_expect_eq((double)c[1], 1.0 + 0 + 2 + 9);
+    cr_expect_eq((double)c[2], 1.0 + 4 + 10 + 0);
+    cr_expect_eq((double)c[3], 1.0 + 0 + 5 + 18);
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does every backward pass compute the derivative of its forward pass? Central
+ * differences in the double build: for the scalar L = sum of r_i y_i with fixed random r,
+ * each input's analytic derivative against (L(x + d) - L(x - d)) / 2d. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "policy/nn/activation.h"
+#include "policy/nn/attention.h"
+#include "policy/nn/categorical.h"
+#include "policy/nn/linear.h"
+#include "policy/nn/lstm.h"
+
+enum { MAX = 4096 };
+
+static const double STEP = 1e-5, TOLERANCE = 1e-6;
+
+static void fill(double *x, int count, uint32_t stream)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, 17, stream, 0);
+    for (int i = 0; i < count; i++) x[i] = emp_rng_normal(&rng);
+}
+
+static double dot(const double *a, const double *b, int count)
+{
+    double sum = 0.0;
+
+    for (int i = 0; i < count; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* Compares `gradient` with differences of `loss` by each of `count` values of `x`. */
+static void check(const char *what, double (*loss)(void), double *x,
+                  const double *gradient, int count)
+{
+    double largest = 0.0;
+
+    for (int i = 0; i < count; i++) largest = fmax(largest, fabs(gradient[i]));
+    cr_assert_gt(largest, 1e-3, "%s: the gradient is all but zero", what);
+    for (int i = 0; i < count; i++) {
+        double kept = x[i], up, down, want;
+        x[i] = kept + STEP;
+        up = loss();
+        x[i] = kept - STEP;
+        down = loss();
+        x[i] = kept;
+        want = (up - down) / (2.0 * STEP);
+        cr_assert_lt(fabs(gradient[i] - want), TOLERANCE * fmax(largest, fabs(want)),
+                     "%s[%d]: %.12g, differences say %.12g", what, i, gradient[i], want);
+    }
+}
+
+/* One scene for all: named arrays, filled anew by each test. */
+static double x[MAX], w[MAX], b[MAX], y[MAX], r[MAX];
+static double dx[MAX], dw[MAX], db[MAX], dy[MAX];
+
+enum { B = 5, C = 7, K = 3 };
+
+static double linear_loss(void)
+{
+    emp_linear_forward(y, x, w, b, B, C, K);
+    return dot(y, r, B * K);
+}
+
+Test(linear, gradients)
+{
+    fill(x, B * C, 1);
+    fill(w, C * K, 2);
+    fill(b, K, 3);
+    fill(r, B * K, 4);
+    emp_linear_backward(dx, dw, db, r, x, w, B, C, K);
+    check("x", linear_loss, x, dx, B * C);
+    check("w", linear_loss, w, dw, C * K);
+    check("b", linear_loss, b, db, K);
+}
+
+/* <J v, u> = <v, J' u> for the map from x to y. */
+Test(linear, backward_is_the_adjoint)
+{
+    double image[B * K];
+
+    fill(x, B * C, 1);
+    fill(w, C * K, 2);
+    fill(r, B * K, 4);
+    emp_linear_forward(image, x, w, NULL, B, C, K);
+    emp_linear_backward(dx, dw, NULL, r, x, w, B, C, K);
+    cr_expect_float_eq(dot(image, r, B * K), dot(x, dx, B * C), 1e-12);
+}
+
+Test(linear, gradients_accumulate)
+{
+    double twice[C * K];
+
+    fill(x, B * C, 1);
+    fill(r, B * K, 4);
+    emp_linear_backward(NULL, dw, NULL, r, x, w, B, C, K);
+    memcpy(twice, dw, sizeof twice);
+    emp_linear_backward(NULL, dw, NULL, r, x, w, B, C, K);
+    for (int i = 0; i < C * K; i++) cr_expect_float_eq(dw[i], 2 * twice[i], 1e-12);
+}
+
+static const int32_t rows[B] = {2, 0, 2, 3, 1};
+
+static double embedding_loss(void)
+{
+    memset(y, 0, sizeof y);
+    emp_embedding_forward(y, w, rows, B, K);
+    return dot(y, r, B * K);
+}
+
+Test(embedding, gradients)
+{
+    fill(w, 4 * K, 2);
+    fill(r, B * K, 4);
+    emp_embedding_backward(dw, r, rows, B, K);
+    check("embedding", embedding_loss, w, dw, 4 * K);
+}
+
+static emp_activation activation;
+
+static double activation_loss(void)
+{
+    memcpy(y, x, sizeof y);
+    emp_activation_forward(activation, y, B * C);
+    return dot(y, r, B * C);
+}
+
+Test(activation, gradients)
+{
+    for (int f = EMP_ACTIVATION_RELU; f <= EMP_ACTIVATION_TANH; f++) {
+        activation = (emp_activation)f;
+        fill(x, B * C, 5);
+        fill(r, B * C, 6);
+        activation_loss();
+        memcpy(dx, r, sizeof dx);
+        emp_activation_backward(activation, dx, y, B * C);
+        check(f == EMP_ACTIVATION_RELU ? "relu" : "tanh", activation_loss, x, dx, B * C);
+    }
+}
+
+/* An LSTM over T steps with H cells: x are the gate sums, w the recurrent weights. The
+ * loss sees all outputs and the last cell. */
+enum { T = 6, H = 5, STRIDE = H + 2 };
+
+static bool   reverse;
+static double gates[T * 4 * H], cell[(T + 1) * H], hidden[T * STRIDE];
+
+static double lstm_loss(void)
+{
+    emp_panels panels;
+    double     sum = 0.0;
+
+    cr_assert_eq(emp_panels_init(&panels, H, 4 * H, NULL), EMP_OK);
+    emp_panels_pack(&panels, w, false);
+    memcpy(gates, x, sizeof gates);
+    memset(cell, 0, sizeof cell);
+    emp_lstm_forward(gates, cell, hidden, STRIDE, &panels, T, H, reverse);
+    emp_panels_clear(&panels);
+    for (int t = 0; t < T; t++) sum += dot(&hidden[t * STRIDE], &r[t * STRIDE], H);
+    return sum + dot(&cell[T * H], b, H);
+}
+
+Test(lstm, gradients)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        emp_panels panels;
+        reverse = pass == 1;
+        fill(x, T * 4 * H, 7);
+        fill(w, H * 4 * H, 8);
+        fill(r, T * STRIDE, 9);
+        fill(b, H, 10);
+        lstm_loss();
+        memcpy(dx, r, sizeof dx); /* dh */
+        memcpy(db, b, sizeof db); /* dc */
+        cr_assert_eq(emp_panels_init(&panels, 4 * H, H, NULL), EMP_OK);
+        emp_panels_pack(&panels, w, true);
+        emp_lstm_backward(gates, dx, STRIDE, db, cell, &panels, T, H, reverse);
+        emp_panels_clear(&panels);
+        memset(dw, 0, sizeof dw);
+        emp_lstm_recurrent_gradient(dw, hidden, STRIDE, gates, T, H, reverse);
+        memcpy(dy, gates, sizeof gates);
+        check("gate sums", lstm_loss, x, dy, T * 4 * H);
+        check("recurrent weights", lstm_loss, w, dw, H * 4 * H);
+    }
+}
+
+/* A cell from a given state: x the gate sums, w the previous cell. */
+static double cell_loss(void)
+{
+    memcpy(gates, x, 4 * H * sizeof *gates);
+    emp_lstm_cell_forward(gates, cell, hidden, w, H);
+    return dot(hidden, r, H) + dot(cell, b, H);
+}
+
+Test(lstm, cell_gradients)
+{
+    fill(x, 4 * H, 11);
+    fill(w, H, 12);
+    fill(r, H, 13);
+    fill(b, H, 14);
+    cell_loss();
+    memcpy(dw, b, H * sizeof *dw);
+    emp_lstm_cell_backward(gates, dw, r, cell, w, H);
+    memcpy(dx, gates, 4 * H * sizeof *dx);
+    check("gate sums", cell_loss, x, dx, 4 * H);
+    check("previous cell", cell_loss, w, dw, H);
+}
+
+/* Attention of query x over memory w with vector b. */
+enum { S = 6, A = 9 };
+
+static double weights[S];
+
+static double attention_loss(void)
+{
+    emp_attention_forward(weights, y, x, w, b, S, A);
+    return dot(y, r, A);
+}
+
+Test(attention, gradients)
+{
+    double scratch[S + A];
+
+    fill(x, A, 15);
+    fill(w, S * A, 16);
+    fill(b, A, 17);
+    fill(r, A, 18);
+    attention_loss();
+    emp_attention_backward(dx, dw, db, r, weights, x, w, b, S, A, scratch);
+    check("query", attention_loss, x, dx, A);
+    check("memory", attention_loss, w, dw, S * A);
+    check("v", attention_loss, b, db, A);
+}
+
+static double entropy_of_softmax(void)
+{
+    memcpy(y, x, C * sizeof *y);
+    return emp_categorical_softmax(y, C);
+}
+
+static double log_probability(void)
+{
+    memcpy(y, x, C * sizeof *y);
+    emp_categorical_softmax(y, C);
+    return 1.7 * log(y[4]);
+}
+
+Test(categorical, gradients)
+{
+    fill(x, C, 19);
+    entropy_of_softmax();
+    emp_categorical_entropy_gradient(dx, y, C, 1.0);
+    check("entropy", entropy_of_softmax, x, dx, C);
+    log_probability();
+    emp_categorical_score(y, C, 4, 1.7);
+    memcpy(dy, y, C * sizeof *dy);
+    check("log-probability", log_probability, x, dy, C);
+}
