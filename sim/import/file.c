@@ -19,17 +19,17 @@ static emp_status read_all(gzFile file, size_t packed_size, char **bytes, size_t
                            emp_error *err)
 {
     emp_status st = EMP_OK;
-    size_t     capacity = packed_size + SPARE_BYTES, used = 0;
-    int        got = 1, code = Z_OK;
+    size_t limit = EMP_FILE_BYTES_MAX + 1, capacity = packed_size + SPARE_BYTES, used = 0;
+    int    got = 1, code = Z_OK;
 
     *bytes = emp_realloc(NULL, capacity, 1);
     if (*bytes == NULL) EMP_FAIL(EMP_ENOMEM, "%zu bytes of a file", capacity);
     while (got > 0) {
         if (used == capacity) {
-            char *larger = emp_realloc(*bytes, 2 * capacity, 1);
-            if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "%zu bytes of a file", 2 * capacity);
+            capacity = 2 * capacity < limit ? 2 * capacity : limit;
+            char *larger = emp_realloc(*bytes, capacity, 1);
+            if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "%zu bytes of a file", capacity);
             *bytes = larger;
-            capacity *= 2;
         }
         size_t room = capacity - used;
         got = gzread(file, *bytes + used,

@@ -2,56 +2,77 @@
 #include "sim/import/targets.h"
 
 #include "base/mem.h"
+#include "base/strmap.h"
 
 typedef struct {
     const emp_graph *graph;
     bool            *is_target;
     int32_t          count;
+    emp_strmap       names; /* to op ids; filled where names are looked up */
 } marker;
 
-/* Marks the op that a name, perhaps with a port, means; unknown ones are not counted. */
-static emp_op_id mark_name(marker *m, emp_slice name)
+static void mark(marker *m, emp_op_id op)
 {
-    for (size_t i = 0; i < name.size; i++) {
-        if (name.data[i] == ':') name.size = i;
-    }
-    if (name.size > 0 && name.data[0] == '^')
-        name = (emp_slice){name.data + 1, name.size - 1};
-    for (emp_op_id op = 0; op < m->graph->op_count; op++) {
-        if (!emp_slice_is(name, m->graph->name[op])) continue;
-        m->count += !m->is_target[op];
-        m->is_target[op] = true;
-        return op;
-    }
-    return -1;
+    m->count += !m->is_target[op];
+    m->is_target[op] = true;
 }
 
-emp_status emp_targets_parse(const emp_graph *graph, const char *list, bool *is_target,
-                             emp_error *err)
+static emp_status index_names(marker *m, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    marker      m = {graph, is_target, 0};
-    const char *at = list;
+    emp_status st = EMP_OK;
 
-    while (*at != '\0') {
-        emp_slice name = {at, strcspn(at, ",")};
-        if (name.size > 0 && mark_name(&m, name) < 0)
-            EMP_FAIL(EMP_EINVAL, "the target \"%.*s\" is no op of this graph",
-                     EMP_SLICE_ARG(name));
-        at += name.size;
-        at += *at == ',';
+    for (emp_op_id op = 0; op < m->graph->op_count; op++) {
+        const char *name = m->graph->name[op];
+        EMP_TRY(emp_strmap_set(&m->names, name, strlen(name), op, err));
     }
-    if (m.count == 0)
-        EMP_FAIL(EMP_EINVAL, "the list of targets \"%s\" names no op", list);
 
 cleanup:
     return st;
 }
 
+/* The op that a name, perhaps with a port or as a control input, means; -1 = none. */
+static emp_op_id find_op(const marker *m, emp_slice name)
+{
+    const char *colon = memchr(name.data, ':', name.size);
+
+    if (colon != NULL) name.size = (size_t)(colon - name.data);
+    if (emp_slice_starts(name, "^")) name = (emp_slice){name.data + 1, name.size - 1};
+    return emp_strmap_get(&m->names, name.data, name.size);
+}
+
+emp_status emp_targets_parse(const emp_graph *graph, const char *list, bool *is_target,
+                             emp_error *err)
+{
+    emp_status st = EMP_OK;
+    marker     m = {.graph = graph, .is_target = is_target};
+
+    EMP_TRY(index_names(&m, err));
+    for (const char *at = list; *at != '\0'; at += *at == ',') {
+        emp_slice name = {at, strcspn(at, ",")};
+        at += name.size;
+        if (name.size == 0) continue;
+        emp_op_id op = find_op(&m, name);
+        if (op < 0)
+            EMP_FAIL(EMP_EINVAL, "the target \"%.*s\" is no op of this graph",
+                     EMP_SLICE_ARG(name));
+        mark(&m, op);
+    }
+    if (m.count == 0)
+        EMP_FAIL(EMP_EINVAL, "the list of targets \"%s\" names no op", list);
+
+cleanup:
+    emp_strmap_clear(&m.names);
+    return st;
+}
+
+/* A name that leads nowhere leaves the search to the other rules. */
 static emp_status visit_train_op(void *context, emp_slice name, emp_error *err)
 {
-    (void)err; /* a name that leads nowhere leaves the search to the other rules */
-    (void)mark_name((marker *)context, name);
+    marker   *m = context;
+    emp_op_id op = find_op(m, name);
+
+    (void)err;
+    if (op >= 0) mark(m, op);
     return EMP_OK;
 }
 
@@ -90,10 +111,7 @@ static emp_status mark_updates(marker *m, emp_error *err)
         for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++)
             behind = behind || is_behind[g->control[k]];
         is_behind[op] = updates || behind;
-        if (updates || (behind && is_sink(g, op))) {
-            m->is_target[op] = true;
-            m->count++;
-        }
+        if (updates || (behind && is_sink(g, op))) mark(m, op);
     }
 
 cleanup:
@@ -117,16 +135,20 @@ emp_status emp_targets_find(const emp_graph *graph, emp_message_file *file,
                             emp_slice meta, bool *is_target, emp_error *err)
 {
     emp_status st = EMP_OK;
-    marker     m = {graph, is_target, 0};
+    marker     m = {.graph = graph, .is_target = is_target};
 
-    if (meta.data != NULL)
+    if (meta.data != NULL) {
+        EMP_TRY(index_names(&m, err));
         EMP_TRY(emp_container_each_train_op(file, meta, visit_train_op, &m, err));
-    if (m.count > 0) return EMP_OK;
+    }
+    if (m.count > 0) goto cleanup;
     EMP_TRY(mark_updates(&m, err));
+    bool is_training = m.count > 0;
     for (emp_op_id op = 0; op < graph->op_count; op++) {
-        if (m.count > 0 ? is_loss(graph, op) : is_sink(graph, op)) is_target[op] = true;
+        if (is_training ? is_loss(graph, op) : is_sink(graph, op)) mark(&m, op);
     }
 
 cleanup:
+    emp_strmap_clear(&m.names);
     return st;
 }

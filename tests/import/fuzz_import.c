@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A libFuzzer driver for the readers; -DEMP_FUZZ=ON with clang builds it, and it takes a
-// folder of graph files to start from.
+// A libFuzzer driver for the readers. Build with clang, -DEMP_FUZZ=ON and
+// -DEMP_SANITIZE=address,undefined,fuzzer-no-link; it takes a folder of graph files.
 #include <stdint.h>
 
 #include "tests/import/sample.h"
