@@ -87,9 +87,9 @@ typedef struct emp_graph {
  * O(V + E). \retval EMP_EINVAL  The graph has no target. */
 emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *err);
 
-/** Makes exactly the ops marked in \a is_target [op] the targets, and brings the hash up to
- * date. For front ends that find the targets on the finished graph; nobody else may hold the
- * graph yet. O(V + E). */
+/** Makes exactly the ops marked in \a is_target [op] the targets, and brings the hash up
+ * to date. For front ends that find the targets on the finished graph; nobody else may
+ * hold the graph yet. O(V + E). */
 void emp_graph_set_targets(emp_graph *graph, const bool *is_target);
 
 /** The op of that name, or -1. O(V) on the first call's worth of scanning; for files

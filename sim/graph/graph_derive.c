@@ -25,7 +25,9 @@ static bool has_constant_inputs(const emp_graph *g, emp_op_id op)
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
         const emp_tensor *input = &g->tensor[g->input[i]];
         if (g->op[input->producer].is_folded) continue;
-        if (!shapes_suffice || !emp_shape_is_known(&input->shape)) return false;
+        if (!shapes_suffice || !emp_shape_is_known(&input->shape) ||
+            (g->op[input->producer].flags & EMP_OP_DYNAMIC_SHAPE))
+            return false;
     }
     return g->input_offset[op] < g->input_offset[op + 1];
 }

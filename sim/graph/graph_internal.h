@@ -37,8 +37,8 @@ struct emp_graph_builder {
     emp_tensor_info *input_buffer; /**< inputs of the op being inferred */
     int32_t          input_buffer_capacity;
     emp_tensor_info *output_buffer; /**< [EMP_MAX_OUTPUTS] */
-    int32_t          dirty_outputs; /**< those that are not as an infer function wants them */
-    int64_t         *value_buffer;  /**< [EMP_MAX_OUTPUTS * EMP_MAX_CONST_VALUES] */
+    int32_t  dirty_outputs; /**< those that are not as an infer function wants them */
+    int64_t *value_buffer;  /**< [EMP_MAX_OUTPUTS * EMP_MAX_CONST_VALUES] */
 };
 
 /** Infers the outputs of a node whose producers are inferred, and merges them with those

@@ -143,7 +143,9 @@ enum {
     EMP_OP_INT32_ON_HOST =
         1 << 11,                /**< its int32 flavour on a GPU works in host memory */
     EMP_OP_BACK_EDGE = 1 << 12, /**< NextIteration: its edge to a Merge closes a loop */
-    EMP_OP_LOOP_HEAD = 1 << 13  /**< Merge */
+    EMP_OP_LOOP_HEAD = 1 << 13, /**< Merge */
+    EMP_OP_DYNAMIC_SHAPE =
+        1 << 14 /**< sizes are bounds, known only when it runs: Unique */
 };
 
 enum { EMP_MAX_OUTPUTS = 512 };

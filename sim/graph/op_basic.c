@@ -91,6 +91,21 @@ EMP_INFER(pass)
     return EMP_OK;
 }
 
+EMP_INFER(forget)
+{
+    emp_op_infer_pass(op, output, output_count, err);
+    output[0].value = NULL;
+    return EMP_OK;
+}
+
+EMP_INFER(second)
+{
+    (void)err;
+    emp_set_output(&output[0], op->input[1].shape, op->input[1].dtype);
+    *output_count = 1;
+    return EMP_OK;
+}
+
 EMP_INFER(pass_ref)
 {
     emp_op_infer_pass(op, output, output_count, err);
@@ -165,19 +180,27 @@ EMP_INFER(one_unknown)
     return EMP_OK;
 }
 
-EMP_INFER(string_scalar)
-{
-    (void)op, (void)err;
-    emp_set_output(&output[0], EMP_SHAPE_SCALAR, EMP_DTYPE_STRING);
-    *output_count = 1;
-    return EMP_OK;
-}
+#define INFER_SCALAR(name, element_type)                            \
+    EMP_INFER(name)                                                 \
+    {                                                               \
+        (void)op, (void)err;                                        \
+        emp_set_output(&output[0], EMP_SHAPE_SCALAR, element_type); \
+        *output_count = 1;                                          \
+        return EMP_OK;                                              \
+    }
 
-EMP_INFER(resource)
+INFER_SCALAR(string_scalar, EMP_DTYPE_STRING)
+INFER_SCALAR(bool_scalar, EMP_DTYPE_BOOL)
+INFER_SCALAR(int32_scalar, EMP_DTYPE_INT32)
+INFER_SCALAR(resource, EMP_DTYPE_RESOURCE)
+INFER_SCALAR(flow, EMP_DTYPE_FLOAT)
+
+EMP_INFER(handle_and_flow)
 {
     (void)op, (void)err;
     emp_set_output(&output[0], EMP_SHAPE_SCALAR, EMP_DTYPE_RESOURCE);
-    *output_count = 1;
+    emp_set_output(&output[1], EMP_SHAPE_SCALAR, EMP_DTYPE_FLOAT);
+    *output_count = 2;
     return EMP_OK;
 }
 

@@ -57,7 +57,13 @@ EMP_INFER(open); /* nothing is known of the outputs */
 EMP_INFER(switch_);
 EMP_INFER(ref_switch);
 EMP_INFER(merge);
+EMP_INFER(forget); /* output 0 is like input 0, but may differ in value */
+EMP_INFER(second); /* output 0 is like input 1 */
 EMP_INFER(one_unknown);
+EMP_INFER(bool_scalar);
+EMP_INFER(int32_scalar);
+EMP_INFER(flow);            /* of a TensorArray */
+EMP_INFER(handle_and_flow); /* of a TensorArray */
 EMP_INFER(string_scalar);
 EMP_INFER(resource);
 EMP_COST(free_);
@@ -98,6 +104,8 @@ EMP_INFER(gather);
 EMP_INFER(gather_nd);
 EMP_INFER(one_hot);
 EMP_INFER(dynamic_stitch);
+
+/* op_sparse.c: sampling, segments, blocks; costs of all data movement */
 EMP_INFER(unique);
 EMP_INFER(where);
 EMP_INFER(segment_sum);
@@ -109,11 +117,16 @@ EMP_INFER(batch_to_space);
 EMP_INFER(candidate_sampler);
 EMP_INFER(accidental_hits);
 EMP_COST(movement);
+EMP_COST(pad);
 EMP_COST(concat);
 EMP_COST(split);
+EMP_COST(unpack);
+EMP_COST(slice);
+EMP_COST(strided_slice);
+EMP_COST(transpose);
 EMP_COST(gather);
+EMP_COST(segment);
 EMP_COST(fill);
-EMP_COST(random);
 
 /* op_nn.c: convolutions, pools, normalisation, losses */
 EMP_INFER(conv2d);
@@ -121,29 +134,28 @@ EMP_INFER(conv2d_input);
 EMP_INFER(conv2d_filter);
 EMP_INFER(depthwise);
 EMP_INFER(pool);
-EMP_INFER(pool_grad);
 EMP_INFER(avg_pool_grad);
 EMP_INFER(batch_norm);
 EMP_INFER(batch_norm_grad);
-EMP_INFER(bias_add);
 EMP_INFER(bias_add_grad);
 EMP_INFER(cross_entropy);
-EMP_INFER(sparse_cross_entropy);
 EMP_INFER(resize);
 EMP_INFER(resize_grad);
 EMP_COST(conv2d);
 EMP_COST(conv2d_input);
 EMP_COST(conv2d_filter);
 EMP_COST(depthwise);
-EMP_COST(pool);
-EMP_COST(pool_grad);
+EMP_COST(depthwise_input);
+EMP_COST(depthwise_filter);
+EMP_COST(max_pool);
+EMP_COST(avg_pool);
+EMP_COST(max_pool_grad);
 EMP_COST(avg_pool_grad);
 EMP_COST(batch_norm);
 EMP_COST(batch_norm_grad);
 EMP_COST(bias_add_grad);
 EMP_COST(softmax);
 EMP_COST(cross_entropy);
-EMP_COST(resize);
 
 /** Eigen's cost of moving one byte to or from memory, in CPU cycles (TensorCostModel). */
 #define EMP_CYCLES_PER_BYTE (11.0 / 64.0)
