@@ -36,9 +36,10 @@ typedef struct {
     uint32_t    kinds;           /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
     uint32_t    host_input_mask; /**< bit i: on a GPU it reads input i in host memory;
                                       bit 31 stands for input 31 and all further ones */
-    int32_t colocation_class;    /**< dense; ops linked by reference edges share one */
-    bool    is_folded;           /**< constant: computed before the step, costs nothing */
-    bool    is_alias;            /**< output 0 is input 0's buffer */
+    int32_t colocation_class; /**< dense; shared by ops that references bind, "x/read" and
+                               * embedding look-ups included */
+    bool is_folded;           /**< constant: computed before the step, costs nothing */
+    bool is_alias;            /**< output 0 is input 0's buffer */
 } emp_op;
 
 typedef struct emp_graph {

@@ -65,6 +65,28 @@ static emp_op_id find_root(emp_op_id *parent, emp_op_id op)
     return op;
 }
 
+/* The value of a variable as TensorFlow's front end reads it: "x/read". */
+static bool is_snapshot(const emp_graph *g, emp_op_id op)
+{
+    return (g->op[op].flags & EMP_OP_ALIASES_INPUT) &&
+           g->input_offset[op] < g->input_offset[op + 1] &&
+           g->tensor[g->input[g->input_offset[op]]].is_ref;
+}
+
+/* Whether an op must be where input i is: it takes a reference, or it is one of the ops
+ * that the front end pins to a variable, the snapshot and the look-up of rows of a
+ * snapshot (embedding_lookup). Else whole tables would be sent. */
+static bool is_bound_to_input(const emp_graph *g, emp_op_id op, int32_t i)
+{
+    const emp_op_type *type = g->type_entry[g->type[op]];
+    const emp_tensor  *input = &g->tensor[g->input[g->input_offset[op] + i]];
+
+    if (i < type->ref_inputs && (input->is_ref || input->dtype == EMP_DTYPE_RESOURCE))
+        return true;
+    return i == 0 && (is_snapshot(g, op) || ((g->op[op].flags & EMP_OP_LOOKUP) &&
+                                             is_snapshot(g, input->producer)));
+}
+
 static emp_status derive_classes(emp_graph *g, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -73,15 +95,12 @@ static emp_status derive_classes(emp_graph *g, emp_error *err)
     if (parent == NULL) EMP_FAIL(EMP_ENOMEM, "colocation of %d ops", g->op_count);
     for (emp_op_id op = 0; op < g->op_count; op++) parent[op] = op;
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        const emp_op_type *type = g->type_entry[g->type[op]];
-        int32_t            end = g->input_offset[op + 1];
-        if (type == NULL) continue;
-        if (end - g->input_offset[op] > type->ref_inputs)
-            end = g->input_offset[op] + type->ref_inputs;
-        for (int32_t i = g->input_offset[op]; i < end; i++) {
-            const emp_tensor *input = &g->tensor[g->input[i]];
-            if (!input->is_ref && input->dtype != EMP_DTYPE_RESOURCE) continue;
-            emp_op_id a = find_root(parent, op), b = find_root(parent, input->producer);
+        int32_t input_count = g->input_offset[op + 1] - g->input_offset[op];
+        if (g->type_entry[g->type[op]] == NULL) continue;
+        for (int32_t i = 0; i < input_count; i++) {
+            if (!is_bound_to_input(g, op, i)) continue;
+            emp_op_id producer = g->tensor[g->input[g->input_offset[op] + i]].producer;
+            emp_op_id a = find_root(parent, op), b = find_root(parent, producer);
             parent[a > b ? a : b] = a > b ? b : a;
         }
     }

@@ -71,7 +71,7 @@ typedef struct {
     int32_t        value_count; /**< at most EMP_MAX_CONST_VALUES */
 } emp_tensor_info;
 
-enum { EMP_MAX_CONST_VALUES = 64 };
+enum { EMP_MAX_CONST_VALUES = 256 };
 
 /** The attributes that shapes and costs depend on; the rest of a NodeDef is dropped.
  * Zero-initialise: 0 is the default of each. */
@@ -145,7 +145,8 @@ enum {
     EMP_OP_BACK_EDGE = 1 << 12, /**< NextIteration: its edge to a Merge closes a loop */
     EMP_OP_LOOP_HEAD = 1 << 13, /**< Merge */
     EMP_OP_DYNAMIC_SHAPE =
-        1 << 14 /**< sizes are bounds, known only when it runs: Unique */
+        1 << 14,            /**< sizes are bounds, known only when it runs: Unique */
+    EMP_OP_LOOKUP = 1 << 15 /**< reads rows of input 0: Gather */
 };
 
 enum { EMP_MAX_OUTPUTS = 512 };

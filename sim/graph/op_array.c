@@ -51,33 +51,57 @@ cleanup:
     return st;
 }
 
-/* Strings the values of vectors or scalars together. */
-static void join_values(const emp_op_view *op, int32_t first, int32_t count,
+/* Product of the sizes before `axis`; all of them are known. */
+static int64_t outer_elements(const emp_shape *shape, int32_t axis)
+{
+    emp_shape outer = *shape;
+
+    outer.rank = axis;
+    return emp_shape_elements(&outer);
+}
+
+/* The value of a join along `axis` of the output: from each operand in turn, what it has
+ * for one index before that axis. */
+static void join_values(const emp_op_view *op, int32_t first, int32_t count, int32_t axis,
                         emp_tensor_info *output)
 {
-    int32_t total = 0;
+    int32_t total = 0, done = 0;
 
+    if (axis < 0 || !emp_shape_is_known(&output->shape)) return;
     for (int32_t i = first; i < first + count; i++) {
-        if (op->input[i].value == NULL || op->input[i].shape.rank > 1) return;
+        if (op->input[i].value == NULL) return;
         total += op->input[i].value_count;
         if (total > EMP_MAX_CONST_VALUES) return;
     }
+    int64_t  outer = outer_elements(&output->shape, axis);
     int64_t *value = emp_view_new_value(op, total);
-    if (value == NULL) return;
+    if (value == NULL || emp_shape_elements(&output->shape) != total) return;
+    for (int64_t o = 0; o < outer && total > 0; o++) {
+        for (int32_t i = first; i < first + count; i++) {
+            int64_t part = op->input[i].value_count / outer;
+            memcpy(value + done, op->input[i].value + o * part,
+                   (size_t)part * sizeof *value);
+            done += (int32_t)part;
+        }
+    }
     output->value = value;
     output->value_count = total;
-    for (int32_t i = first; i < first + count; i++) {
-        memcpy(value, op->input[i].value,
-               (size_t)op->input[i].value_count * sizeof *value);
-        value += op->input[i].value_count;
-    }
+}
+
+static int32_t joined_axis(const emp_tensor_info *axis, const emp_tensor_info *output)
+{
+    if (axis->value == NULL || axis->value_count != 1 || output->shape.rank < 0)
+        return -1;
+    return emp_axis_normalize(axis->value[0], output->shape.rank);
 }
 
 EMP_INFER(concat)
 {
     emp_status st = join(op, 1, op->input_count - 1, &op->input[0], &output[0], err);
 
-    if (st == EMP_OK) join_values(op, 1, op->input_count - 1, &output[0]);
+    if (st == EMP_OK)
+        join_values(op, 1, op->input_count - 1, joined_axis(&op->input[0], &output[0]),
+                    &output[0]);
     *output_count = 1;
     return st;
 }
@@ -87,7 +111,8 @@ EMP_INFER(concat_v2)
     int32_t    last = op->input_count - 1;
     emp_status st = join(op, 0, last, &op->input[last], &output[0], err);
 
-    if (st == EMP_OK) join_values(op, 0, last, &output[0]);
+    if (st == EMP_OK)
+        join_values(op, 0, last, joined_axis(&op->input[last], &output[0]), &output[0]);
     *output_count = 1;
     return st;
 }
@@ -112,7 +137,7 @@ EMP_INFER(pack)
         if (d < item.rank) shape.dim[shape.rank++] = item.dim[d];
     }
     output[0].shape = shape;
-    if (item.rank == 0) join_values(op, 0, op->input_count, &output[0]);
+    join_values(op, 0, op->input_count, axis, &output[0]);
 
 cleanup:
     return st;
@@ -229,6 +254,31 @@ cleanup:
     return st;
 }
 
+/* The value of the box of the output's shape that begins at `begin` in the input. */
+static void cut_value(const emp_op_view *op, const int64_t *begin,
+                      emp_tensor_info *output)
+{
+    const emp_tensor_info *in = &op->input[0];
+    const emp_shape       *shape = &output->shape;
+    int64_t                count = emp_shape_elements(shape);
+    int64_t               *value = NULL;
+
+    if (in->value != NULL && emp_shape_is_known(shape))
+        value = emp_view_new_value(op, count);
+    if (value == NULL) return;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, from = 0, step = 1;
+        for (int32_t d = shape->rank - 1; d >= 0; d--) {
+            from += (begin[d] + rest % shape->dim[d]) * step;
+            rest /= shape->dim[d];
+            step *= in->shape.dim[d];
+        }
+        value[i] = in->value[from];
+    }
+    output->value = value;
+    output->value_count = (int32_t)count;
+}
+
 /* Slice(input, begin, size); a size of -1 reaches to the end. */
 EMP_INFER(slice)
 {
@@ -253,11 +303,7 @@ EMP_INFER(slice)
         if (shape.dim[d] < 0 && whole >= 0) shape.dim[d] = whole - first;
     }
     output[0].shape = shape;
-    if (shape.rank == 1 && begin->value != NULL && in->value != NULL &&
-        shape.dim[0] >= 0 && begin->value[0] + shape.dim[0] <= in->value_count) {
-        output[0].value = in->value + begin->value[0];
-        output[0].value_count = (int32_t)shape.dim[0];
-    }
+    if (begin->value != NULL) cut_value(op, begin->value, &output[0]);
 
 cleanup:
     return st;
