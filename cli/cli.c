@@ -94,7 +94,7 @@ emp_status cli_print_json(json_t *object, emp_error *err)
     emp_status st = EMP_OK;
 
     if (object == NULL) EMP_FAIL(EMP_ENOMEM, "JSON output");
-    if (json_dumpf(object, stdout, JSON_INDENT(2)) != 0) {
+    if (json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) != 0) {
         EMP_FAIL(EMP_EIO, "cannot write to standard output");
     }
     fputc('\n', stdout);

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/run_options.h"
+#include "sim/engine/trace_chrome.h"
 #include "sim/placement/placement.h"
 
 enum { DEFAULT_BUDGET = 100 };
@@ -90,7 +91,12 @@ static emp_status simulate(const struct args *args, const emp_problem *problem,
     emp_sim   *sim = NULL;
 
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    EMP_TRY(emp_sim_run(sim, device_of_op, result, err));
+    if (args->trace != NULL) {
+        EMP_TRY(
+            emp_trace_chrome_write(args->trace, sim, problem, device_of_op, result, err));
+    } else {
+        EMP_TRY(emp_sim_run(sim, device_of_op, result, err));
+    }
 
 cleanup:
     emp_sim_destroy(sim);

@@ -45,7 +45,7 @@ static void name_file(char path[PATH_BYTES], const char *folder, const emp_recor
 {
     char workload[64];
 
-    snprintf(workload, sizeof workload, "%s", r->workload);
+    snprintf(workload, sizeof workload, "%.63s", r->workload);
     for (char *at = workload; *at != '\0'; at++) {
         if (!isalnum((unsigned char)*at)) *at = '_';
     }

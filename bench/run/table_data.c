@@ -95,7 +95,8 @@ emp_status emp_table_print_json(FILE *out, const emp_table *t, emp_error *err)
                      "runtime", t->runtime, "paper", t->source, "fitted", t->fitted_note,
                      "command", t->command, "version", t->version, "commit", t->commit,
                      "dirty", t->is_dirty, "rows", rows);
-    if (root == NULL || json_dumpf(root, out, JSON_INDENT(1)) != 0) {
+    if (root == NULL ||
+        json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) != 0) {
         EMP_FAIL(EMP_ENOMEM, "table as JSON");
     }
     fprintf(out, "\n");

@@ -2,6 +2,7 @@
 /* For people: aligned text in blocks of at most LINE_WIDTH, and Markdown. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "bench/run/table_internal.h"
@@ -86,116 +87,189 @@ static int32_t end_of_block(const emp_table *t, int32_t from)
     return end;
 }
 
-static void print_headers(FILE *out, const emp_table *t, int32_t from, int32_t end)
+/* A line under construction, so that no line ends in spaces. */
+struct line {
+    char   text[512];
+    size_t used;
+};
+
+EMP_PRINTF_LIKE(2, 3) static void add(struct line *line, const char *format, ...)
 {
-    fprintf(out, "%*s", LABEL_WIDTH, "");
-    for (int32_t c = from; c < end; c++) {
-        fprintf(out, "%*s%-*s", GAP, "", column_width(&t->column[c]), t->column[c].title);
-    }
-    fprintf(out, "\n%*s%2s", LABEL_WIDTH - 2, "GPUs", "");
-    for (int32_t c = from; c < end; c++) {
-        const emp_table_column *column = &t->column[c];
-        const char             *ours = column->has_median ? "best" : "ours";
-        fprintf(out, "%*s%6s ", GAP, "", ours);
-        if (column->has_paper)
-            fprintf(out, " %6s %5s", "paper", "ratio");
-        else
-            fprintf(out, " %*s", column_width(column) - 8,
-                    column->has_median ? "median" : "");
-    }
-    fprintf(out, "\n");
+    va_list args;
+
+    va_start(args, format);
+    int length =
+        vsnprintf(line->text + line->used, sizeof line->text - line->used, format, args);
+    va_end(args);
+    if (length > 0) line->used += (size_t)length;
+    if (line->used >= sizeof line->text) line->used = sizeof line->text - 1;
 }
 
-static void print_cell(FILE *out, const emp_table_column *column,
-                       const emp_table_cell *cell)
+static void end_line(FILE *out, struct line *line)
+{
+    while (line->used > 0 && line->text[line->used - 1] == ' ') line->used--;
+    fprintf(out, "%.*s\n", (int)line->used, line->text);
+    line->used = 0;
+}
+
+static void print_headers(FILE *out, const emp_table *t, int32_t from, int32_t end)
+{
+    struct line line = {.used = 0};
+
+    add(&line, "%*s", LABEL_WIDTH, "");
+    for (int32_t c = from; c < end; c++) {
+        add(&line, "%*s%-*s", GAP, "", column_width(&t->column[c]), t->column[c].title);
+    }
+    end_line(out, &line);
+    add(&line, "%*s  ", LABEL_WIDTH - 2, "GPUs");
+    for (int32_t c = from; c < end; c++) {
+        const emp_table_column *column = &t->column[c];
+        add(&line, "%*s%6s ", GAP, "", column->has_median ? "best" : "ours");
+        if (column->has_paper)
+            add(&line, " %6s %5s", "paper", "ratio");
+        else
+            add(&line, " %*s", column_width(column) - 8,
+                column->has_median ? "median" : "");
+    }
+    end_line(out, &line);
+}
+
+static void add_cell(struct line *line, const emp_table_column *column,
+                     const emp_table_cell *cell)
 {
     char ours[CELL_BYTES], other[CELL_BYTES], ratio[CELL_BYTES];
 
     /* The asterisk of a fitted cell stands past the digits, so that they stay aligned. */
-    format_s(cell->ours_s.median, ours);
-    fprintf(out, "%*s%6s%s", GAP, "", ours, cell->is_fitted ? "*" : " ");
+    add(line, "%*s%6s%s", GAP, "", format_s(cell->ours_s.median, ours),
+        cell->is_fitted ? "*" : " ");
     if (column->has_paper) {
-        fprintf(out, " %6s %5s", format_paper(cell, other), format_ratio(cell, ratio));
+        add(line, " %6s %5s", format_paper(cell, other), format_ratio(cell, ratio));
     } else {
-        fprintf(out, " %*s", column_width(column) - 8,
-                column->has_median ? format_s(cell->typical_s, other) : "");
+        add(line, " %*s", column_width(column) - 8,
+            column->has_median ? format_s(cell->typical_s, other) : "");
     }
+}
+
+/* Below a row: the ranges of the cells whose seeds differ, if any. */
+static void print_ranges(FILE *out, const emp_table *t, int32_t row, int32_t from,
+                         int32_t end)
+{
+    struct line line = {.used = 0};
+    char        text[CELL_BYTES];
+
+    add(&line, "%*s", LABEL_WIDTH, "");
+    for (int32_t c = from; c < end; c++) {
+        add(&line, "%*s%-*s", GAP + 2, "", column_width(&t->column[c]) - 2,
+            format_range(emp_table_at(t, row, c), text));
+    }
+    if (strspn(line.text, " ") < line.used) end_line(out, &line);
 }
 
 static void print_block(FILE *out, const emp_table *t, int32_t from, int32_t end)
 {
-    char text[CELL_BYTES];
+    struct line line = {.used = 0};
 
     print_headers(out, t, from, end);
     for (int32_t r = 0; r < t->row_count; r++) {
-        bool has_range = false;
-        fprintf(out, "%-*s%*d", 14, t->row[r].title, LABEL_WIDTH - 16,
-                t->row[r].gpu_count);
-        fprintf(out, "%2s", "");
+        add(&line, "%-14s%*d  ", t->row[r].title, LABEL_WIDTH - 16, t->row[r].gpu_count);
         for (int32_t c = from; c < end; c++) {
-            print_cell(out, &t->column[c], emp_table_at(t, r, c));
-            if (format_range(emp_table_at(t, r, c), text)[0] != '\0') has_range = true;
+            add_cell(&line, &t->column[c], emp_table_at(t, r, c));
         }
-        fprintf(out, "\n");
-        if (!has_range) continue;
-        fprintf(out, "%*s", LABEL_WIDTH, "");
-        for (int32_t c = from; c < end; c++) {
-            const char *range = format_range(emp_table_at(t, r, c), text);
-            fprintf(out, "%*s%-*s", GAP + 2, "", column_width(&t->column[c]) - 2, range);
-        }
-        fprintf(out, "\n");
+        end_line(out, &line);
+        print_ranges(out, t, r, from, end);
     }
     fprintf(out, "\n");
 }
 
-static void print_budgets(FILE *out, const emp_table *t, const char *bullet)
+/* ---- notes ---- */
+
+typedef enum { WRAPPED, MARKDOWN } note_style;
+
+/* One note: wrapped under itself in text, one line in Markdown. */
+EMP_PRINTF_LIKE(3, 4)
+static void print_note(FILE *out, note_style style, const char *format, ...)
+{
+    char    text[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (style == MARKDOWN) {
+        fprintf(out, "- %s\n", text);
+        return;
+    }
+    size_t width = 0;
+    for (char *word = text; *word != '\0';) {
+        size_t length = strcspn(word, " ");
+        if (width > 0 && width + 1 + length > LINE_WIDTH) {
+            fprintf(out, "\n");
+            width = 0;
+        }
+        fprintf(out, "%s%.*s",
+                width > 0      ? " "
+                : word == text ? "  "
+                               : "    ",
+                (int)length, word);
+        width += length + (width > 0 ? 1 : word == text ? 2 : 4);
+        word += length + strspn(word + length, " ");
+    }
+    fprintf(out, "\n");
+}
+
+static void print_budgets(FILE *out, const emp_table *t, note_style style)
 {
     for (int32_t c = 0; c < t->column_count; c++) {
         const emp_table_column *column = &t->column[c];
+        struct line             line = {.used = 0};
         if (column->budget == 0 && column->seed_count == 1) continue;
-        fprintf(out, "%s%s: ", bullet, column->title);
-        if (column->preset != NULL) fprintf(out, "preset %s, ", column->preset);
+        if (column->preset != NULL) add(&line, "preset %s, ", column->preset);
         if (column->budget > 0)
-            fprintf(out, "%" PRId64 " evaluations a run, ", column->budget);
-        fprintf(out, "%d seed%s (1..%d)\n", column->seed_count,
-                column->seed_count == 1 ? "" : "s", column->seed_count);
+            add(&line, "%" PRId64 " evaluations a run, ", column->budget);
+        if (column->seed_count == 1)
+            add(&line, "seed 1");
+        else
+            add(&line, "seeds 1 to %d", column->seed_count);
+        print_note(out, style, "%s: %s.", column->title, line.text);
     }
 }
 
-static void print_failures(FILE *out, const emp_table *t, const char *bullet)
+static void print_failures(FILE *out, const emp_table *t, note_style style)
 {
     for (int32_t i = 0; i < t->row_count * t->column_count; i++) {
         const emp_table_cell *cell = &t->cell[i];
         if (cell->oom_count == 0 || cell->oom_count == cell->run_count) continue;
-        fprintf(out, "%s%s, %s: %d of %d seeds found no placement that fits\n", bullet,
-                t->row[i / t->column_count].title, t->column[i % t->column_count].title,
-                cell->oom_count, cell->run_count);
+        print_note(out, style, "%s, %s: %d of %d seeds found no placement that fits.",
+                   t->row[i / t->column_count].title,
+                   t->column[i % t->column_count].title, cell->oom_count,
+                   cell->run_count);
     }
 }
 
-static void print_notes(FILE *out, const emp_table *t, const char *bullet)
+static void print_notes(FILE *out, const emp_table *t, note_style style)
 {
-    fprintf(out,
-            "%sOurs: seconds of the simulated machine, runtime %s; best placement found, "
-            "median "
-            "over seeds, min-max below where they differ. OOM: does not fit in memory.\n",
-            bullet, t->runtime);
-    fprintf(out, "%sPaper: reported figures, %s. Ratio: ours / paper.\n", bullet,
-            t->source);
-    if (t->fitted_note[0] != '\0') fprintf(out, "%s%s\n", bullet, t->fitted_note);
-    print_budgets(out, t, bullet);
-    print_failures(out, t, bullet);
+    print_note(
+        out, style,
+        "Ours: seconds of the simulated machine, runtime %s: the best placement found, "
+        "median over seeds, with min-max where seeds differ. OOM: nothing that was tried "
+        "fits in memory.",
+        t->runtime);
+    print_note(out, style, "Paper: reported figures, %s. Ratio: ours / paper.",
+               t->source);
+    if (t->fitted_note[0] != '\0') print_note(out, style, "%s", t->fitted_note);
+    print_budgets(out, t, style);
+    print_failures(out, t, style);
     for (int32_t r = 0; r < t->row_count; r++) {
-        fprintf(out, "%s%s: %s on %s\n", bullet, t->row[r].title, t->row[r].spec,
-                t->row[r].machine);
+        print_note(out, style, "%s: %s on %s.", t->row[r].title, t->row[r].spec,
+                   t->row[r].machine);
     }
-    fprintf(out, "%sMade by: %s (emplace %s, commit %.12s%s)\n", bullet, t->command,
-            t->version, t->commit, t->is_dirty ? ", modified" : "");
+    print_note(out, style, "Made by: %s (emplace %s, commit %.12s%s).", t->command,
+               t->version, t->commit, t->is_dirty ? ", modified" : "");
     if (t->foreign_count > 0) {
-        fprintf(
-            out,
-            "%s%d of the records were made by another commit; --fresh makes them anew\n",
-            bullet, t->foreign_count);
+        print_note(
+            out, style,
+            "%d of the records were made by another commit; --fresh makes them anew.",
+            t->foreign_count);
     }
 }
 
@@ -206,7 +280,7 @@ void emp_table_print_text(FILE *out, const emp_table *t)
         end = end_of_block(t, from);
         print_block(out, t, from, end);
     }
-    print_notes(out, t, "  ");
+    print_notes(out, t, WRAPPED);
 }
 
 static void print_md_cell(FILE *out, const emp_table_column *column,
@@ -251,5 +325,5 @@ void emp_table_print_md(FILE *out, const emp_table *t)
         fprintf(out, "\n");
     }
     fprintf(out, "\n");
-    print_notes(out, t, "- ");
+    print_notes(out, t, MARKDOWN);
 }

@@ -1,42 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Records are found again for the same run, and only for it. */
-#define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
-#include <ftw.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "bench/run/archive.h"
+#include "tests/support/scratch.h"
 #include "tiny.h"
 
 enum { SMALL = 1000 };
 
-static char folder[512];
+static const char *folder;
 
-static void name_folder(void)
+static void set_up(void)
 {
-    const char *place = getenv("EMP_BINARY_DIR");
-
     emp_store_silence();
-    snprintf(folder, sizeof folder, "%s/archive-%d", place == NULL ? "." : place,
-             (int)getpid());
+    scratch_create();
+    folder = scratch_path("");
     tiny_placer_script = (tiny_script){.batch = 4};
 }
 
-static int remove_entry(const char *path, const struct stat *info, int kind,
-                        struct FTW *at)
-{
-    (void)info, (void)kind, (void)at;
-    return remove(path);
-}
-
-static void remove_folder(void) { nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); }
-
-TestSuite(archive, .init = name_folder, .fini = remove_folder);
+TestSuite(archive, .init = set_up, .fini = scratch_remove);
 
 static emp_record run_and_put(const tiny *t, const emp_run_params *params)
 {

@@ -10,23 +10,20 @@
 
 #include "base/mem.h"
 #include "sim/store/store.h"
+#include "tests/support/scratch.h"
 
-enum { OPS = 5, POINTS = 3, METRICS = 2, DEVICES = 3, MAX_FILE = 1 << 20 };
+enum { OPS = 5, POINTS = 3, METRICS = 2, DEVICES = 3 };
 
-static char path[512];
+static const char *path;
 
-static void name_file(void)
+static void set_up(void)
 {
-    const char *folder = getenv("EMP_BINARY_DIR");
-
     emp_store_silence();
-    snprintf(path, sizeof path, "%s/record-%d.h5", folder == NULL ? "." : folder,
-             (int)getpid());
+    scratch_create();
+    path = scratch_path("record.h5");
 }
 
-static void remove_file(void) { remove(path); }
-
-TestSuite(record, .init = name_file, .fini = remove_file);
+TestSuite(record, .init = set_up, .fini = scratch_remove);
 
 static emp_record make_record(void)
 {
@@ -77,25 +74,6 @@ static void save(const emp_record *record)
 {
     emp_error err = {0};
     cr_assert_eq(emp_record_save(path, record, &err), EMP_OK, "%s", err.msg);
-}
-
-static size_t read_bytes(char *bytes)
-{
-    FILE *file = fopen(path, "rb");
-
-    cr_assert_not_null(file);
-    size_t size = fread(bytes, 1, MAX_FILE, file);
-    fclose(file);
-    return size;
-}
-
-static void write_bytes(const char *bytes, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-
-    cr_assert_not_null(file);
-    cr_assert_eq(fwrite(bytes, 1, size, file), size);
-    fclose(file);
 }
 
 static void expect_refused(const char *sentence_part)
@@ -149,13 +127,14 @@ Test(record, keeps_not_a_number)
 Test(record, is_the_same_file_every_time)
 {
     emp_record r = make_record();
-    char      *first = malloc(MAX_FILE), *second = malloc(MAX_FILE);
+    size_t     size, again;
 
     save(&r);
-    size_t size = read_bytes(first);
+    char *first = scratch_read("record.h5", &size);
     sleep(1); /* a time stamp would change */
     save(&r);
-    cr_expect_eq(read_bytes(second), size);
+    char *second = scratch_read("record.h5", &again);
+    cr_expect_eq(size, again);
     cr_expect_arr_eq(first, second, size);
     free(first);
     free(second);
@@ -177,12 +156,12 @@ Test(record, without_metrics_has_none)
 Test(record, cut_short_is_refused_at_any_length)
 {
     emp_record r = make_record(), got;
-    char      *bytes = malloc(MAX_FILE);
+    size_t     size;
 
     save(&r);
-    size_t size = read_bytes(bytes);
+    char *bytes = scratch_read("record.h5", &size);
     for (size_t length = 0; length < size; length += size / 97 + 1) {
-        write_bytes(bytes, length);
+        scratch_write("record.h5", bytes, length);
         cr_expect_eq(emp_record_load(&got, path, NULL), EMP_EFORMAT, "cut to %zu bytes",
                      length);
         emp_record_clear(&got);
@@ -196,13 +175,13 @@ Test(record, cut_short_is_refused_at_any_length)
 Test(record, damage_is_survived)
 {
     emp_record r = make_record(), got;
-    char      *bytes = malloc(MAX_FILE);
+    size_t     size;
 
     save(&r);
-    size_t size = read_bytes(bytes);
+    char *bytes = scratch_read("record.h5", &size);
     for (size_t at = 8; at < size; at += size / 211 + 1) {
         bytes[at] = (char)(bytes[at] ^ 0x5a);
-        write_bytes(bytes, size);
+        scratch_write("record.h5", bytes, size);
         bytes[at] = (char)(bytes[at] ^ 0x5a);
         emp_record_load(&got, path, NULL);
         emp_record_clear(&got);
@@ -214,21 +193,22 @@ Test(record, damage_is_survived)
 
 Test(record, text_file_is_refused)
 {
-    write_bytes("{\"step_time_s\": 1}\n", 19);
+    scratch_write("record.h5", "{\"step_time_s\": 1}\n", 19);
     expect_refused("not an HDF5 file");
 }
 
 Test(record, other_version_is_refused)
 {
     emp_record r = make_record();
-    char      *bytes = malloc(MAX_FILE);
+    size_t     size;
 
     save(&r);
-    size_t size = read_bytes(bytes), at = 0;
+    char  *bytes = scratch_read("record.h5", &size);
+    size_t at = 0;
     while (at < size && memcmp(bytes + at, "emplace-run-1", 13) != 0) at++;
     cr_assert_lt(at, size);
     bytes[at + 12] = '9';
-    write_bytes(bytes, size);
+    scratch_write("record.h5", bytes, size);
     expect_refused("emplace-run-9");
     free(bytes);
     emp_record_clear(&r);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The loop that all methods share: what a budget, a best and a seed mean. */
-#define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "tests/support/scratch.h"
 #include "tiny.h"
 
 enum { CPU = 0, GPU = 1, SMALL = 1000 };
@@ -177,32 +176,19 @@ static void save_run(const tiny *t, int32_t threads, const char *path)
     emp_record_clear(&r);
 }
 
-static size_t read_file(const char *path, char *bytes, size_t capacity)
+Test(runner, records_are_the_same_bytes_with_one_and_two_threads, .init = scratch_create,
+     .fini = scratch_remove)
 {
-    FILE *file = fopen(path, "rb");
+    tiny   t = tiny_create(SMALL);
+    size_t size, again;
 
-    cr_assert_not_null(file);
-    size_t size = fread(bytes, 1, capacity, file);
-    fclose(file);
-    return size;
-}
-
-Test(runner, records_are_the_same_bytes_with_one_and_two_threads)
-{
-    enum { CAPACITY = 1 << 20 };
-    tiny        t = tiny_create(SMALL);
-    const char *folder = getenv("EMP_BINARY_DIR");
-    char        path[512], *one = malloc(CAPACITY), *two = malloc(CAPACITY);
-
-    snprintf(path, sizeof path, "%s/runner-%d.h5", folder == NULL ? "." : folder,
-             (int)getpid());
     tiny_placer_script = (tiny_script){.batch = 9};
-    save_run(&t, 1, path);
-    size_t size = read_file(path, one, CAPACITY);
-    save_run(&t, 2, path);
-    cr_expect_eq(read_file(path, two, CAPACITY), size);
+    save_run(&t, 1, scratch_path("record.h5"));
+    char *one = scratch_read("record.h5", &size);
+    save_run(&t, 2, scratch_path("record.h5"));
+    char *two = scratch_read("record.h5", &again);
+    cr_expect_eq(size, again);
     cr_expect_arr_eq(one, two, size);
-    remove(path);
     free(one);
     free(two);
     tiny_destroy(&t);

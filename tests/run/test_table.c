@@ -45,7 +45,7 @@ static emp_table *make_table(void)
 
     cr_assert_eq(emp_table_create(&t, 2, 6, NULL), EMP_OK);
     t->title = "A small table.";
-    t->source = "Nobody et al.";
+    t->source = "Nobody, Table 0";
     t->fitted_note = "* fitted.";
     snprintf(t->runtime, sizeof t->runtime, "tf-r1.3");
     snprintf(t->command, sizeof t->command, "scripts/emplace table 0");

@@ -1,39 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Table 1 with the methods that need no search: rows and columns are chosen, records are
  * kept and read again, wrong names are refused. */
-#define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
-#include <ftw.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "bench/run/table1.h"
+#include "tests/support/scratch.h"
 
-static char folder[512];
-
-static void name_folder(void)
+static void set_up(void)
 {
-    const char *place = getenv("EMP_BINARY_DIR");
-
     emp_store_silence();
-    snprintf(folder, sizeof folder, "%s/table1-%d", place == NULL ? "." : place,
-             (int)getpid());
+    scratch_create();
 }
 
-static int remove_entry(const char *path, const struct stat *info, int kind,
-                        struct FTW *at)
-{
-    (void)info, (void)kind, (void)at;
-    return remove(path);
-}
-
-static void remove_folder(void) { nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); }
-
-TestSuite(table1, .init = name_folder, .fini = remove_folder);
+TestSuite(table1, .init = set_up, .fini = scratch_remove);
 
 struct counts {
     int runs, read;
@@ -53,7 +34,7 @@ static emp_table1_params make_params(struct counts *counts)
     return (emp_table1_params){.rows = "rnnlm",
                                .methods = "gpu,random",
                                .runtime = "tf-r1.3",
-                               .folder = folder,
+                               .folder = scratch_path(""),
                                .seed_count = 2,
                                .threads = 2,
                                .is_quick = true,

@@ -26,10 +26,12 @@ tiny tiny_create(int64_t elements)
                                        0, &last.op, &err),
                  EMP_OK, "%s", err.msg);
     for (int i = 0; i < TINY_CHAIN; i++) {
+        emp_op_id op = -1;
         snprintf(name, sizeof name, "relu%d", i);
-        cr_assert_eq(emp_graph_builder_add(b, name, "Relu", &unary, &last, 1, NULL, 0,
-                                           &last.op, &err),
-                     EMP_OK, "%s", err.msg);
+        cr_assert_eq(
+            emp_graph_builder_add(b, name, "Relu", &unary, &last, 1, NULL, 0, &op, &err),
+            EMP_OK, "%s", err.msg);
+        last.op = op;
     }
     emp_graph_builder_set_target(b, last.op);
     cr_assert_eq(emp_graph_builder_finish(b, &t.graph, &err), EMP_OK, "%s", err.msg);

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The program as a user meets it: exit statuses, one sentence an error, JSON keys. Each
+ * test runs the built executable in a folder of its own. */
+#define _POSIX_C_SOURCE 200809L
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "tests/support/scratch.h"
+
+enum { PATH = SCRATCH_PATH_BYTES };
+
+/* Two small branches that meet, all sizes given. */
+static const char small_graph[] =
+    "node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_FLOAT "
+    "} }\n"
+    "  attr { key: \"shape\" value { shape { dim { size: 64 } dim { size: 1024 } } } } "
+    "}\n"
+    "node { name: \"a\" op: \"Relu\" input: \"x\" attr { key: \"T\" value { type: "
+    "DT_FLOAT } } }\n"
+    "node { name: \"b\" op: \"Tanh\" input: \"x\" attr { key: \"T\" value { type: "
+    "DT_FLOAT } } }\n"
+    "node { name: \"c\" op: \"Add\" input: \"a\" input: \"b\"\n"
+    "  attr { key: \"T\" value { type: DT_FLOAT } } }\n";
+
+static const char cyclic_graph[] = "node { name: \"a\" op: \"Relu\" input: \"b\" attr { "
+                                   "key: \"T\" value { type: DT_FLOAT } } }\n"
+                                   "node { name: \"b\" op: \"Relu\" input: \"a\" attr { "
+                                   "key: \"T\" value { type: DT_FLOAT } } }\n";
+
+static const char unknown_type_graph[] =
+    "node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_FLOAT "
+    "} }\n"
+    "  attr { key: \"shape\" value { shape { dim { size: 8 } } } } }\n"
+    "node { name: \"a\" op: \"Frobnicate\" input: \"x\" }\n"
+    "node { name: \"b\" op: \"Frobnicate\" input: \"a\" }\n";
+
+static const char lfs_pointer[] =
+    "version https://git-lfs.github.com/spec/v1\n"
+    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"
+    "size 12345\n";
+
+static const char unknown_op_placement[] =
+    "{\"format\": \"emplace-placement-1\", \"workload\": \"small\", \"machine\": "
+    "\"k40x2\",\n"
+    " \"step_time_s\": null,\n"
+    " \"devices\": {\"cpu:0\": [\"x\", \"a\", \"b\", \"c\", \"nonesuch\"]}}\n";
+
+static const char missing_device_placement[] =
+    "{\"format\": \"emplace-placement-1\", \"workload\": \"small\", \"machine\": "
+    "\"k40x2\",\n"
+    " \"step_time_s\": null,\n"
+    " \"devices\": {\"gpu:7\": [\"x\", \"a\", \"b\", \"c\"]}}\n";
+
+static const char missing_op_placement[] =
+    "{\"format\": \"emplace-placement-1\", \"workload\": \"small\", \"machine\": "
+    "\"k40x2\",\n"
+    " \"step_time_s\": null, \"devices\": {\"cpu:0\": [\"x\", \"a\", \"b\"]}}\n";
+
+static char  folder[PATH], program[PATH];
+static char *out, *err; /* of the last run */
+
+/* Adds a key that no machine has to a copy of a machine that comes with the program. */
+static void write_bad_machine(void)
+{
+    char  path[PATH], text[8192];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/data/machines/k40x2.yaml", getenv("EMP_SOURCE_DIR"));
+    file = fopen(path, "r");
+    cr_assert_not_null(file, "%s", path);
+    size_t size = fread(text, 1, sizeof text - 100, file);
+    fclose(file);
+    size += (size_t)snprintf(text + size, 100, "\ncolour: \"red\"\n");
+    scratch_write("bad.yaml", text, size);
+}
+
+static void set_up(void)
+{
+    /* A node of 32 bytes in a file of 5; a node that claims to be as long as all memory.
+     */
+    static const char truncated[] = "\x0a\x20\x0a\x01x";
+    static const char hostile[] = "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x0a\x01x";
+
+    scratch_create();
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+    snprintf(program, sizeof program, "%s/cli/emplace", getenv("EMP_BINARY_DIR"));
+    scratch_write("small.pbtxt", small_graph, sizeof small_graph - 1);
+    scratch_write("cycle.pbtxt", cyclic_graph, sizeof cyclic_graph - 1);
+    scratch_write("unknown.pbtxt", unknown_type_graph, sizeof unknown_type_graph - 1);
+    scratch_write("pointer.pb", lfs_pointer, sizeof lfs_pointer - 1);
+    scratch_write("truncated.pb", truncated, sizeof truncated - 1);
+    scratch_write("hostile.pb", hostile, sizeof hostile - 1);
+    scratch_write("empty.pb", "", 0);
+    scratch_write("unknown_op.json", unknown_op_placement,
+                  sizeof unknown_op_placement - 1);
+    scratch_write("missing_device.json", missing_device_placement,
+                  sizeof missing_device_placement - 1);
+    scratch_write("missing_op.json", missing_op_placement,
+                  sizeof missing_op_placement - 1);
+    scratch_write("broken.json", "{\"format\": ", 11);
+    write_bad_machine();
+}
+
+static void tear_down(void)
+{
+    free(out);
+    free(err);
+    scratch_remove();
+}
+
+TestSuite(cli, .init = set_up, .fini = tear_down);
+
+/* Runs "emplace ARGUMENTS"; its exit status. Fills out and err. */
+static int run(const char *arguments)
+{
+    char command[4 * PATH];
+
+    snprintf(command, sizeof command, "cd '%s' && '%s' %s >stdout 2>stderr", folder,
+             program, arguments);
+    int status = system(command);
+    free(out);
+    free(err);
+    out = scratch_read("stdout", NULL);
+    err = scratch_read("stderr", NULL);
+    cr_assert(WIFEXITED(status), "%s: %s", arguments, err);
+    return WEXITSTATUS(status);
+}
+
+static json_t *run_json(const char *arguments)
+{
+    json_error_t where;
+
+    cr_assert_eq(run(arguments), 0, "%s: %s", arguments, err);
+    json_t *object = json_loads(out, 0, &where);
+    cr_assert_not_null(object, "%s: %s\n%s", arguments, where.text, out);
+    return object;
+}
+
+static bool is_one_sentence(const char *text)
+{
+    const char *end = strchr(text, '\n');
+
+    return strncmp(text, "emplace", 7) == 0 && end != NULL && end[1] == '\0';
+}
+
+/* ---- errors ---- */
+
+struct error_case {
+    char arguments[160];
+    int  status;
+    char mentions[64];
+};
+
+/* clang-format off */
+static struct error_case error_cases[] = {
+    /* bad usage */
+    {"",                                                                    2, "--help"},
+    {"frobnicate",                                                          2, "frobnicate"},
+    {"graph",                                                               2, "SPEC"},
+    {"graph small.pbtxt second.pbtxt",                                      2, "second.pbtxt"},
+    {"graph small.pbtxt --colour",                                          2, "colour"},
+    {"place small.pbtxt --method gpu",                                      2, "--machine"},
+    {"place small.pbtxt --machine k40x2",                                   2, "--method"},
+    {"place --machine k40x2 --method gpu",                                  2, "SPEC"},
+    {"place small.pbtxt --machine",                                         2, "machine"},
+    {"place small.pbtxt --machine k40x2 --method gpu --budget many",        2, "\"many\""},
+    {"place small.pbtxt --machine k40x2 --method gpu --budget 0",           2, "\"0\""},
+    {"place small.pbtxt --machine k40x2 --method gpu --seconds -1",         2, "\"-1\""},
+    {"place small.pbtxt --machine k40x2 --method gpu --threads 0",          2, "\"0\""},
+    {"simulate small.pbtxt --machine k40x2",                                2, "--placement"},
+    {"table",                                                               2, "table 1"},
+    {"table 2",                                                             2, "\"2\""},
+    {"table 1 --format latex",                                              2, "latex"},
+    {"table 1 --seeds 0",                                                   2, "\"0\""},
+    {"machines extra",                                                      2, "extra"},
+    /* bad input */
+    {"graph nowhere.pb",                                                    1, "nowhere.pb"},
+    {"graph .",                                                             1, "."},
+    {"graph empty.pb",                                                      1, "empty.pb"},
+    {"graph truncated.pb",                                                  1, "truncated.pb"},
+    {"graph hostile.pb",                                                    1, "hostile.pb"},
+    {"graph pointer.pb",                                                    1, "LFS"},
+    {"graph cycle.pbtxt",                                                   1, "cycle"},
+    {"graph nmt:layers=0",                                                  1, "layers"},
+    {"graph nmt:colour=3",                                                  1, "colour"},
+    {"simulate small.pbtxt --machine k41 --placement gpu",                  1, "k41"},
+    {"simulate small.pbtxt --machine ./bad.yaml --placement gpu",           1, "colour"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "tf9"},
+    {"simulate small.pbtxt --machine k40x2 --placement nonesuch",           1, "nonesuch"},
+    {"simulate small.pbtxt --machine k40x2 --placement broken.json",        1, "broken.json"},
+    {"simulate small.pbtxt --machine k40x2 --placement unknown_op.json",    1, "nonesuch"},
+    {"simulate small.pbtxt --machine k40x2 --placement missing_device.json", 1, "gpu:7"},
+    {"simulate small.pbtxt --machine k40x2 --placement missing_op.json",    1, "\"c\""},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --trace no/t.json", 1, "no/t.json"},
+    {"place small.pbtxt --machine k40x2 --method nonesuch",                 1, "nonesuch"},
+    {"place small.pbtxt --machine k40x2 --method gpu --out no/such/p.json", 1, "no/such/p.json"},
+    {"place small.pbtxt --machine k40x2 --method hdp --preset nonesuch",    1, "nonesuch"},
+    {"place small.pbtxt --machine k40x2 --method random --options x=1",     1, "x"},
+    {"table 1 --rows nmt3",                                                 1, "nmt3"},
+    {"table 1 --methods tabu",                                              1, "tabu"},
+};
+/* clang-format on */
+
+ParameterizedTestParameters(cli, error)
+{
+    return cr_make_param_array(struct error_case, error_cases,
+                               sizeof error_cases / sizeof error_cases[0]);
+}
+
+ParameterizedTest(struct error_case *c, cli, error, .init = set_up, .fini = tear_down)
+{
+    cr_expect_eq(run(c->arguments), c->status, "emplace %s: %s", c->arguments, err);
+    cr_expect(is_one_sentence(err), "emplace %s: %s", c->arguments, err);
+    cr_expect_not_null(strstr(err, c->mentions), "emplace %s: %s", c->arguments, err);
+    cr_expect_str_empty(out, "emplace %s", c->arguments);
+}
+
+Test(cli, unknown_op_types_are_counted_in_one_warning)
+{
+    cr_expect_eq(run("simulate unknown.pbtxt --machine k40x2 --placement gpu"), 0, "%s",
+                 err);
+    char *newline = strchr(err, '\n');
+    cr_assert_not_null(newline);
+    cr_expect_not_null(strstr(err, "2 of 3 ops are of 1 unknown types"), "%s", err);
+}
+
+/* ---- help ---- */
+
+Test(cli, every_command_has_help_with_examples)
+{
+    static const char *const commands[] = {"table",     "place",    "simulate", "graph",
+                                           "workloads", "machines", "methods"};
+    char                     arguments[64];
+
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        snprintf(arguments, sizeof arguments, "%s --help", commands[i]);
+        cr_expect_eq(run(arguments), 0, "%s", arguments);
+        cr_expect_str_empty(err, "%s", arguments);
+        cr_expect_not_null(strstr(out, "Usage: emplace "), "%s", arguments);
+        cr_expect_not_null(strstr(out, "\n  emplace "), "%s has no example", arguments);
+    }
+    cr_expect_eq(run("--help"), 0);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        cr_expect_not_null(strstr(out, commands[i]), "%s is not listed", commands[i]);
+    }
+}
+
+Test(cli, version_names_the_libraries)
+{
+    cr_expect_eq(run("--version --verbose"), 0);
+    cr_expect_eq(strncmp(out, "emplace ", 8), 0);
+    cr_expect_not_null(strstr(out, "HDF5"));
+    cr_expect_not_null(strstr(out, "OpenBLAS core"));
+}
+
+/* ---- lists ---- */
+
+Test(cli, lists_name_what_there_is)
+{
+    static const char *const names[3][3] = {{"workloads", "nmt", "inception_v3"},
+                                            {"machines", "k40x1", "k40x8"},
+                                            {"methods", "scotch", "hdp"}};
+    char                     arguments[64];
+
+    for (int i = 0; i < 3; i++) {
+        snprintf(arguments, sizeof arguments, "%s --json", names[i][0]);
+        json_t *object = run_json(arguments);
+        cr_expect_not_null(json_object_get(object, names[i][1]), "%s", arguments);
+        cr_expect_not_null(json_object_get(object, names[i][2]), "%s", arguments);
+        json_decref(object);
+        cr_expect_eq(run(names[i][0]), 0);
+        cr_expect_not_null(strstr(out, names[i][1]));
+    }
+}
+
+/* ---- graph ---- */
+
+Test(cli, graph_counts_whole_and_step)
+{
+    json_t *object = run_json("graph small.pbtxt --json");
+    json_t *whole = json_object_get(object, "whole"),
+           *step = json_object_get(object, "step");
+
+    cr_expect_eq(json_integer_value(json_object_get(whole, "op_count")), 4);
+    cr_expect_eq(json_integer_value(json_object_get(whole, "edge_count")), 4);
+    cr_expect_eq(json_integer_value(json_object_get(step, "control_edge_count")), 0);
+    cr_expect_eq(
+        json_integer_value(json_object_get(json_object_get(step, "op_types"), "Relu")),
+        1);
+    cr_expect(json_number_value(json_object_get(object, "flops")) > 0);
+    cr_expect_eq(json_integer_value(json_object_get(object, "parameter_count")), 0);
+    cr_expect_eq(json_integer_value(json_object_get(object, "parameter_bytes")), 0);
+    cr_expect_eq(json_object_size(json_object_get(object, "unknown_op_types")), 0);
+    json_decref(object);
+}
+
+Test(cli, graph_counts_unknown_types)
+{
+    json_t *object = run_json("graph unknown.pbtxt --json");
+    json_t *unknown = json_object_get(object, "unknown_op_types");
+
+    cr_expect_eq(json_integer_value(json_object_get(unknown, "Frobnicate")), 2);
+    json_decref(object);
+}
+
+/* ---- simulate and place ---- */
+
+static void expect_keys(const json_t *object, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        cr_expect_not_null(json_object_get(object, keys[i]), "no key %s", keys[i]);
+    }
+}
+
+Test(cli, simulate_has_the_promised_keys)
+{
+    static const char *const keys[] = {"step_time_s", "feasible", "oom",
+                                       "peak_bytes",  "busy_s",   "traffic_bytes",
+                                       "fingerprint", "op_count", "edge_count"};
+    json_t                  *object =
+        run_json("simulate small.pbtxt --machine k40x2 --placement gpu --json");
+
+    expect_keys(object, keys, sizeof keys / sizeof *keys);
+    cr_expect(json_number_value(json_object_get(object, "step_time_s")) > 0);
+    cr_expect(json_is_true(json_object_get(object, "feasible")));
+    cr_expect(json_is_null(json_object_get(object, "oom")));
+    cr_expect_eq(json_object_size(json_object_get(object, "busy_s")), 3);
+    cr_expect_eq(json_integer_value(json_object_get(object, "op_count")), 4);
+    json_decref(object);
+}
+
+Test(cli, out_of_memory_is_a_result)
+{
+    json_t *object =
+        run_json("simulate nmt:layers=8 --machine k40x1 --placement gpu --json");
+    json_t *oom = json_object_get(object, "oom");
+
+    cr_expect(json_is_false(json_object_get(object, "feasible")));
+    cr_expect_str_eq(json_string_value(json_object_get(oom, "device")), "gpu:0");
+    cr_expect(json_integer_value(json_object_get(oom, "bytes")) > 0);
+    cr_expect(json_number_value(json_object_get(object, "step_time_s")) > 0);
+    json_decref(object);
+}
+
+Test(cli, placement_file_gives_what_place_said)
+{
+    json_t *placed =
+        run_json("place small.pbtxt --machine k40x2 --method random --budget 20 "
+                 "--seed 3 --out best.json --json");
+    json_t *simulated =
+        run_json("simulate small.pbtxt --machine k40x2 --placement best.json --json");
+
+    cr_expect_eq(json_integer_value(json_object_get(placed, "evaluations")), 20);
+    cr_expect_eq(json_number_value(json_object_get(placed, "step_time_s")),
+                 json_number_value(json_object_get(simulated, "step_time_s")));
+    cr_expect_str_eq(json_string_value(json_object_get(placed, "fingerprint")),
+                     json_string_value(json_object_get(simulated, "fingerprint")));
+    json_decref(placed);
+    json_decref(simulated);
+}
+
+Test(cli, trace_is_json)
+{
+    json_error_t where;
+    char         path[2 * PATH];
+
+    cr_assert_eq(
+        run("simulate small.pbtxt --machine k40x2 --placement gpu --trace t.json"), 0,
+        "%s", err);
+    json_t *trace = json_load_file(scratch_path("t.json"), 0, &where);
+    cr_assert_not_null(trace, "%s", where.text);
+    const json_t *events =
+        json_is_array(trace) ? trace : json_object_get(trace, "traceEvents");
+    cr_expect_gt(json_array_size(events), 4);
+    json_decref(trace);
+}
+
+Test(cli, records_of_all_methods_are_the_same_with_one_and_two_threads)
+{
+    json_t     *methods = run_json("methods --json");
+    const char *name;
+    json_t     *unused;
+    char        arguments[256], command[4 * PATH];
+
+    json_object_foreach(methods, name, unused)
+    {
+        for (int threads = 1; threads <= 2; threads++) {
+            snprintf(arguments, sizeof arguments,
+                     "place small.pbtxt --machine k40x2 --method %s --budget 12 --seed 5 "
+                     "--threads %d --record %d.h5",
+                     name, threads, threads);
+            cr_assert_eq(run(arguments), 0, "%s: %s", arguments, err);
+        }
+        snprintf(command, sizeof command, "cmp '%s/1.h5' '%s/2.h5'", folder, folder);
+        cr_expect_eq(system(command), 0, "%s", name);
+    }
+    json_decref(methods);
+}
+
+Test(cli, interrupt_saves_what_was_found)
+{
+    char command[4 * PATH];
+
+    snprintf(command, sizeof command,
+             "cd '%s' && { '%s' place small.pbtxt --machine k40x2 --method random "
+             "--budget 1000000000 --out best.json >stdout 2>stderr & } && sleep 1 && "
+             "kill -TERM $! && wait $!",
+             folder, program);
+    int status = system(command);
+    cr_expect(WIFEXITED(status));
+    cr_expect_eq(WEXITSTATUS(status), 130);
+    free(out);
+    out = scratch_read("stdout", NULL);
+    cr_expect_not_null(strstr(out, "interrupted"), "%s", out);
+    cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement best.json"), 0,
+                 "%s", err);
+}
+
+/* ---- table ---- */
+
+Test(cli, table_prints_every_format)
+{
+    static const char *const formats[] = {"text", "md", "csv", "json"};
+    char                     arguments[128];
+
+    for (int i = 0; i < 4; i++) {
+        snprintf(arguments, sizeof arguments,
+                 "table 1 --rows rnnlm --methods gpu --runs runs --format %s",
+                 formats[i]);
+        cr_expect_eq(run(arguments), 0, "%s: %s", arguments, err);
+        cr_expect_not_null(strstr(out, "1.57"), "%s has no figure of the paper",
+                           arguments);
+        cr_expect_not_null(strstr(err, "[1/1] RNNLM, GPU only"), "%s", err);
+    }
+}

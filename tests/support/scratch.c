@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _XOPEN_SOURCE 700
+#include "tests/support/scratch.h"
+
+#include <criterion/criterion.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[SCRATCH_PATH_BYTES / 2];
+
+void scratch_create(void)
+{
+    const char *place = getenv("EMP_BINARY_DIR");
+
+    snprintf(folder, sizeof folder, "%s/scratch-%d", place == NULL ? "." : place,
+             (int)getpid());
+    cr_assert_eq(mkdir(folder, 0777), 0, "%s", folder);
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind,
+                        struct FTW *at)
+{
+    (void)info, (void)kind, (void)at;
+    return remove(path);
+}
+
+void scratch_remove(void) { nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); }
+
+const char *scratch_path(const char *name)
+{
+    static char path[SCRATCH_PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name == NULL ? "" : name);
+    return path;
+}
+
+void scratch_write(const char *name, const void *bytes, size_t size)
+{
+    FILE *file = fopen(scratch_path(name), "wb");
+
+    cr_assert_not_null(file, "%s", name);
+    cr_assert_eq(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+char *scratch_read(const char *name, size_t *size)
+{
+    FILE *file = fopen(scratch_path(name), "rb");
+
+    cr_assert_not_null(file, "%s", name);
+    fseek(file, 0, SEEK_END);
+    size_t length = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = malloc(length + 1);
+    cr_assert_not_null(bytes);
+    cr_assert_eq(fread(bytes, 1, length, file), length);
+    bytes[length] = '\0';
+    fclose(file);
+    if (size != NULL) *size = length;
+    return bytes;
+}

@@ -1,0 +1,24 @@
+/** \file tests/support/scratch.h
+ * A folder of its own for each test, under the build folder.
+ */
+#ifndef EMP_TESTS_SUPPORT_SCRATCH_H
+#define EMP_TESTS_SUPPORT_SCRATCH_H
+
+#include <stddef.h>
+
+enum { SCRATCH_PATH_BYTES = 1024 };
+
+/** Makes the folder; as a Criterion .init. */
+void scratch_create(void);
+/** Removes it with all that is in it; as a Criterion .fini. */
+void scratch_remove(void);
+
+/** Path of the folder (name NULL or "") or of a file in it; valid until the next call. */
+const char *scratch_path(const char *name);
+
+void scratch_write(const char *name, const void *bytes, size_t size);
+
+/** The bytes of a file, terminated; release with free(). \a size may be NULL. */
+char *scratch_read(const char *name, size_t *size);
+
+#endif /* EMP_TESTS_SUPPORT_SCRATCH_H */
