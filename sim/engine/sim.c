@@ -62,13 +62,13 @@ static void begin_event(emp_sim *sim)
 
     sim->active = (int32_t)(key & ((1u << EMP_SIM_SOURCE_BITS) - 1));
     sim->now = (emp_time_ns)(key >> EMP_SIM_SOURCE_BITS);
-    sim->active_next = 0;
+    sim->active_next = EMP_SIM_NO_EVENT;
     sim->heap[0] = 0; /* nothing that is pushed meanwhile can rise above it */
 }
 
 static void end_event(emp_sim *sim)
 {
-    if (sim->active_next == 0) {
+    if (sim->active_next == EMP_SIM_NO_EVENT) {
         sim->heap_count--;
         sim->active_next = sim->heap[sim->heap_count];
     }

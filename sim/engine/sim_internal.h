@@ -159,8 +159,10 @@ struct emp_sim {
     uint64_t      heap[EMP_SIM_MAX_SOURCES]; /**< time << EMP_SIM_SOURCE_BITS | source */
     int32_t       heap_count;
     int32_t       active; /**< source whose event is being handled: owner of heap[0] */
-    uint64_t      active_next; /**< its next event; 0 = none yet */
+    uint64_t      active_next; /**< its next event, or EMP_SIM_NO_EVENT */
 };
+
+#define EMP_SIM_NO_EVENT UINT64_MAX
 
 enum { EMP_SIM_SOURCE_BITS = 13, EMP_SIM_GRANULE = 256 };
 

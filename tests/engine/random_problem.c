@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/engine/random_problem.h"
+
+#undef NDEBUG
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "sim/graph/graph_builder.h"
+
+enum { MAX_OPS = 60, MAX_PORTS = 4 * MAX_OPS };
+
+static int32_t below(emp_rng *rng, int32_t bound)
+{
+    return (int32_t)emp_rng_below(rng, (uint32_t)bound);
+}
+
+static bool chance(emp_rng *rng, int32_t percent) { return below(rng, 100) < percent; }
+
+/* Op types: constants fold, variables persist, the rest gets its facts from
+ * shake_graph(). */
+static const char *draw_type(emp_rng *rng)
+{
+    static const char *const types[] = {"Const", "VariableV2", "RandomThing", "Thing",
+                                        "Thing", "Thing",      "Thing",       "Thing",
+                                        "Thing", "Thing"};
+
+    return types[below(rng, (int32_t)(sizeof types / sizeof types[0]))];
+}
+
+static emp_graph *draw_graph(emp_rng *rng)
+{
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+    emp_error          err = {0};
+    emp_port           port[MAX_PORTS];
+    int32_t            port_count = 0, op_count = 1 + below(rng, MAX_OPS);
+
+    emp_status st = emp_graph_builder_create(&b, &err);
+    for (int32_t i = 0; st == EMP_OK && i < op_count; i++) {
+        char         name[16];
+        const char  *type = draw_type(rng);
+        bool         is_source = type[0] != 'T';
+        int32_t      outputs = is_source ? 1 : below(rng, 4);
+        emp_shape    shapes[3];
+        emp_op_id    op;
+        emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
+        for (int32_t k = 0; k < 3; k++) shapes[k] = EMP_SHAPE(1 + below(rng, 3) * 64);
+        attrs.shape = shapes[0];
+        snprintf(name, sizeof name, "op%d", i);
+        size_t length = 0;
+        while (type[length] != '\0') length++;
+        size_t name_length = (size_t)snprintf(name, sizeof name, "op%d", i);
+        st = emp_graph_builder_declare(b, name, name_length, type, length, &attrs, shapes,
+                                       outputs, &op, &err);
+        for (int32_t k = is_source ? 0 : below(rng, 4);
+             st == EMP_OK && k > 0 && port_count > 0; k--) {
+            int32_t nearby = port_count < 12 || chance(rng, 20) ? port_count : 12;
+            st = emp_graph_builder_connect(b, port[port_count - 1 - below(rng, nearby)],
+                                           op, &err);
+        }
+        for (int32_t k = below(rng, 3) - 1; st == EMP_OK && k > 0 && op > 0; k--) {
+            st = emp_graph_builder_add_control(b, below(rng, op), op, &err);
+        }
+        for (int32_t k = 0; k < outputs; k++) port[port_count++] = (emp_port){op, k};
+        emp_graph_builder_set_target(b, op);
+    }
+    if (st == EMP_OK) st = emp_graph_builder_finish(b, &g, &err);
+    if (st != EMP_OK) fprintf(stderr, "random graph: %s\n", err.msg);
+    assert(st == EMP_OK);
+    emp_graph_builder_destroy(b);
+    return g;
+}
+
+/* Facts that no table of op types would give in such variety. */
+static void shake_graph(emp_graph *g, emp_rng *rng)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        emp_op *o = &g->op[op];
+        o->cost.kernels = below(rng, 3);
+        o->cost.workspace_bytes = chance(rng, 20) ? below(rng, 4000) : 0;
+        o->host_input_mask = chance(rng, 25) ? (uint32_t)below(rng, 16) : 0;
+        o->kinds = chance(rng, 15) ? EMP_KIND_CPU : EMP_KIND_CPU | EMP_KIND_GPU;
+        o->flags = chance(rng, 40) ? o->flags | EMP_OP_IN_PLACE : o->flags;
+        bool has_both = g->input_offset[op + 1] > g->input_offset[op] &&
+                        g->output_offset[op + 1] > g->output_offset[op];
+        o->is_alias = has_both && chance(rng, 20);
+        if (chance(rng, 5)) o->is_folded = true;
+        for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++) {
+            g->tensor[t].on_host = chance(rng, 15);
+            if (chance(rng, 10)) g->tensor[t].bytes = 0;
+        }
+    }
+}
+
+static int32_t add_link(emp_machine *m, emp_rng *rng)
+{
+    m->link[m->link_count] = (emp_link){.latency_s = below(rng, 6) * 1e-9,
+                                        .bytes_per_s = 1e9 * (1 << below(rng, 6))};
+    return m->link_count++;
+}
+
+static void route(emp_machine *m, int32_t from, int32_t to, const int32_t *links,
+                  int32_t count)
+{
+    emp_route *r = &m->route[from][to];
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_link *l = &m->link[links[i]];
+        r->link[r->link_count++] = links[i];
+        if (i == 0 || l->bytes_per_s < r->bytes_per_s) r->bytes_per_s = l->bytes_per_s;
+        if (l->latency_s > r->latency_s) r->latency_s = l->latency_s;
+    }
+}
+
+static emp_machine *draw_machine(emp_rng *rng)
+{
+    emp_machine *m = EMP_NEW(emp_machine);
+    int32_t      up[EMP_MAX_DEVICES], down[EMP_MAX_DEVICES];
+
+    assert(m != NULL);
+    m->device_count = 1 + below(rng, 5);
+    for (int32_t d = 0; d < m->device_count; d++) {
+        emp_device *device = &m->device[d];
+        *device = (emp_device){.kind = d == 0 ? EMP_DEVICE_CPU : EMP_DEVICE_GPU,
+                               .memory_bytes = 1 + below(rng, 30000),
+                               .peak_flops_per_s = 1e12,
+                               .memory_bytes_per_s = 1e11,
+                               .multiprocessors = 15,
+                               .gemm_tile_rows = 64,
+                               .conv_tile_rows = 64,
+                               .split_limit = 1,
+                               .gemm_skinny_factor = 1.0,
+                               .conv_factor = 1.0,
+                               .cores = 1 + below(rng, 8),
+                               .clock_hz = 1e9,
+                               .gemm_core_flops_per_s = 1e9,
+                               .conv_core_flops_per_s = 1e9,
+                               .scaling_exponent = 0.75,
+                               .core_bytes_per_s = 1e9,
+                               .bandwidth_cores = 4,
+                               .thread_cycles = 1e5};
+        snprintf(device->name, sizeof device->name, "%s:%d", d == 0 ? "cpu" : "gpu",
+                 d == 0 ? 0 : d - 1);
+        up[d] = add_link(m, rng);
+        down[d] = add_link(m, rng);
+    }
+    int32_t bus = chance(rng, 50) ? add_link(m, rng) : -1;
+    for (int32_t i = 0; i < m->device_count; i++) {
+        for (int32_t j = 0; j < m->device_count; j++) {
+            int32_t links[3] = {up[i], down[j], bus};
+            if (i != j) route(m, i, j, links, bus >= 0 && i > 0 && j > 0 ? 3 : 2);
+        }
+    }
+    return m;
+}
+
+static emp_runtime draw_runtime(emp_rng *rng)
+{
+    return (emp_runtime){.name = "random",
+                         .serial_issue = chance(rng, 60),
+                         .drain_copies = chance(rng, 50),
+                         .release_at_issue = chance(rng, 50),
+                         .reuse_inputs = chance(rng, 50),
+                         .cpu_pool = chance(rng, 70),
+                         .control_latency = chance(rng, 50),
+                         .check_memory = chance(rng, 80),
+                         .send_s = below(rng, 3) * 1e-9,
+                         .receive_s = below(rng, 3) * 1e-9,
+                         .poll_s = below(rng, 4) * 1e-9,
+                         .step_s = below(rng, 10) * 1e-9,
+                         .cpu_slots = below(rng, 6)};
+}
+
+/* Costs that no machine would give in such variety; row lengths of cpu_ns are kept. */
+static void shake_costs(emp_problem *p, emp_rng *rng)
+{
+    emp_cost_table *c = p->costs;
+    int32_t         cores = p->machine->device[0].cores;
+
+    for (emp_op_id op = 0; op < c->op_count; op++) {
+        int32_t lanes = 1 + below(rng, cores);
+        c->gpu[op].issue_ns = below(rng, 8);
+        c->gpu[op].compute_ns = p->graph->op[op].cost.kernels > 0 ? below(rng, 40) : 0;
+        c->cpu[op].lanes = lanes;
+        c->cpu_offset[op] = op * cores;
+        emp_time_ns work = below(rng, 60);
+        for (int32_t k = 1; k <= lanes; k++) c->cpu_ns[op * cores + k - 1] = work / k;
+        c->cpu[op].compute_ns = work / lanes;
+    }
+    c->cpu_offset[c->op_count] = c->op_count * cores;
+}
+
+void random_problem_place(random_problem *r, emp_rng *rng)
+{
+    int32_t spread = 1 + below(rng, r->machine->device_count);
+
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        r->device_of_op[op] = r->machine->device_count - 1 - below(rng, spread);
+    }
+    emp_problem_legalize(r->problem, r->device_of_op);
+}
+
+void random_problem_create(random_problem *r, uint64_t seed)
+{
+    emp_rng   rng;
+    emp_error err = {0};
+
+    emp_rng_init(&rng, seed, 0, 0);
+    r->graph = draw_graph(&rng);
+    shake_graph(r->graph, &rng);
+    r->machine = draw_machine(&rng);
+    emp_runtime runtime = draw_runtime(&rng);
+    emp_status  st =
+        emp_problem_create(&r->problem, r->graph, r->machine, &runtime, "random", &err);
+    assert(st == EMP_OK);
+    emp_cost_table *c = r->problem->costs;
+    size_t          entries = (size_t)(r->graph->op_count * r->machine->device[0].cores);
+    emp_free(c->cpu_ns);
+    c->cpu_ns = EMP_NEW_ARRAY(emp_time_ns, entries);
+    r->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->graph->op_count);
+    assert(c->cpu_ns != NULL && r->device_of_op != NULL);
+    shake_costs(r->problem, &rng);
+    random_problem_place(r, &rng);
+}
+
+void random_problem_destroy(random_problem *r)
+{
+    emp_free(r->device_of_op);
+    emp_problem_destroy(r->problem);
+    emp_machine_destroy(r->machine);
+    emp_graph_destroy(r->graph);
+}
+
+void random_problem_double(random_problem *r)
+{
+    emp_cost_table *c = r->problem->costs;
+    emp_runtime    *rt = &r->problem->runtime;
+
+    for (emp_op_id op = 0; op < c->op_count; op++) {
+        c->gpu[op].issue_ns *= 2;
+        c->gpu[op].compute_ns *= 2;
+        c->cpu[op].compute_ns *= 2;
+        for (int32_t k = 0; k < c->cpu[op].lanes; k++)
+            c->cpu_ns[c->cpu_offset[op] + k] *= 2;
+    }
+    rt->send_s *= 2.0;
+    rt->receive_s *= 2.0;
+    rt->poll_s *= 2.0;
+    rt->step_s *= 2.0;
+    for (int32_t i = 0; i < r->machine->device_count; i++) {
+        for (int32_t j = 0; j < r->machine->device_count; j++) {
+            r->machine->route[i][j].latency_s *= 2.0;
+            r->machine->route[i][j].bytes_per_s /= 2.0;
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/** \file tests/engine/random_problem.h
+ * Random graphs, machines, runtimes and placements for the tests of the engine. Small
+ * whole numbers throughout, so that simultaneous events are common.
+ */
+#ifndef EMP_TESTS_ENGINE_RANDOM_PROBLEM_H
+#define EMP_TESTS_ENGINE_RANDOM_PROBLEM_H
+
+#include "base/rng.h"
+#include "sim/placement/problem.h"
+
+typedef struct {
+    emp_graph     *graph;
+    emp_machine   *machine;
+    emp_problem   *problem;
+    emp_device_id *device_of_op; /**< legal */
+} random_problem;
+
+/** The problem of this seed; aborts by assert() when memory is out. */
+void random_problem_create(random_problem *r, uint64_t seed);
+void random_problem_destroy(random_problem *r);
+
+/** Draws another legal placement. */
+void random_problem_place(random_problem *r, emp_rng *rng);
+
+/** Multiplies every cost, latency and transfer time by two; exact. */
+void random_problem_double(random_problem *r);
+
+#endif /* EMP_TESTS_ENGINE_RANDOM_PROBLEM_H */

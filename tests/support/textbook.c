@@ -1,0 +1,752 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/support/textbook.h"
+
+#undef NDEBUG
+#include <assert.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+typedef int64_t ns;
+
+/* ---- a binary heap of anything that has an order
+ * --------------------------------------- */
+
+struct entry {
+    ns      at;
+    int64_t rank; /* among simultaneous entries */
+    int64_t seq;  /* first come first served */
+    int     kind;
+    int32_t a, b;
+};
+
+struct heap {
+    struct entry *entry;
+    int           count, capacity;
+};
+
+static int precedes(const struct entry *x, const struct entry *y)
+{
+    if (x->at != y->at) return x->at < y->at;
+    if (x->rank != y->rank) return x->rank < y->rank;
+    return x->seq < y->seq;
+}
+
+static void swap_entries(struct entry *x, struct entry *y)
+{
+    struct entry t = *x;
+    *x = *y;
+    *y = t;
+}
+
+static void push(struct heap *h, struct entry e)
+{
+    if (h->count == h->capacity) {
+        h->capacity = h->capacity * 2 + 16;
+        h->entry = emp_realloc(h->entry, (size_t)h->capacity, sizeof *h->entry);
+        assert(h->entry != NULL);
+    }
+    int i = h->count++;
+    h->entry[i] = e;
+    for (; i > 0 && precedes(&h->entry[i], &h->entry[(i - 1) / 2]); i = (i - 1) / 2) {
+        swap_entries(&h->entry[i], &h->entry[(i - 1) / 2]);
+    }
+}
+
+static struct entry pop(struct heap *h)
+{
+    struct entry top = h->entry[0];
+
+    h->entry[0] = h->entry[--h->count];
+    for (int i = 0;;) {
+        int least = i;
+        for (int c = 2 * i + 1; c <= 2 * i + 2 && c < h->count; c++) {
+            if (precedes(&h->entry[c], &h->entry[least])) least = c;
+        }
+        if (least == i) return top;
+        swap_entries(&h->entry[i], &h->entry[least]);
+        i = least;
+    }
+}
+
+/* ---- the state of a step --------------------------------------------------------------
+ */
+
+enum event {
+    CPU_END,
+    TASK_END,
+    KERNEL_END,
+    COPY_READY,
+    COPY_SEEN,
+    SENT,
+    RECEIVED,
+    MESSAGE
+};
+enum task { ISSUE, SEND, RECEIVE };
+
+struct buffer {
+    int64_t bytes;
+    int     space, sharers;
+};
+
+/* A tensor in one memory. */
+struct place {
+    int            needed;    /* edges that read it here, and at home its copies */
+    int            is_needed; /* it exists and somebody will read it */
+    int            has_edges; /* somebody reads it here */
+    struct buffer *buffer;    /* NULL = none */
+};
+
+struct reader {
+    emp_op_id op;
+    int       input;
+};
+
+struct server {
+    struct heap  ready;
+    int          is_busy;
+    struct entry task;
+    ns           began;
+};
+
+struct textbook {
+    const emp_problem   *p;
+    const emp_graph     *g;
+    const emp_runtime   *rt;
+    const emp_device_id *device;
+    int                  devices;
+    emp_sim_result      *r;
+    ns                   now;
+    int64_t              seq;
+    struct heap          events;
+
+    int            *missing;  /* [op] */
+    ns             *copyable; /* [op] */
+    ns             *began;    /* [op] on the CPU */
+    struct place   *place;    /* [tensor * devices + space] */
+    struct reader **reader;   /* [tensor] */
+    int            *readers;  /* [tensor] */
+    emp_op_id     **follower; /* [op] by control edges */
+    int            *followers;
+    struct buffer  *buffers; /* pool */
+    int             buffer_count;
+
+    int64_t       used[EMP_MAX_DEVICES];
+    struct server server[EMP_MAX_DEVICES];
+    ns            queued[EMP_MAX_DEVICES];
+    ns            busy[EMP_MAX_DEVICES];
+    ns            stream_ready[EMP_MAX_DEVICES][3], stream_end[EMP_MAX_DEVICES][3];
+    ns            link_free[EMP_MAX_LINKS];
+    struct heap   line; /* CPU ops that wait */
+    int           slots, free_cores;
+    emp_op_id     slot_op[EMP_MAX_CORES];
+    int           slot_cores[EMP_MAX_CORES];
+};
+
+static ns to_ns(double s) { return (ns)(s * 1e9 + 0.5); }
+
+static ns later(ns x, ns y) { return x > y ? x : y; }
+
+static int64_t rounded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+static int home(const struct textbook *b, emp_tensor_id t)
+{
+    return b->g->tensor[t].on_host ? 0 : b->device[b->g->tensor[t].producer];
+}
+
+static int reads_in(const struct textbook *b, emp_op_id op, int input)
+{
+    uint32_t mask = b->g->op[op].host_input_mask;
+
+    return (mask >> (input < 31 ? input : 31)) & 1u ? 0 : b->device[op];
+}
+
+static struct place *place_of(struct textbook *b, emp_tensor_id t, int space)
+{
+    return &b->place[t * b->devices + space];
+}
+
+static emp_tensor_id input_of(const struct textbook *b, emp_op_id op, int input)
+{
+    return b->g->input[b->g->input_offset[op] + input];
+}
+
+static int inputs_of(const struct textbook *b, emp_op_id op)
+{
+    return b->g->input_offset[op + 1] - b->g->input_offset[op];
+}
+
+static int is_live(const struct textbook *b, emp_op_id op)
+{
+    return !b->g->op[op].is_folded;
+}
+
+static int is_live_tensor(const struct textbook *b, emp_tensor_id t)
+{
+    return is_live(b, b->g->tensor[t].producer);
+}
+
+static void schedule(struct textbook *b, ns at, int64_t rank, enum event kind, int x,
+                     int y)
+{
+    push(&b->events, (struct entry){at, rank, b->seq++, kind, x, y});
+}
+
+/* Ranks of simultaneous events, in the order of docs/simulator.md. */
+static int64_t rank_of_device(int device, int what) { return 1000 + device * 10 + what; }
+static int64_t rank_of_send(void) { return 10000; }
+static int64_t rank_of_receive(void) { return 10001; }
+static int64_t rank_of_message(int from, int to) { return 20000 + from * 100 + to; }
+
+static void fingerprint(struct textbook *b, int kind, int device, int id, ns start,
+                        ns end)
+{
+    uint64_t h = emp_hash_u64(EMP_HASH_SEED, ((uint64_t)kind << 40) +
+                                                 ((uint64_t)device << 32) + (uint64_t)id);
+    h = emp_hash_u64(h, (uint64_t)start);
+    b->r->fingerprint += emp_hash_u64(h, (uint64_t)end);
+}
+
+/* ---- memory ---------------------------------------------------------------------------
+ */
+
+static void take_memory(struct textbook *b, int space, int64_t bytes, emp_op_id op)
+{
+    b->used[space] += bytes;
+    if (bytes > 0 && b->used[space] > b->r->peak_bytes[space]) {
+        b->r->peak_bytes[space] = b->used[space];
+    }
+    if (bytes > 0 && b->rt->check_memory && b->r->oom_device < 0 &&
+        b->used[space] > b->p->machine->device[space].memory_bytes) {
+        b->r->oom_device = space;
+        b->r->oom_op = op;
+        b->r->oom_bytes = bytes;
+        b->r->oom_at_ns = b->now;
+    }
+}
+
+static void new_buffer(struct textbook *b, emp_tensor_id t, int space, int64_t bytes)
+{
+    struct place *place = place_of(b, t, space);
+
+    place->is_needed = 1;
+    place->buffer = NULL;
+    if (bytes == 0) return;
+    place->buffer = &b->buffers[b->buffer_count++];
+    *place->buffer = (struct buffer){rounded(bytes), space, 1};
+    take_memory(b, space, rounded(bytes), b->g->tensor[t].producer);
+}
+
+static void share(struct textbook *b, emp_tensor_id t, struct buffer *buffer)
+{
+    struct place *place = place_of(b, t, home(b, t));
+
+    place->is_needed = 1;
+    place->buffer = buffer;
+    if (buffer != NULL) buffer->sharers++;
+}
+
+static void forget(struct textbook *b, struct place *place)
+{
+    assert(place->is_needed);
+    place->is_needed = 0;
+    if (place->buffer != NULL && --place->buffer->sharers == 0) {
+        b->used[place->buffer->space] -= place->buffer->bytes;
+        assert(b->used[place->buffer->space] >= 0);
+    }
+}
+
+static void no_longer_read(struct textbook *b, emp_tensor_id t, int space)
+{
+    struct place *place = place_of(b, t, space);
+
+    assert(place->needed > 0);
+    if (--place->needed == 0) forget(b, place);
+}
+
+static struct buffer *reusable(struct textbook *b, emp_op_id op, emp_tensor_id output)
+{
+    for (int i = 0; i < inputs_of(b, op); i++) {
+        emp_tensor_id t = input_of(b, op, i);
+        if (!is_live_tensor(b, t)) continue;
+        struct place *place = place_of(b, t, reads_in(b, op, i));
+        if (place->buffer != NULL && place->needed == 1 && place->buffer->sharers == 1 &&
+            place->buffer->bytes == rounded(b->g->tensor[output].bytes) &&
+            place->buffer->space == home(b, output)) {
+            return place->buffer;
+        }
+    }
+    return NULL;
+}
+
+static void create_outputs(struct textbook *b, emp_op_id op)
+{
+    const emp_op *o = &b->g->op[op];
+
+    for (emp_tensor_id t = b->g->output_offset[op]; t < b->g->output_offset[op + 1];
+         t++) {
+        int            is_first = t == b->g->output_offset[op];
+        struct buffer *old = NULL;
+        if (is_first && o->is_alias) {
+            emp_tensor_id in = input_of(b, op, 0);
+            if (!is_live_tensor(b, in)) {
+                share(b, t, NULL);
+                continue;
+            }
+            if (reads_in(b, op, 0) == home(b, t)) {
+                share(b, t, place_of(b, in, home(b, t))->buffer);
+                continue;
+            }
+        }
+        if (is_first && (o->flags & EMP_OP_IN_PLACE) && b->rt->reuse_inputs) {
+            old = reusable(b, op, t);
+        }
+        if (old != NULL) {
+            share(b, t, old);
+        } else {
+            new_buffer(b, t, home(b, t), b->g->tensor[t].bytes);
+        }
+    }
+    take_memory(b, b->device[op], rounded(o->cost.workspace_bytes), op);
+}
+
+static void release_inputs(struct textbook *b, emp_op_id op)
+{
+    take_memory(b, b->device[op], -rounded(b->g->op[op].cost.workspace_bytes), op);
+    for (emp_tensor_id t = b->g->output_offset[op]; t < b->g->output_offset[op + 1];
+         t++) {
+        if (b->readers[t] == 0) forget(b, place_of(b, t, home(b, t)));
+    }
+    for (int i = 0; i < inputs_of(b, op); i++) {
+        emp_tensor_id t = input_of(b, op, i);
+        if (is_live_tensor(b, t)) no_longer_read(b, t, reads_in(b, op, i));
+    }
+}
+
+/* ---- servers --------------------------------------------------------------------------
+ */
+
+static void start_next_task(struct textbook *b, int d)
+{
+    struct server *s = &b->server[d];
+    ns             time = 0;
+
+    if (s->is_busy || s->ready.count == 0) return;
+    s->is_busy = 1;
+    s->task = pop(&s->ready);
+    s->began = b->now;
+    if (s->task.kind == SEND) time = to_ns(b->rt->send_s);
+    if (s->task.kind == RECEIVE) time = to_ns(b->rt->receive_s);
+    if (s->task.kind == ISSUE && b->rt->serial_issue) {
+        time = b->p->costs->gpu[s->task.a].issue_ns;
+    }
+    if (s->task.kind == ISSUE && !b->rt->serial_issue) {
+        time = b->p->costs->gpu[s->task.a].compute_ns;
+        b->r->event_count++;
+        create_outputs(b, s->task.a);
+        if (b->rt->release_at_issue) release_inputs(b, s->task.a);
+    }
+    schedule(b, b->now + time, rank_of_device(d, 0), TASK_END, d, 0);
+}
+
+static void add_task(struct textbook *b, int d, enum task kind, int x, int y)
+{
+    push(&b->server[d].ready, (struct entry){b->now, 0, b->seq++, kind, x, y});
+    start_next_task(b, d);
+}
+
+static void op_is_ready(struct textbook *b, emp_op_id op)
+{
+    int d = b->device[op];
+
+    if (d == 0) {
+        push(&b->line, (struct entry){b->now, 0, b->seq++, 0, op, 0});
+        return;
+    }
+    if (!b->rt->serial_issue) {
+        b->queued[d] = later(b->queued[d], b->now) + b->p->costs->gpu[op].compute_ns;
+    }
+    add_task(b, d, ISSUE, op, 0);
+}
+
+static void something_arrived(struct textbook *b, emp_op_id op)
+{
+    assert(b->missing[op] > 0);
+    if (--b->missing[op] == 0) op_is_ready(b, op);
+}
+
+static void tell_readers(struct textbook *b, emp_tensor_id t, int space)
+{
+    for (int i = 0; i < b->readers[t]; i++) {
+        struct reader *reader = &b->reader[t][i];
+        if (reads_in(b, reader->op, reader->input) == space)
+            something_arrived(b, reader->op);
+    }
+}
+
+static void send_copies(struct textbook *b, emp_tensor_id t)
+{
+    int is_sent[EMP_MAX_DEVICES] = {0};
+    int from = b->device[b->g->tensor[t].producer];
+
+    for (int i = 0; i < b->readers[t]; i++) {
+        int space = reads_in(b, b->reader[t][i].op, b->reader[t][i].input);
+        if (space == home(b, t) || is_sent[space]) continue;
+        is_sent[space] = 1;
+        if (from > 0 && b->rt->serial_issue) {
+            add_task(b, from, SEND, t, space);
+        } else {
+            schedule(b, b->now + to_ns(b->rt->send_s), rank_of_send(), SENT, t, space);
+        }
+    }
+}
+
+static void tell_followers(struct textbook *b, emp_op_id op)
+{
+    int is_told[EMP_MAX_DEVICES] = {0};
+    int from = b->device[op];
+
+    for (int i = 0; i < b->followers[op]; i++) {
+        emp_op_id next = b->follower[op][i];
+        int       to = b->device[next];
+        if (to == from || !b->rt->control_latency) {
+            something_arrived(b, next);
+        } else if (!is_told[to]) {
+            is_told[to] = 1;
+            schedule(b, b->now + to_ns(b->p->machine->route[from][to].latency_s),
+                     rank_of_message(from, to), MESSAGE, op, to);
+        }
+    }
+}
+
+static void tell(struct textbook *b, emp_op_id op)
+{
+    for (emp_tensor_id t = b->g->output_offset[op]; t < b->g->output_offset[op + 1];
+         t++) {
+        tell_readers(b, t, home(b, t));
+        send_copies(b, t);
+    }
+    tell_followers(b, op);
+}
+
+/* ---- the CPU --------------------------------------------------------------------------
+ */
+
+static int free_slot(const struct textbook *b)
+{
+    for (int s = 0; s < b->slots; s++) {
+        if (b->slot_op[s] < 0) return s;
+    }
+    return -1;
+}
+
+static void start_cpu_ops(struct textbook *b)
+{
+    while (b->line.count > 0 && free_slot(b) >= 0 && b->free_cores > 0) {
+        int       slot = free_slot(b), share = b->free_cores / b->line.count;
+        emp_op_id op = pop(&b->line).a;
+        int       lanes = b->p->costs->cpu[op].lanes;
+        int       cores = share < 1 ? 1 : share < lanes ? share : lanes;
+        if (!b->rt->cpu_pool) cores = lanes;
+        b->free_cores -= cores;
+        b->slot_op[slot] = op;
+        b->slot_cores[slot] = cores;
+        b->began[op] = b->now;
+        b->r->event_count++;
+        create_outputs(b, op);
+        ns time = b->p->costs->cpu_ns[b->p->costs->cpu_offset[op] + cores - 1];
+        schedule(b, b->now + time, slot, CPU_END, slot, 0);
+    }
+}
+
+static void cpu_op_ended(struct textbook *b, int slot)
+{
+    emp_op_id op = b->slot_op[slot];
+
+    b->slot_op[slot] = -1;
+    b->free_cores += b->slot_cores[slot];
+    b->busy[0] += (b->now - b->began[op]) * b->slot_cores[slot];
+    b->copyable[op] = b->now;
+    b->r->event_count++;
+    fingerprint(b, 0, 0, op, b->began[op], b->now);
+    release_inputs(b, op);
+    tell(b, op);
+}
+
+/* ---- GPUs and copies ------------------------------------------------------------------
+ */
+
+static void op_issued(struct textbook *b, int d, emp_op_id op)
+{
+    int launches = b->g->op[op].cost.kernels > 0;
+    ns  start = b->now, end = b->now;
+
+    create_outputs(b, op);
+    if (launches) {
+        start = later(b->now, b->queued[d]);
+        end = start + b->p->costs->gpu[op].compute_ns;
+        b->queued[d] = end;
+        b->busy[d] += end - start;
+    }
+    b->copyable[op] = later(b->now, b->queued[d]);
+    b->r->event_count += 2;
+    fingerprint(b, 0, d, op, start, end);
+    if (b->rt->release_at_issue || !launches) {
+        release_inputs(b, op);
+    } else {
+        schedule(b, end, rank_of_device(d, 1), KERNEL_END, op, 0);
+    }
+    tell(b, op);
+}
+
+static void op_served(struct textbook *b, int d, emp_op_id op)
+{
+    b->busy[d] += b->now - b->server[d].began;
+    b->copyable[op] = b->now;
+    b->r->event_count++;
+    fingerprint(b, 0, d, op, b->server[d].began, b->now);
+    if (!b->rt->release_at_issue) release_inputs(b, op);
+    tell(b, op);
+}
+
+static int channel_of(int from, int to, int *gpu)
+{
+    *gpu = from == 0 ? to : from;
+    return from == 0 ? 0 : to == 0 ? 1 : 2;
+}
+
+static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
+{
+    int gpu, from = home(b, t), channel = channel_of(from, to, &gpu);
+    ns  wait = 0;
+
+    new_buffer(b, t, to, b->g->tensor[t].copy_bytes);
+    b->r->event_count++;
+    b->r->transfer_count++;
+    b->r->traffic_bytes += b->g->tensor[t].copy_bytes;
+    if (b->rt->drain_copies) {
+        if (from > 0) wait = later(wait, b->queued[from]);
+        if (to > 0) wait = later(wait, b->queued[to]);
+    } else if (from > 0) {
+        wait = b->copyable[b->g->tensor[t].producer];
+    }
+    b->stream_ready[gpu][channel] =
+        later(later(b->now, wait), b->stream_ready[gpu][channel]);
+    schedule(b, b->stream_ready[gpu][channel], rank_of_device(gpu, 2 + channel),
+             COPY_READY, t, to);
+}
+
+static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
+{
+    int              gpu, from = home(b, t), channel = channel_of(from, to, &gpu);
+    const emp_route *route = &b->p->machine->route[from][to];
+    ns               start = later(b->now, b->stream_end[gpu][channel]);
+
+    for (int i = 0; i < route->link_count; i++)
+        start = later(start, b->link_free[route->link[i]]);
+    ns end = start + to_ns(route->latency_s) +
+             (ns)((double)b->g->tensor[t].copy_bytes * (1e9 / route->bytes_per_s) + 0.5);
+    for (int i = 0; i < route->link_count; i++) b->link_free[route->link[i]] = end;
+    b->stream_end[gpu][channel] = end;
+    fingerprint(b, 1, to, t, start, end);
+    schedule(b, end + to_ns(b->rt->poll_s), rank_of_device(gpu, 5 + channel), COPY_SEEN,
+             t, to);
+}
+
+static void copy_seen(struct textbook *b, emp_tensor_id t, int to)
+{
+    no_longer_read(b, t, home(b, t));
+    if (to > 0 && b->rt->serial_issue) {
+        add_task(b, to, RECEIVE, t, to);
+    } else {
+        schedule(b, b->now + to_ns(b->rt->receive_s), rank_of_receive(), RECEIVED, t, to);
+    }
+}
+
+static void copy_received(struct textbook *b, emp_tensor_id t, int to)
+{
+    b->r->event_count++;
+    tell_readers(b, t, to);
+}
+
+static void message_arrived(struct textbook *b, emp_op_id op, int to)
+{
+    b->r->event_count++;
+    fingerprint(b, 2, to, op, b->now, b->now);
+    for (int i = 0; i < b->followers[op]; i++) {
+        if (b->device[b->follower[op][i]] == to) something_arrived(b, b->follower[op][i]);
+    }
+}
+
+static void task_ended(struct textbook *b, int d)
+{
+    struct entry task = b->server[d].task;
+
+    if (task.kind == SEND) copy_requested(b, task.a, task.b);
+    if (task.kind == RECEIVE) copy_received(b, task.a, task.b);
+    if (task.kind == ISSUE && b->rt->serial_issue) op_issued(b, d, task.a);
+    if (task.kind == ISSUE && !b->rt->serial_issue) op_served(b, d, task.a);
+    b->server[d].is_busy = 0;
+    start_next_task(b, d);
+}
+
+static void handle(struct textbook *b, const struct entry *e)
+{
+    switch ((enum event)e->kind) {
+    case CPU_END: cpu_op_ended(b, e->a); break;
+    case TASK_END: task_ended(b, e->a); break;
+    case KERNEL_END: release_inputs(b, e->a); break;
+    case COPY_READY: copy_ready(b, e->a, e->b); break;
+    case COPY_SEEN: copy_seen(b, e->a, e->b); break;
+    case SENT: copy_requested(b, e->a, e->b); break;
+    case RECEIVED: copy_received(b, e->a, e->b); break;
+    case MESSAGE: message_arrived(b, e->a, e->b); break;
+    }
+}
+
+/* ---- setting up -----------------------------------------------------------------------
+ */
+
+static void *zeroed(size_t count, size_t size)
+{
+    void *block = emp_calloc(count, size);
+
+    assert(block != NULL);
+    return block;
+}
+
+/* Readers and followers in the order of op id and input. */
+static void read_graph(struct textbook *b)
+{
+    const emp_graph *g = b->g;
+
+    b->reader = zeroed((size_t)g->tensor_count, sizeof *b->reader);
+    b->readers = zeroed((size_t)g->tensor_count, sizeof *b->readers);
+    b->follower = zeroed((size_t)g->op_count, sizeof *b->follower);
+    b->followers = zeroed((size_t)g->op_count, sizeof *b->followers);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        for (int i = 0; is_live(b, op) && i < inputs_of(b, op); i++) {
+            emp_tensor_id t = input_of(b, op, i);
+            if (!is_live_tensor(b, t)) continue;
+            int n = b->readers[t]++;
+            b->reader[t] = emp_realloc(b->reader[t], (size_t)n + 1, sizeof **b->reader);
+            assert(b->reader[t] != NULL);
+            b->reader[t][n] = (struct reader){op, i};
+            b->missing[op]++;
+        }
+        for (int i = g->control_offset[op];
+             is_live(b, op) && i < g->control_offset[op + 1]; i++) {
+            emp_op_id from = g->control[i];
+            if (!is_live(b, from)) continue;
+            int n = b->followers[from]++;
+            b->follower[from] =
+                emp_realloc(b->follower[from], (size_t)n + 1, sizeof **b->follower);
+            assert(b->follower[from] != NULL);
+            b->follower[from][n] = op;
+            b->missing[op]++;
+        }
+    }
+}
+
+static void count_needs(struct textbook *b)
+{
+    for (emp_tensor_id t = 0; t < b->g->tensor_count; t++) {
+        for (int i = 0; i < b->readers[t]; i++) {
+            int           space = reads_in(b, b->reader[t][i].op, b->reader[t][i].input);
+            struct place *place = place_of(b, t, space);
+            place->needed++;
+            if (space != home(b, t) && !place->has_edges)
+                place_of(b, t, home(b, t))->needed++;
+            place->has_edges = 1;
+        }
+    }
+}
+
+static void start(struct textbook *b)
+{
+    const emp_graph *g = b->g;
+
+    for (int i = 0; i < g->op_count; i++) {
+        emp_op_id op = g->topo[i];
+        if (is_live(b, op))
+            take_memory(b, b->device[op], rounded(g->op[op].persistent_bytes), op);
+    }
+    for (int i = 0; i < g->op_count; i++) {
+        if (is_live(b, g->topo[i]) && b->missing[g->topo[i]] == 0)
+            op_is_ready(b, g->topo[i]);
+    }
+    start_cpu_ops(b);
+}
+
+static void finish(struct textbook *b)
+{
+    emp_sim_result *r = b->r;
+
+    r->step_time_ns = b->now;
+    for (int d = 0; d < b->devices; d++) {
+        r->step_time_ns = later(r->step_time_ns, b->queued[d]);
+        r->busy_ns[d] = d == 0 ? b->busy[0] / b->p->machine->device[0].cores : b->busy[d];
+    }
+    r->step_time_ns += to_ns(b->rt->step_s);
+    r->is_feasible = r->oom_device < 0;
+    for (emp_op_id op = 0; op < b->g->op_count; op++) {
+        assert(b->missing[op] == 0);
+        if (is_live(b, op))
+            b->used[b->device[op]] -= rounded(b->g->op[op].persistent_bytes);
+    }
+    for (int d = 0; d < b->devices; d++) assert(b->used[d] == 0);
+}
+
+void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
+                  emp_sim_result *result)
+{
+    struct textbook *b = zeroed(1, sizeof *b);
+    const emp_graph *g = problem->graph;
+
+    memset(result, 0, sizeof *result);
+    result->device_count = problem->machine->device_count;
+    result->oom_device = result->oom_op = -1;
+    b->p = problem;
+    b->g = g;
+    b->rt = &problem->runtime;
+    b->device = device_of_op;
+    b->devices = problem->machine->device_count;
+    b->r = result;
+    b->free_cores = problem->machine->device[0].cores;
+    b->slots = b->rt->cpu_slots > 0 ? b->rt->cpu_slots : b->free_cores;
+    if (!b->rt->cpu_pool) b->slots = 1;
+    for (int s = 0; s < b->slots; s++) b->slot_op[s] = -1;
+    b->missing = zeroed((size_t)g->op_count, sizeof *b->missing);
+    b->copyable = zeroed((size_t)g->op_count, sizeof *b->copyable);
+    b->began = zeroed((size_t)g->op_count, sizeof *b->began);
+    b->place = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->place);
+    b->buffers = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->buffers);
+    read_graph(b);
+    count_needs(b);
+
+    start(b);
+    while (b->events.count > 0) {
+        struct entry e = pop(&b->events);
+        b->now = e.at;
+        handle(b, &e);
+        start_cpu_ops(b);
+    }
+    finish(b);
+
+    for (emp_tensor_id t = 0; t < g->tensor_count; t++) emp_free(b->reader[t]);
+    for (emp_op_id op = 0; op < g->op_count; op++) emp_free(b->follower[op]);
+    for (int d = 0; d < b->devices; d++) emp_free(b->server[d].ready.entry);
+    emp_free(b->events.entry);
+    emp_free(b->line.entry);
+    emp_free(b->missing);
+    emp_free(b->copyable);
+    emp_free(b->began);
+    emp_free(b->place);
+    emp_free(b->reader);
+    emp_free(b->readers);
+    emp_free(b->follower);
+    emp_free(b->followers);
+    emp_free(b->buffers);
+    emp_free(b);
+}
