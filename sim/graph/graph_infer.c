@@ -119,7 +119,7 @@ static emp_status run_inference(emp_graph_builder *b, emp_op_id op, bool strict,
     emp_op_view     view;
     emp_error       reason = {0};
     emp_value_pool  pool = {b->value_buffer,
-                            b->value_buffer + EMP_MAX_OUTPUTS * EMP_MAX_CONST_VALUES};
+                            b->value_buffer + EMP_VALUE_BUFFER_SIZE};
 
     EMP_TRY(emp_node_view(b, op, &view, err));
     view.pool = &pool;

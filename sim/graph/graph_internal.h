@@ -9,6 +9,8 @@
 #include "base/strmap.h"
 #include "sim/graph/graph_builder.h"
 
+enum { EMP_VALUE_BUFFER_SIZE = 256 * EMP_MAX_CONST_VALUES };
+
 /** An op under construction. All pointers lead into the builder's arenas. */
 typedef struct {
     const char      *name;
@@ -38,7 +40,7 @@ struct emp_graph_builder {
     int32_t          input_buffer_capacity;
     emp_tensor_info *output_buffer; /**< [EMP_MAX_OUTPUTS] */
     int32_t  dirty_outputs; /**< those that are not as an infer function wants them */
-    int64_t *value_buffer;  /**< [EMP_MAX_OUTPUTS * EMP_MAX_CONST_VALUES] */
+    int64_t *value_buffer;  /**< [EMP_VALUE_BUFFER_SIZE] */
 };
 
 /** Infers the outputs of a node whose producers are inferred, and merges them with those

@@ -149,10 +149,11 @@ enum {
     EMP_OP_LOOKUP = 1 << 15 /**< reads rows of input 0: Gather */
 };
 
-enum { EMP_MAX_OUTPUTS = 512 };
+/** The op with the most outputs restores all variables of a model. */
+enum { EMP_MAX_OUTPUTS = 4096 };
 
-/** Where infer functions put the elements of small constants: EMP_MAX_OUTPUTS *
- * EMP_MAX_CONST_VALUES numbers are always enough. Lent by the caller for one call. */
+/** Where infer functions put the elements of small constants; where it has no room left,
+ * outputs go without values. Lent by the caller for one call. */
 typedef struct {
     int64_t *next, *end;
 } emp_value_pool;

@@ -353,7 +353,7 @@ Test(attrs, names_the_attribute_that_is_wrong)
          "attribute \"shape\": a dimension of size -7, need -1 (unknown) or more"},
         {write_huge_int,
          "attribute \"N\": 1099511627776 is outside -2147483648..2147483647"},
-        {write_many_outputs, "attribute \"_output_shapes\": more than 512 outputs"},
+        {write_many_outputs, "attribute \"_output_shapes\": more than 4096 outputs"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int syntax = 0; syntax < SYNTAXES; syntax++) {
