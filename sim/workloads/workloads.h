@@ -1,5 +1,6 @@
 /** \file sim/workloads/workloads.h
- * Workload generators: training graphs as TensorFlow r1.3's graph construction emits them.
+ * Workload generators: training graphs as TensorFlow r1.3's graph construction emits
+ * them.
  *
  * A spec is "family" or "family:key=value,key=value", e.g.
  * "nmt:layers=4,batch=64,units=1024,steps=40,vocab=32000". Keys not given take the
@@ -11,10 +12,11 @@
 #include "sim/graph/graph.h"
 
 typedef struct {
-    const char *key;
-    int64_t     value; /**< default; flags are 0 or 1 */
-    int64_t     minimum, maximum;
-    const char *help;
+    const char        *key;
+    int64_t            value; /**< default; flags are 0 or 1 */
+    int64_t            minimum, maximum;
+    const char        *help;
+    const char *const *names; /**< names[value], ends with NULL; or NULL = numbers only */
 } emp_workload_param;
 
 typedef struct emp_workload {
@@ -32,8 +34,8 @@ const emp_workload *emp_workload_table(int32_t *count);
 bool emp_workload_is_spec(const char *spec);
 
 /** Builds the whole graph of a spec, its targets marked.
- * \retval EMP_EINVAL  Unknown family or key, or a value out of range; the message lists what
- *                     would be right. */
+ * \retval EMP_EINVAL  Unknown family or key, or a value out of range; the message lists
+ * what would be right. */
 emp_status emp_workload_build(emp_graph **out, const char *spec, emp_error *err);
 
 #endif /* EMP_SIM_WORKLOADS_WORKLOADS_H */
