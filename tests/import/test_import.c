@@ -274,7 +274,7 @@ Test(import, names_the_node_and_the_input_that_are_wrong)
          "op \"b\" reads output 7 of \"a\" (Placeholder), which has 1"},
         {"Relu", "b", "a:99999999999999999999",
          "node \"b\", input 0, \"a:99999999999999999999\": no op has an output beyond "
-         "511"},
+         "4095"},
         {"Relu", "b", "a:", "node \"b\", input 0, \"a:\": no node has that name"},
         {"Relu", "a", "", "node 1, \"a\": an earlier node has the same name"},
         {"Relu", "", "a", "node 1, \"\": its name is missing"},
