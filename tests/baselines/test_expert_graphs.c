@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The expert on whole translation graphs, generated and made by TensorFlow: every op gets
+ * a device, gradients stand beside their forward op, each GPU does exactly its layer's
+ * work. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/strmap.h"
+#include "baselines/baselines.h"
+#include "baselines/expert_rules.h"
+#include "sim/import/import.h"
+#include "sim/workloads/workloads.h"
+
+/* What is under test: a step graph, placed by the expert on a GPU per layer. */
+typedef struct {
+    emp_graph     *whole, *graph;
+    emp_machine   *machine;
+    emp_problem   *problem;
+    emp_device_id *device;
+    int32_t        layer_count;
+} placed;
+
+static emp_status place(placed *p, const char *source, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_import_params import = emp_import_params_default();
+    emp_placer_params params = {.seed = 1, .threads = 1};
+    emp_runtime       runtime;
+    void             *state = NULL;
+    int32_t           count = 0;
+    char              name[16];
+
+    if (emp_workload_is_spec(source))
+        EMP_TRY(emp_workload_build(&p->whole, source, err));
+    else
+        EMP_TRY(emp_import_load(&p->whole, source, &import, err));
+    EMP_TRY(emp_graph_prune(&p->graph, p->whole, err));
+    snprintf(name, sizeof name, "k40x%d", p->layer_count);
+    EMP_TRY(emp_machine_load(&p->machine, name, err));
+    EMP_TRY(emp_runtime_load(&runtime, "tf-r1.3", err));
+    EMP_TRY(emp_problem_create(&p->problem, p->graph, p->machine, &runtime, source, err));
+    p->device = EMP_NEW_ARRAY(emp_device_id, (size_t)p->graph->op_count);
+    EMP_TRY(emp_placer_expert.create(&state, p->problem, &params, err));
+    EMP_TRY(emp_placer_expert.ask(state, &p->device, 1, &count, err));
+    emp_problem_legalize(p->problem, p->device);
+
+cleanup:
+    emp_placer_expert.destroy(state);
+    return st;
+}
+
+static void clear(placed *p)
+{
+    emp_free(p->device);
+    emp_problem_destroy(p->problem);
+    emp_machine_destroy(p->machine);
+    emp_graph_destroy(p->graph);
+    emp_graph_destroy(p->whole);
+}
+
+/* A live op that may run on a GPU. */
+static bool is_free(const placed *p, emp_op_id op)
+{
+    const emp_op *o = &p->graph->op[op];
+
+    return !o->is_folded &&
+           (p->problem->kinds_of_class[o->colocation_class] & EMP_KIND_GPU);
+}
+
+static void expect_all_placed_by_role(const placed *p)
+{
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        const char *name = p->graph->name[op];
+        int32_t     cell;
+        emp_role    role = emp_role_of_name(name, &cell);
+        if (p->graph->op[op].is_folded) continue;
+        if (!is_free(p, op)) {
+            cr_expect_eq(p->device[op], 0, "%s has no GPU kernel, is on %d", name,
+                         p->device[op]);
+            continue;
+        }
+        cr_expect(p->device[op] >= 1 && p->device[op] <= p->layer_count, "%s on %d", name,
+                  p->device[op]);
+        if (role == EMP_ROLE_CELL) cr_expect_eq(p->device[op], 1 + cell, "%s", name);
+        if (role == EMP_ROLE_EMBEDDING) cr_expect_eq(p->device[op], 1, "%s", name);
+        if (role == EMP_ROLE_OUTPUT)
+            cr_expect_eq(p->device[op], p->layer_count, "%s", name);
+    }
+}
+
+/* A bound on the gradients that may stand elsewhere: those of forward ops without a rule,
+ * which are the handful at the top level of the model. */
+static void expect_gradients_beside_forward(const placed *p)
+{
+    emp_strmap map = {0};
+    int32_t    checked = 0, elsewhere = 0;
+
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        const char *name = p->graph->name[op];
+        cr_assert_eq(emp_strmap_set(&map, name, strlen(name), op, NULL), EMP_OK);
+    }
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        const char *forward;
+        size_t      length = emp_forward_of_gradient(p->graph->name[op], &forward);
+        emp_op_id   twin = emp_strmap_get(&map, forward, length);
+        if (length == 0 || twin < 0 || !is_free(p, op) || !is_free(p, twin)) continue;
+        checked++;
+        elsewhere += p->device[op] != p->device[twin];
+    }
+    cr_expect_gt(checked, 2000);
+    cr_expect_leq(elsewhere, 20, "%d of %d gradients are not beside their forward op",
+                  elsewhere, checked);
+    emp_strmap_clear(&map);
+}
+
+/* 1024 units, batch 64: a step of a cell is a product of [64, 2048] by [2048, 4096], with
+ * two gradients of the same size; 40 steps of encoder and decoder. The first cell of the
+ * decoder has 3072 inputs, as the attention vector is fed to it. */
+static void expect_layers_work(const placed *p)
+{
+    double product = 2.0 * 64 * 2048 * 4096, done[EMP_MAX_DEVICES] = {0};
+
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        if (p->graph->op[op].is_folded || p->graph->op[op].cost.op_class != EMP_OP_GEMM)
+            continue;
+        done[p->device[op]] += p->graph->op[op].cost.flops;
+    }
+    cr_expect_eq(done[0], 0.0, "products on the CPU");
+    cr_expect_eq(done[1], 3 * 40 * 2.5 * product, "first layer: %.4f products",
+                 done[1] / product);
+    for (int32_t layer = 1; layer + 1 < p->layer_count; layer++) {
+        cr_expect_eq(done[1 + layer], 3 * 40 * 2.0 * product, "layer %d: %.4f products",
+                     layer, done[1 + layer] / product);
+    }
+    cr_expect_gt(done[p->layer_count], 3 * 40 * 2.0 * product,
+                 "attention and softmax too");
+}
+
+static void check(const char *source, int32_t layer_count)
+{
+    placed    p = {.layer_count = layer_count};
+    emp_error err = {0};
+
+    cr_assert_eq(place(&p, source, &err), EMP_OK, "%s: %s", source, err.msg);
+    expect_all_placed_by_role(&p);
+    expect_gradients_beside_forward(&p);
+    expect_layers_work(&p);
+    clear(&p);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+struct graph_case {
+    char    source[80];
+    int32_t layer_count;
+};
+
+ParameterizedTestParameters(expert, places_generated_translators)
+{
+    static struct graph_case cases[] = {
+        {"nmt:layers=2", 2}, {"nmt:layers=4", 4}, {"nmt:layers=8", 8}};
+
+    return cr_make_param_array(struct graph_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct graph_case *c, expert, places_generated_translators)
+{
+    check(c->source, c->layer_count);
+}
+
+ParameterizedTestParameters(expert, places_imported_translators)
+{
+    static struct graph_case cases[] = {
+        {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_r13g.pb.gz", 2},
+        {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_res_r13g.pb.gz", 2},
+        {"nmt_8l_h1024_b64_t40_std_bahdanau_adam_batched_r13g.pb.gz", 8}};
+
+    return cr_make_param_array(struct graph_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct graph_case *c, expert, places_imported_translators)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/../shared/graphs/%s", getenv("EMP_SOURCE_DIR"),
+             c->source);
+    if (access(path, R_OK) != 0) cr_skip_test("no %s", path);
+    check(path, c->layer_count);
+}
