@@ -75,8 +75,8 @@ static emp_status print_json(const emp_record *r, const emp_problem *problem,
 static void print_text(const emp_record *r, const emp_problem *problem,
                        const emp_sim_result *result)
 {
-    printf("%s on %s by %s, seed %" PRIu64 ": %" PRId64 " evaluations%s\n", r->workload,
-           r->machine, r->method, r->seed, r->evaluations,
+    printf("%s on %s by %s, seed %" PRIu64 ": %" PRId64 " evaluation%s%s\n", r->workload,
+           r->machine, r->method, r->seed, r->evaluations, r->evaluations == 1 ? "" : "s",
            strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted" : "");
     cli_report_print(problem, result);
 }

@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/inputs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "sim/import/import.h"
 #include "sim/workloads/workloads.h"
 
+/* One line for all that a graph file left open. */
 static void warn_of_assumptions(const emp_graph *graph)
 {
+    char    types[120] = "", sizes[120] = "";
     int32_t unknown_types = 0;
 
     for (int32_t i = 0; i < graph->type_count; i++) {
         if (graph->type_entry[i] == NULL) unknown_types++;
     }
     if (unknown_types > 0) {
-        cli_warn(
-            "%d of %d ops are of %d unknown types; they are simulated as element-wise",
-            graph->unknown_op_count, graph->op_count, unknown_types);
+        snprintf(types, sizeof types,
+                 "%d of %d ops are of %d unknown types and simulated as element-wise",
+                 graph->unknown_op_count, graph->op_count, unknown_types);
     }
     if (graph->unknown_shape_count > 0) {
-        cli_warn("%d of %d tensors have unknown sizes; each is taken as 1",
+        snprintf(sizes, sizeof sizes,
+                 "%d of %d tensors have unknown sizes, each taken as 1",
                  graph->unknown_shape_count, graph->tensor_count);
+    }
+    if (types[0] != '\0' || sizes[0] != '\0') {
+        cli_warn("%s%s%s", types, types[0] != '\0' && sizes[0] != '\0' ? "; " : "",
+                 sizes);
     }
 }
 
@@ -36,7 +44,7 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error
         EMP_TRY(emp_import_load(&inputs->whole, spec, &params, err));
     }
     EMP_TRY(emp_graph_prune(&inputs->step, inputs->whole, err));
-    warn_of_assumptions(inputs->step);
+    if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
 
 cleanup:
     return st;

@@ -4,7 +4,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <dirent.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +197,7 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --machine k40x2 --placement broken.json",        1, "broken.json"},
     {"simulate small.pbtxt --machine k40x2 --placement unknown_op.json",    1, "nonesuch"},
     {"simulate small.pbtxt --machine k40x2 --placement missing_device.json", 1, "gpu:7"},
-    {"simulate small.pbtxt --machine k40x2 --placement missing_op.json",    1, "\"c\""},
+    {"simulate small.pbtxt --machine k40x2 --placement missing_op.json", 1, "'c'"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --trace no/t.json", 1, "no/t.json"},
     {"place small.pbtxt --machine k40x2 --method nonesuch",                 1, "nonesuch"},
     {"place small.pbtxt --machine k40x2 --method gpu --out no/such/p.json", 1, "no/such/p.json"},
@@ -212,7 +214,7 @@ ParameterizedTestParameters(cli, error)
                                sizeof error_cases / sizeof error_cases[0]);
 }
 
-ParameterizedTest(struct error_case *c, cli, error, .init = set_up, .fini = tear_down)
+ParameterizedTest(struct error_case *c, cli, error)
 {
     cr_expect_eq(run(c->arguments), c->status, "emplace %s: %s", c->arguments, err);
     cr_expect(is_one_sentence(err), "emplace %s: %s", c->arguments, err);
@@ -367,7 +369,6 @@ Test(cli, placement_file_gives_what_place_said)
 Test(cli, trace_is_json)
 {
     json_error_t where;
-    char         path[2 * PATH];
 
     cr_assert_eq(
         run("simulate small.pbtxt --machine k40x2 --placement gpu --trace t.json"), 0,
@@ -419,6 +420,38 @@ Test(cli, interrupt_saves_what_was_found)
     cr_expect_not_null(strstr(out, "interrupted"), "%s", out);
     cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement best.json"), 0,
                  "%s", err);
+}
+
+/* Every TensorFlow graph at hand is placed, or refused with one sentence. */
+Test(cli, graph_files_are_placed_or_refused_with_a_sentence)
+{
+    static const char *const endings[] = {".pb", ".pb.gz", ".pbtxt"};
+    char                     path[PATH], arguments[2 * PATH];
+    int                      placed = 0;
+
+    snprintf(path, sizeof path, "%s/../shared/graphs", getenv("EMP_SOURCE_DIR"));
+    DIR *graphs = opendir(path);
+    if (graphs == NULL) cr_skip_test("there is no %s", path);
+    for (struct dirent *entry; (entry = readdir(graphs)) != NULL;) {
+        bool is_graph = false;
+        for (int i = 0; i < 3; i++) {
+            size_t length = strlen(entry->d_name), end = strlen(endings[i]);
+            is_graph = is_graph || (length > end && strcmp(entry->d_name + length - end,
+                                                           endings[i]) == 0);
+        }
+        if (!is_graph) continue;
+        snprintf(arguments, sizeof arguments,
+                 "place '%s/%s' --machine k40x2 --method gpu", path, entry->d_name);
+        int status = run(arguments);
+        if (status == 0)
+            placed++;
+        else {
+            cr_expect_eq(status, 1, "%s: %s", entry->d_name, err);
+            cr_expect(is_one_sentence(err), "%s: %s", entry->d_name, err);
+        }
+    }
+    closedir(graphs);
+    cr_expect_geq(placed, 10);
 }
 
 /* ---- table ---- */

@@ -81,6 +81,7 @@ Test(table1, fresh_runs_read_nothing)
     params.methods = "gpu";
     for (int i = 0; i < 2; i++) {
         params.is_fresh = i == 1;
+        counts.runs = 0;
         cr_assert_eq(emp_table1_make(&table, &params, NULL), EMP_OK);
         emp_table_destroy(table);
     }
