@@ -1,0 +1,214 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two updates of the hierarchical planner, in PyTorch and from the method's description.
+
+Writes a small random problem (ops, initial weights, actions, step times) and what two
+REINFORCE updates make of the weights. The C implementation reads the file and must agree
+(tests/hdp/hdp_update.c). Nothing here knows how the C code works: gradients come from
+autograd, the optimizer from torch.optim, everything is float64.
+
+    scripts/oracle/hdp_update.py > tests/hdp/hdp_update.txt
+
+Needs Debian's python3-torch. Format: "name rows cols", then rows lines of numbers.
+"""
+import math
+import sys
+
+import torch
+
+OPS, TYPES, EDGES, GROUPS, DEVICES, SAMPLES = 40, 5, 70, 8, 3, 4
+HIDDEN, GROUPER_HIDDEN, TYPE_WIDTH = 6, 7, 3
+VALUES, SIZES = 36, 16
+TEMPERATURE, TANH_CONSTANT = 10.0, 5.0
+LEARNING_RATE, CLIP, FAILURE, DECAY = 0.1, 1.0, 10.0, 0.9
+FAILURES_COUNT_IN_UPDATES = 1
+
+torch.set_default_dtype(torch.float64)
+torch.manual_seed(20180430)
+
+
+def emit(name, tensor):
+    tensor = torch.as_tensor(tensor)
+    if tensor.dim() < 2:
+        tensor = tensor.reshape(1, -1)
+    print(name, *tensor.shape)
+    whole = not tensor.is_floating_point()
+    for row in tensor.tolist():
+        print(*(str(v) if whole else f"{v:.9g}" for v in row))
+
+
+def stored(tensor):
+    """The tensor as a reader of the file will see it."""
+    return torch.tensor([float(f"{v:.9g}") for v in tensor.flatten().tolist()]).reshape(
+        tensor.shape
+    )
+
+
+def glorot(rows, cols):
+    limit = math.sqrt(6.0 / (rows + cols))
+    return stored((2 * torch.rand(rows, cols) - 1) * limit)
+
+
+# ---- the problem --------------------------------------------------------------------
+
+op_type = torch.randint(TYPES, (OPS,))
+op_type[:TYPES] = torch.arange(TYPES)
+op_value = stored(torch.randn(OPS, VALUES) * 0.5)
+op_size = torch.randint(0, 2000, (OPS, SIZES)) * (torch.rand(OPS, SIZES) < 0.5)
+op_position = stored(torch.randperm(OPS) / OPS)
+edge_from = torch.randint(OPS, (EDGES,))
+edge_to = (edge_from + 1 + torch.randint(OPS - 1, (EDGES,))) % OPS
+
+inputs = TYPES + SIZES + GROUPS
+grouper = {
+    "type_embedding": glorot(TYPES, TYPE_WIDTH),
+    "type_weight": glorot(TYPE_WIDTH, GROUPER_HIDDEN),
+    "value_weight": glorot(VALUES, GROUPER_HIDDEN),
+    "hidden_bias": stored(0.1 * torch.randn(1, GROUPER_HIDDEN)),
+    "out_weight": glorot(GROUPER_HIDDEN, GROUPS),
+    "out_bias": stored(0.1 * torch.randn(1, GROUPS)),
+}
+placer = {
+    "forward_input": glorot(inputs, 4 * HIDDEN),
+    "forward_recurrent": glorot(HIDDEN, 4 * HIDDEN),
+    "forward_bias": stored(torch.randn(1, 4 * HIDDEN)),
+    "backward_input": glorot(inputs, 4 * HIDDEN),
+    "backward_recurrent": glorot(HIDDEN, 4 * HIDDEN),
+    "backward_bias": stored(torch.randn(1, 4 * HIDDEN)),
+    "device_embedding": glorot(DEVICES + 1, HIDDEN),
+    "decoder_input": glorot(HIDDEN, 4 * HIDDEN),
+    "decoder_recurrent": glorot(HIDDEN, 4 * HIDDEN),
+    "decoder_bias": stored(torch.randn(1, 4 * HIDDEN)),
+    "attention_memory": glorot(2 * HIDDEN, HIDDEN),
+    "attention_query": glorot(HIDDEN, HIDDEN),
+    "attention_v": glorot(1, HIDDEN),
+    "out": glorot(2 * HIDDEN, DEVICES),
+}
+
+# ---- the method ---------------------------------------------------------------------
+
+
+def group_order(group_of_op):
+    """Groups that have members, by the mean position of their ops, ties by number."""
+    used = sorted(set(group_of_op.tolist()))
+    return sorted(used, key=lambda g: (op_position[group_of_op == g].mean().item(), g))
+
+
+def group_features(group_of_op, order):
+    rows = []
+    for group in order:
+        member = group_of_op == group
+        counts = torch.stack([(member & (op_type == t)).sum() for t in range(TYPES)])
+        sums = op_size[member].sum(dim=0)
+        shared = torch.zeros(GROUPS)
+        for a, b in zip(group_of_op[edge_from].tolist(), group_of_op[edge_to].tolist()):
+            if a != b and group in (a, b):
+                shared[a + b - group] = 1
+        scaled = torch.log1p(torch.cat([counts, sums]).double()) / 10
+        rows.append(torch.cat([scaled, shared]))
+    return torch.stack(rows)
+
+
+def lstm_cell(sums, cell):
+    i, f, o, g = sums.split(HIDDEN)
+    cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(cell), cell
+
+
+def encode(x, name):
+    hidden = cell = torch.zeros(HIDDEN)
+    states = []
+    for row in x:
+        sums = row @ placer[name + "_input"] + hidden @ placer[name + "_recurrent"]
+        hidden, cell = lstm_cell(sums + placer[name + "_bias"][0], cell)
+        states.append(hidden)
+    return states, cell
+
+
+def grouping_log_prob(group_of_op):
+    x = grouper["type_embedding"][op_type] @ grouper["type_weight"]
+    hidden = torch.tanh(x + op_value @ grouper["value_weight"] + grouper["hidden_bias"])
+    logits = hidden @ grouper["out_weight"] + grouper["out_bias"]
+    return torch.log_softmax(logits, dim=1)[torch.arange(OPS), group_of_op].sum()
+
+
+def placement_log_prob(x, devices):
+    """devices[i] is that of the i-th group in order."""
+    ahead, _ = encode(x, "forward")
+    back, cell = encode(x.flip(0), "backward")
+    back.reverse()
+    memory = torch.stack([torch.cat(pair) for pair in zip(ahead, back)])
+    memory = memory @ placer["attention_memory"]
+    hidden, total, before = back[0], 0.0, DEVICES
+    for device in devices:
+        sums = placer["device_embedding"][before] @ placer["decoder_input"]
+        sums = sums + hidden @ placer["decoder_recurrent"] + placer["decoder_bias"][0]
+        hidden, cell = lstm_cell(sums, cell)
+        score = torch.tanh(hidden @ placer["attention_query"] + memory)
+        weight = torch.softmax(score @ placer["attention_v"][0], dim=0)
+        logits = torch.cat([hidden, weight @ memory]) @ placer["out"]
+        logits = TANH_CONSTANT * torch.tanh(logits / TEMPERATURE)
+        total = total + torch.log_softmax(logits, dim=0)[device]
+        before = device
+    return total
+
+
+def main():
+    emit("op_type", op_type)
+    emit("op_value", op_value)
+    emit("op_size", op_size)
+    emit("op_position", op_position)
+    emit("edge_from", edge_from)
+    emit("edge_to", edge_to)
+    networks = {"grouper": grouper, "placer": placer}
+    optimizer = {}
+    for kind, network in networks.items():
+        for name, tensor in network.items():
+            emit(f"{kind}/{name}/before", tensor)
+            tensor.requires_grad_(True)
+        optimizer[kind] = torch.optim.Adam(network.values(), lr=LEARNING_RATE)
+
+    baseline = -FAILURE
+    for update in range(2):
+        group_of_op = torch.randint(GROUPS - 1, (OPS,))  # the last group stays empty
+        device_of_group = torch.randint(DEVICES, (SAMPLES, GROUPS))
+        step_time = stored(0.5 + torch.rand(SAMPLES))
+        feasible = torch.tensor([1, 1, 0, 1])
+        emit(f"groups{update}", group_of_op)
+        emit(f"devices{update}", device_of_group)
+        emit(f"times{update}", step_time)
+        emit(f"feasible{update}", feasible)
+
+        reward = torch.where(feasible > 0, -step_time.sqrt(), torch.tensor(-FAILURE))
+        part = list(range(SAMPLES))
+        if update >= FAILURES_COUNT_IN_UPDATES:
+            part = [k for k in part if feasible[k] > 0]
+        mean = reward[part].mean()
+        order = group_order(group_of_op)
+        x = group_features(group_of_op, order)
+        log_prob_of_groups = grouping_log_prob(group_of_op)
+        loss = 0.0
+        for k in part:
+            devices = device_of_group[k][order].tolist()
+            log_prob = placement_log_prob(x, devices) + log_prob_of_groups
+            loss = loss - (reward[k] - baseline) * log_prob / len(part)
+        baseline = DECAY * baseline + (1 - DECAY) * mean
+
+        for kind, network in networks.items():
+            optimizer[kind].zero_grad()
+        loss.backward()
+        for kind, network in networks.items():
+            norm = math.sqrt(sum(t.grad.square().sum().item() for t in network.values()))
+            for tensor in network.values():
+                tensor.grad *= min(1.0, CLIP / norm)
+            optimizer[kind].step()
+            for name, tensor in network.items():
+                if update == 0:
+                    emit(f"{kind}/{name}/gradient", tensor.grad)
+                emit(f"{kind}/{name}/after{update}", tensor.detach())
+        emit(f"loss{update}", loss.detach())
+        emit(f"baseline{update}", baseline.detach())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do learners see of a graph what op_features.h and group_features.h say? Values are
+ * checked by hand on one layer:
+ *
+ *     Placeholder -> MatMul <- Identity <- VariableV2,   MatMul -> Relu
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "policy/features/group_features.h"
+#include "small_problem.h"
+
+enum { IN, VARIABLE, READ, PRODUCT, RELU, OPS };
+
+static small_problem    problem;
+static emp_op_features *ops;
+
+static void create(void)
+{
+    emp_error err = {0};
+
+    small_problem_init(&problem, 1);
+    cr_assert_eq(emp_op_features_create(&ops, problem.problem, &err), EMP_OK, "%s",
+                 err.msg);
+}
+
+static void destroy(void)
+{
+    emp_op_features_destroy(ops);
+    small_problem_clear(&problem);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(features, .init = create, .fini = destroy);
+
+static double value(emp_op_id op, int32_t i)
+{
+    return (double)ops->value[ops->row_of_op[op] * EMP_OP_FEATURES + i];
+}
+
+Test(features, every_free_op_has_a_row)
+{
+    cr_expect_eq(ops->row_count, OPS);
+    cr_expect_eq(ops->edge_count, 4);
+    for (emp_op_id op = 0; op < OPS; op++) {
+        cr_assert_geq(ops->row_of_op[op], 0);
+        cr_expect_eq(ops->op_of_row[ops->row_of_op[op]], op);
+    }
+}
+
+Test(features, sizes_are_logarithms_and_missing_ones_minus_one)
+{
+    const double want[] = {log(1 + 8) / 10, log(1 + 16) / 10, -1, -1, -1};
+
+    for (int32_t i = 0; i < 5; i++) {
+        cr_expect_float_eq(value(PRODUCT, i), want[i], 1e-6, "size %d", i);
+    }
+    cr_expect_eq((double)ops->sizes[ops->row_of_op[PRODUCT] * EMP_ROW_SIZES], 8.0);
+    cr_expect_eq((double)ops->sizes[ops->row_of_op[PRODUCT] * EMP_ROW_SIZES + 1], 16.0);
+}
+
+/* Breadth first from both sources: in 0, variable 1, product 2 (by in), read 3, relu 4.
+ */
+Test(features, neighbours_are_fractions_of_a_breadth_first_numbering)
+{
+    const int32_t in = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS;
+    const int32_t out = in + EMP_FEATURE_NEIGHBOURS;
+
+    cr_expect_float_eq(value(PRODUCT, in), 0.0 / OPS, 1e-6, "producer in");
+    cr_expect_float_eq(value(PRODUCT, in + 1), 3.0 / OPS, 1e-6, "producer read");
+    cr_expect_float_eq(value(PRODUCT, in + 2), -1.0, 1e-6, "no third producer");
+    cr_expect_float_eq(value(PRODUCT, out), 4.0 / OPS, 1e-6, "consumer relu");
+    cr_expect_float_eq(value(PRODUCT, out + 1), -1.0, 1e-6, "no second consumer");
+    cr_expect_float_eq((double)ops->position[ops->row_of_op[RELU]], 4.0 / OPS, 1e-6);
+}
+
+Test(features, ops_without_a_choice_have_no_row)
+{
+    emp_op_features *fewer = NULL;
+    int32_t          c = problem.graph->op[READ].colocation_class;
+
+    problem.problem->kinds_of_class[c] = EMP_KIND_CPU;
+    cr_assert_eq(emp_op_features_create(&fewer, problem.problem, NULL), EMP_OK);
+    cr_expect_eq(fewer->row_count, OPS - 1);
+    cr_expect_eq(fewer->row_of_op[READ], -1);
+    cr_expect_eq(fewer->edge_count, 2, "its two edges join no rows");
+    emp_op_features_destroy(fewer);
+}
+
+Test(features, a_problem_without_any_choice_is_refused)
+{
+    emp_op_features *none = NULL;
+    emp_error        err = {0};
+
+    for (int32_t c = 0; c < problem.graph->class_count; c++) {
+        problem.problem->kinds_of_class[c] = EMP_KIND_CPU;
+    }
+    cr_assert_eq(emp_op_features_create(&none, problem.problem, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "none of 5 ops has a choice of devices");
+    cr_expect_null(none);
+}
+
+/* Groups: 3 has in and variable, 1 the read, 0 product and relu; 2 is empty. */
+Test(features, groups_count_types_sum_sizes_and_share_edges)
+{
+    enum { GROUPS = 4 };
+    int32_t  group_of_row[OPS], order[GROUPS], step_of_group[GROUPS];
+    double   sums[2 * GROUPS];
+    int32_t  width = emp_group_feature_count(ops, GROUPS);
+    emp_real x[GROUPS * 64];
+
+    cr_assert_eq(width, ops->type_count + EMP_ROW_SIZES + GROUPS);
+    group_of_row[ops->row_of_op[IN]] = group_of_row[ops->row_of_op[VARIABLE]] = 3;
+    group_of_row[ops->row_of_op[READ]] = 1;
+    group_of_row[ops->row_of_op[PRODUCT]] = group_of_row[ops->row_of_op[RELU]] = 0;
+
+    /* Mean positions: group 3 (0+1)/2, group 0 (2+4)/2, group 1 3: a tie, by number. */
+    cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, false, sums), 3);
+    cr_expect(order[0] == 3 && order[1] == 0 && order[2] == 1);
+    cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, true, sums), 3);
+    cr_expect(order[0] == 0 && order[1] == 1 && order[2] == 3);
+
+    emp_group_features(x, ops, group_of_row, GROUPS, order, 3, step_of_group);
+    const emp_real *zero = x, *three = x + 2 * width;
+    int32_t         relu = ops->type[ops->row_of_op[RELU]];
+    cr_expect_float_eq((double)zero[relu], log(2.0) / 10, 1e-6, "one Relu");
+    cr_expect_eq((double)three[relu], 0.0);
+    cr_expect_float_eq((double)zero[ops->type_count], log(1.0 + 8 + 8) / 10, 1e-6);
+    cr_expect_float_eq((double)three[ops->type_count + 1], log(1.0 + 16 + 16) / 10, 1e-6);
+    const emp_real *shared = zero + ops->type_count + EMP_ROW_SIZES;
+    cr_expect(shared[0] < 0.5f && shared[1] > 0.5f && shared[2] < 0.5f &&
+              shared[3] > 0.5f);
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does the planner keep its word: same candidates on any number of threads, noise and
+ * failures only as long as the options say, and rewards that rise? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/hdp/agent.h"
+#include "policy/hdp/hdp.h"
+#include "small_problem.h"
+
+enum { LAYERS = 100, MAX_OPS = 512, SAMPLES = 4 };
+
+#define SMALL "groups=12,hidden=10,grouper_hidden=9,type_width=4"
+
+static small_problem        problem;
+static emp_device_id        storage[SAMPLES][MAX_OPS];
+static emp_device_id *const candidates[SAMPLES] = {storage[0], storage[1], storage[2],
+                                                   storage[3]};
+
+static void create_problem(void)
+{
+    small_problem_init(&problem, LAYERS);
+    cr_assert_leq(problem.graph->op_count, MAX_OPS);
+}
+
+static void destroy_problem(void)
+{
+    small_problem_clear(&problem);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(hdp_placer, .init = create_problem, .fini = destroy_problem);
+
+static void *create(uint64_t seed, int32_t threads, const char *options)
+{
+    const emp_placer_params params = {
+        .seed = seed, .threads = threads, .options = options};
+    emp_error err = {0};
+    void     *state = NULL;
+
+    cr_assert_eq(emp_placer_hdp.create(&state, problem.problem, &params, &err), EMP_OK,
+                 "%s", err.msg);
+    return state;
+}
+
+/* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops that are not on
+ * device 1; `is_feasible` says whether it fits. Returns the mean time. */
+static double update(void *state, bool is_feasible)
+{
+    emp_score score[SAMPLES];
+    int32_t   count = 0, ops = problem.graph->op_count;
+    double    sum = 0.0;
+
+    cr_assert_eq(emp_placer_hdp.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
+    cr_assert_eq(count, SAMPLES);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t elsewhere = 0;
+        for (emp_op_id op = 0; op < ops; op++) {
+            cr_assert(storage[k][op] >= 0 && storage[k][op] < 3, "op %d on device %d", op,
+                      storage[k][op]);
+            elsewhere += storage[k][op] != 1;
+        }
+        score[k] = (emp_score){1.0 + (double)elsewhere / ops, is_feasible};
+        sum += score[k].step_time_s;
+    }
+    cr_assert_eq(emp_placer_hdp.tell(state, score, count, NULL), EMP_OK);
+    return sum / count;
+}
+
+static double metric(const void *state, const char *name)
+{
+    int32_t                  count = 0;
+    const emp_placer_metric *all = emp_placer_hdp.metrics(state, &count);
+
+    for (int32_t i = 0; i < count; i++) {
+        if (strcmp(all[i].name, name) == 0) return all[i].value;
+    }
+    cr_assert_fail("no metric %s", name);
+    return 0.0;
+}
+
+Test(hdp_placer, threads_do_not_change_candidates)
+{
+    static emp_device_id one_thread[5][SAMPLES][MAX_OPS];
+    void                *state = create(7, 1, SMALL);
+
+    for (int u = 0; u < 5; u++) {
+        update(state, u % 2 == 0);
+        memcpy(one_thread[u], storage, sizeof storage);
+    }
+    emp_placer_hdp.destroy(state);
+    for (int32_t threads = 2; threads <= 3; threads++) {
+        state = create(7, threads, SMALL);
+        for (int u = 0; u < 5; u++) {
+            update(state, u % 2 == 0);
+            cr_expect_eq(memcmp(one_thread[u], storage, sizeof storage), 0,
+                         "update %d on %d threads", u, threads);
+        }
+        emp_placer_hdp.destroy(state);
+    }
+}
+
+Test(hdp_placer, seeds_differ)
+{
+    static emp_device_id other[SAMPLES][MAX_OPS];
+    void                *state = create(1, 1, SMALL);
+
+    update(state, true);
+    memcpy(other, storage, sizeof other);
+    emp_placer_hdp.destroy(state);
+    state = create(2, 1, SMALL);
+    update(state, true);
+    cr_expect_neq(memcmp(other, storage, sizeof other), 0);
+    emp_placer_hdp.destroy(state);
+}
+
+static double weight_sum(const void *state)
+{
+    const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
+    double               sum = 0.0;
+
+    for (size_t i = 0; i < agent->grouper.params.count; i++) {
+        sum += (double)agent->grouper.params.value[i] * (double)(i % 7);
+    }
+    for (size_t i = 0; i < agent->net.params.count; i++) {
+        sum += (double)agent->net.params.value[i] * (double)(i % 7);
+    }
+    return sum;
+}
+
+Test(hdp_placer, failures_teach_at_first_and_are_dropped_later)
+{
+    void  *state = create(3, 1, SMALL ",updates_failures=3");
+    double weights, baseline;
+
+    update(state, true);
+    for (int u = 1; u < 3; u++) {
+        weights = weight_sum(state);
+        baseline = metric(state, "baseline");
+        update(state, false);
+        cr_expect_neq(weight_sum(state), weights, "a failure in update %d", u);
+        cr_expect_lt(metric(state, "baseline"), baseline, "its reward is -10");
+    }
+    weights = weight_sum(state);
+    baseline = metric(state, "baseline");
+    update(state, false);
+    cr_expect_eq(weight_sum(state), weights, "only failures: nothing to learn from");
+    cr_expect_eq(metric(state, "baseline"), baseline);
+    cr_expect_float_eq(metric(state, "reward"), -10.0, 1e-12);
+    update(state, true);
+    cr_expect_neq(weight_sum(state), weights, "valid placements still teach");
+    emp_placer_hdp.destroy(state);
+}
+
+/* With a learning rate of 0 the weights stay, so the grouper's entropy moves by noise. */
+Test(hdp_placer, noise_stops)
+{
+    void  *state = create(3, 1, SMALL ",lr=0,updates_noise=2");
+    double entropy[4];
+
+    for (int u = 0; u < 4; u++) {
+        update(state, true);
+        entropy[u] = metric(state, "grouper_entropy");
+    }
+    cr_expect_neq(entropy[0], entropy[1]);
+    cr_expect_neq(entropy[1], entropy[2]);
+    cr_expect_eq(entropy[2], entropy[3]);
+    emp_placer_hdp.destroy(state);
+}
+
+Test(hdp_placer, step_times_fall)
+{
+    void  *state = create(5, 1, SMALL ",lr=0.01,noise=0");
+    double first = 0.0, last = 0.0;
+
+    for (int u = 0; u < 10; u++) first += update(state, true) / 10;
+    for (int u = 0; u < 200; u++) update(state, true);
+    for (int u = 0; u < 10; u++) last += update(state, true) / 10;
+    cr_expect_gt(first, 1.5, "untrained: two thirds elsewhere");
+    cr_expect_lt(last, 1.1, "from %g only to %g", first, last);
+    emp_placer_hdp.destroy(state);
+}
+
+Test(hdp_placer, a_small_batch_is_filled)
+{
+    void     *state = create(5, 1, SMALL);
+    int32_t   count = 0;
+    emp_score score[2] = {{1.0, true}, {2.0, true}};
+
+    cr_assert_eq(emp_placer_hdp.ask(state, candidates, 2, &count, NULL), EMP_OK);
+    cr_expect_eq(count, 2);
+    cr_expect_eq(emp_placer_hdp.tell(state, score, 1, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_placer_hdp.tell(state, score, 2, NULL), EMP_OK);
+    emp_placer_hdp.destroy(state);
+}
+
+Test(hdp_placer, survives_every_allocation_failure)
+{
+    const emp_placer_params params = {.seed = 1, .threads = 1, .options = SMALL};
+    void                   *state = NULL;
+    emp_status              st = EMP_ENOMEM;
+    long                    before = emp_mem_live_blocks();
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_placer_hdp.create(&state, problem.problem, &params, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                     emp_status_str(st));
+        cr_assert_null(state);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    emp_mem_fail_after(0);
+    update(state, true); /* ask and tell allocate nothing */
+    emp_mem_fail_after(-1);
+    emp_placer_hdp.destroy(state);
+}
+
+static void expect_refusal(const char *preset, const char *text, const char *start)
+{
+    emp_hdp_options options;
+    emp_error       err = {0};
+
+    cr_assert_eq(emp_hdp_options_parse(&options, preset, text, &err), EMP_EINVAL);
+    cr_expect_eq(strncmp(err.msg, start, strlen(start)), 0, "%s", err.msg);
+}
+
+Test(hdp_options, name_what_is_wrong)
+{
+    expect_refusal(NULL, "lrr=1",
+                   "hdp has no option 'lrr'; it has groups grouper_hidden");
+    expect_refusal(NULL, "lr=0.1,groups=0",
+                   "hdp option groups is 0, want a whole number in 1..4096");
+    expect_refusal(NULL, "groups=2.5",
+                   "hdp option groups is 2.5, want a whole number in 1..4096");
+    expect_refusal(NULL, "lr=fast", "hdp option 'lr=fast' needs a number, as in lr=0");
+    expect_refusal(NULL, "lr", "hdp option 'lr' needs a number, as in lr=0");
+    expect_refusal(NULL, "lr=nan", "hdp option lr is nan, want a number in 0..10");
+    expect_refusal("best", NULL, "hdp has no preset 'best'; it has paper, emplace");
+}
+
+Test(hdp_options, paper_preset_holds_the_paper_constants)
+{
+    emp_hdp_options o;
+
+    cr_assert_eq(emp_hdp_options_parse(&o, NULL, NULL, NULL), EMP_OK);
+    cr_expect(o.groups == 256 && o.grouper_hidden == 64 && o.hidden == 256);
+    cr_expect(o.type_width == 20 && o.samples == 4 && o.temperature == 10);
+    cr_expect(o.tanh_constant == 5 && o.lr == 0.1 && o.clip == 1 && o.failure == 10);
+    cr_expect(o.baseline_decay == 0.9 && o.updates_noise == 500 &&
+              o.updates_failures == 500);
+    cr_expect(o.entropy == 0, "the paper has no entropy bonus");
+}
+
+Test(hdp_options, single_options_change_a_preset)
+{
+    emp_hdp_options o;
+
+    cr_assert_eq(emp_hdp_options_parse(&o, "paper", "lr=0.01,groups=64", NULL), EMP_OK);
+    cr_expect(o.lr == 0.01 && o.groups == 64 && o.samples == 4);
+}

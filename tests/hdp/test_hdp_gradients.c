@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are the gradients of both whole networks those of their log-probabilities? Central
+ * differences by every parameter, in the double build. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "policy/hdp/device_net.h"
+#include "policy/hdp/grouper.h"
+
+static const double STEP = 1e-5, TOLERANCE = 1e-6;
+
+/* Compares the gradients in `params` with differences of `loss`. */
+static void check(emp_params *params, double (*loss)(void *), void *context)
+{
+    static double gradient[20000];
+
+    cr_assert_leq(params->count, sizeof gradient / sizeof *gradient);
+    memcpy(gradient, params->gradient, params->count * sizeof *gradient);
+    for (int32_t s = 0; s < params->slice_count; s++) {
+        const emp_param_slice *slice = &params->slice[s];
+        double                 largest = 0.0;
+        for (int i = 0; i < slice->rows * slice->cols; i++) {
+            largest = fmax(largest, fabs(gradient[slice->offset + (size_t)i]));
+        }
+        cr_assert_gt(largest, 1e-6, "%s: the gradient is all but zero", slice->name);
+        for (int i = 0; i < slice->rows * slice->cols; i++) {
+            double *x = &params->value[slice->offset + (size_t)i], kept = *x, up, down;
+            *x = kept + STEP;
+            up = loss(context);
+            *x = kept - STEP;
+            down = loss(context);
+            *x = kept;
+            double got = gradient[slice->offset + (size_t)i];
+            double want = (up - down) / (2.0 * STEP);
+            cr_assert_lt(fabs(got - want), TOLERANCE * fmax(largest, fabs(want)),
+                         "%s[%d]: %.12g, differences say %.12g", slice->name, i, got,
+                         want);
+        }
+    }
+}
+
+static const emp_draw draw = {.seed = 3, .update = 1, .noise = 0.0, .threads = 1};
+
+typedef struct {
+    emp_grouper grouper;
+    int32_t    *group_of_row;
+} grouper_case;
+
+static double grouping_log_prob(void *context)
+{
+    grouper_case *c = (grouper_case *)context;
+
+    emp_grouper_run(&c->grouper, &draw, c->group_of_row);
+    return c->grouper.log_prob;
+}
+
+static void check_grouper(int32_t rows, emp_activation activation)
+{
+    static int32_t   groups[5000];
+    grouper_case     c = {.group_of_row = groups};
+    emp_op_features *ops = NULL;
+    emp_rng          rng;
+
+    emp_rng_init(&rng, 9, 0, 0);
+    cr_assert_eq(emp_op_features_create_empty(&ops, rows, rows, 0, NULL), EMP_OK);
+    ops->type_count = 3;
+    for (int32_t i = 0; i < rows; i++) {
+        ops->type[i] = (int32_t)emp_rng_below(&rng, 3);
+        groups[i] = (int32_t)emp_rng_below(&rng, 4);
+    }
+    for (int32_t i = 0; i < rows * EMP_OP_FEATURES; i++) {
+        ops->value[i] = emp_rng_normal(&rng) * 0.5;
+    }
+    cr_assert_eq(emp_grouper_init(&c.grouper, &(emp_grouper_shape){3, 4, 2, activation},
+                                  ops, NULL),
+                 EMP_OK);
+    emp_grouper_randomize(&c.grouper, 1.0, &rng);
+    grouping_log_prob(&c);
+    check(&c.grouper.params, grouping_log_prob, &c);
+    emp_grouper_clear(&c.grouper);
+    emp_op_features_destroy(ops);
+}
+
+Test(grouper, gradients_with_tanh) { check_grouper(40, EMP_ACTIVATION_TANH); }
+Test(grouper, gradients_with_relu) { check_grouper(40, EMP_ACTIVATION_RELU); }
+
+/* More rows than one block in each of the chunks that rows are cut into. */
+Test(grouper, gradients_over_many_blocks) { check_grouper(5000, EMP_ACTIVATION_TANH); }
+
+enum { INPUTS = 9, HIDDEN = 6, DEVICES = 3, STEPS = 5, SAMPLES = 3 };
+
+typedef struct {
+    emp_device_net net;
+    double         x[STEPS * INPUTS];
+    double         weight[SAMPLES];
+    double         entropy_weight;
+    int32_t        device[SAMPLES * STEPS];
+} net_case;
+
+static double objective(void *context)
+{
+    net_case *c = (net_case *)context;
+    double    sum = 0.0;
+
+    emp_device_net_run(&c->net, c->x, STEPS, SAMPLES, &draw, c->device);
+    for (int k = 0; k < SAMPLES; k++) {
+        sum += c->weight[k] * c->net.log_prob[k] +
+               c->entropy_weight * c->net.entropy[k] / SAMPLES;
+    }
+    return sum;
+}
+
+static void check_net(double entropy_weight)
+{
+    net_case c = {.weight = {0.7, -1.3, 0.4}, .entropy_weight = entropy_weight};
+    const emp_device_net_shape shape = {INPUTS,  HIDDEN, DEVICES, STEPS + 2,
+                                        SAMPLES, 1.5,    2.0};
+    emp_rng                    rng;
+
+    emp_rng_init(&rng, 11, 0, 0);
+    for (int i = 0; i < STEPS * INPUTS; i++) c.x[i] = emp_rng_normal(&rng);
+    for (int i = 0; i < SAMPLES * STEPS; i++) {
+        c.device[i] = (int32_t)emp_rng_below(&rng, DEVICES);
+    }
+    cr_assert_eq(emp_device_net_init(&c.net, &shape, NULL), EMP_OK);
+    emp_device_net_randomize(&c.net, 1.0, &rng);
+    objective(&c);
+    emp_device_net_backward(&c.net, c.weight, entropy_weight, 1);
+    check(&c.net.params, objective, &c);
+    emp_device_net_clear(&c.net);
+}
+
+Test(device_net, gradients) { check_net(0.0); }
+Test(device_net, gradients_with_entropy) { check_net(0.8); }
