@@ -191,3 +191,23 @@ ParameterizedTest(struct graph_case *c, expert, places_imported_translators)
     if (access(path, R_OK) != 0) cr_skip_test("no %s", path);
     check(path, c->layer_count);
 }
+
+/* The front end pins a variable's snapshot and the look-up of its rows to the variable:
+ * tables that are updated on the CPU are read there, and only rows are sent. */
+Test(expert, look_ups_stay_with_their_table)
+{
+    const char *bound[] = {"emb/read", "embedding_lookup"};
+    emp_graph  *graph = NULL;
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_workload_build(&graph, "rnnlm", &err), EMP_OK, "%s", err.msg);
+    emp_op_id table = emp_graph_find(graph, "emb");
+    cr_assert_geq(table, 0);
+    for (size_t i = 0; i < 2; i++) {
+        emp_op_id op = emp_graph_find(graph, bound[i]);
+        cr_assert_geq(op, 0, "no %s", bound[i]);
+        cr_expect_eq(graph->op[op].colocation_class, graph->op[table].colocation_class,
+                     "%s is not with its table", bound[i]);
+    }
+    emp_graph_destroy(graph);
+}
