@@ -19,9 +19,11 @@ emp_import_params emp_import_params_default(void);
  *
  * Without given targets a step runs: the train_op collection of a MetaGraphDef if there
  * is one; else every op that an optimizer or a moving average uses to update a variable,
- * with the scalar float sinks outside "gradients/" as losses; else (inference graphs)
- * every sink. Of a SavedModel the first meta graph is read. Functions are not expanded:
- * an op that calls one is of unknown type.
+ * the sinks behind them, and as losses the scalar float sinks outside of "gradients/";
+ * else (inference graphs) every sink that is computed and does not wait for an Assign.
+ *
+ * Of a SavedModel the first meta graph is read. Functions are not expanded: an op that
+ * calls one is of unknown type.
  *
  * \retval EMP_EIO      The file cannot be read.
  * \retval EMP_EINVAL   A batch hint below 1, or a target that is no op of the graph.

@@ -76,15 +76,19 @@ static emp_status visit_train_op(void *context, emp_slice name, emp_error *err)
     return EMP_OK;
 }
 
+static bool is_assign(const emp_graph *g, emp_op_id op)
+{
+    return strcmp(g->type_name[g->type[op]], "Assign") == 0;
+}
+
 /* Ops that change variables in a step. Assign initialises and restores; where an
  * optimizer uses it, the train op waits for it. */
 static bool is_update(const emp_graph *g, emp_op_id op)
 {
     uint32_t flags = g->op[op].flags;
 
-    if (flags & EMP_OP_IS_OPTIMIZER) return true;
-    return (flags & EMP_OP_UPDATES_REF) &&
-           strcmp(g->type_name[g->type[op]], "Assign") != 0;
+    return (flags & EMP_OP_IS_OPTIMIZER) ||
+           ((flags & EMP_OP_UPDATES_REF) && !is_assign(g, op));
 }
 
 static bool is_sink(const emp_graph *g, emp_op_id op)
@@ -94,41 +98,79 @@ static bool is_sink(const emp_graph *g, emp_op_id op)
            g->control_out_offset[op] == g->control_out_offset[op + 1];
 }
 
-/* Marks the updates, and the sinks behind them: the op that a training loop runs comes
- * after all updates. */
-static emp_status mark_updates(marker *m, emp_error *err)
+static bool has_inputs(const emp_graph *g, emp_op_id op)
 {
-    emp_status       st = EMP_OK;
-    const emp_graph *g = m->graph;
-    bool            *is_behind = EMP_NEW_ARRAY(bool, (size_t)g->op_count);
+    return g->input_offset[op] < g->input_offset[op + 1] ||
+           g->control_offset[op] < g->control_offset[op + 1];
+}
 
-    if (is_behind == NULL) EMP_FAIL(EMP_ENOMEM, "marks of %d ops", g->op_count);
+/* Sets reached[op] for ops that are seeds or wait for one. */
+static void reach(const emp_graph *g, bool (*is_seed)(const emp_graph *, emp_op_id),
+                  bool            *reached)
+{
     for (int32_t i = 0; i < g->op_count; i++) {
         emp_op_id op = g->topo[i];
-        bool      updates = is_update(g, op), behind = false;
+        bool      is_reached = is_seed(g, op);
         for (int32_t k = g->input_offset[op]; k < g->input_offset[op + 1]; k++)
-            behind = behind || is_behind[g->tensor[g->input[k]].producer];
+            is_reached = is_reached || reached[g->tensor[g->input[k]].producer];
         for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++)
-            behind = behind || is_behind[g->control[k]];
-        is_behind[op] = updates || behind;
-        if (updates || (behind && is_sink(g, op))) mark(m, op);
+            is_reached = is_reached || reached[g->control[k]];
+        reached[op] = is_reached;
     }
+}
 
-cleanup:
-    emp_free(is_behind);
-    return st;
+/* Whether a name lies in a scope "gradients" or "gradients_1" at any level. */
+static bool is_in_gradients(const char *name)
+{
+    for (const char *scope = name; scope != NULL; scope = strchr(scope, '/')) {
+        scope += *scope == '/';
+        if (strncmp(scope, "gradients", 9) != 0) continue;
+        const char *rest = scope + 9;
+        if (*rest == '_') rest += 1 + strspn(rest + 1, "0123456789");
+        if (*rest == '/') return true;
+    }
+    return false;
 }
 
 /* A scalar that nobody reads, and that is computed and not just a variable's value. */
 static bool is_loss(const emp_graph *g, emp_op_id op)
 {
     if (!is_sink(g, op) || g->input_offset[op] == g->input_offset[op + 1] ||
-        g->output_offset[op] == g->output_offset[op + 1] ||
-        strncmp(g->name[op], "gradients/", 10) == 0)
+        g->output_offset[op] == g->output_offset[op + 1] || is_in_gradients(g->name[op]))
         return false;
     const emp_tensor *out = &g->tensor[g->output_offset[op]];
     return out->dtype == EMP_DTYPE_FLOAT && out->shape.rank == 0 && !out->is_ref &&
            !g->tensor[g->input[g->input_offset[op]]].is_ref;
+}
+
+/* Marks the updates, the sinks behind them (the op that a training loop runs comes after
+ * all updates), and the losses. */
+static void mark_training(marker *m, bool *reached)
+{
+    const emp_graph *g = m->graph;
+    bool             any = false;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) any = any || is_update(g, op);
+    if (!any) return;
+    reach(g, is_update, reached);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (is_update(g, op) || (reached[op] && is_sink(g, op)) || is_loss(g, op))
+            mark(m, op);
+    }
+}
+
+/* Marks the sinks that are computed, but not those that initialise or restore variables,
+ * unless there are no others. */
+static void mark_inference(marker *m, bool *reached)
+{
+    const emp_graph *g = m->graph;
+
+    reach(g, is_assign, reached);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (is_sink(g, op) && !reached[op] && has_inputs(g, op)) mark(m, op);
+    }
+    for (emp_op_id op = 0; m->count == 0 && op < g->op_count; op++)
+        m->is_target[op] = is_sink(g, op);
 }
 
 emp_status emp_targets_find(const emp_graph *graph, emp_message_file *file,
@@ -136,19 +178,18 @@ emp_status emp_targets_find(const emp_graph *graph, emp_message_file *file,
 {
     emp_status st = EMP_OK;
     marker     m = {.graph = graph, .is_target = is_target};
+    bool      *reached = EMP_NEW_ARRAY(bool, (size_t)graph->op_count);
 
+    if (reached == NULL) EMP_FAIL(EMP_ENOMEM, "marks of %d ops", graph->op_count);
     if (meta.data != NULL) {
         EMP_TRY(index_names(&m, err));
         EMP_TRY(emp_container_each_train_op(file, meta, visit_train_op, &m, err));
     }
-    if (m.count > 0) goto cleanup;
-    EMP_TRY(mark_updates(&m, err));
-    bool is_training = m.count > 0;
-    for (emp_op_id op = 0; op < graph->op_count; op++) {
-        if (is_training ? is_loss(graph, op) : is_sink(graph, op)) mark(&m, op);
-    }
+    if (m.count == 0) mark_training(&m, reached);
+    if (m.count == 0) mark_inference(&m, reached);
 
 cleanup:
+    emp_free(reached);
     emp_strmap_clear(&m.names);
     return st;
 }

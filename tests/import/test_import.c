@@ -204,7 +204,7 @@ Test(import, takes_the_train_op_collection_where_there_is_one)
     }
 }
 
-Test(import, takes_every_sink_of_an_inference_graph)
+Test(import, takes_the_computed_sinks_of_an_inference_graph)
 {
     const char *const names[] = {"b", "c"};
     proto_writer      w = {0};
@@ -212,6 +212,45 @@ Test(import, takes_every_sink_of_an_inference_graph)
     proto_plain_node(&w, "a", "Placeholder", "");
     proto_plain_node(&w, "b", "Relu", "a");
     proto_plain_node(&w, "c", "Tanh", "a");
+    proto_plain_node(&w, "unused", "Const", "");
+    proto_plain_node(&w, "w", "VariableV2", "");
+    proto_plain_node(&w, "w/Assign", "Assign", "w a");
+    proto_plain_node(&w, "init", "NoOp", "^w/Assign");
+    emp_graph *graph = load(&w, defaults());
+    expect_targets(graph, names, 2);
+    emp_graph_destroy(graph);
+    proto_clear(&w);
+}
+
+Test(import, takes_every_sink_where_nothing_else_is_left)
+{
+    const char *const names[] = {"init", "b"};
+    proto_writer      w = {0};
+
+    proto_plain_node(&w, "a", "Const", "");
+    proto_plain_node(&w, "b", "Const", "");
+    proto_plain_node(&w, "w", "VariableV2", "");
+    proto_plain_node(&w, "w/Assign", "Assign", "w a");
+    proto_plain_node(&w, "init", "NoOp", "^w/Assign");
+    emp_graph *graph = load(&w, defaults());
+    expect_targets(graph, names, 2);
+    emp_graph_destroy(graph);
+    proto_clear(&w);
+}
+
+Test(import, takes_no_gradient_for_a_loss)
+{
+    const char *const names[] = {"update", "loss"};
+    const char *const scalars[] = {"gradients/a", "tower/gradients_1/b", "loss"};
+    proto_writer      w = {0};
+    size_t            node = proto_node(&w, "w", "VariableV2", "");
+
+    proto_attr_type(&w, "dtype", 1, "DT_FLOAT");
+    proto_attr_shape(&w, "shape", NULL, 0);
+    proto_end(&w, node);
+    proto_plain_node(&w, "w/read", "Identity", "w");
+    proto_plain_node(&w, "update", "AssignSub", "w w/read");
+    for (int i = 0; i < 3; i++) proto_plain_node(&w, scalars[i], "Tanh", "w/read");
     emp_graph *graph = load(&w, defaults());
     expect_targets(graph, names, 2);
     emp_graph_destroy(graph);
