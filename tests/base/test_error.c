@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The first failure is the one that is kept, and messages never overflow. */
+#include <criterion/criterion.h>
+
+#include "base/error.h"
+
+static emp_status inner(emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_FAIL(EMP_EFORMAT, "size %d of \"%s\"", 7, "x");
+
+cleanup:
+    return st;
+}
+
+static emp_status outer(emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (inner(err) != EMP_OK) EMP_FAIL(EMP_EIO, "the outer layer knows less");
+
+cleanup:
+    return st;
+}
+
+static emp_status trying(emp_error *err, bool *reached_end)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(inner(err));
+    *reached_end = true;
+
+cleanup:
+    return st;
+}
+
+Test(error, keeps_the_first_failure_with_its_place)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(outer(&err), EMP_EIO);
+    cr_expect_eq(err.status, EMP_EFORMAT);
+    cr_expect_str_eq(err.msg, "size 7 of \"x\"");
+    cr_expect_not_null(strstr(err.file, "test_error.c"));
+    cr_expect_gt(err.line, 0);
+}
+
+Test(error, may_be_null) { cr_expect_eq(inner(NULL), EMP_EFORMAT); }
+
+Test(error, try_leaves_at_the_first_failure)
+{
+    emp_error err = {0};
+    bool      reached_end = false;
+
+    cr_expect_eq(trying(&err, &reached_end), EMP_EFORMAT);
+    cr_expect_not(reached_end);
+}
+
+Test(error, cuts_long_messages)
+{
+    emp_error err = {0};
+    char      text[2 * EMP_ERROR_MSG_BYTES];
+
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = '\0';
+    emp_error_set(&err, EMP_EINVAL, "file.c", 1, "%s", text);
+    cr_expect_eq(strlen(err.msg), (size_t)EMP_ERROR_MSG_BYTES - 1);
+}
+
+Test(error, every_status_has_its_own_text)
+{
+    static const emp_status all[] = {
+#define X(name, value, text) name,
+        EMP_STATUS_LIST(X)
+#undef X
+    };
+    enum { COUNT = sizeof all / sizeof all[0] };
+
+    for (int i = 0; i < COUNT; i++) {
+        cr_expect_str_neq(emp_status_str(all[i]), "unknown status");
+        for (int k = 0; k < i; k++)
+            cr_expect_str_neq(emp_status_str(all[i]), emp_status_str(all[k]));
+    }
+    cr_expect_str_eq(emp_status_str((emp_status)77), "unknown status");
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Counted, zeroed, aligned allocation that fails on demand and on overflow. */
+#include <criterion/criterion.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+Test(mem, counts_live_blocks)
+{
+    void *a = emp_calloc(10, 8), *b = emp_calloc(0, 8);
+    char *c = emp_strdup("text");
+
+    cr_expect_eq(emp_mem_live_blocks(), 3);
+    cr_expect_not_null(b, "a count of 0 gives a distinct block");
+    cr_expect_neq(a, b);
+    cr_expect_str_eq(c, "text");
+    emp_free(a);
+    emp_free(b);
+    emp_free(c);
+    emp_free(NULL);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(mem, calloc_zeroes_and_aligns_large_blocks)
+{
+    for (size_t size = 1; size <= 100000; size = size * 3 + 1) {
+        unsigned char *block = emp_calloc(size, 1);
+        cr_assert_not_null(block);
+        for (size_t i = 0; i < size; i++) cr_assert_eq(block[i], 0);
+        if (size >= 4096) cr_expect_eq((uintptr_t)block % 64, 0u, "%zu bytes", size);
+        memset(block, 0xff, size); /* the next block must not come back dirty */
+        emp_free(block);
+    }
+}
+
+Test(mem, refuses_sizes_that_overflow)
+{
+    cr_expect_null(emp_calloc(SIZE_MAX / 2, 3));
+    cr_expect_null(emp_realloc(NULL, SIZE_MAX / 8 + 1, 8));
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(mem, realloc_keeps_the_contents)
+{
+    int *numbers = emp_realloc(NULL, 4, sizeof *numbers);
+
+    cr_assert_not_null(numbers);
+    for (int i = 0; i < 4; i++) numbers[i] = i;
+    numbers = emp_realloc(numbers, 5000, sizeof *numbers);
+    cr_assert_not_null(numbers);
+    for (int i = 0; i < 4; i++) cr_expect_eq(numbers[i], i);
+    cr_expect_eq(emp_mem_live_blocks(), 1);
+    emp_free(numbers);
+}
+
+Test(mem, fails_after_the_given_number_of_allocations)
+{
+    emp_mem_fail_after(2);
+    void *a = emp_calloc(1, 1), *b = emp_calloc(1, 1);
+    cr_expect_not_null(a);
+    cr_expect_not_null(b);
+    cr_expect_null(emp_calloc(1, 1));
+    cr_expect_null(emp_realloc(a, 2, 1), "a block that cannot grow stays valid");
+    cr_expect_null(emp_strdup("x"));
+    emp_mem_fail_after(-1);
+    void *c = emp_calloc(1, 1);
+    cr_expect_not_null(c);
+    emp_free(a);
+    emp_free(b);
+    emp_free(c);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

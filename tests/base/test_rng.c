@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The generator is Philox4x32-10, streams are independent, distributions are right. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <gsl/gsl_randist.h>
+#include <math.h>
+
+#include "base/rng.h"
+
+struct known_answer {
+    uint32_t counter[4], key[2], answer[4];
+};
+
+/* Known answers published with Random123 (Salmon et al.). */
+static struct known_answer known_answers[] = {
+    {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+    {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+     {0xffffffff, 0xffffffff},
+     {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+    {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+     {0xa4093822, 0x299f31d0},
+     {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+};
+
+ParameterizedTestParameters(rng, known_answer)
+{
+    return cr_make_param_array(struct known_answer, known_answers,
+                               sizeof known_answers / sizeof known_answers[0]);
+}
+
+ParameterizedTest(struct known_answer *c, rng, known_answer)
+{
+    emp_rng rng = {.used = 4};
+
+    memcpy(rng.counter, c->counter, sizeof rng.counter);
+    memcpy(rng.key, c->key, sizeof rng.key);
+    for (int i = 0; i < 4; i++)
+        cr_expect_eq(emp_rng_u32(&rng), c->answer[i], "word %d", i);
+}
+
+Test(rng, seed_stream_and_substream_name_the_counter)
+{
+    emp_rng a, b = {.key = {0x9abcdef0, 0x12345678}, .counter = {0, 0, 7, 9}, .used = 4};
+
+    emp_rng_init(&a, UINT64_C(0x123456789abcdef0), 7, 9);
+    for (int i = 0; i < 100; i++) cr_assert_eq(emp_rng_u32(&a), emp_rng_u32(&b));
+}
+
+Test(rng, the_block_counter_carries)
+{
+    emp_rng a = {.counter = {0xffffffff, 0, 1, 2}, .used = 4};
+    emp_rng b = {.counter = {0, 1, 1, 2}, .used = 4};
+
+    for (int i = 0; i < 4; i++) emp_rng_u32(&a);
+    cr_expect_eq(emp_rng_u32(&a), emp_rng_u32(&b));
+}
+
+Test(rng, streams_differ)
+{
+    enum { STREAMS = 50 };
+    uint32_t first[3 * STREAMS];
+
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        emp_rng rng;
+        emp_rng_init(&rng, i, 0, 0);
+        first[i] = emp_rng_u32(&rng);
+        emp_rng_init(&rng, 0, i + 1, 0);
+        first[STREAMS + i] = emp_rng_u32(&rng);
+        emp_rng_init(&rng, 0, 0, i + 1);
+        first[2 * STREAMS + i] = emp_rng_u32(&rng);
+    }
+    for (int i = 0; i < 3 * STREAMS; i++)
+        for (int k = 0; k < i; k++) cr_assert_neq(first[i], first[k]);
+}
+
+Test(rng, a_copy_continues_alike)
+{
+    emp_rng a, b;
+
+    emp_rng_init(&a, 1, 2, 3);
+    for (int i = 0; i < 7; i++) emp_rng_u32(&a);
+    b = a;
+    for (int i = 0; i < 20; i++) cr_expect_eq(emp_rng_uniform(&a), emp_rng_uniform(&b));
+}
+
+/* 200,000 draws: the mean of a uniform variable then has a deviation of 0.00065. */
+Test(rng, uniform_has_the_right_moments_and_range)
+{
+    enum { DRAWS = 200000 };
+    emp_rng rng;
+    double  sum = 0.0, squares = 0.0;
+
+    emp_rng_init(&rng, 42, 0, 0);
+    for (int i = 0; i < DRAWS; i++) {
+        double u = emp_rng_uniform(&rng);
+        cr_assert(u >= 0.0 && u < 1.0);
+        sum += u;
+        squares += u * u;
+    }
+    cr_expect_float_eq(sum / DRAWS, 1.0 / 2.0, 0.004);
+    cr_expect_float_eq(squares / DRAWS, 1.0 / 3.0, 0.004);
+}
+
+Test(rng, normal_has_the_right_moments)
+{
+    enum { DRAWS = 200000 };
+    emp_rng rng;
+    double  sum = 0.0, squares = 0.0;
+
+    emp_rng_init(&rng, 42, 1, 0);
+    for (int i = 0; i < DRAWS; i++) {
+        double x = emp_rng_normal(&rng);
+        sum += x;
+        squares += x * x;
+    }
+    cr_expect_float_eq(sum / DRAWS, 0.0, 0.012);
+    cr_expect_float_eq(squares / DRAWS, 1.0, 0.02);
+}
+
+/* Chi-square with 6 degrees of freedom: above 22.5 with probability 0.001. */
+Test(rng, below_is_uniform_over_its_range)
+{
+    enum { BOUND = 7, DRAWS = 70000 };
+    emp_rng rng;
+    int     count[BOUND] = {0};
+    double  chi_square = 0.0, expected = (double)DRAWS / BOUND;
+
+    emp_rng_init(&rng, 5, 0, 0);
+    for (int i = 0; i < DRAWS; i++) {
+        uint32_t k = emp_rng_below(&rng, BOUND);
+        cr_assert_lt(k, (uint32_t)BOUND);
+        count[k]++;
+    }
+    for (int k = 0; k < BOUND; k++)
+        chi_square += (count[k] - expected) * (count[k] - expected) / expected;
+    cr_expect_lt(chi_square, 22.5);
+    cr_expect_eq(emp_rng_below(&rng, 1), 0u);
+}
+
+Test(rng, feeds_gsl_distributions)
+{
+    emp_rng rng, twin;
+    double  sum = 0.0;
+
+    emp_rng_init(&rng, 9, 0, 0);
+    twin = rng;
+    gsl_rng gsl = emp_rng_as_gsl(&rng), gsl_twin = emp_rng_as_gsl(&twin);
+    for (int i = 0; i < 100000; i++) {
+        double x = gsl_ran_exponential(&gsl, 2.0);
+        cr_assert_eq(x, gsl_ran_exponential(&gsl_twin, 2.0));
+        sum += x;
+    }
+    cr_expect_float_eq(sum / 100000, 2.0, 0.04);
+    cr_expect_eq(gsl_rng_max(&gsl), 0xffffffffUL);
+}
