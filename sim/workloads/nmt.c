@@ -26,11 +26,11 @@ const emp_workload_param emp_nmt_params[] = {
     [BATCH] = {"batch", 64, 1, 65536, "sentence pairs", NULL},
     [STEPS] = {"steps", 40, 1, EMP_WORKLOAD_MAX_STEPS, "words of each sentence", NULL},
     [VOCAB] = {"vocab", 32000, 2, 10000000, "words of each language", NULL},
-    [RESIDUAL] = {"residual", 0, 0, 1, "layers above the bottom add their input", NULL},
+    [RESIDUAL] = {"residual", 1, 0, 1, "layers above the bottom add their input", NULL},
     [DROPOUT] = {"dropout", 0, 0, 1, "drop a fifth of each layer's input", NULL},
-    [BIDIRECTIONAL] = {"bidirectional", 0, 0, 1, "bottom encoder layer reads both ways",
+    [BIDIRECTIONAL] = {"bidirectional", 1, 0, 1, "bottom encoder layer reads both ways",
                        NULL},
-    [PER_STEP_SOFTMAX] = {"per_step_softmax", 0, 0, 1, "a softmax at every step", NULL},
+    [PER_STEP_SOFTMAX] = {"per_step_softmax", 1, 0, 1, "a softmax at every step", NULL},
     [COMMON] = EMP_WORKLOAD_COMMON(EMP_TF_ADAM, 1, 0),
 };
 
@@ -60,6 +60,7 @@ static void run_direction(emp_tf *tf, const int64_t *v, emp_tf_rnn_cell *cell,
     const char *outer = emp_tf_enter(tf, name);
 
     cell->layers = 1;
+    emp_tf_create_wrappers(tf, cell);
     emp_tf_zero_state(tf, cell, state);
     for (int32_t i = 0; i < steps; i++) {
         int32_t t = is_backward ? steps - 1 - i : i;
@@ -109,6 +110,7 @@ static emp_port encode(emp_tf *tf, const int64_t *v, emp_port words,
     cell.first_layer = below;
     if (cell.layers > 0) {
         emp_tf_enter(tf, "rnn");
+        emp_tf_create_wrappers(tf, &cell);
         emp_tf_zero_state(tf, &cell, state + below);
         for (int32_t t = 0; t < steps; t++) {
             x[t] = emp_tf_rnn_step(tf, &cell, x[t], state + below);
@@ -136,6 +138,7 @@ static void decode(emp_tf *tf, const int64_t *v, emp_port memory,
     };
     const char *outer = emp_tf_enter(tf, "decoder");
 
+    emp_tf_create_wrappers(tf, &cell);
     emp_tf_attention_create_keys(tf, &attention);
     words = emp_tf_gather(tf, NULL, table->read, words);
     words = emp_tf_unstack(tf, words, (int32_t)v[STEPS], 1);
@@ -170,13 +173,16 @@ static emp_port per_step_loss(emp_tf *tf, const int64_t *v, const emp_port *outp
     emp_port logits[EMP_WORKLOAD_MAX_STEPS];
     emp_port weights =
         emp_tf_placeholder(tf, "tgt_weights", EMP_DTYPE_FLOAT, emp_tf_shape(tf, targets));
+    const char *outer = emp_tf_enter(tf, "softmax");
 
     targets = emp_tf_unstack(tf, targets, steps, 1);
     weights = emp_tf_unstack(tf, weights, steps, 1);
     for (int32_t t = 0; t < steps; t++) {
         logits[t] = emp_tf_matmul(tf, "MatMul", outputs[t], w->read, false, false);
     }
-    return emp_tf_sequence_loss(tf, logits, targets, weights, steps);
+    emp_port loss = emp_tf_sequence_loss(tf, logits, targets, weights, steps);
+    emp_tf_leave(tf, outer);
+    return loss;
 }
 
 /* ---- all together ------------------------------------------------------------------ */

@@ -14,7 +14,7 @@ const emp_workload_param emp_resnet_params[] = {
     [BATCH] = {"batch", 32, 1, 65536, "images", NULL},
     [CLASSES] = {"classes", 1001, 2, 1000000, "classes", NULL},
     [FUSED_BN] = {"fused_bn", 1, 0, 1, "one op for batch norm, not ten", NULL},
-    [COMMON] = EMP_WORKLOAD_COMMON(EMP_TF_MOMENTUM, 0, 0),
+    [COMMON] = EMP_WORKLOAD_COMMON(EMP_TF_MOMENTUM, 1, 1),
 };
 
 enum { BLOCKS = 4, IMAGE_SIZE = 224 };

@@ -69,6 +69,7 @@ static emp_port per_step_loss(emp_tf *tf, const emp_port *outputs, emp_port targ
     emp_port logits[EMP_WORKLOAD_MAX_STEPS];
     emp_port weights =
         emp_tf_placeholder(tf, NULL, EMP_DTYPE_FLOAT, emp_tf_shape(tf, targets));
+    const char *outer = emp_tf_enter(tf, "softmax");
 
     targets = emp_tf_unstack(tf, targets, steps, 1);
     weights = emp_tf_unstack(tf, weights, steps, 1);
@@ -76,7 +77,9 @@ static emp_port per_step_loss(emp_tf *tf, const emp_port *outputs, emp_port targ
         logits[t] = emp_tf_matmul(tf, "MatMul", outputs[t], s.w.read, false, false);
         logits[t] = emp_tf_op2(tf, "BiasAdd", NULL, logits[t], s.b.read);
     }
-    return emp_tf_sequence_loss(tf, logits, targets, weights, steps);
+    emp_port loss = emp_tf_sequence_loss(tf, logits, targets, weights, steps);
+    emp_tf_leave(tf, outer);
+    return loss;
 }
 
 static emp_port sampled_loss(emp_tf *tf, emp_port inputs, emp_port targets, int64_t size,
@@ -105,6 +108,7 @@ static void unroll(emp_tf *tf, const int64_t *v, emp_port inputs, int32_t steps,
     };
     const char *outer = emp_tf_enter(tf, "rnn");
 
+    emp_tf_create_wrappers(tf, &cell);
     emp_tf_zero_state(tf, &cell, state);
     for (int32_t t = 0; t < steps; t++) {
         outputs[t] = emp_tf_rnn_step(tf, &cell, (emp_port){inputs.op, t}, state);

@@ -51,16 +51,12 @@ void emp_tf_grad_add(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_gr
     in[1] = emp_tf_dense(reduce_to(tf, grad, b.axes_y, b.size_y));
 }
 
+/* Not simplified in any version, unlike Add. */
 void emp_tf_grad_sub(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
 {
-    emp_port grad = out[0].values;
-
-    if (is_plain(tf, op)) {
-        in[0] = out[0];
-        in[1] = emp_tf_dense(emp_tf_op1(tf, "Neg", NULL, grad));
-        return;
-    }
+    emp_port  grad = out[0].values;
     broadcast b = find_broadcast(tf, op);
+
     in[0] = emp_tf_dense(reduce_to(tf, grad, b.axes_x, b.size_x));
     emp_port sum = emp_tf_op2(tf, "Sum", NULL, grad, b.axes_y);
     emp_port neg = emp_tf_op1(tf, "Neg", NULL, sum);
@@ -84,7 +80,7 @@ void emp_tf_grad_mul(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_gr
     in[1] = emp_tf_dense(reduce_to(tf, product, b.axes_y, b.size_y));
 }
 
-/* d(x / y) = dx / y - x / y / y dy; never simplified, in any version. */
+/* d(x / y) = dx / y - x / y / y dy; not simplified either. */
 void emp_tf_grad_real_div(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
                           emp_tf_grad *in)
 {

@@ -8,6 +8,17 @@ static int32_t output_size(const emp_tf_rnn_cell *cell)
     return cell->projection > 0 ? cell->projection : cell->units;
 }
 
+/* A DropoutWrapper converts the three probabilities of keeping input, state and output.
+ */
+void emp_tf_create_wrappers(emp_tf *tf, const emp_tf_rnn_cell *cell)
+{
+    for (int32_t layer = 0; layer < cell->layers && cell->keep_prob < 1.0; layer++) {
+        const char *outer = emp_tf_enter(tf, "DropoutWrapperInit");
+        for (int32_t i = 0; i < 3; i++) emp_tf_float(tf, NULL, "Const", 1.0);
+        emp_tf_leave(tf, outer);
+    }
+}
+
 /* ---- zero states ------------------------------------------------------------------- */
 
 static emp_port vector(emp_tf *tf, int64_t value)

@@ -30,6 +30,9 @@ typedef struct {
     bool            has_variables[EMP_TF_MAX_LAYERS];
 } emp_tf_rnn_cell;
 
+/** The constants that wrappers make when they are created, in the current scope. */
+void emp_tf_create_wrappers(emp_tf *tf, const emp_tf_rnn_cell *cell);
+
 /** zeros([batch, size]) as cells make it: six constants, two ops. */
 emp_port emp_tf_zero_state_tensor(emp_tf *tf, int32_t batch, int32_t size);
 
