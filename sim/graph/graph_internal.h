@@ -9,7 +9,7 @@
 #include "base/strmap.h"
 #include "sim/graph/graph_builder.h"
 
-enum { EMP_VALUE_BUFFER_SIZE = 256 * EMP_MAX_CONST_VALUES };
+enum { EMP_VALUE_BUFFER_SIZE = 64 * EMP_MAX_CONST_VALUES };
 
 /** An op under construction. All pointers lead into the builder's arenas. */
 typedef struct {

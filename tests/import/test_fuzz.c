@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "tests/import/sample.h"
 
-enum { ROUNDS = 10000 };
+enum { ROUNDS = 5000 };
 
 static uint32_t state = 20240607;
 
