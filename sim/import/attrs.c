@@ -31,7 +31,7 @@ typedef enum {
     SET_INTS,     /* int32_t[4] from a list */
     SET_DIM_MASK, /* uint32_t of bits from a list of dimensions; -1 is the top bit */
     SET_TYPE,     /* emp_dtype */
-    SET_DTYPE,    /* attrs.dtype, unless an attribute of higher rank did */
+    SET_DTYPE,    /* attrs.dtype, of a list the first, unless a higher rank did */
     SET_SHAPE,
     SET_TENSOR,
     SET_OUTPUTS,
@@ -168,6 +168,25 @@ cleanup:
     return st;
 }
 
+static emp_status set_dtype(emp_node_attrs *node, const attr_rule *rule,
+                            const emp_message *value, const emp_field *field,
+                            emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_dtype  dtype = EMP_DTYPE_NONE;
+
+    EMP_TRY(emp_import_dtype(value, field, &dtype, err));
+    if (rule->effect == SET_TYPE) {
+        *(emp_dtype *)member(node, rule) = dtype;
+    } else if ((int32_t)rule->where > node->dtype_rank) {
+        node->dtype_rank = (int32_t)rule->where;
+        node->attrs.dtype = dtype;
+    }
+
+cleanup:
+    return st;
+}
+
 static emp_status read_list(emp_node_attrs *node, const attr_rule *rule,
                             const emp_message *value, const emp_field *field,
                             emp_error *err)
@@ -186,29 +205,13 @@ static emp_status read_list(emp_node_attrs *node, const attr_rule *rule,
         if (rule->effect == SET_OUTPUTS) {
             if (element.number == VALUE_SHAPE)
                 EMP_TRY(add_output(node, &list, &element, err));
+        } else if (rule->effect == SET_DTYPE) {
+            if (element.number == VALUE_TYPE)
+                EMP_TRY(set_dtype(node, rule, &list, &element, err));
         } else if (element.number == VALUE_I) {
             EMP_TRY(
                 read_integers(&list, &element, rule, &count, member(node, rule), err));
         }
-    }
-
-cleanup:
-    return st;
-}
-
-static emp_status set_dtype(emp_node_attrs *node, const attr_rule *rule,
-                            const emp_message *value, const emp_field *field,
-                            emp_error *err)
-{
-    emp_status st = EMP_OK;
-    emp_dtype  dtype = EMP_DTYPE_NONE;
-
-    EMP_TRY(emp_import_dtype(value, field, &dtype, err));
-    if (rule->effect == SET_TYPE) {
-        *(emp_dtype *)member(node, rule) = dtype;
-    } else if ((int32_t)rule->where > node->dtype_rank) {
-        node->dtype_rank = (int32_t)rule->where;
-        node->attrs.dtype = dtype;
     }
 
 cleanup:
@@ -314,6 +317,8 @@ static emp_status read_value(emp_node_attrs *node, const attr_rule *rule,
         if (!found) break;
         if (kind.number == wanted_field(rule->effect))
             EMP_TRY(apply_rule(node, rule, &value, &kind, err));
+        else if (kind.number == VALUE_LIST && rule->effect == SET_DTYPE)
+            EMP_TRY(read_list(node, rule, &value, &kind, err));
     }
 
 cleanup:

@@ -56,8 +56,7 @@ static bool find_part(emp_message_file *file, emp_slice body, const emp_field_na
     if (is_string) return emp_field_string(&message, &field, out, NULL) == EMP_OK;
     if (emp_field_message(&message, &field, graph_names, &part, NULL) != EMP_OK)
         return false;
-    *out = (emp_slice){part.text.cursor.at,
-                       (size_t)(part.text.cursor.end - part.text.cursor.at)};
+    *out = emp_message_body(&part);
     return true;
 }
 
@@ -198,8 +197,7 @@ emp_status emp_container_each_train_op(emp_message_file *file, emp_slice meta,
         if (!found) break;
         if (field.number != META_COLLECTION) continue;
         EMP_TRY(emp_field_message(&message, &field, entry_names, &entry, err));
-        emp_slice body = {entry.text.cursor.at,
-                          (size_t)(entry.text.cursor.end - entry.text.cursor.at)};
+        emp_slice body = emp_message_body(&entry);
         if (find_part(file, body, entry_names, ENTRY_KEY, true, &key) &&
             emp_slice_is(key, "train_op") &&
             find_part(file, body, entry_names, ENTRY_VALUE, false, &value))

@@ -31,6 +31,13 @@ emp_message emp_message_open(emp_message_file *file, emp_slice body,
     return (emp_message){file, names, emp_text_open(file->bytes.data, body)};
 }
 
+emp_slice emp_message_body(const emp_message *message)
+{
+    const emp_cursor *cursor = &message->text.cursor;
+
+    return (emp_slice){cursor->at, (size_t)(cursor->end - cursor->at)};
+}
+
 emp_status emp_message_next(emp_message *message, emp_field *field, bool *found,
                             emp_error *err)
 {
@@ -187,5 +194,8 @@ emp_status emp_field_enum(const emp_message *message, const emp_field *field,
         *value = number_of(values, text->value);
         return EMP_OK;
     }
-    return emp_field_integer(message, field, value, err);
+    emp_field first = *field;
+    bool      found = false;
+    *value = 0;
+    return emp_field_next_number(message, &first, EMP_NUMBER_VARINT, value, &found, err);
 }

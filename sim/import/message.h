@@ -54,6 +54,9 @@ typedef enum { EMP_NUMBER_VARINT, EMP_NUMBER_FLOAT, EMP_NUMBER_DOUBLE } emp_numb
 emp_message emp_message_open(emp_message_file *file, emp_slice body,
                              const emp_field_name *names);
 
+/** What is still to be read. */
+emp_slice emp_message_body(const emp_message *message);
+
 /** Reads the next field; \a *found is false at the end of the message. */
 emp_status emp_message_next(emp_message *message, emp_field *field, bool *found,
                             emp_error *err);
@@ -76,7 +79,7 @@ emp_status emp_field_integer(const emp_message *message, const emp_field *field,
                              int64_t *value, emp_error *err);
 
 /** A value of the enumeration \a values, by number or, in text, by name; a name that is
- * not listed is 0. */
+ * not listed is 0. Of several packed values it is the first. */
 emp_status emp_field_enum(const emp_message *message, const emp_field *field,
                           const emp_field_name *values, int64_t *value, emp_error *err);
 

@@ -117,6 +117,21 @@ static void write_range_types(proto_writer *w)
 }
 static void write_odd_type(proto_writer *w) { proto_attr_type(w, "T", 11, "DT_QINT8"); }
 
+static void write_listed_types(proto_writer *w)
+{
+    proto_attr attr = proto_begin_attr(w, "component_types");
+    size_t     list = proto_begin(w, 1, "list");
+
+    if (w->is_text) {
+        proto_word(w, 6, "type", 2, "DT_DOUBLE");
+        proto_word(w, 6, "type", 9, "DT_INT64");
+    } else {
+        proto_ints(w, 6, "type", (int64_t[]){2, 9}, 2);
+    }
+    proto_end(w, list);
+    proto_end_attr(w, attr);
+}
+
 Test(attrs, finds_the_element_type_of_the_outputs)
 {
     const struct {
@@ -128,6 +143,7 @@ Test(attrs, finds_the_element_type_of_the_outputs)
         {write_shape_types, EMP_DTYPE_FLOAT, EMP_DTYPE_INT64},
         {write_range_types, EMP_DTYPE_INT32, EMP_DTYPE_NONE},
         {write_odd_type, EMP_DTYPE_NONE, EMP_DTYPE_NONE},
+        {write_listed_types, EMP_DTYPE_DOUBLE, EMP_DTYPE_NONE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int syntax = 0; syntax < SYNTAXES; syntax++) {
