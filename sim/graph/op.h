@@ -86,7 +86,7 @@ typedef struct {
     int32_t   axis;                 /**< Pack, Unpack, Concat (v1) */
     int32_t   count;                /**< N, num, num_split */
     int32_t   num_sampled, num_true;
-    uint32_t  squeeze_dims; /**< bit d: squeeze dim d; 0 = all of size 1 */
+    uint32_t  squeeze_dims; /**< bit d: dim d; bit 32 - k: dim -k; 0: all of size 1 */
     uint32_t  begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
     emp_dtype dtype;    /**< T, dtype, DstT: element type of the outputs */
     emp_dtype out_type; /**< out_type, out_idx: index type; default int32 */

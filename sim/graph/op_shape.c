@@ -178,7 +178,8 @@ EMP_INFER(squeeze)
     emp_shape        shape = {.rank = input->rank < 0 ? -1 : 0};
 
     for (int32_t d = 0; d < input->rank; d++) {
-        bool is_squeezed = dims != 0 ? (dims >> d & 1) != 0 : input->dim[d] == 1;
+        uint32_t names = 1U << d | 1U << (32 - (input->rank - d)); /* d, and d - rank */
+        bool     is_squeezed = dims != 0 ? (dims & names) != 0 : input->dim[d] == 1;
         if (!is_squeezed) shape.dim[shape.rank++] = input->dim[d];
     }
     /* An unknown size might be 1 and go away. */

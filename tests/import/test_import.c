@@ -174,6 +174,24 @@ Test(import, prefers_the_files_shapes_unless_told_otherwise)
     proto_clear(&w);
 }
 
+Test(import, squeezes_dimensions_counted_from_the_end)
+{
+    proto_writer w = {0};
+    size_t       node = proto_node(&w, "a", "Placeholder", "");
+
+    proto_attr_type(&w, "dtype", 1, "DT_FLOAT");
+    proto_attr_shape(&w, "shape", (int64_t[]){1, 5, 1}, 3);
+    proto_end(&w, node);
+    node = proto_node(&w, "b", "Squeeze", "a");
+    proto_attr_type(&w, "T", 1, "DT_FLOAT");
+    proto_attr_ints(&w, "squeeze_dims", (int64_t[]){-1}, 1);
+    proto_end(&w, node);
+    emp_graph *graph = load(&w, defaults());
+    cr_expect(emp_shape_equal(&output(graph, "b")->shape, &EMP_SHAPE(1, 5)));
+    emp_graph_destroy(graph);
+    proto_clear(&w);
+}
+
 Test(import, finds_the_updates_and_the_loss)
 {
     const char *const names[] = {"update", "train", "loss"};
