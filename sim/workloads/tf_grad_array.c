@@ -74,8 +74,9 @@ static void slice_apart(emp_tf *tf, emp_port grad, emp_port axis, const emp_port
                         int32_t count, emp_tf_grad *in)
 {
     emp_op_attrs attrs = {.count = count};
-    emp_port     inputs[1 + EMP_MAX_OUTPUTS] = {axis};
+    emp_port     inputs[1 + EMP_MAX_OUTPUTS];
 
+    inputs[0] = axis;
     for (int32_t i = 0; i < count; i++) inputs[1 + i] = sizes[i];
     emp_port offset = emp_tf_op(tf, "ConcatOffset", NULL, &attrs, inputs, 1 + count);
     for (int32_t i = 0; i < count; i++) {
