@@ -103,10 +103,25 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
         if (entries > INT32_MAX) EMP_FAIL(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
         t->cpu_offset[op + 1] = (int32_t)entries;
     }
-    t->cpu_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)entries);
-    if (t->cpu_ns == NULL) EMP_FAIL(EMP_ENOMEM, "costs of %d ops", graph->op_count);
+    t->task_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)entries);
+    if (t->task_ns == NULL) EMP_FAIL(EMP_ENOMEM, "costs of %d ops", graph->op_count);
 cleanup:
     return st;
+}
+
+static void fill_cpu_row(emp_cost_table *t, emp_op_id op, const emp_op_cost *c,
+                         const emp_device *cpu, const emp_runtime *runtime)
+{
+    bool         is_free = c->op_class == EMP_OP_KERNELLESS;
+    double       overhead_s = is_free ? runtime->issue_kernelless_s : runtime->cpu_op_s;
+    int32_t      lanes = t->cpu[op].lanes, rounds = emp_cost_rounds(lanes);
+    emp_time_ns *row = &t->task_ns[t->cpu_offset[op]];
+
+    for (int32_t p = 1; p <= lanes; p++) {
+        double compute_s = is_free ? 0.0 : cpu_compute_s(c, cpu, p);
+        row[p - 1] = to_ns((overhead_s + compute_s) / rounds);
+    }
+    t->cpu[op].compute_ns = row[lanes - 1] * rounds;
 }
 
 emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
@@ -125,13 +140,7 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
         const emp_op_cost *c = &graph->op[op].cost;
         if (gpu != NULL) t->gpu[op].compute_ns = to_ns(gpu_compute_s(c, gpu));
         if (gpu != NULL) t->gpu[op].issue_ns = to_ns(issue_s(c, runtime));
-        bool   is_free = c->op_class == EMP_OP_KERNELLESS;
-        double overhead_s = is_free ? runtime->issue_kernelless_s : runtime->cpu_op_s;
-        emp_time_ns *row = &t->cpu_ns[t->cpu_offset[op]];
-        for (int32_t p = 1; p <= t->cpu[op].lanes; p++) {
-            row[p - 1] = to_ns(overhead_s + (is_free ? 0.0 : cpu_compute_s(c, cpu, p)));
-        }
-        t->cpu[op].compute_ns = row[t->cpu[op].lanes - 1];
+        fill_cpu_row(t, op, c, cpu, runtime);
     }
     *out = t;
     t = NULL;
@@ -147,6 +156,6 @@ void emp_cost_table_destroy(emp_cost_table *table)
     emp_free(table->gpu);
     emp_free(table->cpu);
     emp_free(table->cpu_offset);
-    emp_free(table->cpu_ns);
+    emp_free(table->task_ns);
     emp_free(table);
 }

@@ -29,9 +29,14 @@ typedef struct {
     emp_time_ns issue_ns;   /**< host time to issue it */
 } emp_gpu_cost;
 
+/** An op on p > 1 cores is p x EMP_TASKS_PER_CORE tasks: Eigen's parallel loops cut their
+ * range into up to four blocks per thread, so that threads that others keep busy do not
+ * hold up the rest. On one core it is one task. */
+enum { EMP_TASKS_PER_CORE = 4 };
+
 /** The cost of one op on the CPU. */
 typedef struct {
-    emp_time_ns compute_ns; /**< on `lanes` cores */
+    emp_time_ns compute_ns; /**< alone, on `lanes` cores */
     int32_t     lanes;      /**< cores it can use, 1 .. cores */
 } emp_cpu_cost;
 
@@ -41,9 +46,16 @@ typedef struct {
     int32_t       op_count;
     emp_gpu_cost *gpu;        /**< [op]; zeros when the machine has no GPU */
     emp_cpu_cost *cpu;        /**< [op] */
-    int32_t      *cpu_offset; /**< [op + 1] into cpu_ns */
-    emp_time_ns  *cpu_ns; /**< [cpu_offset[op] + p - 1]: time on p = 1 .. lanes cores */
+    int32_t      *cpu_offset; /**< [op + 1] into task_ns */
+    emp_time_ns
+        *task_ns; /**< [cpu_offset[op] + p - 1]: of one task on p = 1 .. lanes cores */
 } emp_cost_table;
+
+/** Tasks of an op that uses \a lanes cores, for each core it gets. */
+static inline int32_t emp_cost_rounds(int32_t lanes)
+{
+    return lanes > 1 ? EMP_TASKS_PER_CORE : 1;
+}
 
 /** O(V cores). \retval EMP_ENOMEM */
 emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,

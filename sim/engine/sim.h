@@ -42,7 +42,8 @@ typedef struct {
  * sim/engine/trace_chrome.h is one use. */
 typedef struct {
     void *context;
-    /** An op on a device; lane: CPU slot, 0 on a GPU. */
+    /** An op on a device. lane: 0 on a GPU; on the CPU the batch of tasks that ran, so an
+     * op may come in several parts. */
     void (*op)(void *context, emp_op_id op, emp_device_id device, int32_t lane,
                emp_time_ns start_ns, emp_time_ns end_ns);
     /** A GPU's host thread issues an op. */

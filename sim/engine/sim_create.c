@@ -67,6 +67,7 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
 
     sim->device_of_op = EMP_NEW_ARRAY(uint8_t, ops);
     sim->missing = EMP_NEW_ARRAY(int32_t, ops);
+    sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
     sim->end_of_op = EMP_NEW_ARRAY(emp_time_ns, ops);
     sim->home = EMP_NEW_ARRAY(uint8_t, tensors);
     sim->first_copy = EMP_NEW_ARRAY(int32_t, tensors + 1);
@@ -74,8 +75,9 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     sim->copy = EMP_NEW_ARRAY(emp_sim_copy, copies);
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
     sim->item = EMP_NEW_ARRAY(emp_sim_item, ops + copies + messages);
-    if (!sim->device_of_op || !sim->missing || !sim->end_of_op || !sim->home ||
-        !sim->first_copy || !sim->instance || !sim->copy || !sim->message || !sim->item) {
+    if (!sim->device_of_op || !sim->missing || !sim->open_tasks || !sim->end_of_op ||
+        !sim->home || !sim->first_copy || !sim->instance || !sim->copy || !sim->message ||
+        !sim->item) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
 cleanup:
@@ -233,7 +235,8 @@ static emp_status check_range(const emp_sim *sim, emp_error *err)
     longest += (double)(sim->send_ns + sim->receive_ns + sim->poll_ns);
     for (int32_t op = 0; op < sim->op_count; op++) {
         total += (double)sim->op[op].issue_ns + (double)sim->op[op].compute_ns +
-                 (double)sim->cpu_ns[sim->op[op].cpu_row];
+                 (double)sim->task_ns[sim->op[op].cpu_row] * EMP_TASKS_PER_CORE *
+                     sim->op[op].lanes;
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         total +=
@@ -276,7 +279,7 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     if (!live || !live_tensor || !sim)
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n.op_count);
     sim->problem = problem;
-    sim->cpu_ns = problem->costs->cpu_ns;
+    sim->task_ns = problem->costs->task_ns;
     set_runtime(sim, problem);
     compute_routes(sim, problem->machine);
     EMP_TRY(allocate_graph(sim, &n, err));
@@ -309,6 +312,7 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->control);
     emp_free(sim->device_of_op);
     emp_free(sim->missing);
+    emp_free(sim->open_tasks);
     emp_free(sim->end_of_op);
     emp_free(sim->home);
     emp_free(sim->first_copy);

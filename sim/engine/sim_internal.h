@@ -30,7 +30,7 @@ typedef struct {
     int64_t     workspace_bytes;
     int32_t     input, output,
         control;      /**< where its rows begin; they end at the next op's */
-    int32_t  cpu_row; /**< into cpu_ns */
+    int32_t  cpu_row; /**< into task_ns */
     int32_t  lanes;
     uint32_t flags;
 } emp_sim_op;
@@ -82,10 +82,16 @@ typedef struct {
     int32_t head, tail; /**< items; head -1 = empty */
 } emp_sim_queue;
 
+/** Tasks of one op that start together on as many cores. */
+typedef struct {
+    emp_time_ns start_ns;
+    int32_t     op, tasks;
+} emp_sim_batch;
+
 /** Where events come from, in the order in which simultaneous ones happen. Every source
  * has at most its earliest event in the heap. */
 enum {
-    EMP_SIM_SLOT = 0, /**< + CPU slot: an op on the CPU ends */
+    EMP_SIM_BATCH = 0, /**< + number: tasks on the CPU end */
     EMP_SIM_DEVICE = EMP_MAX_CORES,
     /* + device * EMP_SIM_DEVICE_SOURCES + one of */
     EMP_SIM_SERVER = 0, /**< host thread; without one: the GPU itself */
@@ -127,7 +133,7 @@ struct emp_sim {
     emp_sim_edge      *input;    /**< tensors */
     emp_sim_edge      *consumer; /**< ops */
     int32_t           *control;  /**< ops that wait for an op */
-    const emp_time_ns *cpu_ns;   /**< of the cost table */
+    const emp_time_ns *task_ns;  /**< of the cost table */
     emp_sim_route      route[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
 
     /* state of a run */
@@ -149,11 +155,14 @@ struct emp_sim {
     emp_time_ns       link_free_ns[EMP_MAX_LINKS];
 
     /* CPU */
-    emp_sim_queue waiting;
+    emp_sim_queue waiting; /**< ops that have not begun */
     int32_t       waiting_count, running_count, free_cores;
-    uint64_t      free_slots[(EMP_MAX_CORES + 63) / 64];
-    int32_t       op_of_slot[EMP_MAX_CORES];
-    int32_t       cores_of_slot[EMP_MAX_CORES];
+    int32_t       starting_op; /**< the one op of which some tasks have not started ... */
+    int32_t       starting_tasks;   /**< ... that many; 0 = there is none */
+    emp_time_ns   starting_task_ns; /**< ... each this long */
+    int32_t      *open_tasks;       /**< [op] that have not ended */
+    uint64_t      free_batches[EMP_MAX_CORES / 64];
+    emp_sim_batch batch[EMP_MAX_CORES];
 
     emp_sim_queue queue[EMP_SIM_MAX_SOURCES];
     uint64_t      heap[EMP_SIM_MAX_SOURCES]; /**< time << EMP_SIM_SOURCE_BITS | source */
@@ -167,5 +176,72 @@ struct emp_sim {
 enum { EMP_SIM_SOURCE_BITS = 13, EMP_SIM_GRANULE = 256 };
 
 _Static_assert(EMP_SIM_MAX_SOURCES <= 1 << EMP_SIM_SOURCE_BITS, "a key has no room");
+
+/* sim_event.c */
+
+/** The next event of a source that has none in the heap. The source whose event is being
+ * handled owns the top of the heap and takes its place when the handling ends. */
+void emp_sim_schedule(emp_sim *sim, int32_t source, emp_time_ns at);
+void emp_sim_begin_event(emp_sim *sim);
+void emp_sim_end_event(emp_sim *sim);
+
+void    emp_sim_append(emp_sim *sim, emp_sim_queue *queue, int32_t item);
+int32_t emp_sim_take(emp_sim *sim, emp_sim_queue *queue);
+/** Lets \a item happen at a source at a time not before that of the items in it. */
+void emp_sim_delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns until);
+/** The item whose event is being handled; the one behind it is scheduled. */
+int32_t emp_sim_take_delayed(emp_sim *sim);
+int32_t emp_sim_device_source(int32_t device, int32_t kind);
+
+/* sim_memory.c */
+
+/** The memory in which \a edge is read by an op on \a device. */
+int32_t emp_sim_space_read(emp_sim_edge edge, int32_t device);
+/** More bytes of a memory are in use, because of \a op. */
+void emp_sim_allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t op);
+void emp_sim_create_buffer(emp_sim *sim, int32_t instance, int32_t space, int64_t bytes,
+                           int32_t op);
+/** One reader less. */
+void emp_sim_release(emp_sim *sim, int32_t instance);
+/** Outputs and workspace are there from now on. */
+void emp_sim_create_outputs(emp_sim *sim, int32_t op, int32_t device);
+/** Workspace, outputs that nobody reads, and inputs are no longer needed. */
+void emp_sim_release_inputs(emp_sim *sim, int32_t op, int32_t device);
+
+/* sim_gpu.c: \a item is an op, a copy to send, or a copy to receive */
+
+void emp_sim_serve(emp_sim *sim, int32_t device, int32_t item);
+void emp_sim_end_task(emp_sim *sim, int32_t device);
+
+/* sim_copy.c: the life of a copy, in order, and of a message */
+
+void emp_sim_start_copy(emp_sim *sim, int32_t copy, int32_t from_device);
+void emp_sim_request_copy(emp_sim *sim, int32_t copy);
+void emp_sim_transfer(emp_sim *sim, int32_t copy);
+void emp_sim_see_copy(emp_sim *sim, int32_t copy);
+void emp_sim_deliver_copy(emp_sim *sim, int32_t copy);
+/** Messages from \a first_of_op on are of this op. */
+void emp_sim_send_message(emp_sim *sim, int32_t op, int32_t to, int32_t first_of_op);
+void emp_sim_deliver_message(emp_sim *sim, int32_t message);
+
+/* sim_cpu.c */
+
+/** Starts whatever can start. */
+void emp_sim_start_cpu_ops(emp_sim *sim);
+void emp_sim_end_batch(emp_sim *sim, int32_t number);
+
+/* sim.c */
+
+enum { EMP_SIM_RECORD_OP, EMP_SIM_RECORD_TRANSFER, EMP_SIM_RECORD_MESSAGE };
+
+/** Adds to the fingerprint. */
+void emp_sim_record(emp_sim *sim, int kind, int32_t id, int32_t device, emp_time_ns start,
+                    emp_time_ns end);
+/** One of the things that \a op waits for is there. */
+void emp_sim_arrive(emp_sim *sim, int32_t op);
+/** ... for all ops that read \a tensor in the memory \a space. */
+void emp_sim_arrive_in(emp_sim *sim, int32_t tensor, int32_t space);
+/** The op is done as far as those who wait for it can tell. */
+void emp_sim_notify(emp_sim *sim, int32_t op);
 
 #endif /* EMP_SIM_ENGINE_SIM_INTERNAL_H */

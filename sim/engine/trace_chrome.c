@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-/* Tracks of a GPU; those of the CPU are its slots. */
+/* Tracks of a GPU; those of the CPU are its batches. */
 enum {
     TRACK_COMPUTE,
     TRACK_HOST,
@@ -28,7 +28,7 @@ struct writer {
     FILE              *file;
     const emp_problem *problem;
     const char        *separator;
-    int32_t            slot_count; /* CPU slots seen */
+    int32_t            batch_count; /* of the CPU, seen so far */
 };
 
 static void write_string(FILE *file, const char *text)
@@ -76,7 +76,7 @@ static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t 
     struct writer   *w = context;
     const emp_graph *g = w->problem->graph;
 
-    if (device == 0 && lane >= w->slot_count) w->slot_count = lane + 1;
+    if (device == 0 && lane >= w->batch_count) w->batch_count = lane + 1;
     write_span(w, g->name[op], device, device == 0 ? lane : TRACK_COMPUTE, start, end);
     fputs(",\"cat\":", w->file);
     write_string(w->file, g->type_name[g->type[op]]);
@@ -130,12 +130,12 @@ static void write_names(struct writer *w)
     const emp_machine *m = w->problem->machine;
 
     for (emp_device_id d = 0; d < m->device_count; d++) {
-        int32_t tracks = d == 0 ? w->slot_count : GPU_TRACKS;
+        int32_t tracks = d == 0 ? w->batch_count : GPU_TRACKS;
         write_name(w, "process_name", d, 0, m->device[d].name);
         for (int32_t t = 0; t < tracks; t++) {
-            char slot[32];
-            snprintf(slot, sizeof slot, "slot %d", t);
-            write_name(w, "thread_name", d, t, d == 0 ? slot : track_names[t]);
+            char track_name[32];
+            snprintf(track_name, sizeof track_name, "tasks %d", t);
+            write_name(w, "thread_name", d, t, d == 0 ? track_name : track_names[t]);
         }
     }
 }

@@ -1,7 +1,7 @@
 /** \file sim/engine/trace_chrome.h
  * Writes a simulated step as JSON trace events, for Perfetto (ui.perfetto.dev) and
  * chrome://tracing. A process per device; a track per compute stream, host thread, copy
- * stream and CPU slot; a counter of memory in use.
+ * stream and batch of CPU tasks; a counter of memory in use.
  */
 #ifndef EMP_SIM_ENGINE_TRACE_CHROME_H
 #define EMP_SIM_ENGINE_TRACE_CHROME_H

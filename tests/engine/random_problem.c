@@ -172,7 +172,7 @@ static emp_runtime draw_runtime(emp_rng *rng)
                          .cpu_slots = below(rng, 6)};
 }
 
-/* Costs that no machine would give in such variety; row lengths of cpu_ns are kept. */
+/* Costs that no machine would give in such variety; row lengths of task_ns are kept. */
 static void shake_costs(emp_problem *p, emp_rng *rng)
 {
     emp_cost_table *c = p->costs;
@@ -185,7 +185,7 @@ static void shake_costs(emp_problem *p, emp_rng *rng)
         c->cpu[op].lanes = lanes;
         c->cpu_offset[op] = op * cores;
         emp_time_ns work = below(rng, 60);
-        for (int32_t k = 1; k <= lanes; k++) c->cpu_ns[op * cores + k - 1] = work / k;
+        for (int32_t k = 1; k <= lanes; k++) c->task_ns[op * cores + k - 1] = work / k;
         c->cpu[op].compute_ns = work / lanes;
     }
     c->cpu_offset[c->op_count] = c->op_count * cores;
@@ -216,10 +216,10 @@ void random_problem_create(random_problem *r, uint64_t seed)
     assert(st == EMP_OK);
     emp_cost_table *c = r->problem->costs;
     size_t          entries = (size_t)(r->graph->op_count * r->machine->device[0].cores);
-    emp_free(c->cpu_ns);
-    c->cpu_ns = EMP_NEW_ARRAY(emp_time_ns, entries);
+    emp_free(c->task_ns);
+    c->task_ns = EMP_NEW_ARRAY(emp_time_ns, entries);
     r->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->graph->op_count);
-    assert(c->cpu_ns != NULL && r->device_of_op != NULL);
+    assert(c->task_ns != NULL && r->device_of_op != NULL);
     shake_costs(r->problem, &rng);
     random_problem_place(r, &rng);
 }
@@ -242,7 +242,7 @@ void random_problem_double(random_problem *r)
         c->gpu[op].compute_ns *= 2;
         c->cpu[op].compute_ns *= 2;
         for (int32_t k = 0; k < c->cpu[op].lanes; k++)
-            c->cpu_ns[c->cpu_offset[op] + k] *= 2;
+            c->task_ns[c->cpu_offset[op] + k] *= 2;
     }
     rt->send_s *= 2.0;
     rt->receive_s *= 2.0;

@@ -70,11 +70,8 @@ static struct entry pop(struct heap *h)
     }
 }
 
-/* ---- the state of a step --------------------------------------------------------------
- */
-
 enum event {
-    CPU_END,
+    BATCH_END,
     TASK_END,
     KERNEL_END,
     COPY_READY,
@@ -139,9 +136,12 @@ struct textbook {
     ns            stream_ready[EMP_MAX_DEVICES][3], stream_end[EMP_MAX_DEVICES][3];
     ns            link_free[EMP_MAX_LINKS];
     struct heap   line; /* CPU ops that wait */
-    int           slots, free_cores;
-    emp_op_id     slot_op[EMP_MAX_CORES];
-    int           slot_cores[EMP_MAX_CORES];
+    int           slots, free_cores, running;
+    emp_op_id     starting; /* op of which not all tasks have started, or -1 */
+    int          *unstarted, *unfinished, *cores; /* [op] tasks; cores they are cut for */
+    emp_op_id     batch_op[EMP_MAX_CORES];        /* -1 = free number */
+    int           batch_tasks[EMP_MAX_CORES];
+    ns            batch_began[EMP_MAX_CORES];
 };
 
 static ns to_ns(double s) { return (ns)(s * 1e9 + 0.5); }
@@ -207,9 +207,6 @@ static void fingerprint(struct textbook *b, int kind, int device, int id, ns sta
     h = emp_hash_u64(h, (uint64_t)start);
     b->r->fingerprint += emp_hash_u64(h, (uint64_t)end);
 }
-
-/* ---- memory ---------------------------------------------------------------------------
- */
 
 static void take_memory(struct textbook *b, int space, int64_t bytes, emp_op_id op)
 {
@@ -324,9 +321,6 @@ static void release_inputs(struct textbook *b, emp_op_id op)
     }
 }
 
-/* ---- servers --------------------------------------------------------------------------
- */
-
 static void start_next_task(struct textbook *b, int d)
 {
     struct server *s = &b->server[d];
@@ -430,52 +424,66 @@ static void tell(struct textbook *b, emp_op_id op)
     tell_followers(b, op);
 }
 
-/* ---- the CPU --------------------------------------------------------------------------
- */
-
-static int free_slot(const struct textbook *b)
+static void begin_cpu_op(struct textbook *b)
 {
-    for (int s = 0; s < b->slots; s++) {
-        if (b->slot_op[s] < 0) return s;
-    }
-    return -1;
+    int       n = b->line.count + b->running, cores = b->p->machine->device[0].cores;
+    emp_op_id op = pop(&b->line).a;
+    int       lanes = b->p->costs->cpu[op].lanes, got = cores / n;
+
+    if (got < (lanes + 3) / 4) got = (lanes + 3) / 4;
+    if (got > lanes || !b->rt->cpu_pool) got = lanes;
+    b->cores[op] = got;
+    b->unstarted[op] = b->unfinished[op] = lanes == 1 ? 1 : 4 * got;
+    b->starting = op;
+    b->running++;
+    b->began[op] = b->now;
+    b->r->event_count++;
+    create_outputs(b, op);
+}
+
+static void start_batch(struct textbook *b)
+{
+    emp_op_id op = b->starting;
+    int       number = 0, tasks = b->unstarted[op];
+
+    while (b->batch_op[number] >= 0) number++;
+    if (tasks > b->free_cores) tasks = b->free_cores;
+    b->unstarted[op] -= tasks;
+    b->free_cores -= tasks;
+    b->batch_op[number] = op;
+    b->batch_tasks[number] = tasks;
+    b->batch_began[number] = b->now;
+    if (b->unstarted[op] == 0) b->starting = -1;
+    ns time = b->p->costs->task_ns[b->p->costs->cpu_offset[op] + b->cores[op] - 1];
+    schedule(b, b->now + time, number, BATCH_END, number, 0);
 }
 
 static void start_cpu_ops(struct textbook *b)
 {
-    while (b->line.count > 0 && free_slot(b) >= 0 && b->free_cores > 0) {
-        int       slot = free_slot(b), share = b->free_cores / b->line.count;
-        emp_op_id op = pop(&b->line).a;
-        int       lanes = b->p->costs->cpu[op].lanes;
-        int       cores = share < 1 ? 1 : share < lanes ? share : lanes;
-        if (!b->rt->cpu_pool) cores = lanes;
-        b->free_cores -= cores;
-        b->slot_op[slot] = op;
-        b->slot_cores[slot] = cores;
-        b->began[op] = b->now;
-        b->r->event_count++;
-        create_outputs(b, op);
-        ns time = b->p->costs->cpu_ns[b->p->costs->cpu_offset[op] + cores - 1];
-        schedule(b, b->now + time, slot, CPU_END, slot, 0);
+    while (b->free_cores > 0) {
+        if (b->starting < 0 && b->line.count > 0 && b->running < b->slots)
+            begin_cpu_op(b);
+        if (b->starting < 0) return;
+        start_batch(b);
     }
 }
 
-static void cpu_op_ended(struct textbook *b, int slot)
+static void batch_ended(struct textbook *b, int number)
 {
-    emp_op_id op = b->slot_op[slot];
+    emp_op_id op = b->batch_op[number];
 
-    b->slot_op[slot] = -1;
-    b->free_cores += b->slot_cores[slot];
-    b->busy[0] += (b->now - b->began[op]) * b->slot_cores[slot];
+    b->batch_op[number] = -1;
+    b->free_cores += b->batch_tasks[number];
+    b->busy[0] += (b->now - b->batch_began[number]) * b->batch_tasks[number];
+    b->unfinished[op] -= b->batch_tasks[number];
+    if (b->unfinished[op] > 0) return;
+    b->running--;
     b->copyable[op] = b->now;
     b->r->event_count++;
     fingerprint(b, 0, 0, op, b->began[op], b->now);
     release_inputs(b, op);
     tell(b, op);
 }
-
-/* ---- GPUs and copies ------------------------------------------------------------------
- */
 
 static void op_issued(struct textbook *b, int d, emp_op_id op)
 {
@@ -594,7 +602,7 @@ static void task_ended(struct textbook *b, int d)
 static void handle(struct textbook *b, const struct entry *e)
 {
     switch ((enum event)e->kind) {
-    case CPU_END: cpu_op_ended(b, e->a); break;
+    case BATCH_END: batch_ended(b, e->a); break;
     case TASK_END: task_ended(b, e->a); break;
     case KERNEL_END: release_inputs(b, e->a); break;
     case COPY_READY: copy_ready(b, e->a, e->b); break;
@@ -604,9 +612,6 @@ static void handle(struct textbook *b, const struct entry *e)
     case MESSAGE: message_arrived(b, e->a, e->b); break;
     }
 }
-
-/* ---- setting up -----------------------------------------------------------------------
- */
 
 static void *zeroed(size_t count, size_t size)
 {
@@ -716,10 +721,14 @@ void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
     b->free_cores = problem->machine->device[0].cores;
     b->slots = b->rt->cpu_slots > 0 ? b->rt->cpu_slots : b->free_cores;
     if (!b->rt->cpu_pool) b->slots = 1;
-    for (int s = 0; s < b->slots; s++) b->slot_op[s] = -1;
+    for (int n = 0; n < EMP_MAX_CORES; n++) b->batch_op[n] = -1;
+    b->starting = -1;
     b->missing = zeroed((size_t)g->op_count, sizeof *b->missing);
     b->copyable = zeroed((size_t)g->op_count, sizeof *b->copyable);
     b->began = zeroed((size_t)g->op_count, sizeof *b->began);
+    b->unstarted = zeroed((size_t)g->op_count, sizeof *b->unstarted);
+    b->unfinished = zeroed((size_t)g->op_count, sizeof *b->unfinished);
+    b->cores = zeroed((size_t)g->op_count, sizeof *b->cores);
     b->place = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->place);
     b->buffers = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->buffers);
     read_graph(b);
@@ -742,6 +751,9 @@ void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
     emp_free(b->missing);
     emp_free(b->copyable);
     emp_free(b->began);
+    emp_free(b->unstarted);
+    emp_free(b->unfinished);
+    emp_free(b->cores);
     emp_free(b->place);
     emp_free(b->reader);
     emp_free(b->readers);
