@@ -2,27 +2,33 @@
 #include "sim/store/store.h"
 
 #include <hdf5.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #define FORMAT "emplace-run-1"
+
+/* The first bytes, HDF5's user block, hold the format and a checksum of all that follows:
+ * the library is given only what we wrote, as damaged files make it run wild. */
+enum { SEAL_BYTES = 512 };
 
 /* The longest arrays that a record may hold; a hostile file cannot ask for more. */
 enum { MAX_OPS = 1 << 26, MAX_POINTS = 1 << 26 };
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The scalars of a record, one HDF5 attribute each. */
-typedef enum { TEXT, INT64, UINT64, DOUBLE, BOOLEAN, INT32 } field_type;
+typedef enum { TEXT, INT32, INT64, UINT64, DOUBLE, BOOLEAN, CURVE } value_type;
 
+/* The scalars of a record, one HDF5 attribute each. */
 struct field {
     const char *name;
-    field_type  type;
+    value_type  type;
     size_t      offset;
     size_t      size; /**< of a text */
 };
@@ -50,8 +56,6 @@ static const struct field fields[] = {
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
-static const struct field format_field = {"format", TEXT, 0, EMP_RECORD_NAME_BYTES};
-
 /* ---- types ---- */
 
 /* Fixed-length text: variable-length strings would live in a heap whose layout HDF5
@@ -65,20 +69,6 @@ static hid_t create_text_type(size_t size)
         return H5I_INVALID_HID;
     }
     return type;
-}
-
-/* The type of a field in memory or, little-endian on every machine, in the file. */
-static hid_t create_field_type(const struct field *field, bool in_file)
-{
-    switch (field->type) {
-    case TEXT: return create_text_type(field->size);
-    case INT64: return H5Tcopy(in_file ? H5T_STD_I64LE : H5T_NATIVE_INT64);
-    case UINT64: return H5Tcopy(in_file ? H5T_STD_U64LE : H5T_NATIVE_UINT64);
-    case DOUBLE: return H5Tcopy(in_file ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
-    case BOOLEAN: return H5Tcopy(in_file ? H5T_STD_U8LE : H5T_NATIVE_UINT8);
-    case INT32: return H5Tcopy(in_file ? H5T_STD_I32LE : H5T_NATIVE_INT32);
-    }
-    return H5I_INVALID_HID;
 }
 
 static hid_t create_curve_type(bool in_file)
@@ -100,13 +90,56 @@ static hid_t create_curve_type(bool in_file)
     return type;
 }
 
+/* The type of a value in memory or, little-endian on every machine, in the file. The size
+ * is that of a text. */
+static hid_t create_type(value_type type, size_t size, bool in_file)
+{
+    switch (type) {
+    case TEXT: return create_text_type(size);
+    case INT32: return H5Tcopy(in_file ? H5T_STD_I32LE : H5T_NATIVE_INT32);
+    case INT64: return H5Tcopy(in_file ? H5T_STD_I64LE : H5T_NATIVE_INT64);
+    case UINT64: return H5Tcopy(in_file ? H5T_STD_U64LE : H5T_NATIVE_UINT64);
+    case DOUBLE: return H5Tcopy(in_file ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
+    case BOOLEAN: return H5Tcopy(in_file ? H5T_STD_U8LE : H5T_NATIVE_UINT8);
+    case CURVE: return create_curve_type(in_file);
+    }
+    return H5I_INVALID_HID;
+}
+
+/* The arrays of a record, one HDF5 dataset each. */
+struct array {
+    const char *name;
+    value_type  type;
+    hsize_t     rows, columns; /**< columns 0: one dimension */
+    void       *values;
+};
+enum { MAX_ARRAYS = 7, NAME_BYTES = 32 /* of a device or a metric */ };
+
+static int list_arrays(emp_record *r, struct array arrays[MAX_ARRAYS])
+{
+    hsize_t devices = (hsize_t)r->device_count, metrics = (hsize_t)r->metric_count;
+    hsize_t points = (hsize_t)r->point_count;
+    const struct array all[MAX_ARRAYS] = {
+        {"device_name", TEXT, devices, 0, r->device_name},
+        {"peak_bytes", INT64, devices, 0, r->peak_bytes},
+        {"busy_s", DOUBLE, devices, 0, r->busy_s},
+        {"device_of_op", INT32, (hsize_t)r->op_count, 0, r->device_of_op},
+        {"curve", CURVE, points, 0, r->curve},
+        {"metric_name", TEXT, metrics, 0, r->metric_name},
+        {"metric", DOUBLE, points, metrics, r->metric},
+    };
+
+    memcpy(arrays, all, sizeof all);
+    return metrics > 0 ? MAX_ARRAYS : MAX_ARRAYS - 2;
+}
+
 /* ---- writing ---- */
 
 static bool write_attribute(hid_t file, const struct field *field, const void *base)
 {
     const void *value = (const char *)base + field->offset;
-    hid_t       memory = create_field_type(field, false);
-    hid_t       stored = create_field_type(field, true);
+    hid_t       memory = create_type(field->type, field->size, false);
+    hid_t       stored = create_type(field->type, field->size, true);
     hid_t       space = H5Screate(H5S_SCALAR);
     hid_t       attribute =
         H5Acreate2(file, field->name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
@@ -119,21 +152,21 @@ static bool write_attribute(hid_t file, const struct field *field, const void *b
     return is_written;
 }
 
-/* Writes rows x columns values (columns 0: one dimension); takes over both types. */
-static bool write_array(hid_t file, const char *name, hid_t memory, hid_t stored,
-                        hsize_t rows, hsize_t columns, const void *values)
+static bool write_array(hid_t file, const struct array *array)
 {
-    const hsize_t extent[2] = {rows, columns};
-    hid_t         space = H5Screate_simple(columns == 0 ? 1 : 2, extent, NULL);
+    const hsize_t extent[2] = {array->rows, array->columns};
+    hid_t         memory = create_type(array->type, NAME_BYTES, false);
+    hid_t         stored = create_type(array->type, NAME_BYTES, true);
+    hid_t         space = H5Screate_simple(array->columns == 0 ? 1 : 2, extent, NULL);
     hid_t         settings = H5Pcreate(H5P_DATASET_CREATE);
     hid_t         dataset = H5I_INVALID_HID;
 
     if (H5Pset_obj_track_times(settings, false) >= 0) {
-        dataset =
-            H5Dcreate2(file, name, stored, space, H5P_DEFAULT, settings, H5P_DEFAULT);
+        dataset = H5Dcreate2(file, array->name, stored, space, H5P_DEFAULT, settings,
+                             H5P_DEFAULT);
     }
     bool is_written = dataset >= 0 && H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL,
-                                               H5P_DEFAULT, values) >= 0;
+                                               H5P_DEFAULT, array->values) >= 0;
 
     if (dataset >= 0) H5Dclose(dataset);
     H5Pclose(settings);
@@ -143,48 +176,55 @@ static bool write_array(hid_t file, const char *name, hid_t memory, hid_t stored
     return is_written;
 }
 
-static bool write_arrays(hid_t file, const emp_record *r)
-{
-    hsize_t devices = (hsize_t)r->device_count, points = (hsize_t)r->point_count;
-    hsize_t metrics = (hsize_t)r->metric_count;
-    size_t  name_bytes = sizeof r->device_name[0];
-
-    if (!write_array(file, "device_name", create_text_type(name_bytes),
-                     create_text_type(name_bytes), devices, 0, r->device_name) ||
-        !write_array(file, "peak_bytes", H5Tcopy(H5T_NATIVE_INT64),
-                     H5Tcopy(H5T_STD_I64LE), devices, 0, r->peak_bytes) ||
-        !write_array(file, "busy_s", H5Tcopy(H5T_NATIVE_DOUBLE), H5Tcopy(H5T_IEEE_F64LE),
-                     devices, 0, r->busy_s) ||
-        !write_array(file, "device_of_op", H5Tcopy(H5T_NATIVE_INT32),
-                     H5Tcopy(H5T_STD_I32LE), (hsize_t)r->op_count, 0, r->device_of_op) ||
-        !write_array(file, "curve", create_curve_type(false), create_curve_type(true),
-                     points, 0, r->curve)) {
-        return false;
-    }
-    if (metrics == 0) return true;
-    return write_array(file, "metric_name", create_text_type(name_bytes),
-                       create_text_type(name_bytes), metrics, 0, r->metric_name) &&
-           write_array(file, "metric", H5Tcopy(H5T_NATIVE_DOUBLE),
-                       H5Tcopy(H5T_IEEE_F64LE), points, metrics, r->metric);
-}
-
 static bool write_file(const char *path, const emp_record *record)
 {
-    static const char format[EMP_RECORD_NAME_BYTES] = FORMAT;
-    hid_t             settings = H5Pcreate(H5P_FILE_CREATE);
-    bool              is_written = false;
+    struct array arrays[MAX_ARRAYS];
+    emp_record   copy = *record; /* the list of arrays is for reading, too */
+    int          array_count = list_arrays(&copy, arrays);
+    hid_t        settings = H5Pcreate(H5P_FILE_CREATE);
+    bool         is_written = true;
 
     H5Pset_obj_track_times(settings, false);
+    H5Pset_userblock(settings, SEAL_BYTES);
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, settings, H5P_DEFAULT);
     H5Pclose(settings);
     if (file < 0) return false;
 
-    is_written = write_attribute(file, &format_field, format);
     for (int i = 0; i < FIELD_COUNT && is_written; i++) {
         is_written = write_attribute(file, &fields[i], record);
     }
-    is_written = is_written && write_arrays(file, record);
+    for (int i = 0; i < array_count && is_written; i++) {
+        is_written = write_array(file, &arrays[i]);
+    }
     return H5Fclose(file) >= 0 && is_written;
+}
+
+/* Hashes what follows the seal. */
+static bool hash_content(FILE *file, uint64_t *hash)
+{
+    unsigned char bytes[4096];
+    size_t        count;
+
+    *hash = EMP_HASH_SEED;
+    if (fseek(file, SEAL_BYTES, SEEK_SET) != 0) return false;
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        *hash = emp_hash_bytes(*hash, bytes, count);
+    }
+    return ferror(file) == 0;
+}
+
+static bool seal_file(const char *path)
+{
+    char     seal[SEAL_BYTES] = "";
+    uint64_t hash;
+    FILE    *file = fopen(path, "r+b");
+
+    if (file == NULL) return false;
+    bool is_sealed = hash_content(file, &hash);
+    snprintf(seal, sizeof seal, FORMAT " %016" PRIx64 "\n", hash);
+    is_sealed = is_sealed && fseek(file, 0, SEEK_SET) == 0 &&
+                fwrite(seal, 1, sizeof seal, file) == sizeof seal;
+    return fclose(file) == 0 && is_sealed;
 }
 
 emp_status emp_record_save(const char *path, const emp_record *record, emp_error *err)
@@ -197,7 +237,7 @@ emp_status emp_record_save(const char *path, const emp_record *record, emp_error
     snprintf(part, bytes, "%s.%u.part", path, (unsigned)getpid());
 
     pthread_mutex_lock(&library_lock);
-    bool is_written = write_file(part, record);
+    bool is_written = write_file(part, record) && seal_file(part);
     pthread_mutex_unlock(&library_lock);
     if (!is_written || rename(part, path) != 0) {
         remove(part);
@@ -211,7 +251,7 @@ cleanup:
 
 /* ---- reading ---- */
 
-/* False when there is no such attribute or it holds something else. */
+/* False when there is no such attribute or it is of another type. */
 static bool read_attribute(hid_t file, const struct field *field, void *base)
 {
     char *value = (char *)base + field->offset;
@@ -221,13 +261,15 @@ static bool read_attribute(hid_t file, const struct field *field, void *base)
     if (attribute < 0) return false;
     hid_t stored = H5Aget_type(attribute);
     hid_t space = H5Aget_space(attribute);
-    hid_t memory = create_field_type(field, false);
+    hid_t memory = create_type(field->type, field->size, false);
+    hid_t expected = create_type(field->type, field->size, true);
     if (H5Sget_simple_extent_type(space) == H5S_SCALAR &&
-        H5Tget_class(stored) == H5Tget_class(memory) && H5Tis_variable_str(stored) <= 0) {
+        H5Tequal(stored, expected) > 0) {
         is_read = H5Aread(attribute, memory, value) >= 0;
     }
     if (field->type == TEXT) value[field->size - 1] = '\0';
     if (field->type == BOOLEAN) *value = *value != 0; /* any other byte is no bool */
+    H5Tclose(expected);
     H5Tclose(memory);
     H5Sclose(space);
     H5Tclose(stored);
@@ -235,30 +277,28 @@ static bool read_attribute(hid_t file, const struct field *field, void *base)
     return is_read;
 }
 
-/* Reads rows x columns values (columns 0: one dimension) of exactly that extent; takes
- * over the type. */
-static bool read_array(hid_t file, const char *name, hid_t memory, hsize_t rows,
-                       hsize_t columns, void *values)
+static bool read_array(hid_t file, const struct array *array)
 {
     hsize_t extent[2] = {0, 0};
     bool    is_read = false;
-    hid_t   dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    hid_t   dataset = H5Dopen2(file, array->name, H5P_DEFAULT);
 
-    if (dataset >= 0) {
-        hid_t space = H5Dget_space(dataset);
-        hid_t stored = H5Dget_type(dataset);
-        if (H5Sget_simple_extent_ndims(space) == (columns == 0 ? 1 : 2) &&
-            H5Sget_simple_extent_dims(space, extent, NULL) >= 0 && extent[0] == rows &&
-            extent[1] == columns && H5Tget_class(stored) == H5Tget_class(memory) &&
-            H5Tis_variable_str(stored) <= 0) {
-            is_read =
-                H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
-        }
-        H5Tclose(stored);
-        H5Sclose(space);
-        H5Dclose(dataset);
+    if (dataset < 0) return false;
+    hid_t space = H5Dget_space(dataset);
+    hid_t stored = H5Dget_type(dataset);
+    hid_t memory = create_type(array->type, NAME_BYTES, false);
+    hid_t expected = create_type(array->type, NAME_BYTES, true);
+    if (H5Sget_simple_extent_ndims(space) == (array->columns == 0 ? 1 : 2) &&
+        H5Sget_simple_extent_dims(space, extent, NULL) >= 0 && extent[0] == array->rows &&
+        extent[1] == array->columns && H5Tequal(stored, expected) > 0) {
+        is_read =
+            H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0;
     }
+    H5Tclose(expected);
     H5Tclose(memory);
+    H5Tclose(stored);
+    H5Sclose(space);
+    H5Dclose(dataset);
     return is_read;
 }
 
@@ -270,41 +310,38 @@ static bool sizes_are_sane(const emp_record *r)
            r->metric_count <= EMP_MAX_METRICS;
 }
 
-static bool read_arrays(hid_t file, emp_record *r)
-{
-    hsize_t devices = (hsize_t)r->device_count, points = (hsize_t)r->point_count;
-    hsize_t metrics = (hsize_t)r->metric_count;
-    size_t  name_bytes = sizeof r->device_name[0];
-
-    if (!read_array(file, "device_name", create_text_type(name_bytes), devices, 0,
-                    r->device_name) ||
-        !read_array(file, "peak_bytes", H5Tcopy(H5T_NATIVE_INT64), devices, 0,
-                    r->peak_bytes) ||
-        !read_array(file, "busy_s", H5Tcopy(H5T_NATIVE_DOUBLE), devices, 0, r->busy_s) ||
-        !read_array(file, "device_of_op", H5Tcopy(H5T_NATIVE_INT32), (hsize_t)r->op_count,
-                    0, r->device_of_op) ||
-        !read_array(file, "curve", create_curve_type(false), points, 0, r->curve)) {
-        return false;
-    }
-    if (metrics == 0) return true;
-    return read_array(file, "metric_name", create_text_type(name_bytes), metrics, 0,
-                      r->metric_name) &&
-           read_array(file, "metric", H5Tcopy(H5T_NATIVE_DOUBLE), points, metrics,
-                      r->metric);
-}
-
-static emp_status read_file(hid_t file, emp_record *r, const char *path, emp_error *err)
+static emp_status check_seal(const char *path, emp_error *err)
 {
     emp_status st = EMP_OK;
-    char       format[EMP_RECORD_NAME_BYTES] = "";
+    char       seal[SEAL_BYTES] = "", format[32] = "";
+    uint64_t   sealed = 0, hash = 0;
+    FILE      *file = fopen(path, "rb");
 
-    if (!read_attribute(file, &format_field, format)) {
-        EMP_FAIL(EMP_EFORMAT, "%s is an HDF5 file but no run record", path);
+    if (file == NULL) EMP_FAIL(EMP_EIO, "cannot read %s", path);
+    if (fread(seal, 1, sizeof seal, file) != sizeof seal ||
+        seal[sizeof seal - 1] != '\0' ||
+        sscanf(seal, "%31s %16" SCNx64, format, &sealed) != 2 ||
+        strncmp(format, "emplace-run-", 12) != 0) {
+        EMP_FAIL(EMP_EFORMAT, "%s is no run record", path);
     }
     if (strcmp(format, FORMAT) != 0) {
         EMP_FAIL(EMP_EFORMAT, "%s is of format \"%s\"; this program reads \"%s\"", path,
                  format, FORMAT);
     }
+    if (!hash_content(file, &hash)) EMP_FAIL(EMP_EIO, "cannot read %s", path);
+    if (hash != sealed)
+        EMP_FAIL(EMP_EFORMAT, "%s is torn or damaged: its checksum differs", path);
+
+cleanup:
+    if (file != NULL) fclose(file);
+    return st;
+}
+
+static emp_status read_file(hid_t file, emp_record *r, const char *path, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    struct array arrays[MAX_ARRAYS];
+
     for (int i = 0; i < FIELD_COUNT; i++) {
         if (!read_attribute(file, &fields[i], r)) {
             EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
@@ -321,11 +358,17 @@ static emp_status read_file(hid_t file, emp_record *r, const char *path, emp_err
     if (r->device_of_op == NULL || r->curve == NULL || r->metric == NULL) {
         EMP_FAIL(EMP_ENOMEM, "record of %d ops, %d tells", r->op_count, r->point_count);
     }
-    if (!read_arrays(file, r)) {
-        EMP_FAIL(EMP_EFORMAT, "%s is torn: an array is missing or cut short", path);
+    int array_count = list_arrays(r, arrays);
+    for (int i = 0; i < array_count; i++) {
+        if (!read_array(file, &arrays[i])) {
+            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
+                     arrays[i].name);
+        }
     }
-    for (int32_t i = 0; i < r->device_count; i++) r->device_name[i][31] = '\0';
-    for (int32_t i = 0; i < r->metric_count; i++) r->metric_name[i][31] = '\0';
+    for (int32_t i = 0; i < r->device_count; i++)
+        r->device_name[i][NAME_BYTES - 1] = '\0';
+    for (int32_t i = 0; i < r->metric_count; i++)
+        r->metric_name[i][NAME_BYTES - 1] = '\0';
     for (int32_t op = 0; op < r->op_count; op++) {
         if (r->device_of_op[op] < 0 || r->device_of_op[op] >= r->device_count) {
             EMP_FAIL(EMP_EFORMAT, "%s is damaged: op %d is on device %d of %d", path, op,
@@ -344,12 +387,9 @@ emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
 
     memset(record, 0, sizeof *record);
     pthread_mutex_lock(&library_lock);
-    if (access(path, R_OK) != 0) EMP_FAIL(EMP_EIO, "cannot read %s", path);
+    EMP_TRY(check_seal(path, err));
     file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (file < 0) {
-        EMP_FAIL(EMP_EFORMAT, "%s is no run record: not an HDF5 file, or a torn one",
-                 path);
-    }
+    if (file < 0) EMP_FAIL(EMP_EFORMAT, "%s holds no HDF5 file after its seal", path);
     EMP_TRY(read_file(file, record, path, err));
 
 cleanup:
