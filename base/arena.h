@@ -1,6 +1,6 @@
 /** \file base/arena.h
- * Memory for objects that are built piece by piece and freed as a whole (names, nodes of a
- * graph under construction). Zero-initialise an emp_arena, allocate, clear once.
+ * Memory for objects that are built piece by piece and freed as a whole (names, nodes of
+ * a graph under construction). Zero-initialise an emp_arena, allocate, clear once.
  */
 #ifndef EMP_BASE_ARENA_H
 #define EMP_BASE_ARENA_H

@@ -7,7 +7,7 @@
 const char *emp_status_str(emp_status status)
 {
     switch (status) {
-#define X(name, value, text)                                                             \
+#define X(name, value, text) \
     case name: return text;
         EMP_STATUS_LIST(X)
 #undef X

@@ -9,16 +9,16 @@
 #define EMP_BASE_ERROR_H
 
 /* One list; expanded to the enum here and to emp_status_str() in error.c. */
-#define EMP_STATUS_LIST(X)                                                               \
-    X(EMP_OK, 0, "success")                                                              \
-    X(EMP_EINVAL, -1, "invalid argument")                                                \
-    X(EMP_ENOMEM, -2, "out of memory")                                                   \
-    X(EMP_EIO, -3, "input/output failure")                                               \
-    X(EMP_EFORMAT, -4, "malformed input")                                                \
-    X(EMP_ECYCLE, -5, "graph has a cycle")                                               \
-    X(EMP_EINFEASIBLE, -6, "no feasible placement")                                      \
-    X(EMP_EUNSUPPORTED, -7, "not supported")                                             \
-    X(EMP_EEXTERNAL, -8, "failure in an external library")                               \
+#define EMP_STATUS_LIST(X)                                 \
+    X(EMP_OK, 0, "success")                                \
+    X(EMP_EINVAL, -1, "invalid argument")                  \
+    X(EMP_ENOMEM, -2, "out of memory")                     \
+    X(EMP_EIO, -3, "input/output failure")                 \
+    X(EMP_EFORMAT, -4, "malformed input")                  \
+    X(EMP_ECYCLE, -5, "graph has a cycle")                 \
+    X(EMP_EINFEASIBLE, -6, "no feasible placement")        \
+    X(EMP_EUNSUPPORTED, -7, "not supported")               \
+    X(EMP_EEXTERNAL, -8, "failure in an external library") \
     X(EMP_EINTERRUPTED, -9, "interrupted")
 
 typedef enum {
@@ -52,15 +52,15 @@ emp_status emp_error_set(emp_error *err, emp_status status, const char *file, in
                          const char *fmt, ...);
 
 /* Both macros need a local `emp_status st` and a label `cleanup`. */
-#define EMP_FAIL(code, ...)                                                              \
-    do {                                                                                 \
-        st = emp_error_set(err, (code), __FILE__, __LINE__, __VA_ARGS__);                \
-        goto cleanup;                                                                    \
+#define EMP_FAIL(code, ...)                                               \
+    do {                                                                  \
+        st = emp_error_set(err, (code), __FILE__, __LINE__, __VA_ARGS__); \
+        goto cleanup;                                                     \
     } while (0)
 
-#define EMP_TRY(call)                                                                    \
-    do {                                                                                 \
-        if ((st = (call)) != EMP_OK) goto cleanup;                                       \
+#define EMP_TRY(call)                              \
+    do {                                           \
+        if ((st = (call)) != EMP_OK) goto cleanup; \
     } while (0)
 
 #endif /* EMP_BASE_ERROR_H */

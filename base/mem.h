@@ -10,12 +10,13 @@
 #define EMP_NEW(type)              ((type *)emp_calloc(1, sizeof(type)))
 #define EMP_NEW_ARRAY(type, count) ((type *)emp_calloc((count), sizeof(type)))
 
-/** Zeroed memory for \a count items, aligned to 64 bytes when it is 4 KiB or more; NULL on
- * failure or overflow. A count of 0 gives a distinct block. Release with emp_free(). */
+/** Zeroed memory for \a count items, aligned to 64 bytes when it is 4 KiB or more; NULL
+ * on failure or overflow. A count of 0 gives a distinct block. Release with emp_free().
+ */
 void *emp_calloc(size_t count, size_t size);
 
-/** Grows or shrinks \a block (NULL is allowed) to \a count items; new bytes are not zeroed.
- * On failure returns NULL and \a block stays valid. */
+/** Grows or shrinks \a block (NULL is allowed) to \a count items; new bytes are not
+ * zeroed. On failure returns NULL and \a block stays valid. */
 void *emp_realloc(void *block, size_t count, size_t size);
 
 /** A copy of the string; NULL on failure. */
@@ -27,7 +28,8 @@ void emp_free(void *block);
 /** Blocks handed out and not yet freed. */
 long emp_mem_live_blocks(void);
 
-/** For tests: the next \a count allocations succeed, all later ones fail; -1 = never fail. */
+/** For tests: the next \a count allocations succeed, all later ones fail; -1 = never
+ * fail. */
 void emp_mem_fail_after(long count);
 
 #endif /* EMP_BASE_MEM_H */

@@ -54,19 +54,14 @@ uint32_t emp_rng_below(emp_rng *rng, uint32_t bound)
 }
 
 static void          gsl_set(void *state, unsigned long seed) { (void)state, (void)seed; }
-static unsigned long gsl_get(void *state)
-{
-    return emp_rng_u32((emp_rng *)state);
-}
-static double gsl_get_double(void *state)
-{
-    return emp_rng_uniform((emp_rng *)state);
-}
+static unsigned long gsl_get(void *state) { return emp_rng_u32((emp_rng *)state); }
+static double gsl_get_double(void *state) { return emp_rng_uniform((emp_rng *)state); }
 
 gsl_rng emp_rng_as_gsl(emp_rng *rng)
 {
-    static const gsl_rng_type type = {
-        "emp_philox4x32", 0xffffffffUL, 0, sizeof(emp_rng), gsl_set, gsl_get, gsl_get_double};
+    static const gsl_rng_type type = {"emp_philox4x32", 0xffffffffUL, 0,
+                                      sizeof(emp_rng),  gsl_set,      gsl_get,
+                                      gsl_get_double};
 
     return (gsl_rng){&type, rng};
 }

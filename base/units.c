@@ -96,8 +96,11 @@ const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size)
 
 const char *emp_units_format_seconds(double seconds, char *buffer, size_t size)
 {
-    if (seconds >= 1.0) snprintf(buffer, size, "%.3g s", seconds);
-    else if (seconds >= 1e-3) snprintf(buffer, size, "%.3g ms", seconds * 1e3);
-    else snprintf(buffer, size, "%.3g us", seconds * 1e6);
+    if (seconds >= 1.0)
+        snprintf(buffer, size, "%.3g s", seconds);
+    else if (seconds >= 1e-3)
+        snprintf(buffer, size, "%.3g ms", seconds * 1e3);
+    else
+        snprintf(buffer, size, "%.3g us", seconds * 1e6);
     return buffer;
 }

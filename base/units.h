@@ -11,17 +11,18 @@
 #include "base/error.h"
 
 typedef enum {
-    EMP_UNIT_SECONDS,         /**< ns us ms s -> s */
-    EMP_UNIT_BYTES,           /**< B kB MB GB TB KiB MiB GiB TiB -> B */
-    EMP_UNIT_BYTES_PER_S,     /**< the same with /s -> B/s */
-    EMP_UNIT_FLOPS_PER_S,     /**< FLOP/s with k M G T P -> FLOP/s */
-    EMP_UNIT_HERTZ,           /**< Hz kHz MHz GHz -> Hz */
+    EMP_UNIT_SECONDS,     /**< ns us ms s -> s */
+    EMP_UNIT_BYTES,       /**< B kB MB GB TB KiB MiB GiB TiB -> B */
+    EMP_UNIT_BYTES_PER_S, /**< the same with /s -> B/s */
+    EMP_UNIT_FLOPS_PER_S, /**< FLOP/s with k M G T P -> FLOP/s */
+    EMP_UNIT_HERTZ,       /**< Hz kHz MHz GHz -> Hz */
 } emp_unit;
 
 /** Parses a number followed by a unit of the given kind into base units.
- * \retval EMP_EFORMAT  No number, no unit, or a unit of another kind; the message names the
- *                      text and gives an example of what would be right. */
-emp_status emp_units_parse(const char *text, emp_unit unit, double *value, emp_error *err);
+ * \retval EMP_EFORMAT  No number, no unit, or a unit of another kind; the message names
+ * the text and gives an example of what would be right. */
+emp_status emp_units_parse(const char *text, emp_unit unit, double *value,
+                           emp_error *err);
 
 /** Writes e.g. "10.6 GiB" (binary prefixes) into \a buffer and returns it. */
 const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size);

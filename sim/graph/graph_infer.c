@@ -118,8 +118,7 @@ static emp_status run_inference(emp_graph_builder *b, emp_op_id op, bool strict,
     const emp_node *node = &b->node[op];
     emp_op_view     view;
     emp_error       reason = {0};
-    emp_value_pool  pool = {b->value_buffer,
-                            b->value_buffer + EMP_VALUE_BUFFER_SIZE};
+    emp_value_pool  pool = {b->value_buffer, b->value_buffer + EMP_VALUE_BUFFER_SIZE};
 
     EMP_TRY(emp_node_view(b, op, &view, err));
     view.pool = &pool;

@@ -1,8 +1,8 @@
 /** \file sim/placement/placer.h
  * A placement method: every baseline and every learner is one const emp_placer_type.
  *
- * Ask and tell. The caller (bench/run/runner.c) owns the loop, hence the budget, the log and
- * the best so far, identical for all methods:
+ * Ask and tell. The caller (bench/run/runner.c) owns the loop, hence the budget, the log
+ * and the best so far, identical for all methods:
  *
  *     EMP_TRY(type->create(&state, problem, &params, err));
  *     while (evaluations < budget) {
@@ -13,8 +13,8 @@
  *     }
  *     type->destroy(state);
  *
- * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and told in
- * order. Same problem, params and scores give the same candidates on any thread count.
+ * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and told
+ * in order. Same problem, params and scores give the same candidates on any thread count.
  */
 #ifndef EMP_SIM_PLACEMENT_PLACER_H
 #define EMP_SIM_PLACEMENT_PLACER_H
@@ -53,7 +53,8 @@ typedef struct emp_placer_type {
      * Candidates need not be legal: the runner legalizes them. */
     emp_status (*ask)(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err);
-    emp_status (*tell)(void *state, const emp_score *scores, int32_t count, emp_error *err);
+    emp_status (*tell)(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err);
     void (*destroy)(void *state); /**< NULL is allowed */
 
     /** OPTIONAL. Metrics of the last tell; sets \a *count. */

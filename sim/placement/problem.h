@@ -11,10 +11,10 @@ typedef struct emp_problem {
     const emp_graph   *graph;   /**< the step graph; borrowed */
     const emp_machine *machine; /**< borrowed */
     emp_runtime        runtime;
-    emp_cost_table    *costs;         /**< owned */
+    emp_cost_table    *costs;          /**< owned */
     uint32_t          *kinds_of_class; /**< [class]: EMP_KIND_ mask all members allow */
-    emp_op_id         *leader_of_class; /**< [class]: its lowest op id; decides for the class */
-    char               workload[256]; /**< spec or path, for records and for expert rules */
+    emp_op_id *leader_of_class; /**< [class]: its lowest op id; decides for the class */
+    char       workload[256];   /**< spec or path, for records and for expert rules */
 } emp_problem;
 
 /** \a graph and \a machine are borrowed and must outlive the problem. O(V + E). */
