@@ -86,7 +86,7 @@ const char *sample_path(void)
     static char path[64];
 
     if (path[0] == '\0')
-        snprintf(path, sizeof path, "/tmp/emplace-graph-%d", (int)getpid());
+        snprintf(path, sizeof path, P_tmpdir "/emplace-graph-%d", (int)getpid());
     return path;
 }
 

@@ -15,7 +15,7 @@ static char path[64];
 
 static void make_path(void)
 {
-    snprintf(path, sizeof path, "/tmp/emplace-file-XXXXXX");
+    snprintf(path, sizeof path, P_tmpdir "/emplace-file-XXXXXX");
     int descriptor = mkstemp(path);
     cr_assert_geq(descriptor, 0);
     close(descriptor);
@@ -91,9 +91,9 @@ Test(file, loads_plain_and_packed_files_alike)
 
 Test(file, says_why_there_is_nothing_to_read)
 {
-    expect_error("/tmp/emplace-no-such-file", EMP_EIO,
+    expect_error(P_tmpdir "/emplace-no-such-file", EMP_EIO,
                  "cannot be read: No such file or directory");
-    expect_error("/tmp", EMP_EIO, "a directory, not a graph file");
+    expect_error(P_tmpdir, EMP_EIO, "a directory, not a graph file");
     expect_error("/dev/null", EMP_EIO, "not a regular file");
     write_plain("", 0);
     expect_error(path, EMP_EFORMAT, "an empty file");
