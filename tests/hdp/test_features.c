@@ -39,13 +39,15 @@ static double value(emp_op_id op, int32_t i)
     return (double)ops->value[ops->row_of_op[op] * EMP_OP_FEATURES + i];
 }
 
-Test(features, every_free_op_has_a_row)
+/* The read is in the variable's colocation class and follows it. */
+Test(features, every_class_that_is_free_to_move_has_a_row)
 {
-    cr_expect_eq(ops->row_count, OPS);
-    cr_expect_eq(ops->edge_count, 4);
+    cr_expect_eq(ops->row_count, OPS - 1);
+    cr_expect_eq(ops->edge_count, 3);
+    cr_expect_eq(ops->row_of_op[READ], ops->row_of_op[VARIABLE]);
     for (emp_op_id op = 0; op < OPS; op++) {
         cr_assert_geq(ops->row_of_op[op], 0);
-        cr_expect_eq(ops->op_of_row[ops->row_of_op[op]], op);
+        cr_expect_eq(ops->op_of_row[ops->row_of_op[op]], op == READ ? VARIABLE : op);
     }
 }
 
@@ -82,9 +84,9 @@ Test(features, ops_without_a_choice_have_no_row)
 
     problem.problem->kinds_of_class[c] = EMP_KIND_CPU;
     cr_assert_eq(emp_op_features_create(&fewer, problem.problem, NULL), EMP_OK);
-    cr_expect_eq(fewer->row_count, OPS - 1);
-    cr_expect_eq(fewer->row_of_op[READ], -1);
-    cr_expect_eq(fewer->edge_count, 2, "its two edges join no rows");
+    cr_expect_eq(fewer->row_count, OPS - 2);
+    cr_expect(fewer->row_of_op[READ] == -1 && fewer->row_of_op[VARIABLE] == -1);
+    cr_expect_eq(fewer->edge_count, 2, "the edge from the class joins no rows");
     emp_op_features_destroy(fewer);
 }
 
@@ -101,7 +103,7 @@ Test(features, a_problem_without_any_choice_is_refused)
     cr_expect_null(none);
 }
 
-/* Groups: 3 has in and variable, 1 the read, 0 product and relu; 2 is empty. */
+/* Groups: 3 has in, 1 the variable (and its read), 0 product and relu; 2 is empty. */
 Test(features, groups_count_types_sum_sizes_and_share_edges)
 {
     enum { GROUPS = 4 };
@@ -111,24 +113,24 @@ Test(features, groups_count_types_sum_sizes_and_share_edges)
     emp_real x[GROUPS * 64];
 
     cr_assert_eq(width, ops->type_count + EMP_ROW_SIZES + GROUPS);
-    group_of_row[ops->row_of_op[IN]] = group_of_row[ops->row_of_op[VARIABLE]] = 3;
-    group_of_row[ops->row_of_op[READ]] = 1;
+    group_of_row[ops->row_of_op[IN]] = 3;
+    group_of_row[ops->row_of_op[VARIABLE]] = 1;
     group_of_row[ops->row_of_op[PRODUCT]] = group_of_row[ops->row_of_op[RELU]] = 0;
 
-    /* Mean positions: group 3 (0+1)/2, group 0 (2+4)/2, group 1 3: a tie, by number. */
+    /* Mean positions in fifths: group 3 0, group 1 1, group 0 (2 + 4) / 2. */
     cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, false, sums), 3);
-    cr_expect(order[0] == 3 && order[1] == 0 && order[2] == 1);
+    cr_expect(order[0] == 3 && order[1] == 1 && order[2] == 0);
     cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, true, sums), 3);
     cr_expect(order[0] == 0 && order[1] == 1 && order[2] == 3);
 
     emp_group_features(x, ops, group_of_row, GROUPS, order, 3, step_of_group);
     const emp_real *zero = x, *three = x + 2 * width;
+    const emp_real *sizes = zero + ops->type_count, *shared = sizes + EMP_ROW_SIZES;
     int32_t         relu = ops->type[ops->row_of_op[RELU]];
     cr_expect_float_eq((double)zero[relu], log(2.0) / 10, 1e-6, "one Relu");
     cr_expect_eq((double)three[relu], 0.0);
-    cr_expect_float_eq((double)zero[ops->type_count], log(1.0 + 8 + 8) / 10, 1e-6);
-    cr_expect_float_eq((double)three[ops->type_count + 1], log(1.0 + 16 + 16) / 10, 1e-6);
-    const emp_real *shared = zero + ops->type_count + EMP_ROW_SIZES;
+    cr_expect_float_eq((double)sizes[0], log(1.0 + 8 + 8) / 10, 1e-6);
+    cr_expect_float_eq((double)sizes[1], log(1.0 + 16 + 16) / 10, 1e-6);
     cr_expect(shared[0] < 0.5f && shared[1] > 0.5f && shared[2] < 0.5f &&
               shared[3] > 0.5f);
 }
