@@ -347,7 +347,7 @@ static int64_t count_taken(const slice_entry *entry, int64_t size, bool from_edg
                            bool to_edge, int64_t *first)
 {
     bool    down = entry->stride < 0;
-    int64_t step = down ? -entry->stride : entry->stride;
+    int64_t step = entry->stride == INT64_MIN ? 0 : down ? -entry->stride : entry->stride;
 
     if (size < 0 || step < 1 || (!from_edge && !entry->has_begin) ||
         (!to_edge && !entry->has_end))

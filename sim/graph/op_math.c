@@ -376,7 +376,7 @@ EMP_COST(add_n)
                           .bytes_written = emp_view_output_bytes(op),
                           .kernels = (op->input_count - 1 + 6) / 7,
                           .cpu_cycles = adds};
-    if (op->input_count == 1) cost->op_class = EMP_OP_KERNELLESS;
+    if (op->input_count == 1) *cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
 }
 
 EMP_COST(cast)

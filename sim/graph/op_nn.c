@@ -323,7 +323,7 @@ EMP_COST(conv2d_input)
     cost->m = pixels(op, &t.image->shape);
     cost->n = size_of(&t.filter->shape, 2);
     double k = cost->flops / 2.0 / (double)cost->m / (double)cost->n;
-    cost->k = k < 1.0 ? 1 : (int64_t)(k + 0.5);
+    cost->k = k < 1.0 ? 1 : k < 0x1p62 ? (int64_t)(k + 0.5) : INT64_MAX;
     add_layout_changes(op, &t, cost);
 }
 
@@ -446,15 +446,17 @@ static void cost_batch_norm(const emp_op_view *op, const emp_tensor_info *x,
                             int64_t images, emp_op_cost *cost)
 {
     int64_t bytes = emp_info_bytes(x);
-    double  channels = (double)size_of(&x->shape, layout_of(op->attrs).channel);
-    int64_t vectors = (int64_t)channels * 4;
+    int64_t channels = size_of(&x->shape, layout_of(op->attrs).channel);
+    int64_t vector = emp_mul_saturating(channels, 4);
 
     cost_normalization(op, x, reads, 1,
                        per_element * (double)emp_shape_elements(&x->shape) +
-                           per_channel * channels,
+                           per_channel * (double)channels,
                        cost);
-    cost->bytes_read = emp_add_saturating(cost->bytes_read, 2 * vectors);
-    cost->bytes_written = emp_add_saturating(cost->bytes_written, 4 * vectors);
+    cost->bytes_read =
+        emp_add_saturating(cost->bytes_read, emp_mul_saturating(2, vector));
+    cost->bytes_written =
+        emp_add_saturating(cost->bytes_written, emp_mul_saturating(4, vector));
     if (op->attrs->is_nchw) return;
     int64_t moved = emp_mul_saturating(bytes, images);
     cost->kernels += (int32_t)images;
