@@ -4,6 +4,7 @@
 #undef NDEBUG
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "sim/graph/graph_builder.h"
@@ -45,11 +46,9 @@ static emp_graph *draw_graph(emp_rng *rng)
         emp_shape    shapes[3];
         emp_op_id    op;
         emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
-        for (int32_t k = 0; k < 3; k++) shapes[k] = EMP_SHAPE(1 + below(rng, 3) * 64);
+        for (int32_t k = 0; k < 3; k++) shapes[k] = EMP_SHAPE((1 + below(rng, 3)) * 64);
         attrs.shape = shapes[0];
-        snprintf(name, sizeof name, "op%d", i);
-        size_t length = 0;
-        while (type[length] != '\0') length++;
+        size_t length = strlen(type);
         size_t name_length = (size_t)snprintf(name, sizeof name, "op%d", i);
         st = emp_graph_builder_declare(b, name, name_length, type, length, &attrs, shapes,
                                        outputs, &op, &err);

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Step times and peaks small enough to check by hand, written as the sums they come from,
+ * and the properties that every search relies on. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+#include "tests/engine/random_problem.h"
+#include "tests/engine/tiny_problem.h"
+
+enum {
+    GPU = 10,
+    CPU = 20,
+    COPY = 5 + 256,
+    ISSUE = 3,
+    SEND = 2,
+    RECEIVE = 4,
+    POLL = 7,
+    STEP = 100
+};
+enum { BYTES = 256 };
+
+static emp_sim_result simulate(const emp_problem   *problem,
+                               const emp_device_id *device_of_op)
+{
+    emp_sim       *sim = NULL;
+    emp_sim_result result = {0};
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_run(sim, device_of_op, &result, &err), EMP_OK, "%s", err.msg);
+    emp_sim_destroy(sim);
+    return result;
+}
+
+static emp_sim_result simulate_tiny(const tiny_op *ops, int count,
+                                    const emp_runtime *runtime)
+{
+    tiny_problem t;
+
+    tiny_problem_create(&t, ops, count, runtime);
+    emp_sim_result result = simulate(t.problem, t.device_of_op);
+    tiny_problem_destroy(&t);
+    return result;
+}
+
+static void expect_time(const char *what, const tiny_op *ops, int count,
+                        const emp_runtime *runtime, emp_time_ns want)
+{
+    emp_sim_result r = simulate_tiny(ops, count, runtime);
+
+    cr_expect_eq(r.step_time_ns, want, "%s: %" PRId64 " ns, want %" PRId64, what,
+                 r.step_time_ns, want);
+}
+
+#define EXPECT_TIME(what, runtime, want, ...)                                    \
+    expect_time(what, (const tiny_op[]){__VA_ARGS__},                            \
+                (int)(sizeof((const tiny_op[]){__VA_ARGS__}) / sizeof(tiny_op)), \
+                runtime, want)
+
+/* an op on a device, with inputs */
+#define ON(d)       .device = (d)
+#define FROM1(a)    .input_count = 1, .input = {a}
+#define FROM2(a, b) .input_count = 2, .input = {a, b}
+
+Test(engine, list_scheduling_adds_up)
+{
+    emp_runtime list = tiny_list_scheduling();
+
+    EXPECT_TIME("one op", &list, GPU, {ON(1)});
+    EXPECT_TIME("a chain on one GPU", &list, GPU + GPU, {ON(1)}, {ON(1), FROM1(0)});
+    EXPECT_TIME("two ops on one GPU", &list, GPU + GPU, {ON(1)}, {ON(1)});
+    EXPECT_TIME("two ops on two GPUs", &list, GPU, {ON(1)}, {ON(2)});
+    EXPECT_TIME("a chain across GPUs", &list, GPU + COPY + GPU, {ON(1)},
+                {ON(2), FROM1(0)});
+    EXPECT_TIME("from the CPU to a GPU", &list, CPU + COPY + GPU, {ON(0)},
+                {ON(1), FROM1(0)});
+    EXPECT_TIME("two tensors queue on one link", &list, GPU + 2 * COPY + GPU, {ON(1)},
+                {ON(1)}, {ON(2), FROM2(0, 1)});
+    EXPECT_TIME("one tensor is sent once to a device", &list, GPU + COPY + 2 * GPU,
+                {ON(1)}, {ON(2), FROM1(0)}, {ON(2), FROM1(0)});
+    EXPECT_TIME("a folded op costs nothing anywhere", &list, GPU,
+                {ON(1), .is_folded = true}, {ON(2), FROM1(0)});
+    EXPECT_TIME("control edges are free", &list, GPU + GPU, {ON(1)},
+                {ON(2), .control = 1});
+    EXPECT_TIME("the CPU runs one op at a time", &list, 2 * CPU, {ON(0)}, {ON(0)});
+}
+
+Test(engine, host_threads_streams_and_polls_add_up)
+{
+    emp_runtime serial = tiny_serial();
+
+    EXPECT_TIME("one op", &serial, ISSUE + GPU + STEP, {ON(1)});
+    EXPECT_TIME("issue overlaps kernels", &serial, ISSUE + GPU + GPU + STEP, {ON(1)},
+                {ON(1), FROM1(0)});
+    EXPECT_TIME("kernel-less ops cost host time only", &serial, 4 * ISSUE + STEP,
+                {ON(1), .is_kernelless = true}, {ON(1), FROM1(0), .is_kernelless = true},
+                {ON(1), FROM1(1), .is_kernelless = true},
+                {ON(1), FROM1(2), .is_kernelless = true});
+    EXPECT_TIME("a copy waits for its producer's kernel", &serial,
+                ISSUE + GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
+                {ON(2), FROM1(0)});
+    EXPECT_TIME("a copy waits for the receiver's kernels", &serial,
+                ISSUE + 50 * GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
+                {ON(2), .weight = 50}, {ON(2), FROM1(0)});
+    EXPECT_TIME("a copy to the host", &serial,
+                ISSUE + GPU + COPY + POLL + RECEIVE + CPU + STEP, {ON(1)},
+                {ON(0), FROM1(0)});
+    EXPECT_TIME("a copy from the host", &serial,
+                CPU + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(0)},
+                {ON(1), FROM1(0)});
+    EXPECT_TIME("a host output needs no copy", &serial, ISSUE + CPU + STEP,
+                {ON(1), .is_on_host = true}, {ON(0), FROM1(0)});
+    EXPECT_TIME("a host output is copied to its own GPU", &serial,
+                ISSUE + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP,
+                {ON(1), .is_on_host = true, .is_kernelless = true}, {ON(1), FROM1(0)});
+    EXPECT_TIME("a control edge takes the latency", &serial,
+                ISSUE + 5 + ISSUE + GPU + STEP, {ON(1)}, {ON(2), .control = 1});
+    /* the second op is issued before the first send, so both copies wait for both kernels
+     */
+    EXPECT_TIME("the host thread does its tasks in turn", &serial,
+                ISSUE + 2 * GPU + 2 * COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
+                {ON(1)}, {ON(2), FROM2(0, 1)});
+}
+
+Test(engine, each_switch_changes_what_it_says)
+{
+    emp_runtime r = tiny_serial();
+
+    r.drain_copies = false;
+    EXPECT_TIME("drain_copies", &r, ISSUE + 50 * GPU + GPU + STEP, {ON(1)},
+                {ON(2), .weight = 50}, {ON(2), FROM1(0)});
+    r = tiny_serial();
+    r.control_latency = false;
+    EXPECT_TIME("control_latency", &r, ISSUE + ISSUE + GPU + STEP, {ON(1)},
+                {ON(2), .control = 1});
+    r = tiny_serial();
+    r.serial_issue = false;
+    EXPECT_TIME("serial_issue", &r, GPU + GPU + STEP, {ON(1)}, {ON(1), FROM1(0)});
+    r = tiny_serial();
+    EXPECT_TIME("cpu_pool on", &r, CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    r.cpu_pool = false;
+    EXPECT_TIME("cpu_pool off", &r, 4 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    r = tiny_serial();
+    r.cpu_slots = 2;
+    EXPECT_TIME("cpu_slots", &r, 2 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+}
+
+Test(engine, cpu_ops_share_the_cores)
+{
+    emp_runtime serial = tiny_serial();
+
+    EXPECT_TIME("a lone op gets all cores", &serial, CPU + STEP, {ON(0), .lanes = 4});
+    /* 2 cores for each, at the same speed per core */
+    EXPECT_TIME("two ops get half each", &serial, 2 * CPU + STEP, {ON(0), .lanes = 4},
+                {ON(0), .lanes = 4});
+    /* the narrow op has one core for CPU; the wide one is cut for 2 of the 4 cores into 8
+     * tasks of CPU / 2: three at a time while the narrow op runs, the last two on the
+     * free cores */
+    EXPECT_TIME("a wide op beside a narrow one", &serial, CPU + CPU / 2 + STEP, {ON(0)},
+                {ON(0), .lanes = 4});
+}
+
+struct memory_case {
+    const char *name;
+    int         count;
+    tiny_op     op[TINY_MAX_OPS];
+    bool        at_issue, reuse;
+    int64_t     peak; /* of gpu:0 */
+};
+
+/* clang-format off */
+static const struct memory_case memory_cases[] = {
+    {"a chain holds input and output", 3,
+     {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}}, true, true, BYTES + BYTES},
+    {"a fan holds the shared input to the end", 4,
+     {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1), FROM2(1, 2)}}, true, true,
+     BYTES + 2 * BYTES},
+    {"an alias has no buffer of its own", 3,
+     {{ON(1)}, {ON(1), FROM1(0), .is_alias = true, .is_kernelless = true}, {ON(1), FROM1(1), .is_in_place = true}},
+     true, true, BYTES},
+    {"an op in place takes its input over", 2,
+     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}}, true, true, BYTES},
+    {"reuse_inputs off", 2,
+     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}}, true, false, BYTES + BYTES},
+    {"an input that is read again is not taken over", 3,
+     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}, {ON(1), FROM2(0, 1)}}, true, true,
+     BYTES + BYTES + BYTES},
+    {"release_at_issue off holds what queued kernels read", 4,
+     {{ON(1), .weight = 50}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}, {ON(1), FROM1(2)}}, false, true,
+     4 * BYTES},
+    {"a variable stays", 2, {{ON(1), .is_variable = true, .is_kernelless = true}, {ON(1)}}, true, true,
+     BYTES + BYTES},
+    {"a copy has a buffer here", 2, {{ON(2)}, {ON(1), FROM1(0)}}, true, true, BYTES + BYTES},
+    {"a folded input has none", 2, {{ON(1), .is_folded = true}, {ON(1), FROM1(0), .is_alias = true}},
+     true, true, 0},
+};
+/* clang-format on */
+
+Test(engine, peaks_add_up)
+{
+    for (size_t i = 0; i < sizeof memory_cases / sizeof memory_cases[0]; i++) {
+        const struct memory_case *c = &memory_cases[i];
+        emp_runtime               runtime = tiny_serial();
+        runtime.release_at_issue = c->at_issue;
+        runtime.reuse_inputs = c->reuse;
+        emp_sim_result r = simulate_tiny(c->op, c->count, &runtime);
+        cr_expect_eq(r.peak_bytes[1], c->peak, "%s: %" PRId64 ", want %" PRId64, c->name,
+                     r.peak_bytes[1], c->peak);
+        cr_expect(r.is_feasible, "%s", c->name);
+    }
+}
+
+Test(engine, names_the_first_allocation_that_does_not_fit)
+{
+    const tiny_op ops[] = {{ON(1)}, {ON(1)}, {ON(1)}, {ON(1), FROM2(0, 1)}};
+    emp_runtime   runtime = tiny_serial();
+    tiny_problem  t;
+
+    tiny_problem_create(&t, ops, 4, &runtime);
+    t.machine->device[1].memory_bytes = 2 * BYTES - 1;
+    emp_sim_result r = simulate(t.problem, t.device_of_op);
+    cr_expect_not(r.is_feasible);
+    cr_expect_eq(r.oom_device, 1);
+    cr_expect_eq(r.oom_op, 1);
+    cr_expect_eq(r.oom_bytes, BYTES);
+    cr_expect_eq(r.oom_at_ns, ISSUE + ISSUE);
+    cr_expect_eq(r.step_time_ns, ISSUE + 4 * GPU + STEP, "the run goes on");
+    t.problem->runtime.check_memory = false;
+    cr_expect(simulate(t.problem, t.device_of_op).is_feasible);
+    tiny_problem_destroy(&t);
+}
+
+Test(engine, reports_traffic_busy_time_and_events)
+{
+    const tiny_op ops[] = {
+        {ON(1)}, {ON(2), FROM1(0)}, {ON(0), FROM1(0)}, {ON(2), .control = 1}};
+    emp_runtime    runtime = tiny_serial();
+    emp_sim_result r = simulate_tiny(ops, 4, &runtime);
+
+    cr_expect_eq(r.transfer_count, 2);
+    cr_expect_eq(r.traffic_bytes, 2 * BYTES);
+    cr_expect_eq(r.event_count, 2 * 4 + 2 * 2 + 1);
+    cr_expect_eq(r.busy_ns[0], CPU / 4);
+    cr_expect_eq(r.busy_ns[1], GPU);
+    cr_expect_eq(r.busy_ns[2], 2 * GPU);
+}
+
+enum { METAMORPHIC_PROBLEMS = 300 };
+
+Test(engine, doubling_every_cost_doubles_the_step)
+{
+    for (uint64_t seed = 0; seed < METAMORPHIC_PROBLEMS; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        emp_time_ns once = simulate(r.problem, r.device_of_op).step_time_ns;
+        random_problem_double(&r);
+        emp_time_ns twice = simulate(r.problem, r.device_of_op).step_time_ns;
+        cr_expect_eq(twice, 2 * once, "seed %" PRIu64 ": %" PRId64 " and %" PRId64, seed,
+                     once, twice);
+        random_problem_destroy(&r);
+    }
+}
+
+/* The longest chain of data edges, each op at its fastest. What waits for a control edge
+ * of a GPU op may go on when that op is issued, before its kernel ends, so only control
+ * edges of CPU ops count. */
+static emp_time_ns critical_path(const emp_problem *p, const emp_device_id *device_of_op)
+{
+    const emp_graph *g = p->graph;
+    emp_time_ns     *end = EMP_NEW_ARRAY(emp_time_ns, (size_t)g->op_count);
+    emp_time_ns      longest = 0;
+
+    for (int32_t i = 0; i < g->op_count; i++) {
+        emp_op_id   op = g->topo[i];
+        emp_time_ns start = 0;
+        if (g->op[op].is_folded) continue;
+        for (int32_t k = g->input_offset[op]; k < g->input_offset[op + 1]; k++) {
+            emp_op_id from = g->tensor[g->input[k]].producer;
+            if (end[from] > start) start = end[from];
+        }
+        for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++) {
+            emp_op_id from = g->control[k];
+            if (device_of_op[from] == 0 && end[from] > start) start = end[from];
+        }
+        const emp_cost_table *c = p->costs;
+        end[op] = start + (device_of_op[op] > 0
+                               ? c->gpu[op].compute_ns
+                               : c->task_ns[c->cpu_offset[op] + c->cpu[op].lanes - 1]);
+        if (end[op] > longest) longest = end[op];
+    }
+    emp_free(end);
+    return longest;
+}
+
+/* Without host outputs, which are there when a GPU op is issued. */
+Test(engine, no_placement_beats_the_critical_path)
+{
+    for (uint64_t seed = 0; seed < METAMORPHIC_PROBLEMS; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        for (emp_tensor_id t = 0; t < r.graph->tensor_count; t++)
+            r.graph->tensor[t].on_host = false;
+        for (emp_op_id op = 0; op < r.graph->op_count; op++)
+            r.graph->op[op].host_input_mask = 0;
+        emp_time_ns bound = critical_path(r.problem, r.device_of_op);
+        emp_time_ns step = simulate(r.problem, r.device_of_op).step_time_ns;
+        cr_expect_geq(step, bound, "seed %" PRIu64 ": %" PRId64 " < %" PRId64, seed, step,
+                      bound);
+        random_problem_destroy(&r);
+    }
+}
+
+Test(engine, a_repeated_run_is_bit_identical)
+{
+    for (uint64_t seed = 0; seed < METAMORPHIC_PROBLEMS; seed++) {
+        random_problem r;
+        emp_sim       *sim = NULL;
+        emp_sim_result first = {0}, other = {0}, again = {0};
+        emp_rng        rng;
+        random_problem_create(&r, seed);
+        size_t         bytes = (size_t)r.graph->op_count * sizeof *r.device_of_op;
+        emp_device_id *kept = (emp_device_id *)emp_calloc(1, bytes);
+        memcpy(kept, r.device_of_op, bytes);
+        emp_rng_init(&rng, seed, 2, 0);
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, kept, &first, NULL), EMP_OK);
+        random_problem_place(&r, &rng);
+        cr_assert_eq(emp_sim_run(sim, r.device_of_op, &other, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, kept, &again, NULL), EMP_OK);
+        cr_expect_eq(memcmp(&first, &again, sizeof first), 0, "seed %" PRIu64, seed);
+        emp_sim_destroy(sim);
+        emp_free(kept);
+        random_problem_destroy(&r);
+    }
+}
+
+Test(engine, an_unused_device_changes_nothing)
+{
+    for (uint64_t seed = 0; seed < METAMORPHIC_PROBLEMS; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        emp_machine   *m = r.machine;
+        emp_sim_result with = simulate(r.problem, r.device_of_op);
+        m->device[m->device_count] = m->device[m->device_count - 1];
+        for (int32_t d = 0; d < m->device_count; d++) {
+            m->route[d][m->device_count] = m->route[m->device_count][d] = (emp_route){
+                .link_count = 1, .link = {0}, .bytes_per_s = 1.0, .latency_s = 1.0};
+        }
+        m->device_count++;
+        emp_sim_result without = simulate(r.problem, r.device_of_op);
+        cr_expect_eq(with.step_time_ns, without.step_time_ns, "seed %" PRIu64, seed);
+        cr_expect_eq(with.fingerprint, without.fingerprint, "seed %" PRIu64, seed);
+        random_problem_destroy(&r);
+    }
+}
+
+Test(engine, refuses_devices_that_do_not_exist_or_fit)
+{
+    const tiny_op  ops[] = {{ON(1)}, {ON(1), FROM1(0)}};
+    emp_runtime    runtime = tiny_serial();
+    tiny_problem   t;
+    emp_sim       *sim = NULL;
+    emp_sim_result r;
+    emp_error      err = {0};
+
+    tiny_problem_create(&t, ops, 2, &runtime);
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    t.device_of_op[1] = 3;
+    cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "op 'op1' is on device 3 of 0..2");
+    t.device_of_op[1] = 1;
+    t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
+    err = (emp_error){0};
+    cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "op 'op1' cannot run on gpu:0");
+    emp_sim_destroy(sim);
+    tiny_problem_destroy(&t);
+}
+
+Test(engine, refuses_steps_of_many_days)
+{
+    const tiny_op ops[] = {{ON(1)}};
+    emp_runtime   runtime = tiny_serial();
+    tiny_problem  t;
+    emp_sim      *sim = NULL;
+
+    tiny_problem_create(&t, ops, 1, &runtime);
+    t.problem->costs->gpu[0].compute_ns = INT64_C(1) << 50;
+    cr_expect_eq(emp_sim_create(&sim, t.problem, NULL), EMP_EUNSUPPORTED);
+    cr_expect_null(sim);
+    tiny_problem_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(engine, create_survives_every_allocation_failure)
+{
+    random_problem r;
+    emp_status     st = EMP_ENOMEM;
+
+    random_problem_create(&r, 7);
+    long before = emp_mem_live_blocks();
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_sim *sim = NULL;
+        emp_mem_fail_after(allowed);
+        st = emp_sim_create(&sim, r.problem, NULL);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK) {
+            cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                         emp_status_str(st));
+            cr_assert_null(sim);
+        }
+        emp_sim_destroy(sim);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    random_problem_destroy(&r);
+}
+
+Test(engine, a_run_allocates_nothing)
+{
+    random_problem r;
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+
+    random_problem_create(&r, 11);
+    cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+    emp_mem_fail_after(0);
+    cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
+    emp_mem_fail_after(-1);
+    emp_sim_destroy(sim);
+    random_problem_destroy(&r);
+}
