@@ -162,9 +162,9 @@ struct graph_case {
 ParameterizedTestParameters(expert, places_generated_translators)
 {
     static struct graph_case cases[] = {
-        {"nmt:layers=2,bidirectional=0,per_step_softmax=0", 2},
-        {"nmt:layers=4,bidirectional=0,per_step_softmax=0", 4},
-        {"nmt:layers=8,bidirectional=0,per_step_softmax=0", 8}};
+        {"nmt:layers=2,bidirectional=0,per_step_softmax=0,vocab=32000", 2},
+        {"nmt:layers=4,bidirectional=0,per_step_softmax=0,vocab=32000", 4},
+        {"nmt:layers=8,bidirectional=0,per_step_softmax=0,vocab=32000", 8}};
 
     return cr_make_param_array(struct graph_case, cases, sizeof cases / sizeof cases[0]);
 }

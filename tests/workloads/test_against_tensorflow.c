@@ -25,11 +25,11 @@ static struct file_case file_cases[] = {
     {"rnnlm_2x2048_b64_t40_sampled_adagrad_r13g",
      "rnnlm:vocab=793470"},
     {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_r13g",
-     "nmt:layers=2,residual=0,bidirectional=0,per_step_softmax=0"},
+     "nmt:layers=2,residual=0,bidirectional=0,per_step_softmax=0,vocab=32000"},
     {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_res_r13g",
-     "nmt:layers=2,residual=1,bidirectional=0,per_step_softmax=0"},
+     "nmt:layers=2,residual=1,bidirectional=0,per_step_softmax=0,vocab=32000"},
     {"nmt_8l_h1024_b64_t40_std_bahdanau_adam_batched_r13g",
-     "nmt:layers=8,residual=0,bidirectional=0,per_step_softmax=0"},
+     "nmt:layers=8,residual=0,bidirectional=0,per_step_softmax=0,vocab=32000"},
 };
 /* clang-format on */
 
