@@ -66,6 +66,30 @@ cleanup:
     return st;
 }
 
+/* Whether the text at \a at is "key: value", the value perhaps in quotes. */
+static bool is_entry(const char *at, const char *key, const char *value)
+{
+    size_t key_length = strlen(key), length = strlen(value);
+
+    if (strncmp(at, key, key_length) != 0 || at[key_length] != ':') return false;
+    if (length == 0) return true;
+    at += key_length + 1;
+    at += strspn(at, " \"'");
+    return strncmp(at, value, length) == 0 && strchr("\"',}] #\r\n", at[length]) != NULL;
+}
+
+int emp_config_line(const emp_config *config, const char *key, const char *value)
+{
+    int line = 1;
+
+    for (const char *at = config->text; *at != '\0'; at++) {
+        bool is_start = at == config->text || strchr(" {\n", at[-1]) != NULL;
+        if (is_start && is_entry(at, key, value)) return line;
+        line += *at == '\n';
+    }
+    return 1;
+}
+
 emp_status emp_config_open(emp_config *config, const char *path,
                            const cyaml_schema_value_t *schema, emp_error *err)
 {
@@ -84,6 +108,12 @@ emp_status emp_config_open(emp_config *config, const char *path,
                                          schema, &config->data, NULL);
     if (status == CYAML_ERR_OOM) EMP_FAIL(EMP_ENOMEM, "contents of %s", path);
     if (status != CYAML_OK) {
+        /* libcyaml gives the place of the key before an unexpected one */
+        const char *unexpected = "Unexpected key: ";
+        if (strncmp(complaint.message, unexpected, strlen(unexpected)) == 0) {
+            complaint.line =
+                emp_config_line(config, complaint.message + strlen(unexpected), "");
+        }
         EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path, complaint.line == 0 ? 1 : complaint.line,
                  complaint.message[0] ? complaint.message : cyaml_strerror(status));
     }
@@ -101,20 +131,6 @@ void emp_config_close(emp_config *config)
     emp_free(config->text);
     config->data = NULL;
     config->text = NULL;
-}
-
-int emp_config_line(const emp_config *config, const char *key, const char *value)
-{
-    int line = 1;
-
-    for (const char *at = config->text; *at != '\0'; line++) {
-        size_t      length = strcspn(at, "\n");
-        const char *k = strstr(at, key);
-        const char *v = k == NULL ? NULL : strstr(k, value);
-        if (v != NULL && v < at + length + (length == 0)) return line;
-        at += length + (at[length] == '\n');
-    }
-    return 1;
 }
 
 static emp_status parse_number(const char *text, bool is_count, double least,

@@ -252,7 +252,14 @@ static int32_t find_node(const struct loader *l, const char *name)
     return -1;
 }
 
-/* Adds a vertex below \a parent; bandwidth and latency come together or not at all. */
+/* A vertex may hang on its parent free of charge, or by a link of both. */
+static emp_status check_link(const struct loader *l, const char *key, const char *value,
+                             const struct raw_link *raw, emp_error *err)
+{
+    if ((raw->bandwidth == NULL) == (raw->latency == NULL)) return EMP_OK;
+    return fail_at(l, key, value, "needs both bandwidth and latency, or neither", err);
+}
+
 static emp_status add_node(struct loader *l, const char *name, int32_t parent,
                            const struct raw_link *raw, emp_error *err)
 {
@@ -261,10 +268,6 @@ static emp_status add_node(struct loader *l, const char *name, int32_t parent,
     emp_topology_node *node = &l->topology.node[l->topology.node_count];
 
     *node = (emp_topology_node){name, parent, -1, -1};
-    if ((raw->bandwidth == NULL) != (raw->latency == NULL)) {
-        st = fail_at(l, "", name, "needs both bandwidth and latency, or neither", err);
-        goto cleanup;
-    }
     if (raw->bandwidth != NULL) {
         EMP_TRY(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table), raw,
                                    &link, &l->machine->hash, err));
@@ -292,8 +295,9 @@ static emp_status add_inner_nodes(struct loader *l, emp_error *err)
         if (n->parent != NULL && parent < 0) {
             return fail_at(l, "parent", n->parent, "is no node listed above", err);
         }
-        EMP_TRY(add_node(l, n->name, parent, &(struct raw_link){n->bandwidth, n->latency},
-                         err));
+        struct raw_link link = {n->bandwidth, n->latency};
+        EMP_TRY(check_link(l, "name", n->name, &link, err));
+        EMP_TRY(add_node(l, n->name, parent, &link, err));
     }
 cleanup:
     return st;
@@ -339,6 +343,8 @@ static emp_status add_devices(struct loader *l, emp_error *err)
             EMP_TRY(emp_config_convert(&l->config, &count_field, 1, d, &count,
                                        &l->machine->hash, err));
         }
+        EMP_TRY(check_link(l, "model", d->model,
+                           &(struct raw_link){d->bandwidth, d->latency}, err));
         EMP_TRY(load_model(l, d->model, &model, err));
         if ((model.kind == EMP_DEVICE_CPU) != (i == 0) || (i == 0 && count != 1)) {
             return fail_at(l, "model", d->model,

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The machines that come with the program, their topology, and what is said of bad files.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "sim/machine/machine.h"
+
+static char folder[64];
+
+static void make_folder(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/emplace-machine-XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+static void write_file(char *path, size_t size, const char *name, const char *text)
+{
+    snprintf(path, size, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+Test(machine, every_known_machine_loads)
+{
+    int32_t            count;
+    const char *const *names = emp_machine_names(&count);
+
+    cr_assert_eq(count, 4);
+    for (int32_t i = 0; i < count; i++) {
+        emp_machine *m = NULL;
+        emp_error    err = {0};
+        cr_assert_eq(emp_machine_load(&m, names[i], &err), EMP_OK, "%s", err.msg);
+        cr_expect_str_eq(m->name, names[i]);
+        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_CPU), 1);
+        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU),
+                     atoi(names[i] + strlen("k40x")));
+        cr_expect_eq(m->device[0].kind, EMP_DEVICE_CPU);
+        cr_expect_eq(m->device[0].cores, 18);
+        cr_expect_eq(emp_machine_find(m, "gpu:0"), 1);
+        cr_expect_eq(emp_machine_find(m, "gpu:8"), -1);
+        cr_expect_eq(m->device[1].memory_bytes, (int64_t)(10.6 * 0x1p30));
+        emp_machine_destroy(m);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(machine, gemm_constants_are_scaled_to_the_clock)
+{
+    emp_machine *m = NULL;
+
+    cr_assert_eq(emp_machine_load(&m, "k40x1", NULL), EMP_OK);
+    cr_expect_float_eq(m->device[1].gemm_base_s, 9.28e-6 * 875.0 / 745.0, 1e-12);
+    cr_expect_float_eq(m->device[1].gemm_per_wave_s, 39.0e-9 * 875.0 / 745.0, 1e-15);
+    emp_machine_destroy(m);
+}
+
+static void expect_route(const emp_machine *m, const char *from, const char *to,
+                         const char *const *links)
+{
+    const emp_route *r = &m->route[emp_machine_find(m, from)][emp_machine_find(m, to)];
+    int32_t          count = 0;
+
+    for (; links[count] != NULL; count++) {
+        cr_assert_lt(count, r->link_count, "%s to %s: %d links", from, to, r->link_count);
+        cr_expect_str_eq(m->link[r->link[count]].name, links[count], "%s to %s, link %d",
+                         from, to, count);
+    }
+    cr_expect_eq(r->link_count, count, "%s to %s", from, to);
+}
+
+Test(machine, routes_follow_the_tree_and_the_channel)
+{
+    emp_machine *m = NULL;
+
+    cr_assert_eq(emp_machine_load(&m, "k40x8", NULL), EMP_OK);
+    expect_route(m, "cpu:0", "gpu:3",
+                 (const char *[]){"switch:0 down", "gpu:3 down", NULL});
+    expect_route(m, "gpu:3", "cpu:0", (const char *[]){"gpu:3 up", "switch:0 up", NULL});
+    expect_route(m, "cpu:0", "gpu:4",
+                 (const char *[]){"socket:1 down", "switch:1 down", "gpu:4 down", NULL});
+    expect_route(m, "gpu:0", "gpu:7",
+                 (const char *[]){"gpu:0 up", "gpu channel", "gpu:7 down", NULL});
+    const emp_route *peers = &m->route[1][2];
+    cr_expect_float_eq(peers->bytes_per_s, 5.7e9, 1.0);
+    cr_expect_float_eq(peers->latency_s, 134e-6, 1e-12);
+    cr_expect_float_eq(m->route[0][1].bytes_per_s, 10e9, 1.0);
+    cr_expect_eq(m->route[0][0].link_count, 0);
+    emp_machine_destroy(m);
+}
+
+static const char tree_text[] =
+    "description: \"two GPUs on a tree\"\n"
+    "nodes:\n"
+    "  - {name: \"root\"}\n"
+    "  - {name: \"a\", parent: \"root\", bandwidth: \"4 GB/s\", latency: \"2 us\"}\n"
+    "  - {name: \"b\", parent: \"root\", bandwidth: \"2 GB/s\", latency: \"3 us\"}\n"
+    "devices:\n"
+    "  - {model: \"haswell-18\", at: \"root\"}\n"
+    "  - {model: \"k40\", at: \"a\", bandwidth: \"8 GB/s\", latency: \"1 us\"}\n"
+    "  - {model: \"k40\", at: \"b\", bandwidth: \"8 GB/s\", latency: \"1 us\"}\n";
+
+Test(machine, without_a_channel_peers_follow_the_tree, .init = make_folder,
+     .fini = remove_folder)
+{
+    char         path[128];
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    write_file(path, sizeof path, "tree.yaml", tree_text);
+    cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(m->name, "tree");
+    expect_route(m, "gpu:0", "gpu:1",
+                 (const char *[]){"gpu:0 up", "a up", "b down", "gpu:1 down", NULL});
+    cr_expect_float_eq(m->route[1][2].bytes_per_s, 2e9, 1.0, "the lowest on the route");
+    cr_expect_float_eq(m->route[1][2].latency_s, 3e-6, 1e-12, "the highest on the route");
+    emp_machine_destroy(m);
+}
+
+Test(machine, the_hash_sees_every_constant, .init = make_folder, .fini = remove_folder)
+{
+    char         path[128], changed[sizeof tree_text];
+    emp_machine *a = NULL, *b = NULL;
+
+    write_file(path, sizeof path, "tree.yaml", tree_text);
+    cr_assert_eq(emp_machine_load(&a, path, NULL), EMP_OK);
+    strcpy(changed, tree_text);
+    *strchr(strstr(changed, "4 GB/s"), '4') = '5';
+    write_file(path, sizeof path, "tree.yaml", changed);
+    cr_assert_eq(emp_machine_load(&b, path, NULL), EMP_OK);
+    cr_expect_neq(a->hash, b->hash);
+    emp_machine_destroy(a);
+    emp_machine_destroy(b);
+}
+
+struct bad_file {
+    const char *find, *put; /* a change to tree_text */
+    const char *message;    /* after the path */
+};
+
+static const struct bad_file bad_files[] = {
+    {"nodes:", "knots:", ":2: Unexpected key: knots"},
+    {"description: \"two GPUs on a tree\"\n", "",
+     ":6: Missing required mapping field: description"},
+    {"4 GB/s", "4 GiB", ":4: bandwidth: "},
+    {"2 us", "2 GB/s", ":4: latency: "},
+    {"4 GB/s", "0 GB/s", ":4: bandwidth: '0 GB/s' must be above zero"},
+    {"parent: \"root\", bandwidth: \"4", "parent: \"oak\", bandwidth: \"4",
+     ":4: parent: 'oak' is no node listed above"},
+    {"name: \"b\"", "name: \"a\"", ":4: name: 'a' is there twice"},
+    {"at: \"b\"", "at: \"c\"", ":9: at: 'c' is no node"},
+    {"\"k40\", at: \"a\"", "\"k99\", at: \"a\"",
+     ":8: model: 'k99' is no file in the folder models"},
+    {"\"k40\", at: \"a\"", "\"k40\", count: \"x\", at: \"a\"",
+     ":8: count: 'x' is no whole number of at least 1"},
+    {"\"k40\", at: \"a\"", "\"haswell-18\", at: \"a\"",
+     ":7: model: 'haswell-18' is out of place: one CPU comes first, then the GPUs"},
+    {", latency: \"3 us\"", "",
+     ":5: name: 'b' needs both bandwidth and latency, or neither"},
+    {"  - {name: \"root\"}", "  - {name: \"root\"", ":"},
+    {"at: \"b\", bandwidth: \"8 GB/s\",", "at: \"b\",",
+     ":8: model: 'k40' needs both bandwidth and latency, or neither"},
+    {"at: \"a\", bandwidth: \"8 GB/s\", latency: \"1 us\"", "at: \"root\"",
+     ":6: no route from cpu:0 to gpu:0: no link lies between them"},
+};
+
+Test(machine, bad_files_are_refused_by_file_line_and_key, .init = make_folder,
+     .fini = remove_folder)
+{
+    for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
+        const struct bad_file *c = &bad_files[i];
+        char                   path[128], text[2 * sizeof tree_text], want[256];
+        emp_machine           *m = NULL;
+        emp_error              err = {0};
+        const char            *at = strstr(tree_text, c->find);
+        cr_assert_not_null(at);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - tree_text), tree_text, c->put,
+                 at + strlen(c->find));
+        write_file(path, sizeof path, "bad.yaml", text);
+        cr_expect_eq(emp_machine_load(&m, path, &err), EMP_EFORMAT, "%s", c->put);
+        cr_expect_null(m);
+        snprintf(want, sizeof want, "%s%s", path, c->message);
+        cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
+                     err.msg, want);
+        cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", c->put);
+    }
+}
+
+Test(machine, an_unknown_name_lists_the_known_ones)
+{
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    cr_expect_eq(emp_machine_load(&m, "k41", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "no machine 'k41'"), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "k40x1, k40x2, k40x4, k40x8"), "%s", err.msg);
+}
+
+Test(machine, the_data_folder_can_be_elsewhere)
+{
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    setenv("EMPLACE_DATA", "/nowhere", 1);
+    cr_expect_eq(emp_machine_load(&m, "k40x1", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "/nowhere/machines/k40x1.yaml"), "%s", err.msg);
+}
+
+Test(machine, load_survives_every_allocation_failure)
+{
+    emp_status st = EMP_ENOMEM;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_machine *m = NULL;
+        emp_mem_fail_after(allowed);
+        st = emp_machine_load(&m, "k40x2", NULL);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK)
+            cr_assert_eq(st, EMP_ENOMEM, "after %ld: %s", allowed, emp_status_str(st));
+        emp_machine_destroy(m);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
+    }
+}
+
+Test(runtime, profiles_load)
+{
+    emp_runtime tf = {0}, ideal = {0};
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_runtime_load(&tf, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(tf.name, "tf-r1.3");
+    cr_expect(tf.serial_issue && tf.drain_copies && tf.cpu_pool && tf.check_memory);
+    cr_expect_float_eq(tf.poll_s, 15e-6, 1e-12);
+    cr_expect_not(ideal.serial_issue || ideal.drain_copies || ideal.cpu_pool);
+    cr_expect_eq(ideal.step_s, 0.0);
+}
+
+Test(runtime, bad_switches_are_refused, .init = make_folder, .fini = remove_folder)
+{
+    char        path[128];
+    emp_runtime r = {0};
+    emp_error   err = {0};
+
+    cr_expect_eq(emp_runtime_load(&r, "tf-r9", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "known: tf-r1.3, ideal"), "%s", err.msg);
+    write_file(
+        path, sizeof path, "half.yaml",
+        "description: \"x\"\nserial_issue: maybe\ndrain_copies: yes\nrelease_at_issue: "
+        "no\n"
+        "reuse_inputs: no\ncpu_pool: no\ncontrol_latency: no\ncheck_memory: no\nissue: 0 "
+        "s\n"
+        "issue_kernel: 0 s\nissue_kernelless: 0 s\ncpu_op: 0 s\nsend: 0 s\nreceive: 0 s\n"
+        "poll: 0 s\nstep: 0 s\ncpu_slots: 0\n");
+    err = (emp_error){0};
+    cr_expect_eq(emp_runtime_load(&r, path, &err), EMP_EFORMAT);
+    cr_expect_not_null(
+        strstr(err.msg, "half.yaml:2: serial_issue: 'maybe' is neither yes nor no"), "%s",
+        err.msg);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
