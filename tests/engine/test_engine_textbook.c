@@ -6,35 +6,37 @@
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
+#include "sim/workloads/workloads.h"
 #include "tests/engine/random_problem.h"
 #include "tests/support/textbook.h"
 
 enum { PROBLEMS = 1000, PLACEMENTS = 3 };
 
-static void expect_equal(const emp_sim_result *got, const emp_sim_result *want, int seed)
+static void expect_equal(const emp_sim_result *got, const emp_sim_result *want,
+                         int number)
 {
     cr_expect_eq(got->step_time_ns, want->step_time_ns,
-                 "seed %d: step time %" PRId64 ", textbook %" PRId64, seed,
+                 "case %d: step time %" PRId64 ", textbook %" PRId64, number,
                  got->step_time_ns, want->step_time_ns);
     for (int d = 0; d < want->device_count; d++) {
         cr_expect_eq(got->peak_bytes[d], want->peak_bytes[d],
-                     "seed %d: peak of device %d: %" PRId64 ", textbook %" PRId64, seed,
+                     "case %d: peak of device %d: %" PRId64 ", textbook %" PRId64, number,
                      d, got->peak_bytes[d], want->peak_bytes[d]);
-        cr_expect_eq(got->busy_ns[d], want->busy_ns[d], "seed %d: busy time of device %d",
-                     seed, d);
+        cr_expect_eq(got->busy_ns[d], want->busy_ns[d], "case %d: busy time of device %d",
+                     number, d);
     }
-    cr_expect_eq(got->traffic_bytes, want->traffic_bytes, "seed %d: traffic", seed);
-    cr_expect_eq(got->transfer_count, want->transfer_count, "seed %d: transfers", seed);
+    cr_expect_eq(got->traffic_bytes, want->traffic_bytes, "case %d: traffic", number);
+    cr_expect_eq(got->transfer_count, want->transfer_count, "case %d: transfers", number);
     cr_expect_eq(got->event_count, want->event_count,
-                 "seed %d: events %" PRId64 ", %" PRId64, seed, got->event_count,
+                 "case %d: events %" PRId64 ", %" PRId64, number, got->event_count,
                  want->event_count);
-    cr_expect_eq(got->fingerprint, want->fingerprint, "seed %d: fingerprint", seed);
-    cr_expect_eq(got->is_feasible, want->is_feasible, "seed %d: feasible", seed);
-    cr_expect_eq(got->oom_device, want->oom_device, "seed %d: device out of memory",
-                 seed);
-    cr_expect_eq(got->oom_op, want->oom_op, "seed %d: op out of memory", seed);
-    cr_expect_eq(got->oom_bytes, want->oom_bytes, "seed %d: bytes asked for", seed);
-    cr_expect_eq(got->oom_at_ns, want->oom_at_ns, "seed %d: time out of memory", seed);
+    cr_expect_eq(got->fingerprint, want->fingerprint, "case %d: fingerprint", number);
+    cr_expect_eq(got->is_feasible, want->is_feasible, "case %d: feasible", number);
+    cr_expect_eq(got->oom_device, want->oom_device, "case %d: device out of memory",
+                 number);
+    cr_expect_eq(got->oom_op, want->oom_op, "case %d: op out of memory", number);
+    cr_expect_eq(got->oom_bytes, want->oom_bytes, "case %d: bytes asked for", number);
+    cr_expect_eq(got->oom_at_ns, want->oom_at_ns, "case %d: time out of memory", number);
 }
 
 Test(engine, equals_the_textbook_simulator)
@@ -67,4 +69,50 @@ Test(engine, equals_the_textbook_simulator)
     cr_expect_gt(transfers, 10 * PROBLEMS);
     cr_expect_gt(infeasible, PROBLEMS / 10);
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Real graphs, machines and profiles; ops spread over all devices by chunks of every
+ * size. */
+Test(engine, equals_the_textbook_simulator_on_workloads)
+{
+    static const char *const specs[] = {"nmt:layers=2,steps=6", "rnnlm:steps=5",
+                                        "inception_v3", "resnet:depth=50"};
+    static const char *const runtimes[] = {"tf-r1.3", "ideal"};
+    emp_machine             *machine = NULL;
+    emp_error                err = {0};
+
+    cr_assert_eq(emp_machine_load(&machine, "k40x4", &err), EMP_OK, "%s", err.msg);
+    for (int i = 0; i < 4; i++) {
+        emp_graph *whole = NULL, *step = NULL;
+        cr_assert_eq(emp_workload_build(&whole, specs[i], &err), EMP_OK, "%s", err.msg);
+        cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
+        emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+        for (int k = 0; k < 2; k++) {
+            emp_runtime    runtime;
+            emp_problem   *problem = NULL;
+            emp_sim       *sim = NULL;
+            emp_sim_result got = {0}, want;
+            cr_assert_eq(emp_runtime_load(&runtime, runtimes[k], &err), EMP_OK, "%s",
+                         err.msg);
+            cr_assert_eq(
+                emp_problem_create(&problem, step, machine, &runtime, specs[i], &err),
+                EMP_OK);
+            cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+            for (int32_t chunk = 1; chunk < step->op_count; chunk *= 9) {
+                for (emp_op_id op = 0; op < step->op_count; op++) {
+                    device[op] = op / chunk % machine->device_count;
+                }
+                emp_problem_legalize(problem, device);
+                cr_assert_eq(emp_sim_run(sim, device, &got, &err), EMP_OK, "%s", err.msg);
+                textbook_run(problem, device, &want);
+                expect_equal(&got, &want, i);
+            }
+            emp_sim_destroy(sim);
+            emp_problem_destroy(problem);
+        }
+        emp_free(device);
+        emp_graph_destroy(step);
+        emp_graph_destroy(whole);
+    }
+    emp_machine_destroy(machine);
 }

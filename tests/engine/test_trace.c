@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is a trace file JSON that says what happened, when, and on which track? */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "sim/engine/trace_chrome.h"
+#include "tests/engine/tiny_problem.h"
+
+static const tiny_op ops[] = {
+    {.device = 1},
+    {.device = 2, .input_count = 1, .input = {0}},
+    {.device = 0, .input_count = 1, .input = {0}, .lanes = 4},
+};
+
+static json_t *write_and_read(const emp_runtime *runtime, emp_sim_result *result)
+{
+    tiny_problem t;
+    emp_sim     *sim = NULL;
+    emp_error    err = {0};
+    json_error_t why;
+    char         path[] = "/tmp/emplace-trace-XXXXXX";
+
+    close(mkstemp(path));
+    tiny_problem_create(&t, ops, 3, runtime);
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(
+        emp_trace_chrome_write(path, sim, t.problem, t.device_of_op, result, &err),
+        EMP_OK, "%s", err.msg);
+    json_t *root = json_load_file(path, 0, &why);
+    cr_assert_not_null(root, "%s", why.text);
+    remove(path);
+    emp_sim_destroy(sim);
+    tiny_problem_destroy(&t);
+    return root;
+}
+
+/* Events of a phase ("X") on a track; -1 = any. */
+static int count(const json_t *root, const char *phase, int pid, int tid)
+{
+    size_t        i;
+    const json_t *e;
+    int           n = 0;
+
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+    {
+        n += strcmp(json_string_value(json_object_get(e, "ph")), phase) == 0 &&
+             (pid < 0 || json_integer_value(json_object_get(e, "pid")) == pid) &&
+             (tid < 0 || json_integer_value(json_object_get(e, "tid")) == tid);
+    }
+    return n;
+}
+
+Test(trace, tracks_hold_what_ran_there)
+{
+    emp_runtime    runtime = tiny_serial();
+    emp_sim_result r = {0};
+    json_t        *root = write_and_read(&runtime, &r);
+
+    cr_expect_eq(count(root, "X", 1, 0), 1, "a kernel");
+    cr_expect_eq(count(root, "X", 1, 1), 1, "its issue");
+    cr_expect_eq(count(root, "X", 1, 3), 1, "a copy to the host");
+    cr_expect_eq(count(root, "X", 1, 4), 1, "a copy to the other GPU");
+    cr_expect_eq(count(root, "X", 2, 0), 1, "the other GPU's kernel");
+    cr_expect_eq(count(root, "X", 0, -1), 4, "four rounds of tasks on four cores");
+    cr_expect_gt(count(root, "C", 1, -1), 0, "memory of a GPU");
+    cr_expect_eq(count(root, "M", 1, -1), 1 + 5, "names of a GPU and its tracks");
+    json_decref(root);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(trace, times_are_microseconds_of_the_step)
+{
+    emp_runtime    runtime = tiny_list_scheduling();
+    emp_sim_result r = {0};
+    json_t        *root = write_and_read(&runtime, &r);
+    size_t         i;
+    const json_t  *e;
+    double         last = 0.0;
+
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+    {
+        if (json_object_get(e, "dur") == NULL) continue;
+        double end = json_real_value(json_object_get(e, "ts")) +
+                     json_real_value(json_object_get(e, "dur"));
+        if (end > last) last = end;
+    }
+    cr_expect_float_eq(last, (double)r.step_time_ns * 1e-3, 1e-6);
+    json_decref(root);
+}
+
+Test(trace, a_folder_that_is_not_there_is_named)
+{
+    emp_runtime    runtime = tiny_serial();
+    tiny_problem   t;
+    emp_sim       *sim = NULL;
+    emp_sim_result r;
+    emp_error      err = {0};
+
+    tiny_problem_create(&t, ops, 3, &runtime);
+    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+    cr_expect_eq(emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, t.device_of_op,
+                                        &r, &err),
+                 EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "/nowhere/t.json"), "%s", err.msg);
+    emp_sim_destroy(sim);
+    tiny_problem_destroy(&t);
+}
