@@ -2,6 +2,7 @@
 /* Is a trace file JSON that says what happened, when, and on which track? */
 #include <criterion/criterion.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ static json_t *write_and_read(const emp_runtime *runtime, emp_sim_result *result
     emp_sim     *sim = NULL;
     emp_error    err = {0};
     json_error_t why;
-    char         path[] = "/tmp/emplace-trace-XXXXXX";
+    char         path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
     tiny_problem_create(&t, ops, 3, runtime);

@@ -15,7 +15,7 @@ static char folder[64];
 
 static void make_folder(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/emplace-machine-XXXXXX");
+    snprintf(folder, sizeof folder, P_tmpdir "/emplace-machine-XXXXXX");
     cr_assert_not_null(mkdtemp(folder));
 }
 

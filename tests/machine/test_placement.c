@@ -51,7 +51,7 @@ static void setup(void)
     make_graph();
     cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
     make_problem();
-    snprintf(path, sizeof path, "/tmp/emplace-placement-XXXXXX");
+    snprintf(path, sizeof path, P_tmpdir "/emplace-placement-XXXXXX");
     int file = mkstemp(path);
     cr_assert_geq(file, 0);
     close(file);

@@ -190,7 +190,7 @@ static int is_live_tensor(const struct textbook *b, emp_tensor_id t)
 static void schedule(struct textbook *b, ns at, int64_t rank, enum event kind, int x,
                      int y)
 {
-    push(&b->events, (struct entry){at, rank, b->seq++, kind, x, y});
+    push(&b->events, (struct entry){at, rank, b->seq++, (int)kind, x, y});
 }
 
 /* Ranks of simultaneous events, in the order of docs/simulator.md. */
@@ -346,7 +346,7 @@ static void start_next_task(struct textbook *b, int d)
 
 static void add_task(struct textbook *b, int d, enum task kind, int x, int y)
 {
-    push(&b->server[d].ready, (struct entry){b->now, 0, b->seq++, kind, x, y});
+    push(&b->server[d].ready, (struct entry){b->now, 0, b->seq++, (int)kind, x, y});
     start_next_task(b, d);
 }
 
