@@ -175,6 +175,7 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method gpu --seconds -1",         2, "\"-1\""},
     {"place small.pbtxt --machine k40x2 --method gpu --threads 0",          2, "\"0\""},
     {"simulate small.pbtxt --machine k40x2",                                2, "--placement"},
+    {"record",                                                              2, "FILE"},
     {"table",                                                               2, "table 1"},
     {"table 2",                                                             2, "\"2\""},
     {"table 1 --format latex",                                              2, "latex"},
@@ -203,6 +204,8 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method gpu --out no/such/p.json", 1, "no/such/p.json"},
     {"place small.pbtxt --machine k40x2 --method hdp --preset nonesuch",    1, "nonesuch"},
     {"place small.pbtxt --machine k40x2 --method random --options x=1",     1, "x"},
+    {"record small.pbtxt",                                                  1, "small.pbtxt"},
+    {"record nowhere.h5",                                                   1, "nowhere.h5"},
     {"table 1 --rows nmt3",                                                 1, "nmt3"},
     {"table 1 --methods tabu",                                              1, "tabu"},
 };
@@ -235,8 +238,8 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 
 Test(cli, every_command_has_help_with_examples)
 {
-    static const char *const commands[] = {"table",     "place",    "simulate", "graph",
-                                           "workloads", "machines", "methods"};
+    static const char *const commands[] = {"table",  "place",     "simulate", "graph",
+                                           "record", "workloads", "machines", "methods"};
     char                     arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -401,6 +404,23 @@ Test(cli, records_of_all_methods_are_the_same_with_one_and_two_threads)
         cr_expect_eq(system(command), 0, "%s", name);
     }
     json_decref(methods);
+}
+
+Test(cli, record_shows_the_learning_curve)
+{
+    cr_assert_eq(run("place small.pbtxt --machine k40x2 --method hdp --budget 12 "
+                     "--record run.h5"),
+                 0, "%s", err);
+    json_t *object = run_json("record run.h5 --json");
+    json_t *curve = json_object_get(object, "curve");
+    json_t *last = json_array_get(curve, json_array_size(curve) - 1);
+
+    cr_expect_eq(json_integer_value(json_object_get(last, "evaluations")), 12);
+    cr_expect_eq(json_number_value(json_object_get(last, "best_s")),
+                 json_number_value(json_object_get(object, "step_time_s")));
+    json_decref(object);
+    cr_expect_eq(run("record run.h5"), 0, "%s", err);
+    cr_expect_not_null(strstr(out, "small.pbtxt on k40x2"), "%s", out);
 }
 
 Test(cli, interrupt_saves_what_was_found)
