@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Tensors on their way to another memory, and messages for control edges. */
+#include <stddef.h>
+
 #include "sim/engine/sim_internal.h"
 
 void emp_sim_start_copy(emp_sim *sim, int32_t copy, int32_t from_device)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Ops on the CPU: a line, and cores that take tasks of the ops in it. */
+#include <stddef.h>
+
 #include "sim/engine/sim_internal.h"
 
 /* For how many cores the op at the head of the line is cut: its share of them, but

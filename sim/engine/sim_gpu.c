@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Host threads, compute streams, and GPUs that serve ops by themselves. */
+#include <stddef.h>
+
 #include "sim/engine/sim_internal.h"
 
 static void start_task(emp_sim *sim, int32_t device, int32_t item)

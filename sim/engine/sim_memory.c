@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Buffers, who shares them, and the verdict when they do not fit. */
+#include <stddef.h>
+
 #include "sim/engine/sim_internal.h"
 
 static void change_memory(emp_sim *sim, int32_t space, int64_t bytes)
