@@ -45,10 +45,10 @@ static const struct column columns[COLUMNS] = {
     {.column = {"Random", "random", .budget = 200, .has_median = true},
      .quick_budget = 200,
      .is_seeded = true},
-    {.column = {"HDP", "hdp", "paper", .budget = 4000, .has_paper = true},
-     .quick_budget = 400,
+    {.column = {"HDP", "hdp", "paper", .budget = 12000, .has_paper = true},
+     .quick_budget = 3000,
      .is_seeded = true,
-     .update_cost = 2.0},
+     .update_cost = 1.0},
 };
 
 /* Seconds per step as the paper reports them. It has no METIS and no random column, and
