@@ -26,7 +26,7 @@ const emp_workload_param emp_rnnlm_params[] = {
     [BATCH] = {"batch", 64, 1, 65536, "sequences", NULL},
     [STEPS] = {"steps", 40, 1, EMP_WORKLOAD_MAX_STEPS, "unrolled time steps", NULL},
     [VOCAB] = {"vocab", 32000, 2, 10000000, "words", NULL},
-    [SAMPLED] = {"sampled", 8192, 0, 1000000, "sampled classes; 0 = full softmax", NULL},
+    [SAMPLED] = {"sampled", 16384, 0, 1000000, "sampled classes; 0 = full softmax", NULL},
     [PER_STEP_SOFTMAX] = {"per_step_softmax", 0, 0, 1, "a full softmax at every step",
                           NULL},
     [DROPOUT] = {"dropout", 0, 0, 1, "drop a tenth of each layer's input", NULL},
