@@ -179,7 +179,7 @@ static emp_graph_builder *new_builder(void)
 /* Adds the sources of all inputs; returns how many. */
 static int add_inputs(emp_graph_builder *b, const char *texts, emp_port *input)
 {
-    char copy[256], name[8];
+    char copy[256], name[16];
     int  count = 0;
 
     snprintf(copy, sizeof copy, "%s", texts);
