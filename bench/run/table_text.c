@@ -263,6 +263,8 @@ static void print_notes(FILE *out, const emp_table *t, note_style style)
         print_note(out, style, "%s: %s on %s.", t->row[r].title, t->row[r].spec,
                    t->row[r].machine);
     }
+    print_note(out, style,
+               "Sizes that a row does not name are defaults: emplace workloads.");
     print_note(out, style, "Made by: %s (emplace %s, commit %.12s%s).", t->command,
                t->version, t->commit, t->is_dirty ? ", modified" : "");
     if (t->foreign_count > 0) {
