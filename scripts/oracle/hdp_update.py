@@ -44,8 +44,8 @@ def stored(tensor):
     )
 
 
-def glorot(rows, cols):
-    limit = math.sqrt(6.0 / (rows + cols))
+def glorot(rows, cols, gain=1.0):
+    limit = gain * math.sqrt(6.0 / (rows + cols))
     return stored((2 * torch.rand(rows, cols) - 1) * limit)
 
 
@@ -79,9 +79,11 @@ placer = {
     "decoder_input": glorot(HIDDEN, 4 * HIDDEN),
     "decoder_recurrent": glorot(HIDDEN, 4 * HIDDEN),
     "decoder_bias": stored(torch.randn(1, 4 * HIDDEN)),
-    "attention_memory": glorot(2 * HIDDEN, HIDDEN),
-    "attention_query": glorot(HIDDEN, HIDDEN),
-    "attention_v": glorot(1, HIDDEN),
+    # Larger than usual: tiny gradients would leave Adam's first step, which is all but
+    # their sign, to the rounding of float32.
+    "attention_memory": glorot(2 * HIDDEN, HIDDEN, 2.0),
+    "attention_query": glorot(HIDDEN, HIDDEN, 3.0),
+    "attention_v": glorot(1, HIDDEN, 3.0),
     "out": glorot(2 * HIDDEN, DEVICES),
 }
 
