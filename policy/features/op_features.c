@@ -96,37 +96,63 @@ static bool has_input(const emp_graph *g, emp_op_id op)
     return g->control_offset[op] < g->control_offset[op + 1];
 }
 
-/* Numbers live ops breadth-first along edges, starting from all ops without live inputs;
- * others get -1. What only folded ops reach is numbered last. */
+/* A variable, or a plain read of one. */
+static bool is_parameter(const emp_graph *g, emp_op_id op)
+{
+    if (g->op[op].flags & EMP_OP_IS_VARIABLE) return true;
+    if (!g->op[op].is_alias) return false;
+    emp_op_id source = g->tensor[g->input[g->input_offset[op]]].producer;
+    return (g->op[source].flags & EMP_OP_IS_VARIABLE) != 0;
+}
+
+typedef struct {
+    const emp_graph *graph;
+    int32_t         *number; /* -1: not reached */
+    emp_op_id       *queue;
+    int32_t          tail;
+} numbering;
+
+/* Gives \a op the next number, after the parameters that it reads. */
+static void reach(numbering *n, emp_op_id op)
+{
+    const emp_graph *g = n->graph;
+
+    if (g->op[op].is_folded || n->number[op] >= 0) return;
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        emp_op_id producer = g->tensor[g->input[i]].producer;
+        if (is_parameter(g, producer)) reach(n, producer);
+    }
+    n->number[op] = n->tail;
+    n->queue[n->tail++] = op;
+}
+
+/* Numbers live ops breadth-first along edges, starting from the inputs: ops that read
+ * nothing live and are no parameters. A parameter is numbered where it is first needed:
+ * as a starting point it would put all layers at the same distance. Others get -1. */
 static emp_status number_ops(const emp_graph *g, int32_t *number, int32_t *count,
                              emp_error *err)
 {
     emp_status st = EMP_OK;
-    emp_op_id *queue = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count);
-    int32_t    head = 0, tail = 0;
+    numbering  n = {g, number, EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count), 0};
+    int32_t    head = 0;
 
-    if (queue == NULL) EMP_FAIL(EMP_ENOMEM, "queue of %d ops", g->op_count);
+    if (n.queue == NULL) EMP_FAIL(EMP_ENOMEM, "queue of %d ops", g->op_count);
     for (emp_op_id op = 0; op < g->op_count; op++) number[op] = -1;
     for (int all = 0; all < 2; all++) {
         for (emp_op_id op = 0; op < g->op_count; op++) {
-            if (g->op[op].is_folded || number[op] >= 0) continue;
-            if (!all && has_input(g, op)) continue;
-            number[op] = tail;
-            queue[tail++] = op;
+            if (all || (!has_input(g, op) && !is_parameter(g, op))) reach(&n, op);
         }
-        while (head < tail) {
-            reader_cursor readers = readers_of(g, queue[head++]);
+        while (head < n.tail) {
+            reader_cursor readers = readers_of(g, n.queue[head++]);
             for (emp_op_id r = next_reader(&readers); r >= 0; r = next_reader(&readers)) {
-                if (g->op[r].is_folded || number[r] >= 0) continue;
-                number[r] = tail;
-                queue[tail++] = r;
+                reach(&n, r);
             }
         }
     }
-    *count = tail;
+    *count = n.tail;
 
 cleanup:
-    emp_free(queue);
+    emp_free(n.queue);
     return st;
 }
 
@@ -258,6 +284,29 @@ static int32_t number_rows(const emp_problem *problem, int32_t *row_of_class,
     return count;
 }
 
+/* Columns get mean 0 and variance 1; one that never varies becomes 0. */
+static void standardize(emp_op_features *f)
+{
+    for (int32_t c = 0; c < EMP_OP_FEATURES; c++) {
+        emp_real *column = &f->value[c];
+        double    sum = 0.0, squares = 0.0, deviation;
+        for (int64_t r = 0; r < f->row_count; r++) {
+            sum += (double)column[r * EMP_OP_FEATURES];
+        }
+        f->mean[c] = sum / f->row_count;
+        for (int64_t r = 0; r < f->row_count; r++) {
+            double d = (double)column[r * EMP_OP_FEATURES] - f->mean[c];
+            squares += d * d;
+        }
+        deviation = sqrt(squares / f->row_count);
+        f->deviation[c] = deviation > 1e-6 ? deviation : 1.0;
+        for (int64_t r = 0; r < f->row_count; r++) {
+            double d = (double)column[r * EMP_OP_FEATURES] - f->mean[c];
+            column[r * EMP_OP_FEATURES] = (emp_real)(d / f->deviation[c]);
+        }
+    }
+}
+
 emp_status emp_op_features_create(emp_op_features **out, const emp_problem *problem,
                                   emp_error *err)
 {
@@ -288,6 +337,7 @@ emp_status emp_op_features_create(emp_op_features **out, const emp_problem *prob
         fill_sizes(g, f, row);
         fill_neighbours(g, f, row, number, 1.0 / live);
     }
+    standardize(f);
     *out = f;
     f = NULL;
 

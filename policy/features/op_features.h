@@ -10,8 +10,10 @@
  * positions of 6 producers and 6 consumers in a breadth-first numbering
  *
  * with -1 where there is nothing. The paper does not say how it scales raw sizes and
- * positions, which reach 10^7; here a size d becomes ln(1 + d) / 10 and a position
- * becomes a fraction of the number of ops, so that all values lie within about [-1, 2].
+ * positions, which reach 10^7; here a size d becomes ln(1 + d) / 10, a position becomes a
+ * fraction of the number of ops, and then every column is shifted and scaled to mean 0
+ * and variance 1 over the graph's rows. Nor does it say where its numbering starts; here
+ * at the inputs, with a parameter numbered where it is first read.
  *
  * Threads. Immutable after creation.
  */
@@ -37,8 +39,9 @@ typedef struct {
     int32_t    op_count;
     int32_t   *row_of_op; /**< [op] the row that decides for it; -1 = none */
     int32_t    type_count;
-    int32_t   *type;     /**< [row] */
-    emp_real  *value;    /**< [row][EMP_OP_FEATURES] */
+    int32_t   *type;  /**< [row] */
+    emp_real  *value; /**< [row][EMP_OP_FEATURES] standardized */
+    double     mean[EMP_OP_FEATURES], deviation[EMP_OP_FEATURES]; /**< undo it */
     float     *sizes;    /**< [row][EMP_ROW_SIZES] raw sizes, 0 where there is nothing */
     float     *position; /**< [row] own place in the numbering, 0 .. 1 */
     int32_t    edge_count;

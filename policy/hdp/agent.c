@@ -87,17 +87,19 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
 {
     const emp_hdp_options *o = &a->options;
     int32_t                group_count = a->grouper.shape.groups;
+    bool                   is_noisy = (double)a->update < o->updates_noise;
     emp_draw               draw = {.seed = a->seed,
                                    .update = (uint32_t)(STREAM_UPDATES + a->update),
-                                   .noise = (double)a->update < o->updates_noise ? o->noise : 0.0,
+                                   .noise = {is_noisy ? o->grouper_noise : 0.0, 0.0, 0.0},
                                    .threads = a->threads};
+    unsigned               saved = emp_flush_begin();
 
-    unsigned saved = emp_flush_begin();
     emp_grouper_run(&a->grouper, &draw, groups);
     a->used = emp_group_order(a->order, a->ops, a->grouper.group_of_row, group_count,
                               o->sort_groups == 0.0, a->group_sums);
     emp_group_features(a->x, a->ops, a->grouper.group_of_row, group_count, a->order,
                        a->used, a->step_of_group);
+    draw.noise = (emp_noise){is_noisy ? o->noise : 0.0, o->noise_floor, o->noise_reach};
     emp_device_net_run(&a->net, a->x, a->used, samples, &draw, devices);
     emp_flush_end(saved);
 }

@@ -191,12 +191,59 @@ static void encode(emp_device_net *net, int32_t threads)
                        emp_params_value(p, EMP_NET_ATTENTION_MEMORY), NULL, S, 2 * H, H);
 }
 
-/* Chooses the device of a step from its logits, which are in net->p. */
-static int32_t choose(emp_device_net *net, int64_t step, const emp_draw *draw,
-                      const int32_t *given, emp_rng *rng, double *log_prob,
-                      double *entropy)
+/* Noise may choose what the policy gives a probability of 0 in float. */
+static const double SMALLEST = 1e-38;
+
+/* A sample's source of chance. Its noise is an autoregressive sequence per device: level
+ * <- keep level + sqrt(1 - keep^2) normal, so that runs of steps are pushed the same way.
+ */
+typedef struct {
+    emp_rng rng;
+    double  keep;
+    double  level[EMP_MAX_DEVICES];
+} explorer;
+
+/* Each sample draws its own length of runs, from 1 step to `reach` of the sequence, all
+ * orders of magnitude alike. */
+static void start_explorer(explorer *e, const emp_device_net *net, int32_t sample,
+                           const emp_draw *draw)
 {
-    int32_t   D = net->shape.devices, device;
+    double longest = fmax(1.0, draw->noise.reach * net->steps);
+
+    *e = (explorer){.keep = 0.0};
+    emp_rng_init(&e->rng, draw->seed, draw->update, UINT32_MAX - (uint32_t)sample);
+    if (!(draw->noise.scale > 0)) return;
+    if (draw->noise.reach > 0) {
+        e->keep = exp(-1.0 / pow(longest, emp_rng_uniform(&e->rng)));
+    }
+    for (int32_t d = 0; d < net->shape.devices; d++)
+        e->level[d] = emp_rng_normal(&e->rng);
+}
+
+/* Samples from logits with noise added, and moves the noise on by a step. */
+static int32_t explore(explorer *e, const emp_real *logits, int32_t count,
+                       const emp_noise *noise)
+{
+    emp_real noisy[EMP_MAX_DEVICES];
+    double   deviation =
+        noise->scale * fmax(emp_categorical_rms(logits, count), noise->floor);
+    double fresh = sqrt(1.0 - e->keep * e->keep);
+
+    for (int32_t d = 0; d < count; d++) {
+        noisy[d] = logits[d] + (emp_real)(deviation * e->level[d]);
+        e->level[d] = e->keep * e->level[d] + fresh * emp_rng_normal(&e->rng);
+    }
+    emp_categorical_softmax(noisy, count);
+    return emp_categorical_sample(noisy, count, emp_rng_uniform(&e->rng));
+}
+
+/* Chooses sample k's device of step t from its logits, which are in net->p and become
+ * probabilities. */
+static void choose(emp_device_net *net, int32_t k, int64_t t, const emp_draw *draw,
+                   const int32_t *given, explorer *e)
+{
+    int64_t   step = (int64_t)k * net->steps + t;
+    int32_t   D = net->shape.devices, device = given != NULL ? given[step] : -1;
     emp_real *p = &net->p[step * D], *squashed = &net->squashed[step * D];
     emp_real  C = (emp_real)net->shape.tanh_constant;
     emp_real  T = (emp_real)net->shape.temperature;
@@ -204,16 +251,11 @@ static int32_t choose(emp_device_net *net, int64_t step, const emp_draw *draw,
     for (int32_t d = 0; d < D; d++) squashed[d] = p[d] / T;
     emp_activation_forward(EMP_ACTIVATION_TANH, squashed, D);
     for (int32_t d = 0; d < D; d++) p[d] = C * squashed[d];
-    if (draw->noise > 0) {
-        double deviation = draw->noise * emp_categorical_rms(p, D);
-        for (int32_t d = 0; d < D; d++)
-            p[d] += (emp_real)(deviation * emp_rng_normal(rng));
-    }
-    *entropy += emp_categorical_softmax(p, D) / net->steps;
-    device =
-        given != NULL ? given[step] : emp_categorical_sample(p, D, emp_rng_uniform(rng));
-    *log_prob += log((double)p[device]);
-    return device;
+    if (device < 0 && draw->noise.scale > 0) device = explore(e, p, D, &draw->noise);
+    net->entropy[k] += emp_categorical_softmax(p, D) / net->steps;
+    if (device < 0) device = emp_categorical_sample(p, D, emp_rng_uniform(&e->rng));
+    net->log_prob[k] += log(fmax((double)p[device], SMALLEST));
+    net->device[step] = device;
 }
 
 /* Samples first .. end-1, in lockstep so that they share each pass over the weights. */
@@ -222,10 +264,10 @@ static void decode(emp_device_net *net, int32_t first, int32_t end, const emp_dr
 {
     int64_t         S = net->steps, H = net->shape.hidden, D = net->shape.devices;
     const emp_real *v = emp_params_value(&net->params, EMP_NET_ATTENTION_V);
-    emp_rng         rng[EMP_MAX_BATCH];
+    explorer        chance[EMP_MAX_BATCH];
 
     for (int32_t k = first; k < end; k++) {
-        emp_rng_init(&rng[k], draw->seed, draw->update, UINT32_MAX - (uint32_t)k);
+        start_explorer(&chance[k], net, k, draw);
         net->log_prob[k] = net->entropy[k] = 0.0;
         memcpy(&net->cell[k * (S + 1) * H], &net->encoder_cell[1][S * H],
                (size_t)H * sizeof(emp_real));
@@ -257,10 +299,7 @@ static void decode(emp_device_net *net, int32_t first, int32_t end, const emp_dr
         }
         emp_panels_multiply(&net->panels.out, &net->p[step * D], S * D,
                             &net->output[step * 2 * H], S * 2 * H, count);
-        for (int32_t k = first; k < end; k++) {
-            net->device[k * S + t] = choose(net, k * S + t, draw, given, &rng[k],
-                                            &net->log_prob[k], &net->entropy[k]);
-        }
+        for (int32_t k = first; k < end; k++) choose(net, k, t, draw, given, &chance[k]);
     }
 }
 

@@ -25,11 +25,15 @@ enum {
  */
 enum { CHUNKS = 16, BLOCK = 256 };
 
+/* Noise may choose what the policy gives a probability of 0 in float. */
+static const double SMALLEST = 1e-38;
+
 /* A chunk's workspace: gradients laid out as the parameters' (those of the two type
  * slices stay unused) and of the type image; then one block of activations. */
 typedef struct {
     emp_real *gradient, *d_type_image;
     emp_real *hidden, *d_hidden, *logits;
+    emp_real *noisy; /* one row */
     double    log_prob, entropy;
 } chunk_work;
 
@@ -44,6 +48,7 @@ static chunk_work chunk_at(const emp_grouper *gr, int chunk)
     w.hidden = w.d_type_image + round_up((size_t)gr->ops->type_count * H);
     w.d_hidden = w.hidden + round_up(BLOCK * H);
     w.logits = w.d_hidden + round_up(BLOCK * H);
+    w.noisy = w.logits + round_up(BLOCK * (size_t)gr->shape.groups);
     return w;
 }
 
@@ -64,7 +69,8 @@ emp_status emp_grouper_init(emp_grouper *gr, const emp_grouper_shape *shape,
     *gr = (emp_grouper){.shape = *shape, .ops = ops};
     EMP_TRY(emp_params_init(&gr->params, slices, SLICES, err));
     gr->work_count = gr->params.count + round_up(image) +
-                     2 * round_up(BLOCK * (size_t)H) + round_up(BLOCK * (size_t)G);
+                     2 * round_up(BLOCK * (size_t)H) + round_up(BLOCK * (size_t)G) +
+                     round_up((size_t)G);
     gr->group_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
     gr->type_image = EMP_NEW_ARRAY(emp_real, image);
     gr->work = EMP_NEW_ARRAY(emp_real, CHUNKS * gr->work_count);
@@ -109,6 +115,19 @@ static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t fi
                        emp_params_value(p, OUT_BIAS), count, H, gr->shape.groups);
 }
 
+/* Samples from a row of logits with noise added. */
+static int32_t draw_with_noise(const emp_real *row, emp_real *noisy, int32_t count,
+                               const emp_noise *noise, emp_rng *rng)
+{
+    double rms = emp_categorical_rms(row, count);
+
+    memcpy(noisy, row, (size_t)count * sizeof *row);
+    emp_categorical_add_noise(noisy, count, emp_rng_u32(rng),
+                              noise->scale * fmax(rms, noise->floor));
+    emp_categorical_softmax(noisy, count);
+    return emp_categorical_sample(noisy, count, emp_rng_uniform(rng));
+}
+
 /* Logits become the gradient of log p(group) by the logits. */
 static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
                        const int32_t *given, int32_t first, int32_t count)
@@ -119,15 +138,13 @@ static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
     emp_rng_init(&rng, draw->seed, draw->update, (uint32_t)first);
     for (int32_t i = 0; i < count; i++) {
         emp_real *row = &w->logits[(int64_t)i * G];
-        int32_t   group;
-        if (draw->noise > 0) {
-            double deviation = draw->noise * emp_categorical_rms(row, G);
-            emp_categorical_add_noise(row, G, emp_rng_u32(&rng), deviation);
+        int32_t   group = given != NULL ? given[first + i] : -1;
+        if (group < 0 && draw->noise.scale > 0) {
+            group = draw_with_noise(row, w->noisy, G, &draw->noise, &rng);
         }
         w->entropy += emp_categorical_softmax(row, G);
-        group = given != NULL ? given[first + i]
-                              : emp_categorical_sample(row, G, emp_rng_uniform(&rng));
-        w->log_prob += log((double)row[group]);
+        if (group < 0) group = emp_categorical_sample(row, G, emp_rng_uniform(&rng));
+        w->log_prob += log(fmax((double)row[group], SMALLEST));
         emp_categorical_score(row, G, group, 1.0);
         gr->group_of_row[first + i] = group;
     }

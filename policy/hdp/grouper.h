@@ -34,12 +34,21 @@ typedef struct {
     size_t    work_count; /**< reals per chunk */
 } emp_grouper;
 
+/** Noise on logits that chooses other actions than the policy would; log-probabilities
+ * and gradients stay those of the policy without it. */
+typedef struct {
+    double scale; /**< standard deviation in units of the logits' RMS; 0 = none */
+    double floor; /**< that RMS counts as at least this */
+    double reach; /**< steps of a sequence share noise over up to this part of it; 0 =
+                     none */
+} emp_noise;
+
 /** How to draw: sample k of update t uses the same random numbers on any thread. */
 typedef struct {
-    uint64_t seed;
-    uint32_t update;
-    double   noise; /**< deviation of the noise on the logits, in units of their RMS */
-    int32_t  threads;
+    uint64_t  seed;
+    uint32_t  update;
+    emp_noise noise;
+    int32_t   threads;
 } emp_draw;
 
 emp_status emp_grouper_init(emp_grouper *grouper, const emp_grouper_shape *shape,

@@ -34,9 +34,27 @@ static void destroy(void)
 
 TestSuite(features, .init = create, .fini = destroy);
 
+/* Before standardization. */
 static double value(emp_op_id op, int32_t i)
 {
-    return (double)ops->value[ops->row_of_op[op] * EMP_OP_FEATURES + i];
+    double standard = (double)ops->value[ops->row_of_op[op] * EMP_OP_FEATURES + i];
+
+    return standard * ops->deviation[i] + ops->mean[i];
+}
+
+Test(features, columns_have_mean_0_and_variance_1_or_are_0)
+{
+    for (int32_t c = 0; c < EMP_OP_FEATURES; c++) {
+        double sum = 0.0, squares = 0.0;
+        for (int32_t r = 0; r < ops->row_count; r++) {
+            double v = (double)ops->value[r * EMP_OP_FEATURES + c];
+            sum += v;
+            squares += v * v;
+        }
+        cr_expect_float_eq(sum, 0.0, 1e-5, "column %d", c);
+        cr_expect(fabs(squares - ops->row_count) < 1e-4 || squares < 1e-9,
+                  "column %d: %g", c, squares);
+    }
 }
 
 /* The read is in the variable's colocation class and follows it. */
@@ -70,7 +88,7 @@ Test(features, neighbours_are_fractions_of_a_breadth_first_numbering)
     const int32_t out = in + EMP_FEATURE_NEIGHBOURS;
 
     cr_expect_float_eq(value(PRODUCT, in), 0.0 / OPS, 1e-6, "producer in");
-    cr_expect_float_eq(value(PRODUCT, in + 1), 3.0 / OPS, 1e-6, "producer read");
+    cr_expect_float_eq(value(PRODUCT, in + 1), 2.0 / OPS, 1e-6, "producer read");
     cr_expect_float_eq(value(PRODUCT, in + 2), -1.0, 1e-6, "no third producer");
     cr_expect_float_eq(value(PRODUCT, out), 4.0 / OPS, 1e-6, "consumer relu");
     cr_expect_float_eq(value(PRODUCT, out + 1), -1.0, 1e-6, "no second consumer");
@@ -117,7 +135,7 @@ Test(features, groups_count_types_sum_sizes_and_share_edges)
     group_of_row[ops->row_of_op[VARIABLE]] = 1;
     group_of_row[ops->row_of_op[PRODUCT]] = group_of_row[ops->row_of_op[RELU]] = 0;
 
-    /* Mean positions in fifths: group 3 0, group 1 1, group 0 (2 + 4) / 2. */
+    /* Mean positions in fifths: group 3 0, group 1 1, group 0 (3 + 4) / 2. */
     cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, false, sums), 3);
     cr_expect(order[0] == 3 && order[1] == 1 && order[2] == 0);
     cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, true, sums), 3);

@@ -154,20 +154,51 @@ Test(hdp_placer, failures_teach_at_first_and_are_dropped_later)
     emp_placer_hdp.destroy(state);
 }
 
-/* With a learning rate of 0 the weights stay, so the grouper's entropy moves by noise. */
-Test(hdp_placer, noise_stops)
+/* With a learning rate of 0 the weights stay. Under strong noise actions are then less
+ * likely, as the policy without noise sees them, than its own. */
+Test(hdp_placer, noise_explores_and_stops)
 {
-    void  *state = create(3, 1, SMALL ",lr=0,updates_noise=2");
-    double entropy[4];
+    void  *state = create(3, 1,
+                          SMALL ",lr=0,updates_noise=40,noise=9,grouper_noise=9,"
+                                 "noise_floor=1,placer_gain=300");
+    double placer[2] = {0.0, 0.0}, grouper[2] = {0.0, 0.0};
 
-    for (int u = 0; u < 4; u++) {
+    for (int u = 0; u < 80; u++) {
         update(state, true);
-        entropy[u] = metric(state, "grouper_entropy");
+        placer[u / 40] += metric(state, "placer_log_prob") / metric(state, "groups_used");
+        grouper[u / 40] += metric(state, "grouper_log_prob");
     }
-    cr_expect_neq(entropy[0], entropy[1]);
-    cr_expect_neq(entropy[1], entropy[2]);
-    cr_expect_eq(entropy[2], entropy[3]);
+    cr_expect_lt(placer[0], 1.5 * placer[1], "%g with noise, %g without", placer[0],
+                 placer[1]);
+    cr_expect_lt(grouper[0], grouper[1], "%g with noise, %g without", grouper[0],
+                 grouper[1]);
     emp_placer_hdp.destroy(state);
+}
+
+/* Noise that persists pushes neighbouring steps the same way: fewer changes of device. */
+Test(hdp_placer, noise_persists_along_the_sequence)
+{
+    static const char *const options[] = {
+        SMALL ",lr=0,noise=20,noise_floor=1,noise_reach=0",
+        SMALL ",lr=0,noise=20,noise_floor=1,noise_reach=1"};
+    int changes[2] = {0, 0};
+
+    for (int i = 0; i < 2; i++) {
+        void                *state = create(3, 1, options[i]);
+        const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
+        for (int u = 0; u < 20; u++) {
+            update(state, true);
+            for (int32_t k = 0; k < SAMPLES; k++) {
+                const int32_t *device = &agent->net.device[k * agent->used];
+                for (int32_t t = 1; t < agent->used; t++) {
+                    changes[i] += device[t] != device[t - 1];
+                }
+            }
+        }
+        emp_placer_hdp.destroy(state);
+    }
+    cr_expect_lt(changes[1], changes[0] * 3 / 4, "%d changes, %d without reach",
+                 changes[1], changes[0]);
 }
 
 Test(hdp_placer, step_times_fall)

@@ -40,7 +40,7 @@ static void check(emp_params *params, double (*loss)(void *), void *context)
     }
 }
 
-static const emp_draw draw = {.seed = 3, .update = 1, .noise = 0.0, .threads = 1};
+static const emp_draw draw = {.seed = 3, .update = 1, .threads = 1};
 
 typedef struct {
     emp_grouper grouper;
