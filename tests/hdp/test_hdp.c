@@ -203,7 +203,7 @@ Test(hdp_placer, noise_persists_along_the_sequence)
 
 Test(hdp_placer, step_times_fall)
 {
-    void  *state = create(5, 1, SMALL ",lr=0.01,noise=0");
+    void  *state = create(5, 1, SMALL ",lr=0.01,noise=0,epsilon=1e-8,grouper_gain=1");
     double first = update(state, true), last = 0.0;
 
     for (int u = 0; u < 200; u++) update(state, true);
