@@ -31,7 +31,7 @@
     X(noise_floor, 1, 1, 0, 100, 0, "that RMS counts as at least this")                 \
     X(noise_reach, 1, 1, 0, 1, 0, "part of the sequence that noise may persist over")   \
     X(grouper_noise, 0, 0, 0, 100, 0, "exploration noise on the grouper's logits")      \
-    X(updates_noise, 500, 500, 0, 1e9, 1, "updates with noise")                         \
+    X(updates_noise, 500, 1e9, 0, 1e9, 1, "updates with noise")                         \
     X(updates_failures, 500, 500, 0, 1e9, 1, "updates that failures take part in")      \
     X(grouper_gain, 30, 30, 0, 1e6, 0, "initial scale of the grouper's last layer")     \
     X(placer_gain, 1, 1, 0, 1e6, 0, "initial scale of the placer's last layer")         \
