@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct parse_input {
     argp_parser_t parser;
@@ -85,6 +87,26 @@ double cli_positive(const char *option, const char *text)
         cli_usage_error("--%s takes a number above 0, not \"%s\"", option, text);
     }
     return value;
+}
+
+emp_status cli_check_output(const char *path, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    size_t      length = slash != NULL ? (size_t)(slash - path) : 0;
+    char        folder[4096] = ".";
+
+    if (slash == path && path != NULL) length = 1; /* the root */
+    if (length > 0 && length < sizeof folder) {
+        memcpy(folder, path, length);
+        folder[length] = '\0';
+    }
+    if (path != NULL && access(folder, W_OK) != 0) {
+        EMP_FAIL(EMP_EIO, "%s cannot be written: %s: %s", path, folder, strerror(errno));
+    }
+
+cleanup:
+    return st;
 }
 
 int cli_default_threads(void) { return omp_get_num_procs(); }

@@ -45,6 +45,10 @@ long long cli_integer(const char *option, const char *text, long long minimum,
 /** The value of an option: a number above 0; exits 2 otherwise. */
 double cli_positive(const char *option, const char *text);
 
+/** Fails now, before the work, if a file could not be written to \a path later (NULL is
+ * fine). */
+emp_status cli_check_output(const char *path, emp_error *err);
+
 /** Number of processors this program may use. */
 int cli_default_threads(void);
 

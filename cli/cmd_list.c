@@ -37,16 +37,27 @@ static bool wants_json(int argc, char **argv, const char *doc)
     return args.is_json;
 }
 
+static json_t *json_param(const emp_workload_param *p)
+{
+    if (p->names == NULL) {
+        return json_pack("{s:I, s:I, s:I, s:s}", "default", (json_int_t)p->value,
+                         "minimum", (json_int_t)p->minimum, "maximum",
+                         (json_int_t)p->maximum, "help", p->help);
+    }
+    json_t *choices = json_array();
+    for (const char *const *name = p->names; *name != NULL; name++) {
+        json_array_append_new(choices, json_string(*name));
+    }
+    return json_pack("{s:s, s:o, s:s}", "default", p->names[p->value], "choices", choices,
+                     "help", p->help);
+}
+
 static json_t *json_workload(const emp_workload *workload)
 {
     json_t *params = json_object();
 
     for (const emp_workload_param *p = workload->params; p->key != NULL; p++) {
-        json_object_set_new(params, p->key,
-                            json_pack("{s:I, s:I, s:I, s:s}", "default",
-                                      (json_int_t)p->value, "minimum",
-                                      (json_int_t)p->minimum, "maximum",
-                                      (json_int_t)p->maximum, "help", p->help));
+        json_object_set_new(params, p->key, json_param(p));
     }
     return json_pack("{s:s, s:o}", "description", workload->description, "params",
                      params);
@@ -56,7 +67,14 @@ static void print_workload(const emp_workload *workload)
 {
     printf("%s: %s\n", workload->name, workload->description);
     for (const emp_workload_param *p = workload->params; p->key != NULL; p++) {
-        printf("  %-16s %8lld  %s\n", p->key, (long long)p->value, p->help);
+        if (p->names == NULL) {
+            printf("  %-20s %8lld  %s\n", p->key, (long long)p->value, p->help);
+            continue;
+        }
+        printf("  %-20s %8s  %s:", p->key, p->names[p->value], p->help);
+        for (const char *const *name = p->names; *name != NULL; name++)
+            printf(" %s", *name);
+        printf("\n");
     }
 }
 

@@ -91,16 +91,16 @@ static emp_status deliver(const struct args *args, const emp_record *record,
 
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_sim_run(sim, record->device_of_op, &result, err));
+    if (args->run.is_json)
+        EMP_TRY(print_json(record, problem, &result, err));
+    else
+        print_text(record, problem, &result);
     if (args->out != NULL) {
         EMP_TRY(emp_placement_save(args->out, problem, record->device_of_op,
                                    record->is_feasible ? record->best_step_time_s : -1.0,
                                    err));
     }
     if (args->record != NULL) EMP_TRY(emp_record_save(args->record, record, err));
-    if (args->run.is_json)
-        EMP_TRY(print_json(record, problem, &result, err));
-    else
-        print_text(record, problem, &result);
     if (strcmp(record->stopped_by, "interrupt") == 0) st = EMP_EINTERRUPTED;
 
 cleanup:
@@ -120,6 +120,8 @@ emp_status cmd_place(int argc, char **argv, emp_error *err)
 
     cli_parse(&argp, argc, argv, &args);
     EMP_TRY(emp_method_find(&method, args.method, err));
+    EMP_TRY(cli_check_output(args.out, err));
+    EMP_TRY(cli_check_output(args.record, err));
     EMP_TRY(
         cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
     EMP_TRY(cli_run(&record, &args.run, inputs.problem, method, DEFAULT_BUDGET, err));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace simulate SPEC: one training step under one placement. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -54,8 +55,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* The placement of a file, made legal as the runtime would, or the best that a method
  * finds. */
-static emp_status get_placement(emp_device_id *device_of_op, const struct args *args,
-                                const emp_problem *problem, emp_error *err)
+static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
+                                const struct args *args, const emp_problem *problem,
+                                emp_error *err)
 {
     emp_status             st = EMP_OK;
     const emp_placer_type *method = NULL;
@@ -67,11 +69,17 @@ static emp_status get_placement(emp_device_id *device_of_op, const struct args *
         for (emp_op_id op = 0; op < record.op_count; op++) {
             device_of_op[op] = record.device_of_op[op];
         }
+        *is_partial = strcmp(record.stopped_by, "interrupt") == 0;
     } else {
         if (access(args->placement, F_OK) != 0) {
             EMP_FAIL(EMP_EIO,
                      "\"%s\" is neither a method nor a file; emplace methods lists "
                      "the methods",
+                     args->placement);
+        }
+        if (args->run.preset != NULL || args->run.options != NULL) {
+            EMP_FAIL(EMP_EINVAL,
+                     "--preset and --options are for methods, and \"%s\" is a file",
                      args->placement);
         }
         EMP_TRY(emp_placement_load(device_of_op, args->placement, problem, err));
@@ -112,14 +120,16 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     cli_inputs              inputs = {0};
     emp_device_id          *device_of_op = NULL;
     emp_sim_result          result;
+    bool                    is_partial = false;
 
     cli_parse(&argp, argc, argv, &args);
+    EMP_TRY(cli_check_output(args.trace, err));
     EMP_TRY(
         cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);
     if (device_of_op == NULL)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);
-    EMP_TRY(get_placement(device_of_op, &args, inputs.problem, err));
+    EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
     EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
     if (args.run.is_json) {
         EMP_TRY(cli_print_json(cli_report_json(inputs.problem, &result), err));
@@ -128,6 +138,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
                inputs.machine->name, inputs.problem->runtime.name, args.placement);
         cli_report_print(inputs.problem, &result);
     }
+    if (is_partial) st = EMP_EINTERRUPTED;
 
 cleanup:
     emp_free(device_of_op);

@@ -123,8 +123,8 @@ emp_status cmd_table(int argc, char **argv, emp_error *err)
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     EMP_TRY(emp_table_print(stdout, table, args.format, err));
     if (made == EMP_EINTERRUPTED) {
-        cli_warn("interrupted; what is done is in %s, the same command goes on",
-                 args.table.folder);
+        cli_warn("interrupted; what is done is in %s, the same command %sgoes on",
+                 args.table.folder, args.table.is_fresh ? "without --fresh " : "");
         st = made;
     }
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "sim/import/import.h"
@@ -33,12 +34,29 @@ static void warn_of_assumptions(const emp_graph *graph)
     }
 }
 
+static const char *list_families(char *list, size_t size)
+{
+    int32_t             count = 0;
+    const emp_workload *table = emp_workload_table(&count);
+
+    list[0] = '\0';
+    for (int32_t i = 0; i < count; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, size - used, "%s%s", i == 0 ? "" : ", ", table[i].name);
+    }
+    return list;
+}
+
 emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err)
 {
     emp_status st = EMP_OK;
 
     if (emp_workload_is_spec(spec)) {
         EMP_TRY(emp_workload_build(&inputs->whole, spec, err));
+    } else if (access(spec, F_OK) != 0) {
+        char families[256];
+        EMP_FAIL(EMP_EIO, "\"%s\" is neither a file nor a workload family (%s)", spec,
+                 list_families(families, sizeof families));
     } else {
         emp_import_params params = emp_import_params_default();
         EMP_TRY(emp_import_load(&inputs->whole, spec, &params, err));

@@ -40,7 +40,8 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r)
     char   text[32];
     double step_s = (double)r->step_time_ns * 1e-9;
 
-    printf("step time    %s\n", emp_units_format_seconds(step_s, text, sizeof text));
+    printf("step time    %s%s\n", emp_units_format_seconds(step_s, text, sizeof text),
+           r->is_feasible ? "" : " if memory sufficed");
     if (!r->is_feasible) {
         printf("memory       does not fit: %s asks for %s on %s",
                problem->graph->name[r->oom_op],

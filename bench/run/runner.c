@@ -335,10 +335,15 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
         EMP_FAIL(EMP_EINVAL, "method %s needs a budget in evaluations or seconds",
                  params->method->name);
     }
+    if (params->placer.preset != NULL && params->method->presets == NULL) {
+        EMP_FAIL(EMP_EINVAL, "method %s has no presets, not \"%s\"", params->method->name,
+                 params->placer.preset);
+    }
     run->problem = problem;
     run->params = params;
     run->record = record;
     run->threads = params->placer.threads < 1 ? 1 : params->placer.threads;
+    if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     run->start_s = emp_clock_now_s();
     EMP_TRY(prepare(run, err));
     EMP_TRY(run_loop(run, err));

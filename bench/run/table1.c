@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -394,11 +395,14 @@ static emp_status run_job(struct job *job, emp_error *err)
         job->run.context = job;
         EMP_TRY(emp_run(&job->record, problem, &job->run, err));
         elapsed_s = emp_clock_now_s() - start_s;
+    }
+    job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
+    if (!job->is_ready) goto cleanup; /* half a run would stand in for a whole one */
+    if (!is_read) {
         EMP_TRY(emp_archive_put(p->folder, &job->record, elapsed_s,
                                 job->run.placer.threads, err));
     }
-    job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
-    if (job->is_ready) on_job_done(job, is_read, elapsed_s);
+    on_job_done(job, is_read, elapsed_s);
 
 cleanup:
     return st;
@@ -406,23 +410,19 @@ cleanup:
 
 static emp_status run_jobs(struct plan *plan, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    bool       has_failed = false;
+    emp_status  st = EMP_OK;
+    atomic_bool has_failed = false;
 
     if (plan->params->threads > plan->job_count) omp_set_max_active_levels(2);
     plan->start_s = emp_clock_now_s();
-#pragma omp        parallel for schedule(dynamic, 1) num_threads(plan->params->threads)
+    /* clang-format off */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(plan->params->threads)
+    /* clang-format on */
     for (int32_t i = 0; i < plan->job_count; i++) {
-               struct job *job = plan->order[i];
-               bool        skip;
-#pragma omp atomic read
-        skip = has_failed;
-        if (skip || was_stopped(plan)) continue;
+        struct job *job = plan->order[i];
+        if (atomic_load(&has_failed) || was_stopped(plan)) continue;
         job->status = run_job(job, &job->error);
-        if (job->status != EMP_OK) {
-#pragma omp atomic write
-            has_failed = true;
-        }
+        if (job->status != EMP_OK) atomic_store(&has_failed, true);
     }
     for (int32_t i = 0; i < plan->job_count; i++) {
         const struct job *job = &plan->job[i];

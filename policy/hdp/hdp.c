@@ -87,6 +87,7 @@ const emp_placer_type emp_placer_hdp = {
     .description = "Hierarchical Planner: REINFORCE on groups and devices (Mirhoseini et "
                    "al., ICLR 2018)",
     .is_learner = true,
+    .presets = "paper, emplace",
     .create = create,
     .ask = ask,
     .tell = tell,

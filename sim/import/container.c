@@ -7,6 +7,8 @@ enum { META_GRAPH = 2, META_COLLECTION = 4, SAVED_META = 2 };
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2, COLLECTION_NODES = 1, NODES_VALUE = 1 };
 enum { SNIFFED_BYTES = 4096 };
 
+#define READABLE "GraphDef, MetaGraphDef and SavedModel can be read, binary or text"
+
 static const emp_field_name graph_names[] = {{"node", GRAPH_NODE}, {0}};
 static const emp_field_name node_names[] = {{"name", NODE_NAME}, {"op", NODE_OP}, {0}};
 static const emp_field_name meta_names[] = {
@@ -120,8 +122,10 @@ static emp_status explain(emp_message_file *file, emp_error *err)
     emp_error   reason = {0};
     bool        found = true;
 
-    if (is_json(file)) EMP_FAIL(EMP_EFORMAT, "JSON, not a TensorFlow graph");
-    if (is_onnx(file)) EMP_FAIL(EMP_EFORMAT, "an ONNX model, not a TensorFlow graph");
+    if (is_json(file))
+        EMP_FAIL(EMP_EFORMAT, "JSON, not a TensorFlow graph (%s)", READABLE);
+    if (is_onnx(file))
+        EMP_FAIL(EMP_EFORMAT, "an ONNX model, not a TensorFlow graph (%s)", READABLE);
     if (is_run_metadata(file))
         EMP_FAIL(EMP_EFORMAT, "a RunMetadata profile, which holds times but no graph");
     while (found && st == EMP_OK)
