@@ -7,22 +7,27 @@
 
 enum { TILE_COLUMNS = 64, FLOAT_BYTES = 4 };
 
-static emp_time_ns to_ns(double seconds) { return (emp_time_ns)(seconds * 1e9 + 0.5); }
-
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+emp_time_ns emp_ns_of_seconds(double seconds)
+{
+    return seconds * 1e9 < (double)EMP_COST_LIMIT_NS ? (emp_time_ns)(seconds * 1e9 + 0.5)
+                                                     : EMP_COST_LIMIT_NS;
+}
 
 double emp_cost_gemm_s(const emp_device *gpu, int64_t m, int64_t n, int64_t k,
                        int64_t batch, bool is_conv)
 {
-    int64_t rows = is_conv ? gpu->conv_tile_rows : gpu->gemm_tile_rows;
-    int64_t tiles = ceil_div(m, rows) * ceil_div(n, TILE_COLUMNS) * batch;
-    double  area = (double)rows / TILE_COLUMNS; /* of a tile, in 64 x 64 tiles */
-    double  pass_s = (double)(m * n * batch) * FLOAT_BYTES / gpu->memory_bytes_per_s;
-    double  best = INFINITY;
+    /* counts in double: those of an imported graph may be beyond 64 bits */
+    double rows = is_conv ? gpu->conv_tile_rows : gpu->gemm_tile_rows;
+    double tiles =
+        ceil((double)m / rows) * ceil((double)n / TILE_COLUMNS) * (double)batch;
+    double area = rows / TILE_COLUMNS; /* of a tile, in 64 x 64 tiles */
+    double outputs = (double)m * (double)n * (double)batch;
+    double pass_s = outputs * FLOAT_BYTES / gpu->memory_bytes_per_s;
+    double best = INFINITY;
 
     for (int64_t s = 1; s <= gpu->split_limit && (s == 1 || s <= k); s++) {
         double part = (double)k / (double)s;
-        double waves = area * (double)ceil_div(tiles * s, gpu->multiprocessors);
+        double waves = area * ceil(tiles * (double)s / gpu->multiprocessors);
         double t = gpu->gemm_base_s + gpu->gemm_per_k_s * part +
                    gpu->gemm_per_wave_s * part * waves +
                    (s > 1 ? (double)(s + 1) * pass_s : 0.0);
@@ -119,7 +124,7 @@ static void fill_cpu_row(emp_cost_table *t, emp_op_id op, const emp_op_cost *c,
 
     for (int32_t p = 1; p <= lanes; p++) {
         double compute_s = is_free ? 0.0 : cpu_compute_s(c, cpu, p);
-        row[p - 1] = to_ns((overhead_s + compute_s) / rounds);
+        row[p - 1] = emp_ns_of_seconds((overhead_s + compute_s) / rounds);
     }
     t->cpu[op].compute_ns = row[lanes - 1] * rounds;
 }
@@ -138,8 +143,8 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
     EMP_TRY(allocate(t, graph, cpu, err));
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         const emp_op_cost *c = &graph->op[op].cost;
-        if (gpu != NULL) t->gpu[op].compute_ns = to_ns(gpu_compute_s(c, gpu));
-        if (gpu != NULL) t->gpu[op].issue_ns = to_ns(issue_s(c, runtime));
+        if (gpu != NULL) t->gpu[op].compute_ns = emp_ns_of_seconds(gpu_compute_s(c, gpu));
+        if (gpu != NULL) t->gpu[op].issue_ns = emp_ns_of_seconds(issue_s(c, runtime));
         fill_cpu_row(t, op, c, cpu, runtime);
     }
     *out = t;

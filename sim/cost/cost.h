@@ -2,9 +2,13 @@
  * Time of every op on every kind of device: graph facts x machine constants.
  *
  * GPU, products (fit of cuBLAS on a K40, tests of 720 sizes), with the split s of K
- * chosen in 1 .. split_limit to be fastest: t = base + per_k (K / s) + per_wave (K / s) W
- * + (s + 1) passes over the output if s > 1 W = (R / 64) ceil(ceil(M / R) ceil(N / 64)
- * batch s / multiprocessors) with tiles of R x 64, R = gemm_tile_rows or conv_tile_rows;
+ * chosen in 1 .. split_limit to be fastest:
+ *
+ *     t = base + per_k (K / s) + per_wave (K / s) W
+ *         + (s + 1) passes over the output if s > 1
+ *     W = (R / 64) ceil(ceil(M / R) ceil(N / 64) batch s / multiprocessors)
+ *
+ * with tiles of R x 64, R = gemm_tile_rows or conv_tile_rows;
  * times skinny_factor for a GEMM with min(M, N, K) <= skinny_limit, times conv_factor for
  * a convolution. Other kernels: kernels x kernel_minimum. Neither is ever less than bytes
  * / stream rate. Kernel-less: 0.
@@ -56,6 +60,12 @@ static inline int32_t emp_cost_rounds(int32_t lanes)
 {
     return lanes > 1 ? EMP_TASKS_PER_CORE : 1;
 }
+
+/** A time beyond all others, 36 years: sums of a few such stay within 64 bits. */
+#define EMP_COST_LIMIT_NS (INT64_C(1) << 60)
+
+/** Rounds to nanoseconds; at most EMP_COST_LIMIT_NS. */
+emp_time_ns emp_ns_of_seconds(double seconds);
 
 /** O(V cores). \retval EMP_ENOMEM */
 emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,

@@ -59,11 +59,14 @@ typedef struct {
 typedef struct emp_sim emp_sim;
 
 /** Creates a simulator for repeated runs. \a problem is borrowed. O(V + E) memory and
- * time. \retval EMP_EUNSUPPORTED  The costs of all ops and transfers add up to over 12
- * days. */
+ * time.
+ *
+ * \retval EMP_EUNSUPPORTED  The costs of all ops and transfers add up to 2^50 ns (13.0
+ * days) or more, or all bytes that a step could hold or move to 2^62. */
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err);
 
-/** Simulates one step. O((V + E) log devices) time; allocates nothing.
+/** Simulates one step; allocates nothing. O(V + E devices) events, each taken from a
+ * queue in a time that grows as the logarithm of its sources (devices and links).
  *
  * \param[in]  device_of_op  op_count entries, legal (emp_problem_legalize).
  * \param[out] result        Written on success only.

@@ -39,9 +39,7 @@ void emp_sim_request_copy(emp_sim *sim, int32_t copy)
     sim->result.transfer_count++;
     sim->result.traffic_bytes += t->copy_bytes;
     emp_sim_create_buffer(sim, sim->tensor_count + copy, to,
-                          (t->copy_bytes + EMP_SIM_GRANULE - 1) / EMP_SIM_GRANULE *
-                              EMP_SIM_GRANULE,
-                          t->producer);
+                          emp_sim_round_up(t->copy_bytes), t->producer);
 
     if (ready < sim->now) ready = sim->now;
     if (sim->runtime.drain_copies) {

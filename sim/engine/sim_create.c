@@ -5,13 +5,6 @@
 #include "base/mem.h"
 #include "sim/engine/sim_internal.h"
 
-static emp_time_ns to_ns(double seconds) { return (emp_time_ns)(seconds * 1e9 + 0.5); }
-
-static int64_t round_up(int64_t bytes)
-{
-    return (bytes + EMP_SIM_GRANULE - 1) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
-}
-
 static bool reads_on_host(const emp_op *op, int32_t input)
 {
     return op->host_input_mask >> (input < 31 ? input : 31) & 1u;
@@ -97,11 +90,11 @@ static void number_ops(emp_sim *sim, const emp_graph *g, const emp_cost_table *c
         if (from->is_folded) continue;
         live[id] = op;
         sim->id_of_op[op] = id;
-        sim->persistent_of_op[op] = round_up(from->persistent_bytes);
+        sim->persistent_of_op[op] = emp_sim_round_up(from->persistent_bytes);
         sim->op[op] = (emp_sim_op){
             .issue_ns = costs->gpu[id].issue_ns,
             .compute_ns = costs->gpu[id].compute_ns,
-            .workspace_bytes = round_up(from->cost.workspace_bytes),
+            .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),
             .output = tensor,
             .cpu_row = costs->cpu_offset[id],
             .lanes = costs->cpu[id].lanes,
@@ -109,11 +102,12 @@ static void number_ops(emp_sim *sim, const emp_graph *g, const emp_cost_table *c
                      (from->flags & EMP_OP_IN_PLACE ? EMP_SIM_IN_PLACE : 0u),
         };
         for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
-            sim->tensor[tensor] = (emp_sim_tensor){.bytes = round_up(g->tensor[t].bytes),
-                                                   .copy_bytes = g->tensor[t].copy_bytes,
-                                                   .producer = op,
-                                                   .on_host = g->tensor[t].on_host,
-                                                   .id = t};
+            sim->tensor[tensor] =
+                (emp_sim_tensor){.bytes = emp_sim_round_up(g->tensor[t].bytes),
+                                 .copy_bytes = g->tensor[t].copy_bytes,
+                                 .producer = op,
+                                 .on_host = g->tensor[t].on_host,
+                                 .id = t};
             live_tensor[t] = tensor++;
         }
         op++;
@@ -197,7 +191,7 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
             const emp_route *r = &m->route[from][to];
             emp_sim_route   *route = &sim->route[from][to];
             if (from == to) continue;
-            route->latency_ns = to_ns(r->latency_s);
+            route->latency_ns = emp_ns_of_seconds(r->latency_s);
             route->ns_per_byte = 1e9 / r->bytes_per_s;
             route->link_count = r->link_count;
             memcpy(route->link, r->link, sizeof route->link);
@@ -219,8 +213,31 @@ static void bound_copies(emp_sim *sim)
     }
 }
 
+/* No sum of bytes may overflow: every tensor could be in every memory. */
+static emp_status check_bytes(const emp_sim *sim, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    double     total = 0.0;
+
+    for (int32_t op = 0; op < sim->op_count; op++) {
+        total += (double)sim->persistent_of_op[op] + (double)sim->op[op].workspace_bytes;
+    }
+    for (int32_t t = 0; t < sim->tensor_count; t++) {
+        total += (double)sim->tensor[t].bytes +
+                 (double)sim->tensor[t].copy_bytes * sim->device_count;
+    }
+    if (!(total < 0x1p62)) {
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "variables, tensors and copies of %.3g bytes in all; "
+                 "at most %.3g bytes",
+                 total, 0x1p62);
+    }
+cleanup:
+    return st;
+}
+
 /* Times share 64 bits with the source of an event. */
-static emp_status check_range(const emp_sim *sim, emp_error *err)
+static emp_status check_times(const emp_sim *sim, emp_error *err)
 {
     emp_status st = EMP_OK;
     double     total = (double)sim->step_ns, slowest = 0.0, longest = 0.0;
@@ -257,10 +274,10 @@ static void set_runtime(emp_sim *sim, const emp_problem *problem)
     int32_t            cores = problem->machine->device[0].cores;
 
     sim->runtime = *r;
-    sim->send_ns = to_ns(r->send_s);
-    sim->receive_ns = to_ns(r->receive_s);
-    sim->poll_ns = to_ns(r->poll_s);
-    sim->step_ns = to_ns(r->step_s);
+    sim->send_ns = emp_ns_of_seconds(r->send_s);
+    sim->receive_ns = emp_ns_of_seconds(r->receive_s);
+    sim->poll_ns = emp_ns_of_seconds(r->poll_s);
+    sim->step_ns = emp_ns_of_seconds(r->step_s);
     sim->device_count = problem->machine->device_count;
     sim->core_count = cores;
     sim->slot_count = !r->cpu_pool ? 1 : r->cpu_slots > 0 ? r->cpu_slots : cores;
@@ -287,7 +304,8 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     connect_inputs(sim, g, live, live_tensor);
     connect_consumers(sim, g, live);
     bound_copies(sim);
-    EMP_TRY(check_range(sim, err));
+    EMP_TRY(check_bytes(sim, err));
+    EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));
     *out = sim;
     sim = NULL;

@@ -175,6 +175,15 @@ struct emp_sim {
 
 enum { EMP_SIM_SOURCE_BITS = 13, EMP_SIM_GRANULE = 256 };
 
+/** What an allocation of \a bytes takes: whole granules, and no more than 64 bits hold. */
+static inline int64_t emp_sim_round_up(int64_t bytes)
+{
+    int64_t most = INT64_MAX - EMP_SIM_GRANULE + 1;
+
+    if (bytes > most) bytes = most;
+    return (bytes + EMP_SIM_GRANULE - 1) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
+}
+
 _Static_assert(EMP_SIM_MAX_SOURCES <= 1 << EMP_SIM_SOURCE_BITS, "a key has no room");
 
 /* sim_event.c */

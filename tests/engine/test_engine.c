@@ -3,9 +3,11 @@
  * and the properties that every search relies on. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
+#include "sim/graph/graph_builder.h"
 #include "tests/engine/random_problem.h"
 #include "tests/engine/tiny_problem.h"
 
@@ -392,6 +394,92 @@ Test(engine, refuses_steps_of_many_days)
     cr_expect_null(sim);
     tiny_problem_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* A product of sizes that only a file can have, whose counts of elements, bytes and
+ * tiles are beyond 64 bits. */
+static emp_graph *huge_product(int64_t rows, int64_t inner)
+{
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+    emp_op_attrs       left = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
+    emp_op_attrs       right = left, product = {.dtype = EMP_DTYPE_FLOAT};
+    emp_port           in[2] = {{0, 0}, {0, 0}};
+    emp_op_id          op;
+    emp_error          err = {0};
+
+    left.shape = EMP_SHAPE(rows, inner);
+    right.shape = EMP_SHAPE(inner, rows);
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    cr_assert_eq(emp_graph_builder_add(b, "a", "Placeholder", &left, NULL, 0, NULL, 0,
+                                       &in[0].op, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_add(b, "b", "Placeholder", &right, NULL, 0, NULL, 0,
+                                       &in[1].op, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(
+        emp_graph_builder_add(b, "y", "MatMul", &product, in, 2, NULL, 0, &op, &err),
+        EMP_OK, "%s", err.msg);
+    emp_graph_builder_set_target(b, op);
+    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
+    emp_graph_builder_destroy(b);
+    return g;
+}
+
+/* Bytes or times are refused; under the sanitizers, nothing overflows on the way. */
+Test(engine, refuses_sizes_beyond_64_bits)
+{
+    static const int64_t sizes[][2] = {{INT64_C(1) << 40, 4},
+                                       {INT64_C(1) << 28, INT64_C(1) << 28},
+                                       {INT64_MAX, 1},
+                                       {INT64_MAX, INT64_MAX},
+                                       {1, INT64_MAX}};
+    emp_machine         *m = NULL;
+    emp_runtime          runtime;
+
+    cr_assert_eq(emp_machine_load(&m, "k40x2", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        emp_graph   *g = huge_product(sizes[i][0], sizes[i][1]);
+        emp_problem *p = NULL;
+        emp_sim     *sim = NULL;
+        emp_error    err = {0};
+        cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "huge", &err), EMP_OK, "%s",
+                     err.msg);
+        for (emp_op_id op = 0; op < g->op_count; op++) {
+            cr_expect_geq(p->costs->gpu[op].compute_ns, 0);
+            cr_expect_geq(p->costs->cpu[op].compute_ns, 0);
+        }
+        cr_expect_eq(emp_sim_create(&sim, p, &err), EMP_EUNSUPPORTED, "sizes %zu", i);
+        cr_expect_not_null(strstr(err.msg, " in all; at most "), "%s", err.msg);
+        cr_expect_null(sim);
+        emp_problem_destroy(p);
+        emp_graph_destroy(g);
+    }
+    emp_machine_destroy(m);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Neither the sum of the bytes nor the rounding of one size may overflow. */
+Test(engine, refuses_bytes_beyond_64_bits)
+{
+    const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+    emp_runtime   runtime = tiny_list_scheduling();
+
+    for (int which = 0; which < 3; which++) {
+        tiny_problem t;
+        emp_sim     *sim = NULL;
+        emp_error    err = {0};
+        tiny_problem_create(&t, ops, 2, &runtime);
+        emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
+        if (which == 0) tensor->bytes = INT64_MAX;
+        if (which == 1) t.graph->op[0].persistent_bytes = INT64_MAX;
+        if (which == 2) t.graph->op[1].cost.workspace_bytes = INT64_C(1) << 62;
+        cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
+        cr_expect_not_null(strstr(err.msg, "bytes in all"), "%s", err.msg);
+        cr_expect_null(sim);
+        tiny_problem_destroy(&t);
+    }
 }
 
 Test(engine, create_survives_every_allocation_failure)
