@@ -36,7 +36,7 @@ typedef struct {
     int32_t layer_count; /* recurrent layers */
     bool    has_decoder; /* of recurrent layers */
     bool    has_convolution;
-    int64_t persistent_bytes;
+    double  persistent_bytes; /* the sum may be beyond 64 bits */
 } traits;
 
 static traits find_traits(const emp_graph *graph)
@@ -51,7 +51,7 @@ static traits find_traits(const emp_graph *graph)
             found.has_decoder = found.has_decoder || emp_name_is_in_decoder(name);
         }
         if (graph->op[op].cost.op_class == EMP_OP_CONV) found.has_convolution = true;
-        found.persistent_bytes += graph->op[op].persistent_bytes;
+        found.persistent_bytes += (double)graph->op[op].persistent_bytes;
     }
     return found;
 }
@@ -118,6 +118,7 @@ static int64_t time_forward_ops(const expert *x, bool *carries, int64_t *time_ns
     const emp_graph *graph = x->graph;
     const char      *forward;
     int64_t          total_ns = 0;
+    int64_t          limit_ns = INT64_MAX / ((int64_t)graph->op_count + 1); /* for sums */
 
     for (int32_t i = 0; i < graph->op_count; i++) {
         emp_op_id           op = graph->topo[i];
@@ -129,6 +130,7 @@ static int64_t time_forward_ops(const expert *x, bool *carries, int64_t *time_ns
         if (emp_forward_of_gradient(graph->name[op], &forward) > 0) continue;
         time_ns[op] =
             1 + cost->compute_ns + cost->issue_ns; /* 1: free ops have a place too */
+        if (time_ns[op] > limit_ns) time_ns[op] = limit_ns;
         total_ns += time_ns[op];
     }
     return total_ns;
@@ -257,7 +259,8 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
                  problem->machine->name);
 
     bool is_known = is.has_convolution || is.layer_count > 0;
-    bool fits = is.persistent_bytes <= problem->machine->device[x.gpu[0]].memory_bytes;
+    bool fits =
+        is.persistent_bytes <= (double)problem->machine->device[x.gpu[0]].memory_bytes;
     if (!is.has_decoder && (is_known || fits)) {
         place_all(&x, x.gpu[0]);
     } else {

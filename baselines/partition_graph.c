@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "baselines/partition_graph.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -106,6 +107,7 @@ static emp_status weigh_vertices(emp_partition_graph *g, const emp_problem *prob
     emp_status       st = EMP_OK;
     const emp_graph *graph = problem->graph;
     double           power = cpu_power(problem->machine);
+    double           limit_ns = 0x1p62 / (graph->op_count + 1.0); /* for sums */
     int64_t          total = 0;
     int64_t         *time_ns = EMP_NEW_ARRAY(int64_t, (size_t)g->vertex_count);
 
@@ -118,8 +120,9 @@ static emp_status weigh_vertices(emp_partition_graph *g, const emp_problem *prob
         if (v < 0) continue;
         const emp_gpu_cost *gpu = &problem->costs->gpu[op];
         const emp_cpu_cost *cpu = &problem->costs->cpu[op];
-        int64_t op_ns = g->is_cpu_only[v] ? (int64_t)((double)cpu->compute_ns * power)
-                                          : gpu->compute_ns + gpu->issue_ns;
+        double              ns = g->is_cpu_only[v] ? (double)cpu->compute_ns * power
+                                                   : (double)(gpu->compute_ns + gpu->issue_ns);
+        int64_t             op_ns = (int64_t)fmin(ns, limit_ns);
         time_ns[v] += op_ns;
         total += op_ns;
     }
@@ -169,14 +172,16 @@ static int by_ends(const void *left, const void *right)
     return (l->b > r->b) - (l->b < r->b);
 }
 
-/* Sorts by ends and sums parallel edges; returns the bytes of all. */
+/* Sorts by ends and sums parallel edges; returns the bytes of all. No edge counts for so
+ * much that sums overflow. */
 static int64_t merge_edges(edge_list *list)
 {
     int32_t kept = 0;
-    int64_t total = 0;
+    int64_t total = 0, limit = INT64_MAX / ((int64_t)list->count + 1);
 
     qsort(list->edge, (size_t)list->count, sizeof *list->edge, by_ends);
     for (int32_t i = 0; i < list->count; i++) {
+        if (list->edge[i].bytes > limit) list->edge[i].bytes = limit;
         total += list->edge[i].bytes;
         if (kept > 0 && by_ends(&list->edge[kept - 1], &list->edge[i]) == 0)
             list->edge[kept - 1].bytes += list->edge[i].bytes;
