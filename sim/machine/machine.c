@@ -350,6 +350,12 @@ static emp_status add_devices(struct loader *l, emp_error *err)
             return fail_at(l, "model", d->model,
                            "is out of place: one CPU comes first, then the GPUs", err);
         }
+        /* costs are computed once for all GPUs */
+        if (i > 1 && strcmp(d->model, raw->devices[1].model) != 0) {
+            return fail_at(l, "model", d->model,
+                           "is a second GPU model; all GPUs of a machine are of one",
+                           err);
+        }
         for (int32_t k = 0; k < count; k++)
             EMP_TRY(add_device(l, &model, parent, d, err));
     }

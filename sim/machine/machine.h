@@ -4,7 +4,8 @@
  *
  * Links are resources: a transfer between two devices occupies every link of its route
  * for latency + bytes / (lowest bandwidth on the route). A link carries one transfer at a
- * time per direction; a transfer waits until all links of its route are free.
+ * time; a transfer waits until all links of its route are free. All GPUs of a machine are
+ * of one model.
  *
  * Threads. Immutable after loading; share it freely.
  */

@@ -13,10 +13,18 @@
 
 static char folder[64];
 
+/* With a model beside the machine files: the K40 under another name. */
 static void make_folder(void)
 {
+    char command[512];
+
     snprintf(folder, sizeof folder, P_tmpdir "/emplace-machine-XXXXXX");
     cr_assert_not_null(mkdtemp(folder));
+    snprintf(command, sizeof command,
+             "mkdir %s/models && cp \"$EMP_SOURCE_DIR\"/data/machines/models/k40.yaml "
+             "%s/models/k40b.yaml",
+             folder, folder);
+    cr_assert_eq(system(command), 0);
 }
 
 static void remove_folder(void)
@@ -169,6 +177,8 @@ static const struct bad_file bad_files[] = {
      ":8: count: 'x' is no whole number of at least 1"},
     {"\"k40\", at: \"a\"", "\"haswell-18\", at: \"a\"",
      ":7: model: 'haswell-18' is out of place: one CPU comes first, then the GPUs"},
+    {"\"k40\", at: \"b\"", "\"k40b\", at: \"b\"",
+     ":9: model: 'k40b' is a second GPU model; all GPUs of a machine are of one"},
     {", latency: \"3 us\"", "",
      ":5: name: 'b' needs both bandwidth and latency, or neither"},
     {"  - {name: \"root\"}", "  - {name: \"root\"", ":"},
