@@ -28,7 +28,7 @@ typedef struct {
     bool      has_data_input;
 } node_def;
 
-/* Names end up in C strings and in messages. */
+/* Names end up in C strings, in messages and in JSON files. */
 static emp_status check_name(const char *what, emp_slice name, size_t bytes_max,
                              emp_error *err)
 {
@@ -42,6 +42,9 @@ static emp_status check_name(const char *what, emp_slice name, size_t bytes_max,
         if ((unsigned char)name.data[i] < ' ' || name.data[i] == '\x7f')
             EMP_FAIL(EMP_EFORMAT, "%s holds the control character %d", what,
                      name.data[i]);
+        if ((unsigned char)name.data[i] > '\x7f')
+            EMP_FAIL(EMP_EFORMAT, "%s holds the byte %d, which is no ASCII character",
+                     what, (unsigned char)name.data[i]);
     }
 
 cleanup:

@@ -87,7 +87,7 @@ emp_status emp_import_load(emp_graph **out, const char *path,
     st = load(out, path, params, &reason);
     if (st == EMP_OK) return st;
     for (char *c = reason.msg; *c != '\0'; c++) {
-        if ((unsigned char)*c < ' ' || *c == '\x7f') *c = '?';
+        if ((unsigned char)*c < ' ' || (unsigned char)*c >= '\x7f') *c = '?';
     }
     return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
 }

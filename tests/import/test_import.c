@@ -337,6 +337,8 @@ Test(import, names_the_node_and_the_input_that_are_wrong)
         {"Relu", "", "a", "node 1, \"\": its name is missing"},
         {"", "b", "a", "node 1, \"b\": its op is missing"},
         {"Relu", "b\n", "a", "node 1, \"b?\": its name holds the control character 10"},
+        {"Relu", "\xffz", "a",
+         "node 1, \"?z\": its name holds the byte 255, which is no ASCII character"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int syntax = 0; syntax < 2; syntax++) {
