@@ -3,12 +3,10 @@
  * Times are microseconds with three decimals, so nothing is lost. */
 #include "sim/engine/trace_chrome.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/mem.h"
+#include "base/atomic_file.h"
 
 /* Tracks of a GPU; those of the CPU are its batches. */
 enum {
@@ -145,30 +143,20 @@ emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
                                   const emp_device_id *device_of_op,
                                   emp_sim_result *result, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    size_t        length = strlen(path) + sizeof ".tmp";
-    char         *temporary = (char *)emp_calloc(length, 1);
-    struct writer w = {.problem = problem, .separator = ""};
-    emp_sim_trace trace = {&w, write_op, write_issue, write_transfer, write_memory};
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+    struct writer   w = {.problem = problem, .separator = ""};
+    emp_sim_trace   trace = {&w, write_op, write_issue, write_transfer, write_memory};
 
-    if (temporary == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
-    snprintf(temporary, length, "%s.tmp", path);
-    w.file = fopen(temporary, "w");
-    if (w.file == NULL) EMP_FAIL(EMP_EIO, "%s: %s", temporary, strerror(errno));
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    w.file = file.stream;
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", w.file);
     EMP_TRY(emp_sim_run_traced(sim, device_of_op, &trace, result, err));
     write_names(&w);
     fputs("\n]}\n", w.file);
-    bool  failed = ferror(w.file) != 0;
-    FILE *file = w.file;
-    w.file = NULL;
-    if (fclose(file) != 0 || failed)
-        EMP_FAIL(EMP_EIO, "%s: %s", temporary, strerror(errno));
-    if (rename(temporary, path) != 0) EMP_FAIL(EMP_EIO, "%s: %s", path, strerror(errno));
+    EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
-    if (w.file != NULL) fclose(w.file);
-    if (st != EMP_OK && temporary != NULL) remove(temporary);
-    emp_free(temporary);
+    emp_atomic_file_abort(&file);
     return st;
 }

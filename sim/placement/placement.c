@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/atomic_file.h"
 #include "base/strmap.h"
 
 static const char format_name[] = "emplace-placement-1";
@@ -34,32 +34,22 @@ static json_t *devices_to_json(const emp_problem   *problem,
     return ok ? devices : NULL;
 }
 
-static emp_status write_atomically(const char *path, const json_t *root, emp_error *err)
+static emp_status write_json(const char *path, const json_t *root, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     length = strlen(path) + sizeof ".tmp";
-    char      *temporary = (char *)emp_calloc(length, 1);
-    FILE      *file = NULL;
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
 
-    if (temporary == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
-    snprintf(temporary, length, "%s.tmp", path);
-    file = fopen(temporary, "w");
-    if (file == NULL) EMP_FAIL(EMP_EIO, "%s: %s", temporary, strerror(errno));
-    if (json_dumpf(root, file, JSON_INDENT(1) | JSON_PRESERVE_ORDER) != 0 ||
-        fputc('\n', file) == EOF || fflush(file) != 0) {
-        EMP_FAIL(EMP_EIO, "%s: %s", temporary, strerror(errno));
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    if (json_dumpf(root, file.stream, JSON_INDENT(1) | JSON_PRESERVE_ORDER) != 0 &&
+        !ferror(file.stream)) { /* else commit says why */
+        EMP_FAIL(EMP_EINVAL, "%s cannot be written: a name in it is not valid UTF-8",
+                 path);
     }
-    if (fclose(file) != 0) {
-        file = NULL;
-        EMP_FAIL(EMP_EIO, "%s: %s", temporary, strerror(errno));
-    }
-    file = NULL;
-    if (rename(temporary, path) != 0) EMP_FAIL(EMP_EIO, "%s: %s", path, strerror(errno));
+    fputc('\n', file.stream);
+    EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
-    if (file != NULL) fclose(file);
-    if (st != EMP_OK && temporary != NULL) remove(temporary);
-    emp_free(temporary);
+    emp_atomic_file_abort(&file);
     return st;
 }
 
@@ -81,12 +71,13 @@ emp_status emp_placement_save(const char *path, const emp_problem *problem,
     if (devices == NULL)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", problem->graph->op_count);
     json_t *time = step_time_s >= 0.0 ? json_real(step_time_s) : json_null();
-    root = json_pack("{s:s, s:s, s:s, s:o, s:O}", "format", format_name, "workload",
-                     problem->workload, "machine", problem->machine->name, "step_time_s",
-                     time, "devices", devices);
+    root = json_pack("{s:s, s:o, s:o, s:o, s:O}", "format", format_name, "workload",
+                     json_string_nocheck(problem->workload), "machine",
+                     json_string_nocheck(problem->machine->name), "step_time_s", time,
+                     "devices", devices);
     if (root == NULL)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", problem->graph->op_count);
-    EMP_TRY(write_atomically(path, root, err));
+    EMP_TRY(write_json(path, root, err));
 
 cleanup:
     json_decref(root);

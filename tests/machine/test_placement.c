@@ -144,6 +144,19 @@ Test(placement, saving_where_nothing_can_be_written_fails)
     cr_expect_not_null(strstr(err.msg, "/nowhere/p.json"), "%s", err.msg);
 }
 
+Test(placement, saving_names_that_are_no_text_says_so)
+{
+    const emp_device_id device[OPS] = {0};
+    emp_error           err = {0};
+    char                want[256];
+
+    snprintf(problem->workload, sizeof problem->workload, "\xff.pb");
+    cr_expect_eq(emp_placement_save(path, problem, device, 1.0, &err), EMP_EINVAL);
+    snprintf(want, sizeof want, "%s cannot be written: a name in it is not valid UTF-8",
+             path);
+    cr_expect_str_eq(err.msg, want);
+}
+
 struct bad_file {
     const char *text, *message;
     emp_status  status;

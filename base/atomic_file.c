@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/atomic_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000 };
+
+/* Creates a file that was not there, so that nobody else's is written to or removed.
+ * Returns its name, or NULL with errno set. */
+static char *create_beside(const char *path, FILE **stream)
+{
+    size_t size = strlen(path) + SUFFIX_BYTES;
+    char  *name = (char *)emp_calloc(size, 1);
+
+    *stream = NULL;
+    if (name == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    for (int i = 0; i < MAX_ATTEMPTS; i++) {
+        snprintf(name, size, "%s.tmp%d", path, i);
+        *stream = fopen(name, "wx");
+        if (*stream != NULL) return name;
+        if (errno != EEXIST) break;
+    }
+    int cause = errno;
+    emp_free(name);
+    errno = cause;
+    return NULL;
+}
+
+emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *file = (emp_atomic_file){.path = emp_strdup(path)};
+    if (file->path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
+    file->temporary = create_beside(path, &file->stream);
+    if (file->temporary == NULL)
+        EMP_FAIL(errno == ENOMEM ? EMP_ENOMEM : EMP_EIO, "%s cannot be written: %s", path,
+                 strerror(errno));
+
+cleanup:
+    if (st != EMP_OK) emp_atomic_file_abort(file);
+    return st;
+}
+
+emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    FILE      *stream = file->stream;
+    int        cause = 0;
+
+    /* fflush() repeats the failure of an earlier write, where there is something left to
+     * write; where there is not, its cause is gone */
+    errno = 0;
+    if (fflush(stream) != 0 || ferror(stream)) cause = errno != 0 ? errno : EIO;
+    file->stream = NULL;
+    if (fclose(stream) != 0 && cause == 0) cause = errno;
+    if (cause == 0 && rename(file->temporary, file->path) != 0) cause = errno;
+    if (cause != 0)
+        EMP_FAIL(EMP_EIO, "%s cannot be written: %s", file->path, strerror(cause));
+    emp_free(file->temporary);
+    file->temporary = NULL;
+
+cleanup:
+    return st;
+}
+
+void emp_atomic_file_abort(emp_atomic_file *file)
+{
+    if (file->stream != NULL) fclose(file->stream);
+    if (file->temporary != NULL) remove(file->temporary);
+    emp_free(file->temporary);
+    emp_free(file->path);
+    *file = (emp_atomic_file){0};
+}
