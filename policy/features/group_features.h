@@ -21,7 +21,7 @@ int32_t emp_group_feature_count(const emp_op_features *ops, int32_t group_count)
 
 /** Writes the groups that have members into \a order, by mean position (ties by number),
  * or by number alone if \a by_number; returns how many. \a sum is scratch for
- * 2 x group_count values. O(rows + groups log groups). */
+ * 2 x group_count values. O(rows + groups^2). */
 int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
                         const int32_t *group_of_row, int32_t group_count, bool by_number,
                         double *sum);

@@ -5,9 +5,9 @@
  * of the machine may run; the class's other ops follow it, and all others have no choice.
  * A row has, as in the paper (hierarchical planner, ICLR 2018):
  *
- *     type       index into a vocabulary of the most frequent types     (embedded by the
- * net) 24 values  sizes of the first 4 dimensions of the first 6 outputs 12 values
- * positions of 6 producers and 6 consumers in a breadth-first numbering
+ *     type       index into a vocabulary of the most frequent types (embedded by the net)
+ *     24 values  sizes of the first 4 dimensions of the first 6 outputs
+ *     12 values  positions of 6 producers and 6 consumers in a breadth-first numbering
  *
  * with -1 where there is nothing. The paper does not say how it scales raw sizes and
  * positions, which reach 10^7; here a size d becomes ln(1 + d) / 10, a position becomes a

@@ -1,8 +1,8 @@
 /** \file policy/hdp/grouper.h
  * The grouper: a feed-forward network that gives every op a group.
  *
- *     hidden = f([embedding of type, 36 values] W_1 + b_1),   p = softmax(hidden W_2 +
- * b_2)
+ *     hidden = f([embedding of type, 36 values] W_1 + b_1)
+ *     p = softmax(hidden W_2 + b_2)
  *
  * All ops are sampled independently. With one grouping per update (m = 1) the REINFORCE
  * gradient is a number, the mean advantage, times the gradient of log p(grouping), which

@@ -26,7 +26,7 @@ typedef struct {
     int64_t     peak_bytes[EMP_MAX_DEVICES]; /**< persistent + live tensors + workspace */
     int64_t     traffic_bytes;               /**< all tensors sent between memories */
     int64_t     transfer_count;
-    int64_t event_count;  /**< starts and ends of ops, requests and arrivals of transfers,
+    int64_t  event_count; /**< starts and ends of ops, requests and arrivals of transfers,
                                arrivals of control messages */
     uint64_t fingerprint; /**< of the whole schedule; docs/simulator.md */
     /* The first allocation that did not fit; oom_device -1 = none. The run goes on as if

@@ -38,8 +38,8 @@ typedef struct {
                                       bit 31 stands for input 31 and all further ones */
     int32_t colocation_class; /**< dense; shared by ops that references bind, "x/read" and
                                * embedding look-ups included */
-    bool is_folded;           /**< constant: computed before the step, costs nothing */
-    bool is_alias;            /**< output 0 is input 0's buffer */
+    bool    is_folded;        /**< constant: computed before the step, costs nothing */
+    bool    is_alias;         /**< output 0 is input 0's buffer */
 } emp_op;
 
 typedef struct emp_graph {
@@ -93,8 +93,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
  * hold the graph yet. O(V + E). */
 void emp_graph_set_targets(emp_graph *graph, const bool *is_target);
 
-/** The op of that name, or -1. O(V) on the first call's worth of scanning; for files
- * only. */
+/** The op of that name, or -1. O(V). */
 emp_op_id emp_graph_find(const emp_graph *graph, const char *name);
 
 /** Releases \a graph; NULL is allowed. */

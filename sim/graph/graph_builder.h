@@ -4,9 +4,11 @@
  *
  *     emp_graph_builder *b = NULL;
  *     EMP_TRY(emp_graph_builder_create(&b, err));
- *     EMP_TRY(emp_graph_builder_add(b, "x", "Placeholder", &attrs, NULL, 0, NULL, 0, &x,
- * err)); EMP_TRY(emp_graph_builder_add(b, "y", "Relu", &attrs, &(emp_port){x, 0}, 1,
- * NULL, 0, &y, err)); EMP_TRY(emp_graph_builder_finish(b, &graph, err));
+ *     EMP_TRY(emp_graph_builder_add(b, "x", "Placeholder", &attrs, NULL, 0, NULL, 0,
+ *                                   &x, err));
+ *     EMP_TRY(emp_graph_builder_add(b, "y", "Relu", &attrs, &(emp_port){x, 0}, 1, NULL, 0,
+ *                                   &y, err));
+ *     EMP_TRY(emp_graph_builder_finish(b, &graph, err));
  *     emp_graph_builder_destroy(b);
  *
  * Threads. Confined to one thread.

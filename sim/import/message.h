@@ -8,8 +8,8 @@
  *     for (;;) {
  *         EMP_TRY(emp_message_next(&node, &field, &found, err));
  *         if (!found) break;
- *         if (field.number == NODE_NAME) EMP_TRY(emp_field_string(&node, &field, &name,
- * err));
+ *         if (field.number == NODE_NAME)
+ *             EMP_TRY(emp_field_string(&node, &field, &name, err));
  *     }
  *
  * Fields that \a names does not list come out with number 0 and are skipped by not

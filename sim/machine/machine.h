@@ -87,7 +87,7 @@ typedef struct {
     bool cpu_pool;         /**< CPU ops share cores; else the CPU runs one op at a time */
     bool control_latency;  /**< a control edge between devices costs a message of no bytes
                             */
-    bool    check_memory;  /**< an allocation that does not fit gives an OOM verdict */
+    bool check_memory;     /**< an allocation that does not fit gives an OOM verdict */
     double  issue_s;       /**< host time per launching op */
     double  issue_kernel_s;     /**< per kernel after the first */
     double  issue_kernelless_s; /**< per kernel-less op, on GPU and CPU */
