@@ -105,25 +105,44 @@ static bool is_parameter(const emp_graph *g, emp_op_id op)
     return (g->op[source].flags & EMP_OP_IS_VARIABLE) != 0;
 }
 
+/* An op on the way down to parameters, and which of its inputs is looked at next. */
+typedef struct {
+    emp_op_id op;
+    int32_t   input;
+} visit;
+
 typedef struct {
     const emp_graph *graph;
+    visit           *path;   /* scratch; a file may have chains of any length */
     int32_t         *number; /* -1: not reached */
     emp_op_id       *queue;
     int32_t          tail;
 } numbering;
 
+static bool is_waiting(const numbering *n, emp_op_id op)
+{
+    return !n->graph->op[op].is_folded && n->number[op] < 0;
+}
+
 /* Gives \a op the next number, after the parameters that it reads. */
 static void reach(numbering *n, emp_op_id op)
 {
     const emp_graph *g = n->graph;
+    int32_t          depth = 0;
 
-    if (g->op[op].is_folded || n->number[op] >= 0) return;
-    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
-        emp_op_id producer = g->tensor[g->input[i]].producer;
-        if (is_parameter(g, producer)) reach(n, producer);
+    if (is_waiting(n, op)) n->path[depth++] = (visit){op, g->input_offset[op]};
+    while (depth > 0) {
+        visit *top = &n->path[depth - 1];
+        if (top->input < g->input_offset[top->op + 1]) {
+            emp_op_id producer = g->tensor[g->input[top->input++]].producer;
+            if (is_waiting(n, producer) && is_parameter(g, producer))
+                n->path[depth++] = (visit){producer, g->input_offset[producer]};
+        } else {
+            n->number[top->op] = n->tail;
+            n->queue[n->tail++] = top->op;
+            depth--;
+        }
     }
-    n->number[op] = n->tail;
-    n->queue[n->tail++] = op;
 }
 
 /* Numbers live ops breadth-first along edges, starting from the inputs: ops that read
@@ -133,10 +152,14 @@ static emp_status number_ops(const emp_graph *g, int32_t *number, int32_t *count
                              emp_error *err)
 {
     emp_status st = EMP_OK;
-    numbering  n = {g, number, EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count), 0};
+    numbering  n = {.graph = g,
+                    .path = EMP_NEW_ARRAY(visit, (size_t)g->op_count),
+                    .number = number,
+                    .queue = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count)};
     int32_t    head = 0;
 
-    if (n.queue == NULL) EMP_FAIL(EMP_ENOMEM, "queue of %d ops", g->op_count);
+    if (n.path == NULL || n.queue == NULL)
+        EMP_FAIL(EMP_ENOMEM, "queue of %d ops", g->op_count);
     for (emp_op_id op = 0; op < g->op_count; op++) number[op] = -1;
     for (int all = 0; all < 2; all++) {
         for (emp_op_id op = 0; op < g->op_count; op++) {
@@ -152,6 +175,7 @@ static emp_status number_ops(const emp_graph *g, int32_t *number, int32_t *count
     *count = n.tail;
 
 cleanup:
+    emp_free(n.path);
     emp_free(n.queue);
     return st;
 }

@@ -6,9 +6,11 @@
  */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "policy/features/group_features.h"
+#include "sim/graph/graph_builder.h"
 #include "small_problem.h"
 
 enum { IN, VARIABLE, READ, PRODUCT, RELU, OPS };
@@ -55,6 +57,51 @@ Test(features, columns_have_mean_0_and_variance_1_or_are_0)
         cr_expect(fabs(squares - ops->row_count) < 1e-4 || squares < 1e-9,
                   "column %d: %g", c, squares);
     }
+}
+
+/* The depth of the search for parameters is that of the file: here each variable reads
+ * the one before. */
+Test(features, long_chains_of_parameters_are_numbered_in_order)
+{
+    enum { CHAIN = 200000 };
+    static const char  type[] = "VariableV2";
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+    emp_problem       *p = NULL;
+    emp_op_features   *f = NULL;
+    emp_op_attrs       attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
+    emp_shape          shape = EMP_SHAPE(4);
+    emp_op_id          op = -1;
+
+    attrs.shape = shape;
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    for (emp_op_id i = 0; i < CHAIN; i++) {
+        char name[16];
+        int  length = snprintf(name, sizeof name, "v%d", i);
+        cr_assert_eq(emp_graph_builder_declare(b, name, (size_t)length, type,
+                                               sizeof type - 1, &attrs, &shape, 1, &op,
+                                               NULL),
+                     EMP_OK);
+        if (i > 0)
+            cr_assert_eq(emp_graph_builder_connect(b, (emp_port){i - 1, 0}, i, NULL),
+                         EMP_OK);
+    }
+    cr_assert_eq(emp_graph_builder_add(b, "end", "Relu", &attrs, &(emp_port){op, 0}, 1,
+                                       NULL, 0, &op, NULL),
+                 EMP_OK);
+    emp_graph_builder_set_target(b, op);
+    cr_assert_eq(emp_graph_builder_finish(b, &g, NULL), EMP_OK);
+    emp_graph_builder_destroy(b);
+    cr_assert_eq(emp_problem_create(&p, g, &problem.machine, &problem.problem->runtime,
+                                    "chain", NULL),
+                 EMP_OK);
+    cr_assert_eq(emp_op_features_create(&f, p, NULL), EMP_OK);
+    cr_expect_eq(f->row_count, CHAIN + 1);
+    for (int32_t r = 1; r < f->row_count; r++)
+        cr_assert_gt(f->position[r], f->position[r - 1], "row %d", r);
+    emp_op_features_destroy(f);
+    emp_problem_destroy(p);
+    emp_graph_destroy(g);
 }
 
 /* The read is in the variable's colocation class and follows it. */
