@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 
-/* Folded ops run nowhere, so they bind nobody. A class whose members have no kind in
- * common goes to the CPU, the last resort of soft placement. */
+/* Folded ops run nowhere, so they bind nobody. The CPU, the last resort of soft
+ * placement, runs every op. */
 static void find_classes(emp_problem *p)
 {
     const emp_graph *g = p->graph;
@@ -21,9 +21,7 @@ static void find_classes(emp_problem *p)
         if (p->leader_of_class[c] < 0) p->leader_of_class[c] = op;
         if (!g->op[op].is_folded) p->kinds_of_class[c] &= g->op[op].kinds;
     }
-    for (int32_t c = 0; c < g->class_count; c++) {
-        if (p->kinds_of_class[c] == 0) p->kinds_of_class[c] = EMP_KIND_CPU;
-    }
+    for (int32_t c = 0; c < g->class_count; c++) p->kinds_of_class[c] |= EMP_KIND_CPU;
 }
 
 emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
@@ -75,7 +73,6 @@ void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_o
         emp_device_id device = device_of_op[problem->leader_of_class[c]];
         bool          is_gpu = device > 0 && device < m->device_count;
         if (is_gpu && !(problem->kinds_of_class[c] & EMP_KIND_GPU)) device = 0;
-        if (device == 0 && !(problem->kinds_of_class[c] & EMP_KIND_CPU)) device = 1;
         device_of_op[op] = device;
     }
 }
