@@ -8,18 +8,19 @@
  *         + (s + 1) passes over the output if s > 1
  *     W = (R / 64) ceil(ceil(M / R) ceil(N / 64) batch s / multiprocessors)
  *
- * with tiles of R x 64, R = gemm_tile_rows or conv_tile_rows;
- * times skinny_factor for a GEMM with min(M, N, K) <= skinny_limit, times conv_factor for
- * a convolution. Other kernels: kernels x kernel_minimum. Neither is ever less than bytes
- * / stream rate. Kernel-less: 0.
+ * with tiles of R x 64, R = gemm_tile_rows or conv_tile_rows, times skinny_factor for a
+ * GEMM with min(M, N, K) <= skinny_limit, times conv_factor for a convolution. Other
+ * kernels: kernels x kernel_minimum. Neither is ever less than bytes / stream rate.
+ * Kernel-less: 0.
  *
  * CPU, on p cores: products flops / (core rate x p ^ exponent), others Eigen cycles /
  * (clock x p ^ exponent), never less than bytes / (min(p, bandwidth_cores)
  * core_bytes_per_s); plus the runtime's scheduling cost. An op uses at most `lanes`
- * cores, Eigen's rule: lanes = (cycles - thread_cycles) / thread_cycles + 0.9,  cycles
+ * cores, Eigen's rule: lanes = (cycles - thread_cycles) / thread_cycles + 0.9, cycles
  * counting loads and stores.
  *
- * Everything is computed in double seconds and rounded once to nanoseconds.
+ * Everything is computed in double seconds and rounded once to nanoseconds, at most
+ * EMP_COST_LIMIT_NS.
  */
 #ifndef EMP_SIM_COST_COST_H
 #define EMP_SIM_COST_COST_H

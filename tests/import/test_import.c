@@ -371,13 +371,17 @@ Test(import, names_an_op_on_a_cycle)
     proto_clear(&w);
 }
 
+#define JSON_REFUSAL                                                              \
+    "JSON, not a TensorFlow graph (GraphDef, MetaGraphDef and SavedModel can be " \
+    "read, binary or text)"
+
 Test(import, says_what_a_file_without_a_graph_is)
 {
     const struct {
         const char *text, *message;
     } cases[] = {
-        {" {\"node\": 1}", "JSON, not a TensorFlow graph"},
-        {"[1]", "JSON, not a TensorFlow graph"},
+        {" {\"node\": 1}", JSON_REFUSAL},
+        {"[1]", JSON_REFUSAL},
         {"ir_version: 3", "not a TensorFlow graph: no node with a name and an op in it"},
         {"versions { producer: 21 }",
          "not a TensorFlow graph: no node with a name and an op in it"},
