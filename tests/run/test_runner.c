@@ -42,6 +42,24 @@ Test(runner, budget_is_used_up_and_not_exceeded)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(runner, preset_of_a_method_without_any_is_refused)
+{
+    tiny            t = tiny_create(SMALL);
+    emp_run_params  params = tiny_params(4, 1);
+    emp_placer_type plain = *params.method;
+    emp_record      record;
+    emp_error       err = {0};
+
+    plain.presets = NULL;
+    params.method = &plain;
+    params.placer.preset = "paper";
+    cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "method scripted has no presets, not \"paper\"");
+    emp_record_clear(&record);
+    tiny_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(runner, method_may_end_by_itself)
 {
     tiny           t = tiny_create(SMALL);

@@ -128,6 +128,7 @@ const emp_placer_type tiny_placer = {
     .name = "scripted",
     .description = "for tests",
     .is_learner = true,
+    .presets = "paper",
     .create = create,
     .ask = ask,
     .tell = tell,
