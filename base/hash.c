@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 #include "base/hash.h"
 
 uint64_t emp_hash_bytes(uint64_t hash, const void *bytes, size_t count)

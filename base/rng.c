@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 #include "base/rng.h"
 
 #include <gsl/gsl_randist.h>

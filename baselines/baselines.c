@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 #include "baselines/baselines.h"
 
 static const emp_placer_type *const table[] = {

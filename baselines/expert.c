@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* What practitioners did by hand (Mirhoseini et al. 2017, 2018), as rules on op names:
  *
  * - Encoder-decoder models of recurrent layers: every layer on a GPU of its own, encoder

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 #define _GNU_SOURCE /* strcasestr */
 #include "baselines/expert_rules.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* METIS: the only includer of metis.h.
  *
  * Multilevel recursive bisection (the METIS manual advises it for few parts), minimum

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* Uniform random placements, a fresh one for every evaluation of the budget.
  *
  * Each colocation class goes to a uniformly drawn device. With groups=N, classes are

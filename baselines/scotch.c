@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* Scotch: the only includer of scotch.h, and the source of two methods: "scotch" maps
  * onto the CPU and the GPUs, "mincut" is the same mapper with the CPU taken out of the
  * target (Mirhoseini et al. 2017).

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* The whole model on one device. Ops without a kernel there are moved to the CPU by
  * emp_problem_legalize(), as TensorFlow's soft placement does. */
 #include <stddef.h>

@@ -5,11 +5,19 @@
 #include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
 #include <unistd.h>
 
 const char *emp_blas_core_name(void) { return openblas_get_corename(); }
 
-void emp_blas_single_thread(void) { openblas_set_num_threads(1); }
+static void set_single_thread(void) { openblas_set_num_threads(1); }
+
+void emp_blas_single_thread(void)
+{
+    static once_flag once = ONCE_FLAG_INIT;
+
+    call_once(&once, set_single_thread);
+}
 
 /* The oldest core that OpenBLAS knows and that has all the instructions this CPU has. */
 static const char *core_of_cpu(void)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* The expert's rules on names, and what they make of small models of each family. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>

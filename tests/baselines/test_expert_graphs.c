@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* The expert on whole translation graphs, generated and made by TensorFlow: every op gets
  * a device, gradients stand beside their forward op, each GPU does exactly its layer's
  * work. */

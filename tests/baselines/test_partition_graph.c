@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* The graph that partitioners see: which ops make a vertex, what edges weigh, that the
  * rows are sorted and symmetric and the weights fit 32 bits. */
 #include <criterion/criterion.h>

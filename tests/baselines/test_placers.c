@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+// SPDX-License-Identifier: GPL-3.0-or-later
 /* What each classical method promises: known cuts, the CPU's ops on the CPU, equal
  * results for equal seeds, one proposal or endless ones, and no leak when memory runs
  * out. */
