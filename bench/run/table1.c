@@ -46,7 +46,7 @@ static const struct column columns[COLUMNS] = {
     {.column = {"Random", "random", .budget = 200, .has_median = true},
      .quick_budget = 200,
      .is_seeded = true},
-    {.column = {"HDP", "hdp", "paper", .budget = 6000, .has_paper = true},
+    {.column = {"HDP", "hdp", "paper", .budget = 8000, .has_paper = true},
      .quick_budget = 3000,
      .is_seeded = true,
      .update_cost = 1.0},

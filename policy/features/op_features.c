@@ -68,115 +68,70 @@ static bool has_choice(const emp_problem *problem, int32_t colocation_class)
     return choices > 1;
 }
 
-/* Visits what reads op: consumers of its outputs, then ops that wait for it. */
+/* Trees that grow breadth-first together; every live op ends up in one. */
 typedef struct {
     const emp_graph *graph;
-    int32_t          next, end, control, control_end;
-} reader_cursor;
-
-static reader_cursor readers_of(const emp_graph *g, emp_op_id op)
-{
-    return (reader_cursor){g, g->consumer_offset[g->output_offset[op]],
-                           g->consumer_offset[g->output_offset[op + 1]],
-                           g->control_out_offset[op], g->control_out_offset[op + 1]};
-}
-
-static emp_op_id next_reader(reader_cursor *c)
-{
-    if (c->next < c->end) return c->graph->consumer[c->next++];
-    if (c->control < c->control_end) return c->graph->control_out[c->control++];
-    return -1;
-}
-
-static bool has_input(const emp_graph *g, emp_op_id op)
-{
-    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
-        if (!g->op[g->tensor[g->input[i]].producer].is_folded) return true;
-    }
-    return g->control_offset[op] < g->control_offset[op + 1];
-}
-
-/* A variable, or a plain read of one. */
-static bool is_parameter(const emp_graph *g, emp_op_id op)
-{
-    if (g->op[op].flags & EMP_OP_IS_VARIABLE) return true;
-    if (!g->op[op].is_alias) return false;
-    emp_op_id source = g->tensor[g->input[g->input_offset[op]]].producer;
-    return (g->op[source].flags & EMP_OP_IS_VARIABLE) != 0;
-}
-
-/* An op on the way down to parameters, and which of its inputs is looked at next. */
-typedef struct {
-    emp_op_id op;
-    int32_t   input;
-} visit;
-
-typedef struct {
-    const emp_graph *graph;
-    visit           *path;   /* scratch; a file may have chains of any length */
-    int32_t         *number; /* -1: not reached */
     emp_op_id       *queue;
-    int32_t          tail;
-} numbering;
+    int32_t         *tree; /* -1: in none yet */
+    int32_t          head, tail, tree_count;
+} forest;
 
-static bool is_waiting(const numbering *n, emp_op_id op)
+static void join(forest *f, emp_op_id op, int32_t tree)
 {
-    return !n->graph->op[op].is_folded && n->number[op] < 0;
+    if (f->graph->op[op].is_folded || f->tree[op] >= 0) return;
+    f->tree[op] = tree;
+    f->queue[f->tail++] = op;
+    if (tree == f->tree_count) f->tree_count++;
 }
 
-/* Gives \a op the next number, after the parameters that it reads. */
-static void reach(numbering *n, emp_op_id op)
+/* Ops join the tree of what they read, or wait for, that was reached first. */
+static void grow(forest *f)
 {
-    const emp_graph *g = n->graph;
-    int32_t          depth = 0;
+    const emp_graph *g = f->graph;
 
-    if (is_waiting(n, op)) n->path[depth++] = (visit){op, g->input_offset[op]};
-    while (depth > 0) {
-        visit *top = &n->path[depth - 1];
-        if (top->input < g->input_offset[top->op + 1]) {
-            emp_op_id producer = g->tensor[g->input[top->input++]].producer;
-            if (is_waiting(n, producer) && is_parameter(g, producer))
-                n->path[depth++] = (visit){producer, g->input_offset[producer]};
-        } else {
-            n->number[top->op] = n->tail;
-            n->queue[n->tail++] = top->op;
-            depth--;
-        }
+    while (f->head < f->tail) {
+        emp_op_id op = f->queue[f->head++];
+        int32_t   end = g->consumer_offset[g->output_offset[op + 1]];
+        for (int32_t i = g->consumer_offset[g->output_offset[op]]; i < end; i++)
+            join(f, g->consumer[i], f->tree[op]);
+        for (int32_t i = g->control_out_offset[op]; i < g->control_out_offset[op + 1];
+             i++)
+            join(f, g->control_out[i], f->tree[op]);
     }
 }
 
-/* Numbers live ops breadth-first along edges, starting from the inputs: ops that read
- * nothing live and are no parameters. A parameter is numbered where it is first needed:
- * as a starting point it would put all layers at the same distance. Others get -1. */
+/* Numbers live ops breadth-first, tree by tree. The variables are the roots, in their
+ * order: an op so stands with the parameters that it is nearest to, forward and backward
+ * ops of a layer together. What no variable leads to follows. Others get -1. */
 static emp_status number_ops(const emp_graph *g, int32_t *number, int32_t *count,
                              emp_error *err)
 {
     emp_status st = EMP_OK;
-    numbering  n = {.graph = g,
-                    .path = EMP_NEW_ARRAY(visit, (size_t)g->op_count),
-                    .number = number,
-                    .queue = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count)};
-    int32_t    head = 0;
+    size_t     ops = (size_t)g->op_count;
+    forest     f = {.graph = g,
+                    .queue = EMP_NEW_ARRAY(emp_op_id, ops),
+                    .tree = EMP_NEW_ARRAY(int32_t, ops)};
+    int32_t   *next = EMP_NEW_ARRAY(int32_t, ops + 1); /* number in each tree */
 
-    if (n.path == NULL || n.queue == NULL)
-        EMP_FAIL(EMP_ENOMEM, "queue of %d ops", g->op_count);
-    for (emp_op_id op = 0; op < g->op_count; op++) number[op] = -1;
-    for (int all = 0; all < 2; all++) {
-        for (emp_op_id op = 0; op < g->op_count; op++) {
-            if (all || (!has_input(g, op) && !is_parameter(g, op))) reach(&n, op);
-        }
-        while (head < n.tail) {
-            reader_cursor readers = readers_of(g, n.queue[head++]);
-            for (emp_op_id r = next_reader(&readers); r >= 0; r = next_reader(&readers)) {
-                reach(&n, r);
-            }
-        }
+    if (f.queue == NULL || f.tree == NULL || next == NULL)
+        EMP_FAIL(EMP_ENOMEM, "numbers of %d ops", g->op_count);
+    for (emp_op_id op = 0; op < g->op_count; op++) f.tree[op] = number[op] = -1;
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (g->op[op].flags & EMP_OP_IS_VARIABLE) join(&f, op, f.tree_count);
+    grow(&f);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        join(&f, op, f.tree_count);
+        grow(&f);
     }
-    *count = n.tail;
+    for (int32_t i = 0; i < f.tail; i++) next[f.tree[f.queue[i]] + 1]++;
+    for (int32_t t = 0; t < f.tree_count; t++) next[t + 1] += next[t];
+    for (int32_t i = 0; i < f.tail; i++) number[f.queue[i]] = next[f.tree[f.queue[i]]]++;
+    *count = f.tail;
 
 cleanup:
-    emp_free(n.path);
-    emp_free(n.queue);
+    emp_free(f.queue);
+    emp_free(f.tree);
+    emp_free(next);
     return st;
 }
 
@@ -257,7 +212,8 @@ static void fill_neighbours(const emp_graph *g, emp_op_features *f, int32_t row,
     emp_real *out = in + EMP_FEATURE_NEIGHBOURS;
     int32_t   in_count = 0, out_count = 0;
 
-    for (int32_t i = 0; i < 2 * EMP_FEATURE_NEIGHBOURS; i++) in[i] = (emp_real)NOTHING;
+    for (int32_t i = 0; i < 2 * EMP_FEATURE_NEIGHBOURS; i++)
+        in[i] = (emp_real)((double)number[op] * scale);
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
         add_neighbour(in, &in_count, number[g->tensor[g->input[i]].producer], scale);
     }

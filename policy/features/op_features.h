@@ -9,11 +9,13 @@
  *     24 values  sizes of the first 4 dimensions of the first 6 outputs
  *     12 values  positions of 6 producers and 6 consumers in a breadth-first numbering
  *
- * with -1 where there is nothing. The paper does not say how it scales raw sizes and
- * positions, which reach 10^7; here a size d becomes ln(1 + d) / 10, a position becomes a
- * fraction of the number of ops, and then every column is shifted and scaled to mean 0
- * and variance 1 over the graph's rows. Nor does it say where its numbering starts; here
- * at the inputs, with a parameter numbered where it is first read.
+ * with -1 where there is no such size, and the op's own position where there is no such
+ * neighbour. The paper does not say how it scales raw sizes and positions, which reach
+ * 10^7; here a size d becomes ln(1 + d) / 10, a position becomes a fraction of the number
+ * of ops, and then every column is shifted and scaled to mean 0 and variance 1 over the
+ * graph's rows. Nor does it say where its numbering starts; here all variables are roots
+ * at once and ops are numbered tree by tree, so that a layer's forward and backward ops
+ * stand together.
  *
  * Threads. Immutable after creation.
  */

@@ -37,7 +37,11 @@ static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_erro
                                 .tanh_constant = o->tanh_constant},
         err));
     emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, 0);
-    emp_grouper_randomize(&a->grouper, o->grouper_gain, &rng);
+    if (o->grouper_ranges != 0)
+        EMP_TRY(emp_grouper_start_ranges(&a->grouper, o->grouper_slope, o->grouper_gain,
+                                         &rng, err));
+    else
+        emp_grouper_randomize(&a->grouper, o->grouper_gain, &rng);
     emp_device_net_randomize(&a->net, o->placer_gain, &rng);
 
 cleanup:
@@ -90,7 +94,9 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
     bool                   is_noisy = (double)a->update < o->updates_noise;
     emp_draw               draw = {.seed = a->seed,
                                    .update = (uint32_t)(STREAM_UPDATES + a->update),
-                                   .noise = {is_noisy ? o->grouper_noise : 0.0, 0.0, 0.0},
+                                   .noise = is_noisy ? o->grouper_noise : 0.0,
+                                   .run_shortest = o->run_shortest,
+                                   .run_longest = o->run_longest,
                                    .threads = a->threads};
     unsigned               saved = emp_flush_begin();
 
@@ -99,7 +105,7 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
                               o->sort_groups == 0.0, a->group_sums);
     emp_group_features(a->x, a->ops, a->grouper.group_of_row, group_count, a->order,
                        a->used, a->step_of_group);
-    draw.noise = (emp_noise){is_noisy ? o->noise : 0.0, o->noise_floor, o->noise_reach};
+    draw.noise = is_noisy ? o->noise : 0.0;
     emp_device_net_run(&a->net, a->x, a->used, samples, &draw, devices);
     emp_flush_end(saved);
 }
@@ -133,33 +139,68 @@ typedef struct {
         weight[EMP_MAX_BATCH]; /* advantage / samples that take part; 0 = takes no part */
     double advantage;          /* mean */
     double reward;             /* mean of all samples */
-    double learned_reward;     /* mean of those that take part */
-    int    count;              /* of those */
+    int    count;              /* of those that take part */
 } judgement;
+
+static double reward_of(const emp_score *score, const emp_hdp_options *o)
+{
+    return score->is_feasible ? -sqrt(score->step_time_s) : -o->failure;
+}
+
+static bool takes_part(const emp_hdp_agent *a, const emp_score *score)
+{
+    return score->is_feasible || (double)a->update < a->options.updates_failures;
+}
+
+/* The mean reward of the samples that enter the baseline. False: there are none. */
+static bool baseline_sample(const emp_hdp_agent *a, const emp_score *scores,
+                            double *reward)
+{
+    const emp_hdp_options *o = &a->options;
+    double                 sum = 0.0;
+    int                    count = 0;
+
+    for (int32_t k = 0; k < a->net.samples; k++) {
+        if (!takes_part(a, &scores[k])) continue;
+        if (!scores[k].is_feasible && o->baseline_failures == 0.0) continue;
+        sum += reward_of(&scores[k], o);
+        count++;
+    }
+    if (count > 0) *reward = sum / count;
+    return count > 0;
+}
+
+/* Before any placement ran there is no baseline but failure, and nothing to learn. */
+static void start_baseline(emp_hdp_agent *a, const emp_score *scores)
+{
+    double reward = 0.0;
+
+    if (a->has_baseline) return;
+    a->baseline = -a->options.failure;
+    a->has_baseline = baseline_sample(a, scores, &reward);
+    if (a->has_baseline && a->options.baseline_first != 0.0) a->baseline = reward;
+}
+
+static void move_baseline(emp_hdp_agent *a, const emp_score *scores)
+{
+    double decay = a->options.baseline_decay, reward = 0.0;
+
+    if (!baseline_sample(a, scores, &reward)) return;
+    a->baseline = decay * a->baseline + (1.0 - decay) * reward;
+}
 
 static judgement judge(emp_hdp_agent *a, const emp_score *scores)
 {
-    const emp_hdp_options *o = &a->options;
-    judgement              j = {.count = 0};
-    double                 reward[EMP_MAX_BATCH];
-    bool                   takes_part[EMP_MAX_BATCH];
+    judgement j = {.count = 0};
 
+    start_baseline(a, scores);
     for (int32_t k = 0; k < a->net.samples; k++) {
-        reward[k] = scores[k].is_feasible ? -sqrt(scores[k].step_time_s) : -o->failure;
-        takes_part[k] = scores[k].is_feasible || (double)a->update < o->updates_failures;
-        j.reward += reward[k] / a->net.samples;
-        if (!takes_part[k]) continue;
-        j.learned_reward += reward[k];
-        j.count++;
-    }
-    if (j.count == 0) return j;
-    j.learned_reward /= j.count;
-    if (!a->has_baseline) {
-        a->baseline = o->baseline_first != 0.0 ? j.learned_reward : -o->failure;
-        a->has_baseline = true;
+        j.reward += reward_of(&scores[k], &a->options) / a->net.samples;
+        j.count += takes_part(a, &scores[k]);
     }
     for (int32_t k = 0; k < a->net.samples; k++) {
-        if (takes_part[k]) j.weight[k] = (reward[k] - a->baseline) / j.count;
+        if (!takes_part(a, &scores[k])) continue;
+        j.weight[k] = (reward_of(&scores[k], &a->options) - a->baseline) / j.count;
         j.advantage += j.weight[k];
     }
     return j;
@@ -188,8 +229,7 @@ void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
         grouper_norm = ascend(&a->grouper.params, j.advantage, o);
         emp_device_net_backward(&a->net, j.weight, o->entropy, a->threads);
         placer_norm = ascend(&a->net.params, 1.0, o);
-        a->baseline = o->baseline_decay * a->baseline +
-                      (1.0 - o->baseline_decay) * j.learned_reward;
+        move_baseline(a, scores);
     }
     a->update++;
     emp_flush_end(saved);

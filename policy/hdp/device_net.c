@@ -194,53 +194,57 @@ static void encode(emp_device_net *net, int32_t threads)
 /* Noise may choose what the policy gives a probability of 0 in float. */
 static const double SMALLEST = 1e-38;
 
-/* A sample's source of chance. Its noise is an autoregressive sequence per device: level
- * <- keep level + sqrt(1 - keep^2) normal, so that runs of steps are pushed the same way.
- */
+/* A sample's source of chance. Devices are drawn by the Gumbel-max rule, which follows the
+ * policy's probabilities exactly; but a run of steps shares its Gumbel numbers, so that
+ * steps with like probabilities get like devices. */
 typedef struct {
     emp_rng rng;
-    double  keep;
-    double  level[EMP_MAX_DEVICES];
-} explorer;
+    double  renewal; /* probability that a run ends */
+    double  gumbel[EMP_MAX_DEVICES];
+} chooser;
 
-/* Each sample draws its own length of runs, from 1 step to `reach` of the sequence, all
- * orders of magnitude alike. */
-static void start_explorer(explorer *e, const emp_device_net *net, int32_t sample,
-                           const emp_draw *draw)
+static void renew(chooser *c, int32_t count)
 {
-    double longest = fmax(1.0, draw->noise.reach * net->steps);
-
-    *e = (explorer){.keep = 0.0};
-    emp_rng_init(&e->rng, draw->seed, draw->update, UINT32_MAX - (uint32_t)sample);
-    if (!(draw->noise.scale > 0)) return;
-    if (draw->noise.reach > 0) {
-        e->keep = exp(-1.0 / pow(longest, emp_rng_uniform(&e->rng)));
-    }
-    for (int32_t d = 0; d < net->shape.devices; d++)
-        e->level[d] = emp_rng_normal(&e->rng);
+    for (int32_t d = 0; d < count; d++)
+        c->gumbel[d] = -log(-log(fmax(emp_rng_uniform(&c->rng), SMALLEST)));
 }
 
-/* Samples from logits with noise added, and moves the noise on by a step. */
-static int32_t explore(explorer *e, const emp_real *logits, int32_t count,
-                       const emp_noise *noise)
+/* Each sample draws its own mean length of runs, all orders of magnitude alike. */
+static void start_chooser(chooser *c, const emp_device_net *net, int32_t sample,
+                          const emp_draw *draw)
 {
-    emp_real noisy[EMP_MAX_DEVICES];
-    double   deviation =
-        noise->scale * fmax(emp_categorical_rms(logits, count), noise->floor);
-    double fresh = sqrt(1.0 - e->keep * e->keep);
+    double shortest = fmax(1.0, draw->run_shortest * net->steps);
+    double longest = fmax(shortest, draw->run_longest * net->steps);
 
+    emp_rng_init(&c->rng, draw->seed, draw->update, UINT32_MAX - (uint32_t)sample);
+    if (draw->run_longest > 0)
+        c->renewal = 1.0 / (shortest * pow(longest / shortest, emp_rng_uniform(&c->rng)));
+    else
+        c->renewal = 1.0;
+    renew(c, net->shape.devices);
+}
+
+static int32_t draw_device(chooser *c, const emp_real *logits, int32_t count,
+                           double noise)
+{
+    int32_t best = 0;
+    double  top = -INFINITY;
+
+    if (emp_rng_uniform(&c->rng) < c->renewal) renew(c, count);
     for (int32_t d = 0; d < count; d++) {
-        noisy[d] = logits[d] + (emp_real)(deviation * e->level[d]);
-        e->level[d] = e->keep * e->level[d] + fresh * emp_rng_normal(&e->rng);
+        double score = (double)logits[d] + (1.0 + noise) * c->gumbel[d];
+        if (score > top) {
+            top = score;
+            best = d;
+        }
     }
-    emp_categorical_softmax(noisy, count);
-    return emp_categorical_sample(noisy, count, emp_rng_uniform(&e->rng));
+    return best;
 }
 
 /* Chooses sample k's device of step t from its logits, which are in net->p and become
  * probabilities. */
 static void choose(emp_device_net *net, int32_t k, int64_t t, const emp_draw *draw,
-                   const int32_t *given, explorer *e)
+                   const int32_t *given, chooser *c)
 {
     int64_t   step = (int64_t)k * net->steps + t;
     int32_t   D = net->shape.devices, device = given != NULL ? given[step] : -1;
@@ -251,9 +255,8 @@ static void choose(emp_device_net *net, int32_t k, int64_t t, const emp_draw *dr
     for (int32_t d = 0; d < D; d++) squashed[d] = p[d] / T;
     emp_activation_forward(EMP_ACTIVATION_TANH, squashed, D);
     for (int32_t d = 0; d < D; d++) p[d] = C * squashed[d];
-    if (device < 0 && draw->noise.scale > 0) device = explore(e, p, D, &draw->noise);
+    if (device < 0) device = draw_device(c, p, D, draw->noise);
     net->entropy[k] += emp_categorical_softmax(p, D) / net->steps;
-    if (device < 0) device = emp_categorical_sample(p, D, emp_rng_uniform(&e->rng));
     net->log_prob[k] += log(fmax((double)p[device], SMALLEST));
     net->device[step] = device;
 }
@@ -264,10 +267,10 @@ static void decode(emp_device_net *net, int32_t first, int32_t end, const emp_dr
 {
     int64_t         S = net->steps, H = net->shape.hidden, D = net->shape.devices;
     const emp_real *v = emp_params_value(&net->params, EMP_NET_ATTENTION_V);
-    explorer        chance[EMP_MAX_BATCH];
+    chooser         chance[EMP_MAX_BATCH];
 
     for (int32_t k = first; k < end; k++) {
-        start_explorer(&chance[k], net, k, draw);
+        start_chooser(&chance[k], net, k, draw);
         net->log_prob[k] = net->entropy[k] = 0.0;
         memcpy(&net->cell[k * (S + 1) * H], &net->encoder_cell[1][S * H],
                (size_t)H * sizeof(emp_real));

@@ -2,6 +2,7 @@
 #include "policy/hdp/grouper.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -24,6 +25,9 @@ enum {
  * result does not depend on the number of threads. Within a chunk, BLOCK rows at a time.
  */
 enum { CHUNKS = 16, BLOCK = 256 };
+
+/* The columns of positions follow those of sizes. */
+enum { FIRST_POSITION = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS };
 
 /* Noise may choose what the policy gives a probability of 0 in float. */
 static const double SMALLEST = 1e-38;
@@ -100,6 +104,68 @@ void emp_grouper_randomize(emp_grouper *gr, double output_gain, emp_rng *rng)
     emp_params_glorot(&gr->params, OUT_WEIGHT, output_gain, rng);
 }
 
+static int compare_reals(const void *a, const void *b)
+{
+    emp_real x = *(const emp_real *)a, y = *(const emp_real *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Mean of an op's positions and those of its neighbours, as the columns have them. */
+static emp_real mean_position(const emp_real *value)
+{
+    emp_real sum = 0;
+
+    for (int32_t c = FIRST_POSITION; c < EMP_OP_FEATURES; c++) sum += value[c];
+    return sum / (EMP_OP_FEATURES - FIRST_POSITION);
+}
+
+/* The (i + 1/2) / parts quantile. */
+static emp_real quantile(const emp_real *sorted, int32_t count, int32_t i, int32_t parts)
+{
+    return sorted[(2 * (int64_t)i + 1) * count / (2 * parts)];
+}
+
+emp_status emp_grouper_start_ranges(emp_grouper *gr, double slope, double gain,
+                                    emp_rng *rng, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    rows = gr->ops->row_count, H = gr->shape.hidden, G = gr->shape.groups;
+    emp_real  *value_weight = emp_params_value(&gr->params, VALUE_WEIGHT);
+    emp_real  *hidden_bias = emp_params_value(&gr->params, HIDDEN_BIAS);
+    emp_real  *out_weight = emp_params_value(&gr->params, OUT_WEIGHT);
+    emp_real  *out_bias = emp_params_value(&gr->params, OUT_BIAS);
+    emp_real  *hidden = chunk_at(gr, 0).hidden;
+    emp_real  *sorted = EMP_NEW_ARRAY(emp_real, (size_t)rows);
+
+    if (sorted == NULL) EMP_FAIL(EMP_ENOMEM, "positions of %d ops", rows);
+    for (int32_t r = 0; r < rows; r++)
+        sorted[r] = mean_position(&gr->ops->value[(int64_t)r * EMP_OP_FEATURES]);
+    qsort(sorted, (size_t)rows, sizeof *sorted, compare_reals);
+    emp_params_glorot(&gr->params, TYPE_EMBEDDING, 1.0, rng);
+    for (int32_t j = 0; j < H; j++) {
+        for (int32_t c = FIRST_POSITION; c < EMP_OP_FEATURES; c++)
+            value_weight[c * H + j] =
+                (emp_real)(slope / (EMP_OP_FEATURES - FIRST_POSITION));
+        hidden_bias[j] = (emp_real)-slope * quantile(sorted, rows, j, H);
+    }
+    for (int32_t g = 0; g < G; g++) {
+        emp_real centre = quantile(sorted, rows, g, G), square = 0;
+        for (int32_t j = 0; j < H; j++)
+            hidden[j] = (emp_real)slope * centre + hidden_bias[j];
+        emp_activation_forward(gr->shape.activation, hidden, H);
+        for (int32_t j = 0; j < H; j++) {
+            out_weight[j * G + g] = (emp_real)gain * hidden[j];
+            square += hidden[j] * hidden[j];
+        }
+        out_bias[g] = (emp_real)(-gain / 2) * square;
+    }
+
+cleanup:
+    emp_free(sorted);
+    return st;
+}
+
 static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t first,
                           int32_t count)
 {
@@ -117,13 +183,12 @@ static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t fi
 
 /* Samples from a row of logits with noise added. */
 static int32_t draw_with_noise(const emp_real *row, emp_real *noisy, int32_t count,
-                               const emp_noise *noise, emp_rng *rng)
+                               double noise, emp_rng *rng)
 {
     double rms = emp_categorical_rms(row, count);
 
     memcpy(noisy, row, (size_t)count * sizeof *row);
-    emp_categorical_add_noise(noisy, count, emp_rng_u32(rng),
-                              noise->scale * fmax(rms, noise->floor));
+    emp_categorical_add_noise(noisy, count, emp_rng_u32(rng), noise * rms);
     emp_categorical_softmax(noisy, count);
     return emp_categorical_sample(noisy, count, emp_rng_uniform(rng));
 }
@@ -139,8 +204,8 @@ static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
     for (int32_t i = 0; i < count; i++) {
         emp_real *row = &w->logits[(int64_t)i * G];
         int32_t   group = given != NULL ? given[first + i] : -1;
-        if (group < 0 && draw->noise.scale > 0) {
-            group = draw_with_noise(row, w->noisy, G, &draw->noise, &rng);
+        if (group < 0 && draw->noise > 0) {
+            group = draw_with_noise(row, w->noisy, G, draw->noise, &rng);
         }
         w->entropy += emp_categorical_softmax(row, G);
         if (group < 0) group = emp_categorical_sample(row, G, emp_rng_uniform(&rng));

@@ -21,6 +21,7 @@ HIDDEN, GROUPER_HIDDEN, TYPE_WIDTH = 6, 7, 3
 VALUES, SIZES = 36, 16
 TEMPERATURE, TANH_CONSTANT = 10.0, 5.0
 LEARNING_RATE, CLIP, FAILURE, DECAY = 0.1, 1.0, 10.0, 0.9
+EPSILON = 1e-4  # well above float32 noise in the smallest gradients
 FAILURES_COUNT_IN_UPDATES = 1
 
 torch.set_default_dtype(torch.float64)
@@ -106,7 +107,7 @@ def group_features(group_of_op, order):
         for a, b in zip(group_of_op[edge_from].tolist(), group_of_op[edge_to].tolist()):
             if a != b and group in (a, b):
                 shared[a + b - group] = 1
-        scaled = torch.log1p(torch.cat([counts, sums]).double()) / 10
+        scaled = torch.log1p(torch.cat([counts, sums]).double())
         rows.append(torch.cat([scaled, shared]))
     return torch.stack(rows)
 
@@ -168,7 +169,9 @@ def main():
         for name, tensor in network.items():
             emit(f"{kind}/{name}/before", tensor)
             tensor.requires_grad_(True)
-        optimizer[kind] = torch.optim.Adam(network.values(), lr=LEARNING_RATE)
+        optimizer[kind] = torch.optim.Adam(
+            network.values(), lr=LEARNING_RATE, eps=EPSILON
+        )
 
     baseline = -FAILURE
     for update in range(2):
@@ -185,7 +188,8 @@ def main():
         part = list(range(SAMPLES))
         if update >= FAILURES_COUNT_IN_UPDATES:
             part = [k for k in part if feasible[k] > 0]
-        mean = reward[part].mean()
+        ran = [k for k in part if feasible[k] > 0]
+        mean = reward[ran].mean()
         order = group_order(group_of_op)
         x = group_features(group_of_op, order)
         log_prob_of_groups = grouping_log_prob(group_of_op)

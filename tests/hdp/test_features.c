@@ -59,44 +59,62 @@ Test(features, columns_have_mean_0_and_variance_1_or_are_0)
     }
 }
 
-/* The depth of the search for parameters is that of the file: here each variable reads
- * the next, and the first is reached first. */
-Test(features, long_chains_of_parameters_are_numbered_in_order)
+/* Two layers: an op stands with the variable that it is nearest to, also if only a control
+ * edge leads to it, and what no variable leads to comes last. */
+Test(features, ops_are_numbered_by_the_variable_that_they_are_nearest_to)
 {
-    enum { CHAIN = 200000 };
-    static const char  type[] = "VariableV2";
+    enum { LAYERS = 2, LAYER_OPS = 4 };
+    small_problem    two;
+    emp_op_features *f = NULL;
+
+    small_problem_init(&two, LAYERS);
+    cr_assert_eq(emp_op_features_create(&f, two.problem, NULL), EMP_OK);
+    for (emp_op_id op = 0; op < two.graph->op_count; op++) {
+        int32_t row = f->row_of_op[op];
+        double  number = op == 0 ? LAYERS * LAYER_OPS : op - 1;
+        if (f->op_of_row[row] != op) continue;
+        cr_expect_float_eq((double)f->position[row], number / (LAYERS * LAYER_OPS + 1),
+                           1e-6, "op %d", op);
+    }
+    emp_op_features_destroy(f);
+    small_problem_clear(&two);
+}
+
+Test(features, control_edges_lead_to_a_tree)
+{
     emp_graph_builder *b = NULL;
     emp_graph         *g = NULL;
     emp_problem       *p = NULL;
     emp_op_features   *f = NULL;
     emp_op_attrs       attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
     emp_shape          shape = EMP_SHAPE(4);
-    emp_op_id          op = -1;
+    emp_op_id          v[2], read[2], waits;
 
     attrs.shape = shape;
     cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    for (emp_op_id i = 0; i < CHAIN; i++) {
-        char name[16];
-        int  length = snprintf(name, sizeof name, "v%d", i);
-        cr_assert_eq(emp_graph_builder_declare(b, name, (size_t)length, type,
-                                               sizeof type - 1, &attrs, &shape, 1, &op,
-                                               NULL),
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(emp_graph_builder_add(b, i ? "v1" : "v0", "VariableV2", &attrs, NULL,
+                                           0, NULL, 0, &v[i], NULL),
                      EMP_OK);
-        if (i > 0) {
-            cr_assert_eq(emp_graph_builder_connect(b, (emp_port){i, 0}, i - 1, NULL),
-                         EMP_OK);
-        }
+        cr_assert_eq(emp_graph_builder_add(b, i ? "r1" : "r0", "Relu", &attrs,
+                                           &(emp_port){v[i], 0}, 1, NULL, 0, &read[i],
+                                           NULL),
+                     EMP_OK);
     }
-    emp_graph_builder_set_target(b, 0);
+    cr_assert_eq(emp_graph_builder_add(b, "waits", "NoOp", &attrs, NULL, 0, &read[0], 1,
+                                       &waits, NULL),
+                 EMP_OK);
+    emp_graph_builder_set_target(b, waits);
+    emp_graph_builder_set_target(b, read[1]);
     cr_assert_eq(emp_graph_builder_finish(b, &g, NULL), EMP_OK);
     emp_graph_builder_destroy(b);
     cr_assert_eq(emp_problem_create(&p, g, &problem.machine, &problem.problem->runtime,
-                                    "chain", NULL),
+                                    "control", NULL),
                  EMP_OK);
     cr_assert_eq(emp_op_features_create(&f, p, NULL), EMP_OK);
-    cr_expect_eq(f->row_count, CHAIN);
-    for (int32_t r = 1; r < f->row_count; r++)
-        cr_assert_lt(f->position[r], f->position[r - 1], "row %d", r);
+    cr_assert_geq(f->row_of_op[waits], 0);
+    cr_expect_lt(f->position[f->row_of_op[waits]], f->position[f->row_of_op[v[1]]],
+                 "it waits for the first variable's reader");
     emp_op_features_destroy(f);
     emp_problem_destroy(p);
     emp_graph_destroy(g);
@@ -125,19 +143,18 @@ Test(features, sizes_are_logarithms_and_missing_ones_minus_one)
     cr_expect_eq((double)ops->sizes[ops->row_of_op[PRODUCT] * EMP_ROW_SIZES + 1], 16.0);
 }
 
-/* Breadth first from both sources: in 0, variable 1, product 2 (by in), read 3, relu 4.
- */
+/* The variable's tree, variable 0, read 1, product 2, relu 3; then in 4. */
 Test(features, neighbours_are_fractions_of_a_breadth_first_numbering)
 {
     const int32_t in = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS;
     const int32_t out = in + EMP_FEATURE_NEIGHBOURS;
 
-    cr_expect_float_eq(value(PRODUCT, in), 0.0 / OPS, 1e-6, "producer in");
-    cr_expect_float_eq(value(PRODUCT, in + 1), 2.0 / OPS, 1e-6, "producer read");
-    cr_expect_float_eq(value(PRODUCT, in + 2), -1.0, 1e-6, "no third producer");
-    cr_expect_float_eq(value(PRODUCT, out), 4.0 / OPS, 1e-6, "consumer relu");
-    cr_expect_float_eq(value(PRODUCT, out + 1), -1.0, 1e-6, "no second consumer");
-    cr_expect_float_eq((double)ops->position[ops->row_of_op[RELU]], 4.0 / OPS, 1e-6);
+    cr_expect_float_eq(value(PRODUCT, in), 4.0 / OPS, 1e-6, "producer in");
+    cr_expect_float_eq(value(PRODUCT, in + 1), 1.0 / OPS, 1e-6, "producer read");
+    cr_expect_float_eq(value(PRODUCT, in + 2), 2.0 / OPS, 1e-6, "no third: itself");
+    cr_expect_float_eq(value(PRODUCT, out), 3.0 / OPS, 1e-6, "consumer relu");
+    cr_expect_float_eq(value(PRODUCT, out + 1), 2.0 / OPS, 1e-6, "no second: itself");
+    cr_expect_float_eq((double)ops->position[ops->row_of_op[RELU]], 3.0 / OPS, 1e-6);
 }
 
 Test(features, ops_without_a_choice_have_no_row)
@@ -180,9 +197,9 @@ Test(features, groups_count_types_sum_sizes_and_share_edges)
     group_of_row[ops->row_of_op[VARIABLE]] = 1;
     group_of_row[ops->row_of_op[PRODUCT]] = group_of_row[ops->row_of_op[RELU]] = 0;
 
-    /* Mean positions in fifths: group 3 0, group 1 1, group 0 (3 + 4) / 2. */
+    /* Mean positions in fifths: group 1 0, group 0 (2 + 3) / 2, group 3 4. */
     cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, false, sums), 3);
-    cr_expect(order[0] == 3 && order[1] == 1 && order[2] == 0);
+    cr_expect(order[0] == 1 && order[1] == 0 && order[2] == 3);
     cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, true, sums), 3);
     cr_expect(order[0] == 0 && order[1] == 1 && order[2] == 3);
 
@@ -190,10 +207,10 @@ Test(features, groups_count_types_sum_sizes_and_share_edges)
     const emp_real *zero = x, *three = x + 2 * width;
     const emp_real *sizes = zero + ops->type_count, *shared = sizes + EMP_ROW_SIZES;
     int32_t         relu = ops->type[ops->row_of_op[RELU]];
-    cr_expect_float_eq((double)zero[relu], log(2.0) / 10, 1e-6, "one Relu");
+    cr_expect_float_eq((double)zero[relu], log(2.0), 1e-6, "one Relu");
     cr_expect_eq((double)three[relu], 0.0);
-    cr_expect_float_eq((double)sizes[0], log(1.0 + 8 + 8) / 10, 1e-6);
-    cr_expect_float_eq((double)sizes[1], log(1.0 + 16 + 16) / 10, 1e-6);
+    cr_expect_float_eq((double)sizes[0], log(1.0 + 8 + 8), 1e-6);
+    cr_expect_float_eq((double)sizes[1], log(1.0 + 16 + 16), 1e-6);
     cr_expect(shared[0] < 0.5f && shared[1] > 0.5f && shared[2] < 0.5f &&
               shared[3] > 0.5f);
 }
