@@ -121,7 +121,7 @@ static void print_step_facts(const emp_graph *step, int64_t parameter_count,
 {
     char size[32];
 
-    printf("A step does %.4g GFLOP and updates %" PRId64 " parameters (%s).\n",
+    printf("A step does %.4g GFLOP with %" PRId64 " parameters (%s).\n",
            step->flops * 1e-9, parameter_count,
            emp_units_format_bytes(parameter_bytes, size, sizeof size));
 }

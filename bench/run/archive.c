@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/atomic_file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/engine/sim.h"
@@ -19,12 +20,14 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return emp_hash_bytes(hash, text, strlen(text) + 1);
 }
 
-/* What makes two runs the same run. */
+/* What makes two runs the same run: the sources, too, as a placer may have changed. */
 static uint64_t identity_of(const emp_record *r)
 {
     uint64_t hash = EMP_HASH_SEED, budget_bits;
 
     memcpy(&budget_bits, &r->budget_s, sizeof budget_bits);
+    hash = hash_text(hash, r->version);
+    hash = hash_text(hash, r->commit);
     hash = hash_text(hash, r->method);
     hash = hash_text(hash, r->preset);
     hash = hash_text(hash, r->options);
@@ -105,19 +108,19 @@ cleanup:
 static emp_status write_timing(const char *path, const emp_record *record,
                                double elapsed_s, int32_t threads, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    FILE      *file = fopen(path, "w");
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
 
-    if (file == NULL) EMP_FAIL(EMP_EIO, "cannot write %s: %s", path, strerror(errno));
-    fprintf(file,
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    fprintf(file.stream,
             "{\"elapsed_s\": %.3f, \"evaluations\": %" PRId64
             ", \"evaluations_per_s\": %.1f, \"threads\": %d}\n",
             elapsed_s, record->evaluations,
             elapsed_s > 0 ? (double)record->evaluations / elapsed_s : 0.0, threads);
-    if (fclose(file) != 0)
-        EMP_FAIL(EMP_EIO, "cannot write %s: %s", path, strerror(errno));
+    EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
+    emp_atomic_file_abort(&file);
     return st;
 }
 

@@ -4,14 +4,14 @@
  *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.h5      the record
  *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.timing.json
  *
- * The last part is a hash of method, inputs, seed and budget.
+ * The last part is a hash of sources (version, commit), method, inputs, seed and budget.
  */
 #ifndef EMP_BENCH_RUN_ARCHIVE_H
 #define EMP_BENCH_RUN_ARCHIVE_H
 
 #include "bench/run/runner.h"
 
-/** Looks for the record of exactly this run: same method, options, inputs, seed and
+/** Looks for the record of exactly this run: same sources, method, options, inputs, seed and
  * budget, not interrupted, and its placement still gets its step time and fingerprint
  * from the oracle. A file that cannot be read counts as absent.
  *
