@@ -36,7 +36,7 @@ int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
 
 static void scale(emp_real *x, int32_t count)
 {
-    for (int32_t i = 0; i < count; i++) x[i] = (emp_real)(log1p((double)x[i]));
+    for (int32_t i = 0; i < count; i++) x[i] = (emp_real)log1p((double)x[i]);
 }
 
 void emp_group_features(emp_real *x, const emp_op_features *ops,

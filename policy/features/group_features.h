@@ -5,7 +5,7 @@
  *     16 values  sums of its ops' output sizes
  *     groups     1 where the two groups share a tensor
  *
- * Counts and sums n become ln(1 + n) / 10 (raw in the paper, which is silent on scale).
+ * Counts and sums n become ln(1 + n) (raw in the paper, which is silent on scale).
  *
  * Groups without members are left out: no reward depends on their device. Groups are
  * given in the order of their ops' mean position, so that neighbours in the sequence are

@@ -102,7 +102,7 @@ static void grow(forest *f)
 
 /* Numbers live ops breadth-first, tree by tree. The variables are the roots, in their
  * order: an op so stands with the parameters that it is nearest to, forward and backward
- * ops of a layer together. What no variable leads to follows. Others get -1. */
+ * ops of a layer together. What no variable leads to follows, from its sources. Folded ops get -1. */
 static emp_status number_ops(const emp_graph *g, int32_t *number, int32_t *count,
                              emp_error *err)
 {
@@ -119,8 +119,8 @@ static emp_status number_ops(const emp_graph *g, int32_t *number, int32_t *count
     for (emp_op_id op = 0; op < g->op_count; op++)
         if (g->op[op].flags & EMP_OP_IS_VARIABLE) join(&f, op, f.tree_count);
     grow(&f);
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        join(&f, op, f.tree_count);
+    for (int32_t i = 0; i < g->op_count; i++) {
+        join(&f, g->topo[i], f.tree_count);
         grow(&f);
     }
     for (int32_t i = 0; i < f.tail; i++) next[f.tree[f.queue[i]] + 1]++;

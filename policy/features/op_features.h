@@ -15,7 +15,7 @@
  * of ops, and then every column is shifted and scaled to mean 0 and variance 1 over the
  * graph's rows. Nor does it say where its numbering starts; here all variables are roots
  * at once and ops are numbered tree by tree, so that a layer's forward and backward ops
- * stand together.
+ * stand together; what no variable leads to comes last.
  *
  * Threads. Immutable after creation.
  */

@@ -37,11 +37,11 @@ static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_erro
                                 .tanh_constant = o->tanh_constant},
         err));
     emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, 0);
-    if (o->grouper_ranges != 0)
-        EMP_TRY(emp_grouper_start_ranges(&a->grouper, o->grouper_slope, o->grouper_gain,
+    if (o->ranges != 0)
+        EMP_TRY(emp_grouper_start_ranges(&a->grouper, o->ranges_slope, o->ranges_gain,
                                          &rng, err));
     else
-        emp_grouper_randomize(&a->grouper, o->grouper_gain, &rng);
+        emp_grouper_randomize(&a->grouper, &rng);
     emp_device_net_randomize(&a->net, o->placer_gain, &rng);
 
 cleanup:
@@ -92,12 +92,12 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
     const emp_hdp_options *o = &a->options;
     int32_t                group_count = a->grouper.shape.groups;
     bool                   is_noisy = (double)a->update < o->updates_noise;
-    emp_draw               draw = {.seed = a->seed,
+    const emp_draw         draw = {.seed = a->seed,
                                    .update = (uint32_t)(STREAM_UPDATES + a->update),
-                                   .noise = is_noisy ? o->grouper_noise : 0.0,
-                                   .run_shortest = o->run_shortest,
-                                   .run_longest = o->run_longest,
                                    .threads = a->threads};
+    const emp_exploration  explore = {.noise = is_noisy ? o->noise : 0.0,
+                                      .run_shortest = o->run_shortest,
+                                      .run_longest = o->run_longest};
     unsigned               saved = emp_flush_begin();
 
     emp_grouper_run(&a->grouper, &draw, groups);
@@ -105,8 +105,7 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
                               o->sort_groups == 0.0, a->group_sums);
     emp_group_features(a->x, a->ops, a->grouper.group_of_row, group_count, a->order,
                        a->used, a->step_of_group);
-    draw.noise = is_noisy ? o->noise : 0.0;
-    emp_device_net_run(&a->net, a->x, a->used, samples, &draw, devices);
+    emp_device_net_run(&a->net, a->x, a->used, samples, &draw, &explore, devices);
     emp_flush_end(saved);
 }
 
@@ -152,18 +151,15 @@ static bool takes_part(const emp_hdp_agent *a, const emp_score *score)
     return score->is_feasible || (double)a->update < a->options.updates_failures;
 }
 
-/* The mean reward of the samples that enter the baseline. False: there are none. */
-static bool baseline_sample(const emp_hdp_agent *a, const emp_score *scores,
-                            double *reward)
+/* The mean reward of placements that ran. False: none did. */
+static bool mean_of_ran(const emp_hdp_agent *a, const emp_score *scores, double *reward)
 {
-    const emp_hdp_options *o = &a->options;
-    double                 sum = 0.0;
-    int                    count = 0;
+    double sum = 0.0;
+    int    count = 0;
 
     for (int32_t k = 0; k < a->net.samples; k++) {
-        if (!takes_part(a, &scores[k])) continue;
-        if (!scores[k].is_feasible && o->baseline_failures == 0.0) continue;
-        sum += reward_of(&scores[k], o);
+        if (!scores[k].is_feasible) continue;
+        sum += reward_of(&scores[k], &a->options);
         count++;
     }
     if (count > 0) *reward = sum / count;
@@ -177,7 +173,7 @@ static void start_baseline(emp_hdp_agent *a, const emp_score *scores)
 
     if (a->has_baseline) return;
     a->baseline = -a->options.failure;
-    a->has_baseline = baseline_sample(a, scores, &reward);
+    a->has_baseline = mean_of_ran(a, scores, &reward);
     if (a->has_baseline && a->options.baseline_first != 0.0) a->baseline = reward;
 }
 
@@ -185,15 +181,14 @@ static void move_baseline(emp_hdp_agent *a, const emp_score *scores)
 {
     double decay = a->options.baseline_decay, reward = 0.0;
 
-    if (!baseline_sample(a, scores, &reward)) return;
-    a->baseline = decay * a->baseline + (1.0 - decay) * reward;
+    if (mean_of_ran(a, scores, &reward))
+        a->baseline = decay * a->baseline + (1.0 - decay) * reward;
 }
 
-static judgement judge(emp_hdp_agent *a, const emp_score *scores)
+static judgement judge(const emp_hdp_agent *a, const emp_score *scores)
 {
     judgement j = {.count = 0};
 
-    start_baseline(a, scores);
     for (int32_t k = 0; k < a->net.samples; k++) {
         j.reward += reward_of(&scores[k], &a->options) / a->net.samples;
         j.count += takes_part(a, &scores[k]);
@@ -217,10 +212,12 @@ static double mean(const double *values, int32_t count)
 void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
 {
     const emp_hdp_options *o = &a->options;
-    judgement              j = judge(a, scores);
+    judgement              j;
     double                 loss = 0.0, grouper_norm = 0.0, placer_norm = 0.0;
     unsigned               saved = emp_flush_begin();
 
+    start_baseline(a, scores);
+    j = judge(a, scores);
     if (j.count > 0) {
         loss = -j.advantage * a->grouper.log_prob;
         for (int32_t k = 0; k < a->net.samples; k++) {

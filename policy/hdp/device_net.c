@@ -191,36 +191,34 @@ static void encode(emp_device_net *net, int32_t threads)
                        emp_params_value(p, EMP_NET_ATTENTION_MEMORY), NULL, S, 2 * H, H);
 }
 
-/* Noise may choose what the policy gives a probability of 0 in float. */
+/* A given device may have a probability of 0 in float, and noise may choose one. */
 static const double SMALLEST = 1e-38;
 
-/* A sample's source of chance. Devices are drawn by the Gumbel-max rule, which follows the
- * policy's probabilities exactly; but a run of steps shares its Gumbel numbers, so that
- * steps with like probabilities get like devices. */
+/* A sample's source of chance. */
 typedef struct {
     emp_rng rng;
     double  renewal; /* probability that a run ends */
     double  gumbel[EMP_MAX_DEVICES];
 } chooser;
 
+/* Its Gumbel number is finite. */
+static const double SMALLEST_UNIFORM = 1e-38;
+
 static void renew(chooser *c, int32_t count)
 {
     for (int32_t d = 0; d < count; d++)
-        c->gumbel[d] = -log(-log(fmax(emp_rng_uniform(&c->rng), SMALLEST)));
+        c->gumbel[d] = -log(-log(fmax(emp_rng_uniform(&c->rng), SMALLEST_UNIFORM)));
 }
 
 /* Each sample draws its own mean length of runs, all orders of magnitude alike. */
 static void start_chooser(chooser *c, const emp_device_net *net, int32_t sample,
-                          const emp_draw *draw)
+                          const emp_draw *draw, const emp_exploration *explore)
 {
-    double shortest = fmax(1.0, draw->run_shortest * net->steps);
-    double longest = fmax(shortest, draw->run_longest * net->steps);
+    double longest = fmax(1.0, explore->run_longest * net->steps);
+    double shortest = fmin(longest, fmax(1.0, explore->run_shortest * net->steps));
 
     emp_rng_init(&c->rng, draw->seed, draw->update, UINT32_MAX - (uint32_t)sample);
-    if (draw->run_longest > 0)
-        c->renewal = 1.0 / (shortest * pow(longest / shortest, emp_rng_uniform(&c->rng)));
-    else
-        c->renewal = 1.0;
+    c->renewal = 1.0 / (shortest * pow(longest / shortest, emp_rng_uniform(&c->rng)));
     renew(c, net->shape.devices);
 }
 
@@ -243,7 +241,7 @@ static int32_t draw_device(chooser *c, const emp_real *logits, int32_t count,
 
 /* Chooses sample k's device of step t from its logits, which are in net->p and become
  * probabilities. */
-static void choose(emp_device_net *net, int32_t k, int64_t t, const emp_draw *draw,
+static void choose(emp_device_net *net, int32_t k, int64_t t, double noise,
                    const int32_t *given, chooser *c)
 {
     int64_t   step = (int64_t)k * net->steps + t;
@@ -255,7 +253,7 @@ static void choose(emp_device_net *net, int32_t k, int64_t t, const emp_draw *dr
     for (int32_t d = 0; d < D; d++) squashed[d] = p[d] / T;
     emp_activation_forward(EMP_ACTIVATION_TANH, squashed, D);
     for (int32_t d = 0; d < D; d++) p[d] = C * squashed[d];
-    if (device < 0) device = draw_device(c, p, D, draw->noise);
+    if (device < 0) device = draw_device(c, p, D, noise);
     net->entropy[k] += emp_categorical_softmax(p, D) / net->steps;
     net->log_prob[k] += log(fmax((double)p[device], SMALLEST));
     net->device[step] = device;
@@ -263,14 +261,14 @@ static void choose(emp_device_net *net, int32_t k, int64_t t, const emp_draw *dr
 
 /* Samples first .. end-1, in lockstep so that they share each pass over the weights. */
 static void decode(emp_device_net *net, int32_t first, int32_t end, const emp_draw *draw,
-                   const int32_t *given)
+                   const emp_exploration *explore, const int32_t *given)
 {
     int64_t         S = net->steps, H = net->shape.hidden, D = net->shape.devices;
     const emp_real *v = emp_params_value(&net->params, EMP_NET_ATTENTION_V);
     chooser         chance[EMP_MAX_BATCH];
 
     for (int32_t k = first; k < end; k++) {
-        start_chooser(&chance[k], net, k, draw);
+        start_chooser(&chance[k], net, k, draw, explore);
         net->log_prob[k] = net->entropy[k] = 0.0;
         memcpy(&net->cell[k * (S + 1) * H], &net->encoder_cell[1][S * H],
                (size_t)H * sizeof(emp_real));
@@ -302,12 +300,14 @@ static void decode(emp_device_net *net, int32_t first, int32_t end, const emp_dr
         }
         emp_panels_multiply(&net->panels.out, &net->p[step * D], S * D,
                             &net->output[step * 2 * H], S * 2 * H, count);
-        for (int32_t k = first; k < end; k++) choose(net, k, t, draw, given, &chance[k]);
+        for (int32_t k = first; k < end; k++)
+            choose(net, k, t, explore->noise, given, &chance[k]);
     }
 }
 
 void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
-                        int32_t samples, const emp_draw *draw, const int32_t *given)
+                        int32_t samples, const emp_draw *draw,
+                        const emp_exploration *explore, const int32_t *given)
 {
     const emp_params *p = &net->params;
     int32_t           H = net->shape.hidden, D = net->shape.devices;
@@ -324,7 +324,7 @@ void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
 #pragma omp parallel for num_threads(parts)
     for (int32_t i = 0; i < parts; i++) {
         unsigned saved = emp_flush_begin();
-        decode(net, samples * i / parts, samples * (i + 1) / parts, draw, given);
+        decode(net, samples * i / parts, samples * (i + 1) / parts, draw, explore, given);
         emp_flush_end(saved);
     }
 }

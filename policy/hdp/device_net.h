@@ -9,7 +9,14 @@
  * 2015). Additive attention over the memory, queried by the decoder's output, gives a
  * context;
  *
- *     logits = C tanh([h, context] W_out / T),   p = softmax(logits + noise)
+ *     logits = C tanh([h, context] W_out / T),   p = softmax(logits)
+ *     device = argmax_d (logits_d + (1 + noise) G_d)
+ *
+ * with G standard Gumbel numbers, which draws from p when there is no noise and each step
+ * has its own. A run of steps shares them, so that a sample is a few stretches of steps
+ * per device. Within a run they are no longer independent of the device before, which the
+ * decoder reads, so a sample is then only near the policy; log-probabilities and gradients
+ * are those of p, without noise or runs: a bias that is accepted for the exploration.
  *
  * One encoding serves all k samples of an update; samples stay independent of each other,
  * so that threads may share them out and results do not change.
@@ -27,6 +34,14 @@ typedef struct {
     int32_t max_steps, max_samples;
     double  temperature, tanh_constant; /**< T = 10, C = 5 */
 } emp_device_net_shape;
+
+/** How samples depart from independent draws of the policy; all 0: not at all. */
+typedef struct {
+    double noise; /**< added to the scale 1 of Gumbel numbers */
+    double
+        run_shortest; /**< part of the steps that share Gumbel numbers on average: ... */
+    double run_longest; /**< ... each sample draws its own, log-uniform between the two */
+} emp_exploration;
 
 /** Parameter slices. Those of the backward encoder follow the forward one's. */
 enum {
@@ -96,7 +111,8 @@ void emp_device_net_randomize(emp_device_net *net, double output_gain, emp_rng *
 /** Draws \a samples placements of \a steps groups, or takes \a given ([sample][step];
  * NULL = draw). \a x is borrowed until the backward pass. Allocates nothing. */
 void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
-                        int32_t samples, const emp_draw *draw, const int32_t *given);
+                        int32_t samples, const emp_draw *draw,
+                        const emp_exploration *explore, const int32_t *given);
 
 /** After a run: sets the parameters' gradients to those of
  *     sum over samples of weight[k] log p(devices of k)

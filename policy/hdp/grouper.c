@@ -29,7 +29,7 @@ enum { CHUNKS = 16, BLOCK = 256 };
 /* The columns of positions follow those of sizes. */
 enum { FIRST_POSITION = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS };
 
-/* Noise may choose what the policy gives a probability of 0 in float. */
+/* A given group may have a probability of 0 in float. */
 static const double SMALLEST = 1e-38;
 
 /* A chunk's workspace: gradients laid out as the parameters' (those of the two type
@@ -37,7 +37,6 @@ static const double SMALLEST = 1e-38;
 typedef struct {
     emp_real *gradient, *d_type_image;
     emp_real *hidden, *d_hidden, *logits;
-    emp_real *noisy; /* one row */
     double    log_prob, entropy;
 } chunk_work;
 
@@ -52,7 +51,6 @@ static chunk_work chunk_at(const emp_grouper *gr, int chunk)
     w.hidden = w.d_type_image + round_up((size_t)gr->ops->type_count * H);
     w.d_hidden = w.hidden + round_up(BLOCK * H);
     w.logits = w.d_hidden + round_up(BLOCK * H);
-    w.noisy = w.logits + round_up(BLOCK * (size_t)gr->shape.groups);
     return w;
 }
 
@@ -73,8 +71,7 @@ emp_status emp_grouper_init(emp_grouper *gr, const emp_grouper_shape *shape,
     *gr = (emp_grouper){.shape = *shape, .ops = ops};
     EMP_TRY(emp_params_init(&gr->params, slices, SLICES, err));
     gr->work_count = gr->params.count + round_up(image) +
-                     2 * round_up(BLOCK * (size_t)H) + round_up(BLOCK * (size_t)G) +
-                     round_up((size_t)G);
+                     2 * round_up(BLOCK * (size_t)H) + round_up(BLOCK * (size_t)G);
     gr->group_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
     gr->type_image = EMP_NEW_ARRAY(emp_real, image);
     gr->work = EMP_NEW_ARRAY(emp_real, CHUNKS * gr->work_count);
@@ -96,12 +93,12 @@ void emp_grouper_clear(emp_grouper *gr)
     *gr = (emp_grouper){0};
 }
 
-void emp_grouper_randomize(emp_grouper *gr, double output_gain, emp_rng *rng)
+void emp_grouper_randomize(emp_grouper *gr, emp_rng *rng)
 {
     emp_params_glorot(&gr->params, TYPE_EMBEDDING, 1.0, rng);
     emp_params_glorot(&gr->params, TYPE_WEIGHT, 1.0, rng);
     emp_params_glorot(&gr->params, VALUE_WEIGHT, 1.0, rng);
-    emp_params_glorot(&gr->params, OUT_WEIGHT, output_gain, rng);
+    emp_params_glorot(&gr->params, OUT_WEIGHT, 1.0, rng);
 }
 
 static int compare_reals(const void *a, const void *b)
@@ -126,16 +123,48 @@ static emp_real quantile(const emp_real *sorted, int32_t count, int32_t i, int32
     return sorted[(2 * (int64_t)i + 1) * count / (2 * parts)];
 }
 
+static void set_hidden_units(emp_grouper *gr, const emp_real *sorted, emp_real slope)
+{
+    int32_t   H = gr->shape.hidden;
+    emp_real *weight = emp_params_value(&gr->params, VALUE_WEIGHT);
+    emp_real *bias = emp_params_value(&gr->params, HIDDEN_BIAS);
+
+    memset(emp_params_value(&gr->params, TYPE_WEIGHT), 0,
+           (size_t)(gr->shape.type_width * H) * sizeof *weight);
+    memset(weight, 0, (size_t)(FIRST_POSITION * H) * sizeof *weight);
+    for (int32_t i = FIRST_POSITION * H; i < EMP_OP_FEATURES * H; i++)
+        weight[i] = slope / (EMP_OP_FEATURES - FIRST_POSITION);
+    for (int32_t j = 0; j < H; j++)
+        bias[j] = -slope * quantile(sorted, gr->ops->row_count, j, H);
+}
+
+/* Expects the hidden units to be set. */
+static void set_groups(emp_grouper *gr, const emp_real *sorted, emp_real slope,
+                       emp_real gain)
+{
+    int32_t         H = gr->shape.hidden, G = gr->shape.groups;
+    const emp_real *hidden_bias = emp_params_value(&gr->params, HIDDEN_BIAS);
+    emp_real       *weight = emp_params_value(&gr->params, OUT_WEIGHT);
+    emp_real       *bias = emp_params_value(&gr->params, OUT_BIAS);
+    emp_real       *hidden = chunk_at(gr, 0).hidden;
+
+    for (int32_t g = 0; g < G; g++) {
+        emp_real centre = quantile(sorted, gr->ops->row_count, g, G), square = 0;
+        for (int32_t j = 0; j < H; j++) hidden[j] = slope * centre + hidden_bias[j];
+        emp_activation_forward(gr->shape.activation, hidden, H);
+        for (int32_t j = 0; j < H; j++) {
+            weight[j * G + g] = gain * hidden[j];
+            square += hidden[j] * hidden[j];
+        }
+        bias[g] = -gain / 2 * square;
+    }
+}
+
 emp_status emp_grouper_start_ranges(emp_grouper *gr, double slope, double gain,
                                     emp_rng *rng, emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t    rows = gr->ops->row_count, H = gr->shape.hidden, G = gr->shape.groups;
-    emp_real  *value_weight = emp_params_value(&gr->params, VALUE_WEIGHT);
-    emp_real  *hidden_bias = emp_params_value(&gr->params, HIDDEN_BIAS);
-    emp_real  *out_weight = emp_params_value(&gr->params, OUT_WEIGHT);
-    emp_real  *out_bias = emp_params_value(&gr->params, OUT_BIAS);
-    emp_real  *hidden = chunk_at(gr, 0).hidden;
+    int32_t    rows = gr->ops->row_count;
     emp_real  *sorted = EMP_NEW_ARRAY(emp_real, (size_t)rows);
 
     if (sorted == NULL) EMP_FAIL(EMP_ENOMEM, "positions of %d ops", rows);
@@ -143,23 +172,8 @@ emp_status emp_grouper_start_ranges(emp_grouper *gr, double slope, double gain,
         sorted[r] = mean_position(&gr->ops->value[(int64_t)r * EMP_OP_FEATURES]);
     qsort(sorted, (size_t)rows, sizeof *sorted, compare_reals);
     emp_params_glorot(&gr->params, TYPE_EMBEDDING, 1.0, rng);
-    for (int32_t j = 0; j < H; j++) {
-        for (int32_t c = FIRST_POSITION; c < EMP_OP_FEATURES; c++)
-            value_weight[c * H + j] =
-                (emp_real)(slope / (EMP_OP_FEATURES - FIRST_POSITION));
-        hidden_bias[j] = (emp_real)-slope * quantile(sorted, rows, j, H);
-    }
-    for (int32_t g = 0; g < G; g++) {
-        emp_real centre = quantile(sorted, rows, g, G), square = 0;
-        for (int32_t j = 0; j < H; j++)
-            hidden[j] = (emp_real)slope * centre + hidden_bias[j];
-        emp_activation_forward(gr->shape.activation, hidden, H);
-        for (int32_t j = 0; j < H; j++) {
-            out_weight[j * G + g] = (emp_real)gain * hidden[j];
-            square += hidden[j] * hidden[j];
-        }
-        out_bias[g] = (emp_real)(-gain / 2) * square;
-    }
+    set_hidden_units(gr, sorted, (emp_real)slope);
+    set_groups(gr, sorted, (emp_real)slope, (emp_real)gain);
 
 cleanup:
     emp_free(sorted);
@@ -181,18 +195,6 @@ static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t fi
                        emp_params_value(p, OUT_BIAS), count, H, gr->shape.groups);
 }
 
-/* Samples from a row of logits with noise added. */
-static int32_t draw_with_noise(const emp_real *row, emp_real *noisy, int32_t count,
-                               double noise, emp_rng *rng)
-{
-    double rms = emp_categorical_rms(row, count);
-
-    memcpy(noisy, row, (size_t)count * sizeof *row);
-    emp_categorical_add_noise(noisy, count, emp_rng_u32(rng), noise * rms);
-    emp_categorical_softmax(noisy, count);
-    return emp_categorical_sample(noisy, count, emp_rng_uniform(rng));
-}
-
 /* Logits become the gradient of log p(group) by the logits. */
 static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
                        const int32_t *given, int32_t first, int32_t count)
@@ -204,9 +206,6 @@ static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
     for (int32_t i = 0; i < count; i++) {
         emp_real *row = &w->logits[(int64_t)i * G];
         int32_t   group = given != NULL ? given[first + i] : -1;
-        if (group < 0 && draw->noise > 0) {
-            group = draw_with_noise(row, w->noisy, G, draw->noise, &rng);
-        }
         w->entropy += emp_categorical_softmax(row, G);
         if (group < 0) group = emp_categorical_sample(row, G, emp_rng_uniform(&rng));
         w->log_prob += log(fmax((double)row[group], SMALLEST));

@@ -34,32 +34,25 @@ typedef struct {
     size_t    work_count; /**< reals per chunk */
 } emp_grouper;
 
-/** How to draw: sample k of update t uses the same random numbers on any thread. Noise
- * chooses other actions than the policy would; log-probabilities and gradients stay those
- * of the policy without it. */
+/** How to draw: sample k of update t uses the same random numbers on any thread. */
 typedef struct {
     uint64_t seed;
     uint32_t update;
-    double   noise; /**< grouper: deviation added to logits, in their RMS; 0 = none.
-                       Placer: added to the scale 1 of Gumbel numbers. */
-    double
-        run_shortest; /**< placer: part of a sequence that shares Gumbel numbers, ... */
-    double  run_longest; /**< ... drawn per sample from this range; 0 = one step */
-    int32_t threads;
+    int32_t  threads;
 } emp_draw;
 
 emp_status emp_grouper_init(emp_grouper *grouper, const emp_grouper_shape *shape,
                             const emp_op_features *ops, emp_error *err);
 void       emp_grouper_clear(emp_grouper *grouper);
 
-/** Glorot-uniform weights (the last layer's times \a output_gain), zero biases. */
-void emp_grouper_randomize(emp_grouper *grouper, double output_gain, emp_rng *rng);
+/** Glorot-uniform weights, zero biases. */
+void emp_grouper_randomize(emp_grouper *grouper, emp_rng *rng);
 
-/** Starts with groups that are ranges, equally full, of the numbering of ops. Let z be the
- * mean of an op's 12 positions (standardized). Hidden unit j is f(slope (z - q_j)) with
- * q_j the (j + 1/2) / hidden quantile of z; the logit of group g is -gain / 2 times the
- * squared distance of the hidden units to those of an op at its quantile, apart from what
- * all groups share. Sizes and types start without weight, embeddings Glorot-uniform.
+/** Starts with equally full groups that are ranges of z, the mean of an op's 12 positions
+ * (standardized). Hidden unit j is f(slope (z - q_j)) with q_j the (j + 1/2) / hidden
+ * quantile of z; the logit of group g is -gain / 2 times the squared distance of the
+ * hidden units to those of an op at its quantile, apart from what all groups share.
+ * Sizes and types get no weight, embeddings are Glorot-uniform.
  * O(V log V + hidden groups). \retval EMP_ENOMEM */
 emp_status emp_grouper_start_ranges(emp_grouper *grouper, double slope, double gain,
                                     emp_rng *rng, emp_error *err);

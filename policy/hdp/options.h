@@ -26,19 +26,16 @@
     X(failure, 10, 10, 0, 1e6, 0, "minus the reward of a placement out of memory")      \
     X(baseline_decay, 0.9, 0.9, 0, 1, 0, "of the moving average of rewards")            \
     X(baseline_first, 1, 1, 0, 1, 1,                                                    \
-      "1: it starts at the first mean reward, 0: -failure")                             \
-    X(baseline_failures, 0, 0, 0, 1, 1,                                                 \
-      "1: failures that take part enter it, 0: only placements that ran")               \
+      "1: it starts at the first placements that ran, 0: at -failure")                  \
     X(noise, 0.5, 0.5, 0, 100, 0, "exploration: added to the scale 1 of Gumbel draws")  \
+    X(updates_noise, 500, 1e9, 0, 1e9, 1, "updates with noise")                         \
     X(run_shortest, 0.03, 0.03, 0, 1, 0, "part of the groups that share a draw: least") \
     X(run_longest, 1, 1, 0, 1, 0, "and most; 0: all draws are independent")             \
-    X(grouper_noise, 0, 0, 0, 100, 0, "exploration noise on the grouper's logits")      \
-    X(updates_noise, 500, 1e9, 0, 1e9, 1, "updates with noise")                         \
     X(updates_failures, 500, 500, 0, 1e9, 1, "updates that failures take part in")      \
-    X(grouper_ranges, 1, 1, 0, 1, 1,                                                    \
-      "first groups: 1 ranges of the numbering of ops, 0 random (Glorot)")              \
-    X(grouper_slope, 10, 10, 0, 1e6, 0, "steepness of hidden units that tell ranges")   \
-    X(grouper_gain, 3000, 3000, 0, 1e6, 0, "initial scale of the grouper's last layer") \
+    X(ranges, 1, 1, 0, 1, 1,                                                            \
+      "first groups: 1 ranges of the numbering of ops, 0 by Glorot weights")            \
+    X(ranges_slope, 10, 10, 0, 1e6, 0, "steepness of the hidden units that tell them")  \
+    X(ranges_gain, 3000, 3000, 0, 1e6, 0, "how sharply they are told apart")            \
     X(placer_gain, 1, 1, 0, 1e6, 0, "initial scale of the placer's last layer")         \
     X(sort_groups, 1, 1, 0, 1, 1, "1: groups in order of mean position, 0: of number")  \
     X(entropy, 0, 0, 0, 1e6, 0, "weight of the placer's entropy in the objective")

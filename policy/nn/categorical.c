@@ -80,39 +80,3 @@ void emp_categorical_entropy_gradient(emp_real *dlogits, const emp_real *p, int3
         dlogits[i] -= (emp_real)(weight * (double)p[i] * (log((double)p[i]) + entropy));
     }
 }
-
-EMP_KERNEL static emp_real square_sum(const emp_real *x, int64_t n)
-{
-    emp_real sum = 0;
-
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) sum += x[i] * x[i];
-    return sum;
-}
-
-double emp_categorical_rms(const emp_real *row, int32_t count)
-{
-    return sqrt((double)square_sum(row, count) / (double)count);
-}
-
-/* The finaliser of MurmurHash3 scrambles key and index; each byte is uniform in 0..255,
- * so the sum of four has mean 510 and variance 4 (256^2 - 1) / 12. */
-EMP_KERNEL static void add_noise(emp_real *x, int64_t n, uint32_t key, emp_real scale)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t h = key + (uint32_t)i * 0x9E3779B9u;
-        h = (h ^ h >> 16) * 0x85EBCA6Bu;
-        h = (h ^ h >> 13) * 0xC2B2AE35u;
-        h ^= h >> 16;
-        int32_t sum =
-            (int32_t)((h & 255u) + (h >> 8 & 255u) + (h >> 16 & 255u) + (h >> 24));
-        x[i] += scale * (emp_real)(sum - 510);
-    }
-}
-
-void emp_categorical_add_noise(emp_real *row, int32_t count, uint32_t key,
-                               double deviation)
-{
-    add_noise(row, count, key, (emp_real)(deviation / sqrt((65536.0 - 1.0) / 3.0)));
-}

@@ -20,14 +20,4 @@ void emp_categorical_score(emp_real *p, int32_t count, int32_t chosen, double we
 void emp_categorical_entropy_gradient(emp_real *dlogits, const emp_real *p, int32_t count,
                                       double weight);
 
-/** The root of the mean square of a row. */
-double emp_categorical_rms(const emp_real *row, int32_t count);
-
-/** Adds noise of mean 0 and the given standard deviation that depends on \a key and the
- * index alone. Nearly normal: the sum of four uniform bytes, within 3.45 deviations.
- * Meant for rows by the thousand, where a true normal variate would cost more than the
- * network. */
-void emp_categorical_add_noise(emp_real *row, int32_t count, uint32_t key,
-                               double deviation);
-
 #endif /* EMP_POLICY_NN_CATEGORICAL_H */

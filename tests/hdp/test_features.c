@@ -59,65 +59,89 @@ Test(features, columns_have_mean_0_and_variance_1_or_are_0)
     }
 }
 
-/* Two layers: an op stands with the variable that it is nearest to, also if only a control
- * edge leads to it, and what no variable leads to comes last. */
-Test(features, ops_are_numbered_by_the_variable_that_they_are_nearest_to)
-{
-    enum { LAYERS = 2, LAYER_OPS = 4 };
-    small_problem    two;
-    emp_op_features *f = NULL;
+/* Builds a graph of ops that each read, or wait for, earlier or later ones by number. */
+typedef struct {
+    char type[12];
+    int  reads; /* number of the op; -1 = none */
+    int  waits_for;
+} plain_op;
 
-    small_problem_init(&two, LAYERS);
-    cr_assert_eq(emp_op_features_create(&f, two.problem, NULL), EMP_OK);
-    for (emp_op_id op = 0; op < two.graph->op_count; op++) {
-        int32_t row = f->row_of_op[op];
-        double  number = op == 0 ? LAYERS * LAYER_OPS : op - 1;
-        if (f->op_of_row[row] != op) continue;
-        cr_expect_float_eq((double)f->position[row], number / (LAYERS * LAYER_OPS + 1),
-                           1e-6, "op %d", op);
-    }
-    emp_op_features_destroy(f);
-    small_problem_clear(&two);
-}
-
-Test(features, control_edges_lead_to_a_tree)
+static emp_op_features *features_of(const plain_op *plain, int32_t count, emp_problem **p,
+                                    emp_graph **g)
 {
     emp_graph_builder *b = NULL;
-    emp_graph         *g = NULL;
-    emp_problem       *p = NULL;
     emp_op_features   *f = NULL;
-    emp_op_attrs       attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
     emp_shape          shape = EMP_SHAPE(4);
-    emp_op_id          v[2], read[2], waits;
+    emp_op_attrs       attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
 
     attrs.shape = shape;
     cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    for (int i = 0; i < 2; i++) {
-        cr_assert_eq(emp_graph_builder_add(b, i ? "v1" : "v0", "VariableV2", &attrs, NULL,
-                                           0, NULL, 0, &v[i], NULL),
+    for (int32_t i = 0; i < count; i++) {
+        emp_op_id op = -1;
+        char      name[16];
+        int       length = snprintf(name, sizeof name, "op%d", i);
+        cr_assert_eq(emp_graph_builder_declare(b, name, (size_t)length, plain[i].type,
+                                               strlen(plain[i].type), &attrs, &shape, 1,
+                                               &op, NULL),
                      EMP_OK);
-        cr_assert_eq(emp_graph_builder_add(b, i ? "r1" : "r0", "Relu", &attrs,
-                                           &(emp_port){v[i], 0}, 1, NULL, 0, &read[i],
-                                           NULL),
-                     EMP_OK);
+        emp_graph_builder_set_target(b, op);
     }
-    cr_assert_eq(emp_graph_builder_add(b, "waits", "NoOp", &attrs, NULL, 0, &read[0], 1,
-                                       &waits, NULL),
-                 EMP_OK);
-    emp_graph_builder_set_target(b, waits);
-    emp_graph_builder_set_target(b, read[1]);
-    cr_assert_eq(emp_graph_builder_finish(b, &g, NULL), EMP_OK);
+    for (int32_t i = 0; i < count; i++) {
+        if (plain[i].reads >= 0) {
+            cr_assert_eq(
+                emp_graph_builder_connect(b, (emp_port){plain[i].reads, 0}, i, NULL),
+                EMP_OK);
+        }
+        if (plain[i].waits_for >= 0) {
+            cr_assert_eq(emp_graph_builder_add_control(b, plain[i].waits_for, i, NULL),
+                         EMP_OK);
+        }
+    }
+    cr_assert_eq(emp_graph_builder_finish(b, g, NULL), EMP_OK);
     emp_graph_builder_destroy(b);
-    cr_assert_eq(emp_problem_create(&p, g, &problem.machine, &problem.problem->runtime,
-                                    "control", NULL),
+    cr_assert_eq(emp_problem_create(p, *g, &problem.machine, &problem.problem->runtime,
+                                    "plain", NULL),
                  EMP_OK);
-    cr_assert_eq(emp_op_features_create(&f, p, NULL), EMP_OK);
-    cr_assert_geq(f->row_of_op[waits], 0);
-    cr_expect_lt(f->position[f->row_of_op[waits]], f->position[f->row_of_op[v[1]]],
-                 "it waits for the first variable's reader");
+    cr_assert_eq(emp_op_features_create(&f, *p, NULL), EMP_OK);
+    return f;
+}
+
+/* The numbers that ops got, as fractions of their count. */
+static void expect_order(const plain_op *plain, int32_t count, const int32_t *order)
+{
+    emp_problem     *p = NULL;
+    emp_graph       *g = NULL;
+    emp_op_features *f = features_of(plain, count, &p, &g);
+
+    for (int32_t i = 0; i < count; i++)
+        cr_expect_float_eq((double)f->position[f->row_of_op[order[i]]], (double)i / count,
+                           1e-6, "op %d is not number %d", order[i], i);
     emp_op_features_destroy(f);
     emp_problem_destroy(p);
     emp_graph_destroy(g);
+}
+
+/* Two variables; op 4 is two steps from the first and comes before the second, op 5 waits
+ * for what reads the second, and no variable leads to op 6. */
+Test(features, ops_are_numbered_by_the_variable_that_they_are_nearest_to)
+{
+    static const plain_op plain[] = {{"VariableV2", -1, -1}, {"VariableV2", -1, -1},
+                                     {"Relu", 0, -1},        {"Relu", 1, -1},
+                                     {"Relu", 2, 3},         {"NoOp", -1, 3},
+                                     {"Placeholder", -1, -1}};
+    static const int32_t  order[] = {0, 2, 4, 1, 3, 5, 6};
+
+    expect_order(plain, 7, order);
+}
+
+/* A file may list ops in any order, and have no variable. */
+Test(features, without_variables_ops_are_numbered_from_the_sources)
+{
+    static const plain_op plain[] = {
+        {"Relu", 1, -1}, {"Relu", 3, -1}, {"Relu", 3, -1}, {"Placeholder", -1, -1}};
+    static const int32_t order[] = {3, 1, 2, 0};
+
+    expect_order(plain, 4, order);
 }
 
 /* The read is in the variable's colocation class and follows it. */

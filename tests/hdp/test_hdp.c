@@ -2,7 +2,8 @@
 /* Does the planner keep its word: same candidates on any number of threads, noise and
  * failures only as long as the options say, and rewards that rise? */
 #include <criterion/criterion.h>
-#include <stdio.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -154,92 +155,139 @@ Test(hdp_placer, failures_teach_at_first_and_are_dropped_later)
     emp_placer_hdp.destroy(state);
 }
 
-/* With a learning rate of 0 the weights stay. Under strong noise actions are then less
+/* With a learning rate of 0 the weights stay. Under strong noise devices are then less
  * likely, as the policy without noise sees them, than its own. */
 Test(hdp_placer, noise_explores_and_stops)
 {
-    void  *state = create(3, 1,
-                          SMALL ",lr=0,updates_noise=40,noise=9,grouper_noise=9,"
-                                 "placer_gain=300");
-    double placer[2] = {0.0, 0.0}, grouper[2] = {0.0, 0.0};
+    void  *state = create(3, 1, SMALL ",lr=0,updates_noise=40,noise=9,placer_gain=300");
+    double placer[2] = {0.0, 0.0};
 
     for (int u = 0; u < 80; u++) {
         update(state, true);
         placer[u / 40] += metric(state, "placer_log_prob") / metric(state, "groups_used");
-        grouper[u / 40] += metric(state, "grouper_log_prob");
     }
     cr_expect_lt(placer[0], 1.5 * placer[1], "%g with noise, %g without", placer[0],
                  placer[1]);
-    cr_expect_lt(grouper[0], grouper[1], "%g with noise, %g without", grouper[0],
-                 grouper[1]);
     emp_placer_hdp.destroy(state);
 }
 
+/* What an untrained policy that prefers some devices draws in 400 updates. */
 typedef struct {
-    double changes; /* of device, per pair of neighbouring groups */
-    double share[3];
+    double changes;                  /* of device, per pair of neighbouring groups */
+    double share[3], probability[3]; /* of devices at the first group */
 } draws;
 
-/* What an untrained policy draws in 400 updates. */
 static draws draw_devices(const char *options)
 {
-    void                *state = create(3, 1, options);
-    const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
-    draws                d = {.changes = 0.0};
-    double               pairs = 0.0, all = 0.0;
+    enum { UPDATES = 400 };
+    void                 *state = create(3, 1, options);
+    emp_hdp_agent        *agent = (emp_hdp_agent *)state;
+    const emp_device_net *net = &agent->net;
+    draws                 d = {.changes = 0.0};
 
-    for (int u = 0; u < 400; u++) {
-        update(state, true);
+    for (int u = 0; u < UPDATES; u++) {
+        agent->update = u;
+        emp_hdp_agent_propose(agent, SAMPLES, NULL, NULL);
         for (int32_t k = 0; k < SAMPLES; k++) {
-            const int32_t *device = &agent->net.device[k * agent->used];
-            for (int32_t t = 0; t < agent->used; t++) {
-                d.share[device[t]]++;
-                all++;
-                if (t == 0) continue;
-                d.changes += device[t] != device[t - 1];
-                pairs++;
-            }
+            const int32_t *device = &net->device[k * net->steps];
+            d.share[device[0]] += 1.0 / (UPDATES * SAMPLES);
+            for (int i = 0; i < 3; i++)
+                d.probability[i] +=
+                    (double)net->p[(int64_t)k * net->steps * 3 + i] / (UPDATES * SAMPLES);
+            for (int32_t t = 1; t < net->steps; t++)
+                d.changes += (device[t] != device[t - 1]) /
+                             (double)(UPDATES * SAMPLES * (net->steps - 1));
         }
     }
     emp_placer_hdp.destroy(state);
-    d.changes /= pairs;
-    for (int i = 0; i < 3; i++) d.share[i] /= all;
     return d;
 }
 
-/* Runs of groups that share their draws get the same device more often, but no device
- * gets more or fewer groups than the policy's probabilities say. */
-Test(hdp_placer, runs_share_draws_and_keep_probabilities)
+/* Without noise a first device has the policy's probability, and runs of groups that share
+ * their draws change it less often. */
+Test(hdp_placer, runs_share_draws_and_follow_the_policy)
 {
-    draws alone = draw_devices(SMALL ",lr=0,noise=0,run_longest=0");
-    draws runs = draw_devices(SMALL ",lr=0,noise=0,run_longest=1");
+    static const char *const options[] = {SMALL ",noise=0,placer_gain=100,run_longest=0",
+                                          SMALL
+                                          ",noise=0,placer_gain=100,run_shortest=1"};
+    draws                    d[2];
 
-    cr_expect_float_eq(alone.changes, 2.0 / 3, 0.03, "independent: %g", alone.changes);
-    cr_expect_lt(runs.changes, 0.6 * alone.changes, "%g changes, %g alone", runs.changes,
-                 alone.changes);
-    for (int i = 0; i < 3; i++)
-        cr_expect_float_eq(runs.share[i], alone.share[i], 0.04, "device %d: %g, %g", i,
-                           runs.share[i], alone.share[i]);
+    for (int r = 0; r < 2; r++) {
+        double largest = 0.0;
+        d[r] = draw_devices(options[r]);
+        for (int i = 0; i < 3; i++) {
+            cr_expect_float_eq(d[r].share[i], d[r].probability[i], 0.04,
+                               "device %d: %g, policy %g", i, d[r].share[i],
+                               d[r].probability[i]);
+            largest = fmax(largest, d[r].probability[i]);
+        }
+        cr_expect_gt(largest, 0.45, "the policy prefers no device: %g", largest);
+    }
+    cr_expect_lt(d[1].changes, 0.8 * d[0].changes, "%g changes, %g alone", d[1].changes,
+                 d[0].changes);
 }
 
-/* The first groups are equally full and contiguous in the mean position of an op and its
- * neighbours. */
-Test(hdp_placer, first_groups_are_ranges)
+/* The mean of an op's 12 positions. */
+static double place(const emp_hdp_agent *agent, int32_t row)
 {
-    void                *state = create(3, 1, SMALL ",lr=0");
+    double sum = 0.0;
+
+    for (int32_t c = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS; c < EMP_OP_FEATURES; c++)
+        sum += (double)agent->ops->value[row * EMP_OP_FEATURES + c];
+    return sum / (2 * EMP_FEATURE_NEIGHBOURS);
+}
+
+/* Equally full, and one after the other but for ops at their borders. */
+static void expect_ranges(const char *options)
+{
+    enum { GROUPS = 12 };
+    void                *state = create(3, 1, options);
     const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
-    const emp_grouper   *grouper = &agent->grouper;
-    int32_t              members[12] = {0}, rows = agent->ops->row_count;
+    const int32_t       *group = agent->grouper.group_of_row;
+    int32_t              members[GROUPS] = {0}, rows = agent->ops->row_count;
+    int32_t              misplaced = 0;
 
     update(state, true);
-    cr_expect_eq(agent->used, 12, "every group is used");
-    for (int32_t r = 0; r < rows; r++) members[grouper->group_of_row[r]]++;
-    for (int g = 0; g < 12; g++)
-        cr_expect(members[g] > rows / 12 / 2 && members[g] < rows / 12 * 2,
+    for (int32_t r = 0; r < rows; r++) {
+        members[group[r]]++;
+        for (int32_t s = 0; s < rows; s++)
+            misplaced += group[r] > group[s] && place(agent, r) < place(agent, s);
+    }
+    cr_expect_lt(misplaced, rows * rows / 500, "%d of %d pairs", misplaced, rows * rows);
+    for (int g = 0; g < GROUPS; g++)
+        cr_expect(abs(members[g] - rows / GROUPS) < rows / GROUPS / 2,
                   "group %d has %d of %d", g, members[g], rows);
-    for (int g = 1; g < 12; g++)
-        cr_expect_lt(agent->group_sums[g - 1], agent->group_sums[g],
-                     "groups stand in the order of the numbering");
+    emp_placer_hdp.destroy(state);
+}
+
+Test(hdp_placer, first_groups_are_ranges)
+{
+    expect_ranges(SMALL);
+    expect_ranges(SMALL ",relu=1");
+}
+
+Test(hdp_placer, first_groups_may_be_random)
+{
+    void *state = create(3, 1, SMALL ",ranges=0");
+
+    update(state, true);
+    cr_expect_gt(metric(state, "grouper_entropy"), 0.5 * log(12));
+    emp_placer_hdp.destroy(state);
+}
+
+/* Failures alone teach nothing; the first placements that ran are the first baseline. */
+Test(hdp_placer, the_baseline_starts_with_placements_that_ran)
+{
+    void  *state = create(3, 1, SMALL);
+    double weights = weight_sum(state), reward;
+
+    update(state, false);
+    cr_expect_eq(weight_sum(state), weights, "nothing to compare with");
+    cr_expect_eq(metric(state, "baseline"), -10.0);
+    update(state, true);
+    reward = metric(state, "reward");
+    cr_expect_float_eq(metric(state, "baseline"), reward, 1e-12);
+    cr_expect_neq(weight_sum(state), weights);
     emp_placer_hdp.destroy(state);
 }
 

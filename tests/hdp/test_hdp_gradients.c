@@ -75,7 +75,7 @@ static void check_grouper(int32_t rows, emp_activation activation)
     cr_assert_eq(emp_grouper_init(&c.grouper, &(emp_grouper_shape){3, 4, 2, activation},
                                   ops, NULL),
                  EMP_OK);
-    emp_grouper_randomize(&c.grouper, 1.0, &rng);
+    emp_grouper_randomize(&c.grouper, &rng);
     grouping_log_prob(&c);
     check(&c.grouper.params, grouping_log_prob, &c);
     emp_grouper_clear(&c.grouper);
@@ -103,7 +103,8 @@ static double objective(void *context)
     net_case *c = (net_case *)context;
     double    sum = 0.0;
 
-    emp_device_net_run(&c->net, c->x, STEPS, SAMPLES, &draw, c->device);
+    emp_device_net_run(&c->net, c->x, STEPS, SAMPLES, &draw, &(emp_exploration){0},
+                       c->device);
     for (int k = 0; k < SAMPLES; k++) {
         sum += c->weight[k] * c->net.log_prob[k] +
                c->entropy_weight * c->net.entropy[k] / SAMPLES;

@@ -67,26 +67,6 @@ Test(categorical, sample_at_the_ends_is_possible)
     cr_expect_eq(emp_categorical_sample(p, 4, 0.99999999), 2, "a rest beyond the end");
 }
 
-Test(categorical, noise_has_the_given_deviation)
-{
-    enum { COUNT = 1 << 16 };
-    static float x[COUNT], again[COUNT];
-    double       sum = 0.0, squares = 0.0, fourth = 0.0;
-
-    emp_categorical_add_noise(x, COUNT, 12345, 0.5);
-    emp_categorical_add_noise(again, COUNT, 12345, 0.5);
-    cr_expect_eq(memcmp(x, again, sizeof x), 0, "same key, other noise");
-    for (int i = 0; i < COUNT; i++) {
-        double v = (double)x[i] / 0.5;
-        sum += v;
-        squares += v * v;
-        fourth += v * v * v * v;
-    }
-    cr_expect_float_eq(sum / COUNT, 0.0, 0.02);
-    cr_expect_float_eq(squares / COUNT, 1.0, 0.02);
-    cr_expect_float_eq(fourth / COUNT, 3.0 - 1.2 / 4.0, 0.1, "kurtosis of four uniforms");
-}
-
 enum { DEPTH = 70, COLS = 150, ROWS = 7 };
 
 static void fill(float *x, int count, uint32_t stream)
