@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/hdp/device_net.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -226,7 +227,7 @@ static int32_t draw_device(chooser *c, const emp_real *logits, int32_t count,
                            double noise)
 {
     int32_t best = 0;
-    double  top = -INFINITY;
+    double  top = -DBL_MAX;
 
     if (emp_rng_uniform(&c->rng) < c->renewal) renew(c, count);
     for (int32_t d = 0; d < count; d++) {
