@@ -11,8 +11,8 @@
 
 #include "bench/run/runner.h"
 
-/** Looks for the record of exactly this run: same sources, method, options, inputs, seed and
- * budget, not interrupted, and its placement still gets its step time and fingerprint
+/** Looks for the record of exactly this run: same sources, method, options, inputs, seed
+ * and budget, not interrupted, and its placement still gets its step time and fingerprint
  * from the oracle. A file that cannot be read counts as absent.
  *
  * \param[out] record  Filled if found; clear it afterwards in any case. */

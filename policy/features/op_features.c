@@ -102,7 +102,8 @@ static void grow(forest *f)
 
 /* Numbers live ops breadth-first, tree by tree. The variables are the roots, in their
  * order: an op so stands with the parameters that it is nearest to, forward and backward
- * ops of a layer together. What no variable leads to follows, from its sources. Folded ops get -1. */
+ * ops of a layer together. What no variable leads to follows, from its sources. Folded
+ * ops get -1. */
 static emp_status number_ops(const emp_graph *g, int32_t *number, int32_t *count,
                              emp_error *err)
 {

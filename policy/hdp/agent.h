@@ -4,8 +4,9 @@
  *     grad J = 1/k sum_j (R_j - b) [grad log p(d_j | g) + grad log p(g)]
  *
  * for one grouping g and k placements d_j, R = -sqrt(step time in s), b a moving average
- * of the rewards of placements that ran. Placements are drawn near the policy, not from it
- * (device_net.h), so that grad J is an estimate with a bias. The update uses the very actions that were scored, and the features of that grouping.
+ * of the rewards of placements that ran. Placements are drawn near the policy, not from
+ * it (device_net.h), so that grad J is an estimate with a bias. The update uses the very
+ * actions that were scored, and the features of that grouping.
  */
 #ifndef EMP_POLICY_HDP_AGENT_H
 #define EMP_POLICY_HDP_AGENT_H

@@ -39,6 +39,8 @@ static int read_cases(fingerprint_case *cases)
                             &c->fingerprint),
                      6, "line %d of %s", count + 1, path);
     }
+    cr_expect_null(fgets(line, sizeof line, file), "%s has more than %d cases", path,
+                   CASES);
     fclose(file);
     return count;
 }
