@@ -26,7 +26,8 @@ struct args {
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
-     "Whose constants to fit: k40 (the machine k40x1), or a machine file", 0},
+     "Whose constants to fit: k40 (as in machine k40x1), a machine, or a machine file",
+     0},
     {"on", KEY_ON, "CELLS", 0,
      "To which published step times: all, cpu, gpu, or cells as rnnlm:gpu,nmt2:cpu", 0},
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
@@ -78,12 +79,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* "k40" is the model of machine k40x1; a name with a slash or suffix is a file. */
+/* "k40" is the GPU of machine k40x1; what names a machine or a file stays. */
 static const char *machine_of(const char *name, char *buffer, size_t size)
 {
-    bool is_file = strchr(name, '/') != NULL || strchr(name, '.') != NULL;
+    int32_t            count;
+    const char *const *known = emp_machine_names(&count);
+    bool               is_whole = strchr(name, '/') != NULL || strchr(name, '.') != NULL;
 
-    snprintf(buffer, size, is_file ? "%s" : "%sx1", name);
+    for (int32_t i = 0; i < count; i++) {
+        is_whole = is_whole || strcmp(known[i], name) == 0;
+    }
+    snprintf(buffer, size, is_whole ? "%s" : "%sx1", name);
     return buffer;
 }
 
@@ -92,7 +98,7 @@ static const char *machine_of(const char *name, char *buffer, size_t size)
 static void print_constant(const emp_calibration *c, const emp_constant *constant,
                            int32_t j)
 {
-    char value[48], before[48], low[48] = "?", high[48] = "?";
+    char value[48], before[48], low[48], high[48];
 
     emp_constant_format(constant, c->fit.parameter[j], DIGITS, value, sizeof value);
     emp_constant_format(constant, c->before[j], DIGITS, before, sizeof before);
@@ -102,15 +108,16 @@ static void print_constant(const emp_calibration *c, const emp_constant *constan
         printf(" %-14s kept: the cells do not determine it\n", value);
         return;
     }
-    if (!isnan(c->fit.low[j])) {
-        emp_constant_format(constant, c->fit.low[j], 3, low, sizeof low);
-        emp_constant_format(constant, c->fit.high[j], 3, high, sizeof high);
-    }
     printf(" %-14s ", value);
     if (c->fit.is_at_bound[j])
         printf("at its bound");
-    else
+    else if (isnan(c->fit.low[j]))
+        printf("no spare cell for an interval");
+    else {
+        emp_constant_format(constant, c->fit.low[j], 3, low, sizeof low);
+        emp_constant_format(constant, c->fit.high[j], 3, high, sizeof high);
         printf("%s .. %s", low, high);
+    }
     printf(", was %s; leans on", before);
     for (int32_t i = 0; i < c->timed_count; i++) {
         if (!emp_calibration_leans(c, j, i)) continue;
@@ -158,7 +165,7 @@ static void print_text(const emp_calibration *c)
     int32_t             count;
     const emp_constant *table = emp_constant_table(&count);
 
-    printf("%s, %s: %d constants fitted to %d cells; 95 %% intervals\n\n",
+    printf("%s, %s; constants fitted: %d, to cells: %d; 95 %% intervals\n\n",
            c->machine->name, c->runtime.name, c->fit.fitted_count, c->timed_count);
     for (int32_t j = 0; j < count; j++) print_constant(c, &table[j], j);
     print_cells(c);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/calibrate/fit.h"
 
-#include <gsl/gsl_blas.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multifit_nlinear.h>
 #include <math.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 enum { MAX_STEPS = 60 };
 
@@ -24,7 +21,7 @@ struct task {
     int32_t                free[EMP_FIT_MAX_PARAMETERS];
     double     parameter[EMP_FIT_MAX_PARAMETERS]; /* all; the free ones vary */
     double     from[EMP_FIT_MAX_PARAMETERS];      /* x = ln(parameter / from) */
-    double     done_from, done_to;                /* progress before, after */
+    double     done, done_to;                     /* progress now, at the end */
     emp_status status; /* of the model: GSL passes only its own codes */
     emp_error *err;
 };
@@ -151,14 +148,13 @@ static int jacobian(const gsl_vector *x, void *context, gsl_matrix *out)
     return GSL_SUCCESS;
 }
 
-/* No end is known; each step takes a part of what is left. */
-static void tell_progress(const struct task *t, int step)
+/* No end is known; each step takes a fifth of what is left. */
+static void tell_progress(struct task *t)
 {
     const emp_fit_problem *p = t->problem;
-    double                 frac = 1.0 - exp2(-step / 3.0);
 
-    if (p->on_progress == NULL) return;
-    p->on_progress(p->context, t->done_from + (t->done_to - t->done_from) * frac);
+    t->done += 0.2 * (t->done_to - t->done);
+    if (p->on_progress != NULL) p->on_progress(p->context, t->done);
 }
 
 /* Steps until one is smaller than the tolerance. GSL's ENOPROG is an end, too: nothing
@@ -169,7 +165,7 @@ static int iterate(struct task *t, gsl_multifit_nlinear_workspace *work)
         int ended = gsl_multifit_nlinear_iterate(work);
         if (ended == GSL_ENOPROG) return GSL_SUCCESS;
         if (ended != GSL_SUCCESS) return ended;
-        tell_progress(t, step);
+        tell_progress(t);
         const gsl_vector *dx = work->dx;
         if (fmax(fabs(gsl_vector_max(dx)), fabs(gsl_vector_min(dx))) < tolerance)
             return GSL_SUCCESS;
@@ -359,7 +355,7 @@ static emp_status leave_out(emp_fit *fit, const struct task *full, slopes d, int
     }
     if (find_determined(&t, d, full->free, t.free_count, t.free) < t.free_count)
         goto cleanup;
-    t.done_from = (left + 1.0) / (p->cell_count + 1.0);
+    t.done = (left + 1.0) / (p->cell_count + 1.0);
     t.done_to = (left + 2.0) / (p->cell_count + 1.0);
     EMP_TRY(run_bounded_fit(&t, err));
     EMP_TRY(p->model(p->context, t.parameter, value, err));
