@@ -4,10 +4,14 @@
 
 #include <time.h>
 
-double emp_clock_now_s(void)
+static double read_s(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
+
+double emp_clock_now_s(void) { return read_s(CLOCK_MONOTONIC); }
+
+double emp_clock_thread_s(void) { return read_s(CLOCK_THREAD_CPUTIME_ID); }

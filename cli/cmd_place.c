@@ -90,7 +90,7 @@ static emp_status deliver(const struct args *args, const emp_record *record,
     emp_sim_result result;
 
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    EMP_TRY(emp_sim_run(sim, record->device_of_op, &result, err));
+    EMP_TRY(emp_sim_run_traced(sim, record->device_of_op, NULL, &result, err));
     if (args->run.is_json)
         EMP_TRY(print_json(record, problem, &result, err));
     else

@@ -103,7 +103,7 @@ static emp_status simulate(const struct args *args, const emp_problem *problem,
         EMP_TRY(
             emp_trace_chrome_write(args->trace, sim, problem, device_of_op, result, err));
     } else {
-        EMP_TRY(emp_sim_run(sim, device_of_op, result, err));
+        EMP_TRY(emp_sim_run_traced(sim, device_of_op, NULL, result, err));
     }
 
 cleanup:

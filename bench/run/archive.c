@@ -72,10 +72,11 @@ static emp_status check_score(const emp_record *record, bool *agrees,
         goto cleanup;
     }
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    *agrees = emp_sim_run(sim, record->device_of_op, &result, NULL) == EMP_OK &&
-              result.fingerprint == record->fingerprint &&
-              (double)result.step_time_ns * 1e-9 == record->best_step_time_s &&
-              result.is_feasible == record->is_feasible;
+    *agrees =
+        emp_sim_run_traced(sim, record->device_of_op, NULL, &result, NULL) == EMP_OK &&
+        result.fingerprint == record->fingerprint &&
+        (double)result.step_time_ns * 1e-9 == record->best_step_time_s &&
+        result.is_feasible == record->is_feasible;
 
 cleanup:
     emp_sim_destroy(sim);

@@ -45,32 +45,6 @@ double emp_progress_remaining_s(const emp_progress *p)
     return fmax(remaining_s, 0.0);
 }
 
-static uint64_t hash_double(uint64_t hash, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return emp_hash_u64(hash, bits);
-}
-
-static uint64_t hash_runtime(const emp_runtime *r)
-{
-    const bool   switches[] = {r->serial_issue, r->drain_copies, r->release_at_issue,
-                               r->reuse_inputs, r->cpu_pool,     r->control_latency,
-                               r->check_memory};
-    const double times[] = {r->issue_s,  r->issue_kernel_s, r->issue_kernelless_s,
-                            r->cpu_op_s, r->send_s,         r->receive_s,
-                            r->poll_s,   r->step_s};
-    uint64_t     hash = emp_hash_u64(EMP_HASH_SEED, (uint64_t)r->cpu_slots);
-
-    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
-        hash = emp_hash_u64(hash, switches[i]);
-    }
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        hash = hash_double(hash, times[i]);
-    }
-    return hash;
-}
-
 static void copy_text(char *to, size_t size, const char *from)
 {
     snprintf(to, size, "%s", from == NULL ? "" : from);
@@ -93,7 +67,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     record->budget_s = params->budget_s;
     record->graph_hash = problem->graph->hash;
     record->machine_hash = problem->machine->hash;
-    record->runtime_hash = hash_runtime(&problem->runtime);
+    record->runtime_hash = emp_runtime_hash(&problem->runtime);
     copy_text(record->version, sizeof record->version, manifest.version);
     copy_text(record->commit, sizeof record->commit, manifest.commit);
     record->is_dirty = manifest.is_dirty;
@@ -182,7 +156,6 @@ static void keep_best(struct run *run, int32_t i)
     record->is_feasible = result->is_feasible;
     record->best_step_time_s = run->score[i].step_time_s;
     record->traffic_bytes = result->traffic_bytes;
-    record->fingerprint = result->fingerprint;
     copy_text(record->oom_device, sizeof record->oom_device,
               result->is_feasible ? NULL : record->device_name[result->oom_device]);
     for (int32_t d = 0; d < record->device_count; d++) {
@@ -271,6 +244,19 @@ static void report_progress(const struct run *run)
     run->params->progress(run->params->context, &progress);
 }
 
+/* Of the schedule of the best placement; searching runs go without. */
+static emp_status take_fingerprint(struct run *run, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_sim_result result;
+
+    EMP_TRY(
+        emp_sim_run_traced(run->sim[0], run->record->device_of_op, NULL, &result, err));
+    run->record->fingerprint = result.fingerprint;
+cleanup:
+    return st;
+}
+
 /* How many candidates the budget still allows; 0 ends the run and says why. */
 static int32_t room_in_budget(const struct run *run)
 {
@@ -315,6 +301,7 @@ static emp_status run_loop(struct run *run, emp_error *err)
     if (run->record->evaluations == 0) {
         EMP_FAIL(EMP_EINFEASIBLE, "method %s proposed no placement", method->name);
     }
+    EMP_TRY(take_fingerprint(run, err));
     run->record->median_s =
         emp_summary_of(run->feasible_s, (size_t)run->record->feasible_count).median;
 

@@ -21,7 +21,7 @@
     X(lr, 0.1, 0.1, 0, 10, 0, "learning rate of Adam")                                  \
     X(beta1, 0.9, 0.9, 0, 0.9999, 0, "decay of Adam's first moment")                    \
     X(beta2, 0.999, 0.999, 0, 0.999999, 0, "decay of Adam's second moment")             \
-    X(epsilon, 5, 5, 1e-30, 1e6, 0, "Adam's epsilon")                                 \
+    X(epsilon, 5, 5, 1e-30, 1e6, 0, "Adam's epsilon")                                   \
     X(clip, 1, 1, 1e-6, 1e9, 0, "largest gradient norm of each network")                \
     X(failure, 10, 10, 0, 1e6, 0, "minus the reward of a placement out of memory")      \
     X(baseline_decay, 0.9, 0.9, 0, 1, 0, "of the moving average of rewards")            \

@@ -26,9 +26,10 @@ typedef struct {
     int64_t     peak_bytes[EMP_MAX_DEVICES]; /**< persistent + live tensors + workspace */
     int64_t     traffic_bytes;               /**< all tensors sent between memories */
     int64_t     transfer_count;
-    int64_t  event_count; /**< starts and ends of ops, requests and arrivals of transfers,
+    int64_t event_count; /**< starts and ends of ops, requests and arrivals of transfers,
                                arrivals of control messages */
-    uint64_t fingerprint; /**< of the whole schedule; docs/simulator.md */
+    uint64_t
+        fingerprint; /**< of the whole schedule, docs/simulator.md; 0 unless traced */
     /* The first allocation that did not fit; oom_device -1 = none. The run goes on as if
      * memory were endless, so that the peaks say how much was missing. */
     emp_device_id oom_device;
@@ -36,6 +37,13 @@ typedef struct {
     int64_t       oom_bytes; /**< asked for */
     emp_time_ns   oom_at_ns;
 } emp_sim_result;
+
+/** How far a copy is on its way. */
+typedef enum {
+    EMP_SIM_COPY_TOLD,      /**< its producer is done; the send begins or waits */
+    EMP_SIM_COPY_REQUESTED, /**< sent; its buffer is there */
+    EMP_SIM_COPY_DELIVERED  /**< its readers are told */
+} emp_sim_copy_phase;
 
 /** Called as a traced run learns of what happens; every member may be NULL. Times may lie
  * ahead of the clock: a kernel's times are known when it is queued.
@@ -49,7 +57,14 @@ typedef struct {
     /** A GPU's host thread issues an op. */
     void (*issue)(void *context, emp_op_id op, emp_device_id device, emp_time_ns start_ns,
                   emp_time_ns end_ns);
-    /** A tensor moves between memories; the CPU's is device 0's. */
+    /** All that an op waits for is there. */
+    void (*ready)(void *context, emp_op_id op, emp_device_id device, emp_time_ns at_ns);
+    /** A copy of a tensor reaches a phase; memories are named by their device. */
+    void (*copy)(void *context, emp_tensor_id tensor, emp_device_id from,
+                 emp_device_id to, emp_sim_copy_phase phase, emp_time_ns at_ns);
+    /** The word that an op is done reaches another device. */
+    void (*message)(void *context, emp_op_id op, emp_device_id to, emp_time_ns at_ns);
+    /** A tensor moves between memories; after its request. */
     void (*transfer)(void *context, emp_tensor_id tensor, emp_device_id from,
                      emp_device_id to, emp_time_ns start_ns, emp_time_ns end_ns);
     /** A device's memory in use, after every change. */
@@ -75,7 +90,8 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
 emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
                        emp_sim_result *result, emp_error *err);
 
-/** The same, telling \a trace what happens. */
+/** The same, with the fingerprint of the schedule, telling \a trace, which may be NULL,
+ * what happens. Slower. */
 emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
                               const emp_sim_trace *trace, emp_sim_result *result,
                               emp_error *err);

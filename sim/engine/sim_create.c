@@ -37,15 +37,18 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     sim->op_count = n->op_count;
     sim->tensor_count = n->tensor_count;
     sim->op = EMP_NEW_ARRAY(emp_sim_op, ops + 1);
+    sim->rest = EMP_NEW_ARRAY(emp_sim_op_rest, ops);
     sim->tensor = EMP_NEW_ARRAY(emp_sim_tensor, tensors + 1);
-    sim->id_of_op = EMP_NEW_ARRAY(emp_op_id, ops);
-    sim->missing_of_op = EMP_NEW_ARRAY(int32_t, ops);
-    sim->persistent_of_op = EMP_NEW_ARRAY(int64_t, ops);
+    sim->payload = EMP_NEW_ARRAY(emp_sim_payload, tensors);
+    sim->start = EMP_NEW_ARRAY(emp_sim_op_start, ops);
+    sim->persistent = EMP_NEW_ARRAY(emp_sim_persistent, ops);
+    sim->first = EMP_NEW_ARRAY(int32_t, ops);
     sim->input = EMP_NEW_ARRAY(emp_sim_edge, (size_t)n->edge_count);
     sim->consumer = EMP_NEW_ARRAY(emp_sim_edge, (size_t)n->edge_count);
     sim->control = EMP_NEW_ARRAY(int32_t, (size_t)n->control_count);
-    if (!sim->op || !sim->tensor || !sim->id_of_op || !sim->missing_of_op ||
-        !sim->persistent_of_op || !sim->input || !sim->consumer || !sim->control) {
+    if (!sim->op || !sim->rest || !sim->tensor || !sim->payload || !sim->start ||
+        !sim->persistent || !sim->first || !sim->input || !sim->consumer ||
+        !sim->control) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n->op_count);
     }
 cleanup:
@@ -57,31 +60,60 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     emp_status st = EMP_OK;
     size_t     ops = (size_t)sim->op_count, tensors = (size_t)sim->tensor_count;
     size_t     copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
+    size_t     heap_places = 2 * (size_t)sim->source_count + 2; /* two below the last */
 
-    sim->device_of_op = EMP_NEW_ARRAY(uint8_t, ops);
-    sim->missing = EMP_NEW_ARRAY(int32_t, ops);
+    sim->state = EMP_NEW_ARRAY(emp_sim_op_state, ops);
     sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
     sim->end_of_op = EMP_NEW_ARRAY(emp_time_ns, ops);
-    sim->home = EMP_NEW_ARRAY(uint8_t, tensors);
-    sim->first_copy = EMP_NEW_ARRAY(int32_t, tensors + 1);
-    sim->instance = EMP_NEW_ARRAY(emp_sim_instance, tensors + copies);
+    sim->instance = EMP_NEW_ARRAY(emp_sim_instance, tensors + copies + 1);
     sim->copy = EMP_NEW_ARRAY(emp_sim_copy, copies);
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
-    sim->item = EMP_NEW_ARRAY(emp_sim_item, ops + copies + messages);
-    if (!sim->device_of_op || !sim->missing || !sim->open_tasks || !sim->end_of_op ||
-        !sim->home || !sim->first_copy || !sim->instance || !sim->copy || !sim->message ||
-        !sim->item) {
+    sim->next = EMP_NEW_ARRAY(int32_t, ops + copies + messages);
+    sim->queue = EMP_NEW_ARRAY(emp_sim_queue, (size_t)sim->source_count);
+    sim->heap = EMP_NEW_ARRAY(uint64_t, heap_places);
+    if (!sim->state || !sim->open_tasks || !sim->end_of_op || !sim->instance ||
+        !sim->copy || !sim->message || !sim->next || !sim->queue || !sim->heap) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
+    memset(sim->heap, -1, heap_places * sizeof *sim->heap);
 cleanup:
     return st;
 }
 
-/* Fills op and tensor but for the consumers; live[] gets the new number of each op. */
-static void number_ops(emp_sim *sim, const emp_graph *g, const emp_cost_table *costs,
-                       int32_t *live, int32_t *live_tensor)
+static uint32_t flags_of(const emp_op *op)
 {
-    int32_t op = 0, tensor = 0;
+    return (op->cost.kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
+           (op->flags & EMP_OP_IN_PLACE ? EMP_SIM_IN_PLACE : 0u) |
+           (op->cost.workspace_bytes > 0 ? EMP_SIM_HAS_WORKSPACE : 0u);
+}
+
+static void number_tensors(emp_sim *sim, const emp_graph *g, emp_op_id id, int32_t op,
+                           int32_t *live_tensor)
+{
+    int32_t tensor = sim->op[op].output;
+
+    for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
+        sim->tensor[tensor] =
+            (emp_sim_tensor){.bytes = emp_sim_round_up(g->tensor[t].bytes),
+                             .on_host = g->tensor[t].on_host};
+        sim->payload[tensor] =
+            (emp_sim_payload){.bytes = g->tensor[t].copy_bytes,
+                              .buffer_bytes = emp_sim_round_up(g->tensor[t].copy_bytes),
+                              .producer = op,
+                              .id = t};
+        live_tensor[t] = tensor++;
+    }
+    sim->op[op + 1].output = tensor;
+}
+
+/* Fills all that is known of ops and tensors but edges; live[] gets the new number of
+ * each op. */
+static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
+                       int32_t *live_tensor)
+{
+    const emp_graph      *g = problem->graph;
+    const emp_cost_table *costs = problem->costs;
+    int32_t               op = 0;
 
     for (int32_t i = 0; i < g->op_count; i++) {
         emp_op_id     id = g->topo[i];
@@ -89,30 +121,26 @@ static void number_ops(emp_sim *sim, const emp_graph *g, const emp_cost_table *c
         live[id] = -1;
         if (from->is_folded) continue;
         live[id] = op;
-        sim->id_of_op[op] = id;
-        sim->persistent_of_op[op] = emp_sim_round_up(from->persistent_bytes);
+        sim->start[op] = (emp_sim_op_start){
+            .id = id, .kinds = problem->kinds_of_class[from->colocation_class]};
         sim->op[op] = (emp_sim_op){
+            .cpu_ns = costs->cpu[id].compute_ns,
+            .gpu_ns = costs->gpu[id].compute_ns,
             .issue_ns = costs->gpu[id].issue_ns,
-            .compute_ns = costs->gpu[id].compute_ns,
-            .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),
-            .output = tensor,
-            .cpu_row = costs->cpu_offset[id],
-            .lanes = costs->cpu[id].lanes,
-            .flags = (from->cost.kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
-                     (from->flags & EMP_OP_IN_PLACE ? EMP_SIM_IN_PLACE : 0u),
+            .output = sim->op[op].output,
+            .flags = flags_of(from),
         };
-        for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
-            sim->tensor[tensor] =
-                (emp_sim_tensor){.bytes = emp_sim_round_up(g->tensor[t].bytes),
-                                 .copy_bytes = g->tensor[t].copy_bytes,
-                                 .producer = op,
-                                 .on_host = g->tensor[t].on_host,
-                                 .id = t};
-            live_tensor[t] = tensor++;
+        sim->rest[op] = (emp_sim_op_rest){
+            .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),
+            .cpu_row = costs->cpu_offset[id],
+            .lanes = costs->cpu[id].lanes};
+        if (from->persistent_bytes > 0) {
+            sim->persistent[sim->persistent_count++] =
+                (emp_sim_persistent){emp_sim_round_up(from->persistent_bytes), op};
         }
+        number_tensors(sim, g, id, op, live_tensor);
         op++;
     }
-    sim->op[op].output = tensor;
 }
 
 static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live,
@@ -121,7 +149,7 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
     int32_t edge = 0;
 
     for (int32_t op = 0; op < sim->op_count; op++) {
-        emp_op_id     id = sim->id_of_op[op];
+        emp_op_id     id = sim->start[op].id;
         const emp_op *from = &g->op[id];
         sim->op[op].input = edge;
         for (int32_t i = g->input_offset[id]; i < g->input_offset[id + 1]; i++) {
@@ -134,11 +162,12 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
             if (producer < 0) continue;
             bool on_host = reads_on_host(from, i - g->input_offset[id]);
             sim->input[edge++] = EMP_SIM_EDGE(live_tensor[g->input[i]], on_host);
-            sim->missing_of_op[op]++;
+            sim->start[op].missing++;
         }
         for (int32_t i = g->control_offset[id]; i < g->control_offset[id + 1]; i++) {
-            if (live[g->control[i]] >= 0) sim->missing_of_op[op]++;
+            if (live[g->control[i]] >= 0) sim->start[op].missing++;
         }
+        if (sim->start[op].missing == 0) sim->first[sim->first_count++] = op;
     }
     sim->op[sim->op_count].input = edge;
 }
@@ -184,6 +213,19 @@ static void connect_consumers(emp_sim *sim, const emp_graph *g, const int32_t *l
     }
 }
 
+/* The stream that moves copies: of the GPU that is not the copy's host, of the sender
+ * between peers. */
+static int32_t stream_of(const emp_machine *m, int32_t from, int32_t to)
+{
+    bool    from_cpu = m->device[from].kind == EMP_DEVICE_CPU;
+    bool    to_cpu = m->device[to].kind == EMP_DEVICE_CPU;
+    int32_t stream = to_cpu == from_cpu ? EMP_SIM_TO_PEER
+                     : to_cpu           ? EMP_SIM_TO_HOST
+                                        : EMP_SIM_TO_DEVICE;
+
+    return (from_cpu && !to_cpu ? to : from) * EMP_SIM_STREAMS + stream;
+}
+
 static void compute_routes(emp_sim *sim, const emp_machine *m)
 {
     for (int32_t from = 0; from < m->device_count; from++) {
@@ -193,9 +235,105 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
             if (from == to) continue;
             route->latency_ns = emp_ns_of_seconds(r->latency_s);
             route->ns_per_byte = 1e9 / r->bytes_per_s;
+            route->stream = stream_of(m, from, to);
             route->link_count = r->link_count;
             memcpy(route->link, r->link, sizeof route->link);
         }
+    }
+}
+
+static int32_t add_source(emp_sim *sim, emp_sim_source_kind kind, int32_t owner,
+                          int32_t number)
+{
+    if (sim->source != NULL) {
+        sim->source[sim->source_count] = (emp_sim_source){(int32_t)kind, owner, number};
+    }
+    return sim->source_count++;
+}
+
+/* A source of messages for each latency, shortest first. */
+static void add_message_sources(emp_sim *sim)
+{
+    emp_time_ns done = -1;
+
+    for (;;) {
+        emp_time_ns least = INT64_MAX;
+        for (int32_t i = 0; i < sim->device_count * sim->device_count; i++) {
+            int32_t     from = i / sim->device_count, to = i % sim->device_count;
+            emp_time_ns latency = sim->route[from][to].latency_ns;
+            if (from != to && latency > done && latency < least) least = latency;
+        }
+        if (least == INT64_MAX) return;
+        int32_t source = add_source(sim, EMP_SIM_MESSAGE, -1, 0);
+        for (int32_t i = 0; i < sim->device_count * sim->device_count; i++) {
+            emp_sim_route *route =
+                &sim->route[i / sim->device_count][i % sim->device_count];
+            if (route->latency_ns == least) route->message_source = source;
+        }
+        done = least;
+    }
+}
+
+static void add_device_sources(emp_sim *sim, int32_t device)
+{
+    emp_sim_device *d = &sim->device[device];
+    emp_sim_stream *stream = &sim->stream[device * EMP_SIM_STREAMS];
+
+    if (sim->pool[device].core_count == 0) {
+        d->server_source = add_source(sim, EMP_SIM_SERVER, device, 0);
+    }
+    if (sim->rules.serial_issue && !sim->rules.release_at_issue) {
+        d->kernel_source = add_source(sim, EMP_SIM_KERNEL, device, 0);
+    }
+    for (int32_t k = 0; k < EMP_SIM_STREAMS; k++) {
+        if (sim->rules.serial_issue || sim->rules.drain_copies)
+            stream[k].ready_source = add_source(sim, EMP_SIM_READY, device, k);
+    }
+    for (int32_t k = 0; k < EMP_SIM_STREAMS; k++) {
+        stream[k].seen_source = add_source(sim, EMP_SIM_SEEN, device, k);
+    }
+}
+
+/* In the order in which simultaneous events happen. Without an array only counts. */
+static void add_sources(emp_sim *sim)
+{
+    sim->source_count = 0;
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        sim->pool[d].first_source = sim->source_count;
+        for (int32_t n = 0; n < sim->pool[d].core_count; n++) {
+            add_source(sim, EMP_SIM_BATCH, d, n);
+        }
+    }
+    for (int32_t d = 0; d < sim->device_count; d++) add_device_sources(sim, d);
+    if (sim->send_ns > 0) sim->send_source = add_source(sim, EMP_SIM_SEND, -1, 0);
+    if (sim->receive_ns > 0)
+        sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1, 0);
+    if (sim->rules.control_latency) add_message_sources(sim);
+}
+
+static emp_status create_sources(emp_sim *sim, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    add_sources(sim);
+    sim->source = EMP_NEW_ARRAY(emp_sim_source, (size_t)sim->source_count);
+    if (sim->source == NULL) EMP_FAIL(EMP_ENOMEM, "%d event sources", sim->source_count);
+    add_sources(sim);
+    while (1 << sim->source_bits < sim->source_count) sim->source_bits++;
+cleanup:
+    return st;
+}
+
+static int32_t count_consumers(const emp_sim *sim, int32_t tensor)
+{
+    return sim->tensor[tensor + 1].consumer - sim->tensor[tensor].consumer;
+}
+
+static void mark_unread(emp_sim *sim)
+{
+    for (int32_t t = 0; t < sim->tensor_count; t++) {
+        if (count_consumers(sim, t) == 0)
+            sim->op[sim->payload[t].producer].flags |= EMP_SIM_HAS_UNREAD;
     }
 }
 
@@ -203,7 +341,7 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
 static void bound_copies(emp_sim *sim)
 {
     for (int32_t t = 0; t < sim->tensor_count; t++) {
-        int32_t consumers = sim->tensor[t + 1].consumer - sim->tensor[t].consumer;
+        int32_t consumers = count_consumers(sim, t);
         sim->copy_limit += consumers < sim->device_count ? consumers : sim->device_count;
     }
     for (int32_t op = 0; op < sim->op_count; op++) {
@@ -219,12 +357,15 @@ static emp_status check_bytes(const emp_sim *sim, emp_error *err)
     emp_status st = EMP_OK;
     double     total = 0.0;
 
+    for (int32_t i = 0; i < sim->persistent_count; i++) {
+        total += (double)sim->persistent[i].bytes;
+    }
     for (int32_t op = 0; op < sim->op_count; op++) {
-        total += (double)sim->persistent_of_op[op] + (double)sim->op[op].workspace_bytes;
+        total += (double)sim->rest[op].workspace_bytes;
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         total += (double)sim->tensor[t].bytes +
-                 (double)sim->tensor[t].copy_bytes * sim->device_count;
+                 (double)sim->payload[t].buffer_bytes * sim->device_count;
     }
     if (!(total < 0x1p62)) {
         EMP_FAIL(EMP_EUNSUPPORTED,
@@ -251,13 +392,13 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
     }
     longest += (double)(sim->send_ns + sim->receive_ns + sim->poll_ns);
     for (int32_t op = 0; op < sim->op_count; op++) {
-        total += (double)sim->op[op].issue_ns + (double)sim->op[op].compute_ns +
-                 (double)sim->task_ns[sim->op[op].cpu_row] * EMP_TASKS_PER_CORE *
-                     sim->op[op].lanes;
+        total += (double)sim->op[op].issue_ns + (double)sim->op[op].gpu_ns +
+                 (double)sim->task_ns[sim->rest[op].cpu_row] * EMP_TASKS_PER_CORE *
+                     sim->rest[op].lanes;
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
-        total +=
-            (longest + slowest * (double)sim->tensor[t].copy_bytes) * sim->device_count;
+        total += (longest + slowest * (double)sim->payload[t].bytes) *
+                 (sim->rules.share_copies ? sim->device_count : count_consumers(sim, t));
     }
     total += longest * sim->message_limit;
     if (!(total < 0x1p50)) {
@@ -268,19 +409,45 @@ cleanup:
     return st;
 }
 
-static void set_runtime(emp_sim *sim, const emp_problem *problem)
+static void set_runtime(emp_sim *sim, const emp_runtime *r)
 {
-    const emp_runtime *r = &problem->runtime;
-    int32_t            cores = problem->machine->device[0].cores;
-
-    sim->runtime = *r;
+    sim->rules = (emp_sim_rules){.serial_issue = r->serial_issue,
+                                 .drain_copies = r->drain_copies,
+                                 .release_at_issue = r->release_at_issue,
+                                 .reuse_inputs = r->reuse_inputs,
+                                 .cpu_pool = r->cpu_pool,
+                                 .control_latency = r->control_latency,
+                                 .share_copies = r->share_copies,
+                                 .copy_streams = r->copy_streams,
+                                 .shared_links = r->shared_links};
     sim->send_ns = emp_ns_of_seconds(r->send_s);
     sim->receive_ns = emp_ns_of_seconds(r->receive_s);
     sim->poll_ns = emp_ns_of_seconds(r->poll_s);
     sim->step_ns = emp_ns_of_seconds(r->step_s);
-    sim->device_count = problem->machine->device_count;
-    sim->core_count = cores;
-    sim->slot_count = !r->cpu_pool ? 1 : r->cpu_slots > 0 ? r->cpu_slots : cores;
+}
+
+static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runtime *r,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    sim->device_count = m->device_count;
+    sim->pool = EMP_NEW_ARRAY(emp_sim_pool, (size_t)m->device_count);
+    if (sim->pool == NULL) EMP_FAIL(EMP_ENOMEM, "%d devices", m->device_count);
+    for (int32_t d = 0; d < m->device_count; d++) {
+        const emp_device *device = &m->device[d];
+        bool              is_cpu = device->kind == EMP_DEVICE_CPU;
+        sim->device[d].kind = (int32_t)device->kind;
+        sim->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
+        sim->host_of_device[d] = (uint8_t)device->host;
+        sim->memory[d].limit = r->check_memory ? device->memory_bytes : INT64_MAX;
+        if (is_cpu && r->cpu_pool) {
+            sim->pool[d].core_count = device->cores;
+            sim->pool[d].slot_count = r->cpu_slots > 0 ? r->cpu_slots : device->cores;
+        }
+    }
+cleanup:
+    return st;
 }
 
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err)
@@ -297,12 +464,15 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n.op_count);
     sim->problem = problem;
     sim->task_ns = problem->costs->task_ns;
-    set_runtime(sim, problem);
+    set_runtime(sim, &problem->runtime);
+    EMP_TRY(set_devices(sim, problem->machine, &problem->runtime, err));
     compute_routes(sim, problem->machine);
+    EMP_TRY(create_sources(sim, err));
     EMP_TRY(allocate_graph(sim, &n, err));
-    number_ops(sim, g, problem->costs, live, live_tensor);
+    number_ops(sim, problem, live, live_tensor);
     connect_inputs(sim, g, live, live_tensor);
     connect_consumers(sim, g, live);
+    mark_unread(sim);
     bound_copies(sim);
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
@@ -321,22 +491,25 @@ void emp_sim_destroy(emp_sim *sim)
 {
     if (sim == NULL) return;
     emp_free(sim->op);
+    emp_free(sim->rest);
     emp_free(sim->tensor);
-    emp_free(sim->id_of_op);
-    emp_free(sim->missing_of_op);
-    emp_free(sim->persistent_of_op);
+    emp_free(sim->payload);
+    emp_free(sim->start);
+    emp_free(sim->persistent);
+    emp_free(sim->first);
     emp_free(sim->input);
     emp_free(sim->consumer);
     emp_free(sim->control);
-    emp_free(sim->device_of_op);
-    emp_free(sim->missing);
+    emp_free(sim->pool);
+    emp_free(sim->source);
+    emp_free(sim->state);
     emp_free(sim->open_tasks);
     emp_free(sim->end_of_op);
-    emp_free(sim->home);
-    emp_free(sim->first_copy);
     emp_free(sim->instance);
     emp_free(sim->copy);
     emp_free(sim->message);
-    emp_free(sim->item);
+    emp_free(sim->next);
+    emp_free(sim->queue);
+    emp_free(sim->heap);
     emp_free(sim);
 }

@@ -146,7 +146,11 @@ emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
     emp_status      st = EMP_OK;
     emp_atomic_file file = {0};
     struct writer   w = {.problem = problem, .separator = ""};
-    emp_sim_trace   trace = {&w, write_op, write_issue, write_transfer, write_memory};
+    emp_sim_trace   trace = {.context = &w,
+                             .op = write_op,
+                             .issue = write_issue,
+                             .transfer = write_transfer,
+                             .memory = write_memory};
 
     EMP_TRY(emp_atomic_file_open(&file, path, err));
     w.file = file.stream;

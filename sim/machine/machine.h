@@ -35,6 +35,7 @@ typedef enum { EMP_DEVICE_CPU, EMP_DEVICE_GPU, EMP_DEVICE_KINDS } emp_device_kin
 typedef struct {
     char            name[32]; /**< "cpu:0", "gpu:1" */
     emp_device_kind kind;
+    emp_device_id   host; /**< CPU whose memory is its host memory; its own of a CPU */
     int64_t         memory_bytes; /**< what a program can allocate */
     double          peak_flops_per_s;
     double          memory_bytes_per_s; /**< stream rate; CPU: of all cores together */
@@ -90,8 +91,12 @@ typedef struct {
     bool cpu_pool;         /**< CPU ops share cores; else the CPU runs one op at a time */
     bool control_latency;  /**< a control edge between devices costs a message of no bytes
                             */
-    bool check_memory;     /**< an allocation that does not fit gives an OOM verdict */
-    double  issue_s;       /**< host time per launching op */
+    bool share_copies;     /**< a tensor crosses to a memory once, whoever reads it there;
+                              else once per edge */
+    bool copy_streams; /**< copies of one direction of a GPU run one after the other */
+    bool shared_links; /**< a link carries one transfer at a time */
+    bool check_memory; /**< an allocation that does not fit gives an OOM verdict */
+    double  issue_s;   /**< host time per launching op */
     double  issue_kernel_s;     /**< per kernel after the first */
     double  issue_kernelless_s; /**< per kernel-less op, on GPU and CPU */
     double  cpu_op_s;           /**< scheduling cost of any other op on the CPU */
@@ -139,5 +144,8 @@ const char *const *emp_machine_names(int32_t *count);
 /** Loads a runtime profile, by name ("tf-r1.3": data/runtimes/tf-r1.3.yaml) or path. */
 emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
                             emp_error *err);
+
+/** Of every switch and constant, not of the name. */
+uint64_t emp_runtime_hash(const emp_runtime *runtime);
 
 #endif /* EMP_SIM_MACHINE_MACHINE_H */

@@ -19,6 +19,9 @@
     X(reuse_inputs, SWITCH, reuse_inputs)            \
     X(cpu_pool, SWITCH, cpu_pool)                    \
     X(control_latency, SWITCH, control_latency)      \
+    X(share_copies, SWITCH, share_copies)            \
+    X(copy_streams, SWITCH, copy_streams)            \
+    X(shared_links, SWITCH, shared_links)            \
     X(check_memory, SWITCH, check_memory)            \
     X(issue, SECONDS, issue_s)                       \
     X(issue_kernel, SECONDS, issue_kernel_s)         \
@@ -59,6 +62,34 @@ static const emp_config_field fields[] = {
     RUNTIME_FIELDS(X)
 #undef X
 };
+
+static double number_in(const emp_runtime *runtime, const emp_config_field *field)
+{
+    const char *member = (const char *)runtime + field->to;
+    double      seconds;
+    int32_t     count;
+
+    if (field->kind == EMP_CONFIG_SWITCH) return *member != 0 ? 1.0 : 0.0;
+    if (field->kind == EMP_CONFIG_COUNT_OR_0) {
+        memcpy(&count, member, sizeof count);
+        return (double)count;
+    }
+    memcpy(&seconds, member, sizeof seconds);
+    return seconds;
+}
+
+uint64_t emp_runtime_hash(const emp_runtime *runtime)
+{
+    uint64_t hash = EMP_HASH_SEED;
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        double   number = number_in(runtime, &fields[i]);
+        uint64_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        hash = emp_hash_u64(hash, bits);
+    }
+    return hash;
+}
 
 emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
                             emp_error *err)

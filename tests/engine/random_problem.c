@@ -154,15 +154,28 @@ static emp_machine *draw_machine(emp_rng *rng)
     return m;
 }
 
+/* like: 0 the rules of ideal, 1 of tf-r1.3, else drawn. */
+static bool draw_switch(emp_rng *rng, int32_t percent, int32_t like, bool is_ideal)
+{
+    bool drawn = chance(rng, percent);
+
+    return like == 0 ? is_ideal : like == 1 ? true : drawn;
+}
+
 static emp_runtime draw_runtime(emp_rng *rng)
 {
+    int32_t like = below(rng, 4); /* the rules of ideal, of tf-r1.3, or any */
+
     return (emp_runtime){.name = "random",
-                         .serial_issue = chance(rng, 60),
-                         .drain_copies = chance(rng, 50),
-                         .release_at_issue = chance(rng, 50),
-                         .reuse_inputs = chance(rng, 50),
-                         .cpu_pool = chance(rng, 70),
-                         .control_latency = chance(rng, 50),
+                         .serial_issue = draw_switch(rng, 60, like, false),
+                         .drain_copies = draw_switch(rng, 50, like, false),
+                         .release_at_issue = draw_switch(rng, 50, like, false),
+                         .reuse_inputs = draw_switch(rng, 50, like, false),
+                         .cpu_pool = draw_switch(rng, 70, like, false),
+                         .control_latency = draw_switch(rng, 50, like, false),
+                         .share_copies = draw_switch(rng, 70, like, true),
+                         .copy_streams = draw_switch(rng, 70, like, true),
+                         .shared_links = draw_switch(rng, 70, like, true),
                          .check_memory = chance(rng, 80),
                          .send_s = below(rng, 3) * 1e-9,
                          .receive_s = below(rng, 3) * 1e-9,

@@ -31,7 +31,8 @@ static emp_sim_result simulate(const emp_problem   *problem,
     emp_error      err = {0};
 
     cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, device_of_op, &result, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, NULL, &result, &err), EMP_OK, "%s",
+                 err.msg);
     emp_sim_destroy(sim);
     return result;
 }
@@ -368,12 +369,12 @@ Test(engine, refuses_devices_that_do_not_exist_or_fit)
     emp_error      err = {0};
 
     tiny_problem_create(&t, ops, 2, &runtime);
+    t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
     cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
     t.device_of_op[1] = 3;
     cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
     cr_expect_str_eq(err.msg, "op 'op1' is on device 3 of 0..2");
     t.device_of_op[1] = 1;
-    t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
     err = (emp_error){0};
     cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
     cr_expect_str_eq(err.msg, "op 'op1' cannot run on gpu:0");

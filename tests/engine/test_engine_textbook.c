@@ -39,6 +39,23 @@ static void expect_equal(const emp_sim_result *got, const emp_sim_result *want,
     cr_expect_eq(got->oom_at_ns, want->oom_at_ns, "case %d: time out of memory", number);
 }
 
+/* Runs specialised for a profile and traced ones, which also have a fingerprint. */
+static void compare(emp_sim *sim, const emp_problem *problem,
+                    const emp_device_id *device_of_op, int number)
+{
+    emp_sim_result got = {0}, want;
+    emp_error      err = {0};
+
+    textbook_run(problem, device_of_op, &want);
+    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, NULL, &got, &err), EMP_OK,
+                 "case %d: %s", number, err.msg);
+    expect_equal(&got, &want, number);
+    want.fingerprint = 0;
+    cr_assert_eq(emp_sim_run(sim, device_of_op, &got, &err), EMP_OK, "case %d: %s",
+                 number, err.msg);
+    expect_equal(&got, &want, number);
+}
+
 Test(engine, equals_the_textbook_simulator)
 {
     int64_t transfers = 0, infeasible = 0;
@@ -53,11 +70,9 @@ Test(engine, equals_the_textbook_simulator)
         cr_assert_eq(emp_sim_create(&sim, r.problem, &err), EMP_OK, "seed %d: %s", seed,
                      err.msg);
         for (int k = 0; k < PLACEMENTS; k++) {
-            emp_sim_result got = {0}, want;
-            cr_assert_eq(emp_sim_run(sim, r.device_of_op, &got, &err), EMP_OK,
-                         "seed %d: %s", seed, err.msg);
-            textbook_run(r.problem, r.device_of_op, &want);
-            expect_equal(&got, &want, seed);
+            emp_sim_result got = {0};
+            compare(sim, r.problem, r.device_of_op, seed);
+            cr_assert_eq(emp_sim_run(sim, r.device_of_op, &got, &err), EMP_OK);
             transfers += got.transfer_count;
             infeasible += !got.is_feasible;
             random_problem_place(&r, &rng);
@@ -88,10 +103,9 @@ Test(engine, equals_the_textbook_simulator_on_workloads)
         cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
         emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
         for (int k = 0; k < 2; k++) {
-            emp_runtime    runtime;
-            emp_problem   *problem = NULL;
-            emp_sim       *sim = NULL;
-            emp_sim_result got = {0}, want;
+            emp_runtime  runtime;
+            emp_problem *problem = NULL;
+            emp_sim     *sim = NULL;
             cr_assert_eq(emp_runtime_load(&runtime, runtimes[k], &err), EMP_OK, "%s",
                          err.msg);
             cr_assert_eq(
@@ -103,9 +117,7 @@ Test(engine, equals_the_textbook_simulator_on_workloads)
                     device[op] = op / chunk % machine->device_count;
                 }
                 emp_problem_legalize(problem, device);
-                cr_assert_eq(emp_sim_run(sim, device, &got, &err), EMP_OK, "%s", err.msg);
-                textbook_run(problem, device, &want);
-                expect_equal(&got, &want, i);
+                compare(sim, problem, device, i);
             }
             emp_sim_destroy(sim);
             emp_problem_destroy(problem);

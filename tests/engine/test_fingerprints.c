@@ -89,7 +89,7 @@ static emp_sim_result simulate(const fingerprint_case *c, const emp_graph *step)
                  EMP_OK);
     cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
     place(problem, c->placement, device);
-    cr_assert_eq(emp_sim_run(sim, device, &result, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_run_traced(sim, device, NULL, &result, NULL), EMP_OK);
     emp_free(device);
     emp_sim_destroy(sim);
     emp_problem_destroy(problem);

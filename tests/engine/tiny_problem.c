@@ -13,7 +13,11 @@ enum { CORES = 4, GPU_NS = 10, CPU_NS = 20, ISSUE_NS = 3 };
 
 emp_runtime tiny_list_scheduling(void)
 {
-    return (emp_runtime){.name = "list", .check_memory = true};
+    return (emp_runtime){.name = "list",
+                         .share_copies = true,
+                         .copy_streams = true,
+                         .shared_links = true,
+                         .check_memory = true};
 }
 
 emp_runtime tiny_serial(void)
@@ -25,6 +29,9 @@ emp_runtime tiny_serial(void)
                          .reuse_inputs = true,
                          .cpu_pool = true,
                          .control_latency = true,
+                         .share_copies = true,
+                         .copy_streams = true,
+                         .shared_links = true,
                          .check_memory = true,
                          .send_s = 2e-9,
                          .receive_s = 4e-9,

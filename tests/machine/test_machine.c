@@ -272,7 +272,8 @@ Test(runtime, bad_switches_are_refused, .init = make_folder, .fini = remove_fold
         path, sizeof path, "half.yaml",
         "description: \"x\"\nserial_issue: maybe\ndrain_copies: yes\nrelease_at_issue: "
         "no\n"
-        "reuse_inputs: no\ncpu_pool: no\ncontrol_latency: no\ncheck_memory: no\nissue: 0 "
+        "reuse_inputs: no\ncpu_pool: no\ncontrol_latency: no\nshare_copies: no\n"
+        "copy_streams: no\nshared_links: no\ncheck_memory: no\nissue: 0 "
         "s\n"
         "issue_kernel: 0 s\nissue_kernelless: 0 s\ncpu_op: 0 s\nsend: 0 s\nreceive: 0 s\n"
         "poll: 0 s\nstep: 0 s\ncpu_slots: 0\n");

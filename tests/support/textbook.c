@@ -134,6 +134,7 @@ struct textbook {
     ns            queued[EMP_MAX_DEVICES];
     ns            busy[EMP_MAX_DEVICES];
     ns            stream_ready[EMP_MAX_DEVICES][3], stream_end[EMP_MAX_DEVICES][3];
+    int           stream_waiting[EMP_MAX_DEVICES][3]; /* copies that are not ready yet */
     ns            link_free[EMP_MAX_LINKS];
     struct heap   line; /* CPU ops that wait */
     int           slots, free_cores, running;
@@ -197,7 +198,7 @@ static void schedule(struct textbook *b, ns at, int64_t rank, enum event kind, i
 static int64_t rank_of_device(int device, int what) { return 1000 + device * 10 + what; }
 static int64_t rank_of_send(void) { return 10000; }
 static int64_t rank_of_receive(void) { return 10001; }
-static int64_t rank_of_message(int from, int to) { return 20000 + from * 100 + to; }
+static int64_t rank_of_message(ns latency) { return 20000 + latency; }
 
 static void fingerprint(struct textbook *b, int kind, int device, int id, ns start,
                         ns end)
@@ -321,6 +322,11 @@ static void release_inputs(struct textbook *b, emp_op_id op)
     }
 }
 
+static int has_host_thread(const struct textbook *b, int d)
+{
+    return d > 0 && b->rt->serial_issue;
+}
+
 static void start_next_task(struct textbook *b, int d)
 {
     struct server *s = &b->server[d];
@@ -332,11 +338,12 @@ static void start_next_task(struct textbook *b, int d)
     s->began = b->now;
     if (s->task.kind == SEND) time = to_ns(b->rt->send_s);
     if (s->task.kind == RECEIVE) time = to_ns(b->rt->receive_s);
-    if (s->task.kind == ISSUE && b->rt->serial_issue) {
+    if (s->task.kind == ISSUE && has_host_thread(b, d)) {
         time = b->p->costs->gpu[s->task.a].issue_ns;
     }
-    if (s->task.kind == ISSUE && !b->rt->serial_issue) {
-        time = b->p->costs->gpu[s->task.a].compute_ns;
+    if (s->task.kind == ISSUE && !has_host_thread(b, d)) {
+        time = d == 0 ? b->p->costs->cpu[s->task.a].compute_ns
+                      : b->p->costs->gpu[s->task.a].compute_ns;
         b->r->event_count++;
         create_outputs(b, s->task.a);
         if (b->rt->release_at_issue) release_inputs(b, s->task.a);
@@ -354,11 +361,11 @@ static void op_is_ready(struct textbook *b, emp_op_id op)
 {
     int d = b->device[op];
 
-    if (d == 0) {
+    if (d == 0 && b->rt->cpu_pool) {
         push(&b->line, (struct entry){b->now, 0, b->seq++, 0, op, 0});
         return;
     }
-    if (!b->rt->serial_issue) {
+    if (d > 0 && !b->rt->serial_issue) {
         b->queued[d] = later(b->queued[d], b->now) + b->p->costs->gpu[op].compute_ns;
     }
     add_task(b, d, ISSUE, op, 0);
@@ -379,6 +386,10 @@ static void tell_readers(struct textbook *b, emp_tensor_id t, int space)
     }
 }
 
+static void copy_requested(struct textbook *b, emp_tensor_id t, int to);
+static void copy_received(struct textbook *b, emp_tensor_id t, int to);
+static void message_arrived(struct textbook *b, emp_op_id op, int to);
+
 static void send_copies(struct textbook *b, emp_tensor_id t)
 {
     int is_sent[EMP_MAX_DEVICES] = {0};
@@ -388,8 +399,10 @@ static void send_copies(struct textbook *b, emp_tensor_id t)
         int space = reads_in(b, b->reader[t][i].op, b->reader[t][i].input);
         if (space == home(b, t) || is_sent[space]) continue;
         is_sent[space] = 1;
-        if (from > 0 && b->rt->serial_issue) {
+        if (has_host_thread(b, from)) {
             add_task(b, from, SEND, t, space);
+        } else if (to_ns(b->rt->send_s) == 0) {
+            copy_requested(b, t, space);
         } else {
             schedule(b, b->now + to_ns(b->rt->send_s), rank_of_send(), SENT, t, space);
         }
@@ -407,9 +420,13 @@ static void tell_followers(struct textbook *b, emp_op_id op)
         if (to == from || !b->rt->control_latency) {
             something_arrived(b, next);
         } else if (!is_told[to]) {
+            ns latency = to_ns(b->p->machine->route[from][to].latency_s);
             is_told[to] = 1;
-            schedule(b, b->now + to_ns(b->p->machine->route[from][to].latency_s),
-                     rank_of_message(from, to), MESSAGE, op, to);
+            if (latency == 0) {
+                message_arrived(b, op, to);
+            } else {
+                schedule(b, b->now + latency, rank_of_message(latency), MESSAGE, op, to);
+            }
         }
     }
 }
@@ -431,7 +448,7 @@ static void begin_cpu_op(struct textbook *b)
     int       lanes = b->p->costs->cpu[op].lanes, got = cores / n;
 
     if (got < (lanes + 3) / 4) got = (lanes + 3) / 4;
-    if (got > lanes || !b->rt->cpu_pool) got = lanes;
+    if (got > lanes) got = lanes;
     b->cores[op] = got;
     b->unstarted[op] = b->unfinished[op] = lanes == 1 ? 1 : 4 * got;
     b->starting = op;
@@ -524,6 +541,19 @@ static int channel_of(int from, int to, int *gpu)
     return from == 0 ? 0 : to == 0 ? 1 : 2;
 }
 
+/* Times that a tensor crosses to a memory. */
+static int crossings(const struct textbook *b, emp_tensor_id t, int to)
+{
+    int count = 0;
+
+    for (int i = 0; i < b->readers[t]; i++) {
+        count += reads_in(b, b->reader[t][i].op, b->reader[t][i].input) == to;
+    }
+    return b->rt->share_copies ? 1 : count;
+}
+
+static void copy_ready(struct textbook *b, emp_tensor_id t, int to);
+
 static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
 {
     int gpu, from = home(b, t), channel = channel_of(from, to, &gpu);
@@ -532,29 +562,38 @@ static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
     new_buffer(b, t, to, b->g->tensor[t].copy_bytes);
     b->r->event_count++;
     b->r->transfer_count++;
-    b->r->traffic_bytes += b->g->tensor[t].copy_bytes;
+    b->r->traffic_bytes += b->g->tensor[t].copy_bytes * crossings(b, t, to);
     if (b->rt->drain_copies) {
         if (from > 0) wait = later(wait, b->queued[from]);
         if (to > 0) wait = later(wait, b->queued[to]);
     } else if (from > 0) {
         wait = b->copyable[b->g->tensor[t].producer];
     }
-    b->stream_ready[gpu][channel] =
-        later(later(b->now, wait), b->stream_ready[gpu][channel]);
-    schedule(b, b->stream_ready[gpu][channel], rank_of_device(gpu, 2 + channel),
-             COPY_READY, t, to);
+    ns ready = later(b->now, wait);
+    if (b->rt->copy_streams) ready = later(ready, b->stream_ready[gpu][channel]);
+    b->stream_ready[gpu][channel] = ready;
+    b->stream_waiting[gpu][channel]++;
+    if (ready == b->now && b->stream_waiting[gpu][channel] == 1) {
+        copy_ready(b, t, to);
+    } else {
+        schedule(b, ready, rank_of_device(gpu, 2 + channel), COPY_READY, t, to);
+    }
 }
 
 static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
 {
     int              gpu, from = home(b, t), channel = channel_of(from, to, &gpu);
     const emp_route *route = &b->p->machine->route[from][to];
-    ns               start = later(b->now, b->stream_end[gpu][channel]);
+    ns               start = b->now;
 
-    for (int i = 0; i < route->link_count; i++)
+    b->stream_waiting[gpu][channel]--;
+    if (b->rt->copy_streams) start = later(start, b->stream_end[gpu][channel]);
+    for (int i = 0; b->rt->shared_links && i < route->link_count; i++)
         start = later(start, b->link_free[route->link[i]]);
-    ns end = start + to_ns(route->latency_s) +
-             (ns)((double)b->g->tensor[t].copy_bytes * (1e9 / route->bytes_per_s) + 0.5);
+    ns crossing =
+        to_ns(route->latency_s) +
+        (ns)((double)b->g->tensor[t].copy_bytes * (1e9 / route->bytes_per_s) + 0.5);
+    ns end = start + crossing * crossings(b, t, to);
     for (int i = 0; i < route->link_count; i++) b->link_free[route->link[i]] = end;
     b->stream_end[gpu][channel] = end;
     fingerprint(b, 1, to, t, start, end);
@@ -565,8 +604,10 @@ static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
 static void copy_seen(struct textbook *b, emp_tensor_id t, int to)
 {
     no_longer_read(b, t, home(b, t));
-    if (to > 0 && b->rt->serial_issue) {
+    if (has_host_thread(b, to)) {
         add_task(b, to, RECEIVE, t, to);
+    } else if (to_ns(b->rt->receive_s) == 0) {
+        copy_received(b, t, to);
     } else {
         schedule(b, b->now + to_ns(b->rt->receive_s), rank_of_receive(), RECEIVED, t, to);
     }
@@ -593,8 +634,8 @@ static void task_ended(struct textbook *b, int d)
 
     if (task.kind == SEND) copy_requested(b, task.a, task.b);
     if (task.kind == RECEIVE) copy_received(b, task.a, task.b);
-    if (task.kind == ISSUE && b->rt->serial_issue) op_issued(b, d, task.a);
-    if (task.kind == ISSUE && !b->rt->serial_issue) op_served(b, d, task.a);
+    if (task.kind == ISSUE && has_host_thread(b, d)) op_issued(b, d, task.a);
+    if (task.kind == ISSUE && !has_host_thread(b, d)) op_served(b, d, task.a);
     b->server[d].is_busy = 0;
     start_next_task(b, d);
 }
@@ -691,7 +732,8 @@ static void finish(struct textbook *b)
     r->step_time_ns = b->now;
     for (int d = 0; d < b->devices; d++) {
         r->step_time_ns = later(r->step_time_ns, b->queued[d]);
-        r->busy_ns[d] = d == 0 ? b->busy[0] / b->p->machine->device[0].cores : b->busy[d];
+        r->busy_ns[d] = b->busy[d];
+        if (d == 0 && b->rt->cpu_pool) r->busy_ns[0] /= b->p->machine->device[0].cores;
     }
     r->step_time_ns += to_ns(b->rt->step_s);
     r->is_feasible = r->oom_device < 0;
@@ -720,7 +762,6 @@ void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
     b->r = result;
     b->free_cores = problem->machine->device[0].cores;
     b->slots = b->rt->cpu_slots > 0 ? b->rt->cpu_slots : b->free_cores;
-    if (!b->rt->cpu_pool) b->slots = 1;
     for (int n = 0; n < EMP_MAX_CORES; n++) b->batch_op[n] = -1;
     b->starting = -1;
     b->missing = zeroed((size_t)g->op_count, sizeof *b->missing);

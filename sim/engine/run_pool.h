@@ -1,0 +1,106 @@
+/** \file sim/engine/run_pool.h
+ * Ops on a CPU whose cores are a pool: a line, and cores that take tasks of the ops in it.
+ */
+#ifndef EMP_SIM_ENGINE_RUN_POOL_H
+#define EMP_SIM_ENGINE_RUN_POOL_H
+
+#include "sim/engine/run_events.h"
+#include "sim/engine/run_memory.h"
+
+EMP_SIM_INLINE void wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
+{
+    emp_sim_pool *pool = &sim->pool[cpu];
+
+    append(sim, &pool->waiting, op);
+    pool->waiting_count++;
+    sim->eager_pools |= UINT64_C(1) << cpu;
+}
+
+/** For how many cores the op at the head of the line is cut: its share of them, but
+ * at least a quarter of what it can use. */
+static inline int32_t count_cores(const emp_sim *sim, const emp_sim_pool *pool,
+                                  int32_t op)
+{
+    int32_t lanes = sim->rest[op].lanes, least = (lanes + 3) / 4;
+    int32_t share = pool->core_count / (pool->running_count + pool->waiting_count);
+
+    if (share > lanes) return lanes;
+    return share < least ? least : share;
+}
+
+EMP_SIM_INLINE void begin_pool_op(emp_sim *sim, emp_sim_rules r, int32_t cpu)
+{
+    emp_sim_pool *pool = &sim->pool[cpu];
+    int32_t       op = pool->waiting.head, cores = count_cores(sim, pool, op);
+    int32_t       tasks = cores * emp_cost_rounds(sim->rest[op].lanes);
+
+    take(sim, &pool->waiting);
+    pool->waiting_count--;
+    pool->running_count++;
+    pool->starting_op = op;
+    pool->starting_tasks = tasks;
+    pool->starting_task_ns = sim->task_ns[sim->rest[op].cpu_row + cores - 1];
+    sim->open_tasks[op] = tasks;
+    sim->end_of_op[op] = sim->now;
+    create_outputs(sim, r, op);
+}
+
+/** Tasks of one op that start together end together: a batch. */
+static inline void start_batch(emp_sim *sim, emp_sim_pool *pool)
+{
+    int32_t tasks =
+        pool->starting_tasks < pool->free_cores ? pool->starting_tasks : pool->free_cores;
+    int32_t word = pool->free_batches[0] != 0 ? 0 : 1;
+    int32_t batch = word * 64 + __builtin_ctzll(pool->free_batches[word]);
+    int32_t source = pool->first_source + batch;
+
+    pool->free_batches[word] &= pool->free_batches[word] - 1;
+    pool->free_cores -= tasks;
+    pool->starting_tasks -= tasks;
+    pool->batch[batch] = (emp_sim_batch){sim->now, pool->starting_op, tasks};
+    push_event(sim, event_at(sim, source, sim->now + pool->starting_task_ns));
+}
+
+EMP_SIM_INLINE void start_pool_ops(emp_sim *sim, emp_sim_rules r, int32_t cpu)
+{
+    emp_sim_pool *pool = &sim->pool[cpu];
+
+    while (pool->free_cores > 0) {
+        if (pool->starting_tasks == 0) {
+            if (pool->waiting_count == 0 || pool->running_count == pool->slot_count)
+                return;
+            begin_pool_op(sim, r, cpu);
+        }
+        start_batch(sim, pool);
+    }
+}
+
+/** Starts whatever can start on any CPU. */
+EMP_SIM_INLINE void start_all_pool_ops(emp_sim *sim, emp_sim_rules r)
+{
+    while (sim->eager_pools != 0) {
+        start_pool_ops(sim, r, __builtin_ctzll(sim->eager_pools));
+        sim->eager_pools &= sim->eager_pools - 1;
+    }
+}
+
+/** \return the op that has ended with this batch, or -1. */
+EMP_SIM_INLINE int32_t end_batch(emp_sim *sim, emp_sim_rules r, int32_t cpu,
+                                 int32_t number)
+{
+    emp_sim_pool       *pool = &sim->pool[cpu];
+    const emp_sim_batch batch = pool->batch[number];
+    emp_time_ns         duration = sim->now - batch.start_ns;
+
+    pool->free_batches[number / 64] |= UINT64_C(1) << number % 64;
+    pool->free_cores += batch.tasks;
+    sim->eager_pools |= UINT64_C(1) << cpu;
+    sim->device[cpu].busy_ns += duration * batch.tasks;
+    trace_op(sim, r, batch.op, cpu, number, batch.start_ns, sim->now);
+    sim->open_tasks[batch.op] -= batch.tasks;
+    if (sim->open_tasks[batch.op] > 0) return -1;
+    pool->running_count--;
+    return batch.op;
+}
+
+#endif /* EMP_SIM_ENGINE_RUN_POOL_H */

@@ -1,0 +1,77 @@
+/** \file sim/engine/run_server.h
+ * Devices that serve one item at a time: host threads of GPUs, and GPUs and CPUs that
+ * serve ops by themselves. What an item's end sets off stands in run.h.
+ */
+#ifndef EMP_SIM_ENGINE_RUN_SERVER_H
+#define EMP_SIM_ENGINE_RUN_SERVER_H
+
+#include "sim/engine/run_events.h"
+#include "sim/engine/run_memory.h"
+
+EMP_SIM_INLINE emp_time_ns later_of(emp_time_ns a, emp_time_ns b)
+{
+    return a > b ? a : b;
+}
+
+/** Time of an op on a device that serves nothing else meanwhile. */
+EMP_SIM_INLINE emp_time_ns cost_on(const emp_sim *sim, int32_t op, int32_t device)
+{
+    bool is_cpu = sim->device[device].kind == EMP_DEVICE_CPU;
+
+    return is_cpu ? sim->op[op].cpu_ns : sim->op[op].gpu_ns;
+}
+
+/** A host thread stands between the device and what it is asked to do. */
+EMP_SIM_INLINE bool has_host_thread(const emp_sim *sim, emp_sim_rules r, int32_t device)
+{
+    return r.serial_issue && sim->device[device].kind == EMP_DEVICE_GPU;
+}
+
+/** Starts \a item now; when the server will be done with it. */
+EMP_SIM_INLINE emp_time_ns start_item(emp_sim *sim, emp_sim_rules r, int32_t device,
+                                      int32_t item)
+{
+    emp_sim_device *d = &sim->device[device];
+
+    d->current = item;
+    d->started_ns = sim->now;
+    if (r.serial_issue && item >= sim->op_count) {
+        bool is_requested = sim->copy[item - sim->op_count].is_requested;
+        return sim->now + (is_requested ? sim->receive_ns : sim->send_ns);
+    }
+    if (has_host_thread(sim, r, device)) return sim->now + sim->op[item].issue_ns;
+    create_outputs(sim, r, item);
+    if (r.release_at_issue) release_inputs(sim, r, item);
+    emp_time_ns cost = cost_on(sim, item, device);
+    d->busy_ns += cost;
+    return sim->now + cost;
+}
+
+/** Gives \a item to the server; it starts when those before it are done. */
+EMP_SIM_INLINE void serve(emp_sim *sim, emp_sim_rules r, int32_t device, int32_t item)
+{
+    emp_sim_device *d = &sim->device[device];
+
+    if (d->current >= 0) {
+        append(sim, &sim->queue[d->server_source], item);
+    } else {
+        emp_time_ns end = start_item(sim, r, device, item);
+        push_event(sim, event_at(sim, d->server_source, end));
+    }
+}
+
+/** The server is done with its item; starts the next. \return the event of its end. */
+EMP_SIM_INLINE uint64_t serve_next(emp_sim *sim, emp_sim_rules r, int32_t device)
+{
+    emp_sim_device *d = &sim->device[device];
+    emp_sim_queue  *queue = &sim->queue[d->server_source];
+
+    if (queue->head < 0) {
+        d->current = -1;
+        return EMP_SIM_NEVER;
+    }
+    int32_t item = take(sim, queue);
+    return event_at(sim, d->server_source, start_item(sim, r, device, item));
+}
+
+#endif /* EMP_SIM_ENGINE_RUN_SERVER_H */

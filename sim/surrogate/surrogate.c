@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The object, and the kernel in plain C. */
+#include "sim/surrogate/surrogate.h"
+
+#include <assert.h>
+#include <float.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/surrogate/surrogate_internal.h"
+
+enum { LANES = EMP_SURROGATE_LANES };
+
+static float ns_of_seconds(double seconds) { return (float)emp_ns_of_seconds(seconds); }
+
+/* ---- creation ---- */
+
+static bool reads_on_host(const emp_op *op, int32_t input)
+{
+    return op->host_input_mask >> (input < 31 ? input : 31) & 1u;
+}
+
+static emp_status allocate_sweep(emp_surrogate *s, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = s->problem->graph;
+    size_t           ops = 0, tensors = 0, edges = 0, controls = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (g->op[op].is_folded) continue;
+        ops++;
+        tensors += (size_t)(g->output_offset[op + 1] - g->output_offset[op]);
+        edges += (size_t)(g->input_offset[op + 1] - g->input_offset[op]);
+        controls += (size_t)(g->control_offset[op + 1] - g->control_offset[op]);
+    }
+    s->op_count = (int32_t)ops;
+    s->op = EMP_NEW_ARRAY(emp_surrogate_op, ops + 1);
+    s->tensor = EMP_NEW_ARRAY(emp_surrogate_tensor, tensors + 1);
+    s->reader = EMP_NEW_ARRAY(emp_surrogate_reader, edges);
+    s->follower = EMP_NEW_ARRAY(int32_t, controls);
+    s->order = EMP_NEW_ARRAY(emp_op_id, ops);
+    s->position = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    s->number_of_tensor = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
+    s->device = EMP_NEW_ARRAY(uint8_t, (ops + 1) * LANES);
+    s->ready_ns = EMP_NEW_ARRAY(float, ops *LANES);
+    if (!s->op || !s->tensor || !s->reader || !s->follower || !s->order || !s->position ||
+        !s->number_of_tensor || !s->device || !s->ready_ns) {
+        EMP_FAIL(EMP_ENOMEM, "surrogate of %zu ops", ops);
+    }
+cleanup:
+    return st;
+}
+
+static emp_status set_routes(emp_surrogate *s, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const emp_machine *m = s->problem->machine;
+    int32_t            n = m->device_count;
+    size_t             pairs = (size_t)(n * n);
+
+    s->device_count = n;
+    s->link_count = m->link_count;
+    for (int32_t i = 0; i < n * n; i++) {
+        const emp_route *r = &m->route[i / n][i % n];
+        if (r->link_count > s->hop_count) s->hop_count = r->link_count;
+    }
+    s->latency_ns = EMP_NEW_ARRAY(float, pairs);
+    s->ns_per_byte = EMP_NEW_ARRAY(float, pairs);
+    s->message_ns = EMP_NEW_ARRAY(float, pairs);
+    s->links_of_route = EMP_NEW_ARRAY(uint32_t, pairs);
+    s->link_of_hop = EMP_NEW_ARRAY(int32_t, pairs * (size_t)s->hop_count);
+    s->free_ns = EMP_NEW_ARRAY(float, (size_t)n *LANES);
+    s->queue_ns = EMP_NEW_ARRAY(float, (size_t)n *LANES);
+    s->link_ns = EMP_NEW_ARRAY(float, (size_t)m->link_count *LANES);
+    if (!s->latency_ns || !s->ns_per_byte || !s->message_ns || !s->links_of_route ||
+        !s->link_of_hop || !s->free_ns || !s->queue_ns || !s->link_ns) {
+        EMP_FAIL(EMP_ENOMEM, "surrogate of %d devices and %d links", n, m->link_count);
+    }
+    for (int32_t i = 0; i < n * n; i++) {
+        const emp_route *r = &m->route[i / n][i % n];
+        if (i / n == i % n) continue;
+        double ns_per_byte = 1e9 / r->bytes_per_s;
+        s->latency_ns[i] = ns_of_seconds(r->latency_s);
+        s->ns_per_byte[i] = ns_per_byte < FLT_MAX ? (float)ns_per_byte : FLT_MAX;
+        if (s->problem->runtime.control_latency) s->message_ns[i] = s->latency_ns[i];
+        for (int32_t k = 0; k < s->hop_count && r->link_count > 0; k++) {
+            int32_t last = r->link_count - 1;
+            int32_t link = r->link[k < last ? k : last];
+            s->link_of_hop[k * n * n + i] = link;
+            if (link < 32) s->links_of_route[i] |= 1u << link;
+        }
+    }
+cleanup:
+    return st;
+}
+
+static void set_costs(emp_surrogate_op *op, const emp_surrogate *s, emp_op_id id)
+{
+    const emp_problem *p = s->problem;
+    emp_gpu_cost       gpu = p->costs->gpu[id];
+    emp_cpu_cost       cpu = p->costs->cpu[id];
+    double             share = (double)cpu.lanes / p->machine->device[0].cores;
+    bool               is_issued = p->runtime.serial_issue;
+
+    op->gpu_run_ns = (float)(is_issued ? gpu.issue_ns : gpu.compute_ns);
+    op->gpu_kernels_ns = (float)(is_issued ? gpu.compute_ns : 0);
+    op->cpu_run_ns = (float)cpu.compute_ns;
+    op->cpu_hold_ns =
+        (float)((double)cpu.compute_ns * (p->runtime.cpu_pool ? share : 1.0));
+}
+
+/* Numbers the tensors that an op reads, in the order of the sweep; counts their readers
+ * and the followers of each op, as ends of rows. */
+static void number_rows(emp_surrogate *s)
+{
+    const emp_graph *g = s->problem->graph;
+    int32_t          tensor = 0, reader = 0, follower = 0;
+
+    for (int32_t i = 0; i < s->op_count; i++) {
+        emp_op_id         id = s->order[i];
+        emp_surrogate_op *op = &s->op[i];
+        set_costs(op, s, id);
+        op->tensor = tensor;
+        for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
+            int32_t readers = 0;
+            for (int32_t c = g->consumer_offset[t]; c < g->consumer_offset[t + 1]; c++) {
+                if (!g->op[g->consumer[c]].is_folded) readers++;
+            }
+            s->number_of_tensor[t] = tensor;
+            if (readers == 0) continue;
+            reader += readers;
+            s->tensor[tensor++] =
+                (emp_surrogate_tensor){.copy_bytes = (float)g->tensor[t].copy_bytes,
+                                       .home_mask = g->tensor[t].on_host ? 0 : ~0u,
+                                       .reader = reader};
+        }
+        for (int32_t c = g->control_out_offset[id]; c < g->control_out_offset[id + 1];
+             c++) {
+            if (!g->op[g->control_out[c]].is_folded) follower++;
+        }
+        op->follower = follower;
+    }
+    s->op[s->op_count] = (emp_surrogate_op){.tensor = tensor, .follower = follower};
+    s->tensor[tensor].reader = reader;
+}
+
+/* Lays the sweep out in s->order. Rows are filled from their ends, by consumers and
+ * inputs in falling order, so that they rise. */
+static void lay_out(emp_surrogate *s)
+{
+    const emp_graph *g = s->problem->graph;
+
+    for (emp_op_id id = 0; id < g->op_count; id++) s->position[id] = s->op_count;
+    for (int32_t i = 0; i < s->op_count; i++) s->position[s->order[i]] = i;
+    number_rows(s);
+    for (int32_t i = s->op_count - 1; i >= 0; i--) {
+        emp_op_id id = s->order[i];
+        for (int32_t e = g->input_offset[id + 1] - 1; e >= g->input_offset[id]; e--) {
+            if (s->position[g->tensor[g->input[e]].producer] == s->op_count) continue;
+            emp_surrogate_tensor *t = &s->tensor[s->number_of_tensor[g->input[e]]];
+            bool on_host = reads_on_host(&g->op[id], e - g->input_offset[id]);
+            s->reader[--t->reader] = (emp_surrogate_reader){i, on_host ? 0 : ~0u};
+        }
+        for (int32_t e = g->control_offset[id]; e < g->control_offset[id + 1]; e++) {
+            int32_t from = s->position[g->control[e]];
+            if (from < s->op_count) s->follower[--s->op[from].follower] = i;
+        }
+    }
+}
+
+static emp_status choose_kernel(emp_surrogate *s, emp_surrogate_kernel kernel,
+                                emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bool       has_avx512 = false;
+
+#if EMP_SURROGATE_HAS_AVX512
+    has_avx512 = __builtin_cpu_supports("avx512f");
+#endif
+    if (kernel == EMP_SURROGATE_AVX512 && !has_avx512)
+        EMP_FAIL(EMP_EUNSUPPORTED, "this processor has no AVX-512");
+    s->kernel = kernel == EMP_SURROGATE_FASTEST && has_avx512 ? EMP_SURROGATE_AVX512
+                : kernel == EMP_SURROGATE_FASTEST             ? EMP_SURROGATE_SCALAR
+                                                              : kernel;
+cleanup:
+    return st;
+}
+
+emp_status emp_surrogate_create(emp_surrogate **out, const emp_problem *problem,
+                                emp_surrogate_kernel kernel, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const emp_runtime *r = &problem->runtime;
+    emp_surrogate     *s = EMP_NEW(emp_surrogate);
+
+    *out = NULL;
+    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "surrogate");
+    s->problem = problem;
+    s->send_ns = ns_of_seconds(r->send_s);
+    s->arrive_ns = ns_of_seconds(r->poll_s + r->receive_s);
+    s->step_ns = ns_of_seconds(r->step_s);
+    EMP_TRY(choose_kernel(s, kernel, err));
+    EMP_TRY(allocate_sweep(s, err));
+    EMP_TRY(set_routes(s, err));
+    EMP_TRY(emp_surrogate_set_order(s, NULL, err));
+    *out = s;
+    s = NULL;
+
+cleanup:
+    emp_surrogate_destroy(s);
+    return st;
+}
+
+emp_status emp_surrogate_set_order(emp_surrogate *s, const double *time_of_op,
+                                   emp_error *err)
+{
+    emp_status st = emp_surrogate_sort(s, time_of_op, s->order, err);
+
+    if (st == EMP_OK) lay_out(s);
+    return st;
+}
+
+int32_t emp_surrogate_op_count(const emp_surrogate *s) { return s->op_count; }
+
+const char *emp_surrogate_kernel_name(const emp_surrogate *s)
+{
+    return s->kernel == EMP_SURROGATE_AVX512 ? "avx512" : "scalar";
+}
+
+void emp_surrogate_destroy(emp_surrogate *s)
+{
+    if (s == NULL) return;
+    emp_free(s->op);
+    emp_free(s->tensor);
+    emp_free(s->reader);
+    emp_free(s->follower);
+    emp_free(s->order);
+    emp_free(s->position);
+    emp_free(s->number_of_tensor);
+    emp_free(s->latency_ns);
+    emp_free(s->ns_per_byte);
+    emp_free(s->message_ns);
+    emp_free(s->links_of_route);
+    emp_free(s->link_of_hop);
+    emp_free(s->device);
+    emp_free(s->ready_ns);
+    emp_free(s->free_ns);
+    emp_free(s->queue_ns);
+    emp_free(s->link_ns);
+    emp_free(s);
+}
+
+/* ---- the kernel in plain C, one placement at a time ---- */
+
+static float later(float a, float b) { return a > b ? a : b; }
+
+/* A tensor that leaves at \a leave_ns for another memory: when its readers there know. */
+static float send(emp_surrogate *s, const emp_surrogate_tensor *t, int32_t pair,
+                  float leave_ns, bool is_first)
+{
+    int32_t pairs = s->device_count * s->device_count;
+    float   duration = s->latency_ns[pair] + t->copy_bytes * s->ns_per_byte[pair];
+    float   begin = leave_ns + s->send_ns;
+
+    if (is_first) {
+        for (int32_t k = 0; k < s->hop_count; k++)
+            begin = later(begin, s->link_ns[s->link_of_hop[k * pairs + pair]]);
+    }
+    float end = begin + duration;
+    if (is_first) {
+        for (int32_t k = 0; k < s->hop_count; k++)
+            s->link_ns[s->link_of_hop[k * pairs + pair]] = end;
+    }
+    return end + s->arrive_ns;
+}
+
+static void tell_readers(emp_surrogate *s, int32_t op, float done, float leave)
+{
+    uint32_t device = s->device[op];
+
+    for (int32_t i = s->op[op].tensor; i < s->op[op + 1].tensor; i++) {
+        const emp_surrogate_tensor *t = &s->tensor[i];
+        uint32_t                    from = device & t->home_mask;
+        uint64_t                    sent = 0;
+        for (int32_t r = t->reader; r < t[1].reader; r++) {
+            int32_t  reader = s->reader[r].op;
+            uint32_t to = s->device[reader] & s->reader[r].memory_mask;
+            float    at = done;
+            if (to != from) {
+                int32_t  pair = (int32_t)from * s->device_count + (int32_t)to;
+                uint64_t bit = UINT64_C(1) << to;
+                at = send(s, t, pair, leave, !(sent & bit));
+                sent |= bit;
+            }
+            s->ready_ns[reader] = later(s->ready_ns[reader], at);
+        }
+    }
+    for (int32_t i = s->op[op].follower; i < s->op[op + 1].follower; i++) {
+        int32_t follower = s->follower[i];
+        int32_t pair = (int32_t)device * s->device_count + s->device[follower];
+        s->ready_ns[follower] = later(s->ready_ns[follower], done + s->message_ns[pair]);
+    }
+}
+
+static float sweep(emp_surrogate *s)
+{
+    float last = 0.0f;
+
+    memset(s->free_ns, 0, (size_t)s->device_count * sizeof *s->free_ns);
+    memset(s->queue_ns, 0, (size_t)s->device_count * sizeof *s->queue_ns);
+    memset(s->link_ns, 0, (size_t)s->link_count * sizeof *s->link_ns);
+    for (int32_t i = 0; i < s->op_count; i++) {
+        const emp_surrogate_op *op = &s->op[i];
+        uint8_t                 d = s->device[i];
+        float                   start = later(s->ready_ns[i], s->free_ns[d]);
+        s->ready_ns[i] = 0.0f;
+        s->free_ns[d] = start + (d == 0 ? op->cpu_hold_ns : op->gpu_run_ns);
+        float done = start + (d == 0 ? op->cpu_run_ns : op->gpu_run_ns);
+        float leave = later(done, s->queue_ns[d]) + (d == 0 ? 0.0f : op->gpu_kernels_ns);
+        if (d != 0) s->queue_ns[d] = leave;
+        last = later(last, leave);
+        tell_readers(s, i, done, leave);
+    }
+    return last + s->step_ns;
+}
+
+emp_status emp_surrogate_block_scalar(emp_surrogate *s, emp_device_id *const *placements,
+                                      int32_t count, float step_ns[LANES], emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(emp_surrogate_check(s, placements, count, err));
+    for (int32_t lane = 0; lane < count; lane++) {
+        for (int32_t i = 0; i < s->op_count; i++)
+            s->device[i] = (uint8_t)placements[lane][s->order[i]];
+        step_ns[lane] = sweep(s);
+    }
+cleanup:
+    return st;
+}
+
+/* ---- running ---- */
+
+#if !EMP_SURROGATE_HAS_AVX512
+emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
+                                      int32_t count, float step_ns[LANES], emp_error *err)
+{
+    assert(false); /* choose_kernel() does not choose it */
+    return emp_surrogate_block_scalar(s, placements, count, step_ns, err);
+}
+#endif
+
+emp_status emp_surrogate_check(const emp_surrogate *s, emp_device_id *const *placements,
+                               int32_t count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t k = 0; k < count; k++) {
+        for (int32_t i = 0; i < s->op_count; i++) {
+            emp_op_id     id = s->order[i];
+            emp_device_id device = placements[k][id];
+            if (device < 0 || device >= s->device_count) {
+                EMP_FAIL(EMP_EINVAL, "op '%s' is on device %d of 0..%d",
+                         s->problem->graph->name[id], device, s->device_count - 1);
+            }
+        }
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_surrogate_run(emp_surrogate *s, emp_device_id *const *placements,
+                             int32_t count, double *step_time_s, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    float      step_ns[LANES];
+
+    for (int32_t k = 0; k < count; k += LANES) {
+        int32_t n = count - k < LANES ? count - k : LANES;
+        if (s->kernel == EMP_SURROGATE_AVX512) {
+            EMP_TRY(emp_surrogate_block_avx512(s, placements + k, n, step_ns, err));
+        } else {
+            EMP_TRY(emp_surrogate_block_scalar(s, placements + k, n, step_ns, err));
+        }
+        for (int32_t lane = 0; lane < n; lane++)
+            step_time_s[k + lane] = (double)step_ns[lane] * 1e-9;
+    }
+cleanup:
+    return st;
+}

@@ -1,0 +1,85 @@
+/** \file sim/surrogate/surrogate_internal.h
+ * The surrogate object: the graph as a sweep walks it, and one block of 16 placements.
+ */
+#ifndef EMP_SIM_SURROGATE_SURROGATE_INTERNAL_H
+#define EMP_SIM_SURROGATE_SURROGATE_INTERNAL_H
+
+#include "sim/surrogate/surrogate.h"
+
+enum { EMP_SURROGATE_LANES = 16 };
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define EMP_SURROGATE_HAS_AVX512 1
+#else
+#define EMP_SURROGATE_HAS_AVX512 0
+#endif
+
+/** An op of the sweep. Its rows of tensors and followers end where the next op's begin. */
+typedef struct {
+    float   gpu_run_ns, gpu_kernels_ns; /**< holds a GPU for as long as it runs */
+    float   cpu_hold_ns, cpu_run_ns;
+    int32_t tensor;
+    int32_t follower; /**< ops that wait for a control edge */
+} emp_surrogate_op;
+
+/** An output that somebody reads. */
+typedef struct {
+    float    copy_bytes;
+    uint32_t home_mask; /**< & device of the op = the memory it lies in: 0 or all ones */
+    int32_t  reader;    /**< where its row begins; it ends at the next tensor's */
+} emp_surrogate_tensor;
+
+typedef struct {
+    int32_t  op;          /**< position in the sweep */
+    uint32_t memory_mask; /**< & device of the op = the memory it reads in */
+} emp_surrogate_reader;
+
+struct emp_surrogate {
+    const emp_problem   *problem;
+    emp_surrogate_kernel kernel; /**< not FASTEST */
+    int32_t              device_count, link_count;
+    float                send_ns, arrive_ns, step_ns; /**< arrive: poll + receive */
+
+    /* the sweep */
+    int32_t               op_count; /**< live ops */
+    emp_surrogate_op     *op;       /**< [op_count + 1] */
+    emp_surrogate_tensor *tensor;   /**< [.. + 1] */
+    emp_surrogate_reader *reader;   /**< rows rise */
+    int32_t              *follower;
+    emp_op_id            *order; /**< [op_count] ops of the graph */
+    int32_t *position;         /**< [graph's op_count] in the sweep; op_count = folded */
+    int32_t *number_of_tensor; /**< [graph's tensor_count] in tensor */
+
+    /* routes: [from * device_count + to] */
+    float    *latency_ns, *ns_per_byte;
+    float    *message_ns;     /**< of a control edge; 0 on the diagonal */
+    uint32_t *links_of_route; /**< bit set of the first 32 links */
+    int32_t  *link_of_hop;    /**< [hop][from][to]; routes repeat their last link */
+    int32_t   hop_count;      /**< of the longest route */
+
+    /* state: [..][lane], or [..] in the scalar kernel, which does one lane at a time */
+    uint8_t *device;   /**< [op_count + 1]; the last row is that of folded ops */
+    float   *ready_ns; /**< [op_count]; zero between sweeps */
+    float   *free_ns;  /**< [device_count] */
+    float   *queue_ns; /**< [device_count]; the CPU's stays 0 */
+    float   *link_ns;  /**< [link_count] */
+};
+
+/** Fills \a order [op_count] with the live ops in the order of \a time_of_op (NULL: of
+ * the graph). */
+emp_status emp_surrogate_sort(const emp_surrogate *s, const double *time_of_op,
+                              emp_op_id *order, emp_error *err);
+
+/** \retval EMP_EINVAL  An entry of an op that is not folded is no device. */
+emp_status emp_surrogate_check(const emp_surrogate *s, emp_device_id *const *placements,
+                               int32_t count, emp_error *err);
+
+/** Take up to 16 placements into device, and write the step times of these. */
+emp_status emp_surrogate_block_scalar(emp_surrogate *s, emp_device_id *const *placements,
+                                      int32_t count, float step_ns[EMP_SURROGATE_LANES],
+                                      emp_error *err);
+emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
+                                      int32_t count, float step_ns[EMP_SURROGATE_LANES],
+                                      emp_error *err);
+
+#endif /* EMP_SIM_SURROGATE_SURROGATE_INTERNAL_H */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Kahn's algorithm (CACM 5(11), 1962) with a binary heap instead of a queue. */
+#include "base/mem.h"
+#include "sim/surrogate/surrogate_internal.h"
+
+typedef struct {
+    const double *time_of_op;
+    int32_t      *rank;    /* [op] in topological order */
+    int32_t      *missing; /* [op] inputs that are still to come */
+    emp_op_id    *heap;
+    int32_t       count;
+} ready_ops;
+
+static bool is_before(const ready_ops *r, emp_op_id a, emp_op_id b)
+{
+    double x = r->time_of_op[a], y = r->time_of_op[b];
+
+    return x < y || (!(y < x) && r->rank[a] < r->rank[b]);
+}
+
+static void push(ready_ops *r, emp_op_id op)
+{
+    int32_t i = r->count++;
+
+    for (; i > 0 && is_before(r, op, r->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        r->heap[i] = r->heap[(i - 1) / 2];
+    r->heap[i] = op;
+}
+
+static emp_op_id pop(ready_ops *r)
+{
+    emp_op_id first = r->heap[0], op = r->heap[--r->count];
+    int32_t   i = 0;
+
+    for (int32_t child = 1; child < r->count; child = 2 * i + 1) {
+        if (child + 1 < r->count && is_before(r, r->heap[child + 1], r->heap[child]))
+            child++;
+        if (!is_before(r, r->heap[child], op)) break;
+        r->heap[i] = r->heap[child];
+        i = child;
+    }
+    r->heap[i] = op;
+    return first;
+}
+
+/* The input of \a op has come. */
+static void arrive(ready_ops *r, const emp_graph *g, emp_op_id op)
+{
+    if (!g->op[op].is_folded && --r->missing[op] == 0) push(r, op);
+}
+
+static void push_sources(ready_ops *r, const emp_graph *g)
+{
+    for (int32_t i = 0; i < g->op_count; i++) {
+        emp_op_id op = g->topo[i];
+        r->rank[op] = i;
+        if (g->op[op].is_folded) continue;
+        for (int32_t e = g->input_offset[op]; e < g->input_offset[op + 1]; e++)
+            r->missing[op] += !g->op[g->tensor[g->input[e]].producer].is_folded;
+        for (int32_t e = g->control_offset[op]; e < g->control_offset[op + 1]; e++)
+            r->missing[op] += !g->op[g->control[e]].is_folded;
+        if (r->missing[op] == 0) push(r, op);
+    }
+}
+
+static void sort_by_time(ready_ops *r, const emp_graph *g, emp_op_id *order)
+{
+    push_sources(r, g);
+    for (int32_t i = 0; r->count > 0; i++) {
+        emp_op_id op = pop(r);
+        order[i] = op;
+        for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++) {
+            for (int32_t c = g->consumer_offset[t]; c < g->consumer_offset[t + 1]; c++)
+                arrive(r, g, g->consumer[c]);
+        }
+        for (int32_t c = g->control_out_offset[op]; c < g->control_out_offset[op + 1];
+             c++)
+            arrive(r, g, g->control_out[c]);
+    }
+}
+
+emp_status emp_surrogate_sort(const emp_surrogate *s, const double *time_of_op,
+                              emp_op_id *order, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = s->problem->graph;
+    ready_ops        r = {.time_of_op = time_of_op};
+
+    if (time_of_op == NULL) {
+        int32_t count = 0;
+        for (int32_t i = 0; i < g->op_count; i++) {
+            if (!g->op[g->topo[i]].is_folded) order[count++] = g->topo[i];
+        }
+        goto cleanup;
+    }
+    r.rank = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    r.missing = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    r.heap = EMP_NEW_ARRAY(emp_op_id, (size_t)s->op_count);
+    if (!r.rank || !r.missing || !r.heap)
+        EMP_FAIL(EMP_ENOMEM, "order of %d ops", s->op_count);
+    sort_by_time(&r, g, order);
+
+cleanup:
+    emp_free(r.rank);
+    emp_free(r.missing);
+    emp_free(r.heap);
+    return st;
+}
