@@ -236,7 +236,7 @@ EMP_SIM_INLINE void run_events(emp_sim *sim, emp_sim_rules r)
 {
     for (int32_t i = 0; i < sim->persistent_count; i++) {
         const emp_sim_persistent *p = &sim->persistent[i];
-        allocate(sim, r, sim->state[p->op].device, p->bytes, p->op);
+        allocate(sim, r, sim->state[p->op].device, p->bytes, p->op, NULL);
     }
     for (int32_t i = 0; i < sim->first_count; i++) {
         int32_t op = sim->first[i];

@@ -12,25 +12,30 @@
 #include "sim/machine/machine.h"
 
 /* key in the file, kind, member of emp_runtime */
-#define RUNTIME_FIELDS(X)                            \
-    X(serial_issue, SWITCH, serial_issue)            \
-    X(drain_copies, SWITCH, drain_copies)            \
-    X(release_at_issue, SWITCH, release_at_issue)    \
-    X(reuse_inputs, SWITCH, reuse_inputs)            \
-    X(cpu_pool, SWITCH, cpu_pool)                    \
-    X(control_latency, SWITCH, control_latency)      \
-    X(share_copies, SWITCH, share_copies)            \
-    X(copy_streams, SWITCH, copy_streams)            \
-    X(shared_links, SWITCH, shared_links)            \
-    X(check_memory, SWITCH, check_memory)            \
-    X(issue, SECONDS, issue_s)                       \
-    X(issue_kernel, SECONDS, issue_kernel_s)         \
-    X(issue_kernelless, SECONDS, issue_kernelless_s) \
-    X(cpu_op, SECONDS, cpu_op_s)                     \
-    X(send, SECONDS, send_s)                         \
-    X(receive, SECONDS, receive_s)                   \
-    X(poll, SECONDS, poll_s)                         \
-    X(step, SECONDS, step_s)                         \
+#define RUNTIME_FIELDS(X)                              \
+    X(serial_issue, SWITCH, serial_issue)              \
+    X(drain_copies, SWITCH, drain_copies)              \
+    X(release_at_issue, SWITCH, release_at_issue)      \
+    X(reuse_inputs, SWITCH, reuse_inputs)              \
+    X(cpu_pool, SWITCH, cpu_pool)                      \
+    X(control_latency, SWITCH, control_latency)        \
+    X(share_copies, SWITCH, share_copies)              \
+    X(copy_streams, SWITCH, copy_streams)              \
+    X(shared_links, SWITCH, shared_links)              \
+    X(copy_memory, SWITCH, copy_memory)                \
+    X(workspace, SWITCH, workspace)                    \
+    X(addn_waits, SWITCH, addn_waits)                  \
+    X(bfc_allocator, SWITCH, bfc_allocator)            \
+    X(check_memory, SWITCH, check_memory)              \
+    X(issue, SECONDS, issue_s)                         \
+    X(issue_kernel, SECONDS, issue_kernel_s)           \
+    X(issue_kernelless, SECONDS, issue_kernelless_s)   \
+    X(cpu_op, SECONDS, cpu_op_s)                       \
+    X(send, SECONDS, send_s)                           \
+    X(receive, SECONDS, receive_s)                     \
+    X(poll, SECONDS, poll_s)                           \
+    X(step, SECONDS, step_s)                           \
+    X(pageable_per_byte, SECONDS, pageable_s_per_byte) \
     X(cpu_slots, COUNT_OR_0, cpu_slots)
 
 struct raw_runtime {
