@@ -5,17 +5,15 @@
  * arrays mostly forwards. Consumers keep the order of the graph's ids, which
  * docs/simulator.md promises.
  *
- * The hot functions stand in run_*.h, all inline, and take the rules of the runtime
- * profile by value: sim.c instantiates them for the rules of `ideal` and of `tf-r1.3` as
- * constants, so that no switch is asked in those runs, and once for any rules.
+ * The hot functions stand in run.h and run_*.h, which read the profile's rules from
+ * `rules`. run_ideal.c and run_tf.c define that as a constant, so that no switch is asked
+ * in those runs; run_any.c as what the object says.
  */
 #ifndef EMP_SIM_ENGINE_SIM_INTERNAL_H
 #define EMP_SIM_ENGINE_SIM_INTERNAL_H
 
 #include "sim/engine/bfc.h"
 #include "sim/engine/sim.h"
-
-#define EMP_SIM_INLINE static inline __attribute__((always_inline))
 
 /** What a run does differently from one runtime profile to another; emp_runtime says what
  * each means. */
@@ -262,5 +260,13 @@ static inline int64_t emp_sim_round_up(int64_t bytes)
     if (bytes > most) bytes = most;
     return (bytes + EMP_SIM_GRANULE - 1) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
 }
+
+/** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`,
+ * and under any. Only the last traces. */
+void emp_sim_run_ideal(emp_sim *sim);
+void emp_sim_run_tf(emp_sim *sim);
+void emp_sim_run_any(emp_sim *sim);
+
+extern const emp_sim_rules emp_sim_ideal_rules, emp_sim_tf_rules;
 
 #endif /* EMP_SIM_ENGINE_SIM_INTERNAL_H */
