@@ -186,6 +186,12 @@ static struct error_case error_cases[] = {
     {"bench surrogate small.pbtxt",                                         2, "--machine"},
     {"bench surrogate small.pbtxt --machine k40x2 --samples 1",             2, "\"1\""},
     {"machines extra",                                                      2, "extra"},
+    {"bench oracle --sizes 5x",                                             2, "5x"},
+    {"bench oracle --sizes 1",                                              2, "\"1\""},
+    {"bench oracle --placements cpu",                                       2, "cpu"},
+    {"bench oracle --profiles tf9",                                         2, "tf9"},
+    {"bench oracle --peers matlab",                                         2, "matlab"},
+    {"bench oracle --repeats 0",                                            2, "\"0\""},
     /* bad input */
     {"graph nowhere.pb",                                                    1, "nowhere.pb"},
     {"graph .",                                                             1, "."},
@@ -211,6 +217,7 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method random --options x=1",     1, "x"},
     {"record small.pbtxt",                                                  1, "small.pbtxt"},
     {"record nowhere.h5",                                                   1, "nowhere.h5"},
+    {"bench oracle --csv no/such/o.csv",                                    1, "no/such/o.csv"},
     {"bench surrogate small.pbtxt --machine k41",                           1, "k41"},
     {"table 1 --rows nmt3",                                                 1, "nmt3"},
     {"calibrate",                                                           2, "calibrate fit"},
@@ -253,8 +260,8 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",     "place",    "simulate", "graph", "record",         "calibrate",
-        "workloads", "machines", "methods",  "bench", "bench surrogate"};
+        "table",     "place",    "simulate", "graph", "record",       "calibrate",
+        "workloads", "machines", "methods",  "bench", "bench oracle", "bench surrogate"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -554,4 +561,28 @@ Test(cli, table_prints_every_format)
                            arguments);
         cr_expect_not_null(strstr(err, "[1/1] RNNLM, GPU only"), "%s", err);
     }
+}
+
+/* ---- bench ---- */
+
+Test(cli, bench_prints_text_csv_and_json)
+{
+    const char *arguments = "bench oracle --sizes 50 --placements groups --repeats 2 "
+                            "--peers textbook --csv oracle.csv";
+    char        with_json[160];
+
+    cr_expect_eq(run(arguments), 0, "%s", err);
+    cr_expect_not_null(strstr(out, "textbook"), "%s", out);
+    cr_expect_null(strstr(out, "not the oracle's"), "%s", out);
+    char *csv = scratch_read("oracle.csv", NULL);
+    cr_expect_not_null(strstr(csv, "\n50,groups,textbook,2,"), "%s", csv);
+    free(csv);
+    snprintf(with_json, sizeof with_json, "%s --json", arguments);
+    cr_expect_eq(run(with_json), 0, "%s", err);
+    json_t *root = json_loads(out, 0, NULL);
+    json_t *row = json_array_get(json_object_get(root, "rows"), 0);
+    json_t *series = json_object_get(row, "series");
+    cr_expect_eq(json_integer_value(json_object_get(row, "ops")), 50);
+    cr_expect_not_null(json_object_get(json_object_get(series, "tf-r1.3"), "ratio"));
+    json_decref(root);
 }
