@@ -8,6 +8,7 @@
 #include "bench/run/methods.h"
 #include "cli/cli.h"
 #include "cli/report.h"
+#include "cli/report_why.h"
 #include "cli/run_options.h"
 #include "sim/engine/trace_chrome.h"
 #include "sim/placement/placement.h"
@@ -18,11 +19,14 @@ struct args {
     cli_run_options run;
     const char     *placement; /**< method name or file */
     const char     *trace;     /**< file, or NULL */
+    bool            is_why;
 };
 
 static const struct argp_option options[] = {
     {"placement", 'p', "METHOD|FILE", 0,
      "A method that is run for it, or a placement file", 0},
+    {"why", 'w', NULL, 0,
+     "Explain it: the critical path, idle devices, what is in memory at the peaks", 0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
     {0},
@@ -43,6 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
     case 'p': args->placement = arg; return 0;
+    case 'w': args->is_why = true; return 0;
     case 'T': args->trace = arg; return 0;
     case ARGP_KEY_END:
         if (args->placement == NULL) {
@@ -111,6 +116,28 @@ cleanup:
     return st;
 }
 
+static emp_status print_result(const struct args *args, const cli_inputs *inputs,
+                               const emp_sim_result *result, const emp_explain *why,
+                               emp_error *err)
+{
+    const emp_problem *problem = inputs->problem;
+
+    if (args->run.is_json) {
+        json_t *object = cli_report_json(problem, result, why);
+        if (args->is_why &&
+            json_object_set_new(object, "why", cli_why_json(problem, why)) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+        return cli_print_json(object, err);
+    }
+    printf("%s on %s, runtime %s, placement %s\n", args->run.spec, inputs->machine->name,
+           problem->runtime.name, args->placement);
+    cli_report_print(problem, result, why);
+    if (args->is_why) cli_why_print(problem, why);
+    return EMP_OK;
+}
+
 emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 {
     const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
@@ -120,6 +147,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     cli_inputs              inputs = {0};
     emp_device_id          *device_of_op = NULL;
     emp_sim_result          result;
+    emp_explain            *why = NULL;
     bool                    is_partial = false;
 
     cli_parse(&argp, argc, argv, &args);
@@ -131,16 +159,13 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
     EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
-    if (args.run.is_json) {
-        EMP_TRY(cli_print_json(cli_report_json(inputs.problem, &result), err));
-    } else {
-        printf("%s on %s, runtime %s, placement %s\n", args.run.spec,
-               inputs.machine->name, inputs.problem->runtime.name, args.placement);
-        cli_report_print(inputs.problem, &result);
-    }
+    EMP_TRY(
+        cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
+    EMP_TRY(print_result(&args, &inputs, &result, why, err));
     if (is_partial) st = EMP_EINTERRUPTED;
 
 cleanup:
+    emp_explain_destroy(why);
     emp_free(device_of_op);
     cli_inputs_clear(&inputs);
     return st;
