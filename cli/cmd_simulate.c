@@ -11,14 +11,17 @@
 #include "cli/report_why.h"
 #include "cli/run_options.h"
 #include "sim/engine/trace_chrome.h"
+#include "sim/explain/scope_dot.h"
 #include "sim/placement/placement.h"
 
-enum { DEFAULT_BUDGET = 100 };
+enum { KEY_DOT = 512, KEY_DOT_DEPTH, DEFAULT_BUDGET = 100 };
 
 struct args {
     cli_run_options run;
     const char     *placement; /**< method name or file */
     const char     *trace;     /**< file, or NULL */
+    const char     *dot;       /**< file, or NULL */
+    int32_t         dot_depth; /**< 0 = not given */
     bool            is_why;
 };
 
@@ -29,6 +32,11 @@ static const struct argp_option options[] = {
      "Explain it: the critical path, idle devices, what is in memory at the peaks", 0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
+    {"dot", KEY_DOT, "FILE", 0, "Write the placed graph for Graphviz, by name scope", 0},
+    {"dot-depth", KEY_DOT_DEPTH, "N", 0,
+     "Parts of a scope's name that --dot keeps apart (default 2, or 1 if that would be "
+     "over 200 nodes)",
+     0},
     {0},
 };
 
@@ -38,7 +46,10 @@ static const char doc[] =
     "A method that searches gets 100 evaluations unless --budget or --seconds is "
     "given.\n\n"
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert\n"
-    "  emplace simulate model.pb --machine k40x4 --placement best.json --trace out.json";
+    "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --why\n"
+    "  emplace simulate model.pb --machine k40x4 --placement best.json \\\n"
+    "      --trace out.json --dot out.dot\n"
+    "  dot -Tsvg out.dot >out.svg";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -49,10 +60,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'p': args->placement = arg; return 0;
     case 'w': args->is_why = true; return 0;
     case 'T': args->trace = arg; return 0;
+    case KEY_DOT: args->dot = arg; return 0;
+    case KEY_DOT_DEPTH:
+        args->dot_depth = (int32_t)cli_integer("dot-depth", arg, 1, 100);
+        return 0;
     case ARGP_KEY_END:
         if (args->placement == NULL) {
             cli_usage_error("--placement is missing: a method or a placement file");
         }
+        if (args->dot_depth > 0 && args->dot == NULL)
+            cli_usage_error("--dot-depth is for --dot FILE");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -116,6 +133,22 @@ cleanup:
     return st;
 }
 
+static emp_status draw(const struct args *args, const emp_problem *problem,
+                       const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    emp_scope_dot_summary summary;
+
+    EMP_TRY(emp_scope_dot_write(args->dot, problem, device_of_op, args->dot_depth,
+                                &summary, err));
+    if (summary.node_count > EMP_SCOPE_DOT_NODES) {
+        cli_warn("%s has %d nodes, scopes to depth %d; Graphviz may take long", args->dot,
+                 summary.node_count, summary.depth);
+    }
+cleanup:
+    return st;
+}
+
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,
                                const emp_sim_result *result, const emp_explain *why,
                                emp_error *err)
@@ -152,6 +185,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 
     cli_parse(&argp, argc, argv, &args);
     EMP_TRY(cli_check_output(args.trace, err));
+    EMP_TRY(cli_check_output(args.dot, err));
     EMP_TRY(
         cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);
@@ -159,6 +193,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
     EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
+    if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
     EMP_TRY(
         cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
     EMP_TRY(print_result(&args, &inputs, &result, why, err));
