@@ -87,8 +87,9 @@ bool cli_why_add_memory(json_t *object, const emp_problem *problem,
 static json_t *json_peak(const emp_problem *problem, const emp_explain_memory *m)
 {
     if (m->device < 0) return json_null();
-    json_t *o = json_pack("{s:I, s:I}", "bytes", (json_int_t)m->bytes, "at_ns",
-                          (json_int_t)m->at_ns);
+    json_t *o =
+        json_pack("{s:I, s:I, s:I}", "bytes", (json_int_t)m->bytes, "hole_bytes",
+                  (json_int_t)(m->bytes - m->held_bytes), "at_ns", (json_int_t)m->at_ns);
     if (o == NULL || cli_why_add_memory(o, problem, m)) return o;
     json_decref(o);
     return NULL;
@@ -297,6 +298,10 @@ static void print_peak(const emp_problem *problem, const emp_explain_memory *m)
     }
     printf("\n");
     cli_why_print_memory(problem, m);
+    if (m->bytes > m->held_bytes) {
+        printf("  %10s  in holes between them\n",
+               emp_units_format_bytes(m->bytes - m->held_bytes, text, sizeof text));
+    }
 }
 
 void cli_why_print(const emp_problem *problem, const emp_explain *why)

@@ -59,17 +59,19 @@ EMP_SIM_INLINE void delay_copy(emp_sim *sim, emp_sim_rules r, int32_t source,
 /** The copy takes the links of its route as soon as it can. */
 EMP_SIM_INLINE void transfer(emp_sim *sim, emp_sim_rules r, int32_t copy)
 {
-    const emp_sim_route *route = route_of_copy(sim, copy);
-    emp_sim_stream      *stream = &sim->stream[route->stream];
-    const int32_t        links = r.shared_links ? route->link_count : 0;
-    double               bytes = (double)sim->payload[sim->copy[copy].tensor].bytes;
-    emp_time_ns          start = sim->now, duration;
+    const emp_sim_route   *route = route_of_copy(sim, copy);
+    emp_sim_stream        *stream = &sim->stream[route->stream];
+    const int32_t          links = r.shared_links ? route->link_count : 0;
+    const emp_sim_payload *p = &sim->payload[sim->copy[copy].tensor];
+    emp_time_ns            start = sim->now, duration;
 
     if (r.copy_streams) start = later_of(start, stream->copied_ns);
     for (int32_t i = 0; i < links; i++) {
         start = later_of(start, sim->link_free_ns[route->link[i]]);
     }
-    duration = route->latency_ns + (emp_time_ns)(bytes * route->ns_per_byte + 0.5);
+    double ns_per_byte = route->ns_per_byte;
+    if (route->is_from_host && p->ns_per_byte > ns_per_byte) ns_per_byte = p->ns_per_byte;
+    duration = route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
     if (!r.share_copies) duration *= sim->instance[sim->tensor_count + copy].pending;
     emp_time_ns end = start + duration;
     for (int32_t i = 0; i < links; i++) sim->link_free_ns[route->link[i]] = end;

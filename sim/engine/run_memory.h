@@ -17,13 +17,44 @@ static inline void judge_memory(emp_sim *sim, int32_t space, int64_t bytes, int3
     result->oom_at_ns = sim->now;
 }
 
-/** More bytes of a memory are in use, because of \a op. */
+/** A chunk of a GPU's region. The memory in use reaches to the end of the last chunk; what
+ * finds none is on top of it. */
+static inline int32_t allocate_chunk(emp_sim *sim, int32_t space, int64_t bytes,
+                                     int32_t op)
+{
+    emp_sim_memory *m = &sim->memory[space];
+    int32_t         chunk = emp_bfc_allocate(sim->bfc, space, bytes);
+    int64_t         end = m->limit + bytes;
+
+    if (chunk >= 0) {
+        end = emp_bfc_end(sim->bfc, chunk);
+    } else {
+        judge_memory(sim, space, bytes, op);
+    }
+    if (end > m->peak) m->peak = end;
+    m->used += bytes;
+    return chunk;
+}
+
+EMP_SIM_INLINE bool has_chunks(const emp_sim *sim, emp_sim_rules r, int32_t space)
+{
+    return r.bfc_allocator && sim->device[space].kind == EMP_DEVICE_GPU;
+}
+
+/** More bytes of a memory are in use, because of \a op. \a chunk: where to keep the chunk;
+ * NULL of what stays. */
 EMP_SIM_INLINE void allocate(emp_sim *sim, emp_sim_rules r, int32_t space, int64_t bytes,
-                             int32_t op)
+                             int32_t op, int32_t *chunk)
 {
     emp_sim_memory *m = &sim->memory[space];
 
     if (bytes == 0) return;
+    if (has_chunks(sim, r, space)) {
+        int32_t id = allocate_chunk(sim, space, bytes, op);
+        if (chunk != NULL) *chunk = id;
+        trace_memory(sim, r, space);
+        return;
+    }
     m->used += bytes;
     if (m->used > m->peak) {
         m->peak = m->used;
@@ -33,8 +64,9 @@ EMP_SIM_INLINE void allocate(emp_sim *sim, emp_sim_rules r, int32_t space, int64
 }
 
 EMP_SIM_INLINE void deallocate(emp_sim *sim, emp_sim_rules r, int32_t space,
-                               int64_t bytes)
+                               int64_t bytes, const int32_t *chunk)
 {
+    if (has_chunks(sim, r, space) && *chunk >= 0) emp_bfc_free(sim->bfc, *chunk);
     sim->memory[space].used -= bytes;
     trace_memory(sim, r, space);
 }
@@ -57,6 +89,18 @@ EMP_SIM_INLINE int32_t no_buffer(const emp_sim *sim)
     return sim->tensor_count + sim->copy_limit;
 }
 
+/** Where the chunks of a buffer and of a workspace are kept, if there are chunks. */
+EMP_SIM_INLINE int32_t *chunk_of_instance(const emp_sim *sim, emp_sim_rules r,
+                                          int32_t instance)
+{
+    return r.bfc_allocator ? &sim->chunk_of_instance[instance] : NULL;
+}
+
+EMP_SIM_INLINE int32_t *chunk_of_op(const emp_sim *sim, emp_sim_rules r, int32_t op)
+{
+    return r.bfc_allocator ? &sim->chunk_of_op[op] : NULL;
+}
+
 EMP_SIM_INLINE void create_buffer(emp_sim *sim, emp_sim_rules r, int32_t instance,
                                   int64_t bytes, int32_t op)
 {
@@ -65,7 +109,7 @@ EMP_SIM_INLINE void create_buffer(emp_sim *sim, emp_sim_rules r, int32_t instanc
     i->root = bytes == 0 ? no_buffer(sim) : instance;
     i->holds = 1;
     i->bytes = bytes;
-    allocate(sim, r, i->space, bytes, op);
+    allocate(sim, r, i->space, bytes, op, chunk_of_instance(sim, r, instance));
 }
 
 EMP_SIM_INLINE void share_buffer(emp_sim *sim, int32_t instance, int32_t root)
@@ -79,7 +123,10 @@ EMP_SIM_INLINE void drop(emp_sim *sim, emp_sim_rules r, const emp_sim_instance *
 {
     emp_sim_instance *root = &sim->instance[instance->root];
 
-    if (--root->holds == 0) deallocate(sim, r, root->space, root->bytes);
+    if (--root->holds == 0) {
+        deallocate(sim, r, root->space, root->bytes,
+                   chunk_of_instance(sim, r, instance->root));
+    }
 }
 
 /** One reader less. */
@@ -151,7 +198,8 @@ EMP_SIM_INLINE void create_outputs(emp_sim *sim, emp_sim_rules r, int32_t op)
         create_buffer(sim, r, t, tensor->bytes, op);
     }
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        allocate(sim, r, spaces[0], sim->rest[op].workspace_bytes, op);
+        allocate(sim, r, spaces[0], sim->rest[op].workspace_bytes, op,
+                 chunk_of_op(sim, r, op));
     }
 }
 
@@ -160,19 +208,18 @@ EMP_SIM_INLINE void release_inputs(emp_sim *sim, emp_sim_rules r, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint8_t    *spaces = sim->state[op].space;
-    const int32_t     end = o[1].input;
 
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        deallocate(sim, r, spaces[0], sim->rest[op].workspace_bytes);
+        deallocate(sim, r, spaces[0], sim->rest[op].workspace_bytes,
+                   chunk_of_op(sim, r, op));
     }
     for (int32_t t = o->output; (o->flags & EMP_SIM_HAS_UNREAD) && t < o[1].output; t++) {
         if (sim->tensor[t].consumer == sim->tensor[t + 1].consumer) {
             drop(sim, r, &sim->instance[t]);
         }
     }
-    for (int32_t i = o->input; i < end; i++) {
-        release(sim, r, instance_read(sim, sim->input[i], spaces));
-    }
+    const emp_sim_edge *edge = sim->input + o[0].input, *end = sim->input + o[1].input;
+    for (; edge < end; edge++) release(sim, r, instance_read(sim, *edge, spaces));
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -80,6 +80,16 @@ static void reset_pools(emp_sim *sim)
     sim->eager_pools = 0;
 }
 
+static void reset_regions(emp_sim *sim)
+{
+    if (sim->bfc == NULL) return;
+    emp_bfc_reset(sim->bfc);
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        int64_t limit = sim->memory[d].limit, most = INT64_C(1) << 62;
+        emp_bfc_add_region(sim->bfc, d, limit < most ? limit : most);
+    }
+}
+
 static void reset(emp_sim *sim)
 {
     sim->result = (emp_sim_result){
@@ -101,7 +111,9 @@ static void reset(emp_sim *sim)
     memset(sim->queue, -1, (size_t)sim->source_count * sizeof *sim->queue);
     sim->heap_count = 0;
     reset_pools(sim);
-    sim->instance[no_buffer(sim)] = (emp_sim_instance){.holds = INT32_MAX, .space = -1};
+    reset_regions(sim);
+    sim->instance[no_buffer(sim)] =
+        (emp_sim_instance){.holds = INT32_MAX / 2, .space = -1};
 }
 
 static void finish(emp_sim *sim)

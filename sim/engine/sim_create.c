@@ -80,27 +80,58 @@ cleanup:
     return st;
 }
 
-static uint32_t flags_of(const emp_op *op)
+static emp_status allocate_chunks(emp_sim *sim, emp_error *err)
 {
-    return (op->cost.kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
-           (op->flags & EMP_OP_IN_PLACE ? EMP_SIM_IN_PLACE : 0u) |
-           (op->cost.workspace_bytes > 0 ? EMP_SIM_HAS_WORKSPACE : 0u);
+    emp_status st = EMP_OK;
+    size_t     ops = (size_t)sim->op_count;
+    size_t     instances = (size_t)(sim->tensor_count + sim->copy_limit);
+
+    if (!sim->rules.bfc_allocator) return EMP_OK;
+    /* variables, workspaces and buffers */
+    EMP_TRY(emp_bfc_create(&sim->bfc, sim->device_count, (int64_t)(2 * ops + instances),
+                           err));
+    sim->chunk_of_instance = EMP_NEW_ARRAY(int32_t, instances);
+    sim->chunk_of_op = EMP_NEW_ARRAY(int32_t, ops);
+    if (!sim->chunk_of_instance || !sim->chunk_of_op) {
+        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
+    }
+cleanup:
+    return st;
 }
 
-static void number_tensors(emp_sim *sim, const emp_graph *g, emp_op_id id, int32_t op,
-                           int32_t *live_tensor)
+static uint32_t flags_of(const emp_op *op, const emp_runtime *runtime)
 {
-    int32_t tensor = sim->op[op].output;
+    bool has_workspace = runtime->workspace && op->cost.workspace_bytes > 0;
+
+    return (op->cost.kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
+           (op->flags & EMP_OP_IN_PLACE ? EMP_SIM_IN_PLACE : 0u) |
+           (has_workspace ? EMP_SIM_HAS_WORKSPACE : 0u);
+}
+
+/* What the step is fed lies in memory that is not pinned. */
+static bool is_fed(const emp_graph *g, emp_op_id id)
+{
+    return strncmp(g->type_name[g->type[id]], "Placeholder", strlen("Placeholder")) == 0;
+}
+
+static void number_tensors(emp_sim *sim, const emp_problem *problem, emp_op_id id,
+                           int32_t op, int32_t *live_tensor)
+{
+    const emp_graph   *g = problem->graph;
+    const emp_runtime *runtime = &problem->runtime;
+    int32_t            tensor = sim->op[op].output;
 
     for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
         sim->tensor[tensor] =
             (emp_sim_tensor){.bytes = emp_sim_round_up(g->tensor[t].bytes),
                              .on_host = g->tensor[t].on_host};
-        sim->payload[tensor] =
-            (emp_sim_payload){.bytes = g->tensor[t].copy_bytes,
-                              .buffer_bytes = emp_sim_round_up(g->tensor[t].copy_bytes),
-                              .producer = op,
-                              .id = t};
+        sim->payload[tensor] = (emp_sim_payload){
+            .bytes = g->tensor[t].copy_bytes,
+            .buffer_bytes =
+                runtime->copy_memory ? emp_sim_round_up(g->tensor[t].copy_bytes) : 0,
+            .ns_per_byte = is_fed(g, id) ? 1e9 * runtime->pageable_s_per_byte : 0.0,
+            .producer = op,
+            .id = t};
         live_tensor[t] = tensor++;
     }
     sim->op[op + 1].output = tensor;
@@ -124,11 +155,10 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
         sim->start[op] = (emp_sim_op_start){
             .id = id, .kinds = problem->kinds_of_class[from->colocation_class]};
         sim->op[op] = (emp_sim_op){
-            .cpu_ns = costs->cpu[id].compute_ns,
-            .gpu_ns = costs->gpu[id].compute_ns,
+            .cost_ns = {costs->cpu[id].compute_ns, costs->gpu[id].compute_ns},
             .issue_ns = costs->gpu[id].issue_ns,
             .output = sim->op[op].output,
-            .flags = flags_of(from),
+            .flags = flags_of(from, &problem->runtime),
         };
         sim->rest[op] = (emp_sim_op_rest){
             .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),
@@ -138,7 +168,7 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
             sim->persistent[sim->persistent_count++] =
                 (emp_sim_persistent){emp_sim_round_up(from->persistent_bytes), op};
         }
-        number_tensors(sim, g, id, op, live_tensor);
+        number_tensors(sim, problem, id, op, live_tensor);
         op++;
     }
 }
@@ -236,6 +266,8 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
             route->latency_ns = emp_ns_of_seconds(r->latency_s);
             route->ns_per_byte = 1e9 / r->bytes_per_s;
             route->stream = stream_of(m, from, to);
+            route->is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&
+                                  m->device[to].kind == EMP_DEVICE_GPU;
             route->link_count = r->link_count;
             memcpy(route->link, r->link, sizeof route->link);
         }
@@ -274,41 +306,38 @@ static void add_message_sources(emp_sim *sim)
     }
 }
 
-static void add_device_sources(emp_sim *sim, int32_t device)
+static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
 {
-    emp_sim_device *d = &sim->device[device];
-    emp_sim_stream *stream = &sim->stream[device * EMP_SIM_STREAMS];
-
-    if (sim->pool[device].core_count == 0) {
-        d->server_source = add_source(sim, EMP_SIM_SERVER, device, 0);
-    }
-    if (sim->rules.serial_issue && !sim->rules.release_at_issue) {
-        d->kernel_source = add_source(sim, EMP_SIM_KERNEL, device, 0);
-    }
-    for (int32_t k = 0; k < EMP_SIM_STREAMS; k++) {
-        if (sim->rules.serial_issue || sim->rules.drain_copies)
-            stream[k].ready_source = add_source(sim, EMP_SIM_READY, device, k);
-    }
-    for (int32_t k = 0; k < EMP_SIM_STREAMS; k++) {
-        stream[k].seen_source = add_source(sim, EMP_SIM_SEEN, device, k);
+    for (int32_t k = 0; k < sim->device_count * EMP_SIM_STREAMS; k++) {
+        int32_t source = add_source(sim, kind, k, 0);
+        if (kind == EMP_SIM_READY) {
+            sim->stream[k].ready_source = source;
+        } else {
+            sim->stream[k].seen_source = source;
+        }
     }
 }
 
-/* In the order in which simultaneous events happen. Without an array only counts. */
+/* In the order in which simultaneous events happen. Without an array only counts. A
+ * device's server is the source of its own number. */
 static void add_sources(emp_sim *sim)
 {
     sim->source_count = 0;
+    for (int32_t d = 0; d < sim->device_count; d++) add_source(sim, EMP_SIM_SERVER, d, 0);
     for (int32_t d = 0; d < sim->device_count; d++) {
         sim->pool[d].first_source = sim->source_count;
         for (int32_t n = 0; n < sim->pool[d].core_count; n++) {
             add_source(sim, EMP_SIM_BATCH, d, n);
         }
     }
-    for (int32_t d = 0; d < sim->device_count; d++) add_device_sources(sim, d);
-    if (sim->send_ns > 0) sim->send_source = add_source(sim, EMP_SIM_SEND, -1, 0);
-    if (sim->receive_ns > 0)
-        sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1, 0);
-    if (sim->rules.control_latency) add_message_sources(sim);
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        sim->device[d].kernel_source = add_source(sim, EMP_SIM_KERNEL, d, 0);
+    }
+    add_stream_sources(sim, EMP_SIM_READY);
+    add_stream_sources(sim, EMP_SIM_SEEN);
+    sim->send_source = add_source(sim, EMP_SIM_SEND, -1, 0);
+    sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1, 0);
+    add_message_sources(sim);
 }
 
 static emp_status create_sources(emp_sim *sim, emp_error *err)
@@ -334,6 +363,20 @@ static void mark_unread(emp_sim *sim)
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         if (count_consumers(sim, t) == 0)
             sim->op[sim->payload[t].producer].flags |= EMP_SIM_HAS_UNREAD;
+    }
+}
+
+/* AddN adds its inputs as they come: none but the first takes memory for long. */
+static void add_in_place(emp_sim *sim, const emp_graph *g)
+{
+    for (int32_t op = 0; op < sim->op_count; op++) {
+        if (strcmp(g->type_name[g->type[sim->start[op].id]], "AddN") != 0) continue;
+        for (int32_t i = sim->op[op].input + 1; i < sim->op[op + 1].input; i++) {
+            int32_t tensor = EMP_SIM_EDGE_ID(sim->input[i]);
+            if (count_consumers(sim, tensor) > 1) continue;
+            sim->tensor[tensor].bytes = 0;
+            sim->payload[tensor].buffer_bytes = 0;
+        }
     }
 }
 
@@ -392,7 +435,8 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
     }
     longest += (double)(sim->send_ns + sim->receive_ns + sim->poll_ns);
     for (int32_t op = 0; op < sim->op_count; op++) {
-        total += (double)sim->op[op].issue_ns + (double)sim->op[op].gpu_ns +
+        total += (double)sim->op[op].issue_ns +
+                 (double)sim->op[op].cost_ns[EMP_DEVICE_GPU] +
                  (double)sim->task_ns[sim->rest[op].cpu_row] * EMP_TASKS_PER_CORE *
                      sim->rest[op].lanes;
     }
@@ -419,7 +463,8 @@ static void set_runtime(emp_sim *sim, const emp_runtime *r)
                                  .control_latency = r->control_latency,
                                  .share_copies = r->share_copies,
                                  .copy_streams = r->copy_streams,
-                                 .shared_links = r->shared_links};
+                                 .shared_links = r->shared_links,
+                                 .bfc_allocator = r->bfc_allocator};
     sim->send_ns = emp_ns_of_seconds(r->send_s);
     sim->receive_ns = emp_ns_of_seconds(r->receive_s);
     sim->poll_ns = emp_ns_of_seconds(r->poll_s);
@@ -473,10 +518,12 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     connect_inputs(sim, g, live, live_tensor);
     connect_consumers(sim, g, live);
     mark_unread(sim);
+    if (!problem->runtime.addn_waits) add_in_place(sim, g);
     bound_copies(sim);
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));
+    EMP_TRY(allocate_chunks(sim, err));
     *out = sim;
     sim = NULL;
 
@@ -511,5 +558,8 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->next);
     emp_free(sim->queue);
     emp_free(sim->heap);
+    emp_bfc_destroy(sim->bfc);
+    emp_free(sim->chunk_of_instance);
+    emp_free(sim->chunk_of_op);
     emp_free(sim);
 }

@@ -12,6 +12,7 @@
 #ifndef EMP_SIM_ENGINE_SIM_INTERNAL_H
 #define EMP_SIM_ENGINE_SIM_INTERNAL_H
 
+#include "sim/engine/bfc.h"
 #include "sim/engine/sim.h"
 
 #define EMP_SIM_INLINE static inline __attribute__((always_inline))
@@ -20,7 +21,7 @@
  * each means. */
 typedef struct {
     bool serial_issue, drain_copies, release_at_issue, reuse_inputs, cpu_pool,
-        control_latency, share_copies, copy_streams, shared_links;
+        control_latency, share_copies, copy_streams, shared_links, bfc_allocator;
     bool is_traced; /**< fingerprint and callbacks */
 } emp_sim_rules;
 
@@ -41,9 +42,8 @@ enum {
 };
 
 typedef struct {
-    emp_time_ns cpu_ns;                 /**< alone on the CPU */
-    emp_time_ns gpu_ns;                 /**< on a GPU */
-    emp_time_ns issue_ns;               /**< on a GPU's host thread */
+    emp_time_ns cost_ns[2]; /**< alone on a CPU, on a GPU: by emp_device_kind */
+    emp_time_ns issue_ns;   /**< on a GPU's host thread */
     int32_t     input, output, control; /**< where its rows begin; they end at the next
                                              op's */
     uint32_t    flags;
@@ -66,6 +66,7 @@ typedef struct {
 typedef struct {
     int64_t       bytes;
     int64_t       buffer_bytes; /**< of the copy, rounded up */
+    double        ns_per_byte; /**< least that it takes to leave the host; 0 = no limit */
     int32_t       producer;
     emp_tensor_id id;
 } emp_sim_payload;
@@ -73,7 +74,8 @@ typedef struct {
 typedef struct {
     emp_time_ns latency_ns;
     double      ns_per_byte;
-    int32_t     stream; /**< that moves copies on this route */
+    bool        is_from_host; /**< from a host to one of its GPUs */
+    int32_t     stream;       /**< that moves copies on this route */
     int32_t     message_source;
     int32_t     link_count;
     int32_t     link[EMP_MAX_ROUTE];
@@ -138,8 +140,9 @@ typedef struct {
  * it, so it is a list, and only its earliest event is in the heap. Sources are
  * numbered in the order in which simultaneous events happen. */
 typedef enum {
+    EMP_SIM_SERVER,  /**< a device's, or its host thread's, current item ends; its number
+                          is the device's */
     EMP_SIM_BATCH,   /**< tasks on a CPU end; owner: the CPU */
-    EMP_SIM_SERVER,  /**< a device's, or its host thread's, current item ends */
     EMP_SIM_KERNEL,  /**< a kernel ends and lets go of its inputs */
     EMP_SIM_READY,   /**< a copy may take its links; owner: the stream */
     EMP_SIM_SEEN,    /**< the host sees a copy done; owner: the stream */
@@ -160,7 +163,7 @@ typedef struct {
     emp_time_ns started_ns; /**< of current */
     emp_time_ns queued_ns;  /**< end of all compute queued so far */
     emp_time_ns busy_ns;
-    int32_t     server_source, kernel_source;
+    int32_t     kernel_source;
 } emp_sim_device;
 
 /** Bytes of a memory. */
@@ -239,8 +242,11 @@ struct emp_sim {
     emp_sim_stream    stream[EMP_MAX_DEVICES * EMP_SIM_STREAMS];
     emp_time_ns       link_free_ns[EMP_MAX_LINKS];
     int32_t           copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
-    uint64_t          eager_pools; /**< CPUs that may be able to start something */
-    emp_sim_pool     *pool;        /**< [device], CPUs only */
+    emp_bfc          *bfc;               /**< or NULL; with it, chunks: -1 = none */
+    int32_t          *chunk_of_instance; /**< of a root */
+    int32_t          *chunk_of_op;       /**< its workspace */
+    uint64_t          eager_pools;       /**< CPUs that may be able to start something */
+    emp_sim_pool     *pool;              /**< [device], CPUs only */
 };
 
 enum { EMP_SIM_GRANULE = 256 };

@@ -14,6 +14,13 @@ void emp_sim_live_reset(emp_sim *sim)
     memset(sim->instance, 0, count * sizeof *sim->instance);
 }
 
+emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device)
+{
+    const emp_sim_memory *m = &sim->memory[device];
+
+    return (emp_sim_live_memory){m->used, m->peak, sim->result.oom_device >= 0};
+}
+
 void emp_sim_live_each(const emp_sim *sim, emp_device_id device,
                        emp_sim_live_visit *visit, void *context)
 {

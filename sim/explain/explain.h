@@ -39,7 +39,9 @@
  * Memory. What is in use when a device first reaches its peak, and when the first
  * allocation did not fit: it adds up to the bytes in use. Sizes are those of allocations
  * (rounded up to 256 bytes). A shared buffer counts once, under the tensor that it was
- * allocated for.
+ * allocated for. Where memory is handed out as chunks (bfc_allocator) a peak is where the
+ * last chunk ends, and the difference are holes between chunks; it can be below zero
+ * behind an out-of-memory verdict, as whatever finds no chunk is put on top of the memory.
  */
 #ifndef EMP_SIM_EXPLAIN_EXPLAIN_H
 #define EMP_SIM_EXPLAIN_EXPLAIN_H
@@ -128,8 +130,10 @@ enum { EMP_EXPLAIN_LARGEST = 10 };
 typedef struct {
     emp_device_id      device; /**< -1 = there is no such moment */
     emp_time_ns        at_ns;
-    int64_t            bytes; /**< in use; the sum of all that follows */
-    int32_t            count; /**< of buffers */
+    int64_t            bytes;      /**< as the simulator counts it: held bytes, or, of
+                                        chunks at a peak, up to the end of the last one */
+    int64_t            held_bytes; /**< of all buffers: the largest and the rest */
+    int32_t            count;      /**< of buffers */
     int32_t            largest_count;
     emp_explain_buffer largest[EMP_EXPLAIN_LARGEST]; /**< falling */
     int64_t            rest_bytes;                   /**< of all others */

@@ -34,7 +34,7 @@ static void add_buffer(emp_explain_memory *m, const emp_explain_buffer *buffer)
     int32_t at = m->largest_count;
 
     m->count++;
-    m->bytes += buffer->bytes;
+    m->held_bytes += buffer->bytes;
     m->kind_bytes[buffer->kind] += buffer->bytes;
     m->kind_count[buffer->kind]++;
     while (at > 0 && m->largest[at - 1].bytes < buffer->bytes) at--;
@@ -56,7 +56,7 @@ static void add_persistent(struct observer *o, emp_explain_memory *m, int64_t by
 {
     const emp_graph *g = o->s->problem->graph;
 
-    for (int32_t i = 0; i < g->op_count && m->bytes < bytes; i++) {
+    for (int32_t i = 0; i < g->op_count && m->held_bytes < bytes; i++) {
         emp_op_id     id = g->topo[i];
         const emp_op *op = &g->op[id];
         if (op->is_folded || op->persistent_bytes == 0 ||
@@ -80,7 +80,7 @@ static void add_workspaces(struct observer *o, emp_explain_memory *m, int64_t by
 {
     const emp_graph *g = o->s->problem->graph;
 
-    for (int32_t op = o->first[m->device]; op >= 0 && m->bytes < bytes;
+    for (int32_t op = o->first[m->device]; op >= 0 && m->held_bytes < bytes;
          op = o->next[op]) {
         if (o->parts[op] == 0 || o->s->op[op].workspace_change > o->change_count)
             continue;
@@ -90,32 +90,38 @@ static void add_workspaces(struct observer *o, emp_explain_memory *m, int64_t by
 }
 
 static void observe(struct observer *o, emp_explain_memory *m, emp_device_id device,
-                    emp_time_ns at, int64_t bytes)
+                    emp_time_ns at, int64_t bytes, int64_t counted_bytes)
 {
     m->device = device;
     m->at_ns = at;
+    m->bytes = counted_bytes;
     o->memory = m;
     add_persistent(o, m, bytes);
     emp_sim_live_each(o->sim, device, add_live, o);
     add_workspaces(o, m, bytes);
-    if (m->bytes != bytes) o->is_strange = true;
+    if (m->held_bytes != bytes) o->is_strange = true;
 }
 
 static void on_memory(void *context, emp_device_id device, emp_time_ns at, int64_t bytes)
 {
     struct observer *o = context;
 
-    if (o->change_count == o->s->peak_change[device])
-        observe(o, &o->why->device[device].peak, device, at, bytes);
-    if (o->change_count == o->s->oom_change) observe(o, &o->why->oom, device, at, bytes);
+    if (o->change_count == o->s->peak_change[device]) {
+        observe(o, &o->why->device[device].peak, device, at, bytes,
+                emp_sim_live_get(o->sim, device).peak_bytes);
+    }
+    if (o->change_count == o->s->oom_change)
+        observe(o, &o->why->oom, device, at, bytes, bytes);
     o->change_count++;
 }
 
 /* The op gets a workspace from now on, or when those before it have theirs. */
 static void expect_workspace(struct observer *o, emp_op_id op, emp_device_id device)
 {
-    if (o->s->problem->graph->op[op].cost.workspace_bytes == 0) return;
-    if (emp_explain_has_host_thread(o->s->problem, device)) {
+    const emp_problem *p = o->s->problem;
+
+    if (!p->runtime.workspace || p->graph->op[op].cost.workspace_bytes == 0) return;
+    if (emp_explain_has_host_thread(p, device)) {
         o->next[op] = o->first[device];
         o->first[device] = op;
         return;

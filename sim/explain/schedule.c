@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "sim/engine/sim_live.h"
 #include "sim/explain/explain_internal.h"
 
 enum { STREAMS = 3, FIRST_RUNS = 1024 };
@@ -16,6 +17,7 @@ struct stream {
 
 struct recorder {
     emp_explain_schedule *s;
+    const emp_sim        *sim;
     bool                  is_out_of_memory, is_strange;
     emp_explain_trigger   trigger; /* what was told last that can make ops ready */
     int32_t               trigger_by;
@@ -247,17 +249,16 @@ static void on_message(void *context, emp_op_id op, emp_device_id to, emp_time_n
 
 static void on_memory(void *context, emp_device_id device, emp_time_ns at, int64_t bytes)
 {
-    struct recorder   *r = context;
-    const emp_problem *p = r->s->problem;
+    struct recorder    *r = context;
+    emp_sim_live_memory m = emp_sim_live_get(r->sim, device);
 
     (void)at;
-    if (bytes > r->peak_bytes[device]) {
-        r->peak_bytes[device] = bytes;
+    (void)bytes;
+    if (m.peak_bytes > r->peak_bytes[device]) {
+        r->peak_bytes[device] = m.peak_bytes;
         r->s->peak_change[device] = r->change_count;
-        if (r->s->oom_change < 0 && p->runtime.check_memory &&
-            bytes > p->machine->device[device].memory_bytes)
-            r->s->oom_change = r->change_count;
     }
+    if (r->s->oom_change < 0 && m.is_out) r->s->oom_change = r->change_count;
     r->change_count++;
 }
 
@@ -291,7 +292,7 @@ emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *
 {
     emp_status         st = EMP_OK;
     const emp_runtime *rt = &s->problem->runtime;
-    struct recorder    r = {.s = s, .trigger_by = -1};
+    struct recorder    r = {.s = s, .sim = sim, .trigger_by = -1};
     emp_sim_trace      trace = {.context = &r,
                                 .op = on_op,
                                 .issue = on_issue,

@@ -24,10 +24,12 @@ enum {
     EMP_MAX_DEVICES = 64,
     EMP_MAX_CORES = 128,
     EMP_MAX_LINKS = 256,
-    EMP_MAX_ROUTE = 8
+    EMP_MAX_ROUTE = 8,
+    EMP_MAX_FITTED = 32,    /**< cells that the constants of one file were fitted to */
+    EMP_FIT_NAME_BYTES = 32 /**< of a cell's name, "rnnlm:gpu" */
 };
 
-typedef enum { EMP_DEVICE_CPU, EMP_DEVICE_GPU } emp_device_kind;
+typedef enum { EMP_DEVICE_CPU, EMP_DEVICE_GPU, EMP_DEVICE_KINDS } emp_device_kind;
 
 /** Constants of a device's kernels; sim/cost/cost.h states the formulas that use them. */
 typedef struct {
@@ -79,6 +81,7 @@ typedef struct {
  * docs/simulator.md says what each one changes. */
 typedef struct {
     char name[32];
+    char path[512];    /**< of its file */
     bool serial_issue; /**< a host thread per GPU issues ops to its stream; else no host
                           costs */
     bool drain_copies; /**< a copy waits for compute queued at both ends */
@@ -90,16 +93,24 @@ typedef struct {
                             */
     bool share_copies;     /**< a tensor crosses to a memory once, whoever reads it there;
                               else once per edge */
-    bool copy_streams; /**< copies of one direction of a GPU run one after the other */
-    bool shared_links; /**< a link carries one transfer at a time */
-    bool check_memory; /**< an allocation that does not fit gives an OOM verdict */
-    double  issue_s;   /**< host time per launching op */
-    double  issue_kernel_s;     /**< per kernel after the first */
-    double  issue_kernelless_s; /**< per kernel-less op, on GPU and CPU */
-    double  cpu_op_s;           /**< scheduling cost of any other op on the CPU */
-    double  send_s, receive_s;  /**< host time at the two ends of a transfer */
-    double  poll_s;             /**< delay until the host sees a copy done */
-    double  step_s;             /**< fixed cost of a step (Session.run) */
+    bool copy_streams;  /**< copies of one direction of a GPU run one after the other */
+    bool shared_links;  /**< a link carries one transfer at a time */
+    bool copy_memory;   /**< a copy takes memory where it arrives */
+    bool workspace;     /**< convolutions take workspace while they run */
+    bool addn_waits;    /**< AddN holds all its inputs until the last is there; else it
+                              adds them as they come, and only the first takes memory */
+    bool bfc_allocator; /**< GPU memory is handed out as chunks of one region, as
+                              TensorFlow's allocator does; else it is a sum of bytes */
+    bool check_memory;  /**< an allocation that does not fit gives an OOM verdict */
+    double  issue_s;    /**< host time per launching op */
+    double  issue_kernel_s;      /**< per kernel after the first */
+    double  issue_kernelless_s;  /**< per kernel-less op, on GPU and CPU */
+    double  cpu_op_s;            /**< scheduling cost of any other op on the CPU */
+    double  send_s, receive_s;   /**< host time at the two ends of a transfer */
+    double  poll_s;              /**< delay until the host sees a copy done */
+    double  step_s;              /**< fixed cost of a step (Session.run) */
+    double  pageable_s_per_byte; /**< of what the step is fed, copied from memory that is
+                                    not pinned; 0 = as fast as all else */
     int32_t cpu_slots; /**< ops that the CPU pool runs at once; 0 = one per core */
 } emp_runtime;
 
@@ -111,6 +122,10 @@ typedef struct {
     emp_link   link[EMP_MAX_LINKS];
     emp_route  route[EMP_MAX_DEVICES][EMP_MAX_DEVICES]; /**< [from][to] */
     uint64_t   hash;                                    /**< of every constant */
+    char       model_path[EMP_DEVICE_KINDS][512];       /**< files of its device models */
+    int32_t    fitted_count;
+    char fitted_cell[EMP_DEVICE_KINDS * EMP_MAX_FITTED][EMP_FIT_NAME_BYTES]; /**< what its
+        models say that their constants were fitted to */
 } emp_machine;
 
 /** Loads a machine by name ("k40x2": data/machines/k40x2.yaml beside the program's data
@@ -123,6 +138,10 @@ void       emp_machine_destroy(emp_machine *machine);
 
 /** Number of devices of a kind. */
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind);
+
+/** Whether constants of a device model were fitted to that cell ("rnnlm:gpu": that task
+ * on one device). */
+bool emp_machine_is_fitted_to(const emp_machine *machine, const char *cell);
 
 /** The device of that name ("gpu:1"), or -1. */
 emp_device_id emp_machine_find(const emp_machine *machine, const char *name);

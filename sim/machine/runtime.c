@@ -8,28 +8,34 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/machine/config_internal.h"
+#include "sim/machine/fit_internal.h"
 #include "sim/machine/machine.h"
 
 /* key in the file, kind, member of emp_runtime */
-#define RUNTIME_FIELDS(X)                            \
-    X(serial_issue, SWITCH, serial_issue)            \
-    X(drain_copies, SWITCH, drain_copies)            \
-    X(release_at_issue, SWITCH, release_at_issue)    \
-    X(reuse_inputs, SWITCH, reuse_inputs)            \
-    X(cpu_pool, SWITCH, cpu_pool)                    \
-    X(control_latency, SWITCH, control_latency)      \
-    X(share_copies, SWITCH, share_copies)            \
-    X(copy_streams, SWITCH, copy_streams)            \
-    X(shared_links, SWITCH, shared_links)            \
-    X(check_memory, SWITCH, check_memory)            \
-    X(issue, SECONDS, issue_s)                       \
-    X(issue_kernel, SECONDS, issue_kernel_s)         \
-    X(issue_kernelless, SECONDS, issue_kernelless_s) \
-    X(cpu_op, SECONDS, cpu_op_s)                     \
-    X(send, SECONDS, send_s)                         \
-    X(receive, SECONDS, receive_s)                   \
-    X(poll, SECONDS, poll_s)                         \
-    X(step, SECONDS, step_s)                         \
+#define RUNTIME_FIELDS(X)                              \
+    X(serial_issue, SWITCH, serial_issue)              \
+    X(drain_copies, SWITCH, drain_copies)              \
+    X(release_at_issue, SWITCH, release_at_issue)      \
+    X(reuse_inputs, SWITCH, reuse_inputs)              \
+    X(cpu_pool, SWITCH, cpu_pool)                      \
+    X(control_latency, SWITCH, control_latency)        \
+    X(share_copies, SWITCH, share_copies)              \
+    X(copy_streams, SWITCH, copy_streams)              \
+    X(shared_links, SWITCH, shared_links)              \
+    X(copy_memory, SWITCH, copy_memory)                \
+    X(workspace, SWITCH, workspace)                    \
+    X(addn_waits, SWITCH, addn_waits)                  \
+    X(bfc_allocator, SWITCH, bfc_allocator)            \
+    X(check_memory, SWITCH, check_memory)              \
+    X(issue, SECONDS, issue_s)                         \
+    X(issue_kernel, SECONDS, issue_kernel_s)           \
+    X(issue_kernelless, SECONDS, issue_kernelless_s)   \
+    X(cpu_op, SECONDS, cpu_op_s)                       \
+    X(send, SECONDS, send_s)                           \
+    X(receive, SECONDS, receive_s)                     \
+    X(poll, SECONDS, poll_s)                           \
+    X(step, SECONDS, step_s)                           \
+    X(pageable_per_byte, SECONDS, pageable_s_per_byte) \
     X(cpu_slots, COUNT_OR_0, cpu_slots)
 
 struct raw_runtime {
@@ -37,6 +43,7 @@ struct raw_runtime {
 #define X(key, kind, member) char *key;
     RUNTIME_FIELDS(X)
 #undef X
+    struct emp_raw_fit *fit;
 };
 
 static const cyaml_schema_field_t schema_fields[] = {
@@ -47,7 +54,8 @@ static const cyaml_schema_field_t schema_fields[] = {
                            CYAML_UNLIMITED),
     RUNTIME_FIELDS(X)
 #undef X
-        CYAML_FIELD_END};
+        EMP_FIT_FIELD(struct raw_runtime),
+    CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_runtime, schema_fields)};
@@ -113,6 +121,7 @@ emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
     const char *base = strrchr(path, '/');
     snprintf(loaded.name, sizeof loaded.name, "%.*s", (int)sizeof loaded.name - 1,
              base == NULL ? path : base + 1);
+    snprintf(loaded.path, sizeof loaded.path, "%s", path);
     char *suffix = strstr(loaded.name, ".yaml");
     if (suffix != NULL) *suffix = '\0';
     *runtime = loaded;
