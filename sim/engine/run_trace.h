@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/hash.h"
-#include "sim/engine/sim_internal.h"
+#include "sim/engine/run_rules.h"
 
 /** Calls a callback of the trace, if the run is traced and there is one. */
 #define TELL(callback, ...)                                                          \

@@ -5,9 +5,8 @@
  * arrays mostly forwards. Consumers keep the order of the graph's ids, which
  * docs/simulator.md promises.
  *
- * The hot functions stand in run.h and run_*.h, which read the profile's rules from
- * `rules`. run_ideal.c and run_tf.c define that as a constant, so that no switch is asked
- * in those runs; run_any.c as what the object says.
+ * The functions of a run stand in run.h and run_*.h. run_ideal.c and run_tf.c compile them
+ * for the rules of two profiles, run_any.c for those that the object has.
  */
 #ifndef EMP_SIM_ENGINE_SIM_INTERNAL_H
 #define EMP_SIM_ENGINE_SIM_INTERNAL_H

@@ -175,6 +175,8 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method gpu --seconds -1",         2, "\"-1\""},
     {"place small.pbtxt --machine k40x2 --method gpu --threads 0",          2, "\"0\""},
     {"simulate small.pbtxt --machine k40x2",                                2, "--placement"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot-depth 2",  2, "--dot FILE"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot g --dot-depth 0", 2, "\"0\""},
     {"record",                                                              2, "FILE"},
     {"table",                                                               2, "table 1"},
     {"table 2",                                                             2, "\"2\""},
@@ -211,6 +213,7 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --machine k40x2 --placement missing_device.json", 1, "gpu:7"},
     {"simulate small.pbtxt --machine k40x2 --placement missing_op.json", 1, "'c'"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --trace no/t.json", 1, "no/t.json"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot no/g.dot", 1, "no/g.dot"},
     {"place small.pbtxt --machine k40x2 --method nonesuch",                 1, "nonesuch"},
     {"place small.pbtxt --machine k40x2 --method gpu --out no/such/p.json", 1, "no/such/p.json"},
     {"place small.pbtxt --machine k40x2 --method hdp --preset nonesuch",    1, "nonesuch"},
@@ -393,6 +396,67 @@ Test(cli, bench_surrogate_has_the_promised_keys)
     cr_expect_not_null(strstr(out, "Spearman"));
 }
 
+/* The sum of all numbers, or of member \a key of all objects, in an object. */
+static json_int_t sum_of(const json_t *object, const char *key)
+{
+    void      *at = json_object_iter(json_object_get(object, key));
+    json_int_t sum = 0;
+
+    for (; at != NULL; at = json_object_iter_next(json_object_get(object, key), at)) {
+        const json_t *value = json_object_iter_value(at);
+        sum += json_integer_value(
+            json_is_object(value) ? json_object_get(value, "time_ns") : value);
+    }
+    return sum;
+}
+
+Test(cli, simulate_explains_itself_and_adds_up)
+{
+    json_t *object =
+        run_json("simulate small.pbtxt --machine k40x2 --placement random --why --json");
+    const json_t *why = json_object_get(object, "why"), *device;
+    json_int_t    step = json_integer_value(json_object_get(why, "step_time_ns"));
+    const char   *name;
+
+    cr_expect_float_eq((double)step * 1e-9,
+                       json_number_value(json_object_get(object, "step_time_s")), 1e-12);
+    const json_t *path = json_object_get(why, "critical_path");
+    cr_expect_eq(sum_of(path, "causes"), step);
+    cr_expect(json_array_size(json_object_get(path, "worst")) > 0);
+    json_object_foreach(json_object_get(why, "devices"), name, device)
+    {
+        cr_expect_eq(json_integer_value(json_object_get(device, "busy_ns")) +
+                         sum_of(device, "idle_ns"),
+                     step, "%s", name);
+    }
+    json_decref(object);
+    cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement gpu --why"), 0);
+    cr_expect_not_null(strstr(out, "critical path\n"), "%s", out);
+    cr_expect_not_null(strstr(out, "fixed cost of the step"), "%s", out);
+    cr_expect_not_null(strstr(out, "gpu:0 at its peak of"), "%s", out);
+}
+
+Test(cli, verdicts_name_what_fills_the_memory)
+{
+    cr_expect_eq(run("place nmt:layers=8 --machine k40x1 --method gpu"), 0, "%s", err);
+    cr_expect_not_null(strstr(out, " asks for "), "%s", out);
+    cr_expect_not_null(strstr(out, " on gpu:0, which has "), "%s", out);
+    cr_expect_not_null(strstr(out, " persistent  emb_src (VariableV2)"), "%s", out);
+    cr_expect_not_null(strstr(out, " more\n"), "%s", out);
+}
+
+Test(cli, simulate_draws_the_placed_graph)
+{
+    cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement gpu --dot g.dot"),
+                 0, "%s", err);
+    cr_expect_str_empty(err);
+    char *text = scratch_read("g.dot", NULL);
+    cr_assert_not_null(text);
+    cr_expect_eq(strncmp(text, "digraph ", 8), 0, "%s", text);
+    cr_expect_not_null(strstr(text, "\"(top)\\n4 ops\""), "%s", text);
+    free(text);
+}
+
 Test(cli, simulate_has_the_promised_keys)
 {
     static const char *const keys[] = {"step_time_s", "feasible", "oom",
@@ -419,6 +483,9 @@ Test(cli, out_of_memory_is_a_result)
     cr_expect(json_is_false(json_object_get(object, "feasible")));
     cr_expect_str_eq(json_string_value(json_object_get(oom, "device")), "gpu:0");
     cr_expect(json_integer_value(json_object_get(oom, "bytes")) > 0);
+    cr_expect_eq(json_array_size(json_object_get(oom, "largest")), 10);
+    cr_expect_leq(json_integer_value(json_object_get(oom, "in_use_bytes")),
+                  json_integer_value(json_object_get(oom, "capacity_bytes")));
     cr_expect(json_number_value(json_object_get(object, "step_time_s")) > 0);
     json_decref(object);
 }
