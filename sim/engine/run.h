@@ -78,7 +78,7 @@ static inline void notify_readers(emp_sim *sim, int32_t tensor, int32_t device)
         }
     }
     if (sim->copy_count == first) return;
-    sim->instance[tensor].first_copy = first;
+    sim->instance[tensor].link = first;
     for (int32_t c = first; c < sim->copy_count; c++) send_copy(sim, c, device);
 }
 
@@ -150,7 +150,7 @@ static inline void finish_batch(emp_sim *sim, int32_t cpu, int32_t number)
 /** All that read the copy are told. */
 static inline void deliver_copy(emp_sim *sim, int32_t copy)
 {
-    const int32_t       tensor = sim->copy[copy].tensor, to = target_of_copy(sim, copy);
+    const int32_t tensor = tensor_of_copy(sim, copy), to = target_of_copy(sim, copy);
     const emp_sim_edge *edge = sim->consumer + sim->tensor[tensor].consumer;
     const emp_sim_edge *end = sim->consumer + sim->tensor[tensor + 1].consumer;
 
@@ -166,7 +166,7 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
 {
     int32_t to = target_of_copy(sim, copy);
 
-    release(sim, sim->copy[copy].tensor);
+    release(sim, tensor_of_copy(sim, copy));
     if (has_host_thread(sim, to)) {
         serve(sim, to, item_of_copy(sim, copy));
     } else if (sim->receive_ns == 0) {
@@ -202,7 +202,7 @@ static inline uint64_t end_delay(emp_sim *sim, int32_t source)
     int32_t        item = take(sim, queue), copy = item - sim->op_count;
     uint64_t       next = EMP_SIM_NEVER;
 
-    if (queue->head >= 0) next = event_at(sim, source, until(sim, queue->head));
+    if (queue->head >= 0) next = event_at(source, until(sim, queue->head));
     switch ((emp_sim_source_kind)sim->source[source].kind) {
     case EMP_SIM_KERNEL: release_inputs(sim, item); break;
     case EMP_SIM_READY: transfer(sim, copy); break;
@@ -241,8 +241,8 @@ static inline void run_events(emp_sim *sim)
     if (rules.cpu_pool) start_all_pool_ops(sim);
     while (sim->heap_count > 0) {
         uint64_t event = sim->heap[1];
-        int32_t  source = (int32_t)(event & ((UINT64_C(1) << sim->source_bits) - 1));
-        sim->now = (emp_time_ns)(event >> sim->source_bits);
+        int32_t  source = (int32_t)(event & EMP_SIM_SOURCE_MASK);
+        sim->now = (emp_time_ns)(event >> EMP_SIM_SOURCE_BITS);
         sim->heap[1] = 0; /* nothing that is pushed meanwhile rises above it */
         event = handle_event(sim, source);
         if (event == EMP_SIM_NEVER) {

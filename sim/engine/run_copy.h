@@ -10,12 +10,12 @@
 /** The memories that a copy comes from and goes to. */
 static inline int32_t source_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->instance[sim->copy[copy].tensor].space;
+    return sim->instance[tensor_of_copy(sim, copy)].space;
 }
 
 static inline int32_t target_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->instance[sim->tensor_count + copy].space;
+    return sim->instance_of_copy[copy].space;
 }
 
 static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t copy)
@@ -28,7 +28,7 @@ static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t cop
 static inline void plan_copy(emp_sim *sim, int32_t tensor, int32_t first, int32_t to)
 {
     int32_t           copy = sim->copy_to[to];
-    emp_sim_instance *instance = &sim->instance[sim->tensor_count + copy];
+    emp_sim_instance *instance = &sim->instance_of_copy[copy];
 
     if (copy >= first) {
         sim->instance[tensor].pending--;
@@ -36,10 +36,10 @@ static inline void plan_copy(emp_sim *sim, int32_t tensor, int32_t first, int32_
         return;
     }
     copy = sim->copy_to[to] = sim->copy_count++;
-    instance = &sim->instance[sim->tensor_count + copy];
+    instance = &sim->instance_of_copy[copy];
     instance->space = to;
     instance->pending = 1;
-    sim->copy[copy].tensor = tensor;
+    instance->link = tensor;
     sim->copy[copy].is_requested = false;
 }
 
@@ -61,7 +61,7 @@ static inline void transfer(emp_sim *sim, int32_t copy)
     const emp_sim_route   *route = route_of_copy(sim, copy);
     emp_sim_stream        *stream = &sim->stream[route->stream];
     const int32_t          links = rules.shared_links ? route->link_count : 0;
-    const emp_sim_payload *p = &sim->payload[sim->copy[copy].tensor];
+    const emp_sim_payload *p = &sim->payload[tensor_of_copy(sim, copy)];
     emp_time_ns            start = sim->now, duration;
 
     if (rules.copy_streams) start = later_of(start, stream->copied_ns);
@@ -71,7 +71,7 @@ static inline void transfer(emp_sim *sim, int32_t copy)
     double ns_per_byte = route->ns_per_byte;
     if (route->is_from_host && p->ns_per_byte > ns_per_byte) ns_per_byte = p->ns_per_byte;
     duration = route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
-    if (!rules.share_copies) duration *= sim->instance[sim->tensor_count + copy].pending;
+    if (!rules.share_copies) duration *= sim->instance_of_copy[copy].pending;
     emp_time_ns end = start + duration;
     for (int32_t i = 0; i < links; i++) sim->link_free_ns[route->link[i]] = end;
     stream->copied_ns = end;
@@ -91,7 +91,7 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
         ready = later_of(ready, sim->device[from].queued_ns);
         ready = later_of(ready, sim->device[to].queued_ns);
     } else if (has_host_thread(sim, from)) {
-        int32_t producer = sim->payload[sim->copy[copy].tensor].producer;
+        int32_t producer = sim->payload[tensor_of_copy(sim, copy)].producer;
         ready = later_of(ready, sim->end_of_op[producer]);
     }
     return ready;
@@ -99,7 +99,7 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
 
 static inline void request_copy(emp_sim *sim, int32_t copy)
 {
-    const emp_sim_payload *p = &sim->payload[sim->copy[copy].tensor];
+    const emp_sim_payload *p = &sim->payload[tensor_of_copy(sim, copy)];
     int32_t                instance = sim->tensor_count + copy;
 
     sim->copy[copy].is_requested = true;

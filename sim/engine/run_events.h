@@ -7,9 +7,9 @@
 
 #include "sim/engine/sim_internal.h"
 
-static inline uint64_t event_at(const emp_sim *sim, int32_t source, emp_time_ns at)
+static inline uint64_t event_at(int32_t source, emp_time_ns at)
 {
-    return (uint64_t)at << sim->source_bits | (uint64_t)source;
+    return (uint64_t)at << EMP_SIM_SOURCE_BITS | (uint64_t)source;
 }
 
 /** The event of a source that had none. */
@@ -53,7 +53,7 @@ static inline void drop_first_event(emp_sim *sim)
 static inline void advance_event(emp_sim *sim, int32_t source, uint64_t event)
 {
     uint64_t *heap = sim->heap;
-    uint64_t  mask = (UINT64_C(1) << sim->source_bits) - 1;
+    uint64_t  mask = EMP_SIM_SOURCE_MASK;
     uint32_t  i = 2; /* the first is being handled */
 
     while (i <= sim->heap_count && (heap[i] & mask) != (uint64_t)source) i++;
@@ -108,7 +108,7 @@ static inline void delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns
 {
     emp_sim_queue *queue = &sim->queue[source];
 
-    if (queue->head < 0) push_event(sim, event_at(sim, source, at));
+    if (queue->head < 0) push_event(sim, event_at(source, at));
     append(sim, queue, item);
 }
 
@@ -123,7 +123,7 @@ static inline void delay_in_order(emp_sim *sim, int32_t source, int32_t item,
     sim->next[item] = *link;
     *link = item;
     if (sim->next[item] < 0) queue->tail = item;
-    if (queue->head == item) advance_event(sim, source, event_at(sim, source, at));
+    if (queue->head == item) advance_event(sim, source, event_at(source, at));
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_EVENTS_H */

@@ -24,16 +24,27 @@ static inline int32_t allocate_chunk(emp_sim *sim, int32_t space, int64_t bytes,
 {
     emp_sim_memory *m = &sim->memory[space];
     int32_t         chunk = emp_bfc_allocate(sim->bfc, space, bytes);
-    int64_t         end = m->limit + bytes;
+    int64_t         end;
 
+    m->used += bytes;
     if (chunk >= 0) {
         end = emp_bfc_end(sim->bfc, chunk);
     } else {
+        m->homeless += bytes;
+        end = m->limit + m->homeless;
         judge_memory(sim, space, bytes, op);
     }
     if (end > m->peak) m->peak = end;
-    m->used += bytes;
     return chunk;
+}
+
+static inline void free_chunk(emp_sim *sim, int32_t space, int64_t bytes, int32_t chunk)
+{
+    if (chunk >= 0) {
+        emp_bfc_free(sim->bfc, chunk);
+    } else {
+        sim->memory[space].homeless -= bytes;
+    }
 }
 
 static inline bool has_chunks(const emp_sim *sim, int32_t space)
@@ -66,7 +77,7 @@ static inline void allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t 
 static inline void deallocate(emp_sim *sim, int32_t space, int64_t bytes,
                               const int32_t *chunk)
 {
-    if (has_chunks(sim, space) && *chunk >= 0) emp_bfc_free(sim->bfc, *chunk);
+    if (has_chunks(sim, space)) free_chunk(sim, space, bytes, *chunk);
     sim->memory[space].used -= bytes;
     trace_memory(sim, space);
 }
@@ -78,9 +89,9 @@ static inline int32_t instance_read(const emp_sim *sim, emp_sim_edge edge,
     int32_t tensor = EMP_SIM_EDGE_ID(edge), space = spaces[EMP_SIM_EDGE_ON_HOST(edge)];
 
     if (space == sim->instance[tensor].space) return tensor;
-    int32_t copy = sim->tensor_count + sim->instance[tensor].first_copy;
-    while (sim->instance[copy].space != space) copy++;
-    return copy;
+    int32_t copy = sim->instance[tensor].link;
+    while (sim->instance_of_copy[copy].space != space) copy++;
+    return sim->tensor_count + copy;
 }
 
 /** The buffer of all that has no bytes; it is never freed. */

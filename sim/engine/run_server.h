@@ -50,7 +50,7 @@ static inline void serve(emp_sim *sim, int32_t device, int32_t item)
         append(sim, &sim->queue[device], item);
     } else {
         emp_time_ns end = start_item(sim, device, item);
-        push_event(sim, event_at(sim, device, end));
+        push_event(sim, event_at(device, end));
     }
 }
 
@@ -65,7 +65,7 @@ static inline uint64_t serve_next(emp_sim *sim, int32_t device)
         return EMP_SIM_NEVER;
     }
     int32_t item = take(sim, queue);
-    return event_at(sim, device, start_item(sim, device, item));
+    return event_at(device, start_item(sim, device, item));
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_SERVER_H */

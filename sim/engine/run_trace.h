@@ -54,20 +54,25 @@ static inline void trace_issue(emp_sim *sim, int32_t op, int32_t device,
     TELL(issue, sim->start[op].id, device, start, sim->now);
 }
 
+static inline int32_t tensor_of_copy(const emp_sim *sim, int32_t copy)
+{
+    return sim->instance_of_copy[copy].link;
+}
+
 static inline void trace_copy(emp_sim *sim, int32_t copy, emp_sim_copy_phase phase)
 {
-    int32_t tensor = sim->copy[copy].tensor;
+    int32_t tensor = tensor_of_copy(sim, copy);
 
     TELL(copy, sim->payload[tensor].id, sim->instance[tensor].space,
-         sim->instance[sim->tensor_count + copy].space, phase, sim->now);
+         sim->instance_of_copy[copy].space, phase, sim->now);
 }
 
 static inline void trace_transfer(emp_sim *sim, int32_t copy, emp_time_ns start,
                                   emp_time_ns end)
 {
-    int32_t       tensor = sim->copy[copy].tensor;
+    int32_t       tensor = tensor_of_copy(sim, copy);
     int32_t       from = sim->instance[tensor].space;
-    int32_t       to = sim->instance[sim->tensor_count + copy].space;
+    int32_t       to = sim->instance_of_copy[copy].space;
     emp_tensor_id id = sim->payload[tensor].id;
 
     if (rules.is_traced) record(sim, RECORD_TRANSFER, id, to, start, end);

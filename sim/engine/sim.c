@@ -41,8 +41,8 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
             !(o->kinds & sim->kind_of_device[device])) {
             EMP_TRY(refuse_device(sim, op, device, err));
         }
-        sim->state[op] = (emp_sim_op_state){
-            o->missing, (uint8_t)device, {(uint8_t)device, sim->host_of_device[device]}};
+        sim->state[op] = sim->state_on[device];
+        sim->state[op].missing = o->missing;
     }
 cleanup:
     return st;
@@ -66,8 +66,7 @@ static void reset_regions(emp_sim *sim)
     if (sim->bfc == NULL) return;
     emp_bfc_reset(sim->bfc);
     for (int32_t d = 0; d < sim->device_count; d++) {
-        int64_t limit = sim->memory[d].limit, most = INT64_C(1) << 62;
-        emp_bfc_add_region(sim->bfc, d, limit < most ? limit : most);
+        emp_bfc_add_region(sim->bfc, d, sim->memory[d].limit);
     }
 }
 
@@ -81,7 +80,7 @@ static void reset(emp_sim *sim)
         emp_sim_device *device = &sim->device[d];
         device->current = -1;
         device->queued_ns = device->busy_ns = 0;
-        sim->memory[d].used = sim->memory[d].peak = 0;
+        sim->memory[d].used = sim->memory[d].peak = sim->memory[d].homeless = 0;
         sim->copy_to[d] = -1;
         for (int32_t k = 0; k < EMP_SIM_STREAMS; k++) {
             emp_sim_stream *stream = &sim->stream[d * EMP_SIM_STREAMS + k];

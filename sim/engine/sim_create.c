@@ -75,6 +75,7 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
         !sim->copy || !sim->message || !sim->next || !sim->queue || !sim->heap) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
+    sim->instance_of_copy = sim->instance + tensors;
     memset(sim->heap, -1, heap_places * sizeof *sim->heap);
 cleanup:
     return st;
@@ -345,10 +346,13 @@ static emp_status create_sources(emp_sim *sim, emp_error *err)
     emp_status st = EMP_OK;
 
     add_sources(sim);
+    if (sim->source_count > 1 << EMP_SIM_SOURCE_BITS) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "%d cores, copy streams and latencies; at most %d",
+                 sim->source_count, 1 << EMP_SIM_SOURCE_BITS);
+    }
     sim->source = EMP_NEW_ARRAY(emp_sim_source, (size_t)sim->source_count);
     if (sim->source == NULL) EMP_FAIL(EMP_ENOMEM, "%d event sources", sim->source_count);
     add_sources(sim);
-    while (1 << sim->source_bits < sim->source_count) sim->source_bits++;
 cleanup:
     return st;
 }
@@ -420,11 +424,11 @@ static emp_status check_bytes(const emp_sim *sim, emp_error *err)
         total += (double)sim->tensor[t].bytes +
                  (double)sim->payload[t].buffer_bytes * sim->device_count;
     }
-    if (!(total < 0x1p62)) {
+    if (!(total < (double)EMP_SIM_ENDLESS)) {
         EMP_FAIL(EMP_EUNSUPPORTED,
                  "variables, tensors and copies of %.3g bytes in all; "
                  "at most %.3g bytes",
-                 total, 0x1p62);
+                 total, (double)EMP_SIM_ENDLESS);
     }
 cleanup:
     return st;
@@ -494,8 +498,9 @@ static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runt
         bool              is_cpu = device->kind == EMP_DEVICE_CPU;
         sim->device[d].kind = (int32_t)device->kind;
         sim->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
-        sim->host_of_device[d] = (uint8_t)device->host;
-        sim->memory[d].limit = r->check_memory ? device->memory_bytes : INT64_MAX;
+        sim->state_on[d] =
+            (emp_sim_op_state){0, (uint8_t)d, {(uint8_t)d, (uint8_t)device->host}};
+        sim->memory[d].limit = r->check_memory ? device->memory_bytes : EMP_SIM_ENDLESS;
         if (is_cpu && r->cpu_pool) {
             sim->pool[d].core_count = device->cores;
             sim->pool[d].slot_count = r->cpu_slots > 0 ? r->cpu_slots : device->cores;

@@ -101,18 +101,18 @@ typedef struct {
 /** A tensor in one memory: its home (index: the tensor), or a copy (index: tensor_count +
  * copy). Tensors that share a buffer point to the instance that allocated it. */
 typedef struct {
-    int64_t bytes;      /**< of the buffer; root only */
-    int32_t pending;    /**< edges and copies that will still read it */
-    int32_t root;       /**< instance that owns the buffer */
-    int32_t holds;      /**< instances that share the buffer; root only */
-    int32_t first_copy; /**< of a home: its copies stand in a row */
-    int32_t space;      /**< the memory */
+    int64_t bytes;   /**< of the buffer; root only */
+    int32_t pending; /**< edges and copies that will still read it */
+    int32_t root;    /**< instance that owns the buffer */
+    int32_t holds;   /**< instances that share the buffer; root only */
+    int32_t link;    /**< of a home: its first copy, they stand in a row; of a copy: the
+                             tensor */
+    int32_t space;   /**< the memory */
 } emp_sim_instance;
 
 /** A tensor's way to another memory. */
 typedef struct {
     emp_time_ns until; /**< the delay that it is in ends */
-    int32_t     tensor;
     bool        is_requested;
 } emp_sim_copy;
 
@@ -167,6 +167,7 @@ typedef struct {
 typedef struct {
     int64_t used, peak;
     int64_t limit;
+    int64_t homeless; /**< of used: no chunk was large enough */
 } emp_sim_memory;
 
 /** Copy streams of a device: copies from its host, to its host, to its peers. */
@@ -211,10 +212,11 @@ struct emp_sim {
     int32_t            *control;                         /**< ops that wait for an op */
     const emp_time_ns  *task_ns;                         /**< of the cost table */
     uint8_t             kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
-    uint8_t             host_of_device[EMP_MAX_DEVICES]; /**< the CPU of its host */
-    emp_sim_route       route[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
+    emp_sim_op_state
+        state_on[EMP_MAX_DEVICES]; /**< of an op on a device that waits for nothing */
+    emp_sim_route route[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
 
-    int32_t         source_count, source_bits, send_source, receive_source;
+    int32_t         source_count, send_source, receive_source;
     emp_sim_source *source;
 
     /* state of a run */
@@ -228,6 +230,7 @@ struct emp_sim {
     int32_t          *open_tasks; /**< [op] that have not ended */
     emp_sim_instance *instance;   /**< [tensor_count + copy_limit + 1]; the last is the
                                        buffer of what has none */
+    emp_sim_instance *instance_of_copy; /**< instance + tensor_count */
     emp_sim_copy     *copy;
     emp_sim_message  *message;
     int32_t          *next;  /**< [op_count + copy_limit + message_limit] items */
@@ -246,7 +249,12 @@ struct emp_sim {
     emp_sim_pool     *pool;              /**< [device], CPUs only */
 };
 
-enum { EMP_SIM_GRANULE = 256 };
+enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13 };
+
+#define EMP_SIM_SOURCE_MASK ((UINT64_C(1) << EMP_SIM_SOURCE_BITS) - 1)
+
+/** More bytes than a step can hold or move. */
+#define EMP_SIM_ENDLESS (INT64_C(1) << 62)
 
 /** No event: later than all others. */
 #define EMP_SIM_NEVER UINT64_MAX
@@ -257,7 +265,7 @@ static inline int64_t emp_sim_round_up(int64_t bytes)
     int64_t most = INT64_MAX - EMP_SIM_GRANULE + 1;
 
     if (bytes > most) bytes = most;
-    return (bytes + EMP_SIM_GRANULE - 1) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
+    return (bytes + (EMP_SIM_GRANULE - 1)) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
 }
 
 /** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`,

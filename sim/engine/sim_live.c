@@ -30,7 +30,7 @@ void emp_sim_live_each(const emp_sim *sim, emp_device_id device,
         if (instance->root != i || instance->holds <= 0 || instance->bytes == 0 ||
             instance->space != device)
             continue;
-        int32_t tensor = is_copy ? sim->copy[i - sim->tensor_count].tensor : i;
+        int32_t tensor = is_copy ? sim->instance[i].link : i;
         visit(context, sim->payload[tensor].id, is_copy, instance->bytes);
     }
 }
