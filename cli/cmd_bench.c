@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 static const cli_command topics[] = {
+    {"anomalies", "count how often less work takes longer", cmd_bench_anomalies},
     {"mechanisms", "what each mechanism of the runtime contributes",
      cmd_bench_mechanisms},
     {"oracle", "time the oracle beside other simulators", cmd_bench_oracle},

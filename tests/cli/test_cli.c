@@ -185,6 +185,10 @@ static struct error_case error_cases[] = {
     {"bench",                                                               2, "--help"},
     {"bench nothing",                                                       2, "\"nothing\""},
     {"bench surrogate",                                                     2, "SPEC"},
+    {"bench anomalies",                                                     2, "SPEC"},
+    {"bench anomalies small.pbtxt",                                         2, "--machine"},
+    {"bench anomalies small.pbtxt rnnlm",                                   2, "\"rnnlm\""},
+    {"bench anomalies small.pbtxt --machine k40x2 --samples 0",             2, "\"0\""},
     {"bench surrogate small.pbtxt",                                         2, "--machine"},
     {"bench surrogate small.pbtxt --machine k40x2 --samples 1",             2, "\"1\""},
     {"machines extra",                                                      2, "extra"},
@@ -222,6 +226,8 @@ static struct error_case error_cases[] = {
     {"record nowhere.h5",                                                   1, "nowhere.h5"},
     {"bench oracle --csv no/such/o.csv",                                    1, "no/such/o.csv"},
     {"bench surrogate small.pbtxt --machine k41",                           1, "k41"},
+    {"bench anomalies small.pbtxt --machine k41",                           1, "k41"},
+    {"bench anomalies small.pbtxt --machine k40x2 --runtime none",          1, "none"},
     {"table 1 --rows nmt3",                                                 1, "nmt3"},
     {"calibrate",                                                           2, "calibrate fit"},
     {"calibrate fit --on all",                                              2, "--machine"},
@@ -263,8 +269,9 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",     "place",    "simulate", "graph", "record",       "calibrate",
-        "workloads", "machines", "methods",  "bench", "bench oracle", "bench surrogate"};
+        "table",        "place",           "simulate",       "graph",   "record",
+        "calibrate",    "workloads",       "machines",       "methods", "bench",
+        "bench oracle", "bench surrogate", "bench anomalies"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -394,6 +401,34 @@ Test(cli, bench_surrogate_has_the_promised_keys)
     json_decref(object);
     cr_expect_eq(run("bench surrogate small.pbtxt -m k40x2"), 0, "%s", err);
     cr_expect_not_null(strstr(out, "Spearman"));
+}
+
+Test(cli, bench_anomalies_has_the_promised_keys)
+{
+    static const char *const keys[] = {"spec",    "machine", "runtime",
+                                       "samples", "seed",    "families"};
+    static const char *const row_keys[] = {
+        "shortened",     "cases",        "longer",       "shorter",
+        "median_growth", "worst_growth", "median_change"};
+    json_t *object = run_json("bench anomalies small.pbtxt -m k40x2 -n 3 --json");
+    json_t *family = json_array_get(json_object_get(object, "families"), 1);
+    json_t *row = json_array_get(json_object_get(family, "rows"), 0);
+
+    expect_keys(object, keys, sizeof keys / sizeof *keys);
+    cr_expect_str_eq(json_string_value(json_object_get(family, "placements")), "expert");
+    cr_expect_eq(json_array_size(json_object_get(family, "rows")), 7);
+    expect_keys(row, row_keys, sizeof row_keys / sizeof *row_keys);
+    cr_expect_eq(json_integer_value(json_object_get(row, "cases")), 3);
+    json_decref(object);
+    object = run_json("bench anomalies small.pbtxt -m k40x2 -r ideal -n 1 --json");
+    family = json_array_get(json_object_get(object, "families"), 0);
+    row = json_array_get(json_object_get(family, "rows"), 5);
+    cr_expect_str_eq(json_string_value(json_object_get(row, "shortened")), "poll");
+    cr_expect_eq(json_integer_value(json_object_get(row, "cases")), 0);
+    cr_expect(json_is_null(json_object_get(row, "median_change")));
+    json_decref(object);
+    cr_expect_eq(run("bench anomalies small.pbtxt -m k40x2 -r ideal -n 2"), 0, "%s", err);
+    cr_expect_not_null(strstr(out, "no such cost"), "%s", out);
 }
 
 /* The sum of all numbers, or of member \a key of all objects, in an object. */

@@ -247,26 +247,119 @@ void random_problem_destroy(random_problem *r)
     emp_graph_destroy(r->graph);
 }
 
-void random_problem_double(random_problem *r)
+void random_problem_scale(random_problem *r, int32_t factor)
 {
     emp_cost_table *c = r->problem->costs;
     emp_runtime    *rt = &r->problem->runtime;
 
     for (emp_op_id op = 0; op < c->op_count; op++) {
-        c->gpu[op].issue_ns *= 2;
-        c->gpu[op].compute_ns *= 2;
-        c->cpu[op].compute_ns *= 2;
+        c->gpu[op].issue_ns *= factor;
+        c->gpu[op].compute_ns *= factor;
+        c->cpu[op].compute_ns *= factor;
         for (int32_t k = 0; k < c->cpu[op].lanes; k++)
-            c->task_ns[c->cpu_offset[op] + k] *= 2;
+            c->task_ns[c->cpu_offset[op] + k] *= factor;
     }
-    rt->send_s *= 2.0;
-    rt->receive_s *= 2.0;
-    rt->poll_s *= 2.0;
-    rt->step_s *= 2.0;
+    rt->send_s *= factor;
+    rt->receive_s *= factor;
+    rt->poll_s *= factor;
+    rt->step_s *= factor;
+    rt->pageable_s_per_byte *= factor;
     for (int32_t i = 0; i < r->machine->device_count; i++) {
         for (int32_t j = 0; j < r->machine->device_count; j++) {
-            r->machine->route[i][j].latency_s *= 2.0;
-            r->machine->route[i][j].bytes_per_s /= 2.0;
+            r->machine->route[i][j].latency_s *= factor;
+            r->machine->route[i][j].bytes_per_s /= factor;
         }
+    }
+}
+
+/* ---- another order of ops ---- */
+
+static emp_graph *declare_again(const emp_graph *g, const emp_op_id *id_of_op)
+{
+    emp_graph_builder *b = NULL;
+    emp_graph         *again = NULL;
+    emp_op_id          op_of_id[MAX_OPS], id;
+    emp_op_attrs       attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
+
+    for (emp_op_id op = 0; op < g->op_count; op++) op_of_id[id_of_op[op]] = op;
+    emp_status st = emp_graph_builder_create(&b, NULL);
+    for (int32_t i = 0; st == EMP_OK && i < g->op_count; i++) {
+        const emp_op_id op = op_of_id[i];
+        const char     *name = g->name[op], *type = g->type_name[g->type[op]];
+        int32_t         first = g->output_offset[op];
+        int32_t         outputs = g->output_offset[op + 1] - first;
+        emp_shape       shapes[MAX_PORTS];
+        for (int32_t k = 0; k < outputs; k++) shapes[k] = g->tensor[first + k].shape;
+        attrs.shape = outputs > 0 ? shapes[0] : EMP_SHAPE(64);
+        st = emp_graph_builder_declare(b, name, strlen(name), type, strlen(type), &attrs,
+                                       shapes, outputs, &id, NULL);
+        emp_graph_builder_set_target(b, id);
+    }
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        for (int32_t k = g->input_offset[op]; k < g->input_offset[op + 1]; k++) {
+            emp_op_id producer = g->tensor[g->input[k]].producer;
+            emp_port  port = {id_of_op[producer],
+                              g->input[k] - g->output_offset[producer]};
+            if (st == EMP_OK) st = emp_graph_builder_connect(b, port, id_of_op[op], NULL);
+        }
+        for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++) {
+            if (st != EMP_OK) break;
+            st = emp_graph_builder_add_control(b, id_of_op[g->control[k]], id_of_op[op],
+                                               NULL);
+        }
+    }
+    if (st == EMP_OK) st = emp_graph_builder_finish(b, &again, NULL);
+    assert(st == EMP_OK);
+    emp_graph_builder_destroy(b);
+    return again;
+}
+
+static void copy_facts(emp_graph *to, const emp_graph *from, const emp_op_id *id_of_op)
+{
+    for (emp_op_id op = 0; op < from->op_count; op++) {
+        emp_op_id id = id_of_op[op];
+        int32_t class = to->op[id].colocation_class;
+        to->op[id] = from->op[op];
+        to->op[id].colocation_class = class;
+        for (int32_t k = from->output_offset[op]; k < from->output_offset[op + 1]; k++) {
+            emp_tensor *t =
+                &to->tensor[to->output_offset[id] + k - from->output_offset[op]];
+            *t = from->tensor[k];
+            t->producer = id;
+        }
+    }
+}
+
+void random_problem_relabel(random_problem *out, const random_problem *r,
+                            const emp_op_id *new_id_of_op)
+{
+    const emp_graph      *g = r->graph;
+    const emp_cost_table *from = r->problem->costs;
+    int32_t               cores = r->machine->device[0].cores;
+
+    out->graph = declare_again(g, new_id_of_op);
+    copy_facts(out->graph, g, new_id_of_op);
+    out->machine = EMP_NEW(emp_machine);
+    out->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)g->op_count);
+    assert(out->machine != NULL && out->device_of_op != NULL);
+    *out->machine = *r->machine;
+    emp_status st = emp_problem_create(&out->problem, out->graph, out->machine,
+                                       &r->problem->runtime, "relabelled", NULL);
+    assert(st == EMP_OK);
+    emp_cost_table *to = out->problem->costs;
+    emp_free(to->task_ns);
+    to->task_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)(g->op_count * cores));
+    assert(to->task_ns != NULL);
+    to->cpu_offset[g->op_count] = g->op_count * cores;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        emp_op_id id = new_id_of_op[op];
+        to->gpu[id] = from->gpu[op];
+        to->cpu[id] = from->cpu[op];
+        to->cpu_offset[id] = id * cores;
+        memcpy(to->task_ns + id * cores, from->task_ns + from->cpu_offset[op],
+               (size_t)cores * sizeof *to->task_ns);
+        out->device_of_op[id] = r->device_of_op[op];
+        out->problem->kinds_of_class[out->graph->op[id].colocation_class] =
+            r->problem->kinds_of_class[g->op[op].colocation_class];
     }
 }

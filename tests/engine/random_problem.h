@@ -22,7 +22,12 @@ void random_problem_destroy(random_problem *r);
 /** Draws another legal placement. */
 void random_problem_place(random_problem *r, emp_rng *rng);
 
-/** Multiplies every cost, latency and transfer time by two; exact. */
-void random_problem_double(random_problem *r);
+/** Multiplies every cost, latency and transfer time by \a factor; exact. */
+void random_problem_scale(random_problem *r, int32_t factor);
+
+/** The same problem and placement, its ops declared in another order: op v of \a r is
+ * op new_id_of_op[v]. Aborts by assert() when memory is out. */
+void random_problem_relabel(random_problem *out, const random_problem *r,
+                            const emp_op_id *new_id_of_op);
 
 #endif /* EMP_TESTS_ENGINE_RANDOM_PROBLEM_H */

@@ -150,6 +150,7 @@ void tiny_problem_create(tiny_problem *t, const tiny_op *ops, int op_count,
             c->task_ns[i * CORES + p - 1] = CPU_NS * lanes / (p * rounds);
         c->cpu[i].compute_ns = CPU_NS;
     }
+    c->cpu_offset[op_count] = op_count * CORES;
 }
 
 void tiny_problem_destroy(tiny_problem *t)

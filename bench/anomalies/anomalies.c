@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A copy of the problem in which one kind of cost is shorter, and the step times of both. */
+#include "bench/anomalies/anomalies.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "baselines/baselines.h"
+#include "bench/run/stats.h"
+#include "sim/engine/sim.h"
+
+enum {
+    FASTER_OPS_PERCENT = 10,
+    FASTER_OP_PERCENT = 20,
+    FASTER_GPU_PERCENT = 10,
+    MOVED_CLASSES_PERCENT = 1
+};
+
+/* Random streams of a seed. */
+enum { STREAM_SHORTEN, STREAM_RANDOM, STREAM_EXPERT };
+
+static const struct {
+    const char *name, *text;
+    bool        is_drawn; /* anew for each placement */
+} shortenings[EMP_SHORTENINGS] = {
+    [EMP_SHORTEN_OPS] = {"ops", "10 % of the ops, by 20 %", true},
+    [EMP_SHORTEN_GPU] = {"gpu", "kernels of one GPU, by 10 %", true},
+    [EMP_SHORTEN_ISSUE] = {"issue", "no issue of kernel-less ops", false},
+    [EMP_SHORTEN_SEND] = {"send", "no send", false},
+    [EMP_SHORTEN_RECEIVE] = {"receive", "no receive", false},
+    [EMP_SHORTEN_POLL] = {"poll", "no poll", false},
+    [EMP_SHORTEN_LATENCY] = {"latency", "no latency of routes", false},
+};
+
+const char *emp_shortening_name(emp_shortening kind) { return shortenings[kind].name; }
+
+const char *emp_shortening_text(emp_shortening kind) { return shortenings[kind].text; }
+
+/* ---- the shorter problem ---- */
+
+/* Owns its costs and machine, borrows the rest of the original. */
+typedef struct {
+    const emp_problem *original;
+    emp_problem        problem;
+    emp_cost_table     costs;
+    emp_machine       *machine;
+} variant;
+
+static size_t count_task_times(const emp_cost_table *c)
+{
+    return (size_t)c->cpu_offset[c->op_count];
+}
+
+static emp_status variant_init(variant *v, const emp_problem *original, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    const emp_cost_table *from = original->costs;
+    size_t                op_count = (size_t)from->op_count;
+
+    v->original = original;
+    v->problem = *original;
+    v->costs =
+        (emp_cost_table){.op_count = from->op_count,
+                         .gpu = EMP_NEW_ARRAY(emp_gpu_cost, op_count),
+                         .cpu = EMP_NEW_ARRAY(emp_cpu_cost, op_count),
+                         .cpu_offset = from->cpu_offset,
+                         .task_ns = EMP_NEW_ARRAY(emp_time_ns, count_task_times(from))};
+    v->machine = EMP_NEW(emp_machine);
+    if (!v->costs.gpu || !v->costs.cpu || !v->costs.task_ns || !v->machine)
+        EMP_FAIL(EMP_ENOMEM, "costs of %zu ops", op_count);
+    v->problem.costs = &v->costs;
+    v->problem.machine = v->machine;
+cleanup:
+    return st;
+}
+
+static void variant_clear(variant *v)
+{
+    emp_free(v->costs.gpu);
+    emp_free(v->costs.cpu);
+    emp_free(v->costs.task_ns);
+    emp_free(v->machine);
+}
+
+/* Back to the original. */
+static void restore(variant *v)
+{
+    const emp_cost_table *from = v->original->costs;
+    size_t                op_count = (size_t)from->op_count;
+
+    memcpy(v->costs.gpu, from->gpu, op_count * sizeof *from->gpu);
+    memcpy(v->costs.cpu, from->cpu, op_count * sizeof *from->cpu);
+    memcpy(v->costs.task_ns, from->task_ns,
+           count_task_times(from) * sizeof *from->task_ns);
+    *v->machine = *v->original->machine;
+    v->problem.runtime = v->original->runtime;
+}
+
+static bool chance(emp_rng *rng, uint32_t percent)
+{
+    return emp_rng_below(rng, 100) < percent;
+}
+
+static emp_time_ns less(emp_time_ns time_ns, int percent)
+{
+    return time_ns - time_ns / 100 * percent - time_ns % 100 * percent / 100;
+}
+
+static void shorten_ops(emp_cost_table *c, emp_rng *rng)
+{
+    for (emp_op_id op = 0; op < c->op_count; op++) {
+        emp_time_ns *task_ns = c->task_ns + c->cpu_offset[op];
+        if (!chance(rng, FASTER_OPS_PERCENT)) continue;
+        c->gpu[op].compute_ns = less(c->gpu[op].compute_ns, FASTER_OP_PERCENT);
+        c->cpu[op].compute_ns = less(c->cpu[op].compute_ns, FASTER_OP_PERCENT);
+        for (int32_t p = 0; p < c->cpu[op].lanes; p++)
+            task_ns[p] = less(task_ns[p], FASTER_OP_PERCENT);
+    }
+}
+
+/* The table has one time for all GPUs; this placement looks up only that of the op's own
+ * device. */
+static void shorten_gpu(variant *v, const emp_device_id *device_of_op, emp_rng *rng)
+{
+    uint32_t      gpus = (uint32_t)(v->machine->device_count - 1);
+    emp_device_id faster = 1 + (emp_device_id)emp_rng_below(rng, gpus);
+
+    for (emp_op_id op = 0; op < v->costs.op_count; op++) {
+        emp_time_ns *compute_ns = &v->costs.gpu[op].compute_ns;
+        if (device_of_op[op] == faster)
+            *compute_ns = less(*compute_ns, FASTER_GPU_PERCENT);
+    }
+}
+
+static void drop_issue(variant *v)
+{
+    for (emp_op_id op = 0; op < v->costs.op_count; op++) {
+        if (v->problem.graph->op[op].cost.kernels == 0) v->costs.gpu[op].issue_ns = 0;
+    }
+}
+
+static void drop_latency(emp_machine *m)
+{
+    for (int32_t from = 0; from < m->device_count; from++) {
+        for (int32_t to = 0; to < m->device_count; to++) m->route[from][to].latency_s = 0;
+    }
+}
+
+static void shorten(variant *v, emp_shortening kind, const emp_device_id *device_of_op,
+                    emp_rng *rng)
+{
+    restore(v);
+    switch (kind) {
+    case EMP_SHORTEN_OPS: shorten_ops(&v->costs, rng); break;
+    case EMP_SHORTEN_GPU: shorten_gpu(v, device_of_op, rng); break;
+    case EMP_SHORTEN_ISSUE: drop_issue(v); break;
+    case EMP_SHORTEN_SEND: v->problem.runtime.send_s = 0; break;
+    case EMP_SHORTEN_RECEIVE: v->problem.runtime.receive_s = 0; break;
+    case EMP_SHORTEN_POLL: v->problem.runtime.poll_s = 0; break;
+    case EMP_SHORTEN_LATENCY: drop_latency(v->machine); break;
+    case EMP_SHORTENINGS: break;
+    }
+}
+
+static bool has_issue(const emp_problem *p)
+{
+    if (!p->runtime.serial_issue || p->machine->device_count == 1) return false;
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        const emp_op *o = &p->graph->op[op];
+        if (!o->is_folded && o->cost.kernels == 0 && p->costs->gpu[op].issue_ns > 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_latency(const emp_machine *m)
+{
+    for (int32_t from = 0; from < m->device_count; from++) {
+        for (int32_t to = 0; to < m->device_count; to++)
+            if (from != to && m->route[from][to].latency_s > 0) return true;
+    }
+    return false;
+}
+
+static bool is_there(const emp_problem *p, emp_shortening kind)
+{
+    switch (kind) {
+    case EMP_SHORTEN_GPU: return p->machine->device_count > 1;
+    case EMP_SHORTEN_ISSUE: return has_issue(p);
+    case EMP_SHORTEN_SEND: return p->runtime.send_s > 0;
+    case EMP_SHORTEN_RECEIVE: return p->runtime.receive_s > 0;
+    case EMP_SHORTEN_POLL: return p->runtime.poll_s > 0;
+    case EMP_SHORTEN_LATENCY: return has_latency(p->machine);
+    case EMP_SHORTEN_OPS:
+    case EMP_SHORTENINGS: break;
+    }
+    return true;
+}
+
+/* ---- measuring ---- */
+
+typedef struct {
+    const emp_anomalies_params *params;
+    const emp_problem          *problem;
+    emp_device_id *const       *placements;
+    int32_t                     count;
+    emp_time_ns                *before_ns; /* [count] */
+    double                     *growth;    /* [count] of those that took longer */
+    double                     *change;    /* [count] */
+    int64_t                     runs_done, run_count;
+} stand;
+
+static emp_status run(stand *s, emp_sim *sim, int32_t number, emp_time_ns *step_ns,
+                      emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_sim_result result;
+
+    EMP_TRY(emp_sim_run(sim, s->placements[number], &result, err));
+    *step_ns = result.step_time_ns;
+    s->runs_done++;
+    if (s->params->on_progress != NULL) {
+        s->params->on_progress(s->params->context,
+                               (double)s->runs_done / (double)s->run_count);
+    }
+cleanup:
+    return st;
+}
+
+static emp_status run_originals(stand *s, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_sim   *sim = NULL;
+
+    EMP_TRY(emp_sim_create(&sim, s->problem, err));
+    for (int32_t i = 0; i < s->count; i++) EMP_TRY(run(s, sim, i, &s->before_ns[i], err));
+cleanup:
+    emp_sim_destroy(sim);
+    return st;
+}
+
+static emp_status measure(stand *s, variant *v, emp_shortening kind, emp_anomaly_count *c,
+                          emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_sim   *sim = NULL;
+
+    *c = (emp_anomaly_count){.is_there = true, .cases = s->count};
+    for (int32_t i = 0; i < s->count; i++) {
+        emp_time_ns after_ns;
+        emp_rng     rng;
+        if (i == 0 || shortenings[kind].is_drawn) {
+            emp_rng_init(&rng, s->params->seed, STREAM_SHORTEN,
+                         (uint32_t)i * EMP_SHORTENINGS + (uint32_t)kind);
+            shorten(v, kind, s->placements[i], &rng);
+            emp_sim_destroy(sim);
+            EMP_TRY(emp_sim_create(&sim, &v->problem, err));
+        }
+        EMP_TRY(run(s, sim, i, &after_ns, err));
+        s->change[i] =
+            s->before_ns[i] > 0 ? (double)after_ns / (double)s->before_ns[i] - 1.0 : 0.0;
+        if (after_ns > s->before_ns[i]) s->growth[c->longer++] = s->change[i];
+        c->shorter += after_ns < s->before_ns[i];
+    }
+    c->median_change = emp_summary_of(s->change, (size_t)s->count).median;
+    if (c->longer > 0) {
+        emp_summary growth = emp_summary_of(s->growth, (size_t)c->longer);
+        c->median_growth = growth.median;
+        c->worst_growth = growth.max;
+    }
+cleanup:
+    emp_sim_destroy(sim);
+    return st;
+}
+
+emp_status emp_anomalies_measure(emp_anomaly_count     counts[EMP_SHORTENINGS],
+                                 const emp_problem    *problem,
+                                 emp_device_id *const *placements, int32_t count,
+                                 const emp_anomalies_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    stand      s = {.params = params,
+                    .problem = problem,
+                    .placements = placements,
+                    .count = count,
+                    .run_count = count};
+    variant    v = {0};
+
+    if (count < 1) EMP_FAIL(EMP_EINVAL, "%d placements; at least 1 is needed", count);
+    s.before_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)count);
+    s.growth = EMP_NEW_ARRAY(double, (size_t)count);
+    s.change = EMP_NEW_ARRAY(double, (size_t)count);
+    if (!s.before_ns || !s.growth || !s.change)
+        EMP_FAIL(EMP_ENOMEM, "step times of %d placements", count);
+    for (int k = 0; k < EMP_SHORTENINGS; k++)
+        if (is_there(problem, (emp_shortening)k)) s.run_count += count;
+    EMP_TRY(variant_init(&v, problem, err));
+    EMP_TRY(run_originals(&s, err));
+    for (int k = 0; k < EMP_SHORTENINGS; k++) {
+        counts[k] = (emp_anomaly_count){0};
+        if (!is_there(problem, (emp_shortening)k)) continue;
+        EMP_TRY(measure(&s, &v, (emp_shortening)k, &counts[k], err));
+    }
+
+cleanup:
+    variant_clear(&v);
+    emp_free(s.before_ns);
+    emp_free(s.growth);
+    emp_free(s.change);
+    return st;
+}
+
+/* ---- placements ---- */
+
+const char *emp_anomalies_family_name(emp_anomalies_family family)
+{
+    return family == EMP_ANOMALIES_RANDOM ? "random" : "expert";
+}
+
+static emp_status ask_expert(const emp_problem *problem, emp_device_id *device_of_op,
+                             emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_placer_type *expert = &emp_placer_expert;
+    emp_placer_params      params = {.threads = 1};
+    void                  *state = NULL;
+    int32_t                count = 0;
+
+    EMP_TRY(expert->create(&state, problem, &params, err));
+    EMP_TRY(expert->ask(state, &device_of_op, 1, &count, err));
+cleanup:
+    expert->destroy(state);
+    return st;
+}
+
+emp_status emp_anomalies_place(const emp_problem *problem, emp_anomalies_family family,
+                               uint64_t seed, int32_t number, emp_device_id *device_of_op,
+                               emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = problem->graph;
+    const bool       is_random = family == EMP_ANOMALIES_RANDOM;
+    const uint32_t   moved_percent = is_random     ? 100
+                                     : number == 0 ? 0
+                                                   : MOVED_CLASSES_PERCENT;
+    emp_rng          rng;
+
+    emp_rng_init(&rng, seed, is_random ? STREAM_RANDOM : STREAM_EXPERT, (uint32_t)number);
+    if (is_random)
+        memset(device_of_op, 0, (size_t)g->op_count * sizeof *device_of_op);
+    else
+        EMP_TRY(ask_expert(problem, device_of_op, err));
+    for (int32_t c = 0; c < g->class_count; c++) {
+        emp_op_id leader = problem->leader_of_class[c]; /* the class will follow it */
+        if (!chance(&rng, moved_percent)) continue;
+        device_of_op[leader] =
+            (emp_device_id)emp_rng_below(&rng, (uint32_t)problem->machine->device_count);
+    }
+    emp_problem_legalize(problem, device_of_op);
+cleanup:
+    return st;
+}
