@@ -75,10 +75,34 @@ typedef struct {
     double  latency_s;   /**< highest on the route */
 } emp_route;
 
-/** How the runtime behaves; every mechanism is a switch. Profiles: "ideal", "tf-r1.3".
- * docs/simulator.md says what each one changes. */
+/** Whose rules a step follows: those of docs/simulator.md, or of another simulator as
+ * docs/profiles.md states them. */
+#define EMP_RULES_LIST(X)         \
+    X(EVENTS, "events")           \
+    X(PLACETO, "placeto")         \
+    X(BAECHI, "baechi")           \
+    X(MSR_LATENCY, "msr-latency") \
+    X(MSR_LOAD, "msr-load")
+
+typedef enum {
+#define X(name, text) EMP_RULES_##name,
+    EMP_RULES_LIST(X)
+#undef X
+        EMP_RULES_COUNT
+} emp_rules;
+
+/** The word for \a rules in runtime files; static storage. */
+const char *emp_rules_str(emp_rules rules);
+
+/** How the runtime behaves. Profiles: "ideal", "tf-r1.3" (rules `events`; every mechanism
+ * is a switch, docs/simulator.md says what each one changes), "placeto", "baechi",
+ * "msr-latency", "msr-load". What the rules do not use is 0. */
 typedef struct {
-    char name[32];
+    char      name[32];
+    emp_rules rules;
+    /* all rules */
+    bool check_memory; /**< an allocation that does not fit gives an OOM verdict */
+    /* events */
     bool serial_issue; /**< a host thread per GPU issues ops to its stream; else no host
                           costs */
     bool drain_copies; /**< a copy waits for compute queued at both ends */
@@ -92,7 +116,6 @@ typedef struct {
                               else once per edge */
     bool copy_streams; /**< copies of one direction of a GPU run one after the other */
     bool shared_links; /**< a link carries one transfer at a time */
-    bool check_memory; /**< an allocation that does not fit gives an OOM verdict */
     double  issue_s;   /**< host time per launching op */
     double  issue_kernel_s;     /**< per kernel after the first */
     double  issue_kernelless_s; /**< per kernel-less op, on GPU and CPU */
@@ -101,6 +124,17 @@ typedef struct {
     double  poll_s;             /**< delay until the host sees a copy done */
     double  step_s;             /**< fixed cost of a step (Session.run) */
     int32_t cpu_slots; /**< ops that the CPU pool runs at once; 0 = one per core */
+    /* placeto */
+    double op_gap_s;        /**< after an op that takes time, before the next one */
+    double bus_bytes_per_s; /**< of a device's bus; rounded to whole bytes, at least 1 */
+    double bus_gap_s;       /**< after a transfer, before the next one */
+    double early_release_s; /**< outputs go this long before their last reader ends */
+    /* baechi */
+    double  byte_s;        /**< of a transfer, per byte; rounded to 10^-18 s */
+    double  transfer_s;    /**< ... plus this */
+    int64_t control_bytes; /**< that a control edge carries to another device */
+    /* msr-latency, msr-load */
+    double host_bytes_per_s; /**< between a GPU and the host; rounded likewise */
 } emp_runtime;
 
 typedef struct {
@@ -134,7 +168,7 @@ const char *const *emp_machine_names(int32_t *count);
 emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
                             emp_error *err);
 
-/** Of every switch and constant, not of the name. */
+/** Of the rules and of every switch and constant that they use, not of the name. */
 uint64_t emp_runtime_hash(const emp_runtime *runtime);
 
 #endif /* EMP_SIM_MACHINE_MACHINE_H */
