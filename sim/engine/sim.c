@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "sim/engine/profile_internal.h"
 #include "sim/engine/run.h"
 
 static const emp_sim_rules ideal_rules = {
@@ -31,12 +32,12 @@ static bool are_rules(emp_sim_rules a, const emp_sim_rules *b)
     return memcmp(&a, b, sizeof a) == 0;
 }
 
-static emp_status refuse_device(const emp_sim *sim, int32_t op, emp_device_id device,
-                                emp_error *err)
+emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
+                                 emp_error *err)
 {
     emp_status         st = EMP_OK;
     const emp_problem *p = sim->problem;
-    const char        *name = p->graph->name[sim->start[op].id];
+    const char        *name = p->graph->name[op];
 
     if (device < 0 || device >= sim->device_count) {
         EMP_FAIL(EMP_EINVAL, "op '%s' is on device %d of 0..%d", name, device,
@@ -58,7 +59,7 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
         emp_device_id           device = device_of_op[o->id];
         if ((uint32_t)device >= (uint32_t)sim->device_count ||
             !(o->kinds & sim->kind_of_device[device])) {
-            EMP_TRY(refuse_device(sim, op, device, err));
+            EMP_TRY(emp_sim_refuse_device(sim, o->id, device, err));
         }
         sim->state[op] = (emp_sim_op_state){
             o->missing, (uint8_t)device, {(uint8_t)device, sim->host_of_device[device]}};
@@ -142,6 +143,7 @@ emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
                        emp_sim_result *result, emp_error *err)
 {
     sim->rules.is_traced = false;
+    if (sim->profile != NULL) return emp_sim_profile_run(sim, device_of_op, result, err);
     return run(sim, device_of_op,
                are_rules(sim->rules, &tf_rules)      ? run_tf
                : are_rules(sim->rules, &ideal_rules) ? run_ideal
@@ -155,5 +157,6 @@ emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
 {
     sim->rules.is_traced = true;
     sim->trace = trace;
+    if (sim->profile != NULL) return emp_sim_profile_run(sim, device_of_op, result, err);
     return run(sim, device_of_op, run_any, result, err);
 }
