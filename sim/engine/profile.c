@@ -128,6 +128,12 @@ cleanup:
     return st;
 }
 
+/* At most INT64_MAX, which check_bytes() refuses. */
+static int64_t sum_of(int64_t a, int64_t b)
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
 /* port_of[] gets the port of each output, control_of[] that of each op's control edges,
  * or -1. */
 static void number_ports(emp_sim_profile *p, const emp_problem *problem, int32_t *port_of,
@@ -152,7 +158,7 @@ static void number_ports(emp_sim_profile *p, const emp_problem *problem, int32_t
                                .workspace_bytes = from->cost.workspace_bytes,
                                .port = p->port_count};
         for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
-            to->output_bytes += g->tensor[t].bytes;
+            to->output_bytes = sum_of(to->output_bytes, g->tensor[t].bytes);
             port_of[t] = p->port_count;
             p->port[p->port_count++] = (emp_profile_port){g->tensor[t].copy_bytes, op, t};
         }

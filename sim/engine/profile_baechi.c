@@ -69,6 +69,10 @@ static emp_status create(emp_sim *sim, emp_error *err)
         EMP_FAIL(EMP_EUNSUPPORTED, "per_byte is %g s; at most %.3g s are possible",
                  r->byte_s, 0x1p62 * 1e-18);
     }
+    if (!((double)r->control_bytes * p->edge_count < 0x1p62)) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "control_size is %.3g B, too much for %d edges",
+                 (double)r->control_bytes, p->edge_count);
+    }
     EMP_TRY(allocate(s, sim, err));
     emp_profile_rate rate = {(uint64_t)llround(per_byte), 1000000000};
     emp_time_ns      fixed_ns = emp_ns_of_seconds(r->transfer_s);

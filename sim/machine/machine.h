@@ -164,7 +164,13 @@ emp_device_id emp_machine_find(const emp_machine *machine, const char *name);
 /** Names of the machines that come with the program; sets \a *count. Static storage. */
 const char *const *emp_machine_names(int32_t *count);
 
-/** Loads a runtime profile, by name ("tf-r1.3": data/runtimes/tf-r1.3.yaml) or path. */
+/** The profiles that come with the program, for messages. */
+#define EMP_RUNTIME_NAMES "tf-r1.3, ideal, placeto, baechi, msr-latency, msr-load"
+
+/** Loads a runtime profile, by name ("tf-r1.3": data/runtimes/tf-r1.3.yaml) or path.
+ * \retval EMP_EIO      No such profile; the message lists the known ones.
+ * \retval EMP_EFORMAT  The message names the file, the line, the key and what is
+ * expected. */
 emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
                             emp_error *err);
 

@@ -161,30 +161,46 @@ cleanup:
     return st;
 }
 
+static const char *text_of(const emp_config *config, const emp_config_field *field)
+{
+    const char *text;
+
+    memcpy(&text, (const char *)config->data + field->from, sizeof text);
+    return text;
+}
+
 /* Keys that the rules use must be there, others may not. */
+static emp_status check_keys(const emp_config *config, emp_rules rules, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        const char *key = fields[i].key;
+        if (is_used(i, rules) || text_of(config, &fields[i]) == NULL) continue;
+        EMP_FAIL(EMP_EFORMAT, "%s:%d: %s: the rules '%s' have no such key", config->path,
+                 emp_config_line(config, key, ""), key, emp_rules_str(rules));
+    }
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        if (!is_used(i, rules) || text_of(config, &fields[i]) != NULL) continue;
+        EMP_FAIL(EMP_EFORMAT, "%s:%d: the key '%s' is missing; the rules '%s' use it",
+                 config->path, emp_config_line(config, "rules", ""), fields[i].key,
+                 emp_rules_str(rules));
+    }
+cleanup:
+    return st;
+}
+
 static emp_status read_fields(emp_runtime *runtime, const emp_config *config,
                               emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    const char *rules = emp_rules_str(runtime->rules);
-    uint64_t    hash = EMP_HASH_SEED;
+    emp_status st = EMP_OK;
+    uint64_t   hash = EMP_HASH_SEED;
 
+    EMP_TRY(check_keys(config, runtime->rules, err));
     for (size_t i = 0; i < FIELD_COUNT; i++) {
-        const emp_config_field *field = &fields[i];
-        const char             *text;
-        memcpy(&text, (const char *)config->data + field->from, sizeof text);
-        if (!is_used(i, runtime->rules)) {
-            if (text == NULL) continue;
-            EMP_FAIL(EMP_EFORMAT, "%s:%d: %s: the rules '%s' have no such key",
-                     config->path, emp_config_line(config, field->key, ""), field->key,
-                     rules);
-        }
-        if (text == NULL) {
-            EMP_FAIL(EMP_EFORMAT, "%s:%d: the key '%s' is missing; the rules '%s' use it",
-                     config->path, emp_config_line(config, "rules", ""), field->key,
-                     rules);
-        }
-        EMP_TRY(emp_config_convert(config, field, 1, config->data, runtime, &hash, err));
+        if (!is_used(i, runtime->rules)) continue;
+        EMP_TRY(
+            emp_config_convert(config, &fields[i], 1, config->data, runtime, &hash, err));
     }
 cleanup:
     return st;
@@ -200,9 +216,7 @@ emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
 
     emp_config_path(path, sizeof path, "runtimes", name_or_path);
     if (access(path, R_OK) != 0) {
-        EMP_FAIL(EMP_EIO,
-                 "no runtime profile '%s' (%s: %s); known: tf-r1.3, ideal, placeto, "
-                 "baechi, msr-latency, msr-load",
+        EMP_FAIL(EMP_EIO, "no runtime profile '%s' (%s: %s); known: " EMP_RUNTIME_NAMES,
                  name_or_path, path, strerror(errno));
     }
     EMP_TRY(emp_config_open(&config, path, &schema, err));

@@ -53,6 +53,7 @@ struct told {
     emp_time_ns start_ns[MAX_OPS], busy_ns[EMP_MAX_DEVICES];
     int64_t     peak_bytes[EMP_MAX_DEVICES];
     emp_time_ns latest_ns;
+    emp_time_ns lane_end_ns[EMP_MAX_DEVICES][EMP_MAX_CORES];
     int32_t     op_count, transfer_count;
 };
 
@@ -61,7 +62,9 @@ static void note_op(void *context, emp_op_id op, emp_device_id device, int32_t l
 {
     struct told *t = context;
 
-    cr_expect_geq(lane, 0);
+    cr_expect(lane >= 0 && lane < EMP_MAX_CORES && start <= end);
+    cr_expect_geq(start, t->lane_end_ns[device][lane], "ops of one lane overlap");
+    t->lane_end_ns[device][lane] = end;
     t->start_ns[op] = start;
     t->busy_ns[device] += end - start;
     t->op_count++;
@@ -274,3 +277,243 @@ Test(profiles, placeto_is_the_plain_one) { compare_with_plain("placeto"); }
 Test(profiles, baechi_is_the_plain_one) { compare_with_plain("baechi"); }
 Test(profiles, msr_latency_is_the_plain_one) { compare_with_plain("msr-latency"); }
 Test(profiles, msr_load_is_the_plain_one) { compare_with_plain("msr-load"); }
+
+/* ---- by hand ---- */
+
+#define ON(d)       .device = (d)
+#define FROM1(a)    .input_count = 1, .input = {a}
+#define FROM2(a, b) .input_count = 2, .input = {a, b}
+enum { BYTES = 256 };
+
+struct verdict_case {
+    const char *profile;
+    int64_t     memory_bytes, peak_bytes; /* of gpu:0 */
+    emp_op_id   op;                       /* -1: it fits */
+    emp_time_ns at_ns;
+};
+
+/* Op 0 is on the CPU, where it takes 20 ns, the others are on gpu:0, where they take 10;
+ * 1 and 2 read 0, 3 reads both. 256 bytes take 34 ns (placeto) or 134045 ns (baechi).
+ * Placeto's ops 1 and 2 start 5710 ns apart and hold their bytes until 1 us before op 3
+ * ends, which is before it starts. Baechi's ops 1 and 2 are ready at once, op 3 when they
+ * have run. */
+static const struct verdict_case verdicts[] = {
+    {"placeto", 2 * BYTES, 2 * BYTES, -1, 0},
+    {"placeto", 2 * BYTES - 1, 2 * BYTES, 2, 20 + 34 + 5710},
+    {"baechi", 3 * BYTES, 3 * BYTES, -1, 0},
+    {"baechi", 3 * BYTES - 1, 3 * BYTES, 3, 20 + 134045 + 2 * 10},
+    {"baechi", 2 * BYTES - 1, 3 * BYTES, 2, 20 + 134045},
+    {"msr-latency", 3 * BYTES, 3 * BYTES, -1, 0},
+    {"msr-latency", 3 * BYTES - 1, 3 * BYTES, 3, 0},
+    {"msr-load", 3 * BYTES, 3 * BYTES, -1, 0},
+    {"msr-load", 2 * BYTES - 1, 3 * BYTES, 2, 0},
+};
+
+Test(profiles, name_the_first_op_that_does_not_fit)
+{
+    static const tiny_op ops[] = {
+        {ON(0)}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1), FROM2(1, 2)}};
+
+    for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
+        const struct verdict_case *c = &verdicts[i];
+        emp_runtime                runtime = load(c->profile);
+        tiny_problem               t;
+        emp_sim                   *sim = NULL;
+        emp_sim_result             r;
+        tiny_problem_create(&t, ops, 4, &runtime);
+        t.machine->device[1].memory_bytes = c->memory_bytes;
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
+        cr_expect_eq(r.is_feasible, c->op < 0, "%s", c->profile);
+        cr_expect_eq(r.oom_op, c->op, "%s", c->profile);
+        cr_expect_eq(r.oom_device, c->op < 0 ? -1 : 1, "%s", c->profile);
+        cr_expect_eq(r.oom_bytes, c->op < 0 ? 0 : BYTES, "%s", c->profile);
+        cr_expect_eq(r.oom_at_ns, c->at_ns, "%s: %" PRId64, c->profile, r.oom_at_ns);
+        cr_expect_eq(r.peak_bytes[1], c->peak_bytes, "%s", c->profile);
+        emp_sim_destroy(sim);
+        t.problem->runtime.check_memory = false;
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
+        cr_expect(r.is_feasible, "%s", c->profile);
+        emp_sim_destroy(sim);
+        tiny_problem_destroy(&t);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* The CPU of the formulas has no limit. */
+Test(profiles, only_msr_lets_the_cpu_hold_what_it_likes)
+{
+    static const tiny_op ops[] = {{ON(0)}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime    runtime = load(profiles[i]);
+        tiny_problem   t;
+        emp_sim       *sim = NULL;
+        emp_sim_result r;
+        tiny_problem_create(&t, ops, 1, &runtime);
+        t.machine->device[0].memory_bytes = 1;
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
+        cr_expect_eq(r.is_feasible, strncmp(profiles[i], "msr", 3) == 0, "%s",
+                     profiles[i]);
+        emp_sim_destroy(sim);
+        tiny_problem_destroy(&t);
+    }
+}
+
+/* ---- what every simulator must do ---- */
+
+Test(profiles, refuse_what_is_no_placement)
+{
+    static const tiny_op ops[] = {{ON(1)}, {ON(1), FROM1(0)}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime    runtime = load(profiles[i]);
+        tiny_problem   t;
+        emp_sim       *sim = NULL;
+        emp_sim_result r = {.step_time_ns = -5};
+        emp_error      err = {0}, second = {0};
+        tiny_problem_create(&t, ops, 2, &runtime);
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        t.device_of_op[1] = 3;
+        cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
+        cr_expect_str_eq(err.msg, "op 'op1' is on device 3 of 0..2");
+        emp_sim_destroy(sim);
+        t.device_of_op[1] = 1;
+        t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_expect_eq(emp_sim_run_traced(sim, t.device_of_op, NULL, &r, &second),
+                     EMP_EINVAL);
+        cr_expect_str_eq(second.msg, "op 'op1' cannot run on gpu:0");
+        cr_expect_eq(r.step_time_ns, -5, "written on success only");
+        emp_sim_destroy(sim);
+        tiny_problem_destroy(&t);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void expect_unsupported(const tiny_problem *t, const char *sentence)
+{
+    emp_sim  *sim = NULL;
+    emp_error err = {0};
+
+    cr_expect_eq(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED, "%s",
+                 sentence);
+    cr_expect_null(sim);
+    cr_expect_not_null(strstr(err.msg, sentence), "%s, not %s", err.msg, sentence);
+}
+
+Test(profiles, refuse_sizes_beyond_64_bits)
+{
+    static const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime runtime = load(profiles[i]);
+        for (int which = 0; which < 5; which++) {
+            tiny_problem t;
+            tiny_problem_create(&t, ops, 2, &runtime);
+            emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
+            if (which == 0) tensor->bytes = INT64_MAX;
+            if (which == 1) tensor->copy_bytes = INT64_C(1) << 61;
+            if (which == 2) t.graph->op[0].persistent_bytes = INT64_MAX;
+            if (which == 3) t.graph->op[1].cost.workspace_bytes = INT64_MAX;
+            if (which == 4) t.problem->costs->gpu[1].compute_ns = EMP_COST_LIMIT_NS;
+            expect_unsupported(&t, which < 4 ? "bytes in all" : "ops and transfers of ");
+            tiny_problem_destroy(&t);
+        }
+    }
+}
+
+Test(profiles, refuse_constants_that_cannot_be)
+{
+    static const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime  runtime = load(profiles[i]);
+        bool         is_baechi = runtime.rules == EMP_RULES_BAECHI;
+        tiny_problem t;
+        runtime.bus_bytes_per_s = runtime.host_bytes_per_s = 0.5;
+        runtime.byte_s = 1e17;
+        tiny_problem_create(&t, ops, 2, &runtime);
+        expect_unsupported(&t, is_baechi ? "per_byte is 1e+17 s" : "_rate is 0.5 B/s");
+        t.problem->runtime = load(profiles[i]);
+        t.problem->runtime.bus_gap_s = t.problem->runtime.transfer_s = 1e7;
+        t.problem->runtime.host_bytes_per_s = 1.0;
+        t.graph->tensor[0].copy_bytes = 10 * 1000 * 1000;
+        expect_unsupported(&t, "ops and transfers of ");
+        tiny_problem_destroy(&t);
+    }
+    tiny_problem t;
+    emp_runtime  runtime = load("baechi");
+    runtime.byte_s = 0.0;
+    runtime.control_bytes = INT64_MAX;
+    tiny_problem_create(&t, ops, 2, &runtime);
+    expect_unsupported(&t, "control_size is 9.22e+18 B");
+    tiny_problem_destroy(&t);
+}
+
+Test(profiles, create_survives_every_allocation_failure)
+{
+    for (int i = 0; i < PROFILES; i++) {
+        random_problem r;
+        emp_status     st = EMP_ENOMEM;
+        random_problem_create(&r, 7);
+        r.problem->runtime = load(profiles[i]);
+        long before = emp_mem_live_blocks();
+        for (long allowed = 0; st != EMP_OK; allowed++) {
+            emp_sim *sim = NULL;
+            emp_mem_fail_after(allowed);
+            st = emp_sim_create(&sim, r.problem, NULL);
+            emp_mem_fail_after(-1);
+            if (st != EMP_OK) {
+                cr_assert_eq(st, EMP_ENOMEM, "%s after %ld allocations: %s", profiles[i],
+                             allowed, emp_status_str(st));
+                cr_assert_null(sim);
+            }
+            emp_sim_destroy(sim);
+            cr_assert_eq(emp_mem_live_blocks(), before, "%s leaks after %ld allocations",
+                         profiles[i], allowed);
+        }
+        random_problem_destroy(&r);
+    }
+}
+
+Test(profiles, a_run_allocates_nothing)
+{
+    for (int i = 0; i < PROFILES; i++) {
+        random_problem r;
+        emp_sim       *sim = NULL;
+        emp_sim_result result;
+        random_problem_create(&r, 11);
+        r.problem->runtime = load(profiles[i]);
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        emp_mem_fail_after(0);
+        cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
+        cr_expect_eq(emp_sim_run_traced(sim, r.device_of_op, NULL, &result, NULL),
+                     EMP_OK);
+        emp_mem_fail_after(-1);
+        emp_sim_destroy(sim);
+        random_problem_destroy(&r);
+    }
+}
+
+/* A step in which nothing is left. */
+Test(profiles, of_folded_ops_alone_take_no_time)
+{
+    static const tiny_op ops[] = {{ON(1), .is_folded = true}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime    runtime = load(profiles[i]);
+        tiny_problem   t;
+        emp_sim       *sim = NULL;
+        emp_sim_result r;
+        tiny_problem_create(&t, ops, 1, &runtime);
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
+        cr_expect_eq(r.step_time_ns, 0);
+        cr_expect(r.is_feasible);
+        emp_sim_destroy(sim);
+        tiny_problem_destroy(&t);
+    }
+}
