@@ -199,6 +199,7 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --machine k41 --placement gpu",                  1, "k41"},
     {"simulate small.pbtxt --machine ./bad.yaml --placement gpu",           1, "colour"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "tf9"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "msr-load"},
     {"simulate small.pbtxt --machine k40x2 --placement nonesuch",           1, "nonesuch"},
     {"simulate small.pbtxt --machine k40x2 --placement broken.json",        1, "broken.json"},
     {"simulate small.pbtxt --machine k40x2 --placement unknown_op.json",    1, "nonesuch"},
@@ -212,6 +213,7 @@ static struct error_case error_cases[] = {
     {"record small.pbtxt",                                                  1, "small.pbtxt"},
     {"record nowhere.h5",                                                   1, "nowhere.h5"},
     {"bench surrogate small.pbtxt --machine k41",                           1, "k41"},
+    {"bench surrogate small.pbtxt --machine k40x2 --runtime baechi",        1, "baechi"},
     {"table 1 --rows nmt3",                                                 1, "nmt3"},
     {"table 1 --methods tabu",                                              1, "tabu"},
 };
