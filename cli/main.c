@@ -17,6 +17,7 @@ static const cli_command commands[] = {
     {"place", "look for a good placement", cmd_place},
     {"simulate", "time one step under a placement", cmd_simulate},
     {"graph", "what a workload or graph file consists of", cmd_graph},
+    {"calibrate", "fit a machine's constants to published step times", cmd_calibrate},
     {"record", "what a recorded run found, and its learning curve", cmd_record},
     {"bench", "time the simulators", cmd_bench},
     {"workloads", "list the workload families and their parameters", cmd_workloads},

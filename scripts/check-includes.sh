@@ -26,6 +26,7 @@ declare -A may_include=(
 declare -A only_in=(
   [hdf5.h]="sim/store" [metis.h]="baselines" [scotch.h]="baselines"
   [cblas.h]="policy/nn" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
+  [gsl/gsl_multifit_nlinear.h]="bench/calibrate"
 )
 
 status=0

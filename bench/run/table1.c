@@ -11,22 +11,10 @@
 #include "base/mem.h"
 #include "bench/run/archive.h"
 #include "bench/run/methods.h"
+#include "bench/run/paper.h"
 #include "sim/workloads/workloads.h"
 
-enum { ROWS = 6, COLUMNS = 8, FULL_SEEDS = 3, QUICK_SEEDS = 1 };
-
-#define OOM   INFINITY
-#define BLANK NAN
-
-/* The tasks. Their sizes are the defaults of sim/workloads. */
-static const emp_table_row rows[ROWS] = {
-    {"inception_v3", "Inception-V3", "inception_v3", "k40x2", 2},
-    {"resnet", "ResNet-152", "resnet:depth=152", "k40x2", 2},
-    {"rnnlm", "RNNLM", "rnnlm", "k40x2", 2},
-    {"nmt2", "NMT, 2 layers", "nmt:layers=2", "k40x2", 2},
-    {"nmt4", "NMT, 4 layers", "nmt:layers=4", "k40x4", 4},
-    {"nmt8", "NMT, 8 layers", "nmt:layers=8", "k40x8", 8},
-};
+enum { ROWS = EMP_PAPER_TASKS, COLUMNS = 8, FULL_SEEDS = 3, QUICK_SEEDS = 1 };
 
 /* Budgets are evaluations, so that a result does not depend on the speed of the host. */
 struct column {
@@ -52,27 +40,9 @@ static const struct column columns[COLUMNS] = {
      .update_cost = 1.0},
 };
 
-/* Seconds per step as the paper reports them. It has no METIS and no random column, and
- * no CPU figure for ResNet. */
-static const char   paper_source[] = "Mirhoseini et al., A Hierarchical Model for Device "
-                                     "Placement, ICLR 2018, Table 1";
-static const double paper_s[ROWS][COLUMNS] = {
-    /* CPU    GPU   expert Scotch MinCut METIS  random  HDP */
-    {0.61, 0.15, 0.15, 0.93, 0.82, BLANK, BLANK, 0.13},
-    {BLANK, 1.18, 1.18, 6.27, 2.92, BLANK, BLANK, 1.18},
-    {6.89, 1.57, 1.57, 5.62, 5.21, BLANK, BLANK, 1.57},
-    {6.46, OOM, 2.13, 3.21, 5.34, BLANK, BLANK, 0.84},
-    {10.68, OOM, 3.64, 11.18, 11.63, BLANK, BLANK, 1.69},
-    {11.52, OOM, 3.88, 17.85, 19.01, BLANK, BLANK, 4.07},
-};
-
-/* The cells that machine constants were fitted to: the numeric single-device ones. */
 static const char fitted_note[] = "* Machine constants (one set for all rows) were "
                                   "fitted to the paper's figures of these "
                                   "cells; all other cells are predictions.";
-static const bool is_fitted[ROWS][COLUMNS] = {
-    {true, true}, {false, true}, {true, true}, {true}, {true}, {true},
-};
 
 /* ---- what is to be run ---- */
 
@@ -122,7 +92,7 @@ static bool list_has(const char *list, const char *word)
     return false;
 }
 
-static const char *row_key(int32_t i) { return i < ROWS ? rows[i].key : NULL; }
+static const char *row_key(int32_t i) { return i < ROWS ? emp_paper_task[i].key : NULL; }
 static const char *column_key(int32_t i)
 {
     return i < COLUMNS ? columns[i].column.method : NULL;
@@ -192,7 +162,7 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
     EMP_TRY(check_list(p->rows, "row", row_key, err));
     EMP_TRY(check_list(p->methods, "method", column_key, err));
     for (int32_t i = 0; i < ROWS; i++) {
-        if (list_has(p->rows, rows[i].key)) row_of[row_count++] = i;
+        if (list_has(p->rows, emp_paper_task[i].key)) row_of[row_count++] = i;
     }
     for (int32_t i = 0; i < COLUMNS; i++) {
         if (list_has(p->methods, columns[i].column.method)) column_of[column_count++] = i;
@@ -200,18 +170,17 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
     EMP_TRY(emp_table_create(&plan->table, row_count, column_count, err));
     emp_table *t = plan->table;
     t->title = "Table 1. Seconds per training step: ours, simulated, beside the paper's.";
-    t->source = paper_source;
-    t->fitted_note = fitted_note;
+    t->source = emp_paper_source;
     describe_command(p, seed_count, t->command, sizeof t->command);
-    for (int32_t r = 0; r < row_count; r++) t->row[r] = rows[row_of[r]];
+    for (int32_t r = 0; r < row_count; r++) t->row[r] = emp_paper_task[row_of[r]];
     for (int32_t c = 0; c < column_count; c++) {
         const struct column *from = &columns[column_of[c]];
         t->column[c] = from->column;
         t->column[c].seed_count = from->is_seeded ? seed_count : 1;
         if (p->is_quick) t->column[c].budget = from->quick_budget;
         for (int32_t r = 0; r < row_count; r++) {
-            emp_table_at(t, r, c)->paper_s = paper_s[row_of[r]][column_of[c]];
-            emp_table_at(t, r, c)->is_fitted = is_fitted[row_of[r]][column_of[c]];
+            emp_table_at(t, r, c)->paper_s =
+                emp_paper_step_s(row_of[r], from->column.method);
         }
     }
 
@@ -236,6 +205,23 @@ cleanup:
     return st;
 }
 
+/* A cell is fitted if the constants of the row's machine were fitted to it; the model
+ * files say so. */
+static void mark_fitted(struct plan *plan)
+{
+    emp_table *t = plan->table;
+
+    for (int32_t r = 0; r < t->row_count; r++) {
+        for (int32_t c = 0; c < t->column_count; c++) {
+            char name[EMP_FIT_NAME_BYTES];
+            snprintf(name, sizeof name, "%s:%s", t->row[r].key, t->column[c].method);
+            if (!emp_machine_is_fitted_to(plan->task[r].machine, name)) continue;
+            emp_table_at(t, r, c)->is_fitted = true;
+            t->fitted_note = fitted_note;
+        }
+    }
+}
+
 static emp_status load_tasks(struct plan *plan, emp_error *err)
 {
     emp_status  st = EMP_OK;
@@ -253,6 +239,7 @@ static emp_status load_tasks(struct plan *plan, emp_error *err)
     for (int32_t r = 0; r < row_count; r++) {
         if (status[r] != EMP_OK) EMP_FAIL(status[r], "%s", error[r].msg);
     }
+    mark_fitted(plan);
 
 cleanup:
     return st;

@@ -66,13 +66,14 @@ EMP_SIM_INLINE void send_message(emp_sim *sim, emp_sim_rules r, int32_t op, int3
 EMP_SIM_INLINE void notify_readers(emp_sim *sim, emp_sim_rules r, int32_t tensor,
                                    int32_t device)
 {
-    const int32_t end = sim->tensor[tensor + 1].consumer, first = sim->copy_count;
-    const int32_t home = sim->instance[tensor].space;
+    const emp_sim_tensor *t = &sim->tensor[tensor];
+    const emp_sim_edge   *edge = sim->consumer + t[0].consumer;
+    const emp_sim_edge   *end = sim->consumer + t[1].consumer;
+    const int32_t         home = sim->instance[tensor].space, first = sim->copy_count;
 
-    for (int32_t i = sim->tensor[tensor].consumer; i < end; i++) {
-        emp_sim_edge edge = sim->consumer[i];
-        int32_t      consumer = EMP_SIM_EDGE_ID(edge);
-        int32_t      space = sim->state[consumer].space[EMP_SIM_EDGE_ON_HOST(edge)];
+    for (; edge < end; edge++) {
+        int32_t consumer = EMP_SIM_EDGE_ID(*edge);
+        int32_t space = sim->state[consumer].space[EMP_SIM_EDGE_ON_HOST(*edge)];
         if (space == home) {
             arrive(sim, r, consumer);
         } else {
@@ -112,7 +113,7 @@ EMP_SIM_INLINE void issue_op(emp_sim *sim, emp_sim_rules r, int32_t op, int32_t 
     trace_issue(sim, r, op, device, d->started_ns);
     create_outputs(sim, r, op);
     if (launches) {
-        emp_time_ns cost = sim->op[op].gpu_ns;
+        emp_time_ns cost = sim->op[op].cost_ns[EMP_DEVICE_GPU];
         start = later_of(d->queued_ns, sim->now);
         end = start + cost;
         d->queued_ns = end;
@@ -153,14 +154,14 @@ EMP_SIM_INLINE void finish_batch(emp_sim *sim, emp_sim_rules r, int32_t cpu,
 /** All that read the copy are told. */
 EMP_SIM_INLINE void deliver_copy(emp_sim *sim, emp_sim_rules r, int32_t copy)
 {
-    const int32_t tensor = sim->copy[copy].tensor, to = target_of_copy(sim, copy);
-    const int32_t end = sim->tensor[tensor + 1].consumer;
+    const int32_t       tensor = sim->copy[copy].tensor, to = target_of_copy(sim, copy);
+    const emp_sim_edge *edge = sim->consumer + sim->tensor[tensor].consumer;
+    const emp_sim_edge *end = sim->consumer + sim->tensor[tensor + 1].consumer;
 
     trace_copy(sim, r, copy, EMP_SIM_COPY_DELIVERED);
-    for (int32_t i = sim->tensor[tensor].consumer; i < end; i++) {
-        emp_sim_edge edge = sim->consumer[i];
-        int32_t      op = EMP_SIM_EDGE_ID(edge);
-        if (sim->state[op].space[EMP_SIM_EDGE_ON_HOST(edge)] == to) arrive(sim, r, op);
+    for (; edge < end; edge++) {
+        int32_t op = EMP_SIM_EDGE_ID(*edge);
+        if (sim->state[op].space[EMP_SIM_EDGE_ON_HOST(*edge)] == to) arrive(sim, r, op);
     }
 }
 
@@ -222,11 +223,9 @@ EMP_SIM_INLINE uint64_t end_delay(emp_sim *sim, emp_sim_rules r, int32_t source)
 /** \return the next event of the source. */
 EMP_SIM_INLINE uint64_t handle_event(emp_sim *sim, emp_sim_rules r, int32_t source)
 {
-    const emp_sim_source *s = &sim->source[source];
-
-    if (s->kind == EMP_SIM_SERVER) return end_item(sim, r, s->owner);
-    if (r.cpu_pool && s->kind == EMP_SIM_BATCH) {
-        finish_batch(sim, r, s->owner, s->number);
+    if (source < sim->device_count) return end_item(sim, r, source);
+    if (r.cpu_pool && sim->source[source].kind == EMP_SIM_BATCH) {
+        finish_batch(sim, r, sim->source[source].owner, sim->source[source].number);
         return EMP_SIM_NEVER;
     }
     return end_delay(sim, r, source);

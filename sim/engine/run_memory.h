@@ -160,7 +160,6 @@ EMP_SIM_INLINE void release_inputs(emp_sim *sim, emp_sim_rules r, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint8_t    *spaces = sim->state[op].space;
-    const int32_t     end = o[1].input;
 
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
         deallocate(sim, r, spaces[0], sim->rest[op].workspace_bytes);
@@ -170,9 +169,8 @@ EMP_SIM_INLINE void release_inputs(emp_sim *sim, emp_sim_rules r, int32_t op)
             drop(sim, r, &sim->instance[t]);
         }
     }
-    for (int32_t i = o->input; i < end; i++) {
-        release(sim, r, instance_read(sim, sim->input[i], spaces));
-    }
+    const emp_sim_edge *edge = sim->input + o[0].input, *end = sim->input + o[1].input;
+    for (; edge < end; edge++) release(sim, r, instance_read(sim, *edge, spaces));
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -16,9 +16,7 @@ EMP_SIM_INLINE emp_time_ns later_of(emp_time_ns a, emp_time_ns b)
 /** Time of an op on a device that serves nothing else meanwhile. */
 EMP_SIM_INLINE emp_time_ns cost_on(const emp_sim *sim, int32_t op, int32_t device)
 {
-    bool is_cpu = sim->device[device].kind == EMP_DEVICE_CPU;
-
-    return is_cpu ? sim->op[op].cpu_ns : sim->op[op].gpu_ns;
+    return sim->op[op].cost_ns[sim->device[device].kind & 1];
 }
 
 /** A host thread stands between the device and what it is asked to do. */
@@ -34,7 +32,7 @@ EMP_SIM_INLINE emp_time_ns start_item(emp_sim *sim, emp_sim_rules r, int32_t dev
     emp_sim_device *d = &sim->device[device];
 
     d->current = item;
-    d->started_ns = sim->now;
+    if (r.is_traced) d->started_ns = sim->now;
     if (r.serial_issue && item >= sim->op_count) {
         bool is_requested = sim->copy[item - sim->op_count].is_requested;
         return sim->now + (is_requested ? sim->receive_ns : sim->send_ns);
@@ -53,10 +51,10 @@ EMP_SIM_INLINE void serve(emp_sim *sim, emp_sim_rules r, int32_t device, int32_t
     emp_sim_device *d = &sim->device[device];
 
     if (d->current >= 0) {
-        append(sim, &sim->queue[d->server_source], item);
+        append(sim, &sim->queue[device], item);
     } else {
         emp_time_ns end = start_item(sim, r, device, item);
-        push_event(sim, event_at(sim, d->server_source, end));
+        push_event(sim, event_at(sim, device, end));
     }
 }
 
@@ -64,14 +62,14 @@ EMP_SIM_INLINE void serve(emp_sim *sim, emp_sim_rules r, int32_t device, int32_t
 EMP_SIM_INLINE uint64_t serve_next(emp_sim *sim, emp_sim_rules r, int32_t device)
 {
     emp_sim_device *d = &sim->device[device];
-    emp_sim_queue  *queue = &sim->queue[d->server_source];
+    emp_sim_queue  *queue = &sim->queue[device];
 
     if (queue->head < 0) {
         d->current = -1;
         return EMP_SIM_NEVER;
     }
     int32_t item = take(sim, queue);
-    return event_at(sim, d->server_source, start_item(sim, r, device, item));
+    return event_at(sim, device, start_item(sim, r, device, item));
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_SERVER_H */

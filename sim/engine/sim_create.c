@@ -124,8 +124,7 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
         sim->start[op] = (emp_sim_op_start){
             .id = id, .kinds = problem->kinds_of_class[from->colocation_class]};
         sim->op[op] = (emp_sim_op){
-            .cpu_ns = costs->cpu[id].compute_ns,
-            .gpu_ns = costs->gpu[id].compute_ns,
+            .cost_ns = {costs->cpu[id].compute_ns, costs->gpu[id].compute_ns},
             .issue_ns = costs->gpu[id].issue_ns,
             .output = sim->op[op].output,
             .flags = flags_of(from),
@@ -274,41 +273,38 @@ static void add_message_sources(emp_sim *sim)
     }
 }
 
-static void add_device_sources(emp_sim *sim, int32_t device)
+static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
 {
-    emp_sim_device *d = &sim->device[device];
-    emp_sim_stream *stream = &sim->stream[device * EMP_SIM_STREAMS];
-
-    if (sim->pool[device].core_count == 0) {
-        d->server_source = add_source(sim, EMP_SIM_SERVER, device, 0);
-    }
-    if (sim->rules.serial_issue && !sim->rules.release_at_issue) {
-        d->kernel_source = add_source(sim, EMP_SIM_KERNEL, device, 0);
-    }
-    for (int32_t k = 0; k < EMP_SIM_STREAMS; k++) {
-        if (sim->rules.serial_issue || sim->rules.drain_copies)
-            stream[k].ready_source = add_source(sim, EMP_SIM_READY, device, k);
-    }
-    for (int32_t k = 0; k < EMP_SIM_STREAMS; k++) {
-        stream[k].seen_source = add_source(sim, EMP_SIM_SEEN, device, k);
+    for (int32_t k = 0; k < sim->device_count * EMP_SIM_STREAMS; k++) {
+        int32_t source = add_source(sim, kind, k, 0);
+        if (kind == EMP_SIM_READY) {
+            sim->stream[k].ready_source = source;
+        } else {
+            sim->stream[k].seen_source = source;
+        }
     }
 }
 
-/* In the order in which simultaneous events happen. Without an array only counts. */
+/* In the order in which simultaneous events happen. Without an array only counts. A
+ * device's server is the source of its own number. */
 static void add_sources(emp_sim *sim)
 {
     sim->source_count = 0;
+    for (int32_t d = 0; d < sim->device_count; d++) add_source(sim, EMP_SIM_SERVER, d, 0);
     for (int32_t d = 0; d < sim->device_count; d++) {
         sim->pool[d].first_source = sim->source_count;
         for (int32_t n = 0; n < sim->pool[d].core_count; n++) {
             add_source(sim, EMP_SIM_BATCH, d, n);
         }
     }
-    for (int32_t d = 0; d < sim->device_count; d++) add_device_sources(sim, d);
-    if (sim->send_ns > 0) sim->send_source = add_source(sim, EMP_SIM_SEND, -1, 0);
-    if (sim->receive_ns > 0)
-        sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1, 0);
-    if (sim->rules.control_latency) add_message_sources(sim);
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        sim->device[d].kernel_source = add_source(sim, EMP_SIM_KERNEL, d, 0);
+    }
+    add_stream_sources(sim, EMP_SIM_READY);
+    add_stream_sources(sim, EMP_SIM_SEEN);
+    sim->send_source = add_source(sim, EMP_SIM_SEND, -1, 0);
+    sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1, 0);
+    add_message_sources(sim);
 }
 
 static emp_status create_sources(emp_sim *sim, emp_error *err)
@@ -392,7 +388,8 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
     }
     longest += (double)(sim->send_ns + sim->receive_ns + sim->poll_ns);
     for (int32_t op = 0; op < sim->op_count; op++) {
-        total += (double)sim->op[op].issue_ns + (double)sim->op[op].gpu_ns +
+        total += (double)sim->op[op].issue_ns +
+                 (double)sim->op[op].cost_ns[EMP_DEVICE_GPU] +
                  (double)sim->task_ns[sim->rest[op].cpu_row] * EMP_TASKS_PER_CORE *
                      sim->rest[op].lanes;
     }

@@ -41,9 +41,8 @@ enum {
 };
 
 typedef struct {
-    emp_time_ns cpu_ns;                 /**< alone on the CPU */
-    emp_time_ns gpu_ns;                 /**< on a GPU */
-    emp_time_ns issue_ns;               /**< on a GPU's host thread */
+    emp_time_ns cost_ns[2]; /**< alone on a CPU, on a GPU: by emp_device_kind */
+    emp_time_ns issue_ns;   /**< on a GPU's host thread */
     int32_t     input, output, control; /**< where its rows begin; they end at the next
                                              op's */
     uint32_t    flags;
@@ -138,8 +137,9 @@ typedef struct {
  * it, so it is a list, and only its earliest event is in the heap. Sources are
  * numbered in the order in which simultaneous events happen. */
 typedef enum {
+    EMP_SIM_SERVER,  /**< a device's, or its host thread's, current item ends; its number
+                          is the device's */
     EMP_SIM_BATCH,   /**< tasks on a CPU end; owner: the CPU */
-    EMP_SIM_SERVER,  /**< a device's, or its host thread's, current item ends */
     EMP_SIM_KERNEL,  /**< a kernel ends and lets go of its inputs */
     EMP_SIM_READY,   /**< a copy may take its links; owner: the stream */
     EMP_SIM_SEEN,    /**< the host sees a copy done; owner: the stream */
@@ -160,7 +160,7 @@ typedef struct {
     emp_time_ns started_ns; /**< of current */
     emp_time_ns queued_ns;  /**< end of all compute queued so far */
     emp_time_ns busy_ns;
-    int32_t     server_source, kernel_source;
+    int32_t     kernel_source;
 } emp_sim_device;
 
 /** Bytes of a memory. */

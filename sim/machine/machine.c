@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/machine/config_internal.h"
+#include "sim/machine/fit_internal.h"
 #include "sim/machine/topology_internal.h"
 
 /* key in the file, kind, member of struct model */
@@ -64,8 +65,9 @@ struct raw_cpu {
 };
 
 struct raw_model {
-    struct raw_gpu *gpu;
-    struct raw_cpu *cpu;
+    struct raw_gpu     *gpu;
+    struct raw_cpu     *cpu;
+    struct emp_raw_fit *fit;
 };
 
 struct raw_node {
@@ -110,7 +112,7 @@ static const cyaml_schema_field_t model_fields[] = {
                             struct raw_model, gpu, gpu_schema),
     CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, cpu, cpu_schema),
-    CYAML_FIELD_END};
+    EMP_FIT_FIELD(struct raw_model), CYAML_FIELD_END};
 static const cyaml_schema_value_t model_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_model, model_fields)};
 
@@ -199,6 +201,15 @@ static void find_model(const struct loader *l, const char *model, char *path, si
     if (access(path, R_OK) != 0) emp_config_path(path, size, "machines/models", model);
 }
 
+static void note_fitted_cells(emp_machine *m, const struct emp_raw_fit *fit)
+{
+    for (unsigned i = 0; fit != NULL && i < fit->cells_count; i++) {
+        if (emp_machine_is_fitted_to(m, fit->cells[i].name)) continue;
+        snprintf(m->fitted_cell[m->fitted_count++], EMP_FIT_NAME_BYTES, "%s",
+                 fit->cells[i].name);
+    }
+}
+
 static emp_status load_model(struct loader *l, const char *name, emp_device *device,
                              emp_error *err)
 {
@@ -238,6 +249,9 @@ static emp_status load_model(struct loader *l, const char *name, emp_device *dev
         }
     }
     *device = model.device;
+    snprintf(l->machine->model_path[device->kind], sizeof l->machine->model_path[0], "%s",
+             path);
+    note_fitted_cells(l->machine, raw->fit);
 
 cleanup:
     emp_config_close(&config);
@@ -476,6 +490,14 @@ int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind)
     for (int32_t i = 0; i < machine->device_count; i++)
         count += machine->device[i].kind == kind;
     return count;
+}
+
+bool emp_machine_is_fitted_to(const emp_machine *machine, const char *cell)
+{
+    for (int32_t i = 0; i < machine->fitted_count; i++) {
+        if (strcmp(machine->fitted_cell[i], cell) == 0) return true;
+    }
+    return false;
 }
 
 emp_device_id emp_machine_find(const emp_machine *machine, const char *name)

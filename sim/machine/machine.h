@@ -24,10 +24,12 @@ enum {
     EMP_MAX_DEVICES = 64,
     EMP_MAX_CORES = 128,
     EMP_MAX_LINKS = 256,
-    EMP_MAX_ROUTE = 8
+    EMP_MAX_ROUTE = 8,
+    EMP_MAX_FITTED = 32,    /**< cells that the constants of one file were fitted to */
+    EMP_FIT_NAME_BYTES = 32 /**< of a cell's name, "rnnlm:gpu" */
 };
 
-typedef enum { EMP_DEVICE_CPU, EMP_DEVICE_GPU } emp_device_kind;
+typedef enum { EMP_DEVICE_CPU, EMP_DEVICE_GPU, EMP_DEVICE_KINDS } emp_device_kind;
 
 /** Constants of a device's kernels; sim/cost/cost.h states the formulas that use them. */
 typedef struct {
@@ -99,6 +101,7 @@ const char *emp_rules_str(emp_rules rules);
  * "msr-latency", "msr-load". What the rules do not use is 0. */
 typedef struct {
     char      name[32];
+    char      path[512]; /**< of its file */
     emp_rules rules;
     /* all rules */
     bool check_memory; /**< an allocation that does not fit gives an OOM verdict */
@@ -145,6 +148,10 @@ typedef struct {
     emp_link   link[EMP_MAX_LINKS];
     emp_route  route[EMP_MAX_DEVICES][EMP_MAX_DEVICES]; /**< [from][to] */
     uint64_t   hash;                                    /**< of every constant */
+    char       model_path[EMP_DEVICE_KINDS][512];       /**< files of its device models */
+    int32_t    fitted_count;
+    char fitted_cell[EMP_DEVICE_KINDS * EMP_MAX_FITTED][EMP_FIT_NAME_BYTES]; /**< what its
+        models say that their constants were fitted to */
 } emp_machine;
 
 /** Loads a machine by name ("k40x2": data/machines/k40x2.yaml beside the program's data
@@ -157,6 +164,10 @@ void       emp_machine_destroy(emp_machine *machine);
 
 /** Number of devices of a kind. */
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind);
+
+/** Whether constants of a device model were fitted to that cell ("rnnlm:gpu": that task
+ * on one device). */
+bool emp_machine_is_fitted_to(const emp_machine *machine, const char *cell);
 
 /** The device of that name ("gpu:1"), or -1. */
 emp_device_id emp_machine_find(const emp_machine *machine, const char *name);

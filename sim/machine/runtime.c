@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/machine/config_internal.h"
+#include "sim/machine/fit_internal.h"
 #include "sim/machine/machine.h"
 
 /* Sets of rules. */
@@ -56,6 +57,7 @@ struct raw_runtime {
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
+    struct emp_raw_fit *fit;
 };
 
 static const cyaml_schema_field_t schema_fields[] = {
@@ -68,7 +70,8 @@ static const cyaml_schema_field_t schema_fields[] = {
                            struct raw_runtime, key, 0, CYAML_UNLIMITED),
     RUNTIME_FIELDS(X)
 #undef X
-        CYAML_FIELD_END};
+        EMP_FIT_FIELD(struct raw_runtime),
+    CYAML_FIELD_END};
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_runtime, schema_fields)};
@@ -230,6 +233,7 @@ emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
     const char *base = strrchr(path, '/');
     snprintf(loaded.name, sizeof loaded.name, "%.*s", (int)sizeof loaded.name - 1,
              base == NULL ? path : base + 1);
+    snprintf(loaded.path, sizeof loaded.path, "%s", path);
     char *suffix = strstr(loaded.name, ".yaml");
     if (suffix != NULL) *suffix = '\0';
     *runtime = loaded;

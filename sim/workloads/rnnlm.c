@@ -20,13 +20,13 @@ enum {
 
 const emp_workload_param emp_rnnlm_params[] = {
     [LAYERS] = {"layers", 2, 1, EMP_TF_MAX_LAYERS, "LSTM layers", NULL},
-    [UNITS] = {"units", 2048, 1, 65536, "units of a layer", NULL},
+    [UNITS] = {"units", 2000, 1, 65536, "units of a layer", NULL},
     [PROJECTION] = {"projection", 0, 0, 65536, "size of h and embedding; 0 = units",
                     NULL},
     [BATCH] = {"batch", 64, 1, 65536, "sequences", NULL},
     [STEPS] = {"steps", 40, 1, EMP_WORKLOAD_MAX_STEPS, "unrolled time steps", NULL},
     [VOCAB] = {"vocab", 32000, 2, 10000000, "words", NULL},
-    [SAMPLED] = {"sampled", 16384, 0, 1000000, "sampled classes; 0 = full softmax", NULL},
+    [SAMPLED] = {"sampled", 24576, 0, 1000000, "sampled classes; 0 = full softmax", NULL},
     [PER_STEP_SOFTMAX] = {"per_step_softmax", 0, 0, 1, "a full softmax at every step",
                           NULL},
     [DROPOUT] = {"dropout", 0, 0, 1, "drop a tenth of each layer's input", NULL},

@@ -215,6 +215,14 @@ static struct error_case error_cases[] = {
     {"bench surrogate small.pbtxt --machine k41",                           1, "k41"},
     {"bench surrogate small.pbtxt --machine k40x2 --runtime baechi",        1, "baechi"},
     {"table 1 --rows nmt3",                                                 1, "nmt3"},
+    {"calibrate",                                                           2, "calibrate fit"},
+    {"calibrate fit --on all",                                              2, "--machine"},
+    {"calibrate fit --machine k40",                                         2, "--on"},
+    {"calibrate fit --machine k40 --on all --out k40.yaml",                 2, "k40.yaml"},
+    {"calibrate fit --machine k40 --on rnnlm:cpus",                         1, "rnnlm:cpus"},
+    {"calibrate fit --machine k41 --on all",                                1, "k41x1"},
+    {"calibrate fit --machine k40 --on nmt2:gpu",                           1, "step time"},
+    {"calibrate fit --machine k40 --on all --out no/such",                  1, "no/such"},
     {"table 1 --methods tabu",                                              1, "tabu"},
 };
 /* clang-format on */
@@ -247,7 +255,7 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",     "place",    "simulate", "graph", "record",
+        "table",     "place",    "simulate", "graph", "record",         "calibrate",
         "workloads", "machines", "methods",  "bench", "bench surrogate"};
     char arguments[64];
 
@@ -291,6 +299,30 @@ Test(cli, lists_name_what_there_is)
         cr_expect_eq(run(names[i][0]), 0);
         cr_expect_not_null(strstr(out, names[i][1]));
     }
+}
+
+/* ---- calibrate ---- */
+
+Test(cli, calibrate_writes_what_the_cells_determine)
+{
+    json_t *object = run_json("calibrate fit --machine k40 --on inception_v3:cpu --json "
+                              "--out .");
+    json_t *constants = json_object_get(object, "constants");
+    json_t *cell = json_array_get(json_object_get(object, "cells"), 0);
+    size_t  i, fitted = 0;
+    json_t *constant;
+
+    json_array_foreach(constants, i, constant)
+    {
+        fitted += json_is_true(json_object_get(constant, "fitted"));
+    }
+    cr_expect_eq(fitted, 1); /* the rate of convolutions on a core */
+    cr_expect_str_eq(json_string_value(json_object_get(cell, "cell")),
+                     "inception_v3:cpu");
+    double off = json_number_value(json_object_get(cell, "off"));
+    cr_expect(off > -1e-2 && off < 1e-2, "%g", off);
+    json_decref(object);
+    free(scratch_read("machines/models/haswell-18.yaml", NULL));
 }
 
 /* ---- graph ---- */

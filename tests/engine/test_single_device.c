@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do single-device step times stay near the published ones, with every constant global to
- * the machine? Mirhoseini et al., ICLR 2018, Table 1: seconds on the CPU and on one K40;
- * 0 = does not fit. */
+ * the machine, and are memory verdicts no matter of a few bytes? Mirhoseini et al., ICLR
+ * 2018, Table 1: seconds on the CPU and on one K40; 0 = does not fit. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <math.h>
@@ -14,18 +14,21 @@ struct cell {
     char   spec[24];
     int    device;
     double published_s;
+    double tolerance_percent;
 };
 
 /* clang-format off */
 static struct cell cells[] = {
-    {"inception_v3", 0, 0.61},  {"inception_v3", 1, 0.15}, {"resnet", 1, 1.18},
-    {"rnnlm", 0, 6.89},         {"rnnlm", 1, 1.57},
-    {"nmt:layers=2", 0, 6.46},  {"nmt:layers=4", 0, 10.68}, {"nmt:layers=8", 0, 11.52},
-    {"nmt:layers=2", 1, 0.0},   {"nmt:layers=4", 1, 0.0},   {"nmt:layers=8", 1, 0.0},
+    {"inception_v3", 0, 0.61, 10},  {"inception_v3", 1, 0.15, 10},
+    {"resnet", 1, 1.18, 10},
+    {"rnnlm", 0, 6.89, 10},         {"rnnlm", 1, 1.57, 10},
+    {"nmt:layers=2", 0, 6.46, 10},  {"nmt:layers=4", 0, 10.68, 20},
+    {"nmt:layers=8", 0, 11.52, 25},
+    {"nmt:layers=2", 1, 0, 0},      {"nmt:layers=4", 1, 0, 0},  {"nmt:layers=8", 1, 0, 0},
 };
 /* clang-format on */
 
-enum { TOLERANCE_PERCENT = 25 };
+enum { MARGIN_PERCENT = 3 }; /* of the GPU's memory, between a peak and the limit */
 
 ParameterizedTestParameters(single_device, stays_near_the_published_time)
 {
@@ -59,8 +62,14 @@ ParameterizedTest(struct cell *c, single_device, stays_near_the_published_time)
                  c->device, r.is_feasible ? "fits" : "does not fit");
     if (c->published_s > 0.0) {
         double off = 100.0 * fabs(seconds / c->published_s - 1.0);
-        cr_expect_lt(off, TOLERANCE_PERCENT, "%s on device %d: %.3f s, published %.2f s",
-                     c->spec, c->device, seconds, c->published_s);
+        cr_expect_lt(off, c->tolerance_percent,
+                     "%s on device %d: %.3f s, published %.2f s", c->spec, c->device,
+                     seconds, c->published_s);
+    }
+    if (c->device == 1) {
+        double used = (double)r.peak_bytes[1] / (double)machine->device[1].memory_bytes;
+        cr_expect_gt(100.0 * fabs(used - 1.0), MARGIN_PERCENT, "%s: %.1f %% of memory",
+                     c->spec, 100.0 * used);
     }
     emp_free(device);
     emp_sim_destroy(sim);

@@ -24,7 +24,7 @@ struct twin {
 static struct twin twins[] = {
     {"inception_v3_b32_rmsprop_unfusedbn_r13", "inception_v3:batch=32"},
     {"resnet_v1_152_b32_momentum", "resnet:old_broadcast_grads=0,const_zeros=0"},
-    {"rnnlm_2x2048_b64_t40_sampled_adagrad_r13g", "rnnlm:vocab=793470,sampled=8192"},
+    {"rnnlm_2x2048_b64_t40_sampled_adagrad_r13g", "rnnlm:units=2048,vocab=793470,sampled=8192"},
     {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_r13g",
      "nmt:layers=2,vocab=32000,residual=0,bidirectional=0,per_step_softmax=0"},
 };

@@ -60,6 +60,9 @@ Test(table1, reads_what_it_has_recorded)
     cr_expect_eq(a->column_count, 2);
     cr_expect_eq(a->foreign_count, 0);
     cr_expect_eq(emp_table_at(a, 0, 0)->paper_s, 1.57);
+    cr_expect(emp_table_at(a, 0, 0)->is_fitted); /* the GPU model's file says so */
+    cr_expect_not(emp_table_at(a, 0, 1)->is_fitted);
+    cr_expect_neq(a->fitted_note[0], '\0');
     cr_expect_eq(emp_table_at(a, 0, 1)->run_count, 2);
     for (int c = 0; c < 2; c++) {
         cr_expect_eq(emp_table_at(a, 0, c)->ours_s.median,

@@ -195,7 +195,13 @@ static void schedule(struct textbook *b, ns at, int64_t rank, enum event kind, i
 }
 
 /* Ranks of simultaneous events, in the order of docs/simulator.md. */
-static int64_t rank_of_device(int device, int what) { return 1000 + device * 10 + what; }
+static int64_t rank_of_server(int device) { return device - 1000; }
+static int64_t rank_of_kernel(int device) { return 1000 + device; }
+static int64_t rank_of_ready(int device, int stream)
+{
+    return 2000 + 3 * device + stream;
+}
+static int64_t rank_of_seen(int device, int stream) { return 3000 + 3 * device + stream; }
 static int64_t rank_of_send(void) { return 10000; }
 static int64_t rank_of_receive(void) { return 10001; }
 static int64_t rank_of_message(ns latency) { return 20000 + latency; }
@@ -348,7 +354,7 @@ static void start_next_task(struct textbook *b, int d)
         create_outputs(b, s->task.a);
         if (b->rt->release_at_issue) release_inputs(b, s->task.a);
     }
-    schedule(b, b->now + time, rank_of_device(d, 0), TASK_END, d, 0);
+    schedule(b, b->now + time, rank_of_server(d), TASK_END, d, 0);
 }
 
 static void add_task(struct textbook *b, int d, enum task kind, int x, int y)
@@ -520,7 +526,7 @@ static void op_issued(struct textbook *b, int d, emp_op_id op)
     if (b->rt->release_at_issue || !launches) {
         release_inputs(b, op);
     } else {
-        schedule(b, end, rank_of_device(d, 1), KERNEL_END, op, 0);
+        schedule(b, end, rank_of_kernel(d), KERNEL_END, op, 0);
     }
     tell(b, op);
 }
@@ -576,7 +582,7 @@ static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
     if (ready == b->now && b->stream_waiting[gpu][channel] == 1) {
         copy_ready(b, t, to);
     } else {
-        schedule(b, ready, rank_of_device(gpu, 2 + channel), COPY_READY, t, to);
+        schedule(b, ready, rank_of_ready(gpu, channel), COPY_READY, t, to);
     }
 }
 
@@ -597,8 +603,7 @@ static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
     for (int i = 0; i < route->link_count; i++) b->link_free[route->link[i]] = end;
     b->stream_end[gpu][channel] = end;
     fingerprint(b, 1, to, t, start, end);
-    schedule(b, end + to_ns(b->rt->poll_s), rank_of_device(gpu, 5 + channel), COPY_SEEN,
-             t, to);
+    schedule(b, end + to_ns(b->rt->poll_s), rank_of_seen(gpu, channel), COPY_SEEN, t, to);
 }
 
 static void copy_seen(struct textbook *b, emp_tensor_id t, int to)

@@ -23,7 +23,7 @@ static struct file_case file_cases[] = {
     {"resnet_v1_152_b32_momentum",
      "resnet:depth=152,old_broadcast_grads=0,const_zeros=0"},
     {"rnnlm_2x2048_b64_t40_sampled_adagrad_r13g",
-     "rnnlm:vocab=793470,sampled=8192"},
+     "rnnlm:units=2048,vocab=793470,sampled=8192"},
     {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_r13g",
      "nmt:layers=2,residual=0,bidirectional=0,per_step_softmax=0,vocab=32000"},
     {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_res_r13g",

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/calibrate/calibrate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { DIGITS = 5 };
+
+/* ---- the model that is fitted ------------------------------------------------------ */
+
+struct model {
+    emp_calibration            *calibration;
+    const emp_cell_oracle      *oracle;
+    const emp_calibrate_params *params;
+};
+
+static void set_constants(emp_calibration *c, const double *value)
+{
+    int32_t             count;
+    const emp_constant *table = emp_constant_table(&count);
+
+    for (int32_t j = 0; j < count; j++) {
+        emp_constant_set(&table[j], c->machine, &c->runtime, value[j]);
+    }
+}
+
+static emp_status run_model(void *context, const double *parameter, double *value,
+                            emp_error *err)
+{
+    const struct model *m = (const struct model *)context;
+    emp_calibration    *c = m->calibration;
+    emp_status          st = EMP_OK;
+    emp_sim_result     *result = EMP_NEW_ARRAY(emp_sim_result, (size_t)c->timed_count);
+
+    if (result == NULL) EMP_FAIL(EMP_ENOMEM, "results of %d cells", c->timed_count);
+    set_constants(c, parameter);
+    EMP_TRY(emp_cell_oracle_run(m->oracle, c->timed_count, c->machine, &c->runtime,
+                                m->params->threads, result, err));
+    for (int32_t i = 0; i < c->timed_count; i++) {
+        value[i] = (double)result[i].step_time_ns * 1e-9;
+    }
+
+cleanup:
+    emp_free(result);
+    return st;
+}
+
+static void on_progress(void *context, double done_frac)
+{
+    const struct model *m = (const struct model *)context;
+
+    if (m->params->on_progress != NULL) {
+        m->params->on_progress(m->params->context, done_frac);
+    }
+}
+
+/* ---- fitting ----------------------------------------------------------------------- */
+
+static emp_status check_start(const emp_calibration *c, emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    int32_t             count;
+    const emp_constant *table = emp_constant_table(&count);
+
+    for (int32_t j = 0; j < count; j++) {
+        char value[48], low[48], high[48];
+        if (c->before[j] >= table[j].low && c->before[j] <= table[j].high) continue;
+        EMP_FAIL(
+            EMP_EINVAL, "%s: %s is %s; a fit keeps it within %s .. %s: %s",
+            emp_calibrate_file_path(table[j].file, c->machine, &c->runtime),
+            table[j].name,
+            emp_constant_format(&table[j], c->before[j], DIGITS, value, sizeof value),
+            emp_constant_format(&table[j], table[j].low, DIGITS, low, sizeof low),
+            emp_constant_format(&table[j], table[j].high, DIGITS, high, sizeof high),
+            table[j].why);
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status load(emp_calibration *c, const emp_calibrate_params *params,
+                       emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    int32_t             count;
+    const emp_constant *table = emp_constant_table(&count);
+
+    EMP_TRY(emp_machine_load(&c->machine, params->machine, err));
+    EMP_TRY(emp_runtime_load(&c->runtime, params->runtime, err));
+    if (emp_machine_count(c->machine, EMP_DEVICE_GPU) == 0) {
+        EMP_FAIL(EMP_EINVAL, "machine %s has no GPU; a fit needs a CPU and a GPU model",
+                 c->machine->name);
+    }
+    c->cells = params->cells;
+    c->cell_count = params->cell_count;
+    while (c->timed_count < c->cell_count &&
+           isfinite(c->cells[c->timed_count].published_s))
+        c->timed_count++;
+    if (c->timed_count == 0) {
+        EMP_FAIL(EMP_EINVAL, "none of the cells has a step time to fit to; add one that "
+                             "fits in memory");
+    }
+    for (int32_t j = 0; j < count; j++) {
+        c->before[j] = emp_constant_get(&table[j], c->machine, &c->runtime);
+    }
+    EMP_TRY(check_start(c, err));
+
+cleanup:
+    return st;
+}
+
+static emp_status fit_constants(emp_calibration *c, struct model *model, emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    double              low[EMP_FIT_MAX_PARAMETERS], high[EMP_FIT_MAX_PARAMETERS];
+    double              target[EMP_FIT_MAX_CELLS];
+    int32_t             count;
+    const emp_constant *table = emp_constant_table(&count);
+    emp_fit_problem     problem = {.parameter_count = count,
+                                   .cell_count = c->timed_count,
+                                   .start = c->before,
+                                   .low = low,
+                                   .high = high,
+                                   .target = target,
+                                   .model = run_model,
+                                   .on_progress = on_progress,
+                                   .context = model};
+
+    for (int32_t j = 0; j < count; j++) {
+        low[j] = table[j].low;
+        high[j] = table[j].high;
+    }
+    for (int32_t i = 0; i < c->timed_count; i++) target[i] = c->cells[i].published_s;
+    EMP_TRY(emp_fit_solve(&c->fit, &problem, err));
+
+cleanup:
+    return st;
+}
+
+/* As the files will have them, so that what is reported is what they give. */
+static void round_constants(emp_calibration *c)
+{
+    int32_t             count;
+    const emp_constant *table = emp_constant_table(&count);
+
+    for (int32_t j = 0; j < count; j++) {
+        char text[48];
+        if (!c->fit.is_fitted[j]) continue;
+        emp_constant_format(&table[j], c->fit.parameter[j], DIGITS, text, sizeof text);
+        c->fit.parameter[j] = strtod(text, NULL) * table[j].scale;
+    }
+    set_constants(c, c->fit.parameter);
+}
+
+static emp_status simulate_all(emp_calibration *c, const struct model *model,
+                               emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_sim_result *result = EMP_NEW_ARRAY(emp_sim_result, (size_t)c->cell_count);
+
+    if (result == NULL) EMP_FAIL(EMP_ENOMEM, "results of %d cells", c->cell_count);
+    EMP_TRY(emp_cell_oracle_run(model->oracle, c->cell_count, c->machine, &c->runtime,
+                                model->params->threads, result, err));
+    for (int32_t i = 0; i < c->cell_count; i++) {
+        emp_device_id device = c->cells[i].device;
+        c->outcome[i] = (emp_cell_outcome){
+            (double)result[i].step_time_ns * 1e-9, result[i].is_feasible,
+            result[i].peak_bytes[device], c->machine->device[device].memory_bytes};
+    }
+
+cleanup:
+    emp_free(result);
+    return st;
+}
+
+emp_status emp_calibration_create(emp_calibration           **out,
+                                  const emp_calibrate_params *params, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_cell_oracle *oracle = NULL;
+    emp_calibration *c = EMP_NEW(emp_calibration);
+
+    *out = NULL;
+    if (c == NULL) EMP_FAIL(EMP_ENOMEM, "calibration");
+    EMP_TRY(load(c, params, err));
+    EMP_TRY(emp_cell_oracle_create(&oracle, c->cells, c->cell_count, c->machine,
+                                   &c->runtime, err));
+    struct model model = {c, oracle, params};
+    EMP_TRY(fit_constants(c, &model, err));
+    round_constants(c);
+    EMP_TRY(simulate_all(c, &model, err));
+    *out = c;
+    c = NULL;
+
+cleanup:
+    emp_cell_oracle_destroy(oracle);
+    emp_calibration_destroy(c);
+    return st;
+}
+
+void emp_calibration_destroy(emp_calibration *calibration)
+{
+    if (calibration == NULL) return;
+    emp_machine_destroy(calibration->machine);
+    emp_free(calibration);
+}
+
+bool emp_calibration_leans(const emp_calibration *c, int32_t constant, int32_t cell)
+{
+    return c->fit.share[constant][cell] >= EMP_LEANS_SHARE;
+}
+
+double emp_cell_off(const emp_cell *cell, double step_s)
+{
+    return step_s / cell->published_s - 1.0;
+}

@@ -1,0 +1,71 @@
+/** \file bench/calibrate/calibrate.h
+ * Fits the free constants of a machine and a runtime to published single-device step
+ * times, says how far they can be trusted, and writes them into the data files.
+ *
+ *     EMP_TRY(emp_calibration_create(&c, &params, err));
+ *     ... c->fit ...
+ *     EMP_TRY(emp_calibration_save(c, "data", err));
+ *     emp_calibration_destroy(c);
+ */
+#ifndef EMP_BENCH_CALIBRATE_CALIBRATE_H
+#define EMP_BENCH_CALIBRATE_CALIBRATE_H
+
+#include "bench/calibrate/cells.h"
+#include "bench/calibrate/constants.h"
+#include "bench/calibrate/fit.h"
+
+/** A constant leans on the cells that make at least this part of its variance. */
+#define EMP_LEANS_SHARE 0.05
+
+typedef struct {
+    const emp_cell *cells; /**< those with a step time first */
+    int32_t         cell_count;
+    const char     *machine; /**< name or path; with a GPU */
+    const char     *runtime; /**< name or path */
+    int32_t         threads; /**< results do not depend on it */
+    void (*on_progress)(void *context, double done_frac); /**< OPTIONAL */
+    void *context;
+} emp_calibrate_params;
+
+/** What a cell takes under the fitted constants. */
+typedef struct {
+    double  step_s;
+    bool    is_feasible;
+    int64_t peak_bytes; /**< on the cell's device */
+    int64_t limit_bytes;
+} emp_cell_outcome;
+
+typedef struct {
+    emp_machine    *machine; /**< with the fitted constants */
+    emp_runtime     runtime; /**< likewise */
+    const emp_cell *cells;   /**< borrowed */
+    int32_t         cell_count;
+    int32_t         timed_count; /**< the first ones, which have a step time: fitted to */
+    emp_cell_outcome outcome[EMP_MAX_CELLS];
+    double           before[EMP_FIT_MAX_PARAMETERS]; /**< [constant] */
+    emp_fit fit; /**< parameters are the constants, in the order of their table */
+} emp_calibration;
+
+/** Loads, fits, and simulates all cells under the fitted constants, which are rounded to
+ * the five digits that files get.
+ * \retval EMP_EINVAL  No cell has a step time; the machine has no GPU; a constant of the
+ * files is out of bounds. */
+emp_status emp_calibration_create(emp_calibration           **out,
+                                  const emp_calibrate_params *params, emp_error *err);
+void       emp_calibration_destroy(emp_calibration *calibration);
+
+/** True if the constant leans on the timed cell. */
+bool emp_calibration_leans(const emp_calibration *calibration, int32_t constant,
+                           int32_t cell);
+
+/** Relative distance of a time from the cell's published one. */
+double emp_cell_off(const emp_cell *cell, double step_s);
+
+/** Writes the files that have fitted constants into a data folder, each with a section
+ * `fit`: DIR/machines/models/MODEL.yaml, DIR/runtimes/RUNTIME.yaml. Folders are made as
+ * needed.
+ * \param command  what the section names as its maker. */
+emp_status emp_calibration_save(const emp_calibration *calibration, const char *folder,
+                                const char *source, const char *command, emp_error *err);
+
+#endif /* EMP_BENCH_CALIBRATE_CALIBRATE_H */

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/calibrate/constants.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define IN_DEVICE(member)  offsetof(emp_device, member)
+#define IN_RUNTIME(member) offsetof(emp_runtime, member)
+
+static const emp_constant table[] = {
+    {"issue", EMP_CALIBRATE_RUNTIME, "us", 1e-6, 5e-6, 40e-6,
+     "a bare kernel launch on Kepler takes 5 us; published unrolled LSTMs imply 14 to 20 "
+     "us",
+     IN_RUNTIME(issue_s)},
+    {"skinny_factor", EMP_CALIBRATE_GPU, "", 1.0, 1.0, 4.0,
+     "no faster than square products; at worst a quarter of their rate",
+     IN_DEVICE(gemm_skinny_factor)},
+    {"conv_factor", EMP_CALIBRATE_GPU, "", 1.0, 0.74, 2.0,
+     "0.74 is 3.6 TFLOP/s, a tenth more than published VGG-16 training times imply for a "
+     "K80 die; at worst half the rate of the same product as a GEMM",
+     IN_DEVICE(conv_factor)},
+    {"gemm_core", EMP_CALIBRATE_CPU, "GFLOP/s", 1e9, 5e9, 60.8e9,
+     "at best 32 FLOP per cycle at the AVX base clock of 1.9 GHz",
+     IN_DEVICE(gemm_core_flops_per_s)},
+    {"conv_core", EMP_CALIBRATE_CPU, "GFLOP/s", 1e9, 1e9, 60.8e9,
+     "at best 32 FLOP per cycle at the AVX base clock of 1.9 GHz",
+     IN_DEVICE(conv_core_flops_per_s)},
+    {"scaling_exponent", EMP_CALIBRATE_CPU, "", 1.0, 0.5, 1.0,
+     "1 is perfect scaling; at 0.5 the 18 cores would do the work of 4",
+     IN_DEVICE(scaling_exponent)},
+};
+
+const emp_constant *emp_constant_table(int32_t *count)
+{
+    *count = (int32_t)(sizeof table / sizeof table[0]);
+    return table;
+}
+
+static emp_device_kind kind_of(emp_calibrate_file file)
+{
+    return file == EMP_CALIBRATE_CPU ? EMP_DEVICE_CPU : EMP_DEVICE_GPU;
+}
+
+double emp_constant_get(const emp_constant *c, const emp_machine *machine,
+                        const emp_runtime *runtime)
+{
+    double      value;
+    const char *from = (const char *)runtime;
+
+    if (c->file == EMP_CALIBRATE_CPU) from = (const char *)&machine->device[0];
+    if (c->file == EMP_CALIBRATE_GPU) from = (const char *)&machine->device[1];
+    memcpy(&value, from + c->offset, sizeof value);
+    return value;
+}
+
+void emp_constant_set(const emp_constant *c, emp_machine *machine, emp_runtime *runtime,
+                      double value)
+{
+    if (c->file == EMP_CALIBRATE_RUNTIME) {
+        memcpy((char *)runtime + c->offset, &value, sizeof value);
+        return;
+    }
+    for (int32_t i = 0; i < machine->device_count; i++) {
+        emp_device *device = &machine->device[i];
+        if (device->kind != kind_of(c->file)) continue;
+        memcpy((char *)device + c->offset, &value, sizeof value);
+    }
+}
+
+const char *emp_constant_format(const emp_constant *c, double value, int digits,
+                                char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%.*g%s%s", digits, value / c->scale,
+             c->unit[0] == '\0' ? "" : " ", c->unit);
+    return buffer;
+}
+
+const char *emp_calibrate_file_path(emp_calibrate_file file, const emp_machine *machine,
+                                    const emp_runtime *runtime)
+{
+    if (file == EMP_CALIBRATE_RUNTIME) return runtime->path;
+    return machine->model_path[kind_of(file)];
+}
+
+const char *emp_calibrate_file_name(emp_calibrate_file file, const emp_machine *machine,
+                                    const emp_runtime *runtime)
+{
+    const char *path = emp_calibrate_file_path(file, machine, runtime);
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}

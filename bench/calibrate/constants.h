@@ -1,0 +1,54 @@
+/** \file bench/calibrate/constants.h
+ * The constants that a calibration may move, each within what is physically possible.
+ * Everything else of a machine is measured or documented and stays as it is: the fit of
+ * matrix products, the memory's stream rate, PCIe.
+ */
+#ifndef EMP_BENCH_CALIBRATE_CONSTANTS_H
+#define EMP_BENCH_CALIBRATE_CONSTANTS_H
+
+#include <stddef.h>
+
+#include "sim/machine/machine.h"
+
+/** The file that has the constant. */
+typedef enum {
+    EMP_CALIBRATE_CPU,     /**< the machine's CPU model */
+    EMP_CALIBRATE_GPU,     /**< its GPU model */
+    EMP_CALIBRATE_RUNTIME, /**< the runtime profile */
+    EMP_CALIBRATE_FILES
+} emp_calibrate_file;
+
+typedef struct {
+    const char        *name; /**< its key in the file */
+    emp_calibrate_file file;
+    const char        *unit;      /**< as the file has it, or "" */
+    double             scale;     /**< of the unit */
+    double             low, high; /**< in base units */
+    const char        *why;       /**< these bounds */
+    size_t             offset;    /**< of a double in emp_device or emp_runtime */
+} emp_constant;
+
+/** The table of all; sets \a *count. */
+const emp_constant *emp_constant_table(int32_t *count);
+
+/** The value, in base units; the machine has a CPU and a GPU. */
+double emp_constant_get(const emp_constant *constant, const emp_machine *machine,
+                        const emp_runtime *runtime);
+
+/** Sets it on all devices of its kind. The machine's hash stays. */
+void emp_constant_set(const emp_constant *constant, emp_machine *machine,
+                      emp_runtime *runtime, double value);
+
+/** Writes the value as files have it, "26.5 GFLOP/s", into \a buffer and returns it. */
+const char *emp_constant_format(const emp_constant *constant, double value, int digits,
+                                char *buffer, size_t size);
+
+/** Name of the file a constant is in, without folder: "k40.yaml". */
+const char *emp_calibrate_file_name(emp_calibrate_file file, const emp_machine *machine,
+                                    const emp_runtime *runtime);
+
+/** Its path. */
+const char *emp_calibrate_file_path(emp_calibrate_file file, const emp_machine *machine,
+                                    const emp_runtime *runtime);
+
+#endif /* EMP_BENCH_CALIBRATE_CONSTANTS_H */

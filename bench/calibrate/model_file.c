@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/calibrate/model_file.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { LINE_BYTES = 1024, MAX_CHANGES = 16 };
+
+static const char *skip_blanks(const char *text) { return text + strspn(text, " \t"); }
+
+/* Where the value of "key: value" begins in the line, or NULL if it is no such line. */
+static const char *value_of(const char *line, const char *key)
+{
+    const char *at = skip_blanks(line);
+    size_t      length = strlen(key);
+
+    if (strncmp(at, key, length) != 0 || at[length] != ':') return NULL;
+    return skip_blanks(at + length + 1);
+}
+
+/* A value in quotes goes to the next quote, a bare one to the next blank. */
+static size_t length_of(const char *value)
+{
+    if (*value == '"') return strcspn(value + 1, "\"\n") + 2;
+    return strcspn(value, " \t#\r\n");
+}
+
+static void write_changed(FILE *out, const char *line, const char *value,
+                          const char *changed)
+{
+    const char *quote = *value == '"' ? "\"" : "";
+
+    fprintf(out, "%.*s%s%s%s%s", (int)(value - line), line, quote, changed, quote,
+            value + length_of(value));
+}
+
+/* Writes the line, with its new value if it has one. */
+static void write_line(FILE *out, const char *line, const emp_model_change *changes,
+                       int change_count, int *seen)
+{
+    for (int i = 0; i < change_count; i++) {
+        const char *value = value_of(line, changes[i].key);
+        if (value == NULL) continue;
+        seen[i]++;
+        write_changed(out, line, value, changes[i].value);
+        return;
+    }
+    fputs(line, out);
+}
+
+emp_status emp_model_file_open(emp_atomic_file *file, const char *path,
+                               const char *source, const emp_model_change *changes,
+                               int change_count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       line[LINE_BYTES];
+    int        seen[MAX_CHANGES] = {0};
+    FILE      *in = fopen(source, "r");
+
+    if (in == NULL) EMP_FAIL(EMP_EIO, "%s cannot be read: %s", source, strerror(errno));
+    EMP_TRY(emp_atomic_file_open(file, path, err));
+    while (fgets(line, sizeof line, in) != NULL && strncmp(line, "fit:", 4) != 0) {
+        write_line(file->stream, line, changes, change_count, seen);
+    }
+    if (ferror(in)) EMP_FAIL(EMP_EIO, "%s cannot be read: %s", source, strerror(errno));
+    for (int i = 0; i < change_count; i++) {
+        if (seen[i] == 1) continue;
+        EMP_FAIL(EMP_EFORMAT,
+                 "%s: %d lines begin with '%s:'; one is needed, to write its value",
+                 source, seen[i], changes[i].key);
+    }
+
+cleanup:
+    if (in != NULL) fclose(in);
+    return st;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The section `fit` of the data files. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bench/calibrate/calibrate.h"
+#include "bench/calibrate/model_file.h"
+
+enum { DIGITS = 5, SHORT_DIGITS = 4, PATH_BYTES = 1024 };
+
+static const char *const folder_of_file[EMP_CALIBRATE_FILES] = {
+    [EMP_CALIBRATE_CPU] = "machines/models",
+    [EMP_CALIBRATE_GPU] = "machines/models",
+    [EMP_CALIBRATE_RUNTIME] = "runtimes",
+};
+
+static bool is_in(const emp_calibration *c, const emp_constant *table, int32_t j,
+                  emp_calibrate_file file)
+{
+    return c->fit.is_fitted[j] && table[j].file == file;
+}
+
+static int list_changes(const emp_calibration *c, emp_calibrate_file file,
+                        emp_model_change *changes)
+{
+    int32_t             count;
+    int                 change_count = 0;
+    const emp_constant *table = emp_constant_table(&count);
+
+    for (int32_t j = 0; j < count; j++) {
+        if (!is_in(c, table, j, file)) continue;
+        emp_model_change *change = &changes[change_count++];
+        change->key = table[j].name;
+        emp_constant_format(&table[j], c->fit.parameter[j], DIGITS, change->value,
+                            sizeof change->value);
+    }
+    return change_count;
+}
+
+/* An end of an interval, "none" if there is no interval. */
+static void print_end(FILE *out, const char *key, const emp_constant *constant,
+                      double value)
+{
+    char text[48] = "none";
+
+    if (!isnan(value)) {
+        emp_constant_format(constant, value, SHORT_DIGITS, text, sizeof text);
+    }
+    fprintf(out, ", %s: \"%s\"", key, text);
+}
+
+static void print_constant(FILE *out, const emp_calibration *c,
+                           const emp_constant *constant, int32_t j)
+{
+    const char *separator = "";
+
+    fprintf(out, "    - {name: \"%s\"", constant->name);
+    print_end(out, "low", constant, c->fit.low[j]);
+    print_end(out, "high", constant, c->fit.high[j]);
+    fprintf(out, ", leans_on: \"");
+    for (int32_t i = 0; i < c->timed_count; i++) {
+        if (!emp_calibration_leans(c, j, i)) continue;
+        fprintf(out, "%s%s", separator, c->cells[i].name);
+        separator = ", ";
+    }
+    fprintf(out, "\"}\n");
+}
+
+static void print_cell(FILE *out, const emp_calibration *c, int32_t i)
+{
+    const emp_cell *cell = &c->cells[i];
+
+    fprintf(out,
+            "    - {name: \"%s\", published: \"%.4g s\", fitted: \"%.4g s\", "
+            "off: \"%+.1f %%\", left_out: \"",
+            cell->name, cell->published_s, c->outcome[i].step_s,
+            100.0 * emp_cell_off(cell, c->outcome[i].step_s));
+    if (isnan(c->fit.left_out[i]))
+        fprintf(out, "none\"}\n");
+    else
+        fprintf(out, "%.4g s\"}\n", c->fit.left_out[i]);
+}
+
+static void print_section(FILE *out, const emp_calibration *c, emp_calibrate_file file,
+                          const char *source, const char *command)
+{
+    int32_t             count;
+    const emp_constant *table = emp_constant_table(&count);
+
+    fprintf(out,
+            "fit:\n"
+            "  # %d constants of the machine and the runtime, fitted together; those of "
+            "this file, with\n"
+            "  # 95 %% intervals and the cells that make up at least %.0f %% of their "
+            "variance. left_out: the\n"
+            "  # cell as the others predict it; none: they do not determine all "
+            "constants.\n"
+            "  source: \"%s\"\n"
+            "  command: \"%s\"\n"
+            "  constants:\n",
+            c->fit.fitted_count, 100.0 * EMP_LEANS_SHARE, source, command);
+    for (int32_t j = 0; j < count; j++) {
+        if (is_in(c, table, j, file)) print_constant(out, c, &table[j], j);
+    }
+    fprintf(out, "  cells:\n");
+    for (int32_t i = 0; i < c->timed_count; i++) print_cell(out, c, i);
+}
+
+/* Makes DIR/part/part, each in turn. */
+static emp_status make_folders(const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       folder[PATH_BYTES];
+
+    for (const char *slash = strchr(path + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+        if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+            EMP_FAIL(EMP_EIO, "%s cannot be made: %s", folder, strerror(errno));
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status save_file(const emp_calibration *c, emp_calibrate_file file,
+                            const char *folder, const char *source, const char *command,
+                            emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    char             path[PATH_BYTES];
+    emp_model_change changes[EMP_FIT_MAX_PARAMETERS];
+    int              change_count = list_changes(c, file, changes);
+    emp_atomic_file  out = {0};
+
+    if (change_count == 0) goto cleanup;
+    snprintf(path, sizeof path, "%s/%s/%s", folder, folder_of_file[file],
+             emp_calibrate_file_name(file, c->machine, &c->runtime));
+    EMP_TRY(make_folders(path, err));
+    EMP_TRY(emp_model_file_open(&out, path,
+                                emp_calibrate_file_path(file, c->machine, &c->runtime),
+                                changes, change_count, err));
+    print_section(out.stream, c, file, source, command);
+    EMP_TRY(emp_atomic_file_commit(&out, err));
+
+cleanup:
+    emp_atomic_file_abort(&out);
+    return st;
+}
+
+emp_status emp_calibration_save(const emp_calibration *calibration, const char *folder,
+                                const char *source, const char *command, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (emp_calibrate_file file = 0; file < EMP_CALIBRATE_FILES; file++) {
+        EMP_TRY(save_file(calibration, file, folder, source, command, err));
+    }
+
+cleanup:
+    return st;
+}

@@ -1,0 +1,25 @@
+/** \file bench/run/paper.h
+ * What Table 1 of "A Hierarchical Model for Device Placement" (ICLR 2018) reports: six
+ * models, the machines they ran on, and seconds per training step of each placement.
+ */
+#ifndef EMP_BENCH_RUN_PAPER_H
+#define EMP_BENCH_RUN_PAPER_H
+
+#include <math.h>
+
+#include "bench/run/table.h"
+
+enum { EMP_PAPER_TASKS = 6 };
+
+/** Where the figures are from, for notes and files. */
+extern const char emp_paper_source[];
+
+/** The tasks in the order of the paper. Their sizes are the defaults of sim/workloads. */
+extern const emp_table_row emp_paper_task[EMP_PAPER_TASKS];
+
+/** Seconds per step as reported for a task under a placement ("cpu", "gpu", "expert",
+ * "scotch", "mincut", "hdp"): infinity for out of memory, NaN where the paper has no
+ * figure. */
+double emp_paper_step_s(int32_t task, const char *method);
+
+#endif /* EMP_BENCH_RUN_PAPER_H */

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does a fit to the oracle's own times, made with other constants, find those constants;
+ * do the files that it writes load and say so; is nonsense refused by name? Small graphs:
+ * an LSTM, and ResNet-50. */
+#include <criterion/criterion.h>
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/calibrate/calibrate.h"
+#include "tests/support/scratch.h"
+
+static void set_up(void)
+{
+    gsl_set_error_handler_off();
+    scratch_create();
+}
+
+TestSuite(calibrate, .init = set_up, .fini = scratch_remove);
+
+/* Products large enough to keep a GPU busy, and one image, for which issuing ops takes
+ * most of the time: together they show every constant. */
+#define LSTM "rnnlm:units=1024,steps=3,sampled=2048,vocab=8000"
+#define NET  "resnet:depth=50,batch=64"
+#define ONE  "resnet:depth=50,batch=1"
+
+enum { CELLS = 5 };
+
+static const emp_cell blank_cells[CELLS] = {
+    {.name = "lstm:cpu", .spec = LSTM, .device = 0},
+    {.name = "lstm:gpu", .spec = LSTM, .device = 1},
+    {.name = "net:cpu", .spec = NET, .device = 0},
+    {.name = "net:gpu", .spec = NET, .device = 1},
+    {.name = "one:gpu", .spec = ONE, .device = 1},
+};
+
+/* Times of the cells with constants that no file has, in the order of their table: issue,
+ * skinny_factor, conv_factor, gemm_core, conv_core. */
+enum { CHANGED = 5 };
+static const double truth[CHANGED] = {22e-6, 2.2, 1.2, 21e9, 7.5e9};
+
+static void publish(emp_cell *cells)
+{
+    emp_machine        *machine = NULL;
+    emp_runtime         runtime;
+    emp_cell_oracle    *oracle = NULL;
+    emp_sim_result      result[CELLS];
+    emp_error           err = {0};
+    int32_t             count;
+    const emp_constant *table = emp_constant_table(&count);
+
+    memcpy(cells, blank_cells, sizeof blank_cells);
+    cr_assert_eq(emp_machine_load(&machine, "k40x1", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    for (int j = 0; j < CHANGED; j++) {
+        emp_constant_set(&table[j], machine, &runtime, truth[j]);
+    }
+    cr_assert_eq(emp_cell_oracle_create(&oracle, cells, CELLS, machine, &runtime, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_cell_oracle_run(oracle, CELLS, machine, &runtime, 2, result, &err),
+                 EMP_OK, "%s", err.msg);
+    for (int i = 0; i < CELLS; i++) {
+        cells[i].published_s = (double)result[i].step_time_ns * 1e-9;
+    }
+    emp_cell_oracle_destroy(oracle);
+    emp_machine_destroy(machine);
+}
+
+static emp_calibrate_params make_params(const emp_cell *cells, int32_t count)
+{
+    return (emp_calibrate_params){.cells = cells,
+                                  .cell_count = count,
+                                  .machine = "k40x1",
+                                  .runtime = "tf-r1.3",
+                                  .threads = 1};
+}
+
+Test(calibrate, finds_the_constants_behind_synthetic_times)
+{
+    emp_cell            cells[CELLS];
+    emp_calibration    *c = NULL;
+    emp_error           err = {0};
+    int32_t             count;
+    const emp_constant *table = emp_constant_table(&count);
+
+    publish(cells);
+    emp_calibrate_params params = make_params(cells, CELLS);
+    cr_assert_eq(emp_calibration_create(&c, &params, &err), EMP_OK, "%s", err.msg);
+    for (int i = 0; i < CELLS; i++) {
+        cr_expect_lt(fabs(emp_cell_off(&cells[i], c->outcome[i].step_s)), 1e-3, "%s: %g",
+                     cells[i].name, emp_cell_off(&cells[i], c->outcome[i].step_s));
+    }
+    for (int j = 0; j < CHANGED; j++) {
+        cr_expect(c->fit.is_fitted[j], "%s", table[j].name);
+        cr_expect_lt(fabs(c->fit.parameter[j] / truth[j] - 1.0), 1e-3, "%s: %g, not %g",
+                     table[j].name, c->fit.parameter[j], truth[j]);
+    }
+    cr_expect_eq(c->fit.fitted_count, CHANGED); /* not the scaling exponent */
+    emp_calibration_destroy(c);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- files ------------------------------------------------------------------------- */
+
+/* A data folder with the machine file only: the fit writes what it changes. */
+static void copy_machine(void)
+{
+    char command[2 * SCRATCH_PATH_BYTES];
+
+    snprintf(command, sizeof command,
+             "mkdir %s/machines && cp \"$EMP_SOURCE_DIR\"/data/machines/k40x1.yaml "
+             "%s/machines",
+             scratch_path(""), scratch_path(""));
+    cr_assert_eq(system(command), 0);
+}
+
+static void load_scratch(emp_machine **machine, emp_runtime *runtime)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(emp_machine_load(machine, scratch_path("machines/k40x1.yaml"), &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(runtime, scratch_path("runtimes/tf-r1.3.yaml"), &err),
+                 EMP_OK, "%s", err.msg);
+}
+
+static void save_to_scratch(const emp_calibration *c)
+{
+    char      folder[SCRATCH_PATH_BYTES];
+    emp_error err = {0};
+
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+    cr_assert_eq(emp_calibration_save(c, folder, "made up", "a test", &err), EMP_OK, "%s",
+                 err.msg);
+}
+
+Test(calibrate, files_load_and_say_what_was_fitted)
+{
+    emp_cell             cells[CELLS];
+    emp_calibration     *c = NULL;
+    emp_machine         *machine = NULL;
+    emp_runtime          runtime;
+    emp_error            err = {0};
+    int32_t              count;
+    const emp_constant  *table = emp_constant_table(&count);
+    emp_calibrate_params params = make_params(cells, CELLS);
+
+    copy_machine();
+    publish(cells);
+    cr_assert_eq(emp_calibration_create(&c, &params, &err), EMP_OK, "%s", err.msg);
+    for (int time = 0; time < 2; time++) { /* the second time over the first */
+        save_to_scratch(c);
+        load_scratch(&machine, &runtime);
+        for (int j = 0; j < count; j++) {
+            cr_expect_eq(emp_constant_get(&table[j], machine, &runtime),
+                         c->fit.parameter[j], "%s", table[j].name);
+        }
+        for (int i = 0; i < CELLS; i++) {
+            cr_expect(emp_machine_is_fitted_to(machine, cells[i].name));
+        }
+        cr_expect_not(emp_machine_is_fitted_to(machine, "net"));
+        emp_machine_destroy(machine);
+        snprintf(c->machine->model_path[EMP_DEVICE_GPU],
+                 sizeof c->machine->model_path[EMP_DEVICE_GPU], "%s",
+                 scratch_path("machines/models/k40.yaml"));
+    }
+    char *text = scratch_read("machines/models/k40.yaml", NULL);
+    char *section = strstr(text, "\nfit:\n");
+    cr_assert_not_null(section);
+    cr_expect_null(strstr(section + 1, "\nfit:\n"));
+    cr_expect_not_null(strstr(section, "command: \"a test\""));
+    cr_expect_not_null(strstr(section, "{name: \"skinny_factor\", low: "));
+    cr_expect_not_null(strstr(section, "{name: \"lstm:gpu\", published: "));
+    free(text);
+    emp_calibration_destroy(c);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(calibrate, files_without_fitted_constants_are_not_written)
+{
+    emp_cell             cells[CELLS];
+    emp_calibration     *c = NULL;
+    emp_error            err = {0};
+    emp_calibrate_params params = make_params(cells, 1); /* a CPU cell */
+
+    publish(cells);
+    cr_assert_eq(emp_calibration_create(&c, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(c->fit.fitted_count, 1);
+    save_to_scratch(c);
+    free(scratch_read("machines/models/haswell-18.yaml", NULL));
+    cr_expect_null(fopen(scratch_path("machines/models/k40.yaml"), "r"));
+    cr_expect_null(fopen(scratch_path("runtimes/tf-r1.3.yaml"), "r"));
+    emp_calibration_destroy(c);
+}
+
+/* ---- refusals ---------------------------------------------------------------------- */
+
+static void expect_refused(const emp_calibrate_params *params, const char *message)
+{
+    emp_calibration *c = NULL;
+    emp_error        err = {0};
+
+    cr_expect_neq(emp_calibration_create(&c, params, &err), EMP_OK);
+    cr_expect_null(c);
+    cr_expect_not_null(strstr(err.msg, message), "%s", err.msg);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(calibrate, refuses_by_name)
+{
+    const emp_cell oom = {
+        .name = "a:gpu", .spec = LSTM, .device = 1, .published_s = INFINITY};
+    const emp_cell bad = {.name = "b:cpu", .spec = "lstm:units=2", .published_s = 1};
+    emp_calibrate_params params = make_params(&oom, 1);
+
+    expect_refused(&params, "none of the cells has a step time to fit to");
+    params = make_params(&bad, 1);
+    expect_refused(&params, "no workload \"lstm\"");
+    params.machine = "k80x1";
+    expect_refused(&params, "no machine 'k80x1'");
+    params = make_params(&bad, 1);
+    params.runtime = "tf-r2";
+    expect_refused(&params, "no runtime profile 'tf-r2'");
+}
+
+/* The machine k40x1 of the data folder, or its CPU alone, with another exponent. */
+static const char *write_machine(const char *exponent, const char *keep)
+{
+    static char path[SCRATCH_PATH_BYTES];
+    char        command[4 * SCRATCH_PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s", scratch_path("m.yaml"));
+    snprintf(command, sizeof command,
+             "cd '%s' && mkdir models && data=\"$EMP_SOURCE_DIR\"/data/machines && "
+             "grep %s $data/k40x1.yaml >m.yaml && "
+             "sed 's/scaling_exponent: 0.75/scaling_exponent: %s/' "
+             "$data/models/haswell-18.yaml >models/haswell-18.yaml",
+             scratch_path(""), keep, exponent);
+    cr_assert_eq(system(command), 0);
+    return path;
+}
+
+Test(calibrate, a_fit_needs_a_gpu)
+{
+    const emp_cell       cell = {.name = "a:cpu", .spec = LSTM, .published_s = 1};
+    emp_calibrate_params params = make_params(&cell, 1);
+
+    params.machine = write_machine("0.75", "-v 'k40\"\\|gpu_channel:\\|^#'");
+    expect_refused(&params, "machine m has no GPU; a fit needs a CPU and a GPU model");
+}
+
+Test(calibrate, names_the_file_of_a_constant_that_is_out_of_bounds)
+{
+    const emp_cell       cell = {.name = "a:cpu", .spec = LSTM, .published_s = 1};
+    emp_calibrate_params params = make_params(&cell, 1);
+
+    params.machine = write_machine("1.5", "''");
+    expect_refused(&params,
+                   "models/haswell-18.yaml: scaling_exponent is 1.5; a fit keeps "
+                   "it within 0.5 .. 1: 1 is perfect scaling");
+}
+
+Test(calibrate, cells_are_chosen_by_name)
+{
+    emp_cell  cells[EMP_MAX_CELLS];
+    int32_t   count;
+    emp_error err = {0};
+
+    cr_assert_eq(emp_cells_select("all", cells, &count, &err), EMP_OK);
+    cr_expect_eq(count, 11); /* the paper has no CPU figure for ResNet */
+    cr_expect(isinf(cells[8].published_s) && isfinite(cells[7].published_s));
+    cr_assert_eq(emp_cells_select("cpu,rnnlm:gpu", cells, &count, &err), EMP_OK);
+    cr_expect_eq(count, 6);
+    cr_expect_str_eq(cells[2].name, "rnnlm:gpu");
+    cr_expect_eq(cells[2].published_s, 1.57);
+    cr_expect_eq(emp_cells_select("cpu,rnnlm", cells, &count, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg,
+                     "no cell \"rnnlm\"; there are all, cpu, gpu, inception_v3:cpu, "
+                     "inception_v3:gpu, resnet:gpu, rnnlm:cpu, rnnlm:gpu, nmt2:cpu, "
+                     "nmt4:cpu, nmt8:cpu, nmt2:gpu, nmt4:gpu, nmt8:gpu");
+    err = (emp_error){0};
+    cr_expect_eq(emp_cells_select("", cells, &count, &err), EMP_EINVAL);
+    cr_expect_eq(emp_cells_select("resnet:cpu", cells, &count, &err), EMP_EINVAL);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+/* Fail the 1st, 2nd, 3rd ... allocation; from the 100th on in steps of 2 %. */
+Test(calibrate, survives_allocation_failures, .timeout = 200)
+{
+    const emp_cell cells[] = {
+        {.name = "a:cpu",
+         .spec = "rnnlm:units=64,steps=1,sampled=8,vocab=16,batch=8",
+         .published_s = 0.01},
+        {.name = "a:gpu",
+         .spec = "rnnlm:units=64,steps=1,sampled=8,vocab=16,batch=8",
+         .device = 1,
+         .published_s = 0.01}};
+    emp_calibrate_params params = make_params(cells, 2);
+    emp_calibration     *c = NULL;
+    emp_status           st = EMP_ENOMEM;
+
+    for (long allowed = 0; st != EMP_OK; allowed += 1 + allowed / 100 * 2) {
+        emp_mem_fail_after(allowed);
+        st = emp_calibration_create(&c, &params, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM, "after %ld: %s", allowed, emp_status_str(st));
+        cr_assert_null(c);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld", allowed);
+    }
+    st = EMP_ENOMEM;
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        char folder[SCRATCH_PATH_BYTES];
+        snprintf(folder, sizeof folder, "%s", scratch_path(""));
+        long blocks = emp_mem_live_blocks();
+        emp_mem_fail_after(allowed);
+        st = emp_calibration_save(c, folder, "s", "c", NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "%s", emp_status_str(st));
+        cr_assert_eq(emp_mem_live_blocks(), blocks, "leak after %ld", allowed);
+    }
+    emp_calibration_destroy(c);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

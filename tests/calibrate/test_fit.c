@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Least squares on models whose answer is known in closed form. */
+#include <criterion/criterion.h>
+#include <gsl/gsl_errno.h>
+#include <math.h>
+
+#include "bench/calibrate/fit.h"
+
+static void set_up(void) { gsl_set_error_handler_off(); }
+
+TestSuite(fit, .init = set_up);
+
+enum { MAX = EMP_FIT_MAX_CELLS };
+
+/* value_i = sum over j of p_j row[i][j] */
+struct linear {
+    int    cells, parameters;
+    double row[MAX][2];
+    int    fail_after; /* calls; 0 = never */
+};
+
+static emp_status run_linear(void *context, const double *p, double *value,
+                             emp_error *err)
+{
+    struct linear *m = (struct linear *)context;
+    emp_status     st = EMP_OK;
+
+    if (m->fail_after > 0 && --m->fail_after == 0) EMP_FAIL(EMP_EIO, "scripted failure");
+    for (int i = 0; i < m->cells; i++) {
+        value[i] = 0.0;
+        for (int j = 0; j < m->parameters; j++) value[i] += p[j] * m->row[i][j];
+    }
+
+cleanup:
+    return st;
+}
+
+static const double low[] = {0.01, 0.01}, high[] = {100.0, 100.0}, start[] = {1.0, 1.0};
+
+static emp_fit_problem make_problem(struct linear *model, const double *target)
+{
+    return (emp_fit_problem){.parameter_count = model->parameters,
+                             .cell_count = model->cells,
+                             .start = start,
+                             .low = low,
+                             .high = high,
+                             .target = target,
+                             .model = run_linear,
+                             .context = model};
+}
+
+/* Five cells, two parameters, no exact fit. */
+static struct linear five = {5, 2, {{1, 0}, {1, 1}, {1, 2}, {1, 3}, {1, 4}}, 0};
+static const double  five_target[] = {2.0, 3.1, 3.8, 5.2, 5.9};
+
+/* Weighted normal equations: rows over targets, right-hand side 1. */
+struct normal {
+    double inverse[2][2], p[2];
+};
+
+static struct normal solve_five(void)
+{
+    struct normal n;
+    double        a[2][2] = {{0}}, b[2] = {0};
+
+    for (int i = 0; i < 5; i++) {
+        for (int j = 0; j < 2; j++) {
+            double x = five.row[i][j] / five_target[i];
+            b[j] += x;
+            for (int k = 0; k < 2; k++) a[j][k] += x * five.row[i][k] / five_target[i];
+        }
+    }
+    double det = a[0][0] * a[1][1] - a[0][1] * a[1][0];
+    n.inverse[0][0] = a[1][1] / det;
+    n.inverse[1][1] = a[0][0] / det;
+    n.inverse[0][1] = n.inverse[1][0] = -a[0][1] / det;
+    for (int j = 0; j < 2; j++) n.p[j] = n.inverse[j][0] * b[0] + n.inverse[j][1] * b[1];
+    return n;
+}
+
+/* h_i of the hat matrix: a left-out residual is r_i / (1 - h_i). */
+static double leverage(const struct normal *n, int i)
+{
+    double h = 0.0;
+
+    for (int j = 0; j < 2; j++) {
+        for (int k = 0; k < 2; k++) {
+            h += five.row[i][j] * n->inverse[j][k] * five.row[i][k];
+        }
+    }
+    return h / (five_target[i] * five_target[i]);
+}
+
+Test(fit, equals_the_normal_equations)
+{
+    emp_fit_problem problem = make_problem(&five, five_target);
+    struct normal   n = solve_five();
+    emp_fit         fit;
+    emp_error       err = {0};
+
+    cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(fit.fitted_count, 2);
+    for (int j = 0; j < 2; j++) {
+        cr_expect_float_eq(fit.parameter[j], n.p[j], 1e-6);
+        cr_expect_not(fit.is_at_bound[j]);
+    }
+}
+
+Test(fit, left_out_equals_the_hat_matrix)
+{
+    emp_fit_problem problem = make_problem(&five, five_target);
+    struct normal   n = solve_five();
+    emp_fit         fit;
+
+    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    for (int i = 0; i < 5; i++) {
+        double r = fit.value[i] / five_target[i] - 1.0;
+        double want = r / (1.0 - leverage(&n, i));
+        cr_expect_float_eq(fit.left_out[i] / five_target[i] - 1.0, want, 1e-5, "cell %d",
+                           i);
+    }
+}
+
+Test(fit, intervals_are_those_of_student)
+{
+    emp_fit_problem problem = make_problem(&five, five_target);
+    struct normal   n = solve_five();
+    emp_fit         fit;
+    double          square = 0.0;
+    const double    t_3 = 3.182446305; /* 97.5 % of Student's t, 5 - 2 degrees */
+
+    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    for (int i = 0; i < 5; i++) square += pow(fit.value[i] / five_target[i] - 1.0, 2);
+    for (int j = 0; j < 2; j++) {
+        /* in ln p: dp / p */
+        double width = t_3 * sqrt(square / 3.0 * n.inverse[j][j]) / n.p[j];
+        cr_expect_float_eq(fit.high[j], n.p[j] * exp(width), 1e-3 * n.p[j]);
+        cr_expect_float_eq(fit.low[j], n.p[j] * exp(-width), 1e-3 * n.p[j]);
+    }
+}
+
+Test(fit, shares_name_the_cells_that_decide)
+{
+    /* cell 0 has p0 alone; cells 1 and 2 have p1 alone, twice the same */
+    struct linear   model = {3, 2, {{1, 0}, {0, 1}, {0, 1}}, 0};
+    const double    target[] = {2.0, 3.0, 3.0};
+    emp_fit_problem problem = make_problem(&model, target);
+    emp_fit         fit;
+
+    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    cr_expect_float_eq(fit.share[0][0], 1.0, 1e-9);
+    cr_expect_float_eq(fit.share[1][1], 0.5, 1e-6);
+    cr_expect_float_eq(fit.share[1][2], 0.5, 1e-6);
+    cr_expect(isnan(fit.left_out[0])); /* nothing else knows p0 */
+    cr_expect_float_eq(fit.left_out[1], 3.0, 1e-5);
+}
+
+Test(fit, keeps_what_the_cells_do_not_determine)
+{
+    struct linear   model = {2, 2, {{1, 1}, {1, 1}}, 0};
+    const double    target[] = {5.0, 5.0};
+    emp_fit_problem problem = make_problem(&model, target);
+    emp_fit         fit;
+
+    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    cr_expect_eq(fit.fitted_count, 1);
+    cr_expect(fit.is_fitted[0]);
+    cr_expect_not(fit.is_fitted[1]);
+    cr_expect_eq(fit.parameter[1], start[1]);
+    cr_expect_float_eq(fit.parameter[0], 4.0, 1e-5);
+}
+
+Test(fit, as_many_parameters_as_cells_leave_no_interval)
+{
+    struct linear   model = {2, 2, {{1, 0}, {0, 1}}, 0};
+    const double    target[] = {2.0, 3.0};
+    emp_fit_problem problem = make_problem(&model, target);
+    emp_fit         fit;
+
+    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    cr_expect_float_eq(fit.parameter[0], 2.0, 1e-6);
+    cr_expect_float_eq(fit.parameter[1], 3.0, 1e-6);
+    cr_expect(isnan(fit.low[0]) && isnan(fit.high[1]));
+    cr_expect(isnan(fit.left_out[0]) && isnan(fit.left_out[1]));
+}
+
+Test(fit, stops_at_a_bound_and_says_so)
+{
+    struct linear   model = {2, 1, {{1}, {1}}, 0};
+    const double    target[] = {500.0, 500.0}; /* the parameter ends at 100 */
+    emp_fit_problem problem = make_problem(&model, target);
+    emp_fit         fit;
+
+    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    cr_expect(fit.is_at_bound[0]);
+    cr_expect_eq(fit.parameter[0], high[0]);
+    cr_expect(isnan(fit.low[0]) && isnan(fit.high[0]));
+}
+
+static void watch(void *context, double done_frac)
+{
+    double *last = (double *)context;
+
+    cr_expect(done_frac >= *last && done_frac <= 1.0, "%g after %g", done_frac, *last);
+    *last = done_frac;
+}
+
+static emp_status run_watched(void *context, const double *p, double *value,
+                              emp_error *err)
+{
+    (void)context;
+    return run_linear(&five, p, value, err);
+}
+
+Test(fit, progress_only_grows)
+{
+    emp_fit_problem problem = make_problem(&five, five_target);
+    emp_fit         fit;
+    double          last = 0.0;
+
+    problem.model = run_watched;
+    problem.on_progress = watch;
+    problem.context = &last;
+    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    cr_expect_gt(last, 0.8);
+}
+
+Test(fit, passes_on_every_failure_of_the_model)
+{
+    struct linear   model = five;
+    emp_fit_problem problem = make_problem(&model, five_target);
+    emp_status      st = EMP_EIO;
+
+    for (int calls = 1; st != EMP_OK; calls++) {
+        emp_fit   fit;
+        emp_error err = {0};
+        model.fail_after = calls;
+        st = emp_fit_solve(&fit, &problem, &err);
+        cr_assert(st == EMP_OK || st == EMP_EIO, "call %d: %s", calls, err.msg);
+        if (st != EMP_OK) cr_expect_str_eq(err.msg, "scripted failure");
+        cr_assert_lt(calls, 10000);
+    }
+}
+
+Test(fit, refuses_what_makes_no_sense)
+{
+    const double    outside[] = {1.0, 200.0};
+    emp_fit_problem problem = make_problem(&five, five_target);
+    emp_fit         fit;
+    emp_error       err = {0};
+
+    problem.start = outside;
+    cr_expect_eq(emp_fit_solve(&fit, &problem, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "parameter 1 starts at 200, outside 0.01 .. 100");
+    problem.cell_count = 0;
+    err = (emp_error){0};
+    cr_expect_eq(emp_fit_solve(&fit, &problem, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "0 cells; fit to 1 to 32");
+}
