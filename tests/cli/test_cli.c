@@ -220,6 +220,7 @@ static struct error_case error_cases[] = {
     {"calibrate fit --machine k40",                                         2, "--on"},
     {"calibrate fit --machine k40 --on all --out k40.yaml",                 2, "k40.yaml"},
     {"calibrate fit --machine k40 --on rnnlm:cpus",                         1, "rnnlm:cpus"},
+    {"calibrate fit --machine k40 --on all --runtime placeto",              1, "placeto"},
     {"calibrate fit --machine k41 --on all",                                1, "k41x1"},
     {"calibrate fit --machine k40 --on nmt2:gpu",                           1, "step time"},
     {"calibrate fit --machine k40 --on all --out no/such",                  1, "no/such"},
