@@ -102,7 +102,8 @@ static void reset(emp_sim *sim)
     memset(sim->queue, -1, (size_t)sim->source_count * sizeof *sim->queue);
     sim->heap_count = 0;
     reset_pools(sim);
-    sim->instance[no_buffer(sim)] = (emp_sim_instance){.holds = INT32_MAX / 2, .space = -1};
+    sim->instance[no_buffer(sim)] =
+        (emp_sim_instance){.holds = INT32_MAX / 2, .space = -1};
 }
 
 static void finish(emp_sim *sim)
