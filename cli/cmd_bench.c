@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 static const cli_command topics[] = {
+    {"oracle", "time the oracle beside other simulators", cmd_bench_oracle},
     {"surrogate", "time and rate the surrogate beside the oracle", cmd_bench_surrogate},
 };
 enum { TOPIC_COUNT = sizeof topics / sizeof *topics };

@@ -8,22 +8,34 @@
 #include "bench/run/methods.h"
 #include "cli/cli.h"
 #include "cli/report.h"
+#include "cli/report_why.h"
 #include "cli/run_options.h"
 #include "sim/engine/trace_chrome.h"
+#include "sim/explain/scope_dot.h"
 #include "sim/placement/placement.h"
 
-enum { DEFAULT_BUDGET = 100 };
+enum { KEY_DOT = 512, KEY_DOT_DEPTH, DEFAULT_BUDGET = 100 };
 
 struct args {
     cli_run_options run;
     const char     *placement; /**< method name or file */
     const char     *trace;     /**< file, or NULL */
+    const char     *dot;       /**< file, or NULL */
+    int32_t         dot_depth; /**< 0 = not given */
+    bool            is_why;
 };
 
 static const struct argp_option options[] = {
     {"placement", 'p', "METHOD|FILE", 0,
      "A method that is run for it, or a placement file", 0},
+    {"why", 'w', NULL, 0,
+     "Explain it: the critical path, idle devices, what is in memory at the peaks", 0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
+     0},
+    {"dot", KEY_DOT, "FILE", 0, "Write the placed graph for Graphviz, by name scope", 0},
+    {"dot-depth", KEY_DOT_DEPTH, "N", 0,
+     "Parts of a scope's name that --dot keeps apart (default 2, or 1 if that would be "
+     "over 200 nodes)",
      0},
     {0},
 };
@@ -34,7 +46,10 @@ static const char doc[] =
     "A method that searches gets 100 evaluations unless --budget or --seconds is "
     "given.\n\n"
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert\n"
-    "  emplace simulate model.pb --machine k40x4 --placement best.json --trace out.json";
+    "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --why\n"
+    "  emplace simulate model.pb --machine k40x4 --placement best.json \\\n"
+    "      --trace out.json --dot out.dot\n"
+    "  dot -Tsvg out.dot >out.svg";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -43,11 +58,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
     case 'p': args->placement = arg; return 0;
+    case 'w': args->is_why = true; return 0;
     case 'T': args->trace = arg; return 0;
+    case KEY_DOT: args->dot = arg; return 0;
+    case KEY_DOT_DEPTH:
+        args->dot_depth = (int32_t)cli_integer("dot-depth", arg, 1, 100);
+        return 0;
     case ARGP_KEY_END:
         if (args->placement == NULL) {
             cli_usage_error("--placement is missing: a method or a placement file");
         }
+        if (args->dot_depth > 0 && args->dot == NULL)
+            cli_usage_error("--dot-depth is for --dot FILE");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -111,6 +133,44 @@ cleanup:
     return st;
 }
 
+static emp_status draw(const struct args *args, const emp_problem *problem,
+                       const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    emp_scope_dot_summary summary;
+
+    EMP_TRY(emp_scope_dot_write(args->dot, problem, device_of_op, args->dot_depth,
+                                &summary, err));
+    if (summary.node_count > EMP_SCOPE_DOT_NODES) {
+        cli_warn("%s has %d nodes, scopes to depth %d; Graphviz may take long", args->dot,
+                 summary.node_count, summary.depth);
+    }
+cleanup:
+    return st;
+}
+
+static emp_status print_result(const struct args *args, const cli_inputs *inputs,
+                               const emp_sim_result *result, const emp_explain *why,
+                               emp_error *err)
+{
+    const emp_problem *problem = inputs->problem;
+
+    if (args->run.is_json) {
+        json_t *object = cli_report_json(problem, result, why);
+        if (args->is_why &&
+            json_object_set_new(object, "why", cli_why_json(problem, why)) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+        return cli_print_json(object, err);
+    }
+    printf("%s on %s, runtime %s, placement %s\n", args->run.spec, inputs->machine->name,
+           problem->runtime.name, args->placement);
+    cli_report_print(problem, result, why);
+    if (args->is_why) cli_why_print(problem, why);
+    return EMP_OK;
+}
+
 emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 {
     const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
@@ -120,10 +180,12 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     cli_inputs              inputs = {0};
     emp_device_id          *device_of_op = NULL;
     emp_sim_result          result;
+    emp_explain            *why = NULL;
     bool                    is_partial = false;
 
     cli_parse(&argp, argc, argv, &args);
     EMP_TRY(cli_check_output(args.trace, err));
+    EMP_TRY(cli_check_output(args.dot, err));
     EMP_TRY(
         cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);
@@ -131,16 +193,14 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
     EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
-    if (args.run.is_json) {
-        EMP_TRY(cli_print_json(cli_report_json(inputs.problem, &result), err));
-    } else {
-        printf("%s on %s, runtime %s, placement %s\n", args.run.spec,
-               inputs.machine->name, inputs.problem->runtime.name, args.placement);
-        cli_report_print(inputs.problem, &result);
-    }
+    if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
+    EMP_TRY(
+        cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
+    EMP_TRY(print_result(&args, &inputs, &result, why, err));
     if (is_partial) st = EMP_EINTERRUPTED;
 
 cleanup:
+    emp_explain_destroy(why);
     emp_free(device_of_op);
     cli_inputs_clear(&inputs);
     return st;

@@ -5,17 +5,31 @@
 #include <stdio.h>
 
 #include "base/units.h"
+#include "cli/report_why.h"
 
-static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r)
+static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
+                        const emp_explain *why)
 {
+    const emp_graph *g = problem->graph;
+
     if (r->is_feasible) return json_null();
-    return json_pack("{s:s, s:s, s:I, s:f}", "device",
-                     problem->machine->device[r->oom_device].name, "op",
-                     problem->graph->name[r->oom_op], "bytes", (json_int_t)r->oom_bytes,
-                     "at_s", (double)r->oom_at_ns * 1e-9);
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:I, s:f, s:I}", "device",
+        problem->machine->device[r->oom_device].name, "op", g->name[r->oom_op], "type",
+        g->type_name[g->type[r->oom_op]], "bytes", (json_int_t)r->oom_bytes, "at_s",
+        (double)r->oom_at_ns * 1e-9, "capacity_bytes",
+        (json_int_t)problem->machine->device[r->oom_device].memory_bytes);
+    if (o == NULL || why == NULL) return o;
+    json_int_t used = (json_int_t)(why->oom.bytes - r->oom_bytes);
+    if (json_object_set_new(o, "in_use_bytes", json_integer(used)) == 0 &&
+        cli_why_add_memory(o, problem, &why->oom))
+        return o;
+    json_decref(o);
+    return NULL;
 }
 
-json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r)
+json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r,
+                        const emp_explain *why)
 {
     json_t *peak_bytes = json_object(), *busy_s = json_object();
     char    fingerprint[24];
@@ -28,30 +42,43 @@ json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r)
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
     return json_pack("{s:f, s:b, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:i}", "step_time_s",
                      (double)r->step_time_ns * 1e-9, "feasible", r->is_feasible, "oom",
-                     json_oom(problem, r), "peak_bytes", peak_bytes, "busy_s", busy_s,
-                     "traffic_bytes", (json_int_t)r->traffic_bytes, "transfer_count",
-                     (json_int_t)r->transfer_count, "fingerprint", fingerprint,
-                     "op_count", problem->graph->op_count, "edge_count",
+                     json_oom(problem, r, why), "peak_bytes", peak_bytes, "busy_s",
+                     busy_s, "traffic_bytes", (json_int_t)r->traffic_bytes,
+                     "transfer_count", (json_int_t)r->transfer_count, "fingerprint",
+                     fingerprint, "op_count", problem->graph->op_count, "edge_count",
                      problem->graph->edge_count);
 }
 
-void cli_report_print(const emp_problem *problem, const emp_sim_result *r)
+static void print_oom(const emp_problem *problem, const emp_sim_result *r,
+                      const emp_explain *why)
+{
+    const emp_graph  *g = problem->graph;
+    const emp_device *device = &problem->machine->device[r->oom_device];
+    char              text[32];
+
+    printf("memory       does not fit: %s (%s) asks for %s", g->name[r->oom_op],
+           g->type_name[g->type[r->oom_op]],
+           emp_units_format_bytes(r->oom_bytes, text, sizeof text));
+    printf(" on %s, which has %s", device->name,
+           emp_units_format_bytes(device->memory_bytes, text, sizeof text));
+    if (why == NULL) {
+        printf("\n");
+        return;
+    }
+    printf(", %s in use; largest, with it:\n",
+           emp_units_format_bytes(why->oom.bytes - r->oom_bytes, text, sizeof text));
+    cli_why_print_memory(problem, &why->oom);
+}
+
+void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
+                      const emp_explain *why)
 {
     char   text[32];
     double step_s = (double)r->step_time_ns * 1e-9;
 
     printf("step time    %s%s\n", emp_units_format_seconds(step_s, text, sizeof text),
            r->is_feasible ? "" : " if memory sufficed");
-    if (!r->is_feasible) {
-        printf("memory       does not fit: %s asks for %s on %s",
-               problem->graph->name[r->oom_op],
-               emp_units_format_bytes(r->oom_bytes, text, sizeof text),
-               problem->machine->device[r->oom_device].name);
-        printf(
-            ", which has %s\n",
-            emp_units_format_bytes(problem->machine->device[r->oom_device].memory_bytes,
-                                   text, sizeof text));
-    }
+    if (!r->is_feasible) print_oom(problem, r, why);
     for (int32_t i = 0; i < r->device_count; i++) {
         double busy_s = (double)r->busy_ns[i] * 1e-9;
         printf("%-12s busy %5.1f %%", problem->machine->device[i].name,

@@ -12,6 +12,7 @@ declare -A may_include=(
   [sim/cost]="base sim/graph sim/machine sim/cost"
   [sim/placement]="$core"
   [sim/engine]="$core sim/engine"
+  [sim/explain]="$core sim/engine sim/explain"
   [sim/surrogate]="$core sim/engine sim/surrogate"
   [sim/workloads]="base sim/graph sim/workloads"
   [sim/import]="base sim/graph sim/import"

@@ -7,6 +7,7 @@ build_packages=(gcc libc6-dev cmake ninja-build pkg-config libgsl-dev libhdf5-de
   libscotch-dev libmetis-dev libopenblas-dev libcyaml-dev libyaml-dev libjansson-dev zlib1g-dev)
 test_packages=(git libcriterion-dev clang-format)
 clang_packages=(clang libomp-dev)
+peer_packages=(g++ libsimgrid-dev python3)
 
 say() { printf 'emplace: %s\n' "$*" >&2; }
 
@@ -55,13 +56,14 @@ install_packages() {
     bash "${missing[@]}"
 }
 
-# build_preset NAME: configures and builds, one process at a time in a checkout.
+# build_preset NAME: configures and builds, one process at a time in a checkout. Configures
+# anew if $reconfigure is set.
 build_preset() {
   local preset=$1
   mkdir -p "$root/build"
   exec 9>"$root/build/$preset.lock"
   flock 9
-  if [[ ! -f $root/build/$preset/build.ninja ]]; then
+  if [[ -n ${reconfigure:-} || ! -f $root/build/$preset/build.ninja ]]; then
     show "configuring ($preset)"
     (cd "$root" && run_logged "build/$preset.configure.log" cmake --preset "$preset") || return 1
   fi

@@ -15,4 +15,13 @@ typedef struct {
 /** Sorts \a values in place and summarises them; no value may be NaN. O(n log n). */
 emp_summary emp_summary_of(double *values, size_t count);
 
+/** All NaN when there is no value. */
+typedef struct {
+    double median, low, high; /**< half of the values lie between the last two */
+    size_t count;
+} emp_quartiles;
+
+/** Sorts \a values in place; no value may be NaN. O(n log n). */
+emp_quartiles emp_quartiles_of(double *values, size_t count);
+
 #endif /* EMP_BENCH_RUN_STATS_H */

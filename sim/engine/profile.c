@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "sim/engine/profile_internal.h"
-#include "sim/engine/run_trace.h"
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -306,6 +306,20 @@ void emp_sim_profile_destroy(emp_sim_profile *profile)
             sim->trace->callback(sim->trace->context, __VA_ARGS__); \
         }                                                           \
     } while (0)
+
+/* Kinds of docs/simulator.md; of an op, a copy, a message. */
+enum { RECORD_OP, RECORD_TRANSFER, RECORD_MESSAGE };
+
+/* Adds to the fingerprint. */
+static void record(emp_sim *sim, int kind, int32_t id, int32_t device, emp_time_ns start,
+                   emp_time_ns end)
+{
+    uint64_t what = (uint64_t)kind << 40 | (uint64_t)device << 32 | (uint32_t)id;
+    uint64_t hash = emp_hash_u64(EMP_HASH_SEED, what);
+
+    hash = emp_hash_u64(hash, (uint64_t)start);
+    sim->result.fingerprint += emp_hash_u64(hash, (uint64_t)end);
+}
 
 void emp_profile_hold(emp_sim *sim, int32_t device, int32_t op, int64_t bytes,
                       emp_time_ns at)

@@ -8,24 +8,24 @@
 #include "sim/engine/run_server.h"
 
 /** The memories that a copy comes from and goes to. */
-EMP_SIM_INLINE int32_t source_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t source_of_copy(const emp_sim *sim, int32_t copy)
 {
     return sim->instance[sim->copy[copy].tensor].space;
 }
 
-EMP_SIM_INLINE int32_t target_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t target_of_copy(const emp_sim *sim, int32_t copy)
 {
     return sim->instance[sim->tensor_count + copy].space;
 }
 
-EMP_SIM_INLINE const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t copy)
+static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t copy)
 {
     return &sim->route[source_of_copy(sim, copy)][target_of_copy(sim, copy)];
 }
 
 /** \a tensor is read in the memory \a to, by one edge more. Its copies are those from
  * \a first on. */
-EMP_SIM_INLINE void plan_copy(emp_sim *sim, int32_t tensor, int32_t first, int32_t to)
+static inline void plan_copy(emp_sim *sim, int32_t tensor, int32_t first, int32_t to)
 {
     int32_t           copy = sim->copy_to[to];
     emp_sim_instance *instance = &sim->instance[sim->tensor_count + copy];
@@ -45,11 +45,10 @@ EMP_SIM_INLINE void plan_copy(emp_sim *sim, int32_t tensor, int32_t first, int32
 
 /** Puts the copy into a list of its stream; only streams keep their order by
  * themselves. */
-EMP_SIM_INLINE void delay_copy(emp_sim *sim, emp_sim_rules r, int32_t source,
-                               int32_t copy, emp_time_ns at)
+static inline void delay_copy(emp_sim *sim, int32_t source, int32_t copy, emp_time_ns at)
 {
     sim->copy[copy].until = at;
-    if (r.copy_streams) {
+    if (rules.copy_streams) {
         delay(sim, source, item_of_copy(sim, copy), at);
     } else {
         delay_in_order(sim, source, item_of_copy(sim, copy), at);
@@ -57,79 +56,81 @@ EMP_SIM_INLINE void delay_copy(emp_sim *sim, emp_sim_rules r, int32_t source,
 }
 
 /** The copy takes the links of its route as soon as it can. */
-EMP_SIM_INLINE void transfer(emp_sim *sim, emp_sim_rules r, int32_t copy)
+static inline void transfer(emp_sim *sim, int32_t copy)
 {
-    const emp_sim_route *route = route_of_copy(sim, copy);
-    emp_sim_stream      *stream = &sim->stream[route->stream];
-    const int32_t        links = r.shared_links ? route->link_count : 0;
-    double               bytes = (double)sim->payload[sim->copy[copy].tensor].bytes;
-    emp_time_ns          start = sim->now, duration;
+    const emp_sim_route   *route = route_of_copy(sim, copy);
+    emp_sim_stream        *stream = &sim->stream[route->stream];
+    const int32_t          links = rules.shared_links ? route->link_count : 0;
+    const emp_sim_payload *p = &sim->payload[sim->copy[copy].tensor];
+    emp_time_ns            start = sim->now, duration;
 
-    if (r.copy_streams) start = later_of(start, stream->copied_ns);
+    if (rules.copy_streams) start = later_of(start, stream->copied_ns);
     for (int32_t i = 0; i < links; i++) {
         start = later_of(start, sim->link_free_ns[route->link[i]]);
     }
-    duration = route->latency_ns + (emp_time_ns)(bytes * route->ns_per_byte + 0.5);
-    if (!r.share_copies) duration *= sim->instance[sim->tensor_count + copy].pending;
+    double ns_per_byte = route->ns_per_byte;
+    if (route->is_from_host && p->ns_per_byte > ns_per_byte) ns_per_byte = p->ns_per_byte;
+    duration = route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
+    if (!rules.share_copies) duration *= sim->instance[sim->tensor_count + copy].pending;
     emp_time_ns end = start + duration;
     for (int32_t i = 0; i < links; i++) sim->link_free_ns[route->link[i]] = end;
     stream->copied_ns = end;
-    trace_transfer(sim, r, copy, start, end);
-    delay_copy(sim, r, stream->seen_source, copy, end + sim->poll_ns);
+    trace_transfer(sim, copy, start, end);
+    delay_copy(sim, stream->seen_source, copy, end + sim->poll_ns);
 }
 
 /** When the copy may take its links: what is queued before it is done. */
-EMP_SIM_INLINE emp_time_ns copy_ready_at(const emp_sim *sim, emp_sim_rules r,
-                                         int32_t copy, const emp_sim_stream *stream)
+static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
+                                        const emp_sim_stream *stream)
 {
     int32_t     from = source_of_copy(sim, copy), to = target_of_copy(sim, copy);
     emp_time_ns ready = sim->now;
 
-    if (r.copy_streams) ready = later_of(ready, stream->ready_ns);
-    if (r.drain_copies) {
+    if (rules.copy_streams) ready = later_of(ready, stream->ready_ns);
+    if (rules.drain_copies) {
         ready = later_of(ready, sim->device[from].queued_ns);
         ready = later_of(ready, sim->device[to].queued_ns);
-    } else if (has_host_thread(sim, r, from)) {
+    } else if (has_host_thread(sim, from)) {
         int32_t producer = sim->payload[sim->copy[copy].tensor].producer;
         ready = later_of(ready, sim->end_of_op[producer]);
     }
     return ready;
 }
 
-EMP_SIM_INLINE void request_copy(emp_sim *sim, emp_sim_rules r, int32_t copy)
+static inline void request_copy(emp_sim *sim, int32_t copy)
 {
     const emp_sim_payload *p = &sim->payload[sim->copy[copy].tensor];
     int32_t                instance = sim->tensor_count + copy;
 
     sim->copy[copy].is_requested = true;
-    trace_copy(sim, r, copy, EMP_SIM_COPY_REQUESTED);
+    trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
-        r.share_copies ? p->bytes : p->bytes * sim->instance[instance].pending;
-    create_buffer(sim, r, instance, p->buffer_bytes, p->producer);
-    if (!r.serial_issue && !r.drain_copies) {
-        transfer(sim, r, copy);
+        rules.share_copies ? p->bytes : p->bytes * sim->instance[instance].pending;
+    create_buffer(sim, instance, p->buffer_bytes, p->producer);
+    if (!rules.serial_issue && !rules.drain_copies) {
+        transfer(sim, copy);
         return;
     }
     emp_sim_stream *stream = &sim->stream[route_of_copy(sim, copy)->stream];
-    emp_time_ns     ready = copy_ready_at(sim, r, copy, stream);
+    emp_time_ns     ready = copy_ready_at(sim, copy, stream);
     stream->ready_ns = ready;
     if (ready == sim->now && sim->queue[stream->ready_source].head < 0) {
-        transfer(sim, r, copy);
+        transfer(sim, copy);
     } else {
-        delay_copy(sim, r, stream->ready_source, copy, ready);
+        delay_copy(sim, stream->ready_source, copy, ready);
     }
 }
 
 /** The producer of the copy has been told to send it. */
-EMP_SIM_INLINE void send_copy(emp_sim *sim, emp_sim_rules r, int32_t copy, int32_t device)
+static inline void send_copy(emp_sim *sim, int32_t copy, int32_t device)
 {
     int32_t item = item_of_copy(sim, copy);
 
-    trace_copy(sim, r, copy, EMP_SIM_COPY_TOLD);
-    if (has_host_thread(sim, r, device)) {
-        serve(sim, r, device, item);
+    trace_copy(sim, copy, EMP_SIM_COPY_TOLD);
+    if (has_host_thread(sim, device)) {
+        serve(sim, device, item);
     } else if (sim->send_ns == 0) {
-        request_copy(sim, r, copy);
+        request_copy(sim, copy);
     } else {
         sim->copy[copy].until = sim->now + sim->send_ns;
         delay(sim, sim->send_source, item, sim->copy[copy].until);

@@ -7,13 +7,13 @@
 
 #include "sim/engine/sim_internal.h"
 
-EMP_SIM_INLINE uint64_t event_at(const emp_sim *sim, int32_t source, emp_time_ns at)
+static inline uint64_t event_at(const emp_sim *sim, int32_t source, emp_time_ns at)
 {
     return (uint64_t)at << sim->source_bits | (uint64_t)source;
 }
 
 /** The event of a source that had none. */
-EMP_SIM_INLINE void push_event(emp_sim *sim, uint64_t event)
+static inline void push_event(emp_sim *sim, uint64_t event)
 {
     uint64_t *heap = sim->heap;
     uint32_t  i = ++sim->heap_count;
@@ -26,7 +26,7 @@ EMP_SIM_INLINE void push_event(emp_sim *sim, uint64_t event)
 }
 
 /** Puts \a event in the place of the earliest. */
-EMP_SIM_INLINE void replace_first_event(emp_sim *sim, uint64_t event)
+static inline void replace_first_event(emp_sim *sim, uint64_t event)
 {
     uint64_t *heap = sim->heap;
     uint32_t  i = 1;
@@ -41,7 +41,7 @@ EMP_SIM_INLINE void replace_first_event(emp_sim *sim, uint64_t event)
     heap[i] = event;
 }
 
-EMP_SIM_INLINE void drop_first_event(emp_sim *sim)
+static inline void drop_first_event(emp_sim *sim)
 {
     uint64_t last = sim->heap[sim->heap_count];
 
@@ -65,7 +65,7 @@ static inline void advance_event(emp_sim *sim, int32_t source, uint64_t event)
     heap[i] = event;
 }
 
-EMP_SIM_INLINE void append(emp_sim *sim, emp_sim_queue *queue, int32_t item)
+static inline void append(emp_sim *sim, emp_sim_queue *queue, int32_t item)
 {
     sim->next[item] = -1;
     if (queue->head < 0) {
@@ -76,7 +76,7 @@ EMP_SIM_INLINE void append(emp_sim *sim, emp_sim_queue *queue, int32_t item)
     queue->tail = item;
 }
 
-EMP_SIM_INLINE int32_t take(emp_sim *sim, emp_sim_queue *queue)
+static inline int32_t take(emp_sim *sim, emp_sim_queue *queue)
 {
     int32_t item = queue->head;
 
@@ -85,17 +85,17 @@ EMP_SIM_INLINE int32_t take(emp_sim *sim, emp_sim_queue *queue)
 }
 
 /** Items in lists: ops, then copies, then messages. */
-EMP_SIM_INLINE int32_t item_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t item_of_copy(const emp_sim *sim, int32_t copy)
 {
     return sim->op_count + copy;
 }
 
-EMP_SIM_INLINE int32_t item_of_message(const emp_sim *sim, int32_t message)
+static inline int32_t item_of_message(const emp_sim *sim, int32_t message)
 {
     return sim->op_count + sim->copy_limit + message;
 }
 
-EMP_SIM_INLINE emp_time_ns until(const emp_sim *sim, int32_t item)
+static inline emp_time_ns until(const emp_sim *sim, int32_t item)
 {
     if (item < sim->op_count) return sim->end_of_op[item];
     item -= sim->op_count;
@@ -104,7 +104,7 @@ EMP_SIM_INLINE emp_time_ns until(const emp_sim *sim, int32_t item)
 }
 
 /** Lets \a item, whose time is set, happen at a source after all items in it. */
-EMP_SIM_INLINE void delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns at)
+static inline void delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns at)
 {
     emp_sim_queue *queue = &sim->queue[source];
 

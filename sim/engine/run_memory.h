@@ -17,31 +17,63 @@ static inline void judge_memory(emp_sim *sim, int32_t space, int64_t bytes, int3
     result->oom_at_ns = sim->now;
 }
 
-/** More bytes of a memory are in use, because of \a op. */
-EMP_SIM_INLINE void allocate(emp_sim *sim, emp_sim_rules r, int32_t space, int64_t bytes,
-                             int32_t op)
+/** A chunk of a GPU's region. The memory in use reaches to the end of the last chunk; what
+ * finds none is on top of it. */
+static inline int32_t allocate_chunk(emp_sim *sim, int32_t space, int64_t bytes,
+                                     int32_t op)
+{
+    emp_sim_memory *m = &sim->memory[space];
+    int32_t         chunk = emp_bfc_allocate(sim->bfc, space, bytes);
+    int64_t         end = m->limit + bytes;
+
+    if (chunk >= 0) {
+        end = emp_bfc_end(sim->bfc, chunk);
+    } else {
+        judge_memory(sim, space, bytes, op);
+    }
+    if (end > m->peak) m->peak = end;
+    m->used += bytes;
+    return chunk;
+}
+
+static inline bool has_chunks(const emp_sim *sim, int32_t space)
+{
+    return rules.bfc_allocator && sim->device[space].kind == EMP_DEVICE_GPU;
+}
+
+/** More bytes of a memory are in use, because of \a op. \a chunk: where to keep the chunk;
+ * NULL of what stays. */
+static inline void allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t op,
+                            int32_t *chunk)
 {
     emp_sim_memory *m = &sim->memory[space];
 
     if (bytes == 0) return;
+    if (has_chunks(sim, space)) {
+        int32_t id = allocate_chunk(sim, space, bytes, op);
+        if (chunk != NULL) *chunk = id;
+        trace_memory(sim, space);
+        return;
+    }
     m->used += bytes;
     if (m->used > m->peak) {
         m->peak = m->used;
         if (m->used > m->limit) judge_memory(sim, space, bytes, op);
     }
-    trace_memory(sim, r, space);
+    trace_memory(sim, space);
 }
 
-EMP_SIM_INLINE void deallocate(emp_sim *sim, emp_sim_rules r, int32_t space,
-                               int64_t bytes)
+static inline void deallocate(emp_sim *sim, int32_t space, int64_t bytes,
+                              const int32_t *chunk)
 {
+    if (has_chunks(sim, space) && *chunk >= 0) emp_bfc_free(sim->bfc, *chunk);
     sim->memory[space].used -= bytes;
-    trace_memory(sim, r, space);
+    trace_memory(sim, space);
 }
 
 /** The instance of a tensor that an op reads which reads in \a spaces. */
-EMP_SIM_INLINE int32_t instance_read(const emp_sim *sim, emp_sim_edge edge,
-                                     const uint8_t spaces[2])
+static inline int32_t instance_read(const emp_sim *sim, emp_sim_edge edge,
+                                    const uint8_t spaces[2])
 {
     int32_t tensor = EMP_SIM_EDGE_ID(edge), space = spaces[EMP_SIM_EDGE_ON_HOST(edge)];
 
@@ -52,42 +84,55 @@ EMP_SIM_INLINE int32_t instance_read(const emp_sim *sim, emp_sim_edge edge,
 }
 
 /** The buffer of all that has no bytes; it is never freed. */
-EMP_SIM_INLINE int32_t no_buffer(const emp_sim *sim)
+static inline int32_t no_buffer(const emp_sim *sim)
 {
     return sim->tensor_count + sim->copy_limit;
 }
 
-EMP_SIM_INLINE void create_buffer(emp_sim *sim, emp_sim_rules r, int32_t instance,
-                                  int64_t bytes, int32_t op)
+/** Where the chunks of a buffer and of a workspace are kept, if there are chunks. */
+static inline int32_t *chunk_of_instance(const emp_sim *sim, int32_t instance)
+{
+    return rules.bfc_allocator ? &sim->chunk_of_instance[instance] : NULL;
+}
+
+static inline int32_t *chunk_of_op(const emp_sim *sim, int32_t op)
+{
+    return rules.bfc_allocator ? &sim->chunk_of_op[op] : NULL;
+}
+
+static inline void create_buffer(emp_sim *sim, int32_t instance, int64_t bytes,
+                                 int32_t op)
 {
     emp_sim_instance *i = &sim->instance[instance];
 
     i->root = bytes == 0 ? no_buffer(sim) : instance;
     i->holds = 1;
     i->bytes = bytes;
-    allocate(sim, r, i->space, bytes, op);
+    allocate(sim, i->space, bytes, op, chunk_of_instance(sim, instance));
 }
 
-EMP_SIM_INLINE void share_buffer(emp_sim *sim, int32_t instance, int32_t root)
+static inline void share_buffer(emp_sim *sim, int32_t instance, int32_t root)
 {
     sim->instance[instance].root = root;
     sim->instance[root].holds++;
 }
 
 /** Nobody will read the instance any more. */
-EMP_SIM_INLINE void drop(emp_sim *sim, emp_sim_rules r, const emp_sim_instance *instance)
+static inline void drop(emp_sim *sim, const emp_sim_instance *instance)
 {
     emp_sim_instance *root = &sim->instance[instance->root];
 
-    if (--root->holds == 0) deallocate(sim, r, root->space, root->bytes);
+    if (--root->holds == 0) {
+        deallocate(sim, root->space, root->bytes, chunk_of_instance(sim, instance->root));
+    }
 }
 
 /** One reader less. */
-EMP_SIM_INLINE void release(emp_sim *sim, emp_sim_rules r, int32_t instance)
+static inline void release(emp_sim *sim, int32_t instance)
 {
     emp_sim_instance *i = &sim->instance[instance];
 
-    if (--i->pending == 0) drop(sim, r, i);
+    if (--i->pending == 0) drop(sim, i);
 }
 
 /** An input buffer that output 0 of \a op may take over: read for the last time, held by
@@ -110,7 +155,7 @@ static inline int32_t find_reusable(const emp_sim *sim, int32_t op)
 }
 
 /** The buffer that output 0 of \a op shares, or -1. */
-static inline int32_t find_shared(const emp_sim *sim, bool reuse_inputs, int32_t op)
+static inline int32_t find_shared(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint8_t    *spaces = sim->state[op].space;
@@ -122,19 +167,20 @@ static inline int32_t find_shared(const emp_sim *sim, bool reuse_inputs, int32_t
             return sim->instance[instance_read(sim, edge, spaces)].root;
         }
     }
-    if (reuse_inputs && (o->flags & EMP_SIM_IN_PLACE)) return find_reusable(sim, op);
+    if (rules.reuse_inputs && (o->flags & EMP_SIM_IN_PLACE))
+        return find_reusable(sim, op);
     return -1;
 }
 
 /** Outputs and workspace are there from now on. An output is needed by every edge that
  * reads it; notify() turns those that read copies into copies. */
-EMP_SIM_INLINE void create_outputs(emp_sim *sim, emp_sim_rules r, int32_t op)
+static inline void create_outputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint8_t    *spaces = sim->state[op].space;
     const int32_t     first = o->output, end = o[1].output;
-    const uint32_t    shares =
-        EMP_SIM_ALIASES | EMP_SIM_ALIASES_CONST | (r.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
+    const uint32_t    shares = EMP_SIM_ALIASES | EMP_SIM_ALIASES_CONST |
+                            (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
 
     for (int32_t t = first; t < end; t++) {
         const emp_sim_tensor *tensor = &sim->tensor[t];
@@ -142,35 +188,35 @@ EMP_SIM_INLINE void create_outputs(emp_sim *sim, emp_sim_rules r, int32_t op)
         i->space = spaces[tensor->on_host];
         i->pending = tensor[1].consumer - tensor->consumer;
         if ((o->flags & shares) && t == first) {
-            int32_t root = find_shared(sim, r.reuse_inputs, op);
+            int32_t root = find_shared(sim, op);
             if (root >= 0) {
                 share_buffer(sim, t, root);
                 continue;
             }
         }
-        create_buffer(sim, r, t, tensor->bytes, op);
+        create_buffer(sim, t, tensor->bytes, op);
     }
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        allocate(sim, r, spaces[0], sim->rest[op].workspace_bytes, op);
+        allocate(sim, spaces[0], sim->rest[op].workspace_bytes, op, chunk_of_op(sim, op));
     }
 }
 
 /** Workspace, outputs that nobody reads, and inputs are no longer needed. */
-EMP_SIM_INLINE void release_inputs(emp_sim *sim, emp_sim_rules r, int32_t op)
+static inline void release_inputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint8_t    *spaces = sim->state[op].space;
 
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        deallocate(sim, r, spaces[0], sim->rest[op].workspace_bytes);
+        deallocate(sim, spaces[0], sim->rest[op].workspace_bytes, chunk_of_op(sim, op));
     }
     for (int32_t t = o->output; (o->flags & EMP_SIM_HAS_UNREAD) && t < o[1].output; t++) {
         if (sim->tensor[t].consumer == sim->tensor[t + 1].consumer) {
-            drop(sim, r, &sim->instance[t]);
+            drop(sim, &sim->instance[t]);
         }
     }
     const emp_sim_edge *edge = sim->input + o[0].input, *end = sim->input + o[1].input;
-    for (; edge < end; edge++) release(sim, r, instance_read(sim, *edge, spaces));
+    for (; edge < end; edge++) release(sim, instance_read(sim, *edge, spaces));
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -7,7 +7,7 @@
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
 
-EMP_SIM_INLINE void wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
+static inline void wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
@@ -28,7 +28,7 @@ static inline int32_t count_cores(const emp_sim *sim, const emp_sim_pool *pool,
     return share < least ? least : share;
 }
 
-EMP_SIM_INLINE void begin_pool_op(emp_sim *sim, emp_sim_rules r, int32_t cpu)
+static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
     int32_t       op = pool->waiting.head, cores = count_cores(sim, pool, op);
@@ -42,7 +42,7 @@ EMP_SIM_INLINE void begin_pool_op(emp_sim *sim, emp_sim_rules r, int32_t cpu)
     pool->starting_task_ns = sim->task_ns[sim->rest[op].cpu_row + cores - 1];
     sim->open_tasks[op] = tasks;
     sim->end_of_op[op] = sim->now;
-    create_outputs(sim, r, op);
+    create_outputs(sim, op);
 }
 
 /** Tasks of one op that start together end together: a batch. */
@@ -61,7 +61,7 @@ static inline void start_batch(emp_sim *sim, emp_sim_pool *pool)
     push_event(sim, event_at(sim, source, sim->now + pool->starting_task_ns));
 }
 
-EMP_SIM_INLINE void start_pool_ops(emp_sim *sim, emp_sim_rules r, int32_t cpu)
+static inline void start_pool_ops(emp_sim *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
@@ -69,24 +69,23 @@ EMP_SIM_INLINE void start_pool_ops(emp_sim *sim, emp_sim_rules r, int32_t cpu)
         if (pool->starting_tasks == 0) {
             if (pool->waiting_count == 0 || pool->running_count == pool->slot_count)
                 return;
-            begin_pool_op(sim, r, cpu);
+            begin_pool_op(sim, cpu);
         }
         start_batch(sim, pool);
     }
 }
 
 /** Starts whatever can start on any CPU. */
-EMP_SIM_INLINE void start_all_pool_ops(emp_sim *sim, emp_sim_rules r)
+static inline void start_all_pool_ops(emp_sim *sim)
 {
     while (sim->eager_pools != 0) {
-        start_pool_ops(sim, r, __builtin_ctzll(sim->eager_pools));
+        start_pool_ops(sim, __builtin_ctzll(sim->eager_pools));
         sim->eager_pools &= sim->eager_pools - 1;
     }
 }
 
 /** \return the op that has ended with this batch, or -1. */
-EMP_SIM_INLINE int32_t end_batch(emp_sim *sim, emp_sim_rules r, int32_t cpu,
-                                 int32_t number)
+static inline int32_t end_batch(emp_sim *sim, int32_t cpu, int32_t number)
 {
     emp_sim_pool       *pool = &sim->pool[cpu];
     const emp_sim_batch batch = pool->batch[number];
@@ -96,7 +95,7 @@ EMP_SIM_INLINE int32_t end_batch(emp_sim *sim, emp_sim_rules r, int32_t cpu,
     pool->free_cores += batch.tasks;
     sim->eager_pools |= UINT64_C(1) << cpu;
     sim->device[cpu].busy_ns += duration * batch.tasks;
-    trace_op(sim, r, batch.op, cpu, number, batch.start_ns, sim->now);
+    trace_op(sim, batch.op, cpu, number, batch.start_ns, sim->now);
     sim->open_tasks[batch.op] -= batch.tasks;
     if (sim->open_tasks[batch.op] > 0) return -1;
     pool->running_count--;

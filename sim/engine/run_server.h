@@ -8,58 +8,54 @@
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
 
-EMP_SIM_INLINE emp_time_ns later_of(emp_time_ns a, emp_time_ns b)
-{
-    return a > b ? a : b;
-}
+static inline emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
 
 /** Time of an op on a device that serves nothing else meanwhile. */
-EMP_SIM_INLINE emp_time_ns cost_on(const emp_sim *sim, int32_t op, int32_t device)
+static inline emp_time_ns cost_on(const emp_sim *sim, int32_t op, int32_t device)
 {
     return sim->op[op].cost_ns[sim->device[device].kind & 1];
 }
 
 /** A host thread stands between the device and what it is asked to do. */
-EMP_SIM_INLINE bool has_host_thread(const emp_sim *sim, emp_sim_rules r, int32_t device)
+static inline bool has_host_thread(const emp_sim *sim, int32_t device)
 {
-    return r.serial_issue && sim->device[device].kind == EMP_DEVICE_GPU;
+    return rules.serial_issue && sim->device[device].kind == EMP_DEVICE_GPU;
 }
 
 /** Starts \a item now; when the server will be done with it. */
-EMP_SIM_INLINE emp_time_ns start_item(emp_sim *sim, emp_sim_rules r, int32_t device,
-                                      int32_t item)
+static inline emp_time_ns start_item(emp_sim *sim, int32_t device, int32_t item)
 {
     emp_sim_device *d = &sim->device[device];
 
     d->current = item;
-    if (r.is_traced) d->started_ns = sim->now;
-    if (r.serial_issue && item >= sim->op_count) {
+    if (rules.is_traced) d->started_ns = sim->now;
+    if (rules.serial_issue && item >= sim->op_count) {
         bool is_requested = sim->copy[item - sim->op_count].is_requested;
         return sim->now + (is_requested ? sim->receive_ns : sim->send_ns);
     }
-    if (has_host_thread(sim, r, device)) return sim->now + sim->op[item].issue_ns;
-    create_outputs(sim, r, item);
-    if (r.release_at_issue) release_inputs(sim, r, item);
+    if (has_host_thread(sim, device)) return sim->now + sim->op[item].issue_ns;
+    create_outputs(sim, item);
+    if (rules.release_at_issue) release_inputs(sim, item);
     emp_time_ns cost = cost_on(sim, item, device);
     d->busy_ns += cost;
     return sim->now + cost;
 }
 
 /** Gives \a item to the server; it starts when those before it are done. */
-EMP_SIM_INLINE void serve(emp_sim *sim, emp_sim_rules r, int32_t device, int32_t item)
+static inline void serve(emp_sim *sim, int32_t device, int32_t item)
 {
     emp_sim_device *d = &sim->device[device];
 
     if (d->current >= 0) {
         append(sim, &sim->queue[device], item);
     } else {
-        emp_time_ns end = start_item(sim, r, device, item);
+        emp_time_ns end = start_item(sim, device, item);
         push_event(sim, event_at(sim, device, end));
     }
 }
 
 /** The server is done with its item; starts the next. \return the event of its end. */
-EMP_SIM_INLINE uint64_t serve_next(emp_sim *sim, emp_sim_rules r, int32_t device)
+static inline uint64_t serve_next(emp_sim *sim, int32_t device)
 {
     emp_sim_device *d = &sim->device[device];
     emp_sim_queue  *queue = &sim->queue[device];
@@ -69,7 +65,7 @@ EMP_SIM_INLINE uint64_t serve_next(emp_sim *sim, emp_sim_rules r, int32_t device
         return EMP_SIM_NEVER;
     }
     int32_t item = take(sim, queue);
-    return event_at(sim, device, start_item(sim, r, device, item));
+    return event_at(sim, device, start_item(sim, device, item));
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_SERVER_H */

@@ -7,14 +7,14 @@
 #include <stddef.h>
 
 #include "base/hash.h"
-#include "sim/engine/sim_internal.h"
+#include "sim/engine/run_rules.h"
 
 /** Calls a callback of the trace, if the run is traced and there is one. */
-#define TELL(callback, ...)                                                      \
-    do {                                                                         \
-        if (r.is_traced && sim->trace != NULL && sim->trace->callback != NULL) { \
-            sim->trace->callback(sim->trace->context, __VA_ARGS__);              \
-        }                                                                        \
+#define TELL(callback, ...)                                                          \
+    do {                                                                             \
+        if (rules.is_traced && sim->trace != NULL && sim->trace->callback != NULL) { \
+            sim->trace->callback(sim->trace->context, __VA_ARGS__);                  \
+        }                                                                            \
     } while (0)
 
 enum { RECORD_OP, RECORD_TRANSFER, RECORD_MESSAGE };
@@ -31,31 +31,30 @@ static inline void record(emp_sim *sim, int kind, int32_t id, int32_t device,
     sim->result.fingerprint += emp_hash_u64(hash, (uint64_t)end);
 }
 
-EMP_SIM_INLINE void record_op(emp_sim *sim, emp_sim_rules r, int32_t op, int32_t device,
-                              emp_time_ns start, emp_time_ns end)
+static inline void record_op(emp_sim *sim, int32_t op, int32_t device, emp_time_ns start,
+                             emp_time_ns end)
 {
-    if (r.is_traced) record(sim, RECORD_OP, sim->start[op].id, device, start, end);
+    if (rules.is_traced) record(sim, RECORD_OP, sim->start[op].id, device, start, end);
 }
 
-EMP_SIM_INLINE void trace_ready(emp_sim *sim, emp_sim_rules r, int32_t op, int32_t device)
+static inline void trace_ready(emp_sim *sim, int32_t op, int32_t device)
 {
     TELL(ready, sim->start[op].id, device, sim->now);
 }
 
-EMP_SIM_INLINE void trace_op(emp_sim *sim, emp_sim_rules r, int32_t op, int32_t device,
-                             int32_t lane, emp_time_ns start, emp_time_ns end)
+static inline void trace_op(emp_sim *sim, int32_t op, int32_t device, int32_t lane,
+                            emp_time_ns start, emp_time_ns end)
 {
     TELL(op, sim->start[op].id, device, lane, start, end);
 }
 
-EMP_SIM_INLINE void trace_issue(emp_sim *sim, emp_sim_rules r, int32_t op, int32_t device,
-                                emp_time_ns start)
+static inline void trace_issue(emp_sim *sim, int32_t op, int32_t device,
+                               emp_time_ns start)
 {
     TELL(issue, sim->start[op].id, device, start, sim->now);
 }
 
-EMP_SIM_INLINE void trace_copy(emp_sim *sim, emp_sim_rules r, int32_t copy,
-                               emp_sim_copy_phase phase)
+static inline void trace_copy(emp_sim *sim, int32_t copy, emp_sim_copy_phase phase)
 {
     int32_t tensor = sim->copy[copy].tensor;
 
@@ -63,26 +62,26 @@ EMP_SIM_INLINE void trace_copy(emp_sim *sim, emp_sim_rules r, int32_t copy,
          sim->instance[sim->tensor_count + copy].space, phase, sim->now);
 }
 
-EMP_SIM_INLINE void trace_transfer(emp_sim *sim, emp_sim_rules r, int32_t copy,
-                                   emp_time_ns start, emp_time_ns end)
+static inline void trace_transfer(emp_sim *sim, int32_t copy, emp_time_ns start,
+                                  emp_time_ns end)
 {
     int32_t       tensor = sim->copy[copy].tensor;
     int32_t       from = sim->instance[tensor].space;
     int32_t       to = sim->instance[sim->tensor_count + copy].space;
     emp_tensor_id id = sim->payload[tensor].id;
 
-    if (r.is_traced) record(sim, RECORD_TRANSFER, id, to, start, end);
+    if (rules.is_traced) record(sim, RECORD_TRANSFER, id, to, start, end);
     TELL(transfer, id, from, to, start, end);
 }
 
-EMP_SIM_INLINE void trace_message(emp_sim *sim, emp_sim_rules r, int32_t op, int32_t to)
+static inline void trace_message(emp_sim *sim, int32_t op, int32_t to)
 {
-    if (r.is_traced)
+    if (rules.is_traced)
         record(sim, RECORD_MESSAGE, sim->start[op].id, to, sim->now, sim->now);
     TELL(message, sim->start[op].id, to, sim->now);
 }
 
-EMP_SIM_INLINE void trace_memory(emp_sim *sim, emp_sim_rules r, int32_t space)
+static inline void trace_memory(emp_sim *sim, int32_t space)
 {
     TELL(memory, space, sim->now, sim->memory[space].used);
 }

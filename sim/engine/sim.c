@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A run: the placement is checked, the state made fresh, and the events of run.h played,
- * under rules that are constants where the profile is a usual one. */
+/* A run: the placement is checked, the state made fresh, and the events are played by the
+ * copy of run.h that has the rules of the profile as constants, if there is one. */
 #include "sim/engine/sim.h"
 
 #include <string.h>
 
 #include "sim/engine/profile_internal.h"
-#include "sim/engine/run.h"
-
-static const emp_sim_rules ideal_rules = {
-    .share_copies = true, .copy_streams = true, .shared_links = true};
-
-static const emp_sim_rules tf_rules = {.serial_issue = true,
-                                       .drain_copies = true,
-                                       .release_at_issue = true,
-                                       .reuse_inputs = true,
-                                       .cpu_pool = true,
-                                       .control_latency = true,
-                                       .share_copies = true,
-                                       .copy_streams = true,
-                                       .shared_links = true};
-
-static void run_ideal(emp_sim *sim) { run_events(sim, ideal_rules); }
-
-static void run_tf(emp_sim *sim) { run_events(sim, tf_rules); }
-
-static void run_any(emp_sim *sim) { run_events(sim, sim->rules); }
 
 static bool are_rules(emp_sim_rules a, const emp_sim_rules *b)
 {
@@ -81,6 +61,16 @@ static void reset_pools(emp_sim *sim)
     sim->eager_pools = 0;
 }
 
+static void reset_regions(emp_sim *sim)
+{
+    if (sim->bfc == NULL) return;
+    emp_bfc_reset(sim->bfc);
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        int64_t limit = sim->memory[d].limit, most = INT64_C(1) << 62;
+        emp_bfc_add_region(sim->bfc, d, limit < most ? limit : most);
+    }
+}
+
 static void reset(emp_sim *sim)
 {
     sim->result = (emp_sim_result){
@@ -102,7 +92,8 @@ static void reset(emp_sim *sim)
     memset(sim->queue, -1, (size_t)sim->source_count * sizeof *sim->queue);
     sim->heap_count = 0;
     reset_pools(sim);
-    sim->instance[no_buffer(sim)] =
+    reset_regions(sim);
+    sim->instance[sim->tensor_count + sim->copy_limit] =
         (emp_sim_instance){.holds = INT32_MAX / 2, .space = -1};
 }
 
@@ -113,7 +104,7 @@ static void finish(emp_sim *sim)
     r->step_time_ns = sim->now;
     for (int32_t d = 0; d < sim->device_count; d++) {
         const emp_sim_device *device = &sim->device[d];
-        r->step_time_ns = later_of(r->step_time_ns, device->queued_ns);
+        if (r->step_time_ns < device->queued_ns) r->step_time_ns = device->queued_ns;
         r->busy_ns[d] = device->busy_ns;
         if (sim->pool[d].core_count > 0) r->busy_ns[d] /= sim->pool[d].core_count;
         r->peak_bytes[d] = sim->memory[d].peak;
@@ -146,9 +137,9 @@ emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
     sim->rules.is_traced = false;
     if (sim->profile != NULL) return emp_sim_profile_run(sim, device_of_op, result, err);
     return run(sim, device_of_op,
-               are_rules(sim->rules, &tf_rules)      ? run_tf
-               : are_rules(sim->rules, &ideal_rules) ? run_ideal
-                                                     : run_any,
+               are_rules(sim->rules, &emp_sim_tf_rules)      ? emp_sim_run_tf
+               : are_rules(sim->rules, &emp_sim_ideal_rules) ? emp_sim_run_ideal
+                                                             : emp_sim_run_any,
                result, err);
 }
 
@@ -159,5 +150,5 @@ emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
     sim->rules.is_traced = true;
     sim->trace = trace;
     if (sim->profile != NULL) return emp_sim_profile_run(sim, device_of_op, result, err);
-    return run(sim, device_of_op, run_any, result, err);
+    return run(sim, device_of_op, emp_sim_run_any, result, err);
 }

@@ -47,8 +47,11 @@ typedef enum {
 } emp_sim_copy_phase;
 
 /** Called as a traced run learns of what happens; every member may be NULL. Times may lie
- * ahead of the clock: a kernel's times are known when it is queued.
- * sim/engine/trace_chrome.h is one use. */
+ * ahead of the clock: a kernel's times are known when it is queued. What makes an op ready
+ * (an op that is done, a copy that is delivered, a message) is told before that op and
+ * after all that made others ready before. An op on a GPU with a host thread creates
+ * what it makes between issue and op.
+ * sim/engine/trace_chrome.h and sim/explain are uses. */
 typedef struct {
     void *context;
     /** An op on a device. lane: 0 on a GPU; on the CPU the batch of tasks that ran, so an

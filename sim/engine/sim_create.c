@@ -80,27 +80,58 @@ cleanup:
     return st;
 }
 
-static uint32_t flags_of(const emp_op *op)
+static emp_status allocate_chunks(emp_sim *sim, emp_error *err)
 {
-    return (op->cost.kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
-           (op->flags & EMP_OP_IN_PLACE ? EMP_SIM_IN_PLACE : 0u) |
-           (op->cost.workspace_bytes > 0 ? EMP_SIM_HAS_WORKSPACE : 0u);
+    emp_status st = EMP_OK;
+    size_t     ops = (size_t)sim->op_count;
+    size_t     instances = (size_t)(sim->tensor_count + sim->copy_limit);
+
+    if (!sim->rules.bfc_allocator) return EMP_OK;
+    /* variables, workspaces and buffers */
+    EMP_TRY(emp_bfc_create(&sim->bfc, sim->device_count, (int64_t)(2 * ops + instances),
+                           err));
+    sim->chunk_of_instance = EMP_NEW_ARRAY(int32_t, instances);
+    sim->chunk_of_op = EMP_NEW_ARRAY(int32_t, ops);
+    if (!sim->chunk_of_instance || !sim->chunk_of_op) {
+        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
+    }
+cleanup:
+    return st;
 }
 
-static void number_tensors(emp_sim *sim, const emp_graph *g, emp_op_id id, int32_t op,
-                           int32_t *live_tensor)
+static uint32_t flags_of(const emp_op *op, const emp_runtime *runtime)
 {
-    int32_t tensor = sim->op[op].output;
+    bool has_workspace = runtime->workspace && op->cost.workspace_bytes > 0;
+
+    return (op->cost.kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
+           (op->flags & EMP_OP_IN_PLACE ? EMP_SIM_IN_PLACE : 0u) |
+           (has_workspace ? EMP_SIM_HAS_WORKSPACE : 0u);
+}
+
+/* What the step is fed lies in memory that is not pinned. */
+static bool is_fed(const emp_graph *g, emp_op_id id)
+{
+    return strncmp(g->type_name[g->type[id]], "Placeholder", strlen("Placeholder")) == 0;
+}
+
+static void number_tensors(emp_sim *sim, const emp_problem *problem, emp_op_id id,
+                           int32_t op, int32_t *live_tensor)
+{
+    const emp_graph   *g = problem->graph;
+    const emp_runtime *runtime = &problem->runtime;
+    int32_t            tensor = sim->op[op].output;
 
     for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
         sim->tensor[tensor] =
             (emp_sim_tensor){.bytes = emp_sim_round_up(g->tensor[t].bytes),
                              .on_host = g->tensor[t].on_host};
-        sim->payload[tensor] =
-            (emp_sim_payload){.bytes = g->tensor[t].copy_bytes,
-                              .buffer_bytes = emp_sim_round_up(g->tensor[t].copy_bytes),
-                              .producer = op,
-                              .id = t};
+        sim->payload[tensor] = (emp_sim_payload){
+            .bytes = g->tensor[t].copy_bytes,
+            .buffer_bytes =
+                runtime->copy_memory ? emp_sim_round_up(g->tensor[t].copy_bytes) : 0,
+            .ns_per_byte = is_fed(g, id) ? 1e9 * runtime->pageable_s_per_byte : 0.0,
+            .producer = op,
+            .id = t};
         live_tensor[t] = tensor++;
     }
     sim->op[op + 1].output = tensor;
@@ -127,7 +158,7 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
             .cost_ns = {costs->cpu[id].compute_ns, costs->gpu[id].compute_ns},
             .issue_ns = costs->gpu[id].issue_ns,
             .output = sim->op[op].output,
-            .flags = flags_of(from),
+            .flags = flags_of(from, &problem->runtime),
         };
         sim->rest[op] = (emp_sim_op_rest){
             .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),
@@ -137,7 +168,7 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
             sim->persistent[sim->persistent_count++] =
                 (emp_sim_persistent){emp_sim_round_up(from->persistent_bytes), op};
         }
-        number_tensors(sim, g, id, op, live_tensor);
+        number_tensors(sim, problem, id, op, live_tensor);
         op++;
     }
 }
@@ -235,6 +266,8 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
             route->latency_ns = emp_ns_of_seconds(r->latency_s);
             route->ns_per_byte = 1e9 / r->bytes_per_s;
             route->stream = stream_of(m, from, to);
+            route->is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&
+                                  m->device[to].kind == EMP_DEVICE_GPU;
             route->link_count = r->link_count;
             memcpy(route->link, r->link, sizeof route->link);
         }
@@ -333,6 +366,20 @@ static void mark_unread(emp_sim *sim)
     }
 }
 
+/* AddN adds its inputs as they come: none but the first takes memory for long. */
+static void add_in_place(emp_sim *sim, const emp_graph *g)
+{
+    for (int32_t op = 0; op < sim->op_count; op++) {
+        if (strcmp(g->type_name[g->type[sim->start[op].id]], "AddN") != 0) continue;
+        for (int32_t i = sim->op[op].input + 1; i < sim->op[op + 1].input; i++) {
+            int32_t tensor = EMP_SIM_EDGE_ID(sim->input[i]);
+            if (count_consumers(sim, tensor) > 1) continue;
+            sim->tensor[tensor].bytes = 0;
+            sim->payload[tensor].buffer_bytes = 0;
+        }
+    }
+}
+
 /* A tensor has at most one copy per memory and per consumer; likewise messages. */
 static void bound_copies(emp_sim *sim)
 {
@@ -416,7 +463,8 @@ static void set_runtime(emp_sim *sim, const emp_runtime *r)
                                  .control_latency = r->control_latency,
                                  .share_copies = r->share_copies,
                                  .copy_streams = r->copy_streams,
-                                 .shared_links = r->shared_links};
+                                 .shared_links = r->shared_links,
+                                 .bfc_allocator = r->bfc_allocator};
     sim->send_ns = emp_ns_of_seconds(r->send_s);
     sim->receive_ns = emp_ns_of_seconds(r->receive_s);
     sim->poll_ns = emp_ns_of_seconds(r->poll_s);
@@ -476,10 +524,12 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     connect_inputs(sim, g, live, live_tensor);
     connect_consumers(sim, g, live);
     mark_unread(sim);
+    if (!problem->runtime.addn_waits) add_in_place(sim, g);
     bound_copies(sim);
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));
+    EMP_TRY(allocate_chunks(sim, err));
     *out = sim;
     sim = NULL;
 
@@ -515,5 +565,8 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->next);
     emp_free(sim->queue);
     emp_free(sim->heap);
+    emp_bfc_destroy(sim->bfc);
+    emp_free(sim->chunk_of_instance);
+    emp_free(sim->chunk_of_op);
     emp_free(sim);
 }

@@ -5,22 +5,20 @@
  * arrays mostly forwards. Consumers keep the order of the graph's ids, which
  * docs/simulator.md promises.
  *
- * The hot functions stand in run_*.h, all inline, and take the rules of the runtime
- * profile by value: sim.c instantiates them for the rules of `ideal` and of `tf-r1.3` as
- * constants, so that no switch is asked in those runs, and once for any rules.
+ * The functions of a run stand in run.h and run_*.h. run_ideal.c and run_tf.c compile them
+ * for the rules of two profiles, run_any.c for those that the object has.
  */
 #ifndef EMP_SIM_ENGINE_SIM_INTERNAL_H
 #define EMP_SIM_ENGINE_SIM_INTERNAL_H
 
+#include "sim/engine/bfc.h"
 #include "sim/engine/sim.h"
-
-#define EMP_SIM_INLINE static inline __attribute__((always_inline))
 
 /** What a run does differently from one runtime profile to another; emp_runtime says what
  * each means. */
 typedef struct {
     bool serial_issue, drain_copies, release_at_issue, reuse_inputs, cpu_pool,
-        control_latency, share_copies, copy_streams, shared_links;
+        control_latency, share_copies, copy_streams, shared_links, bfc_allocator;
     bool is_traced; /**< fingerprint and callbacks */
 } emp_sim_rules;
 
@@ -65,6 +63,7 @@ typedef struct {
 typedef struct {
     int64_t       bytes;
     int64_t       buffer_bytes; /**< of the copy, rounded up */
+    double        ns_per_byte; /**< least that it takes to leave the host; 0 = no limit */
     int32_t       producer;
     emp_tensor_id id;
 } emp_sim_payload;
@@ -72,7 +71,8 @@ typedef struct {
 typedef struct {
     emp_time_ns latency_ns;
     double      ns_per_byte;
-    int32_t     stream; /**< that moves copies on this route */
+    bool        is_from_host; /**< from a host to one of its GPUs */
+    int32_t     stream;       /**< that moves copies on this route */
     int32_t     message_source;
     int32_t     link_count;
     int32_t     link[EMP_MAX_ROUTE];
@@ -242,8 +242,11 @@ struct emp_sim {
     emp_sim_stream    stream[EMP_MAX_DEVICES * EMP_SIM_STREAMS];
     emp_time_ns       link_free_ns[EMP_MAX_LINKS];
     int32_t           copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
-    uint64_t          eager_pools; /**< CPUs that may be able to start something */
-    emp_sim_pool     *pool;        /**< [device], CPUs only */
+    emp_bfc          *bfc;               /**< or NULL; with it, chunks: -1 = none */
+    int32_t          *chunk_of_instance; /**< of a root */
+    int32_t          *chunk_of_op;       /**< its workspace */
+    uint64_t          eager_pools;       /**< CPUs that may be able to start something */
+    emp_sim_pool     *pool;              /**< [device], CPUs only */
 };
 
 /** Says why an op cannot be on \a device. \retval EMP_EINVAL */
@@ -263,5 +266,13 @@ static inline int64_t emp_sim_round_up(int64_t bytes)
     if (bytes > most) bytes = most;
     return (bytes + EMP_SIM_GRANULE - 1) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
 }
+
+/** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`,
+ * and under any. Only the last traces. */
+void emp_sim_run_ideal(emp_sim *sim);
+void emp_sim_run_tf(emp_sim *sim);
+void emp_sim_run_any(emp_sim *sim);
+
+extern const emp_sim_rules emp_sim_ideal_rules, emp_sim_tf_rules;
 
 #endif /* EMP_SIM_ENGINE_SIM_INTERNAL_H */

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* "Trace Event Format", Google 2016: complete events (X), counters (C), metadata (M).
- * Times are microseconds with three decimals, so nothing is lost. */
+/* "Trace Event Format", Google 2016: complete events (X), flows (s, f), counters (C),
+ * metadata (M). Times are microseconds with three decimals, so nothing is lost. A flow
+ * binds to the slice that is open on its track at its time and stands before it in the
+ * file. */
 #include "sim/engine/trace_chrome.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/atomic_file.h"
+#include "base/mem.h"
 
 /* Tracks of a GPU; those of the CPU are its batches. */
 enum {
@@ -22,11 +26,32 @@ static const char *const track_names[GPU_TRACKS] = {"compute stream", "host thre
                                                     "copies from host", "copies to host",
                                                     "copies to peers"};
 
+/* A slice that arrows begin at. */
+struct slice {
+    emp_time_ns at; /* -1 = there is none, or none that is long enough to see */
+    int32_t     pid, tid;
+};
+
+struct copy {
+    struct slice  slice;
+    emp_device_id to;
+    int32_t       next; /* of the same tensor, or -1 */
+};
+
 struct writer {
-    FILE              *file;
-    const emp_problem *problem;
-    const char        *separator;
-    int32_t            batch_count; /* of the CPU, seen so far */
+    FILE                *file;
+    const emp_problem   *problem;
+    const emp_device_id *device_of_op;
+    const char          *separator;
+    int32_t              batch_count; /* of the CPU, seen so far */
+    emp_time_ns          send_ns, receive_ns;
+    struct slice        *slice;      /* [op] the last that it ran in, or was issued in */
+    int32_t             *arrival;    /* [op] copy that made it ready, or -1 */
+    int32_t             *first_copy; /* [tensor], or -1 */
+    struct copy         *copy;       /* [edge] */
+    int32_t              copy_count;
+    int32_t              delivered; /* copy whose readers are being told, or -1 */
+    int64_t              flow_count;
 };
 
 static void write_string(FILE *file, const char *text)
@@ -68,17 +93,43 @@ static void write_span(struct writer *w, const char *name, emp_device_id pid, in
     write_time(w, "dur", end - start);
 }
 
+static bool has_host_thread(const struct writer *w, emp_device_id device)
+{
+    return w->problem->runtime.serial_issue &&
+           w->problem->machine->device[device].kind == EMP_DEVICE_GPU;
+}
+
+/* An arrow between two slices. */
+static void write_flow(struct writer *w, const struct slice *from, const struct slice *to)
+{
+    if (from->at < 0 || to->at < 0) return;
+    for (int end = 0; end < 2; end++) {
+        const struct slice *at = end == 0 ? from : to;
+        begin(w, end == 0 ? "s" : "f", "tensor", at->pid, at->tid);
+        write_time(w, "ts", at->at);
+        fprintf(w->file, ",\"cat\":\"tensor\",\"id\":%" PRId64 ",\"bp\":\"e\"}",
+                w->flow_count);
+    }
+    w->flow_count++;
+}
+
 static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
                      emp_time_ns start, emp_time_ns end)
 {
     struct writer   *w = context;
     const emp_graph *g = w->problem->graph;
+    int32_t          track = device == 0 ? lane : TRACK_COMPUTE;
+    struct slice    *slice = &w->slice[op];
 
     if (device == 0 && lane >= w->batch_count) w->batch_count = lane + 1;
-    write_span(w, g->name[op], device, device == 0 ? lane : TRACK_COMPUTE, start, end);
+    write_span(w, g->name[op], device, track, start, end);
     fputs(",\"cat\":", w->file);
     write_string(w->file, g->type_name[g->type[op]]);
     fputc('}', w->file);
+    w->delivered = -1;
+    if (end > start) *slice = (struct slice){start, device, track};
+    if (w->arrival[op] >= 0) write_flow(w, &w->copy[w->arrival[op]].slice, slice);
+    w->arrival[op] = -1; /* one arrow, though its tasks may come in several batches */
 }
 
 static void write_issue(void *context, emp_op_id op, emp_device_id device,
@@ -87,7 +138,54 @@ static void write_issue(void *context, emp_op_id op, emp_device_id device,
     struct writer *w = context;
 
     write_span(w, w->problem->graph->name[op], device, TRACK_HOST, start, end);
-    fputc('}', w->file);
+    fputs(",\"cat\":\"issue\"}", w->file);
+    if (end > start) w->slice[op] = (struct slice){start, device, TRACK_HOST};
+}
+
+static void see_ready(void *context, emp_op_id op, emp_device_id device, emp_time_ns at)
+{
+    struct writer *w = context;
+
+    (void)device;
+    (void)at;
+    w->arrival[op] = w->delivered;
+}
+
+static void see_message(void *context, emp_op_id op, emp_device_id to, emp_time_ns at)
+{
+    struct writer *w = context;
+
+    (void)op;
+    (void)to;
+    (void)at;
+    w->delivered = -1;
+}
+
+static int32_t find_copy(const struct writer *w, emp_tensor_id tensor, emp_device_id to)
+{
+    int32_t i = w->first_copy[tensor];
+
+    while (i >= 0 && w->copy[i].to != to) i = w->copy[i].next;
+    return i;
+}
+
+/* What host threads do for a copy. */
+static void write_copy(void *context, emp_tensor_id tensor, emp_device_id from,
+                       emp_device_id to, emp_sim_copy_phase phase, emp_time_ns at)
+{
+    struct writer   *w = context;
+    const emp_graph *g = w->problem->graph;
+    emp_op_id        producer = g->tensor[tensor].producer;
+    bool             is_send = phase == EMP_SIM_COPY_REQUESTED;
+    emp_device_id    device = is_send ? w->device_of_op[producer] : to;
+    emp_time_ns      start = at - (is_send ? w->send_ns : w->receive_ns);
+
+    (void)from;
+    if (phase == EMP_SIM_COPY_TOLD) return;
+    if (phase == EMP_SIM_COPY_DELIVERED) w->delivered = find_copy(w, tensor, to);
+    if (!has_host_thread(w, device)) return;
+    write_span(w, g->name[producer], device, TRACK_HOST, start, at);
+    fprintf(w->file, ",\"cat\":\"%s\"}", is_send ? "send" : "receive");
 }
 
 static void write_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
@@ -97,11 +195,20 @@ static void write_transfer(void *context, emp_tensor_id tensor, emp_device_id fr
     const emp_graph  *g = w->problem->graph;
     const emp_tensor *t = &g->tensor[tensor];
     int32_t track = to == 0 ? TRACK_TO_HOST : from == 0 ? TRACK_TO_DEVICE : TRACK_TO_PEER;
+    struct copy copy = {.slice = {end > start ? start : -1, from == 0 ? to : from, track},
+                        .to = to,
+                        .next = w->first_copy[tensor]};
 
-    write_span(w, g->name[t->producer], from == 0 ? to : from, track, start, end);
-    fprintf(w->file, ",\"args\":{\"bytes\":%" PRId64 ",\"from\":\"%s\",\"to\":\"%s\"}}",
+    write_span(w, g->name[t->producer], copy.slice.pid, track, start, end);
+    fprintf(w->file,
+            ",\"cat\":\"copy\",\"args\":{\"bytes\":%" PRId64
+            ",\"from\":\"%s\",\"to\":\"%s\"}}",
             t->copy_bytes, w->problem->machine->device[from].name,
             w->problem->machine->device[to].name);
+    write_flow(w, &w->slice[t->producer], &copy.slice);
+    if (w->copy_count == g->edge_count) return;
+    w->first_copy[tensor] = w->copy_count;
+    w->copy[w->copy_count++] = copy;
 }
 
 static void write_memory(void *context, emp_device_id device, emp_time_ns at,
@@ -138,6 +245,49 @@ static void write_names(struct writer *w)
     }
 }
 
+/* The fixed cost of the step, after all else. */
+static void write_step(struct writer *w, const emp_sim_result *result)
+{
+    int32_t     pid = w->problem->machine->device_count;
+    emp_time_ns fixed = emp_ns_of_seconds(w->problem->runtime.step_s);
+
+    if (fixed == 0) return;
+    write_name(w, "process_name", pid, 0, "step");
+    write_name(w, "thread_name", pid, 0, "fixed cost");
+    write_span(w, "fixed cost of the step", pid, 0, result->step_time_ns - fixed,
+               result->step_time_ns);
+    fputs(",\"cat\":\"step\"}", w->file);
+}
+
+static emp_status prepare(struct writer *w, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = w->problem->graph;
+
+    w->send_ns = emp_ns_of_seconds(w->problem->runtime.send_s);
+    w->receive_ns = emp_ns_of_seconds(w->problem->runtime.receive_s);
+    w->delivered = -1;
+    w->slice = EMP_NEW_ARRAY(struct slice, (size_t)g->op_count);
+    w->arrival = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    w->first_copy = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
+    w->copy = EMP_NEW_ARRAY(struct copy, (size_t)g->edge_count);
+    if (!w->slice || !w->arrival || !w->first_copy || !w->copy)
+        EMP_FAIL(EMP_ENOMEM, "trace of %d ops", g->op_count);
+    for (emp_op_id op = 0; op < g->op_count; op++) w->slice[op].at = -1;
+    memset(w->arrival, -1, (size_t)g->op_count * sizeof *w->arrival);
+    memset(w->first_copy, -1, (size_t)g->tensor_count * sizeof *w->first_copy);
+cleanup:
+    return st;
+}
+
+static void clear(struct writer *w)
+{
+    emp_free(w->slice);
+    emp_free(w->arrival);
+    emp_free(w->first_copy);
+    emp_free(w->copy);
+}
+
 emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
                                   const emp_problem   *problem,
                                   const emp_device_id *device_of_op,
@@ -145,22 +295,28 @@ emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
 {
     emp_status      st = EMP_OK;
     emp_atomic_file file = {0};
-    struct writer   w = {.problem = problem, .separator = ""};
-    emp_sim_trace   trace = {.context = &w,
-                             .op = write_op,
-                             .issue = write_issue,
-                             .transfer = write_transfer,
-                             .memory = write_memory};
+    struct writer w = {.problem = problem, .device_of_op = device_of_op, .separator = ""};
+    emp_sim_trace trace = {.context = &w,
+                           .op = write_op,
+                           .issue = write_issue,
+                           .ready = see_ready,
+                           .copy = write_copy,
+                           .message = see_message,
+                           .transfer = write_transfer,
+                           .memory = write_memory};
 
+    EMP_TRY(prepare(&w, err));
     EMP_TRY(emp_atomic_file_open(&file, path, err));
     w.file = file.stream;
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", w.file);
     EMP_TRY(emp_sim_run_traced(sim, device_of_op, &trace, result, err));
     write_names(&w);
+    write_step(&w, result);
     fputs("\n]}\n", w.file);
     EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
     emp_atomic_file_abort(&file);
+    clear(&w);
     return st;
 }

@@ -117,15 +117,23 @@ typedef struct {
                             */
     bool share_copies;     /**< a tensor crosses to a memory once, whoever reads it there;
                               else once per edge */
-    bool copy_streams; /**< copies of one direction of a GPU run one after the other */
-    bool shared_links; /**< a link carries one transfer at a time */
-    double  issue_s;   /**< host time per launching op */
-    double  issue_kernel_s;     /**< per kernel after the first */
-    double  issue_kernelless_s; /**< per kernel-less op, on GPU and CPU */
-    double  cpu_op_s;           /**< scheduling cost of any other op on the CPU */
-    double  send_s, receive_s;  /**< host time at the two ends of a transfer */
-    double  poll_s;             /**< delay until the host sees a copy done */
-    double  step_s;             /**< fixed cost of a step (Session.run) */
+    bool copy_streams;  /**< copies of one direction of a GPU run one after the other */
+    bool shared_links;  /**< a link carries one transfer at a time */
+    bool copy_memory;   /**< a copy takes memory where it arrives */
+    bool workspace;     /**< convolutions take workspace while they run */
+    bool addn_waits;    /**< AddN holds all its inputs until the last is there; else it
+                              adds them as they come, and only the first takes memory */
+    bool bfc_allocator; /**< GPU memory is handed out as chunks of one region, as
+                              TensorFlow's allocator does; else it is a sum of bytes */
+    double  issue_s;    /**< host time per launching op */
+    double  issue_kernel_s;      /**< per kernel after the first */
+    double  issue_kernelless_s;  /**< per kernel-less op, on GPU and CPU */
+    double  cpu_op_s;            /**< scheduling cost of any other op on the CPU */
+    double  send_s, receive_s;   /**< host time at the two ends of a transfer */
+    double  poll_s;              /**< delay until the host sees a copy done */
+    double  step_s;              /**< fixed cost of a step (Session.run) */
+    double  pageable_s_per_byte; /**< of what the step is fed, copied from memory that is
+                                    not pinned; 0 = as fast as all else */
     int32_t cpu_slots; /**< ops that the CPU pool runs at once; 0 = one per core */
     /* placeto */
     double op_gap_s;        /**< after an op that takes time, before the next one */

@@ -22,33 +22,38 @@ enum {
 
 /* key in the file, kind, member of emp_runtime, rules that use it: the file must have it
  * under those, and may not under others. The order is that of the hash. */
-#define RUNTIME_FIELDS(X)                                    \
-    X(serial_issue, SWITCH, serial_issue, EVENTS)            \
-    X(drain_copies, SWITCH, drain_copies, EVENTS)            \
-    X(release_at_issue, SWITCH, release_at_issue, EVENTS)    \
-    X(reuse_inputs, SWITCH, reuse_inputs, EVENTS)            \
-    X(cpu_pool, SWITCH, cpu_pool, EVENTS)                    \
-    X(control_latency, SWITCH, control_latency, EVENTS)      \
-    X(share_copies, SWITCH, share_copies, EVENTS)            \
-    X(copy_streams, SWITCH, copy_streams, EVENTS)            \
-    X(shared_links, SWITCH, shared_links, EVENTS)            \
-    X(check_memory, SWITCH, check_memory, ALL)               \
-    X(issue, SECONDS, issue_s, EVENTS)                       \
-    X(issue_kernel, SECONDS, issue_kernel_s, EVENTS)         \
-    X(issue_kernelless, SECONDS, issue_kernelless_s, EVENTS) \
-    X(cpu_op, SECONDS, cpu_op_s, EVENTS)                     \
-    X(send, SECONDS, send_s, EVENTS)                         \
-    X(receive, SECONDS, receive_s, EVENTS)                   \
-    X(poll, SECONDS, poll_s, EVENTS)                         \
-    X(step, SECONDS, step_s, EVENTS)                         \
-    X(cpu_slots, COUNT_OR_0, cpu_slots, EVENTS)              \
-    X(op_gap, SECONDS, op_gap_s, PLACETO)                    \
-    X(bus_rate, BYTES_PER_S, bus_bytes_per_s, PLACETO)       \
-    X(bus_gap, SECONDS, bus_gap_s, PLACETO)                  \
-    X(early_release, SECONDS, early_release_s, PLACETO)      \
-    X(per_byte, SECONDS, byte_s, BAECHI)                     \
-    X(per_transfer, SECONDS, transfer_s, BAECHI)             \
-    X(control_size, BYTES, control_bytes, BAECHI)            \
+#define RUNTIME_FIELDS(X)                                      \
+    X(serial_issue, SWITCH, serial_issue, EVENTS)              \
+    X(drain_copies, SWITCH, drain_copies, EVENTS)              \
+    X(release_at_issue, SWITCH, release_at_issue, EVENTS)      \
+    X(reuse_inputs, SWITCH, reuse_inputs, EVENTS)              \
+    X(cpu_pool, SWITCH, cpu_pool, EVENTS)                      \
+    X(control_latency, SWITCH, control_latency, EVENTS)        \
+    X(share_copies, SWITCH, share_copies, EVENTS)              \
+    X(copy_streams, SWITCH, copy_streams, EVENTS)              \
+    X(shared_links, SWITCH, shared_links, EVENTS)              \
+    X(copy_memory, SWITCH, copy_memory, EVENTS)                \
+    X(workspace, SWITCH, workspace, EVENTS)                    \
+    X(addn_waits, SWITCH, addn_waits, EVENTS)                  \
+    X(bfc_allocator, SWITCH, bfc_allocator, EVENTS)            \
+    X(check_memory, SWITCH, check_memory, ALL)                 \
+    X(issue, SECONDS, issue_s, EVENTS)                         \
+    X(issue_kernel, SECONDS, issue_kernel_s, EVENTS)           \
+    X(issue_kernelless, SECONDS, issue_kernelless_s, EVENTS)   \
+    X(cpu_op, SECONDS, cpu_op_s, EVENTS)                       \
+    X(send, SECONDS, send_s, EVENTS)                           \
+    X(receive, SECONDS, receive_s, EVENTS)                     \
+    X(poll, SECONDS, poll_s, EVENTS)                           \
+    X(step, SECONDS, step_s, EVENTS)                           \
+    X(pageable_per_byte, SECONDS, pageable_s_per_byte, EVENTS) \
+    X(cpu_slots, COUNT_OR_0, cpu_slots, EVENTS)                \
+    X(op_gap, SECONDS, op_gap_s, PLACETO)                      \
+    X(bus_rate, BYTES_PER_S, bus_bytes_per_s, PLACETO)         \
+    X(bus_gap, SECONDS, bus_gap_s, PLACETO)                    \
+    X(early_release, SECONDS, early_release_s, PLACETO)        \
+    X(per_byte, SECONDS, byte_s, BAECHI)                       \
+    X(per_transfer, SECONDS, transfer_s, BAECHI)               \
+    X(control_size, BYTES, control_bytes, BAECHI)              \
     X(host_rate, BYTES_PER_S, host_bytes_per_s, MSR)
 
 struct raw_runtime {

@@ -175,6 +175,8 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method gpu --seconds -1",         2, "\"-1\""},
     {"place small.pbtxt --machine k40x2 --method gpu --threads 0",          2, "\"0\""},
     {"simulate small.pbtxt --machine k40x2",                                2, "--placement"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot-depth 2",  2, "--dot FILE"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot g --dot-depth 0", 2, "\"0\""},
     {"record",                                                              2, "FILE"},
     {"table",                                                               2, "table 1"},
     {"table 2",                                                             2, "\"2\""},
@@ -186,6 +188,12 @@ static struct error_case error_cases[] = {
     {"bench surrogate small.pbtxt",                                         2, "--machine"},
     {"bench surrogate small.pbtxt --machine k40x2 --samples 1",             2, "\"1\""},
     {"machines extra",                                                      2, "extra"},
+    {"bench oracle --sizes 5x",                                             2, "5x"},
+    {"bench oracle --sizes 1",                                              2, "\"1\""},
+    {"bench oracle --placements cpu",                                       2, "cpu"},
+    {"bench oracle --profiles tf9",                                         2, "tf9"},
+    {"bench oracle --peers matlab",                                         2, "matlab"},
+    {"bench oracle --repeats 0",                                            2, "\"0\""},
     /* bad input */
     {"graph nowhere.pb",                                                    1, "nowhere.pb"},
     {"graph .",                                                             1, "."},
@@ -200,18 +208,21 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --machine ./bad.yaml --placement gpu",           1, "colour"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "tf9"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "msr-load"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime placeto --why", 1, "placeto"},
     {"simulate small.pbtxt --machine k40x2 --placement nonesuch",           1, "nonesuch"},
     {"simulate small.pbtxt --machine k40x2 --placement broken.json",        1, "broken.json"},
     {"simulate small.pbtxt --machine k40x2 --placement unknown_op.json",    1, "nonesuch"},
     {"simulate small.pbtxt --machine k40x2 --placement missing_device.json", 1, "gpu:7"},
     {"simulate small.pbtxt --machine k40x2 --placement missing_op.json", 1, "'c'"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --trace no/t.json", 1, "no/t.json"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot no/g.dot", 1, "no/g.dot"},
     {"place small.pbtxt --machine k40x2 --method nonesuch",                 1, "nonesuch"},
     {"place small.pbtxt --machine k40x2 --method gpu --out no/such/p.json", 1, "no/such/p.json"},
     {"place small.pbtxt --machine k40x2 --method hdp --preset nonesuch",    1, "nonesuch"},
     {"place small.pbtxt --machine k40x2 --method random --options x=1",     1, "x"},
     {"record small.pbtxt",                                                  1, "small.pbtxt"},
     {"record nowhere.h5",                                                   1, "nowhere.h5"},
+    {"bench oracle --csv no/such/o.csv",                                    1, "no/such/o.csv"},
     {"bench surrogate small.pbtxt --machine k41",                           1, "k41"},
     {"bench surrogate small.pbtxt --machine k40x2 --runtime baechi",        1, "baechi"},
     {"table 1 --rows nmt3",                                                 1, "nmt3"},
@@ -256,8 +267,8 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",     "place",    "simulate", "graph", "record",         "calibrate",
-        "workloads", "machines", "methods",  "bench", "bench surrogate"};
+        "table",     "place",    "simulate", "graph", "record",       "calibrate",
+        "workloads", "machines", "methods",  "bench", "bench oracle", "bench surrogate"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -389,6 +400,67 @@ Test(cli, bench_surrogate_has_the_promised_keys)
     cr_expect_not_null(strstr(out, "Spearman"));
 }
 
+/* The sum of all numbers, or of member \a key of all objects, in an object. */
+static json_int_t sum_of(const json_t *object, const char *key)
+{
+    void      *at = json_object_iter(json_object_get(object, key));
+    json_int_t sum = 0;
+
+    for (; at != NULL; at = json_object_iter_next(json_object_get(object, key), at)) {
+        const json_t *value = json_object_iter_value(at);
+        sum += json_integer_value(
+            json_is_object(value) ? json_object_get(value, "time_ns") : value);
+    }
+    return sum;
+}
+
+Test(cli, simulate_explains_itself_and_adds_up)
+{
+    json_t *object =
+        run_json("simulate small.pbtxt --machine k40x2 --placement random --why --json");
+    const json_t *why = json_object_get(object, "why"), *device;
+    json_int_t    step = json_integer_value(json_object_get(why, "step_time_ns"));
+    const char   *name;
+
+    cr_expect_float_eq((double)step * 1e-9,
+                       json_number_value(json_object_get(object, "step_time_s")), 1e-12);
+    const json_t *path = json_object_get(why, "critical_path");
+    cr_expect_eq(sum_of(path, "causes"), step);
+    cr_expect(json_array_size(json_object_get(path, "worst")) > 0);
+    json_object_foreach(json_object_get(why, "devices"), name, device)
+    {
+        cr_expect_eq(json_integer_value(json_object_get(device, "busy_ns")) +
+                         sum_of(device, "idle_ns"),
+                     step, "%s", name);
+    }
+    json_decref(object);
+    cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement gpu --why"), 0);
+    cr_expect_not_null(strstr(out, "critical path\n"), "%s", out);
+    cr_expect_not_null(strstr(out, "fixed cost of the step"), "%s", out);
+    cr_expect_not_null(strstr(out, "gpu:0 at its peak of"), "%s", out);
+}
+
+Test(cli, verdicts_name_what_fills_the_memory)
+{
+    cr_expect_eq(run("place nmt:layers=8 --machine k40x1 --method gpu"), 0, "%s", err);
+    cr_expect_not_null(strstr(out, " asks for "), "%s", out);
+    cr_expect_not_null(strstr(out, " on gpu:0, which has "), "%s", out);
+    cr_expect_not_null(strstr(out, " persistent  emb_src (VariableV2)"), "%s", out);
+    cr_expect_not_null(strstr(out, " more\n"), "%s", out);
+}
+
+Test(cli, simulate_draws_the_placed_graph)
+{
+    cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement gpu --dot g.dot"),
+                 0, "%s", err);
+    cr_expect_str_empty(err);
+    char *text = scratch_read("g.dot", NULL);
+    cr_assert_not_null(text);
+    cr_expect_eq(strncmp(text, "digraph ", 8), 0, "%s", text);
+    cr_expect_not_null(strstr(text, "\"(top)\\n4 ops\""), "%s", text);
+    free(text);
+}
+
 Test(cli, simulate_has_the_promised_keys)
 {
     static const char *const keys[] = {"step_time_s", "feasible", "oom",
@@ -415,6 +487,9 @@ Test(cli, out_of_memory_is_a_result)
     cr_expect(json_is_false(json_object_get(object, "feasible")));
     cr_expect_str_eq(json_string_value(json_object_get(oom, "device")), "gpu:0");
     cr_expect(json_integer_value(json_object_get(oom, "bytes")) > 0);
+    cr_expect_eq(json_array_size(json_object_get(oom, "largest")), 10);
+    cr_expect_leq(json_integer_value(json_object_get(oom, "in_use_bytes")),
+                  json_integer_value(json_object_get(oom, "capacity_bytes")));
     cr_expect(json_number_value(json_object_get(object, "step_time_s")) > 0);
     json_decref(object);
 }
@@ -449,6 +524,36 @@ Test(cli, trace_is_json)
         json_is_array(trace) ? trace : json_object_get(trace, "traceEvents");
     cr_expect_gt(json_array_size(events), 4);
     json_decref(trace);
+}
+
+Test(cli, every_runtime_profile_simulates_and_traces)
+{
+    static const char *const names[] = {"ideal",  "tf-r1.3",     "placeto",
+                                        "baechi", "msr-latency", "msr-load"};
+    char                     arguments[256];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_error_t where;
+        snprintf(arguments, sizeof arguments,
+                 "simulate small.pbtxt --machine k40x2 --placement random --budget 3 "
+                 "--runtime %s --trace t.json --json",
+                 names[i]);
+        json_t *object = run_json(arguments);
+        cr_expect_gt(json_number_value(json_object_get(object, "step_time_s")), 0.0, "%s",
+                     names[i]);
+        json_decref(object);
+        json_t *trace = json_load_file(scratch_path("t.json"), 0, &where);
+        cr_expect_not_null(trace, "%s: %s", names[i], where.text);
+        json_decref(trace);
+    }
+}
+
+/* There is no explanation of what fills the memory, but a verdict. */
+Test(cli, verdicts_under_other_rules_name_an_op)
+{
+    cr_expect_eq(run("simulate rnnlm --machine k40x2 --placement gpu --runtime msr-load"),
+                 0, "%s", err);
+    cr_expect_not_null(strstr(out, "does not fit: "), "%s", out);
 }
 
 Test(cli, records_of_all_methods_are_the_same_with_one_and_two_threads)
@@ -557,4 +662,28 @@ Test(cli, table_prints_every_format)
                            arguments);
         cr_expect_not_null(strstr(err, "[1/1] RNNLM, GPU only"), "%s", err);
     }
+}
+
+/* ---- bench ---- */
+
+Test(cli, bench_prints_text_csv_and_json)
+{
+    const char *arguments = "bench oracle --sizes 50 --placements groups --repeats 2 "
+                            "--peers textbook --csv oracle.csv";
+    char        with_json[160];
+
+    cr_expect_eq(run(arguments), 0, "%s", err);
+    cr_expect_not_null(strstr(out, "textbook"), "%s", out);
+    cr_expect_null(strstr(out, "not the oracle's"), "%s", out);
+    char *csv = scratch_read("oracle.csv", NULL);
+    cr_expect_not_null(strstr(csv, "\n50,groups,textbook,2,"), "%s", csv);
+    free(csv);
+    snprintf(with_json, sizeof with_json, "%s --json", arguments);
+    cr_expect_eq(run(with_json), 0, "%s", err);
+    json_t *root = json_loads(out, 0, NULL);
+    json_t *row = json_array_get(json_object_get(root, "rows"), 0);
+    json_t *series = json_object_get(row, "series");
+    cr_expect_eq(json_integer_value(json_object_get(row, "ops")), 50);
+    cr_expect_not_null(json_object_get(json_object_get(series, "tf-r1.3"), "ratio"));
+    json_decref(root);
 }

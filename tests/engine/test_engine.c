@@ -359,6 +359,41 @@ Test(engine, an_unused_device_changes_nothing)
     }
 }
 
+/* Chunks are where bytes are, not when: only what GPUs need can change. */
+Test(engine, chunks_change_peaks_only)
+{
+    for (uint64_t seed = 0; seed < METAMORPHIC_PROBLEMS; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        for (int32_t d = 0; d < r.machine->device_count; d++) {
+            r.machine->device[d].memory_bytes = INT64_C(1) << 40;
+        }
+        emp_sim_result sum = simulate(r.problem, r.device_of_op);
+        r.problem->runtime.bfc_allocator = true;
+        emp_sim_result chunks = simulate(r.problem, r.device_of_op);
+        cr_expect_eq(chunks.fingerprint, sum.fingerprint, "seed %" PRIu64, seed);
+        cr_expect(chunks.is_feasible, "seed %" PRIu64, seed);
+        cr_expect_eq(chunks.peak_bytes[0], sum.peak_bytes[0], "seed %" PRIu64, seed);
+        for (int32_t d = 1; d < r.machine->device_count; d++) {
+            cr_expect_geq(chunks.peak_bytes[d], sum.peak_bytes[d], "seed %" PRIu64, seed);
+            r.machine->device[d].memory_bytes = chunks.peak_bytes[d];
+        }
+        emp_sim_result tight = simulate(r.problem, r.device_of_op);
+        cr_expect_eq(tight.fingerprint, sum.fingerprint, "seed %" PRIu64, seed);
+        for (int32_t d = 1; d < r.machine->device_count; d++) {
+            r.machine->device[d].memory_bytes = sum.peak_bytes[d] - 1;
+        }
+        r.problem->runtime.check_memory = true;
+        bool uses_gpu = false;
+        for (int32_t d = 1; d < r.machine->device_count; d++) {
+            uses_gpu = uses_gpu || sum.peak_bytes[d] > 0;
+        }
+        cr_expect_eq(simulate(r.problem, r.device_of_op).is_feasible, !uses_gpu,
+                     "seed %" PRIu64, seed);
+        random_problem_destroy(&r);
+    }
+}
+
 Test(engine, refuses_devices_that_do_not_exist_or_fit)
 {
     const tiny_op  ops[] = {{ON(1)}, {ON(1), FROM1(0)}};

@@ -17,6 +17,9 @@ emp_runtime tiny_list_scheduling(void)
                          .share_copies = true,
                          .copy_streams = true,
                          .shared_links = true,
+                         .copy_memory = true,
+                         .workspace = true,
+                         .addn_waits = true,
                          .check_memory = true};
 }
 
@@ -32,6 +35,9 @@ emp_runtime tiny_serial(void)
                          .share_copies = true,
                          .copy_streams = true,
                          .shared_links = true,
+                         .copy_memory = true,
+                         .workspace = true,
+                         .addn_waits = true,
                          .check_memory = true,
                          .send_s = 2e-9,
                          .receive_s = 4e-9,

@@ -291,9 +291,12 @@ Test(runtime, the_hash_sees_rules_and_what_they_use)
 
     cr_assert_eq(emp_runtime_load(&ideal, "ideal", NULL), EMP_OK);
     cr_assert_eq(emp_runtime_load(&load, "msr-load", NULL), EMP_OK);
-    cr_expect_eq(emp_runtime_hash(&ideal), UINT64_C(0xe40bad1adc57a82a),
-                 "records of before there were rules stay valid");
-    uint64_t hash = emp_runtime_hash(&load);
+    uint64_t hash = emp_runtime_hash(&ideal);
+    ideal.host_bytes_per_s = 5.0;
+    cr_expect_eq(emp_runtime_hash(&ideal), hash, "not a constant of these rules");
+    ideal.poll_s = 5.0;
+    cr_expect_neq(emp_runtime_hash(&ideal), hash);
+    hash = emp_runtime_hash(&load);
     load.rules = EMP_RULES_MSR_LATENCY;
     cr_expect_neq(emp_runtime_hash(&load), hash);
     load.rules = EMP_RULES_MSR_LOAD;
@@ -383,10 +386,11 @@ Test(runtime, bad_switches_are_refused, .init = make_folder, .fini = remove_fold
         "description: \"x\"\nserial_issue: maybe\ndrain_copies: yes\nrelease_at_issue: "
         "no\n"
         "reuse_inputs: no\ncpu_pool: no\ncontrol_latency: no\nshare_copies: no\n"
-        "copy_streams: no\nshared_links: no\ncheck_memory: no\nissue: 0 "
+        "copy_streams: no\nshared_links: no\ncopy_memory: no\nworkspace: no\n"
+        "addn_waits: no\nbfc_allocator: no\ncheck_memory: no\nissue: 0 "
         "s\n"
         "issue_kernel: 0 s\nissue_kernelless: 0 s\ncpu_op: 0 s\nsend: 0 s\nreceive: 0 s\n"
-        "poll: 0 s\nstep: 0 s\ncpu_slots: 0\n");
+        "poll: 0 s\nstep: 0 s\npageable_per_byte: 0 s\ncpu_slots: 0\n");
     err = (emp_error){0};
     cr_expect_eq(emp_runtime_load(&r, path, &err), EMP_EFORMAT);
     cr_expect_not_null(

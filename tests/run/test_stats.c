@@ -36,3 +36,12 @@ Test(stats, median_is_out_of_memory_when_most_are)
 }
 
 Test(stats, nothing_has_no_median) { cr_expect(isnan(emp_summary_of(NULL, 0).median)); }
+
+Test(stats, half_of_the_values_lie_between_the_quartiles)
+{
+    double        values[] = {5, 1, 4, 2, 3};
+    emp_quartiles q = emp_quartiles_of(values, 5);
+
+    cr_expect(q.low == 2 && q.median == 3 && q.high == 4 && q.count == 5);
+    cr_expect(isnan(emp_quartiles_of(values, 0).median));
+}

@@ -284,6 +284,11 @@ static struct buffer *reusable(struct textbook *b, emp_op_id op, emp_tensor_id o
     return NULL;
 }
 
+static int64_t workspace(const struct textbook *b, emp_op_id op)
+{
+    return b->rt->workspace ? rounded(b->g->op[op].cost.workspace_bytes) : 0;
+}
+
 static void create_outputs(struct textbook *b, emp_op_id op)
 {
     const emp_op *o = &b->g->op[op];
@@ -312,12 +317,12 @@ static void create_outputs(struct textbook *b, emp_op_id op)
             new_buffer(b, t, home(b, t), b->g->tensor[t].bytes);
         }
     }
-    take_memory(b, b->device[op], rounded(o->cost.workspace_bytes), op);
+    take_memory(b, b->device[op], workspace(b, op), op);
 }
 
 static void release_inputs(struct textbook *b, emp_op_id op)
 {
-    take_memory(b, b->device[op], -rounded(b->g->op[op].cost.workspace_bytes), op);
+    take_memory(b, b->device[op], -workspace(b, op), op);
     for (emp_tensor_id t = b->g->output_offset[op]; t < b->g->output_offset[op + 1];
          t++) {
         if (b->readers[t] == 0) forget(b, place_of(b, t, home(b, t)));
@@ -565,7 +570,7 @@ static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
     int gpu, from = home(b, t), channel = channel_of(from, to, &gpu);
     ns  wait = 0;
 
-    new_buffer(b, t, to, b->g->tensor[t].copy_bytes);
+    new_buffer(b, t, to, b->rt->copy_memory ? b->g->tensor[t].copy_bytes : 0);
     b->r->event_count++;
     b->r->transfer_count++;
     b->r->traffic_bytes += b->g->tensor[t].copy_bytes * crossings(b, t, to);

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/micro/oracle.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "bench/micro/peer.h"
+#include "bench/micro/textbook.h"
+#include "sim/engine/sim.h"
+
+enum {
+    BATCH_OPS =
+        10000, /* ops that a sample simulates at least: a third of a millisecond */
+    POOL_OPS = 1 << 18, /* in different placements, too many for a branch predictor */
+    POOL_MAX = 256,
+    SCALING_OPS = 1000000, /* that each thread simulates in a batch */
+    /* A peer that is slow gets fewer rounds. */
+    PEER_ROUNDS_MIN = 3,
+    PEER_S_MAX = 10
+};
+
+/* The largest graphs that peers are asked for: beyond, a run takes minutes. */
+static const int32_t most_ops[EMP_SERIES_COUNT] = {
+    [EMP_SERIES_IDEAL] = INT32_MAX,    [EMP_SERIES_TF] = INT32_MAX,
+    [EMP_SERIES_TEXTBOOK] = INT32_MAX, [EMP_SERIES_SIMGRID_FIFO] = 100000,
+    [EMP_SERIES_SIMGRID_DAG] = 10000,  [EMP_SERIES_PYTHON] = 10000,
+};
+
+const char *emp_series_name(emp_series series)
+{
+    static const char *const names[] = {"ideal",        "tf-r1.3",     "textbook",
+                                        "simgrid-fifo", "simgrid-dag", "python"};
+
+    return names[series];
+}
+
+static bool is_peer(int32_t series) { return series >= EMP_SERIES_SIMGRID_FIFO; }
+
+static emp_peer_kind peer_of(int32_t series)
+{
+    return (emp_peer_kind)(series - EMP_SERIES_SIMGRID_FIFO);
+}
+
+/* The oracles of one graph, and the placements that all of them run. */
+typedef struct {
+    const emp_oracle_params *params;
+    const emp_machine       *machine;
+    uint32_t                 present; /* series, as bits */
+    emp_graph               *graph;
+    emp_problem             *problem[2]; /* ideal, tf-r1.3: as the first two series */
+    emp_sim                 *sim[2];
+    emp_textbook            *book;
+    emp_plain               *plain;
+    emp_device_id           *pool; /* [pool_count * op_count] */
+    int32_t                  pool_count;
+    double                  *ns_per_op[EMP_SERIES_COUNT]; /* [round] */
+    double                  *ratio[EMP_SERIES_COUNT];
+    double                   spent_s[EMP_SERIES_COUNT];
+    int32_t                  rounds[EMP_SERIES_COUNT];
+} stand;
+
+static void tear_down(stand *s)
+{
+    for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
+        emp_free(s->ns_per_op[i]);
+        emp_free(s->ratio[i]);
+    }
+    for (int32_t i = 0; i < 2; i++) {
+        emp_sim_destroy(s->sim[i]);
+        emp_problem_destroy(s->problem[i]);
+    }
+    emp_free(s->pool);
+    emp_plain_destroy(s->plain);
+    emp_textbook_destroy(s->book);
+    emp_graph_destroy(s->graph);
+}
+
+static emp_status create_oracle(stand *s, emp_series series, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_runtime runtime;
+
+    EMP_TRY(emp_runtime_load(&runtime, emp_series_name(series), err));
+    EMP_TRY(emp_problem_create(&s->problem[series], s->graph, s->machine, &runtime,
+                               "synthetic", err));
+    emp_synthetic_vary_costs(s->problem[series], s->params->seed);
+    EMP_TRY(emp_sim_create(&s->sim[series], s->problem[series], err));
+cleanup:
+    return st;
+}
+
+/* The series that were asked for and can run, as bits. */
+static uint32_t find_present(const emp_oracle_params *params, int32_t op_count)
+{
+    uint32_t present = 0;
+
+    for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
+        bool is_asked = params->series >> i & 1u;
+        if (!is_asked || op_count > most_ops[i]) continue;
+        if (is_peer(i) && emp_peer_absence(peer_of(i)) != NULL) continue;
+        present |= 1u << i;
+    }
+    return present;
+}
+
+static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     rounds = (size_t)s->params->repeats;
+
+    s->present = find_present(s->params, op_count);
+    EMP_TRY(emp_synthetic_graph(&s->graph, op_count, s->params->seed, err));
+    EMP_TRY(create_oracle(s, EMP_SERIES_IDEAL, err));
+    EMP_TRY(create_oracle(s, EMP_SERIES_TF, err));
+    EMP_TRY(emp_textbook_create(&s->book, s->problem[EMP_SERIES_IDEAL], err));
+    EMP_TRY(emp_plain_create(&s->plain, s->problem[EMP_SERIES_IDEAL], err));
+    s->pool_count = (int32_t)fmin(fmax(2.0, (double)POOL_OPS / op_count), POOL_MAX);
+    s->pool = EMP_NEW_ARRAY(emp_device_id, (size_t)s->pool_count * (size_t)op_count);
+    if (s->pool == NULL) EMP_FAIL(EMP_ENOMEM, "placements of %d ops", op_count);
+    for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
+        s->ns_per_op[i] = EMP_NEW_ARRAY(double, rounds);
+        s->ratio[i] = EMP_NEW_ARRAY(double, rounds);
+        if (!s->ns_per_op[i] || !s->ratio[i]) EMP_FAIL(EMP_ENOMEM, "%zu rounds", rounds);
+    }
+cleanup:
+    return st;
+}
+
+static const emp_device_id *placement(const stand *s, int32_t number)
+{
+    return s->pool + (size_t)(number % s->pool_count) * (size_t)s->graph->op_count;
+}
+
+static void draw_pool(stand *s, emp_synthetic_kind kind)
+{
+    int32_t n = s->graph->op_count;
+
+    for (int32_t i = 0; i < s->pool_count; i++) {
+        emp_synthetic_place(s->pool + (size_t)i * (size_t)n, n, s->machine->device_count,
+                            kind, s->params->seed, (uint32_t)i);
+    }
+}
+
+/* Placements first .. first + count - 1 by one of the simulators of this process.
+ * \a last_ns is the step time of the last one. */
+static emp_status run_here(stand *s, int32_t series, int32_t first, int32_t count,
+                           emp_time_ns *last_ns, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = first; i < first + count; i++) {
+        if (series == EMP_SERIES_TEXTBOOK) {
+            emp_textbook_result result;
+            emp_textbook_run(s->book, placement(s, i), &result);
+            *last_ns = result.step_time_ns;
+        } else {
+            emp_sim_result result;
+            EMP_TRY(emp_sim_run(s->sim[series], placement(s, i), &result, err));
+            *last_ns = result.step_time_ns;
+        }
+    }
+cleanup:
+    return st;
+}
+
+/* One sample: seconds per op. Peers run the last placement of the batch only. */
+static emp_status take_sample(stand *s, int32_t series, int32_t first, int32_t count,
+                              double *s_per_op, emp_time_ns *last_ns, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (is_peer(series)) {
+        emp_peer_run run;
+        EMP_TRY(emp_peer_measure(&run, peer_of(series), s->plain,
+                                 placement(s, first + count - 1), err));
+        *s_per_op = run.cpu_s / s->graph->op_count;
+        *last_ns = run.step_time_ns;
+        s->spent_s[series] += run.cpu_s;
+    } else {
+        double start_s = emp_clock_thread_s();
+        EMP_TRY(run_here(s, series, first, count, last_ns, err));
+        *s_per_op = (emp_clock_thread_s() - start_s) / count / s->graph->op_count;
+    }
+cleanup:
+    return st;
+}
+
+static bool takes_part(const stand *s, int32_t series)
+{
+    if (!(s->present >> series & 1u)) return false;
+    return s->rounds[series] < PEER_ROUNDS_MIN || s->spent_s[series] < PEER_S_MAX;
+}
+
+/* Under other rules step times differ by right; SimGrid computes in floating point. */
+static bool agrees(int32_t series, emp_time_ns got, emp_time_ns want)
+{
+    if (series == EMP_SERIES_TF || series == EMP_SERIES_SIMGRID_DAG) return true;
+    if (series == EMP_SERIES_SIMGRID_FIFO)
+        return fabs((double)(got - want)) <= 1e-3 * (double)want;
+    return got == want;
+}
+
+static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    int32_t     count = 1 + (BATCH_OPS - 1) / s->graph->op_count;
+    double      ideal_s = NAN;
+    emp_time_ns ideal_ns = 0;
+
+    for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
+        double      s_per_op = NAN;
+        emp_time_ns last_ns = 0;
+        if (!takes_part(s, i)) continue;
+        EMP_TRY(take_sample(s, i, round * count, count, &s_per_op, &last_ns, err));
+        if (i == EMP_SERIES_IDEAL) ideal_s = s_per_op;
+        if (i == EMP_SERIES_IDEAL) ideal_ns = last_ns;
+        if (!isnan(ideal_s) && !agrees(i, last_ns, ideal_ns)) row->disagreements++;
+        s->ns_per_op[i][s->rounds[i]] = s_per_op * 1e9;
+        s->ratio[i][s->rounds[i]] = s_per_op / ideal_s;
+        s->rounds[i]++;
+    }
+cleanup:
+    return st;
+}
+
+/* Everything once, so that no first sample pays for cold memory. */
+static emp_status warm_up(stand *s, emp_oracle_row *row, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_sim_result result;
+    emp_time_ns    unused;
+
+    EMP_TRY(emp_sim_run(s->sim[EMP_SERIES_IDEAL], placement(s, 0), &result, err));
+    row->events_per_op = (double)result.event_count / s->graph->op_count;
+    for (int32_t i = 0; !is_peer(i); i++) {
+        if (takes_part(s, i)) EMP_TRY(run_here(s, i, 0, 1, &unused, err));
+    }
+cleanup:
+    return st;
+}
+
+/* Progress in units of simulated ops. */
+typedef struct {
+    double done, all;
+} progress;
+
+static emp_status go_on(const emp_oracle_params *params, progress *work, double more,
+                        emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    work->done += more;
+    if (params->on_progress != NULL)
+        params->on_progress(params->context, work->done / work->all);
+    if (params->stop != NULL && *params->stop) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
+cleanup:
+    return st;
+}
+
+static emp_status measure_row(stand *s, emp_oracle_row *row, progress *work,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    draw_pool(s, row->placement);
+    memset(s->rounds, 0, sizeof s->rounds);
+    memset(s->spent_s, 0, sizeof s->spent_s);
+    EMP_TRY(warm_up(s, row, err));
+    for (int32_t round = 0; round < s->params->repeats; round++) {
+        EMP_TRY(run_round(s, round, row, err));
+        EMP_TRY(go_on(s->params, work, s->graph->op_count, err));
+    }
+    for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
+        bool has_base = s->params->series >> EMP_SERIES_IDEAL & 1u;
+        row->ns_per_op[i] = emp_quartiles_of(s->ns_per_op[i], (size_t)s->rounds[i]);
+        row->ratio[i] =
+            emp_quartiles_of(s->ratio[i], has_base ? (size_t)s->rounds[i] : 0);
+    }
+cleanup:
+    return st;
+}
+
+/* ---- a batch of placements on several threads ---- */
+
+typedef struct {
+    double wall_s, cpu_s;
+} spent;
+
+static spent run_batch(stand *s, emp_sim **sims, int32_t threads, int32_t runs)
+{
+    double start_s = emp_clock_now_s(), cpu_s = 0;
+
+#pragma omp parallel num_threads(threads) reduction(+ : cpu_s)
+    {
+        double thread_s = emp_clock_thread_s();
+#pragma omp for schedule(dynamic) nowait
+        for (int32_t i = 0; i < runs; i++) {
+            emp_sim_result result;
+            emp_sim_run(sims[omp_get_thread_num()], placement(s, i), &result, NULL);
+        }
+        cpu_s += emp_clock_thread_s() - thread_s;
+    }
+    return (spent){emp_clock_now_s() - start_s, cpu_s};
+}
+
+static emp_status measure_scaling(stand *s, emp_oracle_row *row, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    threads = s->params->threads, n = s->params->repeats;
+    int32_t    runs = threads * (1 + SCALING_OPS / s->graph->op_count);
+    emp_sim   *sims[EMP_ORACLE_MAX_THREADS] = {0};
+    double    *speedup = EMP_NEW_ARRAY(double, (size_t)n);
+    double    *cpu_ratio = EMP_NEW_ARRAY(double, (size_t)n);
+
+    if (!speedup || !cpu_ratio) EMP_FAIL(EMP_ENOMEM, "%d rounds", n);
+    for (int32_t i = 0; i < threads; i++)
+        EMP_TRY(emp_sim_create(&sims[i], s->problem[EMP_SERIES_IDEAL], err));
+    run_batch(s, sims, threads, runs);
+    for (int32_t round = 0; round < n; round++) {
+        spent alone = run_batch(s, sims, 1, runs);
+        spent many = run_batch(s, sims, threads, runs);
+        speedup[round] = alone.wall_s / many.wall_s;
+        cpu_ratio[round] = many.cpu_s / alone.cpu_s;
+    }
+    row->speedup = emp_quartiles_of(speedup, (size_t)n);
+    row->cpu_ratio = emp_quartiles_of(cpu_ratio, (size_t)n);
+
+cleanup:
+    for (int32_t i = 0; i < threads; i++) emp_sim_destroy(sims[i]);
+    emp_free(speedup);
+    emp_free(cpu_ratio);
+    return st;
+}
+
+static emp_status measure_size(emp_oracle_report *report, const emp_machine *machine,
+                               int32_t op_count, progress *work, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    stand      s = {.params = &report->params, .machine = machine};
+
+    EMP_TRY(set_up(&s, op_count, err));
+    for (int32_t kind = 0; kind < EMP_PLACE_COUNT; kind++) {
+        emp_oracle_row row = {.op_count = op_count,
+                              .placement = (emp_synthetic_kind)kind,
+                              .speedup = emp_quartiles_of(NULL, 0),
+                              .cpu_ratio = emp_quartiles_of(NULL, 0)};
+        if (!(s.params->placements >> kind & 1u)) continue;
+        EMP_TRY(measure_row(&s, &row, work, err));
+        if (s.params->threads > 1) EMP_TRY(measure_scaling(&s, &row, err));
+        report->row[report->row_count++] = row;
+    }
+cleanup:
+    tear_down(&s);
+    return st;
+}
+
+static progress all_work(const emp_oracle_params *p)
+{
+    progress all = {0, 0};
+
+    for (int32_t kind = 0; kind < EMP_PLACE_COUNT; kind++) {
+        if (!(p->placements >> kind & 1u)) continue;
+        for (int32_t i = 0; i < p->size_count; i++)
+            all.all += (double)p->size[i] * p->repeats;
+    }
+    return all;
+}
+
+emp_status emp_oracle_measure(emp_oracle_report *report, const emp_oracle_params *params,
+                              emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_machine *machine = NULL;
+    progress     work = all_work(params);
+
+    memset(report, 0, sizeof *report);
+    report->params = *params;
+    EMP_TRY(emp_machine_load(&machine, "k40x4", err));
+    for (int32_t i = 0; i < params->size_count; i++)
+        EMP_TRY(measure_size(report, machine, params->size[i], &work, err));
+cleanup:
+    emp_machine_destroy(machine);
+    return st;
+}

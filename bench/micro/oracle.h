@@ -1,0 +1,75 @@
+/** \file bench/micro/oracle.h
+ * How fast the oracle is, and how its peers are: `emplace bench oracle`.
+ *
+ * In each round every series runs the same placements, so that what else the machine does
+ * hits all alike. Times are CPU times of the thread (peers: of their process). A ratio is
+ * that of a series to the oracle under `ideal` in the same round.
+ */
+#ifndef EMP_BENCH_MICRO_ORACLE_H
+#define EMP_BENCH_MICRO_ORACLE_H
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "bench/micro/synthetic.h"
+#include "bench/run/stats.h"
+
+typedef enum {
+    EMP_SERIES_IDEAL, /**< the oracle */
+    EMP_SERIES_TF,    /**< the oracle under tf-r1.3 */
+    EMP_SERIES_TEXTBOOK,
+    EMP_SERIES_SIMGRID_FIFO,
+    EMP_SERIES_SIMGRID_DAG,
+    EMP_SERIES_PYTHON,
+    EMP_SERIES_COUNT
+} emp_series;
+
+/** "ideal", "tf-r1.3", "textbook", "simgrid-fifo", ...; static storage. */
+const char *emp_series_name(emp_series series);
+
+enum { EMP_ORACLE_MAX_SIZES = 8, EMP_ORACLE_MAX_THREADS = 256 };
+
+typedef struct {
+    int32_t  size[EMP_ORACLE_MAX_SIZES]; /**< ops */
+    int32_t  size_count;
+    uint32_t placements; /**< bits, by emp_synthetic_kind */
+    uint32_t series;     /**< bits, by emp_series */
+    int32_t  repeats;    /**< rounds */
+    int32_t  threads;    /**< > 1: measure batches of placements on so many, too */
+    uint64_t seed;
+    void (*on_progress)(void *context, double done_frac); /**< or NULL */
+    void                        *context;
+    const volatile sig_atomic_t *stop; /**< or NULL; non-zero ends after a round */
+} emp_oracle_params;
+
+/** One size and placement. */
+typedef struct {
+    int32_t            op_count;
+    emp_synthetic_kind placement;
+    double             events_per_op; /**< of the oracle, `ideal`: starts and ends */
+    emp_quartiles      ns_per_op[EMP_SERIES_COUNT]; /**< NaN = not measured */
+    emp_quartiles      ratio[EMP_SERIES_COUNT];
+    int32_t            disagreements; /**< runs whose step time is not the oracle's */
+    /* A batch of placements on all threads against one thread: wall clock, which other
+     * work on the machine spoils, and processor time per run, which it does not. */
+    emp_quartiles speedup, cpu_ratio;
+} emp_oracle_row;
+
+typedef struct {
+    emp_oracle_params params;
+    emp_oracle_row    row[EMP_ORACLE_MAX_SIZES * EMP_PLACE_COUNT];
+    int32_t           row_count;
+} emp_oracle_report;
+
+/** \retval EMP_EINTERRUPTED  \a report holds the rows that are complete. */
+emp_status emp_oracle_measure(emp_oracle_report *report, const emp_oracle_params *params,
+                              emp_error *err);
+
+void emp_oracle_print_text(FILE *stream, const emp_oracle_report *report);
+/** A line per size, placement and series. */
+void emp_oracle_print_csv(FILE *stream, const emp_oracle_report *report);
+/** NULL when memory is out. */
+json_t *emp_oracle_json(const emp_oracle_report *report);
+
+#endif /* EMP_BENCH_MICRO_ORACLE_H */

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace bench oracle: how fast the oracle is, beside other simulators. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/atomic_file.h"
+#include "base/clock.h"
+#include "bench/micro/oracle.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/stop.h"
+
+enum { KEY_SIZES = 256, KEY_PLACEMENTS, KEY_PROFILES, KEY_PEERS, KEY_CSV, KEY_JSON };
+
+enum { BIT_IDEAL = 1u << EMP_SERIES_IDEAL, BIT_TEXTBOOK = 1u << EMP_SERIES_TEXTBOOK };
+
+typedef struct {
+    const char *name;
+    uint32_t    value;
+} choice;
+
+static const choice sizes[] = {
+    {"1k", 1000}, {"10k", 10000}, {"83k", 82944}, {"1M", 1000000}};
+static const choice placements[] = {{"gpu", 1u << EMP_PLACE_GPU},
+                                    {"pipeline", 1u << EMP_PLACE_PIPELINE},
+                                    {"groups", 1u << EMP_PLACE_GROUPS},
+                                    {"random", 1u << EMP_PLACE_RANDOM}};
+static const choice profiles[] = {{"ideal", BIT_IDEAL}, {"tf-r1.3", 1u << EMP_SERIES_TF}};
+static const choice peers[] = {
+    {"none", 0},
+    {"textbook", BIT_TEXTBOOK},
+    {"simgrid", 1u << EMP_SERIES_SIMGRID_FIFO | 1u << EMP_SERIES_SIMGRID_DAG},
+    {"python", 1u << EMP_SERIES_PYTHON}};
+
+enum { CHOICES = 4, PROFILES = 2 };
+
+struct args {
+    const char *csv;
+    const char *sizes, *placements, *profiles, *peers; /* NULL = default */
+    int32_t     repeats, threads;
+    uint64_t    seed;
+    bool        is_quick, is_json;
+};
+
+static const struct argp_option options[] = {
+    {"sizes", KEY_SIZES, "A,B,...", 0,
+     "Ops of the graphs: 1k, 10k, 83k (82944), 1M, or numbers", 0},
+    {"placements", KEY_PLACEMENTS, "A,B,...", 0,
+     "Only these: gpu, pipeline, groups (256 on random devices), random (each op)", 0},
+    {"profiles", KEY_PROFILES, "A,B,...", 0,
+     "Only these runtime profiles: ideal, tf-r1.3", 0},
+    {"peers", KEY_PEERS, "A,B,...", 0, "Beside these: textbook, simgrid, python; or none",
+     0},
+    {"repeats", 'n', "N", 0, "Rounds (default 15; 5 when quick)", 0},
+    {"quick", 'q', NULL, 0, "1k and 10k ops beside the textbook simulator: seconds", 0},
+    {"seed", 's', "S", 0, "Seed of graphs and placements (default 1)", 0},
+    {"threads", 't', "N", 0, "Also measure batches of placements on N threads", 0},
+    {"csv", KEY_CSV, "FILE", 0, "Write every series to FILE", 0},
+    {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Time the oracle on synthetic training graphs, beside a textbook simulator, SimGrid "
+    "and Python.\v"
+    "Each round runs the same placements on all of them; a ratio compares within a "
+    "round. "
+    "SimGrid takes part if it was there when this program was built; it and Python only "
+    "on "
+    "graphs that they finish in seconds.\n\n"
+    "  emplace bench oracle --quick\n"
+    "  emplace bench oracle --sizes 10k --placements groups --repeats 31\n"
+    "  emplace bench oracle --sizes 10k,83k --peers none --threads 2\n"
+    "  emplace bench oracle --csv oracle.csv";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case KEY_SIZES: args->sizes = arg; return 0;
+    case KEY_PLACEMENTS: args->placements = arg; return 0;
+    case KEY_PROFILES: args->profiles = arg; return 0;
+    case KEY_PEERS: args->peers = arg; return 0;
+    case KEY_CSV: args->csv = arg; return 0;
+    case KEY_JSON: args->is_json = true; return 0;
+    case 'n': args->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000); return 0;
+    case 'q': args->is_quick = true; return 0;
+    case 's': args->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
+    case 't':
+        args->threads = (int32_t)cli_integer("threads", arg, 1, EMP_ORACLE_MAX_THREADS);
+        return 0;
+    case ARGP_KEY_ARG:
+        cli_usage_error("there is nothing to give without an option, but \"%s\"", arg);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The next word of a list, copied to \a word; false at the end. */
+static bool next_word(const char **list, char *word, size_t size)
+{
+    size_t length = strcspn(*list, ",");
+
+    if (**list == '\0') return false;
+    if (length >= size) length = size - 1;
+    memcpy(word, *list, length);
+    word[length] = '\0';
+    *list += strcspn(*list, ",");
+    *list += **list == ',';
+    return true;
+}
+
+static const choice *find(const choice *known, int count, const char *word)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(known[i].name, word) == 0) return &known[i];
+    }
+    return NULL;
+}
+
+static uint32_t parse_choices(const char *option, const char *list, const choice *known,
+                              int count)
+{
+    uint32_t bits = 0;
+    char     word[32];
+
+    if (*list == '\0') cli_usage_error("--%s takes a list, not \"\"", option);
+    while (next_word(&list, word, sizeof word)) {
+        const choice *found = find(known, count, word);
+        if (found == NULL) {
+            cli_usage_error(
+                "--%s: there is no \"%s\"; emplace bench oracle --help lists them",
+                option, word);
+        }
+        bits |= found->value;
+    }
+    return bits;
+}
+
+static void parse_sizes(emp_oracle_params *p, const char *list)
+{
+    char word[32];
+
+    if (*list == '\0') cli_usage_error("--sizes takes a list, not \"\"");
+    while (next_word(&list, word, sizeof word)) {
+        const choice *found = find(sizes, CHOICES, word);
+        if (p->size_count == EMP_ORACLE_MAX_SIZES)
+            cli_usage_error("--sizes takes at most %d sizes", EMP_ORACLE_MAX_SIZES);
+        p->size[p->size_count++] = found != NULL
+                                       ? (int32_t)found->value
+                                       : (int32_t)cli_integer("sizes", word, 2, 10000000);
+    }
+}
+
+static const char *or_default(const char *text, const char *otherwise)
+{
+    return text != NULL ? text : otherwise;
+}
+
+static emp_oracle_params make_params(const struct args *a)
+{
+    bool              quick = a->is_quick;
+    emp_oracle_params p = {.threads = a->threads, .seed = a->seed};
+
+    p.repeats = a->repeats > 0 ? a->repeats : quick ? 5 : 15;
+    parse_sizes(&p, or_default(a->sizes, quick ? "1k,10k" : "1k,10k,83k,1M"));
+    p.placements = parse_choices("placements",
+                                 or_default(a->placements, "gpu,pipeline,groups,random"),
+                                 placements, CHOICES);
+    p.series = parse_choices("profiles", or_default(a->profiles, "ideal,tf-r1.3"),
+                             profiles, PROFILES);
+    p.series |= parse_choices(
+        "peers", or_default(a->peers, quick ? "textbook" : "textbook,simgrid,python"),
+        peers, CHOICES);
+    return p;
+}
+
+static void on_progress(void *context, double done_frac)
+{
+    cli_bar *bar = (cli_bar *)context;
+    double   elapsed_s = emp_clock_now_s() - bar->start_s;
+
+    cli_bar_draw(bar, done_frac,
+                 done_frac > 0 ? elapsed_s / done_frac - elapsed_s : INFINITY,
+                 "bench oracle");
+}
+
+static emp_status write_csv(const char *path, const emp_oracle_report *report,
+                            emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+
+    if (path == NULL) return EMP_OK;
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    emp_oracle_print_csv(file.stream, report);
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+cleanup:
+    emp_atomic_file_abort(&file);
+    return st;
+}
+
+emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
+{
+    const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    emp_status        st = EMP_OK, measured = EMP_OK;
+    struct args       args = {.seed = 1};
+    emp_oracle_report report;
+    cli_bar           bar;
+
+    cli_parse(&argp, argc, argv, &args);
+    emp_oracle_params params = make_params(&args);
+    EMP_TRY(cli_check_output(args.csv, err));
+    params.stop = cli_stop_flag();
+    params.on_progress = on_progress;
+    params.context = &bar;
+    cli_bar_init(&bar);
+    measured = emp_oracle_measure(&report, &params, err);
+    cli_bar_clear(&bar);
+    if (measured != EMP_OK && measured != EMP_EINTERRUPTED) EMP_TRY(measured);
+    EMP_TRY(write_csv(args.csv, &report, err));
+    if (args.is_json)
+        EMP_TRY(cli_print_json(emp_oracle_json(&report), err));
+    else
+        emp_oracle_print_text(stdout, &report);
+    st = measured;
+
+cleanup:
+    return st;
+}

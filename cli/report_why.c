@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/report_why.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+
+emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
+                          const emp_device_id *device_of_op, const emp_sim_result *result,
+                          bool is_wanted, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *out = NULL;
+    if (is_wanted) {
+        EMP_TRY(emp_explain_create(out, problem, device_of_op, err));
+    } else if (!result->is_feasible) {
+        emp_error unsaid = {0};
+        st = emp_explain_create(out, problem, device_of_op, &unsaid);
+        if (st == EMP_EUNSUPPORTED) st = EMP_OK;
+        if (st != EMP_OK) EMP_FAIL(st, "%s", unsaid.msg);
+    }
+cleanup:
+    return st;
+}
+
+static const char *type_of(const emp_problem *problem, emp_op_id op)
+{
+    return problem->graph->type_name[problem->graph->type[op]];
+}
+
+static const char *device_name(const emp_problem *problem, emp_device_id device)
+{
+    return problem->machine->device[device].name;
+}
+
+/* Which of its op's outputs a tensor is. */
+static int32_t output_of(const emp_problem *problem, emp_tensor_id tensor)
+{
+    const emp_graph *g = problem->graph;
+
+    return tensor - g->output_offset[g->tensor[tensor].producer];
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_buffer(const emp_problem *problem, const emp_explain_buffer *b)
+{
+    json_t *o = json_pack("{s:I, s:s, s:s, s:s}", "bytes", (json_int_t)b->bytes, "op",
+                          problem->graph->name[b->op], "type", type_of(problem, b->op),
+                          "kind", emp_explain_kind_key(b->kind));
+
+    if (o != NULL && b->tensor >= 0 &&
+        json_object_set_new(o, "output", json_integer(output_of(problem, b->tensor))) !=
+            0) {
+        json_decref(o);
+        o = NULL;
+    }
+    return o;
+}
+
+bool cli_why_add_memory(json_t *object, const emp_problem *problem,
+                        const emp_explain_memory *m)
+{
+    json_t *kinds = json_object(), *largest = json_array();
+    bool    is_whole = true;
+
+    for (int k = 0; k < EMP_HELD_COUNT; k++) {
+        json_t     *kind = json_pack("{s:I, s:i}", "bytes", (json_int_t)m->kind_bytes[k],
+                                     "count", m->kind_count[k]);
+        const char *key = emp_explain_kind_key((emp_explain_kind)k);
+        is_whole = json_object_set_new(kinds, key, kind) == 0 && is_whole;
+    }
+    for (int32_t i = 0; i < m->largest_count; i++) {
+        json_t *buffer = json_buffer(problem, &m->largest[i]);
+        is_whole = json_array_append_new(largest, buffer) == 0 && is_whole;
+    }
+    json_t *rest = json_pack("{s:i, s:I}", "count", m->count - m->largest_count, "bytes",
+                             (json_int_t)m->rest_bytes);
+    is_whole = json_object_set_new(object, "kinds", kinds) == 0 && is_whole;
+    is_whole = json_object_set_new(object, "largest", largest) == 0 && is_whole;
+    return json_object_set_new(object, "rest", rest) == 0 && is_whole;
+}
+
+static json_t *json_peak(const emp_problem *problem, const emp_explain_memory *m)
+{
+    if (m->device < 0) return json_null();
+    json_t *o =
+        json_pack("{s:I, s:I, s:I}", "bytes", (json_int_t)m->bytes, "hole_bytes",
+                  (json_int_t)(m->bytes - m->held_bytes), "at_ns", (json_int_t)m->at_ns);
+    if (o == NULL || cli_why_add_memory(o, problem, m)) return o;
+    json_decref(o);
+    return NULL;
+}
+
+static json_t *json_devices(const emp_problem *problem, const emp_explain *why)
+{
+    json_t *devices = json_object();
+
+    for (int32_t d = 0; d < why->result.device_count; d++) {
+        const emp_explain_device *device = &why->device[d];
+        json_t                   *idle = json_object();
+        for (int i = 0; i < EMP_IDLE_COUNT; i++) {
+            json_object_set_new(idle, emp_explain_idle_key((emp_explain_idle)i),
+                                json_integer((json_int_t)device->idle_ns[i]));
+        }
+        json_t *o = json_pack("{s:I, s:o, s:o}", "busy_ns", (json_int_t)device->busy_ns,
+                              "idle_ns", idle, "peak", json_peak(problem, &device->peak));
+        if (json_object_set_new(devices, device_name(problem, d), o) != 0) {
+            json_decref(devices);
+            return NULL;
+        }
+    }
+    return devices;
+}
+
+static void set_device(json_t *object, const char *key, const emp_problem *problem,
+                       emp_device_id device)
+{
+    if (device < 0) return;
+    json_object_set_new(object, key, json_string(device_name(problem, device)));
+}
+
+static json_t *json_item(const emp_problem *problem, const emp_explain *why,
+                         const emp_explain_item *item)
+{
+    const emp_explain_segment *s = &why->segment[item->segment];
+    const emp_explain_work    *work = &item->behind;
+    emp_time_ns                time = s->end_ns - s->start_ns;
+    json_t                    *o =
+        json_pack("{s:s, s:I, s:I, s:f}", "cause", emp_explain_cause_key(s->cause),
+                  "start_ns", (json_int_t)s->start_ns, "time_ns", (json_int_t)time,
+                  "share", (double)time / (double)why->result.step_time_ns);
+
+    if (s->op >= 0) {
+        json_object_set_new(o, "op", json_string(problem->graph->name[s->op]));
+        json_object_set_new(o, "type", json_string(type_of(problem, s->op)));
+    }
+    if (s->tensor >= 0) {
+        const emp_tensor *t = &problem->graph->tensor[s->tensor];
+        json_object_set_new(o, "output", json_integer(output_of(problem, s->tensor)));
+        json_object_set_new(o, "bytes", json_integer((json_int_t)t->copy_bytes));
+    }
+    set_device(o, "device", problem, s->device);
+    set_device(o, "to", problem, s->to);
+    if (work->op_count > 0) {
+        json_t *behind =
+            json_pack("{s:i, s:s, s:I, s:I}", "ops", work->op_count, "type",
+                      problem->graph->type_name[work->type], "type_ns",
+                      (json_int_t)work->type_ns, "time_ns", (json_int_t)work->time_ns);
+        set_device(behind, "device", problem, s->busy);
+        json_object_set_new(o, "behind", behind);
+    }
+    return o;
+}
+
+json_t *cli_why_json(const emp_problem *problem, const emp_explain *why)
+{
+    json_t *causes = json_object(), *worst = json_array();
+
+    for (int c = 0; c < EMP_CAUSE_COUNT; c++) {
+        json_t *cause = json_pack("{s:I, s:i}", "time_ns", (json_int_t)why->cause_ns[c],
+                                  "count", why->cause_count[c]);
+        const char *key = emp_explain_cause_key((emp_explain_cause)c);
+        json_object_set_new(causes, key, cause);
+    }
+    for (int32_t i = 0; i < why->worst_count; i++) {
+        json_array_append_new(worst, json_item(problem, why, &why->worst[i]));
+    }
+    return json_pack("{s:I, s:{s:i, s:o, s:o}, s:o}", "step_time_ns",
+                     (json_int_t)why->result.step_time_ns, "critical_path",
+                     "segment_count", why->segment_count, "causes", causes, "worst",
+                     worst, "devices", json_devices(problem, why));
+}
+
+/* ---- text ---- */
+
+/* Exact: milliseconds with six decimals. */
+static void print_ms(emp_time_ns t)
+{
+    printf("%9" PRId64 ".%06d ms", t / 1000000, (int)(t % 1000000));
+}
+
+static double percent(emp_time_ns part, emp_time_ns whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void print_causes(const emp_explain *why)
+{
+    emp_time_ns step = why->result.step_time_ns;
+
+    printf("\ncritical path\n");
+    for (int c = 0; c < EMP_CAUSE_COUNT; c++) {
+        if (why->cause_ns[c] == 0) continue;
+        printf("  %-30s ", emp_explain_cause_words((emp_explain_cause)c));
+        print_ms(why->cause_ns[c]);
+        printf(" %5.1f %% %7d time%s\n", percent(why->cause_ns[c], step),
+               why->cause_count[c], why->cause_count[c] == 1 ? "" : "s");
+    }
+    printf("  %-30s ", "step time");
+    print_ms(step);
+    printf("\n");
+}
+
+static void print_work(const emp_problem *problem, const emp_explain_segment *s,
+                       const emp_explain_work *work)
+{
+    if (work->op_count == 0) return;
+    printf(", behind %d op%s", work->op_count, work->op_count == 1 ? "" : "s");
+    if (s->tensor >= 0) printf(" on %s", device_name(problem, s->busy));
+    printf(", %.0f %% %s", percent(work->type_ns, work->time_ns),
+           problem->graph->type_name[work->type]);
+}
+
+static void print_item(const emp_problem *problem, const emp_explain *why,
+                       const emp_explain_item *item)
+{
+    const emp_explain_segment *s = &why->segment[item->segment];
+    const emp_graph           *g = problem->graph;
+    char                       text[32];
+
+    printf("  ");
+    print_ms(s->end_ns - s->start_ns);
+    printf(" %5.1f %%  %s", percent(s->end_ns - s->start_ns, why->result.step_time_ns),
+           emp_explain_cause_words(s->cause));
+    if (s->op >= 0) printf(": %s", g->name[s->op]);
+    if (s->tensor >= 0) printf(":%d", output_of(problem, s->tensor));
+    if (s->op >= 0) printf(" (%s)", type_of(problem, s->op));
+    if (s->tensor >= 0) {
+        printf(", %s", emp_units_format_bytes(g->tensor[s->tensor].copy_bytes, text,
+                                              sizeof text));
+    }
+    if (s->device >= 0) printf(", %s", device_name(problem, s->device));
+    if (s->to >= 0) printf(" -> %s", device_name(problem, s->to));
+    print_work(problem, s, &item->behind);
+    printf("\n");
+}
+
+static void print_idle(const emp_problem *problem, const emp_explain *why)
+{
+    static const char *const heads[EMP_IDLE_COUNT] = {
+        "transfer", "other GPU",    "CPU",  "host thread",
+        "message",  "nothing left", "fixed"};
+    emp_time_ns step = why->result.step_time_ns;
+
+    printf("\ntime of the devices, %% of the step: busy, then what they idle for\n"
+           "  %-10s %7s",
+           "", "busy");
+    for (int i = 0; i < EMP_IDLE_COUNT; i++) printf("  %s", heads[i]);
+    printf("\n");
+    for (int32_t d = 0; d < why->result.device_count; d++) {
+        printf("  %-10s %7.1f", device_name(problem, d),
+               percent(why->device[d].busy_ns, step));
+        for (int i = 0; i < EMP_IDLE_COUNT; i++) {
+            printf("  %*.1f", (int)strlen(heads[i]),
+                   percent(why->device[d].idle_ns[i], step));
+        }
+        printf("\n");
+    }
+}
+
+void cli_why_print_memory(const emp_problem *problem, const emp_explain_memory *m)
+{
+    char text[32];
+
+    for (int32_t i = 0; i < m->largest_count; i++) {
+        const emp_explain_buffer *b = &m->largest[i];
+        printf("  %10s  %-10s  %s", emp_units_format_bytes(b->bytes, text, sizeof text),
+               emp_explain_kind_key(b->kind), problem->graph->name[b->op]);
+        if (b->tensor >= 0) printf(":%d", output_of(problem, b->tensor));
+        printf(" (%s)\n", type_of(problem, b->op));
+    }
+    if (m->count > m->largest_count) {
+        printf("  %10s  in %d more\n",
+               emp_units_format_bytes(m->rest_bytes, text, sizeof text),
+               m->count - m->largest_count);
+    }
+}
+
+static void print_peak(const emp_problem *problem, const emp_explain_memory *m)
+{
+    char        text[32];
+    const char *separator = ": ";
+
+    printf("\n%s at its peak of %s, ", device_name(problem, m->device),
+           emp_units_format_bytes(m->bytes, text, sizeof text));
+    printf("%s into the step",
+           emp_units_format_seconds((double)m->at_ns * 1e-9, text, sizeof text));
+    for (int k = 0; k < EMP_HELD_COUNT; k++) {
+        if (m->kind_count[k] == 0) continue;
+        printf("%s%s %s (%d)", separator, emp_explain_kind_key((emp_explain_kind)k),
+               emp_units_format_bytes(m->kind_bytes[k], text, sizeof text),
+               m->kind_count[k]);
+        separator = ", ";
+    }
+    printf("\n");
+    cli_why_print_memory(problem, m);
+    if (m->bytes > m->held_bytes) {
+        printf("  %10s  in holes between them\n",
+               emp_units_format_bytes(m->bytes - m->held_bytes, text, sizeof text));
+    }
+}
+
+void cli_why_print(const emp_problem *problem, const emp_explain *why)
+{
+    print_causes(why);
+    printf("\nlongest pieces of the critical path\n");
+    for (int32_t i = 0; i < why->worst_count; i++) {
+        print_item(problem, why, &why->worst[i]);
+    }
+    print_idle(problem, why);
+    for (int32_t d = 0; d < why->result.device_count; d++) {
+        if (why->device[d].peak.device >= 0) print_peak(problem, &why->device[d].peak);
+    }
+}

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Runs under whatever rules the simulator has; traced ones too. */
+#include "sim/engine/run.h"
+
+void emp_sim_run_any(emp_sim *sim) { run_events(sim); }

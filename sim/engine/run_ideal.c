@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Runs under the rules of list scheduling. */
+#define EMP_SIM_RULES                                                    \
+    {                                                                    \
+        .share_copies = true, .copy_streams = true, .shared_links = true \
+    }
+
+#include "sim/engine/run.h"
+
+const emp_sim_rules emp_sim_ideal_rules = EMP_SIM_RULES;
+
+void emp_sim_run_ideal(emp_sim *sim) { run_events(sim); }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Runs under the rules of TensorFlow r1.3. */
+#define EMP_SIM_RULES                                                         \
+    {                                                                         \
+        .serial_issue = true, .drain_copies = true, .release_at_issue = true, \
+        .reuse_inputs = true, .cpu_pool = true, .control_latency = true,      \
+        .share_copies = true, .copy_streams = true, .shared_links = true      \
+    }
+
+#include "sim/engine/run.h"
+
+const emp_sim_rules emp_sim_tf_rules = EMP_SIM_RULES;
+
+void emp_sim_run_tf(emp_sim *sim) { run_events(sim); }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/explain/explain.h"
+
+#include "base/mem.h"
+#include "sim/explain/explain_internal.h"
+
+emp_status emp_explain_refuse(const emp_problem *problem, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_FAIL(EMP_EUNSUPPORTED,
+             "the rules of runtime profile \"%s\" do not tell what waits for what; an "
+             "explanation needs the event rules, as tf-r1.3 and ideal have them",
+             problem->runtime.name);
+cleanup:
+    return st;
+}
+
+/* An op whose readiness or end was not told: other rules than those of events. */
+static emp_status check_complete(const emp_explain_schedule *s, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = s->problem->graph;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (g->op[op].is_folded) continue;
+        if (s->op[op].ready_ns < 0 || emp_explain_told_ns(s, op) < 0)
+            EMP_TRY(emp_explain_refuse(s->problem, err));
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
+                              const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    emp_explain_schedule s = {.problem = problem, .device_of_op = device_of_op};
+    emp_sim             *sim = NULL;
+    emp_explain         *why = EMP_NEW(emp_explain);
+
+    *out = NULL;
+    if (why == NULL) EMP_FAIL(EMP_ENOMEM, "explanation");
+    if (problem->runtime.rules != EMP_RULES_EVENTS)
+        EMP_TRY(emp_explain_refuse(problem, err));
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    EMP_TRY(emp_explain_record(&s, sim, err));
+    EMP_TRY(check_complete(&s, err));
+    why->result = s.result;
+    EMP_TRY(emp_explain_find_path(why, &s, err));
+    EMP_TRY(emp_explain_find_worst(why, &s, err));
+    EMP_TRY(emp_explain_find_idle(why, &s, err));
+    EMP_TRY(emp_explain_find_memory(why, &s, sim, err));
+    *out = why;
+    why = NULL;
+
+cleanup:
+    emp_explain_destroy(why);
+    emp_explain_schedule_clear(&s);
+    emp_sim_destroy(sim);
+    return st;
+}
+
+void emp_explain_destroy(emp_explain *why)
+{
+    if (why == NULL) return;
+    emp_free(why->segment);
+    emp_free(why);
+}
+
+const char *emp_explain_cause_key(emp_explain_cause cause)
+{
+    static const char *const keys[] = {
+#define X(name, key, words, idle) key,
+        EMP_EXPLAIN_CAUSE_LIST(X)
+#undef X
+    };
+    return keys[cause];
+}
+
+const char *emp_explain_cause_words(emp_explain_cause cause)
+{
+    static const char *const all[] = {
+#define X(name, key, words, idle) words,
+        EMP_EXPLAIN_CAUSE_LIST(X)
+#undef X
+    };
+    return all[cause];
+}
+
+const char *emp_explain_idle_key(emp_explain_idle idle)
+{
+    static const char *const keys[] = {
+#define X(name, key, words) key,
+        EMP_EXPLAIN_IDLE_LIST(X)
+#undef X
+    };
+    return keys[idle];
+}
+
+const char *emp_explain_idle_words(emp_explain_idle idle)
+{
+    static const char *const all[] = {
+#define X(name, key, words) words,
+        EMP_EXPLAIN_IDLE_LIST(X)
+#undef X
+    };
+    return all[idle];
+}
+
+const char *emp_explain_kind_key(emp_explain_kind kind)
+{
+    static const char *const keys[] = {
+#define X(name, key) key,
+        EMP_EXPLAIN_KIND_LIST(X)
+#undef X
+    };
+    return keys[kind];
+}

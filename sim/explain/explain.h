@@ -1,0 +1,197 @@
+/** \file sim/explain/explain.h
+ * Why a simulated step takes as long, and needs as much memory, as it does.
+ *
+ *     emp_explain *why = NULL;
+ *     EMP_TRY(emp_explain_create(&why, problem, device_of_op, err));
+ *     ... why->cause_ns, why->segment, why->device ...
+ *     emp_explain_destroy(why);
+ *
+ * All times are whole nanoseconds and add up without a remainder. Words that are not
+ * explained here (issue, told, seen, home) are those of docs/simulator.md.
+ *
+ * Critical path. A chain of segments that partition [0, step time]: each begins where
+ * the one before ends. It is found backwards. The fixed cost of the step comes last;
+ * before it stands the op that ends last (of several, the one reported last). From then
+ * on the question is always the same, what had to happen just before:
+ *
+ *  - an op runs; before that it waited for the device (stream, server, cores), since
+ *    other ops had it; before that it was issued; before that it waited for the host
+ *    thread; then came what made it ready: the last of its inputs, control inputs and
+ *    messages to arrive;
+ *  - a kernel whose issue ends before its inputs are computed (they are queued on the
+ *    same stream) waits for their kernels rather than for its own issue: the wait for the
+ *    device is only what lies behind the last of them, and the path goes on there. Data
+ *    passes through ops without kernels; tensors in host memory and control inputs hold
+ *    at issue, as in the model;
+ *  - a copy is received, before that polled for, before that it crossed its links, before
+ *    that it waited: until the compute queued at its ends is done, then for its stream,
+ *    then for links; before that it was sent, or its producer's kernel was still running;
+ *    then its producer was done;
+ *  - an op whose tasks share CPU cores runs while at least one of its tasks does, and
+ *    waits for cores while none does.
+ *
+ * Idle time. A device is busy while at least one op runs on it (for a CPU that is not
+ * the core time / cores of emp_sim_result). An idle gap ends when an op starts; the
+ * path backwards from that start, as above, to the start of the gap says what the gap
+ * was spent on. After its last op a device has nothing left to do, then comes the fixed
+ * cost of the step. Per device, busy + all idle causes = step time.
+ *
+ * Memory. What is in use when a device first reaches its peak, and when the first
+ * allocation did not fit: it adds up to the bytes in use. Sizes are those of allocations
+ * (rounded up to 256 bytes). A shared buffer counts once, under the tensor that it was
+ * allocated for. Where memory is handed out as chunks (bfc_allocator) a peak is where the
+ * last chunk ends, and the difference are holes between chunks; it can be below zero
+ * behind an out-of-memory verdict, as whatever finds no chunk is put on top of the memory.
+ */
+#ifndef EMP_SIM_EXPLAIN_EXPLAIN_H
+#define EMP_SIM_EXPLAIN_EXPLAIN_H
+
+#include "sim/engine/sim.h"
+
+/** Why a device idles: name, key in JSON, words. */
+#define EMP_EXPLAIN_IDLE_LIST(X)                            \
+    X(TRANSFER, "transfer", "a transfer")                   \
+    X(OTHER_DEVICE, "other_device", "an op of another GPU") \
+    X(CPU, "cpu", "an op of the CPU")                       \
+    X(ISSUE, "issue", "a host thread")                      \
+    X(MESSAGE, "message", "a control message")              \
+    X(NOTHING_LEFT, "nothing_left", "nothing left to do")   \
+    X(STEP, "step", "the step's fixed cost")
+
+typedef enum {
+#define X(name, key, words) EMP_IDLE_##name,
+    EMP_EXPLAIN_IDLE_LIST(X)
+#undef X
+        EMP_IDLE_COUNT
+} emp_explain_idle;
+
+/** What a stretch of the critical path is spent on: name, key in JSON, words, what a
+ * device that waits for it idles for. */
+#define EMP_EXPLAIN_CAUSE_LIST(X)                                                  \
+    X(GPU_OP, "gpu_op", "op runs on a GPU", OTHER_DEVICE)                          \
+    X(CPU_OP, "cpu_op", "op runs on the CPU", CPU)                                 \
+    X(GPU_WAIT, "gpu_wait", "op waits for a busy GPU", OTHER_DEVICE)               \
+    X(CPU_WAIT, "cpu_wait", "op waits for busy CPU cores", CPU)                    \
+    X(ISSUE, "issue", "host thread issues the op", ISSUE)                          \
+    X(HOST_WAIT, "host_wait", "waits for a busy host thread", ISSUE)               \
+    X(SEND, "send", "copy is sent", TRANSFER)                                      \
+    X(COPY_COMPUTE_WAIT, "copy_compute_wait", "copy waits for queued compute",     \
+      OTHER_DEVICE)                                                                \
+    X(COPY_STREAM_WAIT, "copy_stream_wait", "copy waits for its stream", TRANSFER) \
+    X(LINK_WAIT, "link_wait", "copy waits for a link", TRANSFER)                   \
+    X(TRANSFER, "transfer", "copy crosses the links", TRANSFER)                    \
+    X(POLL, "poll", "copy is done, not yet seen", TRANSFER)                        \
+    X(RECEIVE, "receive", "copy is received", TRANSFER)                            \
+    X(MESSAGE, "message", "control message", MESSAGE)                              \
+    X(STEP, "step", "fixed cost of the step", STEP)
+
+typedef enum {
+#define X(name, key, words, idle) EMP_CAUSE_##name,
+    EMP_EXPLAIN_CAUSE_LIST(X)
+#undef X
+        EMP_CAUSE_COUNT
+} emp_explain_cause;
+
+/** A stretch of the critical path. */
+typedef struct {
+    emp_explain_cause cause;
+    emp_time_ns       start_ns, end_ns;
+    emp_op_id         op;     /**< that runs, waits or sends; -1 = the step itself */
+    emp_tensor_id     tensor; /**< that is copied; -1 = none */
+    emp_device_id     device; /**< of the op; where a copy or message comes from; or -1 */
+    emp_device_id     to;     /**< where a copy or message goes; else -1 */
+    emp_device_id     busy;   /**< that is waited for since it runs other ops; else -1 */
+} emp_explain_segment;
+
+/** What holds memory: name, key in JSON and word. */
+#define EMP_EXPLAIN_KIND_LIST(X)                                              \
+    X(PERSISTENT, "persistent") /**< a variable or slot */                    \
+    X(ACTIVATION, "activation") /**< an output of an op, at home */           \
+    X(COPY, "copy")             /**< an output of an op, in another memory */ \
+    X(WORKSPACE, "workspace")   /**< of an op that runs */
+
+typedef enum {
+#define X(name, key) EMP_HELD_##name,
+    EMP_EXPLAIN_KIND_LIST(X)
+#undef X
+        EMP_HELD_COUNT
+} emp_explain_kind;
+
+typedef struct {
+    int64_t          bytes;
+    emp_op_id        op;     /**< whose variable, output or workspace it is */
+    emp_tensor_id    tensor; /**< -1 = it is none of an op's outputs */
+    emp_explain_kind kind;
+} emp_explain_buffer;
+
+enum { EMP_EXPLAIN_LARGEST = 10 };
+
+/** A memory at one moment. */
+typedef struct {
+    emp_device_id      device; /**< -1 = there is no such moment */
+    emp_time_ns        at_ns;
+    int64_t            bytes;      /**< as the simulator counts it: held bytes, or, of
+                                        chunks at a peak, up to the end of the last one */
+    int64_t            held_bytes; /**< of all buffers: the largest and the rest */
+    int32_t            count;      /**< of buffers */
+    int32_t            largest_count;
+    emp_explain_buffer largest[EMP_EXPLAIN_LARGEST]; /**< falling */
+    int64_t            rest_bytes;                   /**< of all others */
+    int64_t            kind_bytes[EMP_HELD_COUNT];   /**< of all, the largest included */
+    int32_t            kind_count[EMP_HELD_COUNT];
+} emp_explain_memory;
+
+typedef struct {
+    emp_time_ns        busy_ns;
+    emp_time_ns        idle_ns[EMP_IDLE_COUNT];
+    emp_explain_memory peak; /**< device -1: it never holds anything */
+} emp_explain_device;
+
+/** What a device does during a stretch of time. */
+typedef struct {
+    int32_t     op_count;
+    int32_t     type;    /**< the op type with the most time; ties: the lowest */
+    emp_time_ns type_ns; /**< and its time */
+    emp_time_ns time_ns; /**< of all ops; of ops side by side on a CPU, the sum */
+} emp_explain_work;
+
+enum { EMP_EXPLAIN_WORST = 10 };
+
+/** One of the segments that last longest. */
+typedef struct {
+    int32_t          segment;
+    emp_explain_work behind; /**< of the device that it waits for; zeros if it does not */
+} emp_explain_item;
+
+/** Read its members; they belong to it. */
+typedef struct {
+    emp_sim_result       result;
+    emp_time_ns          cause_ns[EMP_CAUSE_COUNT]; /**< sum: the step time */
+    int32_t              cause_count[EMP_CAUSE_COUNT];
+    int32_t              segment_count;
+    emp_explain_segment *segment; /**< in the order of time; none is empty */
+    int32_t              worst_count;
+    emp_explain_item   worst[EMP_EXPLAIN_WORST]; /**< longest first; ties: the earlier */
+    emp_explain_device device[EMP_MAX_DEVICES];
+    emp_explain_memory oom; /**< when the first allocation did not fit, it included */
+} emp_explain;
+
+/** Simulates one step twice, traced, and explains it. O((V + E) log(V + E)) time per
+ * device, O(V + E) memory (and one record for each stretch in which tasks of an op run).
+ *
+ * \param[in]  device_of_op  As for emp_sim_run().
+ * \retval EMP_EUNSUPPORTED  The rules of the runtime profile do not tell what waits for
+ *                           what; only the event rules of docs/simulator.md do.
+ */
+emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
+                              const emp_device_id *device_of_op, emp_error *err);
+void       emp_explain_destroy(emp_explain *why);
+
+/** Words and JSON keys of the lists above. Static storage. */
+const char *emp_explain_cause_key(emp_explain_cause cause);
+const char *emp_explain_cause_words(emp_explain_cause cause);
+const char *emp_explain_idle_key(emp_explain_idle idle);
+const char *emp_explain_idle_words(emp_explain_idle idle);
+const char *emp_explain_kind_key(emp_explain_kind kind);
+
+#endif /* EMP_SIM_EXPLAIN_EXPLAIN_H */

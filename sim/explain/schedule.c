@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Notes what a traced run tells. It relies on two things that sim/engine/sim.h promises:
+ * what makes an op ready is told just before that it is, and of each device, stream and
+ * memory the callbacks come in the order of what they tell. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim_live.h"
+#include "sim/explain/explain_internal.h"
+
+enum { STREAMS = 3, FIRST_RUNS = 1024 };
+
+struct stream {
+    emp_time_ns ready_ns;  /* when its last copy may take links */
+    emp_time_ns copied_ns; /* when its last copy ends */
+};
+
+struct recorder {
+    emp_explain_schedule *s;
+    const emp_sim        *sim;
+    bool                  is_out_of_memory, is_strange;
+    emp_explain_trigger   trigger; /* what was told last that can make ops ready */
+    int32_t               trigger_by;
+    emp_device_id         trigger_to; /* of a message */
+    emp_time_ns           queued_ns[EMP_MAX_DEVICES];
+    struct stream         stream[EMP_MAX_DEVICES][STREAMS];
+    int64_t               change_count; /* of memory */
+    int64_t               peak_bytes[EMP_MAX_DEVICES];
+};
+
+bool emp_explain_has_host_thread(const emp_problem *problem, emp_device_id device)
+{
+    return problem->runtime.serial_issue &&
+           problem->machine->device[device].kind == EMP_DEVICE_GPU;
+}
+
+emp_time_ns emp_explain_told_ns(const emp_explain_schedule *s, emp_op_id op)
+{
+    const emp_explain_op *o = &s->op[op];
+
+    if (emp_explain_has_host_thread(s->problem, o->device)) return o->issued_ns;
+    return o->last_run < 0 ? -1 : s->run[o->last_run].end_ns;
+}
+
+static void on_ready(void *context, emp_op_id op, emp_device_id device, emp_time_ns at)
+{
+    struct recorder   *r = context;
+    const emp_problem *p = r->s->problem;
+    emp_explain_op    *o = &r->s->op[op];
+
+    o->device = device;
+    o->ready_ns = at;
+    o->trigger = r->trigger;
+    o->ready_by = r->trigger_by;
+    if (r->trigger == EMP_EXPLAIN_BY_MESSAGE && r->trigger_to != device)
+        o->trigger = EMP_EXPLAIN_BY_OP; /* that tells the rest, after a message at once */
+    if (p->runtime.drain_copies && !p->runtime.serial_issue &&
+        p->machine->device[device].kind == EMP_DEVICE_GPU) {
+        emp_time_ns *queued = &r->queued_ns[device];
+        *queued = (*queued > at ? *queued : at) + p->costs->gpu[op].compute_ns;
+    }
+}
+
+static void on_issue(void *context, emp_op_id op, emp_device_id device, emp_time_ns start,
+                     emp_time_ns end)
+{
+    struct recorder *r = context;
+    emp_explain_op  *o = &r->s->op[op];
+
+    (void)device;
+    o->issue_start_ns = start;
+    o->issued_ns = end;
+}
+
+/* When what the op makes in GPU memory is computed, and by whose kernel: its own, or the
+ * last of those whose outputs it passes on. */
+static void find_data(struct recorder *r, emp_op_id op, emp_time_ns end)
+{
+    emp_explain_schedule *s = r->s;
+    const emp_graph      *g = s->problem->graph;
+    emp_explain_op       *o = &s->op[op];
+
+    o->data_ns = end;
+    o->data_op = op;
+    if (g->op[op].cost.kernels > 0) return;
+    o->data_op = -1;
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        const emp_tensor     *t = &g->tensor[g->input[i]];
+        const emp_explain_op *from = &s->op[t->producer];
+        if (t->on_host || from->device != o->device || from->data_ns <= o->data_ns)
+            continue;
+        o->data_ns = from->data_ns;
+        o->data_op = from->data_op;
+    }
+}
+
+static int32_t add_run(struct recorder *r, const emp_explain_run *run)
+{
+    emp_explain_schedule *s = r->s;
+
+    if (s->run_count == s->run_limit) {
+        int32_t          limit = s->run_limit > 0 ? 2 * s->run_limit : FIRST_RUNS;
+        emp_explain_run *grown = emp_realloc(s->run, (size_t)limit, sizeof *grown);
+        if (grown == NULL) {
+            r->is_out_of_memory = true;
+            return -1;
+        }
+        s->run = grown;
+        s->run_limit = limit;
+    }
+    s->run[s->run_count] = *run;
+    return s->run_count++;
+}
+
+static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
+                  emp_time_ns start, emp_time_ns end)
+{
+    struct recorder *r = context;
+    emp_explain_op  *o = &r->s->op[op];
+    emp_explain_run *last = o->last_run < 0 ? NULL : &r->s->run[o->last_run];
+
+    (void)lane;
+    r->trigger = EMP_EXPLAIN_BY_OP;
+    r->trigger_by = op;
+    o->part_count++;
+    if (emp_explain_has_host_thread(r->s->problem, device)) {
+        emp_time_ns *queued = &r->queued_ns[device];
+        if (end > *queued) *queued = end;
+        o->queued_ns = *queued;
+        o->workspace_change = r->change_count - 1; /* the last thing that it creates */
+        find_data(r, op, end);
+    }
+    if (last != NULL && start <= last->end_ns) { /* tasks that overlap or follow */
+        if (end > last->end_ns) last->end_ns = end;
+        return;
+    }
+    o->last_run = add_run(r, &(emp_explain_run){op, device, start, end, o->last_run});
+}
+
+static emp_explain_copy *find_copy(struct recorder *r, emp_tensor_id tensor,
+                                   emp_device_id to)
+{
+    int32_t i = r->s->first_copy[tensor];
+
+    while (i >= 0 && r->s->copy[i].to != to) i = r->s->copy[i].next;
+    if (i < 0) r->is_strange = true;
+    return i < 0 ? NULL : &r->s->copy[i];
+}
+
+/* The stream that moves it, as docs/simulator.md says. */
+static struct stream *stream_of(struct recorder *r, const emp_explain_copy *c)
+{
+    const emp_machine *m = r->s->problem->machine;
+    bool               from_cpu = m->device[c->from].kind == EMP_DEVICE_CPU;
+    bool               to_cpu = m->device[c->to].kind == EMP_DEVICE_CPU;
+
+    if (from_cpu && !to_cpu) return &r->stream[c->to][0];
+    return &r->stream[c->from][to_cpu && !from_cpu ? 1 : 2];
+}
+
+static void request_copy(struct recorder *r, emp_explain_copy *c, emp_time_ns at)
+{
+    const emp_runtime *rt = &r->s->problem->runtime;
+    emp_time_ns        computed = 0, ready = at;
+
+    if (rt->drain_copies) {
+        emp_time_ns from = r->queued_ns[c->from], to = r->queued_ns[c->to];
+        computed = from > to ? from : to;
+        c->computed_on = from > to ? c->from : c->to;
+    } else if (emp_explain_has_host_thread(r->s->problem, c->from)) {
+        computed = r->s->op[r->s->problem->graph->tensor[c->tensor].producer].queued_ns;
+    }
+    c->requested_ns = at;
+    c->computed_ns = computed;
+    if (!rt->copy_streams) return;
+    struct stream *stream = stream_of(r, c);
+    c->stream_ns = stream->ready_ns;
+    if (computed > ready) ready = computed;
+    if (ready > stream->ready_ns) stream->ready_ns = ready;
+}
+
+static void tell_copy(struct recorder *r, emp_tensor_id tensor, emp_device_id from,
+                      emp_device_id to, emp_time_ns at)
+{
+    emp_explain_schedule *s = r->s;
+
+    if (s->copy_count == s->copy_limit) {
+        r->is_strange = true;
+        return;
+    }
+    s->copy[s->copy_count] = (emp_explain_copy){.tensor = tensor,
+                                                .from = from,
+                                                .to = to,
+                                                .computed_on = from,
+                                                .next = s->first_copy[tensor],
+                                                .told_ns = at,
+                                                .requested_ns = -1,
+                                                .start_ns = -1,
+                                                .end_ns = -1,
+                                                .delivered_ns = -1};
+    s->first_copy[tensor] = s->copy_count++;
+}
+
+static void on_copy(void *context, emp_tensor_id tensor, emp_device_id from,
+                    emp_device_id to, emp_sim_copy_phase phase, emp_time_ns at)
+{
+    struct recorder *r = context;
+
+    if (phase == EMP_SIM_COPY_TOLD) {
+        tell_copy(r, tensor, from, to, at);
+        return;
+    }
+    emp_explain_copy *c = find_copy(r, tensor, to);
+    if (c == NULL) return;
+    if (phase == EMP_SIM_COPY_REQUESTED) {
+        request_copy(r, c, at);
+    } else {
+        c->delivered_ns = at;
+        r->trigger = EMP_EXPLAIN_BY_COPY;
+        r->trigger_by = (int32_t)(c - r->s->copy);
+    }
+}
+
+static void on_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
+                        emp_device_id to, emp_time_ns start, emp_time_ns end)
+{
+    struct recorder  *r = context;
+    emp_explain_copy *c = find_copy(r, tensor, to);
+
+    (void)from;
+    if (c == NULL) return;
+    c->start_ns = start;
+    c->end_ns = end;
+    if (!r->s->problem->runtime.copy_streams) return;
+    struct stream *stream = stream_of(r, c);
+    if (stream->copied_ns > c->stream_ns) c->stream_ns = stream->copied_ns;
+    stream->copied_ns = end;
+}
+
+static void on_message(void *context, emp_op_id op, emp_device_id to, emp_time_ns at)
+{
+    struct recorder *r = context;
+
+    (void)at;
+    r->trigger = EMP_EXPLAIN_BY_MESSAGE;
+    r->trigger_by = op;
+    r->trigger_to = to;
+}
+
+static void on_memory(void *context, emp_device_id device, emp_time_ns at, int64_t bytes)
+{
+    struct recorder    *r = context;
+    emp_sim_live_memory m = emp_sim_live_get(r->sim, device);
+
+    (void)at;
+    (void)bytes;
+    if (m.peak_bytes > r->peak_bytes[device]) {
+        r->peak_bytes[device] = m.peak_bytes;
+        r->s->peak_change[device] = r->change_count;
+    }
+    if (r->s->oom_change < 0 && m.is_out) r->s->oom_change = r->change_count;
+    r->change_count++;
+}
+
+static emp_status allocate(emp_explain_schedule *s, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = s->problem->graph;
+
+    s->copy_limit = g->edge_count;
+    s->op = EMP_NEW_ARRAY(emp_explain_op, (size_t)g->op_count);
+    s->first_copy = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
+    s->copy = EMP_NEW_ARRAY(emp_explain_copy, (size_t)s->copy_limit);
+    if (!s->op || !s->first_copy || !s->copy)
+        EMP_FAIL(EMP_ENOMEM, "explanation of %d ops", g->op_count);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        s->op[op] = (emp_explain_op){.device = -1,
+                                     .ready_by = -1,
+                                     .ready_ns = -1,
+                                     .issued_ns = -1,
+                                     .issue_start_ns = -1,
+                                     .data_ns = -1,
+                                     .data_op = -1,
+                                     .last_run = -1};
+    }
+    memset(s->first_copy, -1, (size_t)g->tensor_count * sizeof *s->first_copy);
+cleanup:
+    return st;
+}
+
+emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const emp_runtime *rt = &s->problem->runtime;
+    struct recorder    r = {.s = s, .sim = sim, .trigger_by = -1};
+    emp_sim_trace      trace = {.context = &r,
+                                .op = on_op,
+                                .issue = on_issue,
+                                .ready = on_ready,
+                                .copy = on_copy,
+                                .message = on_message,
+                                .transfer = on_transfer,
+                                .memory = on_memory};
+
+    s->send_ns = emp_ns_of_seconds(rt->send_s);
+    s->receive_ns = emp_ns_of_seconds(rt->receive_s);
+    s->poll_ns = emp_ns_of_seconds(rt->poll_s);
+    s->step_ns = emp_ns_of_seconds(rt->step_s);
+    s->oom_change = -1;
+    memset(s->peak_change, -1, sizeof s->peak_change);
+    EMP_TRY(allocate(s, err));
+    EMP_TRY(emp_sim_run_traced(sim, s->device_of_op, &trace, &s->result, err));
+    if (r.is_out_of_memory) EMP_FAIL(EMP_ENOMEM, "explanation of %d runs", s->run_count);
+    if (r.is_strange) EMP_TRY(emp_explain_refuse(s->problem, err));
+cleanup:
+    return st;
+}
+
+void emp_explain_schedule_clear(emp_explain_schedule *s)
+{
+    emp_free(s->op);
+    emp_free(s->first_copy);
+    emp_free(s->copy);
+    emp_free(s->run);
+    memset(s, 0, sizeof *s);
+}
