@@ -6,6 +6,8 @@
 #include "cli/cli.h"
 
 static const cli_command topics[] = {
+    {"mechanisms", "what each mechanism of the runtime contributes",
+     cmd_bench_mechanisms},
     {"oracle", "time the oracle beside other simulators", cmd_bench_oracle},
     {"surrogate", "time and rate the surrogate beside the oracle", cmd_bench_surrogate},
 };

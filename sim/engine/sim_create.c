@@ -366,16 +366,26 @@ static void mark_unread(emp_sim *sim)
     }
 }
 
+/* The tensor takes no memory, nor does what it is an alias of, as long as nobody else
+ * reads it. */
+static void take_no_memory(emp_sim *sim, int32_t tensor)
+{
+    while (count_consumers(sim, tensor) == 1) {
+        const emp_sim_op *producer = &sim->op[sim->payload[tensor].producer];
+        sim->tensor[tensor].bytes = 0;
+        sim->payload[tensor].buffer_bytes = 0;
+        if (!(producer->flags & EMP_SIM_ALIASES) || tensor != producer->output) return;
+        tensor = EMP_SIM_EDGE_ID(sim->input[producer->input]);
+    }
+}
+
 /* AddN adds its inputs as they come: none but the first takes memory for long. */
 static void add_in_place(emp_sim *sim, const emp_graph *g)
 {
     for (int32_t op = 0; op < sim->op_count; op++) {
         if (strcmp(g->type_name[g->type[sim->start[op].id]], "AddN") != 0) continue;
         for (int32_t i = sim->op[op].input + 1; i < sim->op[op + 1].input; i++) {
-            int32_t tensor = EMP_SIM_EDGE_ID(sim->input[i]);
-            if (count_consumers(sim, tensor) > 1) continue;
-            sim->tensor[tensor].bytes = 0;
-            sim->payload[tensor].buffer_bytes = 0;
+            take_no_memory(sim, EMP_SIM_EDGE_ID(sim->input[i]));
         }
     }
 }

@@ -383,7 +383,6 @@ static emp_status add_gpu_channel(struct loader *l, emp_error *err)
     const struct raw_machine *raw = l->config.data;
     emp_link                  link = {0};
 
-    l->topology.gpu_channel = -1;
     if (raw->gpu_channel != NULL) {
         EMP_TRY(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table),
                                    raw->gpu_channel, &link, &l->machine->hash, err));
@@ -440,7 +439,8 @@ static void name_after_file(char *name, size_t size, const char *path)
              base);
 }
 
-emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err)
+static emp_status load(emp_machine **out, const char *name_or_path, bool has_channel,
+                       emp_error *err)
 {
     emp_status     st = EMP_OK;
     char           path[512];
@@ -462,7 +462,8 @@ emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_err
              raw->description);
     EMP_TRY(add_inner_nodes(l, err));
     EMP_TRY(add_devices(l, err));
-    EMP_TRY(add_gpu_channel(l, err));
+    l->topology.gpu_channel = -1;
+    if (has_channel) EMP_TRY(add_gpu_channel(l, err));
     emp_error why = {0};
     if (emp_topology_route_all(l->machine, &l->topology, &why) != EMP_OK) {
         EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path,
@@ -479,6 +480,17 @@ cleanup:
         emp_free(l);
     }
     return st;
+}
+
+emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err)
+{
+    return load(out, name_or_path, true, err);
+}
+
+emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
+                                 emp_error *err)
+{
+    return load(out, name_or_path, false, err);
 }
 
 void emp_machine_destroy(emp_machine *machine) { emp_free(machine); }

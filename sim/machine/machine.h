@@ -168,6 +168,9 @@ typedef struct {
  * \retval EMP_EFORMAT  The message names the file, the line, the key and what is
  * expected. */
 emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err);
+/** The same without its gpu_channel: copies between GPUs take the links of the tree. */
+emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
+                                 emp_error *err);
 void       emp_machine_destroy(emp_machine *machine);
 
 /** Number of devices of a kind. */

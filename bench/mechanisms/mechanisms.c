@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/mechanisms/mechanisms.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/run/methods.h"
+#include "bench/run/paper.h"
+#include "bench/run/runner.h"
+#include "sim/engine/sim.h"
+#include "sim/workloads/workloads.h"
+
+const char *const emp_mechanism_method[EMP_MECHANISM_METHODS] = {
+    "cpu", "gpu", "expert", "scotch", "mincut", "metis", "random"};
+
+/* ---- the mechanisms ---- */
+
+static void no_serial_issue(emp_runtime *r) { r->serial_issue = false; }
+static void no_issue(emp_runtime *r) { r->issue_s = r->issue_kernel_s = 0.0; }
+static void no_kernelless(emp_runtime *r) { r->issue_kernelless_s = 0.0; }
+static void no_cpu_op(emp_runtime *r) { r->cpu_op_s = 0.0; }
+static void no_cpu_pool(emp_runtime *r) { r->cpu_pool = false; }
+static void no_drain(emp_runtime *r) { r->drain_copies = false; }
+static void no_poll(emp_runtime *r) { r->poll_s = 0.0; }
+static void no_send(emp_runtime *r) { r->send_s = r->receive_s = 0.0; }
+static void no_sharing(emp_runtime *r) { r->share_copies = false; }
+static void no_streams(emp_runtime *r) { r->copy_streams = false; }
+static void no_contention(emp_runtime *r) { r->shared_links = false; }
+static void no_messages(emp_runtime *r) { r->control_latency = false; }
+static void pageable(emp_runtime *r) { r->pageable_s_per_byte = 1.0 / 4.5e9; }
+static void no_early_release(emp_runtime *r) { r->release_at_issue = false; }
+static void no_reuse(emp_runtime *r) { r->reuse_inputs = false; }
+static void no_copy_memory(emp_runtime *r) { r->copy_memory = false; }
+static void no_workspace(emp_runtime *r) { r->workspace = false; }
+static void no_waiting_addn(emp_runtime *r) { r->addn_waits = false; }
+static void bfc(emp_runtime *r) { r->bfc_allocator = true; }
+
+struct mechanism {
+    emp_mechanism mechanism;
+    void (*change)(emp_runtime *runtime); /* NULL: the machine's gpu_channel goes */
+};
+
+static const struct mechanism mechanisms[] = {
+    {{"serial_issue", "off: GPUs need no host thread"}, no_serial_issue},
+    {{"issue", "0: issuing a kernel costs the host nothing"}, no_issue},
+    {{"issue_kernelless", "0: ops without kernels cost nothing"}, no_kernelless},
+    {{"cpu_op", "0: handing an op to the CPU's pool costs nothing"}, no_cpu_op},
+    {{"cpu_pool", "off: the CPU runs one op at a time"}, no_cpu_pool},
+    {{"drain_copies", "off: copies do not wait for queued compute"}, no_drain},
+    {{"poll", "0: the host sees a copy done at once"}, no_poll},
+    {{"send, receive", "0: copies cost the host nothing"}, no_send},
+    {{"share_copies", "off: a copy per edge, not per tensor and device"}, no_sharing},
+    {{"copy_streams", "off: copies of one direction overlap"}, no_streams},
+    {{"shared_links", "off: every copy has its links to itself"}, no_contention},
+    {{"gpu_channel", "off: GPUs copy through the PCIe tree"}, NULL},
+    {{"control_latency", "off: control edges between devices are free"}, no_messages},
+    {{"pageable_per_byte", "on: fed tensors cross at 4.5 GB/s"}, pageable},
+    {{"release_at_issue", "off: inputs are kept until the kernel ends"},
+     no_early_release},
+    {{"reuse_inputs", "off: ops in place take a new buffer"}, no_reuse},
+    {{"copy_memory", "off: copies take no memory"}, no_copy_memory},
+    {{"workspace", "off: convolutions take none"}, no_workspace},
+    {{"addn_waits", "off: AddN adds its inputs as they come"}, no_waiting_addn},
+    {{"bfc_allocator", "on: chunks of one region instead of a sum"}, bfc},
+};
+
+enum { MECHANISMS = sizeof mechanisms / sizeof mechanisms[0] };
+
+const emp_mechanism *emp_mechanism_at(int32_t index)
+{
+    return index >= 0 && index < MECHANISMS ? &mechanisms[index].mechanism : NULL;
+}
+
+/* ---- one task ---- */
+
+/** A task and the placements that the methods found for it. */
+struct task {
+    emp_graph     *graph;
+    emp_machine   *machine, *tree;
+    emp_device_id *device_of_op[EMP_MECHANISM_METHODS];
+};
+
+static void clear_task(struct task *task)
+{
+    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) emp_free(task->device_of_op[k]);
+    emp_graph_destroy(task->graph);
+    emp_machine_destroy(task->machine);
+    emp_machine_destroy(task->tree);
+}
+
+static emp_status load_task(struct task *task, const emp_table_row *row, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_graph *whole = NULL;
+
+    EMP_TRY(emp_machine_load(&task->machine, row->machine, err));
+    EMP_TRY(emp_machine_load_tree(&task->tree, row->machine, err));
+    EMP_TRY(emp_workload_build(&whole, row->spec, err));
+    EMP_TRY(emp_graph_prune(&task->graph, whole, err));
+cleanup:
+    emp_graph_destroy(whole);
+    return st;
+}
+
+static emp_status place(emp_device_id **device_of_op, const char *method,
+                        const emp_problem *problem, const emp_mechanism_params *params,
+                        emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_record     record = {0};
+    emp_run_params run = {.placer = {.seed = params->seed, .threads = 1},
+                          .budget_evaluations = strcmp(method, "random") == 0 ? 1 : 0,
+                          .stop = params->stop};
+
+    EMP_TRY(emp_method_find(&run.method, method, err));
+    EMP_TRY(emp_run(&record, problem, &run, err));
+    *device_of_op = record.device_of_op;
+    record.device_of_op = NULL;
+cleanup:
+    emp_record_clear(&record);
+    return st;
+}
+
+static emp_mechanism_score score_of(const emp_sim_result *r)
+{
+    emp_mechanism_score score = {.step_s = (double)r->step_time_ns * 1e-9,
+                                 .fits = r->is_feasible};
+
+    for (int32_t d = 1; d < r->device_count; d++) {
+        if (r->peak_bytes[d] > score.peak_bytes) score.peak_bytes = r->peak_bytes[d];
+    }
+    if (score.peak_bytes == 0) score.peak_bytes = r->peak_bytes[0];
+    return score;
+}
+
+static emp_status score_all(emp_mechanism_score score[EMP_MECHANISM_METHODS],
+                            const struct task *task, const emp_problem *problem,
+                            emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
+        EMP_TRY(emp_sim_run(sim, task->device_of_op[k], &result, err));
+        score[k] = score_of(&result);
+    }
+cleanup:
+    emp_sim_destroy(sim);
+    return st;
+}
+
+static emp_status place_and_score(emp_mechanism_row *row, struct task *task,
+                                  const emp_runtime          *runtime,
+                                  const emp_mechanism_params *params, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_problem *problem = NULL;
+
+    EMP_TRY(emp_problem_create(&problem, task->graph, task->machine, runtime,
+                               row->task->spec, err));
+    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
+        EMP_TRY(
+            place(&task->device_of_op[k], emp_mechanism_method[k], problem, params, err));
+    }
+    EMP_TRY(score_all(row->before, task, problem, err));
+cleanup:
+    emp_problem_destroy(problem);
+    return st;
+}
+
+static emp_status score_changed(emp_mechanism_row *row, int32_t mechanism,
+                                const struct task *task, const emp_runtime *runtime,
+                                emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_problem       *problem = NULL;
+    emp_runtime        changed = *runtime;
+    const emp_machine *machine = task->machine;
+
+    if (mechanisms[mechanism].change == NULL) {
+        machine = task->tree;
+    } else {
+        mechanisms[mechanism].change(&changed);
+    }
+    EMP_TRY(emp_problem_create(&problem, task->graph, machine, &changed, row->task->spec,
+                               err));
+    EMP_TRY(score_all(row->after[mechanism], task, problem, err));
+cleanup:
+    emp_problem_destroy(problem);
+    return st;
+}
+
+/* ---- the table ---- */
+
+static bool is_listed(const char *rows, const char *key)
+{
+    size_t length = strlen(key);
+
+    if (rows == NULL) return true;
+    for (const char *at = rows; at != NULL; at = strchr(at, ',')) {
+        if (*at == ',') at++;
+        if (strncmp(at, key, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static emp_status check_rows(const char *rows, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    listed = 0, words = rows == NULL ? 0 : 1;
+
+    for (const char *at = rows; at != NULL && *at != '\0'; at++) words += *at == ',';
+    for (int32_t i = 0; i < EMP_PAPER_TASKS; i++) {
+        listed += rows != NULL && is_listed(rows, emp_paper_task[i].key);
+    }
+    if (listed != words) {
+        EMP_FAIL(EMP_EINVAL,
+                 "rows \"%s\": each must be one of %s, %s, %s, %s, %s, %s, once", rows,
+                 emp_paper_task[0].key, emp_paper_task[1].key, emp_paper_task[2].key,
+                 emp_paper_task[3].key, emp_paper_task[4].key, emp_paper_task[5].key);
+    }
+cleanup:
+    return st;
+}
+
+static emp_status create_table(emp_mechanism_table       **out,
+                               const emp_mechanism_params *params, emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    emp_mechanism_table *t = EMP_NEW(emp_mechanism_table);
+
+    if (t == NULL) EMP_FAIL(EMP_ENOMEM, "table of mechanisms");
+    *out = t;
+    t->mechanism_count = MECHANISMS;
+    t->row = EMP_NEW_ARRAY(emp_mechanism_row, EMP_PAPER_TASKS);
+    if (t->row == NULL) EMP_FAIL(EMP_ENOMEM, "table of mechanisms");
+    for (int32_t i = 0; i < EMP_PAPER_TASKS; i++) {
+        if (!is_listed(params->rows, emp_paper_task[i].key)) continue;
+        emp_mechanism_row *row = &t->row[t->row_count++];
+        row->task = &emp_paper_task[i];
+        row->after = emp_calloc(MECHANISMS, sizeof *row->after);
+        if (row->after == NULL) EMP_FAIL(EMP_ENOMEM, "table of mechanisms");
+    }
+cleanup:
+    return st;
+}
+
+struct progress {
+    const emp_mechanism_params *params;
+    int32_t                     done, total;
+};
+
+static emp_status check_stop(struct progress *p, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+#pragma omp critical(emp_mechanisms)
+    {
+        p->done++;
+        if (p->params->on_progress != NULL) {
+            p->params->on_progress(p->params->context,
+                                   (double)p->done / (double)p->total);
+        }
+    }
+    if (p->params->stop != NULL && *p->params->stop != 0) {
+        EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
+    }
+cleanup:
+    return st;
+}
+
+static emp_status make_row(emp_mechanism_row *row, const emp_runtime *runtime,
+                           struct progress *progress, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    struct task task = {0};
+
+    EMP_TRY(load_task(&task, row->task, err));
+    EMP_TRY(place_and_score(row, &task, runtime, progress->params, err));
+    EMP_TRY(check_stop(progress, err));
+    for (int32_t m = 0; m < MECHANISMS; m++) {
+        EMP_TRY(score_changed(row, m, &task, runtime, err));
+        EMP_TRY(check_stop(progress, err));
+    }
+cleanup:
+    clear_task(&task);
+    return st;
+}
+
+emp_status emp_mechanism_table_make(emp_mechanism_table       **out,
+                                    const emp_mechanism_params *params, emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    emp_mechanism_table *t = NULL;
+    emp_runtime          runtime;
+    emp_status           status[EMP_PAPER_TASKS];
+    emp_error            error[EMP_PAPER_TASKS] = {0};
+
+    *out = NULL;
+    EMP_TRY(check_rows(params->rows, err));
+    EMP_TRY(emp_runtime_load(&runtime, params->runtime, err));
+    EMP_TRY(create_table(&t, params, err));
+    snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
+    struct progress progress = {params, 0, t->row_count * (MECHANISMS + 1)};
+    int32_t         rows = t->row_count;
+    /* clang-format off */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(params->threads)
+    /* clang-format on */
+    for (int32_t r = rows - 1; r >= 0; r--) { /* the largest graphs come last */
+        status[r] = make_row(&t->row[r], &runtime, &progress, &error[r]);
+    }
+    for (int32_t r = 0; r < rows; r++) {
+        if (status[r] != EMP_OK) EMP_FAIL(status[r], "%s", error[r].msg);
+    }
+    *out = t;
+    t = NULL;
+cleanup:
+    emp_mechanism_table_destroy(t);
+    return st;
+}
+
+void emp_mechanism_table_destroy(emp_mechanism_table *table)
+{
+    if (table == NULL) return;
+    for (int32_t r = 0; table->row != NULL && r < table->row_count; r++) {
+        emp_free(table->row[r].after);
+    }
+    emp_free(table->row);
+    emp_free(table);
+}
+
+/* ---- printing ---- */
+
+static void print_score(FILE *out, const emp_mechanism_score *s)
+{
+    fprintf(out, " %.4g s%s |", s->step_s, s->fits ? "" : ", does not fit");
+}
+
+static void print_change(FILE *out, const emp_mechanism_score *before,
+                         const emp_mechanism_score *after)
+{
+    double time = 100.0 * (after->step_s / before->step_s - 1.0);
+    double peak = 100.0 * ((double)after->peak_bytes / (double)before->peak_bytes - 1.0);
+
+    if (time > -0.05 && time < 0.05) {
+        fprintf(out, " 0");
+    } else {
+        fprintf(out, " %+.1f %%", time);
+    }
+    if (before->peak_bytes > 0 && (peak >= 1.0 || peak <= -1.0)) {
+        fprintf(out, ", memory %+.0f %%", peak);
+    }
+    if (before->fits != after->fits) fprintf(out, after->fits ? ", fits" : ", no fit");
+    fprintf(out, " |");
+}
+
+static void print_row(FILE *out, const emp_mechanism_row *row, int32_t mechanisms_count)
+{
+    fprintf(out, "\n### %s on %s\n\n| mechanism |", row->task->title, row->task->machine);
+    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
+        fprintf(out, " %s |", emp_mechanism_method[k]);
+    }
+    fprintf(out, "\n| --- |");
+    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) fprintf(out, " --- |");
+    fprintf(out, "\n| as it is |");
+    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) print_score(out, &row->before[k]);
+    for (int32_t m = 0; m < mechanisms_count; m++) {
+        fprintf(out, "\n| %s |", emp_mechanism_at(m)->name);
+        for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
+            print_change(out, &row->before[k], &row->after[m][k]);
+        }
+    }
+    fprintf(out, "\n");
+}
+
+void emp_mechanism_table_print(FILE *out, const emp_mechanism_table *table)
+{
+    fprintf(out, "| mechanism | switched |\n| --- | --- |\n");
+    for (int32_t m = 0; m < table->mechanism_count; m++) {
+        const emp_mechanism *mechanism = emp_mechanism_at(m);
+        fprintf(out, "| %s | %s |\n", mechanism->name, mechanism->what);
+    }
+    for (int32_t r = 0; r < table->row_count; r++) {
+        print_row(out, &table->row[r], table->mechanism_count);
+    }
+}
+
+static void print_line(FILE *out, const emp_mechanism_row *row, int32_t method,
+                       const char *mechanism, const emp_mechanism_score *s)
+{
+    fprintf(out, "%s,%s,%s,\"%s\",%.9g,%lld,%s\n", row->task->key, row->task->machine,
+            emp_mechanism_method[method], mechanism, s->step_s, (long long)s->peak_bytes,
+            s->fits ? "yes" : "no");
+}
+
+void emp_mechanism_table_print_csv(FILE *out, const emp_mechanism_table *table)
+{
+    fprintf(out, "row,machine,method,switched,step_time_s,peak_bytes,fits\n");
+    for (int32_t r = 0; r < table->row_count; r++) {
+        const emp_mechanism_row *row = &table->row[r];
+        for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
+            print_line(out, row, k, "nothing", &row->before[k]);
+            for (int32_t m = 0; m < table->mechanism_count; m++) {
+                print_line(out, row, k, emp_mechanism_at(m)->name, &row->after[m][k]);
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace bench mechanisms: step times with one mechanism of the runtime switched. */
+#include <math.h>
+#include <string.h>
+
+#include "bench/mechanisms/mechanisms.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/stop.h"
+
+enum { KEY_ROWS = 256, KEY_RUNTIME };
+
+struct args {
+    emp_mechanism_params params;
+    bool                 is_csv;
+};
+
+static const struct argp_option options[] = {
+    {"rows", KEY_ROWS, "A,B,...", 0,
+     "Only these: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8", 0},
+    {"runtime", KEY_RUNTIME, "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
+    {"seed", 's', "S", 0, "Seed of the partitioners and the random placement (default 1)",
+     0},
+    {"format", 'f', "FORMAT", 0, "md (default) or csv", 0},
+    {"threads", 't', "T", 0, "Threads; results do not depend on it", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Place the tasks of Table 1 by seven methods and simulate each placement again with "
+    "one mechanism of the runtime switched, one after the other.\v"
+    "Entries are changes of the step time; where the memory of the fullest GPU changes "
+    "by "
+    "1 % or more, that too.\n\n"
+    "  emplace bench mechanisms --rows rnnlm,nmt2\n"
+    "  emplace bench mechanisms --format csv > bench/results/mechanisms.csv";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case KEY_ROWS: args->params.rows = arg; return 0;
+    case KEY_RUNTIME: args->params.runtime = arg; return 0;
+    case 's':
+        args->params.seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX);
+        return 0;
+    case 'f':
+        if (strcmp(arg, "md") != 0 && strcmp(arg, "csv") != 0)
+            cli_usage_error("--format is md or csv, not \"%s\"", arg);
+        args->is_csv = strcmp(arg, "csv") == 0;
+        return 0;
+    case 't':
+        args->params.threads = (int32_t)cli_integer("threads", arg, 1, 1024);
+        return 0;
+    case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void on_progress(void *context, double done_frac)
+{
+    cli_bar_draw((cli_bar *)context, done_frac, INFINITY, "mechanisms");
+}
+
+emp_status cmd_bench_mechanisms(int argc, char **argv, emp_error *err)
+{
+    const struct argp    argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    emp_status           st = EMP_OK;
+    emp_mechanism_table *table = NULL;
+    cli_bar              bar;
+    struct args          args = {.params = {.runtime = "tf-r1.3",
+                                            .seed = 1,
+                                            .threads = cli_default_threads(),
+                                            .on_progress = on_progress,
+                                            .context = &bar}};
+
+    cli_parse(&argp, argc, argv, &args);
+    args.params.stop = cli_stop_flag();
+    cli_bar_init(&bar);
+    st = emp_mechanism_table_make(&table, &args.params, err);
+    cli_bar_clear(&bar);
+    EMP_TRY(st);
+    if (args.is_csv) {
+        emp_mechanism_table_print_csv(stdout, table);
+    } else {
+        emp_mechanism_table_print(stdout, table);
+    }
+
+cleanup:
+    emp_mechanism_table_destroy(table);
+    return st;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/mechanisms/mechanisms.h"
+
+static emp_mechanism_table *make(const char *rows, int32_t threads)
+{
+    emp_mechanism_params params = {
+        .rows = rows, .runtime = "tf-r1.3", .seed = 1, .threads = threads};
+    emp_mechanism_table *t = NULL;
+    emp_error            err = {0};
+
+    cr_assert_eq(emp_mechanism_table_make(&t, &params, &err), EMP_OK, "%s", err.msg);
+    return t;
+}
+
+static int32_t number_of(const char *name)
+{
+    int32_t m = 0;
+
+    while (strcmp(emp_mechanism_at(m)->name, name) != 0) m++;
+    return m;
+}
+
+enum { CPU, GPU };
+
+Test(mechanisms, what_a_switch_cannot_reach_stays)
+{
+    emp_mechanism_table *t = make("rnnlm", 1);
+    emp_mechanism_row   *row = &t->row[0];
+
+    cr_assert_eq(t->row_count, 1);
+    for (int32_t m = 0; m < t->mechanism_count; m++) {
+        const char *name = emp_mechanism_at(m)->name;
+        cr_expect_gt(row->after[m][CPU].step_s, 0.0);
+        if (strncmp(name, "cpu", 3) == 0) { /* only sparse updates are on the CPU */
+            double ratio = row->after[m][GPU].step_s / row->before[GPU].step_s;
+            cr_expect(ratio > 0.999 && ratio < 1.001, "%s: %g", name, ratio);
+        }
+    }
+    /* nothing crosses to another device */
+    static const char *const of_copies[] = {"drain_copies", "poll", "share_copies",
+                                            "shared_links", "gpu_channel"};
+    for (int32_t i = 0; i < 5; i++) {
+        int32_t m = number_of(of_copies[i]);
+        cr_expect_eq(row->after[m][CPU].step_s, row->before[CPU].step_s, "%s",
+                     of_copies[i]);
+    }
+    /* the weight gradients of 40 steps are what fills the GPU */
+    int32_t addn = number_of("addn_waits");
+    cr_expect_eq(row->after[addn][GPU].step_s, row->before[GPU].step_s);
+    cr_expect_lt(row->after[addn][GPU].peak_bytes, row->before[GPU].peak_bytes / 2);
+    emp_mechanism_table_destroy(t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(mechanisms, do_not_depend_on_threads)
+{
+    emp_mechanism_table *a = make("inception_v3,rnnlm", 1);
+    emp_mechanism_table *b = make("inception_v3,rnnlm", 2);
+
+    for (int32_t r = 0; r < 2; r++) {
+        for (int32_t m = 0; m < a->mechanism_count; m++) {
+            for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
+                cr_expect_eq(a->row[r].after[m][k].step_s, b->row[r].after[m][k].step_s);
+                cr_expect_eq(a->row[r].after[m][k].peak_bytes,
+                             b->row[r].after[m][k].peak_bytes);
+            }
+        }
+    }
+    emp_mechanism_table_destroy(a);
+    emp_mechanism_table_destroy(b);
+}
+
+Test(mechanisms, unknown_rows_and_interrupts_end_it)
+{
+    volatile sig_atomic_t stop = 1;
+    emp_mechanism_params  params = {
+         .rows = "rnnlm,vgg", .runtime = "tf-r1.3", .seed = 1, .threads = 1};
+    emp_mechanism_table *t = NULL;
+    emp_error            err = {0};
+
+    cr_expect_eq(emp_mechanism_table_make(&t, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "each must be one of inception_v3, resnet"), "%s",
+                       err.msg);
+    params.rows = "inception_v3";
+    params.stop = &stop;
+    err = (emp_error){0};
+    cr_expect_eq(emp_mechanism_table_make(&t, &params, &err), EMP_EINTERRUPTED);
+    cr_expect_null(t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
