@@ -38,7 +38,7 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)",
      0},
     {"runtime", KEY_RUNTIME, "NAME|FILE", 0,
-     "Runtime profile: tf-r1.3 (default) or ideal", 0},
+     "Runtime profile: tf-r1.3 (default), ideal, or a file whose rules are events", 0},
     {"samples", 'n', "N", 0, "Placements of each kind (default 128)", 0},
     {"seed", 'k', "K", 0, "Seed of the placements (default 1)", 0},
     {"scalar", KEY_SCALAR, NULL, 0, "Use plain C, not the processor's vectors", 0},

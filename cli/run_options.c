@@ -15,7 +15,7 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)",
      0},
     {"runtime", KEY_RUNTIME, "NAME|FILE", 0,
-     "Runtime profile: tf-r1.3 (default) or ideal", 0},
+     "Runtime profile (default tf-r1.3): " EMP_RUNTIME_NAMES, 0},
     {"budget", KEY_BUDGET, "N", 0, "Evaluations the method may use", 0},
     {"seconds", 's', "S", 0, "Seconds the method may use", 0},
     {"seed", 'k', "K", 0, "Seed of the method's random numbers (default 1)", 0},

@@ -92,6 +92,10 @@ static emp_status load(emp_calibration *c, const emp_calibrate_params *params,
 
     EMP_TRY(emp_machine_load(&c->machine, params->machine, err));
     EMP_TRY(emp_runtime_load(&c->runtime, params->runtime, err));
+    if (c->runtime.rules != EMP_RULES_EVENTS) {
+        EMP_FAIL(EMP_EINVAL, "nothing of runtime %s is fitted: its rules are '%s'",
+                 c->runtime.name, emp_rules_str(c->runtime.rules));
+    }
     if (emp_machine_count(c->machine, EMP_DEVICE_GPU) == 0) {
         EMP_FAIL(EMP_EINVAL, "machine %s has no GPU; a fit needs a CPU and a GPU model",
                  c->machine->name);

@@ -48,8 +48,8 @@ typedef struct {
 
 /** Loads, fits, and simulates all cells under the fitted constants, which are rounded to
  * the five digits that files get.
- * \retval EMP_EINVAL  No cell has a step time; the machine has no GPU; a constant of the
- * files is out of bounds. */
+ * \retval EMP_EINVAL  No cell has a step time; the machine has no GPU; the runtime has the
+ * rules of another simulator; a constant of the files is out of bounds. */
 emp_status emp_calibration_create(emp_calibration           **out,
                                   const emp_calibrate_params *params, emp_error *err);
 void       emp_calibration_destroy(emp_calibration *calibration);

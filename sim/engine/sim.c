@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-#include "sim/engine/sim_internal.h"
+#include "sim/engine/profile_internal.h"
 
 static bool are_rules(emp_sim_rules a, const emp_sim_rules *b)
 {
     return memcmp(&a, b, sizeof a) == 0;
 }
 
-static emp_status refuse_device(const emp_sim *sim, int32_t op, emp_device_id device,
-                                emp_error *err)
+emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
+                                 emp_error *err)
 {
     emp_status         st = EMP_OK;
     const emp_problem *p = sim->problem;
-    const char        *name = p->graph->name[sim->start[op].id];
+    const char        *name = p->graph->name[op];
 
     if (device < 0 || device >= sim->device_count) {
         EMP_FAIL(EMP_EINVAL, "op '%s' is on device %d of 0..%d", name, device,
@@ -39,7 +39,7 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
         emp_device_id           device = device_of_op[o->id];
         if ((uint32_t)device >= (uint32_t)sim->device_count ||
             !(o->kinds & sim->kind_of_device[device])) {
-            EMP_TRY(refuse_device(sim, op, device, err));
+            EMP_TRY(emp_sim_refuse_device(sim, o->id, device, err));
         }
         sim->state[op] = sim->state_on[device];
         sim->state[op].missing = o->missing;
@@ -134,6 +134,7 @@ emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
                        emp_sim_result *result, emp_error *err)
 {
     sim->rules.is_traced = false;
+    if (sim->profile != NULL) return emp_sim_profile_run(sim, device_of_op, result, err);
     return run(sim, device_of_op,
                are_rules(sim->rules, &emp_sim_tf_rules)      ? emp_sim_run_tf
                : are_rules(sim->rules, &emp_sim_ideal_rules) ? emp_sim_run_ideal
@@ -147,5 +148,6 @@ emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
 {
     sim->rules.is_traced = true;
     sim->trace = trace;
+    if (sim->profile != NULL) return emp_sim_profile_run(sim, device_of_op, result, err);
     return run(sim, device_of_op, emp_sim_run_any, result, err);
 }

@@ -7,7 +7,8 @@
  *         EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
  *     emp_sim_destroy(sim);
  *
- * The model is docs/simulator.md. Clock: integer nanoseconds. Simultaneous events have a
+ * The model is docs/simulator.md; if the runtime has the rules of another simulator, it is
+ * what docs/profiles.md says of them, and busy times, transfers and traffic too. Clock: integer nanoseconds. Simultaneous events have a
  * fixed order; equal inputs give bit-equal results everywhere.
  *
  * Threads. An emp_sim is confined to one thread; the problem it borrows is shared.
@@ -80,7 +81,8 @@ typedef struct emp_sim emp_sim;
  * time.
  *
  * \retval EMP_EUNSUPPORTED  The costs of all ops and transfers add up to 2^50 ns (13.0
- * days) or more, or all bytes that a step could hold or move to 2^62. */
+ * days) or more, or all bytes that a step could hold or move to 2^62; or the runtime has a
+ * constant with which its rules cannot work. */
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err);
 
 /** Simulates one step; allocates nothing. O(V + E devices) events, each taken from a

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/engine/sim_internal.h"
+#include "sim/engine/profile_internal.h"
 
 static bool reads_on_host(const emp_op *op, int32_t input)
 {
@@ -523,6 +523,12 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     if (!live || !live_tensor || !sim)
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n.op_count);
     sim->problem = problem;
+    if (problem->runtime.rules != EMP_RULES_EVENTS) {
+        EMP_TRY(emp_sim_profile_create(sim, err));
+        *out = sim;
+        sim = NULL;
+        goto cleanup;
+    }
     sim->task_ns = problem->costs->task_ns;
     set_runtime(sim, &problem->runtime);
     EMP_TRY(set_devices(sim, problem->machine, &problem->runtime, err));
@@ -552,6 +558,7 @@ cleanup:
 void emp_sim_destroy(emp_sim *sim)
 {
     if (sim == NULL) return;
+    emp_sim_profile_destroy(sim->profile);
     emp_free(sim->op);
     emp_free(sim->rest);
     emp_free(sim->tensor);

@@ -192,8 +192,11 @@ typedef struct {
     emp_sim_batch batch[EMP_MAX_CORES];
 } emp_sim_pool;
 
+typedef struct emp_sim_profile emp_sim_profile;
+
 struct emp_sim {
     const emp_problem *problem;
+    emp_sim_profile   *profile; /**< rules of docs/profiles.md; NULL = `events` */
     emp_sim_rules      rules;
     emp_time_ns        send_ns, receive_ns, poll_ns, step_ns;
     int32_t            device_count;
@@ -248,6 +251,10 @@ struct emp_sim {
     uint64_t          eager_pools;       /**< CPUs that may be able to start something */
     emp_sim_pool     *pool;              /**< [device], CPUs only */
 };
+
+/** Says why an op cannot be on \a device. \retval EMP_EINVAL */
+emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
+                                 emp_error *err);
 
 enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13 };
 

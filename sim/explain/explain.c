@@ -41,6 +41,8 @@ emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
 
     *out = NULL;
     if (why == NULL) EMP_FAIL(EMP_ENOMEM, "explanation");
+    if (problem->runtime.rules != EMP_RULES_EVENTS)
+        EMP_TRY(emp_explain_refuse(problem, err));
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_explain_record(&s, sim, err));
     EMP_TRY(check_complete(&s, err));

@@ -11,36 +11,55 @@
 #include "sim/machine/fit_internal.h"
 #include "sim/machine/machine.h"
 
-/* key in the file, kind, member of emp_runtime */
-#define RUNTIME_FIELDS(X)                              \
-    X(serial_issue, SWITCH, serial_issue)              \
-    X(drain_copies, SWITCH, drain_copies)              \
-    X(release_at_issue, SWITCH, release_at_issue)      \
-    X(reuse_inputs, SWITCH, reuse_inputs)              \
-    X(cpu_pool, SWITCH, cpu_pool)                      \
-    X(control_latency, SWITCH, control_latency)        \
-    X(share_copies, SWITCH, share_copies)              \
-    X(copy_streams, SWITCH, copy_streams)              \
-    X(shared_links, SWITCH, shared_links)              \
-    X(copy_memory, SWITCH, copy_memory)                \
-    X(workspace, SWITCH, workspace)                    \
-    X(addn_waits, SWITCH, addn_waits)                  \
-    X(bfc_allocator, SWITCH, bfc_allocator)            \
-    X(check_memory, SWITCH, check_memory)              \
-    X(issue, SECONDS, issue_s)                         \
-    X(issue_kernel, SECONDS, issue_kernel_s)           \
-    X(issue_kernelless, SECONDS, issue_kernelless_s)   \
-    X(cpu_op, SECONDS, cpu_op_s)                       \
-    X(send, SECONDS, send_s)                           \
-    X(receive, SECONDS, receive_s)                     \
-    X(poll, SECONDS, poll_s)                           \
-    X(step, SECONDS, step_s)                           \
-    X(pageable_per_byte, SECONDS, pageable_s_per_byte) \
-    X(cpu_slots, COUNT_OR_0, cpu_slots)
+/* Sets of rules. */
+enum {
+    EVENTS = 1 << EMP_RULES_EVENTS,
+    PLACETO = 1 << EMP_RULES_PLACETO,
+    BAECHI = 1 << EMP_RULES_BAECHI,
+    MSR = 1 << EMP_RULES_MSR_LATENCY | 1 << EMP_RULES_MSR_LOAD,
+    ALL = EVENTS | PLACETO | BAECHI | MSR
+};
+
+/* key in the file, kind, member of emp_runtime, rules that use it: the file must have it
+ * under those, and may not under others. The order is that of the hash. */
+#define RUNTIME_FIELDS(X)                                      \
+    X(serial_issue, SWITCH, serial_issue, EVENTS)              \
+    X(drain_copies, SWITCH, drain_copies, EVENTS)              \
+    X(release_at_issue, SWITCH, release_at_issue, EVENTS)      \
+    X(reuse_inputs, SWITCH, reuse_inputs, EVENTS)              \
+    X(cpu_pool, SWITCH, cpu_pool, EVENTS)                      \
+    X(control_latency, SWITCH, control_latency, EVENTS)        \
+    X(share_copies, SWITCH, share_copies, EVENTS)              \
+    X(copy_streams, SWITCH, copy_streams, EVENTS)              \
+    X(shared_links, SWITCH, shared_links, EVENTS)              \
+    X(copy_memory, SWITCH, copy_memory, EVENTS)                \
+    X(workspace, SWITCH, workspace, EVENTS)                    \
+    X(addn_waits, SWITCH, addn_waits, EVENTS)                  \
+    X(bfc_allocator, SWITCH, bfc_allocator, EVENTS)            \
+    X(check_memory, SWITCH, check_memory, ALL)                 \
+    X(issue, SECONDS, issue_s, EVENTS)                         \
+    X(issue_kernel, SECONDS, issue_kernel_s, EVENTS)           \
+    X(issue_kernelless, SECONDS, issue_kernelless_s, EVENTS)   \
+    X(cpu_op, SECONDS, cpu_op_s, EVENTS)                       \
+    X(send, SECONDS, send_s, EVENTS)                           \
+    X(receive, SECONDS, receive_s, EVENTS)                     \
+    X(poll, SECONDS, poll_s, EVENTS)                           \
+    X(step, SECONDS, step_s, EVENTS)                           \
+    X(pageable_per_byte, SECONDS, pageable_s_per_byte, EVENTS) \
+    X(cpu_slots, COUNT_OR_0, cpu_slots, EVENTS)                \
+    X(op_gap, SECONDS, op_gap_s, PLACETO)                      \
+    X(bus_rate, BYTES_PER_S, bus_bytes_per_s, PLACETO)         \
+    X(bus_gap, SECONDS, bus_gap_s, PLACETO)                    \
+    X(early_release, SECONDS, early_release_s, PLACETO)        \
+    X(per_byte, SECONDS, byte_s, BAECHI)                       \
+    X(per_transfer, SECONDS, transfer_s, BAECHI)               \
+    X(control_size, BYTES, control_bytes, BAECHI)              \
+    X(host_rate, BYTES_PER_S, host_bytes_per_s, MSR)
 
 struct raw_runtime {
     char *description;
-#define X(key, kind, member) char *key;
+    char *rules;
+#define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
     struct emp_raw_fit *fit;
@@ -49,9 +68,11 @@ struct raw_runtime {
 static const cyaml_schema_field_t schema_fields[] = {
     CYAML_FIELD_STRING_PTR("description", CYAML_FLAG_POINTER, struct raw_runtime,
                            description, 0, CYAML_UNLIMITED),
-#define X(key, kind, member)                                                     \
-    CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER, struct raw_runtime, key, 0, \
-                           CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("rules", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, rules, 0, CYAML_UNLIMITED),
+#define X(key, kind, member, rules)                                        \
+    CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
+                           struct raw_runtime, key, 0, CYAML_UNLIMITED),
     RUNTIME_FIELDS(X)
 #undef X
         EMP_FIT_FIELD(struct raw_runtime),
@@ -61,39 +82,136 @@ static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_runtime, schema_fields)};
 
 static const emp_config_field fields[] = {
-#define X(key, kind, member)                                     \
+#define X(key, kind, member, rules)                              \
     {#key, EMP_CONFIG_##kind, offsetof(struct raw_runtime, key), \
      offsetof(emp_runtime, member)},
     RUNTIME_FIELDS(X)
 #undef X
 };
 
+static const uint32_t rules_of_field[] = {
+#define X(key, kind, member, rules) rules,
+    RUNTIME_FIELDS(X)
+#undef X
+};
+
+enum { FIELD_COUNT = sizeof fields / sizeof fields[0] };
+
+static const char *const rules_names[] = {
+#define X(name, text) text,
+    EMP_RULES_LIST(X)
+#undef X
+};
+
+const char *emp_rules_str(emp_rules rules) { return rules_names[rules]; }
+
+static bool is_used(size_t field, emp_rules rules)
+{
+    return rules_of_field[field] >> rules & 1u;
+}
+
 static double number_in(const emp_runtime *runtime, const emp_config_field *field)
 {
     const char *member = (const char *)runtime + field->to;
-    double      seconds;
+    double      number;
     int32_t     count;
+    int64_t     bytes;
 
     if (field->kind == EMP_CONFIG_SWITCH) return *member != 0 ? 1.0 : 0.0;
     if (field->kind == EMP_CONFIG_COUNT_OR_0) {
         memcpy(&count, member, sizeof count);
         return (double)count;
     }
-    memcpy(&seconds, member, sizeof seconds);
-    return seconds;
+    if (field->kind == EMP_CONFIG_BYTES) {
+        memcpy(&bytes, member, sizeof bytes);
+        return (double)bytes;
+    }
+    memcpy(&number, member, sizeof number);
+    return number;
 }
 
 uint64_t emp_runtime_hash(const emp_runtime *runtime)
 {
     uint64_t hash = EMP_HASH_SEED;
 
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+    if (runtime->rules != EMP_RULES_EVENTS) {
+        const char *rules = emp_rules_str(runtime->rules);
+        hash = emp_hash_bytes(hash, rules, strlen(rules));
+    }
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
         double   number = number_in(runtime, &fields[i]);
         uint64_t bits;
+        if (!is_used(i, runtime->rules)) continue;
         memcpy(&bits, &number, sizeof bits);
         hash = emp_hash_u64(hash, bits);
     }
     return hash;
+}
+
+/* Rules are `events` where the file names none. */
+static emp_status read_rules(emp_rules *rules, const emp_config *config, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    const char *text = ((const struct raw_runtime *)config->data)->rules;
+
+    *rules = EMP_RULES_EVENTS;
+    while (text != NULL && *rules < EMP_RULES_COUNT &&
+           strcmp(text, rules_names[*rules]) != 0) {
+        ++*rules;
+    }
+    if (*rules == EMP_RULES_COUNT) {
+#define X(name, text) " " text
+        EMP_FAIL(EMP_EFORMAT, "%s:%d: rules: '%s' is none of" EMP_RULES_LIST(X),
+                 config->path, emp_config_line(config, "rules", text), text);
+#undef X
+    }
+cleanup:
+    return st;
+}
+
+static const char *text_of(const emp_config *config, const emp_config_field *field)
+{
+    const char *text;
+
+    memcpy(&text, (const char *)config->data + field->from, sizeof text);
+    return text;
+}
+
+/* Keys that the rules use must be there, others may not. */
+static emp_status check_keys(const emp_config *config, emp_rules rules, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        const char *key = fields[i].key;
+        if (is_used(i, rules) || text_of(config, &fields[i]) == NULL) continue;
+        EMP_FAIL(EMP_EFORMAT, "%s:%d: %s: the rules '%s' have no such key", config->path,
+                 emp_config_line(config, key, ""), key, emp_rules_str(rules));
+    }
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        if (!is_used(i, rules) || text_of(config, &fields[i]) != NULL) continue;
+        EMP_FAIL(EMP_EFORMAT, "%s:%d: the key '%s' is missing; the rules '%s' use it",
+                 config->path, emp_config_line(config, "rules", ""), fields[i].key,
+                 emp_rules_str(rules));
+    }
+cleanup:
+    return st;
+}
+
+static emp_status read_fields(emp_runtime *runtime, const emp_config *config,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+    uint64_t   hash = EMP_HASH_SEED;
+
+    EMP_TRY(check_keys(config, runtime->rules, err));
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        if (!is_used(i, runtime->rules)) continue;
+        EMP_TRY(
+            emp_config_convert(config, &fields[i], 1, config->data, runtime, &hash, err));
+    }
+cleanup:
+    return st;
 }
 
 emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
@@ -103,16 +221,15 @@ emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
     char        path[512];
     emp_config  config = {0};
     emp_runtime loaded = {0};
-    uint64_t    hash = EMP_HASH_SEED;
 
     emp_config_path(path, sizeof path, "runtimes", name_or_path);
     if (access(path, R_OK) != 0) {
-        EMP_FAIL(EMP_EIO, "no runtime profile '%s' (%s: %s); known: tf-r1.3, ideal",
+        EMP_FAIL(EMP_EIO, "no runtime profile '%s' (%s: %s); known: " EMP_RUNTIME_NAMES,
                  name_or_path, path, strerror(errno));
     }
     EMP_TRY(emp_config_open(&config, path, &schema, err));
-    EMP_TRY(emp_config_convert(&config, fields, sizeof fields / sizeof fields[0],
-                               config.data, &loaded, &hash, err));
+    EMP_TRY(read_rules(&loaded.rules, &config, err));
+    EMP_TRY(read_fields(&loaded, &config, err));
     if (loaded.cpu_slots > EMP_MAX_CORES) {
         EMP_FAIL(EMP_EFORMAT, "%s:%d: cpu_slots is %d, at most %d", path,
                  emp_config_line(&config, "cpu_slots", ""), loaded.cpu_slots,

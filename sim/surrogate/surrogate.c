@@ -195,6 +195,10 @@ emp_status emp_surrogate_create(emp_surrogate **out, const emp_problem *problem,
 
     *out = NULL;
     if (s == NULL) EMP_FAIL(EMP_ENOMEM, "surrogate");
+    if (r->rules != EMP_RULES_EVENTS) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "no surrogate of the runtime %s: its rules are '%s'",
+                 r->name, emp_rules_str(r->rules));
+    }
     s->problem = problem;
     s->send_ns = ns_of_seconds(r->send_s);
     s->arrive_ns = ns_of_seconds(r->poll_s + r->receive_s);

@@ -211,6 +211,8 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --machine k41 --placement gpu",                  1, "k41"},
     {"simulate small.pbtxt --machine ./bad.yaml --placement gpu",           1, "colour"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "tf9"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "msr-load"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime placeto --why", 1, "placeto"},
     {"simulate small.pbtxt --machine k40x2 --placement nonesuch",           1, "nonesuch"},
     {"simulate small.pbtxt --machine k40x2 --placement broken.json",        1, "broken.json"},
     {"simulate small.pbtxt --machine k40x2 --placement unknown_op.json",    1, "nonesuch"},
@@ -228,12 +230,14 @@ static struct error_case error_cases[] = {
     {"bench surrogate small.pbtxt --machine k41",                           1, "k41"},
     {"bench anomalies small.pbtxt --machine k41",                           1, "k41"},
     {"bench anomalies small.pbtxt --machine k40x2 --runtime none",          1, "none"},
+    {"bench surrogate small.pbtxt --machine k40x2 --runtime baechi",        1, "baechi"},
     {"table 1 --rows nmt3",                                                 1, "nmt3"},
     {"calibrate",                                                           2, "calibrate fit"},
     {"calibrate fit --on all",                                              2, "--machine"},
     {"calibrate fit --machine k40",                                         2, "--on"},
     {"calibrate fit --machine k40 --on all --out k40.yaml",                 2, "k40.yaml"},
     {"calibrate fit --machine k40 --on rnnlm:cpus",                         1, "rnnlm:cpus"},
+    {"calibrate fit --machine k40 --on all --runtime placeto",              1, "placeto"},
     {"calibrate fit --machine k41 --on all",                                1, "k41x1"},
     {"calibrate fit --machine k40 --on nmt2:gpu",                           1, "step time"},
     {"calibrate fit --machine k40 --on all --out no/such",                  1, "no/such"},
@@ -555,6 +559,36 @@ Test(cli, trace_is_json)
         json_is_array(trace) ? trace : json_object_get(trace, "traceEvents");
     cr_expect_gt(json_array_size(events), 4);
     json_decref(trace);
+}
+
+Test(cli, every_runtime_profile_simulates_and_traces)
+{
+    static const char *const names[] = {"ideal",  "tf-r1.3",     "placeto",
+                                        "baechi", "msr-latency", "msr-load"};
+    char                     arguments[256];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_error_t where;
+        snprintf(arguments, sizeof arguments,
+                 "simulate small.pbtxt --machine k40x2 --placement random --budget 3 "
+                 "--runtime %s --trace t.json --json",
+                 names[i]);
+        json_t *object = run_json(arguments);
+        cr_expect_gt(json_number_value(json_object_get(object, "step_time_s")), 0.0, "%s",
+                     names[i]);
+        json_decref(object);
+        json_t *trace = json_load_file(scratch_path("t.json"), 0, &where);
+        cr_expect_not_null(trace, "%s: %s", names[i], where.text);
+        json_decref(trace);
+    }
+}
+
+/* There is no explanation of what fills the memory, but a verdict. */
+Test(cli, verdicts_under_other_rules_name_an_op)
+{
+    cr_expect_eq(run("simulate rnnlm --machine k40x2 --placement gpu --runtime msr-load"),
+                 0, "%s", err);
+    cr_expect_not_null(strstr(out, "does not fit: "), "%s", out);
 }
 
 Test(cli, records_of_all_methods_are_the_same_with_one_and_two_threads)

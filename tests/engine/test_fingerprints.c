@@ -12,7 +12,7 @@
 #include "sim/engine/sim.h"
 #include "sim/workloads/workloads.h"
 
-enum { CASES = 30 };
+enum { CASES = 34 };
 
 typedef struct {
     char     spec[32], machine[16], runtime[16], placement[16];

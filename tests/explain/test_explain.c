@@ -225,6 +225,22 @@ Test(explain, a_schedule_with_holes_is_refused)
     random_problem_destroy(&r);
 }
 
+Test(explain, the_rules_of_other_simulators_are_refused)
+{
+    random_problem r;
+    emp_error      err = {0};
+    emp_explain   *why = NULL;
+
+    random_problem_create(&r, 7);
+    cr_assert_eq(emp_runtime_load(&r.problem->runtime, "msr-load", NULL), EMP_OK);
+    cr_expect_eq(emp_explain_create(&why, r.problem, r.device_of_op, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_null(why);
+    cr_expect_not_null(strstr(err.msg, "\"msr-load\" do not tell"), "%s", err.msg);
+    random_problem_destroy(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 /* ---- by hand ---- */
 
 enum {

@@ -446,6 +446,23 @@ Test(surrogate, refuses_devices_that_do_not_exist)
     expect_refusal(EMP_SURROGATE_FASTEST);
 }
 
+Test(surrogate, refuses_the_rules_of_other_simulators)
+{
+    const tiny_op  ops[] = {{ON(1)}};
+    emp_runtime    runtime = {.name = "x", .rules = EMP_RULES_BAECHI};
+    tiny_problem   t;
+    emp_surrogate *s = NULL;
+    emp_error      err = {0};
+
+    tiny_problem_create(&t, ops, 1, &runtime);
+    cr_expect_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_SCALAR, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_null(s);
+    cr_expect_str_eq(err.msg, "no surrogate of the runtime x: its rules are 'baechi'");
+    tiny_problem_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(surrogate, create_survives_every_allocation_failure)
 {
     random_problem r;

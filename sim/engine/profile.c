@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What the rules of other simulators have in common: the graph as docs/profiles.md sees
+ * it, and a run around them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "sim/engine/profile_internal.h"
+
+__extension__ typedef unsigned __int128 wide;
+
+static const emp_profile_rules *const table[EMP_RULES_COUNT] = {
+    [EMP_RULES_PLACETO] = &emp_profile_placeto,
+    [EMP_RULES_BAECHI] = &emp_profile_baechi,
+    [EMP_RULES_MSR_LATENCY] = &emp_profile_msr_latency,
+    [EMP_RULES_MSR_LOAD] = &emp_profile_msr_load,
+};
+
+/* ---- heap ---- */
+
+static bool is_before(emp_profile_key a, emp_profile_key b)
+{
+    return a.at < b.at || (a.at == b.at && a.tie < b.tie);
+}
+
+void emp_profile_push(emp_profile_heap *heap, emp_time_ns at, uint64_t tie)
+{
+    emp_profile_key key = {at, tie};
+    int32_t         i = heap->count++;
+
+    for (; i > 0 && is_before(key, heap->key[(i - 1) / 2]); i = (i - 1) / 2) {
+        heap->key[i] = heap->key[(i - 1) / 2];
+    }
+    heap->key[i] = key;
+}
+
+emp_profile_key emp_profile_pop(emp_profile_heap *heap)
+{
+    emp_profile_key least = heap->key[0], last = heap->key[--heap->count];
+    int32_t         i = 0;
+
+    for (int32_t child = 1; child < heap->count; child = 2 * i + 1) {
+        if (child + 1 < heap->count && is_before(heap->key[child + 1], heap->key[child]))
+            child++;
+        if (!is_before(heap->key[child], last)) break;
+        heap->key[i] = heap->key[child];
+        i = child;
+    }
+    heap->key[i] = last;
+    return least;
+}
+
+/* ---- durations ---- */
+
+emp_status emp_profile_rate_of(emp_profile_rate *rate, double bytes_per_s,
+                               const char *key, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (!(bytes_per_s >= 1.0 && bytes_per_s < 0x1p62)) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "%s is %g B/s; 1 B/s to %.3g B/s are possible", key,
+                 bytes_per_s, 0x1p62);
+    }
+    *rate = (emp_profile_rate){1000000000, (uint64_t)llround(bytes_per_s)};
+cleanup:
+    return st;
+}
+
+emp_time_ns emp_profile_duration(emp_profile_rate rate, int64_t bytes)
+{
+    wide ns = ((wide)bytes * rate.numerator + rate.denominator / 2) / rate.denominator;
+
+    return ns < EMP_COST_LIMIT_NS ? (emp_time_ns)ns : EMP_COST_LIMIT_NS;
+}
+
+emp_status emp_profile_check_times(const emp_sim_profile *profile, double others,
+                                   emp_error *err)
+{
+    emp_status st = EMP_OK;
+    double     total = others;
+
+    for (int32_t op = 0; op < profile->op_count; op++) {
+        total += (double)profile->op[op].cpu_ns + (double)profile->op[op].gpu_ns;
+    }
+    if (!(total < 0x1p50)) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "ops and transfers of %.3g s in all; at most %.3g s",
+                 total * 1e-9, 0x1p50 * 1e-9);
+    }
+cleanup:
+    return st;
+}
+
+/* ---- the graph ---- */
+
+static emp_status allocate(emp_sim_profile *p, const emp_graph *g, int32_t device_count,
+                           emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int64_t    ports = 0, edges = 0;
+
+    for (emp_op_id id = 0; id < g->op_count; id++) {
+        if (g->op[id].is_folded) continue;
+        p->op_count++;
+        ports += g->output_offset[id + 1] - g->output_offset[id] + 1;
+        edges += g->input_offset[id + 1] - g->input_offset[id];
+        edges += g->control_offset[id + 1] - g->control_offset[id];
+    }
+    if (ports > INT32_MAX || edges > INT32_MAX) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "a graph of more than %d outputs or edges", INT32_MAX);
+    }
+    size_t ops = (size_t)p->op_count;
+    size_t events = 4 * (size_t)device_count;
+    p->op = EMP_NEW_ARRAY(emp_profile_op, ops + 1);
+    p->port = EMP_NEW_ARRAY(emp_profile_port, (size_t)ports);
+    p->in = EMP_NEW_ARRAY(int32_t, (size_t)edges);
+    p->out = EMP_NEW_ARRAY(emp_profile_edge, (size_t)edges);
+    p->heap.key = EMP_NEW_ARRAY(emp_profile_key, ops > events ? ops : events);
+    p->device = EMP_NEW_ARRAY(uint8_t, ops);
+    p->start_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
+    p->end_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
+    if (!p->op || !p->port || !p->in || !p->out || !p->heap.key || !p->device ||
+        !p->start_ns || !p->end_ns) {
+        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+    }
+cleanup:
+    return st;
+}
+
+/* At most INT64_MAX, which check_bytes() refuses. */
+static int64_t sum_of(int64_t a, int64_t b)
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+/* port_of[] gets the port of each output, control_of[] that of each op's control edges,
+ * or -1. */
+static void number_ports(emp_sim_profile *p, const emp_problem *problem, int32_t *port_of,
+                         int32_t *control_of)
+{
+    const emp_graph *g = problem->graph;
+    int32_t          op = 0;
+
+    for (emp_op_id id = 0; id < g->op_count; id++) {
+        const emp_op *from = &g->op[id];
+        control_of[id] = -1;
+        for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
+            port_of[t] = -1;
+        }
+        if (from->is_folded) continue;
+        emp_profile_op *to = &p->op[op];
+        *to = (emp_profile_op){.id = id,
+                               .kinds = problem->kinds_of_class[from->colocation_class],
+                               .cpu_ns = problem->costs->cpu[id].compute_ns,
+                               .gpu_ns = problem->costs->gpu[id].compute_ns,
+                               .persistent_bytes = from->persistent_bytes,
+                               .workspace_bytes = from->cost.workspace_bytes,
+                               .port = p->port_count};
+        for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
+            to->output_bytes = sum_of(to->output_bytes, g->tensor[t].bytes);
+            port_of[t] = p->port_count;
+            p->port[p->port_count++] = (emp_profile_port){g->tensor[t].copy_bytes, op, t};
+        }
+        control_of[id] = p->port_count;
+        p->port[p->port_count++] = (emp_profile_port){0, op, -1};
+        op++;
+    }
+    p->op[op].port = p->port_count;
+}
+
+static int compare_ports(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Ports rise with their ops, so a sorted row is by (producer, port). */
+static void connect_in(emp_sim_profile *p, const emp_graph *g, const int32_t *port_of,
+                       const int32_t *control_of)
+{
+    for (int32_t op = 0; op < p->op_count; op++) {
+        emp_op_id id = p->op[op].id;
+        int32_t  *row = &p->in[p->edge_count], count = 0, distinct = 0;
+        p->op[op].in = p->edge_count;
+        for (int32_t i = g->input_offset[id]; i < g->input_offset[id + 1]; i++) {
+            row[count] = port_of[g->input[i]];
+            count += row[count] >= 0;
+        }
+        for (int32_t i = g->control_offset[id]; i < g->control_offset[id + 1]; i++) {
+            row[count] = control_of[g->control[i]];
+            count += row[count] >= 0;
+        }
+        qsort(row, (size_t)count, sizeof *row, compare_ports);
+        for (int32_t i = 0; i < count; i++) {
+            if (i == 0 || row[i] != row[i - 1]) row[distinct++] = row[i];
+        }
+        p->edge_count += distinct;
+    }
+    p->op[p->op_count].in = p->edge_count;
+}
+
+/* Consumers come in rising order, their ports too. */
+static void connect_out(emp_sim_profile *p)
+{
+    int32_t total = 0;
+
+    for (int32_t i = 0; i < p->edge_count; i++) p->op[p->port[p->in[i]].op].out++;
+    for (int32_t op = 0; op <= p->op_count; op++) {
+        int32_t count = p->op[op].out;
+        p->op[op].out = total;
+        total += count;
+    }
+    for (int32_t v = 0; v < p->op_count; v++) {
+        for (int32_t i = p->op[v].in; i < p->op[v + 1].in; i++) {
+            int32_t u = p->port[p->in[i]].op;
+            p->out[p->op[u].out++] = (emp_profile_edge){v, p->in[i]};
+        }
+    }
+    for (int32_t op = p->op_count; op > 0; op--) p->op[op].out = p->op[op - 1].out;
+    p->op[0].out = 0;
+}
+
+/* No sum of bytes may overflow: every op could be on one device, every edge a transfer. */
+static emp_status check_bytes(const emp_sim_profile *p, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    double     total = 0.0;
+
+    for (int32_t op = 0; op < p->op_count; op++) {
+        const emp_profile_op *o = &p->op[op];
+        double                edges = o[1].out - o->out;
+        total += (double)o->output_bytes + (double)o->persistent_bytes +
+                 (double)o->workspace_bytes;
+        for (int32_t port = o->port; port < o[1].port; port++) {
+            total += (double)p->port[port].bytes * (edges + 1.0);
+        }
+    }
+    if (!(total < 0x1p62)) {
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "variables, tensors and copies of %.3g bytes in all; "
+                 "at most %.3g bytes",
+                 total, 0x1p62);
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_sim_profile_create(emp_sim *sim, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const emp_problem *problem = sim->problem;
+    const emp_graph   *g = problem->graph;
+    const emp_machine *m = problem->machine;
+    int32_t           *port_of = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
+    int32_t           *control_of = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    emp_sim_profile   *p = sim->profile = EMP_NEW(emp_sim_profile);
+
+    if (!port_of || !control_of || !p)
+        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", g->op_count);
+    p->rules = table[problem->runtime.rules];
+    sim->device_count = m->device_count;
+    for (int32_t d = 0; d < m->device_count; d++) {
+        bool is_cpu = m->device[d].kind == EMP_DEVICE_CPU;
+        sim->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
+        sim->state_on[d].space[1] = (uint8_t)m->device[d].host;
+        sim->memory[d].limit =
+            problem->runtime.check_memory ? m->device[d].memory_bytes : EMP_SIM_ENDLESS;
+    }
+    EMP_TRY(allocate(p, g, m->device_count, err));
+    number_ports(p, problem, port_of, control_of);
+    connect_in(p, g, port_of, control_of);
+    connect_out(p);
+    EMP_TRY(check_bytes(p, err));
+    EMP_TRY(p->rules->create(sim, err));
+
+cleanup:
+    emp_free(port_of);
+    emp_free(control_of);
+    return st;
+}
+
+void emp_sim_profile_destroy(emp_sim_profile *profile)
+{
+    if (profile == NULL) return;
+    if (profile->rules != NULL) profile->rules->destroy(profile->state);
+    emp_free(profile->op);
+    emp_free(profile->port);
+    emp_free(profile->in);
+    emp_free(profile->out);
+    emp_free(profile->heap.key);
+    emp_free(profile->device);
+    emp_free(profile->start_ns);
+    emp_free(profile->end_ns);
+    emp_free(profile);
+}
+
+/* ---- a run ---- */
+
+/* Calls a callback of the trace, if the run is traced and there is one. */
+#define TELL(callback, ...)                                         \
+    do {                                                            \
+        if (sim->rules.is_traced && sim->trace != NULL &&           \
+            sim->trace->callback != NULL) {                         \
+            sim->trace->callback(sim->trace->context, __VA_ARGS__); \
+        }                                                           \
+    } while (0)
+
+/* Kinds of docs/simulator.md; of an op, a copy, a message. */
+enum { RECORD_OP, RECORD_TRANSFER, RECORD_MESSAGE };
+
+/* Adds to the fingerprint. */
+static void record(emp_sim *sim, int kind, int32_t id, int32_t device, emp_time_ns start,
+                   emp_time_ns end)
+{
+    uint64_t what = (uint64_t)kind << 40 | (uint64_t)device << 32 | (uint32_t)id;
+    uint64_t hash = emp_hash_u64(EMP_HASH_SEED, what);
+
+    hash = emp_hash_u64(hash, (uint64_t)start);
+    sim->result.fingerprint += emp_hash_u64(hash, (uint64_t)end);
+}
+
+void emp_profile_hold(emp_sim *sim, int32_t device, int32_t op, int64_t bytes,
+                      emp_time_ns at)
+{
+    emp_sim_memory *memory = &sim->memory[device];
+    emp_sim_result *r = &sim->result;
+
+    if (bytes == 0) return;
+    memory->used += bytes;
+    if (memory->used > memory->peak) memory->peak = memory->used;
+    if (memory->used > memory->limit && r->oom_device < 0) {
+        r->oom_device = device;
+        r->oom_op = sim->profile->op[op].id;
+        r->oom_bytes = bytes;
+        r->oom_at_ns = at;
+    }
+    TELL(memory, device, at, memory->used);
+}
+
+void emp_profile_release(emp_sim *sim, int32_t device, int64_t bytes, emp_time_ns at)
+{
+    if (bytes == 0) return;
+    sim->memory[device].used -= bytes;
+    TELL(memory, device, at, sim->memory[device].used);
+}
+
+void emp_profile_run_op(emp_sim *sim, int32_t op, int32_t lane, emp_time_ns start,
+                        emp_time_ns end)
+{
+    emp_op_id id = sim->profile->op[op].id;
+    int32_t   device = sim->profile->device[op];
+
+    sim->result.busy_ns[device] += end - start;
+    if (sim->rules.is_traced) record(sim, RECORD_OP, id, device, start, end);
+    TELL(op, id, device, lane, start, end);
+}
+
+void emp_profile_tell_ready(emp_sim *sim, int32_t op, emp_time_ns at)
+{
+    TELL(ready, sim->profile->op[op].id, sim->profile->device[op], at);
+}
+
+void emp_profile_tell_transfer(emp_sim *sim, int32_t port, int32_t from, int32_t to,
+                               emp_time_ns start, emp_time_ns end)
+{
+    emp_tensor_id tensor = sim->profile->port[port].id;
+    emp_op_id     op = sim->profile->op[sim->profile->port[port].op].id;
+
+    if (!sim->rules.is_traced) return;
+    if (tensor < 0) {
+        record(sim, RECORD_MESSAGE, op, to, start, end);
+        TELL(message, op, to, end);
+    } else {
+        record(sim, RECORD_TRANSFER, tensor, to, start, end);
+        TELL(transfer, tensor, from, to, start, end);
+    }
+}
+
+#undef TELL
+
+static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op,
+                                 emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_sim_profile *p = sim->profile;
+
+    for (int32_t op = 0; op < p->op_count; op++) {
+        emp_device_id device = device_of_op[p->op[op].id];
+        if ((uint32_t)device >= (uint32_t)sim->device_count ||
+            !(p->op[op].kinds & sim->kind_of_device[device])) {
+            EMP_TRY(emp_sim_refuse_device(sim, p->op[op].id, device, err));
+        }
+        p->device[op] = (uint8_t)device;
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_sim_profile_run(emp_sim *sim, const emp_device_id *device_of_op,
+                               emp_sim_result *result, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_sim_profile *p = sim->profile;
+    emp_sim_result  *r = &sim->result;
+
+    EMP_TRY(take_placement(sim, device_of_op, err));
+    *r = (emp_sim_result){
+        .device_count = sim->device_count, .oom_device = -1, .oom_op = -1};
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        sim->memory[d].used = sim->memory[d].peak = 0;
+    }
+    p->heap.count = 0;
+    p->rules->run(sim);
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        r->peak_bytes[d] = sim->memory[d].peak;
+    }
+    r->event_count = 2 * (int64_t)p->op_count + 2 * r->transfer_count;
+    r->is_feasible = r->oom_device < 0;
+    *result = *r;
+
+cleanup:
+    return st;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The simulator of Baechi, docs/profiles.md: ops are served by ready time, and all that an
+ * op causes is booked when it is served. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/engine/profile_internal.h"
+
+/* When what leaves a port of the op in service is there on a device. */
+typedef struct {
+    int64_t     service; /* number of the op's service over all runs; else stale */
+    emp_time_ns at;
+} arrival;
+
+typedef struct {
+    emp_time_ns *transfer_ns;    /* [port] */
+    int64_t      control_bytes;  /* of a control port's transfer */
+    int32_t     *consumer_count; /* [op] distinct */
+    arrival     *received;       /* [port of an op][device] */
+    int64_t      service;        /* ops served so far, over all runs */
+
+    int32_t     *missing;  /* [op] edges from ops that are not served */
+    int32_t     *reading;  /* [op] consumers that are not served */
+    emp_time_ns *ready_ns; /* [op] */
+    emp_time_ns  free_ns[EMP_MAX_DEVICES], channel_ns[EMP_MAX_DEVICES];
+} baechi;
+
+static emp_status allocate(baechi *s, const emp_sim *sim, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_sim_profile *p = sim->profile;
+    size_t                 ops = (size_t)p->op_count, most_ports = 0;
+
+    for (int32_t op = 0; op < p->op_count; op++) {
+        size_t ports = (size_t)(p->op[op + 1].port - p->op[op].port);
+        if (ports > most_ports) most_ports = ports;
+    }
+    s->transfer_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)p->port_count);
+    s->consumer_count = EMP_NEW_ARRAY(int32_t, ops);
+    s->received = EMP_NEW_ARRAY(arrival, most_ports * (size_t)sim->device_count);
+    s->missing = EMP_NEW_ARRAY(int32_t, ops);
+    s->reading = EMP_NEW_ARRAY(int32_t, ops);
+    s->ready_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
+    if (!s->transfer_ns || !s->consumer_count || !s->received || !s->missing ||
+        !s->reading || !s->ready_ns) {
+        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+    }
+cleanup:
+    return st;
+}
+
+static int64_t bytes_of(const emp_sim_profile *p, const baechi *s, int32_t port)
+{
+    return emp_profile_is_control(p, port) ? s->control_bytes : p->port[port].bytes;
+}
+
+static emp_status create(emp_sim *sim, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_sim_profile   *p = sim->profile;
+    const emp_runtime *r = &sim->problem->runtime;
+    baechi            *s = EMP_NEW(baechi);
+    double             per_byte = r->byte_s * 1e18, total = 0.0;
+
+    p->state = s;
+    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+    if (!(per_byte < 0x1p62)) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "per_byte is %g s; at most %.3g s are possible",
+                 r->byte_s, 0x1p62 * 1e-18);
+    }
+    if (!((double)r->control_bytes * p->edge_count < 0x1p62)) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "control_size is %.3g B, too much for %d edges",
+                 (double)r->control_bytes, p->edge_count);
+    }
+    EMP_TRY(allocate(s, sim, err));
+    emp_profile_rate rate = {(uint64_t)llround(per_byte), 1000000000};
+    emp_time_ns      fixed_ns = emp_ns_of_seconds(r->transfer_s);
+    s->control_bytes = r->control_bytes;
+    for (int32_t port = 0; port < p->port_count; port++) {
+        s->transfer_ns[port] =
+            emp_profile_duration(rate, bytes_of(p, s, port)) + fixed_ns;
+    }
+    for (int32_t op = 0; op < p->op_count; op++) {
+        for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
+            bool is_first =
+                i == p->op[op].out || p->out[i].consumer != p->out[i - 1].consumer;
+            s->consumer_count[op] += is_first;
+            total += (double)s->transfer_ns[p->out[i].port];
+        }
+    }
+    EMP_TRY(emp_profile_check_times(p, total, err));
+cleanup:
+    return st;
+}
+
+static void destroy(void *state)
+{
+    baechi *s = state;
+
+    if (s == NULL) return;
+    emp_free(s->transfer_ns);
+    emp_free(s->consumer_count);
+    emp_free(s->received);
+    emp_free(s->missing);
+    emp_free(s->reading);
+    emp_free(s->ready_ns);
+    emp_free(s);
+}
+
+static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
+
+/* Sends what leaves \a port at \a end to device \a to; when it is there. */
+static emp_time_ns send(emp_sim *sim, baechi *s, int32_t port, int32_t to,
+                        emp_time_ns end)
+{
+    const emp_sim_profile *p = sim->profile;
+    int32_t                from = p->device[p->port[port].op];
+    emp_time_ns            lasts = s->transfer_ns[port];
+    emp_time_ns            sent = later_of(end, s->channel_ns[from]);
+
+    s->channel_ns[from] = sent + lasts;
+    emp_time_ns received = later_of(sent, s->channel_ns[to]);
+    s->channel_ns[to] = received + lasts;
+    emp_profile_book(sim, bytes_of(p, s, port));
+    emp_profile_tell_transfer(sim, port, from, to, received, received + lasts);
+    return received + lasts;
+}
+
+/* When what an edge of \a op carries is on its consumer's device. */
+static emp_time_ns deliver(emp_sim *sim, baechi *s, int32_t op, emp_profile_edge edge)
+{
+    const emp_sim_profile *p = sim->profile;
+    int32_t                to = p->device[edge.consumer];
+
+    if (to == p->device[op]) return p->end_ns[op];
+    arrival *there = &s->received[(edge.port - p->op[op].port) * sim->device_count + to];
+    if (there->service != s->service) {
+        there->service = s->service;
+        there->at = send(sim, s, edge.port, to, p->end_ns[op]);
+    }
+    return there->at;
+}
+
+static void queue_op(emp_sim *sim, const baechi *s, int32_t op)
+{
+    emp_profile_tell_ready(sim, op, s->ready_ns[op]);
+    emp_profile_push(&sim->profile->heap, s->ready_ns[op], (uint64_t)op);
+}
+
+/* Memory follows the order of service, so it is told at ready times, which never fall. */
+static void account_memory(emp_sim *sim, baechi *s, int32_t op)
+{
+    const emp_sim_profile *p = sim->profile;
+    const emp_profile_op  *o = &p->op[op];
+    emp_time_ns            now = s->ready_ns[op];
+    int32_t                device = p->device[op], last = -1;
+
+    emp_profile_hold(sim, device, op, o->output_bytes + o->persistent_bytes, now);
+    emp_profile_hold(sim, device, op, o->workspace_bytes, now);
+    emp_profile_release(sim, device, o->workspace_bytes, now);
+    for (int32_t i = o->in; i < o[1].in; i++) {
+        int32_t u = p->port[p->in[i]].op;
+        if (u == last) continue;
+        last = u;
+        if (--s->reading[u] == 0)
+            emp_profile_release(sim, p->device[u], p->op[u].output_bytes, now);
+    }
+}
+
+static void serve(emp_sim *sim, baechi *s, int32_t op)
+{
+    emp_sim_profile *p = sim->profile;
+    int32_t          device = p->device[op];
+    emp_time_ns      start = later_of(s->ready_ns[op], s->free_ns[device]);
+    emp_time_ns      end = start + emp_profile_cost(sim, op);
+
+    s->service++;
+    p->start_ns[op] = start;
+    p->end_ns[op] = s->free_ns[device] = end;
+    emp_profile_run_op(sim, op, 0, start, end);
+    account_memory(sim, s, op);
+    for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
+        int32_t v = p->out[i].consumer;
+        s->ready_ns[v] = later_of(s->ready_ns[v], deliver(sim, s, op, p->out[i]));
+        if (--s->missing[v] == 0) queue_op(sim, s, v);
+    }
+}
+
+static void run(emp_sim *sim)
+{
+    emp_sim_profile *p = sim->profile;
+    baechi          *s = p->state;
+
+    memset(s->free_ns, 0, sizeof s->free_ns);
+    memset(s->channel_ns, 0, sizeof s->channel_ns);
+    for (int32_t op = 0; op < p->op_count; op++) {
+        s->missing[op] = p->op[op + 1].in - p->op[op].in;
+        s->reading[op] = s->consumer_count[op];
+        s->ready_ns[op] = 0;
+        if (s->missing[op] == 0) queue_op(sim, s, op);
+    }
+    while (p->heap.count > 0) serve(sim, s, (int32_t)emp_profile_pop(&p->heap).tie);
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        sim->result.step_time_ns = later_of(sim->result.step_time_ns, s->free_ns[d]);
+    }
+}
+
+const emp_profile_rules emp_profile_baechi = {create, run, destroy};

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The simulator of Placeto, docs/profiles.md: compute servers and buses that look at their
+ * queues one event at a time.
+ *
+ * Requests reach a queue in the order in which they are ready (a compute server's are
+ * ready at once; outputs come to a bus in the order in which the ops of its device end),
+ * so both queues are plain lists. Releases of one producer at one time are one event, for
+ * its consumers in rising order: nothing that a release sets off comes between two of
+ * them. So a device has at most four events pending: one of its compute server, one of its
+ * bus, the end of its op, and the arrival of its transfer. */
+#include "base/mem.h"
+#include "sim/engine/profile_internal.h"
+
+enum event_kind { RELEASE, BUS, DEVICE };
+
+typedef struct {
+    emp_sim_queue queue;
+    bool          is_idle;
+} placeto_server;
+
+typedef struct {
+    emp_time_ns  op_gap_ns, bus_gap_ns, early_ns;
+    emp_time_ns *transfer_ns; /* [port] */
+    /* Ports that an op waits for when their producers are elsewhere; by (producer, port).
+     * A control edge is one of the first port. */
+    int32_t *wanted;       /* [edge] */
+    int32_t *first_wanted; /* [op + 1] */
+    int32_t *reader;       /* [edge] who wants a port, rising */
+    int32_t *first_reader; /* [port + 1] */
+
+    int32_t       *missing; /* [op] dependencies still to be met */
+    int32_t       *next_op, *next_port;
+    int32_t       *started; /* [op] in the order of their starts */
+    int32_t        started_count;
+    placeto_server compute[EMP_MAX_DEVICES], bus[EMP_MAX_DEVICES];
+} placeto;
+
+/* ---- creation ---- */
+
+static emp_status allocate(placeto *s, const emp_sim_profile *p, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     ops = (size_t)p->op_count, ports = (size_t)p->port_count;
+    size_t     edges = (size_t)p->edge_count;
+
+    s->transfer_ns = EMP_NEW_ARRAY(emp_time_ns, ports);
+    s->wanted = EMP_NEW_ARRAY(int32_t, edges);
+    s->first_wanted = EMP_NEW_ARRAY(int32_t, ops + 1);
+    s->reader = EMP_NEW_ARRAY(int32_t, edges);
+    s->first_reader = EMP_NEW_ARRAY(int32_t, ports + 1);
+    s->missing = EMP_NEW_ARRAY(int32_t, ops);
+    s->next_op = EMP_NEW_ARRAY(int32_t, ops);
+    s->next_port = EMP_NEW_ARRAY(int32_t, ports);
+    s->started = EMP_NEW_ARRAY(int32_t, ops);
+    if (!s->transfer_ns || !s->wanted || !s->first_wanted || !s->reader ||
+        !s->first_reader || !s->missing || !s->next_op || !s->next_port || !s->started) {
+        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+    }
+cleanup:
+    return st;
+}
+
+/* An op's control port comes last in a row, its output 0 first: so an edge of control is
+ * there already if the producer's entries begin with output 0. */
+static void list_wanted(placeto *s, const emp_sim_profile *p)
+{
+    int32_t count = 0;
+
+    for (int32_t v = 0; v < p->op_count; v++) {
+        int32_t first_of_producer = -1;
+        s->first_wanted[v] = count;
+        for (int32_t i = p->op[v].in; i < p->op[v + 1].in; i++) {
+            int32_t port = p->in[i], u = p->port[port].op;
+            bool    is_first = i == p->op[v].in || p->port[p->in[i - 1]].op != u;
+            if (emp_profile_is_control(p, port)) port = p->op[u].port;
+            if (is_first) {
+                first_of_producer = port;
+            } else if (port == first_of_producer) {
+                continue;
+            }
+            s->wanted[count++] = port;
+        }
+    }
+    s->first_wanted[p->op_count] = count;
+}
+
+static void list_readers(placeto *s, const emp_sim_profile *p)
+{
+    int32_t count = s->first_wanted[p->op_count], total = 0;
+
+    for (int32_t i = 0; i < count; i++) s->first_reader[s->wanted[i]]++;
+    for (int32_t port = 0; port <= p->port_count; port++) {
+        int32_t readers = s->first_reader[port];
+        s->first_reader[port] = total;
+        total += readers;
+    }
+    for (int32_t v = 0; v < p->op_count; v++) {
+        for (int32_t i = s->first_wanted[v]; i < s->first_wanted[v + 1]; i++) {
+            s->reader[s->first_reader[s->wanted[i]]++] = v;
+        }
+    }
+    for (int32_t port = p->port_count; port > 0; port--) {
+        s->first_reader[port] = s->first_reader[port - 1];
+    }
+    s->first_reader[0] = 0;
+}
+
+static emp_status create(emp_sim *sim, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_sim_profile   *p = sim->profile;
+    const emp_runtime *r = &sim->problem->runtime;
+    emp_profile_rate   rate;
+    placeto           *s = EMP_NEW(placeto);
+
+    p->state = s;
+    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+    EMP_TRY(emp_profile_rate_of(&rate, r->bus_bytes_per_s, "bus_rate", err));
+    EMP_TRY(allocate(s, p, err));
+    list_wanted(s, p);
+    list_readers(s, p);
+    s->op_gap_ns = emp_ns_of_seconds(r->op_gap_s);
+    s->bus_gap_ns = emp_ns_of_seconds(r->bus_gap_s);
+    s->early_ns = emp_ns_of_seconds(r->early_release_s);
+    double total = (double)s->op_gap_ns * p->op_count;
+    for (int32_t port = 0; port < p->port_count; port++) {
+        s->transfer_ns[port] = emp_profile_duration(rate, p->port[port].bytes);
+        total += (double)s->transfer_ns[port] + (double)s->bus_gap_ns;
+    }
+    EMP_TRY(emp_profile_check_times(p, total, err));
+cleanup:
+    return st;
+}
+
+static void destroy(void *state)
+{
+    placeto *s = state;
+
+    if (s == NULL) return;
+    emp_free(s->transfer_ns);
+    emp_free(s->wanted);
+    emp_free(s->first_wanted);
+    emp_free(s->reader);
+    emp_free(s->first_reader);
+    emp_free(s->missing);
+    emp_free(s->next_op);
+    emp_free(s->next_port);
+    emp_free(s->started);
+    emp_free(s);
+}
+
+/* ---- events ---- */
+
+/* Ordered by (time, kind, a); a transfer's arrival also says of which port, counted from
+ * 1. */
+static void expect(emp_sim_profile *p, emp_time_ns at, enum event_kind kind, int32_t a,
+                   int32_t port)
+{
+    emp_profile_push(&p->heap, at,
+                     (uint64_t)kind << 62 | (uint64_t)a << 31 | (uint32_t)port);
+}
+
+/* At the end of the list; an idle server looks at it when the item is ready. */
+static void enqueue(emp_sim_profile *p, placeto_server *server, int32_t *next,
+                    int32_t item, emp_time_ns ready, enum event_kind kind, int32_t device)
+{
+    next[item] = -1;
+    if (server->queue.head < 0) {
+        server->queue.head = item;
+    } else {
+        next[server->queue.tail] = item;
+    }
+    server->queue.tail = item;
+    if (!server->is_idle) return;
+    server->is_idle = false;
+    expect(p, ready, kind, device, 0);
+}
+
+static void queue_op(emp_sim *sim, placeto *s, int32_t op, emp_time_ns now)
+{
+    emp_sim_profile *p = sim->profile;
+    int32_t          device = p->device[op];
+
+    emp_profile_tell_ready(sim, op, now);
+    enqueue(p, &s->compute[device], s->next_op, op, now, DEVICE, device);
+}
+
+static void meet(emp_sim *sim, placeto *s, int32_t consumer, emp_time_ns now)
+{
+    if (--s->missing[consumer] == 0) queue_op(sim, s, consumer, now);
+}
+
+/* To consumers on the producer's device, each once. */
+static void release_here(emp_sim *sim, placeto *s, int32_t producer, emp_time_ns now)
+{
+    const emp_sim_profile *p = sim->profile;
+    int32_t                last = -1;
+
+    for (int32_t i = p->op[producer].out; i < p->op[producer + 1].out; i++) {
+        int32_t v = p->out[i].consumer;
+        if (v == last || p->device[v] != p->device[producer]) continue;
+        last = v;
+        meet(sim, s, v, now);
+    }
+}
+
+/* To consumers of a transfer, wherever they are. */
+static void release_elsewhere(emp_sim *sim, placeto *s, int32_t port, emp_time_ns now)
+{
+    const emp_sim_profile *p = sim->profile;
+    int32_t                device = p->device[p->port[port].op];
+
+    for (int32_t i = s->first_reader[port]; i < s->first_reader[port + 1]; i++) {
+        if (p->device[s->reader[i]] != device) meet(sim, s, s->reader[i], now);
+    }
+}
+
+static bool is_read_elsewhere(const emp_sim_profile *p, const placeto *s, int32_t port,
+                              int32_t device)
+{
+    for (int32_t i = s->first_reader[port]; i < s->first_reader[port + 1]; i++) {
+        if (p->device[s->reader[i]] != device) return true;
+    }
+    return false;
+}
+
+static void look_device(emp_sim *sim, placeto *s, int32_t device, emp_time_ns now)
+{
+    emp_sim_profile *p = sim->profile;
+    placeto_server  *server = &s->compute[device];
+    int32_t          op = server->queue.head;
+
+    if (op < 0) {
+        server->is_idle = true;
+        return;
+    }
+    server->queue.head = s->next_op[op];
+    emp_time_ns cost = emp_profile_cost(sim, op), end = now + cost;
+    p->start_ns[op] = now;
+    p->end_ns[op] = end;
+    s->started[s->started_count++] = op;
+    emp_profile_run_op(sim, op, 0, now, end);
+    expect(p, cost > 0 ? end + s->op_gap_ns : end, DEVICE, device, 0);
+    expect(p, end, RELEASE, op, 0);
+    for (int32_t port = p->op[op].port; port < p->op[op + 1].port; port++) {
+        if (is_read_elsewhere(p, s, port, device))
+            enqueue(p, &s->bus[device], s->next_port, port, end, BUS, device);
+    }
+}
+
+/* Tells a transfer once for every device that it serves. */
+static void tell_transfer(emp_sim *sim, const placeto *s, int32_t port, int32_t from,
+                          emp_time_ns start, emp_time_ns end)
+{
+    const emp_sim_profile *p = sim->profile;
+    uint64_t               told = UINT64_C(1) << from;
+
+    if (!sim->rules.is_traced) return;
+    for (int32_t i = s->first_reader[port]; i < s->first_reader[port + 1]; i++) {
+        int32_t to = p->device[s->reader[i]];
+        if (told >> to & 1u) continue;
+        told |= UINT64_C(1) << to;
+        emp_profile_tell_transfer(sim, port, from, to, start, end);
+    }
+}
+
+static void look_bus(emp_sim *sim, placeto *s, int32_t device, emp_time_ns now)
+{
+    emp_sim_profile *p = sim->profile;
+    placeto_server  *bus = &s->bus[device];
+    int32_t          port = bus->queue.head;
+
+    if (port < 0) {
+        bus->is_idle = true;
+        return;
+    }
+    int32_t     producer = p->port[port].op;
+    emp_time_ns ready = p->end_ns[producer];
+    if (ready > now) {
+        expect(p, ready, BUS, device, 0);
+        return;
+    }
+    bus->queue.head = s->next_port[port];
+    emp_time_ns arrival = now + s->transfer_ns[port];
+    emp_profile_book(sim, p->port[port].bytes);
+    tell_transfer(sim, s, port, device, now, arrival);
+    expect(p, arrival, RELEASE, producer, port - p->op[producer].port + 1);
+    expect(p, arrival + s->bus_gap_ns, BUS, device, 0);
+}
+
+/* A producer here is one dependency, one elsewhere as many as its ports that are read. */
+static void start(emp_sim *sim, placeto *s)
+{
+    const emp_sim_profile *p = sim->profile;
+
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        s->compute[d] = s->bus[d] = (placeto_server){.queue = {-1, -1}, .is_idle = true};
+    }
+    s->started_count = 0;
+    for (int32_t v = 0; v < p->op_count; v++) {
+        int32_t last = -1;
+        s->missing[v] = 0;
+        for (int32_t i = s->first_wanted[v]; i < s->first_wanted[v + 1]; i++) {
+            int32_t u = p->port[s->wanted[i]].op;
+            s->missing[v] += u != last || p->device[u] != p->device[v];
+            last = u;
+        }
+        if (s->missing[v] == 0) queue_op(sim, s, v, 0);
+    }
+}
+
+/* ---- memory, when all times are known ---- */
+
+static emp_time_ns held_until(const emp_sim_profile *p, const placeto *s, int32_t op)
+{
+    emp_time_ns until = p->start_ns[op];
+
+    for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
+        emp_time_ns end = p->end_ns[p->out[i].consumer] - s->early_ns;
+        if (end > until) until = end;
+    }
+    return until;
+}
+
+/* Releases that come before an allocation at \a now. */
+static void let_go(emp_sim *sim, emp_time_ns now)
+{
+    emp_sim_profile *p = sim->profile;
+
+    while (p->heap.count > 0 && p->heap.key[0].at < now) {
+        emp_profile_key key = emp_profile_pop(&p->heap);
+        int32_t         op = (int32_t)key.tie;
+        emp_profile_release(sim, p->device[op], p->op[op].output_bytes, key.at);
+    }
+}
+
+static void account_memory(emp_sim *sim, const placeto *s)
+{
+    emp_sim_profile *p = sim->profile;
+
+    for (int32_t i = 0; i < s->started_count; i++) {
+        int32_t     op = s->started[i];
+        emp_time_ns at = p->start_ns[op];
+        if (p->op[op].output_bytes == 0) continue;
+        let_go(sim, at);
+        emp_profile_hold(sim, p->device[op], op, p->op[op].output_bytes, at);
+        emp_profile_push(&p->heap, held_until(p, s, op), (uint64_t)op);
+    }
+    let_go(sim, INT64_MAX);
+}
+
+static void run(emp_sim *sim)
+{
+    emp_sim_profile *p = sim->profile;
+    placeto         *s = p->state;
+    emp_time_ns      now = 0;
+
+    start(sim, s);
+    while (p->heap.count > 0) {
+        emp_profile_key event = emp_profile_pop(&p->heap);
+        int32_t         a = (int32_t)(event.tie >> 31 & INT32_MAX);
+        int32_t         port = (int32_t)(event.tie & INT32_MAX);
+        now = event.at;
+        switch ((enum event_kind)(event.tie >> 62)) {
+        case RELEASE:
+            if (port == 0) {
+                release_here(sim, s, a, now);
+            } else {
+                release_elsewhere(sim, s, p->op[a].port + port - 1, now);
+            }
+            break;
+        case BUS: look_bus(sim, s, a, now); break;
+        case DEVICE: look_device(sim, s, a, now); break;
+        }
+    }
+    sim->result.step_time_ns = now;
+    account_memory(sim, s);
+}
+
+const emp_profile_rules emp_profile_placeto = {create, run, destroy};
