@@ -8,26 +8,9 @@
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/progress.h"
+#include "cli/study_options.h"
 
 enum { SAMPLES = 100 };
-
-struct args {
-    const char *spec, *machine, *runtime;
-    int32_t     samples;
-    uint64_t    seed;
-    bool        is_json;
-};
-
-static const struct argp_option options[] = {
-    {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)",
-     0},
-    {"runtime", 'r', "NAME|FILE", 0, "Runtime profile: tf-r1.3 (default) or ideal", 0},
-    {"samples", 'n', "N", 0, "Placements of each family (default 100)", 0},
-    {"seed", 'k', "K", 0, "Seed of the placements and of what is shortened (default 1)",
-     0},
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
-    {0},
-};
 
 static const char doc[] =
     "Shorten one kind of cost at a time and count how often a step takes longer.\v"
@@ -37,43 +20,20 @@ static const char doc[] =
     "is "
     "the share of placements whose step takes longer, \"median\" and \"worst\" by how "
     "much "
-    "it does, \"all\" the median change of all placements.\n\n"
+    "it does, \"all\" the median change of all placements. There are 100 of a family "
+    "unless --samples is given.\n\n"
     "  emplace bench anomalies nmt:layers=2 --machine k40x2\n"
     "  emplace bench anomalies rnnlm --machine k40x2 --samples 20 --json";
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *args = (struct args *)state->input;
-
-    switch (key) {
-    case 'm': args->machine = arg; return 0;
-    case 'r': args->runtime = arg; return 0;
-    case 'n': args->samples = (int32_t)cli_integer("samples", arg, 1, 100000); return 0;
-    case 'k': args->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
-    case 'j': args->is_json = true; return 0;
-    case ARGP_KEY_ARG:
-        if (args->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
-        args->spec = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (args->spec == NULL)
-            cli_usage_error("a SPEC is missing; see emplace bench anomalies --help");
-        if (args->machine == NULL)
-            cli_usage_error("--machine is missing; emplace machines lists what there is");
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
 
 /* ---- measuring ---- */
 
 typedef struct {
-    const struct args *args;
-    const emp_problem *problem;
-    emp_anomaly_count  counts[EMP_ANOMALIES_FAMILIES][EMP_SHORTENINGS];
-    cli_bar            bar;
-    double             start_s;
-    int                family; /* being measured */
+    const cli_study_options *args;
+    const emp_problem       *problem;
+    emp_anomaly_count        counts[EMP_ANOMALIES_FAMILIES][EMP_SHORTENINGS];
+    cli_bar                  bar;
+    double                   start_s;
+    int                      family; /* being measured */
 } stand;
 
 static void on_progress(void *context, double done_frac)
@@ -192,8 +152,9 @@ static json_t *json_report(const stand *s)
 
 emp_status cmd_bench_anomalies(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, "SPEC", doc, NULL, NULL, NULL};
-    struct args       args = {.runtime = "tf-r1.3", .samples = SAMPLES, .seed = 1};
+    const struct argp argp = {
+        cli_study_argp.options, cli_study_argp.parser, "SPEC", doc, NULL, NULL, NULL};
+    cli_study_options args = cli_study_options_default(SAMPLES, 1);
     emp_status        st = EMP_OK;
     cli_inputs        inputs = {0};
     stand             s = {.args = &args};

@@ -11,9 +11,10 @@
 #include "bench/run/stats.h"
 #include "cli/cli.h"
 #include "cli/inputs.h"
+#include "cli/study_options.h"
 #include "sim/surrogate/agreement.h"
 
-enum { KEY_RUNTIME = 'r', KEY_SCALAR = 256 };
+enum { KEY_SCALAR = 256 };
 
 enum {
     GROUPS = 256,
@@ -28,21 +29,12 @@ enum {
 enum { STREAM_RANDOM, STREAM_LOCAL, STREAM_COUNT };
 
 struct args {
-    const char *spec, *machine, *runtime;
-    int32_t     samples;
-    uint64_t    seed;
-    bool        is_scalar, is_json;
+    cli_study_options study;
+    bool              is_scalar;
 };
 
 static const struct argp_option options[] = {
-    {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)",
-     0},
-    {"runtime", KEY_RUNTIME, "NAME|FILE", 0,
-     "Runtime profile: tf-r1.3 (default), ideal, or a file whose rules are events", 0},
-    {"samples", 'n', "N", 0, "Placements of each kind (default 128)", 0},
-    {"seed", 'k', "K", 0, "Seed of the placements (default 1)", 0},
     {"scalar", KEY_SCALAR, NULL, 0, "Use plain C, not the processor's vectors", 0},
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
     {0},
 };
 
@@ -51,7 +43,8 @@ static const char doc[] =
     "Ops form 256 groups, contiguous in topological order. \"random\" puts every group "
     "on a random device; \"local\" is a pipeline over the GPUs with 20 groups moved to "
     "random devices. Times are CPU times, medians of 15 rounds that run both. The order "
-    "of exact runs is learned from 32 other placements of the kind.\n\n"
+    "of exact runs is learned from 32 other placements of the kind. There are 128 of a "
+    "kind unless --samples is given.\n\n"
     "  emplace bench surrogate rnnlm --machine k40x4\n"
     "  emplace bench surrogate nmt:layers=4 --machine k40x2 --runtime ideal --json";
 
@@ -59,23 +52,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args *args = (struct args *)state->input;
 
+    (void)arg;
     switch (key) {
-    case 'm': args->machine = arg; return 0;
-    case KEY_RUNTIME: args->runtime = arg; return 0;
-    case 'n': args->samples = (int32_t)cli_integer("samples", arg, 2, 10000); return 0;
-    case 'k': args->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->study; return 0;
     case KEY_SCALAR: args->is_scalar = true; return 0;
-    case 'j': args->is_json = true; return 0;
-    case ARGP_KEY_ARG:
-        if (args->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
-        args->spec = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (args->spec == NULL)
-            cli_usage_error("a SPEC is missing; see emplace bench surrogate --help");
-        if (args->machine == NULL)
-            cli_usage_error("--machine is missing; emplace machines lists what there is");
-        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -129,7 +109,7 @@ static void draw_placement(const stand *s, int32_t number, int stream)
     emp_device_id    device_of_group[GROUPS];
     emp_rng          rng;
 
-    emp_rng_init(&rng, s->args->seed, (uint32_t)stream, (uint32_t)number);
+    emp_rng_init(&rng, s->args->study.seed, (uint32_t)stream, (uint32_t)number);
     for (int32_t i = 0; i < GROUPS; i++) {
         device_of_group[i] = stream == STREAM_RANDOM ? draw_device(s, &rng)
                              : gpus > 0              ? 1 + i * gpus / GROUPS
@@ -152,7 +132,7 @@ static emp_status set_up(stand *s, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = s->problem->graph;
-    size_t           count = (size_t)(FOLLOWED + s->args->samples);
+    size_t           count = (size_t)(FOLLOWED + s->args->study.samples);
     size_t           op_count = (size_t)g->op_count;
 
     s->group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)g->class_count);
@@ -186,7 +166,7 @@ static emp_status run_round(stand *s, int32_t round, double *surrogate_s, double
 {
     emp_status            st = EMP_OK;
     emp_device_id *const *placements = s->placements + FOLLOWED;
-    int32_t               count = s->args->samples;
+    int32_t               count = s->args->study.samples;
     double                start_s = emp_clock_thread_s();
 
     EMP_TRY(emp_surrogate_run(s->surrogate, placements, count, s->estimate_s, err));
@@ -223,7 +203,7 @@ static emp_status measure(stand *s, int stream, row *r, emp_error *err)
 {
     emp_status            st = EMP_OK;
     emp_device_id *const *placements = s->placements + FOLLOWED;
-    int32_t               count = s->args->samples;
+    int32_t               count = s->args->study.samples;
 
     r->name = stream == STREAM_RANDOM ? "random" : "local";
     for (int32_t i = 0; i < FOLLOWED + count; i++) draw_placement(s, i, stream);
@@ -249,9 +229,9 @@ static void print_agreement(const emp_agreement *a)
 static void print_text(const stand *s, const row *rows)
 {
     printf("%s on %s, runtime %s: %d ops, %s kernel, %d placements of each kind\n\n",
-           s->args->spec, s->problem->machine->name, s->problem->runtime.name,
+           s->args->study.spec, s->problem->machine->name, s->problem->runtime.name,
            emp_surrogate_op_count(s->surrogate), emp_surrogate_kernel_name(s->surrogate),
-           s->args->samples);
+           s->args->study.samples);
     printf("           ns per op and placement        topological order"
            "          order of exact runs\n"
            "           surrogate    exact  ratio   Spearman Kendall   error"
@@ -286,30 +266,32 @@ static json_t *json_row(const row *r)
 
 static json_t *json_report(const stand *s, const row *rows)
 {
-    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:I, s:[o, o]}", "spec",
-                     s->args->spec, "machine", s->problem->machine->name, "runtime",
-                     s->problem->runtime.name, "op_count",
-                     emp_surrogate_op_count(s->surrogate), "kernel",
-                     emp_surrogate_kernel_name(s->surrogate), "samples", s->args->samples,
-                     "seed", (json_int_t)s->args->seed, "rows",
-                     json_row(&rows[STREAM_RANDOM]), json_row(&rows[STREAM_LOCAL]));
+    return json_pack(
+        "{s:s, s:s, s:s, s:i, s:s, s:i, s:I, s:[o, o]}", "spec", s->args->study.spec,
+        "machine", s->problem->machine->name, "runtime", s->problem->runtime.name,
+        "op_count", emp_surrogate_op_count(s->surrogate), "kernel",
+        emp_surrogate_kernel_name(s->surrogate), "samples", s->args->study.samples,
+        "seed", (json_int_t)s->args->study.seed, "rows", json_row(&rows[STREAM_RANDOM]),
+        json_row(&rows[STREAM_LOCAL]));
 }
 
 emp_status cmd_bench_surrogate(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, "SPEC", doc, NULL, NULL, NULL};
-    struct args       args = {.runtime = "tf-r1.3", .samples = SAMPLES, .seed = 1};
-    emp_status        st = EMP_OK;
-    cli_inputs        inputs = {0};
-    stand             s = {.args = &args};
-    row               rows[STREAM_COUNT];
+    const struct argp_child children[] = {{&cli_study_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
+    struct args             args = {.study = cli_study_options_default(SAMPLES, 2)};
+    emp_status              st = EMP_OK;
+    cli_inputs              inputs = {0};
+    stand                   s = {.args = &args};
+    row                     rows[STREAM_COUNT];
 
     cli_parse(&argp, argc, argv, &args);
-    EMP_TRY(cli_inputs_load(&inputs, args.spec, args.machine, args.runtime, err));
+    EMP_TRY(cli_inputs_load(&inputs, args.study.spec, args.study.machine,
+                            args.study.runtime, err));
     s.problem = inputs.problem;
     EMP_TRY(set_up(&s, err));
     for (int i = 0; i < STREAM_COUNT; i++) EMP_TRY(measure(&s, i, &rows[i], err));
-    if (args.is_json)
+    if (args.study.is_json)
         EMP_TRY(cli_print_json(json_report(&s, rows), err));
     else
         print_text(&s, rows);

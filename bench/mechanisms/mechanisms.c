@@ -8,6 +8,7 @@
 #include "bench/run/methods.h"
 #include "bench/run/paper.h"
 #include "bench/run/runner.h"
+#include "bench/run/word_list.h"
 #include "sim/engine/sim.h"
 #include "sim/workloads/workloads.h"
 
@@ -195,36 +196,9 @@ cleanup:
 
 /* ---- the table ---- */
 
-static bool is_listed(const char *rows, const char *key)
+static const char *row_key(int32_t i)
 {
-    size_t length = strlen(key);
-
-    if (rows == NULL) return true;
-    for (const char *at = rows; at != NULL; at = strchr(at, ',')) {
-        if (*at == ',') at++;
-        if (strncmp(at, key, length) == 0 && (at[length] == ',' || at[length] == '\0'))
-            return true;
-    }
-    return false;
-}
-
-static emp_status check_rows(const char *rows, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    int32_t    listed = 0, words = rows == NULL ? 0 : 1;
-
-    for (const char *at = rows; at != NULL && *at != '\0'; at++) words += *at == ',';
-    for (int32_t i = 0; i < EMP_PAPER_TASKS; i++) {
-        listed += rows != NULL && is_listed(rows, emp_paper_task[i].key);
-    }
-    if (listed != words) {
-        EMP_FAIL(EMP_EINVAL,
-                 "rows \"%s\": each must be one of %s, %s, %s, %s, %s, %s, once", rows,
-                 emp_paper_task[0].key, emp_paper_task[1].key, emp_paper_task[2].key,
-                 emp_paper_task[3].key, emp_paper_task[4].key, emp_paper_task[5].key);
-    }
-cleanup:
-    return st;
+    return i < EMP_PAPER_TASKS ? emp_paper_task[i].key : NULL;
 }
 
 static emp_status create_table(emp_mechanism_table       **out,
@@ -239,7 +213,7 @@ static emp_status create_table(emp_mechanism_table       **out,
     t->row = EMP_NEW_ARRAY(emp_mechanism_row, EMP_PAPER_TASKS);
     if (t->row == NULL) EMP_FAIL(EMP_ENOMEM, "table of mechanisms");
     for (int32_t i = 0; i < EMP_PAPER_TASKS; i++) {
-        if (!is_listed(params->rows, emp_paper_task[i].key)) continue;
+        if (!emp_word_list_has(params->rows, emp_paper_task[i].key)) continue;
         emp_mechanism_row *row = &t->row[t->row_count++];
         row->task = &emp_paper_task[i];
         row->after = emp_calloc(MECHANISMS, sizeof *row->after);
@@ -301,7 +275,7 @@ emp_status emp_mechanism_table_make(emp_mechanism_table       **out,
     emp_error            error[EMP_PAPER_TASKS] = {0};
 
     *out = NULL;
-    EMP_TRY(check_rows(params->rows, err));
+    EMP_TRY(emp_word_list_check(params->rows, "table 1 has no row", row_key, err));
     EMP_TRY(emp_runtime_load(&runtime, params->runtime, err));
     EMP_TRY(create_table(&t, params, err));
     snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);

@@ -12,6 +12,7 @@
 #include "bench/run/archive.h"
 #include "bench/run/methods.h"
 #include "bench/run/paper.h"
+#include "bench/run/word_list.h"
 #include "sim/workloads/workloads.h"
 
 enum { ROWS = EMP_PAPER_TASKS, COLUMNS = 8, FULL_SEEDS = 3, QUICK_SEEDS = 1 };
@@ -77,54 +78,10 @@ struct plan {
     double  start_s;
 };
 
-/* True when the comma-separated list has the word; NULL is the list of all. */
-static bool list_has(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-
-    if (list == NULL) return true;
-    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
-        if (*at == ',') at++;
-        if (strncmp(at, word, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static const char *row_key(int32_t i) { return i < ROWS ? emp_paper_task[i].key : NULL; }
 static const char *column_key(int32_t i)
 {
     return i < COLUMNS ? columns[i].column.method : NULL;
-}
-
-/* Every word of the list must be a key. */
-static emp_status check_list(const char *list, const char           *what,
-                             const char *(*key)(int32_t), emp_error *err)
-{
-    emp_status st = EMP_OK;
-
-    for (const char *at = list; at != NULL;) {
-        size_t      length = strcspn(at, ",");
-        char        known[256] = "";
-        size_t      used = 0;
-        bool        is_known = false;
-        const char *name;
-        for (int32_t i = 0; (name = key(i)) != NULL; i++) {
-            is_known =
-                is_known || (strlen(name) == length && strncmp(name, at, length) == 0);
-            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
-                                     i == 0 ? "" : ", ", name);
-        }
-        if (!is_known) {
-            EMP_FAIL(EMP_EINVAL, "table 1 has no %s \"%.*s\"; it has %s", what,
-                     (int)length, at, known);
-        }
-        at = at[length] == ',' ? at + length + 1 : NULL;
-    }
-
-cleanup:
-    return st;
 }
 
 /* ---- set-up ---- */
@@ -159,13 +116,14 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
         EMP_FAIL(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
                  EMP_TABLE_MAX_SEEDS);
     }
-    EMP_TRY(check_list(p->rows, "row", row_key, err));
-    EMP_TRY(check_list(p->methods, "method", column_key, err));
+    EMP_TRY(emp_word_list_check(p->rows, "table 1 has no row", row_key, err));
+    EMP_TRY(emp_word_list_check(p->methods, "table 1 has no method", column_key, err));
     for (int32_t i = 0; i < ROWS; i++) {
-        if (list_has(p->rows, emp_paper_task[i].key)) row_of[row_count++] = i;
+        if (emp_word_list_has(p->rows, emp_paper_task[i].key)) row_of[row_count++] = i;
     }
     for (int32_t i = 0; i < COLUMNS; i++) {
-        if (list_has(p->methods, columns[i].column.method)) column_of[column_count++] = i;
+        if (emp_word_list_has(p->methods, columns[i].column.method))
+            column_of[column_count++] = i;
     }
     EMP_TRY(emp_table_create(&plan->table, row_count, column_count, err));
     emp_table *t = plan->table;

@@ -84,8 +84,8 @@ Test(mechanisms, unknown_rows_and_interrupts_end_it)
     emp_error            err = {0};
 
     cr_expect_eq(emp_mechanism_table_make(&t, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "each must be one of inception_v3, resnet"), "%s",
-                       err.msg);
+    cr_expect_not_null(strstr(err.msg, "no row \"vgg\"; it has inception_v3, resnet"),
+                       "%s", err.msg);
     params.rows = "inception_v3";
     params.stop = &stop;
     err = (emp_error){0};

@@ -1,0 +1,21 @@
+/** \file bench/run/word_list.h
+ * Lists of keys as options give them: "rnnlm,nmt2". NULL is the list of all.
+ */
+#ifndef EMP_BENCH_RUN_WORD_LIST_H
+#define EMP_BENCH_RUN_WORD_LIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/** True when the list has the word. */
+bool emp_word_list_has(const char *list, const char *word);
+
+/** Every word of the list must be one of key(0), key(1), ... up to NULL.
+ * \param what  What the list is of, for the message: "table 1 has no row".
+ * \retval EMP_EINVAL  The message names the word and the keys. */
+emp_status emp_word_list_check(const char *list, const char           *what,
+                               const char *(*key)(int32_t), emp_error *err);
+
+#endif /* EMP_BENCH_RUN_WORD_LIST_H */
