@@ -92,6 +92,32 @@ double emp_table_ratio(const emp_table_cell *cell)
     return both ? cell->ours_s.median / cell->paper_s : NAN;
 }
 
+static bool is_prediction(const emp_table_cell *cell)
+{
+    return !cell->is_fitted && isfinite(cell->ours_s.median) && isfinite(cell->paper_s);
+}
+
+static int sign_of(double x) { return (x > 0.0) - (x < 0.0); }
+
+emp_table_order emp_table_compare_order(const emp_table *table)
+{
+    emp_table_order order = {0, 0};
+
+    for (int32_t r = 0; r < table->row_count; r++) {
+        for (int32_t a = 0; a < table->column_count; a++) {
+            const emp_table_cell *x = emp_table_at(table, r, a);
+            for (int32_t b = 0; b < a && is_prediction(x); b++) {
+                const emp_table_cell *y = emp_table_at(table, r, b);
+                if (!is_prediction(y) || x->paper_s == y->paper_s) continue;
+                order.pairs++;
+                order.same += sign_of(x->ours_s.median - y->ours_s.median) ==
+                              sign_of(x->paper_s - y->paper_s);
+            }
+        }
+    }
+    return order;
+}
+
 emp_status emp_table_format_parse(emp_table_format *format, const char *name,
                                   emp_error *err)
 {

@@ -82,6 +82,13 @@ void emp_table_fill(emp_table *table, int32_t row, int32_t column,
 /** Our median over the paper's figure; NaN unless both are numbers. */
 double emp_table_ratio(const emp_table_cell *cell);
 
+/** Pairs of columns within a row, predicted both, that the paper puts in an order, and how
+ * many of them we put in the same order. */
+typedef struct {
+    int32_t pairs, same;
+} emp_table_order;
+emp_table_order emp_table_compare_order(const emp_table *table);
+
 /** "text", "md", "csv" or "json".
  * \retval EMP_EINVAL  Something else. */
 emp_status emp_table_format_parse(emp_table_format *format, const char *name,

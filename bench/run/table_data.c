@@ -91,10 +91,12 @@ emp_status emp_table_print_json(FILE *out, const emp_table *t, emp_error *err)
             EMP_FAIL(EMP_ENOMEM, "table as JSON");
         }
     }
-    root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:O}", "title", t->title,
-                     "runtime", t->runtime, "paper", t->source, "fitted", t->fitted_note,
-                     "command", t->command, "version", t->version, "commit", t->commit,
-                     "dirty", t->is_dirty, "rows", rows);
+    emp_table_order order = emp_table_compare_order(t);
+    root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:{s:i, s:i}, s:O}",
+                     "title", t->title, "runtime", t->runtime, "paper", t->source,
+                     "fitted", t->fitted_note, "command", t->command, "version",
+                     t->version, "commit", t->commit, "dirty", t->is_dirty, "order",
+                     "pairs", order.pairs, "same", order.same, "rows", rows);
     if (root == NULL ||
         json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) != 0) {
         EMP_FAIL(EMP_ENOMEM, "table as JSON");

@@ -257,6 +257,14 @@ static void print_notes(FILE *out, const emp_table *t, note_style style)
     print_note(out, style, "Paper: reported figures, %s. Ratio: ours / paper.",
                t->source);
     if (t->fitted_note[0] != '\0') print_note(out, style, "%s", t->fitted_note);
+    emp_table_order order = emp_table_compare_order(t);
+    if (order.pairs > 0) {
+        print_note(
+            out, style,
+            "%d of the %d pairs of predicted cells of a row that the paper puts in an "
+            "order are in that order here.",
+            order.same, order.pairs);
+    }
     print_budgets(out, t, style);
     print_failures(out, t, style);
     for (int32_t r = 0; r < t->row_count; r++) {

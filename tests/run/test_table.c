@@ -127,6 +127,28 @@ Test(table, markdown) { expect_golden(EMP_TABLE_MD, "table.md"); }
 Test(table, csv) { expect_golden(EMP_TABLE_CSV, "table.csv"); }
 Test(table, json) { expect_golden(EMP_TABLE_JSON, "table.json"); }
 
+Test(table, order_counts_pairs_of_predictions_that_differ_in_the_paper)
+{
+    emp_table *t = NULL;
+    const struct {
+        double ours, paper;
+        bool   is_fitted;
+    } cells[5] = {
+        {1, 10, false}, {2, 20, false}, {3, 15, false}, {9, 5, true}, {4, 20, false}};
+
+    cr_assert_eq(emp_table_create(&t, 1, 5, NULL), EMP_OK);
+    for (int32_t c = 0; c < 5; c++) {
+        fill(t, 0, c, &cells[c].ours, 1);
+        emp_table_at(t, 0, c)->paper_s = cells[c].paper;
+        emp_table_at(t, 0, c)->is_fitted = cells[c].is_fitted;
+    }
+    /* 10 < 20, 10 < 15, 10 < 20 and 15 < 20 hold, 20 > 15 does not; 20 = 20 is no order */
+    emp_table_order order = emp_table_compare_order(t);
+    cr_expect_eq(order.pairs, 5);
+    cr_expect_eq(order.same, 4);
+    emp_table_destroy(t);
+}
+
 Test(table, text_lines_fit_in_120_columns)
 {
     emp_table *t = make_table();
