@@ -68,8 +68,9 @@ static inline void transfer(emp_sim *sim, int32_t copy)
     for (int32_t i = 0; i < links; i++) {
         start = later_of(start, sim->link_free_ns[route->link[i]]);
     }
-    double ns_per_byte = route->ns_per_byte;
-    if (route->is_from_host && p->ns_per_byte > ns_per_byte) ns_per_byte = p->ns_per_byte;
+    /* pageable memory is slower than the route from the host, not than other routes */
+    double least = p->ns_per_byte * route->from_host;
+    double ns_per_byte = route->ns_per_byte > least ? route->ns_per_byte : least;
     duration = route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
     if (!rules.share_copies) duration *= sim->instance_of_copy[copy].pending;
     emp_time_ns end = start + duration;

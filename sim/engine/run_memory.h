@@ -67,10 +67,8 @@ static inline void allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t 
         return;
     }
     m->used += bytes;
-    if (m->used > m->peak) {
-        m->peak = m->used;
-        if (m->used > m->limit) judge_memory(sim, space, bytes, op);
-    }
+    m->peak = m->used > m->peak ? m->used : m->peak;
+    if (m->used > m->limit) judge_memory(sim, space, bytes, op);
     trace_memory(sim, space);
 }
 

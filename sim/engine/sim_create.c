@@ -267,8 +267,9 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
             route->latency_ns = emp_ns_of_seconds(r->latency_s);
             route->ns_per_byte = 1e9 / r->bytes_per_s;
             route->stream = stream_of(m, from, to);
-            route->is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&
-                                  m->device[to].kind == EMP_DEVICE_GPU;
+            bool is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&
+                                m->device[to].kind == EMP_DEVICE_GPU;
+            route->from_host = is_from_host ? 1.0 : 0.0;
             route->link_count = r->link_count;
             memcpy(route->link, r->link, sizeof route->link);
         }

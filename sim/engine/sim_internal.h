@@ -71,8 +71,8 @@ typedef struct {
 typedef struct {
     emp_time_ns latency_ns;
     double      ns_per_byte;
-    bool        is_from_host; /**< from a host to one of its GPUs */
-    int32_t     stream;       /**< that moves copies on this route */
+    double      from_host; /**< 1 from a host to one of its GPUs, else 0 */
+    int32_t     stream;    /**< that moves copies on this route */
     int32_t     message_source;
     int32_t     link_count;
     int32_t     link[EMP_MAX_ROUTE];
