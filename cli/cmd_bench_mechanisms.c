@@ -19,7 +19,7 @@ static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "A,B,...", 0,
      "Only these: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8", 0},
     {"runtime", KEY_RUNTIME, "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
-    {"seed", 's', "S", 0, "Seed of the partitioners and the random placement (default 1)",
+    {"seed", 'k', "K", 0, "Seed of the partitioners and the random placement (default 1)",
      0},
     {"format", 'f', "FORMAT", 0, "md (default) or csv", 0},
     {"threads", 't', "T", 0, "Threads; results do not depend on it", 0},
@@ -42,7 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case KEY_ROWS: args->params.rows = arg; return 0;
     case KEY_RUNTIME: args->params.runtime = arg; return 0;
-    case 's':
+    case 'k':
         args->params.seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX);
         return 0;
     case 'f':

@@ -19,7 +19,7 @@ static const cli_command commands[] = {
     {"graph", "what a workload or graph file consists of", cmd_graph},
     {"calibrate", "fit a machine's constants to published step times", cmd_calibrate},
     {"record", "what a recorded run found, and its learning curve", cmd_record},
-    {"bench", "time the simulators", cmd_bench},
+    {"bench", "measure the simulators", cmd_bench},
     {"workloads", "list the workload families and their parameters", cmd_workloads},
     {"machines", "list the machines", cmd_machines},
     {"methods", "list the placement methods", cmd_methods},

@@ -11,13 +11,13 @@
 
 typedef struct {
     const char *spec, *machine, *runtime;
-    int32_t     samples, least_samples;
+    int32_t     samples, least_samples; /**< fewer are refused */
     uint64_t    seed;
     bool        is_json;
 } cli_study_options;
 
-/** A command adds it as an argp child with its cli_study_options as input. SPEC and
- * --machine must be given. */
+/** Options and their parser, to be used as they are or as an argp child; the input is a
+ * cli_study_options. SPEC and --machine must be given. */
 extern const struct argp cli_study_argp;
 
 /** What holds when an option is not given. */

@@ -288,6 +288,12 @@ emp_status emp_anomalies_measure(emp_anomaly_count     counts[EMP_SHORTENINGS],
     variant    v = {0};
 
     if (count < 1) EMP_FAIL(EMP_EINVAL, "%d placements; at least 1 is needed", count);
+    if (problem->runtime.rules != EMP_RULES_EVENTS) {
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "%s has other rules; what can be shortened are costs of the "
+                 "rules \"events\"",
+                 problem->runtime.name);
+    }
     s.before_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)count);
     s.growth = EMP_NEW_ARRAY(double, (size_t)count);
     s.change = EMP_NEW_ARRAY(double, (size_t)count);

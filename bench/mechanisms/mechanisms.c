@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/mechanisms/mechanisms.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -228,7 +227,7 @@ struct progress {
     int32_t                     done, total;
 };
 
-static emp_status check_stop(struct progress *p, emp_error *err)
+static emp_status count_done(struct progress *p, emp_error *err)
 {
     emp_status st = EMP_OK;
 
@@ -255,10 +254,10 @@ static emp_status make_row(emp_mechanism_row *row, const emp_runtime *runtime,
 
     EMP_TRY(load_task(&task, row->task, err));
     EMP_TRY(place_and_score(row, &task, runtime, progress->params, err));
-    EMP_TRY(check_stop(progress, err));
+    EMP_TRY(count_done(progress, err));
     for (int32_t m = 0; m < MECHANISMS; m++) {
         EMP_TRY(score_changed(row, m, &task, runtime, err));
-        EMP_TRY(check_stop(progress, err));
+        EMP_TRY(count_done(progress, err));
     }
 cleanup:
     clear_task(&task);
@@ -277,8 +276,13 @@ emp_status emp_mechanism_table_make(emp_mechanism_table       **out,
     *out = NULL;
     EMP_TRY(emp_word_list_check(params->rows, "table 1 has no row", row_key, err));
     EMP_TRY(emp_runtime_load(&runtime, params->runtime, err));
+    if (runtime.rules != EMP_RULES_EVENTS) {
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "%s has other rules; mechanisms are those of the rules "
+                 "\"events\"",
+                 params->runtime);
+    }
     EMP_TRY(create_table(&t, params, err));
-    snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
     struct progress progress = {params, 0, t->row_count * (MECHANISMS + 1)};
     int32_t         rows = t->row_count;
     /* clang-format off */

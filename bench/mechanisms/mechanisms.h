@@ -37,7 +37,6 @@ typedef struct {
 typedef struct {
     int32_t            row_count, mechanism_count;
     emp_mechanism_row *row;
-    char               runtime[EMP_RECORD_NAME_BYTES];
 } emp_mechanism_table;
 
 typedef struct {

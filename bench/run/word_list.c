@@ -18,24 +18,38 @@ bool emp_word_list_has(const char *list, const char *word)
     return false;
 }
 
+static bool is_key(const char *word, size_t length, const char *(*key)(int32_t))
+{
+    const char *name;
+
+    for (int32_t i = 0; (name = key(i)) != NULL; i++) {
+        if (strlen(name) == length && strncmp(name, word, length) == 0) return true;
+    }
+    return false;
+}
+
+static void list_keys(char *text, size_t size, const char *(*key)(int32_t))
+{
+    const char *name;
+    size_t      used = 0;
+
+    text[0] = '\0';
+    for (int32_t i = 0; (name = key(i)) != NULL && used < size; i++) {
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ", name);
+    }
+}
+
 emp_status emp_word_list_check(const char *list, const char           *what,
                                const char *(*key)(int32_t), emp_error *err)
 {
     emp_status st = EMP_OK;
 
     for (const char *at = list; at != NULL;) {
-        size_t      length = strcspn(at, ",");
-        char        known[256] = "";
-        size_t      used = 0;
-        bool        is_known = false;
-        const char *name;
-        for (int32_t i = 0; (name = key(i)) != NULL; i++) {
-            is_known =
-                is_known || (strlen(name) == length && strncmp(name, at, length) == 0);
-            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
-                                     i == 0 ? "" : ", ", name);
-        }
-        if (!is_known) {
+        size_t length = strcspn(at, ",");
+        if (!is_key(at, length, key)) {
+            char known[256];
+            list_keys(known, sizeof known, key);
             EMP_FAIL(EMP_EINVAL, "%s \"%.*s\"; it has %s", what, (int)length, at, known);
         }
         at = at[length] == ',' ? at + length + 1 : NULL;

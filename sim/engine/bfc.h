@@ -17,14 +17,16 @@ emp_status emp_bfc_create(emp_bfc **out, int32_t region_count, int64_t live_limi
                           emp_error *err);
 void       emp_bfc_destroy(emp_bfc *bfc);
 
-/** Makes a region one free chunk. All are to be reset before their first use. O(1). */
+/** Forgets all regions. O(regions). */
 void emp_bfc_reset(emp_bfc *bfc);
+/** Makes a region one free chunk; each once after the creation or a reset. O(1). */
 void emp_bfc_add_region(emp_bfc *bfc, int32_t region, int64_t bytes);
 
 /** \param bytes  A multiple of 256, above 0.
  * \return a chunk, or -1 if no free one is large enough. O(free chunks of its bin). */
 int32_t emp_bfc_allocate(emp_bfc *bfc, int32_t region, int64_t bytes);
-void    emp_bfc_free(emp_bfc *bfc, int32_t chunk);
+/** O(free chunks of its bin). */
+void emp_bfc_free(emp_bfc *bfc, int32_t chunk);
 
 /** Where the chunk ends in its region: bytes from the region's start. */
 int64_t emp_bfc_end(const emp_bfc *bfc, int32_t chunk);

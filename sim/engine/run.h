@@ -116,11 +116,11 @@ static inline void issue_op(emp_sim *sim, int32_t op, int32_t device)
         d->queued_ns = end;
         d->busy_ns += cost;
     }
-    if (!rules.drain_copies) sim->end_of_op[op] = later_of(d->queued_ns, sim->now);
+    if (!rules.drain_copies) sim->time_of_op[op] = later_of(d->queued_ns, sim->now);
     record_op(sim, op, device, start, end);
     trace_op(sim, op, device, 0, start, end);
     if (launches && !rules.release_at_issue) {
-        sim->end_of_op[op] = end;
+        sim->time_of_op[op] = end;
         delay(sim, d->kernel_source, op, end);
     } else {
         release_inputs(sim, op);
@@ -142,7 +142,7 @@ static inline void finish_batch(emp_sim *sim, int32_t cpu, int32_t number)
     int32_t op = end_batch(sim, cpu, number);
 
     if (op < 0) return;
-    record_op(sim, op, cpu, sim->end_of_op[op], sim->now);
+    record_op(sim, op, cpu, sim->time_of_op[op], sim->now);
     release_inputs(sim, op);
     notify(sim, op, cpu);
 }

@@ -93,7 +93,7 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
         ready = later_of(ready, sim->device[to].queued_ns);
     } else if (has_host_thread(sim, from)) {
         int32_t producer = sim->payload[tensor_of_copy(sim, copy)].producer;
-        ready = later_of(ready, sim->end_of_op[producer]);
+        ready = later_of(ready, sim->time_of_op[producer]);
     }
     return ready;
 }

@@ -97,7 +97,7 @@ static inline int32_t item_of_message(const emp_sim *sim, int32_t message)
 
 static inline emp_time_ns until(const emp_sim *sim, int32_t item)
 {
-    if (item < sim->op_count) return sim->end_of_op[item];
+    if (item < sim->op_count) return sim->time_of_op[item];
     item -= sim->op_count;
     if (item < sim->copy_limit) return sim->copy[item].until;
     return sim->message[item - sim->copy_limit].until;

@@ -41,7 +41,7 @@ static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
     pool->starting_tasks = tasks;
     pool->starting_task_ns = sim->task_ns[sim->rest[op].cpu_row + cores - 1];
     sim->open_tasks[op] = tasks;
-    sim->end_of_op[op] = sim->now;
+    sim->time_of_op[op] = sim->now;
     create_outputs(sim, op);
 }
 

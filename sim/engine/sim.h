@@ -7,9 +7,9 @@
  *         EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
  *     emp_sim_destroy(sim);
  *
- * The model is docs/simulator.md; if the runtime has the rules of another simulator, it is
- * what docs/profiles.md says of them, and busy times, transfers and traffic too. Clock: integer nanoseconds. Simultaneous events have a
- * fixed order; equal inputs give bit-equal results everywhere.
+ * The model is docs/simulator.md, or docs/profiles.md if the runtime has the rules of
+ * another simulator. Clock: integer nanoseconds. Simultaneous events have a fixed order;
+ * equal inputs give bit-equal results everywhere.
  *
  * Threads. An emp_sim is confined to one thread; the problem it borrows is shared.
  */
@@ -23,10 +23,11 @@ typedef struct {
     emp_time_ns step_time_ns;
     bool        is_feasible; /**< no device ran out of memory */
     int32_t     device_count;
-    emp_time_ns busy_ns[EMP_MAX_DEVICES];    /**< compute; CPU: core time / cores */
-    int64_t     peak_bytes[EMP_MAX_DEVICES]; /**< persistent + live tensors + workspace */
-    int64_t     traffic_bytes;               /**< all tensors sent between memories */
-    int64_t     transfer_count;
+    emp_time_ns busy_ns[EMP_MAX_DEVICES]; /**< compute; CPU: core time / cores */
+    int64_t peak_bytes[EMP_MAX_DEVICES];  /**< persistent + live tensors + workspace; with
+                                             bfc_allocator the end of the last chunk */
+    int64_t traffic_bytes;                /**< all tensors sent between memories */
+    int64_t transfer_count;
     int64_t event_count; /**< starts and ends of ops, requests and arrivals of transfers,
                                arrivals of control messages */
     uint64_t
@@ -86,7 +87,9 @@ typedef struct emp_sim emp_sim;
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err);
 
 /** Simulates one step; allocates nothing. O(V + E devices) events, each taken from a
- * queue in a time that grows as the logarithm of its sources (devices and links).
+ * queue in a time that grows as the logarithm of its sources (devices and links). Without
+ * copy_streams a copy also costs the length of its stream's queue, with bfc_allocator an
+ * allocation the free chunks of its bin.
  *
  * \param[in]  device_of_op  op_count entries, legal (emp_problem_legalize).
  * \param[out] result        Written on success only.

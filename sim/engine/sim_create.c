@@ -64,14 +64,14 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
 
     sim->state = EMP_NEW_ARRAY(emp_sim_op_state, ops);
     sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
-    sim->end_of_op = EMP_NEW_ARRAY(emp_time_ns, ops);
+    sim->time_of_op = EMP_NEW_ARRAY(emp_time_ns, ops);
     sim->instance = EMP_NEW_ARRAY(emp_sim_instance, tensors + copies + 1);
     sim->copy = EMP_NEW_ARRAY(emp_sim_copy, copies);
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
     sim->next = EMP_NEW_ARRAY(int32_t, ops + copies + messages);
     sim->queue = EMP_NEW_ARRAY(emp_sim_queue, (size_t)sim->source_count);
     sim->heap = EMP_NEW_ARRAY(uint64_t, heap_places);
-    if (!sim->state || !sim->open_tasks || !sim->end_of_op || !sim->instance ||
+    if (!sim->state || !sim->open_tasks || !sim->time_of_op || !sim->instance ||
         !sim->copy || !sim->message || !sim->next || !sim->queue || !sim->heap) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
@@ -409,6 +409,12 @@ static void bound_copies(emp_sim *sim)
     }
 }
 
+/* How often a tensor may cross to another memory. */
+static int32_t most_copies(const emp_sim *sim, int32_t tensor)
+{
+    return sim->rules.share_copies ? sim->device_count : count_consumers(sim, tensor);
+}
+
 /* No sum of bytes may overflow: every tensor could be in every memory. */
 static emp_status check_bytes(const emp_sim *sim, emp_error *err)
 {
@@ -423,7 +429,8 @@ static emp_status check_bytes(const emp_sim *sim, emp_error *err)
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         total += (double)sim->tensor[t].bytes +
-                 (double)sim->payload[t].buffer_bytes * sim->device_count;
+                 (double)sim->payload[t].buffer_bytes * sim->device_count +
+                 (double)sim->payload[t].bytes * most_copies(sim, t);
     }
     if (!(total < (double)EMP_SIM_ENDLESS)) {
         EMP_FAIL(EMP_EUNSUPPORTED,
@@ -456,8 +463,9 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
                      sim->rest[op].lanes;
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
-        total += (longest + slowest * (double)sim->payload[t].bytes) *
-                 (sim->rules.share_copies ? sim->device_count : count_consumers(sim, t));
+        const emp_sim_payload *p = &sim->payload[t];
+        double ns_per_byte = p->ns_per_byte > slowest ? p->ns_per_byte : slowest;
+        total += (longest + ns_per_byte * (double)p->bytes) * most_copies(sim, t);
     }
     total += longest * sim->message_limit;
     if (!(total < 0x1p50)) {
@@ -574,7 +582,7 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->source);
     emp_free(sim->state);
     emp_free(sim->open_tasks);
-    emp_free(sim->end_of_op);
+    emp_free(sim->time_of_op);
     emp_free(sim->instance);
     emp_free(sim->copy);
     emp_free(sim->message);

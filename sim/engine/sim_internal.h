@@ -134,7 +134,7 @@ typedef struct {
 } emp_sim_batch;
 
 /** Where events come from. Each source finishes its work in the order in which it gets
- * it, so it is a list, and only its earliest event is in the heap. Sources are
+ * it (with copy_streams), so it is a list, and only its earliest event is in the heap. Sources are
  * numbered in the order in which simultaneous events happen. */
 typedef enum {
     EMP_SIM_SERVER,  /**< a device's, or its host thread's, current item ends; its number
@@ -228,8 +228,9 @@ struct emp_sim {
     emp_time_ns          now;
     int32_t              copy_count, message_count;
     emp_sim_op_state    *state; /**< [op] */
-    emp_time_ns
-        *end_of_op; /**< [op] when copies may read its outputs; before that, its start */
+    emp_time_ns *
+        time_of_op; /**< [op] of a pool: when it began; of a GPU: when its kernels end, or
+                       copies of its outputs may start */
     int32_t          *open_tasks; /**< [op] that have not ended */
     emp_sim_instance *instance;   /**< [tensor_count + copy_limit + 1]; the last is the
                                        buffer of what has none */
@@ -257,6 +258,9 @@ emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id
                                  emp_error *err);
 
 enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13 };
+
+_Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
+_Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
 
 #define EMP_SIM_SOURCE_MASK ((UINT64_C(1) << EMP_SIM_SOURCE_BITS) - 1)
 

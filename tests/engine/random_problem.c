@@ -22,7 +22,7 @@ static bool chance(emp_rng *rng, int32_t percent) { return below(rng, 100) < per
  * shake_graph(). */
 static const char *draw_type(emp_rng *rng)
 {
-    static const char *const types[] = {"Const", "VariableV2", "RandomThing", "Thing",
+    static const char *const types[] = {"Const", "VariableV2", "Placeholder", "Thing",
                                         "Thing", "Thing",      "Thing",       "Thing",
                                         "Thing", "Thing"};
 
@@ -179,6 +179,8 @@ static emp_runtime draw_runtime(emp_rng *rng)
                          .copy_memory = draw_switch(rng, 80, like, true),
                          .workspace = draw_switch(rng, 80, like, true),
                          .addn_waits = true,
+                         .pageable_s_per_byte =
+                             chance(rng, 30) ? (1 + below(rng, 8)) * 1e-9 : 0.0,
                          .check_memory = chance(rng, 80),
                          .send_s = below(rng, 3) * 1e-9,
                          .receive_s = below(rng, 3) * 1e-9,

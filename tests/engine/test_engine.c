@@ -374,12 +374,13 @@ Test(engine, refuses_bytes_beyond_64_bits)
     }
 }
 
-Test(engine, create_survives_every_allocation_failure)
+static void expect_creation_to_survive(bool bfc_allocator)
 {
     random_problem r;
     emp_status     st = EMP_ENOMEM;
 
     random_problem_create(&r, 7);
+    r.problem->runtime.bfc_allocator = bfc_allocator;
     long before = emp_mem_live_blocks();
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_sim *sim = NULL;
@@ -398,6 +399,12 @@ Test(engine, create_survives_every_allocation_failure)
     random_problem_destroy(&r);
 }
 
+Test(engine, create_survives_every_allocation_failure)
+{
+    expect_creation_to_survive(false);
+    expect_creation_to_survive(true);
+}
+
 Test(engine, a_run_allocates_nothing)
 {
     random_problem r;
@@ -405,10 +412,13 @@ Test(engine, a_run_allocates_nothing)
     emp_sim_result result;
 
     random_problem_create(&r, 11);
-    cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
-    emp_mem_fail_after(0);
-    cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
-    emp_mem_fail_after(-1);
-    emp_sim_destroy(sim);
+    for (int bfc = 0; bfc < 2; bfc++) {
+        r.problem->runtime.bfc_allocator = bfc;
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        emp_mem_fail_after(0);
+        cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
+        emp_mem_fail_after(-1);
+        emp_sim_destroy(sim);
+    }
     random_problem_destroy(&r);
 }

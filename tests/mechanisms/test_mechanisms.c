@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "bench/mechanisms/mechanisms.h"
+#include "sim/engine/sim.h"
+#include "sim/workloads/workloads.h"
 
 static emp_mechanism_table *make(const char *rows, int32_t threads)
 {
@@ -21,7 +23,9 @@ static int32_t number_of(const char *name)
 {
     int32_t m = 0;
 
-    while (strcmp(emp_mechanism_at(m)->name, name) != 0) m++;
+    while (emp_mechanism_at(m) != NULL && strcmp(emp_mechanism_at(m)->name, name) != 0)
+        m++;
+    cr_assert_not_null(emp_mechanism_at(m), "%s", name);
     return m;
 }
 
@@ -57,6 +61,62 @@ Test(mechanisms, what_a_switch_cannot_reach_stays)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* All that can go to the GPU is there; the profile is changed by hand. */
+static double simulate_on_gpu(const emp_graph *step, const emp_machine *machine,
+                              const emp_runtime *runtime)
+{
+    emp_problem   *problem = NULL;
+    emp_sim       *sim = NULL;
+    emp_sim_result result = {0};
+    emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+
+    cr_assert_not_null(device);
+    for (emp_op_id op = 0; op < step->op_count; op++) device[op] = 1;
+    cr_assert_eq(emp_problem_create(&problem, step, machine, runtime, "rnnlm", NULL),
+                 EMP_OK);
+    emp_problem_legalize(problem, device);
+    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_run(sim, device, &result, NULL), EMP_OK);
+    emp_sim_destroy(sim);
+    emp_problem_destroy(problem);
+    emp_free(device);
+    return (double)result.step_time_ns * 1e-9;
+}
+
+Test(mechanisms, are_the_profile_with_one_change)
+{
+    emp_mechanism_table *t = make("rnnlm", 1);
+    emp_graph           *whole = NULL, *step = NULL;
+    emp_machine         *machine = NULL;
+    emp_runtime          runtime, changed;
+
+    cr_assert_eq(emp_workload_build(&whole, "rnnlm", NULL), EMP_OK);
+    cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
+    cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_expect_eq(simulate_on_gpu(step, machine, &runtime), t->row[0].before[GPU].step_s);
+    changed = runtime;
+    changed.issue_s = changed.issue_kernel_s = 0.0;
+    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                 t->row[0].after[number_of("issue")][GPU].step_s);
+    changed = runtime;
+    changed.drain_copies = false;
+    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                 t->row[0].after[number_of("drain_copies")][GPU].step_s);
+    changed = runtime;
+    changed.poll_s = 0.0;
+    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                 t->row[0].after[number_of("poll")][GPU].step_s);
+    changed = runtime;
+    changed.send_s = changed.receive_s = 0.0;
+    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                 t->row[0].after[number_of("send, receive")][GPU].step_s);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(step);
+    emp_graph_destroy(whole);
+    emp_mechanism_table_destroy(t);
+}
+
 Test(mechanisms, do_not_depend_on_threads)
 {
     emp_mechanism_table *a = make("inception_v3,rnnlm", 1);
@@ -68,6 +128,7 @@ Test(mechanisms, do_not_depend_on_threads)
                 cr_expect_eq(a->row[r].after[m][k].step_s, b->row[r].after[m][k].step_s);
                 cr_expect_eq(a->row[r].after[m][k].peak_bytes,
                              b->row[r].after[m][k].peak_bytes);
+                cr_expect_eq(a->row[r].after[m][k].fits, b->row[r].after[m][k].fits);
             }
         }
     }

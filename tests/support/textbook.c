@@ -563,6 +563,13 @@ static int crossings(const struct textbook *b, emp_tensor_id t, int to)
     return b->rt->share_copies ? 1 : count;
 }
 
+static int is_fed(const struct textbook *b, emp_tensor_id t)
+{
+    const char *type = b->g->type_name[b->g->type[b->g->tensor[t].producer]];
+
+    return strncmp(type, "Placeholder", 11) == 0;
+}
+
 static void copy_ready(struct textbook *b, emp_tensor_id t, int to);
 
 static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
@@ -601,9 +608,11 @@ static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
     if (b->rt->copy_streams) start = later(start, b->stream_end[gpu][channel]);
     for (int i = 0; b->rt->shared_links && i < route->link_count; i++)
         start = later(start, b->link_free[route->link[i]]);
-    ns crossing =
-        to_ns(route->latency_s) +
-        (ns)((double)b->g->tensor[t].copy_bytes * (1e9 / route->bytes_per_s) + 0.5);
+    double ns_per_byte = 1e9 / route->bytes_per_s;
+    double pageable = 1e9 * b->rt->pageable_s_per_byte;
+    if (from == 0 && is_fed(b, t) && pageable > ns_per_byte) ns_per_byte = pageable;
+    ns crossing = to_ns(route->latency_s) +
+                  (ns)((double)b->g->tensor[t].copy_bytes * ns_per_byte + 0.5);
     ns end = start + crossing * crossings(b, t, to);
     for (int i = 0; i < route->link_count; i++) b->link_free[route->link[i]] = end;
     b->stream_end[gpu][channel] = end;
