@@ -6,11 +6,11 @@
 #include "cli/cli.h"
 
 static const cli_command topics[] = {
-    {"anomalies", "count how often less work takes longer", cmd_bench_anomalies},
+    {"anomalies", "SPEC: count how often less work takes longer", cmd_bench_anomalies},
     {"mechanisms", "what each mechanism of the runtime contributes",
      cmd_bench_mechanisms},
     {"oracle", "time the oracle beside other simulators", cmd_bench_oracle},
-    {"surrogate", "time and rate the surrogate beside the oracle", cmd_bench_surrogate},
+    {"surrogate", "SPEC: time and rate the surrogate beside the oracle", cmd_bench_surrogate},
 };
 enum { TOPIC_COUNT = sizeof topics / sizeof *topics };
 
