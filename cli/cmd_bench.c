@@ -10,7 +10,8 @@ static const cli_command topics[] = {
     {"mechanisms", "what each mechanism of the runtime contributes",
      cmd_bench_mechanisms},
     {"oracle", "time the oracle beside other simulators", cmd_bench_oracle},
-    {"surrogate", "SPEC: time and rate the surrogate beside the oracle", cmd_bench_surrogate},
+    {"surrogate", "SPEC: time and rate the surrogate beside the oracle",
+     cmd_bench_surrogate},
 };
 enum { TOPIC_COUNT = sizeof topics / sizeof *topics };
 
