@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
+#include "sim/engine/fingerprint.h"
 #include "sim/engine/profile_internal.h"
 
 __extension__ typedef unsigned __int128 wide;
@@ -84,9 +84,9 @@ emp_status emp_profile_check_times(const emp_sim_profile *profile, double others
     for (int32_t op = 0; op < profile->op_count; op++) {
         total += (double)profile->op[op].cpu_ns + (double)profile->op[op].gpu_ns;
     }
-    if (!(total < 0x1p50)) {
+    if (!(total < (double)EMP_SIM_LAST_NS)) {
         EMP_FAIL(EMP_EUNSUPPORTED, "ops and transfers of %.3g s in all; at most %.3g s",
-                 total * 1e-9, 0x1p50 * 1e-9);
+                 total * 1e-9, (double)EMP_SIM_LAST_NS * 1e-9);
     }
 cleanup:
     return st;
@@ -237,11 +237,11 @@ static emp_status check_bytes(const emp_sim_profile *p, emp_error *err)
             total += (double)p->port[port].bytes * (edges + 1.0);
         }
     }
-    if (!(total < 0x1p62)) {
+    if (!(total < (double)EMP_SIM_ENDLESS)) {
         EMP_FAIL(EMP_EUNSUPPORTED,
                  "variables, tensors and copies of %.3g bytes in all; "
                  "at most %.3g bytes",
-                 total, 0x1p62);
+                 total, (double)EMP_SIM_ENDLESS);
     }
 cleanup:
     return st;
@@ -252,7 +252,6 @@ emp_status emp_sim_profile_create(emp_sim *sim, emp_error *err)
     emp_status         st = EMP_OK;
     const emp_problem *problem = sim->problem;
     const emp_graph   *g = problem->graph;
-    const emp_machine *m = problem->machine;
     int32_t           *port_of = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
     int32_t           *control_of = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
     emp_sim_profile   *p = sim->profile = EMP_NEW(emp_sim_profile);
@@ -260,15 +259,7 @@ emp_status emp_sim_profile_create(emp_sim *sim, emp_error *err)
     if (!port_of || !control_of || !p)
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", g->op_count);
     p->rules = table[problem->runtime.rules];
-    sim->device_count = m->device_count;
-    for (int32_t d = 0; d < m->device_count; d++) {
-        bool is_cpu = m->device[d].kind == EMP_DEVICE_CPU;
-        sim->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
-        sim->state_on[d].space[1] = (uint8_t)m->device[d].host;
-        sim->memory[d].limit =
-            problem->runtime.check_memory ? m->device[d].memory_bytes : EMP_SIM_ENDLESS;
-    }
-    EMP_TRY(allocate(p, g, m->device_count, err));
+    EMP_TRY(allocate(p, g, sim->device_count, err));
     number_ports(p, problem, port_of, control_of);
     connect_in(p, g, port_of, control_of);
     connect_out(p);
@@ -298,28 +289,10 @@ void emp_sim_profile_destroy(emp_sim_profile *profile)
 
 /* ---- a run ---- */
 
-/* Calls a callback of the trace, if the run is traced and there is one. */
-#define TELL(callback, ...)                                         \
-    do {                                                            \
-        if (sim->rules.is_traced && sim->trace != NULL &&           \
-            sim->trace->callback != NULL) {                         \
-            sim->trace->callback(sim->trace->context, __VA_ARGS__); \
-        }                                                           \
+#define TELL(callback, ...)                                                 \
+    do {                                                                    \
+        if (sim->rules.is_traced) EMP_SIM_TELL(sim, callback, __VA_ARGS__); \
     } while (0)
-
-/* Kinds of docs/simulator.md; of an op, a copy, a message. */
-enum { RECORD_OP, RECORD_TRANSFER, RECORD_MESSAGE };
-
-/* Adds to the fingerprint. */
-static void record(emp_sim *sim, int kind, int32_t id, int32_t device, emp_time_ns start,
-                   emp_time_ns end)
-{
-    uint64_t what = (uint64_t)kind << 40 | (uint64_t)device << 32 | (uint32_t)id;
-    uint64_t hash = emp_hash_u64(EMP_HASH_SEED, what);
-
-    hash = emp_hash_u64(hash, (uint64_t)start);
-    sim->result.fingerprint += emp_hash_u64(hash, (uint64_t)end);
-}
 
 void emp_profile_hold(emp_sim *sim, int32_t device, int32_t op, int64_t bytes,
                       emp_time_ns at)
@@ -353,7 +326,8 @@ void emp_profile_run_op(emp_sim *sim, int32_t op, int32_t lane, emp_time_ns star
     int32_t   device = sim->profile->device[op];
 
     sim->result.busy_ns[device] += end - start;
-    if (sim->rules.is_traced) record(sim, RECORD_OP, id, device, start, end);
+    if (sim->rules.is_traced)
+        emp_sim_record(sim, EMP_SIM_RECORD_OP, id, device, start, end);
     TELL(op, id, device, lane, start, end);
 }
 
@@ -370,10 +344,10 @@ void emp_profile_tell_transfer(emp_sim *sim, int32_t port, int32_t from, int32_t
 
     if (!sim->rules.is_traced) return;
     if (tensor < 0) {
-        record(sim, RECORD_MESSAGE, op, to, start, end);
+        emp_sim_record(sim, EMP_SIM_RECORD_MESSAGE, op, to, start, end);
         TELL(message, op, to, end);
     } else {
-        record(sim, RECORD_TRANSFER, tensor, to, start, end);
+        emp_sim_record(sim, EMP_SIM_RECORD_TRANSFER, tensor, to, start, end);
         TELL(transfer, tensor, from, to, start, end);
     }
 }

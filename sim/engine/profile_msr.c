@@ -374,8 +374,9 @@ static emp_time_ns tell_in(emp_sim *sim, msr *s, int32_t r, emp_time_ns now)
             if (s->run_of_op[u] == r || s->told_run[u] == r) continue;
             if (emp_profile_is_control(p, p->in[i])) continue;
             s->told_run[u] = r;
-            emp_profile_tell_transfer(sim, s->shown[u], sim->state_on[device].space[1],
-                                      device, now, now + s->cross_ns[u]);
+            emp_profile_tell_transfer(sim, s->shown[u],
+                                      sim->problem->machine->device[device].host, device,
+                                      now, now + s->cross_ns[u]);
             now += s->cross_ns[u];
         }
     }
@@ -395,7 +396,7 @@ static void tell_out(emp_sim *sim, const msr *s, int32_t r, emp_time_ns now)
         }
         if (!leaves) continue;
         emp_profile_tell_transfer(sim, s->shown[u], device,
-                                  sim->state_on[device].space[1], now,
+                                  sim->problem->machine->device[device].host, now,
                                   now + s->cross_ns[u]);
         now += s->cross_ns[u];
     }

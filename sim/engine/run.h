@@ -221,7 +221,8 @@ static inline uint64_t handle_event(emp_sim *sim, int32_t source)
 {
     if (source < sim->device_count) return end_item(sim, source);
     if (rules.cpu_pool && sim->source[source].kind == EMP_SIM_BATCH) {
-        finish_batch(sim, sim->source[source].owner, sim->source[source].number);
+        int32_t cpu = sim->source[source].cpu;
+        finish_batch(sim, cpu, source - sim->pool[cpu].first_source);
         return EMP_SIM_NEVER;
     }
     return end_delay(sim, source);

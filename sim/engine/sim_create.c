@@ -276,11 +276,10 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
     }
 }
 
-static int32_t add_source(emp_sim *sim, emp_sim_source_kind kind, int32_t owner,
-                          int32_t number)
+static int32_t add_source(emp_sim *sim, emp_sim_source_kind kind, int32_t cpu)
 {
     if (sim->source != NULL) {
-        sim->source[sim->source_count] = (emp_sim_source){(int32_t)kind, owner, number};
+        sim->source[sim->source_count] = (emp_sim_source){(int32_t)kind, cpu};
     }
     return sim->source_count++;
 }
@@ -298,7 +297,7 @@ static void add_message_sources(emp_sim *sim)
             if (from != to && latency > done && latency < least) least = latency;
         }
         if (least == INT64_MAX) return;
-        int32_t source = add_source(sim, EMP_SIM_MESSAGE, -1, 0);
+        int32_t source = add_source(sim, EMP_SIM_MESSAGE, -1);
         for (int32_t i = 0; i < sim->device_count * sim->device_count; i++) {
             emp_sim_route *route =
                 &sim->route[i / sim->device_count][i % sim->device_count];
@@ -311,7 +310,7 @@ static void add_message_sources(emp_sim *sim)
 static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
 {
     for (int32_t k = 0; k < sim->device_count * EMP_SIM_STREAMS; k++) {
-        int32_t source = add_source(sim, kind, k, 0);
+        int32_t source = add_source(sim, kind, -1);
         if (kind == EMP_SIM_READY) {
             sim->stream[k].ready_source = source;
         } else {
@@ -325,20 +324,20 @@ static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
 static void add_sources(emp_sim *sim)
 {
     sim->source_count = 0;
-    for (int32_t d = 0; d < sim->device_count; d++) add_source(sim, EMP_SIM_SERVER, d, 0);
+    for (int32_t d = 0; d < sim->device_count; d++) add_source(sim, EMP_SIM_SERVER, -1);
     for (int32_t d = 0; d < sim->device_count; d++) {
         sim->pool[d].first_source = sim->source_count;
         for (int32_t n = 0; n < sim->pool[d].core_count; n++) {
-            add_source(sim, EMP_SIM_BATCH, d, n);
+            add_source(sim, EMP_SIM_BATCH, d);
         }
     }
     for (int32_t d = 0; d < sim->device_count; d++) {
-        sim->device[d].kernel_source = add_source(sim, EMP_SIM_KERNEL, d, 0);
+        sim->device[d].kernel_source = add_source(sim, EMP_SIM_KERNEL, -1);
     }
     add_stream_sources(sim, EMP_SIM_READY);
     add_stream_sources(sim, EMP_SIM_SEEN);
-    sim->send_source = add_source(sim, EMP_SIM_SEND, -1, 0);
-    sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1, 0);
+    sim->send_source = add_source(sim, EMP_SIM_SEND, -1);
+    sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1);
     add_message_sources(sim);
 }
 
@@ -468,9 +467,9 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
         total += (longest + ns_per_byte * (double)p->bytes) * most_copies(sim, t);
     }
     total += longest * sim->message_limit;
-    if (!(total < 0x1p50)) {
+    if (!(total < (double)EMP_SIM_LAST_NS)) {
         EMP_FAIL(EMP_EUNSUPPORTED, "ops and transfers of %.3g s in all; at most %.3g s",
-                 total * 1e-9, 0x1p50 * 1e-9);
+                 total * 1e-9, (double)EMP_SIM_LAST_NS * 1e-9);
     }
 cleanup:
     return st;
@@ -532,6 +531,8 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     if (!live || !live_tensor || !sim)
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n.op_count);
     sim->problem = problem;
+    set_runtime(sim, &problem->runtime);
+    EMP_TRY(set_devices(sim, problem->machine, &problem->runtime, err));
     if (problem->runtime.rules != EMP_RULES_EVENTS) {
         EMP_TRY(emp_sim_profile_create(sim, err));
         *out = sim;
@@ -539,8 +540,6 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
         goto cleanup;
     }
     sim->task_ns = problem->costs->task_ns;
-    set_runtime(sim, &problem->runtime);
-    EMP_TRY(set_devices(sim, problem->machine, &problem->runtime, err));
     compute_routes(sim, problem->machine);
     EMP_TRY(create_sources(sim, err));
     EMP_TRY(allocate_graph(sim, &n, err));

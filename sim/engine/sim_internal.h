@@ -139,10 +139,10 @@ typedef struct {
 typedef enum {
     EMP_SIM_SERVER,  /**< a device's, or its host thread's, current item ends; its number
                           is the device's */
-    EMP_SIM_BATCH,   /**< tasks on a CPU end; owner: the CPU */
+    EMP_SIM_BATCH,   /**< tasks on a CPU end */
     EMP_SIM_KERNEL,  /**< a kernel ends and lets go of its inputs */
-    EMP_SIM_READY,   /**< a copy may take its links; owner: the stream */
-    EMP_SIM_SEEN,    /**< the host sees a copy done; owner: the stream */
+    EMP_SIM_READY,   /**< a copy may take its links */
+    EMP_SIM_SEEN,    /**< the host sees a copy done */
     EMP_SIM_SEND,    /**< a copy has been sent without a host thread */
     EMP_SIM_RECEIVE, /**< ... received */
     EMP_SIM_MESSAGE  /**< one for each latency */
@@ -150,8 +150,7 @@ typedef enum {
 
 typedef struct {
     int32_t kind;
-    int32_t owner;
-    int32_t number; /**< of a batch */
+    int32_t cpu; /**< of a batch */
 } emp_sim_source;
 
 typedef struct {
@@ -263,6 +262,9 @@ _Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
 _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
 
 #define EMP_SIM_SOURCE_MASK ((UINT64_C(1) << EMP_SIM_SOURCE_BITS) - 1)
+
+/** Times are less: an event is one word, time above source, below EMP_SIM_NEVER. */
+#define EMP_SIM_LAST_NS (INT64_C(1) << (63 - EMP_SIM_SOURCE_BITS))
 
 /** More bytes than a step can hold or move. */
 #define EMP_SIM_ENDLESS (INT64_C(1) << 62)
