@@ -28,6 +28,7 @@ static void no_sharing(emp_runtime *r) { r->share_copies = false; }
 static void no_streams(emp_runtime *r) { r->copy_streams = false; }
 static void no_contention(emp_runtime *r) { r->shared_links = false; }
 static void no_messages(emp_runtime *r) { r->control_latency = false; }
+/* The rate that data/runtimes/tf-r1.3.yaml gives with its source. */
 static void pageable(emp_runtime *r) { r->pageable_s_per_byte = 1.0 / 4.5e9; }
 static void no_early_release(emp_runtime *r) { r->release_at_issue = false; }
 static void no_reuse(emp_runtime *r) { r->reuse_inputs = false; }
