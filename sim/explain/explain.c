@@ -91,21 +91,11 @@ const char *emp_explain_cause_words(emp_explain_cause cause)
 const char *emp_explain_idle_key(emp_explain_idle idle)
 {
     static const char *const keys[] = {
-#define X(name, key, words) key,
+#define X(name, key) key,
         EMP_EXPLAIN_IDLE_LIST(X)
 #undef X
     };
     return keys[idle];
-}
-
-const char *emp_explain_idle_words(emp_explain_idle idle)
-{
-    static const char *const all[] = {
-#define X(name, key, words) words,
-        EMP_EXPLAIN_IDLE_LIST(X)
-#undef X
-    };
-    return all[idle];
 }
 
 const char *emp_explain_kind_key(emp_explain_kind kind)

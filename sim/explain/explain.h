@@ -48,18 +48,18 @@
 
 #include "sim/engine/sim.h"
 
-/** Why a device idles: name, key in JSON, words. */
-#define EMP_EXPLAIN_IDLE_LIST(X)                            \
-    X(TRANSFER, "transfer", "a transfer")                   \
-    X(OTHER_DEVICE, "other_device", "an op of another GPU") \
-    X(CPU, "cpu", "an op of the CPU")                       \
-    X(ISSUE, "issue", "a host thread")                      \
-    X(MESSAGE, "message", "a control message")              \
-    X(NOTHING_LEFT, "nothing_left", "nothing left to do")   \
-    X(STEP, "step", "the step's fixed cost")
+/** Why a device idles: name, key in JSON. */
+#define EMP_EXPLAIN_IDLE_LIST(X)    \
+    X(TRANSFER, "transfer")         \
+    X(OTHER_DEVICE, "other_device") \
+    X(CPU, "cpu")                   \
+    X(ISSUE, "issue")               \
+    X(MESSAGE, "message")           \
+    X(NOTHING_LEFT, "nothing_left") \
+    X(STEP, "step")
 
 typedef enum {
-#define X(name, key, words) EMP_IDLE_##name,
+#define X(name, key) EMP_IDLE_##name,
     EMP_EXPLAIN_IDLE_LIST(X)
 #undef X
         EMP_IDLE_COUNT
@@ -191,7 +191,6 @@ void       emp_explain_destroy(emp_explain *why);
 const char *emp_explain_cause_key(emp_explain_cause cause);
 const char *emp_explain_cause_words(emp_explain_cause cause);
 const char *emp_explain_idle_key(emp_explain_idle idle);
-const char *emp_explain_idle_words(emp_explain_idle idle);
 const char *emp_explain_kind_key(emp_explain_kind kind);
 
 #endif /* EMP_SIM_EXPLAIN_EXPLAIN_H */
