@@ -14,8 +14,8 @@
 enum event_kind { RELEASE, BUS, DEVICE };
 
 typedef struct {
-    emp_sim_queue queue;
-    bool          is_idle;
+    int32_t head, tail; /**< of its list; head -1 = empty */
+    bool    is_idle;
 } placeto_server;
 
 typedef struct {
@@ -165,12 +165,12 @@ static void enqueue(emp_sim_profile *p, placeto_server *server, int32_t *next,
                     int32_t item, emp_time_ns ready, enum event_kind kind, int32_t device)
 {
     next[item] = -1;
-    if (server->queue.head < 0) {
-        server->queue.head = item;
+    if (server->head < 0) {
+        server->head = item;
     } else {
-        next[server->queue.tail] = item;
+        next[server->tail] = item;
     }
-    server->queue.tail = item;
+    server->tail = item;
     if (!server->is_idle) return;
     server->is_idle = false;
     expect(p, ready, kind, device, 0);
@@ -228,13 +228,13 @@ static void look_device(emp_sim *sim, placeto *s, int32_t device, emp_time_ns no
 {
     emp_sim_profile *p = sim->profile;
     placeto_server  *server = &s->compute[device];
-    int32_t          op = server->queue.head;
+    int32_t          op = server->head;
 
     if (op < 0) {
         server->is_idle = true;
         return;
     }
-    server->queue.head = s->next_op[op];
+    server->head = s->next_op[op];
     emp_time_ns cost = emp_profile_cost(sim, op), end = now + cost;
     p->start_ns[op] = now;
     p->end_ns[op] = end;
@@ -268,7 +268,7 @@ static void look_bus(emp_sim *sim, placeto *s, int32_t device, emp_time_ns now)
 {
     emp_sim_profile *p = sim->profile;
     placeto_server  *bus = &s->bus[device];
-    int32_t          port = bus->queue.head;
+    int32_t          port = bus->head;
 
     if (port < 0) {
         bus->is_idle = true;
@@ -280,7 +280,7 @@ static void look_bus(emp_sim *sim, placeto *s, int32_t device, emp_time_ns now)
         expect(p, ready, BUS, device, 0);
         return;
     }
-    bus->queue.head = s->next_port[port];
+    bus->head = s->next_port[port];
     emp_time_ns arrival = now + s->transfer_ns[port];
     emp_profile_book(sim, p->port[port].bytes);
     tell_transfer(sim, s, port, device, now, arrival);
@@ -294,7 +294,7 @@ static void start(emp_sim *sim, placeto *s)
     const emp_sim_profile *p = sim->profile;
 
     for (int32_t d = 0; d < sim->device_count; d++) {
-        s->compute[d] = s->bus[d] = (placeto_server){.queue = {-1, -1}, .is_idle = true};
+        s->compute[d] = s->bus[d] = (placeto_server){.head = -1, .is_idle = true};
     }
     s->started_count = 0;
     for (int32_t v = 0; v < p->op_count; v++) {

@@ -51,34 +51,38 @@ static inline void send_message(emp_sim *sim, int32_t op, int32_t to, int32_t fi
         if (sim->message[m].to == to) return;
     }
     int32_t message = sim->message_count++;
-    sim->message[message] = (emp_sim_message){sim->now + route->latency_ns, op, to};
+    sim->message[message] = (emp_sim_message){op, to};
     if (route->latency_ns == 0) {
         deliver_message(sim, message);
     } else {
         delay(sim, route->message_source, item_of_message(sim, message),
-              sim->message[message].until);
+              sim->now + route->latency_ns);
     }
+}
+
+/** The memory in which a tensor is read. */
+static inline int32_t space_read(const emp_sim *sim, const emp_sim_reader *reader)
+{
+    return sim->state[reader->op].space[reader->on_host];
 }
 
 /** Tells all that read \a tensor at home, and sends its copies. */
 static inline void notify_readers(emp_sim *sim, int32_t tensor, int32_t device)
 {
-    const emp_sim_tensor *t = &sim->tensor[tensor];
-    const emp_sim_edge   *edge = sim->consumer + t[0].consumer;
-    const emp_sim_edge   *end = sim->consumer + t[1].consumer;
-    const int32_t         home = sim->instance[tensor].space, first = sim->copy_count;
+    const emp_sim_instance *t = &sim->instance[tensor];
+    const int32_t           home = t->space, end = t[1].reader, first = sim->copy_count;
 
-    for (; edge < end; edge++) {
-        int32_t consumer = EMP_SIM_EDGE_ID(*edge);
-        int32_t space = sim->state[consumer].space[EMP_SIM_EDGE_ON_HOST(*edge)];
+    for (int32_t i = t->reader; i < end; i++) {
+        const emp_sim_reader *reader = &sim->reader[i];
+        int32_t               space = space_read(sim, reader);
         if (space == home) {
-            arrive(sim, consumer);
+            sim->reads[reader->input] = tensor;
+            arrive(sim, (int32_t)reader->op);
         } else {
-            plan_copy(sim, tensor, first, space);
+            int32_t copy = plan_copy(sim, tensor, first, i, space);
+            sim->reads[reader->input] = instance_of_copy(sim, copy);
         }
     }
-    if (sim->copy_count == first) return;
-    sim->instance[tensor].link = first;
     for (int32_t c = first; c < sim->copy_count; c++) send_copy(sim, c, device);
 }
 
@@ -116,11 +120,10 @@ static inline void issue_op(emp_sim *sim, int32_t op, int32_t device)
         d->queued_ns = end;
         d->busy_ns += cost;
     }
-    if (!rules.drain_copies) sim->time_of_op[op] = later_of(d->queued_ns, sim->now);
+    if (!rules.drain_copies) sim->until[op] = later_of(d->queued_ns, sim->now);
     record_op(sim, op, device, start, end);
     trace_op(sim, op, device, 0, start, end);
     if (launches && !rules.release_at_issue) {
-        sim->time_of_op[op] = end;
         delay(sim, d->kernel_source, op, end);
     } else {
         release_inputs(sim, op);
@@ -142,7 +145,7 @@ static inline void finish_batch(emp_sim *sim, int32_t cpu, int32_t number)
     int32_t op = end_batch(sim, cpu, number);
 
     if (op < 0) return;
-    record_op(sim, op, cpu, sim->time_of_op[op], sim->now);
+    record_op(sim, op, cpu, sim->until[op], sim->now);
     release_inputs(sim, op);
     notify(sim, op, cpu);
 }
@@ -150,14 +153,14 @@ static inline void finish_batch(emp_sim *sim, int32_t cpu, int32_t number)
 /** All that read the copy are told. */
 static inline void deliver_copy(emp_sim *sim, int32_t copy)
 {
-    const int32_t tensor = tensor_of_copy(sim, copy), to = target_of_copy(sim, copy);
-    const emp_sim_edge *edge = sim->consumer + sim->tensor[tensor].consumer;
-    const emp_sim_edge *end = sim->consumer + sim->tensor[tensor + 1].consumer;
+    const int32_t         to = target_of_copy(sim, copy);
+    const emp_sim_reader *reader = &sim->reader[sim->copy[copy].reader];
 
     trace_copy(sim, copy, EMP_SIM_COPY_DELIVERED);
-    for (; edge < end; edge++) {
-        int32_t op = EMP_SIM_EDGE_ID(*edge);
-        if (sim->state[op].space[EMP_SIM_EDGE_ON_HOST(*edge)] == to) arrive(sim, op);
+    for (int32_t left = sim->copy[copy].pending; left > 0; reader++) {
+        if (space_read(sim, reader) != to) continue;
+        left--;
+        arrive(sim, (int32_t)reader->op);
     }
 }
 
@@ -169,21 +172,22 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
     release(sim, tensor_of_copy(sim, copy));
     if (has_host_thread(sim, to)) {
         serve(sim, to, item_of_copy(sim, copy));
-    } else if (sim->receive_ns == 0) {
+    } else if (!rules.copy_delays || sim->receive_ns == 0) {
         deliver_copy(sim, copy);
     } else {
-        sim->copy[copy].until = sim->now + sim->receive_ns;
-        delay(sim, sim->receive_source, item_of_copy(sim, copy), sim->copy[copy].until);
+        delay(sim, sim->receive_source, item_of_copy(sim, copy),
+              sim->now + sim->receive_ns);
     }
 }
 
+/** \return the event of the next item's end. */
 static inline uint64_t end_item(emp_sim *sim, int32_t device)
 {
     int32_t item = sim->device[device].current, copy = item - sim->op_count;
 
     if (!rules.serial_issue) {
         finish_op(sim, item, device);
-    } else if (copy >= 0 && sim->copy[copy].is_requested) {
+    } else if (copy >= 0 && is_requested(sim, copy)) {
         deliver_copy(sim, copy);
     } else if (copy >= 0) {
         request_copy(sim, copy);
@@ -195,15 +199,22 @@ static inline uint64_t end_item(emp_sim *sim, int32_t device)
     return serve_next(sim, device);
 }
 
+/** What the source, which is no server, is of; the rules may leave one kind only. */
+static inline emp_sim_source_kind kind_of(const emp_sim *sim, int32_t source)
+{
+    bool is_seen = !rules.serial_issue && !rules.drain_copies && !rules.cpu_pool &&
+                   !rules.control_latency && !rules.copy_delays;
+
+    return is_seen ? EMP_SIM_SEEN : (emp_sim_source_kind)sim->source[source].kind;
+}
+
 /** Takes the item whose delay is over from the list of \a source and handles it. */
 static inline uint64_t end_delay(emp_sim *sim, int32_t source)
 {
     emp_sim_queue *queue = &sim->queue[source];
     int32_t        item = take(sim, queue), copy = item - sim->op_count;
-    uint64_t       next = EMP_SIM_NEVER;
 
-    if (queue->head >= 0) next = event_at(source, until(sim, queue->head));
-    switch ((emp_sim_source_kind)sim->source[source].kind) {
+    switch (kind_of(sim, source)) {
     case EMP_SIM_KERNEL: release_inputs(sim, item); break;
     case EMP_SIM_READY: transfer(sim, copy); break;
     case EMP_SIM_SEEN: see_copy(sim, copy); break;
@@ -213,24 +224,29 @@ static inline uint64_t end_delay(emp_sim *sim, int32_t source)
     case EMP_SIM_BATCH:
     case EMP_SIM_SERVER: break; /* have no delays */
     }
-    return next;
+    return event_at(source, sim->until[queue->head]);
 }
 
-/** \return the next event of the source. */
-static inline uint64_t handle_event(emp_sim *sim, int32_t source)
+static inline void handle_event(emp_sim *sim, int32_t source)
 {
-    if (source < sim->device_count) return end_item(sim, source);
-    if (rules.cpu_pool && sim->source[source].kind == EMP_SIM_BATCH) {
+    if (source < sim->device_count) {
+        set_server_event(sim, source, end_item(sim, source));
+        return;
+    }
+    uint64_t next = no_event(source);
+    if (rules.cpu_pool && kind_of(sim, source) == EMP_SIM_BATCH) {
         int32_t cpu = sim->source[source].cpu;
         finish_batch(sim, cpu, source - sim->pool[cpu].first_source);
-        return EMP_SIM_NEVER;
+    } else {
+        next = end_delay(sim, source);
     }
-    return end_delay(sim, source);
+    set_event(sim, source, next);
 }
 
 /** Runs a step whose state is fresh. */
 static inline void run_events(emp_sim *sim)
 {
+    clear_events(sim);
     for (int32_t i = 0; i < sim->persistent_count; i++) {
         const emp_sim_persistent *p = &sim->persistent[i];
         allocate(sim, sim->state[p->op].device, p->bytes, p->op, NULL);
@@ -240,17 +256,9 @@ static inline void run_events(emp_sim *sim)
         become_ready(sim, op, sim->state[op].device);
     }
     if (rules.cpu_pool) start_all_pool_ops(sim);
-    while (sim->heap_count > 0) {
-        uint64_t event = sim->heap[1];
-        int32_t  source = (int32_t)(event & EMP_SIM_SOURCE_MASK);
+    for (uint64_t event = next_event(sim); event < no_event(0); event = next_event(sim)) {
         sim->now = (emp_time_ns)(event >> EMP_SIM_SOURCE_BITS);
-        sim->heap[1] = 0; /* nothing that is pushed meanwhile rises above it */
-        event = handle_event(sim, source);
-        if (event == EMP_SIM_NEVER) {
-            drop_first_event(sim);
-        } else {
-            replace_first_event(sim, event);
-        }
+        handle_event(sim, (int32_t)(event & EMP_SIM_SOURCE_MASK));
         if (rules.cpu_pool) start_all_pool_ops(sim);
     }
 }

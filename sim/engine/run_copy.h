@@ -15,7 +15,7 @@ static inline int32_t source_of_copy(const emp_sim *sim, int32_t copy)
 
 static inline int32_t target_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->instance_of_copy[copy].space;
+    return sim->copy[copy].space;
 }
 
 static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t copy)
@@ -23,31 +23,32 @@ static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t cop
     return &sim->route[source_of_copy(sim, copy)][target_of_copy(sim, copy)];
 }
 
-/** \a tensor is read in the memory \a to, by one edge more. Its copies are those from
- * \a first on. */
-static inline void plan_copy(emp_sim *sim, int32_t tensor, int32_t first, int32_t to)
+/** \a tensor is read in the memory \a to, by \a reader. Its copies are those from \a first
+ * on. \return the copy. */
+static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
+                                int32_t reader, int32_t to)
 {
-    int32_t           copy = sim->copy_to[to];
-    emp_sim_instance *instance = &sim->instance_of_copy[copy];
+    int32_t copy = sim->copy_to[to];
 
     if (copy >= first) {
         sim->instance[tensor].pending--;
-        instance->pending++;
-        return;
+        sim->copy[copy].pending++;
+        return copy;
     }
     copy = sim->copy_to[to] = sim->copy_count++;
-    instance = &sim->instance_of_copy[copy];
-    instance->space = to;
+    emp_sim_instance *instance = &sim->copy[copy];
     instance->pending = 1;
-    instance->link = tensor;
-    sim->copy[copy].is_requested = false;
+    instance->tensor = tensor;
+    instance->reader = reader;
+    instance->space = to;
+    instance->bytes = -1;
+    return copy;
 }
 
 /** Puts the copy into a list of its stream; only streams keep their order by
  * themselves. */
 static inline void delay_copy(emp_sim *sim, int32_t source, int32_t copy, emp_time_ns at)
 {
-    sim->copy[copy].until = at;
     if (rules.copy_streams) {
         delay(sim, source, item_of_copy(sim, copy), at);
     } else {
@@ -55,26 +56,46 @@ static inline void delay_copy(emp_sim *sim, int32_t source, int32_t copy, emp_ti
     }
 }
 
+/** When all links of \a route are free. */
+static inline emp_time_ns links_free_at(const emp_sim *sim, const emp_sim_route *route)
+{
+    emp_time_ns at = 0;
+
+    if (!rules.shared_links) return 0;
+    for (int32_t i = 0; i < EMP_SIM_LINKS; i++)
+        at = later_of(at, sim->link_free_ns[route->link[i]]);
+    for (int32_t i = EMP_SIM_LINKS; i < route->link_count; i++)
+        at = later_of(at, sim->link_free_ns[route->link[i]]);
+    return at;
+}
+
+static inline void keep_links(emp_sim *sim, const emp_sim_route *route, emp_time_ns until)
+{
+    if (!rules.shared_links) return;
+    for (int32_t i = 0; i < EMP_SIM_LINKS; i++) sim->link_free_ns[route->link[i]] = until;
+    for (int32_t i = EMP_SIM_LINKS; i < route->link_count; i++)
+        sim->link_free_ns[route->link[i]] = until;
+}
+
 /** The copy takes the links of its route as soon as it can. */
 static inline void transfer(emp_sim *sim, int32_t copy)
 {
     const emp_sim_route   *route = route_of_copy(sim, copy);
     emp_sim_stream        *stream = &sim->stream[route->stream];
-    const int32_t          links = rules.shared_links ? route->link_count : 0;
     const emp_sim_payload *p = &sim->payload[tensor_of_copy(sim, copy)];
     emp_time_ns            start = sim->now, duration;
 
     if (rules.copy_streams) start = later_of(start, stream->copied_ns);
-    for (int32_t i = 0; i < links; i++) {
-        start = later_of(start, sim->link_free_ns[route->link[i]]);
+    start = later_of(start, links_free_at(sim, route));
+    double ns_per_byte = route->ns_per_byte;
+    if (rules.pageable) { /* slower than the route from the host, not than other routes */
+        double least = p->ns_per_byte * route->from_host;
+        ns_per_byte = ns_per_byte > least ? ns_per_byte : least;
     }
-    /* pageable memory is slower than the route from the host, not than other routes */
-    double least = p->ns_per_byte * route->from_host;
-    double ns_per_byte = route->ns_per_byte > least ? route->ns_per_byte : least;
     duration = route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
-    if (!rules.share_copies) duration *= sim->instance_of_copy[copy].pending;
+    if (!rules.share_copies) duration *= sim->copy[copy].pending;
     emp_time_ns end = start + duration;
-    for (int32_t i = 0; i < links; i++) sim->link_free_ns[route->link[i]] = end;
+    keep_links(sim, route, end);
     stream->copied_ns = end;
     trace_transfer(sim, copy, start, end);
     delay_copy(sim, stream->seen_source, copy, end + sim->poll_ns);
@@ -93,7 +114,7 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
         ready = later_of(ready, sim->device[to].queued_ns);
     } else if (has_host_thread(sim, from)) {
         int32_t producer = sim->payload[tensor_of_copy(sim, copy)].producer;
-        ready = later_of(ready, sim->time_of_op[producer]);
+        ready = later_of(ready, sim->until[producer]);
     }
     return ready;
 }
@@ -101,13 +122,13 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
 static inline void request_copy(emp_sim *sim, int32_t copy)
 {
     const emp_sim_payload *p = &sim->payload[tensor_of_copy(sim, copy)];
-    int32_t                instance = sim->tensor_count + copy;
+    int32_t                instance = instance_of_copy(sim, copy);
 
-    sim->copy[copy].is_requested = true;
     trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
         rules.share_copies ? p->bytes : p->bytes * sim->instance[instance].pending;
-    create_buffer(sim, instance, p->buffer_bytes, p->producer);
+    sim->instance[instance].bytes = p->buffer_bytes;
+    create_buffer(sim, instance, p->producer);
     if (!rules.serial_issue && !rules.drain_copies) {
         transfer(sim, copy);
         return;
@@ -115,7 +136,7 @@ static inline void request_copy(emp_sim *sim, int32_t copy)
     emp_sim_stream *stream = &sim->stream[route_of_copy(sim, copy)->stream];
     emp_time_ns     ready = copy_ready_at(sim, copy, stream);
     stream->ready_ns = ready;
-    if (ready == sim->now && sim->queue[stream->ready_source].head < 0) {
+    if (ready == sim->now && is_empty(sim, &sim->queue[stream->ready_source])) {
         transfer(sim, copy);
     } else {
         delay_copy(sim, stream->ready_source, copy, ready);
@@ -130,11 +151,10 @@ static inline void send_copy(emp_sim *sim, int32_t copy, int32_t device)
     trace_copy(sim, copy, EMP_SIM_COPY_TOLD);
     if (has_host_thread(sim, device)) {
         serve(sim, device, item);
-    } else if (sim->send_ns == 0) {
+    } else if (!rules.copy_delays || sim->send_ns == 0) {
         request_copy(sim, copy);
     } else {
-        sim->copy[copy].until = sim->now + sim->send_ns;
-        delay(sim, sim->send_source, item, sim->copy[copy].until);
+        delay(sim, sim->send_source, item, sim->now + sim->send_ns);
     }
 }
 

@@ -1,6 +1,6 @@
 /** \file sim/engine/run_events.h
- * The heap over the sources of events, and their lists. Each source has at most its
- * earliest event in the heap; places after the last are EMP_SIM_NEVER.
+ * The earliest event of every source, in two trees of minima: one of the servers, whose
+ * events are the most, one of all other sources. And the lists of sources.
  */
 #ifndef EMP_SIM_ENGINE_RUN_EVENTS_H
 #define EMP_SIM_ENGINE_RUN_EVENTS_H
@@ -12,68 +12,77 @@ static inline uint64_t event_at(int32_t source, emp_time_ns at)
     return (uint64_t)at << EMP_SIM_SOURCE_BITS | (uint64_t)source;
 }
 
-/** The event of a source that had none. */
-static inline void push_event(emp_sim *sim, uint64_t event)
+/** No event of a source. */
+static inline uint64_t no_event(int32_t source)
 {
-    uint64_t *heap = sim->heap;
-    uint32_t  i = ++sim->heap_count;
+    return event_at(source, EMP_SIM_LAST_NS);
+}
 
-    while (i > 1 && heap[i / 2] > event) {
-        heap[i] = heap[i / 2];
+static inline uint64_t earlier_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/** The earliest event of all. */
+static inline uint64_t next_event(const emp_sim *sim)
+{
+    return earlier_of(sim->servers.node[1], sim->others.node[1]);
+}
+
+/** Sets the event of a leaf. The walk up has no branch but its end, which a processor
+ * foresees. */
+static inline void set_leaf(const emp_sim_tree *tree, int32_t leaf, uint64_t event)
+{
+    uint64_t *node = tree->node;
+    uint64_t  i = (uint32_t)(tree->leaf_count + leaf);
+
+    node[i] = event;
+    while (i > 1) {
+        uint64_t beside = node[i ^ 1];
         i /= 2;
+        event = earlier_of(event, beside);
+        node[i] = event;
     }
-    heap[i] = event;
 }
 
-/** Puts \a event in the place of the earliest. */
-static inline void replace_first_event(emp_sim *sim, uint64_t event)
+static inline void set_server_event(emp_sim *sim, int32_t device, uint64_t event)
 {
-    uint64_t *heap = sim->heap;
-    uint32_t  i = 1;
-
-    for (;;) {
-        uint64_t left = heap[2 * i], right = heap[2 * i + 1];
-        uint64_t least = right < left ? right : left;
-        if (event <= least) break;
-        heap[i] = least;
-        i = 2 * i + (right < left);
-    }
-    heap[i] = event;
+    set_leaf(&sim->servers, device, event);
 }
 
-static inline void drop_first_event(emp_sim *sim)
+/** Of a source that is no server. */
+static inline void set_event(emp_sim *sim, int32_t source, uint64_t event)
 {
-    uint64_t last = sim->heap[sim->heap_count];
-
-    sim->heap[sim->heap_count--] = EMP_SIM_NEVER;
-    if (sim->heap_count > 0) replace_first_event(sim, last);
+    set_leaf(&sim->others, source - sim->device_count, event);
 }
 
-/** The event of \a source is \a event, which is earlier than the one it may have. */
-static inline void advance_event(emp_sim *sim, int32_t source, uint64_t event)
+/** Leaves are of the sources from \a source on, which have no events. */
+static inline void clear_tree(const emp_sim_tree *tree, int32_t source)
 {
-    uint64_t *heap = sim->heap;
-    uint64_t  mask = EMP_SIM_SOURCE_MASK;
-    uint32_t  i = 2; /* the first is being handled */
+    const int32_t count = tree->leaf_count;
 
-    while (i <= sim->heap_count && (heap[i] & mask) != (uint64_t)source) i++;
-    if (i > sim->heap_count) {
-        push_event(sim, event);
-        return;
+    for (int32_t i = 0; i < count; i++) tree->node[count + i] = no_event(source + i);
+    for (int32_t i = count - 1; i > 0; i--)
+        tree->node[i] = earlier_of(tree->node[2 * i], tree->node[2 * i + 1]);
+}
+
+static inline void clear_events(emp_sim *sim)
+{
+    clear_tree(&sim->servers, 0);
+    clear_tree(&sim->others, sim->device_count);
+    for (int32_t i = 0; i < sim->source_count; i++) {
+        sim->queue[i].head = sim->no_item;
+        sim->queue[i].tail = &sim->queue[i].head;
     }
-    for (; i > 1 && heap[i / 2] > event; i /= 2) heap[i] = heap[i / 2];
-    heap[i] = event;
+}
+
+static inline bool is_empty(const emp_sim *sim, const emp_sim_queue *queue)
+{
+    return queue->head == sim->no_item;
 }
 
 static inline void append(emp_sim *sim, emp_sim_queue *queue, int32_t item)
 {
-    sim->next[item] = -1;
-    if (queue->head < 0) {
-        queue->head = item;
-    } else {
-        sim->next[queue->tail] = item;
-    }
-    queue->tail = item;
+    sim->next[item] = sim->no_item;
+    *queue->tail = item;
+    queue->tail = &sim->next[item];
 }
 
 static inline int32_t take(emp_sim *sim, emp_sim_queue *queue)
@@ -81,10 +90,10 @@ static inline int32_t take(emp_sim *sim, emp_sim_queue *queue)
     int32_t item = queue->head;
 
     queue->head = sim->next[item];
+    queue->tail = is_empty(sim, queue) ? &queue->head : queue->tail;
     return item;
 }
 
-/** Items in lists: ops, then copies, then messages. */
 static inline int32_t item_of_copy(const emp_sim *sim, int32_t copy)
 {
     return sim->op_count + copy;
@@ -95,20 +104,13 @@ static inline int32_t item_of_message(const emp_sim *sim, int32_t message)
     return sim->op_count + sim->copy_limit + message;
 }
 
-static inline emp_time_ns until(const emp_sim *sim, int32_t item)
-{
-    if (item < sim->op_count) return sim->time_of_op[item];
-    item -= sim->op_count;
-    if (item < sim->copy_limit) return sim->copy[item].until;
-    return sim->message[item - sim->copy_limit].until;
-}
-
-/** Lets \a item, whose time is set, happen at a source after all items in it. */
+/** Lets \a item happen at a source after all items in it. */
 static inline void delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns at)
 {
     emp_sim_queue *queue = &sim->queue[source];
 
-    if (queue->head < 0) push_event(sim, event_at(source, at));
+    sim->until[item] = at;
+    if (is_empty(sim, queue)) set_event(sim, source, event_at(source, at));
     append(sim, queue, item);
 }
 
@@ -119,11 +121,12 @@ static inline void delay_in_order(emp_sim *sim, int32_t source, int32_t item,
     emp_sim_queue *queue = &sim->queue[source];
     int32_t       *link = &queue->head;
 
-    while (*link >= 0 && until(sim, *link) <= at) link = &sim->next[*link];
+    while (sim->until[*link] <= at) link = &sim->next[*link];
+    sim->until[item] = at;
     sim->next[item] = *link;
     *link = item;
-    if (sim->next[item] < 0) queue->tail = item;
-    if (queue->head == item) advance_event(sim, source, event_at(source, at));
+    if (sim->next[item] == sim->no_item) queue->tail = &sim->next[item];
+    if (queue->head == item) set_event(sim, source, event_at(source, at));
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_EVENTS_H */

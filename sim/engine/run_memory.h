@@ -80,22 +80,12 @@ static inline void deallocate(emp_sim *sim, int32_t space, int64_t bytes,
     trace_memory(sim, space);
 }
 
-/** The instance of a tensor that an op reads which reads in \a spaces. */
-static inline int32_t instance_read(const emp_sim *sim, emp_sim_edge edge,
-                                    const uint8_t spaces[2])
-{
-    int32_t tensor = EMP_SIM_EDGE_ID(edge), space = spaces[EMP_SIM_EDGE_ON_HOST(edge)];
-
-    if (space == sim->instance[tensor].space) return tensor;
-    int32_t copy = sim->instance[tensor].link;
-    while (sim->instance_of_copy[copy].space != space) copy++;
-    return sim->tensor_count + copy;
-}
-
 /** The buffer of all that has no bytes; it is never freed. */
-static inline int32_t no_buffer(const emp_sim *sim)
+static inline int32_t no_buffer(const emp_sim *sim) { return sim->tensor_count; }
+
+static inline int32_t instance_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->tensor_count + sim->copy_limit;
+    return sim->tensor_count + 1 + copy;
 }
 
 /** Where the chunks of a buffer and of a workspace are kept, if there are chunks. */
@@ -109,15 +99,13 @@ static inline int32_t *chunk_of_op(const emp_sim *sim, int32_t op)
     return rules.bfc_allocator ? &sim->chunk_of_op[op] : NULL;
 }
 
-static inline void create_buffer(emp_sim *sim, int32_t instance, int64_t bytes,
-                                 int32_t op)
+static inline void create_buffer(emp_sim *sim, int32_t instance, int32_t op)
 {
     emp_sim_instance *i = &sim->instance[instance];
 
-    i->root = bytes == 0 ? no_buffer(sim) : instance;
+    i->root = i->bytes == 0 ? no_buffer(sim) : instance;
     i->holds = 1;
-    i->bytes = bytes;
-    allocate(sim, i->space, bytes, op, chunk_of_instance(sim, instance));
+    allocate(sim, i->space, i->bytes, op, chunk_of_instance(sim, instance));
 }
 
 static inline void share_buffer(emp_sim *sim, int32_t instance, int32_t root)
@@ -151,11 +139,11 @@ static inline int32_t find_reusable(const emp_sim *sim, int32_t op)
     const emp_sim_op *o = &sim->op[op];
 
     for (int32_t i = o->input; i < o[1].input; i++) {
-        int32_t instance = instance_read(sim, sim->input[i], sim->state[op].space);
-        int32_t root = sim->instance[instance].root;
+        int32_t                 instance = sim->reads[i];
+        int32_t                 root = sim->instance[instance].root;
         const emp_sim_instance *owner = &sim->instance[root];
         if (sim->instance[instance].pending == 1 && owner->holds == 1 &&
-            owner->bytes == sim->tensor[o->output].bytes &&
+            owner->bytes == sim->instance[o->output].bytes &&
             owner->space == sim->instance[o->output].space) {
             return root;
         }
@@ -167,14 +155,11 @@ static inline int32_t find_reusable(const emp_sim *sim, int32_t op)
 static inline int32_t find_shared(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
-    const uint8_t    *spaces = sim->state[op].space;
 
     if (o->flags & EMP_SIM_ALIASES_CONST) return no_buffer(sim);
     if (o->flags & EMP_SIM_ALIASES) {
-        emp_sim_edge edge = sim->input[o->input];
-        if (spaces[EMP_SIM_EDGE_ON_HOST(edge)] == sim->instance[o->output].space) {
-            return sim->instance[instance_read(sim, edge, spaces)].root;
-        }
+        const emp_sim_instance *input = &sim->instance[sim->reads[o->input]];
+        if (input->space == sim->instance[o->output].space) return input->root;
     }
     if (rules.reuse_inputs && (o->flags & EMP_SIM_IN_PLACE))
         return find_reusable(sim, op);
@@ -183,7 +168,7 @@ static inline int32_t find_shared(const emp_sim *sim, int32_t op)
 
 /** Outputs and workspace are there from now on. An output is needed by every edge that
  * reads it; notify() turns those that read copies into copies. */
-static inline void create_outputs(emp_sim *sim, int32_t op)
+EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint8_t    *spaces = sim->state[op].space;
@@ -192,10 +177,9 @@ static inline void create_outputs(emp_sim *sim, int32_t op)
                             (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
 
     for (int32_t t = first; t < end; t++) {
-        const emp_sim_tensor *tensor = &sim->tensor[t];
-        emp_sim_instance     *i = &sim->instance[t];
-        i->space = spaces[tensor->on_host];
-        i->pending = tensor[1].consumer - tensor->consumer;
+        emp_sim_instance *i = &sim->instance[t];
+        i->space = spaces[i->on_host];
+        i->pending = i[1].reader - i->reader;
         if ((o->flags & shares) && t == first) {
             int32_t root = find_shared(sim, op);
             if (root >= 0) {
@@ -203,7 +187,7 @@ static inline void create_outputs(emp_sim *sim, int32_t op)
                 continue;
             }
         }
-        create_buffer(sim, t, tensor->bytes, op);
+        create_buffer(sim, t, op);
     }
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
         allocate(sim, spaces[0], sim->rest[op].workspace_bytes, op, chunk_of_op(sim, op));
@@ -211,7 +195,7 @@ static inline void create_outputs(emp_sim *sim, int32_t op)
 }
 
 /** Workspace, outputs that nobody reads, and inputs are no longer needed. */
-static inline void release_inputs(emp_sim *sim, int32_t op)
+EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint8_t    *spaces = sim->state[op].space;
@@ -220,12 +204,12 @@ static inline void release_inputs(emp_sim *sim, int32_t op)
         deallocate(sim, spaces[0], sim->rest[op].workspace_bytes, chunk_of_op(sim, op));
     }
     for (int32_t t = o->output; (o->flags & EMP_SIM_HAS_UNREAD) && t < o[1].output; t++) {
-        if (sim->tensor[t].consumer == sim->tensor[t + 1].consumer) {
+        if (sim->instance[t].reader == sim->instance[t + 1].reader) {
             drop(sim, &sim->instance[t]);
         }
     }
-    const emp_sim_edge *edge = sim->input + o[0].input, *end = sim->input + o[1].input;
-    for (; edge < end; edge++) release(sim, instance_read(sim, *edge, spaces));
+    const int32_t *instance = sim->reads + o[0].input, *end = sim->reads + o[1].input;
+    for (; instance < end; instance++) release(sim, *instance);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -41,7 +41,7 @@ static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
     pool->starting_tasks = tasks;
     pool->starting_task_ns = sim->task_ns[sim->rest[op].cpu_row + cores - 1];
     sim->open_tasks[op] = tasks;
-    sim->time_of_op[op] = sim->now;
+    sim->until[op] = sim->now;
     create_outputs(sim, op);
 }
 
@@ -58,7 +58,7 @@ static inline void start_batch(emp_sim *sim, emp_sim_pool *pool)
     pool->free_cores -= tasks;
     pool->starting_tasks -= tasks;
     pool->batch[batch] = (emp_sim_batch){sim->now, pool->starting_op, tasks};
-    push_event(sim, event_at(source, sim->now + pool->starting_task_ns));
+    set_event(sim, source, event_at(source, sim->now + pool->starting_task_ns));
 }
 
 static inline void start_pool_ops(emp_sim *sim, int32_t cpu)

@@ -22,16 +22,22 @@ static inline bool has_host_thread(const emp_sim *sim, int32_t device)
     return rules.serial_issue && sim->device[device].kind == EMP_DEVICE_GPU;
 }
 
+/** The copy has been sent, and is now received. */
+static inline bool is_requested(const emp_sim *sim, int32_t copy)
+{
+    return sim->copy[copy].bytes >= 0;
+}
+
 /** Starts \a item now; when the server will be done with it. */
-static inline emp_time_ns start_item(emp_sim *sim, int32_t device, int32_t item)
+EMP_SIM_INLINE emp_time_ns start_item(emp_sim *sim, int32_t device, int32_t item)
 {
     emp_sim_device *d = &sim->device[device];
 
     d->current = item;
     if (rules.is_traced) d->started_ns = sim->now;
     if (rules.serial_issue && item >= sim->op_count) {
-        bool is_requested = sim->copy[item - sim->op_count].is_requested;
-        return sim->now + (is_requested ? sim->receive_ns : sim->send_ns);
+        bool is_received = is_requested(sim, item - sim->op_count);
+        return sim->now + (is_received ? sim->receive_ns : sim->send_ns);
     }
     if (has_host_thread(sim, device)) return sim->now + sim->op[item].issue_ns;
     create_outputs(sim, item);
@@ -50,7 +56,7 @@ static inline void serve(emp_sim *sim, int32_t device, int32_t item)
         append(sim, &sim->queue[device], item);
     } else {
         emp_time_ns end = start_item(sim, device, item);
-        push_event(sim, event_at(device, end));
+        set_server_event(sim, device, event_at(device, end));
     }
 }
 
@@ -60,9 +66,9 @@ static inline uint64_t serve_next(emp_sim *sim, int32_t device)
     emp_sim_device *d = &sim->device[device];
     emp_sim_queue  *queue = &sim->queue[device];
 
-    if (queue->head < 0) {
+    if (is_empty(sim, queue)) {
         d->current = -1;
-        return EMP_SIM_NEVER;
+        return no_event(device);
     }
     int32_t item = take(sim, queue);
     return event_at(device, start_item(sim, device, item));

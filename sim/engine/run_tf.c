@@ -4,7 +4,8 @@
     {                                                                         \
         .serial_issue = true, .drain_copies = true, .release_at_issue = true, \
         .reuse_inputs = true, .cpu_pool = true, .control_latency = true,      \
-        .share_copies = true, .copy_streams = true, .shared_links = true      \
+        .share_copies = true, .copy_streams = true, .shared_links = true,     \
+        .copy_delays = true                                                   \
     }
 
 #include "sim/engine/run.h"

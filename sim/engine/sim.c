@@ -32,17 +32,20 @@ cleanup:
 static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op,
                                  emp_error *err)
 {
-    emp_status st = EMP_OK;
+    emp_status              st = EMP_OK;
+    const int32_t           op_count = sim->op_count;
+    const uint32_t          device_count = (uint32_t)sim->device_count;
+    const emp_sim_op_start *start = sim->start;
+    emp_sim_op_state       *state = sim->state;
 
-    for (int32_t op = 0; op < sim->op_count; op++) {
-        const emp_sim_op_start *o = &sim->start[op];
-        emp_device_id           device = device_of_op[o->id];
-        if ((uint32_t)device >= (uint32_t)sim->device_count ||
-            !(o->kinds & sim->kind_of_device[device])) {
-            EMP_TRY(emp_sim_refuse_device(sim, o->id, device, err));
+    for (int32_t op = 0; op < op_count; op++) {
+        emp_device_id device = device_of_op[start[op].id];
+        if ((uint32_t)device >= device_count ||
+            !(start[op].kinds & sim->kind_of_device[device])) {
+            EMP_TRY(emp_sim_refuse_device(sim, start[op].id, device, err));
         }
-        sim->state[op] = sim->state_on[device];
-        sim->state[op].missing = o->missing;
+        state[op] = sim->state_on[device];
+        state[op].missing = start[op].missing;
     }
 cleanup:
     return st;
@@ -53,7 +56,7 @@ static void reset_pools(emp_sim *sim)
     for (int32_t d = 0; d < sim->device_count; d++) {
         emp_sim_pool *pool = &sim->pool[d];
         if (pool->core_count == 0) continue;
-        pool->waiting = (emp_sim_queue){-1, -1};
+        pool->waiting = (emp_sim_queue){sim->no_item, &pool->waiting.head};
         pool->waiting_count = pool->running_count = pool->starting_tasks = 0;
         pool->free_cores = pool->core_count;
         memset(pool->free_batches, -1, sizeof pool->free_batches);
@@ -88,12 +91,9 @@ static void reset(emp_sim *sim)
         }
     }
     memset(sim->link_free_ns, 0, sizeof sim->link_free_ns);
-    memset(sim->queue, -1, (size_t)sim->source_count * sizeof *sim->queue);
-    sim->heap_count = 0;
     reset_pools(sim);
     reset_regions(sim);
-    sim->instance[sim->tensor_count + sim->copy_limit] =
-        (emp_sim_instance){.holds = INT32_MAX / 2, .space = -1};
+    sim->instance[sim->tensor_count].holds = INT32_MAX / 2;
 }
 
 static void finish(emp_sim *sim)

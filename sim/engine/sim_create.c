@@ -33,24 +33,29 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
 {
     emp_status st = EMP_OK;
     size_t     ops = (size_t)n->op_count, tensors = (size_t)n->tensor_count;
+    size_t     edges = (size_t)n->edge_count;
 
     sim->op_count = n->op_count;
     sim->tensor_count = n->tensor_count;
+    sim->copy_limit = n->edge_count;
+    sim->message_limit = n->control_count;
     sim->op = EMP_NEW_ARRAY(emp_sim_op, ops + 1);
     sim->rest = EMP_NEW_ARRAY(emp_sim_op_rest, ops);
-    sim->tensor = EMP_NEW_ARRAY(emp_sim_tensor, tensors + 1);
+    sim->instance = EMP_NEW_ARRAY(emp_sim_instance, tensors + 1 + edges);
     sim->payload = EMP_NEW_ARRAY(emp_sim_payload, tensors);
     sim->start = EMP_NEW_ARRAY(emp_sim_op_start, ops);
     sim->persistent = EMP_NEW_ARRAY(emp_sim_persistent, ops);
     sim->first = EMP_NEW_ARRAY(int32_t, ops);
-    sim->input = EMP_NEW_ARRAY(emp_sim_edge, (size_t)n->edge_count);
-    sim->consumer = EMP_NEW_ARRAY(emp_sim_edge, (size_t)n->edge_count);
+    sim->input = EMP_NEW_ARRAY(int32_t, edges);
+    sim->reader = EMP_NEW_ARRAY(emp_sim_reader, edges);
+    sim->reads = EMP_NEW_ARRAY(int32_t, edges);
     sim->control = EMP_NEW_ARRAY(int32_t, (size_t)n->control_count);
-    if (!sim->op || !sim->rest || !sim->tensor || !sim->payload || !sim->start ||
-        !sim->persistent || !sim->first || !sim->input || !sim->consumer ||
+    if (!sim->op || !sim->rest || !sim->instance || !sim->payload || !sim->start ||
+        !sim->persistent || !sim->first || !sim->input || !sim->reader || !sim->reads ||
         !sim->control) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n->op_count);
     }
+    sim->copy = sim->instance + tensors + 1;
 cleanup:
     return st;
 }
@@ -58,25 +63,27 @@ cleanup:
 static emp_status allocate_state(emp_sim *sim, emp_error *err)
 {
     emp_status st = EMP_OK;
-    size_t     ops = (size_t)sim->op_count, tensors = (size_t)sim->tensor_count;
+    size_t     ops = (size_t)sim->op_count;
     size_t     copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
-    size_t     heap_places = 2 * (size_t)sim->source_count + 2; /* two below the last */
+    size_t     items = ops + copies + messages, devices = (size_t)sim->device_count;
+    size_t     sources = (size_t)sim->source_count;
 
     sim->state = EMP_NEW_ARRAY(emp_sim_op_state, ops);
     sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
-    sim->time_of_op = EMP_NEW_ARRAY(emp_time_ns, ops);
-    sim->instance = EMP_NEW_ARRAY(emp_sim_instance, tensors + copies + 1);
-    sim->copy = EMP_NEW_ARRAY(emp_sim_copy, copies);
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
-    sim->next = EMP_NEW_ARRAY(int32_t, ops + copies + messages);
-    sim->queue = EMP_NEW_ARRAY(emp_sim_queue, (size_t)sim->source_count);
-    sim->heap = EMP_NEW_ARRAY(uint64_t, heap_places);
-    if (!sim->state || !sim->open_tasks || !sim->time_of_op || !sim->instance ||
-        !sim->copy || !sim->message || !sim->next || !sim->queue || !sim->heap) {
+    sim->until = EMP_NEW_ARRAY(emp_time_ns, items + 1);
+    sim->next = EMP_NEW_ARRAY(int32_t, items);
+    sim->queue = EMP_NEW_ARRAY(emp_sim_queue, sources);
+    sim->servers.leaf_count = sim->device_count;
+    sim->servers.node = EMP_NEW_ARRAY(uint64_t, 2 * devices);
+    sim->others.leaf_count = sim->source_count - sim->device_count;
+    sim->others.node = EMP_NEW_ARRAY(uint64_t, 2 * (sources - devices));
+    if (!sim->state || !sim->open_tasks || !sim->message || !sim->until || !sim->next ||
+        !sim->queue || !sim->servers.node || !sim->others.node) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
-    sim->instance_of_copy = sim->instance + tensors;
-    memset(sim->heap, -1, heap_places * sizeof *sim->heap);
+    sim->no_item = (int32_t)items;
+    sim->until[items] = EMP_SIM_LAST_NS;
 cleanup:
     return st;
 }
@@ -85,7 +92,7 @@ static emp_status allocate_chunks(emp_sim *sim, emp_error *err)
 {
     emp_status st = EMP_OK;
     size_t     ops = (size_t)sim->op_count;
-    size_t     instances = (size_t)(sim->tensor_count + sim->copy_limit);
+    size_t     instances = (size_t)sim->tensor_count + 1 + (size_t)sim->copy_limit;
 
     if (!sim->rules.bfc_allocator) return EMP_OK;
     /* variables, workspaces and buffers */
@@ -123,9 +130,9 @@ static void number_tensors(emp_sim *sim, const emp_problem *problem, emp_op_id i
     int32_t            tensor = sim->op[op].output;
 
     for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
-        sim->tensor[tensor] =
-            (emp_sim_tensor){.bytes = emp_sim_round_up(g->tensor[t].bytes),
-                             .on_host = g->tensor[t].on_host};
+        sim->instance[tensor] =
+            (emp_sim_instance){.bytes = emp_sim_round_up(g->tensor[t].bytes),
+                               .on_host = g->tensor[t].on_host};
         sim->payload[tensor] = (emp_sim_payload){
             .bytes = g->tensor[t].copy_bytes,
             .buffer_bytes =
@@ -191,8 +198,7 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
                     producer < 0 ? EMP_SIM_ALIASES_CONST : EMP_SIM_ALIASES;
             }
             if (producer < 0) continue;
-            bool on_host = reads_on_host(from, i - g->input_offset[id]);
-            sim->input[edge++] = EMP_SIM_EDGE(live_tensor[g->input[i]], on_host);
+            sim->input[edge++] = live_tensor[g->input[i]];
             sim->start[op].missing++;
         }
         for (int32_t i = g->control_offset[id]; i < g->control_offset[id + 1]; i++) {
@@ -203,14 +209,29 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
     sim->op[sim->op_count].input = edge;
 }
 
+/* Puts the op before all other readers of its inputs, the last input first. */
+static void add_reader(emp_sim *sim, const emp_graph *g, const int32_t *live,
+                       emp_op_id id)
+{
+    int32_t op = live[id], input = sim->op[op + 1].input - 1;
+
+    for (int32_t i = g->input_offset[id + 1] - 1; i >= g->input_offset[id]; i--) {
+        if (live[g->tensor[g->input[i]].producer] < 0) continue;
+        bool on_host = reads_on_host(&g->op[id], i - g->input_offset[id]);
+        sim->reader[--sim->instance[sim->input[input]].reader] =
+            (emp_sim_reader){(uint32_t)op & INT32_MAX, on_host, input};
+        input--;
+    }
+}
+
 /* Counts rows, turns counts into ends, then fills each row from its end; so consumers are
  * visited in falling order of their ids and stand in rising order. */
-static void connect_consumers(emp_sim *sim, const emp_graph *g, const int32_t *live)
+static void connect_readers(emp_sim *sim, const emp_graph *g, const int32_t *live)
 {
     int32_t edges = 0, controls = 0;
 
     for (int32_t i = 0; i < sim->op[sim->op_count].input; i++) {
-        sim->tensor[EMP_SIM_EDGE_ID(sim->input[i])].consumer++;
+        sim->instance[sim->input[i]].reader++;
     }
     for (int32_t i = 0; i < g->op_count; i++) {
         for (int32_t c = g->control_offset[i];
@@ -219,10 +240,10 @@ static void connect_consumers(emp_sim *sim, const emp_graph *g, const int32_t *l
         }
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
-        edges += sim->tensor[t].consumer;
-        sim->tensor[t].consumer = edges;
+        edges += sim->instance[t].reader;
+        sim->instance[t].reader = edges;
     }
-    sim->tensor[sim->tensor_count].consumer = edges;
+    sim->instance[sim->tensor_count].reader = edges;
     for (int32_t op = 0; op < sim->op_count; op++) {
         controls += sim->op[op].control;
         sim->op[op].control = controls;
@@ -232,11 +253,7 @@ static void connect_consumers(emp_sim *sim, const emp_graph *g, const int32_t *l
     for (emp_op_id id = g->op_count - 1; id >= 0; id--) {
         int32_t op = live[id];
         if (op < 0) continue;
-        for (int32_t i = sim->op[op + 1].input - 1; i >= sim->op[op].input; i--) {
-            emp_sim_tensor *t = &sim->tensor[EMP_SIM_EDGE_ID(sim->input[i])];
-            sim->consumer[--t->consumer] =
-                EMP_SIM_EDGE(op, EMP_SIM_EDGE_ON_HOST(sim->input[i]));
-        }
+        add_reader(sim, g, live, id);
         for (int32_t i = g->control_offset[id + 1] - 1; i >= g->control_offset[id]; i--) {
             int32_t from = live[g->control[i]];
             if (from >= 0) sim->control[--sim->op[from].control] = op;
@@ -272,6 +289,8 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
             route->from_host = is_from_host ? 1.0 : 0.0;
             route->link_count = r->link_count;
             memcpy(route->link, r->link, sizeof route->link);
+            for (int32_t i = r->link_count; i < EMP_SIM_LINKS; i++)
+                route->link[i] = r->link[r->link_count - 1];
         }
     }
 }
@@ -307,9 +326,19 @@ static void add_message_sources(emp_sim *sim)
     }
 }
 
+static bool is_used(const emp_sim *sim, int32_t stream)
+{
+    for (int32_t i = 0; i < sim->device_count * sim->device_count; i++) {
+        int32_t from = i / sim->device_count, to = i % sim->device_count;
+        if (from != to && sim->route[from][to].stream == stream) return true;
+    }
+    return false;
+}
+
 static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
 {
     for (int32_t k = 0; k < sim->device_count * EMP_SIM_STREAMS; k++) {
+        if (!is_used(sim, k)) continue;
         int32_t source = add_source(sim, kind, -1);
         if (kind == EMP_SIM_READY) {
             sim->stream[k].ready_source = source;
@@ -319,10 +348,12 @@ static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
     }
 }
 
-/* In the order in which simultaneous events happen. Without an array only counts. A
- * device's server is the source of its own number. */
+/* Those that the rules can use, in the order in which simultaneous events happen. Without
+ * an array only counts. A device's server is the source of its own number. */
 static void add_sources(emp_sim *sim)
 {
+    const emp_sim_rules *rules = &sim->rules;
+
     sim->source_count = 0;
     for (int32_t d = 0; d < sim->device_count; d++) add_source(sim, EMP_SIM_SERVER, -1);
     for (int32_t d = 0; d < sim->device_count; d++) {
@@ -331,14 +362,19 @@ static void add_sources(emp_sim *sim)
             add_source(sim, EMP_SIM_BATCH, d);
         }
     }
-    for (int32_t d = 0; d < sim->device_count; d++) {
+    for (int32_t d = 0; rules->serial_issue && d < sim->device_count; d++) {
         sim->device[d].kernel_source = add_source(sim, EMP_SIM_KERNEL, -1);
     }
-    add_stream_sources(sim, EMP_SIM_READY);
+    if (rules->serial_issue || rules->drain_copies)
+        add_stream_sources(sim, EMP_SIM_READY);
     add_stream_sources(sim, EMP_SIM_SEEN);
-    sim->send_source = add_source(sim, EMP_SIM_SEND, -1);
-    sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1);
-    add_message_sources(sim);
+    if (rules->copy_delays) {
+        sim->send_source = add_source(sim, EMP_SIM_SEND, -1);
+        sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1);
+    }
+    if (rules->control_latency) add_message_sources(sim);
+    /* a tree has a leaf, if only one without events */
+    if (sim->source_count == sim->device_count) add_source(sim, EMP_SIM_SEEN, -1);
 }
 
 static emp_status create_sources(emp_sim *sim, emp_error *err)
@@ -357,15 +393,15 @@ cleanup:
     return st;
 }
 
-static int32_t count_consumers(const emp_sim *sim, int32_t tensor)
+static int32_t count_readers(const emp_sim *sim, int32_t tensor)
 {
-    return sim->tensor[tensor + 1].consumer - sim->tensor[tensor].consumer;
+    return sim->instance[tensor + 1].reader - sim->instance[tensor].reader;
 }
 
 static void mark_unread(emp_sim *sim)
 {
     for (int32_t t = 0; t < sim->tensor_count; t++) {
-        if (count_consumers(sim, t) == 0)
+        if (count_readers(sim, t) == 0)
             sim->op[sim->payload[t].producer].flags |= EMP_SIM_HAS_UNREAD;
     }
 }
@@ -374,12 +410,12 @@ static void mark_unread(emp_sim *sim)
  * reads it. */
 static void take_no_memory(emp_sim *sim, int32_t tensor)
 {
-    while (count_consumers(sim, tensor) == 1) {
+    while (count_readers(sim, tensor) == 1) {
         const emp_sim_op *producer = &sim->op[sim->payload[tensor].producer];
-        sim->tensor[tensor].bytes = 0;
+        sim->instance[tensor].bytes = 0;
         sim->payload[tensor].buffer_bytes = 0;
         if (!(producer->flags & EMP_SIM_ALIASES) || tensor != producer->output) return;
-        tensor = EMP_SIM_EDGE_ID(sim->input[producer->input]);
+        tensor = sim->input[producer->input];
     }
 }
 
@@ -389,29 +425,15 @@ static void add_in_place(emp_sim *sim, const emp_graph *g)
     for (int32_t op = 0; op < sim->op_count; op++) {
         if (strcmp(g->type_name[g->type[sim->start[op].id]], "AddN") != 0) continue;
         for (int32_t i = sim->op[op].input + 1; i < sim->op[op + 1].input; i++) {
-            take_no_memory(sim, EMP_SIM_EDGE_ID(sim->input[i]));
+            take_no_memory(sim, sim->input[i]);
         }
-    }
-}
-
-/* A tensor has at most one copy per memory and per consumer; likewise messages. */
-static void bound_copies(emp_sim *sim)
-{
-    for (int32_t t = 0; t < sim->tensor_count; t++) {
-        int32_t consumers = count_consumers(sim, t);
-        sim->copy_limit += consumers < sim->device_count ? consumers : sim->device_count;
-    }
-    for (int32_t op = 0; op < sim->op_count; op++) {
-        int32_t followers = sim->op[op + 1].control - sim->op[op].control;
-        sim->message_limit +=
-            followers < sim->device_count ? followers : sim->device_count;
     }
 }
 
 /* How often a tensor may cross to another memory. */
 static int32_t most_copies(const emp_sim *sim, int32_t tensor)
 {
-    return sim->rules.share_copies ? sim->device_count : count_consumers(sim, tensor);
+    return sim->rules.share_copies ? sim->device_count : count_readers(sim, tensor);
 }
 
 /* No sum of bytes may overflow: every tensor could be in every memory. */
@@ -427,7 +449,7 @@ static emp_status check_bytes(const emp_sim *sim, emp_error *err)
         total += (double)sim->rest[op].workspace_bytes;
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
-        total += (double)sim->tensor[t].bytes +
+        total += (double)sim->instance[t].bytes +
                  (double)sim->payload[t].buffer_bytes * sim->device_count +
                  (double)sim->payload[t].bytes * most_copies(sim, t);
     }
@@ -486,7 +508,9 @@ static void set_runtime(emp_sim *sim, const emp_runtime *r)
                                  .share_copies = r->share_copies,
                                  .copy_streams = r->copy_streams,
                                  .shared_links = r->shared_links,
-                                 .bfc_allocator = r->bfc_allocator};
+                                 .bfc_allocator = r->bfc_allocator,
+                                 .copy_delays = r->send_s > 0.0 || r->receive_s > 0.0,
+                                 .pageable = r->pageable_s_per_byte > 0.0};
     sim->send_ns = emp_ns_of_seconds(r->send_s);
     sim->receive_ns = emp_ns_of_seconds(r->receive_s);
     sim->poll_ns = emp_ns_of_seconds(r->poll_s);
@@ -545,10 +569,9 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     EMP_TRY(allocate_graph(sim, &n, err));
     number_ops(sim, problem, live, live_tensor);
     connect_inputs(sim, g, live, live_tensor);
-    connect_consumers(sim, g, live);
+    connect_readers(sim, g, live);
     mark_unread(sim);
     if (!problem->runtime.addn_waits) add_in_place(sim, g);
-    bound_copies(sim);
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));
@@ -569,25 +592,25 @@ void emp_sim_destroy(emp_sim *sim)
     emp_sim_profile_destroy(sim->profile);
     emp_free(sim->op);
     emp_free(sim->rest);
-    emp_free(sim->tensor);
     emp_free(sim->payload);
     emp_free(sim->start);
     emp_free(sim->persistent);
     emp_free(sim->first);
     emp_free(sim->input);
-    emp_free(sim->consumer);
+    emp_free(sim->reader);
+    emp_free(sim->reads);
     emp_free(sim->control);
     emp_free(sim->pool);
     emp_free(sim->source);
     emp_free(sim->state);
     emp_free(sim->open_tasks);
-    emp_free(sim->time_of_op);
     emp_free(sim->instance);
-    emp_free(sim->copy);
     emp_free(sim->message);
+    emp_free(sim->until);
     emp_free(sim->next);
     emp_free(sim->queue);
-    emp_free(sim->heap);
+    emp_free(sim->servers.node);
+    emp_free(sim->others.node);
     emp_bfc_destroy(sim->bfc);
     emp_free(sim->chunk_of_instance);
     emp_free(sim->chunk_of_op);

@@ -19,14 +19,17 @@
 typedef struct {
     bool serial_issue, drain_copies, release_at_issue, reuse_inputs, cpu_pool,
         control_latency, share_copies, copy_streams, shared_links, bfc_allocator;
-    bool is_traced; /**< fingerprint and callbacks */
+    bool copy_delays; /**< sending or receiving takes time */
+    bool pageable;    /**< memory that is fed leaves the host more slowly */
+    bool is_traced;   /**< fingerprint and callbacks */
 } emp_sim_rules;
 
-/** An end of an edge: a number and whether the consumer reads it in host memory. */
-typedef uint32_t emp_sim_edge;
-#define EMP_SIM_EDGE(id, on_host)  ((emp_sim_edge)(id) << 1 | (emp_sim_edge)(on_host))
-#define EMP_SIM_EDGE_ID(edge)      ((int32_t)((edge) >> 1))
-#define EMP_SIM_EDGE_ON_HOST(edge) ((edge)&1u)
+/** Who reads a tensor. */
+typedef struct {
+    uint32_t op : 31;
+    uint32_t on_host : 1; /**< reads it in host memory */
+    int32_t  input;       /**< which of all inputs it is there */
+} emp_sim_reader;
 
 enum {
     EMP_SIM_LAUNCHES = 1 << 0, /**< has GPU kernels */
@@ -53,12 +56,6 @@ typedef struct {
     int32_t lanes;
 } emp_sim_op_rest;
 
-typedef struct {
-    int64_t bytes;    /**< of its buffer, rounded up */
-    int32_t consumer; /**< where its row begins */
-    bool    on_host;
-} emp_sim_tensor;
-
 /** What matters of a tensor when it is copied. */
 typedef struct {
     int64_t       bytes;
@@ -75,7 +72,7 @@ typedef struct {
     int32_t     stream;    /**< that moves copies on this route */
     int32_t     message_source;
     int32_t     link_count;
-    int32_t     link[EMP_MAX_ROUTE];
+    int32_t     link[EMP_MAX_ROUTE]; /**< at least EMP_SIM_LINKS: the last is repeated */
 } emp_sim_route;
 
 /** Bytes that an op holds from the start. */
@@ -98,34 +95,37 @@ typedef struct {
     uint8_t space[2]; /**< memories that it reads [in host memory], by their device */
 } emp_sim_op_state;
 
-/** A tensor in one memory: its home (index: the tensor), or a copy (index: tensor_count +
- * copy). Tensors that share a buffer point to the instance that allocated it. */
+/** A tensor in one memory: its home, or a copy. What is known of homes before a run stands
+ * here too. Tensors that share a buffer point to the instance that allocated it. */
 typedef struct {
-    int64_t bytes;   /**< of the buffer; root only */
+    int64_t bytes;  /**< of its buffer, rounded up; -1 of a copy before its request */
+    int32_t reader; /**< its first; those of a home end at the next home's */
+    union {
+        int32_t tensor;  /**< of a copy */
+        int32_t on_host; /**< of a home: 1 = it is not on the op's device */
+    };
     int32_t pending; /**< edges and copies that will still read it */
     int32_t root;    /**< instance that owns the buffer */
     int32_t holds;   /**< instances that share the buffer; root only */
-    int32_t link;    /**< of a home: its first copy, they stand in a row; of a copy: the
-                             tensor */
     int32_t space;   /**< the memory */
 } emp_sim_instance;
 
-/** A tensor's way to another memory. */
 typedef struct {
-    emp_time_ns until; /**< the delay that it is in ends */
-    bool        is_requested;
-} emp_sim_copy;
-
-typedef struct {
-    emp_time_ns until;
-    int32_t     op;
-    int32_t     to; /**< device */
+    int32_t op;
+    int32_t to; /**< device */
 } emp_sim_message;
 
 /** A first-come-first-served list, linked through sim->next. */
 typedef struct {
-    int32_t head, tail; /**< items; head -1 = empty */
+    int32_t  head; /**< item, or sim->no_item */
+    int32_t *tail; /**< where the next one goes: head, or the last item's link */
 } emp_sim_queue;
+
+/** A tree of minima. Node 1 is the root, 2 i and 2 i + 1 are below i. */
+typedef struct {
+    int32_t   leaf_count;
+    uint64_t *node; /**< [2 leaf_count] the second half are the leaves */
+} emp_sim_tree;
 
 /** Tasks of one op that start together on as many cores. */
 typedef struct {
@@ -134,8 +134,8 @@ typedef struct {
 } emp_sim_batch;
 
 /** Where events come from. Each source finishes its work in the order in which it gets
- * it (with copy_streams), so it is a list, and only its earliest event is in the heap. Sources are
- * numbered in the order in which simultaneous events happen. */
+ * it (with copy_streams), so it is a list, and only its earliest event is in a tree.
+ * Sources are numbered in the order in which simultaneous events happen. */
 typedef enum {
     EMP_SIM_SERVER,  /**< a device's, or its host thread's, current item ends; its number
                           is the device's */
@@ -201,16 +201,15 @@ struct emp_sim {
     int32_t            device_count;
 
     int32_t             op_count, tensor_count, copy_limit, message_limit;
-    emp_sim_op         *op;     /**< [op + 1] */
-    emp_sim_tensor     *tensor; /**< [tensor + 1] */
-    emp_sim_op_rest    *rest;   /**< [op] */
+    emp_sim_op         *op;   /**< [op + 1] */
+    emp_sim_op_rest    *rest; /**< [op] */
     emp_sim_payload    *payload;
     emp_sim_op_start   *start;
     int32_t             persistent_count, first_count;
     emp_sim_persistent *persistent;
     int32_t            *first;                           /**< ops that wait for nothing */
-    emp_sim_edge       *input;                           /**< tensors */
-    emp_sim_edge       *consumer;                        /**< ops */
+    int32_t            *input;                           /**< tensors */
+    emp_sim_reader     *reader;                          /**< of tensors */
     int32_t            *control;                         /**< ops that wait for an op */
     const emp_time_ns  *task_ns;                         /**< of the cost table */
     uint8_t             kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
@@ -226,51 +225,49 @@ struct emp_sim {
     emp_sim_result       result;
     emp_time_ns          now;
     int32_t              copy_count, message_count;
-    emp_sim_op_state    *state; /**< [op] */
-    emp_time_ns *
-        time_of_op; /**< [op] of a pool: when it began; of a GPU: when its kernels end, or
-                       copies of its outputs may start */
-    int32_t          *open_tasks; /**< [op] that have not ended */
-    emp_sim_instance *instance;   /**< [tensor_count + copy_limit + 1]; the last is the
-                                       buffer of what has none */
-    emp_sim_instance *instance_of_copy; /**< instance + tensor_count */
-    emp_sim_copy     *copy;
-    emp_sim_message  *message;
-    int32_t          *next;  /**< [op_count + copy_limit + message_limit] items */
-    emp_sim_queue    *queue; /**< [source] */
-    uint32_t          heap_count;
-    uint64_t         *heap; /**< [1 .. heap_count]: earliest event of each busy source */
-    emp_sim_device    device[EMP_MAX_DEVICES];
-    emp_sim_memory    memory[EMP_MAX_DEVICES];
-    emp_sim_stream    stream[EMP_MAX_DEVICES * EMP_SIM_STREAMS];
-    emp_time_ns       link_free_ns[EMP_MAX_LINKS];
-    int32_t           copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
-    emp_bfc          *bfc;               /**< or NULL; with it, chunks: -1 = none */
-    int32_t          *chunk_of_instance; /**< of a root */
-    int32_t          *chunk_of_op;       /**< its workspace */
-    uint64_t          eager_pools;       /**< CPUs that may be able to start something */
-    emp_sim_pool     *pool;              /**< [device], CPUs only */
+    emp_sim_op_state    *state;      /**< [op] */
+    int32_t             *open_tasks; /**< [op] that have not ended */
+    int32_t             *reads;      /**< [input] instance, once it is there */
+    emp_sim_instance    *instance;   /**< homes [tensor_count], the buffer of what has no
+                                          bytes, copies [copy_limit] */
+    emp_sim_instance    *copy;       /**< where they begin */
+    emp_sim_message     *message;
+    /* Items in lists: ops, then copies, then messages, then no_item. */
+    int32_t      no_item;
+    emp_time_ns *until; /**< [item] its delay ends. Of an op on a pool: when it began; on
+                               a GPU: its kernels end, or copies of its outputs may start */
+    int32_t     *next;  /**< [item] */
+    emp_sim_queue *queue;           /**< [source] */
+    emp_sim_tree   servers, others; /**< the earliest event of each source */
+    emp_sim_device device[EMP_MAX_DEVICES];
+    emp_sim_memory memory[EMP_MAX_DEVICES];
+    emp_sim_stream stream[EMP_MAX_DEVICES * EMP_SIM_STREAMS];
+    emp_time_ns    link_free_ns[EMP_MAX_LINKS];
+    int32_t        copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
+    emp_bfc       *bfc;                      /**< or NULL; with it, chunks: -1 = none */
+    int32_t       *chunk_of_instance;        /**< of a root */
+    int32_t       *chunk_of_op;              /**< its workspace */
+    uint64_t       eager_pools; /**< CPUs that may be able to start something */
+    emp_sim_pool  *pool;        /**< [device], CPUs only */
 };
 
 /** Says why an op cannot be on \a device. \retval EMP_EINVAL */
 emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
                                  emp_error *err);
 
-enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13 };
+enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13, EMP_SIM_LINKS = 3 };
 
 _Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
 _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
 
 #define EMP_SIM_SOURCE_MASK ((UINT64_C(1) << EMP_SIM_SOURCE_BITS) - 1)
 
-/** Times are less: an event is one word, time above source, below EMP_SIM_NEVER. */
+/** Times are less: an event is one word, time above source. At this time nothing happens
+ * any more. */
 #define EMP_SIM_LAST_NS (INT64_C(1) << (63 - EMP_SIM_SOURCE_BITS))
 
 /** More bytes than a step can hold or move. */
 #define EMP_SIM_ENDLESS (INT64_C(1) << 62)
-
-/** No event: later than all others. */
-#define EMP_SIM_NEVER UINT64_MAX
 
 /** What an allocation of \a bytes takes: whole granules, and no more than 64 bits hold. */
 static inline int64_t emp_sim_round_up(int64_t bytes)
@@ -280,6 +277,9 @@ static inline int64_t emp_sim_round_up(int64_t bytes)
     if (bytes > most) bytes = most;
     return (bytes + (EMP_SIM_GRANULE - 1)) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
 }
+
+/** Compilers call functions of this size, which each op needs once or twice. */
+#define EMP_SIM_INLINE __attribute__((always_inline)) static inline
 
 /** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`,
  * and under any. Only the last traces. */

@@ -3,15 +3,12 @@
  * instances that the next has not reached yet as they were, hence the reset. */
 #include "sim/engine/sim_live.h"
 
-#include <string.h>
-
 #include "sim/engine/sim_internal.h"
 
 void emp_sim_live_reset(emp_sim *sim)
 {
-    size_t count = (size_t)sim->tensor_count + (size_t)sim->copy_limit + 1;
-
-    memset(sim->instance, 0, count * sizeof *sim->instance);
+    for (int32_t i = 0; i <= sim->tensor_count + sim->copy_limit; i++)
+        sim->instance[i].holds = 0;
 }
 
 emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device)
@@ -24,13 +21,13 @@ emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device)
 void emp_sim_live_each(const emp_sim *sim, emp_device_id device,
                        emp_sim_live_visit *visit, void *context)
 {
-    for (int32_t i = 0; i < sim->tensor_count + sim->copy_count; i++) {
+    for (int32_t i = 0; i <= sim->tensor_count + sim->copy_count; i++) {
         const emp_sim_instance *instance = &sim->instance[i];
-        bool                    is_copy = i >= sim->tensor_count;
+        bool                    is_copy = i > sim->tensor_count;
         if (instance->root != i || instance->holds <= 0 || instance->bytes == 0 ||
             instance->space != device)
             continue;
-        int32_t tensor = is_copy ? sim->instance[i].link : i;
+        int32_t tensor = is_copy ? sim->instance[i].tensor : i;
         visit(context, sim->payload[tensor].id, is_copy, instance->bytes);
     }
 }
