@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-enum { CPU = 0 }; /* the device of every machine that runs all ops */
+enum { CPU = 0 }; /* runs all ops; of several hosts that of the first */
 
 /* An edge before merging; a < b. */
 typedef struct {
@@ -43,7 +43,7 @@ cleanup:
     return st;
 }
 
-/* Peak of the CPU over peak of a GPU; 1 where a machine lacks one of them. */
+/* Peak of a CPU over peak of a GPU; 1 where a machine lacks one of them. */
 static double cpu_power(const emp_machine *machine)
 {
     double peak[2] = {0.0, 0.0};
