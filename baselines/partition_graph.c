@@ -33,7 +33,7 @@ emp_status emp_partition_target_init(emp_partition_target *target,
         target->device[target->count++] = d;
         total += machine->device[d].peak_flops_per_s;
     }
-    if (target->count == (with_cpu ? 1 : 0)) {
+    if (emp_machine_count(machine, EMP_DEVICE_GPU) == 0) {
         EMP_FAIL(EMP_EUNSUPPORTED, "method %s: machine %s has no GPU", method,
                  machine->name);
     }
