@@ -95,7 +95,7 @@ Test(engine, equals_the_textbook_simulator_on_several_hosts)
 
 /* Real graphs, machines and profiles; ops spread over all devices by chunks of every
  * size. */
-static void compare_workloads(const char *machine_name)
+static void compare_workloads(const char *machine_name, int workload_count)
 {
     static const char *const specs[] = {"nmt:layers=2,steps=6", "rnnlm:steps=5",
                                         "inception_v3", "resnet:depth=50"};
@@ -104,7 +104,7 @@ static void compare_workloads(const char *machine_name)
     emp_error                err = {0};
 
     cr_assert_eq(emp_machine_load(&machine, machine_name, &err), EMP_OK, "%s", err.msg);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < workload_count; i++) {
         emp_graph *whole = NULL, *step = NULL;
         cr_assert_eq(emp_workload_build(&whole, specs[i], &err), EMP_OK, "%s", err.msg);
         cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
@@ -136,9 +136,13 @@ static void compare_workloads(const char *machine_name)
     emp_machine_destroy(machine);
 }
 
-Test(engine, equals_the_textbook_simulator_on_workloads) { compare_workloads("k40x4"); }
-
-Test(engine, equals_the_textbook_simulator_on_workloads_and_two_hosts)
+Test(engine, equals_the_textbook_simulator_on_workloads)
 {
-    compare_workloads("k40x4x2");
+    compare_workloads("k40x4", 4);
+}
+
+Test(engine, equals_the_textbook_simulator_on_workloads_and_several_hosts)
+{
+    compare_workloads("k40x4x2", 4);
+    compare_workloads("k40x7x8", 1);
 }
