@@ -44,8 +44,8 @@ struct writer {
     const emp_problem   *problem;
     const emp_device_id *device_of_op;
     const char          *separator;
-    int32_t              batch_count[EMP_MAX_DEVICES]; /* of a CPU, seen so far */
-    bool                 has_sent[EMP_MAX_DEVICES];    /* a CPU, to another host */
+    int32_t              batch_count[EMP_MAX_DEVICES]; /* [CPU] seen so far */
+    bool                 has_sent[EMP_MAX_DEVICES];    /* [CPU] to another host */
     emp_time_ns          send_ns, receive_ns;
     struct slice        *slice;      /* [op] the last that it ran in, or was issued in */
     int32_t             *arrival;    /* [op] copy that made it ready, or -1 */
@@ -127,8 +127,7 @@ static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t 
     int32_t          track = is_cpu(w, device) ? lane : TRACK_COMPUTE;
     struct slice    *slice = &w->slice[op];
 
-    if (track == lane && lane >= w->batch_count[device])
-        w->batch_count[device] = lane + 1;
+    if (lane >= w->batch_count[device]) w->batch_count[device] = lane + 1;
     write_span(w, g->name[op], device, track, start, end);
     fputs(",\"cat\":", w->file);
     write_string(w->file, g->type_name[g->type[op]]);

@@ -534,6 +534,14 @@ emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
 
 void emp_machine_destroy(emp_machine *machine) { emp_free(machine); }
 
+const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind kind)
+{
+    for (int32_t i = 0; i < machine->device_count; i++) {
+        if (machine->device[i].kind == kind) return &machine->device[i];
+    }
+    return NULL;
+}
+
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind)
 {
     int32_t count = 0;

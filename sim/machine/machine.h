@@ -176,6 +176,9 @@ emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
                                  emp_error *err);
 void       emp_machine_destroy(emp_machine *machine);
 
+/** The first device of a kind, for what all of the kind have in common; NULL = none. */
+const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind kind);
+
 /** Number of devices of a kind. */
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind);
 

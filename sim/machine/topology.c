@@ -46,7 +46,8 @@ static void find_network(emp_machine *machine, const emp_topology *t)
 {
     for (int32_t i = 0; i < t->node_count; i++) {
         const emp_topology_node *node = &t->node[i];
-        if (node->up < 0 || t->node[node->parent].cpu_count < 2) continue;
+        if (node->up < 0 || node->parent < 0) continue;
+        if (t->node[node->parent].cpu_count < 2) continue;
         machine->link[node->up].is_network = true;
         machine->link[node->down].is_network = true;
     }

@@ -214,6 +214,23 @@ Test(hosts, sixty_four_devices_load)
     emp_machine_destroy(m);
 }
 
+/* As a root has no parent, nothing uses its links. */
+Test(hosts, a_root_may_have_links, .init = scratch_create, .fini = scratch_remove)
+{
+    char         text[2 * sizeof three_hosts];
+    const char  *root = strstr(three_hosts, "\"core\"");
+    emp_error    err = {0};
+    emp_machine *m = NULL;
+
+    snprintf(text, sizeof text,
+             "%.*s\"core\", bandwidth: \"1 GB/s\", latency: \"1 us\"%s",
+             (int)(root - three_hosts), three_hosts, root + strlen("\"core\""));
+    m = load_text(text, &err);
+    cr_assert_not_null(m, "%s", err.msg);
+    cr_expect_not(m->link[0].is_network);
+    emp_machine_destroy(m);
+}
+
 Test(hosts, load_survives_every_allocation_failure)
 {
     emp_status st = EMP_ENOMEM;
