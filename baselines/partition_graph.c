@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-enum { CPU = 0 }; /* the device of every machine that runs all ops */
+enum { CPU = 0 }; /* runs all ops; of several hosts that of the first */
 
 /* An edge before merging; a < b. */
 typedef struct {
@@ -33,7 +33,7 @@ emp_status emp_partition_target_init(emp_partition_target *target,
         target->device[target->count++] = d;
         total += machine->device[d].peak_flops_per_s;
     }
-    if (target->count == (with_cpu ? 1 : 0)) {
+    if (emp_machine_count(machine, EMP_DEVICE_GPU) == 0) {
         EMP_FAIL(EMP_EUNSUPPORTED, "method %s: machine %s has no GPU", method,
                  machine->name);
     }
@@ -43,7 +43,7 @@ cleanup:
     return st;
 }
 
-/* Peak of the CPU over peak of a GPU; 1 where a machine lacks one of them. */
+/* Peak of a CPU over peak of a GPU; 1 where a machine lacks one of them. */
 static double cpu_power(const emp_machine *machine)
 {
     double peak[2] = {0.0, 0.0};

@@ -48,13 +48,13 @@ typedef emp_status emp_partitioner(const emp_partition_graph  *graph,
                                    int32_t *part_of_vertex, emp_error *err);
 
 /** Places a problem with a partitioner: target and graph, cut, then every op where its
- * class is. Classes that are left out of the graph go to the CPU. */
+ * class is. Classes that are left out of the graph go to device 0, a CPU. */
 emp_status emp_partition_place(const emp_problem *problem, bool with_cpu,
                                const char *method, emp_partitioner *partitioner,
                                uint64_t seed, emp_device_id *device_of_op,
                                emp_error *err);
 
-/** All GPUs of the machine, after its CPU if \a with_cpu.
+/** All GPUs of the machine, and its CPUs if \a with_cpu.
  * \retval EMP_EUNSUPPORTED  The machine has no GPU; the message names \a method. */
 emp_status emp_partition_target_init(emp_partition_target *target,
                                      const emp_machine *machine, bool with_cpu,

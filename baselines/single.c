@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The whole model on one device. Ops without a kernel there are moved to the CPU by
+/* The whole model on one device, the first of its kind. Ops without a kernel there are moved to the CPU by
  * emp_problem_legalize(), as TensorFlow's soft placement does. */
 #include <stddef.h>
 

@@ -37,7 +37,7 @@ enum { CHOICES = 4, PROFILES = 2 };
 
 struct args {
     const char *csv;
-    const char *sizes, *placements, *profiles, *peers; /* NULL = default */
+    const char *sizes, *machine, *placements, *profiles, *peers; /* NULL = default */
     int32_t     repeats, threads;
     uint64_t    seed;
     bool        is_quick, is_json;
@@ -46,6 +46,8 @@ struct args {
 static const struct argp_option options[] = {
     {"sizes", KEY_SIZES, "A,B,...", 0,
      "Ops of the graphs: 1k, 10k, 83k (82944), 1M, or numbers", 0},
+    {"machine", 'm', "M", 0,
+     "Machine or path of a machine file (default " EMP_ORACLE_MACHINE ")", 0},
     {"placements", KEY_PLACEMENTS, "A,B,...", 0,
      "Only these: gpu, pipeline, groups (256 on random devices), random (each op)", 0},
     {"profiles", KEY_PROFILES, "A,B,...", 0,
@@ -72,6 +74,7 @@ static const char doc[] =
     "  emplace bench oracle --quick\n"
     "  emplace bench oracle --sizes 10k --placements groups --repeats 31\n"
     "  emplace bench oracle --sizes 10k,83k --peers none --threads 2\n"
+    "  emplace bench oracle --sizes 1M --machine k40x4x2 --peers none\n"
     "  emplace bench oracle --csv oracle.csv";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -80,6 +83,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case KEY_SIZES: args->sizes = arg; return 0;
+    case 'm': args->machine = arg; return 0;
     case KEY_PLACEMENTS: args->placements = arg; return 0;
     case KEY_PROFILES: args->profiles = arg; return 0;
     case KEY_PEERS: args->peers = arg; return 0;
@@ -161,7 +165,7 @@ static const char *or_default(const char *text, const char *otherwise)
 static emp_oracle_params make_params(const struct args *a)
 {
     bool              quick = a->is_quick;
-    emp_oracle_params p = {.threads = a->threads, .seed = a->seed};
+    emp_oracle_params p = {.machine = a->machine, .threads = a->threads, .seed = a->seed};
 
     p.repeats = a->repeats > 0 ? a->repeats : quick ? 5 : 15;
     parse_sizes(&p, or_default(a->sizes, quick ? "1k,10k" : "1k,10k,83k,1M"));

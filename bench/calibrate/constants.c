@@ -47,8 +47,8 @@ double emp_constant_get(const emp_constant *c, const emp_machine *machine,
     double      value;
     const char *from = (const char *)runtime;
 
-    if (c->file == EMP_CALIBRATE_CPU) from = (const char *)&machine->device[0];
-    if (c->file == EMP_CALIBRATE_GPU) from = (const char *)&machine->device[1];
+    if (c->file != EMP_CALIBRATE_RUNTIME)
+        from = (const char *)emp_machine_first(machine, kind_of(c->file));
     memcpy(&value, from + c->offset, sizeof value);
     return value;
 }

@@ -26,6 +26,7 @@ class Problem:
             return [(number(), number()) for _ in range(number())]
 
         self.devices, self.links, ops, tensors = (number() for _ in range(4))
+        self.host = [number() for _ in range(self.devices)]
         self.route = [[self._route(number, words) for _ in range(self.devices)]
                       for _ in range(self.devices)]
         self.device, self.duration, self.workspace, self.persistent = [], [], [], []
@@ -157,16 +158,18 @@ class Run:
     def request(self, tensor, home, to):
         p = self.p
         latency, ns_per_byte, links = p.route[home][to]
-        gpu, channel = (to, 0) if home == 0 else (home, 1 if to == 0 else 2)
+        from_cpu, to_cpu = p.host[home] == home, p.host[to] == to
+        device = to if from_cpu and not to_cpu else home
+        channel = 2 if from_cpu == to_cpu else 1 if to_cpu else 0
         self.create(tensor, to, p.copy_buffer[tensor])
-        start = max(self.now, self.stream_free[gpu][channel])
+        start = max(self.now, self.stream_free[device][channel])
         for link in links:
             start = max(start, self.link_free[link])
         end = start + latency + int(p.copy_bytes[tensor] * ns_per_byte + 0.5)
-        self.stream_free[gpu][channel] = end
+        self.stream_free[device][channel] = end
         for link in links:
             self.link_free[link] = end
-        self.schedule(end, gpu * 4 + 1 + channel, tensor, to)
+        self.schedule(end, device * 4 + 1 + channel, tensor, to)
 
     def end_op(self, op):
         p, device = self.p, self.p.device[op]

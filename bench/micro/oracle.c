@@ -116,7 +116,8 @@ static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
     EMP_TRY(emp_synthetic_graph(&s->graph, op_count, s->params->seed, err));
     EMP_TRY(create_oracle(s, EMP_SERIES_IDEAL, err));
     EMP_TRY(create_oracle(s, EMP_SERIES_TF, err));
-    EMP_TRY(emp_textbook_create(&s->book, s->problem[EMP_SERIES_IDEAL], err));
+    if (s->present >> EMP_SERIES_TEXTBOOK & 1u)
+        EMP_TRY(emp_textbook_create(&s->book, s->problem[EMP_SERIES_IDEAL], err));
     EMP_TRY(emp_plain_create(&s->plain, s->problem[EMP_SERIES_IDEAL], err));
     s->pool_count = (int32_t)fmin(fmax(2.0, (double)POOL_OPS / op_count), POOL_MAX);
     s->pool = EMP_NEW_ARRAY(emp_device_id, (size_t)s->pool_count * (size_t)op_count);
@@ -140,8 +141,8 @@ static void draw_pool(stand *s, emp_synthetic_kind kind)
     int32_t n = s->graph->op_count;
 
     for (int32_t i = 0; i < s->pool_count; i++) {
-        emp_synthetic_place(s->pool + (size_t)i * (size_t)n, n, s->machine->device_count,
-                            kind, s->params->seed, (uint32_t)i);
+        emp_synthetic_place(s->pool + (size_t)i * (size_t)n, n, s->machine, kind,
+                            s->params->seed, (uint32_t)i);
     }
 }
 
@@ -379,7 +380,10 @@ emp_status emp_oracle_measure(emp_oracle_report *report, const emp_oracle_params
 
     memset(report, 0, sizeof *report);
     report->params = *params;
-    EMP_TRY(emp_machine_load(&machine, "k40x4", err));
+    if (params->machine == NULL) report->params.machine = EMP_ORACLE_MACHINE;
+    EMP_TRY(emp_machine_load(&machine, report->params.machine, err));
+    if (emp_machine_count(machine, EMP_DEVICE_GPU) == 0)
+        EMP_FAIL(EMP_EUNSUPPORTED, "machine %s has no GPU", machine->name);
     for (int32_t i = 0; i < params->size_count; i++)
         EMP_TRY(measure_size(report, machine, params->size[i], &work, err));
 cleanup:

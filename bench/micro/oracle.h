@@ -28,16 +28,19 @@ typedef enum {
 /** "ideal", "tf-r1.3", "textbook", "simgrid-fifo", ...; static storage. */
 const char *emp_series_name(emp_series series);
 
+#define EMP_ORACLE_MACHINE "k40x4"
+
 enum { EMP_ORACLE_MAX_SIZES = 8, EMP_ORACLE_MAX_THREADS = 256 };
 
 typedef struct {
-    int32_t  size[EMP_ORACLE_MAX_SIZES]; /**< ops */
-    int32_t  size_count;
-    uint32_t placements; /**< bits, by emp_synthetic_kind */
-    uint32_t series;     /**< bits, by emp_series */
-    int32_t  repeats;    /**< rounds */
-    int32_t  threads;    /**< > 1: measure batches of placements on so many, too */
-    uint64_t seed;
+    const char *machine;                    /**< with a GPU; NULL = EMP_ORACLE_MACHINE */
+    int32_t     size[EMP_ORACLE_MAX_SIZES]; /**< ops */
+    int32_t     size_count;
+    uint32_t    placements; /**< bits, by emp_synthetic_kind */
+    uint32_t    series;     /**< bits, by emp_series */
+    int32_t     repeats;    /**< rounds */
+    int32_t     threads;    /**< > 1: measure batches of placements on so many, too */
+    uint64_t    seed;
     void (*on_progress)(void *context, double done_frac); /**< or NULL */
     void                        *context;
     const volatile sig_atomic_t *stop; /**< or NULL; non-zero ends after a round */
@@ -62,7 +65,8 @@ typedef struct {
     int32_t           row_count;
 } emp_oracle_report;
 
-/** \retval EMP_EINTERRUPTED  \a report holds the rows that are complete. */
+/** \retval EMP_EUNSUPPORTED  The machine has no GPU.
+ * \retval EMP_EINTERRUPTED  \a report holds the rows that are complete. */
 emp_status emp_oracle_measure(emp_oracle_report *report, const emp_oracle_params *params,
                               emp_error *err);
 

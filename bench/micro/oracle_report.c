@@ -110,9 +110,10 @@ void emp_oracle_print_text(FILE *stream, const emp_oracle_report *report)
 
     fprintf(
         stream,
-        "Oracle on k40x4, CPU time of one thread, median [quartiles] of %d rounds; "
+        "Oracle on %s, CPU time of one thread, median [quartiles] of %d rounds; "
         "x: times the oracle's\nunder ideal in the same round. Commit %.12s%s, %s\n\n",
-        report->params.repeats, m.commit, m.is_dirty ? ", modified" : "", COMPILER);
+        report->params.machine, report->params.repeats, m.commit,
+        m.is_dirty ? ", modified" : "", COMPILER);
     print_head(stream, report);
     for (int32_t i = 0; i < report->row_count; i++)
         print_row(stream, report, &report->row[i]);
@@ -192,8 +193,9 @@ json_t *emp_oracle_json(const emp_oracle_report *report)
             return NULL;
         }
     }
-    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:i, s:i, s:o}", "machine", "k40x4",
-                     "version", m.version, "commit", m.commit, "is_modified", m.is_dirty,
-                     "compiler", COMPILER, "repeats", report->params.repeats, "threads",
-                     report->params.threads, "rows", rows);
+    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:i, s:i, s:o}", "machine",
+                     report->params.machine, "version", m.version, "commit", m.commit,
+                     "is_modified", m.is_dirty, "compiler", COMPILER, "repeats",
+                     report->params.repeats, "threads", report->params.threads, "rows",
+                     rows);
 }

@@ -142,11 +142,12 @@ static void connect_readers(emp_plain *p, const emp_graph *g, const int32_t *new
     }
 }
 
-static void copy_routes(emp_plain *p, const emp_machine *m)
+static void copy_devices(emp_plain *p, const emp_machine *m)
 {
     p->device_count = m->device_count;
     p->link_count = m->link_count;
     for (int32_t from = 0; from < m->device_count; from++) {
+        p->host[from] = m->device[from].host;
         for (int32_t to = 0; to < m->device_count; to++) {
             const emp_route *r = &m->route[from][to];
             emp_plain_route *route = &p->route[from][to];
@@ -179,7 +180,7 @@ emp_status emp_plain_create(emp_plain **out, const emp_problem *problem, emp_err
     number(p, problem, new_op, new_tensor);
     connect_inputs(p, g, new_op, new_tensor);
     connect_readers(p, g, new_op, new_tensor);
-    copy_routes(p, problem->machine);
+    copy_devices(p, problem->machine);
     *out = p;
     p = NULL;
 
@@ -216,11 +217,12 @@ static void write_op(const emp_plain *p, int32_t op, const emp_device_id *device
     emp_device_id       device = device_of_op[p->id_of_op[op]];
 
     fprintf(stream, "%d %" PRId64 " %" PRId64 " %" PRId64 " %d %d %d %d", device,
-            device == 0 ? o->cpu_ns : o->gpu_ns, o->workspace_bytes, o->persistent_bytes,
-            (int)o->first, o->output, end->output - o->output, end->input - o->input);
+            emp_plain_is_cpu(p, device) ? o->cpu_ns : o->gpu_ns, o->workspace_bytes,
+            o->persistent_bytes, (int)o->first, o->output, end->output - o->output,
+            end->input - o->input);
     for (int32_t i = o->input; i < end->input; i++) {
         fprintf(stream, " %d %d", p->input[i].id,
-                emp_plain_memory_read(p->input[i], device));
+                emp_plain_memory_read(p, p->input[i], device));
     }
     fprintf(stream, " %d", end->follower - o->follower);
     for (int32_t i = o->follower; i < end->follower; i++)
@@ -232,14 +234,15 @@ static void write_tensor(const emp_plain *p, int32_t tensor,
                          const emp_device_id *device_of_op, FILE *stream)
 {
     const emp_plain_tensor *t = &p->tensor[tensor], *end = t + 1;
+    emp_device_id           home = device_of_op[p->id_of_op[t->producer]];
 
     fprintf(stream, "%d %" PRId64 " %" PRId64 " %" PRId64 " %d",
-            t->on_host ? 0 : device_of_op[p->id_of_op[t->producer]], t->bytes,
-            t->buffer_copy_bytes, t->copy_bytes, end->reader - t->reader);
+            t->on_host ? p->host[home] : home, t->bytes, t->buffer_copy_bytes,
+            t->copy_bytes, end->reader - t->reader);
     for (int32_t i = t->reader; i < end->reader; i++) {
         emp_device_id device = device_of_op[p->id_of_op[p->reader[i].id]];
         fprintf(stream, " %d %d", p->reader[i].id,
-                emp_plain_memory_read(p->reader[i], device));
+                emp_plain_memory_read(p, p->reader[i], device));
     }
     fputc('\n', stream);
 }
@@ -249,6 +252,8 @@ void emp_plain_write(const emp_plain *plain, const emp_device_id *device_of_op,
 {
     fprintf(stream, "%d %d %d %d\n", plain->device_count, plain->link_count,
             plain->op_count, plain->tensor_count);
+    for (int32_t d = 0; d < plain->device_count; d++)
+        fprintf(stream, "%d%c", plain->host[d], d + 1 < plain->device_count ? ' ' : '\n');
     for (int32_t from = 0; from < plain->device_count; from++) {
         for (int32_t to = 0; to < plain->device_count; to++)
             write_route(&plain->route[from][to], stream);

@@ -49,6 +49,7 @@ typedef struct {
 typedef struct {
     int32_t           op_count, tensor_count, edge_count, control_count;
     int32_t           device_count, link_count;
+    int32_t           host[EMP_MAX_DEVICES]; /**< [device] a CPU; its own of a CPU */
     emp_op_id        *id_of_op;
     emp_plain_op     *op;       /**< [op + 1] */
     emp_plain_tensor *tensor;   /**< [tensor + 1] */
@@ -63,9 +64,15 @@ emp_status emp_plain_create(emp_plain **out, const emp_problem *problem, emp_err
 void       emp_plain_destroy(emp_plain *plain);
 
 /** Memory in which an op on \a device reads \a edge. */
-static inline int32_t emp_plain_memory_read(emp_plain_edge edge, int32_t device)
+static inline int32_t emp_plain_memory_read(const emp_plain *p, emp_plain_edge edge,
+                                            int32_t device)
 {
-    return edge.on_host ? 0 : device;
+    return edge.on_host ? p->host[device] : device;
+}
+
+static inline bool emp_plain_is_cpu(const emp_plain *p, int32_t device)
+{
+    return p->host[device] == device;
 }
 
 /** Writes a placed problem for the peers in other languages: lines of whole numbers,

@@ -56,6 +56,7 @@ struct Tensor {
 
 struct Problem {
     int                             device_count = 0, link_count = 0;
+    std::vector<int>                host; /* of each device; a CPU is its own */
     std::vector<std::vector<Route>> route;
     std::vector<Op>                 op;
     std::vector<Tensor>             tensor;
@@ -88,6 +89,8 @@ Problem read_problem(const char *path)
     std::string   skipped;
 
     in >> p.device_count >> p.link_count >> op_count >> tensor_count;
+    p.host.resize(p.device_count);
+    for (int &h : p.host) in >> h;
     p.route.assign(p.device_count, std::vector<Route>(p.device_count));
     for (auto &row : p.route) {
         for (Route &r : row) {
@@ -239,8 +242,10 @@ class Fifo
     void request(int tensor, int to)
     {
         int  from = p.tensor[tensor].home, number = static_cast<int>(copies.size());
-        int  gpu = from == 0 ? to : from, channel = from == 0 ? 0 : to == 0 ? 1 : 2;
-        Copy copy{tensor, from, to, {3 * gpu + channel}};
+        bool from_cpu = p.host[from] == from, to_cpu = p.host[to] == to;
+        int  device = from_cpu && !to_cpu ? to : from;
+        int  channel = from_cpu == to_cpu ? 2 : to_cpu ? 1 : 0;
+        Copy copy{tensor, from, to, {3 * device + channel}};
 
         for (int link : p.route[from][to].links)
             copy.lines.push_back(3 * p.device_count + link);

@@ -163,26 +163,30 @@ static int32_t block_of(int32_t op, int32_t op_count, int32_t block_count)
 }
 
 void emp_synthetic_place(emp_device_id *device_of_op, int32_t op_count,
-                         int32_t device_count, emp_synthetic_kind kind, uint64_t seed,
-                         uint32_t draw)
+                         const emp_machine *machine, emp_synthetic_kind kind,
+                         uint64_t seed, uint32_t draw)
 {
-    emp_device_id device_of_group[EMP_SYNTHETIC_GROUPS];
+    emp_device_id device_of_group[EMP_SYNTHETIC_GROUPS], gpu[EMP_MAX_DEVICES];
+    int32_t       device_count = machine->device_count, gpu_count = 0;
     emp_rng       rng;
 
+    for (emp_device_id d = 0; d < device_count; d++) {
+        if (machine->device[d].kind == EMP_DEVICE_GPU) gpu[gpu_count++] = d;
+    }
     emp_rng_init(&rng, seed, STREAM_PLACEMENTS, draw);
     for (int32_t g = 0; g < EMP_SYNTHETIC_GROUPS; g++)
         device_of_group[g] = below(&rng, device_count);
     for (int32_t op = 0; op < op_count; op++) {
         switch (kind) {
         case EMP_PLACE_PIPELINE:
-            device_of_op[op] = 1 + block_of(op, op_count, device_count - 1);
+            device_of_op[op] = gpu[block_of(op, op_count, gpu_count)];
             break;
         case EMP_PLACE_GROUPS:
             device_of_op[op] =
                 device_of_group[block_of(op, op_count, EMP_SYNTHETIC_GROUPS)];
             break;
         case EMP_PLACE_RANDOM: device_of_op[op] = below(&rng, device_count); break;
-        default: device_of_op[op] = 1; break;
+        default: device_of_op[op] = gpu[0]; break;
         }
     }
 }

@@ -36,7 +36,7 @@ const char *emp_synthetic_kind_name(emp_synthetic_kind kind);
 
 /** The placement number \a draw of its kind; the first two kinds have only one. */
 void emp_synthetic_place(emp_device_id *device_of_op, int32_t op_count,
-                         int32_t device_count, emp_synthetic_kind kind, uint64_t seed,
-                         uint32_t draw);
+                         const emp_machine *machine, emp_synthetic_kind kind,
+                         uint64_t seed, uint32_t draw);
 
 #endif /* EMP_BENCH_MICRO_SYNTHETIC_H */

@@ -106,8 +106,9 @@ static void take_memory(emp_textbook *b, int32_t memory, int64_t bytes)
 static int32_t home_of(const emp_textbook *b, int32_t tensor)
 {
     const emp_plain_tensor *t = &b->plain->tensor[tensor];
+    int32_t                 device = b->device_of_op[t->producer];
 
-    return t->on_host ? 0 : b->device_of_op[t->producer];
+    return t->on_host ? b->plain->host[device] : device;
 }
 
 static int32_t place_of(const emp_textbook *b, int32_t tensor, int32_t memory)
@@ -147,7 +148,7 @@ static bool share_input(emp_textbook *b, int32_t op, int32_t home)
     }
     if (o->first == EMP_PLAIN_NEW) return false;
     emp_plain_edge edge = b->plain->input[o->input];
-    if (emp_plain_memory_read(edge, b->device_of_op[op]) != home) return false;
+    if (emp_plain_memory_read(b->plain, edge, b->device_of_op[op]) != home) return false;
     output->owner = b->buffer_of[place_of(b, edge.id, home)].owner;
     if (output->owner >= 0) b->buffer_of[output->owner].holders++;
     return true;
@@ -175,7 +176,7 @@ static void release_inputs(emp_textbook *b, int32_t op)
         if (t[i].reader == t[i + 1].reader) drop(b, place_of(b, i, home_of(b, i)));
     }
     for (int32_t i = p->op[op].input; i < p->op[op + 1].input; i++) {
-        int32_t memory = emp_plain_memory_read(p->input[i], b->device_of_op[op]);
+        int32_t memory = emp_plain_memory_read(p, p->input[i], b->device_of_op[op]);
         release(b, place_of(b, p->input[i].id, memory));
     }
 }
@@ -190,7 +191,8 @@ static void start_next(emp_textbook *b, int32_t device)
 
     b->is_busy[device] = true;
     create_outputs(b, op);
-    schedule(b, b->now + (device == 0 ? o->cpu_ns : o->gpu_ns), device, 0, op, NO_COPY);
+    emp_time_ns time = emp_plain_is_cpu(b->plain, device) ? o->cpu_ns : o->gpu_ns;
+    schedule(b, b->now + time, device, 0, op, NO_COPY);
 }
 
 static void be_ready(emp_textbook *b, int32_t op)
@@ -212,7 +214,7 @@ static void tell_readers(emp_textbook *b, int32_t tensor, int32_t memory)
 
     for (int32_t i = p->tensor[tensor].reader; i < p->tensor[tensor + 1].reader; i++) {
         int32_t op = p->reader[i].id;
-        if (emp_plain_memory_read(p->reader[i], b->device_of_op[op]) == memory)
+        if (emp_plain_memory_read(p, p->reader[i], b->device_of_op[op]) == memory)
             arrive(b, op);
     }
 }
@@ -221,21 +223,23 @@ static void request_copy(emp_textbook *b, int32_t tensor, int32_t from, int32_t 
 {
     const emp_plain_route  *route = &b->plain->route[from][to];
     const emp_plain_tensor *t = &b->plain->tensor[tensor];
-    int32_t                 gpu = from == 0 ? to : from;
-    int32_t                 channel = from == 0 ? TO_DEVICE : to == 0 ? TO_HOST : TO_PEER;
-    emp_time_ns             start = b->now;
+    bool                    from_cpu = emp_plain_is_cpu(b->plain, from);
+    bool                    to_cpu = emp_plain_is_cpu(b->plain, to);
+    int32_t                 device = from_cpu && !to_cpu ? to : from;
+    int32_t     channel = from_cpu == to_cpu ? TO_PEER : to_cpu ? TO_HOST : TO_DEVICE;
+    emp_time_ns start = b->now, *stream_ns = &b->stream_free_ns[device][channel];
 
     create_buffer(b, tensor, to, t->buffer_copy_bytes);
-    if (start < b->stream_free_ns[gpu][channel]) start = b->stream_free_ns[gpu][channel];
+    if (start < *stream_ns) start = *stream_ns;
     for (int32_t i = 0; i < route->link_count; i++) {
         if (start < b->link_free_ns[route->link[i]])
             start = b->link_free_ns[route->link[i]];
     }
     emp_time_ns end = start + route->latency_ns +
                       (emp_time_ns)((double)t->copy_bytes * route->ns_per_byte + 0.5);
-    b->stream_free_ns[gpu][channel] = end;
+    *stream_ns = end;
     for (int32_t i = 0; i < route->link_count; i++) b->link_free_ns[route->link[i]] = end;
-    schedule(b, end, gpu, 1 + channel, tensor, to);
+    schedule(b, end, device, 1 + channel, tensor, to);
 }
 
 static void request_copies(emp_textbook *b, int32_t tensor, int32_t home)
@@ -244,7 +248,7 @@ static void request_copies(emp_textbook *b, int32_t tensor, int32_t home)
 
     for (int32_t i = p->tensor[tensor].reader; i < p->tensor[tensor + 1].reader; i++) {
         int32_t device = b->device_of_op[p->reader[i].id];
-        int32_t memory = emp_plain_memory_read(p->reader[i], device);
+        int32_t memory = emp_plain_memory_read(p, p->reader[i], device);
         int32_t copy = place_of(b, tensor, memory);
         if (memory == home || b->is_requested[copy]) continue;
         b->is_requested[copy] = true;
@@ -286,7 +290,7 @@ static void count_readers(emp_textbook *b)
     for (int32_t op = 0; op < p->op_count; op++) {
         for (int32_t i = p->op[op].input; i < p->op[op + 1].input; i++) {
             int32_t tensor = p->input[i].id, home = home_of(b, tensor);
-            int32_t memory = emp_plain_memory_read(p->input[i], b->device_of_op[op]);
+            int32_t memory = emp_plain_memory_read(p, p->input[i], b->device_of_op[op]);
             int32_t here = place_of(b, tensor, memory);
             if (memory != home && b->readers[here] == 0)
                 b->readers[place_of(b, tensor, home)]++;

@@ -135,7 +135,7 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
 {
     emp_status        st = EMP_OK;
     const emp_device *cpu = &machine->device[0];
-    const emp_device *gpu = machine->device_count > 1 ? &machine->device[1] : NULL;
+    const emp_device *gpu = emp_machine_first(machine, EMP_DEVICE_GPU);
     emp_cost_table   *t = EMP_NEW(emp_cost_table);
 
     *out = NULL;

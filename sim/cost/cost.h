@@ -39,14 +39,14 @@ typedef struct {
  * hold up the rest. On one core it is one task. */
 enum { EMP_TASKS_PER_CORE = 4 };
 
-/** The cost of one op on the CPU. */
+/** The cost of one op on a CPU. */
 typedef struct {
     emp_time_ns compute_ns; /**< alone, on `lanes` cores */
     int32_t     lanes;      /**< cores it can use, 1 .. cores */
 } emp_cpu_cost;
 
-/** Costs of a graph on a machine under a runtime. Rows are ops; all GPUs of a machine are
- * of one model in this version. Immutable after creation. */
+/** Costs of a graph on a machine under a runtime. Rows are ops; all CPUs of a machine
+ * are of one model in this version, and all GPUs. Immutable after creation. */
 typedef struct {
     int32_t       op_count;
     emp_gpu_cost *gpu;        /**< [op]; zeros when the machine has no GPU */

@@ -12,14 +12,15 @@
 #include "base/atomic_file.h"
 #include "base/mem.h"
 
-/* Tracks of a GPU; those of the CPU are its batches. */
+/* Tracks of a GPU; those of a CPU are its batches, and its copies to other hosts. */
 enum {
     TRACK_COMPUTE,
     TRACK_HOST,
     TRACK_TO_DEVICE,
     TRACK_TO_HOST,
     TRACK_TO_PEER,
-    GPU_TRACKS
+    GPU_TRACKS,
+    TRACK_BETWEEN_HOSTS = EMP_MAX_CORES
 };
 
 static const char *const track_names[GPU_TRACKS] = {"compute stream", "host thread",
@@ -43,7 +44,8 @@ struct writer {
     const emp_problem   *problem;
     const emp_device_id *device_of_op;
     const char          *separator;
-    int32_t              batch_count; /* of the CPU, seen so far */
+    int32_t              batch_count[EMP_MAX_DEVICES]; /* [CPU] seen so far */
+    bool                 has_sent[EMP_MAX_DEVICES];    /* [CPU] to another host */
     emp_time_ns          send_ns, receive_ns;
     struct slice        *slice;      /* [op] the last that it ran in, or was issued in */
     int32_t             *arrival;    /* [op] copy that made it ready, or -1 */
@@ -93,10 +95,14 @@ static void write_span(struct writer *w, const char *name, emp_device_id pid, in
     write_time(w, "dur", end - start);
 }
 
+static bool is_cpu(const struct writer *w, emp_device_id device)
+{
+    return w->problem->machine->device[device].kind == EMP_DEVICE_CPU;
+}
+
 static bool has_host_thread(const struct writer *w, emp_device_id device)
 {
-    return w->problem->runtime.serial_issue &&
-           w->problem->machine->device[device].kind == EMP_DEVICE_GPU;
+    return w->problem->runtime.serial_issue && !is_cpu(w, device);
 }
 
 /* An arrow between two slices. */
@@ -118,10 +124,10 @@ static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t 
 {
     struct writer   *w = context;
     const emp_graph *g = w->problem->graph;
-    int32_t          track = device == 0 ? lane : TRACK_COMPUTE;
+    int32_t          track = is_cpu(w, device) ? lane : TRACK_COMPUTE;
     struct slice    *slice = &w->slice[op];
 
-    if (device == 0 && lane >= w->batch_count) w->batch_count = lane + 1;
+    if (lane >= w->batch_count[device]) w->batch_count[device] = lane + 1;
     write_span(w, g->name[op], device, track, start, end);
     fputs(",\"cat\":", w->file);
     write_string(w->file, g->type_name[g->type[op]]);
@@ -188,17 +194,25 @@ static void write_copy(void *context, emp_tensor_id tensor, emp_device_id from,
     fprintf(w->file, ",\"cat\":\"%s\"}", is_send ? "send" : "receive");
 }
 
+static int32_t track_of_copy(const struct writer *w, emp_device_id from, emp_device_id to)
+{
+    if (is_cpu(w, from)) return is_cpu(w, to) ? TRACK_BETWEEN_HOSTS : TRACK_TO_DEVICE;
+    return is_cpu(w, to) ? TRACK_TO_HOST : TRACK_TO_PEER;
+}
+
 static void write_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
                            emp_device_id to, emp_time_ns start, emp_time_ns end)
 {
     struct writer    *w = context;
     const emp_graph  *g = w->problem->graph;
     const emp_tensor *t = &g->tensor[tensor];
-    int32_t track = to == 0 ? TRACK_TO_HOST : from == 0 ? TRACK_TO_DEVICE : TRACK_TO_PEER;
-    struct copy copy = {.slice = {end > start ? start : -1, from == 0 ? to : from, track},
-                        .to = to,
-                        .next = w->first_copy[tensor]};
+    int32_t           track = track_of_copy(w, from, to);
+    emp_device_id     pid = track == TRACK_TO_DEVICE ? to : from;
+    struct copy       copy = {.slice = {end > start ? start : -1, pid, track},
+                              .to = to,
+                              .next = w->first_copy[tensor]};
 
+    if (track == TRACK_BETWEEN_HOSTS) w->has_sent[from] = true;
     write_span(w, g->name[t->producer], copy.slice.pid, track, start, end);
     fprintf(w->file,
             ",\"cat\":\"copy\",\"args\":{\"bytes\":%" PRId64
@@ -235,13 +249,16 @@ static void write_names(struct writer *w)
     const emp_machine *m = w->problem->machine;
 
     for (emp_device_id d = 0; d < m->device_count; d++) {
-        int32_t tracks = d == 0 ? w->batch_count : GPU_TRACKS;
+        int32_t tracks = is_cpu(w, d) ? w->batch_count[d] : GPU_TRACKS;
         write_name(w, "process_name", d, 0, m->device[d].name);
         for (int32_t t = 0; t < tracks; t++) {
             char track_name[32];
             snprintf(track_name, sizeof track_name, "tasks %d", t);
-            write_name(w, "thread_name", d, t, d == 0 ? track_name : track_names[t]);
+            write_name(w, "thread_name", d, t,
+                       is_cpu(w, d) ? track_name : track_names[t]);
         }
+        if (w->has_sent[d])
+            write_name(w, "thread_name", d, TRACK_BETWEEN_HOSTS, "copies to other hosts");
     }
 }
 

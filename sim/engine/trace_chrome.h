@@ -1,10 +1,10 @@
 /** \file sim/engine/trace_chrome.h
  * Writes a simulated step as JSON trace events, for Perfetto (ui.perfetto.dev) and
  * chrome://tracing. A process per device; a track per compute stream, host thread (which
- * issues, sends and receives), copy stream and batch of CPU tasks; a counter of memory in
- * use; a last process for the fixed cost of the step, so that the trace ends with the
- * step. Arrows go from the op that makes a tensor to its copy, and from there to the op
- * that was ready when the copy came.
+ * issues, sends and receives), copy stream (of a CPU: to other hosts) and batch of CPU
+ * tasks; a counter of memory in use; a last process for the fixed cost of the step, so
+ * that the trace ends with the step. Arrows go from the op that makes a tensor to its
+ * copy, and from there to the op that was ready when the copy came.
  */
 #ifndef EMP_SIM_ENGINE_TRACE_CHROME_H
 #define EMP_SIM_ENGINE_TRACE_CHROME_H

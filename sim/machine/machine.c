@@ -181,6 +181,7 @@ struct loader {
     emp_machine *machine;
     emp_config   config; /* the machine file */
     emp_topology topology;
+    const char  *model_of_kind[EMP_DEVICE_KINDS]; /* the only one; borrowed, or NULL */
 };
 
 static emp_status fail_at(const struct loader *l, const char *key, const char *value,
@@ -281,7 +282,7 @@ static emp_status add_node(struct loader *l, const char *name, int32_t parent,
     emp_link           link = {0};
     emp_topology_node *node = &l->topology.node[l->topology.node_count];
 
-    *node = (emp_topology_node){name, parent, -1, -1};
+    *node = (emp_topology_node){.name = name, .parent = parent, .up = -1, .down = -1};
     if (raw->bandwidth != NULL) {
         EMP_TRY(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table), raw,
                                    &link, &l->machine->hash, err));
@@ -341,6 +342,27 @@ cleanup:
     return st;
 }
 
+/* Costs are computed once for all CPUs, and once for all GPUs. */
+static emp_status check_device(struct loader *l, const struct raw_device *d,
+                               emp_device_kind kind, int32_t count, emp_error *err)
+{
+    const char **model = &l->model_of_kind[kind];
+
+    if (l->machine->device_count == 0 && kind != EMP_DEVICE_CPU)
+        return fail_at(l, "model", d->model, "is out of place: a CPU comes first", err);
+    if (kind == EMP_DEVICE_CPU && count != 1) {
+        return fail_at(l, "count", d->count,
+                       "must be 1 of a CPU; every host lists its own", err);
+    }
+    if (*model == NULL) *model = d->model;
+    if (strcmp(d->model, *model) == 0) return EMP_OK;
+    return fail_at(l, "model", d->model,
+                   kind == EMP_DEVICE_GPU
+                       ? "is a second GPU model; all GPUs of a machine are of one"
+                       : "is a second CPU model; all CPUs of a machine are of one",
+                   err);
+}
+
 static emp_status add_devices(struct loader *l, emp_error *err)
 {
     emp_status                st = EMP_OK;
@@ -360,16 +382,7 @@ static emp_status add_devices(struct loader *l, emp_error *err)
         EMP_TRY(check_link(l, "model", d->model,
                            &(struct raw_link){d->bandwidth, d->latency}, err));
         EMP_TRY(load_model(l, d->model, &model, err));
-        if ((model.kind == EMP_DEVICE_CPU) != (i == 0) || (i == 0 && count != 1)) {
-            return fail_at(l, "model", d->model,
-                           "is out of place: one CPU comes first, then the GPUs", err);
-        }
-        /* costs are computed once for all GPUs */
-        if (i > 1 && strcmp(d->model, raw->devices[1].model) != 0) {
-            return fail_at(l, "model", d->model,
-                           "is a second GPU model; all GPUs of a machine are of one",
-                           err);
-        }
+        EMP_TRY(check_device(l, d, model.kind, count, err));
         for (int32_t k = 0; k < count; k++)
             EMP_TRY(add_device(l, &model, parent, d, err));
     }
@@ -377,20 +390,43 @@ cleanup:
     return st;
 }
 
-static emp_status add_gpu_channel(struct loader *l, emp_error *err)
+static emp_status find_hosts(struct loader *l, emp_error *err)
+{
+    emp_device_id lost = emp_topology_find_hosts(l->machine, &l->topology);
+
+    if (lost < 0) return EMP_OK;
+    const emp_topology_node *node = l->topology.node;
+    return fail_at(l, "at", node[node[l->topology.leaf_of_device[lost]].parent].name,
+                   "leads to no single CPU: a GPU hangs below a node of one host", err);
+}
+
+/* Every host has its own. */
+static emp_status add_gpu_channels(struct loader *l, emp_error *err)
 {
     emp_status                st = EMP_OK;
     const struct raw_machine *raw = l->config.data;
+    emp_machine              *m = l->machine;
     emp_link                  link = {0};
+    bool                      is_alone = emp_machine_count(m, EMP_DEVICE_CPU) == 1;
 
-    if (raw->gpu_channel != NULL) {
-        EMP_TRY(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table),
-                                   raw->gpu_channel, &link, &l->machine->hash, err));
-        EMP_TRY(emp_topology_add_link(l->machine, "gpu channel", "", link.bytes_per_s,
-                                      link.latency_s, &l->topology.gpu_channel, err));
+    EMP_TRY(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table),
+                               raw->gpu_channel, &link, &m->hash, err));
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        if (m->device[d].kind != EMP_DEVICE_CPU) continue;
+        EMP_TRY(emp_topology_add_link(m, is_alone ? "" : m->device[d].name,
+                                      is_alone ? "gpu channel" : " gpu channel",
+                                      link.bytes_per_s, link.latency_s,
+                                      &l->topology.gpu_channel[d], err));
     }
 cleanup:
     return st;
+}
+
+static void hash_hosts(emp_machine *m)
+{
+    if (emp_machine_count(m, EMP_DEVICE_CPU) == 1) return;
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        m->hash = emp_hash_u64(m->hash, (uint64_t)m->device[d].host);
 }
 
 static void hash_routes(emp_machine *m)
@@ -407,7 +443,8 @@ static void hash_routes(emp_machine *m)
 
 const char *const *emp_machine_names(int32_t *count)
 {
-    static const char *const names[] = {"k40x1", "k40x2", "k40x4", "k40x8"};
+    static const char *const names[] = {"k40x1", "k40x2",   "k40x4",
+                                        "k40x8", "k40x4x2", "k40x7x8"};
 
     *count = (int32_t)(sizeof names / sizeof names[0]);
     return names;
@@ -462,13 +499,15 @@ static emp_status load(emp_machine **out, const char *name_or_path, bool has_cha
              raw->description);
     EMP_TRY(add_inner_nodes(l, err));
     EMP_TRY(add_devices(l, err));
-    l->topology.gpu_channel = -1;
-    if (has_channel) EMP_TRY(add_gpu_channel(l, err));
+    EMP_TRY(find_hosts(l, err));
+    memset(l->topology.gpu_channel, -1, sizeof l->topology.gpu_channel);
+    if (has_channel && raw->gpu_channel != NULL) EMP_TRY(add_gpu_channels(l, err));
     emp_error why = {0};
     if (emp_topology_route_all(l->machine, &l->topology, &why) != EMP_OK) {
         EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path,
                  emp_config_line(&l->config, "devices", ""), why.msg);
     }
+    hash_hosts(l->machine);
     hash_routes(l->machine);
     *out = l->machine;
     l->machine = NULL;
@@ -494,6 +533,14 @@ emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
 }
 
 void emp_machine_destroy(emp_machine *machine) { emp_free(machine); }
+
+const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind kind)
+{
+    for (int32_t i = 0; i < machine->device_count; i++) {
+        if (machine->device[i].kind == kind) return &machine->device[i];
+    }
+    return NULL;
+}
 
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind)
 {

@@ -2,10 +2,12 @@
  * Devices, links and routes, read from data/machines/NAME.yaml, and runtime profiles,
  * which say how a runtime (TensorFlow r1.3, or an ideal one) drives them.
  *
+ * A machine is one host or several that a network joins. A host has one CPU, whose memory
+ * is the host's, and GPUs. All CPUs of a machine are of one model, and all GPUs.
+ *
  * Links are resources: a transfer between two devices occupies every link of its route
  * for latency + bytes / (lowest bandwidth on the route). A link carries one transfer at a
- * time; a transfer waits until all links of its route are free. All GPUs of a machine are
- * of one model.
+ * time; a transfer waits until all links of its route are free.
  *
  * Threads. Immutable after loading; share it freely.
  */
@@ -68,13 +70,14 @@ typedef struct {
     char   name[32];
     double bytes_per_s;
     double latency_s;
+    bool   is_network; /**< between hosts */
 } emp_link;
 
 typedef struct {
     int32_t link_count; /**< 0 on the diagonal */
     int32_t link[EMP_MAX_ROUTE];
     double  bytes_per_s; /**< lowest on the route */
-    double  latency_s;   /**< highest on the route */
+    double  latency_s;   /**< highest on the route within hosts + sum over the network */
 } emp_route;
 
 /** Whose rules a step follows: those of docs/simulator.md, or of another simulator as
@@ -152,7 +155,7 @@ typedef struct {
     char       name[32];
     char       description[160];
     int32_t    device_count, link_count;
-    emp_device device[EMP_MAX_DEVICES]; /**< the CPU is device 0 */
+    emp_device device[EMP_MAX_DEVICES]; /**< device 0 is a CPU */
     emp_link   link[EMP_MAX_LINKS];
     emp_route  route[EMP_MAX_DEVICES][EMP_MAX_DEVICES]; /**< [from][to] */
     uint64_t   hash;                                    /**< of every constant */
@@ -172,6 +175,9 @@ emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_err
 emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
                                  emp_error *err);
 void       emp_machine_destroy(emp_machine *machine);
+
+/** The first device of a kind, for what all of the kind have in common; NULL = none. */
+const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind kind);
 
 /** Number of devices of a kind. */
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind);

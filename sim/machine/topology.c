@@ -22,6 +22,50 @@ cleanup:
     return st;
 }
 
+/* A parent has a lower number than its children. */
+static void count_cpus(const emp_machine *machine, emp_topology *t)
+{
+    for (int32_t i = 0; i < t->node_count; i++) {
+        t->node[i].cpu_count = 0;
+        t->node[i].cpu = -1;
+    }
+    for (emp_device_id d = 0; d < machine->device_count; d++) {
+        if (machine->device[d].kind != EMP_DEVICE_CPU) continue;
+        t->node[t->leaf_of_device[d]].cpu_count = 1;
+        t->node[t->leaf_of_device[d]].cpu = d;
+    }
+    for (int32_t i = t->node_count - 1; i >= 0; i--) {
+        if (t->node[i].parent < 0 || t->node[i].cpu < 0) continue;
+        emp_topology_node *parent = &t->node[t->node[i].parent];
+        parent->cpu_count += t->node[i].cpu_count;
+        parent->cpu = t->node[i].cpu;
+    }
+}
+
+static void find_network(emp_machine *machine, const emp_topology *t)
+{
+    for (int32_t i = 0; i < t->node_count; i++) {
+        const emp_topology_node *node = &t->node[i];
+        if (node->up < 0 || node->parent < 0) continue;
+        if (t->node[node->parent].cpu_count < 2) continue;
+        machine->link[node->up].is_network = true;
+        machine->link[node->down].is_network = true;
+    }
+}
+
+emp_device_id emp_topology_find_hosts(emp_machine *machine, emp_topology *topology)
+{
+    count_cpus(machine, topology);
+    find_network(machine, topology);
+    for (emp_device_id d = 0; d < machine->device_count; d++) {
+        const emp_topology_node *node = &topology->node[topology->leaf_of_device[d]];
+        while (node->cpu < 0 && node->parent >= 0) node = &topology->node[node->parent];
+        if (node->cpu_count != 1) return d;
+        machine->device[d].host = node->cpu;
+    }
+    return -1;
+}
+
 static int32_t depth_of(const emp_topology *t, int32_t node)
 {
     int32_t depth = 0;
@@ -72,14 +116,18 @@ cleanup:
 static emp_status route_pair(const emp_machine *machine, const emp_topology *t,
                              int32_t from, int32_t to, emp_route *route, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    a = t->leaf_of_device[from], b = t->leaf_of_device[to];
-    bool       are_gpus = machine->device[from].kind == EMP_DEVICE_GPU &&
-                    machine->device[to].kind == EMP_DEVICE_GPU;
+    emp_status        st = EMP_OK;
+    int32_t           a = t->leaf_of_device[from], b = t->leaf_of_device[to];
+    const emp_device *device = machine->device;
+    int32_t           channel = t->gpu_channel[device[from].host];
+    double            host_s = 0.0, network_s = 0.0;
+    bool              are_peers = device[from].kind == EMP_DEVICE_GPU &&
+                     device[to].kind == EMP_DEVICE_GPU &&
+                     device[from].host == device[to].host;
 
-    if (t->gpu_channel >= 0 && are_gpus) {
+    if (channel >= 0 && are_peers) {
         EMP_TRY(append(route, t->node[a].up, err));
-        EMP_TRY(append(route, t->gpu_channel, err));
+        EMP_TRY(append(route, channel, err));
         EMP_TRY(append(route, t->node[b].down, err));
     } else {
         EMP_TRY(route_by_tree(t, a, b, route, err));
@@ -89,8 +137,10 @@ static emp_status route_pair(const emp_machine *machine, const emp_topology *t,
         const emp_link *l = &machine->link[route->link[i]];
         if (i == 0 || l->bytes_per_s < route->bytes_per_s)
             route->bytes_per_s = l->bytes_per_s;
-        if (l->latency_s > route->latency_s) route->latency_s = l->latency_s;
+        if (l->is_network) network_s += l->latency_s;
+        if (!l->is_network && l->latency_s > host_s) host_s = l->latency_s;
     }
+    route->latency_s = host_s + network_s;
 cleanup:
     return st;
 }

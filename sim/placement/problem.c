@@ -71,8 +71,9 @@ void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_o
         if (g->op[op].is_folded) continue;
         int32_t       c = g->op[op].colocation_class;
         emp_device_id device = device_of_op[problem->leader_of_class[c]];
-        bool          is_gpu = device > 0 && device < m->device_count;
-        if (is_gpu && !(problem->kinds_of_class[c] & EMP_KIND_GPU)) device = 0;
+        bool          is_device = device >= 0 && device < m->device_count;
+        if (is_device && !(problem->kinds_of_class[c] & EMP_KIND_GPU))
+            device = m->device[device].host;
         device_of_op[op] = device;
     }
 }

@@ -12,8 +12,8 @@ typedef struct emp_problem {
     const emp_machine *machine; /**< borrowed */
     emp_runtime        runtime;
     emp_cost_table    *costs;          /**< owned */
-    uint32_t          *kinds_of_class; /**< [class]: EMP_KIND_ mask all members allow; the
-                                          CPU is always in it */
+    uint32_t          *kinds_of_class; /**< [class]: EMP_KIND_ mask all members allow;
+                                          CPUs are always in it */
     emp_op_id *leader_of_class; /**< [class]: its lowest op id; decides for the class */
     char       workload[256];   /**< spec or path, for records and for expert rules */
 } emp_problem;
@@ -25,8 +25,8 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
 void       emp_problem_destroy(emp_problem *problem);
 
 /** Makes a placement legal, as TensorFlow's soft placement does: every colocation class
- * goes where its leader is, and to the CPU, which runs every op, if a member has no
- * kernel for that device.
+ * goes where its leader is, and to the CPU of its host, which runs every op, if a
+ * member has no kernel for that device.
  * Folded ops keep their entry; it has no effect. O(V). */
 void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_op);
 

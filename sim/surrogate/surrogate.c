@@ -199,6 +199,10 @@ emp_status emp_surrogate_create(emp_surrogate **out, const emp_problem *problem,
         EMP_FAIL(EMP_EUNSUPPORTED, "no surrogate of the runtime %s: its rules are '%s'",
                  r->name, emp_rules_str(r->rules));
     }
+    if (emp_machine_count(problem->machine, EMP_DEVICE_CPU) > 1) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "no surrogate of the machine %s: it has several hosts",
+                 problem->machine->name);
+    }
     s->problem = problem;
     s->send_ns = ns_of_seconds(r->send_s);
     s->arrive_ns = ns_of_seconds(r->poll_s + r->receive_s);

@@ -54,8 +54,8 @@ typedef enum {
 typedef struct emp_surrogate emp_surrogate;
 
 /** \a problem is borrowed. O(V + E) time and memory, about 150 bytes an op.
- * \retval EMP_EUNSUPPORTED  This processor does not have \a kernel, or the runtime has the
- * rules of another simulator. */
+ * \retval EMP_EUNSUPPORTED  This processor does not have \a kernel, the runtime has the
+ * rules of another simulator, or the machine has several hosts. */
 emp_status emp_surrogate_create(emp_surrogate **out, const emp_problem *problem,
                                 emp_surrogate_kernel kernel, emp_error *err);
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "sim/graph/graph_builder.h"
 
-enum { MAX_OPS = 60, MAX_PORTS = 4 * MAX_OPS };
+enum { MAX_OPS = 60, MAX_PORTS = 4 * MAX_OPS, MAX_HOSTS = 4, MAX_HOST_GPUS = 3 };
 
 static int32_t below(emp_rng *rng, int32_t bound)
 {
@@ -112,35 +112,42 @@ static void route(emp_machine *m, int32_t from, int32_t to, const int32_t *links
     }
 }
 
+static void draw_device(emp_machine *m, emp_device_kind kind, emp_rng *rng)
+{
+    int32_t     number = emp_machine_count(m, kind);
+    emp_device *device = &m->device[m->device_count++];
+
+    *device = (emp_device){.kind = kind,
+                           .memory_bytes = 1 + below(rng, 30000),
+                           .peak_flops_per_s = 1e12,
+                           .memory_bytes_per_s = 1e11,
+                           .multiprocessors = 15,
+                           .gemm_tile_rows = 64,
+                           .conv_tile_rows = 64,
+                           .split_limit = 1,
+                           .gemm_skinny_factor = 1.0,
+                           .conv_factor = 1.0,
+                           .cores = 1 + below(rng, 8),
+                           .clock_hz = 1e9,
+                           .gemm_core_flops_per_s = 1e9,
+                           .conv_core_flops_per_s = 1e9,
+                           .scaling_exponent = 0.75,
+                           .core_bytes_per_s = 1e9,
+                           .bandwidth_cores = 4,
+                           .thread_cycles = 1e5};
+    snprintf(device->name, sizeof device->name, "%s:%d",
+             kind == EMP_DEVICE_CPU ? "cpu" : "gpu", number);
+}
+
 static emp_machine *draw_machine(emp_rng *rng)
 {
     emp_machine *m = EMP_NEW(emp_machine);
     int32_t      up[EMP_MAX_DEVICES], down[EMP_MAX_DEVICES];
+    int32_t      device_count = 1 + below(rng, 5);
 
     assert(m != NULL);
-    m->device_count = 1 + below(rng, 5);
-    for (int32_t d = 0; d < m->device_count; d++) {
-        emp_device *device = &m->device[d];
-        *device = (emp_device){.kind = d == 0 ? EMP_DEVICE_CPU : EMP_DEVICE_GPU,
-                               .memory_bytes = 1 + below(rng, 30000),
-                               .peak_flops_per_s = 1e12,
-                               .memory_bytes_per_s = 1e11,
-                               .multiprocessors = 15,
-                               .gemm_tile_rows = 64,
-                               .conv_tile_rows = 64,
-                               .split_limit = 1,
-                               .gemm_skinny_factor = 1.0,
-                               .conv_factor = 1.0,
-                               .cores = 1 + below(rng, 8),
-                               .clock_hz = 1e9,
-                               .gemm_core_flops_per_s = 1e9,
-                               .conv_core_flops_per_s = 1e9,
-                               .scaling_exponent = 0.75,
-                               .core_bytes_per_s = 1e9,
-                               .bandwidth_cores = 4,
-                               .thread_cycles = 1e5};
-        snprintf(device->name, sizeof device->name, "%s:%d", d == 0 ? "cpu" : "gpu",
-                 d == 0 ? 0 : d - 1);
+    for (int32_t d = 0; d < device_count; d++) {
+        draw_device(m, d == 0 ? EMP_DEVICE_CPU : EMP_DEVICE_GPU, rng);
         up[d] = add_link(m, rng);
         down[d] = add_link(m, rng);
     }
@@ -149,6 +156,60 @@ static emp_machine *draw_machine(emp_rng *rng)
         for (int32_t j = 0; j < m->device_count; j++) {
             int32_t links[3] = {up[i], down[j], bus};
             if (i != j) route(m, i, j, links, bus >= 0 && i > 0 && j > 0 ? 3 : 2);
+        }
+    }
+    return m;
+}
+
+/* CPUs and GPUs in any order, and each GPU on any host. */
+static void draw_host_devices(emp_machine *m, emp_rng *rng)
+{
+    emp_device_id cpu[MAX_HOSTS];
+    int32_t       hosts = 2 + below(rng, MAX_HOSTS - 1), cpus = 0;
+    int32_t       gpus = below(rng, MAX_HOST_GPUS * hosts + 1);
+
+    while (cpus < hosts || gpus > 0) {
+        bool is_cpu = cpus == 0 || (cpus < hosts && (gpus == 0 || chance(rng, 40)));
+        emp_device *device = &m->device[m->device_count];
+        if (is_cpu) cpu[cpus++] = m->device_count;
+        if (!is_cpu) gpus--;
+        draw_device(m, is_cpu ? EMP_DEVICE_CPU : EMP_DEVICE_GPU, rng);
+        device->host = is_cpu ? m->device_count - 1 : -1;
+        if (is_cpu) device->cores = m->device[0].cores; /* CPUs are of one model */
+    }
+    for (int32_t d = 0; d < m->device_count; d++) {
+        if (m->device[d].host < 0) m->device[d].host = cpu[below(rng, hosts)];
+    }
+}
+
+/* Within a host as on a machine of one; between hosts through both ends of the network. */
+static emp_machine *draw_hosts(emp_rng *rng)
+{
+    emp_machine *m = EMP_NEW(emp_machine);
+    int32_t      up[EMP_MAX_DEVICES], down[EMP_MAX_DEVICES];
+    int32_t      out[EMP_MAX_DEVICES], in[EMP_MAX_DEVICES], bus[EMP_MAX_DEVICES];
+
+    assert(m != NULL);
+    draw_host_devices(m, rng);
+    for (int32_t d = 0; d < m->device_count; d++) {
+        bool is_cpu = m->device[d].kind == EMP_DEVICE_CPU;
+        up[d] = add_link(m, rng);
+        down[d] = add_link(m, rng);
+        out[d] = is_cpu ? add_link(m, rng) : -1;
+        in[d] = is_cpu ? add_link(m, rng) : -1;
+        bus[d] = is_cpu && chance(rng, 50) ? add_link(m, rng) : -1;
+    }
+    for (int32_t i = 0; i < m->device_count; i++) {
+        for (int32_t j = 0; j < m->device_count; j++) {
+            int32_t a = m->device[i].host, b = m->device[j].host;
+            bool    are_peers = a == b && i != a && j != b;
+            if (i == j) continue;
+            if (a == b) {
+                int32_t count = are_peers && bus[a] >= 0 ? 3 : 2;
+                route(m, i, j, (const int32_t[]){up[i], down[j], bus[a]}, count);
+            } else {
+                route(m, i, j, (const int32_t[]){up[i], out[a], in[b], down[j]}, 4);
+            }
         }
     }
     return m;
@@ -218,7 +279,7 @@ void random_problem_place(random_problem *r, emp_rng *rng)
     emp_problem_legalize(r->problem, r->device_of_op);
 }
 
-void random_problem_create(random_problem *r, uint64_t seed)
+static void create(random_problem *r, uint64_t seed, emp_machine *(*draw)(emp_rng *))
 {
     emp_rng   rng;
     emp_error err = {0};
@@ -226,7 +287,7 @@ void random_problem_create(random_problem *r, uint64_t seed)
     emp_rng_init(&rng, seed, 0, 0);
     r->graph = draw_graph(&rng);
     shake_graph(r->graph, &rng);
-    r->machine = draw_machine(&rng);
+    r->machine = draw(&rng);
     emp_runtime runtime = draw_runtime(&rng);
     emp_status  st =
         emp_problem_create(&r->problem, r->graph, r->machine, &runtime, "random", &err);
@@ -239,6 +300,16 @@ void random_problem_create(random_problem *r, uint64_t seed)
     assert(c->task_ns != NULL && r->device_of_op != NULL);
     shake_costs(r->problem, &rng);
     random_problem_place(r, &rng);
+}
+
+void random_problem_create(random_problem *r, uint64_t seed)
+{
+    create(r, seed, draw_machine);
+}
+
+void random_problem_create_hosts(random_problem *r, uint64_t seed)
+{
+    create(r, seed, draw_hosts);
 }
 
 void random_problem_destroy(random_problem *r)

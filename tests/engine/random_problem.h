@@ -17,6 +17,9 @@ typedef struct {
 
 /** The problem of this seed; aborts by assert() when memory is out. */
 void random_problem_create(random_problem *r, uint64_t seed);
+/** Likewise, on a machine of 2 to 4 hosts with up to 3 GPUs each, devices in any order but
+ * for the first. */
+void random_problem_create_hosts(random_problem *r, uint64_t seed);
 void random_problem_destroy(random_problem *r);
 
 /** Draws another legal placement. */

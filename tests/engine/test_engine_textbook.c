@@ -56,7 +56,7 @@ static void compare(emp_sim *sim, const emp_problem *problem,
     expect_equal(&got, &want, number);
 }
 
-Test(engine, equals_the_textbook_simulator)
+static void compare_random(void (*create)(random_problem *, uint64_t))
 {
     int64_t transfers = 0, infeasible = 0;
 
@@ -65,7 +65,7 @@ Test(engine, equals_the_textbook_simulator)
         emp_sim       *sim = NULL;
         emp_error      err = {0};
         emp_rng        rng;
-        random_problem_create(&r, (uint64_t)seed);
+        create(&r, (uint64_t)seed);
         emp_rng_init(&rng, (uint64_t)seed, 1, 0);
         cr_assert_eq(emp_sim_create(&sim, r.problem, &err), EMP_OK, "seed %d: %s", seed,
                      err.msg);
@@ -86,9 +86,16 @@ Test(engine, equals_the_textbook_simulator)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(engine, equals_the_textbook_simulator) { compare_random(random_problem_create); }
+
+Test(engine, equals_the_textbook_simulator_on_several_hosts)
+{
+    compare_random(random_problem_create_hosts);
+}
+
 /* Real graphs, machines and profiles; ops spread over all devices by chunks of every
  * size. */
-Test(engine, equals_the_textbook_simulator_on_workloads)
+static void compare_workloads(const char *machine_name, int workload_count)
 {
     static const char *const specs[] = {"nmt:layers=2,steps=6", "rnnlm:steps=5",
                                         "inception_v3", "resnet:depth=50"};
@@ -96,8 +103,8 @@ Test(engine, equals_the_textbook_simulator_on_workloads)
     emp_machine             *machine = NULL;
     emp_error                err = {0};
 
-    cr_assert_eq(emp_machine_load(&machine, "k40x4", &err), EMP_OK, "%s", err.msg);
-    for (int i = 0; i < 4; i++) {
+    cr_assert_eq(emp_machine_load(&machine, machine_name, &err), EMP_OK, "%s", err.msg);
+    for (int i = 0; i < workload_count; i++) {
         emp_graph *whole = NULL, *step = NULL;
         cr_assert_eq(emp_workload_build(&whole, specs[i], &err), EMP_OK, "%s", err.msg);
         cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
@@ -127,4 +134,15 @@ Test(engine, equals_the_textbook_simulator_on_workloads)
         emp_graph_destroy(whole);
     }
     emp_machine_destroy(machine);
+}
+
+Test(engine, equals_the_textbook_simulator_on_workloads)
+{
+    compare_workloads("k40x4", 4);
+}
+
+Test(engine, equals_the_textbook_simulator_on_workloads_and_several_hosts)
+{
+    compare_workloads("k40x4x2", 4);
+    compare_workloads("k40x7x8", 1);
 }

@@ -195,7 +195,8 @@ static void compare(const random_problem *p, emp_sim *sim, uint64_t seed)
     plain_step_destroy(&step);
 }
 
-static void compare_with_plain(const char *profile)
+static void compare_random(const char *profile,
+                           void (*create)(random_problem *, uint64_t))
 {
     emp_runtime runtime = load(profile);
 
@@ -203,7 +204,7 @@ static void compare_with_plain(const char *profile)
         random_problem p;
         emp_sim       *sim = NULL;
         emp_rng        rng;
-        random_problem_create(&p, seed);
+        create(&p, seed);
         cr_assert_leq(p.graph->op_count, MAX_OPS);
         spread(&p, seed);
         p.problem->runtime = runtime;
@@ -217,6 +218,12 @@ static void compare_with_plain(const char *profile)
         random_problem_destroy(&p);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+static void compare_with_plain(const char *profile)
+{
+    compare_random(profile, random_problem_create);
+    compare_random(profile, random_problem_create_hosts);
 }
 
 /* Real graphs: many runs, long queues. */

@@ -17,7 +17,8 @@ static const tiny_op ops[] = {
     {.device = 0, .input_count = 1, .input = {0}, .lanes = 4},
 };
 
-static json_t *write_and_read(const emp_runtime *runtime, emp_sim_result *result)
+static json_t *trace_of(const tiny_op *traced, const emp_runtime *runtime,
+                        bool has_two_hosts, emp_sim_result *result)
 {
     tiny_problem t;
     emp_sim     *sim = NULL;
@@ -26,7 +27,8 @@ static json_t *write_and_read(const emp_runtime *runtime, emp_sim_result *result
     char         path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
-    tiny_problem_create(&t, ops, 3, runtime);
+    tiny_problem_create(&t, traced, 3, runtime);
+    if (has_two_hosts) tiny_problem_split(&t);
     cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
         emp_trace_chrome_write(path, sim, t.problem, t.device_of_op, result, &err),
@@ -37,6 +39,11 @@ static json_t *write_and_read(const emp_runtime *runtime, emp_sim_result *result
     emp_sim_destroy(sim);
     tiny_problem_destroy(&t);
     return root;
+}
+
+static json_t *write_and_read(const emp_runtime *runtime, emp_sim_result *result)
+{
+    return trace_of(ops, runtime, false, result);
 }
 
 /* Events of a phase ("X") on a track; -1 = any. */
@@ -97,6 +104,28 @@ static void expect_end(const emp_runtime *runtime)
     }
     cr_expect_float_eq(last, (double)r.step_time_ns * 1e-3, 1e-6);
     json_decref(root);
+}
+
+Test(trace, every_host_has_its_tracks)
+{
+    static const tiny_op far[] = {
+        {.device = 0, .lanes = 4},
+        {.device = 2, .input_count = 1, .input = {0}, .lanes = 4},
+        {.device = 1, .input_count = 1, .input = {1}},
+    };
+    emp_runtime    runtime = tiny_serial();
+    emp_sim_result r = {0};
+    json_t        *root = trace_of(far, &runtime, true, &r);
+
+    cr_expect_eq(count(root, "X", 0, EMP_MAX_CORES), 1, "a copy to the other host");
+    cr_expect_eq(count(root, "X", 2, EMP_MAX_CORES), 0);
+    cr_expect_eq(count(root, "X", 2, -1), 4, "four rounds of tasks on the other CPU");
+    cr_expect_eq(count(root, "X", 1, 2), 1, "a copy from another GPU's host");
+    cr_expect_eq(count(root, "M", 0, EMP_MAX_CORES), 1, "the name of the track");
+    cr_expect_eq(count(root, "M", 2, -1), 1 + 1, "names of a CPU and its track");
+    cr_expect_eq(count(root, "M", 3, -1), 1 + 5, "names of a GPU and its tracks");
+    json_decref(root);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(trace, times_are_microseconds_and_end_with_the_step)

@@ -153,6 +153,45 @@ void tiny_problem_create(tiny_problem *t, const tiny_op *ops, int op_count,
     c->cpu_offset[op_count] = op_count * CORES;
 }
 
+/* Into the devices 2 d, out of them 2 d + 1; to the network 10 + CPU, from it 20 + CPU. */
+static void route_hosts(emp_machine *m, int from, int to)
+{
+    emp_route        *r = &m->route[from][to];
+    const emp_device *a = &m->device[from], *b = &m->device[to];
+    bool              is_far = a->host != b->host, has_gpu = false;
+
+    *r = (emp_route){0};
+    if (a->kind == EMP_DEVICE_GPU) r->link[r->link_count++] = 2 * from;
+    if (is_far) r->link[r->link_count++] = 10 + a->host;
+    if (is_far) r->link[r->link_count++] = 20 + b->host;
+    if (b->kind == EMP_DEVICE_GPU) r->link[r->link_count++] = 2 * to + 1;
+    has_gpu = a->kind == EMP_DEVICE_GPU || b->kind == EMP_DEVICE_GPU;
+    r->bytes_per_s = is_far ? 0.5e9 : 1e9;
+    r->latency_s = (has_gpu ? 5e-9 : 0) + (is_far ? 20e-9 : 0);
+}
+
+void tiny_problem_split(tiny_problem *t)
+{
+    static const int host_of[] = {0, 0, 2, 2, 2};
+    emp_machine     *m = t->machine;
+    const emp_device cpu = m->device[0], gpu = m->device[1];
+
+    m->device_count = 5;
+    m->link_count = 23;
+    for (int d = 0, gpus = 0; d < m->device_count; d++) {
+        emp_device *device = &m->device[d];
+        bool        is_cpu = d == host_of[d];
+        *device = is_cpu ? cpu : gpu;
+        device->host = host_of[d];
+        snprintf(device->name, sizeof device->name, is_cpu ? "cpu:%d" : "gpu:%d",
+                 is_cpu ? d / 2 : gpus++);
+    }
+    for (int from = 0; from < m->device_count; from++) {
+        for (int to = 0; to < m->device_count; to++)
+            if (from != to) route_hosts(m, from, to);
+    }
+}
+
 void tiny_problem_destroy(tiny_problem *t)
 {
     emp_free(t->device_of_op);

@@ -36,6 +36,11 @@ emp_runtime tiny_serial(void);
 /** Aborts by assert() when memory is out. */
 void tiny_problem_create(tiny_problem *t, const tiny_op *ops, int op_count,
                          const emp_runtime *runtime);
+
+/** Before a simulator is made: lets the machine be two hosts, cpu:0 with gpu:0 (device 1),
+ * and cpu:1 (device 2) with gpu:1 and gpu:2 (devices 3 and 4). Each host has a link to
+ * the network and one from it, half a byte per ns after 10 ns. */
+void tiny_problem_split(tiny_problem *t);
 void tiny_problem_destroy(tiny_problem *t);
 
 #endif /* EMP_TESTS_ENGINE_TINY_PROBLEM_H */

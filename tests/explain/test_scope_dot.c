@@ -96,7 +96,11 @@ Test(scope_dot, labels_add_up_to_the_traffic)
         emp_sim              *sim = NULL;
         emp_sim_result        result;
         emp_scope_dot_summary summary;
-        random_problem_create(&r, seed);
+        if (seed % 2 == 0) {
+            random_problem_create(&r, seed);
+        } else {
+            random_problem_create_hosts(&r, seed);
+        }
         cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
         cr_assert_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
         cr_assert_eq(

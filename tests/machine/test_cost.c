@@ -39,7 +39,7 @@ static const emp_runtime runtime = {.issue_s = 20e-6,
                                     .issue_kernelless_s = 2e-6,
                                     .cpu_op_s = 8e-6};
 
-static emp_cost_table *table_of(const emp_op_cost *cost)
+static emp_cost_table *table_on(const emp_op_cost *cost, int32_t cpu_count)
 {
     emp_graph      *g = one_op_graph(cost);
     emp_machine    *m = EMP_NEW(emp_machine);
@@ -47,13 +47,33 @@ static emp_cost_table *table_of(const emp_op_cost *cost)
     emp_error       err = {0};
 
     cr_assert_not_null(m);
-    m->device_count = 2;
-    m->device[0] = cpu;
-    m->device[1] = gpu;
+    while (m->device_count < cpu_count) m->device[m->device_count++] = cpu;
+    m->device[m->device_count++] = gpu;
     cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, &err), EMP_OK, "%s", err.msg);
     emp_machine_destroy(m);
     emp_graph_destroy(g);
     return t;
+}
+
+static emp_cost_table *table_of(const emp_op_cost *cost) { return table_on(cost, 1); }
+
+Test(cost, several_cpus_may_come_before_the_gpus)
+{
+    emp_op_cost     cost = {.op_class = EMP_OP_GEMM,
+                            .kernels = 1,
+                            .m = 256,
+                            .n = 256,
+                            .k = 256,
+                            .batch = 1,
+                            .flops = 2.0 * 256 * 256 * 256};
+    emp_cost_table *one = table_on(&cost, 1), *many = table_on(&cost, 3);
+
+    cr_expect_gt(one->gpu[0].compute_ns, 0);
+    cr_expect_eq(many->gpu[0].compute_ns, one->gpu[0].compute_ns);
+    cr_expect_eq(many->gpu[0].issue_ns, one->gpu[0].issue_ns);
+    cr_expect_eq(many->cpu[0].compute_ns, one->cpu[0].compute_ns);
+    emp_cost_table_destroy(one);
+    emp_cost_table_destroy(many);
 }
 
 Test(cost, a_product_follows_the_formula)

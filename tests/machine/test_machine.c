@@ -48,19 +48,21 @@ Test(machine, every_known_machine_loads)
     int32_t            count;
     const char *const *names = emp_machine_names(&count);
 
-    cr_assert_eq(count, 4);
+    cr_assert_eq(count, 6);
     for (int32_t i = 0; i < count; i++) {
         emp_machine *m = NULL;
         emp_error    err = {0};
         cr_assert_eq(emp_machine_load(&m, names[i], &err), EMP_OK, "%s", err.msg);
         cr_expect_str_eq(m->name, names[i]);
-        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_CPU), 1);
-        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU),
-                     atoi(names[i] + strlen("k40x")));
+        int gpus = 0, hosts = 1; /* "k40x4x2": four, twice */
+        cr_expect_geq(sscanf(names[i], "k40x%dx%d", &gpus, &hosts), 1);
+        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_CPU), hosts);
+        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU), gpus * hosts);
         cr_expect_eq(m->device[0].kind, EMP_DEVICE_CPU);
         cr_expect_eq(m->device[0].cores, 18);
         cr_expect_eq(emp_machine_find(m, "gpu:0"), 1);
-        cr_expect_eq(emp_machine_find(m, "gpu:8"), -1);
+        cr_expect_eq(emp_machine_find(m, "gpu:56"), -1);
+        cr_expect_eq(m->device[1].host, 0);
         cr_expect_eq(m->device[1].memory_bytes, (int64_t)(10.6 * 0x1p30));
         emp_machine_destroy(m);
     }
@@ -175,8 +177,10 @@ static const struct bad_file bad_files[] = {
      ":8: model: 'k99' is no file in the folder models"},
     {"\"k40\", at: \"a\"", "\"k40\", count: \"x\", at: \"a\"",
      ":8: count: 'x' is no whole number of at least 1"},
+    {"\"haswell-18\", at: \"root\"", "\"k40\", at: \"root\"",
+     ":7: model: 'k40' is out of place: a CPU comes first"},
     {"\"k40\", at: \"a\"", "\"haswell-18\", at: \"a\"",
-     ":7: model: 'haswell-18' is out of place: one CPU comes first, then the GPUs"},
+     ":9: at: 'b' leads to no single CPU: a GPU hangs below a node of one host"},
     {"\"k40\", at: \"b\"", "\"k40b\", at: \"b\"",
      ":9: model: 'k40b' is a second GPU model; all GPUs of a machine are of one"},
     {", latency: \"3 us\"", "",
@@ -217,7 +221,8 @@ Test(machine, an_unknown_name_lists_the_known_ones)
 
     cr_expect_eq(emp_machine_load(&m, "k41", &err), EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "no machine 'k41'"), "%s", err.msg);
-    cr_expect_not_null(strstr(err.msg, "k40x1, k40x2, k40x4, k40x8"), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "k40x1, k40x2, k40x4, k40x8, k40x4x2, k40x7x8"),
+                       "%s", err.msg);
 }
 
 Test(machine, the_data_folder_can_be_elsewhere)

@@ -107,6 +107,25 @@ Test(placement, a_class_with_a_cpu_only_member_goes_to_the_cpu)
     expect_devices(device, (emp_device_id[]){0, 0, 1, 1, 0});
 }
 
+Test(placement, a_cpu_only_op_goes_to_the_cpu_of_its_host)
+{
+    emp_device_id device[OPS];
+    emp_machine  *two_hosts = NULL;
+
+    cr_assert_eq(emp_machine_load(&two_hosts, "k40x4x2", NULL), EMP_OK);
+    const emp_device_id cpu = emp_machine_find(two_hosts, "cpu:1");
+    const emp_device_id near = emp_machine_find(two_hosts, "gpu:0");
+    const emp_device_id far = emp_machine_find(two_hosts, "gpu:4");
+    memcpy(device, (emp_device_id[]){far, near, cpu, far, 99}, sizeof device);
+    for (int i = 0; i < OPS; i++) graph->op[i].kinds = EMP_KIND_CPU;
+    make_problem();
+    problem->machine = two_hosts;
+    emp_problem_legalize(problem, device);
+    expect_devices(device, (emp_device_id[]){cpu, 0, cpu, cpu, 99});
+    problem->machine = machine;
+    emp_machine_destroy(two_hosts);
+}
+
 Test(placement, a_folded_member_binds_nobody)
 {
     emp_device_id device[OPS] = {2, 1, 1, 1, 0};

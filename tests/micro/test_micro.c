@@ -74,8 +74,8 @@ Test(textbook, equals_the_oracle_on_synthetic_graphs)
         cr_assert_eq(emp_textbook_create(&book, c.problem, NULL), EMP_OK);
         for (int32_t kind = 0; kind < EMP_PLACE_COUNT; kind++) {
             for (uint32_t draw = 0; draw < 5; draw++) {
-                emp_synthetic_place(c.device_of_op, sizes[i], 5, (emp_synthetic_kind)kind,
-                                    1, draw);
+                emp_synthetic_place(c.device_of_op, sizes[i], c.machine,
+                                    (emp_synthetic_kind)kind, 1, draw);
                 compare(&c, sim, book);
             }
         }
@@ -105,7 +105,7 @@ static void spread_times(random_problem *r, emp_rng *rng)
     }
 }
 
-Test(textbook, equals_the_oracle_on_random_problems)
+static void compare_random(void (*create)(random_problem *, uint64_t))
 {
     emp_runtime ideal;
 
@@ -115,7 +115,7 @@ Test(textbook, equals_the_oracle_on_random_problems)
         emp_rng        rng;
         emp_sim       *sim = NULL;
         emp_textbook  *book = NULL;
-        random_problem_create(&r, seed);
+        create(&r, seed);
         emp_rng_init(&rng, seed, 1, 0);
         spread_times(&r, &rng);
         r.problem->runtime = ideal;
@@ -131,6 +131,16 @@ Test(textbook, equals_the_oracle_on_random_problems)
         random_problem_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(textbook, equals_the_oracle_on_random_problems)
+{
+    compare_random(random_problem_create);
+}
+
+Test(textbook, equals_the_oracle_on_several_hosts)
+{
+    compare_random(random_problem_create_hosts);
 }
 
 Test(textbook, refuses_other_rules)
@@ -209,14 +219,14 @@ enum { OPS = 5000, DEVICES = 5 };
 
 static int32_t count_devices(const emp_device_id *device_of_op)
 {
-    bool    is_used[DEVICES] = {0};
+    bool    is_used[EMP_MAX_DEVICES] = {0};
     int32_t used = 0;
 
     for (int32_t op = 0; op < OPS; op++) {
-        cr_assert(device_of_op[op] >= 0 && device_of_op[op] < DEVICES);
+        cr_assert(device_of_op[op] >= 0 && device_of_op[op] < EMP_MAX_DEVICES);
         is_used[device_of_op[op]] = true;
     }
-    for (int32_t d = 0; d < DEVICES; d++) used += is_used[d];
+    for (int32_t d = 0; d < EMP_MAX_DEVICES; d++) used += is_used[d];
     return used;
 }
 
@@ -235,25 +245,42 @@ static int32_t count_breaks(const emp_device_id *device_of_op, bool by_mirror)
 Test(synthetic, placements_are_what_they_are_called)
 {
     static emp_device_id d[OPS], other[OPS];
+    emp_machine         *m = NULL;
 
-    emp_synthetic_place(d, OPS, DEVICES, EMP_PLACE_GPU, 1, 0);
+    cr_assert_eq(emp_machine_load(&m, "k40x4", NULL), EMP_OK);
+    cr_assert_eq(m->device_count, DEVICES);
+    emp_synthetic_place(d, OPS, m, EMP_PLACE_GPU, 1, 0);
     cr_expect_eq(count_devices(d), 1);
     cr_expect_eq(d[0], 1);
-    emp_synthetic_place(d, OPS, DEVICES, EMP_PLACE_PIPELINE, 1, 0);
+    emp_synthetic_place(d, OPS, m, EMP_PLACE_PIPELINE, 1, 0);
     cr_expect_eq(count_devices(d), DEVICES - 1);
     cr_expect_eq(count_breaks(d, false), DEVICES - 2);
     cr_expect_eq(count_breaks(d, true), 0);
-    emp_synthetic_place(d, OPS, DEVICES, EMP_PLACE_GROUPS, 1, 0);
+    emp_synthetic_place(d, OPS, m, EMP_PLACE_GROUPS, 1, 0);
     cr_expect_eq(count_devices(d), DEVICES);
     cr_expect(count_breaks(d, false) < EMP_SYNTHETIC_GROUPS);
     cr_expect(count_breaks(d, false) > EMP_SYNTHETIC_GROUPS / 2);
     cr_expect_eq(count_breaks(d, true), 0);
-    emp_synthetic_place(d, OPS, DEVICES, EMP_PLACE_RANDOM, 1, 0);
+    emp_synthetic_place(d, OPS, m, EMP_PLACE_RANDOM, 1, 0);
     cr_expect_gt(count_breaks(d, false), OPS / 3);
-    emp_synthetic_place(other, OPS, DEVICES, EMP_PLACE_RANDOM, 1, 0);
+    emp_synthetic_place(other, OPS, m, EMP_PLACE_RANDOM, 1, 0);
     cr_expect_arr_eq(d, other, sizeof d);
-    emp_synthetic_place(other, OPS, DEVICES, EMP_PLACE_RANDOM, 1, 1);
+    emp_synthetic_place(other, OPS, m, EMP_PLACE_RANDOM, 1, 1);
     cr_expect_arr_neq(d, other, sizeof d);
+    emp_machine_destroy(m);
+}
+
+Test(synthetic, a_pipeline_is_on_the_gpus_of_all_hosts)
+{
+    static emp_device_id d[OPS];
+    emp_machine         *m = NULL;
+
+    cr_assert_eq(emp_machine_load(&m, "k40x4x2", NULL), EMP_OK);
+    emp_synthetic_place(d, OPS, m, EMP_PLACE_PIPELINE, 1, 0);
+    cr_expect_eq(count_devices(d), 8);
+    for (int32_t op = 0; op < OPS; op++)
+        cr_assert_eq(m->device[d[op]].kind, EMP_DEVICE_GPU);
+    emp_machine_destroy(m);
 }
 
 /* ---- memory ---- */

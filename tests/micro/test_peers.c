@@ -24,14 +24,15 @@ typedef struct {
     emp_device_id *device_of_op;
 } peer_case;
 
-/* Takes \a graph over. */
+/* Takes \a graph over. Every other machine has two hosts. */
 static void setup(peer_case *c, emp_graph *graph, uint64_t seed)
 {
     emp_error   err = {0};
     emp_runtime ideal;
 
     c->graph = graph;
-    cr_assert_eq(emp_machine_load(&c->machine, "k40x4", &err), EMP_OK, "%s", err.msg);
+    const char *machine = seed % 2 == 0 ? "k40x4" : "k40x4x2";
+    cr_assert_eq(emp_machine_load(&c->machine, machine, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
         emp_problem_create(&c->problem, graph, c->machine, &ideal, "synthetic", &err),
@@ -123,7 +124,8 @@ Test(python, equals_the_oracle)
         emp_sim_result want = {0};
         emp_peer_run   got = {0};
         setup(&c, training_graph((uint64_t)kind), (uint64_t)kind);
-        emp_synthetic_place(c.device_of_op, OPS, 5, (emp_synthetic_kind)kind, 1, 0);
+        emp_synthetic_place(c.device_of_op, OPS, c.machine, (emp_synthetic_kind)kind, 1,
+                            0);
         run_both(&c, EMP_PEER_PYTHON, &want, &got);
         cr_expect_eq(got.step_time_ns, want.step_time_ns);
         for (int32_t d = 0; d < want.device_count; d++)
@@ -142,7 +144,8 @@ Test(simgrid, equals_the_oracle_where_nothing_contends)
         emp_rng_init(&rng, seed, 0, 0);
         setup(&c, chain(&rng), seed);
         for (int32_t op = 0; op < CHAIN; op++)
-            c.device_of_op[op] = (emp_device_id)emp_rng_below(&rng, 5);
+            c.device_of_op[op] =
+                (emp_device_id)emp_rng_below(&rng, (uint32_t)c.machine->device_count);
         expect_close(&c, EMP_PEER_SIMGRID_DAG, seed);
         expect_close(&c, EMP_PEER_SIMGRID_FIFO, seed);
         teardown(&c);
@@ -156,7 +159,7 @@ Test(simgrid, with_queues_equals_the_oracle_where_transfers_wait)
     for (uint64_t seed = 0; seed < GRAPHS; seed++) {
         peer_case c;
         setup(&c, training_graph(seed), seed);
-        emp_synthetic_place(c.device_of_op, OPS, 5,
+        emp_synthetic_place(c.device_of_op, OPS, c.machine,
                             (emp_synthetic_kind)(seed % EMP_PLACE_COUNT), seed, 0);
         expect_close(&c, EMP_PEER_SIMGRID_FIFO, seed);
         teardown(&c);

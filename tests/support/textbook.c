@@ -107,6 +107,16 @@ struct server {
     ns           began;
 };
 
+/* The cores of a CPU. */
+struct pool {
+    struct heap line; /* ops that wait */
+    int         slots, free_cores, running;
+    emp_op_id   starting; /* op of which not all tasks have started, or -1 */
+    emp_op_id   batch_op[EMP_MAX_CORES]; /* -1 = free number */
+    int         batch_tasks[EMP_MAX_CORES];
+    ns          batch_began[EMP_MAX_CORES];
+};
+
 struct textbook {
     const emp_problem   *p;
     const emp_graph     *g;
@@ -120,7 +130,7 @@ struct textbook {
 
     int            *missing;  /* [op] */
     ns             *copyable; /* [op] */
-    ns             *began;    /* [op] on the CPU */
+    ns             *began;    /* [op] on a CPU */
     struct place   *place;    /* [tensor * devices + space] */
     struct reader **reader;   /* [tensor] */
     int            *readers;  /* [tensor] */
@@ -136,13 +146,8 @@ struct textbook {
     ns            stream_ready[EMP_MAX_DEVICES][3], stream_end[EMP_MAX_DEVICES][3];
     int           stream_waiting[EMP_MAX_DEVICES][3]; /* copies that are not ready yet */
     ns            link_free[EMP_MAX_LINKS];
-    struct heap   line; /* CPU ops that wait */
-    int           slots, free_cores, running;
-    emp_op_id     starting; /* op of which not all tasks have started, or -1 */
+    struct pool   pool[EMP_MAX_DEVICES];
     int          *unstarted, *unfinished, *cores; /* [op] tasks; cores they are cut for */
-    emp_op_id     batch_op[EMP_MAX_CORES];        /* -1 = free number */
-    int           batch_tasks[EMP_MAX_CORES];
-    ns            batch_began[EMP_MAX_CORES];
 };
 
 static ns to_ns(double s) { return (ns)(s * 1e9 + 0.5); }
@@ -151,16 +156,29 @@ static ns later(ns x, ns y) { return x > y ? x : y; }
 
 static int64_t rounded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
+static int is_cpu(const struct textbook *b, int d)
+{
+    return b->p->machine->device[d].kind == EMP_DEVICE_CPU;
+}
+
+static int host_of(const struct textbook *b, int d)
+{
+    return b->p->machine->device[d].host;
+}
+
 static int home(const struct textbook *b, emp_tensor_id t)
 {
-    return b->g->tensor[t].on_host ? 0 : b->device[b->g->tensor[t].producer];
+    int d = b->device[b->g->tensor[t].producer];
+
+    return b->g->tensor[t].on_host ? host_of(b, d) : d;
 }
 
 static int reads_in(const struct textbook *b, emp_op_id op, int input)
 {
     uint32_t mask = b->g->op[op].host_input_mask;
+    int      d = b->device[op];
 
-    return (mask >> (input < 31 ? input : 31)) & 1u ? 0 : b->device[op];
+    return (mask >> (input < 31 ? input : 31)) & 1u ? host_of(b, d) : d;
 }
 
 static struct place *place_of(struct textbook *b, emp_tensor_id t, int space)
@@ -196,15 +214,22 @@ static void schedule(struct textbook *b, ns at, int64_t rank, enum event kind, i
 
 /* Ranks of simultaneous events, in the order of docs/simulator.md. */
 static int64_t rank_of_server(int device) { return device - 1000; }
-static int64_t rank_of_kernel(int device) { return 1000 + device; }
+static int64_t rank_of_batch(int device, int number)
+{
+    return device * EMP_MAX_CORES + number;
+}
+static int64_t rank_of_kernel(int device) { return 10000 + device; }
 static int64_t rank_of_ready(int device, int stream)
 {
-    return 2000 + 3 * device + stream;
+    return 20000 + 3 * device + stream;
 }
-static int64_t rank_of_seen(int device, int stream) { return 3000 + 3 * device + stream; }
-static int64_t rank_of_send(void) { return 10000; }
-static int64_t rank_of_receive(void) { return 10001; }
-static int64_t rank_of_message(ns latency) { return 20000 + latency; }
+static int64_t rank_of_seen(int device, int stream)
+{
+    return 30000 + 3 * device + stream;
+}
+static int64_t rank_of_send(void) { return 40000; }
+static int64_t rank_of_receive(void) { return 40001; }
+static int64_t rank_of_message(ns latency) { return 50000 + latency; }
 
 static void fingerprint(struct textbook *b, int kind, int device, int id, ns start,
                         ns end)
@@ -335,7 +360,7 @@ static void release_inputs(struct textbook *b, emp_op_id op)
 
 static int has_host_thread(const struct textbook *b, int d)
 {
-    return d > 0 && b->rt->serial_issue;
+    return !is_cpu(b, d) && b->rt->serial_issue;
 }
 
 static void start_next_task(struct textbook *b, int d)
@@ -353,8 +378,8 @@ static void start_next_task(struct textbook *b, int d)
         time = b->p->costs->gpu[s->task.a].issue_ns;
     }
     if (s->task.kind == ISSUE && !has_host_thread(b, d)) {
-        time = d == 0 ? b->p->costs->cpu[s->task.a].compute_ns
-                      : b->p->costs->gpu[s->task.a].compute_ns;
+        time = is_cpu(b, d) ? b->p->costs->cpu[s->task.a].compute_ns
+                            : b->p->costs->gpu[s->task.a].compute_ns;
         b->r->event_count++;
         create_outputs(b, s->task.a);
         if (b->rt->release_at_issue) release_inputs(b, s->task.a);
@@ -372,11 +397,11 @@ static void op_is_ready(struct textbook *b, emp_op_id op)
 {
     int d = b->device[op];
 
-    if (d == 0 && b->rt->cpu_pool) {
-        push(&b->line, (struct entry){b->now, 0, b->seq++, 0, op, 0});
+    if (is_cpu(b, d) && b->rt->cpu_pool) {
+        push(&b->pool[d].line, (struct entry){b->now, 0, b->seq++, 0, op, 0});
         return;
     }
-    if (d > 0 && !b->rt->serial_issue) {
+    if (!is_cpu(b, d) && !b->rt->serial_issue) {
         b->queued[d] = later(b->queued[d], b->now) + b->p->costs->gpu[op].compute_ns;
     }
     add_task(b, d, ISSUE, op, 0);
@@ -452,63 +477,73 @@ static void tell(struct textbook *b, emp_op_id op)
     tell_followers(b, op);
 }
 
-static void begin_cpu_op(struct textbook *b)
+static void begin_cpu_op(struct textbook *b, int d)
 {
-    int       n = b->line.count + b->running, cores = b->p->machine->device[0].cores;
-    emp_op_id op = pop(&b->line).a;
-    int       lanes = b->p->costs->cpu[op].lanes, got = cores / n;
+    struct pool *pool = &b->pool[d];
+    int          n = pool->line.count + pool->running;
+    emp_op_id    op = pop(&pool->line).a;
+    int lanes = b->p->costs->cpu[op].lanes, got = b->p->machine->device[d].cores / n;
 
     if (got < (lanes + 3) / 4) got = (lanes + 3) / 4;
     if (got > lanes) got = lanes;
     b->cores[op] = got;
     b->unstarted[op] = b->unfinished[op] = lanes == 1 ? 1 : 4 * got;
-    b->starting = op;
-    b->running++;
+    pool->starting = op;
+    pool->running++;
     b->began[op] = b->now;
     b->r->event_count++;
     create_outputs(b, op);
 }
 
-static void start_batch(struct textbook *b)
+static void start_batch(struct textbook *b, int d)
 {
-    emp_op_id op = b->starting;
-    int       number = 0, tasks = b->unstarted[op];
+    struct pool *pool = &b->pool[d];
+    emp_op_id    op = pool->starting;
+    int          number = 0, tasks = b->unstarted[op];
 
-    while (b->batch_op[number] >= 0) number++;
-    if (tasks > b->free_cores) tasks = b->free_cores;
+    while (pool->batch_op[number] >= 0) number++;
+    if (tasks > pool->free_cores) tasks = pool->free_cores;
     b->unstarted[op] -= tasks;
-    b->free_cores -= tasks;
-    b->batch_op[number] = op;
-    b->batch_tasks[number] = tasks;
-    b->batch_began[number] = b->now;
-    if (b->unstarted[op] == 0) b->starting = -1;
+    pool->free_cores -= tasks;
+    pool->batch_op[number] = op;
+    pool->batch_tasks[number] = tasks;
+    pool->batch_began[number] = b->now;
+    if (b->unstarted[op] == 0) pool->starting = -1;
     ns time = b->p->costs->task_ns[b->p->costs->cpu_offset[op] + b->cores[op] - 1];
-    schedule(b, b->now + time, number, BATCH_END, number, 0);
+    schedule(b, b->now + time, rank_of_batch(d, number), BATCH_END, d, number);
+}
+
+static void start_pool_ops(struct textbook *b, int d)
+{
+    struct pool *pool = &b->pool[d];
+
+    while (pool->free_cores > 0) {
+        if (pool->starting < 0 && pool->line.count > 0 && pool->running < pool->slots)
+            begin_cpu_op(b, d);
+        if (pool->starting < 0) return;
+        start_batch(b, d);
+    }
 }
 
 static void start_cpu_ops(struct textbook *b)
 {
-    while (b->free_cores > 0) {
-        if (b->starting < 0 && b->line.count > 0 && b->running < b->slots)
-            begin_cpu_op(b);
-        if (b->starting < 0) return;
-        start_batch(b);
-    }
+    for (int d = 0; d < b->devices; d++) start_pool_ops(b, d);
 }
 
-static void batch_ended(struct textbook *b, int number)
+static void batch_ended(struct textbook *b, int d, int number)
 {
-    emp_op_id op = b->batch_op[number];
+    struct pool *pool = &b->pool[d];
+    emp_op_id    op = pool->batch_op[number];
 
-    b->batch_op[number] = -1;
-    b->free_cores += b->batch_tasks[number];
-    b->busy[0] += (b->now - b->batch_began[number]) * b->batch_tasks[number];
-    b->unfinished[op] -= b->batch_tasks[number];
+    pool->batch_op[number] = -1;
+    pool->free_cores += pool->batch_tasks[number];
+    b->busy[d] += (b->now - pool->batch_began[number]) * pool->batch_tasks[number];
+    b->unfinished[op] -= pool->batch_tasks[number];
     if (b->unfinished[op] > 0) return;
-    b->running--;
+    pool->running--;
     b->copyable[op] = b->now;
     b->r->event_count++;
-    fingerprint(b, 0, 0, op, b->began[op], b->now);
+    fingerprint(b, 0, d, op, b->began[op], b->now);
     release_inputs(b, op);
     tell(b, op);
 }
@@ -546,10 +581,12 @@ static void op_served(struct textbook *b, int d, emp_op_id op)
     tell(b, op);
 }
 
-static int channel_of(int from, int to, int *gpu)
+/* The stream that moves a copy, and the device whose stream it is. */
+static int channel_of(const struct textbook *b, int from, int to, int *device)
 {
-    *gpu = from == 0 ? to : from;
-    return from == 0 ? 0 : to == 0 ? 1 : 2;
+    *device = is_cpu(b, from) && !is_cpu(b, to) ? to : from;
+    if (is_cpu(b, from) == is_cpu(b, to)) return 2;
+    return is_cpu(b, from) ? 0 : 1;
 }
 
 /* Times that a tensor crosses to a memory. */
@@ -574,7 +611,7 @@ static void copy_ready(struct textbook *b, emp_tensor_id t, int to);
 
 static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
 {
-    int gpu, from = home(b, t), channel = channel_of(from, to, &gpu);
+    int streams, from = home(b, t), channel = channel_of(b, from, to, &streams);
     ns  wait = 0;
 
     new_buffer(b, t, to, b->rt->copy_memory ? b->g->tensor[t].copy_bytes : 0);
@@ -582,42 +619,45 @@ static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
     b->r->transfer_count++;
     b->r->traffic_bytes += b->g->tensor[t].copy_bytes * crossings(b, t, to);
     if (b->rt->drain_copies) {
-        if (from > 0) wait = later(wait, b->queued[from]);
-        if (to > 0) wait = later(wait, b->queued[to]);
-    } else if (from > 0) {
+        if (!is_cpu(b, from)) wait = later(wait, b->queued[from]);
+        if (!is_cpu(b, to)) wait = later(wait, b->queued[to]);
+    } else if (!is_cpu(b, from)) {
         wait = b->copyable[b->g->tensor[t].producer];
     }
     ns ready = later(b->now, wait);
-    if (b->rt->copy_streams) ready = later(ready, b->stream_ready[gpu][channel]);
-    b->stream_ready[gpu][channel] = ready;
-    b->stream_waiting[gpu][channel]++;
-    if (ready == b->now && b->stream_waiting[gpu][channel] == 1) {
+    if (b->rt->copy_streams) ready = later(ready, b->stream_ready[streams][channel]);
+    b->stream_ready[streams][channel] = ready;
+    b->stream_waiting[streams][channel]++;
+    if (ready == b->now && b->stream_waiting[streams][channel] == 1) {
         copy_ready(b, t, to);
     } else {
-        schedule(b, ready, rank_of_ready(gpu, channel), COPY_READY, t, to);
+        schedule(b, ready, rank_of_ready(streams, channel), COPY_READY, t, to);
     }
 }
 
 static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
 {
-    int              gpu, from = home(b, t), channel = channel_of(from, to, &gpu);
+    int              streams, from = home(b, t);
+    int              channel = channel_of(b, from, to, &streams);
     const emp_route *route = &b->p->machine->route[from][to];
     ns               start = b->now;
 
-    b->stream_waiting[gpu][channel]--;
-    if (b->rt->copy_streams) start = later(start, b->stream_end[gpu][channel]);
+    b->stream_waiting[streams][channel]--;
+    if (b->rt->copy_streams) start = later(start, b->stream_end[streams][channel]);
     for (int i = 0; b->rt->shared_links && i < route->link_count; i++)
         start = later(start, b->link_free[route->link[i]]);
     double ns_per_byte = 1e9 / route->bytes_per_s;
     double pageable = 1e9 * b->rt->pageable_s_per_byte;
-    if (from == 0 && is_fed(b, t) && pageable > ns_per_byte) ns_per_byte = pageable;
+    int    is_from_host = is_cpu(b, from) && !is_cpu(b, to);
+    if (is_from_host && is_fed(b, t) && pageable > ns_per_byte) ns_per_byte = pageable;
     ns crossing = to_ns(route->latency_s) +
                   (ns)((double)b->g->tensor[t].copy_bytes * ns_per_byte + 0.5);
     ns end = start + crossing * crossings(b, t, to);
     for (int i = 0; i < route->link_count; i++) b->link_free[route->link[i]] = end;
-    b->stream_end[gpu][channel] = end;
+    b->stream_end[streams][channel] = end;
     fingerprint(b, 1, to, t, start, end);
-    schedule(b, end + to_ns(b->rt->poll_s), rank_of_seen(gpu, channel), COPY_SEEN, t, to);
+    schedule(b, end + to_ns(b->rt->poll_s), rank_of_seen(streams, channel), COPY_SEEN, t,
+             to);
 }
 
 static void copy_seen(struct textbook *b, emp_tensor_id t, int to)
@@ -662,7 +702,7 @@ static void task_ended(struct textbook *b, int d)
 static void handle(struct textbook *b, const struct entry *e)
 {
     switch ((enum event)e->kind) {
-    case BATCH_END: batch_ended(b, e->a); break;
+    case BATCH_END: batch_ended(b, e->a, e->b); break;
     case TASK_END: task_ended(b, e->a); break;
     case KERNEL_END: release_inputs(b, e->a); break;
     case COPY_READY: copy_ready(b, e->a, e->b); break;
@@ -752,7 +792,8 @@ static void finish(struct textbook *b)
     for (int d = 0; d < b->devices; d++) {
         r->step_time_ns = later(r->step_time_ns, b->queued[d]);
         r->busy_ns[d] = b->busy[d];
-        if (d == 0 && b->rt->cpu_pool) r->busy_ns[0] /= b->p->machine->device[0].cores;
+        if (is_cpu(b, d) && b->rt->cpu_pool)
+            r->busy_ns[d] /= b->p->machine->device[d].cores;
     }
     r->step_time_ns += to_ns(b->rt->step_s);
     r->is_feasible = r->oom_device < 0;
@@ -762,6 +803,17 @@ static void finish(struct textbook *b)
             b->used[b->device[op]] -= rounded(b->g->op[op].persistent_bytes);
     }
     for (int d = 0; d < b->devices; d++) assert(b->used[d] == 0);
+}
+
+static void open_pools(struct textbook *b)
+{
+    for (int d = 0; d < b->devices; d++) {
+        struct pool *pool = &b->pool[d];
+        if (is_cpu(b, d)) pool->free_cores = b->p->machine->device[d].cores;
+        pool->slots = b->rt->cpu_slots > 0 ? b->rt->cpu_slots : pool->free_cores;
+        pool->starting = -1;
+        for (int n = 0; n < EMP_MAX_CORES; n++) pool->batch_op[n] = -1;
+    }
 }
 
 void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
@@ -779,10 +831,7 @@ void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
     b->device = device_of_op;
     b->devices = problem->machine->device_count;
     b->r = result;
-    b->free_cores = problem->machine->device[0].cores;
-    b->slots = b->rt->cpu_slots > 0 ? b->rt->cpu_slots : b->free_cores;
-    for (int n = 0; n < EMP_MAX_CORES; n++) b->batch_op[n] = -1;
-    b->starting = -1;
+    open_pools(b);
     b->missing = zeroed((size_t)g->op_count, sizeof *b->missing);
     b->copyable = zeroed((size_t)g->op_count, sizeof *b->copyable);
     b->began = zeroed((size_t)g->op_count, sizeof *b->began);
@@ -805,9 +854,11 @@ void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
 
     for (emp_tensor_id t = 0; t < g->tensor_count; t++) emp_free(b->reader[t]);
     for (emp_op_id op = 0; op < g->op_count; op++) emp_free(b->follower[op]);
-    for (int d = 0; d < b->devices; d++) emp_free(b->server[d].ready.entry);
+    for (int d = 0; d < b->devices; d++) {
+        emp_free(b->server[d].ready.entry);
+        emp_free(b->pool[d].line.entry);
+    }
     emp_free(b->events.entry);
-    emp_free(b->line.entry);
     emp_free(b->missing);
     emp_free(b->copyable);
     emp_free(b->began);

@@ -463,6 +463,22 @@ Test(surrogate, refuses_the_rules_of_other_simulators)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(surrogate, several_hosts_are_refused)
+{
+    random_problem r;
+    emp_surrogate *s = NULL;
+    emp_error      err = {0};
+
+    random_problem_create_hosts(&r, 1);
+    snprintf(r.machine->name, sizeof r.machine->name, "two");
+    cr_expect_eq(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_SCALAR, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_null(s);
+    cr_expect_str_eq(err.msg, "no surrogate of the machine two: it has several hosts");
+    random_problem_destroy(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(surrogate, create_survives_every_allocation_failure)
 {
     random_problem r;

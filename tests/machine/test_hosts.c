@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Machines of several hosts: whose GPU is whose, what the routes between them cost, and
+ * what is said of trees that do not say it. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "sim/machine/machine.h"
+#include "tests/support/scratch.h"
+
+/* Latencies differ, so that the highest and sums tell links apart. The third host has no
+ * GPU and hangs on the network itself. */
+static const char three_hosts[] =
+    "description: \"three hosts in two racks\"\n"
+    "nodes:\n"
+    "  - {name: \"core\"}\n"
+    "  - {name: \"rack\", parent: \"core\", bandwidth: \"5 GB/s\", latency: \"7 us\"}\n"
+    "  - {name: \"a\", parent: \"rack\", bandwidth: \"1 GB/s\", latency: \"20 us\"}\n"
+    "  - {name: \"b\", parent: \"rack\", bandwidth: \"2 GB/s\", latency: \"30 us\"}\n"
+    "  - {name: \"pcie\", parent: \"b\", bandwidth: \"10 GB/s\", latency: \"3 us\"}\n"
+    "devices:\n"
+    "  - {model: \"haswell-18\", at: \"a\"}\n"
+    "  - {model: \"k40\", at: \"pcie\", bandwidth: \"9 GB/s\", latency: \"100 us\"}\n"
+    "  - {model: \"haswell-18\", at: \"b\"}\n"
+    "  - {model: \"k40\", count: 2, at: \"a\", bandwidth: \"8 GB/s\", latency: \"50 "
+    "us\"}\n"
+    "  - {model: \"haswell-18\", at: \"core\", bandwidth: \"4 GB/s\", latency: \"40 "
+    "us\"}\n"
+    "gpu_channel: {bandwidth: \"6 GB/s\", latency: \"60 us\"}\n";
+
+/* With a CPU model beside the machine files: the Haswell under another name. */
+static void make_folder(void)
+{
+    char  path[SCRATCH_PATH_BYTES], bytes[16384];
+    FILE *model;
+
+    scratch_create();
+    snprintf(path, sizeof path, "%s/data/machines/models/haswell-18.yaml",
+             getenv("EMP_SOURCE_DIR"));
+    model = fopen(path, "r");
+    cr_assert_not_null(model);
+    size_t size = fread(bytes, 1, sizeof bytes, model);
+    fclose(model);
+    snprintf(path, sizeof path, "%s", scratch_path("models"));
+    cr_assert_eq(mkdir(path, 0700), 0);
+    scratch_write("models/other.yaml", bytes, size);
+}
+
+static emp_machine *load_text(const char *text, emp_error *err)
+{
+    emp_machine *m = NULL;
+
+    scratch_write("hosts.yaml", text, strlen(text));
+    emp_machine_load(&m, scratch_path("hosts.yaml"), err);
+    return m;
+}
+
+static emp_machine *load_three_hosts(void)
+{
+    emp_error    err = {0};
+    emp_machine *m = load_text(three_hosts, &err);
+
+    cr_assert_not_null(m, "%s", err.msg);
+    return m;
+}
+
+Test(hosts, a_gpu_belongs_to_the_cpu_of_its_part_of_the_tree, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    static const char *const host_of[][2] = {
+        {"cpu:0", "cpu:0"}, {"gpu:0", "cpu:1"}, {"cpu:1", "cpu:1"},
+        {"gpu:1", "cpu:0"}, {"gpu:2", "cpu:0"}, {"cpu:2", "cpu:2"},
+    };
+    emp_machine *m = load_three_hosts();
+
+    cr_assert_eq(m->device_count, 6);
+    for (int d = 0; d < m->device_count; d++) {
+        cr_expect_str_eq(m->device[d].name, host_of[d][0]);
+        cr_expect_str_eq(m->device[m->device[d].host].name, host_of[d][1]);
+    }
+    emp_machine_destroy(m);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+struct route {
+    const char *from, *to;
+    const char *links[6];
+    double      bytes_per_s, latency_s;
+};
+
+static const struct route routes[] = {
+    {"gpu:1", "gpu:2", {"gpu:1 up", "cpu:0 gpu channel", "gpu:2 down"}, 6e9, 60e-6},
+    {"cpu:1", "gpu:0", {"pcie down", "gpu:0 down"}, 9e9, 100e-6},
+    {"cpu:0", "cpu:1", {"a up", "b down"}, 1e9, 20e-6 + 30e-6},
+    {"cpu:2", "cpu:1", {"cpu:2 up", "rack down", "b down"}, 2e9, 40e-6 + 7e-6 + 30e-6},
+    {"gpu:1", "cpu:1", {"gpu:1 up", "a up", "b down"}, 1e9, 50e-6 + 20e-6 + 30e-6},
+    {"gpu:1",
+     "gpu:0",
+     {"gpu:1 up", "a up", "b down", "pcie down", "gpu:0 down"},
+     1e9,
+     100e-6 + 20e-6 + 30e-6},
+    {"gpu:0",
+     "cpu:2",
+     {"gpu:0 up", "pcie up", "b up", "rack up", "cpu:2 down"},
+     2e9,
+     100e-6 + 30e-6 + 7e-6 + 40e-6},
+};
+
+Test(hosts, routes_take_the_highest_latency_of_hosts_and_the_sum_of_the_network,
+     .init = scratch_create, .fini = scratch_remove)
+{
+    emp_machine *m = load_three_hosts();
+
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        const struct route *want = &routes[i];
+        const emp_route    *got =
+            &m->route[emp_machine_find(m, want->from)][emp_machine_find(m, want->to)];
+        int32_t count = 0;
+        for (; count < 6 && want->links[count] != NULL; count++) {
+            cr_assert_lt(count, got->link_count, "%s to %s", want->from, want->to);
+            cr_expect_str_eq(m->link[got->link[count]].name, want->links[count]);
+        }
+        cr_expect_eq(got->link_count, count, "%s to %s", want->from, want->to);
+        cr_expect_float_eq(got->bytes_per_s, want->bytes_per_s, 1.0, "%s to %s",
+                           want->from, want->to);
+        cr_expect_float_eq(got->latency_s, want->latency_s, 1e-12, "%s to %s", want->from,
+                           want->to);
+    }
+    emp_machine_destroy(m);
+}
+
+Test(hosts, the_hash_sees_who_is_whose, .init = scratch_create, .fini = scratch_remove)
+{
+    /* the same links and routes: hosts are parts of the tree without links */
+    static const char text[] =
+        "description: \"two hosts\"\n"
+        "nodes:\n"
+        "  - {name: \"net\"}\n"
+        "  - {name: \"a\", parent: \"net\"}\n"
+        "  - {name: \"b\", parent: \"net\"}\n"
+        "devices:\n"
+        "  - {model: \"haswell-18\", at: \"a\", bandwidth: \"1 GB/s\", latency: \"1 "
+        "us\"}\n"
+        "  - {model: \"haswell-18\", at: \"b\", bandwidth: \"1 GB/s\", latency: \"1 "
+        "us\"}\n"
+        "  - {model: \"k40\", at: \"a\", bandwidth: \"1 GB/s\", latency: \"1 us\"}\n";
+    char         changed[sizeof text];
+    emp_machine *one = load_text(text, NULL), *other;
+
+    memcpy(changed, text, sizeof text);
+    *(strstr(strstr(changed, "k40"), "\"a\"") + 1) = 'b';
+    other = load_text(changed, NULL);
+    cr_assert(one != NULL && other != NULL);
+    cr_expect_eq(one->device[2].host, 0);
+    cr_expect_eq(other->device[2].host, 1);
+    cr_expect_neq(one->hash, other->hash);
+    emp_machine_destroy(one);
+    emp_machine_destroy(other);
+}
+
+struct bad_file {
+    const char *find, *put; /* a change to three_hosts */
+    const char *message;    /* after the path */
+};
+
+static const struct bad_file bad_files[] = {
+    {"model: \"haswell-18\", at: \"b\"", "model: \"haswell-18\", at: \"a\"",
+     ":10: at: 'pcie' leads to no single CPU: a GPU hangs below a node of one host"},
+    {"count: 2, at: \"a\"", "count: 2, at: \"rack\"",
+     ":12: at: 'rack' leads to no single CPU: a GPU hangs below a node of one host"},
+    {"model: \"haswell-18\", at: \"b\"", "model: \"haswell-18\", count: 2, at: \"b\"",
+     ":11: count: '2' must be 1 of a CPU; every host lists its own"},
+    {"model: \"haswell-18\", at: \"core\"", "model: \"other\", at: \"core\"",
+     ":13: model: 'other' is a second CPU model; all CPUs of a machine are of one"},
+    {"  - {model: \"haswell-18\", at: \"a\"}\n", "",
+     ":9: model: 'k40' is out of place: a CPU comes first"},
+};
+
+Test(hosts, bad_files_are_refused_by_file_line_and_key, .init = make_folder,
+     .fini = scratch_remove)
+{
+    for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
+        const struct bad_file *c = &bad_files[i];
+        char                   text[2 * sizeof three_hosts], want[512];
+        emp_error              err = {0};
+        const char            *at = strstr(three_hosts, c->find);
+        cr_assert_not_null(at, "%s", c->find);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - three_hosts), three_hosts,
+                 c->put, at + strlen(c->find));
+        cr_expect_null(load_text(text, &err), "%s", c->put);
+        cr_expect_eq(err.status, EMP_EFORMAT);
+        snprintf(want, sizeof want, "%s%s", scratch_path("hosts.yaml"), c->message);
+        cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
+                     err.msg, want);
+        cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", c->put);
+    }
+}
+
+Test(hosts, sixty_four_devices_load)
+{
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    cr_assert_eq(emp_machine_load(&m, "k40x7x8", &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(m->device_count, EMP_MAX_DEVICES);
+    for (int d = 0; d < m->device_count; d++)
+        cr_expect_eq(m->device[d].host, d / 8 * 8, "%s", m->device[d].name);
+    cr_expect_eq(m->route[1][63].link_count, 6);
+    cr_expect_float_eq(m->route[1][63].bytes_per_s, 1.25e9, 1.0);
+    cr_expect_float_eq(m->route[1][63].latency_s, 134e-6 + 2 * 25e-6, 1e-12);
+    emp_machine_destroy(m);
+}
+
+/* As a root has no parent, nothing uses its links. */
+Test(hosts, a_root_may_have_links, .init = scratch_create, .fini = scratch_remove)
+{
+    char         text[2 * sizeof three_hosts];
+    const char  *root = strstr(three_hosts, "\"core\"");
+    emp_error    err = {0};
+    emp_machine *m = NULL;
+
+    snprintf(text, sizeof text,
+             "%.*s\"core\", bandwidth: \"1 GB/s\", latency: \"1 us\"%s",
+             (int)(root - three_hosts), three_hosts, root + strlen("\"core\""));
+    m = load_text(text, &err);
+    cr_assert_not_null(m, "%s", err.msg);
+    cr_expect_not(m->link[0].is_network);
+    emp_machine_destroy(m);
+}
+
+Test(hosts, load_survives_every_allocation_failure)
+{
+    emp_status st = EMP_ENOMEM;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_machine *m = NULL;
+        emp_mem_fail_after(allowed);
+        st = emp_machine_load(&m, "k40x4x2", NULL);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK)
+            cr_assert_eq(st, EMP_ENOMEM, "after %ld: %s", allowed, emp_status_str(st));
+        emp_machine_destroy(m);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
+    }
+}
