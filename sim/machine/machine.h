@@ -26,7 +26,7 @@ enum {
     EMP_MAX_DEVICES = 64,
     EMP_MAX_CORES = 128,
     EMP_MAX_LINKS = 256,
-    EMP_MAX_ROUTE = 8,
+    EMP_MAX_ROUTE = 12,
     EMP_MAX_FITTED = 32,    /**< cells that the constants of one file were fitted to */
     EMP_FIT_NAME_BYTES = 32 /**< of a cell's name, "rnnlm:gpu" */
 };
