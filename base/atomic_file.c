@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L
 #include "base/atomic_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
 enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000 };
+
+static void name_temporary(char *name, size_t size, const char *path, int number)
+{
+    snprintf(name, size, "%s.tmp%d", path, number);
+}
 
 /* Creates a file that was not there, so that nobody else's is written to or removed.
  * Returns its name, or NULL with errno set. */
@@ -21,7 +30,7 @@ static char *create_beside(const char *path, FILE **stream)
         return NULL;
     }
     for (int i = 0; i < MAX_ATTEMPTS; i++) {
-        snprintf(name, size, "%s.tmp%d", path, i);
+        name_temporary(name, size, path, i);
         *stream = fopen(name, "wx");
         if (*stream != NULL) return name;
         if (errno != EEXIST) break;
@@ -48,6 +57,22 @@ cleanup:
     return st;
 }
 
+/* Makes the renaming last: it is the folder that holds names. Some file systems cannot;
+ * they have no better to offer. */
+static void sync_folder(char *path)
+{
+    char *slash = strrchr(path, '/');
+    char *end = slash == path ? path + 1 : slash; /* the root keeps its name */
+    char  cut = end != NULL ? *end : '\0';
+
+    if (end != NULL) *end = '\0';
+    int folder = open(slash != NULL ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (end != NULL) *end = cut;
+    if (folder < 0) return;
+    fsync(folder);
+    close(folder);
+}
+
 emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -58,6 +83,7 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
      * write; where there is not, its cause is gone */
     errno = 0;
     if (fflush(stream) != 0 || ferror(stream)) cause = errno != 0 ? errno : EIO;
+    if (cause == 0 && fsync(fileno(stream)) != 0) cause = errno;
     file->stream = NULL;
     if (fclose(stream) != 0 && cause == 0) cause = errno;
     if (cause == 0 && rename(file->temporary, file->path) != 0) cause = errno;
@@ -65,6 +91,7 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
         EMP_FAIL(EMP_EIO, "%s cannot be written: %s", file->path, strerror(cause));
     emp_free(file->temporary);
     file->temporary = NULL;
+    sync_folder(file->path);
 
 cleanup:
     return st;
@@ -77,4 +104,22 @@ void emp_atomic_file_abort(emp_atomic_file *file)
     emp_free(file->temporary);
     emp_free(file->path);
     *file = (emp_atomic_file){0};
+}
+
+emp_status emp_atomic_file_sweep(const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     size = strlen(path) + SUFFIX_BYTES;
+    char      *name = (char *)emp_calloc(size, 1);
+    bool       is_there = true;
+
+    if (name == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
+    for (int i = 0; i < MAX_ATTEMPTS && is_there; i++) {
+        name_temporary(name, size, path, i);
+        is_there = remove(name) == 0;
+    }
+
+cleanup:
+    emp_free(name);
+    return st;
 }

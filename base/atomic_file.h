@@ -1,6 +1,7 @@
 /** \file base/atomic_file.h
  * A file that appears whole or not at all: it is written under another name beside its
- * place and renamed when it is complete. A file that was there stays until then.
+ * place and renamed when it is complete and on the disk. A file that was there stays
+ * until then.
  *
  *     emp_atomic_file f = {0};
  *
@@ -37,5 +38,9 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err);
 
 /** Drops what was written, and releases \a file; after a commit only the latter. */
 void emp_atomic_file_abort(emp_atomic_file *file);
+
+/** Removes what writers that were killed left beside \a path. Only for the one who knows
+ * that nobody is writing there. \retval EMP_ENOMEM */
+emp_status emp_atomic_file_sweep(const char *path, emp_error *err);
 
 #endif /* EMP_BASE_ATOMIC_FILE_H */

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace place SPEC: looks for a good placement. Read from top to bottom, this is the
- * whole program: graph, machine, problem, method, oracle, record. */
+ * whole program: graph, machine, problem, method, oracle, record. emplace train SPEC is
+ * the same for learners, whose runs are long: with a checkpoint beside the record. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "bench/run/methods.h"
 #include "cli/cli.h"
 #include "cli/report.h"
@@ -12,7 +15,7 @@
 #include "cli/run_options.h"
 #include "sim/placement/placement.h"
 
-enum { KEY_RECORD = 512, DEFAULT_BUDGET = 400 };
+enum { KEY_RECORD = 512, KEY_EVERY, KEY_RESUME, DEFAULT_BUDGET = 400 };
 
 struct args {
     cli_run_options run;
@@ -28,13 +31,33 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] =
+static const struct argp_option train_options[] = {
+    {"checkpoint-every", KEY_EVERY, "S", 0,
+     "Seconds between checkpoints (default: 10 or more, for under 1 % of the time)", 0},
+    {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
+    {0},
+};
+
+static const char place_doc[] =
     "Look for a good placement of SPEC, a workload spec or a graph file.\v"
     "Ctrl-C ends the search after the current batch and saves what was found.\n"
     "Without --budget or --seconds a method that searches gets 400 evaluations.\n\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
     "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
     "      --budget 4000 --out best.json";
+
+static const char train_doc[] =
+    "Train a learner on SPEC, a workload spec or a graph file.\v"
+    "While the run is under way its state is in a checkpoint beside the record,\n"
+    "run.checkpoint.h5 for run.h5. Whatever ends the program, the same command\n"
+    "with --resume goes on from there, and in the end the record is the same, byte\n"
+    "for byte, as that of a run that nothing disturbed. Ctrl-C and SIGTERM save\n"
+    "before they end it.\n"
+    "The method is hdp unless another is named; without --budget or --seconds it\n"
+    "gets 400 evaluations.\n\n"
+    "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5\n"
+    "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5 --resume\n"
+    "  emplace record run.checkpoint.h5";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -49,6 +72,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->method == NULL) {
             cli_usage_error("--method is missing; emplace methods lists what there is");
         }
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_train(int key, char *arg, struct argp_state *state)
+{
+    struct args        *args = (struct args *)state->input;
+    emp_run_checkpoint *checkpoint = &args->run.checkpoint;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = args; return 0;
+    case KEY_EVERY: checkpoint->every_s = cli_positive("checkpoint-every", arg); return 0;
+    case KEY_RESUME: checkpoint->is_resumed = true; return 0;
+    case ARGP_KEY_END:
+        if (args->record == NULL)
+            cli_usage_error("--record is missing; the checkpoint lies beside it");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -113,27 +153,88 @@ cleanup:
     return st;
 }
 
-emp_status cmd_place(int argc, char **argv, emp_error *err)
+static emp_status place(const struct args *args, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
-    struct args             args = {.run = cli_run_options_default()};
-    emp_status              st = EMP_OK;
-    const emp_placer_type  *method = NULL;
-    cli_inputs              inputs = {0};
-    emp_record              record = {0};
+    emp_status             st = EMP_OK;
+    const emp_placer_type *method = NULL;
+    cli_inputs             inputs = {0};
+    emp_record             record = {0};
 
-    cli_parse(&argp, argc, argv, &args);
-    EMP_TRY(emp_method_find(&method, args.method, err));
-    EMP_TRY(cli_check_output(args.out, err));
-    EMP_TRY(cli_check_output(args.record, err));
-    EMP_TRY(
-        cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
-    EMP_TRY(cli_run(&record, &args.run, inputs.problem, method, DEFAULT_BUDGET, err));
-    EMP_TRY(deliver(&args, &record, inputs.problem, err));
+    EMP_TRY(emp_method_find(&method, args->method, err));
+    EMP_TRY(cli_check_output(args->out, err));
+    EMP_TRY(cli_check_output(args->record, err));
+    EMP_TRY(cli_inputs_load(&inputs, args->run.spec, args->run.machine, args->run.runtime,
+                            err));
+    EMP_TRY(cli_run(&record, &args->run, inputs.problem, method, DEFAULT_BUDGET, err));
+    EMP_TRY(deliver(args, &record, inputs.problem, err));
 
 cleanup:
     emp_record_clear(&record);
     cli_inputs_clear(&inputs);
     return st;
+}
+
+static const struct argp_child place_children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
+static const struct argp       place_argp = {
+          .options = options, .parser = parse, .children = place_children};
+
+emp_status cmd_place(int argc, char **argv, emp_error *err)
+{
+    struct argp argp = place_argp;
+    struct args args = {.run = cli_run_options_default()};
+
+    argp.args_doc = "SPEC";
+    argp.doc = place_doc;
+    cli_parse(&argp, argc, argv, &args);
+    return place(&args, err);
+}
+
+/* run.h5 has its checkpoint in run.checkpoint.h5. */
+static char *name_checkpoint(const char *record)
+{
+    static const char ending[] = ".h5";
+    size_t            length = strlen(record), size = length + sizeof ".checkpoint.h5";
+    char             *path = EMP_NEW_ARRAY(char, size);
+
+    if (path == NULL) return NULL;
+    if (length >= strlen(ending) && strcmp(record + length - strlen(ending), ending) == 0)
+        length -= strlen(ending);
+    snprintf(path, size, "%.*s.checkpoint.h5", (int)length, record);
+    return path;
+}
+
+static emp_status train(struct args *args, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_placer_type *method = NULL;
+    char                  *path = NULL;
+
+    EMP_TRY(emp_method_find(&method, args->method, err));
+    if (method->list_state == NULL) {
+        EMP_FAIL(EMP_EINVAL, "method %s learns nothing; emplace place runs it",
+                 method->name);
+    }
+    path = name_checkpoint(args->record);
+    if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
+    args->run.checkpoint.path = path;
+    EMP_TRY(place(args, err));
+    if (remove(path) != 0)
+        EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
+
+cleanup:
+    if (st == EMP_EINTERRUPTED)
+        cli_warn("interrupted; the same command with --resume goes on from %s", path);
+    emp_free(path);
+    return st;
+}
+
+emp_status cmd_train(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&place_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {train_options, parse_train, "SPEC", train_doc,
+                                    children,      NULL,        NULL};
+    struct args             args = {.run = cli_run_options_default(), .method = "hdp"};
+
+    cli_parse(&argp, argc, argv, &args);
+    return train(&args, err);
 }

@@ -15,6 +15,7 @@
 static const cli_command commands[] = {
     {"table", "make a table of the paper beside ours", cmd_table},
     {"place", "look for a good placement", cmd_place},
+    {"train", "let a learner look, with checkpoints of its run", cmd_train},
     {"simulate", "time one step under a placement", cmd_simulate},
     {"graph", "what a workload or graph file consists of", cmd_graph},
     {"calibrate", "fit a machine's constants to published step times", cmd_calibrate},

@@ -1,5 +1,6 @@
 /** \file cli/run_options.h
- * The options that name a run, shared by `simulate` and `place`, and the run itself.
+ * The options that name a run, shared by `simulate`, `place` and `train`, and the run
+ * itself.
  */
 #ifndef EMP_CLI_RUN_OPTIONS_H
 #define EMP_CLI_RUN_OPTIONS_H
@@ -20,6 +21,8 @@ typedef struct {
     uint64_t    seed;
     int32_t     threads;
     bool        is_json;
+    /** No option of cli_run_argp: `train` fills it in. */
+    emp_run_checkpoint checkpoint;
 } cli_run_options;
 
 /** Options for argp's table, and their parser: returns ARGP_ERR_UNKNOWN for other keys.

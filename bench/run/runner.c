@@ -5,13 +5,20 @@
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bench/run/manifest.h"
 #include "bench/run/stats.h"
 #include "sim/engine/sim.h"
+#include "sim/store/checkpoint.h"
+
+/* Without a wish of the user checkpoints are that far apart, and at least so many times
+ * what the last one took, which is 0.5 % of the time. */
+enum { CHECKPOINT_PAUSE_S = 10, CHECKPOINT_COST_RATIO = 200 };
 
 /** Everything that one call of emp_run() owns. */
 struct run {
@@ -27,10 +34,9 @@ struct run {
     emp_score             score[EMP_MAX_BATCH];
     emp_status            status[EMP_MAX_BATCH];
     emp_error             error[EMP_MAX_BATCH];
-    double               *feasible_s; /**< step time of every feasible candidate */
-    size_t                feasible_capacity;
-    size_t                point_capacity, metric_capacity;
-    double                start_s;
+    size_t                feasible_capacity, point_capacity, metric_capacity;
+    double                start_s; /**< earlier by what a resumed run has spent before */
+    double                next_checkpoint_s;
 };
 
 double emp_progress_remaining_s(const emp_progress *p)
@@ -171,11 +177,11 @@ static emp_status log_batch(struct run *run, int32_t count, emp_error *err)
     emp_status      st = EMP_OK;
     emp_record     *record = run->record;
     emp_curve_point point = {record->evaluations + count, 0, NAN, 0.0};
-    void           *feasible_s = run->feasible_s, *curve = record->curve;
+    void           *feasible_s = record->feasible_s, *curve = record->curve;
 
     EMP_TRY(reserve(&feasible_s, &run->feasible_capacity,
                     (size_t)record->feasible_count + (size_t)count, sizeof(double), err));
-    run->feasible_s = (double *)feasible_s;
+    record->feasible_s = (double *)feasible_s;
     EMP_TRY(reserve(&curve, &run->point_capacity, (size_t)record->point_count + 1,
                     sizeof *record->curve, err));
     record->curve = (emp_curve_point *)curve;
@@ -187,7 +193,7 @@ static emp_status log_batch(struct run *run, int32_t count, emp_error *err)
                                          : score->is_feasible;
         if (is_better || record->evaluations + i == 0) keep_best(run, i);
         if (score->is_feasible) {
-            run->feasible_s[record->feasible_count++] = score->step_time_s;
+            record->feasible_s[record->feasible_count++] = score->step_time_s;
             point.feasible_count++;
         }
         point.mean_s += score->step_time_s / count;
@@ -244,6 +250,73 @@ static void report_progress(const struct run *run)
     run->params->progress(run->params->context, &progress);
 }
 
+static emp_checkpoint describe_state(struct run *run)
+{
+    emp_checkpoint checkpoint = {.record = run->record};
+
+    checkpoint.elapsed_s = emp_clock_now_s() - run->start_s;
+    checkpoint.array_count =
+        run->params->method->list_state(run->placer, checkpoint.array);
+    return checkpoint;
+}
+
+static emp_status save_checkpoint(struct run *run, emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    const double         before_s = emp_clock_now_s();
+    const double         every_s = run->params->checkpoint.every_s;
+    const emp_checkpoint checkpoint = describe_state(run);
+
+    EMP_TRY(emp_checkpoint_save(run->params->checkpoint.path, &checkpoint, err));
+    double now_s = emp_clock_now_s();
+    double pause_s = fmax(CHECKPOINT_PAUSE_S, CHECKPOINT_COST_RATIO * (now_s - before_s));
+    run->next_checkpoint_s = now_s + (every_s > 0 ? every_s : pause_s);
+
+cleanup:
+    return st;
+}
+
+static emp_status resume(struct run *run, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_record    *record = run->record;
+    emp_checkpoint checkpoint = describe_state(run);
+
+    EMP_TRY(emp_checkpoint_load(&checkpoint, run->params->checkpoint.path, err));
+    run->start_s = emp_clock_now_s() - checkpoint.elapsed_s;
+    run->feasible_capacity = (size_t)record->feasible_count;
+    run->point_capacity = run->metric_capacity = (size_t)record->point_count;
+    memset(record->stopped_by, 0, sizeof record->stopped_by); /* all bytes are stored */
+
+cleanup:
+    return st;
+}
+
+/* Goes on from the checkpoint, or makes sure that one can be written. */
+static emp_status start_checkpoints(struct run *run, emp_error *err)
+{
+    const emp_run_checkpoint *c = &run->params->checkpoint;
+    emp_status                st = EMP_OK;
+
+    if (c->path == NULL) goto cleanup;
+    if (run->params->method->list_state == NULL) {
+        EMP_FAIL(EMP_EINVAL, "method %s has no state that a checkpoint could hold",
+                 run->params->method->name);
+    }
+    if (c->is_resumed)
+        EMP_TRY(resume(run, err));
+    else if (access(c->path, F_OK) == 0)
+        EMP_FAIL(EMP_EINVAL,
+                 "%s is left from a run that has not ended; go on with --resume, or "
+                 "remove it to start anew",
+                 c->path);
+    EMP_TRY(emp_atomic_file_sweep(c->path, err));
+    EMP_TRY(save_checkpoint(run, err));
+
+cleanup:
+    return st;
+}
+
 /* Of the schedule of the best placement; searching runs go without. */
 static emp_status take_fingerprint(struct run *run, emp_error *err)
 {
@@ -282,6 +355,7 @@ static int32_t room_in_budget(const struct run *run)
 static emp_status run_loop(struct run *run, emp_error *err)
 {
     const emp_placer_type *method = run->params->method;
+    const bool             has_checkpoints = run->params->checkpoint.path != NULL;
     emp_status             st = EMP_OK;
     int32_t                room, count;
 
@@ -296,14 +370,21 @@ static emp_status run_loop(struct run *run, emp_error *err)
         EMP_TRY(log_batch(run, count, err));
         EMP_TRY(method->tell(run->placer, run->score, count, err));
         EMP_TRY(log_metrics(run, err));
+        if (has_checkpoints && emp_clock_now_s() >= run->next_checkpoint_s)
+            EMP_TRY(save_checkpoint(run, err));
         report_progress(run);
     }
+    if (has_checkpoints && strcmp(run->record->stopped_by, "interrupt") == 0)
+        EMP_TRY(save_checkpoint(run, err));
     if (run->record->evaluations == 0) {
         EMP_FAIL(EMP_EINFEASIBLE, "method %s proposed no placement", method->name);
     }
     EMP_TRY(take_fingerprint(run, err));
     run->record->median_s =
-        emp_summary_of(run->feasible_s, (size_t)run->record->feasible_count).median;
+        emp_summary_of(run->record->feasible_s, (size_t)run->record->feasible_count)
+            .median;
+    emp_free(run->record->feasible_s);
+    run->record->feasible_s = NULL;
 
 cleanup:
     return st;
@@ -333,6 +414,7 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     run->start_s = emp_clock_now_s();
     EMP_TRY(prepare(run, err));
+    EMP_TRY(start_checkpoints(run, err));
     EMP_TRY(run_loop(run, err));
 
 cleanup:
@@ -343,7 +425,6 @@ cleanup:
         }
         emp_free(run->sim);
         emp_free(run->candidate_block);
-        emp_free(run->feasible_s);
         emp_free(run);
     }
     return st;

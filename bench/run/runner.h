@@ -25,11 +25,22 @@ typedef struct {
 /** Estimated seconds until the budget is used up, whichever limit comes first. */
 double emp_progress_remaining_s(const emp_progress *progress);
 
+/** A file that holds the state of a run while it is under way, so that a run that was
+ * killed goes on as if it had not been: its record is the same, byte for byte. */
+typedef struct {
+    const char *path; /**< NULL = none */
+    /** Seconds between two writes; 0 = as few as cost under 1 % of the time. A run writes
+     * once before it starts, too, and once when it is interrupted. */
+    double every_s;
+    bool   is_resumed; /**< go on from the file, which must be of this very run */
+} emp_run_checkpoint;
+
 typedef struct {
     const emp_placer_type *method;
     emp_placer_params      placer;             /**< threads: also of the scoring */
     int64_t                budget_evaluations; /**< 0 = no limit */
     double                 budget_s;           /**< 0 = no limit */
+    emp_run_checkpoint     checkpoint;
     /** OPTIONAL. Set by a signal handler: the run ends after the current batch. */
     const volatile sig_atomic_t *stop;
     /** OPTIONAL. Called after each batch. */
@@ -48,8 +59,15 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  * the first of equals; when none fits, the fastest of those that do not, marked
  * infeasible.
  *
+ * A checkpoint stays where it is: who has saved the record removes it. One that is there
+ * and not to be resumed is never written over.
+ *
  * \param[out] record  Clear it afterwards, also after a failure.
- * \retval EMP_EINVAL  No limit at all for a method that never ends by itself.
+ * \retval EMP_EINVAL  No limit at all for a method that never ends by itself; a checkpoint
+ *                     of another run, one in the way, or for a method that has no state
+ *                     to save.
+ * \retval EMP_EIO     A checkpoint cannot be written, or there is none to resume.
+ * \retval EMP_EFORMAT What should be a checkpoint is none, or is torn.
  */
 emp_status emp_run(emp_record *record, const emp_problem *problem,
                    const emp_run_params *params, emp_error *err);

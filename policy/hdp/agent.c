@@ -2,6 +2,7 @@
 #include "policy/hdp/agent.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "policy/features/group_features.h"
@@ -242,4 +243,28 @@ void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
         {"placer_gradient_norm", placer_norm},
         {"groups_used", a->used}};
     for (int i = 0; i < EMP_HDP_METRICS; i++) a->metric[i] = metric[i];
+}
+
+int32_t emp_hdp_agent_list_state(emp_hdp_agent  *a,
+                                 emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    const emp_array_type real =
+        sizeof(emp_real) == sizeof(double) ? EMP_ARRAY_DOUBLE : EMP_ARRAY_FLOAT;
+    emp_params           *grouper = &a->grouper.params, *placer = &a->net.params;
+    const emp_named_array all[] = {
+        {"update", EMP_ARRAY_INT64, 1, &a->update},
+        {"baseline", EMP_ARRAY_DOUBLE, 1, &a->baseline},
+        {"has_baseline", EMP_ARRAY_INT32, 1, &a->has_baseline},
+        {"grouper_step", EMP_ARRAY_INT64, 1, &grouper->step},
+        {"grouper_value", real, grouper->count, grouper->value},
+        {"grouper_moment1", real, grouper->count, grouper->moment1},
+        {"grouper_moment2", real, grouper->count, grouper->moment2},
+        {"placer_step", EMP_ARRAY_INT64, 1, &placer->step},
+        {"placer_value", real, placer->count, placer->value},
+        {"placer_moment1", real, placer->count, placer->moment1},
+        {"placer_moment2", real, placer->count, placer->moment2},
+    };
+
+    memcpy(arrays, all, sizeof all);
+    return (int32_t)(sizeof all / sizeof *all);
 }

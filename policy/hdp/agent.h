@@ -27,9 +27,9 @@ typedef struct {
     emp_device_net    net;
     int64_t           update; /**< updates made */
     double            baseline;
-    bool              has_baseline;
-    int32_t           used;  /**< groups that have members */
-    int32_t          *order; /**< [step] group */
+    int32_t           has_baseline; /**< 0 or 1 */
+    int32_t           used;         /**< groups that have members */
+    int32_t          *order;        /**< [step] group */
     int32_t          *step_of_group;
     double           *group_sums; /**< scratch */
     emp_real         *x;          /**< (used, features) of the last grouping */
@@ -54,5 +54,10 @@ emp_device_id emp_hdp_agent_device(const emp_hdp_agent *agent, int32_t sample,
 
 /** One update from the scores of the last proposal. */
 void emp_hdp_agent_learn(emp_hdp_agent *agent, const emp_score *scores);
+
+/** What the next proposals depend on beyond the arguments of emp_hdp_agent_init(); random
+ * numbers follow from seed and update. Returns the number of \a arrays. */
+int32_t emp_hdp_agent_list_state(emp_hdp_agent  *agent,
+                                 emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
 #endif /* EMP_POLICY_HDP_AGENT_H */

@@ -82,6 +82,11 @@ static const emp_placer_metric *metrics(const void *state, int32_t *count)
     return ((const emp_hdp_agent *)state)->metric;
 }
 
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    return emp_hdp_agent_list_state((emp_hdp_agent *)state, arrays);
+}
+
 const emp_placer_type emp_placer_hdp = {
     .name = "hdp",
     .description = "Hierarchical Planner: REINFORCE on groups and devices (Mirhoseini et "
@@ -92,4 +97,5 @@ const emp_placer_type emp_placer_hdp = {
     .ask = ask,
     .tell = tell,
     .destroy = destroy,
-    .metrics = metrics};
+    .metrics = metrics,
+    .list_state = list_state};

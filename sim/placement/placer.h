@@ -19,6 +19,7 @@
 #ifndef EMP_SIM_PLACEMENT_PLACER_H
 #define EMP_SIM_PLACEMENT_PLACER_H
 
+#include "base/named_array.h"
 #include "sim/placement/problem.h"
 
 enum { EMP_MAX_BATCH = 64 };
@@ -60,6 +61,13 @@ typedef struct emp_placer_type {
 
     /** OPTIONAL. Metrics of the last tell; sets \a *count. */
     const emp_placer_metric *(*metrics)(const void *state, int32_t *count);
+
+    /** OPTIONAL; without it a run has no checkpoints. Lists what later asks depend on
+     * beyond problem and params, in the method's own memory: saving reads the values,
+     * resuming writes them into a state that was just created for the same problem and
+     * params. Names, types and counts are the same at all times. Called between a tell
+     * and an ask. Fills \a arrays and returns their number. */
+    int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 } emp_placer_type;
 
 #endif /* EMP_SIM_PLACEMENT_PLACER_H */

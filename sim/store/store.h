@@ -45,7 +45,8 @@ typedef struct {
     char commit[EMP_RECORD_NAME_BYTES];
     bool is_dirty;
     /* What came of it. */
-    char     stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt" */
+    char     stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt"; "" =
+                                                   under way */
     int64_t  evaluations;
     int64_t  feasible_count;   /**< candidates that fit in memory */
     double   median_s;         /**< step time of the feasible candidates; NaN = none */
@@ -66,13 +67,19 @@ typedef struct {
     int32_t          metric_count;
     char             metric_name[EMP_MAX_METRICS][32];
     double          *metric; /**< [point][metric]; owned */
+
+    /** Step time of each feasible candidate, owned: of a run under way, for the median in
+     * the end. No part of the file of a record. */
+    double *feasible_s;
 } emp_record;
 
 /** Writes \a record to a temporary file beside \a path and renames it.
- * \retval EMP_EIO  The message names the path. */
+ * \retval EMP_ENOMEM
+ * \retval EMP_EIO  The message names the path and the reason. */
 emp_status emp_record_save(const char *path, const emp_record *record, emp_error *err);
 
-/** Reads a record; clear it afterwards, also after a failure.
+/** Reads a record, also that of a run under way from its checkpoint (checkpoint.h); clear
+ * it afterwards, also after a failure.
  * \retval EMP_EIO      No such file.
  * \retval EMP_EFORMAT  Not a record, of another version, or torn; the message says so. */
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err);

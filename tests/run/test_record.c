@@ -236,7 +236,8 @@ Test(record, missing_folder_is_named)
     emp_error  err = {0};
 
     cr_expect_eq(emp_record_save("/nowhere/x.h5", &r, &err), EMP_EIO);
-    cr_expect_str_eq(err.msg, "cannot write the run record /nowhere/x.h5");
+    cr_expect_str_eq(err.msg,
+                     "/nowhere/x.h5 cannot be written: No such file or directory");
     emp_record_clear(&r);
 }
 
