@@ -21,7 +21,7 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Show a run record and its learning curve.\v"
+    "Show a run record, or the checkpoint of a run under way, and its learning curve.\v"
     "  emplace place rnnlm --machine k40x2 --method hdp --record run.h5\n"
     "  emplace record run.h5";
 
@@ -92,16 +92,21 @@ static emp_status print_json(const emp_record *r, emp_error *err)
 static void print_text(const emp_record *r)
 {
     int32_t step = (r->point_count + SHOWN_POINTS - 1) / SHOWN_POINTS;
+    bool    is_under_way = r->stopped_by[0] == '\0';
 
     printf("%s on %s, runtime %s, by %s%s%s, seed %" PRIu64
            ", emplace %s (commit %.12s%s)\n",
            r->workload, r->machine, r->runtime, r->method,
            r->preset[0] == '\0' ? "" : " ", r->preset, r->seed, r->version, r->commit,
            r->is_dirty ? ", modified" : "");
-    printf("%" PRId64 " evaluations, %" PRId64
-           " fit in memory; best %.6g s%s; ended by %s\n\n",
+    if (r->evaluations == 0) {
+        printf("nothing evaluated yet\n");
+        return;
+    }
+    printf("%" PRId64 " evaluations, %" PRId64 " fit in memory; best %.6g s%s; %s%s\n\n",
            r->evaluations, r->feasible_count, r->best_step_time_s,
-           r->is_feasible ? "" : ", which does not fit", r->stopped_by);
+           r->is_feasible ? "" : ", which does not fit",
+           is_under_way ? "under way" : "ended by ", r->stopped_by);
     printf("evaluations   best s   mean s  fitting");
     for (int32_t m = 0; m < r->metric_count; m++) printf(" %12.12s", r->metric_name[m]);
     for (int32_t i = 0; i < r->point_count; i++) {

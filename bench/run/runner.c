@@ -303,13 +303,16 @@ static emp_status start_checkpoints(struct run *run, emp_error *err)
         EMP_FAIL(EMP_EINVAL, "method %s has no state that a checkpoint could hold",
                  run->params->method->name);
     }
-    if (c->is_resumed)
-        EMP_TRY(resume(run, err));
-    else if (access(c->path, F_OK) == 0)
+    bool is_there = access(c->path, F_OK) == 0;
+    if (is_there && !c->is_resumed) {
         EMP_FAIL(EMP_EINVAL,
                  "%s is left from a run that has not ended; go on with --resume, or "
                  "remove it to start anew",
                  c->path);
+    }
+    if (!is_there && c->is_resumed)
+        EMP_FAIL(EMP_EIO, "there is no checkpoint %s to go on from", c->path);
+    if (is_there) EMP_TRY(resume(run, err));
     EMP_TRY(emp_atomic_file_sweep(c->path, err));
     EMP_TRY(save_checkpoint(run, err));
 

@@ -124,6 +124,15 @@ static const emp_placer_metric *metrics(const void *state, int32_t *count)
     return ((const struct state *)state)->metric;
 }
 
+/* The next proposals follow from the seed and from how many came before. */
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    struct state *s = (struct state *)state;
+
+    arrays[0] = (emp_named_array){"proposed", EMP_ARRAY_INT64, 1, &s->proposed};
+    return 1;
+}
+
 const emp_placer_type tiny_placer = {
     .name = "scripted",
     .description = "for tests",
@@ -134,6 +143,7 @@ const emp_placer_type tiny_placer = {
     .tell = tell,
     .destroy = emp_free,
     .metrics = metrics,
+    .list_state = list_state,
 };
 
 emp_run_params tiny_params(int64_t budget, int32_t threads)

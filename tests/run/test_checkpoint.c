@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A run that goes on from its checkpoint leaves the record of one that nothing disturbed;
+ * any other file is refused with a sentence, and nothing is lost. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/mem.h"
+#include "sim/store/checkpoint.h"
+#include "tests/support/scratch.h"
+#include "tiny.h"
+
+enum { SMALL = 1000, BATCH = 3, BATCHES = 6, BUDGET = BATCH * BATCHES - 1 };
+
+static tiny                  problem;
+static char                  path[SCRATCH_PATH_BYTES];
+static volatile sig_atomic_t stop_flag;
+
+static void set_up(void)
+{
+    emp_store_silence();
+    scratch_create();
+    snprintf(path, sizeof path, "%s", scratch_path("run.checkpoint.h5"));
+    problem = tiny_create(SMALL);
+    tiny_placer_script = (tiny_script){.batch = BATCH};
+}
+
+static void tear_down(void)
+{
+    tiny_destroy(&problem);
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(checkpoint, .init = set_up, .fini = tear_down);
+
+static void count_down(void *context, const emp_progress *progress)
+{
+    int *batches_left = (int *)context;
+
+    (void)progress;
+    if (--*batches_left == 0) stop_flag = 1;
+}
+
+/* A run with a checkpoint that is stopped after so many batches. */
+static emp_run_params stopped_after(int *batches, bool is_resumed)
+{
+    emp_run_params params = tiny_params(BUDGET, 1);
+
+    params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = is_resumed};
+    params.stop = &stop_flag;
+    params.progress = count_down;
+    params.context = batches;
+    stop_flag = 0;
+    return params;
+}
+
+static emp_status try_run(const emp_run_params *params, emp_error *err)
+{
+    emp_record record;
+
+    *err = (emp_error){0};
+    emp_status st = emp_run(&record, problem.problem, params, err);
+    emp_record_clear(&record);
+    return st;
+}
+
+/* Runs, expects that it works, and returns the bytes of the record; free() them. */
+static char *run(const emp_run_params *params, size_t *size)
+{
+    emp_record record;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_run(&record, problem.problem, params, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_record_save(scratch_path("run.h5"), &record, &err), EMP_OK, "%s",
+                 err.msg);
+    emp_record_clear(&record);
+    return scratch_read("run.h5", size);
+}
+
+/* Leaves the checkpoint of a run after so many batches. */
+static void leave_checkpoint(int batches)
+{
+    emp_run_params params = stopped_after(&batches, false);
+
+    remove(path);
+    free(run(&params, NULL));
+}
+
+static void expect_refused(const emp_run_params *params, emp_status want,
+                           const char *sentence_part)
+{
+    size_t    size, again;
+    emp_error err;
+
+    char *before = scratch_read("run.checkpoint.h5", &size);
+    cr_expect_eq(try_run(params, &err), want, "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, sentence_part), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, path), "%s", err.msg);
+    char *after = scratch_read("run.checkpoint.h5", &again);
+    cr_assert_eq(size, again, "the file was written to");
+    cr_expect_arr_eq(before, after, size);
+    free(before);
+    free(after);
+}
+
+static void expect_resume_refused(emp_status want, const char *sentence_part)
+{
+    int            batches = 0;
+    emp_run_params params = stopped_after(&batches, true);
+
+    expect_refused(&params, want, sentence_part);
+}
+
+Test(checkpoint, resumed_record_is_the_same_bytes_wherever_the_run_was_stopped)
+{
+    emp_run_params plain = tiny_params(BUDGET, 1);
+    size_t         size, again;
+
+    char *undisturbed = run(&plain, &size);
+    for (int first = 1; first <= BATCHES; first++) {
+        for (int second = 1; first + second <= BATCHES; second++) {
+            int            batches = second, rest = 0;
+            emp_run_params params = stopped_after(&batches, true);
+            leave_checkpoint(first);
+            stop_flag = 0;
+            free(run(&params, NULL));
+            params = stopped_after(&rest, true);
+            params.placer.threads = 2;
+            char *resumed = run(&params, &again);
+            cr_assert_eq(size, again);
+            cr_expect_arr_eq(undisturbed, resumed, size, "stopped after %d and %d", first,
+                             second);
+            free(resumed);
+        }
+    }
+    free(undisturbed);
+}
+
+Test(checkpoint, writing_them_changes_nothing)
+{
+    emp_run_params params = tiny_params(BUDGET, 1);
+    size_t         size, again;
+
+    char *without = run(&params, &size);
+    params.checkpoint = (emp_run_checkpoint){.path = path, .every_s = 1e-9};
+    char *with = run(&params, &again);
+    cr_assert_eq(size, again);
+    cr_expect_arr_eq(without, with, size);
+    free(without);
+    free(with);
+}
+
+Test(checkpoint, is_a_record_of_the_run_so_far)
+{
+    emp_record record;
+    emp_error  err = {0};
+
+    leave_checkpoint(2);
+    cr_assert_eq(emp_record_load(&record, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(record.evaluations, 2 * BATCH);
+    cr_expect_eq(record.point_count, 2);
+    emp_record_clear(&record);
+}
+
+Test(checkpoint, seconds_already_spent_count)
+{
+    emp_run_params params = tiny_params(0, 1);
+    emp_record     record;
+    int64_t        proposed;
+    emp_checkpoint checkpoint = {.record = &record,
+                                 .array_count = 1,
+                                 .array = {{"proposed", EMP_ARRAY_INT64, 1, &proposed}}};
+    int            batches = 2;
+
+    params.budget_s = 1000;
+    params.checkpoint.path = path;
+    params.stop = &stop_flag;
+    params.progress = count_down;
+    params.context = &batches;
+    stop_flag = 0;
+    free(run(&params, NULL));
+
+    emp_run_describe(&record, problem.problem, &params);
+    record.op_count = problem.graph->op_count;
+    record.device_count = problem.machine->device_count;
+    cr_assert_eq(emp_checkpoint_load(&checkpoint, path, NULL), EMP_OK);
+    cr_expect(checkpoint.elapsed_s > 0 && checkpoint.elapsed_s < 1000);
+    cr_expect_eq(proposed, 2 * BATCH);
+    checkpoint.elapsed_s = 1000;
+    cr_assert_eq(emp_checkpoint_save(path, &checkpoint, NULL), EMP_OK);
+    emp_record_clear(&record);
+
+    stop_flag = 0;
+    params.checkpoint.is_resumed = true;
+    cr_assert_eq(emp_run(&record, problem.problem, &params, NULL), EMP_OK);
+    cr_expect_str_eq(record.stopped_by, "budget");
+    cr_expect_eq(record.evaluations, 2 * BATCH);
+    emp_record_clear(&record);
+}
+
+Test(checkpoint, in_the_way_is_refused)
+{
+    int            batches = 1;
+    emp_run_params params = stopped_after(&batches, false);
+
+    leave_checkpoint(1);
+    expect_refused(&params, EMP_EINVAL, "--resume");
+}
+
+Test(checkpoint, missing_is_named)
+{
+    int            batches = 1;
+    emp_run_params params = stopped_after(&batches, true);
+    emp_error      err;
+
+    cr_expect_eq(try_run(&params, &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, path), "%s", err.msg);
+}
+
+Test(checkpoint, cut_short_is_refused_at_any_length)
+{
+    size_t size;
+
+    leave_checkpoint(2);
+    char *bytes = scratch_read("run.checkpoint.h5", &size);
+    for (size_t length = 0; length < size; length += size / 23 + 1) {
+        scratch_write("run.checkpoint.h5", bytes, length);
+        expect_resume_refused(EMP_EFORMAT, length < 512 ? "is no checkpoint" : "is torn");
+    }
+    free(bytes);
+}
+
+Test(checkpoint, damaged_is_refused)
+{
+    size_t size;
+
+    leave_checkpoint(2);
+    char *bytes = scratch_read("run.checkpoint.h5", &size);
+    for (size_t at = 512; at < size; at += size / 23 + 1) {
+        bytes[at] = (char)(bytes[at] ^ 0x5a);
+        scratch_write("run.checkpoint.h5", bytes, size);
+        bytes[at] = (char)(bytes[at] ^ 0x5a);
+        expect_resume_refused(EMP_EFORMAT, "is torn or damaged");
+    }
+    free(bytes);
+}
+
+Test(checkpoint, foreign_file_is_refused)
+{
+    size_t size;
+
+    leave_checkpoint(1);
+    char *bytes = scratch_read("run.checkpoint.h5", &size);
+    cr_assert_arr_eq(bytes + 512, "\x89HDF\r\n\x1a\n", 8);
+    scratch_write("run.checkpoint.h5", bytes + 512, size - 512);
+    expect_resume_refused(EMP_EFORMAT, "is no checkpoint");
+    free(bytes);
+
+    bytes = scratch_read("run.h5", &size); /* the record of that run */
+    scratch_write("run.checkpoint.h5", bytes, size);
+    expect_resume_refused(EMP_EFORMAT, "is no checkpoint");
+    free(bytes);
+
+    scratch_write("run.checkpoint.h5", "weights\n", 8);
+    expect_resume_refused(EMP_EFORMAT, "is no checkpoint");
+}
+
+Test(checkpoint, other_version_is_refused)
+{
+    size_t size;
+
+    leave_checkpoint(1);
+    char *bytes = scratch_read("run.checkpoint.h5", &size);
+    cr_assert_arr_eq(bytes, "emplace-checkpoint-1 ", 21);
+    bytes[19] = '0';
+    scratch_write("run.checkpoint.h5", bytes, size);
+    expect_resume_refused(EMP_EFORMAT, "emplace-checkpoint-0");
+    free(bytes);
+}
+
+Test(checkpoint, of_other_settings_is_refused)
+{
+    int            batches = 0;
+    emp_run_params seed = stopped_after(&batches, true), options = seed, preset = seed,
+                   budget = seed, seconds = seed;
+
+    leave_checkpoint(2);
+    seed.placer.seed = 8;
+    expect_refused(&seed, EMP_EINVAL, "seed 7 there, 8 here");
+    options.placer.options = "lr=0.2";
+    expect_refused(&options, EMP_EINVAL, "options \"\" there, \"lr=0.2\" here");
+    preset.placer.preset = "paper";
+    expect_refused(&preset, EMP_EINVAL, "preset \"\" there, \"paper\" here");
+    budget.budget_evaluations = BUDGET + 1;
+    expect_refused(&budget, EMP_EINVAL, "budget_evaluations 17 there, 18 here");
+    seconds.budget_s = 60;
+    expect_refused(&seconds, EMP_EINVAL, "budget_s 0 there, 60 here");
+}
+
+Test(checkpoint, of_another_graph_is_refused)
+{
+    leave_checkpoint(2);
+    tiny_destroy(&problem);
+    problem = tiny_create(2 * SMALL);
+    expect_resume_refused(EMP_EINVAL, "graph_hash");
+}
+
+/* What a run would be if this program had been built from other sources, or its state had
+ * another shape. */
+Test(checkpoint, of_other_sources_or_state_is_refused)
+{
+    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_record     record;
+    emp_error      err = {0};
+    int64_t        proposed[2];
+    emp_checkpoint checkpoint = {.record = &record,
+                                 .array_count = 1,
+                                 .array = {{"proposed", EMP_ARRAY_INT64, 2, proposed}}};
+
+    leave_checkpoint(2);
+    emp_run_describe(&record, problem.problem, &params);
+    record.op_count = problem.graph->op_count;
+    record.device_count = problem.machine->device_count;
+    cr_expect_eq(emp_checkpoint_load(&checkpoint, path, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "method_state/proposed"), "%s", err.msg);
+
+    err = (emp_error){0};
+    snprintf(record.commit, sizeof record.commit, "0123");
+    cr_expect_eq(emp_checkpoint_load(&checkpoint, path, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "there, \"0123\" here"), "%s", err.msg);
+    emp_record_clear(&record);
+}
+
+Test(checkpoint, method_without_state_is_refused)
+{
+    emp_placer_type plain = tiny_placer;
+    emp_run_params  params = tiny_params(BUDGET, 1);
+    emp_error       err;
+
+    plain.list_state = NULL;
+    params.method = &plain;
+    params.checkpoint.path = path;
+    cr_expect_eq(try_run(&params, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg,
+                     "method scripted has no state that a checkpoint could hold");
+}
+
+Test(checkpoint, unwritable_folder_is_named_before_the_run)
+{
+    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_error      err;
+
+    params.checkpoint.path = "/nowhere/run.checkpoint.h5";
+    cr_expect_eq(try_run(&params, &err), EMP_EIO);
+    cr_expect_str_eq(
+        err.msg,
+        "/nowhere/run.checkpoint.h5 cannot be written: No such file or directory");
+    cr_expect_eq(tiny_placer_script.asked, 0);
+}
+
+static void let_no_file_grow(void *context, const emp_progress *progress)
+{
+    const struct rlimit *limit = (const struct rlimit *)context;
+
+    if (progress->evaluations == 2 * BATCH)
+        cr_assert_eq(setrlimit(RLIMIT_FSIZE, limit), 0);
+}
+
+Test(checkpoint, full_disk_ends_the_run_and_keeps_the_last_one)
+{
+    struct rlimit  before, limit = {1024, RLIM_INFINITY};
+    emp_run_params plain = tiny_params(BUDGET, 1), params = plain;
+    emp_error      err;
+    emp_record     record;
+    size_t         size, again;
+
+    char *undisturbed = run(&plain, &size);
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    params.checkpoint = (emp_run_checkpoint){.path = path, .every_s = 1e-9};
+    params.progress = let_no_file_grow;
+    params.context = &limit;
+    emp_status st = try_run(&params, &err);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    cr_expect_eq(st, EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "run.checkpoint.h5 cannot be written: "), "%s",
+                       err.msg);
+
+    cr_assert_eq(emp_record_load(&record, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(record.evaluations, 2 * BATCH);
+    emp_record_clear(&record);
+    params.progress = NULL;
+    params.checkpoint.is_resumed = true;
+    char *resumed = run(&params, &again);
+    cr_assert_eq(size, again);
+    cr_expect_arr_eq(undisturbed, resumed, size);
+    free(undisturbed);
+    free(resumed);
+}
+
+Test(checkpoint, what_a_killed_writer_left_is_removed)
+{
+    int            batches = 0;
+    emp_run_params params = stopped_after(&batches, true);
+    char           left[SCRATCH_PATH_BYTES + 8];
+
+    leave_checkpoint(2);
+    snprintf(left, sizeof left, "%s.tmp0", path);
+    scratch_write("run.checkpoint.h5.tmp0", "half", 4);
+    free(run(&params, NULL));
+    cr_expect_null(fopen(left, "r"));
+}
+
+Test(checkpoint, starting_and_resuming_survive_every_allocation_failure)
+{
+    long live = emp_mem_live_blocks();
+
+    for (int is_resumed = 0; is_resumed <= 1; is_resumed++) {
+        emp_status st = EMP_ENOMEM;
+        for (long allowed = 0; st != EMP_OK; allowed++) {
+            int            batches = 0;
+            emp_run_params params = stopped_after(&batches, is_resumed != 0);
+            emp_error      err;
+            remove(path);
+            if (is_resumed != 0) leave_checkpoint(2);
+            stop_flag = 0;
+            params.checkpoint.every_s = 1e-9;
+            emp_mem_fail_after(allowed);
+            st = try_run(&params, &err);
+            emp_mem_fail_after(-1);
+            cr_assert(st == EMP_OK || st == EMP_ENOMEM, "%s", err.msg);
+            cr_assert_eq(emp_mem_live_blocks(), live, "leak after %ld allocations",
+                         allowed);
+            if (is_resumed == 0) continue;
+            emp_record record; /* still one to go on from */
+            cr_assert_eq(emp_record_load(&record, path, &err), EMP_OK, "%s", err.msg);
+            cr_assert_geq(record.evaluations, 2 * BATCH);
+            emp_record_clear(&record);
+        }
+    }
+}
