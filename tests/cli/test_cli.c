@@ -174,6 +174,9 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method gpu --budget 0",           2, "\"0\""},
     {"place small.pbtxt --machine k40x2 --method gpu --seconds -1",         2, "\"-1\""},
     {"place small.pbtxt --machine k40x2 --method gpu --threads 0",          2, "\"0\""},
+    {"train small.pbtxt --machine k40x2",                                   2, "--record"},
+    {"train small.pbtxt --record run.h5",                                   2, "--machine"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --checkpoint-every 0", 2, "\"0\""},
     {"simulate small.pbtxt --machine k40x2",                                2, "--placement"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --dot-depth 2",  2, "--dot FILE"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --dot g --dot-depth 0", 2, "\"0\""},
@@ -224,6 +227,10 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method gpu --out no/such/p.json", 1, "no/such/p.json"},
     {"place small.pbtxt --machine k40x2 --method hdp --preset nonesuch",    1, "nonesuch"},
     {"place small.pbtxt --machine k40x2 --method random --options x=1",     1, "x"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --method scotch",     1, "scotch"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --method random",     1, "random"},
+    {"train small.pbtxt --machine k40x2 --record no/such/r.h5",             1, "no/such/r.h5"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --resume",            1, "r.checkpoint.h5"},
     {"record small.pbtxt",                                                  1, "small.pbtxt"},
     {"record nowhere.h5",                                                   1, "nowhere.h5"},
     {"bench oracle --csv no/such/o.csv",                                    1, "no/such/o.csv"},
@@ -273,9 +280,9 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",        "place",           "simulate",       "graph",   "record",
-        "calibrate",    "workloads",       "machines",       "methods", "bench",
-        "bench oracle", "bench surrogate", "bench anomalies"};
+        "table",  "place",        "train",           "simulate",       "graph",
+        "record", "calibrate",    "workloads",       "machines",       "methods",
+        "bench",  "bench oracle", "bench surrogate", "bench anomalies"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

@@ -82,6 +82,20 @@ static double metric(const void *state, const char *name)
     return 0.0;
 }
 
+static double weight_sum(const void *state)
+{
+    const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
+    double               sum = 0.0;
+
+    for (size_t i = 0; i < agent->grouper.params.count; i++) {
+        sum += (double)agent->grouper.params.value[i] * (double)(i % 7);
+    }
+    for (size_t i = 0; i < agent->net.params.count; i++) {
+        sum += (double)agent->net.params.value[i] * (double)(i % 7);
+    }
+    return sum;
+}
+
 Test(hdp_placer, threads_do_not_change_candidates)
 {
     static emp_device_id one_thread[5][SAMPLES][MAX_OPS];
@@ -103,6 +117,42 @@ Test(hdp_placer, threads_do_not_change_candidates)
     }
 }
 
+/* What a checkpoint saves, put into a planner that has just been created. */
+Test(hdp_placer, listed_state_is_all_that_the_next_updates_depend_on)
+{
+    static emp_device_id undisturbed[3][SAMPLES][MAX_OPS];
+    emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
+    static const size_t  bytes_of[] = {[EMP_ARRAY_INT32] = 4,
+                                       [EMP_ARRAY_INT64] = 8,
+                                       [EMP_ARRAY_FLOAT] = 4,
+                                       [EMP_ARRAY_DOUBLE] = 8};
+    const char          *options = SMALL ",updates_noise=4,updates_failures=4";
+    void                *state = create(7, 1, options), *resumed = create(7, 2, options);
+
+    for (int u = 0; u < 3; u++) update(state, u != 1);
+    int32_t count = emp_placer_hdp.list_state(state, from);
+    cr_assert_eq(emp_placer_hdp.list_state(resumed, to), count);
+    for (int32_t i = 0; i < count; i++) {
+        cr_assert_str_eq(from[i].name, to[i].name);
+        cr_assert_eq(from[i].count, to[i].count);
+        memcpy(to[i].values, from[i].values, from[i].count * bytes_of[from[i].type]);
+    }
+    for (int u = 0; u < 3; u++) {
+        update(state, u != 1);
+        memcpy(undisturbed[u], storage, sizeof storage);
+    }
+    for (int u = 0; u < 3; u++) {
+        update(resumed, u != 1);
+        cr_expect_eq(memcmp(undisturbed[u], storage, sizeof storage), 0, "update %d", u);
+    }
+    cr_expect_eq(weight_sum(state), weight_sum(resumed));
+    cr_expect_eq(metric(state, "baseline"), metric(resumed, "baseline"));
+    cr_expect_eq(metric(state, "placer_gradient_norm"),
+                 metric(resumed, "placer_gradient_norm"));
+    emp_placer_hdp.destroy(state);
+    emp_placer_hdp.destroy(resumed);
+}
+
 Test(hdp_placer, seeds_differ)
 {
     static emp_device_id other[SAMPLES][MAX_OPS];
@@ -115,20 +165,6 @@ Test(hdp_placer, seeds_differ)
     update(state, true);
     cr_expect_neq(memcmp(other, storage, sizeof other), 0);
     emp_placer_hdp.destroy(state);
-}
-
-static double weight_sum(const void *state)
-{
-    const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
-    double               sum = 0.0;
-
-    for (size_t i = 0; i < agent->grouper.params.count; i++) {
-        sum += (double)agent->grouper.params.value[i] * (double)(i % 7);
-    }
-    for (size_t i = 0; i < agent->net.params.count; i++) {
-        sum += (double)agent->net.params.value[i] * (double)(i % 7);
-    }
-    return sum;
 }
 
 Test(hdp_placer, failures_teach_at_first_and_are_dropped_later)
