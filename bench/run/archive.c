@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/atomic_file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/engine/sim.h"
 
-enum { PATH_BYTES = 1024 };
+static const char CHECKPOINT[] = ".checkpoint.h5";
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -43,8 +44,8 @@ static uint64_t identity_of(const emp_record *r)
 }
 
 /* Writes folder/name.suffix; a name is what a person looks for, then the hash. */
-static void name_file(char path[PATH_BYTES], const char *folder, const emp_record *r,
-                      const char *suffix)
+static void name_file(char path[EMP_ARCHIVE_PATH_BYTES], const char *folder,
+                      const emp_record *r, const char *suffix)
 {
     char workload[64];
 
@@ -52,7 +53,7 @@ static void name_file(char path[PATH_BYTES], const char *folder, const emp_recor
     for (char *at = workload; *at != '\0'; at++) {
         if (!isalnum((unsigned char)*at)) *at = '_';
     }
-    snprintf(path, PATH_BYTES,
+    snprintf(path, EMP_ARCHIVE_PATH_BYTES,
              "%s/%s.%s.%s%s%s.seed%" PRIu64 ".%" PRId64 ".%08" PRIx32 "%s", folder,
              workload, r->machine, r->method, r->preset[0] == '\0' ? "" : "-", r->preset,
              r->seed, r->budget_evaluations, (uint32_t)identity_of(r), suffix);
@@ -88,7 +89,7 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
                             emp_error *err)
 {
     emp_status  st = EMP_OK;
-    char        path[PATH_BYTES];
+    char        path[EMP_ARCHIVE_PATH_BYTES];
     emp_record *wanted = EMP_NEW(emp_record);
 
     *is_found = false;
@@ -125,19 +126,54 @@ cleanup:
     return st;
 }
 
-emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
-                           int32_t threads, emp_error *err)
+static emp_status make_folder(const char *folder, emp_error *err)
 {
     emp_status st = EMP_OK;
-    char       path[PATH_BYTES];
 
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         EMP_FAIL(EMP_EIO, "cannot make the folder %s: %s", folder, strerror(errno));
     }
+
+cleanup:
+    return st;
+}
+
+emp_status emp_archive_checkpoint(emp_run_params *params,
+                                  char path[EMP_ARCHIVE_PATH_BYTES], const char *folder,
+                                  const emp_problem *problem, bool is_fresh,
+                                  emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_record *run = EMP_NEW(emp_record);
+
+    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
+    if (params->method->list_state == NULL) goto cleanup;
+    EMP_TRY(make_folder(folder, err));
+    emp_run_describe(run, problem, params);
+    name_file(path, folder, run, CHECKPOINT);
+    if (is_fresh) remove(path);
+    params->checkpoint.path = path;
+    params->checkpoint.is_resumed = access(path, F_OK) == 0;
+
+cleanup:
+    emp_free(run);
+    return st;
+}
+
+emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
+                           int32_t threads, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       path[EMP_ARCHIVE_PATH_BYTES];
+
+    EMP_TRY(make_folder(folder, err));
     name_file(path, folder, record, ".h5");
     EMP_TRY(emp_record_save(path, record, err));
     name_file(path, folder, record, ".timing.json");
     EMP_TRY(write_timing(path, record, elapsed_s, threads, err));
+    name_file(path, folder, record, CHECKPOINT);
+    if (remove(path) != 0 && errno != ENOENT)
+        EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
 
 cleanup:
     return st;

@@ -3,13 +3,17 @@
  *
  *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.h5      the record
  *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.timing.json
+ *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.checkpoint.h5
  *
+ * The last of them is there while a learner's run is under way or was interrupted.
  * The last part is a hash of sources (version, commit), method, inputs, seed and budget.
  */
 #ifndef EMP_BENCH_RUN_ARCHIVE_H
 #define EMP_BENCH_RUN_ARCHIVE_H
 
 #include "bench/run/runner.h"
+
+enum { EMP_ARCHIVE_PATH_BYTES = 1024 };
 
 /** Looks for the record of exactly this run: same sources, method, options, inputs, seed
  * and budget, not interrupted, and its placement still gets its step time and fingerprint
@@ -20,8 +24,18 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err);
 
-/** Saves a record and, beside it, how long it took. Makes the folder if it is not there.
- */
+/** Gives a run a checkpoint in the folder, which is made if it is not there, and lets it
+ * go on from one that is, unless it is to be fresh: then that one is removed. A method
+ * that has no state to save gets none.
+ *
+ * \param[in,out] params  Borrows \a path. */
+emp_status emp_archive_checkpoint(emp_run_params *params,
+                                  char path[EMP_ARCHIVE_PATH_BYTES], const char *folder,
+                                  const emp_problem *problem, bool is_fresh,
+                                  emp_error *err);
+
+/** Saves a record and, beside it, how long it took; then removes the checkpoint of the
+ * run. Makes the folder if it is not there. */
 emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
                            int32_t threads, emp_error *err);
 

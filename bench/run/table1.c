@@ -57,8 +57,9 @@ struct task {
 struct job {
     int32_t        row, column; /**< of the printed table */
     emp_run_params run;
+    char           checkpoint[EMP_ARCHIVE_PATH_BYTES]; /**< of the run */
     double         cost; /**< relative; for the order and the progress bar */
-    double         done_frac;
+    double         done_frac, elapsed_s;
     bool           is_ready;
     emp_status     status;
     emp_error      error;
@@ -283,6 +284,7 @@ static void on_batch(void *context, const emp_progress *progress)
 {
     struct job *job = (struct job *)context;
 
+    job->elapsed_s = progress->elapsed_s; /* also before a run went on */
     if (progress->budget_evaluations <= 0) return;
 #pragma omp critical(emp_table1)
     {
@@ -292,7 +294,7 @@ static void on_batch(void *context, const emp_progress *progress)
     }
 }
 
-static void on_job_done(struct job *job, bool is_read, double elapsed_s)
+static void on_job_done(struct job *job, bool is_read)
 {
     struct plan *plan = job->plan;
 
@@ -307,7 +309,7 @@ static void on_job_done(struct job *job, bool is_read, double elapsed_s)
                 plan->table->column[job->column].title,
                 job->record.seed,
                 job->record.is_feasible ? job->record.best_step_time_s : INFINITY,
-                elapsed_s,
+                job->elapsed_s,
                 is_read,
                 plan->done,
                 plan->job_count};
@@ -328,7 +330,6 @@ static emp_status run_job(struct job *job, emp_error *err)
     const emp_problem       *problem = job->plan->task[job->row].problem;
     emp_status               st = EMP_OK;
     bool                     is_read = false;
-    double                   start_s = emp_clock_now_s(), elapsed_s = 0;
 
     if (!p->is_fresh) {
         EMP_TRY(
@@ -338,16 +339,17 @@ static emp_status run_job(struct job *job, emp_error *err)
         emp_record_clear(&job->record);
         job->run.progress = on_batch;
         job->run.context = job;
+        EMP_TRY(emp_archive_checkpoint(&job->run, job->checkpoint, p->folder, problem,
+                                       p->is_fresh, err));
         EMP_TRY(emp_run(&job->record, problem, &job->run, err));
-        elapsed_s = emp_clock_now_s() - start_s;
     }
     job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
     if (!job->is_ready) goto cleanup; /* half a run would stand in for a whole one */
     if (!is_read) {
-        EMP_TRY(emp_archive_put(p->folder, &job->record, elapsed_s,
+        EMP_TRY(emp_archive_put(p->folder, &job->record, job->elapsed_s,
                                 job->run.placer.threads, err));
     }
-    on_job_done(job, is_read, elapsed_s);
+    on_job_done(job, is_read);
 
 cleanup:
     return st;

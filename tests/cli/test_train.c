@@ -22,9 +22,9 @@
 enum { PATH = SCRATCH_PATH_BYTES, KILLS = 6, EXIT_INTERRUPTED = 130 };
 
 #define TRAIN                                                                \
-    "train rnnlm:layers=1,steps=2 --machine k40x2 --budget 3000 --seed 5 "   \
+    "train rnnlm:layers=1,steps=2 --machine k40x2 --budget 2000 --seed 5 "   \
     "--options groups=8,hidden=8,grouper_hidden=4,type_width=2 --threads 1 " \
-    "--checkpoint-every 0.01 "
+    "--checkpoint-every 0.02 "
 
 static char   folder[PATH], program[PATH];
 static char  *undisturbed; /* the record of a run that nobody disturbs */
@@ -199,7 +199,7 @@ Test(train, refusals_are_one_sentence_and_lose_nothing)
         {"", "--record run.h5", "--resume"},
         {"", "--record run.h5 --resume --seed 6", "seed 5 there, 6 here"},
         {"", "--record run.h5 --resume --options lr=0.2", "lr=0.2"},
-        {"", "--record run.h5 --resume --budget 3001", "budget_evaluations 3000 there"},
+        {"", "--record run.h5 --resume --budget 2001", "budget_evaluations 2000 there"},
         {"", "--record run.h5 --resume --runtime ideal", "runtime"},
         {"trap '' XFSZ; ulimit -f 4;", "--record run.h5 --resume", "cannot be written"},
     };

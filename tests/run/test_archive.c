@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Records are found again for the same run, and only for it. */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "bench/run/archive.h"
@@ -116,4 +118,39 @@ Test(archive, folder_that_cannot_be_made_is_named)
 
     cr_expect_eq(emp_archive_put("/nowhere/deep", &record, 0, 1, &err), EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "/nowhere/deep"), "%s", err.msg);
+}
+
+static volatile sig_atomic_t stop_flag;
+
+Test(archive, interrupted_run_goes_on_from_its_checkpoint)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params plain = tiny_params(12, 1), params = plain;
+    char           path[EMP_ARCHIVE_PATH_BYTES];
+    emp_record     record;
+    emp_error      err = {0};
+
+    params.stop = &stop_flag;
+    for (int i = 0; i < 2; i++) { /* one batch, then a fresh start of one batch */
+        stop_flag = 1;
+        cr_assert_eq(
+            emp_archive_checkpoint(&params, path, folder, t.problem, i == 1, &err),
+            EMP_OK, "%s", err.msg);
+        cr_expect_not(params.checkpoint.is_resumed);
+        cr_assert_eq(emp_run(&record, t.problem, &params, &err), EMP_OK, "%s", err.msg);
+        cr_expect_eq(record.evaluations, 4);
+        emp_record_clear(&record);
+    }
+    stop_flag = 0;
+    cr_assert_eq(emp_archive_checkpoint(&params, path, folder, t.problem, false, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect(params.checkpoint.is_resumed);
+    record = run_and_put(&t, &params);
+    cr_expect_eq(record.evaluations, 12);
+    cr_expect_eq(tiny_placer_script.asked, 8, "the first batch is not made again");
+    emp_record_clear(&record);
+    cr_expect(can_find(&t, &plain));
+    cr_expect_neq(access(path, F_OK), 0, "it has served");
+    tiny_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
