@@ -2,6 +2,7 @@
 #include "sim/store/checkpoint.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "sim/store/h5_internal.h"
@@ -9,42 +10,41 @@
 static const emp_h5_field elapsed = {"elapsed_s", EMP_H5_DOUBLE,
                                      offsetof(emp_checkpoint, elapsed_s), 0};
 
-static const int64_t MAX_CANDIDATES = INT64_C(1) << 32;
+enum { NAME_BYTES = 96 /* of an array in the file */ };
 
-static const char group_name[] = "method_state";
+static const int64_t MAX_CANDIDATES = INT64_C(1) << 32;
 
 static emp_h5_array feasible_times(const emp_record *r)
 {
-    return (emp_h5_array){"feasible_s", EMP_H5_DOUBLE, (hsize_t)r->feasible_count, 0,
+    return (emp_h5_array){"feasible_s", EMP_H5_DOUBLE, (uint64_t)r->feasible_count, 0,
                           r->feasible_s};
 }
 
-static emp_h5_array stored_array(const emp_named_array *array)
+/* As it stands in the file; \a name gets its name there. */
+static emp_h5_array stored_array(const emp_named_array *array, char name[NAME_BYTES])
 {
     static const emp_h5_type type_of[] = {[EMP_ARRAY_INT32] = EMP_H5_INT32,
                                           [EMP_ARRAY_INT64] = EMP_H5_INT64,
                                           [EMP_ARRAY_FLOAT] = EMP_H5_FLOAT,
                                           [EMP_ARRAY_DOUBLE] = EMP_H5_DOUBLE};
 
-    return (emp_h5_array){array->name, type_of[array->type], (hsize_t)array->count, 0,
-                          array->values};
+    snprintf(name, NAME_BYTES, "method_state/%s", array->name);
+    return (emp_h5_array){name, type_of[array->type], array->count, 0, array->values};
 }
 
-static bool write_checkpoint(hid_t file, const void *object)
+static bool write_checkpoint(emp_h5_file file, const void *object)
 {
     const emp_checkpoint *c = (const emp_checkpoint *)object;
     const emp_h5_array    times = feasible_times(c->record);
+    char                  name[NAME_BYTES];
     bool                  is_written = emp_h5_write_record(file, c->record) &&
                       emp_h5_write_field(file, &elapsed, c) &&
                       emp_h5_write_array(file, &times);
-    hid_t group = H5Gcreate2(file, group_name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 
-    if (group < 0) return false;
     for (int32_t i = 0; i < c->array_count && is_written; i++) {
-        const emp_h5_array array = stored_array(&c->array[i]);
-        is_written = emp_h5_write_array(group, &array);
+        const emp_h5_array array = stored_array(&c->array[i], name);
+        is_written = emp_h5_write_array(file, &array);
     }
-    H5Gclose(group);
     return is_written;
 }
 
@@ -63,7 +63,8 @@ static bool sizes_fit(const emp_record *so_far, const emp_record *run)
            so_far->evaluations <= MAX_CANDIDATES;
 }
 
-static emp_status read_times(hid_t file, emp_record *r, const char *path, emp_error *err)
+static emp_status read_times(emp_h5_file file, emp_record *r, const char *path,
+                             emp_error *err)
 {
     emp_status st = EMP_OK;
 
@@ -78,13 +79,13 @@ cleanup:
     return st;
 }
 
-static emp_status read_checkpoint(hid_t file, void *object, const char *path,
+static emp_status read_checkpoint(emp_h5_file file, void *object, const char *path,
                                   emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_checkpoint *c = (emp_checkpoint *)object;
     emp_record     *so_far = EMP_NEW(emp_record);
-    hid_t           group = H5Gopen2(file, group_name, H5P_DEFAULT);
+    char            name[NAME_BYTES];
 
     if (so_far == NULL) EMP_FAIL(EMP_ENOMEM, "record of a checkpoint");
     EMP_TRY(emp_h5_read_record(file, so_far, path, err));
@@ -97,17 +98,15 @@ static emp_status read_checkpoint(hid_t file, void *object, const char *path,
         EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
                  elapsed.name);
     for (int32_t i = 0; i < c->array_count; i++) {
-        const emp_h5_array array = stored_array(&c->array[i]);
-        if (group < 0 || !emp_h5_read_array(group, &array))
-            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s/%s\"", path,
-                     group_name, array.name);
+        const emp_h5_array array = stored_array(&c->array[i], name);
+        if (!emp_h5_read_array(file, &array))
+            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path, name);
     }
     emp_record_clear(c->record);
     *c->record = *so_far;
     *so_far = (emp_record){0};
 
 cleanup:
-    if (group >= 0) H5Gclose(group);
     if (so_far != NULL) emp_record_clear(so_far);
     emp_free(so_far);
     return st;

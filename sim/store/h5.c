@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/store/h5_internal.h"
 
+#include <hdf5.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -23,6 +24,8 @@ enum { IMAGE_STEP_BYTES = 1 << 20 };
 #define NO_FILE "/dev/null/image"
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+
+_Static_assert(sizeof(emp_h5_file) == sizeof(hid_t), "a file is an hid_t");
 
 /* ---- types ---- */
 
@@ -77,14 +80,14 @@ static hid_t create_type(emp_h5_type type, size_t size, bool in_file)
 
 /* ---- writing ---- */
 
-bool emp_h5_write_field(hid_t place, const emp_h5_field *field, const void *base)
+bool emp_h5_write_field(emp_h5_file file, const emp_h5_field *field, const void *base)
 {
     const void *value = (const char *)base + field->offset;
     hid_t       memory = create_type(field->type, field->size, false);
     hid_t       stored = create_type(field->type, field->size, true);
     hid_t       space = H5Screate(H5S_SCALAR);
     hid_t       attribute =
-        H5Acreate2(place, field->name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
+        H5Acreate2(file, field->name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
     bool is_written = attribute >= 0 && H5Awrite(attribute, memory, value) >= 0;
 
     if (attribute >= 0) H5Aclose(attribute);
@@ -94,23 +97,26 @@ bool emp_h5_write_field(hid_t place, const emp_h5_field *field, const void *base
     return is_written;
 }
 
-bool emp_h5_write_array(hid_t place, const emp_h5_array *array)
+bool emp_h5_write_array(emp_h5_file file, const emp_h5_array *array)
 {
     const hsize_t extent[2] = {array->rows, array->columns};
     hid_t         memory = create_type(array->type, EMP_H5_NAME_BYTES, false);
     hid_t         stored = create_type(array->type, EMP_H5_NAME_BYTES, true);
     hid_t         space = H5Screate_simple(array->columns == 0 ? 1 : 2, extent, NULL);
     hid_t         settings = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t         way = H5Pcreate(H5P_LINK_CREATE);
     hid_t         dataset = H5I_INVALID_HID;
 
-    if (H5Pset_obj_track_times(settings, false) >= 0) {
-        dataset = H5Dcreate2(place, array->name, stored, space, H5P_DEFAULT, settings,
-                             H5P_DEFAULT);
+    if (H5Pset_obj_track_times(settings, false) >= 0 &&
+        H5Pset_create_intermediate_group(way, 1) >= 0) {
+        dataset =
+            H5Dcreate2(file, array->name, stored, space, way, settings, H5P_DEFAULT);
     }
     bool is_written = dataset >= 0 && H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL,
                                                H5P_DEFAULT, array->values) >= 0;
 
     if (dataset >= 0) H5Dclose(dataset);
+    H5Pclose(way);
     H5Pclose(settings);
     H5Sclose(space);
     H5Tclose(stored);
@@ -191,11 +197,11 @@ cleanup:
 /* ---- reading ---- */
 
 /* False when there is no such attribute or it is of another type. */
-bool emp_h5_read_field(hid_t place, const emp_h5_field *field, void *base)
+bool emp_h5_read_field(emp_h5_file file, const emp_h5_field *field, void *base)
 {
     char *value = (char *)base + field->offset;
     bool  is_read = false;
-    hid_t attribute = H5Aopen(place, field->name, H5P_DEFAULT);
+    hid_t attribute = H5Aopen(file, field->name, H5P_DEFAULT);
 
     if (attribute < 0) return false;
     hid_t stored = H5Aget_type(attribute);
@@ -217,11 +223,11 @@ bool emp_h5_read_field(hid_t place, const emp_h5_field *field, void *base)
     return is_read;
 }
 
-bool emp_h5_read_array(hid_t place, const emp_h5_array *array)
+bool emp_h5_read_array(emp_h5_file file, const emp_h5_array *array)
 {
     hsize_t extent[2] = {0, 0};
     bool    is_read = false;
-    hid_t   dataset = H5Dopen2(place, array->name, H5P_DEFAULT);
+    hid_t   dataset = H5Dopen2(file, array->name, H5P_DEFAULT);
 
     if (dataset < 0) return false;
     hid_t space = H5Dget_space(dataset);
@@ -312,3 +318,7 @@ cleanup:
     pthread_mutex_unlock(&library_lock);
     return st;
 }
+
+void emp_store_silence(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
+
+const char *emp_store_library_version(void) { return H5_VERS_INFO; }

@@ -1,17 +1,20 @@
 /** \file sim/store/h5_internal.h
  * What the formats of this folder share: HDF5 files under a seal, scalars as attributes,
- * arrays as datasets. Functions that take a place (a file or a group) need the lock that
- * emp_h5_save() and emp_h5_load() hold while they call back.
+ * arrays as datasets. Functions that take a file need the lock that emp_h5_save() and
+ * emp_h5_load() hold while they call back.
  */
 #ifndef EMP_SIM_STORE_H5_INTERNAL_H
 #define EMP_SIM_STORE_H5_INTERNAL_H
 
-#include <hdf5.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "sim/store/store.h"
 
 enum { EMP_H5_NAME_BYTES = 32 /* of a text in an array */ };
+
+typedef int64_t emp_h5_file; /**< HDF5's hid_t */
 
 typedef enum {
     EMP_H5_TEXT,
@@ -34,25 +37,25 @@ typedef struct {
 
 /** An array; a dataset in the file. */
 typedef struct {
-    const char *name;
+    const char *name; /**< "group/name": in a group, which is made with its first array */
     emp_h5_type type;
-    hsize_t     rows, columns; /**< columns 0: one dimension */
+    uint64_t    rows, columns; /**< columns 0: one dimension */
     void       *values;
 } emp_h5_array;
 
 /** Writes the member of the struct at \a base. */
-bool emp_h5_write_field(hid_t place, const emp_h5_field *field, const void *base);
-bool emp_h5_write_array(hid_t place, const emp_h5_array *array);
+bool emp_h5_write_field(emp_h5_file file, const emp_h5_field *field, const void *base);
+bool emp_h5_write_array(emp_h5_file file, const emp_h5_array *array);
 
 /** False when there is no such attribute or it is of another type. */
-bool emp_h5_read_field(hid_t place, const emp_h5_field *field, void *base);
+bool emp_h5_read_field(emp_h5_file file, const emp_h5_field *field, void *base);
 /** False when there is no such dataset or it is of another type or size. */
-bool emp_h5_read_array(hid_t place, const emp_h5_array *array);
+bool emp_h5_read_array(emp_h5_file file, const emp_h5_array *array);
 
 /** Writes \a object into an empty file. */
-typedef bool emp_h5_writer(hid_t file, const void *object);
+typedef bool emp_h5_writer(emp_h5_file file, const void *object);
 /** Reads \a object from a file of which messages may tell the path. */
-typedef emp_status emp_h5_reader(hid_t file, void *object, const char *path,
+typedef emp_status emp_h5_reader(emp_h5_file file, void *object, const char *path,
                                  emp_error *err);
 
 /** Puts a file of that format together in memory and then in its place.
@@ -70,8 +73,9 @@ emp_status emp_h5_load(const char *path, const char *const *formats, const char 
 #define EMP_H5_RECORD_FORMAT     "emplace-run-1"
 #define EMP_H5_CHECKPOINT_FORMAT "emplace-checkpoint-1"
 
-bool       emp_h5_write_record(hid_t file, const void *record);
-emp_status emp_h5_read_record(hid_t file, void *record, const char *path, emp_error *err);
+bool       emp_h5_write_record(emp_h5_file file, const void *record);
+emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
+                              emp_error *err);
 
 /** Fails if \a there, read from \a path, and \a here are of different runs: the message
  * names the first thing that differs. \retval EMP_EINVAL */

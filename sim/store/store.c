@@ -41,13 +41,13 @@ enum { MAX_ARRAYS = 7 };
 
 static int list_arrays(emp_record *r, emp_h5_array arrays[MAX_ARRAYS])
 {
-    hsize_t devices = (hsize_t)r->device_count, metrics = (hsize_t)r->metric_count;
-    hsize_t points = (hsize_t)r->point_count;
+    uint64_t devices = (uint64_t)r->device_count, metrics = (uint64_t)r->metric_count;
+    uint64_t points = (uint64_t)r->point_count;
     const emp_h5_array all[MAX_ARRAYS] = {
         {"device_name", EMP_H5_TEXT, devices, 0, r->device_name},
         {"peak_bytes", EMP_H5_INT64, devices, 0, r->peak_bytes},
         {"busy_s", EMP_H5_DOUBLE, devices, 0, r->busy_s},
-        {"device_of_op", EMP_H5_INT32, (hsize_t)r->op_count, 0, r->device_of_op},
+        {"device_of_op", EMP_H5_INT32, (uint64_t)r->op_count, 0, r->device_of_op},
         {"curve", EMP_H5_CURVE, points, 0, r->curve},
         {"metric_name", EMP_H5_TEXT, metrics, 0, r->metric_name},
         {"metric", EMP_H5_DOUBLE, points, metrics, r->metric},
@@ -59,7 +59,7 @@ static int list_arrays(emp_record *r, emp_h5_array arrays[MAX_ARRAYS])
 
 /* ---- writing ---- */
 
-bool emp_h5_write_record(hid_t file, const void *record)
+bool emp_h5_write_record(emp_h5_file file, const void *record)
 {
     emp_h5_array arrays[MAX_ARRAYS];
     emp_record   copy = *(const emp_record *)record; /* arrays are listed to read, too */
@@ -90,7 +90,8 @@ static bool sizes_are_sane(const emp_record *r)
            r->metric_count <= EMP_MAX_METRICS;
 }
 
-emp_status emp_h5_read_record(hid_t file, void *record, const char *path, emp_error *err)
+emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
+                              emp_error *err)
 {
     emp_status   st = EMP_OK;
     emp_record  *r = (emp_record *)record;
@@ -187,7 +188,3 @@ void emp_record_clear(emp_record *record)
     emp_free(record->feasible_s);
     memset(record, 0, sizeof *record);
 }
-
-void emp_store_silence(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
-
-const char *emp_store_library_version(void) { return H5_VERS_INFO; }
