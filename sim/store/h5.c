@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/store/h5_internal.h"
 
+#include <errno.h>
 #include <hdf5.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -184,8 +185,9 @@ emp_status emp_h5_save(const char *path, const char *format, emp_h5_writer *writ
 
     snprintf(seal, sizeof seal, "%s %016" PRIx64 "\n", format, hash_image(image, size));
     EMP_TRY(emp_atomic_file_open(&out, path, err));
-    fwrite(seal, 1, sizeof seal, out.stream);
-    fwrite(image, 1, size, out.stream);
+    if (fwrite(seal, 1, sizeof seal, out.stream) != sizeof seal ||
+        fwrite(image, 1, size, out.stream) != size) /* the cause is known only now */
+        EMP_FAIL(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
     EMP_TRY(emp_atomic_file_commit(&out, err));
 
 cleanup:
