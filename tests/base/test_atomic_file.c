@@ -151,6 +151,22 @@ Test(atomic_file, a_write_that_failed_is_reported_by_commit)
     cr_expect_eq(files_in_folder(), 0);
 }
 
+Test(atomic_file, sweep_removes_what_killed_writers_left)
+{
+    char next[104];
+
+    snprintf(next, sizeof next, "%s.tmp1", path);
+    put(path, "whole");
+    put(beside, "half");
+    put(next, "half");
+    emp_mem_fail_after(0);
+    cr_expect_eq(emp_atomic_file_sweep(path, NULL), EMP_ENOMEM);
+    emp_mem_fail_after(-1);
+    cr_expect_eq(emp_atomic_file_sweep(path, NULL), EMP_OK);
+    expect_text(path, "whole");
+    cr_expect_eq(files_in_folder(), 1);
+}
+
 Test(atomic_file, open_survives_every_allocation_failure)
 {
     emp_status st = EMP_ENOMEM;
