@@ -118,16 +118,16 @@ static void add_rows(emp_speed_report *report, const subject *s)
 
     for (int32_t i = 0; i < s->params->threads_count; i++) {
         int32_t at = i * s->params->repeats;
-        report->row[report->row_count++] = (emp_speed_row){
-            .network = s->stand.params,
-            .threads = s->params->threads[i],
-            .ours_s = emp_quartiles_of(&s->ours_s[at], rounds),
-            .torch_s = emp_quartiles_of(&s->torch_s[at], theirs),
-            .ratio = emp_quartiles_of(&s->ratio[at], theirs),
-            .flops = emp_stand_flops(&work),
-            .stream_bytes = emp_stand_stream_bytes(&work),
-            .limit_s = s->limit_s[i],
-            .disagreement = s->torch != NULL ? s->disagreement : NAN};
+        report->row[report->row_count++] =
+            (emp_speed_row){.network = s->stand.params,
+                            .threads = s->params->threads[i],
+                            .ours_s = emp_quartiles_of(&s->ours_s[at], rounds),
+                            .torch_s = emp_quartiles_of(&s->torch_s[at], theirs),
+                            .ratio = emp_quartiles_of(&s->ratio[at], theirs),
+                            .flops = emp_stand_flops(&work),
+                            .stream_bytes = emp_stand_stream_bytes(&work),
+                            .limit_s = s->limit_s[i],
+                            .disagreement = s->torch != NULL ? s->disagreement : NAN};
     }
 }
 

@@ -44,8 +44,8 @@ typedef struct {
 typedef struct {
     emp_speed_params params;
     bool             torch_is_absent; /**< though it was asked for */
-    emp_speed_row row[EMP_SPEED_MAX * EMP_SPEED_MAX * EMP_SPEED_MAX + EMP_SPEED_MAX];
-    int32_t       row_count;
+    emp_speed_row    row[EMP_SPEED_MAX * EMP_SPEED_MAX * EMP_SPEED_MAX + EMP_SPEED_MAX];
+    int32_t          row_count;
 } emp_speed_report;
 
 /** \retval EMP_EINTERRUPTED  \a report holds the rows that are complete. */

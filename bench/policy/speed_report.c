@@ -102,16 +102,15 @@ static json_t *json_quartiles(const emp_quartiles *q)
 
 static json_t *json_row(const emp_speed_row *row)
 {
-    return json_pack("{s:s, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:f, s:f, s:f, s:o}",
-                     "network", emp_stand_name(row->network.kind), "hidden",
-                     row->network.hidden, "samples", row->network.samples, "threads",
-                     row->threads, "rounds", (json_int_t)row->ours_s.count, "ours_s",
-                     json_quartiles(&row->ours_s), "torch_s",
-                     json_quartiles(&row->torch_s), "ratio", json_quartiles(&row->ratio),
-                     "flops", row->flops, "stream_bytes", row->stream_bytes, "limit_s",
-                     row->limit_s, "disagreement",
-                     isnan(row->disagreement) ? json_null()
-                                              : json_real(row->disagreement));
+    return json_pack(
+        "{s:s, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:f, s:f, s:f, s:o}", "network",
+        emp_stand_name(row->network.kind), "hidden", row->network.hidden, "samples",
+        row->network.samples, "threads", row->threads, "rounds",
+        (json_int_t)row->ours_s.count, "ours_s", json_quartiles(&row->ours_s), "torch_s",
+        json_quartiles(&row->torch_s), "ratio", json_quartiles(&row->ratio), "flops",
+        row->flops, "stream_bytes", row->stream_bytes, "limit_s", row->limit_s,
+        "disagreement",
+        isnan(row->disagreement) ? json_null() : json_real(row->disagreement));
 }
 
 json_t *emp_speed_json(const emp_speed_report *report)

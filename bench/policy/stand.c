@@ -195,9 +195,9 @@ static emp_stand_work placer_work(const emp_stand *s)
     double attention = 6 * K * S * S * H;
     double weights = 2 * S * encoder + K * S * decoder;
 
-    return (emp_stand_work){
-        .large_flops = 2 * (input + memory + image + out + attention + weights),
-        .stream = {{encoder, 2 * 2 * S, 1}, {decoder, 2 * S, K}}};
+    return (emp_stand_work){.large_flops =
+                                2 * (input + memory + image + out + attention + weights),
+                            .stream = {{encoder, 2 * 2 * S, 1}, {decoder, 2 * S, K}}};
 }
 
 /* Features have no gradient. */
@@ -219,7 +219,8 @@ double emp_stand_flops(const emp_stand_work *work)
     double sum = work->large_flops;
 
     for (int i = 0; i < 2; i++)
-        sum += 2 * work->stream[i].weights * work->stream[i].passes * work->stream[i].rows;
+        sum +=
+            2 * work->stream[i].weights * work->stream[i].passes * work->stream[i].rows;
     return sum;
 }
 
@@ -228,6 +229,7 @@ double emp_stand_stream_bytes(const emp_stand_work *work)
     double sum = 0;
 
     for (int i = 0; i < 2; i++)
-        sum += (double)sizeof(emp_real) * work->stream[i].weights * work->stream[i].passes;
+        sum +=
+            (double)sizeof(emp_real) * work->stream[i].weights * work->stream[i].passes;
     return sum;
 }

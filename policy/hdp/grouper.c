@@ -188,11 +188,11 @@ static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t fi
 
     emp_linear_forward(w->hidden, &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
                        emp_params_value(p, VALUE_WEIGHT),
-                       emp_params_value(p, HIDDEN_BIAS), count, EMP_OP_FEATURES, H);
+                       emp_params_value(p, HIDDEN_BIAS), count, EMP_OP_FEATURES, H, 1);
     emp_embedding_forward(w->hidden, gr->type_image, &gr->ops->type[first], count, H);
     emp_activation_forward(gr->shape.activation, w->hidden, (int64_t)count * H);
     emp_linear_forward(w->logits, w->hidden, emp_params_value(p, OUT_WEIGHT),
-                       emp_params_value(p, OUT_BIAS), count, H, gr->shape.groups);
+                       emp_params_value(p, OUT_BIAS), count, H, gr->shape.groups, 1);
 }
 
 /* Logits become the gradient of log p(group) by the logits. */
@@ -223,14 +223,14 @@ static void backward_block(const emp_grouper *gr, const chunk_work *w, int32_t f
 
     emp_linear_backward(w->d_hidden, w->gradient + s[OUT_WEIGHT].offset,
                         w->gradient + s[OUT_BIAS].offset, w->logits, w->hidden,
-                        emp_params_value(p, OUT_WEIGHT), count, H, gr->shape.groups);
+                        emp_params_value(p, OUT_WEIGHT), count, H, gr->shape.groups, 1);
     emp_activation_backward(gr->shape.activation, w->d_hidden, w->hidden,
                             (int64_t)count * H);
     emp_embedding_backward(w->d_type_image, w->d_hidden, &gr->ops->type[first], count, H);
     emp_linear_backward(NULL, w->gradient + s[VALUE_WEIGHT].offset,
                         w->gradient + s[HIDDEN_BIAS].offset, w->d_hidden,
                         &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
-                        emp_params_value(p, VALUE_WEIGHT), count, EMP_OP_FEATURES, H);
+                        emp_params_value(p, VALUE_WEIGHT), count, EMP_OP_FEATURES, H, 1);
 }
 
 static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const emp_draw *draw,
@@ -257,7 +257,7 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     emp_real   *image = chunk_at(gr, 0).d_type_image;
 
     emp_linear_forward(gr->type_image, emp_params_value(p, TYPE_EMBEDDING),
-                       emp_params_value(p, TYPE_WEIGHT), NULL, V, W, H);
+                       emp_params_value(p, TYPE_WEIGHT), NULL, V, W, H, 1);
 #pragma omp parallel for schedule(dynamic) num_threads(draw->threads)
     for (int c = 0; c < CHUNKS; c++) {
         unsigned saved = emp_flush_begin();
@@ -279,5 +279,5 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     emp_linear_backward(emp_params_gradient(p, TYPE_EMBEDDING),
                         emp_params_gradient(p, TYPE_WEIGHT), NULL, image,
                         emp_params_value(p, TYPE_EMBEDDING),
-                        emp_params_value(p, TYPE_WEIGHT), V, W, H);
+                        emp_params_value(p, TYPE_WEIGHT), V, W, H, 1);
 }

@@ -77,6 +77,8 @@ static void fill(float *x, int count, uint32_t stream)
     for (int i = 0; i < count; i++) x[i] = (float)emp_rng_normal(&rng);
 }
 
+static const emp_panels_pass whole = {0, 1, false};
+
 Test(panels, multiply_equals_the_plain_product)
 {
     static float w[DEPTH * COLS], x[ROWS * DEPTH], y[ROWS * COLS];
@@ -88,7 +90,7 @@ Test(panels, multiply_equals_the_plain_product)
     for (int transpose = 0; transpose < 2; transpose++) {
         emp_panels_pack(&panels, w, transpose);
         for (int i = 0; i < ROWS * COLS; i++) y[i] = 1.0f;
-        emp_panels_multiply(&panels, y, COLS, x, DEPTH, ROWS);
+        emp_panels_multiply(&panels, y, COLS, x, DEPTH, ROWS, whole);
         for (int r = 0; r < ROWS; r++) {
             for (int c = 0; c < COLS; c++) {
                 double want = 1.0;
@@ -114,15 +116,41 @@ Test(panels, a_row_does_not_depend_on_its_neighbours)
     emp_panels_pack(&panels, w, false);
     for (int rows = 1; rows <= ROWS; rows++) {
         memset(together, 0, sizeof together);
-        emp_panels_multiply(&panels, together, COLS, x, DEPTH, rows);
+        emp_panels_multiply(&panels, together, COLS, x, DEPTH, rows, whole);
         for (int r = 0; r < rows; r++) {
             memset(alone, 0, sizeof alone);
-            emp_panels_multiply(&panels, alone, 0, &x[r * DEPTH], 0, 1);
+            emp_panels_multiply(&panels, alone, 0, &x[r * DEPTH], 0, 1, whole);
             cr_assert_eq(memcmp(alone, &together[r * COLS], sizeof alone), 0,
                          "row %d of %d", r, rows);
         }
     }
     emp_panels_clear(&panels);
+}
+
+Test(panels, passes_add_up_to_the_whole)
+{
+    static float w[DEPTH * COLS], x[ROWS * DEPTH], want[ROWS * COLS], got[ROWS * COLS];
+    emp_panels   panels;
+
+    fill(w, DEPTH * COLS, 1);
+    fill(x, ROWS * DEPTH, 2);
+    /* A narrow matrix has another kind of panels. */
+    for (int cols = 5; cols <= COLS; cols += COLS - 5) {
+        cr_assert_eq(emp_panels_init(&panels, DEPTH, cols, NULL), EMP_OK);
+        emp_panels_pack(&panels, w, false);
+        memset(want, 0, sizeof want);
+        emp_panels_multiply(&panels, want, cols, x, DEPTH, ROWS, whole);
+        for (int parts = 1; parts <= 3; parts++) {
+            memset(got, 0, sizeof got);
+            for (int part = 0; part < parts; part++) {
+                emp_panels_multiply(&panels, got, cols, x, DEPTH, ROWS,
+                                    (emp_panels_pass){part, parts, part % 2 == 0});
+            }
+            cr_expect_arr_eq(got, want, sizeof want, "%d parts of %d columns", parts,
+                             cols);
+        }
+        emp_panels_clear(&panels);
+    }
 }
 
 static const emp_param_slice slices[] = {{"weight", 3, 5, 0}, {"bias", 1, 5, 0}};
