@@ -31,6 +31,7 @@ static size_t lay_out(emp_device_net *net, emp_real *base)
                  {&net->d_states, S * 2 * H},
                  {&net->memory, S * H},
                  {&net->d_memory, S * H},
+                 {&net->memory_exp, S * H},
                  {&net->image, (D + 1) * 4 * H},
                  {&net->d_image, (D + 1) * 4 * H},
                  {&net->gates, K * S * 4 * H},
@@ -188,6 +189,7 @@ static void encode(emp_device_net *net, int32_t threads)
     emp_linear_forward(net->memory, net->states,
                        emp_params_value(p, EMP_NET_ATTENTION_MEMORY), NULL, S, 2 * H, H,
                        threads);
+    emp_attention_exp(net->memory_exp, net->memory, (int64_t)S * H);
 }
 
 /* A given device may have a probability of 0 in float, and noise may choose one. */
@@ -356,7 +358,7 @@ static void decode(emp_device_net *net, share *m)
         multiply_state(net, m, t);
         emp_team_meet(m->team, m->pass.parts);
         emp_attention_score(&net->weights[t * S], S * S, &net->query[t * H], S * H,
-                            net->samples, net->memory,
+                            net->samples, net->memory_exp,
                             emp_params_value(&net->params, EMP_NET_ATTENTION_V),
                             m->first_row, m->end_row, (int32_t)H);
         emp_team_meet(m->team, m->pass.parts);

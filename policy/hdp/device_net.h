@@ -84,6 +84,7 @@ typedef struct {
     emp_real *encoder_cell[2];   /**< (S+1,H) in the order of steps */
     emp_real *states, *d_states; /**< (S,2H) */
     emp_real *memory, *d_memory; /**< (S,H) */
+    emp_real *memory_exp;        /**< (S,H) as the attention wants it */
     /* Decoder, all starting with [sample]. */
     emp_real *image; /**< (D+1,4H) device embedding x W + b */
     emp_real *d_image;

@@ -61,6 +61,7 @@ static void decode_backward(emp_device_net *net, int32_t threads)
                               .dcontext = net->d_output + H,
                               .dcontext_stride = 2 * H,
                               .memory = net->memory,
+                              .memory_exp = net->memory_exp,
                               .v = emp_params_value(p, EMP_NET_ATTENTION_V)},
         net->d_weights, threads);
     emp_blas_gemm_shared(false, true, rows, H, H, net->query, H,

@@ -6,23 +6,60 @@
 #include "policy/nn/flush.h"
 #include "policy/nn/vmath_internal.h"
 
-EMP_KERNEL static emp_real score(const emp_real *restrict q, const emp_real *restrict m,
-                                 const emp_real *restrict v, int64_t A)
+/* The product of two of them is at most infinite, never 0 times infinity. */
+static const emp_real LARGEST = 43;
+
+EMP_KERNEL static void exp_all(emp_real *restrict y, const emp_real *restrict x,
+                               int64_t count)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) {
+        emp_real c = x[i] < -LARGEST ? -LARGEST : x[i] > LARGEST ? LARGEST : x[i];
+        y[i] = emp_exp(2 * c);
+    }
+}
+
+void emp_attention_exp(emp_real *y, const emp_real *x, int64_t count)
+{
+    exp_all(y, x, count);
+}
+
+/* r = 1 / (1 + e^{2(q + m)}): then tanh = 1 - 2r, and its derivative is 4 r (1 - r). */
+static inline emp_real half_of_rest(emp_real q_exp, emp_real m_exp)
+{
+    const emp_real large = (emp_real)0x1p59; /* the sum of 1 and this is in range */
+    emp_real       x = q_exp * m_exp;
+
+    return emp_reciprocal(1 + (x < large ? x : large));
+}
+
+EMP_KERNEL static emp_real score(const emp_real *restrict q_exp,
+                                 const emp_real *restrict m_exp,
+                                 const emp_real *restrict v, int64_t count)
 {
     emp_real sum = 0;
 
 #pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < A; j++) sum += v[j] * emp_tanh(q[j] + m[j]);
-    return sum;
+    for (int64_t j = 0; j < count; j++) sum += v[j] * half_of_rest(q_exp[j], m_exp[j]);
+    return -2 * sum;
 }
 
 void emp_attention_score(emp_real *e, int64_t e_stride, const emp_real *query,
-                         int64_t query_stride, int32_t count, const emp_real *memory,
+                         int64_t query_stride, int32_t count, const emp_real *memory_exp,
                          const emp_real *v, int32_t first, int32_t end, int32_t A)
 {
-    for (int64_t s = first; s < end; s++) {
-        for (int64_t n = 0; n < count; n++)
-            e[n * e_stride + s] = score(&query[n * query_stride], &memory[s * A], v, A);
+    enum { BLOCK = 512 };
+    emp_real q_exp[BLOCK];
+
+    for (int64_t n = 0; n < count; n++, e += e_stride, query += query_stride) {
+        for (int64_t j = 0; j < A; j += BLOCK) {
+            int64_t width = A - j < BLOCK ? A - j : BLOCK;
+            exp_all(q_exp, &query[j], width);
+            for (int64_t s = first; s < end; s++) {
+                emp_real part = score(q_exp, &memory_exp[s * A + j], &v[j], width);
+                e[s] = j == 0 ? part : e[s] + part;
+            }
+        }
     }
 }
 
@@ -56,33 +93,35 @@ EMP_KERNEL static void score_gradient(emp_real *restrict de, const emp_real *res
 /* Columns and queries that go together: their sums stay in the nearest cache. */
 enum { COLUMNS = 64, QUERIES = 4 };
 
-/* u = de_s (1 - tanh^2): dm_s += v u, dv += de_s tanh, and w += u (then dq = v w), for
- * `queries` (a constant after inlining) at a time. */
+/* With r as above and u = de_s r (1 - r): dm_s += 4 v u, dq = 4 v sum of u, and
+ * dv -= 2 de_s r, as the de_s of a query add up to 0. For `queries` (a constant after
+ * inlining) at a time. */
 __attribute__((always_inline)) static inline void
 spread(emp_real *restrict query, emp_real *restrict dm, emp_real *restrict dv,
-       const emp_real *restrict de, const emp_real *restrict m,
+       const emp_real *restrict de, const emp_real *restrict m_exp,
        const emp_real *restrict v, int64_t S, int64_t A, int64_t width, const int queries)
 {
-    emp_real w[QUERIES][COLUMNS] = {{0}}, sum[COLUMNS] = {0};
+    emp_real q_exp[QUERIES][COLUMNS], w[QUERIES][COLUMNS] = {{0}}, sum[COLUMNS] = {0};
 
-    for (int64_t s = 0; s < S; s++, m += A, dm += A) {
+    for (int n = 0; n < queries; n++) exp_all(q_exp[n], &query[n * A], width);
+    for (int64_t s = 0; s < S; s++, m_exp += A, dm += A) {
 #pragma omp simd
         for (int64_t j = 0; j < width; j++) {
-            emp_real u_sum = 0, t_sum = 0;
+            emp_real u_sum = 0, r_sum = 0;
             for (int n = 0; n < queries; n++) {
-                emp_real t = emp_tanh(query[n * A + j] + m[j]);
-                emp_real u = de[n * S + s] * (1 - t * t);
+                emp_real r = half_of_rest(q_exp[n][j], m_exp[j]), d = de[n * S + s] * r;
+                emp_real u = d - d * r;
                 w[n][j] += u;
                 u_sum += u;
-                t_sum += de[n * S + s] * t;
+                r_sum += d;
             }
-            dm[j] += v[j] * u_sum;
-            sum[j] += t_sum;
+            dm[j] += 4 * v[j] * u_sum;
+            sum[j] += r_sum;
         }
     }
     for (int64_t j = 0; j < width; j++) {
-        for (int n = 0; n < queries; n++) query[n * A + j] = v[j] * w[n][j];
-        dv[j] += sum[j];
+        for (int n = 0; n < queries; n++) query[n * A + j] = 4 * v[j] * w[n][j];
+        dv[j] -= 2 * sum[j];
     }
 }
 
@@ -119,8 +158,8 @@ void emp_attention_backward(emp_real *query, emp_real *dmemory, emp_real *dv,
 #pragma omp for
         for (int64_t j = 0; j < A; j += COLUMNS) {
             int64_t width = A - j < COLUMNS ? A - j : COLUMNS;
-            spread_all(query + j, dmemory + j, dv + j, de, past->memory + j, past->v + j,
-                       count, S, A, width);
+            spread_all(query + j, dmemory + j, dv + j, de, past->memory_exp + j,
+                       past->v + j, count, S, A, width);
         }
         emp_flush_end(saved);
     }

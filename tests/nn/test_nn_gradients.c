@@ -222,12 +222,14 @@ Test(lstm, cell_gradients)
  * together. */
 enum { QUERIES = 6, S = 4, A = 70 };
 
-static double weights[QUERIES * S];
+static double weights[QUERIES * S], memory_exp[S * A];
 
 static double attention_loss(void)
 {
+    emp_attention_exp(memory_exp, w, S * A);
     for (int first = 0; first < S; first += 2)
-        emp_attention_score(weights, S, x, A, QUERIES, w, b, first, first + 2, A);
+        emp_attention_score(weights, S, x, A, QUERIES, memory_exp, b, first, first + 2,
+                            A);
     for (int n = 0; n < QUERIES; n++)
         emp_attention_mix(&weights[n * S], &y[n * A], w, S, A);
     return dot(y, r, QUERIES * A);
@@ -236,7 +238,7 @@ static double attention_loss(void)
 Test(attention, gradients)
 {
     double                   scratch[QUERIES * S];
-    const emp_attention_past past = {QUERIES, S, A, weights, r, A, w, b};
+    const emp_attention_past past = {QUERIES, S, A, weights, r, A, w, memory_exp, b};
 
     fill(x, QUERIES * A, 15);
     fill(w, S * A, 16);
