@@ -33,15 +33,42 @@ static inline emp_real half_of_rest(emp_real q_exp, emp_real m_exp)
     return emp_reciprocal(1 + (x < large ? x : large));
 }
 
-EMP_KERNEL static emp_real score(const emp_real *restrict q_exp,
-                                 const emp_real *restrict m_exp,
-                                 const emp_real *restrict v, int64_t count)
-{
-    emp_real sum = 0;
+/* Rows of the memory that share the loads of a query. */
+enum { ROWS = 4 };
 
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < count; j++) sum += v[j] * half_of_rest(q_exp[j], m_exp[j]);
-    return -2 * sum;
+/* Adds to e of `rows` rows (a constant after inlining), A apart. */
+__attribute__((always_inline)) static inline void
+score_rows(emp_real *restrict e, const emp_real *restrict q_exp,
+           const emp_real *restrict m_exp, const emp_real *restrict v, int64_t A,
+           int64_t width, const int rows)
+{
+    emp_real sum[ROWS][16] = {{0}};
+    int64_t  vectors = width / 16 * 16;
+
+    for (int64_t j = 0; j < vectors; j += 16) {
+        for (int r = 0; r < rows; r++) {
+#pragma omp simd
+            for (int l = 0; l < 16; l++)
+                sum[r][l] += v[j + l] * half_of_rest(q_exp[j + l], m_exp[r * A + j + l]);
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        emp_real all = 0;
+        for (int64_t j = vectors; j < width; j++)
+            all += v[j] * half_of_rest(q_exp[j], m_exp[r * A + j]);
+        for (int l = 0; l < 16; l++) all += sum[r][l];
+        e[r] -= 2 * all;
+    }
+}
+
+EMP_KERNEL static void score(emp_real *e, const emp_real *q_exp, const emp_real *m_exp,
+                             const emp_real *v, int64_t A, int64_t width, int64_t count)
+{
+    int64_t s = 0;
+
+    for (; s + ROWS <= count; s += ROWS)
+        score_rows(&e[s], q_exp, &m_exp[s * A], v, A, width, ROWS);
+    for (; s < count; s++) score_rows(&e[s], q_exp, &m_exp[s * A], v, A, width, 1);
 }
 
 void emp_attention_score(emp_real *e, int64_t e_stride, const emp_real *query,
@@ -52,13 +79,12 @@ void emp_attention_score(emp_real *e, int64_t e_stride, const emp_real *query,
     emp_real q_exp[BLOCK];
 
     for (int64_t n = 0; n < count; n++, e += e_stride, query += query_stride) {
+        for (int64_t s = first; s < end; s++) e[s] = 0;
         for (int64_t j = 0; j < A; j += BLOCK) {
             int64_t width = A - j < BLOCK ? A - j : BLOCK;
             exp_all(q_exp, &query[j], width);
-            for (int64_t s = first; s < end; s++) {
-                emp_real part = score(q_exp, &memory_exp[s * A + j], &v[j], width);
-                e[s] = j == 0 ? part : e[s] + part;
-            }
+            score(&e[first], q_exp, &memory_exp[first * (int64_t)A + j], &v[j], A, width,
+                  end - first);
         }
     }
 }
@@ -66,8 +92,16 @@ void emp_attention_score(emp_real *e, int64_t e_stride, const emp_real *query,
 EMP_KERNEL static void mix(emp_real *restrict context, const emp_real *restrict a,
                            const emp_real *restrict m, int64_t S, int64_t A)
 {
+    int64_t s = 0;
+
     for (int64_t j = 0; j < A; j++) context[j] = 0;
-    for (int64_t s = 0; s < S; s++, m += A) {
+    for (; s + ROWS <= S; s += ROWS, m += ROWS * A) {
+        for (int64_t j = 0; j < A; j++) {
+            context[j] += a[s] * m[j] + a[s + 1] * m[A + j] + a[s + 2] * m[2 * A + j] +
+                          a[s + 3] * m[3 * A + j];
+        }
+    }
+    for (; s < S; s++, m += A) {
         for (int64_t j = 0; j < A; j++) context[j] += a[s] * m[j];
     }
 }
