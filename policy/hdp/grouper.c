@@ -32,8 +32,8 @@ enum { FIRST_POSITION = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS };
 /* A given group may have a probability of 0 in float. */
 static const double SMALLEST = 1e-38;
 
-/* A chunk's workspace: gradients laid out as the parameters' (those of the two type
- * slices stay unused) and of the type image; then one block of activations. */
+/* A chunk's workspace: gradients laid out as the parameters' (those of the type slices and
+ * of the hidden bias stay unused) and of the type image; then one block of activations. */
 typedef struct {
     emp_real *gradient, *d_type_image;
     emp_real *hidden, *d_hidden, *logits;
@@ -72,6 +72,9 @@ emp_status emp_grouper_init(emp_grouper *gr, const emp_grouper_shape *shape,
     EMP_TRY(emp_params_init(&gr->params, slices, SLICES, err));
     gr->work_count = gr->params.count + round_up(image) +
                      2 * round_up(BLOCK * (size_t)H) + round_up(BLOCK * (size_t)G);
+    EMP_TRY(emp_panels_init(&gr->value, EMP_OP_FEATURES, H, err));
+    EMP_TRY(emp_panels_init(&gr->out, H, G, err));
+    EMP_TRY(emp_panels_init(&gr->out_t, G, H, err));
     gr->group_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
     gr->type_image = EMP_NEW_ARRAY(emp_real, image);
     gr->work = EMP_NEW_ARRAY(emp_real, CHUNKS * gr->work_count);
@@ -87,6 +90,9 @@ cleanup:
 void emp_grouper_clear(emp_grouper *gr)
 {
     emp_params_clear(&gr->params);
+    emp_panels_clear(&gr->value);
+    emp_panels_clear(&gr->out);
+    emp_panels_clear(&gr->out_t);
     emp_free(gr->group_of_row);
     emp_free(gr->type_image);
     emp_free(gr->work);
@@ -180,19 +186,24 @@ cleanup:
     return st;
 }
 
+static const emp_panels_pass whole = {0, 1, false};
+
 static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t first,
                           int32_t count)
 {
-    const emp_params *p = &gr->params;
-    int32_t           H = gr->shape.hidden;
+    int64_t         H = gr->shape.hidden, G = gr->shape.groups;
+    const emp_real *bias = emp_params_value(&gr->params, OUT_BIAS);
 
-    emp_linear_forward(w->hidden, &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
-                       emp_params_value(p, VALUE_WEIGHT),
-                       emp_params_value(p, HIDDEN_BIAS), count, EMP_OP_FEATURES, H, 1);
-    emp_embedding_forward(w->hidden, gr->type_image, &gr->ops->type[first], count, H);
-    emp_activation_forward(gr->shape.activation, w->hidden, (int64_t)count * H);
-    emp_linear_forward(w->logits, w->hidden, emp_params_value(p, OUT_WEIGHT),
-                       emp_params_value(p, OUT_BIAS), count, H, gr->shape.groups, 1);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t type = gr->ops->type[first + i];
+        memcpy(&w->hidden[i * H], &gr->type_image[type * H], (size_t)H * sizeof *bias);
+        memcpy(&w->logits[i * G], bias, (size_t)G * sizeof *bias);
+    }
+    emp_panels_multiply(&gr->value, w->hidden, H,
+                        &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
+                        EMP_OP_FEATURES, count, whole);
+    emp_activation_forward(gr->shape.activation, w->hidden, count * H);
+    emp_panels_multiply(&gr->out, w->logits, G, w->hidden, H, count, whole);
 }
 
 /* Logits become the gradient of log p(group) by the logits. */
@@ -219,16 +230,17 @@ static void backward_block(const emp_grouper *gr, const chunk_work *w, int32_t f
 {
     const emp_param_slice *s = gr->params.slice;
     const emp_params      *p = &gr->params;
-    int32_t                H = gr->shape.hidden;
+    int32_t                H = gr->shape.hidden, G = gr->shape.groups;
 
-    emp_linear_backward(w->d_hidden, w->gradient + s[OUT_WEIGHT].offset,
+    memset(w->d_hidden, 0, (size_t)count * (size_t)H * sizeof *w->d_hidden);
+    emp_panels_multiply(&gr->out_t, w->d_hidden, H, w->logits, G, count, whole);
+    emp_linear_backward(NULL, w->gradient + s[OUT_WEIGHT].offset,
                         w->gradient + s[OUT_BIAS].offset, w->logits, w->hidden,
-                        emp_params_value(p, OUT_WEIGHT), count, H, gr->shape.groups, 1);
+                        emp_params_value(p, OUT_WEIGHT), count, H, G, 1);
     emp_activation_backward(gr->shape.activation, w->d_hidden, w->hidden,
                             (int64_t)count * H);
     emp_embedding_backward(w->d_type_image, w->d_hidden, &gr->ops->type[first], count, H);
-    emp_linear_backward(NULL, w->gradient + s[VALUE_WEIGHT].offset,
-                        w->gradient + s[HIDDEN_BIAS].offset, w->d_hidden,
+    emp_linear_backward(NULL, w->gradient + s[VALUE_WEIGHT].offset, NULL, w->d_hidden,
                         &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
                         emp_params_value(p, VALUE_WEIGHT), count, EMP_OP_FEATURES, H, 1);
 }
@@ -257,7 +269,11 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     emp_real   *image = chunk_at(gr, 0).d_type_image;
 
     emp_linear_forward(gr->type_image, emp_params_value(p, TYPE_EMBEDDING),
-                       emp_params_value(p, TYPE_WEIGHT), NULL, V, W, H, 1);
+                       emp_params_value(p, TYPE_WEIGHT), emp_params_value(p, HIDDEN_BIAS),
+                       V, W, H, 1);
+    emp_panels_pack(&gr->value, emp_params_value(p, VALUE_WEIGHT), false);
+    emp_panels_pack(&gr->out, emp_params_value(p, OUT_WEIGHT), false);
+    emp_panels_pack(&gr->out_t, emp_params_value(p, OUT_WEIGHT), true);
 #pragma omp parallel for schedule(dynamic) num_threads(draw->threads)
     for (int c = 0; c < CHUNKS; c++) {
         unsigned saved = emp_flush_begin();
@@ -276,8 +292,8 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
         gr->log_prob += work[c].log_prob;
         gr->entropy += work[c].entropy / gr->ops->row_count;
     }
-    emp_linear_backward(emp_params_gradient(p, TYPE_EMBEDDING),
-                        emp_params_gradient(p, TYPE_WEIGHT), NULL, image,
-                        emp_params_value(p, TYPE_EMBEDDING),
-                        emp_params_value(p, TYPE_WEIGHT), V, W, H, 1);
+    emp_linear_backward(
+        emp_params_gradient(p, TYPE_EMBEDDING), emp_params_gradient(p, TYPE_WEIGHT),
+        emp_params_gradient(p, HIDDEN_BIAS), image, emp_params_value(p, TYPE_EMBEDDING),
+        emp_params_value(p, TYPE_WEIGHT), V, W, H, 1);
 }

@@ -49,15 +49,16 @@ score_rows(emp_real *restrict e, const emp_real *restrict q_exp,
         for (int r = 0; r < rows; r++) {
 #pragma omp simd
             for (int l = 0; l < 16; l++)
-                sum[r][l] += v[j + l] * half_of_rest(q_exp[j + l], m_exp[r * A + j + l]);
+                sum[r][l] +=
+                    v[j + l] * (1 - 2 * half_of_rest(q_exp[j + l], m_exp[r * A + j + l]));
         }
     }
     for (int r = 0; r < rows; r++) {
         emp_real all = 0;
         for (int64_t j = vectors; j < width; j++)
-            all += v[j] * half_of_rest(q_exp[j], m_exp[r * A + j]);
+            all += v[j] * (1 - 2 * half_of_rest(q_exp[j], m_exp[r * A + j]));
         for (int l = 0; l < 16; l++) all += sum[r][l];
-        e[r] -= 2 * all;
+        e[r] += all;
     }
 }
 
@@ -128,8 +129,7 @@ EMP_KERNEL static void score_gradient(emp_real *restrict de, const emp_real *res
 enum { COLUMNS = 64, QUERIES = 4 };
 
 /* With r as above and u = de_s r (1 - r): dm_s += 4 v u, dq = 4 v sum of u, and
- * dv -= 2 de_s r, as the de_s of a query add up to 0. For `queries` (a constant after
- * inlining) at a time. */
+ * dv += de_s tanh. For `queries` (a constant after inlining) at a time. */
 __attribute__((always_inline)) static inline void
 spread(emp_real *restrict query, emp_real *restrict dm, emp_real *restrict dv,
        const emp_real *restrict de, const emp_real *restrict m_exp,
@@ -141,21 +141,21 @@ spread(emp_real *restrict query, emp_real *restrict dm, emp_real *restrict dv,
     for (int64_t s = 0; s < S; s++, m_exp += A, dm += A) {
 #pragma omp simd
         for (int64_t j = 0; j < width; j++) {
-            emp_real u_sum = 0, r_sum = 0;
+            emp_real u_sum = 0, t_sum = 0;
             for (int n = 0; n < queries; n++) {
                 emp_real r = half_of_rest(q_exp[n][j], m_exp[j]), d = de[n * S + s] * r;
                 emp_real u = d - d * r;
                 w[n][j] += u;
                 u_sum += u;
-                r_sum += d;
+                t_sum += de[n * S + s] - 2 * d;
             }
             dm[j] += 4 * v[j] * u_sum;
-            sum[j] += r_sum;
+            sum[j] += t_sum;
         }
     }
     for (int64_t j = 0; j < width; j++) {
         for (int n = 0; n < queries; n++) query[n * A + j] = 4 * v[j] * w[n][j];
-        dv[j] -= 2 * sum[j];
+        dv[j] += sum[j];
     }
 }
 
