@@ -116,6 +116,7 @@ double emp_stand_update(emp_stand *s, int32_t threads)
     unsigned       saved = emp_flush_begin();
     double         loss = 0.0, factor = -1.0;
 
+    p->threads = threads;
     if (s->params.kind == EMP_STAND_PLACER) {
         emp_device_net_run(&s->placer, s->x, s->params.groups, s->params.samples, &draw,
                            &(emp_exploration){0}, s->action);

@@ -7,6 +7,7 @@
 #include "policy/nn/attention.h"
 #include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
+#include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/lstm.h"
 
@@ -34,8 +35,11 @@ static void score_steps(emp_device_net *net, const double *weight, double entrop
     double  entropy = entropy_weight / ((double)net->samples * net->steps);
 
 #pragma omp parallel for num_threads(threads)
-    for (int64_t step = 0; step < net->samples * S; step++)
-        score_step(net, step, weight[step / S], entropy);
+    for (int64_t k = 0; k < net->samples; k++) {
+        unsigned saved = emp_flush_begin();
+        for (int64_t t = 0; t < S; t++) score_step(net, k * S + t, weight[k], entropy);
+        emp_flush_end(saved);
+    }
 }
 
 /* Back through the decoder: outputs and attention of all steps at once, then step by step

@@ -10,7 +10,12 @@
 
 #include "policy/nn/flush.h"
 
+/* Tells the program that was started again why it was. */
+static const char MISTAKEN[] = "EMPLACE_OPENBLAS_MISTAKEN";
+
 const char *emp_blas_core_name(void) { return openblas_get_corename(); }
+
+const char *emp_blas_mistaken_core_name(void) { return getenv(MISTAKEN); }
 
 static void set_single_thread(void) { openblas_set_num_threads(1); }
 
@@ -48,6 +53,7 @@ void emp_blas_fix(char *const argv[])
         if (strcmp(chosen, slow[i]) == 0) is_slow = 1;
     }
     if (!is_slow || core == NULL || getenv("OPENBLAS_CORETYPE") != NULL) return;
+    if (setenv(MISTAKEN, chosen, 1) != 0) return;
     if (setenv("OPENBLAS_CORETYPE", core, 1) != 0) return;
     if (setenv("OPENBLAS_NUM_THREADS", "1", 0) != 0) return;
     execv("/proc/self/exe", argv);

@@ -15,6 +15,9 @@
 /** The kernels that OpenBLAS chose ("Prescott", "SkylakeX"); static storage. */
 const char *emp_blas_core_name(void);
 
+/** The kernels it had chosen before emp_blas_fix() started the program again, or NULL. */
+const char *emp_blas_mistaken_core_name(void);
+
 /** Re-executes the running program once with OPENBLAS_CORETYPE set to what CPUID says and
  * OPENBLAS_NUM_THREADS=1, when OpenBLAS chose lesser kernels than the CPU has and the
  * user did not choose. Call it first in main(); on any failure it returns and nothing
