@@ -197,13 +197,12 @@ static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t fi
     for (int64_t i = 0; i < count; i++) {
         int64_t type = gr->ops->type[first + i];
         memcpy(&w->hidden[i * H], &gr->type_image[type * H], (size_t)H * sizeof *bias);
-        memcpy(&w->logits[i * G], bias, (size_t)G * sizeof *bias);
     }
     emp_panels_multiply(&gr->value, w->hidden, H,
                         &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
                         EMP_OP_FEATURES, count, whole);
     emp_activation_forward(gr->shape.activation, w->hidden, count * H);
-    emp_panels_multiply(&gr->out, w->logits, G, w->hidden, H, count, whole);
+    emp_panels_affine(&gr->out, w->logits, G, bias, w->hidden, H, count);
 }
 
 /* Logits become the gradient of log p(group) by the logits. */

@@ -70,14 +70,22 @@ void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
     }
 }
 
+/* Operands of some rows; with a bias, y is not read. */
+typedef struct {
+    emp_real       *y;
+    const emp_real *x, *bias; /* NULL = none */
+    int64_t         y_stride, x_stride, depth;
+} task;
+
 /* `count` rows (a constant after inlining, as is `vecs`) of one panel, accumulated in
  * registers; columns beyond the matrix are dropped. */
 __attribute__((always_inline)) static inline void
-multiply_panel(emp_real *y, int64_t y_stride, const emp_real *x, int64_t x_stride,
-               const emp_real *panel, int64_t depth, int64_t width, const int count,
-               const int vecs)
+multiply_panel(const task *t, int64_t row, const emp_real *panel, int64_t width,
+               const int count, const int vecs)
 {
-    vec acc[ROWS][VECS] = {{{0}}};
+    vec             acc[ROWS][VECS] = {{{0}}};
+    int64_t         x_stride = t->x_stride, depth = t->depth;
+    const emp_real *x = t->x + row * x_stride;
 
     for (int64_t k = 0; k < depth; k++, panel += vecs * LANES) {
         const vec *w = (const vec *)panel;
@@ -86,56 +94,79 @@ multiply_panel(emp_real *y, int64_t y_stride, const emp_real *x, int64_t x_strid
         }
     }
     for (int r = 0; r < count; r++) {
-        emp_real sum[WIDTH] = {0};
+        emp_real sum[WIDTH] = {0}, *y = t->y + (row + r) * t->y_stride;
         for (int v = 0; v < vecs; v++) *(vec *)&sum[v * LANES] = acc[r][v];
-        for (int64_t c = 0; c < width; c++) y[r * y_stride + c] += sum[c];
+        if (t->bias != NULL)
+            for (int64_t c = 0; c < width; c++) y[c] = t->bias[c] + sum[c];
+        else
+            for (int64_t c = 0; c < width; c++) y[c] += sum[c];
     }
 }
 
 __attribute__((always_inline)) static inline void
-multiply_rows(emp_real *y, int64_t y_stride, const emp_real *x, int64_t x_stride,
-              const emp_real *panel, int64_t depth, int64_t width, int32_t count,
+multiply_rows(const task *t, int64_t count, const emp_real *panel, int64_t width,
               const int vecs)
 {
-    for (; count >= ROWS; count -= ROWS, y += ROWS * y_stride, x += ROWS * x_stride)
-        multiply_panel(y, y_stride, x, x_stride, panel, depth, width, ROWS, vecs);
-    switch (count) {
-    case 1: multiply_panel(y, y_stride, x, x_stride, panel, depth, width, 1, vecs); break;
-    case 2: multiply_panel(y, y_stride, x, x_stride, panel, depth, width, 2, vecs); break;
-    case 3: multiply_panel(y, y_stride, x, x_stride, panel, depth, width, 3, vecs); break;
+    int64_t row = 0;
+
+    for (; row + ROWS <= count; row += ROWS)
+        multiply_panel(t, row, panel, width, ROWS, vecs);
+    switch (count - row) {
+    case 1: multiply_panel(t, row, panel, width, 1, vecs); break;
+    case 2: multiply_panel(t, row, panel, width, 2, vecs); break;
+    case 3: multiply_panel(t, row, panel, width, 3, vecs); break;
     default: break;
     }
 }
 
-EMP_KERNEL static void multiply_wide(emp_real *y, int64_t y_stride, const emp_real *x,
-                                     int64_t x_stride, const emp_real *panel,
-                                     int64_t depth, int64_t width, int32_t count)
+EMP_KERNEL static void multiply_wide(const task *t, int64_t count, const emp_real *panel,
+                                     int64_t width)
 {
-    multiply_rows(y, y_stride, x, x_stride, panel, depth, width, count, VECS);
+    multiply_rows(t, count, panel, width, VECS);
 }
 
-EMP_KERNEL static void multiply_narrow(emp_real *y, int64_t y_stride, const emp_real *x,
-                                       int64_t x_stride, const emp_real *panel,
-                                       int64_t depth, int64_t width, int32_t count)
+EMP_KERNEL static void multiply_narrow(const task *t, int64_t count,
+                                       const emp_real *panel, int64_t width)
 {
-    multiply_rows(y, y_stride, x, x_stride, panel, depth, width, count, 1);
+    multiply_rows(t, count, panel, width, 1);
+}
+
+static void multiply(const emp_panels *panels, const task *whole, int32_t count,
+                     emp_panels_pass pass)
+{
+    int64_t all = panel_count(panels), width = panels->width;
+    int64_t low = all * pass.part / pass.parts, high = all * (pass.part + 1) / pass.parts;
+
+    for (int64_t i = low; i < high; i++) {
+        int64_t p = pass.descends ? low + high - 1 - i : i, first = p * width;
+        int64_t cols = panels->cols - first < width ? panels->cols - first : width;
+        const emp_real *panel = panels->data + first * panels->rows;
+        task            t = *whole;
+        t.depth = panels->rows;
+        t.y += first;
+        if (t.bias != NULL) t.bias += first;
+        if (width == WIDTH)
+            multiply_wide(&t, count, panel, cols);
+        else
+            multiply_narrow(&t, count, panel, cols);
+    }
 }
 
 void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride,
                          const emp_real *x, int64_t x_stride, int32_t count,
                          emp_panels_pass pass)
 {
-    int64_t all = panel_count(panels), width = panels->width, depth = panels->rows;
-    int64_t low = all * pass.part / pass.parts, high = all * (pass.part + 1) / pass.parts;
+    const task t = {.y = y, .x = x, .y_stride = y_stride, .x_stride = x_stride};
 
-    for (int64_t i = low; i < high; i++) {
-        int64_t         p = pass.descends ? low + high - 1 - i : i;
-        int64_t         first = p * width;
-        const emp_real *panel = panels->data + p * depth * width;
-        int64_t cols = panels->cols - first < width ? panels->cols - first : width;
-        if (width == WIDTH)
-            multiply_wide(y + first, y_stride, x, x_stride, panel, depth, cols, count);
-        else
-            multiply_narrow(y + first, y_stride, x, x_stride, panel, depth, cols, count);
-    }
+    multiply(panels, &t, count, pass);
+}
+
+void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
+                       const emp_real *bias, const emp_real *x, int64_t x_stride,
+                       int32_t count)
+{
+    const task t = {
+        .y = y, .x = x, .bias = bias, .y_stride = y_stride, .x_stride = x_stride};
+
+    multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
 }
