@@ -2,6 +2,7 @@
 #include "policy/hdp/grouper.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,13 +43,22 @@ typedef struct {
 
 static size_t round_up(size_t count) { return (count + 15) / 16 * 16; }
 
-static chunk_work chunk_at(const emp_grouper *gr, int chunk)
+/* Reals of a chunk's gradients. */
+static size_t sums_count(const emp_grouper *gr)
+{
+    size_t image = (size_t)gr->ops->type_count * (size_t)gr->shape.hidden;
+
+    return gr->params.count + round_up(image);
+}
+
+/* A thread uses the same block for all its chunks, so that it stays in its cache. */
+static chunk_work chunk_at(const emp_grouper *gr, int chunk, int thread)
 {
     size_t     H = (size_t)gr->shape.hidden;
     chunk_work w = {.gradient = gr->work + (size_t)chunk * gr->work_count};
 
     w.d_type_image = w.gradient + gr->params.count;
-    w.hidden = w.d_type_image + round_up((size_t)gr->ops->type_count * H);
+    w.hidden = gr->work + (size_t)thread * gr->work_count + sums_count(gr);
     w.d_hidden = w.hidden + round_up(BLOCK * H);
     w.logits = w.d_hidden + round_up(BLOCK * H);
     return w;
@@ -152,7 +162,7 @@ static void set_groups(emp_grouper *gr, const emp_real *sorted, emp_real slope,
     const emp_real *hidden_bias = emp_params_value(&gr->params, HIDDEN_BIAS);
     emp_real       *weight = emp_params_value(&gr->params, OUT_WEIGHT);
     emp_real       *bias = emp_params_value(&gr->params, OUT_BIAS);
-    emp_real       *hidden = chunk_at(gr, 0).hidden;
+    emp_real       *hidden = chunk_at(gr, 0, 0).hidden;
 
     for (int32_t g = 0; g < G; g++) {
         emp_real centre = quantile(sorted, gr->ops->row_count, g, G), square = 0;
@@ -251,7 +261,7 @@ static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const emp_draw 
     int32_t first = (int32_t)(rows * chunk / CHUNKS);
     int32_t end = (int32_t)(rows * (chunk + 1) / CHUNKS);
 
-    memset(w->gradient, 0, (size_t)(w->hidden - w->gradient) * sizeof *w->gradient);
+    memset(w->gradient, 0, sums_count(gr) * sizeof *w->gradient);
     for (; first < end; first += BLOCK) {
         int32_t count = end - first < BLOCK ? end - first : BLOCK;
         forward_block(gr, w, first, count);
@@ -265,7 +275,8 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     emp_params *p = &gr->params;
     int32_t     V = gr->ops->type_count, W = gr->shape.type_width, H = gr->shape.hidden;
     chunk_work  work[CHUNKS];
-    emp_real   *image = chunk_at(gr, 0).d_type_image;
+    emp_real   *image = chunk_at(gr, 0, 0).d_type_image;
+    int         threads = draw->threads < CHUNKS ? draw->threads : CHUNKS;
 
     emp_linear_forward(gr->type_image, emp_params_value(p, TYPE_EMBEDDING),
                        emp_params_value(p, TYPE_WEIGHT), emp_params_value(p, HIDDEN_BIAS),
@@ -273,10 +284,10 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     emp_panels_pack(&gr->value, emp_params_value(p, VALUE_WEIGHT), false);
     emp_panels_pack(&gr->out, emp_params_value(p, OUT_WEIGHT), false);
     emp_panels_pack(&gr->out_t, emp_params_value(p, OUT_WEIGHT), true);
-#pragma omp parallel for schedule(dynamic) num_threads(draw->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int c = 0; c < CHUNKS; c++) {
         unsigned saved = emp_flush_begin();
-        work[c] = chunk_at(gr, c);
+        work[c] = chunk_at(gr, c, omp_get_thread_num());
         run_chunk(gr, &work[c], c, draw, given);
         emp_flush_end(saved);
     }
