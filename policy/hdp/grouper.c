@@ -223,10 +223,10 @@ static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
     emp_rng rng;
 
     emp_rng_init(&rng, draw->seed, draw->update, (uint32_t)first);
+    w->entropy += emp_categorical_softmax_rows(w->logits, count, G);
     for (int32_t i = 0; i < count; i++) {
         emp_real *row = &w->logits[(int64_t)i * G];
         int32_t   group = given != NULL ? given[first + i] : -1;
-        w->entropy += emp_categorical_softmax(row, G);
         if (group < 0) group = emp_categorical_sample(row, G, emp_rng_uniform(&rng));
         w->log_prob += log(fmax((double)row[group], SMALLEST));
         emp_categorical_score(row, G, group, 1.0);
