@@ -39,6 +39,20 @@ static void print_help(void)
            "Exit status: 0 done, 1 bad input, 2 bad usage, 130 interrupted.\n");
 }
 
+/* Which matrix kernels run, and what was done about it. */
+static void print_blas(void)
+{
+    const char *mistaken = emp_blas_mistaken_core_name();
+
+    printf("OpenBLAS core %s (", emp_blas_core_name());
+    if (mistaken != NULL)
+        printf("set by this program: OpenBLAS took the CPU for %s)\n", mistaken);
+    else if (getenv("OPENBLAS_CORETYPE") != NULL)
+        printf("set by OPENBLAS_CORETYPE)\n");
+    else
+        printf("its own choice)\n");
+}
+
 static void print_version(bool is_verbose)
 {
     emp_manifest manifest = emp_manifest_get();
@@ -46,9 +60,9 @@ static void print_version(bool is_verbose)
     printf("emplace %s (commit %.12s%s)\n", manifest.version, manifest.commit,
            manifest.is_dirty ? ", modified" : "");
     if (!is_verbose) return;
-    printf("GSL %s\n%s\nOpenBLAS core %s\njansson %s\nzlib %s\n", gsl_version,
-           emp_store_library_version(), emp_blas_core_name(), JANSSON_VERSION,
-           zlibVersion());
+    printf("GSL %s\n%s\n", gsl_version, emp_store_library_version());
+    print_blas();
+    printf("jansson %s\nzlib %s\n", JANSSON_VERSION, zlibVersion());
 }
 
 static int run_command(const cli_command *command, int argc, char **argv)

@@ -7,7 +7,7 @@ build_packages=(gcc libc6-dev cmake ninja-build pkg-config libgsl-dev libhdf5-de
   libscotch-dev libmetis-dev libopenblas-dev libcyaml-dev libyaml-dev libjansson-dev zlib1g-dev)
 test_packages=(git libcriterion-dev clang-format)
 clang_packages=(clang libomp-dev)
-peer_packages=(g++ libsimgrid-dev python3)
+peer_packages=(g++ libsimgrid-dev python3 python3-torch)
 
 say() { printf 'emplace: %s\n' "$*" >&2; }
 

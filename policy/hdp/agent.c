@@ -62,6 +62,7 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
                          .threads = threads < 1 ? 1 : threads};
     emp_blas_single_thread();
     EMP_TRY(init_networks(a, device_count, err));
+    a->grouper.params.threads = a->net.params.threads = a->threads;
     a->order = EMP_NEW_ARRAY(int32_t, groups);
     a->step_of_group = EMP_NEW_ARRAY(int32_t, groups);
     a->group_sums = EMP_NEW_ARRAY(double, 2 * groups);

@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,6 +12,7 @@
 #include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/lstm.h"
+#include "policy/nn/team.h"
 #include "sim/placement/placer.h"
 
 /* Cuts the workspace into arrays; with base NULL only adds up its size. */
@@ -29,6 +31,7 @@ static size_t lay_out(emp_device_net *net, emp_real *base)
                  {&net->d_states, S * 2 * H},
                  {&net->memory, S * H},
                  {&net->d_memory, S * H},
+                 {&net->memory_exp, S * H},
                  {&net->image, (D + 1) * 4 * H},
                  {&net->d_image, (D + 1) * 4 * H},
                  {&net->gates, K * S * 4 * H},
@@ -38,13 +41,11 @@ static size_t lay_out(emp_device_net *net, emp_real *base)
                  {&net->output, K * S * 2 * H},
                  {&net->squashed, K * S * D},
                  {&net->p, K * S * D},
-                 {&net->sample_d_memory, K * S * H},
-                 {&net->sample_d_v, K * H},
+                 {&net->d_output, K * S * 2 * H},
+                 {&net->d_weights, K * S * S},
                  {&net->d_hidden, K * H},
                  {&net->d_cell, K * H},
-                 {&net->d_output, K * 2 * H},
-                 {&net->d_query, K * H},
-                 {&net->scratch, K * (S + H)}};
+                 {&net->sum, H}};
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (base != NULL) *parts[i].array = base + offset;
@@ -64,9 +65,7 @@ static emp_status init_panels(emp_net_panels *p, int32_t H, int32_t D, emp_error
     EMP_TRY(emp_panels_init(&p->decoder, H, 4 * H, err));
     EMP_TRY(emp_panels_init(&p->decoder_t, 4 * H, H, err));
     EMP_TRY(emp_panels_init(&p->query, H, H, err));
-    EMP_TRY(emp_panels_init(&p->query_t, H, H, err));
     EMP_TRY(emp_panels_init(&p->out, 2 * H, D, err));
-    EMP_TRY(emp_panels_init(&p->out_t, D, 2 * H, err));
 
 cleanup:
     return st;
@@ -121,9 +120,7 @@ void emp_device_net_clear(emp_device_net *net)
     emp_panels_clear(&p->decoder);
     emp_panels_clear(&p->decoder_t);
     emp_panels_clear(&p->query);
-    emp_panels_clear(&p->query_t);
     emp_panels_clear(&p->out);
-    emp_panels_clear(&p->out_t);
     emp_params_clear(&net->params);
     emp_free(net->device);
     emp_free(net->log_prob);
@@ -148,25 +145,28 @@ void emp_device_net_randomize(emp_device_net *net, double output_gain, emp_rng *
     }
 }
 
-static void pack_panels(emp_device_net *net)
+static void pack_panels(emp_device_net *net, int32_t threads)
 {
     emp_net_panels *p = &net->panels;
+    const struct {
+        emp_panels *panels;
+        int32_t     slice;
+        bool        transpose;
+    } tasks[] = {
+        {&p->encoder[0], EMP_NET_ENCODER_RECURRENT, false},
+        {&p->encoder[1], EMP_NET_ENCODER_SLICES + EMP_NET_ENCODER_RECURRENT, false},
+        {&p->decoder, EMP_NET_DECODER_RECURRENT, false},
+        {&p->query, EMP_NET_ATTENTION_QUERY, false},
+        {&p->out, EMP_NET_OUT, false},
+        {&p->encoder_t[0], EMP_NET_ENCODER_RECURRENT, true},
+        {&p->encoder_t[1], EMP_NET_ENCODER_SLICES + EMP_NET_ENCODER_RECURRENT, true},
+        {&p->decoder_t, EMP_NET_DECODER_RECURRENT, true}};
 
-    for (int d = 0; d < 2; d++) {
-        const emp_real *w = emp_params_value(&net->params, d * EMP_NET_ENCODER_SLICES +
-                                                               EMP_NET_ENCODER_RECURRENT);
-        emp_panels_pack(&p->encoder[d], w, false);
-        emp_panels_pack(&p->encoder_t[d], w, true);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
+        emp_panels_pack(tasks[i].panels, emp_params_value(&net->params, tasks[i].slice),
+                        tasks[i].transpose);
     }
-    const emp_real *decoder = emp_params_value(&net->params, EMP_NET_DECODER_RECURRENT);
-    const emp_real *query = emp_params_value(&net->params, EMP_NET_ATTENTION_QUERY);
-    const emp_real *out = emp_params_value(&net->params, EMP_NET_OUT);
-    emp_panels_pack(&p->decoder, decoder, false);
-    emp_panels_pack(&p->decoder_t, decoder, true);
-    emp_panels_pack(&p->query, query, false);
-    emp_panels_pack(&p->query_t, query, true);
-    emp_panels_pack(&p->out, out, false);
-    emp_panels_pack(&p->out_t, out, true);
 }
 
 static void encode(emp_device_net *net, int32_t threads)
@@ -174,22 +174,22 @@ static void encode(emp_device_net *net, int32_t threads)
     const emp_params *p = &net->params;
     int32_t           S = net->steps, H = net->shape.hidden;
 
-#pragma omp parallel for num_threads(threads)
     for (int d = 0; d < 2; d++) {
-        unsigned saved = emp_flush_begin();
-        int32_t  first = d * EMP_NET_ENCODER_SLICES;
+        const emp_lstm_shape shape = {1, S, H, d == 1, threads};
+        int32_t              first = d * EMP_NET_ENCODER_SLICES;
         emp_linear_forward(net->encoder_gates[d], net->x,
                            emp_params_value(p, first + EMP_NET_ENCODER_INPUT),
                            emp_params_value(p, first + EMP_NET_ENCODER_BIAS), S,
-                           net->shape.inputs, 4 * H);
+                           net->shape.inputs, 4 * H, threads);
         memset(net->encoder_cell[d], 0, (size_t)H * sizeof(emp_real));
         emp_lstm_forward(net->encoder_gates[d], net->encoder_cell[d],
                          net->states + (int64_t)d * H, 2 * (int64_t)H,
-                         &net->panels.encoder[d], S, H, d == 1);
-        emp_flush_end(saved);
+                         &net->panels.encoder[d], &shape);
     }
     emp_linear_forward(net->memory, net->states,
-                       emp_params_value(p, EMP_NET_ATTENTION_MEMORY), NULL, S, 2 * H, H);
+                       emp_params_value(p, EMP_NET_ATTENTION_MEMORY), NULL, S, 2 * H, H,
+                       threads);
+    emp_attention_exp(net->memory_exp, net->memory, (int64_t)S * H);
 }
 
 /* A given device may have a probability of 0 in float, and noise may choose one. */
@@ -260,49 +260,109 @@ static void choose(emp_device_net *net, int32_t k, int64_t t, double noise,
     net->device[step] = device;
 }
 
-/* Samples first .. end-1, in lockstep so that they share each pass over the weights. */
-static void decode(emp_device_net *net, int32_t first, int32_t end, const emp_draw *draw,
-                   const emp_exploration *explore, const int32_t *given)
-{
-    int64_t         S = net->steps, H = net->shape.hidden, D = net->shape.devices;
-    const emp_real *v = emp_params_value(&net->params, EMP_NET_ATTENTION_V);
-    chooser         chance[EMP_MAX_BATCH];
+/* What one thread does of each step: its columns of the recurrent products, its rows of
+ * the attention, its samples of the rest. */
+typedef struct {
+    emp_panels_pass        pass;
+    int32_t                first_row, end_row, first, end;
+    emp_team              *team;
+    const emp_draw        *draw;
+    const emp_exploration *explore;
+    const int32_t         *given;
+} share;
 
-    for (int32_t k = first; k < end; k++) {
-        start_chooser(&chance[k], net, k, draw, explore);
+static share share_of(const emp_device_net *net, int32_t part, int32_t parts)
+{
+    return (share){.pass = {.part = part, .parts = parts},
+                   .first_row = net->steps * part / parts,
+                   .end_row = net->steps * (part + 1) / parts,
+                   .first = net->samples * part / parts,
+                   .end = net->samples * (part + 1) / parts};
+}
+
+/* Sums of step t + 1 begin with the state after step t; the image is added later. */
+static void multiply_state(emp_device_net *net, const share *m, int64_t t)
+{
+    int64_t S = net->steps, H = net->shape.hidden;
+
+    if (t < 0) {
+        emp_panels_multiply(&net->panels.decoder, net->gates, S * 4 * H, &net->states[H],
+                            0, net->samples, m->pass);
+        return;
+    }
+    const emp_real *h = &net->output[t * 2 * H];
+    emp_panels_multiply(&net->panels.query, &net->query[t * H], S * H, h, S * 2 * H,
+                        net->samples, m->pass);
+    if (t + 1 < S) {
+        emp_panels_multiply(&net->panels.decoder, &net->gates[(t + 1) * 4 * H], S * 4 * H,
+                            h, S * 2 * H, net->samples, m->pass);
+    }
+}
+
+static void run_cells(emp_device_net *net, const share *m, int64_t t)
+{
+    int64_t S = net->steps, H = net->shape.hidden, D = net->shape.devices;
+    size_t  real = sizeof(emp_real);
+
+    for (int64_t k = m->first; k < m->end; k++) {
+        int64_t   step = k * S + t;
+        int32_t   last = t > 0 ? net->device[step - 1] : (int32_t)D;
+        emp_real *gates = &net->gates[step * 4 * H];
+        emp_real *cell = &net->cell[(k * (S + 1) + t) * H];
+        emp_embedding_forward(gates, net->image, &last, 1, (int32_t)(4 * H));
+        emp_lstm_cell_forward(gates, cell + H, &net->output[step * 2 * H], cell,
+                              (int32_t)H);
+        memset(&net->query[step * H], 0, (size_t)H * real);
+        if (t + 1 < S) memset(gates + 4 * H, 0, (size_t)(4 * H) * real);
+    }
+}
+
+static void finish_step(emp_device_net *net, const share *m, chooser *chance, int64_t t)
+{
+    const emp_panels_pass all = {0, 1, false};
+    int64_t               S = net->steps, H = net->shape.hidden, D = net->shape.devices;
+
+    for (int64_t k = m->first; k < m->end; k++) {
+        int64_t step = k * S + t;
+        emp_attention_mix(&net->weights[step * S], &net->output[step * 2 * H + H],
+                          net->memory, (int32_t)S, (int32_t)H);
+        memset(&net->p[step * D], 0, (size_t)D * sizeof(emp_real));
+    }
+    emp_panels_multiply(&net->panels.out, &net->p[(m->first * S + t) * D], S * D,
+                        &net->output[(m->first * S + t) * 2 * H], S * 2 * H,
+                        m->end - m->first, all);
+    for (int32_t k = m->first; k < m->end; k++)
+        choose(net, k, t, m->explore->noise, m->given, &chance[k - m->first]);
+}
+
+/* All samples in lockstep, so that they share each pass over the weights. */
+static void decode(emp_device_net *net, share *m)
+{
+    int64_t S = net->steps, H = net->shape.hidden;
+    chooser chance[EMP_MAX_BATCH];
+
+    for (int32_t k = m->first; k < m->end; k++) {
+        start_chooser(&chance[k - m->first], net, k, m->draw, m->explore);
         net->log_prob[k] = net->entropy[k] = 0.0;
         memcpy(&net->cell[k * (S + 1) * H], &net->encoder_cell[1][S * H],
                (size_t)H * sizeof(emp_real));
+        memset(&net->gates[k * S * 4 * H], 0, (size_t)(4 * H) * sizeof(emp_real));
     }
+    emp_team_meet(m->team, m->pass.parts);
+    multiply_state(net, m, -1);
+    emp_team_meet(m->team, m->pass.parts);
     for (int64_t t = 0; t < S; t++) {
-        int64_t   step = first * S + t;
-        int32_t   count = end - first;
-        emp_real *h_before = t > 0 ? &net->output[(step - 1) * 2 * H] : &net->states[H];
-        for (int64_t k = first; k < end; k++) {
-            int64_t last = t > 0 ? net->device[k * S + t - 1] : D;
-            memcpy(&net->gates[(k * S + t) * 4 * H], &net->image[last * 4 * H],
-                   (size_t)(4 * H) * sizeof(emp_real));
-        }
-        emp_panels_multiply(&net->panels.decoder, &net->gates[step * 4 * H], S * 4 * H,
-                            h_before, t > 0 ? S * 2 * H : 0, count);
-        for (int64_t k = first; k < end; k++) {
-            emp_real *cell = &net->cell[(k * (S + 1) + t) * H];
-            emp_lstm_cell_forward(&net->gates[(k * S + t) * 4 * H], cell + H,
-                                  &net->output[(k * S + t) * 2 * H], cell, (int32_t)H);
-            memset(&net->query[(k * S + t) * H], 0, (size_t)H * sizeof(emp_real));
-            memset(&net->p[(k * S + t) * D], 0, (size_t)D * sizeof(emp_real));
-        }
-        emp_panels_multiply(&net->panels.query, &net->query[step * H], S * H,
-                            &net->output[step * 2 * H], S * 2 * H, count);
-        for (int64_t k = first; k < end; k++) {
-            emp_attention_forward(
-                &net->weights[(k * S + t) * S], &net->output[(k * S + t) * 2 * H + H],
-                &net->query[(k * S + t) * H], net->memory, v, (int32_t)S, (int32_t)H);
-        }
-        emp_panels_multiply(&net->panels.out, &net->p[step * D], S * D,
-                            &net->output[step * 2 * H], S * 2 * H, count);
-        for (int32_t k = first; k < end; k++)
-            choose(net, k, t, explore->noise, given, &chance[k]);
+        run_cells(net, m, t);
+        emp_team_meet(m->team, m->pass.parts);
+        m->pass.descends = !m->pass.descends;
+        multiply_state(net, m, t);
+        emp_team_meet(m->team, m->pass.parts);
+        emp_attention_score(&net->weights[t * S], S * S, &net->query[t * H], S * H,
+                            net->samples, net->memory_exp,
+                            emp_params_value(&net->params, EMP_NET_ATTENTION_V),
+                            m->first_row, m->end_row, (int32_t)H);
+        emp_team_meet(m->team, m->pass.parts);
+        finish_step(net, m, chance, t);
     }
 }
 
@@ -312,20 +372,26 @@ void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
 {
     const emp_params *p = &net->params;
     int32_t           H = net->shape.hidden, D = net->shape.devices;
-    int32_t           parts = draw->threads < samples ? draw->threads : samples;
+    emp_team          team = {0};
 
     net->x = x;
     net->steps = steps;
     net->samples = samples;
-    pack_panels(net);
+    pack_panels(net, draw->threads);
     encode(net, draw->threads);
     emp_linear_forward(net->image, emp_params_value(p, EMP_NET_DEVICE_EMBEDDING),
                        emp_params_value(p, EMP_NET_DECODER_INPUT),
-                       emp_params_value(p, EMP_NET_DECODER_BIAS), D + 1, H, 4 * H);
-#pragma omp parallel for num_threads(parts)
-    for (int32_t i = 0; i < parts; i++) {
+                       emp_params_value(p, EMP_NET_DECODER_BIAS), D + 1, H, 4 * H,
+                       draw->threads);
+#pragma omp parallel num_threads(draw->threads)
+    {
         unsigned saved = emp_flush_begin();
-        decode(net, samples * i / parts, samples * (i + 1) / parts, draw, explore, given);
+        share    m = share_of(net, omp_get_thread_num(), omp_get_num_threads());
+        m.team = &team;
+        m.draw = draw;
+        m.explore = explore;
+        m.given = given;
+        decode(net, &m);
         emp_flush_end(saved);
     }
 }

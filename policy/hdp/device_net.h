@@ -18,8 +18,9 @@
  * decoder reads, so a sample is then only near the policy; log-probabilities and gradients
  * are those of p, without noise or runs: a bias that is accepted for the exploration.
  *
- * One encoding serves all k samples of an update; samples stay independent of each other,
- * so that threads may share them out and results do not change.
+ * One encoding serves all k samples of an update. Threads share the columns of the
+ * recurrent products, the rows of the attention, and then the samples: results do not
+ * depend on their number.
  */
 #ifndef EMP_POLICY_HDP_DEVICE_NET_H
 #define EMP_POLICY_HDP_DEVICE_NET_H
@@ -60,10 +61,10 @@ enum {
     EMP_NET_SLICES
 };
 
-/** Weights packed for recurrent steps, and transposed for the way back. */
+/** Weights packed for single steps, and transposed for the way back. */
 typedef struct {
     emp_panels encoder[2], encoder_t[2];
-    emp_panels decoder, decoder_t, query, query_t, out, out_t;
+    emp_panels decoder, decoder_t, query, out;
 } emp_net_panels;
 
 typedef struct {
@@ -83,22 +84,21 @@ typedef struct {
     emp_real *encoder_cell[2];   /**< (S+1,H) in the order of steps */
     emp_real *states, *d_states; /**< (S,2H) */
     emp_real *memory, *d_memory; /**< (S,H) */
+    emp_real *memory_exp;        /**< (S,H) as the attention wants it */
     /* Decoder, all starting with [sample]. */
     emp_real *image; /**< (D+1,4H) device embedding x W + b */
     emp_real *d_image;
-    emp_real *gates;           /**< (K,S,4H) */
-    emp_real *cell;            /**< (K,S+1,H) */
-    emp_real *query;           /**< (K,S,H), then its gradient */
-    emp_real *weights;         /**< (K,S,S) attention */
-    emp_real *output;          /**< (K,S,2H) [h, context] */
-    emp_real *squashed;        /**< (K,S,D) tanh(logits / T) */
-    emp_real *p;               /**< (K,S,D) probabilities, then gradient of the logits */
-    emp_real *sample_d_memory; /**< (K,S,H) */
-    emp_real *sample_d_v;      /**< (K,H) */
-    emp_real *d_hidden, *d_cell; /**< (K,H) carried back through time */
-    emp_real *d_output;          /**< (K,2H) of one step */
-    emp_real *d_query;           /**< (K,H) of one step */
-    emp_real *scratch;           /**< (K,S+H) */
+    emp_real *gates;     /**< (K,S,4H) */
+    emp_real *cell;      /**< (K,S+1,H) */
+    emp_real *query;     /**< (K,S,H), then its gradient */
+    emp_real *weights;   /**< (K,S,S) attention */
+    emp_real *output;    /**< (K,S,2H) [h, context] */
+    emp_real *squashed;  /**< (K,S,D) tanh(logits / T) */
+    emp_real *p;         /**< (K,S,D) probabilities, then gradient of the logits */
+    emp_real *d_output;  /**< (K,S,2H) */
+    emp_real *d_weights; /**< (K,S,S) */
+    emp_real *d_hidden, *d_cell; /**< (K,H) of the first state */
+    emp_real *sum;               /**< (H) over samples */
 } emp_device_net;
 
 emp_status emp_device_net_init(emp_device_net *net, const emp_device_net_shape *shape,

@@ -28,91 +28,97 @@ static void score_step(emp_device_net *net, int64_t step, double weight, double 
     }
 }
 
-static void decode_backward(emp_device_net *net, int32_t first, int32_t end,
-                            const double *weight, double entropy)
+static void score_steps(emp_device_net *net, const double *weight, double entropy_weight,
+                        int32_t threads)
 {
-    int64_t         S = net->steps, H = net->shape.hidden, D = net->shape.devices;
-    const emp_real *v = emp_params_value(&net->params, EMP_NET_ATTENTION_V);
-    size_t          real = sizeof(emp_real);
-    int32_t         count = end - first;
+    int64_t S = net->steps;
+    double  entropy = entropy_weight / ((double)net->samples * net->steps);
 
-    memset(&net->sample_d_memory[first * S * H], 0, (size_t)(count * S * H) * real);
-    memset(&net->sample_d_v[first * H], 0, (size_t)(count * H) * real);
-    memset(&net->d_hidden[first * H], 0, (size_t)(count * H) * real);
-    memset(&net->d_cell[first * H], 0, (size_t)(count * H) * real);
-    for (int64_t t = S - 1; t >= 0; t--) {
-        int64_t step = first * S + t;
-        for (int64_t k = first; k < end; k++) {
-            score_step(net, k * S + t, weight[k], entropy);
-            memset(&net->d_output[k * 2 * H], 0, (size_t)(2 * H) * real);
-            memset(&net->d_query[k * H], 0, (size_t)H * real);
-        }
-        emp_panels_multiply(&net->panels.out_t, &net->d_output[first * 2 * H], 2 * H,
-                            &net->p[step * D], S * D, count);
-        for (int64_t k = first; k < end; k++) {
-            emp_real *query = &net->query[(k * S + t) * H],
-                     *d_query = &net->d_query[k * H];
-            emp_attention_backward(d_query, &net->sample_d_memory[k * S * H],
-                                   &net->sample_d_v[k * H], &net->d_output[k * 2 * H + H],
-                                   &net->weights[(k * S + t) * S], query, net->memory, v,
-                                   (int32_t)S, (int32_t)H, &net->scratch[k * (S + H)]);
-            memcpy(query, d_query, (size_t)H * real);
-            for (int64_t j = 0; j < H; j++) {
-                net->d_hidden[k * H + j] += net->d_output[k * 2 * H + j];
-            }
-        }
-        emp_panels_multiply(&net->panels.query_t, &net->d_hidden[first * H], H,
-                            &net->query[step * H], S * H, count);
-        for (int64_t k = first; k < end; k++) {
-            emp_real *cell = &net->cell[(k * (S + 1) + t) * H];
-            emp_lstm_cell_backward(&net->gates[(k * S + t) * 4 * H], &net->d_cell[k * H],
-                                   &net->d_hidden[k * H], cell + H, cell, (int32_t)H);
-        }
-        memset(&net->d_hidden[first * H], 0, (size_t)(count * H) * real);
-        emp_panels_multiply(&net->panels.decoder_t, &net->d_hidden[first * H], H,
-                            &net->gates[step * 4 * H], S * 4 * H, count);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t k = 0; k < net->samples; k++) {
+        unsigned saved = emp_flush_begin();
+        for (int64_t t = 0; t < S; t++) score_step(net, k * S + t, weight[k], entropy);
+        emp_flush_end(saved);
     }
 }
 
-/* sum[i] = part[0][i] + part[1][i] + ..., in that order. */
+/* Back through the decoder: outputs and attention of all steps at once, then step by step
+ * through the cells. */
+static void decode_backward(emp_device_net *net, int32_t threads)
+{
+    const emp_params    *p = &net->params;
+    int32_t              S = net->steps, H = net->shape.hidden, D = net->shape.devices;
+    int32_t              rows = net->samples * S;
+    const emp_lstm_shape shape = {net->samples, S, H, false, threads};
+    size_t               real = sizeof(emp_real);
+
+    emp_blas_gemm_shared(false, true, rows, 2 * H, D, net->p, D,
+                         emp_params_value(p, EMP_NET_OUT), D, 0, net->d_output, 2 * H,
+                         threads);
+    memset(net->d_memory, 0, (size_t)S * (size_t)H * real);
+    emp_attention_backward(
+        net->query, net->d_memory, emp_params_gradient(p, EMP_NET_ATTENTION_V),
+        &(emp_attention_past){.count = rows,
+                              .S = S,
+                              .A = H,
+                              .weights = net->weights,
+                              .dcontext = net->d_output + H,
+                              .dcontext_stride = 2 * H,
+                              .memory = net->memory,
+                              .memory_exp = net->memory_exp,
+                              .v = emp_params_value(p, EMP_NET_ATTENTION_V)},
+        net->d_weights, threads);
+    emp_blas_gemm_shared(false, true, rows, H, H, net->query, H,
+                         emp_params_value(p, EMP_NET_ATTENTION_QUERY), H, 1,
+                         net->d_output, 2 * H, threads);
+    memset(net->d_cell, 0, (size_t)net->samples * (size_t)H * real);
+    emp_lstm_backward(net->gates, net->d_output, 2 * (int64_t)H, net->d_cell, net->cell,
+                      &net->panels.decoder_t, &shape);
+    memset(net->d_hidden, 0, (size_t)net->samples * (size_t)H * real);
+    emp_panels_multiply(&net->panels.decoder_t, net->d_hidden, H, net->gates,
+                        (int64_t)S * 4 * H, net->samples, (emp_panels_pass){0, 1, false});
+}
+
+/* sum[i] += part[0][i] + part[1][i] + ..., in that order; parts are `stride` apart. */
 static void add_samples(emp_real *sum, const emp_real *part, int64_t count,
-                        int32_t samples)
+                        int64_t stride, int32_t samples)
 {
     for (int64_t k = 0; k < samples; k++) {
-        for (int64_t i = 0; i < count; i++) sum[i] += part[k * count + i];
+        for (int64_t i = 0; i < count; i++) sum[i] += part[k * stride + i];
     }
 }
 
-static void decoder_gradients(emp_device_net *net)
+static void decoder_gradients(emp_device_net *net, int32_t threads)
 {
     const emp_params *p = &net->params;
     int32_t           S = net->steps, H = net->shape.hidden, D = net->shape.devices;
     int32_t           rows = net->samples * S;
 
-    emp_blas_gemm(true, false, 2 * H, D, rows, net->output, 2 * H, net->p, D, 1,
-                  emp_params_gradient(p, EMP_NET_OUT), D);
-    emp_blas_gemm(true, false, H, H, rows, net->output, 2 * H, net->query, H, 1,
-                  emp_params_gradient(p, EMP_NET_ATTENTION_QUERY), H);
-    add_samples(emp_params_gradient(p, EMP_NET_ATTENTION_V), net->sample_d_v, H,
-                net->samples);
+    emp_blas_gemm_shared(true, false, 2 * H, D, rows, net->output, 2 * H, net->p, D, 1,
+                         emp_params_gradient(p, EMP_NET_OUT), D, threads);
+    emp_blas_gemm_shared(true, false, H, H, rows, net->output, 2 * H, net->query, H, 1,
+                         emp_params_gradient(p, EMP_NET_ATTENTION_QUERY), H, threads);
 
     emp_real *d_recurrent = emp_params_gradient(p, EMP_NET_DECODER_RECURRENT);
     memset(net->d_image, 0, (size_t)(D + 1) * 4 * (size_t)H * sizeof(emp_real));
     for (int64_t k = 0; k < net->samples; k++) {
         const emp_real *dz = &net->gates[k * S * 4 * H];
         emp_lstm_recurrent_gradient(d_recurrent, &net->output[k * S * 2 * H],
-                                    2 * (int64_t)H, dz, S, H, false);
-        emp_blas_gemm(true, false, H, 4 * H, 1, &net->states[H], H, dz, 4 * H, 1,
-                      d_recurrent, 4 * H);
-        emp_embedding_backward(net->d_image, dz, &(int32_t){D}, 1, 4 * H);
+                                    2 * (int64_t)H, dz, S, H, false, threads);
         emp_embedding_backward(net->d_image, dz + 4 * (int64_t)H, &net->device[k * S],
                                S - 1, 4 * H);
     }
+    /* All samples begin with the same state and the same row of the embedding. */
+    emp_real *first = &net->d_image[(int64_t)D * 4 * H];
+    add_samples(first, net->gates, 4 * H, (int64_t)S * 4 * H, net->samples);
+    emp_blas_gemm_shared(true, false, H, 4 * H, 1, &net->states[H], H, first, 4 * H, 1,
+                         d_recurrent, 4 * H, threads);
     emp_linear_backward(emp_params_gradient(p, EMP_NET_DEVICE_EMBEDDING),
                         emp_params_gradient(p, EMP_NET_DECODER_INPUT),
                         emp_params_gradient(p, EMP_NET_DECODER_BIAS), net->d_image,
                         emp_params_value(p, EMP_NET_DEVICE_EMBEDDING),
-                        emp_params_value(p, EMP_NET_DECODER_INPUT), D + 1, H, 4 * H);
+                        emp_params_value(p, EMP_NET_DECODER_INPUT), D + 1, H, 4 * H,
+                        threads);
 }
 
 static void encoder_backward(emp_device_net *net, int32_t threads)
@@ -120,49 +126,36 @@ static void encoder_backward(emp_device_net *net, int32_t threads)
     const emp_params *p = &net->params;
     int32_t           S = net->steps, H = net->shape.hidden;
 
-    memset(net->d_memory, 0, (size_t)S * (size_t)H * sizeof(emp_real));
-    add_samples(net->d_memory, net->sample_d_memory, (int64_t)S * H, net->samples);
     emp_linear_backward(net->d_states, emp_params_gradient(p, EMP_NET_ATTENTION_MEMORY),
                         NULL, net->d_memory, net->states,
-                        emp_params_value(p, EMP_NET_ATTENTION_MEMORY), S, 2 * H, H);
+                        emp_params_value(p, EMP_NET_ATTENTION_MEMORY), S, 2 * H, H,
+                        threads);
     /* The decoders' first state was the backward encoder's last, at position 0. */
-    add_samples(&net->d_states[H], net->d_hidden, H, net->samples);
-    memset(net->scratch, 0, (size_t)H * sizeof(emp_real));
-    add_samples(net->scratch, net->d_cell, H, net->samples);
-    memset(net->d_query, 0, (size_t)H * sizeof(emp_real));
-#pragma omp parallel for num_threads(threads)
+    add_samples(&net->d_states[H], net->d_hidden, H, H, net->samples);
     for (int d = 0; d < 2; d++) {
-        unsigned  saved = emp_flush_begin();
-        int32_t   first = d * EMP_NET_ENCODER_SLICES;
-        emp_real *dz = net->encoder_gates[d];
-        emp_lstm_backward(dz, net->d_states + (int64_t)d * H, 2 * (int64_t)H,
-                          d == 1 ? net->scratch : net->d_query, net->encoder_cell[d],
-                          &net->panels.encoder_t[d], S, H, d == 1);
+        const emp_lstm_shape shape = {1, S, H, d == 1, threads};
+        int32_t              first = d * EMP_NET_ENCODER_SLICES;
+        emp_real            *dz = net->encoder_gates[d];
+        memset(net->sum, 0, (size_t)H * sizeof(emp_real));
+        if (d == 1) add_samples(net->sum, net->d_cell, H, H, net->samples);
+        emp_lstm_backward(dz, net->d_states + (int64_t)d * H, 2 * (int64_t)H, net->sum,
+                          net->encoder_cell[d], &net->panels.encoder_t[d], &shape);
         emp_lstm_recurrent_gradient(
             emp_params_gradient(p, first + EMP_NET_ENCODER_RECURRENT),
-            net->states + (int64_t)d * H, 2 * (int64_t)H, dz, S, H, d == 1);
+            net->states + (int64_t)d * H, 2 * (int64_t)H, dz, S, H, d == 1, threads);
         emp_linear_backward(NULL, emp_params_gradient(p, first + EMP_NET_ENCODER_INPUT),
                             emp_params_gradient(p, first + EMP_NET_ENCODER_BIAS), dz,
                             net->x, emp_params_value(p, first + EMP_NET_ENCODER_INPUT), S,
-                            net->shape.inputs, 4 * H);
-        emp_flush_end(saved);
+                            net->shape.inputs, 4 * H, threads);
     }
 }
 
 void emp_device_net_backward(emp_device_net *net, const double *weight,
                              double entropy_weight, int32_t threads)
 {
-    int32_t samples = net->samples, parts = threads < samples ? threads : samples;
-    double  entropy = entropy_weight / ((double)samples * net->steps);
-
     emp_params_zero_gradient(&net->params);
-#pragma omp parallel for num_threads(parts)
-    for (int32_t i = 0; i < parts; i++) {
-        unsigned saved = emp_flush_begin();
-        decode_backward(net, samples * i / parts, samples * (i + 1) / parts, weight,
-                        entropy);
-        emp_flush_end(saved);
-    }
-    decoder_gradients(net);
+    score_steps(net, weight, entropy_weight, threads);
+    decode_backward(net, threads);
+    decoder_gradients(net, threads);
     encoder_backward(net, threads);
 }

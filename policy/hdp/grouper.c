@@ -2,6 +2,7 @@
 #include "policy/hdp/grouper.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,8 @@ enum { FIRST_POSITION = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS };
 /* A given group may have a probability of 0 in float. */
 static const double SMALLEST = 1e-38;
 
-/* A chunk's workspace: gradients laid out as the parameters' (those of the two type
- * slices stay unused) and of the type image; then one block of activations. */
+/* A chunk's workspace: gradients laid out as the parameters' (those of the type slices and
+ * of the hidden bias stay unused) and of the type image; then one block of activations. */
 typedef struct {
     emp_real *gradient, *d_type_image;
     emp_real *hidden, *d_hidden, *logits;
@@ -42,13 +43,22 @@ typedef struct {
 
 static size_t round_up(size_t count) { return (count + 15) / 16 * 16; }
 
-static chunk_work chunk_at(const emp_grouper *gr, int chunk)
+/* Reals of a chunk's gradients. */
+static size_t sums_count(const emp_grouper *gr)
+{
+    size_t image = (size_t)gr->ops->type_count * (size_t)gr->shape.hidden;
+
+    return gr->params.count + round_up(image);
+}
+
+/* A thread uses the same block for all its chunks, so that it stays in its cache. */
+static chunk_work chunk_at(const emp_grouper *gr, int chunk, int thread)
 {
     size_t     H = (size_t)gr->shape.hidden;
     chunk_work w = {.gradient = gr->work + (size_t)chunk * gr->work_count};
 
     w.d_type_image = w.gradient + gr->params.count;
-    w.hidden = w.d_type_image + round_up((size_t)gr->ops->type_count * H);
+    w.hidden = gr->work + (size_t)thread * gr->work_count + sums_count(gr);
     w.d_hidden = w.hidden + round_up(BLOCK * H);
     w.logits = w.d_hidden + round_up(BLOCK * H);
     return w;
@@ -72,6 +82,9 @@ emp_status emp_grouper_init(emp_grouper *gr, const emp_grouper_shape *shape,
     EMP_TRY(emp_params_init(&gr->params, slices, SLICES, err));
     gr->work_count = gr->params.count + round_up(image) +
                      2 * round_up(BLOCK * (size_t)H) + round_up(BLOCK * (size_t)G);
+    EMP_TRY(emp_panels_init(&gr->value, EMP_OP_FEATURES, H, err));
+    EMP_TRY(emp_panels_init(&gr->out, H, G, err));
+    EMP_TRY(emp_panels_init(&gr->out_t, G, H, err));
     gr->group_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
     gr->type_image = EMP_NEW_ARRAY(emp_real, image);
     gr->work = EMP_NEW_ARRAY(emp_real, CHUNKS * gr->work_count);
@@ -87,6 +100,9 @@ cleanup:
 void emp_grouper_clear(emp_grouper *gr)
 {
     emp_params_clear(&gr->params);
+    emp_panels_clear(&gr->value);
+    emp_panels_clear(&gr->out);
+    emp_panels_clear(&gr->out_t);
     emp_free(gr->group_of_row);
     emp_free(gr->type_image);
     emp_free(gr->work);
@@ -146,7 +162,7 @@ static void set_groups(emp_grouper *gr, const emp_real *sorted, emp_real slope,
     const emp_real *hidden_bias = emp_params_value(&gr->params, HIDDEN_BIAS);
     emp_real       *weight = emp_params_value(&gr->params, OUT_WEIGHT);
     emp_real       *bias = emp_params_value(&gr->params, OUT_BIAS);
-    emp_real       *hidden = chunk_at(gr, 0).hidden;
+    emp_real       *hidden = chunk_at(gr, 0, 0).hidden;
 
     for (int32_t g = 0; g < G; g++) {
         emp_real centre = quantile(sorted, gr->ops->row_count, g, G), square = 0;
@@ -180,19 +196,23 @@ cleanup:
     return st;
 }
 
+static const emp_panels_pass whole = {0, 1, false};
+
 static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t first,
                           int32_t count)
 {
-    const emp_params *p = &gr->params;
-    int32_t           H = gr->shape.hidden;
+    int64_t         H = gr->shape.hidden, G = gr->shape.groups;
+    const emp_real *bias = emp_params_value(&gr->params, OUT_BIAS);
 
-    emp_linear_forward(w->hidden, &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
-                       emp_params_value(p, VALUE_WEIGHT),
-                       emp_params_value(p, HIDDEN_BIAS), count, EMP_OP_FEATURES, H);
-    emp_embedding_forward(w->hidden, gr->type_image, &gr->ops->type[first], count, H);
-    emp_activation_forward(gr->shape.activation, w->hidden, (int64_t)count * H);
-    emp_linear_forward(w->logits, w->hidden, emp_params_value(p, OUT_WEIGHT),
-                       emp_params_value(p, OUT_BIAS), count, H, gr->shape.groups);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t type = gr->ops->type[first + i];
+        memcpy(&w->hidden[i * H], &gr->type_image[type * H], (size_t)H * sizeof *bias);
+    }
+    emp_panels_multiply(&gr->value, w->hidden, H,
+                        &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
+                        EMP_OP_FEATURES, count, whole);
+    emp_activation_forward(gr->shape.activation, w->hidden, count * H);
+    emp_panels_affine(&gr->out, w->logits, G, bias, w->hidden, H, count);
 }
 
 /* Logits become the gradient of log p(group) by the logits. */
@@ -203,10 +223,10 @@ static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
     emp_rng rng;
 
     emp_rng_init(&rng, draw->seed, draw->update, (uint32_t)first);
+    w->entropy += emp_categorical_softmax_rows(w->logits, count, G);
     for (int32_t i = 0; i < count; i++) {
         emp_real *row = &w->logits[(int64_t)i * G];
         int32_t   group = given != NULL ? given[first + i] : -1;
-        w->entropy += emp_categorical_softmax(row, G);
         if (group < 0) group = emp_categorical_sample(row, G, emp_rng_uniform(&rng));
         w->log_prob += log(fmax((double)row[group], SMALLEST));
         emp_categorical_score(row, G, group, 1.0);
@@ -219,18 +239,19 @@ static void backward_block(const emp_grouper *gr, const chunk_work *w, int32_t f
 {
     const emp_param_slice *s = gr->params.slice;
     const emp_params      *p = &gr->params;
-    int32_t                H = gr->shape.hidden;
+    int32_t                H = gr->shape.hidden, G = gr->shape.groups;
 
-    emp_linear_backward(w->d_hidden, w->gradient + s[OUT_WEIGHT].offset,
+    memset(w->d_hidden, 0, (size_t)count * (size_t)H * sizeof *w->d_hidden);
+    emp_panels_multiply(&gr->out_t, w->d_hidden, H, w->logits, G, count, whole);
+    emp_linear_backward(NULL, w->gradient + s[OUT_WEIGHT].offset,
                         w->gradient + s[OUT_BIAS].offset, w->logits, w->hidden,
-                        emp_params_value(p, OUT_WEIGHT), count, H, gr->shape.groups);
+                        emp_params_value(p, OUT_WEIGHT), count, H, G, 1);
     emp_activation_backward(gr->shape.activation, w->d_hidden, w->hidden,
                             (int64_t)count * H);
     emp_embedding_backward(w->d_type_image, w->d_hidden, &gr->ops->type[first], count, H);
-    emp_linear_backward(NULL, w->gradient + s[VALUE_WEIGHT].offset,
-                        w->gradient + s[HIDDEN_BIAS].offset, w->d_hidden,
+    emp_linear_backward(NULL, w->gradient + s[VALUE_WEIGHT].offset, NULL, w->d_hidden,
                         &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
-                        emp_params_value(p, VALUE_WEIGHT), count, EMP_OP_FEATURES, H);
+                        emp_params_value(p, VALUE_WEIGHT), count, EMP_OP_FEATURES, H, 1);
 }
 
 static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const emp_draw *draw,
@@ -240,7 +261,7 @@ static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const emp_draw 
     int32_t first = (int32_t)(rows * chunk / CHUNKS);
     int32_t end = (int32_t)(rows * (chunk + 1) / CHUNKS);
 
-    memset(w->gradient, 0, (size_t)(w->hidden - w->gradient) * sizeof *w->gradient);
+    memset(w->gradient, 0, sums_count(gr) * sizeof *w->gradient);
     for (; first < end; first += BLOCK) {
         int32_t count = end - first < BLOCK ? end - first : BLOCK;
         forward_block(gr, w, first, count);
@@ -254,14 +275,19 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     emp_params *p = &gr->params;
     int32_t     V = gr->ops->type_count, W = gr->shape.type_width, H = gr->shape.hidden;
     chunk_work  work[CHUNKS];
-    emp_real   *image = chunk_at(gr, 0).d_type_image;
+    emp_real   *image = chunk_at(gr, 0, 0).d_type_image;
+    int         threads = draw->threads < CHUNKS ? draw->threads : CHUNKS;
 
     emp_linear_forward(gr->type_image, emp_params_value(p, TYPE_EMBEDDING),
-                       emp_params_value(p, TYPE_WEIGHT), NULL, V, W, H);
-#pragma omp parallel for schedule(dynamic) num_threads(draw->threads)
+                       emp_params_value(p, TYPE_WEIGHT), emp_params_value(p, HIDDEN_BIAS),
+                       V, W, H, 1);
+    emp_panels_pack(&gr->value, emp_params_value(p, VALUE_WEIGHT), false);
+    emp_panels_pack(&gr->out, emp_params_value(p, OUT_WEIGHT), false);
+    emp_panels_pack(&gr->out_t, emp_params_value(p, OUT_WEIGHT), true);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int c = 0; c < CHUNKS; c++) {
         unsigned saved = emp_flush_begin();
-        work[c] = chunk_at(gr, c);
+        work[c] = chunk_at(gr, c, omp_get_thread_num());
         run_chunk(gr, &work[c], c, draw, given);
         emp_flush_end(saved);
     }
@@ -276,8 +302,8 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
         gr->log_prob += work[c].log_prob;
         gr->entropy += work[c].entropy / gr->ops->row_count;
     }
-    emp_linear_backward(emp_params_gradient(p, TYPE_EMBEDDING),
-                        emp_params_gradient(p, TYPE_WEIGHT), NULL, image,
-                        emp_params_value(p, TYPE_EMBEDDING),
-                        emp_params_value(p, TYPE_WEIGHT), V, W, H);
+    emp_linear_backward(
+        emp_params_gradient(p, TYPE_EMBEDDING), emp_params_gradient(p, TYPE_WEIGHT),
+        emp_params_gradient(p, HIDDEN_BIAS), image, emp_params_value(p, TYPE_EMBEDDING),
+        emp_params_value(p, TYPE_WEIGHT), V, W, H, 1);
 }

@@ -14,6 +14,7 @@
 
 #include "policy/features/op_features.h"
 #include "policy/nn/activation.h"
+#include "policy/nn/panels.h"
 #include "policy/nn/params.h"
 
 typedef struct {
@@ -29,9 +30,10 @@ typedef struct {
     double                 log_prob;     /**< of it, summed over ops */
     double                 entropy;      /**< mean over ops, nats */
     /* Private. */
-    emp_real *type_image; /**< [type][hidden] embedding x its part of W_1 */
-    emp_real *work; /**< for each chunk of rows: partial gradients, then one block */
-    size_t    work_count; /**< reals per chunk */
+    emp_real  *type_image; /**< [type][hidden] embedding x its part of W_1, + b_1 */
+    emp_panels value, out, out_t; /**< W_1 of the values, W_2 and its transpose */
+    emp_real  *work; /**< for each chunk of rows: partial gradients, then one block */
+    size_t     work_count; /**< reals per chunk */
 } emp_grouper;
 
 /** How to draw: sample k of update t uses the same random numbers on any thread. */

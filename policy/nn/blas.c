@@ -8,7 +8,14 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include "policy/nn/flush.h"
+
+/* Tells the program that was started again why it was. */
+static const char MISTAKEN[] = "EMPLACE_OPENBLAS_MISTAKEN";
+
 const char *emp_blas_core_name(void) { return openblas_get_corename(); }
+
+const char *emp_blas_mistaken_core_name(void) { return getenv(MISTAKEN); }
 
 static void set_single_thread(void) { openblas_set_num_threads(1); }
 
@@ -46,6 +53,7 @@ void emp_blas_fix(char *const argv[])
         if (strcmp(chosen, slow[i]) == 0) is_slow = 1;
     }
     if (!is_slow || core == NULL || getenv("OPENBLAS_CORETYPE") != NULL) return;
+    if (setenv(MISTAKEN, chosen, 1) != 0) return;
     if (setenv("OPENBLAS_CORETYPE", core, 1) != 0) return;
     if (setenv("OPENBLAS_NUM_THREADS", "1", 0) != 0) return;
     execv("/proc/self/exe", argv);
@@ -64,4 +72,30 @@ void emp_blas_gemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n, int
         CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
         transpose_b ? CblasTrans : CblasNoTrans, m, n, k, 1, a, lda, b, ldb, beta, c,
         ldc);
+}
+
+void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t n,
+                          int32_t k, const emp_real *a, int32_t lda, const emp_real *b,
+                          int32_t ldb, emp_real beta, emp_real *c, int32_t ldc,
+                          int32_t threads)
+{
+    enum { BLOCK = 256 };
+    bool    by_rows = m > n;
+    int32_t size = by_rows ? m : n;
+
+#pragma omp parallel for num_threads(threads)
+    for (int32_t first = 0; first < size; first += BLOCK) {
+        unsigned saved = emp_flush_begin();
+        int32_t  count = size - first < BLOCK ? size - first : BLOCK;
+        if (by_rows) {
+            emp_blas_gemm(transpose_a, transpose_b, count, n, k,
+                          a + (transpose_a ? first : (int64_t)first * lda), lda, b, ldb,
+                          beta, c + (int64_t)first * ldc, ldc);
+        } else {
+            emp_blas_gemm(transpose_a, transpose_b, m, count, k, a, lda,
+                          b + (transpose_b ? (int64_t)first * ldb : first), ldb, beta,
+                          c + first, ldc);
+        }
+        emp_flush_end(saved);
+    }
 }

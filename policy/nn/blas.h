@@ -15,6 +15,9 @@
 /** The kernels that OpenBLAS chose ("Prescott", "SkylakeX"); static storage. */
 const char *emp_blas_core_name(void);
 
+/** The kernels it had chosen before emp_blas_fix() started the program again, or NULL. */
+const char *emp_blas_mistaken_core_name(void);
+
 /** Re-executes the running program once with OPENBLAS_CORETYPE set to what CPUID says and
  * OPENBLAS_NUM_THREADS=1, when OpenBLAS chose lesser kernels than the CPU has and the
  * user did not choose. Call it first in main(); on any failure it returns and nothing
@@ -29,5 +32,11 @@ void emp_blas_single_thread(void);
 void emp_blas_gemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n, int32_t k,
                    const emp_real *a, int32_t lda, const emp_real *b, int32_t ldb,
                    emp_real beta, emp_real *c, int32_t ldc);
+
+/** The same on several threads, in tasks that do not depend on their number. */
+void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t n,
+                          int32_t k, const emp_real *a, int32_t lda, const emp_real *b,
+                          int32_t ldb, emp_real beta, emp_real *c, int32_t ldc,
+                          int32_t threads);
 
 #endif /* EMP_POLICY_NN_BLAS_H */

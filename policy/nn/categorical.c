@@ -5,28 +5,81 @@
 
 enum { CHUNK = 16 }; /* sampling skips this many entries at a time */
 
-/* H = ln Z - sum e^x x / Z with Z = sum e^x, x relative to the largest logit. */
-EMP_KERNEL static double softmax(emp_real *restrict x, int64_t n)
+/* Rows that are worked on together, so that one's additions need not wait for each other;
+ * and independent sums of each. */
+enum { ROWS = 4, LANES = 16 };
+
+static inline emp_real add_lanes(emp_real *lane)
 {
-    emp_real top = x[0], sum = 0, dot = 0;
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+    }
+    return lane[0];
+}
+
+__attribute__((always_inline)) static inline emp_real largest(const emp_real *x,
+                                                              int64_t         n)
+{
+    emp_real top = x[0];
 
 #pragma omp simd reduction(max : top)
     for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
-#pragma omp simd reduction(+ : sum, dot)
-    for (int64_t i = 0; i < n; i++) {
-        emp_real below = x[i] - top, e = emp_exp(below);
-        sum += e;
-        dot += e * below;
-        x[i] = e;
+    return top;
+}
+
+/* H = ln Z - sum e^x x / Z with Z = sum e^x, x relative to the largest logit. `rows` is a
+ * constant after inlining. */
+__attribute__((always_inline)) static inline double
+softmax_rows(emp_real *restrict x, int64_t n, const int rows)
+{
+    emp_real top[ROWS], sum[ROWS][LANES] = {{0}}, dot[ROWS][LANES] = {{0}};
+    int64_t  whole = n / LANES * LANES;
+    double   entropy = 0.0;
+
+    for (int r = 0; r < rows; r++) top[r] = largest(&x[r * n], n);
+    for (int64_t i = 0; i < whole; i += LANES) {
+        for (int r = 0; r < rows; r++) {
+#pragma omp simd
+            for (int l = 0; l < LANES; l++) {
+                emp_real below = x[r * n + i + l] - top[r], e = emp_exp(below);
+                sum[r][l] += e;
+                dot[r][l] += e * below;
+                x[r * n + i + l] = e;
+            }
+        }
     }
-    emp_real scale = 1 / sum;
-    for (int64_t i = 0; i < n; i++) x[i] *= scale;
-    return log((double)sum) - (double)dot / (double)sum;
+    for (int r = 0; r < rows; r++) {
+        for (int64_t i = whole; i < n; i++) {
+            emp_real below = x[r * n + i] - top[r], e = emp_exp(below);
+            sum[r][i - whole] += e;
+            dot[r][i - whole] += e * below;
+            x[r * n + i] = e;
+        }
+        emp_real z = add_lanes(sum[r]), scale = 1 / z;
+        for (int64_t i = 0; i < n; i++) x[r * n + i] *= scale;
+        entropy += log((double)z) - (double)add_lanes(dot[r]) / (double)z;
+    }
+    return entropy;
+}
+
+EMP_KERNEL static double softmax(emp_real *x, int64_t rows, int64_t n)
+{
+    double  entropy = 0.0;
+    int64_t r = 0;
+
+    for (; r + ROWS <= rows; r += ROWS) entropy += softmax_rows(&x[r * n], n, ROWS);
+    for (; r < rows; r++) entropy += softmax_rows(&x[r * n], n, 1);
+    return entropy;
 }
 
 double emp_categorical_softmax(emp_real *row, int32_t count)
 {
-    return softmax(row, count);
+    return softmax(row, 1, count);
+}
+
+double emp_categorical_softmax_rows(emp_real *x, int32_t rows, int32_t count)
+{
+    return softmax(x, rows, count);
 }
 
 EMP_KERNEL static emp_real sum_chunk(const emp_real *p)

@@ -11,20 +11,22 @@ EMP_KERNEL static void add_row(emp_real *y, const emp_real *x, int32_t count)
 }
 
 void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,
-                        const emp_real *b, int32_t B, int32_t C, int32_t K)
+                        const emp_real *b, int32_t B, int32_t C, int32_t K,
+                        int32_t threads)
 {
     if (b != NULL) {
         for (int64_t n = 0; n < B; n++) memcpy(&y[n * K], b, (size_t)K * sizeof *y);
     }
-    emp_blas_gemm(false, false, B, K, C, x, C, w, K, b != NULL, y, K);
+    emp_blas_gemm_shared(false, false, B, K, C, x, C, w, K, b != NULL, y, K, threads);
 }
 
 void emp_linear_backward(emp_real *dx, emp_real *dw, emp_real *db, const emp_real *dy,
                          const emp_real *x, const emp_real *w, int32_t B, int32_t C,
-                         int32_t K)
+                         int32_t K, int32_t threads)
 {
-    if (dx != NULL) emp_blas_gemm(false, true, B, C, K, dy, K, w, K, 0, dx, C);
-    emp_blas_gemm(true, false, C, K, B, x, C, dy, K, 1, dw, K);
+    if (dx != NULL)
+        emp_blas_gemm_shared(false, true, B, C, K, dy, K, w, K, 0, dx, C, threads);
+    emp_blas_gemm_shared(true, false, C, K, B, x, C, dy, K, 1, dw, K, threads);
     if (db == NULL) return;
     for (int64_t n = 0; n < B; n++) add_row(db, &dy[n * K], K);
 }

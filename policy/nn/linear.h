@@ -1,7 +1,8 @@
 /** \file policy/nn/linear.h
  * Affine maps and embeddings. B rows in a batch, C channels in, K channels out, V rows of
  * an embedding. Backward functions accumulate into parameter gradients, so that a weight
- * shared by several steps needs no special case.
+ * shared by several steps needs no special case. Results do not depend on the number of
+ * threads.
  */
 #ifndef EMP_POLICY_NN_LINEAR_H
 #define EMP_POLICY_NN_LINEAR_H
@@ -10,12 +11,13 @@
 
 /** y = x w + b.  x is (B,C), w is (C,K), b is (K) or NULL, y is (B,K). */
 void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,
-                        const emp_real *b, int32_t B, int32_t C, int32_t K);
+                        const emp_real *b, int32_t B, int32_t C, int32_t K,
+                        int32_t threads);
 
 /** dx = dy w';  dw += x' dy;  db += sum of the rows of dy. dx and db may be NULL. */
 void emp_linear_backward(emp_real *dx, emp_real *dw, emp_real *db, const emp_real *dy,
                          const emp_real *x, const emp_real *w, int32_t B, int32_t C,
-                         int32_t K);
+                         int32_t K, int32_t threads);
 
 /** y[i] += e[index[i]]: rows of an embedding (or of its image under a linear map), K
  * columns, chosen by B indices. */

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/nn/lstm.h"
 
+#include <omp.h>
+
 #include "policy/nn/blas.h"
+#include "policy/nn/flush.h"
+#include "policy/nn/team.h"
 #include "policy/nn/vmath_internal.h"
 
+/* Cells first .. end-1 of H. */
 EMP_KERNEL static void cell_forward(emp_real *restrict gates, emp_real *restrict c,
                                     emp_real *restrict h,
-                                    const emp_real *restrict c_previous, int64_t H)
+                                    const emp_real *restrict c_previous, int64_t H,
+                                    int64_t first, int64_t end)
 {
 #pragma omp simd
-    for (int64_t j = 0; j < H; j++) {
+    for (int64_t j = first; j < end; j++) {
         emp_real i = emp_sigmoid(gates[j]), f = emp_sigmoid(gates[H + j]);
         emp_real o = emp_sigmoid(gates[2 * H + j]), g = emp_tanh(gates[3 * H + j]);
         c[j] = f * c_previous[j] + i * g;
@@ -24,10 +30,11 @@ EMP_KERNEL static void cell_forward(emp_real *restrict gates, emp_real *restrict
 EMP_KERNEL static void cell_backward(emp_real *restrict gates, emp_real *restrict dc,
                                      const emp_real *restrict dh,
                                      const emp_real *restrict c,
-                                     const emp_real *restrict c_previous, int64_t H)
+                                     const emp_real *restrict c_previous, int64_t H,
+                                     int64_t first, int64_t end)
 {
 #pragma omp simd
-    for (int64_t j = 0; j < H; j++) {
+    for (int64_t j = first; j < end; j++) {
         emp_real i = gates[j], f = gates[H + j], o = gates[2 * H + j];
         emp_real g = gates[3 * H + j], s = emp_tanh(c[j]);
         emp_real d = dc[j] + dh[j] * o * (1 - s * s);
@@ -42,49 +49,103 @@ EMP_KERNEL static void cell_backward(emp_real *restrict gates, emp_real *restric
 void emp_lstm_cell_forward(emp_real *gates, emp_real *c, emp_real *h,
                            const emp_real *c_previous, int32_t H)
 {
-    cell_forward(gates, c, h, c_previous, H);
+    cell_forward(gates, c, h, c_previous, H, 0, H);
 }
 
 void emp_lstm_cell_backward(emp_real *gates, emp_real *dc, const emp_real *dh,
                             const emp_real *c, const emp_real *c_previous, int32_t H)
 {
-    cell_backward(gates, dc, dh, c, c_previous, H);
+    cell_backward(gates, dc, dh, c, c_previous, H, 0, H);
+}
+
+/* What one thread of a team does: its part of the columns, and of the cells. */
+typedef struct {
+    emp_panels_pass pass;
+    int64_t         first, end;
+    unsigned        saved;
+} member;
+
+/* Cells are shared out in vectors: what is left over stays in one place. */
+static member join_team(int32_t H)
+{
+    enum { VECTOR = 16 };
+    int32_t part = omp_get_thread_num(), parts = omp_get_num_threads();
+    int64_t vectors = H / VECTOR;
+
+    return (member){.pass = {.part = part, .parts = parts},
+                    .first = vectors * part / parts * VECTOR,
+                    .end = part == parts - 1 ? H : vectors * (part + 1) / parts * VECTOR,
+                    .saved = emp_flush_begin()};
 }
 
 void emp_lstm_forward(emp_real *gates, emp_real *c, emp_real *h, int64_t h_stride,
-                      const emp_panels *recurrent, int32_t T, int32_t H, bool reverse)
+                      const emp_panels *recurrent, const emp_lstm_shape *shape)
 {
-    int64_t ahead = reverse ? -1 : 1, t = reverse ? T - 1 : 0;
+    int64_t  T = shape->T, H = shape->H, ahead = shape->reverse ? -1 : 1;
+    emp_team team = {0};
 
-    for (int64_t s = 0; s < T; s++, t += ahead) {
-        emp_real *z = &gates[t * 4 * H];
-        if (s > 0) emp_panels_multiply(recurrent, z, 0, &h[(t - ahead) * h_stride], 0, 1);
-        cell_forward(z, &c[(s + 1) * H], &h[t * h_stride], &c[s * H], H);
+#pragma omp parallel num_threads(shape->threads)
+    {
+        member  m = join_team(shape->H);
+        int64_t t = shape->reverse ? T - 1 : 0;
+        for (int64_t s = 0; s < T; s++, t += ahead) {
+            if (s > 0) {
+                emp_panels_multiply(recurrent, &gates[t * 4 * H], T * 4 * H,
+                                    &h[(t - ahead) * h_stride], T * h_stride,
+                                    shape->count, m.pass);
+                emp_team_meet(&team, m.pass.parts);
+            }
+            for (int64_t n = 0; n < shape->count; n++) {
+                emp_real *cell = &c[(n * (T + 1) + s) * H];
+                cell_forward(&gates[(n * T + t) * 4 * H], cell + H,
+                             &h[(n * T + t) * h_stride], cell, H, m.first, m.end);
+            }
+            m.pass.descends = !m.pass.descends;
+            emp_team_meet(&team, m.pass.parts);
+        }
+        emp_flush_end(m.saved);
     }
 }
 
 void emp_lstm_backward(emp_real *gates, emp_real *dh, int64_t h_stride, emp_real *dc,
-                       const emp_real *c, const emp_panels *recurrent_t, int32_t T,
-                       int32_t H, bool reverse)
+                       const emp_real *c, const emp_panels *recurrent_t,
+                       const emp_lstm_shape *shape)
 {
-    int64_t ahead = reverse ? -1 : 1, t = reverse ? 0 : T - 1;
+    int64_t  T = shape->T, H = shape->H, ahead = shape->reverse ? -1 : 1;
+    emp_team team = {0};
 
-    for (int64_t s = T - 1; s >= 0; s--, t -= ahead) {
-        emp_real *z = &gates[t * 4 * H];
-        cell_backward(z, dc, &dh[t * h_stride], &c[(s + 1) * H], &c[s * H], H);
-        if (s > 0) {
-            emp_panels_multiply(recurrent_t, &dh[(t - ahead) * h_stride], 0, z, 0, 1);
+#pragma omp parallel num_threads(shape->threads)
+    {
+        member  m = join_team(shape->H);
+        int64_t t = shape->reverse ? 0 : T - 1;
+        for (int64_t s = T - 1; s >= 0; s--, t -= ahead) {
+            for (int64_t n = 0; n < shape->count; n++) {
+                const emp_real *cell = &c[(n * (T + 1) + s) * H];
+                cell_backward(&gates[(n * T + t) * 4 * H], &dc[n * H],
+                              &dh[(n * T + t) * h_stride], cell + H, cell, H, m.first,
+                              m.end);
+            }
+            emp_team_meet(&team, m.pass.parts);
+            if (s > 0) {
+                emp_panels_multiply(recurrent_t, &dh[(t - ahead) * h_stride],
+                                    T * h_stride, &gates[t * 4 * H], T * 4 * H,
+                                    shape->count, m.pass);
+                emp_team_meet(&team, m.pass.parts);
+            }
+            m.pass.descends = !m.pass.descends;
         }
+        emp_flush_end(m.saved);
     }
 }
 
 void emp_lstm_recurrent_gradient(emp_real *dw, const emp_real *h, int64_t h_stride,
-                                 const emp_real *dz, int32_t T, int32_t H, bool reverse)
+                                 const emp_real *dz, int32_t T, int32_t H, bool reverse,
+                                 int32_t threads)
 {
     const emp_real *h_before = reverse ? h + h_stride : h;
     const emp_real *dz_after = reverse ? dz : dz + (int64_t)4 * H;
 
     if (T < 2) return;
-    emp_blas_gemm(true, false, H, 4 * H, T - 1, h_before, (int32_t)h_stride, dz_after,
-                  4 * H, 1, dw, 4 * H);
+    emp_blas_gemm_shared(true, false, H, 4 * H, T - 1, h_before, (int32_t)h_stride,
+                         dz_after, 4 * H, 1, dw, 4 * H, threads);
 }

@@ -25,22 +25,33 @@ void emp_lstm_cell_forward(emp_real *gates, emp_real *c, emp_real *h,
 void emp_lstm_cell_backward(emp_real *gates, emp_real *dc, const emp_real *dh,
                             const emp_real *c, const emp_real *c_previous, int32_t H);
 
-/** A sequence from a zero state, front to back or back to front (\a reverse). Row t of
- * \a gates (T,4H) and of \a h (its stride is given) belongs to position t. \a c (T+1,H)
- * is in the order of steps: row 0 must be zero, row s is the cell after s steps. \a
- * recurrent is W_h, packed. */
+/** Sequences of equal length that go through the same weights side by side. Of arrays
+ * that a function takes, those of sequence n start n x T positions further (cells T + 1).
+ */
+typedef struct {
+    int32_t count; /**< sequences */
+    int32_t T, H;
+    bool    reverse; /**< from the last position to the first */
+    int32_t threads; /**< that share the columns of each step */
+} emp_lstm_shape;
+
+/** Runs from a zero state. Row t of \a gates (T,4H) and of \a h (its stride is given)
+ * belongs to position t. \a c (T+1,H) is in the order of steps: row 0 must be zero, row s
+ * is the cell after s steps. \a recurrent is W_h, packed. */
 void emp_lstm_forward(emp_real *gates, emp_real *c, emp_real *h, int64_t h_stride,
-                      const emp_panels *recurrent, int32_t T, int32_t H, bool reverse);
+                      const emp_panels *recurrent, const emp_lstm_shape *shape);
 
 /** Its gradient. \a gates: activations in, gradients of the sums out. \a dh are gradients
- * from outside, strided as h, and are overwritten. \a dc (H) is the gradient of the cell
- * after the last step, and is overwritten. \a recurrent_t is W_h transposed, packed. */
+ * from outside, strided as h, and are overwritten. \a dc (count,H) is the gradient of the
+ * cell after the last step in, of the first state's out. \a recurrent_t is W_h
+ * transposed, packed. */
 void emp_lstm_backward(emp_real *gates, emp_real *dh, int64_t h_stride, emp_real *dc,
-                       const emp_real *c, const emp_panels *recurrent_t, int32_t T,
-                       int32_t H, bool reverse);
+                       const emp_real *c, const emp_panels *recurrent_t,
+                       const emp_lstm_shape *shape);
 
 /** dw += sum over steps of h_{t-1}' dz_t, the gradient of W_h. */
 void emp_lstm_recurrent_gradient(emp_real *dw, const emp_real *h, int64_t h_stride,
-                                 const emp_real *dz, int32_t T, int32_t H, bool reverse);
+                                 const emp_real *dz, int32_t T, int32_t H, bool reverse,
+                                 int32_t threads);
 
 #endif /* EMP_POLICY_NN_LSTM_H */

@@ -9,17 +9,22 @@
 typedef emp_real vec
     __attribute__((vector_size(64), aligned(sizeof(emp_real)), may_alias));
 
+/* A narrow matrix has panels of one register. Packing reads lines of LANES numbers. */
 enum { LANES = 64 / (int)sizeof(emp_real), VECS = 4, WIDTH = VECS * LANES, ROWS = 4 };
 
-static int32_t panel_count(int32_t cols) { return (cols + WIDTH - 1) / WIDTH; }
+static int32_t panel_count(const emp_panels *p)
+{
+    return (p->cols + p->width - 1) / p->width;
+}
 
 emp_status emp_panels_init(emp_panels *panels, int32_t rows, int32_t cols, emp_error *err)
 {
     emp_status st = EMP_OK;
 
-    *panels = (emp_panels){.rows = rows, .cols = cols};
-    panels->data =
-        EMP_NEW_ARRAY(emp_real, (size_t)panel_count(cols) * (size_t)rows * WIDTH);
+    *panels = (emp_panels){
+        .rows = rows, .cols = cols, .width = cols > LANES ? (int32_t)WIDTH : LANES};
+    panels->data = EMP_NEW_ARRAY(emp_real, (size_t)panel_count(panels) * (size_t)rows *
+                                               (size_t)panels->width);
     if (panels->data == NULL) EMP_FAIL(EMP_ENOMEM, "packed %d x %d matrix", rows, cols);
 
 cleanup:
@@ -32,72 +37,136 @@ void emp_panels_clear(emp_panels *panels)
     *panels = (emp_panels){0};
 }
 
-void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
+static void pack_rows(emp_real *out, const emp_real *w, int64_t rows, int64_t cols,
+                      int64_t count, int64_t width)
 {
-    int64_t   rows = panels->rows, cols = panels->cols;
-    emp_real *out = panels->data;
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(&out[r * width], &w[r * cols], (size_t)count * sizeof *out);
+}
 
-    for (int64_t first = 0; first < cols; first += WIDTH) {
-        int64_t width = cols - first < WIDTH ? cols - first : WIDTH;
-        if (transpose) {
-            for (int64_t c = 0; c < width; c++) {
-                for (int64_t r = 0; r < rows; r++) {
-                    out[r * WIDTH + c] = w[(first + c) * rows + r];
-                }
-            }
-        } else {
-            for (int64_t r = 0; r < rows; r++) {
-                memcpy(&out[r * WIDTH], &w[r * cols + first],
-                       (size_t)width * sizeof *out);
-            }
+/* Some rows of the panel at a time, so that each line of w is read once. */
+static void pack_columns(emp_real *out, const emp_real *w, int64_t rows, int64_t count,
+                         int64_t width)
+{
+    for (int64_t first = 0; first < rows; first += LANES) {
+        int64_t end = rows - first < LANES ? rows : first + LANES;
+        for (int64_t c = 0; c < count; c++) {
+            for (int64_t r = first; r < end; r++) out[r * width + c] = w[c * rows + r];
         }
-        out += rows * WIDTH;
     }
 }
 
-/* `count` rows (a constant after inlining) of one panel, accumulated in registers;
- * columns beyond the matrix are dropped. */
-__attribute__((always_inline)) static inline void
-multiply_panel(emp_real *y, int64_t y_stride, const emp_real *x, int64_t x_stride,
-               const emp_real *panel, int64_t depth, int64_t width, const int count)
+void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
 {
-    vec acc[ROWS][VECS] = {{{0}}};
+    int64_t   rows = panels->rows, cols = panels->cols, width = panels->width;
+    emp_real *out = panels->data;
 
-    for (int64_t k = 0; k < depth; k++, panel += WIDTH) {
+    for (int64_t first = 0; first < cols; first += width, out += rows * width) {
+        int64_t count = cols - first < width ? cols - first : width;
+        if (transpose)
+            pack_columns(out, &w[first * rows], rows, count, width);
+        else
+            pack_rows(out, &w[first], rows, cols, count, width);
+    }
+}
+
+/* Operands of some rows; with a bias, y is not read. */
+typedef struct {
+    emp_real       *y;
+    const emp_real *x, *bias; /* NULL = none */
+    int64_t         y_stride, x_stride, depth;
+} task;
+
+/* `count` rows (a constant after inlining, as is `vecs`) of one panel, accumulated in
+ * registers; columns beyond the matrix are dropped. */
+__attribute__((always_inline)) static inline void
+multiply_panel(const task *t, int64_t row, const emp_real *panel, int64_t width,
+               const int count, const int vecs)
+{
+    vec             acc[ROWS][VECS] = {{{0}}};
+    int64_t         x_stride = t->x_stride, depth = t->depth;
+    const emp_real *x = t->x + row * x_stride;
+
+    for (int64_t k = 0; k < depth; k++, panel += vecs * LANES) {
         const vec *w = (const vec *)panel;
         for (int r = 0; r < count; r++) {
-            for (int v = 0; v < VECS; v++) acc[r][v] += x[r * x_stride + k] * w[v];
+            for (int v = 0; v < vecs; v++) acc[r][v] += x[r * x_stride + k] * w[v];
         }
     }
     for (int r = 0; r < count; r++) {
-        emp_real sum[WIDTH];
-        for (int v = 0; v < VECS; v++) *(vec *)&sum[v * LANES] = acc[r][v];
-        for (int64_t c = 0; c < width; c++) y[r * y_stride + c] += sum[c];
+        emp_real sum[WIDTH] = {0}, *y = t->y + (row + r) * t->y_stride;
+        for (int v = 0; v < vecs; v++) *(vec *)&sum[v * LANES] = acc[r][v];
+        if (t->bias != NULL)
+            for (int64_t c = 0; c < width; c++) y[c] = t->bias[c] + sum[c];
+        else
+            for (int64_t c = 0; c < width; c++) y[c] += sum[c];
     }
 }
 
-EMP_KERNEL static void multiply_rows(const emp_real *data, int64_t depth, int64_t cols,
-                                     emp_real *y, int64_t y_stride, const emp_real *x,
-                                     int64_t x_stride, int32_t count)
+__attribute__((always_inline)) static inline void
+multiply_rows(const task *t, int64_t count, const emp_real *panel, int64_t width,
+              const int vecs)
 {
-    for (int64_t first = 0; first < cols; first += WIDTH, data += depth * WIDTH) {
-        int64_t   width = cols - first < WIDTH ? cols - first : WIDTH;
-        emp_real *out = y + first;
-        switch (count) {
-        case 1: multiply_panel(out, y_stride, x, x_stride, data, depth, width, 1); break;
-        case 2: multiply_panel(out, y_stride, x, x_stride, data, depth, width, 2); break;
-        case 3: multiply_panel(out, y_stride, x, x_stride, data, depth, width, 3); break;
-        default: multiply_panel(out, y_stride, x, x_stride, data, depth, width, ROWS);
-        }
+    int64_t row = 0;
+
+    for (; row + ROWS <= count; row += ROWS)
+        multiply_panel(t, row, panel, width, ROWS, vecs);
+    switch (count - row) {
+    case 1: multiply_panel(t, row, panel, width, 1, vecs); break;
+    case 2: multiply_panel(t, row, panel, width, 2, vecs); break;
+    case 3: multiply_panel(t, row, panel, width, 3, vecs); break;
+    default: break;
+    }
+}
+
+EMP_KERNEL static void multiply_wide(const task *t, int64_t count, const emp_real *panel,
+                                     int64_t width)
+{
+    multiply_rows(t, count, panel, width, VECS);
+}
+
+EMP_KERNEL static void multiply_narrow(const task *t, int64_t count,
+                                       const emp_real *panel, int64_t width)
+{
+    multiply_rows(t, count, panel, width, 1);
+}
+
+static void multiply(const emp_panels *panels, const task *whole, int32_t count,
+                     emp_panels_pass pass)
+{
+    int64_t all = panel_count(panels), width = panels->width;
+    int64_t low = all * pass.part / pass.parts, high = all * (pass.part + 1) / pass.parts;
+
+    for (int64_t i = low; i < high; i++) {
+        int64_t p = pass.descends ? low + high - 1 - i : i, first = p * width;
+        int64_t cols = panels->cols - first < width ? panels->cols - first : width;
+        const emp_real *panel = panels->data + first * panels->rows;
+        task            t = *whole;
+        t.depth = panels->rows;
+        t.y += first;
+        if (t.bias != NULL) t.bias += first;
+        if (width == WIDTH)
+            multiply_wide(&t, count, panel, cols);
+        else
+            multiply_narrow(&t, count, panel, cols);
     }
 }
 
 void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride,
-                         const emp_real *x, int64_t x_stride, int32_t count)
+                         const emp_real *x, int64_t x_stride, int32_t count,
+                         emp_panels_pass pass)
 {
-    for (int32_t r = 0; r < count; r += ROWS) {
-        multiply_rows(panels->data, panels->rows, panels->cols, y + r * y_stride,
-                      y_stride, x + r * x_stride, x_stride,
-                      count - r < ROWS ? count - r : ROWS);
-    }
+    const task t = {.y = y, .x = x, .y_stride = y_stride, .x_stride = x_stride};
+
+    multiply(panels, &t, count, pass);
+}
+
+void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
+                       const emp_real *bias, const emp_real *x, int64_t x_stride,
+                       int32_t count)
+{
+    const task t = {
+        .y = y, .x = x, .bias = bias, .y_stride = y_stride, .x_stride = x_stride};
+
+    multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
 }

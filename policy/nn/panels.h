@@ -3,9 +3,9 @@
  *
  * With up to 16 rows a matrix product is a stream of its weights. BLAS repacks them at
  * every call; here they are packed once per update into panels of some columns each,
- * which are read front to back, and up to four rows share one pass.
+ * which are read front to back; all rows share a pass.
  *
- * A row's result does not depend on the rows beside it.
+ * A row's result does not depend on the rows beside it, nor a column's on the pass.
  */
 #ifndef EMP_POLICY_NN_PANELS_H
 #define EMP_POLICY_NN_PANELS_H
@@ -19,7 +19,15 @@
 typedef struct {
     emp_real *data; /**< [panel][row][column in panel], padded with zeros */
     int32_t   rows, cols;
+    int32_t   width; /**< columns of a panel */
 } emp_panels;
+
+/** Which panels a call multiplies: one of so many nearly equal parts, one per thread. Who
+ * alternates the direction finds the panels that came last still in the nearer cache. */
+typedef struct {
+    int32_t part, parts;
+    bool    descends;
+} emp_panels_pass;
 
 emp_status emp_panels_init(emp_panels *panels, int32_t rows, int32_t cols,
                            emp_error *err);
@@ -28,9 +36,15 @@ void       emp_panels_clear(emp_panels *panels);
 /** Packs \a w, stored row-major as (rows x cols), or as (cols x rows) if \a transpose. */
 void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose);
 
-/** y[r] += x[r] W for \a count rows; row r starts at y + r y_stride and x + r x_stride.
- */
+/** y[r] += x[r] W for \a count rows and the columns of \a pass; row r starts at
+ * y + r y_stride and x + r x_stride. */
 void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride,
-                         const emp_real *x, int64_t x_stride, int32_t count);
+                         const emp_real *x, int64_t x_stride, int32_t count,
+                         emp_panels_pass pass);
+
+/** y[r] = bias + x[r] W for \a count rows. */
+void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
+                       const emp_real *bias, const emp_real *x, int64_t x_stride,
+                       int32_t count);
 
 #endif /* EMP_POLICY_NN_PANELS_H */

@@ -5,8 +5,24 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "policy/nn/flush.h"
 
 enum { ALIGN_REALS = 16 }; /* a slice starts on a cache line */
+
+/* Loops over a block are cut into so many parts on any number of threads. */
+enum { PARTS = 64 };
+
+typedef struct {
+    size_t first, count;
+} range;
+
+static range part_of(const emp_params *params, size_t part)
+{
+    size_t lines = params->count / ALIGN_REALS, first = lines * part / PARTS;
+
+    return (range){first * ALIGN_REALS,
+                   (lines * (part + 1) / PARTS - first) * ALIGN_REALS};
+}
 
 emp_status emp_params_init(emp_params *params, const emp_param_slice *slices,
                            int32_t count, emp_error *err)
@@ -29,6 +45,7 @@ emp_status emp_params_init(emp_params *params, const emp_param_slice *slices,
         total = (total + ALIGN_REALS - 1) / ALIGN_REALS * ALIGN_REALS;
     }
     params->slice_count = count;
+    params->threads = 1;
     params->count = total;
     params->value = EMP_NEW_ARRAY(emp_real, total);
     params->gradient = EMP_NEW_ARRAY(emp_real, total);
@@ -72,7 +89,11 @@ emp_real *emp_params_gradient(const emp_params *params, int32_t slice)
 
 void emp_params_zero_gradient(emp_params *params)
 {
-    memset(params->gradient, 0, params->count * sizeof *params->gradient);
+#pragma omp parallel for num_threads(params->threads)
+    for (size_t i = 0; i < PARTS; i++) {
+        range r = part_of(params, i);
+        memset(params->gradient + r.first, 0, r.count * sizeof *params->gradient);
+    }
 }
 
 void emp_params_glorot(emp_params *params, int32_t slice, double gain, emp_rng *rng)
@@ -97,14 +118,31 @@ EMP_KERNEL static double sum_of_squares(const emp_real *x, size_t count)
 
 double emp_params_gradient_norm(const emp_params *params)
 {
-    return sqrt(sum_of_squares(params->gradient, params->count));
+    double part[PARTS], sum = 0.0;
+
+#pragma omp parallel for num_threads(params->threads)
+    for (size_t i = 0; i < PARTS; i++) {
+        range r = part_of(params, i);
+        part[i] = sum_of_squares(params->gradient + r.first, r.count);
+    }
+    for (int i = 0; i < PARTS; i++) sum += part[i];
+    return sqrt(sum);
+}
+
+EMP_KERNEL static void scale_all(emp_real *x, size_t count, emp_real factor)
+{
+    for (size_t i = 0; i < count; i++) x[i] *= factor;
 }
 
 void emp_params_scale_gradient(emp_params *params, double factor)
 {
-    emp_real f = (emp_real)factor;
-
-    for (size_t i = 0; i < params->count; i++) params->gradient[i] *= f;
+#pragma omp parallel for num_threads(params->threads)
+    for (size_t i = 0; i < PARTS; i++) {
+        unsigned saved = emp_flush_begin();
+        range    r = part_of(params, i);
+        scale_all(params->gradient + r.first, r.count, (emp_real)factor);
+        emp_flush_end(saved);
+    }
 }
 
 double emp_params_clip(emp_params *params, double limit)
@@ -139,8 +177,14 @@ void emp_params_adam(emp_params *params, const emp_adam *adam)
     double root = sqrt(1.0 - pow(adam->beta2, step));
     double rate = adam->learning_rate * root / (1.0 - pow(adam->beta1, step));
 
-    adam_update(params->value, params->moment1, params->moment2, params->gradient,
-                params->count, (emp_real)(1.0 - adam->beta1),
-                (emp_real)(1.0 - adam->beta2), (emp_real)rate,
-                (emp_real)(adam->epsilon * root));
+#pragma omp parallel for num_threads(params->threads)
+    for (size_t i = 0; i < PARTS; i++) {
+        unsigned saved = emp_flush_begin();
+        range    r = part_of(params, i);
+        adam_update(params->value + r.first, params->moment1 + r.first,
+                    params->moment2 + r.first, params->gradient + r.first, r.count,
+                    (emp_real)(1.0 - adam->beta1), (emp_real)(1.0 - adam->beta2),
+                    (emp_real)rate, (emp_real)(adam->epsilon * root));
+        emp_flush_end(saved);
+    }
 }

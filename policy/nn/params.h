@@ -26,6 +26,8 @@ typedef struct {
     emp_real       *moment1, *moment2; /**< Adam's running means of g and g^2 */
     size_t          count;             /**< of each block, padding included */
     int64_t         step;              /**< Adam updates made */
+    int32_t         threads;           /**< that share a loop over a block: 1 at first.
+                                            Results do not depend on it */
     int32_t         slice_count;
     emp_param_slice slice[EMP_MAX_SLICES];
 } emp_params;
@@ -46,7 +48,7 @@ void emp_params_zero_gradient(emp_params *params);
 /** Glorot and Bengio (2010): uniform in +-gain sqrt(6 / (rows + cols)). */
 void emp_params_glorot(emp_params *params, int32_t slice, double gain, emp_rng *rng);
 
-/** The Euclidean norm of all gradients; the same on any number of threads. */
+/** The Euclidean norm of all gradients. */
 double emp_params_gradient_norm(const emp_params *params);
 
 /** Multiplies all gradients by \a factor. */

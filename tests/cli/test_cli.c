@@ -200,6 +200,11 @@ static struct error_case error_cases[] = {
     {"bench oracle --placements cpu",                                       2, "cpu"},
     {"bench oracle --profiles tf9",                                         2, "tf9"},
     {"bench oracle --peers matlab",                                         2, "matlab"},
+    {"bench policy --networks embedder",                                        2, "embedder"},
+    {"bench policy --hidden 5x",                                                2, "5x"},
+    {"bench policy --samples 65",                                               2, "65"},
+    {"bench policy --threads \"\"",                                             2, "list"},
+    {"bench policy --peers matlab",                                             2, "matlab"},
     {"bench oracle --repeats 0",                                            2, "\"0\""},
     /* bad input */
     {"graph nowhere.pb",                                                    1, "nowhere.pb"},
@@ -233,6 +238,7 @@ static struct error_case error_cases[] = {
     {"train small.pbtxt --machine k40x2 --record r.h5 --resume",            1, "r.checkpoint.h5"},
     {"record small.pbtxt",                                                  1, "small.pbtxt"},
     {"record nowhere.h5",                                                   1, "nowhere.h5"},
+    {"bench policy --csv no/such/p.csv",                                        1, "no/such/p.csv"},
     {"bench oracle --csv no/such/o.csv",                                    1, "no/such/o.csv"},
     {"bench surrogate small.pbtxt --machine k41",                           1, "k41"},
     {"bench anomalies small.pbtxt --machine k41",                           1, "k41"},
@@ -280,9 +286,9 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",  "place",        "train",           "simulate",       "graph",
-        "record", "calibrate",    "workloads",       "machines",       "methods",
-        "bench",  "bench oracle", "bench surrogate", "bench anomalies"};
+        "table",  "place",        "train",        "simulate",        "graph",
+        "record", "calibrate",    "workloads",    "machines",        "methods",
+        "bench",  "bench oracle", "bench policy", "bench surrogate", "bench anomalies"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -388,6 +394,24 @@ static void expect_keys(const json_t *object, const char *const *keys, size_t co
     for (size_t i = 0; i < count; i++) {
         cr_expect_not_null(json_object_get(object, keys[i]), "no key %s", keys[i]);
     }
+}
+
+Test(cli, bench_policy_has_the_promised_keys)
+{
+    static const char *const keys[] = {"groups", "ops",      "openblas_core",
+                                       "commit", "modified", "torch_is_absent",
+                                       "rows"};
+    static const char *const row_keys[] = {
+        "network", "hidden", "samples",      "threads", "rounds",      "ours_s",
+        "torch_s", "ratio",  "stream_bytes", "limit_s", "disagreement"};
+    json_t *object = run_json("bench policy --hidden 8 --samples 2 --groups 5 --ops 99 "
+                              "--threads 1 --peers none -n 2 --json");
+
+    expect_keys(object, keys, sizeof keys / sizeof *keys);
+    const json_t *rows = json_object_get(object, "rows");
+    cr_expect_eq(json_array_size(rows), 2);
+    expect_keys(json_array_get(rows, 1), row_keys, sizeof row_keys / sizeof *row_keys);
+    json_decref(object);
 }
 
 Test(cli, bench_surrogate_has_the_promised_keys)

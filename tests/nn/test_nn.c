@@ -3,16 +3,19 @@
  * clipping and Adam what their names say? */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "policy/nn/activation.h"
+#include "policy/nn/attention.h"
 #include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/lstm.h"
 #include "policy/nn/panels.h"
 #include "policy/nn/params.h"
+#include "policy/nn/team.h"
 
 Test(activation, tanh_is_accurate_and_saturates)
 {
@@ -26,6 +29,42 @@ Test(activation, tanh_is_accurate_and_saturates)
         cr_assert_lt(fabs((double)x[i] - want), 5e-7, "tanh of step %d: %g", i,
                      (double)x[i]);
     }
+}
+
+/* One column with v = 1: the score is tanh(q + m). */
+Test(attention, tanh_is_accurate_and_saturates)
+{
+    enum { COUNT = 20001 };
+    static const float query[] = {0.0f, 0.3f, -30.0f, 42.0f, -1e30f};
+    static float       m[COUNT], m_exp[COUNT], e[COUNT];
+    const float        v = 1.0f;
+
+    for (int i = 0; i < COUNT; i++) m[i] = (float)(i - COUNT / 2) * 4e-3f;
+    emp_attention_exp(m_exp, m, COUNT);
+    for (size_t q = 0; q < sizeof query / sizeof *query; q++) {
+        emp_attention_score(e, COUNT, &query[q], 1, 1, m_exp, &v, 0, COUNT, 1);
+        double limited = fmax((double)query[q], -43.0);
+        for (int i = 0; i < COUNT; i++) {
+            double want = tanh(limited + (double)m[i]);
+            cr_assert_lt(fabs((double)e[i] - want), 2e-6, "tanh(%g + %g): %g",
+                         (double)query[q], (double)m[i], (double)e[i]);
+        }
+    }
+}
+
+Test(categorical, softmax_of_rows_is_that_of_each)
+{
+    enum { ROWS_OF = 7, COUNT = 37 };
+    static float together[ROWS_OF * COUNT], alone[ROWS_OF * COUNT];
+    double       sum = 0.0;
+
+    for (int i = 0; i < ROWS_OF * COUNT; i++)
+        together[i] = alone[i] = (float)(i * 7919 % 101) / 10.0f;
+    for (int r = 0; r < ROWS_OF; r++)
+        sum += emp_categorical_softmax(&alone[r * COUNT], COUNT);
+    double all = emp_categorical_softmax_rows(together, ROWS_OF, COUNT);
+    cr_expect_float_eq(all, sum, 1e-12);
+    cr_expect_arr_eq(together, alone, sizeof alone);
 }
 
 Test(categorical, softmax_is_accurate_for_extreme_logits)
@@ -77,6 +116,8 @@ static void fill(float *x, int count, uint32_t stream)
     for (int i = 0; i < count; i++) x[i] = (float)emp_rng_normal(&rng);
 }
 
+static const emp_panels_pass whole = {0, 1, false};
+
 Test(panels, multiply_equals_the_plain_product)
 {
     static float w[DEPTH * COLS], x[ROWS * DEPTH], y[ROWS * COLS];
@@ -88,7 +129,7 @@ Test(panels, multiply_equals_the_plain_product)
     for (int transpose = 0; transpose < 2; transpose++) {
         emp_panels_pack(&panels, w, transpose);
         for (int i = 0; i < ROWS * COLS; i++) y[i] = 1.0f;
-        emp_panels_multiply(&panels, y, COLS, x, DEPTH, ROWS);
+        emp_panels_multiply(&panels, y, COLS, x, DEPTH, ROWS, whole);
         for (int r = 0; r < ROWS; r++) {
             for (int c = 0; c < COLS; c++) {
                 double want = 1.0;
@@ -114,15 +155,80 @@ Test(panels, a_row_does_not_depend_on_its_neighbours)
     emp_panels_pack(&panels, w, false);
     for (int rows = 1; rows <= ROWS; rows++) {
         memset(together, 0, sizeof together);
-        emp_panels_multiply(&panels, together, COLS, x, DEPTH, rows);
+        emp_panels_multiply(&panels, together, COLS, x, DEPTH, rows, whole);
         for (int r = 0; r < rows; r++) {
             memset(alone, 0, sizeof alone);
-            emp_panels_multiply(&panels, alone, 0, &x[r * DEPTH], 0, 1);
+            emp_panels_multiply(&panels, alone, 0, &x[r * DEPTH], 0, 1, whole);
             cr_assert_eq(memcmp(alone, &together[r * COLS], sizeof alone), 0,
                          "row %d of %d", r, rows);
         }
     }
     emp_panels_clear(&panels);
+}
+
+Test(panels, passes_add_up_to_the_whole)
+{
+    static float w[DEPTH * COLS], x[ROWS * DEPTH], want[ROWS * COLS], got[ROWS * COLS];
+    emp_panels   panels;
+
+    fill(w, DEPTH * COLS, 1);
+    fill(x, ROWS * DEPTH, 2);
+    /* A narrow matrix has another kind of panels. */
+    for (int cols = 5; cols <= COLS; cols += COLS - 5) {
+        cr_assert_eq(emp_panels_init(&panels, DEPTH, cols, NULL), EMP_OK);
+        emp_panels_pack(&panels, w, false);
+        memset(want, 0, sizeof want);
+        emp_panels_multiply(&panels, want, cols, x, DEPTH, ROWS, whole);
+        for (int parts = 1; parts <= 3; parts++) {
+            memset(got, 0, sizeof got);
+            for (int part = 0; part < parts; part++) {
+                emp_panels_multiply(&panels, got, cols, x, DEPTH, ROWS,
+                                    (emp_panels_pass){part, parts, part % 2 == 0});
+            }
+            cr_expect_arr_eq(got, want, sizeof want, "%d parts of %d columns", parts,
+                             cols);
+        }
+        emp_panels_clear(&panels);
+    }
+}
+
+Test(panels, affine_starts_from_the_bias)
+{
+    static float w[DEPTH * COLS], x[ROWS * DEPTH], bias[COLS], want[ROWS * COLS],
+        got[ROWS * COLS];
+    emp_panels panels;
+
+    fill(w, DEPTH * COLS, 1);
+    fill(x, ROWS * DEPTH, 2);
+    fill(bias, COLS, 3);
+    fill(got, ROWS * COLS, 4);
+    cr_assert_eq(emp_panels_init(&panels, DEPTH, COLS, NULL), EMP_OK);
+    emp_panels_pack(&panels, w, false);
+    for (int r = 0; r < ROWS; r++) memcpy(&want[r * COLS], bias, sizeof bias);
+    emp_panels_multiply(&panels, want, COLS, x, DEPTH, ROWS, whole);
+    emp_panels_affine(&panels, got, COLS, bias, x, DEPTH, ROWS);
+    cr_expect_arr_eq(got, want, sizeof want);
+    emp_panels_clear(&panels);
+}
+
+/* Each reads what all wrote before they met. */
+Test(team, meets_when_the_last_has_come)
+{
+    enum { SIZE = 3, MEETINGS = 200 };
+    emp_team team = {0};
+    int      seen[SIZE] = {0}, late = 0;
+
+#pragma omp parallel num_threads(SIZE) reduction(+ : late)
+    {
+        int me = omp_get_thread_num(), size = omp_get_num_threads();
+        for (int i = 1; i <= MEETINGS; i++) {
+            seen[me] = i;
+            emp_team_meet(&team, size);
+            for (int other = 0; other < size; other++) late += seen[other] < i;
+            emp_team_meet(&team, size);
+        }
+    }
+    cr_expect_eq(late, 0);
 }
 
 static const emp_param_slice slices[] = {{"weight", 3, 5, 0}, {"bias", 1, 5, 0}};

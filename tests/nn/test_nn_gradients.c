@@ -62,7 +62,7 @@ enum { B = 5, C = 7, K = 3 };
 
 static double linear_loss(void)
 {
-    emp_linear_forward(y, x, w, b, B, C, K);
+    emp_linear_forward(y, x, w, b, B, C, K, 2);
     return dot(y, r, B * K);
 }
 
@@ -72,7 +72,7 @@ Test(linear, gradients)
     fill(w, C * K, 2);
     fill(b, K, 3);
     fill(r, B * K, 4);
-    emp_linear_backward(dx, dw, db, r, x, w, B, C, K);
+    emp_linear_backward(dx, dw, db, r, x, w, B, C, K, 2);
     check("x", linear_loss, x, dx, B * C);
     check("w", linear_loss, w, dw, C * K);
     check("b", linear_loss, b, db, K);
@@ -86,8 +86,8 @@ Test(linear, backward_is_the_adjoint)
     fill(x, B * C, 1);
     fill(w, C * K, 2);
     fill(r, B * K, 4);
-    emp_linear_forward(image, x, w, NULL, B, C, K);
-    emp_linear_backward(dx, dw, NULL, r, x, w, B, C, K);
+    emp_linear_forward(image, x, w, NULL, B, C, K, 1);
+    emp_linear_backward(dx, dw, NULL, r, x, w, B, C, K, 1);
     cr_expect_float_eq(dot(image, r, B * K), dot(x, dx, B * C), 1e-12);
 }
 
@@ -97,9 +97,9 @@ Test(linear, gradients_accumulate)
 
     fill(x, B * C, 1);
     fill(r, B * K, 4);
-    emp_linear_backward(NULL, dw, NULL, r, x, w, B, C, K);
+    emp_linear_backward(NULL, dw, NULL, r, x, w, B, C, K, 1);
     memcpy(twice, dw, sizeof twice);
-    emp_linear_backward(NULL, dw, NULL, r, x, w, B, C, K);
+    emp_linear_backward(NULL, dw, NULL, r, x, w, B, C, K, 1);
     for (int i = 0; i < C * K; i++) cr_expect_float_eq(dw[i], 2 * twice[i], 1e-12);
 }
 
@@ -142,26 +142,30 @@ Test(activation, gradients)
     }
 }
 
-/* An LSTM over T steps with H cells: x are the gate sums, w the recurrent weights. The
- * loss sees all outputs and the last cell. */
-enum { T = 6, H = 5, STRIDE = H + 2 };
+/* An LSTM of H cells over N sequences of T steps: x are the gate sums, w the recurrent
+ * weights. The loss sees all outputs and the last cells. */
+enum { N = 2, T = 6, H = 5, STRIDE = H + 2 };
 
 static bool   reverse;
-static double gates[T * 4 * H], cell[(T + 1) * H], hidden[T * STRIDE];
+static double gates[N * T * 4 * H], cell[N * (T + 1) * H], hidden[N * T * STRIDE];
+
+static emp_lstm_shape lstm_shape(void) { return (emp_lstm_shape){N, T, H, reverse, 2}; }
 
 static double lstm_loss(void)
 {
-    emp_panels panels;
-    double     sum = 0.0;
+    emp_lstm_shape shape = lstm_shape();
+    emp_panels     panels;
+    double         sum = 0.0;
 
     cr_assert_eq(emp_panels_init(&panels, H, 4 * H, NULL), EMP_OK);
     emp_panels_pack(&panels, w, false);
     memcpy(gates, x, sizeof gates);
     memset(cell, 0, sizeof cell);
-    emp_lstm_forward(gates, cell, hidden, STRIDE, &panels, T, H, reverse);
+    emp_lstm_forward(gates, cell, hidden, STRIDE, &panels, &shape);
     emp_panels_clear(&panels);
-    for (int t = 0; t < T; t++) sum += dot(&hidden[t * STRIDE], &r[t * STRIDE], H);
-    return sum + dot(&cell[T * H], b, H);
+    for (int t = 0; t < N * T; t++) sum += dot(&hidden[t * STRIDE], &r[t * STRIDE], H);
+    for (int n = 0; n < N; n++) sum += dot(&cell[(n * (T + 1) + T) * H], &b[n * H], H);
+    return sum;
 }
 
 Test(lstm, gradients)
@@ -169,21 +173,25 @@ Test(lstm, gradients)
     for (int pass = 0; pass < 2; pass++) {
         emp_panels panels;
         reverse = pass == 1;
-        fill(x, T * 4 * H, 7);
+        emp_lstm_shape shape = lstm_shape();
+        fill(x, N * T * 4 * H, 7);
         fill(w, H * 4 * H, 8);
-        fill(r, T * STRIDE, 9);
-        fill(b, H, 10);
+        fill(r, N * T * STRIDE, 9);
+        fill(b, N * H, 10);
         lstm_loss();
         memcpy(dx, r, sizeof dx); /* dh */
         memcpy(db, b, sizeof db); /* dc */
         cr_assert_eq(emp_panels_init(&panels, 4 * H, H, NULL), EMP_OK);
         emp_panels_pack(&panels, w, true);
-        emp_lstm_backward(gates, dx, STRIDE, db, cell, &panels, T, H, reverse);
+        emp_lstm_backward(gates, dx, STRIDE, db, cell, &panels, &shape);
         emp_panels_clear(&panels);
         memset(dw, 0, sizeof dw);
-        emp_lstm_recurrent_gradient(dw, hidden, STRIDE, gates, T, H, reverse);
+        for (int n = 0; n < N; n++) {
+            emp_lstm_recurrent_gradient(dw, &hidden[n * T * STRIDE], STRIDE,
+                                        &gates[n * T * 4 * H], T, H, reverse, 2);
+        }
         memcpy(dy, gates, sizeof gates);
-        check("gate sums", lstm_loss, x, dy, T * 4 * H);
+        check("gate sums", lstm_loss, x, dy, N * T * 4 * H);
         check("recurrent weights", lstm_loss, w, dw, H * 4 * H);
     }
 }
@@ -210,28 +218,36 @@ Test(lstm, cell_gradients)
     check("previous cell", cell_loss, w, dw, H);
 }
 
-/* Attention of query x over memory w with vector b. */
-enum { S = 6, A = 9 };
+/* Attention of queries x over memory w with vector b: more queries and columns than go
+ * together. */
+enum { QUERIES = 6, S = 4, A = 70 };
 
-static double weights[S];
+static double weights[QUERIES * S], memory_exp[S * A];
 
 static double attention_loss(void)
 {
-    emp_attention_forward(weights, y, x, w, b, S, A);
-    return dot(y, r, A);
+    emp_attention_exp(memory_exp, w, S * A);
+    for (int first = 0; first < S; first += 2)
+        emp_attention_score(weights, S, x, A, QUERIES, memory_exp, b, first, first + 2,
+                            A);
+    for (int n = 0; n < QUERIES; n++)
+        emp_attention_mix(&weights[n * S], &y[n * A], w, S, A);
+    return dot(y, r, QUERIES * A);
 }
 
 Test(attention, gradients)
 {
-    double scratch[S + A];
+    double                   scratch[QUERIES * S];
+    const emp_attention_past past = {QUERIES, S, A, weights, r, A, w, memory_exp, b};
 
-    fill(x, A, 15);
+    fill(x, QUERIES * A, 15);
     fill(w, S * A, 16);
     fill(b, A, 17);
-    fill(r, A, 18);
+    fill(r, QUERIES * A, 18);
     attention_loss();
-    emp_attention_backward(dx, dw, db, r, weights, x, w, b, S, A, scratch);
-    check("query", attention_loss, x, dx, A);
+    memcpy(dx, x, sizeof dx);
+    emp_attention_backward(dx, dw, db, &past, scratch, 2);
+    check("query", attention_loss, x, dx, QUERIES * A);
     check("memory", attention_loss, w, dw, S * A);
     check("v", attention_loss, b, db, A);
 }

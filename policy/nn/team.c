@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L /* sched_yield */
+#include "policy/nn/team.h"
+
+#include <sched.h>
+
+/* Some microseconds. */
+enum { SPINS = 2000 };
+
+void emp_team_meet(emp_team *team, int32_t size)
+{
+    int meeting = atomic_load_explicit(&team->meetings, memory_order_relaxed);
+
+    if (size == 1) return;
+    if (atomic_fetch_add(&team->arrived, 1) == size - 1) {
+        atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
+        atomic_store(&team->meetings, meeting + 1);
+        return;
+    }
+    for (int spins = 0; atomic_load(&team->meetings) == meeting; spins++) {
+        if (spins > SPINS) sched_yield();
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+}
