@@ -76,7 +76,7 @@ static inline void notify_readers(emp_sim *sim, int32_t tensor, int32_t device)
         const emp_sim_reader *reader = &sim->reader[i];
         int32_t               space = space_read(sim, reader);
         if (space == home) {
-            sim->reads[reader->input] = tensor;
+            sim->reads[reader->input] = t->root;
             arrive(sim, (int32_t)reader->op);
         } else {
             int32_t copy = plan_copy(sim, tensor, first, i, space);
@@ -169,7 +169,7 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
 {
     int32_t to = target_of_copy(sim, copy);
 
-    release(sim, tensor_of_copy(sim, copy));
+    release(sim, sim->instance[tensor_of_copy(sim, copy)].root);
     if (has_host_thread(sim, to)) {
         serve(sim, to, item_of_copy(sim, copy));
     } else if (!rules.copy_delays || sim->receive_ns == 0) {

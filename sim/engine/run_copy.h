@@ -31,7 +31,7 @@ static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
     int32_t copy = sim->copy_to[to];
 
     if (copy >= first) {
-        sim->instance[tensor].pending--;
+        sim->instance[sim->instance[tensor].root].pending--;
         sim->copy[copy].pending++;
         return copy;
     }

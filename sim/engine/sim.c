@@ -93,7 +93,6 @@ static void reset(emp_sim *sim)
     memset(sim->link_free_ns, 0, sizeof sim->link_free_ns);
     reset_pools(sim);
     reset_regions(sim);
-    sim->instance[sim->tensor_count].holds = INT32_MAX / 2;
 }
 
 static void finish(emp_sim *sim)

@@ -181,6 +181,19 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
     }
 }
 
+/* Output 0 of the op is the buffer of its input 0; that of a folded one has no bytes. */
+static void share_input(emp_sim *sim, int32_t op, bool is_folded)
+{
+    const emp_sim_op *o = &sim->op[op];
+
+    if (o->output == o[1].output) return;
+    if (is_folded) {
+        sim->instance[o->output].bytes = 0;
+    } else {
+        sim->op[op].flags |= EMP_SIM_ALIASES;
+    }
+}
+
 static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live,
                            const int32_t *live_tensor)
 {
@@ -193,10 +206,7 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
         for (int32_t i = g->input_offset[id]; i < g->input_offset[id + 1]; i++) {
             int32_t producer = live[g->tensor[g->input[i]].producer];
             bool    is_first = i == g->input_offset[id];
-            if (is_first && from->is_alias) {
-                sim->op[op].flags |=
-                    producer < 0 ? EMP_SIM_ALIASES_CONST : EMP_SIM_ALIASES;
-            }
+            if (is_first && from->is_alias) share_input(sim, op, producer < 0);
             if (producer < 0) continue;
             sim->input[edge++] = live_tensor[g->input[i]];
             sim->start[op].missing++;
@@ -398,11 +408,12 @@ static int32_t count_readers(const emp_sim *sim, int32_t tensor)
     return sim->instance[tensor + 1].reader - sim->instance[tensor].reader;
 }
 
-static void mark_unread(emp_sim *sim)
+static void count_users(emp_sim *sim)
 {
     for (int32_t t = 0; t < sim->tensor_count; t++) {
-        if (count_readers(sim, t) == 0)
-            sim->op[sim->payload[t].producer].flags |= EMP_SIM_HAS_UNREAD;
+        int32_t readers = count_readers(sim, t);
+        sim->instance[t].users = readers > 0 ? readers : 1;
+        if (readers == 0) sim->op[sim->payload[t].producer].flags |= EMP_SIM_HAS_UNREAD;
     }
 }
 
@@ -570,7 +581,7 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     number_ops(sim, problem, live, live_tensor);
     connect_inputs(sim, g, live, live_tensor);
     connect_readers(sim, g, live);
-    mark_unread(sim);
+    count_users(sim);
     if (!problem->runtime.addn_waits) add_in_place(sim, g);
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));

@@ -34,11 +34,9 @@ typedef struct {
 enum {
     EMP_SIM_LAUNCHES = 1 << 0, /**< has GPU kernels */
     EMP_SIM_ALIASES = 1 << 1,  /**< output 0 is input 0's buffer */
-    EMP_SIM_ALIASES_CONST =
-        1 << 2, /**< output 0 is the buffer of a folded input: no bytes */
-    EMP_SIM_IN_PLACE = 1 << 3,
-    EMP_SIM_HAS_WORKSPACE = 1 << 4,
-    EMP_SIM_HAS_UNREAD = 1 << 5 /**< an output without consumers */
+    EMP_SIM_IN_PLACE = 1 << 2,
+    EMP_SIM_HAS_WORKSPACE = 1 << 3,
+    EMP_SIM_HAS_UNREAD = 1 << 4 /**< an output without consumers */
 };
 
 typedef struct {
@@ -96,7 +94,8 @@ typedef struct {
 } emp_sim_op_state;
 
 /** A tensor in one memory: its home, or a copy. What is known of homes before a run stands
- * here too. Tensors that share a buffer point to the instance that allocated it. */
+ * here too. Tensors that share a buffer point to the instance that allocated it, their
+ * root. */
 typedef struct {
     int64_t bytes;  /**< of its buffer, rounded up; -1 of a copy before its request */
     int32_t reader; /**< its first; those of a home end at the next home's */
@@ -104,9 +103,9 @@ typedef struct {
         int32_t tensor;  /**< of a copy */
         int32_t on_host; /**< of a home: 1 = it is not on the op's device */
     };
-    int32_t pending; /**< edges and copies that will still read it */
-    int32_t root;    /**< instance that owns the buffer */
-    int32_t holds;   /**< instances that share the buffer; root only */
+    int32_t users; /**< of a home: edges that read it; its own op, if there are none */
+    int32_t root;  /**< of a home: the instance that owns the buffer */
+    int32_t pending; /**< of a root: users and copies to come of all that share the buffer */
     int32_t space;   /**< the memory */
 } emp_sim_instance;
 
@@ -227,9 +226,9 @@ struct emp_sim {
     int32_t              copy_count, message_count;
     emp_sim_op_state    *state;      /**< [op] */
     int32_t             *open_tasks; /**< [op] that have not ended */
-    int32_t             *reads;      /**< [input] instance, once it is there */
-    emp_sim_instance    *instance;   /**< homes [tensor_count], the buffer of what has no
-                                          bytes, copies [copy_limit] */
+    int32_t             *reads;      /**< [input] root, once it is there */
+    emp_sim_instance    *instance;   /**< homes [tensor_count], where their readers end,
+                                          copies [copy_limit] */
     emp_sim_instance    *copy;       /**< where they begin */
     emp_sim_message     *message;
     /* Items in lists: ops, then copies, then messages, then no_item. */
