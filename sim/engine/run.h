@@ -224,7 +224,7 @@ static inline uint64_t end_delay(emp_sim *sim, int32_t source)
     case EMP_SIM_BATCH:
     case EMP_SIM_SERVER: break; /* have no delays */
     }
-    return event_at(source, sim->until[queue->head]);
+    return event_at(source, sim->until[queue->first]);
 }
 
 static inline void handle_event(emp_sim *sim, int32_t source)

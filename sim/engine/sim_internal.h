@@ -116,8 +116,8 @@ typedef struct {
 
 /** A first-come-first-served list, linked through sim->next. */
 typedef struct {
-    int32_t  head; /**< item, or sim->no_item */
-    int32_t *tail; /**< where the next one goes: head, or the last item's link */
+    int32_t first; /**< item, or sim->no_item */
+    int32_t last;  /**< if there is a first */
 } emp_sim_queue;
 
 /** A tree of minima. Node 1 is the root, 2 i and 2 i + 1 are below i. */
