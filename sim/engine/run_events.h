@@ -34,12 +34,12 @@ static inline void set_leaf(const emp_sim_tree *tree, int32_t leaf, uint64_t eve
     uint64_t  i = (uint32_t)(tree->leaf_count + leaf);
 
     node[i] = event;
-    while (i > 1) {
+    do {
         uint64_t beside = node[i ^ 1];
         i /= 2;
         event = earlier_of(event, beside);
         node[i] = event;
-    }
+    } while (i > 1);
 }
 
 static inline void set_server_event(emp_sim *sim, int32_t device, uint64_t event)

@@ -60,13 +60,21 @@ cleanup:
     return st;
 }
 
+/* All leaves of a tree are equally deep, so that the walk up foresees its end. */
+static int32_t count_leaves(int32_t sources)
+{
+    int32_t leaves = 2;
+
+    while (leaves < sources) leaves *= 2;
+    return leaves;
+}
+
 static emp_status allocate_state(emp_sim *sim, emp_error *err)
 {
     emp_status st = EMP_OK;
     size_t     ops = (size_t)sim->op_count;
     size_t     copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
-    size_t     items = ops + copies + messages, devices = (size_t)sim->device_count;
-    size_t     sources = (size_t)sim->source_count;
+    size_t     items = ops + copies + messages, sources = (size_t)sim->source_count;
 
     sim->state = EMP_NEW_ARRAY(emp_sim_op_state, ops);
     sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
@@ -74,10 +82,10 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     sim->until = EMP_NEW_ARRAY(emp_time_ns, items + 1);
     sim->next = EMP_NEW_ARRAY(int32_t, items);
     sim->queue = EMP_NEW_ARRAY(emp_sim_queue, sources);
-    sim->servers.leaf_count = sim->device_count;
-    sim->servers.node = EMP_NEW_ARRAY(uint64_t, 2 * devices);
-    sim->others.leaf_count = sim->source_count - sim->device_count;
-    sim->others.node = EMP_NEW_ARRAY(uint64_t, 2 * (sources - devices));
+    sim->servers.leaf_count = count_leaves(sim->device_count);
+    sim->servers.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->servers.leaf_count);
+    sim->others.leaf_count = count_leaves(sim->source_count - sim->device_count);
+    sim->others.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->others.leaf_count);
     if (!sim->state || !sim->open_tasks || !sim->message || !sim->until || !sim->next ||
         !sim->queue || !sim->servers.node || !sim->others.node) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
