@@ -24,7 +24,7 @@ static inline void become_ready(emp_sim *sim, int32_t op, int32_t device)
 }
 
 /** One of the things that \a op waits for is there. */
-static inline void arrive(emp_sim *sim, int32_t op)
+EMP_SIM_INLINE void arrive(emp_sim *sim, int32_t op)
 {
     emp_sim_op_state *state = &sim->state[op];
 

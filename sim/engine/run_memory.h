@@ -151,27 +151,33 @@ static inline int32_t find_shared(const emp_sim *sim, int32_t op)
     return -1;
 }
 
+/** Output 0 of \a op shares a buffer, if it can. */
+EMP_SIM_CALLED bool share_output(emp_sim *sim, int32_t op)
+{
+    emp_sim_instance *output = &sim->instance[sim->op[op].output];
+
+    output->space = sim->state[op].space[output->on_host];
+    output->root = find_shared(sim, op);
+    if (output->root < 0) return false;
+    sim->instance[output->root].pending += output->users;
+    return true;
+}
+
 /** Outputs and workspace are there from now on. An output is needed by every edge that
  * reads it; notify() turns those that read copies into copies. */
 EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint8_t    *spaces = sim->state[op].space;
-    const int32_t     first = o->output, end = o[1].output;
     const uint32_t    shares =
         EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
+    const int32_t end = o[1].output;
+    int32_t       t = o->output;
 
-    for (int32_t t = first; t < end; t++) {
+    if ((o->flags & shares) && share_output(sim, op)) t++;
+    for (; t < end; t++) {
         emp_sim_instance *i = &sim->instance[t];
         i->space = spaces[i->on_host];
-        if ((o->flags & shares) && t == first) {
-            int32_t root = find_shared(sim, op);
-            if (root >= 0) {
-                i->root = root;
-                sim->instance[root].pending += i->users;
-                continue;
-            }
-        }
         i->root = t;
         i->pending = i->users;
         create_buffer(sim, t, op);
@@ -181,20 +187,28 @@ EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
     }
 }
 
+/** Workspace and outputs that nobody reads are no longer needed. */
+EMP_SIM_CALLED void release_rest(emp_sim *sim, int32_t op)
+{
+    const emp_sim_op *o = &sim->op[op];
+
+    if (o->flags & EMP_SIM_HAS_WORKSPACE) {
+        deallocate(sim, sim->state[op].space[0], sim->rest[op].workspace_bytes,
+                   chunk_of_op(sim, op));
+    }
+    for (int32_t t = o->output; t < o[1].output; t++) {
+        const emp_sim_instance *i = &sim->instance[t];
+        if (i->reader == i[1].reader) release(sim, i->root);
+    }
+}
+
 /** Workspace, outputs that nobody reads, and inputs are no longer needed. */
 EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
-    const uint8_t    *spaces = sim->state[op].space;
+    const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
 
-    if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        deallocate(sim, spaces[0], sim->rest[op].workspace_bytes, chunk_of_op(sim, op));
-    }
-    for (int32_t t = o->output; (o->flags & EMP_SIM_HAS_UNREAD) && t < o[1].output; t++) {
-        const emp_sim_instance *i = &sim->instance[t];
-        if (i->reader == i[1].reader) release(sim, i->root);
-    }
-    const int32_t *root = sim->reads + o[0].input, *end = sim->reads + o[1].input;
+    if (o->flags & (EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD)) release_rest(sim, op);
     for (; root < end; root++) release(sim, *root);
 }
 

@@ -47,16 +47,21 @@ EMP_SIM_INLINE emp_time_ns start_item(emp_sim *sim, int32_t device, int32_t item
     return sim->now + cost;
 }
 
+/** Gives \a item to a server that has nothing to do. */
+EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t item)
+{
+    emp_time_ns end = start_item(sim, device, item);
+
+    set_server_event(sim, device, event_at(device, end));
+}
+
 /** Gives \a item to the server; it starts when those before it are done. */
 static inline void serve(emp_sim *sim, int32_t device, int32_t item)
 {
-    emp_sim_device *d = &sim->device[device];
-
-    if (d->current >= 0) {
+    if (sim->device[device].current >= 0) {
         append(sim, &sim->queue[device], item);
     } else {
-        emp_time_ns end = start_item(sim, device, item);
-        set_server_event(sim, device, event_at(device, end));
+        wake_server(sim, device, item);
     }
 }
 

@@ -115,12 +115,12 @@ cleanup:
     return st;
 }
 
-static uint32_t flags_of(const emp_op *op, const emp_runtime *runtime)
+static uint32_t flags_of(const emp_op *op, bool has_outputs, const emp_runtime *runtime)
 {
     bool has_workspace = runtime->workspace && op->cost.workspace_bytes > 0;
 
     return (op->cost.kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
-           (op->flags & EMP_OP_IN_PLACE ? EMP_SIM_IN_PLACE : 0u) |
+           (has_outputs && (op->flags & EMP_OP_IN_PLACE) ? EMP_SIM_IN_PLACE : 0u) |
            (has_workspace ? EMP_SIM_HAS_WORKSPACE : 0u);
 }
 
@@ -174,7 +174,8 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
             .cost_ns = {costs->cpu[id].compute_ns, costs->gpu[id].compute_ns},
             .issue_ns = costs->gpu[id].issue_ns,
             .output = sim->op[op].output,
-            .flags = flags_of(from, &problem->runtime),
+            .flags = flags_of(from, g->output_offset[id] < g->output_offset[id + 1],
+                              &problem->runtime),
         };
         sim->rest[op] = (emp_sim_op_rest){
             .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),

@@ -33,8 +33,8 @@ typedef struct {
 
 enum {
     EMP_SIM_LAUNCHES = 1 << 0, /**< has GPU kernels */
-    EMP_SIM_ALIASES = 1 << 1,  /**< output 0 is input 0's buffer */
-    EMP_SIM_IN_PLACE = 1 << 2,
+    EMP_SIM_ALIASES = 1 << 1,  /**< output 0, which it has, is input 0's buffer */
+    EMP_SIM_IN_PLACE = 1 << 2, /**< output 0, which it has, may take over an input's */
     EMP_SIM_HAS_WORKSPACE = 1 << 3,
     EMP_SIM_HAS_UNREAD = 1 << 4 /**< an output without consumers */
 };
@@ -279,6 +279,9 @@ static inline int64_t emp_sim_round_up(int64_t bytes)
 
 /** Compilers call functions of this size, which each op needs once or twice. */
 #define EMP_SIM_INLINE __attribute__((always_inline)) static inline
+
+/** Compilers would make these part of functions that seldom call them. */
+#define EMP_SIM_CALLED __attribute__((noinline, unused)) static
 
 /** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`,
  * and under any. Only the last traces. */
