@@ -63,7 +63,7 @@ static inline void send_message(emp_sim *sim, int32_t op, int32_t to, int32_t fi
 /** The memory in which a tensor is read. */
 static inline int32_t space_read(const emp_sim *sim, const emp_sim_reader *reader)
 {
-    return sim->state[reader->op].space[reader->on_host];
+    return sim->space_of_place[reader->place];
 }
 
 /** Tells all that read \a tensor at home, and sends its copies. */
@@ -77,7 +77,7 @@ static inline void notify_readers(emp_sim *sim, int32_t tensor, int32_t device)
         int32_t               space = space_read(sim, reader);
         if (space == home) {
             sim->reads[reader->input] = t->root;
-            arrive(sim, (int32_t)reader->op);
+            arrive(sim, (int32_t)(reader->place / 2));
         } else {
             int32_t copy = plan_copy(sim, tensor, first, i, space);
             sim->reads[reader->input] = instance_of_copy(sim, copy);
@@ -160,7 +160,7 @@ static inline void deliver_copy(emp_sim *sim, int32_t copy)
     for (int32_t left = sim->copy[copy].pending; left > 0; reader++) {
         if (space_read(sim, reader) != to) continue;
         left--;
-        arrive(sim, (int32_t)reader->op);
+        arrive(sim, (int32_t)(reader->place / 2));
     }
 }
 

@@ -156,7 +156,7 @@ EMP_SIM_CALLED bool share_output(emp_sim *sim, int32_t op)
 {
     emp_sim_instance *output = &sim->instance[sim->op[op].output];
 
-    output->space = sim->state[op].space[output->on_host];
+    output->space = sim->space_of_place[2 * op + output->on_host];
     output->root = find_shared(sim, op);
     if (output->root < 0) return false;
     sim->instance[output->root].pending += output->users;
@@ -168,7 +168,7 @@ EMP_SIM_CALLED bool share_output(emp_sim *sim, int32_t op)
 EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
-    const uint8_t    *spaces = sim->state[op].space;
+    const uint8_t    *spaces = &sim->space_of_place[2 * op];
     const uint32_t    shares =
         EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
     const int32_t end = o[1].output;
@@ -193,7 +193,7 @@ EMP_SIM_CALLED void release_rest(emp_sim *sim, int32_t op)
     const emp_sim_op *o = &sim->op[op];
 
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        deallocate(sim, sim->state[op].space[0], sim->rest[op].workspace_bytes,
+        deallocate(sim, sim->space_of_place[2 * op], sim->rest[op].workspace_bytes,
                    chunk_of_op(sim, op));
     }
     for (int32_t t = o->output; t < o[1].output; t++) {

@@ -37,6 +37,7 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
     const uint32_t          device_count = (uint32_t)sim->device_count;
     const emp_sim_op_start *start = sim->start;
     emp_sim_op_state       *state = sim->state;
+    uint8_t                *space_of_place = sim->space_of_place;
 
     for (int32_t op = 0; op < op_count; op++) {
         emp_device_id device = device_of_op[start[op].id];
@@ -44,8 +45,9 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
             !(start[op].kinds & sim->kind_of_device[device])) {
             EMP_TRY(emp_sim_refuse_device(sim, start[op].id, device, err));
         }
-        state[op] = sim->state_on[device];
-        state[op].missing = start[op].missing;
+        state[op] = (emp_sim_op_state){start[op].missing, device};
+        space_of_place[2 * op] = (uint8_t)device;
+        space_of_place[2 * op + 1] = sim->host_of_device[device];
     }
 cleanup:
     return st;

@@ -77,6 +77,7 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     size_t     items = ops + copies + messages, sources = (size_t)sim->source_count;
 
     sim->state = EMP_NEW_ARRAY(emp_sim_op_state, ops);
+    sim->space_of_place = EMP_NEW_ARRAY(uint8_t, 2 * ops);
     sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
     sim->until = EMP_NEW_ARRAY(emp_time_ns, items + 1);
@@ -86,7 +87,7 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     sim->servers.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->servers.leaf_count);
     sim->others.leaf_count = count_leaves(sim->source_count - sim->device_count);
     sim->others.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->others.leaf_count);
-    if (!sim->state || !sim->open_tasks || !sim->message || !sim->until || !sim->next ||
+    if (!sim->state || !sim->space_of_place || !sim->open_tasks || !sim->message || !sim->until || !sim->next ||
         !sim->queue || !sim->servers.node || !sim->others.node) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
@@ -238,7 +239,7 @@ static void add_reader(emp_sim *sim, const emp_graph *g, const int32_t *live,
         if (live[g->tensor[g->input[i]].producer] < 0) continue;
         bool on_host = reads_on_host(&g->op[id], i - g->input_offset[id]);
         sim->reader[--sim->instance[sim->input[input]].reader] =
-            (emp_sim_reader){(uint32_t)op & INT32_MAX, on_host, input};
+            (emp_sim_reader){2 * (uint32_t)op + on_host, input};
         input--;
     }
 }
@@ -550,8 +551,7 @@ static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runt
         bool              is_cpu = device->kind == EMP_DEVICE_CPU;
         sim->device[d].kind = (int32_t)device->kind;
         sim->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
-        sim->state_on[d] =
-            (emp_sim_op_state){0, (uint8_t)d, {(uint8_t)d, (uint8_t)device->host}};
+        sim->host_of_device[d] = (uint8_t)device->host;
         sim->memory[d].limit = r->check_memory ? device->memory_bytes : EMP_SIM_ENDLESS;
         if (is_cpu && r->cpu_pool) {
             sim->pool[d].core_count = device->cores;
@@ -623,6 +623,7 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->pool);
     emp_free(sim->source);
     emp_free(sim->state);
+    emp_free(sim->space_of_place);
     emp_free(sim->open_tasks);
     emp_free(sim->instance);
     emp_free(sim->message);

@@ -26,9 +26,8 @@ typedef struct {
 
 /** Who reads a tensor. */
 typedef struct {
-    uint32_t op : 31;
-    uint32_t on_host : 1; /**< reads it in host memory */
-    int32_t  input;       /**< which of all inputs it is there */
+    uint32_t place; /**< 2 op, + 1 if it reads in host memory */
+    int32_t  input; /**< which of all inputs it is there */
 } emp_sim_reader;
 
 enum {
@@ -89,8 +88,7 @@ typedef struct {
 /** An op in a run. */
 typedef struct {
     int32_t missing; /**< inputs and control inputs still to come */
-    uint8_t device;
-    uint8_t space[2]; /**< memories that it reads [in host memory], by their device */
+    int32_t device;
 } emp_sim_op_state;
 
 /** A tensor in one memory: its home, or a copy. What is known of homes before a run stands
@@ -212,8 +210,7 @@ struct emp_sim {
     int32_t            *control;                         /**< ops that wait for an op */
     const emp_time_ns  *task_ns;                         /**< of the cost table */
     uint8_t             kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
-    emp_sim_op_state
-        state_on[EMP_MAX_DEVICES]; /**< of an op on a device that waits for nothing */
+    uint8_t host_of_device[EMP_MAX_DEVICES];
     emp_sim_route route[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
 
     int32_t         source_count, send_source, receive_source;
@@ -225,6 +222,7 @@ struct emp_sim {
     emp_time_ns          now;
     int32_t              copy_count, message_count;
     emp_sim_op_state    *state;      /**< [op] */
+    uint8_t             *space_of_place; /**< memory that is read there, by its device */
     int32_t             *open_tasks; /**< [op] that have not ended */
     int32_t             *reads;      /**< [input] root, once it is there */
     emp_sim_instance    *instance;   /**< homes [tensor_count], where their readers end,
