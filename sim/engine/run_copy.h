@@ -15,7 +15,7 @@ static inline int32_t source_of_copy(const emp_sim *sim, int32_t copy)
 
 static inline int32_t target_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->copy[copy].space;
+    return sim->instance[copy].space;
 }
 
 static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t copy)
@@ -32,16 +32,16 @@ static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
 
     if (copy >= first) {
         sim->instance[sim->instance[tensor].root].pending--;
-        sim->copy[copy].pending++;
+        sim->instance[copy].pending++;
         return copy;
     }
-    copy = sim->copy_to[to] = sim->copy_count++;
-    emp_sim_instance *instance = &sim->copy[copy];
-    instance->pending = 1;
-    instance->tensor = tensor;
-    instance->reader = reader;
-    instance->space = to;
+    copy = sim->copy_to[to] = sim->instance_count++;
+    emp_sim_instance *instance = &sim->instance[copy];
     instance->bytes = -1;
+    instance->reader = reader;
+    instance->tensor = tensor;
+    instance->pending = 1;
+    instance->space = to;
     return copy;
 }
 
@@ -93,7 +93,7 @@ static inline void transfer(emp_sim *sim, int32_t copy)
         ns_per_byte = ns_per_byte > least ? ns_per_byte : least;
     }
     duration = route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
-    if (!rules.share_copies) duration *= sim->copy[copy].pending;
+    if (!rules.share_copies) duration *= sim->instance[copy].pending;
     emp_time_ns end = start + duration;
     keep_links(sim, route, end);
     stream->copied_ns = end;
@@ -122,13 +122,12 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
 static inline void request_copy(emp_sim *sim, int32_t copy)
 {
     const emp_sim_payload *p = &sim->payload[tensor_of_copy(sim, copy)];
-    int32_t                instance = instance_of_copy(sim, copy);
 
     trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
-        rules.share_copies ? p->bytes : p->bytes * sim->instance[instance].pending;
-    sim->instance[instance].bytes = p->buffer_bytes;
-    create_buffer(sim, instance, p->producer);
+        rules.share_copies ? p->bytes : p->bytes * sim->instance[copy].pending;
+    sim->instance[copy].bytes = p->buffer_bytes;
+    create_buffer(sim, copy, p->producer);
     if (!rules.serial_issue && !rules.drain_copies) {
         transfer(sim, copy);
         return;

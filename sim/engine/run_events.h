@@ -100,7 +100,12 @@ static inline int32_t take(const emp_sim *sim, emp_sim_queue *queue)
 
 static inline int32_t item_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->op_count + copy;
+    return sim->copy_item + copy;
+}
+
+static inline int32_t copy_of_item(const emp_sim *sim, int32_t item)
+{
+    return item - sim->copy_item;
 }
 
 static inline int32_t item_of_message(const emp_sim *sim, int32_t message)

@@ -88,11 +88,6 @@ static inline void deallocate(emp_sim *sim, int32_t space, int64_t bytes,
     trace_memory(sim, space);
 }
 
-static inline int32_t instance_of_copy(const emp_sim *sim, int32_t copy)
-{
-    return sim->tensor_count + 1 + copy;
-}
-
 /** Where the chunks of a buffer and of a workspace are kept, if there are chunks. */
 static inline int32_t *chunk_of_instance(const emp_sim *sim, int32_t instance)
 {

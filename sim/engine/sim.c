@@ -80,7 +80,8 @@ static void reset(emp_sim *sim)
     sim->result = (emp_sim_result){
         .device_count = sim->device_count, .oom_device = -1, .oom_op = -1};
     sim->now = 0;
-    sim->copy_count = sim->message_count = 0;
+    sim->instance_count = sim->first_copy;
+    sim->message_count = 0;
     for (int32_t d = 0; d < sim->device_count; d++) {
         emp_sim_device *device = &sim->device[d];
         device->current = -1;
@@ -110,9 +111,9 @@ static void finish(emp_sim *sim)
         r->peak_bytes[d] = sim->memory[d].peak;
     }
     r->step_time_ns += sim->step_ns;
-    r->transfer_count = sim->copy_count;
+    r->transfer_count = sim->instance_count - sim->first_copy;
     r->event_count =
-        2 * (int64_t)sim->op_count + 2 * (int64_t)sim->copy_count + sim->message_count;
+        2 * (int64_t)sim->op_count + 2 * (int64_t)r->transfer_count + sim->message_count;
     r->is_feasible = r->oom_device < 0;
 }
 

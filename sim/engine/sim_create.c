@@ -55,7 +55,8 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
         !sim->control) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n->op_count);
     }
-    sim->copy = sim->instance + tensors + 1;
+    sim->first_copy = n->tensor_count + 1;
+    sim->copy_item = sim->op_count - sim->first_copy;
 cleanup:
     return st;
 }

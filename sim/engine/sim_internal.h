@@ -220,16 +220,18 @@ struct emp_sim {
     const emp_sim_trace *trace;
     emp_sim_result       result;
     emp_time_ns          now;
-    int32_t              copy_count, message_count;
+    int32_t              instance_count; /**< homes and copies planned so far */
+    int32_t              message_count;
     emp_sim_op_state    *state;      /**< [op] */
     uint8_t             *space_of_place; /**< memory that is read there, by its device */
     int32_t             *open_tasks; /**< [op] that have not ended */
     int32_t             *reads;      /**< [input] root, once it is there */
     emp_sim_instance    *instance;   /**< homes [tensor_count], where their readers end,
-                                          copies [copy_limit] */
-    emp_sim_instance    *copy;       /**< where they begin */
+                                          copies [copy_limit] from first_copy on */
+    int32_t              first_copy;
     emp_sim_message     *message;
     /* Items in lists: ops, then copies, then messages, then no_item. */
+    int32_t      copy_item; /**< what a copy's item is above its instance */
     int32_t      no_item;
     emp_time_ns *until; /**< [item] its delay ends. Of an op on a pool: when it began; on
                                a GPU: its kernels end, or copies of its outputs may start */

@@ -7,7 +7,7 @@
 
 void emp_sim_live_reset(emp_sim *sim)
 {
-    for (int32_t i = 0; i <= sim->tensor_count + sim->copy_limit; i++)
+    for (int32_t i = 0; i < sim->first_copy + sim->copy_limit; i++)
         sim->instance[i].pending = 0;
 }
 
@@ -21,9 +21,9 @@ emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device)
 void emp_sim_live_each(const emp_sim *sim, emp_device_id device,
                        emp_sim_live_visit *visit, void *context)
 {
-    for (int32_t i = 0; i <= sim->tensor_count + sim->copy_count; i++) {
+    for (int32_t i = 0; i < sim->instance_count; i++) {
         const emp_sim_instance *instance = &sim->instance[i];
-        bool                    is_copy = i > sim->tensor_count;
+        bool                    is_copy = i >= sim->first_copy;
         bool                    is_root = is_copy || instance->root == i;
         if (!is_root || instance->pending == 0 || instance->bytes <= 0 ||
             instance->space != device)
