@@ -88,11 +88,8 @@ static void reset(emp_sim *sim)
         device->queued_ns = device->busy_ns = 0;
         sim->memory[d].used = sim->memory[d].peak = sim->memory[d].homeless = 0;
         sim->copy_to[d] = -1;
-        for (int32_t k = 0; k < EMP_SIM_STREAMS; k++) {
-            emp_sim_stream *stream = &sim->stream[d * EMP_SIM_STREAMS + k];
-            stream->ready_ns = stream->copied_ns = 0;
-        }
     }
+    memset(sim->stream_ready_ns, 0, sizeof sim->stream_ready_ns);
     memset(sim->link_free_ns, 0, sizeof sim->link_free_ns);
     reset_pools(sim);
     reset_regions(sim);

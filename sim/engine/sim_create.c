@@ -295,6 +295,19 @@ static int32_t stream_of(const emp_machine *m, int32_t from, int32_t to)
     return (from_cpu && !to_cpu ? to : from) * EMP_SIM_STREAMS + stream;
 }
 
+/* A stream and links that carry one copy at a time. */
+static void list_links(emp_sim_route *route, const emp_sim_rules *rules,
+                       const emp_route *from)
+{
+    int32_t *link = route->link, count = 0;
+
+    if (rules->copy_streams) link[count++] = route->stream;
+    for (int32_t i = 0; rules->shared_links && i < from->link_count; i++)
+        link[count++] = EMP_SIM_MAX_STREAMS + from->link[i];
+    for (; 0 < count && count < EMP_SIM_LINKS; count++) link[count] = link[count - 1];
+    route->link_count = count;
+}
+
 static void compute_routes(emp_sim *sim, const emp_machine *m)
 {
     for (int32_t from = 0; from < m->device_count; from++) {
@@ -308,10 +321,7 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
             bool is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&
                                 m->device[to].kind == EMP_DEVICE_GPU;
             route->from_host = is_from_host ? 1.0 : 0.0;
-            route->link_count = r->link_count;
-            memcpy(route->link, r->link, sizeof route->link);
-            for (int32_t i = r->link_count; i < EMP_SIM_LINKS; i++)
-                route->link[i] = r->link[r->link_count - 1];
+            list_links(route, &sim->rules, r);
         }
     }
 }
@@ -347,24 +357,17 @@ static void add_message_sources(emp_sim *sim)
     }
 }
 
-static bool is_used(const emp_sim *sim, int32_t stream)
-{
-    for (int32_t i = 0; i < sim->device_count * sim->device_count; i++) {
-        int32_t from = i / sim->device_count, to = i % sim->device_count;
-        if (from != to && sim->route[from][to].stream == stream) return true;
-    }
-    return false;
-}
-
+/* A source for each stream that some route uses. */
 static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
 {
     for (int32_t k = 0; k < sim->device_count * EMP_SIM_STREAMS; k++) {
-        if (!is_used(sim, k)) continue;
-        int32_t source = add_source(sim, kind, -1);
-        if (kind == EMP_SIM_READY) {
-            sim->stream[k].ready_source = source;
-        } else {
-            sim->stream[k].seen_source = source;
+        int32_t source = -1;
+        for (int32_t i = 0; i < sim->device_count * sim->device_count; i++) {
+            int32_t        from = i / sim->device_count, to = i % sim->device_count;
+            emp_sim_route *route = &sim->route[from][to];
+            if (from == to || route->stream != k) continue;
+            if (source < 0) source = add_source(sim, kind, -1);
+            *(kind == EMP_SIM_READY ? &route->ready_source : &route->seen_source) = source;
         }
     }
 }

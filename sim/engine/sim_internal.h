@@ -62,14 +62,19 @@ typedef struct {
     emp_tensor_id id;
 } emp_sim_payload;
 
+/** Routes have as many links: the last is repeated where there are fewer, and only large
+ * machines have more. */
+enum { EMP_SIM_LINKS = 4 };
+
 typedef struct {
     emp_time_ns latency_ns;
     double      ns_per_byte;
     double      from_host; /**< 1 from a host to one of its GPUs, else 0 */
     int32_t     stream;    /**< that moves copies on this route */
-    int32_t     message_source;
+    int32_t     ready_source, seen_source, message_source;
     int32_t     link_count;
-    int32_t     link[EMP_MAX_ROUTE]; /**< at least EMP_SIM_LINKS: the last is repeated */
+    int32_t     link[1 + EMP_MAX_ROUTE]; /**< that carry one copy at a time: the stream and
+                                            those of the route, as far as rules know them */
 } emp_sim_route;
 
 /** Bytes that an op holds from the start. */
@@ -167,13 +172,13 @@ typedef struct {
 } emp_sim_memory;
 
 /** Copy streams of a device: copies from its host, to its host, to its peers. */
-enum { EMP_SIM_TO_DEVICE, EMP_SIM_TO_HOST, EMP_SIM_TO_PEER, EMP_SIM_STREAMS };
-
-typedef struct {
-    emp_time_ns ready_ns;  /**< when its last copy is ready */
-    emp_time_ns copied_ns; /**< ... and when it ends */
-    int32_t     ready_source, seen_source;
-} emp_sim_stream;
+enum {
+    EMP_SIM_TO_DEVICE,
+    EMP_SIM_TO_HOST,
+    EMP_SIM_TO_PEER,
+    EMP_SIM_STREAMS,
+    EMP_SIM_MAX_STREAMS = EMP_MAX_DEVICES * EMP_SIM_STREAMS
+};
 
 /** The cores of a CPU and the ops that want them. */
 typedef struct {
@@ -240,8 +245,9 @@ struct emp_sim {
     emp_sim_tree   servers, others; /**< the earliest event of each source */
     emp_sim_device device[EMP_MAX_DEVICES];
     emp_sim_memory memory[EMP_MAX_DEVICES];
-    emp_sim_stream stream[EMP_MAX_DEVICES * EMP_SIM_STREAMS];
-    emp_time_ns    link_free_ns[EMP_MAX_LINKS];
+    emp_time_ns    stream_ready_ns[EMP_SIM_MAX_STREAMS]; /**< its last copy is ready */
+    emp_time_ns    link_free_ns[EMP_SIM_MAX_STREAMS + EMP_MAX_LINKS]; /**< of streams, then
+                                                                         of links */
     int32_t        copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
     emp_bfc       *bfc;                      /**< or NULL; with it, chunks: -1 = none */
     int32_t       *chunk_of_instance;        /**< of a root */
@@ -254,7 +260,7 @@ struct emp_sim {
 emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
                                  emp_error *err);
 
-enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13, EMP_SIM_LINKS = 3 };
+enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13 };
 
 _Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
 _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
