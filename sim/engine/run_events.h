@@ -27,7 +27,7 @@ static inline uint64_t next_event(const emp_sim *sim)
 }
 
 /** Sets the event of a leaf. The walk up has no branch but its end, which a processor
- * foresees. */
+ * foresees: all leaves are equally deep. */
 static inline void set_leaf(const emp_sim_tree *tree, int32_t leaf, uint64_t event)
 {
     uint64_t *node = tree->node;

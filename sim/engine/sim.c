@@ -32,25 +32,24 @@ cleanup:
 static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op,
                                  emp_error *err)
 {
-    emp_status              st = EMP_OK;
     const int32_t           op_count = sim->op_count;
     const uint32_t          device_count = (uint32_t)sim->device_count;
     const emp_sim_op_start *start = sim->start;
     emp_sim_op_state       *state = sim->state;
     uint8_t                *space_of_place = sim->space_of_place;
+    int32_t                 op = 0;
 
-    for (int32_t op = 0; op < op_count; op++) {
+    for (; op < op_count; op++) {
         emp_device_id device = device_of_op[start[op].id];
         if ((uint32_t)device >= device_count ||
-            !(start[op].kinds & sim->kind_of_device[device])) {
-            EMP_TRY(emp_sim_refuse_device(sim, start[op].id, device, err));
-        }
+            !(start[op].kinds & sim->kind_of_device[device]))
+            break;
         state[op] = (emp_sim_op_state){start[op].missing, device};
         space_of_place[2 * op] = (uint8_t)device;
         space_of_place[2 * op + 1] = sim->host_of_device[device];
     }
-cleanup:
-    return st;
+    if (op == op_count) return EMP_OK;
+    return emp_sim_refuse_device(sim, start[op].id, device_of_op[start[op].id], err);
 }
 
 static void reset_pools(emp_sim *sim)

@@ -287,7 +287,7 @@ static inline int64_t emp_sim_round_up(int64_t bytes)
 #define EMP_SIM_INLINE __attribute__((always_inline)) static inline
 
 /** Compilers would make these part of functions that seldom call them. */
-#define EMP_SIM_CALLED __attribute__((noinline, unused)) static
+#define EMP_SIM_CALLED __attribute__((noinline)) static
 
 /** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`,
  * and under any. Only the last traces. */
