@@ -39,7 +39,7 @@ static inline void set_leaf(const emp_sim_tree *tree, int32_t leaf, uint64_t eve
         i /= 2;
         event = earlier_of(event, beside);
         node[i] = event;
-    } while (i > 1);
+    } while (i != 1);
 }
 
 static inline void set_server_event(emp_sim *sim, int32_t device, uint64_t event)
