@@ -70,7 +70,7 @@ static inline int32_t space_read(const emp_sim *sim, const emp_sim_reader *reade
 static inline void notify_readers(emp_sim *sim, int32_t tensor, int32_t device)
 {
     const emp_sim_instance *t = &sim->instance[tensor];
-    const int32_t           home = t->space, end = t[1].reader, first = sim->instance_count;
+    const int32_t home = t->space, end = t[1].reader, first = sim->instance_count;
 
     for (int32_t i = t->reader; i < end; i++) {
         const emp_sim_reader *reader = &sim->reader[i];

@@ -164,10 +164,9 @@ EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint8_t    *spaces = &sim->space_of_place[2 * op];
-    const uint32_t    shares =
-        EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
-    const int32_t end = o[1].output;
-    int32_t       t = o->output;
+    const uint32_t shares = EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
+    const int32_t  end = o[1].output;
+    int32_t        t = o->output;
 
     if ((o->flags & shares) && share_output(sim, op)) t++;
     for (; t < end; t++) {

@@ -88,8 +88,9 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     sim->servers.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->servers.leaf_count);
     sim->others.leaf_count = count_leaves(sim->source_count - sim->device_count);
     sim->others.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->others.leaf_count);
-    if (!sim->state || !sim->space_of_place || !sim->open_tasks || !sim->message || !sim->until || !sim->next ||
-        !sim->queue || !sim->servers.node || !sim->others.node) {
+    if (!sim->state || !sim->space_of_place || !sim->open_tasks || !sim->message ||
+        !sim->until || !sim->next || !sim->queue || !sim->servers.node ||
+        !sim->others.node) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
     sim->no_item = (int32_t)items;
@@ -367,7 +368,8 @@ static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
             emp_sim_route *route = &sim->route[from][to];
             if (from == to || route->stream != k) continue;
             if (source < 0) source = add_source(sim, kind, -1);
-            *(kind == EMP_SIM_READY ? &route->ready_source : &route->seen_source) = source;
+            *(kind == EMP_SIM_READY ? &route->ready_source : &route->seen_source) =
+                source;
         }
     }
 }

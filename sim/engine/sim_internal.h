@@ -73,7 +73,7 @@ typedef struct {
     int32_t     stream;    /**< that moves copies on this route */
     int32_t     ready_source, seen_source, message_source;
     int32_t     link_count;
-    int32_t     link[1 + EMP_MAX_ROUTE]; /**< that carry one copy at a time: the stream and
+    int32_t link[1 + EMP_MAX_ROUTE]; /**< that carry one copy at a time: the stream and
                                             those of the route, as far as rules know them */
 } emp_sim_route;
 
@@ -108,8 +108,9 @@ typedef struct {
     };
     int32_t users; /**< of a home: edges that read it; its own op, if there are none */
     int32_t root;  /**< of a home: the instance that owns the buffer */
-    int32_t pending; /**< of a root: users and copies to come of all that share the buffer */
-    int32_t space;   /**< the memory */
+    int32_t
+        pending; /**< of a root: users and copies to come of all that share the buffer */
+    int32_t space; /**< the memory */
 } emp_sim_instance;
 
 typedef struct {
@@ -215,8 +216,8 @@ struct emp_sim {
     int32_t            *control;                         /**< ops that wait for an op */
     const emp_time_ns  *task_ns;                         /**< of the cost table */
     uint8_t             kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
-    uint8_t host_of_device[EMP_MAX_DEVICES];
-    emp_sim_route route[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
+    uint8_t             host_of_device[EMP_MAX_DEVICES];
+    emp_sim_route       route[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
 
     int32_t         source_count, send_source, receive_source;
     emp_sim_source *source;
@@ -227,11 +228,11 @@ struct emp_sim {
     emp_time_ns          now;
     int32_t              instance_count; /**< homes and copies planned so far */
     int32_t              message_count;
-    emp_sim_op_state    *state;      /**< [op] */
+    emp_sim_op_state    *state;          /**< [op] */
     uint8_t             *space_of_place; /**< memory that is read there, by its device */
-    int32_t             *open_tasks; /**< [op] that have not ended */
-    int32_t             *reads;      /**< [input] root, once it is there */
-    emp_sim_instance    *instance;   /**< homes [tensor_count], where their readers end,
+    int32_t             *open_tasks;     /**< [op] that have not ended */
+    int32_t             *reads;          /**< [input] root, once it is there */
+    emp_sim_instance    *instance; /**< homes [tensor_count], where their readers end,
                                           copies [copy_limit] from first_copy on */
     int32_t              first_copy;
     emp_sim_message     *message;
@@ -246,14 +247,14 @@ struct emp_sim {
     emp_sim_device device[EMP_MAX_DEVICES];
     emp_sim_memory memory[EMP_MAX_DEVICES];
     emp_time_ns    stream_ready_ns[EMP_SIM_MAX_STREAMS]; /**< its last copy is ready */
-    emp_time_ns    link_free_ns[EMP_SIM_MAX_STREAMS + EMP_MAX_LINKS]; /**< of streams, then
+    emp_time_ns   link_free_ns[EMP_SIM_MAX_STREAMS + EMP_MAX_LINKS]; /**< of streams, then
                                                                          of links */
-    int32_t        copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
-    emp_bfc       *bfc;                      /**< or NULL; with it, chunks: -1 = none */
-    int32_t       *chunk_of_instance;        /**< of a root */
-    int32_t       *chunk_of_op;              /**< its workspace */
-    uint64_t       eager_pools; /**< CPUs that may be able to start something */
-    emp_sim_pool  *pool;        /**< [device], CPUs only */
+    int32_t       copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
+    emp_bfc      *bfc;                      /**< or NULL; with it, chunks: -1 = none */
+    int32_t      *chunk_of_instance;        /**< of a root */
+    int32_t      *chunk_of_op;              /**< its workspace */
+    uint64_t      eager_pools; /**< CPUs that may be able to start something */
+    emp_sim_pool *pool;        /**< [device], CPUs only */
 };
 
 /** Says why an op cannot be on \a device. \retval EMP_EINVAL */
