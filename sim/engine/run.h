@@ -24,7 +24,7 @@ static inline void become_ready(emp_sim *sim, int32_t op, int32_t device)
 }
 
 /** One of the things that \a op waits for is there. */
-static inline void arrive(emp_sim *sim, int32_t op)
+EMP_SIM_INLINE void arrive(emp_sim *sim, int32_t op)
 {
     emp_sim_op_state *state = &sim->state[op];
 
@@ -63,27 +63,26 @@ static inline void send_message(emp_sim *sim, int32_t op, int32_t to, int32_t fi
 /** The memory in which a tensor is read. */
 static inline int32_t space_read(const emp_sim *sim, const emp_sim_reader *reader)
 {
-    return sim->state[reader->op].space[reader->on_host];
+    return sim->space_of_place[reader->place];
 }
 
 /** Tells all that read \a tensor at home, and sends its copies. */
 static inline void notify_readers(emp_sim *sim, int32_t tensor, int32_t device)
 {
     const emp_sim_instance *t = &sim->instance[tensor];
-    const int32_t           home = t->space, end = t[1].reader, first = sim->copy_count;
+    const int32_t home = t->space, end = t[1].reader, first = sim->instance_count;
 
     for (int32_t i = t->reader; i < end; i++) {
         const emp_sim_reader *reader = &sim->reader[i];
         int32_t               space = space_read(sim, reader);
         if (space == home) {
-            sim->reads[reader->input] = tensor;
-            arrive(sim, (int32_t)reader->op);
+            sim->reads[reader->input] = t->root;
+            arrive(sim, (int32_t)(reader->place / 2));
         } else {
-            int32_t copy = plan_copy(sim, tensor, first, i, space);
-            sim->reads[reader->input] = instance_of_copy(sim, copy);
+            sim->reads[reader->input] = plan_copy(sim, tensor, first, i, space);
         }
     }
-    for (int32_t c = first; c < sim->copy_count; c++) send_copy(sim, c, device);
+    for (int32_t c = first; c < sim->instance_count; c++) send_copy(sim, c, device);
 }
 
 /** The op is done as far as those who wait for it can tell. */
@@ -154,13 +153,13 @@ static inline void finish_batch(emp_sim *sim, int32_t cpu, int32_t number)
 static inline void deliver_copy(emp_sim *sim, int32_t copy)
 {
     const int32_t         to = target_of_copy(sim, copy);
-    const emp_sim_reader *reader = &sim->reader[sim->copy[copy].reader];
+    const emp_sim_reader *reader = &sim->reader[sim->instance[copy].reader];
 
     trace_copy(sim, copy, EMP_SIM_COPY_DELIVERED);
-    for (int32_t left = sim->copy[copy].pending; left > 0; reader++) {
+    for (int32_t left = sim->instance[copy].pending; left > 0; reader++) {
         if (space_read(sim, reader) != to) continue;
         left--;
-        arrive(sim, (int32_t)reader->op);
+        arrive(sim, (int32_t)(reader->place / 2));
     }
 }
 
@@ -169,7 +168,7 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
 {
     int32_t to = target_of_copy(sim, copy);
 
-    release(sim, tensor_of_copy(sim, copy));
+    release(sim, sim->instance[tensor_of_copy(sim, copy)].root);
     if (has_host_thread(sim, to)) {
         serve(sim, to, item_of_copy(sim, copy));
     } else if (!rules.copy_delays || sim->receive_ns == 0) {
@@ -183,13 +182,13 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
 /** \return the event of the next item's end. */
 static inline uint64_t end_item(emp_sim *sim, int32_t device)
 {
-    int32_t item = sim->device[device].current, copy = item - sim->op_count;
+    int32_t item = sim->device[device].current, copy = copy_of_item(sim, item);
 
     if (!rules.serial_issue) {
         finish_op(sim, item, device);
-    } else if (copy >= 0 && is_requested(sim, copy)) {
+    } else if (copy >= sim->first_copy && is_requested(sim, copy)) {
         deliver_copy(sim, copy);
-    } else if (copy >= 0) {
+    } else if (copy >= sim->first_copy) {
         request_copy(sim, copy);
     } else if (has_host_thread(sim, device)) {
         issue_op(sim, item, device);
@@ -212,7 +211,7 @@ static inline emp_sim_source_kind kind_of(const emp_sim *sim, int32_t source)
 static inline uint64_t end_delay(emp_sim *sim, int32_t source)
 {
     emp_sim_queue *queue = &sim->queue[source];
-    int32_t        item = take(sim, queue), copy = item - sim->op_count;
+    int32_t        item = take(sim, queue), copy = copy_of_item(sim, item);
 
     switch (kind_of(sim, source)) {
     case EMP_SIM_KERNEL: release_inputs(sim, item); break;
@@ -220,11 +219,11 @@ static inline uint64_t end_delay(emp_sim *sim, int32_t source)
     case EMP_SIM_SEEN: see_copy(sim, copy); break;
     case EMP_SIM_SEND: request_copy(sim, copy); break;
     case EMP_SIM_RECEIVE: deliver_copy(sim, copy); break;
-    case EMP_SIM_MESSAGE: deliver_message(sim, copy - sim->copy_limit); break;
+    case EMP_SIM_MESSAGE: deliver_message(sim, item - item_of_message(sim, 0)); break;
     case EMP_SIM_BATCH:
     case EMP_SIM_SERVER: break; /* have no delays */
     }
-    return event_at(source, sim->until[queue->head]);
+    return event_at(source, sim->until[queue->first]);
 }
 
 static inline void handle_event(emp_sim *sim, int32_t source)

@@ -15,7 +15,7 @@ static inline int32_t source_of_copy(const emp_sim *sim, int32_t copy)
 
 static inline int32_t target_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->copy[copy].space;
+    return sim->instance[copy].space;
 }
 
 static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t copy)
@@ -31,17 +31,17 @@ static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
     int32_t copy = sim->copy_to[to];
 
     if (copy >= first) {
-        sim->instance[tensor].pending--;
-        sim->copy[copy].pending++;
+        sim->instance[sim->instance[tensor].root].pending--;
+        sim->instance[copy].pending++;
         return copy;
     }
-    copy = sim->copy_to[to] = sim->copy_count++;
-    emp_sim_instance *instance = &sim->copy[copy];
-    instance->pending = 1;
-    instance->tensor = tensor;
-    instance->reader = reader;
-    instance->space = to;
+    copy = sim->copy_to[to] = sim->instance_count++;
+    emp_sim_instance *instance = &sim->instance[copy];
     instance->bytes = -1;
+    instance->reader = reader;
+    instance->tensor = tensor;
+    instance->pending = 1;
+    instance->space = to;
     return copy;
 }
 
@@ -56,59 +56,53 @@ static inline void delay_copy(emp_sim *sim, int32_t source, int32_t copy, emp_ti
     }
 }
 
-/** When all links of \a route are free. */
-static inline emp_time_ns links_free_at(const emp_sim *sim, const emp_sim_route *route)
+/** Links are busy for a while, as soon as all are free. \return the end. */
+EMP_SIM_INLINE emp_time_ns keep_links(emp_sim *sim, const int32_t *link, int32_t count,
+                                      emp_time_ns duration)
 {
-    emp_time_ns at = 0;
+    emp_time_ns *free_ns = sim->link_free_ns, end = sim->now;
 
-    if (!rules.shared_links) return 0;
-    for (int32_t i = 0; i < EMP_SIM_LINKS; i++)
-        at = later_of(at, sim->link_free_ns[route->link[i]]);
-    for (int32_t i = EMP_SIM_LINKS; i < route->link_count; i++)
-        at = later_of(at, sim->link_free_ns[route->link[i]]);
-    return at;
+    for (int32_t i = 0; i < count; i++) end = later_of(end, free_ns[link[i]]);
+    end += duration;
+    for (int32_t i = 0; i < count; i++) free_ns[link[i]] = end;
+    return end;
 }
 
-static inline void keep_links(emp_sim *sim, const emp_sim_route *route, emp_time_ns until)
+EMP_SIM_CALLED emp_time_ns keep_route(emp_sim *sim, const emp_sim_route *route,
+                                      emp_time_ns duration)
 {
-    if (!rules.shared_links) return;
-    for (int32_t i = 0; i < EMP_SIM_LINKS; i++) sim->link_free_ns[route->link[i]] = until;
-    for (int32_t i = EMP_SIM_LINKS; i < route->link_count; i++)
-        sim->link_free_ns[route->link[i]] = until;
+    return keep_links(sim, route->link, route->link_count, duration);
 }
 
 /** The copy takes the links of its route as soon as it can. */
 static inline void transfer(emp_sim *sim, int32_t copy)
 {
     const emp_sim_route   *route = route_of_copy(sim, copy);
-    emp_sim_stream        *stream = &sim->stream[route->stream];
     const emp_sim_payload *p = &sim->payload[tensor_of_copy(sim, copy)];
-    emp_time_ns            start = sim->now, duration;
+    double                 ns_per_byte = route->ns_per_byte;
 
-    if (rules.copy_streams) start = later_of(start, stream->copied_ns);
-    start = later_of(start, links_free_at(sim, route));
-    double ns_per_byte = route->ns_per_byte;
     if (rules.pageable) { /* slower than the route from the host, not than other routes */
         double least = p->ns_per_byte * route->from_host;
         ns_per_byte = ns_per_byte > least ? ns_per_byte : least;
     }
-    duration = route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
-    if (!rules.share_copies) duration *= sim->copy[copy].pending;
-    emp_time_ns end = start + duration;
-    keep_links(sim, route, end);
-    stream->copied_ns = end;
-    trace_transfer(sim, copy, start, end);
-    delay_copy(sim, stream->seen_source, copy, end + sim->poll_ns);
+    emp_time_ns duration =
+        route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
+    if (!rules.share_copies) duration *= sim->instance[copy].pending;
+    emp_time_ns end = route->link_count == EMP_SIM_LINKS
+                          ? keep_links(sim, route->link, EMP_SIM_LINKS, duration)
+                          : keep_route(sim, route, duration);
+    trace_transfer(sim, copy, end - duration, end);
+    delay_copy(sim, route->seen_source, copy, end + sim->poll_ns);
 }
 
 /** When the copy may take its links: what is queued before it is done. */
 static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
-                                        const emp_sim_stream *stream)
+                                        emp_time_ns stream_ready_ns)
 {
     int32_t     from = source_of_copy(sim, copy), to = target_of_copy(sim, copy);
     emp_time_ns ready = sim->now;
 
-    if (rules.copy_streams) ready = later_of(ready, stream->ready_ns);
+    if (rules.copy_streams) ready = later_of(ready, stream_ready_ns);
     if (rules.drain_copies) {
         ready = later_of(ready, sim->device[from].queued_ns);
         ready = later_of(ready, sim->device[to].queued_ns);
@@ -122,24 +116,24 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
 static inline void request_copy(emp_sim *sim, int32_t copy)
 {
     const emp_sim_payload *p = &sim->payload[tensor_of_copy(sim, copy)];
-    int32_t                instance = instance_of_copy(sim, copy);
 
     trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
-        rules.share_copies ? p->bytes : p->bytes * sim->instance[instance].pending;
-    sim->instance[instance].bytes = p->buffer_bytes;
-    create_buffer(sim, instance, p->producer);
+        rules.share_copies ? p->bytes : p->bytes * sim->instance[copy].pending;
+    sim->instance[copy].bytes = p->buffer_bytes;
+    create_buffer(sim, copy, p->producer);
     if (!rules.serial_issue && !rules.drain_copies) {
         transfer(sim, copy);
         return;
     }
-    emp_sim_stream *stream = &sim->stream[route_of_copy(sim, copy)->stream];
-    emp_time_ns     ready = copy_ready_at(sim, copy, stream);
-    stream->ready_ns = ready;
-    if (ready == sim->now && is_empty(sim, &sim->queue[stream->ready_source])) {
+    const emp_sim_route *route = route_of_copy(sim, copy);
+    emp_time_ns         *stream_ready = &sim->stream_ready_ns[route->stream];
+    emp_time_ns          ready = copy_ready_at(sim, copy, *stream_ready);
+    *stream_ready = ready;
+    if (ready == sim->now && is_empty(sim, &sim->queue[route->ready_source])) {
         transfer(sim, copy);
     } else {
-        delay_copy(sim, stream->ready_source, copy, ready);
+        delay_copy(sim, route->ready_source, copy, ready);
     }
 }
 

@@ -27,19 +27,19 @@ static inline uint64_t next_event(const emp_sim *sim)
 }
 
 /** Sets the event of a leaf. The walk up has no branch but its end, which a processor
- * foresees. */
+ * foresees: all leaves are equally deep. */
 static inline void set_leaf(const emp_sim_tree *tree, int32_t leaf, uint64_t event)
 {
     uint64_t *node = tree->node;
     uint64_t  i = (uint32_t)(tree->leaf_count + leaf);
 
     node[i] = event;
-    while (i > 1) {
+    do {
         uint64_t beside = node[i ^ 1];
         i /= 2;
         event = earlier_of(event, beside);
         node[i] = event;
-    }
+    } while (i != 1);
 }
 
 static inline void set_server_event(emp_sim *sim, int32_t device, uint64_t event)
@@ -67,36 +67,45 @@ static inline void clear_events(emp_sim *sim)
 {
     clear_tree(&sim->servers, 0);
     clear_tree(&sim->others, sim->device_count);
-    for (int32_t i = 0; i < sim->source_count; i++) {
-        sim->queue[i].head = sim->no_item;
-        sim->queue[i].tail = &sim->queue[i].head;
-    }
+    for (int32_t i = 0; i < sim->source_count; i++) sim->queue[i].first = sim->no_item;
 }
 
 static inline bool is_empty(const emp_sim *sim, const emp_sim_queue *queue)
 {
-    return queue->head == sim->no_item;
+    return queue->first == sim->no_item;
 }
 
-static inline void append(emp_sim *sim, emp_sim_queue *queue, int32_t item)
+/** \return whether the item is the first. */
+static inline bool append(emp_sim *sim, emp_sim_queue *queue, int32_t item)
 {
+    bool is_first = is_empty(sim, queue);
+
     sim->next[item] = sim->no_item;
-    *queue->tail = item;
-    queue->tail = &sim->next[item];
+    if (is_first) {
+        queue->first = item;
+    } else {
+        sim->next[queue->last] = item;
+    }
+    queue->last = item;
+    return is_first;
 }
 
-static inline int32_t take(emp_sim *sim, emp_sim_queue *queue)
+static inline int32_t take(const emp_sim *sim, emp_sim_queue *queue)
 {
-    int32_t item = queue->head;
+    int32_t item = queue->first;
 
-    queue->head = sim->next[item];
-    queue->tail = is_empty(sim, queue) ? &queue->head : queue->tail;
+    queue->first = sim->next[item];
     return item;
 }
 
 static inline int32_t item_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->op_count + copy;
+    return sim->copy_item + copy;
+}
+
+static inline int32_t copy_of_item(const emp_sim *sim, int32_t item)
+{
+    return item - sim->copy_item;
 }
 
 static inline int32_t item_of_message(const emp_sim *sim, int32_t message)
@@ -110,8 +119,7 @@ static inline void delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns
     emp_sim_queue *queue = &sim->queue[source];
 
     sim->until[item] = at;
-    if (is_empty(sim, queue)) set_event(sim, source, event_at(source, at));
-    append(sim, queue, item);
+    if (append(sim, queue, item)) set_event(sim, source, event_at(source, at));
 }
 
 /** Lets \a item happen after those that are not later. */
@@ -119,14 +127,14 @@ static inline void delay_in_order(emp_sim *sim, int32_t source, int32_t item,
                                   emp_time_ns at)
 {
     emp_sim_queue *queue = &sim->queue[source];
-    int32_t       *link = &queue->head;
+    int32_t       *link = &queue->first;
 
     while (sim->until[*link] <= at) link = &sim->next[*link];
     sim->until[item] = at;
     sim->next[item] = *link;
     *link = item;
-    if (sim->next[item] == sim->no_item) queue->tail = &sim->next[item];
-    if (queue->head == item) set_event(sim, source, event_at(source, at));
+    if (sim->next[item] == sim->no_item) queue->last = item;
+    if (queue->first == item) set_event(sim, source, event_at(source, at));
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_EVENTS_H */

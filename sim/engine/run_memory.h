@@ -52,6 +52,13 @@ static inline bool has_chunks(const emp_sim *sim, int32_t space)
     return rules.bfc_allocator && sim->device[space].kind == EMP_DEVICE_GPU;
 }
 
+/** No bytes are no chunk, and no change to tell. */
+static inline bool is_nothing(const emp_sim *sim, int64_t bytes)
+{
+    (void)sim; /* where rules are constants */
+    return (rules.bfc_allocator || rules.is_traced) && bytes == 0;
+}
+
 /** More bytes of a memory are in use, because of \a op. \a chunk: where to keep the chunk;
  * NULL of what stays. */
 static inline void allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t op,
@@ -59,7 +66,7 @@ static inline void allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t 
 {
     emp_sim_memory *m = &sim->memory[space];
 
-    if (bytes == 0) return;
+    if (is_nothing(sim, bytes)) return;
     if (has_chunks(sim, space)) {
         int32_t id = allocate_chunk(sim, space, bytes, op);
         if (chunk != NULL) *chunk = id;
@@ -75,17 +82,10 @@ static inline void allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t 
 static inline void deallocate(emp_sim *sim, int32_t space, int64_t bytes,
                               const int32_t *chunk)
 {
+    if (is_nothing(sim, bytes)) return;
     if (has_chunks(sim, space)) free_chunk(sim, space, bytes, *chunk);
     sim->memory[space].used -= bytes;
     trace_memory(sim, space);
-}
-
-/** The buffer of all that has no bytes; it is never freed. */
-static inline int32_t no_buffer(const emp_sim *sim) { return sim->tensor_count; }
-
-static inline int32_t instance_of_copy(const emp_sim *sim, int32_t copy)
-{
-    return sim->tensor_count + 1 + copy;
 }
 
 /** Where the chunks of a buffer and of a workspace are kept, if there are chunks. */
@@ -101,51 +101,32 @@ static inline int32_t *chunk_of_op(const emp_sim *sim, int32_t op)
 
 static inline void create_buffer(emp_sim *sim, int32_t instance, int32_t op)
 {
-    emp_sim_instance *i = &sim->instance[instance];
+    const emp_sim_instance *i = &sim->instance[instance];
 
-    i->root = i->bytes == 0 ? no_buffer(sim) : instance;
-    i->holds = 1;
     allocate(sim, i->space, i->bytes, op, chunk_of_instance(sim, instance));
 }
 
-static inline void share_buffer(emp_sim *sim, int32_t instance, int32_t root)
+/** Somebody needs a root no more. */
+static inline void release(emp_sim *sim, int32_t root)
 {
-    sim->instance[instance].root = root;
-    sim->instance[root].holds++;
+    emp_sim_instance *i = &sim->instance[root];
+
+    if (--i->pending == 0)
+        deallocate(sim, i->space, i->bytes, chunk_of_instance(sim, root));
 }
 
-/** Nobody will read the instance any more. */
-static inline void drop(emp_sim *sim, const emp_sim_instance *instance)
-{
-    emp_sim_instance *root = &sim->instance[instance->root];
-
-    if (--root->holds == 0) {
-        deallocate(sim, root->space, root->bytes, chunk_of_instance(sim, instance->root));
-    }
-}
-
-/** One reader less. */
-static inline void release(emp_sim *sim, int32_t instance)
-{
-    emp_sim_instance *i = &sim->instance[instance];
-
-    if (--i->pending == 0) drop(sim, i);
-}
-
-/** An input buffer that output 0 of \a op may take over: read for the last time, held by
- * nobody else, of the same size, in the same memory. -1 = none. */
+/** An input buffer that output 0 of \a op may take over: this op is the last to need it,
+ * and it has the same size and is in the same memory. -1 = none. */
 static inline int32_t find_reusable(const emp_sim *sim, int32_t op)
 {
-    const emp_sim_op *o = &sim->op[op];
+    const emp_sim_op       *o = &sim->op[op];
+    const emp_sim_instance *output = &sim->instance[o->output];
 
     for (int32_t i = o->input; i < o[1].input; i++) {
-        int32_t                 instance = sim->reads[i];
-        int32_t                 root = sim->instance[instance].root;
-        const emp_sim_instance *owner = &sim->instance[root];
-        if (sim->instance[instance].pending == 1 && owner->holds == 1 &&
-            owner->bytes == sim->instance[o->output].bytes &&
-            owner->space == sim->instance[o->output].space) {
-            return root;
+        const emp_sim_instance *root = &sim->instance[sim->reads[i]];
+        if (root->pending == 1 && root->bytes == output->bytes &&
+            root->space == output->space) {
+            return sim->reads[i];
         }
     }
     return -1;
@@ -156,14 +137,25 @@ static inline int32_t find_shared(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
-    if (o->flags & EMP_SIM_ALIASES_CONST) return no_buffer(sim);
     if (o->flags & EMP_SIM_ALIASES) {
-        const emp_sim_instance *input = &sim->instance[sim->reads[o->input]];
-        if (input->space == sim->instance[o->output].space) return input->root;
+        int32_t root = sim->reads[o->input];
+        if (sim->instance[root].space == sim->instance[o->output].space) return root;
     }
     if (rules.reuse_inputs && (o->flags & EMP_SIM_IN_PLACE))
         return find_reusable(sim, op);
     return -1;
+}
+
+/** Output 0 of \a op shares a buffer, if it can. */
+EMP_SIM_CALLED bool share_output(emp_sim *sim, int32_t op)
+{
+    emp_sim_instance *output = &sim->instance[sim->op[op].output];
+
+    output->space = sim->space_of_place[2 * op + output->on_host];
+    output->root = find_shared(sim, op);
+    if (output->root < 0) return false;
+    sim->instance[output->root].pending += output->users;
+    return true;
 }
 
 /** Outputs and workspace are there from now on. An output is needed by every edge that
@@ -171,22 +163,17 @@ static inline int32_t find_shared(const emp_sim *sim, int32_t op)
 EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
-    const uint8_t    *spaces = sim->state[op].space;
-    const int32_t     first = o->output, end = o[1].output;
-    const uint32_t    shares = EMP_SIM_ALIASES | EMP_SIM_ALIASES_CONST |
-                            (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
+    const uint8_t    *spaces = &sim->space_of_place[2 * op];
+    const uint32_t shares = EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
+    const int32_t  end = o[1].output;
+    int32_t        t = o->output;
 
-    for (int32_t t = first; t < end; t++) {
+    if ((o->flags & shares) && share_output(sim, op)) t++;
+    for (; t < end; t++) {
         emp_sim_instance *i = &sim->instance[t];
         i->space = spaces[i->on_host];
-        i->pending = i[1].reader - i->reader;
-        if ((o->flags & shares) && t == first) {
-            int32_t root = find_shared(sim, op);
-            if (root >= 0) {
-                share_buffer(sim, t, root);
-                continue;
-            }
-        }
+        i->root = t;
+        i->pending = i->users;
         create_buffer(sim, t, op);
     }
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
@@ -194,22 +181,29 @@ EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
     }
 }
 
+/** Workspace and outputs that nobody reads are no longer needed. */
+EMP_SIM_CALLED void release_rest(emp_sim *sim, int32_t op)
+{
+    const emp_sim_op *o = &sim->op[op];
+
+    if (o->flags & EMP_SIM_HAS_WORKSPACE) {
+        deallocate(sim, sim->space_of_place[2 * op], sim->rest[op].workspace_bytes,
+                   chunk_of_op(sim, op));
+    }
+    for (int32_t t = o->output; t < o[1].output; t++) {
+        const emp_sim_instance *i = &sim->instance[t];
+        if (i->reader == i[1].reader) release(sim, i->root);
+    }
+}
+
 /** Workspace, outputs that nobody reads, and inputs are no longer needed. */
 EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
-    const uint8_t    *spaces = sim->state[op].space;
+    const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
 
-    if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        deallocate(sim, spaces[0], sim->rest[op].workspace_bytes, chunk_of_op(sim, op));
-    }
-    for (int32_t t = o->output; (o->flags & EMP_SIM_HAS_UNREAD) && t < o[1].output; t++) {
-        if (sim->instance[t].reader == sim->instance[t + 1].reader) {
-            drop(sim, &sim->instance[t]);
-        }
-    }
-    const int32_t *instance = sim->reads + o[0].input, *end = sim->reads + o[1].input;
-    for (; instance < end; instance++) release(sim, *instance);
+    if (o->flags & (EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD)) release_rest(sim, op);
+    for (; root < end; root++) release(sim, *root);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -31,10 +31,9 @@ static inline int32_t count_cores(const emp_sim *sim, const emp_sim_pool *pool,
 static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
-    int32_t       op = pool->waiting.head, cores = count_cores(sim, pool, op);
+    int32_t       op = take(sim, &pool->waiting), cores = count_cores(sim, pool, op);
     int32_t       tasks = cores * emp_cost_rounds(sim->rest[op].lanes);
 
-    take(sim, &pool->waiting);
     pool->waiting_count--;
     pool->running_count++;
     pool->starting_op = op;

@@ -25,7 +25,7 @@ static inline bool has_host_thread(const emp_sim *sim, int32_t device)
 /** The copy has been sent, and is now received. */
 static inline bool is_requested(const emp_sim *sim, int32_t copy)
 {
-    return sim->copy[copy].bytes >= 0;
+    return sim->instance[copy].bytes >= 0;
 }
 
 /** Starts \a item now; when the server will be done with it. */
@@ -36,7 +36,7 @@ EMP_SIM_INLINE emp_time_ns start_item(emp_sim *sim, int32_t device, int32_t item
     d->current = item;
     if (rules.is_traced) d->started_ns = sim->now;
     if (rules.serial_issue && item >= sim->op_count) {
-        bool is_received = is_requested(sim, item - sim->op_count);
+        bool is_received = is_requested(sim, copy_of_item(sim, item));
         return sim->now + (is_received ? sim->receive_ns : sim->send_ns);
     }
     if (has_host_thread(sim, device)) return sim->now + sim->op[item].issue_ns;
@@ -47,16 +47,21 @@ EMP_SIM_INLINE emp_time_ns start_item(emp_sim *sim, int32_t device, int32_t item
     return sim->now + cost;
 }
 
+/** Gives \a item to a server that has nothing to do. */
+EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t item)
+{
+    emp_time_ns end = start_item(sim, device, item);
+
+    set_server_event(sim, device, event_at(device, end));
+}
+
 /** Gives \a item to the server; it starts when those before it are done. */
 static inline void serve(emp_sim *sim, int32_t device, int32_t item)
 {
-    emp_sim_device *d = &sim->device[device];
-
-    if (d->current >= 0) {
+    if (sim->device[device].current >= 0) {
         append(sim, &sim->queue[device], item);
     } else {
-        emp_time_ns end = start_item(sim, device, item);
-        set_server_event(sim, device, event_at(device, end));
+        wake_server(sim, device, item);
     }
 }
 

@@ -38,7 +38,7 @@ static inline void trace_issue(emp_sim *sim, int32_t op, int32_t device,
 
 static inline int32_t tensor_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->copy[copy].tensor;
+    return sim->instance[copy].tensor;
 }
 
 static inline void trace_copy(emp_sim *sim, int32_t copy, emp_sim_copy_phase phase)
@@ -46,7 +46,7 @@ static inline void trace_copy(emp_sim *sim, int32_t copy, emp_sim_copy_phase pha
     int32_t tensor = tensor_of_copy(sim, copy);
 
     TELL(copy, sim->payload[tensor].id, sim->instance[tensor].space,
-         sim->copy[copy].space, phase, sim->now);
+         sim->instance[copy].space, phase, sim->now);
 }
 
 static inline void trace_transfer(emp_sim *sim, int32_t copy, emp_time_ns start,
@@ -54,7 +54,7 @@ static inline void trace_transfer(emp_sim *sim, int32_t copy, emp_time_ns start,
 {
     int32_t       tensor = tensor_of_copy(sim, copy);
     int32_t       from = sim->instance[tensor].space;
-    int32_t       to = sim->copy[copy].space;
+    int32_t       to = sim->instance[copy].space;
     emp_tensor_id id = sim->payload[tensor].id;
 
     if (rules.is_traced) emp_sim_record(sim, EMP_SIM_RECORD_TRANSFER, id, to, start, end);

@@ -32,23 +32,24 @@ cleanup:
 static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op,
                                  emp_error *err)
 {
-    emp_status              st = EMP_OK;
     const int32_t           op_count = sim->op_count;
     const uint32_t          device_count = (uint32_t)sim->device_count;
     const emp_sim_op_start *start = sim->start;
     emp_sim_op_state       *state = sim->state;
+    uint8_t                *space_of_place = sim->space_of_place;
+    int32_t                 op = 0;
 
-    for (int32_t op = 0; op < op_count; op++) {
+    for (; op < op_count; op++) {
         emp_device_id device = device_of_op[start[op].id];
         if ((uint32_t)device >= device_count ||
-            !(start[op].kinds & sim->kind_of_device[device])) {
-            EMP_TRY(emp_sim_refuse_device(sim, start[op].id, device, err));
-        }
-        state[op] = sim->state_on[device];
-        state[op].missing = start[op].missing;
+            !(start[op].kinds & sim->kind_of_device[device]))
+            break;
+        state[op] = (emp_sim_op_state){start[op].missing, device};
+        space_of_place[2 * op] = (uint8_t)device;
+        space_of_place[2 * op + 1] = sim->host_of_device[device];
     }
-cleanup:
-    return st;
+    if (op == op_count) return EMP_OK;
+    return emp_sim_refuse_device(sim, start[op].id, device_of_op[start[op].id], err);
 }
 
 static void reset_pools(emp_sim *sim)
@@ -56,7 +57,7 @@ static void reset_pools(emp_sim *sim)
     for (int32_t d = 0; d < sim->device_count; d++) {
         emp_sim_pool *pool = &sim->pool[d];
         if (pool->core_count == 0) continue;
-        pool->waiting = (emp_sim_queue){sim->no_item, &pool->waiting.head};
+        pool->waiting.first = sim->no_item;
         pool->waiting_count = pool->running_count = pool->starting_tasks = 0;
         pool->free_cores = pool->core_count;
         memset(pool->free_batches, -1, sizeof pool->free_batches);
@@ -78,22 +79,19 @@ static void reset(emp_sim *sim)
     sim->result = (emp_sim_result){
         .device_count = sim->device_count, .oom_device = -1, .oom_op = -1};
     sim->now = 0;
-    sim->copy_count = sim->message_count = 0;
+    sim->instance_count = sim->first_copy;
+    sim->message_count = 0;
     for (int32_t d = 0; d < sim->device_count; d++) {
         emp_sim_device *device = &sim->device[d];
         device->current = -1;
         device->queued_ns = device->busy_ns = 0;
         sim->memory[d].used = sim->memory[d].peak = sim->memory[d].homeless = 0;
         sim->copy_to[d] = -1;
-        for (int32_t k = 0; k < EMP_SIM_STREAMS; k++) {
-            emp_sim_stream *stream = &sim->stream[d * EMP_SIM_STREAMS + k];
-            stream->ready_ns = stream->copied_ns = 0;
-        }
     }
+    memset(sim->stream_ready_ns, 0, sizeof sim->stream_ready_ns);
     memset(sim->link_free_ns, 0, sizeof sim->link_free_ns);
     reset_pools(sim);
     reset_regions(sim);
-    sim->instance[sim->tensor_count].holds = INT32_MAX / 2;
 }
 
 static void finish(emp_sim *sim)
@@ -109,9 +107,9 @@ static void finish(emp_sim *sim)
         r->peak_bytes[d] = sim->memory[d].peak;
     }
     r->step_time_ns += sim->step_ns;
-    r->transfer_count = sim->copy_count;
+    r->transfer_count = sim->instance_count - sim->first_copy;
     r->event_count =
-        2 * (int64_t)sim->op_count + 2 * (int64_t)sim->copy_count + sim->message_count;
+        2 * (int64_t)sim->op_count + 2 * (int64_t)r->transfer_count + sim->message_count;
     r->is_feasible = r->oom_device < 0;
 }
 

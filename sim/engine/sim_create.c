@@ -55,9 +55,19 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
         !sim->control) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n->op_count);
     }
-    sim->copy = sim->instance + tensors + 1;
+    sim->first_copy = n->tensor_count + 1;
+    sim->copy_item = sim->op_count - sim->first_copy;
 cleanup:
     return st;
+}
+
+/* All leaves of a tree are equally deep, so that the walk up foresees its end. */
+static int32_t count_leaves(int32_t sources)
+{
+    int32_t leaves = 2;
+
+    while (leaves < sources) leaves *= 2;
+    return leaves;
 }
 
 static emp_status allocate_state(emp_sim *sim, emp_error *err)
@@ -65,21 +75,22 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     emp_status st = EMP_OK;
     size_t     ops = (size_t)sim->op_count;
     size_t     copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
-    size_t     items = ops + copies + messages, devices = (size_t)sim->device_count;
-    size_t     sources = (size_t)sim->source_count;
+    size_t     items = ops + copies + messages, sources = (size_t)sim->source_count;
 
     sim->state = EMP_NEW_ARRAY(emp_sim_op_state, ops);
+    sim->space_of_place = EMP_NEW_ARRAY(uint8_t, 2 * ops);
     sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
     sim->until = EMP_NEW_ARRAY(emp_time_ns, items + 1);
     sim->next = EMP_NEW_ARRAY(int32_t, items);
     sim->queue = EMP_NEW_ARRAY(emp_sim_queue, sources);
-    sim->servers.leaf_count = sim->device_count;
-    sim->servers.node = EMP_NEW_ARRAY(uint64_t, 2 * devices);
-    sim->others.leaf_count = sim->source_count - sim->device_count;
-    sim->others.node = EMP_NEW_ARRAY(uint64_t, 2 * (sources - devices));
-    if (!sim->state || !sim->open_tasks || !sim->message || !sim->until || !sim->next ||
-        !sim->queue || !sim->servers.node || !sim->others.node) {
+    sim->servers.leaf_count = count_leaves(sim->device_count);
+    sim->servers.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->servers.leaf_count);
+    sim->others.leaf_count = count_leaves(sim->source_count - sim->device_count);
+    sim->others.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->others.leaf_count);
+    if (!sim->state || !sim->space_of_place || !sim->open_tasks || !sim->message ||
+        !sim->until || !sim->next || !sim->queue || !sim->servers.node ||
+        !sim->others.node) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
     sim->no_item = (int32_t)items;
@@ -107,12 +118,12 @@ cleanup:
     return st;
 }
 
-static uint32_t flags_of(const emp_op *op, const emp_runtime *runtime)
+static uint32_t flags_of(const emp_op *op, bool has_outputs, const emp_runtime *runtime)
 {
     bool has_workspace = runtime->workspace && op->cost.workspace_bytes > 0;
 
     return (op->cost.kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
-           (op->flags & EMP_OP_IN_PLACE ? EMP_SIM_IN_PLACE : 0u) |
+           (has_outputs && (op->flags & EMP_OP_IN_PLACE) ? EMP_SIM_IN_PLACE : 0u) |
            (has_workspace ? EMP_SIM_HAS_WORKSPACE : 0u);
 }
 
@@ -166,7 +177,8 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
             .cost_ns = {costs->cpu[id].compute_ns, costs->gpu[id].compute_ns},
             .issue_ns = costs->gpu[id].issue_ns,
             .output = sim->op[op].output,
-            .flags = flags_of(from, &problem->runtime),
+            .flags = flags_of(from, g->output_offset[id] < g->output_offset[id + 1],
+                              &problem->runtime),
         };
         sim->rest[op] = (emp_sim_op_rest){
             .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),
@@ -178,6 +190,19 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
         }
         number_tensors(sim, problem, id, op, live_tensor);
         op++;
+    }
+}
+
+/* Output 0 of the op is the buffer of its input 0; that of a folded one has no bytes. */
+static void share_input(emp_sim *sim, int32_t op, bool is_folded)
+{
+    const emp_sim_op *o = &sim->op[op];
+
+    if (o->output == o[1].output) return;
+    if (is_folded) {
+        sim->instance[o->output].bytes = 0;
+    } else {
+        sim->op[op].flags |= EMP_SIM_ALIASES;
     }
 }
 
@@ -193,10 +218,7 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
         for (int32_t i = g->input_offset[id]; i < g->input_offset[id + 1]; i++) {
             int32_t producer = live[g->tensor[g->input[i]].producer];
             bool    is_first = i == g->input_offset[id];
-            if (is_first && from->is_alias) {
-                sim->op[op].flags |=
-                    producer < 0 ? EMP_SIM_ALIASES_CONST : EMP_SIM_ALIASES;
-            }
+            if (is_first && from->is_alias) share_input(sim, op, producer < 0);
             if (producer < 0) continue;
             sim->input[edge++] = live_tensor[g->input[i]];
             sim->start[op].missing++;
@@ -219,7 +241,7 @@ static void add_reader(emp_sim *sim, const emp_graph *g, const int32_t *live,
         if (live[g->tensor[g->input[i]].producer] < 0) continue;
         bool on_host = reads_on_host(&g->op[id], i - g->input_offset[id]);
         sim->reader[--sim->instance[sim->input[input]].reader] =
-            (emp_sim_reader){(uint32_t)op & INT32_MAX, on_host, input};
+            (emp_sim_reader){2 * (uint32_t)op + on_host, input};
         input--;
     }
 }
@@ -274,6 +296,19 @@ static int32_t stream_of(const emp_machine *m, int32_t from, int32_t to)
     return (from_cpu && !to_cpu ? to : from) * EMP_SIM_STREAMS + stream;
 }
 
+/* A stream and links that carry one copy at a time. */
+static void list_links(emp_sim_route *route, const emp_sim_rules *rules,
+                       const emp_route *from)
+{
+    int32_t *link = route->link, count = 0;
+
+    if (rules->copy_streams) link[count++] = route->stream;
+    for (int32_t i = 0; rules->shared_links && i < from->link_count; i++)
+        link[count++] = EMP_SIM_MAX_STREAMS + from->link[i];
+    for (; 0 < count && count < EMP_SIM_LINKS; count++) link[count] = link[count - 1];
+    route->link_count = count;
+}
+
 static void compute_routes(emp_sim *sim, const emp_machine *m)
 {
     for (int32_t from = 0; from < m->device_count; from++) {
@@ -287,10 +322,7 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
             bool is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&
                                 m->device[to].kind == EMP_DEVICE_GPU;
             route->from_host = is_from_host ? 1.0 : 0.0;
-            route->link_count = r->link_count;
-            memcpy(route->link, r->link, sizeof route->link);
-            for (int32_t i = r->link_count; i < EMP_SIM_LINKS; i++)
-                route->link[i] = r->link[r->link_count - 1];
+            list_links(route, &sim->rules, r);
         }
     }
 }
@@ -326,24 +358,18 @@ static void add_message_sources(emp_sim *sim)
     }
 }
 
-static bool is_used(const emp_sim *sim, int32_t stream)
-{
-    for (int32_t i = 0; i < sim->device_count * sim->device_count; i++) {
-        int32_t from = i / sim->device_count, to = i % sim->device_count;
-        if (from != to && sim->route[from][to].stream == stream) return true;
-    }
-    return false;
-}
-
+/* A source for each stream that some route uses. */
 static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
 {
     for (int32_t k = 0; k < sim->device_count * EMP_SIM_STREAMS; k++) {
-        if (!is_used(sim, k)) continue;
-        int32_t source = add_source(sim, kind, -1);
-        if (kind == EMP_SIM_READY) {
-            sim->stream[k].ready_source = source;
-        } else {
-            sim->stream[k].seen_source = source;
+        int32_t source = -1;
+        for (int32_t i = 0; i < sim->device_count * sim->device_count; i++) {
+            int32_t        from = i / sim->device_count, to = i % sim->device_count;
+            emp_sim_route *route = &sim->route[from][to];
+            if (from == to || route->stream != k) continue;
+            if (source < 0) source = add_source(sim, kind, -1);
+            *(kind == EMP_SIM_READY ? &route->ready_source : &route->seen_source) =
+                source;
         }
     }
 }
@@ -398,11 +424,12 @@ static int32_t count_readers(const emp_sim *sim, int32_t tensor)
     return sim->instance[tensor + 1].reader - sim->instance[tensor].reader;
 }
 
-static void mark_unread(emp_sim *sim)
+static void count_users(emp_sim *sim)
 {
     for (int32_t t = 0; t < sim->tensor_count; t++) {
-        if (count_readers(sim, t) == 0)
-            sim->op[sim->payload[t].producer].flags |= EMP_SIM_HAS_UNREAD;
+        int32_t readers = count_readers(sim, t);
+        sim->instance[t].users = readers > 0 ? readers : 1;
+        if (readers == 0) sim->op[sim->payload[t].producer].flags |= EMP_SIM_HAS_UNREAD;
     }
 }
 
@@ -530,8 +557,7 @@ static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runt
         bool              is_cpu = device->kind == EMP_DEVICE_CPU;
         sim->device[d].kind = (int32_t)device->kind;
         sim->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
-        sim->state_on[d] =
-            (emp_sim_op_state){0, (uint8_t)d, {(uint8_t)d, (uint8_t)device->host}};
+        sim->host_of_device[d] = (uint8_t)device->host;
         sim->memory[d].limit = r->check_memory ? device->memory_bytes : EMP_SIM_ENDLESS;
         if (is_cpu && r->cpu_pool) {
             sim->pool[d].core_count = device->cores;
@@ -570,7 +596,7 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     number_ops(sim, problem, live, live_tensor);
     connect_inputs(sim, g, live, live_tensor);
     connect_readers(sim, g, live);
-    mark_unread(sim);
+    count_users(sim);
     if (!problem->runtime.addn_waits) add_in_place(sim, g);
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
@@ -603,6 +629,7 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->pool);
     emp_free(sim->source);
     emp_free(sim->state);
+    emp_free(sim->space_of_place);
     emp_free(sim->open_tasks);
     emp_free(sim->instance);
     emp_free(sim->message);

@@ -26,19 +26,16 @@ typedef struct {
 
 /** Who reads a tensor. */
 typedef struct {
-    uint32_t op : 31;
-    uint32_t on_host : 1; /**< reads it in host memory */
-    int32_t  input;       /**< which of all inputs it is there */
+    uint32_t place; /**< 2 op, + 1 if it reads in host memory */
+    int32_t  input; /**< which of all inputs it is there */
 } emp_sim_reader;
 
 enum {
     EMP_SIM_LAUNCHES = 1 << 0, /**< has GPU kernels */
-    EMP_SIM_ALIASES = 1 << 1,  /**< output 0 is input 0's buffer */
-    EMP_SIM_ALIASES_CONST =
-        1 << 2, /**< output 0 is the buffer of a folded input: no bytes */
-    EMP_SIM_IN_PLACE = 1 << 3,
-    EMP_SIM_HAS_WORKSPACE = 1 << 4,
-    EMP_SIM_HAS_UNREAD = 1 << 5 /**< an output without consumers */
+    EMP_SIM_ALIASES = 1 << 1,  /**< output 0, which it has, is input 0's buffer */
+    EMP_SIM_IN_PLACE = 1 << 2, /**< output 0, which it has, may take over an input's */
+    EMP_SIM_HAS_WORKSPACE = 1 << 3,
+    EMP_SIM_HAS_UNREAD = 1 << 4 /**< an output without consumers */
 };
 
 typedef struct {
@@ -65,14 +62,19 @@ typedef struct {
     emp_tensor_id id;
 } emp_sim_payload;
 
+/** Routes have as many links: the last is repeated where there are fewer, and only large
+ * machines have more. */
+enum { EMP_SIM_LINKS = 4 };
+
 typedef struct {
     emp_time_ns latency_ns;
     double      ns_per_byte;
     double      from_host; /**< 1 from a host to one of its GPUs, else 0 */
     int32_t     stream;    /**< that moves copies on this route */
-    int32_t     message_source;
+    int32_t     ready_source, seen_source, message_source;
     int32_t     link_count;
-    int32_t     link[EMP_MAX_ROUTE]; /**< at least EMP_SIM_LINKS: the last is repeated */
+    int32_t link[1 + EMP_MAX_ROUTE]; /**< that carry one copy at a time: the stream and
+                                            those of the route, as far as rules know them */
 } emp_sim_route;
 
 /** Bytes that an op holds from the start. */
@@ -91,12 +93,12 @@ typedef struct {
 /** An op in a run. */
 typedef struct {
     int32_t missing; /**< inputs and control inputs still to come */
-    uint8_t device;
-    uint8_t space[2]; /**< memories that it reads [in host memory], by their device */
+    int32_t device;
 } emp_sim_op_state;
 
 /** A tensor in one memory: its home, or a copy. What is known of homes before a run stands
- * here too. Tensors that share a buffer point to the instance that allocated it. */
+ * here too. Tensors that share a buffer point to the instance that allocated it, their
+ * root. */
 typedef struct {
     int64_t bytes;  /**< of its buffer, rounded up; -1 of a copy before its request */
     int32_t reader; /**< its first; those of a home end at the next home's */
@@ -104,10 +106,11 @@ typedef struct {
         int32_t tensor;  /**< of a copy */
         int32_t on_host; /**< of a home: 1 = it is not on the op's device */
     };
-    int32_t pending; /**< edges and copies that will still read it */
-    int32_t root;    /**< instance that owns the buffer */
-    int32_t holds;   /**< instances that share the buffer; root only */
-    int32_t space;   /**< the memory */
+    int32_t users; /**< of a home: edges that read it; its own op, if there are none */
+    int32_t root;  /**< of a home: the instance that owns the buffer */
+    int32_t
+        pending; /**< of a root: users and copies to come of all that share the buffer */
+    int32_t space; /**< the memory */
 } emp_sim_instance;
 
 typedef struct {
@@ -117,8 +120,8 @@ typedef struct {
 
 /** A first-come-first-served list, linked through sim->next. */
 typedef struct {
-    int32_t  head; /**< item, or sim->no_item */
-    int32_t *tail; /**< where the next one goes: head, or the last item's link */
+    int32_t first; /**< item, or sim->no_item */
+    int32_t last;  /**< if there is a first */
 } emp_sim_queue;
 
 /** A tree of minima. Node 1 is the root, 2 i and 2 i + 1 are below i. */
@@ -170,13 +173,13 @@ typedef struct {
 } emp_sim_memory;
 
 /** Copy streams of a device: copies from its host, to its host, to its peers. */
-enum { EMP_SIM_TO_DEVICE, EMP_SIM_TO_HOST, EMP_SIM_TO_PEER, EMP_SIM_STREAMS };
-
-typedef struct {
-    emp_time_ns ready_ns;  /**< when its last copy is ready */
-    emp_time_ns copied_ns; /**< ... and when it ends */
-    int32_t     ready_source, seen_source;
-} emp_sim_stream;
+enum {
+    EMP_SIM_TO_DEVICE,
+    EMP_SIM_TO_HOST,
+    EMP_SIM_TO_PEER,
+    EMP_SIM_STREAMS,
+    EMP_SIM_MAX_STREAMS = EMP_MAX_DEVICES * EMP_SIM_STREAMS
+};
 
 /** The cores of a CPU and the ops that want them. */
 typedef struct {
@@ -213,9 +216,8 @@ struct emp_sim {
     int32_t            *control;                         /**< ops that wait for an op */
     const emp_time_ns  *task_ns;                         /**< of the cost table */
     uint8_t             kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
-    emp_sim_op_state
-        state_on[EMP_MAX_DEVICES]; /**< of an op on a device that waits for nothing */
-    emp_sim_route route[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
+    uint8_t             host_of_device[EMP_MAX_DEVICES];
+    emp_sim_route       route[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
 
     int32_t         source_count, send_source, receive_source;
     emp_sim_source *source;
@@ -224,15 +226,18 @@ struct emp_sim {
     const emp_sim_trace *trace;
     emp_sim_result       result;
     emp_time_ns          now;
-    int32_t              copy_count, message_count;
-    emp_sim_op_state    *state;      /**< [op] */
-    int32_t             *open_tasks; /**< [op] that have not ended */
-    int32_t             *reads;      /**< [input] instance, once it is there */
-    emp_sim_instance    *instance;   /**< homes [tensor_count], the buffer of what has no
-                                          bytes, copies [copy_limit] */
-    emp_sim_instance    *copy;       /**< where they begin */
+    int32_t              instance_count; /**< homes and copies planned so far */
+    int32_t              message_count;
+    emp_sim_op_state    *state;          /**< [op] */
+    uint8_t             *space_of_place; /**< memory that is read there, by its device */
+    int32_t             *open_tasks;     /**< [op] that have not ended */
+    int32_t             *reads;          /**< [input] root, once it is there */
+    emp_sim_instance    *instance; /**< homes [tensor_count], where their readers end,
+                                          copies [copy_limit] from first_copy on */
+    int32_t              first_copy;
     emp_sim_message     *message;
     /* Items in lists: ops, then copies, then messages, then no_item. */
+    int32_t      copy_item; /**< what a copy's item is above its instance */
     int32_t      no_item;
     emp_time_ns *until; /**< [item] its delay ends. Of an op on a pool: when it began; on
                                a GPU: its kernels end, or copies of its outputs may start */
@@ -241,21 +246,22 @@ struct emp_sim {
     emp_sim_tree   servers, others; /**< the earliest event of each source */
     emp_sim_device device[EMP_MAX_DEVICES];
     emp_sim_memory memory[EMP_MAX_DEVICES];
-    emp_sim_stream stream[EMP_MAX_DEVICES * EMP_SIM_STREAMS];
-    emp_time_ns    link_free_ns[EMP_MAX_LINKS];
-    int32_t        copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
-    emp_bfc       *bfc;                      /**< or NULL; with it, chunks: -1 = none */
-    int32_t       *chunk_of_instance;        /**< of a root */
-    int32_t       *chunk_of_op;              /**< its workspace */
-    uint64_t       eager_pools; /**< CPUs that may be able to start something */
-    emp_sim_pool  *pool;        /**< [device], CPUs only */
+    emp_time_ns    stream_ready_ns[EMP_SIM_MAX_STREAMS]; /**< its last copy is ready */
+    emp_time_ns   link_free_ns[EMP_SIM_MAX_STREAMS + EMP_MAX_LINKS]; /**< of streams, then
+                                                                         of links */
+    int32_t       copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
+    emp_bfc      *bfc;                      /**< or NULL; with it, chunks: -1 = none */
+    int32_t      *chunk_of_instance;        /**< of a root */
+    int32_t      *chunk_of_op;              /**< its workspace */
+    uint64_t      eager_pools; /**< CPUs that may be able to start something */
+    emp_sim_pool *pool;        /**< [device], CPUs only */
 };
 
 /** Says why an op cannot be on \a device. \retval EMP_EINVAL */
 emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
                                  emp_error *err);
 
-enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13, EMP_SIM_LINKS = 3 };
+enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13 };
 
 _Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
 _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
@@ -280,6 +286,9 @@ static inline int64_t emp_sim_round_up(int64_t bytes)
 
 /** Compilers call functions of this size, which each op needs once or twice. */
 #define EMP_SIM_INLINE __attribute__((always_inline)) static inline
+
+/** Compilers would make these part of functions that seldom call them. */
+#define EMP_SIM_CALLED __attribute__((noinline)) static
 
 /** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`,
  * and under any. Only the last traces. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* An instance owns a buffer while it is its own root and somebody holds it. Runs leave
+/* A home that is its own root, and a copy, owns a buffer while it is needed. Runs leave
  * instances that the next has not reached yet as they were, hence the reset. */
 #include "sim/engine/sim_live.h"
 
@@ -7,8 +7,8 @@
 
 void emp_sim_live_reset(emp_sim *sim)
 {
-    for (int32_t i = 0; i <= sim->tensor_count + sim->copy_limit; i++)
-        sim->instance[i].holds = 0;
+    for (int32_t i = 0; i < sim->first_copy + sim->copy_limit; i++)
+        sim->instance[i].pending = 0;
 }
 
 emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device)
@@ -21,10 +21,11 @@ emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device)
 void emp_sim_live_each(const emp_sim *sim, emp_device_id device,
                        emp_sim_live_visit *visit, void *context)
 {
-    for (int32_t i = 0; i <= sim->tensor_count + sim->copy_count; i++) {
+    for (int32_t i = 0; i < sim->instance_count; i++) {
         const emp_sim_instance *instance = &sim->instance[i];
-        bool                    is_copy = i > sim->tensor_count;
-        if (instance->root != i || instance->holds <= 0 || instance->bytes == 0 ||
+        bool                    is_copy = i >= sim->first_copy;
+        bool                    is_root = is_copy || instance->root == i;
+        if (!is_root || instance->pending == 0 || instance->bytes <= 0 ||
             instance->space != device)
             continue;
         int32_t tensor = is_copy ? sim->instance[i].tensor : i;
