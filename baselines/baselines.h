@@ -15,6 +15,7 @@ extern const emp_placer_type emp_placer_scotch; /**< scotch.c */
 extern const emp_placer_type emp_placer_mincut; /**< scotch.c */
 extern const emp_placer_type emp_placer_metis;  /**< metis.c */
 extern const emp_placer_type emp_placer_random; /**< random.c */
+extern const emp_placer_type emp_placer_ce;     /**< ce.c */
 
 /** All of them, in the order of the tables; sets \a *count. Static storage. */
 const emp_placer_type *const *emp_baselines(int32_t *count);

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The cross-entropy method (Rubinstein 1999; for placement: Post, Gao et al. 2018) on
+ * groups of ops, from coarse to fine.
+ *
+ * The policy is a table: p[group][device], groups independent. Each batch is drawn from
+ * it, the best placements so far that fit in memory are kept (the elite), and the table
+ * moves towards their frequencies:
+ *
+ *     p <- (1 - rate) p + rate [(1 - e) frequency in the elite + e / devices]
+ *
+ * e leaves a sample some groups away from the elite on average, so that the search never
+ * ends. It begins with some ten groups (clusters.h), uniformly; that settles the large
+ * questions in a few hundred samples, and as much depends on the groups, several
+ * groupings are tried. The best of them goes on with its fine groups, near the best
+ * placement. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "baselines/baselines.h"
+#include "baselines/clusters.h"
+#include "baselines/options.h"
+
+enum { MOST_STARTS = 16, METRICS = 4 };
+
+/* Largest group over the mean; groupings take them in turn. */
+static const double IMBALANCE[] = {2.0, 4.0};
+
+typedef struct {
+    int64_t samples, elites; /* per batch; kept */
+    int64_t coarse, fine;    /* groups */
+    int64_t starts, start_samples;
+    int64_t rate;                 /* percent */
+    int64_t strays, strays_first; /* groups of a sample that leave the elite: always, and
+                                     when the fine groups begin */
+} ce_options;
+
+/* What a checkpoint must keep, beside the arrays. */
+typedef struct {
+    int64_t asked;    /* samples in all */
+    int64_t begun_at; /* asked, when the stage began */
+    int64_t stage;    /* number of the start; starts: fine */
+    int64_t elite_count;
+    int64_t best_start; /* -1 = none has run */
+} ce_progress;
+
+typedef struct {
+    const emp_problem *problem;
+    ce_options         options;
+    uint64_t           seed;
+    int32_t            device_count, most_groups;
+    emp_clusters      *clusters[MOST_STARTS];
+
+    ce_progress       at;
+    int32_t           sample_count; /* of the last ask */
+    double           *p;            /* [group][device] */
+    int32_t          *sample;       /* [sample][group] device */
+    int32_t          *elite;        /* [elite][group], best first */
+    double           *elite_s;      /* [elite] step times */
+    int32_t          *best;         /* [coarse group] device, of the best start */
+    double           *best_s;       /* one: its step time */
+    emp_placer_metric metric[METRICS];
+} ce;
+
+static void destroy(void *state)
+{
+    ce *c = state;
+
+    if (c == NULL) return;
+    for (int i = 0; i < MOST_STARTS; i++) emp_clusters_destroy(c->clusters[i]);
+    emp_free(c->p);
+    emp_free(c->sample);
+    emp_free(c->elite);
+    emp_free(c->elite_s);
+    emp_free(c->best);
+    emp_free(c->best_s);
+    emp_free(c);
+}
+
+static bool is_fine(const ce *c) { return c->at.stage == c->options.starts; }
+
+static const emp_clusters *clusters_of_stage(const ce *c)
+{
+    return c->clusters[is_fine(c) ? (c->at.best_start < 0 ? 0 : c->at.best_start)
+                                  : c->at.stage];
+}
+
+static int32_t group_count(const ce *c)
+{
+    const emp_clusters *clusters = clusters_of_stage(c);
+
+    return is_fine(c) ? clusters->fine_count : clusters->coarse_count;
+}
+
+/* Part of the groups. */
+static double share_of(const ce *c, int64_t groups)
+{
+    return fmin(0.5, (double)groups / (group_count(c) + 1e-9));
+}
+
+static void spread_evenly(ce *c)
+{
+    for (int32_t i = 0; i < c->most_groups * c->device_count; i++)
+        c->p[i] = 1.0 / c->device_count;
+}
+
+/* The fine groups begin where the best start left their coarse ones. */
+static void begin_fine(ce *c)
+{
+    const emp_clusters *clusters = clusters_of_stage(c);
+    double              stray = share_of(c, c->options.strays_first);
+
+    if (c->at.best_start < 0) return;
+    for (int32_t g = 0; g < clusters->fine_count; g++) {
+        int32_t device = c->best[clusters->coarse_of_fine[g]];
+        for (int32_t d = 0; d < c->device_count; d++)
+            c->p[g * c->device_count + d] =
+                stray / c->device_count + (d == device ? 1.0 - stray : 0.0);
+        c->elite[g] = device;
+    }
+    c->elite_s[0] = *c->best_s;
+    c->at.elite_count = 1;
+}
+
+static void begin_stage(ce *c)
+{
+    c->at.begun_at = c->at.asked;
+    c->at.elite_count = 0;
+    spread_evenly(c);
+    if (is_fine(c)) begin_fine(c);
+}
+
+static emp_status parse_options(ce_options *o, const char *text, emp_error *err)
+{
+    *o = (ce_options){.samples = 8,
+                      .elites = 5,
+                      .coarse = 24,
+                      .fine = 1024,
+                      .starts = 2,
+                      .start_samples = 700,
+                      .rate = 20,
+                      .strays = 1,
+                      .strays_first = 6};
+    const emp_option options[] = {{"samples", 1, EMP_MAX_BATCH, &o->samples},
+                                  {"elites", 1, 1024, &o->elites},
+                                  {"coarse", 1, 1 << 16, &o->coarse},
+                                  {"fine", 1, 1 << 16, &o->fine},
+                                  {"starts", 1, MOST_STARTS, &o->starts},
+                                  {"start_samples", 1, 1 << 30, &o->start_samples},
+                                  {"rate", 1, 100, &o->rate},
+                                  {"strays", 0, 1 << 16, &o->strays},
+                                  {"strays_first", 0, 1 << 16, &o->strays_first}};
+
+    return emp_options_parse(text, "ce", options, sizeof options / sizeof *options, err);
+}
+
+static emp_status create_clusters(ce *c, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < c->options.starts; i++) {
+        EMP_TRY(emp_clusters_create(
+            &c->clusters[i], c->problem, (int32_t)c->options.fine,
+            (int32_t)c->options.coarse,
+            IMBALANCE[(size_t)i % (sizeof IMBALANCE / sizeof *IMBALANCE)],
+            c->seed * MOST_STARTS + (uint64_t)i, err));
+        if (c->clusters[i]->fine_count > c->most_groups)
+            c->most_groups = c->clusters[i]->fine_count;
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    ce        *c = EMP_NEW(ce);
+
+    *state = NULL;
+    if (c == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    c->problem = problem;
+    c->seed = params->seed;
+    c->device_count = problem->machine->device_count;
+    EMP_TRY(parse_options(&c->options, params->options, err));
+    EMP_TRY(create_clusters(c, err));
+    size_t groups = (size_t)c->most_groups;
+    c->p = EMP_NEW_ARRAY(double, groups *(size_t)c->device_count);
+    c->sample = EMP_NEW_ARRAY(int32_t, (size_t)c->options.samples * groups);
+    c->elite = EMP_NEW_ARRAY(int32_t, (size_t)c->options.elites * groups);
+    c->elite_s = EMP_NEW_ARRAY(double, (size_t)c->options.elites);
+    c->best = EMP_NEW_ARRAY(int32_t, groups);
+    c->best_s = EMP_NEW_ARRAY(double, 1);
+    if (!c->p || !c->sample || !c->elite || !c->elite_s || !c->best || !c->best_s)
+        EMP_FAIL(EMP_ENOMEM, "table of %zu groups", groups);
+    c->at.best_start = -1;
+    begin_stage(c);
+    *state = c;
+    c = NULL;
+
+cleanup:
+    destroy(c);
+    return st;
+}
+
+static int32_t draw_device(const ce *c, int32_t group, emp_rng *rng)
+{
+    const double *p = &c->p[group * c->device_count];
+    double        u = emp_rng_uniform(rng);
+    int32_t       d = 0;
+
+    for (; d < c->device_count - 1 && u >= p[d]; d++) u -= p[d];
+    return d;
+}
+
+/* Classes in no group go to device 0, from which legalization sends them on. */
+static void draw_candidate(ce *c, int32_t *device_of_group, emp_device_id *device_of_op)
+{
+    const emp_graph    *graph = c->problem->graph;
+    const emp_clusters *clusters = clusters_of_stage(c);
+    const int32_t       groups = group_count(c);
+    emp_rng             rng;
+
+    emp_rng_init(&rng, c->seed, (uint32_t)c->at.asked++, 0);
+    for (int32_t g = 0; g < groups; g++) device_of_group[g] = draw_device(c, g, &rng);
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        int32_t group = clusters->fine_of_class[graph->op[op].colocation_class];
+        if (group >= 0 && !is_fine(c)) group = clusters->coarse_of_fine[group];
+        device_of_op[op] = group < 0 ? 0 : device_of_group[group];
+    }
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    ce *c = state;
+
+    (void)err;
+    *count = c->options.samples < max ? (int32_t)c->options.samples : max;
+    c->sample_count = *count;
+    for (int32_t k = 0; k < *count; k++)
+        draw_candidate(c, c->sample + (size_t)k * (size_t)c->most_groups, candidates[k]);
+    return EMP_OK;
+}
+
+/* Of placements of one step time the first is kept: they are hardly ever two. */
+static void keep_elite(ce *c, const int32_t *device_of_group, double step_time_s)
+{
+    size_t  width = (size_t)c->most_groups, bytes = width * sizeof *c->elite;
+    int64_t place = c->at.elite_count;
+
+    while (place > 0 && c->elite_s[place - 1] > step_time_s) place--;
+    if (place > 0 && c->elite_s[place - 1] == step_time_s) return;
+    if (place == c->options.elites) return;
+    if (c->at.elite_count < c->options.elites) c->at.elite_count++;
+    for (int64_t i = c->at.elite_count - 1; i > place; i--) {
+        c->elite_s[i] = c->elite_s[i - 1];
+        memcpy(c->elite + (size_t)i * width, c->elite + (size_t)(i - 1) * width, bytes);
+    }
+    c->elite_s[place] = step_time_s;
+    memcpy(c->elite + (size_t)place * width, device_of_group, bytes);
+}
+
+static void move_table(ce *c)
+{
+    const double  rate = (double)c->options.rate / 100.0;
+    const double  stray = share_of(c, c->options.strays), n = (double)c->at.elite_count;
+    const int32_t groups = group_count(c);
+
+    if (c->at.elite_count == 0) return;
+    for (int32_t g = 0; g < groups; g++) {
+        double  count[EMP_MAX_DEVICES] = {0};
+        double *p = &c->p[g * c->device_count];
+        for (int64_t i = 0; i < c->at.elite_count; i++)
+            count[c->elite[(size_t)i * (size_t)c->most_groups + (size_t)g]] += 1.0;
+        for (int32_t d = 0; d < c->device_count; d++) {
+            double wanted = (1.0 - stray) * count[d] / n + stray / c->device_count;
+            p[d] += rate * (wanted - p[d]);
+        }
+    }
+}
+
+/* A start is over: remembers it if it is the best, and goes on. */
+static void end_start(ce *c)
+{
+    bool is_best =
+        c->at.elite_count > 0 && (c->at.best_start < 0 || c->elite_s[0] < *c->best_s);
+
+    if (is_best) {
+        c->at.best_start = c->at.stage;
+        *c->best_s = c->elite_s[0];
+        memcpy(c->best, c->elite, (size_t)c->most_groups * sizeof *c->best);
+    }
+    c->at.stage++;
+    begin_stage(c);
+}
+
+/* Mean entropy of a group's device, nats. */
+static double entropy(const ce *c)
+{
+    double  sum = 0.0;
+    int32_t groups = group_count(c);
+
+    for (int32_t i = 0; i < groups * c->device_count; i++)
+        if (c->p[i] > 0.0) sum -= c->p[i] * log(c->p[i]);
+    return groups > 0 ? sum / groups : 0.0;
+}
+
+static void report(ce *c)
+{
+    const emp_placer_metric metric[METRICS] = {
+        {"stage", (double)c->at.stage},
+        {"groups", group_count(c)},
+        {"entropy", entropy(c)},
+        {"elite_worst_s",
+         c->at.elite_count > 0 ? c->elite_s[c->at.elite_count - 1] : NAN}};
+
+    memcpy(c->metric, metric, sizeof metric);
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    ce        *c = state;
+
+    if (count != c->sample_count)
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, c->sample_count);
+    for (int32_t k = 0; k < count; k++) {
+        if (scores[k].is_feasible)
+            keep_elite(c, c->sample + (size_t)k * (size_t)c->most_groups,
+                       scores[k].step_time_s);
+    }
+    move_table(c);
+    report(c);
+    if (!is_fine(c) && c->at.asked - c->at.begun_at >= c->options.start_samples)
+        end_start(c);
+
+cleanup:
+    return st;
+}
+
+static const emp_placer_metric *metrics(const void *state, int32_t *count)
+{
+    *count = METRICS;
+    return ((const ce *)state)->metric;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    ce                   *c = state;
+    size_t                groups = (size_t)c->most_groups;
+    size_t                elites = (size_t)c->options.elites;
+    const emp_named_array list[] = {
+        {"progress", EMP_ARRAY_INT64, sizeof c->at / sizeof(int64_t), &c->at},
+        {"p", EMP_ARRAY_DOUBLE, groups * (size_t)c->device_count, c->p},
+        {"elite", EMP_ARRAY_INT32, elites * groups, c->elite},
+        {"elite_s", EMP_ARRAY_DOUBLE, elites, c->elite_s},
+        {"best", EMP_ARRAY_INT32, groups, c->best},
+        {"best_s", EMP_ARRAY_DOUBLE, 1, c->best_s}};
+
+    memcpy(arrays, list, sizeof list);
+    return sizeof list / sizeof *list;
+}
+
+const emp_placer_type emp_placer_ce = {
+    .name = "ce",
+    .description =
+        "cross-entropy method on METIS groups, from coarse to fine (Rubinstein "
+        "1999; Gao et al. 2018)",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = metrics,
+    .list_state = list_state,
+};

@@ -1,0 +1,25 @@
+/** \file baselines/clusters.h
+ * Colocation classes in groups that exchange much, on two levels: each coarse group
+ * consists of fine ones. METIS cuts the graph that partitioners see into the fine groups,
+ * and the graph of these into the coarse ones.
+ */
+#ifndef EMP_BASELINES_CLUSTERS_H
+#define EMP_BASELINES_CLUSTERS_H
+
+#include "sim/placement/problem.h"
+
+typedef struct {
+    int32_t  fine_count, coarse_count; /**< groups that have members */
+    int32_t  class_count;
+    int32_t *fine_of_class;  /**< [class]; -1: can only run on a CPU, or has no live op */
+    int32_t *coarse_of_fine; /**< [fine] */
+} emp_clusters;
+
+/** At most \a fine and \a coarse groups; the largest has about \a imbalance times the
+ * mean load. O(V log V + E). \retval EMP_EEXTERNAL  METIS fails. */
+emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,
+                               int32_t fine, int32_t coarse, double imbalance,
+                               uint64_t seed, emp_error *err);
+void       emp_clusters_destroy(emp_clusters *clusters);
+
+#endif /* EMP_BASELINES_CLUSTERS_H */

@@ -1,0 +1,28 @@
+/** \file baselines/metis_cut.h
+ * METIS (Karypis and Kumar, 1998), the minimum edge cut of a weighted graph.
+ *
+ * Threads. METIS traps SIGABRT and SIGTERM for the whole process, draws from rand() and
+ * complains on stdout: calls are serialised, and while one lasts its complaints go
+ * nowhere and handlers are put back with all their flags.
+ *
+ * Errors of both functions: EMP_ENOMEM; EMP_EEXTERNAL if METIS fails.
+ */
+#ifndef EMP_BASELINES_METIS_CUT_H
+#define EMP_BASELINES_METIS_CUT_H
+
+#include "baselines/partition_graph.h"
+
+/** Recursive bisection, which the METIS manual advises for few parts. Part p gets
+ * \a share[p] of the load; shares add up to 1. Fills part_of_vertex with
+ * 0 .. part_count-1. */
+emp_status emp_metis_bisect(const emp_partition_graph *graph, int32_t part_count,
+                            const double *share, uint64_t seed, int32_t *part_of_vertex,
+                            emp_error *err);
+
+/** K-way, for many parts; the largest has at most about \a imbalance times the mean load.
+ * Parts may be empty. */
+emp_status emp_metis_kway(const emp_partition_graph *graph, int32_t part_count,
+                          double imbalance, uint64_t seed, int32_t *part_of_vertex,
+                          emp_error *err);
+
+#endif /* EMP_BASELINES_METIS_CUT_H */
