@@ -276,7 +276,7 @@ Test(placers, partitioners_use_their_seed)
     emp_free(f);
 }
 
-Test(placers, all_but_random_propose_once)
+Test(placers, all_but_searches_propose_once)
 {
     fixture                      *f = create_chain_of_cliques(2, 2);
     const emp_problem            *problem = fixture_problem(f);

@@ -132,7 +132,7 @@ Test(table1, wrong_names_are_refused)
     params.methods = "gpus";
     expect_refused(&params,
                    "table 1 has no method \"gpus\"; it has cpu, gpu, expert, scotch, "
-                   "mincut, metis, random, hdp");
+                   "mincut, metis, random, hdp, ce");
     params = make_params(&counts);
     params.seed_count = 101;
     expect_refused(&params, "101 seeds; give 1 to 100");
