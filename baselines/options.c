@@ -2,6 +2,7 @@
 #include "baselines/options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,21 @@ static const emp_option *find(const emp_option *options, int32_t option_count,
     return NULL;
 }
 
+enum { LIST_BYTES = 256 };
+
+/* "a=N, b=N" */
+static void list_keys(const emp_option *options, int32_t option_count,
+                      char list[LIST_BYTES])
+{
+    size_t used = 0;
+
+    list[0] = '\0';
+    for (int32_t i = 0; i < option_count && used < LIST_BYTES; i++) {
+        used += (size_t)snprintf(list + used, LIST_BYTES - used, "%s%s=N",
+                                 i == 0 ? "" : ", ", options[i].key);
+    }
+}
+
 /* One "key=value" of \a length bytes. */
 static emp_status parse_one(const char *text, size_t length, const char *method,
                             const emp_option *options, int32_t option_count,
@@ -24,15 +40,16 @@ static emp_status parse_one(const char *text, size_t length, const char *method,
     const char       *equals = memchr(text, '=', length);
     size_t            key_length = equals == NULL ? length : (size_t)(equals - text);
     const emp_option *option = find(options, option_count, text, key_length);
-    char             *end = NULL;
+    char             *end = NULL, list[LIST_BYTES];
 
     if (option == NULL && option_count == 0) {
         EMP_FAIL(EMP_EINVAL, "method %s takes no options, not \"%.*s\"", method,
                  (int)length, text);
     }
     if (option == NULL) {
-        EMP_FAIL(EMP_EINVAL, "method %s has no option \"%.*s\"; it has %s=N%s", method,
-                 (int)key_length, text, options[0].key, option_count > 1 ? ", ..." : "");
+        list_keys(options, option_count, list);
+        EMP_FAIL(EMP_EINVAL, "method %s has no option \"%.*s\"; it has %s", method,
+                 (int)key_length, text, list);
     }
     errno = 0;
     long long value = equals == NULL ? 0 : strtoll(equals + 1, &end, 10);

@@ -109,6 +109,19 @@ cleanup:
     return st;
 }
 
+emp_status cli_check_outputs(const char *path, const char *other, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(cli_check_output(path, err));
+    EMP_TRY(cli_check_output(other, err));
+    if (path != NULL && other != NULL && strcmp(path, other) == 0)
+        EMP_FAIL(EMP_EINVAL, "two outputs are to be written to %s; name two files", path);
+
+cleanup:
+    return st;
+}
+
 int cli_default_threads(void) { return omp_get_num_procs(); }
 
 emp_status cli_print_json(json_t *object, emp_error *err)

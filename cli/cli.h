@@ -57,6 +57,9 @@ double cli_positive(const char *option, const char *text);
  * fine). */
 emp_status cli_check_output(const char *path, emp_error *err);
 
+/** Both, each of which may be NULL, and that they are two files. */
+emp_status cli_check_outputs(const char *path, const char *other, emp_error *err);
+
 /** Number of processors this program may use. */
 int cli_default_threads(void);
 

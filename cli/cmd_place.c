@@ -161,8 +161,7 @@ static emp_status place(const struct args *args, emp_error *err)
     emp_record             record = {0};
 
     EMP_TRY(emp_method_find(&method, args->method, err));
-    EMP_TRY(cli_check_output(args->out, err));
-    EMP_TRY(cli_check_output(args->record, err));
+    EMP_TRY(cli_check_outputs(args->out, args->record, err));
     EMP_TRY(cli_inputs_load(&inputs, args->run.spec, args->run.machine, args->run.runtime,
                             err));
     EMP_TRY(cli_run(&record, &args->run, inputs.problem, method, DEFAULT_BUDGET, err));

@@ -216,6 +216,7 @@ static struct error_case error_cases[] = {
     {"graph cycle.pbtxt",                                                   1, "cycle"},
     {"graph nmt:layers=0",                                                  1, "layers"},
     {"graph nmt:colour=3",                                                  1, "colour"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot g --trace g", 1, "two outputs"},
     {"simulate small.pbtxt --machine k41 --placement gpu",                  1, "k41"},
     {"simulate small.pbtxt --machine ./bad.yaml --placement gpu",           1, "colour"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "tf9"},
