@@ -19,8 +19,8 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
-#include "baselines/clusters.h"
 #include "baselines/options.h"
+#include "sim/partition/clusters.h"
 
 enum { MOST_STARTS = 16, METRICS = 4 };
 

@@ -3,9 +3,9 @@
  * pin a vertex, so by default it cuts for the GPUs alone, and ops without a GPU kernel stay
  * on the CPU; with cpu=1 the CPU is one of the parts. */
 #include "baselines/baselines.h"
-#include "baselines/metis_cut.h"
 #include "baselines/one_shot.h"
 #include "baselines/options.h"
+#include "sim/partition/metis_cut.h"
 
 static emp_status cut(const emp_partition_graph *g, const emp_partition_target *target,
                       uint64_t seed, int32_t *part_of_vertex, emp_error *err)

@@ -23,7 +23,7 @@
 #include "baselines/baselines.h"
 #include "baselines/one_shot.h"
 #include "baselines/options.h"
-#include "baselines/partition_graph.h"
+#include "sim/partition/partition_graph.h"
 
 _Static_assert(sizeof(SCOTCH_Num) >= sizeof(int32_t),
                "Scotch must hold our 32-bit numbers");

@@ -11,6 +11,7 @@ declare -A may_include=(
   [sim/machine]="base sim/machine"
   [sim/cost]="base sim/graph sim/machine sim/cost"
   [sim/placement]="$core"
+  [sim/partition]="$core sim/partition"
   [sim/engine]="$core sim/engine"
   [sim/explain]="$core sim/engine sim/explain"
   [sim/surrogate]="$core sim/engine sim/surrogate"
@@ -25,7 +26,7 @@ declare -A may_include=(
 )
 # Headers of libraries that just one folder may see.
 declare -A only_in=(
-  [hdf5.h]="sim/store" [metis.h]="baselines" [scotch.h]="baselines"
+  [hdf5.h]="sim/store" [metis.h]="sim/partition" [scotch.h]="baselines"
   [cblas.h]="policy/nn" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
   [gsl/gsl_multifit_nlinear.h]="bench/calibrate"
 )

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/clusters.h"
 #include "fixture.h"
+#include "sim/partition/clusters.h"
 
 enum { OPS = 20, BATCH = 8, CLIQUES = 6, CLIQUE_OPS = 5 };
 

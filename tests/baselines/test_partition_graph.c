@@ -4,8 +4,8 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "baselines/partition_graph.h"
 #include "fixture.h"
+#include "sim/partition/partition_graph.h"
 
 /* The traffic of the edge u - v; 0 = no edge. */
 static int32_t traffic(const emp_partition_graph *g, int32_t u, int32_t v)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "baselines/partition_graph.h"
+#include "sim/partition/partition_graph.h"
 
 #include <math.h>
 #include <stdlib.h>

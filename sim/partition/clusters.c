@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "baselines/clusters.h"
+#include "sim/partition/clusters.h"
 
 #include "base/mem.h"
-#include "baselines/metis_cut.h"
+#include "sim/partition/metis_cut.h"
 
 /* Numbers the parts that have members from 0; returns how many. */
 static emp_status number_parts(int32_t *part_of_vertex, int32_t vertex_count,

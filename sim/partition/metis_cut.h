@@ -1,4 +1,4 @@
-/** \file baselines/metis_cut.h
+/** \file sim/partition/metis_cut.h
  * METIS (Karypis and Kumar, 1998), the minimum edge cut of a weighted graph.
  *
  * Threads. METIS traps SIGABRT and SIGTERM for the whole process, draws from rand() and
@@ -7,10 +7,10 @@
  *
  * Errors of both functions: EMP_ENOMEM; EMP_EEXTERNAL if METIS fails.
  */
-#ifndef EMP_BASELINES_METIS_CUT_H
-#define EMP_BASELINES_METIS_CUT_H
+#ifndef EMP_SIM_PARTITION_METIS_CUT_H
+#define EMP_SIM_PARTITION_METIS_CUT_H
 
-#include "baselines/partition_graph.h"
+#include "sim/partition/partition_graph.h"
 
 /** Recursive bisection, which the METIS manual advises for few parts. Part p gets
  * \a share[p] of the load; shares add up to 1. Fills part_of_vertex with
@@ -25,4 +25,4 @@ emp_status emp_metis_kway(const emp_partition_graph *graph, int32_t part_count,
                           double imbalance, uint64_t seed, int32_t *part_of_vertex,
                           emp_error *err);
 
-#endif /* EMP_BASELINES_METIS_CUT_H */
+#endif /* EMP_SIM_PARTITION_METIS_CUT_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The only includer of metis.h. */
 #define _POSIX_C_SOURCE 200809L
-#include "baselines/metis_cut.h"
+#include "sim/partition/metis_cut.h"
 
 #include <fcntl.h>
 #include <limits.h>

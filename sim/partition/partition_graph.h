@@ -1,4 +1,4 @@
-/** \file baselines/partition_graph.h
+/** \file sim/partition/partition_graph.h
  * What the graph partitioners see of a problem: an undirected weighted graph in
  * compressed rows, and the parts that it is to be cut into.
  *
@@ -12,8 +12,8 @@
  *
  * Partitioners know nothing of time and memory: a part may overflow a device.
  */
-#ifndef EMP_BASELINES_PARTITION_GRAPH_H
-#define EMP_BASELINES_PARTITION_GRAPH_H
+#ifndef EMP_SIM_PARTITION_PARTITION_GRAPH_H
+#define EMP_SIM_PARTITION_PARTITION_GRAPH_H
 
 #include "sim/placement/problem.h"
 
@@ -66,4 +66,4 @@ emp_status emp_partition_graph_create(emp_partition_graph **out,
                                       emp_error *err);
 void       emp_partition_graph_destroy(emp_partition_graph *graph);
 
-#endif /* EMP_BASELINES_PARTITION_GRAPH_H */
+#endif /* EMP_SIM_PARTITION_PARTITION_GRAPH_H */

@@ -1,10 +1,10 @@
-/** \file baselines/clusters.h
+/** \file sim/partition/clusters.h
  * Colocation classes in groups that exchange much, on two levels: each coarse group
  * consists of fine ones. METIS cuts the graph that partitioners see into the fine groups,
  * and the graph of these into the coarse ones.
  */
-#ifndef EMP_BASELINES_CLUSTERS_H
-#define EMP_BASELINES_CLUSTERS_H
+#ifndef EMP_SIM_PARTITION_CLUSTERS_H
+#define EMP_SIM_PARTITION_CLUSTERS_H
 
 #include "sim/placement/problem.h"
 
@@ -22,4 +22,4 @@ emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,
                                uint64_t seed, emp_error *err);
 void       emp_clusters_destroy(emp_clusters *clusters);
 
-#endif /* EMP_BASELINES_CLUSTERS_H */
+#endif /* EMP_SIM_PARTITION_CLUSTERS_H */
