@@ -79,6 +79,7 @@ cleanup:
 void emp_hdp_agent_clear(emp_hdp_agent *a)
 {
     emp_op_features_destroy(a->ops);
+    emp_free(a->fixed_groups);
     emp_grouper_clear(&a->grouper);
     emp_device_net_clear(&a->net);
     emp_free(a->order);
@@ -86,6 +87,17 @@ void emp_hdp_agent_clear(emp_hdp_agent *a)
     emp_free(a->group_sums);
     emp_free(a->x);
     *a = (emp_hdp_agent){0};
+}
+
+/* Draws a grouping, or takes the one that is given or fixed. */
+static void group_ops(emp_hdp_agent *a, const emp_draw *draw, const int32_t *given)
+{
+    if (given != NULL || a->fixed_groups == NULL) {
+        emp_grouper_run(&a->grouper, draw, given);
+        return;
+    }
+    memcpy(a->grouper.group_of_row, a->fixed_groups,
+           (size_t)a->ops->row_count * sizeof *a->fixed_groups);
 }
 
 void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *groups,
@@ -102,7 +114,7 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
                                       .run_longest = o->run_longest};
     unsigned               saved = emp_flush_begin();
 
-    emp_grouper_run(&a->grouper, &draw, groups);
+    group_ops(a, &draw, groups);
     a->used = emp_group_order(a->order, a->ops, a->grouper.group_of_row, group_count,
                               o->sort_groups == 0.0, a->group_sums);
     emp_group_features(a->x, a->ops, a->grouper.group_of_row, group_count, a->order,
@@ -225,7 +237,8 @@ void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
         for (int32_t k = 0; k < a->net.samples; k++) {
             loss -= j.weight[k] * a->net.log_prob[k];
         }
-        grouper_norm = ascend(&a->grouper.params, j.advantage, o);
+        if (a->fixed_groups == NULL)
+            grouper_norm = ascend(&a->grouper.params, j.advantage, o);
         emp_device_net_backward(&a->net, j.weight, o->entropy, a->threads);
         placer_norm = ascend(&a->net.params, 1.0, o);
         move_baseline(a, scores);

@@ -20,7 +20,8 @@ enum { EMP_HDP_METRICS = 10 };
 
 typedef struct {
     emp_hdp_options   options;
-    emp_op_features  *ops; /**< owned */
+    emp_op_features  *ops;          /**< owned */
+    int32_t          *fixed_groups; /**< [row] owned; NULL = the grouper decides */
     uint64_t          seed;
     int32_t           threads;
     emp_grouper       grouper;

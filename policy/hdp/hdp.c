@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "policy/hdp/agent.h"
+#include "policy/hdp/fixed_groups.h"
 
 static void destroy(void *state)
 {
@@ -28,6 +29,11 @@ static emp_status create(void **state, const emp_problem *problem,
     EMP_TRY(emp_op_features_create(&ops, problem, err));
     EMP_TRY(emp_hdp_agent_init(agent, ops, problem->machine->device_count, &options,
                                params->seed, params->threads, err));
+    if (options.grouping != EMP_GROUPING_LEARNED) {
+        EMP_TRY(emp_fixed_groups_create(&agent->fixed_groups,
+                                        (emp_grouping)options.grouping, problem, ops,
+                                        (int32_t)options.groups, params->seed, err));
+    }
     *state = agent;
     agent = NULL;
 

@@ -7,6 +7,12 @@
 
 #include "base/error.h"
 
+/* Options whose values have names: name, in preset "paper", in preset "emplace", the
+ * names, help. The value is the number of the name. */
+#define EMP_HDP_CHOICE_LIST(X)                       \
+    X(grouping, 0, 0, "learned random chunks metis", \
+      "who groups ops: the grouper, or fixed (fixed_groups.h)")
+
 /* name, value in preset "paper", in preset "emplace", smallest, largest, 1 if whole, help
  */
 #define EMP_HDP_OPTION_LIST(X)                                                          \
@@ -45,6 +51,9 @@ typedef struct {
     double name; /**< see the list                      \
                   */
     EMP_HDP_OPTION_LIST(X)
+#undef X
+#define X(name, paper, emplace, names, help) double name;
+    EMP_HDP_CHOICE_LIST(X)
 #undef X
 } emp_hdp_options;
 

@@ -311,6 +311,75 @@ Test(hdp_placer, first_groups_may_be_random)
     emp_placer_hdp.destroy(state);
 }
 
+/* Groups that are not learned stay; the placer learns nevertheless. */
+static const emp_hdp_agent *update_fixed(void **state, uint64_t seed, const char *options)
+{
+    const emp_hdp_agent *agent = *state = create(seed, 1, options);
+    double               before = weight_sum(agent);
+    emp_real             grouper = agent->grouper.params.value[0];
+    int32_t              rows = agent->ops->row_count, group[MAX_OPS];
+
+    update(*state, true);
+    memcpy(group, agent->grouper.group_of_row, (size_t)rows * sizeof *group);
+    update(*state, true);
+    cr_expect_arr_eq(group, agent->grouper.group_of_row, (size_t)rows * sizeof *group);
+    cr_expect_eq(grouper, agent->grouper.params.value[0]);
+    cr_expect_eq(agent->grouper.params.step, 0, "the grouper learns");
+    cr_expect_neq(weight_sum(agent), before, "the placer does not");
+    for (int32_t r = 0; r < rows; r++)
+        cr_assert(group[r] >= 0 && group[r] < 12, "row %d in group %d", r, group[r]);
+    return agent;
+}
+
+Test(hdp_placer, fixed_groups_may_be_random)
+{
+    void                *state, *other;
+    const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=random");
+    const emp_hdp_agent *b = update_fixed(&other, 4, SMALL ",grouping=random");
+    int                  members[12] = {0}, same = 0, rows = a->ops->row_count;
+
+    for (int r = 0; r < rows; r++) {
+        members[a->grouper.group_of_row[r]]++;
+        same += a->grouper.group_of_row[r] == b->grouper.group_of_row[r];
+    }
+    for (int g = 0; g < 12; g++) cr_expect_gt(members[g], 0);
+    cr_expect_lt(same, rows / 4, "seeds give the same groups");
+    emp_placer_hdp.destroy(state);
+    emp_placer_hdp.destroy(other);
+}
+
+Test(hdp_placer, fixed_groups_may_be_chunks)
+{
+    void                *state;
+    const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=chunks");
+    int                  members[12] = {0}, rows = a->ops->row_count;
+
+    for (int r = 0; r < rows; r++) {
+        members[a->grouper.group_of_row[r]]++;
+        for (int s = 0; s < rows; s++) {
+            if (a->ops->position[r] < a->ops->position[s])
+                cr_assert_leq(a->grouper.group_of_row[r], a->grouper.group_of_row[s]);
+        }
+    }
+    for (int g = 0; g < 12; g++) cr_expect(abs(members[g] - rows / 12) <= 1);
+    emp_placer_hdp.destroy(state);
+}
+
+/* Neighbours in the chain are mostly in one group. */
+Test(hdp_placer, fixed_groups_may_be_those_of_metis)
+{
+    void                *state;
+    const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=metis");
+    int                  apart = 0;
+
+    for (int e = 0; e < a->ops->edge_count; e++)
+        apart += a->grouper.group_of_row[a->ops->edge[e][0]] !=
+                 a->grouper.group_of_row[a->ops->edge[e][1]];
+    cr_expect_lt(apart, a->ops->edge_count / 4, "%d of %d edges", apart,
+                 a->ops->edge_count);
+    emp_placer_hdp.destroy(state);
+}
+
 /* Failures alone teach nothing; the first placements that ran are the first baseline. */
 Test(hdp_placer, the_baseline_starts_with_placements_that_ran)
 {
@@ -352,9 +421,9 @@ Test(hdp_placer, a_small_batch_is_filled)
     emp_placer_hdp.destroy(state);
 }
 
-Test(hdp_placer, survives_every_allocation_failure)
+static void survive_allocation_failures(const char *options)
 {
-    const emp_placer_params params = {.seed = 1, .threads = 1, .options = SMALL};
+    const emp_placer_params params = {.seed = 1, .threads = 1, .options = options};
     void                   *state = NULL;
     emp_status              st = EMP_ENOMEM;
     long                    before = emp_mem_live_blocks();
@@ -374,6 +443,13 @@ Test(hdp_placer, survives_every_allocation_failure)
     update(state, true); /* ask and tell allocate nothing */
     emp_mem_fail_after(-1);
     emp_placer_hdp.destroy(state);
+}
+
+Test(hdp_placer, survives_every_allocation_failure)
+{
+    survive_allocation_failures(SMALL);
+    survive_allocation_failures(SMALL ",grouping=chunks");
+    survive_allocation_failures(SMALL ",grouping=metis");
 }
 
 static void expect_refusal(const char *preset, const char *text, const char *start)
@@ -396,6 +472,9 @@ Test(hdp_options, name_what_is_wrong)
     expect_refusal(NULL, "lr=fast", "hdp option 'lr=fast' needs a number, as in lr=0");
     expect_refusal(NULL, "lr", "hdp option 'lr' needs a number, as in lr=0");
     expect_refusal(NULL, "lr=nan", "hdp option lr is nan, want a number in 0..10");
+    expect_refusal(NULL, "grouping=scotch",
+                   "hdp option grouping is 'scotch', want one of: learned random chunks");
+    expect_refusal(NULL, "grouping", "hdp option grouping is '', want one of: learned");
     expect_refusal("best", NULL, "hdp has no preset 'best'; it has paper, emplace");
 }
 

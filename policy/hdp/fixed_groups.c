@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/hdp/fixed_groups.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "sim/partition/clusters.h"
+
+/* Away from the streams of the agent. */
+enum { STREAM_GROUPS = UINT16_MAX };
+
+/* The largest METIS group over the mean. */
+static const double IMBALANCE = 2.0;
+
+static void draw_groups(int32_t *group, int32_t row_count, int32_t group_count,
+                        uint64_t seed)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, seed, 0, STREAM_GROUPS);
+    for (int32_t r = 0; r < row_count; r++)
+        group[r] = (int32_t)emp_rng_below(&rng, (uint32_t)group_count);
+}
+
+typedef struct {
+    float   position;
+    int32_t row;
+} placed_row;
+
+static int by_position(const void *a, const void *b)
+{
+    const placed_row *x = a, *y = b;
+
+    if (x->position != y->position) return x->position < y->position ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static emp_status cut_chunks(int32_t *group, const emp_op_features *ops,
+                             int32_t group_count, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    int64_t     rows = ops->row_count;
+    placed_row *placed = EMP_NEW_ARRAY(placed_row, (size_t)rows);
+
+    if (placed == NULL) EMP_FAIL(EMP_ENOMEM, "order of %d ops", ops->row_count);
+    for (int32_t r = 0; r < rows; r++) placed[r] = (placed_row){ops->position[r], r};
+    qsort(placed, (size_t)rows, sizeof *placed, by_position);
+    for (int64_t i = 0; i < rows; i++)
+        group[placed[i].row] = (int32_t)(i * group_count / rows);
+
+cleanup:
+    emp_free(placed);
+    return st;
+}
+
+/* A row's class is free to move, so it is in a group. */
+static emp_status cut_by_metis(int32_t *group, const emp_problem *problem,
+                               const emp_op_features *ops, int32_t group_count,
+                               uint64_t seed, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    emp_clusters *clusters = NULL;
+
+    EMP_TRY(
+        emp_clusters_create(&clusters, problem, group_count, 1, IMBALANCE, seed, err));
+    for (int32_t r = 0; r < ops->row_count; r++) {
+        int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
+        group[r] = clusters->fine_of_class[class_id];
+    }
+
+cleanup:
+    emp_clusters_destroy(clusters);
+    return st;
+}
+
+emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
+                                   const emp_problem *problem, const emp_op_features *ops,
+                                   int32_t group_count, uint64_t seed, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t   *group = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
+
+    *out = NULL;
+    if (group == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d ops", ops->row_count);
+    switch (grouping) {
+    case EMP_GROUPING_CHUNKS: EMP_TRY(cut_chunks(group, ops, group_count, err)); break;
+    case EMP_GROUPING_METIS:
+        EMP_TRY(cut_by_metis(group, problem, ops, group_count, seed, err));
+        break;
+    case EMP_GROUPING_LEARNED:
+    case EMP_GROUPING_RANDOM: draw_groups(group, ops->row_count, group_count, seed);
+    }
+    *out = group;
+    group = NULL;
+
+cleanup:
+    emp_free(group);
+    return st;
+}
