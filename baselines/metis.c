@@ -10,7 +10,8 @@
 static emp_status cut(const emp_partition_graph *g, const emp_partition_target *target,
                       uint64_t seed, int32_t *part_of_vertex, emp_error *err)
 {
-    return emp_metis_bisect(g, target->count, target->power, seed, part_of_vertex, err);
+    return emp_metis_recursive(g, target->count, target->power, seed, part_of_vertex,
+                               err);
 }
 
 static emp_status place(const emp_problem *problem, const emp_placer_params *params,

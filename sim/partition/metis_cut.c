@@ -3,12 +3,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "sim/partition/metis_cut.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <metis.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -18,29 +18,16 @@ _Static_assert(sizeof(idx_t) >= sizeof(int32_t), "METIS must hold our 32-bit num
 typedef int metis_function(idx_t *, idx_t *, idx_t *, idx_t *, idx_t *, idx_t *, idx_t *,
                            idx_t *, real_t *, real_t *, idx_t *, idx_t *, idx_t *);
 
-static pthread_mutex_t metis_lock = PTHREAD_MUTEX_INITIALIZER;
+/* A graph in METIS's integers, and what it is to be cut into. */
+typedef struct {
+    metis_function *function;
+    idx_t           vertex_count, part_count;
+    idx_t          *row, *neighbor, *load, *traffic;
+    real_t         *share; /* borrowed; NULL = equal */
+    idx_t           options[METIS_NOPTIONS];
+    idx_t          *part; /* [vertex] the result */
+} task;
 
-/* Sends stdout nowhere; returns where it went, or -1. */
-static int mute(void)
-{
-    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), saved = -1;
-
-    fflush(stdout);
-    if (nowhere >= 0) saved = dup(STDOUT_FILENO);
-    if (saved >= 0) dup2(nowhere, STDOUT_FILENO);
-    if (nowhere >= 0) close(nowhere);
-    return saved;
-}
-
-static void unmute(int saved)
-{
-    fflush(stdout);
-    if (saved < 0) return;
-    dup2(saved, STDOUT_FILENO);
-    close(saved);
-}
-
-/* A copy in METIS's integers. */
 static idx_t *copy_to_idx(const int32_t *value, int32_t count)
 {
     idx_t *copy = EMP_NEW_ARRAY(idx_t, (size_t)count);
@@ -49,71 +36,156 @@ static idx_t *copy_to_idx(const int32_t *value, int32_t count)
     return copy;
 }
 
-/* \a imbalance 0: METIS's own. */
-static emp_status cut(metis_function *function, const emp_partition_graph *g,
-                      int32_t part_count, real_t *share, double imbalance, uint64_t seed,
-                      int32_t *part_of_vertex, emp_error *err)
+static emp_status init_task(task *t, metis_function *function,
+                            const emp_partition_graph *g, int32_t part_count,
+                            uint64_t seed, emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t    arc_count = g->row[g->vertex_count];
-    idx_t     *row = copy_to_idx(g->row, g->vertex_count + 1);
-    idx_t     *neighbor = copy_to_idx(g->neighbor, arc_count);
-    idx_t     *load = copy_to_idx(g->load, g->vertex_count);
-    idx_t     *traffic = copy_to_idx(g->traffic, arc_count);
-    idx_t     *part = EMP_NEW_ARRAY(idx_t, (size_t)g->vertex_count);
-    idx_t      options[METIS_NOPTIONS], vertices = g->vertex_count, parts = part_count;
-    idx_t      constraints = 1, cut_weight = 0;
-    struct sigaction on_abort, on_terminate;
 
-    if (!row || !neighbor || !load || !traffic || !part)
+    *t = (task){.function = function,
+                .vertex_count = g->vertex_count,
+                .part_count = part_count,
+                .row = copy_to_idx(g->row, g->vertex_count + 1),
+                .neighbor = copy_to_idx(g->neighbor, arc_count),
+                .load = copy_to_idx(g->load, g->vertex_count),
+                .traffic = copy_to_idx(g->traffic, arc_count),
+                .part = EMP_NEW_ARRAY(idx_t, (size_t)g->vertex_count)};
+    if (!t->row || !t->neighbor || !t->load || !t->traffic || !t->part)
         EMP_FAIL(EMP_ENOMEM, "METIS graph of %d vertices", g->vertex_count);
-    METIS_SetDefaultOptions(options);
-    options[METIS_OPTION_SEED] = (idx_t)(seed % INT_MAX);
-    options[METIS_OPTION_DBGLVL] = 0;
-    if (imbalance > 0) options[METIS_OPTION_UFACTOR] = (idx_t)(1000 * (imbalance - 1));
-
-    pthread_mutex_lock(&metis_lock);
-    sigaction(SIGABRT, NULL, &on_abort);
-    sigaction(SIGTERM, NULL, &on_terminate);
-    int saved = mute();
-    int result = function(&vertices, &constraints, row, neighbor, load, NULL, traffic,
-                          &parts, share, NULL, options, &cut_weight, part);
-    unmute(saved);
-    sigaction(SIGABRT, &on_abort, NULL);
-    sigaction(SIGTERM, &on_terminate, NULL);
-    pthread_mutex_unlock(&metis_lock);
-    if (result == METIS_ERROR_MEMORY)
-        EMP_FAIL(EMP_ENOMEM, "METIS, %d vertices", g->vertex_count);
-    if (result != METIS_OK) {
-        EMP_FAIL(EMP_EEXTERNAL, "METIS cannot cut %d vertices into %d parts (code %d)",
-                 g->vertex_count, part_count, result);
-    }
-    for (int32_t v = 0; v < g->vertex_count; v++) part_of_vertex[v] = (int32_t)part[v];
+    METIS_SetDefaultOptions(t->options);
+    t->options[METIS_OPTION_SEED] = (idx_t)(seed % INT_MAX);
+    t->options[METIS_OPTION_DBGLVL] = 0;
 
 cleanup:
-    emp_free(row);
-    emp_free(neighbor);
-    emp_free(load);
-    emp_free(traffic);
-    emp_free(part);
     return st;
 }
 
-emp_status emp_metis_bisect(const emp_partition_graph *graph, int32_t part_count,
-                            const double *share, uint64_t seed, int32_t *part_of_vertex,
-                            emp_error *err)
+static void clear_task(task *t)
 {
-    real_t target[EMP_MAX_DEVICES];
+    emp_free(t->row);
+    emp_free(t->neighbor);
+    emp_free(t->load);
+    emp_free(t->traffic);
+    emp_free(t->part);
+}
 
+static bool write_all(int fd, const void *data, size_t size)
+{
+    const char *next = data;
+
+    while (size > 0) {
+        ssize_t count = write(fd, next, size);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        next += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
+static bool read_all(int fd, void *data, size_t size)
+{
+    char *next = data;
+
+    while (size > 0) {
+        ssize_t count = read(fd, next, size);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        next += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
+/* Never returns. */
+static void be_child(const task *t, int fd)
+{
+    idx_t vertices = t->vertex_count, parts = t->part_count, constraints = 1, weight = 0;
+    idx_t options[METIS_NOPTIONS];
+    int   nowhere = open("/dev/null", O_WRONLY);
+
+    memcpy(options, t->options, sizeof options);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    int result =
+        t->function(&vertices, &constraints, t->row, t->neighbor, t->load, NULL,
+                    t->traffic, &parts, t->share, NULL, options, &weight, t->part);
+    bool is_told = write_all(fd, &result, sizeof result) &&
+                   write_all(fd, t->part, (size_t)vertices * sizeof *t->part);
+    _exit(is_told ? 0 : 1);
+}
+
+/* Calls METIS in a child process and fills t->part. */
+static emp_status run_child(const task *t, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int        fd[2] = {-1, -1}, result = METIS_ERROR;
+    pid_t      child = -1;
+
+    if (pipe(fd) != 0 || (child = fork()) < 0)
+        EMP_FAIL(EMP_EIO, "no process for METIS: %s", strerror(errno));
+    if (child == 0) be_child(t, fd[1]);
+    close(fd[1]);
+    fd[1] = -1;
+    bool is_told = read_all(fd[0], &result, sizeof result) &&
+                   read_all(fd[0], t->part, (size_t)t->vertex_count * sizeof *t->part);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+    if (!is_told) EMP_FAIL(EMP_EEXTERNAL, "METIS ended without a result");
+    if (result == METIS_ERROR_MEMORY)
+        EMP_FAIL(EMP_ENOMEM, "METIS, %d vertices", (int)t->vertex_count);
+    if (result != METIS_OK) {
+        EMP_FAIL(EMP_EEXTERNAL, "METIS cannot cut %d vertices into %d parts (code %d)",
+                 (int)t->vertex_count, (int)t->part_count, result);
+    }
+
+cleanup:
+    if (fd[0] >= 0) close(fd[0]);
+    if (fd[1] >= 0) close(fd[1]);
+    return st;
+}
+
+static emp_status run_task(const task *t, int32_t *part_of_vertex, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(run_child(t, err));
+    for (int32_t v = 0; v < t->vertex_count; v++) part_of_vertex[v] = (int32_t)t->part[v];
+
+cleanup:
+    return st;
+}
+
+emp_status emp_metis_recursive(const emp_partition_graph *graph, int32_t part_count,
+                               const double *share, uint64_t seed,
+                               int32_t *part_of_vertex, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    real_t     target[EMP_MAX_DEVICES];
+    task       t;
+
+    EMP_TRY(init_task(&t, METIS_PartGraphRecursive, graph, part_count, seed, err));
     for (int32_t p = 0; p < part_count; p++) target[p] = (real_t)share[p];
-    return cut(METIS_PartGraphRecursive, graph, part_count, target, 0.0, seed,
-               part_of_vertex, err);
+    t.share = target;
+    EMP_TRY(run_task(&t, part_of_vertex, err));
+
+cleanup:
+    clear_task(&t);
+    return st;
 }
 
 emp_status emp_metis_kway(const emp_partition_graph *graph, int32_t part_count,
                           double imbalance, uint64_t seed, int32_t *part_of_vertex,
                           emp_error *err)
 {
-    return cut(METIS_PartGraphKway, graph, part_count, NULL, imbalance, seed,
-               part_of_vertex, err);
+    emp_status st = EMP_OK;
+    task       t;
+
+    EMP_TRY(init_task(&t, METIS_PartGraphKway, graph, part_count, seed, err));
+    t.options[METIS_OPTION_UFACTOR] = (idx_t)(1000 * (imbalance - 1));
+    EMP_TRY(run_task(&t, part_of_vertex, err));
+
+cleanup:
+    clear_task(&t);
+    return st;
 }

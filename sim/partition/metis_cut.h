@@ -1,11 +1,12 @@
 /** \file sim/partition/metis_cut.h
  * METIS (Karypis and Kumar, 1998), the minimum edge cut of a weighted graph.
  *
- * Threads. METIS traps SIGABRT and SIGTERM for the whole process, draws from rand() and
- * complains on stdout: calls are serialised, and while one lasts its complaints go
- * nowhere and handlers are put back with all their flags.
+ * Threads. METIS traps SIGABRT and SIGTERM for the whole process by jumps that only the
+ * trapping thread survives, draws from rand() and complains on stdout. Therefore each call
+ * runs in a child process, and any number may run at once.
  *
- * Errors of both functions: EMP_ENOMEM; EMP_EEXTERNAL if METIS fails.
+ * Errors of both functions: EMP_ENOMEM; EMP_EIO if there can be no child; EMP_EEXTERNAL if
+ * METIS fails.
  */
 #ifndef EMP_SIM_PARTITION_METIS_CUT_H
 #define EMP_SIM_PARTITION_METIS_CUT_H
@@ -15,9 +16,9 @@
 /** Recursive bisection, which the METIS manual advises for few parts. Part p gets
  * \a share[p] of the load; shares add up to 1. Fills part_of_vertex with
  * 0 .. part_count-1. */
-emp_status emp_metis_bisect(const emp_partition_graph *graph, int32_t part_count,
-                            const double *share, uint64_t seed, int32_t *part_of_vertex,
-                            emp_error *err);
+emp_status emp_metis_recursive(const emp_partition_graph *graph, int32_t part_count,
+                               const double *share, uint64_t seed,
+                               int32_t *part_of_vertex, emp_error *err);
 
 /** K-way, for many parts; the largest has at most about \a imbalance times the mean load.
  * Parts may be empty. */
