@@ -9,27 +9,28 @@
  *     p <- (1 - rate) p + rate [(1 - e) frequency in the elite + e / devices]
  *
  * e leaves a sample some groups away from the elite on average, so that the search never
- * ends. It begins with some ten groups (clusters.h), uniformly; that settles the large
- * questions in a few hundred samples, and as much depends on the groups, several
- * groupings are tried. The best of them goes on with its fine groups, near the best
- * placement. */
+ * ends. It begins with a dozen groups (sim/partition/clusters.h), uniformly; that settles
+ * the large questions in a few hundred samples. As much depends on the groups, several
+ * groupings are tried, each with twice as many as the one before. The best goes on with its
+ * fine groups, near the best placement. */
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "baselines/options.h"
 #include "sim/partition/clusters.h"
 
-enum { MOST_STARTS = 16, METRICS = 4 };
+enum { MOST_STARTS = 8, METRICS = 4 };
 
 /* Largest group over the mean; groupings take them in turn. */
 static const double IMBALANCE[] = {2.0, 4.0};
 
 typedef struct {
     int64_t samples, elites; /* per batch; kept */
-    int64_t coarse, fine;    /* groups */
+    int64_t coarse, fine;    /* groups: of the first start; about */
     int64_t starts, start_samples;
     int64_t rate;                 /* percent */
     int64_t strays, strays_first; /* groups of a sample that leave the elite: always, and
@@ -51,6 +52,7 @@ typedef struct {
     uint64_t           seed;
     int32_t            device_count, most_groups;
     emp_clusters      *clusters[MOST_STARTS];
+    uint64_t           hash_of_groups; /* of all clusters */
 
     ce_progress       at;
     int32_t           sample_count; /* of the last ask */
@@ -60,6 +62,7 @@ typedef struct {
     double           *elite_s;      /* [elite] step times */
     int32_t          *best;         /* [coarse group] device, of the best start */
     double           *best_s;       /* one: its step time */
+    int64_t           groups_hash;  /* hash_of_groups, or that of a restored state */
     emp_placer_metric metric[METRICS];
 } ce;
 
@@ -135,17 +138,17 @@ static emp_status parse_options(ce_options *o, const char *text, emp_error *err)
 {
     *o = (ce_options){.samples = 8,
                       .elites = 5,
-                      .coarse = 24,
+                      .coarse = 12,
                       .fine = 1024,
-                      .starts = 2,
-                      .start_samples = 700,
+                      .starts = 3,
+                      .start_samples = 400,
                       .rate = 20,
                       .strays = 1,
                       .strays_first = 6};
     const emp_option options[] = {{"samples", 1, EMP_MAX_BATCH, &o->samples},
                                   {"elites", 1, 1024, &o->elites},
-                                  {"coarse", 1, 1 << 16, &o->coarse},
-                                  {"fine", 1, 1 << 16, &o->fine},
+                                  {"coarse", 1, 64, &o->coarse},
+                                  {"fine", 1, 1 << 14, &o->fine},
                                   {"starts", 1, MOST_STARTS, &o->starts},
                                   {"start_samples", 1, 1 << 30, &o->start_samples},
                                   {"rate", 1, 100, &o->rate},
@@ -162,7 +165,7 @@ static emp_status create_clusters(ce *c, emp_error *err)
     for (int32_t i = 0; i < c->options.starts; i++) {
         EMP_TRY(emp_clusters_create(
             &c->clusters[i], c->problem, (int32_t)c->options.fine,
-            (int32_t)c->options.coarse,
+            (int32_t)c->options.coarse << i,
             IMBALANCE[(size_t)i % (sizeof IMBALANCE / sizeof *IMBALANCE)],
             c->seed * MOST_STARTS + (uint64_t)i, err));
         if (c->clusters[i]->fine_count > c->most_groups)
@@ -171,6 +174,20 @@ static emp_status create_clusters(ce *c, emp_error *err)
 
 cleanup:
     return st;
+}
+
+static uint64_t hash_clusters(const ce *c)
+{
+    uint64_t hash = EMP_HASH_SEED;
+
+    for (int32_t i = 0; i < c->options.starts; i++) {
+        const emp_clusters *clusters = c->clusters[i];
+        for (int32_t k = 0; k < clusters->class_count; k++)
+            hash = emp_hash_u64(hash, (uint64_t)clusters->fine_of_class[k]);
+        for (int32_t k = 0; k < clusters->fine_count; k++)
+            hash = emp_hash_u64(hash, (uint64_t)clusters->coarse_of_fine[k]);
+    }
+    return hash;
 }
 
 static emp_status create(void **state, const emp_problem *problem,
@@ -195,6 +212,8 @@ static emp_status create(void **state, const emp_problem *problem,
     c->best_s = EMP_NEW_ARRAY(double, 1);
     if (!c->p || !c->sample || !c->elite || !c->elite_s || !c->best || !c->best_s)
         EMP_FAIL(EMP_ENOMEM, "table of %zu groups", groups);
+    c->hash_of_groups = hash_clusters(c);
+    c->groups_hash = (int64_t)c->hash_of_groups;
     c->at.best_start = -1;
     begin_stage(c);
     *state = c;
@@ -232,17 +251,50 @@ static void draw_candidate(ce *c, int32_t *device_of_group, emp_device_id *devic
     }
 }
 
+static bool are_devices(const ce *c, const int32_t *device, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (device[i] < 0 || device[i] >= c->device_count) return false;
+    return true;
+}
+
+/* A restored state may come from anywhere. */
+static emp_status check_state(const ce *c, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const ce_progress *at = &c->at;
+    const ce_options  *o = &c->options;
+
+    if ((uint64_t)c->groups_hash != c->hash_of_groups)
+        EMP_FAIL(EMP_EFORMAT,
+                 "METIS makes other groups here than where the saved state of "
+                 "ce comes from; begin anew");
+    if (at->asked < 0 || at->begun_at < 0 || at->stage < 0 || at->stage > o->starts ||
+        at->best_start < -1 || at->best_start >= o->starts || at->elite_count < 0 ||
+        at->elite_count > o->elites ||
+        !are_devices(c, c->elite, o->elites * c->most_groups) ||
+        !are_devices(c, c->best, c->most_groups)) {
+        EMP_FAIL(EMP_EFORMAT, "the saved state of ce is damaged");
+    }
+
+cleanup:
+    return st;
+}
+
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    ce *c = state;
+    emp_status st = EMP_OK;
+    ce        *c = state;
 
-    (void)err;
+    EMP_TRY(check_state(c, err));
     *count = c->options.samples < max ? (int32_t)c->options.samples : max;
     c->sample_count = *count;
     for (int32_t k = 0; k < *count; k++)
         draw_candidate(c, c->sample + (size_t)k * (size_t)c->most_groups, candidates[k]);
-    return EMP_OK;
+
+cleanup:
+    return st;
 }
 
 /* Of placements of one step time the first is kept: they are hardly ever two. */
@@ -359,7 +411,8 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
         {"elite", EMP_ARRAY_INT32, elites * groups, c->elite},
         {"elite_s", EMP_ARRAY_DOUBLE, elites, c->elite_s},
         {"best", EMP_ARRAY_INT32, groups, c->best},
-        {"best_s", EMP_ARRAY_DOUBLE, 1, c->best_s}};
+        {"best_s", EMP_ARRAY_DOUBLE, 1, c->best_s},
+        {"groups_hash", EMP_ARRAY_INT64, 1, &c->groups_hash}};
 
     memcpy(arrays, list, sizeof list);
     return sizeof list / sizeof *list;

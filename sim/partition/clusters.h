@@ -1,7 +1,7 @@
 /** \file sim/partition/clusters.h
  * Colocation classes in groups that exchange much, on two levels: each coarse group
- * consists of fine ones. METIS cuts the graph that partitioners see into the fine groups,
- * and the graph of these into the coarse ones.
+ * consists of fine ones. METIS cuts the graph that partitioners see twice, into many groups
+ * and into few; where a border of the few runs through one of the many, that becomes two.
  */
 #ifndef EMP_SIM_PARTITION_CLUSTERS_H
 #define EMP_SIM_PARTITION_CLUSTERS_H
@@ -15,8 +15,9 @@ typedef struct {
     int32_t *coarse_of_fine; /**< [fine] */
 } emp_clusters;
 
-/** At most \a fine and \a coarse groups; the largest has about \a imbalance times the
- * mean load. O(V log V + E). \retval EMP_EEXTERNAL  METIS fails. */
+/** At most \a coarse groups, and about \a fine; the largest has about \a imbalance times
+ * the mean load. The caller destroys \a *out. O(V log V + E).
+ * \retval EMP_ENOMEM, and those of metis_cut.h */
 emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,
                                int32_t fine, int32_t coarse, double imbalance,
                                uint64_t seed, emp_error *err);

@@ -43,10 +43,13 @@ Test(clusters, are_what_exchanges_much)
     emp_clusters *c = create(fixture_problem(f), CLIQUES, 2);
     cr_assert_eq(c->fine_count, CLIQUES);
     cr_assert_eq(c->coarse_count, 2);
+    int in_first = 0;
     for (int i = 0; i < CLIQUES; i++) {
         for (int k = 1; k < CLIQUE_OPS; k++)
             cr_expect_eq(c->fine_of_class[first[i] + k], c->fine_of_class[first[i]]);
+        in_first += c->coarse_of_fine[i] == c->coarse_of_fine[0];
     }
+    cr_expect(in_first > 0 && in_first < CLIQUES, "%d of %d", in_first, CLIQUES);
     emp_clusters_destroy(c);
     emp_free(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -139,14 +142,71 @@ Test(ce, finds_the_placement_that_scores_best)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* Two coarse groups on two levels: when the fine groups begin, without strays, each op is
+ * where the best placement of the coarse ones had it. */
+Test(ce, goes_from_coarse_to_fine_where_it_was_best)
+{
+    enum { STAGE = 10 };
+    fixture      *f = fixture_create(2);
+    search        s = {0};
+    emp_device_id best[OPS];
+    double        best_s = 1e9;
+
+    for (int i = 0; i < OPS / CLIQUE_OPS; i++) {
+        emp_op_id first = fixture_clique(f, CLIQUE_OPS, 1000000);
+        if (i > 0) fixture_edge(f, first - 1, first);
+    }
+    start(&s, fixture_problem(f), 1,
+          "coarse=2,fine=4,starts=1,start_samples=80,strays_first=0,strays=0");
+    for (int i = 0; i < STAGE; i++) {
+        ask(&s);
+        score(&s, false);
+        for (int k = 0; k < BATCH; k++) {
+            if (s.score[k].step_time_s >= best_s) continue;
+            best_s = s.score[k].step_time_s;
+            memcpy(best, s.device[k], sizeof best);
+        }
+    }
+    ask(&s);
+    for (int k = 0; k < BATCH; k++) cr_expect_arr_eq(s.device[k], best, sizeof best);
+    emp_placer_ce.destroy(s.state);
+    emp_free(f);
+}
+
+Test(ce, refuses_a_state_that_is_not_its_own)
+{
+    fixture        *f = lonely_ops(2);
+    search          s = {0};
+    emp_named_array arrays[EMP_MAX_NAMED_ARRAYS];
+    emp_device_id  *candidates[BATCH];
+    int32_t         refused = 0;
+
+    for (int k = 0; k < BATCH; k++) candidates[k] = s.device[k];
+    start(&s, fixture_problem(f), 1, NULL);
+    int32_t count = emp_placer_ce.list_state(s.state, arrays);
+    for (int32_t i = 0; i < count; i++) {
+        bool     is_device = arrays[i].type == EMP_ARRAY_INT32;
+        int64_t *number = arrays[i].values, was = 0;
+        if (arrays[i].type != EMP_ARRAY_INT64 && !is_device) continue;
+        memcpy(&was, number, is_device ? 4 : 8);
+        memset(number, 0x77, is_device ? 4 : 8);
+        refused +=
+            emp_placer_ce.ask(s.state, candidates, BATCH, &s.count, NULL) == EMP_EFORMAT;
+        memcpy(number, &was, is_device ? 4 : 8);
+    }
+    cr_expect_eq(refused, 3, "elite, best, groups_hash");
+    emp_placer_ce.destroy(s.state);
+    emp_free(f);
+}
+
 Test(ce, learns_nothing_from_what_does_not_fit)
 {
     fixture *f = lonely_ops(2);
     search   s = {0}, fresh = {0};
 
-    start(&s, fixture_problem(f), 1, "start_samples=80");
-    start(&fresh, &f->problem, 1, "start_samples=1000000");
-    for (int i = 0; i < 50; i++) { /* through both starts to the fine groups */
+    start(&s, fixture_problem(f), 1, "start_samples=80,coarse=64");
+    start(&fresh, &f->problem, 1, "start_samples=1000000,coarse=64");
+    for (int i = 0; i < 50; i++) { /* through all starts to the fine groups */
         ask(&s);
         ask(&fresh);
         for (int k = 0; k < BATCH; k++) s.score[k] = (emp_score){1.0 + k, false};
