@@ -159,9 +159,10 @@ static emp_status place(const struct args *args, emp_error *err)
     const emp_placer_type *method = NULL;
     cli_inputs             inputs = {0};
     emp_record             record = {0};
+    const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path};
 
     EMP_TRY(emp_method_find(&method, args->method, err));
-    EMP_TRY(cli_check_outputs(args->out, args->record, err));
+    EMP_TRY(cli_check_outputs(outputs, sizeof outputs / sizeof *outputs, err));
     EMP_TRY(cli_inputs_load(&inputs, args->run.spec, args->run.machine, args->run.runtime,
                             err));
     EMP_TRY(cli_run(&record, &args->run, inputs.problem, method, DEFAULT_BUDGET, err));
