@@ -6,7 +6,8 @@
  *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.checkpoint.h5
  *
  * The last of them is there while a learner's run is under way or was interrupted.
- * The last part is a hash of sources (version, commit), method, inputs, seed and budget.
+ * The last part is a hash of sources (version, commit, whether they had changes), method,
+ * inputs, seed and budget.
  */
 #ifndef EMP_BENCH_RUN_ARCHIVE_H
 #define EMP_BENCH_RUN_ARCHIVE_H
@@ -24,15 +25,16 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err);
 
-/** Gives a run a checkpoint in the folder, which is made if it is not there, and lets it
- * go on from one that is, unless it is to be fresh: then that one is removed. A method
- * that has no state to save gets none.
+/** emp_run(), where a method that has state to save gets a checkpoint in the folder, which
+ * is made if it is not there, and goes on from one that is. A checkpoint that cannot be
+ * read or is of another run counts as absent; if the run is to be fresh, any does.
  *
- * \param[in,out] params  Borrows \a path. */
-emp_status emp_archive_checkpoint(emp_run_params *params,
-                                  char path[EMP_ARCHIVE_PATH_BYTES], const char *folder,
-                                  const emp_problem *problem, bool is_fresh,
-                                  emp_error *err);
+ * \param[out] record  Clear it afterwards, also after a failure.
+ * \param[in]  params  Without a checkpoint.
+ * \retval EMP_EIO  Also when the folder cannot be made; else as emp_run(). */
+emp_status emp_archive_run(emp_record *record, const char *folder,
+                           const emp_problem *problem, const emp_run_params *params,
+                           bool is_fresh, emp_error *err);
 
 /** Saves a record and, beside it, how long it took; then removes the checkpoint of the
  * run. Makes the folder if it is not there. */

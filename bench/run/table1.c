@@ -60,7 +60,6 @@ struct task {
 struct job {
     int32_t        row, column; /**< of the printed table */
     emp_run_params run;
-    char           checkpoint[EMP_ARCHIVE_PATH_BYTES]; /**< of the run */
     double         cost; /**< relative; for the order and the progress bar */
     double         done_frac, elapsed_s;
     bool           is_ready;
@@ -342,9 +341,8 @@ static emp_status run_job(struct job *job, emp_error *err)
         emp_record_clear(&job->record);
         job->run.progress = on_batch;
         job->run.context = job;
-        EMP_TRY(emp_archive_checkpoint(&job->run, job->checkpoint, p->folder, problem,
-                                       p->is_fresh, err));
-        EMP_TRY(emp_run(&job->record, problem, &job->run, err));
+        EMP_TRY(emp_archive_run(&job->record, p->folder, problem, &job->run, p->is_fresh,
+                                err));
     }
     job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
     if (!job->is_ready) goto cleanup; /* half a run would stand in for a whole one */
