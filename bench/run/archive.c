@@ -180,10 +180,15 @@ emp_status emp_archive_put(const char *folder, const emp_record *record, double 
     EMP_TRY(emp_record_save(path, record, err));
     name_file(path, folder, record, TIMING);
     EMP_TRY(write_timing(path, record, elapsed_s, threads, err));
-    name_file(path, folder, record, CHECKPOINT);
-    if (remove(path) != 0 && errno != ENOENT)
-        EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
 
 cleanup:
     return st;
+}
+
+void emp_archive_drop_checkpoint(const char *folder, const emp_record *record)
+{
+    char path[EMP_ARCHIVE_PATH_BYTES];
+
+    name_file(path, folder, record, CHECKPOINT);
+    remove(path);
 }

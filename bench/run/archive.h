@@ -36,9 +36,14 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
                            const emp_problem *problem, const emp_run_params *params,
                            bool is_fresh, emp_error *err);
 
-/** Saves a record and, beside it, how long it took; then removes the checkpoint of the
- * run. Makes the folder if it is not there. */
+/** Saves a record and, beside it, how long it took. Makes the folder if it is not there.
+ * \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
                            int32_t threads, emp_error *err);
+
+/** Removes the checkpoint of a run whose record is in the folder, if there is one: after
+ * the record was put there, and when it is found, as a kill may have come between. One
+ * that cannot be removed stays, and does no harm. */
+void emp_archive_drop_checkpoint(const char *folder, const emp_record *record);
 
 #endif /* EMP_BENCH_RUN_ARCHIVE_H */

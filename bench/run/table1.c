@@ -350,6 +350,7 @@ static emp_status run_job(struct job *job, emp_error *err)
         EMP_TRY(emp_archive_put(p->folder, &job->record, job->elapsed_s,
                                 job->run.placer.threads, err));
     }
+    emp_archive_drop_checkpoint(p->folder, &job->record);
     on_job_done(job, is_read);
 
 cleanup:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Records are found again for the same run, and only for it. */
 #include <criterion/criterion.h>
-#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,25 +146,13 @@ static int64_t run_in_folder(const tiny *t, const emp_run_params *params, bool i
     cr_assert_eq(emp_archive_run(&record, folder, t->problem, params, is_fresh, &err),
                  EMP_OK, "%s", err.msg);
     int64_t evaluations = record.evaluations;
-    if (strcmp(record.stopped_by, "interrupt") != 0)
+    if (strcmp(record.stopped_by, "interrupt") != 0) {
         cr_assert_eq(emp_archive_put(folder, &record, 1.0, 1, &err), EMP_OK, "%s",
                      err.msg);
+        emp_archive_drop_checkpoint(folder, &record);
+    }
     emp_record_clear(&record);
     return evaluations;
-}
-
-/* Name of the one file in the folder that fits; free() it. NULL = there is none. */
-static char *find_file(const char *pattern)
-{
-    glob_t found = {0};
-    char  *name = NULL;
-
-    if (glob(scratch_path(pattern), 0, NULL, &found) == 0) {
-        cr_assert_eq(found.gl_pathc, 1);
-        name = strdup(strrchr(found.gl_pathv[0], '/') + 1);
-    }
-    globfree(&found);
-    return name;
 }
 
 Test(archive, interrupted_run_goes_on_from_its_checkpoint)
@@ -182,7 +169,7 @@ Test(archive, interrupted_run_goes_on_from_its_checkpoint)
     cr_expect_eq(run_in_folder(&t, &params, false), 12);
     cr_expect_eq(tiny_placer_script.asked, 8, "the first batch is not made again");
     cr_expect(can_find(&t, &params));
-    cr_expect_null(find_file("*.checkpoint.h5"), "it has served");
+    cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
     tiny_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -197,12 +184,12 @@ Test(archive, checkpoint_of_no_use_counts_as_absent)
     params.stop = other.stop = &stop_flag;
     stop_flag = 1;
     run_in_folder(&t, &other, false);
-    char *name = find_file("*.seed8.*.checkpoint.h5");
+    char *name = scratch_find("*.seed8.*.checkpoint.h5");
     char *of_other = scratch_read(name, &size);
     for (int is_torn = 0; is_torn <= 1; is_torn++) {
         stop_flag = 1;
         run_in_folder(&t, &params, true);
-        char *own = find_file("*.seed7.*.checkpoint.h5");
+        char *own = scratch_find("*.seed7.*.checkpoint.h5");
         scratch_write(own, of_other, is_torn == 0 ? size : size / 2);
         stop_flag = 0;
         cr_expect_eq(run_in_folder(&t, &params, false), 12);
