@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/atomic_file.h"
 #include "base/mem.h"
 #include "bench/run/methods.h"
 #include "cli/cli.h"
@@ -218,6 +219,7 @@ static emp_status train(struct args *args, emp_error *err)
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
     args->run.checkpoint.path = path;
     EMP_TRY(place(args, err));
+    EMP_TRY(emp_atomic_file_sweep(args->record, err));
     if (remove(path) != 0)
         EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
 

@@ -140,6 +140,21 @@ cleanup:
     return st;
 }
 
+/* Only for a run that owns a checkpoint, of which there is one at a time. */
+static emp_status sweep(const char *folder, const emp_record *run, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       path[EMP_ARCHIVE_PATH_BYTES];
+
+    name_file(path, folder, run, TIMING);
+    EMP_TRY(emp_atomic_file_sweep(path, err));
+    name_file(path, folder, run, RECORD);
+    EMP_TRY(emp_atomic_file_sweep(path, err));
+
+cleanup:
+    return st;
+}
+
 emp_status emp_archive_run(emp_record *record, const char *folder,
                            const emp_problem *problem, const emp_run_params *params,
                            bool is_fresh, emp_error *err)
@@ -152,6 +167,7 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
     if (params->method->list_state == NULL) return emp_run(record, problem, params, err);
     emp_run_describe(record, problem, params);
     EMP_TRY(make_folder(folder, err));
+    EMP_TRY(sweep(folder, record, err));
     name_file(path, folder, record, CHECKPOINT);
     if (is_fresh) remove(path);
     checkpoint->path = path;
@@ -176,10 +192,10 @@ emp_status emp_archive_put(const char *folder, const emp_record *record, double 
     char       path[EMP_ARCHIVE_PATH_BYTES];
 
     EMP_TRY(make_folder(folder, err));
-    name_file(path, folder, record, RECORD);
-    EMP_TRY(emp_record_save(path, record, err));
     name_file(path, folder, record, TIMING);
     EMP_TRY(write_timing(path, record, elapsed_s, threads, err));
+    name_file(path, folder, record, RECORD); /* last: with it, all is there */
+    EMP_TRY(emp_record_save(path, record, err));
 
 cleanup:
     return st;

@@ -155,6 +155,19 @@ static int64_t run_in_folder(const tiny *t, const emp_run_params *params, bool i
     return evaluations;
 }
 
+/* As of a run that was killed while it saved its record. */
+static void leave_half_a_record(void)
+{
+    char *checkpoint = scratch_find("*.checkpoint.h5");
+    char  name[SCRATCH_PATH_BYTES];
+
+    cr_assert_not_null(checkpoint);
+    *strstr(checkpoint, ".checkpoint.h5") = '\0';
+    snprintf(name, sizeof name, "%s.h5.tmp1", checkpoint);
+    scratch_write(name, "half", 4);
+    free(checkpoint);
+}
+
 Test(archive, interrupted_run_goes_on_from_its_checkpoint)
 {
     tiny           t = tiny_create(SMALL);
@@ -163,6 +176,7 @@ Test(archive, interrupted_run_goes_on_from_its_checkpoint)
     params.stop = &stop_flag;
     stop_flag = 1;
     cr_expect_eq(run_in_folder(&t, &params, false), 4);
+    leave_half_a_record();
     cr_expect_eq(run_in_folder(&t, &params, true), 4,
                  "a fresh start, of one batch again");
     stop_flag = 0;
@@ -170,6 +184,7 @@ Test(archive, interrupted_run_goes_on_from_its_checkpoint)
     cr_expect_eq(tiny_placer_script.asked, 8, "the first batch is not made again");
     cr_expect(can_find(&t, &params));
     cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
+    cr_expect_null(scratch_find("*.tmp*"));
     tiny_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
