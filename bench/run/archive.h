@@ -20,7 +20,8 @@ enum { EMP_ARCHIVE_PATH_BYTES = 1024 };
  * and budget, not interrupted, and its placement still gets its step time and fingerprint
  * from the oracle. A file that cannot be read counts as absent.
  *
- * \param[out] record  Filled if found; clear it afterwards in any case. */
+ * \param[out] record  Filled if found; clear it afterwards in any case.
+ * \retval EMP_ENOMEM */
 emp_status emp_archive_find(emp_record *record, bool *is_found, const char *folder,
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err);

@@ -27,7 +27,8 @@ typedef struct {
 double emp_progress_remaining_s(const emp_progress *progress);
 
 /** A file that holds the state of a run while it is under way, so that a run that was
- * killed goes on as if it had not been: its record is the same, byte for byte. */
+ * killed goes on as if it had not been: with a budget in evaluations alone its record is
+ * the same, byte for byte; one in seconds ends when the clock says. */
 typedef struct {
     const char *path; /**< NULL = none */
     /** Seconds between two writes; 0 = as few as cost under 1 % of the time. A run writes
