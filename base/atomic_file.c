@@ -12,6 +12,9 @@
 
 enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000 };
 
+/* Says fsync() of a file system that has no such thing. */
+static bool lacks_sync(int cause) { return cause == EINVAL || cause == ENOSYS; }
+
 static void name_temporary(char *name, size_t size, const char *path, int number)
 {
     snprintf(name, size, "%s.tmp%d", path, number);
@@ -83,7 +86,7 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
      * write; where there is not, its cause is gone */
     errno = 0;
     if (fflush(stream) != 0 || ferror(stream)) cause = errno != 0 ? errno : EIO;
-    if (cause == 0 && fsync(fileno(stream)) != 0) cause = errno;
+    if (cause == 0 && fsync(fileno(stream)) != 0 && !lacks_sync(errno)) cause = errno;
     file->stream = NULL;
     if (fclose(stream) != 0 && cause == 0) cause = errno;
     if (cause == 0 && rename(file->temporary, file->path) != 0) cause = errno;
@@ -111,12 +114,11 @@ emp_status emp_atomic_file_sweep(const char *path, emp_error *err)
     emp_status st = EMP_OK;
     size_t     size = strlen(path) + SUFFIX_BYTES;
     char      *name = (char *)emp_calloc(size, 1);
-    bool       is_there = true;
 
     if (name == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
-    for (int i = 0; i < MAX_ATTEMPTS && is_there; i++) {
+    for (int i = 0; i < MAX_ATTEMPTS; i++) { /* of several writers any may be gone */
         name_temporary(name, size, path, i);
-        is_there = remove(name) == 0;
+        remove(name);
     }
 
 cleanup:

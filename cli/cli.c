@@ -5,10 +5,14 @@
 #include <math.h>
 #include <omp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+enum { FOLDER_BYTES = 4096 };
 
 struct parse_input {
     argp_parser_t parser;
@@ -89,19 +93,30 @@ double cli_positive(const char *option, const char *text)
     return value;
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void copy_folder(char folder[FOLDER_BYTES], const char *path)
+{
+    int length = (int)(base_name(path) - path);
+
+    if (length > 1) length--; /* the slash; the root is nothing else */
+    snprintf(folder, FOLDER_BYTES, "%.*s", length, path);
+    if (length == 0) snprintf(folder, FOLDER_BYTES, ".");
+}
+
 emp_status cli_check_output(const char *path, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-    size_t      length = slash != NULL ? (size_t)(slash - path) : 0;
-    char        folder[4096] = ".";
+    emp_status st = EMP_OK;
+    char       folder[FOLDER_BYTES];
 
-    if (slash == path && path != NULL) length = 1; /* the root */
-    if (length > 0 && length < sizeof folder) {
-        memcpy(folder, path, length);
-        folder[length] = '\0';
-    }
-    if (path != NULL && access(folder, W_OK) != 0) {
+    if (path == NULL) goto cleanup;
+    copy_folder(folder, path);
+    if (access(folder, W_OK) != 0) {
         EMP_FAIL(EMP_EIO, "%s cannot be written: %s: %s", path, folder, strerror(errno));
     }
 
@@ -109,14 +124,33 @@ cleanup:
     return st;
 }
 
-emp_status cli_check_outputs(const char *path, const char *other, emp_error *err)
+/* The files need not exist: of one name, in one folder, however that is spelt. A link is a
+ * file by itself, as an output replaces it. */
+static bool is_same_file(const char *path, const char *other)
+{
+    char        folder[FOLDER_BYTES];
+    struct stat here, there;
+
+    if (strcmp(base_name(path), base_name(other)) != 0) return false;
+    copy_folder(folder, path);
+    if (stat(folder, &here) != 0) return false;
+    copy_folder(folder, other);
+    if (stat(folder, &there) != 0) return false;
+    return here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error *err)
 {
     emp_status st = EMP_OK;
 
-    EMP_TRY(cli_check_output(path, err));
-    EMP_TRY(cli_check_output(other, err));
-    if (path != NULL && other != NULL && strcmp(path, other) == 0)
-        EMP_FAIL(EMP_EINVAL, "two outputs are to be written to %s; name two files", path);
+    for (int32_t i = 0; i < count; i++) {
+        EMP_TRY(cli_check_output(paths[i], err));
+        for (int32_t j = 0; j < i && paths[i] != NULL; j++) {
+            if (paths[j] != NULL && is_same_file(paths[i], paths[j]))
+                EMP_FAIL(EMP_EINVAL,
+                         "two outputs are to be written to %s; name two files", paths[i]);
+        }
+    }
 
 cleanup:
     return st;

@@ -8,6 +8,7 @@
 
 #include <argp.h>
 #include <jansson.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -57,8 +58,8 @@ double cli_positive(const char *option, const char *text);
  * fine). */
 emp_status cli_check_output(const char *path, emp_error *err);
 
-/** Both, each of which may be NULL, and that they are two files. */
-emp_status cli_check_outputs(const char *path, const char *other, emp_error *err);
+/** All, each of which may be NULL, and that no two are the same file. */
+emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error *err);
 
 /** Number of processors this program may use. */
 int cli_default_threads(void);

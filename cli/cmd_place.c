@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/atomic_file.h"
 #include "base/mem.h"
 #include "bench/run/methods.h"
 #include "cli/cli.h"
@@ -51,8 +52,8 @@ static const char train_doc[] =
     "While the run is under way its state is in a checkpoint beside the record,\n"
     "run.checkpoint.h5 for run.h5. Whatever ends the program, the same command\n"
     "with --resume goes on from there, and in the end the record is the same, byte\n"
-    "for byte, as that of a run that nothing disturbed. Ctrl-C and SIGTERM save\n"
-    "before they end it.\n"
+    "for byte, as that of a run that nothing disturbed; with --seconds the clock\n"
+    "decides how far either gets. Ctrl-C and SIGTERM save before they end it.\n"
     "The method is hdp unless another is named; without --budget or --seconds it\n"
     "gets 400 evaluations.\n\n"
     "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5\n"
@@ -159,9 +160,10 @@ static emp_status place(const struct args *args, emp_error *err)
     const emp_placer_type *method = NULL;
     cli_inputs             inputs = {0};
     emp_record             record = {0};
+    const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path};
 
     EMP_TRY(emp_method_find(&method, args->method, err));
-    EMP_TRY(cli_check_outputs(args->out, args->record, err));
+    EMP_TRY(cli_check_outputs(outputs, sizeof outputs / sizeof *outputs, err));
     EMP_TRY(cli_inputs_load(&inputs, args->run.spec, args->run.machine, args->run.runtime,
                             err));
     EMP_TRY(cli_run(&record, &args->run, inputs.problem, method, DEFAULT_BUDGET, err));
@@ -217,6 +219,7 @@ static emp_status train(struct args *args, emp_error *err)
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
     args->run.checkpoint.path = path;
     EMP_TRY(place(args, err));
+    EMP_TRY(emp_atomic_file_sweep(args->record, err));
     if (remove(path) != 0)
         EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
 

@@ -184,7 +184,8 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     bool                    is_partial = false;
 
     cli_parse(&argp, argc, argv, &args);
-    EMP_TRY(cli_check_outputs(args.trace, args.dot, err));
+    const char *const outputs[] = {args.trace, args.dot};
+    EMP_TRY(cli_check_outputs(outputs, sizeof outputs / sizeof *outputs, err));
     EMP_TRY(
         cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);

@@ -14,7 +14,8 @@
 #include "base/mem.h"
 #include "sim/engine/sim.h"
 
-static const char CHECKPOINT[] = ".checkpoint.h5";
+static const char RECORD[] = ".h5", TIMING[] = ".timing.json",
+                  CHECKPOINT[] = ".checkpoint.h5";
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -29,6 +30,7 @@ static uint64_t identity_of(const emp_record *r)
     memcpy(&budget_bits, &r->budget_s, sizeof budget_bits);
     hash = hash_text(hash, r->version);
     hash = hash_text(hash, r->commit);
+    hash = emp_hash_u64(hash, r->is_dirty);
     hash = hash_text(hash, r->method);
     hash = hash_text(hash, r->preset);
     hash = hash_text(hash, r->options);
@@ -96,7 +98,7 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
     memset(record, 0, sizeof *record);
     if (wanted == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
     emp_run_describe(wanted, problem, params);
-    name_file(path, folder, wanted, ".h5");
+    name_file(path, folder, wanted, RECORD);
     if (emp_record_load(record, path, NULL) != EMP_OK) goto cleanup;
     if (identity_of(record) != identity_of(wanted)) goto cleanup;
     if (strcmp(record->stopped_by, "interrupt") == 0) goto cleanup;
@@ -138,25 +140,48 @@ cleanup:
     return st;
 }
 
-emp_status emp_archive_checkpoint(emp_run_params *params,
-                                  char path[EMP_ARCHIVE_PATH_BYTES], const char *folder,
-                                  const emp_problem *problem, bool is_fresh,
-                                  emp_error *err)
+/* Only for a run that owns a checkpoint, of which there is one at a time. */
+static emp_status sweep(const char *folder, const emp_record *run, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    emp_record *run = EMP_NEW(emp_record);
+    emp_status st = EMP_OK;
+    char       path[EMP_ARCHIVE_PATH_BYTES];
 
-    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
-    if (params->method->list_state == NULL) goto cleanup;
-    EMP_TRY(make_folder(folder, err));
-    emp_run_describe(run, problem, params);
-    name_file(path, folder, run, CHECKPOINT);
-    if (is_fresh) remove(path);
-    params->checkpoint.path = path;
-    params->checkpoint.is_resumed = access(path, F_OK) == 0;
+    name_file(path, folder, run, TIMING);
+    EMP_TRY(emp_atomic_file_sweep(path, err));
+    name_file(path, folder, run, RECORD);
+    EMP_TRY(emp_atomic_file_sweep(path, err));
 
 cleanup:
-    emp_free(run);
+    return st;
+}
+
+emp_status emp_archive_run(emp_record *record, const char *folder,
+                           const emp_problem *problem, const emp_run_params *params,
+                           bool is_fresh, emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    emp_run_params      own = *params;
+    emp_run_checkpoint *checkpoint = &own.checkpoint;
+    char                path[EMP_ARCHIVE_PATH_BYTES];
+
+    if (params->method->list_state == NULL) return emp_run(record, problem, params, err);
+    emp_run_describe(record, problem, params);
+    EMP_TRY(make_folder(folder, err));
+    EMP_TRY(sweep(folder, record, err));
+    name_file(path, folder, record, CHECKPOINT);
+    if (is_fresh) remove(path);
+    checkpoint->path = path;
+    checkpoint->is_resumed = access(path, F_OK) == 0;
+    st = emp_run(record, problem, &own, err);
+    if (checkpoint->is_resumed && (st == EMP_EFORMAT || st == EMP_EINVAL)) {
+        emp_record_clear(record); /* a checkpoint of no use is as good as none */
+        if (err != NULL) *err = (emp_error){0};
+        remove(path);
+        checkpoint->is_resumed = false;
+        st = emp_run(record, problem, &own, err);
+    }
+
+cleanup:
     return st;
 }
 
@@ -167,14 +192,19 @@ emp_status emp_archive_put(const char *folder, const emp_record *record, double 
     char       path[EMP_ARCHIVE_PATH_BYTES];
 
     EMP_TRY(make_folder(folder, err));
-    name_file(path, folder, record, ".h5");
-    EMP_TRY(emp_record_save(path, record, err));
-    name_file(path, folder, record, ".timing.json");
+    name_file(path, folder, record, TIMING);
     EMP_TRY(write_timing(path, record, elapsed_s, threads, err));
-    name_file(path, folder, record, CHECKPOINT);
-    if (remove(path) != 0 && errno != ENOENT)
-        EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
+    name_file(path, folder, record, RECORD); /* last: with it, all is there */
+    EMP_TRY(emp_record_save(path, record, err));
 
 cleanup:
     return st;
+}
+
+void emp_archive_drop_checkpoint(const char *folder, const emp_record *record)
+{
+    char path[EMP_ARCHIVE_PATH_BYTES];
+
+    name_file(path, folder, record, CHECKPOINT);
+    remove(path);
 }

@@ -6,7 +6,8 @@
  *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.checkpoint.h5
  *
  * The last of them is there while a learner's run is under way or was interrupted.
- * The last part is a hash of sources (version, commit), method, inputs, seed and budget.
+ * The last part is a hash of sources (version, commit, whether they had changes), method,
+ * inputs, seed and budget.
  */
 #ifndef EMP_BENCH_RUN_ARCHIVE_H
 #define EMP_BENCH_RUN_ARCHIVE_H
@@ -19,24 +20,31 @@ enum { EMP_ARCHIVE_PATH_BYTES = 1024 };
  * and budget, not interrupted, and its placement still gets its step time and fingerprint
  * from the oracle. A file that cannot be read counts as absent.
  *
- * \param[out] record  Filled if found; clear it afterwards in any case. */
+ * \param[out] record  Filled if found; clear it afterwards in any case.
+ * \retval EMP_ENOMEM */
 emp_status emp_archive_find(emp_record *record, bool *is_found, const char *folder,
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err);
 
-/** Gives a run a checkpoint in the folder, which is made if it is not there, and lets it
- * go on from one that is, unless it is to be fresh: then that one is removed. A method
- * that has no state to save gets none.
+/** emp_run(), where a method that has state to save gets a checkpoint in the folder, which
+ * is made if it is not there, and goes on from one that is. A checkpoint that cannot be
+ * read or is of another run counts as absent; if the run is to be fresh, any does.
  *
- * \param[in,out] params  Borrows \a path. */
-emp_status emp_archive_checkpoint(emp_run_params *params,
-                                  char path[EMP_ARCHIVE_PATH_BYTES], const char *folder,
-                                  const emp_problem *problem, bool is_fresh,
-                                  emp_error *err);
+ * \param[out] record  Clear it afterwards, also after a failure.
+ * \param[in]  params  Without a checkpoint.
+ * \retval EMP_EIO  Also when the folder cannot be made; else as emp_run(). */
+emp_status emp_archive_run(emp_record *record, const char *folder,
+                           const emp_problem *problem, const emp_run_params *params,
+                           bool is_fresh, emp_error *err);
 
-/** Saves a record and, beside it, how long it took; then removes the checkpoint of the
- * run. Makes the folder if it is not there. */
+/** Saves a record and, beside it, how long it took. Makes the folder if it is not there.
+ * \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
                            int32_t threads, emp_error *err);
+
+/** Removes the checkpoint of a run whose record is in the folder, if there is one: after
+ * the record was put there, and when it is found, as a kill may have come between. One
+ * that cannot be removed stays, and does no harm. */
+void emp_archive_drop_checkpoint(const char *folder, const emp_record *record);
 
 #endif /* EMP_BENCH_RUN_ARCHIVE_H */

@@ -35,6 +35,7 @@ struct run {
     emp_status            status[EMP_MAX_BATCH];
     emp_error             error[EMP_MAX_BATCH];
     size_t                feasible_capacity, point_capacity, metric_capacity;
+    int64_t               resumed; /**< evaluations */
     double                start_s; /**< earlier by what a resumed run has spent before */
     double                next_checkpoint_s;
 };
@@ -244,9 +245,13 @@ static void report_progress(const struct run *run)
     const emp_record *record = run->record;
 
     if (run->params->progress == NULL) return;
-    emp_progress progress = {record->evaluations, record->budget_evaluations,
-                             emp_clock_now_s() - run->start_s, record->budget_s,
-                             record->is_feasible ? record->best_step_time_s : NAN};
+    emp_progress progress = {.evaluations = record->evaluations,
+                             .resumed = run->resumed,
+                             .budget_evaluations = record->budget_evaluations,
+                             .elapsed_s = emp_clock_now_s() - run->start_s,
+                             .budget_s = record->budget_s,
+                             .best_s =
+                                 record->is_feasible ? record->best_step_time_s : NAN};
     run->params->progress(run->params->context, &progress);
 }
 
@@ -287,6 +292,8 @@ static emp_status resume(struct run *run, emp_error *err)
     run->feasible_capacity = (size_t)record->feasible_count;
     run->point_capacity = run->metric_capacity = (size_t)record->point_count;
     memset(record->stopped_by, 0, sizeof record->stopped_by); /* all bytes are stored */
+    run->resumed = record->evaluations;
+    report_progress(run);
 
 cleanup:
     return st;

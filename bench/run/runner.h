@@ -16,17 +16,19 @@
 /** Where a run stands. */
 typedef struct {
     int64_t evaluations;
+    int64_t resumed;            /**< of them; those before the run went on */
     int64_t budget_evaluations; /**< 0 = no limit */
-    double  elapsed_s;
-    double  budget_s; /**< 0 = no limit */
-    double  best_s;   /**< NaN while nothing fits in memory */
+    double  elapsed_s;          /**< also before it went on */
+    double  budget_s;           /**< 0 = no limit */
+    double  best_s;             /**< NaN while nothing fits in memory */
 } emp_progress;
 
 /** Estimated seconds until the budget is used up, whichever limit comes first. */
 double emp_progress_remaining_s(const emp_progress *progress);
 
 /** A file that holds the state of a run while it is under way, so that a run that was
- * killed goes on as if it had not been: its record is the same, byte for byte. */
+ * killed goes on as if it had not been: with a budget in evaluations alone its record is
+ * the same, byte for byte; one in seconds ends when the clock says. */
 typedef struct {
     const char *path; /**< NULL = none */
     /** Seconds between two writes; 0 = as few as cost under 1 % of the time. A run writes
@@ -43,7 +45,7 @@ typedef struct {
     emp_run_checkpoint     checkpoint;
     /** OPTIONAL. Set by a signal handler: the run ends after the current batch. */
     const volatile sig_atomic_t *stop;
-    /** OPTIONAL. Called after each batch. */
+    /** OPTIONAL. Called after each batch, and when a run goes on from its checkpoint. */
     void (*progress)(void *context, const emp_progress *progress);
     void *context;
 } emp_run_params;

@@ -60,9 +60,9 @@ struct task {
 struct job {
     int32_t        row, column; /**< of the printed table */
     emp_run_params run;
-    char           checkpoint[EMP_ARCHIVE_PATH_BYTES]; /**< of the run */
     double         cost; /**< relative; for the order and the progress bar */
-    double         done_frac, elapsed_s;
+    double         done_frac, earlier_frac; /**< of its work; before this call */
+    double         elapsed_s;
     bool           is_ready;
     emp_status     status;
     emp_error      error;
@@ -77,9 +77,9 @@ struct plan {
     int32_t                  job_count;
     struct job              *job;
     struct job             **order; /**< longest first */
-    double  cost, cost_read;        /**< of all jobs; of those read from records */
-    int32_t done;
-    double  start_s;
+    double                   cost;  /**< of all jobs */
+    int32_t                  done;
+    double                   start_s;
 };
 
 static const char *row_key(int32_t i) { return i < ROWS ? emp_paper_task[i].key : NULL; }
@@ -272,13 +272,14 @@ cleanup:
 
 static void report_progress(struct plan *plan)
 {
-    double done = 0, elapsed_s = emp_clock_now_s() - plan->start_s;
+    double done = 0, worked = 0, elapsed_s = emp_clock_now_s() - plan->start_s;
 
     if (plan->params->on_progress == NULL) return;
     for (int32_t i = 0; i < plan->job_count; i++) {
-        done += plan->job[i].cost * plan->job[i].done_frac;
+        const struct job *job = &plan->job[i];
+        done += job->cost * job->done_frac;
+        worked += job->cost * (job->done_frac - job->earlier_frac);
     }
-    double worked = done - plan->cost_read;
     double remaining_s = worked > 0 ? elapsed_s * (plan->cost - done) / worked : INFINITY;
     plan->params->on_progress(plan->params->context, done / plan->cost, remaining_s);
 }
@@ -286,13 +287,14 @@ static void report_progress(struct plan *plan)
 static void on_batch(void *context, const emp_progress *progress)
 {
     struct job *job = (struct job *)context;
+    double      budget = (double)progress->budget_evaluations;
 
-    job->elapsed_s = progress->elapsed_s; /* also before a run went on */
-    if (progress->budget_evaluations <= 0) return;
+    job->elapsed_s = progress->elapsed_s;
+    if (budget <= 0) return;
 #pragma omp critical(emp_table1)
     {
-        job->done_frac =
-            (double)progress->evaluations / (double)progress->budget_evaluations;
+        job->done_frac = (double)progress->evaluations / budget;
+        job->earlier_frac = (double)progress->resumed / budget;
         report_progress(job->plan);
     }
 }
@@ -304,7 +306,7 @@ static void on_job_done(struct job *job, bool is_read)
 #pragma omp critical(emp_table1)
     {
         job->done_frac = 1.0;
-        if (is_read) plan->cost_read += job->cost;
+        if (is_read) job->earlier_frac = 1.0;
         plan->done++;
         if (plan->params->on_run != NULL) {
             emp_table1_event event = {
@@ -342,9 +344,8 @@ static emp_status run_job(struct job *job, emp_error *err)
         emp_record_clear(&job->record);
         job->run.progress = on_batch;
         job->run.context = job;
-        EMP_TRY(emp_archive_checkpoint(&job->run, job->checkpoint, p->folder, problem,
-                                       p->is_fresh, err));
-        EMP_TRY(emp_run(&job->record, problem, &job->run, err));
+        EMP_TRY(emp_archive_run(&job->record, p->folder, problem, &job->run, p->is_fresh,
+                                err));
     }
     job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
     if (!job->is_ready) goto cleanup; /* half a run would stand in for a whole one */
@@ -352,6 +353,7 @@ static emp_status run_job(struct job *job, emp_error *err)
         EMP_TRY(emp_archive_put(p->folder, &job->record, job->elapsed_s,
                                 job->run.placer.threads, err));
     }
+    emp_archive_drop_checkpoint(p->folder, &job->record);
     on_job_done(job, is_read);
 
 cleanup:

@@ -24,10 +24,12 @@ emp_status emp_checkpoint_save(const char *path, const emp_checkpoint *checkpoin
  * Its record, as it is when the run begins, is replaced by the one so far; clear it
  * afterwards, also after a failure.
  *
- * \retval EMP_EIO      No such file.
+ * \retval EMP_EIO      No such file, or it cannot be read.
  * \retval EMP_EFORMAT  No checkpoint, of another version, or torn; the message says so.
  * \retval EMP_EINVAL   Of another run: the message names the first thing that differs, be
- *                      it an input, a setting or the sources of the program. */
+ *                      it an input, a setting or the program's version, commit or dirty
+ *                      flag.
+ * \retval EMP_ENOMEM */
 emp_status emp_checkpoint_load(emp_checkpoint *checkpoint, const char *path,
                                emp_error *err);
 

@@ -64,7 +64,11 @@ emp_status emp_h5_save(const char *path, const char *format, emp_h5_writer *writ
                        const void *object, emp_error *err);
 
 /** Reads a file of one of the \a formats (NULL ends the list) after a look at its seal.
- * \param noun  What it should be, for the message: "run record". */
+ *
+ * \param noun  What it should be, for the message: "run record".
+ * \retval EMP_EIO      No such file, or it cannot be read.
+ * \retval EMP_EFORMAT  Of no such format or version, or its checksum differs.
+ * Else it returns what \a read does. */
 emp_status emp_h5_load(const char *path, const char *const *formats, const char *noun,
                        emp_h5_reader *read, void *object, emp_error *err);
 

@@ -1,9 +1,9 @@
 /** \file sim/store/store.h
  * Run records: what one method found for one problem, as an HDF5 file (docs/formats.md).
  *
- * A record holds nothing that depends on the clock or on the number of threads: the same
- * run gives the same file, byte for byte. How long it took stands beside it in a
- * `.timing.json` file that the runner's caller writes.
+ * A record holds no time of day, no duration and no number of threads: with a budget in
+ * evaluations the same run gives the same file, byte for byte. How long it took stands
+ * beside it in a `.timing.json` file that the runner's caller writes.
  *
  * Threads. emp_record_save() and emp_record_load() may be called from any thread; calls
  * take turns, as the HDF5 library is not thread-safe.

@@ -130,6 +130,7 @@ static void expect_undisturbed_record(void)
     free(bytes);
     cr_expect_not(exists("run.checkpoint.h5"), "it has served");
     cr_expect_not(exists("run.checkpoint.h5.tmp0"));
+    cr_expect_not(exists("run.h5.tmp0"));
 }
 
 Test(train, killed_at_any_moment_it_leaves_the_same_record)
@@ -208,6 +209,7 @@ Test(train, refusals_are_one_sentence_and_lose_nothing)
     };
 
     leave_checkpoint();
+    scratch_write("run.h5.tmp0", "half", 4);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char   arguments[2 * PATH];
         size_t size, again;

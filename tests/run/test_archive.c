@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "bench/run/archive.h"
@@ -13,13 +13,13 @@
 
 enum { SMALL = 1000 };
 
-static const char *folder;
+static char folder[SCRATCH_PATH_BYTES];
 
 static void set_up(void)
 {
     emp_store_silence();
     scratch_create();
-    folder = scratch_path("");
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
     tiny_placer_script = (tiny_script){.batch = 4};
 }
 
@@ -120,37 +120,99 @@ Test(archive, folder_that_cannot_be_made_is_named)
     cr_expect_not_null(strstr(err.msg, "/nowhere/deep"), "%s", err.msg);
 }
 
+/* As with other sources: changes since the commit count. */
+Test(archive, record_of_a_changed_tree_is_not_found)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(8, 1);
+    emp_record     record;
+
+    cr_assert_eq(emp_run(&record, t.problem, &params, NULL), EMP_OK);
+    record.is_dirty = !record.is_dirty;
+    cr_assert_eq(emp_archive_put(folder, &record, 1.0, 1, NULL), EMP_OK);
+    cr_expect_not(can_find(&t, &params));
+    emp_record_clear(&record);
+    tiny_destroy(&t);
+}
+
 static volatile sig_atomic_t stop_flag;
+
+/* A run with a checkpoint; returns its evaluations. */
+static int64_t run_in_folder(const tiny *t, const emp_run_params *params, bool is_fresh)
+{
+    emp_record record;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_archive_run(&record, folder, t->problem, params, is_fresh, &err),
+                 EMP_OK, "%s", err.msg);
+    int64_t evaluations = record.evaluations;
+    if (strcmp(record.stopped_by, "interrupt") != 0) {
+        cr_assert_eq(emp_archive_put(folder, &record, 1.0, 1, &err), EMP_OK, "%s",
+                     err.msg);
+        emp_archive_drop_checkpoint(folder, &record);
+    }
+    emp_record_clear(&record);
+    return evaluations;
+}
+
+/* As of a run that was killed while it saved its record. */
+static void leave_half_a_record(void)
+{
+    char *checkpoint = scratch_find("*.checkpoint.h5");
+    char  name[SCRATCH_PATH_BYTES];
+
+    cr_assert_not_null(checkpoint);
+    *strstr(checkpoint, ".checkpoint.h5") = '\0';
+    snprintf(name, sizeof name, "%s.h5.tmp1", checkpoint);
+    scratch_write(name, "half", 4);
+    free(checkpoint);
+}
 
 Test(archive, interrupted_run_goes_on_from_its_checkpoint)
 {
     tiny           t = tiny_create(SMALL);
-    emp_run_params plain = tiny_params(12, 1), params = plain;
-    char           path[EMP_ARCHIVE_PATH_BYTES];
-    emp_record     record;
-    emp_error      err = {0};
+    emp_run_params params = tiny_params(12, 1);
 
     params.stop = &stop_flag;
-    for (int i = 0; i < 2; i++) { /* one batch, then a fresh start of one batch */
-        stop_flag = 1;
-        cr_assert_eq(
-            emp_archive_checkpoint(&params, path, folder, t.problem, i == 1, &err),
-            EMP_OK, "%s", err.msg);
-        cr_expect_not(params.checkpoint.is_resumed);
-        cr_assert_eq(emp_run(&record, t.problem, &params, &err), EMP_OK, "%s", err.msg);
-        cr_expect_eq(record.evaluations, 4);
-        emp_record_clear(&record);
-    }
+    stop_flag = 1;
+    cr_expect_eq(run_in_folder(&t, &params, false), 4);
+    leave_half_a_record();
+    cr_expect_eq(run_in_folder(&t, &params, true), 4,
+                 "a fresh start, of one batch again");
     stop_flag = 0;
-    cr_assert_eq(emp_archive_checkpoint(&params, path, folder, t.problem, false, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_expect(params.checkpoint.is_resumed);
-    record = run_and_put(&t, &params);
-    cr_expect_eq(record.evaluations, 12);
+    cr_expect_eq(run_in_folder(&t, &params, false), 12);
     cr_expect_eq(tiny_placer_script.asked, 8, "the first batch is not made again");
-    emp_record_clear(&record);
-    cr_expect(can_find(&t, &plain));
-    cr_expect_neq(access(path, F_OK), 0, "it has served");
+    cr_expect(can_find(&t, &params));
+    cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
+    cr_expect_null(scratch_find("*.tmp*"));
+    tiny_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(archive, checkpoint_of_no_use_counts_as_absent)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(12, 1), other = params;
+    size_t         size;
+
+    other.placer.seed = 8;
+    params.stop = other.stop = &stop_flag;
+    stop_flag = 1;
+    run_in_folder(&t, &other, false);
+    char *name = scratch_find("*.seed8.*.checkpoint.h5");
+    char *of_other = scratch_read(name, &size);
+    for (int is_torn = 0; is_torn <= 1; is_torn++) {
+        stop_flag = 1;
+        run_in_folder(&t, &params, true);
+        char *own = scratch_find("*.seed7.*.checkpoint.h5");
+        scratch_write(own, of_other, is_torn == 0 ? size : size / 2);
+        stop_flag = 0;
+        cr_expect_eq(run_in_folder(&t, &params, false), 12);
+        cr_expect_eq(tiny_placer_script.asked, 12, "all batches are made");
+        free(own);
+    }
+    free(of_other);
+    free(name);
     tiny_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -41,7 +41,7 @@ static void count_down(void *context, const emp_progress *progress)
 {
     int *batches_left = (int *)context;
 
-    (void)progress;
+    if (progress->evaluations == progress->resumed) return; /* it goes on */
     if (--*batches_left == 0) stop_flag = 1;
 }
 
@@ -200,6 +200,32 @@ Test(checkpoint, seconds_already_spent_count)
     cr_expect_str_eq(record.stopped_by, "budget");
     cr_expect_eq(record.evaluations, 2 * BATCH);
     emp_record_clear(&record);
+}
+
+static void take_progress(void *context, const emp_progress *progress)
+{
+    *(emp_progress *)context = *progress;
+}
+
+/* Stopped in its last batch, it has nothing left to do, and still says how long it took. */
+Test(checkpoint, progress_counts_what_was_done_before)
+{
+    emp_progress   progress = {0};
+    emp_run_params params = tiny_params(BUDGET, 1);
+
+    leave_checkpoint(BATCHES);
+    params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
+    params.progress = take_progress;
+    params.context = &progress;
+    free(run(&params, NULL));
+    cr_expect_eq(progress.evaluations, BUDGET);
+    cr_expect_eq(progress.resumed, BUDGET);
+    cr_expect_gt(progress.elapsed_s, 0.0);
+
+    leave_checkpoint(1);
+    free(run(&params, NULL));
+    cr_expect_eq(progress.evaluations, BUDGET);
+    cr_expect_eq(progress.resumed, BATCH);
 }
 
 Test(checkpoint, in_the_way_is_refused)

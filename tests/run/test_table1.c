@@ -3,15 +3,21 @@
  * kept and read again, wrong names are refused. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "bench/run/table1.h"
 #include "tests/support/scratch.h"
 
+static char folder[SCRATCH_PATH_BYTES];
+
 static void set_up(void)
 {
     emp_store_silence();
     scratch_create();
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
 }
 
 TestSuite(table1, .init = set_up, .fini = scratch_remove);
@@ -34,7 +40,7 @@ static emp_table1_params make_params(struct counts *counts)
     return (emp_table1_params){.rows = "rnnlm",
                                .methods = "gpu,random",
                                .runtime = "tf-r1.3",
-                               .folder = scratch_path(""),
+                               .folder = folder,
                                .seed_count = 2,
                                .threads = 2,
                                .is_quick = true,
@@ -89,6 +95,30 @@ Test(table1, fresh_runs_read_nothing)
         emp_table_destroy(table);
     }
     cr_expect_eq(counts.read, 0);
+}
+
+/* As after a kill between saving the one and removing the other. */
+Test(table1, checkpoint_beside_a_record_is_removed)
+{
+    struct counts     counts = {0};
+    emp_table1_params params = make_params(&counts);
+    emp_table        *table = NULL;
+    char              name[SCRATCH_PATH_BYTES];
+
+    params.methods = "gpu";
+    cr_assert_eq(emp_table1_make(&table, &params, NULL), EMP_OK);
+    emp_table_destroy(table);
+    char *record = scratch_find("*.h5");
+    cr_assert_not_null(record);
+    *strrchr(record, '.') = '\0';
+    snprintf(name, sizeof name, "%s.checkpoint.h5", record);
+    free(record);
+    scratch_write(name, "", 0);
+    counts.runs = 0;
+    cr_assert_eq(emp_table1_make(&table, &params, NULL), EMP_OK);
+    emp_table_destroy(table);
+    cr_expect_eq(counts.read, 1);
+    cr_expect_null(scratch_find("*.checkpoint.h5"));
 }
 
 static volatile sig_atomic_t stop_flag;

@@ -4,8 +4,10 @@
 
 #include <criterion/criterion.h>
 #include <ftw.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +37,19 @@ const char *scratch_path(const char *name)
 
     snprintf(path, sizeof path, "%s/%s", folder, name == NULL ? "" : name);
     return path;
+}
+
+char *scratch_find(const char *pattern)
+{
+    glob_t found = {0};
+    char  *name = NULL;
+
+    if (glob(scratch_path(pattern), 0, NULL, &found) == 0) {
+        cr_assert_eq(found.gl_pathc, 1, "%s", pattern);
+        name = strdup(strrchr(found.gl_pathv[0], '/') + 1);
+    }
+    globfree(&found);
+    return name;
 }
 
 void scratch_write(const char *name, const void *bytes, size_t size)

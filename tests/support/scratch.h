@@ -16,6 +16,10 @@ void scratch_remove(void);
 /** Path of the folder (name NULL or "") or of a file in it; valid until the next call. */
 const char *scratch_path(const char *name);
 
+/** Name of the one file in the folder that fits the pattern of the shell; release with
+ * free(). NULL = there is none. */
+char *scratch_find(const char *pattern);
+
 void scratch_write(const char *name, const void *bytes, size_t size);
 
 /** The bytes of a file, terminated; release with free(). \a size may be NULL. */
