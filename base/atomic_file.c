@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700 /* realpath() */
 #include "base/atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -44,14 +46,35 @@ static char *create_beside(const char *path, FILE **stream)
     return NULL;
 }
 
+/* The path with its links followed, if it leads to something; the caller frees it. */
+static char *follow_links(const char *path)
+{
+    char *target = realpath(path, NULL);
+    char *copy = emp_strdup(target != NULL ? target : path);
+
+    free(target);
+    return copy;
+}
+
+/* A pipe, a terminal or /dev/null, which cannot be replaced by a file. */
+static bool is_special(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
 emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_error *err)
 {
     emp_status st = EMP_OK;
 
-    *file = (emp_atomic_file){.path = emp_strdup(path)};
+    *file = (emp_atomic_file){.path = follow_links(path)};
     if (file->path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
-    file->temporary = create_beside(path, &file->stream);
-    if (file->temporary == NULL)
+    if (is_special(path))
+        file->stream = fopen(path, "w");
+    else
+        file->temporary = create_beside(file->path, &file->stream);
+    if (file->stream == NULL)
         EMP_FAIL(errno == ENOMEM ? EMP_ENOMEM : EMP_EIO, "%s cannot be written: %s", path,
                  strerror(errno));
 
@@ -89,12 +112,13 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
     if (cause == 0 && fsync(fileno(stream)) != 0 && !lacks_sync(errno)) cause = errno;
     file->stream = NULL;
     if (fclose(stream) != 0 && cause == 0) cause = errno;
-    if (cause == 0 && rename(file->temporary, file->path) != 0) cause = errno;
+    if (cause == 0 && file->temporary != NULL && rename(file->temporary, file->path) != 0)
+        cause = errno;
     if (cause != 0)
         EMP_FAIL(EMP_EIO, "%s cannot be written: %s", file->path, strerror(cause));
+    if (file->temporary != NULL) sync_folder(file->path);
     emp_free(file->temporary);
     file->temporary = NULL;
-    sync_folder(file->path);
 
 cleanup:
     return st;

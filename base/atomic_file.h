@@ -1,7 +1,8 @@
 /** \file base/atomic_file.h
  * A file that appears whole or not at all: it is written under another name beside its
  * place and renamed when it is complete and on the disk. A file that was there stays
- * until then.
+ * until then. Links are followed; what is no file, as a pipe or /dev/null, is written to
+ * directly.
  *
  *     emp_atomic_file f = {0};
  *
@@ -25,7 +26,7 @@
 typedef struct {
     FILE *stream;    /**< to write to; NULL = closed */
     char *path;      /**< private */
-    char *temporary; /**< private; NULL = no such file of ours exists */
+    char *temporary; /**< private; NULL = there is none, or none any more */
 } emp_atomic_file;
 
 /** Opens \a file for writing; \a path is copied. \retval EMP_ENOMEM \retval EMP_EIO */

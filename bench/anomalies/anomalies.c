@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
+#include "baselines/one_shot.h"
 #include "bench/run/stats.h"
 #include "sim/engine/sim.h"
 
@@ -123,8 +124,9 @@ static void shorten_ops(emp_cost_table *c, emp_rng *rng)
  * device. */
 static void shorten_gpu(variant *v, const emp_device_id *device_of_op, emp_rng *rng)
 {
-    uint32_t      gpus = (uint32_t)(v->machine->device_count - 1);
-    emp_device_id faster = 1 + (emp_device_id)emp_rng_below(rng, gpus);
+    emp_device_id gpu[EMP_MAX_DEVICES];
+    int32_t       count = emp_devices_of_kind(v->machine, EMP_DEVICE_GPU, gpu);
+    emp_device_id faster = gpu[emp_rng_below(rng, (uint32_t)count)];
 
     for (emp_op_id op = 0; op < v->costs.op_count; op++) {
         emp_time_ns *compute_ns = &v->costs.gpu[op].compute_ns;
@@ -165,7 +167,8 @@ static void shorten(variant *v, emp_shortening kind, const emp_device_id *device
 
 static bool has_issue(const emp_problem *p)
 {
-    if (!p->runtime.serial_issue || p->machine->device_count == 1) return false;
+    if (!p->runtime.serial_issue || emp_machine_count(p->machine, EMP_DEVICE_GPU) == 0)
+        return false;
     for (emp_op_id op = 0; op < p->graph->op_count; op++) {
         const emp_op *o = &p->graph->op[op];
         if (!o->is_folded && o->cost.kernels == 0 && p->costs->gpu[op].issue_ns > 0)
@@ -186,7 +189,7 @@ static bool has_latency(const emp_machine *m)
 static bool is_there(const emp_problem *p, emp_shortening kind)
 {
     switch (kind) {
-    case EMP_SHORTEN_GPU: return p->machine->device_count > 1;
+    case EMP_SHORTEN_GPU: return emp_machine_count(p->machine, EMP_DEVICE_GPU) > 0;
     case EMP_SHORTEN_ISSUE: return has_issue(p);
     case EMP_SHORTEN_SEND: return p->runtime.send_s > 0;
     case EMP_SHORTEN_RECEIVE: return p->runtime.receive_s > 0;

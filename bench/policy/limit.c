@@ -42,7 +42,7 @@ cleanup:
     return st;
 }
 
-/* Sixteen sums, so that loads do not wait for additions. */
+/* Four vectors of sums, so that loads do not wait for additions. */
 EMP_KERNEL static float add_up(const float *x, int64_t count)
 {
     typedef float vec __attribute__((vector_size(64), aligned(4), may_alias));

@@ -17,9 +17,10 @@ enum { ROUNDS_MIN = 3, NETWORK_S_MAX = 30 };
 typedef struct {
     const emp_speed_params *params;
     emp_stand               stand;
-    emp_torch              *torch;                                /* NULL = absent */
-    double                 *ours_s, *torch_s, *ratio;             /* [threads][round] */
-    double                  limit_s[EMP_SPEED_MAX], disagreement; /* [threads] */
+    emp_torch              *torch;                    /* NULL = absent */
+    double                 *ours_s, *torch_s, *ratio; /* [threads][round] */
+    double                  limit_s[EMP_SPEED_MAX];   /* [threads] */
+    double                  disagreement;
     int32_t                 rounds;
 } subject;
 
@@ -44,7 +45,8 @@ static emp_status update_both(subject *s, int32_t threads, double *ours_s,
     if (s->torch == NULL) goto cleanup;
     EMP_TRY(emp_torch_run(s->torch, threads, &theirs, err));
     *torch_s = threads > 1 ? theirs.wall_s : theirs.cpu_s;
-    s->disagreement = fmax(s->disagreement, fabs(loss / theirs.loss - 1));
+    double off = fabs(loss / theirs.loss - 1);
+    if (!(off <= s->disagreement)) s->disagreement = isnan(off) ? INFINITY : off;
 cleanup:
     return st;
 }

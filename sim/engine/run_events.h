@@ -98,6 +98,8 @@ static inline int32_t take(const emp_sim *sim, emp_sim_queue *queue)
     return item;
 }
 
+/* Items are ops, then copies, then messages. */
+
 static inline int32_t item_of_copy(const emp_sim *sim, int32_t copy)
 {
     return sim->copy_item + copy;

@@ -3,11 +3,13 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/atomic_file.h"
@@ -99,6 +101,42 @@ Test(atomic_file, abort_leaves_what_was_there)
     emp_atomic_file_abort(&f);
     expect_text(path, "old");
     cr_expect_eq(files_in_folder(), 1);
+}
+
+Test(atomic_file, links_are_followed)
+{
+    emp_atomic_file f = {0};
+    struct stat     info;
+
+    put(path, "old");
+    cr_assert_eq(symlink(path, beside), 0);
+    cr_assert_eq(emp_atomic_file_open(&f, beside, NULL), EMP_OK);
+    fputs("new", f.stream);
+    cr_assert_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
+    emp_atomic_file_abort(&f);
+    expect_text(path, "new");
+    cr_assert_eq(lstat(beside, &info), 0);
+    cr_expect(S_ISLNK(info.st_mode), "the link is gone");
+}
+
+Test(atomic_file, what_is_no_file_is_written_to)
+{
+    emp_atomic_file f = {0};
+    struct stat     info;
+    char            text[8] = "";
+
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDWR | O_NONBLOCK); /* a pipe needs one */
+    cr_assert_geq(reader, 0);
+    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    fputs("new", f.stream);
+    cr_assert_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
+    emp_atomic_file_abort(&f);
+    cr_expect_eq(read(reader, text, sizeof text - 1), 3);
+    cr_expect_str_eq(text, "new");
+    close(reader);
+    cr_assert_eq(stat(path, &info), 0);
+    cr_expect(S_ISFIFO(info.st_mode), "the pipe is gone");
 }
 
 Test(atomic_file, files_of_others_are_left_alone)
