@@ -564,6 +564,23 @@ Test(cli, out_of_memory_is_a_result)
     json_decref(object);
 }
 
+Test(cli, record_gives_what_place_said)
+{
+    json_t *placed =
+        run_json("place small.pbtxt --machine k40x2 --method random --budget "
+                 "20 --seed 3 --record run.h5 --json");
+    json_t *simulated =
+        run_json("simulate small.pbtxt --machine k40x2 --placement run.h5 --json");
+
+    cr_expect_str_eq(json_string_value(json_object_get(placed, "fingerprint")),
+                     json_string_value(json_object_get(simulated, "fingerprint")));
+    json_decref(placed);
+    json_decref(simulated);
+    cr_expect_eq(
+        run("simulate rnnlm:layers=1,steps=2 --machine k40x2 --placement run.h5"), 1);
+    cr_expect_not_null(strstr(err, "whose graph is not that of rnnlm"), "%s", err);
+}
+
 Test(cli, placement_file_gives_what_place_said)
 {
     json_t *placed =
