@@ -418,7 +418,19 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return sizeof list / sizeof *list;
 }
 
+static const char options_text[] =
+    "samples\t8\tplacements a batch\n"
+    "elites\t5\tbest placements that are kept\n"
+    "coarse\t12\tgroups of the first start; each further one has twice as many\n"
+    "fine\t1024\tgroups in the end, about\n"
+    "starts\t3\tgroupings that are tried\n"
+    "start_samples\t400\tplacements for each of them\n"
+    "rate\t20\tpercent by which the table moves towards the elite\n"
+    "strays\t1\tgroups of a sample that leave the elite on average\n"
+    "strays_first\t6\tthe same when the fine groups begin\n";
+
 const emp_placer_type emp_placer_ce = {
+    .options = options_text,
     .name = "ce",
     .description =
         "cross-entropy method on METIS groups, from coarse to fine (Rubinstein "

@@ -36,6 +36,7 @@ static emp_status create(void **state, const emp_problem *problem,
 }
 
 const emp_placer_type emp_placer_metis = {
+    .options = "cpu\t0\t1: the CPU is one of the parts\n",
     .name = "metis",
     .description =
         "METIS recursive bisection over the GPUs (Karypis and Kumar 1998); cpu=1 "

@@ -104,6 +104,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
 }
 
 const emp_placer_type emp_placer_random = {
+    .options = "groups\t0\trandom groups that move together; 0: none\n",
     .name = "random",
     .description = "uniform random devices, afresh until the budget ends; groups=N",
     .is_learner = true,

@@ -2,6 +2,7 @@
 /* emplace workloads | machines | methods: what there is. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench/run/methods.h"
 #include "cli/cli.h"
@@ -136,10 +137,56 @@ cleanup:
     return st;
 }
 
+/* One line of a method's options, cut into its three parts. */
+typedef struct {
+    int         key_length, value_length, help_length;
+    const char *key, *value, *help;
+} option_line;
+
+/* \return where the next line begins. */
+static const char *cut_line(option_line *line, const char *text)
+{
+    line->key = text;
+    line->key_length = (int)strcspn(text, "\t");
+    line->value = text + line->key_length + 1;
+    line->value_length = (int)strcspn(line->value, "\t");
+    line->help = line->value + line->value_length + 1;
+    line->help_length = (int)strcspn(line->help, "\n");
+    return line->help + line->help_length + 1;
+}
+
+static void print_method(const emp_placer_type *method)
+{
+    option_line line;
+
+    printf("%s: %s\n", method->name, method->description);
+    for (const char *text = method->options; text != NULL && *text != '\0';) {
+        text = cut_line(&line, text);
+        printf("  %-20.*s %8.*s  %.*s\n", line.key_length, line.key, line.value_length,
+               line.value, line.help_length, line.help);
+    }
+}
+
+static json_t *json_method(const emp_placer_type *method)
+{
+    json_t     *options_of_method = json_object();
+    option_line line;
+
+    for (const char *text = method->options; text != NULL && *text != '\0';) {
+        text = cut_line(&line, text);
+        json_object_setn_new(options_of_method, line.key, (size_t)line.key_length,
+                             json_pack("{s:s%, s:s%}", "default", line.value,
+                                       (size_t)line.value_length, "help", line.help,
+                                       (size_t)line.help_length));
+    }
+    return json_pack("{s:s, s:b, s:o}", "description", method->description, "uses_budget",
+                     method->is_learner, "options", options_of_method);
+}
+
 emp_status cmd_methods(int argc, char **argv, emp_error *err)
 {
     bool                   is_json = wants_json(argc, argv,
-                                                "List the placement methods.\v"
+                                                "List the placement methods, their options and defaults.\v"
                                                                   "  emplace place nmt:layers=2 --machine k40x2 "
                                                                   "--method scotch");
     json_t                *object = is_json ? json_object() : NULL;
@@ -147,12 +194,9 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
 
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
         if (is_json) {
-            json_object_set_new(object, method->name,
-                                json_pack("{s:s, s:b}", "description",
-                                          method->description, "uses_budget",
-                                          method->is_learner));
+            json_object_set_new(object, method->name, json_method(method));
         } else {
-            printf("%-8s %s\n", method->name, method->description);
+            print_method(method);
         }
     }
     return is_json ? cli_print_json(object, err) : EMP_OK;

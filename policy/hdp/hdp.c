@@ -93,12 +93,22 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return emp_hdp_agent_list_state((emp_hdp_agent *)state, arrays);
 }
 
+static const char options_text[] =
+#define X(name, paper, emplace, low, high, whole, help) #name "\t" #paper "\t" help "\n"
+    EMP_HDP_OPTION_LIST(X)
+#undef X
+#define X(name, paper, emplace, paper_name, names, help) \
+#name "\t" #paper_name "\t" help "\n"
+        EMP_HDP_CHOICE_LIST(X);
+#undef X
+
 const emp_placer_type emp_placer_hdp = {
     .name = "hdp",
     .description = "Hierarchical Planner: REINFORCE on groups and devices (Mirhoseini et "
                    "al., ICLR 2018)",
     .is_learner = true,
     .presets = "paper, emplace",
+    .options = options_text,
     .create = create,
     .ask = ask,
     .tell = tell,

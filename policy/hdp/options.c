@@ -19,7 +19,7 @@ static const option table[] = {
     {#name, offsetof(emp_hdp_options, name), low, high, whole, NULL},
     EMP_HDP_OPTION_LIST(X)
 #undef X
-#define X(name, paper, emplace, names, help) \
+#define X(name, paper, emplace, paper_name, names, help) \
     {#name, offsetof(emp_hdp_options, name), 0, 0, 1, names},
         EMP_HDP_CHOICE_LIST(X)
 #undef X
@@ -29,7 +29,7 @@ static const emp_hdp_options paper_preset = {
 #define X(name, paper, emplace, low, high, whole, help) .name = paper,
     EMP_HDP_OPTION_LIST(X)
 #undef X
-#define X(name, paper, emplace, names, help) .name = paper,
+#define X(name, paper, emplace, paper_name, names, help) .name = paper,
         EMP_HDP_CHOICE_LIST(X)
 #undef X
 };
@@ -38,7 +38,7 @@ static const emp_hdp_options emplace_preset = {
 #define X(name, paper, emplace, low, high, whole, help) .name = emplace,
     EMP_HDP_OPTION_LIST(X)
 #undef X
-#define X(name, paper, emplace, names, help) .name = emplace,
+#define X(name, paper, emplace, paper_name, names, help) .name = emplace,
         EMP_HDP_CHOICE_LIST(X)
 #undef X
 };
@@ -47,7 +47,7 @@ static const char known[] =
 #define X(name, paper, emplace, low, high, whole, help) " " #name
     EMP_HDP_OPTION_LIST(X)
 #undef X
-#define X(name, paper, emplace, names, help) " " #name
+#define X(name, paper, emplace, paper_name, names, help) " " #name
         EMP_HDP_CHOICE_LIST(X);
 #undef X
 

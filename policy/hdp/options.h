@@ -7,11 +7,12 @@
 
 #include "base/error.h"
 
-/* Options whose values have names: name, in preset "paper", in preset "emplace", the
- * names, help. The value is the number of the name. */
-#define EMP_HDP_CHOICE_LIST(X)                       \
-    X(grouping, 0, 0, "learned random chunks metis", \
-      "who groups ops: the grouper, or fixed (fixed_groups.h)")
+/* Options whose values have names: name, in preset "paper", in preset "emplace", the name of
+ * the first, all names, help. The value is the number of the name. */
+#define EMP_HDP_CHOICE_LIST(X)                                                          \
+    X(grouping, 0, 0, learned, "learned random chunks metis",                           \
+      "who groups ops: the grouper, or nobody (fixed_groups.h): learned random chunks " \
+      "metis")
 
 /* name, value in preset "paper", in preset "emplace", smallest, largest, 1 if whole, help
  */
@@ -52,7 +53,7 @@ typedef struct {
                   */
     EMP_HDP_OPTION_LIST(X)
 #undef X
-#define X(name, paper, emplace, names, help) double name;
+#define X(name, paper, emplace, paper_name, names, help) double name;
     EMP_HDP_CHOICE_LIST(X)
 #undef X
 } emp_hdp_options;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -443,6 +444,34 @@ ParameterizedTest(struct option_case *c, placers, wrong_options_are_named)
 }
 
 static void on_signal(int number) { (void)number; }
+
+/* What a method says of its options is what it takes. */
+Test(placers, take_the_defaults_that_they_list)
+{
+    fixture                      *f = create_tangle(2);
+    const emp_problem            *problem = fixture_problem(f);
+    int32_t                       count;
+    const emp_placer_type *const *types = emp_baselines(&count);
+
+    for (int32_t t = 0; t < count; t++) {
+        const char *text = types[t]->options;
+        while (text != NULL && *text != '\0') {
+            char      key[32], value[32], option[80];
+            void     *state = NULL;
+            emp_error err = {0};
+            cr_assert_eq(sscanf(text, "%31[^\t]\t%31[^\t]", key, value), 2, "%s", text);
+            snprintf(option, sizeof option, "%s=%s", key, value);
+            const emp_placer_params params = {.seed = 1, .threads = 1, .options = option};
+            if (strcmp(option, "groups=0") != 0) { /* none, and cannot be asked for */
+                cr_expect_eq(types[t]->create(&state, problem, &params, &err), EMP_OK,
+                             "%s: %s", types[t]->name, err.msg);
+                types[t]->destroy(state);
+            }
+            text = strchr(text, '\n') + 1;
+        }
+    }
+    emp_free(f);
+}
 
 Test(metis, leaves_signal_handlers_as_they_were)
 {
