@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/atomic_file.h"
+
 enum { FOLDER_BYTES = 4096 };
 
 struct parse_input {
@@ -153,6 +155,35 @@ emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error 
     }
 
 cleanup:
+    return st;
+}
+
+bool cli_next_word(const char **list, char *word, size_t size)
+{
+    size_t length = strcspn(*list, ",");
+
+    if (**list == '\0') return false;
+    if (length >= size) cli_usage_error("there is no \"%.*s\"", (int)length, *list);
+    memcpy(word, *list, length);
+    word[length] = '\0';
+    *list += length;
+    *list += **list == ',';
+    return true;
+}
+
+emp_status cli_write_file(const char *path, void (*print)(FILE *stream, const void *what),
+                          const void *what, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+
+    if (path == NULL) return EMP_OK;
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    print(file.stream, what);
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
     return st;
 }
 

@@ -8,7 +8,9 @@
 
 #include <argp.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -62,6 +64,14 @@ emp_status cli_check_output(const char *path, emp_error *err);
 emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error *err);
 
 /** Number of processors this program may use. */
+/** The next word of the value of an option that is a list, copied to \a word; false at the
+ * end. Exits 2 if it is longer than \a size - 1. */
+bool cli_next_word(const char **list, char *word, size_t size);
+
+/** What \a print writes, as a file that appears whole; nothing if \a path is NULL. */
+emp_status cli_write_file(const char *path, void (*print)(FILE *stream, const void *what),
+                          const void *what, emp_error *err);
+
 int cli_default_threads(void);
 
 /** Prints one JSON object to standard output and releases it. NULL (no memory) fails. */

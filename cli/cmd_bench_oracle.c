@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace bench oracle: how fast the oracle is, beside other simulators. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/atomic_file.h"
-#include "base/clock.h"
 #include "bench/micro/oracle.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -101,20 +98,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* The next word of a list, copied to \a word; false at the end. */
-static bool next_word(const char **list, char *word, size_t size)
-{
-    size_t length = strcspn(*list, ",");
-
-    if (**list == '\0') return false;
-    if (length >= size) length = size - 1;
-    memcpy(word, *list, length);
-    word[length] = '\0';
-    *list += strcspn(*list, ",");
-    *list += **list == ',';
-    return true;
-}
-
 static const choice *find(const choice *known, int count, const char *word)
 {
     for (int i = 0; i < count; i++) {
@@ -130,7 +113,7 @@ static uint32_t parse_choices(const char *option, const char *list, const choice
     char     word[32];
 
     if (*list == '\0') cli_usage_error("--%s takes a list, not \"\"", option);
-    while (next_word(&list, word, sizeof word)) {
+    while (cli_next_word(&list, word, sizeof word)) {
         const choice *found = find(known, count, word);
         if (found == NULL) {
             cli_usage_error(
@@ -147,7 +130,7 @@ static void parse_sizes(emp_oracle_params *p, const char *list)
     char word[32];
 
     if (*list == '\0') cli_usage_error("--sizes takes a list, not \"\"");
-    while (next_word(&list, word, sizeof word)) {
+    while (cli_next_word(&list, word, sizeof word)) {
         const choice *found = find(sizes, CHOICES, word);
         if (p->size_count == EMP_ORACLE_MAX_SIZES)
             cli_usage_error("--sizes takes at most %d sizes", EMP_ORACLE_MAX_SIZES);
@@ -182,27 +165,12 @@ static emp_oracle_params make_params(const struct args *a)
 
 static void on_progress(void *context, double done_frac)
 {
-    cli_bar *bar = (cli_bar *)context;
-    double   elapsed_s = emp_clock_now_s() - bar->start_s;
-
-    cli_bar_draw(bar, done_frac,
-                 done_frac > 0 ? elapsed_s / done_frac - elapsed_s : INFINITY,
-                 "bench oracle");
+    cli_bar_draw_share((cli_bar *)context, done_frac, "bench oracle");
 }
 
-static emp_status write_csv(const char *path, const emp_oracle_report *report,
-                            emp_error *err)
+static void print_csv(FILE *stream, const void *report)
 {
-    emp_status      st = EMP_OK;
-    emp_atomic_file file = {0};
-
-    if (path == NULL) return EMP_OK;
-    EMP_TRY(emp_atomic_file_open(&file, path, err));
-    emp_oracle_print_csv(file.stream, report);
-    EMP_TRY(emp_atomic_file_commit(&file, err));
-cleanup:
-    emp_atomic_file_abort(&file);
-    return st;
+    emp_oracle_print_csv(stream, report);
 }
 
 emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
@@ -223,7 +191,7 @@ emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
     measured = emp_oracle_measure(&report, &params, err);
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) EMP_TRY(measured);
-    EMP_TRY(write_csv(args.csv, &report, err));
+    EMP_TRY(cli_write_file(args.csv, print_csv, &report, err));
     if (args.is_json)
         EMP_TRY(cli_print_json(emp_oracle_json(&report), err));
     else

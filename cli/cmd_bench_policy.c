@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace bench policy: how fast the networks learn, beside PyTorch. */
-#include <math.h>
 #include <string.h>
 
-#include "base/atomic_file.h"
-#include "base/clock.h"
 #include "bench/policy/speed.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -55,20 +52,6 @@ static const char doc[] =
     "  emplace bench policy --peers none --threads 1,2,4\n"
     "  emplace bench policy --csv policy.csv";
 
-/* The next word of a list, copied to \a word; false at the end. */
-static bool next_word(const char **list, char *word, size_t size)
-{
-    size_t length = strcspn(*list, ",");
-
-    if (**list == '\0') return false;
-    if (length >= size) length = size - 1;
-    memcpy(word, *list, length);
-    word[length] = '\0';
-    *list += strcspn(*list, ",");
-    *list += **list == ',';
-    return true;
-}
-
 static int32_t parse_numbers(const char *option, const char *list, int32_t *numbers,
                              int32_t largest)
 {
@@ -76,7 +59,7 @@ static int32_t parse_numbers(const char *option, const char *list, int32_t *numb
     int32_t count = 0;
 
     if (*list == '\0') cli_usage_error("--%s takes a list, not \"\"", option);
-    while (next_word(&list, word, sizeof word)) {
+    while (cli_next_word(&list, word, sizeof word)) {
         if (count == EMP_SPEED_MAX)
             cli_usage_error("--%s takes at most %d numbers", option, EMP_SPEED_MAX);
         numbers[count++] = (int32_t)cli_integer(option, word, 1, largest);
@@ -90,7 +73,7 @@ static uint32_t parse_networks(const char *list)
     char     word[32];
 
     if (*list == '\0') cli_usage_error("--networks takes a list, not \"\"");
-    while (next_word(&list, word, sizeof word)) {
+    while (cli_next_word(&list, word, sizeof word)) {
         int kind = 0;
         while (kind < EMP_STAND_COUNT &&
                strcmp(emp_stand_name((emp_stand_kind)kind), word) != 0)
@@ -141,27 +124,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void on_progress(void *context, double done_frac)
 {
-    cli_bar *bar = (cli_bar *)context;
-    double   elapsed_s = emp_clock_now_s() - bar->start_s;
-
-    cli_bar_draw(bar, done_frac,
-                 done_frac > 0 ? elapsed_s / done_frac - elapsed_s : INFINITY,
-                 "bench policy");
+    cli_bar_draw_share((cli_bar *)context, done_frac, "bench policy");
 }
 
-static emp_status write_csv(const char *path, const emp_speed_report *report,
-                            emp_error *err)
+static void print_csv(FILE *stream, const void *report)
 {
-    emp_status      st = EMP_OK;
-    emp_atomic_file file = {0};
-
-    if (path == NULL) return EMP_OK;
-    EMP_TRY(emp_atomic_file_open(&file, path, err));
-    emp_speed_print_csv(file.stream, report);
-    EMP_TRY(emp_atomic_file_commit(&file, err));
-cleanup:
-    emp_atomic_file_abort(&file);
-    return st;
+    emp_speed_print_csv(stream, report);
 }
 
 emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
@@ -192,7 +160,7 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
     measured = emp_speed_measure(&report, &args.params, err);
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) EMP_TRY(measured);
-    EMP_TRY(write_csv(args.csv, &report, err));
+    EMP_TRY(cli_write_file(args.csv, print_csv, &report, err));
     if (args.is_json)
         EMP_TRY(cli_print_json(emp_speed_json(&report), err));
     else

@@ -46,6 +46,14 @@ void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char
     bar->drawn_s = now_s;
 }
 
+void cli_bar_draw_share(cli_bar *bar, double done_frac, const char *text)
+{
+    double elapsed_s = emp_clock_now_s() - bar->start_s;
+
+    cli_bar_draw(bar, done_frac,
+                 done_frac > 0 ? elapsed_s / done_frac - elapsed_s : INFINITY, text);
+}
+
 void cli_bar_clear(cli_bar *bar)
 {
     if (bar->is_drawn) fputs("\r\033[K", stderr);

@@ -19,6 +19,9 @@ void cli_bar_init(cli_bar *bar);
  */
 void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text);
 
+/** The same, with the time that is left as the share done lets expect. */
+void cli_bar_draw_share(cli_bar *bar, double done_frac, const char *text);
+
 /** Removes what is drawn, so that other lines can be printed. */
 void cli_bar_clear(cli_bar *bar);
 
