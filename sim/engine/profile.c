@@ -78,18 +78,12 @@ emp_time_ns emp_profile_duration(emp_profile_rate rate, int64_t bytes)
 emp_status emp_profile_check_times(const emp_sim_profile *profile, double others,
                                    emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     total = others;
+    double total = others;
 
     for (int32_t op = 0; op < profile->op_count; op++) {
         total += (double)profile->op[op].cpu_ns + (double)profile->op[op].gpu_ns;
     }
-    if (!(total < (double)EMP_SIM_LAST_NS)) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "ops and transfers of %.3g s in all; at most %.3g s",
-                 total * 1e-9, (double)EMP_SIM_LAST_NS * 1e-9);
-    }
-cleanup:
-    return st;
+    return emp_sim_limit_time(total, err);
 }
 
 /* ---- the graph ---- */
@@ -225,8 +219,7 @@ static void connect_out(emp_sim_profile *p)
 /* No sum of bytes may overflow: every op could be on one device, every edge a transfer. */
 static emp_status check_bytes(const emp_sim_profile *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     total = 0.0;
+    double total = 0.0;
 
     for (int32_t op = 0; op < p->op_count; op++) {
         const emp_profile_op *o = &p->op[op];
@@ -237,14 +230,7 @@ static emp_status check_bytes(const emp_sim_profile *p, emp_error *err)
             total += (double)p->port[port].bytes * (edges + 1.0);
         }
     }
-    if (!(total < (double)EMP_SIM_ENDLESS)) {
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "variables, tensors and copies of %.3g bytes in all; "
-                 "at most %.3g bytes",
-                 total, (double)EMP_SIM_ENDLESS);
-    }
-cleanup:
-    return st;
+    return emp_sim_limit_bytes(total, err);
 }
 
 emp_status emp_sim_profile_create(emp_sim *sim, emp_error *err)

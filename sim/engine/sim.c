@@ -12,6 +12,32 @@ static bool are_rules(emp_sim_rules a, const emp_sim_rules *b)
     return memcmp(&a, b, sizeof a) == 0;
 }
 
+emp_status emp_sim_limit_bytes(double total, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (!(total < (double)EMP_SIM_ENDLESS)) {
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "variables, tensors and copies of %.3g bytes in all; "
+                 "at most %.3g bytes",
+                 total, (double)EMP_SIM_ENDLESS);
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_sim_limit_time(double total_ns, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (!(total_ns < (double)EMP_SIM_LAST_NS)) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "ops and transfers of %.3g s in all; at most %.3g s",
+                 total_ns * 1e-9, (double)EMP_SIM_LAST_NS * 1e-9);
+    }
+cleanup:
+    return st;
+}
+
 emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
                                  emp_error *err)
 {

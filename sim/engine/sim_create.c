@@ -466,8 +466,7 @@ static int32_t most_copies(const emp_sim *sim, int32_t tensor)
 /* No sum of bytes may overflow: every tensor could be in every memory. */
 static emp_status check_bytes(const emp_sim *sim, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     total = 0.0;
+    double total = 0.0;
 
     for (int32_t i = 0; i < sim->persistent_count; i++) {
         total += (double)sim->persistent[i].bytes;
@@ -480,21 +479,13 @@ static emp_status check_bytes(const emp_sim *sim, emp_error *err)
                  (double)sim->payload[t].buffer_bytes * sim->device_count +
                  (double)sim->payload[t].bytes * most_copies(sim, t);
     }
-    if (!(total < (double)EMP_SIM_ENDLESS)) {
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "variables, tensors and copies of %.3g bytes in all; "
-                 "at most %.3g bytes",
-                 total, (double)EMP_SIM_ENDLESS);
-    }
-cleanup:
-    return st;
+    return emp_sim_limit_bytes(total, err);
 }
 
 /* Times share 64 bits with the source of an event. */
 static emp_status check_times(const emp_sim *sim, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     total = (double)sim->step_ns, slowest = 0.0, longest = 0.0;
+    double total = (double)sim->step_ns, slowest = 0.0, longest = 0.0;
 
     for (int32_t from = 0; from < sim->device_count; from++) {
         for (int32_t to = 0; to < sim->device_count; to++) {
@@ -516,12 +507,7 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
         total += (longest + ns_per_byte * (double)p->bytes) * most_copies(sim, t);
     }
     total += longest * sim->message_limit;
-    if (!(total < (double)EMP_SIM_LAST_NS)) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "ops and transfers of %.3g s in all; at most %.3g s",
-                 total * 1e-9, (double)EMP_SIM_LAST_NS * 1e-9);
-    }
-cleanup:
-    return st;
+    return emp_sim_limit_time(total, err);
 }
 
 static void set_runtime(emp_sim *sim, const emp_runtime *r)

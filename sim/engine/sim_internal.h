@@ -257,6 +257,11 @@ struct emp_sim {
     emp_sim_pool *pool;        /**< [device], CPUs only */
 };
 
+/** Refuse a step whose sums could overflow: \a total bytes that it holds and moves, or the
+ * time of everything one after the other. \retval EMP_EUNSUPPORTED */
+emp_status emp_sim_limit_bytes(double total, emp_error *err);
+emp_status emp_sim_limit_time(double total_ns, emp_error *err);
+
 /** Says why an op cannot be on \a device. \retval EMP_EINVAL */
 emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
                                  emp_error *err);
