@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-#include "policy/hdp/device_net.h"
 #include "policy/hdp/grouper.h"
+#include "policy/seq2seq/device_net.h"
 
 enum { EMP_STAND_GROUPER_HIDDEN = 64 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/hdp/agent.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -130,89 +129,15 @@ emp_device_id emp_hdp_agent_device(const emp_hdp_agent *a, int32_t sample, int32
     return a->net.device[sample * a->net.steps + step];
 }
 
-/* One step of Adam up the gradient, which is that of an objective to be raised. Returns
- * the gradient's norm before clipping. */
+/* Returns the gradient's norm before clipping. */
 static double ascend(emp_params *params, double factor, const emp_hdp_options *o)
 {
     const emp_adam adam = {.learning_rate = o->lr,
                            .beta1 = o->beta1,
                            .beta2 = o->beta2,
                            .epsilon = o->epsilon};
-    double         norm;
 
-    emp_params_scale_gradient(params, -factor);
-    norm = emp_params_clip(params, o->clip);
-    emp_params_adam(params, &adam);
-    return norm;
-}
-
-/* What an update is computed from. */
-typedef struct {
-    double
-        weight[EMP_MAX_BATCH]; /* advantage / samples that take part; 0 = takes no part */
-    double advantage;          /* mean */
-    double reward;             /* mean of all samples */
-    int    count;              /* of those that take part */
-} judgement;
-
-static double reward_of(const emp_score *score, const emp_hdp_options *o)
-{
-    return score->is_feasible ? -sqrt(score->step_time_s) : -o->failure;
-}
-
-static bool takes_part(const emp_hdp_agent *a, const emp_score *score)
-{
-    return score->is_feasible || (double)a->update < a->options.updates_failures;
-}
-
-/* The mean reward of placements that ran. False: none did. */
-static bool mean_of_ran(const emp_hdp_agent *a, const emp_score *scores, double *reward)
-{
-    double sum = 0.0;
-    int    count = 0;
-
-    for (int32_t k = 0; k < a->net.samples; k++) {
-        if (!scores[k].is_feasible) continue;
-        sum += reward_of(&scores[k], &a->options);
-        count++;
-    }
-    if (count > 0) *reward = sum / count;
-    return count > 0;
-}
-
-/* Before any placement ran there is no baseline but failure, and nothing to learn. */
-static void start_baseline(emp_hdp_agent *a, const emp_score *scores)
-{
-    double reward = 0.0;
-
-    if (a->has_baseline) return;
-    a->baseline = -a->options.failure;
-    a->has_baseline = mean_of_ran(a, scores, &reward);
-    if (a->has_baseline && a->options.baseline_first != 0.0) a->baseline = reward;
-}
-
-static void move_baseline(emp_hdp_agent *a, const emp_score *scores)
-{
-    double decay = a->options.baseline_decay, reward = 0.0;
-
-    if (mean_of_ran(a, scores, &reward))
-        a->baseline = decay * a->baseline + (1.0 - decay) * reward;
-}
-
-static judgement judge(const emp_hdp_agent *a, const emp_score *scores)
-{
-    judgement j = {.count = 0};
-
-    for (int32_t k = 0; k < a->net.samples; k++) {
-        j.reward += reward_of(&scores[k], &a->options) / a->net.samples;
-        j.count += takes_part(a, &scores[k]);
-    }
-    for (int32_t k = 0; k < a->net.samples; k++) {
-        if (!takes_part(a, &scores[k])) continue;
-        j.weight[k] = (reward_of(&scores[k], &a->options) - a->baseline) / j.count;
-        j.advantage += j.weight[k];
-    }
-    return j;
+    return emp_params_ascend(params, factor, o->clip, &adam);
 }
 
 static double mean(const double *values, int32_t count)
@@ -225,13 +150,16 @@ static double mean(const double *values, int32_t count)
 
 void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
 {
-    const emp_hdp_options *o = &a->options;
-    judgement              j;
-    double                 loss = 0.0, grouper_norm = 0.0, placer_norm = 0.0;
-    unsigned               saved = emp_flush_begin();
+    const emp_hdp_options    *o = &a->options;
+    const emp_reinforce_rules rules = {.failure = o->failure,
+                                       .updates_failures = o->updates_failures,
+                                       .baseline_decay = o->baseline_decay,
+                                       .baseline_first = o->baseline_first != 0.0};
+    emp_judgement             j;
+    double                    loss = 0.0, grouper_norm = 0.0, placer_norm = 0.0;
+    unsigned                  saved = emp_flush_begin();
 
-    start_baseline(a, scores);
-    j = judge(a, scores);
+    j = emp_reinforce_judge(&rules, &a->baseline, a->update, scores, a->net.samples);
     if (j.count > 0) {
         loss = -j.advantage * a->grouper.log_prob;
         for (int32_t k = 0; k < a->net.samples; k++) {
@@ -241,14 +169,13 @@ void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
             grouper_norm = ascend(&a->grouper.params, j.advantage, o);
         emp_device_net_backward(&a->net, j.weight, o->entropy, a->threads);
         placer_norm = ascend(&a->net.params, 1.0, o);
-        move_baseline(a, scores);
     }
     a->update++;
     emp_flush_end(saved);
     const emp_placer_metric metric[EMP_HDP_METRICS] = {
         {"loss", loss},
         {"reward", j.reward},
-        {"baseline", a->baseline},
+        {"baseline", a->baseline.value},
         {"grouper_entropy", a->grouper.entropy},
         {"placer_entropy", mean(a->net.entropy, a->net.samples)},
         {"grouper_log_prob", a->grouper.log_prob},
@@ -267,8 +194,8 @@ int32_t emp_hdp_agent_list_state(emp_hdp_agent  *a,
     emp_params           *grouper = &a->grouper.params, *placer = &a->net.params;
     const emp_named_array all[] = {
         {"update", EMP_ARRAY_INT64, 1, &a->update},
-        {"baseline", EMP_ARRAY_DOUBLE, 1, &a->baseline},
-        {"has_baseline", EMP_ARRAY_INT32, 1, &a->has_baseline},
+        {"baseline", EMP_ARRAY_DOUBLE, 1, &a->baseline.value},
+        {"has_baseline", EMP_ARRAY_INT32, 1, &a->baseline.is_started},
         {"grouper_step", EMP_ARRAY_INT64, 1, &grouper->step},
         {"grouper_value", real, grouper->count, grouper->value},
         {"grouper_moment1", real, grouper->count, grouper->moment1},

@@ -11,9 +11,10 @@
 #ifndef EMP_POLICY_HDP_AGENT_H
 #define EMP_POLICY_HDP_AGENT_H
 
-#include "policy/hdp/device_net.h"
 #include "policy/hdp/grouper.h"
 #include "policy/hdp/options.h"
+#include "policy/reinforce/reinforce.h"
+#include "policy/seq2seq/device_net.h"
 #include "sim/placement/placer.h"
 
 enum { EMP_HDP_METRICS = 10 };
@@ -27,10 +28,9 @@ typedef struct {
     emp_grouper       grouper;
     emp_device_net    net;
     int64_t           update; /**< updates made */
-    double            baseline;
-    int32_t           has_baseline; /**< 0 or 1 */
-    int32_t           used;         /**< groups that have members */
-    int32_t          *order;        /**< [step] group */
+    emp_baseline      baseline;
+    int32_t           used;  /**< groups that have members */
+    int32_t          *order; /**< [step] group */
     int32_t          *step_of_group;
     double           *group_sums; /**< scratch */
     emp_real         *x;          /**< (used, features) of the last grouping */

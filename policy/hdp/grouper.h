@@ -14,6 +14,7 @@
 
 #include "policy/features/op_features.h"
 #include "policy/nn/activation.h"
+#include "policy/nn/draw.h"
 #include "policy/nn/panels.h"
 #include "policy/nn/params.h"
 
@@ -35,13 +36,6 @@ typedef struct {
     emp_real  *work; /**< for each chunk of rows: partial gradients, then one block */
     size_t     work_count; /**< reals per chunk */
 } emp_grouper;
-
-/** How to draw: sample k of update t uses the same random numbers on any thread. */
-typedef struct {
-    uint64_t seed;
-    uint32_t update;
-    int32_t  threads;
-} emp_draw;
 
 emp_status emp_grouper_init(emp_grouper *grouper, const emp_grouper_shape *shape,
                             const emp_op_features *ops, emp_error *err);

@@ -188,3 +188,14 @@ void emp_params_adam(emp_params *params, const emp_adam *adam)
         emp_flush_end(saved);
     }
 }
+
+double emp_params_ascend(emp_params *params, double factor, double limit,
+                         const emp_adam *adam)
+{
+    double norm;
+
+    emp_params_scale_gradient(params, -factor);
+    norm = emp_params_clip(params, limit);
+    emp_params_adam(params, adam);
+    return norm;
+}

@@ -183,8 +183,9 @@ Test(hdp, two_updates_equal_the_reference)
         cr_expect_float_eq(agent.metric[0].value,
                            find_of_update("loss", number)->value[0], 1e-3,
                            "loss of update %d", number);
-        cr_expect_float_eq(agent.baseline, find_of_update("baseline", number)->value[0],
-                           1e-7, "baseline after update %d", number);
+        cr_expect_float_eq(agent.baseline.value,
+                           find_of_update("baseline", number)->value[0], 1e-7,
+                           "baseline after update %d", number);
     }
     emp_hdp_agent_clear(&agent);
     for (int i = 0; i < array_count; i++) free(arrays[i].value);

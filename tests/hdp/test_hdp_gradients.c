@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "policy/hdp/device_net.h"
 #include "policy/hdp/grouper.h"
+#include "policy/seq2seq/device_net.h"
 
 static const double STEP = 1e-5, TOLERANCE = 1e-6;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hdp/device_net.h"
+#include "policy/seq2seq/device_net.h"
 
 #include <float.h>
 #include <math.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "policy/nn/activation.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"

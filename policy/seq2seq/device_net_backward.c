@@ -3,13 +3,14 @@
  * the gates' sums; all gradients of weights follow from those in large products. */
 #include <string.h>
 
-#include "policy/hdp/device_net.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/lstm.h"
+#include "policy/seq2seq/device_net.h"
+#include "sim/machine/machine.h"
 
 /* Probabilities become gradients of the logits before tanh:
  *     dl = (w (onehot - p) + entropy term) C (1 - tanh^2) / T. */

@@ -1,4 +1,4 @@
-/** \file policy/hdp/device_net.h
+/** \file policy/seq2seq/device_net.h
  * The placer network: reads the groups in sequence and gives each a device.
  *
  * Encoder: a bidirectional LSTM over group features; its outputs [forward, backward] of
@@ -22,11 +22,12 @@
  * recurrent products, the rows of the attention, and then the samples: results do not
  * depend on their number.
  */
-#ifndef EMP_POLICY_HDP_DEVICE_NET_H
-#define EMP_POLICY_HDP_DEVICE_NET_H
+#ifndef EMP_POLICY_SEQ2SEQ_DEVICE_NET_H
+#define EMP_POLICY_SEQ2SEQ_DEVICE_NET_H
 
-#include "policy/hdp/grouper.h"
+#include "policy/nn/draw.h"
 #include "policy/nn/panels.h"
+#include "policy/nn/params.h"
 
 typedef struct {
     int32_t inputs; /**< features per group */
@@ -120,4 +121,4 @@ void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
 void emp_device_net_backward(emp_device_net *net, const double *weight,
                              double entropy_weight, int32_t threads);
 
-#endif /* EMP_POLICY_HDP_DEVICE_NET_H */
+#endif /* EMP_POLICY_SEQ2SEQ_DEVICE_NET_H */

@@ -1,0 +1,44 @@
+/** \file policy/reinforce/reinforce.h
+ * From the scores of an update's samples to their advantages (Williams, 1992; the rules of
+ * Mirhoseini et al., 2017 and 2018):
+ *
+ *     R = -sqrt(step time in s), -failure out of memory
+ *     b = moving average of the mean reward of the samples that ran
+ *     advantage of sample k = R_k - b
+ *
+ * After some updates samples that ran out of memory no longer take part.
+ */
+#ifndef EMP_POLICY_REINFORCE_REINFORCE_H
+#define EMP_POLICY_REINFORCE_REINFORCE_H
+
+#include "sim/placement/placer.h"
+
+typedef struct {
+    double failure;          /**< minus the reward of a placement out of memory */
+    double updates_failures; /**< updates in which failures take part */
+    double baseline_decay;   /**< of the moving average */
+    bool baseline_first; /**< starts at the first placements that ran, not at -failure */
+} emp_reinforce_rules;
+
+/** Zero-initialise. All of it is what a checkpoint keeps. */
+typedef struct {
+    double  value;
+    int32_t is_started; /**< 0 until a placement has run: nothing to learn before */
+} emp_baseline;
+
+/** What an update is computed from. */
+typedef struct {
+    double weight
+        [EMP_MAX_BATCH]; /**< advantage / samples that take part; 0 = takes no part */
+    double  advantage;   /**< mean of those that take part */
+    double  reward;      /**< mean of all samples */
+    int32_t count;       /**< of those that take part */
+} emp_judgement;
+
+/** Judges the \a count samples of update number \a update, of which the baseline then
+ * knows. O(count). */
+emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
+                                  emp_baseline *baseline, int64_t update,
+                                  const emp_score *scores, int32_t count);
+
+#endif /* EMP_POLICY_REINFORCE_REINFORCE_H */
