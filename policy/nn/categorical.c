@@ -30,56 +30,57 @@ __attribute__((always_inline)) static inline emp_real largest(const emp_real *x,
 /* H = ln Z - sum e^x x / Z with Z = sum e^x, x relative to the largest logit. `rows` is a
  * constant after inlining. */
 __attribute__((always_inline)) static inline double
-softmax_rows(emp_real *restrict x, int64_t n, const int rows)
+softmax_rows(emp_real *restrict x, int64_t stride, int64_t n, const int rows)
 {
     emp_real top[ROWS], sum[ROWS][LANES] = {{0}}, dot[ROWS][LANES] = {{0}};
     int64_t  whole = n / LANES * LANES;
     double   entropy = 0.0;
 
-    for (int r = 0; r < rows; r++) top[r] = largest(&x[r * n], n);
+    for (int r = 0; r < rows; r++) top[r] = largest(&x[r * stride], n);
     for (int64_t i = 0; i < whole; i += LANES) {
         for (int r = 0; r < rows; r++) {
 #pragma omp simd
             for (int l = 0; l < LANES; l++) {
-                emp_real below = x[r * n + i + l] - top[r], e = emp_exp(below);
+                emp_real below = x[r * stride + i + l] - top[r], e = emp_exp(below);
                 sum[r][l] += e;
                 dot[r][l] += e * below;
-                x[r * n + i + l] = e;
+                x[r * stride + i + l] = e;
             }
         }
     }
     for (int r = 0; r < rows; r++) {
         for (int64_t i = whole; i < n; i++) {
-            emp_real below = x[r * n + i] - top[r], e = emp_exp(below);
+            emp_real below = x[r * stride + i] - top[r], e = emp_exp(below);
             sum[r][i - whole] += e;
             dot[r][i - whole] += e * below;
-            x[r * n + i] = e;
+            x[r * stride + i] = e;
         }
         emp_real z = add_lanes(sum[r]), scale = 1 / z;
-        for (int64_t i = 0; i < n; i++) x[r * n + i] *= scale;
+        for (int64_t i = 0; i < n; i++) x[r * stride + i] *= scale;
         entropy += log((double)z) - (double)add_lanes(dot[r]) / (double)z;
     }
     return entropy;
 }
 
-EMP_KERNEL static double softmax(emp_real *x, int64_t rows, int64_t n)
+EMP_KERNEL static double softmax(emp_real *x, int64_t stride, int64_t rows, int64_t n)
 {
     double  entropy = 0.0;
     int64_t r = 0;
 
-    for (; r + ROWS <= rows; r += ROWS) entropy += softmax_rows(&x[r * n], n, ROWS);
-    for (; r < rows; r++) entropy += softmax_rows(&x[r * n], n, 1);
+    for (; r + ROWS <= rows; r += ROWS) entropy += softmax_rows(&x[r * stride], stride, n, ROWS);
+    for (; r < rows; r++) entropy += softmax_rows(&x[r * stride], stride, n, 1);
     return entropy;
 }
 
 double emp_categorical_softmax(emp_real *row, int32_t count)
 {
-    return softmax(row, 1, count);
+    return softmax(row, 0, 1, count);
 }
 
-double emp_categorical_softmax_rows(emp_real *x, int32_t rows, int32_t count)
+double emp_categorical_softmax_rows(emp_real *x, int64_t stride, int32_t rows,
+                                    int32_t count)
 {
-    return softmax(x, rows, count);
+    return softmax(x, stride, rows, count);
 }
 
 EMP_KERNEL static emp_real sum_chunk(const emp_real *p)

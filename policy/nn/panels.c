@@ -70,12 +70,40 @@ void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
     }
 }
 
-/* Operands of some rows; with a bias, y is not read. */
+/* Operands of some rows; y is read if it is added to. */
 typedef struct {
     emp_real       *y;
     const emp_real *x, *bias; /* NULL = none */
     int64_t         y_stride, x_stride, depth;
+    bool            adds;
 } task;
+
+/* Fewer columns than registers hold. */
+static void store_part(emp_real *y, const emp_real *bias, bool adds, const emp_real *sum,
+                       int64_t width)
+{
+    for (int64_t c = 0; c < width; c++)
+        y[c] = sum[c] + (adds ? y[c] : bias != NULL ? bias[c] : 0);
+}
+
+/* y = sum, plus what the task says: columns of one row. */
+__attribute__((always_inline)) static inline void
+store_row(const task *t, emp_real *y, const vec *sum, int64_t width, const int vecs)
+{
+    vec *to = (vec *)y;
+
+    if (width < vecs * LANES) {
+        emp_real part[WIDTH];
+        for (int v = 0; v < vecs; v++) *(vec *)&part[v * LANES] = sum[v];
+        store_part(y, t->bias, t->adds, part, width);
+    } else if (t->adds) {
+        for (int v = 0; v < vecs; v++) to[v] += sum[v];
+    } else if (t->bias != NULL) {
+        for (int v = 0; v < vecs; v++) to[v] = ((const vec *)t->bias)[v] + sum[v];
+    } else {
+        for (int v = 0; v < vecs; v++) to[v] = sum[v];
+    }
+}
 
 /* `count` rows (a constant after inlining, as is `vecs`) of one panel, accumulated in
  * registers; columns beyond the matrix are dropped. */
@@ -93,14 +121,8 @@ multiply_panel(const task *t, int64_t row, const emp_real *panel, int64_t width,
             for (int v = 0; v < vecs; v++) acc[r][v] += x[r * x_stride + k] * w[v];
         }
     }
-    for (int r = 0; r < count; r++) {
-        emp_real sum[WIDTH] = {0}, *y = t->y + (row + r) * t->y_stride;
-        for (int v = 0; v < vecs; v++) *(vec *)&sum[v * LANES] = acc[r][v];
-        if (t->bias != NULL)
-            for (int64_t c = 0; c < width; c++) y[c] = t->bias[c] + sum[c];
-        else
-            for (int64_t c = 0; c < width; c++) y[c] += sum[c];
-    }
+    for (int r = 0; r < count; r++)
+        store_row(t, t->y + (row + r) * t->y_stride, acc[r], width, vecs);
 }
 
 __attribute__((always_inline)) static inline void
@@ -156,7 +178,8 @@ void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride
                          const emp_real *x, int64_t x_stride, int32_t count,
                          emp_panels_pass pass)
 {
-    const task t = {.y = y, .x = x, .y_stride = y_stride, .x_stride = x_stride};
+    const task t = {
+        .y = y, .x = x, .y_stride = y_stride, .x_stride = x_stride, .adds = true};
 
     multiply(panels, &t, count, pass);
 }

@@ -42,7 +42,7 @@ void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride
                          const emp_real *x, int64_t x_stride, int32_t count,
                          emp_panels_pass pass);
 
-/** y[r] = bias + x[r] W for \a count rows. */
+/** y[r] = bias + x[r] W for \a count rows; \a bias may be NULL. y is not read. */
 void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
                        const emp_real *bias, const emp_real *x, int64_t x_stride,
                        int32_t count);

@@ -62,7 +62,7 @@ Test(categorical, softmax_of_rows_is_that_of_each)
         together[i] = alone[i] = (float)(i * 7919 % 101) / 10.0f;
     for (int r = 0; r < ROWS_OF; r++)
         sum += emp_categorical_softmax(&alone[r * COUNT], COUNT);
-    double all = emp_categorical_softmax_rows(together, ROWS_OF, COUNT);
+    double all = emp_categorical_softmax_rows(together, COUNT, ROWS_OF, COUNT);
     cr_expect_float_eq(all, sum, 1e-12);
     cr_expect_arr_eq(together, alone, sizeof alone);
 }
