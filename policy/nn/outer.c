@@ -21,9 +21,13 @@ __attribute__((always_inline)) static inline void
 add_tile(const task *t, int64_t row, int64_t col, int64_t width, const int tall,
          const int vecs)
 {
-    vec             acc[TALL][VECS] = {{{0}}};
+    vec             acc[TALL][VECS];
     const emp_real *x = t->x + row, *dy = t->dy + col;
 
+    /* One by one: an initializer would first clear the array in memory. */
+    for (int i = 0; i < tall; i++) {
+        for (int v = 0; v < vecs; v++) acc[i][v] = (vec){0};
+    }
     for (int64_t r = 0; r < t->rows; r++, x += t->x_stride, dy += t->dy_stride) {
         const vec *d = (const vec *)dy;
         for (int i = 0; i < tall; i++) {

@@ -111,10 +111,14 @@ __attribute__((always_inline)) static inline void
 multiply_panel(const task *t, int64_t row, const emp_real *panel, int64_t width,
                const int count, const int vecs)
 {
-    vec             acc[ROWS][VECS] = {{{0}}};
+    vec             acc[ROWS][VECS];
     int64_t         x_stride = t->x_stride, depth = t->depth;
     const emp_real *x = t->x + row * x_stride;
 
+    /* One by one: an initializer would first clear the array in memory. */
+    for (int r = 0; r < count; r++) {
+        for (int v = 0; v < vecs; v++) acc[r][v] = (vec){0};
+    }
     for (int64_t k = 0; k < depth; k++, panel += vecs * LANES) {
         const vec *w = (const vec *)panel;
         for (int r = 0; r < count; r++) {
