@@ -34,14 +34,14 @@ softmax_rows(emp_real *restrict x, int64_t stride, int64_t n, const int rows)
 {
     emp_real top[ROWS], sum[ROWS][LANES] = {{0}}, dot[ROWS][LANES] = {{0}};
     int64_t  whole = n / LANES * LANES;
-    double   entropy = 0.0;
+    double   entropy = 0.0, product = 1.0; /* of the Z: one logarithm for all rows */
 
     for (int r = 0; r < rows; r++) top[r] = largest(&x[r * stride], n);
     for (int64_t i = 0; i < whole; i += LANES) {
         for (int r = 0; r < rows; r++) {
 #pragma omp simd
             for (int l = 0; l < LANES; l++) {
-                emp_real below = x[r * stride + i + l] - top[r], e = emp_exp(below);
+                emp_real below = x[r * stride + i + l] - top[r], e = emp_exp_below_0(below);
                 sum[r][l] += e;
                 dot[r][l] += e * below;
                 x[r * stride + i + l] = e;
@@ -50,16 +50,17 @@ softmax_rows(emp_real *restrict x, int64_t stride, int64_t n, const int rows)
     }
     for (int r = 0; r < rows; r++) {
         for (int64_t i = whole; i < n; i++) {
-            emp_real below = x[r * stride + i] - top[r], e = emp_exp(below);
+            emp_real below = x[r * stride + i] - top[r], e = emp_exp_below_0(below);
             sum[r][i - whole] += e;
             dot[r][i - whole] += e * below;
             x[r * stride + i] = e;
         }
         emp_real z = add_lanes(sum[r]), scale = 1 / z;
         for (int64_t i = 0; i < n; i++) x[r * stride + i] *= scale;
-        entropy += log((double)z) - (double)add_lanes(dot[r]) / (double)z;
+        entropy -= (double)add_lanes(dot[r]) / (double)z;
+        product *= (double)z;
     }
-    return entropy;
+    return entropy + log(product);
 }
 
 EMP_KERNEL static double softmax(emp_real *x, int64_t stride, int64_t rows, int64_t n)
@@ -83,7 +84,7 @@ double emp_categorical_softmax_rows(emp_real *x, int64_t stride, int32_t rows,
     return softmax(x, stride, rows, count);
 }
 
-EMP_KERNEL static emp_real sum_chunk(const emp_real *p)
+__attribute__((always_inline)) static inline emp_real sum_chunk(const emp_real *p)
 {
     emp_real sum = 0;
 
@@ -92,7 +93,7 @@ EMP_KERNEL static emp_real sum_chunk(const emp_real *p)
     return sum;
 }
 
-int32_t emp_categorical_sample(const emp_real *p, int32_t count, double u)
+EMP_KERNEL static int32_t sample(const emp_real *p, int32_t count, double u)
 {
     double  left = u;
     int32_t i = 0;
@@ -110,6 +111,11 @@ int32_t emp_categorical_sample(const emp_real *p, int32_t count, double u)
     do i--; /* rounding left a rest: the last index that can happen takes it */
     while (i > 0 && !(p[i] > 0));
     return i;
+}
+
+int32_t emp_categorical_sample(const emp_real *p, int32_t count, double u)
+{
+    return sample(p, count, u);
 }
 
 void emp_categorical_score(emp_real *p, int32_t count, int32_t chosen, double weight)

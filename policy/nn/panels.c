@@ -10,7 +10,7 @@ typedef emp_real vec
     __attribute__((vector_size(64), aligned(sizeof(emp_real)), may_alias));
 
 /* A narrow matrix has panels of one register. Packing reads lines of LANES numbers. */
-enum { LANES = 64 / (int)sizeof(emp_real), VECS = 4, WIDTH = VECS * LANES, ROWS = 4 };
+enum { LANES = 64 / (int)sizeof(emp_real), VECS = 4, WIDTH = VECS * LANES, ROWS = 6 };
 
 static int32_t panel_count(const emp_panels *p)
 {
@@ -141,6 +141,8 @@ multiply_rows(const task *t, int64_t count, const emp_real *panel, int64_t width
     case 1: multiply_panel(t, row, panel, width, 1, vecs); break;
     case 2: multiply_panel(t, row, panel, width, 2, vecs); break;
     case 3: multiply_panel(t, row, panel, width, 3, vecs); break;
+    case 4: multiply_panel(t, row, panel, width, 4, vecs); break;
+    case 5: multiply_panel(t, row, panel, width, 5, vecs); break;
     default: break;
     }
 }
