@@ -40,7 +40,7 @@ enum { FIRST_POSITION = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS };
 static const double SMALLEST = 1e-38;
 enum { FACTORS = 8 };
 
-/* A chunk's workspace: gradients laid out as the parameters' (those of the type slices and
+/* A chunk's workspace: gradients of -log p laid out as the parameters' (those of the type slices and
  * of the hidden bias stay unused) and of the type image; then one block of activations. */
 typedef struct {
     emp_real *gradient, *d_type_image;
@@ -267,7 +267,8 @@ static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
     emp_rng_init(&rng, draw->seed, draw->update, (uint32_t)first);
     for (int32_t i = 0; i < count; i += STRIP) {
         int32_t   rows = count - i < STRIP ? count - i : STRIP;
-        emp_real *logits = &w->logits[(int64_t)i * G], *hidden = &w->hidden[(int64_t)i * H];
+        emp_real *logits = &w->logits[(int64_t)i * G],
+                 *hidden = &w->hidden[(int64_t)i * H];
         emp_panels_affine(&gr->out, logits, G, bias, hidden, H, rows);
         draw_strip(gr, w, logits, &rng, given, first + i, rows);
         emp_outer_add_rows(d_bias, logits, G, gr->shape.groups, rows);
@@ -334,7 +335,7 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     emp_params_zero_gradient(p);
     gr->log_prob = gr->entropy = 0.0;
     for (int c = 0; c < CHUNKS; c++) {
-        for (size_t i = 0; i < p->count; i++) p->gradient[i] += work[c].gradient[i];
+        for (size_t i = 0; i < p->count; i++) p->gradient[i] -= work[c].gradient[i];
         if (c > 0) {
             for (int64_t i = 0; i < (int64_t)V * H; i++)
                 image[i] += work[c].d_type_image[i];
@@ -342,9 +343,9 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
         gr->log_prob += work[c].log_prob;
         gr->entropy += work[c].entropy / gr->ops->row_count;
     }
+    for (int64_t i = 0; i < (int64_t)V * H; i++) image[i] = -image[i];
     emp_linear_backward(
         emp_params_gradient(p, TYPE_EMBEDDING), emp_params_gradient(p, TYPE_WEIGHT),
         emp_params_gradient(p, HIDDEN_BIAS), image, emp_params_value(p, TYPE_EMBEDDING),
         emp_params_value(p, TYPE_WEIGHT), V, W, H, 1);
-    emp_params_scale_gradient(p, -1.0); /* sums are of -log p */
 }

@@ -17,9 +17,9 @@ typedef struct {
 
 /* `tall` rows and `vecs` registers of dw (constants after inlining), of which `width`
  * columns exist. */
-__attribute__((always_inline)) static inline void
-add_tile(const task *t, int64_t row, int64_t col, int64_t width, const int tall,
-         const int vecs)
+__attribute__((always_inline)) static inline void add_tile(const task *t, int64_t row,
+                                                           int64_t col, int64_t width,
+                                                           const int tall, const int vecs)
 {
     vec             acc[TALL][VECS];
     const emp_real *x = t->x + row, *dy = t->dy + col;
@@ -80,7 +80,8 @@ void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,
     int32_t    col = 0;
 
     for (; col + VECS * LANES <= n; col += VECS * LANES) add_wide(&t, m, col);
-    for (; col < n; col += LANES) add_narrow(&t, m, col, n - col < LANES ? n - col : LANES);
+    for (; col < n; col += LANES)
+        add_narrow(&t, m, col, n - col < LANES ? n - col : LANES);
 }
 
 EMP_KERNEL static void add_rows(emp_real *restrict db, const emp_real *dy, int64_t stride,
