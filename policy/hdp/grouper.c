@@ -267,13 +267,14 @@ static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
     emp_rng_init(&rng, draw->seed, draw->update, (uint32_t)first);
     for (int32_t i = 0; i < count; i += STRIP) {
         int32_t   rows = count - i < STRIP ? count - i : STRIP;
-        emp_real *logits = &w->logits[(int64_t)i * G],
-                 *hidden = &w->hidden[(int64_t)i * H];
+        emp_real *logits = &w->logits[(int64_t)i * G];
+        emp_real *hidden = &w->hidden[(int64_t)i * H];
+        emp_real *d_hidden = &w->d_hidden[(int64_t)i * H];
         emp_panels_affine(&gr->out, logits, G, bias, hidden, H, rows);
         draw_strip(gr, w, logits, &rng, given, first + i, rows);
         emp_outer_add_rows(d_bias, logits, G, gr->shape.groups, rows);
-        emp_panels_affine(&gr->out_t, &w->d_hidden[(int64_t)i * H], H, NULL, logits, G,
-                          rows);
+        memset(d_hidden, 0, (size_t)(rows * H) * sizeof *d_hidden);
+        emp_panels_multiply(&gr->out_t, d_hidden, H, logits, G, rows, whole);
     }
 }
 

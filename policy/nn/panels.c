@@ -70,40 +70,12 @@ void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
     }
 }
 
-/* Operands of some rows; y is read if it is added to. */
+/* Operands of some rows: y = start + x W. */
 typedef struct {
     emp_real       *y;
-    const emp_real *x, *bias; /* NULL = none */
-    int64_t         y_stride, x_stride, depth;
-    bool            adds;
+    const emp_real *x, *start; /* y itself, or a bias with stride 0 */
+    int64_t         y_stride, x_stride, start_stride, depth;
 } task;
-
-/* Fewer columns than registers hold. */
-static void store_part(emp_real *y, const emp_real *bias, bool adds, const emp_real *sum,
-                       int64_t width)
-{
-    for (int64_t c = 0; c < width; c++)
-        y[c] = sum[c] + (adds ? y[c] : bias != NULL ? bias[c] : 0);
-}
-
-/* y = sum, plus what the task says: columns of one row. */
-__attribute__((always_inline)) static inline void
-store_row(const task *t, emp_real *y, const vec *sum, int64_t width, const int vecs)
-{
-    vec *to = (vec *)y;
-
-    if (width < vecs * LANES) {
-        emp_real part[WIDTH];
-        for (int v = 0; v < vecs; v++) *(vec *)&part[v * LANES] = sum[v];
-        store_part(y, t->bias, t->adds, part, width);
-    } else if (t->adds) {
-        for (int v = 0; v < vecs; v++) to[v] += sum[v];
-    } else if (t->bias != NULL) {
-        for (int v = 0; v < vecs; v++) to[v] = ((const vec *)t->bias)[v] + sum[v];
-    } else {
-        for (int v = 0; v < vecs; v++) to[v] = sum[v];
-    }
-}
 
 /* `count` rows (a constant after inlining, as is `vecs`) of one panel, accumulated in
  * registers; columns beyond the matrix are dropped. */
@@ -125,8 +97,18 @@ multiply_panel(const task *t, int64_t row, const emp_real *panel, int64_t width,
             for (int v = 0; v < vecs; v++) acc[r][v] += x[r * x_stride + k] * w[v];
         }
     }
-    for (int r = 0; r < count; r++)
-        store_row(t, t->y + (row + r) * t->y_stride, acc[r], width, vecs);
+    for (int r = 0; r < count; r++) {
+        emp_real       *y = t->y + (row + r) * t->y_stride;
+        const emp_real *start = t->start + (row + r) * t->start_stride;
+        if (width == vecs * LANES) {
+            for (int v = 0; v < vecs; v++)
+                ((vec *)y)[v] = ((const vec *)start)[v] + acc[r][v];
+        } else {
+            emp_real sum[WIDTH] = {0};
+            for (int v = 0; v < vecs; v++) *(vec *)&sum[v * LANES] = acc[r][v];
+            for (int64_t c = 0; c < width; c++) y[c] = start[c] + sum[c];
+        }
+    }
 }
 
 __attribute__((always_inline)) static inline void
@@ -172,7 +154,7 @@ static void multiply(const emp_panels *panels, const task *whole, int32_t count,
         task            t = *whole;
         t.depth = panels->rows;
         t.y += first;
-        if (t.bias != NULL) t.bias += first;
+        t.start += first;
         if (width == WIDTH)
             multiply_wide(&t, count, panel, cols);
         else
@@ -184,8 +166,12 @@ void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride
                          const emp_real *x, int64_t x_stride, int32_t count,
                          emp_panels_pass pass)
 {
-    const task t = {
-        .y = y, .x = x, .y_stride = y_stride, .x_stride = x_stride, .adds = true};
+    const task t = {.y = y,
+                    .x = x,
+                    .start = y,
+                    .y_stride = y_stride,
+                    .x_stride = x_stride,
+                    .start_stride = y_stride};
 
     multiply(panels, &t, count, pass);
 }
@@ -195,7 +181,7 @@ void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
                        int32_t count)
 {
     const task t = {
-        .y = y, .x = x, .bias = bias, .y_stride = y_stride, .x_stride = x_stride};
+        .y = y, .x = x, .start = bias, .y_stride = y_stride, .x_stride = x_stride};
 
     multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
 }

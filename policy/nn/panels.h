@@ -1,5 +1,6 @@
 /** \file policy/nn/panels.h
- * Products of a few rows with one large matrix, for recurrent steps.
+ * Products of a few rows with one large matrix, for recurrent steps; and of any number
+ * with one that fits a near cache.
  *
  * With up to 16 rows a matrix product is a stream of its weights. BLAS repacks them at
  * every call; here they are packed once per update into panels of some columns each,
@@ -42,7 +43,7 @@ void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride
                          const emp_real *x, int64_t x_stride, int32_t count,
                          emp_panels_pass pass);
 
-/** y[r] = bias + x[r] W for \a count rows; \a bias may be NULL. y is not read. */
+/** y[r] = bias + x[r] W for \a count rows. */
 void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
                        const emp_real *bias, const emp_real *x, int64_t x_stride,
                        int32_t count);

@@ -212,22 +212,6 @@ Test(panels, affine_starts_from_the_bias)
     emp_panels_clear(&panels);
 }
 
-Test(panels, affine_without_a_bias_starts_from_0)
-{
-    static float w[DEPTH * COLS], x[ROWS * DEPTH], want[ROWS * COLS], got[ROWS * COLS];
-    emp_panels   panels;
-
-    fill(w, DEPTH * COLS, 1);
-    fill(x, ROWS * DEPTH, 2);
-    fill(got, ROWS * COLS, 4);
-    cr_assert_eq(emp_panels_init(&panels, DEPTH, COLS, NULL), EMP_OK);
-    emp_panels_pack(&panels, w, false);
-    emp_panels_multiply(&panels, want, COLS, x, DEPTH, ROWS, whole);
-    emp_panels_affine(&panels, got, COLS, NULL, x, DEPTH, ROWS);
-    cr_expect_arr_eq(got, want, sizeof want);
-    emp_panels_clear(&panels);
-}
-
 /* Shapes with and without a rest in each direction; beyond its columns dy holds NaN. */
 Test(outer, sums_the_outer_products_of_rows)
 {
