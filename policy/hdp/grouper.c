@@ -11,6 +11,7 @@
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
+#include "policy/nn/outer.h"
 
 enum {
     TYPE_EMBEDDING,
@@ -27,13 +28,19 @@ enum {
  */
 enum { CHUNKS = 16, BLOCK = 256 };
 
+/* Within a block, so many rows of logits at a time go all the way to the gradients of the
+ * hidden units, and stay in the nearest cache. */
+enum { STRIP = 24 };
+
 /* The columns of positions follow those of sizes. */
 enum { FIRST_POSITION = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS };
 
-/* A given group may have a probability of 0 in float. */
+/* A given group may have a probability of 0 in float. So many of these multiply to a
+ * normal double, and need one logarithm. */
 static const double SMALLEST = 1e-38;
+enum { FACTORS = 8 };
 
-/* A chunk's workspace: gradients laid out as the parameters' (those of the type slices and
+/* A chunk's workspace: gradients of -log p laid out as the parameters' (those of the type slices and
  * of the hidden bias stay unused) and of the type image; then one block of activations. */
 typedef struct {
     emp_real *gradient, *d_type_image;
@@ -42,6 +49,18 @@ typedef struct {
 } chunk_work;
 
 static size_t round_up(size_t count) { return (count + 15) / 16 * 16; }
+
+/* Rows of logits are one line longer than they need to be: rows a power of two apart
+ * would share a few sets of the cache. */
+static int32_t logits_stride(const emp_grouper *gr)
+{
+    return (int32_t)round_up((size_t)gr->shape.groups) + EMP_OUTER_ALIGN;
+}
+
+static int32_t hidden_stride(const emp_grouper *gr)
+{
+    return (int32_t)round_up((size_t)gr->shape.hidden);
+}
 
 /* Reals of a chunk's gradients. */
 static size_t sums_count(const emp_grouper *gr)
@@ -54,13 +73,13 @@ static size_t sums_count(const emp_grouper *gr)
 /* A thread uses the same block for all its chunks, so that it stays in its cache. */
 static chunk_work chunk_at(const emp_grouper *gr, int chunk, int thread)
 {
-    size_t     H = (size_t)gr->shape.hidden;
+    size_t     block = (size_t)BLOCK * (size_t)hidden_stride(gr);
     chunk_work w = {.gradient = gr->work + (size_t)chunk * gr->work_count};
 
     w.d_type_image = w.gradient + gr->params.count;
     w.hidden = gr->work + (size_t)thread * gr->work_count + sums_count(gr);
-    w.d_hidden = w.hidden + round_up(BLOCK * H);
-    w.logits = w.d_hidden + round_up(BLOCK * H);
+    w.d_hidden = w.hidden + block;
+    w.logits = w.d_hidden + block;
     return w;
 }
 
@@ -81,7 +100,7 @@ emp_status emp_grouper_init(emp_grouper *gr, const emp_grouper_shape *shape,
     *gr = (emp_grouper){.shape = *shape, .ops = ops};
     EMP_TRY(emp_params_init(&gr->params, slices, SLICES, err));
     gr->work_count = gr->params.count + round_up(image) +
-                     2 * round_up(BLOCK * (size_t)H) + round_up(BLOCK * (size_t)G);
+                     BLOCK * (2 * (size_t)hidden_stride(gr) + (size_t)logits_stride(gr));
     EMP_TRY(emp_panels_init(&gr->value, EMP_OP_FEATURES, H, err));
     EMP_TRY(emp_panels_init(&gr->out, H, G, err));
     EMP_TRY(emp_panels_init(&gr->out_t, G, H, err));
@@ -198,39 +217,64 @@ cleanup:
 
 static const emp_panels_pass whole = {0, 1, false};
 
-static void forward_block(const emp_grouper *gr, const chunk_work *w, int32_t first,
-                          int32_t count)
+static void forward_hidden(const emp_grouper *gr, const chunk_work *w, int32_t first,
+                           int32_t count)
 {
-    int64_t         H = gr->shape.hidden, G = gr->shape.groups;
-    const emp_real *bias = emp_params_value(&gr->params, OUT_BIAS);
+    int64_t H = gr->shape.hidden, stride = hidden_stride(gr);
 
     for (int64_t i = 0; i < count; i++) {
         int64_t type = gr->ops->type[first + i];
-        memcpy(&w->hidden[i * H], &gr->type_image[type * H], (size_t)H * sizeof *bias);
+        memcpy(&w->hidden[i * stride], &gr->type_image[type * H],
+               (size_t)H * sizeof *w->hidden);
     }
-    emp_panels_multiply(&gr->value, w->hidden, H,
+    emp_panels_multiply(&gr->value, w->hidden, stride,
                         &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
                         EMP_OP_FEATURES, count, whole);
-    emp_activation_forward(gr->shape.activation, w->hidden, count * H);
-    emp_panels_affine(&gr->out, w->logits, G, bias, w->hidden, H, count);
+    emp_activation_forward(gr->shape.activation, w->hidden, count * stride);
 }
 
-/* Logits become the gradient of log p(group) by the logits. */
+/* Logits of a strip become the gradient of -log p(group) by the logits. */
+static void draw_strip(emp_grouper *gr, chunk_work *w, emp_real *logits, emp_rng *rng,
+                       const int32_t *given, int32_t first, int32_t count)
+{
+    int32_t G = gr->shape.groups, stride = logits_stride(gr);
+    double  product = 1.0;
+
+    w->entropy += emp_categorical_softmax_rows(logits, stride, count, G);
+    for (int32_t i = 0; i < count; i++) {
+        emp_real *row = &logits[(int64_t)i * stride];
+        int32_t   group = given != NULL ? given[first + i] : -1;
+        if (group < 0) group = emp_categorical_sample(row, G, emp_rng_uniform(rng));
+        product *= (double)row[group] > SMALLEST ? (double)row[group] : SMALLEST;
+        if (i % FACTORS == FACTORS - 1 || i == count - 1) {
+            w->log_prob += log(product);
+            product = 1.0;
+        }
+        row[group] -= 1;
+        gr->group_of_row[first + i] = group;
+    }
+}
+
+/* From hidden units to the gradients by logits and hidden units. */
 static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
                        const int32_t *given, int32_t first, int32_t count)
 {
-    int32_t G = gr->shape.groups;
-    emp_rng rng;
+    int32_t         H = hidden_stride(gr), G = logits_stride(gr);
+    const emp_real *bias = emp_params_value(&gr->params, OUT_BIAS);
+    emp_real       *d_bias = w->gradient + gr->params.slice[OUT_BIAS].offset;
+    emp_rng         rng;
 
     emp_rng_init(&rng, draw->seed, draw->update, (uint32_t)first);
-    w->entropy += emp_categorical_softmax_rows(w->logits, count, G);
-    for (int32_t i = 0; i < count; i++) {
-        emp_real *row = &w->logits[(int64_t)i * G];
-        int32_t   group = given != NULL ? given[first + i] : -1;
-        if (group < 0) group = emp_categorical_sample(row, G, emp_rng_uniform(&rng));
-        w->log_prob += log(fmax((double)row[group], SMALLEST));
-        emp_categorical_score(row, G, group, 1.0);
-        gr->group_of_row[first + i] = group;
+    for (int32_t i = 0; i < count; i += STRIP) {
+        int32_t   rows = count - i < STRIP ? count - i : STRIP;
+        emp_real *logits = &w->logits[(int64_t)i * G];
+        emp_real *hidden = &w->hidden[(int64_t)i * H];
+        emp_real *d_hidden = &w->d_hidden[(int64_t)i * H];
+        emp_panels_affine(&gr->out, logits, G, bias, hidden, H, rows);
+        draw_strip(gr, w, logits, &rng, given, first + i, rows);
+        emp_outer_add_rows(d_bias, logits, G, gr->shape.groups, rows);
+        memset(d_hidden, 0, (size_t)(rows * H) * sizeof *d_hidden);
+        emp_panels_multiply(&gr->out_t, d_hidden, H, logits, G, rows, whole);
     }
 }
 
@@ -238,20 +282,18 @@ static void backward_block(const emp_grouper *gr, const chunk_work *w, int32_t f
                            int32_t count)
 {
     const emp_param_slice *s = gr->params.slice;
-    const emp_params      *p = &gr->params;
-    int32_t                H = gr->shape.hidden, G = gr->shape.groups;
+    int32_t                H = gr->shape.hidden, stride = hidden_stride(gr);
 
-    memset(w->d_hidden, 0, (size_t)count * (size_t)H * sizeof *w->d_hidden);
-    emp_panels_multiply(&gr->out_t, w->d_hidden, H, w->logits, G, count, whole);
-    emp_linear_backward(NULL, w->gradient + s[OUT_WEIGHT].offset,
-                        w->gradient + s[OUT_BIAS].offset, w->logits, w->hidden,
-                        emp_params_value(p, OUT_WEIGHT), count, H, G, 1);
+    emp_outer_add(w->gradient + s[OUT_WEIGHT].offset, w->hidden, stride, H, w->logits,
+                  logits_stride(gr), gr->shape.groups, count);
     emp_activation_backward(gr->shape.activation, w->d_hidden, w->hidden,
-                            (int64_t)count * H);
-    emp_embedding_backward(w->d_type_image, w->d_hidden, &gr->ops->type[first], count, H);
-    emp_linear_backward(NULL, w->gradient + s[VALUE_WEIGHT].offset, NULL, w->d_hidden,
-                        &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
-                        emp_params_value(p, VALUE_WEIGHT), count, EMP_OP_FEATURES, H, 1);
+                            (int64_t)count * stride);
+    for (int64_t i = 0; i < count; i++)
+        emp_outer_add_rows(&w->d_type_image[(int64_t)gr->ops->type[first + i] * H],
+                           &w->d_hidden[i * stride], 0, H, 1);
+    emp_outer_add(w->gradient + s[VALUE_WEIGHT].offset,
+                  &gr->ops->value[(int64_t)first * EMP_OP_FEATURES], EMP_OP_FEATURES,
+                  EMP_OP_FEATURES, w->d_hidden, stride, H, count);
 }
 
 static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const emp_draw *draw,
@@ -264,7 +306,7 @@ static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const emp_draw 
     memset(w->gradient, 0, sums_count(gr) * sizeof *w->gradient);
     for (; first < end; first += BLOCK) {
         int32_t count = end - first < BLOCK ? end - first : BLOCK;
-        forward_block(gr, w, first, count);
+        forward_hidden(gr, w, first, count);
         draw_block(gr, w, draw, given, first, count);
         backward_block(gr, w, first, count);
     }
@@ -294,7 +336,7 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     emp_params_zero_gradient(p);
     gr->log_prob = gr->entropy = 0.0;
     for (int c = 0; c < CHUNKS; c++) {
-        for (size_t i = 0; i < p->count; i++) p->gradient[i] += work[c].gradient[i];
+        for (size_t i = 0; i < p->count; i++) p->gradient[i] -= work[c].gradient[i];
         if (c > 0) {
             for (int64_t i = 0; i < (int64_t)V * H; i++)
                 image[i] += work[c].d_type_image[i];
@@ -302,6 +344,7 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
         gr->log_prob += work[c].log_prob;
         gr->entropy += work[c].entropy / gr->ops->row_count;
     }
+    for (int64_t i = 0; i < (int64_t)V * H; i++) image[i] = -image[i];
     emp_linear_backward(
         emp_params_gradient(p, TYPE_EMBEDDING), emp_params_gradient(p, TYPE_WEIGHT),
         emp_params_gradient(p, HIDDEN_BIAS), image, emp_params_value(p, TYPE_EMBEDDING),

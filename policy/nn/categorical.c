@@ -9,80 +9,126 @@ enum { CHUNK = 16 }; /* sampling skips this many entries at a time */
  * and independent sums of each. */
 enum { ROWS = 4, LANES = 16 };
 
-static inline emp_real add_lanes(emp_real *lane)
+__attribute__((always_inline)) static inline emp_real larger(emp_real a, emp_real b)
 {
-    for (int half = LANES / 2; half > 0; half /= 2) {
-        for (int l = 0; l < half; l++) lane[l] += lane[l + half];
-    }
-    return lane[0];
+    return a > b ? a : b;
 }
 
-__attribute__((always_inline)) static inline emp_real largest(const emp_real *x,
-                                                              int64_t         n)
+/* `half` is a constant after inlining, here and below. */
+__attribute__((always_inline)) static inline void add_half(emp_real *lane, const int half)
 {
-    emp_real top = x[0];
+#pragma omp simd
+    for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+}
 
-#pragma omp simd reduction(max : top)
-    for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
-    return top;
+__attribute__((always_inline)) static inline emp_real add_lanes(emp_real *lane)
+{
+    add_half(lane, 8);
+    add_half(lane, 4);
+    add_half(lane, 2);
+    return lane[0] + lane[1];
+}
+
+__attribute__((always_inline)) static inline void keep_half(emp_real *lane,
+                                                            const int half)
+{
+#pragma omp simd
+    for (int l = 0; l < half; l++) lane[l] = larger(lane[l], lane[l + half]);
+}
+
+__attribute__((always_inline)) static inline emp_real largest_lane(emp_real *lane)
+{
+    keep_half(lane, 8);
+    keep_half(lane, 4);
+    keep_half(lane, 2);
+    return larger(lane[0], lane[1]);
+}
+
+/* The largest entry of each row. */
+__attribute__((always_inline)) static inline void
+find_largest(emp_real *top, const emp_real *x, int64_t stride, int64_t n, const int rows)
+{
+    emp_real lane[ROWS][LANES];
+    int64_t  whole = n / LANES * LANES;
+
+    for (int r = 0; r < rows; r++) {
+        for (int l = 0; l < LANES; l++) lane[r][l] = x[r * stride];
+    }
+    for (int64_t i = 0; i < whole; i += LANES) {
+        for (int r = 0; r < rows; r++) {
+#pragma omp simd
+            for (int l = 0; l < LANES; l++)
+                lane[r][l] = larger(lane[r][l], x[r * stride + i + l]);
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        top[r] = largest_lane(lane[r]);
+        for (int64_t i = whole; i < n; i++) top[r] = larger(top[r], x[r * stride + i]);
+    }
 }
 
 /* H = ln Z - sum e^x x / Z with Z = sum e^x, x relative to the largest logit. `rows` is a
  * constant after inlining. */
 __attribute__((always_inline)) static inline double
-softmax_rows(emp_real *restrict x, int64_t n, const int rows)
+softmax_rows(emp_real *restrict x, int64_t stride, int64_t n, const int rows)
 {
     emp_real top[ROWS], sum[ROWS][LANES] = {{0}}, dot[ROWS][LANES] = {{0}};
     int64_t  whole = n / LANES * LANES;
-    double   entropy = 0.0;
+    double   entropy = 0.0, product = 1.0; /* of the Z: one logarithm for all rows */
 
-    for (int r = 0; r < rows; r++) top[r] = largest(&x[r * n], n);
+    find_largest(top, x, stride, n, rows);
     for (int64_t i = 0; i < whole; i += LANES) {
         for (int r = 0; r < rows; r++) {
 #pragma omp simd
             for (int l = 0; l < LANES; l++) {
-                emp_real below = x[r * n + i + l] - top[r], e = emp_exp(below);
+                emp_real below = x[r * stride + i + l] - top[r],
+                         e = emp_exp_below_0(below);
                 sum[r][l] += e;
                 dot[r][l] += e * below;
-                x[r * n + i + l] = e;
+                x[r * stride + i + l] = e;
             }
         }
     }
     for (int r = 0; r < rows; r++) {
         for (int64_t i = whole; i < n; i++) {
-            emp_real below = x[r * n + i] - top[r], e = emp_exp(below);
+            emp_real below = x[r * stride + i] - top[r], e = emp_exp_below_0(below);
             sum[r][i - whole] += e;
             dot[r][i - whole] += e * below;
-            x[r * n + i] = e;
+            x[r * stride + i] = e;
         }
-        emp_real z = add_lanes(sum[r]), scale = 1 / z;
-        for (int64_t i = 0; i < n; i++) x[r * n + i] *= scale;
-        entropy += log((double)z) - (double)add_lanes(dot[r]) / (double)z;
     }
-    return entropy;
+    for (int r = 0; r < rows; r++) {
+        emp_real z = add_lanes(sum[r]), scale = 1 / z;
+        for (int64_t i = 0; i < n; i++) x[r * stride + i] *= scale;
+        entropy -= (double)add_lanes(dot[r]) / (double)z;
+        product *= (double)z;
+    }
+    return entropy + log(product);
 }
 
-EMP_KERNEL static double softmax(emp_real *x, int64_t rows, int64_t n)
+EMP_KERNEL static double softmax(emp_real *x, int64_t stride, int64_t rows, int64_t n)
 {
     double  entropy = 0.0;
     int64_t r = 0;
 
-    for (; r + ROWS <= rows; r += ROWS) entropy += softmax_rows(&x[r * n], n, ROWS);
-    for (; r < rows; r++) entropy += softmax_rows(&x[r * n], n, 1);
+    for (; r + ROWS <= rows; r += ROWS)
+        entropy += softmax_rows(&x[r * stride], stride, n, ROWS);
+    for (; r < rows; r++) entropy += softmax_rows(&x[r * stride], stride, n, 1);
     return entropy;
 }
 
 double emp_categorical_softmax(emp_real *row, int32_t count)
 {
-    return softmax(row, 1, count);
+    return softmax(row, 0, 1, count);
 }
 
-double emp_categorical_softmax_rows(emp_real *x, int32_t rows, int32_t count)
+double emp_categorical_softmax_rows(emp_real *x, int64_t stride, int32_t rows,
+                                    int32_t count)
 {
-    return softmax(x, rows, count);
+    return softmax(x, stride, rows, count);
 }
 
-EMP_KERNEL static emp_real sum_chunk(const emp_real *p)
+__attribute__((always_inline)) static inline emp_real sum_chunk(const emp_real *p)
 {
     emp_real sum = 0;
 
@@ -91,7 +137,7 @@ EMP_KERNEL static emp_real sum_chunk(const emp_real *p)
     return sum;
 }
 
-int32_t emp_categorical_sample(const emp_real *p, int32_t count, double u)
+EMP_KERNEL static int32_t sample(const emp_real *p, int32_t count, double u)
 {
     double  left = u;
     int32_t i = 0;
@@ -109,6 +155,11 @@ int32_t emp_categorical_sample(const emp_real *p, int32_t count, double u)
     do i--; /* rounding left a rest: the last index that can happen takes it */
     while (i > 0 && !(p[i] > 0));
     return i;
+}
+
+int32_t emp_categorical_sample(const emp_real *p, int32_t count, double u)
+{
+    return sample(p, count, u);
 }
 
 void emp_categorical_score(emp_real *p, int32_t count, int32_t chosen, double weight)

@@ -9,8 +9,9 @@
 /** Logits in, probabilities out; returns the entropy in nats. */
 double emp_categorical_softmax(emp_real *row, int32_t count);
 
-/** The same for \a rows rows, one after another; adds up their entropies. */
-double emp_categorical_softmax_rows(emp_real *x, int32_t rows, int32_t count);
+/** The same for \a rows rows, row r at x + r stride; adds up their entropies. */
+double emp_categorical_softmax_rows(emp_real *x, int64_t stride, int32_t rows,
+                                    int32_t count);
 
 /** The index at which the running sum of \a p passes \a u in [0, 1); its probability is
  * above 0. */

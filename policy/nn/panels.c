@@ -10,7 +10,7 @@ typedef emp_real vec
     __attribute__((vector_size(64), aligned(sizeof(emp_real)), may_alias));
 
 /* A narrow matrix has panels of one register. Packing reads lines of LANES numbers. */
-enum { LANES = 64 / (int)sizeof(emp_real), VECS = 4, WIDTH = VECS * LANES, ROWS = 4 };
+enum { LANES = 64 / (int)sizeof(emp_real), VECS = 4, WIDTH = VECS * LANES, ROWS = 6 };
 
 static int32_t panel_count(const emp_panels *p)
 {
@@ -70,11 +70,11 @@ void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
     }
 }
 
-/* Operands of some rows; with a bias, y is not read. */
+/* Operands of some rows: y = start + x W. */
 typedef struct {
     emp_real       *y;
-    const emp_real *x, *bias; /* NULL = none */
-    int64_t         y_stride, x_stride, depth;
+    const emp_real *x, *start; /* y itself, or a bias with stride 0 */
+    int64_t         y_stride, x_stride, start_stride, depth;
 } task;
 
 /* `count` rows (a constant after inlining, as is `vecs`) of one panel, accumulated in
@@ -83,10 +83,14 @@ __attribute__((always_inline)) static inline void
 multiply_panel(const task *t, int64_t row, const emp_real *panel, int64_t width,
                const int count, const int vecs)
 {
-    vec             acc[ROWS][VECS] = {{{0}}};
+    vec             acc[ROWS][VECS];
     int64_t         x_stride = t->x_stride, depth = t->depth;
     const emp_real *x = t->x + row * x_stride;
 
+    /* One by one: an initializer would first clear the array in memory. */
+    for (int r = 0; r < count; r++) {
+        for (int v = 0; v < vecs; v++) acc[r][v] = (vec){0};
+    }
     for (int64_t k = 0; k < depth; k++, panel += vecs * LANES) {
         const vec *w = (const vec *)panel;
         for (int r = 0; r < count; r++) {
@@ -94,12 +98,16 @@ multiply_panel(const task *t, int64_t row, const emp_real *panel, int64_t width,
         }
     }
     for (int r = 0; r < count; r++) {
-        emp_real sum[WIDTH] = {0}, *y = t->y + (row + r) * t->y_stride;
-        for (int v = 0; v < vecs; v++) *(vec *)&sum[v * LANES] = acc[r][v];
-        if (t->bias != NULL)
-            for (int64_t c = 0; c < width; c++) y[c] = t->bias[c] + sum[c];
-        else
-            for (int64_t c = 0; c < width; c++) y[c] += sum[c];
+        emp_real       *y = t->y + (row + r) * t->y_stride;
+        const emp_real *start = t->start + (row + r) * t->start_stride;
+        if (width == vecs * LANES) {
+            for (int v = 0; v < vecs; v++)
+                ((vec *)y)[v] = ((const vec *)start)[v] + acc[r][v];
+        } else {
+            emp_real sum[WIDTH] = {0};
+            for (int v = 0; v < vecs; v++) *(vec *)&sum[v * LANES] = acc[r][v];
+            for (int64_t c = 0; c < width; c++) y[c] = start[c] + sum[c];
+        }
     }
 }
 
@@ -115,6 +123,8 @@ multiply_rows(const task *t, int64_t count, const emp_real *panel, int64_t width
     case 1: multiply_panel(t, row, panel, width, 1, vecs); break;
     case 2: multiply_panel(t, row, panel, width, 2, vecs); break;
     case 3: multiply_panel(t, row, panel, width, 3, vecs); break;
+    case 4: multiply_panel(t, row, panel, width, 4, vecs); break;
+    case 5: multiply_panel(t, row, panel, width, 5, vecs); break;
     default: break;
     }
 }
@@ -144,7 +154,7 @@ static void multiply(const emp_panels *panels, const task *whole, int32_t count,
         task            t = *whole;
         t.depth = panels->rows;
         t.y += first;
-        if (t.bias != NULL) t.bias += first;
+        t.start += first;
         if (width == WIDTH)
             multiply_wide(&t, count, panel, cols);
         else
@@ -156,7 +166,12 @@ void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride
                          const emp_real *x, int64_t x_stride, int32_t count,
                          emp_panels_pass pass)
 {
-    const task t = {.y = y, .x = x, .y_stride = y_stride, .x_stride = x_stride};
+    const task t = {.y = y,
+                    .x = x,
+                    .start = y,
+                    .y_stride = y_stride,
+                    .x_stride = x_stride,
+                    .start_stride = y_stride};
 
     multiply(panels, &t, count, pass);
 }
@@ -166,7 +181,7 @@ void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
                        int32_t count)
 {
     const task t = {
-        .y = y, .x = x, .bias = bias, .y_stride = y_stride, .x_stride = x_stride};
+        .y = y, .x = x, .start = bias, .y_stride = y_stride, .x_stride = x_stride};
 
     multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
 }

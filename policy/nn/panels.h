@@ -1,5 +1,6 @@
 /** \file policy/nn/panels.h
- * Products of a few rows with one large matrix, for recurrent steps.
+ * Products of a few rows with one large matrix, for recurrent steps; and of any number
+ * with one that fits a near cache.
  *
  * With up to 16 rows a matrix product is a stream of its weights. BLAS repacks them at
  * every call; here they are packed once per update into panels of some columns each,

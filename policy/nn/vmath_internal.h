@@ -14,19 +14,20 @@
 #ifdef EMP_REAL_DOUBLE
 
 static inline double emp_exp(double x) { return exp(x); }
+static inline double emp_exp_below_0(double x) { return exp(x); }
 static inline double emp_tanh(double x) { return tanh(x); }
 static inline double emp_reciprocal(double x) { return 1.0 / x; }
 
 #else
 
 /* 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2; relative error below 2e-7 on [-87, 88],
- * beyond which x is clamped. */
-static inline float emp_exp(float x)
+ * which x must not leave. */
+static inline float emp_exp_within(float x)
 {
-    const float magic = 0x1.8p23f; /* adding it rounds to an integer in the low bits */
-    float       clamped = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
-    float       shifted = clamped * 1.44269504f + magic, n = shifted - magic, scale;
-    float       r = clamped - n * 0.693359375f - n * -2.12194440e-4f;
+    /* Adding it rounds to an integer, leaves that + 127 in the low bits: an exponent. */
+    const float magic = 0x1.8p23f + 127.0f;
+    float       shifted = x * 1.44269504f + magic, n = shifted - magic, scale;
+    float       r = x - n * 0.693359375f - n * -2.12194440e-4f;
     uint32_t    bits;
     float       p = 1.3888889e-3f;
 
@@ -36,9 +37,20 @@ static inline float emp_exp(float x)
     p = p * r + 0.5f;
     p = p * r * r + r + 1.0f;
     memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + 127u) << 23;
+    bits <<= 23;
     memcpy(&scale, &bits, sizeof scale);
     return p * scale;
+}
+
+/* Beyond [-87, 88], x is clamped. */
+static inline float emp_exp(float x)
+{
+    return emp_exp_within(x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x);
+}
+
+static inline float emp_exp_below_0(float x)
+{
+    return emp_exp_within(x < -87.0f ? -87.0f : x);
 }
 
 /* Rational minimax approximation x P(x^2) / Q(x^2) of degree 13 over 6, as in Eigen;

@@ -13,6 +13,7 @@
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/lstm.h"
+#include "policy/nn/outer.h"
 #include "policy/nn/panels.h"
 #include "policy/nn/params.h"
 #include "policy/nn/team.h"
@@ -54,15 +55,15 @@ Test(attention, tanh_is_accurate_and_saturates)
 
 Test(categorical, softmax_of_rows_is_that_of_each)
 {
-    enum { ROWS_OF = 7, COUNT = 37 };
-    static float together[ROWS_OF * COUNT], alone[ROWS_OF * COUNT];
+    enum { ROWS_OF = 7, COUNT = 37, STRIDE = 40 };
+    static float together[ROWS_OF * STRIDE], alone[ROWS_OF * STRIDE];
     double       sum = 0.0;
 
-    for (int i = 0; i < ROWS_OF * COUNT; i++)
+    for (int i = 0; i < ROWS_OF * STRIDE; i++)
         together[i] = alone[i] = (float)(i * 7919 % 101) / 10.0f;
     for (int r = 0; r < ROWS_OF; r++)
-        sum += emp_categorical_softmax(&alone[r * COUNT], COUNT);
-    double all = emp_categorical_softmax_rows(together, ROWS_OF, COUNT);
+        sum += emp_categorical_softmax(&alone[r * STRIDE], COUNT);
+    double all = emp_categorical_softmax_rows(together, STRIDE, ROWS_OF, COUNT);
     cr_expect_float_eq(all, sum, 1e-12);
     cr_expect_arr_eq(together, alone, sizeof alone);
 }
@@ -209,6 +210,47 @@ Test(panels, affine_starts_from_the_bias)
     emp_panels_affine(&panels, got, COLS, bias, x, DEPTH, ROWS);
     cr_expect_arr_eq(got, want, sizeof want);
     emp_panels_clear(&panels);
+}
+
+/* Shapes with and without a rest in each direction; beyond its columns dy holds NaN. */
+Test(outer, sums_the_outer_products_of_rows)
+{
+    enum { MOST = 71, STRIDE = 96, DEEP = 13 };
+    static float  x[DEEP * STRIDE], dy[DEEP * STRIDE], dw[MOST * MOST];
+    const int32_t shape[][2] = {{1, 1}, {6, 64}, {5, 16}, {4, 65}, {36, 64}, {71, 71}};
+
+    for (size_t s = 0; s < sizeof shape / sizeof *shape; s++) {
+        int32_t m = shape[s][0], n = shape[s][1];
+        fill(x, DEEP * STRIDE, 1);
+        fill(dy, DEEP * STRIDE, 2);
+        for (int r = 0; r < DEEP; r++)
+            for (int c = n; c < STRIDE; c++) dy[r * STRIDE + c] = NAN;
+        for (int i = 0; i < m * n; i++) dw[i] = 3.0f;
+        emp_outer_add(dw, x, STRIDE, m, dy, STRIDE, n, DEEP);
+        for (int i = 0; i < m * n; i++) {
+            double want = 3.0;
+            for (int r = 0; r < DEEP; r++)
+                want += (double)x[r * STRIDE + i / n] * (double)dy[r * STRIDE + i % n];
+            cr_assert_float_eq((double)dw[i], want, 1e-5, "%d x %d at %d: %g, not %g", m,
+                               n, i, (double)dw[i], want);
+        }
+    }
+}
+
+Test(outer, adds_rows_up)
+{
+    enum { N = 19, STRIDE = 24, DEEP = 7 };
+    static float dy[DEEP * STRIDE], db[N];
+
+    fill(dy, DEEP * STRIDE, 5);
+    fill(db, N, 6);
+    for (int c = 0; c < N; c++) {
+        float want = db[c], got[N];
+        for (int r = 0; r < DEEP; r++) want += dy[r * STRIDE + c];
+        memcpy(got, db, sizeof got);
+        emp_outer_add_rows(got, dy, STRIDE, N, DEEP);
+        cr_expect_eq(got[c], want);
+    }
 }
 
 /* Each reads what all wrote before they met. */
