@@ -128,7 +128,7 @@ static emp_status join_gradients(sets *s, emp_error *err)
             EMP_TRY(emp_strmap_set(&map, g->name[op], strlen(g->name[op]), op, err));
     }
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        size_t length = emp_forward_of_gradient(g->name[op], &forward);
+        size_t  length = emp_forward_of_gradient(g->name[op], &forward);
         int32_t twin = length == 0 ? -1 : emp_strmap_get(&map, forward, length);
         if (twin >= 0 && is_member(s, op))
             unite(s, g->op[op].colocation_class, g->op[twin].colocation_class);

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
-#include "sim/graph/op_name.h"
 #include "fixture.h"
+#include "sim/graph/op_name.h"
 
 struct role_case {
     char     name[120];
