@@ -13,7 +13,7 @@
 
 enum { LAYERS = 3, SAMPLES = 3, MAX_STEPS = 16, MAX_PARAMETERS = 8000 };
 
-static const double STEP = 1e-5, LR = 0.1, EPSILON = 1e-3, CLIP = 0.05;
+static const double STEP = 1e-5, LR = 0.01, EPSILON = 1e-3, CLIP = 0.05;
 
 static hand_graph        h;
 static emp_colocrl_agent agent;
@@ -105,7 +105,7 @@ static void compare(const expected *e, const emp_params *params, const char *nam
                     int number)
 {
     for (size_t i = 0; i < params->count; i++)
-        cr_assert_float_eq(params->value[i], e->value[i], 1e-6,
+        cr_assert_float_eq(params->value[i], e->value[i], 1e-7,
                            "update %d: %s[%d] is %.9g, want %.9g", number, name, (int)i,
                            params->value[i], e->value[i]);
 }
