@@ -273,6 +273,32 @@ Test(colocrl, survives_every_allocation_failure)
     emp_placer_colocrl.destroy(state);
 }
 
+/* On two CPUs an op without a GPU kernel has a choice, but no group by the rules. */
+Test(colocrl, ops_that_only_cpus_run_share_a_group)
+{
+    hand_graph two;
+    void      *state = NULL;
+    int32_t    count = 0;
+    emp_error  err = {0};
+
+    hand_graph_begin(&two);
+    two.machine.device[1].kind = EMP_DEVICE_CPU;
+    emp_op_id x = hand_graph_op(&two, "in", "Placeholder", -1);
+    emp_op_id text = hand_graph_op(&two, "text", "AsString", x);
+    hand_graph_op(&two, "a", "Relu", x);
+    hand_graph_finish(&two);
+    const emp_placer_params params = {.seed = 1, .threads = 1, .options = SMALL};
+    cr_assert_eq(emp_placer_colocrl.create(&state, two.problem, &params, &err), EMP_OK,
+                 "%s", err.msg);
+    const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
+    cr_assert_geq(agent->ops->row_of_op[text], 0, "has no choice");
+    cr_expect_eq(agent->groups.steps, 3, "in, a, and one more");
+    cr_expect_eq(emp_placer_colocrl.ask(state, candidates, SAMPLES, &count, &err),
+                 EMP_OK);
+    emp_placer_colocrl.destroy(state);
+    hand_graph_clear(&two);
+}
+
 static void expect_refusal(const char *preset, const char *options, const char *start)
 {
     const emp_placer_params params = {
