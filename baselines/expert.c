@@ -20,6 +20,7 @@
 #include "baselines/expert_rules.h"
 #include "baselines/one_shot.h"
 #include "baselines/options.h"
+#include "sim/graph/op_name.h"
 
 enum { UNPLACED = -1 };
 

@@ -30,8 +30,4 @@ emp_role emp_role_of_name(const char *name, int32_t *cell);
 /** True for ops of the decoder of an encoder-decoder model. */
 bool emp_name_is_in_decoder(const char *name);
 
-/** Finds the forward op that "gradients/<forward name>_grad/..." differentiates. Sets
- * \a *forward to point into \a name and returns the length; 0 = not such a name. */
-size_t emp_forward_of_gradient(const char *name, const char **forward);
-
 #endif /* EMP_BASELINES_EXPERT_RULES_H */

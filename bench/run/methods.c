@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "baselines/baselines.h"
+#include "policy/colocrl/colocrl.h"
 #include "policy/hdp/hdp.h"
 
-static const emp_placer_type *const policies[] = {&emp_placer_hdp};
+static const emp_placer_type *const policies[] = {&emp_placer_hdp, &emp_placer_colocrl};
 enum { POLICY_COUNT = sizeof policies / sizeof *policies };
 
 const emp_placer_type *emp_method_at(int32_t index)

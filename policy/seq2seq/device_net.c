@@ -21,6 +21,7 @@ static size_t lay_out(emp_device_net *net, emp_real *base)
 {
     size_t S = (size_t)net->shape.max_steps, K = (size_t)net->shape.max_samples;
     size_t H = (size_t)net->shape.hidden, D = (size_t)net->shape.devices, offset = 0;
+    size_t L = (size_t)net->shape.learned_inputs;
     const struct {
         emp_real **array;
         size_t     count;
@@ -46,7 +47,8 @@ static size_t lay_out(emp_device_net *net, emp_real *base)
                  {&net->d_weights, K * S * S},
                  {&net->d_hidden, K * H},
                  {&net->d_cell, K * H},
-                 {&net->sum, H}};
+                 {&net->sum, H},
+                 {&net->d_x, S * L}};
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (base != NULL) *parts[i].array = base + offset;

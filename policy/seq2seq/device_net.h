@@ -35,6 +35,7 @@ typedef struct {
     int32_t devices;
     int32_t max_steps, max_samples;
     double  temperature, tanh_constant; /**< T = 10, C = 5 */
+    int32_t learned_inputs; /**< the first of them whose gradient is wanted; 0: none */
 } emp_device_net_shape;
 
 /** How samples depart from independent draws of the policy; all 0: not at all. */
@@ -75,6 +76,7 @@ typedef struct {
     int32_t             *device;         /**< [sample][step] */
     double              *log_prob;       /**< [sample] summed over steps */
     double              *entropy;        /**< [sample] mean over steps, nats */
+    emp_real            *d_x; /**< (steps, learned_inputs) set by the backward pass */
 
     /* Private. S steps, K samples, H hidden, D devices. */
     const emp_real *x; /**< borrowed from the last run: (S, inputs) */
@@ -115,7 +117,7 @@ void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
                         int32_t samples, const emp_draw *draw,
                         const emp_exploration *explore, const int32_t *given);
 
-/** After a run: sets the parameters' gradients to those of
+/** After a run: sets the parameters' gradients, and those of the learned inputs, to those of
  *     sum over samples of weight[k] log p(devices of k)
  *     + entropy_weight x mean over samples and steps of the entropy. */
 void emp_device_net_backward(emp_device_net *net, const double *weight,

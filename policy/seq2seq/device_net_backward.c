@@ -151,6 +151,20 @@ static void encoder_backward(emp_device_net *net, int32_t threads)
     }
 }
 
+/* x enters both encoders by a linear map: d_x = dz_forward W' + dz_backward W', of the first
+ * rows of W. */
+static void input_gradients(emp_device_net *net, int32_t threads)
+{
+    int32_t S = net->steps, H = net->shape.hidden, L = net->shape.learned_inputs;
+
+    for (int d = 0; d < 2 && L > 0; d++) {
+        int32_t slice = d * EMP_NET_ENCODER_SLICES + EMP_NET_ENCODER_INPUT;
+        emp_blas_gemm_shared(false, true, S, L, 4 * H, net->encoder_gates[d], 4 * H,
+                             emp_params_value(&net->params, slice), 4 * H, d == 1,
+                             net->d_x, L, threads);
+    }
+}
+
 void emp_device_net_backward(emp_device_net *net, const double *weight,
                              double entropy_weight, int32_t threads)
 {
@@ -159,4 +173,5 @@ void emp_device_net_backward(emp_device_net *net, const double *weight,
     decode_backward(net, threads);
     decoder_gradients(net, threads);
     encoder_backward(net, threads);
+    input_gradients(net, threads);
 }

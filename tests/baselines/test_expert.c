@@ -9,6 +9,7 @@
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
 #include "fixture.h"
+#include "sim/graph/op_name.h"
 
 struct role_case {
     char     name[120];

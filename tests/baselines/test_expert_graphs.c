@@ -13,6 +13,7 @@
 #include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
+#include "sim/graph/op_name.h"
 #include "sim/import/import.h"
 #include "sim/workloads/workloads.h"
 

@@ -46,15 +46,12 @@ static void build_graph(emp_graph **graph, int32_t layers)
     emp_graph_builder_destroy(b);
 }
 
-void small_problem_init(small_problem *p, int32_t layers)
+void small_machine_init(emp_machine *machine)
 {
-    emp_error         err = {0};
-    const emp_runtime runtime = {.name = "ideal"};
-
-    memset(p, 0, sizeof *p);
-    p->machine.device_count = 3;
+    memset(machine, 0, sizeof *machine);
+    machine->device_count = 3;
     for (int32_t d = 0; d < 3; d++) {
-        p->machine.device[d] =
+        machine->device[d] =
             (emp_device){.kind = d == 0 ? EMP_DEVICE_CPU : EMP_DEVICE_GPU,
                          .memory_bytes = 1 << 30,
                          .peak_flops_per_s = 1e12,
@@ -76,6 +73,15 @@ void small_problem_init(small_problem *p, int32_t layers)
                          .thread_cycles = 1e5,
                          .cycles_per_byte = 1};
     }
+}
+
+void small_problem_init(small_problem *p, int32_t layers)
+{
+    emp_error         err = {0};
+    const emp_runtime runtime = {.name = "ideal"};
+
+    memset(p, 0, sizeof *p);
+    small_machine_init(&p->machine);
     build_graph(&p->graph, layers);
     cr_assert_eq(
         emp_problem_create(&p->problem, p->graph, &p->machine, &runtime, "small", &err),

@@ -18,6 +18,9 @@ typedef struct {
     emp_problem *problem;
 } small_problem;
 
+/** A CPU and two GPUs. */
+void small_machine_init(emp_machine *machine);
+
 void small_problem_init(small_problem *p, int32_t layers);
 void small_problem_clear(small_problem *p);
 

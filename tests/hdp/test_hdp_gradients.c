@@ -88,7 +88,7 @@ Test(grouper, gradients_with_relu) { check_grouper(40, EMP_ACTIVATION_RELU); }
 /* More rows than one block in each of the chunks that rows are cut into. */
 Test(grouper, gradients_over_many_blocks) { check_grouper(5000, EMP_ACTIVATION_TANH); }
 
-enum { INPUTS = 9, HIDDEN = 6, DEVICES = 3, STEPS = 5, SAMPLES = 3 };
+enum { INPUTS = 9, HIDDEN = 6, DEVICES = 3, STEPS = 5, SAMPLES = 3, LEARNED = 4 };
 
 typedef struct {
     emp_device_net net;
@@ -112,11 +112,28 @@ static double objective(void *context)
     return sum;
 }
 
+/* The first inputs of each step, of which the backward pass leaves the gradient. */
+static void check_inputs(net_case *c)
+{
+    for (int s = 0; s < STEPS; s++) {
+        for (int i = 0; i < LEARNED; i++) {
+            double *x = &c->x[s * INPUTS + i], kept = *x, up, down;
+            *x = kept + STEP;
+            up = objective(c);
+            *x = kept - STEP;
+            down = objective(c);
+            *x = kept;
+            cr_expect_float_eq(c->net.d_x[s * LEARNED + i], (up - down) / (2.0 * STEP),
+                               1e-8, "input %d of step %d", i, s);
+        }
+    }
+}
+
 static void check_net(double entropy_weight)
 {
     net_case c = {.weight = {0.7, -1.3, 0.4}, .entropy_weight = entropy_weight};
     const emp_device_net_shape shape = {INPUTS,  HIDDEN, DEVICES, STEPS + 2,
-                                        SAMPLES, 1.5,    2.0};
+                                        SAMPLES, 1.5,    2.0,     LEARNED};
     emp_rng                    rng;
 
     emp_rng_init(&rng, 11, 0, 0);
@@ -129,6 +146,7 @@ static void check_net(double entropy_weight)
     objective(&c);
     emp_device_net_backward(&c.net, c.weight, entropy_weight, 1);
     check(&c.net.params, objective, &c);
+    check_inputs(&c);
     emp_device_net_clear(&c.net);
 }
 

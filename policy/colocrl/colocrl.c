@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/colocrl/colocrl.h"
+
+#include "base/mem.h"
+#include "policy/colocrl/agent.h"
+#include "sim/partition/colocation_groups.h"
+
+static void destroy(void *state)
+{
+    emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
+
+    if (agent == NULL) return;
+    emp_colocrl_agent_clear(agent);
+    emp_free(agent);
+}
+
+/* The group of each row. Rows of several hosts' CPUs, which the rules leave out, share one
+ * more group. */
+static emp_status group_rows(int32_t **out, int32_t *group_count,
+                             const emp_problem *problem, const emp_op_features *ops,
+                             emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    emp_colocation_groups *groups = NULL;
+    int32_t               *group = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
+
+    if (group == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d ops", ops->row_count);
+    EMP_TRY(emp_colocation_groups_create(&groups, problem, err));
+    *group_count = groups->group_count;
+    for (int32_t r = 0; r < ops->row_count; r++) {
+        int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
+        group[r] = groups->group_of_class[class_id];
+        if (group[r] >= 0) continue;
+        group[r] = groups->group_count;
+        *group_count = groups->group_count + 1;
+    }
+    *out = group;
+    group = NULL;
+
+cleanup:
+    emp_colocation_groups_destroy(groups);
+    emp_free(group);
+    return st;
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    emp_colocrl_agent  *agent = NULL;
+    emp_op_features    *ops = NULL;
+    int32_t            *group_of_row = NULL, group_count = 0;
+    emp_colocrl_options options;
+
+    *state = NULL;
+    EMP_TRY(emp_colocrl_options_parse(&options, params->preset, params->options, err));
+    agent = EMP_NEW(emp_colocrl_agent);
+    if (agent == NULL) EMP_FAIL(EMP_ENOMEM, "colocrl");
+    EMP_TRY(emp_op_features_create(&ops, problem, err));
+    agent->ops = ops; /* from here on the agent's */
+    EMP_TRY(group_rows(&group_of_row, &group_count, problem, ops, err));
+    EMP_TRY(emp_colocrl_agent_init(agent, ops, group_of_row, group_count,
+                                   problem->machine->device_count, &options, params->seed,
+                                   params->threads, err));
+    *state = agent;
+    agent = NULL;
+
+cleanup:
+    emp_free(group_of_row);
+    destroy(agent);
+    return st;
+}
+
+/* Ops without a row have no choice or no effect: device 0, from which legalization sends
+ * them where they belong. */
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
+    const int32_t     *row_of_op = agent->ops->row_of_op;
+    int32_t            samples = (int32_t)agent->options.samples;
+
+    if (max < 1) EMP_FAIL(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    *count = samples < max ? samples : max;
+    emp_colocrl_agent_propose(agent, *count, NULL);
+    for (int32_t k = 0; k < *count; k++) {
+        for (emp_op_id op = 0; op < agent->ops->op_count; op++) {
+            candidates[k][op] =
+                row_of_op[op] < 0 ? 0 : emp_colocrl_agent_device(agent, k, row_of_op[op]);
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
+
+    if (count != agent->net.samples) {
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count,
+                 agent->net.samples);
+    }
+    emp_colocrl_agent_learn(agent, scores);
+
+cleanup:
+    return st;
+}
+
+static const emp_placer_metric *metrics(const void *state, int32_t *count)
+{
+    *count = EMP_COLOCRL_METRICS;
+    return ((const emp_colocrl_agent *)state)->metric;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    return emp_colocrl_agent_list_state((emp_colocrl_agent *)state, arrays);
+}
+
+static const char options_text[] =
+#define X(name, paper, low, high, whole, help) #name "\t" #paper "\t" help "\n"
+    EMP_COLOCRL_OPTION_LIST(X);
+#undef X
+
+const emp_placer_type emp_placer_colocrl = {
+    .name = "colocrl",
+    .description = "REINFORCE on devices of groups that rules make (Mirhoseini et al., "
+                   "ICML 2017)",
+    .is_learner = true,
+    .presets = "paper",
+    .options = options_text,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = metrics,
+    .list_state = list_state};

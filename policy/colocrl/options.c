@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/colocrl/options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "policy/options/options.h"
+
+static const emp_named_option table[] = {
+#define X(name, paper, low, high, whole, help) \
+    {#name, offsetof(emp_colocrl_options, name), low, high, whole, NULL},
+    EMP_COLOCRL_OPTION_LIST(X)
+#undef X
+};
+
+static const emp_colocrl_options paper_preset = {
+#define X(name, paper, low, high, whole, help) .name = paper,
+    EMP_COLOCRL_OPTION_LIST(X)
+#undef X
+};
+
+emp_status emp_colocrl_options_parse(emp_colocrl_options *options, const char *preset,
+                                     const char *text, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (preset != NULL && strcmp(preset, "paper") != 0)
+        EMP_FAIL(EMP_EINVAL, "colocrl has no preset '%s'; it has paper", preset);
+    *options = paper_preset;
+    EMP_TRY(emp_named_options_parse(options, "colocrl", table,
+                                    sizeof table / sizeof *table, text, err));
+
+cleanup:
+    return st;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/graph/op_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t emp_forward_of_gradient(const char *name, const char **forward)
+{
+    const char *slash = strchr(name, '/');
+
+    if (strncmp(name, "gradients", 9) != 0 || slash == NULL) return 0;
+    const char *end = strstr(slash, "_grad/");
+    *forward = slash + 1;
+    return end == NULL ? 0 : (size_t)(end - *forward);
+}
+
+int32_t emp_cell_of_name(const char *name, size_t *length)
+{
+    *length = 0;
+    for (const char *at = strstr(name, "/cell_"); at != NULL;
+         at = strstr(at + 1, "/cell_")) {
+        char *end = NULL;
+        long  cell = strtol(at + 6, &end, 10);
+        if (end > at + 6 && (*end == '/' || *end == '_') && cell >= 0 &&
+            cell <= INT32_MAX) {
+            *length = (size_t)(end - name);
+            return (int32_t)cell;
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does the placer keep its word: same candidates on any number of threads, failures only as
+ * long as the options say, a resume that goes on as if nothing had been, and rewards that
+ * rise until the policy knows the best placement? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "hand_graph.h"
+#include "policy/colocrl/agent.h"
+#include "policy/colocrl/colocrl.h"
+
+enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 4, GROUPS = 2 * LAYERS + 1 };
+
+#define SMALL "hidden=10,type_width=4"
+
+static hand_graph           h;
+static emp_device_id        storage[SAMPLES][MAX_OPS];
+static emp_device_id *const candidates[SAMPLES] = {storage[0], storage[1], storage[2],
+                                                   storage[3]};
+
+static void create_problem(void)
+{
+    hand_graph_comb(&h, LAYERS);
+    cr_assert_leq(h.graph->op_count, MAX_OPS);
+}
+
+static void destroy_problem(void)
+{
+    hand_graph_clear(&h);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(colocrl, .init = create_problem, .fini = destroy_problem);
+
+static void *create(uint64_t seed, int32_t threads, const char *options)
+{
+    const emp_placer_params params = {
+        .seed = seed, .threads = threads, .options = options};
+    emp_error err = {0};
+    void     *state = NULL;
+
+    cr_assert_eq(emp_placer_colocrl.create(&state, h.problem, &params, &err), EMP_OK,
+                 "%s", err.msg);
+    return state;
+}
+
+/* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops that are not on
+ * device 1; `is_feasible` says whether it fits. Returns the mean time. */
+static double update(void *state, bool is_feasible)
+{
+    emp_score score[SAMPLES];
+    int32_t   count = 0, ops = h.graph->op_count;
+    double    sum = 0.0;
+
+    cr_assert_eq(emp_placer_colocrl.ask(state, candidates, SAMPLES, &count, NULL),
+                 EMP_OK);
+    cr_assert_eq(count, SAMPLES);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t elsewhere = 0;
+        for (emp_op_id op = 0; op < ops; op++) {
+            cr_assert(storage[k][op] >= 0 && storage[k][op] < 3, "op %d on device %d", op,
+                      storage[k][op]);
+            elsewhere += storage[k][op] != 1;
+        }
+        score[k] = (emp_score){1.0 + (double)elsewhere / ops, is_feasible};
+        sum += score[k].step_time_s;
+    }
+    cr_assert_eq(emp_placer_colocrl.tell(state, score, count, NULL), EMP_OK);
+    return sum / count;
+}
+
+static double metric(const void *state, const char *name)
+{
+    int32_t                  count = 0;
+    const emp_placer_metric *all = emp_placer_colocrl.metrics(state, &count);
+
+    for (int32_t i = 0; i < count; i++) {
+        if (strcmp(all[i].name, name) == 0) return all[i].value;
+    }
+    cr_assert_fail("no metric %s", name);
+    return 0.0;
+}
+
+static double sum_of(const emp_params *params)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < params->count; i++)
+        sum += (double)params->value[i] * (double)(1 + i % 7);
+    return sum;
+}
+
+static double weight_sum(const void *state)
+{
+    const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
+
+    return sum_of(&agent->net.params) + sum_of(&agent->groups.params);
+}
+
+Test(colocrl, ops_of_a_group_get_one_device)
+{
+    void                    *state = create(7, 1, SMALL ",run_longest=0");
+    const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
+
+    update(state, true);
+    cr_expect_eq(metric(state, "groups_used"), GROUPS);
+    for (int32_t r = 0; r < agent->ops->row_count; r++) {
+        for (int32_t s = 0; s < r; s++) {
+            if (agent->groups.step_of_row[r] != agent->groups.step_of_row[s]) continue;
+            for (int k = 0; k < SAMPLES; k++)
+                cr_expect_eq(storage[k][agent->ops->op_of_row[r]],
+                             storage[k][agent->ops->op_of_row[s]]);
+        }
+    }
+    emp_placer_colocrl.destroy(state);
+}
+
+Test(colocrl, threads_do_not_change_candidates)
+{
+    static emp_device_id one_thread[5][SAMPLES][MAX_OPS];
+    void                *state = create(7, 1, SMALL);
+
+    for (int u = 0; u < 5; u++) {
+        update(state, u % 2 == 0);
+        memcpy(one_thread[u], storage, sizeof storage);
+    }
+    emp_placer_colocrl.destroy(state);
+    for (int32_t threads = 2; threads <= 3; threads++) {
+        state = create(7, threads, SMALL);
+        for (int u = 0; u < 5; u++) {
+            update(state, u % 2 == 0);
+            cr_expect_eq(memcmp(one_thread[u], storage, sizeof storage), 0,
+                         "update %d on %d threads", u, threads);
+        }
+        emp_placer_colocrl.destroy(state);
+    }
+}
+
+/* What a checkpoint saves, put into a placer that has just been created. */
+Test(colocrl, listed_state_is_all_that_the_next_updates_depend_on)
+{
+    static emp_device_id undisturbed[3][SAMPLES][MAX_OPS];
+    emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
+    static const size_t  bytes_of[] = {[EMP_ARRAY_INT32] = 4,
+                                       [EMP_ARRAY_INT64] = 8,
+                                       [EMP_ARRAY_FLOAT] = 4,
+                                       [EMP_ARRAY_DOUBLE] = 8};
+    const char          *options = SMALL ",updates_failures=4";
+    void                *state = create(7, 1, options), *resumed = create(7, 2, options);
+
+    for (int u = 0; u < 3; u++) update(state, u != 1);
+    int32_t count = emp_placer_colocrl.list_state(state, from);
+    cr_assert_eq(emp_placer_colocrl.list_state(resumed, to), count);
+    for (int32_t i = 0; i < count; i++) {
+        cr_assert_str_eq(from[i].name, to[i].name);
+        cr_assert_eq(from[i].count, to[i].count);
+        memcpy(to[i].values, from[i].values, from[i].count * bytes_of[from[i].type]);
+    }
+    for (int u = 0; u < 3; u++) {
+        update(state, u != 1);
+        memcpy(undisturbed[u], storage, sizeof storage);
+    }
+    for (int u = 0; u < 3; u++) {
+        update(resumed, u != 1);
+        cr_expect_eq(memcmp(undisturbed[u], storage, sizeof storage), 0, "update %d", u);
+    }
+    cr_expect_eq(weight_sum(state), weight_sum(resumed));
+    cr_expect_eq(metric(state, "baseline"), metric(resumed, "baseline"));
+    cr_expect_eq(metric(state, "embedding_gradient_norm"),
+                 metric(resumed, "embedding_gradient_norm"));
+    emp_placer_colocrl.destroy(state);
+    emp_placer_colocrl.destroy(resumed);
+}
+
+Test(colocrl, the_baseline_starts_at_the_failing_signal)
+{
+    void  *state = create(3, 1, SMALL);
+    double weights = weight_sum(state), reward;
+
+    update(state, false);
+    cr_expect_eq(weight_sum(state), weights, "failures are as good as the baseline");
+    cr_expect_eq(metric(state, "baseline"), -10.0);
+    update(state, true);
+    reward = metric(state, "reward");
+    cr_expect_float_eq(metric(state, "baseline"), -9.0 + 0.1 * reward, 1e-12);
+    cr_expect_neq(weight_sum(state), weights);
+    emp_placer_colocrl.destroy(state);
+}
+
+Test(colocrl, failures_teach_at_first_and_are_dropped_later)
+{
+    void  *state = create(3, 1, SMALL ",updates_failures=3");
+    double weights;
+
+    update(state, true);
+    for (int u = 1; u < 3; u++) {
+        weights = weight_sum(state);
+        update(state, false);
+        cr_expect_neq(weight_sum(state), weights, "a failure in update %d", u);
+    }
+    weights = weight_sum(state);
+    update(state, false);
+    cr_expect_eq(weight_sum(state), weights, "only failures: nothing to learn from");
+    update(state, true);
+    cr_expect_neq(weight_sum(state), weights, "valid placements still teach");
+    emp_placer_colocrl.destroy(state);
+}
+
+Test(colocrl, network_and_embedding_both_learn)
+{
+    void              *state = create(3, 1, SMALL);
+    emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
+    double net = sum_of(&agent->net.params), types = sum_of(&agent->groups.params);
+
+    update(state, true);
+    cr_expect_neq(sum_of(&agent->net.params), net);
+    cr_expect_neq(sum_of(&agent->groups.params), types);
+    emp_placer_colocrl.destroy(state);
+}
+
+/* The best placement is all ops on device 1. */
+Test(colocrl, concentrates_on_the_best_placement)
+{
+    void *state =
+        create(5, 1, SMALL ",lr=0.01,epsilon=1e-8,baseline_first=1,run_longest=0");
+    double first = update(state, true), last = 0.0,
+           entropy = metric(state, "placer_entropy");
+
+    for (int u = 0; u < 200; u++) update(state, true);
+    for (int u = 0; u < 10; u++) last += update(state, true) / 10;
+    cr_expect_gt(first, 1.5, "untrained: two thirds elsewhere");
+    cr_expect_lt(last, 1.1, "from %g only to %g", first, last);
+    cr_expect_lt(metric(state, "placer_entropy"), 0.2 * entropy);
+    emp_placer_colocrl.destroy(state);
+}
+
+Test(colocrl, a_small_batch_is_filled)
+{
+    void     *state = create(5, 1, SMALL);
+    int32_t   count = 0;
+    emp_score score[2] = {{1.0, true}, {2.0, true}};
+
+    cr_assert_eq(emp_placer_colocrl.ask(state, candidates, 2, &count, NULL), EMP_OK);
+    cr_expect_eq(count, 2);
+    cr_expect_eq(emp_placer_colocrl.tell(state, score, 1, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_placer_colocrl.tell(state, score, 2, NULL), EMP_OK);
+    emp_placer_colocrl.destroy(state);
+}
+
+Test(colocrl, survives_every_allocation_failure)
+{
+    const emp_placer_params params = {.seed = 1, .threads = 1, .options = SMALL};
+    void                   *state = NULL;
+    emp_status              st = EMP_ENOMEM;
+    long                    before = emp_mem_live_blocks();
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_placer_colocrl.create(&state, h.problem, &params, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                     emp_status_str(st));
+        cr_assert_null(state);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    emp_mem_fail_after(0);
+    update(state, true); /* ask and tell allocate nothing */
+    emp_mem_fail_after(-1);
+    emp_placer_colocrl.destroy(state);
+}
+
+/* On two CPUs an op without a GPU kernel has a choice, but no group by the rules. */
+Test(colocrl, ops_that_only_cpus_run_share_a_group)
+{
+    hand_graph two;
+    void      *state = NULL;
+    int32_t    count = 0;
+    emp_error  err = {0};
+
+    hand_graph_begin(&two);
+    two.machine.device[1].kind = EMP_DEVICE_CPU;
+    emp_op_id x = hand_graph_op(&two, "in", "Placeholder", -1);
+    emp_op_id text = hand_graph_op(&two, "text", "AsString", x);
+    hand_graph_op(&two, "a", "Relu", x);
+    hand_graph_finish(&two);
+    const emp_placer_params params = {.seed = 1, .threads = 1, .options = SMALL};
+    cr_assert_eq(emp_placer_colocrl.create(&state, two.problem, &params, &err), EMP_OK,
+                 "%s", err.msg);
+    const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
+    cr_assert_geq(agent->ops->row_of_op[text], 0, "has no choice");
+    cr_expect_eq(agent->groups.steps, 3, "in, a, and one more");
+    cr_expect_eq(emp_placer_colocrl.ask(state, candidates, SAMPLES, &count, &err),
+                 EMP_OK);
+    emp_placer_colocrl.destroy(state);
+    hand_graph_clear(&two);
+}
+
+static void expect_refusal(const char *preset, const char *options, const char *start)
+{
+    const emp_placer_params params = {
+        .seed = 1, .threads = 1, .preset = preset, .options = options};
+    emp_error err = {0};
+    void     *state = NULL;
+
+    cr_assert_eq(emp_placer_colocrl.create(&state, h.problem, &params, &err), EMP_EINVAL);
+    cr_expect_null(state);
+    cr_expect_eq(strncmp(err.msg, start, strlen(start)), 0, "%s", err.msg);
+}
+
+Test(colocrl, says_what_is_wrong)
+{
+    expect_refusal(NULL, "max_groups=20",
+                   "colocrl: co-location leaves 25 groups, more than max_groups=20");
+    expect_refusal(NULL, "lrr=1", "colocrl has no option 'lrr'; it has max_groups");
+    expect_refusal(NULL, "samples=0",
+                   "colocrl option samples is 0, want a whole number in 1..64");
+    expect_refusal("emplace", NULL, "colocrl has no preset 'emplace'; it has paper");
+}
