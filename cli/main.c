@@ -20,6 +20,7 @@ static const cli_command commands[] = {
     {"graph", "what a workload or graph file consists of", cmd_graph},
     {"calibrate", "fit a machine's constants to published step times", cmd_calibrate},
     {"record", "what a recorded run found, and its learning curve", cmd_record},
+    {"report", "make a page from run records: curves, placement, ...", cmd_report},
     {"bench", "measure the simulators", cmd_bench},
     {"workloads", "list the workload families and their parameters", cmd_workloads},
     {"machines", "list the machines", cmd_machines},

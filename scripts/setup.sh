@@ -6,6 +6,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages=(gcc libc6-dev cmake ninja-build pkg-config libgsl-dev libhdf5-dev
   libscotch-dev libmetis-dev libopenblas-dev libcyaml-dev libyaml-dev libjansson-dev zlib1g-dev)
 test_packages=(git libcriterion-dev clang-format)
+# What emplace report draws curves with; without it the page has the rest.
+report_packages=(gnuplot-nox)
 clang_packages=(clang libomp-dev)
 peer_packages=(g++ libsimgrid-dev python3 python3-torch)
 

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/report/cells.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/strmap.h"
+#include "bench/report/op_place.h"
+
+enum { MAX_DEPTH = 2, LEAST_STEPS = 2 };
+
+struct row {
+    char    name[EMP_CELLS_NAME_BYTES];
+    int32_t rank;
+};
+
+/* What is known of ops while rows and steps are being found. */
+struct builder {
+    const emp_problem *problem;
+    emp_op_place      *place; /* [op] */
+    int32_t           *like;  /* [op] class of ops that differ in their number */
+    int32_t           *last;  /* [class] highest number */
+    int32_t            like_count;
+    int32_t           *row; /* [op] */
+    struct row         rows[EMP_CELLS_MAX_ROWS];
+    int32_t            row_count;
+    int32_t            step_count;
+    emp_strmap         map;
+};
+
+static bool is_shown(const struct builder *b, emp_op_id op)
+{
+    return !b->problem->graph->op[op].is_folded;
+}
+
+static bool has_decoder(const emp_graph *g)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (strncmp(g->name[op], "decoder/", 8) == 0) return true;
+    }
+    return false;
+}
+
+/* ---- steps --------------------------------------------------------------------------- */
+
+static emp_status find_likes(struct builder *b, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = b->problem->graph;
+    bool             is_translation = has_decoder(g);
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        emp_op_place *place = &b->place[op];
+        emp_op_place_read(place, g->name[op], is_translation);
+        size_t  length = strlen(place->like);
+        int32_t like = emp_strmap_get(&b->map, place->like, length);
+        if (like < 0) {
+            like = b->like_count++;
+            EMP_TRY(emp_strmap_set(&b->map, place->like, length, like, err));
+        }
+        b->like[op] = like;
+        if (place->number > b->last[like]) b->last[like] = place->number;
+    }
+cleanup:
+    return st;
+}
+
+/* A recurrent layer has one matrix product a step. */
+static int32_t count_steps(const struct builder *b)
+{
+    int32_t steps = 0;
+
+    for (emp_op_id op = 0; op < b->problem->graph->op_count; op++) {
+        const char *leaf = strrchr(b->place[op].like, '/');
+        if (!is_shown(b, op) || !b->place[op].is_cell || leaf == NULL) continue;
+        if (strcmp(leaf, "/MatMul") != 0) continue;
+        if (b->last[b->like[op]] + 1 > steps) steps = b->last[b->like[op]] + 1;
+    }
+    return steps >= LEAST_STEPS ? steps : 0;
+}
+
+/* The step of an op; step_count = none. Of ops whose result nobody reads the last ones may
+ * have been pruned, so there may be fewer of a class than its share of steps. */
+static int32_t step_of(const struct builder *b, emp_op_id op)
+{
+    const emp_op_place *place = &b->place[op];
+    int32_t             made = b->last[b->like[op]] + 1, steps = b->step_count;
+
+    if (steps == 0 || made < LEAST_STEPS || made < steps - 1) return steps;
+    int32_t step = place->number / ((made + steps - 1) / steps);
+    return place->is_right_to_left ? steps - 1 - step : step;
+}
+
+/* ---- rows ---------------------------------------------------------------------------- */
+
+/* The row of that name, made if it is new; -1 = there are too many. */
+static int32_t find_row(struct builder *b, const char *name, int32_t rank)
+{
+    for (int32_t r = b->row_count - 1; r >= 0; r--) {
+        if (strcmp(b->rows[r].name, name) == 0) return r;
+    }
+    if (b->row_count == EMP_CELLS_MAX_ROWS) return -1;
+    memcpy(b->rows[b->row_count].name, name, EMP_CELLS_NAME_BYTES);
+    b->rows[b->row_count].rank = rank;
+    return b->row_count++;
+}
+
+static int compare_ranks(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+
+    if (a->rank != b->rank) return a->rank > b->rank ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+/* Rows by layer; false = there are too many. */
+static bool find_layers(struct builder *b)
+{
+    int32_t op_count = b->problem->graph->op_count;
+
+    for (emp_op_id op = 0; op < op_count; op++) {
+        if (is_shown(b, op) && find_row(b, b->place[op].row, b->place[op].rank) < 0)
+            return false;
+    }
+    qsort(b->rows, (size_t)b->row_count, sizeof *b->rows, compare_ranks);
+    for (emp_op_id op = 0; op < op_count; op++) {
+        if (is_shown(b, op)) b->row[op] = find_row(b, b->place[op].row, 0);
+    }
+    return true;
+}
+
+/* The top scope of more than half of the ops, as "resnet_v1_152"; "" = there is none. */
+static void find_model(const struct builder *b, char *model)
+{
+    int32_t votes = 0, shown = 0, count = 0;
+    char    scope[EMP_CELLS_NAME_BYTES];
+    int32_t op_count = b->problem->graph->op_count;
+
+    model[0] = '\0';
+    for (int round = 0; round < 2;
+         round++) { /* majority vote of Boyer and Moore, then count */
+        for (emp_op_id op = 0; op < op_count; op++) {
+            if (!is_shown(b, op)) continue;
+            emp_op_place_scope(scope, b->place[op].forward, "", 1);
+            bool is_same = strcmp(scope, model) == 0;
+            if (round == 1) {
+                shown++;
+                count += is_same;
+            } else if (votes == 0) {
+                memcpy(model, scope, EMP_CELLS_NAME_BYTES);
+                votes = 1;
+            } else {
+                votes += is_same ? 1 : -1;
+            }
+        }
+    }
+    if (2 * count <= shown || strcmp(model, "(top)") == 0) model[0] = '\0';
+}
+
+/* Rows by scopes to a depth, in the order of the graph; false = there are too many. */
+static bool find_scopes(struct builder *b, const char *model, int32_t depth)
+{
+    char scope[EMP_CELLS_NAME_BYTES];
+
+    b->row_count = 0;
+    for (int32_t pass = 0; pass < EMP_PASS_COUNT;
+         pass++) { /* forward ops set the order */
+        for (emp_op_id op = 0; op < b->problem->graph->op_count; op++) {
+            if (!is_shown(b, op) || (int32_t)b->place[op].pass != pass) continue;
+            memset(scope, 0, sizeof scope);
+            emp_op_place_scope(scope, b->place[op].forward, model, depth);
+            b->row[op] = find_row(b, scope, 0);
+            if (b->row[op] < 0) return false;
+        }
+    }
+    return true;
+}
+
+/* The deepest scopes that give few enough rows; else the first rows, and the rest. */
+static void find_rows(struct builder *b)
+{
+    char    model[EMP_CELLS_NAME_BYTES];
+    int32_t depth = MAX_DEPTH;
+
+    b->step_count = count_steps(b);
+    if (b->step_count > 0 && find_layers(b)) return;
+    b->step_count = 0;
+    find_model(b, model);
+    while (depth > 0 && !find_scopes(b, model, depth)) depth--;
+    if (depth > 0) return;
+    find_scopes(b, model, 1);
+    memset(b->rows[EMP_CELLS_MAX_ROWS - 1].name, 0, EMP_CELLS_NAME_BYTES);
+    strcpy(b->rows[EMP_CELLS_MAX_ROWS - 1].name, "all others");
+    for (emp_op_id op = 0; op < b->problem->graph->op_count; op++) {
+        char scope[EMP_CELLS_NAME_BYTES] = "";
+        if (!is_shown(b, op)) continue;
+        emp_op_place_scope(scope, b->place[op].forward, model, 1);
+        b->row[op] = find_row(b, scope, 0);
+        if (b->row[op] < 0) b->row[op] = EMP_CELLS_MAX_ROWS - 1;
+    }
+}
+
+/* ---- cells --------------------------------------------------------------------------- */
+
+static size_t offset_of(const emp_cells *c, int32_t row, emp_pass pass, int32_t step)
+{
+    size_t cell = ((size_t)row * EMP_PASS_COUNT + pass) * (size_t)(c->step_count + 1);
+
+    return (cell + (size_t)step) * (size_t)c->device_count;
+}
+
+const int32_t *emp_cells_at(const emp_cells *cells, int32_t row, emp_pass pass,
+                            int32_t step)
+{
+    return &cells->op_count[offset_of(cells, row, pass, step)];
+}
+
+static emp_status count_ops(emp_cells *c, const struct builder *b,
+                            const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    c->row_count = b->row_count;
+    c->step_count = b->step_count;
+    c->device_count = b->problem->machine->device_count;
+    c->row_name = emp_calloc((size_t)c->row_count, EMP_CELLS_NAME_BYTES);
+    c->op_count = EMP_NEW_ARRAY(int32_t, offset_of(c, c->row_count, EMP_PASS_FORWARD, 0));
+    if (c->row_name == NULL || c->op_count == NULL)
+        EMP_FAIL(EMP_ENOMEM, "grid of %d rows, %d steps", c->row_count, c->step_count);
+    for (int32_t r = 0; r < c->row_count; r++)
+        memcpy(c->row_name[r], b->rows[r].name, EMP_CELLS_NAME_BYTES);
+    for (emp_op_id op = 0; op < b->problem->graph->op_count; op++) {
+        if (!is_shown(b, op)) continue;
+        size_t cell = offset_of(c, b->row[op], b->place[op].pass, step_of(b, op));
+        c->op_count[cell + (size_t)device_of_op[op]]++;
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_cells_create(emp_cells *cells, const emp_problem *problem,
+                            const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    size_t          op_count = (size_t)problem->graph->op_count;
+    struct builder *b = EMP_NEW(struct builder);
+
+    *cells = (emp_cells){0};
+    if (b == NULL) EMP_FAIL(EMP_ENOMEM, "grid of %zu ops", op_count);
+    b->problem = problem;
+    b->place = EMP_NEW_ARRAY(emp_op_place, op_count);
+    b->like = EMP_NEW_ARRAY(int32_t, op_count);
+    b->last = EMP_NEW_ARRAY(int32_t, op_count);
+    b->row = EMP_NEW_ARRAY(int32_t, op_count);
+    if (!b->place || !b->like || !b->last || !b->row)
+        EMP_FAIL(EMP_ENOMEM, "grid of %zu ops", op_count);
+    EMP_TRY(find_likes(b, err));
+    find_rows(b);
+    EMP_TRY(count_ops(cells, b, device_of_op, err));
+
+cleanup:
+    if (b != NULL) {
+        emp_strmap_clear(&b->map);
+        emp_free(b->place);
+        emp_free(b->like);
+        emp_free(b->last);
+        emp_free(b->row);
+        emp_free(b);
+    }
+    return st;
+}
+
+void emp_cells_clear(emp_cells *cells)
+{
+    emp_free(cells->row_name);
+    emp_free(cells->op_count);
+    *cells = (emp_cells){0};
+}

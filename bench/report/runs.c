@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L
+#include "bench/report/runs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
+                  TIMING[] = ".timing.json";
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+
+    return length >= tail && strcmp(text + length - tail, ending) == 0;
+}
+
+/* ---- one record ---------------------------------------------------------------------- */
+
+static emp_status read_timing(emp_report_run *run, const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    json_t    *root = json_load_file(path, 0, NULL);
+    json_t    *elapsed = json_object_get(root, "elapsed_s");
+
+    if (!json_is_number(elapsed) || json_number_value(elapsed) < 0)
+        EMP_FAIL(EMP_EFORMAT,
+                 "%s is no timing file: it has no elapsed_s; without the file the report "
+                 "has no plot against seconds",
+                 path);
+    run->elapsed_s = json_number_value(elapsed);
+
+cleanup:
+    json_decref(root);
+    return st;
+}
+
+/* run.h5 has its timing in run.timing.json. */
+static emp_status find_timing(emp_report_run *run, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     length = strlen(run->path), size = length + sizeof TIMING;
+    char      *path = EMP_NEW_ARRAY(char, size);
+
+    run->elapsed_s = NAN;
+    if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the timing of %s", run->path);
+    if (ends_with(run->path, RECORD)) length -= strlen(RECORD);
+    snprintf(path, size, "%.*s%s", (int)length, run->path, TIMING);
+    if (access(path, F_OK) == 0) EMP_TRY(read_timing(run, path, err));
+
+cleanup:
+    emp_free(path);
+    return st;
+}
+
+static void clear_run(emp_report_run *run)
+{
+    emp_record_clear(&run->record);
+    emp_free(run->path);
+}
+
+static emp_status add_file(emp_report_runs *runs, const char *path, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_report_run run = {.path = emp_strdup(path)};
+
+    if (run.path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
+    EMP_TRY(emp_record_load(&run.record, path, err));
+    if (run.record.evaluations == 0)
+        EMP_FAIL(EMP_EFORMAT, "%s has no evaluation yet; leave it out", path);
+    EMP_TRY(find_timing(&run, err));
+    if (runs->run_count == runs->run_limit) {
+        int32_t         limit = runs->run_limit > 0 ? 2 * runs->run_limit : 8;
+        emp_report_run *grown = emp_realloc(runs->run, (size_t)limit, sizeof *grown);
+        if (grown == NULL) EMP_FAIL(EMP_ENOMEM, "%d runs", limit);
+        runs->run = grown;
+        runs->run_limit = limit;
+    }
+    runs->run[runs->run_count++] = run;
+    run = (emp_report_run){0};
+
+cleanup:
+    clear_run(&run);
+    return st;
+}
+
+/* ---- a folder ------------------------------------------------------------------------ */
+
+static int is_record_name(const struct dirent *entry)
+{
+    return ends_with(entry->d_name, RECORD) && !ends_with(entry->d_name, CHECKPOINT);
+}
+
+static emp_status add_entry(emp_report_runs *runs, const char *folder, const char *name,
+                            emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     size = strlen(folder) + strlen(name) + 2;
+    char      *path = EMP_NEW_ARRAY(char, size);
+
+    if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", name);
+    snprintf(path, size, "%s/%s", folder, name);
+    EMP_TRY(add_file(runs, path, err));
+
+cleanup:
+    emp_free(path);
+    return st;
+}
+
+static emp_status add_folder(emp_report_runs *runs, const char *folder, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    struct dirent **entry = NULL;
+    int             count = scandir(folder, &entry, is_record_name, alphasort);
+
+    if (count < 0) EMP_FAIL(EMP_EIO, "%s cannot be read: %s", folder, strerror(errno));
+    if (count == 0)
+        EMP_FAIL(EMP_EIO, "the folder %s has no run record (*.h5) in it", folder);
+    for (int i = 0; i < count; i++)
+        EMP_TRY(add_entry(runs, folder, entry[i]->d_name, err));
+
+cleanup:
+    for (int i = 0; i < count; i++) free(entry[i]);
+    free(entry);
+    return st;
+}
+
+emp_status emp_report_runs_add(emp_report_runs *runs, const char *path, emp_error *err)
+{
+    struct stat info;
+
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return add_folder(runs, path, err);
+    return add_file(runs, path, err);
+}
+
+/* ---- order --------------------------------------------------------------------------- */
+
+#define RETURN_ORDER(a, b) \
+    if ((a) != (b)) return (a) < (b) ? -1 : 1
+#define RETURN_TEXT_ORDER(a, b)         \
+    do {                                \
+        int order_ = strcmp((a), (b));  \
+        if (order_ != 0) return order_; \
+    } while (0)
+
+static int compare_problems(const emp_record *a, const emp_record *b)
+{
+    RETURN_TEXT_ORDER(a->workload, b->workload);
+    RETURN_TEXT_ORDER(a->machine, b->machine);
+    RETURN_TEXT_ORDER(a->runtime, b->runtime);
+    RETURN_ORDER(a->graph_hash, b->graph_hash);
+    RETURN_ORDER(a->machine_hash, b->machine_hash);
+    RETURN_ORDER(a->runtime_hash, b->runtime_hash);
+    return 0;
+}
+
+static int compare_series(const emp_record *a, const emp_record *b)
+{
+    RETURN_TEXT_ORDER(a->method, b->method);
+    RETURN_TEXT_ORDER(a->preset, b->preset);
+    RETURN_TEXT_ORDER(a->options, b->options);
+    RETURN_ORDER(a->budget_evaluations, b->budget_evaluations);
+    RETURN_ORDER(a->budget_s, b->budget_s);
+    RETURN_TEXT_ORDER(a->version, b->version);
+    RETURN_TEXT_ORDER(a->commit, b->commit);
+    RETURN_ORDER(a->is_dirty, b->is_dirty);
+    return 0;
+}
+
+static int compare_seeds(const emp_record *a, const emp_record *b)
+{
+    RETURN_ORDER(a->seed, b->seed);
+    return 0;
+}
+
+static int compare_runs(const void *left, const void *right)
+{
+    const emp_report_run *a = left, *b = right;
+    int                   order = compare_problems(&a->record, &b->record);
+
+    if (order == 0) order = compare_series(&a->record, &b->record);
+    if (order == 0) order = compare_seeds(&a->record, &b->record);
+    return order != 0 ? order : strcmp(a->path, b->path);
+}
+
+/* ---- series and groups --------------------------------------------------------------- */
+
+static void append(char *label, const char *before, const char *text)
+{
+    size_t used = strlen(label);
+
+    snprintf(label + used, EMP_REPORT_LABEL_BYTES - used, "%s%s", before, text);
+}
+
+static bool is_same_setup(const emp_record *a, const emp_record *b)
+{
+    return strcmp(a->method, b->method) == 0 && strcmp(a->preset, b->preset) == 0 &&
+           strcmp(a->options, b->options) == 0;
+}
+
+static bool is_same_budget(const emp_record *a, const emp_record *b)
+{
+    return a->budget_evaluations == b->budget_evaluations && a->budget_s == b->budget_s;
+}
+
+static void append_budget(char *label, const emp_record *r)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "%" PRId64 " evaluations", r->budget_evaluations);
+    if (r->budget_evaluations > 0) append(label, ", ", text);
+    snprintf(text, sizeof text, "%g s", r->budget_s);
+    if (r->budget_s > 0) append(label, ", ", text);
+    if (r->budget_evaluations == 0 && r->budget_s == 0) append(label, ", ", "no budget");
+}
+
+/* The method, and what tells it apart from others of the group. */
+static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_t series)
+{
+    emp_report_series *s = &runs->series[series];
+    const emp_record  *r = &runs->run[s->first_run].record;
+    bool               has_other_budget = false, has_other_commit = false;
+
+    for (int32_t i = g->first_series; i < g->first_series + g->series_count; i++) {
+        const emp_record *other = &runs->run[runs->series[i].first_run].record;
+        if (i == series || !is_same_setup(other, r)) continue;
+        if (is_same_budget(other, r))
+            has_other_commit = true;
+        else
+            has_other_budget = true;
+    }
+    append(s->label, "", r->method);
+    if (r->preset[0] != '\0') append(s->label, " ", r->preset);
+    if (r->options[0] != '\0') append(s->label, " ", r->options);
+    if (has_other_budget) append_budget(s->label, r);
+    if (!has_other_commit) return;
+    append(s->label, ", commit ", r->commit);
+    if (r->is_dirty) append(s->label, ", ", "modified");
+}
+
+static bool is_better(const emp_record *a, const emp_record *b)
+{
+    if (a->is_feasible != b->is_feasible) return a->is_feasible;
+    return a->best_step_time_s < b->best_step_time_s;
+}
+
+static void add_to_group(emp_report_runs *runs, int32_t i)
+{
+    emp_report_group  *g = &runs->group[runs->group_count - 1];
+    emp_report_series *s = &runs->series[runs->series_count - 1];
+
+    s->run_count++;
+    g->run_count++;
+    if (is_better(&runs->run[i].record, &runs->run[g->best_run].record)) g->best_run = i;
+}
+
+emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (runs->run_count > 0)
+        qsort(runs->run, (size_t)runs->run_count, sizeof *runs->run, compare_runs);
+    runs->series = EMP_NEW_ARRAY(emp_report_series, (size_t)runs->run_count);
+    runs->group = EMP_NEW_ARRAY(emp_report_group, (size_t)runs->run_count);
+    if (runs->series == NULL || runs->group == NULL)
+        EMP_FAIL(EMP_ENOMEM, "groups of %d runs", runs->run_count);
+    for (int32_t i = 0; i < runs->run_count; i++) {
+        const emp_record *r = &runs->run[i].record;
+        const emp_record *last = i > 0 ? &runs->run[i - 1].record : NULL;
+        bool              is_group = last == NULL || compare_problems(last, r) != 0;
+        bool              is_series = is_group || compare_series(last, r) != 0;
+
+        if (!is_series && compare_seeds(last, r) == 0)
+            EMP_FAIL(EMP_EINVAL, "%s and %s are of the same run; name one of them",
+                     runs->run[i - 1].path, runs->run[i].path);
+        if (is_group)
+            runs->group[runs->group_count++] = (emp_report_group){
+                .first_series = runs->series_count, .first_run = i, .best_run = i};
+        if (is_series) {
+            emp_report_series *s = &runs->series[runs->series_count++];
+            s->first_run = i;
+            runs->group[runs->group_count - 1].series_count++;
+        }
+        add_to_group(runs, i);
+    }
+    for (int32_t i = 0; i < runs->group_count; i++) {
+        const emp_report_group *g = &runs->group[i];
+        for (int32_t s = 0; s < g->series_count; s++)
+            name_series(runs, g, g->first_series + s);
+    }
+
+cleanup:
+    return st;
+}
+
+void emp_report_runs_clear(emp_report_runs *runs)
+{
+    for (int32_t i = 0; i < runs->run_count; i++) clear_run(&runs->run[i]);
+    emp_free(runs->run);
+    emp_free(runs->series);
+    emp_free(runs->group);
+    *runs = (emp_report_runs){0};
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are runs put together that belong together, and is anything else refused by name? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/report/runs.h"
+#include "tests/support/scratch.h"
+
+static emp_device_id placement[] = {1, 2};
+
+static void save(const char *name, const char *method, uint64_t seed, int64_t budget,
+                 double best_s, bool is_feasible)
+{
+    emp_curve_point point = {budget, budget, best_s, best_s};
+    emp_error       err = {0};
+    emp_record      r = {.seed = seed,
+                         .budget_evaluations = budget,
+                         .evaluations = budget,
+                         .feasible_count = is_feasible ? budget : 0,
+                         .median_s = best_s,
+                         .best_step_time_s = best_s,
+                         .is_feasible = is_feasible,
+                         .device_count = 3,
+                         .op_count = 2,
+                         .device_of_op = placement,
+                         .point_count = 1,
+                         .curve = &point};
+
+    snprintf(r.method, sizeof r.method, "%s", method);
+    snprintf(r.workload, sizeof r.workload, "tiny");
+    snprintf(r.machine, sizeof r.machine, "k40x2");
+    snprintf(r.runtime, sizeof r.runtime, "ideal");
+    snprintf(r.stopped_by, sizeof r.stopped_by, "budget");
+    cr_assert_eq(emp_record_save(scratch_path(name), &r, &err), EMP_OK, "%s", err.msg);
+}
+
+static emp_status add(emp_report_runs *runs, const char *name, emp_error *err)
+{
+    return emp_report_runs_add(runs, scratch_path(name), err);
+}
+
+Test(runs, seeds_are_one_series_and_budgets_are_not, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    emp_report_runs runs = {0};
+    emp_error       err = {0};
+
+    save("b.h5", "ce", 2, 100, 0.5, true);
+    save("a.h5", "ce", 1, 100, 0.1, false); /* faster, but does not fit */
+    save("c.h5", "ce", 1, 200, 0.7, true);
+    save("d.h5", "expert", 1, 1, 0.4, true);
+    save("e.checkpoint.h5", "hdp", 1, 1, 0.4, true);
+    scratch_write("a.timing.json", "{\"elapsed_s\": 2.5}", 18);
+    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(runs.run_count, 4, "without the checkpoint");
+    cr_assert_eq(runs.group_count, 1);
+    cr_assert_eq(runs.series_count, 3);
+    cr_expect_eq(runs.series[0].run_count, 2);
+    cr_expect_eq(runs.run[0].record.seed, 1);
+    cr_expect_eq(runs.run[0].elapsed_s, 2.5);
+    cr_expect(isnan(runs.run[1].elapsed_s));
+    cr_expect_str_eq(runs.series[0].label, "ce, 100 evaluations");
+    cr_expect_str_eq(runs.series[1].label, "ce, 200 evaluations");
+    cr_expect_str_eq(runs.series[2].label, "expert");
+    cr_expect_eq(runs.run[runs.group[0].best_run].record.best_step_time_s, 0.4);
+    emp_report_runs_clear(&runs);
+}
+
+Test(runs, a_run_counts_once, .init = scratch_create, .fini = scratch_remove)
+{
+    emp_report_runs runs = {0};
+    emp_error       err = {0};
+
+    save("a.h5", "ce", 1, 100, 0.5, true);
+    save("b.h5", "ce", 1, 100, 0.5, true);
+    cr_assert_eq(add(&runs, "a.h5", &err), EMP_OK);
+    cr_assert_eq(add(&runs, "b.h5", &err), EMP_OK);
+    cr_expect_eq(emp_report_runs_group(&runs, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "a.h5 and "));
+    cr_expect_not_null(strstr(err.msg, "b.h5 are of the same run"));
+    emp_report_runs_clear(&runs);
+}
+
+static void expect_refusal(const char *name, emp_status status, const char *part)
+{
+    emp_report_runs runs = {0};
+    emp_error       err = {0};
+
+    cr_expect_eq(add(&runs, name, &err), status);
+    cr_expect_not_null(strstr(err.msg, scratch_path(name)), "%s: %s", name, err.msg);
+    cr_expect_not_null(strstr(err.msg, part), "%s", err.msg);
+    cr_expect_eq(runs.run_count, 0);
+    emp_report_runs_clear(&runs);
+}
+
+Test(runs, what_is_no_run_is_named, .init = scratch_create, .fini = scratch_remove)
+{
+    size_t size;
+
+    expect_refusal("", EMP_EIO, "no run record");
+    expect_refusal("nonesuch.h5", EMP_EIO, "");
+    scratch_write("foreign.h5", "no record", 9);
+    expect_refusal("foreign.h5", EMP_EFORMAT, "");
+    save("whole.h5", "ce", 1, 100, 0.5, true);
+    char *bytes = scratch_read("whole.h5", &size);
+    scratch_write("torn.h5", bytes, size / 2);
+    expect_refusal("torn.h5", EMP_EFORMAT, "");
+    free(bytes);
+    save("none.h5", "ce", 1, 0, NAN, false);
+    expect_refusal("none.h5", EMP_EFORMAT, "no evaluation yet");
+    save("timed.h5", "ce", 1, 100, 0.5, true);
+    scratch_write("timed.timing.json", "{}", 2);
+    emp_report_runs runs = {0};
+    emp_error       err = {0};
+    cr_expect_eq(add(&runs, "timed.h5", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "timed.timing.json"));
+    emp_report_runs_clear(&runs);
+}
+
+Test(runs, every_allocation_may_fail, .init = scratch_create, .fini = scratch_remove)
+{
+    emp_status st = EMP_ENOMEM;
+    long       live = emp_mem_live_blocks();
+
+    save("a.h5", "ce", 1, 100, 0.5, true);
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_report_runs runs = {0};
+        emp_mem_fail_after(allowed);
+        st = add(&runs, "a.h5", NULL);
+        if (st == EMP_OK) st = emp_report_runs_group(&runs, NULL);
+        emp_mem_fail_after(-1);
+        emp_report_runs_clear(&runs);
+        cr_assert_eq(emp_mem_live_blocks(), live);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+    }
+}
