@@ -6,6 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages=(gcc libc6-dev cmake ninja-build pkg-config libgsl-dev libhdf5-dev
   libscotch-dev libmetis-dev libopenblas-dev libcyaml-dev libyaml-dev libjansson-dev zlib1g-dev)
 test_packages=(git libcriterion-dev clang-format)
+mpi_packages=(libopenmpi-dev openmpi-bin) # libscotch-dev needs both anyway
 clang_packages=(clang libomp-dev)
 peer_packages=(g++ libsimgrid-dev python3 python3-torch)
 
