@@ -19,7 +19,8 @@
     X(EMP_EINFEASIBLE, -6, "no feasible placement")        \
     X(EMP_EUNSUPPORTED, -7, "not supported")               \
     X(EMP_EEXTERNAL, -8, "failure in an external library") \
-    X(EMP_EINTERRUPTED, -9, "interrupted")
+    X(EMP_EINTERRUPTED, -9, "interrupted")                 \
+    X(EMP_EELSEWHERE, -10, "another rank has failed")
 
 typedef enum {
 #define X(name, value, text) name = value,

@@ -71,3 +71,14 @@ double emp_rng_normal(emp_rng *rng)
     gsl_rng gsl = emp_rng_as_gsl(rng);
     return gsl_ran_gaussian_ziggurat(&gsl, 1.0);
 }
+
+uint64_t emp_rng_seed_of_rank(uint64_t seed, int32_t rank)
+{
+    emp_rng  rng;
+    uint64_t high;
+
+    if (rank == 0) return seed;
+    emp_rng_init(&rng, seed, UINT32_MAX, (uint32_t)rank);
+    high = emp_rng_u32(&rng);
+    return high << 32 | emp_rng_u32(&rng);
+}

@@ -21,6 +21,10 @@ typedef struct {
 /** Starts the stream (seed, stream, substream) at its beginning. */
 void emp_rng_init(emp_rng *rng, uint64_t seed, uint32_t stream, uint32_t substream);
 
+/** The seed from which a rank draws what is its own: \a seed itself for rank 0, else a
+ * number from the last stream of \a seed. */
+uint64_t emp_rng_seed_of_rank(uint64_t seed, int32_t rank);
+
 uint32_t emp_rng_u32(emp_rng *rng);
 /** Uniform in [0, 1), 53 bits. */
 double emp_rng_uniform(emp_rng *rng);

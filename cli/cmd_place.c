@@ -9,14 +9,16 @@
 
 #include "base/atomic_file.h"
 #include "base/mem.h"
+#include "bench/distributed/distributed.h"
 #include "bench/run/methods.h"
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/report_why.h"
 #include "cli/run_options.h"
+#include "cli/stop.h"
 #include "sim/placement/placement.h"
 
-enum { KEY_RECORD = 512, KEY_EVERY, KEY_RESUME, DEFAULT_BUDGET = 400 };
+enum { KEY_RECORD = 512, KEY_EVERY, KEY_RESUME, KEY_ASYNC, DEFAULT_BUDGET = 400 };
 
 struct args {
     cli_run_options run;
@@ -36,6 +38,10 @@ static const struct argp_option train_options[] = {
     {"checkpoint-every", KEY_EVERY, "S", 0,
      "Seconds between checkpoints (default: 10 or more, for under 1 % of the time)", 0},
     {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
+    {"async", KEY_ASYNC, NULL, 0,
+     "With mpirun: rank 0 is a parameter server, the others are controllers that do not "
+     "wait for each other; no two runs give the same result",
+     0},
     {0},
 };
 
@@ -56,8 +62,13 @@ static const char train_doc[] =
     "decides how far either gets. Ctrl-C and SIGTERM save before they end it.\n"
     "The method is hdp unless another is named; without --budget or --seconds it\n"
     "gets 400 evaluations.\n\n"
+    "Started by mpirun, the programs share the run: each proposes and scores its\n"
+    "own placements of every update. The result depends on the seed and on their\n"
+    "number; with --async it also depends on who is faster.\n\n"
     "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5\n"
     "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5 --resume\n"
+    "  mpirun -n 4 emplace train nmt --machine k40x2 --budget 8000 --record run.h5 \\\n"
+    "      --threads 1\n"
     "  emplace record run.checkpoint.h5";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -87,6 +98,7 @@ static error_t parse_train(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = args; return 0;
     case KEY_EVERY: checkpoint->every_s = cli_positive("checkpoint-every", arg); return 0;
     case KEY_RESUME: checkpoint->is_resumed = true; return 0;
+    case KEY_ASYNC: args->run.is_async = true; return 0;
     case ARGP_KEY_END:
         if (args->record == NULL)
             cli_usage_error("--record is missing; the checkpoint lies beside it");
@@ -154,20 +166,36 @@ cleanup:
     return st;
 }
 
+static emp_status prepare(const struct args *args, const emp_placer_type **method,
+                          cli_inputs *inputs, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path};
+
+    EMP_TRY(emp_method_find(method, args->method, err));
+    EMP_TRY(cli_check_outputs(outputs, sizeof outputs / sizeof *outputs, err));
+    EMP_TRY(cli_inputs_load(inputs, args->run.spec, args->run.machine, args->run.runtime,
+                            err));
+
+cleanup:
+    return st;
+}
+
 static emp_status place(const struct args *args, emp_error *err)
 {
     emp_status             st = EMP_OK;
+    const emp_ranks       *ranks = args->run.ranks;
     const emp_placer_type *method = NULL;
     cli_inputs             inputs = {0};
     emp_record             record = {0};
-    const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path};
 
-    EMP_TRY(emp_method_find(&method, args->method, err));
-    EMP_TRY(cli_check_outputs(outputs, sizeof outputs / sizeof *outputs, err));
-    EMP_TRY(cli_inputs_load(&inputs, args->run.spec, args->run.machine, args->run.runtime,
-                            err));
+    st = prepare(args, &method, &inputs, err);
+    EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
     EMP_TRY(cli_run(&record, &args->run, inputs.problem, method, DEFAULT_BUDGET, err));
-    EMP_TRY(deliver(args, &record, inputs.problem, err));
+    if (ranks == NULL || ranks->rank == 0)
+        EMP_TRY(deliver(args, &record, inputs.problem, err));
+    else if (strcmp(record.stopped_by, "interrupt") == 0)
+        st = EMP_EINTERRUPTED;
 
 cleanup:
     emp_record_clear(&record);
@@ -204,27 +232,44 @@ static char *name_checkpoint(const char *record)
     return path;
 }
 
-static emp_status train(struct args *args, emp_error *err)
+static emp_status check_learner(const char *name, emp_error *err)
 {
     emp_status             st = EMP_OK;
     const emp_placer_type *method = NULL;
-    char                  *path = NULL;
 
-    EMP_TRY(emp_method_find(&method, args->method, err));
+    EMP_TRY(emp_method_find(&method, name, err));
     if (method->list_state == NULL) {
         EMP_FAIL(EMP_EINVAL, "method %s learns nothing; emplace place runs it",
                  method->name);
     }
+
+cleanup:
+    return st;
+}
+
+static emp_status train(struct args *args, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_ranks *ranks = NULL;
+    char            *path = NULL;
+    bool             is_first = true;
+
+    EMP_TRY(emp_distributed_join(&ranks, cli_stop_flag(), err));
+    args->run.ranks = ranks;
+    is_first = ranks == NULL || ranks->rank == 0;
+    st = check_learner(args->method, err);
+    EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
     path = name_checkpoint(args->record);
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
     args->run.checkpoint.path = path;
     EMP_TRY(place(args, err));
+    if (!is_first) goto cleanup;
     EMP_TRY(emp_atomic_file_sweep(args->record, err));
     if (remove(path) != 0)
         EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
 
 cleanup:
-    if (st == EMP_EINTERRUPTED)
+    if (st == EMP_EINTERRUPTED && is_first)
         cli_warn("interrupted; the same command with --resume goes on from %s", path);
     emp_free(path);
     return st;

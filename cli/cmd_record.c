@@ -75,7 +75,8 @@ static emp_status print_json(const emp_record *r, emp_error *err)
         "runtime", r->runtime, "seed", (json_int_t)r->seed, "budget_evaluations",
         (json_int_t)r->budget_evaluations, "budget_s", r->budget_s);
     json_t *result = json_pack(
-        "{s:s, s:I, s:I, s:f, s:b, s:o, s:s, s:s, s:b, s:o}", "stopped_by", r->stopped_by,
+        "{s:i, s:b, s:s, s:I, s:I, s:f, s:b, s:o, s:s, s:s, s:b, s:o}", "ranks",
+        r->ranks > 1 ? r->ranks : 1, "async", r->is_async, "stopped_by", r->stopped_by,
         "evaluations", (json_int_t)r->evaluations, "feasible_count",
         (json_int_t)r->feasible_count, "step_time_s", r->best_step_time_s, "feasible",
         r->is_feasible, "median_s", json_number(r->median_s), "version", r->version,
@@ -99,6 +100,10 @@ static void print_text(const emp_record *r)
            r->workload, r->machine, r->runtime, r->method,
            r->preset[0] == '\0' ? "" : " ", r->preset, r->seed, r->version, r->commit,
            r->is_dirty ? ", modified" : "");
+    if (r->ranks > 1) {
+        printf("shared by %d ranks%s\n", r->ranks,
+               r->is_async ? ", asynchronous: another run of this kind differs" : "");
+    }
     if (r->evaluations == 0) {
         printf("nothing evaluated yet\n");
         return;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "bench/distributed/distributed.h"
 #include "bench/run/manifest.h"
 #include "cli/cli.h"
 #include "policy/nn/blas.h"
@@ -64,6 +65,8 @@ static void print_version(bool is_verbose)
     printf("GSL %s\n%s\n", gsl_version, emp_store_library_version());
     print_blas();
     printf("jansson %s\nzlib %s\n", JANSSON_VERSION, zlibVersion());
+    printf("MPI: %s\n", emp_distributed_library() != NULL ? emp_distributed_library()
+                                                          : "not in this build");
 }
 
 static int run_command(const cli_command *command, int argc, char **argv)
@@ -80,6 +83,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
     }
     if (st == EMP_OK) return 0;
     if (st == EMP_EINTERRUPTED) return CLI_EXIT_INTERRUPTED;
+    if (st == EMP_EELSEWHERE) return CLI_EXIT_INPUT;
     fprintf(stderr, "emplace: %s\n", err.msg[0] != '\0' ? err.msg : emp_status_str(st));
     return CLI_EXIT_INPUT;
 }
@@ -101,7 +105,9 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(argv[1], commands[i].name) == 0) {
-            return run_command(&commands[i], argc - 1, argv + 1);
+            int code = run_command(&commands[i], argc - 1, argv + 1);
+            emp_distributed_leave(code != 0 && code != CLI_EXIT_INTERRUPTED);
+            return code;
         }
     }
     cli_usage_error("there is no command \"%s\"; emplace --help lists them", argv[1]);

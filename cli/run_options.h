@@ -21,8 +21,10 @@ typedef struct {
     uint64_t    seed;
     int32_t     threads;
     bool        is_json;
-    /** No option of cli_run_argp: `train` fills it in. */
+    /* No options of cli_run_argp: `train` fills them in. */
     emp_run_checkpoint checkpoint;
+    const emp_ranks   *ranks;
+    bool               is_async;
 } cli_run_options;
 
 /** Options for argp's table, and their parser: returns ARGP_ERR_UNKNOWN for other keys.

@@ -28,7 +28,7 @@ declare -A may_include=(
 declare -A only_in=(
   [hdf5.h]="sim/store" [metis.h]="sim/partition" [scotch.h]="baselines"
   [cblas.h]="policy/nn" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
-  [gsl/gsl_multifit_nlinear.h]="bench/calibrate"
+  [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="bench/distributed"
 )
 
 status=0

@@ -8,6 +8,7 @@ build_packages=(gcc libc6-dev cmake ninja-build pkg-config libgsl-dev libhdf5-de
 test_packages=(git libcriterion-dev clang-format)
 # What emplace report draws curves with; without it the page has the rest.
 report_packages=(gnuplot-nox)
+mpi_packages=(libopenmpi-dev openmpi-bin) # libscotch-dev needs both anyway
 clang_packages=(clang libomp-dev)
 peer_packages=(g++ libsimgrid-dev python3 python3-torch)
 

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bench/run/manifest.h"
+#include "bench/run/runner_internal.h"
 #include "bench/run/stats.h"
 #include "sim/engine/sim.h"
 #include "sim/store/checkpoint.h"
@@ -19,26 +20,6 @@
 /* Without a wish of the user checkpoints are that far apart, and at least so many times
  * what the last one took, which is 0.5 % of the time. */
 enum { CHECKPOINT_PAUSE_S = 10, CHECKPOINT_COST_RATIO = 200 };
-
-/** Everything that one call of emp_run() owns. */
-struct run {
-    const emp_problem    *problem;
-    const emp_run_params *params;
-    emp_record           *record;
-    void                 *placer;
-    int32_t               threads;
-    emp_sim             **sim; /**< [thread] */
-    emp_device_id        *candidate[EMP_MAX_BATCH];
-    emp_device_id        *candidate_block; /**< storage of all candidates */
-    emp_sim_result        result[EMP_MAX_BATCH];
-    emp_score             score[EMP_MAX_BATCH];
-    emp_status            status[EMP_MAX_BATCH];
-    emp_error             error[EMP_MAX_BATCH];
-    size_t                feasible_capacity, point_capacity, metric_capacity;
-    int64_t               resumed; /**< evaluations */
-    double                start_s; /**< earlier by what a resumed run has spent before */
-    double                next_checkpoint_s;
-};
 
 double emp_progress_remaining_s(const emp_progress *p)
 {
@@ -78,14 +59,18 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     copy_text(record->version, sizeof record->version, manifest.version);
     copy_text(record->commit, sizeof record->commit, manifest.commit);
     record->is_dirty = manifest.is_dirty;
+    record->ranks = params->ranks != NULL ? params->ranks->count : 0;
+    record->is_async = params->is_async;
 }
 
-static emp_status prepare(struct run *run, emp_error *err)
+static emp_status prepare(emp_run_state *run, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    emp_record *record = run->record;
-    int32_t     op_count = run->problem->graph->op_count;
+    emp_status        st = EMP_OK;
+    emp_record       *record = run->record;
+    int32_t           op_count = run->problem->graph->op_count;
+    emp_placer_params placer = run->params->placer;
 
+    placer.rank = run->ranks != NULL ? run->ranks->rank : 0;
     record->op_count = op_count;
     record->device_count = run->problem->machine->device_count;
     for (int32_t i = 0; i < record->device_count; i++) {
@@ -105,14 +90,13 @@ static emp_status prepare(struct run *run, emp_error *err)
     for (int32_t i = 0; i < run->threads; i++) {
         EMP_TRY(emp_sim_create(&run->sim[i], run->problem, err));
     }
-    EMP_TRY(run->params->method->create(&run->placer, run->problem, &run->params->placer,
-                                        err));
+    EMP_TRY(run->params->method->create(&run->placer, run->problem, &placer, err));
 
 cleanup:
     return st;
 }
 
-static emp_status score_batch(struct run *run, int32_t count, emp_error *err)
+emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
 {
     emp_status st = EMP_OK;
 
@@ -155,13 +139,33 @@ cleanup:
     return st;
 }
 
-static void keep_best(struct run *run, int32_t i)
+/* The best of the batch if it is better than all before, else -1. */
+static int32_t find_best(const emp_run_state *run)
+{
+    const emp_record *record = run->record;
+    emp_score         best = {record->best_step_time_s, record->is_feasible};
+    int32_t           found = -1;
+
+    for (int32_t i = 0; i < run->count; i++) {
+        const emp_score *score = &run->score[i];
+        bool             is_better = score->is_feasible == best.is_feasible
+                                         ? score->step_time_s < best.step_time_s
+                                         : score->is_feasible;
+        if (!is_better && record->evaluations + i > 0) continue;
+        best = *score;
+        found = i;
+    }
+    return found;
+}
+
+static void keep_best(emp_run_state *run, const emp_score *score,
+                      const emp_candidate *best)
 {
     emp_record           *record = run->record;
-    const emp_sim_result *result = &run->result[i];
+    const emp_sim_result *result = best->result;
 
     record->is_feasible = result->is_feasible;
-    record->best_step_time_s = run->score[i].step_time_s;
+    record->best_step_time_s = score->step_time_s;
     record->traffic_bytes = result->traffic_bytes;
     copy_text(record->oom_device, sizeof record->oom_device,
               result->is_feasible ? NULL : record->device_name[result->oom_device]);
@@ -169,14 +173,16 @@ static void keep_best(struct run *run, int32_t i)
         record->peak_bytes[d] = result->peak_bytes[d];
         record->busy_s[d] = (double)result->busy_ns[d] * 1e-9;
     }
-    memcpy(record->device_of_op, run->candidate[i],
-           (size_t)record->op_count * sizeof *record->device_of_op);
+    /* It may be there already (emp_run_share_best). */
+    memmove(record->device_of_op, best->device_of_op,
+            (size_t)record->op_count * sizeof *record->device_of_op);
 }
 
-static emp_status log_batch(struct run *run, int32_t count, emp_error *err)
+emp_status emp_run_log(emp_run_state *run, emp_run_fetch *fetch, emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_record     *record = run->record;
+    const int32_t   count = run->count, best = find_best(run);
     emp_curve_point point = {record->evaluations + count, 0, NAN, 0.0};
     void           *feasible_s = record->feasible_s, *curve = record->curve;
 
@@ -187,12 +193,13 @@ static emp_status log_batch(struct run *run, int32_t count, emp_error *err)
                     sizeof *record->curve, err));
     record->curve = (emp_curve_point *)curve;
 
+    if (best >= 0) {
+        emp_candidate candidate;
+        EMP_TRY(fetch(run, best, &candidate, err));
+        keep_best(run, &run->score[best], &candidate);
+    }
     for (int32_t i = 0; i < count; i++) {
         const emp_score *score = &run->score[i];
-        bool             is_better = score->is_feasible == record->is_feasible
-                                         ? score->step_time_s < record->best_step_time_s
-                                         : score->is_feasible;
-        if (is_better || record->evaluations + i == 0) keep_best(run, i);
         if (score->is_feasible) {
             record->feasible_s[record->feasible_count++] = score->step_time_s;
             point.feasible_count++;
@@ -207,18 +214,25 @@ cleanup:
     return st;
 }
 
-/* The metrics of the last tell become a row; the first row fixes their names. */
-static emp_status log_metrics(struct run *run, emp_error *err)
+int32_t emp_run_metrics(const emp_run_state *run, const emp_placer_metric **metric)
+{
+    int32_t count = 0;
+
+    *metric = NULL;
+    if (run->params->method->metrics != NULL)
+        *metric = run->params->method->metrics(run->placer, &count);
+    return count < EMP_MAX_METRICS ? count : EMP_MAX_METRICS;
+}
+
+emp_status emp_run_log_metrics(emp_run_state *run, const double *value, emp_error *err)
 {
     emp_status               st = EMP_OK;
     emp_record              *record = run->record;
-    int32_t                  count = 0;
     const emp_placer_metric *metric = NULL;
+    int32_t                  count = emp_run_metrics(run, &metric);
 
-    if (run->params->method->metrics == NULL) goto cleanup;
-    metric = run->params->method->metrics(run->placer, &count);
     if (record->point_count == 1) {
-        record->metric_count = count < EMP_MAX_METRICS ? count : EMP_MAX_METRICS;
+        record->metric_count = count;
         for (int32_t i = 0; i < record->metric_count; i++) {
             copy_text(record->metric_name[i], sizeof record->metric_name[i],
                       metric[i].name);
@@ -233,18 +247,24 @@ static emp_status log_metrics(struct run *run, emp_error *err)
     record->metric = (double *)rows;
     double *row = record->metric + (size_t)(record->point_count - 1) * row_length;
     for (int32_t i = 0; i < record->metric_count; i++) {
-        row[i] = i < count ? metric[i].value : NAN;
+        row[i] = i < count ? value[i] : NAN;
     }
 
 cleanup:
     return st;
 }
 
-static void report_progress(const struct run *run)
+/* One rank of several speaks and writes. */
+static bool is_first(const emp_run_state *run)
+{
+    return run->ranks == NULL || run->ranks->rank == 0;
+}
+
+void emp_run_report(const emp_run_state *run)
 {
     const emp_record *record = run->record;
 
-    if (run->params->progress == NULL) return;
+    if (run->params->progress == NULL || !is_first(run)) return;
     emp_progress progress = {.evaluations = record->evaluations,
                              .resumed = run->resumed,
                              .budget_evaluations = record->budget_evaluations,
@@ -255,7 +275,7 @@ static void report_progress(const struct run *run)
     run->params->progress(run->params->context, &progress);
 }
 
-static emp_checkpoint describe_state(struct run *run)
+static emp_checkpoint describe_state(emp_run_state *run)
 {
     emp_checkpoint checkpoint = {.record = run->record};
 
@@ -265,7 +285,7 @@ static emp_checkpoint describe_state(struct run *run)
     return checkpoint;
 }
 
-static emp_status save_checkpoint(struct run *run, emp_error *err)
+static emp_status save_checkpoint(emp_run_state *run, emp_error *err)
 {
     emp_status           st = EMP_OK;
     const double         before_s = emp_clock_now_s();
@@ -281,7 +301,7 @@ cleanup:
     return st;
 }
 
-static emp_status resume(struct run *run, emp_error *err)
+static emp_status resume(emp_run_state *run, emp_error *err)
 {
     emp_status     st = EMP_OK;
     emp_record    *record = run->record;
@@ -293,19 +313,17 @@ static emp_status resume(struct run *run, emp_error *err)
     run->point_capacity = run->metric_capacity = (size_t)record->point_count;
     memset(record->stopped_by, 0, sizeof record->stopped_by); /* all bytes are stored */
     run->resumed = record->evaluations;
-    report_progress(run);
+    emp_run_report(run);
 
 cleanup:
     return st;
 }
 
-/* Goes on from the checkpoint, or makes sure that one can be written. */
-static emp_status start_checkpoints(struct run *run, emp_error *err)
+static emp_status check_checkpoint(const emp_run_state *run, emp_error *err)
 {
     const emp_run_checkpoint *c = &run->params->checkpoint;
     emp_status                st = EMP_OK;
 
-    if (c->path == NULL) goto cleanup;
     if (run->params->method->list_state == NULL) {
         EMP_FAIL(EMP_EINVAL, "method %s has no state that a checkpoint could hold",
                  run->params->method->name);
@@ -319,7 +337,24 @@ static emp_status start_checkpoints(struct run *run, emp_error *err)
     }
     if (!is_there && c->is_resumed)
         EMP_FAIL(EMP_EIO, "there is no checkpoint %s to go on from", c->path);
-    if (is_there) EMP_TRY(resume(run, err));
+
+cleanup:
+    return st;
+}
+
+/* Goes on from the checkpoint, or makes sure that one can be written. All ranks read it;
+ * the first one looks before, and writes after, all others. */
+static emp_status start_checkpoints(emp_run_state *run, emp_error *err)
+{
+    const emp_run_checkpoint *c = &run->params->checkpoint;
+    emp_status                st = EMP_OK;
+
+    if (c->path == NULL) goto cleanup;
+    if (is_first(run)) st = check_checkpoint(run, err);
+    EMP_TRY(emp_run_agree(run, st, err));
+    if (c->is_resumed) st = resume(run, err);
+    EMP_TRY(emp_run_agree(run, st, err));
+    if (!is_first(run)) goto cleanup;
     EMP_TRY(emp_atomic_file_sweep(c->path, err));
     EMP_TRY(save_checkpoint(run, err));
 
@@ -328,7 +363,7 @@ cleanup:
 }
 
 /* Of the schedule of the best placement; searching runs go without. */
-static emp_status take_fingerprint(struct run *run, emp_error *err)
+static emp_status take_fingerprint(emp_run_state *run, emp_error *err)
 {
     emp_status     st = EMP_OK;
     emp_sim_result result;
@@ -340,61 +375,153 @@ cleanup:
     return st;
 }
 
-/* How many candidates the budget still allows; 0 ends the run and says why. */
-static int32_t room_in_budget(const struct run *run)
+emp_run_end emp_run_is_ended(const emp_run_state *run)
+{
+    const emp_run_params *params = run->params;
+    emp_run_end           end = {0};
+
+    if (run->record->evaluations == 0) return end;
+    end.is_stopped = params->stop != NULL && *params->stop != 0;
+    end.is_late =
+        params->budget_s > 0 && emp_clock_now_s() - run->start_s >= params->budget_s;
+    return end;
+}
+
+int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
 {
     emp_record *record = run->record;
-    int64_t     room = EMP_MAX_BATCH;
+    int64_t     room = emp_run_batch_limit(run);
 
-    if (run->params->stop != NULL && *run->params->stop != 0 && record->evaluations > 0) {
+    if (end.is_stopped) {
         copy_text(record->stopped_by, sizeof record->stopped_by, "interrupt");
         return 0;
     }
     if (record->budget_evaluations > 0 &&
-        record->budget_evaluations - record->evaluations < room) {
-        room = record->budget_evaluations - record->evaluations;
+        record->budget_evaluations - record->evaluations - underway < room) {
+        room = record->budget_evaluations - record->evaluations - underway;
     }
-    if (record->budget_s > 0 && record->evaluations > 0 &&
-        emp_clock_now_s() - run->start_s >= record->budget_s) {
-        room = 0;
-    }
+    if (end.is_late) room = 0;
     if (room == 0) copy_text(record->stopped_by, sizeof record->stopped_by, "budget");
     return (int32_t)room;
 }
 
-static emp_status run_loop(struct run *run, emp_error *err)
+emp_status emp_run_save_if_due(emp_run_state *run, emp_error *err)
+{
+    if (run->params->checkpoint.path == NULL || !is_first(run) ||
+        emp_clock_now_s() < run->next_checkpoint_s)
+        return EMP_OK;
+    return save_checkpoint(run, err);
+}
+
+static emp_status run_loop(emp_run_state *run, emp_error *err)
 {
     const emp_placer_type *method = run->params->method;
-    const bool             has_checkpoints = run->params->checkpoint.path != NULL;
     emp_status             st = EMP_OK;
-    int32_t                room, count;
+    emp_run_end            end;
+    int32_t                room, own;
+    double                 metric[EMP_MAX_METRICS];
 
-    while ((room = room_in_budget(run)) > 0) {
-        count = 0;
-        EMP_TRY(method->ask(run->placer, run->candidate, room, &count, err));
-        if (count == 0) {
+    for (;;) {
+        end = emp_run_is_ended(run);
+        EMP_TRY(emp_run_share_end(run, &end, err));
+        room = emp_run_share_of(run, emp_run_room(run, end, 0), &own);
+        if (room == 0) break;
+        if (own > 0) EMP_TRY(method->ask(run->placer, run->candidate, own, &own, err));
+        EMP_TRY(emp_run_score(run, own, err));
+        EMP_TRY(emp_run_share_scores(run, own, err));
+        if (run->count == 0) {
             copy_text(run->record->stopped_by, sizeof run->record->stopped_by, "method");
             break;
         }
-        EMP_TRY(score_batch(run, count, err));
-        EMP_TRY(log_batch(run, count, err));
-        EMP_TRY(method->tell(run->placer, run->score, count, err));
-        EMP_TRY(log_metrics(run, err));
-        if (has_checkpoints && emp_clock_now_s() >= run->next_checkpoint_s)
-            EMP_TRY(save_checkpoint(run, err));
-        report_progress(run);
+        run->is_between_updates = false;
+        EMP_TRY(emp_run_log(run, emp_run_share_best, err));
+        EMP_TRY(emp_run_tell(run, err));
+        EMP_TRY(emp_run_share_metrics(run, metric, err));
+        EMP_TRY(emp_run_log_metrics(run, metric, err));
+        run->is_between_updates = true;
+        EMP_TRY(emp_run_save_if_due(run, err));
+        emp_run_report(run);
     }
-    if (has_checkpoints && strcmp(run->record->stopped_by, "interrupt") == 0)
-        EMP_TRY(save_checkpoint(run, err));
-    if (run->record->evaluations == 0) {
-        EMP_FAIL(EMP_EINFEASIBLE, "method %s proposed no placement", method->name);
+
+cleanup:
+    return st;
+}
+
+/* What only the end of a run knows. */
+static emp_status finish(emp_run_state *run, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_record *record = run->record;
+
+    if (record->evaluations == 0) {
+        EMP_FAIL(EMP_EINFEASIBLE, "method %s proposed no placement",
+                 run->params->method->name);
     }
     EMP_TRY(take_fingerprint(run, err));
-    run->record->median_s =
-        emp_summary_of(run->record->feasible_s, (size_t)run->record->feasible_count)
-            .median;
-    emp_free(run->record->feasible_s);
-    run->record->feasible_s = NULL;
+    record->median_s =
+        emp_summary_of(record->feasible_s, (size_t)record->feasible_count).median;
+    emp_free(record->feasible_s);
+    record->feasible_s = NULL;
+
+cleanup:
+    return st;
+}
+
+/* By the loop that its place among ranks gives it. When others have gone, what was learned
+ * so far is saved before the failure is told. */
+static emp_status run_to_end(emp_run_state *run, emp_error *err)
+{
+    const bool is_served = run->ranks != NULL && run->params->is_async;
+    const bool has_checkpoints = run->params->checkpoint.path != NULL && is_first(run);
+    emp_status st = EMP_OK;
+
+    run->is_between_updates = true;
+    if (is_served && !is_first(run))
+        EMP_TRY(emp_run_work(run, err));
+    else
+        EMP_TRY(is_served ? emp_run_serve(run, err) : run_loop(run, err));
+    if (has_checkpoints && strcmp(run->record->stopped_by, "interrupt") == 0)
+        EMP_TRY(save_checkpoint(run, err));
+    if (!is_served) EMP_TRY(emp_run_agree(run, emp_run_check_values(run, err), err));
+    if (is_first(run) || !is_served) EMP_TRY(finish(run, err));
+
+cleanup:
+    if (st == EMP_EEXTERNAL && run->ranks != NULL && has_checkpoints &&
+        run->is_between_updates)
+        save_checkpoint(run, NULL);
+    return st;
+}
+
+static emp_status check_params(const emp_run_params *params, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_placer_type *method = params->method;
+
+    if (params->budget_evaluations <= 0 && !(params->budget_s > 0) &&
+        method->is_learner) {
+        EMP_FAIL(EMP_EINVAL, "method %s needs a budget in evaluations or seconds",
+                 method->name);
+    }
+    if (params->placer.preset != NULL && method->presets == NULL) {
+        EMP_FAIL(EMP_EINVAL, "method %s has no presets, not \"%s\"", method->name,
+                 params->placer.preset);
+    }
+    if (params->ranks != NULL && method->sharing == NULL) {
+        EMP_FAIL(
+            EMP_EUNSUPPORTED,
+            "method %s does not share a run with other ranks; start it without mpirun",
+            method->name);
+    }
+    if (params->ranks != NULL && params->ranks->count > EMP_MAX_TOLD) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "%d ranks, want at most %d", params->ranks->count,
+                 EMP_MAX_TOLD);
+    }
+    if (params->is_async && params->ranks == NULL) {
+        EMP_FAIL(
+            EMP_EINVAL,
+            "asynchronous training needs a parameter server and controllers, at least "
+            "2 ranks: mpirun -n 4 emplace train ... --async");
+    }
 
 cleanup:
     return st;
@@ -403,32 +530,26 @@ cleanup:
 emp_status emp_run(emp_record *record, const emp_problem *problem,
                    const emp_run_params *params, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    struct run *run = EMP_NEW(struct run);
+    emp_status     st = EMP_OK;
+    emp_run_state *run = EMP_NEW(emp_run_state);
 
     emp_run_describe(record, problem, params);
     if (run == NULL) EMP_FAIL(EMP_ENOMEM, "state of a run");
-    if (params->budget_evaluations <= 0 && !(params->budget_s > 0) &&
-        params->method->is_learner) {
-        EMP_FAIL(EMP_EINVAL, "method %s needs a budget in evaluations or seconds",
-                 params->method->name);
-    }
-    if (params->placer.preset != NULL && params->method->presets == NULL) {
-        EMP_FAIL(EMP_EINVAL, "method %s has no presets, not \"%s\"", params->method->name,
-                 params->placer.preset);
-    }
+    run->ranks = params->ranks;
+    EMP_TRY(emp_run_agree(run, check_params(params, err), err));
     run->problem = problem;
     run->params = params;
     run->record = record;
     run->threads = params->placer.threads < 1 ? 1 : params->placer.threads;
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     run->start_s = emp_clock_now_s();
-    EMP_TRY(prepare(run, err));
+    EMP_TRY(emp_run_agree(run, prepare(run, err), err));
     EMP_TRY(start_checkpoints(run, err));
-    EMP_TRY(run_loop(run, err));
+    EMP_TRY(run_to_end(run, err));
 
 cleanup:
     if (run != NULL) {
+        emp_free(run->exchange);
         params->method->destroy(run->placer);
         for (int32_t i = 0; run->sim != NULL && i < run->threads; i++) {
             emp_sim_destroy(run->sim[i]);

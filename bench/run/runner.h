@@ -4,12 +4,19 @@
  *
  * A batch is scored in parallel, one simulator a thread, and told in order: the record
  * does not depend on the number of threads.
+ *
+ * Several programs may share a run. Each calls emp_run() with the same parameters but for
+ * `ranks`, proposes and scores its own part of every update, and makes the same step from
+ * the gradients of all, added in order of ranks (together.c): the record depends on the
+ * number of ranks, not on which is slow. With `is_async` rank 0 is a parameter server and
+ * the others are controllers (server.c; Mirhoseini et al., 2017): who is faster then counts.
  */
 #ifndef EMP_BENCH_RUN_RUNNER_H
 #define EMP_BENCH_RUN_RUNNER_H
 
 #include <signal.h>
 
+#include "bench/run/ranks.h"
 #include "sim/placement/placer.h"
 #include "sim/store/store.h"
 
@@ -43,6 +50,8 @@ typedef struct {
     int64_t                budget_evaluations; /**< 0 = no limit */
     double                 budget_s;           /**< 0 = no limit */
     emp_run_checkpoint     checkpoint;
+    const emp_ranks       *ranks;    /**< NULL = alone; for methods that have `sharing` */
+    bool                   is_async; /**< needs ranks */
     /** OPTIONAL. Set by a signal handler: the run ends after the current batch. */
     const volatile sig_atomic_t *stop;
     /** OPTIONAL. Called after each batch, and when a run goes on from its checkpoint. */
@@ -64,12 +73,20 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  * A checkpoint stays where it is: who has saved the record removes it. One that is there
  * and not to be resumed is never written over.
  *
- * \param[out] record  Clear it afterwards, also after a failure.
+ * Of several ranks rank 0 writes checkpoints and reports progress, and all read the one to go
+ * on from. Budgets are those of all together.
+ *
+ * \param[out] record  Clear it afterwards, also after a failure. With is_async only rank 0 has
+ *                     it whole.
  * \retval EMP_EINVAL  No limit at all for a method that never ends by itself; a checkpoint
  *                     of another run, one in the way, or for a method that has no state
  *                     to save.
  * \retval EMP_EIO     A checkpoint cannot be written, or there is none to resume.
  * \retval EMP_EFORMAT What should be a checkpoint is none, or is torn.
+ * \retval EMP_EUNSUPPORTED  A method that cannot share a run, with ranks.
+ * \retval EMP_EEXTERNAL     Other ranks have gone; rank 0 has then saved a checkpoint, unless
+ *                           it stood in the middle of an update: the one before remains.
+ * \retval EMP_EELSEWHERE    Another rank has failed, and says why.
  */
 emp_status emp_run(emp_record *record, const emp_problem *problem,
                    const emp_run_params *params, emp_error *err);

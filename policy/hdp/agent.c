@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/hdp/agent.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,6 +11,9 @@
 
 /* Streams of random numbers: initial weights, and one per update. */
 enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
+
+/* Metrics that only the step knows. */
+enum { GROUPER_NORM = 7, PLACER_NORM = 8 };
 
 static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_error *err)
 {
@@ -58,6 +62,7 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
     *a = (emp_hdp_agent){.options = *options,
                          .ops = ops,
                          .seed = seed,
+                         .draw_seed = seed,
                          .threads = threads < 1 ? 1 : threads};
     emp_blas_single_thread();
     EMP_TRY(init_networks(a, device_count, err));
@@ -105,7 +110,7 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
     const emp_hdp_options *o = &a->options;
     int32_t                group_count = a->grouper.shape.groups;
     bool                   is_noisy = (double)a->update < o->updates_noise;
-    const emp_draw         draw = {.seed = a->seed,
+    const emp_draw         draw = {.seed = a->draw_seed,
                                    .update = (uint32_t)(STREAM_UPDATES + a->update),
                                    .threads = a->threads};
     const emp_exploration  explore = {.noise = is_noisy ? o->noise : 0.0,
@@ -130,14 +135,14 @@ emp_device_id emp_hdp_agent_device(const emp_hdp_agent *a, int32_t sample, int32
 }
 
 /* Returns the gradient's norm before clipping. */
-static double ascend(emp_params *params, double factor, const emp_hdp_options *o)
+static double ascend(emp_params *params, const emp_hdp_options *o)
 {
     const emp_adam adam = {.learning_rate = o->lr,
                            .beta1 = o->beta1,
                            .beta2 = o->beta2,
                            .epsilon = o->epsilon};
 
-    return emp_params_ascend(params, factor, o->clip, &adam);
+    return emp_params_ascend(params, 1.0, o->clip, &adam);
 }
 
 static double mean(const double *values, int32_t count)
@@ -148,7 +153,30 @@ static double mean(const double *values, int32_t count)
     return sum / count;
 }
 
-void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
+/* Of the samples of this proposal, for the gradient of their grouping. */
+static double sum_of(const double *weight, int32_t count)
+{
+    double sum = 0.0;
+
+    for (int32_t k = 0; k < count; k++) sum += weight[k];
+    return sum;
+}
+
+/* Leaves the gradients of both networks; returns the loss. */
+static double take_gradients(emp_hdp_agent *a, const double *weight, int32_t own,
+                             double entropy)
+{
+    double advantage = sum_of(weight, own);
+    double loss = -advantage * a->grouper.log_prob;
+
+    for (int32_t k = 0; k < own; k++) loss -= weight[k] * a->net.log_prob[k];
+    if (a->fixed_groups == NULL) emp_params_scale_gradient(&a->grouper.params, advantage);
+    emp_device_net_backward(&a->net, weight, entropy, a->threads);
+    return loss;
+}
+
+void emp_hdp_agent_backward(emp_hdp_agent *a, const emp_score *scores, int32_t count,
+                            int32_t first, int32_t own)
 {
     const emp_hdp_options    *o = &a->options;
     const emp_reinforce_rules rules = {.failure = o->failure,
@@ -156,21 +184,18 @@ void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
                                        .baseline_decay = o->baseline_decay,
                                        .baseline_first = o->baseline_first != 0.0};
     emp_judgement             j;
-    double                    loss = 0.0, grouper_norm = 0.0, placer_norm = 0.0;
+    double                    loss = 0.0;
     unsigned                  saved = emp_flush_begin();
 
-    j = emp_reinforce_judge(&rules, &a->baseline, a->update, scores, a->net.samples);
-    if (j.count > 0) {
-        loss = -j.advantage * a->grouper.log_prob;
-        for (int32_t k = 0; k < a->net.samples; k++) {
-            loss -= j.weight[k] * a->net.log_prob[k];
-        }
-        if (a->fixed_groups == NULL)
-            grouper_norm = ascend(&a->grouper.params, j.advantage, o);
-        emp_device_net_backward(&a->net, j.weight, o->entropy, a->threads);
-        placer_norm = ascend(&a->net.params, 1.0, o);
+    j = emp_reinforce_judge(&rules, &a->baseline, a->update, scores, count);
+    a->has_gradient = j.count > 0;
+    if (own == 0) {
+        emp_params_zero_gradient(&a->grouper.params);
+        emp_params_zero_gradient(&a->net.params);
+    } else if (j.count > 0) {
+        loss =
+            take_gradients(a, j.weight + first, own, o->entropy * ((double)own / count));
     }
-    a->update++;
     emp_flush_end(saved);
     const emp_placer_metric metric[EMP_HDP_METRICS] = {
         {"loss", loss},
@@ -180,17 +205,71 @@ void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
         {"placer_entropy", mean(a->net.entropy, a->net.samples)},
         {"grouper_log_prob", a->grouper.log_prob},
         {"placer_log_prob", mean(a->net.log_prob, a->net.samples)},
-        {"grouper_gradient_norm", grouper_norm},
-        {"placer_gradient_norm", placer_norm},
+        [GROUPER_NORM] = {"grouper_gradient_norm", NAN},
+        [PLACER_NORM] = {"placer_gradient_norm", NAN},
         {"groups_used", a->used}};
     for (int i = 0; i < EMP_HDP_METRICS; i++) a->metric[i] = metric[i];
+}
+
+void emp_hdp_agent_step(emp_hdp_agent *a)
+{
+    const emp_hdp_options *o = &a->options;
+    double                 grouper_norm = 0.0, placer_norm = 0.0;
+    unsigned               saved = emp_flush_begin();
+
+    if (a->has_gradient != 0) {
+        if (a->fixed_groups == NULL) grouper_norm = ascend(&a->grouper.params, o);
+        placer_norm = ascend(&a->net.params, o);
+    }
+    a->update++;
+    emp_flush_end(saved);
+    a->metric[GROUPER_NORM].value = grouper_norm;
+    a->metric[PLACER_NORM].value = placer_norm;
+}
+
+void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
+{
+    emp_hdp_agent_backward(a, scores, a->net.samples, 0, a->net.samples);
+    emp_hdp_agent_step(a);
+}
+
+static emp_array_type type_of_reals(void)
+{
+    return sizeof(emp_real) == sizeof(double) ? EMP_ARRAY_DOUBLE : EMP_ARRAY_FLOAT;
+}
+
+int32_t emp_hdp_agent_list_gradient(emp_hdp_agent  *a,
+                                    emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_params           *grouper = &a->grouper.params, *placer = &a->net.params;
+    const emp_named_array all[] = {
+        {"has_gradient", EMP_ARRAY_INT32, 1, &a->has_gradient},
+        {"placer_gradient", type_of_reals(), placer->count, placer->gradient},
+        {"grouper_gradient", type_of_reals(), grouper->count, grouper->gradient},
+    };
+
+    memcpy(arrays, all, sizeof all);
+    return a->fixed_groups == NULL ? 3 : 2;
+}
+
+int32_t emp_hdp_agent_list_values(emp_hdp_agent  *a,
+                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_params           *grouper = &a->grouper.params, *placer = &a->net.params;
+    const emp_named_array all[] = {
+        {"update", EMP_ARRAY_INT64, 1, &a->update},
+        {"placer_value", type_of_reals(), placer->count, placer->value},
+        {"grouper_value", type_of_reals(), grouper->count, grouper->value},
+    };
+
+    memcpy(arrays, all, sizeof all);
+    return a->fixed_groups == NULL ? 3 : 2;
 }
 
 int32_t emp_hdp_agent_list_state(emp_hdp_agent  *a,
                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    const emp_array_type real =
-        sizeof(emp_real) == sizeof(double) ? EMP_ARRAY_DOUBLE : EMP_ARRAY_FLOAT;
+    const emp_array_type  real = type_of_reals();
     emp_params           *grouper = &a->grouper.params, *placer = &a->net.params;
     const emp_named_array all[] = {
         {"update", EMP_ARRAY_INT64, 1, &a->update},

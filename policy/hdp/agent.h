@@ -23,7 +23,8 @@ typedef struct {
     emp_hdp_options   options;
     emp_op_features  *ops;          /**< owned */
     int32_t          *fixed_groups; /**< [row] owned; NULL = the grouper decides */
-    uint64_t          seed;
+    uint64_t          seed;         /**< of the first weights */
+    uint64_t          draw_seed; /**< of groupings and placements; the same unless set */
     int32_t           threads;
     emp_grouper       grouper;
     emp_device_net    net;
@@ -32,8 +33,9 @@ typedef struct {
     int32_t           used;  /**< groups that have members */
     int32_t          *order; /**< [step] group */
     int32_t          *step_of_group;
-    double           *group_sums; /**< scratch */
-    emp_real         *x;          /**< (used, features) of the last grouping */
+    double           *group_sums;   /**< scratch */
+    emp_real         *x;            /**< (used, features) of the last grouping */
+    int32_t           has_gradient; /**< a sample took part: step() changes something */
     emp_placer_metric metric[EMP_HDP_METRICS];
 } emp_hdp_agent;
 
@@ -55,6 +57,18 @@ emp_device_id emp_hdp_agent_device(const emp_hdp_agent *agent, int32_t sample,
 
 /** One update from the scores of the last proposal. */
 void emp_hdp_agent_learn(emp_hdp_agent *agent, const emp_score *scores);
+
+/** Its two halves, for an update of \a count samples of which the last proposal has those
+ * from \a first to \a first + \a own - 1; emp_placer_sharing says more. */
+void emp_hdp_agent_backward(emp_hdp_agent *agent, const emp_score *scores, int32_t count,
+                            int32_t first, int32_t own);
+void emp_hdp_agent_step(emp_hdp_agent *agent);
+
+/** What the first half leaves for the second, and what the second changes. */
+int32_t emp_hdp_agent_list_gradient(emp_hdp_agent  *agent,
+                                    emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+int32_t emp_hdp_agent_list_values(emp_hdp_agent  *agent,
+                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
 /** What the next proposals depend on beyond the arguments of emp_hdp_agent_init(); random
  * numbers follow from seed and update. Returns the number of \a arrays. */

@@ -29,6 +29,7 @@ static emp_status create(void **state, const emp_problem *problem,
     EMP_TRY(emp_op_features_create(&ops, problem, err));
     EMP_TRY(emp_hdp_agent_init(agent, ops, problem->machine->device_count, &options,
                                params->seed, params->threads, err));
+    agent->draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
     if (options.grouping != EMP_GROUPING_LEARNED) {
         EMP_TRY(emp_fixed_groups_create(&agent->fixed_groups,
                                         (emp_grouping)options.grouping, problem, ops,
@@ -93,6 +94,38 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return emp_hdp_agent_list_state((emp_hdp_agent *)state, arrays);
 }
 
+static emp_status backward(void *state, const emp_score *scores, int32_t count,
+                           int32_t first, int32_t own, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_hdp_agent *agent = (emp_hdp_agent *)state;
+
+    if (own > 0 && own != agent->net.samples) {
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", own, agent->net.samples);
+    }
+    emp_hdp_agent_backward(agent, scores, count, first, own);
+
+cleanup:
+    return st;
+}
+
+static void step(void *state) { emp_hdp_agent_step((emp_hdp_agent *)state); }
+
+static int32_t list_gradient(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    return emp_hdp_agent_list_gradient((emp_hdp_agent *)state, arrays);
+}
+
+static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    return emp_hdp_agent_list_values((emp_hdp_agent *)state, arrays);
+}
+
+static const emp_placer_sharing sharing = {.backward = backward,
+                                           .step = step,
+                                           .list_gradient = list_gradient,
+                                           .list_values = list_values};
+
 static const char options_text[] =
 #define X(name, paper, emplace, low, high, whole, help) #name "\t" #paper "\t" help "\n"
     EMP_HDP_OPTION_LIST(X)
@@ -114,4 +147,5 @@ const emp_placer_type emp_placer_hdp = {
     .tell = tell,
     .destroy = destroy,
     .metrics = metrics,
-    .list_state = list_state};
+    .list_state = list_state,
+    .sharing = &sharing};

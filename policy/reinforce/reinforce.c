@@ -38,7 +38,7 @@ emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
 {
     const double  decay = rules->baseline_decay;
     emp_judgement j = {.count = 0};
-    bool          takes_part[EMP_MAX_BATCH];
+    bool          takes_part[EMP_MAX_TOLD];
     double        mean = 0.0;
     bool          has_ran = mean_of_ran(rules, scores, count, &mean);
 

@@ -29,13 +29,13 @@ typedef struct {
 /** What an update is computed from. */
 typedef struct {
     double weight
-        [EMP_MAX_BATCH]; /**< advantage / samples that take part; 0 = takes no part */
-    double  advantage;   /**< mean of those that take part */
-    double  reward;      /**< mean of all samples */
-    int32_t count;       /**< of those that take part */
+        [EMP_MAX_TOLD]; /**< advantage / samples that take part; 0 = takes no part */
+    double  advantage;  /**< mean of those that take part */
+    double  reward;     /**< mean of all samples */
+    int32_t count;      /**< of those that take part */
 } emp_judgement;
 
-/** Judges the \a count samples of update number \a update, of which the baseline then
+/** Judges the \a count samples, at most EMP_MAX_TOLD, of update number \a update, of which the baseline then
  * knows. O(count). */
 emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
                                   emp_baseline *baseline, int64_t update,

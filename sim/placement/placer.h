@@ -22,7 +22,10 @@
 #include "base/named_array.h"
 #include "sim/placement/problem.h"
 
-enum { EMP_MAX_BATCH = 64 };
+enum {
+    EMP_MAX_BATCH = 64, /* candidates of one ask */
+    EMP_MAX_TOLD = 1024 /* scores of one update that ranks share */
+};
 
 /** What the oracle said of one candidate. */
 typedef struct {
@@ -32,6 +35,8 @@ typedef struct {
 
 typedef struct {
     uint64_t    seed;
+    int32_t     rank;    /**< of this program among those that share a run: each draws its
+                         own candidates from the same first state; 0 also when alone */
     int32_t     threads; /**< for the method's own work; results do not depend on it */
     const char *preset;  /**< of methods that have presets ("paper"), or NULL */
     const char *options; /**< "key=value,key=value" for the method, or NULL */
@@ -42,6 +47,27 @@ typedef struct {
     const char *name; /**< static storage */
     double      value;
 } emp_placer_metric;
+
+/** How several ranks (bench/run/ranks.h), each with a state of its own, make one update:
+ *
+ *     each: backward();  the arrays of list_gradient() are added over ranks;  each: step()
+ *
+ * tell() is backward() of the state's own candidates, and step(). */
+typedef struct {
+    /** Leaves the gradient of the state's own part of an update. \a scores are those of all
+     * \a count candidates of it, in order of ranks; those from \a first on are the \a own
+     * that were asked of this state last; with none of them it is 0. */
+    emp_status (*backward)(void *state, const emp_score *scores, int32_t count,
+                           int32_t first, int32_t own, emp_error *err);
+    /** Changes the parameters by the gradient. */
+    void (*step)(void *state);
+    /** As list_state(): what backward() leaves for step(). A sum over ranks is meant, also
+     * of integers: a flag is set when it is not 0. */
+    int32_t (*list_gradient)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+    /** As list_state(): what of later asks and updates step() changes, without what only
+     * step() itself reads. */
+    int32_t (*list_values)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+} emp_placer_sharing;
 
 typedef struct emp_placer_type {
     const char *name;        /**< "scotch" */
@@ -60,7 +86,8 @@ typedef struct emp_placer_type {
                        emp_error *err);
     void (*destroy)(void *state); /**< NULL is allowed */
 
-    /** OPTIONAL. Metrics of the last tell; sets \a *count. */
+    /** OPTIONAL. Metrics of the last tell; sets \a *count. Those that only step() knows
+     * are NaN after backward(). */
     const emp_placer_metric *(*metrics)(const void *state, int32_t *count);
 
     /** OPTIONAL; without it a run has no checkpoints. Lists what later asks depend on
@@ -69,6 +96,9 @@ typedef struct emp_placer_type {
      * params. Names, types and counts are the same at all times. Called between a tell
      * and an ask. Fills \a arrays and returns their number. */
     int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+
+    /** OPTIONAL; without it a run has one rank. */
+    const emp_placer_sharing *sharing;
 } emp_placer_type;
 
 #endif /* EMP_SIM_PLACEMENT_PLACER_H */

@@ -36,6 +36,11 @@ static const emp_h5_field fields[] = {
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields, IDENTITY_COUNT = 15 };
 
+/* Only runs that ranks shared have these. */
+static const emp_h5_field rank_fields[] = {FIELD(EMP_H5_INT32, ranks),
+                                           FIELD(EMP_H5_BOOLEAN, is_async)};
+enum { RANK_FIELD_COUNT = sizeof rank_fields / sizeof *rank_fields };
+
 /* The arrays of a record, one HDF5 dataset each. */
 enum { MAX_ARRAYS = 7 };
 
@@ -68,6 +73,9 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
 
     for (int i = 0; i < FIELD_COUNT && is_written; i++) {
         is_written = emp_h5_write_field(file, &fields[i], record);
+    }
+    for (int i = 0; i < RANK_FIELD_COUNT && is_written && copy.ranks > 1; i++) {
+        is_written = emp_h5_write_field(file, &rank_fields[i], record);
     }
     for (int i = 0; i < array_count && is_written; i++) {
         is_written = emp_h5_write_array(file, &arrays[i]);
@@ -102,6 +110,12 @@ emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
             EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
                      fields[i].name);
         }
+    }
+    r->ranks = 0;
+    r->is_async = false;
+    if (emp_h5_read_field(file, &rank_fields[0], r) &&
+        (r->ranks < 2 || !emp_h5_read_field(file, &rank_fields[1], r))) {
+        EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d ranks", path, r->ranks);
     }
     if (!sizes_are_sane(r)) {
         EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d devices, %d ops, %d tells, %d metrics",
@@ -162,10 +176,23 @@ static void print_value(char *text, size_t size, const emp_h5_field *field,
     }
 }
 
+static int32_t rank_count(const emp_record *r) { return r->ranks > 1 ? r->ranks : 1; }
+
 emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here,
                                  const char *path, emp_error *err)
 {
     emp_status st = EMP_OK;
+    int32_t    their_ranks = rank_count(there), our_ranks = rank_count(here);
+
+    if (their_ranks != our_ranks) {
+        EMP_FAIL(EMP_EINVAL,
+                 "%s is of a run of %d rank%s and goes on with as many, not with %d",
+                 path, their_ranks, their_ranks == 1 ? "" : "s", our_ranks);
+    }
+    if (there->is_async != here->is_async) {
+        EMP_FAIL(EMP_EINVAL, "%s is of a run %s --async and goes on so", path,
+                 there->is_async ? "with" : "without");
+    }
 
     for (int i = 0; i < IDENTITY_COUNT; i++) {
         char theirs[EMP_RECORD_TEXT_BYTES + 8], ours[EMP_RECORD_TEXT_BYTES + 8];

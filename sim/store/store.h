@@ -44,6 +44,9 @@ typedef struct {
     char version[EMP_RECORD_NAME_BYTES];
     char commit[EMP_RECORD_NAME_BYTES];
     bool is_dirty;
+    /* Who shared it. */
+    int32_t ranks; /**< programs that did; 0: it was alone, and its file says nothing */
+    bool    is_async; /**< with a parameter server: who was faster counted */
     /* What came of it. */
     char     stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt"; "" =
                                                    under way */

@@ -73,6 +73,20 @@ Test(rng, streams_differ)
         for (int k = 0; k < i; k++) cr_assert_neq(first[i], first[k]);
 }
 
+Test(rng, ranks_have_seeds_of_their_own)
+{
+    enum { RANKS = 50 };
+    uint64_t seed[2 * RANKS];
+
+    cr_expect_eq(emp_rng_seed_of_rank(7, 0), 7);
+    for (int32_t i = 0; i < RANKS; i++) {
+        seed[i] = emp_rng_seed_of_rank(7, i);
+        seed[RANKS + i] = emp_rng_seed_of_rank(8, i);
+    }
+    for (int i = 0; i < 2 * RANKS; i++)
+        for (int k = 0; k < i; k++) cr_assert_neq(seed[i], seed[k]);
+}
+
 Test(rng, a_copy_continues_alike)
 {
     emp_rng a, b;

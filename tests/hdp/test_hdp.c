@@ -153,6 +153,90 @@ Test(hdp_placer, listed_state_is_all_that_the_next_updates_depend_on)
     emp_placer_hdp.destroy(resumed);
 }
 
+/* Asks a rank of two; it is told what update() would say, twice. */
+static void ask_rank(void *state, emp_score score[2 * SAMPLES])
+{
+    int32_t count = 0;
+
+    cr_assert_eq(emp_placer_hdp.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
+    for (int k = 0; k < 2 * SAMPLES; k++) {
+        int32_t elsewhere = 0;
+        for (emp_op_id op = 0; op < problem.graph->op_count; op++)
+            elsewhere += storage[k % SAMPLES][op] != 1;
+        score[k] = (emp_score){1.0 + (double)elsewhere / problem.graph->op_count, true};
+    }
+}
+
+static void add_gradients(void *into, void *from)
+{
+    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
+    int32_t         count = emp_placer_hdp.sharing->list_gradient(into, a);
+
+    emp_placer_hdp.sharing->list_gradient(from, b);
+    for (int32_t i = 0; i < count; i++) {
+        if (a[i].type != EMP_ARRAY_FLOAT) continue;
+        for (size_t k = 0; k < a[i].count; k++)
+            ((float *)a[i].values)[k] += ((const float *)b[i].values)[k];
+        memcpy(b[i].values, a[i].values, a[i].count * sizeof(float));
+    }
+}
+
+/* Each has half the weight, and both make the same step. */
+Test(hdp_placer, ranks_with_the_same_samples_learn_what_one_does)
+{
+    void     *alone = create(7, 1, SMALL);
+    void     *rank[2] = {create(7, 1, SMALL), create(7, 1, SMALL)};
+    double    before = weight_sum(alone);
+    emp_score score[2 * SAMPLES];
+
+    update(alone, true);
+    update(alone, true);
+    for (int u = 0; u < 2; u++) {
+        for (int32_t r = 0; r < 2; r++) {
+            ask_rank(rank[r], score);
+            cr_assert_eq(emp_placer_hdp.sharing->backward(rank[r], score, 2 * SAMPLES,
+                                                          r * SAMPLES, SAMPLES, NULL),
+                         EMP_OK);
+        }
+        add_gradients(rank[0], rank[1]);
+        for (int r = 0; r < 2; r++) emp_placer_hdp.sharing->step(rank[r]);
+    }
+    cr_expect_eq(weight_sum(rank[0]), weight_sum(rank[1]));
+    cr_expect_float_eq(weight_sum(rank[0]) - before, weight_sum(alone) - before,
+                       1e-4 * fabs(weight_sum(alone) - before));
+    emp_placer_hdp.destroy(alone);
+    for (int r = 0; r < 2; r++) emp_placer_hdp.destroy(rank[r]);
+}
+
+/* The same parameters, other candidates; none of one's own is no gradient. */
+Test(hdp_placer, ranks_draw_differently_and_may_have_no_samples)
+{
+    const emp_placer_params params = {
+        .seed = 7, .rank = 1, .threads = 1, .options = SMALL};
+    static emp_device_id other[SAMPLES][MAX_OPS];
+    emp_named_array      array[EMP_MAX_NAMED_ARRAYS];
+    emp_score            score[2 * SAMPLES];
+    void                *state = create(7, 1, SMALL), *rank = NULL;
+
+    cr_assert_eq(emp_placer_hdp.create(&rank, problem.problem, &params, NULL), EMP_OK);
+    cr_expect_eq(weight_sum(state), weight_sum(rank));
+    ask_rank(rank, score);
+    memcpy(other, storage, sizeof storage);
+    ask_rank(state, score);
+    cr_expect_neq(memcmp(other, storage, sizeof storage), 0);
+    cr_assert_eq(
+        emp_placer_hdp.sharing->backward(state, score, SAMPLES, SAMPLES, 0, NULL),
+        EMP_OK);
+    int32_t count = emp_placer_hdp.sharing->list_gradient(state, array);
+    for (int32_t i = 0; i < count; i++) {
+        if (array[i].type != EMP_ARRAY_FLOAT) continue;
+        for (size_t k = 0; k < array[i].count; k++)
+            cr_assert_eq(((const float *)array[i].values)[k], 0);
+    }
+    emp_placer_hdp.destroy(state);
+    emp_placer_hdp.destroy(rank);
+}
+
 Test(hdp_placer, seeds_differ)
 {
     static emp_device_id other[SAMPLES][MAX_OPS];

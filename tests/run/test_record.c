@@ -111,6 +111,25 @@ Test(record, comes_back_as_saved)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(record, names_ranks_only_when_there_are_several)
+{
+    emp_record r = make_record(), got;
+    size_t     alone, shared;
+
+    save(&r);
+    free(scratch_read("record.h5", &alone));
+    r.ranks = 3;
+    r.is_async = true;
+    save(&r);
+    free(scratch_read("record.h5", &shared));
+    cr_expect_gt(shared, alone);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect_eq(got.ranks, 3);
+    cr_expect(got.is_async);
+    emp_record_clear(&got);
+    emp_record_clear(&r);
+}
+
 Test(record, keeps_not_a_number)
 {
     emp_record r = make_record(), got;
