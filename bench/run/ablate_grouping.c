@@ -13,6 +13,7 @@ static const emp_arm arms[] = {
     {"grouping", "grouping=metis", "grouping=metis"},
     {"grouping", "grouping=scotch", "grouping=scotch"},
     {"grouping", "grouping=names", "grouping=names"},
+    {"grouping", "grouping=colocation", "grouping=colocation"},
 
     {"groups", "groups=16", "groups=16"},
     {"groups", "groups=32", "groups=32"},

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "policy/hdp/name_groups.h"
 #include "sim/partition/clusters.h"
+#include "sim/partition/colocation_groups.h"
 #include "sim/partition/scotch_cut.h"
 
 /* Away from the streams of the agent. */
@@ -103,6 +104,29 @@ cleanup:
     return st;
 }
 
+/* The rules give a number of groups of their own. If it is larger, groups whose first ops
+ * are neighbours are joined, equally many in each. */
+static emp_status cut_by_colocation(int32_t *group, const emp_problem *problem,
+                                    const emp_op_features *ops, int32_t group_count,
+                                    emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    emp_colocation_groups *rules = NULL;
+
+    EMP_TRY(emp_colocation_groups_create(&rules, problem, err));
+    for (int32_t r = 0; r < ops->row_count; r++) {
+        int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
+        int64_t own = rules->group_of_class[class_id];
+        group[r] = rules->group_count <= group_count
+                       ? (int32_t)own
+                       : (int32_t)(own * group_count / rules->group_count);
+    }
+
+cleanup:
+    emp_colocation_groups_destroy(rules);
+    return st;
+}
+
 static emp_status cut_by_names(int32_t *group, const emp_problem *problem,
                                const emp_op_features *ops, int32_t group_count,
                                emp_error *err)
@@ -139,6 +163,9 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
         break;
     case EMP_GROUPING_NAMES:
         EMP_TRY(cut_by_names(group, problem, ops, group_count, err));
+        break;
+    case EMP_GROUPING_COLOCATION:
+        EMP_TRY(cut_by_colocation(group, problem, ops, group_count, err));
         break;
     case EMP_GROUPING_LEARNED:
     case EMP_GROUPING_NONE:

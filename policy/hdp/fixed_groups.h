@@ -14,7 +14,9 @@ typedef enum {
     EMP_GROUPING_METIS,   /**< sim/partition/clusters.h */
     EMP_GROUPING_SCOTCH,  /**< sim/partition/scotch_cut.h */
     EMP_GROUPING_NAMES,   /**< name_groups.h */
-    EMP_GROUPING_NONE     /**< no groups at all: op_agent.h */
+    EMP_GROUPING_COLOCATION, /**< sim/partition/colocation_groups.h; of more than are asked
+                                for, neighbours are joined */
+    EMP_GROUPING_NONE        /**< no groups at all: op_agent.h */
 } emp_grouping;
 
 /** A group of 0 .. group_count-1 for each row of \a ops; the caller frees it. Equal seeds

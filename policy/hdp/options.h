@@ -10,9 +10,10 @@
 /* Options whose values have names: name, in preset "paper", in preset "emplace", the name of
  * the first, all names, help. The value is the number of the name. */
 #define EMP_HDP_CHOICE_LIST(X)                                                         \
-    X(grouping, 0, 0, learned, "learned random chunks metis scotch names none",        \
+    X(grouping, 0, 0, learned,                                                         \
+      "learned random chunks metis scotch names colocation none",                      \
       "who groups ops: the grouper, nobody who learns (fixed_groups.h), or nobody at " \
-      "all (op_agent.h): learned random chunks metis scotch names none")               \
+      "all (op_agent.h): learned random chunks metis scotch names colocation none")    \
     X(order, 0, 0, position, "position number random reverse",                         \
       "of groups given to the placer: mean position of their ops, their number, "      \
       "random, or last position first: position number random reverse")                \

@@ -491,6 +491,21 @@ Test(hdp_placer, groups_of_scotch_are_balanced)
     emp_placer_hdp.destroy(state);
 }
 
+/* In range, however many groups the rules give, and the same for every seed. */
+Test(hdp_placer, fixed_groups_may_be_those_of_colocation_rules)
+{
+    void                *state;
+    const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=colocation");
+    const emp_hdp_agent *b;
+    void                *other;
+
+    b = update_fixed(&other, 4, SMALL ",grouping=colocation");
+    cr_expect_arr_eq(a->grouper.group_of_row, b->grouper.group_of_row,
+                     (size_t)a->ops->row_count * sizeof(int32_t), "no seed");
+    emp_placer_hdp.destroy(state);
+    emp_placer_hdp.destroy(other);
+}
+
 /* The 401 names of the chain have no scope in common: they cannot make just 12 groups. */
 Test(hdp_placer, fixed_groups_may_be_those_of_names)
 {
@@ -696,6 +711,7 @@ Test(hdp_placer, survives_every_allocation_failure)
     survive_allocation_failures(SMALL ",grouping=metis");
     survive_allocation_failures(SMALL ",grouping=scotch");
     survive_allocation_failures(SMALL ",grouping=names");
+    survive_allocation_failures(SMALL ",grouping=colocation");
     survive_allocation_failures(SMALL ",grouping=none");
     survive_allocation_failures(SMALL ",objective=balance");
 }
