@@ -15,6 +15,7 @@
 
 static const cli_command commands[] = {
     {"table", "make a table of the paper beside ours", cmd_table},
+    {"ablate", "vary one choice of the planner at a time", cmd_ablate},
     {"place", "look for a good placement", cmd_place},
     {"train", "let a learner look, with checkpoints of its run", cmd_train},
     {"simulate", "time one step under a placement", cmd_simulate},

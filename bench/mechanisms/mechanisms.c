@@ -196,8 +196,9 @@ cleanup:
 
 /* ---- the table ---- */
 
-static const char *row_key(int32_t i)
+static const char *row_key(const void *context, int32_t i)
 {
+    (void)context;
     return i < EMP_PAPER_TASKS ? emp_paper_task[i].key : NULL;
 }
 
@@ -275,7 +276,7 @@ emp_status emp_mechanism_table_make(emp_mechanism_table       **out,
     emp_error            error[EMP_PAPER_TASKS] = {0};
 
     *out = NULL;
-    EMP_TRY(emp_word_list_check(params->rows, "table 1 has no row", row_key, err));
+    EMP_TRY(emp_word_list_check(params->rows, "table 1 has no row", row_key, NULL, err));
     EMP_TRY(emp_runtime_load(&runtime, params->runtime, err));
     if (runtime.rules != EMP_RULES_EVENTS) {
         EMP_FAIL(EMP_EUNSUPPORTED,

@@ -28,10 +28,10 @@ emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_c
     }
     for (size_t i = 0; i < cell_count; i++) {
         t->cell[i].ours_s = (emp_summary){NAN, NAN, NAN};
-        t->cell[i].typical_s = NAN;
+        t->cell[i].shown = t->cell[i].typical_s = NAN;
         t->cell[i].paper_s = NAN;
     }
-    t->title = t->source = t->fitted_note = "";
+    t->title = t->source = t->note = t->fitted_note = "";
     snprintf(t->version, sizeof t->version, "%s", manifest.version);
     snprintf(t->commit, sizeof t->commit, "%s", manifest.commit);
     t->is_dirty = manifest.is_dirty;
@@ -55,6 +55,16 @@ void emp_table_destroy(emp_table *t)
 emp_table_cell *emp_table_at(const emp_table *t, int32_t row, int32_t column)
 {
     return &t->cell[row * t->column_count + column];
+}
+
+static void show(emp_table_cell *cell, emp_shown shown)
+{
+    switch (shown) {
+    case EMP_SHOWN_MEDIAN: cell->shown = cell->ours_s.median; break;
+    case EMP_SHOWN_BEST: cell->shown = cell->ours_s.min; break;
+    case EMP_SHOWN_WORST: cell->shown = cell->ours_s.max; break;
+    case EMP_SHOWN_GAIN: break; /* whoever knows both cells sets it */
+    }
 }
 
 void emp_table_fill(emp_table *t, int32_t row, int32_t column,
@@ -83,18 +93,43 @@ void emp_table_fill(emp_table *t, int32_t row, int32_t column,
     if (t->column[column].has_median) {
         cell->typical_s = emp_summary_of(typical_s, (size_t)count).median;
     }
+    show(cell, t->column[column].shown);
+}
+
+void emp_table_copy(emp_table *t, int32_t row, int32_t column, int32_t from)
+{
+    emp_table_cell *cell = emp_table_at(t, row, column);
+    double          paper_s = cell->paper_s;
+
+    *cell = *emp_table_at(t, row, from);
+    cell->paper_s = paper_s;
+    show(cell, t->column[column].shown);
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
+}
+
+bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *b)
+{
+    return a->shown != EMP_SHOWN_GAIN && b->shown != EMP_SHOWN_GAIN &&
+           strcmp(a->method, b->method) == 0 && is_same_text(a->preset, b->preset) &&
+           is_same_text(a->options, b->options) && a->budget == b->budget &&
+           a->seed_count == b->seed_count;
 }
 
 double emp_table_ratio(const emp_table_cell *cell)
 {
-    bool both = isfinite(cell->ours_s.median) && isfinite(cell->paper_s);
+    bool is_gain = isnan(cell->ours_s.median);
+    bool both = isfinite(cell->shown) && isfinite(cell->paper_s);
 
-    return both ? cell->ours_s.median / cell->paper_s : NAN;
+    return both && !is_gain ? cell->shown / cell->paper_s : NAN;
 }
 
 static bool is_prediction(const emp_table_cell *cell)
 {
-    return !cell->is_fitted && isfinite(cell->ours_s.median) && isfinite(cell->paper_s);
+    return !cell->is_fitted && isfinite(emp_table_ratio(cell));
 }
 
 static int sign_of(double x) { return (x > 0.0) - (x < 0.0); }
@@ -110,8 +145,8 @@ emp_table_order emp_table_compare_order(const emp_table *table)
                 const emp_table_cell *y = emp_table_at(table, r, b);
                 if (!is_prediction(y) || x->paper_s == y->paper_s) continue;
                 order.pairs++;
-                order.same += sign_of(x->ours_s.median - y->ours_s.median) ==
-                              sign_of(x->paper_s - y->paper_s);
+                order.same +=
+                    sign_of(x->shown - y->shown) == sign_of(x->paper_s - y->paper_s);
             }
         }
     }

@@ -23,6 +23,14 @@ typedef struct {
     int32_t     gpu_count;
 } emp_table_row;
 
+/** What a column shows of the runs of a cell. */
+typedef enum {
+    EMP_SHOWN_MEDIAN, /**< over the seeds, and the range */
+    EMP_SHOWN_BEST,
+    EMP_SHOWN_WORST,
+    EMP_SHOWN_GAIN /**< no seconds: 1 - a cell / another */
+} emp_shown;
+
 /** A method. */
 typedef struct {
     const char *title; /**< "Human expert" */
@@ -32,10 +40,13 @@ typedef struct {
     int32_t     seed_count; /**< 1 for methods that draw nothing */
     bool        has_paper;  /**< the paper has this column */
     bool        has_median; /**< also shows the median over all candidates of a run */
+    const char *options;    /**< of the method, or NULL */
+    emp_shown   shown;
 } emp_table_column;
 
 typedef struct {
-    emp_summary ours_s; /**< best step time over the seeds */
+    emp_summary ours_s; /**< best step time over the seeds; of a gain NaN */
+    double      shown;  /**< what its column shows: one of ours_s, or a gain */
     double  typical_s; /**< median over the feasible candidates of a run; if has_median */
     double  paper_s;   /**< reported */
     bool    is_fitted; /**< machine constants were fitted to the paper's figure */
@@ -52,6 +63,7 @@ typedef struct {
     emp_table_cell   *cell; /**< [row][column] */
     const char       *title;
     const char       *source;      /**< of the paper's figures */
+    const char       *note;        /**< what the columns mean, or "" */
     const char       *fitted_note; /**< which cells were used for fitting */
     char              runtime[EMP_RECORD_NAME_BYTES];
     char              command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
@@ -79,7 +91,14 @@ emp_table_cell *emp_table_at(const emp_table *table, int32_t row, int32_t column
 void emp_table_fill(emp_table *table, int32_t row, int32_t column,
                     const emp_record *const *records, int32_t count);
 
-/** Our median over the paper's figure; NaN unless both are numbers. */
+/** Gives a cell the runs of another in its row, of which its column may show something
+ * else. */
+void emp_table_copy(emp_table *table, int32_t row, int32_t column, int32_t from);
+
+/** True when both ask for the same runs. */
+bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *b);
+
+/** What we show over the paper's figure; NaN unless both are numbers of seconds. */
 double emp_table_ratio(const emp_table_cell *cell);
 
 /** Pairs of columns within a row, predicted both, that the paper puts in an order, and how

@@ -16,22 +16,51 @@ static void print_number(FILE *out, double value)
         fprintf(out, ",%.6g", value);
 }
 
+static const char *shown_name(emp_shown shown)
+{
+    static const char *const names[] = {[EMP_SHOWN_MEDIAN] = "median",
+                                        [EMP_SHOWN_BEST] = "best",
+                                        [EMP_SHOWN_WORST] = "worst",
+                                        [EMP_SHOWN_GAIN] = "gain"};
+
+    return names[shown];
+}
+
+/* A column has options or shows something else than a median: then a cell says which
+ * options its runs had and what is shown of them; of a gain, ours_s and paper_s are no
+ * seconds but fractions. */
+static bool is_mixed_table(const emp_table *t)
+{
+    for (int32_t c = 0; c < t->column_count; c++) {
+        if (t->column[c].options != NULL || t->column[c].shown != EMP_SHOWN_MEDIAN)
+            return true;
+    }
+    return false;
+}
+
 void emp_table_print_csv(FILE *out, const emp_table *t)
 {
+    bool is_mixed = is_mixed_table(t);
+
     fprintf(out,
-            "task,workload,machine,runtime,gpus,method,preset,budget,seeds,oom_seeds,"
+            "task,workload,machine,runtime,gpus,method,preset,%sbudget,seeds,oom_seeds,"
             "ours_s,min_s,max_s,median_of_candidates_s,paper_s,ratio,fitted,peak_bytes,"
-            "graph_hash,machine_hash,runtime_hash,commit,dirty\n");
+            "graph_hash,machine_hash,runtime_hash,commit,dirty\n",
+            is_mixed ? "options,shown," : "");
     for (int32_t i = 0; i < t->row_count * t->column_count; i++) {
         const emp_table_row    *row = &t->row[i / t->column_count];
         const emp_table_column *column = &t->column[i % t->column_count];
         const emp_table_cell   *cell = &t->cell[i];
         /* Specs hold commas. */
-        fprintf(out, "\"%s\",\"%s\",%s,%s,%d,%s,%s,%" PRId64 ",%d,%d", row->title,
-                row->spec, row->machine, t->runtime, row->gpu_count, column->method,
-                column->preset == NULL ? "" : column->preset, column->budget,
-                cell->run_count, cell->oom_count);
-        print_number(out, cell->ours_s.median);
+        fprintf(out, "\"%s\",\"%s\",%s,%s,%d,%s,%s,", row->title, row->spec, row->machine,
+                t->runtime, row->gpu_count, column->method,
+                column->preset == NULL ? "" : column->preset);
+        if (is_mixed)
+            fprintf(out, "\"%s\",%s,", column->options == NULL ? "" : column->options,
+                    shown_name(column->shown));
+        fprintf(out, "%" PRId64 ",%d,%d", column->budget, cell->run_count,
+                cell->oom_count);
+        print_number(out, cell->shown);
         print_number(out, cell->ours_s.min);
         print_number(out, cell->ours_s.max);
         print_number(out, cell->typical_s);
@@ -51,17 +80,19 @@ static json_t *json_seconds(double value)
     return isinf(value) ? json_string("OOM") : json_real(value);
 }
 
-static json_t *json_cell(const emp_table_column *column, const emp_table_cell *cell)
+static json_t *json_cell(const emp_table_column *column, const emp_table_cell *cell,
+                         bool is_mixed)
 {
     return json_pack(
-        "{s:s, s:s?, s:I, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:I}", "method",
-        column->method, "preset", column->preset, "budget", (json_int_t)column->budget,
-        "seeds", cell->run_count, "oom_seeds", cell->oom_count, "ours_s",
-        json_seconds(cell->ours_s.median), "min_s", json_seconds(cell->ours_s.min),
-        "max_s", json_seconds(cell->ours_s.max), "median_of_candidates_s",
-        json_seconds(cell->typical_s), "paper_s", json_seconds(cell->paper_s), "ratio",
-        json_seconds(emp_table_ratio(cell)), "fitted", cell->is_fitted, "peak_bytes",
-        (json_int_t)cell->peak_bytes);
+        "{s:s, s:s?, s:s*, s:s*, s:I, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:I}",
+        "method", column->method, "preset", column->preset, "options", column->options,
+        "shown", is_mixed ? shown_name(column->shown) : NULL, "budget",
+        (json_int_t)column->budget, "seeds", cell->run_count, "oom_seeds",
+        cell->oom_count, "ours_s", json_seconds(cell->shown), "min_s",
+        json_seconds(cell->ours_s.min), "max_s", json_seconds(cell->ours_s.max),
+        "median_of_candidates_s", json_seconds(cell->typical_s), "paper_s",
+        json_seconds(cell->paper_s), "ratio", json_seconds(emp_table_ratio(cell)),
+        "fitted", cell->is_fitted, "peak_bytes", (json_int_t)cell->peak_bytes);
 }
 
 static json_t *json_row(const emp_table *t, int32_t r)
@@ -70,8 +101,8 @@ static json_t *json_row(const emp_table *t, int32_t r)
     json_t              *cells = json_array();
 
     for (int32_t c = 0; c < t->column_count; c++) {
-        if (json_array_append_new(cells,
-                                  json_cell(&t->column[c], emp_table_at(t, r, c)))) {
+        if (json_array_append_new(cells, json_cell(&t->column[c], emp_table_at(t, r, c),
+                                                   is_mixed_table(t)))) {
             json_decref(cells);
             return NULL;
         }

@@ -26,6 +26,15 @@ static const char *format_s(double seconds, char text[CELL_BYTES])
     return text;
 }
 
+/* What a cell shows, or the paper's figure of it. */
+static const char *format_shown(const emp_table_column *column, double value,
+                                char text[CELL_BYTES])
+{
+    if (column->shown != EMP_SHOWN_GAIN || !isfinite(value)) return format_s(value, text);
+    snprintf(text, CELL_BYTES, "%.1f%%", 100.0 * value);
+    return text;
+}
+
 /* Paper and ours both out of memory agree; where just one is, there is no ratio. */
 static const char *format_ratio(const emp_table_cell *cell, char text[CELL_BYTES])
 {
@@ -33,38 +42,42 @@ static const char *format_ratio(const emp_table_cell *cell, char text[CELL_BYTES
 
     if (!isnan(ratio))
         snprintf(text, CELL_BYTES, "%.2f", ratio);
-    else if (isinf(cell->paper_s) && isinf(cell->ours_s.median))
+    else if (isinf(cell->paper_s) && isinf(cell->shown))
         return "same";
     else
         return "-";
     return text;
 }
 
-static const char *format_ours(const emp_table_cell *cell, char text[CELL_BYTES])
+static const char *format_ours(const emp_table_column *column, const emp_table_cell *cell,
+                               char text[CELL_BYTES])
 {
-    size_t used = strlen(format_s(cell->ours_s.median, text));
+    size_t used = strlen(format_shown(column, cell->shown, text));
 
     if (cell->is_fitted) snprintf(text + used, CELL_BYTES - used, "*");
     return text;
 }
 
-/* "0.81-0.93", or nothing when all seeds agree. */
-static const char *format_range(const emp_table_cell *cell, char text[CELL_BYTES])
+/* "0.81-0.93", or nothing when all seeds agree, or an end of the range is shown. */
+static const char *format_range(const emp_table_column *column,
+                                const emp_table_cell *cell, char text[CELL_BYTES])
 {
     char min[CELL_BYTES], max[CELL_BYTES];
 
+    if (column->shown != EMP_SHOWN_MEDIAN) return "";
     if (cell->run_count < 2 || !(cell->ours_s.min < cell->ours_s.max)) return "";
     snprintf(text, CELL_BYTES, "%.20s-%.20s", format_s(cell->ours_s.min, min),
              format_s(cell->ours_s.max, max));
     return text;
 }
 
-static const char *format_paper(const emp_table_cell *cell, char text[CELL_BYTES])
+static const char *format_paper(const emp_table_column *column,
+                                const emp_table_cell *cell, char text[CELL_BYTES])
 {
-    if (isfinite(cell->paper_s))
+    if (isfinite(cell->paper_s) && column->shown != EMP_SHOWN_GAIN)
         snprintf(text, CELL_BYTES, "%.2f", cell->paper_s);
     else
-        format_s(cell->paper_s, text);
+        format_shown(column, cell->paper_s, text);
     return text;
 }
 
@@ -140,10 +153,11 @@ static void add_cell(struct line *line, const emp_table_column *column,
     char ours[CELL_BYTES], other[CELL_BYTES], ratio[CELL_BYTES];
 
     /* The asterisk of a fitted cell stands past the digits, so that they stay aligned. */
-    add(line, "%*s%6s%s", GAP, "", format_s(cell->ours_s.median, ours),
+    add(line, "%*s%6s%s", GAP, "", format_shown(column, cell->shown, ours),
         cell->is_fitted ? "*" : " ");
     if (column->has_paper) {
-        add(line, " %6s %5s", format_paper(cell, other), format_ratio(cell, ratio));
+        add(line, " %6s %5s", format_paper(column, cell, other),
+            format_ratio(cell, ratio));
     } else {
         add(line, " %*s", column_width(column) - 8,
             column->has_median ? format_s(cell->typical_s, other) : "");
@@ -160,7 +174,7 @@ static void print_ranges(FILE *out, const emp_table *t, int32_t row, int32_t fro
     add(&line, "%*s", LABEL_WIDTH, "");
     for (int32_t c = from; c < end; c++) {
         add(&line, "%*s%-*s", GAP + 2, "", column_width(&t->column[c]) - 2,
-            format_range(emp_table_at(t, row, c), text));
+            format_range(&t->column[c], emp_table_at(t, row, c), text));
     }
     if (strspn(line.text, " ") < line.used) end_line(out, &line);
 }
@@ -217,13 +231,22 @@ static void print_note(FILE *out, note_style style, const char *format, ...)
     fprintf(out, "\n");
 }
 
+/* True when the column before has the same runs. */
+static bool repeats_runs(const emp_table *t, int32_t column)
+{
+    return column > 0 &&
+           emp_table_has_same_runs(&t->column[column - 1], &t->column[column]);
+}
+
 static void print_budgets(FILE *out, const emp_table *t, note_style style)
 {
     for (int32_t c = 0; c < t->column_count; c++) {
         const emp_table_column *column = &t->column[c];
         struct line             line = {.used = 0};
         if (column->budget == 0 && column->seed_count == 1) continue;
+        if (column->shown == EMP_SHOWN_GAIN || repeats_runs(t, c)) continue;
         if (column->preset != NULL) add(&line, "preset %s, ", column->preset);
+        if (column->options != NULL) add(&line, "%s, ", column->options);
         if (column->budget > 0)
             add(&line, "%" PRId64 " evaluations a run, ", column->budget);
         if (column->seed_count == 1)
@@ -239,6 +262,7 @@ static void print_failures(FILE *out, const emp_table *t, note_style style)
     for (int32_t i = 0; i < t->row_count * t->column_count; i++) {
         const emp_table_cell *cell = &t->cell[i];
         if (cell->oom_count == 0 || cell->oom_count == cell->run_count) continue;
+        if (repeats_runs(t, i % t->column_count)) continue;
         print_note(out, style, "%s, %s: %d of %d seeds found no placement that fits.",
                    t->row[i / t->column_count].title,
                    t->column[i % t->column_count].title, cell->oom_count,
@@ -256,6 +280,7 @@ static void print_notes(FILE *out, const emp_table *t, note_style style)
         t->runtime);
     print_note(out, style, "Paper: reported figures, %s. Ratio: ours / paper.",
                t->source);
+    if (t->note[0] != '\0') print_note(out, style, "%s", t->note);
     if (t->fitted_note[0] != '\0') print_note(out, style, "%s", t->fitted_note);
     emp_table_order order = emp_table_compare_order(t);
     if (order.pairs > 0) {
@@ -297,17 +322,17 @@ static void print_md_cell(FILE *out, const emp_table_column *column,
                           const emp_table_cell *cell)
 {
     char        text[CELL_BYTES];
-    const char *range = format_range(cell, text);
+    const char *range = format_range(column, cell, text);
 
     if (range[0] != '\0') {
         char ours[CELL_BYTES];
-        fprintf(out, " %s [%s]", format_ours(cell, ours), range);
+        fprintf(out, " %s [%s]", format_ours(column, cell, ours), range);
     } else {
-        fprintf(out, " %s", format_ours(cell, text));
+        fprintf(out, " %s", format_ours(column, cell, text));
     }
     if (column->has_median) fprintf(out, " / %s", format_s(cell->typical_s, text));
     if (column->has_paper) {
-        fprintf(out, " | %s", format_paper(cell, text));
+        fprintf(out, " | %s", format_paper(column, cell, text));
         fprintf(out, " | %s", format_ratio(cell, text));
     }
     fprintf(out, " |");

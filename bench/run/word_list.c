@@ -18,38 +18,44 @@ bool emp_word_list_has(const char *list, const char *word)
     return false;
 }
 
-static bool is_key(const char *word, size_t length, const char *(*key)(int32_t))
+typedef const char *key_function(const void *context, int32_t i);
+
+static bool is_key(const char *word, size_t length, key_function *key,
+                   const void *context)
 {
     const char *name;
 
-    for (int32_t i = 0; (name = key(i)) != NULL; i++) {
+    for (int32_t i = 0; (name = key(context, i)) != NULL; i++) {
         if (strlen(name) == length && strncmp(name, word, length) == 0) return true;
     }
     return false;
 }
 
-static void list_keys(char *text, size_t size, const char *(*key)(int32_t))
+static void list_keys(char *text, size_t size, key_function *key, const void *context)
 {
-    const char *name;
+    const char *name, *before = NULL;
     size_t      used = 0;
 
     text[0] = '\0';
-    for (int32_t i = 0; (name = key(i)) != NULL && used < size; i++) {
+    for (int32_t i = 0; (name = key(context, i)) != NULL && used < size; i++) {
+        if (before != NULL && strcmp(before, name) == 0) continue;
         used +=
             (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ", name);
+        before = name;
     }
 }
 
-emp_status emp_word_list_check(const char *list, const char           *what,
-                               const char *(*key)(int32_t), emp_error *err)
+emp_status emp_word_list_check(const char *list, const char *what,
+                               const char *(*key)(const void *context, int32_t i),
+                               const void *context, emp_error *err)
 {
     emp_status st = EMP_OK;
 
     for (const char *at = list; at != NULL;) {
         size_t length = strcspn(at, ",");
-        if (!is_key(at, length, key)) {
+        if (!is_key(at, length, key, context)) {
             char known[256];
-            list_keys(known, sizeof known, key);
+            list_keys(known, sizeof known, key, context);
             EMP_FAIL(EMP_EINVAL, "%s \"%.*s\"; it has %s", what, (int)length, at, known);
         }
         at = at[length] == ',' ? at + length + 1 : NULL;

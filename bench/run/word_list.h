@@ -12,10 +12,12 @@
 /** True when the list has the word. */
 bool emp_word_list_has(const char *list, const char *word);
 
-/** Every word of the list must be one of key(0), key(1), ... up to NULL.
+/** Every word of the list must be one of key(context, 0), key(context, 1), ... up to NULL,
+ * where equal ones may stand together.
  * \param what  What the list is of, for the message: "table 1 has no row".
  * \retval EMP_EINVAL  The message names the word and the keys. */
-emp_status emp_word_list_check(const char *list, const char           *what,
-                               const char *(*key)(int32_t), emp_error *err);
+emp_status emp_word_list_check(const char *list, const char *what,
+                               const char *(*key)(const void *context, int32_t i),
+                               const void *context, emp_error *err);
 
 #endif /* EMP_BENCH_RUN_WORD_LIST_H */

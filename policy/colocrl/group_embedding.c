@@ -20,7 +20,8 @@ static emp_status number_steps(emp_group_embedding *e, const emp_op_features *op
     e->step_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
     if (!order || !step_of_group || !sum || !e->step_of_row)
         EMP_FAIL(EMP_ENOMEM, "order of %d groups", group_count);
-    e->steps = emp_group_order(order, ops, group_of_row, group_count, by_number, sum);
+    e->steps = emp_group_order(order, ops, group_of_row, group_count,
+                               by_number ? EMP_ORDER_NUMBER : EMP_ORDER_POSITION, 0, sum);
     for (int32_t s = 0; s < e->steps; s++) step_of_group[order[s]] = s;
     for (int32_t r = 0; r < ops->row_count; r++)
         e->step_of_row[r] = step_of_group[group_of_row[r]];

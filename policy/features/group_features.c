@@ -4,14 +4,36 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/rng.h"
+
 int32_t emp_group_feature_count(const emp_op_features *ops, int32_t group_count)
 {
     return ops->type_count + EMP_ROW_SIZES + group_count;
 }
 
+/* Away from the streams of networks. */
+enum { STREAM_ORDER = UINT16_MAX - 1 };
+
+/* What groups are sorted by. */
+static double order_key(emp_group_sequence sequence, uint64_t seed, int32_t group,
+                        double mean_position)
+{
+    emp_rng rng;
+
+    switch (sequence) {
+    case EMP_ORDER_POSITION: return mean_position;
+    case EMP_ORDER_REVERSE: return -mean_position;
+    case EMP_ORDER_NUMBER: return 0.0;
+    case EMP_ORDER_RANDOM:
+        emp_rng_init(&rng, seed, (uint32_t)group, STREAM_ORDER);
+        return emp_rng_uniform(&rng);
+    }
+    return 0.0;
+}
+
 int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
-                        const int32_t *group_of_row, int32_t group_count, bool by_number,
-                        double *sum)
+                        const int32_t *group_of_row, int32_t group_count,
+                        emp_group_sequence sequence, uint64_t seed, double *sum)
 {
     double *members = sum + group_count;
     int32_t used = 0;
@@ -22,8 +44,9 @@ int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
         members[group_of_row[row]] += 1;
     }
     for (int32_t g = 0; g < group_count; g++) {
-        if (members[g] > 0) order[used++] = g;
-        sum[g] = by_number || members[g] == 0.0 ? 0.0 : sum[g] / members[g];
+        if (members[g] == 0.0) continue;
+        order[used++] = g;
+        sum[g] = order_key(sequence, seed, g, sum[g] / members[g]);
     }
     /* Insertion keeps equal means in the order of their numbers; 256 groups are few. */
     for (int32_t i = 1; i < used; i++) {

@@ -8,7 +8,7 @@
  * Counts and sums n become ln(1 + n) (raw in the paper, which is silent on scale).
  *
  * Groups without members are left out: no reward depends on their device. Groups are
- * given in the order of their ops' mean position, so that neighbours in the sequence are
+ * by default in the order of their ops' mean position, so that neighbours in the sequence are
  * neighbours in the graph; columns of the adjacency keep the groups' own numbers.
  */
 #ifndef EMP_POLICY_FEATURES_GROUP_FEATURES_H
@@ -16,15 +16,23 @@
 
 #include "policy/features/op_features.h"
 
+/** In which order groups are given to the placer network. */
+typedef enum {
+    EMP_ORDER_POSITION, /**< by the mean position of their ops */
+    EMP_ORDER_NUMBER,
+    EMP_ORDER_RANDOM, /**< one for each seed */
+    EMP_ORDER_REVERSE /**< by mean position, the last first */
+} emp_group_sequence;
+
 /** Numbers per group. */
 int32_t emp_group_feature_count(const emp_op_features *ops, int32_t group_count);
 
-/** Writes the groups that have members into \a order, by mean position (ties by number),
- * or by number alone if \a by_number; returns how many. \a sum is scratch for
+/** Writes the groups that have members into \a order, as \a sequence says (ties by
+ * number); returns how many. \a seed is for a random one. \a sum is scratch for
  * 2 x group_count values. O(rows + groups^2). */
 int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
-                        const int32_t *group_of_row, int32_t group_count, bool by_number,
-                        double *sum);
+                        const int32_t *group_of_row, int32_t group_count,
+                        emp_group_sequence sequence, uint64_t seed, double *sum);
 
 /** Fills \a x, a row of features for each of the first \a used groups of \a order.
  * \a step_of_group is scratch for group_count entries. O(rows + edges + size of x). */

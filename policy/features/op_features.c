@@ -9,9 +9,9 @@
 
 static const double NOTHING = -1.0;
 
-emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count,
-                                        int32_t op_count, int32_t edge_count,
-                                        emp_error *err)
+static emp_status create_arrays(emp_op_features **out, int32_t row_count,
+                                int32_t op_count, int32_t edge_count, int32_t neighbours,
+                                emp_error *err)
 {
     emp_status       st = EMP_OK;
     emp_op_features *f = EMP_NEW(emp_op_features);
@@ -21,10 +21,11 @@ emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count
     f->row_count = row_count;
     f->op_count = op_count;
     f->edge_count = edge_count;
+    f->width = EMP_FEATURE_SIZES + 2 * neighbours;
     f->op_of_row = EMP_NEW_ARRAY(emp_op_id, (size_t)row_count);
     f->row_of_op = EMP_NEW_ARRAY(int32_t, (size_t)op_count);
     f->type = EMP_NEW_ARRAY(int32_t, (size_t)row_count);
-    f->value = EMP_NEW_ARRAY(emp_real, (size_t)row_count * EMP_OP_FEATURES);
+    f->value = EMP_NEW_ARRAY(emp_real, (size_t)row_count * (size_t)f->width);
     f->sizes = EMP_NEW_ARRAY(float, (size_t)row_count *EMP_ROW_SIZES);
     f->position = EMP_NEW_ARRAY(float, (size_t)row_count);
     f->edge = (int32_t(*)[2])emp_calloc((size_t)edge_count, sizeof *f->edge);
@@ -38,6 +39,14 @@ emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count
 cleanup:
     emp_op_features_destroy(f);
     return st;
+}
+
+emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count,
+                                        int32_t op_count, int32_t edge_count,
+                                        emp_error *err)
+{
+    return create_arrays(out, row_count, op_count, edge_count, EMP_FEATURE_NEIGHBOURS,
+                         err);
 }
 
 void emp_op_features_destroy(emp_op_features *f)
@@ -177,7 +186,7 @@ static void fill_sizes(const emp_graph *g, emp_op_features *f, int32_t row)
 {
     emp_op_id op = f->op_of_row[row];
     int32_t   first = g->output_offset[op], count = g->output_offset[op + 1] - first;
-    emp_real *value = &f->value[(int64_t)row * EMP_OP_FEATURES];
+    emp_real *value = &f->value[(int64_t)row * f->width];
     float    *sizes = &f->sizes[(int64_t)row * EMP_ROW_SIZES];
 
     for (int32_t i = 0; i < EMP_FEATURE_OUTPUTS; i++) {
@@ -192,35 +201,40 @@ static void fill_sizes(const emp_graph *g, emp_op_features *f, int32_t row)
     }
 }
 
+/* One side of an op's window: the positions of its neighbours there. */
+typedef struct {
+    emp_real *value;
+    int32_t   count, room;
+} window;
+
 /* Appends a neighbour's position unless it is there already or there is no room. */
-static void add_neighbour(emp_real *values, int32_t *count, int32_t number, double scale)
+static void add_neighbour(window *w, int32_t number, double scale)
 {
     emp_real value = (emp_real)((double)number * scale);
 
-    if (number < 0 || *count == EMP_FEATURE_NEIGHBOURS) return;
-    for (int32_t i = 0; i < *count; i++) {
-        if (!(values[i] < value || values[i] > value)) return;
+    if (number < 0 || w->count == w->room) return;
+    for (int32_t i = 0; i < w->count; i++) {
+        if (!(w->value[i] < value || w->value[i] > value)) return;
     }
-    values[(*count)++] = value;
+    w->value[w->count++] = value;
 }
 
 static void fill_neighbours(const emp_graph *g, emp_op_features *f, int32_t row,
                             const int32_t *number, double scale)
 {
     emp_op_id op = f->op_of_row[row];
-    emp_real *in = &f->value[(int64_t)row * EMP_OP_FEATURES +
-                             EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS];
-    emp_real *out = in + EMP_FEATURE_NEIGHBOURS;
-    int32_t   in_count = 0, out_count = 0;
+    int32_t   room = (f->width - EMP_FEATURE_SIZES) / 2;
+    emp_real *value = &f->value[(int64_t)row * f->width + EMP_FEATURE_SIZES];
+    window    in = {value, 0, room}, out = {value + room, 0, room};
 
-    for (int32_t i = 0; i < 2 * EMP_FEATURE_NEIGHBOURS; i++)
-        in[i] = (emp_real)((double)number[op] * scale);
+    for (int32_t i = 0; i < 2 * room; i++)
+        value[i] = (emp_real)((double)number[op] * scale);
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
-        add_neighbour(in, &in_count, number[g->tensor[g->input[i]].producer], scale);
+        add_neighbour(&in, number[g->tensor[g->input[i]].producer], scale);
     }
     for (int32_t i = g->consumer_offset[g->output_offset[op]];
          i < g->consumer_offset[g->output_offset[op + 1]]; i++) {
-        add_neighbour(out, &out_count, number[g->consumer[i]], scale);
+        add_neighbour(&out, number[g->consumer[i]], scale);
     }
 }
 
@@ -268,28 +282,35 @@ static int32_t number_rows(const emp_problem *problem, int32_t *row_of_class,
 /* Columns get mean 0 and variance 1; one that never varies becomes 0. */
 static void standardize(emp_op_features *f)
 {
-    for (int32_t c = 0; c < EMP_OP_FEATURES; c++) {
+    for (int32_t c = 0; c < f->width; c++) {
         emp_real *column = &f->value[c];
         double    sum = 0.0, squares = 0.0, deviation;
         for (int64_t r = 0; r < f->row_count; r++) {
-            sum += (double)column[r * EMP_OP_FEATURES];
+            sum += (double)column[r * f->width];
         }
         f->mean[c] = sum / f->row_count;
         for (int64_t r = 0; r < f->row_count; r++) {
-            double d = (double)column[r * EMP_OP_FEATURES] - f->mean[c];
+            double d = (double)column[r * f->width] - f->mean[c];
             squares += d * d;
         }
         deviation = sqrt(squares / f->row_count);
         f->deviation[c] = deviation > 1e-6 ? deviation : 1.0;
         for (int64_t r = 0; r < f->row_count; r++) {
-            double d = (double)column[r * EMP_OP_FEATURES] - f->mean[c];
-            column[r * EMP_OP_FEATURES] = (emp_real)(d / f->deviation[c]);
+            double d = (double)column[r * f->width] - f->mean[c];
+            column[r * f->width] = (emp_real)(d / f->deviation[c]);
         }
     }
 }
 
 emp_status emp_op_features_create(emp_op_features **out, const emp_problem *problem,
                                   emp_error *err)
+{
+    return emp_op_features_create_window(out, problem, EMP_FEATURE_NEIGHBOURS, err);
+}
+
+emp_status emp_op_features_create_window(emp_op_features  **out,
+                                         const emp_problem *problem, int32_t neighbours,
+                                         emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
@@ -305,8 +326,8 @@ emp_status emp_op_features_create(emp_op_features **out, const emp_problem *prob
     if (rows == 0) {
         EMP_FAIL(EMP_EINVAL, "none of %d ops has a choice of devices", g->op_count);
     }
-    EMP_TRY(emp_op_features_create_empty(&f, rows, g->op_count,
-                                         list_edges(g, row_of_class, NULL), err));
+    EMP_TRY(create_arrays(&f, rows, g->op_count, list_edges(g, row_of_class, NULL),
+                          neighbours, err));
     number_rows(problem, row_of_class, f->op_of_row);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         f->row_of_op[op] = row_of_class[g->op[op].colocation_class];

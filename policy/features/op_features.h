@@ -7,7 +7,8 @@
  *
  *     type       index into a vocabulary of the most frequent types (embedded by the net)
  *     24 values  sizes of the first 4 dimensions of the first 6 outputs
- *     12 values  positions of 6 producers and 6 consumers in a breadth-first numbering
+ *     12 values  positions of 6 producers and 6 consumers in a breadth-first numbering;
+ *                the window, 6 a side in the paper, can be chosen
  *
  * with -1 where there is no such size, and the op's own position where there is no such
  * neighbour. The paper does not say how it scales raw sizes and positions, which reach
@@ -28,8 +29,11 @@
 enum {
     EMP_FEATURE_OUTPUTS = 6,
     EMP_FEATURE_DIMS = 4,
-    EMP_FEATURE_NEIGHBOURS = 6, /**< per direction */
-    EMP_OP_FEATURES = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS + 2 * EMP_FEATURE_NEIGHBOURS,
+    EMP_FEATURE_SIZES = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS,
+    EMP_FEATURE_NEIGHBOURS = 6,      /**< per direction, unless a window is given */
+    EMP_MAX_FEATURE_NEIGHBOURS = 16, /**< the widest window */
+    EMP_OP_FEATURES = EMP_FEATURE_SIZES + 2 * EMP_FEATURE_NEIGHBOURS,
+    EMP_MAX_OP_FEATURES = EMP_FEATURE_SIZES + 2 * EMP_MAX_FEATURE_NEIGHBOURS,
     EMP_ROW_SIZES = 16, /**< 4 outputs x 4 dimensions, which groups add up */
     EMP_MAX_TYPES =
         200 /**< size of the vocabulary; the last index stands for all others */
@@ -42,8 +46,9 @@ typedef struct {
     int32_t   *row_of_op; /**< [op] the row that decides for it; -1 = none */
     int32_t    type_count;
     int32_t   *type;  /**< [row] */
-    emp_real  *value; /**< [row][EMP_OP_FEATURES] standardized */
-    double     mean[EMP_OP_FEATURES], deviation[EMP_OP_FEATURES]; /**< undo it */
+    int32_t    width; /**< values of a row: EMP_OP_FEATURES, or as the window says */
+    emp_real  *value; /**< [row][width] standardized */
+    double     mean[EMP_MAX_OP_FEATURES], deviation[EMP_MAX_OP_FEATURES]; /**< undo it */
     float     *sizes;    /**< [row][EMP_ROW_SIZES] raw sizes, 0 where there is nothing */
     float     *position; /**< [row] own place in the numbering, 0 .. 1 */
     int32_t    edge_count;
@@ -54,7 +59,13 @@ typedef struct {
 emp_status emp_op_features_create(emp_op_features **out, const emp_problem *problem,
                                   emp_error *err);
 
-/** Allocates the arrays, zeroed, for tests that fill them by hand. */
+/** The same with that many neighbours per direction, 0..EMP_MAX_FEATURE_NEIGHBOURS. */
+emp_status emp_op_features_create_window(emp_op_features  **out,
+                                         const emp_problem *problem, int32_t neighbours,
+                                         emp_error *err);
+
+/** Allocates the arrays, zeroed, for tests that fill them by hand; the window is the
+ * paper's. */
 emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count,
                                         int32_t op_count, int32_t edge_count,
                                         emp_error *err);

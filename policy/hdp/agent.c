@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "policy/features/group_features.h"
+#include "policy/hdp/update.h"
 #include "policy/nn/blas.h"
 #include "policy/nn/flush.h"
 
@@ -120,7 +121,7 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
 
     group_ops(a, &draw, groups);
     a->used = emp_group_order(a->order, a->ops, a->grouper.group_of_row, group_count,
-                              o->sort_groups == 0.0, a->group_sums);
+                              (emp_group_sequence)o->order, a->seed, a->group_sums);
     emp_group_features(a->x, a->ops, a->grouper.group_of_row, group_count, a->order,
                        a->used, a->step_of_group);
     emp_device_net_run(&a->net, a->x, a->used, samples, &draw, &explore, devices);
@@ -132,17 +133,6 @@ emp_device_id emp_hdp_agent_device(const emp_hdp_agent *a, int32_t sample, int32
     int32_t step = a->step_of_group[a->grouper.group_of_row[row]];
 
     return a->net.device[sample * a->net.steps + step];
-}
-
-/* Returns the gradient's norm before clipping. */
-static double ascend(emp_params *params, const emp_hdp_options *o)
-{
-    const emp_adam adam = {.learning_rate = o->lr,
-                           .beta1 = o->beta1,
-                           .beta2 = o->beta2,
-                           .epsilon = o->epsilon};
-
-    return emp_params_ascend(params, 1.0, o->clip, &adam);
 }
 
 static double mean(const double *values, int32_t count)
@@ -179,10 +169,7 @@ void emp_hdp_agent_backward(emp_hdp_agent *a, const emp_score *scores, int32_t c
                             int32_t first, int32_t own)
 {
     const emp_hdp_options    *o = &a->options;
-    const emp_reinforce_rules rules = {.failure = o->failure,
-                                       .updates_failures = o->updates_failures,
-                                       .baseline_decay = o->baseline_decay,
-                                       .baseline_first = o->baseline_first != 0.0};
+    const emp_reinforce_rules rules = emp_hdp_rules(o);
     emp_judgement             j;
     double                    loss = 0.0;
     unsigned                  saved = emp_flush_begin();
@@ -218,8 +205,8 @@ void emp_hdp_agent_step(emp_hdp_agent *a)
     unsigned               saved = emp_flush_begin();
 
     if (a->has_gradient != 0) {
-        if (a->fixed_groups == NULL) grouper_norm = ascend(&a->grouper.params, o);
-        placer_norm = ascend(&a->net.params, o);
+        if (a->fixed_groups == NULL) grouper_norm = emp_hdp_ascend(&a->grouper.params, o);
+        placer_norm = emp_hdp_ascend(&a->net.params, o);
     }
     a->update++;
     emp_flush_end(saved);

@@ -5,12 +5,15 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "policy/hdp/name_groups.h"
 #include "sim/partition/clusters.h"
+#include "sim/partition/colocation_groups.h"
+#include "sim/partition/scotch_cut.h"
 
 /* Away from the streams of the agent. */
 enum { STREAM_GROUPS = UINT16_MAX };
 
-/* The largest METIS group over the mean. */
+/* The largest group of METIS or Scotch over the mean. */
 static const double IMBALANCE = 2.0;
 
 static void draw_groups(int32_t *group, int32_t row_count, int32_t group_count,
@@ -74,6 +77,73 @@ cleanup:
     return st;
 }
 
+/* The same graph and tolerance as METIS has; each vertex is a group if there are no more
+ * than groups. */
+static emp_status cut_by_scotch(int32_t *group, const emp_problem *problem,
+                                const emp_op_features *ops, int32_t group_count,
+                                uint64_t seed, emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    emp_partition_graph *g = NULL;
+    int32_t             *part = NULL;
+
+    EMP_TRY(emp_partition_graph_create(&g, problem, false, err));
+    part = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
+    if (part == NULL) EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
+    for (int32_t v = 0; v < g->vertex_count; v++) part[v] = group_count > 1 ? v : 0;
+    if (group_count > 1 && g->vertex_count > group_count)
+        EMP_TRY(emp_scotch_parts(g, group_count, IMBALANCE - 1.0, seed, part, err));
+    for (int32_t r = 0; r < ops->row_count; r++) {
+        int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
+        group[r] = part[g->vertex_of_class[class_id]];
+    }
+
+cleanup:
+    emp_partition_graph_destroy(g);
+    emp_free(part);
+    return st;
+}
+
+/* The rules give a number of groups of their own. If it is larger, groups whose first ops
+ * are neighbours are joined, equally many in each. */
+static emp_status cut_by_colocation(int32_t *group, const emp_problem *problem,
+                                    const emp_op_features *ops, int32_t group_count,
+                                    emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    emp_colocation_groups *rules = NULL;
+
+    EMP_TRY(emp_colocation_groups_create(&rules, problem, err));
+    for (int32_t r = 0; r < ops->row_count; r++) {
+        int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
+        int64_t own = rules->group_of_class[class_id];
+        group[r] = rules->group_count <= group_count
+                       ? (int32_t)own
+                       : (int32_t)(own * group_count / rules->group_count);
+    }
+
+cleanup:
+    emp_colocation_groups_destroy(rules);
+    return st;
+}
+
+static emp_status cut_by_names(int32_t *group, const emp_problem *problem,
+                               const emp_op_features *ops, int32_t group_count,
+                               emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    const char **name = EMP_NEW_ARRAY(const char *, (size_t)ops->row_count);
+
+    if (name == NULL) EMP_FAIL(EMP_ENOMEM, "names of %d ops", ops->row_count);
+    for (int32_t r = 0; r < ops->row_count; r++)
+        name[r] = problem->graph->name[ops->op_of_row[r]];
+    EMP_TRY(emp_name_groups(group, name, ops->row_count, group_count, err));
+
+cleanup:
+    emp_free(name);
+    return st;
+}
+
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
                                    int32_t group_count, uint64_t seed, emp_error *err)
@@ -88,7 +158,17 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
     case EMP_GROUPING_METIS:
         EMP_TRY(cut_by_metis(group, problem, ops, group_count, seed, err));
         break;
+    case EMP_GROUPING_SCOTCH:
+        EMP_TRY(cut_by_scotch(group, problem, ops, group_count, seed, err));
+        break;
+    case EMP_GROUPING_NAMES:
+        EMP_TRY(cut_by_names(group, problem, ops, group_count, err));
+        break;
+    case EMP_GROUPING_COLOCATION:
+        EMP_TRY(cut_by_colocation(group, problem, ops, group_count, err));
+        break;
     case EMP_GROUPING_LEARNED:
+    case EMP_GROUPING_NONE:
     case EMP_GROUPING_RANDOM: draw_groups(group, ops->row_count, group_count, seed);
     }
     *out = group;

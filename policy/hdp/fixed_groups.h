@@ -6,16 +6,22 @@
 
 #include "policy/features/op_features.h"
 
-/** In the order of the option `grouping`. */
+/** In the order of the option `grouping`; only those that are fixed can be created. */
 typedef enum {
     EMP_GROUPING_LEARNED, /**< none of these */
     EMP_GROUPING_RANDOM,  /**< each op uniformly (Table 2 of the paper) */
     EMP_GROUPING_CHUNKS,  /**< equally many ops in the order of the features' numbering */
-    EMP_GROUPING_METIS    /**< sim/partition/clusters.h */
+    EMP_GROUPING_METIS,   /**< sim/partition/clusters.h */
+    EMP_GROUPING_SCOTCH,  /**< sim/partition/scotch_cut.h */
+    EMP_GROUPING_NAMES,   /**< name_groups.h */
+    EMP_GROUPING_COLOCATION, /**< sim/partition/colocation_groups.h; of more than are asked
+                                for, neighbours are joined */
+    EMP_GROUPING_NONE        /**< no groups at all: op_agent.h */
 } emp_grouping;
 
 /** A group of 0 .. group_count-1 for each row of \a ops; the caller frees it. Equal seeds
- * give equal groups. \a problem is that of \a ops. */
+ * give equal groups. \a problem is that of \a ops.
+ * \retval EMP_ENOMEM, and those of metis_cut.h and scotch_cut.h */
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
                                    int32_t group_count, uint64_t seed, emp_error *err);

@@ -33,7 +33,7 @@ enum { CHUNKS = 16, BLOCK = 256 };
 enum { STRIP = 24 };
 
 /* The columns of positions follow those of sizes. */
-enum { FIRST_POSITION = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS };
+enum { FIRST_POSITION = EMP_FEATURE_SIZES };
 
 /* A given group may have a probability of 0 in float. So many of these multiply to a
  * normal double, and need one logarithm. */
@@ -92,7 +92,7 @@ emp_status emp_grouper_init(emp_grouper *gr, const emp_grouper_shape *shape,
     const emp_param_slice slices[SLICES] = {
         [TYPE_EMBEDDING] = {"type_embedding", ops->type_count, shape->type_width, 0},
         [TYPE_WEIGHT] = {"type_weight", shape->type_width, H, 0},
-        [VALUE_WEIGHT] = {"value_weight", EMP_OP_FEATURES, H, 0},
+        [VALUE_WEIGHT] = {"value_weight", ops->width, H, 0},
         [HIDDEN_BIAS] = {"hidden_bias", 1, H, 0},
         [OUT_WEIGHT] = {"out_weight", H, G, 0},
         [OUT_BIAS] = {"out_bias", 1, G, 0}};
@@ -101,7 +101,7 @@ emp_status emp_grouper_init(emp_grouper *gr, const emp_grouper_shape *shape,
     EMP_TRY(emp_params_init(&gr->params, slices, SLICES, err));
     gr->work_count = gr->params.count + round_up(image) +
                      BLOCK * (2 * (size_t)hidden_stride(gr) + (size_t)logits_stride(gr));
-    EMP_TRY(emp_panels_init(&gr->value, EMP_OP_FEATURES, H, err));
+    EMP_TRY(emp_panels_init(&gr->value, ops->width, H, err));
     EMP_TRY(emp_panels_init(&gr->out, H, G, err));
     EMP_TRY(emp_panels_init(&gr->out_t, G, H, err));
     gr->group_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
@@ -144,12 +144,12 @@ static int compare_reals(const void *a, const void *b)
 }
 
 /* Mean of an op's positions and those of its neighbours, as the columns have them. */
-static emp_real mean_position(const emp_real *value)
+static emp_real mean_position(const emp_real *value, int32_t width)
 {
     emp_real sum = 0;
 
-    for (int32_t c = FIRST_POSITION; c < EMP_OP_FEATURES; c++) sum += value[c];
-    return sum / (EMP_OP_FEATURES - FIRST_POSITION);
+    for (int32_t c = FIRST_POSITION; c < width; c++) sum += value[c];
+    return sum / (emp_real)(width - FIRST_POSITION);
 }
 
 /* The (i + 1/2) / parts quantile. */
@@ -160,15 +160,15 @@ static emp_real quantile(const emp_real *sorted, int32_t count, int32_t i, int32
 
 static void set_hidden_units(emp_grouper *gr, const emp_real *sorted, emp_real slope)
 {
-    int32_t   H = gr->shape.hidden;
+    int32_t   H = gr->shape.hidden, width = gr->ops->width;
     emp_real *weight = emp_params_value(&gr->params, VALUE_WEIGHT);
     emp_real *bias = emp_params_value(&gr->params, HIDDEN_BIAS);
 
     memset(emp_params_value(&gr->params, TYPE_WEIGHT), 0,
            (size_t)(gr->shape.type_width * H) * sizeof *weight);
     memset(weight, 0, (size_t)(FIRST_POSITION * H) * sizeof *weight);
-    for (int32_t i = FIRST_POSITION * H; i < EMP_OP_FEATURES * H; i++)
-        weight[i] = slope / (EMP_OP_FEATURES - FIRST_POSITION);
+    for (int32_t i = FIRST_POSITION * H; i < width * H; i++)
+        weight[i] = slope / (emp_real)(width - FIRST_POSITION);
     for (int32_t j = 0; j < H; j++)
         bias[j] = -slope * quantile(sorted, gr->ops->row_count, j, H);
 }
@@ -199,12 +199,16 @@ emp_status emp_grouper_start_ranges(emp_grouper *gr, double slope, double gain,
                                     emp_rng *rng, emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t    rows = gr->ops->row_count;
+    int32_t    rows = gr->ops->row_count, width = gr->ops->width;
     emp_real  *sorted = EMP_NEW_ARRAY(emp_real, (size_t)rows);
 
+    if (width == FIRST_POSITION)
+        EMP_FAIL(EMP_EINVAL,
+                 "the first groups cannot be ranges of positions that ops do not have; "
+                 "give ranges=0 with window=0");
     if (sorted == NULL) EMP_FAIL(EMP_ENOMEM, "positions of %d ops", rows);
     for (int32_t r = 0; r < rows; r++)
-        sorted[r] = mean_position(&gr->ops->value[(int64_t)r * EMP_OP_FEATURES]);
+        sorted[r] = mean_position(&gr->ops->value[(int64_t)r * width], width);
     qsort(sorted, (size_t)rows, sizeof *sorted, compare_reals);
     emp_params_glorot(&gr->params, TYPE_EMBEDDING, 1.0, rng);
     set_hidden_units(gr, sorted, (emp_real)slope);
@@ -228,8 +232,8 @@ static void forward_hidden(const emp_grouper *gr, const chunk_work *w, int32_t f
                (size_t)H * sizeof *w->hidden);
     }
     emp_panels_multiply(&gr->value, w->hidden, stride,
-                        &gr->ops->value[(int64_t)first * EMP_OP_FEATURES],
-                        EMP_OP_FEATURES, count, whole);
+                        &gr->ops->value[(int64_t)first * gr->ops->width], gr->ops->width,
+                        count, whole);
     emp_activation_forward(gr->shape.activation, w->hidden, count * stride);
 }
 
@@ -292,8 +296,8 @@ static void backward_block(const emp_grouper *gr, const chunk_work *w, int32_t f
         emp_outer_add_rows(&w->d_type_image[(int64_t)gr->ops->type[first + i] * H],
                            &w->d_hidden[i * stride], 0, H, 1);
     emp_outer_add(w->gradient + s[VALUE_WEIGHT].offset,
-                  &gr->ops->value[(int64_t)first * EMP_OP_FEATURES], EMP_OP_FEATURES,
-                  EMP_OP_FEATURES, w->d_hidden, stride, H, count);
+                  &gr->ops->value[(int64_t)first * gr->ops->width], gr->ops->width,
+                  gr->ops->width, w->d_hidden, stride, H, count);
 }
 
 static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const emp_draw *draw,

@@ -49,7 +49,8 @@ void emp_grouper_randomize(emp_grouper *grouper, emp_rng *rng);
  * quantile of z; the logit of group g is -gain / 2 times the squared distance of the
  * hidden units to those of an op at its quantile, apart from what all groups share.
  * Sizes and types get no weight, embeddings are Glorot-uniform.
- * O(V log V + hidden groups). \retval EMP_ENOMEM */
+ * O(V log V + hidden groups). \retval EMP_ENOMEM
+ * \retval EMP_EINVAL  The features have no positions (a window of 0). */
 emp_status emp_grouper_start_ranges(emp_grouper *grouper, double slope, double gain,
                                     emp_rng *rng, emp_error *err);
 

@@ -1,83 +1,218 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/hdp/hdp.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "policy/hdp/agent.h"
 #include "policy/hdp/fixed_groups.h"
+#include "policy/hdp/op_agent.h"
+#include "sim/partition/balance.h"
+
+/* In the order of the option `objective`. */
+enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE };
+
+/* The state. Exactly one of the two agents is at work. */
+typedef struct {
+    emp_hdp_agent      groups; /* first: the state of a planner with groups */
+    emp_op_agent       single;
+    emp_hdp_options    options;
+    emp_op_features   *ops; /* borrowed from the first, owned beside the second */
+    const emp_problem *problem;
+    emp_balance        balance;             /* if the objective is balance */
+    emp_device_id     *legal;               /* [op] scratch of it */
+    int32_t            count;               /* candidates asked last ... */
+    double             cost[EMP_MAX_BATCH]; /* ... and their costs, if it is balance */
+} planner;
+
+static bool has_groups(const planner *p)
+{
+    return p->options.grouping != EMP_GROUPING_NONE;
+}
+
+static bool is_for_balance(const planner *p)
+{
+    return p->options.objective == EMP_OBJECTIVE_BALANCE;
+}
 
 static void destroy(void *state)
 {
-    emp_hdp_agent *agent = (emp_hdp_agent *)state;
+    planner *p = (planner *)state;
 
-    if (agent == NULL) return;
-    emp_hdp_agent_clear(agent);
-    emp_free(agent);
+    if (p == NULL) return;
+    if (has_groups(p))
+        emp_hdp_agent_clear(&p->groups);
+    else
+        emp_op_features_destroy(p->ops);
+    emp_op_agent_clear(&p->single);
+    emp_balance_clear(&p->balance);
+    emp_free(p->legal);
+    emp_free(p);
+}
+
+static emp_status create_groups(planner *p, const emp_placer_params *params,
+                                emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_hdp_options *o = &p->options;
+    emp_op_features       *ops = p->ops;
+
+    p->ops = NULL; /* taken over, even on failure */
+    EMP_TRY(emp_hdp_agent_init(&p->groups, ops, p->problem->machine->device_count, o,
+                               params->seed, params->threads, err));
+    p->ops = ops;
+    p->groups.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
+    if (o->grouping != EMP_GROUPING_LEARNED) {
+        EMP_TRY(emp_fixed_groups_create(&p->groups.fixed_groups,
+                                        (emp_grouping)o->grouping, p->problem, ops,
+                                        (int32_t)o->groups, params->seed, err));
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status create_single(planner *p, const emp_placer_params *params,
+                                emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(emp_op_agent_init(&p->single, p->ops, p->problem->machine->device_count,
+                              &p->options, params->seed, params->threads, err));
+    p->single.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
+
+cleanup:
+    return st;
+}
+
+static emp_status create_balance(planner *p, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    op_count = p->problem->graph->op_count;
+
+    EMP_TRY(emp_balance_init(&p->balance, p->problem, err));
+    p->legal = EMP_NEW_ARRAY(emp_device_id, (size_t)op_count);
+    if (p->legal == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %d ops", op_count);
+
+cleanup:
+    return st;
 }
 
 static emp_status create(void **state, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err)
 {
-    emp_status       st = EMP_OK;
-    emp_hdp_agent   *agent = NULL;
-    emp_op_features *ops = NULL;
-    emp_hdp_options  options;
+    emp_status      st = EMP_OK;
+    planner        *p = NULL;
+    emp_hdp_options options;
 
     *state = NULL;
     EMP_TRY(emp_hdp_options_parse(&options, params->preset, params->options, err));
-    agent = EMP_NEW(emp_hdp_agent);
-    if (agent == NULL) EMP_FAIL(EMP_ENOMEM, "hdp");
-    EMP_TRY(emp_op_features_create(&ops, problem, err));
-    EMP_TRY(emp_hdp_agent_init(agent, ops, problem->machine->device_count, &options,
-                               params->seed, params->threads, err));
-    agent->draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
-    if (options.grouping != EMP_GROUPING_LEARNED) {
-        EMP_TRY(emp_fixed_groups_create(&agent->fixed_groups,
-                                        (emp_grouping)options.grouping, problem, ops,
-                                        (int32_t)options.groups, params->seed, err));
-    }
-    *state = agent;
-    agent = NULL;
+    p = EMP_NEW(planner);
+    if (p == NULL) EMP_FAIL(EMP_ENOMEM, "hdp");
+    p->options = options;
+    p->problem = problem;
+    EMP_TRY(
+        emp_op_features_create_window(&p->ops, problem, (int32_t)options.window, err));
+    if (has_groups(p))
+        EMP_TRY(create_groups(p, params, err));
+    else
+        EMP_TRY(create_single(p, params, err));
+    if (is_for_balance(p)) EMP_TRY(create_balance(p, err));
+    *state = p;
+    p = NULL;
 
 cleanup:
-    destroy(agent);
+    destroy(p);
     return st;
 }
 
 /* Ops without a row have no choice or no effect: device 0, from which legalization sends
  * them where they belong. */
+static void fill_candidate(const planner *p, int32_t sample, emp_device_id *device_of_op)
+{
+    for (emp_op_id op = 0; op < p->ops->op_count; op++) {
+        int32_t row = p->ops->row_of_op[op];
+        device_of_op[op] = row < 0         ? 0
+                           : has_groups(p) ? emp_hdp_agent_device(&p->groups, sample, row)
+                                           : emp_op_agent_device(&p->single, sample, row);
+    }
+}
+
+static double cost_of(planner *p, const emp_device_id *device_of_op)
+{
+    memcpy(p->legal, device_of_op, (size_t)p->ops->op_count * sizeof *p->legal);
+    emp_problem_legalize(p->problem, p->legal);
+    return emp_balance_cost(emp_balance_judge(&p->balance, p->legal));
+}
+
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    emp_status     st = EMP_OK;
-    emp_hdp_agent *agent = (emp_hdp_agent *)state;
-    const int32_t *row_of_op = agent->ops->row_of_op;
-    int32_t        samples = (int32_t)agent->options.samples;
+    emp_status st = EMP_OK;
+    planner   *p = (planner *)state;
+    int32_t    samples = (int32_t)p->options.samples;
 
     if (max < 1) EMP_FAIL(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
-    *count = samples < max ? samples : max;
-    emp_hdp_agent_propose(agent, *count, NULL, NULL);
+    *count = p->count = samples < max ? samples : max;
+    if (has_groups(p))
+        emp_hdp_agent_propose(&p->groups, *count, NULL, NULL);
+    else
+        emp_op_agent_propose(&p->single, *count);
     for (int32_t k = 0; k < *count; k++) {
-        for (emp_op_id op = 0; op < agent->ops->op_count; op++) {
-            candidates[k][op] =
-                row_of_op[op] < 0 ? 0 : emp_hdp_agent_device(agent, k, row_of_op[op]);
-        }
+        fill_candidate(p, k, candidates[k]);
+        if (is_for_balance(p)) p->cost[k] = cost_of(p, candidates[k]);
     }
 
 cleanup:
     return st;
+}
+
+/* Under the objective of balance a cost of 1 counts as a step of 1 s, and nothing is a
+ * failure: partitioners know no memory. Costs of other ranks' candidates are not known. */
+static emp_status backward(void *state, const emp_score *scores, int32_t count,
+                           int32_t first, int32_t own, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    planner   *p = (planner *)state;
+    emp_score  cost[EMP_MAX_BATCH];
+
+    if (own > 0 && own != p->count)
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", own, p->count);
+    if (is_for_balance(p)) {
+        if (own != count)
+            EMP_FAIL(EMP_EUNSUPPORTED, "objective=balance is for runs of one rank");
+        for (int32_t k = 0; k < count; k++) cost[k] = (emp_score){p->cost[k], true};
+        scores = cost;
+    }
+    if (has_groups(p))
+        emp_hdp_agent_backward(&p->groups, scores, count, first, own);
+    else
+        emp_op_agent_backward(&p->single, scores, count, first, own);
+
+cleanup:
+    return st;
+}
+
+static void step(void *state)
+{
+    planner *p = (planner *)state;
+
+    if (has_groups(p))
+        emp_hdp_agent_step(&p->groups);
+    else
+        emp_op_agent_step(&p->single);
 }
 
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
     emp_status     st = EMP_OK;
-    emp_hdp_agent *agent = (emp_hdp_agent *)state;
+    const planner *p = (const planner *)state;
 
-    if (count != agent->net.samples) {
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count,
-                 agent->net.samples);
-    }
-    emp_hdp_agent_learn(agent, scores);
+    if (count != p->count)
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, p->count);
+    EMP_TRY(backward(state, scores, count, 0, count, err));
+    step(state);
 
 cleanup:
     return st;
@@ -85,40 +220,34 @@ cleanup:
 
 static const emp_placer_metric *metrics(const void *state, int32_t *count)
 {
-    *count = EMP_HDP_METRICS;
-    return ((const emp_hdp_agent *)state)->metric;
+    const planner *p = (const planner *)state;
+
+    *count = has_groups(p) ? EMP_HDP_METRICS : EMP_OP_AGENT_METRICS;
+    return has_groups(p) ? p->groups.metric : p->single.metric;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    return emp_hdp_agent_list_state((emp_hdp_agent *)state, arrays);
+    planner *p = (planner *)state;
+
+    return has_groups(p) ? emp_hdp_agent_list_state(&p->groups, arrays)
+                         : emp_op_agent_list_state(&p->single, arrays);
 }
-
-static emp_status backward(void *state, const emp_score *scores, int32_t count,
-                           int32_t first, int32_t own, emp_error *err)
-{
-    emp_status     st = EMP_OK;
-    emp_hdp_agent *agent = (emp_hdp_agent *)state;
-
-    if (own > 0 && own != agent->net.samples) {
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", own, agent->net.samples);
-    }
-    emp_hdp_agent_backward(agent, scores, count, first, own);
-
-cleanup:
-    return st;
-}
-
-static void step(void *state) { emp_hdp_agent_step((emp_hdp_agent *)state); }
 
 static int32_t list_gradient(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    return emp_hdp_agent_list_gradient((emp_hdp_agent *)state, arrays);
+    planner *p = (planner *)state;
+
+    return has_groups(p) ? emp_hdp_agent_list_gradient(&p->groups, arrays)
+                         : emp_op_agent_list_gradient(&p->single, arrays);
 }
 
 static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    return emp_hdp_agent_list_values((emp_hdp_agent *)state, arrays);
+    planner *p = (planner *)state;
+
+    return has_groups(p) ? emp_hdp_agent_list_values(&p->groups, arrays)
+                         : emp_op_agent_list_values(&p->single, arrays);
 }
 
 static const emp_placer_sharing sharing = {.backward = backward,

@@ -9,10 +9,19 @@
 
 /* Options whose values have names: name, in preset "paper", in preset "emplace", the name of
  * the first, all names, help. The value is the number of the name. */
-#define EMP_HDP_CHOICE_LIST(X)                                                          \
-    X(grouping, 0, 0, learned, "learned random chunks metis",                           \
-      "who groups ops: the grouper, or nobody (fixed_groups.h): learned random chunks " \
-      "metis")
+#define EMP_HDP_CHOICE_LIST(X)                                                         \
+    X(grouping, 0, 0, learned,                                                         \
+      "learned random chunks metis scotch names colocation none",                      \
+      "who groups ops: the grouper, nobody who learns (fixed_groups.h), or nobody at " \
+      "all (op_agent.h): learned random chunks metis scotch names colocation none")    \
+    X(order, 0, 0, position, "position number random reverse",                         \
+      "of groups given to the placer: mean position of their ops, their number, "      \
+      "random, or last position first: position number random reverse")                \
+    X(reward, 0, 0, sqrt, "sqrt identity log",                                         \
+      "of a step of t seconds: -sqrt(t), -t, -ln(t): sqrt identity log")               \
+    X(objective, 0, 0, time, "time balance",                                           \
+      "what rewards are for: short steps, or little traffic cut under balanced load, " \
+      "as partitioners have it (sim/partition/balance.h): time balance")
 
 /* name, value in preset "paper", in preset "emplace", smallest, largest, 1 if whole, help
  */
@@ -30,10 +39,10 @@
     X(beta2, 0.999, 0.999, 0, 0.999999, 0, "decay of Adam's second moment")             \
     X(epsilon, 5, 5, 1e-30, 1e6, 0, "Adam's epsilon")                                   \
     X(clip, 1, 1, 1e-6, 1e9, 0, "largest gradient norm of each network")                \
-    X(failure, 10, 10, 0, 1e6, 0, "minus the reward of a placement out of memory")      \
+    X(failure, 10, 10, 0, 1e6, 0, "out of memory counts as a step of failure^2 s")      \
     X(baseline_decay, 0.9, 0.9, 0, 1, 0, "of the moving average of rewards")            \
     X(baseline_first, 1, 1, 0, 1, 1,                                                    \
-      "1: it starts at the first placements that ran, 0: at -failure")                  \
+      "1: it starts at the first placements that ran, 0: at a failure's reward")        \
     X(noise, 0.5, 0.5, 0, 100, 0, "exploration: added to the scale 1 of Gumbel draws")  \
     X(updates_noise, 500, 1e9, 0, 1e9, 1, "updates with noise")                         \
     X(run_shortest, 0.03, 0.03, 0, 1, 0, "part of the groups that share a draw: least") \
@@ -44,7 +53,8 @@
     X(ranges_slope, 10, 10, 0, 1e6, 0, "steepness of the hidden units that tell them")  \
     X(ranges_gain, 3000, 3000, 0, 1e6, 0, "how sharply they are told apart")            \
     X(placer_gain, 1, 1, 0, 1e6, 0, "initial scale of the placer's last layer")         \
-    X(sort_groups, 1, 1, 0, 1, 1, "1: groups in order of mean position, 0: of number")  \
+    X(window, 6, 6, 0, 16, 1,                                                           \
+      "neighbours a side that an op's features hold; 0 needs ranges=0")                 \
     X(entropy, 0, 0, 0, 1e6, 0, "weight of the placer's entropy in the objective")
 
 typedef struct {

@@ -3,9 +3,27 @@
 
 #include <math.h>
 
+static const double SHORTEST_S = 1e-9;
+
+double emp_reward(emp_reward_form form, double seconds)
+{
+    switch (form) {
+    case EMP_REWARD_SQRT: return -sqrt(seconds);
+    case EMP_REWARD_IDENTITY: return -seconds;
+    case EMP_REWARD_LOG: return -log(fmax(seconds, SHORTEST_S));
+    }
+    return 0.0;
+}
+
+static double failure_reward(const emp_reinforce_rules *rules)
+{
+    return emp_reward(rules->form, rules->failure * rules->failure);
+}
+
 static double reward_of(const emp_reinforce_rules *rules, const emp_score *score)
 {
-    return score->is_feasible ? -sqrt(score->step_time_s) : -rules->failure;
+    return score->is_feasible ? emp_reward(rules->form, score->step_time_s)
+                              : failure_reward(rules);
 }
 
 /* The mean reward of placements that ran. False: none did. */
@@ -29,7 +47,7 @@ static void start_baseline(const emp_reinforce_rules *rules, emp_baseline *basel
 {
     if (baseline->is_started) return;
     baseline->is_started = has_ran;
-    baseline->value = has_ran && rules->baseline_first ? mean : -rules->failure;
+    baseline->value = has_ran && rules->baseline_first ? mean : failure_reward(rules);
 }
 
 emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,

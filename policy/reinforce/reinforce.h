@@ -2,7 +2,7 @@
  * From the scores of an update's samples to their advantages (Williams, 1992; the rules of
  * Mirhoseini et al., 2017 and 2018):
  *
- *     R = -sqrt(step time in s), -failure out of memory
+ *     R = -sqrt(t), -t or -ln(t), t the step time in s; out of memory t = failure^2
  *     b = moving average of the mean reward of the samples that ran
  *     advantage of sample k = R_k - b
  *
@@ -13,11 +13,24 @@
 
 #include "sim/placement/placer.h"
 
+/** What a step of t seconds is worth; the paper found the first to be the best. */
+typedef enum {
+    EMP_REWARD_SQRT,     /**< -sqrt(t) */
+    EMP_REWARD_IDENTITY, /**< -t */
+    EMP_REWARD_LOG       /**< -ln(t), t at least a nanosecond */
+} emp_reward_form;
+
+/** The reward of a step of \a seconds. */
+double emp_reward(emp_reward_form form, double seconds);
+
 typedef struct {
-    double failure;          /**< minus the reward of a placement out of memory */
-    double updates_failures; /**< updates in which failures take part */
-    double baseline_decay;   /**< of the moving average */
-    bool baseline_first; /**< starts at the first placements that ran, not at -failure */
+    /** The root of the seconds that a placement out of memory counts for in every form:
+     * 10 is a step of 100 s, worth -10, -100 or -4.6. */
+    double          failure;
+    emp_reward_form form;
+    double          updates_failures; /**< updates in which failures take part */
+    double          baseline_decay;   /**< of the moving average */
+    bool baseline_first; /**< starts at the first placements that ran, not at a failure */
 } emp_reinforce_rules;
 
 /** Zero-initialise. All of it is what a checkpoint keeps. */

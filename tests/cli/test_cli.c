@@ -182,7 +182,12 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --machine k40x2 --placement gpu --dot g --dot-depth 0", 2, "\"0\""},
     {"record",                                                              2, "FILE"},
     {"table",                                                               2, "table 1"},
-    {"table 2",                                                             2, "\"2\""},
+    {"table 3",                                                             2, "\"3\""},
+    {"table 1 --budget 0",                                                  2, "\"0\""},
+    {"ablate",                                                              2, "grouping"},
+    {"ablate seeds",                                                        2, "\"seeds\""},
+    {"ablate grouping --format md",                                         2, "\"md\""},
+    {"ablate grouping --budget 0",                                          2, "\"0\""},
     {"table 1 --format latex",                                              2, "latex"},
     {"table 1 --seeds 0",                                                   2, "\"0\""},
     {"bench",                                                               2, "--help"},
@@ -248,6 +253,9 @@ static struct error_case error_cases[] = {
     {"bench anomalies small.pbtxt --machine k41",                           1, "k41"},
     {"bench anomalies small.pbtxt --machine k40x2 --runtime none",          1, "none"},
     {"bench surrogate small.pbtxt --machine k40x2 --runtime baechi",        1, "baechi"},
+    {"table 2 --methods metis",                                             1, "metis"},
+    {"ablate grouping --rows nmt3",                                         1, "nmt3"},
+    {"ablate grouping --arms groups=5",                                     1, "groups=5"},
     {"table 1 --rows nmt3",                                                 1, "nmt3"},
     {"calibrate",                                                           2, "calibrate fit"},
     {"calibrate fit --on all",                                              2, "--machine"},
@@ -290,9 +298,10 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",  "place",        "train",        "simulate",        "graph",
-        "record", "calibrate",    "workloads",    "machines",        "methods",
-        "bench",  "bench oracle", "bench policy", "bench surrogate", "bench anomalies"};
+        "table",        "ablate",       "place",           "train",
+        "simulate",     "graph",        "record",          "calibrate",
+        "workloads",    "machines",     "methods",         "bench",
+        "bench oracle", "bench policy", "bench surrogate", "bench anomalies"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

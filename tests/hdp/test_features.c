@@ -181,6 +181,55 @@ Test(features, neighbours_are_fractions_of_a_breadth_first_numbering)
     cr_expect_float_eq((double)ops->position[ops->row_of_op[RELU]], 3.0 / OPS, 1e-6);
 }
 
+/* One neighbour per direction: the first that the default window has; the other columns
+ * are the same. */
+Test(features, a_window_keeps_the_first_neighbours)
+{
+    emp_op_features *narrow = NULL, *none = NULL;
+    const int32_t    sizes = EMP_FEATURE_SIZES, row = ops->row_of_op[PRODUCT];
+    const emp_real  *wide = &ops->value[row * ops->width];
+
+    cr_expect_eq(ops->width, EMP_OP_FEATURES);
+    cr_assert_eq(emp_op_features_create_window(&narrow, problem.problem, 1, NULL),
+                 EMP_OK);
+    cr_assert_eq(narrow->width, sizes + 2);
+    const emp_real *value_of = &narrow->value[row * narrow->width];
+    for (int32_t i = 0; i <= sizes; i++) cr_expect_eq(value_of[i], wide[i]);
+    cr_expect_eq(value_of[sizes + 1], wide[sizes + EMP_FEATURE_NEIGHBOURS]);
+    emp_op_features_destroy(narrow);
+    cr_assert_eq(emp_op_features_create_window(&none, problem.problem, 0, NULL), EMP_OK);
+    cr_assert_eq(none->width, sizes);
+    for (int32_t i = 0; i < sizes; i++)
+        cr_expect_eq(none->value[row * none->width + i], wide[i]);
+    emp_op_features_destroy(none);
+}
+
+/* Groups 1, 0, 3 by position, as below. */
+Test(features, groups_can_be_given_in_other_orders)
+{
+    enum { GROUPS = 4 };
+    int32_t group_of_row[OPS], order[GROUPS], again[GROUPS];
+    double  sums[2 * GROUPS];
+    int     differs = 0;
+
+    group_of_row[ops->row_of_op[IN]] = 3;
+    group_of_row[ops->row_of_op[VARIABLE]] = 1;
+    group_of_row[ops->row_of_op[PRODUCT]] = group_of_row[ops->row_of_op[RELU]] = 0;
+    cr_assert_eq(
+        emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_REVERSE, 1, sums), 3);
+    cr_expect(order[0] == 3 && order[1] == 0 && order[2] == 1);
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_RANDOM,
+                                     seed, sums),
+                     3);
+        emp_group_order(again, ops, group_of_row, GROUPS, EMP_ORDER_RANDOM, seed, sums);
+        cr_expect_arr_eq(order, again, 3 * sizeof *order);
+        cr_expect_eq(order[0] + order[1] + order[2], 0 + 1 + 3);
+        differs += order[0] != 1;
+    }
+    cr_expect(differs > 5 && differs < 19, "%d of 19 seeds", differs);
+}
+
 Test(features, ops_without_a_choice_have_no_row)
 {
     emp_op_features *fewer = NULL;
@@ -222,9 +271,12 @@ Test(features, groups_count_types_sum_sizes_and_share_edges)
     group_of_row[ops->row_of_op[PRODUCT]] = group_of_row[ops->row_of_op[RELU]] = 0;
 
     /* Mean positions in fifths: group 1 0, group 0 (2 + 3) / 2, group 3 4. */
-    cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, false, sums), 3);
+    cr_assert_eq(
+        emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_POSITION, 1, sums),
+        3);
     cr_expect(order[0] == 1 && order[1] == 0 && order[2] == 3);
-    cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, true, sums), 3);
+    cr_assert_eq(
+        emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_NUMBER, 1, sums), 3);
     cr_expect(order[0] == 0 && order[1] == 1 && order[2] == 3);
 
     emp_group_features(x, ops, group_of_row, GROUPS, order, 3, step_of_group);

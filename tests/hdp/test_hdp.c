@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "policy/hdp/agent.h"
 #include "policy/hdp/hdp.h"
+#include "sim/partition/balance.h"
 #include "small_problem.h"
 
 enum { LAYERS = 100, MAX_OPS = 512, SAMPLES = 4 };
@@ -117,26 +118,30 @@ Test(hdp_placer, threads_do_not_change_candidates)
     }
 }
 
+static void copy_array(const emp_named_array *to, const emp_named_array *from)
+{
+    static const size_t bytes_of[] = {[EMP_ARRAY_INT32] = 4,
+                                      [EMP_ARRAY_INT64] = 8,
+                                      [EMP_ARRAY_FLOAT] = 4,
+                                      [EMP_ARRAY_DOUBLE] = 8};
+
+    cr_assert_str_eq(from->name, to->name);
+    cr_assert_eq(from->count, to->count);
+    memcpy(to->values, from->values, from->count * bytes_of[from->type]);
+}
+
 /* What a checkpoint saves, put into a planner that has just been created. */
 Test(hdp_placer, listed_state_is_all_that_the_next_updates_depend_on)
 {
     static emp_device_id undisturbed[3][SAMPLES][MAX_OPS];
     emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
-    static const size_t  bytes_of[] = {[EMP_ARRAY_INT32] = 4,
-                                       [EMP_ARRAY_INT64] = 8,
-                                       [EMP_ARRAY_FLOAT] = 4,
-                                       [EMP_ARRAY_DOUBLE] = 8};
     const char          *options = SMALL ",updates_noise=4,updates_failures=4";
     void                *state = create(7, 1, options), *resumed = create(7, 2, options);
 
     for (int u = 0; u < 3; u++) update(state, u != 1);
     int32_t count = emp_placer_hdp.list_state(state, from);
     cr_assert_eq(emp_placer_hdp.list_state(resumed, to), count);
-    for (int32_t i = 0; i < count; i++) {
-        cr_assert_str_eq(from[i].name, to[i].name);
-        cr_assert_eq(from[i].count, to[i].count);
-        memcpy(to[i].values, from[i].values, from[i].count * bytes_of[from[i].type]);
-    }
+    for (int32_t i = 0; i < count; i++) copy_array(&to[i], &from[i]);
     for (int u = 0; u < 3; u++) {
         update(state, u != 1);
         memcpy(undisturbed[u], storage, sizeof storage);
@@ -450,10 +455,10 @@ Test(hdp_placer, fixed_groups_may_be_chunks)
 }
 
 /* Neighbours in the chain are mostly in one group. */
-Test(hdp_placer, fixed_groups_may_be_those_of_metis)
+static void expect_cut(const char *options)
 {
     void                *state;
-    const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=metis");
+    const emp_hdp_agent *a = update_fixed(&state, 3, options);
     int                  apart = 0;
 
     for (int e = 0; e < a->ops->edge_count; e++)
@@ -462,6 +467,176 @@ Test(hdp_placer, fixed_groups_may_be_those_of_metis)
     cr_expect_lt(apart, a->ops->edge_count / 4, "%d of %d edges", apart,
                  a->ops->edge_count);
     emp_placer_hdp.destroy(state);
+}
+
+Test(hdp_placer, fixed_groups_may_be_those_of_partitioners)
+{
+    expect_cut(SMALL ",grouping=metis");
+    expect_cut(SMALL ",grouping=scotch");
+}
+
+/* No group is much fuller than the mean; few are empty. */
+Test(hdp_placer, groups_of_scotch_are_balanced)
+{
+    void                *state;
+    const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=scotch");
+    int                  members[12] = {0}, rows = a->ops->row_count, used = 0;
+
+    for (int r = 0; r < rows; r++) members[a->grouper.group_of_row[r]]++;
+    for (int g = 0; g < 12; g++) {
+        used += members[g] > 0;
+        cr_expect_lt(members[g], 3 * rows / 12, "%d of %d", members[g], rows);
+    }
+    cr_expect_geq(used, 7);
+    emp_placer_hdp.destroy(state);
+}
+
+/* In range, however many groups the rules give, and the same for every seed. */
+Test(hdp_placer, fixed_groups_may_be_those_of_colocation_rules)
+{
+    void                *state;
+    const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=colocation");
+    const emp_hdp_agent *b;
+    void                *other;
+
+    b = update_fixed(&other, 4, SMALL ",grouping=colocation");
+    cr_expect_arr_eq(a->grouper.group_of_row, b->grouper.group_of_row,
+                     (size_t)a->ops->row_count * sizeof(int32_t), "no seed");
+    emp_placer_hdp.destroy(state);
+    emp_placer_hdp.destroy(other);
+}
+
+/* The 401 names of the chain have no scope in common: they cannot make just 12 groups. */
+Test(hdp_placer, fixed_groups_may_be_those_of_names)
+{
+    void                *state;
+    const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=names");
+
+    for (int r = 0; r < a->ops->row_count; r++)
+        cr_expect_eq(a->grouper.group_of_row[r], 0);
+    emp_placer_hdp.destroy(state);
+}
+
+/* Without groups ops of one placement are drawn one by one, and each placement anew. */
+Test(hdp_placer, without_groups_every_op_has_a_device_of_its_own)
+{
+    void *state = create(3, 1, SMALL ",grouping=none");
+    int   ops = problem.graph->op_count, same = 0, at[3] = {0};
+
+    update(state, true);
+    for (int op = 0; op < ops; op++) {
+        same += storage[0][op] == storage[1][op];
+        at[storage[0][op]]++;
+    }
+    for (int d = 0; d < 3; d++) cr_expect_gt(at[d], ops / 10, "device %d: %d", d, at[d]);
+    cr_expect_lt(same, 3 * ops / 4, "samples are alike");
+    emp_placer_hdp.destroy(state);
+}
+
+Test(hdp_placer, without_groups_step_times_fall)
+{
+    void  *state = create(5, 2, SMALL ",grouping=none,lr=0.05,epsilon=1e-8");
+    double first = update(state, true), last = 0.0;
+
+    for (int u = 0; u < 200; u++) update(state, true);
+    for (int u = 0; u < 10; u++) last += update(state, true) / 10;
+    cr_expect_gt(first, 1.5, "untrained: two thirds elsewhere");
+    cr_expect_lt(last, 1.1, "from %g only to %g", first, last);
+    emp_placer_hdp.destroy(state);
+}
+
+Test(hdp_placer, without_groups_threads_and_resuming_change_nothing)
+{
+    static emp_device_id undisturbed[3][SAMPLES][MAX_OPS];
+    emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
+    const char          *options = SMALL ",grouping=none";
+    void                *state = create(7, 1, options), *resumed = create(7, 3, options);
+
+    for (int u = 0; u < 3; u++) update(state, u != 1);
+    int32_t count = emp_placer_hdp.list_state(state, from);
+    cr_assert_eq(emp_placer_hdp.list_state(resumed, to), count);
+    for (int32_t i = 0; i < count; i++) copy_array(&to[i], &from[i]);
+    for (int u = 0; u < 3; u++) {
+        update(state, u != 1);
+        memcpy(undisturbed[u], storage, sizeof storage);
+    }
+    for (int u = 0; u < 3; u++) {
+        update(resumed, u != 1);
+        cr_expect_eq(memcmp(undisturbed[u], storage, sizeof storage), 0, "update %d", u);
+    }
+    emp_placer_hdp.destroy(state);
+    emp_placer_hdp.destroy(resumed);
+}
+
+/* Rewards are of the placements themselves; what the oracle says teaches nothing. */
+static void expect_balance(const char *options)
+{
+    static emp_device_id other[SAMPLES][MAX_OPS];
+    void                *state = create(3, 1, options), *deaf = create(3, 1, options);
+    emp_balance          balance;
+    double               reward = 0.0;
+
+    for (int u = 0; u < 4; u++) {
+        update(state, true);
+        memcpy(other, storage, sizeof other);
+        update(deaf, u % 2 == 0);
+        cr_expect_eq(memcmp(other, storage, sizeof other), 0, "update %d", u);
+    }
+    cr_assert_eq(emp_balance_init(&balance, problem.problem, NULL), EMP_OK);
+    for (int32_t k = 0; k < SAMPLES; k++) {
+        emp_problem_legalize(problem.problem, storage[k]);
+        reward -= sqrt(emp_balance_cost(emp_balance_judge(&balance, storage[k])));
+    }
+    cr_expect_float_eq(metric(state, "reward"), reward / SAMPLES, 1e-12);
+    emp_balance_clear(&balance);
+    emp_placer_hdp.destroy(state);
+    emp_placer_hdp.destroy(deaf);
+}
+
+Test(hdp_placer, rewards_may_be_for_balance)
+{
+    expect_balance(SMALL ",objective=balance");
+    expect_balance(SMALL ",objective=balance,grouping=none");
+}
+
+Test(hdp_placer, rewards_may_have_other_forms)
+{
+    static const char *const options[] = {SMALL ",reward=identity", SMALL ",reward=log"};
+    static const double      failure[] = {-100.0, -4.605170185988092};
+
+    for (int i = 0; i < 2; i++) {
+        void *state = create(3, 1, options[i]);
+        update(state, false);
+        cr_expect_float_eq(metric(state, "reward"), failure[i], 1e-9);
+        emp_placer_hdp.destroy(state);
+    }
+}
+
+Test(hdp_placer, window_says_what_the_grouper_sees)
+{
+    static const struct {
+        const char *options;
+        int32_t     width;
+    } cases[] = {{SMALL, 36},
+                 {SMALL ",window=3", 30},
+                 {SMALL ",window=16", 56},
+                 {SMALL ",window=0,ranges=0", 24}};
+    const emp_placer_params params = {.seed = 1, .options = SMALL ",window=0"};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        state = create(3, 1, cases[i].options);
+        cr_expect_eq(((emp_hdp_agent *)state)->ops->width, cases[i].width);
+        update(state, true);
+        update(state, true);
+        emp_placer_hdp.destroy(state);
+    }
+    cr_expect_eq(emp_placer_hdp.create(&state, problem.problem, &params, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg,
+                     "the first groups cannot be ranges of positions that ops do not "
+                     "have; give ranges=0 with window=0");
 }
 
 /* Failures alone teach nothing; the first placements that ran are the first baseline. */
@@ -534,6 +709,11 @@ Test(hdp_placer, survives_every_allocation_failure)
     survive_allocation_failures(SMALL);
     survive_allocation_failures(SMALL ",grouping=chunks");
     survive_allocation_failures(SMALL ",grouping=metis");
+    survive_allocation_failures(SMALL ",grouping=scotch");
+    survive_allocation_failures(SMALL ",grouping=names");
+    survive_allocation_failures(SMALL ",grouping=colocation");
+    survive_allocation_failures(SMALL ",grouping=none");
+    survive_allocation_failures(SMALL ",objective=balance");
 }
 
 static void expect_refusal(const char *preset, const char *text, const char *start)
@@ -556,8 +736,8 @@ Test(hdp_options, name_what_is_wrong)
     expect_refusal(NULL, "lr=fast", "hdp option 'lr=fast' needs a number, as in lr=0");
     expect_refusal(NULL, "lr", "hdp option 'lr' needs a number, as in lr=0");
     expect_refusal(NULL, "lr=nan", "hdp option lr is nan, want a number in 0..10");
-    expect_refusal(NULL, "grouping=scotch",
-                   "hdp option grouping is 'scotch', want one of: learned random chunks");
+    expect_refusal(NULL, "grouping=kahip",
+                   "hdp option grouping is 'kahip', want one of: learned random chunks");
     expect_refusal(NULL, "grouping", "hdp option grouping is '', want one of: learned");
     expect_refusal("best", NULL, "hdp has no preset 'best'; it has paper, emplace");
 }

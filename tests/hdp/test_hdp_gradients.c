@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "policy/hdp/grouper.h"
+#include "policy/hdp/op_agent.h"
+#include "policy/hdp/options.h"
 #include "policy/seq2seq/device_net.h"
 
 static const double STEP = 1e-5, TOLERANCE = 1e-6;
@@ -87,6 +88,61 @@ Test(grouper, gradients_with_relu) { check_grouper(40, EMP_ACTIVATION_RELU); }
 
 /* More rows than one block in each of the chunks that rows are cut into. */
 Test(grouper, gradients_over_many_blocks) { check_grouper(5000, EMP_ACTIVATION_TANH); }
+
+/* Without groups: each sample's own gradient, kept until its score is known. */
+typedef struct {
+    emp_op_agent agent;
+    int32_t      sample;
+} op_case;
+
+static double sample_log_prob(void *context)
+{
+    op_case *c = (op_case *)context;
+
+    emp_grouper_run(&c->agent.net, &draw,
+                    &c->agent.device[c->sample * c->agent.ops->row_count]);
+    return c->agent.net.log_prob;
+}
+
+Test(op_agent, keeps_the_gradient_of_each_sample)
+{
+    enum { ROWS = 40, OP_DEVICES = 3 };
+    static double    total[20000];
+    op_case          c = {.sample = 0};
+    emp_op_features *ops = NULL;
+    emp_hdp_options  options;
+    emp_rng          rng;
+
+    emp_rng_init(&rng, 9, 0, 0);
+    cr_assert_eq(emp_op_features_create_empty(&ops, ROWS, ROWS, 0, NULL), EMP_OK);
+    ops->type_count = 3;
+    for (int32_t i = 0; i < ROWS; i++) ops->type[i] = (int32_t)emp_rng_below(&rng, 3);
+    for (int32_t i = 0; i < ROWS * ops->width; i++)
+        ops->value[i] = emp_rng_normal(&rng) * 0.5;
+    cr_assert_eq(emp_hdp_options_parse(&options, "paper",
+                                       "grouper_hidden=3,type_width=2,lr=0,clip=1e9",
+                                       NULL),
+                 EMP_OK);
+    cr_assert_eq(emp_op_agent_init(&c.agent, ops, OP_DEVICES, &options, 1, 1, NULL),
+                 EMP_OK);
+    emp_params *params = &c.agent.net.params;
+    emp_op_agent_propose(&c.agent, 2);
+    for (c.sample = 0; c.sample < 2; c.sample++) {
+        const double *kept = &c.agent.gradient[(size_t)c.sample * params->count];
+        memcpy(params->gradient, kept, params->count * sizeof *kept);
+        check(params, sample_log_prob, &c);
+    }
+
+    /* Times 1 and 4 s, so rewards -1 and -2: against their mean each weighs 1/4. */
+    const emp_score scores[2] = {{1.0, true}, {4.0, true}};
+    for (size_t i = 0; i < params->count; i++)
+        total[i] = 0.25 * (c.agent.gradient[i] - c.agent.gradient[params->count + i]);
+    emp_op_agent_backward(&c.agent, scores, 2, 0, 2);
+    for (size_t i = 0; i < params->count; i++)
+        cr_assert_float_eq(params->gradient[i], total[i], 1e-9);
+    emp_op_agent_clear(&c.agent);
+    emp_op_features_destroy(ops);
+}
 
 enum { INPUTS = 9, HIDDEN = 6, DEVICES = 3, STEPS = 5, SAMPLES = 3, LEARNED = 4 };
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The planner of the paper, one choice about its groups changed at a time. Its own choices
+ * are 256 learned groups in the order of positions, a window of 6 and rewards -sqrt(t). */
+#include "bench/run/ablation.h"
+#include "bench/run/paper.h"
+
+static const emp_arm arms[] = {
+    {"default", "default", NULL},
+
+    {"grouping", "grouping=none", "grouping=none"},
+    {"grouping", "grouping=random", "grouping=random"},
+    {"grouping", "grouping=chunks", "grouping=chunks"},
+    {"grouping", "grouping=metis", "grouping=metis"},
+    {"grouping", "grouping=scotch", "grouping=scotch"},
+    {"grouping", "grouping=names", "grouping=names"},
+    {"grouping", "grouping=colocation", "grouping=colocation"},
+
+    {"groups", "groups=16", "groups=16"},
+    {"groups", "groups=32", "groups=32"},
+    {"groups", "groups=64", "groups=64"},
+    {"groups", "groups=128", "groups=128"},
+    {"groups", "groups=512", "groups=512"},
+
+    {"order", "order=number", "order=number"},
+    {"order", "order=random", "order=random"},
+    {"order", "order=reverse", "order=reverse"},
+
+    /* Without positions groups cannot start as ranges of them: ranges=0 is what window=0
+     * is to be compared with. */
+    {"window", "window=0", "window=0,ranges=0"},
+    {"window", "ranges=0", "ranges=0"},
+    {"window", "window=3", "window=3"},
+    {"window", "window=12", "window=12"},
+
+    {"reward", "reward=identity", "reward=identity"},
+    {"reward", "reward=log", "reward=log"},
+
+    {"objective", "objective=balance", "objective=balance"},
+};
+
+const emp_ablation emp_ablation_grouping = {.name = "grouping",
+                                            .method = "hdp",
+                                            .preset = "paper",
+                                            .arm = arms,
+                                            .arm_count = sizeof arms / sizeof *arms,
+                                            .row = emp_paper_task,
+                                            .row_count = EMP_PAPER_TASKS,
+                                            .rows = "inception_v3,nmt2"};

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The printed forms of a study: aligned text and CSV. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "bench/run/ablation.h"
+
+enum { NUMBER_BYTES = 32 };
+
+/* Three significant digits. */
+static const char *format(double value, char text[NUMBER_BYTES])
+{
+    if (isnan(value))
+        snprintf(text, NUMBER_BYTES, "-");
+    else if (isinf(value))
+        snprintf(text, NUMBER_BYTES, "OOM");
+    else
+        snprintf(text, NUMBER_BYTES, "%.*f", value < 1 ? 3 : value < 100 ? 2 : 1, value);
+    return text;
+}
+
+static const char *format_share(double frac, char text[NUMBER_BYTES])
+{
+    if (isnan(frac)) return "-";
+    snprintf(text, NUMBER_BYTES, "%.1f%%", 100.0 * frac);
+    return text;
+}
+
+static void print_line(FILE *out, const emp_ablation_cell *c)
+{
+    char median[NUMBER_BYTES], best[NUMBER_BYTES], worst[NUMBER_BYTES],
+        ratio[NUMBER_BYTES], share[NUMBER_BYTES];
+
+    fprintf(out, "  %-20s %5d %8s %8s %8s %7s %12" PRId64 " %9s\n", c->arm->name,
+            c->run_count, format(c->step_s.median, median), format(c->step_s.min, best),
+            format(c->step_s.max, worst), format(c->ratio, ratio), c->evaluations,
+            format_share(c->feasible_frac, share));
+}
+
+void emp_ablation_print_text(FILE *out, const emp_ablation_table *t)
+{
+    const emp_ablation *d = t->definition;
+
+    fprintf(out,
+            "%s, preset %s, one choice changed at a time: seconds per training step, "
+            "simulated.\n\n",
+            d->method, d->preset);
+    for (int32_t i = 0; i < t->row_count * t->arm_count; i++) {
+        const emp_ablation_cell *c = &t->cell[i];
+        if (i % t->arm_count == 0)
+            fprintf(out, "%s (%s on %s)\n  %-20s %5s %8s %8s %8s %7s %12s %9s\n",
+                    c->row->title, c->row->spec, c->row->machine, "", "seeds", "median",
+                    "best", "worst", "ratio", "evaluations", "fits");
+        print_line(out, c);
+        if ((i + 1) % t->arm_count == 0) fprintf(out, "\n");
+    }
+    fprintf(
+        out,
+        "  Median, best and worst over seeds of the best placement of a run of %" PRId64
+        " evaluations.\n"
+        "  Ratio: of the median to that of default. Fits: share of all placements\n"
+        "  that were tried. OOM: none fits in memory. Runtime %s.\n"
+        "  Made by emplace %s, commit %.12s%s.\n",
+        t->budget, t->runtime, t->version, t->commit, t->is_dirty ? ", modified" : "");
+}
+
+static void print_number(FILE *out, double value)
+{
+    if (isinf(value))
+        fprintf(out, ",OOM");
+    else if (isnan(value))
+        fprintf(out, ",");
+    else
+        fprintf(out, ",%.6g", value);
+}
+
+void emp_ablation_print_csv(FILE *out, const emp_ablation_table *t)
+{
+    const emp_ablation *d = t->definition;
+
+    fprintf(out, "study,arm,task,workload,machine,runtime,method,preset,options,budget,"
+                 "seeds,oom_seeds,median_s,best_s,worst_s,ratio_to_default,evaluations,"
+                 "feasible_frac,commit,dirty\n");
+    for (int32_t i = 0; i < t->row_count * t->arm_count; i++) {
+        const emp_ablation_cell *c = &t->cell[i];
+        const char              *options = c->arm->options == NULL ? "" : c->arm->options;
+        fprintf(out, "%s,%s,\"%s\",\"%s\",%s,%s,%s,%s,\"%s\",%" PRId64 ",%d,%d",
+                c->arm->study, c->arm->name, c->row->title, c->row->spec, c->row->machine,
+                t->runtime, d->method, d->preset, options, t->budget, c->run_count,
+                c->oom_count);
+        print_number(out, c->step_s.median);
+        print_number(out, c->step_s.min);
+        print_number(out, c->step_s.max);
+        print_number(out, c->ratio);
+        fprintf(out, ",%" PRId64, c->evaluations);
+        print_number(out, c->feasible_frac);
+        fprintf(out, ",%s,%d\n", t->commit, t->is_dirty);
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Rewards and advantages by closed form. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "policy/reinforce/reinforce.h"
+
+Test(reinforce, rewards_have_the_form_that_is_asked_for)
+{
+    cr_expect_float_eq(emp_reward(EMP_REWARD_SQRT, 4.0), -2.0, 1e-15);
+    cr_expect_float_eq(emp_reward(EMP_REWARD_IDENTITY, 4.0), -4.0, 1e-15);
+    cr_expect_float_eq(emp_reward(EMP_REWARD_LOG, 4.0), -log(4.0), 1e-15);
+    cr_expect_float_eq(emp_reward(EMP_REWARD_LOG, 0.5), log(2.0), 1e-15);
+    cr_expect(isfinite(emp_reward(EMP_REWARD_LOG, 0.0)));
+}
+
+/* In every form a failure counts as a step of failure^2 seconds, and a baseline that does
+ * not start at the first placements that ran starts there. */
+Test(reinforce, failures_count_as_a_step_of_100_s)
+{
+    static const double failure[] = {-10.0, -100.0, -4.605170185988092};
+    static const double ran[] = {-2.0, -4.0, -1.3862943611198906};
+    const emp_score     scores[2] = {{4.0, true}, {1.0, false}};
+
+    for (int form = EMP_REWARD_SQRT; form <= EMP_REWARD_LOG; form++) {
+        const emp_reinforce_rules rules = {.failure = 10,
+                                           .form = (emp_reward_form)form,
+                                           .updates_failures = 1,
+                                           .baseline_decay = 0.9};
+        emp_baseline              b = {0};
+        emp_judgement             j = emp_reinforce_judge(&rules, &b, 0, scores, 2);
+        cr_expect_float_eq(j.weight[0], (ran[form] - failure[form]) / 2, 1e-12);
+        cr_expect_float_eq(j.weight[1], 0.0, 1e-12, "as bad as the baseline");
+        cr_expect_float_eq(j.reward, (ran[form] + failure[form]) / 2, 1e-12);
+        cr_expect_float_eq(b.value, 0.9 * failure[form] + 0.1 * ran[form], 1e-12);
+        j = emp_reinforce_judge(&rules, &b, 1, scores, 2);
+        cr_expect_eq(j.count, 1, "failures take part no longer");
+        cr_expect_eq(j.weight[1], 0.0);
+    }
+}
