@@ -22,6 +22,7 @@
 #include "baselines/baselines.h"
 #include "baselines/options.h"
 #include "sim/partition/clusters.h"
+#include "sim/placement/elites.h"
 
 enum { MOST_STARTS = 8, METRICS = 4 };
 
@@ -40,10 +41,9 @@ typedef struct {
 
 /* What a checkpoint must keep, beside the arrays. */
 typedef struct {
-    int64_t asked;    /* samples in all */
-    int64_t begun_at; /* asked, when the stage began */
-    int64_t stage;    /* number of the start; starts: fine */
-    int64_t elite_count;
+    int64_t asked;      /* samples in all */
+    int64_t begun_at;   /* asked, when the stage began */
+    int64_t stage;      /* number of the start; starts: fine */
     int64_t best_start; /* -1 = none has run */
 } ce_progress;
 
@@ -59,8 +59,7 @@ typedef struct {
     int32_t           sample_count; /* of the last ask */
     double           *p;            /* [group][device] */
     int32_t          *sample;       /* [sample][group] device */
-    int32_t          *elite;        /* [elite][group], best first */
-    double           *elite_s;      /* [elite] step times */
+    emp_elites        elites;       /* choices: device of each group */
     int32_t          *best;         /* [coarse group] device, of the best start */
     double            best_s;       /* its step time */
     int64_t           groups_hash;  /* hash_of_groups, or that of a restored state */
@@ -75,8 +74,7 @@ static void destroy(void *state)
     for (int i = 0; i < MOST_STARTS; i++) emp_clusters_destroy(c->clusters[i]);
     emp_free(c->p);
     emp_free(c->sample);
-    emp_free(c->elite);
-    emp_free(c->elite_s);
+    emp_elites_clear(&c->elites);
     emp_free(c->best);
     emp_free(c);
 }
@@ -120,16 +118,15 @@ static void begin_fine(ce *c)
         for (int32_t d = 0; d < c->device_count; d++)
             c->p[g * c->device_count + d] =
                 stray / c->device_count + (d == device ? 1.0 - stray : 0.0);
-        c->elite[g] = device;
+        c->sample[g] = device;
     }
-    c->elite_s[0] = c->best_s;
-    c->at.elite_count = 1;
+    emp_elites_keep(&c->elites, c->sample, c->best_s);
 }
 
 static void begin_stage(ce *c)
 {
     c->at.begun_at = c->at.asked;
-    c->at.elite_count = 0;
+    emp_elites_restart(&c->elites, c->most_groups);
     spread_evenly(c);
     if (is_fine(c)) begin_fine(c);
 }
@@ -206,10 +203,9 @@ static emp_status create(void **state, const emp_problem *problem,
     size_t groups = (size_t)c->most_groups;
     c->p = EMP_NEW_ARRAY(double, groups *(size_t)c->device_count);
     c->sample = EMP_NEW_ARRAY(int32_t, (size_t)c->options.samples * groups);
-    c->elite = EMP_NEW_ARRAY(int32_t, (size_t)c->options.elites * groups);
-    c->elite_s = EMP_NEW_ARRAY(double, (size_t)c->options.elites);
+    EMP_TRY(emp_elites_init(&c->elites, (int32_t)c->options.elites, c->most_groups, err));
     c->best = EMP_NEW_ARRAY(int32_t, groups);
-    if (!c->p || !c->sample || !c->elite || !c->elite_s || !c->best)
+    if (!c->p || !c->sample || !c->best)
         EMP_FAIL(EMP_ENOMEM, "table of %zu groups", groups);
     c->hash_of_groups = hash_clusters(c);
     c->groups_hash = (int64_t)c->hash_of_groups;
@@ -269,9 +265,8 @@ static emp_status check_state(const ce *c, emp_error *err)
                  "METIS makes other groups here than where the saved state of "
                  "ce comes from; begin anew");
     if (at->asked < 0 || at->begun_at < 0 || at->stage < 0 || at->stage > o->starts ||
-        at->best_start < -1 || at->best_start >= o->starts || at->elite_count < 0 ||
-        at->elite_count > o->elites ||
-        !are_devices(c, c->elite, o->elites * c->most_groups) ||
+        at->best_start < -1 || at->best_start >= o->starts ||
+        !emp_elites_are_valid(&c->elites, c->device_count) ||
         !are_devices(c, c->best, c->most_groups)) {
         EMP_FAIL(EMP_EFORMAT, "the saved state of ce is damaged");
     }
@@ -296,36 +291,18 @@ cleanup:
     return st;
 }
 
-/* Of placements of one step time the first is kept: they are hardly ever two. */
-static void keep_elite(ce *c, const int32_t *device_of_group, double step_time_s)
-{
-    size_t  width = (size_t)c->most_groups, bytes = width * sizeof *c->elite;
-    int64_t place = c->at.elite_count;
-
-    while (place > 0 && c->elite_s[place - 1] > step_time_s) place--;
-    if (place > 0 && c->elite_s[place - 1] == step_time_s) return;
-    if (place == c->options.elites) return;
-    if (c->at.elite_count < c->options.elites) c->at.elite_count++;
-    for (int64_t i = c->at.elite_count - 1; i > place; i--) {
-        c->elite_s[i] = c->elite_s[i - 1];
-        memcpy(c->elite + (size_t)i * width, c->elite + (size_t)(i - 1) * width, bytes);
-    }
-    c->elite_s[place] = step_time_s;
-    memcpy(c->elite + (size_t)place * width, device_of_group, bytes);
-}
-
 static void move_table(ce *c)
 {
     const double  rate = (double)c->options.rate / 100.0;
-    const double  stray = share_of(c, c->options.strays), n = (double)c->at.elite_count;
+    const double  stray = share_of(c, c->options.strays), n = (double)c->elites.count;
     const int32_t groups = group_count(c);
 
-    if (c->at.elite_count == 0) return;
+    if (c->elites.count == 0) return;
     for (int32_t g = 0; g < groups; g++) {
         double  count[EMP_MAX_DEVICES] = {0};
         double *p = &c->p[g * c->device_count];
-        for (int64_t i = 0; i < c->at.elite_count; i++)
-            count[c->elite[(size_t)i * (size_t)c->most_groups + (size_t)g]] += 1.0;
+        for (int64_t i = 0; i < c->elites.count; i++)
+            count[emp_elites_at(&c->elites, i)[g]] += 1.0;
         for (int32_t d = 0; d < c->device_count; d++) {
             double wanted = (1.0 - stray) * count[d] / n + stray / c->device_count;
             p[d] += rate * (wanted - p[d]);
@@ -336,13 +313,14 @@ static void move_table(ce *c)
 /* A start is over: remembers it if it is the best, and goes on. */
 static void end_start(ce *c)
 {
-    bool is_best =
-        c->at.elite_count > 0 && (c->at.best_start < 0 || c->elite_s[0] < c->best_s);
+    const emp_elites *e = &c->elites;
+    bool              is_best =
+        e->count > 0 && (c->at.best_start < 0 || e->step_time_s[0] < c->best_s);
 
     if (is_best) {
         c->at.best_start = c->at.stage;
-        c->best_s = c->elite_s[0];
-        memcpy(c->best, c->elite, (size_t)c->most_groups * sizeof *c->best);
+        c->best_s = e->step_time_s[0];
+        memcpy(c->best, emp_elites_at(e, 0), (size_t)c->most_groups * sizeof *c->best);
     }
     c->at.stage++;
     begin_stage(c);
@@ -366,7 +344,7 @@ static void report(ce *c)
         {"groups", group_count(c)},
         {"entropy", entropy(c)},
         {"elite_worst_s",
-         c->at.elite_count > 0 ? c->elite_s[c->at.elite_count - 1] : NAN}};
+         c->elites.count > 0 ? c->elites.step_time_s[c->elites.count - 1] : NAN}};
 
     memcpy(c->metric, metric, sizeof metric);
 }
@@ -381,8 +359,8 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
         EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, c->sample_count);
     for (int32_t k = 0; k < count; k++) {
         if (scores[k].is_feasible)
-            keep_elite(c, c->sample + (size_t)k * (size_t)c->most_groups,
-                       scores[k].step_time_s);
+            emp_elites_keep(&c->elites, c->sample + (size_t)k * (size_t)c->most_groups,
+                            scores[k].step_time_s);
     }
     move_table(c);
     report(c);
@@ -403,12 +381,14 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 {
     ce                   *c = state;
     size_t                groups = (size_t)c->most_groups;
-    size_t                elites = (size_t)c->options.elites;
+    emp_elites           *e = &c->elites;
+    size_t                elites = (size_t)e->capacity;
     const emp_named_array list[] = {
         {"progress", EMP_ARRAY_INT64, sizeof c->at / sizeof(int64_t), &c->at},
         {"p", EMP_ARRAY_DOUBLE, groups * (size_t)c->device_count, c->p},
-        {"elite", EMP_ARRAY_INT32, elites * groups, c->elite},
-        {"elite_s", EMP_ARRAY_DOUBLE, elites, c->elite_s},
+        {"elite_count", EMP_ARRAY_INT64, 1, &e->count},
+        {"elite", EMP_ARRAY_INT32, elites * groups, e->choice},
+        {"elite_s", EMP_ARRAY_DOUBLE, elites, e->step_time_s},
         {"best", EMP_ARRAY_INT32, groups, c->best},
         {"best_s", EMP_ARRAY_DOUBLE, 1, &c->best_s},
         {"groups_hash", EMP_ARRAY_INT64, 1, &c->groups_hash}};

@@ -17,15 +17,18 @@ struct args {
 
 static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "A,B,...", 0,
-     "Only these: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8 (default "
-     "inception_v3,nmt2)",
+     "Only these: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8 (default: grouping "
+     "inception_v3,nmt2; preset also nmt4)",
      0},
     {"arms", KEY_ARMS, "A,B,...", 0,
-     "Only these studies (grouping, groups, order, window, reward, objective) or arms "
-     "(groups=64); the default is always made",
+     "Only these arms (\"groups=64\") or kinds of them (grouping: grouping, groups, "
+     "order, "
+     "window, reward, objective; preset: from paper, stages, learning, grouping, groups, "
+     "refining); the default is always made",
      0},
-    {"seeds", 'k', "K", 0, "Seeds of an arm (default 3)", 0},
-    {"budget", KEY_BUDGET, "N", 0, "Evaluations of a run (default 2000)", 0},
+    {"seeds", 'k', "K", 0, "Seeds of an arm (default: grouping 3, preset 5)", 0},
+    {"budget", KEY_BUDGET, "N", 0,
+     "Evaluations of a run (default: grouping 2000, preset 4000)", 0},
     {"format", 'f', "FORMAT", 0, "text (default) or csv", 0},
     {"runtime", KEY_RUNTIME, "NAME|FILE", 0,
      "Runtime profile (default tf-r1.3): " EMP_RUNTIME_NAMES, 0},
@@ -36,24 +39,29 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Run the planner of the paper with one choice changed at a time. The study "
-    "\"grouping\": who groups ops, number and order of groups, what the grouper sees, "
-    "form "
-    "of the reward, what rewards are for.\v"
+    "Run the planner with one choice changed at a time. The study \"grouping\", on the "
+    "preset paper: who groups ops, number and order of groups, what the grouper sees, "
+    "form of the reward, what rewards are for. The study \"preset\": what each choice of "
+    "the preset emplace contributes.\v"
     "Runs that have a record are read, the others are made and recorded; Ctrl-C ends "
     "after\n"
     "the current batches, and the next call goes on from there.\n\n"
     "  emplace ablate grouping --rows nmt2 --arms grouping,groups=64 --budget 400 "
     "--seeds "
     "1\n"
+    "  emplace ablate preset --rows nmt2 --arms refining --seeds 2\n"
     "  emplace ablate grouping --format csv > bench/results/ablate_grouping.csv";
+
+static const emp_ablation *const studies[] = {&emp_ablation_grouping,
+                                              &emp_ablation_preset};
 
 static void parse_study(struct args *args, const char *name)
 {
     if (args->study != NULL) cli_usage_error("one study only, not also \"%s\"", name);
-    if (strcmp(name, emp_ablation_grouping.name) != 0)
-        cli_usage_error("there is no study \"%s\"; there is grouping", name);
-    args->study = &emp_ablation_grouping;
+    for (size_t i = 0; i < sizeof studies / sizeof *studies; i++)
+        if (strcmp(name, studies[i]->name) == 0) args->study = studies[i];
+    if (args->study == NULL)
+        cli_usage_error("there is no study \"%s\"; there are grouping, preset", name);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -81,7 +89,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG: parse_study(args, arg); return 0;
     case ARGP_KEY_END:
-        if (args->study == NULL) cli_usage_error("which study? there is grouping");
+        if (args->study == NULL)
+            cli_usage_error("which study? there are grouping, preset");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -95,11 +104,11 @@ emp_status cmd_ablate(int argc, char **argv, emp_error *err)
     cli_run_report      report;
     struct args         args = {
                 .params = {.runtime = "tf-r1.3",
-                           .seed_count = 3,
-                           .budget = 2000,
                            .jobs = {.folder = "runs", .threads = cli_default_threads()}}};
 
     cli_parse(&argp, argc, argv, &args);
+    if (args.params.seed_count == 0) args.params.seed_count = args.study->seed_count;
+    if (args.params.budget == 0) args.params.budget = args.study->budget;
     snprintf(report.text, sizeof report.text, "ablate %s", args.study->name);
     cli_run_report_begin(&report, &args.params.jobs);
     made = emp_ablation_make(&table, args.study, &args.params, err);

@@ -155,15 +155,30 @@ static const char *cut_line(option_line *line, const char *text)
     return line->help + line->help_length + 1;
 }
 
+/* Of a value for each preset: one is enough if the first of them is the other. */
+static int cut_equal(const char *value, int length)
+{
+    const char *slash = memchr(value, '/', (size_t)length);
+    int         first = slash == NULL ? length : (int)(slash - value);
+
+    return length == 2 * first + 1 && memcmp(value, slash + 1, (size_t)first) == 0
+               ? first
+               : length;
+}
+
 static void print_method(const emp_placer_type *method)
 {
     option_line line;
 
     printf("%s: %s\n", method->name, method->description);
+    if (method->presets != NULL)
+        printf("  presets: %s; options have the first one's value / the second's\n",
+               method->presets);
     for (const char *text = method->options; text != NULL && *text != '\0';) {
         text = cut_line(&line, text);
-        printf("  %-20.*s %8.*s  %.*s\n", line.key_length, line.key, line.value_length,
-               line.value, line.help_length, line.help);
+        printf("  %-20.*s %13.*s  %.*s\n", line.key_length, line.key,
+               cut_equal(line.value, line.value_length), line.value, line.help_length,
+               line.help);
     }
 }
 

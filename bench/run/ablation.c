@@ -135,6 +135,11 @@ cleanup:
     return st;
 }
 
+const char *emp_ablation_preset_of(const emp_ablation *definition, const emp_arm *arm)
+{
+    return arm->preset != NULL ? arm->preset : definition->preset;
+}
+
 static emp_status add_jobs(struct plan *plan, emp_error *err)
 {
     emp_status                st = EMP_OK;
@@ -146,11 +151,12 @@ static emp_status add_jobs(struct plan *plan, emp_error *err)
     for (int32_t i = 0; i < cells; i++) {
         const emp_arm         *arm = t->cell[i].arm;
         int32_t                r = i / t->arm_count;
-        const emp_table_column column = {.title = arm->name,
-                                         .method = plan->definition->method,
-                                         .preset = plan->definition->preset,
-                                         .options = arm->options,
-                                         .budget = plan->params->budget};
+        const emp_table_column column = {
+            .title = arm->name,
+            .method = plan->definition->method,
+            .preset = emp_ablation_preset_of(plan->definition, arm),
+            .options = arm->options,
+            .budget = plan->params->budget};
         for (int32_t s = 0; s < seeds; s++)
             EMP_TRY(emp_job_init(&plan->job[plan->job_count++], &plan->task[r],
                                  &plan->row[r], &column, (uint64_t)s + 1, err));

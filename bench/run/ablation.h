@@ -1,6 +1,6 @@
 /** \file bench/run/ablation.h
  * Studies in which one choice of a learner is varied at a time. A definition
- * (ablate_grouping.c) lists the arms; the first is the default, to which ratios are.
+ * (ablate_grouping.c, ablate_preset.c) lists the arms; the first is the default, to which ratios are.
  */
 #ifndef EMP_BENCH_RUN_ABLATION_H
 #define EMP_BENCH_RUN_ABLATION_H
@@ -15,6 +15,7 @@ typedef struct {
     const char *study;   /**< what is varied: "order" */
     const char *name;    /**< unique: "order=random" */
     const char *options; /**< of the method, on top of the preset; NULL = none */
+    const char *preset;  /**< NULL = the definition's */
 } emp_arm;
 
 typedef struct {
@@ -24,11 +25,15 @@ typedef struct {
     int32_t              arm_count;
     const emp_table_row *row;
     int32_t              row_count;
-    const char *rows; /**< keys of the rows that are made unless others are named */
+    const char *rows;       /**< keys of the rows that are made unless others are named */
+    int32_t     seed_count; /**< unless another number is given ... */
+    int64_t     budget;     /**< ... as of evaluations a run */
 } emp_ablation;
 
 /** What the planner's groups owe to each choice that makes them. */
 extern const emp_ablation emp_ablation_grouping;
+/** What each choice of the preset emplace contributes. */
+extern const emp_ablation emp_ablation_preset;
 
 typedef struct {
     const char *rows; /**< comma-separated keys, or NULL: those of the definition */
@@ -69,6 +74,9 @@ typedef struct {
 emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
                              const emp_ablation_params *params, emp_error *err);
 void       emp_ablation_destroy(emp_ablation_table *table);
+
+/** The preset of an arm. */
+const char *emp_ablation_preset_of(const emp_ablation *definition, const emp_arm *arm);
 
 void emp_ablation_print_text(FILE *out, const emp_ablation_table *table);
 void emp_ablation_print_csv(FILE *out, const emp_ablation_table *table);

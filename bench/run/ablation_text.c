@@ -86,8 +86,8 @@ void emp_ablation_print_csv(FILE *out, const emp_ablation_table *t)
         const char              *options = c->arm->options == NULL ? "" : c->arm->options;
         fprintf(out, "%s,%s,\"%s\",\"%s\",%s,%s,%s,%s,\"%s\",%" PRId64 ",%d,%d",
                 c->arm->study, c->arm->name, c->row->title, c->row->spec, c->row->machine,
-                t->runtime, d->method, d->preset, options, t->budget, c->run_count,
-                c->oom_count);
+                t->runtime, d->method, emp_ablation_preset_of(d, c->arm), options,
+                t->budget, c->run_count, c->oom_count);
         print_number(out, c->step_s.median);
         print_number(out, c->step_s.min);
         print_number(out, c->step_s.max);

@@ -7,6 +7,9 @@
  * of the rewards of placements that ran. Placements are drawn near the policy, not from
  * it (device_net.h), so that grad J is an estimate with a bias. The update uses the very
  * actions that were scored, and the features of that grouping.
+ *
+ * With elites an update raises the mean log-probability of the best placements so far
+ * instead (the cross-entropy method, Rubinstein 1999). Groups are then fixed.
  */
 #ifndef EMP_POLICY_HDP_AGENT_H
 #define EMP_POLICY_HDP_AGENT_H
@@ -15,14 +18,15 @@
 #include "policy/hdp/options.h"
 #include "policy/reinforce/reinforce.h"
 #include "policy/seq2seq/device_net.h"
+#include "sim/placement/elites.h"
 #include "sim/placement/placer.h"
 
-enum { EMP_HDP_METRICS = 10 };
+enum { EMP_HDP_METRICS = 11 };
 
 typedef struct {
     emp_hdp_options   options;
     emp_op_features  *ops;          /**< owned */
-    int32_t          *fixed_groups; /**< [row] owned; NULL = the grouper decides */
+    const int32_t    *fixed_groups; /**< [row] borrowed; NULL = the grouper decides */
     uint64_t          seed;         /**< of the first weights */
     uint64_t          draw_seed; /**< of groupings and placements; the same unless set */
     int32_t           threads;
@@ -30,8 +34,9 @@ typedef struct {
     emp_device_net    net;
     int64_t           update; /**< updates made */
     emp_baseline      baseline;
-    int32_t           used;  /**< groups that have members */
-    int32_t          *order; /**< [step] group */
+    emp_elites        elites; /**< choices: device of each step; none under REINFORCE */
+    int32_t           used;   /**< groups that have members */
+    int32_t          *order;  /**< [step] group */
     int32_t          *step_of_group;
     double           *group_sums;   /**< scratch */
     emp_real         *x;            /**< (used, features) of the last grouping */
@@ -44,6 +49,9 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *agent, emp_op_features *ops,
                               int32_t device_count, const emp_hdp_options *options,
                               uint64_t seed, int32_t threads, emp_error *err);
 void       emp_hdp_agent_clear(emp_hdp_agent *agent);
+
+/** Forgets all that was learned: weights of start number \a start, the first being 0. */
+void emp_hdp_agent_restart(emp_hdp_agent *agent, uint32_t start);
 
 /** Draws a grouping and \a samples placements of it. For tests, both may be given:
  * \a groups [row], \a devices [sample][step], where steps are the used groups in order.

@@ -13,9 +13,6 @@
 /* Away from the streams of the agent. */
 enum { STREAM_GROUPS = UINT16_MAX };
 
-/* The largest group of METIS or Scotch over the mean. */
-static const double IMBALANCE = 2.0;
-
 static void draw_groups(int32_t *group, int32_t row_count, int32_t group_count,
                         uint64_t seed)
 {
@@ -60,13 +57,13 @@ cleanup:
 /* A row's class is free to move, so it is in a group. */
 static emp_status cut_by_metis(int32_t *group, const emp_problem *problem,
                                const emp_op_features *ops, int32_t group_count,
-                               uint64_t seed, emp_error *err)
+                               double imbalance, uint64_t seed, emp_error *err)
 {
     emp_status    st = EMP_OK;
     emp_clusters *clusters = NULL;
 
     EMP_TRY(
-        emp_clusters_create(&clusters, problem, group_count, 1, IMBALANCE, seed, err));
+        emp_clusters_create(&clusters, problem, group_count, 1, imbalance, seed, err));
     for (int32_t r = 0; r < ops->row_count; r++) {
         int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
         group[r] = clusters->fine_of_class[class_id];
@@ -81,7 +78,7 @@ cleanup:
  * than groups. */
 static emp_status cut_by_scotch(int32_t *group, const emp_problem *problem,
                                 const emp_op_features *ops, int32_t group_count,
-                                uint64_t seed, emp_error *err)
+                                double imbalance, uint64_t seed, emp_error *err)
 {
     emp_status           st = EMP_OK;
     emp_partition_graph *g = NULL;
@@ -92,7 +89,7 @@ static emp_status cut_by_scotch(int32_t *group, const emp_problem *problem,
     if (part == NULL) EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
     for (int32_t v = 0; v < g->vertex_count; v++) part[v] = group_count > 1 ? v : 0;
     if (group_count > 1 && g->vertex_count > group_count)
-        EMP_TRY(emp_scotch_parts(g, group_count, IMBALANCE - 1.0, seed, part, err));
+        EMP_TRY(emp_scotch_parts(g, group_count, imbalance - 1.0, seed, part, err));
     for (int32_t r = 0; r < ops->row_count; r++) {
         int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
         group[r] = part[g->vertex_of_class[class_id]];
@@ -146,7 +143,8 @@ cleanup:
 
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
-                                   int32_t group_count, uint64_t seed, emp_error *err)
+                                   int32_t group_count, double imbalance, uint64_t seed,
+                                   emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t   *group = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
@@ -156,10 +154,10 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
     switch (grouping) {
     case EMP_GROUPING_CHUNKS: EMP_TRY(cut_chunks(group, ops, group_count, err)); break;
     case EMP_GROUPING_METIS:
-        EMP_TRY(cut_by_metis(group, problem, ops, group_count, seed, err));
+        EMP_TRY(cut_by_metis(group, problem, ops, group_count, imbalance, seed, err));
         break;
     case EMP_GROUPING_SCOTCH:
-        EMP_TRY(cut_by_scotch(group, problem, ops, group_count, seed, err));
+        EMP_TRY(cut_by_scotch(group, problem, ops, group_count, imbalance, seed, err));
         break;
     case EMP_GROUPING_NAMES:
         EMP_TRY(cut_by_names(group, problem, ops, group_count, err));

@@ -19,11 +19,13 @@ typedef enum {
     EMP_GROUPING_NONE        /**< no groups at all: op_agent.h */
 } emp_grouping;
 
-/** A group of 0 .. group_count-1 for each row of \a ops; the caller frees it. Equal seeds
- * give equal groups. \a problem is that of \a ops.
+/** A group of 0 .. group_count-1 for each row of \a ops; the caller frees it. The largest
+ * of METIS or Scotch has about \a imbalance times the mean load. Equal seeds give equal
+ * groups. \a problem is that of \a ops.
  * \retval EMP_ENOMEM, and those of metis_cut.h and scotch_cut.h */
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
-                                   int32_t group_count, uint64_t seed, emp_error *err);
+                                   int32_t group_count, double imbalance, uint64_t seed,
+                                   emp_error *err);
 
 #endif /* EMP_POLICY_HDP_FIXED_GROUPS_H */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/hdp/agent.h"
 #include "policy/hdp/fixed_groups.h"
+#include "policy/hdp/group_planner.h"
 #include "policy/hdp/op_agent.h"
 #include "sim/partition/balance.h"
 
@@ -14,7 +14,7 @@ enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE };
 
 /* The state. Exactly one of the two agents is at work. */
 typedef struct {
-    emp_hdp_agent      groups; /* first: the state of a planner with groups */
+    emp_group_planner  groups; /* first: its agent is what tests look at */
     emp_op_agent       single;
     emp_hdp_options    options;
     emp_op_features   *ops; /* borrowed from the first, owned beside the second */
@@ -41,7 +41,7 @@ static void destroy(void *state)
 
     if (p == NULL) return;
     if (has_groups(p))
-        emp_hdp_agent_clear(&p->groups);
+        emp_group_planner_clear(&p->groups);
     else
         emp_op_features_destroy(p->ops);
     emp_op_agent_clear(&p->single);
@@ -53,20 +53,13 @@ static void destroy(void *state)
 static emp_status create_groups(planner *p, const emp_placer_params *params,
                                 emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    const emp_hdp_options *o = &p->options;
-    emp_op_features       *ops = p->ops;
+    emp_status       st = EMP_OK;
+    emp_op_features *ops = p->ops;
 
     p->ops = NULL; /* taken over, even on failure */
-    EMP_TRY(emp_hdp_agent_init(&p->groups, ops, p->problem->machine->device_count, o,
-                               params->seed, params->threads, err));
+    EMP_TRY(
+        emp_group_planner_init(&p->groups, p->problem, ops, &p->options, params, err));
     p->ops = ops;
-    p->groups.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
-    if (o->grouping != EMP_GROUPING_LEARNED) {
-        EMP_TRY(emp_fixed_groups_create(&p->groups.fixed_groups,
-                                        (emp_grouping)o->grouping, p->problem, ops,
-                                        (int32_t)o->groups, params->seed, err));
-    }
 
 cleanup:
     return st;
@@ -132,9 +125,10 @@ static void fill_candidate(const planner *p, int32_t sample, emp_device_id *devi
 {
     for (emp_op_id op = 0; op < p->ops->op_count; op++) {
         int32_t row = p->ops->row_of_op[op];
-        device_of_op[op] = row < 0         ? 0
-                           : has_groups(p) ? emp_hdp_agent_device(&p->groups, sample, row)
-                                           : emp_op_agent_device(&p->single, sample, row);
+        device_of_op[op] = row < 0 ? 0
+                           : has_groups(p)
+                               ? emp_group_planner_device(&p->groups, sample, row)
+                               : emp_op_agent_device(&p->single, sample, row);
     }
 }
 
@@ -155,7 +149,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
     if (max < 1) EMP_FAIL(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     *count = p->count = samples < max ? samples : max;
     if (has_groups(p))
-        emp_hdp_agent_propose(&p->groups, *count, NULL, NULL);
+        EMP_TRY(emp_group_planner_propose(&p->groups, *count, err));
     else
         emp_op_agent_propose(&p->single, *count);
     for (int32_t k = 0; k < *count; k++) {
@@ -185,7 +179,7 @@ static emp_status backward(void *state, const emp_score *scores, int32_t count,
         scores = cost;
     }
     if (has_groups(p))
-        emp_hdp_agent_backward(&p->groups, scores, count, first, own);
+        EMP_TRY(emp_group_planner_backward(&p->groups, scores, count, first, own, err));
     else
         emp_op_agent_backward(&p->single, scores, count, first, own);
 
@@ -198,7 +192,7 @@ static void step(void *state)
     planner *p = (planner *)state;
 
     if (has_groups(p))
-        emp_hdp_agent_step(&p->groups);
+        emp_group_planner_step(&p->groups);
     else
         emp_op_agent_step(&p->single);
 }
@@ -222,15 +216,16 @@ static const emp_placer_metric *metrics(const void *state, int32_t *count)
 {
     const planner *p = (const planner *)state;
 
-    *count = has_groups(p) ? EMP_HDP_METRICS : EMP_OP_AGENT_METRICS;
-    return has_groups(p) ? p->groups.metric : p->single.metric;
+    *count = EMP_OP_AGENT_METRICS;
+    return has_groups(p) ? emp_group_planner_metrics(&p->groups, count)
+                         : p->single.metric;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     planner *p = (planner *)state;
 
-    return has_groups(p) ? emp_hdp_agent_list_state(&p->groups, arrays)
+    return has_groups(p) ? emp_group_planner_list_state(&p->groups, arrays)
                          : emp_op_agent_list_state(&p->single, arrays);
 }
 
@@ -238,7 +233,7 @@ static int32_t list_gradient(void *state, emp_named_array arrays[EMP_MAX_NAMED_A
 {
     planner *p = (planner *)state;
 
-    return has_groups(p) ? emp_hdp_agent_list_gradient(&p->groups, arrays)
+    return has_groups(p) ? emp_hdp_agent_list_gradient(&p->groups.agent, arrays)
                          : emp_op_agent_list_gradient(&p->single, arrays);
 }
 
@@ -246,7 +241,7 @@ static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARR
 {
     planner *p = (planner *)state;
 
-    return has_groups(p) ? emp_hdp_agent_list_values(&p->groups, arrays)
+    return has_groups(p) ? emp_hdp_agent_list_values(&p->groups.agent, arrays)
                          : emp_op_agent_list_values(&p->single, arrays);
 }
 
@@ -256,11 +251,12 @@ static const emp_placer_sharing sharing = {.backward = backward,
                                            .list_values = list_values};
 
 static const char options_text[] =
-#define X(name, paper, emplace, low, high, whole, help) #name "\t" #paper "\t" help "\n"
+#define X(name, paper, emplace, low, high, whole, help) \
+#name "\t" #paper "/" #emplace "\t" help "\n"
     EMP_HDP_OPTION_LIST(X)
 #undef X
-#define X(name, paper, emplace, paper_name, names, help) \
-#name "\t" #paper_name "\t" help "\n"
+#define X(name, paper, emplace, paper_name, emplace_name, names, help) \
+#name "\t" #paper_name "/" #emplace_name "\t" help "\n"
         EMP_HDP_CHOICE_LIST(X);
 #undef X
 

@@ -11,7 +11,7 @@ static const emp_named_option table[] = {
     {#name, offsetof(emp_hdp_options, name), low, high, whole, NULL},
     EMP_HDP_OPTION_LIST(X)
 #undef X
-#define X(name, paper, emplace, paper_name, names, help) \
+#define X(name, paper, emplace, paper_name, emplace_name, names, help) \
     {#name, offsetof(emp_hdp_options, name), 0, 0, 1, names},
         EMP_HDP_CHOICE_LIST(X)
 #undef X
@@ -21,7 +21,7 @@ static const emp_hdp_options paper_preset = {
 #define X(name, paper, emplace, low, high, whole, help) .name = paper,
     EMP_HDP_OPTION_LIST(X)
 #undef X
-#define X(name, paper, emplace, paper_name, names, help) .name = paper,
+#define X(name, paper, emplace, paper_name, emplace_name, names, help) .name = paper,
         EMP_HDP_CHOICE_LIST(X)
 #undef X
 };
@@ -30,7 +30,7 @@ static const emp_hdp_options emplace_preset = {
 #define X(name, paper, emplace, low, high, whole, help) .name = emplace,
     EMP_HDP_OPTION_LIST(X)
 #undef X
-#define X(name, paper, emplace, paper_name, names, help) .name = emplace,
+#define X(name, paper, emplace, paper_name, emplace_name, names, help) .name = emplace,
         EMP_HDP_CHOICE_LIST(X)
 #undef X
 };

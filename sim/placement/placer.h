@@ -74,7 +74,8 @@ typedef struct emp_placer_type {
     const char *description; /**< one line, with the source */
     bool        is_learner;  /**< uses its whole budget; others stop by themselves */
     const char *presets;     /**< names of its presets; NULL: it has none */
-    const char *options;     /**< a line each, "key\tdefault\tmeaning\n"; NULL: none */
+    const char *options;     /**< a line each, "key\tdefault\tmeaning\n"; NULL: none.
+                                  With presets the default has a value for each: "4/8" */
 
     emp_status (*create)(void **state, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err);

@@ -14,9 +14,9 @@
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
 
 static const emp_arm arms[ARMS] = {
-    {"default", "default", "groups=4,hidden=4"},
-    {"groups", "groups=2", "groups=2,hidden=4"},
-    {"grouping", "grouping=none", "grouping=none,hidden=4"},
+    {"default", "default", "groups=4,hidden=4", NULL},
+    {"groups", "groups=2", "groups=2,hidden=4", NULL},
+    {"grouping", "grouping=none", "grouping=none,hidden=4", NULL},
 };
 static const emp_table_row rows[ROWS] = {
     {"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2},

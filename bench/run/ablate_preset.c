@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The preset emplace of the planner, one choice changed at a time, and the first two steps
+ * from the preset paper towards it. */
+#include "bench/run/ablation.h"
+#include "bench/run/paper.h"
+
+/* Imitation of the best, as the preset emplace has it. */
+#define IMITATION                                                                \
+    "elites=5,strays=1,greedy=1,samples=8,noise=0,run_longest=0,epsilon=0.0001," \
+    "lr=0.003"
+
+/* REINFORCE, as the preset paper has it. */
+#define REINFORCEMENT \
+    "elites=0,strays=0,greedy=0,samples=4,noise=0.5,run_longest=1,epsilon=5,lr=0.1"
+
+static const emp_arm arms[] = {
+    {"default", "default", NULL, NULL},
+
+    {"from paper", "12 metis groups", "grouping=metis,groups=12,imbalance=3", "paper"},
+    {"from paper", "and imitation", "grouping=metis,groups=12,imbalance=3," IMITATION,
+     "paper"},
+
+    {"stages", "starts=0", "starts=0", NULL},
+    {"stages", "one start", "starts=1,start_samples=1200", NULL},
+    {"stages", "start_samples=100", "start_samples=100", NULL},
+    {"stages", "start_samples=200", "start_samples=200", NULL},
+    {"stages", "start_samples=800", "start_samples=800", NULL},
+
+    {"learning", "reinforce", REINFORCEMENT, NULL},
+    {"learning", "elites=1", "elites=1", NULL},
+    {"learning", "elites=20", "elites=20", NULL},
+    {"learning", "strays=0", "strays=0", NULL},
+    {"learning", "strays=3", "strays=3", NULL},
+    {"learning", "greedy=0", "greedy=0", NULL},
+    {"learning", "lr=0.03", "lr=0.03", NULL},
+    {"learning", "lr=0.0003", "lr=0.0003", NULL},
+
+    {"grouping", "grouping=scotch", "grouping=scotch", NULL},
+    {"grouping", "grouping=names", "grouping=names", NULL},
+    {"grouping", "grouping=chunks", "grouping=chunks", NULL},
+    {"grouping", "grouping=random", "grouping=random", NULL},
+
+    {"groups", "groups=6", "groups=6", NULL},
+    {"groups", "groups=24", "groups=24", NULL},
+    {"groups", "groups=48", "groups=48", NULL},
+    {"groups", "imbalance=1.5", "imbalance=1.5", NULL},
+
+    {"refining", "large groups only", "refine_largest=24", NULL},
+    {"refining", "small groups only", "refine_smallest=768", NULL},
+    {"refining", "refine_elites=1", "refine_elites=1", NULL},
+    {"refining", "refine_elites=8", "refine_elites=8", NULL},
+};
+
+const emp_ablation emp_ablation_preset = {.name = "preset",
+                                          .method = "hdp",
+                                          .preset = "emplace",
+                                          .arm = arms,
+                                          .arm_count = sizeof arms / sizeof *arms,
+                                          .row = emp_paper_task,
+                                          .row_count = EMP_PAPER_TASKS,
+                                          .rows = "inception_v3,nmt2,nmt4",
+                                          .seed_count = 5,
+                                          .budget = 4000};
