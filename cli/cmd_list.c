@@ -173,8 +173,10 @@ static void print_method(const emp_placer_type *method)
 
     printf("%s: %s\n", method->name, method->description);
     if (method->presets != NULL)
-        printf("  presets: %s; options have the first one's value / the second's\n",
-               method->presets);
+        printf("  presets: %s%s\n", method->presets,
+               strchr(method->presets, ',') == NULL
+                   ? ""
+                   : "; options have the first one's value / the second's");
     for (const char *text = method->options; text != NULL && *text != '\0';) {
         text = cut_line(&line, text);
         printf("  %-20.*s %13.*s  %.*s\n", line.key_length, line.key, line.value_length,
