@@ -370,6 +370,7 @@ Test(cli, methods_show_the_values_of_presets)
     cr_assert_eq(run("methods"), 0);
     cr_expect_not_null(strstr(out, "  presets: paper, emplace; options have the first "
                                    "one's value / the second's\n"));
+    cr_expect_not_null(strstr(out, "  presets: paper\n"), "one preset, one value");
     cr_expect_not_null(
         strstr(out, "  groups                      256/12  groups that ops"));
     cr_expect_not_null(
