@@ -143,20 +143,8 @@ typedef struct {
     const char *key, *value, *help;
 } option_line;
 
-/* \return where the next line begins. */
-static const char *cut_line(option_line *line, const char *text)
-{
-    line->key = text;
-    line->key_length = (int)strcspn(text, "\t");
-    line->value = text + line->key_length + 1;
-    line->value_length = (int)strcspn(line->value, "\t");
-    line->help = line->value + line->value_length + 1;
-    line->help_length = (int)strcspn(line->help, "\n");
-    return line->help + line->help_length + 1;
-}
-
-/* Of a value for each preset: one is enough if the first of them is the other. */
-static int cut_equal(const char *value, int length)
+/* The length of a value: of values for two presets one is enough if they are the same. */
+static int shorten(const char *value, int length)
 {
     const char *slash = memchr(value, '/', (size_t)length);
     int         first = slash == NULL ? length : (int)(slash - value);
@@ -166,19 +154,33 @@ static int cut_equal(const char *value, int length)
                : length;
 }
 
+/* \return where the next line begins. */
+static const char *cut_line(option_line *line, const char *text)
+{
+    line->key = text;
+    line->key_length = (int)strcspn(text, "\t");
+    line->value = text + line->key_length + 1;
+    int value_length = (int)strcspn(line->value, "\t");
+    line->value_length = shorten(line->value, value_length);
+    line->help = line->value + value_length + 1;
+    line->help_length = (int)strcspn(line->help, "\n");
+    return line->help + line->help_length + 1;
+}
+
 static void print_method(const emp_placer_type *method)
 {
     option_line line;
 
     printf("%s: %s\n", method->name, method->description);
     if (method->presets != NULL)
-        printf("  presets: %s; options have the first one's value / the second's\n",
-               method->presets);
+        printf("  presets: %s%s\n", method->presets,
+               strchr(method->presets, ',') == NULL
+                   ? ""
+                   : "; options have the first one's value / the second's");
     for (const char *text = method->options; text != NULL && *text != '\0';) {
         text = cut_line(&line, text);
-        printf("  %-20.*s %13.*s  %.*s\n", line.key_length, line.key,
-               cut_equal(line.value, line.value_length), line.value, line.help_length,
-               line.help);
+        printf("  %-20.*s %13.*s  %.*s\n", line.key_length, line.key, line.value_length,
+               line.value, line.help_length, line.help);
     }
 }
 

@@ -1,6 +1,7 @@
 /** \file bench/run/ablation.h
  * Studies in which one choice of a learner is varied at a time. A definition
- * (ablate_grouping.c, ablate_preset.c) lists the arms; the first is the default, to which ratios are.
+ * (ablate_grouping.c, ablate_preset.c) lists the arms; the first is the default, to which
+ * ratios are.
  */
 #ifndef EMP_BENCH_RUN_ABLATION_H
 #define EMP_BENCH_RUN_ABLATION_H

@@ -16,10 +16,13 @@ enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
 /* Of an update, away from those of rows and samples. */
 enum { SUBSTREAM_STRAYS = UINT16_MAX };
 
+/* Arrays of the state that are there only with elites; they come last. */
+enum { ELITE_ARRAYS = 4 };
+
 /* Metrics that only the step knows. */
-enum { ELITE_ARRAYS = 4 /* of the state, at its end */ };
 enum { GROUPER_NORM = 7, PLACER_NORM = 8 };
 
+/* Of one run of the placer: it draws samples, and imitates elites. */
 static int32_t max_samples(const emp_hdp_options *o)
 {
     return (int32_t)(o->elites > o->samples ? o->elites : o->samples);
@@ -178,24 +181,21 @@ emp_device_id emp_hdp_agent_device(const emp_hdp_agent *a, int32_t sample, int32
     return a->net.device[sample * a->net.steps + step];
 }
 
-static double mean(const double *values, int32_t count)
+static double sum_of(const double *values, int32_t count)
 {
     double sum = 0.0;
 
     for (int32_t i = 0; i < count; i++) sum += values[i];
-    return sum / count;
-}
-
-/* Of the samples of this proposal, for the gradient of their grouping. */
-static double sum_of(const double *weight, int32_t count)
-{
-    double sum = 0.0;
-
-    for (int32_t k = 0; k < count; k++) sum += weight[k];
     return sum;
 }
 
-/* Leaves the gradients of both networks; returns the loss. */
+static double mean(const double *values, int32_t count)
+{
+    return sum_of(values, count) / count;
+}
+
+/* Leaves the gradients of both networks, that of the one grouping weighted by all of its
+ * samples; returns the loss. */
 static double take_gradients(emp_hdp_agent *a, const double *weight, int32_t own,
                              double entropy)
 {
@@ -209,7 +209,7 @@ static double take_gradients(emp_hdp_agent *a, const double *weight, int32_t own
 }
 
 /* Keeps the best samples, and leaves the gradient of the mean log p of all elites; returns
- * minus that. */
+ * minus that. The network then holds the elites in place of the samples. */
 static double imitate_elites(emp_hdp_agent *a, const emp_score *scores)
 {
     const emp_draw        draw = {.seed = a->draw_seed, .threads = a->threads};

@@ -50,7 +50,9 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *agent, emp_op_features *ops,
                               uint64_t seed, int32_t threads, emp_error *err);
 void       emp_hdp_agent_clear(emp_hdp_agent *agent);
 
-/** Forgets all that was learned: weights of start number \a start, the first being 0. */
+/** Forgets what the placer learned, for groups that are fixed: draws the first weights of
+ * start number \a start, from 1; those of emp_hdp_agent_init() are of start 0. Random
+ * numbers of updates go on. */
 void emp_hdp_agent_restart(emp_hdp_agent *agent, uint32_t start);
 
 /** Draws a grouping and \a samples placements of it. For tests, both may be given:
@@ -59,7 +61,7 @@ void emp_hdp_agent_restart(emp_hdp_agent *agent, uint32_t start);
 void emp_hdp_agent_propose(emp_hdp_agent *agent, int32_t samples, const int32_t *groups,
                            const int32_t *devices);
 
-/** The device of a row in a proposed placement. */
+/** The device of a row in a proposed placement, until the next update. */
 emp_device_id emp_hdp_agent_device(const emp_hdp_agent *agent, int32_t sample,
                                    int32_t row);
 

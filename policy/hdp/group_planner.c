@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "policy/hdp/fixed_groups.h"
 
-/* Seeds of groupings: of each start, then of the refinement. */
+/* Room for the seeds of all groupings: of each start, then of each level of refinement. */
 enum { SEEDS = 2 * EMP_HDP_MAX_STARTS + EMP_REFINE_MAX_LEVELS };
 
 static int32_t start_count(const emp_group_planner *p)
@@ -32,22 +32,6 @@ static bool are_devices(const int32_t *device, int32_t count, int32_t device_cou
     for (int32_t i = 0; i < count; i++)
         if (device[i] < 0 || device[i] >= device_count) return false;
     return true;
-}
-
-static emp_status check_options(const emp_hdp_options *o, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    bool       is_fixed = (emp_grouping)o->grouping != EMP_GROUPING_LEARNED;
-
-    if ((o->elites > 0 || o->starts > 0) && !is_fixed)
-        EMP_FAIL(EMP_EINVAL, "hdp: elites and starts are for groups that do not change; "
-                             "give another grouping than learned");
-    if (o->starts > 0 && o->refine_smallest > o->refine_largest)
-        EMP_FAIL(EMP_EINVAL, "hdp: refine_smallest=%g is above refine_largest=%g",
-                 o->refine_smallest, o->refine_largest);
-
-cleanup:
-    return st;
 }
 
 /* One grouping for each start, and one without starts. */
@@ -98,7 +82,6 @@ emp_status emp_group_planner_init(emp_group_planner *p, const emp_problem *probl
     EMP_TRY(emp_hdp_agent_init(&p->agent, ops, problem->machine->device_count, options,
                                params->seed, params->threads, err));
     ops = NULL; /* taken over */
-    EMP_TRY(check_options(options, err));
     p->agent.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
     uint64_t seed = start_count(p) > 0 ? params->seed * SEEDS : params->seed;
     EMP_TRY(create_groups(p, problem, seed, err));

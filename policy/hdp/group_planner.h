@@ -38,7 +38,9 @@ typedef struct {
     emp_placer_metric    metric[EMP_GROUP_PLANNER_METRICS];
 } emp_group_planner;
 
-/** Takes \a ops, the features of \a problem, over, even on failure. */
+/** Takes \a ops, the features of \a problem, over, even on failure. \a options have been
+ * parsed (options.h), and have a grouping.
+ * \retval EMP_ENOMEM, EMP_EINVAL, and those of fixed_groups.h */
 emp_status emp_group_planner_init(emp_group_planner *planner, const emp_problem *problem,
                                   emp_op_features *ops, const emp_hdp_options *options,
                                   const emp_placer_params *params, emp_error *err);
@@ -50,7 +52,7 @@ void       emp_group_planner_clear(
 emp_status emp_group_planner_propose(emp_group_planner *planner, int32_t samples,
                                      emp_error *err);
 
-/** The device of a row in a proposed placement. */
+/** The device of a row in a proposed placement, until the next update. */
 emp_device_id emp_group_planner_device(const emp_group_planner *planner, int32_t sample,
                                        int32_t row);
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "policy/hdp/fixed_groups.h"
 #include "policy/options/options.h"
 
 static const emp_named_option table[] = {
@@ -35,6 +36,26 @@ static const emp_hdp_options emplace_preset = {
 #undef X
 };
 
+/* Whether single values that are right are so together. */
+static emp_status check_together(const emp_hdp_options *o, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bool       is_learned = o->grouping == EMP_GROUPING_LEARNED;
+
+    if ((o->elites > 0 || o->starts > 0) &&
+        (is_learned || o->grouping == EMP_GROUPING_NONE))
+        EMP_FAIL(EMP_EINVAL,
+                 "hdp: elites and starts are for groups that do not change; "
+                 "with grouping=%s give elites=0,starts=0",
+                 is_learned ? "learned" : "none");
+    if (o->starts > 0 && o->refine_smallest > o->refine_largest)
+        EMP_FAIL(EMP_EINVAL, "hdp: refine_smallest=%g is above refine_largest=%g",
+                 o->refine_smallest, o->refine_largest);
+
+cleanup:
+    return st;
+}
+
 emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
                                  const char *text, emp_error *err)
 {
@@ -49,6 +70,7 @@ emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
     }
     EMP_TRY(emp_named_options_parse(options, "hdp", table, sizeof table / sizeof *table,
                                     text, err));
+    EMP_TRY(check_together(options, err));
 
 cleanup:
     return st;

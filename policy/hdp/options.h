@@ -81,8 +81,8 @@ typedef struct {
 
 /** Fills \a options from \a preset ("paper", "emplace"; NULL = "paper") and then from
  * \a text (NULL = nothing more).
- * \retval EMP_EINVAL  Unknown preset or key, or a value out of range; the message lists
- *                     what would be right. */
+ * \retval EMP_EINVAL  Unknown preset or key, a value out of range, or values that do not go
+ *                     together; the message lists what would be right. */
 emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
                                  const char *text, emp_error *err);
 

@@ -11,7 +11,7 @@
 /* Away from the streams of the agent and of groupings. */
 enum { STREAM_MOVES = UINT16_MAX - 1 };
 
-/* Draws of a move that changes nothing before it is left at that. */
+/* Moves may change nothing: after so many draws the sample stays an elite. */
 enum { MOST_DRAWS = 20 };
 
 /* Sorts the rows by their group. */

@@ -36,24 +36,26 @@ typedef struct {
     int32_t         *device; /**< [sample][row] proposed last */
 } emp_refine;
 
-/** Groups the rows of \a ops, which are those of \a problem, as \a options say.
+/** Groups the rows of \a ops, which are those of \a problem, as \a options say, whose
+ * refine_smallest is at most refine_largest. Neither is needed afterwards.
  * \retval EMP_ENOMEM, and those of fixed_groups.h */
 emp_status emp_refine_init(emp_refine *refine, const emp_problem *problem,
                            const emp_op_features *ops, const emp_hdp_options *options,
                            uint64_t seed, emp_error *err);
 void       emp_refine_clear(emp_refine *refine); /**< legal after a failed init */
 
-/** Begins with a placement: \a device_of_row, which fits. */
+/** Begins with a placement: \a device_of_row, which fits and is copied. */
 void emp_refine_start(emp_refine *refine, const int32_t *device_of_row,
                       double step_time_s);
 
-/** Draws \a samples placements around the elites, of which there is at least one. */
+/** Draws \a samples placements, at most as many as the options say, around the elites, of
+ * which there is at least one. */
 void emp_refine_propose(emp_refine *refine, int32_t samples);
 
 /** The devices of the rows in a proposed placement. */
 const int32_t *emp_refine_sample(const emp_refine *refine, int32_t sample);
 
-/** Keeps the best of the proposal, whose scores these are. */
+/** Keeps the best of the proposal, whose \a count scores these are. */
 void emp_refine_learn(emp_refine *refine, const emp_score *scores, int32_t count);
 
 /** What later proposals depend on; returns the number of \a arrays. */

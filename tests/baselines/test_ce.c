@@ -194,7 +194,7 @@ Test(ce, refuses_a_state_that_is_not_its_own)
             emp_placer_ce.ask(s.state, candidates, BATCH, &s.count, NULL) == EMP_EFORMAT;
         memcpy(number, &was, is_device ? 4 : 8);
     }
-    cr_expect_eq(refused, 3, "elite, best, groups_hash");
+    cr_expect_eq(refused, 3, "elite_count, best, groups_hash");
     emp_placer_ce.destroy(s.state);
     emp_free(f);
 }

@@ -346,6 +346,37 @@ Test(cli, lists_name_what_there_is)
     }
 }
 
+static void expect_default(json_t *methods, const char *method, const char *option,
+                           const char *value)
+{
+    json_t *options = json_object_get(json_object_get(methods, method), "options");
+    json_t *found = json_object_get(json_object_get(options, option), "default");
+
+    cr_expect_str_eq(json_string_value(found), value, "%s %s", method, option);
+}
+
+/* Of an option the values of both presets, or one if they agree. */
+Test(cli, methods_show_the_values_of_presets)
+{
+    json_t *methods = run_json("methods --json");
+
+    expect_default(methods, "hdp", "groups", "256/12");
+    expect_default(methods, "hdp", "lr", "0.1/0.003");
+    expect_default(methods, "hdp", "hidden", "256");
+    expect_default(methods, "hdp", "grouping", "learned/metis");
+    expect_default(methods, "hdp", "order", "position");
+    expect_default(methods, "colocrl", "hidden", "256");
+    json_decref(methods);
+    cr_assert_eq(run("methods"), 0);
+    cr_expect_not_null(strstr(out, "  presets: paper, emplace; options have the first "
+                                   "one's value / the second's\n"));
+    cr_expect_not_null(strstr(out, "  presets: paper\n"), "one preset, one value");
+    cr_expect_not_null(
+        strstr(out, "  groups                      256/12  groups that ops"));
+    cr_expect_not_null(
+        strstr(out, "  hidden                         256  cells of each"));
+}
+
 /* ---- calibrate ---- */
 
 Test(cli, calibrate_writes_what_the_cells_determine)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A study made up here, on a small graph: arms and rows are chosen, ratios are to the
+/* The studies that there are name what there is. One made up here, on a small graph: arms and rows are chosen, ratios are to the
  * default, records are read again, wrong names are refused, and both forms are printed. */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "bench/run/ablation.h"
+#include "policy/hdp/options.h"
 #include "tests/support/scratch.h"
 
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
@@ -124,6 +125,47 @@ Test(ablation, arms_and_rows_can_be_chosen)
     cr_assert_eq(t->arm_count, 2);
     cr_expect_eq(t->cell[1].arm, &arms[1]);
     emp_ablation_destroy(t);
+}
+
+static bool has_row(const emp_ablation *d, const char *key, size_t length)
+{
+    for (int32_t r = 0; r < d->row_count; r++)
+        if (strlen(d->row[r].key) == length && strncmp(d->row[r].key, key, length) == 0)
+            return true;
+    return false;
+}
+
+static void expect_definition(const emp_ablation *d)
+{
+    emp_hdp_options options;
+    emp_error       err = {0};
+
+    cr_expect_str_eq(d->method, "hdp");
+    cr_expect_str_eq(d->arm[0].name, "default");
+    cr_expect(d->seed_count > 0 && d->budget > 0);
+    for (int32_t i = 0; i < d->arm_count; i++) {
+        const emp_arm *arm = &d->arm[i];
+        const char    *preset = emp_ablation_preset_of(d, arm);
+        cr_expect_str_eq(preset, arm->preset != NULL ? arm->preset : d->preset);
+        cr_expect_eq(emp_hdp_options_parse(&options, preset, arm->options, &err), EMP_OK,
+                     "%s: %s", arm->name, err.msg);
+        cr_expect((arm->options == NULL) == (i == 0), "%s changes nothing", arm->name);
+        for (int32_t j = 0; j < i; j++) {
+            cr_expect_str_neq(arm->name, d->arm[j].name);
+            cr_expect_str_neq(arm->study, d->arm[j].name, "which of the two is meant?");
+        }
+    }
+    for (const char *key = d->rows; *key != '\0';) {
+        size_t length = strcspn(key, ",");
+        cr_expect(has_row(d, key, length), "no row %s", key);
+        key += length + (key[length] == ',');
+    }
+}
+
+Test(ablation, definitions_name_what_there_is)
+{
+    expect_definition(&emp_ablation_grouping);
+    expect_definition(&emp_ablation_preset);
 }
 
 static volatile sig_atomic_t stop_flag;

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "base/mem.h"
+#include "policy/hdp/hdp.h"
 #include "sim/store/checkpoint.h"
 #include "tests/support/scratch.h"
 #include "tiny.h"
@@ -136,6 +137,43 @@ Test(checkpoint, resumed_record_is_the_same_bytes_wherever_the_run_was_stopped)
                              second);
             free(resumed);
         }
+    }
+    free(undisturbed);
+}
+
+/* The planner with two starts of two batches each, and four batches of refinement. */
+static void use_planner(emp_run_params *params)
+{
+    params->method = &emp_placer_hdp;
+    params->budget_evaluations = 8 * BATCH - 1;
+    params->placer.preset = "emplace";
+    params->placer.options =
+        "grouping=random,groups=3,samples=3,starts=2,start_samples=6,"
+        "refine_smallest=1,refine_largest=4,hidden=4,"
+        "grouper_hidden=4,type_width=2";
+}
+
+Test(checkpoint, resumed_record_is_the_same_bytes_in_each_stage_of_the_planner)
+{
+    emp_run_params plain = tiny_params(BUDGET, 1);
+    size_t         size, again;
+
+    use_planner(&plain);
+    char *undisturbed = run(&plain, &size);
+    for (int first = 1; first <= 7; first++) {
+        int            batches = first, rest = 0;
+        emp_run_params params = stopped_after(&batches, false);
+        use_planner(&params);
+        remove(path);
+        free(run(&params, NULL));
+        params = stopped_after(&rest, true);
+        use_planner(&params);
+        params.placer.threads = 2;
+        char *resumed = run(&params, &again);
+        cr_expect_eq(rest, -(8 - first), "went on for %d batches", -rest);
+        cr_assert_eq(size, again);
+        cr_expect_arr_eq(undisturbed, resumed, size, "stopped after %d", first);
+        free(resumed);
     }
     free(undisturbed);
 }
