@@ -208,7 +208,13 @@ static double take_gradients(emp_hdp_agent *a, const double *weight, int32_t own
     return loss;
 }
 
-/* Keeps the best samples, and leaves the gradient of the mean log p of all elites; returns
+/* Each elite weighs half as much as the one before it; the sum is 1. */
+static double weight_of_elite(int64_t index, int64_t count)
+{
+    return ldexp(1.0, -(int)index - 1) / (1.0 - ldexp(1.0, -(int)count));
+}
+
+/* Keeps the best samples, and leaves the gradient of the weighted log p of the elites; returns
  * minus that. The network then holds the elites in place of the samples. */
 static double imitate_elites(emp_hdp_agent *a, const emp_score *scores)
 {
@@ -226,7 +232,7 @@ static double imitate_elites(emp_hdp_agent *a, const emp_score *scores)
     emp_device_net_run(&a->net, a->x, a->used, (int32_t)e->count, &draw, &none,
                        e->choice);
     for (int64_t i = 0; i < e->count; i++) {
-        weight[i] = 1.0 / (double)e->count;
+        weight[i] = weight_of_elite(i, e->count);
         loss -= weight[i] * a->net.log_prob[i];
     }
     emp_device_net_backward(&a->net, weight, a->options.entropy, a->threads);

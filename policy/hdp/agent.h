@@ -8,8 +8,10 @@
  * it (device_net.h), so that grad J is an estimate with a bias. The update uses the very
  * actions that were scored, and the features of that grouping.
  *
- * With elites an update raises the mean log-probability of the best placements so far
- * instead (the cross-entropy method, Rubinstein 1999). Groups are then fixed.
+ * With elites an update raises the log-probability of the best placements so far instead
+ * (the cross-entropy method, Rubinstein 1999). Each weighs half as much as the one before
+ * it, so that the best has more than half of the weight and becomes the likeliest, and
+ * mirror images of each other, which many are, do not hold each other in balance. Groups are then fixed.
  */
 #ifndef EMP_POLICY_HDP_AGENT_H
 #define EMP_POLICY_HDP_AGENT_H

@@ -471,22 +471,21 @@ Test(group_planner, an_elite_is_learned_by_heart)
     destroy(p);
 }
 
-/* With several it proposes all of them alike: its entropy is ln 3, and the greedy sample
- * need not be the best. */
-Test(group_planner, several_elites_are_learned_alike)
+/* With several it proposes each half as often as the one before it. */
+Test(group_planner, several_elites_are_learned_by_rank)
 {
+    const double       shares[] = {4.0 / 7, 2.0 / 7, 1.0 / 7};
     emp_group_planner *p = learn_elites("3", 400);
 
     cr_expect_eq(p->agent.elites.count, 3);
-    cr_expect_float_eq(4 * metric(p, "placer_entropy"), log(3), 0.1);
     for (int32_t i = 0; i < 3; i++)
-        cr_expect_float_eq(p->agent.net.log_prob[i], -log(3), 0.2, "elite %d: %g", i,
-                           p->agent.net.log_prob[i]);
+        cr_expect_float_eq(p->agent.net.log_prob[i], log(shares[i]), 0.2, "elite %d: %g",
+                           i, p->agent.net.log_prob[i]);
     destroy(p);
 }
 
-/* The same network by itself, told the elites and equal weights. */
-static void expect_gradient_of_mean_log_prob(const emp_hdp_agent *a)
+/* The same network by itself, told the elites and their weights: 4, 2 and 1 of 7. */
+static void expect_gradient_of_log_prob(const emp_hdp_agent *a)
 {
     const emp_elites     *e = &a->elites;
     const emp_params     *got = &a->net.params;
@@ -499,7 +498,7 @@ static void expect_gradient_of_mean_log_prob(const emp_hdp_agent *a)
     memcpy(net.params.value, got->value, got->count * sizeof *got->value);
     emp_device_net_run(&net, a->x, a->used, (int32_t)e->count, &draw, &none, e->choice);
     for (int64_t i = 0; i < e->count; i++) {
-        weight[i] = 1.0 / (double)e->count;
+        weight[i] = (double)(4 >> i) / 7;
         sum += weight[i] * net.log_prob[i];
     }
     emp_device_net_backward(&net, weight, a->options.entropy, 1);
@@ -509,7 +508,7 @@ static void expect_gradient_of_mean_log_prob(const emp_hdp_agent *a)
     emp_device_net_clear(&net);
 }
 
-Test(group_planner, imitation_raises_the_mean_log_probability_of_the_elites)
+Test(group_planner, imitation_raises_the_log_probability_of_the_elites)
 {
     emp_group_planner *p = create(1, SMALL ",starts=0,elites=3");
     emp_score          score[SAMPLES] = {{4, true}, {2, true}, {1, false}, {3, true}};
@@ -520,13 +519,13 @@ Test(group_planner, imitation_raises_the_mean_log_probability_of_the_elites)
     cr_assert_eq(a->elites.count, 3);
     cr_expect_eq(a->elites.step_time_s[0], 2.0, "what does not fit is no elite");
     cr_expect_str_eq(a->metric[0].name, "loss");
-    expect_gradient_of_mean_log_prob(a);
+    expect_gradient_of_log_prob(a);
     emp_hdp_agent_step(a);
     ask(p); /* also with elites that come from earlier updates */
     score[3].step_time_s = 2.5;
     emp_hdp_agent_backward(a, score, SAMPLES, 0, SAMPLES);
     cr_assert_eq(a->elites.count, 3);
-    expect_gradient_of_mean_log_prob(a);
+    expect_gradient_of_log_prob(a);
     destroy(p);
 }
 
