@@ -16,9 +16,8 @@
 static const emp_arm arms[] = {
     {"default", "default", NULL, NULL},
 
-    {"from paper", "12 metis groups", "grouping=metis,groups=12,imbalance=3", "paper"},
-    {"from paper", "and imitation", "grouping=metis,groups=12,imbalance=3," IMITATION,
-     "paper"},
+    {"from paper", "12 metis groups", "grouping=metis,groups=12", "paper"},
+    {"from paper", "and imitation", "grouping=metis,groups=12," IMITATION, "paper"},
 
     {"stages", "starts=0", "starts=0", NULL},
     {"stages", "one start", "starts=1,start_samples=1200", NULL},
@@ -43,7 +42,8 @@ static const emp_arm arms[] = {
     {"groups", "groups=6", "groups=6", NULL},
     {"groups", "groups=24", "groups=24", NULL},
     {"groups", "groups=48", "groups=48", NULL},
-    {"groups", "imbalance=1.5", "imbalance=1.5", NULL},
+    {"groups", "imbalance=1.2", "imbalance=1.2", NULL},
+    {"groups", "imbalance=4", "imbalance=4", NULL},
 
     {"refining", "large groups only", "refine_largest=24", NULL},
     {"refining", "small groups only", "refine_smallest=768", NULL},

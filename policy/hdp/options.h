@@ -56,7 +56,7 @@
     X(window, 6, 6, 0, 16, 1,                                                           \
       "neighbours a side that an op's features hold; 0 needs ranges=0")                 \
     X(entropy, 0, 0, 0, 1e6, 0, "weight of the placer's entropy in the objective")      \
-    X(imbalance, 2, 3, 1, 64, 0, "largest group of METIS or Scotch over the mean")      \
+    X(imbalance, 2, 2, 1, 64, 0, "largest group of METIS or Scotch over the mean")      \
     X(elites, 0, 5, 0, 64, 1,                                                           \
       "0: REINFORCE; else the placer learns the best n placements so far by heart")     \
     X(strays, 0, 1, 0, 4096, 0, "groups of a sample that go anywhere, on average")      \
@@ -66,7 +66,9 @@
     X(refine_elites, 2, 2, 1, 64, 1, "best placements that refining goes on from")      \
     X(refine_smallest, 24, 24, 1, 4096, 1, "groups in the first grouping of refining")  \
     X(refine_largest, 1024, 1024, 1, 4096, 1,                                           \
-      "and at most in the last; each has twice as many")
+      "and at most in the last; each has twice as many")                                \
+    X(refine_imbalance, 3, 3, 1, 64, 0,                                                 \
+      "the same as imbalance for the groups of refining")
 
 typedef struct {
 #define X(name, paper, emplace, low, high, whole, help) \

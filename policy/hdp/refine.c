@@ -55,7 +55,7 @@ static emp_status add_level(emp_refine *f, const emp_problem *problem,
     uint64_t          seed = f->seed + (uint64_t)f->level_count;
 
     EMP_TRY(emp_fixed_groups_create(&group_of_row, (emp_grouping)o->grouping, problem,
-                                    ops, group_count, o->imbalance, seed, err));
+                                    ops, group_count, o->refine_imbalance, seed, err));
     EMP_TRY(list_rows(level, group_of_row, ops->row_count, group_count, err));
     drop_empty_groups(level);
     f->groups_hash = emp_hash_bytes(f->groups_hash, group_of_row,
