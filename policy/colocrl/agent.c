@@ -62,7 +62,7 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
     emp_blas_single_thread();
     EMP_TRY(emp_group_embedding_init(&a->groups, ops, group_of_row, group_count,
                                      (int32_t)options->type_width,
-                                     options->sort_groups == 0.0, err));
+                                     (emp_group_sequence)options->order, seed, err));
     EMP_TRY(init_network(a, device_count, err));
 
 cleanup:

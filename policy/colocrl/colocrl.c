@@ -156,7 +156,10 @@ static const emp_placer_sharing sharing = {.backward = backward,
 
 static const char options_text[] =
 #define X(name, paper, low, high, whole, help) #name "\t" #paper "\t" help "\n"
-    EMP_COLOCRL_OPTION_LIST(X);
+    EMP_COLOCRL_OPTION_LIST(X)
+#undef X
+#define X(name, paper, paper_name, names, help) #name "\t" #paper_name "\t" help "\n"
+        EMP_COLOCRL_CHOICE_LIST(X);
 #undef X
 
 const emp_placer_type emp_placer_colocrl = {

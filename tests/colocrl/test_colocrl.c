@@ -117,6 +117,40 @@ Test(colocrl, ops_of_a_group_get_one_device)
     emp_placer_colocrl.destroy(state);
 }
 
+/* Steps of the sequence whose groups have an earlier mean position than those before. */
+static int count_descents(const emp_colocrl_agent *a)
+{
+    double  sum[GROUPS] = {0.0};
+    int32_t members[GROUPS] = {0};
+    int     descents = 0;
+
+    for (int32_t r = 0; r < a->ops->row_count; r++) {
+        sum[a->groups.step_of_row[r]] += (double)a->ops->position[r];
+        members[a->groups.step_of_row[r]]++;
+    }
+    for (int s = 1; s < GROUPS; s++)
+        descents += sum[s] / members[s] < sum[s - 1] / members[s - 1];
+    return descents;
+}
+
+Test(colocrl, order_says_how_groups_are_read)
+{
+    static const struct {
+        const char *options;
+        int         least, most; /* descents of the mean position */
+    } order[] = {{SMALL, 0, 0},
+                 {SMALL ",order=reverse", GROUPS - 1, GROUPS - 1},
+                 {SMALL ",order=random", 2, GROUPS - 3}};
+
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        void *state = create(7, 1, order[i].options);
+        int   descents = count_descents((const emp_colocrl_agent *)state);
+        cr_expect(descents >= order[i].least && descents <= order[i].most, "%s: %d",
+                  order[i].options, descents);
+        emp_placer_colocrl.destroy(state);
+    }
+}
+
 Test(colocrl, threads_do_not_change_candidates)
 {
     static emp_device_id one_thread[5][SAMPLES][MAX_OPS];
@@ -433,5 +467,7 @@ Test(colocrl, says_what_is_wrong)
     expect_refusal(NULL, "lrr=1", "colocrl has no option 'lrr'; it has max_groups");
     expect_refusal(NULL, "samples=0",
                    "colocrl option samples is 0, want a whole number in 1..64");
+    expect_refusal(NULL, "order=size",
+                   "colocrl option order is 'size', want one of: position number");
     expect_refusal("emplace", NULL, "colocrl has no preset 'emplace'; it has paper");
 }
