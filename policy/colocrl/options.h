@@ -24,7 +24,7 @@
     X(temperature, 10, 1e-3, 1e6, 0, "T in C tanh(logit / T)")                       \
     X(tanh_constant, 5, 1e-3, 1e6, 0, "C in C tanh(logit / T)")                      \
     X(samples, 4, 1, 64, 1, "placements per update (K)")                             \
-    X(lr, 0.01, 0, 10, 0, "learning rate of Adam")                                   \
+    X(lr, 0.03, 0, 10, 0, "learning rate of Adam")                                   \
     X(beta1, 0.9, 0, 0.9999, 0, "decay of Adam's first moment")                      \
     X(beta2, 0.999, 0, 0.999999, 0, "decay of Adam's second moment")                 \
     X(epsilon, 5, 1e-30, 1e6, 0, "Adam's epsilon")                                   \
