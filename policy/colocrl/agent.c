@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/colocrl/agent.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "policy/nn/blas.h"
@@ -8,6 +9,9 @@
 
 /* Streams of random numbers: initial weights, and one per update. */
 enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
+
+/* Metrics that only the step knows. */
+enum { NET_NORM = 5, EMBEDDING_NORM = 6 };
 
 static emp_status init_network(emp_colocrl_agent *a, int32_t device_count, emp_error *err)
 {
@@ -46,6 +50,7 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
     *a = (emp_colocrl_agent){.options = *options,
                              .ops = ops,
                              .seed = seed,
+                             .draw_seed = seed,
                              .threads = threads < 1 ? 1 : threads};
     if ((double)group_count > options->max_groups) {
         EMP_FAIL(EMP_EINVAL,
@@ -57,7 +62,7 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
     emp_blas_single_thread();
     EMP_TRY(emp_group_embedding_init(&a->groups, ops, group_of_row, group_count,
                                      (int32_t)options->type_width,
-                                     options->sort_groups == 0.0, err));
+                                     (emp_group_sequence)options->order, seed, err));
     EMP_TRY(init_network(a, device_count, err));
 
 cleanup:
@@ -76,7 +81,7 @@ void emp_colocrl_agent_clear(emp_colocrl_agent *a)
 void emp_colocrl_agent_propose(emp_colocrl_agent *a, int32_t samples,
                                const int32_t *devices)
 {
-    const emp_draw        draw = {.seed = a->seed,
+    const emp_draw        draw = {.seed = a->draw_seed,
                                   .update = (uint32_t)(STREAM_UPDATES + a->update),
                                   .threads = a->threads};
     const emp_exploration explore = {.run_shortest = a->options.run_shortest,
@@ -114,27 +119,38 @@ static double mean(const double *values, int32_t count)
     return sum / count;
 }
 
-void emp_colocrl_agent_learn(emp_colocrl_agent *a, const emp_score *scores)
+/* Leaves the gradients of network and embedding; returns the loss. */
+static double take_gradients(emp_colocrl_agent *a, const double *weight, int32_t own,
+                             double entropy)
+{
+    double loss = 0.0;
+
+    for (int32_t k = 0; k < own; k++) loss -= weight[k] * a->net.log_prob[k];
+    emp_device_net_backward(&a->net, weight, entropy, a->threads);
+    emp_group_embedding_backward(&a->groups, a->net.d_x, a->threads);
+    return loss;
+}
+
+void emp_colocrl_agent_backward(emp_colocrl_agent *a, const emp_score *scores,
+                                int32_t count, int32_t first, int32_t own)
 {
     const emp_colocrl_options *o = &a->options;
     const emp_reinforce_rules  rules = {.failure = o->failure,
                                         .updates_failures = o->updates_failures,
                                         .baseline_decay = o->baseline_decay,
                                         .baseline_first = o->baseline_first != 0.0};
-    emp_judgement              j;
-    double                     loss = 0.0, net_norm = 0.0, embedding_norm = 0.0;
+    double                     loss = 0.0;
     unsigned                   saved = emp_flush_begin();
+    emp_judgement j = emp_reinforce_judge(&rules, &a->baseline, a->update, scores, count);
 
-    j = emp_reinforce_judge(&rules, &a->baseline, a->update, scores, a->net.samples);
-    if (j.count > 0) {
-        for (int32_t k = 0; k < a->net.samples; k++)
-            loss -= j.weight[k] * a->net.log_prob[k];
-        emp_device_net_backward(&a->net, j.weight, o->entropy, a->threads);
-        emp_group_embedding_backward(&a->groups, a->net.d_x, a->threads);
-        net_norm = ascend(&a->net.params, o);
-        embedding_norm = ascend(&a->groups.params, o);
+    a->has_gradient = j.count > 0;
+    if (own == 0) {
+        emp_params_zero_gradient(&a->groups.params);
+        emp_params_zero_gradient(&a->net.params);
+    } else if (j.count > 0) {
+        loss =
+            take_gradients(a, j.weight + first, own, o->entropy * ((double)own / count));
     }
-    a->update++;
     emp_flush_end(saved);
     const emp_placer_metric metric[EMP_COLOCRL_METRICS] = {
         {"loss", loss},
@@ -142,17 +158,67 @@ void emp_colocrl_agent_learn(emp_colocrl_agent *a, const emp_score *scores)
         {"baseline", a->baseline.value},
         {"placer_entropy", mean(a->net.entropy, a->net.samples)},
         {"placer_log_prob", mean(a->net.log_prob, a->net.samples)},
-        {"placer_gradient_norm", net_norm},
-        {"embedding_gradient_norm", embedding_norm},
+        [NET_NORM] = {"placer_gradient_norm", NAN},
+        [EMBEDDING_NORM] = {"embedding_gradient_norm", NAN},
         {"groups_used", a->groups.steps}};
     memcpy(a->metric, metric, sizeof metric);
+}
+
+void emp_colocrl_agent_step(emp_colocrl_agent *a)
+{
+    bool     is_learning = a->has_gradient != 0;
+    unsigned saved = emp_flush_begin();
+
+    a->metric[NET_NORM].value = is_learning ? ascend(&a->net.params, &a->options) : 0.0;
+    a->metric[EMBEDDING_NORM].value =
+        is_learning ? ascend(&a->groups.params, &a->options) : 0.0;
+    a->update++;
+    emp_flush_end(saved);
+}
+
+void emp_colocrl_agent_learn(emp_colocrl_agent *a, const emp_score *scores)
+{
+    emp_colocrl_agent_backward(a, scores, a->net.samples, 0, a->net.samples);
+    emp_colocrl_agent_step(a);
+}
+
+static emp_array_type type_of_reals(void)
+{
+    return sizeof(emp_real) == sizeof(double) ? EMP_ARRAY_DOUBLE : EMP_ARRAY_FLOAT;
+}
+
+int32_t emp_colocrl_agent_list_gradient(emp_colocrl_agent *a,
+                                        emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_params           *types = &a->groups.params, *placer = &a->net.params;
+    const emp_named_array all[] = {
+        {"has_gradient", EMP_ARRAY_INT32, 1, &a->has_gradient},
+        {"embedding_gradient", type_of_reals(), types->count, types->gradient},
+        {"placer_gradient", type_of_reals(), placer->count, placer->gradient},
+    };
+
+    memcpy(arrays, all, sizeof all);
+    return (int32_t)(sizeof all / sizeof *all);
+}
+
+int32_t emp_colocrl_agent_list_values(emp_colocrl_agent *a,
+                                      emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_params           *types = &a->groups.params, *placer = &a->net.params;
+    const emp_named_array all[] = {
+        {"update", EMP_ARRAY_INT64, 1, &a->update},
+        {"embedding_value", type_of_reals(), types->count, types->value},
+        {"placer_value", type_of_reals(), placer->count, placer->value},
+    };
+
+    memcpy(arrays, all, sizeof all);
+    return (int32_t)(sizeof all / sizeof *all);
 }
 
 int32_t emp_colocrl_agent_list_state(emp_colocrl_agent *a,
                                      emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    const emp_array_type real =
-        sizeof(emp_real) == sizeof(double) ? EMP_ARRAY_DOUBLE : EMP_ARRAY_FLOAT;
+    const emp_array_type  real = type_of_reals();
     emp_params           *types = &a->groups.params, *placer = &a->net.params;
     const emp_named_array all[] = {
         {"update", EMP_ARRAY_INT64, 1, &a->update},

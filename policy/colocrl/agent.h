@@ -21,13 +21,14 @@ enum { EMP_COLOCRL_METRICS = 8 };
 
 typedef struct {
     emp_colocrl_options options;
-    emp_op_features    *ops; /**< owned */
-    uint64_t            seed;
+    emp_op_features    *ops;             /**< owned */
+    uint64_t            seed, draw_seed; /**< of weights; of draws, the same unless set */
     int32_t             threads;
     emp_group_embedding groups;
     emp_device_net      net;
     int64_t             update; /**< updates made */
     emp_baseline        baseline;
+    int32_t             has_gradient; /**< a sample took part: step() changes something */
     emp_placer_metric   metric[EMP_COLOCRL_METRICS];
 } emp_colocrl_agent;
 
@@ -48,8 +49,21 @@ void emp_colocrl_agent_propose(emp_colocrl_agent *agent, int32_t samples,
 emp_device_id emp_colocrl_agent_device(const emp_colocrl_agent *agent, int32_t sample,
                                        int32_t row);
 
-/** One update from the scores of the last proposal. */
+/** One update from the scores of the last proposal: the two halves below. */
 void emp_colocrl_agent_learn(emp_colocrl_agent *agent, const emp_score *scores);
+
+/** The first half leaves the gradient of a proposal's part of an update that \a count
+ * samples make, of which those of the proposal are the \a own from \a first on; the second
+ * changes the parameters by it. emp_placer_sharing says more. */
+void emp_colocrl_agent_backward(emp_colocrl_agent *agent, const emp_score *scores,
+                                int32_t count, int32_t first, int32_t own);
+void emp_colocrl_agent_step(emp_colocrl_agent *agent);
+
+/** What the first half leaves for the second, and what the second changes. */
+int32_t emp_colocrl_agent_list_gradient(emp_colocrl_agent *agent,
+                                        emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS]);
+int32_t emp_colocrl_agent_list_values(emp_colocrl_agent *agent,
+                                      emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS]);
 
 /** What the next proposals depend on beyond the arguments of emp_colocrl_agent_init();
  * random numbers follow from seed and update. Returns the number of \a arrays. */

@@ -62,6 +62,7 @@ static emp_status create(void **state, const emp_problem *problem,
     EMP_TRY(emp_colocrl_agent_init(agent, ops, group_of_row, group_count,
                                    problem->machine->device_count, &options, params->seed,
                                    params->threads, err));
+    agent->draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
     *state = agent;
     agent = NULL;
 
@@ -95,17 +96,33 @@ cleanup:
     return st;
 }
 
-static emp_status tell(void *state, const emp_score *scores, int32_t count,
-                       emp_error *err)
+static emp_status backward(void *state, const emp_score *scores, int32_t count,
+                           int32_t first, int32_t own, emp_error *err)
 {
     emp_status         st = EMP_OK;
     emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
 
-    if (count != agent->net.samples) {
+    if (own > 0 && own != agent->net.samples)
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", own, agent->net.samples);
+    emp_colocrl_agent_backward(agent, scores, count, first, own);
+
+cleanup:
+    return st;
+}
+
+static void step(void *state) { emp_colocrl_agent_step((emp_colocrl_agent *)state); }
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status               st = EMP_OK;
+    const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
+
+    if (count != agent->net.samples)
         EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count,
                  agent->net.samples);
-    }
-    emp_colocrl_agent_learn(agent, scores);
+    EMP_TRY(backward(state, scores, count, 0, count, err));
+    step(state);
 
 cleanup:
     return st;
@@ -122,9 +139,27 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return emp_colocrl_agent_list_state((emp_colocrl_agent *)state, arrays);
 }
 
+static int32_t list_gradient(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    return emp_colocrl_agent_list_gradient((emp_colocrl_agent *)state, arrays);
+}
+
+static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    return emp_colocrl_agent_list_values((emp_colocrl_agent *)state, arrays);
+}
+
+static const emp_placer_sharing sharing = {.backward = backward,
+                                           .step = step,
+                                           .list_gradient = list_gradient,
+                                           .list_values = list_values};
+
 static const char options_text[] =
 #define X(name, paper, low, high, whole, help) #name "\t" #paper "\t" help "\n"
-    EMP_COLOCRL_OPTION_LIST(X);
+    EMP_COLOCRL_OPTION_LIST(X)
+#undef X
+#define X(name, paper, paper_name, names, help) #name "\t" #paper_name "\t" help "\n"
+        EMP_COLOCRL_CHOICE_LIST(X);
 #undef X
 
 const emp_placer_type emp_placer_colocrl = {
@@ -139,4 +174,5 @@ const emp_placer_type emp_placer_colocrl = {
     .tell = tell,
     .destroy = destroy,
     .metrics = metrics,
-    .list_state = list_state};
+    .list_state = list_state,
+    .sharing = &sharing};

@@ -4,13 +4,12 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/features/group_features.h"
 #include "policy/nn/blas.h"
 
 /* Numbers the groups that have members by their place in the sequence. */
 static emp_status number_steps(emp_group_embedding *e, const emp_op_features *ops,
                                const int32_t *group_of_row, int32_t group_count,
-                               bool by_number, emp_error *err)
+                               emp_group_sequence sequence, uint64_t seed, emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t   *order = EMP_NEW_ARRAY(int32_t, (size_t)group_count);
@@ -20,8 +19,8 @@ static emp_status number_steps(emp_group_embedding *e, const emp_op_features *op
     e->step_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
     if (!order || !step_of_group || !sum || !e->step_of_row)
         EMP_FAIL(EMP_ENOMEM, "order of %d groups", group_count);
-    e->steps = emp_group_order(order, ops, group_of_row, group_count,
-                               by_number ? EMP_ORDER_NUMBER : EMP_ORDER_POSITION, 0, sum);
+    e->steps =
+        emp_group_order(order, ops, group_of_row, group_count, sequence, seed, sum);
     for (int32_t s = 0; s < e->steps; s++) step_of_group[order[s]] = s;
     for (int32_t r = 0; r < ops->row_count; r++)
         e->step_of_row[r] = step_of_group[group_of_row[r]];
@@ -86,13 +85,14 @@ cleanup:
 
 emp_status emp_group_embedding_init(emp_group_embedding *e, const emp_op_features *ops,
                                     const int32_t *group_of_row, int32_t group_count,
-                                    int32_t width, bool by_number, emp_error *err)
+                                    int32_t width, emp_group_sequence sequence,
+                                    uint64_t seed, emp_error *err)
 {
     emp_status            st = EMP_OK;
     const emp_param_slice slice = {"type_embedding", ops->type_count, width, 0};
 
     *e = (emp_group_embedding){.types = ops->type_count, .width = width};
-    EMP_TRY(number_steps(e, ops, group_of_row, group_count, by_number, err));
+    EMP_TRY(number_steps(e, ops, group_of_row, group_count, sequence, seed, err));
     e->inputs = width + EMP_ROW_SIZES + e->steps;
     EMP_TRY(fill_shares(e, ops, err));
     EMP_TRY(fill_fixed_part(e, ops, err));

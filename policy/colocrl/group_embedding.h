@@ -9,13 +9,12 @@
  * (types, width) the embedding, the first part of all rows is P E, and the gradient of E is
  * P' times that of the rows. The rest is fixed.
  *
- * Groups are steps of a sequence: in the order of their mean position in the graph, or of
- * their numbers.
+ * Groups are steps of a sequence, whose order the caller chooses.
  */
 #ifndef EMP_POLICY_COLOCRL_GROUP_EMBEDDING_H
 #define EMP_POLICY_COLOCRL_GROUP_EMBEDDING_H
 
-#include "policy/features/op_features.h"
+#include "policy/features/group_features.h"
 #include "policy/nn/params.h"
 
 typedef struct {
@@ -29,11 +28,13 @@ typedef struct {
     emp_params params; /**< E */
 } emp_group_embedding;
 
-/** \a group_of_row gives each row of \a ops a group of 0 .. group_count-1.
+/** \a group_of_row gives each row of \a ops a group of 0 .. group_count-1; \a seed is for
+ * a random order.
  * O(rows + edges + groups^2). \retval EMP_ENOMEM */
 emp_status emp_group_embedding_init(emp_group_embedding *e, const emp_op_features *ops,
                                     const int32_t *group_of_row, int32_t group_count,
-                                    int32_t width, bool by_number, emp_error *err);
+                                    int32_t width, emp_group_sequence sequence,
+                                    uint64_t seed, emp_error *err);
 void       emp_group_embedding_clear(emp_group_embedding *e);
 
 /** Brings \a x up to date with the embedding. */

@@ -11,11 +11,18 @@ static const emp_named_option table[] = {
     {#name, offsetof(emp_colocrl_options, name), low, high, whole, NULL},
     EMP_COLOCRL_OPTION_LIST(X)
 #undef X
+#define X(name, paper, paper_name, names, help) \
+    {#name, offsetof(emp_colocrl_options, name), 0, 0, 1, names},
+        EMP_COLOCRL_CHOICE_LIST(X)
+#undef X
 };
 
 static const emp_colocrl_options paper_preset = {
 #define X(name, paper, low, high, whole, help) .name = paper,
     EMP_COLOCRL_OPTION_LIST(X)
+#undef X
+#define X(name, paper, paper_name, names, help) .name = paper,
+        EMP_COLOCRL_CHOICE_LIST(X)
 #undef X
 };
 

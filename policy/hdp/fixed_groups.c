@@ -54,7 +54,34 @@ cleanup:
     return st;
 }
 
-/* A row's class is free to move, so it is in a group. */
+/* Between several CPUs ops that only a CPU can run have a choice, and so a row; but
+ * partitioners and rules know nothing of them. */
+enum { LEFT_OUT = -1 };
+
+static int32_t class_of_row(const emp_problem *problem, const emp_op_features *ops,
+                            int32_t row)
+{
+    return problem->graph->op[ops->op_of_row[row]].colocation_class;
+}
+
+/* How many groups to cut the others into: one less where some rows are left out. */
+static int32_t count_cut_groups(const emp_problem *problem, const emp_op_features *ops,
+                                int32_t group_count)
+{
+    for (int32_t r = 0; r < ops->row_count; r++) {
+        uint32_t kinds = problem->kinds_of_class[class_of_row(problem, ops, r)];
+        if ((kinds & EMP_KIND_GPU) == 0) return group_count > 1 ? group_count - 1 : 1;
+    }
+    return group_count;
+}
+
+/* Rows that are left out share the last group. */
+static void fill_last_group(int32_t *group, int32_t row_count, int32_t group_count)
+{
+    for (int32_t r = 0; r < row_count; r++)
+        if (group[r] == LEFT_OUT) group[r] = group_count - 1;
+}
+
 static emp_status cut_by_metis(int32_t *group, const emp_problem *problem,
                                const emp_op_features *ops, int32_t group_count,
                                double imbalance, uint64_t seed, emp_error *err)
@@ -65,8 +92,8 @@ static emp_status cut_by_metis(int32_t *group, const emp_problem *problem,
     EMP_TRY(
         emp_clusters_create(&clusters, problem, group_count, 1, imbalance, seed, err));
     for (int32_t r = 0; r < ops->row_count; r++) {
-        int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
-        group[r] = clusters->fine_of_class[class_id];
+        int32_t own = clusters->fine_of_class[class_of_row(problem, ops, r)];
+        group[r] = own < 0 ? LEFT_OUT : own;
     }
 
 cleanup:
@@ -91,8 +118,8 @@ static emp_status cut_by_scotch(int32_t *group, const emp_problem *problem,
     if (group_count > 1 && g->vertex_count > group_count)
         EMP_TRY(emp_scotch_parts(g, group_count, imbalance - 1.0, seed, part, err));
     for (int32_t r = 0; r < ops->row_count; r++) {
-        int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
-        group[r] = part[g->vertex_of_class[class_id]];
+        int32_t vertex = g->vertex_of_class[class_of_row(problem, ops, r)];
+        group[r] = vertex < 0 ? LEFT_OUT : part[vertex];
     }
 
 cleanup:
@@ -112,11 +139,10 @@ static emp_status cut_by_colocation(int32_t *group, const emp_problem *problem,
 
     EMP_TRY(emp_colocation_groups_create(&rules, problem, err));
     for (int32_t r = 0; r < ops->row_count; r++) {
-        int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
-        int64_t own = rules->group_of_class[class_id];
-        group[r] = rules->group_count <= group_count
-                       ? (int32_t)own
-                       : (int32_t)(own * group_count / rules->group_count);
+        int64_t own = rules->group_of_class[class_of_row(problem, ops, r)];
+        if (own >= 0 && rules->group_count > group_count)
+            own = own * group_count / rules->group_count;
+        group[r] = own < 0 ? LEFT_OUT : (int32_t)own;
     }
 
 cleanup:
@@ -147,6 +173,7 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    emp_error *err)
 {
     emp_status st = EMP_OK;
+    int32_t    cut = count_cut_groups(problem, ops, group_count);
     int32_t   *group = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
 
     *out = NULL;
@@ -154,21 +181,22 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
     switch (grouping) {
     case EMP_GROUPING_CHUNKS: EMP_TRY(cut_chunks(group, ops, group_count, err)); break;
     case EMP_GROUPING_METIS:
-        EMP_TRY(cut_by_metis(group, problem, ops, group_count, imbalance, seed, err));
+        EMP_TRY(cut_by_metis(group, problem, ops, cut, imbalance, seed, err));
         break;
     case EMP_GROUPING_SCOTCH:
-        EMP_TRY(cut_by_scotch(group, problem, ops, group_count, imbalance, seed, err));
+        EMP_TRY(cut_by_scotch(group, problem, ops, cut, imbalance, seed, err));
         break;
     case EMP_GROUPING_NAMES:
         EMP_TRY(cut_by_names(group, problem, ops, group_count, err));
         break;
     case EMP_GROUPING_COLOCATION:
-        EMP_TRY(cut_by_colocation(group, problem, ops, group_count, err));
+        EMP_TRY(cut_by_colocation(group, problem, ops, cut, err));
         break;
     case EMP_GROUPING_LEARNED:
     case EMP_GROUPING_NONE:
     case EMP_GROUPING_RANDOM: draw_groups(group, ops->row_count, group_count, seed);
     }
+    fill_last_group(group, ops->row_count, group_count);
     *out = group;
     group = NULL;
 

@@ -20,8 +20,9 @@ typedef enum {
 } emp_grouping;
 
 /** A group of 0 .. group_count-1 for each row of \a ops; the caller frees it. The largest
- * of METIS or Scotch has about \a imbalance times the mean load. Equal seeds give equal
- * groups. \a problem is that of \a ops.
+ * of METIS or Scotch has about \a imbalance times the mean load. On a machine of several
+ * CPUs, rows that only a CPU can run are no part of the graph that METIS, Scotch and the
+ * rules cut: they share group_count-1. Equal seeds give equal groups. \a problem is that of \a ops.
  * \retval EMP_ENOMEM, and those of metis_cut.h and scotch_cut.h */
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,

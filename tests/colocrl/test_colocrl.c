@@ -117,6 +117,40 @@ Test(colocrl, ops_of_a_group_get_one_device)
     emp_placer_colocrl.destroy(state);
 }
 
+/* Steps of the sequence whose groups have an earlier mean position than those before. */
+static int count_descents(const emp_colocrl_agent *a)
+{
+    double  sum[GROUPS] = {0.0};
+    int32_t members[GROUPS] = {0};
+    int     descents = 0;
+
+    for (int32_t r = 0; r < a->ops->row_count; r++) {
+        sum[a->groups.step_of_row[r]] += (double)a->ops->position[r];
+        members[a->groups.step_of_row[r]]++;
+    }
+    for (int s = 1; s < GROUPS; s++)
+        descents += sum[s] / members[s] < sum[s - 1] / members[s - 1];
+    return descents;
+}
+
+Test(colocrl, order_says_how_groups_are_read)
+{
+    static const struct {
+        const char *options;
+        int         least, most; /* descents of the mean position */
+    } order[] = {{SMALL, 0, 0},
+                 {SMALL ",order=reverse", GROUPS - 1, GROUPS - 1},
+                 {SMALL ",order=random", 2, GROUPS - 3}};
+
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        void *state = create(7, 1, order[i].options);
+        int   descents = count_descents((const emp_colocrl_agent *)state);
+        cr_expect(descents >= order[i].least && descents <= order[i].most, "%s: %d",
+                  order[i].options, descents);
+        emp_placer_colocrl.destroy(state);
+    }
+}
+
 Test(colocrl, threads_do_not_change_candidates)
 {
     static emp_device_id one_thread[5][SAMPLES][MAX_OPS];
@@ -172,6 +206,121 @@ Test(colocrl, listed_state_is_all_that_the_next_updates_depend_on)
                  metric(resumed, "embedding_gradient_norm"));
     emp_placer_colocrl.destroy(state);
     emp_placer_colocrl.destroy(resumed);
+}
+
+/* Asks a rank of two; it is told what update() would say, twice. */
+static void ask_rank(void *state, emp_score score[2 * SAMPLES])
+{
+    int32_t count = 0, ops = h.graph->op_count;
+
+    cr_assert_eq(emp_placer_colocrl.ask(state, candidates, SAMPLES, &count, NULL),
+                 EMP_OK);
+    for (int k = 0; k < 2 * SAMPLES; k++) {
+        int32_t elsewhere = 0;
+        for (emp_op_id op = 0; op < ops; op++) elsewhere += storage[k % SAMPLES][op] != 1;
+        score[k] = (emp_score){1.0 + (double)elsewhere / ops, true};
+    }
+}
+
+static void add_gradients(void *into, void *from)
+{
+    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
+    int32_t         count = emp_placer_colocrl.sharing->list_gradient(into, a);
+
+    cr_assert_eq(emp_placer_colocrl.sharing->list_gradient(from, b), count);
+    for (int32_t i = 0; i < count; i++) {
+        if (a[i].type != EMP_ARRAY_FLOAT) continue;
+        for (size_t k = 0; k < a[i].count; k++)
+            ((float *)a[i].values)[k] += ((const float *)b[i].values)[k];
+        memcpy(b[i].values, a[i].values, a[i].count * sizeof(float));
+    }
+}
+
+/* Each has half the weight, and both make the same step. */
+Test(colocrl, ranks_with_the_same_samples_learn_what_one_does)
+{
+    const char *options = SMALL ",baseline_first=1,entropy=0.01";
+    void       *alone = create(7, 1, options);
+    void       *rank[2] = {create(7, 1, options), create(7, 1, options)};
+    double      before = weight_sum(alone), learned;
+    emp_score   score[2 * SAMPLES];
+
+    update(alone, true);
+    update(alone, true);
+    learned = weight_sum(alone) - before;
+    cr_assert_neq(learned, 0);
+    for (int u = 0; u < 2; u++) {
+        for (int32_t r = 0; r < 2; r++) {
+            ask_rank(rank[r], score);
+            cr_assert_eq(emp_placer_colocrl.sharing->backward(rank[r], score, 2 * SAMPLES,
+                                                              r * SAMPLES, SAMPLES, NULL),
+                         EMP_OK);
+        }
+        add_gradients(rank[0], rank[1]);
+        for (int r = 0; r < 2; r++) emp_placer_colocrl.sharing->step(rank[r]);
+    }
+    cr_expect_eq(weight_sum(rank[0]), weight_sum(rank[1]));
+    cr_expect_float_eq(weight_sum(rank[0]) - before, learned, 1e-4 * fabs(learned));
+    emp_placer_colocrl.destroy(alone);
+    for (int r = 0; r < 2; r++) emp_placer_colocrl.destroy(rank[r]);
+}
+
+/* The same parameters, other candidates; none of one's own is no gradient. */
+Test(colocrl, ranks_draw_differently_and_may_have_no_samples)
+{
+    const emp_placer_params params = {
+        .seed = 7, .rank = 1, .threads = 1, .options = SMALL};
+    static emp_device_id other[SAMPLES][MAX_OPS];
+    emp_named_array      array[EMP_MAX_NAMED_ARRAYS];
+    emp_score            score[2 * SAMPLES];
+    void                *state = create(7, 1, SMALL), *rank = NULL;
+
+    cr_assert_eq(emp_placer_colocrl.create(&rank, h.problem, &params, NULL), EMP_OK);
+    cr_expect_eq(weight_sum(state), weight_sum(rank));
+    ask_rank(rank, score);
+    memcpy(other, storage, sizeof storage);
+    ask_rank(state, score);
+    cr_expect_neq(memcmp(other, storage, sizeof storage), 0);
+    cr_assert_eq(
+        emp_placer_colocrl.sharing->backward(state, score, SAMPLES, 0, SAMPLES, NULL),
+        EMP_OK); /* leaves a gradient, which the next one replaces */
+    cr_assert_eq(
+        emp_placer_colocrl.sharing->backward(state, score, SAMPLES, SAMPLES, 0, NULL),
+        EMP_OK);
+    int32_t count = emp_placer_colocrl.sharing->list_gradient(state, array);
+    for (int32_t i = 0; i < count; i++) {
+        if (array[i].type != EMP_ARRAY_FLOAT) continue;
+        for (size_t k = 0; k < array[i].count; k++)
+            cr_assert_eq(((const float *)array[i].values)[k], 0);
+    }
+    cr_expect_eq(emp_placer_colocrl.sharing->backward(state, score, SAMPLES, 0, 1, NULL),
+                 EMP_EINVAL, "not all of its own");
+    emp_placer_colocrl.destroy(state);
+    emp_placer_colocrl.destroy(rank);
+}
+
+/* A controller takes the server's values and then proposes what it would. */
+Test(colocrl, listed_values_are_all_that_a_controller_needs)
+{
+    static emp_device_id servers[SAMPLES][MAX_OPS];
+    emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
+    const char          *options = SMALL ",placer_gain=100";
+    void   *server = create(7, 1, options), *controller = create(7, 1, options);
+    int32_t count;
+
+    for (int u = 0; u < 3; u++) update(server, true);
+    count = emp_placer_colocrl.sharing->list_values(server, from);
+    cr_assert_eq(emp_placer_colocrl.sharing->list_values(controller, to), count);
+    for (int32_t i = 0; i < count; i++)
+        memcpy(to[i].values, from[i].values,
+               from[i].count * (from[i].type == EMP_ARRAY_FLOAT ? 4 : 8));
+    cr_expect_eq(weight_sum(server), weight_sum(controller));
+    update(server, true);
+    memcpy(servers, storage, sizeof storage);
+    update(controller, true);
+    cr_expect_eq(memcmp(servers, storage, sizeof storage), 0);
+    emp_placer_colocrl.destroy(server);
+    emp_placer_colocrl.destroy(controller);
 }
 
 Test(colocrl, the_baseline_starts_at_the_failing_signal)
@@ -318,5 +467,7 @@ Test(colocrl, says_what_is_wrong)
     expect_refusal(NULL, "lrr=1", "colocrl has no option 'lrr'; it has max_groups");
     expect_refusal(NULL, "samples=0",
                    "colocrl option samples is 0, want a whole number in 1..64");
+    expect_refusal(NULL, "order=size",
+                   "colocrl option order is 'size', want one of: position number");
     expect_refusal("emplace", NULL, "colocrl has no preset 'emplace'; it has paper");
 }

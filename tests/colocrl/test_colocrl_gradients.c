@@ -29,7 +29,7 @@ static void create_agent(void)
 
     hand_graph_comb(&h, LAYERS);
     cr_assert_eq(emp_colocrl_options_parse(&options, NULL,
-                                           "hidden=5,type_width=3,epsilon=1e-3,"
+                                           "hidden=5,type_width=3,lr=0.01,epsilon=1e-3,"
                                            "clip=0.05,updates_failures=1,samples=3",
                                            NULL),
                  EMP_OK);
