@@ -120,8 +120,8 @@ Test(refine, levels_are_fixed_groups_of_seeds_of_their_own)
         const emp_refine_level *level = &f.level[i];
         int32_t                *group, before = -1;
         cr_assert_eq(emp_fixed_groups_create(&group, EMP_GROUPING_METIS, problem.problem,
-                                             ops, count, o.imbalance, 6 + (uint64_t)i,
-                                             NULL),
+                                             ops, count, o.refine_imbalance,
+                                             6 + (uint64_t)i, NULL),
                      EMP_OK);
         for (int32_t g = 0; g < level->group_count; g++) {
             int32_t of_first = group[level->row[level->first[g]]];
