@@ -12,18 +12,22 @@ enum { SHOWN_POINTS = 20 };
 
 struct args {
     const char *path;
-    bool        is_json;
+    bool        is_json, is_csv;
 };
+
+enum { KEY_CSV = 256 };
 
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "Print a JSON object with the whole learning curve", 0},
+    {"csv", KEY_CSV, NULL, 0, "Print the whole learning curve as CSV", 0},
     {0},
 };
 
 static const char doc[] =
     "Show a run record, or the checkpoint of a run under way, and its learning curve.\v"
     "  emplace place rnnlm --machine k40x2 --method hdp --record run.h5\n"
-    "  emplace record run.h5";
+    "  emplace record run.h5\n"
+    "  emplace record run.h5 --csv > curve.csv";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -31,6 +35,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'j': args->is_json = true; return 0;
+    case KEY_CSV: args->is_csv = true; return 0;
     case ARGP_KEY_ARG:
         if (args->path != NULL) cli_usage_error("one FILE only, not also \"%s\"", arg);
         args->path = arg;
@@ -90,6 +95,31 @@ static emp_status print_json(const emp_record *r, emp_error *err)
     return cli_print_json(object, err);
 }
 
+/* An empty field is a number that there is not. */
+static void print_csv_number(double value)
+{
+    if (isnan(value))
+        printf(",");
+    else
+        printf(",%.9g", value);
+}
+
+static void print_csv(const emp_record *r)
+{
+    printf("workload,machine,seed,evaluations,feasible_count,best_s,mean_s");
+    for (int32_t m = 0; m < r->metric_count; m++) printf(",%s", r->metric_name[m]);
+    for (int32_t i = 0; i < r->point_count; i++) {
+        const emp_curve_point *p = &r->curve[i];
+        printf("\n\"%s\",%s,%" PRIu64 ",%" PRId64 ",%" PRId64, r->workload, r->machine,
+               r->seed, p->evaluations, p->feasible_count);
+        print_csv_number(p->best_s);
+        print_csv_number(p->mean_s);
+        for (int32_t m = 0; m < r->metric_count; m++)
+            print_csv_number(r->metric[i * r->metric_count + m]);
+    }
+    printf("\n");
+}
+
 static void print_text(const emp_record *r)
 {
     int32_t step = (r->point_count + SHOWN_POINTS - 1) / SHOWN_POINTS;
@@ -137,6 +167,8 @@ emp_status cmd_record(int argc, char **argv, emp_error *err)
     EMP_TRY(emp_record_load(&record, args.path, err));
     if (args.is_json)
         EMP_TRY(print_json(&record, err));
+    else if (args.is_csv)
+        print_csv(&record);
     else
         print_text(&record);
 
