@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "bench/run/ablation.h"
+#include "bench/run/table_internal.h"
 
 enum { NUMBER_BYTES = 32 };
 
@@ -64,16 +65,6 @@ void emp_ablation_print_text(FILE *out, const emp_ablation_table *t)
         t->budget, t->runtime, t->version, t->commit, t->is_dirty ? ", modified" : "");
 }
 
-static void print_number(FILE *out, double value)
-{
-    if (isinf(value))
-        fprintf(out, ",OOM");
-    else if (isnan(value))
-        fprintf(out, ",");
-    else
-        fprintf(out, ",%.6g", value);
-}
-
 void emp_ablation_print_csv(FILE *out, const emp_ablation_table *t)
 {
     const emp_ablation *d = t->definition;
@@ -88,12 +79,12 @@ void emp_ablation_print_csv(FILE *out, const emp_ablation_table *t)
                 c->arm->study, c->arm->name, c->row->title, c->row->spec, c->row->machine,
                 t->runtime, d->method, emp_ablation_preset_of(d, c->arm), options,
                 t->budget, c->run_count, c->oom_count);
-        print_number(out, c->step_s.median);
-        print_number(out, c->step_s.min);
-        print_number(out, c->step_s.max);
-        print_number(out, c->ratio);
+        emp_table_csv_number(out, c->step_s.median);
+        emp_table_csv_number(out, c->step_s.min);
+        emp_table_csv_number(out, c->step_s.max);
+        emp_table_csv_number(out, c->ratio);
         fprintf(out, ",%" PRId64, c->evaluations);
-        print_number(out, c->feasible_frac);
+        emp_table_csv_number(out, c->feasible_frac);
         fprintf(out, ",%s,%d\n", t->commit, t->is_dirty);
     }
 }

@@ -6,7 +6,7 @@
 
 #include "bench/run/table_internal.h"
 
-static void print_number(FILE *out, double value)
+void emp_table_csv_number(FILE *out, double value)
 {
     if (isinf(value))
         fprintf(out, ",OOM");
@@ -60,12 +60,12 @@ void emp_table_print_csv(FILE *out, const emp_table *t)
                     shown_name(column->shown));
         fprintf(out, "%" PRId64 ",%d,%d", column->budget, cell->run_count,
                 cell->oom_count);
-        print_number(out, cell->shown);
-        print_number(out, cell->ours_s.min);
-        print_number(out, cell->ours_s.max);
-        print_number(out, cell->typical_s);
-        print_number(out, cell->paper_s);
-        print_number(out, emp_table_ratio(cell));
+        emp_table_csv_number(out, cell->shown);
+        emp_table_csv_number(out, cell->ours_s.min);
+        emp_table_csv_number(out, cell->ours_s.max);
+        emp_table_csv_number(out, cell->typical_s);
+        emp_table_csv_number(out, cell->paper_s);
+        emp_table_csv_number(out, emp_table_ratio(cell));
         fprintf(out,
                 ",%d,%" PRId64 ",%016" PRIx64 ",%016" PRIx64 ",%016" PRIx64 ",%s,%d\n",
                 cell->is_fitted, cell->peak_bytes, cell->graph_hash, cell->machine_hash,

@@ -10,7 +10,9 @@
 void emp_table_print_text(FILE *out, const emp_table *table);
 void emp_table_print_md(FILE *out, const emp_table *table);
 /* For programs: table_data.c */
-void       emp_table_print_csv(FILE *out, const emp_table *table);
+void emp_table_print_csv(FILE *out, const emp_table *table);
+/* A comma and a number; nothing for NaN, OOM for infinity. */
+void       emp_table_csv_number(FILE *out, double value);
 emp_status emp_table_print_json(FILE *out, const emp_table *table, emp_error *err);
 
 #endif /* EMP_BENCH_RUN_TABLE_INTERNAL_H */
