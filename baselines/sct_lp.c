@@ -200,7 +200,8 @@ static int run_glpk(program *p)
         state_program(p);
         glp_init_smcp(&how);
         how.msg_lev = GLP_MSG_OFF;
-        how.meth = GLP_DUALP; /* all at 0 is dual feasible */
+        how.meth = GLP_DUALP;     /* all at 0 is dual feasible */
+        how.r_test = GLP_RT_FLIP; /* many columns have two bounds */
         failure = glp_simplex(p->lp, &how);
         if (failure == 0 && glp_get_status(p->lp) != GLP_OPT) failure = GLP_EFAIL;
         if (failure == 0) read_solution(p);
