@@ -200,6 +200,7 @@ static int run_glpk(program *p)
         state_program(p);
         glp_init_smcp(&how);
         how.msg_lev = GLP_MSG_OFF;
+        how.presolve = GLP_ON;
         how.meth = GLP_DUALP;     /* all at 0 is dual feasible */
         how.r_test = GLP_RT_FLIP; /* many columns have two bounds */
         failure = glp_simplex(p->lp, &how);
