@@ -92,7 +92,7 @@ static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err
     }
     for (int32_t pin = 0; pin < t->pin_count; pin++) {
         uint64_t used = t->devices_of_pin[pin] & gpus;
-        if (units == EMP_TASKS_FUSED && used != 0) t->devices_of_pin[pin] = used;
+        if (units != EMP_TASKS_OPS && used != 0) t->devices_of_pin[pin] = used;
     }
 
 cleanup:
@@ -297,10 +297,10 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
     b.pin_of_op = EMP_NEW_ARRAY(int32_t, (size_t)problem->graph->op_count);
     if (b.pin_of_op == NULL)
         EMP_FAIL(EMP_ENOMEM, "groups of %d ops", problem->graph->op_count);
-    if (units == EMP_TASKS_OPS)
-        pin_classes(&b);
-    else
+    if (units == EMP_TASKS_FUSED)
         EMP_TRY(pin_groups(&b, err));
+    else
+        pin_classes(&b);
     EMP_TRY(describe_pins(&b, units, err));
     EMP_TRY(emp_fusion_init(&b.fusion, problem->graph, err));
     if (units == EMP_TASKS_FUSED) emp_fusion_run(&b.fusion, b.pin_of_op);

@@ -5,15 +5,18 @@
  * Tasks are ops, or ops fused. Those of one *pin* share a device: the first to be scheduled
  * pins the others to its own, as in Baechi (Jeon et al., SoCC 2020).
  *
- *  EMP_TASKS_OPS    A task is an op, a pin is a colocation class. A task may run on every
- *                   device that has kernels for its class, the CPU included. For the
- *                   schedulers that know of unlike devices (HEFT, PEFT, ETF).
- *  EMP_TASKS_FUSED  The steps that Baechi takes first. A pin is a group of classes: a gradient
- *                   op stands with its forward op, and what one group alone reads goes into
- *                   it (sim/partition/colocation_groups.h, whose layers come on top). Then
- *                   ops of a group are fused: u and v become one task where u is all that v
- *                   waits for, or v all that waits for u, which closes no cycle, again and
- *                   again until nothing changes. Pins that may use a GPU use nothing else.
+ *  EMP_TASKS_OPS      A task is an op, a pin is a colocation class. A task may run on every
+ *                     device that has kernels for its class, the CPU included. For the
+ *                     schedulers that know of unlike devices (HEFT, PEFT).
+ *  EMP_TASKS_GPU_OPS  The same, but pins that may use a GPU use nothing else. For the one
+ *                     whose devices are all alike (ETF): it would take the CPU for no better
+ *                     reason than that it is idle.
+ *  EMP_TASKS_FUSED    The steps that Baechi takes first, on GPUs alone likewise. A pin is a
+ *                     group of classes: a gradient op stands with its forward op, and what
+ *                     one group alone reads goes into it (sim/partition/colocation_groups.h,
+ *                     whose layers come on top). Then ops of a group are fused: u and v
+ *                     become one task where u is all that v waits for, or v all that waits
+ *                     for u, which closes no cycle, again and again until nothing changes.
  *
  * Tasks are numbered in a topological order, first come first served from the ops without
  * inputs; folded ops are in none. All that follows a task by control edges reads one tensor
@@ -35,7 +38,7 @@
 
 #include "sim/placement/problem.h"
 
-typedef enum { EMP_TASKS_OPS, EMP_TASKS_FUSED } emp_task_units;
+typedef enum { EMP_TASKS_OPS, EMP_TASKS_GPU_OPS, EMP_TASKS_FUSED } emp_task_units;
 
 typedef struct {
     int32_t producer; /**< task; tensors are sorted by it */

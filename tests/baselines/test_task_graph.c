@@ -83,6 +83,18 @@ Test(task_graph, a_diamond_is_fused)
     emp_free(f);
 }
 
+Test(task_graph, gpus_alone_where_there_are_kernels)
+{
+    fixture        *f = create_diamond();
+    emp_task_graph *t = create(fixture_problem(f), EMP_TASKS_GPU_OPS);
+
+    cr_assert_eq(t->task_count, 5);
+    for (int32_t op = 0; op < 5; op++)
+        cr_expect_eq(t->devices_of_pin[t->pin_of_task[op]], op == 4 ? 1 : 6);
+    emp_task_graph_destroy(t);
+    emp_free(f);
+}
+
 /* An output that is a variable's buffer takes nothing where the variable is. */
 Test(task_graph, what_is_read_of_a_variable_takes_no_memory_at_home)
 {
