@@ -185,6 +185,13 @@ static void read_solution(program *p)
     }
 }
 
+/* GLPK has nothing to say to our users, not even before it gives up. */
+static int silence(void *context, const char *text)
+{
+    (void)context, (void)text;
+    return 1;
+}
+
 /* GLPK calls it instead of abort(). */
 static void leave(void *failed) { longjmp(*(jmp_buf *)failed, 1); }
 
@@ -195,7 +202,7 @@ static int run_glpk(program *p)
     volatile int failure = GLP_EFAIL;
 
     if (setjmp(p->failed) == 0) {
-        glp_term_out(GLP_OFF);
+        glp_term_hook(silence, NULL);
         glp_error_hook(leave, &p->failed);
         state_program(p);
         glp_init_smcp(&how);

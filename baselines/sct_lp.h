@@ -14,7 +14,9 @@
  * p is the mean time of a task on its devices, c the mean cost of a transfer between two of
  * both tasks' devices.
  *
- * Threads. GLPK has an environment for each thread; equal input gives equal output.
+ * Several solutions may be best; the one that comes out is GLPK's choice, the same each time.
+ *
+ * Threads. GLPK has an environment for each thread, and this ends it; nothing is printed.
  */
 #ifndef EMP_BASELINES_SCT_LP_H
 #define EMP_BASELINES_SCT_LP_H

@@ -2,6 +2,7 @@
 /* The list schedulers against plain ones, against the examples of their papers, and the
  * linear program of m-SCT against a proof by its dual. */
 #include <criterion/criterion.h>
+#include <glpk.h>
 #include <math.h>
 #include <string.h>
 
@@ -344,6 +345,25 @@ Test(sct_lp, by_hand)
     cr_expect_float_eq(s.apart[0], 0.75, 1e-9);
     cr_expect_float_eq(s.apart[1], 0.25, 1e-9);
     emp_sct_solution_clear(&s);
+}
+
+/* GLPK would abort() when its memory is out. */
+Test(sct_lp, what_stops_glpk_is_an_error)
+{
+    static hand_tasks h;
+    emp_sct_solution  s;
+    emp_error         err = {0};
+
+    hand_tasks_draw(&h, 2);
+    glp_mem_limit(1); /* MB; the environment is this thread's, until it is ended */
+    void *most = glp_alloc(1, 1048000); /* all but a little of it */
+    cr_assert_not_null(most);
+    cr_expect_eq(emp_sct_solve(&s, &h.graph, &err), EMP_EEXTERNAL);
+    cr_expect_not_null(strstr(err.msg, "GLPK"), "%s", err.msg);
+    emp_sct_solution_clear(&s);
+    cr_expect_eq(emp_sct_solve(&s, &h.graph, NULL), EMP_OK, "with a new environment");
+    emp_sct_solution_clear(&s);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* ---- memory runs out ---- */
