@@ -27,7 +27,7 @@ declare -A may_include=(
 # Headers of libraries that just one folder may see.
 declare -A only_in=(
   [hdf5.h]="sim/store" [metis.h]="sim/partition" [scotch.h]="sim/partition"
-  [cblas.h]="policy/nn" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
+  [glpk.h]="baselines" [cblas.h]="policy/nn" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
   [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="bench/distributed"
 )
 

@@ -111,6 +111,7 @@ const emp_problem *fixture_problem(fixture *f)
     int32_t    n = g->op_count;
 
     build_classes(f);
+    f->type_name[0] = "Add";
     build_rows(n, g->edge_count, f->to, f->from, f->offset[0], f->end[0]);
     build_rows(n, g->edge_count, f->from, f->to, f->offset[1], f->end[1]);
     build_rows(n, g->control_edge_count, f->control_to, f->control_from, f->offset[2],
@@ -121,6 +122,9 @@ const emp_problem *fixture_problem(fixture *f)
     for (int32_t i = 0; i < n; i++) f->topo[i] = i;
     g->tensor_count = n;
     g->name = f->name;
+    g->type = f->type;
+    g->type_name = f->type_name;
+    g->type_count = 1;
     g->op = f->op;
     g->tensor = f->tensor;
     g->topo = f->topo;

@@ -17,7 +17,8 @@ typedef struct {
     emp_problem    problem;
     int32_t        from[FIXTURE_MAX_EDGES], to[FIXTURE_MAX_EDGES]; /* data edges */
     int32_t        control_from[FIXTURE_MAX_EDGES], control_to[FIXTURE_MAX_EDGES];
-    const char    *name[FIXTURE_MAX_OPS];
+    const char    *name[FIXTURE_MAX_OPS], *type_name[1];
+    int32_t        type[FIXTURE_MAX_OPS];            /* all of one type, "Add" */
     char           default_name[FIXTURE_MAX_OPS][8]; /* "op7" */
     emp_op         op[FIXTURE_MAX_OPS];
     emp_tensor     tensor[FIXTURE_MAX_OPS];

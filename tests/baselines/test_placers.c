@@ -237,8 +237,9 @@ static void *run_job(void *argument)
 
 Test(placers, concurrent_calls_give_the_same_placements)
 {
-    enum { THREADS = 8 };
-    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_metis};
+    enum { THREADS = 9, TYPES = 3 };
+    const emp_placer_type *types[TYPES] = {&emp_placer_scotch, &emp_placer_metis,
+                                           &emp_placer_m_sct};
     fixture               *f = create_tangle(4);
     const emp_problem     *problem = fixture_problem(f);
     size_t                 bytes = (size_t)f->graph.op_count * sizeof(emp_device_id);
@@ -246,12 +247,13 @@ Test(placers, concurrent_calls_give_the_same_placements)
     pthread_t              thread[THREADS];
 
     for (size_t i = 0; i < THREADS; i++) {
-        jobs[i] = (struct job){.type = types[i % 2], .problem = problem};
+        jobs[i] = (struct job){.type = types[i % TYPES], .problem = problem};
         cr_assert_eq(pthread_create(&thread[i], NULL, run_job, &jobs[i]), 0);
     }
     for (size_t i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
-        cr_expect_eq(memcmp(jobs[i].device, jobs[i % 2].device, bytes), 0, "call %zu", i);
+        cr_expect_eq(memcmp(jobs[i].device, jobs[i % TYPES].device, bytes), 0, "call %zu",
+                     i);
     }
     emp_free(f);
 }

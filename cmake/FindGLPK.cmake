@@ -1,0 +1,10 @@
+# GLPK: imported target GLPK::glpk.
+find_path(GLPK_INCLUDE_DIR glpk.h)
+find_library(GLPK_LIBRARY glpk)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(GLPK DEFAULT_MSG GLPK_LIBRARY GLPK_INCLUDE_DIR)
+if(GLPK_FOUND AND NOT TARGET GLPK::glpk)
+  add_library(GLPK::glpk INTERFACE IMPORTED)
+  target_include_directories(GLPK::glpk SYSTEM INTERFACE ${GLPK_INCLUDE_DIR})
+  target_link_libraries(GLPK::glpk INTERFACE ${GLPK_LIBRARY})
+endif()
