@@ -158,6 +158,21 @@ cleanup:
     return st;
 }
 
+emp_status cli_check_input(const char *input, const char *const *outputs, int32_t count,
+                           emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < count && input != NULL; i++) {
+        if (outputs[i] != NULL && is_same_file(outputs[i], input))
+            EMP_FAIL(EMP_EINVAL, "%s is an input; name another file for the output",
+                     input);
+    }
+
+cleanup:
+    return st;
+}
+
 bool cli_next_word(const char **list, char *word, size_t size)
 {
     size_t length = strcspn(*list, ",");

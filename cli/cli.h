@@ -65,6 +65,10 @@ emp_status cli_check_output(const char *path, emp_error *err);
 /** All, each of which may be NULL, and that no two are the same file. */
 emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error *err);
 
+/** That none of the outputs is the file that \a input (NULL is fine) reads. */
+emp_status cli_check_input(const char *input, const char *const *outputs, int32_t count,
+                           emp_error *err);
+
 /** Number of processors this program may use. */
 /** The next word of the value of an option that is a list, copied to \a word; false at the
  * end. Exits 2 if it is longer than \a size - 1. */

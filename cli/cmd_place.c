@@ -172,9 +172,13 @@ static emp_status prepare(const struct args *args, const emp_placer_type **metho
 {
     emp_status        st = EMP_OK;
     const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path};
+    const int32_t     count = sizeof outputs / sizeof *outputs;
 
     EMP_TRY(emp_method_find(method, args->method, err));
-    EMP_TRY(cli_check_outputs(outputs, sizeof outputs / sizeof *outputs, err));
+    EMP_TRY(cli_check_outputs(outputs, count, err));
+    EMP_TRY(cli_check_input(args->run.spec, outputs, count, err));
+    EMP_TRY(cli_check_input(args->run.machine, outputs, count, err));
+    EMP_TRY(cli_check_input(args->run.runtime, outputs, count, err));
     EMP_TRY(cli_inputs_load(inputs, args->run.spec, args->run.machine, args->run.runtime,
                             err));
 

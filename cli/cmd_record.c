@@ -47,10 +47,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* JSON has no NaN. */
+/* JSON has neither NaN nor infinity. */
 static json_t *json_number(double value)
 {
-    return isnan(value) ? json_null() : json_real(value);
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *json_curve(const emp_record *r)
@@ -98,7 +98,7 @@ static emp_status print_json(const emp_record *r, emp_error *err)
 /* An empty field is a number that there is not. */
 static void print_csv_number(double value)
 {
-    if (isnan(value))
+    if (!isfinite(value))
         printf(",");
     else
         printf(",%.9g", value);

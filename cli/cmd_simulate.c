@@ -233,7 +233,12 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 
     cli_parse(&argp, argc, argv, &args);
     const char *const outputs[] = {args.trace, args.dot};
-    EMP_TRY(cli_check_outputs(outputs, sizeof outputs / sizeof *outputs, err));
+    const int32_t     output_count = sizeof outputs / sizeof *outputs;
+    EMP_TRY(cli_check_outputs(outputs, output_count, err));
+    EMP_TRY(cli_check_input(args.run.spec, outputs, output_count, err));
+    EMP_TRY(cli_check_input(args.run.machine, outputs, output_count, err));
+    EMP_TRY(cli_check_input(args.run.runtime, outputs, output_count, err));
+    EMP_TRY(cli_check_input(args.placement, outputs, output_count, err));
     EMP_TRY(
         cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);

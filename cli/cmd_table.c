@@ -24,8 +24,11 @@ static const struct argp_option options[] = {
      "table 2",
      0},
     {"seeds", 'k', "K", 0,
-     "Seeds of the methods that draw (default 3, table 2: 5; when quick 1 and 3)", 0},
-    {"budget", KEY_BUDGET, "N", 0, "Evaluations of each run that learns", 0},
+     "Seeds of the methods that draw (default 3, HDP with preset emplace and table 2: 5; "
+     "when quick 1, table 2: 3)",
+     0},
+    {"budget", KEY_BUDGET, "N", 0,
+     "Evaluations of each run that learns or searches, but Random", 0},
     {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
     {"runtime", KEY_RUNTIME, "NAME|FILE", 0,
      "Runtime profile (default tf-r1.3): " EMP_RUNTIME_NAMES, 0},

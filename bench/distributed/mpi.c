@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <limits.h>
 #include <mpi.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,12 +13,21 @@
 /* Who waits looks that often without a pause: most answers come at once. */
 enum { EAGER_LOOKS = 200, PAUSE_NS = 20000 };
 
-/* After SIGTERM mpirun grants a second, in which rank 0 must have written what it has. */
-static const double PATIENCE_S = 0.4;
+/* After SIGTERM mpirun grants some seconds, in which rank 0 must have written what it has:
+ * it waits for the others for this part of them. */
+static const double PATIENCE = 0.4;
 
 static emp_ranks                    ranks; /* count 0: not joined */
 static const volatile sig_atomic_t *is_stopping;
 static bool                         is_ending_together, has_given_up;
+
+static double patience_s(void)
+{
+    const char *granted = getenv("OMPI_MCA_odls_base_sigkill_timeout");
+    double      granted_s = granted != NULL ? strtod(granted, NULL) : 0.0;
+
+    return PATIENCE * (granted_s > 1.0 ? granted_s : 1.0);
+}
 
 static emp_status check(int code, const char *what, emp_error *err)
 {
@@ -48,7 +58,7 @@ static emp_status wait_for(MPI_Request *request, MPI_Status *status, emp_error *
         if (look < EAGER_LOOKS) continue;
         nanosleep(&pause, NULL);
         if (*is_stopping == 0 || ranks.rank > 0) continue;
-        if (give_up_s <= 0.0) give_up_s = emp_clock_now_s() + PATIENCE_S;
+        if (give_up_s <= 0.0) give_up_s = emp_clock_now_s() + patience_s();
         if (emp_clock_now_s() > give_up_s) {
             has_given_up = true;
             EMP_FAIL(EMP_EEXTERNAL,

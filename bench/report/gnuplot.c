@@ -105,6 +105,40 @@ cleanup:
     return st;
 }
 
+/* Identifiers would be of several figures, and titles, which become tooltips, are of the
+ * script. */
+static const struct {
+    const char *begin, *end;
+} left_out[] = {{" id=\"", "\""}, {"<title>", "</title>"}};
+
+/* The next thing to leave out, from its beginning to behind its end; NULL = none. */
+static const char *find_left_out(const char *text, const char **behind)
+{
+    const char *first = NULL;
+
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        const char *begin = strstr(text, left_out[i].begin);
+        const char *end =
+            begin == NULL ? NULL
+                          : strstr(begin + strlen(left_out[i].begin), left_out[i].end);
+        if (end == NULL || (first != NULL && begin > first)) continue;
+        first = begin;
+        *behind = end + strlen(left_out[i].end);
+    }
+    return first;
+}
+
+static void copy_without(FILE *file, const char *text)
+{
+    const char *behind = NULL, *begin = find_left_out(text, &behind);
+
+    for (; begin != NULL; begin = find_left_out(text, &behind)) {
+        fwrite(text, 1, (size_t)(begin - text), file);
+        text = behind;
+    }
+    fputs(text, file);
+}
+
 /* The figure without what only a file of its own needs: prologue, titles, and markers,
  * whose ids would be there once a figure. */
 static emp_status copy_figure(FILE *file, const char *svg, const char *name,
@@ -118,12 +152,7 @@ static emp_status copy_figure(FILE *file, const char *svg, const char *name,
     fprintf(file, "<svg class=\"plot\" role=\"img\" aria-label=\"%s\" %.*s\">\n<g>", name,
             (int)strcspn(box + 9, "\"") + 9, box);
     from += strlen("</defs>");
-    for (const char *id = strstr(from, " id=\""); id != NULL;
-         id = strstr(from, " id=\"")) {
-        fwrite(from, 1, (size_t)(id - from), file);
-        from = id + 5 + strcspn(id + 5, "\"") + 1;
-    }
-    fputs(from, file);
+    copy_without(file, from);
 
 cleanup:
     return st;

@@ -172,6 +172,8 @@ static int compare_series(const emp_record *a, const emp_record *b)
     RETURN_TEXT_ORDER(a->options, b->options);
     RETURN_ORDER(a->budget_evaluations, b->budget_evaluations);
     RETURN_ORDER(a->budget_s, b->budget_s);
+    RETURN_ORDER(a->ranks, b->ranks);
+    RETURN_ORDER(a->is_async, b->is_async);
     RETURN_TEXT_ORDER(a->version, b->version);
     RETURN_TEXT_ORDER(a->commit, b->commit);
     RETURN_ORDER(a->is_dirty, b->is_dirty);
@@ -214,6 +216,14 @@ static bool is_same_budget(const emp_record *a, const emp_record *b)
     return a->budget_evaluations == b->budget_evaluations && a->budget_s == b->budget_s;
 }
 
+static void append_ranks(char *label, const emp_record *r)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "%d ranks%s", r->ranks, r->is_async ? " --async" : "");
+    append(label, ", ", text);
+}
+
 static void append_budget(char *label, const emp_record *r)
 {
     char text[64];
@@ -243,6 +253,7 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
     append(s->label, "", r->method);
     if (r->preset[0] != '\0') append(s->label, " ", r->preset);
     if (r->options[0] != '\0') append(s->label, " ", r->options);
+    if (r->ranks > 1) append_ranks(s->label, r);
     if (has_other_budget) append_budget(s->label, r);
     if (!has_other_commit) return;
     append(s->label, ", commit ", r->commit);

@@ -1,8 +1,8 @@
 /** \file bench/run/jobs.h
  * Many runs of methods, each on one of a few tasks: what tables and studies consist of.
  *
- * Runs whose records exist are read, the others are made, in parallel, one thread a run,
- * longest first; what a run finds does not depend on that.
+ * Runs whose records exist are read, the others are made, in parallel, longest first, with
+ * the threads shared out evenly; what a run finds does not depend on that.
  */
 #ifndef EMP_BENCH_RUN_JOBS_H
 #define EMP_BENCH_RUN_JOBS_H

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/run/methods.h"
 #include "bench/run/word_list.h"
 
 static const char fitted_note[] = "* Machine constants (one set for all rows) were "
@@ -131,27 +130,22 @@ static void describe_command(const struct plan *plan, char *command, size_t size
     if (strcmp(p->runtime, "tf-r1.3") != 0) add_text(&text, " --runtime %s", p->runtime);
 }
 
-static emp_status lay_out_column(struct plan *plan, int32_t c, emp_error *err)
+static void lay_out_column(struct plan *plan, int32_t c)
 {
-    emp_status                    st = EMP_OK;
     const emp_paper_table_params *p = plan->params;
     const emp_paper_column       *from = definition_of(plan, c);
     emp_table_column             *column = &plan->table->column[c];
-    const emp_placer_type        *method = NULL;
 
-    EMP_TRY(emp_method_find(&method, from->column.method, err));
     *column = from->column;
     column->seed_count = seed_count_of(from, p);
     if (p->is_quick) column->budget = from->quick_budget;
-    if (p->budget > 0 && method->presets != NULL) column->budget = p->budget;
+    if (p->budget > 0 && column->budget > 0 && !from->keeps_budget)
+        column->budget = p->budget;
     plan->twin[c] = c;
     for (int32_t other = c - 1; other >= 0; other--) {
         if (emp_table_has_same_runs(column, &plan->table->column[other]))
             plan->twin[c] = other;
     }
-
-cleanup:
-    return st;
 }
 
 static emp_status lay_out(struct plan *plan, emp_error *err)
@@ -174,7 +168,7 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
     t->source = d->source;
     t->note = d->note;
     describe_command(plan, t->command, sizeof t->command);
-    for (int32_t c = 0; c < column_count; c++) EMP_TRY(lay_out_column(plan, c, err));
+    for (int32_t c = 0; c < column_count; c++) lay_out_column(plan, c);
     for (int32_t i = 0, r = 0; i < d->row_count; i++) {
         if (!emp_word_list_has(p->rows, d->row[i].key)) continue;
         for (int32_t c = 0; c < column_count; c++) {

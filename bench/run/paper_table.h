@@ -19,6 +19,7 @@ typedef struct {
     const char      *key; /**< to choose it by; columns of one key stand together */
     int64_t          quick_budget;
     int32_t          quick_seed_count;
+    bool             keeps_budget; /**< another budget is not for it */
     /** Reported figure of a task; NULL: the paper has none. */
     double (*paper)(int32_t task);
     /** Of a gain, which has no runs of its own: the columns, by title, that it compares. */

@@ -70,6 +70,7 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
     int32_t           op_count = run->problem->graph->op_count;
     emp_placer_params placer = run->params->placer;
 
+    placer.ranks = run->ranks != NULL ? run->ranks->count : 1;
     placer.rank = run->ranks != NULL ? run->ranks->rank : 0;
     record->op_count = op_count;
     record->device_count = run->problem->machine->device_count;
@@ -480,9 +481,11 @@ static emp_status run_to_end(emp_run_state *run, emp_error *err)
         EMP_TRY(emp_run_work(run, err));
     else
         EMP_TRY(is_served ? emp_run_serve(run, err) : run_loop(run, err));
+    run->is_between_updates = false; /* parameters that differ are not to be saved */
+    if (!is_served) EMP_TRY(emp_run_agree(run, emp_run_check_values(run, err), err));
+    run->is_between_updates = true;
     if (has_checkpoints && strcmp(run->record->stopped_by, "interrupt") == 0)
         EMP_TRY(save_checkpoint(run, err));
-    if (!is_served) EMP_TRY(emp_run_agree(run, emp_run_check_values(run, err), err));
     if (is_first(run) || !is_served) EMP_TRY(finish(run, err));
 
 cleanup:

@@ -11,8 +11,8 @@ static double scotch(int32_t task) { return emp_paper_step_s(task, "scotch"); }
 static double mincut(int32_t task) { return emp_paper_step_s(task, "mincut"); }
 static double hdp(int32_t task) { return emp_paper_step_s(task, "hdp"); }
 
-/* Methods that draw make three runs a cell, one when quick. */
-enum { SEEDS = 3, QUICK_SEEDS = 1 };
+/* Methods that draw make so many runs a cell. */
+enum { SEEDS = 3, EMPLACE_SEEDS = 5, QUICK_SEEDS = 1 };
 
 static const emp_paper_column columns[] = {
     {.key = "cpu", .column = {"CPU only", "cpu", .has_paper = true}, .paper = cpu},
@@ -35,7 +35,8 @@ static const emp_paper_column columns[] = {
      .column = {"Random", "random", .budget = 200, .has_median = true,
                 .seed_count = SEEDS},
      .quick_seed_count = QUICK_SEEDS,
-     .quick_budget = 200},
+     .quick_budget = 200,
+     .keeps_budget = true},
     {.key = "hdp",
      .column = {"HDP", "hdp", "paper", .budget = 8000, .has_paper = true,
                 .seed_count = SEEDS},
@@ -43,7 +44,8 @@ static const emp_paper_column columns[] = {
      .quick_budget = 3000,
      .paper = hdp},
     {.key = "hdp-emplace",
-     .column = {"HDP, emplace", "hdp", "emplace", .budget = 4000, .seed_count = 5},
+     .column = {"HDP, emplace", "hdp", "emplace", .budget = 4000,
+                .seed_count = EMPLACE_SEEDS},
      .quick_seed_count = QUICK_SEEDS,
      .quick_budget = 2000},
     {.key = "ce",

@@ -39,6 +39,15 @@ cleanup:
     return st;
 }
 
+static const char *const metric_names[EMP_COLOCRL_METRICS] = {"loss",
+                                                              "reward",
+                                                              "baseline",
+                                                              "placer_entropy",
+                                                              "placer_log_prob",
+                                                              "placer_gradient_norm",
+                                                              "embedding_gradient_norm",
+                                                              "groups_used"};
+
 emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
                                   const int32_t *group_of_row, int32_t group_count,
                                   int32_t                    device_count,
@@ -59,6 +68,8 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
                  "such as hdp learn groups",
                  group_count, options->max_groups);
     }
+    for (int i = 0; i < EMP_COLOCRL_METRICS; i++)
+        a->metric[i] = (emp_placer_metric){metric_names[i], NAN};
     emp_blas_single_thread();
     EMP_TRY(emp_group_embedding_init(&a->groups, ops, group_of_row, group_count,
                                      (int32_t)options->type_width,
@@ -152,16 +163,15 @@ void emp_colocrl_agent_backward(emp_colocrl_agent *a, const emp_score *scores,
             take_gradients(a, j.weight + first, own, o->entropy * ((double)own / count));
     }
     emp_flush_end(saved);
-    const emp_placer_metric metric[EMP_COLOCRL_METRICS] = {
-        {"loss", loss},
-        {"reward", j.reward},
-        {"baseline", a->baseline.value},
-        {"placer_entropy", mean(a->net.entropy, a->net.samples)},
-        {"placer_log_prob", mean(a->net.log_prob, a->net.samples)},
-        [NET_NORM] = {"placer_gradient_norm", NAN},
-        [EMBEDDING_NORM] = {"embedding_gradient_norm", NAN},
-        {"groups_used", a->groups.steps}};
-    memcpy(a->metric, metric, sizeof metric);
+    const double value[EMP_COLOCRL_METRICS] = {loss,
+                                               j.reward,
+                                               a->baseline.value,
+                                               mean(a->net.entropy, a->net.samples),
+                                               mean(a->net.log_prob, a->net.samples),
+                                               NAN,
+                                               NAN,
+                                               a->groups.steps};
+    for (int i = 0; i < EMP_COLOCRL_METRICS; i++) a->metric[i].value = value[i];
 }
 
 void emp_colocrl_agent_step(emp_colocrl_agent *a)

@@ -23,6 +23,18 @@ enum { ELITE_ARRAYS = 4 };
 enum { GROUPER_NORM = 7, PLACER_NORM = 8 };
 
 /* Of one run of the placer: it draws samples, and imitates elites. */
+static const char *const metric_names[EMP_HDP_METRICS] = {"loss",
+                                                          "reward",
+                                                          "baseline",
+                                                          "grouper_entropy",
+                                                          "placer_entropy",
+                                                          "grouper_log_prob",
+                                                          "placer_log_prob",
+                                                          "grouper_gradient_norm",
+                                                          "placer_gradient_norm",
+                                                          "groups_used",
+                                                          "greedy_s"};
+
 static int32_t max_samples(const emp_hdp_options *o)
 {
     return (int32_t)(o->elites > o->samples ? o->elites : o->samples);
@@ -77,6 +89,8 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
                          .seed = seed,
                          .draw_seed = seed,
                          .threads = threads < 1 ? 1 : threads};
+    for (int i = 0; i < EMP_HDP_METRICS; i++)
+        a->metric[i] = (emp_placer_metric){metric_names[i], NAN};
     emp_blas_single_thread();
     EMP_TRY(init_networks(a, device_count, err));
     a->grouper.params.threads = a->net.params.threads = a->threads;
@@ -262,19 +276,18 @@ void emp_hdp_agent_backward(emp_hdp_agent *a, const emp_score *scores, int32_t c
             take_gradients(a, j.weight + first, own, o->entropy * ((double)own / count));
     }
     emp_flush_end(saved);
-    const emp_placer_metric metric[EMP_HDP_METRICS] = {
-        {"loss", loss},
-        {"reward", j.reward},
-        {"baseline", a->baseline.value},
-        {"grouper_entropy", a->grouper.entropy},
-        {"placer_entropy", mean(a->net.entropy, a->net.samples)},
-        {"grouper_log_prob", a->grouper.log_prob},
-        {"placer_log_prob", mean(a->net.log_prob, a->net.samples)},
-        [GROUPER_NORM] = {"grouper_gradient_norm", NAN},
-        [PLACER_NORM] = {"placer_gradient_norm", NAN},
-        {"groups_used", a->used},
-        {"greedy_s", greedy_s}};
-    for (int i = 0; i < EMP_HDP_METRICS; i++) a->metric[i] = metric[i];
+    const double value[EMP_HDP_METRICS] = {loss,
+                                           j.reward,
+                                           a->baseline.value,
+                                           a->grouper.entropy,
+                                           mean(a->net.entropy, a->net.samples),
+                                           a->grouper.log_prob,
+                                           mean(a->net.log_prob, a->net.samples),
+                                           NAN,
+                                           NAN,
+                                           a->used,
+                                           greedy_s};
+    for (int i = 0; i < EMP_HDP_METRICS; i++) a->metric[i].value = value[i];
 }
 
 void emp_hdp_agent_step(emp_hdp_agent *a)

@@ -192,9 +192,11 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
     case EMP_GROUPING_COLOCATION:
         EMP_TRY(cut_by_colocation(group, problem, ops, cut, err));
         break;
+    case EMP_GROUPING_RANDOM:
+        draw_groups(group, ops->row_count, group_count, seed);
+        break;
     case EMP_GROUPING_LEARNED:
-    case EMP_GROUPING_NONE:
-    case EMP_GROUPING_RANDOM: draw_groups(group, ops->row_count, group_count, seed);
+    case EMP_GROUPING_NONE: EMP_FAIL(EMP_EINVAL, "groups that are learned, or none");
     }
     fill_last_group(group, ops->row_count, group_count);
     *out = group;

@@ -21,12 +21,6 @@ static bool is_refining(const emp_group_planner *p)
     return start_count(p) > 0 && p->at.stage == start_count(p);
 }
 
-/* Ranks may share its updates. */
-static bool is_sharable(const emp_group_planner *p)
-{
-    return start_count(p) == 0 && p->options.elites == 0;
-}
-
 static bool are_devices(const int32_t *device, int32_t count, int32_t device_count)
 {
     for (int32_t i = 0; i < count; i++)
@@ -72,6 +66,20 @@ cleanup:
     return st;
 }
 
+/* The agent's, and what a start or the refinement knows. */
+static void set_metrics(emp_group_planner *p, int64_t stage)
+{
+    const emp_elites *e = stage == start_count(p) ? &p->refine.elites : &p->agent.elites;
+
+    for (int i = 0; i < EMP_HDP_METRICS; i++) {
+        p->metric[i] = p->agent.metric[i];
+        if (stage == start_count(p)) p->metric[i].value = NAN;
+    }
+    p->metric[EMP_HDP_METRICS] = (emp_placer_metric){"stage", (double)stage};
+    p->metric[EMP_HDP_METRICS + 1] = (emp_placer_metric){
+        "elite_worst_s", e->count > 0 ? e->step_time_s[e->count - 1] : NAN};
+}
+
 emp_status emp_group_planner_init(emp_group_planner *p, const emp_problem *problem,
                                   emp_op_features *ops, const emp_hdp_options *options,
                                   const emp_placer_params *params, emp_error *err)
@@ -81,12 +89,12 @@ emp_status emp_group_planner_init(emp_group_planner *p, const emp_problem *probl
     *p = (emp_group_planner){.options = *options, .groups_hash = EMP_HASH_SEED};
     EMP_TRY(emp_hdp_agent_init(&p->agent, ops, problem->machine->device_count, options,
                                params->seed, params->threads, err));
-    ops = NULL; /* taken over */
     p->agent.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
     uint64_t seed = start_count(p) > 0 ? params->seed * SEEDS : params->seed;
     EMP_TRY(create_groups(p, problem, seed, err));
     EMP_TRY(create_refinement(p, problem, seed, err));
     p->saved_hash = (int64_t)p->groups_hash;
+    set_metrics(p, 0);
 
 cleanup:
     if (st != EMP_OK) emp_group_planner_clear(p);
@@ -128,7 +136,7 @@ emp_status emp_group_planner_propose(emp_group_planner *p, int32_t samples,
 {
     emp_status st = EMP_OK;
 
-    if (!is_sharable(p)) EMP_TRY(check_state(p, err));
+    EMP_TRY(check_state(p, err));
     p->asked = samples;
     p->at.asked += samples;
     if (is_refining(p)) {
@@ -136,6 +144,8 @@ emp_status emp_group_planner_propose(emp_group_planner *p, int32_t samples,
     } else {
         p->agent.fixed_groups = p->groups[p->at.stage]; /* also of a restored state */
         emp_hdp_agent_propose(&p->agent, samples, NULL, NULL);
+        if (p->agent.elites.count > 0 && p->agent.elites.width != p->agent.used)
+            EMP_FAIL(EMP_EFORMAT, "the saved state of hdp is damaged");
     }
 
 cleanup:
@@ -177,37 +187,15 @@ static void move_on(emp_group_planner *p)
         emp_hdp_agent_restart(&p->agent, (uint32_t)p->at.stage);
 }
 
-/* The agent's, and what a start or the refinement knows. */
-static void set_metrics(emp_group_planner *p, int64_t stage)
+void emp_group_planner_backward(emp_group_planner *p, const emp_score *scores,
+                                int32_t count, int32_t first, int32_t own)
 {
-    const emp_elites *e = stage == start_count(p) ? &p->refine.elites : &p->agent.elites;
-
-    for (int i = 0; i < EMP_HDP_METRICS; i++) {
-        p->metric[i] = p->agent.metric[i];
-        if (stage == start_count(p)) p->metric[i].value = NAN;
-    }
-    p->metric[EMP_HDP_METRICS] = (emp_placer_metric){"stage", (double)stage};
-    p->metric[EMP_HDP_METRICS + 1] = (emp_placer_metric){
-        "elite_worst_s", e->count > 0 ? e->step_time_s[e->count - 1] : NAN};
-}
-
-emp_status emp_group_planner_backward(emp_group_planner *p, const emp_score *scores,
-                                      int32_t count, int32_t first, int32_t own,
-                                      emp_error *err)
-{
-    emp_status st = EMP_OK;
-
-    if (own != count && !is_sharable(p))
-        EMP_FAIL(EMP_EUNSUPPORTED, "starts and elites of hdp are for runs of one rank");
     if (is_refining(p)) {
         emp_refine_learn(&p->refine, scores, count);
-        goto cleanup;
+        return;
     }
     if (start_count(p) > 0) keep_best(p, scores);
     emp_hdp_agent_backward(&p->agent, scores, count, first, own);
-
-cleanup:
-    return st;
 }
 
 void emp_group_planner_step(emp_group_planner *p)
@@ -235,9 +223,11 @@ int32_t emp_group_planner_list_state(emp_group_planner *p,
         {"stage", EMP_ARRAY_INT64, sizeof p->at / sizeof(int64_t), &p->at},
         {"best", EMP_ARRAY_INT32, (size_t)p->agent.ops->row_count, p->best},
         {"best_s", EMP_ARRAY_DOUBLE, 1, &p->best_s},
-        {"groups_hash", EMP_ARRAY_INT64, 1, &p->saved_hash},
     };
 
+    if (p->groups[0] != NULL)
+        arrays[count++] =
+            (emp_named_array){"groups_hash", EMP_ARRAY_INT64, 1, &p->saved_hash};
     if (start_count(p) == 0) return count;
     memcpy(arrays + count, all, sizeof all);
     count += (int32_t)(sizeof all / sizeof *all);

@@ -56,13 +56,11 @@ emp_status emp_group_planner_propose(emp_group_planner *planner, int32_t samples
 emp_device_id emp_group_planner_device(const emp_group_planner *planner, int32_t sample,
                                        int32_t row);
 
-/** The two halves of an update, as emp_hdp_agent_backward() and emp_hdp_agent_step().
- * \retval EMP_EUNSUPPORTED  Samples of several ranks, with starts or elites, which ranks
- *                           do not share. */
-emp_status emp_group_planner_backward(emp_group_planner *planner, const emp_score *scores,
-                                      int32_t count, int32_t first, int32_t own,
-                                      emp_error *err);
-void       emp_group_planner_step(emp_group_planner *planner);
+/** The two halves of an update, as emp_hdp_agent_backward() and emp_hdp_agent_step(). With
+ * starts or elites, which ranks do not share, count = own and first = 0. */
+void emp_group_planner_backward(emp_group_planner *planner, const emp_score *scores,
+                                int32_t count, int32_t first, int32_t own);
+void emp_group_planner_step(emp_group_planner *planner);
 
 /** Metrics of the last update; sets \a *count. */
 const emp_placer_metric *emp_group_planner_metrics(const emp_group_planner *planner,

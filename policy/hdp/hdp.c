@@ -91,6 +91,25 @@ cleanup:
     return st;
 }
 
+/* Ranks share gradients only. */
+static emp_status check_ranks(const emp_hdp_options *o, int32_t ranks, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (ranks <= 1) goto cleanup;
+    if (o->elites > 0 || o->starts > 0)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "hdp: ranks share no elites and no starts; start it without mpirun, or "
+                 "with preset paper");
+    if (o->objective == EMP_OBJECTIVE_BALANCE)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "hdp: objective=balance is for a run of one rank; start it without "
+                 "mpirun");
+
+cleanup:
+    return st;
+}
+
 static emp_status create(void **state, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err)
 {
@@ -100,6 +119,7 @@ static emp_status create(void **state, const emp_problem *problem,
 
     *state = NULL;
     EMP_TRY(emp_hdp_options_parse(&options, params->preset, params->options, err));
+    EMP_TRY(check_ranks(&options, params->ranks, err));
     p = EMP_NEW(planner);
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "hdp");
     p->options = options;
@@ -162,7 +182,7 @@ cleanup:
 }
 
 /* Under the objective of balance a cost of 1 counts as a step of 1 s, and nothing is a
- * failure: partitioners know no memory. Costs of other ranks' candidates are not known. */
+ * failure: partitioners know no memory. It is for runs of one rank. */
 static emp_status backward(void *state, const emp_score *scores, int32_t count,
                            int32_t first, int32_t own, emp_error *err)
 {
@@ -173,13 +193,11 @@ static emp_status backward(void *state, const emp_score *scores, int32_t count,
     if (own > 0 && own != p->count)
         EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", own, p->count);
     if (is_for_balance(p)) {
-        if (own != count)
-            EMP_FAIL(EMP_EUNSUPPORTED, "objective=balance is for runs of one rank");
         for (int32_t k = 0; k < count; k++) cost[k] = (emp_score){p->cost[k], true};
         scores = cost;
     }
     if (has_groups(p))
-        EMP_TRY(emp_group_planner_backward(&p->groups, scores, count, first, own, err));
+        emp_group_planner_backward(&p->groups, scores, count, first, own);
     else
         emp_op_agent_backward(&p->single, scores, count, first, own);
 

@@ -15,6 +15,9 @@ enum { STREAM_WEIGHTS = 0, STREAM_SAMPLES = 1 };
 /* A metric that only the step knows. */
 enum { GRADIENT_NORM = 5 };
 
+static const char *const metric_names[EMP_OP_AGENT_METRICS] = {
+    "loss", "reward", "baseline", "entropy", "log_prob", "gradient_norm"};
+
 emp_status emp_op_agent_init(emp_op_agent *a, const emp_op_features *ops,
                              int32_t device_count, const emp_hdp_options *o,
                              uint64_t seed, int32_t threads, emp_error *err)
@@ -32,6 +35,8 @@ emp_status emp_op_agent_init(emp_op_agent *a, const emp_op_features *ops,
                         .ops = ops,
                         .draw_seed = seed,
                         .threads = threads < 1 ? 1 : threads};
+    for (int i = 0; i < EMP_OP_AGENT_METRICS; i++)
+        a->metric[i] = (emp_placer_metric){metric_names[i], NAN};
     emp_blas_single_thread();
     EMP_TRY(emp_grouper_init(&a->net, &shape, ops, err));
     a->net.params.threads = a->threads;
@@ -118,14 +123,9 @@ void emp_op_agent_backward(emp_op_agent *a, const emp_score *scores, int32_t cou
 
     a->has_gradient = j.count > 0;
     emp_flush_end(saved);
-    const emp_placer_metric metric[EMP_OP_AGENT_METRICS] = {
-        {"loss", loss},
-        {"reward", j.reward},
-        {"baseline", a->baseline.value},
-        {"entropy", a->entropy},
-        {"log_prob", mean_log_prob(a)},
-        [GRADIENT_NORM] = {"gradient_norm", NAN}};
-    memcpy(a->metric, metric, sizeof metric);
+    const double value[EMP_OP_AGENT_METRICS] = {
+        loss, j.reward, a->baseline.value, a->entropy, mean_log_prob(a), NAN};
+    for (int i = 0; i < EMP_OP_AGENT_METRICS; i++) a->metric[i].value = value[i];
 }
 
 void emp_op_agent_step(emp_op_agent *a)

@@ -46,8 +46,10 @@ static emp_status check_together(const emp_hdp_options *o, emp_error *err)
         (is_learned || o->grouping == EMP_GROUPING_NONE))
         EMP_FAIL(EMP_EINVAL,
                  "hdp: elites and starts are for groups that do not change; "
-                 "with grouping=%s give elites=0,starts=0",
+                 "with grouping=%s give elites=0,strays=0,starts=0",
                  is_learned ? "learned" : "none");
+    if (o->strays > 0 && o->elites == 0)
+        EMP_FAIL(EMP_EINVAL, "hdp: strays are for elites; with elites=0 give strays=0");
     if (o->starts > 0 && o->refine_smallest > o->refine_largest)
         EMP_FAIL(EMP_EINVAL, "hdp: refine_smallest=%g is above refine_largest=%g",
                  o->refine_smallest, o->refine_largest);

@@ -59,7 +59,8 @@
     X(imbalance, 2, 2, 1, 64, 0, "largest group of METIS or Scotch over the mean")      \
     X(elites, 0, 5, 0, 64, 1,                                                           \
       "0: REINFORCE; else the placer learns the best n placements so far by heart")     \
-    X(strays, 0, 1, 0, 4096, 0, "groups of a sample that go anywhere, on average")      \
+    X(strays, 0, 1, 0, 4096, 0,                                                         \
+      "groups of a sample that go anywhere, on average; at most half")                  \
     X(greedy, 0, 1, 0, 1, 1, "1: the first sample takes the likeliest devices")         \
     X(starts, 0, 3, 0, 8, 1, "times to begin anew with other groups, before refining")  \
     X(start_samples, 400, 400, 1, 1e9, 1, "samples of a start")                         \

@@ -35,6 +35,7 @@ typedef struct {
 
 typedef struct {
     uint64_t    seed;
+    int32_t     ranks;   /**< programs that share a run, if more than 1 */
     int32_t     rank;    /**< of this program among those that share a run: each draws its
                          own candidates from the same first state; 0 also when alone */
     int32_t     threads; /**< for the method's own work; results do not depend on it */

@@ -271,10 +271,11 @@ static void expect_refused(const char *options, const char *sentence)
 Test(group_planner, options_that_do_not_go_together_are_refused)
 {
     static const char learned[] = "hdp: elites and starts are for groups that do not "
-                                  "change; with grouping=learned give elites=0,starts=0";
+                                  "change; with grouping=learned give "
+                                  "elites=0,strays=0,starts=0";
     static const char none[] =
         "hdp: elites and starts are for groups that do not change; "
-        "with grouping=none give elites=0,starts=0";
+        "with grouping=none give elites=0,strays=0,starts=0";
 
     expect_refused("grouping=learned", learned);
     expect_refused("grouping=learned,elites=0", learned);
@@ -283,30 +284,39 @@ Test(group_planner, options_that_do_not_go_together_are_refused)
     expect_refused("grouping=none,starts=0", none);
     expect_refused("refine_smallest=48,refine_largest=47",
                    "hdp: refine_smallest=48 is above refine_largest=47");
-    destroy(create(1, NETWORKS "grouping=learned,elites=0,starts=0"));
+    expect_refused("elites=0", "hdp: strays are for elites; with elites=0 give strays=0");
+    destroy(create(1, NETWORKS "grouping=learned,elites=0,strays=0,starts=0"));
     destroy(create(1, NETWORKS "starts=0,refine_smallest=48,refine_largest=47"));
 }
 
-static void expect_one_rank(const char *options)
+static void expect_one_rank(const char *options, const char *sentence)
 {
-    emp_group_planner *p = create(1, options);
-    emp_score          score[2 * SAMPLES];
-    emp_error          err = {0};
+    emp_placer_params params = {.seed = 1, .ranks = 2, .preset = "emplace"};
+    emp_error         err = {0};
+    void             *state = NULL;
 
-    for (int k = 0; k < 2 * SAMPLES; k++) score[k] = (emp_score){1.0 + k, true};
-    ask(p);
-    cr_expect_eq(
-        emp_placer_hdp.sharing->backward(p, score, 2 * SAMPLES, SAMPLES, SAMPLES, &err),
-        EMP_EUNSUPPORTED);
-    cr_expect_str_eq(err.msg, "starts and elites of hdp are for runs of one rank");
-    destroy(p);
+    params.options = options;
+    cr_expect_eq(emp_placer_hdp.create(&state, problem.problem, &params, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_str_eq(err.msg, sentence);
+    cr_expect_null(state);
+    params.ranks = 1;
+    cr_assert_eq(emp_placer_hdp.create(&state, problem.problem, &params, NULL), EMP_OK);
+    emp_placer_hdp.destroy(state);
 }
 
+/* Before any work, as ranks would share nothing of it. */
 Test(group_planner, several_ranks_are_refused)
 {
-    expect_one_rank(SMALL);
-    expect_one_rank(SMALL ",elites=0");
-    expect_one_rank(SMALL ",starts=0");
+    static const char sentence[] = "hdp: ranks share no elites and no starts; start it "
+                                   "without mpirun, or with preset paper";
+
+    expect_one_rank(SMALL, sentence);
+    expect_one_rank(SMALL ",elites=0,strays=0", sentence);
+    expect_one_rank(SMALL ",starts=0", sentence);
+    expect_one_rank(SMALL ",starts=0,elites=0,strays=0,objective=balance",
+                    "hdp: objective=balance is for a run of one rank; start it without "
+                    "mpirun");
 }
 
 static emp_named_array find_array(emp_group_planner *p, const char *name)
