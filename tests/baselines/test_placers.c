@@ -237,14 +237,20 @@ static void *run_job(void *argument)
 
 Test(placers, concurrent_calls_give_the_same_placements)
 {
-    enum { THREADS = 9, TYPES = 3 };
-    const emp_placer_type *types[TYPES] = {&emp_placer_scotch, &emp_placer_metis,
-                                           &emp_placer_m_sct};
-    fixture               *f = create_tangle(4);
-    const emp_problem     *problem = fixture_problem(f);
-    size_t                 bytes = (size_t)f->graph.op_count * sizeof(emp_device_id);
-    struct job             jobs[THREADS];
-    pthread_t              thread[THREADS];
+/* METIS runs in a child process. The allocator of AddressSanitizer, unlike glibc's, leaves its
+ * locks to the child as another thread may hold them at that moment. */
+#ifdef __SANITIZE_ADDRESS__
+    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_m_sct};
+#else
+    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_metis,
+                                      &emp_placer_m_sct};
+#endif
+    enum { THREADS = 9, TYPES = sizeof types / sizeof *types };
+    fixture           *f = create_tangle(4);
+    const emp_problem *problem = fixture_problem(f);
+    size_t             bytes = (size_t)f->graph.op_count * sizeof(emp_device_id);
+    struct job         jobs[THREADS];
+    pthread_t          thread[THREADS];
 
     for (size_t i = 0; i < THREADS; i++) {
         jobs[i] = (struct job){.type = types[i % TYPES], .problem = problem};
