@@ -246,13 +246,6 @@ static void draw_candidate(ce *c, int32_t *device_of_group, emp_device_id *devic
     }
 }
 
-static bool are_devices(const ce *c, const int32_t *device, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (device[i] < 0 || device[i] >= c->device_count) return false;
-    return true;
-}
-
 /* A restored state may come from anywhere. */
 static emp_status check_state(const ce *c, emp_error *err)
 {
@@ -267,7 +260,7 @@ static emp_status check_state(const ce *c, emp_error *err)
     if (at->asked < 0 || at->begun_at < 0 || at->stage < 0 || at->stage > o->starts ||
         at->best_start < -1 || at->best_start >= o->starts ||
         !emp_elites_are_valid(&c->elites, c->device_count) ||
-        !are_devices(c, c->best, c->most_groups)) {
+        !emp_choices_are_valid(c->best, c->most_groups, c->device_count)) {
         EMP_FAIL(EMP_EFORMAT, "the saved state of ce is damaged");
     }
 

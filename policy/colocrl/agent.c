@@ -119,7 +119,7 @@ static double ascend(emp_params *params, const emp_colocrl_options *o)
                            .beta2 = o->beta2,
                            .epsilon = o->epsilon};
 
-    return emp_params_ascend(params, 1.0, o->clip, &adam);
+    return emp_params_ascend(params, o->clip, &adam);
 }
 
 static double mean(const double *values, int32_t count)
@@ -186,25 +186,14 @@ void emp_colocrl_agent_step(emp_colocrl_agent *a)
     emp_flush_end(saved);
 }
 
-void emp_colocrl_agent_learn(emp_colocrl_agent *a, const emp_score *scores)
-{
-    emp_colocrl_agent_backward(a, scores, a->net.samples, 0, a->net.samples);
-    emp_colocrl_agent_step(a);
-}
-
-static emp_array_type type_of_reals(void)
-{
-    return sizeof(emp_real) == sizeof(double) ? EMP_ARRAY_DOUBLE : EMP_ARRAY_FLOAT;
-}
-
 int32_t emp_colocrl_agent_list_gradient(emp_colocrl_agent *a,
                                         emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_params           *types = &a->groups.params, *placer = &a->net.params;
     const emp_named_array all[] = {
         {"has_gradient", EMP_ARRAY_INT32, 1, &a->has_gradient},
-        {"embedding_gradient", type_of_reals(), types->count, types->gradient},
-        {"placer_gradient", type_of_reals(), placer->count, placer->gradient},
+        {"embedding_gradient", EMP_ARRAY_REAL, types->count, types->gradient},
+        {"placer_gradient", EMP_ARRAY_REAL, placer->count, placer->gradient},
     };
 
     memcpy(arrays, all, sizeof all);
@@ -217,8 +206,8 @@ int32_t emp_colocrl_agent_list_values(emp_colocrl_agent *a,
     emp_params           *types = &a->groups.params, *placer = &a->net.params;
     const emp_named_array all[] = {
         {"update", EMP_ARRAY_INT64, 1, &a->update},
-        {"embedding_value", type_of_reals(), types->count, types->value},
-        {"placer_value", type_of_reals(), placer->count, placer->value},
+        {"embedding_value", EMP_ARRAY_REAL, types->count, types->value},
+        {"placer_value", EMP_ARRAY_REAL, placer->count, placer->value},
     };
 
     memcpy(arrays, all, sizeof all);
@@ -228,20 +217,19 @@ int32_t emp_colocrl_agent_list_values(emp_colocrl_agent *a,
 int32_t emp_colocrl_agent_list_state(emp_colocrl_agent *a,
                                      emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    const emp_array_type  real = type_of_reals();
     emp_params           *types = &a->groups.params, *placer = &a->net.params;
     const emp_named_array all[] = {
         {"update", EMP_ARRAY_INT64, 1, &a->update},
         {"baseline", EMP_ARRAY_DOUBLE, 1, &a->baseline.value},
         {"has_baseline", EMP_ARRAY_INT32, 1, &a->baseline.is_started},
         {"embedding_step", EMP_ARRAY_INT64, 1, &types->step},
-        {"embedding_value", real, types->count, types->value},
-        {"embedding_moment1", real, types->count, types->moment1},
-        {"embedding_moment2", real, types->count, types->moment2},
+        {"embedding_value", EMP_ARRAY_REAL, types->count, types->value},
+        {"embedding_moment1", EMP_ARRAY_REAL, types->count, types->moment1},
+        {"embedding_moment2", EMP_ARRAY_REAL, types->count, types->moment2},
         {"placer_step", EMP_ARRAY_INT64, 1, &placer->step},
-        {"placer_value", real, placer->count, placer->value},
-        {"placer_moment1", real, placer->count, placer->moment1},
-        {"placer_moment2", real, placer->count, placer->moment2},
+        {"placer_value", EMP_ARRAY_REAL, placer->count, placer->value},
+        {"placer_moment1", EMP_ARRAY_REAL, placer->count, placer->moment1},
+        {"placer_moment2", EMP_ARRAY_REAL, placer->count, placer->moment2},
     };
 
     memcpy(arrays, all, sizeof all);

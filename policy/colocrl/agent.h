@@ -49,10 +49,7 @@ void emp_colocrl_agent_propose(emp_colocrl_agent *agent, int32_t samples,
 emp_device_id emp_colocrl_agent_device(const emp_colocrl_agent *agent, int32_t sample,
                                        int32_t row);
 
-/** One update from the scores of the last proposal: the two halves below. */
-void emp_colocrl_agent_learn(emp_colocrl_agent *agent, const emp_score *scores);
-
-/** The first half leaves the gradient of a proposal's part of an update that \a count
+/** An update. The first half leaves the gradient of a proposal's part of an update that \a count
  * samples make, of which those of the proposal are the \a own from \a first on; the second
  * changes the parameters by it. emp_placer_sharing says more. */
 void emp_colocrl_agent_backward(emp_colocrl_agent *agent, const emp_score *scores,

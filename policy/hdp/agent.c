@@ -306,25 +306,14 @@ void emp_hdp_agent_step(emp_hdp_agent *a)
     a->metric[PLACER_NORM].value = placer_norm;
 }
 
-void emp_hdp_agent_learn(emp_hdp_agent *a, const emp_score *scores)
-{
-    emp_hdp_agent_backward(a, scores, a->net.samples, 0, a->net.samples);
-    emp_hdp_agent_step(a);
-}
-
-static emp_array_type type_of_reals(void)
-{
-    return sizeof(emp_real) == sizeof(double) ? EMP_ARRAY_DOUBLE : EMP_ARRAY_FLOAT;
-}
-
 int32_t emp_hdp_agent_list_gradient(emp_hdp_agent  *a,
                                     emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_params           *grouper = &a->grouper.params, *placer = &a->net.params;
     const emp_named_array all[] = {
         {"has_gradient", EMP_ARRAY_INT32, 1, &a->has_gradient},
-        {"placer_gradient", type_of_reals(), placer->count, placer->gradient},
-        {"grouper_gradient", type_of_reals(), grouper->count, grouper->gradient},
+        {"placer_gradient", EMP_ARRAY_REAL, placer->count, placer->gradient},
+        {"grouper_gradient", EMP_ARRAY_REAL, grouper->count, grouper->gradient},
     };
 
     memcpy(arrays, all, sizeof all);
@@ -337,8 +326,8 @@ int32_t emp_hdp_agent_list_values(emp_hdp_agent  *a,
     emp_params           *grouper = &a->grouper.params, *placer = &a->net.params;
     const emp_named_array all[] = {
         {"update", EMP_ARRAY_INT64, 1, &a->update},
-        {"placer_value", type_of_reals(), placer->count, placer->value},
-        {"grouper_value", type_of_reals(), grouper->count, grouper->value},
+        {"placer_value", EMP_ARRAY_REAL, placer->count, placer->value},
+        {"grouper_value", EMP_ARRAY_REAL, grouper->count, grouper->value},
     };
 
     memcpy(arrays, all, sizeof all);
@@ -348,7 +337,6 @@ int32_t emp_hdp_agent_list_values(emp_hdp_agent  *a,
 int32_t emp_hdp_agent_list_state(emp_hdp_agent  *a,
                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    const emp_array_type  real = type_of_reals();
     emp_params           *grouper = &a->grouper.params, *placer = &a->net.params;
     emp_elites           *e = &a->elites;
     size_t                capacity = (size_t)e->capacity;
@@ -357,13 +345,13 @@ int32_t emp_hdp_agent_list_state(emp_hdp_agent  *a,
         {"baseline", EMP_ARRAY_DOUBLE, 1, &a->baseline.value},
         {"has_baseline", EMP_ARRAY_INT32, 1, &a->baseline.is_started},
         {"grouper_step", EMP_ARRAY_INT64, 1, &grouper->step},
-        {"grouper_value", real, grouper->count, grouper->value},
-        {"grouper_moment1", real, grouper->count, grouper->moment1},
-        {"grouper_moment2", real, grouper->count, grouper->moment2},
+        {"grouper_value", EMP_ARRAY_REAL, grouper->count, grouper->value},
+        {"grouper_moment1", EMP_ARRAY_REAL, grouper->count, grouper->moment1},
+        {"grouper_moment2", EMP_ARRAY_REAL, grouper->count, grouper->moment2},
         {"placer_step", EMP_ARRAY_INT64, 1, &placer->step},
-        {"placer_value", real, placer->count, placer->value},
-        {"placer_moment1", real, placer->count, placer->moment1},
-        {"placer_moment2", real, placer->count, placer->moment2},
+        {"placer_value", EMP_ARRAY_REAL, placer->count, placer->value},
+        {"placer_moment1", EMP_ARRAY_REAL, placer->count, placer->moment1},
+        {"placer_moment2", EMP_ARRAY_REAL, placer->count, placer->moment2},
         {"elite_count", EMP_ARRAY_INT64, 1, &e->count},
         {"elite_width", EMP_ARRAY_INT32, 1, &e->width},
         {"elite_device", EMP_ARRAY_INT32, capacity * (size_t)e->max_width, e->choice},

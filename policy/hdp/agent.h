@@ -67,10 +67,7 @@ void emp_hdp_agent_propose(emp_hdp_agent *agent, int32_t samples, const int32_t 
 emp_device_id emp_hdp_agent_device(const emp_hdp_agent *agent, int32_t sample,
                                    int32_t row);
 
-/** One update from the scores of the last proposal. */
-void emp_hdp_agent_learn(emp_hdp_agent *agent, const emp_score *scores);
-
-/** Its two halves, for an update of \a count samples of which the last proposal has those
+/** The two halves of an update of \a count samples of which the last proposal has those
  * from \a first to \a first + \a own - 1; emp_placer_sharing says more. */
 void emp_hdp_agent_backward(emp_hdp_agent *agent, const emp_score *scores, int32_t count,
                             int32_t first, int32_t own);

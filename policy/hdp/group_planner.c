@@ -21,13 +21,6 @@ static bool is_refining(const emp_group_planner *p)
     return start_count(p) > 0 && p->at.stage == start_count(p);
 }
 
-static bool are_devices(const int32_t *device, int32_t count, int32_t device_count)
-{
-    for (int32_t i = 0; i < count; i++)
-        if (device[i] < 0 || device[i] >= device_count) return false;
-    return true;
-}
-
 /* One grouping for each start, and one without starts. */
 static emp_status create_groups(emp_group_planner *p, const emp_problem *problem,
                                 uint64_t seed, emp_error *err)
@@ -123,7 +116,8 @@ static emp_status check_state(const emp_group_planner *p, emp_error *err)
         !emp_elites_are_valid(&p->agent.elites, devices) ||
         !emp_elites_are_valid(&p->refine.elites, devices) ||
         (is_refining(p) && p->refine.elites.count == 0) ||
-        (p->best != NULL && !are_devices(p->best, p->agent.ops->row_count, devices))) {
+        (p->best != NULL &&
+         !emp_choices_are_valid(p->best, p->agent.ops->row_count, devices))) {
         EMP_FAIL(EMP_EFORMAT, "the saved state of hdp is damaged");
     }
 

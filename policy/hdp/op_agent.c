@@ -138,18 +138,13 @@ void emp_op_agent_step(emp_op_agent *a)
     emp_flush_end(saved);
 }
 
-static emp_array_type type_of_reals(void)
-{
-    return sizeof(emp_real) == sizeof(double) ? EMP_ARRAY_DOUBLE : EMP_ARRAY_FLOAT;
-}
-
 int32_t emp_op_agent_list_gradient(emp_op_agent   *a,
                                    emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_params *p = &a->net.params;
 
     arrays[0] = (emp_named_array){"has_gradient", EMP_ARRAY_INT32, 1, &a->has_gradient};
-    arrays[1] = (emp_named_array){"gradient", type_of_reals(), p->count, p->gradient};
+    arrays[1] = (emp_named_array){"gradient", EMP_ARRAY_REAL, p->count, p->gradient};
     return 2;
 }
 
@@ -159,23 +154,22 @@ int32_t emp_op_agent_list_values(emp_op_agent   *a,
     emp_params *p = &a->net.params;
 
     arrays[0] = (emp_named_array){"update", EMP_ARRAY_INT64, 1, &a->update};
-    arrays[1] = (emp_named_array){"value", type_of_reals(), p->count, p->value};
+    arrays[1] = (emp_named_array){"value", EMP_ARRAY_REAL, p->count, p->value};
     return 2;
 }
 
 int32_t emp_op_agent_list_state(emp_op_agent   *a,
                                 emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    const emp_array_type  real = type_of_reals();
     emp_params           *p = &a->net.params;
     const emp_named_array all[] = {
         {"update", EMP_ARRAY_INT64, 1, &a->update},
         {"baseline", EMP_ARRAY_DOUBLE, 1, &a->baseline.value},
         {"has_baseline", EMP_ARRAY_INT32, 1, &a->baseline.is_started},
         {"step", EMP_ARRAY_INT64, 1, &p->step},
-        {"value", real, p->count, p->value},
-        {"moment1", real, p->count, p->moment1},
-        {"moment2", real, p->count, p->moment2},
+        {"value", EMP_ARRAY_REAL, p->count, p->value},
+        {"moment1", EMP_ARRAY_REAL, p->count, p->moment1},
+        {"moment2", EMP_ARRAY_REAL, p->count, p->moment2},
     };
 
     memcpy(arrays, all, sizeof all);

@@ -17,5 +17,5 @@ double emp_hdp_ascend(emp_params *params, const emp_hdp_options *o)
                            .beta2 = o->beta2,
                            .epsilon = o->epsilon};
 
-    return emp_params_ascend(params, 1.0, o->clip, &adam);
+    return emp_params_ascend(params, o->clip, &adam);
 }

@@ -196,12 +196,11 @@ void emp_params_restart_adam(emp_params *params)
     params->step = 0;
 }
 
-double emp_params_ascend(emp_params *params, double factor, double limit,
-                         const emp_adam *adam)
+double emp_params_ascend(emp_params *params, double limit, const emp_adam *adam)
 {
     double norm;
 
-    emp_params_scale_gradient(params, -factor);
+    emp_params_scale_gradient(params, -1.0);
     norm = emp_params_clip(params, limit);
     emp_params_adam(params, adam);
     return norm;

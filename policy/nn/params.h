@@ -70,9 +70,8 @@ void emp_params_adam(emp_params *params, const emp_adam *adam);
 /** Forgets all steps of Adam; values stay. */
 void emp_params_restart_adam(emp_params *params);
 
-/** One step of Adam that raises an objective whose gradient is \a factor times the one
- * that is held, clipped to the norm \a limit. Returns the norm before. */
-double emp_params_ascend(emp_params *params, double factor, double limit,
-                         const emp_adam *adam);
+/** One step of Adam up the gradient that is held, clipped to the norm \a limit. Returns
+ * the norm before. */
+double emp_params_ascend(emp_params *params, double limit, const emp_adam *adam);
 
 #endif /* EMP_POLICY_NN_PARAMS_H */

@@ -9,10 +9,14 @@
 
 #include <stdint.h>
 
+#include "base/named_array.h"
+
 #ifdef EMP_REAL_DOUBLE
 typedef double emp_real;
+#define EMP_ARRAY_REAL EMP_ARRAY_DOUBLE /**< emp_array_type of emp_real */
 #else
 typedef float emp_real;
+#define EMP_ARRAY_REAL EMP_ARRAY_FLOAT
 #endif
 
 /* A kernel is compiled for three instruction sets and chosen when the program is loaded:

@@ -58,11 +58,16 @@ const int32_t *emp_elites_at(const emp_elites *e, int64_t index)
     return e->choice + (size_t)index * (size_t)e->width;
 }
 
+bool emp_choices_are_valid(const int32_t *choice, int64_t count, int32_t choices)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (choice[i] < 0 || choice[i] >= choices) return false;
+    return true;
+}
+
 bool emp_elites_are_valid(const emp_elites *e, int32_t choices)
 {
     if (e->count < 0 || e->count > e->capacity) return false;
     if (e->width < 0 || e->width > e->max_width) return false;
-    for (int64_t i = 0; i < e->count * e->width; i++)
-        if (e->choice[i] < 0 || e->choice[i] >= choices) return false;
-    return true;
+    return emp_choices_are_valid(e->choice, e->count * e->width, choices);
 }

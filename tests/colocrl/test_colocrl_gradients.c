@@ -148,7 +148,9 @@ Test(colocrl_update, two_updates_follow_the_formulas)
         ascend_plainly(&types, &agent.groups.params, number);
 
         emp_colocrl_agent_propose(&agent, SAMPLES, device);
-        emp_colocrl_agent_learn(&agent, scores[number - 1]);
+        emp_colocrl_agent_backward(&agent, scores[number - 1], agent.net.samples, 0,
+                                   agent.net.samples);
+        emp_colocrl_agent_step(&agent);
         compare(&net, &agent.net.params, "network", number);
         compare(&types, &agent.groups.params, "type embedding", number);
         cr_expect_float_eq(agent.baseline.value, baseline, 1e-12);

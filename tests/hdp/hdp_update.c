@@ -156,7 +156,8 @@ static void update(emp_hdp_agent *agent, int number)
         }
     }
     emp_hdp_agent_propose(agent, SAMPLES, group_of_row, device);
-    emp_hdp_agent_learn(agent, score);
+    emp_hdp_agent_backward(agent, score, agent->net.samples, 0, agent->net.samples);
+    emp_hdp_agent_step(agent);
 }
 
 Test(hdp, two_updates_equal_the_reference)
