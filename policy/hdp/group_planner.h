@@ -3,8 +3,9 @@
  *
  * Without starts (preset paper) the agent plans from the first evaluation to the last. With
  * starts, the agent begins anew for each of them, with fresh weights and a grouping of its
- * own, as much depends on the groups; then the best placement of all starts is refined
- * (refine.h). The last start goes on until a placement has fit in memory.
+ * own, as much depends on the groups; the best placement of a start is refined (refine.h) for a
+ * while, and then that of all starts to the end. A start in which nothing fits in memory is not
+ * refined; if nothing has fit in any, the last start goes on until something does.
  */
 #ifndef EMP_POLICY_HDP_GROUP_PLANNER_H
 #define EMP_POLICY_HDP_GROUP_PLANNER_H
@@ -14,14 +15,14 @@
 
 enum {
     EMP_HDP_MAX_STARTS = 8,
-    EMP_GROUP_PLANNER_METRICS = EMP_HDP_METRICS + 2 /* with starts */
+    EMP_GROUP_PLANNER_METRICS = EMP_HDP_METRICS + 5 /* with starts */
 };
 
 /** What a checkpoint keeps of it, beside arrays. */
 typedef struct {
-    int64_t stage; /**< number of the start, or that of starts: refinement */
-    int64_t asked; /**< samples in this stage */
-    int64_t has_best;
+    int64_t stage; /**< number of the start, or that of starts: the last refinement */
+    int64_t is_refining;
+    int64_t asked; /**< samples since the last change of these two */
 } emp_group_planner_at;
 
 typedef struct {
@@ -30,11 +31,12 @@ typedef struct {
     int32_t             *groups[EMP_HDP_MAX_STARTS]; /**< [start][row]; NULL = learned */
     emp_refine           refine;                     /**< if there are starts */
     emp_group_planner_at at;
-    int32_t              asked;       /**< samples of the last ask */
-    int32_t             *best;        /**< [row] device, of all starts */
-    double               best_s;      /**< its step time */
-    uint64_t             groups_hash; /**< of all groupings */
-    int64_t              saved_hash;  /**< the same, or that of a restored state */
+    int32_t              asked; /**< samples of the last ask */
+    emp_elites           best;  /**< the best of all starts: devices of rows */
+    emp_elites           best_of_start;
+    int32_t             *device_of_row; /**< scratch */
+    uint64_t             groups_hash;   /**< of all groupings */
+    int64_t              saved_hash;    /**< the same, or that of a restored state */
     emp_placer_metric    metric[EMP_GROUP_PLANNER_METRICS];
 } emp_group_planner;
 

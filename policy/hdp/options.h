@@ -10,7 +10,7 @@
 /* Options whose values have names: name, in preset "paper", in preset "emplace", the names
  * of these two, all names, help. The value is the number of the name. */
 #define EMP_HDP_CHOICE_LIST(X)                                                         \
-    X(grouping, 0, 3, learned, metis,                                                  \
+    X(grouping, 0, 4, learned, scotch,                                                 \
       "learned random chunks metis scotch names colocation none",                      \
       "who groups ops: the grouper, nobody who learns (fixed_groups.h), or nobody at " \
       "all (op_agent.h): learned random chunks metis scotch names colocation none")    \
@@ -62,14 +62,20 @@
     X(strays, 0, 1, 0, 4096, 0,                                                         \
       "groups of a sample that go anywhere, on average; at most half")                  \
     X(greedy, 0, 1, 0, 1, 1, "1: the first sample takes the likeliest devices")         \
-    X(starts, 0, 3, 0, 8, 1, "times to begin anew with other groups, before refining")  \
-    X(start_samples, 400, 400, 1, 1e9, 1, "samples of a start")                         \
+    X(starts, 0, 3, 0, 8, 1, "times to begin anew with other groups")                   \
+    X(start_samples, 200, 200, 1, 1e9, 1, "samples of a start")                         \
+    X(start_refine, 500, 500, 0, 1e9, 1, "samples of refining its best placement")      \
     X(refine_elites, 2, 2, 1, 64, 1, "best placements that refining goes on from")      \
     X(refine_smallest, 24, 24, 1, 4096, 1, "groups in the first grouping of refining")  \
     X(refine_largest, 1024, 1024, 1, 4096, 1,                                           \
-      "and at most in the last; each has twice as many")                                \
+      "and at most in the last; each size is twice the one before")                     \
+    X(refine_cuts, 4, 4, 1, 16, 1, "groupings of each size")                            \
     X(refine_imbalance, 3, 3, 1, 64, 0,                                                 \
-      "the same as imbalance for the groups of refining")
+      "the same as imbalance for the groups of refining")                               \
+    X(refine_alike, 0.1, 0.1, 0, 1, 0,                                                  \
+      "share of moves of any group; others go by its share of the critical path")       \
+    X(refine_chosen, 0.5, 0.5, 0, 1, 0, "share of samples that the surrogate chooses")  \
+    X(refine_filter, 16, 16, 1, 1024, 1, "candidates of which it chooses one")
 
 typedef struct {
 #define X(name, paper, emplace, low, high, whole, help) \

@@ -1,44 +1,58 @@
 /** \file policy/hdp/refine.h
  * Improves a placement by moves of groups of many sizes.
  *
- * A sample is one of the best placements so far in which one group of ops has gone to
- * another device. Ops are grouped several times, into 24, 48, 96 ... groups: a grouping is
- * drawn first, all alike, then a group, then a device, in proportion to its peak FLOP/s.
- * Large groups move what should be together, small ones balance the load.
+ * A sample is one of the best placements so far in which one group of ops (move_groups.h) has
+ * gone to another device. Groups are drawn by their share of the critical path of the best
+ * placement, devices in proportion to their peak FLOP/s; no placement is proposed twice. A part
+ * of the samples is chosen from many candidates, as those with the least estimate of the step
+ * time (guide.h).
  */
 #ifndef EMP_POLICY_HDP_REFINE_H
 #define EMP_POLICY_HDP_REFINE_H
 
 #include "base/named_array.h"
-#include "policy/features/op_features.h"
+#include "policy/hdp/guide.h"
+#include "policy/hdp/move_groups.h"
 #include "policy/hdp/options.h"
 #include "sim/placement/elites.h"
 #include "sim/placement/placer.h"
 
-enum { EMP_REFINE_MAX_LEVELS = 13 /* from 1 to 4096 groups */ };
+enum { EMP_REFINE_KNOWN = 1 << 14 /* proposals remembered, more or less */ };
 
-/** The rows of each group, one after another. */
+/** A candidate: an elite with one of its groups on another device. */
 typedef struct {
-    int32_t  group_count;
-    int32_t *first; /**< [group + 1] into row */
-    int32_t *row;
-} emp_refine_level;
+    int64_t                  elite;
+    const emp_move_grouping *grouping;
+    int32_t                  group;
+    emp_device_id            to;
+    uint64_t                 hash; /**< of the placement */
+    double                   estimate_s;
+} emp_refine_move;
 
 typedef struct {
     int32_t          row_count, device_count;
     double           power_up_to[EMP_MAX_DEVICES]; /**< running sum; the last is 1 */
-    int32_t          level_count;
-    emp_refine_level level[EMP_REFINE_MAX_LEVELS];
-    emp_elites       elites;      /**< choices: device of each row */
-    uint64_t         groups_hash; /**< of all levels */
+    double           chosen_share, alike;          /**< options */
+    int32_t          filter;                       /**< candidates for a chosen sample */
+    emp_move_groups  groups;
+    emp_guide        guide;
+    emp_elites       elites; /**< choices: device of each row */
+    uint64_t        *elite_hash;
     uint64_t         seed;
-    int64_t          asked;  /**< samples in all */
-    int32_t         *device; /**< [sample][row] proposed last */
+    int64_t          drawn;   /**< candidates in all */
+    int64_t         *known;   /**< [hash % EMP_REFINE_KNOWN] hash of a proposal, or 0 */
+    bool             is_led;  /**< the guide has looked at ... */
+    uint64_t         leader;  /**< ... the placement of this hash */
+    emp_refine_move *move;    /**< [candidate] of the last proposal */
+    int32_t         *device;  /**< [sample][row] proposed last */
+    int32_t         *scratch; /**< [row] */
+    int32_t          chosen;  /**< the last samples of the proposal have been chosen */
+    double           drawn_mean_s, chosen_mean_s; /**< of those that fit; NaN = none */
 } emp_refine;
 
 /** Groups the rows of \a ops, which are those of \a problem, as \a options say, whose
- * refine_smallest is at most refine_largest. Neither is needed afterwards.
- * \retval EMP_ENOMEM, and those of fixed_groups.h */
+ * refine_smallest is at most refine_largest. Both are borrowed.
+ * \retval EMP_ENOMEM, and those of fixed_groups.h and of emp_sim_create() */
 emp_status emp_refine_init(emp_refine *refine, const emp_problem *problem,
                            const emp_op_features *ops, const emp_hdp_options *options,
                            uint64_t seed, emp_error *err);
@@ -49,8 +63,9 @@ void emp_refine_start(emp_refine *refine, const int32_t *device_of_row,
                       double step_time_s);
 
 /** Draws \a samples placements, at most as many as the options say, around the elites, of
- * which there is at least one. */
-void emp_refine_propose(emp_refine *refine, int32_t samples);
+ * which there is at least one.
+ * \retval EMP_ENOMEM  The best placement could not be explained. */
+emp_status emp_refine_propose(emp_refine *refine, int32_t samples, emp_error *err);
 
 /** The devices of the rows in a proposed placement. */
 const int32_t *emp_refine_sample(const emp_refine *refine, int32_t sample);

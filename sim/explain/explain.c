@@ -16,8 +16,7 @@ cleanup:
     return st;
 }
 
-/* An op whose readiness or end was not told: other rules than those of events. */
-static emp_status check_complete(const emp_explain_schedule *s, emp_error *err)
+emp_status emp_explain_check_complete(const emp_explain_schedule *s, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = s->problem->graph;
@@ -45,7 +44,7 @@ emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
         EMP_TRY(emp_explain_refuse(problem, err));
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_explain_record(&s, sim, err));
-    EMP_TRY(check_complete(&s, err));
+    EMP_TRY(emp_explain_check_complete(&s, err));
     why->result = s.result;
     EMP_TRY(emp_explain_find_path(why, &s, err));
     EMP_TRY(emp_explain_find_worst(why, &s, err));

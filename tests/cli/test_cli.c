@@ -363,7 +363,7 @@ Test(cli, methods_show_the_values_of_presets)
     expect_default(methods, "hdp", "groups", "256/12");
     expect_default(methods, "hdp", "lr", "0.1/0.003");
     expect_default(methods, "hdp", "hidden", "256");
-    expect_default(methods, "hdp", "grouping", "learned/metis");
+    expect_default(methods, "hdp", "grouping", "learned/scotch");
     expect_default(methods, "hdp", "order", "position");
     expect_default(methods, "colocrl", "hidden", "256");
     json_decref(methods);

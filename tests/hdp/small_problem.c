@@ -73,6 +73,13 @@ void small_machine_init(emp_machine *machine)
                          .thread_cycles = 1e5,
                          .cycles_per_byte = 1};
     }
+    machine->link_count = 1;
+    machine->link[0] = (emp_link){.name = "bus", .bytes_per_s = 1e10, .latency_s = 1e-6};
+    for (int32_t from = 0; from < 3; from++)
+        for (int32_t to = 0; to < 3; to++)
+            if (from != to)
+                machine->route[from][to] =
+                    (emp_route){.link_count = 1, .bytes_per_s = 1e10, .latency_s = 1e-6};
 }
 
 void small_problem_init(small_problem *p, int32_t layers)

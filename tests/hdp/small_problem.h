@@ -18,7 +18,7 @@ typedef struct {
     emp_problem *problem;
 } small_problem;
 
-/** A CPU and two GPUs. */
+/** A CPU and two GPUs on a bus. */
 void small_machine_init(emp_machine *machine);
 
 void small_problem_init(small_problem *p, int32_t layers);

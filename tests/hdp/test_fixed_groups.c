@@ -98,20 +98,21 @@ static double metric(const void *state, const char *name)
     return 0.0;
 }
 
-/* Two starts of two asks each, then refinement, which groups ops anew. */
+/* Two starts of two asks, each refined for one, then refinement to the end, which groups ops
+ * anew. On several hosts the surrogate is silent. */
 Test(fixed_groups, of_preset_emplace_serve_several_hosts)
 {
-    enum { SAMPLES = 8, STARTS = 2, ASKS = 6 };
-    const emp_placer_params params = {
-        .seed = 1,
-        .threads = 1,
-        .preset = "emplace",
-        .options = "hidden=10,starts=2,start_samples=16,refine_smallest=1"};
-    emp_device_id *candidates[SAMPLES];
-    emp_score      score[SAMPLES];
-    emp_error      err = {0};
-    void          *state = NULL;
-    int32_t        count = 0;
+    enum { SAMPLES = 8, STARTS = 2, ASKS = 8 };
+    const emp_placer_params params = {.seed = 1,
+                                      .threads = 1,
+                                      .preset = "emplace",
+                                      .options = "hidden=10,starts=2,start_samples=16,"
+                                                 "start_refine=8,refine_smallest=1"};
+    emp_device_id          *candidates[SAMPLES];
+    emp_score               score[SAMPLES];
+    emp_error               err = {0};
+    void                   *state = NULL;
+    int32_t                 count = 0;
 
     for (int k = 0; k < SAMPLES; k++) {
         candidates[k] = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);

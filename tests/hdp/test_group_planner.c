@@ -14,11 +14,13 @@
 
 enum { LAYERS = 30, MAX_OPS = 128, SAMPLES = 4, STARTS = 3, DEVICES = 3 };
 
-/* Three starts of four updates each, then refinement. */
+/* Three starts of four updates each, refined for two, then refinement to the end. */
 #define NETWORKS "hidden=8,grouper_hidden=4,type_width=2,"
-#define SMALL                                                                  \
-    NETWORKS "groups=6,samples=4,starts=3,start_samples=16,refine_smallest=3," \
-             "refine_largest=12,grouping=random"
+#define SMALL                                                               \
+    NETWORKS "groups=6,samples=4,starts=3,start_samples=16,start_refine=8," \
+             "refine_smallest=3,refine_largest=12,refine_cuts=2,grouping=random"
+
+enum { LEARNING = 4, REFINING = 2, UPDATES = STARTS * (LEARNING + REFINING) };
 
 static small_problem        problem;
 static emp_device_id        storage[SAMPLES][MAX_OPS];
@@ -111,23 +113,30 @@ static double metric(const emp_group_planner *p, const char *name)
 
 /* ---- stages ---- */
 
-static void expect_stages(const char *options, int updates)
+static void expect_stages(const char *options, int learning, int refining)
 {
     emp_group_planner *p = create(1, options);
+    int                updates = learning + refining;
 
-    for (int u = 0; u < (STARTS + 1) * updates; u++) {
+    for (int u = 0; u < STARTS * updates + 3; u++) {
+        bool is_last = u >= STARTS * updates;
+        bool is_refining = is_last || u % updates >= learning;
         update(p, true);
-        cr_assert_eq(metric(p, "stage"), u / updates, "update %d", u);
-        cr_assert_eq(isnan(metric(p, "loss")), u / updates == STARTS, "update %d", u);
+        cr_assert_eq(metric(p, "stage"), is_last ? STARTS : u / updates, "update %d", u);
+        cr_assert_eq(metric(p, "refining"), is_refining, "update %d", u);
+        cr_assert_eq(isnan(metric(p, "loss")), is_refining, "update %d", u);
+        cr_assert_eq(isnan(metric(p, "drawn_mean_s")), !is_refining, "update %d", u);
     }
     destroy(p);
 }
 
 Test(group_planner, stages_have_the_length_that_is_asked_for)
 {
-    expect_stages(SMALL, 4);
-    expect_stages(SMALL ",start_samples=13", 4); /* the last batch goes beyond */
-    expect_stages(SMALL ",start_samples=1", 1);
+    expect_stages(SMALL, 4, 2);
+    expect_stages(SMALL ",start_samples=13,start_refine=5", 4,
+                  2); /* a batch goes beyond */
+    expect_stages(SMALL ",start_samples=1,start_refine=1", 1, 1);
+    expect_stages(SMALL ",start_refine=0", 4, 0);
 }
 
 Test(group_planner, without_starts_the_agent_goes_on)
@@ -151,10 +160,11 @@ Test(group_planner, each_start_has_groups_of_its_own)
     for (int a = 0; a < STARTS; a++)
         for (int b = 0; b < a; b++)
             cr_expect_neq(memcmp(p->groups[a], p->groups[b], bytes), 0, "%d, %d", a, b);
-    for (int u = 0; u < 4 * STARTS; u++) {
+    for (int u = 0; u < UPDATES; u++) {
         update(p, true);
-        cr_assert_eq(memcmp(p->agent.grouper.group_of_row, p->groups[u / 4], bytes), 0,
-                     "update %d", u);
+        cr_assert_eq(memcmp(p->agent.grouper.group_of_row,
+                            p->groups[u / (LEARNING + REFINING)], bytes),
+                     0, "update %d", u);
     }
     destroy(p);
 }
@@ -162,10 +172,11 @@ Test(group_planner, each_start_has_groups_of_its_own)
 /* Whatever was learned, a start begins with the same weights, and other ones than before. */
 Test(group_planner, each_start_has_fresh_weights)
 {
-    emp_group_planner *a = create(1, SMALL), *b = create(1, SMALL);
-    emp_params        *x = &a->agent.net.params, *y = &b->agent.net.params;
-    size_t             bytes = x->count * sizeof *x->value;
-    emp_real          *first = malloc(bytes);
+    emp_group_planner *a = create(1, SMALL ",start_refine=0"),
+                      *b = create(1, SMALL ",start_refine=0");
+    emp_params *x = &a->agent.net.params, *y = &b->agent.net.params;
+    size_t      bytes = x->count * sizeof *x->value;
+    emp_real   *first = malloc(bytes);
 
     memcpy(first, x->value, bytes);
     for (int start = 1; start < STARTS; start++) {
@@ -190,32 +201,68 @@ Test(group_planner, each_start_has_fresh_weights)
     destroy(b);
 }
 
-Test(group_planner, refinement_begins_with_the_best_of_all_starts)
+/* What refining has begun with: the only elite is this placement. */
+static void expect_refined(const emp_group_planner *p, const emp_device_id *best)
 {
-    emp_group_planner *p = create(1, SMALL);
-    emp_device_id      best[MAX_OPS] = {0};
-    double             best_s = INFINITY;
-
-    for (int u = 0; u < 4 * STARTS; u++) {
-        cr_assert_eq(p->refine.elites.count, 0);
-        ask(p);
-        for (int k = 0; k < SAMPLES; k++) {
-            if (step_time_of(storage[k]) >= best_s) continue;
-            best_s = step_time_of(storage[k]);
-            memcpy(best, storage[k], sizeof best);
-        }
-        tell(p, true);
-    }
     cr_assert_eq(p->refine.elites.count, 1);
-    cr_expect_eq(p->refine.elites.step_time_s[0], best_s);
+    cr_expect_eq(p->refine.elites.step_time_s[0], step_time_of(best));
     for (int32_t row = 0; row < p->agent.ops->row_count; row++)
         cr_expect_eq(emp_elites_at(&p->refine.elites, 0)[row],
                      best[p->agent.ops->op_of_row[row]], "row %d", row);
-    for (int u = 0; u < 40; u++) {
-        update(p, true);
-        cr_expect_leq(p->refine.elites.step_time_s[0], best_s);
+}
+
+/* Asks and tells \a updates times; \a best becomes the best of what was asked and itself. */
+static void follow_best(emp_group_planner *p, int updates, emp_device_id *best)
+{
+    for (int u = 0; u < updates; u++) {
+        ask(p);
+        for (int k = 0; k < SAMPLES; k++)
+            if (step_time_of(storage[k]) < step_time_of(best))
+                memcpy(best, storage[k], sizeof storage[k]);
+        tell(p, true);
     }
-    cr_expect_lt(p->refine.elites.step_time_s[0], best_s, "nothing was refined");
+}
+
+Test(group_planner, a_start_refines_its_own_best_and_the_end_that_of_all)
+{
+    emp_group_planner *p = create(1, SMALL);
+    emp_device_id      worst[MAX_OPS] = {0}, best_of_all[MAX_OPS] = {0};
+
+    for (emp_op_id op = 0; op < problem.graph->op_count; op++)
+        worst[op] = (op * DEVICES / problem.graph->op_count + 1) % DEVICES;
+    memcpy(best_of_all, worst, sizeof worst);
+    for (int start = 0; start < STARTS; start++) {
+        emp_device_id best[MAX_OPS];
+        memcpy(best, worst, sizeof best);
+        follow_best(p, LEARNING, best);
+        expect_refined(p, best);
+        follow_best(p, REFINING, best);
+        if (step_time_of(best) < step_time_of(best_of_all))
+            memcpy(best_of_all, best, sizeof best);
+    }
+    expect_refined(p, best_of_all);
+    double before_s = step_time_of(best_of_all);
+    follow_best(p, 40, best_of_all);
+    cr_expect_lt(step_time_of(best_of_all), before_s, "nothing was refined");
+    cr_expect_eq(p->refine.elites.step_time_s[0], step_time_of(best_of_all));
+    destroy(p);
+}
+
+/* A start whose samples do not fit is not refined, and counts for nothing. */
+Test(group_planner, a_start_in_which_nothing_fits_is_passed_over)
+{
+    emp_group_planner *p = create(1, SMALL);
+    emp_device_id      best[MAX_OPS];
+
+    for (int u = 0; u < LEARNING; u++) update(p, false);
+    ask(p);
+    memcpy(best, storage[0], sizeof best);
+    tell(p, true);
+    cr_expect_eq(metric(p, "stage"), 1);
+    follow_best(p, LEARNING - 1 + REFINING, best);
+    for (int u = 0; u < LEARNING; u++) update(p, false);
+    update(p, false);
+    cr_expect_eq(metric(p, "stage"), STARTS);
     destroy(p);
 }
 
@@ -226,7 +273,9 @@ Test(group_planner, the_last_start_goes_on_until_something_fits)
 
     for (int u = 0; u < 30; u++) {
         update(p, false);
-        cr_assert_eq(metric(p, "stage"), u / 4 < STARTS ? u / 4 : STARTS - 1);
+        cr_assert_eq(metric(p, "stage"),
+                     u / LEARNING < STARTS ? u / LEARNING : STARTS - 1);
+        cr_assert_eq(metric(p, "refining"), 0);
         cr_assert(isnan(metric(p, "elite_worst_s")));
     }
     ask(p);
@@ -235,18 +284,18 @@ Test(group_planner, the_last_start_goes_on_until_something_fits)
     cr_expect_eq(metric(p, "stage"), STARTS - 1);
     cr_expect_eq(p->refine.elites.step_time_s[0], best_s);
     update(p, false);
-    cr_expect_eq(metric(p, "stage"), STARTS);
+    cr_expect_eq(metric(p, "refining"), 1);
     cr_expect_eq(metric(p, "elite_worst_s"), best_s);
     destroy(p);
 }
 
 Test(group_planner, threads_do_not_change_candidates)
 {
-    static emp_device_id one_thread[20][SAMPLES][MAX_OPS];
+    static emp_device_id one_thread[UPDATES + 4][SAMPLES][MAX_OPS];
 
     for (int32_t threads = 1; threads <= 3; threads++) {
         emp_group_planner *p = create(threads, SMALL);
-        for (int u = 0; u < 20; u++) {
+        for (int u = 0; u < UPDATES + 4; u++) {
             update(p, u % 3 != 0);
             if (threads == 1) memcpy(one_thread[u], storage, sizeof storage);
             cr_expect_eq(memcmp(one_thread[u], storage, sizeof storage), 0,
@@ -364,13 +413,17 @@ Test(group_planner, damaged_states_are_refused)
     expect_damage_refused(p, "elite_width", -1, damaged);
     expect_damage_refused(p, "elite_device", DEVICES, damaged);
     expect_damage_refused(p, "elite_device", -1, damaged);
-    expect_damage_refused(p, "best", DEVICES, damaged);
-    expect_damage_refused(p, "best", -1, damaged);
+    expect_damage_refused(p, "start_best_count", 2, damaged);
+    expect_damage_refused(p, "start_best", DEVICES, damaged);
+    expect_damage_refused(p, "start_best", -1, damaged);
+    expect_damage_refused(p, "best_count", 2, damaged);
     expect_damage_refused(p, "groups_hash", 1,
                           "the saved state of hdp is of other groups than those that are "
                           "made here; begin anew");
-    for (int u = 3; u < 4 * STARTS + 2; u++) update(p, true);
+    for (int u = 3; u < UPDATES + 2; u++) update(p, true);
     cr_assert_eq(metric(p, "stage"), STARTS);
+    expect_damage_refused(p, "best", DEVICES, damaged);
+    expect_damage_refused(p, "best", -1, damaged);
     expect_damage_refused(p, "refine_count", 0, damaged);
     expect_damage_refused(p, "refine_count", 3, damaged);
     expect_damage_refused(p, "refine_device", DEVICES, damaged);
@@ -397,7 +450,7 @@ Test(group_planner, survives_every_allocation_failure)
                      allowed);
     }
     emp_mem_fail_after(0);
-    for (int u = 0; u < 4 * STARTS + 2; u++) update(p, true); /* allocates nothing */
+    for (int u = 0; u < LEARNING; u++) update(p, true); /* allocates nothing */
     emp_mem_fail_after(-1);
     destroy(p);
 }

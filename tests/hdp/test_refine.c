@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is each sample of the refinement one of its best placements with one group of one level
- * moved, and do the best only get better? */
+/* Is each sample of the refinement one of its best placements with one group of one grouping
+ * moved, which was not proposed before, and do the best only get better? Do blame and estimates
+ * decide what is moved? */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/rng.h"
-#include "policy/hdp/fixed_groups.h"
 #include "policy/hdp/refine.h"
 #include "small_problem.h"
 
@@ -15,7 +15,10 @@ enum { LAYERS = 60, SAMPLES = 8, DEVICES = 3 };
 
 #define SMALL                                                              \
     "grouping=metis,samples=8,starts=1,refine_elites=3,refine_smallest=3," \
-    "refine_largest=40"
+    "refine_largest=40,refine_cuts=2"
+
+/* Moves are drawn without a look at step times. */
+#define BLIND SMALL ",refine_chosen=0,refine_alike=1"
 
 static small_problem    problem;
 static emp_op_features *ops;
@@ -78,88 +81,32 @@ static emp_score judge(const emp_refine *f, const int32_t *device)
     return score;
 }
 
+static void propose(emp_refine *f)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(emp_refine_propose(f, SAMPLES, &err), EMP_OK, "%s", err.msg);
+}
+
 static void update(emp_refine *f)
 {
     emp_score score[SAMPLES];
 
-    emp_refine_propose(f, SAMPLES);
+    propose(f);
     for (int32_t k = 0; k < SAMPLES; k++) score[k] = judge(f, emp_refine_sample(f, k));
     emp_refine_learn(f, score, SAMPLES);
 }
 
-Test(refine, levels_have_every_row_once)
-{
-    static const int32_t asked[] = {3, 6, 12, 24};
-    emp_refine           f = create(SMALL, 1);
-
-    cr_assert_eq(f.level_count, 4, "the next would be above refine_largest=40");
-    for (int32_t i = 0; i < f.level_count; i++) {
-        const emp_refine_level *level = &f.level[i];
-        int32_t                *times = calloc((size_t)f.row_count, sizeof *times);
-        cr_expect(level->group_count >= asked[i] / 2 && level->group_count <= asked[i],
-                  "%d groups of %d", level->group_count, asked[i]);
-        cr_expect_eq(level->first[0], 0);
-        cr_expect_eq(level->first[level->group_count], f.row_count);
-        for (int32_t g = 0; g < level->group_count; g++)
-            cr_expect_lt(level->first[g], level->first[g + 1], "group %d is empty", g);
-        for (int32_t k = 0; k < f.row_count; k++) times[level->row[k]]++;
-        for (int32_t r = 0; r < f.row_count; r++) cr_expect_eq(times[r], 1, "row %d", r);
-        free(times);
-    }
-    emp_refine_clear(&f);
-}
-
-/* The groups are those of fixed_groups.h, in their order. */
-Test(refine, levels_are_fixed_groups_of_seeds_of_their_own)
-{
-    emp_refine      f = create(SMALL, 5);
-    emp_hdp_options o = parse(SMALL);
-    int32_t         count = 3;
-
-    for (int32_t i = 0; i < f.level_count; i++, count *= 2) {
-        const emp_refine_level *level = &f.level[i];
-        int32_t                *group, before = -1;
-        cr_assert_eq(emp_fixed_groups_create(&group, EMP_GROUPING_METIS, problem.problem,
-                                             ops, count, o.refine_imbalance,
-                                             6 + (uint64_t)i, NULL),
-                     EMP_OK);
-        for (int32_t g = 0; g < level->group_count; g++) {
-            int32_t of_first = group[level->row[level->first[g]]];
-            cr_expect_gt(of_first, before);
-            before = of_first;
-            for (int32_t k = level->first[g]; k < level->first[g + 1]; k++)
-                cr_expect_eq(group[level->row[k]], of_first);
-        }
-        emp_free(group);
-    }
-    emp_refine_clear(&f);
-}
-
-/* Random groups of far more than there are rows: most are empty. */
-Test(refine, empty_groups_are_dropped)
-{
-    emp_refine f = create("grouping=random,samples=8,starts=1,refine_smallest=4096,"
-                          "refine_largest=4096",
-                          1);
-
-    cr_assert_eq(f.level_count, 1);
-    cr_expect_leq(f.level[0].group_count, f.row_count);
-    cr_expect_gt(f.level[0].group_count, f.row_count / 2);
-    for (int32_t g = 0; g < f.level[0].group_count; g++)
-        cr_expect_lt(f.level[0].first[g], f.level[0].first[g + 1]);
-    emp_refine_clear(&f);
-}
-
 /* Whether the sample is the elite with exactly this group on one device, and changed. */
 static bool is_move(const emp_refine *f, const int32_t *sample, const int32_t *elite,
-                    const emp_refine_level *level, int32_t group)
+                    const emp_move_grouping *groups, int32_t group)
 {
-    int32_t first = level->first[group], end = level->first[group + 1], inside = 0,
+    int32_t first = groups->first[group], end = groups->first[group + 1], inside = 0,
             all = 0;
 
     for (int32_t i = first; i < end; i++) {
-        if (sample[level->row[i]] != sample[level->row[first]]) return false;
-        inside += sample[level->row[i]] != elite[level->row[i]];
+        if (sample[groups->row[i]] != sample[groups->row[first]]) return false;
+        inside += sample[groups->row[i]] != elite[groups->row[i]];
     }
     for (int32_t r = 0; r < f->row_count; r++) all += sample[r] != elite[r];
     return all > 0 && all == inside;
@@ -168,9 +115,10 @@ static bool is_move(const emp_refine *f, const int32_t *sample, const int32_t *e
 static bool is_any_move(const emp_refine *f, const int32_t *sample)
 {
     for (int64_t e = 0; e < f->elites.count; e++)
-        for (int32_t i = 0; i < f->level_count; i++)
-            for (int32_t g = 0; g < f->level[i].group_count; g++)
-                if (is_move(f, sample, emp_elites_at(&f->elites, e), &f->level[i], g))
+        for (int32_t i = 0; i < f->groups.count; i++)
+            for (int32_t g = 0; g < f->groups.grouping[i].group_count; g++)
+                if (is_move(f, sample, emp_elites_at(&f->elites, e),
+                            &f->groups.grouping[i], g))
                     return true;
     return false;
 }
@@ -178,53 +126,73 @@ static bool is_any_move(const emp_refine *f, const int32_t *sample)
 Test(refine, samples_are_elites_in_which_one_group_has_moved)
 {
     emp_refine f = create(SMALL, 3);
+    emp_score  score[SAMPLES];
 
     start(&f);
     for (int u = 0; u < 30; u++) {
-        emp_refine_propose(&f, SAMPLES);
-        for (int32_t k = 0; k < SAMPLES; k++)
+        propose(&f);
+        for (int32_t k = 0; k < SAMPLES; k++) {
             cr_assert(is_any_move(&f, emp_refine_sample(&f, k)), "update %d, sample %d",
                       u, k);
-        f.asked -= SAMPLES; /* the same once more, and learn */
-        update(&f);
+            score[k] = judge(&f, emp_refine_sample(&f, k));
+        }
+        emp_refine_learn(&f, score, SAMPLES);
     }
     cr_expect_eq(f.elites.count, 3);
     emp_refine_clear(&f);
 }
 
-/* Every level and every elite takes its turn. */
-Test(refine, levels_and_elites_are_drawn_alike)
+/* A placement that is slow is not asked for again, while there are others. */
+Test(refine, nothing_is_proposed_twice)
 {
+    enum { UPDATES = 20 };
     emp_refine f = create(SMALL, 3);
-    int        by_level[4] = {0}, by_elite[2] = {0}, count = 0;
+    size_t     bytes = (size_t)f.row_count * sizeof(int32_t);
+    int32_t   *all = EMP_NEW_ARRAY(int32_t, UPDATES * SAMPLES * (size_t)f.row_count);
+    int        count = 0;
 
-    /* Two elites that are far apart. */
-    int32_t *device = EMP_NEW_ARRAY(int32_t, (size_t)f.row_count);
+    start(&f);
+    for (int u = 0; u < UPDATES; u++) {
+        update(&f);
+        for (int32_t k = 0; k < SAMPLES; k++) {
+            const int32_t *sample = emp_refine_sample(&f, k);
+            for (int i = 0; i < count; i++)
+                cr_expect_neq(memcmp(all + i * f.row_count, sample, bytes), 0,
+                              "update %d, sample %d is number %d again", u, k, i);
+            memcpy(all + count++ * f.row_count, sample, bytes);
+        }
+    }
+    emp_free(all);
+    emp_refine_clear(&f);
+}
+
+static void forget_proposals(emp_refine *f)
+{
+    memset(f->known, 0, EMP_REFINE_KNOWN * sizeof *f->known);
+}
+
+/* Each takes its turn: a sample differs from one of two elites that are far apart. */
+Test(refine, elites_are_drawn_alike)
+{
+    emp_refine f = create(BLIND, 3);
+    int        near_first = 0, count = 0;
+    int32_t   *device = EMP_NEW_ARRAY(int32_t, (size_t)f.row_count);
+
     emp_refine_start(&f, device, 2.0);
     for (int32_t r = 0; r < f.row_count; r++) device[r] = 1;
     emp_elites_keep(&f.elites, device, 1.0);
     emp_free(device);
     for (; count < 2000; count += SAMPLES) {
-        emp_refine_propose(&f, SAMPLES);
+        propose(&f);
         for (int32_t k = 0; k < SAMPLES; k++) {
-            const int32_t *sample = emp_refine_sample(&f, k);
-            bool           is_found = false;
-            for (int64_t e = 0; e < 2; e++)
-                for (int32_t i = 0; i < 4; i++)
-                    for (int32_t g = 0; !is_found && g < f.level[i].group_count; g++)
-                        if (is_move(&f, sample, emp_elites_at(&f.elites, e), &f.level[i],
-                                    g)) {
-                            by_level[i]++;
-                            by_elite[e]++;
-                            is_found = true;
-                        }
-            cr_assert(is_found);
+            int32_t ones = 0;
+            for (int32_t r = 0; r < f.row_count; r++)
+                ones += emp_refine_sample(&f, k)[r] == 1;
+            near_first += 2 * ones > f.row_count;
         }
+        forget_proposals(&f);
     }
-    for (int i = 0; i < 4; i++)
-        cr_expect(abs(by_level[i] - count / 4) < count / 16, "level %d: %d of %d", i,
-                  by_level[i], count);
-    cr_expect(abs(by_elite[0] - count / 2) < count / 16, "%d of %d", by_elite[0], count);
+    cr_expect(abs(near_first - count / 2) < count / 16, "%d of %d", near_first, count);
     emp_refine_clear(&f);
 }
 
@@ -237,17 +205,18 @@ Test(refine, devices_are_drawn_in_proportion_to_their_power)
     problem.machine.device[0].peak_flops_per_s = 1e11;
     problem.machine.device[1].peak_flops_per_s = 1e12;
     problem.machine.device[2].peak_flops_per_s = 3e12;
-    f = create(SMALL, 9);
+    f = create(BLIND, 9);
     cr_expect_eq(f.power_up_to[DEVICES - 1], 1.0);
     start(&f);
     for (; count < 4000; count += SAMPLES) {
-        emp_refine_propose(&f, SAMPLES);
+        propose(&f);
         for (int32_t k = 0; k < SAMPLES; k++) {
             int32_t moved = 0;
             for (int32_t r = 0; r < f.row_count && moved == 0; r++)
                 moved = emp_refine_sample(&f, k)[r];
             to[moved]++;
         }
+        forget_proposals(&f);
     }
     cr_expect_eq(to[0], 0, "a move that changes nothing is drawn again");
     cr_expect(abs(to[1] - count / 4) < count / 40, "%d of %d", to[1], count);
@@ -283,7 +252,7 @@ Test(refine, failures_are_not_kept)
 
     start(&f);
     for (int32_t k = 0; k < SAMPLES; k++) score[k] = (emp_score){0.001 * k, false};
-    emp_refine_propose(&f, SAMPLES);
+    propose(&f);
     emp_refine_learn(&f, score, SAMPLES);
     cr_expect_eq(f.elites.count, 1);
     cr_expect_eq(f.elites.step_time_s[0], 100.0);
@@ -303,7 +272,7 @@ Test(refine, equal_seeds_give_equal_samples)
     start(&a);
     start(&b);
     start(&c);
-    cr_expect_eq(a.groups_hash, b.groups_hash);
+    cr_expect_eq(a.groups.hash, b.groups.hash);
     for (int u = 0; u < 5; u++) {
         update(&a);
         update(&b);
@@ -340,12 +309,105 @@ Test(refine, listed_state_is_all_that_the_next_samples_depend_on)
     emp_refine_clear(&b);
 }
 
-static void survive_allocation_failures(const char *text)
+/* ---- what the simulator says ---- */
+
+/* All ops on one GPU but a few on the other, which nothing waits for: only groups that have a
+ * part in the critical path are moved. */
+Test(refine, moves_begin_with_what_is_to_blame)
 {
-    const emp_hdp_options options = parse(text);
-    emp_status            st = EMP_ENOMEM;
-    emp_refine            f;
-    long                  before = emp_mem_live_blocks();
+    emp_refine f = create(SMALL ",refine_chosen=0,refine_alike=0", 3);
+
+    start(&f);
+    for (int u = 0; u < 20; u++) {
+        propose(&f);
+        for (int32_t k = 0; k < SAMPLES; k++) {
+            const emp_refine_move *m = &f.move[k];
+            double                 blame_s = 0.0;
+            for (int32_t i = m->grouping->first[m->group];
+                 i < m->grouping->first[m->group + 1]; i++)
+                blame_s += f.guide.weight[m->grouping->row[i]];
+            cr_expect_gt(blame_s, 0.0, "update %d, sample %d", u, k);
+        }
+        emp_refine_learn(&f, (emp_score[SAMPLES]){{0}}, SAMPLES);
+    }
+    emp_refine_clear(&f);
+}
+
+/* Of 4 x 16 candidates the four with the least estimates, which are the surrogate's. */
+Test(refine, the_surrogate_chooses_among_candidates)
+{
+    emp_refine f = create(SMALL ",refine_chosen=0.5,refine_filter=16", 3);
+    double     estimate_s;
+
+    cr_assert_not_null(f.guide.surrogate);
+    start(&f);
+    propose(&f);
+    cr_assert_eq(f.chosen, SAMPLES / 2);
+    for (int32_t k = SAMPLES / 2; k < SAMPLES; k++) {
+        emp_guide_set(&f.guide, 0, emp_refine_sample(&f, k));
+        cr_assert_eq(emp_guide_estimate(&f.guide, 1, &estimate_s, NULL), EMP_OK);
+        cr_expect_eq(f.move[k].estimate_s, estimate_s);
+        for (int32_t i = SAMPLES; i < SAMPLES / 2 * 17; i++)
+            cr_expect_geq(f.move[i].estimate_s, estimate_s);
+    }
+    emp_refine_learn(&f,
+                     (emp_score[SAMPLES]){{1, true},
+                                          {2, true},
+                                          {3, true},
+                                          {6, false},
+                                          {4, true},
+                                          {5, true},
+                                          {6, true},
+                                          {9, true}},
+                     SAMPLES);
+    cr_expect_eq(f.drawn_mean_s, 2.0);
+    cr_expect_eq(f.chosen_mean_s, 6.0);
+    emp_refine_clear(&f);
+}
+
+/* Under rules that cannot be explained nothing is weighed or chosen. */
+Test(refine, other_rules_are_refined_without_a_guide)
+{
+    emp_refine f;
+
+    cr_assert_eq(emp_runtime_load(&problem.problem->runtime, "msr-load", NULL), EMP_OK);
+    f = create(SMALL, 3);
+    cr_expect_null(f.guide.sim);
+    cr_expect_null(f.guide.surrogate);
+    start(&f);
+    for (int u = 0; u < 20; u++) update(&f);
+    cr_expect_eq(f.chosen, 0);
+    cr_expect(isnan(f.chosen_mean_s));
+    cr_expect_lt(f.elites.step_time_s[0], 100.0);
+    emp_refine_clear(&f);
+}
+
+/* ---- allocation failures ---- */
+
+/* Of the first proposal, which explains a placement. */
+static void propose_in_spite_of_failures(emp_refine *f)
+{
+    emp_status st = EMP_ENOMEM;
+    long       before = emp_mem_live_blocks();
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_refine_propose(f, SAMPLES, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                  emp_status_str(st));
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+}
+
+Test(refine, survives_every_allocation_failure)
+{
+    const emp_hdp_options options =
+        parse("grouping=chunks,samples=8,refine_smallest=4,refine_largest=8");
+    emp_status st = EMP_ENOMEM;
+    emp_refine f;
+    long       before = emp_mem_live_blocks();
 
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
@@ -359,14 +421,6 @@ static void survive_allocation_failures(const char *text)
         emp_refine_clear(&f); /* legal after a failure */
     }
     start(&f);
-    emp_mem_fail_after(0);
-    update(&f); /* allocates nothing */
-    emp_mem_fail_after(-1);
+    propose_in_spite_of_failures(&f);
     emp_refine_clear(&f);
-}
-
-Test(refine, survives_every_allocation_failure)
-{
-    survive_allocation_failures("grouping=chunks,samples=8,refine_smallest=4,"
-                                "refine_largest=8");
 }

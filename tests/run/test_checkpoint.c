@@ -141,7 +141,8 @@ Test(checkpoint, resumed_record_is_the_same_bytes_wherever_the_run_was_stopped)
     free(undisturbed);
 }
 
-/* The planner with two starts of two batches each, and four batches of refinement. */
+/* The planner with two starts of two batches each, each refined for one, and two batches of
+ * refinement at the end. */
 static void use_planner(emp_run_params *params)
 {
     params->method = &emp_placer_hdp;
@@ -149,7 +150,7 @@ static void use_planner(emp_run_params *params)
     params->placer.preset = "emplace";
     params->placer.options =
         "grouping=random,groups=3,samples=3,starts=2,start_samples=6,"
-        "refine_smallest=1,refine_largest=4,hidden=4,"
+        "start_refine=3,refine_smallest=1,refine_largest=4,refine_cuts=2,hidden=4,"
         "grouper_hidden=4,type_width=2";
 }
 

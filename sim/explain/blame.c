@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/explain/blame.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/explain/explain_internal.h"
+
+static double seconds(emp_time_ns ns) { return (double)ns * 1e-9; }
+
+static void give(double *blame_s, emp_op_id op, double time_s)
+{
+    if (op >= 0) blame_s[op] += time_s;
+}
+
+/* To the ops of the segments themselves, from the last to the first. */
+static void share_segments(double *blame_s, const emp_explain *why)
+{
+    emp_op_id next = -1; /* the op with which the path goes on */
+
+    for (int32_t i = why->segment_count - 1; i >= 0; i--) {
+        const emp_explain_segment *s = &why->segment[i];
+        double                     time_s = seconds(s->end_ns - s->start_ns);
+        bool                       is_on_the_way = s->to >= 0;
+        bool                       is_shared = is_on_the_way || s->busy >= 0;
+        give(blame_s, s->op, is_shared ? time_s / 2 : time_s);
+        if (is_on_the_way && s->busy < 0) give(blame_s, next, time_s / 2);
+        if (!is_on_the_way) next = s->op;
+    }
+}
+
+/* The first segment that ends after \a at. */
+static int32_t find_segment(const emp_explain *why, emp_time_ns at)
+{
+    int32_t low = 0, high = why->segment_count;
+
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (why->segment[middle].end_ns > at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* To the ops that keep a device busy for which the path waits. */
+static void share_waits(double *blame_s, const emp_explain *why,
+                        const emp_explain_schedule *s)
+{
+    for (int32_t i = 0; i < s->run_count; i++) {
+        const emp_explain_run *run = &s->run[i];
+        for (int32_t k = find_segment(why, run->start_ns);
+             k < why->segment_count && why->segment[k].start_ns < run->end_ns; k++) {
+            const emp_explain_segment *wait = &why->segment[k];
+            emp_time_ns                start = wait->start_ns, end = wait->end_ns;
+            if (wait->busy != run->device) continue;
+            if (start < run->start_ns) start = run->start_ns;
+            if (end > run->end_ns) end = run->end_ns;
+            give(blame_s, run->op, seconds(end - start) / 2);
+        }
+    }
+}
+
+emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_sim *sim,
+                             const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    emp_explain_schedule s = {.problem = problem, .device_of_op = device_of_op};
+    emp_explain          why = {0};
+
+    if (problem->runtime.rules != EMP_RULES_EVENTS)
+        EMP_TRY(emp_explain_refuse(problem, err));
+    EMP_TRY(emp_explain_record(&s, sim, err));
+    EMP_TRY(emp_explain_check_complete(&s, err));
+    EMP_TRY(emp_explain_find_path(&why, &s, err));
+    memset(blame_s, 0, (size_t)problem->graph->op_count * sizeof *blame_s);
+    share_segments(blame_s, &why);
+    share_waits(blame_s, &why, &s);
+
+cleanup:
+    emp_explain_schedule_clear(&s);
+    emp_free(why.segment);
+    return st;
+}
