@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Post (Gao, Chen, Li; NeurIPS 2018): the cross-entropy method and proximal policy
+ * optimisation in turns, on one table p[group][device] of independent choices.
+ *
+ * It begins uniformly. After each batch a few gradient steps climb PPO's objective
+ * (baselines/ppo.h); after several batches the table moves to the frequencies in the best
+ * tenth of their samples, and a little of it is spread evenly so that no device is ever
+ * ruled out. What the paper leaves open here: the advantage is the logarithm of the cost,
+ * standardised over the batch, and groups are made by METIS. */
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "baselines/baselines.h"
+#include "baselines/options.h"
+#include "baselines/ppo.h"
+#include "baselines/walk.h"
+#include "sim/partition/class_groups.h"
+#include "sim/placement/elites.h"
+
+enum { METRICS = 3 };
+
+static const double IMBALANCE = 2.0;
+
+typedef struct {
+    int64_t groups, count;
+    int64_t samples;   /* of a batch */
+    int64_t steps;     /* gradient steps after each */
+    int64_t step_size; /* hundredths */
+    int64_t clip;      /* percent */
+    int64_t batches;   /* between two refits */
+    int64_t elite;     /* percent of the samples in between */
+    int64_t rate;      /* percent by which a refit moves the table */
+    int64_t spread;    /* percent of it that is spread evenly */
+} post_options;
+
+/* What a checkpoint must keep, beside the arrays. */
+typedef struct {
+    int64_t asked;     /* samples in all */
+    int64_t collected; /* since the last refit */
+} post_progress;
+
+typedef struct {
+    const emp_problem *problem;
+    post_options       options;
+    uint64_t           seed;
+    int32_t            device_count;
+    emp_members        groups;
+    int64_t            groups_hash; /* own_hash, or that of a restored state */
+    uint64_t           own_hash;
+
+    post_progress     at;
+    int32_t           sample_count; /* of the last ask */
+    double           *logits;       /* [group][device] */
+    double           *gradient;
+    int32_t          *sample; /* [collected][group] device */
+    double           *cost_s; /* [collected] */
+    emp_placer_metric metric[METRICS];
+} post;
+
+static void destroy(void *state)
+{
+    post *p = state;
+
+    if (p == NULL) return;
+    emp_members_clear(&p->groups);
+    emp_free(p->logits);
+    emp_free(p->gradient);
+    emp_free(p->sample);
+    emp_free(p->cost_s);
+    emp_free(p);
+}
+
+static emp_status parse_options(post_options *o, const char *text, emp_error *err)
+{
+    *o = (post_options){.groups = EMP_CLASS_GROUPS_METIS,
+                        .count = 64,
+                        .samples = 10,
+                        .steps = 10,
+                        .step_size = 50,
+                        .clip = 20,
+                        .batches = 5,
+                        .elite = 10,
+                        .rate = 70,
+                        .spread = 2};
+    const emp_option options[] = {
+        {"groups", .value = &o->groups, .words = EMP_CLASS_GROUPING_WORDS},
+        {"count", 1, 1 << 14, &o->count},
+        {"samples", 2, EMP_MAX_BATCH, &o->samples},
+        {"steps", 0, 1000, &o->steps},
+        {"step_size", 0, 100000, &o->step_size},
+        {"clip", 1, 100, &o->clip},
+        {"batches", 1, 1000, &o->batches},
+        {"elite", 1, 100, &o->elite},
+        {"rate", 0, 100, &o->rate},
+        {"spread", 1, 100, &o->spread}};
+
+    return emp_options_parse(text, "post", options, sizeof options / sizeof *options,
+                             err);
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    post      *p = EMP_NEW(post);
+
+    *state = NULL;
+    if (p == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    EMP_TRY(parse_options(&p->options, params->options, err));
+    p->problem = problem;
+    p->seed = params->seed;
+    p->device_count = problem->machine->device_count;
+    p->own_hash = EMP_HASH_SEED;
+    const emp_class_groups_params groups = {(emp_class_grouping)p->options.groups,
+                                            (int32_t)p->options.count, IMBALANCE,
+                                            params->seed};
+    EMP_TRY(emp_class_groups_ops(&p->groups, &p->own_hash, problem, &groups, err));
+    p->groups_hash = (int64_t)p->own_hash;
+    size_t entries = (size_t)p->groups.group_count * (size_t)p->device_count;
+    size_t window = (size_t)(p->options.batches * p->options.samples);
+    p->logits = EMP_NEW_ARRAY(double, entries); /* 0: even */
+    p->gradient = EMP_NEW_ARRAY(double, entries);
+    p->sample = EMP_NEW_ARRAY(int32_t, window *(size_t)p->groups.group_count);
+    p->cost_s = EMP_NEW_ARRAY(double, window);
+    if (!p->logits || !p->gradient || !p->sample || !p->cost_s)
+        EMP_FAIL(EMP_ENOMEM, "table of %d groups", p->groups.group_count);
+    *state = p;
+    p = NULL;
+
+cleanup:
+    destroy(p);
+    return st;
+}
+
+static int64_t window_of(const post *p) { return p->options.batches * p->options.samples; }
+
+static int32_t *sample_at(const post *p, int64_t index)
+{
+    return p->sample + (size_t)index * (size_t)p->groups.group_count;
+}
+
+/* ---- ask --------------------------------------------------------------------------- */
+
+/* A restored state may come from anywhere. */
+static emp_status check_state(const post *p, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if ((uint64_t)p->groups_hash != p->own_hash)
+        EMP_FAIL(EMP_EFORMAT,
+                 "groups of ops are others here than where the saved state of post comes "
+                 "from; begin anew");
+    if (p->at.asked < 0 || p->at.collected < 0 || p->at.collected >= window_of(p) ||
+        !emp_choices_are_valid(p->sample, p->at.collected * p->groups.group_count,
+                               p->device_count))
+        EMP_FAIL(EMP_EFORMAT, "the saved state of post is damaged");
+
+cleanup:
+    return st;
+}
+
+static void draw_sample(post *p, int64_t number, int32_t *choice)
+{
+    double  row[EMP_MAX_DEVICES];
+    emp_rng rng;
+
+    emp_rng_init(&rng, p->seed, (uint32_t)number, 0);
+    for (int32_t g = 0; g < p->groups.group_count; g++) {
+        double  u = emp_rng_uniform(&rng);
+        int32_t d = 0;
+        emp_ppo_softmax(p->logits + g * p->device_count, p->device_count, row);
+        for (; d < p->device_count - 1 && u >= row[d]; d++) u -= row[d];
+        choice[g] = d;
+    }
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    post      *p = state;
+    size_t     ops = (size_t)p->problem->graph->op_count;
+
+    EMP_TRY(check_state(p, err));
+    int64_t room = window_of(p) - p->at.collected;
+    int64_t wanted = p->options.samples < room ? p->options.samples : room;
+    *count = wanted < max ? (int32_t)wanted : max;
+    p->sample_count = *count;
+    for (int32_t k = 0; k < *count; k++) {
+        int32_t *choice = sample_at(p, p->at.collected + k);
+        draw_sample(p, p->at.asked++, choice);
+        memset(candidates[k], 0, ops * sizeof *candidates[k]);
+        emp_members_spread(&p->groups, choice, candidates[k]);
+    }
+
+cleanup:
+    return st;
+}
+
+/* ---- tell -------------------------------------------------------------------------- */
+
+/* How much lower than the mean the logarithm of the cost is, in standard deviations. */
+static void judge(const double *cost_s, int32_t count, double *advantage)
+{
+    double sum = 0.0, squares = 0.0;
+
+    for (int32_t k = 0; k < count; k++) sum += advantage[k] = -log(cost_s[k]);
+    for (int32_t k = 0; k < count; k++) {
+        advantage[k] -= sum / count;
+        squares += advantage[k] * advantage[k];
+    }
+    double deviation = sqrt(squares / count);
+    for (int32_t k = 0; k < count; k++)
+        advantage[k] = deviation > 0.0 ? advantage[k] / deviation : 0.0;
+}
+
+static void climb(post *p, const int32_t *choice, const double *cost_s, int32_t count)
+{
+    double        advantage[EMP_MAX_BATCH], old_log_p[EMP_MAX_BATCH];
+    const int32_t groups = p->groups.group_count, devices = p->device_count;
+    const double  step = (double)p->options.step_size / 100.0;
+    emp_ppo_batch batch = {.groups = groups,
+                           .devices = devices,
+                           .samples = count,
+                           .choice = choice,
+                           .old_log_p = old_log_p,
+                           .advantage = advantage,
+                           .clip = (double)p->options.clip / 100.0};
+
+    judge(cost_s, count, advantage);
+    for (int32_t k = 0; k < count; k++)
+        old_log_p[k] =
+            emp_ppo_log_p(p->logits, groups, devices, choice + (int64_t)k * groups);
+    for (int64_t i = 0; i < p->options.steps; i++) {
+        emp_ppo_objective(&batch, p->logits, p->gradient);
+        for (int32_t j = 0; j < groups * devices; j++)
+            p->logits[j] += step * p->gradient[j];
+    }
+}
+
+/* Whether a sample is one of the `wanted` cheapest; the first of equals comes first. */
+static bool is_elite(const post *p, int64_t index, int64_t wanted)
+{
+    int64_t before = 0;
+
+    for (int64_t i = 0; i < p->at.collected; i++)
+        before += p->cost_s[i] < p->cost_s[index] ||
+                  (p->cost_s[i] == p->cost_s[index] && i < index);
+    return before < wanted;
+}
+
+/* One row towards its frequencies in the elite. */
+static void refit_row(const post *p, double *row, const double *frequency)
+{
+    const double rate = (double)p->options.rate / 100.0;
+    const double spread = (double)p->options.spread / 100.0;
+    double       old[EMP_MAX_DEVICES];
+
+    emp_ppo_softmax(row, p->device_count, old);
+    for (int32_t d = 0; d < p->device_count; d++) {
+        double wanted = (1.0 - rate) * old[d] + rate * frequency[d];
+        row[d] = log((1.0 - spread) * wanted + spread / p->device_count);
+    }
+}
+
+static void refit(post *p)
+{
+    const int32_t groups = p->groups.group_count, devices = p->device_count;
+    const int64_t wanted = (p->at.collected * p->options.elite + 99) / 100;
+    double       *frequency = p->gradient; /* which nobody needs now */
+
+    memset(frequency, 0, (size_t)(groups * devices) * sizeof *frequency);
+    for (int64_t i = 0; i < p->at.collected; i++) {
+        if (!is_elite(p, i, wanted)) continue;
+        for (int32_t g = 0; g < groups; g++)
+            frequency[g * devices + sample_at(p, i)[g]] += 1.0 / (double)wanted;
+    }
+    for (int32_t g = 0; g < groups; g++)
+        refit_row(p, p->logits + g * devices, frequency + g * devices);
+}
+
+/* Mean over groups, nats. */
+static double entropy(const post *p)
+{
+    double sum = 0.0, row[EMP_MAX_DEVICES];
+
+    for (int32_t g = 0; g < p->groups.group_count; g++) {
+        emp_ppo_softmax(p->logits + g * p->device_count, p->device_count, row);
+        for (int32_t d = 0; d < p->device_count; d++)
+            if (row[d] > 0.0) sum -= row[d] * log(row[d]);
+    }
+    return p->groups.group_count > 0 ? sum / p->groups.group_count : 0.0;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    post      *p = state;
+    double    *cost_s = p->cost_s + p->at.collected, mean = 0.0;
+
+    if (count != p->sample_count)
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, p->sample_count);
+    for (int32_t k = 0; k < count; k++) {
+        cost_s[k] = emp_penalized_s(&scores[k]);
+        mean += cost_s[k] / count;
+    }
+    climb(p, sample_at(p, p->at.collected), cost_s, count);
+    p->at.collected += count;
+    if (p->at.collected == window_of(p)) {
+        refit(p);
+        p->at.collected = 0;
+    }
+    const emp_placer_metric metric[METRICS] = {{"mean_cost_s", mean},
+                                               {"entropy", entropy(p)},
+                                               {"groups", p->groups.group_count}};
+    memcpy(p->metric, metric, sizeof metric);
+
+cleanup:
+    return st;
+}
+
+static const emp_placer_metric *metrics(const void *state, int32_t *count)
+{
+    *count = METRICS;
+    return ((const post *)state)->metric;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    post                 *p = state;
+    size_t                groups = (size_t)p->groups.group_count;
+    size_t                window = (size_t)window_of(p);
+    const emp_named_array list[] = {
+        {"progress", EMP_ARRAY_INT64, sizeof p->at / sizeof(int64_t), &p->at},
+        {"logits", EMP_ARRAY_DOUBLE, groups * (size_t)p->device_count, p->logits},
+        {"sample", EMP_ARRAY_INT32, window * groups, p->sample},
+        {"cost_s", EMP_ARRAY_DOUBLE, window, p->cost_s},
+        {"groups_hash", EMP_ARRAY_INT64, 1, &p->groups_hash}};
+
+    memcpy(arrays, list, sizeof list);
+    return sizeof list / sizeof *list;
+}
+
+static const char options_text[] =
+    "groups\tmetis\thow groups are made: metis, scotch, colocrl (its rules) or names\n"
+    "count\t64\tgroups at most\n"
+    "samples\t10\tplacements a batch\n"
+    "steps\t10\tgradient steps after a batch\n"
+    "step_size\t50\tof logits along the gradient, hundredths\n"
+    "clip\t20\tpercent by which the ratio of probabilities may change\n"
+    "batches\t5\tbatches between two refits to the elite\n"
+    "elite\t10\tpercent of the samples of these batches that are the elite\n"
+    "rate\t70\tpercent by which a refit moves the table\n"
+    "spread\t2\tpercent of the table that a refit spreads evenly\n";
+
+const emp_placer_type emp_placer_post = {
+    .options = options_text,
+    .name = "post",
+    .description = "Post: cross-entropy and proximal policy optimisation on groups (Gao "
+                   "et al. 2018)",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = metrics,
+    .list_state = list_state,
+};
