@@ -43,7 +43,7 @@ void emp_move_options_list(emp_move_options *o, emp_option list[EMP_MOVES_OPTION
 
 /* ---- creation ---------------------------------------------------------------------- */
 
-/* Groups of one kind in all sizes; ends when there can be no more groups. */
+/* Groups of one kind in all sizes; not twice as many if there are no more. */
 static emp_status add_levels(emp_moves *m, const emp_problem *problem,
                              emp_class_grouping kind, uint64_t seed, emp_error *err)
 {
@@ -57,12 +57,12 @@ static emp_status add_levels(emp_moves *m, const emp_problem *problem,
                                                 seed + (uint64_t)count};
         emp_members                  *level = &m->level[m->level_count];
         EMP_TRY(emp_class_groups_ops(level, &m->groups_hash, problem, &params, err));
-        if (level->group_count == before) { /* there can be no more */
+        if (level->group_count == before) {
             emp_members_clear(level);
-            break;
+        } else {
+            before = level->group_count;
+            m->level_count++;
         }
-        before = level->group_count;
-        m->level_count++;
     }
 
 cleanup:
@@ -211,11 +211,22 @@ static bool copy_along_edges(const emp_moves *m, emp_rng *rng,
     return has_changed;
 }
 
+/* A level that `kind` allows, single classes before groups; NULL beyond the last. */
+static const emp_members *allowed_level(const emp_moves *m, int32_t index)
+{
+    int32_t singles = m->options.kind == GROUPS ? 0 : 1;
+    int32_t groups = m->options.kind == OPS ? 0 : m->level_count;
+
+    if (index < singles) return &m->ops_of_vertex;
+    return index - singles < groups ? &m->level[index - singles] : NULL;
+}
+
 static const emp_members *draw_level(const emp_moves *m, emp_rng *rng)
 {
-    if (m->options.kind == OPS || (m->options.kind == MIXED && happens(rng, 50)))
-        return &m->ops_of_vertex;
-    return &m->level[below(rng, m->level_count)];
+    int32_t count = 0;
+
+    while (allowed_level(m, count) != NULL) count++;
+    return allowed_level(m, below(rng, count));
 }
 
 bool emp_moves_draw(const emp_moves *m, emp_rng *rng, emp_device_id *device_of_op)
@@ -237,17 +248,6 @@ bool emp_moves_draw(const emp_moves *m, emp_rng *rng, emp_device_id *device_of_o
 }
 
 /* ---- all moves --------------------------------------------------------------------- */
-
-/* Level 0 of those that `kind` allows: single classes, if it does. */
-static const emp_members *allowed_level(const emp_moves *m, int32_t index)
-{
-    int32_t singles = m->options.kind == GROUPS ? 0 : 1;
-
-    if (index < singles) return &m->ops_of_vertex;
-    return m->options.kind != OPS && index - singles < m->level_count
-               ? &m->level[index - singles]
-               : NULL;
-}
 
 int64_t emp_moves_count(const emp_moves *m)
 {

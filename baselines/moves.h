@@ -24,7 +24,8 @@
 enum { EMP_MOVES_MAX_LEVELS = 32, EMP_MOVES_OPTIONS = 6 };
 
 typedef struct {
-    int64_t kind;             /**< 0 ops: single classes; 1 groups; 2 mixed: both, alike */
+    int64_t kind;             /**< 0 ops: single classes; 1 groups; 2 mixed: single
+                                   classes are one size more */
     int64_t groups;           /**< how they are made: emp_class_grouping; 4 = all but
                                    COLOCRL and Scotch */
     int64_t coarsest, finest; /**< groups: of the first level, twice as many in each

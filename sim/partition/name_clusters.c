@@ -250,9 +250,16 @@ static void find_directions(namer *n)
 
 /* ---- clusters ---------------------------------------------------------------------- */
 
-/* Numbers the scopes of layers, cut to `depth` components; all that is cut to one scope
- * is one layer. */
-static emp_status cut_scopes(namer *n, int32_t depth, emp_error *err)
+/* How far clusters are made coarser. */
+typedef struct {
+    int32_t depth; /* components of a scope */
+    int32_t block; /* steps */
+    bool    cuts_cells;
+} coarseness;
+
+/* Numbers the scopes of layers, cut as far as that; all that is cut to one scope is one
+ * layer. */
+static emp_status cut_scopes(namer *n, const coarseness *how, emp_error *err)
 {
     emp_status    st = EMP_OK;
     emp_strmap    map = {0};
@@ -261,9 +268,9 @@ static emp_status cut_scopes(namer *n, int32_t depth, emp_error *err)
     for (int32_t i = 0; i < count; i++) {
         layer  *l = &n->layer[i];
         size_t  length = (size_t)l->length, end = 0;
-        for (int32_t d = 0; d < depth && end < length; d++)
+        for (int32_t d = 0; d < how->depth && end < length; d++)
             end += (end > 0) + component(l->scope, end + (end > 0), length);
-        if (l->is_cell) end = length;
+        if (l->is_cell && !how->cuts_cells) end = length;
         l->cut = emp_strmap_get(&map, l->scope, end);
         if (l->cut >= 0) continue;
         l->cut = (int32_t)map.count;
@@ -332,28 +339,36 @@ static int32_t longest_walk(const namer *n)
     return steps;
 }
 
+/* The next coarser way; false = there is none. */
+static bool coarsen(const namer *n, coarseness *how)
+{
+    if (how->depth > 1) {
+        how->depth--;
+    } else if (how->block < longest_walk(n)) {
+        how->block *= 2;
+    } else if (!how->cuts_cells) {
+        how->cuts_cells = true;
+        how->depth = deepest(n);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static emp_status make_clusters(namer *n, const emp_name_cluster_params *params,
                                 int32_t *cluster_of_class, int32_t *count, emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t    walk = longest_walk(n), block = params->block, depth = deepest(n);
+    coarseness how = {.depth = deepest(n), .block = params->block};
 
-    for (;;) {
-        EMP_TRY(cut_scopes(n, depth, err));
-        EMP_TRY(number_clusters(n, block, cluster_of_class, count, err));
-        if (*count <= params->most) break;
-        if (depth > 1) {
-            depth--;
-        } else if (block < walk) {
-            block *= 2;
-        } else {
-            for (int32_t c = 0; c < n->problem->graph->class_count; c++)
-                if (cluster_of_class[c] >= params->most)
-                    cluster_of_class[c] = params->most - 1;
-            *count = params->most;
-            break;
-        }
-    }
+    do {
+        EMP_TRY(cut_scopes(n, &how, err));
+        EMP_TRY(number_clusters(n, how.block, cluster_of_class, count, err));
+    } while (*count > params->most && coarsen(n, &how));
+    if (*count <= params->most) goto cleanup;
+    for (int32_t c = 0; c < n->problem->graph->class_count; c++)
+        if (cluster_of_class[c] >= params->most) cluster_of_class[c] = params->most - 1;
+    *count = params->most;
 
 cleanup:
     return st;

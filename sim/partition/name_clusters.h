@@ -23,10 +23,10 @@ typedef struct {
     int32_t block; /**< time steps of a cluster, at least 1 */
 } emp_name_cluster_params;
 
-/** Clusters are as fine as \a most allows: scopes are cut to as many components as there
- * is room for; if even one is too many, blocks are doubled until there is room, and in
- * the end clusters beyond the limit share the last. Clusters are numbered by their first
- * class; all have members.
+/** Clusters are as fine as \a most allows. Until there is room, scopes are cut to fewer and
+ * fewer components, but not those of cells; then blocks are doubled; then cells are cut, too;
+ * in the end clusters beyond the limit share the last. Clusters are numbered by their
+ * first class; all have members.
  *
  * \param[out] cluster_of_class  [class]; -1: can only run on a CPU, or has no live op.
  * \param[out] cluster_count
