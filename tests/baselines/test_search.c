@@ -77,16 +77,22 @@ static double find_optimum(void)
     return best;
 }
 
-static search start(const emp_placer_type *method, const char *options, int64_t budget)
+static search start_seed(const emp_placer_type *method, const char *options,
+                         int64_t budget, uint64_t seed)
 {
     const emp_placer_params params = {
-        .seed = 3, .threads = 1, .options = options, .budget_evaluations = budget};
+        .seed = seed, .threads = 1, .options = options, .budget_evaluations = budget};
     search    s = {.method = method, .max = EMP_MAX_BATCH};
     emp_error err = {0};
 
     cr_assert_eq(method->create(&s.state, &f->problem, &params, &err), EMP_OK, "%s: %s",
                  method->name, err.msg);
     return s;
+}
+
+static search start(const emp_placer_type *method, const char *options, int64_t budget)
+{
+    return start_seed(method, options, budget, 3);
 }
 
 static void ask(search *s)
@@ -125,31 +131,47 @@ static const searcher searchers[] = {
     {&emp_placer_local, NULL},
     {&emp_placer_local, "pick=best"},
     {&emp_placer_local, "moves=ops,kicks=0,start=random"},
-    {&emp_placer_anneal, "heat=200"},
+    {&emp_placer_anneal, "heat=200,groups=metis"},
     {&emp_placer_anneal, "heat=200,samples=1,start=random,moves=ops"},
-    {&emp_placer_mcmc, "alpha=10,reset=100"},
-    {&emp_placer_mcmc, "alpha=10,reset=1000,samples=8"},
+    {&emp_placer_mcmc, "alpha=10,groups=metis"},
+    {&emp_placer_mcmc, "alpha=10,reset=1000,samples=8,moves=ops,near=0,propagate=0"},
     {&emp_placer_post, "spread=10"},
     {&emp_placer_brkga, NULL},
     {&emp_placer_brkga, "population=20,elite=10,mutants=20"}};
 enum { SEARCHERS = sizeof searchers / sizeof *searchers, BUDGET = 3000 };
 
+static double best_of_run(const searcher *how, uint64_t seed)
+{
+    search s = start_seed(how->method, how->options, BUDGET, seed);
+    double best = INFINITY;
+
+    for (int asked = 0; asked < BUDGET; asked += s.count) {
+        ask(&s);
+        score(&s);
+        for (int k = 0; k < s.count; k++) best = fmin(best, s.score[k].step_time_s);
+        tell(&s);
+    }
+    s.method->destroy(s.state);
+    return best;
+}
+
+/* Most seeds find the optimum, and all come near it: the median of all placements is
+ * above it by half. */
 Test(search, finds_what_brute_force_finds)
 {
+    enum { SEEDS = 7 };
     const double optimum = find_optimum();
 
     for (int i = 0; i < SEARCHERS; i++) {
-        search s = start(searchers[i].method, searchers[i].options, BUDGET);
-        double best = INFINITY;
-        for (int asked = 0; asked < BUDGET; asked += s.count) {
-            ask(&s);
-            score(&s);
-            for (int k = 0; k < s.count; k++) best = fmin(best, s.score[k].step_time_s);
-            tell(&s);
+        int found = 0;
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            double best = best_of_run(&searchers[i], seed);
+            cr_expect_lt(best, 1.02 * optimum, "%s %s: %g, best %g",
+                         searchers[i].method->name, searchers[i].options, best, optimum);
+            found += best < optimum + 1e-12;
         }
-        cr_expect_float_eq(best, optimum, 1e-12, "%s %s: %g, best %g", s.method->name,
-                           searchers[i].options, best, optimum);
-        s.method->destroy(s.state);
+        cr_expect_gt(found, SEEDS / 2, "%s %s: %d found it", searchers[i].method->name,
+                     searchers[i].options, found);
     }
 }
 
