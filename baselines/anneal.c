@@ -13,8 +13,6 @@
 #include "baselines/baselines.h"
 #include "baselines/walk.h"
 
-enum { METRICS = 4 };
-
 typedef struct {
     emp_walk_options walk;
     int64_t          warmup;  /* samples that set the first temperature */
@@ -29,11 +27,10 @@ typedef struct {
 } spread;
 
 typedef struct {
-    emp_walk          walk;
-    anneal_options    options;
-    int64_t           told;
-    spread            d;
-    emp_placer_metric metric[METRICS];
+    emp_walk       walk; /* first */
+    anneal_options options;
+    int64_t        told;
+    spread         d;
 } annealer;
 
 /* Without a budget in evaluations. */
@@ -52,7 +49,7 @@ static emp_status parse_options(anneal_options *o, const char *text, emp_error *
 {
     emp_option list[EMP_WALK_OPTIONS + 4];
 
-    *o = (anneal_options){.warmup = 100, .heat = 20, .cooling = 100, .length = 0};
+    *o = (anneal_options){.warmup = 100, .heat = 10, .cooling = 100, .length = 0};
     emp_walk_options_list(&o->walk, list);
     emp_option *own = list + EMP_WALK_OPTIONS;
     own[0] = (emp_option){"warmup", 2, 1 << 20, &o->warmup};
@@ -127,21 +124,11 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     if (!is_new && a->told <= a->options.warmup) note_spread(a, scores, count);
     if (!is_new) accepted = emp_walk_metropolis(&a->walk, scores, count, t);
     a->told += count;
-    const emp_placer_metric metric[METRICS] = {
-        {"temperature", t},
-        {"accepted_frac", (double)accepted / count},
-        {"here_s", a->walk.cost.here_s},
-        {"best_cost_s", a->walk.cost.best_s}};
-    memcpy(a->metric, metric, sizeof metric);
+    emp_walk_report(&a->walk, (emp_placer_metric){"temperature", t},
+                    (emp_placer_metric){"accepted_frac", (double)accepted / count});
 
 cleanup:
     return st;
-}
-
-static const emp_placer_metric *metrics(const void *state, int32_t *count)
-{
-    *count = METRICS;
-    return ((const annealer *)state)->metric;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
@@ -157,9 +144,11 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 
 static const char options_text[] =
     "warmup\t100\tsamples that set the first temperature\n"
-    "heat\t20\tthe first temperature, percent of the standard deviation of their changes\n"
+    "heat\t10\tthe first temperature, percent of the standard deviation of their "
+    "changes\n"
     "cooling\t100\tthe first temperature over the last\n"
-    "length\t0\tsamples in all; 0: the run's budget, or 4000\n" EMP_WALK_OPTIONS_TEXT;
+    "length\t0\tsamples in all; 0: the run's budget, or 4000\n" EMP_WALK_OPTIONS_TEXT(
+        "mixed", "768");
 
 const emp_placer_type emp_placer_anneal = {
     .options = options_text,
@@ -171,6 +160,6 @@ const emp_placer_type emp_placer_anneal = {
     .ask = ask,
     .tell = tell,
     .destroy = destroy,
-    .metrics = metrics,
+    .metrics = emp_walk_metrics,
     .list_state = list_state,
 };

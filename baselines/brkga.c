@@ -10,20 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
-#include "baselines/options.h"
-#include "baselines/walk.h"
-#include "sim/partition/class_groups.h"
-
-enum { METRICS = 3 };
-
-static const double IMBALANCE = 2.0;
+#include "baselines/grouped.h"
 
 typedef struct {
-    int64_t groups, count;
+    emp_grouped_options groups;
+
     int64_t population, elite, mutants; /* the latter in percent of it */
     int64_t bias;                       /* percent of keys from the elite parent */
 } brkga_options;
@@ -40,23 +34,17 @@ typedef struct {
 } ranked;
 
 typedef struct {
-    const emp_problem *problem;
-    brkga_options      options;
-    uint64_t           seed;
-    int32_t            device_count;
-    emp_members        groups;
-    int64_t            groups_hash; /* own_hash, or that of a restored state */
-    uint64_t           own_hash;
-    int32_t            key_count;           /* of a chromosome */
-    int32_t            elite_count, mutant_count; /* of a generation */
+    emp_grouped   groups; /* first */
+    brkga_options options;
+    uint64_t      seed;
+    int32_t       key_count;                 /* of a chromosome */
+    int32_t       elite_count, mutant_count; /* of a generation */
 
-    brkga_progress    at;
-    int32_t           sample_count; /* of the last ask */
-    double           *key, *next_key; /* [member][group][device] */
-    double           *cost_s;         /* [member] */
-    ranked           *rank;
-    int32_t          *device_of_group; /* of the latest candidate */
-    emp_placer_metric metric[METRICS];
+    brkga_progress at;
+    double        *key, *next_key; /* [member][group][device] */
+    double        *cost_s;         /* [member] */
+    ranked        *rank;
+    int32_t       *device_of_group; /* of the latest candidate */
 } brkga;
 
 static void destroy(void *state)
@@ -64,7 +52,7 @@ static void destroy(void *state)
     brkga *b = state;
 
     if (b == NULL) return;
-    emp_members_clear(&b->groups);
+    emp_grouped_clear(&b->groups);
     emp_free(b->key);
     emp_free(b->next_key);
     emp_free(b->cost_s);
@@ -77,22 +65,16 @@ static emp_status parse_options(brkga *b, const char *text, emp_error *err)
 {
     emp_status     st = EMP_OK;
     brkga_options *o = &b->options;
+    emp_option     list[EMP_GROUPED_OPTIONS + 4];
 
-    *o = (brkga_options){.groups = EMP_CLASS_GROUPS_METIS,
-                         .count = 64,
-                         .population = 50,
-                         .elite = 20,
-                         .mutants = 10,
-                         .bias = 70};
-    const emp_option options[] = {
-        {"groups", .value = &o->groups, .words = EMP_CLASS_GROUPING_WORDS},
-        {"count", 1, 1 << 14, &o->count},
-        {"population", 3, 1 << 14, &o->population},
-        {"elite", 1, 50, &o->elite},
-        {"mutants", 0, 50, &o->mutants},
-        {"bias", 50, 100, &o->bias}};
-    EMP_TRY(emp_options_parse(text, "brkga", options, sizeof options / sizeof *options,
-                              err));
+    *o = (brkga_options){.population = 50, .elite = 20, .mutants = 10, .bias = 70};
+    emp_grouped_options_list(&o->groups, list);
+    const emp_option own[] = {{"population", 3, 1 << 14, &o->population},
+                              {"elite", 1, 50, &o->elite},
+                              {"mutants", 0, 50, &o->mutants},
+                              {"bias", 50, 100, &o->bias}};
+    memcpy(list + EMP_GROUPED_OPTIONS, own, sizeof own);
+    EMP_TRY(emp_options_parse(text, "brkga", list, sizeof list / sizeof *list, err));
     b->elite_count = (int32_t)((o->population * o->elite + 99) / 100);
     b->mutant_count = (int32_t)(o->population * o->mutants / 100);
     if (b->elite_count + b->mutant_count >= o->population) {
@@ -135,7 +117,7 @@ static emp_status allocate(brkga *b, emp_error *err)
     b->next_key = EMP_NEW_ARRAY(double, members *(size_t)b->key_count);
     b->cost_s = EMP_NEW_ARRAY(double, members);
     b->rank = EMP_NEW_ARRAY(ranked, members);
-    b->device_of_group = EMP_NEW_ARRAY(int32_t, (size_t)b->groups.group_count);
+    b->device_of_group = EMP_NEW_ARRAY(int32_t, (size_t)b->groups.ops.group_count);
     if (!b->key || !b->next_key || !b->cost_s || !b->rank || !b->device_of_group)
         EMP_FAIL(EMP_ENOMEM, "%zu chromosomes of %d keys", members, b->key_count);
 
@@ -152,16 +134,9 @@ static emp_status create(void **state, const emp_problem *problem,
     *state = NULL;
     if (b == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
     EMP_TRY(parse_options(b, params->options, err));
-    b->problem = problem;
     b->seed = params->seed;
-    b->device_count = problem->machine->device_count;
-    b->own_hash = EMP_HASH_SEED;
-    const emp_class_groups_params groups = {(emp_class_grouping)b->options.groups,
-                                            (int32_t)b->options.count, IMBALANCE,
-                                            params->seed};
-    EMP_TRY(emp_class_groups_ops(&b->groups, &b->own_hash, problem, &groups, err));
-    b->groups_hash = (int64_t)b->own_hash;
-    b->key_count = b->groups.group_count * b->device_count;
+    EMP_TRY(emp_grouped_init(&b->groups, problem, &b->options.groups, params->seed, err));
+    b->key_count = b->groups.ops.group_count * b->groups.device_count;
     EMP_TRY(allocate(b, err));
     draw_population(b);
     *state = b;
@@ -179,10 +154,7 @@ static emp_status check_state(const brkga *b, emp_error *err)
 {
     emp_status st = EMP_OK;
 
-    if ((uint64_t)b->groups_hash != b->own_hash)
-        EMP_FAIL(EMP_EFORMAT,
-                 "groups of ops are others here than where the saved state of brkga "
-                 "comes from; begin anew");
+    EMP_TRY(emp_grouped_check(&b->groups, "brkga", err));
     if (b->at.generation < 0 || b->at.next < 0 || b->at.next >= b->options.population)
         EMP_FAIL(EMP_EFORMAT, "the saved state of brkga is damaged");
 
@@ -194,14 +166,14 @@ static void decode(brkga *b, int64_t member, emp_device_id *device_of_op)
 {
     const double *key = chromosome(b, b->key, member);
 
-    for (int32_t g = 0; g < b->groups.group_count; g++, key += b->device_count) {
+    for (int32_t g = 0; g < b->groups.ops.group_count;
+         g++, key += b->groups.device_count) {
         int32_t best = 0;
-        for (int32_t d = 1; d < b->device_count; d++)
+        for (int32_t d = 1; d < b->groups.device_count; d++)
             if (key[d] > key[best]) best = d;
         b->device_of_group[g] = best;
     }
-    memset(device_of_op, 0, (size_t)b->problem->graph->op_count * sizeof *device_of_op);
-    emp_members_spread(&b->groups, b->device_of_group, device_of_op);
+    emp_grouped_place(&b->groups, b->device_of_group, device_of_op);
 }
 
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
@@ -213,7 +185,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
     EMP_TRY(check_state(b, err));
     int64_t room = b->options.population - b->at.next;
     *count = room < max ? (int32_t)room : max;
-    b->sample_count = *count;
+    b->groups.sample_count = *count;
     for (int32_t k = 0; k < *count; k++) decode(b, b->at.next + k, candidates[k]);
 
 cleanup:
@@ -277,30 +249,15 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
 {
     emp_status st = EMP_OK;
     brkga     *b = state;
-    double     mean = 0.0;
 
-    if (count != b->sample_count)
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, b->sample_count);
-    for (int32_t k = 0; k < count; k++) {
-        b->cost_s[b->at.next + k] = emp_penalized_s(&scores[k]);
-        mean += emp_penalized_s(&scores[k]) / count;
-    }
+    EMP_TRY(
+        emp_grouped_begin_tell(&b->groups, scores, count, b->cost_s + b->at.next, err));
     b->at.next += count;
     if (b->at.next == b->options.population) breed(b);
-    const emp_placer_metric metric[METRICS] = {
-        {"generation", (double)b->at.generation},
-        {"mean_cost_s", mean},
-        {"groups", b->groups.group_count}};
-    memcpy(b->metric, metric, sizeof metric);
+    b->groups.metric[0] = (emp_placer_metric){"generation", (double)b->at.generation};
 
 cleanup:
     return st;
-}
-
-static const emp_placer_metric *metrics(const void *state, int32_t *count)
-{
-    *count = METRICS;
-    return ((const brkga *)state)->metric;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
@@ -311,19 +268,17 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
         {"progress", EMP_ARRAY_INT64, sizeof b->at / sizeof(int64_t), &b->at},
         {"keys", EMP_ARRAY_DOUBLE, members * (size_t)b->key_count, b->key},
         {"cost_s", EMP_ARRAY_DOUBLE, members, b->cost_s},
-        {"groups_hash", EMP_ARRAY_INT64, 1, &b->groups_hash}};
+        {"groups_hash", EMP_ARRAY_INT64, 1, &b->groups.groups_hash}};
 
     memcpy(arrays, list, sizeof list);
     return sizeof list / sizeof *list;
 }
 
-static const char options_text[] =
-    "groups\tmetis\thow groups are made: metis, scotch, colocrl (its rules) or names\n"
-    "count\t64\tgroups at most\n"
-    "population\t50\tplacements of a generation\n"
-    "elite\t20\tpercent of them that live on\n"
-    "mutants\t10\tpercent of them that are drawn afresh\n"
-    "bias\t70\tpercent of the keys of a child that are those of its elite parent\n";
+static const char options_text[] = "population\t50\tplacements of a generation\n"
+                                   "elite\t20\tpercent of them that live on\n"
+                                   "mutants\t10\tpercent of them that are drawn afresh\n"
+                                   "bias\t70\tpercent of the keys of a child that are "
+                                   "those of its elite parent\n" EMP_GROUPED_OPTIONS_TEXT;
 
 const emp_placer_type emp_placer_brkga = {
     .options = options_text,
@@ -335,6 +290,6 @@ const emp_placer_type emp_placer_brkga = {
     .ask = ask,
     .tell = tell,
     .destroy = destroy,
-    .metrics = metrics,
+    .metrics = emp_grouped_metrics,
     .list_state = list_state,
 };

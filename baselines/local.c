@@ -12,8 +12,6 @@
 #include "baselines/baselines.h"
 #include "baselines/walk.h"
 
-enum { METRICS = 4 };
-
 enum { PICK_FIRST, PICK_BEST };
 
 /* Streams of the walk's seed, away from those of its moves: substreams from 16 on. */
@@ -24,19 +22,19 @@ typedef struct {
     int64_t restarts;
     int64_t step_at; /* drafts, when the walk last went on: after as many more as there
                         are moves it stands in a local optimum */
-    int64_t best;    /* pick=best: the draft that does best since then; -1 = none is faster */
+    int64_t
+        best; /* pick=best: the draft that does best since then; -1 = none is faster */
 } local_progress;
 
 typedef struct {
-    emp_walk          walk; /* first: its make() is handed it */
-    emp_walk_options  options;
-    int64_t           pick, kicks;
-    int32_t           move_count;
-    int32_t          *order;     /* [move] */
-    int64_t           order_of;  /* the restart for which it was drawn; -1 = none yet */
-    local_progress    at;
-    double            best_s;    /* cost of at.best, or of where the walk stands */
-    emp_placer_metric metric[METRICS];
+    emp_walk         walk; /* first: make_move() is handed it */
+    emp_walk_options options;
+    int64_t          pick, kicks;
+    int32_t          move_count;
+    int32_t         *order;    /* [move] */
+    int64_t          order_of; /* the restart for which it was drawn; -1 = none yet */
+    local_progress   at;
+    double           best_s; /* cost of at.best, or of where the walk stands */
 } local_search;
 
 static void destroy(void *state)
@@ -61,8 +59,10 @@ static emp_status parse_options(local_search *s, const char *text, emp_error *er
     emp_option list[EMP_WALK_OPTIONS + 2];
 
     s->pick = PICK_FIRST;
-    s->kicks = 4;
+    s->kicks = 2;
     emp_walk_options_list(&s->options, list);
+    s->options.moves.kind = EMP_MOVES_GROUPS; /* of single ops there are too many */
+    s->options.moves.finest = 128;
     list[EMP_WALK_OPTIONS] =
         (emp_option){"pick", .value = &s->pick, .words = "first|best"};
     list[EMP_WALK_OPTIONS + 1] = (emp_option){"kicks", 0, 1 << 20, &s->kicks};
@@ -186,22 +186,13 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
         look_at(s, scores, count);
         go_on(s);
     }
-    const emp_placer_metric metric[METRICS] = {
-        {"here_s", s->walk.cost.here_s},
-        {"best_cost_s", s->walk.cost.best_s},
-        {"tried_frac",
-         (double)(s->walk.at.drafted - s->at.step_at) / (double)s->move_count},
-        {"restarts", (double)s->at.restarts}};
-    memcpy(s->metric, metric, sizeof metric);
+    double tried = (double)(s->walk.at.drafted - s->at.step_at);
+    emp_walk_report(&s->walk,
+                    (emp_placer_metric){"tried_frac", tried / (double)s->move_count},
+                    (emp_placer_metric){"restarts", (double)s->at.restarts});
 
 cleanup:
     return st;
-}
-
-static const emp_placer_metric *metrics(const void *state, int32_t *count)
-{
-    *count = METRICS;
-    return ((const local_search *)state)->metric;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
@@ -218,8 +209,8 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 static const char options_text[] =
     "pick\tfirst\tgo on with the first batch that has a faster sample, or the best of "
     "all moves\n"
-    "kicks\t4\trandom moves away from the best that leave a local optimum; 0: another "
-    "random placement\n" EMP_WALK_OPTIONS_TEXT;
+    "kicks\t2\trandom moves away from the best that leave a local optimum; 0: another "
+    "random placement\n" EMP_WALK_OPTIONS_TEXT("groups", "128");
 
 const emp_placer_type emp_placer_local = {
     .options = options_text,
@@ -231,6 +222,6 @@ const emp_placer_type emp_placer_local = {
     .ask = ask,
     .tell = tell,
     .destroy = destroy,
-    .metrics = metrics,
+    .metrics = emp_walk_metrics,
     .list_state = list_state,
 };

@@ -14,14 +14,11 @@
 #include "baselines/baselines.h"
 #include "baselines/walk.h"
 
-enum { METRICS = 3 };
-
 typedef struct {
-    emp_walk          walk;
-    emp_walk_options  options;
-    int64_t           alpha, reset; /* samples between two returns to the best */
-    int64_t           since_reset;
-    emp_placer_metric metric[METRICS];
+    emp_walk         walk; /* first */
+    emp_walk_options options;
+    int64_t          alpha, reset; /* samples between two returns to the best */
+    int64_t          since_reset;
 } sampler;
 
 static void destroy(void *state)
@@ -37,7 +34,7 @@ static emp_status parse_options(sampler *s, const char *text, emp_error *err)
 {
     emp_option list[EMP_WALK_OPTIONS + 2];
 
-    s->alpha = 200;
+    s->alpha = 100;
     s->reset = 0;
     emp_walk_options_list(&s->options, list);
     list[EMP_WALK_OPTIONS] = (emp_option){"alpha", 0, 1 << 30, &s->alpha};
@@ -97,20 +94,12 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
         s->since_reset = 0;
         emp_walk_return(&s->walk);
     }
-    const emp_placer_metric metric[METRICS] = {
-        {"accepted_frac", (double)accepted / count},
-        {"here_s", s->walk.cost.here_s},
-        {"best_cost_s", s->walk.cost.best_s}};
-    memcpy(s->metric, metric, sizeof metric);
+    emp_walk_report(&s->walk,
+                    (emp_placer_metric){"accepted_frac", (double)accepted / count},
+                    (emp_placer_metric){"since_reset", (double)s->since_reset});
 
 cleanup:
     return st;
-}
-
-static const emp_placer_metric *metrics(const void *state, int32_t *count)
-{
-    *count = METRICS;
-    return ((const sampler *)state)->metric;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
@@ -124,9 +113,10 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 }
 
 static const char options_text[] =
-    "alpha\t200\ta sample slower by a share x is accepted with probability exp(-alpha x)\n"
+    "alpha\t100\ta sample slower by a share x is accepted with probability exp(-alpha "
+    "x)\n"
     "reset\t0\tsamples between two returns to the best; 0: a hundredth of the budget, at "
-    "most 1000\n" EMP_WALK_OPTIONS_TEXT;
+    "most 1000\n" EMP_WALK_OPTIONS_TEXT("mixed", "768");
 
 const emp_placer_type emp_placer_mcmc = {
     .options = options_text,
@@ -138,6 +128,6 @@ const emp_placer_type emp_placer_mcmc = {
     .ask = ask,
     .tell = tell,
     .destroy = destroy,
-    .metrics = metrics,
+    .metrics = emp_walk_metrics,
     .list_state = list_state,
 };

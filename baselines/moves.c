@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "sim/partition/class_groups.h"
 
-enum { OPS, GROUPS, MIXED };
-
 /* Of `groups`, beside emp_class_grouping. */
 enum { ALL_GROUPS = EMP_CLASS_GROUPS_NAMES + 1 };
 
@@ -24,9 +22,9 @@ static const double IMBALANCE = 2.0;
 
 void emp_move_options_list(emp_move_options *o, emp_option list[EMP_MOVES_OPTIONS])
 {
-    *o = (emp_move_options){.kind = MIXED,
+    *o = (emp_move_options){.kind = EMP_MOVES_MIXED,
                             .groups = ALL_GROUPS,
-                            .coarsest = 24,
+                            .coarsest = 8,
                             .finest = 768,
                             .near = 50,
                             .propagate = 10};
@@ -71,8 +69,9 @@ cleanup:
 
 static emp_status list_vertices(emp_moves *m, emp_error *err)
 {
-    return emp_members_init_ops(&m->ops_of_vertex, m->graph, m->neighbors->vertex_of_class,
-                                m->neighbors->vertex_count, err);
+    return emp_members_init_ops(&m->ops_of_vertex, m->graph,
+                                m->neighbors->vertex_of_class, m->neighbors->vertex_count,
+                                err);
 }
 
 static void sum_power(emp_moves *m, const emp_machine *machine)
@@ -104,10 +103,9 @@ emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
     EMP_TRY(emp_partition_graph_create(&m->neighbors, problem, false, err));
     EMP_TRY(list_vertices(m, err));
     if (is_all) EMP_TRY(add_levels(m, problem, EMP_CLASS_GROUPS_NAMES, seed, err));
-    EMP_TRY(add_levels(m, problem,
-                       is_all ? EMP_CLASS_GROUPS_METIS
-                              : (emp_class_grouping)options->groups,
-                       seed, err));
+    EMP_TRY(add_levels(
+        m, problem, is_all ? EMP_CLASS_GROUPS_METIS : (emp_class_grouping)options->groups,
+        seed, err));
 
 cleanup:
     if (st != EMP_OK) emp_moves_clear(m);
@@ -185,8 +183,8 @@ static emp_device_id draw_near(const emp_moves *m, const emp_members *groups,
 {
     const int32_t first = groups->first[group], end = groups->first[group + 1];
     emp_op_id     op = groups->member[first + below(rng, end - first)];
-    int32_t       vertex = m->neighbors->vertex_of_class[m->graph->op[op].colocation_class];
-    int32_t       other = draw_neighbor(m, vertex, rng);
+    int32_t vertex = m->neighbors->vertex_of_class[m->graph->op[op].colocation_class];
+    int32_t other = draw_neighbor(m, vertex, rng);
 
     return other < 0 ? draw_device(m, rng) : device_of_vertex(m, other, device_of_op);
 }
@@ -214,8 +212,8 @@ static bool copy_along_edges(const emp_moves *m, emp_rng *rng,
 /* A level that `kind` allows, single classes before groups; NULL beyond the last. */
 static const emp_members *allowed_level(const emp_moves *m, int32_t index)
 {
-    int32_t singles = m->options.kind == GROUPS ? 0 : 1;
-    int32_t groups = m->options.kind == OPS ? 0 : m->level_count;
+    int32_t singles = m->options.kind == EMP_MOVES_GROUPS ? 0 : 1;
+    int32_t groups = m->options.kind == EMP_MOVES_OPS ? 0 : m->level_count;
 
     if (index < singles) return &m->ops_of_vertex;
     return index - singles < groups ? &m->level[index - singles] : NULL;

@@ -23,9 +23,14 @@
 
 enum { EMP_MOVES_MAX_LEVELS = 32, EMP_MOVES_OPTIONS = 6 };
 
+typedef enum {
+    EMP_MOVES_OPS, /**< single classes */
+    EMP_MOVES_GROUPS,
+    EMP_MOVES_MIXED /**< both: single classes are one size more */
+} emp_move_kind;
+
 typedef struct {
-    int64_t kind;             /**< 0 ops: single classes; 1 groups; 2 mixed: single
-                                   classes are one size more */
+    int64_t kind;             /**< emp_move_kind */
     int64_t groups;           /**< how they are made: emp_class_grouping; 4 = all but
                                    COLOCRL and Scotch */
     int64_t coarsest, finest; /**< groups: of the first level, twice as many in each
@@ -35,15 +40,15 @@ typedef struct {
 } emp_move_options;
 
 /** Defaults, and the options that overwrite them. */
-void emp_move_options_list(emp_move_options *options,
-                           emp_option        list[EMP_MOVES_OPTIONS]);
-#define EMP_MOVE_OPTIONS_TEXT                                                         \
-    "moves\tmixed\twhat is moved: ops, groups, or mixed\n"                            \
-    "groups\tall\tmetis, scotch, colocrl (its rules), names (layer x direction x "    \
-    "8 steps), or all: metis and names\n"                                             \
-    "coarsest\t24\tgroups of the first size; each further one has twice as many\n"    \
-    "finest\t768\tgroups at most\n"                                                   \
-    "near\t50\tpercent of moves that go to a neighbour's device\n"                    \
+void emp_move_options_list(emp_move_options *options, emp_option list[EMP_MOVES_OPTIONS]);
+/* Their help; what a method begins with may differ. */
+#define EMP_MOVE_OPTIONS_TEXT(moves, finest)                                       \
+    "moves\t" moves "\twhat is moved: ops, groups, or mixed\n"                     \
+    "groups\tall\tmetis, scotch, colocrl (its rules), names (layer x direction x " \
+    "8 steps), or all: metis and names\n"                                          \
+    "coarsest\t8\tgroups of the first size; each further one has twice as many\n"  \
+    "finest\t" finest "\tgroups at most\n"                                         \
+    "near\t50\tpercent of moves that go to a neighbour's device\n"                 \
     "propagate\t10\tpercent of moves that copy a device along edges\n"
 
 typedef struct {
@@ -54,8 +59,8 @@ typedef struct {
     emp_partition_graph *neighbors;                    /**< vertices: classes */
     emp_members          ops_of_vertex;
     int32_t              level_count;
-    emp_members          level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; coarse to fine */
-    uint64_t             groups_hash;                 /**< of all of them */
+    emp_members level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; coarse to fine */
+    uint64_t    groups_hash;                 /**< of all of them */
 } emp_moves;
 
 /** Groups the classes of \a problem, whose graph is borrowed.

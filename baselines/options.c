@@ -65,7 +65,7 @@ static emp_status parse_one(const char *text, size_t length, const char *method,
     }
     if (option->words != NULL) {
         const char *word = equals == NULL ? text + length : equals + 1;
-        int64_t     index = find_word(option->words, word, (size_t)(text + length - word));
+        int64_t index = find_word(option->words, word, (size_t)(text + length - word));
         if (index < 0) {
             EMP_FAIL(EMP_EINVAL, "option \"%.*s\" of method %s: expected %s=%s",
                      (int)length, text, method, option->key, option->words);

@@ -10,22 +10,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
-#include "baselines/options.h"
+#include "baselines/grouped.h"
 #include "baselines/ppo.h"
-#include "baselines/walk.h"
-#include "sim/partition/class_groups.h"
 #include "sim/placement/elites.h"
 
-enum { METRICS = 3 };
-
-static const double IMBALANCE = 2.0;
-
 typedef struct {
-    int64_t groups, count;
+    emp_grouped_options groups;
+
     int64_t samples;   /* of a batch */
     int64_t steps;     /* gradient steps after each */
     int64_t step_size; /* hundredths */
@@ -43,21 +37,15 @@ typedef struct {
 } post_progress;
 
 typedef struct {
-    const emp_problem *problem;
-    post_options       options;
-    uint64_t           seed;
-    int32_t            device_count;
-    emp_members        groups;
-    int64_t            groups_hash; /* own_hash, or that of a restored state */
-    uint64_t           own_hash;
+    emp_grouped  groups; /* first */
+    post_options options;
+    uint64_t     seed;
 
-    post_progress     at;
-    int32_t           sample_count; /* of the last ask */
-    double           *logits;       /* [group][device] */
-    double           *gradient;
-    int32_t          *sample; /* [collected][group] device */
-    double           *cost_s; /* [collected] */
-    emp_placer_metric metric[METRICS];
+    post_progress at;
+    double       *logits; /* [group][device] */
+    double       *gradient;
+    int32_t      *sample; /* [collected][group] device */
+    double       *cost_s; /* [collected] */
 } post;
 
 static void destroy(void *state)
@@ -65,7 +53,7 @@ static void destroy(void *state)
     post *p = state;
 
     if (p == NULL) return;
-    emp_members_clear(&p->groups);
+    emp_grouped_clear(&p->groups);
     emp_free(p->logits);
     emp_free(p->gradient);
     emp_free(p->sample);
@@ -75,9 +63,9 @@ static void destroy(void *state)
 
 static emp_status parse_options(post_options *o, const char *text, emp_error *err)
 {
-    *o = (post_options){.groups = EMP_CLASS_GROUPS_METIS,
-                        .count = 64,
-                        .samples = 10,
+    emp_option list[EMP_GROUPED_OPTIONS + 8];
+
+    *o = (post_options){.samples = 10,
                         .steps = 10,
                         .step_size = 50,
                         .clip = 20,
@@ -85,20 +73,17 @@ static emp_status parse_options(post_options *o, const char *text, emp_error *er
                         .elite = 10,
                         .rate = 70,
                         .spread = 2};
-    const emp_option options[] = {
-        {"groups", .value = &o->groups, .words = EMP_CLASS_GROUPING_WORDS},
-        {"count", 1, 1 << 14, &o->count},
-        {"samples", 2, EMP_MAX_BATCH, &o->samples},
-        {"steps", 0, 1000, &o->steps},
-        {"step_size", 0, 100000, &o->step_size},
-        {"clip", 1, 100, &o->clip},
-        {"batches", 1, 1000, &o->batches},
-        {"elite", 1, 100, &o->elite},
-        {"rate", 0, 100, &o->rate},
-        {"spread", 1, 100, &o->spread}};
-
-    return emp_options_parse(text, "post", options, sizeof options / sizeof *options,
-                             err);
+    emp_grouped_options_list(&o->groups, list);
+    const emp_option own[] = {{"samples", 2, EMP_MAX_BATCH, &o->samples},
+                              {"steps", 0, 1000, &o->steps},
+                              {"step_size", 0, 100000, &o->step_size},
+                              {"clip", 1, 100, &o->clip},
+                              {"batches", 1, 1000, &o->batches},
+                              {"elite", 1, 100, &o->elite},
+                              {"rate", 0, 100, &o->rate},
+                              {"spread", 1, 100, &o->spread}};
+    memcpy(list + EMP_GROUPED_OPTIONS, own, sizeof own);
+    return emp_options_parse(text, "post", list, sizeof list / sizeof *list, err);
 }
 
 static emp_status create(void **state, const emp_problem *problem,
@@ -110,23 +95,17 @@ static emp_status create(void **state, const emp_problem *problem,
     *state = NULL;
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
     EMP_TRY(parse_options(&p->options, params->options, err));
-    p->problem = problem;
     p->seed = params->seed;
-    p->device_count = problem->machine->device_count;
-    p->own_hash = EMP_HASH_SEED;
-    const emp_class_groups_params groups = {(emp_class_grouping)p->options.groups,
-                                            (int32_t)p->options.count, IMBALANCE,
-                                            params->seed};
-    EMP_TRY(emp_class_groups_ops(&p->groups, &p->own_hash, problem, &groups, err));
-    p->groups_hash = (int64_t)p->own_hash;
-    size_t entries = (size_t)p->groups.group_count * (size_t)p->device_count;
+    EMP_TRY(emp_grouped_init(&p->groups, problem, &p->options.groups, params->seed, err));
+    size_t groups = (size_t)p->groups.ops.group_count;
+    size_t entries = groups * (size_t)p->groups.device_count;
     size_t window = (size_t)(p->options.batches * p->options.samples);
     p->logits = EMP_NEW_ARRAY(double, entries); /* 0: even */
     p->gradient = EMP_NEW_ARRAY(double, entries);
-    p->sample = EMP_NEW_ARRAY(int32_t, window *(size_t)p->groups.group_count);
+    p->sample = EMP_NEW_ARRAY(int32_t, window * groups);
     p->cost_s = EMP_NEW_ARRAY(double, window);
     if (!p->logits || !p->gradient || !p->sample || !p->cost_s)
-        EMP_FAIL(EMP_ENOMEM, "table of %d groups", p->groups.group_count);
+        EMP_FAIL(EMP_ENOMEM, "table of %zu groups", groups);
     *state = p;
     p = NULL;
 
@@ -135,11 +114,14 @@ cleanup:
     return st;
 }
 
-static int64_t window_of(const post *p) { return p->options.batches * p->options.samples; }
+static int64_t window_of(const post *p)
+{
+    return p->options.batches * p->options.samples;
+}
 
 static int32_t *sample_at(const post *p, int64_t index)
 {
-    return p->sample + (size_t)index * (size_t)p->groups.group_count;
+    return p->sample + (size_t)index * (size_t)p->groups.ops.group_count;
 }
 
 /* ---- ask --------------------------------------------------------------------------- */
@@ -149,13 +131,10 @@ static emp_status check_state(const post *p, emp_error *err)
 {
     emp_status st = EMP_OK;
 
-    if ((uint64_t)p->groups_hash != p->own_hash)
-        EMP_FAIL(EMP_EFORMAT,
-                 "groups of ops are others here than where the saved state of post comes "
-                 "from; begin anew");
+    EMP_TRY(emp_grouped_check(&p->groups, "post", err));
     if (p->at.asked < 0 || p->at.collected < 0 || p->at.collected >= window_of(p) ||
-        !emp_choices_are_valid(p->sample, p->at.collected * p->groups.group_count,
-                               p->device_count))
+        !emp_choices_are_valid(p->sample, p->at.collected * p->groups.ops.group_count,
+                               p->groups.device_count))
         EMP_FAIL(EMP_EFORMAT, "the saved state of post is damaged");
 
 cleanup:
@@ -168,11 +147,12 @@ static void draw_sample(post *p, int64_t number, int32_t *choice)
     emp_rng rng;
 
     emp_rng_init(&rng, p->seed, (uint32_t)number, 0);
-    for (int32_t g = 0; g < p->groups.group_count; g++) {
+    for (int32_t g = 0; g < p->groups.ops.group_count; g++) {
         double  u = emp_rng_uniform(&rng);
         int32_t d = 0;
-        emp_ppo_softmax(p->logits + g * p->device_count, p->device_count, row);
-        for (; d < p->device_count - 1 && u >= row[d]; d++) u -= row[d];
+        emp_ppo_softmax(p->logits + g * p->groups.device_count, p->groups.device_count,
+                        row);
+        for (; d < p->groups.device_count - 1 && u >= row[d]; d++) u -= row[d];
         choice[g] = d;
     }
 }
@@ -182,18 +162,16 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
 {
     emp_status st = EMP_OK;
     post      *p = state;
-    size_t     ops = (size_t)p->problem->graph->op_count;
 
     EMP_TRY(check_state(p, err));
     int64_t room = window_of(p) - p->at.collected;
     int64_t wanted = p->options.samples < room ? p->options.samples : room;
     *count = wanted < max ? (int32_t)wanted : max;
-    p->sample_count = *count;
+    p->groups.sample_count = *count;
     for (int32_t k = 0; k < *count; k++) {
         int32_t *choice = sample_at(p, p->at.collected + k);
         draw_sample(p, p->at.asked++, choice);
-        memset(candidates[k], 0, ops * sizeof *candidates[k]);
-        emp_members_spread(&p->groups, choice, candidates[k]);
+        emp_grouped_place(&p->groups, choice, candidates[k]);
     }
 
 cleanup:
@@ -220,7 +198,7 @@ static void judge(const double *cost_s, int32_t count, double *advantage)
 static void climb(post *p, const int32_t *choice, const double *cost_s, int32_t count)
 {
     double        advantage[EMP_MAX_BATCH], old_log_p[EMP_MAX_BATCH];
-    const int32_t groups = p->groups.group_count, devices = p->device_count;
+    const int32_t groups = p->groups.ops.group_count, devices = p->groups.device_count;
     const double  step = (double)p->options.step_size / 100.0;
     emp_ppo_batch batch = {.groups = groups,
                            .devices = devices,
@@ -259,16 +237,16 @@ static void refit_row(const post *p, double *row, const double *frequency)
     const double spread = (double)p->options.spread / 100.0;
     double       old[EMP_MAX_DEVICES];
 
-    emp_ppo_softmax(row, p->device_count, old);
-    for (int32_t d = 0; d < p->device_count; d++) {
+    emp_ppo_softmax(row, p->groups.device_count, old);
+    for (int32_t d = 0; d < p->groups.device_count; d++) {
         double wanted = (1.0 - rate) * old[d] + rate * frequency[d];
-        row[d] = log((1.0 - spread) * wanted + spread / p->device_count);
+        row[d] = log((1.0 - spread) * wanted + spread / p->groups.device_count);
     }
 }
 
 static void refit(post *p)
 {
-    const int32_t groups = p->groups.group_count, devices = p->device_count;
+    const int32_t groups = p->groups.ops.group_count, devices = p->groups.device_count;
     const int64_t wanted = (p->at.collected * p->options.elite + 99) / 100;
     double       *frequency = p->gradient; /* which nobody needs now */
 
@@ -287,12 +265,13 @@ static double entropy(const post *p)
 {
     double sum = 0.0, row[EMP_MAX_DEVICES];
 
-    for (int32_t g = 0; g < p->groups.group_count; g++) {
-        emp_ppo_softmax(p->logits + g * p->device_count, p->device_count, row);
-        for (int32_t d = 0; d < p->device_count; d++)
+    for (int32_t g = 0; g < p->groups.ops.group_count; g++) {
+        emp_ppo_softmax(p->logits + g * p->groups.device_count, p->groups.device_count,
+                        row);
+        for (int32_t d = 0; d < p->groups.device_count; d++)
             if (row[d] > 0.0) sum -= row[d] * log(row[d]);
     }
-    return p->groups.group_count > 0 ? sum / p->groups.group_count : 0.0;
+    return p->groups.ops.group_count > 0 ? sum / p->groups.ops.group_count : 0.0;
 }
 
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
@@ -300,54 +279,38 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
 {
     emp_status st = EMP_OK;
     post      *p = state;
-    double    *cost_s = p->cost_s + p->at.collected, mean = 0.0;
+    double    *cost_s = p->cost_s + p->at.collected;
 
-    if (count != p->sample_count)
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, p->sample_count);
-    for (int32_t k = 0; k < count; k++) {
-        cost_s[k] = emp_penalized_s(&scores[k]);
-        mean += cost_s[k] / count;
-    }
+    EMP_TRY(emp_grouped_begin_tell(&p->groups, scores, count, cost_s, err));
     climb(p, sample_at(p, p->at.collected), cost_s, count);
     p->at.collected += count;
     if (p->at.collected == window_of(p)) {
         refit(p);
         p->at.collected = 0;
     }
-    const emp_placer_metric metric[METRICS] = {{"mean_cost_s", mean},
-                                               {"entropy", entropy(p)},
-                                               {"groups", p->groups.group_count}};
-    memcpy(p->metric, metric, sizeof metric);
+    p->groups.metric[0] = (emp_placer_metric){"entropy", entropy(p)};
 
 cleanup:
     return st;
 }
 
-static const emp_placer_metric *metrics(const void *state, int32_t *count)
-{
-    *count = METRICS;
-    return ((const post *)state)->metric;
-}
-
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     post                 *p = state;
-    size_t                groups = (size_t)p->groups.group_count;
+    size_t                groups = (size_t)p->groups.ops.group_count;
     size_t                window = (size_t)window_of(p);
     const emp_named_array list[] = {
         {"progress", EMP_ARRAY_INT64, sizeof p->at / sizeof(int64_t), &p->at},
-        {"logits", EMP_ARRAY_DOUBLE, groups * (size_t)p->device_count, p->logits},
+        {"logits", EMP_ARRAY_DOUBLE, groups * (size_t)p->groups.device_count, p->logits},
         {"sample", EMP_ARRAY_INT32, window * groups, p->sample},
         {"cost_s", EMP_ARRAY_DOUBLE, window, p->cost_s},
-        {"groups_hash", EMP_ARRAY_INT64, 1, &p->groups_hash}};
+        {"groups_hash", EMP_ARRAY_INT64, 1, &p->groups.groups_hash}};
 
     memcpy(arrays, list, sizeof list);
     return sizeof list / sizeof *list;
 }
 
 static const char options_text[] =
-    "groups\tmetis\thow groups are made: metis, scotch, colocrl (its rules) or names\n"
-    "count\t64\tgroups at most\n"
     "samples\t10\tplacements a batch\n"
     "steps\t10\tgradient steps after a batch\n"
     "step_size\t50\tof logits along the gradient, hundredths\n"
@@ -355,7 +318,8 @@ static const char options_text[] =
     "batches\t5\tbatches between two refits to the elite\n"
     "elite\t10\tpercent of the samples of these batches that are the elite\n"
     "rate\t70\tpercent by which a refit moves the table\n"
-    "spread\t2\tpercent of the table that a refit spreads evenly\n";
+    "spread\t2\tpercent of the table that a refit spreads "
+    "evenly\n" EMP_GROUPED_OPTIONS_TEXT;
 
 const emp_placer_type emp_placer_post = {
     .options = options_text,
@@ -367,6 +331,6 @@ const emp_placer_type emp_placer_post = {
     .ask = ask,
     .tell = tell,
     .destroy = destroy,
-    .metrics = metrics,
+    .metrics = emp_grouped_metrics,
     .list_state = list_state,
 };

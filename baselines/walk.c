@@ -88,8 +88,7 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
     if (w->here == NULL || w->best == NULL)
         EMP_FAIL(EMP_ENOMEM, "placements of %zu ops", ops);
     if (options->prefilter > 1) {
-        EMP_TRY(
-            emp_surrogate_create(&w->surrogate, problem, EMP_SURROGATE_FASTEST, err));
+        EMP_TRY(emp_surrogate_create(&w->surrogate, problem, EMP_SURROGATE_FASTEST, err));
         w->drafts = EMP_NEW_ARRAY(emp_device_id, (size_t)options->prefilter * ops);
         if (w->drafts == NULL)
             EMP_FAIL(EMP_ENOMEM, "%lld drafts", (long long)options->prefilter);
@@ -168,8 +167,7 @@ static emp_status check_state(const emp_walk *w, const char *method, emp_error *
                  "from; begin anew",
                  method);
     }
-    if (w->at.drafted < 0 ||
-        !emp_choices_are_valid(w->here, ops, devices) ||
+    if (w->at.drafted < 0 || !emp_choices_are_valid(w->here, ops, devices) ||
         !emp_choices_are_valid(w->best, ops, devices))
         EMP_FAIL(EMP_EFORMAT, "the saved state of %s is damaged", method);
 
@@ -183,7 +181,9 @@ emp_status emp_walk_ask(emp_walk *w, const char *method, emp_device_id *const *c
     emp_status st = EMP_OK;
 
     EMP_TRY(check_state(w, method, err));
-    *count = w->at.is_new ? 1 : w->options.samples < max ? (int32_t)w->options.samples : max;
+    *count = w->at.is_new               ? 1
+             : w->options.samples < max ? (int32_t)w->options.samples
+                                        : max;
     w->sample_count = *count;
     for (int32_t k = 0; k < *count; k++) {
         if (w->at.is_new) {
@@ -265,6 +265,20 @@ void emp_walk_return(emp_walk *w)
 {
     memcpy(w->here, w->best, placement_bytes(w));
     w->cost.here_s = w->cost.best_s;
+}
+
+void emp_walk_report(emp_walk *w, emp_placer_metric first, emp_placer_metric second)
+{
+    w->metric[0] = first;
+    w->metric[1] = second;
+    w->metric[2] = (emp_placer_metric){"here_s", w->cost.here_s};
+    w->metric[3] = (emp_placer_metric){"best_cost_s", w->cost.best_s};
+}
+
+const emp_placer_metric *emp_walk_metrics(const void *state, int32_t *count)
+{
+    *count = EMP_WALK_METRICS;
+    return ((const emp_walk *)state)->metric;
 }
 
 int32_t emp_walk_list_state(emp_walk *w, emp_named_array *arrays)

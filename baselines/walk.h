@@ -10,6 +10,8 @@
  * not beside the one accepted before it, as if it came alone; the walk then goes on from
  * the last. That is exact for batches of one, and nearly so when few are accepted.
  *
+ * A method's state begins with its walk, so that emp_walk_metrics() serves it.
+ *
  * A sample costs one copy of a placement and O(group); samples are not kept but drawn
  * again, by number, when the walk goes there.
  */
@@ -20,23 +22,27 @@
 #include "sim/placement/placer.h"
 #include "sim/surrogate/surrogate.h"
 
-enum { EMP_WALK_OPTIONS = 3 + EMP_MOVES_OPTIONS, EMP_WALK_ARRAYS = 5 };
+enum {
+    EMP_WALK_OPTIONS = 3 + EMP_MOVES_OPTIONS,
+    EMP_WALK_ARRAYS = 5,
+    EMP_WALK_METRICS = 4
+};
 
 typedef struct {
     emp_move_options moves;
-    int64_t          samples;   /**< placements of a batch */
-    int64_t          start;     /**< 0 gpu: all on the first; 1 random */
-    int64_t          prefilter; /**< moves drawn for each sample; of several the surrogate's
+    int64_t          samples; /**< placements of a batch */
+    int64_t          start;   /**< 0 gpu: all on the first; 1 random */
+    int64_t prefilter;        /**< moves drawn for each sample; of several the surrogate's
                                      favourite is taken */
 } emp_walk_options;
 
 /** Defaults, and the options that overwrite them. */
 void emp_walk_options_list(emp_walk_options *options, emp_option list[EMP_WALK_OPTIONS]);
-#define EMP_WALK_OPTIONS_TEXT                                                        \
-    "samples\t4\tplacements a batch\n"                                               \
-    "start\tgpu\twhere the walk begins: gpu, all on the first; or random\n"          \
-    "prefilter\t1\tmoves drawn for each sample, of which the surrogate picks one\n" \
-    EMP_MOVE_OPTIONS_TEXT
+#define EMP_WALK_OPTIONS_TEXT(moves, finest)                                   \
+    "samples\t4\tplacements a batch\n"                                         \
+    "start\tgpu\twhere the walk begins: gpu, all on the first; or random\n"    \
+    "prefilter\t1\tmoves drawn for each sample, of which the surrogate picks " \
+    "one\n" EMP_MOVE_OPTIONS_TEXT(moves, finest)
 
 /** What a checkpoint must keep, beside the arrays. */
 typedef struct {
@@ -65,9 +71,10 @@ struct emp_walk {
     emp_walk_progress at;
     emp_device_id    *here, *best; /**< [op] */
     emp_walk_costs    cost;
-    int64_t           groups_hash;          /**< that of the moves, or of a restored state */
-    int32_t           sample_count;         /**< of the last ask */
+    int64_t           groups_hash;  /**< that of the moves, or of a restored state */
+    int32_t           sample_count; /**< of the last ask */
     int64_t           draft[EMP_MAX_BATCH]; /**< [sample] its move; -1 = none */
+    emp_placer_metric metric[EMP_WALK_METRICS];
 };
 
 /** Step time, and more for what does not fit: twice the time, and as much again for every
@@ -105,6 +112,11 @@ void emp_walk_keep_best(emp_walk *walk, int32_t sample, double cost_s);
 void emp_walk_step(emp_walk *walk, int64_t draft, double cost_s);
 /** Goes back to the best. */
 void emp_walk_return(emp_walk *walk);
+
+/** Ends a tell: two metrics of the method's own, "here_s" and "best_cost_s". */
+void emp_walk_report(emp_walk *walk, emp_placer_metric first, emp_placer_metric second);
+/** For the table of a method. */
+const emp_placer_metric *emp_walk_metrics(const void *state, int32_t *count);
 
 /** What later asks depend on; returns EMP_WALK_ARRAYS. */
 int32_t emp_walk_list_state(emp_walk *walk, emp_named_array *arrays);

@@ -23,8 +23,8 @@ emp_status emp_members_init_ops(emp_members *members, const emp_graph *graph,
                                 const int32_t *group_of_class, int32_t group_count,
                                 emp_error *err);
 /** Gives every member the value of its group; items in no group keep theirs. */
-void       emp_members_spread(const emp_members *members, const int32_t *value_of_group,
-                              int32_t *value_of_item);
-void       emp_members_clear(emp_members *members); /**< legal after a failed init */
+void emp_members_spread(const emp_members *members, const int32_t *value_of_group,
+                        int32_t *value_of_item);
+void emp_members_clear(emp_members *members); /**< legal after a failed init */
 
 #endif /* EMP_SIM_PARTITION_MEMBERS_H */

@@ -36,9 +36,9 @@ typedef struct {
 typedef struct {
     const emp_problem *problem;
     emp_strmap         series_of_base, layer_of_scope;
-    series            *series; /* [number]; room for every component of every name */
-    layer             *layer;  /* [number]; room for one per op */
-    tag               *tag;    /* [op] */
+    series            *series;   /* [number]; room for every component of every name */
+    layer             *layer;    /* [number]; room for one per op */
+    tag               *tag;      /* [op] */
     int32_t           *first_op; /* [class] first live op; -1 = left out */
 } namer;
 
@@ -87,7 +87,8 @@ static int32_t split_number(const char *text, size_t length, size_t *base)
     *base = length;
     if (digits == 0 || digits + 1 >= length || text[length - 1 - digits] != '_') return 0;
     *base = length - 1 - digits;
-    for (size_t i = length - digits; i < length; i++) number = 10 * number + text[i] - '0';
+    for (size_t i = length - digits; i < length; i++)
+        number = 10 * number + text[i] - '0';
     return number;
 }
 
@@ -223,13 +224,14 @@ static bool are_twins(const char *a, const char *b)
 static bool is_of_weights(const namer *n, emp_op_id op)
 {
     const emp_graph *g = n->problem->graph;
-    int32_t first = g->consumer_offset[g->output_offset[op]];
-    int32_t end = g->consumer_offset[g->output_offset[op + 1]];
+    int32_t          first = g->consumer_offset[g->output_offset[op]];
+    int32_t          end = g->consumer_offset[g->output_offset[op + 1]];
 
     for (int32_t i = first; i < end; i++) {
         emp_op_id reader = g->consumer[i];
         if (!is_gradient(g->name[reader])) continue;
-        if (n->tag[reader].direction != WEIGHTS || !are_twins(g->name[op], g->name[reader]))
+        if (n->tag[reader].direction != WEIGHTS ||
+            !are_twins(g->name[op], g->name[reader]))
             return false;
     }
     return end > first;
@@ -242,7 +244,7 @@ static void find_directions(namer *n)
     for (int32_t i = g->op_count - 1; i >= 0; i--) {
         emp_op_id op = g->topo[i];
         bool      is_backward = is_gradient(g->name[op]);
-        n->tag[op].direction = !is_backward          ? FORWARD
+        n->tag[op].direction = !is_backward           ? FORWARD
                                : is_of_weights(n, op) ? WEIGHTS
                                                       : BACKWARD;
     }
@@ -266,8 +268,8 @@ static emp_status cut_scopes(namer *n, const coarseness *how, emp_error *err)
     const int32_t count = (int32_t)n->layer_of_scope.count;
 
     for (int32_t i = 0; i < count; i++) {
-        layer  *l = &n->layer[i];
-        size_t  length = (size_t)l->length, end = 0;
+        layer *l = &n->layer[i];
+        size_t length = (size_t)l->length, end = 0;
         for (int32_t d = 0; d < how->depth && end < length; d++)
             end += (end > 0) + component(l->scope, end + (end > 0), length);
         if (l->is_cell && !how->cuts_cells) end = length;
@@ -287,8 +289,9 @@ typedef struct {
 } key;
 
 /* Fills cluster_of_class by the first ops of classes. */
-static emp_status number_clusters(const namer *n, int32_t block, int32_t *cluster_of_class,
-                                  int32_t *count, emp_error *err)
+static emp_status number_clusters(const namer *n, int32_t block,
+                                  int32_t *cluster_of_class, int32_t *count,
+                                  emp_error *err)
 {
     emp_status    st = EMP_OK;
     emp_strmap    map = {0};
@@ -324,7 +327,8 @@ static int32_t deepest(const namer *n)
 
     for (size_t i = 0; i < n->layer_of_scope.count; i++) {
         int32_t own = 1;
-        for (int32_t k = 0; k < n->layer[i].length; k++) own += n->layer[i].scope[k] == '/';
+        for (int32_t k = 0; k < n->layer[i].length; k++)
+            own += n->layer[i].scope[k] == '/';
         if (own > depth) depth = own;
     }
     return depth;

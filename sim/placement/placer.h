@@ -41,7 +41,7 @@ typedef struct {
     int32_t     rank;    /**< of this program among those that share a run: each draws its
                          own candidates from the same first state; 0 also when alone */
     int32_t     threads; /**< for the method's own work; results do not depend on it */
-    int64_t budget_evaluations; /**< of the whole run, for schedules; 0 = unknown */
+    int64_t     budget_evaluations; /**< of the whole run, for schedules; 0 = unknown */
     const char *preset;  /**< of methods that have presets ("paper"), or NULL */
     const char *options; /**< "key=value,key=value" for the method, or NULL */
 } emp_placer_params;

@@ -81,7 +81,8 @@ Test(moves, of_single_ops_move_a_class)
 
 Test(moves, of_groups_move_cliques)
 {
-    emp_moves m = create("moves=groups,groups=metis,coarsest=6,finest=6,near=0,propagate=0");
+    emp_moves m =
+        create("moves=groups,groups=metis,coarsest=6,finest=6,near=0,propagate=0");
 
     cr_assert_eq(m.level_count, 1);
     cr_assert_eq(m.level[0].group_count, CLIQUES);

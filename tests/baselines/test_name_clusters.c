@@ -192,8 +192,8 @@ ParameterizedTest(struct graph_case *c, name_clusters, are_some_dozens_on_every_
         is_backward[of[k]] += is_gradient;
     }
     for (int32_t k = 0; k < count; k++)
-        cr_expect((is_forward[k] == 0) != (is_backward[k] == 0), "%s: %d and %d",
-                  c->spec, is_forward[k], is_backward[k]);
+        cr_expect((is_forward[k] == 0) != (is_backward[k] == 0), "%s: %d and %d", c->spec,
+                  is_forward[k], is_backward[k]);
     emp_free(of);
     clear(&w);
 }
@@ -239,7 +239,7 @@ Test(name_clusters, survive_every_allocation_failure)
     emp_status                    st = EMP_ENOMEM;
 
     build(&w, "rnnlm:steps=10");
-    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
+    int32_t   *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
     const long before = emp_mem_live_blocks();
     long       allowed = 0;
     for (; st != EMP_OK; allowed++) {

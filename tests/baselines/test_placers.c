@@ -301,7 +301,8 @@ Test(placers, all_but_searches_propose_once)
         int32_t count = 0;
         cr_assert_eq(types[t]->create(&state, problem, &params, NULL), EMP_OK);
         cr_assert_eq(types[t]->ask(state, candidates, 2, &count, NULL), EMP_OK);
-        cr_expect(count == 1 || (count == 2 && types[t]->is_learner), "%s", types[t]->name);
+        cr_expect(count == 1 || (count == 2 && types[t]->is_learner), "%s",
+                  types[t]->name);
         cr_assert_eq(types[t]->tell(state, score, count, NULL), EMP_OK);
         cr_assert_eq(types[t]->ask(state, candidates, 2, &count, NULL), EMP_OK);
         cr_expect_eq(count, types[t]->is_learner ? 2 : 0, "%s", types[t]->name);
@@ -431,10 +432,10 @@ ParameterizedTestParameters(placers, wrong_options_are_named)
          "option \"cpu=2\" of method metis: expected cpu=N with N in 0..1"},
         {"anneal", "moves=edges",
          "option \"moves=edges\" of method anneal: expected moves=ops|groups|mixed"},
-        {"anneal", "moves", "option \"moves\" of method anneal: expected "
-                            "moves=ops|groups|mixed"},
-        {"mcmc", "coarsest=9,finest=8",
-         "coarsest=9 groups are more than finest=8"},
+        {"anneal", "moves",
+         "option \"moves\" of method anneal: expected "
+         "moves=ops|groups|mixed"},
+        {"mcmc", "coarsest=9,finest=8", "coarsest=9 groups are more than finest=8"},
         {"brkga", "elite=50,mutants=50",
          "options of method brkga: an elite of 50 % and 50 % mutants leave no room for "
          "children"},
