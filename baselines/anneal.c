@@ -49,7 +49,7 @@ static emp_status parse_options(anneal_options *o, const char *text, emp_error *
 {
     emp_option list[EMP_WALK_OPTIONS + 4];
 
-    *o = (anneal_options){.warmup = 100, .heat = 10, .cooling = 100, .length = 0};
+    *o = (anneal_options){.warmup = 100, .heat = 20, .cooling = 1000, .length = 0};
     emp_walk_options_list(&o->walk, list);
     emp_option *own = list + EMP_WALK_OPTIONS;
     own[0] = (emp_option){"warmup", 2, 1 << 20, &o->warmup};
@@ -144,9 +144,9 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 
 static const char options_text[] =
     "warmup\t100\tsamples that set the first temperature\n"
-    "heat\t10\tthe first temperature, percent of the standard deviation of their "
+    "heat\t20\tthe first temperature, percent of the standard deviation of their "
     "changes\n"
-    "cooling\t100\tthe first temperature over the last\n"
+    "cooling\t1000\tthe first temperature over the last\n"
     "length\t0\tsamples in all; 0: the run's budget, or 4000\n" EMP_WALK_OPTIONS_TEXT(
         "mixed", "768");
 

@@ -207,6 +207,7 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
         {&emp_placer_local, NULL, "samples=3,moves=groups,coarsest=2,finest=2", 9},
         {&emp_placer_local, NULL, "samples=3,pick=best,kicks=0", 9},
         {&emp_placer_anneal, NULL, "samples=3,warmup=6", 9},
+        {&emp_placer_anneal, NULL, "samples=3,warmup=6,prefilter=4", 9},
         {&emp_placer_mcmc, NULL, "samples=3,reset=6", 9},
         {&emp_placer_ce, NULL, "samples=3,starts=2,start_samples=6,fine=3,coarse=2", 8},
         {&emp_placer_post, NULL, "samples=3,batches=2,count=4", 8},
