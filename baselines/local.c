@@ -22,8 +22,7 @@ typedef struct {
     int64_t restarts;
     int64_t step_at; /* drafts, when the walk last went on: after as many more as there
                         are moves it stands in a local optimum */
-    int64_t
-        best; /* pick=best: the draft that does best since then; -1 = none is faster */
+    int64_t best;    /* the draft that did best since then; -1 = none is faster */
 } local_progress;
 
 typedef struct {
@@ -82,7 +81,9 @@ static emp_status create(void **state, const emp_problem *problem,
     s->walk.make = make_move;
     int64_t moves = emp_moves_count(&s->walk.moves);
     if (moves < 1 || moves > INT32_MAX)
-        EMP_FAIL(EMP_EUNSUPPORTED, "method local: %lld moves, want 1 to %d",
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "method local can make %lld moves of a class or group to a device, want "
+                 "1 to %d",
                  (long long)moves, INT32_MAX);
     s->move_count = (int32_t)moves;
     s->order_of = s->at.best = -1;
