@@ -15,7 +15,12 @@ extern const emp_placer_type emp_placer_scotch; /**< scotch.c */
 extern const emp_placer_type emp_placer_mincut; /**< scotch.c */
 extern const emp_placer_type emp_placer_metis;  /**< metis.c */
 extern const emp_placer_type emp_placer_random; /**< random.c */
+extern const emp_placer_type emp_placer_local;  /**< local.c */
+extern const emp_placer_type emp_placer_anneal; /**< anneal.c */
+extern const emp_placer_type emp_placer_mcmc;   /**< mcmc.c */
 extern const emp_placer_type emp_placer_ce;     /**< ce.c */
+extern const emp_placer_type emp_placer_post;   /**< post.c */
+extern const emp_placer_type emp_placer_brkga;  /**< brkga.c */
 extern const emp_placer_type emp_placer_heft;   /**< heft.c */
 extern const emp_placer_type emp_placer_peft;   /**< peft.c */
 extern const emp_placer_type emp_placer_etf;    /**< etf.c */

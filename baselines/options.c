@@ -16,9 +16,9 @@ static const emp_option *find(const emp_option *options, int32_t option_count,
     return NULL;
 }
 
-enum { LIST_BYTES = 256 };
+enum { LIST_BYTES = 512 };
 
-/* "a=N, b=N" */
+/* "a=N, b=this|that" */
 static void list_keys(const emp_option *options, int32_t option_count,
                       char list[LIST_BYTES])
 {
@@ -26,8 +26,20 @@ static void list_keys(const emp_option *options, int32_t option_count,
 
     list[0] = '\0';
     for (int32_t i = 0; i < option_count && used < LIST_BYTES; i++) {
-        used += (size_t)snprintf(list + used, LIST_BYTES - used, "%s%s=N",
-                                 i == 0 ? "" : ", ", options[i].key);
+        used += (size_t)snprintf(list + used, LIST_BYTES - used, "%s%s=%s",
+                                 i == 0 ? "" : ", ", options[i].key,
+                                 options[i].words == NULL ? "N" : options[i].words);
+    }
+}
+
+/* The number of a word in "this|that", or -1. */
+static int64_t find_word(const char *words, const char *word, size_t length)
+{
+    for (int64_t index = 0;; index++) {
+        size_t own = strcspn(words, "|");
+        if (own == length && memcmp(words, word, length) == 0) return index;
+        if (words[own] == '\0') return -1;
+        words += own + 1;
     }
 }
 
@@ -50,6 +62,16 @@ static emp_status parse_one(const char *text, size_t length, const char *method,
         list_keys(options, option_count, list);
         EMP_FAIL(EMP_EINVAL, "method %s has no option \"%.*s\"; it has %s", method,
                  (int)key_length, text, list);
+    }
+    if (option->words != NULL) {
+        const char *word = equals == NULL ? text + length : equals + 1;
+        int64_t index = find_word(option->words, word, (size_t)(text + length - word));
+        if (index < 0) {
+            EMP_FAIL(EMP_EINVAL, "option \"%.*s\" of method %s: expected %s=%s",
+                     (int)length, text, method, option->key, option->words);
+        }
+        *option->value = index;
+        goto cleanup;
     }
     errno = 0;
     long long value = equals == NULL ? 0 : strtoll(equals + 1, &end, 10);

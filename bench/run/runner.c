@@ -70,6 +70,7 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
     int32_t           op_count = run->problem->graph->op_count;
     emp_placer_params placer = run->params->placer;
 
+    placer.budget_evaluations = run->params->budget_evaluations;
     placer.ranks = run->ranks != NULL ? run->ranks->count : 1;
     placer.rank = run->ranks != NULL ? run->ranks->rank : 0;
     record->op_count = op_count;
@@ -97,6 +98,17 @@ cleanup:
     return st;
 }
 
+static double overflow_of(const emp_machine *machine, const emp_sim_result *result)
+{
+    double sum = 0.0;
+
+    for (int32_t d = 0; !result->is_feasible && d < result->device_count; d++) {
+        double memory = (double)machine->device[d].memory_bytes;
+        sum += fmax(0.0, (double)result->peak_bytes[d] / memory - 1.0);
+    }
+    return sum;
+}
+
 emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -114,7 +126,8 @@ emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
                      run->error[i].msg);
         }
         run->score[i] = (emp_score){(double)run->result[i].step_time_ns * 1e-9,
-                                    run->result[i].is_feasible};
+                                    run->result[i].is_feasible,
+                                    overflow_of(run->problem->machine, &run->result[i])};
     }
 
 cleanup:
@@ -144,7 +157,8 @@ cleanup:
 static int32_t find_best(const emp_run_state *run)
 {
     const emp_record *record = run->record;
-    emp_score         best = {record->best_step_time_s, record->is_feasible};
+    emp_score         best = {.step_time_s = record->best_step_time_s,
+                              .is_feasible = record->is_feasible};
     int32_t           found = -1;
 
     for (int32_t i = 0; i < run->count; i++) {

@@ -31,6 +31,8 @@ enum {
 typedef struct {
     double step_time_s; /**< also set when out of memory: the time it would have taken */
     bool   is_feasible; /**< false: out of memory */
+    double overflow_frac; /**< memory that was missing, over a device's own, summed over
+                               devices; 0 when it fits, or unknown */
 } emp_score;
 
 typedef struct {
@@ -39,6 +41,7 @@ typedef struct {
     int32_t     rank;    /**< of this program among those that share a run: each draws its
                          own candidates from the same first state; 0 also when alone */
     int32_t     threads; /**< for the method's own work; results do not depend on it */
+    int64_t     budget_evaluations; /**< of the whole run, for schedules; 0 = unknown */
     const char *preset;  /**< of methods that have presets ("paper"), or NULL */
     const char *options; /**< "key=value,key=value" for the method, or NULL */
 } emp_placer_params;

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "base/mem.h"
+#include "baselines/baselines.h"
 #include "policy/hdp/hdp.h"
 #include "sim/store/checkpoint.h"
 #include "tests/support/scratch.h"
@@ -141,42 +142,80 @@ Test(checkpoint, resumed_record_is_the_same_bytes_wherever_the_run_was_stopped)
     free(undisturbed);
 }
 
-/* The planner with two starts of two batches each, each refined for one, and two batches of
- * refinement at the end. */
-static void use_planner(emp_run_params *params)
+/* A method whose batches hold at most 3, for so many of them. */
+typedef struct {
+    const emp_placer_type *method;
+    const char            *preset, *options;
+    int                    batches;
+} small_steps;
+
+static void use(emp_run_params *params, const small_steps *how)
 {
-    params->method = &emp_placer_hdp;
+    params->method = how->method;
     params->budget_evaluations = 8 * BATCH - 1;
-    params->placer.preset = "emplace";
-    params->placer.options =
-        "grouping=random,groups=3,samples=3,starts=2,start_samples=6,"
-        "start_refine=3,refine_smallest=1,refine_largest=4,refine_cuts=2,hidden=4,"
-        "grouper_hidden=4,type_width=2";
+    params->placer.preset = how->preset;
+    params->placer.options = how->options;
 }
 
-Test(checkpoint, resumed_record_is_the_same_bytes_in_each_stage_of_the_planner)
+/* Stopped after each of its batches, and on two threads afterwards. */
+static void expect_same_bytes(const small_steps *how)
 {
     emp_run_params plain = tiny_params(BUDGET, 1);
     size_t         size, again;
 
-    use_planner(&plain);
+    use(&plain, how);
     char *undisturbed = run(&plain, &size);
-    for (int first = 1; first <= 7; first++) {
+    for (int first = 1; first < how->batches; first++) {
         int            batches = first, rest = 0;
         emp_run_params params = stopped_after(&batches, false);
-        use_planner(&params);
+        use(&params, how);
         remove(path);
         free(run(&params, NULL));
         params = stopped_after(&rest, true);
-        use_planner(&params);
+        use(&params, how);
         params.placer.threads = 2;
         char *resumed = run(&params, &again);
-        cr_expect_eq(rest, -(8 - first), "went on for %d batches", -rest);
+        cr_expect_eq(rest, -(how->batches - first), "%s went on for %d batches",
+                     how->method->name, -rest);
         cr_assert_eq(size, again);
-        cr_expect_arr_eq(undisturbed, resumed, size, "stopped after %d", first);
+        cr_expect_arr_eq(undisturbed, resumed, size, "%s stopped after %d",
+                         how->method->name, first);
         free(resumed);
     }
     free(undisturbed);
+    remove(path);
+}
+
+/* With two starts of two batches each, each refined for one, and two batches of refinement at
+ * the end. */
+Test(checkpoint, resumed_record_is_the_same_bytes_in_each_stage_of_the_planner)
+{
+    const small_steps planner = {
+        &emp_placer_hdp, "emplace",
+        "grouping=random,groups=3,samples=3,starts=2,start_samples=6,"
+        "start_refine=3,refine_smallest=1,refine_largest=4,refine_cuts=2,hidden=4,"
+        "grouper_hidden=4,type_width=2",
+        8};
+
+    expect_same_bytes(&planner);
+}
+
+/* Walks score where they begin alone; the local search restarts; Post refits after every
+ * second batch; a generation of five ends with a batch of two or one. */
+Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
+{
+    static const small_steps searches[] = {
+        {&emp_placer_local, NULL, "samples=3,moves=groups,coarsest=2,finest=2", 9},
+        {&emp_placer_local, NULL, "samples=3,pick=best,kicks=0", 9},
+        {&emp_placer_anneal, NULL, "samples=3,warmup=6", 9},
+        {&emp_placer_anneal, NULL, "samples=3,warmup=6,prefilter=4", 9},
+        {&emp_placer_mcmc, NULL, "samples=3,reset=6", 9},
+        {&emp_placer_ce, NULL, "samples=3,starts=2,start_samples=6,fine=3,coarse=2", 8},
+        {&emp_placer_post, NULL, "samples=3,batches=2,count=4", 8},
+        {&emp_placer_brkga, NULL, "population=5,elite=20,mutants=20,count=4", 6}};
+
+    for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
+        expect_same_bytes(&searches[i]);
 }
 
 Test(checkpoint, writing_them_changes_nothing)

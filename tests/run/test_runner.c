@@ -137,6 +137,7 @@ Test(runner, what_does_not_fit_is_never_best_beside_what_fits)
     cr_expect_eq(r.curve[0].feasible_count, 0);
     cr_expect_lt(r.curve[0].mean_s, r.best_step_time_s, "the GPU must be the faster one");
     cr_expect_eq(r.curve[2].best_s, r.best_step_time_s);
+    cr_expect_gt(tiny_placer_script.overflow_frac, 0.0, "the third does not fit");
     cr_expect_str_empty(r.oom_device);
     emp_record_clear(&r);
     tiny_destroy(&t);
@@ -154,6 +155,10 @@ Test(runner, nothing_that_fits_is_said_so)
     cr_expect(isnan(r.median_s));
     cr_expect(isnan(r.curve[1].best_s));
     cr_expect_gt(r.peak_bytes[GPU], t.machine->device[GPU].memory_bytes);
+    cr_expect_float_eq(
+        tiny_placer_script.overflow_frac,
+        (double)r.peak_bytes[GPU] / (double)t.machine->device[GPU].memory_bytes - 1.0,
+        1e-12, "the method hears how much was missing");
     emp_record_clear(&r);
     tiny_destroy(&t);
 }

@@ -110,6 +110,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     }
     s->metric[0] = (emp_placer_metric){"first_s", scores[0].step_time_s};
     s->metric[1] = (emp_placer_metric){"proposed", (double)s->proposed};
+    tiny_placer_script.overflow_frac = scores[0].overflow_frac;
     if (tiny_placer_script.fail_tell != EMP_OK) {
         EMP_FAIL(tiny_placer_script.fail_tell, "scripted failure");
     }

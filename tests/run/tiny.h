@@ -29,6 +29,7 @@ typedef struct {
     int32_t       device_count; /**< ... 0: every op on a device drawn from the seed */
     emp_status    fail_tell;    /**< returned by tell */
     int64_t       asked, told;
+    double        overflow_frac; /**< of the first score of the last tell */
     bool          is_told_order; /**< as many told as asked at every tell */
 } tiny_script;
 
