@@ -16,14 +16,15 @@
 static const emp_arm arms[] = {
     {"default", "default", NULL, NULL},
 
-    {"from paper", "12 metis groups", "grouping=metis,groups=12", "paper"},
-    {"from paper", "and imitation", "grouping=metis,groups=12," IMITATION, "paper"},
+    {"from paper", "12 scotch groups", "grouping=scotch,groups=12", "paper"},
+    {"from paper", "and imitation", "grouping=scotch,groups=12," IMITATION, "paper"},
 
     {"stages", "starts=0", "starts=0", NULL},
-    {"stages", "one start", "starts=1,start_samples=1200", NULL},
+    {"stages", "starts=1", "starts=1", NULL},
+    {"stages", "starts=2", "starts=2", NULL},
+    {"stages", "start_refine=0", "start_refine=0", NULL},
     {"stages", "start_samples=100", "start_samples=100", NULL},
-    {"stages", "start_samples=200", "start_samples=200", NULL},
-    {"stages", "start_samples=800", "start_samples=800", NULL},
+    {"stages", "start_samples=400", "start_samples=400", NULL},
 
     {"learning", "reinforce", REINFORCEMENT, NULL},
     {"learning", "elites=1", "elites=1", NULL},
@@ -34,7 +35,7 @@ static const emp_arm arms[] = {
     {"learning", "lr=0.03", "lr=0.03", NULL},
     {"learning", "lr=0.0003", "lr=0.0003", NULL},
 
-    {"grouping", "grouping=scotch", "grouping=scotch", NULL},
+    {"grouping", "grouping=metis", "grouping=metis", NULL},
     {"grouping", "grouping=names", "grouping=names", NULL},
     {"grouping", "grouping=chunks", "grouping=chunks", NULL},
     {"grouping", "grouping=random", "grouping=random", NULL},
@@ -47,8 +48,17 @@ static const emp_arm arms[] = {
 
     {"refining", "large groups only", "refine_largest=24", NULL},
     {"refining", "small groups only", "refine_smallest=768", NULL},
+    {"refining", "refine_cuts=1", "refine_cuts=1", NULL},
+    {"refining", "refine_cuts=8", "refine_cuts=8", NULL},
     {"refining", "refine_elites=1", "refine_elites=1", NULL},
     {"refining", "refine_elites=8", "refine_elites=8", NULL},
+
+    {"guiding", "no blame", "refine_alike=1", NULL},
+    {"guiding", "no surrogate", "refine_chosen=0", NULL},
+    {"guiding", "neither", "refine_alike=1,refine_chosen=0", NULL},
+    {"guiding", "surrogate chooses all", "refine_chosen=1", NULL},
+    {"guiding", "refine_filter=4", "refine_filter=4", NULL},
+    {"guiding", "refine_filter=64", "refine_filter=64", NULL},
 };
 
 const emp_ablation emp_ablation_preset = {.name = "preset",
