@@ -36,7 +36,7 @@ static inline void deliver_message(emp_sim *sim, int32_t message)
     int32_t op = sim->message[message].op, to = sim->message[message].to;
 
     trace_message(sim, op, to);
-    for (int32_t i = sim->op[op].control; i < sim->op[op + 1].control; i++) {
+    for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
         if (sim->state[sim->control[i]].device == to) arrive(sim, sim->control[i]);
     }
 }
@@ -60,46 +60,76 @@ static inline void send_message(emp_sim *sim, int32_t op, int32_t to, int32_t fi
     }
 }
 
+/** The op that reads. */
+static inline int32_t op_reading(const emp_sim_reader *reader)
+{
+    return (int32_t)(reader->place / 2);
+}
+
 /** The memory in which a tensor is read. */
 static inline int32_t space_read(const emp_sim *sim, const emp_sim_reader *reader)
 {
     return sim->space_of_place[reader->place];
 }
 
-/** Tells all that read \a tensor at home, and sends its copies. */
-static inline void notify_readers(emp_sim *sim, int32_t tensor, int32_t device)
+/** Sends the copies from \a first on. */
+EMP_SIM_CALLED void send_copies(emp_sim *sim, int32_t first, int32_t device)
 {
-    const emp_sim_instance *t = &sim->instance[tensor];
-    const int32_t home = t->space, end = t[1].reader, first = sim->instance_count;
+    const int32_t end = sim->instance_count;
 
-    for (int32_t i = t->reader; i < end; i++) {
-        const emp_sim_reader *reader = &sim->reader[i];
-        int32_t               space = space_read(sim, reader);
-        if (space == home) {
-            sim->reads[reader->input] = t->root;
-            arrive(sim, (int32_t)(reader->place / 2));
-        } else {
-            sim->reads[reader->input] = plan_copy(sim, tensor, first, i, space);
-        }
-    }
-    for (int32_t c = first; c < sim->instance_count; c++) send_copy(sim, c, device);
+    for (int32_t c = first; c < end; c++) send_copy(sim, c, device);
 }
 
-/** The op is done as far as those who wait for it can tell. */
-static inline void notify(emp_sim *sim, int32_t op, int32_t device)
+/** Tells all that read \a tensor at home, and sends its copies. Its readers are those
+ * from \a begin to \a end. */
+EMP_SIM_INLINE void notify_readers(emp_sim *sim, int32_t tensor, int32_t begin,
+                                   int32_t end, int32_t device)
+{
+    const emp_sim_instance *t = &sim->instance[tensor];
+    const int32_t           home = t->space, first = sim->instance_count;
+
+    for (int32_t i = begin; i < end; i++) {
+        const emp_sim_reader *reader = &sim->reader[i];
+        int32_t               op = op_reading(reader), space = space_read(sim, reader);
+        if (space == home) {
+            sim->reads[reader->input] = t->root;
+            arrive(sim, op);
+        } else {
+            sim->reads[reader->input] = plan_copy(sim, tensor, first, i, op, space);
+        }
+    }
+    if (sim->instance_count > first) send_copies(sim, first, device);
+}
+
+/** What notify() does for any op. */
+EMP_SIM_CALLED void notify_all(emp_sim *sim, int32_t op, int32_t device)
 {
     const emp_sim_op *o = &sim->op[op];
-    const int32_t     output_end = o[1].output, control_end = o[1].control;
     const int32_t     first_message = sim->message_count;
 
-    for (int32_t t = o->output; t < output_end; t++) notify_readers(sim, t, device);
-    for (int32_t i = o->control; i < control_end; i++) {
+    for (int32_t t = o->output; t < o[1].output; t++)
+        notify_readers(sim, t, sim->instance[t].reader, sim->instance[t + 1].reader,
+                       device);
+    for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
         int32_t next = sim->control[i], to = sim->state[next].device;
         if (!rules.control_latency || to == device) {
             arrive(sim, next);
         } else {
             send_message(sim, op, to, first_message);
         }
+    }
+}
+
+/** The op is done as far as those who wait for it can tell. Most ops have one output and
+ * nothing else. */
+EMP_SIM_INLINE void notify(emp_sim *sim, int32_t op, int32_t device)
+{
+    const emp_sim_op *o = &sim->op[op];
+
+    if (o->flags & (EMP_SIM_HAS_CONTROL | EMP_SIM_IS_PLURAL)) {
+        notify_all(sim, op, device);
+    } else {
+        notify_readers(sim, o->output, o->reader, o[1].reader, device);
     }
 }
 
@@ -139,10 +169,13 @@ static inline void finish_op(emp_sim *sim, int32_t op, int32_t device)
     notify(sim, op, device);
 }
 
-static inline void finish_batch(emp_sim *sim, int32_t cpu, int32_t number)
+/** Tasks on a CPU end. */
+static inline void end_tasks(emp_sim *sim, int32_t source)
 {
-    int32_t op = end_batch(sim, cpu, number);
+    int32_t cpu = sim->source[source].cpu;
+    int32_t op = end_batch(sim, cpu, source - sim->pool[cpu].first_source);
 
+    replace_event(&sim->others, source, no_event());
     if (op < 0) return;
     record_op(sim, op, cpu, sim->until[op], sim->now);
     release_inputs(sim, op);
@@ -152,14 +185,18 @@ static inline void finish_batch(emp_sim *sim, int32_t cpu, int32_t number)
 /** All that read the copy are told. */
 static inline void deliver_copy(emp_sim *sim, int32_t copy)
 {
-    const int32_t         to = target_of_copy(sim, copy);
-    const emp_sim_reader *reader = &sim->reader[sim->instance[copy].reader];
+    const emp_sim_instance *instance = &sim->instance[copy];
+    const emp_sim_reader   *reader = &sim->reader[instance->reader];
+    const int32_t           to = instance->space;
+    int32_t                 left = instance->pending;
 
     trace_copy(sim, copy, EMP_SIM_COPY_DELIVERED);
-    for (int32_t left = sim->instance[copy].pending; left > 0; reader++) {
-        if (space_read(sim, reader) != to) continue;
-        left--;
-        arrive(sim, (int32_t)(reader->place / 2));
+    arrive(sim, instance->first_op);
+    while (--left > 0) {
+        do {
+            reader++;
+        } while (space_read(sim, reader) != to);
+        arrive(sim, op_reading(reader));
     }
 }
 
@@ -168,7 +205,7 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
 {
     int32_t to = target_of_copy(sim, copy);
 
-    release(sim, sim->instance[tensor_of_copy(sim, copy)].root);
+    release(sim, sim->instance[copy].root);
     if (has_host_thread(sim, to)) {
         serve(sim, to, item_of_copy(sim, copy));
     } else if (!rules.copy_delays || sim->receive_ns == 0) {
@@ -179,11 +216,15 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
     }
 }
 
-/** \return the event of the next item's end. */
-static inline uint64_t end_item(emp_sim *sim, int32_t device)
+/** The server's item ends. What waits starts last of all, but its end is known and goes
+ * into the tree first: to find the next event is what a run waits for most. */
+static inline void end_item(emp_sim *sim, int32_t device)
 {
     int32_t item = sim->device[device].current, copy = copy_of_item(sim, item);
+    bool    has_next = !is_empty(sim, device);
 
+    replace_event(&sim->servers, device,
+                  event_at(device, sim->now + sim->head[device].time_ns));
     if (!rules.serial_issue) {
         finish_op(sim, item, device);
     } else if (copy >= sim->first_copy && is_requested(sim, copy)) {
@@ -195,7 +236,7 @@ static inline uint64_t end_item(emp_sim *sim, int32_t device)
     } else {
         finish_op(sim, item, device);
     }
-    return serve_next(sim, device);
+    serve_next(sim, device, has_next);
 }
 
 /** What the source, which is no server, is of; the rules may leave one kind only. */
@@ -208,14 +249,16 @@ static inline emp_sim_source_kind kind_of(const emp_sim *sim, int32_t source)
 }
 
 /** Takes the item whose delay is over from the list of \a source and handles it. */
-static inline uint64_t end_delay(emp_sim *sim, int32_t source)
+static inline void end_delay(emp_sim *sim, int32_t source)
 {
-    emp_sim_queue *queue = &sim->queue[source];
-    int32_t        item = take(sim, queue), copy = copy_of_item(sim, item);
+    int32_t item = take(sim, source), copy = copy_of_item(sim, item);
 
+    replace_event(&sim->others, source, event_at(source, sim->head[source].time_ns));
     switch (kind_of(sim, source)) {
     case EMP_SIM_KERNEL: release_inputs(sim, item); break;
-    case EMP_SIM_READY: transfer(sim, copy); break;
+    case EMP_SIM_READY:
+        transfer(sim, copy, payload_of_copy(sim, copy), route_of_copy(sim, copy));
+        break;
     case EMP_SIM_SEEN: see_copy(sim, copy); break;
     case EMP_SIM_SEND: request_copy(sim, copy); break;
     case EMP_SIM_RECEIVE: deliver_copy(sim, copy); break;
@@ -223,23 +266,17 @@ static inline uint64_t end_delay(emp_sim *sim, int32_t source)
     case EMP_SIM_BATCH:
     case EMP_SIM_SERVER: break; /* have no delays */
     }
-    return event_at(source, sim->until[queue->first]);
 }
 
 static inline void handle_event(emp_sim *sim, int32_t source)
 {
     if (source < sim->device_count) {
-        set_server_event(sim, source, end_item(sim, source));
-        return;
-    }
-    uint64_t next = no_event(source);
-    if (rules.cpu_pool && kind_of(sim, source) == EMP_SIM_BATCH) {
-        int32_t cpu = sim->source[source].cpu;
-        finish_batch(sim, cpu, source - sim->pool[cpu].first_source);
+        end_item(sim, source);
+    } else if (rules.cpu_pool && kind_of(sim, source) == EMP_SIM_BATCH) {
+        end_tasks(sim, source);
     } else {
-        next = end_delay(sim, source);
+        end_delay(sim, source);
     }
-    set_event(sim, source, next);
 }
 
 /** Runs a step whose state is fresh. */
@@ -255,7 +292,7 @@ static inline void run_events(emp_sim *sim)
         become_ready(sim, op, sim->state[op].device);
     }
     if (rules.cpu_pool) start_all_pool_ops(sim);
-    for (uint64_t event = next_event(sim); event < no_event(0); event = next_event(sim)) {
+    for (uint64_t event = next_event(sim); event < no_event(); event = next_event(sim)) {
         sim->now = (emp_time_ns)(event >> EMP_SIM_SOURCE_BITS);
         handle_event(sim, (int32_t)(event & EMP_SIM_SOURCE_MASK));
         if (rules.cpu_pool) start_all_pool_ops(sim);

@@ -18,28 +18,36 @@ static inline int32_t target_of_copy(const emp_sim *sim, int32_t copy)
     return sim->instance[copy].space;
 }
 
+static inline const emp_sim_payload *payload_of_copy(const emp_sim *sim, int32_t copy)
+{
+    return &sim->payload[tensor_of_copy(sim, copy)];
+}
+
 static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t copy)
 {
     return &sim->route[source_of_copy(sim, copy)][target_of_copy(sim, copy)];
 }
 
-/** \a tensor is read in the memory \a to, by \a reader. Its copies are those from \a first
+/** \a tensor is read in the memory \a to, by \a reader, which is of \a op. Its copies are those from \a first
  * on. \return the copy. */
 static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
-                                int32_t reader, int32_t to)
+                                int32_t reader, int32_t op, int32_t to)
 {
-    int32_t copy = sim->copy_to[to];
+    int32_t copy = sim->copy_to[to], root = sim->instance[tensor].root;
 
     if (copy >= first) {
-        sim->instance[sim->instance[tensor].root].pending--;
+        sim->instance[root].pending--;
         sim->instance[copy].pending++;
         return copy;
     }
     copy = sim->copy_to[to] = sim->instance_count++;
     emp_sim_instance *instance = &sim->instance[copy];
-    instance->bytes = -1;
+    /* else it is requested before anybody asks whether it is */
+    if (rules.serial_issue || rules.copy_delays || rules.is_traced) instance->bytes = -1;
     instance->reader = reader;
     instance->tensor = tensor;
+    instance->first_op = op;
+    instance->root = root;
     instance->pending = 1;
     instance->space = to;
     return copy;
@@ -75,11 +83,10 @@ EMP_SIM_CALLED emp_time_ns keep_route(emp_sim *sim, const emp_sim_route *route,
 }
 
 /** The copy takes the links of its route as soon as it can. */
-static inline void transfer(emp_sim *sim, int32_t copy)
+static inline void transfer(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
+                            const emp_sim_route *route)
 {
-    const emp_sim_route   *route = route_of_copy(sim, copy);
-    const emp_sim_payload *p = &sim->payload[tensor_of_copy(sim, copy)];
-    double                 ns_per_byte = route->ns_per_byte;
+    double ns_per_byte = route->ns_per_byte;
 
     if (rules.pageable) { /* slower than the route from the host, not than other routes */
         double least = p->ns_per_byte * route->from_host;
@@ -107,15 +114,15 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
         ready = later_of(ready, sim->device[from].queued_ns);
         ready = later_of(ready, sim->device[to].queued_ns);
     } else if (has_host_thread(sim, from)) {
-        int32_t producer = sim->payload[tensor_of_copy(sim, copy)].producer;
-        ready = later_of(ready, sim->until[producer]);
+        ready = later_of(ready, sim->until[payload_of_copy(sim, copy)->producer]);
     }
     return ready;
 }
 
 static inline void request_copy(emp_sim *sim, int32_t copy)
 {
-    const emp_sim_payload *p = &sim->payload[tensor_of_copy(sim, copy)];
+    const emp_sim_payload *p = payload_of_copy(sim, copy);
+    const emp_sim_route   *route = route_of_copy(sim, copy);
 
     trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
@@ -123,15 +130,14 @@ static inline void request_copy(emp_sim *sim, int32_t copy)
     sim->instance[copy].bytes = p->buffer_bytes;
     create_buffer(sim, copy, p->producer);
     if (!rules.serial_issue && !rules.drain_copies) {
-        transfer(sim, copy);
+        transfer(sim, copy, p, route);
         return;
     }
-    const emp_sim_route *route = route_of_copy(sim, copy);
-    emp_time_ns         *stream_ready = &sim->stream_ready_ns[route->stream];
-    emp_time_ns          ready = copy_ready_at(sim, copy, *stream_ready);
+    emp_time_ns *stream_ready = &sim->stream_ready_ns[route->stream];
+    emp_time_ns  ready = copy_ready_at(sim, copy, *stream_ready);
     *stream_ready = ready;
-    if (ready == sim->now && is_empty(sim, &sim->queue[route->ready_source])) {
-        transfer(sim, copy);
+    if (ready == sim->now && is_empty(sim, route->ready_source)) {
+        transfer(sim, copy, p, route);
     } else {
         delay_copy(sim, route->ready_source, copy, ready);
     }

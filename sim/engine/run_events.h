@@ -12,11 +12,8 @@ static inline uint64_t event_at(int32_t source, emp_time_ns at)
     return (uint64_t)at << EMP_SIM_SOURCE_BITS | (uint64_t)source;
 }
 
-/** No event of a source. */
-static inline uint64_t no_event(int32_t source)
-{
-    return event_at(source, EMP_SIM_LAST_NS);
-}
+/** Not an event, and later than any. */
+static inline uint64_t no_event(void) { return event_at(0, EMP_SIM_LAST_NS); }
 
 static inline uint64_t earlier_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -26,75 +23,87 @@ static inline uint64_t next_event(const emp_sim *sim)
     return earlier_of(sim->servers.node[1], sim->others.node[1]);
 }
 
-/** Sets the event of a leaf. The walk up has no branch but its end, which a processor
- * foresees: all leaves are equally deep. */
-static inline void set_leaf(const emp_sim_tree *tree, int32_t leaf, uint64_t event)
+/** The event of a source is over; \a next is its next one. The walk up has no branch but
+ * its end, which a processor foresees: all leaves are equally deep. */
+static inline void replace_event(const emp_sim_tree *tree, int32_t source, uint64_t next)
 {
     uint64_t *node = tree->node;
-    uint64_t  i = (uint32_t)(tree->leaf_count + leaf);
+    uint64_t  i = (uint32_t)(tree->first_leaf + source);
 
-    node[i] = event;
+    node[i] = next;
     do {
-        uint64_t beside = node[i ^ 1];
-        i /= 2;
-        event = earlier_of(event, beside);
-        node[i] = event;
+        const uint64_t *four = &node[i & ~UINT64_C(3)];
+        i /= 4;
+        next = earlier_of(earlier_of(four[0], four[1]), earlier_of(four[2], four[3]));
+        node[i] = next;
     } while (i != 1);
 }
 
-static inline void set_server_event(emp_sim *sim, int32_t device, uint64_t event)
+/** A source has one more event. Nothing is asked of other sources, and an event that is
+ * not the first of its source changes nothing. */
+static inline void add_event(const emp_sim_tree *tree, int32_t source, emp_time_ns at)
 {
-    set_leaf(&sim->servers, device, event);
+    uint64_t *node = tree->node, event = event_at(source, at);
+    uint64_t  i = (uint32_t)(tree->first_leaf + source);
+
+    node[i] = earlier_of(node[i], event);
+    do {
+        i /= 4;
+        node[i] = earlier_of(node[i], event);
+    } while (i != 1);
 }
 
-/** Of a source that is no server. */
-static inline void set_event(emp_sim *sim, int32_t source, uint64_t event)
+static inline void clear_tree(const emp_sim_tree *tree)
 {
-    set_leaf(&sim->others, source - sim->device_count, event);
+    for (int32_t i = 0; i < 2 * tree->leaf_count; i++) tree->node[i] = no_event();
 }
 
-/** Leaves are of the sources from \a source on, which have no events. */
-static inline void clear_tree(const emp_sim_tree *tree, int32_t source)
+/** Nothing follows. */
+static inline void end_list(emp_sim_link *link)
 {
-    const int32_t count = tree->leaf_count;
-
-    for (int32_t i = 0; i < count; i++) tree->node[count + i] = no_event(source + i);
-    for (int32_t i = count - 1; i > 0; i--)
-        tree->node[i] = earlier_of(tree->node[2 * i], tree->node[2 * i + 1]);
+    link->time_ns = EMP_SIM_LAST_NS;
+    link->item = EMP_SIM_NO_ITEM;
 }
 
 static inline void clear_events(emp_sim *sim)
 {
-    clear_tree(&sim->servers, 0);
-    clear_tree(&sim->others, sim->device_count);
-    for (int32_t i = 0; i < sim->source_count; i++) sim->queue[i].first = sim->no_item;
+    clear_tree(&sim->servers);
+    clear_tree(&sim->others);
+    for (int32_t i = 0; i < sim->list_count; i++) end_list(&sim->head[i]);
 }
 
-static inline bool is_empty(const emp_sim *sim, const emp_sim_queue *queue)
+static inline bool is_empty(const emp_sim *sim, int32_t list)
 {
-    return queue->first == sim->no_item;
+    return sim->head[list].item < 0;
 }
 
-/** \return whether the item is the first. */
-static inline bool append(emp_sim *sim, emp_sim_queue *queue, int32_t item)
+/** Puts \a item behind the link \a last, which ends the list or is its empty head. */
+static inline void append_behind(emp_sim *sim, int32_t list, int32_t last, int32_t item,
+                                 emp_time_ns time_ns)
 {
-    bool is_first = is_empty(sim, queue);
-
-    sim->next[item] = sim->no_item;
-    if (is_first) {
-        queue->first = item;
-    } else {
-        sim->next[queue->last] = item;
-    }
-    queue->last = item;
-    return is_first;
+    end_list(&sim->link[item]);
+    sim->link[last].time_ns = time_ns;
+    sim->link[last].item = item;
+    sim->head[list].last = item;
 }
 
-static inline int32_t take(const emp_sim *sim, emp_sim_queue *queue)
+/** \a time_ns is for who takes the item. */
+static inline void append(emp_sim *sim, int32_t list, int32_t item, emp_time_ns time_ns)
 {
-    int32_t item = queue->first;
+    int32_t last = is_empty(sim, list) ? sim->first_head + list : sim->head[list].last;
 
-    queue->first = sim->next[item];
+    append_behind(sim, list, last, item, time_ns);
+}
+
+/** \return the first item; the list's head is the next one then. */
+static inline int32_t take(emp_sim *sim, int32_t list)
+{
+    emp_sim_link       *head = &sim->head[list];
+    int32_t             item = head->item;
+    const emp_sim_link *link = &sim->link[item];
+
+    head->time_ns = link->time_ns;
+    head->item = link->item;
     return item;
 }
 
@@ -115,28 +124,30 @@ static inline int32_t item_of_message(const emp_sim *sim, int32_t message)
     return sim->op_count + sim->copy_limit + message;
 }
 
-/** Lets \a item happen at a source after all items in it. */
+/** Lets \a item happen at a source after all items in it. Whether there are any depends on
+ * the placement, so nothing here branches. */
 static inline void delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns at)
 {
-    emp_sim_queue *queue = &sim->queue[source];
+    int32_t last = sim->head[source].last, is_first = is_empty(sim, source);
 
-    sim->until[item] = at;
-    if (append(sim, queue, item)) set_event(sim, source, event_at(source, at));
+    last += (sim->first_head + source - last) & -is_first;
+    append_behind(sim, source, last, item, at);
+    add_event(&sim->others, source, at);
 }
 
 /** Lets \a item happen after those that are not later. */
 static inline void delay_in_order(emp_sim *sim, int32_t source, int32_t item,
                                   emp_time_ns at)
 {
-    emp_sim_queue *queue = &sim->queue[source];
-    int32_t       *link = &queue->first;
+    emp_sim_link *link = &sim->head[source];
 
-    while (sim->until[*link] <= at) link = &sim->next[*link];
-    sim->until[item] = at;
-    sim->next[item] = *link;
-    *link = item;
-    if (sim->next[item] == sim->no_item) queue->last = item;
-    if (queue->first == item) set_event(sim, source, event_at(source, at));
+    while (link->time_ns <= at) link = &sim->link[link->item];
+    sim->link[item].time_ns = link->time_ns;
+    sim->link[item].item = link->item;
+    link->time_ns = at;
+    link->item = item;
+    if (sim->link[item].item == EMP_SIM_NO_ITEM) sim->head[source].last = item;
+    add_event(&sim->others, source, at);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_EVENTS_H */

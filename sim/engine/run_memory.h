@@ -6,7 +6,8 @@
 
 #include "sim/engine/run_trace.h"
 
-static inline void judge_memory(emp_sim *sim, int32_t space, int64_t bytes, int32_t op)
+__attribute__((cold)) EMP_SIM_CALLED void judge_memory(emp_sim *sim, int32_t space,
+                                                       int64_t bytes, int32_t op)
 {
     emp_sim_result *result = &sim->result;
 
@@ -106,13 +107,18 @@ static inline void create_buffer(emp_sim *sim, int32_t instance, int32_t op)
     allocate(sim, i->space, i->bytes, op, chunk_of_instance(sim, instance));
 }
 
-/** Somebody needs a root no more. */
+/** Somebody needs a root no more. Who is the last one depends on the placement, so where
+ * memory is no more than a sum nothing branches. */
 static inline void release(emp_sim *sim, int32_t root)
 {
     emp_sim_instance *i = &sim->instance[root];
+    bool              is_free = --i->pending == 0;
 
-    if (--i->pending == 0)
+    if (!rules.bfc_allocator && !rules.is_traced) {
+        sim->memory[i->space].used -= i->bytes & -(int64_t)is_free;
+    } else if (is_free) {
         deallocate(sim, i->space, i->bytes, chunk_of_instance(sim, root));
+    }
 }
 
 /** An input buffer that output 0 of \a op may take over: this op is the last to need it,
@@ -147,7 +153,7 @@ static inline int32_t find_shared(const emp_sim *sim, int32_t op)
 }
 
 /** Output 0 of \a op shares a buffer, if it can. */
-EMP_SIM_CALLED bool share_output(emp_sim *sim, int32_t op)
+static inline bool share_output(emp_sim *sim, int32_t op)
 {
     emp_sim_instance *output = &sim->instance[sim->op[op].output];
 
@@ -158,26 +164,43 @@ EMP_SIM_CALLED bool share_output(emp_sim *sim, int32_t op)
     return true;
 }
 
-/** Outputs and workspace are there from now on. An output is needed by every edge that
- * reads it; notify() turns those that read copies into copies. */
-EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
+/** \a tensor has a buffer of its own. It is needed by every edge that reads it; notify()
+ * turns those that read copies into copies. */
+EMP_SIM_INLINE void create_output(emp_sim *sim, int32_t tensor, int32_t op)
+{
+    emp_sim_instance *t = &sim->instance[tensor];
+
+    t->space = sim->space_of_place[2 * op + t->on_host];
+    t->root = tensor;
+    t->pending = t->users;
+    create_buffer(sim, tensor, op);
+}
+
+/** What create_outputs() does for any op. */
+EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
 {
     const emp_sim_op *o = &sim->op[op];
-    const uint8_t    *spaces = &sim->space_of_place[2 * op];
-    const uint32_t shares = EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
-    const int32_t  end = o[1].output;
-    int32_t        t = o->output;
+    int32_t           t = o->output;
 
-    if ((o->flags & shares) && share_output(sim, op)) t++;
-    for (; t < end; t++) {
-        emp_sim_instance *i = &sim->instance[t];
-        i->space = spaces[i->on_host];
-        i->root = t;
-        i->pending = i->users;
-        create_buffer(sim, t, op);
-    }
+    if (may_share && share_output(sim, op)) t++;
+    for (; t < o[1].output; t++) create_output(sim, t, op);
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        allocate(sim, spaces[0], sim->rest[op].workspace_bytes, op, chunk_of_op(sim, op));
+        allocate(sim, sim->space_of_place[2 * op], sim->rest[op].workspace_bytes, op,
+                 chunk_of_op(sim, op));
+    }
+}
+
+/** Outputs and workspace are there from now on. Most ops have one output and nothing
+ * else. */
+EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
+{
+    const uint32_t flags = sim->op[op].flags;
+    const uint32_t shares = EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
+
+    if (flags & (shares | EMP_SIM_HAS_WORKSPACE | EMP_SIM_IS_PLURAL)) {
+        create_all(sim, op, flags & shares);
+    } else {
+        create_output(sim, sim->op[op].output, op);
     }
 }
 

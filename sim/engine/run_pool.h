@@ -7,11 +7,17 @@
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
 
+/** The list of ops that have not begun. */
+static inline int32_t line_of(const emp_sim *sim, int32_t cpu)
+{
+    return sim->source_count + cpu;
+}
+
 static inline void wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
-    append(sim, &pool->waiting, op);
+    append(sim, line_of(sim, cpu), op, 0);
     pool->waiting_count++;
     sim->eager_pools |= UINT64_C(1) << cpu;
 }
@@ -31,7 +37,7 @@ static inline int32_t count_cores(const emp_sim *sim, const emp_sim_pool *pool,
 static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
-    int32_t       op = take(sim, &pool->waiting), cores = count_cores(sim, pool, op);
+    int32_t       op = take(sim, line_of(sim, cpu)), cores = count_cores(sim, pool, op);
     int32_t       tasks = cores * emp_cost_rounds(sim->rest[op].lanes);
 
     pool->waiting_count--;
@@ -57,7 +63,7 @@ static inline void start_batch(emp_sim *sim, emp_sim_pool *pool)
     pool->free_cores -= tasks;
     pool->starting_tasks -= tasks;
     pool->batch[batch] = (emp_sim_batch){sim->now, pool->starting_op, tasks};
-    set_event(sim, source, event_at(source, sim->now + pool->starting_task_ns));
+    add_event(&sim->others, source, sim->now + pool->starting_task_ns);
 }
 
 static inline void start_pool_ops(emp_sim *sim, int32_t cpu)

@@ -28,55 +28,63 @@ static inline bool is_requested(const emp_sim *sim, int32_t copy)
     return sim->instance[copy].bytes >= 0;
 }
 
-/** Starts \a item now; when the server will be done with it. */
-EMP_SIM_INLINE emp_time_ns start_item(emp_sim *sim, int32_t device, int32_t item)
+/** How long the server works on \a item. */
+static inline emp_time_ns duration_on(const emp_sim *sim, int32_t item, int32_t device)
+{
+    if (rules.serial_issue && item >= sim->op_count) {
+        bool is_received = is_requested(sim, copy_of_item(sim, item));
+        return is_received ? sim->receive_ns : sim->send_ns;
+    }
+    return has_host_thread(sim, device) ? sim->op[item].issue_ns
+                                        : cost_on(sim, item, device);
+}
+
+/** The server works on \a item from now on. */
+EMP_SIM_INLINE void start_item(emp_sim *sim, int32_t device, int32_t item,
+                               emp_time_ns duration)
 {
     emp_sim_device *d = &sim->device[device];
 
     d->current = item;
     if (rules.is_traced) d->started_ns = sim->now;
-    if (rules.serial_issue && item >= sim->op_count) {
-        bool is_received = is_requested(sim, copy_of_item(sim, item));
-        return sim->now + (is_received ? sim->receive_ns : sim->send_ns);
-    }
-    if (has_host_thread(sim, device)) return sim->now + sim->op[item].issue_ns;
+    if (rules.serial_issue && item >= sim->op_count) return;
+    if (has_host_thread(sim, device)) return;
+    d->busy_ns += duration;
     create_outputs(sim, item);
     if (rules.release_at_issue) release_inputs(sim, item);
-    emp_time_ns cost = cost_on(sim, item, device);
-    d->busy_ns += cost;
-    return sim->now + cost;
 }
 
 /** Gives \a item to a server that has nothing to do. */
 EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t item)
 {
-    emp_time_ns end = start_item(sim, device, item);
+    emp_time_ns duration = duration_on(sim, item, device);
 
-    set_server_event(sim, device, event_at(device, end));
+    add_event(&sim->servers, device, sim->now + duration);
+    start_item(sim, device, item, duration);
 }
 
 /** Gives \a item to the server; it starts when those before it are done. */
 static inline void serve(emp_sim *sim, int32_t device, int32_t item)
 {
     if (sim->device[device].current >= 0) {
-        append(sim, &sim->queue[device], item);
+        append(sim, device, item, duration_on(sim, item, device));
     } else {
         wake_server(sim, device, item);
     }
 }
 
-/** The server is done with its item; starts the next. \return the event of its end. */
-static inline uint64_t serve_next(emp_sim *sim, int32_t device)
+/** The server is done with its item; starts the next, whose event the tree has already
+ * unless nothing waited when the item ended. */
+static inline void serve_next(emp_sim *sim, int32_t device, bool has_event)
 {
-    emp_sim_device *d = &sim->device[device];
-    emp_sim_queue  *queue = &sim->queue[device];
+    emp_time_ns duration = sim->head[device].time_ns;
 
-    if (is_empty(sim, queue)) {
-        d->current = -1;
-        return no_event(device);
+    if (is_empty(sim, device)) {
+        sim->device[device].current = -1;
+        return;
     }
-    int32_t item = take(sim, queue);
-    return event_at(device, start_item(sim, device, item));
+    if (!has_event) add_event(&sim->servers, device, sim->now + duration);
+    start_item(sim, device, take(sim, device), duration);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_SERVER_H */

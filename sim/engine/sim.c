@@ -83,7 +83,6 @@ static void reset_pools(emp_sim *sim)
     for (int32_t d = 0; d < sim->device_count; d++) {
         emp_sim_pool *pool = &sim->pool[d];
         if (pool->core_count == 0) continue;
-        pool->waiting.first = sim->no_item;
         pool->waiting_count = pool->running_count = pool->starting_tasks = 0;
         pool->free_cores = pool->core_count;
         memset(pool->free_batches, -1, sizeof pool->free_batches);

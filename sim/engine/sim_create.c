@@ -40,7 +40,7 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     sim->copy_limit = n->edge_count;
     sim->message_limit = n->control_count;
     sim->op = EMP_NEW_ARRAY(emp_sim_op, ops + 1);
-    sim->rest = EMP_NEW_ARRAY(emp_sim_op_rest, ops);
+    sim->rest = EMP_NEW_ARRAY(emp_sim_op_rest, ops + 1);
     sim->instance = EMP_NEW_ARRAY(emp_sim_instance, tensors + 1 + edges);
     sim->payload = EMP_NEW_ARRAY(emp_sim_payload, tensors);
     sim->start = EMP_NEW_ARRAY(emp_sim_op_start, ops);
@@ -62,12 +62,19 @@ cleanup:
 }
 
 /* All leaves of a tree are equally deep, so that the walk up foresees its end. */
-static int32_t count_leaves(int32_t sources)
+static emp_status create_tree(emp_sim_tree *tree, int32_t first_source, int32_t sources,
+                              emp_error *err)
 {
-    int32_t leaves = 2;
+    emp_status st = EMP_OK;
+    int32_t    leaves = 4;
 
-    while (leaves < sources) leaves *= 2;
-    return leaves;
+    while (leaves < sources) leaves *= 4;
+    tree->leaf_count = leaves;
+    tree->first_leaf = leaves - first_source;
+    tree->node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)leaves);
+    if (tree->node == NULL) EMP_FAIL(EMP_ENOMEM, "%d event sources", sources);
+cleanup:
+    return st;
 }
 
 static emp_status allocate_state(emp_sim *sim, emp_error *err)
@@ -75,26 +82,25 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     emp_status st = EMP_OK;
     size_t     ops = (size_t)sim->op_count;
     size_t     copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
-    size_t     items = ops + copies + messages, sources = (size_t)sim->source_count;
+    size_t     items = ops + copies + messages;
+    size_t     lists = (size_t)sim->source_count + (size_t)sim->device_count;
 
     sim->state = EMP_NEW_ARRAY(emp_sim_op_state, ops);
     sim->space_of_place = EMP_NEW_ARRAY(uint8_t, 2 * ops);
     sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
-    sim->until = EMP_NEW_ARRAY(emp_time_ns, items + 1);
-    sim->next = EMP_NEW_ARRAY(int32_t, items);
-    sim->queue = EMP_NEW_ARRAY(emp_sim_queue, sources);
-    sim->servers.leaf_count = count_leaves(sim->device_count);
-    sim->servers.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->servers.leaf_count);
-    sim->others.leaf_count = count_leaves(sim->source_count - sim->device_count);
-    sim->others.node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)sim->others.leaf_count);
+    sim->until = EMP_NEW_ARRAY(emp_time_ns, ops);
+    sim->link = EMP_NEW_ARRAY(emp_sim_link, items + lists);
+    EMP_TRY(create_tree(&sim->servers, 0, sim->device_count, err));
+    EMP_TRY(create_tree(&sim->others, sim->device_count,
+                        sim->source_count - sim->device_count, err));
     if (!sim->state || !sim->space_of_place || !sim->open_tasks || !sim->message ||
-        !sim->until || !sim->next || !sim->queue || !sim->servers.node ||
-        !sim->others.node) {
+        !sim->until || !sim->link) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
-    sim->no_item = (int32_t)items;
-    sim->until[items] = EMP_SIM_LAST_NS;
+    sim->list_count = (int32_t)lists;
+    sim->first_head = (int32_t)items;
+    sim->head = sim->link + items;
 cleanup:
     return st;
 }
@@ -258,7 +264,7 @@ static void connect_readers(emp_sim *sim, const emp_graph *g, const int32_t *liv
     for (int32_t i = 0; i < g->op_count; i++) {
         for (int32_t c = g->control_offset[i];
              live[i] >= 0 && c < g->control_offset[i + 1]; c++) {
-            if (live[g->control[c]] >= 0) sim->op[live[g->control[c]]].control++;
+            if (live[g->control[c]] >= 0) sim->rest[live[g->control[c]]].control++;
         }
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
@@ -267,10 +273,10 @@ static void connect_readers(emp_sim *sim, const emp_graph *g, const int32_t *liv
     }
     sim->instance[sim->tensor_count].reader = edges;
     for (int32_t op = 0; op < sim->op_count; op++) {
-        controls += sim->op[op].control;
-        sim->op[op].control = controls;
+        controls += sim->rest[op].control;
+        sim->rest[op].control = controls;
     }
-    sim->op[sim->op_count].control = controls;
+    sim->rest[sim->op_count].control = controls;
 
     for (emp_op_id id = g->op_count - 1; id >= 0; id--) {
         int32_t op = live[id];
@@ -278,7 +284,7 @@ static void connect_readers(emp_sim *sim, const emp_graph *g, const int32_t *liv
         add_reader(sim, g, live, id);
         for (int32_t i = g->control_offset[id + 1] - 1; i >= g->control_offset[id]; i--) {
             int32_t from = live[g->control[i]];
-            if (from >= 0) sim->control[--sim->op[from].control] = op;
+            if (from >= 0) sim->control[--sim->rest[from].control] = op;
         }
     }
 }
@@ -433,6 +439,20 @@ static void count_users(emp_sim *sim)
     }
 }
 
+/* Most ops have one output and no control output: a run takes them by a shorter way. */
+static void describe_outputs(emp_sim *sim)
+{
+    for (int32_t op = 0; op <= sim->op_count; op++) {
+        sim->op[op].reader = sim->instance[sim->op[op].output].reader;
+    }
+    for (int32_t op = 0; op < sim->op_count; op++) {
+        emp_sim_op            *o = &sim->op[op];
+        const emp_sim_op_rest *rest = &sim->rest[op];
+        if (o[1].output - o->output != 1) o->flags |= EMP_SIM_IS_PLURAL;
+        if (rest[1].control > rest->control) o->flags |= EMP_SIM_HAS_CONTROL;
+    }
+}
+
 /* The tensor takes no memory, nor does what it is an alias of, as long as nobody else
  * reads it. */
 static void take_no_memory(emp_sim *sim, int32_t tensor)
@@ -538,6 +558,8 @@ static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runt
     sim->device_count = m->device_count;
     sim->pool = EMP_NEW_ARRAY(emp_sim_pool, (size_t)m->device_count);
     if (sim->pool == NULL) EMP_FAIL(EMP_ENOMEM, "%d devices", m->device_count);
+    sim->route = emp_calloc((size_t)m->device_count, sizeof *sim->route);
+    if (sim->route == NULL) EMP_FAIL(EMP_ENOMEM, "routes of %d devices", m->device_count);
     for (int32_t d = 0; d < m->device_count; d++) {
         const emp_device *device = &m->device[d];
         bool              is_cpu = device->kind == EMP_DEVICE_CPU;
@@ -583,6 +605,7 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     connect_inputs(sim, g, live, live_tensor);
     connect_readers(sim, g, live);
     count_users(sim);
+    describe_outputs(sim);
     if (!problem->runtime.addn_waits) add_in_place(sim, g);
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
@@ -613,6 +636,7 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->reads);
     emp_free(sim->control);
     emp_free(sim->pool);
+    emp_free(sim->route);
     emp_free(sim->source);
     emp_free(sim->state);
     emp_free(sim->space_of_place);
@@ -620,8 +644,7 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->instance);
     emp_free(sim->message);
     emp_free(sim->until);
-    emp_free(sim->next);
-    emp_free(sim->queue);
+    emp_free(sim->link);
     emp_free(sim->servers.node);
     emp_free(sim->others.node);
     emp_bfc_destroy(sim->bfc);

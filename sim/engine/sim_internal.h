@@ -35,14 +35,16 @@ enum {
     EMP_SIM_ALIASES = 1 << 1,  /**< output 0, which it has, is input 0's buffer */
     EMP_SIM_IN_PLACE = 1 << 2, /**< output 0, which it has, may take over an input's */
     EMP_SIM_HAS_WORKSPACE = 1 << 3,
-    EMP_SIM_HAS_UNREAD = 1 << 4 /**< an output without consumers */
+    EMP_SIM_HAS_UNREAD = 1 << 4,  /**< an output without consumers */
+    EMP_SIM_HAS_CONTROL = 1 << 5, /**< ops wait for it by control edges */
+    EMP_SIM_IS_PLURAL = 1 << 6    /**< it has several outputs, or none */
 };
 
 typedef struct {
     emp_time_ns cost_ns[2]; /**< alone on a CPU, on a GPU: by emp_device_kind */
     emp_time_ns issue_ns;   /**< on a GPU's host thread */
-    int32_t     input, output, control; /**< where its rows begin; they end at the next
-                                             op's */
+    int32_t     input, output, reader; /**< where its rows begin, and those of all readers
+                                            of its outputs; they end at the next op's */
     uint32_t    flags;
 } emp_sim_op;
 
@@ -51,6 +53,7 @@ typedef struct {
     int64_t workspace_bytes;
     int32_t cpu_row; /**< into task_ns */
     int32_t lanes;
+    int32_t control; /**< where its row of ops that wait for it begins */
 } emp_sim_op_rest;
 
 /** What matters of a tensor when it is copied. */
@@ -106,8 +109,12 @@ typedef struct {
         int32_t tensor;  /**< of a copy */
         int32_t on_host; /**< of a home: 1 = it is not on the op's device */
     };
-    int32_t users; /**< of a home: edges that read it; its own op, if there are none */
-    int32_t root;  /**< of a home: the instance that owns the buffer */
+    union {
+        int32_t
+            users; /**< of a home: edges that read it; its own op, if there are none */
+        int32_t first_op; /**< of a copy: that of `reader` */
+    };
+    int32_t root; /**< the instance that owns the buffer of the home */
     int32_t
         pending; /**< of a root: users and copies to come of all that share the buffer */
     int32_t space; /**< the memory */
@@ -118,16 +125,22 @@ typedef struct {
     int32_t to; /**< device */
 } emp_sim_message;
 
-/** A first-come-first-served list, linked through sim->next. */
+/** What follows an item in a list, or a list's head. */
 typedef struct {
-    int32_t first; /**< item, or sim->no_item */
-    int32_t last;  /**< if there is a first */
-} emp_sim_queue;
+    emp_time_ns
+            time_ns; /**< in the list of a server: how long it takes; of other sources:
+                            when its delay ends; EMP_SIM_LAST_NS if there is no item */
+    int32_t item;    /**< or EMP_SIM_NO_ITEM */
+    int32_t last;    /**< of a head: the list's last item, if it has items */
+} emp_sim_link;
 
-/** A tree of minima. Node 1 is the root, 2 i and 2 i + 1 are below i. */
+enum { EMP_SIM_NO_ITEM = -1 };
+
+/** A tree of minima. Node 1 is the root, 4 i to 4 i + 3 are below i. */
 typedef struct {
-    int32_t   leaf_count;
-    uint64_t *node; /**< [2 leaf_count] the second half are the leaves */
+    int32_t   leaf_count; /**< a power of 4; the first leaf is node leaf_count */
+    int32_t   first_leaf; /**< the leaf of source 0, if it had one */
+    uint64_t *node;       /**< [2 leaf_count] */
 } emp_sim_tree;
 
 /** Tasks of one op that start together on as many cores. */
@@ -183,7 +196,6 @@ enum {
 
 /** The cores of a CPU and the ops that want them. */
 typedef struct {
-    emp_sim_queue waiting; /**< ops that have not begun */
     int32_t       waiting_count, running_count, free_cores;
     int32_t       core_count, slot_count;
     int32_t       starting_op; /**< the one op of which some tasks have not started ... */
@@ -217,7 +229,7 @@ struct emp_sim {
     const emp_time_ns  *task_ns;                         /**< of the cost table */
     uint8_t             kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
     uint8_t             host_of_device[EMP_MAX_DEVICES];
-    emp_sim_route       route[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
+    emp_sim_route (*route)[EMP_MAX_DEVICES]; /**< [from][to] */
 
     int32_t         source_count, send_source, receive_source;
     emp_sim_source *source;
@@ -236,13 +248,15 @@ struct emp_sim {
                                           copies [copy_limit] from first_copy on */
     int32_t              first_copy;
     emp_sim_message     *message;
-    /* Items in lists: ops, then copies, then messages, then no_item. */
+    /* Items in lists: ops, then copies, then messages. */
     int32_t      copy_item; /**< what a copy's item is above its instance */
-    int32_t      no_item;
-    emp_time_ns *until; /**< [item] its delay ends. Of an op on a pool: when it began; on
-                               a GPU: its kernels end, or copies of its outputs may start */
-    int32_t     *next;  /**< [item] */
-    emp_sim_queue *queue;           /**< [source] */
+    emp_time_ns *until;     /**< [op] on a pool: when it began; on a GPU: its kernels end,
+                               or copies of its outputs may start */
+    /* First-come-first-served lists: of each source, then of each pool. */
+    int32_t        list_count;
+    int32_t        first_head;      /**< where heads stand behind the links of items */
+    emp_sim_link  *link;            /**< [item] what follows it */
+    emp_sim_link  *head;            /**< [list] what it begins with */
     emp_sim_tree   servers, others; /**< the earliest event of each source */
     emp_sim_device device[EMP_MAX_DEVICES];
     emp_sim_memory memory[EMP_MAX_DEVICES];
