@@ -72,7 +72,7 @@
     X(refine_cuts, 4, 4, 1, 16, 1, "groupings of each size")                            \
     X(refine_imbalance, 3, 3, 1, 64, 0,                                                 \
       "the same as imbalance for the groups of refining")                               \
-    X(refine_alike, 0.1, 0.1, 0, 1, 0,                                                  \
+    X(refine_alike, 0.3, 0.3, 0, 1, 0,                                                  \
       "share of moves of any group; others go by its share of the critical path")       \
     X(refine_chosen, 0.5, 0.5, 0, 1, 0, "share of samples that the surrogate chooses")  \
     X(refine_filter, 16, 16, 1, 1024, 1, "candidates of which it chooses one")
