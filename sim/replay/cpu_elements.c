@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "sim/replay/cpu_elements.h"
 #include "sim/replay/cpu_kernels_internal.h"
 
@@ -63,14 +64,24 @@ static void store(const emp_operand *operand, int64_t first, int64_t count,
         memset(to, values[i] > 0.5f, (size_t)operand->element_bytes);
 }
 
-static void divide(float *x, int64_t count)
+EMP_CLONES static void divide(float *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) x[i] = (x[i] + 0.5f) / (1.0f + x[i] * x[i]);
 }
 
-static void squash(float *x, int64_t count)
+EMP_CLONES static void squash(float *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) x[i] = 2.0f / (1.0f + emp_fast_exp(-x[i])) - 1.0f;
+}
+
+EMP_CLONES static void add_scaled(float *to, const float *x, float weight, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) to[i] += weight * x[i];
+}
+
+EMP_CLONES static void bound(float *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) x[i] = emp_bounded(x[i]);
 }
 
 void emp_cpu_map(const emp_kernel_call *call, int32_t part, int32_t parts, float *scratch)
@@ -82,21 +93,19 @@ void emp_cpu_map(const emp_kernel_call *call, int32_t part, int32_t parts, float
     (void)scratch;
     for (int64_t first = range.first; first < range.end; first += BLOCK) {
         int64_t count = least(BLOCK, range.end - first);
-        for (int64_t i = 0; i < count; i++) mean[i] = 0.0f;
-        for (int32_t in = 0; in < call->input_count; in++) {
-            const float *x = load(&call->input[in], first, count, room);
-            for (int64_t i = 0; i < count; i++) mean[i] += weight * x[i];
-        }
+        memset(mean, 0, sizeof mean);
+        for (int32_t in = 0; in < call->input_count; in++)
+            add_scaled(mean, load(&call->input[in], first, count, room), weight, count);
         if (call->kernel->variant == EMP_MAP_DIV) divide(mean, count);
         if (call->kernel->variant == EMP_MAP_EXP) squash(mean, count);
-        for (int64_t i = 0; i < count; i++) mean[i] = emp_bounded(mean[i]);
+        bound(mean, count);
         store(&call->output[0], first, count, mean);
     }
     if (part == 0) emp_cpu_fill_outputs(call, 1);
 }
 
 /* The mean of \a count neighbours, in lanes that are vector code in any build. */
-static float mean_of(const float *x, int64_t count)
+EMP_CLONES static float mean_of(const float *x, int64_t count)
 {
     float   lane[LANES] = {0}, sum = 0.0f;
     int64_t i = 0;
@@ -109,7 +118,8 @@ static float mean_of(const float *x, int64_t count)
     return sum / (float)count;
 }
 
-static void reduce_outer(const float *x, float *to, int64_t n, int64_t m, emp_range range)
+EMP_CLONES static void reduce_outer(const float *x, float *to, int64_t n, int64_t m,
+                                    emp_range range)
 {
     int64_t rows = n / m;
     float   weight = 1.0f / (float)rows;
@@ -188,7 +198,7 @@ static void move_runs(const emp_kernel_call *call, int32_t part, int32_t parts)
         emp_range          range = emp_range_of(out->bytes, part, parts, run);
         for (int64_t at = range.first; at < range.end; at += run) {
             int64_t bytes = least(run, range.end - at);
-            int64_t where = (int64_t)((double)(before + at) * stride);
+            int64_t where = (int64_t)((double)(before + at) * stride) / 4 * 4;
             if (in_bytes > 0 && where >= in_bytes) where %= in_bytes;
             if (where < from.begin) from = (struct source){call, 0, 0};
             copy_from(&from, where, (unsigned char *)out->data + at, bytes);
@@ -197,7 +207,7 @@ static void move_runs(const emp_kernel_call *call, int32_t part, int32_t parts)
     }
 }
 
-static void transpose(const emp_kernel_call *call, int32_t part, int32_t parts)
+EMP_CLONES static void transpose(const emp_kernel_call *call, int32_t part, int32_t parts)
 {
     const int64_t *s = call->kernel->size;
     int64_t        rows = s[EMP_MOVE_ROWS], columns = s[EMP_MOVE_COLUMNS];
@@ -256,7 +266,7 @@ void emp_cpu_lookup(const emp_kernel_call *call, int32_t part, int32_t parts,
     }
 }
 
-static void mix_row(float *table, const float *value, int64_t width)
+EMP_CLONES static void mix_row(float *table, const float *value, int64_t width)
 {
     for (int64_t i = 0; i < width; i++)
         table[i] = emp_bounded(0.9f * table[i] + 0.1f * value[i]);
@@ -286,7 +296,7 @@ void emp_cpu_scatter(const emp_kernel_call *call, int32_t part, int32_t parts,
 }
 
 /* Numbers between 0 and 1 that follow from their places. */
-static void fill_random(float *to, int64_t first, int64_t end)
+EMP_CLONES static void fill_random(float *to, int64_t first, int64_t end)
 {
     for (int64_t i = first; i < end; i++) {
         uint32_t x = (uint32_t)i * UINT32_C(747796405) + UINT32_C(2891336453);
@@ -331,8 +341,8 @@ void emp_cpu_fill(const emp_kernel_call *call, int32_t part, int32_t parts,
 }
 
 /* Each table but the variable is a mean of what the gradient was. */
-static void update_block(const emp_kernel_call *call, int64_t first, int64_t count,
-                         const float *gradient)
+EMP_CLONES static void update_block(const emp_kernel_call *call, int64_t first,
+                                    int64_t count, const float *gradient)
 {
     float *variable = emp_floats(&call->input[0]) + first;
     float  step[BLOCK];

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/clones.h"
+
 /* Tile of the inner kernel; rows, depth and columns of a panel. */
 enum { MR = 6, NR = 16, MC = 96, KC = 256, NC = 512 };
 
@@ -36,8 +38,8 @@ static void pack(float *to, const struct matrix *m, int64_t first, int64_t count
     }
 }
 
-static void multiply_tile(const float *restrict a, const float *restrict b, int64_t depth,
-                          float tile[MR][NR])
+EMP_CLONES static void multiply_tile(const float *restrict a, const float *restrict b,
+                                     int64_t depth, float tile[MR][NR])
 {
     float sum[MR][NR] = {{0}};
 

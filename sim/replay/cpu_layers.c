@@ -4,13 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "sim/replay/cpu_elements.h"
 #include "sim/replay/cpu_kernels_internal.h"
 
 enum { CHANNEL_GRAIN = 16 };
 
 /* Exponentials of a row to \a to, and their sum. */
-static float exponentials(const float *x, float *to, int64_t count)
+EMP_CLONES static float exponentials(const float *x, float *to, int64_t count)
 {
     float most = x[0], sum = 0.0f;
 
@@ -18,6 +19,11 @@ static float exponentials(const float *x, float *to, int64_t count)
     for (int64_t i = 0; i < count; i++) to[i] = emp_fast_exp(x[i] - most);
     for (int64_t i = 0; i < count; i++) sum += to[i];
     return sum;
+}
+
+EMP_CLONES static void scale(float *x, float factor, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) x[i] *= factor;
 }
 
 void emp_cpu_softmax(const emp_kernel_call *call, int32_t part, int32_t parts,
@@ -33,7 +39,7 @@ void emp_cpu_softmax(const emp_kernel_call *call, int32_t part, int32_t parts,
         const float *x = emp_floats(&call->input[0]) + row * columns;
         float       *to = emp_floats(&call->output[is_loss ? 1 : 0]) + row * columns;
         float        sum = exponentials(x, to, columns);
-        for (int64_t i = 0; i < columns; i++) to[i] /= sum;
+        scale(to, 1.0f / sum, columns);
         if (!is_loss) continue;
         int64_t      labels = call->input[1].bytes / 4; /* a row, or a number a row */
         const float *label = emp_floats(&call->input[1]);
@@ -52,7 +58,7 @@ struct norm {
 };
 
 /* Sums over a range of channels, as (sum, sum of products) pairs in \a sums. */
-static void sum_channels(const struct norm *v, emp_range c, float *sums)
+EMP_CLONES static void sum_channels(const struct norm *v, emp_range c, float *sums)
 {
     int64_t width = c.end - c.first;
     float  *products = sums + width;
@@ -74,8 +80,8 @@ static void sum_channels(const struct norm *v, emp_range c, float *sums)
     }
 }
 
-static void scale_channels(const struct norm *v, emp_range c, const float *shift,
-                           const float *scale)
+EMP_CLONES static void scale_channels(const struct norm *v, emp_range c,
+                                      const float *shift, const float *scale)
 {
     int64_t width = c.end - c.first;
 
@@ -130,8 +136,8 @@ struct pool {
 };
 
 /* Result (y, x) of image n meets the image from (y sh, x sw) on, as far as it goes. */
-static void pool_forward(const struct pool *v, int64_t n, int64_t y, int64_t x,
-                         emp_range c)
+EMP_CLONES static void pool_forward(const struct pool *v, int64_t n, int64_t y, int64_t x,
+                                    emp_range c)
 {
     float *out = v->out + ((n * v->oh + y) * v->ow + x) * v->c;
 
@@ -149,8 +155,8 @@ static void pool_forward(const struct pool *v, int64_t n, int64_t y, int64_t x,
 
 /* The gradient of an average goes to all; that of a maximum to where it is found again.
  * \a from is the image that the pool read. */
-static void pool_back(const struct pool *v, const float *from, int64_t n, int64_t y,
-                      int64_t x, emp_range c)
+EMP_CLONES static void pool_back(const struct pool *v, const float *from, int64_t n,
+                                 int64_t y, int64_t x, emp_range c)
 {
     const float *out = v->out + ((n * v->oh + y) * v->ow + x) * v->c;
 

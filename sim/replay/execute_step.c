@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L /* clocks */
 /* Ops and copies on their way through a step, and the threads that serve devices. */
 #include <errno.h>
 #include <stdio.h>

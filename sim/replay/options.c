@@ -70,7 +70,7 @@ emp_status emp_replay_options_cores(emp_replay_options *o, const emp_replay_plan
     const char *at = text + strspn(text, " ");
 
     while (*at != '\0') {
-        int32_t device, first, last;
+        int32_t device, first = 0, last;
         EMP_TRY(find_device(plan, &at, &device, err));
         o->core_count[device] = 0;
         do {
@@ -97,7 +97,7 @@ emp_status emp_replay_options_gpus(emp_replay_options *o, const emp_replay_plan 
     const char *at = text + strspn(text, " ");
 
     while (*at != '\0') {
-        int32_t device;
+        int32_t device = 0;
         EMP_TRY(find_device(plan, &at, &device, err));
         if (plan->device[device].is_cpu)
             EMP_FAIL(EMP_EINVAL, "%s is no GPU of the plan", plan->device[device].name);
