@@ -17,36 +17,45 @@ struct matrix {
     int64_t      row, column; /* distance of neighbours in a column, in a row */
 };
 
-static float value_at(const struct matrix *m, int64_t i, int64_t j)
-{
-    return m->at[i * m->row + j * m->column];
-}
-
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Strips of MR rows (of a) or NR columns (of b, given transposed), filled up with zeros. */
+/* A strip of rows (of a) or columns (of b, given transposed), filled up with zeros. */
+EMP_CLONES static void pack_strip(float *to, const struct matrix *m, int64_t first,
+                                  int64_t count, int64_t depth_first, int64_t depth,
+                                  int64_t strip)
+{
+    bool is_plain = m->row == 1 && count == strip;
+
+    for (int64_t p = 0; p < depth; p++, to += strip) {
+        const float *from = m->at + first * m->row + (depth_first + p) * m->column;
+        if (is_plain) {
+            memcpy(to, from, (size_t)strip * sizeof *to);
+            continue;
+        }
+        for (int64_t i = 0; i < strip; i++) to[i] = i < count ? from[i * m->row] : 0.0f;
+    }
+}
+
 static void pack(float *to, const struct matrix *m, int64_t first, int64_t count,
                  int64_t depth_first, int64_t depth, int64_t strip)
 {
-    for (int64_t s = 0; s < count; s += strip) {
-        for (int64_t p = 0; p < depth; p++) {
-            for (int64_t i = 0; i < strip; i++) {
-                *to++ =
-                    s + i < count ? value_at(m, first + s + i, depth_first + p) : 0.0f;
-            }
-        }
-    }
+    for (int64_t s = 0; s < count; s += strip, to += strip * depth)
+        pack_strip(to, m, first + s, least(strip, count - s), depth_first, depth, strip);
 }
+
+/* Sixteen columns of a row of the tile; the compiler splits it where registers are
+ * shorter. */
+typedef float strip __attribute__((vector_size(NR * sizeof(float))));
 
 EMP_CLONES static void multiply_tile(const float *restrict a, const float *restrict b,
                                      int64_t depth, float tile[MR][NR])
 {
-    float sum[MR][NR] = {{0}};
+    strip sum[MR] = {{0}};
 
     for (int64_t p = 0; p < depth; p++, a += MR, b += NR) {
-        for (int i = 0; i < MR; i++) {
-            for (int j = 0; j < NR; j++) sum[i][j] += a[i] * b[j];
-        }
+        strip row;
+        memcpy(&row, b, sizeof row);
+        for (int i = 0; i < MR; i++) sum[i] += a[i] * row;
     }
     memcpy(tile, sum, sizeof sum);
 }
