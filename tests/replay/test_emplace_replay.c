@@ -13,8 +13,8 @@
 #include "sim/replay/result.h"
 #include "tests/support/scratch.h"
 
-#define SPEC   "rnnlm:layers=1,units=16,batch=4,steps=2,vocab=64"
-#define OTHER  "rnnlm:layers=1,units=16,batch=4,steps=3,vocab=64"
+#define SPEC   "rnnlm:layers=1,units=16,batch=4,steps=2,vocab=64,sampled=16"
+#define OTHER  "rnnlm:layers=1,units=16,batch=4,steps=3,vocab=64,sampled=16"
 #define SMALL  "--workload " SPEC " --machine cpu2 --memory 1024 "
 #define RUNNER "RUNNER "
 
@@ -137,7 +137,7 @@ static struct error_case error_cases[] = {
     {"replay gpu.json --out gpu.json",                       1, "gpu.json"},
     {"replay gpu.json --cores gpu:9=0",                      1, "gpu:9"},
     {"replay gpu.json --cores gpu:0=4000",                   1, "core 4000"},
-    {"replay gpu.json --memory 1",                           1, "this computer's memory"},
+    {"replay gpu --workload rnnlm:units=256,steps=2,batch=2,sampled=16 --machine cpu2 --memory 8", 1, "this computer's memory"},
     {"replay gpu.json --trace nowhere/t.json",               1, "nowhere"},
     {RUNNER "",                                              2, "PLAN"},
     {RUNNER "plan.txt --colour",                             2, "--colour"},

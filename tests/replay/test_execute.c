@@ -127,7 +127,8 @@ Test(execute, several_cores_share_the_work)
     emp_replay_result  r = {0};
     emp_error          err = {0};
 
-    replay_fixture_create(&f, "rnnlm:layers=1,units=128,batch=64,steps=2,vocab=500", 7);
+    replay_fixture_create(
+        &f, "rnnlm:layers=1,units=128,batch=64,steps=2,vocab=500,sampled=64", 7);
     emp_replay_plan *plan = replay_fixture_plan(&f);
     for (int32_t d = 0; d < plan->device_count; d++) {
         o.core_count[d] = 3; /* the same core thrice is three threads */
@@ -323,7 +324,8 @@ Test(execute, a_computer_with_too_little_memory_is_no_verdict)
     emp_replay_result  r = {0};
     emp_error          err = {0};
 
-    replay_fixture_create(&f, "rnnlm:layers=1,units=256,batch=8,steps=2,vocab=2000", 0);
+    replay_fixture_create(
+        &f, "rnnlm:layers=1,units=256,batch=8,steps=2,vocab=2000,sampled=64", 0);
     emp_replay_plan *plan = replay_fixture_plan(&f);
     o.host_bytes = MIB;
     cr_expect_eq(execute(plan, &emp_replay_cpu, &o, &r, &err), EMP_ENOMEM);
