@@ -45,9 +45,10 @@ typedef struct {
     /** What runs where, in words for a result file: "cores 0,1", "NVIDIA H200". */
     void (*describe)(const void *state, int32_t device, char *text, size_t size);
 
-    /** A region of that memory; the backend releases it. Host memory can be read and
-     * written by the caller. \retval EMP_ENOMEM  The message says what there is. */
-    emp_status (*reserve)(void *state, int32_t memory, int64_t bytes, void **region,
+    /** A region of that memory of *bytes; the backend releases it. A GPU that has less left
+     * gives what it has. Host memory can be read and written by the caller. \retval
+     * EMP_ENOMEM  The message says of what. */
+    emp_status (*reserve)(void *state, int32_t memory, int64_t *bytes, void **region,
                           emp_error *err);
 
     bool (*is_queue)(const void *state, int32_t device);

@@ -222,20 +222,21 @@ static void cpu_describe(const void *state, int32_t device, char *text, size_t s
 }
 
 /* Pages that nobody touches take no memory. */
-static emp_status cpu_reserve(void *state, int32_t memory, int64_t bytes, void **region,
+static emp_status cpu_reserve(void *state, int32_t memory, int64_t *bytes, void **region,
                               emp_error *err)
 {
     emp_status  st = EMP_OK;
     struct cpu *cpu = (struct cpu *)state;
 
     if (cpu->region_count == MAX_REGIONS) EMP_FAIL(EMP_EUNSUPPORTED, "too many regions");
-    void *at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+    void *at = mmap(NULL, (size_t)*bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
-        EMP_FAIL(EMP_ENOMEM, "no %lld MiB of memory for %s: %s", (long long)(bytes >> 20),
-                 cpu->plan->device[memory].name, strerror(errno));
+        EMP_FAIL(EMP_ENOMEM, "no %lld MiB of memory for %s: %s",
+                 (long long)(*bytes >> 20), cpu->plan->device[memory].name,
+                 strerror(errno));
     cpu->region[cpu->region_count] = at;
-    cpu->region_bytes[cpu->region_count++] = (size_t)bytes;
+    cpu->region_bytes[cpu->region_count++] = (size_t)*bytes;
     *region = at;
 cleanup:
     return st;

@@ -307,7 +307,6 @@ static void describe_run(const emp_replay *r, emp_replay_result *to)
     for (int32_t d = 0; d < p->device_count; d++) {
         emp_replay_device_result *v = &to->device[d];
         memcpy(v->name, p->device[d].name, sizeof v->name);
-        v->memory_bytes = p->device[d].memory_bytes;
         r->backend->describe(r->backend_state, d, v->runs_on, sizeof v->runs_on);
     }
 }
@@ -316,6 +315,7 @@ static void describe_memory(emp_replay *r, emp_replay_result *to)
 {
     for (int32_t d = 0; d < r->plan->device_count; d++) {
         to->device[d].peak_bytes = emp_pool_peak(r->memory[d].pool);
+        to->device[d].memory_bytes = r->memory[d].capacity_bytes;
         to->device[d].reach_bytes = emp_pool_reach(r->memory[d].pool);
     }
     if (!r->is_out_of_memory) return;

@@ -51,7 +51,8 @@ typedef struct {
     unsigned char    *region;
     unsigned char    *constants; /**< what was computed before the step */
     int64_t           constants_bytes;
-    bool              is_here; /**< in this computer's memory */
+    int64_t           capacity_bytes; /**< of the device; less where a GPU has less */
+    bool              is_here;        /**< in this computer's memory */
     bool              is_cut; /**< smaller than the device's, as this computer has less */
     emp_replay_levels levels;
     int32_t           level_room;

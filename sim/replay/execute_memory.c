@@ -381,9 +381,15 @@ static emp_status create_memory(emp_replay *r, int32_t memory, emp_error *err)
     for (int32_t op = 0; op < r->plan->op_count; op++)
         parts += 2 * (r->plan->op[op].device == memory);
     m->constants_bytes = constants_of(r->plan, memory);
-    EMP_TRY(r->backend->reserve(r->backend_state, memory, bytes, &region, err));
-    EMP_TRY(r->backend->reserve(r->backend_state, memory, m->constants_bytes, &constants,
+    int64_t wanted = m->constants_bytes;
+    EMP_TRY(r->backend->reserve(r->backend_state, memory, &m->constants_bytes, &constants,
                                 err));
+    int64_t asked = bytes;
+    EMP_TRY(r->backend->reserve(r->backend_state, memory, &bytes, &region, err));
+    if (m->constants_bytes < wanted)
+        EMP_FAIL(EMP_ENOMEM, "%s has no room for %lld MiB of constants", d->name,
+                 (long long)(wanted >> 20));
+    m->capacity_bytes = bytes < asked ? bytes : d->memory_bytes;
     m->region = (unsigned char *)region;
     m->constants = (unsigned char *)constants;
     EMP_TRY(emp_pool_create(&m->pool, bytes, (int32_t)parts, err));

@@ -250,19 +250,26 @@ static bool is_on_host(const emp_replay_plan *p, int32_t op)
            (t < p->output_offset[op + 1] && p->tensor[t].on_host);
 }
 
-static void run_on_host(emp_worker *w, int32_t op)
+/* What lies in the other kind of memory is sizes and axes, which kernels have already: they
+ * get constants in its place. */
+static void replace_operands(emp_replay *r, int32_t op, bool on_host, int32_t memory)
 {
-    emp_replay            *r = w->replay;
     const emp_replay_plan *p = r->plan;
-    int32_t                host = p->device[p->op[op].device].host;
+    const emp_memory      *m = &r->memory[memory];
 
     for (int32_t i = p->input_offset[op]; i < p->input_offset[op + 1]; i++) {
-        if (p->input[i].on_host) continue;
         emp_operand *in = &r->input_operand[i];
-        in->data = r->memory[host].constants;
-        if (in->bytes > r->memory[host].constants_bytes)
-            in->bytes = r->memory[host].constants_bytes;
+        if (p->input[i].on_host != on_host) continue;
+        in->data = m->constants;
+        if (in->bytes > m->constants_bytes) in->bytes = m->constants_bytes;
     }
+}
+
+static void run_on_host(emp_worker *w, int32_t op)
+{
+    emp_replay *r = w->replay;
+
+    replace_operands(r, op, false, r->plan->device[r->plan->op[op].device].host);
     r->op[op].parts = 1;
     emp_cpu_kernel_run(&r->op[op].call, 0, 1, w->scratch);
 }
@@ -278,6 +285,7 @@ static emp_status launch(emp_worker *w, int32_t op, emp_error *err)
         run_on_host(w, op);
         return EMP_OK;
     }
+    replace_operands(r, op, true, device);
     EMP_TRY(r->backend->enqueue(r->backend_state, device, op, &r->op[op].call, err));
     if (r->options->is_checked) EMP_TRY(r->backend->drain(r->backend_state, device, err));
 cleanup:

@@ -25,7 +25,8 @@ static const char help[] =
     "Usage: emplace-replay [OPTION...] PLAN\n"
     "Executes a placed training step with real work. PLAN is written by\n"
     "`emplace replay --export PLAN`.\n\n"
-    "  --backend cpu|cuda   what stands for the plan's GPUs (default cuda if there is one)\n"
+    "  --backend cpu|cuda   what stands for the plan's GPUs (default cuda if there is "
+    "one)\n"
     "  --steps N            steps that are measured (default 5)\n"
     "  --warmup N           steps before those (default 2)\n"
     "  --out FILE           write the result as plain text\n"
@@ -162,8 +163,8 @@ static emp_status run(struct args *a, emp_error *err)
     EMP_TRY(emp_replay_create(&replay, plan, backend, &a->options, err));
     EMP_TRY(emp_replay_run(replay, &result, err));
     if (a->trace != NULL && result.is_feasible)
-        EMP_TRY(emp_replay_trace_write(a->trace, plan, emp_replay_get_timeline(replay),
-                                       err));
+        EMP_TRY(
+            emp_replay_trace_write(a->trace, plan, emp_replay_get_timeline(replay), err));
     if (a->out != NULL) EMP_TRY(emp_replay_result_save(a->out, &result, err));
     end_progress();
     printf("%s on %s, placement %s, backend %s, products on cores by %s\n",
