@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/placement_input.h"
 #include "cli/progress.h"
+#include "cli/replay_runner.h"
 #include "cli/run_options.h"
 #include "cli/stop.h"
 #include "sim/engine/sim.h"
@@ -173,19 +174,11 @@ cleanup:
     return st;
 }
 
-static emp_status find_backend(const emp_replay_backend **backend, const char *name,
-                               emp_error *err)
+static emp_status check_backend(const char *name, emp_error *err)
 {
     emp_status st = EMP_OK;
 
-    *backend = NULL;
-    if (strcmp(name, "cpu") == 0) *backend = &emp_replay_cpu;
-    if (strcmp(name, "cuda") == 0 && emp_replay_cuda == NULL)
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "this build has no CUDA; --export writes a plan for emplace-replay, "
-                 "which a GPU server builds (sim/replay/README.md)");
-    if (strcmp(name, "cuda") == 0) *backend = emp_replay_cuda;
-    if (*backend == NULL)
+    if (strcmp(name, "cpu") != 0 && strcmp(name, "cuda") != 0)
         EMP_FAIL(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda", name);
 cleanup:
     return st;
@@ -275,15 +268,38 @@ static void on_progress(void *context, int32_t done, int32_t count)
     cli_bar_draw_share(&p->bar, (double)done / count, text);
 }
 
+static emp_status measure_here(struct candidate *c, const struct args *a,
+                               const emp_replay_plan    *plan,
+                               const emp_replay_options *given, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_replay        *replay = NULL;
+    emp_replay_options o = *given;
+    struct progress    progress = {.name = c->name};
+
+    cli_bar_init(&progress.bar);
+    o.progress = on_progress;
+    o.progress_context = &progress;
+    o.is_timed = a->trace != NULL;
+    EMP_TRY(emp_replay_create(&replay, plan, &emp_replay_cpu, &o, err));
+    EMP_TRY(emp_replay_run(replay, &c->measured, err));
+    if (a->trace != NULL && c->measured.is_feasible)
+        EMP_TRY(
+            emp_replay_trace_write(a->trace, plan, emp_replay_get_timeline(replay), err));
+
+cleanup:
+    cli_bar_clear(&progress.bar);
+    emp_replay_destroy(replay);
+    return st;
+}
+
 static emp_status measure(struct candidate *c, const struct args *a,
-                          const emp_replay_backend *backend, const emp_problem *problem,
-                          emp_error *err)
+                          const emp_problem *problem, emp_error *err)
 {
     emp_status         st = EMP_OK;
     emp_replay_plan   *plan = NULL;
-    emp_replay        *replay = NULL;
     emp_replay_options o = a->options;
-    struct progress    progress = {.name = c->name};
+    cli_runner_request request = {"cuda", a->cores, a->gpus, a->trace, &o};
 
     EMP_TRY(make_plan(&plan, c, problem, err));
     if (a->cores != NULL) EMP_TRY(emp_replay_options_cores(&o, plan, a->cores, err));
@@ -292,21 +308,14 @@ static emp_status measure(struct candidate *c, const struct args *a,
         EMP_TRY(emp_replay_plan_save(a->plan, plan, err));
         goto cleanup;
     }
-    cli_bar_init(&progress.bar);
     o.stop = cli_stop_flag();
-    o.progress = on_progress;
-    o.progress_context = &progress;
-    o.is_timed = a->trace != NULL;
-    EMP_TRY(emp_replay_create(&replay, plan, backend, &o, err));
-    EMP_TRY(emp_replay_run(replay, &c->measured, err));
-    if (a->trace != NULL && c->measured.is_feasible)
-        EMP_TRY(
-            emp_replay_trace_write(a->trace, plan, emp_replay_get_timeline(replay), err));
+    if (strcmp(a->backend, "cuda") == 0)
+        EMP_TRY(cli_runner_run(&c->measured, plan, &request, err));
+    else
+        EMP_TRY(measure_here(c, a, plan, &o, err));
     if (a->out != NULL) EMP_TRY(emp_replay_result_save(a->out, &c->measured, err));
 
 cleanup:
-    cli_bar_clear(&progress.bar);
-    emp_replay_destroy(replay);
     emp_replay_plan_destroy(plan);
     return st;
 }
@@ -448,15 +457,14 @@ cleanup:
 
 static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
 {
-    emp_status                st = EMP_OK;
-    const emp_replay_backend *backend = NULL;
-    cli_placement_origin      origin = {0};
-    cli_inputs                inputs = {0};
-    emp_sim                  *sim = NULL;
-    int32_t                   count = a->placement_count;
-    bool                      is_cuda = strcmp(a->backend, "cuda") == 0;
+    emp_status           st = EMP_OK;
+    cli_placement_origin origin = {0};
+    cli_inputs           inputs = {0};
+    emp_sim             *sim = NULL;
+    int32_t              count = a->placement_count;
+    bool                 is_cuda = strcmp(a->backend, "cuda") == 0;
 
-    if (a->plan == NULL) EMP_TRY(find_backend(&backend, a->backend, err));
+    EMP_TRY(check_backend(a->backend, err));
     EMP_TRY(check_files(a, err));
     EMP_TRY(find_origin(a, &origin, err));
     if (a->runtime == NULL) a->runtime = is_cuda ? "tf-r1.3" : "replay-cpu";
@@ -466,8 +474,7 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
         EMP_TRY(load_candidate(&c[i], a->placement[i], sim, inputs.problem, err));
     sort(c, count);
     if (a->top > 0 && a->top < count) count = a->top;
-    for (int32_t i = 0; i < count; i++)
-        EMP_TRY(measure(&c[i], a, backend, inputs.problem, err));
+    for (int32_t i = 0; i < count; i++) EMP_TRY(measure(&c[i], a, inputs.problem, err));
     if (a->plan == NULL) EMP_TRY(print_all(a, inputs.problem, c, count, err));
 
 cleanup:

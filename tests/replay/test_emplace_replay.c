@@ -164,6 +164,23 @@ ParameterizedTest(struct error_case *c, emplace_replay, errors_are_one_sentence)
     cr_expect_str_empty(out, "%s: %s", c->arguments, out);
 }
 
+/* With a GPU the whole of it, without one a sentence. */
+Test(emplace_replay, cuda_runs_or_says_why_not)
+{
+    int status = run("replay gpu.json --backend cuda --check --steps 1 --json");
+
+    if (status == 0) {
+        cr_expect_not_null(strstr(out, "\"verified_ops\""), "%s", out);
+        cr_expect_null(strstr(out, "\"checked\": null"), "%s", out);
+        return;
+    }
+    cr_expect_eq(status, 1);
+    const char *end = strchr(err, '\n');
+    cr_expect(strncmp(err, "emplace: ", 9) == 0 && end != NULL && end[1] == '\0', "%s",
+              err);
+    cr_expect(strstr(err, "CUDA") != NULL || strstr(err, "\"cuda\"") != NULL, "%s", err);
+}
+
 /* A step takes as long as it takes; killed in the middle it leaves no result. */
 Test(emplace_replay, killed_half_way_it_leaves_nothing)
 {
