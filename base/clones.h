@@ -6,6 +6,8 @@
 #ifndef EMP_BASE_CLONES_H
 #define EMP_BASE_CLONES_H
 
+#include <stddef.h> /* tells which C library there is; dispatch at load time needs it */
+
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if !defined(__has_feature)
 #define EMP_CLONES __attribute__((target_clones("avx512f", "arch=haswell", "default")))
