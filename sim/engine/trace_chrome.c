@@ -8,20 +8,7 @@
 #include "base/mem.h"
 #include "base/trace_events.h"
 
-/* Tracks of a GPU; those of a CPU are its batches, and its copies to other hosts. */
-enum {
-    TRACK_COMPUTE,
-    TRACK_HOST,
-    TRACK_TO_DEVICE,
-    TRACK_TO_HOST,
-    TRACK_TO_PEER,
-    GPU_TRACKS,
-    TRACK_BETWEEN_HOSTS = EMP_MAX_CORES
-};
-
-static const char *const track_names[GPU_TRACKS] = {"compute stream", "host thread",
-                                                    "copies from host", "copies to host",
-                                                    "copies to peers"};
+_Static_assert((int)EMP_TRACK_BETWEEN_HOSTS >= (int)EMP_MAX_CORES, "tracks of tasks");
 
 struct copy {
     emp_trace_slice slice;
@@ -59,7 +46,7 @@ static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t 
 {
     struct writer   *w = context;
     const emp_graph *g = w->problem->graph;
-    int32_t          track = is_cpu(w, device) ? lane : TRACK_COMPUTE;
+    int32_t          track = is_cpu(w, device) ? lane : EMP_TRACK_COMPUTE;
     emp_trace_slice *slice = &w->slice[op];
 
     if (lane >= w->batch_count[device]) w->batch_count[device] = lane + 1;
@@ -77,9 +64,9 @@ static void write_issue(void *context, emp_op_id op, emp_device_id device,
 {
     struct writer *w = context;
 
-    emp_trace_span(&w->events, w->problem->graph->name[op], "issue", device, TRACK_HOST,
-                   start, end);
-    if (end > start) w->slice[op] = (emp_trace_slice){start, device, TRACK_HOST};
+    emp_trace_span(&w->events, w->problem->graph->name[op], "issue", device,
+                   EMP_TRACK_HOST, start, end);
+    if (end > start) w->slice[op] = (emp_trace_slice){start, device, EMP_TRACK_HOST};
 }
 
 static void see_ready(void *context, emp_op_id op, emp_device_id device, emp_time_ns at)
@@ -125,13 +112,14 @@ static void write_copy(void *context, emp_tensor_id tensor, emp_device_id from,
     if (phase == EMP_SIM_COPY_DELIVERED) w->delivered = find_copy(w, tensor, to);
     if (!has_host_thread(w, device)) return;
     emp_trace_span(&w->events, g->name[producer], is_send ? "send" : "receive", device,
-                   TRACK_HOST, start, at);
+                   EMP_TRACK_HOST, start, at);
 }
 
 static int32_t track_of_copy(const struct writer *w, emp_device_id from, emp_device_id to)
 {
-    if (is_cpu(w, from)) return is_cpu(w, to) ? TRACK_BETWEEN_HOSTS : TRACK_TO_DEVICE;
-    return is_cpu(w, to) ? TRACK_TO_HOST : TRACK_TO_PEER;
+    if (is_cpu(w, from))
+        return is_cpu(w, to) ? EMP_TRACK_BETWEEN_HOSTS : EMP_TRACK_TO_DEVICE;
+    return is_cpu(w, to) ? EMP_TRACK_TO_HOST : EMP_TRACK_TO_PEER;
 }
 
 static void write_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
@@ -141,12 +129,12 @@ static void write_transfer(void *context, emp_tensor_id tensor, emp_device_id fr
     const emp_graph  *g = w->problem->graph;
     const emp_tensor *t = &g->tensor[tensor];
     int32_t           track = track_of_copy(w, from, to);
-    emp_device_id     pid = track == TRACK_TO_DEVICE ? to : from;
+    emp_device_id     pid = track == EMP_TRACK_TO_DEVICE ? to : from;
     struct copy       copy = {.slice = {end > start ? start : -1, pid, track},
                               .to = to,
                               .next = w->first_copy[tensor]};
 
-    if (track == TRACK_BETWEEN_HOSTS) w->has_sent[from] = true;
+    if (track == EMP_TRACK_BETWEEN_HOSTS) w->has_sent[from] = true;
     emp_trace_copy(&w->events, g->name[t->producer], pid, track, start, end,
                    t->copy_bytes, w->problem->machine->device[from].name,
                    w->problem->machine->device[to].name);
@@ -169,17 +157,15 @@ static void write_names(struct writer *w)
     const emp_machine *m = w->problem->machine;
 
     for (emp_device_id d = 0; d < m->device_count; d++) {
-        int32_t tracks = is_cpu(w, d) ? w->batch_count[d] : GPU_TRACKS;
-        emp_trace_name_process(&w->events, d, m->device[d].name);
-        for (int32_t t = 0; t < tracks; t++) {
-            char track_name[32];
-            snprintf(track_name, sizeof track_name, "tasks %d", t);
-            emp_trace_name_track(&w->events, d, t,
-                                 is_cpu(w, d) ? track_name : track_names[t]);
+        if (!is_cpu(w, d)) {
+            emp_trace_name_gpu(&w->events, d, m->device[d].name);
+            continue;
         }
+        emp_trace_name_process(&w->events, d, m->device[d].name);
+        for (int32_t t = 0; t < w->batch_count[d]; t++)
+            emp_trace_name_cpu_track(&w->events, d, t);
         if (w->has_sent[d])
-            emp_trace_name_track(&w->events, d, TRACK_BETWEEN_HOSTS,
-                                 "copies to other hosts");
+            emp_trace_name_cpu_track(&w->events, d, EMP_TRACK_BETWEEN_HOSTS);
     }
 }
 

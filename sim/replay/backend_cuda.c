@@ -15,11 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "sim/replay/backend.h"
 #include "sim/replay/cpu_cores.h"
+#include "sim/replay/cuda_error.h"
 #include "sim/replay/cuda_work.h"
 #include "sim/replay/execute.h"
 
@@ -29,6 +31,7 @@ enum {
     TO_PEER,
     STREAMS,
     POLL_US = 10,
+    TIMER_SLACK_NS = 1000, /* the kernel's own would make of 10 us 60 */
     MAX_REGIONS = 4 * EMP_REPLAY_MAX_DEVICES,
     PINNED_SHARE = 4 /* a region of host memory of a quarter at most is pinned */
 };
@@ -77,24 +80,8 @@ struct cuda {
     int32_t         pending_count;
 };
 
-static emp_status complain(const char *device, const char *what, cudaError_t code,
-                           emp_error *err)
-{
-    emp_status st = code == cudaErrorMemoryAllocation ? EMP_ENOMEM : EMP_EEXTERNAL;
-
-    return emp_error_set(err, st, __FILE__, __LINE__, "%s: %s: %s", device, what,
-                         cudaGetErrorString(code));
-}
-
 /* Needs a `const char *device` besides. */
-#define CUDA_TRY(call)                               \
-    do {                                             \
-        cudaError_t code = (call);                   \
-        if (code != cudaSuccess) {                   \
-            st = complain(device, #call, code, err); \
-            goto cleanup;                            \
-        }                                            \
-    } while (0)
+#define CUDA_TRY(call) EMP_CUDA_TRY(device, call)
 
 static bool is_gpu(const struct cuda *c, int32_t device)
 {
@@ -199,7 +186,7 @@ static void tell_failure(struct cuda *c, int32_t gpu, const char *what, cudaErro
 {
     emp_error why = {0};
 
-    complain(name_of(c, gpu), what, code, &why);
+    emp_cuda_complain(name_of(c, gpu), what, code, &why);
     c->hooks->failed(c->hooks->executor, &why);
 }
 
@@ -240,6 +227,7 @@ static void *poll_copies(void *argument)
         c->hooks->failed(c->hooks->executor, &why);
         return NULL;
     }
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
     while (!atomic_load(&c->is_over)) {
         pthread_mutex_lock(&c->lock);
         while (c->pending_count == 0 && !atomic_load(&c->is_over))

@@ -20,19 +20,6 @@ static emp_cpu_kernel *const kernels[EMP_KERNEL_KINDS] = {
     [EMP_KERNEL_HOST] = emp_cpu_host,
 };
 
-static double flops_of(const emp_kernel *k)
-{
-    const int64_t *s = k->size;
-
-    if (k->kind == EMP_KERNEL_PRODUCT)
-        return 2.0 * (double)s[EMP_PRODUCT_M] * (double)s[EMP_PRODUCT_N] *
-               (double)s[EMP_PRODUCT_K] * (double)s[EMP_PRODUCT_BATCH];
-    if (k->kind != EMP_KERNEL_CONV) return 0.0;
-    return 2.0 * (double)s[EMP_CONV_N] * (double)s[EMP_CONV_OH] * (double)s[EMP_CONV_OW] *
-           (double)s[EMP_CONV_F] * (double)s[EMP_CONV_KH] * (double)s[EMP_CONV_KW] *
-           (double)s[EMP_CONV_C];
-}
-
 /* Sums into rows that any part may name, and chains of arithmetic, stay whole. */
 static bool is_whole(const emp_kernel *k)
 {
@@ -42,7 +29,7 @@ static bool is_whole(const emp_kernel *k)
 
 int32_t emp_cpu_kernel_lanes(const emp_kernel_call *call, int32_t most)
 {
-    double work = flops_of(call->kernel) / FLOPS_PER_UNIT;
+    double work = emp_kernel_flops(call->kernel) / FLOPS_PER_UNIT;
 
     if (is_whole(call->kernel)) return 1;
     for (int32_t i = 0; i < call->input_count; i++) work += (double)call->input[i].bytes;

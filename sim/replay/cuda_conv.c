@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "sim/replay/cuda_error.h"
 #include "sim/replay/cuda_kernels.h"
 
 enum { MOST_ALGORITHMS = 16 };
@@ -29,29 +30,8 @@ struct emp_cuda_conv {
     int32_t       op_count;
 };
 
-static emp_status complain(const emp_cuda_conv *v, const char *what, cudnnStatus_t code,
-                           emp_error *err)
-{
-    return emp_error_set(err, EMP_EEXTERNAL, __FILE__, __LINE__, "%s: %s: %s", v->device,
-                         what, cudnnGetErrorString(code));
-}
-
-#define CUDNN_TRY(call)                         \
-    do {                                        \
-        cudnnStatus_t code = (call);            \
-        if (code != CUDNN_STATUS_SUCCESS) {     \
-            st = complain(v, #call, code, err); \
-            goto cleanup;                       \
-        }                                       \
-    } while (0)
-
-/* Kernels of our own return cudaError_t as an int. */
-#define KERNEL_TRY(call)                                                            \
-    do {                                                                            \
-        cudaError_t code = (cudaError_t)(call);                                     \
-        if (code != cudaSuccess)                                                    \
-            EMP_FAIL(EMP_EEXTERNAL, "%s: %s", v->device, cudaGetErrorString(code)); \
-    } while (0)
+#define CUDNN_TRY(call) \
+    EMP_CUDA_LIBRARY_TRY(v->device, cudnnStatus_t, cudnnGetErrorString, call)
 
 emp_status emp_cuda_conv_create(emp_cuda_conv **out, int32_t op_count, const char *device,
                                 cudaStream_t stream, emp_error *err)
@@ -143,14 +123,15 @@ cleanup:
     return st;
 }
 
-/* The first of cuDNN's own ranking whose workspace there is; algorithms are numbered per
- * direction. Whether there is one. */
+/* The first of cuDNN's own ranking whose workspace there is, without tensor cores;
+ * algorithms are numbered per direction. Whether there is one. */
 #define CHOOSE(results, count, chosen, is_found)                          \
     do {                                                                  \
         for (int i = 0; i < (count) && !(is_found); i++) {                \
             (is_found) = (results)[i].status == CUDNN_STATUS_SUCCESS &&   \
                          (int64_t)(results)[i].memory <= f->rest_bytes && \
-                         (results)[i].mathType == CUDNN_FMA_MATH;         \
+                         ((results)[i].mathType == CUDNN_FMA_MATH ||      \
+                          (results)[i].mathType == CUDNN_DEFAULT_MATH);   \
             if (is_found) *(chosen) = (int)(results)[i].algo;             \
         }                                                                 \
     } while (0)
@@ -210,9 +191,9 @@ static emp_status change_images(emp_cuda_conv *v, const float *from, float *to,
 {
     emp_status st = EMP_OK;
 
-    KERNEL_TRY(emp_cuda_transpose(v->stream, from, to, images,
-                                  is_back ? channels : pixels,
-                                  is_back ? pixels : channels));
+    EMP_CUDA_TRY(v->device, emp_cuda_transpose(v->stream, from, to, images,
+                                               is_back ? channels : pixels,
+                                               is_back ? pixels : channels));
 cleanup:
     return st;
 }
@@ -273,14 +254,16 @@ static emp_status enqueue(emp_cuda_conv *v, const struct form *f,
     void           *rest = (char *)call->workspace + f->rest_at;
 
     if (direction != EMP_CONV_FILTER)
-        KERNEL_TRY(emp_cuda_filter_layout(v->stream, call->kernel, filter, room, false));
+        EMP_CUDA_TRY(v->device, emp_cuda_filter_layout(v->stream, call->kernel, filter,
+                                                       room, false));
     if (is_nhwc && direction != EMP_CONV_INPUT)
         EMP_TRY(change_images(v, image, at.image, n, in_pixels, c, false, err));
     if (is_nhwc && direction != EMP_CONV_FORWARD)
         EMP_TRY(change_images(v, out, at.out, n, out_pixels, k, false, err));
     EMP_TRY(run(v, f, direction, s, &at, rest, err));
     if (direction == EMP_CONV_FILTER)
-        KERNEL_TRY(emp_cuda_filter_layout(v->stream, call->kernel, room, filter, true));
+        EMP_CUDA_TRY(v->device,
+                     emp_cuda_filter_layout(v->stream, call->kernel, room, filter, true));
     if (is_nhwc && direction == EMP_CONV_INPUT)
         EMP_TRY(change_images(v, at.image, image, n, in_pixels, c, true, err));
     if (is_nhwc && direction == EMP_CONV_FORWARD)

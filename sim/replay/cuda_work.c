@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "sim/replay/cuda_conv.h"
+#include "sim/replay/cuda_error.h"
 #include "sim/replay/cuda_kernels.h"
 
 /* Memory beside the pool for im2col, where an op has no workspace that suffices. */
@@ -20,28 +21,8 @@ struct emp_cuda_work {
     float         *scratch; /* NULL where no op is a convolution */
 };
 
-static emp_status complain(const emp_cuda_work *w, const char *what, cublasStatus_t code,
-                           emp_error *err)
-{
-    return emp_error_set(err, EMP_EEXTERNAL, __FILE__, __LINE__, "%s: %s: %s", w->device,
-                         what, cublasGetStatusString(code));
-}
-
-#define CUBLAS_TRY(call)                        \
-    do {                                        \
-        cublasStatus_t code = (call);           \
-        if (code != CUBLAS_STATUS_SUCCESS) {    \
-            st = complain(w, #call, code, err); \
-            goto cleanup;                       \
-        }                                       \
-    } while (0)
-
-#define KERNEL_TRY(call)                                                            \
-    do {                                                                            \
-        cudaError_t code = (cudaError_t)(call);                                     \
-        if (code != cudaSuccess)                                                    \
-            EMP_FAIL(EMP_EEXTERNAL, "%s: %s", w->device, cudaGetErrorString(code)); \
-    } while (0)
+#define CUBLAS_TRY(call) \
+    EMP_CUDA_LIBRARY_TRY(w->device, cublasStatus_t, cublasGetStatusString, call)
 
 static bool has_convolutions(const emp_replay_plan *p)
 {
@@ -65,7 +46,7 @@ emp_status emp_cuda_work_create(emp_cuda_work **out, const emp_replay_plan *plan
     CUBLAS_TRY(cublasSetStream(w->products, stream));
     CUBLAS_TRY(cublasSetMathMode(w->products, CUBLAS_DEFAULT_MATH)); /* no TF32 */
     if (has_convolutions(plan)) {
-        KERNEL_TRY(cudaMalloc((void **)&w->scratch, SCRATCH_BYTES));
+        EMP_CUDA_TRY(w->device, cudaMalloc((void **)&w->scratch, SCRATCH_BYTES));
         EMP_TRY(emp_cuda_conv_create(&w->conv, plan->op_count, device, stream, err));
     }
     *out = w;
@@ -157,23 +138,26 @@ static emp_status conv_block(emp_cuda_work *w, const emp_kernel_call *call,
 
     switch (call->kernel->variant & EMP_CONV_DIRECTION) {
     case EMP_CONV_FORWARD:
-        KERNEL_TRY(emp_cuda_im2col(w->stream, call->kernel, in0, first, count, b->rows));
+        EMP_CUDA_TRY(w->device, emp_cuda_im2col(w->stream, call->kernel, in0, first,
+                                                count, b->rows));
         EMP_TRY(multiply(w, false, false, count, b->f, b->k, scale_of(b->k), b->rows, in1,
                          0.0f, b->results, 1, err));
-        KERNEL_TRY(
-            emp_cuda_rows_to(w->stream, call->kernel, b->results, first, count, to));
+        EMP_CUDA_TRY(w->device, emp_cuda_rows_to(w->stream, call->kernel, b->results,
+                                                 first, count, to));
         break;
     case EMP_CONV_INPUT:
-        KERNEL_TRY(
-            emp_cuda_rows_of(w->stream, call->kernel, in2, first, count, b->results));
+        EMP_CUDA_TRY(w->device, emp_cuda_rows_of(w->stream, call->kernel, in2, first,
+                                                 count, b->results));
         EMP_TRY(multiply(w, false, true, count, b->k, b->f, scale_of(taps * b->f),
                          b->results, in1, 0.0f, b->rows, 1, err));
-        KERNEL_TRY(emp_cuda_col2im(w->stream, call->kernel, b->rows, first, count, to));
+        EMP_CUDA_TRY(w->device,
+                     emp_cuda_col2im(w->stream, call->kernel, b->rows, first, count, to));
         break;
     default:
-        KERNEL_TRY(emp_cuda_im2col(w->stream, call->kernel, in0, first, count, b->rows));
-        KERNEL_TRY(
-            emp_cuda_rows_of(w->stream, call->kernel, in2, first, count, b->results));
+        EMP_CUDA_TRY(w->device, emp_cuda_im2col(w->stream, call->kernel, in0, first,
+                                                count, b->rows));
+        EMP_CUDA_TRY(w->device, emp_cuda_rows_of(w->stream, call->kernel, in2, first,
+                                                 count, b->results));
         EMP_TRY(multiply(w, true, false, b->k, b->f, count, scale_of(b->pixels), b->rows,
                          b->results, first == 0 ? 0.0f : 1.0f, to, 1, err));
     }
@@ -191,8 +175,9 @@ static emp_status conv(emp_cuda_work *w, int32_t op, const emp_kernel_call *call
     if (w->conv != NULL) EMP_TRY(emp_cuda_conv_enqueue(w->conv, op, call, &is_done, err));
     if (is_done) goto cleanup;
     if ((call->kernel->variant & EMP_CONV_DIRECTION) == EMP_CONV_INPUT)
-        KERNEL_TRY(cudaMemsetAsync(call->output[0].data, 0, (size_t)call->output[0].bytes,
-                                   w->stream));
+        EMP_CUDA_TRY(w->device,
+                     cudaMemsetAsync(call->output[0].data, 0,
+                                     (size_t)call->output[0].bytes, w->stream));
     for (int64_t first = 0; first < b.pixels; first += b.size)
         EMP_TRY(conv_block(w, call, &b, first, err));
 cleanup:
@@ -207,16 +192,26 @@ emp_status emp_cuda_work_enqueue(emp_cuda_work *w, int32_t op,
     switch (call->kernel->kind) {
     case EMP_KERNEL_PRODUCT: EMP_TRY(product(w, call, err)); break;
     case EMP_KERNEL_CONV: EMP_TRY(conv(w, op, call, err)); break;
-    case EMP_KERNEL_MAP: KERNEL_TRY(emp_cuda_map(w->stream, call)); break;
-    case EMP_KERNEL_REDUCE: KERNEL_TRY(emp_cuda_reduce(w->stream, call)); break;
-    case EMP_KERNEL_MOVE: KERNEL_TRY(emp_cuda_move(w->stream, call)); break;
-    case EMP_KERNEL_LOOKUP: KERNEL_TRY(emp_cuda_lookup(w->stream, call)); break;
-    case EMP_KERNEL_SCATTER: KERNEL_TRY(emp_cuda_scatter(w->stream, call)); break;
-    case EMP_KERNEL_FILL: KERNEL_TRY(emp_cuda_fill(w->stream, call)); break;
-    case EMP_KERNEL_SOFTMAX: KERNEL_TRY(emp_cuda_softmax(w->stream, call)); break;
-    case EMP_KERNEL_NORM: KERNEL_TRY(emp_cuda_norm(w->stream, call)); break;
-    case EMP_KERNEL_POOL: KERNEL_TRY(emp_cuda_pool(w->stream, call)); break;
-    case EMP_KERNEL_UPDATE: KERNEL_TRY(emp_cuda_update(w->stream, call)); break;
+    case EMP_KERNEL_MAP: EMP_CUDA_TRY(w->device, emp_cuda_map(w->stream, call)); break;
+    case EMP_KERNEL_REDUCE:
+        EMP_CUDA_TRY(w->device, emp_cuda_reduce(w->stream, call));
+        break;
+    case EMP_KERNEL_MOVE: EMP_CUDA_TRY(w->device, emp_cuda_move(w->stream, call)); break;
+    case EMP_KERNEL_LOOKUP:
+        EMP_CUDA_TRY(w->device, emp_cuda_lookup(w->stream, call));
+        break;
+    case EMP_KERNEL_SCATTER:
+        EMP_CUDA_TRY(w->device, emp_cuda_scatter(w->stream, call));
+        break;
+    case EMP_KERNEL_FILL: EMP_CUDA_TRY(w->device, emp_cuda_fill(w->stream, call)); break;
+    case EMP_KERNEL_SOFTMAX:
+        EMP_CUDA_TRY(w->device, emp_cuda_softmax(w->stream, call));
+        break;
+    case EMP_KERNEL_NORM: EMP_CUDA_TRY(w->device, emp_cuda_norm(w->stream, call)); break;
+    case EMP_KERNEL_POOL: EMP_CUDA_TRY(w->device, emp_cuda_pool(w->stream, call)); break;
+    case EMP_KERNEL_UPDATE:
+        EMP_CUDA_TRY(w->device, emp_cuda_update(w->stream, call));
+        break;
     default: break; /* nothing, and what the host does */
     }
 cleanup:

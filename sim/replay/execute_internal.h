@@ -141,6 +141,9 @@ bool emp_replay_begin_copy(emp_replay *r, int32_t copy);
 /** Somebody needs a root no more; EMP_ROOT_ has no effect. */
 void emp_replay_release_place(emp_replay *r, int32_t place);
 
+/** Twice the room for entries of a log; NULL and nothing changed if there is none. */
+void *emp_replay_grow(void *log, int32_t *room, size_t size);
+
 /* execute_step.c */
 
 /** Runs one step. \retval EMP_EINTERRUPTED \retval any error of a thread; also EMP_OK when

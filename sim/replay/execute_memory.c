@@ -88,16 +88,23 @@ static void complain_of_budget(emp_replay *r)
     emp_replay_fail(r, &err);
 }
 
+void *emp_replay_grow(void *log, int32_t *room, size_t size)
+{
+    int32_t wanted = *room > 0 ? 2 * *room : 1024;
+    void   *more = emp_realloc(log, (size_t)wanted, size);
+
+    if (more != NULL) *room = wanted;
+    return more;
+}
+
 static void log_level(emp_replay *r, emp_memory *m)
 {
     if (!r->is_timed) return;
-    if (m->levels.count == m->level_room) {
-        int32_t           room = m->level_room > 0 ? 2 * m->level_room : 1024;
-        emp_replay_level *more =
-            (emp_replay_level *)emp_realloc(m->levels.level, (size_t)room, sizeof *more);
-        if (more == NULL) return; /* the counter ends here, the step does not */
+    if (m->levels.count == m->level_room) { /* else the counter ends, the step does not */
+        emp_replay_level *more = (emp_replay_level *)emp_replay_grow(
+            m->levels.level, &m->level_room, sizeof *more);
+        if (more == NULL) return;
         m->levels.level = more;
-        m->level_room = room;
     }
     m->levels.level[m->levels.count++] =
         (emp_replay_level){emp_replay_now_ns() - r->start_ns, emp_pool_used(m->pool)};

@@ -138,13 +138,11 @@ static void log_slice(emp_worker *w, int32_t op, int64_t start, int64_t end)
     w->busy_ns += end - start;
     atomic_fetch_add(&r->op[op].work_ns, end - start);
     if (!r->is_timed) return;
-    if (w->lane.count == w->slice_room) {
-        int32_t           room = w->slice_room > 0 ? 2 * w->slice_room : 1024;
-        emp_replay_slice *more =
-            (emp_replay_slice *)emp_realloc(w->lane.slice, (size_t)room, sizeof *more);
-        if (more == NULL) return; /* the lane ends here, the step does not */
+    if (w->lane.count == w->slice_room) { /* else the lane ends, the step does not */
+        emp_replay_slice *more = (emp_replay_slice *)emp_replay_grow(
+            w->lane.slice, &w->slice_room, sizeof *more);
+        if (more == NULL) return;
         w->lane.slice = more;
-        w->slice_room = room;
     }
     w->lane.slice[w->lane.count++] =
         (emp_replay_slice){op, start - r->start_ns, end - r->start_ns};

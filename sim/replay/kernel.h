@@ -12,6 +12,7 @@
 #ifndef EMP_SIM_REPLAY_KERNEL_H
 #define EMP_SIM_REPLAY_KERNEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Name in plan files, number of sizes. */
@@ -158,6 +159,16 @@ typedef struct {
     int32_t         variant;
     int64_t         size[EMP_KERNEL_SIZES];
 } emp_kernel;
+
+/* For C; kernels of GPUs are C++ and need none of it. */
+#ifndef __cplusplus
+const char *emp_kernel_name(emp_kernel_kind kind); /**< static storage */
+int32_t     emp_kernel_size_count(emp_kernel_kind kind);
+bool        emp_kernel_find(const char *name, emp_kernel_kind *kind);
+
+/** Of products and convolutions; 0 of others. */
+double emp_kernel_flops(const emp_kernel *kernel);
+#endif
 
 /** A tensor as a kernel sees it. */
 typedef struct {

@@ -8,29 +8,6 @@
 #include "base/mem.h"
 #include "sim/replay/plan_internal.h"
 
-static const struct {
-    const char *name;
-    int32_t     size_count;
-} kinds[EMP_KERNEL_KINDS] = {
-#define X(id, name, sizes) {name, sizes},
-    EMP_KERNEL_LIST(X)
-#undef X
-};
-
-const char *emp_kernel_name(emp_kernel_kind kind) { return kinds[kind].name; }
-
-int32_t emp_kernel_size_count(emp_kernel_kind kind) { return kinds[kind].size_count; }
-
-bool emp_kernel_find(const char *name, emp_kernel_kind *kind)
-{
-    for (int i = 0; i < EMP_KERNEL_KINDS; i++) {
-        if (strcmp(kinds[i].name, name) != 0) continue;
-        *kind = (emp_kernel_kind)i;
-        return true;
-    }
-    return false;
-}
-
 emp_status emp_replay_plan_create(emp_replay_plan **out, int32_t op_count,
                                   int32_t tensor_count, int32_t copy_count,
                                   int32_t input_count, int32_t control_count,

@@ -1,15 +1,10 @@
 /** \file sim/replay/plan_internal.h
- * Shared by the files of plans: kernels by name, and whether a kernel stays within its
- * operands.
+ * Shared by the files of plans: whether a kernel stays within its operands.
  */
 #ifndef EMP_SIM_REPLAY_PLAN_INTERNAL_H
 #define EMP_SIM_REPLAY_PLAN_INTERNAL_H
 
 #include "sim/replay/plan.h"
-
-const char *emp_kernel_name(emp_kernel_kind kind);
-int32_t     emp_kernel_size_count(emp_kernel_kind kind);
-bool        emp_kernel_find(const char *name, emp_kernel_kind *kind);
 
 /** A plan file may say anything; what the kernel of \a op touches must be there.
  * \retval EMP_EFORMAT  The message names the op. */

@@ -5,22 +5,6 @@
 #include "base/mem.h"
 #include "base/trace_events.h"
 
-/* Tracks as the simulator numbers them: of a GPU; those of a CPU are its cores, and its
- * copies to other hosts. Further cores of a GPU that is a group of them come behind. */
-enum {
-    TRACK_COMPUTE,
-    TRACK_HOST,
-    TRACK_TO_DEVICE,
-    TRACK_TO_HOST,
-    TRACK_TO_PEER,
-    GPU_TRACKS,
-    TRACK_BETWEEN_HOSTS = EMP_REPLAY_MAX_CORES
-};
-
-static const char *const track_names[GPU_TRACKS] = {"compute stream", "host thread",
-                                                    "copies from host", "copies to host",
-                                                    "copies to peers"};
-
 struct writer {
     emp_trace_events           events;
     const emp_replay_plan     *plan;
@@ -28,9 +12,10 @@ struct writer {
     emp_trace_slice           *slice; /* [op] the first that it ran in */
 };
 
+/* Further cores of a GPU that is a group of them come behind its tracks. */
 static int32_t track_of_core(const emp_replay_device *device, int32_t core)
 {
-    return device->is_cpu || core == 0 ? core : GPU_TRACKS + core - 1;
+    return device->is_cpu || core == 0 ? core : EMP_TRACK_GPU_COUNT + core - 1;
 }
 
 static void write_lanes(struct writer *w)
@@ -58,16 +43,16 @@ static void write_queues(struct writer *w)
         const emp_replay_op *o = &w->plan->op[op];
         if (!t->is_queue[o->device]) continue;
         if (t->issue_end_ns[op] > t->issue_start_ns[op]) {
-            emp_trace_span(&w->events, o->name, "issue", o->device, TRACK_HOST,
+            emp_trace_span(&w->events, o->name, "issue", o->device, EMP_TRACK_HOST,
                            t->issue_start_ns[op], t->issue_end_ns[op]);
             w->slice[op] =
-                (emp_trace_slice){t->issue_start_ns[op], o->device, TRACK_HOST};
+                (emp_trace_slice){t->issue_start_ns[op], o->device, EMP_TRACK_HOST};
         }
         if (t->times.op_end_ns[op] <= t->times.op_start_ns[op]) continue;
-        emp_trace_span(&w->events, o->name, o->type, o->device, TRACK_COMPUTE,
+        emp_trace_span(&w->events, o->name, o->type, o->device, EMP_TRACK_COMPUTE,
                        t->times.op_start_ns[op], t->times.op_end_ns[op]);
         w->slice[op] =
-            (emp_trace_slice){t->times.op_start_ns[op], o->device, TRACK_COMPUTE};
+            (emp_trace_slice){t->times.op_start_ns[op], o->device, EMP_TRACK_COMPUTE};
     }
 }
 
@@ -91,12 +76,12 @@ static emp_trace_slice slice_of_copy(const struct writer *w, int32_t copy)
     int32_t                from = emp_replay_memory_of_place(p, p->copy[copy].tensor);
     int32_t                to = p->copy[copy].to;
     bool    from_cpu = p->device[from].is_cpu, to_cpu = p->device[to].is_cpu;
-    int32_t track = from_cpu ? to_cpu ? TRACK_BETWEEN_HOSTS : TRACK_TO_DEVICE
-                    : to_cpu ? TRACK_TO_HOST
-                             : TRACK_TO_PEER;
+    int32_t track = from_cpu ? to_cpu ? EMP_TRACK_BETWEEN_HOSTS : EMP_TRACK_TO_DEVICE
+                    : to_cpu ? EMP_TRACK_TO_HOST
+                             : EMP_TRACK_TO_PEER;
 
     return (emp_trace_slice){w->timeline->times.copy_start_ns[copy],
-                             track == TRACK_TO_DEVICE ? to : from, track};
+                             track == EMP_TRACK_TO_DEVICE ? to : from, track};
 }
 
 static void write_copies(struct writer *w)
@@ -135,20 +120,19 @@ static void write_names(struct writer *w)
     const emp_replay_plan *p = w->plan;
 
     for (int32_t d = 0; d < p->device_count; d++) {
+        if (!p->device[d].is_cpu) {
+            emp_trace_name_gpu(&w->events, d, p->device[d].name);
+            continue;
+        }
         emp_trace_name_process(&w->events, d, p->device[d].name);
-        for (int32_t t = 0; !p->device[d].is_cpu && t < GPU_TRACKS; t++)
-            emp_trace_name_track(&w->events, d, t, track_names[t]);
-        if (p->device[d].is_cpu)
-            emp_trace_name_track(&w->events, d, TRACK_BETWEEN_HOSTS,
-                                 "copies to other hosts");
+        emp_trace_name_cpu_track(&w->events, d, EMP_TRACK_BETWEEN_HOSTS);
     }
     for (int32_t i = 0; i < w->timeline->lane_count; i++) {
-        const emp_replay_lane *lane = &w->timeline->lane[i];
-        int32_t track = track_of_core(&p->device[lane->device], lane->core);
-        char    name[32];
-        if (!p->device[lane->device].is_cpu && track < GPU_TRACKS) continue;
-        snprintf(name, sizeof name, "tasks %d", lane->core);
-        emp_trace_name_track(&w->events, lane->device, track, name);
+        const emp_replay_lane   *lane = &w->timeline->lane[i];
+        const emp_replay_device *device = &p->device[lane->device];
+        if (device->is_cpu || lane->core > 0)
+            emp_trace_name_cpu_track(&w->events, lane->device,
+                                     track_of_core(device, lane->core));
     }
 }
 

@@ -43,6 +43,23 @@ static emp_status execute(const emp_replay_plan *plan, const emp_replay_backend 
     return st;
 }
 
+/* The small NMT on the devices that a seed deals. */
+static replay_fixture   small;
+static emp_replay_plan *small_plan;
+
+static void open_small(int32_t seed)
+{
+    replay_fixture_create(&small, REPLAY_SMALL_NMT, seed);
+    small_plan = replay_fixture_plan(&small);
+}
+
+static void close_small(void)
+{
+    emp_replay_plan_destroy(small_plan);
+    replay_fixture_destroy(&small);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 /* ---- what it should do ---- */
 
 struct step_case {
@@ -145,7 +162,6 @@ Test(execute, several_cores_share_the_work)
 
 Test(execute, a_timed_step_is_a_trace_with_every_op_and_copy)
 {
-    replay_fixture     f;
     emp_replay_options o = few_steps();
     emp_replay_result  r = {0};
     emp_replay        *replay = NULL;
@@ -153,15 +169,14 @@ Test(execute, a_timed_step_is_a_trace_with_every_op_and_copy)
     json_error_t       where;
     int32_t            kernels = 0, ops = 0, copies = 0, levels = 0;
 
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, 2);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
-    for (int32_t op = 0; op < plan->op_count; op++)
-        kernels += plan->op[op].kernel.kind != EMP_KERNEL_NOTHING;
+    open_small(2);
+    for (int32_t op = 0; op < small_plan->op_count; op++)
+        kernels += small_plan->op[op].kernel.kind != EMP_KERNEL_NOTHING;
     o.is_timed = true;
-    cr_assert_eq(emp_replay_create(&replay, plan, &emp_replay_cpu, &o, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(emp_replay_create(&replay, small_plan, &emp_replay_cpu, &o, &err),
+                 EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_replay_run(replay, &r, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_replay_trace_write(scratch_path("step.json"), plan,
+    cr_assert_eq(emp_replay_trace_write(scratch_path("step.json"), small_plan,
                                         emp_replay_get_timeline(replay), &err),
                  EMP_OK, "%s", err.msg);
     json_t *root = json_load_file(scratch_path("step.json"), 0, &where);
@@ -180,13 +195,12 @@ Test(execute, a_timed_step_is_a_trace_with_every_op_and_copy)
             ops++;
     }
     cr_expect_eq(ops, kernels);
-    cr_expect_eq(copies, plan->copy_count);
-    cr_expect_gt(levels, plan->copy_count);
+    cr_expect_eq(copies, small_plan->copy_count);
+    cr_expect_gt(levels, small_plan->copy_count);
     json_decref(root);
     emp_replay_destroy(replay);
     emp_replay_result_clear(&r);
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    close_small();
 }
 
 /* ---- broken dependencies ---- */
@@ -235,65 +249,52 @@ static int count_seen(const emp_replay_plan *plan, bool is_early, int tries,
 
 Test(execute, an_op_that_does_not_wait_is_seen)
 {
-    replay_fixture f;
-    char           message[512] = "";
+    char message[512] = "";
 
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
-    cr_expect_eq(count_seen(plan, true, 5, message, sizeof message), 5);
+    open_small(0);
+    cr_expect_eq(count_seen(small_plan, true, 5, message, sizeof message), 5);
     cr_expect_not_null(strstr(message, "has not yet written in this step"), "%s",
                        message);
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    close_small();
 }
 
 Test(execute, a_buffer_that_is_freed_too_soon_is_seen)
 {
-    replay_fixture f;
-    char           message[512] = "";
+    char message[512] = "";
 
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
-    int              seen = count_seen(plan, false, 8, message, sizeof message);
+    open_small(0);
+    int seen = count_seen(small_plan, false, 8, message, sizeof message);
     cr_expect_geq(seen, 1, "of 8 buffers");
     cr_expect(strstr(message, "poison") != NULL ||
                   strstr(message, "something else") != NULL,
               "%s", message);
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    close_small();
 }
 
 Test(execute, faults_are_for_checked_runs)
 {
-    replay_fixture     f;
     emp_replay_options o = few_steps();
     emp_replay_result  r = {0};
     emp_error          err = {0};
 
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
+    open_small(0);
     o.fault.lost_tensor = 0;
-    cr_expect_eq(execute(plan, &emp_replay_cpu, &o, &r, &err), EMP_EINVAL);
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    cr_expect_eq(execute(small_plan, &emp_replay_cpu, &o, &r, &err), EMP_EINVAL);
+    close_small();
 }
 
 /* ---- memory ---- */
 
 Test(execute, what_does_not_fit_is_a_verdict)
 {
-    replay_fixture f;
     emp_sim_result predicted;
 
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, -2);
-    simulate(&f, &predicted);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
-    int64_t          persistent = 0;
-    for (int32_t op = 0; op < plan->op_count; op++) {
-        if (plan->op[op].device == 1)
-            persistent += emp_replay_round_up(plan->op[op].persistent_bytes);
+    open_small(-2);
+    simulate(&small, &predicted);
+    int64_t persistent = 0;
+    for (int32_t op = 0; op < small_plan->op_count; op++) {
+        if (small_plan->op[op].device == 1)
+            persistent += emp_replay_round_up(small_plan->op[op].persistent_bytes);
     }
     /* too little for a step, too little for the variables, enough */
     const int64_t limit[] = {predicted.peak_bytes[1] - 512, persistent / 2,
@@ -302,8 +303,9 @@ Test(execute, what_does_not_fit_is_a_verdict)
         emp_replay_options o = few_steps();
         emp_replay_result  r = {0};
         emp_error          err = {0};
-        plan->device[1].memory_bytes = limit[i];
-        cr_assert_eq(execute(plan, &emp_replay_cpu, &o, &r, &err), EMP_OK, "%s", err.msg);
+        small_plan->device[1].memory_bytes = limit[i];
+        cr_assert_eq(execute(small_plan, &emp_replay_cpu, &o, &r, &err), EMP_OK, "%s",
+                     err.msg);
         cr_expect_eq(r.is_feasible, i == 2, "limit %d", i);
         cr_expect_eq(r.step_count, i == 2 ? 2 : 0);
         cr_expect_eq(r.oom_device, i == 2 ? -1 : 1);
@@ -312,9 +314,7 @@ Test(execute, what_does_not_fit_is_a_verdict)
         cr_expect_leq(r.device[1].peak_bytes, limit[i]);
         emp_replay_result_clear(&r);
     }
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    close_small();
 }
 
 Test(execute, a_computer_with_too_little_memory_is_no_verdict)
@@ -375,44 +375,38 @@ static emp_status copy_until_it_is_gone(void *state, int32_t copy, const void *f
 
 Test(execute, a_device_that_vanishes_is_one_sentence_and_no_result)
 {
-    replay_fixture     f;
     emp_replay_backend backend = emp_replay_cpu;
 
     backend.copy = copy_until_it_is_gone;
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
-    for (int left = 0; left < plan->copy_count; left += plan->copy_count / 5) {
+    open_small(0);
+    for (int left = 0; left < small_plan->copy_count;
+         left += small_plan->copy_count / 5) {
         emp_replay_options o = few_steps();
         emp_replay_result  r = {0};
         emp_error          err = {0};
         atomic_store(&copies_left, left);
-        cr_assert_eq(execute(plan, &backend, &o, &r, &err), EMP_EEXTERNAL);
+        cr_assert_eq(execute(small_plan, &backend, &o, &r, &err), EMP_EEXTERNAL);
         cr_expect_str_eq(err.msg, "gpu:1 is gone: device lost");
         cr_expect_null(r.step_s);
     }
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    close_small();
 }
 
 Test(execute, a_core_that_is_not_there_is_named)
 {
-    replay_fixture     f;
     emp_replay_options o = few_steps();
     emp_replay_result  r = {0};
     emp_error          err = {0};
 
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
-    cr_assert_eq(emp_replay_options_cores(&o, plan, "gpu:1=0,1 gpu:0=1000-1001", &err),
-                 EMP_OK, "%s", err.msg);
+    open_small(0);
+    cr_assert_eq(
+        emp_replay_options_cores(&o, small_plan, "gpu:1=0,1 gpu:0=1000-1001", &err),
+        EMP_OK, "%s", err.msg);
     cr_expect_eq(o.core_count[1], 2);
     cr_expect_eq(o.core_count[2], 2);
-    cr_expect_eq(execute(plan, &emp_replay_cpu, &o, &r, &err), EMP_EINVAL);
+    cr_expect_eq(execute(small_plan, &emp_replay_cpu, &o, &r, &err), EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "core 1000 of gpu:0"), "%s", err.msg);
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    close_small();
 }
 
 struct map_case {
@@ -426,24 +420,21 @@ static struct map_case map_cases[] = {{"gpu:7=0", "gpu:7"},   {"gpu:0", "="},
 
 Test(execute, maps_of_cores_and_gpus_that_make_no_sense_are_refused)
 {
-    replay_fixture f;
-
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
+    open_small(0);
     for (size_t i = 0; i < sizeof map_cases / sizeof map_cases[0]; i++) {
         emp_replay_options o = emp_replay_options_default();
         emp_error          err = {0};
-        cr_expect_eq(emp_replay_options_cores(&o, plan, map_cases[i].text, &err),
+        cr_expect_eq(emp_replay_options_cores(&o, small_plan, map_cases[i].text, &err),
                      EMP_EINVAL, "%s", map_cases[i].text);
         cr_expect_not_null(strstr(err.msg, map_cases[i].mentions), "%s", err.msg);
     }
     emp_replay_options o = emp_replay_options_default();
     emp_error          err = {0};
-    cr_expect_eq(emp_replay_options_gpus(&o, plan, "gpu:0=1 gpu:1=1", &err), EMP_OK);
+    cr_expect_eq(emp_replay_options_gpus(&o, small_plan, "gpu:0=1 gpu:1=1", &err),
+                 EMP_OK);
     cr_expect_eq(o.physical[1], 1);
-    cr_expect_eq(emp_replay_options_gpus(&o, plan, "cpu:0=1", &err), EMP_EINVAL);
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    cr_expect_eq(emp_replay_options_gpus(&o, small_plan, "cpu:0=1", &err), EMP_EINVAL);
+    close_small();
 }
 
 /* ---- the end before the end ---- */
@@ -458,10 +449,7 @@ static void stop_in_step(void *context, int32_t done, int32_t count)
 
 Test(execute, an_interrupted_run_has_no_result)
 {
-    replay_fixture f;
-
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
+    open_small(0);
     for (int32_t step = 0; step < 3; step++) {
         emp_replay_options o = few_steps();
         emp_replay_result  r = {0};
@@ -470,27 +458,25 @@ Test(execute, an_interrupted_run_has_no_result)
         o.stop = &stop;
         o.progress = stop_in_step;
         o.progress_context = &step;
-        cr_expect_eq(execute(plan, &emp_replay_cpu, &o, &r, &err), EMP_EINTERRUPTED);
+        cr_expect_eq(execute(small_plan, &emp_replay_cpu, &o, &r, &err),
+                     EMP_EINTERRUPTED);
         cr_expect_null(r.step_s);
     }
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    close_small();
 }
 
 /* ---- results ---- */
 
 Test(execute, a_result_comes_back_from_its_file_or_is_refused)
 {
-    replay_fixture     f;
     emp_replay_options o = few_steps();
     emp_replay_result  r = {0}, loaded = {0};
     emp_error          err = {0};
     size_t             size;
 
-    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
-    emp_replay_plan *plan = replay_fixture_plan(&f);
-    cr_assert_eq(execute(plan, &emp_replay_cpu, &o, &r, &err), EMP_OK, "%s", err.msg);
+    open_small(0);
+    cr_assert_eq(execute(small_plan, &emp_replay_cpu, &o, &r, &err), EMP_OK, "%s",
+                 err.msg);
     cr_assert_eq(emp_replay_result_save(scratch_path("r.txt"), &r, &err), EMP_OK, "%s",
                  err.msg);
     cr_assert_eq(emp_replay_result_load(&loaded, scratch_path("r.txt"), &err), EMP_OK,
@@ -513,9 +499,7 @@ Test(execute, a_result_comes_back_from_its_file_or_is_refused)
     }
     free(text);
     emp_replay_result_clear(&r);
-    emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    close_small();
 }
 
 Test(execute, quantiles_lie_between_neighbours)

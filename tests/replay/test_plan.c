@@ -56,19 +56,6 @@ ParameterizedTestParameters(plan, every_op_that_costs_has_a_kernel)
                                sizeof networks / sizeof networks[0]);
 }
 
-static double flops_of(const emp_kernel *k)
-{
-    const int64_t *s = k->size;
-
-    if (k->kind == EMP_KERNEL_PRODUCT)
-        return 2.0 * (double)s[EMP_PRODUCT_M] * (double)s[EMP_PRODUCT_N] *
-               (double)s[EMP_PRODUCT_K] * (double)s[EMP_PRODUCT_BATCH];
-    if (k->kind != EMP_KERNEL_CONV) return 0.0;
-    return 2.0 *
-           (double)(s[EMP_CONV_N] * s[EMP_CONV_OH] * s[EMP_CONV_OW] * s[EMP_CONV_F]) *
-           (double)(s[EMP_CONV_KH] * s[EMP_CONV_KW] * s[EMP_CONV_C]);
-}
-
 ParameterizedTest(struct network *n, plan, every_op_that_costs_has_a_kernel)
 {
     replay_fixture f;
@@ -84,7 +71,7 @@ ParameterizedTest(struct network *n, plan, every_op_that_costs_has_a_kernel)
         if (is_free) continue;
         cr_expect_neq(k.kind, EMP_KERNEL_NOTHING, "%s (%s)", f.step->name[op], type);
         if (is_product)
-            cr_expect_float_eq(flops_of(&k) / o->cost.flops, 1.0, 1e-9, "%s (%s)",
+            cr_expect_float_eq(emp_kernel_flops(&k) / o->cost.flops, 1.0, 1e-9, "%s (%s)",
                                f.step->name[op], type);
     }
     emp_replay_plan_destroy(replay_fixture_plan(&f)); /* which checks it */
