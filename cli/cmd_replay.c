@@ -88,7 +88,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Execute one training step under a placement with real work on real devices, and "
     "compare its time and memory with the simulator's. FILE is a placement file or a run "
-    "record (.h5), or the name of a method if --workload and --machine are given.\v"
+    "record (.h5), of which it takes the best placement, or the name of a method if "
+    "--workload and --machine are given.\v"
     "With the backend cpu every device is a group of this computer's cores, with cuda "
     "the GPUs are real. A step that does not fit in memory is a verdict, no error.\n\n"
     "  emplace replay run.h5 best.json --top 1\n"

@@ -66,7 +66,8 @@ __device__ static float finish(float x, int32_t variant)
     return bounded(x);
 }
 
-/* More inputs than one launch takes are added to what is there already. */
+/* More inputs than one launch takes are added to what is there already; one of them whose
+ * buffer the output took over is read as what it has become, at the same speed. */
 __global__ static void map_kernel(inputs in, void *out, int32_t element_bytes, int64_t n,
                                   float weight, bool is_first, bool is_last,
                                   int32_t variant)

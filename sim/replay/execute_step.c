@@ -382,10 +382,14 @@ static void reset(emp_replay *r)
     atomic_fetch_add(&r->step, 1);
 }
 
+/* In their order; but an op that a test lets come too early comes before all. */
 static void begin_first(emp_replay *r)
 {
+    int32_t early = r->options->fault.early_op;
+
+    if (early >= 0 && r->op[early].wait_count == 0) make_ready(r, early);
     for (int32_t op = 0; op < r->plan->op_count; op++) {
-        if (r->op[op].wait_count == 0) make_ready(r, op);
+        if (r->op[op].wait_count == 0 && op != early) make_ready(r, op);
     }
 }
 
