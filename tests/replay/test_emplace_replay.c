@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "sim/replay/result.h"
+#include "tests/support/program.h"
 #include "tests/support/scratch.h"
 
 #define SPEC   "rnnlm:layers=1,units=16,batch=4,steps=2,vocab=64,sampled=16"
@@ -18,32 +18,24 @@
 #define SMALL  "--workload " SPEC " --machine cpu2 --memory 1024 "
 #define RUNNER "RUNNER "
 
-static char *out, *err;
+static char *out, *err; /* of the last run */
 
 static void tear_down(void)
 {
-    free(out);
-    free(err);
+    program_forget();
     scratch_remove();
 }
 
 /* Runs "emplace ARGUMENTS", or the runner where they begin with RUNNER. */
 static int run(const char *arguments)
 {
-    char command[8192];
     bool is_runner = strncmp(arguments, RUNNER, strlen(RUNNER)) == 0;
+    int  status = program_run(is_runner ? "sim/replay/emplace-replay" : "cli/emplace",
+                             arguments + (is_runner ? strlen(RUNNER) : 0));
 
-    snprintf(command, sizeof command, "cd '%s' && '%s/%s' %s >stdout 2>stderr",
-             scratch_path(""), getenv("EMP_BINARY_DIR"),
-             is_runner ? "sim/replay/emplace-replay" : "cli/emplace",
-             arguments + (is_runner ? strlen(RUNNER) : 0));
-    int status = system(command);
-    free(out);
-    free(err);
-    out = scratch_read("stdout", NULL);
-    err = scratch_read("stderr", NULL);
-    cr_assert(WIFEXITED(status), "%s: %s", arguments, err);
-    return WEXITSTATUS(status);
+    out = program_out;
+    err = program_err;
+    return status;
 }
 
 static void set_up(void)
@@ -158,9 +150,7 @@ ParameterizedTest(struct error_case *c, emplace_replay, errors_are_one_sentence)
 {
     cr_expect_eq(run(c->arguments), c->status, "%s: %s", c->arguments, err);
     cr_expect_not_null(strstr(err, c->mentions), "%s: %s", c->arguments, err);
-    const char *end = strchr(err, '\n');
-    cr_expect(strncmp(err, "emplace", 7) == 0 && end != NULL && end[1] == '\0', "%s: %s",
-              c->arguments, err);
+    cr_expect(program_is_one_sentence(err, "emplace"), "%s: %s", c->arguments, err);
     cr_expect_str_empty(out, "%s: %s", c->arguments, out);
 }
 
@@ -175,9 +165,7 @@ Test(emplace_replay, cuda_runs_or_says_why_not)
         return;
     }
     cr_expect_eq(status, 1);
-    const char *end = strchr(err, '\n');
-    cr_expect(strncmp(err, "emplace: ", 9) == 0 && end != NULL && end[1] == '\0', "%s",
-              err);
+    cr_expect(program_is_one_sentence(err, "emplace: "), "%s", err);
     cr_expect(strstr(err, "CUDA") != NULL || strstr(err, "\"cuda\"") != NULL, "%s", err);
 }
 
