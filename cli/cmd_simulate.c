@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "bench/run/methods.h"
 #include "cli/cli.h"
+#include "cli/placement_input.h"
 #include "cli/report.h"
 #include "cli/report_why.h"
 #include "cli/run_options.h"
 #include "sim/engine/trace_chrome.h"
 #include "sim/explain/scope_dot.h"
-#include "sim/placement/placement.h"
 
 enum { KEY_DOT = 512, KEY_DOT_DEPTH, DEFAULT_BUDGET = 100 };
 
@@ -76,54 +76,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static bool is_record(const char *path)
-{
-    size_t length = strlen(path);
-
-    return length > 3 && strcmp(path + length - 3, ".h5") == 0;
-}
-
-/* The best placement of a run, or of its checkpoint. */
-static emp_status load_best(emp_device_id *device_of_op, const char *path,
-                            const emp_problem *problem, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    emp_record record = {0};
-
-    EMP_TRY(emp_record_load(&record, path, err));
-    if (record.graph_hash != problem->graph->hash ||
-        record.op_count != problem->graph->op_count) {
-        EMP_FAIL(EMP_EINVAL, "%s is of %s, whose graph is not that of %s", path,
-                 record.workload, problem->workload);
-    }
-    for (emp_op_id op = 0; op < record.op_count; op++) {
-        device_of_op[op] = record.device_of_op[op];
-        if (device_of_op[op] >= 0 && device_of_op[op] < problem->machine->device_count)
-            continue;
-        EMP_FAIL(EMP_EINVAL, "%s places ops on %s; %s has no device %d", path,
-                 record.machine, problem->machine->name, device_of_op[op]);
-    }
-
-cleanup:
-    emp_record_clear(&record);
-    return st;
-}
-
-static emp_status load_placement(emp_device_id *device_of_op, const char *path,
-                                 const emp_problem *problem, emp_error *err)
-{
-    emp_status st = EMP_OK;
-
-    if (is_record(path))
-        EMP_TRY(load_best(device_of_op, path, problem, err));
-    else
-        EMP_TRY(emp_placement_load(device_of_op, path, problem, err));
-    emp_problem_legalize(problem, device_of_op);
-
-cleanup:
-    return st;
-}
-
 /* The placement of a file, made legal as the runtime would, or the best that a method
  * finds. */
 static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
@@ -153,7 +105,7 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
                      "--preset and --options are for methods, and \"%s\" is a file",
                      args->placement);
         }
-        EMP_TRY(load_placement(device_of_op, args->placement, problem, err));
+        EMP_TRY(cli_placement_load(device_of_op, args->placement, problem, err));
     }
 
 cleanup:

@@ -18,6 +18,7 @@ declare -A may_include=(
   [sim/workloads]="base sim/graph sim/workloads"
   [sim/import]="base sim/graph sim/import"
   [sim/store]="base sim/machine sim/store"
+  [sim/replay]="$core sim/replay"
   [policy]="base sim policy"
   [policy/nn]="base policy/nn"
   [baselines]="base sim baselines"
@@ -27,15 +28,16 @@ declare -A may_include=(
 # Headers of libraries that just one folder may see.
 declare -A only_in=(
   [hdf5.h]="sim/store" [metis.h]="sim/partition" [scotch.h]="sim/partition"
-  [glpk.h]="baselines" [cblas.h]="policy/nn" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
+  [glpk.h]="baselines" [cblas.h]="policy/nn sim/replay" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
   [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="bench/distributed"
+  [cuda_runtime_api.h]="sim/replay" [cublas_v2.h]="sim/replay" [cudnn.h]="sim/replay"
 )
 
 status=0
 for folder in "${!may_include[@]}"; do
   [[ -d $folder ]] || continue
   allowed=${may_include[$folder]// /|}
-  if grep -rnE --include='*.[ch]' '^#include "[a-z_]+/' "$folder" |
+  if grep -rnE --include='*.[ch]' --include='*.cu' '^#include "[a-z_]+/' "$folder" |
     grep -vE "#include \"($allowed)/"; then
     echo "error: $folder/ may include only: ${may_include[$folder]}" >&2
     status=1

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "base/clones.h"
 #include "base/named_array.h"
 
 #ifdef EMP_REAL_DOUBLE
@@ -19,18 +20,6 @@ typedef float emp_real;
 #define EMP_ARRAY_REAL EMP_ARRAY_FLOAT
 #endif
 
-/* A kernel is compiled for three instruction sets and chosen when the program is loaded:
- * results repeat on one machine, not across machines. Sanitizers run before the choice
- * can be made, so they get the portable code. Apply to static functions only. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if !defined(__has_feature)
-#define EMP_KERNEL __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#elif !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define EMP_KERNEL __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#endif
-#endif
-#ifndef EMP_KERNEL
-#define EMP_KERNEL
-#endif
+#define EMP_KERNEL EMP_CLONES /**< of hot loops */
 
 #endif /* EMP_POLICY_NN_REAL_H */

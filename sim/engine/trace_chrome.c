@@ -1,99 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* "Trace Event Format", Google 2016: complete events (X), flows (s, f), counters (C),
- * metadata (M). Times are microseconds with three decimals, so nothing is lost. A flow
- * binds to the slice that is open on its track at its time and stands before it in the
- * file. */
 #include "sim/engine/trace_chrome.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/atomic_file.h"
 #include "base/mem.h"
+#include "base/trace_events.h"
 
-/* Tracks of a GPU; those of a CPU are its batches, and its copies to other hosts. */
-enum {
-    TRACK_COMPUTE,
-    TRACK_HOST,
-    TRACK_TO_DEVICE,
-    TRACK_TO_HOST,
-    TRACK_TO_PEER,
-    GPU_TRACKS,
-    TRACK_BETWEEN_HOSTS = EMP_MAX_CORES
-};
-
-static const char *const track_names[GPU_TRACKS] = {"compute stream", "host thread",
-                                                    "copies from host", "copies to host",
-                                                    "copies to peers"};
-
-/* A slice that arrows begin at. */
-struct slice {
-    emp_time_ns at; /* -1 = there is none, or none that is long enough to see */
-    int32_t     pid, tid;
-};
+_Static_assert((int)EMP_TRACK_BETWEEN_HOSTS >= (int)EMP_MAX_CORES, "tracks of tasks");
 
 struct copy {
-    struct slice  slice;
-    emp_device_id to;
-    int32_t       next; /* of the same tensor, or -1 */
+    emp_trace_slice slice;
+    emp_device_id   to;
+    int32_t         next; /* of the same tensor, or -1 */
 };
 
 struct writer {
-    FILE                *file;
+    emp_trace_events     events;
     const emp_problem   *problem;
     const emp_device_id *device_of_op;
-    const char          *separator;
     int32_t              batch_count[EMP_MAX_DEVICES]; /* [CPU] seen so far */
     bool                 has_sent[EMP_MAX_DEVICES];    /* [CPU] to another host */
     emp_time_ns          send_ns, receive_ns;
-    struct slice        *slice;      /* [op] the last that it ran in, or was issued in */
+    emp_trace_slice     *slice;      /* [op] the last that it ran in, or was issued in */
     int32_t             *arrival;    /* [op] copy that made it ready, or -1 */
     int32_t             *first_copy; /* [tensor], or -1 */
     struct copy         *copy;       /* [edge] */
     int32_t              copy_count;
     int32_t              delivered; /* copy whose readers are being told, or -1 */
-    int64_t              flow_count;
 };
-
-static void write_string(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') {
-            fprintf(file, "\\%c", c);
-        } else if (c < 0x20) {
-            fprintf(file, "\\u%04x", c);
-        } else {
-            fputc(c, file);
-        }
-    }
-    fputc('"', file);
-}
-
-/* The members that all events share; the caller adds its own and the closing brace. */
-static void begin(struct writer *w, const char *phase, const char *name,
-                  emp_device_id pid, int32_t tid)
-{
-    fprintf(w->file, "%s{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"name\":", w->separator,
-            phase, pid, tid);
-    write_string(w->file, name);
-    w->separator = ",\n";
-}
-
-static void write_time(struct writer *w, const char *key, emp_time_ns t)
-{
-    fprintf(w->file, ",\"%s\":%" PRId64 ".%03d", key, t / 1000, (int)(t % 1000));
-}
-
-static void write_span(struct writer *w, const char *name, emp_device_id pid, int32_t tid,
-                       emp_time_ns start, emp_time_ns end)
-{
-    begin(w, "X", name, pid, tid);
-    write_time(w, "ts", start);
-    write_time(w, "dur", end - start);
-}
 
 static bool is_cpu(const struct writer *w, emp_device_id device)
 {
@@ -105,36 +41,21 @@ static bool has_host_thread(const struct writer *w, emp_device_id device)
     return w->problem->runtime.serial_issue && !is_cpu(w, device);
 }
 
-/* An arrow between two slices. */
-static void write_flow(struct writer *w, const struct slice *from, const struct slice *to)
-{
-    if (from->at < 0 || to->at < 0) return;
-    for (int end = 0; end < 2; end++) {
-        const struct slice *at = end == 0 ? from : to;
-        begin(w, end == 0 ? "s" : "f", "tensor", at->pid, at->tid);
-        write_time(w, "ts", at->at);
-        fprintf(w->file, ",\"cat\":\"tensor\",\"id\":%" PRId64 ",\"bp\":\"e\"}",
-                w->flow_count);
-    }
-    w->flow_count++;
-}
-
 static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
                      emp_time_ns start, emp_time_ns end)
 {
     struct writer   *w = context;
     const emp_graph *g = w->problem->graph;
-    int32_t          track = is_cpu(w, device) ? lane : TRACK_COMPUTE;
-    struct slice    *slice = &w->slice[op];
+    int32_t          track = is_cpu(w, device) ? lane : EMP_TRACK_COMPUTE;
+    emp_trace_slice *slice = &w->slice[op];
 
     if (lane >= w->batch_count[device]) w->batch_count[device] = lane + 1;
-    write_span(w, g->name[op], device, track, start, end);
-    fputs(",\"cat\":", w->file);
-    write_string(w->file, g->type_name[g->type[op]]);
-    fputc('}', w->file);
+    emp_trace_span(&w->events, g->name[op], g->type_name[g->type[op]], device, track,
+                   start, end);
     w->delivered = -1;
-    if (end > start) *slice = (struct slice){start, device, track};
-    if (w->arrival[op] >= 0) write_flow(w, &w->copy[w->arrival[op]].slice, slice);
+    if (end > start) *slice = (emp_trace_slice){start, device, track};
+    if (w->arrival[op] >= 0)
+        emp_trace_flow(&w->events, &w->copy[w->arrival[op]].slice, slice);
     w->arrival[op] = -1; /* one arrow, though its tasks may come in several batches */
 }
 
@@ -143,9 +64,9 @@ static void write_issue(void *context, emp_op_id op, emp_device_id device,
 {
     struct writer *w = context;
 
-    write_span(w, w->problem->graph->name[op], device, TRACK_HOST, start, end);
-    fputs(",\"cat\":\"issue\"}", w->file);
-    if (end > start) w->slice[op] = (struct slice){start, device, TRACK_HOST};
+    emp_trace_span(&w->events, w->problem->graph->name[op], "issue", device,
+                   EMP_TRACK_HOST, start, end);
+    if (end > start) w->slice[op] = (emp_trace_slice){start, device, EMP_TRACK_HOST};
 }
 
 static void see_ready(void *context, emp_op_id op, emp_device_id device, emp_time_ns at)
@@ -190,14 +111,15 @@ static void write_copy(void *context, emp_tensor_id tensor, emp_device_id from,
     if (phase == EMP_SIM_COPY_TOLD) return;
     if (phase == EMP_SIM_COPY_DELIVERED) w->delivered = find_copy(w, tensor, to);
     if (!has_host_thread(w, device)) return;
-    write_span(w, g->name[producer], device, TRACK_HOST, start, at);
-    fprintf(w->file, ",\"cat\":\"%s\"}", is_send ? "send" : "receive");
+    emp_trace_span(&w->events, g->name[producer], is_send ? "send" : "receive", device,
+                   EMP_TRACK_HOST, start, at);
 }
 
 static int32_t track_of_copy(const struct writer *w, emp_device_id from, emp_device_id to)
 {
-    if (is_cpu(w, from)) return is_cpu(w, to) ? TRACK_BETWEEN_HOSTS : TRACK_TO_DEVICE;
-    return is_cpu(w, to) ? TRACK_TO_HOST : TRACK_TO_PEER;
+    if (is_cpu(w, from))
+        return is_cpu(w, to) ? EMP_TRACK_BETWEEN_HOSTS : EMP_TRACK_TO_DEVICE;
+    return is_cpu(w, to) ? EMP_TRACK_TO_HOST : EMP_TRACK_TO_PEER;
 }
 
 static void write_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
@@ -207,19 +129,16 @@ static void write_transfer(void *context, emp_tensor_id tensor, emp_device_id fr
     const emp_graph  *g = w->problem->graph;
     const emp_tensor *t = &g->tensor[tensor];
     int32_t           track = track_of_copy(w, from, to);
-    emp_device_id     pid = track == TRACK_TO_DEVICE ? to : from;
+    emp_device_id     pid = track == EMP_TRACK_TO_DEVICE ? to : from;
     struct copy       copy = {.slice = {end > start ? start : -1, pid, track},
                               .to = to,
                               .next = w->first_copy[tensor]};
 
-    if (track == TRACK_BETWEEN_HOSTS) w->has_sent[from] = true;
-    write_span(w, g->name[t->producer], copy.slice.pid, track, start, end);
-    fprintf(w->file,
-            ",\"cat\":\"copy\",\"args\":{\"bytes\":%" PRId64
-            ",\"from\":\"%s\",\"to\":\"%s\"}}",
-            t->copy_bytes, w->problem->machine->device[from].name,
-            w->problem->machine->device[to].name);
-    write_flow(w, &w->slice[t->producer], &copy.slice);
+    if (track == EMP_TRACK_BETWEEN_HOSTS) w->has_sent[from] = true;
+    emp_trace_copy(&w->events, g->name[t->producer], pid, track, start, end,
+                   t->copy_bytes, w->problem->machine->device[from].name,
+                   w->problem->machine->device[to].name);
+    emp_trace_flow(&w->events, &w->slice[t->producer], &copy.slice);
     if (w->copy_count == g->edge_count) return;
     w->first_copy[tensor] = w->copy_count;
     w->copy[w->copy_count++] = copy;
@@ -230,18 +149,7 @@ static void write_memory(void *context, emp_device_id device, emp_time_ns at,
 {
     struct writer *w = context;
 
-    begin(w, "C", "memory", device, 0);
-    write_time(w, "ts", at);
-    fprintf(w->file, ",\"args\":{\"bytes\":%" PRId64 "}}", bytes);
-}
-
-static void write_name(struct writer *w, const char *what, emp_device_id pid, int32_t tid,
-                       const char *name)
-{
-    begin(w, "M", what, pid, tid);
-    fputs(",\"args\":{\"name\":", w->file);
-    write_string(w->file, name);
-    fputs("}}", w->file);
+    emp_trace_memory(&w->events, device, at, bytes);
 }
 
 static void write_names(struct writer *w)
@@ -249,16 +157,15 @@ static void write_names(struct writer *w)
     const emp_machine *m = w->problem->machine;
 
     for (emp_device_id d = 0; d < m->device_count; d++) {
-        int32_t tracks = is_cpu(w, d) ? w->batch_count[d] : GPU_TRACKS;
-        write_name(w, "process_name", d, 0, m->device[d].name);
-        for (int32_t t = 0; t < tracks; t++) {
-            char track_name[32];
-            snprintf(track_name, sizeof track_name, "tasks %d", t);
-            write_name(w, "thread_name", d, t,
-                       is_cpu(w, d) ? track_name : track_names[t]);
+        if (!is_cpu(w, d)) {
+            emp_trace_name_gpu(&w->events, d, m->device[d].name);
+            continue;
         }
+        emp_trace_name_process(&w->events, d, m->device[d].name);
+        for (int32_t t = 0; t < w->batch_count[d]; t++)
+            emp_trace_name_cpu_track(&w->events, d, t);
         if (w->has_sent[d])
-            write_name(w, "thread_name", d, TRACK_BETWEEN_HOSTS, "copies to other hosts");
+            emp_trace_name_cpu_track(&w->events, d, EMP_TRACK_BETWEEN_HOSTS);
     }
 }
 
@@ -269,11 +176,10 @@ static void write_step(struct writer *w, const emp_sim_result *result)
     emp_time_ns fixed = emp_ns_of_seconds(w->problem->runtime.step_s);
 
     if (fixed == 0) return;
-    write_name(w, "process_name", pid, 0, "step");
-    write_name(w, "thread_name", pid, 0, "fixed cost");
-    write_span(w, "fixed cost of the step", pid, 0, result->step_time_ns - fixed,
-               result->step_time_ns);
-    fputs(",\"cat\":\"step\"}", w->file);
+    emp_trace_name_process(&w->events, pid, "step");
+    emp_trace_name_track(&w->events, pid, 0, "fixed cost");
+    emp_trace_span(&w->events, "fixed cost of the step", "step", pid, 0,
+                   result->step_time_ns - fixed, result->step_time_ns);
 }
 
 static emp_status prepare(struct writer *w, emp_error *err)
@@ -284,13 +190,13 @@ static emp_status prepare(struct writer *w, emp_error *err)
     w->send_ns = emp_ns_of_seconds(w->problem->runtime.send_s);
     w->receive_ns = emp_ns_of_seconds(w->problem->runtime.receive_s);
     w->delivered = -1;
-    w->slice = EMP_NEW_ARRAY(struct slice, (size_t)g->op_count);
+    w->slice = EMP_NEW_ARRAY(emp_trace_slice, (size_t)g->op_count);
     w->arrival = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
     w->first_copy = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
     w->copy = EMP_NEW_ARRAY(struct copy, (size_t)g->edge_count);
     if (!w->slice || !w->arrival || !w->first_copy || !w->copy)
         EMP_FAIL(EMP_ENOMEM, "trace of %d ops", g->op_count);
-    for (emp_op_id op = 0; op < g->op_count; op++) w->slice[op].at = -1;
+    for (emp_op_id op = 0; op < g->op_count; op++) w->slice[op].at_ns = -1;
     memset(w->arrival, -1, (size_t)g->op_count * sizeof *w->arrival);
     memset(w->first_copy, -1, (size_t)g->tensor_count * sizeof *w->first_copy);
 cleanup:
@@ -312,24 +218,23 @@ emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
 {
     emp_status      st = EMP_OK;
     emp_atomic_file file = {0};
-    struct writer w = {.problem = problem, .device_of_op = device_of_op, .separator = ""};
-    emp_sim_trace trace = {.context = &w,
-                           .op = write_op,
-                           .issue = write_issue,
-                           .ready = see_ready,
-                           .copy = write_copy,
-                           .message = see_message,
-                           .transfer = write_transfer,
-                           .memory = write_memory};
+    struct writer   w = {.problem = problem, .device_of_op = device_of_op};
+    emp_sim_trace   trace = {.context = &w,
+                             .op = write_op,
+                             .issue = write_issue,
+                             .ready = see_ready,
+                             .copy = write_copy,
+                             .message = see_message,
+                             .transfer = write_transfer,
+                             .memory = write_memory};
 
     EMP_TRY(prepare(&w, err));
     EMP_TRY(emp_atomic_file_open(&file, path, err));
-    w.file = file.stream;
-    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", w.file);
+    emp_trace_begin(&w.events, file.stream);
     EMP_TRY(emp_sim_run_traced(sim, device_of_op, &trace, result, err));
     write_names(&w);
     write_step(&w, result);
-    fputs("\n]}\n", w.file);
+    emp_trace_end(&w.events);
     EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:

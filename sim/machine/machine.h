@@ -193,7 +193,8 @@ emp_device_id emp_machine_find(const emp_machine *machine, const char *name);
 const char *const *emp_machine_names(int32_t *count);
 
 /** The profiles that come with the program, for messages. */
-#define EMP_RUNTIME_NAMES "tf-r1.3, ideal, placeto, baechi, msr-latency, msr-load"
+#define EMP_RUNTIME_NAMES \
+    "tf-r1.3, ideal, placeto, baechi, msr-latency, msr-load, replay-cpu"
 
 /** Loads a runtime profile, by name ("tf-r1.3": data/runtimes/tf-r1.3.yaml) or path.
  * \retval EMP_EIO      No such profile; the message lists the known ones.

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "tests/support/program.h"
 #include "tests/support/scratch.h"
 
 enum { PATH = SCRATCH_PATH_BYTES };
@@ -110,8 +111,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    free(out);
-    free(err);
+    program_forget();
     scratch_remove();
 }
 
@@ -120,17 +120,11 @@ TestSuite(cli, .init = set_up, .fini = tear_down);
 /* Runs "emplace ARGUMENTS"; its exit status. Fills out and err. */
 static int run(const char *arguments)
 {
-    char command[4 * PATH];
+    int status = program_run("cli/emplace", arguments);
 
-    snprintf(command, sizeof command, "cd '%s' && '%s' %s >stdout 2>stderr", folder,
-             program, arguments);
-    int status = system(command);
-    free(out);
-    free(err);
-    out = scratch_read("stdout", NULL);
-    err = scratch_read("stderr", NULL);
-    cr_assert(WIFEXITED(status), "%s: %s", arguments, err);
-    return WEXITSTATUS(status);
+    out = program_out;
+    err = program_err;
+    return status;
 }
 
 static json_t *run_json(const char *arguments)
@@ -141,13 +135,6 @@ static json_t *run_json(const char *arguments)
     json_t *object = json_loads(out, 0, &where);
     cr_assert_not_null(object, "%s: %s\n%s", arguments, where.text, out);
     return object;
-}
-
-static bool is_one_sentence(const char *text)
-{
-    const char *end = strchr(text, '\n');
-
-    return strncmp(text, "emplace", 7) == 0 && end != NULL && end[1] == '\0';
 }
 
 /* ---- errors ---- */
@@ -279,7 +266,8 @@ ParameterizedTestParameters(cli, error)
 ParameterizedTest(struct error_case *c, cli, error)
 {
     cr_expect_eq(run(c->arguments), c->status, "emplace %s: %s", c->arguments, err);
-    cr_expect(is_one_sentence(err), "emplace %s: %s", c->arguments, err);
+    cr_expect(program_is_one_sentence(err, "emplace"), "emplace %s: %s", c->arguments,
+              err);
     cr_expect_not_null(strstr(err, c->mentions), "emplace %s: %s", c->arguments, err);
     cr_expect_str_empty(out, "emplace %s", c->arguments);
 }
@@ -766,7 +754,8 @@ Test(cli, graph_files_are_placed_or_refused_with_a_sentence)
             placed++;
         else {
             cr_expect_eq(status, 1, "%s: %s", entry->d_name, err);
-            cr_expect(is_one_sentence(err), "%s: %s", entry->d_name, err);
+            cr_expect(program_is_one_sentence(err, "emplace"), "%s: %s", entry->d_name,
+                      err);
         }
     }
     closedir(graphs);

@@ -1,0 +1,22 @@
+/** \file base/clones.h
+ * EMP_CLONES compiles a function for three instruction sets; one is chosen when the program
+ * is loaded, so that results repeat on one machine, not across machines. Sanitizers run
+ * before the choice can be made, so they get the portable code. For static functions only.
+ */
+#ifndef EMP_BASE_CLONES_H
+#define EMP_BASE_CLONES_H
+
+#include <stddef.h> /* tells which C library there is; dispatch at load time needs it */
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__has_feature)
+#define EMP_CLONES __attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#elif !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#define EMP_CLONES __attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#endif
+#endif
+#ifndef EMP_CLONES
+#define EMP_CLONES
+#endif
+
+#endif /* EMP_BASE_CLONES_H */

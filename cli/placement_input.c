@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/placement_input.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/placement/placement.h"
+#include "sim/store/store.h"
+
+static bool is_record(const char *path)
+{
+    size_t length = strlen(path);
+
+    return length > 3 && strcmp(path + length - 3, ".h5") == 0;
+}
+
+/* The best placement of a run, or of its checkpoint. */
+static emp_status load_best(emp_device_id *device_of_op, const char *path,
+                            const emp_problem *problem, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_record record = {0};
+
+    EMP_TRY(emp_record_load(&record, path, err));
+    if (record.graph_hash != problem->graph->hash ||
+        record.op_count != problem->graph->op_count) {
+        EMP_FAIL(EMP_EINVAL, "%s is of %s, whose graph is not that of %s", path,
+                 record.workload, problem->workload);
+    }
+    for (emp_op_id op = 0; op < record.op_count; op++) {
+        device_of_op[op] = record.device_of_op[op];
+        if (device_of_op[op] >= 0 && device_of_op[op] < problem->machine->device_count)
+            continue;
+        EMP_FAIL(EMP_EINVAL, "%s places ops on %s; %s has no device %d", path,
+                 record.machine, problem->machine->name, device_of_op[op]);
+    }
+
+cleanup:
+    emp_record_clear(&record);
+    return st;
+}
+
+emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
+                              const emp_problem *problem, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (is_record(path))
+        EMP_TRY(load_best(device_of_op, path, problem, err));
+    else
+        EMP_TRY(emp_placement_load(device_of_op, path, problem, err));
+    emp_problem_legalize(problem, device_of_op);
+
+cleanup:
+    return st;
+}
+
+static emp_status read_record(cli_placement_origin *origin, const char *path,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_record record = {0};
+
+    EMP_TRY(emp_record_load(&record, path, err));
+    snprintf(origin->workload, sizeof origin->workload, "%s", record.workload);
+    snprintf(origin->machine, sizeof origin->machine, "%s", record.machine);
+
+cleanup:
+    emp_record_clear(&record);
+    return st;
+}
+
+emp_status cli_placement_read_origin(cli_placement_origin *origin, const char *path,
+                                     emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    json_error_t why;
+    json_t      *root = NULL;
+
+    if (is_record(path)) return read_record(origin, path, err);
+    root = json_load_file(path, 0, &why);
+    if (root == NULL) EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path, why.line, why.text);
+    const char *workload = json_string_value(json_object_get(root, "workload"));
+    const char *machine = json_string_value(json_object_get(root, "machine"));
+    if (workload == NULL || machine == NULL)
+        EMP_FAIL(EMP_EFORMAT, "%s: no placement file: it names no workload and machine",
+                 path);
+    snprintf(origin->workload, sizeof origin->workload, "%s", workload);
+    snprintf(origin->machine, sizeof origin->machine, "%s", machine);
+
+cleanup:
+    json_decref(root);
+    return st;
+}

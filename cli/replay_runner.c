@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _GNU_SOURCE /* environ */
+#include "cli/replay_runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum { MOST_ARGUMENTS = 24, NUMBER_BYTES = 24, POLL_US = 20000 };
+
+static const char name[] = "emplace-replay";
+
+/* The files of one run. */
+struct folder {
+    char path[PATH_MAX - 32], plan[PATH_MAX], result[PATH_MAX], complaint[PATH_MAX];
+};
+
+static emp_status create_folder(struct folder *f, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    const char *parent = getenv("TMPDIR");
+
+    snprintf(f->path, sizeof f->path, "%s/emplace-replay-XXXXXX",
+             parent != NULL && *parent != '\0' ? parent : "/tmp");
+    if (mkdtemp(f->path) == NULL) {
+        EMP_FAIL(EMP_EIO, "no folder for the plan, %s: %s", f->path, strerror(errno));
+    }
+    snprintf(f->plan, sizeof f->plan, "%s/plan.txt", f->path);
+    snprintf(f->result, sizeof f->result, "%s/result.txt", f->path);
+    snprintf(f->complaint, sizeof f->complaint, "%s/stderr", f->path);
+cleanup:
+    return st;
+}
+
+static void remove_folder(const struct folder *f)
+{
+    unlink(f->plan);
+    unlink(f->result);
+    unlink(f->complaint);
+    rmdir(f->path);
+}
+
+/* Beside this program, or where the build puts it; else PATH is searched. */
+static void find_runner(char path[PATH_MAX])
+{
+    static const char *const places[] = {"", "../sim/replay/"};
+    char                     self[PATH_MAX - 64];
+    ssize_t                  length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    for (size_t i = 0; length > 0 && i < sizeof places / sizeof *places; i++) {
+        self[length] = '\0';
+        char *slash = strrchr(self, '/');
+        if (slash == NULL) break;
+        snprintf(path, PATH_MAX, "%.*s/%s%s", (int)(slash - self), self, places[i], name);
+        if (access(path, X_OK) == 0) return;
+    }
+    snprintf(path, PATH_MAX, "%s", name);
+}
+
+/* The command line; what it points to is in the request, the folder and here. */
+struct command {
+    const char *argument[MOST_ARGUMENTS];
+    int         count;
+    char        steps[NUMBER_BYTES], warmup[NUMBER_BYTES], memory[NUMBER_BYTES];
+};
+
+static void add(struct command *c, const char *option, const char *value)
+{
+    if (value == NULL) return;
+    c->argument[c->count++] = option;
+    c->argument[c->count++] = value;
+}
+
+static void write_command(struct command *c, const struct folder *f,
+                          const cli_runner_request *r)
+{
+    const emp_replay_options *o = r->options;
+
+    c->argument[c->count++] = name;
+    c->argument[c->count++] = f->plan;
+    snprintf(c->steps, sizeof c->steps, "%d", o->steps);
+    snprintf(c->warmup, sizeof c->warmup, "%d", o->warmup);
+    snprintf(c->memory, sizeof c->memory, "%lld", (long long)(o->host_bytes >> 20));
+    add(c, "--backend", r->backend);
+    add(c, "--out", f->result);
+    add(c, "--steps", c->steps);
+    add(c, "--warmup", c->warmup);
+    add(c, "--memory", o->host_bytes > 0 ? c->memory : NULL);
+    add(c, "--cores", r->cores);
+    add(c, "--gpus", r->gpus);
+    add(c, "--trace", r->trace);
+    if (o->is_checked) c->argument[c->count++] = "--check";
+    if (o->keeps_rates) c->argument[c->count++] = "--keep-rates";
+    c->argument[c->count] = NULL;
+}
+
+static emp_status spawn(pid_t *child, const struct folder *f, const struct command *c,
+                        emp_error *err)
+{
+    emp_status                 st = EMP_OK;
+    char                       path[PATH_MAX];
+    char                      *arguments[MOST_ARGUMENTS];
+    posix_spawn_file_actions_t actions;
+
+    find_runner(path);
+    for (int i = 0; i <= c->count; i++)
+        memcpy(&arguments[i], &c->argument[i], sizeof(char *));
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, f->complaint,
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int code = posix_spawnp(child, path, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (code != 0)
+        EMP_FAIL(EMP_EEXTERNAL,
+                 "%s, which alone drives GPUs, is not beside this program and not in "
+                 "PATH: %s",
+                 name, strerror(code));
+cleanup:
+    return st;
+}
+
+static int wait_for(pid_t child, const volatile sig_atomic_t *stop)
+{
+    int  status = 0;
+    bool is_told = false;
+
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (stop != NULL && *stop != 0 && !is_told) {
+            kill(child, SIGTERM);
+            is_told = true;
+        }
+        usleep(POLL_US);
+    }
+    return status;
+}
+
+/* The runner's sentence without its name. */
+static emp_status pass_on(const struct folder *f, int status, emp_error *err)
+{
+    char  line[EMP_ERROR_MSG_BYTES] = "";
+    FILE *file = fopen(f->complaint, "r");
+
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CLI_EXIT_INTERRUPTED) {
+        if (file != NULL) fclose(file);
+        return EMP_EINTERRUPTED;
+    }
+    if (file != NULL && fgets(line, sizeof line, file) == NULL) line[0] = '\0';
+    if (file != NULL) fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    size_t prefix = strlen(name) + 2;
+    if (strncmp(line, name, strlen(name)) == 0 && strlen(line) > prefix)
+        return emp_error_set(err, EMP_EEXTERNAL, __FILE__, __LINE__, "%s", line + prefix);
+    return emp_error_set(err, EMP_EEXTERNAL, __FILE__, __LINE__,
+                         "%s ended with status %d", name, status);
+}
+
+emp_status cli_runner_run(emp_replay_result *result, const emp_replay_plan *plan,
+                          const cli_runner_request *request, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    struct folder  folder = {0};
+    struct command command = {0};
+    pid_t          child;
+
+    EMP_TRY(create_folder(&folder, err));
+    EMP_TRY(emp_replay_plan_save(folder.plan, plan, err));
+    write_command(&command, &folder, request);
+    EMP_TRY(spawn(&child, &folder, &command, err));
+    int status = wait_for(child, request->options->stop);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        EMP_TRY(pass_on(&folder, status, err));
+    EMP_TRY(emp_replay_result_load(result, folder.result, err));
+
+cleanup:
+    if (folder.path[0] != '\0') remove_folder(&folder);
+    return st;
+}

@@ -1,0 +1,15 @@
+/** \file sim/replay/kernel_of_op.h
+ * Which kernel does the work of an op of a graph. Attributes are not kept in graphs;
+ * strides, windows and transpositions are found from shapes, where they leave room in a
+ * way that does as much work.
+ */
+#ifndef EMP_SIM_REPLAY_KERNEL_OF_OP_H
+#define EMP_SIM_REPLAY_KERNEL_OF_OP_H
+
+#include "sim/graph/graph.h"
+#include "sim/replay/kernel.h"
+
+/** The kernel of \a op, inputs and outputs numbered as in the graph. O(rank). */
+emp_kernel emp_kernel_of_op(const emp_graph *graph, emp_op_id op);
+
+#endif /* EMP_SIM_REPLAY_KERNEL_OF_OP_H */

@@ -1,0 +1,18 @@
+/** \file sim/replay/plan_from_problem.h
+ * A problem and a placement as a plan for the executor.
+ */
+#ifndef EMP_SIM_REPLAY_PLAN_FROM_PROBLEM_H
+#define EMP_SIM_REPLAY_PLAN_FROM_PROBLEM_H
+
+#include "sim/placement/problem.h"
+#include "sim/replay/plan.h"
+
+/** \a device_of_op is legal (emp_problem_legalize). Of the runtime it takes share_copies,
+ * reuse_inputs and workspace: what moves and what memory holds. The rest is what replay
+ * measures. O(V + E).
+ * \retval EMP_EINVAL  An entry is no device. */
+emp_status emp_replay_plan_from_problem(emp_replay_plan **out, const emp_problem *problem,
+                                        const emp_device_id *device_of_op,
+                                        emp_error           *err);
+
+#endif /* EMP_SIM_REPLAY_PLAN_FROM_PROBLEM_H */

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#undef NDEBUG
+#include "fixture.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "sim/replay/plan_from_problem.h"
+#include "sim/workloads/workloads.h"
+
+static void place(replay_fixture *f, int32_t seed)
+{
+    const emp_graph *g = f->step;
+    uint64_t         devices = (uint64_t)f->machine->device_count;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        uint64_t hash =
+            emp_hash_u64((uint64_t)(int64_t)seed, (uint64_t)g->op[op].colocation_class);
+        f->device_of_op[op] = seed < 0 ? -seed - 1 : (int32_t)((hash >> 32) % devices);
+    }
+    emp_problem_legalize(f->problem, f->device_of_op);
+}
+
+void replay_fixture_create(replay_fixture *f, const char *spec, int32_t seed)
+{
+    emp_error   err = {0};
+    emp_runtime runtime;
+
+    *f = (replay_fixture){0};
+    assert(emp_workload_build(&f->whole, spec, &err) == EMP_OK);
+    assert(emp_graph_prune(&f->step, f->whole, &err) == EMP_OK);
+    assert(emp_machine_load(&f->machine, "cpu2", &err) == EMP_OK);
+    assert(emp_runtime_load(&runtime, "replay-cpu", &err) == EMP_OK);
+    assert(emp_problem_create(&f->problem, f->step, f->machine, &runtime, spec, &err) ==
+           EMP_OK);
+    f->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)f->step->op_count);
+    assert(f->device_of_op != NULL);
+    place(f, seed);
+}
+
+void replay_fixture_destroy(replay_fixture *f)
+{
+    emp_free(f->device_of_op);
+    emp_problem_destroy(f->problem);
+    emp_machine_destroy(f->machine);
+    emp_graph_destroy(f->step);
+    emp_graph_destroy(f->whole);
+}
+
+emp_replay_plan *replay_fixture_plan(const replay_fixture *f)
+{
+    emp_replay_plan *plan = NULL;
+    emp_error        err = {0};
+
+    assert(emp_replay_plan_from_problem(&plan, f->problem, f->device_of_op, &err) ==
+           EMP_OK);
+    return plan;
+}

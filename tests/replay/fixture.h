@@ -1,0 +1,28 @@
+/** \file tests/replay/fixture.h
+ * Small placed networks and their plans.
+ */
+#ifndef EMP_TESTS_REPLAY_FIXTURE_H
+#define EMP_TESTS_REPLAY_FIXTURE_H
+
+#include "sim/placement/problem.h"
+#include "sim/replay/plan.h"
+
+typedef struct {
+    emp_graph     *whole, *step;
+    emp_machine   *machine;
+    emp_problem   *problem;
+    emp_device_id *device_of_op; /**< legal */
+} replay_fixture;
+
+/** Two GPUs; NMT with 2 layers of 32 units. */
+#define REPLAY_SMALL_NMT "nmt:layers=2,units=32,batch=4,steps=3,vocab=200"
+
+/** On the machine cpu2 with the runtime replay-cpu; colocation classes are dealt to all
+ * devices by a hash of \a seed, or all ops put on one if \a seed is minus its number less
+ * one. Aborts by assert() where something fails. */
+void replay_fixture_create(replay_fixture *f, const char *spec, int32_t seed);
+void replay_fixture_destroy(replay_fixture *f);
+
+emp_replay_plan *replay_fixture_plan(const replay_fixture *f);
+
+#endif /* EMP_TESTS_REPLAY_FIXTURE_H */

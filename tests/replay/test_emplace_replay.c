@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Both programs as a user meets them: emplace replay, and emplace-replay with the plan that
+ * it exports. */
+#define _POSIX_C_SOURCE 200809L
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/replay/result.h"
+#include "tests/support/program.h"
+#include "tests/support/scratch.h"
+
+#define SPEC   "rnnlm:layers=1,units=16,batch=4,steps=2,vocab=64,sampled=16"
+#define OTHER  "rnnlm:layers=1,units=16,batch=4,steps=3,vocab=64,sampled=16"
+#define SMALL  "--workload " SPEC " --machine cpu2 --memory 1024 "
+#define RUNNER "RUNNER "
+
+static char *out, *err; /* of the last run */
+
+static void tear_down(void)
+{
+    program_forget();
+    scratch_remove();
+}
+
+/* Runs "emplace ARGUMENTS", or the runner where they begin with RUNNER. */
+static int run(const char *arguments)
+{
+    bool is_runner = strncmp(arguments, RUNNER, strlen(RUNNER)) == 0;
+    int  status = program_run(is_runner ? "sim/replay/emplace-replay" : "cli/emplace",
+                             arguments + (is_runner ? strlen(RUNNER) : 0));
+
+    out = program_out;
+    err = program_err;
+    return status;
+}
+
+static void set_up(void)
+{
+    scratch_create();
+    cr_assert_eq(run("place " SPEC " --machine cpu2 --runtime replay-cpu --method gpu "
+                     "--out gpu.json"),
+                 0, "%s", err);
+    cr_assert_eq(run("place " SPEC " --machine cpu2 --method random --budget 10 "
+                     "--record run.h5"),
+                 0, "%s", err);
+    cr_assert_eq(run("place " OTHER " --machine cpu2 --method cpu --out other.json"), 0,
+                 "%s", err);
+}
+
+TestSuite(emplace_replay, .init = set_up, .fini = tear_down);
+
+Test(emplace_replay, files_say_what_they_are_of_and_top_chooses)
+{
+    json_error_t where;
+
+    cr_assert_eq(run("replay gpu.json run.h5 --memory 1024 --steps 3 --json"), 0, "%s",
+                 err);
+    json_t *root = json_loads(out, 0, &where);
+    cr_assert_not_null(root, "%s", where.text);
+    json_t *list = json_object_get(root, "placements");
+    cr_assert_eq(json_array_size(list), 2);
+    double faster =
+        json_real_value(json_object_get(json_array_get(list, 0), "predicted_s"));
+    double slower =
+        json_real_value(json_object_get(json_array_get(list, 1), "predicted_s"));
+    cr_expect_leq(faster, slower);
+    json_t *first = json_array_get(list, 0);
+    cr_expect_eq(json_array_size(json_object_get(first, "steps_s")), 3);
+    cr_expect_gt(json_real_value(json_object_get(first, "median_s")), 0.0);
+    cr_expect_eq(json_array_size(json_object_get(first, "devices")), 3);
+    cr_expect(json_is_null(json_object_get(first, "oom")));
+    json_decref(root);
+
+    cr_assert_eq(run("replay gpu.json run.h5 --memory 1024 --top 1 --csv"), 0, "%s", err);
+    int lines = 0;
+    for (const char *c = out; *c != '\0'; c++) lines += *c == '\n';
+    cr_expect_eq(lines, 1 + 3, "a line a device:\n%s", out);
+}
+
+Test(emplace_replay, a_plan_goes_to_the_runner_and_its_result_comes_back)
+{
+    emp_replay_result r = {0};
+    emp_error         error = {0};
+    json_error_t      where;
+
+    cr_assert_eq(run("replay random " SMALL "--export plan.txt"), 0, "%s", err);
+    cr_assert_eq(run(RUNNER
+                     "plan.txt --backend cpu --memory 1024 --check --steps 2 --out "
+                     "result.txt --trace step.json"),
+                 0, "%s", err);
+    cr_expect_not_null(strstr(out, "found what was written"), "%s", out);
+    cr_assert_eq(emp_replay_result_load(&r, scratch_path("result.txt"), &error), EMP_OK,
+                 "%s", error.msg);
+    cr_expect_str_eq(r.workload, SPEC);
+    cr_expect_str_eq(r.placement, "random");
+    cr_expect_eq(r.step_count, 2);
+    cr_expect_gt(r.predicted_s, 0.0);
+    cr_expect_gt(r.verified_ops, 1);
+    json_t *trace = json_load_file(scratch_path("step.json"), 0, &where);
+    cr_expect_not_null(trace, "%s", where.text);
+    json_decref(trace);
+    emp_replay_result_clear(&r);
+}
+
+struct error_case {
+    char arguments[160];
+    int  status;
+    char mentions[64];
+};
+
+/* clang-format off */
+static struct error_case error_cases[] = {
+    {"replay",                                               2, "FILE"},
+    {"replay gpu.json --steps 0",                            2, "\"0\""},
+    {"replay gpu.json --top 0",                              2, "\"0\""},
+    {"replay gpu.json --json --csv",                         2, "not both"},
+    {"replay nowhere.json",                                  1, "nowhere.json"},
+    {"replay expert",                                        1, "--workload"},
+    {"replay gpu.json --backend tpu",                        1, "\"tpu\""},
+    {"replay gpu.json --runtime tf9",                        1, "tf9"},
+    {"replay gpu.json other.json",                           1, "one by one"},
+    {"replay other.json --workload " SPEC,                   1, "other.json"},
+    {"replay run.h5 --workload " OTHER,                      1, "run.h5"},
+    {"replay gpu.json run.h5 --trace t.json",                1, "--top 1"},
+    {"replay gpu.json --out gpu.json",                       1, "gpu.json"},
+    {"replay gpu.json --cores gpu:9=0",                      1, "gpu:9"},
+    {"replay gpu.json --cores gpu:0=4000",                   1, "core 4000"},
+    {"replay gpu --workload rnnlm:units=256,steps=2,batch=2,sampled=16 --machine cpu2 --memory 8", 1, "this computer's memory"},
+    {"replay gpu.json --trace nowhere/t.json",               1, "nowhere"},
+    {RUNNER "",                                              2, "PLAN"},
+    {RUNNER "plan.txt --colour",                             2, "--colour"},
+    {RUNNER "plan.txt --steps many",                         2, "many"},
+    {RUNNER "nowhere.txt --backend cpu",                     1, "nowhere.txt"},
+    {RUNNER "gpu.json --backend cpu",                        1, "emplace-replay-plan-1"},
+    {RUNNER "gpu.json --backend tpu",                        1, "\"tpu\""},
+};
+/* clang-format on */
+
+ParameterizedTestParameters(emplace_replay, errors_are_one_sentence)
+{
+    return cr_make_param_array(struct error_case, error_cases,
+                               sizeof error_cases / sizeof error_cases[0]);
+}
+
+ParameterizedTest(struct error_case *c, emplace_replay, errors_are_one_sentence)
+{
+    cr_expect_eq(run(c->arguments), c->status, "%s: %s", c->arguments, err);
+    cr_expect_not_null(strstr(err, c->mentions), "%s: %s", c->arguments, err);
+    cr_expect(program_is_one_sentence(err, "emplace"), "%s: %s", c->arguments, err);
+    cr_expect_str_empty(out, "%s: %s", c->arguments, out);
+}
+
+/* With a GPU the whole of it, without one a sentence. */
+Test(emplace_replay, cuda_runs_or_says_why_not)
+{
+    int status = run("replay gpu.json --backend cuda --check --steps 1 --json");
+
+    if (status == 0) {
+        cr_expect_not_null(strstr(out, "\"verified_ops\""), "%s", out);
+        cr_expect_null(strstr(out, "\"checked\": null"), "%s", out);
+        return;
+    }
+    cr_expect_eq(status, 1);
+    cr_expect(program_is_one_sentence(err, "emplace: "), "%s", err);
+    cr_expect(strstr(err, "CUDA") != NULL || strstr(err, "\"cuda\"") != NULL, "%s", err);
+}
+
+/* A step takes as long as it takes; killed in the middle it leaves no result. */
+Test(emplace_replay, killed_half_way_it_leaves_nothing)
+{
+    char command[8192];
+
+    snprintf(command, sizeof command,
+             "cd '%s' && '%s/cli/emplace' replay gpu.json --memory 1024 --steps 100000 "
+             "--out result.txt --trace step.json >stdout 2>stderr & "
+             "sleep 0.5; kill -KILL $!; wait $!; test $? -gt 128",
+             scratch_path(""), getenv("EMP_BINARY_DIR"));
+    cr_expect_eq(system(command), 0);
+    cr_expect_null(scratch_find("result*"));
+    cr_expect_null(scratch_find("step*"));
+    snprintf(command, sizeof command,
+             "cd '%s' && '%s/cli/emplace' replay gpu.json --memory 1024 --steps 100000 "
+             "--out result.txt >stdout 2>stderr & "
+             "sleep 0.5; kill -TERM $!; wait $!; test $? -gt 128",
+             scratch_path(""), getenv("EMP_BINARY_DIR"));
+    cr_expect_eq(system(command), 0);
+    cr_expect_null(scratch_find("result*"));
+}

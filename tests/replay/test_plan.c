@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Plans say what the simulator says of a placement: what moves, and which ops cost; their
+ * text form comes back as it was, and nothing else is taken for it. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "fixture.h"
+#include "sim/engine/sim.h"
+#include "sim/replay/kernel_of_op.h"
+#include "sim/replay/plan_from_problem.h"
+#include "sim/workloads/workloads.h"
+#include "tests/support/scratch.h"
+
+TestSuite(plan, .init = scratch_create, .fini = scratch_remove);
+
+Test(plan, as_many_copies_of_as_many_bytes_as_the_simulator_counts)
+{
+    for (int32_t seed = 0; seed < 3; seed++) {
+        replay_fixture f;
+        emp_sim       *sim = NULL;
+        emp_sim_result r;
+        emp_error      err = {0};
+        int64_t        bytes = 0;
+
+        replay_fixture_create(&f, REPLAY_SMALL_NMT, seed);
+        emp_replay_plan *plan = replay_fixture_plan(&f);
+        cr_assert_eq(emp_sim_create(&sim, f.problem, &err), EMP_OK, "%s", err.msg);
+        cr_assert_eq(emp_sim_run(sim, f.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
+        for (int32_t c = 0; c < plan->copy_count; c++) bytes += plan->copy[c].bytes;
+        cr_expect_eq(plan->copy_count, r.transfer_count);
+        cr_expect_eq(bytes, r.traffic_bytes);
+        cr_expect_gt(plan->copy_count, 100);
+        emp_sim_destroy(sim);
+        emp_replay_plan_destroy(plan);
+        replay_fixture_destroy(&f);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- every op of the six networks does work ---- */
+
+struct network {
+    char spec[80];
+};
+
+static struct network networks[] = {{"inception_v3"}, {"resnet"},       {"rnnlm"},
+                                    {"nmt:layers=2"}, {"nmt:layers=4"}, {"nmt:layers=8"}};
+
+ParameterizedTestParameters(plan, every_op_that_costs_has_a_kernel)
+{
+    return cr_make_param_array(struct network, networks,
+                               sizeof networks / sizeof networks[0]);
+}
+
+ParameterizedTest(struct network *n, plan, every_op_that_costs_has_a_kernel)
+{
+    replay_fixture f;
+
+    replay_fixture_create(&f, n->spec, -2);
+    for (emp_op_id op = 0; op < f.step->op_count; op++) {
+        const emp_op *o = &f.step->op[op];
+        emp_kernel    k = emp_kernel_of_op(f.step, op);
+        const char   *type = f.step->type_name[f.step->type[op]];
+        bool          is_free = o->is_folded || o->cost.op_class == EMP_OP_KERNELLESS;
+        bool          is_product =
+            o->cost.op_class == EMP_OP_GEMM || o->cost.op_class == EMP_OP_CONV;
+        if (is_free) continue;
+        cr_expect_neq(k.kind, EMP_KERNEL_NOTHING, "%s (%s)", f.step->name[op], type);
+        if (is_product)
+            cr_expect_float_eq(emp_kernel_flops(&k) / o->cost.flops, 1.0, 1e-9, "%s (%s)",
+                               f.step->name[op], type);
+    }
+    emp_replay_plan_destroy(replay_fixture_plan(&f)); /* which checks it */
+    replay_fixture_destroy(&f);
+}
+
+/* ---- convolutions and pools from shapes ---- */
+
+Test(plan, windows_and_strides_are_found_from_shapes)
+{
+    replay_fixture f;
+    int            convs = 0, pools = 0, found = 0;
+
+    replay_fixture_create(&f, "inception_v3", -2);
+    for (emp_op_id op = 0; op < f.step->op_count; op++) {
+        emp_kernel  k = emp_kernel_of_op(f.step, op);
+        const char *name = f.step->name[op];
+        if (strcmp(name, "InceptionV3/InceptionV3/Conv2d_1a_3x3/Conv2D") == 0) {
+            found++;
+            cr_expect_eq(k.size[EMP_CONV_KH], 3);
+            cr_expect_eq(k.size[EMP_CONV_SH], 2);
+            cr_expect_eq(k.size[EMP_CONV_PH], 0, "VALID");
+        }
+        if (k.kind == EMP_KERNEL_CONV) convs++;
+        if (k.kind != EMP_KERNEL_POOL) continue;
+        pools++;
+        int64_t side = k.size[EMP_POOL_KH];
+        cr_expect(side == 3 || side == 5 || side == 8, "%s: %d", name, (int)side);
+    }
+    cr_expect_eq(found, 1);
+    cr_expect_gt(convs, 100);
+    cr_expect_gt(pools, 20);
+    replay_fixture_destroy(&f);
+}
+
+/* ---- files ---- */
+
+Test(plan, comes_back_from_its_file)
+{
+    replay_fixture   f;
+    emp_replay_plan *loaded = NULL;
+    emp_error        err = {0};
+
+    replay_fixture_create(&f, REPLAY_SMALL_NMT, 1);
+    emp_replay_plan *plan = replay_fixture_plan(&f);
+    plan->predicted_s = 0.25;
+    cr_assert_eq(emp_replay_plan_save(scratch_path("plan.txt"), plan, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_eq(emp_replay_plan_load(&loaded, scratch_path("plan.txt"), &err), EMP_OK,
+                 "%s", err.msg);
+    cr_expect_eq(emp_replay_plan_hash(loaded), emp_replay_plan_hash(plan));
+    cr_expect_eq(loaded->graph_hash, f.step->hash);
+    cr_expect_eq(loaded->predicted_s, 0.25);
+    cr_expect_eq(loaded->reuse_inputs, plan->reuse_inputs);
+    cr_expect_str_eq(loaded->workload, REPLAY_SMALL_NMT);
+    for (int32_t op = 0; op < plan->op_count; op++) {
+        cr_assert_str_eq(loaded->op[op].name, plan->op[op].name);
+        cr_assert_str_eq(loaded->op[op].type, plan->op[op].type);
+    }
+    emp_replay_plan_destroy(loaded);
+    emp_replay_plan_destroy(plan);
+    replay_fixture_destroy(&f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static char *text;
+
+static size_t write_small_plan(void)
+{
+    replay_fixture f;
+    emp_error      err = {0};
+    size_t         size;
+
+    replay_fixture_create(&f, "rnnlm:layers=1,units=4,batch=2,steps=1,vocab=8,sampled=0",
+                          0);
+    emp_replay_plan *plan = replay_fixture_plan(&f);
+    cr_assert_eq(emp_replay_plan_save(scratch_path("plan.txt"), plan, &err), EMP_OK, "%s",
+                 err.msg);
+    emp_replay_plan_destroy(plan);
+    replay_fixture_destroy(&f);
+    text = scratch_read("plan.txt", &size);
+    return size;
+}
+
+Test(plan, half_a_file_is_refused)
+{
+    size_t size = write_small_plan();
+
+    for (size_t cut = 0; cut < size; cut += size / 97) {
+        emp_replay_plan *plan = NULL;
+        emp_error        err = {0};
+        scratch_write("half.txt", text, cut);
+        cr_assert_eq(emp_replay_plan_load(&plan, scratch_path("half.txt"), &err),
+                     EMP_EFORMAT, "cut at %zu", cut);
+        cr_assert_null(plan);
+        cr_assert_not_null(strstr(err.msg, "half.txt"), "%s", err.msg);
+    }
+    free(text);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* A digit changed anywhere is either seen or makes no other plan. */
+Test(plan, a_changed_digit_is_seen)
+{
+    size_t size = write_small_plan();
+    int    seen = 0, tried = 0;
+
+    for (size_t at = 500; at < size; at += 113) {
+        emp_replay_plan *plan = NULL;
+        emp_error        err = {0};
+        if (text[at] < '0' || text[at] > '9') continue;
+        char kept = text[at];
+        text[at] = kept == '9' ? '0' : (char)(kept + 1);
+        scratch_write("changed.txt", text, size);
+        tried++;
+        seen += emp_replay_plan_load(&plan, scratch_path("changed.txt"), &err) != EMP_OK;
+        emp_replay_plan_destroy(plan);
+        text[at] = kept;
+    }
+    cr_expect_gt(tried, 20);
+    cr_expect_gt(seen, tried / 2, "%d of %d; the others are in names", seen, tried);
+    free(text);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(plan, counts_beyond_the_file_ask_for_no_memory)
+{
+    static const char greedy[] =
+        "emplace-replay-plan-1\nworkload w\nmachine m\nruntime r\nplacement p\n"
+        "graph 0123456789abcdef\npredicted_s -1\nreuse_inputs 1\n"
+        "counts 1 90000000 90000000 90000000 90000000 90000000 900000000\n";
+    emp_replay_plan *plan = NULL;
+    emp_error        err = {0};
+
+    scratch_write("greedy.txt", greedy, sizeof greedy - 1);
+    cr_expect_eq(emp_replay_plan_load(&plan, scratch_path("greedy.txt"), &err),
+                 EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "more than the file holds"), "%s", err.msg);
+}
+
+Test(plan, a_kernel_beyond_its_tensors_is_refused)
+{
+    replay_fixture f;
+    emp_error      err = {0};
+
+    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
+    emp_replay_plan *plan = replay_fixture_plan(&f);
+    for (int32_t op = 0; op < plan->op_count; op++) {
+        emp_kernel *k = &plan->op[op].kernel;
+        if (k->kind != EMP_KERNEL_PRODUCT) continue;
+        k->size[EMP_PRODUCT_N]++;
+        break;
+    }
+    cr_expect_eq(emp_replay_plan_check(plan, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "MatMul"), "%s", err.msg);
+    emp_replay_plan_destroy(plan);
+    replay_fixture_destroy(&f);
+}
+
+Test(plan, survives_every_allocation_failure)
+{
+    replay_fixture   f;
+    emp_replay_plan *plan = NULL;
+    emp_status       st = EMP_ENOMEM;
+
+    replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
+    long before = emp_mem_live_blocks();
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_replay_plan_from_problem(&plan, f.problem, f.device_of_op, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM);
+        cr_assert_null(plan);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld", allowed);
+    }
+    emp_replay_plan_destroy(plan);
+    replay_fixture_destroy(&f);
+}

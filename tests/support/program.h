@@ -1,0 +1,22 @@
+/** \file tests/support/program.h
+ * Runs the built programs in the scratch folder, as a user would.
+ */
+#ifndef EMP_TESTS_SUPPORT_PROGRAM_H
+#define EMP_TESTS_SUPPORT_PROGRAM_H
+
+#include <stdbool.h>
+
+/** What the last program wrote to standard output and standard error. */
+extern char *program_out, *program_err;
+
+/** Runs the program at \a path in the build folder through the shell; its exit status.
+ * Fails the test if it does not exit by itself. */
+int program_run(const char *path, const char *arguments);
+
+/** Releases what was written; as part of a Criterion .fini. */
+void program_forget(void);
+
+/** Whether \a text is one line that begins with \a begin. */
+bool program_is_one_sentence(const char *text, const char *begin);
+
+#endif /* EMP_TESTS_SUPPORT_PROGRAM_H */
