@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
     {"arms", KEY_ARMS, "A,B,...", 0,
      "Only these arms (\"groups=64\") or kinds of them (grouping: grouping, groups, "
      "order, window, reward, objective; preset: from paper, stages, learning, grouping, "
-     "groups, refining); the default is always made",
+     "groups, refining, guiding); the default is always made",
      0},
     {"seeds", 'k', "K", 0, "Seeds of an arm (default: grouping 3, preset 5)", 0},
     {"budget", KEY_BUDGET, "N", 0,

@@ -5,56 +5,25 @@
 #include "base/mem.h"
 #include "policy/hdp/fixed_groups.h"
 
-/* Sorts the rows by their group. */
-static emp_status list_rows(emp_move_grouping *m, const int32_t *group_of_row,
-                            int32_t row_count, int32_t group_count, emp_error *err)
-{
-    emp_status st = EMP_OK;
-
-    m->group_count = group_count;
-    m->first = EMP_NEW_ARRAY(int32_t, (size_t)group_count + 2);
-    m->row = EMP_NEW_ARRAY(int32_t, (size_t)row_count);
-    m->share_up_to = EMP_NEW_ARRAY(double, (size_t)group_count);
-    if (m->first == NULL || m->row == NULL || m->share_up_to == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d groups of %d ops", group_count, row_count);
-    int32_t *next = m->first + 1; /* becomes first, when all are listed */
-    for (int32_t r = 0; r < row_count; r++) next[group_of_row[r] + 1]++;
-    for (int32_t g = 0; g < group_count; g++) next[g + 1] += next[g];
-    for (int32_t r = 0; r < row_count; r++) m->row[next[group_of_row[r]]++] = r;
-
-cleanup:
-    return st;
-}
-
-/* Groups without rows would only waste draws. */
-static void drop_empty_groups(emp_move_grouping *m)
-{
-    int32_t used = 0;
-
-    for (int32_t g = 0; g < m->group_count; g++)
-        if (m->first[g + 1] > m->first[g]) m->first[++used] = m->first[g + 1];
-    m->group_count = used;
-}
-
 static double weight_of(const emp_move_grouping *m, int32_t group, const double *weight)
 {
     double sum = 0.0;
 
-    for (int32_t i = m->first[group]; i < m->first[group + 1]; i++)
-        sum += weight[m->row[i]];
+    for (int32_t i = m->rows.first[group]; i < m->rows.first[group + 1]; i++)
+        sum += weight[m->rows.member[i]];
     return sum;
 }
 
 /* Without weights, or if they are all 0, all groups are alike. */
 static void share_out(emp_move_grouping *m, const double *weight, double alike)
 {
-    double all = 0.0, sum = 0.0, even = 1.0 / m->group_count;
+    double all = 0.0, sum = 0.0, even = 1.0 / m->rows.group_count;
 
-    for (int32_t g = 0; g < m->group_count; g++) {
+    for (int32_t g = 0; g < m->rows.group_count; g++) {
         m->share_up_to[g] = weight != NULL ? weight_of(m, g, weight) : 0.0;
         all += m->share_up_to[g];
     }
-    for (int32_t g = 0; g < m->group_count; g++) {
+    for (int32_t g = 0; g < m->rows.group_count; g++) {
         double share = all > 0 ? m->share_up_to[g] / all : even;
         sum += alike * even + (1.0 - alike) * share;
         m->share_up_to[g] = sum;
@@ -73,8 +42,10 @@ static emp_status add_grouping(emp_move_groups *m, const emp_problem *problem,
                                     ops, group_count, o->refine_imbalance,
                                     seed + (uint64_t)m->count, err));
     m->count++;
-    EMP_TRY(list_rows(added, group_of_row, ops->row_count, group_count, err));
-    drop_empty_groups(added);
+    EMP_TRY(
+        emp_members_init(&added->rows, group_of_row, ops->row_count, group_count, err));
+    added->share_up_to = EMP_NEW_ARRAY(double, (size_t)added->rows.group_count);
+    if (added->share_up_to == NULL) EMP_FAIL(EMP_ENOMEM, "%d groups", group_count);
     share_out(added, NULL, 1.0);
     m->hash = emp_hash_bytes(m->hash, group_of_row,
                              (size_t)ops->row_count * sizeof *group_of_row);
@@ -104,8 +75,7 @@ cleanup:
 void emp_move_groups_clear(emp_move_groups *m)
 {
     for (int32_t i = 0; i < m->count; i++) {
-        emp_free(m->grouping[i].first);
-        emp_free(m->grouping[i].row);
+        emp_members_clear(&m->grouping[i].rows);
         emp_free(m->grouping[i].share_up_to);
     }
     *m = (emp_move_groups){0};
@@ -119,7 +89,7 @@ void emp_move_groups_weigh(emp_move_groups *m, const double *weight, double alik
 /* The first group up to which the shares are above \a u. */
 static int32_t find_group(const emp_move_grouping *m, double u)
 {
-    int32_t low = 0, high = m->group_count - 1;
+    int32_t low = 0, high = m->rows.group_count - 1;
 
     while (low < high) {
         int32_t middle = low + (high - low) / 2;

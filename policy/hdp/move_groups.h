@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "policy/features/op_features.h"
 #include "policy/hdp/options.h"
+#include "sim/partition/members.h"
 
 enum {
     EMP_MOVE_SIZES = 13, /**< from 1 to 4096 groups */
@@ -18,12 +19,10 @@ enum {
     EMP_MOVE_MAX_GROUPINGS = EMP_MOVE_SIZES * EMP_MOVE_MAX_CUTS
 };
 
-/** One grouping: the rows of each group, one after another. No group is empty. */
+/** One grouping. */
 typedef struct {
-    int32_t  group_count;
-    int32_t *first;       /**< [group + 1] into row */
-    int32_t *row;         /**< [row] */
-    double  *share_up_to; /**< [group] running sum of shares of draws; the last is 1 */
+    emp_members rows;        /**< of each group */
+    double     *share_up_to; /**< [group] running sum of shares of draws; the last is 1 */
 } emp_move_grouping;
 
 typedef struct {

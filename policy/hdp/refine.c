@@ -98,12 +98,12 @@ static uint64_t hash_of_placement(const emp_refine *f, const int32_t *device_of_
 
 static uint64_t hash_of_move(const emp_refine *f, const emp_refine_move *m)
 {
-    const emp_move_grouping *groups = m->grouping;
-    const int32_t           *device_of_row = emp_elites_at(&f->elites, m->elite);
-    uint64_t                 hash = f->elite_hash[m->elite];
+    const emp_members *groups = m->groups;
+    const int32_t     *device_of_row = emp_elites_at(&f->elites, m->elite);
+    uint64_t           hash = f->elite_hash[m->elite];
 
     for (int32_t i = groups->first[m->group]; i < groups->first[m->group + 1]; i++) {
-        int32_t row = groups->row[i];
+        int32_t row = groups->member[i];
         hash += hash_of_row(row, m->to) - hash_of_row(row, device_of_row[row]);
     }
     return hash;
@@ -143,7 +143,7 @@ static void draw_move(emp_refine *f, int32_t index)
     emp_rng_init(&rng, f->seed, (uint32_t)f->drawn++, STREAM_MOVES);
     for (int i = 0; i < MOST_DRAWS; i++) {
         m->elite = emp_rng_below(&rng, (uint32_t)f->elites.count);
-        m->grouping = emp_move_groups_draw(&f->groups, &rng, &m->group);
+        m->groups = &emp_move_groups_draw(&f->groups, &rng, &m->group)->rows;
         m->to = draw_device(f, &rng);
         m->hash = hash_of_move(f, m);
         if (is_new(f, m, index)) break;
@@ -153,12 +153,12 @@ static void draw_move(emp_refine *f, int32_t index)
 static void make_move(const emp_refine *f, const emp_refine_move *m,
                       int32_t *device_of_row)
 {
-    const emp_move_grouping *groups = m->grouping;
+    const emp_members *groups = m->groups;
 
     memcpy(device_of_row, emp_elites_at(&f->elites, m->elite),
            (size_t)f->row_count * sizeof *device_of_row);
     for (int32_t i = groups->first[m->group]; i < groups->first[m->group + 1]; i++)
-        device_of_row[groups->row[i]] = m->to;
+        device_of_row[groups->member[i]] = m->to;
 }
 
 /* ---- proposals ---- */

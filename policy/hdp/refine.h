@@ -21,12 +21,12 @@ enum { EMP_REFINE_KNOWN = 1 << 14 /* proposals remembered, more or less */ };
 
 /** A candidate: an elite with one of its groups on another device. */
 typedef struct {
-    int64_t                  elite;
-    const emp_move_grouping *grouping;
-    int32_t                  group;
-    emp_device_id            to;
-    uint64_t                 hash; /**< of the placement */
-    double                   estimate_s;
+    int64_t            elite;
+    const emp_members *groups;
+    int32_t            group;
+    emp_device_id      to;
+    uint64_t           hash; /**< of the placement */
+    double             estimate_s;
 } emp_refine_move;
 
 typedef struct {

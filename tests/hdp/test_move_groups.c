@@ -52,15 +52,15 @@ Test(move_groups, every_row_is_in_every_grouping_once)
 
     cr_assert_eq(m.count, 8);
     for (int32_t i = 0; i < m.count; i++) {
-        const emp_move_grouping *g = &m.grouping[i];
-        int32_t                 *times = calloc((size_t)ops->row_count, sizeof *times);
+        const emp_members *g = &m.grouping[i].rows;
+        int32_t           *times = calloc((size_t)ops->row_count, sizeof *times);
         cr_expect(g->group_count >= asked[i] / 2 && g->group_count <= asked[i],
                   "%d groups of %d", g->group_count, asked[i]);
         cr_expect_eq(g->first[0], 0);
         cr_expect_eq(g->first[g->group_count], ops->row_count);
         for (int32_t k = 0; k < g->group_count; k++)
             cr_expect_lt(g->first[k], g->first[k + 1], "group %d is empty", k);
-        for (int32_t k = 0; k < ops->row_count; k++) times[g->row[k]]++;
+        for (int32_t k = 0; k < ops->row_count; k++) times[g->member[k]]++;
         for (int32_t r = 0; r < ops->row_count; r++)
             cr_expect_eq(times[r], 1, "row %d", r);
         free(times);
@@ -75,18 +75,18 @@ Test(move_groups, groupings_are_fixed_groups_of_seeds_of_their_own)
     emp_move_groups m = create(SMALL, 5, &o);
 
     for (int32_t i = 0; i < m.count; i++) {
-        const emp_move_grouping *g = &m.grouping[i];
-        int32_t                 *group, before = -1;
+        const emp_members *g = &m.grouping[i].rows;
+        int32_t           *group, before = -1;
         cr_assert_eq(emp_fixed_groups_create(&group, EMP_GROUPING_METIS, problem.problem,
                                              ops, 3 << i / 2, o.refine_imbalance,
                                              5 + (uint64_t)i, NULL),
                      EMP_OK);
         for (int32_t k = 0; k < g->group_count; k++) {
-            int32_t of_first = group[g->row[g->first[k]]];
+            int32_t of_first = group[g->member[g->first[k]]];
             cr_expect_gt(of_first, before);
             before = of_first;
             for (int32_t r = g->first[k]; r < g->first[k + 1]; r++)
-                cr_expect_eq(group[g->row[r]], of_first);
+                cr_expect_eq(group[g->member[r]], of_first);
         }
         emp_free(group);
     }
@@ -102,10 +102,10 @@ Test(move_groups, empty_groups_are_dropped)
                                1, &options);
 
     cr_assert_eq(m.count, 1);
-    cr_expect_leq(m.grouping[0].group_count, ops->row_count);
-    cr_expect_gt(m.grouping[0].group_count, ops->row_count / 2);
-    for (int32_t g = 0; g < m.grouping[0].group_count; g++)
-        cr_expect_lt(m.grouping[0].first[g], m.grouping[0].first[g + 1]);
+    cr_expect_leq(m.grouping[0].rows.group_count, ops->row_count);
+    cr_expect_gt(m.grouping[0].rows.group_count, ops->row_count / 2);
+    for (int32_t g = 0; g < m.grouping[0].rows.group_count; g++)
+        cr_expect_lt(m.grouping[0].rows.first[g], m.grouping[0].rows.first[g + 1]);
     emp_move_groups_clear(&m);
 }
 
@@ -136,10 +136,10 @@ Test(move_groups, groups_are_drawn_by_the_weight_of_their_rows)
                                1, &options);
     double         *weight = EMP_NEW_ARRAY(double, (size_t)ops->row_count);
 
-    cr_assert_eq(m.grouping[0].group_count, GROUPS);
+    cr_assert_eq(m.grouping[0].rows.group_count, GROUPS);
     expect_shares(&m, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3});
     for (int32_t g = 0; g < GROUPS; g++)
-        weight[m.grouping[0].row[m.grouping[0].first[g]]] = g; /* 0, 1, 2 */
+        weight[m.grouping[0].rows.member[m.grouping[0].rows.first[g]]] = g; /* 0, 1, 2 */
     emp_move_groups_weigh(&m, weight, 0.0);
     expect_shares(&m, (double[]){0.0, 1.0 / 3, 2.0 / 3});
     emp_move_groups_weigh(&m, weight, 0.6);

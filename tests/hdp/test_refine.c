@@ -99,14 +99,14 @@ static void update(emp_refine *f)
 
 /* Whether the sample is the elite with exactly this group on one device, and changed. */
 static bool is_move(const emp_refine *f, const int32_t *sample, const int32_t *elite,
-                    const emp_move_grouping *groups, int32_t group)
+                    const emp_members *groups, int32_t group)
 {
     int32_t first = groups->first[group], end = groups->first[group + 1], inside = 0,
             all = 0;
 
     for (int32_t i = first; i < end; i++) {
-        if (sample[groups->row[i]] != sample[groups->row[first]]) return false;
-        inside += sample[groups->row[i]] != elite[groups->row[i]];
+        if (sample[groups->member[i]] != sample[groups->member[first]]) return false;
+        inside += sample[groups->member[i]] != elite[groups->member[i]];
     }
     for (int32_t r = 0; r < f->row_count; r++) all += sample[r] != elite[r];
     return all > 0 && all == inside;
@@ -116,9 +116,9 @@ static bool is_any_move(const emp_refine *f, const int32_t *sample)
 {
     for (int64_t e = 0; e < f->elites.count; e++)
         for (int32_t i = 0; i < f->groups.count; i++)
-            for (int32_t g = 0; g < f->groups.grouping[i].group_count; g++)
+            for (int32_t g = 0; g < f->groups.grouping[i].rows.group_count; g++)
                 if (is_move(f, sample, emp_elites_at(&f->elites, e),
-                            &f->groups.grouping[i], g))
+                            &f->groups.grouping[i].rows, g))
                     return true;
     return false;
 }
@@ -323,9 +323,9 @@ Test(refine, moves_begin_with_what_is_to_blame)
         for (int32_t k = 0; k < SAMPLES; k++) {
             const emp_refine_move *m = &f.move[k];
             double                 blame_s = 0.0;
-            for (int32_t i = m->grouping->first[m->group];
-                 i < m->grouping->first[m->group + 1]; i++)
-                blame_s += f.guide.weight[m->grouping->row[i]];
+            for (int32_t i = m->groups->first[m->group];
+                 i < m->groups->first[m->group + 1]; i++)
+                blame_s += f.guide.weight[m->groups->member[i]];
             cr_expect_gt(blame_s, 0.0, "update %d, sample %d", u, k);
         }
         emp_refine_learn(&f, (emp_score[SAMPLES]){{0}}, SAMPLES);
