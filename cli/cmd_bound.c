@@ -13,8 +13,9 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)", 0},
-    {"runtime", 'r', "NAME|FILE", 0, 
+    {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)",
+     0},
+    {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile (default tf-r1.3): " EMP_RUNTIME_NAMES, 0},
     {"json", 'j', NULL, 0, "Print a JSON object", 0},
     {0},
@@ -58,14 +59,12 @@ static void print_bound(const char *key, emp_time_ns ns, const char *text)
 
 emp_status cmd_bound(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {.options = options,
-                              .parser = parse,
-                              .args_doc = "SPEC",
-                              .doc = doc};
-    struct args       args = {.runtime = "tf-r1.3"};
-    emp_status        st = EMP_OK;
-    cli_inputs        inputs = {0};
-    emp_bounds        bounds;
+    const struct argp argp = {
+        .options = options, .parser = parse, .args_doc = "SPEC", .doc = doc};
+    struct args args = {.runtime = "tf-r1.3"};
+    emp_status  st = EMP_OK;
+    cli_inputs  inputs = {0};
+    emp_bounds  bounds;
 
     cli_parse(&argp, argc, argv, &args);
     EMP_TRY(cli_inputs_load(&inputs, args.spec, args.machine, args.runtime, err));

@@ -39,12 +39,12 @@ json_t *cli_bounds_json(const emp_bounds *bounds)
 #define X(name, key, text) "s:o,"
                      EMP_BOUNDS_LIST(X)
 #undef X
-                     "s:o, s:b}",
+                         "s:o, s:b}",
 #define X(name, key, text) key "_s", json_seconds(bounds->name##_ns),
                      EMP_BOUNDS_LIST(X)
 #undef X
-                     "lower_bound_s", json_seconds(bounds->best_ns), "infeasible",
-                     bounds->is_infeasible);
+                         "lower_bound_s",
+                     json_seconds(bounds->best_ns), "infeasible", bounds->is_infeasible);
 }
 
 json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r,
@@ -59,16 +59,18 @@ json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r,
         json_object_set_new(busy_s, name, json_real((double)r->busy_ns[i] * 1e-9));
     }
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
-    return json_pack("{s:f, s:b, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:i, s:o, "
-                     "s:o}", "step_time_s",
-                     (double)r->step_time_ns * 1e-9, "feasible", r->is_feasible, "oom",
-                     json_oom(problem, r, why), "peak_bytes", peak_bytes, "busy_s",
-                     busy_s, "traffic_bytes", (json_int_t)r->traffic_bytes,
-                     "transfer_count", (json_int_t)r->transfer_count, "fingerprint",
-                     fingerprint, "op_count", problem->graph->op_count, "edge_count",
-                     problem->graph->edge_count, "lower_bound_s",
-                     json_seconds(bounds->best_ns), "gap_frac",
-                     r->is_feasible && bounds->best_ns > 0 ? json_real(emp_bounds_gap(bounds, r->step_time_ns)) : json_null());
+    return json_pack(
+        "{s:f, s:b, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:i, s:o, "
+        "s:o}",
+        "step_time_s", (double)r->step_time_ns * 1e-9, "feasible", r->is_feasible, "oom",
+        json_oom(problem, r, why), "peak_bytes", peak_bytes, "busy_s", busy_s,
+        "traffic_bytes", (json_int_t)r->traffic_bytes, "transfer_count",
+        (json_int_t)r->transfer_count, "fingerprint", fingerprint, "op_count",
+        problem->graph->op_count, "edge_count", problem->graph->edge_count,
+        "lower_bound_s", json_seconds(bounds->best_ns), "gap_frac",
+        r->is_feasible && bounds->best_ns > 0
+            ? json_real(emp_bounds_gap(bounds, r->step_time_ns))
+            : json_null());
 }
 
 static void print_oom(const emp_problem *problem, const emp_sim_result *r,

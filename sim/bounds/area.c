@@ -95,8 +95,8 @@ emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t coun
 {
     emp_status     st = EMP_OK;
     emp_area_plane plane[EMP_AREA_PLANES];
-    double         price[EMP_AREA_PRICES] = {0}, scale = fmax(most_work(item, count), 1.0);
-    double         height = 0.0;
+    double price[EMP_AREA_PRICES] = {0}, scale = fmax(most_work(item, count), 1.0);
+    double height = 0.0;
 
     *out = (emp_area){.value = -1.0};
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++)
@@ -105,7 +105,8 @@ emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t coun
         double value = value_at(item, count, price, scale, &plane[n]);
         keep_best(out, value, price);
         if (n + 1 == EMP_AREA_PLANES) break;
-        EMP_TRY(emp_area_lp_solve(plane, n + 1, capacity, MOST_RENT, price, &height, err));
+        EMP_TRY(
+            emp_area_lp_solve(plane, n + 1, capacity, MOST_RENT, price, &height, err));
         norm(price, capacity);
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
             price[EMP_BOUND_RESOURCES + k] *= scale;

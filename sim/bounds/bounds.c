@@ -3,16 +3,15 @@
 
 #include "sim/bounds/refute.h"
 
-/* Of the refuted time: a tenth of a percent of a gap tells nobody anything. */
-static const double ACCURACY = 1e-3;
+/* Of the refuted time. */
+static const double ACCURACY = 4e-3;
 
 static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)
 {
     return bound_ns > 0 ? emp_bound_add(bound_ns, step_ns) : 0;
 }
 
-emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
-                              emp_error *err)
+emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};

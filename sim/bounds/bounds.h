@@ -17,11 +17,11 @@
 #include "sim/placement/problem.h"
 
 /** The bounds: member, key in JSON, what it says. */
-#define EMP_BOUNDS_LIST(X)                                                \
+#define EMP_BOUNDS_LIST(X)                                                 \
     X(path, "path", "longest path, with transfers that cannot be avoided") \
-    X(area, "area", "all work, divided among all devices")                \
-    X(class, "class", "ops that must share a device")                     \
-    X(window, "window", "work between what must come before and after")   \
+    X(area, "area", "all work, divided among all devices")                 \
+    X(class, "class", "ops that must share a device")                      \
+    X(window, "window", "work between what must come before and after")    \
     X(refuted, "refuted", "longest time within which that cannot be done")
 
 /** Nanoseconds, the fixed cost of a step included; 0 = the runtime's rules know no such
@@ -30,7 +30,7 @@ typedef struct {
 #define X(name, key, text) emp_time_ns name##_ns;
     EMP_BOUNDS_LIST(X)
 #undef X
-    emp_time_ns best_ns; /**< the highest of them */
+    emp_time_ns best_ns;       /**< the highest of them */
     bool        is_infeasible; /**< variables fit into no placement's memories */
 } emp_bounds;
 

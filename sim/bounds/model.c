@@ -40,8 +40,7 @@ static void count_devices(emp_bound_model *model)
 static void limit_memory(emp_bound_model *model)
 {
     const emp_runtime *rt = &model->problem->runtime;
-    bool               is_msr =
-        rt->rules == EMP_RULES_MSR_LATENCY || rt->rules == EMP_RULES_MSR_LOAD;
+    bool is_msr = rt->rules == EMP_RULES_MSR_LATENCY || rt->rules == EMP_RULES_MSR_LOAD;
 
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         bool is_endless = !rt->check_memory || rt->rules == EMP_RULES_PLACETO ||
@@ -57,8 +56,8 @@ static void find_routes(emp_bound_model *model)
 {
     const emp_machine *m = model->problem->machine;
     const emp_runtime *rt = &model->problem->runtime;
-    emp_time_ns        ends_ns = emp_bound_add(emp_ns_of_seconds(rt->poll_s),
-                                               emp_ns_of_seconds(rt->receive_s));
+    emp_time_ns        ends_ns =
+        emp_bound_add(emp_ns_of_seconds(rt->poll_s), emp_ns_of_seconds(rt->receive_s));
 
     model->send_ns = emp_ns_of_seconds(rt->send_s);
     for (int32_t i = 0; i < m->device_count * m->device_count; i++) {
@@ -311,8 +310,7 @@ emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
     }
     emp_device_kind home = edge->is_on_host ? cpu : from;
     emp_device_kind reads_in = edge->is_read_on_host ? cpu : to;
-    if (home == reads_in)
-        return (emp_bound_delay){0, -1, home == gpu || is_one_gpu};
+    if (home == reads_in) return (emp_bound_delay){0, -1, home == gpu || is_one_gpu};
     emp_time_ns copying_ns = copy_ns(model->copy[home][reads_in], edge->bytes);
     return (emp_bound_delay){emp_bound_add(model->send_ns, copying_ns),
                              home == gpu ? copying_ns : -1, home == gpu || is_one_gpu};

@@ -15,13 +15,13 @@ enum { EMP_BOUND_THREAD, EMP_BOUND_STREAM, EMP_BOUND_CORES, EMP_BOUND_RESOURCES 
 
 /** Of an op that is not folded. */
 typedef struct {
-    uint32_t    kinds;                      /**< EMP_KIND_ mask of where it may still be */
-    emp_time_ns issue_ns;                   /**< on the host thread of a GPU */
-    emp_time_ns run_ns[EMP_DEVICE_KINDS];   /**< GPU: its kernels; CPU: at its fastest */
-    emp_time_ns core_ns;                    /**< core time that it takes at least */
-    emp_time_ns gap_ns[EMP_DEVICE_KINDS];   /**< its device is idle after it */
-    emp_time_ns result_ns;                  /**< msr-latency: between a GPU and the host */
-    int64_t     bytes[EMP_DEVICE_KINDS];    /**< held for the whole step */
+    uint32_t    kinds;                    /**< EMP_KIND_ mask of where it may still be */
+    emp_time_ns issue_ns;                 /**< on the host thread of a GPU */
+    emp_time_ns run_ns[EMP_DEVICE_KINDS]; /**< GPU: its kernels; CPU: at its fastest */
+    emp_time_ns core_ns;                  /**< core time that it takes at least */
+    emp_time_ns gap_ns[EMP_DEVICE_KINDS]; /**< its device is idle after it */
+    emp_time_ns result_ns;                /**< msr-latency: between a GPU and the host */
+    int64_t     bytes[EMP_DEVICE_KINDS];  /**< held for the whole step */
 } emp_bound_op;
 
 typedef struct {
@@ -30,14 +30,14 @@ typedef struct {
 } emp_bound_copy;
 
 typedef struct {
-    const emp_problem *problem; /**< borrowed */
-    bool               has_paths; /**< a step follows edges at all (not msr-load) */
+    const emp_problem *problem;    /**< borrowed */
+    bool               has_paths;  /**< a step follows edges at all (not msr-load) */
     bool               has_thread; /**< host threads issue the ops of GPUs */
-    emp_time_ns        step_ns; /**< fixed cost of a step */
+    emp_time_ns        step_ns;    /**< fixed cost of a step */
     emp_time_ns        send_ns;
-    int32_t            count[EMP_DEVICE_KINDS];  /**< devices */
-    double             unit[EMP_BOUND_RESOURCES];     /**< of one device: 1, or its cores */
-    double             capacity[EMP_BOUND_RESOURCES]; /**< of all devices */
+    int32_t            count[EMP_DEVICE_KINDS];   /**< devices */
+    double             unit[EMP_BOUND_RESOURCES]; /**< of one device: 1, or its cores */
+    double             capacity[EMP_BOUND_RESOURCES];  /**< of all devices */
     int64_t            memory_bytes[EMP_DEVICE_KINDS]; /**< of all; -1 = endless */
     int64_t            most_bytes[EMP_DEVICE_KINDS];   /**< of the largest; likewise */
     emp_bound_copy copy[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS]; /**< fastest, by memories */

@@ -25,9 +25,9 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_head *from = &paths->head[edge->from][k];
         if (!may_pair(&model->op[edge->from], edge, kind, k)) continue;
-        emp_bound_delay d = emp_bound_delay_of(model, edge, (emp_device_kind)k,
-                                               (emp_device_kind)kind);
-        emp_time_ns     ready = emp_bound_add(from->told_ns, d.after_told_ns);
+        emp_bound_delay d =
+            emp_bound_delay_of(model, edge, (emp_device_kind)k, (emp_device_kind)kind);
+        emp_time_ns ready = emp_bound_add(from->told_ns, d.after_told_ns);
         if (d.after_done_ns >= 0)
             ready = emp_bound_later(ready, emp_bound_add(from->done_ns, d.after_done_ns));
         bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
@@ -50,8 +50,8 @@ static void find_head(const emp_bound_paths *paths, const emp_bound_model *model
             wait_for(paths, model, &edge, kind, &head);
     if (has_stream(model, kind)) {
         head.told_ns = emp_bound_add(head.ready_ns, o->issue_ns);
-        head.done_ns = emp_bound_add(emp_bound_later(head.told_ns, head.queued_ns),
-                                     o->run_ns[kind]);
+        head.done_ns =
+            emp_bound_add(emp_bound_later(head.told_ns, head.queued_ns), o->run_ns[kind]);
     } else {
         head.told_ns = head.done_ns = emp_bound_add(head.ready_ns, o->run_ns[kind]);
     }
@@ -69,14 +69,13 @@ static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_tail *to = &paths->tail[edge->to][k];
         if (!may_pair(&model->op[edge->to], edge, kind, k)) continue;
-        emp_bound_delay d = emp_bound_delay_of(model, edge, (emp_device_kind)kind,
-                                               (emp_device_kind)k);
+        emp_bound_delay d =
+            emp_bound_delay_of(model, edge, (emp_device_kind)kind, (emp_device_kind)k);
         bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
         emp_time_ns done = is_queued ? to->queued_ns : 0;
         if (d.after_done_ns >= 0)
             done = emp_bound_later(done, emp_bound_add(d.after_done_ns, to->ready_ns));
-        told_ns =
-            emp_bound_sooner(told_ns, emp_bound_add(d.after_told_ns, to->ready_ns));
+        told_ns = emp_bound_sooner(told_ns, emp_bound_add(d.after_told_ns, to->ready_ns));
         done_ns = emp_bound_sooner(done_ns, done);
     }
     tail->told_ns = emp_bound_later(tail->told_ns, told_ns);
@@ -93,8 +92,8 @@ static void find_tail(const emp_bound_paths *paths, const emp_bound_model *model
     tail->told_ns = emp_bound_later(tail->told_ns, o->gap_ns[kind]);
     tail->queued_ns = emp_bound_add(o->run_ns[kind], tail->done_ns);
     if (has_stream(model, kind)) {
-        tail->ready_ns = emp_bound_add(
-            o->issue_ns, emp_bound_later(tail->told_ns, tail->queued_ns));
+        tail->ready_ns =
+            emp_bound_add(o->issue_ns, emp_bound_later(tail->told_ns, tail->queued_ns));
     } else {
         tail->told_ns = tail->done_ns = emp_bound_later(tail->told_ns, tail->done_ns);
         tail->ready_ns = emp_bound_add(o->run_ns[kind], tail->told_ns);
@@ -165,4 +164,20 @@ emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
 
     return emp_bound_later(emp_bound_add(head->ready_ns, tail->ready_ns),
                            emp_bound_add(head->queued_ns, tail->queued_ns));
+}
+
+emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
+                                    const emp_bound_model *model)
+{
+    emp_time_ns longest = 0;
+
+    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++) {
+        emp_time_ns least = EMP_COST_LIMIT_NS;
+        if (model->op[op].kinds == 0) continue;
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+            if (emp_bound_may(&model->op[op], k))
+                least = emp_bound_sooner(least, emp_bound_paths_through(paths, op, k));
+        longest = emp_bound_later(longest, least);
+    }
+    return longest;
 }

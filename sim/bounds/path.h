@@ -38,5 +38,8 @@ void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model);
 /** The longest path through an op on a kind of device. */
 emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
                                     int32_t kind);
+/** The longest through an op on the kind that suits it best. O(V). */
+emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
+                                    const emp_bound_model *model);
 
 #endif /* EMP_SIM_BOUNDS_PATH_H */

@@ -11,10 +11,10 @@
 enum { ROUNDS = 4 };
 
 typedef struct {
-    emp_bound_model  model; /**< its ops are ours */
-    emp_bound_paths  paths;
-    emp_area_item   *of_class, *of_op;
-    emp_time_ns      target_ns;
+    emp_bound_model model; /**< its ops are ours */
+    emp_bound_paths paths;
+    emp_area_item  *of_class, *of_op;
+    emp_time_ns     target_ns;
 } search;
 
 static emp_status search_init(search *s, const emp_bound_model *model, emp_error *err)
@@ -42,29 +42,14 @@ static void search_clear(search *s)
     emp_bound_paths_clear(&s->paths);
 }
 
-static emp_time_ns longest_path(const search *s)
-{
-    emp_time_ns longest = 0;
-
-    for (emp_op_id op = 0; op < s->model.problem->graph->op_count; op++) {
-        emp_time_ns least = EMP_COST_LIMIT_NS;
-        if (s->model.op[op].kinds == 0) continue;
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (emp_bound_may(&s->model.op[op], k))
-                least = emp_bound_sooner(least, emp_bound_paths_through(&s->paths, op, k));
-        longest = emp_bound_later(longest, least);
-    }
-    return longest;
-}
-
-/* Paths first: they may leave an op nowhere to be. \a is_lost: nothing is left to bound. */
+/* Takes kinds from ops whose paths are too long. \a is_lost: an op has none left. */
 static bool restrict_by_paths(search *s, bool *is_lost)
 {
     bool has_changed = false;
 
     if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
-    for (emp_op_id op = 0;
-         s->model.has_paths && op < s->model.problem->graph->op_count; op++) {
+    for (emp_op_id op = 0; s->model.has_paths && op < s->model.problem->graph->op_count;
+         op++) {
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
             if (!emp_bound_may(&s->model.op[op], k)) continue;
             if (emp_bound_paths_through(&s->paths, op, k) <= s->target_ns) continue;
@@ -79,14 +64,15 @@ static bool restrict_by_paths(search *s, bool *is_lost)
 /* All bounds for the kinds that are left. */
 static emp_status find_facts(search *s, emp_bound_facts *facts, emp_error *err)
 {
-    emp_status     st = EMP_OK;
-    emp_area       area;
-    double         window_ns = 0.0;
-    const int32_t  classes = s->model.problem->graph->class_count;
+    emp_status        st = EMP_OK;
+    emp_area          area;
+    double            window_ns = 0.0;
+    const int32_t     classes = s->model.problem->graph->class_count;
     const emp_time_ns enough_ns = s->target_ns;
 
     *facts = (emp_bound_facts){0};
-    if (s->model.has_paths) facts->path_ns = longest_path(s);
+    if (s->model.has_paths)
+        facts->path_ns = emp_bound_paths_longest(&s->paths, &s->model);
     facts->class_ns = emp_bound_longest_class(&s->model, s->of_class);
     EMP_TRY(emp_area_solve(&area, s->of_class, classes, s->model.capacity, 1e-5, err));
     facts->area_ns = (emp_time_ns)ceil(area.value);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { SAMPLES = 16, IMPROVED = 3 };
+enum { SAMPLES = 12, IMPROVED = 2 };
 
 /* From `before` after the start to `after` before the end. */
 typedef struct {
@@ -81,21 +81,11 @@ static double value_at(const emp_bound_model *model, const emp_bound_paths *path
     return w.before + w.after + work * (1.0 - 1e-9);
 }
 
-static double longest(const emp_bound_model *model, const emp_bound_paths *paths)
-{
-    emp_time_ns most = 0;
-
-    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++)
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (emp_bound_may(&model->op[op], k))
-                most = emp_bound_later(most, emp_bound_paths_through(paths, op, k));
-    return (double)most;
-}
-
-/* The best of a grid of windows as wide as half the longest path. */
+/* The best of a grid of windows. None that leaves no room on the longest path holds work:
+ * what is inside is on a path that sticks out at both ends. */
 static window look_around(const emp_bound_model *model, const emp_bound_paths *paths,
-                          const double *price, window centre, double width,
-                          int32_t samples, double *best)
+                          const double *price, double longest, window centre,
+                          double width, int32_t samples, double *best)
 {
     window found = centre;
 
@@ -104,6 +94,7 @@ static window look_around(const emp_bound_model *model, const emp_bound_paths *p
             window w = {floor(centre.before + width * (i - samples / 2) / samples),
                         floor(centre.after + width * (j - samples / 2) / samples)};
             if (w.before < 0.0 || w.after < 0.0) continue;
+            if (w.before + w.after >= longest) continue;
             double value = value_at(model, paths, price, w);
             if (value > *best) *best = value, found = w;
         }
@@ -134,16 +125,17 @@ emp_status emp_bound_window(double *best, const emp_bound_model *model,
                             const double *price, double enough, emp_error *err)
 {
     emp_status st = EMP_OK;
-    double     width = longest(model, paths), now[EMP_BOUND_RESOURCES];
+    double     longest = (double)emp_bound_paths_longest(paths, model);
+    double     width = longest, now[EMP_BOUND_RESOURCES];
     window     w = {width / 2, width / 2};
 
     *best = 0.0;
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) now[r] = price[r];
-    w = look_around(model, paths, now, w, width, SAMPLES, best);
+    w = look_around(model, paths, now, longest, w, width, SAMPLES, best);
     for (int32_t i = 0; i < IMPROVED && *best < enough; i++) {
         EMP_TRY(price_again(model, paths, item, w, now, best, err));
         width /= SAMPLES / 2;
-        w = look_around(model, paths, now, w, width, SAMPLES / 2, best);
+        w = look_around(model, paths, now, longest, w, width, SAMPLES / 2, best);
     }
 
 cleanup:

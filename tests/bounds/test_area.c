@@ -68,8 +68,8 @@ static double divide(emp_area_item *item)
     for (int32_t i = 0; i < ITEMS; i++) {
         for (int32_t j = i; j > 0; j--) { /* best on the CPU first */
             const double *a = item[j - 1].load[0], *b = item[j].load[0];
-            double        ra = a[EMP_BOUND_CORES] /
-                        item[j - 1].load[EMP_DEVICE_GPU][EMP_BOUND_STREAM];
+            double        ra =
+                a[EMP_BOUND_CORES] / item[j - 1].load[EMP_DEVICE_GPU][EMP_BOUND_STREAM];
             double rb =
                 b[EMP_BOUND_CORES] / item[j].load[EMP_DEVICE_GPU][EMP_BOUND_STREAM];
             if (ra <= rb) break;
@@ -97,11 +97,11 @@ Test(area, is_the_greedy_division_and_no_more)
         emp_area_item item[ITEMS];
         emp_rng_init(&rng, seed, 0, 0);
         for (int32_t i = 0; i < ITEMS; i++)
-            item[i] = make(1.0 + emp_rng_below(&rng, 100), 1.0 + emp_rng_below(&rng, 30),
-                           BOTH);
+            item[i] =
+                make(1.0 + emp_rng_below(&rng, 100), 1.0 + emp_rng_below(&rng, 30), BOTH);
         double value = solve(item, ITEMS).value, best = divide(item);
         cr_expect_leq(value, best, "seed %" PRIu64, seed);
-        cr_expect_geq(value, best * (1.0 - 1e-4), "seed %" PRIu64 ": %g of %g", seed, value,
-                      best);
+        cr_expect_geq(value, best * (1.0 - 1e-4), "seed %" PRIu64 ": %g of %g", seed,
+                      value, best);
     }
 }

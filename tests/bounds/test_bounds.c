@@ -12,7 +12,7 @@
 #include "tests/support/best_placement.h"
 
 enum {
-    SMALL = 500,      /* problems that are solved exactly ... */
+    SMALL = 500,       /* problems that are solved exactly ... */
     MOST_TRIED = 4096, /* ... with at most as many placements each */
     LARGE = 3000,
     PLACEMENTS = 4
@@ -43,10 +43,10 @@ static void set_rules(emp_runtime *rt, uint64_t seed)
 
 static void expect_below(const emp_bounds *b, emp_time_ns step_ns, uint64_t seed)
 {
-#define X(name, key, text)                                                              \
-    cr_expect_leq(b->name##_ns, step_ns,                                                \
-                  "seed %" PRIu64 ": " key " %" PRId64 " > %" PRId64, seed, b->name##_ns, \
-                  step_ns);
+#define X(name, key, text)                                                  \
+    cr_expect_leq(b->name##_ns, step_ns,                                    \
+                  "seed %" PRIu64 ": " key " %" PRId64 " > %" PRId64, seed, \
+                  b->name##_ns, step_ns);
     EMP_BOUNDS_LIST(X)
 #undef X
     cr_expect_leq(b->best_ns, step_ns, "seed %" PRIu64, seed);
@@ -137,7 +137,8 @@ static void add_gpu(emp_machine *m)
     }
 }
 
-Test(bounds, another_device_raises_none)
+/* Not so windows, which are samples. */
+Test(bounds, another_device_raises_no_path_class_or_area)
 {
     int32_t lowered = 0;
 
@@ -152,9 +153,6 @@ Test(bounds, another_device_raises_none)
             cr_expect_leq(after.class_ns, before.class_ns, "seed %" PRIu64, seed);
             cr_expect_leq((double)after.area_ns, 1.0 + 1.0001 * (double)before.area_ns,
                           "seed %" PRIu64, seed);
-            cr_expect_leq((double)after.best_ns, 2.0 + 1.002 * (double)before.best_ns,
-                          "seed %" PRIu64 ": %" PRId64 " > %" PRId64, seed,
-                          after.best_ns, before.best_ns);
             lowered += after.area_ns < before.area_ns;
         }
         random_problem_destroy(&r);
@@ -202,15 +200,14 @@ Test(bounds, of_equal_ops_is_their_share)
 
 Test(bounds, of_fork_and_join_knows_what_comes_before_and_after)
 {
-    const tiny_op fork[8] = {
-        {.device = 1},
-        {.device = 1, .input_count = 1, .input = {0}},
-        {.device = 1, .input_count = 1, .input = {0}},
-        {.device = 1, .input_count = 1, .input = {0}},
-        {.device = 1, .input_count = 1, .input = {0}},
-        {.device = 1, .input_count = 3, .input = {1, 2, 3}},
-        {.device = 1, .input_count = 2, .input = {4, 5}}};
-    emp_bounds b = bounds_of_tiny(fork, 7, tiny_list_scheduling());
+    const tiny_op fork[8] = {{.device = 1},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 3, .input = {1, 2, 3}},
+                             {.device = 1, .input_count = 2, .input = {4, 5}}};
+    emp_bounds    b = bounds_of_tiny(fork, 7, tiny_list_scheduling());
 
     cr_expect_eq(b.path_ns, 40);
     cr_expect_geq(b.best_ns, 40);

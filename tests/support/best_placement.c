@@ -78,8 +78,7 @@ emp_time_ns best_placement_find(const emp_problem *problem)
 {
     search s = {.problem = problem, .best_ns = -1};
 
-    s.device_of_class =
-        EMP_NEW_ARRAY(emp_device_id, (size_t)problem->graph->class_count);
+    s.device_of_class = EMP_NEW_ARRAY(emp_device_id, (size_t)problem->graph->class_count);
     s.device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)problem->graph->op_count);
     emp_status st = emp_sim_create(&s.sim, problem, NULL);
     assert(st == EMP_OK && s.device_of_class != NULL && s.device_of_op != NULL);
