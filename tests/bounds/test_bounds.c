@@ -53,6 +53,18 @@ static void expect_below(const emp_bounds *b, emp_time_ns step_ns, uint64_t seed
     cr_expect_not(b->is_infeasible, "seed %" PRIu64, seed);
 }
 
+/* Classes that must be on a GPU: where all may be on the CPU few bounds bind. */
+static void pin_to_gpus(random_problem *r, uint64_t seed)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, seed, 2, 0);
+    if (emp_machine_count(r->machine, EMP_DEVICE_GPU) == 0) return;
+    for (int32_t c = 0; c < r->graph->class_count; c++)
+        if ((r->problem->kinds_of_class[c] & EMP_KIND_GPU) && emp_rng_below(&rng, 4) > 0)
+            r->problem->kinds_of_class[c] = EMP_KIND_GPU;
+}
+
 static void create_any(random_problem *r, uint64_t seed)
 {
     if (seed % 3 == 0)
@@ -60,6 +72,28 @@ static void create_any(random_problem *r, uint64_t seed)
     else
         random_problem_create(r, seed);
     set_rules(&r->problem->runtime, seed);
+    if (seed % 4 != 0) pin_to_gpus(r, seed);
+}
+
+/* A random placement with classes on GPUs that must be there. */
+static void place_any(random_problem *r, emp_rng *rng)
+{
+    const emp_problem *p = r->problem;
+    emp_device_id      gpu[EMP_MAX_DEVICES];
+    uint32_t           gpus = 0;
+
+    random_problem_place(r, rng);
+    for (emp_device_id d = 0; d < r->machine->device_count; d++)
+        if (r->machine->device[d].kind == EMP_DEVICE_GPU) gpu[gpus++] = d;
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        int32_t class = r->graph->op[op].colocation_class;
+        emp_device_id d = r->device_of_op[p->leader_of_class[class]];
+        if (p->kinds_of_class[class] & EMP_KIND_CPU) continue;
+        if (r->machine->device[d].kind == EMP_DEVICE_CPU)
+            d = gpu[emp_rng_below(rng, gpus)];
+        r->device_of_op[op] = d;
+        r->device_of_op[p->leader_of_class[class]] = d;
+    }
 }
 
 Test(bounds, never_above_the_best_placement)
@@ -95,7 +129,7 @@ Test(bounds, never_above_any_placement)
         cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
         for (int32_t i = 0; i < PLACEMENTS; i++) {
             emp_sim_result s;
-            random_problem_place(&r, &rng);
+            place_any(&r, &rng);
             cr_assert_eq(emp_sim_run(sim, r.device_of_op, &s, NULL), EMP_OK);
             if (s.is_feasible) expect_below(&b, s.step_time_ns, seed);
             compared += s.is_feasible;
