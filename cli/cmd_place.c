@@ -110,9 +110,9 @@ static error_t parse_train(int key, char *arg, struct argp_state *state)
 
 static emp_status print_json(const emp_record *r, const emp_problem *problem,
                              const emp_sim_result *result, const emp_explain *why,
-                             emp_error *err)
+                             const emp_bounds *bounds, emp_error *err)
 {
-    json_t *object = cli_report_json(problem, result, why);
+    json_t *object = cli_report_json(problem, result, why, bounds);
     json_t *run = json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "method", r->method,
         "workload", r->workload, "machine", r->machine, "runtime", r->runtime, "seed",
@@ -129,12 +129,13 @@ static emp_status print_json(const emp_record *r, const emp_problem *problem,
 }
 
 static void print_text(const emp_record *r, const emp_problem *problem,
-                       const emp_sim_result *result, const emp_explain *why)
+                       const emp_sim_result *result, const emp_explain *why,
+                       const emp_bounds *bounds)
 {
     printf("%s on %s by %s, seed %" PRIu64 ": %" PRId64 " evaluation%s%s\n", r->workload,
            r->machine, r->method, r->seed, r->evaluations, r->evaluations == 1 ? "" : "s",
            strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted" : "");
-    cli_report_print(problem, result, why);
+    cli_report_print(problem, result, why, bounds);
 }
 
 /* Everything that the run left, to where the user asked for it. */
@@ -145,14 +146,16 @@ static emp_status deliver(const struct args *args, const emp_record *record,
     emp_sim       *sim = NULL;
     emp_explain   *why = NULL;
     emp_sim_result result;
+    emp_bounds     bounds;
 
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_sim_run_traced(sim, record->device_of_op, NULL, &result, err));
     EMP_TRY(cli_why_create(&why, problem, record->device_of_op, &result, false, err));
+    EMP_TRY(emp_bounds_compute(&bounds, problem, err));
     if (args->run.is_json)
-        EMP_TRY(print_json(record, problem, &result, why, err));
+        EMP_TRY(print_json(record, problem, &result, why, &bounds, err));
     else
-        print_text(record, problem, &result, why);
+        print_text(record, problem, &result, why, &bounds);
     if (args->out != NULL) {
         EMP_TRY(emp_placement_save(args->out, problem, record->device_of_op,
                                    record->is_feasible ? record->best_step_time_s : -1.0,

@@ -151,12 +151,12 @@ cleanup:
 
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,
                                const emp_sim_result *result, const emp_explain *why,
-                               emp_error *err)
+                               const emp_bounds *bounds, emp_error *err)
 {
     const emp_problem *problem = inputs->problem;
 
     if (args->run.is_json) {
-        json_t *object = cli_report_json(problem, result, why);
+        json_t *object = cli_report_json(problem, result, why, bounds);
         if (args->is_why &&
             json_object_set_new(object, "why", cli_why_json(problem, why)) != 0) {
             json_decref(object);
@@ -166,7 +166,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
     }
     printf("%s on %s, runtime %s, placement %s\n", args->run.spec, inputs->machine->name,
            problem->runtime.name, args->placement);
-    cli_report_print(problem, result, why);
+    cli_report_print(problem, result, why, bounds);
     if (args->is_why) cli_why_print(problem, why);
     return EMP_OK;
 }
@@ -180,6 +180,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     cli_inputs              inputs = {0};
     emp_device_id          *device_of_op = NULL;
     emp_sim_result          result;
+    emp_bounds              bounds;
     emp_explain            *why = NULL;
     bool                    is_partial = false;
 
@@ -201,7 +202,8 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
     EMP_TRY(
         cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
-    EMP_TRY(print_result(&args, &inputs, &result, why, err));
+    EMP_TRY(emp_bounds_compute(&bounds, inputs.problem, err));
+    EMP_TRY(print_result(&args, &inputs, &result, why, &bounds, err));
     if (is_partial) st = EMP_EINTERRUPTED;
 
 cleanup:

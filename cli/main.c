@@ -19,6 +19,7 @@ static const cli_command commands[] = {
     {"place", "look for a good placement", cmd_place},
     {"train", "let a learner look, with checkpoints of its run", cmd_train},
     {"simulate", "time one step under a placement", cmd_simulate},
+    {"bound", "times that no placement can beat", cmd_bound},
     {"replay", "execute placements, beside what is predicted", cmd_replay},
     {"graph", "what a workload or graph file consists of", cmd_graph},
     {"calibrate", "fit a machine's constants to published step times", cmd_calibrate},

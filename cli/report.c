@@ -28,8 +28,27 @@ static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
     return NULL;
 }
 
+static json_t *json_seconds(emp_time_ns ns)
+{
+    return ns > 0 ? json_real((double)ns * 1e-9) : json_null();
+}
+
+json_t *cli_bounds_json(const emp_bounds *bounds)
+{
+    return json_pack("{"
+#define X(name, key, text) "s:o,"
+                     EMP_BOUNDS_LIST(X)
+#undef X
+                         "s:o, s:b}",
+#define X(name, key, text) key "_s", json_seconds(bounds->name##_ns),
+                     EMP_BOUNDS_LIST(X)
+#undef X
+                         "lower_bound_s",
+                     json_seconds(bounds->best_ns), "infeasible", bounds->is_infeasible);
+}
+
 json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r,
-                        const emp_explain *why)
+                        const emp_explain *why, const emp_bounds *bounds)
 {
     json_t *peak_bytes = json_object(), *busy_s = json_object();
     char    fingerprint[24];
@@ -40,13 +59,18 @@ json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r,
         json_object_set_new(busy_s, name, json_real((double)r->busy_ns[i] * 1e-9));
     }
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
-    return json_pack("{s:f, s:b, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:i}", "step_time_s",
-                     (double)r->step_time_ns * 1e-9, "feasible", r->is_feasible, "oom",
-                     json_oom(problem, r, why), "peak_bytes", peak_bytes, "busy_s",
-                     busy_s, "traffic_bytes", (json_int_t)r->traffic_bytes,
-                     "transfer_count", (json_int_t)r->transfer_count, "fingerprint",
-                     fingerprint, "op_count", problem->graph->op_count, "edge_count",
-                     problem->graph->edge_count);
+    return json_pack(
+        "{s:f, s:b, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:i, s:o, "
+        "s:o}",
+        "step_time_s", (double)r->step_time_ns * 1e-9, "feasible", r->is_feasible, "oom",
+        json_oom(problem, r, why), "peak_bytes", peak_bytes, "busy_s", busy_s,
+        "traffic_bytes", (json_int_t)r->traffic_bytes, "transfer_count",
+        (json_int_t)r->transfer_count, "fingerprint", fingerprint, "op_count",
+        problem->graph->op_count, "edge_count", problem->graph->edge_count,
+        "lower_bound_s", json_seconds(bounds->best_ns), "gap_frac",
+        r->is_feasible && bounds->best_ns > 0
+            ? json_real(emp_bounds_gap(bounds, r->step_time_ns))
+            : json_null());
 }
 
 static void print_oom(const emp_problem *problem, const emp_sim_result *r,
@@ -70,14 +94,26 @@ static void print_oom(const emp_problem *problem, const emp_sim_result *r,
     cli_why_print_memory(problem, &why->oom);
 }
 
+static void print_bound(const emp_sim_result *r, const emp_bounds *bounds)
+{
+    char text[32];
+
+    printf("lower bound  %s",
+           emp_units_format_seconds((double)bounds->best_ns * 1e-9, text, sizeof text));
+    if (r->is_feasible && bounds->best_ns > 0)
+        printf(", gap %.1f %%", 100 * emp_bounds_gap(bounds, r->step_time_ns));
+    printf("\n");
+}
+
 void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
-                      const emp_explain *why)
+                      const emp_explain *why, const emp_bounds *bounds)
 {
     char   text[32];
     double step_s = (double)r->step_time_ns * 1e-9;
 
     printf("step time    %s%s\n", emp_units_format_seconds(step_s, text, sizeof text),
            r->is_feasible ? "" : " if memory sufficed");
+    print_bound(r, bounds);
     if (!r->is_feasible) print_oom(problem, r, why);
     for (int32_t i = 0; i < r->device_count; i++) {
         double busy_s = (double)r->busy_ns[i] * 1e-9;

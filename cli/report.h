@@ -6,16 +6,22 @@
 
 #include <jansson.h>
 
+#include "sim/bounds/bounds.h"
 #include "sim/explain/explain.h"
 
 /** Object with step_time_s, feasible, oom, peak_bytes, busy_s, traffic_bytes,
- * transfer_count, fingerprint, op_count, edge_count; NULL when memory is out. With \a why
+ * transfer_count, fingerprint, op_count, edge_count, lower_bound_s and gap_frac (null if
+ * the placement does not fit); NULL when memory is out. With \a why
  * (NULL is fine) the out-of-memory verdict names what is in memory. */
 json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *result,
-                        const emp_explain *why);
+                        const emp_explain *why, const emp_bounds *bounds);
 
 /** The same in a few lines on standard output. */
 void cli_report_print(const emp_problem *problem, const emp_sim_result *result,
-                      const emp_explain *why);
+                      const emp_explain *why, const emp_bounds *bounds);
+
+/** Every bound by its key, in seconds (null where the rules know none), lower_bound_s and
+ * infeasible; NULL when memory is out. */
+json_t *cli_bounds_json(const emp_bounds *bounds);
 
 #endif /* EMP_CLI_REPORT_H */

@@ -286,10 +286,10 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",        "ablate",       "place",           "train",
-        "simulate",     "graph",        "record",          "calibrate",
-        "workloads",    "machines",     "methods",         "bench",
-        "bench oracle", "bench policy", "bench surrogate", "bench anomalies"};
+        "table",           "ablate", "place",        "train",        "simulate",
+        "graph",           "record", "calibrate",    "workloads",    "machines",
+        "methods",         "bench",  "bench oracle", "bench policy", "bench surrogate",
+        "bench anomalies", "bound"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -561,9 +561,10 @@ Test(cli, simulate_draws_the_placed_graph)
 
 Test(cli, simulate_has_the_promised_keys)
 {
-    static const char *const keys[] = {"step_time_s", "feasible", "oom",
-                                       "peak_bytes",  "busy_s",   "traffic_bytes",
-                                       "fingerprint", "op_count", "edge_count"};
+    static const char *const keys[] = {"step_time_s",   "feasible", "oom",
+                                       "peak_bytes",    "busy_s",   "traffic_bytes",
+                                       "fingerprint",   "op_count", "edge_count",
+                                       "lower_bound_s", "gap_frac"};
     json_t                  *object =
         run_json("simulate small.pbtxt --machine k40x2 --placement gpu --json");
 
@@ -574,6 +575,31 @@ Test(cli, simulate_has_the_promised_keys)
     cr_expect_eq(json_object_size(json_object_get(object, "busy_s")), 3);
     cr_expect_eq(json_integer_value(json_object_get(object, "op_count")), 4);
     json_decref(object);
+}
+
+Test(cli, bound_has_every_bound_and_the_highest)
+{
+    static const char *const keys[] = {"path_s",    "area_s",    "class_s",
+                                       "window_s",  "refuted_s", "lower_bound_s",
+                                       "infeasible"};
+    json_t     *object = run_json("bound small.pbtxt --machine k40x2 --json");
+    json_t     *simulated = run_json("simulate small.pbtxt --machine k40x2 "
+                                         "--placement gpu --json");
+    const char *key;
+    json_t     *value;
+
+    expect_keys(object, keys, sizeof keys / sizeof *keys);
+    double bound = json_number_value(json_object_get(object, "lower_bound_s"));
+    double step = json_number_value(json_object_get(simulated, "step_time_s"));
+    json_object_foreach(object, key, value)
+        cr_expect_leq(json_number_value(value), bound, "%s", key);
+    cr_expect_eq(json_number_value(json_object_get(simulated, "lower_bound_s")), bound);
+    cr_expect_float_eq(json_number_value(json_object_get(simulated, "gap_frac")),
+                       step / bound - 1.0, 1e-9);
+    cr_expect_gt(bound, 0.0);
+    cr_expect_leq(bound, step);
+    json_decref(object);
+    json_decref(simulated);
 }
 
 Test(cli, out_of_memory_is_a_result)

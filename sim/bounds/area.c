@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/bounds/area.h"
+
+#include <math.h>
+
+#include "sim/bounds/area_lp.h"
+
+/* Of sums; those of 80,000 rounded terms are off by far less. */
+static const double ROUNDING = 1e-9;
+
+/* No rent that helps is higher, in units of all work, unless nothing fits. */
+enum { MOST_RENT = 16 };
+
+/* ---- the dual ---- */
+
+/* What an item costs on its cheapest kind. */
+static int32_t cheapest_kind(const emp_area_item *item, const double *price,
+                             double *least)
+{
+    int32_t best = -1;
+
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        double cost = price[EMP_BOUND_RESOURCES + k] * item->memory_frac[k];
+        if (!(item->kinds >> k & 1u)) continue;
+        for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++)
+            cost += price[r] * item->load[k][r];
+        if (best < 0 || cost < *least) best = k, *least = cost;
+    }
+    return best;
+}
+
+/* The bound at these prices, and the plane of the loads that attain it. */
+static double value_at(const emp_area_item *item, int32_t count, const double *price,
+                       double scale, emp_area_plane *plane)
+{
+    double sum = 0.0;
+
+    *plane = (emp_area_plane){0};
+    for (int32_t i = 0; i < count; i++) {
+        double  least = 0.0;
+        int32_t k = cheapest_kind(&item[i], price, &least);
+        if (k < 0) continue;
+        sum += least;
+        for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++)
+            plane->slope[r] += item[i].load[k][r] / scale;
+        plane->slope[EMP_BOUND_RESOURCES + k] += item[i].memory_frac[k];
+    }
+    sum *= 1.0 - ROUNDING;
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        sum -= price[EMP_BOUND_RESOURCES + k] * (1.0 + ROUNDING);
+        plane->slope[EMP_BOUND_RESOURCES + k] -= 1.0;
+    }
+    return sum;
+}
+
+/* ---- prices ---- */
+
+/* Solvers keep within bounds and sums only to a tolerance. */
+static void norm(double *price, const double *capacity)
+{
+    double sum = 0.0;
+
+    for (int32_t i = 0; i < EMP_AREA_PRICES; i++) price[i] = fmax(price[i], 0.0);
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) sum += capacity[r] * price[r];
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) price[r] /= sum;
+}
+
+/* All work on the slowest kinds: no T that is feasible need be more. */
+static double most_work(const emp_area_item *item, int32_t count)
+{
+    double sum = 0.0;
+
+    for (int32_t i = 0; i < count; i++) {
+        double most = 0.0;
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+            for (int32_t r = 0; item[i].kinds >> k & 1u && r < EMP_BOUND_RESOURCES; r++)
+                most = fmax(most, item[i].load[k][r]);
+        sum += most;
+    }
+    return sum;
+}
+
+static void keep_best(emp_area *best, double value, const double *price)
+{
+    if (value <= best->value) return;
+    best->value = value;
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) best->price[r] = price[r];
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+        best->rent[k] = price[EMP_BOUND_RESOURCES + k];
+}
+
+emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t count,
+                          const double capacity[EMP_BOUND_RESOURCES], double accuracy,
+                          emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_area_plane plane[EMP_AREA_PLANES];
+    double price[EMP_AREA_PRICES] = {0}, scale = fmax(most_work(item, count), 1.0);
+    double height = 0.0;
+
+    *out = (emp_area){.value = -1.0};
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++)
+        price[r] = 1.0 / (EMP_BOUND_RESOURCES * capacity[r]);
+    for (int32_t n = 0; n < EMP_AREA_PLANES; n++) {
+        double value = value_at(item, count, price, scale, &plane[n]);
+        keep_best(out, value, price);
+        if (n + 1 == EMP_AREA_PLANES) break;
+        EMP_TRY(
+            emp_area_lp_solve(plane, n + 1, capacity, MOST_RENT, price, &height, err));
+        norm(price, capacity);
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+            price[EMP_BOUND_RESOURCES + k] *= scale;
+        if (height * scale - out->value <= accuracy * fabs(out->value)) break;
+    }
+    out->value = fmax(0.0, out->value);
+    out->is_infeasible = out->value > scale * (1.0 + ROUNDING);
+
+cleanup:
+    return st;
+}

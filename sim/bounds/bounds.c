@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/bounds/bounds.h"
+
+#include "sim/bounds/refute.h"
+
+/* Of the refuted time. */
+static const double ACCURACY = 4e-3;
+
+static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)
+{
+    return bound_ns > 0 ? emp_bound_add(bound_ns, step_ns) : 0;
+}
+
+emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_bound_model model = {0};
+    emp_bound_facts facts;
+    emp_time_ns     best_ns = 0;
+
+    *out = (emp_bounds){0};
+    EMP_TRY(emp_bound_model_init(&model, problem, err));
+    EMP_TRY(emp_bound_facts_find(&facts, &model, err));
+    out->is_infeasible = facts.is_infeasible;
+    best_ns = emp_bound_later(emp_bound_later(facts.path_ns, facts.area_ns),
+                              emp_bound_later(facts.class_ns, facts.window_ns));
+    out->path_ns = or_none(facts.path_ns, model.step_ns);
+    out->area_ns = or_none(facts.area_ns, model.step_ns);
+    out->class_ns = or_none(facts.class_ns, model.step_ns);
+    out->window_ns = or_none(facts.window_ns, model.step_ns);
+    if (best_ns > 0 && !facts.is_infeasible)
+        EMP_TRY(emp_bound_refute(&best_ns, &model, ACCURACY, err));
+    out->refuted_ns = or_none(best_ns, model.step_ns);
+    out->best_ns = emp_bound_add(best_ns, model.step_ns);
+
+cleanup:
+    emp_bound_model_clear(&model);
+    return st;
+}
+
+double emp_bounds_gap(const emp_bounds *bounds, emp_time_ns step_time_ns)
+{
+    if (bounds->best_ns <= 0) return 0.0;
+    return (double)step_time_ns / (double)bounds->best_ns - 1.0;
+}

@@ -1,0 +1,47 @@
+/** \file sim/bounds/bounds.h
+ * Times that no feasible placement's step can beat, under the rules of its runtime.
+ *
+ *     emp_bounds bounds;
+ *     EMP_TRY(emp_bounds_compute(&bounds, problem, err));
+ *     ... step_time_ns / bounds.best_ns - 1: how far a placement may be from the best ...
+ *
+ * docs/bounds.md proves each of them. All are sound: the linear program is only asked for
+ * prices, and any prices prove a bound (weak duality), so rounding inside a solver cannot
+ * make one too high. A placement that does not fit in memory may be faster.
+ *
+ * Deterministic. Threads: GLPK keeps one environment a thread; calls may run side by side.
+ */
+#ifndef EMP_SIM_BOUNDS_BOUNDS_H
+#define EMP_SIM_BOUNDS_BOUNDS_H
+
+#include "sim/placement/problem.h"
+
+/** The bounds: member, key in JSON, what it says. */
+#define EMP_BOUNDS_LIST(X)                                                 \
+    X(path, "path", "longest path, with transfers that cannot be avoided") \
+    X(area, "area", "all work, divided among all devices")                 \
+    X(class, "class", "ops that must share a device")                      \
+    X(window, "window", "work between what must come before and after")    \
+    X(refuted, "refuted", "longest time within which that cannot be done")
+
+/** Nanoseconds, the fixed cost of a step included; 0 = the runtime's rules know no such
+ * bound. */
+typedef struct {
+#define X(name, key, text) emp_time_ns name##_ns;
+    EMP_BOUNDS_LIST(X)
+#undef X
+    emp_time_ns best_ns;       /**< the highest of them */
+    bool        is_infeasible; /**< variables fit into no placement's memories */
+} emp_bounds;
+
+/** O((V + E) log(step time) + V windows). Each op is bound by kind of device; all GPUs of
+ * a machine are of one model, and all CPUs.
+ * \retval EMP_ENOMEM
+ * \retval EMP_EEXTERNAL  GLPK gave up. */
+emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
+                              emp_error *err);
+
+/** How much longer than the bound a step is, as a fraction of the bound; 0 without one. */
+double emp_bounds_gap(const emp_bounds *bounds, emp_time_ns step_time_ns);
+
+#endif /* EMP_SIM_BOUNDS_BOUNDS_H */

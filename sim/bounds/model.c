@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/bounds/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+_Static_assert(EMP_KIND_CPU == 1 << EMP_DEVICE_CPU && EMP_KIND_GPU == 1 << EMP_DEVICE_GPU,
+               "masks of kinds");
+
+enum { GRANULE = 256 };
+
+/* ---- devices ---- */
+
+static void count_devices(emp_bound_model *model)
+{
+    const emp_machine *m = model->problem->machine;
+    const emp_runtime *rt = &model->problem->runtime;
+    bool               has_pool = rt->rules == EMP_RULES_EVENTS && rt->cpu_pool;
+
+    for (int32_t d = 0; d < m->device_count; d++) {
+        const emp_device *device = &m->device[d];
+        model->count[device->kind]++;
+        model->memory_bytes[device->kind] += device->memory_bytes;
+        if (device->memory_bytes > model->most_bytes[device->kind])
+            model->most_bytes[device->kind] = device->memory_bytes;
+        if (device->kind == EMP_DEVICE_CPU) {
+            double cores = has_pool ? device->cores : 1;
+            model->capacity[EMP_BOUND_CORES] += cores;
+            model->unit[EMP_BOUND_CORES] = fmax(model->unit[EMP_BOUND_CORES], cores);
+        }
+    }
+    double gpus = model->count[EMP_DEVICE_GPU];
+    model->unit[EMP_BOUND_THREAD] = model->unit[EMP_BOUND_STREAM] = 1.0;
+    model->capacity[EMP_BOUND_THREAD] = model->capacity[EMP_BOUND_STREAM] = fmax(gpus, 1);
+}
+
+/* Placeto's memory has no variables, and msr's CPU no limit. */
+static void limit_memory(emp_bound_model *model)
+{
+    const emp_runtime *rt = &model->problem->runtime;
+    bool is_msr = rt->rules == EMP_RULES_MSR_LATENCY || rt->rules == EMP_RULES_MSR_LOAD;
+
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        bool is_endless = !rt->check_memory || rt->rules == EMP_RULES_PLACETO ||
+                          (is_msr && k == EMP_DEVICE_CPU);
+        if (is_endless) model->memory_bytes[k] = model->most_bytes[k] = -1;
+    }
+}
+
+/* ---- copies ---- */
+
+/* The fastest there is: latency and rate may be of different routes. */
+static void find_routes(emp_bound_model *model)
+{
+    const emp_machine *m = model->problem->machine;
+    const emp_runtime *rt = &model->problem->runtime;
+    emp_time_ns        ends_ns =
+        emp_bound_add(emp_ns_of_seconds(rt->poll_s), emp_ns_of_seconds(rt->receive_s));
+
+    model->send_ns = emp_ns_of_seconds(rt->send_s);
+    for (int32_t i = 0; i < m->device_count * m->device_count; i++) {
+        int32_t from = i / m->device_count, to = i % m->device_count;
+        if (from == to) continue;
+        const emp_route *route = &m->route[from][to];
+        emp_device_kind  a = m->device[from].kind, b = m->device[to].kind;
+        emp_bound_copy  *copy = &model->copy[a][b];
+        emp_time_ns      latency_ns = emp_ns_of_seconds(route->latency_s);
+        bool             is_first = copy->ns_per_byte == 0.0;
+        if (is_first || latency_ns < model->message_ns[a][b])
+            model->message_ns[a][b] = latency_ns;
+        double ns_per_byte = 1e9 / route->bytes_per_s;
+        if (is_first || ns_per_byte < copy->ns_per_byte) copy->ns_per_byte = ns_per_byte;
+        copy->fixed_ns = emp_bound_add(ends_ns, model->message_ns[a][b]);
+    }
+}
+
+/* Between any two devices alike. Rates are rounded as the oracle's rules round them, or
+ * taken to be a little faster. */
+static void set_profile_copies(emp_bound_model *model)
+{
+    const emp_runtime *rt = &model->problem->runtime;
+    emp_bound_copy     copy = {0};
+
+    if (rt->rules == EMP_RULES_PLACETO)
+        copy.ns_per_byte = 1e9 / fmax(1.0, (double)llround(rt->bus_bytes_per_s));
+    if (rt->rules == EMP_RULES_BAECHI) {
+        copy.fixed_ns = emp_ns_of_seconds(rt->transfer_s);
+        copy.ns_per_byte = fmax(0.0, rt->byte_s * 1e9 - 1e-9);
+    }
+    if (rt->rules == EMP_RULES_MSR_LATENCY)
+        copy.ns_per_byte = 1e9 / fmax(1.0, (double)llround(rt->host_bytes_per_s));
+    for (int32_t i = 0; i < EMP_DEVICE_KINDS * EMP_DEVICE_KINDS; i++)
+        model->copy[i / EMP_DEVICE_KINDS][i % EMP_DEVICE_KINDS] = copy;
+}
+
+/* The oracle's own sum: the product rounded once, halves up. */
+static emp_time_ns copy_ns(emp_bound_copy copy, int64_t bytes)
+{
+    double ns = (double)bytes * copy.ns_per_byte + 0.5;
+
+    return emp_bound_add(copy.fixed_ns, ns < (double)EMP_COST_LIMIT_NS
+                                            ? (emp_time_ns)ns
+                                            : EMP_COST_LIMIT_NS);
+}
+
+/* Rounding down keeps what the exact rules round on the safe side. */
+static emp_time_ns profile_copy_ns(emp_bound_copy copy, int64_t bytes)
+{
+    double ns = (double)bytes * copy.ns_per_byte * (1.0 - 1e-12);
+
+    return emp_bound_add(copy.fixed_ns, ns < (double)EMP_COST_LIMIT_NS
+                                            ? (emp_time_ns)ns
+                                            : EMP_COST_LIMIT_NS);
+}
+
+/* ---- ops ---- */
+
+/* On a pool an op is cut for as many cores as happen to be free: the fastest cut, and the
+ * cut that takes the least core time. */
+static void cut_on_pool(const emp_problem *p, emp_op_id id, emp_bound_op *op)
+{
+    const emp_cost_table *c = p->costs;
+    int32_t               lanes = c->cpu[id].lanes, cores = 0;
+    emp_time_ns           least_ns = EMP_COST_LIMIT_NS, fastest_ns = EMP_COST_LIMIT_NS;
+
+    for (int32_t d = 0; d < p->machine->device_count; d++)
+        if (p->machine->device[d].cores > cores) cores = p->machine->device[d].cores;
+    for (int32_t n = (lanes + 3) / 4; n <= lanes; n++) {
+        int32_t     tasks = n * emp_cost_rounds(lanes);
+        emp_time_ns task_ns = c->task_ns[c->cpu_offset[id] + n - 1];
+        if (task_ns > EMP_COST_LIMIT_NS / tasks) continue;
+        least_ns = emp_bound_sooner(least_ns, tasks * task_ns);
+        fastest_ns = emp_bound_sooner(fastest_ns, (tasks + cores - 1) / cores * task_ns);
+    }
+    op->run_ns[EMP_DEVICE_CPU] = fastest_ns;
+    op->core_ns = least_ns;
+}
+
+static void describe_times(const emp_bound_model *model, emp_op_id id, emp_bound_op *op)
+{
+    const emp_problem    *p = model->problem;
+    const emp_runtime    *rt = &p->runtime;
+    const emp_cost_table *c = p->costs;
+    const bool            is_events = rt->rules == EMP_RULES_EVENTS;
+
+    op->run_ns[EMP_DEVICE_GPU] = c->gpu[id].compute_ns;
+    op->run_ns[EMP_DEVICE_CPU] = op->core_ns = c->cpu[id].compute_ns;
+    if (model->has_thread) {
+        op->issue_ns = c->gpu[id].issue_ns;
+        if (p->graph->op[id].cost.kernels == 0) op->run_ns[EMP_DEVICE_GPU] = 0;
+    }
+    if (is_events && rt->cpu_pool) cut_on_pool(p, id, op);
+    if (rt->rules == EMP_RULES_MSR_LATENCY) op->core_ns = 0; /* no op waits for cores */
+    for (int32_t k = 0; rt->rules == EMP_RULES_PLACETO && k < EMP_DEVICE_KINDS; k++)
+        if (op->run_ns[k] > 0) op->gap_ns[k] = emp_ns_of_seconds(rt->op_gap_s);
+}
+
+static int64_t sum_bytes(int64_t a, int64_t b)
+{
+    return a > INT64_MAX / 4 || b > INT64_MAX / 4 ? INT64_MAX / 4 : a + b;
+}
+
+static int64_t round_up(int64_t bytes)
+{
+    return bytes > INT64_MAX / 4 ? bytes : (bytes + GRANULE - 1) / GRANULE * GRANULE;
+}
+
+static void describe_bytes(const emp_bound_model *model, emp_op_id id, emp_bound_op *op)
+{
+    const emp_graph *g = model->problem->graph;
+    const emp_rules  rules = model->problem->runtime.rules;
+    int64_t          bytes = g->op[id].persistent_bytes, crossing = 0;
+
+    if (rules == EMP_RULES_EVENTS) bytes = round_up(bytes);
+    if (rules == EMP_RULES_PLACETO) bytes = 0;
+    for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
+        bool is_read = false;
+        if (rules == EMP_RULES_MSR_LATENCY || rules == EMP_RULES_MSR_LOAD)
+            bytes = sum_bytes(bytes, g->tensor[t].bytes);
+        for (int32_t i = g->consumer_offset[t]; i < g->consumer_offset[t + 1]; i++)
+            is_read |= !g->op[g->consumer[i]].is_folded;
+        if (is_read) crossing = sum_bytes(crossing, g->tensor[t].copy_bytes);
+    }
+    op->bytes[EMP_DEVICE_CPU] = op->bytes[EMP_DEVICE_GPU] = bytes;
+    if (rules == EMP_RULES_MSR_LATENCY)
+        op->result_ns = profile_copy_ns(model->copy[0][0], crossing);
+}
+
+static void describe_ops(emp_bound_model *model)
+{
+    const emp_graph *g = model->problem->graph;
+
+    for (emp_op_id id = 0; id < g->op_count; id++) {
+        emp_bound_op *op = &model->op[id];
+        if (g->op[id].is_folded) continue;
+        op->kinds = model->problem->kinds_of_class[g->op[id].colocation_class];
+        if (model->count[EMP_DEVICE_GPU] == 0) op->kinds &= ~(uint32_t)EMP_KIND_GPU;
+        describe_times(model, id, op);
+        describe_bytes(model, id, op);
+    }
+}
+
+emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *problem,
+                                emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const emp_runtime *rt = &problem->runtime;
+
+    *model = (emp_bound_model){.problem = problem};
+    model->op = EMP_NEW_ARRAY(emp_bound_op, (size_t)problem->graph->op_count);
+    if (model->op == NULL)
+        EMP_FAIL(EMP_ENOMEM, "bounds of %d ops", problem->graph->op_count);
+    model->has_paths = rt->rules != EMP_RULES_MSR_LOAD;
+    model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->serial_issue;
+    count_devices(model);
+    limit_memory(model);
+    if (rt->rules == EMP_RULES_EVENTS) {
+        model->step_ns = emp_ns_of_seconds(rt->step_s);
+        find_routes(model);
+    } else {
+        set_profile_copies(model);
+    }
+    describe_ops(model);
+
+cleanup:
+    return st;
+}
+
+void emp_bound_model_clear(emp_bound_model *model)
+{
+    emp_free(model->op);
+    memset(model, 0, sizeof *model);
+}
+
+/* ---- edges ---- */
+
+int32_t emp_bound_edge_count(const emp_bound_model *model, emp_op_id op)
+{
+    const emp_graph *g = model->problem->graph;
+
+    return g->input_offset[op + 1] - g->input_offset[op] + g->control_offset[op + 1] -
+           g->control_offset[op];
+}
+
+/* What stands for a control edge under the rules of other simulators. */
+static int64_t control_bytes(const emp_bound_model *model, emp_op_id from)
+{
+    const emp_graph   *g = model->problem->graph;
+    const emp_runtime *rt = &model->problem->runtime;
+    bool               has_output = g->output_offset[from + 1] > g->output_offset[from];
+
+    if (rt->rules == EMP_RULES_BAECHI) return rt->control_bytes;
+    return has_output ? g->tensor[g->output_offset[from]].copy_bytes : 0;
+}
+
+bool emp_bound_edge_get(const emp_bound_model *model, emp_op_id op, int32_t number,
+                        emp_bound_edge *edge)
+{
+    const emp_graph *g = model->problem->graph;
+    const int32_t    inputs = g->input_offset[op + 1] - g->input_offset[op];
+
+    *edge = (emp_bound_edge){.to = op, .is_control = number >= inputs};
+    if (edge->is_control) {
+        edge->from = g->control[g->control_offset[op] + number - inputs];
+        edge->bytes = control_bytes(model, edge->from);
+    } else {
+        const emp_tensor *t = &g->tensor[g->input[g->input_offset[op] + number]];
+        edge->from = t->producer;
+        edge->bytes = t->copy_bytes;
+        edge->is_on_host = t->on_host;
+        edge->is_read_on_host =
+            g->op[op].host_input_mask >> (number < 31 ? number : 31) & 1u;
+    }
+    edge->is_bound = g->op[edge->from].colocation_class == g->op[op].colocation_class;
+    return !g->op[edge->from].is_folded;
+}
+
+static emp_bound_delay profile_delay(const emp_bound_model *model,
+                                     const emp_bound_edge *edge, bool is_across)
+{
+    emp_rules       rules = model->problem->runtime.rules;
+    emp_bound_delay delay = {0, -1, false};
+
+    if (!is_across) return delay;
+    if (rules == EMP_RULES_MSR_LATENCY) {
+        delay.after_told_ns = edge->is_control ? 0 : model->op[edge->from].result_ns;
+    } else {
+        delay.after_told_ns = profile_copy_ns(model->copy[0][0], edge->bytes);
+    }
+    return delay;
+}
+
+emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
+                                   const emp_bound_edge *edge, emp_device_kind from,
+                                   emp_device_kind to)
+{
+    const emp_device_kind cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
+    const bool            are_gpus = from == gpu && to == gpu;
+    const bool is_one_gpu = are_gpus && (edge->is_bound || model->count[gpu] == 1);
+
+    if (model->problem->runtime.rules != EMP_RULES_EVENTS)
+        return profile_delay(model, edge, from != to);
+    if (edge->is_control) {
+        emp_time_ns latency_ns = from != to && model->problem->runtime.control_latency
+                                     ? model->message_ns[from][to]
+                                     : 0;
+        return (emp_bound_delay){latency_ns, -1, is_one_gpu};
+    }
+    emp_device_kind home = edge->is_on_host ? cpu : from;
+    emp_device_kind reads_in = edge->is_read_on_host ? cpu : to;
+    if (home == reads_in) return (emp_bound_delay){0, -1, home == gpu || is_one_gpu};
+    emp_time_ns copying_ns = copy_ns(model->copy[home][reads_in], edge->bytes);
+    return (emp_bound_delay){emp_bound_add(model->send_ns, copying_ns),
+                             home == gpu ? copying_ns : -1, home == gpu || is_one_gpu};
+}

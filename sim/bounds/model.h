@@ -1,0 +1,102 @@
+/** \file sim/bounds/model.h
+ * What the bounds see of a problem: each op on each kind of device, and what an edge
+ * between two kinds delays at least. Nothing here depends on a placement.
+ *
+ * An op on a GPU that a host thread drives is *told* when its issue ends (those who wait
+ * for it go on) and *done* when all that is queued on its stream by then is. Everywhere
+ * else both are the op's end.
+ */
+#ifndef EMP_SIM_BOUNDS_MODEL_H
+#define EMP_SIM_BOUNDS_MODEL_H
+
+#include "sim/placement/problem.h"
+
+enum { EMP_BOUND_THREAD, EMP_BOUND_STREAM, EMP_BOUND_CORES, EMP_BOUND_RESOURCES };
+
+/** Of an op that is not folded. */
+typedef struct {
+    uint32_t    kinds;                    /**< EMP_KIND_ mask of where it may still be */
+    emp_time_ns issue_ns;                 /**< on the host thread of a GPU */
+    emp_time_ns run_ns[EMP_DEVICE_KINDS]; /**< GPU: its kernels; CPU: at its fastest */
+    emp_time_ns core_ns;                  /**< core time that it takes at least */
+    emp_time_ns gap_ns[EMP_DEVICE_KINDS]; /**< its device is idle after it */
+    emp_time_ns result_ns;                /**< msr-latency: between a GPU and the host */
+    int64_t     bytes[EMP_DEVICE_KINDS];  /**< held for the whole step */
+} emp_bound_op;
+
+typedef struct {
+    emp_time_ns fixed_ns;
+    double      ns_per_byte;
+} emp_bound_copy;
+
+typedef struct {
+    const emp_problem *problem;    /**< borrowed */
+    bool               has_paths;  /**< a step follows edges at all (not msr-load) */
+    bool               has_thread; /**< host threads issue the ops of GPUs */
+    emp_time_ns        step_ns;    /**< fixed cost of a step */
+    emp_time_ns        send_ns;
+    int32_t            count[EMP_DEVICE_KINDS];   /**< devices */
+    double             unit[EMP_BOUND_RESOURCES]; /**< of one device: 1, or its cores */
+    double             capacity[EMP_BOUND_RESOURCES];  /**< of all devices */
+    int64_t            memory_bytes[EMP_DEVICE_KINDS]; /**< of all; -1 = endless */
+    int64_t            most_bytes[EMP_DEVICE_KINDS];   /**< of the largest; likewise */
+    emp_bound_copy copy[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS]; /**< fastest, by memories */
+    emp_time_ns    message_ns[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS];
+    emp_bound_op  *op; /**< [op] */
+} emp_bound_model;
+
+/** \retval EMP_ENOMEM */
+emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *problem,
+                                emp_error *err);
+void       emp_bound_model_clear(emp_bound_model *model);
+
+/** An op waits for another. */
+typedef struct {
+    emp_op_id from, to;
+    int64_t   bytes; /**< that cross to another device */
+    bool      is_control;
+    bool      is_on_host, is_read_on_host; /**< if the op is on a GPU */
+    bool      is_bound;                    /**< both are of one class */
+} emp_bound_edge;
+
+/** Inputs and control inputs of an op. */
+int32_t emp_bound_edge_count(const emp_bound_model *model, emp_op_id op);
+/** \return whether the edge is one: nobody waits for folded ops. */
+bool emp_bound_edge_get(const emp_bound_model *model, emp_op_id op, int32_t number,
+                        emp_bound_edge *edge);
+
+/** What is known of an edge between an op on one kind of device and one on another. */
+typedef struct {
+    emp_time_ns after_told_ns; /**< the reader is ready no sooner than this after told */
+    emp_time_ns after_done_ns; /**< likewise after done; -1 = that may come later */
+    bool        is_in_order;   /**< the reader's kernels come after all done */
+} emp_bound_delay;
+
+emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
+                                   const emp_bound_edge *edge, emp_device_kind from,
+                                   emp_device_kind to);
+
+/** Whether the op may be on that kind. */
+static inline bool emp_bound_may(const emp_bound_op *op, int32_t kind)
+{
+    return op->kinds >> kind & 1u;
+}
+
+/** Times stay below EMP_COST_LIMIT_NS, so that sums of two do not overflow; to cut one
+ * makes a bound lower. */
+static inline emp_time_ns emp_bound_add(emp_time_ns a, emp_time_ns b)
+{
+    return a + b < EMP_COST_LIMIT_NS ? a + b : EMP_COST_LIMIT_NS;
+}
+
+static inline emp_time_ns emp_bound_later(emp_time_ns a, emp_time_ns b)
+{
+    return a > b ? a : b;
+}
+
+static inline emp_time_ns emp_bound_sooner(emp_time_ns a, emp_time_ns b)
+{
+    return a < b ? a : b;
+}
+
+#endif /* EMP_SIM_BOUNDS_MODEL_H */

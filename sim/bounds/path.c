@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/bounds/path.h"
+
+#include "base/mem.h"
+
+static bool has_stream(const emp_bound_model *model, int32_t kind)
+{
+    return model->has_thread && kind == EMP_DEVICE_GPU;
+}
+
+/* The end may be on any kind; where both ops are of one class on the same. */
+static bool may_pair(const emp_bound_op *other, const emp_bound_edge *edge, int32_t kind,
+                     int32_t other_kind)
+{
+    return emp_bound_may(other, other_kind) && (!edge->is_bound || kind == other_kind);
+}
+
+/* ---- heads ---- */
+
+static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
+                     const emp_bound_edge *edge, int32_t kind, emp_bound_head *head)
+{
+    emp_time_ns ready_ns = EMP_COST_LIMIT_NS, queued_ns = EMP_COST_LIMIT_NS;
+
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        const emp_bound_head *from = &paths->head[edge->from][k];
+        if (!may_pair(&model->op[edge->from], edge, kind, k)) continue;
+        emp_bound_delay d =
+            emp_bound_delay_of(model, edge, (emp_device_kind)k, (emp_device_kind)kind);
+        emp_time_ns ready = emp_bound_add(from->told_ns, d.after_told_ns);
+        if (d.after_done_ns >= 0)
+            ready = emp_bound_later(ready, emp_bound_add(from->done_ns, d.after_done_ns));
+        bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
+        ready_ns = emp_bound_sooner(ready_ns, ready);
+        queued_ns = emp_bound_sooner(queued_ns, is_queued ? from->done_ns : 0);
+    }
+    head->ready_ns = emp_bound_later(head->ready_ns, ready_ns);
+    head->queued_ns = emp_bound_later(head->queued_ns, queued_ns);
+}
+
+static void find_head(const emp_bound_paths *paths, const emp_bound_model *model,
+                      emp_op_id op, int32_t kind)
+{
+    const emp_bound_op *o = &model->op[op];
+    emp_bound_head      head = {0};
+    emp_bound_edge      edge;
+
+    for (int32_t i = 0; i < emp_bound_edge_count(model, op); i++)
+        if (emp_bound_edge_get(model, op, i, &edge))
+            wait_for(paths, model, &edge, kind, &head);
+    if (has_stream(model, kind)) {
+        head.told_ns = emp_bound_add(head.ready_ns, o->issue_ns);
+        head.done_ns =
+            emp_bound_add(emp_bound_later(head.told_ns, head.queued_ns), o->run_ns[kind]);
+    } else {
+        head.told_ns = head.done_ns = emp_bound_add(head.ready_ns, o->run_ns[kind]);
+    }
+    paths->head[op][kind] = head;
+}
+
+/* ---- tails ---- */
+
+/* What must come after an op on a kind because of an op that waits for it. */
+static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
+                  const emp_bound_edge *edge, int32_t kind, emp_bound_tail *tail)
+{
+    emp_time_ns told_ns = EMP_COST_LIMIT_NS, done_ns = EMP_COST_LIMIT_NS;
+
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        const emp_bound_tail *to = &paths->tail[edge->to][k];
+        if (!may_pair(&model->op[edge->to], edge, kind, k)) continue;
+        emp_bound_delay d =
+            emp_bound_delay_of(model, edge, (emp_device_kind)kind, (emp_device_kind)k);
+        bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
+        emp_time_ns done = is_queued ? to->queued_ns : 0;
+        if (d.after_done_ns >= 0)
+            done = emp_bound_later(done, emp_bound_add(d.after_done_ns, to->ready_ns));
+        told_ns = emp_bound_sooner(told_ns, emp_bound_add(d.after_told_ns, to->ready_ns));
+        done_ns = emp_bound_sooner(done_ns, done);
+    }
+    tail->told_ns = emp_bound_later(tail->told_ns, told_ns);
+    tail->done_ns = emp_bound_later(tail->done_ns, done_ns);
+}
+
+/* All that waits for the op has added to told and done. Then those before it are told. */
+static void find_tail(const emp_bound_paths *paths, const emp_bound_model *model,
+                      emp_op_id op, int32_t kind)
+{
+    const emp_bound_op *o = &model->op[op];
+    emp_bound_tail     *tail = &paths->tail[op][kind];
+
+    tail->told_ns = emp_bound_later(tail->told_ns, o->gap_ns[kind]);
+    tail->queued_ns = emp_bound_add(o->run_ns[kind], tail->done_ns);
+    if (has_stream(model, kind)) {
+        tail->ready_ns =
+            emp_bound_add(o->issue_ns, emp_bound_later(tail->told_ns, tail->queued_ns));
+    } else {
+        tail->told_ns = tail->done_ns = emp_bound_later(tail->told_ns, tail->done_ns);
+        tail->ready_ns = emp_bound_add(o->run_ns[kind], tail->told_ns);
+    }
+}
+
+static void tell_back(const emp_bound_paths *paths, const emp_bound_model *model,
+                      emp_op_id op)
+{
+    emp_bound_edge edge;
+
+    for (int32_t i = 0; i < emp_bound_edge_count(model, op); i++) {
+        if (!emp_bound_edge_get(model, op, i, &edge)) continue;
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+            if (emp_bound_may(&model->op[edge.from], k))
+                go_on(paths, model, &edge, k, &paths->tail[edge.from][k]);
+    }
+}
+
+/* ---- all ---- */
+
+emp_status emp_bound_paths_init(emp_bound_paths *paths, const emp_bound_model *model,
+                                emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     ops = (size_t)model->problem->graph->op_count;
+
+    paths->head = emp_calloc(ops, sizeof *paths->head);
+    paths->tail = emp_calloc(ops, sizeof *paths->tail);
+    if (!paths->head || !paths->tail)
+        EMP_FAIL(EMP_ENOMEM, "paths of %d ops", model->problem->graph->op_count);
+
+cleanup:
+    return st;
+}
+
+void emp_bound_paths_clear(emp_bound_paths *paths)
+{
+    emp_free(paths->head);
+    emp_free(paths->tail);
+    *paths = (emp_bound_paths){0};
+}
+
+void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model)
+{
+    const emp_graph *g = model->problem->graph;
+
+    for (int32_t i = 0; i < g->op_count; i++) {
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+            paths->tail[g->topo[i]][k] = (emp_bound_tail){0};
+            if (emp_bound_may(&model->op[g->topo[i]], k))
+                find_head(paths, model, g->topo[i], k);
+        }
+    }
+    for (int32_t i = g->op_count - 1; i >= 0; i--) {
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+            if (emp_bound_may(&model->op[g->topo[i]], k))
+                find_tail(paths, model, g->topo[i], k);
+        if (model->op[g->topo[i]].kinds != 0) tell_back(paths, model, g->topo[i]);
+    }
+}
+
+emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
+                                    int32_t kind)
+{
+    const emp_bound_head *head = &paths->head[op][kind];
+    const emp_bound_tail *tail = &paths->tail[op][kind];
+
+    return emp_bound_later(emp_bound_add(head->ready_ns, tail->ready_ns),
+                           emp_bound_add(head->queued_ns, tail->queued_ns));
+}
+
+emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
+                                    const emp_bound_model *model)
+{
+    emp_time_ns longest = 0;
+
+    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++) {
+        emp_time_ns least = EMP_COST_LIMIT_NS;
+        if (model->op[op].kinds == 0) continue;
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+            if (emp_bound_may(&model->op[op], k))
+                least = emp_bound_sooner(least, emp_bound_paths_through(paths, op, k));
+        longest = emp_bound_later(longest, least);
+    }
+    return longest;
+}

@@ -1,0 +1,45 @@
+/** \file sim/bounds/path.h
+ * Heads and tails: how long an op waits at least for those before it, and what comes at
+ * least after it, by the kind of device that it is on. docs/bounds.md, lemma 1.
+ */
+#ifndef EMP_SIM_BOUNDS_PATH_H
+#define EMP_SIM_BOUNDS_PATH_H
+
+#include "sim/bounds/model.h"
+
+/** Earliest times, from the start of the step. */
+typedef struct {
+    emp_time_ns ready_ns;  /**< all inputs are there */
+    emp_time_ns queued_ns; /**< the stream has done what must be queued before */
+    emp_time_ns told_ns, done_ns;
+} emp_bound_head;
+
+/** Least times to the end of the step, its fixed cost not included. */
+typedef struct {
+    emp_time_ns ready_ns;  /**< from when all inputs are there */
+    emp_time_ns queued_ns; /**< from when its kernels start */
+    emp_time_ns told_ns, done_ns;
+} emp_bound_tail;
+
+typedef struct {
+    emp_bound_head (*head)[EMP_DEVICE_KINDS]; /**< [op][kind], where it may be */
+    emp_bound_tail (*tail)[EMP_DEVICE_KINDS];
+} emp_bound_paths;
+
+/** \retval EMP_ENOMEM */
+emp_status emp_bound_paths_init(emp_bound_paths *paths, const emp_bound_model *model,
+                                emp_error *err);
+void       emp_bound_paths_clear(emp_bound_paths *paths);
+
+/** Finds all heads and tails for the kinds that the model leaves; every op has one.
+ * O(V + E). */
+void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model);
+
+/** The longest path through an op on a kind of device. */
+emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
+                                    int32_t kind);
+/** The longest through an op on the kind that suits it best. O(V). */
+emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
+                                    const emp_bound_model *model);
+
+#endif /* EMP_SIM_BOUNDS_PATH_H */

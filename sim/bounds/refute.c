@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/bounds/refute.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/bounds/loads.h"
+#include "sim/bounds/window.h"
+
+enum { ROUNDS = 4 };
+
+typedef struct {
+    emp_bound_model model; /**< its ops are ours */
+    emp_bound_paths paths;
+    emp_area_item  *of_class, *of_op;
+    emp_time_ns     target_ns;
+} search;
+
+static emp_status search_init(search *s, const emp_bound_model *model, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = model->problem->graph;
+
+    *s = (search){.model = *model};
+    s->model.op = EMP_NEW_ARRAY(emp_bound_op, (size_t)g->op_count);
+    s->of_class = EMP_NEW_ARRAY(emp_area_item, (size_t)g->class_count);
+    s->of_op = EMP_NEW_ARRAY(emp_area_item, (size_t)g->op_count);
+    if (!s->model.op || !s->of_class || !s->of_op)
+        EMP_FAIL(EMP_ENOMEM, "bounds of %d ops", g->op_count);
+    EMP_TRY(emp_bound_paths_init(&s->paths, model, err));
+
+cleanup:
+    return st;
+}
+
+static void search_clear(search *s)
+{
+    emp_free(s->model.op);
+    emp_free(s->of_class);
+    emp_free(s->of_op);
+    emp_bound_paths_clear(&s->paths);
+}
+
+/* Takes kinds from ops whose paths are too long. \a is_lost: an op has none left. */
+static bool restrict_by_paths(search *s, bool *is_lost)
+{
+    bool has_changed = false;
+
+    if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
+    for (emp_op_id op = 0; s->model.has_paths && op < s->model.problem->graph->op_count;
+         op++) {
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+            if (!emp_bound_may(&s->model.op[op], k)) continue;
+            if (emp_bound_paths_through(&s->paths, op, k) <= s->target_ns) continue;
+            s->model.op[op].kinds &= ~(1u << k);
+            has_changed = true;
+        }
+    }
+    *is_lost = has_changed && !emp_bound_restrict(&s->model, s->of_class);
+    return has_changed;
+}
+
+/* All bounds for the kinds that are left. */
+static emp_status find_facts(search *s, emp_bound_facts *facts, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_area          area;
+    double            window_ns = 0.0;
+    const int32_t     classes = s->model.problem->graph->class_count;
+    const emp_time_ns enough_ns = s->target_ns;
+
+    *facts = (emp_bound_facts){0};
+    if (s->model.has_paths)
+        facts->path_ns = emp_bound_paths_longest(&s->paths, &s->model);
+    facts->class_ns = emp_bound_longest_class(&s->model, s->of_class);
+    EMP_TRY(emp_area_solve(&area, s->of_class, classes, s->model.capacity, 1e-5, err));
+    facts->area_ns = (emp_time_ns)ceil(area.value);
+    facts->is_infeasible = area.is_infeasible;
+    if (!s->model.has_paths || facts->is_infeasible || facts->area_ns > enough_ns)
+        goto cleanup;
+    EMP_TRY(emp_bound_window(&window_ns, &s->model, &s->paths, s->of_op, area.price,
+                             (double)enough_ns, err));
+    facts->window_ns = (emp_time_ns)ceil(window_ns);
+
+cleanup:
+    return st;
+}
+
+/* Whether no placement takes at most that long. */
+static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns target_ns,
+                           bool *is_refuted, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_bound_facts facts;
+    size_t          ops = (size_t)model->problem->graph->op_count;
+    bool            is_lost = false;
+
+    memcpy(s->model.op, model->op, ops * sizeof *model->op);
+    s->target_ns = target_ns;
+    *is_refuted = true;
+    if (!emp_bound_restrict(&s->model, s->of_class)) goto cleanup;
+    for (int32_t i = 0; i < ROUNDS; i++) {
+        bool has_changed = restrict_by_paths(s, &is_lost);
+        if (is_lost) goto cleanup;
+        if (!has_changed) break;
+    }
+    if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
+    EMP_TRY(find_facts(s, &facts, err));
+    *is_refuted = facts.is_infeasible || facts.path_ns > target_ns ||
+                  facts.area_ns > target_ns || facts.class_ns > target_ns ||
+                  facts.window_ns > target_ns;
+
+cleanup:
+    return st;
+}
+
+emp_status emp_bound_facts_find(emp_bound_facts *facts, emp_bound_model *model,
+                                emp_error *err)
+{
+    emp_status st = EMP_OK;
+    search     s;
+    size_t     ops = (size_t)model->problem->graph->op_count;
+
+    *facts = (emp_bound_facts){0};
+    EMP_TRY(search_init(&s, model, err));
+    facts->is_infeasible = !emp_bound_restrict(model, s.of_class);
+    if (facts->is_infeasible) goto cleanup;
+    memcpy(s.model.op, model->op, ops * sizeof *model->op);
+    s.target_ns = EMP_COST_LIMIT_NS;
+    if (model->has_paths) emp_bound_paths_find(&s.paths, model);
+    EMP_TRY(find_facts(&s, facts, err));
+
+cleanup:
+    search_clear(&s);
+    return st;
+}
+
+emp_status emp_bound_refute(emp_time_ns *least_ns, const emp_bound_model *model,
+                            double accuracy, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    search      s;
+    emp_time_ns possible_ns = 0; /* not refuted, once it is above 0 */
+
+    EMP_TRY(search_init(&s, model, err));
+    for (;;) {
+        emp_time_ns least = *least_ns, step_ns = least / 4 + 1;
+        bool        is_refuted = false;
+        if (possible_ns > 0) step_ns = (possible_ns - least) / 2;
+        if (step_ns <= 0 || (double)step_ns < accuracy * (double)least) break;
+        if (least + step_ns >= EMP_COST_LIMIT_NS) break;
+        EMP_TRY(try_time(&s, model, least + step_ns, &is_refuted, err));
+        if (is_refuted)
+            *least_ns = least + step_ns + 1;
+        else
+            possible_ns = least + step_ns;
+    }
+
+cleanup:
+    search_clear(&s);
+    return st;
+}

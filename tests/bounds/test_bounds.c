@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* No placement that fits beats a bound, whatever the graph, machine and runtime; and what
+ * the bounds are where they can be worked out by hand. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "sim/bounds/bounds.h"
+#include "sim/engine/sim.h"
+#include "tests/engine/random_problem.h"
+#include "tests/engine/tiny_problem.h"
+#include "tests/support/best_placement.h"
+
+enum {
+    SMALL = 500,       /* problems that are solved exactly ... */
+    MOST_TRIED = 4096, /* ... with at most as many placements each */
+    LARGE = 3000,
+    PLACEMENTS = 4
+};
+
+static emp_bounds bounds_of(const emp_problem *problem)
+{
+    emp_bounds bounds;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_bounds_compute(&bounds, problem, &err), EMP_OK, "%s", err.msg);
+    return bounds;
+}
+
+/* Those of docs/profiles.md, with constants as small as those of the problem. */
+static void set_rules(emp_runtime *rt, uint64_t seed)
+{
+    rt->rules = (emp_rules)(seed % 2 == 0 ? 0 : seed / 2 % EMP_RULES_COUNT);
+    rt->op_gap_s = (double)(seed % 5) * 1e-9;
+    rt->bus_bytes_per_s = 1e9 * (double)(1 + seed % 97);
+    rt->bus_gap_s = (double)(seed % 3) * 1e-9;
+    rt->early_release_s = 1e-9;
+    rt->byte_s = 1e-12 * (double)(1 + seed % 301);
+    rt->transfer_s = (double)(seed % 7) * 1e-9;
+    rt->control_bytes = (int64_t)(seed % 6);
+    rt->host_bytes_per_s = 1e9 * (double)(1 + seed % 53);
+}
+
+static void expect_below(const emp_bounds *b, emp_time_ns step_ns, uint64_t seed)
+{
+#define X(name, key, text)                                                  \
+    cr_expect_leq(b->name##_ns, step_ns,                                    \
+                  "seed %" PRIu64 ": " key " %" PRId64 " > %" PRId64, seed, \
+                  b->name##_ns, step_ns);
+    EMP_BOUNDS_LIST(X)
+#undef X
+    cr_expect_leq(b->best_ns, step_ns, "seed %" PRIu64, seed);
+    cr_expect_not(b->is_infeasible, "seed %" PRIu64, seed);
+}
+
+/* Classes that must be on a GPU: where all may be on the CPU few bounds bind. */
+static void pin_to_gpus(random_problem *r, uint64_t seed)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, seed, 2, 0);
+    if (emp_machine_count(r->machine, EMP_DEVICE_GPU) == 0) return;
+    for (int32_t c = 0; c < r->graph->class_count; c++)
+        if ((r->problem->kinds_of_class[c] & EMP_KIND_GPU) && emp_rng_below(&rng, 4) > 0)
+            r->problem->kinds_of_class[c] = EMP_KIND_GPU;
+}
+
+static void create_any(random_problem *r, uint64_t seed)
+{
+    if (seed % 3 == 0)
+        random_problem_create_hosts(r, seed);
+    else
+        random_problem_create(r, seed);
+    set_rules(&r->problem->runtime, seed);
+    if (seed % 4 != 0) pin_to_gpus(r, seed);
+}
+
+/* A random placement with classes on GPUs that must be there. */
+static void place_any(random_problem *r, emp_rng *rng)
+{
+    const emp_problem *p = r->problem;
+    emp_device_id      gpu[EMP_MAX_DEVICES];
+    uint32_t           gpus = 0;
+
+    random_problem_place(r, rng);
+    for (emp_device_id d = 0; d < r->machine->device_count; d++)
+        if (r->machine->device[d].kind == EMP_DEVICE_GPU) gpu[gpus++] = d;
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        int32_t class = r->graph->op[op].colocation_class;
+        emp_device_id d = r->device_of_op[p->leader_of_class[class]];
+        if (p->kinds_of_class[class] & EMP_KIND_CPU) continue;
+        if (r->machine->device[d].kind == EMP_DEVICE_CPU)
+            d = gpu[emp_rng_below(rng, gpus)];
+        r->device_of_op[op] = d;
+        r->device_of_op[p->leader_of_class[class]] = d;
+    }
+}
+
+Test(bounds, never_above_the_best_placement)
+{
+    int32_t solved = 0, met = 0;
+
+    for (uint64_t seed = 0; solved < SMALL; seed++) {
+        random_problem r;
+        create_any(&r, seed);
+        if (best_placement_count(r.problem, MOST_TRIED) <= MOST_TRIED) {
+            emp_bounds  b = bounds_of(r.problem);
+            emp_time_ns best_ns = best_placement_find(r.problem);
+            if (best_ns >= 0) expect_below(&b, best_ns, seed);
+            met += best_ns == b.best_ns;
+            solved += best_ns >= 0;
+        }
+        random_problem_destroy(&r);
+    }
+    cr_expect_gt(met, SMALL / 4, "the bound is the optimum %d times", met);
+}
+
+Test(bounds, never_above_any_placement)
+{
+    int32_t compared = 0;
+
+    for (uint64_t seed = 0; seed < LARGE; seed++) {
+        random_problem r;
+        emp_rng        rng;
+        emp_sim       *sim = NULL;
+        create_any(&r, seed);
+        emp_rng_init(&rng, seed, 1, 0);
+        emp_bounds b = bounds_of(r.problem);
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        for (int32_t i = 0; i < PLACEMENTS; i++) {
+            emp_sim_result s;
+            place_any(&r, &rng);
+            cr_assert_eq(emp_sim_run(sim, r.device_of_op, &s, NULL), EMP_OK);
+            if (s.is_feasible) expect_below(&b, s.step_time_ns, seed);
+            compared += s.is_feasible;
+        }
+        emp_sim_destroy(sim);
+        random_problem_destroy(&r);
+    }
+    cr_expect_gt(compared, LARGE, "%d placements", compared);
+}
+
+/* ---- more or less ---- */
+
+Test(bounds, scale_with_all_times)
+{
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        emp_bounds once = bounds_of(r.problem);
+        random_problem_scale(&r, 1000);
+        emp_bounds scaled = bounds_of(r.problem);
+        cr_expect_eq(scaled.path_ns, 1000 * once.path_ns, "seed %" PRIu64, seed);
+        /* what is rounded up to whole nanoseconds, and solved to 5 digits */
+        double most = 1000.0 + 1e-4 * (double)scaled.area_ns;
+        cr_expect_float_eq((double)scaled.area_ns, 1000.0 * (double)once.area_ns, most,
+                           "seed %" PRIu64, seed);
+        random_problem_destroy(&r);
+    }
+}
+
+/* Another GPU like the last, or the first, on links as good as any. */
+static void add_gpu(emp_machine *m)
+{
+    const int32_t d = m->device_count++, like = d - 1;
+
+    m->device[d] = m->device[like];
+    for (int32_t i = 0; i < d; i++) {
+        m->route[i][d] = m->route[i][i == like ? 0 : like];
+        m->route[d][i] = m->route[i == like ? 0 : like][i];
+    }
+}
+
+/* Not so windows, which are samples. */
+Test(bounds, another_device_raises_no_path_class_or_area)
+{
+    int32_t lowered = 0;
+
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        if (r.machine->device_count > 1) {
+            emp_bounds before = bounds_of(r.problem);
+            add_gpu(r.machine);
+            emp_bounds after = bounds_of(r.problem);
+            cr_expect_leq(after.path_ns, before.path_ns, "seed %" PRIu64, seed);
+            cr_expect_leq(after.class_ns, before.class_ns, "seed %" PRIu64, seed);
+            cr_expect_leq((double)after.area_ns, 1.0 + 1.0001 * (double)before.area_ns,
+                          "seed %" PRIu64, seed);
+            lowered += after.area_ns < before.area_ns;
+        }
+        random_problem_destroy(&r);
+    }
+    cr_expect_gt(lowered, 100);
+}
+
+/* ---- by hand ---- */
+
+static emp_bounds bounds_of_tiny(const tiny_op *ops, int count, emp_runtime runtime)
+{
+    tiny_problem t;
+
+    tiny_problem_create(&t, ops, count, &runtime);
+    emp_bounds b = bounds_of(t.problem);
+    tiny_problem_destroy(&t);
+    return b;
+}
+
+Test(bounds, of_a_chain_is_its_length)
+{
+    const tiny_op chain[] = {{.device = 1},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {1}}};
+    emp_bounds    b = bounds_of_tiny(chain, 3, tiny_list_scheduling());
+
+    cr_expect_eq(b.path_ns, 30); /* 10 ns an op, on a GPU */
+    cr_expect_eq(b.best_ns, 30);
+    b = bounds_of_tiny(chain, 3, tiny_serial());
+    cr_expect_eq(b.path_ns, 100 + 3 + 30); /* step, the first issue, three kernels */
+}
+
+Test(bounds, of_equal_ops_is_their_share)
+{
+    const tiny_op apart[8] = {{.device = 1}, {.device = 1}, {.device = 1}, {.device = 1},
+                              {.device = 1}, {.device = 1}, {.device = 1}, {.device = 1}};
+    emp_bounds    b = bounds_of_tiny(apart, 8, tiny_list_scheduling());
+
+    /* two GPUs do one in 10 ns, the CPU one in 20: 8 of them take 8 x 10 / 2.5 */
+    cr_expect_eq(b.area_ns, 32);
+    cr_expect_eq(b.path_ns, 10);
+    cr_expect_geq(b.best_ns, 32);
+    cr_expect_leq(b.best_ns, 40);
+}
+
+Test(bounds, of_fork_and_join_knows_what_comes_before_and_after)
+{
+    const tiny_op fork[8] = {{.device = 1},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 3, .input = {1, 2, 3}},
+                             {.device = 1, .input_count = 2, .input = {4, 5}}};
+    emp_bounds    b = bounds_of_tiny(fork, 7, tiny_list_scheduling());
+
+    cr_expect_eq(b.path_ns, 40);
+    cr_expect_geq(b.best_ns, 40);
+    cr_expect_leq(b.best_ns, 70); /* all on one GPU */
+}
+
+Test(bounds, an_op_without_a_gpu_kernel_forces_transfers)
+{
+    tiny_op      chain[] = {{.device = 1, .weight = 100},
+                            {.device = 0, .input_count = 1, .input = {0}},
+                            {.device = 1, .weight = 100, .input_count = 1, .input = {1}}};
+    tiny_problem t;
+    emp_runtime  runtime = tiny_list_scheduling();
+
+    tiny_problem_create(&t, chain, 3, &runtime);
+    for (int32_t c = 0; c < t.graph->class_count; c++)
+        t.problem->kinds_of_class[c] =
+            t.graph->op[1].colocation_class == c ? EMP_KIND_CPU : EMP_KIND_GPU;
+    emp_bounds  b = bounds_of(t.problem);
+    emp_time_ns best_ns = best_placement_find(t.problem);
+    /* 1000 on a GPU, 5 + 256 back, 20 on the CPU, 5 + 256 there, 1000 */
+    cr_expect_eq(b.path_ns, 1000 + 261 + 20 + 261 + 1000);
+    cr_expect_eq(b.best_ns, best_ns);
+    tiny_problem_destroy(&t);
+}
+
+/* ---- errors ---- */
+
+Test(bounds, every_allocation_may_fail)
+{
+    random_problem r;
+
+    random_problem_create(&r, 7);
+    long live = emp_mem_live_blocks();
+    for (long n = 0;; n++) {
+        emp_bounds b;
+        emp_error  err = {0};
+        emp_mem_fail_after(n);
+        emp_status st = emp_bounds_compute(&b, r.problem, &err);
+        emp_mem_fail_after(-1);
+        cr_assert_eq(emp_mem_live_blocks(), live, "allocation %ld", n);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM, "allocation %ld: %s", n, err.msg);
+    }
+    random_problem_destroy(&r);
+}
