@@ -30,6 +30,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err);
 emp_status cmd_place(int argc, char **argv, emp_error *err);
 emp_status cmd_train(int argc, char **argv, emp_error *err);
 emp_status cmd_record(int argc, char **argv, emp_error *err);
+emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err);
 emp_status cmd_calibrate(int argc, char **argv, emp_error *err);
 emp_status cmd_table(int argc, char **argv, emp_error *err);
 emp_status cmd_replay(int argc, char **argv, emp_error *err);

@@ -21,7 +21,7 @@ static const cli_command commands[] = {
     {"simulate", "time one step under a placement", cmd_simulate},
     {"replay", "execute placements, beside what is predicted", cmd_replay},
     {"graph", "what a workload or graph file consists of", cmd_graph},
-    {"calibrate", "fit a machine's constants to published step times", cmd_calibrate},
+    {"calibrate", "fit a machine's constants to published or measured times", cmd_calibrate},
     {"record", "what a recorded run found, and its learning curve", cmd_record},
     {"report", "make a page from run records: curves, placement, ...", cmd_report},
     {"bench", "measure the simulators", cmd_bench},

@@ -460,7 +460,7 @@ emp_status emp_fit_solve(emp_fit *fit, const emp_fit_problem *problem, emp_error
     t = before;
     EMP_TRY(run_bounded_fit(&t, err));
     EMP_TRY(report(fit, &before, &t, d, err));
-    for (int32_t i = 0; i < problem->cell_count; i++) {
+    for (int32_t i = 0; i < problem->cell_count && !problem->leaves_none_out; i++) {
         EMP_TRY(leave_out(fit, &t, d, i, err));
     }
 

@@ -54,11 +54,12 @@ static double bytes_of(const emp_op_cost *c)
     return (double)c->bytes_read + (double)c->bytes_written;
 }
 
+/* Less than a division is done while bytes come and go. */
 static double elementwise_hz(const emp_op_cost *c, const emp_core *core)
 {
     double elements = (double)c->bytes_written / FLOAT_BYTES;
 
-    if (c->cpu_cycles < divide_cycles * elements) return core->light_hz;
+    if (c->cpu_cycles < divide_cycles * elements) return INFINITY;
     return c->cpu_cycles < exp_cycles * elements ? core->divide_hz : core->exp_hz;
 }
 
@@ -70,13 +71,27 @@ static double clock_of(const emp_op_cost *c, const char *type, const emp_device 
     switch (c->op_class) {
     case EMP_OP_REDUCTION: return core->reduce_hz;
     case EMP_OP_MOVEMENT: return core->move_hz;
-    case EMP_OP_POOL: return core->pool_hz;
+    case EMP_OP_POOL:
+        return strstr(type, "Grad") != NULL ? core->pool_grad_hz : core->pool_hz;
     case EMP_OP_NORM:
-        return strstr(type, "BatchNorm") != NULL ? core->norm_hz : core->softmax_hz;
+        if (strstr(type, "BatchNorm") != NULL) return core->norm_hz;
+        return strstr(type, "CrossEntropy") != NULL ? core->loss_hz : core->softmax_hz;
     case EMP_OP_OPTIMIZER: return core->update_hz;
     case EMP_OP_HOST: return device->clock_hz;
     default: return elementwise_hz(c, core);
     }
+}
+
+/* What a product takes on a core beside its arithmetic. */
+static double around_product_s(const emp_op_cost *c, const char *type,
+                               const emp_core *core)
+{
+    double pack_s = bytes_of(c) / core->pack_bytes_per_s;
+
+    if (c->op_class != EMP_OP_CONV || c->n < 1) return pack_s;
+    bool is_input = strstr(type, "BackpropInput") != NULL;
+    return pack_s + c->flops / (2.0 * (double)c->n) /
+                        (is_input ? core->columns_input_hz : core->columns_hz);
 }
 
 static double core_stream(const emp_op_cost *c, const emp_core *core, double rate)
@@ -93,8 +108,8 @@ static double group_compute_s(const emp_op_cost *c, const char *type,
     if (c->kernels == 0) return core->kernelless_s;
     if (!is_product(c))
         return core->op_s + bytes_s + c->cpu_cycles / clock_of(c, type, group);
-    return core->op_s + fmax(bytes_s, emp_cost_gemm_s(group, c->m, c->n, c->k, c->batch,
-                                                      c->op_class == EMP_OP_CONV));
+    return core->op_s + around_product_s(c, type, core) +
+           emp_cost_gemm_s(group, c->m, c->n, c->k, c->batch, c->op_class == EMP_OP_CONV);
 }
 
 static double gpu_compute_s(const emp_op_cost *c, const char *type, const emp_device *gpu)
@@ -136,9 +151,9 @@ static double cpu_compute_s(const emp_op_cost *c, const char *type, const emp_de
     double arithmetic = core_s(c, type, cpu) / pow(p, cpu->scaling_exponent);
     double stream = cpu->core_bytes_per_s * fmin(p, cpu->bandwidth_cores);
 
-    if (cpu->has_core) stream = core_stream(c, &cpu->core, stream);
-    if (cpu->has_core && !is_product(c)) return arithmetic + bytes_of(c) / stream;
-    return fmax(arithmetic, bytes_of(c) / stream);
+    if (!cpu->has_core) return fmax(arithmetic, bytes_of(c) / stream);
+    if (is_product(c)) return arithmetic + around_product_s(c, type, &cpu->core);
+    return arithmetic + bytes_of(c) / core_stream(c, &cpu->core, stream);
 }
 
 static const char *type_of(const emp_graph *graph, emp_op_id op)

@@ -47,19 +47,23 @@
     X(thread_cycles, RATIO, device.thread_cycles)           \
     X(cycles_per_byte, RATIO, device.cycles_per_byte)
 
-#define CORE_FIELDS(X)                               \
-    X(op, SECONDS, device.core.op_s)                 \
-    X(kernelless, SECONDS, device.core.kernelless_s) \
-    X(cache, BYTES, device.core.cache_bytes)         \
-    X(cache_factor, RATIO, device.core.cache_factor) \
-    X(light, HERTZ, device.core.light_hz)            \
-    X(divide, HERTZ, device.core.divide_hz)          \
-    X(exp, HERTZ, device.core.exp_hz)                \
-    X(reduce, HERTZ, device.core.reduce_hz)          \
-    X(move, HERTZ, device.core.move_hz)              \
-    X(pool, HERTZ, device.core.pool_hz)              \
-    X(norm, HERTZ, device.core.norm_hz)              \
-    X(softmax, HERTZ, device.core.softmax_hz)        \
+#define CORE_FIELDS(X)                                    \
+    X(op, SECONDS, device.core.op_s)                      \
+    X(kernelless, SECONDS, device.core.kernelless_s)      \
+    X(cache, BYTES, device.core.cache_bytes)              \
+    X(cache_factor, RATIO, device.core.cache_factor)      \
+    X(pack, BYTES_PER_S, device.core.pack_bytes_per_s)    \
+    X(columns, HERTZ, device.core.columns_hz)             \
+    X(columns_input, HERTZ, device.core.columns_input_hz) \
+    X(divide, HERTZ, device.core.divide_hz)               \
+    X(exp, HERTZ, device.core.exp_hz)                     \
+    X(reduce, HERTZ, device.core.reduce_hz)               \
+    X(move, HERTZ, device.core.move_hz)                   \
+    X(pool, HERTZ, device.core.pool_hz)                   \
+    X(pool_grad, HERTZ, device.core.pool_grad_hz)         \
+    X(norm, HERTZ, device.core.norm_hz)                   \
+    X(softmax, HERTZ, device.core.softmax_hz)             \
+    X(loss, HERTZ, device.core.loss_hz)                   \
     X(update, HERTZ, device.core.update_hz)
 
 struct model {

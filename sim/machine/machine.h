@@ -36,13 +36,17 @@ typedef enum { EMP_DEVICE_CPU, EMP_DEVICE_GPU, EMP_DEVICE_KINDS } emp_device_kin
 /** What a core takes that a GPU does not: the optional section `core` of a device model.
  * A clock is the rate at which Eigen's cycles of one kind of work pass. */
 typedef struct {
-    double  op_s;         /**< beginning and ending an op that works; GPU of a plan only:
-                               of CPUs it is the runtime's cpu_op */
-    double  kernelless_s; /**< of an op without kernel, likewise */
-    int64_t cache_bytes;  /**< what an op reads and writes in all, to stay in cache */
-    double  cache_factor; /**< times the stream rate, in cache */
-    double  light_hz, divide_hz, exp_hz; /**< element-wise: up to 8, 20, more cycles */
-    double  reduce_hz, move_hz, pool_hz, norm_hz, softmax_hz, update_hz;
+    double  op_s;             /**< beginning and ending an op that works; of a plan's GPUs
+                               only: of CPUs it is the runtime's cpu_op */
+    double  kernelless_s;     /**< of an op without kernel, likewise */
+    int64_t cache_bytes;      /**< what an op reads and writes in all, to stay in cache */
+    double  cache_factor;     /**< times the stream rate, in cache */
+    double  pack_bytes_per_s; /**< of a product's operands, on top of its arithmetic */
+    double  columns_hz;       /**< elements of a convolution's column matrix */
+    double  columns_input_hz; /**< likewise, of the gradient of an image */
+    double  divide_hz, exp_hz; /**< element-wise from 8 and 20 cycles; less: no time */
+    double  reduce_hz, move_hz, pool_hz, pool_grad_hz, norm_hz, softmax_hz, loss_hz,
+        update_hz;
 } emp_core;
 
 /** Constants of a device's kernels; sim/cost/cost.h states the formulas that use them. */
