@@ -53,6 +53,8 @@ typedef struct {
     /** OPTIONAL: called after each step of the fit, 0..1. */
     void (*on_progress)(void *context, double done_frac);
     void *context;
+    bool  is_logarithmic;  /**< residuals are ln(value / target) instead: as soon as a
+                                start is far off, too low weighs like too high */
     bool  leaves_none_out; /**< no fits without a cell: left_out is NaN */
 } emp_fit_problem;
 

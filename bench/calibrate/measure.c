@@ -83,10 +83,10 @@ emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes)
                            .move_hz = 4e9,
                            .pool_hz = 5e9,
                            .pool_grad_hz = 0.5e9,
-                           .norm_hz = 20e9,
+                           .norm_hz = 4e9,
                            .softmax_hz = 5e9,
                            .loss_hz = 5e9,
-                           .update_hz = 40e9};
+                           .update_hz = 5e9};
 
     if (m == NULL) return NULL;
     *m = *machine;
@@ -207,6 +207,7 @@ static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error
                                .model = run_model,
                                .on_progress = tell,
                                .context = &model,
+                               .is_logarithmic = true,
                                .leaves_none_out = true};
 
     for (int32_t j = 0; j < CONSTANTS; j++) {
