@@ -34,6 +34,7 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err);
 emp_status cmd_calibrate(int argc, char **argv, emp_error *err);
 emp_status cmd_table(int argc, char **argv, emp_error *err);
 emp_status cmd_replay(int argc, char **argv, emp_error *err);
+emp_status cmd_validate(int argc, char **argv, emp_error *err);
 emp_status cmd_report(int argc, char **argv, emp_error *err);
 emp_status cmd_ablate(int argc, char **argv, emp_error *err);
 emp_status cmd_bench(int argc, char **argv, emp_error *err);

@@ -20,6 +20,7 @@ static const cli_command commands[] = {
     {"train", "let a learner look, with checkpoints of its run", cmd_train},
     {"simulate", "time one step under a placement", cmd_simulate},
     {"replay", "execute placements, beside what is predicted", cmd_replay},
+    {"validate", "how far predictions are from measurements", cmd_validate},
     {"graph", "what a workload or graph file consists of", cmd_graph},
     {"calibrate", "fit a machine's constants to published or measured times", cmd_calibrate},
     {"record", "what a recorded run found, and its learning curve", cmd_record},
