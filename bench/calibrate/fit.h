@@ -34,7 +34,7 @@
 
 #include "base/error.h"
 
-enum { EMP_FIT_MAX_PARAMETERS = 24, EMP_FIT_MAX_CELLS = 64 };
+enum { EMP_FIT_MAX_PARAMETERS = 32, EMP_FIT_MAX_CELLS = 64 };
 
 /** Least length of a column of D that counts: 10 % more or less of the parameter, which the
  * others cannot undo, moves some cell by about 2 %. The steps of a simulator look like a quarter

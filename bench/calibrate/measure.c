@@ -15,6 +15,9 @@ static const double wave_flops = 2.0 * 64 * 64;
 /* Rows of a tile: products of few rows fill theirs. */
 enum { TILE_ROWS = 16 };
 
+/* Memory slower than that would hide what arithmetic takes, and that it can be fitted. */
+static const double start_bytes_per_s = 50e9;
+
 static const char any_core[] = "from embedded cores to what no core does yet";
 
 /* In the order in which constants are freed: those that most cells depend on first. */
@@ -46,8 +49,10 @@ static const emp_constant table[] = {
     CLOCK(pool_grad),
     CLOCK(reduce),
     CLOCK(move),
+    CLOCK(transpose),
     CLOCK(update),
     CLOCK(divide),
+    CLOCK(light),
 #undef CLOCK
     {"latency", EMP_CALIBRATE_LINKS, "us", 1e-6, 10e-9, 10e-3,
      "waking a thread, or a core that sleeps", IN_LINK(latency_s)},
@@ -77,9 +82,11 @@ emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes)
                            .pack_bytes_per_s = 20e9,
                            .columns_hz = 2e9,
                            .columns_input_hz = 1e9,
+                           .light_hz = 5e9,
                            .divide_hz = 20e9,
                            .exp_hz = 10e9,
                            .reduce_hz = 4e9,
+                           .transpose_hz = 2e9,
                            .move_hz = 4e9,
                            .pool_hz = 5e9,
                            .pool_grad_hz = 0.5e9,
@@ -95,6 +102,7 @@ emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes)
         device->has_core = true;
         device->core = core;
         if (device->kind != EMP_DEVICE_GPU) continue;
+        device->memory_bytes_per_s = start_bytes_per_s;
         device->gemm_base_s = device->gemm_per_k_s = 0.0;
         device->gemm_tile_rows = device->conv_tile_rows = TILE_ROWS;
         device->split_limit = 1;

@@ -61,8 +61,9 @@ static void print_core(FILE *out, const emp_core *c)
         const char *key;
         double      hz;
     } clock[] = {{"columns", c->columns_hz}, {"columns_input", c->columns_input_hz},
-                 {"divide", c->divide_hz},   {"exp", c->exp_hz},
-                 {"reduce", c->reduce_hz},   {"move", c->move_hz},
+                 {"light", c->light_hz},     {"divide", c->divide_hz},
+                 {"exp", c->exp_hz},         {"reduce", c->reduce_hz},
+                 {"move", c->move_hz},       {"transpose", c->transpose_hz},
                  {"pool", c->pool_hz},       {"pool_grad", c->pool_grad_hz},
                  {"norm", c->norm_hz},       {"softmax", c->softmax_hz},
                  {"loss", c->loss_hz},       {"update", c->update_hz}};

@@ -54,12 +54,11 @@ static double bytes_of(const emp_op_cost *c)
     return (double)c->bytes_read + (double)c->bytes_written;
 }
 
-/* Less than a division is done while bytes come and go. */
 static double elementwise_hz(const emp_op_cost *c, const emp_core *core)
 {
     double elements = (double)c->bytes_written / FLOAT_BYTES;
 
-    if (c->cpu_cycles < divide_cycles * elements) return INFINITY;
+    if (c->cpu_cycles < divide_cycles * elements) return core->light_hz;
     return c->cpu_cycles < exp_cycles * elements ? core->divide_hz : core->exp_hz;
 }
 
@@ -70,7 +69,8 @@ static double clock_of(const emp_op_cost *c, const char *type, const emp_device 
 
     switch (c->op_class) {
     case EMP_OP_REDUCTION: return core->reduce_hz;
-    case EMP_OP_MOVEMENT: return core->move_hz;
+    case EMP_OP_MOVEMENT:
+        return strcmp(type, "Transpose") == 0 ? core->transpose_hz : core->move_hz;
     case EMP_OP_POOL:
         return strstr(type, "Grad") != NULL ? core->pool_grad_hz : core->pool_hz;
     case EMP_OP_NORM:

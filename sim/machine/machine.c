@@ -55,10 +55,12 @@
     X(pack, BYTES_PER_S, device.core.pack_bytes_per_s)    \
     X(columns, HERTZ, device.core.columns_hz)             \
     X(columns_input, HERTZ, device.core.columns_input_hz) \
+    X(light, HERTZ, device.core.light_hz)                 \
     X(divide, HERTZ, device.core.divide_hz)               \
     X(exp, HERTZ, device.core.exp_hz)                     \
     X(reduce, HERTZ, device.core.reduce_hz)               \
     X(move, HERTZ, device.core.move_hz)                   \
+    X(transpose, HERTZ, device.core.transpose_hz)         \
     X(pool, HERTZ, device.core.pool_hz)                   \
     X(pool_grad, HERTZ, device.core.pool_grad_hz)         \
     X(norm, HERTZ, device.core.norm_hz)                   \

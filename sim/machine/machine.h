@@ -44,9 +44,9 @@ typedef struct {
     double  pack_bytes_per_s; /**< of a product's operands, on top of its arithmetic */
     double  columns_hz;       /**< elements of a convolution's column matrix */
     double  columns_input_hz; /**< likewise, of the gradient of an image */
-    double  divide_hz, exp_hz; /**< element-wise from 8 and 20 cycles; less: no time */
-    double  reduce_hz, move_hz, pool_hz, pool_grad_hz, norm_hz, softmax_hz, loss_hz,
-        update_hz;
+    double  light_hz, divide_hz, exp_hz; /**< element-wise: up to 8, 20, more cycles */
+    double  reduce_hz, move_hz, transpose_hz, pool_hz, pool_grad_hz, norm_hz, softmax_hz,
+        loss_hz, update_hz;
 } emp_core;
 
 /** Constants of a device's kernels; sim/cost/cost.h states the formulas that use them. */
