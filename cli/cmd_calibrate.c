@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace calibrate fit: constants from published single-device step times. */
+/* emplace calibrate fit: constants from published single-device step times. The other
+ * verb, measure, is in cmd_calibrate_measure.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,8 @@ static const struct argp_option options[] = {
     {0},
 };
 
+static char measure_name[] = "emplace calibrate measure";
+
 static const char doc[] =
     "Fit the free constants of a machine and a runtime to single-device step times of "
     "table 1.\v"
@@ -65,7 +68,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (args->verb == NULL || strcmp(args->verb, "fit") != 0) {
-            cli_usage_error("calibrate what? there is emplace calibrate fit");
+            cli_usage_error("calibrate what? there are emplace calibrate fit and emplace "
+                            "calibrate measure");
         }
         if (args->machine == NULL) cli_usage_error("--machine is missing; e.g. k40");
         if (args->on == NULL) cli_usage_error("--on is missing; e.g. --on all");
@@ -272,7 +276,7 @@ static emp_status save(const emp_calibration *c, const struct args *args, emp_er
 
 emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, "fit", doc, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, "fit\nmeasure", doc, NULL, NULL, NULL};
     struct watch      watch = {.start_s = emp_clock_now_s()};
     struct args       args = {
               .fit = {.runtime = default_runtime, .threads = cli_default_threads()}};
@@ -281,6 +285,10 @@ emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
     char             machine[512];
     emp_calibration *c = NULL;
 
+    if (argc > 1 && strcmp(argv[1], "measure") == 0) {
+        argv[1] = measure_name; /* getopt's messages begin with it */
+        return cmd_calibrate_measure(argc - 1, argv + 1, err);
+    }
     cli_parse(&argp, argc, argv, &args);
     EMP_TRY(emp_cells_select(args.on, cells, &args.fit.cell_count, err));
     EMP_TRY(check_out(args.out, err));

@@ -11,10 +11,10 @@
 #include "base/units.h"
 #include "bench/run/methods.h"
 #include "cli/cli.h"
+#include "cli/inputs.h"
 #include "cli/placement_input.h"
 #include "cli/progress.h"
 #include "cli/replay_runner.h"
-#include "cli/run_options.h"
 #include "cli/stop.h"
 #include "sim/engine/sim.h"
 #include "sim/replay/execute.h"
@@ -34,7 +34,6 @@ enum {
     KEY_EXPORT,
     KEY_CSV,
     MAX_PLACEMENTS = 256,
-    SEARCH_BUDGET = 100,
     MIB = 1 << 20
 };
 
@@ -185,23 +184,6 @@ cleanup:
     return st;
 }
 
-static emp_status run_method(emp_device_id *device_of_op, const char *name,
-                             const emp_problem *problem, emp_error *err)
-{
-    emp_status             st = EMP_OK;
-    const emp_placer_type *method = NULL;
-    emp_record             record = {0};
-    cli_run_options        run = cli_run_options_default();
-
-    EMP_TRY(emp_method_find(&method, name, err));
-    EMP_TRY(cli_run(&record, &run, problem, method, SEARCH_BUDGET, err));
-    for (emp_op_id op = 0; op < record.op_count; op++)
-        device_of_op[op] = record.device_of_op[op];
-cleanup:
-    emp_record_clear(&record);
-    return st;
-}
-
 static emp_status load_candidate(struct candidate *c, const char *name, emp_sim *sim,
                                  const emp_problem *problem, emp_error *err)
 {
@@ -212,7 +194,7 @@ static emp_status load_candidate(struct candidate *c, const char *name, emp_sim 
     c->device_of_op = EMP_NEW_ARRAY(emp_device_id, ops);
     if (c->device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", ops);
     if (is_method(name))
-        EMP_TRY(run_method(c->device_of_op, name, problem, err));
+        EMP_TRY(cli_placement_by_method(c->device_of_op, name, problem, err));
     else
         EMP_TRY(cli_placement_load(c->device_of_op, name, problem, err));
     EMP_TRY(emp_sim_run(sim, c->device_of_op, &c->predicted, err));

@@ -5,8 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/run/methods.h"
+#include "cli/run_options.h"
 #include "sim/placement/placement.h"
 #include "sim/store/store.h"
+
+enum { SEARCH_BUDGET = 100 };
 
 static bool is_record(const char *path)
 {
@@ -91,5 +95,22 @@ emp_status cli_placement_read_origin(cli_placement_origin *origin, const char *p
 
 cleanup:
     json_decref(root);
+    return st;
+}
+
+emp_status cli_placement_by_method(emp_device_id *device_of_op, const char *method,
+                                   const emp_problem *problem, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_placer_type *type = NULL;
+    emp_record             record = {0};
+    cli_run_options        run = cli_run_options_default();
+
+    EMP_TRY(emp_method_find(&type, method, err));
+    EMP_TRY(cli_run(&record, &run, problem, type, SEARCH_BUDGET, err));
+    for (emp_op_id op = 0; op < record.op_count; op++)
+        device_of_op[op] = record.device_of_op[op];
+cleanup:
+    emp_record_clear(&record);
     return st;
 }

@@ -1,5 +1,6 @@
 /** \file cli/placement_input.h
- * Placements from files: placement files and the best of run records and checkpoints.
+ * Placements from files, placement files and the best of run records and checkpoints, and
+ * from methods.
  */
 #ifndef EMP_CLI_PLACEMENT_INPUT_H
 #define EMP_CLI_PLACEMENT_INPUT_H
@@ -19,5 +20,10 @@ emp_status cli_placement_read_origin(cli_placement_origin *origin, const char *p
  * \retval EMP_EINVAL  The file is of another graph, or of devices that are not there. */
 emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_error *err);
+
+/** The best placement that the method of that name finds, with the few evaluations that
+ * searches get here. Legal. */
+emp_status cli_placement_by_method(emp_device_id *device_of_op, const char *method,
+                                   const emp_problem *problem, emp_error *err);
 
 #endif /* EMP_CLI_PLACEMENT_INPUT_H */

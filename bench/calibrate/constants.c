@@ -47,10 +47,26 @@ double emp_constant_get(const emp_constant *c, const emp_machine *machine,
     double      value;
     const char *from = (const char *)runtime;
 
-    if (c->file != EMP_CALIBRATE_RUNTIME)
+    if (c->file == EMP_CALIBRATE_LINKS)
+        from = (const char *)&machine->link[0];
+    else if (c->file != EMP_CALIBRATE_RUNTIME)
         from = (const char *)emp_machine_first(machine, kind_of(c->file));
     memcpy(&value, from + c->offset, sizeof value);
     return value;
+}
+
+/* All links alike: so are all routes, within one host. */
+static void set_links(emp_machine *m, size_t offset, double value)
+{
+    for (int32_t i = 0; i < m->link_count; i++)
+        memcpy((char *)&m->link[i] + offset, &value, sizeof value);
+    for (int32_t i = 0; i < m->device_count; i++) {
+        for (int32_t j = 0; j < m->device_count; j++) {
+            if (m->route[i][j].link_count == 0) continue;
+            m->route[i][j].bytes_per_s = m->link[0].bytes_per_s;
+            m->route[i][j].latency_s = m->link[0].latency_s;
+        }
+    }
 }
 
 void emp_constant_set(const emp_constant *c, emp_machine *machine, emp_runtime *runtime,
@@ -58,6 +74,10 @@ void emp_constant_set(const emp_constant *c, emp_machine *machine, emp_runtime *
 {
     if (c->file == EMP_CALIBRATE_RUNTIME) {
         memcpy((char *)runtime + c->offset, &value, sizeof value);
+        return;
+    }
+    if (c->file == EMP_CALIBRATE_LINKS) {
+        set_links(machine, c->offset, value);
         return;
     }
     for (int32_t i = 0; i < machine->device_count; i++) {

@@ -15,6 +15,7 @@ typedef enum {
     EMP_CALIBRATE_CPU,     /**< the machine's CPU model */
     EMP_CALIBRATE_GPU,     /**< its GPU model */
     EMP_CALIBRATE_RUNTIME, /**< the runtime profile */
+    EMP_CALIBRATE_LINKS,   /**< the machine: its links, all alike */
     EMP_CALIBRATE_FILES
 } emp_calibrate_file;
 
@@ -25,17 +26,17 @@ typedef struct {
     double             scale;     /**< of the unit */
     double             low, high; /**< in base units */
     const char        *why;       /**< these bounds */
-    size_t             offset;    /**< of a double in emp_device or emp_runtime */
+    size_t             offset; /**< of a double in emp_device, emp_runtime or emp_link */
 } emp_constant;
 
-/** The table of all; sets \a *count. */
+/** The table of all that published step times may move; sets \a *count. */
 const emp_constant *emp_constant_table(int32_t *count);
 
 /** The value, in base units; the machine has a CPU and a GPU. */
 double emp_constant_get(const emp_constant *constant, const emp_machine *machine,
                         const emp_runtime *runtime);
 
-/** Sets it on all devices of its kind. The machine's hash stays. */
+/** Sets it on all devices of its kind, or all links and routes. The machine's hash stays. */
 void emp_constant_set(const emp_constant *constant, emp_machine *machine,
                       emp_runtime *runtime, double value);
 

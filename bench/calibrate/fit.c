@@ -29,6 +29,11 @@ struct task {
 /* d residual / d ln p, all cells and parameters */
 typedef double slopes[EMP_FIT_MAX_CELLS][EMP_FIT_MAX_PARAMETERS];
 
+static double residual_of(const emp_fit_problem *p, int32_t i, double value)
+{
+    return p->is_logarithmic ? log(value / p->target[i]) : value / p->target[i] - 1.0;
+}
+
 /* ---- slopes ------------------------------------------------------------------------ */
 
 /* Column j of the slopes at the task's parameters. */
@@ -43,7 +48,8 @@ static emp_status find_slope(struct task *t, int32_t j, slopes d)
     t->parameter[j] = at * exp(-difference);
     EMP_TRY(p->model(p->context, t->parameter, below, t->err));
     for (int32_t i = 0; i < p->cell_count; i++) {
-        d[i][j] = (above[i] - below[i]) / (2.0 * difference * p->target[i]);
+        d[i][j] = (residual_of(p, i, above[i]) - residual_of(p, i, below[i])) /
+                  (2.0 * difference);
     }
 
 cleanup:
@@ -127,7 +133,7 @@ static int residuals(const gsl_vector *x, void *context, gsl_vector *f)
     if (t->status != EMP_OK) return GSL_EFAILED;
     for (int32_t i = 0; i < t->cell_count; i++) {
         int32_t cell = t->cell[i];
-        gsl_vector_set(f, (size_t)i, value[cell] / p->target[cell] - 1.0);
+        gsl_vector_set(f, (size_t)i, residual_of(p, cell, value[cell]));
     }
     return GSL_SUCCESS;
 }
@@ -299,7 +305,7 @@ static double variance_of_residuals(const struct task *t, const double *value)
     double sum = 0.0;
 
     for (int32_t i = 0; i < t->cell_count; i++) {
-        double r = value[t->cell[i]] / t->problem->target[t->cell[i]] - 1.0;
+        double r = residual_of(t->problem, t->cell[i], value[t->cell[i]]);
         sum += r * r;
     }
     return sum / (t->cell_count - t->free_count);
@@ -388,7 +394,7 @@ cleanup:
  * off it is at the start. */
 static void scale_rows(const emp_fit_problem *p, const double *value, slopes d)
 {
-    for (int32_t i = 0; i < p->cell_count; i++) {
+    for (int32_t i = 0; i < p->cell_count && !p->is_logarithmic; i++) {
         for (int32_t j = 0; j < p->parameter_count; j++) {
             d[i][j] *= p->target[i] / value[i];
         }
@@ -460,7 +466,7 @@ emp_status emp_fit_solve(emp_fit *fit, const emp_fit_problem *problem, emp_error
     t = before;
     EMP_TRY(run_bounded_fit(&t, err));
     EMP_TRY(report(fit, &before, &t, d, err));
-    for (int32_t i = 0; i < problem->cell_count; i++) {
+    for (int32_t i = 0; i < problem->cell_count && !problem->leaves_none_out; i++) {
         EMP_TRY(leave_out(fit, &t, d, i, err));
     }
 

@@ -34,7 +34,7 @@
 
 #include "base/error.h"
 
-enum { EMP_FIT_MAX_PARAMETERS = 16, EMP_FIT_MAX_CELLS = 32 };
+enum { EMP_FIT_MAX_PARAMETERS = 32, EMP_FIT_MAX_CELLS = 64 };
 
 /** Least length of a column of D that counts: 10 % more or less of the parameter, which the
  * others cannot undo, moves some cell by about 2 %. The steps of a simulator look like a quarter
@@ -53,6 +53,9 @@ typedef struct {
     /** OPTIONAL: called after each step of the fit, 0..1. */
     void (*on_progress)(void *context, double done_frac);
     void *context;
+    bool  is_logarithmic;  /**< residuals are ln(value / target) instead: as soon as a
+                                start is far off, too low weighs like too high */
+    bool  leaves_none_out; /**< no fits without a cell: left_out is NaN */
 } emp_fit_problem;
 
 typedef struct {
@@ -68,7 +71,7 @@ typedef struct {
         left_out[EMP_FIT_MAX_CELLS]; /**< predicted without the cell; NaN = cannot be */
 } emp_fit;
 
-/** Fits, then fits again without each cell in turn.
+/** Fits, then fits again without each cell in turn, unless told not to.
  * \retval EMP_EINVAL     No cells, or a start outside its bounds.
  * \retval EMP_EEXTERNAL  No convergence; the message says so.
  * \retval                What the model returns. */

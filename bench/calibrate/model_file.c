@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L
 #include "bench/calibrate/model_file.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { LINE_BYTES = 1024, MAX_CHANGES = 16 };
 
@@ -73,5 +76,22 @@ emp_status emp_model_file_open(emp_atomic_file *file, const char *path,
 
 cleanup:
     if (in != NULL) fclose(in);
+    return st;
+}
+
+emp_status emp_model_file_make_folders(const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       folder[1024];
+
+    for (const char *slash = strchr(path + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+        if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+            EMP_FAIL(EMP_EIO, "%s cannot be made: %s", folder, strerror(errno));
+        }
+    }
+
+cleanup:
     return st;
 }

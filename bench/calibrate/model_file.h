@@ -20,4 +20,8 @@ emp_status emp_model_file_open(emp_atomic_file *file, const char *path,
                                const char *source, const emp_model_change *changes,
                                int change_count, emp_error *err);
 
+/** Makes the folders that \a path, a file, lies in, where they are not there.
+ * \retval EMP_EIO */
+emp_status emp_model_file_make_folders(const char *path, emp_error *err);
+
 #endif /* EMP_BENCH_CALIBRATE_MODEL_FILE_H */

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The section `fit` of the data files. */
 #define _POSIX_C_SOURCE 200809L
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "bench/calibrate/calibrate.h"
 #include "bench/calibrate/model_file.h"
@@ -16,6 +14,7 @@ static const char *const folder_of_file[EMP_CALIBRATE_FILES] = {
     [EMP_CALIBRATE_CPU] = "machines/models",
     [EMP_CALIBRATE_GPU] = "machines/models",
     [EMP_CALIBRATE_RUNTIME] = "runtimes",
+    [EMP_CALIBRATE_LINKS] = "machines",
 };
 
 static bool is_in(const emp_calibration *c, const emp_constant *table, int32_t j,
@@ -110,24 +109,6 @@ static void print_section(FILE *out, const emp_calibration *c, emp_calibrate_fil
     for (int32_t i = 0; i < c->timed_count; i++) print_cell(out, c, i);
 }
 
-/* Makes DIR/part/part, each in turn. */
-static emp_status make_folders(const char *path, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    char       folder[PATH_BYTES];
-
-    for (const char *slash = strchr(path + 1, '/'); slash != NULL;
-         slash = strchr(slash + 1, '/')) {
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-        if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-            EMP_FAIL(EMP_EIO, "%s cannot be made: %s", folder, strerror(errno));
-        }
-    }
-
-cleanup:
-    return st;
-}
-
 static emp_status save_file(const emp_calibration *c, emp_calibrate_file file,
                             const char *folder, const char *source, const char *command,
                             emp_error *err)
@@ -141,7 +122,7 @@ static emp_status save_file(const emp_calibration *c, emp_calibrate_file file,
     if (change_count == 0) goto cleanup;
     snprintf(path, sizeof path, "%s/%s/%s", folder, folder_of_file[file],
              emp_calibrate_file_name(file, c->machine, &c->runtime));
-    EMP_TRY(make_folders(path, err));
+    EMP_TRY(emp_model_file_make_folders(path, err));
     EMP_TRY(emp_model_file_open(&out, path,
                                 emp_calibrate_file_path(file, c->machine, &c->runtime),
                                 changes, change_count, err));

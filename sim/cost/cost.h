@@ -19,6 +19,16 @@
  * cores, Eigen's rule: lanes = (cycles - thread_cycles) / thread_cycles + 0.9, cycles
  * counting loads and stores.
  *
+ * A GPU or CPU whose model has a section `core` (a group of cores, as replay drives it):
+ *
+ *     t = op + product + bytes / pack [+ columns / clock]   columns of convolutions
+ *     t = op + bytes / s + cycles / clock   others: Eigen's cycles, clock of their kind
+ *     t = kernelless                        ops without kernel
+ *
+ * with products as above, columns the elements of a convolution's column matrix, counted
+ * as flops / 2 n, s the stream rate, times cache_factor if all bytes fit in the cache, and op and
+ * kernelless those of the runtime on a CPU.
+ *
  * Everything is computed in double seconds and rounded once to nanoseconds, at most
  * EMP_COST_LIMIT_NS.
  */

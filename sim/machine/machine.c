@@ -47,6 +47,27 @@
     X(thread_cycles, RATIO, device.thread_cycles)           \
     X(cycles_per_byte, RATIO, device.cycles_per_byte)
 
+#define CORE_FIELDS(X)                                    \
+    X(op, SECONDS, device.core.op_s)                      \
+    X(kernelless, SECONDS, device.core.kernelless_s)      \
+    X(cache, BYTES, device.core.cache_bytes)              \
+    X(cache_factor, RATIO, device.core.cache_factor)      \
+    X(pack, BYTES_PER_S, device.core.pack_bytes_per_s)    \
+    X(columns, HERTZ, device.core.columns_hz)             \
+    X(columns_input, HERTZ, device.core.columns_input_hz) \
+    X(light, HERTZ, device.core.light_hz)                 \
+    X(divide, HERTZ, device.core.divide_hz)               \
+    X(exp, HERTZ, device.core.exp_hz)                     \
+    X(reduce, HERTZ, device.core.reduce_hz)               \
+    X(move, HERTZ, device.core.move_hz)                   \
+    X(transpose, HERTZ, device.core.transpose_hz)         \
+    X(pool, HERTZ, device.core.pool_hz)                   \
+    X(pool_grad, HERTZ, device.core.pool_grad_hz)         \
+    X(norm, HERTZ, device.core.norm_hz)                   \
+    X(softmax, HERTZ, device.core.softmax_hz)             \
+    X(loss, HERTZ, device.core.loss_hz)                   \
+    X(update, HERTZ, device.core.update_hz)
+
 struct model {
     emp_device device;
     double     gemm_clock_hz; /* of the measurements behind the GEMM constants */
@@ -64,9 +85,16 @@ struct raw_cpu {
 #undef X
 };
 
+struct raw_core {
+#define X(key, kind, member) char *key;
+    CORE_FIELDS(X)
+#undef X
+};
+
 struct raw_model {
     struct raw_gpu     *gpu;
     struct raw_cpu     *cpu;
+    struct raw_core    *core;
     struct emp_raw_fit *fit;
 };
 
@@ -107,11 +135,19 @@ static const cyaml_schema_field_t cpu_schema[] = {
 #undef X
         CYAML_FIELD_END};
 
+static const cyaml_schema_field_t core_schema[] = {
+#define X(key, kind, member) STRING(struct raw_core, key, 0),
+    CORE_FIELDS(X)
+#undef X
+        CYAML_FIELD_END};
+
 static const cyaml_schema_field_t model_fields[] = {
     CYAML_FIELD_MAPPING_PTR("gpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, gpu, gpu_schema),
     CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, cpu, cpu_schema),
+    CYAML_FIELD_MAPPING_PTR("core", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, core, core_schema),
     EMP_FIT_FIELD(struct raw_model), CYAML_FIELD_END};
 static const cyaml_schema_value_t model_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_model, model_fields)};
@@ -165,6 +201,14 @@ static const emp_config_field cpu_table[] = {
     {#key, EMP_CONFIG_##kind, offsetof(struct raw_cpu, key), \
      offsetof(struct model, member)},
     CPU_FIELDS(X)
+#undef X
+};
+
+static const emp_config_field core_table[] = {
+#define X(key, kind, member)                                  \
+    {#key, EMP_CONFIG_##kind, offsetof(struct raw_core, key), \
+     offsetof(struct model, member)},
+    CORE_FIELDS(X)
 #undef X
 };
 
@@ -248,6 +292,11 @@ static emp_status load_model(struct loader *l, const char *name, emp_device *dev
                      emp_config_line(&config, "cores", ""), model.device.cores,
                      EMP_MAX_CORES);
         }
+    }
+    if (raw->core != NULL) {
+        EMP_TRY(emp_config_convert(&config, core_table, FIELD_COUNT(core_table),
+                                   raw->core, &model, &l->machine->hash, err));
+        model.device.has_core = true;
     }
     *device = model.device;
     snprintf(l->machine->model_path[device->kind], sizeof l->machine->model_path[0], "%s",

@@ -33,6 +33,22 @@ enum {
 
 typedef enum { EMP_DEVICE_CPU, EMP_DEVICE_GPU, EMP_DEVICE_KINDS } emp_device_kind;
 
+/** What a core takes that a GPU does not: the optional section `core` of a device model.
+ * A clock is the rate at which Eigen's cycles of one kind of work pass. */
+typedef struct {
+    double  op_s;             /**< beginning and ending an op that works; of a plan's GPUs
+                               only: of CPUs it is the runtime's cpu_op */
+    double  kernelless_s;     /**< of an op without kernel, likewise */
+    int64_t cache_bytes;      /**< what an op reads and writes in all, to stay in cache */
+    double  cache_factor;     /**< times the stream rate, in cache */
+    double  pack_bytes_per_s; /**< of a product's operands, on top of its arithmetic */
+    double  columns_hz;       /**< elements of a convolution's column matrix */
+    double  columns_input_hz; /**< likewise, of the gradient of an image */
+    double  light_hz, divide_hz, exp_hz; /**< element-wise: up to 8, 20, more cycles */
+    double  reduce_hz, move_hz, transpose_hz, pool_hz, pool_grad_hz, norm_hz, softmax_hz,
+        loss_hz, update_hz;
+} emp_core;
+
 /** Constants of a device's kernels; sim/cost/cost.h states the formulas that use them. */
 typedef struct {
     char            name[32]; /**< "cpu:0", "gpu:1" */
@@ -63,6 +79,9 @@ typedef struct {
     int32_t bandwidth_cores;  /**< cores that saturate the memory */
     double  thread_cycles;    /**< work that is worth one more thread */
     double  cycles_per_byte;  /**< of loads and stores, when threads are counted */
+    /* either, if its model says that it is made of cores */
+    bool     has_core;
+    emp_core core;
 } emp_device;
 
 /** One direction of a physical channel, or a channel shared by both directions. */

@@ -255,5 +255,5 @@ Test(fit, refuses_what_makes_no_sense)
     problem.cell_count = 0;
     err = (emp_error){0};
     cr_expect_eq(emp_fit_solve(&fit, &problem, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "0 cells; fit to 1 to 32");
+    cr_expect_str_eq(err.msg, "0 cells; fit to 1 to 64");
 }

@@ -234,3 +234,111 @@ Test(cost, create_survives_every_allocation_failure)
     emp_machine_destroy(m);
     emp_graph_destroy(g);
 }
+
+/* ---- groups of cores --------------------------------------------------------------- */
+
+static const emp_core core = {.op_s = 2e-6,
+                              .kernelless_s = 1e-6,
+                              .cache_bytes = 1000000,
+                              .cache_factor = 4.0,
+                              .pack_bytes_per_s = 20e9,
+                              .columns_hz = 1e9,
+                              .columns_input_hz = 0.5e9,
+                              .light_hz = 8e9,
+                              .divide_hz = 4e9,
+                              .exp_hz = 2e9,
+                              .reduce_hz = 1e9};
+
+/* Seconds of one op on a CPU and a GPU that are groups of cores. */
+static void time_on_cores(const emp_op_cost *cost, double *cpu_s, double *gpu_s)
+{
+    emp_graph      *g = one_op_graph(cost);
+    emp_machine    *m = EMP_NEW(emp_machine);
+    emp_cost_table *t = NULL;
+
+    cr_assert_not_null(m);
+    m->device_count = 2;
+    m->device[0] = cpu;
+    m->device[0].cores = 1;
+    m->device[1] = gpu;
+    for (int d = 0; d < 2; d++) {
+        m->device[d].has_core = true;
+        m->device[d].core = core;
+    }
+    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, NULL), EMP_OK);
+    *cpu_s = 1e-9 * (double)t->cpu[0].compute_ns;
+    *gpu_s = 1e-9 * (double)t->gpu[0].compute_ns;
+    emp_cost_table_destroy(t);
+    emp_machine_destroy(m);
+    emp_graph_destroy(g);
+}
+
+/* 12 MB and 1 M elements: 120 us at 100 GB/s, 1.2 ms at one core's 10 GB/s. */
+Test(cost, element_wise_ops_on_cores_take_bytes_and_arithmetic)
+{
+    const struct {
+        double cycles, hz;
+    } kinds[] = {{1, 8e9}, {14, 4e9}, {25, 2e9}};
+    double cpu_s, gpu_s;
+
+    for (size_t i = 0; i < 3; i++) {
+        emp_op_cost cost = {.op_class = EMP_OP_ELEMENTWISE,
+                            .kernels = 1,
+                            .bytes_read = 8000000,
+                            .bytes_written = 4000000,
+                            .cpu_cycles = kinds[i].cycles * 1e6};
+        double      work_s = kinds[i].cycles * 1e6 / kinds[i].hz;
+        time_on_cores(&cost, &cpu_s, &gpu_s);
+        cr_expect_float_eq(gpu_s, 2e-6 + 120e-6 + work_s, 1e-9);
+        cr_expect_float_eq(cpu_s, 8e-6 + 1.2e-3 + work_s, 1e-9);
+    }
+}
+
+Test(cost, what_fits_in_the_cache_of_a_core_streams_faster)
+{
+    emp_op_cost cost = {.op_class = EMP_OP_REDUCTION,
+                        .kernels = 2,
+                        .bytes_read = 999996,
+                        .bytes_written = 4};
+    double      cpu_s, gpu_s;
+
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(gpu_s, 2e-6 + 2.5e-6, 1e-9);
+    cr_expect_float_eq(cpu_s, 8e-6 + 25e-6, 1e-9);
+    cost.bytes_written = 5;
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(gpu_s, 2e-6 + 10e-6, 1e-9);
+}
+
+/* The column matrix has m k = 1 M elements. */
+Test(cost, products_on_cores_pack_and_convolutions_make_columns)
+{
+    emp_op_cost cost = {.op_class = EMP_OP_CONV,
+                        .kernels = 1,
+                        .m = 4000,
+                        .n = 64,
+                        .k = 250,
+                        .batch = 1,
+                        .flops = 2.0 * 4000 * 64 * 250,
+                        .bytes_read = 1900000,
+                        .bytes_written = 100000};
+    double      product_s = emp_cost_gemm_s(&gpu, 4000, 64, 250, 1, true), cpu_s, gpu_s;
+
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(gpu_s, 2e-6 + product_s + 100e-6 + 1e-3, 1e-9);
+    cr_expect_float_eq(cpu_s, 8e-6 + cost.flops / 5e9 + 100e-6 + 1e-3, 1e-9);
+    cost.op_class = EMP_OP_GEMM;
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(
+        gpu_s, 2e-6 + emp_cost_gemm_s(&gpu, 4000, 64, 250, 1, false) + 100e-6, 1e-9);
+}
+
+Test(cost, ops_without_kernel_take_their_turn_on_cores)
+{
+    emp_op_cost cost = {.op_class = EMP_OP_KERNELLESS};
+    double      cpu_s, gpu_s;
+
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(gpu_s, 1e-6, 1e-12);
+    cr_expect_float_eq(cpu_s, 2e-6, 1e-12);
+}

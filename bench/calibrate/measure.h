@@ -1,0 +1,77 @@
+/** \file bench/calibrate/measure.h
+ * Fits the constants of a machine that is made of groups of cores, and of the runtime that
+ * drives them, to measured times of micro-benchmarks.
+ *
+ *     EMP_TRY(emp_micros_build(micro, &count, machine, &runtime, err));
+ *     ... time each by replay: seconds[i] ...
+ *     EMP_TRY(emp_measurement_create(&m, &params, err));
+ *     EMP_TRY(emp_measurement_save(m, "my-machine.yaml", &where, err));
+ *
+ * A benchmark is a cell of a fit (fit.h): its value is what the simulator says of the same
+ * graph, so that all that the simulator does between two ops is in it. The host is a core
+ * like those of the groups and gets their constants; its own benchmarks check that.
+ */
+#ifndef EMP_BENCH_CALIBRATE_MEASURE_H
+#define EMP_BENCH_CALIBRATE_MEASURE_H
+
+#include "bench/calibrate/constants.h"
+#include "bench/calibrate/fit.h"
+#include "bench/calibrate/micro.h"
+
+typedef struct {
+    const emp_micro   *micro; /**< borrowed */
+    const double      *measured_s;
+    int32_t            count;
+    const emp_machine *machine; /**< where the fit starts; one host */
+    const emp_runtime *runtime;
+    int64_t            cache_bytes; /**< of a core, which is not fitted; above 0 */
+    int32_t            threads;     /**< results do not depend on it */
+    void (*on_progress)(void *context, double done_frac); /**< OPTIONAL */
+    void *context;
+} emp_measure_params;
+
+typedef struct {
+    emp_machine     *machine; /**< with the fitted constants */
+    emp_runtime      runtime;
+    const emp_micro *micro; /**< borrowed */
+    const double    *measured_s;
+    int32_t          count;
+    emp_fit
+        fit; /**< parameters in the order of emp_measure_table(); its values: seconds */
+} emp_measurement;
+
+/** What may be fitted; sets \a *count. */
+const emp_constant *emp_measure_table(int32_t *count);
+
+/** A copy of \a machine as it is when the fit starts, its groups and its host made of cores
+ * of \a cache_bytes; NULL = no memory. */
+emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes);
+
+/** Gives hosts the constants of the groups' cores, and the runtime what it says of the
+ * host's ops. */
+void emp_measure_derive(emp_machine *machine, emp_runtime *runtime);
+
+/** \retval EMP_EINVAL  The machine has several hosts, or no group.
+ * \retval  What the fit returns. */
+emp_status emp_measurement_create(emp_measurement **out, const emp_measure_params *params,
+                                  emp_error *err);
+void       emp_measurement_destroy(emp_measurement *measurement);
+
+/** Where it was measured, for people. Texts without quotes. */
+typedef struct {
+    const char *computer, *products, *command;
+} emp_measure_origin;
+
+enum { EMP_MEASURE_PATH_BYTES = 1024 };
+
+/** Path of the runtime file beside \a machine_path: "DIR/NAME-runtime.yaml". */
+void emp_measurement_runtime_path(char        path[EMP_MEASURE_PATH_BYTES],
+                                  const char *machine_path);
+
+/** Writes DIR/NAME.yaml, last, after DIR/models/NAME-host.yaml, DIR/models/NAME-group.yaml
+ * and DIR/NAME-runtime.yaml; each appears whole or not at all.
+ * \retval EMP_EINVAL  \a path does not end in ".yaml". */
+emp_status emp_measurement_save(const emp_measurement *measurement, const char *path,
+                                const emp_measure_origin *origin, emp_error *err);
+
+#endif /* EMP_BENCH_CALIBRATE_MEASURE_H */

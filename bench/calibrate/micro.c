@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/calibrate/micro.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+#include "sim/workloads/tf_ops.h"
+#include "sim/workloads/tf_train.h"
+
+enum { CPU, FIRST, SECOND }; /* devices, by their kind and number */
+
+typedef void work(emp_tf *tf, const int64_t *size, int32_t repeats);
+
+/* One benchmark: what is built, of which sizes, how often. */
+struct entry {
+    const char *name;
+    work       *build;
+    int64_t     size[8];
+    int32_t     repeats;
+};
+
+/* ---- where ops lie ----------------------------------------------------------------- */
+
+/* Device d has the scope "d<d>", which ops keep in their names. */
+static const char *enter_device(emp_tf *tf, int32_t device)
+{
+    return emp_tf_reenter(tf, emp_tf_number(tf, "d%d/", device));
+}
+
+static int32_t device_of_name(const char *name)
+{
+    return name[0] == 'd' && name[1] >= '0' && name[1] <= '9' ? name[1] - '0' : FIRST;
+}
+
+static emp_port variable(emp_tf *tf, const char *name, emp_shape shape)
+{
+    return emp_tf_weights(tf, emp_tf_join(tf, "d1/", name, ""), shape, EMP_TF_INIT_ZEROS)
+        .read;
+}
+
+static void add_target(emp_tf *tf, emp_port port)
+{
+    if (emp_tf_is_ok(tf)) emp_graph_builder_set_target(tf->builder, port.op);
+}
+
+/* ---- kinds of work ----------------------------------------------------------------- */
+
+/* size: m, n, k, transposed a, transposed b */
+static void products(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    bool      is_a = size[3] != 0, is_b = size[4] != 0;
+    int64_t   m = size[0], n = size[1], k = size[2];
+    emp_shape a = is_a ? EMP_SHAPE(k, m) : EMP_SHAPE(m, k);
+    emp_shape b = is_b ? EMP_SHAPE(n, k) : EMP_SHAPE(k, n);
+    emp_port  left = variable(tf, "a", a), right = variable(tf, "b", b);
+
+    for (int32_t i = 0; i < repeats; i++)
+        add_target(tf, emp_tf_matmul(tf, "MatMul", left, right, is_a, is_b));
+}
+
+/* size: images, side, channels, side of the filter, filters, stride, direction */
+static void convolutions(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    int32_t      stride = (int32_t)size[5];
+    int64_t      out_side = (size[1] + stride - 1) / stride;
+    emp_shape    image = EMP_SHAPE(size[0], size[1], size[1], size[2]);
+    emp_shape    filter = EMP_SHAPE(size[3], size[3], size[2], size[4]);
+    emp_port     x = variable(tf, "x", image), w = variable(tf, "w", filter);
+    emp_port     y = variable(tf, "y", EMP_SHAPE(size[0], out_side, out_side, size[4]));
+    emp_op_attrs attrs = {.padding_is_same = true, .strides = {1, stride, stride, 1}};
+
+    for (int32_t i = 0; i < repeats; i++) {
+        if (size[6] == 0)
+            add_target(tf, emp_tf_op(tf, "Conv2D", NULL, &attrs, EMP_TF_PORTS(x, w)));
+        if (size[6] == 1) {
+            emp_port sizes = emp_tf_dims(tf, NULL, "sizes", &image);
+            add_target(tf, emp_tf_op(tf, "Conv2DBackpropInput", NULL, &attrs,
+                                     EMP_TF_PORTS(sizes, w, y)));
+        }
+        if (size[6] == 2) {
+            emp_port sizes = emp_tf_dims(tf, NULL, "sizes", &filter);
+            add_target(tf, emp_tf_op(tf, "Conv2DBackpropFilter", NULL, &attrs,
+                                     EMP_TF_PORTS(x, sizes, y)));
+        }
+    }
+}
+
+static void unary(emp_tf *tf, const char *type, int64_t n, int32_t repeats)
+{
+    emp_port x = variable(tf, "x", EMP_SHAPE(n));
+
+    for (int32_t i = 0; i < repeats; i++) add_target(tf, emp_tf_op1(tf, type, NULL, x));
+}
+
+/* size: elements */
+static void additions(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    emp_port x = variable(tf, "x", EMP_SHAPE(size[0]));
+    emp_port y = variable(tf, "y", EMP_SHAPE(size[0]));
+
+    for (int32_t i = 0; i < repeats; i++)
+        add_target(tf, emp_tf_op2(tf, "Add", NULL, x, y));
+}
+
+static void inverses(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    unary(tf, "Inv", size[0], repeats);
+}
+
+static void logarithms(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    unary(tf, "Log", size[0], repeats);
+}
+
+/* size: rows, columns, the axis that is summed over */
+static void sums(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    emp_port x = variable(tf, "x", EMP_SHAPE(size[0], size[1]));
+
+    for (int32_t i = 0; i < repeats; i++)
+        add_target(tf, emp_tf_reduce(tf, "Sum", NULL, x, &size[2], 1, false));
+}
+
+/* size: rows, columns */
+static void transpositions(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    const int64_t order[] = {1, 0};
+    emp_port      x = variable(tf, "x", EMP_SHAPE(size[0], size[1]));
+
+    for (int32_t i = 0; i < repeats; i++)
+        add_target(tf, emp_tf_transpose(tf, x, order, 2));
+}
+
+static void joints(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    emp_port x = variable(tf, "x", EMP_SHAPE(size[0], size[1]));
+    emp_port y = variable(tf, "y", EMP_SHAPE(size[0], size[1]));
+
+    for (int32_t i = 0; i < repeats; i++)
+        add_target(tf, emp_tf_concat(tf, NULL, EMP_TF_PORTS(x, y), 1));
+}
+
+/* size: images, side, channels, window, stride, gradients instead */
+static void pools(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    int32_t      window = (int32_t)size[3], stride = (int32_t)size[4];
+    int64_t      side = (size[1] + stride - 1) / stride;
+    emp_port     x = variable(tf, "x", EMP_SHAPE(size[0], size[1], size[1], size[2]));
+    emp_port     y = variable(tf, "y", EMP_SHAPE(size[0], side, side, size[2]));
+    emp_op_attrs attrs = {.padding_is_same = true,
+                          .strides = {1, stride, stride, 1},
+                          .ksize = {1, window, window, 1}};
+
+    for (int32_t i = 0; i < repeats; i++)
+        add_target(tf,
+                   size[5] != 0
+                       ? emp_tf_op(tf, "MaxPoolGrad", NULL, &attrs, EMP_TF_PORTS(x, y, y))
+                       : emp_tf_op(tf, "MaxPool", NULL, &attrs, EMP_TF_PORTS(x)));
+}
+
+/* size: images, side, channels, gradients instead */
+static void norms(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    emp_port x = variable(tf, "x", EMP_SHAPE(size[0], size[1], size[1], size[2]));
+    emp_port c = variable(tf, "c", EMP_SHAPE(size[2]));
+
+    for (int32_t i = 0; i < repeats; i++)
+        add_target(tf, size[3] != 0 ? emp_tf_op(tf, "FusedBatchNormGrad", NULL, NULL,
+                                                EMP_TF_PORTS(x, x, c, c, c))
+                                    : emp_tf_op(tf, "FusedBatchNorm", NULL, NULL,
+                                                EMP_TF_PORTS(x, c, c, c, c)));
+}
+
+/* size: rows, columns, with a loss */
+static void softmaxes(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    emp_port x = variable(tf, "x", EMP_SHAPE(size[0], size[1]));
+
+    for (int32_t i = 0; i < repeats; i++)
+        add_target(tf, size[2] != 0
+                           ? emp_tf_op2(tf, "SoftmaxCrossEntropyWithLogits", NULL, x, x)
+                           : emp_tf_op1(tf, "Softmax", NULL, x));
+}
+
+/* size: elements, Adam instead of plain descent. Each has a variable of its own. */
+static void updates(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    static const char *const name[] = {"w", "m", "v"};
+    emp_shape                shape = EMP_SHAPE(size[0]);
+    emp_port g = variable(tf, "g", shape), r = variable(tf, "rate", EMP_SHAPE_SCALAR);
+
+    for (int32_t i = 0; i < repeats; i++) {
+        emp_port ref[3];
+        for (int32_t k = 0; k < (size[1] != 0 ? 3 : 1); k++)
+            ref[k] = emp_tf_weights(tf, emp_tf_join(tf, "d1/", name[k], ""), shape,
+                                    EMP_TF_INIT_ZEROS)
+                         .ref;
+        add_target(tf, size[1] != 0 ? emp_tf_op(tf, "ApplyAdam", NULL, NULL,
+                                                EMP_TF_PORTS(ref[0], ref[1], ref[2], r, r,
+                                                             r, r, r, r, g))
+                                    : emp_tf_op(tf, "ApplyGradientDescent", NULL, NULL,
+                                                EMP_TF_PORTS(ref[0], r, g)));
+    }
+}
+
+/* size: device, without work. A chain, one after the other. */
+static void chain(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    emp_port    x = variable(tf, "x", EMP_SHAPE(16));
+    const char *outer = enter_device(tf, (int32_t)size[0]);
+
+    x = emp_tf_op1(tf, "Neg", NULL, x);
+    for (int32_t i = 0; i < repeats; i++)
+        x = emp_tf_op1(tf, size[1] != 0 ? "Identity" : "Neg", NULL, x);
+    emp_tf_leave(tf, outer);
+    add_target(tf, x);
+}
+
+/* size: elements, one device, the other, chains that run side by side. Each op reads what
+ * the other device made. */
+static void crossings(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    emp_port x = variable(tf, "x", EMP_SHAPE(size[0]));
+
+    for (int64_t c = 0; c < size[3]; c++) {
+        emp_port y = x;
+        for (int32_t i = 0; i < repeats; i++) {
+            int32_t     side = (int32_t)size[1 + (i + c + 1) % 2];
+            const char *outer = enter_device(tf, side);
+            y = emp_tf_op1(tf, "Neg", NULL, y);
+            emp_tf_leave(tf, outer);
+        }
+        add_target(tf, y);
+    }
+}
+
+/* ---- the list ---------------------------------------------------------------------- */
+
+enum { KIB = 1 << 10, MIB = 1 << 20 };
+
+static const struct entry entries[] = {
+    {"product 128x128x128", products, {128, 128, 128}, 200},
+    {"product 384x384x384", products, {384, 384, 384}, 20},
+    {"product 1024x1024x1024", products, {1024, 1024, 1024}, 2},
+    {"product 16x1536x768", products, {16, 1536, 768}, 20},
+    {"product 48x1536x768", products, {48, 1536, 768}, 10},
+    {"product 48x768x1536 B'", products, {48, 768, 1536, 0, 1}, 10},
+    {"product 768x1536x48 A'", products, {768, 1536, 48, 1, 0}, 10},
+    {"product 640x6000x256", products, {640, 6000, 256}, 1},
+    {"product 256x6000x640 A'", products, {256, 6000, 640, 1, 0}, 1},
+    {"conv 3x3 48", convolutions, {4, 40, 48, 3, 48, 1, 0}, 3},
+    {"conv 3x3 48 input", convolutions, {4, 40, 48, 3, 48, 1, 1}, 3},
+    {"conv 3x3 48 filter", convolutions, {4, 40, 48, 3, 48, 1, 2}, 3},
+    {"conv 3x3 160", convolutions, {4, 16, 160, 3, 160, 1, 0}, 3},
+    {"conv 3x3 160 filter", convolutions, {4, 16, 160, 3, 160, 1, 2}, 3},
+    {"conv 5x5/2 24", convolutions, {4, 64, 24, 5, 40, 2, 0}, 3},
+    {"add 48 Ki", additions, {48 * KIB}, 200},
+    {"add 5 Mi", additions, {5 * MIB}, 3},
+    {"inverse 64 Ki", inverses, {64 * KIB}, 200},
+    {"inverse 5 Mi", inverses, {5 * MIB}, 3},
+    {"logarithm 64 Ki", logarithms, {64 * KIB}, 100},
+    {"logarithm 5 Mi", logarithms, {5 * MIB}, 3},
+    {"sum of columns", sums, {1500, 1500, 0}, 5},
+    {"sum of rows", sums, {1500, 1500, 1}, 5},
+    {"transpose", transpositions, {1500, 1500}, 3},
+    {"concat", joints, {500, 1500}, 5},
+    {"concat small", joints, {48, 768}, 100},
+    {"max pool", pools, {4, 48, 96, 3, 2, 0}, 3},
+    {"max pool gradient", pools, {4, 48, 96, 3, 2, 1}, 2},
+    {"batch norm", norms, {4, 48, 96, 0}, 4},
+    {"batch norm gradient", norms, {4, 48, 96, 1}, 4},
+    {"softmax", softmaxes, {300, 6000, 0}, 2},
+    {"softmax with loss", softmaxes, {300, 6000, 1}, 2},
+    {"descent", updates, {2 * MIB, 0}, 4},
+    {"Adam", updates, {2 * MIB, 1}, 3},
+    {"chain of 400", chain, {FIRST, 0}, 400},
+    {"chain of 400 without work", chain, {FIRST, 1}, 400},
+    {"chain of 400 on the host", chain, {CPU, 0}, 400},
+    {"one op", chain, {FIRST, 0}, 0},
+    {"copies of 4 KiB", crossings, {KIB, FIRST, SECOND, 1}, 100},
+    {"copies of 1 MiB", crossings, {256 * KIB, FIRST, SECOND, 1}, 20},
+    {"copies of 16 MiB", crossings, {4 * MIB, FIRST, SECOND, 1}, 4},
+    {"copies from and to the host", crossings, {256 * KIB, CPU, FIRST, 1}, 20},
+    {"small ones with the host", crossings, {KIB, CPU, FIRST, 1}, 100},
+    {"copies both ways at once", crossings, {256 * KIB, FIRST, SECOND, 2}, 20},
+};
+enum { ENTRIES = sizeof entries / sizeof *entries };
+_Static_assert(ENTRIES <= (int)EMP_MICRO_MOST, "room for all benchmarks");
+
+/* ---- building ---------------------------------------------------------------------- */
+
+static emp_status build_graph(emp_graph **out, const struct entry *e, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_graph *whole = NULL;
+    emp_tf     tf;
+
+    EMP_TRY(emp_tf_init(&tf, err));
+    e->build(&tf, e->size, e->repeats);
+    EMP_TRY(emp_tf_finish(&tf, &whole));
+    EMP_TRY(emp_graph_prune(out, whole, err));
+
+cleanup:
+    emp_tf_clear(&tf);
+    emp_graph_destroy(whole);
+    return st;
+}
+
+static emp_status build(emp_micro *micro, const struct entry *e,
+                        const emp_device_id *device, const emp_machine *machine,
+                        const emp_runtime *runtime, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_problem *problem = NULL;
+
+    snprintf(micro->name, sizeof micro->name, "%s", e->name);
+    EMP_TRY(build_graph(&micro->graph, e, err));
+    const emp_graph *g = micro->graph;
+    micro->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)g->op_count);
+    if (micro->device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "benchmark %s", e->name);
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        micro->device_of_op[op] = device[device_of_name(g->name[op])];
+    EMP_TRY(emp_problem_create(&problem, g, machine, runtime, e->name, err));
+    emp_problem_legalize(problem, micro->device_of_op);
+
+cleanup:
+    emp_problem_destroy(problem);
+    return st;
+}
+
+emp_status emp_micros_build(emp_micro *micro, int32_t *count, const emp_machine *machine,
+                            const emp_runtime *runtime, emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    const emp_device_id device[] = {emp_machine_find(machine, "cpu:0"),
+                                    emp_machine_find(machine, "gpu:0"),
+                                    emp_machine_find(machine, "gpu:1")};
+
+    *count = 0;
+    if (device[CPU] < 0 || device[FIRST] < 0 || device[SECOND] < 0)
+        EMP_FAIL(EMP_EINVAL, "machine %s needs a CPU and two GPUs, as cpu2 has",
+                 machine->name);
+    for (int32_t i = 0; i < ENTRIES; i++) {
+        micro[i] = (emp_micro){0};
+        *count = i + 1;
+        EMP_TRY(build(&micro[i], &entries[i], device, machine, runtime, err));
+    }
+
+cleanup:
+    return st;
+}
+
+void emp_micros_clear(emp_micro *micro, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        emp_graph_destroy(micro[i].graph);
+        emp_free(micro[i].device_of_op);
+        micro[i] = (emp_micro){0};
+    }
+}
+
+emp_status emp_micro_predict(double *step_s, const emp_micro *micro,
+                             const emp_machine *machine, const emp_runtime *runtime,
+                             emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_problem   *problem = NULL;
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+
+    EMP_TRY(
+        emp_problem_create(&problem, micro->graph, machine, runtime, micro->name, err));
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    EMP_TRY(emp_sim_run(sim, micro->device_of_op, &result, err));
+    *step_s = (double)result.step_time_ns * 1e-9;
+
+cleanup:
+    emp_sim_destroy(sim);
+    emp_problem_destroy(problem);
+    return st;
+}

@@ -1,0 +1,33 @@
+/** \file bench/calibrate/micro.h
+ * Micro-benchmarks of a computer: small graphs, each of one kind of work, that replay
+ * executes and the simulator predicts. None is a workload, or a part of one.
+ *
+ * A benchmark is some ops that do not depend on each other, reading the same variables, or
+ * a chain: of ops without work, and of copies between two devices.
+ */
+#ifndef EMP_BENCH_CALIBRATE_MICRO_H
+#define EMP_BENCH_CALIBRATE_MICRO_H
+
+#include "sim/placement/problem.h"
+
+enum { EMP_MICRO_NAME_BYTES = 32, EMP_MICRO_MOST = 64 };
+
+typedef struct {
+    char           name[EMP_MICRO_NAME_BYTES]; /**< "product 64x2048x1024" */
+    emp_graph     *graph;                      /**< of the step */
+    emp_device_id *device_of_op;               /**< [op] legal */
+} emp_micro;
+
+/** Builds all, for a machine with a CPU and two GPUs (groups of cores); \a micro has room
+ * for EMP_MICRO_MOST. emp_micros_clear() releases them, also after a failure.
+ * \retval EMP_EINVAL  The machine has fewer devices. */
+emp_status emp_micros_build(emp_micro *micro, int32_t *count, const emp_machine *machine,
+                            const emp_runtime *runtime, emp_error *err);
+void       emp_micros_clear(emp_micro *micro, int32_t count);
+
+/** What the simulator says of one under a machine's and a runtime's constants. */
+emp_status emp_micro_predict(double *step_s, const emp_micro *micro,
+                             const emp_machine *machine, const emp_runtime *runtime,
+                             emp_error *err);
+
+#endif /* EMP_BENCH_CALIBRATE_MICRO_H */

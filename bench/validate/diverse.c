@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/validate/diverse.h"
+
+#include <stdio.h>
+
+#include "base/rng.h"
+
+enum kind { CHUNKS, GROUPS, MIXED };
+
+/* A turn through the list; each next turn draws anew, and has other chunks. */
+static const struct {
+    enum kind kind;
+    int32_t   count; /* blocks; of mixed ones, 64 of which this many hundredths move */
+} turn[] = {{CHUNKS, 2},    {GROUPS, 4}, {MIXED, 5},    {GROUPS, 16}, {CHUNKS, 3},
+            {GROUPS, 64},   {MIXED, 15}, {GROUPS, 256}, {CHUNKS, 6},  {GROUPS, 8},
+            {GROUPS, 1024}, {MIXED, 30}, {GROUPS, 32}};
+enum { TURN = sizeof turn / sizeof *turn, MIXED_BLOCKS = 64, STREAM = 0x76616c };
+
+struct deal {
+    const emp_problem *problem;
+    emp_rng            rng;
+    int32_t            gpu_count;
+    emp_device_id      gpu[EMP_MAX_DEVICES];
+};
+
+static emp_device_id any_gpu(struct deal *d)
+{
+    return d->gpu[emp_rng_below(&d->rng, (uint32_t)d->gpu_count)];
+}
+
+static emp_device_id any_device(struct deal *d)
+{
+    return (emp_device_id)emp_rng_below(&d->rng,
+                                        (uint32_t)d->problem->machine->device_count);
+}
+
+/* The device of a block; the ops of blocks are neighbours in topological order. */
+static emp_device_id deal_block(struct deal *d, enum kind kind, int32_t count,
+                                int32_t block)
+{
+    if (kind == CHUNKS) return d->gpu[block % d->gpu_count];
+    if (kind == GROUPS) return any_gpu(d);
+    return emp_rng_below(&d->rng, 100) < (uint32_t)count ? any_device(d) : -1;
+}
+
+static void deal_all(struct deal *d, enum kind kind, int32_t count,
+                     const emp_device_id *base, emp_device_id *device_of_op)
+{
+    const emp_graph *g = d->problem->graph;
+    int32_t          blocks = kind == MIXED ? MIXED_BLOCKS : count, at = 0;
+
+    for (int32_t b = 0; b < blocks; b++) {
+        emp_device_id device = deal_block(d, kind, count, b);
+        int32_t       end = (int32_t)((int64_t)g->op_count * (b + 1) / blocks);
+        for (; at < end; at++)
+            device_of_op[g->topo[at]] = device < 0 ? base[g->topo[at]] : device;
+    }
+}
+
+static void name_it(char *name, enum kind kind, int32_t count, int32_t round)
+{
+    if (kind == CHUNKS)
+        snprintf(name, EMP_DIVERSE_NAME_BYTES, "chunks %d", count);
+    else if (kind == GROUPS)
+        snprintf(name, EMP_DIVERSE_NAME_BYTES, "groups %d #%d", count, round);
+    else
+        snprintf(name, EMP_DIVERSE_NAME_BYTES, "mixed %d %% #%d", count, round);
+}
+
+emp_status emp_diverse_placement(emp_device_id     *device_of_op,
+                                 char               name[EMP_DIVERSE_NAME_BYTES],
+                                 const emp_problem *problem, const emp_device_id *base,
+                                 int32_t index, uint64_t seed, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    struct deal d = {.problem = problem};
+    int32_t     round = index / TURN;
+    enum kind   kind = turn[index % TURN].kind;
+    int32_t     count = turn[index % TURN].count;
+
+    for (emp_device_id i = 0; i < problem->machine->device_count; i++)
+        if (problem->machine->device[i].kind == EMP_DEVICE_GPU) d.gpu[d.gpu_count++] = i;
+    if (d.gpu_count == 0)
+        EMP_FAIL(EMP_EINVAL, "machine %s has no GPU to deal ops to",
+                 problem->machine->name);
+    if (kind == CHUNKS) count += 7 * round;
+    emp_rng_init(&d.rng, seed, STREAM, (uint32_t)index);
+    deal_all(&d, kind, count, base, device_of_op);
+    emp_problem_legalize(problem, device_of_op);
+    name_it(name, kind, count, round);
+
+cleanup:
+    return st;
+}

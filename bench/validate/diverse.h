@@ -1,0 +1,21 @@
+/** \file bench/validate/diverse.h
+ * Placements that are unlike each other, on which a prediction is judged: blocks of the
+ * topological order, dealt in turn or by chance, in several sizes, and placements of which
+ * a part is dealt anew, also to the CPU.
+ */
+#ifndef EMP_BENCH_VALIDATE_DIVERSE_H
+#define EMP_BENCH_VALIDATE_DIVERSE_H
+
+#include "sim/placement/problem.h"
+
+enum { EMP_DIVERSE_NAME_BYTES = 32 };
+
+/** Placement \a index >= 0 of an endless list that \a seed makes: legal, and named
+ * ("chunks 3", "groups 16 #1", "mixed 10 % #0"). \a base is what mixed ones start from.
+ * \retval EMP_EINVAL  The machine has no GPU. O(V). */
+emp_status emp_diverse_placement(emp_device_id     *device_of_op,
+                                 char               name[EMP_DIVERSE_NAME_BYTES],
+                                 const emp_problem *problem, const emp_device_id *base,
+                                 int32_t index, uint64_t seed, emp_error *err);
+
+#endif /* EMP_BENCH_VALIDATE_DIVERSE_H */

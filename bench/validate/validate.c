@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/validate/validate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/surrogate/agreement.h"
+
+void emp_validation_case_set(emp_validation_case *out, const char *name,
+                             const emp_sim_result    *predicted,
+                             const emp_replay_result *measured)
+{
+    *out = (emp_validation_case){.is_predicted_feasible = predicted->is_feasible,
+                                 .is_feasible = measured->is_feasible,
+                                 .predicted_s = (double)predicted->step_time_ns * 1e-9,
+                                 .measured_s = measured->median_s,
+                                 .low_s = measured->low_s,
+                                 .high_s = measured->high_s,
+                                 .device_count = measured->device_count};
+    snprintf(out->name, sizeof out->name, "%s", name);
+    for (int32_t d = 0; d < measured->device_count; d++) {
+        out->predicted_busy_s[d] = (double)predicted->busy_ns[d] * 1e-9;
+        out->busy_s[d] = measured->device[d].busy_s;
+        out->predicted_peak_bytes[d] = predicted->peak_bytes[d];
+        out->peak_bytes[d] = measured->device[d].peak_bytes;
+    }
+}
+
+/* ---- a summary --------------------------------------------------------------------- */
+
+static bool is_timed(const emp_validation_case *c)
+{
+    return c->is_predicted_feasible && c->is_feasible;
+}
+
+static void count_verdicts(emp_validation_summary *s, const emp_validation_case *c)
+{
+    if (c->is_feasible && c->is_predicted_feasible) s->both_fit++;
+    if (!c->is_feasible && !c->is_predicted_feasible) s->both_oom++;
+    if (!c->is_feasible && c->is_predicted_feasible) s->missed_oom++;
+    if (c->is_feasible && !c->is_predicted_feasible) s->false_oom++;
+}
+
+static double farther(double a, double b) { return fabs(a) > fabs(b) ? a : b; }
+
+/* Step times of those cases that have both. */
+static emp_status compare_times(emp_validation_summary    *s,
+                                const emp_validation_case *cases, int32_t count,
+                                double *predicted, double *measured, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    emp_agreement agreement;
+    double        sum = 0.0, abs_sum = 0.0;
+
+    for (int32_t i = 0; i < count; i++) {
+        if (!is_timed(&cases[i])) continue;
+        if (!(cases[i].measured_s > 0.0))
+            EMP_FAIL(EMP_EINVAL, "placement %s: measured %g s, which is no step time",
+                     cases[i].name, cases[i].measured_s);
+        double error = cases[i].predicted_s / cases[i].measured_s - 1.0;
+        sum += error;
+        abs_sum += fabs(error);
+        s->worst_error_frac = farther(error, s->worst_error_frac);
+        predicted[s->timed_count] = cases[i].predicted_s;
+        measured[s->timed_count++] = cases[i].measured_s;
+    }
+    s->mean_abs_error_frac = abs_sum / s->timed_count; /* NaN of none */
+    s->bias_frac = sum / s->timed_count;
+    s->spearman = s->kendall = NAN;
+    if (s->timed_count < 2) goto cleanup;
+    EMP_TRY(emp_agreement_of(&agreement, predicted, measured, s->timed_count, err));
+    s->spearman = agreement.spearman;
+    s->kendall = agreement.kendall;
+
+cleanup:
+    return st;
+}
+
+static void compare_devices(emp_validation_summary *s, const emp_validation_case *cases,
+                            int32_t count)
+{
+    double  off_s = 0.0, busy_s = 0.0, peak_sum = 0.0;
+    int32_t peaks = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_validation_case *c = &cases[i];
+        for (int32_t d = 0; is_timed(c) && d < c->device_count; d++) {
+            off_s += fabs(c->predicted_busy_s[d] - c->busy_s[d]);
+            busy_s += c->busy_s[d];
+            if (c->peak_bytes[d] <= 0) continue;
+            double error =
+                (double)c->predicted_peak_bytes[d] / (double)c->peak_bytes[d] - 1.0;
+            peak_sum += fabs(error);
+            s->worst_peak_error_frac = farther(error, s->worst_peak_error_frac);
+            peaks++;
+        }
+    }
+    s->busy_error_frac = off_s / busy_s;
+    s->peak_error_frac = peak_sum / peaks;
+}
+
+emp_status emp_validation_summarize(emp_validation_summary    *out,
+                                    const emp_validation_case *cases, int32_t count,
+                                    emp_error *err)
+{
+    emp_status st = EMP_OK;
+    double    *predicted = EMP_NEW_ARRAY(double, (size_t)count + 1);
+    double    *measured = EMP_NEW_ARRAY(double, (size_t)count + 1);
+
+    *out = (emp_validation_summary){0};
+    if (predicted == NULL || measured == NULL)
+        EMP_FAIL(EMP_ENOMEM, "times of %d placements", count);
+    for (int32_t i = 0; i < count; i++) count_verdicts(out, &cases[i]);
+    EMP_TRY(compare_times(out, cases, count, predicted, measured, err));
+    compare_devices(out, cases, count);
+
+cleanup:
+    emp_free(predicted);
+    emp_free(measured);
+    return st;
+}
+
+/* ---- types of ops ------------------------------------------------------------------ */
+
+/* The entry of a type; the last one takes all for which there is no room. */
+static emp_validation_type *find_type(emp_validation_types *types, const char *name)
+{
+    for (int32_t i = 0; i < types->count; i++)
+        if (strcmp(types->type[i].type, name) == 0) return &types->type[i];
+    if (types->count == EMP_VALIDATION_TYPES) return &types->type[types->count - 1];
+    emp_validation_type *type = &types->type[types->count++];
+    snprintf(type->type, sizeof type->type, "%s",
+             types->count == EMP_VALIDATION_TYPES ? "(others)" : name);
+    return type;
+}
+
+static double predicted_op_s(const emp_problem *p, emp_op_id op, emp_device_id device)
+{
+    bool is_cpu = p->machine->device[device].kind == EMP_DEVICE_CPU;
+
+    return 1e-9 *
+           (double)(is_cpu ? p->costs->cpu[op].compute_ns : p->costs->gpu[op].compute_ns);
+}
+
+emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem *problem,
+                                  const emp_device_id     *device_of_op,
+                                  const emp_replay_result *measured, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = problem->graph;
+    int32_t          at = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) at += !g->op[op].is_folded;
+    if (at != measured->op_count)
+        EMP_FAIL(EMP_EINVAL, "a result of %d ops; the step has %d", measured->op_count,
+                 at);
+    at = 0;
+    for (int32_t i = 0; i < g->op_count; i++) { /* plans have the topological order */
+        emp_op_id op = g->topo[i];
+        if (g->op[op].is_folded) continue;
+        double seconds = (double)measured->op_s[at++];
+        if (seconds <= 0.0) continue;
+        emp_validation_type *type = find_type(types, g->type_name[g->type[op]]);
+        type->count++;
+        type->measured_s += seconds;
+        type->predicted_s += predicted_op_s(problem, op, device_of_op[op]);
+    }
+
+cleanup:
+    return st;
+}
+
+static int compare_types(const void *a, const void *b)
+{
+    const emp_validation_type *x = a, *y = b;
+
+    if (x->measured_s != y->measured_s) return x->measured_s < y->measured_s ? 1 : -1;
+    return strcmp(x->type, y->type);
+}
+
+void emp_validation_sort_types(emp_validation_types *types)
+{
+    qsort(types->type, (size_t)types->count, sizeof *types->type, compare_types);
+}

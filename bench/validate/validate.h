@@ -1,0 +1,75 @@
+/** \file bench/validate/validate.h
+ * Predicted beside measured: what the simulator said of placements, what replay measured,
+ * and how far they are apart.
+ *
+ *     emp_validation_case c = {...};                 one a placement
+ *     EMP_TRY(emp_validation_summarize(&summary, cases, count, err));
+ *
+ * Errors are relative to what was measured, (predicted - measured) / measured. Steps that
+ * do not fit, by either word, count for verdicts only.
+ */
+#ifndef EMP_BENCH_VALIDATE_VALIDATE_H
+#define EMP_BENCH_VALIDATE_VALIDATE_H
+
+#include "sim/engine/sim.h"
+#include "sim/replay/result.h"
+
+typedef struct {
+    char    name[64];
+    bool    is_predicted_feasible, is_feasible;
+    double  predicted_s, measured_s; /**< of the step */
+    double  low_s, high_s;           /**< quartiles of the measured */
+    int32_t device_count;
+    double  predicted_busy_s[EMP_MAX_DEVICES], busy_s[EMP_MAX_DEVICES];
+    int64_t predicted_peak_bytes[EMP_MAX_DEVICES], peak_bytes[EMP_MAX_DEVICES];
+} emp_validation_case;
+
+/** Puts both words together. */
+void emp_validation_case_set(emp_validation_case *out, const char *name,
+                             const emp_sim_result    *predicted,
+                             const emp_replay_result *measured);
+
+/** NaN where there is nothing to compare. */
+typedef struct {
+    int32_t timed_count;         /**< cases that fit, by both words */
+    double  mean_abs_error_frac; /**< of step times; MAPE / 100 */
+    double  bias_frac;           /**< mean error, with its sign */
+    double  worst_error_frac;    /**< the one farthest from 0, with its sign */
+    double  spearman, kendall;   /**< of step times */
+    double  busy_error_frac; /**< mean of |error|, devices weighted by measured time */
+    double  peak_error_frac; /**< mean of |error| of peaks, of devices that hold any */
+    double  worst_peak_error_frac;
+    int32_t both_fit, both_oom, missed_oom, false_oom; /**< missed: predicted to fit */
+} emp_validation_summary;
+
+/** O(count^2). \retval EMP_EINVAL  A measured time is not above 0. */
+emp_status emp_validation_summarize(emp_validation_summary    *out,
+                                    const emp_validation_case *cases, int32_t count,
+                                    emp_error *err);
+
+enum { EMP_VALIDATION_TYPE_BYTES = 48, EMP_VALIDATION_TYPES = 256 };
+
+/** All ops of one type, over all cases. */
+typedef struct {
+    char    type[EMP_VALIDATION_TYPE_BYTES];
+    int64_t count;
+    double  predicted_s, measured_s; /**< sums */
+} emp_validation_type;
+
+/** Zero-initialise. */
+typedef struct {
+    int32_t             count;
+    emp_validation_type type[EMP_VALIDATION_TYPES];
+} emp_validation_types;
+
+/** Adds what one executed step says of ops: \a op_s of a result of a plan that was made
+ * from this problem and placement. Ops that were not timed are left out.
+ * \retval EMP_EINVAL  The result has another number of ops. */
+emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem *problem,
+                                  const emp_device_id     *device_of_op,
+                                  const emp_replay_result *measured, emp_error *err);
+
+/** Longest measured first. */
+void emp_validation_sort_types(emp_validation_types *types);
+
+#endif /* EMP_BENCH_VALIDATE_VALIDATE_H */

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Constants of a machine of cores from times of benchmarks: times that a known machine
+ * would give lead back to it, files that are written load as what was fitted. */
+#include <criterion/criterion.h>
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/calibrate/measure.h"
+#include "tests/support/scratch.h"
+
+enum { CACHE_BYTES = 1 << 20 };
+
+/* What the known machine's constants are, as multiples of those that the fit starts from. */
+static const double factors[] = {0.6, 1.5, 0.8, 2.0};
+
+static emp_machine *start;
+static emp_runtime  runtime;
+static emp_micro    micro[EMP_MICRO_MOST];
+static int32_t      count;
+static double       measured_s[EMP_MICRO_MOST];
+static double       known[EMP_FIT_MAX_PARAMETERS];
+
+static void measure_known_machine(void)
+{
+    emp_error           err = {0};
+    int32_t             constants;
+    const emp_constant *table = emp_measure_table(&constants);
+    emp_machine        *truth = emp_measure_start(start, CACHE_BYTES);
+    emp_runtime         rules = runtime;
+
+    cr_assert_not_null(truth);
+    for (int32_t j = 0; j < constants; j++) {
+        known[j] = factors[j % 4] * emp_constant_get(&table[j], truth, &rules);
+        emp_constant_set(&table[j], truth, &rules, known[j]);
+    }
+    emp_measure_derive(truth, &rules);
+    for (int32_t i = 0; i < count; i++)
+        cr_assert_eq(emp_micro_predict(&measured_s[i], &micro[i], truth, &rules, &err),
+                     EMP_OK, "%s", err.msg);
+    emp_machine_destroy(truth);
+}
+
+static void set_up(void)
+{
+    emp_error err = {0};
+
+    scratch_create();
+    gsl_set_error_handler_off();
+    cr_assert_eq(emp_machine_load(&start, "cpu2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "replay-cpu", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_micros_build(micro, &count, start, &runtime, &err), EMP_OK, "%s",
+                 err.msg);
+    measure_known_machine();
+}
+
+static void tear_down(void)
+{
+    emp_micros_clear(micro, count);
+    emp_machine_destroy(start);
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(measure, .init = set_up, .fini = tear_down);
+
+static emp_measure_params make_params(void)
+{
+    return (emp_measure_params){.micro = micro,
+                                .measured_s = measured_s,
+                                .count = count,
+                                .machine = start,
+                                .runtime = &runtime,
+                                .cache_bytes = CACHE_BYTES,
+                                .threads = 2};
+}
+
+static emp_measurement *fit(void)
+{
+    emp_error          err = {0};
+    emp_measurement   *m = NULL;
+    emp_measure_params params = make_params();
+
+    cr_assert_eq(emp_measurement_create(&m, &params, &err), EMP_OK, "%s", err.msg);
+    return m;
+}
+
+Test(measure, times_of_a_known_machine_lead_back_to_its_constants)
+{
+    int32_t             constants, fitted = 0;
+    const emp_constant *table = emp_measure_table(&constants);
+    emp_measurement    *m = fit();
+
+    for (int32_t j = 0; j < constants; j++) {
+        if (!m->fit.is_fitted[j]) continue;
+        fitted++;
+        cr_expect_lt(fabs(m->fit.parameter[j] / known[j] - 1.0), 0.02, "%s is %g, not %g",
+                     table[j].name, m->fit.parameter[j], known[j]);
+    }
+    cr_expect_geq(fitted, constants - 1, "only %d of %d", fitted, constants);
+    for (int32_t i = 0; i < count; i++)
+        cr_expect_lt(fabs(m->fit.value[i] / measured_s[i] - 1.0), 0.02, "%s",
+                     micro[i].name);
+    emp_measurement_destroy(m);
+}
+
+Test(measure, noise_of_five_percent_leaves_constants_within_their_intervals)
+{
+    int32_t             constants, outside = 0;
+    const emp_constant *table = emp_measure_table(&constants);
+
+    for (int32_t i = 0; i < count; i++) measured_s[i] *= 1.0 + 0.05 * sin(7.0 * i + 1.0);
+    emp_measurement *m = fit();
+    for (int32_t j = 0; j < constants; j++) {
+        if (!m->fit.is_fitted[j]) continue;
+        outside += known[j] < m->fit.low[j] || known[j] > m->fit.high[j];
+        cr_expect_lt(fabs(log(m->fit.parameter[j] / known[j])), 0.4, "%s is %g, not %g",
+                     table[j].name, m->fit.parameter[j], known[j]);
+    }
+    cr_expect_leq(outside, 3, "%d of %d intervals of 95 %%", outside, constants);
+    emp_measurement_destroy(m);
+}
+
+Test(measure, files_load_as_the_machine_that_was_fitted)
+{
+    emp_error        err = {0};
+    emp_machine     *loaded = NULL;
+    emp_runtime      rules;
+    char             path[EMP_MEASURE_PATH_BYTES], runtime_path[EMP_MEASURE_PATH_BYTES];
+    emp_measurement *m = fit();
+
+    snprintf(path, sizeof path, "%s", scratch_path("mine.yaml"));
+    emp_measurement_runtime_path(runtime_path, path);
+    cr_assert_eq(
+        emp_measurement_save(m, path, &(emp_measure_origin){"here", "us", "test"}, &err),
+        EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&loaded, path, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&rules, runtime_path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(loaded->device_count, start->device_count);
+    for (int32_t i = 0; i < count; i++) {
+        double step_s = 0.0;
+        cr_assert_eq(emp_micro_predict(&step_s, &micro[i], loaded, &rules, &err), EMP_OK,
+                     "%s", err.msg);
+        cr_expect_lt(fabs(step_s / m->fit.value[i] - 1.0), 1e-3, "%s: %g s, not %g s",
+                     micro[i].name, step_s, m->fit.value[i]);
+    }
+    emp_machine_destroy(loaded);
+    emp_measurement_destroy(m);
+}
+
+Test(measure, says_what_cannot_be_fitted)
+{
+    emp_error          err = {0};
+    emp_measurement   *m = NULL;
+    emp_measure_params params = make_params();
+
+    measured_s[3] = 0.0;
+    cr_expect_eq(emp_measurement_create(&m, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, micro[3].name), "%s", err.msg);
+    cr_expect_null(m);
+}
