@@ -260,7 +260,7 @@ cleanup:
 
 /* ---- what it says ------------------------------------------------------------------ */
 
-/* (D'D)^-1 over the free parameters, which are independent. */
+/* (D'D)^-1 over the free parameters, which the cells determine. */
 static emp_status invert(const struct task *t, slopes d, gsl_matrix *inverse,
                          emp_error *err)
 {
@@ -324,21 +324,24 @@ static void find_interval(emp_fit *fit, const struct task *t, const gsl_matrix *
     fit->high[j] = fmin(fit->parameter[j] * exp(width), p->high[j]);
 }
 
-/* Shares of the task's free parameters, and intervals if they are asked for and known. */
-static emp_status judge(emp_fit *fit, const struct task *t, slopes d, bool wants_interval,
-                        emp_error *err)
+/* Shares of those of the task's free parameters that the cells determine at the solution,
+ * and their intervals if they are asked for and known. */
+static emp_status judge(emp_fit *fit, const struct task *task, slopes d,
+                        bool wants_interval, emp_error *err)
 {
     emp_status  st = EMP_OK;
     gsl_matrix *inverse = NULL;
+    struct task t = *task;
 
-    if (t->free_count == 0) goto cleanup;
-    inverse = gsl_matrix_alloc((size_t)t->free_count, (size_t)t->free_count);
+    t.free_count = find_determined(task, d, task->free, task->free_count, t.free);
+    if (t.free_count == 0) goto cleanup;
+    inverse = gsl_matrix_alloc((size_t)t.free_count, (size_t)t.free_count);
     if (inverse == NULL) EMP_FAIL(EMP_ENOMEM, "covariance");
-    EMP_TRY(invert(t, d, inverse, err));
-    for (int32_t k = 0; k < t->free_count; k++) {
-        find_shares(t, d, inverse, k, fit->share[t->free[k]]);
-        if (wants_interval && t->cell_count > t->free_count)
-            find_interval(fit, t, inverse, k);
+    EMP_TRY(invert(&t, d, inverse, err));
+    for (int32_t k = 0; k < t.free_count; k++) {
+        find_shares(&t, d, inverse, k, fit->share[t.free[k]]);
+        if (wants_interval && t.cell_count > t.free_count)
+            find_interval(fit, &t, inverse, k);
     }
 
 cleanup:

@@ -16,7 +16,8 @@
  * - Determined. A parameter is freed only if the cells determine it. In the order of the
  * problem, the column d ln value_i / d ln p_j of each at the start, less what the columns of
  * those freed before it explain (Gram-Schmidt), must be at least EMP_FIT_DETERMINED long.
- * The others keep their starting values.
+ * The others keep their starting values. One that was freed and is not determined at the
+ * solution keeps what was found, without shares or an interval.
  * - Weights. To first order the fit moves ln p_j by the sum over i of A_ji r_i, with A the
  *   pseudo-inverse of D. share[j][i] is A_ji^2 over its row's sum: the part of the
  *   variance of parameter j that comes from cell i.

@@ -197,6 +197,32 @@ Test(fit, stops_at_a_bound_and_says_so)
     cr_expect(isnan(fit.low[0]) && isnan(fit.high[0]));
 }
 
+/* Parameter 0 counts above 1/2 only. */
+static emp_status run_flat(void *context, const double *p, double *value, emp_error *err)
+{
+    (void)context, (void)err;
+    value[0] = fmax(p[0], 0.5);
+    value[1] = value[2] = p[1];
+    return EMP_OK;
+}
+
+Test(fit, what_the_solution_does_not_determine_has_no_interval)
+{
+    const double    target[] = {0.3, 3.0, 3.1};
+    emp_fit_problem problem = make_problem(&five, target);
+    emp_fit         fit;
+    emp_error       err = {0};
+
+    problem.cell_count = 3;
+    problem.model = run_flat;
+    cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
+    cr_expect(fit.is_fitted[0] && fit.is_fitted[1]);
+    cr_expect_eq(fit.value[0], 0.5);
+    cr_expect(isnan(fit.low[0]) && isnan(fit.high[0]));
+    cr_expect_eq(fit.share[0][0], 0.0);
+    cr_expect(fit.low[1] < fit.parameter[1] && fit.parameter[1] < fit.high[1]);
+}
+
 static void watch(void *context, double done_frac)
 {
     double *last = (double *)context;
