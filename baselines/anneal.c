@@ -52,10 +52,10 @@ static emp_status parse_options(anneal_options *o, const char *text, emp_error *
     *o = (anneal_options){.warmup = 100, .heat = 20, .cooling = 1000, .length = 0};
     emp_walk_options_list(&o->walk, list);
     emp_option *own = list + EMP_WALK_OPTIONS;
-    own[0] = (emp_option){"warmup", 2, 1 << 20, &o->warmup};
-    own[1] = (emp_option){"heat", 0, 10000, &o->heat};
-    own[2] = (emp_option){"cooling", 1, 1 << 30, &o->cooling};
-    own[3] = (emp_option){"length", 0, 1 << 30, &o->length};
+    own[0] = (emp_option){"warmup", 2, 1 << 20, &o->warmup, NULL};
+    own[1] = (emp_option){"heat", 0, 10000, &o->heat, NULL};
+    own[2] = (emp_option){"cooling", 1, 1 << 30, &o->cooling, NULL};
+    own[3] = (emp_option){"length", 0, 1 << 30, &o->length, NULL};
     return emp_options_parse(text, "anneal", list, EMP_WALK_OPTIONS + 4, err);
 }
 

@@ -69,10 +69,10 @@ static emp_status parse_options(brkga *b, const char *text, emp_error *err)
 
     *o = (brkga_options){.population = 50, .elite = 20, .mutants = 10, .bias = 70};
     emp_grouped_options_list(&o->groups, list);
-    const emp_option own[] = {{"population", 3, 1 << 14, &o->population},
-                              {"elite", 1, 50, &o->elite},
-                              {"mutants", 0, 50, &o->mutants},
-                              {"bias", 50, 100, &o->bias}};
+    const emp_option own[] = {{"population", 3, 1 << 14, &o->population, NULL},
+                              {"elite", 1, 50, &o->elite, NULL},
+                              {"mutants", 0, 50, &o->mutants, NULL},
+                              {"bias", 50, 100, &o->bias, NULL}};
     memcpy(list + EMP_GROUPED_OPTIONS, own, sizeof own);
     EMP_TRY(emp_options_parse(text, "brkga", list, sizeof list / sizeof *list, err));
     b->elite_count = (int32_t)((o->population * o->elite + 99) / 100);

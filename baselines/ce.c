@@ -142,15 +142,15 @@ static emp_status parse_options(ce_options *o, const char *text, emp_error *err)
                       .rate = 20,
                       .strays = 1,
                       .strays_first = 6};
-    const emp_option options[] = {{"samples", 1, EMP_MAX_BATCH, &o->samples},
-                                  {"elites", 1, 1024, &o->elites},
-                                  {"coarse", 1, 64, &o->coarse},
-                                  {"fine", 1, 1 << 14, &o->fine},
-                                  {"starts", 1, MOST_STARTS, &o->starts},
-                                  {"start_samples", 1, 1 << 30, &o->start_samples},
-                                  {"rate", 1, 100, &o->rate},
-                                  {"strays", 0, 1 << 16, &o->strays},
-                                  {"strays_first", 0, 1 << 16, &o->strays_first}};
+    const emp_option options[] = {{"samples", 1, EMP_MAX_BATCH, &o->samples, NULL},
+                                  {"elites", 1, 1024, &o->elites, NULL},
+                                  {"coarse", 1, 64, &o->coarse, NULL},
+                                  {"fine", 1, 1 << 14, &o->fine, NULL},
+                                  {"starts", 1, MOST_STARTS, &o->starts, NULL},
+                                  {"start_samples", 1, 1 << 30, &o->start_samples, NULL},
+                                  {"rate", 1, 100, &o->rate, NULL},
+                                  {"strays", 0, 1 << 16, &o->strays, NULL},
+                                  {"strays_first", 0, 1 << 16, &o->strays_first, NULL}};
 
     return emp_options_parse(text, "ce", options, sizeof options / sizeof *options, err);
 }

@@ -16,7 +16,7 @@ void emp_grouped_options_list(emp_grouped_options *o,
     *o = (emp_grouped_options){.kind = EMP_CLASS_GROUPS_METIS, .count = 24};
     list[0] =
         (emp_option){"groups", .value = &o->kind, .words = EMP_CLASS_GROUPING_WORDS};
-    list[1] = (emp_option){"count", 1, 1 << 14, &o->count};
+    list[1] = (emp_option){"count", 1, 1 << 14, &o->count, NULL};
 }
 
 emp_status emp_grouped_init(emp_grouped *g, const emp_problem *problem,

@@ -64,7 +64,7 @@ static emp_status parse_options(local_search *s, const char *text, emp_error *er
     s->options.moves.finest = 128;
     list[EMP_WALK_OPTIONS] =
         (emp_option){"pick", .value = &s->pick, .words = "first|best"};
-    list[EMP_WALK_OPTIONS + 1] = (emp_option){"kicks", 0, 1 << 20, &s->kicks};
+    list[EMP_WALK_OPTIONS + 1] = (emp_option){"kicks", 0, 1 << 20, &s->kicks, NULL};
     return emp_options_parse(text, "local", list, EMP_WALK_OPTIONS + 2, err);
 }
 

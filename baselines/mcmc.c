@@ -37,8 +37,8 @@ static emp_status parse_options(sampler *s, const char *text, emp_error *err)
     s->alpha = 100;
     s->reset = 0;
     emp_walk_options_list(&s->options, list);
-    list[EMP_WALK_OPTIONS] = (emp_option){"alpha", 0, 1 << 30, &s->alpha};
-    list[EMP_WALK_OPTIONS + 1] = (emp_option){"reset", 0, 1 << 30, &s->reset};
+    list[EMP_WALK_OPTIONS] = (emp_option){"alpha", 0, 1 << 30, &s->alpha, NULL};
+    list[EMP_WALK_OPTIONS + 1] = (emp_option){"reset", 0, 1 << 30, &s->reset, NULL};
     return emp_options_parse(text, "mcmc", list, EMP_WALK_OPTIONS + 2, err);
 }
 

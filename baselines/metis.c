@@ -19,7 +19,7 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
 {
     emp_status       st = EMP_OK;
     int64_t          with_cpu = 0;
-    const emp_option options[] = {{"cpu", 0, 1, &with_cpu}};
+    const emp_option options[] = {{"cpu", 0, 1, &with_cpu, NULL}};
 
     EMP_TRY(emp_options_parse(params->options, "metis", options, 1, err));
     EMP_TRY(emp_partition_place(problem, with_cpu != 0, "metis", cut, params->seed,

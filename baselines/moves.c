@@ -31,10 +31,10 @@ void emp_move_options_list(emp_move_options *o, emp_option list[EMP_MOVES_OPTION
     const emp_option all[EMP_MOVES_OPTIONS] = {
         {"moves", .value = &o->kind, .words = "ops|groups|mixed"},
         {"groups", .value = &o->groups, .words = EMP_CLASS_GROUPING_WORDS "|all"},
-        {"coarsest", 1, 1 << 14, &o->coarsest},
-        {"finest", 1, 1 << 14, &o->finest},
-        {"near", 0, 100, &o->near},
-        {"propagate", 0, 100, &o->propagate}};
+        {"coarsest", 1, 1 << 14, &o->coarsest, NULL},
+        {"finest", 1, 1 << 14, &o->finest, NULL},
+        {"near", 0, 100, &o->near, NULL},
+        {"propagate", 0, 100, &o->propagate, NULL}};
 
     memcpy(list, all, sizeof all);
 }

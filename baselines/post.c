@@ -74,14 +74,14 @@ static emp_status parse_options(post_options *o, const char *text, emp_error *er
                         .rate = 70,
                         .spread = 2};
     emp_grouped_options_list(&o->groups, list);
-    const emp_option own[] = {{"samples", 2, EMP_MAX_BATCH, &o->samples},
-                              {"steps", 0, 1000, &o->steps},
-                              {"step_size", 0, 100000, &o->step_size},
-                              {"clip", 1, 100, &o->clip},
-                              {"batches", 1, 1000, &o->batches},
-                              {"elite", 1, 100, &o->elite},
-                              {"rate", 0, 100, &o->rate},
-                              {"spread", 1, 100, &o->spread}};
+    const emp_option own[] = {{"samples", 2, EMP_MAX_BATCH, &o->samples, NULL},
+                              {"steps", 0, 1000, &o->steps, NULL},
+                              {"step_size", 0, 100000, &o->step_size, NULL},
+                              {"clip", 1, 100, &o->clip, NULL},
+                              {"batches", 1, 1000, &o->batches, NULL},
+                              {"elite", 1, 100, &o->elite, NULL},
+                              {"rate", 0, 100, &o->rate, NULL},
+                              {"spread", 1, 100, &o->spread, NULL}};
     memcpy(list + EMP_GROUPED_OPTIONS, own, sizeof own);
     return emp_options_parse(text, "post", list, sizeof list / sizeof *list, err);
 }

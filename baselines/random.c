@@ -48,7 +48,7 @@ static emp_status create(void **state, const emp_problem *problem,
     emp_status       st = EMP_OK;
     int32_t          class_count = problem->graph->class_count;
     int64_t          groups = 0; /* 0: every class on its own */
-    const emp_option options[] = {{"groups", 1, 1 << 20, &groups}};
+    const emp_option options[] = {{"groups", 1, 1 << 20, &groups, NULL}};
     random_placer   *r = EMP_NEW(random_placer);
 
     *state = NULL;

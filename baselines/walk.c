@@ -22,9 +22,9 @@ void emp_walk_options_list(emp_walk_options *o, emp_option list[EMP_WALK_OPTIONS
     o->samples = 4;
     o->start = START_GPU;
     o->prefilter = 1;
-    list[0] = (emp_option){"samples", 1, EMP_MAX_BATCH, &o->samples};
+    list[0] = (emp_option){"samples", 1, EMP_MAX_BATCH, &o->samples, NULL};
     list[1] = (emp_option){"start", .value = &o->start, .words = "gpu|random"};
-    list[2] = (emp_option){"prefilter", 1, MOST_DRAFTS, &o->prefilter};
+    list[2] = (emp_option){"prefilter", 1, MOST_DRAFTS, &o->prefilter, NULL};
     emp_move_options_list(&o->moves, list + 3);
 }
 

@@ -9,7 +9,6 @@ target_compile_options(emp_warnings INTERFACE
   $<$<COMPILE_LANG_AND_ID:C,GNU,Clang>:
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes
     -Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wundef
-    -Wno-missing-field-initializers> # members left out are 0, as C says
   $<$<AND:$<BOOL:${EMP_WERROR}>,$<COMPILE_LANG_AND_ID:C,GNU,Clang>>:-Werror>)
 if(EMP_SANITIZE)
   add_compile_options(-fsanitize=${EMP_SANITIZE} -fno-sanitize-recover=all

@@ -193,7 +193,7 @@ static emp_status backward(void *state, const emp_score *scores, int32_t count,
     if (own > 0 && own != p->count)
         EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", own, p->count);
     if (is_for_balance(p)) {
-        for (int32_t k = 0; k < count; k++) cost[k] = (emp_score){p->cost[k], true};
+        for (int32_t k = 0; k < count; k++) cost[k] = (emp_score){p->cost[k], true, 0.0};
         scores = cost;
     }
     if (has_groups(p))

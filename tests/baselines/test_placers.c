@@ -294,7 +294,7 @@ Test(placers, all_but_searches_propose_once)
     emp_device_id                 device[2][FIXTURE_MAX_OPS];
     emp_device_id                *candidates[2] = {device[0], device[1]};
     const emp_placer_params       params = {.seed = 1, .threads = 1};
-    const emp_score               score[2] = {{1.0, true}, {2.0, true}};
+    const emp_score               score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
 
     for (int32_t t = 0; t < type_count; t++) {
         void   *state = NULL;

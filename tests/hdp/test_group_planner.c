@@ -90,7 +90,7 @@ static void tell(emp_group_planner *p, bool is_feasible)
     emp_score score[SAMPLES];
 
     for (int32_t k = 0; k < SAMPLES; k++)
-        score[k] = (emp_score){step_time_of(storage[k]), is_feasible};
+        score[k] = (emp_score){step_time_of(storage[k]), is_feasible, 0.0};
     cr_assert_eq(emp_placer_hdp.tell(p, score, SAMPLES, NULL), EMP_OK);
 }
 
@@ -507,7 +507,7 @@ static emp_group_planner *learn_elites(const char *elites, int updates)
         bool      is_elite = false;
         ask(p);
         for (int k = 0; k < SAMPLES; k++) {
-            score[k] = (emp_score){1.0, true};
+            score[k] = (emp_score){1.0, true, 0.0};
             for (int32_t row = 0; row < p->agent.ops->row_count; row++)
                 if (storage[k][p->agent.ops->op_of_row[row]] !=
                     (p->groups[0][row] + 1) % DEVICES)
@@ -574,8 +574,9 @@ static void expect_gradient_of_log_prob(const emp_hdp_agent *a)
 Test(group_planner, imitation_raises_the_log_probability_of_the_elites)
 {
     emp_group_planner *p = create(1, SMALL ",starts=0,elites=3");
-    emp_score          score[SAMPLES] = {{4, true}, {2, true}, {1, false}, {3, true}};
-    emp_hdp_agent     *a = &p->agent;
+    emp_score          score[SAMPLES] = {
+                 {4, true, 0.0}, {2, true, 0.0}, {1, false, 0.0}, {3, true, 0.0}};
+    emp_hdp_agent *a = &p->agent;
 
     ask(p);
     emp_hdp_agent_backward(a, score, SAMPLES, 0, SAMPLES);

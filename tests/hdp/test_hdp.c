@@ -64,7 +64,7 @@ static double update(void *state, bool is_feasible)
                       storage[k][op]);
             elsewhere += storage[k][op] != 1;
         }
-        score[k] = (emp_score){1.0 + (double)elsewhere / ops, is_feasible};
+        score[k] = (emp_score){1.0 + (double)elsewhere / ops, is_feasible, 0.0};
         sum += score[k].step_time_s;
     }
     cr_assert_eq(emp_placer_hdp.tell(state, score, count, NULL), EMP_OK);
@@ -168,7 +168,8 @@ static void ask_rank(void *state, emp_score score[2 * SAMPLES])
         int32_t elsewhere = 0;
         for (emp_op_id op = 0; op < problem.graph->op_count; op++)
             elsewhere += storage[k % SAMPLES][op] != 1;
-        score[k] = (emp_score){1.0 + (double)elsewhere / problem.graph->op_count, true};
+        score[k] =
+            (emp_score){1.0 + (double)elsewhere / problem.graph->op_count, true, 0.0};
     }
 }
 
@@ -671,7 +672,7 @@ Test(hdp_placer, a_small_batch_is_filled)
 {
     void     *state = create(5, 1, SMALL);
     int32_t   count = 0;
-    emp_score score[2] = {{1.0, true}, {2.0, true}};
+    emp_score score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
 
     cr_assert_eq(emp_placer_hdp.ask(state, candidates, 2, &count, NULL), EMP_OK);
     cr_expect_eq(count, 2);

@@ -73,7 +73,7 @@ static void start(emp_refine *f)
  * bit that differs from row to row. Some do not fit. */
 static emp_score judge(const emp_refine *f, const int32_t *device)
 {
-    emp_score score = {1.0, true};
+    emp_score score = {1.0, true, 0.0};
 
     for (int32_t r = 0; r < f->row_count; r++)
         if (device[r] != r * DEVICES / f->row_count) score.step_time_s += 0.1 + 1e-6 * r;
@@ -251,7 +251,7 @@ Test(refine, failures_are_not_kept)
     emp_score  score[SAMPLES];
 
     start(&f);
-    for (int32_t k = 0; k < SAMPLES; k++) score[k] = (emp_score){0.001 * k, false};
+    for (int32_t k = 0; k < SAMPLES; k++) score[k] = (emp_score){0.001 * k, false, 0.0};
     propose(&f);
     emp_refine_learn(&f, score, SAMPLES);
     cr_expect_eq(f.elites.count, 1);
@@ -351,14 +351,14 @@ Test(refine, the_surrogate_chooses_among_candidates)
             cr_expect_geq(f.move[i].estimate_s, estimate_s);
     }
     emp_refine_learn(&f,
-                     (emp_score[SAMPLES]){{1, true},
-                                          {2, true},
-                                          {3, true},
-                                          {6, false},
-                                          {4, true},
-                                          {5, true},
-                                          {6, true},
-                                          {9, true}},
+                     (emp_score[SAMPLES]){{1, true, 0.0},
+                                          {2, true, 0.0},
+                                          {3, true, 0.0},
+                                          {6, false, 0.0},
+                                          {4, true, 0.0},
+                                          {5, true, 0.0},
+                                          {6, true, 0.0},
+                                          {9, true, 0.0}},
                      SAMPLES);
     cr_expect_eq(f.drawn_mean_s, 2.0);
     cr_expect_eq(f.chosen_mean_s, 6.0);

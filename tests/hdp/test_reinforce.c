@@ -20,7 +20,7 @@ Test(reinforce, failures_count_as_a_step_of_100_s)
 {
     static const double failure[] = {-10.0, -100.0, -4.605170185988092};
     static const double ran[] = {-2.0, -4.0, -1.3862943611198906};
-    const emp_score     scores[2] = {{4.0, true}, {1.0, false}};
+    const emp_score     scores[2] = {{4.0, true, 0.0}, {1.0, false, 0.0}};
 
     for (int form = EMP_REWARD_SQRT; form <= EMP_REWARD_LOG; form++) {
         const emp_reinforce_rules rules = {.failure = 10,
