@@ -8,7 +8,7 @@ add_library(emp_warnings INTERFACE)
 target_compile_options(emp_warnings INTERFACE
   $<$<COMPILE_LANG_AND_ID:C,GNU,Clang>:
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes
-    -Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wundef
+    -Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wundef>
   $<$<AND:$<BOOL:${EMP_WERROR}>,$<COMPILE_LANG_AND_ID:C,GNU,Clang>>:-Werror>)
 if(EMP_SANITIZE)
   add_compile_options(-fsanitize=${EMP_SANITIZE} -fno-sanitize-recover=all
