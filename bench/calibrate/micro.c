@@ -12,6 +12,8 @@
 
 enum { CPU, FIRST, SECOND }; /* devices, by their kind and number */
 
+enum { SMALL_ELEMENTS = 1 << 17, MOST_TERMS = 16 };
+
 typedef void work(emp_tf *tf, const int64_t *size, int32_t repeats);
 
 /* One benchmark: what is built, of which sizes, how often. */
@@ -41,6 +43,16 @@ static emp_port variable(emp_tf *tf, const char *name, emp_shape shape)
         .read;
 }
 
+/* Operand of repeat i. A large one is new each time, so that it comes from memory as in a step
+ * that works on much; the small ones of all repeats are the same, so that they are near, as
+ * what another op has just made. */
+static void take_operand(emp_tf *tf, emp_port *port, const char *name, emp_shape shape,
+                         int32_t i)
+{
+    if (i == 0 || emp_shape_elements(&shape) > SMALL_ELEMENTS)
+        *port = variable(tf, name, shape);
+}
+
 static void add_target(emp_tf *tf, emp_port port)
 {
     if (emp_tf_is_ok(tf)) emp_graph_builder_set_target(tf->builder, port.op);
@@ -55,10 +67,25 @@ static void products(emp_tf *tf, const int64_t *size, int32_t repeats)
     int64_t   m = size[0], n = size[1], k = size[2];
     emp_shape a = is_a ? EMP_SHAPE(k, m) : EMP_SHAPE(m, k);
     emp_shape b = is_b ? EMP_SHAPE(n, k) : EMP_SHAPE(k, n);
-    emp_port  left = variable(tf, "a", a), right = variable(tf, "b", b);
+    emp_port  left, right;
+
+    for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &left, "a", a, i);
+        take_operand(tf, &right, "b", b, i);
+        add_target(tf, emp_tf_matmul(tf, "MatMul", left, right, is_a, is_b));
+    }
+}
+
+/* size: m, n, k. Gradients of weights, as an unrolled network has them, and their sum. */
+static void summed_products(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    emp_port x = variable(tf, "x", EMP_SHAPE(size[2], size[0]));
+    emp_port y = variable(tf, "y", EMP_SHAPE(size[2], size[1]));
+    emp_port term[MOST_TERMS];
 
     for (int32_t i = 0; i < repeats; i++)
-        add_target(tf, emp_tf_matmul(tf, "MatMul", left, right, is_a, is_b));
+        term[i] = emp_tf_matmul(tf, "MatMul", x, y, true, false);
+    add_target(tf, emp_tf_op(tf, "AddN", NULL, NULL, term, repeats));
 }
 
 /* size: images, side, channels, side of the filter, filters, stride, direction */
@@ -68,11 +95,13 @@ static void convolutions(emp_tf *tf, const int64_t *size, int32_t repeats)
     int64_t      out_side = (size[1] + stride - 1) / stride;
     emp_shape    image = EMP_SHAPE(size[0], size[1], size[1], size[2]);
     emp_shape    filter = EMP_SHAPE(size[3], size[3], size[2], size[4]);
-    emp_port     x = variable(tf, "x", image), w = variable(tf, "w", filter);
-    emp_port     y = variable(tf, "y", EMP_SHAPE(size[0], out_side, out_side, size[4]));
+    emp_shape    out = EMP_SHAPE(size[0], out_side, out_side, size[4]);
+    emp_port     x, y, w = variable(tf, "w", filter);
     emp_op_attrs attrs = {.padding_is_same = true, .strides = {1, stride, stride, 1}};
 
     for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &x, "x", image, i);
+        take_operand(tf, &y, "y", out, i);
         if (size[6] == 0)
             add_target(tf, emp_tf_op(tf, "Conv2D", NULL, &attrs, EMP_TF_PORTS(x, w)));
         if (size[6] == 1) {
@@ -90,19 +119,24 @@ static void convolutions(emp_tf *tf, const int64_t *size, int32_t repeats)
 
 static void unary(emp_tf *tf, const char *type, int64_t n, int32_t repeats)
 {
-    emp_port x = variable(tf, "x", EMP_SHAPE(n));
+    emp_port x;
 
-    for (int32_t i = 0; i < repeats; i++) add_target(tf, emp_tf_op1(tf, type, NULL, x));
+    for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &x, "x", EMP_SHAPE(n), i);
+        add_target(tf, emp_tf_op1(tf, type, NULL, x));
+    }
 }
 
 /* size: elements */
 static void additions(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
-    emp_port x = variable(tf, "x", EMP_SHAPE(size[0]));
-    emp_port y = variable(tf, "y", EMP_SHAPE(size[0]));
+    emp_port x, y;
 
-    for (int32_t i = 0; i < repeats; i++)
+    for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &x, "x", EMP_SHAPE(size[0]), i);
+        take_operand(tf, &y, "y", EMP_SHAPE(size[0]), i);
         add_target(tf, emp_tf_op2(tf, "Add", NULL, x, y));
+    }
 }
 
 static void inverses(emp_tf *tf, const int64_t *size, int32_t repeats)
@@ -118,29 +152,35 @@ static void logarithms(emp_tf *tf, const int64_t *size, int32_t repeats)
 /* size: rows, columns, the axis that is summed over */
 static void sums(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
-    emp_port x = variable(tf, "x", EMP_SHAPE(size[0], size[1]));
+    emp_port x;
 
-    for (int32_t i = 0; i < repeats; i++)
+    for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &x, "x", EMP_SHAPE(size[0], size[1]), i);
         add_target(tf, emp_tf_reduce(tf, "Sum", NULL, x, &size[2], 1, false));
+    }
 }
 
 /* size: rows, columns */
 static void transpositions(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     const int64_t order[] = {1, 0};
-    emp_port      x = variable(tf, "x", EMP_SHAPE(size[0], size[1]));
+    emp_port      x;
 
-    for (int32_t i = 0; i < repeats; i++)
+    for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &x, "x", EMP_SHAPE(size[0], size[1]), i);
         add_target(tf, emp_tf_transpose(tf, x, order, 2));
+    }
 }
 
 static void joints(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
-    emp_port x = variable(tf, "x", EMP_SHAPE(size[0], size[1]));
-    emp_port y = variable(tf, "y", EMP_SHAPE(size[0], size[1]));
+    emp_port x, y;
 
-    for (int32_t i = 0; i < repeats; i++)
+    for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &x, "x", EMP_SHAPE(size[0], size[1]), i);
+        take_operand(tf, &y, "y", EMP_SHAPE(size[0], size[1]), i);
         add_target(tf, emp_tf_concat(tf, NULL, EMP_TF_PORTS(x, y), 1));
+    }
 }
 
 /* size: images, side, channels, window, stride, gradients instead */
@@ -148,52 +188,61 @@ static void pools(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     int32_t      window = (int32_t)size[3], stride = (int32_t)size[4];
     int64_t      side = (size[1] + stride - 1) / stride;
-    emp_port     x = variable(tf, "x", EMP_SHAPE(size[0], size[1], size[1], size[2]));
-    emp_port     y = variable(tf, "y", EMP_SHAPE(size[0], side, side, size[2]));
+    emp_port     x, y;
     emp_op_attrs attrs = {.padding_is_same = true,
                           .strides = {1, stride, stride, 1},
                           .ksize = {1, window, window, 1}};
 
-    for (int32_t i = 0; i < repeats; i++)
+    for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &x, "x", EMP_SHAPE(size[0], size[1], size[1], size[2]), i);
+        take_operand(tf, &y, "y", EMP_SHAPE(size[0], side, side, size[2]), i);
         add_target(tf,
                    size[5] != 0
                        ? emp_tf_op(tf, "MaxPoolGrad", NULL, &attrs, EMP_TF_PORTS(x, y, y))
                        : emp_tf_op(tf, "MaxPool", NULL, &attrs, EMP_TF_PORTS(x)));
+    }
 }
 
 /* size: images, side, channels, gradients instead */
 static void norms(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
-    emp_port x = variable(tf, "x", EMP_SHAPE(size[0], size[1], size[1], size[2]));
-    emp_port c = variable(tf, "c", EMP_SHAPE(size[2]));
+    emp_shape shape = EMP_SHAPE(size[0], size[1], size[1], size[2]);
+    emp_port  x, y, c = variable(tf, "c", EMP_SHAPE(size[2]));
 
-    for (int32_t i = 0; i < repeats; i++)
+    for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &x, "x", shape, i);
+        take_operand(tf, &y, "y", shape, i);
         add_target(tf, size[3] != 0 ? emp_tf_op(tf, "FusedBatchNormGrad", NULL, NULL,
-                                                EMP_TF_PORTS(x, x, c, c, c))
+                                                EMP_TF_PORTS(y, x, c, c, c))
                                     : emp_tf_op(tf, "FusedBatchNorm", NULL, NULL,
                                                 EMP_TF_PORTS(x, c, c, c, c)));
+    }
 }
 
 /* size: rows, columns, with a loss */
 static void softmaxes(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
-    emp_port x = variable(tf, "x", EMP_SHAPE(size[0], size[1]));
+    emp_port x, y;
 
-    for (int32_t i = 0; i < repeats; i++)
+    for (int32_t i = 0; i < repeats; i++) {
+        take_operand(tf, &x, "x", EMP_SHAPE(size[0], size[1]), i);
+        take_operand(tf, &y, "y", EMP_SHAPE(size[0], size[1]), i);
         add_target(tf, size[2] != 0
-                           ? emp_tf_op2(tf, "SoftmaxCrossEntropyWithLogits", NULL, x, x)
+                           ? emp_tf_op2(tf, "SoftmaxCrossEntropyWithLogits", NULL, x, y)
                            : emp_tf_op1(tf, "Softmax", NULL, x));
+    }
 }
 
-/* size: elements, Adam instead of plain descent. Each has a variable of its own. */
+/* size: elements, Adam instead of plain descent */
 static void updates(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     static const char *const name[] = {"w", "m", "v"};
     emp_shape                shape = EMP_SHAPE(size[0]);
-    emp_port g = variable(tf, "g", shape), r = variable(tf, "rate", EMP_SHAPE_SCALAR);
+    emp_port                 g, r = variable(tf, "rate", EMP_SHAPE_SCALAR);
 
     for (int32_t i = 0; i < repeats; i++) {
         emp_port ref[3];
+        take_operand(tf, &g, "g", shape, i);
         for (int32_t k = 0; k < (size[1] != 0 ? 3 : 1); k++)
             ref[k] = emp_tf_weights(tf, emp_tf_join(tf, "d1/", name[k], ""), shape,
                                     EMP_TF_INIT_ZEROS)
@@ -243,39 +292,41 @@ enum { KIB = 1 << 10, MIB = 1 << 20 };
 
 static const struct entry entries[] = {
     {"product 128x128x128", products, {128, 128, 128}, 200},
-    {"product 384x384x384", products, {384, 384, 384}, 20},
-    {"product 1024x1024x1024", products, {1024, 1024, 1024}, 2},
-    {"product 16x1536x768", products, {16, 1536, 768}, 20},
-    {"product 48x1536x768", products, {48, 1536, 768}, 10},
-    {"product 48x768x1536 B'", products, {48, 768, 1536, 0, 1}, 10},
-    {"product 768x1536x48 A'", products, {768, 1536, 48, 1, 0}, 10},
-    {"product 640x6000x256", products, {640, 6000, 256}, 1},
-    {"product 256x6000x640 A'", products, {256, 6000, 640, 1, 0}, 1},
-    {"conv 3x3 48", convolutions, {4, 40, 48, 3, 48, 1, 0}, 3},
-    {"conv 3x3 48 input", convolutions, {4, 40, 48, 3, 48, 1, 1}, 3},
-    {"conv 3x3 48 filter", convolutions, {4, 40, 48, 3, 48, 1, 2}, 3},
-    {"conv 3x3 160", convolutions, {4, 16, 160, 3, 160, 1, 0}, 3},
-    {"conv 3x3 160 filter", convolutions, {4, 16, 160, 3, 160, 1, 2}, 3},
-    {"conv 5x5/2 24", convolutions, {4, 64, 24, 5, 40, 2, 0}, 3},
-    {"add 48 Ki", additions, {48 * KIB}, 200},
-    {"add 5 Mi", additions, {5 * MIB}, 3},
+    {"product 384x384x384", products, {384, 384, 384}, 40},
+    {"product 1024x1024x1024", products, {1024, 1024, 1024}, 8},
+    {"product 16x1536x768", products, {16, 1536, 768}, 50},
+    {"product 48x1536x768", products, {48, 1536, 768}, 50},
+    {"product 48x768x1536 B'", products, {48, 768, 1536, 0, 1}, 50},
+    {"product 48x96x96", products, {48, 96, 96}, 400},
+    {"product 640x6000x256", products, {640, 6000, 256}, 10},
+    {"product 256x6000x640 A'", products, {256, 6000, 640, 1, 0}, 10},
+    {"10 products 768x1536x48 A', sum", summed_products, {768, 1536, 48}, 10},
+    {"conv 3x3 48", convolutions, {4, 40, 48, 3, 48, 1, 0}, 20},
+    {"conv 3x3 48 input", convolutions, {4, 40, 48, 3, 48, 1, 1}, 20},
+    {"conv 3x3 48 filter", convolutions, {4, 40, 48, 3, 48, 1, 2}, 20},
+    {"conv 3x3 160", convolutions, {4, 16, 160, 3, 160, 1, 0}, 20},
+    {"conv 3x3 160 filter", convolutions, {4, 16, 160, 3, 160, 1, 2}, 20},
+    {"conv 5x5/2 24", convolutions, {4, 64, 24, 5, 40, 2, 0}, 20},
+    {"add 24 Ki", additions, {24 * KIB}, 400},
+    {"add 512 Ki", additions, {512 * KIB}, 60},
+    {"add 5 Mi", additions, {5 * MIB}, 10},
     {"inverse 64 Ki", inverses, {64 * KIB}, 200},
-    {"inverse 5 Mi", inverses, {5 * MIB}, 3},
+    {"inverse 5 Mi", inverses, {5 * MIB}, 12},
     {"logarithm 64 Ki", logarithms, {64 * KIB}, 100},
-    {"logarithm 5 Mi", logarithms, {5 * MIB}, 3},
-    {"sum of columns", sums, {1500, 1500, 0}, 5},
-    {"sum of rows", sums, {1500, 1500, 1}, 5},
-    {"transpose", transpositions, {1500, 1500}, 3},
-    {"concat", joints, {500, 1500}, 5},
+    {"logarithm 5 Mi", logarithms, {5 * MIB}, 8},
+    {"sum of columns", sums, {1500, 1500, 0}, 40},
+    {"sum of rows", sums, {1500, 1500, 1}, 40},
+    {"transpose", transpositions, {1500, 1500}, 30},
+    {"concat", joints, {500, 1500}, 40},
     {"concat small", joints, {48, 768}, 100},
-    {"max pool", pools, {4, 48, 96, 3, 2, 0}, 3},
-    {"max pool gradient", pools, {4, 48, 96, 3, 2, 1}, 2},
-    {"batch norm", norms, {4, 48, 96, 0}, 4},
-    {"batch norm gradient", norms, {4, 48, 96, 1}, 4},
-    {"softmax", softmaxes, {300, 6000, 0}, 2},
-    {"softmax with loss", softmaxes, {300, 6000, 1}, 2},
-    {"descent", updates, {2 * MIB, 0}, 4},
-    {"Adam", updates, {2 * MIB, 1}, 3},
+    {"max pool", pools, {4, 48, 96, 3, 2, 0}, 60},
+    {"max pool gradient", pools, {4, 48, 96, 3, 2, 1}, 20},
+    {"batch norm", norms, {4, 48, 96, 0}, 60},
+    {"batch norm gradient", norms, {4, 48, 96, 1}, 40},
+    {"softmax", softmaxes, {300, 6000, 0}, 12},
+    {"softmax with loss", softmaxes, {300, 6000, 1}, 10},
+    {"descent", updates, {2 * MIB, 0}, 20},
+    {"Adam", updates, {2 * MIB, 1}, 10},
     {"chain of 400", chain, {FIRST, 0}, 400},
     {"chain of 400 without work", chain, {FIRST, 1}, 400},
     {"chain of 400 on the host", chain, {CPU, 0}, 400},

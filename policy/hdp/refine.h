@@ -3,9 +3,9 @@
  *
  * A sample is one of the best placements so far in which one group of ops (move_groups.h) has
  * gone to another device. Groups are drawn by their share of the critical path of the best
- * placement, devices in proportion to their peak FLOP/s; no placement is proposed twice. A part
- * of the samples is chosen from many candidates, as those with the least estimate of the step
- * time (guide.h).
+ * placement, devices in proportion to their peak FLOP/s. What has been proposed is not proposed
+ * again as long as it is remembered. A part of the samples is chosen from many candidates, as
+ * those with the least estimates of the step time (guide.h).
  */
 #ifndef EMP_POLICY_HDP_REFINE_H
 #define EMP_POLICY_HDP_REFINE_H
@@ -17,7 +17,9 @@
 #include "sim/placement/elites.h"
 #include "sim/placement/placer.h"
 
-enum { EMP_REFINE_KNOWN = 1 << 14 /* proposals remembered, more or less */ };
+/** Slots for the hashes of proposals; of two that share a slot the later one is remembered. Of
+ * 4,000 proposals 3 % are forgotten, of 40,000 a quarter. */
+enum { EMP_REFINE_KNOWN = 1 << 16 };
 
 /** A candidate: an elite with one of its groups on another device. */
 typedef struct {

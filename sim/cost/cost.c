@@ -82,11 +82,17 @@ static double clock_of(const emp_op_cost *c, const char *type, const emp_device 
     }
 }
 
+/* A rate at which a core reads and writes; what fits into its cache is nearer. */
+static double rate_of(const emp_op_cost *c, const emp_core *core, double rate)
+{
+    return bytes_of(c) <= (double)core->cache_bytes ? rate * core->cache_factor : rate;
+}
+
 /* What a product takes on a core beside its arithmetic. */
 static double around_product_s(const emp_op_cost *c, const char *type,
                                const emp_core *core)
 {
-    double pack_s = bytes_of(c) / core->pack_bytes_per_s;
+    double pack_s = bytes_of(c) / rate_of(c, core, core->pack_bytes_per_s);
 
     if (c->op_class != EMP_OP_CONV || c->n < 1) return pack_s;
     bool is_input = strstr(type, "BackpropInput") != NULL;
@@ -94,16 +100,11 @@ static double around_product_s(const emp_op_cost *c, const char *type,
                         (is_input ? core->columns_input_hz : core->columns_hz);
 }
 
-static double core_stream(const emp_op_cost *c, const emp_core *core, double rate)
-{
-    return bytes_of(c) <= (double)core->cache_bytes ? rate * core->cache_factor : rate;
-}
-
 static double group_compute_s(const emp_op_cost *c, const char *type,
                               const emp_device *group)
 {
     const emp_core *core = &group->core;
-    double bytes_s = bytes_of(c) / core_stream(c, core, group->memory_bytes_per_s);
+    double          bytes_s = bytes_of(c) / rate_of(c, core, group->memory_bytes_per_s);
 
     if (c->kernels == 0) return core->kernelless_s;
     if (!is_product(c))
@@ -153,7 +154,7 @@ static double cpu_compute_s(const emp_op_cost *c, const char *type, const emp_de
 
     if (!cpu->has_core) return fmax(arithmetic, bytes_of(c) / stream);
     if (is_product(c)) return arithmetic + around_product_s(c, type, &cpu->core);
-    return arithmetic + bytes_of(c) / core_stream(c, &cpu->core, stream);
+    return arithmetic + bytes_of(c) / rate_of(c, &cpu->core, stream);
 }
 
 static const char *type_of(const emp_graph *graph, emp_op_id op)

@@ -42,12 +42,11 @@ static const float *load(const emp_operand *operand, int64_t first, int64_t coun
     first %= there;
     if (operand->element_bytes == (int32_t)sizeof *room && first + count <= there)
         return emp_floats(operand) + first;
-    for (int64_t i = 0; i < count;) {
-        int64_t run = least(count - i, there - first);
-        for (int64_t j = 0; j < run; j++) room[i + j] = element_at(operand, first + j);
-        i += run;
-        first = 0;
-    }
+    int64_t period = least(count, there);
+    for (int64_t i = 0; i < period; i++)
+        room[i] = element_at(operand, first + i < there ? first + i : first + i - there);
+    for (int64_t done = period; done < count; done *= 2)
+        memcpy(room + done, room, (size_t)least(done, count - done) * sizeof *room);
     return room;
 }
 

@@ -49,6 +49,8 @@ static bool contains(const char *text, const char *what)
     return strstr(text, what) != NULL;
 }
 
+enum { LEAST_RUN = 64 /* bytes */ };
+
 /* Whatever else fails, the op moves as many bytes as it has. */
 static emp_kernel move_runs(int64_t run_bytes)
 {
@@ -224,7 +226,8 @@ static emp_kernel transpose(const struct view *v)
 {
     int64_t columns = last_dim(input_of(v, 0)), n = floats(output_of(v, 0));
 
-    if (columns < 1 || n < columns || !is_float(output_of(v, 0))) return move_runs(64);
+    if (columns < 1 || n < columns || !is_float(output_of(v, 0)))
+        return move_runs(LEAST_RUN);
     int64_t rows = last_dim(output_of(v, 0));
     if (rows * columns > n || n % (rows * columns) != 0) rows = n / columns;
     return (emp_kernel){
@@ -265,8 +268,9 @@ static emp_kernel move(const struct view *v)
                             {floats(input_of(v, 0)) / width, width, 0, 1, 0}};
     }
     if (strcmp(v->type, "Transpose") == 0) return transpose(v);
-    return move_runs(in->copy_bytes < out->copy_bytes ? run_of(in, out)
-                                                      : run_of(out, in));
+    if (in->copy_bytes >= out->copy_bytes) return move_runs(run_of(out, in));
+    int64_t run = run_of(in, out);
+    return move_runs(run > LEAST_RUN ? run : LEAST_RUN); /* what repeats lies near */
 }
 
 /* Of updates given with their rows' numbers; the operands are told by their types. */
