@@ -18,8 +18,8 @@
 #include "sim/placement/placer.h"
 
 /** Slots for the hashes of proposals; of two that share a slot the later one is remembered. Of
- * 4,000 proposals 3 % are forgotten, of 40,000 a quarter. */
-enum { EMP_REFINE_KNOWN = 1 << 16 };
+ * 4,000 proposals a tenth is forgotten. */
+enum { EMP_REFINE_KNOWN = 1 << 14 };
 
 /** A candidate: an elite with one of its groups on another device. */
 typedef struct {
