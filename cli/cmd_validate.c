@@ -77,7 +77,7 @@ static const struct argp_option options[] = {
     {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu, of cuda tf-r1.3)", 0},
     {"backend", 'B', "cpu|cuda", 0, "What stands for the machine's GPUs (default cpu)",
      0},
-    {"placements", KEY_PLACEMENTS, "N", 0, "Of each workload (default 24)", 0},
+    {"placements", KEY_PLACEMENTS, "N", 0, "Of each workload (default 30)", 0},
     {"seed", KEY_SEED, "S", 0, "Of the placements that are dealt (default 1)", 0},
     {"steps", KEY_STEPS, "N", 0, "Steps that are measured (default 5)", 0},
     {"warmup", KEY_WARMUP, "N", 0, "Steps before those (default 2)", 0},
@@ -387,7 +387,7 @@ static void print_case(const emp_validation_case *c)
            100.0 * error_of(c));
     for (int32_t d = 0; d < c->device_count; d++)
         printf(" %.0f/%.0f", 1e3 * c->predicted_busy_s[d], 1e3 * c->busy_s[d]);
-    printf(" ms\n");
+    printf(" ms%s\n", c->is_shared ? ", on shared cores" : "");
 }
 
 static void print_types(const emp_validation_types *types)
@@ -422,6 +422,11 @@ static void print_part(const struct part *p)
            100.0 * s->busy_error_frac, 100.0 * s->peak_error_frac,
            100.0 * s->worst_peak_error_frac, s->both_fit, s->both_oom, s->missed_oom,
            s->false_oom);
+    if (s->shared_count > 0)
+        printf(
+            "  %d placements kept two devices busy on the same cores or GPU; errors of "
+            "time are those of the others\n",
+            s->shared_count);
     if (p->missing > 0) printf("  %d placements have no imported result\n", p->missing);
     printf("\n");
 }
@@ -442,11 +447,11 @@ static json_t *json_case(const emp_validation_case *c)
                                         "predicted_peak_bytes",
                                         (json_int_t)c->predicted_peak_bytes[d],
                                         "peak_bytes", (json_int_t)c->peak_bytes[d]));
-    return json_pack("{s:s, s:b, s:b, s:f, s:f, s:f, s:f, s:o}", "placement", c->name,
-                     "predicted_feasible", c->is_predicted_feasible, "feasible",
-                     c->is_feasible, "predicted_s", c->predicted_s, "measured_s",
-                     c->measured_s, "low_s", c->low_s, "high_s", c->high_s, "devices",
-                     devices);
+    return json_pack("{s:s, s:b, s:b, s:b, s:f, s:f, s:f, s:f, s:o}", "placement",
+                     c->name, "predicted_feasible", c->is_predicted_feasible, "feasible",
+                     c->is_feasible, "shared", c->is_shared, "predicted_s",
+                     c->predicted_s, "measured_s", c->measured_s, "low_s", c->low_s,
+                     "high_s", c->high_s, "devices", devices);
 }
 
 static json_t *json_part(const struct part *p)
@@ -464,13 +469,13 @@ static json_t *json_part(const struct part *p)
                                         t->predicted_s, "measured_s", t->measured_s));
     }
     return json_pack(
-        "{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, "
-        "s:o, s:o}",
-        "workload", p->spec, "timed", s->timed_count, "mean_abs_error",
-        number_or_null(s->mean_abs_error_frac), "bias", number_or_null(s->bias_frac),
-        "worst_error", number_or_null(s->worst_error_frac), "spearman",
-        number_or_null(s->spearman), "kendall", number_or_null(s->kendall), "busy_error",
-        number_or_null(s->busy_error_frac), "peak_error",
+        "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, "
+        "s:i, s:o, s:o}",
+        "workload", p->spec, "timed", s->timed_count, "shared", s->shared_count,
+        "mean_abs_error", number_or_null(s->mean_abs_error_frac), "bias",
+        number_or_null(s->bias_frac), "worst_error", number_or_null(s->worst_error_frac),
+        "spearman", number_or_null(s->spearman), "kendall", number_or_null(s->kendall),
+        "busy_error", number_or_null(s->busy_error_frac), "peak_error",
         number_or_null(s->peak_error_frac), "worst_peak_error",
         number_or_null(s->worst_peak_error_frac), "both_fit", s->both_fit, "both_oom",
         s->both_oom, "missed_oom", s->missed_oom, "false_oom", s->false_oom, "missing",
@@ -492,18 +497,19 @@ static emp_status print_json(const struct validation *v, emp_error *err)
 
 static void print_csv(const struct validation *v)
 {
-    printf("workload,placement,device,predicted_feasible,feasible,predicted_s,measured_s,"
+    printf("workload,placement,device,predicted_feasible,feasible,shared,predicted_s,"
+           "measured_s,"
            "low_s,high_s,predicted_busy_s,busy_s,predicted_peak_bytes,peak_bytes\n");
     for (int32_t i = 0; i < v->args->workload_count; i++) {
         for (int32_t k = 0; k < v->part[i].count; k++) {
             const emp_validation_case *c = &v->part[i].cases[k];
             for (int32_t d = 0; d < c->device_count; d++)
-                printf("\"%s\",%s,%d,%d,%d,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%" PRId64
+                printf("\"%s\",%s,%d,%d,%d,%d,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%" PRId64
                        ",%" PRId64 "\n",
                        v->part[i].spec, c->name, d, c->is_predicted_feasible,
-                       c->is_feasible, c->predicted_s, c->measured_s, c->low_s, c->high_s,
-                       c->predicted_busy_s[d], c->busy_s[d], c->predicted_peak_bytes[d],
-                       c->peak_bytes[d]);
+                       c->is_feasible, c->is_shared, c->predicted_s, c->measured_s,
+                       c->low_s, c->high_s, c->predicted_busy_s[d], c->busy_s[d],
+                       c->predicted_peak_bytes[d], c->peak_bytes[d]);
         }
     }
 }
@@ -641,7 +647,7 @@ emp_status cmd_validate(int argc, char **argv, emp_error *err)
     struct validation *v = NULL;
     struct args        args = {.machine = "cpu2",
                                .backend = "cpu",
-                               .placements = 24,
+                               .placements = 30,
                                .seed = 1,
                                .options = emp_replay_options_default()};
 

@@ -3,18 +3,27 @@
 
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "base/rng.h"
+#include "sim/partition/class_groups.h"
 
-enum kind { CHUNKS, GROUPS, MIXED };
+enum kind { CHUNKS, BLOCKS, PARTS, MIXED };
 
 /* A turn through the list; each next turn draws anew, and has other chunks. */
 static const struct {
     enum kind kind;
-    int32_t   count; /* blocks; of mixed ones, 64 of which this many hundredths move */
-} turn[] = {{CHUNKS, 2},    {GROUPS, 4}, {MIXED, 5},    {GROUPS, 16}, {CHUNKS, 3},
-            {GROUPS, 64},   {MIXED, 15}, {GROUPS, 256}, {CHUNKS, 6},  {GROUPS, 8},
-            {GROUPS, 1024}, {MIXED, 30}, {GROUPS, 32}};
-enum { TURN = sizeof turn / sizeof *turn, MIXED_BLOCKS = 64, STREAM = 0x76616c };
+    int32_t
+        count; /* blocks, parts; of mixed ones, 64 of which this many hundredths move */
+} turn[] = {{CHUNKS, 2},   {PARTS, 3},  {MIXED, 5}, {PARTS, 6},  {BLOCKS, 16},
+            {PARTS, 4},    {MIXED, 15}, {PARTS, 8}, {CHUNKS, 6}, {PARTS, 12},
+            {BLOCKS, 256}, {MIXED, 30}, {PARTS, 24}};
+enum {
+    TURN = sizeof turn / sizeof *turn,
+    MIXED_BLOCKS = 64,
+    MOST_PARTS = 32,
+    STREAM = 0x76616c
+};
+static const double parts_imbalance = 2.0;
 
 struct deal {
     const emp_problem *problem;
@@ -39,12 +48,37 @@ static emp_device_id deal_block(struct deal *d, enum kind kind, int32_t count,
                                 int32_t block)
 {
     if (kind == CHUNKS) return d->gpu[block % d->gpu_count];
-    if (kind == GROUPS) return any_gpu(d);
+    if (kind == BLOCKS) return any_gpu(d);
     return emp_rng_below(&d->rng, 100) < (uint32_t)count ? any_device(d) : -1;
 }
 
-static void deal_all(struct deal *d, enum kind kind, int32_t count,
-                     const emp_device_id *base, emp_device_id *device_of_op)
+/* The GPU of each part of METIS's. */
+static emp_status deal_parts(struct deal *d, int32_t count, uint64_t seed,
+                             emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status              st = EMP_OK;
+    const emp_graph        *g = d->problem->graph;
+    int32_t                 part_count = 0;
+    emp_device_id           gpu_of_part[MOST_PARTS];
+    int32_t                *part_of_class = NULL;
+    emp_class_groups_params how = {EMP_CLASS_GROUPS_METIS, count, parts_imbalance, seed};
+
+    part_of_class = EMP_NEW_ARRAY(int32_t, (size_t)g->class_count);
+    if (part_of_class == NULL) EMP_FAIL(EMP_ENOMEM, "%d classes", g->class_count);
+    EMP_TRY(emp_class_groups(part_of_class, &part_count, d->problem, &how, err));
+    for (int32_t i = 0; i < count; i++) gpu_of_part[i] = any_gpu(d);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t part = part_of_class[g->op[op].colocation_class];
+        device_of_op[op] = part < 0 ? 0 : gpu_of_part[part];
+    }
+
+cleanup:
+    emp_free(part_of_class);
+    return st;
+}
+
+static void deal_blocks(struct deal *d, enum kind kind, int32_t count,
+                        const emp_device_id *base, emp_device_id *device_of_op)
 {
     const emp_graph *g = d->problem->graph;
     int32_t          blocks = kind == MIXED ? MIXED_BLOCKS : count, at = 0;
@@ -61,8 +95,10 @@ static void name_it(char *name, enum kind kind, int32_t count, int32_t round)
 {
     if (kind == CHUNKS)
         snprintf(name, EMP_DIVERSE_NAME_BYTES, "chunks %d", count);
-    else if (kind == GROUPS)
-        snprintf(name, EMP_DIVERSE_NAME_BYTES, "groups %d #%d", count, round);
+    else if (kind == BLOCKS)
+        snprintf(name, EMP_DIVERSE_NAME_BYTES, "blocks %d #%d", count, round);
+    else if (kind == PARTS)
+        snprintf(name, EMP_DIVERSE_NAME_BYTES, "parts %d #%d", count, round);
     else
         snprintf(name, EMP_DIVERSE_NAME_BYTES, "mixed %d %% #%d", count, round);
 }
@@ -85,7 +121,10 @@ emp_status emp_diverse_placement(emp_device_id     *device_of_op,
                  problem->machine->name);
     if (kind == CHUNKS) count += 7 * round;
     emp_rng_init(&d.rng, seed, STREAM, (uint32_t)index);
-    deal_all(&d, kind, count, base, device_of_op);
+    if (kind == PARTS)
+        EMP_TRY(deal_parts(&d, count, seed + (uint64_t)index, device_of_op, err));
+    else
+        deal_blocks(&d, kind, count, base, device_of_op);
     emp_problem_legalize(problem, device_of_op);
     name_it(name, kind, count, round);
 

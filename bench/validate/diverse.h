@@ -1,7 +1,7 @@
 /** \file bench/validate/diverse.h
  * Placements that are unlike each other, on which a prediction is judged: blocks of the
- * topological order, dealt in turn or by chance, in several sizes, and placements of which
- * a part is dealt anew, also to the CPU.
+ * topological order and parts that METIS cuts, dealt in turn or by chance, in several sizes, and
+ * placements of which a part is dealt anew, also to the CPU.
  */
 #ifndef EMP_BENCH_VALIDATE_DIVERSE_H
 #define EMP_BENCH_VALIDATE_DIVERSE_H
@@ -11,8 +11,8 @@
 enum { EMP_DIVERSE_NAME_BYTES = 32 };
 
 /** Placement \a index >= 0 of an endless list that \a seed makes: legal, and named
- * ("chunks 3", "groups 16 #1", "mixed 10 % #0"). \a base is what mixed ones start from.
- * \retval EMP_EINVAL  The machine has no GPU. O(V). */
+ * ("chunks 3", "parts 8 #1", "mixed 15 % #0"). \a base is what mixed ones start from.
+ * \retval EMP_EINVAL  The machine has no GPU; and those of metis_cut.h. */
 emp_status emp_diverse_placement(emp_device_id     *device_of_op,
                                  char               name[EMP_DIVERSE_NAME_BYTES],
                                  const emp_problem *problem, const emp_device_id *base,

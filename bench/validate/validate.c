@@ -9,12 +9,30 @@
 #include "base/mem.h"
 #include "sim/surrogate/agreement.h"
 
+static bool is_in_use(const emp_replay_result *r, int32_t device)
+{
+    return r->device[device].busy_s > EMP_VALIDATION_IN_USE * r->median_s;
+}
+
+static bool is_shared(const emp_replay_result *r)
+{
+    for (int32_t d = 0; d < r->device_count; d++) {
+        for (int32_t e = 0; e < d; e++) {
+            if (is_in_use(r, d) && is_in_use(r, e) &&
+                strcmp(r->device[d].runs_on, r->device[e].runs_on) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 void emp_validation_case_set(emp_validation_case *out, const char *name,
                              const emp_sim_result    *predicted,
                              const emp_replay_result *measured)
 {
     *out = (emp_validation_case){.is_predicted_feasible = predicted->is_feasible,
                                  .is_feasible = measured->is_feasible,
+                                 .is_shared = is_shared(measured),
                                  .predicted_s = (double)predicted->step_time_ns * 1e-9,
                                  .measured_s = measured->median_s,
                                  .low_s = measured->low_s,
@@ -31,10 +49,12 @@ void emp_validation_case_set(emp_validation_case *out, const char *name,
 
 /* ---- a summary --------------------------------------------------------------------- */
 
-static bool is_timed(const emp_validation_case *c)
+static bool fits(const emp_validation_case *c)
 {
     return c->is_predicted_feasible && c->is_feasible;
 }
+
+static bool is_timed(const emp_validation_case *c) { return fits(c) && !c->is_shared; }
 
 static void count_verdicts(emp_validation_summary *s, const emp_validation_case *c)
 {
@@ -79,27 +99,48 @@ cleanup:
     return st;
 }
 
-static void compare_devices(emp_validation_summary *s, const emp_validation_case *cases,
-                            int32_t count)
+static void compare_busy(emp_validation_summary *s, const emp_validation_case *cases,
+                         int32_t count)
 {
-    double  off_s = 0.0, busy_s = 0.0, peak_sum = 0.0;
-    int32_t peaks = 0;
+    double off_s = 0.0, busy_s = 0.0;
 
     for (int32_t i = 0; i < count; i++) {
         const emp_validation_case *c = &cases[i];
         for (int32_t d = 0; is_timed(c) && d < c->device_count; d++) {
             off_s += fabs(c->predicted_busy_s[d] - c->busy_s[d]);
             busy_s += c->busy_s[d];
-            if (c->peak_bytes[d] <= 0) continue;
-            double error =
-                (double)c->predicted_peak_bytes[d] / (double)c->peak_bytes[d] - 1.0;
-            peak_sum += fabs(error);
+        }
+    }
+    s->busy_error_frac = off_s / busy_s;
+}
+
+static int64_t sum_of_peaks(const emp_validation_case *c)
+{
+    int64_t sum = 0;
+
+    for (int32_t d = 0; d < c->device_count; d++) sum += c->peak_bytes[d];
+    return sum;
+}
+
+static void compare_peaks(emp_validation_summary *s, const emp_validation_case *cases,
+                          int32_t count)
+{
+    double  sum = 0.0;
+    int32_t peaks = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_validation_case *c = &cases[i];
+        double                     least = EMP_VALIDATION_PEAK * (double)sum_of_peaks(c);
+        for (int32_t d = 0; fits(c) && d < c->device_count; d++) {
+            double peak = (double)c->peak_bytes[d];
+            if (peak <= 0.0 || peak < least) continue;
+            double error = (double)c->predicted_peak_bytes[d] / peak - 1.0;
+            sum += fabs(error);
             s->worst_peak_error_frac = farther(error, s->worst_peak_error_frac);
             peaks++;
         }
     }
-    s->busy_error_frac = off_s / busy_s;
-    s->peak_error_frac = peak_sum / peaks;
+    s->peak_error_frac = sum / peaks;
 }
 
 emp_status emp_validation_summarize(emp_validation_summary    *out,
@@ -113,9 +154,13 @@ emp_status emp_validation_summarize(emp_validation_summary    *out,
     *out = (emp_validation_summary){0};
     if (predicted == NULL || measured == NULL)
         EMP_FAIL(EMP_ENOMEM, "times of %d placements", count);
-    for (int32_t i = 0; i < count; i++) count_verdicts(out, &cases[i]);
+    for (int32_t i = 0; i < count; i++) {
+        count_verdicts(out, &cases[i]);
+        out->shared_count += fits(&cases[i]) && cases[i].is_shared;
+    }
     EMP_TRY(compare_times(out, cases, count, predicted, measured, err));
-    compare_devices(out, cases, count);
+    compare_busy(out, cases, count);
+    compare_peaks(out, cases, count);
 
 cleanup:
     emp_free(predicted);

@@ -6,7 +6,9 @@
  *     EMP_TRY(emp_validation_summarize(&summary, cases, count, err));
  *
  * Errors are relative to what was measured, (predicted - measured) / measured. Steps that
- * do not fit, by either word, count for verdicts only.
+ * do not fit, by either word, count for verdicts only. So do those in which two devices
+ * worked on the same cores or GPU, as happens on a computer that has fewer than the machine:
+ * the simulator takes devices to be apart.
  */
 #ifndef EMP_BENCH_VALIDATE_VALIDATE_H
 #define EMP_BENCH_VALIDATE_VALIDATE_H
@@ -14,9 +16,16 @@
 #include "sim/engine/sim.h"
 #include "sim/replay/result.h"
 
+/** A device is in use if it is busy for more than this part of the step. */
+#define EMP_VALIDATION_IN_USE 0.02
+/** A device's peak counts if it holds at least this part of all peaks: others hold a few
+ * scalars. */
+#define EMP_VALIDATION_PEAK 0.01
+
 typedef struct {
     char    name[64];
     bool    is_predicted_feasible, is_feasible;
+    bool    is_shared;               /**< two devices in use ran on the same hardware */
     double  predicted_s, measured_s; /**< of the step */
     double  low_s, high_s;           /**< quartiles of the measured */
     int32_t device_count;
@@ -31,13 +40,14 @@ void emp_validation_case_set(emp_validation_case *out, const char *name,
 
 /** NaN where there is nothing to compare. */
 typedef struct {
-    int32_t timed_count;         /**< cases that fit, by both words */
+    int32_t timed_count;         /**< cases that fit, by both words, and share nothing */
+    int32_t shared_count;        /**< that fit, and share */
     double  mean_abs_error_frac; /**< of step times; MAPE / 100 */
     double  bias_frac;           /**< mean error, with its sign */
     double  worst_error_frac;    /**< the one farthest from 0, with its sign */
     double  spearman, kendall;   /**< of step times */
     double  busy_error_frac; /**< mean of |error|, devices weighted by measured time */
-    double  peak_error_frac; /**< mean of |error| of peaks, of devices that hold any */
+    double  peak_error_frac; /**< mean of |error| of peaks that count */
     double  worst_peak_error_frac;
     int32_t both_fit, both_oom, missed_oom, false_oom; /**< missed: predicted to fit */
 } emp_validation_summary;

@@ -43,7 +43,9 @@ Test(emplace_validate, what_is_measured_becomes_a_machine_to_validate_on)
         run("validate " FEW "-m mine.yaml -r mine-runtime.yaml --steps 2 --json"), 0,
         "%s", program_err);
     json_t *part = read_out();
-    cr_expect_eq(json_integer_value(json_object_get(part, "timed")), 8);
+    cr_expect_eq(json_integer_value(json_object_get(part, "timed")) +
+                     json_integer_value(json_object_get(part, "shared")),
+                 8);
     cr_expect_eq(json_array_size(json_object_get(part, "placements")), 8);
     cr_expect_lt(json_real_value(json_object_get(part, "peak_error")), 0.2);
     cr_expect_gt(json_array_size(json_object_get(part, "op_types")), 5);

@@ -69,6 +69,35 @@ Test(validate, steps_that_do_not_fit_count_for_verdicts_alone)
     cr_expect(isnan(s.spearman), "one value has no rank");
 }
 
+Test(validate, devices_on_shared_cores_count_for_memory_alone)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_sim_result         predicted = {.is_feasible = true, .step_time_ns = 1000000000};
+    emp_replay_result      r = {.device_count = 2, .is_feasible = true, .median_s = 2.0};
+    emp_validation_case    c[2];
+
+    strcpy(r.device[0].runs_on, "core 0");
+    strcpy(r.device[1].runs_on, "core 0");
+    r.device[0].busy_s = 1.0;
+    r.device[1].busy_s = 0.03; /* less than 2 % of the step */
+    r.device[0].peak_bytes = 1000;
+    r.device[1].peak_bytes = 9; /* less than 1 % of the bytes */
+    predicted.peak_bytes[0] = 900;
+    emp_validation_case_set(&c[0], "apart", &predicted, &r);
+    r.device[1].busy_s = 1.0;
+    emp_validation_case_set(&c[1], "shared", &predicted, &r);
+    cr_assert_eq(emp_validation_summarize(&s, c, 2, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.timed_count, 1);
+    cr_expect_eq(s.shared_count, 1);
+    cr_expect_float_eq(s.mean_abs_error_frac, 0.5, 1e-12);
+    cr_expect_float_eq(s.peak_error_frac, 0.1, 1e-12);
+    strcpy(r.device[1].runs_on, "core 1");
+    emp_validation_case_set(&c[1], "apart", &predicted, &r);
+    cr_assert_eq(emp_validation_summarize(&s, c, 2, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.shared_count, 0);
+}
+
 Test(validate, a_measured_time_of_nothing_is_an_error)
 {
     emp_error              err = {0};
