@@ -6,9 +6,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "policy/hdp/name_groups.h"
-#include "sim/partition/clusters.h"
-#include "sim/partition/colocation_groups.h"
-#include "sim/partition/scotch_cut.h"
+#include "sim/partition/class_groups.h"
 
 /* Away from the streams of the agent. */
 enum { STREAM_GROUPS = UINT16_MAX };
@@ -82,71 +80,27 @@ static void fill_last_group(int32_t *group, int32_t row_count, int32_t group_cou
         if (group[r] == LEFT_OUT) group[r] = group_count - 1;
 }
 
-static emp_status cut_by_metis(int32_t *group, const emp_problem *problem,
-                               const emp_op_features *ops, int32_t group_count,
-                               double imbalance, uint64_t seed, emp_error *err)
+/* Each row has the group of its colocation class. ColocRL's rules give a number of groups of
+ * their own: if it is larger, groups whose first ops are neighbours are joined, equally many
+ * in each. */
+static emp_status cut_classes(int32_t *group, const emp_problem *problem,
+                              const emp_op_features         *ops,
+                              const emp_class_groups_params *how, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    emp_clusters *clusters = NULL;
+    emp_status st = EMP_OK;
+    int32_t    classes = problem->graph->class_count, found = 0;
+    int32_t   *group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)classes);
 
-    EMP_TRY(
-        emp_clusters_create(&clusters, problem, group_count, 1, imbalance, seed, err));
+    if (group_of_class == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d classes", classes);
+    EMP_TRY(emp_class_groups(group_of_class, &found, problem, how, err));
     for (int32_t r = 0; r < ops->row_count; r++) {
-        int32_t own = clusters->fine_of_class[class_of_row(problem, ops, r)];
-        group[r] = own < 0 ? LEFT_OUT : own;
-    }
-
-cleanup:
-    emp_clusters_destroy(clusters);
-    return st;
-}
-
-/* The same graph and tolerance as METIS has; each vertex is a group if there are no more
- * than groups. */
-static emp_status cut_by_scotch(int32_t *group, const emp_problem *problem,
-                                const emp_op_features *ops, int32_t group_count,
-                                double imbalance, uint64_t seed, emp_error *err)
-{
-    emp_status           st = EMP_OK;
-    emp_partition_graph *g = NULL;
-    int32_t             *part = NULL;
-
-    EMP_TRY(emp_partition_graph_create(&g, problem, false, err));
-    part = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-    if (part == NULL) EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
-    for (int32_t v = 0; v < g->vertex_count; v++) part[v] = group_count > 1 ? v : 0;
-    if (group_count > 1 && g->vertex_count > group_count)
-        EMP_TRY(emp_scotch_parts(g, group_count, imbalance - 1.0, seed, part, err));
-    for (int32_t r = 0; r < ops->row_count; r++) {
-        int32_t vertex = g->vertex_of_class[class_of_row(problem, ops, r)];
-        group[r] = vertex < 0 ? LEFT_OUT : part[vertex];
-    }
-
-cleanup:
-    emp_partition_graph_destroy(g);
-    emp_free(part);
-    return st;
-}
-
-/* The rules give a number of groups of their own. If it is larger, groups whose first ops
- * are neighbours are joined, equally many in each. */
-static emp_status cut_by_colocation(int32_t *group, const emp_problem *problem,
-                                    const emp_op_features *ops, int32_t group_count,
-                                    emp_error *err)
-{
-    emp_status             st = EMP_OK;
-    emp_colocation_groups *rules = NULL;
-
-    EMP_TRY(emp_colocation_groups_create(&rules, problem, err));
-    for (int32_t r = 0; r < ops->row_count; r++) {
-        int64_t own = rules->group_of_class[class_of_row(problem, ops, r)];
-        if (own >= 0 && rules->group_count > group_count)
-            own = own * group_count / rules->group_count;
+        int64_t own = group_of_class[class_of_row(problem, ops, r)];
+        if (own >= 0 && found > how->count) own = own * how->count / found;
         group[r] = own < 0 ? LEFT_OUT : (int32_t)own;
     }
 
 cleanup:
-    emp_colocation_groups_destroy(rules);
+    emp_free(group_of_class);
     return st;
 }
 
@@ -173,24 +127,30 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t    cut = count_cut_groups(problem, ops, group_count);
     int32_t   *group = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
+
+    emp_class_groups_params how = {.count = count_cut_groups(problem, ops, group_count),
+                                   .imbalance = imbalance,
+                                   .seed = seed};
 
     *out = NULL;
     if (group == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d ops", ops->row_count);
     switch (grouping) {
     case EMP_GROUPING_CHUNKS: EMP_TRY(cut_chunks(group, ops, group_count, err)); break;
     case EMP_GROUPING_METIS:
-        EMP_TRY(cut_by_metis(group, problem, ops, cut, imbalance, seed, err));
+        how.kind = EMP_CLASS_GROUPS_METIS;
+        EMP_TRY(cut_classes(group, problem, ops, &how, err));
         break;
     case EMP_GROUPING_SCOTCH:
-        EMP_TRY(cut_by_scotch(group, problem, ops, cut, imbalance, seed, err));
+        how.kind = EMP_CLASS_GROUPS_SCOTCH;
+        EMP_TRY(cut_classes(group, problem, ops, &how, err));
         break;
     case EMP_GROUPING_NAMES:
         EMP_TRY(cut_by_names(group, problem, ops, group_count, err));
         break;
     case EMP_GROUPING_COLOCATION:
-        EMP_TRY(cut_by_colocation(group, problem, ops, cut, err));
+        how.kind = EMP_CLASS_GROUPS_COLOCRL;
+        EMP_TRY(cut_classes(group, problem, ops, &how, err));
         break;
     case EMP_GROUPING_RANDOM:
         draw_groups(group, ops->row_count, group_count, seed);
