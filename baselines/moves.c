@@ -74,17 +74,6 @@ static emp_status list_vertices(emp_moves *m, emp_error *err)
                                 err);
 }
 
-static void sum_power(emp_moves *m, const emp_machine *machine)
-{
-    double sum = 0.0;
-
-    for (int32_t d = 0; d < m->device_count; d++) {
-        sum += machine->device[d].peak_flops_per_s;
-        m->power_up_to[d] = sum;
-    }
-    for (int32_t d = 0; d < m->device_count; d++) m->power_up_to[d] /= sum;
-}
-
 emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
                           const emp_move_options *options, uint64_t seed, emp_error *err)
 {
@@ -92,10 +81,9 @@ emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
     const bool is_all = options->groups == ALL_GROUPS;
 
     *m = (emp_moves){.options = *options,
-                     .device_count = problem->machine->device_count,
+                     .odds = emp_device_odds_of(problem->machine),
                      .graph = problem->graph,
                      .groups_hash = EMP_HASH_SEED};
-    sum_power(m, problem->machine);
     if (options->coarsest > options->finest) {
         EMP_FAIL(EMP_EINVAL, "coarsest=%lld groups are more than finest=%lld",
                  (long long)options->coarsest, (long long)options->finest);
@@ -146,15 +134,6 @@ static bool happens(emp_rng *rng, int64_t percent)
     return emp_rng_below(rng, 100) < (uint32_t)percent;
 }
 
-static emp_device_id draw_device(const emp_moves *m, emp_rng *rng)
-{
-    double  u = emp_rng_uniform(rng);
-    int32_t d = 0;
-
-    while (d < m->device_count - 1 && u >= m->power_up_to[d]) d++;
-    return d;
-}
-
 static emp_device_id device_of_vertex(const emp_moves *m, int32_t vertex,
                                       const emp_device_id *device_of_op)
 {
@@ -186,7 +165,8 @@ static emp_device_id draw_near(const emp_moves *m, const emp_members *groups,
     int32_t vertex = m->neighbors->vertex_of_class[m->graph->op[op].colocation_class];
     int32_t other = draw_neighbor(m, vertex, rng);
 
-    return other < 0 ? draw_device(m, rng) : device_of_vertex(m, other, device_of_op);
+    return other < 0 ? emp_device_odds_draw(&m->odds, rng)
+                     : device_of_vertex(m, other, device_of_op);
 }
 
 /* The device of a class to a neighbor, from there to the next: classes that were passed
@@ -239,7 +219,7 @@ bool emp_moves_draw(const emp_moves *m, emp_rng *rng, emp_device_id *device_of_o
         int32_t            group = below(rng, groups->group_count);
         emp_device_id      to = happens(rng, m->options.near)
                                     ? draw_near(m, groups, group, device_of_op, rng)
-                                    : draw_device(m, rng);
+                                    : emp_device_odds_draw(&m->odds, rng);
         if (send(groups, group, to, device_of_op)) return true;
     }
     return false;
@@ -253,7 +233,7 @@ int64_t emp_moves_count(const emp_moves *m)
     int64_t            count = 0;
 
     for (int32_t i = 0; (groups = allowed_level(m, i)) != NULL; i++)
-        count += (int64_t)groups->group_count * m->device_count;
+        count += (int64_t)groups->group_count * m->odds.device_count;
     return count;
 }
 
@@ -262,10 +242,10 @@ bool emp_moves_make(const emp_moves *m, int64_t index, emp_device_id *device_of_
     const emp_members *groups;
 
     for (int32_t i = 0; (groups = allowed_level(m, i)) != NULL; i++) {
-        int64_t count = (int64_t)groups->group_count * m->device_count;
+        int64_t count = (int64_t)groups->group_count * m->odds.device_count;
         if (index < count)
-            return send(groups, (int32_t)(index / m->device_count),
-                        (int32_t)(index % m->device_count), device_of_op);
+            return send(groups, (int32_t)(index / m->odds.device_count),
+                        (int32_t)(index % m->odds.device_count), device_of_op);
         index -= count;
     }
     return false;
@@ -277,5 +257,5 @@ void emp_moves_scatter(const emp_moves *m, emp_rng *rng, emp_device_id *device_o
 
     memset(device_of_op, 0, (size_t)m->graph->op_count * sizeof *device_of_op);
     for (int32_t g = 0; g < groups->group_count; g++)
-        send(groups, g, draw_device(m, rng), device_of_op);
+        send(groups, g, emp_device_odds_draw(&m->odds, rng), device_of_op);
 }

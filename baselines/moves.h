@@ -20,6 +20,7 @@
 #include "baselines/options.h"
 #include "sim/partition/members.h"
 #include "sim/partition/partition_graph.h"
+#include "sim/placement/device_odds.h"
 
 enum { EMP_MOVES_MAX_LEVELS = 32, EMP_MOVES_OPTIONS = 6 };
 
@@ -53,10 +54,9 @@ void emp_move_options_list(emp_move_options *options, emp_option list[EMP_MOVES_
 
 typedef struct {
     emp_move_options     options;
-    int32_t              device_count;
-    double               power_up_to[EMP_MAX_DEVICES]; /**< running sum; the last is 1 */
-    const emp_graph     *graph;                        /**< borrowed */
-    emp_partition_graph *neighbors;                    /**< vertices: classes */
+    emp_device_odds      odds;
+    const emp_graph     *graph;     /**< borrowed */
+    emp_partition_graph *neighbors; /**< vertices: classes */
     emp_members          ops_of_vertex;
     int32_t              level_count;
     emp_members level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; coarse to fine */

@@ -14,17 +14,6 @@ enum { STREAM_MOVES = UINT16_MAX - 1 };
 /* Most moves may be known: after so many draws the last one is taken as it is. */
 enum { MOST_DRAWS = 20 };
 
-static void sum_power(emp_refine *f, const emp_machine *machine)
-{
-    double sum = 0.0;
-
-    for (int32_t d = 0; d < f->device_count; d++) {
-        sum += machine->device[d].peak_flops_per_s;
-        f->power_up_to[d] = sum;
-    }
-    for (int32_t d = 0; d < f->device_count; d++) f->power_up_to[d] /= sum;
-}
-
 /* Of \a samples, those that are chosen from many candidates. */
 static int32_t chosen_of(const emp_refine *f, int32_t samples)
 {
@@ -39,12 +28,11 @@ emp_status emp_refine_init(emp_refine *f, const emp_problem *problem,
     size_t     samples = (size_t)o->samples, rows = (size_t)ops->row_count;
 
     *f = (emp_refine){.row_count = ops->row_count,
-                      .device_count = problem->machine->device_count,
+                      .odds = emp_device_odds_of(problem->machine),
                       .chosen_share = o->refine_chosen,
                       .alike = o->refine_alike,
                       .filter = (int32_t)o->refine_filter,
                       .seed = seed};
-    sum_power(f, problem->machine);
     EMP_TRY(emp_move_groups_init(&f->groups, problem, ops, o, seed + 1, err));
     EMP_TRY(emp_guide_init(&f->guide, problem, ops, err));
     EMP_TRY(emp_elites_init(&f->elites, (int32_t)o->refine_elites, ops->row_count, err));
@@ -126,15 +114,6 @@ static bool is_new(emp_refine *f, const emp_refine_move *m, int32_t count)
 
 /* ---- moves ---- */
 
-static emp_device_id draw_device(const emp_refine *f, emp_rng *rng)
-{
-    double        u = emp_rng_uniform(rng);
-    emp_device_id d = 0;
-
-    while (d < f->device_count - 1 && u >= f->power_up_to[d]) d++;
-    return d;
-}
-
 static void draw_move(emp_refine *f, int32_t index)
 {
     emp_refine_move *m = &f->move[index];
@@ -144,7 +123,7 @@ static void draw_move(emp_refine *f, int32_t index)
     for (int i = 0; i < MOST_DRAWS; i++) {
         m->elite = emp_rng_below(&rng, (uint32_t)f->elites.count);
         m->groups = &emp_move_groups_draw(&f->groups, &rng, &m->group)->rows;
-        m->to = draw_device(f, &rng);
+        m->to = emp_device_odds_draw(&f->odds, &rng);
         m->hash = hash_of_move(f, m);
         if (is_new(f, m, index)) break;
     }

@@ -14,6 +14,7 @@
 #include "policy/hdp/guide.h"
 #include "policy/hdp/move_groups.h"
 #include "policy/hdp/options.h"
+#include "sim/placement/device_odds.h"
 #include "sim/placement/elites.h"
 #include "sim/placement/placer.h"
 
@@ -32,10 +33,10 @@ typedef struct {
 } emp_refine_move;
 
 typedef struct {
-    int32_t          row_count, device_count;
-    double           power_up_to[EMP_MAX_DEVICES]; /**< running sum; the last is 1 */
-    double           chosen_share, alike;          /**< options */
-    int32_t          filter;                       /**< candidates for a chosen sample */
+    int32_t          row_count;
+    emp_device_odds  odds;
+    double           chosen_share, alike; /**< options */
+    int32_t          filter;              /**< candidates for a chosen sample */
     emp_move_groups  groups;
     emp_guide        guide;
     emp_elites       elites; /**< choices: device of each row */

@@ -206,7 +206,7 @@ Test(refine, devices_are_drawn_in_proportion_to_their_power)
     problem.machine.device[1].peak_flops_per_s = 1e12;
     problem.machine.device[2].peak_flops_per_s = 3e12;
     f = create(BLIND, 9);
-    cr_expect_eq(f.power_up_to[DEVICES - 1], 1.0);
+    cr_expect_eq(f.odds.up_to[DEVICES - 1], 1.0);
     start(&f);
     for (; count < 4000; count += SAMPLES) {
         propose(&f);
