@@ -2,9 +2,9 @@
 #include "baselines/sct_lp.h"
 
 #include <glpk.h>
-#include <setjmp.h>
 
 #include "base/mem.h"
+#include "sim/lp/guard.h"
 
 /* Rows and columns, from 1 on as GLPK counts. A column for each task (s), each edge (x),
  * and w; a row for each edge, then for each task three, of which some stay free. */
@@ -18,7 +18,6 @@ typedef struct {
     int                   entry_count;
     int32_t              *reader_count, *producer_count; /**< [task] */
     glp_prob             *lp;
-    jmp_buf               failed;
 } program;
 
 static int start_column(int32_t task) { return 1 + task; }
@@ -185,37 +184,21 @@ static void read_solution(program *p)
     }
 }
 
-/* GLPK has nothing to say to our users, not even before it gives up. */
-static int silence(void *context, const char *text)
+/* 0, or why GLPK gave up. */
+static int solve(void *context)
 {
-    (void)context, (void)text;
-    return 1;
-}
+    program *p = (program *)context;
+    glp_smcp how;
 
-/* GLPK calls it instead of abort(). */
-static void leave(void *failed) { longjmp(*(jmp_buf *)failed, 1); }
-
-/* 0, or why GLPK gave up. Afterwards nothing of GLPK's is left. */
-static int run_glpk(program *p)
-{
-    glp_smcp     how;
-    volatile int failure = GLP_EFAIL;
-
-    if (setjmp(p->failed) == 0) {
-        glp_term_hook(silence, NULL);
-        glp_error_hook(leave, &p->failed);
-        state_program(p);
-        glp_init_smcp(&how);
-        how.msg_lev = GLP_MSG_OFF;
-        how.presolve = GLP_ON;
-        how.meth = GLP_DUALP;     /* all at 0 is dual feasible */
-        how.r_test = GLP_RT_FLIP; /* many columns have two bounds */
-        failure = glp_simplex(p->lp, &how);
-        if (failure == 0 && glp_get_status(p->lp) != GLP_OPT) failure = GLP_EFAIL;
-        if (failure == 0) read_solution(p);
-        glp_error_hook(NULL, NULL);
-    }
-    glp_free_env();
+    state_program(p);
+    glp_init_smcp(&how);
+    how.msg_lev = GLP_MSG_OFF;
+    how.presolve = GLP_ON;
+    how.meth = GLP_DUALP;     /* all at 0 is dual feasible */
+    how.r_test = GLP_RT_FLIP; /* many columns have two bounds */
+    int failure = glp_simplex(p->lp, &how);
+    if (failure == 0 && glp_get_status(p->lp) != GLP_OPT) failure = GLP_EFAIL;
+    if (failure == 0) read_solution(p);
     return failure;
 }
 
@@ -231,7 +214,7 @@ emp_status emp_sct_solve(emp_sct_solution *solution, const emp_task_graph *graph
     p->solution = solution;
     EMP_TRY(allocate(p, err));
     measure(p);
-    int failure = graph->task_count > 0 ? run_glpk(p) : 0;
+    int failure = graph->task_count > 0 ? emp_lp_guarded(solve, p) : 0;
     if (failure != 0) {
         EMP_FAIL(EMP_EEXTERNAL,
                  "GLPK cannot solve the linear program of %d edges: code %d",

@@ -1,6 +1,6 @@
 /** \file baselines/sct_lp.h
- * The linear program of small communication times (Hanen and Munier 1995), by GLPK, the only
- * includer of glpk.h. On endless devices, tasks i with times p, edges i -> j with costs c:
+ * The linear program of small communication times (Hanen and Munier 1995), by GLPK. On
+ * endless devices, tasks i with times p, edges i -> j with costs c:
  *
  *     min w   0 <= x_ij <= 1,  s_i >= 0
  *             s_i + p_i + c_ij x_ij <= s_j    each edge

@@ -12,7 +12,8 @@ declare -A may_include=(
   [sim/cost]="base sim/graph sim/machine sim/cost"
   [sim/placement]="$core"
   [sim/partition]="$core sim/partition"
-  [sim/bounds]="$core sim/bounds"
+  [sim/lp]="sim/lp"
+  [sim/bounds]="$core sim/lp sim/bounds"
   [sim/engine]="$core sim/engine"
   [sim/explain]="$core sim/engine sim/explain"
   [sim/surrogate]="$core sim/engine sim/surrogate"
@@ -29,7 +30,7 @@ declare -A may_include=(
 # Headers of libraries that just one folder may see.
 declare -A only_in=(
   [hdf5.h]="sim/store" [metis.h]="sim/partition" [scotch.h]="sim/partition"
-  [glpk.h]="baselines sim/bounds" [cblas.h]="policy/nn sim/replay" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
+  [glpk.h]="baselines sim/bounds sim/lp" [cblas.h]="policy/nn sim/replay" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
   [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="bench/distributed"
   [cuda_runtime_api.h]="sim/replay" [cublas_v2.h]="sim/replay" [cudnn.h]="sim/replay"
 )

@@ -2,7 +2,8 @@
 #include "sim/bounds/area_lp.h"
 
 #include <glpk.h>
-#include <setjmp.h>
+
+#include "sim/lp/guard.h"
 
 enum { HEIGHT = EMP_AREA_PRICES + 1, MAX_ENTRIES = (EMP_AREA_PLANES + 1) * HEIGHT };
 
@@ -13,19 +14,9 @@ typedef struct {
     double                most;
     double               *price, *height;
     glp_prob             *lp;
-    jmp_buf               failed;
     int                   row[MAX_ENTRIES + 1], column[MAX_ENTRIES + 1]; /* from 1 */
     double                entry[MAX_ENTRIES + 1];
 } program;
-
-static int silence(void *context, const char *text)
-{
-    (void)context, (void)text;
-    return 1;
-}
-
-/* GLPK calls it instead of abort(). */
-static void leave(void *failed) { longjmp(*(jmp_buf *)failed, 1); }
 
 static void add_entry(program *p, int *count, int row, int column, double value)
 {
@@ -62,25 +53,20 @@ static void state_program(program *p)
     glp_load_matrix(p->lp, entries, p->row, p->column, p->entry);
 }
 
-static int run_glpk(program *p)
+/* 0, or why GLPK gave up. */
+static int solve(void *context)
 {
-    glp_smcp     how;
-    volatile int failure = GLP_EFAIL;
+    program *p = (program *)context;
+    glp_smcp how;
 
-    if (setjmp(p->failed) == 0) {
-        glp_term_hook(silence, NULL);
-        glp_error_hook(leave, &p->failed);
-        state_program(p);
-        glp_init_smcp(&how);
-        how.msg_lev = GLP_MSG_OFF;
-        failure = glp_simplex(p->lp, &how);
-        if (failure == 0 && glp_get_status(p->lp) != GLP_OPT) failure = GLP_EFAIL;
-        for (int c = 1; failure == 0 && c <= EMP_AREA_PRICES; c++)
-            p->price[c - 1] = glp_get_col_prim(p->lp, c);
-        if (failure == 0) *p->height = glp_get_col_prim(p->lp, HEIGHT);
-        glp_error_hook(NULL, NULL);
-    }
-    glp_free_env();
+    state_program(p);
+    glp_init_smcp(&how);
+    how.msg_lev = GLP_MSG_OFF;
+    int failure = glp_simplex(p->lp, &how);
+    if (failure == 0 && glp_get_status(p->lp) != GLP_OPT) failure = GLP_EFAIL;
+    for (int c = 1; failure == 0 && c <= EMP_AREA_PRICES; c++)
+        p->price[c - 1] = glp_get_col_prim(p->lp, c);
+    if (failure == 0) *p->height = glp_get_col_prim(p->lp, HEIGHT);
     return failure;
 }
 
@@ -95,7 +81,7 @@ emp_status emp_area_lp_solve(const emp_area_plane *plane, int32_t count,
                     .most = most,
                     .price = price,
                     .height = height};
-    int        failure = run_glpk(&p);
+    int        failure = emp_lp_guarded(solve, &p);
 
     if (failure != 0) {
         EMP_FAIL(EMP_EEXTERNAL, "GLPK cannot find prices below %d planes: code %d", count,

@@ -1,5 +1,5 @@
 /** \file sim/bounds/area_lp.h
- * The highest point below planes over prices and rents; one of the two users of GLPK.
+ * The highest point below planes over prices and rents.
  */
 #ifndef EMP_SIM_BOUNDS_AREA_LP_H
 #define EMP_SIM_BOUNDS_AREA_LP_H
