@@ -10,8 +10,10 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "bench/report/gnuplot.h"
+#include "bench/run/manifest.h"
 #include "bench/validate/diverse.h"
 #include "bench/validate/validate.h"
+#include "bench/validate/validation_file.h"
 #include "cli/cli.h"
 #include "cli/inputs.h"
 #include "cli/placement_input.h"
@@ -34,7 +36,8 @@ enum {
     KEY_IMPORT,
     KEY_CSV,
     KEY_PLOT,
-    MOST_WORKLOADS = 16,
+    KEY_RECORD,
+    MOST_WORKLOADS = EMP_VALIDATION_PARTS,
     MOST_PLACEMENTS = 1000,
     MOST_IMPORTS = MOST_WORKLOADS * MOST_PLACEMENTS,
     SHOWN_TYPES = 12,
@@ -57,13 +60,13 @@ static const char *const methods[] = {"gpu",   "cpu",    "expert",
 enum { METHODS = sizeof methods / sizeof *methods, BASE_METHOD = 2 };
 
 struct args {
-    const char        *workload[MOST_WORKLOADS];
-    int32_t            workload_count;
-    char               list[MOST_WORKLOADS][256];
-    const char        *machine, *runtime, *backend, *cores, *gpus, *export_to, *plot;
-    const char       **import;
-    int32_t            import_count, placements;
-    uint64_t           seed;
+    const char  *workload[MOST_WORKLOADS];
+    int32_t      workload_count;
+    char         list[MOST_WORKLOADS][256];
+    const char  *machine, *runtime, *backend, *cores, *gpus, *export_to, *plot, *record;
+    const char **import;
+    int32_t      import_count, placements;
+    uint64_t     seed;
     emp_replay_options options;
     bool               is_import, is_json, is_csv;
 };
@@ -89,6 +92,7 @@ static const struct argp_option options[] = {
     {"import", KEY_IMPORT, NULL, 0,
      "Take the results of such plans, RESULT..., in place of measuring", 0},
     {"plot", KEY_PLOT, "FILE.svg", 0, "Draw predicted against measured (gnuplot)", 0},
+    {"record", KEY_RECORD, "FILE.h5", 0, "Save what was found (HDF5)", 0},
     {"json", 'j', NULL, 0, "Print a JSON object", 0},
     {"csv", KEY_CSV, NULL, 0, "Print CSV, a line a placement and device", 0},
     {0},
@@ -101,7 +105,8 @@ static const char doc[] =
     "Placements are those of methods (gpu, cpu, expert, metis, scotch, mincut), then "
     "chunks, random groups of several sizes and mixtures. No benchmark of emplace "
     "calibrate measure is one of the workloads.\n\n"
-    "  emplace validate --machine mine.yaml --runtime mine-runtime.yaml --plot mine.svg\n"
+    "  emplace validate --machine mine.yaml --runtime mine-runtime.yaml --plot mine.svg "
+    "--record mine.h5\n"
     "  emplace validate --workloads \"resnet:depth=50,batch=2 nmt:units=128\" --csv\n"
     "  emplace validate --machine k40x2 --backend cuda --export plans\n"
     "  emplace validate --machine k40x2 --backend cuda --import results/*";
@@ -167,6 +172,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_EXPORT: a->export_to = arg; return 0;
     case KEY_IMPORT: a->is_import = true; return 0;
     case KEY_PLOT: a->plot = arg; return 0;
+    case KEY_RECORD: a->record = arg; return 0;
     case 'j': a->is_json = true; return 0;
     case KEY_CSV: a->is_csv = true; return 0;
     case ARGP_KEY_ARG:
@@ -575,6 +581,22 @@ cleanup:
     return st;
 }
 
+/* ---- a record ---------------------------------------------------------------------- */
+
+static emp_status save(const struct validation *v, emp_error *err)
+{
+    const struct args    *a = v->args;
+    emp_manifest          manifest = emp_manifest_get();
+    emp_validation_origin origin = {a->machine, a->runtime, a->backend, manifest.version,
+                                    manifest.commit};
+    emp_validation_part   parts[MOST_WORKLOADS];
+
+    for (int32_t i = 0; i < a->workload_count; i++)
+        parts[i] =
+            (emp_validation_part){v->part[i].spec, v->part[i].cases, v->part[i].count};
+    return emp_validation_save(a->record, parts, a->workload_count, &origin, err);
+}
+
 /* ---- the command ------------------------------------------------------------------- */
 
 static emp_status check(const struct args *a, emp_error *err)
@@ -587,6 +609,7 @@ static emp_status check(const struct args *a, emp_error *err)
     if (a->plot != NULL && !emp_gnuplot_exists())
         EMP_FAIL(EMP_EUNSUPPORTED, "--plot: %s", EMP_GNUPLOT_ABSENCE);
     EMP_TRY(cli_check_output(a->plot, err));
+    EMP_TRY(cli_check_output(a->record, err));
 
 cleanup:
     return st;
@@ -619,6 +642,7 @@ static emp_status run(struct validation *v, emp_error *err)
     }
     cli_bar_clear(&v->bar);
     if (a->export_to != NULL) goto cleanup;
+    if (a->record != NULL) EMP_TRY(save(v, err));
     if (a->plot != NULL) EMP_TRY(plot(v, err));
     if (a->is_json) EMP_TRY(print_json(v, err));
     if (a->is_csv) print_csv(v);

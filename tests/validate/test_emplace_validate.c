@@ -39,9 +39,12 @@ Test(emplace_validate, what_is_measured_becomes_a_machine_to_validate_on)
     cr_assert_eq(run("calibrate measure --steps 1 --warmup 0 --memory 2048 -o mine.yaml"),
                  0, "%s", program_err);
     cr_expect_not_null(strstr(program_out, "mean of |off|"), "%s", program_out);
-    cr_assert_eq(
-        run("validate " FEW "-m mine.yaml -r mine-runtime.yaml --steps 2 --json"), 0,
-        "%s", program_err);
+    cr_assert_eq(run("validate " FEW "-m mine.yaml -r mine-runtime.yaml --steps 2 --json "
+                     "--record mine.h5"),
+                 0, "%s", program_err);
+    char *record = scratch_find("mine.h5");
+    cr_expect_not_null(record, "--record writes a file");
+    free(record);
     json_t *part = read_out();
     cr_expect_eq(json_integer_value(json_object_get(part, "timed")) +
                      json_integer_value(json_object_get(part, "shared")),
