@@ -39,7 +39,7 @@ typedef struct {
 typedef struct {
     const char *folder; /**< of the run records */
     int32_t     threads;
-    bool        is_fresh; /**< ignore records that exist */
+    bool        is_fresh; /**< first remove what the folder has of these runs */
     const volatile sig_atomic_t
         *stop; /**< OPTIONAL: set to end after the current batches */
     /** OPTIONAL. Calls come from several threads, one at a time. */

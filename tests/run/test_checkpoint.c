@@ -23,19 +23,11 @@ static volatile sig_atomic_t stop_flag;
 
 static void set_up(void)
 {
-    emp_store_silence();
-    scratch_create();
+    tiny_set_up(&problem, SMALL, BATCH);
     snprintf(path, sizeof path, "%s", scratch_path("run.checkpoint.h5"));
-    problem = tiny_create(SMALL);
-    tiny_placer_script = (tiny_script){.batch = BATCH};
 }
 
-static void tear_down(void)
-{
-    tiny_destroy(&problem);
-    scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
+static void tear_down(void) { tiny_tear_down(&problem); }
 
 TestSuite(checkpoint, .init = set_up, .fini = tear_down);
 
