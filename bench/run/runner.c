@@ -53,6 +53,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     record->seed = params->placer.seed;
     record->budget_evaluations = params->budget_evaluations;
     record->budget_s = params->budget_s;
+    record->median_s = NAN; /* only the end knows it */
     record->graph_hash = problem->graph->hash;
     record->machine_hash = problem->machine->hash;
     record->runtime_hash = emp_runtime_hash(&problem->runtime);

@@ -52,7 +52,8 @@ typedef struct {
                                                    under way */
     int64_t  evaluations;
     int64_t  feasible_count;   /**< candidates that fit in memory */
-    double   median_s;         /**< step time of the feasible candidates; NaN = none */
+    double   median_s;         /**< step time of the feasible candidates; NaN = none, or
+                                    under way */
     double   best_step_time_s; /**< if infeasible: what it would have taken */
     bool     is_feasible;
     char     oom_device[EMP_RECORD_NAME_BYTES]; /**< "" = none */

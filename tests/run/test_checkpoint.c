@@ -2,6 +2,7 @@
 /* A run that goes on from its checkpoint leaves the record of one that nothing disturbed;
  * any other file is refused with a sentence, and nothing is lost. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +234,8 @@ Test(checkpoint, is_a_record_of_the_run_so_far)
     cr_assert_eq(emp_record_load(&record, path, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(record.evaluations, 2 * BATCH);
     cr_expect_eq(record.point_count, 2);
+    cr_expect(record.is_feasible);
+    cr_expect(isnan(record.median_s), "only the end of a run knows it");
     emp_record_clear(&record);
 }
 
