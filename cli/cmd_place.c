@@ -138,9 +138,23 @@ static void print_text(const emp_record *r, const emp_problem *problem,
     cli_report_print(problem, result, why, bounds);
 }
 
-/* Everything that the run left, to where the user asked for it. */
-static emp_status deliver(const struct args *args, const emp_record *record,
-                          const emp_problem *problem, emp_error *err)
+/* To the files that the user asked for. Each is tried even if the other cannot be written; the
+ * record, from which the placement can be had again, comes first. */
+static emp_status save(const struct args *args, const emp_record *record,
+                       const emp_problem *problem, emp_error *err)
+{
+    emp_status recorded = EMP_OK, placed = EMP_OK;
+
+    if (args->record != NULL) recorded = emp_record_save(args->record, record, err);
+    if (args->out != NULL)
+        placed = emp_placement_save(args->out, problem, record->device_of_op,
+                                    record->is_feasible ? record->best_step_time_s : -1.0,
+                                    err);
+    return recorded != EMP_OK ? recorded : placed;
+}
+
+static emp_status print(const struct args *args, const emp_record *record,
+                        const emp_problem *problem, emp_error *err)
 {
     emp_status     st = EMP_OK;
     emp_sim       *sim = NULL;
@@ -156,18 +170,23 @@ static emp_status deliver(const struct args *args, const emp_record *record,
         EMP_TRY(print_json(record, problem, &result, why, &bounds, err));
     else
         print_text(record, problem, &result, why, &bounds);
-    if (args->out != NULL) {
-        EMP_TRY(emp_placement_save(args->out, problem, record->device_of_op,
-                                   record->is_feasible ? record->best_step_time_s : -1.0,
-                                   err));
-    }
-    if (args->record != NULL) EMP_TRY(emp_record_save(args->record, record, err));
-    if (strcmp(record->stopped_by, "interrupt") == 0) st = EMP_EINTERRUPTED;
 
 cleanup:
     emp_explain_destroy(why);
     emp_sim_destroy(sim);
     return st;
+}
+
+/* Everything that the run left, to where the user asked for it: first what would be lost. */
+static emp_status deliver(const struct args *args, const emp_record *record,
+                          const emp_problem *problem, emp_error *err)
+{
+    emp_status saved = save(args, record, problem, err);
+    emp_status printed = print(args, record, problem, err);
+
+    if (saved != EMP_OK) return saved;
+    if (printed != EMP_OK) return printed;
+    return strcmp(record->stopped_by, "interrupt") == 0 ? EMP_EINTERRUPTED : EMP_OK;
 }
 
 static emp_status prepare(const struct args *args, const emp_placer_type **method,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "tests/support/program.h"
@@ -650,6 +651,26 @@ Test(cli, placement_file_gives_what_place_said)
                      json_string_value(json_object_get(simulated, "fingerprint")));
     json_decref(placed);
     json_decref(simulated);
+}
+
+/* A folder has the name of the other output. */
+Test(cli, an_output_that_fails_does_not_take_the_other_with_it)
+{
+    cr_assert_eq(mkdir(scratch_path("taken"), 0777), 0);
+    cr_expect_eq(run("place small.pbtxt --machine k40x2 --method random --budget 20 "
+                     "--out taken --record run.h5"),
+                 1);
+    cr_expect(program_is_one_sentence(err, "emplace"), "%s", err);
+    cr_expect_not_null(strstr(err, "taken"), "%s", err);
+    cr_expect_not_null(strstr(out, "20 evaluations"), "what was found is told: %s", out);
+    cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement run.h5"), 0, "%s",
+                 err);
+    cr_expect_eq(run("place small.pbtxt --machine k40x2 --method random --budget 20 "
+                     "--out best.json --record taken"),
+                 1);
+    cr_expect_not_null(strstr(err, "taken"), "%s", err);
+    cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement best.json"), 0,
+                 "%s", err);
 }
 
 Test(cli, trace_is_json)
