@@ -266,8 +266,8 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
             EMP_FAIL(job->status, "%s by %s: %s", job->row, job->run.method->name,
                      job->error.msg);
         }
+        if (!job->is_ready) st = EMP_EINTERRUPTED;
     }
-    if (was_stopped(params)) st = EMP_EINTERRUPTED;
 
 cleanup:
     emp_free(order);

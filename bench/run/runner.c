@@ -403,22 +403,19 @@ emp_run_end emp_run_is_ended(const emp_run_state *run)
     return end;
 }
 
+/* A run whose budget is used up is whole, whoever wanted it to stop. */
 int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
 {
     emp_record *record = run->record;
+    int64_t     left = record->budget_evaluations - record->evaluations - underway;
     int64_t     room = emp_run_batch_limit(run);
 
-    if (end.is_stopped) {
-        copy_text(record->stopped_by, sizeof record->stopped_by, "interrupt");
-        return 0;
-    }
-    if (record->budget_evaluations > 0 &&
-        record->budget_evaluations - record->evaluations - underway < room) {
-        room = record->budget_evaluations - record->evaluations - underway;
-    }
+    if (record->budget_evaluations > 0 && left < room) room = left;
     if (end.is_late) room = 0;
-    if (room == 0) copy_text(record->stopped_by, sizeof record->stopped_by, "budget");
-    return (int32_t)room;
+    if (room > 0 && !end.is_stopped) return (int32_t)room;
+    copy_text(record->stopped_by, sizeof record->stopped_by,
+              room == 0 ? "budget" : "interrupt");
+    return 0;
 }
 
 emp_status emp_run_save_if_due(emp_run_state *run, emp_error *err)

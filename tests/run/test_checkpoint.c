@@ -280,13 +280,15 @@ static void take_progress(void *context, const emp_progress *progress)
     *(emp_progress *)context = *progress;
 }
 
-/* Stopped in its last batch, it has nothing left to do, and still says how long it took. */
+/* As of a program that was killed after its last batch: there is nothing left to do, and it
+ * still says how long that took. */
 Test(checkpoint, progress_counts_what_was_done_before)
 {
     emp_progress   progress = {0};
     emp_run_params params = tiny_params(BUDGET, 1);
 
-    leave_checkpoint(BATCHES);
+    params.checkpoint = (emp_run_checkpoint){.path = path, .every_s = 1e-9};
+    free(run(&params, NULL));
     params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
     params.progress = take_progress;
     params.context = &progress;

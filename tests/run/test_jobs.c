@@ -16,10 +16,11 @@ static char                  folder[SCRATCH_PATH_BYTES];
 static tiny                  problem;
 static volatile sig_atomic_t stop_flag;
 
-/** What a call of emp_jobs_run() told, and when it is to be stopped. */
+/** What a call of emp_jobs_run() told, and when it is to be stopped. Progress is reported after
+ * each of the three batches of a run, and once more at its end. */
 typedef struct {
     int ready, read;
-    int batches_left; /**< then it is stopped; 0: never */
+    int reports_left; /**< then it is stopped; 0: never */
 } watch;
 
 static void set_up(void)
@@ -45,7 +46,7 @@ static void on_progress(void *context, double done_frac, double remaining_s)
     watch *w = (watch *)context;
 
     (void)done_frac, (void)remaining_s;
-    if (w->batches_left > 0 && --w->batches_left == 0) stop_flag = 1;
+    if (w->reports_left > 0 && --w->reports_left == 0) stop_flag = 1;
 }
 
 /* Runs JOBS seeds one after the other. */
@@ -93,7 +94,7 @@ Test(jobs, what_is_on_record_is_read)
 /* The old records would stand in for what the fresh call was asked for. */
 Test(jobs, plain_call_after_a_fresh_one_that_was_stopped_reads_nothing_old)
 {
-    watch old = {0}, fresh = {.batches_left = 1}, plain = {.batches_left = 0};
+    watch old = {0}, fresh = {.reports_left = 1}, plain = {.reports_left = 0};
 
     run_all(&old, false, EMP_OK);
     run_all(&fresh, true, EMP_EINTERRUPTED);
@@ -111,7 +112,7 @@ Test(jobs, plain_call_after_a_fresh_one_that_was_stopped_reads_nothing_old)
 /* A fresh call that is stopped in its second run has left the first. */
 Test(jobs, plain_call_reads_what_a_fresh_one_has_made)
 {
-    watch old = {0}, fresh = {.batches_left = 5}, plain = {.batches_left = 0};
+    watch old = {0}, fresh = {.reports_left = 5}, plain = {.reports_left = 0};
 
     run_all(&old, false, EMP_OK);
     run_all(&fresh, true, EMP_EINTERRUPTED);
@@ -120,4 +121,23 @@ Test(jobs, plain_call_reads_what_a_fresh_one_has_made)
     run_all(&plain, false, EMP_OK);
     cr_expect(plain.ready == JOBS && plain.read == 1);
     cr_expect_eq(tiny_placer_script.asked, BUDGET - BATCH, "the second goes on");
+}
+
+Test(jobs, stop_that_comes_when_all_is_done_interrupts_nothing)
+{
+    watch last = {.reports_left = 7}, plain = {.reports_left = 0};
+
+    run_all(&last, false, EMP_OK);
+    cr_expect_eq(stop_flag, 1);
+    cr_expect_eq(last.ready, JOBS);
+    run_all(&plain, false, EMP_OK);
+    cr_expect_eq(plain.read, JOBS);
+}
+
+Test(jobs, stop_between_two_runs_leaves_the_second)
+{
+    watch first = {.reports_left = 3};
+
+    run_all(&first, false, EMP_EINTERRUPTED);
+    cr_expect_eq(first.ready, 1, "its budget was used up");
 }
