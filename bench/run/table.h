@@ -101,8 +101,8 @@ bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *
 /** What we show over the paper's figure; NaN unless both are numbers of seconds. */
 double emp_table_ratio(const emp_table_cell *cell);
 
-/** Pairs of columns within a row, predicted both, that the paper puts in an order, and how
- * many of them we put in the same order. */
+/** Pairs of columns within a row, predicted both and by different runs, that the paper puts in
+ * an order, and how many of them we put in the same order. */
 typedef struct {
     int32_t pairs, same;
 } emp_table_order;

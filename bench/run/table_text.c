@@ -286,8 +286,8 @@ static void print_notes(FILE *out, const emp_table *t, note_style style)
     if (order.pairs > 0) {
         print_note(
             out, style,
-            "%d of the %d pairs of predicted cells of a row that the paper puts in an "
-            "order are in that order here.",
+            "%d of the %d pairs of predicted cells of a row, of different runs, that the "
+            "paper puts in an order are in that order here.",
             order.same, order.pairs);
     }
     print_budgets(out, t, style);
