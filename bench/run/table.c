@@ -80,7 +80,6 @@ void emp_table_fill(emp_table *t, int32_t row, int32_t column,
         best_s[i] = r->is_feasible ? r->best_step_time_s : INFINITY;
         typical_s[i] = r->is_feasible ? r->median_s : INFINITY;
         if (!r->is_feasible) cell->oom_count++;
-        if (strcmp(r->commit, t->commit) != 0) t->foreign_count++;
         cell->peak_bytes = 0;
         for (int32_t d = 0; d < r->device_count; d++) {
             if (r->peak_bytes[d] > cell->peak_bytes) cell->peak_bytes = r->peak_bytes[d];

@@ -71,7 +71,6 @@ typedef struct {
     char              version[EMP_RECORD_NAME_BYTES];
     char              commit[EMP_RECORD_NAME_BYTES];
     bool              is_dirty;
-    int32_t           foreign_count; /**< records that another commit made */
 } emp_table;
 
 typedef enum {

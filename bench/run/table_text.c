@@ -300,12 +300,6 @@ static void print_notes(FILE *out, const emp_table *t, note_style style)
                "Sizes that a row does not name are defaults: emplace workloads.");
     print_note(out, style, "Made by: %s (emplace %s, commit %.12s%s).", t->command,
                t->version, t->commit, t->is_dirty ? ", modified" : "");
-    if (t->foreign_count > 0) {
-        print_note(
-            out, style,
-            "%d of the records were made by another commit; --fresh makes them anew.",
-            t->foreign_count);
-    }
 }
 
 void emp_table_print_text(FILE *out, const emp_table *t)

@@ -68,7 +68,6 @@ Test(paper_table, reads_what_it_has_recorded)
     cr_expect_eq(second.read, 3);
     cr_expect_eq(a->row_count, 1);
     cr_expect_eq(a->column_count, 2);
-    cr_expect_eq(a->foreign_count, 0);
     cr_expect_eq(emp_table_at(a, 0, 0)->paper_s, 1.57);
     cr_expect(emp_table_at(a, 0, 0)->is_fitted); /* the GPU model's file says so */
     cr_expect_not(emp_table_at(a, 0, 1)->is_fitted);

@@ -206,19 +206,6 @@ Test(table, median_counts_out_of_memory_as_slowest)
     emp_table_destroy(t);
 }
 
-Test(table, records_of_another_commit_are_counted)
-{
-    emp_table        *t = make_table();
-    emp_record        record = fake_record(1, 1);
-    const emp_record *records[] = {&record};
-
-    cr_expect_eq(t->foreign_count, 0);
-    snprintf(record.commit, sizeof record.commit, "abc");
-    emp_table_fill(t, 0, 0, records, 1);
-    cr_expect_eq(t->foreign_count, 1);
-    emp_table_destroy(t);
-}
-
 Test(table, unknown_format_is_named)
 {
     emp_table_format format;
