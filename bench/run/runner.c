@@ -163,12 +163,9 @@ static int32_t find_best(const emp_run_state *run)
     int32_t           found = -1;
 
     for (int32_t i = 0; i < run->count; i++) {
-        const emp_score *score = &run->score[i];
-        bool             is_better = score->is_feasible == best.is_feasible
-                                         ? score->step_time_s < best.step_time_s
-                                         : score->is_feasible;
-        if (!is_better && record->evaluations + i > 0) continue;
-        best = *score;
+        bool has_best = record->evaluations + i > 0;
+        if (has_best && !emp_score_is_better(&run->score[i], &best)) continue;
+        best = run->score[i];
         found = i;
     }
     return found;
