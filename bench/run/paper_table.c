@@ -3,10 +3,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "bench/run/text.h"
 #include "bench/run/word_list.h"
 
 static const char fitted_note[] =
@@ -98,37 +98,20 @@ static int32_t common_seed_count(const emp_paper_table        *d,
     return common;
 }
 
-/* A text that is built up. */
-struct text {
-    char  *at;
-    size_t room;
-};
-
-EMP_PRINTF_LIKE(2, 3) static void add_text(struct text *text, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    int used = vsnprintf(text->at, text->room, format, args);
-    va_end(args);
-    if (used < 0 || (size_t)used >= text->room) used = (int)text->room - 1;
-    text->at += used;
-    text->room -= (size_t)used;
-}
-
 static void describe_command(const struct plan *plan, char *command, size_t size)
 {
     const emp_paper_table_params *p = plan->params;
-    struct text                   text = {command, size};
+    emp_text                      text = {command, size, 0};
     int32_t                       seeds = common_seed_count(plan->definition, p);
 
-    add_text(&text, "scripts/emplace table %s%s", plan->definition->name,
-             p->is_quick ? " --quick" : "");
-    if (seeds > 0) add_text(&text, " --seeds %d", seeds);
-    if (p->budget > 0) add_text(&text, " --budget %" PRId64, p->budget);
-    if (p->rows != NULL) add_text(&text, " --rows %s", p->rows);
-    if (p->methods != NULL) add_text(&text, " --methods %s", p->methods);
-    if (strcmp(p->runtime, "tf-r1.3") != 0) add_text(&text, " --runtime %s", p->runtime);
+    emp_text_add(&text, "scripts/emplace table %s%s", plan->definition->name,
+                 p->is_quick ? " --quick" : "");
+    if (seeds > 0) emp_text_add(&text, " --seeds %d", seeds);
+    if (p->budget > 0) emp_text_add(&text, " --budget %" PRId64, p->budget);
+    if (p->rows != NULL) emp_text_add(&text, " --rows %s", p->rows);
+    if (p->methods != NULL) emp_text_add(&text, " --methods %s", p->methods);
+    if (strcmp(p->runtime, "tf-r1.3") != 0)
+        emp_text_add(&text, " --runtime %s", p->runtime);
 }
 
 static void lay_out_column(struct plan *plan, int32_t c)
