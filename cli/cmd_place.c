@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace place SPEC: looks for a good placement. Read from top to bottom, this is the
  * whole program: graph, machine, problem, method, oracle, record. emplace train SPEC is
- * the same for learners, whose runs are long: with a checkpoint beside the record. */
+ * the same for long runs of learners and searches: with a checkpoint beside the record. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static const char place_doc[] =
     "      --budget 4000 --out best.json";
 
 static const char train_doc[] =
-    "Train a learner on SPEC, a workload spec or a graph file.\v"
+    "Train a learner, or run a long search, on SPEC, a workload spec or a graph file.\v"
     "While the run is under way its state is in a checkpoint beside the record,\n"
     "run.checkpoint.h5 for run.h5. Whatever ends the program, the same command\n"
     "with --resume goes on from there, and in the end the record is the same, byte\n"
@@ -259,14 +259,16 @@ static char *name_checkpoint(const char *record)
     return path;
 }
 
-static emp_status check_learner(const char *name, emp_error *err)
+/* Learners and searches are; the others are soon started anew. */
+static emp_status check_resumable(const char *name, emp_error *err)
 {
     emp_status             st = EMP_OK;
     const emp_placer_type *method = NULL;
 
     EMP_TRY(emp_method_find(&method, name, err));
     if (method->list_state == NULL) {
-        EMP_FAIL(EMP_EINVAL, "method %s learns nothing; emplace place runs it",
+        EMP_FAIL(EMP_EINVAL,
+                 "method %s has no state to go on from; emplace place runs it",
                  method->name);
     }
 
@@ -284,7 +286,7 @@ static emp_status train(struct args *args, emp_error *err)
     EMP_TRY(emp_distributed_join(&ranks, cli_stop_flag(), err));
     args->run.ranks = ranks;
     is_first = ranks == NULL || ranks->rank == 0;
-    st = check_learner(args->method, err);
+    st = check_resumable(args->method, err);
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
     path = name_checkpoint(args->record);
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
