@@ -132,6 +132,33 @@ static void lay_out_column(struct plan *plan, int32_t c)
     }
 }
 
+static const char *key_of(const emp_paper_table *d, const char *title)
+{
+    int32_t c = 0;
+
+    while (strcmp(d->column[c].column.title, title) != 0) c++;
+    return d->column[c].key;
+}
+
+/* A gain without the columns that it compares has nothing to show. */
+static void note_gains(struct plan *plan)
+{
+    const emp_paper_table *d = plan->definition;
+    const char            *methods = plan->params->methods;
+    emp_table             *t = plan->table;
+    emp_text               note = {t->gain_note, sizeof t->gain_note, 0};
+
+    for (int32_t c = 0; c < t->column_count; c++) {
+        const emp_paper_column *gain = definition_of(plan, c);
+        if (gain->column.shown != EMP_SHOWN_GAIN) continue;
+        const char *of = key_of(d, gain->of), *over = key_of(d, gain->over);
+        if (emp_word_list_has(methods, of) && emp_word_list_has(methods, over)) continue;
+        emp_text_add(&note,
+                     "%s compares the columns \"%s\" and \"%s\": --methods %s,%s,%s.",
+                     gain->column.title, gain->of, gain->over, of, over, gain->key);
+    }
+}
+
 static emp_status lay_out(struct plan *plan, emp_error *err)
 {
     const emp_paper_table_params *p = plan->params;
@@ -153,6 +180,7 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
     t->note = d->note;
     describe_command(plan, t->command, sizeof t->command);
     for (int32_t c = 0; c < column_count; c++) lay_out_column(plan, c);
+    note_gains(plan);
     for (int32_t i = 0, r = 0; i < d->row_count; i++) {
         if (!emp_word_list_has(p->rows, d->row[i].key)) continue;
         for (int32_t c = 0; c < column_count; c++) {

@@ -63,14 +63,15 @@ typedef struct {
     emp_table_column *column;
     emp_table_cell   *cell; /**< [row][column] */
     const char       *title;
-    const char       *source;      /**< of the paper's figures */
-    const char       *note;        /**< what the columns mean, or "" */
-    const char       *fitted_note; /**< which cells were used for fitting */
-    char              runtime[EMP_RECORD_NAME_BYTES];
-    char              command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
-    char              version[EMP_RECORD_NAME_BYTES];
-    char              commit[EMP_RECORD_NAME_BYTES];
-    bool              is_dirty;
+    const char       *source;              /**< of the paper's figures */
+    const char       *note;                /**< what the columns mean, or "" */
+    const char       *fitted_note;         /**< which cells were used for fitting */
+    char gain_note[EMP_RECORD_TEXT_BYTES]; /**< which columns gains lack, or "" */
+    char runtime[EMP_RECORD_NAME_BYTES];
+    char command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
+    char version[EMP_RECORD_NAME_BYTES];
+    char commit[EMP_RECORD_NAME_BYTES];
+    bool is_dirty;
 } emp_table;
 
 typedef enum {

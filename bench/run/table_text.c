@@ -272,6 +272,7 @@ static void print_notes(FILE *out, const emp_table *t, note_style style)
                t->source);
     if (t->note[0] != '\0') print_note(out, style, "%s", t->note);
     if (t->fitted_note[0] != '\0') print_note(out, style, "%s", t->fitted_note);
+    if (t->gain_note[0] != '\0') print_note(out, style, "%s", t->gain_note);
     emp_table_order order = emp_table_compare_order(t);
     if (order.pairs > 0) {
         print_note(
