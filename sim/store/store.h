@@ -91,7 +91,7 @@ emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
 /** Releases the arrays and zeroes the rest. */
 void emp_record_clear(emp_record *record);
 
-/** Keeps the HDF5 library from printing; main() calls it once. */
+/** Keeps the HDF5 library from printing, in all threads; main() calls it once. */
 void emp_store_silence(void);
 
 /** Version of the HDF5 library; static storage. */
