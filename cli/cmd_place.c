@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace place SPEC: looks for a good placement. Read from top to bottom, this is the
  * whole program: graph, machine, problem, method, oracle, record. emplace train SPEC is
- * the same for learners, whose runs are long: with a checkpoint beside the record. */
+ * the same for long runs of learners and searches: with a checkpoint beside the record. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static const char place_doc[] =
     "      --budget 4000 --out best.json";
 
 static const char train_doc[] =
-    "Train a learner on SPEC, a workload spec or a graph file.\v"
+    "Train a learner, or run a long search, on SPEC, a workload spec or a graph file.\v"
     "While the run is under way its state is in a checkpoint beside the record,\n"
     "run.checkpoint.h5 for run.h5. Whatever ends the program, the same command\n"
     "with --resume goes on from there, and in the end the record is the same, byte\n"
@@ -138,9 +138,23 @@ static void print_text(const emp_record *r, const emp_problem *problem,
     cli_report_print(problem, result, why, bounds);
 }
 
-/* Everything that the run left, to where the user asked for it. */
-static emp_status deliver(const struct args *args, const emp_record *record,
-                          const emp_problem *problem, emp_error *err)
+/* To the files that the user asked for. Each is tried even if the other cannot be written; the
+ * record, from which the placement can be had again, comes first. */
+static emp_status save(const struct args *args, const emp_record *record,
+                       const emp_problem *problem, emp_error *err)
+{
+    emp_status recorded = EMP_OK, placed = EMP_OK;
+
+    if (args->record != NULL) recorded = emp_record_save(args->record, record, err);
+    if (args->out != NULL)
+        placed = emp_placement_save(args->out, problem, record->device_of_op,
+                                    record->is_feasible ? record->best_step_time_s : -1.0,
+                                    err);
+    return recorded != EMP_OK ? recorded : placed;
+}
+
+static emp_status print(const struct args *args, const emp_record *record,
+                        const emp_problem *problem, emp_error *err)
 {
     emp_status     st = EMP_OK;
     emp_sim       *sim = NULL;
@@ -156,18 +170,23 @@ static emp_status deliver(const struct args *args, const emp_record *record,
         EMP_TRY(print_json(record, problem, &result, why, &bounds, err));
     else
         print_text(record, problem, &result, why, &bounds);
-    if (args->out != NULL) {
-        EMP_TRY(emp_placement_save(args->out, problem, record->device_of_op,
-                                   record->is_feasible ? record->best_step_time_s : -1.0,
-                                   err));
-    }
-    if (args->record != NULL) EMP_TRY(emp_record_save(args->record, record, err));
-    if (strcmp(record->stopped_by, "interrupt") == 0) st = EMP_EINTERRUPTED;
 
 cleanup:
     emp_explain_destroy(why);
     emp_sim_destroy(sim);
     return st;
+}
+
+/* Everything that the run left, to where the user asked for it: first what would be lost. */
+static emp_status deliver(const struct args *args, const emp_record *record,
+                          const emp_problem *problem, emp_error *err)
+{
+    emp_status saved = save(args, record, problem, err);
+    emp_status printed = print(args, record, problem, err);
+
+    if (saved != EMP_OK) return saved;
+    if (printed != EMP_OK) return printed;
+    return strcmp(record->stopped_by, "interrupt") == 0 ? EMP_EINTERRUPTED : EMP_OK;
 }
 
 static emp_status prepare(const struct args *args, const emp_placer_type **method,
@@ -240,14 +259,16 @@ static char *name_checkpoint(const char *record)
     return path;
 }
 
-static emp_status check_learner(const char *name, emp_error *err)
+/* Learners and searches are; the others are soon started anew. */
+static emp_status check_resumable(const char *name, emp_error *err)
 {
     emp_status             st = EMP_OK;
     const emp_placer_type *method = NULL;
 
     EMP_TRY(emp_method_find(&method, name, err));
     if (method->list_state == NULL) {
-        EMP_FAIL(EMP_EINVAL, "method %s learns nothing; emplace place runs it",
+        EMP_FAIL(EMP_EINVAL,
+                 "method %s has no state to go on from; emplace place runs it",
                  method->name);
     }
 
@@ -265,7 +286,7 @@ static emp_status train(struct args *args, emp_error *err)
     EMP_TRY(emp_distributed_join(&ranks, cli_stop_flag(), err));
     args->run.ranks = ranks;
     is_first = ranks == NULL || ranks->rank == 0;
-    st = check_learner(args->method, err);
+    st = check_resumable(args->method, err);
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
     path = name_checkpoint(args->record);
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);

@@ -17,6 +17,7 @@
 #include "cli/replay_runner.h"
 #include "cli/stop.h"
 #include "sim/engine/sim.h"
+#include "sim/placement/placer.h"
 #include "sim/replay/execute.h"
 #include "sim/replay/plan_from_problem.h"
 #include "sim/replay/trace.h"
@@ -207,14 +208,17 @@ static double predicted_s(const struct candidate *c)
     return (double)c->predicted.step_time_ns * 1e-9;
 }
 
-/* Those that fit first, then the faster; the order given among equals. */
 static bool is_before(const struct candidate *a, const struct candidate *b)
 {
-    if (a->predicted.is_feasible != b->predicted.is_feasible)
-        return a->predicted.is_feasible;
-    return a->predicted.step_time_ns < b->predicted.step_time_ns;
+    const emp_score x = {.step_time_s = predicted_s(a),
+                         .is_feasible = a->predicted.is_feasible};
+    const emp_score y = {.step_time_s = predicted_s(b),
+                         .is_feasible = b->predicted.is_feasible};
+
+    return emp_score_is_better(&x, &y);
 }
 
+/* The better before the worse; the order given among equals. */
 static void sort(struct candidate *c, int32_t count)
 {
     for (int32_t i = 1; i < count; i++) {

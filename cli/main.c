@@ -17,7 +17,7 @@ static const cli_command commands[] = {
     {"table", "make a table of the paper beside ours", cmd_table},
     {"ablate", "vary one choice of the planner at a time", cmd_ablate},
     {"place", "look for a good placement", cmd_place},
-    {"train", "let a learner look, with checkpoints of its run", cmd_train},
+    {"train", "let a learner or a search look, with checkpoints", cmd_train},
     {"simulate", "time one step under a placement", cmd_simulate},
     {"bound", "times that no placement can beat", cmd_bound},
     {"replay", "execute placements, beside what is predicted", cmd_replay},

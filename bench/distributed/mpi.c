@@ -50,12 +50,15 @@ static emp_status wait_for(MPI_Request *request, MPI_Status *status, emp_error *
     const struct timespec pause = {0, PAUSE_NS};
     emp_status            st = EMP_OK;
     double                give_up_s = 0.0;
-    int                   is_done = 0;
+    int                   is_done = 0, looks = 0;
 
-    for (int look = 0;; look++) {
+    for (;;) {
         EMP_TRY(check(MPI_Test(request, &is_done, status), "exchange data", err));
         if (is_done) break;
-        if (look < EAGER_LOOKS) continue;
+        if (looks < EAGER_LOOKS) {
+            looks++;
+            continue;
+        }
         nanosleep(&pause, NULL);
         if (*is_stopping == 0 || ranks.rank > 0) continue;
         if (give_up_s <= 0.0) give_up_s = emp_clock_now_s() + patience_s();

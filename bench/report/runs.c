@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sim/placement/placer.h"
 
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
                   TIMING[] = ".timing.json";
@@ -260,10 +261,10 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
     if (r->is_dirty) append(s->label, ", ", "modified");
 }
 
-static bool is_better(const emp_record *a, const emp_record *b)
+static emp_score score_of(const emp_report_run *run)
 {
-    if (a->is_feasible != b->is_feasible) return a->is_feasible;
-    return a->best_step_time_s < b->best_step_time_s;
+    return (emp_score){.step_time_s = run->record.best_step_time_s,
+                       .is_feasible = run->record.is_feasible};
 }
 
 static void add_to_group(emp_report_runs *runs, int32_t i)
@@ -273,7 +274,8 @@ static void add_to_group(emp_report_runs *runs, int32_t i)
 
     s->run_count++;
     g->run_count++;
-    if (is_better(&runs->run[i].record, &runs->run[g->best_run].record)) g->best_run = i;
+    emp_score score = score_of(&runs->run[i]), best = score_of(&runs->run[g->best_run]);
+    if (emp_score_is_better(&score, &best)) g->best_run = i;
 }
 
 emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)

@@ -6,35 +6,22 @@
 #include "bench/run/ablation.h"
 #include "bench/run/table_internal.h"
 
-enum { NUMBER_BYTES = 32 };
-
-/* Three significant digits. */
-static const char *format(double value, char text[NUMBER_BYTES])
-{
-    if (isnan(value))
-        snprintf(text, NUMBER_BYTES, "-");
-    else if (isinf(value))
-        snprintf(text, NUMBER_BYTES, "OOM");
-    else
-        snprintf(text, NUMBER_BYTES, "%.*f", value < 1 ? 3 : value < 100 ? 2 : 1, value);
-    return text;
-}
-
-static const char *format_share(double frac, char text[NUMBER_BYTES])
+static const char *format_share(double frac, char text[EMP_CELL_BYTES])
 {
     if (isnan(frac)) return "-";
-    snprintf(text, NUMBER_BYTES, "%.1f%%", 100.0 * frac);
+    snprintf(text, EMP_CELL_BYTES, "%.1f%%", 100.0 * frac);
     return text;
 }
 
 static void print_line(FILE *out, const emp_ablation_cell *c)
 {
-    char median[NUMBER_BYTES], best[NUMBER_BYTES], worst[NUMBER_BYTES],
-        ratio[NUMBER_BYTES], share[NUMBER_BYTES];
+    char median[EMP_CELL_BYTES], best[EMP_CELL_BYTES], worst[EMP_CELL_BYTES],
+        ratio[EMP_CELL_BYTES], share[EMP_CELL_BYTES];
 
     fprintf(out, "  %-20s %5d %8s %8s %8s %7s %12" PRId64 " %9s\n", c->arm->name,
-            c->run_count, format(c->step_s.median, median), format(c->step_s.min, best),
-            format(c->step_s.max, worst), format(c->ratio, ratio), c->evaluations,
+            c->run_count, emp_table_number(c->step_s.median, median),
+            emp_table_number(c->step_s.min, best), emp_table_number(c->step_s.max, worst),
+            emp_table_number(c->ratio, ratio), c->evaluations,
             format_share(c->feasible_frac, share));
 }
 

@@ -157,7 +157,7 @@ cleanup:
 
 emp_status emp_archive_run(emp_record *record, const char *folder,
                            const emp_problem *problem, const emp_run_params *params,
-                           bool is_fresh, emp_error *err)
+                           emp_error *err)
 {
     emp_status          st = EMP_OK;
     emp_run_params      own = *params;
@@ -169,7 +169,6 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
     EMP_TRY(make_folder(folder, err));
     EMP_TRY(sweep(folder, record, err));
     name_file(path, folder, record, CHECKPOINT);
-    if (is_fresh) remove(path);
     checkpoint->path = path;
     checkpoint->is_resumed = access(path, F_OK) == 0;
     st = emp_run(record, problem, &own, err);
@@ -198,6 +197,27 @@ emp_status emp_archive_put(const char *folder, const emp_record *record, double 
     EMP_TRY(emp_record_save(path, record, err));
 
 cleanup:
+    return st;
+}
+
+emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
+                              const emp_run_params *params, emp_error *err)
+{
+    static const char *const suffixes[] = {RECORD, TIMING, CHECKPOINT};
+    emp_status               st = EMP_OK;
+    char                     path[EMP_ARCHIVE_PATH_BYTES];
+    emp_record              *run = EMP_NEW(emp_record);
+
+    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
+    emp_run_describe(run, problem, params);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        name_file(path, folder, run, suffixes[i]);
+        if (remove(path) != 0 && errno != ENOENT)
+            EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
+    }
+
+cleanup:
+    emp_free(run);
     return st;
 }
 

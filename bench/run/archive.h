@@ -28,19 +28,25 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
 
 /** emp_run(), where a method that has state to save gets a checkpoint in the folder, which
  * is made if it is not there, and goes on from one that is. A checkpoint that cannot be
- * read or is of another run counts as absent; if the run is to be fresh, any does.
+ * read or is of another run counts as absent.
  *
  * \param[out] record  Clear it afterwards, also after a failure.
  * \param[in]  params  Without a checkpoint.
  * \retval EMP_EIO  Also when the folder cannot be made; else as emp_run(). */
 emp_status emp_archive_run(emp_record *record, const char *folder,
                            const emp_problem *problem, const emp_run_params *params,
-                           bool is_fresh, emp_error *err);
+                           emp_error *err);
 
 /** Saves a record and, beside it, how long it took. Makes the folder if it is not there.
  * \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
                            int32_t threads, emp_error *err);
+
+/** Removes all that the folder has of exactly this run, so that it starts anew. A folder that
+ * is not there has nothing.
+ * \retval EMP_ENOMEM \retval EMP_EIO */
+emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
+                              const emp_run_params *params, emp_error *err);
 
 /** Removes the checkpoint of a run whose record is in the folder, if there is one: after
  * the record was put there, and when it is found, as a kill may have come between. One

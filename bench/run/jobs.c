@@ -175,16 +175,13 @@ static emp_status run_job(emp_job *job, emp_error *err)
     emp_status             st = EMP_OK;
     bool                   is_read = false;
 
-    if (!p->is_fresh) {
-        EMP_TRY(emp_archive_find(&job->record, &is_read, p->folder, job->problem,
-                                 &job->run, err));
-    }
+    EMP_TRY(emp_archive_find(&job->record, &is_read, p->folder, job->problem, &job->run,
+                             err));
     if (!is_read) {
         emp_record_clear(&job->record);
         job->run.progress = on_batch;
         job->run.context = job;
-        EMP_TRY(emp_archive_run(&job->record, p->folder, job->problem, &job->run,
-                                p->is_fresh, err));
+        EMP_TRY(emp_archive_run(&job->record, p->folder, job->problem, &job->run, err));
     }
     job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
     if (!job->is_ready) goto cleanup; /* half a run would stand in for a whole one */
@@ -208,6 +205,20 @@ static emp_status sort_jobs(emp_job ***out, emp_job *jobs, int32_t count, emp_er
     if (*out == NULL) EMP_FAIL(EMP_ENOMEM, "%d runs", count);
     for (int32_t i = 0; i < count; i++) (*out)[i] = &jobs[i];
     qsort(*out, (size_t)count, sizeof **out, by_falling_cost);
+
+cleanup:
+    return st;
+}
+
+/* All at once: what is left of a fresh call that was stopped is then its own, and the next
+ * call goes on from there. */
+static emp_status forget_all(const emp_job *jobs, int32_t count, const char *folder,
+                             emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < count; i++)
+        EMP_TRY(emp_archive_forget(folder, jobs[i].problem, &jobs[i].run, err));
 
 cleanup:
     return st;
@@ -238,6 +249,7 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
 
     if (count == 0) goto cleanup;
     EMP_TRY(sort_jobs(&order, jobs, count, err));
+    if (params->is_fresh) EMP_TRY(forget_all(jobs, count, params->folder, err));
     prepare(&plan);
     /* clang-format off */
 #pragma omp parallel for schedule(dynamic, 1) num_threads(params->threads)
@@ -254,8 +266,8 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
             EMP_FAIL(job->status, "%s by %s: %s", job->row, job->run.method->name,
                      job->error.msg);
         }
+        if (!job->is_ready) st = EMP_EINTERRUPTED;
     }
-    if (was_stopped(params)) st = EMP_EINTERRUPTED;
 
 cleanup:
     emp_free(order);

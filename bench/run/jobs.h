@@ -39,7 +39,7 @@ typedef struct {
 typedef struct {
     const char *folder; /**< of the run records */
     int32_t     threads;
-    bool        is_fresh; /**< ignore records that exist */
+    bool        is_fresh; /**< first remove what the folder has of these runs */
     const volatile sig_atomic_t
         *stop; /**< OPTIONAL: set to end after the current batches */
     /** OPTIONAL. Calls come from several threads, one at a time. */
@@ -72,8 +72,8 @@ emp_status emp_job_init(emp_job *job, const emp_task *task, const emp_table_row 
                         const emp_table_column *column, uint64_t seed, emp_error *err);
 
 /** Makes or reads all runs, if there are any.
- * \retval EMP_EINTERRUPTED  \a stop was set; some jobs are not ready. Else as emp_run(),
- *                           and those of the archive. */
+ * \retval EMP_EINTERRUPTED  \a stop was set before all jobs were ready. Else as
+ *                           emp_run(), and those of the archive. */
 emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
                         emp_error *err);
 

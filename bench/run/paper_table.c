@@ -3,15 +3,16 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "bench/run/text.h"
 #include "bench/run/word_list.h"
 
-static const char fitted_note[] = "* Machine constants (one set for all rows) were "
-                                  "fitted to the paper's figures of these "
-                                  "cells; all other cells are predictions.";
+static const char fitted_note[] =
+    "* Machine constants (one set for all rows) were fitted to the paper's figures of "
+    "these "
+    "cells, or of cells with the same placement; all other cells are predictions.";
 
 const emp_paper_table *emp_paper_table_find(const char *name)
 {
@@ -97,37 +98,20 @@ static int32_t common_seed_count(const emp_paper_table        *d,
     return common;
 }
 
-/* A text that is built up. */
-struct text {
-    char  *at;
-    size_t room;
-};
-
-EMP_PRINTF_LIKE(2, 3) static void add_text(struct text *text, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    int used = vsnprintf(text->at, text->room, format, args);
-    va_end(args);
-    if (used < 0 || (size_t)used >= text->room) used = (int)text->room - 1;
-    text->at += used;
-    text->room -= (size_t)used;
-}
-
 static void describe_command(const struct plan *plan, char *command, size_t size)
 {
     const emp_paper_table_params *p = plan->params;
-    struct text                   text = {command, size};
+    emp_text                      text = {command, size, 0};
     int32_t                       seeds = common_seed_count(plan->definition, p);
 
-    add_text(&text, "scripts/emplace table %s%s", plan->definition->name,
-             p->is_quick ? " --quick" : "");
-    if (seeds > 0) add_text(&text, " --seeds %d", seeds);
-    if (p->budget > 0) add_text(&text, " --budget %" PRId64, p->budget);
-    if (p->rows != NULL) add_text(&text, " --rows %s", p->rows);
-    if (p->methods != NULL) add_text(&text, " --methods %s", p->methods);
-    if (strcmp(p->runtime, "tf-r1.3") != 0) add_text(&text, " --runtime %s", p->runtime);
+    emp_text_add(&text, "scripts/emplace table %s%s", plan->definition->name,
+                 p->is_quick ? " --quick" : "");
+    if (seeds > 0) emp_text_add(&text, " --seeds %d", seeds);
+    if (p->budget > 0) emp_text_add(&text, " --budget %" PRId64, p->budget);
+    if (p->rows != NULL) emp_text_add(&text, " --rows %s", p->rows);
+    if (p->methods != NULL) emp_text_add(&text, " --methods %s", p->methods);
+    if (strcmp(p->runtime, "tf-r1.3") != 0)
+        emp_text_add(&text, " --runtime %s", p->runtime);
 }
 
 static void lay_out_column(struct plan *plan, int32_t c)
@@ -145,6 +129,33 @@ static void lay_out_column(struct plan *plan, int32_t c)
     for (int32_t other = c - 1; other >= 0; other--) {
         if (emp_table_has_same_runs(column, &plan->table->column[other]))
             plan->twin[c] = other;
+    }
+}
+
+static const char *key_of(const emp_paper_table *d, const char *title)
+{
+    int32_t c = 0;
+
+    while (strcmp(d->column[c].column.title, title) != 0) c++;
+    return d->column[c].key;
+}
+
+/* A gain without the columns that it compares has nothing to show. */
+static void note_gains(struct plan *plan)
+{
+    const emp_paper_table *d = plan->definition;
+    const char            *methods = plan->params->methods;
+    emp_table             *t = plan->table;
+    emp_text               note = {t->gain_note, sizeof t->gain_note, 0};
+
+    for (int32_t c = 0; c < t->column_count; c++) {
+        const emp_paper_column *gain = definition_of(plan, c);
+        if (gain->column.shown != EMP_SHOWN_GAIN) continue;
+        const char *of = key_of(d, gain->of), *over = key_of(d, gain->over);
+        if (emp_word_list_has(methods, of) && emp_word_list_has(methods, over)) continue;
+        emp_text_add(&note,
+                     "%s compares the columns \"%s\" and \"%s\": --methods %s,%s,%s.",
+                     gain->column.title, gain->of, gain->over, of, over, gain->key);
     }
 }
 
@@ -169,6 +180,7 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
     t->note = d->note;
     describe_command(plan, t->command, sizeof t->command);
     for (int32_t c = 0; c < column_count; c++) lay_out_column(plan, c);
+    note_gains(plan);
     for (int32_t i = 0, r = 0; i < d->row_count; i++) {
         if (!emp_word_list_has(p->rows, d->row[i].key)) continue;
         for (int32_t c = 0; c < column_count; c++) {
@@ -271,10 +283,45 @@ static void fill_gain(struct plan *plan, int32_t row, int32_t column)
         emp_table_at(plan->table, row, column)->shown = 1.0 - of->shown / over->shown;
 }
 
+/* True when all runs that are ready, at least one, found the placement of the other job. */
+static bool all_found(const emp_job *job, int32_t count, const emp_job *other)
+{
+    const emp_record *wanted = &other->record;
+    size_t            bytes = (size_t)wanted->op_count * sizeof *wanted->device_of_op;
+    int32_t           ready = 0;
+
+    for (int32_t s = 0; s < count; s++) {
+        if (!job[s].is_ready) continue;
+        if (memcmp(job[s].record.device_of_op, wanted->device_of_op, bytes) != 0)
+            return false;
+        ready++;
+    }
+    return ready > 0;
+}
+
+/* A placement that a constant was fitted to is no prediction, whoever found it: some experts
+ * use one GPU. Only cells of the table can tell. */
+static void mark_found_again(const struct plan *plan, int32_t row,
+                             const emp_job *const *job_of)
+{
+    const emp_table *t = plan->table;
+
+    for (int32_t f = 0; f < t->column_count; f++) {
+        bool is_fitted = emp_table_at(t, row, f)->is_fitted;
+        if (!is_fitted || !has_own_runs(plan, f) || !job_of[f]->is_ready) continue;
+        for (int32_t c = 0; c < t->column_count; c++) {
+            if (has_own_runs(plan, c) &&
+                all_found(job_of[c], t->column[c].seed_count, job_of[f]))
+                emp_table_at(t, row, c)->is_fitted = true;
+        }
+    }
+}
+
 /* Jobs stand in the order row, column, seed. */
 static void fill_table(struct plan *plan)
 {
     const emp_record *records[EMP_TABLE_MAX_SEEDS];
+    const emp_job    *job_of[EMP_PAPER_MAX_COLUMNS] = {NULL}; /* first seed of a cell */
     emp_table        *t = plan->table;
     const emp_job    *job = plan->job;
 
@@ -282,11 +329,13 @@ static void fill_table(struct plan *plan)
         for (int32_t c = 0; c < t->column_count; c++) {
             int32_t ready = 0;
             if (!has_own_runs(plan, c)) continue;
+            job_of[c] = job;
             for (int32_t s = 0; s < t->column[c].seed_count; s++, job++) {
                 if (job->is_ready) records[ready++] = &job->record;
             }
             if (ready > 0) emp_table_fill(t, r, c, records, ready);
         }
+        mark_found_again(plan, r, job_of);
         for (int32_t c = 0; c < t->column_count; c++) {
             if (plan->twin[c] != c) emp_table_copy(t, r, c, plan->twin[c]);
         }

@@ -22,7 +22,8 @@ typedef struct {
     bool             keeps_budget; /**< another budget is not for it */
     /** Reported figure of a task; NULL: the paper has none. */
     double (*paper)(int32_t task);
-    /** Of a gain, which has no runs of its own: the columns, by title, that it compares. */
+    /** Of a gain, which has no runs of its own: the columns of this definition, by title, that
+     * it compares. */
     const char *of, *over;
 } emp_paper_column;
 

@@ -53,6 +53,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     record->seed = params->placer.seed;
     record->budget_evaluations = params->budget_evaluations;
     record->budget_s = params->budget_s;
+    record->median_s = NAN; /* only the end knows it */
     record->graph_hash = problem->graph->hash;
     record->machine_hash = problem->machine->hash;
     record->runtime_hash = emp_runtime_hash(&problem->runtime);
@@ -162,12 +163,9 @@ static int32_t find_best(const emp_run_state *run)
     int32_t           found = -1;
 
     for (int32_t i = 0; i < run->count; i++) {
-        const emp_score *score = &run->score[i];
-        bool             is_better = score->is_feasible == best.is_feasible
-                                         ? score->step_time_s < best.step_time_s
-                                         : score->is_feasible;
-        if (!is_better && record->evaluations + i > 0) continue;
-        best = *score;
+        bool has_best = record->evaluations + i > 0;
+        if (has_best && !emp_score_is_better(&run->score[i], &best)) continue;
+        best = run->score[i];
         found = i;
     }
     return found;
@@ -402,22 +400,19 @@ emp_run_end emp_run_is_ended(const emp_run_state *run)
     return end;
 }
 
+/* A run whose budget is used up is whole, whoever wanted it to stop. */
 int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
 {
     emp_record *record = run->record;
+    int64_t     left = record->budget_evaluations - record->evaluations - underway;
     int64_t     room = emp_run_batch_limit(run);
 
-    if (end.is_stopped) {
-        copy_text(record->stopped_by, sizeof record->stopped_by, "interrupt");
-        return 0;
-    }
-    if (record->budget_evaluations > 0 &&
-        record->budget_evaluations - record->evaluations - underway < room) {
-        room = record->budget_evaluations - record->evaluations - underway;
-    }
+    if (record->budget_evaluations > 0 && left < room) room = left;
     if (end.is_late) room = 0;
-    if (room == 0) copy_text(record->stopped_by, sizeof record->stopped_by, "budget");
-    return (int32_t)room;
+    if (room > 0 && !end.is_stopped) return (int32_t)room;
+    copy_text(record->stopped_by, sizeof record->stopped_by,
+              room == 0 ? "budget" : "interrupt");
+    return 0;
 }
 
 emp_status emp_run_save_if_due(emp_run_state *run, emp_error *err)

@@ -66,7 +66,8 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
                       const emp_run_params *params);
 
 /** Runs a method until its budget is spent, it has nothing more to propose, or \a stop is
- * set. Scores at least one batch. The best is the fastest placement that fits in memory,
+ * set; one that is set when the budget is spent comes too late to matter. Scores at least one
+ * batch. The best is the fastest placement that fits in memory,
  * the first of equals; when none fits, the fastest of those that do not, marked
  * infeasible.
  *

@@ -68,16 +68,12 @@ static size_t placement_bytes(const emp_run_state *run)
 
 /* ---- controller ---- */
 
-/* Fits before not, then shorter before longer. */
 static int32_t best_of(const emp_score *score, int32_t count)
 {
     int32_t best = 0;
 
     for (int32_t i = 1; i < count; i++) {
-        if (score[i].is_feasible != score[best].is_feasible
-                ? score[i].is_feasible
-                : score[i].step_time_s < score[best].step_time_s)
-            best = i;
+        if (emp_score_is_better(&score[i], &score[best])) best = i;
     }
     return best;
 }

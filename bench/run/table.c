@@ -80,7 +80,6 @@ void emp_table_fill(emp_table *t, int32_t row, int32_t column,
         best_s[i] = r->is_feasible ? r->best_step_time_s : INFINITY;
         typical_s[i] = r->is_feasible ? r->median_s : INFINITY;
         if (!r->is_feasible) cell->oom_count++;
-        if (strcmp(r->commit, t->commit) != 0) t->foreign_count++;
         cell->peak_bytes = 0;
         for (int32_t d = 0; d < r->device_count; d++) {
             if (r->peak_bytes[d] > cell->peak_bytes) cell->peak_bytes = r->peak_bytes[d];
@@ -134,6 +133,16 @@ static bool is_prediction(const emp_table_cell *cell)
 
 static int sign_of(double x) { return (x > 0.0) - (x < 0.0); }
 
+/* True when the paper says which is faster, and nothing that was done here settles it: best
+ * and worst of the same runs are in order by construction. */
+static bool is_comparable(const emp_table *t, int32_t row, int32_t a, int32_t b)
+{
+    const emp_table_cell *x = emp_table_at(t, row, a), *y = emp_table_at(t, row, b);
+
+    return is_prediction(x) && is_prediction(y) && x->paper_s != y->paper_s &&
+           !emp_table_has_same_runs(&t->column[a], &t->column[b]);
+}
+
 emp_table_order emp_table_compare_order(const emp_table *table)
 {
     emp_table_order order = {0, 0};
@@ -141,9 +150,9 @@ emp_table_order emp_table_compare_order(const emp_table *table)
     for (int32_t r = 0; r < table->row_count; r++) {
         for (int32_t a = 0; a < table->column_count; a++) {
             const emp_table_cell *x = emp_table_at(table, r, a);
-            for (int32_t b = 0; b < a && is_prediction(x); b++) {
+            for (int32_t b = 0; b < a; b++) {
                 const emp_table_cell *y = emp_table_at(table, r, b);
-                if (!is_prediction(y) || x->paper_s == y->paper_s) continue;
+                if (!is_comparable(table, r, a, b)) continue;
                 order.pairs++;
                 order.same +=
                     sign_of(x->shown - y->shown) == sign_of(x->paper_s - y->paper_s);

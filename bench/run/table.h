@@ -47,12 +47,13 @@ typedef struct {
 typedef struct {
     emp_summary ours_s; /**< best step time over the seeds; of a gain NaN */
     double      shown;  /**< what its column shows: one of ours_s, or a gain */
-    double  typical_s; /**< median over the feasible candidates of a run; if has_median */
-    double  paper_s;   /**< reported */
-    bool    is_fitted; /**< machine constants were fitted to the paper's figure */
-    int32_t run_count; /**< seeds that were run */
-    int32_t oom_count; /**< of them, those that found nothing that fits */
-    int64_t peak_bytes; /**< largest of a device, in the last run */
+    double typical_s; /**< median over the feasible candidates of a run; if has_median */
+    double paper_s;   /**< reported */
+    bool is_fitted; /**< machine constants were fitted to the paper's figure of this cell,
+                            or of one with the same placement */
+    int32_t  run_count;  /**< seeds that were run */
+    int32_t  oom_count;  /**< of them, those that found nothing that fits */
+    int64_t  peak_bytes; /**< largest of a device, in the last run */
     uint64_t graph_hash, machine_hash, runtime_hash;
 } emp_table_cell;
 
@@ -62,15 +63,15 @@ typedef struct {
     emp_table_column *column;
     emp_table_cell   *cell; /**< [row][column] */
     const char       *title;
-    const char       *source;      /**< of the paper's figures */
-    const char       *note;        /**< what the columns mean, or "" */
-    const char       *fitted_note; /**< which cells were used for fitting */
-    char              runtime[EMP_RECORD_NAME_BYTES];
-    char              command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
-    char              version[EMP_RECORD_NAME_BYTES];
-    char              commit[EMP_RECORD_NAME_BYTES];
-    bool              is_dirty;
-    int32_t           foreign_count; /**< records that another commit made */
+    const char       *source;              /**< of the paper's figures */
+    const char       *note;                /**< what the columns mean, or "" */
+    const char       *fitted_note;         /**< which cells were used for fitting */
+    char gain_note[EMP_RECORD_TEXT_BYTES]; /**< which columns gains lack, or "" */
+    char runtime[EMP_RECORD_NAME_BYTES];
+    char command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
+    char version[EMP_RECORD_NAME_BYTES];
+    char commit[EMP_RECORD_NAME_BYTES];
+    bool is_dirty;
 } emp_table;
 
 typedef enum {
@@ -101,8 +102,8 @@ bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *
 /** What we show over the paper's figure; NaN unless both are numbers of seconds. */
 double emp_table_ratio(const emp_table_cell *cell);
 
-/** Pairs of columns within a row, predicted both, that the paper puts in an order, and how
- * many of them we put in the same order. */
+/** Pairs of columns within a row, predicted both and by different runs, that the paper puts in
+ * an order, and how many of them we put in the same order. */
 typedef struct {
     int32_t pairs, same;
 } emp_table_order;

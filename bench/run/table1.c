@@ -11,8 +11,8 @@ static double scotch(int32_t task) { return emp_paper_step_s(task, "scotch"); }
 static double mincut(int32_t task) { return emp_paper_step_s(task, "mincut"); }
 static double hdp(int32_t task) { return emp_paper_step_s(task, "hdp"); }
 
-/* Methods that draw make so many runs a cell. */
-enum { SEEDS = 3, EMPLACE_SEEDS = 5, QUICK_SEEDS = 1 };
+/* Methods that draw make so many runs a cell, those that are compared closest more. */
+enum { SEEDS = 3, SEARCH_SEEDS = 5, QUICK_SEEDS = 1 };
 
 static const emp_paper_column columns[] = {
     {.key = "cpu", .column = {"CPU only", "cpu", .has_paper = true}, .paper = cpu},
@@ -45,11 +45,11 @@ static const emp_paper_column columns[] = {
      .paper = hdp},
     {.key = "hdp-emplace",
      .column = {"HDP, emplace", "hdp", "emplace", .budget = 4000,
-                .seed_count = EMPLACE_SEEDS},
+                .seed_count = SEARCH_SEEDS},
      .quick_seed_count = QUICK_SEEDS,
      .quick_budget = 2000},
     {.key = "anneal",
-     .column = {"Annealing", "anneal", .budget = 4000, .seed_count = EMPLACE_SEEDS},
+     .column = {"Annealing", "anneal", .budget = 4000, .seed_count = SEARCH_SEEDS},
      .quick_seed_count = QUICK_SEEDS,
      .quick_budget = 2000},
     {.key = "ce",

@@ -7,8 +7,12 @@
 #include "bench/run/table.h"
 
 /* For people: table_text.c */
-void emp_table_print_text(FILE *out, const emp_table *table);
-void emp_table_print_md(FILE *out, const emp_table *table);
+enum { EMP_CELL_BYTES = 64 };
+/* Three significant digits, as the paper's tables have; - for NaN, OOM for infinity. Returns
+ * text. */
+const char *emp_table_number(double value, char text[EMP_CELL_BYTES]);
+void        emp_table_print_text(FILE *out, const emp_table *table);
+void        emp_table_print_md(FILE *out, const emp_table *table);
 /* For programs: table_data.c */
 void emp_table_print_csv(FILE *out, const emp_table *table);
 /* A comma and a number; nothing for NaN, OOM for infinity. */

@@ -6,42 +6,43 @@
 #include <string.h>
 
 #include "bench/run/table_internal.h"
+#include "bench/run/text.h"
 
-enum { LINE_WIDTH = 110, LABEL_WIDTH = 20, GAP = 2, CELL_BYTES = 64 };
+enum { LINE_WIDTH = 110, LABEL_WIDTH = 20, GAP = 2, LINE_BYTES = 512 };
 
-/* Three significant digits, as the paper's tables have. */
-static const char *format_s(double seconds, char text[CELL_BYTES])
+const char *emp_table_number(double value, char text[EMP_CELL_BYTES])
 {
-    if (isnan(seconds))
-        snprintf(text, CELL_BYTES, "-");
-    else if (isinf(seconds))
-        snprintf(text, CELL_BYTES, "OOM");
+    if (isnan(value))
+        snprintf(text, EMP_CELL_BYTES, "-");
+    else if (isinf(value))
+        snprintf(text, EMP_CELL_BYTES, "OOM");
     else {
-        snprintf(text, CELL_BYTES, "%.*f",
-                 seconds < 1     ? 3
-                 : seconds < 100 ? 2
-                                 : 1,
-                 seconds);
+        snprintf(text, EMP_CELL_BYTES, "%.*f",
+                 value < 1     ? 3
+                 : value < 100 ? 2
+                               : 1,
+                 value);
     }
     return text;
 }
 
 /* What a cell shows, or the paper's figure of it. */
 static const char *format_shown(const emp_table_column *column, double value,
-                                char text[CELL_BYTES])
+                                char text[EMP_CELL_BYTES])
 {
-    if (column->shown != EMP_SHOWN_GAIN || !isfinite(value)) return format_s(value, text);
-    snprintf(text, CELL_BYTES, "%.1f%%", 100.0 * value);
+    if (column->shown != EMP_SHOWN_GAIN || !isfinite(value))
+        return emp_table_number(value, text);
+    snprintf(text, EMP_CELL_BYTES, "%.1f%%", 100.0 * value);
     return text;
 }
 
 /* Paper and ours both out of memory agree; where just one is, there is no ratio. */
-static const char *format_ratio(const emp_table_cell *cell, char text[CELL_BYTES])
+static const char *format_ratio(const emp_table_cell *cell, char text[EMP_CELL_BYTES])
 {
     double ratio = emp_table_ratio(cell);
 
     if (!isnan(ratio))
-        snprintf(text, CELL_BYTES, "%.2f", ratio);
+        snprintf(text, EMP_CELL_BYTES, "%.2f", ratio);
     else if (isinf(cell->paper_s) && isinf(cell->shown))
         return "same";
     else
@@ -50,32 +51,32 @@ static const char *format_ratio(const emp_table_cell *cell, char text[CELL_BYTES
 }
 
 static const char *format_ours(const emp_table_column *column, const emp_table_cell *cell,
-                               char text[CELL_BYTES])
+                               char text[EMP_CELL_BYTES])
 {
     size_t used = strlen(format_shown(column, cell->shown, text));
 
-    if (cell->is_fitted) snprintf(text + used, CELL_BYTES - used, "*");
+    if (cell->is_fitted) snprintf(text + used, EMP_CELL_BYTES - used, "*");
     return text;
 }
 
 /* "0.81-0.93", or nothing when all seeds agree, or an end of the range is shown. */
 static const char *format_range(const emp_table_column *column,
-                                const emp_table_cell *cell, char text[CELL_BYTES])
+                                const emp_table_cell *cell, char text[EMP_CELL_BYTES])
 {
-    char min[CELL_BYTES], max[CELL_BYTES];
+    char min[EMP_CELL_BYTES], max[EMP_CELL_BYTES];
 
     if (column->shown != EMP_SHOWN_MEDIAN) return "";
     if (cell->run_count < 2 || !(cell->ours_s.min < cell->ours_s.max)) return "";
-    snprintf(text, CELL_BYTES, "%.20s-%.20s", format_s(cell->ours_s.min, min),
-             format_s(cell->ours_s.max, max));
+    snprintf(text, EMP_CELL_BYTES, "%.20s-%.20s", emp_table_number(cell->ours_s.min, min),
+             emp_table_number(cell->ours_s.max, max));
     return text;
 }
 
 static const char *format_paper(const emp_table_column *column,
-                                const emp_table_cell *cell, char text[CELL_BYTES])
+                                const emp_table_cell *cell, char text[EMP_CELL_BYTES])
 {
     if (isfinite(cell->paper_s) && column->shown != EMP_SHOWN_GAIN)
-        snprintf(text, CELL_BYTES, "%.2f", cell->paper_s);
+        snprintf(text, EMP_CELL_BYTES, "%.2f", cell->paper_s);
     else
         format_shown(column, cell->paper_s, text);
     return text;
@@ -100,67 +101,52 @@ static int32_t end_of_block(const emp_table *t, int32_t from)
     return end;
 }
 
-/* A line under construction, so that no line ends in spaces. */
-struct line {
-    char   text[512];
-    size_t used;
-};
-
-EMP_PRINTF_LIKE(2, 3) static void add(struct line *line, const char *format, ...)
+/* No line ends in spaces. */
+static void end_line(FILE *out, emp_text *line)
 {
-    va_list args;
-
-    va_start(args, format);
-    int length =
-        vsnprintf(line->text + line->used, sizeof line->text - line->used, format, args);
-    va_end(args);
-    if (length > 0) line->used += (size_t)length;
-    if (line->used >= sizeof line->text) line->used = sizeof line->text - 1;
-}
-
-static void end_line(FILE *out, struct line *line)
-{
-    while (line->used > 0 && line->text[line->used - 1] == ' ') line->used--;
-    fprintf(out, "%.*s\n", (int)line->used, line->text);
+    while (line->used > 0 && line->at[line->used - 1] == ' ') line->used--;
+    fprintf(out, "%.*s\n", (int)line->used, line->at);
     line->used = 0;
 }
 
 static void print_headers(FILE *out, const emp_table *t, int32_t from, int32_t end)
 {
-    struct line line = {.used = 0};
+    char     array[LINE_BYTES];
+    emp_text line = {array, sizeof array, 0};
 
-    add(&line, "%*s", LABEL_WIDTH, "");
+    emp_text_add(&line, "%*s", LABEL_WIDTH, "");
     for (int32_t c = from; c < end; c++) {
-        add(&line, "%*s%-*s", GAP, "", column_width(&t->column[c]), t->column[c].title);
+        emp_text_add(&line, "%*s%-*s", GAP, "", column_width(&t->column[c]),
+                     t->column[c].title);
     }
     end_line(out, &line);
-    add(&line, "%*s  ", LABEL_WIDTH - 2, "GPUs");
+    emp_text_add(&line, "%*s  ", LABEL_WIDTH - 2, "GPUs");
     for (int32_t c = from; c < end; c++) {
         const emp_table_column *column = &t->column[c];
-        add(&line, "%*s%6s ", GAP, "", column->has_median ? "best" : "ours");
+        emp_text_add(&line, "%*s%6s ", GAP, "", column->has_median ? "best" : "ours");
         if (column->has_paper)
-            add(&line, " %6s %5s", "paper", "ratio");
+            emp_text_add(&line, " %6s %5s", "paper", "ratio");
         else
-            add(&line, " %*s", column_width(column) - 8,
-                column->has_median ? "median" : "");
+            emp_text_add(&line, " %*s", column_width(column) - 8,
+                         column->has_median ? "median" : "");
     }
     end_line(out, &line);
 }
 
-static void add_cell(struct line *line, const emp_table_column *column,
+static void add_cell(emp_text *line, const emp_table_column *column,
                      const emp_table_cell *cell)
 {
-    char ours[CELL_BYTES], other[CELL_BYTES], ratio[CELL_BYTES];
+    char ours[EMP_CELL_BYTES], other[EMP_CELL_BYTES], ratio[EMP_CELL_BYTES];
 
     /* The asterisk of a fitted cell stands past the digits, so that they stay aligned. */
-    add(line, "%*s%6s%s", GAP, "", format_shown(column, cell->shown, ours),
-        cell->is_fitted ? "*" : " ");
+    emp_text_add(line, "%*s%6s%s", GAP, "", format_shown(column, cell->shown, ours),
+                 cell->is_fitted ? "*" : " ");
     if (column->has_paper) {
-        add(line, " %6s %5s", format_paper(column, cell, other),
-            format_ratio(cell, ratio));
+        emp_text_add(line, " %6s %5s", format_paper(column, cell, other),
+                     format_ratio(cell, ratio));
     } else {
-        add(line, " %*s", column_width(column) - 8,
-            column->has_median ? format_s(cell->typical_s, other) : "");
+        emp_text_add(line, " %*s", column_width(column) - 8,
+                     column->has_median ? emp_table_number(cell->typical_s, other) : "");
     }
 }
 
@@ -168,24 +154,27 @@ static void add_cell(struct line *line, const emp_table_column *column,
 static void print_ranges(FILE *out, const emp_table *t, int32_t row, int32_t from,
                          int32_t end)
 {
-    struct line line = {.used = 0};
-    char        text[CELL_BYTES];
+    char     array[LINE_BYTES];
+    emp_text line = {array, sizeof array, 0};
+    char     text[EMP_CELL_BYTES];
 
-    add(&line, "%*s", LABEL_WIDTH, "");
+    emp_text_add(&line, "%*s", LABEL_WIDTH, "");
     for (int32_t c = from; c < end; c++) {
-        add(&line, "%*s%-*s", GAP + 2, "", column_width(&t->column[c]) - 2,
-            format_range(&t->column[c], emp_table_at(t, row, c), text));
+        emp_text_add(&line, "%*s%-*s", GAP + 2, "", column_width(&t->column[c]) - 2,
+                     format_range(&t->column[c], emp_table_at(t, row, c), text));
     }
-    if (strspn(line.text, " ") < line.used) end_line(out, &line);
+    if (strspn(line.at, " ") < line.used) end_line(out, &line);
 }
 
 static void print_block(FILE *out, const emp_table *t, int32_t from, int32_t end)
 {
-    struct line line = {.used = 0};
+    char     array[LINE_BYTES];
+    emp_text line = {array, sizeof array, 0};
 
     print_headers(out, t, from, end);
     for (int32_t r = 0; r < t->row_count; r++) {
-        add(&line, "%-14s%*d  ", t->row[r].title, LABEL_WIDTH - 16, t->row[r].gpu_count);
+        emp_text_add(&line, "%-14s%*d  ", t->row[r].title, LABEL_WIDTH - 16,
+                     t->row[r].gpu_count);
         for (int32_t c = from; c < end; c++) {
             add_cell(&line, &t->column[c], emp_table_at(t, r, c));
         }
@@ -242,18 +231,19 @@ static void print_budgets(FILE *out, const emp_table *t, note_style style)
 {
     for (int32_t c = 0; c < t->column_count; c++) {
         const emp_table_column *column = &t->column[c];
-        struct line             line = {.used = 0};
+        char                    array[LINE_BYTES];
+        emp_text                line = {array, sizeof array, 0};
         if (column->budget == 0 && column->seed_count == 1) continue;
         if (column->shown == EMP_SHOWN_GAIN || repeats_runs(t, c)) continue;
-        if (column->preset != NULL) add(&line, "preset %s, ", column->preset);
-        if (column->options != NULL) add(&line, "%s, ", column->options);
+        if (column->preset != NULL) emp_text_add(&line, "preset %s, ", column->preset);
+        if (column->options != NULL) emp_text_add(&line, "%s, ", column->options);
         if (column->budget > 0)
-            add(&line, "%" PRId64 " evaluations a run, ", column->budget);
+            emp_text_add(&line, "%" PRId64 " evaluations a run, ", column->budget);
         if (column->seed_count == 1)
-            add(&line, "seed 1");
+            emp_text_add(&line, "seed 1");
         else
-            add(&line, "seeds 1 to %d", column->seed_count);
-        print_note(out, style, "%s: %s.", column->title, line.text);
+            emp_text_add(&line, "seeds 1 to %d", column->seed_count);
+        print_note(out, style, "%s: %s.", column->title, line.at);
     }
 }
 
@@ -282,12 +272,13 @@ static void print_notes(FILE *out, const emp_table *t, note_style style)
                t->source);
     if (t->note[0] != '\0') print_note(out, style, "%s", t->note);
     if (t->fitted_note[0] != '\0') print_note(out, style, "%s", t->fitted_note);
+    if (t->gain_note[0] != '\0') print_note(out, style, "%s", t->gain_note);
     emp_table_order order = emp_table_compare_order(t);
     if (order.pairs > 0) {
         print_note(
             out, style,
-            "%d of the %d pairs of predicted cells of a row that the paper puts in an "
-            "order are in that order here.",
+            "%d of the %d pairs of predicted cells of a row, of different runs, that the "
+            "paper puts in an order are in that order here.",
             order.same, order.pairs);
     }
     print_budgets(out, t, style);
@@ -300,12 +291,6 @@ static void print_notes(FILE *out, const emp_table *t, note_style style)
                "Sizes that a row does not name are defaults: emplace workloads.");
     print_note(out, style, "Made by: %s (emplace %s, commit %.12s%s).", t->command,
                t->version, t->commit, t->is_dirty ? ", modified" : "");
-    if (t->foreign_count > 0) {
-        print_note(
-            out, style,
-            "%d of the records were made by another commit; --fresh makes them anew.",
-            t->foreign_count);
-    }
 }
 
 void emp_table_print_text(FILE *out, const emp_table *t)
@@ -321,16 +306,17 @@ void emp_table_print_text(FILE *out, const emp_table *t)
 static void print_md_cell(FILE *out, const emp_table_column *column,
                           const emp_table_cell *cell)
 {
-    char        text[CELL_BYTES];
+    char        text[EMP_CELL_BYTES];
     const char *range = format_range(column, cell, text);
 
     if (range[0] != '\0') {
-        char ours[CELL_BYTES];
+        char ours[EMP_CELL_BYTES];
         fprintf(out, " %s [%s]", format_ours(column, cell, ours), range);
     } else {
         fprintf(out, " %s", format_ours(column, cell, text));
     }
-    if (column->has_median) fprintf(out, " / %s", format_s(cell->typical_s, text));
+    if (column->has_median)
+        fprintf(out, " / %s", emp_table_number(cell->typical_s, text));
     if (column->has_paper) {
         fprintf(out, " | %s", format_paper(column, cell, text));
         fprintf(out, " | %s", format_ratio(cell, text));

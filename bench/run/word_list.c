@@ -31,16 +31,24 @@ static bool is_key(const char *word, size_t length, key_function *key,
     return false;
 }
 
+/* As many whole keys as there is room for; an ellipsis stands for the others. */
 static void list_keys(char *text, size_t size, key_function *key, const void *context)
 {
-    const char *name, *before = NULL;
-    size_t      used = 0;
+    static const char others[] = ", ...";
+    const char       *name, *before = NULL;
+    size_t            used = 0;
 
     text[0] = '\0';
-    for (int32_t i = 0; (name = key(context, i)) != NULL && used < size; i++) {
+    for (int32_t i = 0; (name = key(context, i)) != NULL; i++) {
         if (before != NULL && strcmp(before, name) == 0) continue;
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ", name);
+        const char *separator = i == 0 ? "" : ", ";
+        size_t      length = strlen(separator) + strlen(name);
+        if (used + length + sizeof others > size) {
+            snprintf(text + used, size - used, "%s", others);
+            return;
+        }
+        snprintf(text + used, size - used, "%s%s", separator, name);
+        used += length;
         before = name;
     }
 }

@@ -143,7 +143,8 @@ static int compare_reals(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Mean of an op's positions and those of its neighbours, as the columns have them. */
+/* Mean of the columns: positions of an op's neighbours; its own only fills in for those that it
+ * lacks. */
 static emp_real mean_position(const emp_real *value, int32_t width)
 {
     emp_real sum = 0;

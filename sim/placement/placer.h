@@ -35,6 +35,9 @@ typedef struct {
                                devices; 0 when it fits, or unknown */
 } emp_score;
 
+/** What fits in memory before what does not, then the shorter step; false for equals. */
+bool emp_score_is_better(const emp_score *score, const emp_score *than);
+
 typedef struct {
     uint64_t    seed;
     int32_t     ranks;   /**< programs that share a run, if more than 1 */

@@ -25,8 +25,18 @@ enum { IMAGE_STEP_BYTES = 1 << 20 };
 #define NO_FILE "/dev/null/image"
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool            is_silent; /* under the lock */
 
 _Static_assert(sizeof(emp_h5_file) == sizeof(hid_t), "a file is an hid_t");
+
+/* Whether it prints its errors the library keeps by thread: each has to say it. */
+static void enter_library(void)
+{
+    pthread_mutex_lock(&library_lock);
+    if (is_silent) H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+static void leave_library(void) { pthread_mutex_unlock(&library_lock); }
 
 /* ---- types ---- */
 
@@ -176,11 +186,11 @@ emp_status emp_h5_save(const char *path, const char *format, emp_h5_writer *writ
     size_t          size = 0;
     char            seal[SEAL_BYTES] = "";
 
-    pthread_mutex_lock(&library_lock);
+    enter_library();
     hid_t file = create_file();
     if (file >= 0 && write(file, object)) image = take_image(file, &size);
     if (file >= 0) H5Fclose(file);
-    pthread_mutex_unlock(&library_lock);
+    leave_library();
     if (image == NULL) EMP_FAIL(EMP_ENOMEM, "content of %s", path);
 
     snprintf(seal, sizeof seal, "%s %016" PRIx64 "\n", format, hash_image(image, size));
@@ -309,7 +319,7 @@ emp_status emp_h5_load(const char *path, const char *const *formats, const char 
     emp_status st = EMP_OK;
     hid_t      file = H5I_INVALID_HID;
 
-    pthread_mutex_lock(&library_lock);
+    enter_library();
     EMP_TRY(check_seal(path, formats, noun, err));
     file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     if (file < 0) EMP_FAIL(EMP_EFORMAT, "%s holds no HDF5 file after its seal", path);
@@ -317,10 +327,15 @@ emp_status emp_h5_load(const char *path, const char *const *formats, const char 
 
 cleanup:
     if (file >= 0) H5Fclose(file);
-    pthread_mutex_unlock(&library_lock);
+    leave_library();
     return st;
 }
 
-void emp_store_silence(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
+void emp_store_silence(void)
+{
+    pthread_mutex_lock(&library_lock);
+    is_silent = true;
+    pthread_mutex_unlock(&library_lock);
+}
 
 const char *emp_store_library_version(void) { return H5_VERS_INFO; }

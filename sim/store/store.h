@@ -52,7 +52,8 @@ typedef struct {
                                                    under way */
     int64_t  evaluations;
     int64_t  feasible_count;   /**< candidates that fit in memory */
-    double   median_s;         /**< step time of the feasible candidates; NaN = none */
+    double   median_s;         /**< step time of the feasible candidates; NaN = none, or
+                                    under way */
     double   best_step_time_s; /**< if infeasible: what it would have taken */
     bool     is_feasible;
     char     oom_device[EMP_RECORD_NAME_BYTES]; /**< "" = none */
@@ -90,7 +91,7 @@ emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
 /** Releases the arrays and zeroes the rest. */
 void emp_record_clear(emp_record *record);
 
-/** Keeps the HDF5 library from printing; main() calls it once. */
+/** Keeps the HDF5 library from printing, in all threads; main() calls it once. */
 void emp_store_silence(void);
 
 /** Version of the HDF5 library; static storage. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "tests/support/program.h"
@@ -229,7 +230,7 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method hdp --preset nonesuch",    1, "nonesuch"},
     {"place small.pbtxt --machine k40x2 --method random --options x=1",     1, "x"},
     {"train small.pbtxt --machine k40x2 --record r.h5 --method scotch",     1, "scotch"},
-    {"train small.pbtxt --machine k40x2 --record r.h5 --method random",     1, "random"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --method random",     1, "no state to go on from"},
     {"train small.pbtxt --machine k40x2 --record no/such/r.h5",             1, "no/such/r.h5"},
     {"train small.pbtxt --machine k40x2 --record r.h5 --resume",            1, "r.checkpoint.h5"},
     {"record small.pbtxt",                                                  1, "small.pbtxt"},
@@ -652,6 +653,26 @@ Test(cli, placement_file_gives_what_place_said)
     json_decref(simulated);
 }
 
+/* A folder has the name of the other output. */
+Test(cli, an_output_that_fails_does_not_take_the_other_with_it)
+{
+    cr_assert_eq(mkdir(scratch_path("taken"), 0777), 0);
+    cr_expect_eq(run("place small.pbtxt --machine k40x2 --method random --budget 20 "
+                     "--out taken --record run.h5"),
+                 1);
+    cr_expect(program_is_one_sentence(err, "emplace"), "%s", err);
+    cr_expect_not_null(strstr(err, "taken"), "%s", err);
+    cr_expect_not_null(strstr(out, "20 evaluations"), "what was found is told: %s", out);
+    cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement run.h5"), 0, "%s",
+                 err);
+    cr_expect_eq(run("place small.pbtxt --machine k40x2 --method random --budget 20 "
+                     "--out best.json --record taken"),
+                 1);
+    cr_expect_not_null(strstr(err, "taken"), "%s", err);
+    cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement best.json"), 0,
+                 "%s", err);
+}
+
 Test(cli, trace_is_json)
 {
     json_error_t where;
@@ -717,6 +738,15 @@ Test(cli, records_of_all_methods_are_the_same_with_one_and_two_threads)
         cr_expect_eq(system(command), 0, "%s", name);
     }
     json_decref(methods);
+}
+
+Test(cli, train_takes_whatever_can_go_on)
+{
+    cr_expect_eq(run("train small.pbtxt --machine k40x2 --method anneal --budget 12 "
+                     "--record run.h5"),
+                 0, "%s", err);
+    cr_expect_eq(run("record run.h5"), 0, "%s", err);
+    cr_expect_not_null(strstr(out, "by anneal"), "%s", out);
 }
 
 Test(cli, record_shows_the_learning_curve)

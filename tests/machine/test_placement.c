@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/placement/placement.h"
+#include "sim/placement/placer.h"
 
 enum { OPS = 5 };
 
@@ -225,6 +226,19 @@ Test(placement, a_missing_file_is_named)
 
     cr_expect_eq(emp_placement_load(device, "/nowhere/p.json", problem, &err), EMP_EIO);
     cr_expect_str_eq(err.msg, "/nowhere/p.json: No such file or directory");
+}
+
+Test(placement, a_score_that_fits_is_better_then_the_shorter_step)
+{
+    const emp_score fast = {1.0, true, 0.0}, slow = {2.0, true, 0.0},
+                    too_large = {0.5, false, 0.1}, too_large_and_slow = {3.0, false, 0.1};
+    const emp_score *const falling[] = {&fast, &slow, &too_large, &too_large_and_slow};
+
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 4; j++)
+            cr_expect_eq(emp_score_is_better(falling[i], falling[j]), i < j, "%d, %d", i,
+                         j);
+    }
 }
 
 Test(placement, a_problem_survives_every_allocation_failure)

@@ -186,12 +186,13 @@ Test(ablation, stop_leaves_the_rest_blank)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static void expect_refused(const emp_ablation_params *params, const char *message)
+static void expect_refused(const emp_ablation        *definition,
+                           const emp_ablation_params *params, const char *message)
 {
     emp_ablation_table *t = NULL;
     emp_error           err = {0};
 
-    cr_expect_eq(emp_ablation_make(&t, &study, params, &err), EMP_EINVAL);
+    cr_expect_eq(emp_ablation_make(&t, definition, params, &err), EMP_EINVAL);
     cr_expect_null(t);
     cr_expect_str_eq(err.msg, message);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -202,14 +203,22 @@ Test(ablation, wrong_names_are_refused)
     emp_ablation_params params = make_params(NULL);
 
     params.rows = "three";
-    expect_refused(&params, "the study has no row \"three\"; it has one, two");
+    expect_refused(&study, &params, "the study has no row \"three\"; it has one, two");
     params = make_params(NULL);
     params.arms = "order";
-    expect_refused(&params, "the study has no arm \"order\"; it has default, groups, "
-                            "grouping, default, groups=2, grouping=none");
+    expect_refused(&study, &params,
+                   "the study has no arm \"order\"; it has default, groups, "
+                   "grouping, default, groups=2, grouping=none");
+    expect_refused(
+        &emp_ablation_preset, &params,
+        "the study has no arm \"order\"; it has default, from paper, stages, "
+        "learning, grouping, groups, refining, guiding, default, 12 scotch "
+        "groups, and imitation, starts=0, starts=1, starts=2, start_refine=0, "
+        "start_samples=100, start_samples=400, reinforce, elites=1, elites=20, "
+        "strays=0, ...");
     params = make_params(NULL);
     params.seed_count = 0;
-    expect_refused(&params, "0 seeds; give 1 to 100");
+    expect_refused(&study, &params, "0 seeds; give 1 to 100");
 }
 
 Test(ablation, prints_text_and_csv)

@@ -138,13 +138,13 @@ Test(archive, record_of_a_changed_tree_is_not_found)
 static volatile sig_atomic_t stop_flag;
 
 /* A run with a checkpoint; returns its evaluations. */
-static int64_t run_in_folder(const tiny *t, const emp_run_params *params, bool is_fresh)
+static int64_t run_in_folder(const tiny *t, const emp_run_params *params)
 {
     emp_record record;
     emp_error  err = {0};
 
-    cr_assert_eq(emp_archive_run(&record, folder, t->problem, params, is_fresh, &err),
-                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_archive_run(&record, folder, t->problem, params, &err), EMP_OK, "%s",
+                 err.msg);
     int64_t evaluations = record.evaluations;
     if (strcmp(record.stopped_by, "interrupt") != 0) {
         cr_assert_eq(emp_archive_put(folder, &record, 1.0, 1, &err), EMP_OK, "%s",
@@ -153,6 +153,14 @@ static int64_t run_in_folder(const tiny *t, const emp_run_params *params, bool i
     }
     emp_record_clear(&record);
     return evaluations;
+}
+
+static void forget(const tiny *t, const emp_run_params *params)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(emp_archive_forget(folder, t->problem, params, &err), EMP_OK, "%s",
+                 err.msg);
 }
 
 /* As of a run that was killed while it saved its record. */
@@ -175,16 +183,36 @@ Test(archive, interrupted_run_goes_on_from_its_checkpoint)
 
     params.stop = &stop_flag;
     stop_flag = 1;
-    cr_expect_eq(run_in_folder(&t, &params, false), 4);
+    cr_expect_eq(run_in_folder(&t, &params), 4);
     leave_half_a_record();
-    cr_expect_eq(run_in_folder(&t, &params, true), 4,
-                 "a fresh start, of one batch again");
     stop_flag = 0;
-    cr_expect_eq(run_in_folder(&t, &params, false), 12);
+    cr_expect_eq(run_in_folder(&t, &params), 12);
     cr_expect_eq(tiny_placer_script.asked, 8, "the first batch is not made again");
     cr_expect(can_find(&t, &params));
     cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
     cr_expect_null(scratch_find("*.tmp*"));
+    tiny_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(archive, forgets_one_run_and_keeps_the_others)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(12, 1), other = params;
+
+    other.placer.seed = 8;
+    forget(&t, &params); /* there is nothing yet */
+    run_in_folder(&t, &other);
+    run_in_folder(&t, &params);
+    forget(&t, &params);
+    cr_expect_not(can_find(&t, &params));
+    cr_expect(can_find(&t, &other));
+    cr_expect_null(scratch_find("*.seed7.*"), "nor how long it took");
+    params.stop = &stop_flag;
+    stop_flag = 1;
+    cr_expect_eq(run_in_folder(&t, &params), 4);
+    forget(&t, &params);
+    cr_expect_null(scratch_find("*.checkpoint.h5"));
     tiny_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -198,16 +226,17 @@ Test(archive, checkpoint_of_no_use_counts_as_absent)
     other.placer.seed = 8;
     params.stop = other.stop = &stop_flag;
     stop_flag = 1;
-    run_in_folder(&t, &other, false);
+    run_in_folder(&t, &other);
     char *name = scratch_find("*.seed8.*.checkpoint.h5");
     char *of_other = scratch_read(name, &size);
     for (int is_torn = 0; is_torn <= 1; is_torn++) {
         stop_flag = 1;
-        run_in_folder(&t, &params, true);
+        forget(&t, &params);
+        run_in_folder(&t, &params);
         char *own = scratch_find("*.seed7.*.checkpoint.h5");
         scratch_write(own, of_other, is_torn == 0 ? size : size / 2);
         stop_flag = 0;
-        cr_expect_eq(run_in_folder(&t, &params, false), 12);
+        cr_expect_eq(run_in_folder(&t, &params), 12);
         cr_expect_eq(tiny_placer_script.asked, 12, "all batches are made");
         free(own);
     }

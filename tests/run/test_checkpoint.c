@@ -2,6 +2,7 @@
 /* A run that goes on from its checkpoint leaves the record of one that nothing disturbed;
  * any other file is refused with a sentence, and nothing is lost. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,19 +24,11 @@ static volatile sig_atomic_t stop_flag;
 
 static void set_up(void)
 {
-    emp_store_silence();
-    scratch_create();
+    tiny_set_up(&problem, SMALL, BATCH);
     snprintf(path, sizeof path, "%s", scratch_path("run.checkpoint.h5"));
-    problem = tiny_create(SMALL);
-    tiny_placer_script = (tiny_script){.batch = BATCH};
 }
 
-static void tear_down(void)
-{
-    tiny_destroy(&problem);
-    scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
+static void tear_down(void) { tiny_tear_down(&problem); }
 
 TestSuite(checkpoint, .init = set_up, .fini = tear_down);
 
@@ -241,6 +234,8 @@ Test(checkpoint, is_a_record_of_the_run_so_far)
     cr_assert_eq(emp_record_load(&record, path, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(record.evaluations, 2 * BATCH);
     cr_expect_eq(record.point_count, 2);
+    cr_expect(record.is_feasible);
+    cr_expect(isnan(record.median_s), "only the end of a run knows it");
     emp_record_clear(&record);
 }
 
@@ -285,13 +280,15 @@ static void take_progress(void *context, const emp_progress *progress)
     *(emp_progress *)context = *progress;
 }
 
-/* Stopped in its last batch, it has nothing left to do, and still says how long it took. */
+/* As of a program that was killed after its last batch: there is nothing left to do, and it
+ * still says how long that took. */
 Test(checkpoint, progress_counts_what_was_done_before)
 {
     emp_progress   progress = {0};
     emp_run_params params = tiny_params(BUDGET, 1);
 
-    leave_checkpoint(BATCHES);
+    params.checkpoint = (emp_run_checkpoint){.path = path, .every_s = 1e-9};
+    free(run(&params, NULL));
     params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
     params.progress = take_progress;
     params.context = &progress;

@@ -68,7 +68,6 @@ Test(paper_table, reads_what_it_has_recorded)
     cr_expect_eq(second.read, 3);
     cr_expect_eq(a->row_count, 1);
     cr_expect_eq(a->column_count, 2);
-    cr_expect_eq(a->foreign_count, 0);
     cr_expect_eq(emp_table_at(a, 0, 0)->paper_s, 1.57);
     cr_expect(emp_table_at(a, 0, 0)->is_fitted); /* the GPU model's file says so */
     cr_expect_not(emp_table_at(a, 0, 1)->is_fitted);
@@ -82,6 +81,29 @@ Test(paper_table, reads_what_it_has_recorded)
                                  "--methods gpu,random");
     emp_table_destroy(a);
     emp_table_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* The expert of RNNLM uses one GPU, to whose step time constants were fitted; that of NMT uses
+ * both. */
+Test(paper_table, a_fitted_placement_is_no_prediction_under_another_name)
+{
+    struct counts          counts = {0};
+    emp_paper_table_params params = make_params(&counts);
+    emp_table             *t = NULL;
+    emp_error              err = {0};
+
+    params.rows = "rnnlm,nmt2";
+    params.methods = "cpu,gpu,expert";
+    cr_assert_eq(emp_paper_table_make(&t, &emp_paper_table1, &params, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_expect(emp_table_at(t, 0, 0)->is_fitted && emp_table_at(t, 0, 1)->is_fitted);
+    cr_expect(emp_table_at(t, 0, 2)->is_fitted, "RNNLM, expert");
+    cr_expect(emp_table_at(t, 1, 0)->is_fitted);
+    cr_expect_not(emp_table_at(t, 1, 1)->is_fitted, "it does not fit in memory");
+    cr_expect_not(emp_table_at(t, 1, 2)->is_fitted, "NMT, expert");
+    cr_expect_eq(emp_table_compare_order(t).pairs, 0);
+    emp_table_destroy(t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -264,6 +286,18 @@ Test(paper_table, columns_show_different_things_of_the_same_runs)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+static void expect_note(const emp_table *t, const char *note)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+
+    cr_assert_eq(emp_table_print(out, t, EMP_TABLE_MD, NULL), EMP_OK);
+    fclose(out);
+    cr_expect_not_null(strstr(text, note), "%s", text);
+    free(text);
+}
+
 Test(paper_table, a_gain_needs_both_of_its_columns)
 {
     struct counts          counts = {0};
@@ -277,10 +311,17 @@ Test(paper_table, a_gain_needs_both_of_its_columns)
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
     cr_expect(isnan(emp_table_at(t, 0, 0)->shown));
     cr_expect_eq(counts.runs, 2);
+    expect_note(t, "Gain compares the columns \"Many\" and \"Best\": --methods "
+                   "many,few,gain.");
     emp_table_destroy(t);
     params.methods = "gain";
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
     cr_expect_eq(counts.runs, 2, "alone it has no runs");
+    emp_table_destroy(t);
+    params.methods = "many,few,gain";
+    counts.runs = 0;
+    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    cr_expect_str_empty(t->gain_note);
     emp_table_destroy(t);
 }
 
@@ -305,9 +346,9 @@ static void expect_creates(const emp_problem *problem, const char *method,
 Test(paper_table, definitions_name_what_exists)
 {
     const emp_paper_table *const tables[] = {&emp_paper_table1, &emp_paper_table2};
-    const emp_ablation          *study = &emp_ablation_grouping;
-    emp_runtime                  runtime;
-    emp_task                     task = {0};
+    const emp_ablation *const studies[] = {&emp_ablation_grouping, &emp_ablation_preset};
+    emp_runtime               runtime;
+    emp_task                  task = {0};
 
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_assert_eq(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL), EMP_OK);
@@ -319,11 +360,12 @@ Test(paper_table, definitions_name_what_exists)
             cr_expect_eq(d->column.has_paper, d->paper != NULL, "%s", d->column.title);
         }
     }
-    cr_expect_null(study->arm[0].options, "the first arm is the default");
-    for (int32_t a = 0; a < study->arm_count; a++) {
-        expect_creates(task.problem, study->method, study->preset, study->arm[a].options);
-        for (int32_t b = 0; b < a; b++)
-            cr_expect_str_neq(study->arm[a].name, study->arm[b].name);
+    for (int i = 0; i < 2; i++) {
+        for (int32_t a = 0; a < studies[i]->arm_count; a++) {
+            const emp_arm *arm = &studies[i]->arm[a];
+            expect_creates(task.problem, studies[i]->method,
+                           emp_ablation_preset_of(studies[i], arm), arm->options);
+        }
     }
     emp_tasks_clear(&task, 1);
     cr_expect_eq(emp_mem_live_blocks(), 0);

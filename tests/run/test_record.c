@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,4 +277,35 @@ Test(record, loading_survives_every_allocation_failure)
         cr_assert_eq(emp_mem_live_blocks(), live, "leak after %ld allocations", allowed);
     }
     emp_record_clear(&r);
+}
+
+static void *load(void *unused)
+{
+    emp_record loaded;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_record_load(&loaded, path, &err), EMP_OK, "%s", err.msg);
+    emp_record_clear(&loaded);
+    return unused;
+}
+
+/* A record of one program lacks the fields of those that several share; the library, which is
+ * asked for them, keeps by thread whether it prints. */
+Test(record, reading_in_another_thread_prints_nothing)
+{
+    emp_record record = make_record();
+    pthread_t  thread;
+    FILE      *printed = tmpfile();
+    int        before = dup(STDERR_FILENO);
+
+    save(&record);
+    cr_assert(printed != NULL && dup2(fileno(printed), STDERR_FILENO) >= 0);
+    int failed = pthread_create(&thread, NULL, load, NULL);
+    if (failed == 0) pthread_join(thread, NULL);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    cr_expect_eq(failed, 0);
+    cr_expect_eq(lseek(fileno(printed), 0, SEEK_END), 0);
+    fclose(printed);
+    emp_record_clear(&record);
 }

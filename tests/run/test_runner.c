@@ -262,6 +262,26 @@ Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
     tiny_destroy(&t);
 }
 
+/* Whoever asks for it: a person, or somebody who stops all runs of a table. */
+Test(runner, stop_with_the_budget_spent_comes_too_late)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(4, 1);
+
+    stop_flag = 1;
+    params.stop = &stop_flag;
+    tiny_placer_script = (tiny_script){.batch = 4};
+    emp_record r = run(&t, &params);
+    cr_expect_str_eq(r.stopped_by, "budget");
+    emp_record_clear(&r);
+    params.budget_evaluations = 0;
+    params.budget_s = 1e-9;
+    r = run(&t, &params);
+    cr_expect_str_eq(r.stopped_by, "budget");
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
 Test(runner, remaining_time_is_the_nearer_limit)
 {
     emp_progress p = {.evaluations = 10, .budget_evaluations = 40, .elapsed_s = 5};

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "sim/graph/graph_builder.h"
+#include "tests/support/scratch.h"
 
 tiny_script tiny_placer_script;
 
@@ -49,6 +50,21 @@ void tiny_destroy(tiny *t)
     emp_problem_destroy(t->problem);
     emp_machine_destroy(t->machine);
     emp_graph_destroy(t->graph);
+}
+
+void tiny_set_up(tiny *t, int64_t elements, int32_t batch)
+{
+    emp_store_silence();
+    scratch_create();
+    *t = tiny_create(elements);
+    tiny_placer_script = (tiny_script){.batch = batch};
+}
+
+void tiny_tear_down(tiny *t)
+{
+    tiny_destroy(t);
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 struct state {

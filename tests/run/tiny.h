@@ -21,6 +21,12 @@ typedef struct {
 tiny tiny_create(int64_t elements);
 void tiny_destroy(tiny *t);
 
+/** For Criterion's .init and .fini: a folder of the test's own (scratch.h), a chain, and a
+ * placer that proposes \a batch placements drawn from the seed at a time; in the end all of
+ * it is gone, and all memory. */
+void tiny_set_up(tiny *t, int64_t elements, int32_t batch);
+void tiny_tear_down(tiny *t);
+
 /** What the scripted placer does; set before a run, read after. */
 typedef struct {
     int32_t       batch;     /**< candidates per ask, at most what the runner allows */

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Many runs: those on record are read, fresh ones leave nothing old behind, and what a stop
+ * leaves is gone on from. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/run/jobs.h"
+#include "tests/support/scratch.h"
+#include "tiny.h"
+
+enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };
+
+static char                  folder[SCRATCH_PATH_BYTES];
+static tiny                  problem;
+static volatile sig_atomic_t stop_flag;
+
+/** What a call of emp_jobs_run() told, and when it is to be stopped. Progress is reported after
+ * each of the three batches of a run, and once more at its end. */
+typedef struct {
+    int ready, read;
+    int reports_left; /**< then it is stopped; 0: never */
+} watch;
+
+static void set_up(void)
+{
+    tiny_set_up(&problem, SMALL, BATCH);
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+}
+
+static void tear_down(void) { tiny_tear_down(&problem); }
+
+TestSuite(jobs, .init = set_up, .fini = tear_down);
+
+static void on_run(void *context, const emp_job_event *event)
+{
+    watch *w = (watch *)context;
+
+    w->ready++;
+    w->read += event->is_read;
+}
+
+static void on_progress(void *context, double done_frac, double remaining_s)
+{
+    watch *w = (watch *)context;
+
+    (void)done_frac, (void)remaining_s;
+    if (w->reports_left > 0 && --w->reports_left == 0) stop_flag = 1;
+}
+
+/* Runs JOBS seeds one after the other. */
+static void run_all(watch *w, bool is_fresh, emp_status want)
+{
+    const emp_jobs_params params = {.folder = folder,
+                                    .threads = 1,
+                                    .is_fresh = is_fresh,
+                                    .stop = &stop_flag,
+                                    .on_run = on_run,
+                                    .on_progress = on_progress,
+                                    .context = w};
+    emp_job               jobs[JOBS] = {{.row = NULL}};
+    emp_error             err = {0};
+
+    stop_flag = 0;
+    for (int i = 0; i < JOBS; i++) {
+        jobs[i] = (emp_job){.row = "tiny",
+                            .column = "scripted",
+                            .problem = problem.problem,
+                            .run = tiny_params(BUDGET, 1),
+                            .cost = 1};
+        jobs[i].run.placer.seed = (uint64_t)i + 1;
+    }
+    cr_expect_eq(emp_jobs_run(jobs, JOBS, &params, &err), want, "%s", err.msg);
+    int ready = 0;
+    for (int i = 0; i < JOBS; i++) {
+        ready += jobs[i].is_ready;
+        if (jobs[i].is_ready) cr_expect_eq(jobs[i].record.evaluations, BUDGET);
+    }
+    cr_expect_eq(ready, w->ready);
+    emp_jobs_clear(jobs, JOBS);
+}
+
+Test(jobs, what_is_on_record_is_read)
+{
+    watch first = {0}, second = {0};
+
+    run_all(&first, false, EMP_OK);
+    cr_expect(first.ready == JOBS && first.read == 0);
+    run_all(&second, false, EMP_OK);
+    cr_expect(second.ready == JOBS && second.read == JOBS);
+}
+
+/* The old records would stand in for what the fresh call was asked for. */
+Test(jobs, plain_call_after_a_fresh_one_that_was_stopped_reads_nothing_old)
+{
+    watch old = {0}, fresh = {.reports_left = 1}, plain = {.reports_left = 0};
+
+    run_all(&old, false, EMP_OK);
+    run_all(&fresh, true, EMP_EINTERRUPTED);
+    cr_expect_eq(fresh.ready, 0);
+    char *checkpoint = scratch_find("*.checkpoint.h5");
+    cr_expect_not_null(checkpoint);
+    free(checkpoint);
+
+    run_all(&plain, false, EMP_OK);
+    cr_expect(plain.ready == JOBS && plain.read == 0, "%d of %d were read", plain.read,
+              plain.ready);
+    cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
+}
+
+/* A fresh call that is stopped in its second run has left the first. */
+Test(jobs, plain_call_reads_what_a_fresh_one_has_made)
+{
+    watch old = {0}, fresh = {.reports_left = 5}, plain = {.reports_left = 0};
+
+    run_all(&old, false, EMP_OK);
+    run_all(&fresh, true, EMP_EINTERRUPTED);
+    cr_expect_eq(fresh.ready, 1);
+    cr_expect_eq(fresh.read, 0);
+    run_all(&plain, false, EMP_OK);
+    cr_expect(plain.ready == JOBS && plain.read == 1);
+    cr_expect_eq(tiny_placer_script.asked, BUDGET - BATCH, "the second goes on");
+}
+
+Test(jobs, stop_that_comes_when_all_is_done_interrupts_nothing)
+{
+    watch last = {.reports_left = 7}, plain = {.reports_left = 0};
+
+    run_all(&last, false, EMP_OK);
+    cr_expect_eq(stop_flag, 1);
+    cr_expect_eq(last.ready, JOBS);
+    run_all(&plain, false, EMP_OK);
+    cr_expect_eq(plain.read, JOBS);
+}
+
+Test(jobs, stop_between_two_runs_leaves_the_second)
+{
+    watch first = {.reports_left = 3};
+
+    run_all(&first, false, EMP_EINTERRUPTED);
+    cr_expect_eq(first.ready, 1, "its budget was used up");
+}
