@@ -9,10 +9,9 @@
 #include "bench/run/text.h"
 #include "bench/run/word_list.h"
 
-static const char fitted_note[] =
-    "* Machine constants (one set for all rows) were fitted to the paper's figures of "
-    "these "
-    "cells, or of cells with the same placement; all other cells are predictions.";
+static const char fitted_note[] = "* Machine constants (one set for all rows) were "
+                                  "fitted to the paper's figures of these "
+                                  "cells; all other cells are predictions.";
 
 const emp_paper_table *emp_paper_table_find(const char *name)
 {
@@ -283,45 +282,10 @@ static void fill_gain(struct plan *plan, int32_t row, int32_t column)
         emp_table_at(plan->table, row, column)->shown = 1.0 - of->shown / over->shown;
 }
 
-/* True when all runs that are ready, at least one, found the placement of the other job. */
-static bool all_found(const emp_job *job, int32_t count, const emp_job *other)
-{
-    const emp_record *wanted = &other->record;
-    size_t            bytes = (size_t)wanted->op_count * sizeof *wanted->device_of_op;
-    int32_t           ready = 0;
-
-    for (int32_t s = 0; s < count; s++) {
-        if (!job[s].is_ready) continue;
-        if (memcmp(job[s].record.device_of_op, wanted->device_of_op, bytes) != 0)
-            return false;
-        ready++;
-    }
-    return ready > 0;
-}
-
-/* A placement that a constant was fitted to is no prediction, whoever found it: some experts
- * use one GPU. Only cells of the table can tell. */
-static void mark_found_again(const struct plan *plan, int32_t row,
-                             const emp_job *const *job_of)
-{
-    const emp_table *t = plan->table;
-
-    for (int32_t f = 0; f < t->column_count; f++) {
-        bool is_fitted = emp_table_at(t, row, f)->is_fitted;
-        if (!is_fitted || !has_own_runs(plan, f) || !job_of[f]->is_ready) continue;
-        for (int32_t c = 0; c < t->column_count; c++) {
-            if (has_own_runs(plan, c) &&
-                all_found(job_of[c], t->column[c].seed_count, job_of[f]))
-                emp_table_at(t, row, c)->is_fitted = true;
-        }
-    }
-}
-
 /* Jobs stand in the order row, column, seed. */
 static void fill_table(struct plan *plan)
 {
     const emp_record *records[EMP_TABLE_MAX_SEEDS];
-    const emp_job    *job_of[EMP_PAPER_MAX_COLUMNS] = {NULL}; /* first seed of a cell */
     emp_table        *t = plan->table;
     const emp_job    *job = plan->job;
 
@@ -329,13 +293,11 @@ static void fill_table(struct plan *plan)
         for (int32_t c = 0; c < t->column_count; c++) {
             int32_t ready = 0;
             if (!has_own_runs(plan, c)) continue;
-            job_of[c] = job;
             for (int32_t s = 0; s < t->column[c].seed_count; s++, job++) {
                 if (job->is_ready) records[ready++] = &job->record;
             }
             if (ready > 0) emp_table_fill(t, r, c, records, ready);
         }
-        mark_found_again(plan, r, job_of);
         for (int32_t c = 0; c < t->column_count; c++) {
             if (plan->twin[c] != c) emp_table_copy(t, r, c, plan->twin[c]);
         }

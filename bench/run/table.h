@@ -47,13 +47,12 @@ typedef struct {
 typedef struct {
     emp_summary ours_s; /**< best step time over the seeds; of a gain NaN */
     double      shown;  /**< what its column shows: one of ours_s, or a gain */
-    double typical_s; /**< median over the feasible candidates of a run; if has_median */
-    double paper_s;   /**< reported */
-    bool is_fitted; /**< machine constants were fitted to the paper's figure of this cell,
-                            or of one with the same placement */
-    int32_t  run_count;  /**< seeds that were run */
-    int32_t  oom_count;  /**< of them, those that found nothing that fits */
-    int64_t  peak_bytes; /**< largest of a device, in the last run */
+    double  typical_s; /**< median over the feasible candidates of a run; if has_median */
+    double  paper_s;   /**< reported */
+    bool    is_fitted; /**< machine constants were fitted to the paper's figure */
+    int32_t run_count; /**< seeds that were run */
+    int32_t oom_count; /**< of them, those that found nothing that fits */
+    int64_t peak_bytes; /**< largest of a device, in the last run */
     uint64_t graph_hash, machine_hash, runtime_hash;
 } emp_table_cell;
 

@@ -84,29 +84,6 @@ Test(paper_table, reads_what_it_has_recorded)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* The expert of RNNLM uses one GPU, to whose step time constants were fitted; that of NMT uses
- * both. */
-Test(paper_table, a_fitted_placement_is_no_prediction_under_another_name)
-{
-    struct counts          counts = {0};
-    emp_paper_table_params params = make_params(&counts);
-    emp_table             *t = NULL;
-    emp_error              err = {0};
-
-    params.rows = "rnnlm,nmt2";
-    params.methods = "cpu,gpu,expert";
-    cr_assert_eq(emp_paper_table_make(&t, &emp_paper_table1, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_expect(emp_table_at(t, 0, 0)->is_fitted && emp_table_at(t, 0, 1)->is_fitted);
-    cr_expect(emp_table_at(t, 0, 2)->is_fitted, "RNNLM, expert");
-    cr_expect(emp_table_at(t, 1, 0)->is_fitted);
-    cr_expect_not(emp_table_at(t, 1, 1)->is_fitted, "it does not fit in memory");
-    cr_expect_not(emp_table_at(t, 1, 2)->is_fitted, "NMT, expert");
-    cr_expect_eq(emp_table_compare_order(t).pairs, 0);
-    emp_table_destroy(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
 Test(paper_table, fresh_runs_read_nothing)
 {
     struct counts          counts = {0};
