@@ -11,7 +11,8 @@
 
 static const char fitted_note[] = "* Machine constants (one set for all rows) were "
                                   "fitted to the paper's figures of these "
-                                  "cells; all other cells are predictions.";
+                                  "cells; all others are predictions, but that an "
+                                  "expert on one GPU repeats that cell.";
 
 const emp_paper_table *emp_paper_table_find(const char *name)
 {
