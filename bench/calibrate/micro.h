@@ -2,8 +2,9 @@
  * Micro-benchmarks of a computer: small graphs, each of one kind of work, that replay
  * executes and the simulator predicts. None is a workload, or a part of one.
  *
- * A benchmark is some ops that do not depend on each other, reading the same variables, or
- * a chain: of ops without work, and of copies between two devices.
+ * A benchmark is some ops that do not depend on each other, or a chain: of ops without work,
+ * and of copies between two devices. Ops on much data each have operands of their own, as in a
+ * step that works on more than caches hold; ops on little share them.
  */
 #ifndef EMP_BENCH_CALIBRATE_MICRO_H
 #define EMP_BENCH_CALIBRATE_MICRO_H
