@@ -161,7 +161,9 @@ static emp_status check_inputs(const emp_replay_plan *p, int32_t op, emp_error *
             emp_replay_memory(p, o->device, in->on_host))
             EMP_FAIL(EMP_EFORMAT, "op %s: input %d lies in another memory", o->name,
                      number);
-        if (in->bytes > p->tensor[tensor].bytes)
+        bool is_copy = in->place >= p->tensor_count;
+        if (in->bytes > (is_copy ? p->copy[in->place - p->tensor_count].bytes
+                                 : p->tensor[tensor].bytes))
             EMP_FAIL(EMP_EFORMAT, "op %s: input %d is longer than what it reads", o->name,
                      number);
     }

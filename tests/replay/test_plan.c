@@ -15,6 +15,8 @@
 #include "sim/workloads/workloads.h"
 #include "tests/support/scratch.h"
 
+enum { MEMORY_BYTES = 1 << 20 };
+
 TestSuite(plan, .init = scratch_create, .fini = scratch_remove);
 
 Test(plan, as_many_copies_of_as_many_bytes_as_the_simulator_counts)
@@ -229,6 +231,95 @@ Test(plan, a_kernel_beyond_its_tensors_is_refused)
     cr_expect_not_null(strstr(err.msg, "MatMul"), "%s", err.msg);
     emp_replay_plan_destroy(plan);
     replay_fixture_destroy(&f);
+}
+
+/* Kernels that 16 floats in each operand suffice for: three inputs, two outputs. */
+struct kernel_case {
+    emp_kernel kernel;
+    bool       reads_floats; /* an input of a float is too short */
+};
+
+static struct kernel_case kernel_cases[] = {
+    {{EMP_KERNEL_NOTHING, 0, {0}}, false},
+    {{EMP_KERNEL_PRODUCT, 3, {4, 4, 4, 1, 0, 1}}, true},
+    {{EMP_KERNEL_CONV, 6, {1, 2, 2, 2, 1, 1, 2, 2, 2, 1, 1, 0, 0}}, true},
+    {{EMP_KERNEL_MAP, 2, {16}}, false},
+    {{EMP_KERNEL_REDUCE, 1, {16, 4}}, true},
+    {{EMP_KERNEL_MOVE, 1, {4, 4, 1}}, true},
+    {{EMP_KERNEL_LOOKUP, 0, {4, 4}}, true},
+    {{EMP_KERNEL_SCATTER, 1, {4, 4, 1, 1, 2}}, true},
+    {{EMP_KERNEL_FILL, 1, {0}}, false},
+    {{EMP_KERNEL_SOFTMAX, 1, {4, 4}}, true},
+    {{EMP_KERNEL_NORM, 1, {2, 4, 2}}, true},
+    {{EMP_KERNEL_POOL, 7, {1, 2, 2, 4, 2, 2, 2, 2, 1, 1}}, true},
+    {{EMP_KERNEL_UPDATE, 1, {16, 1, 1}}, true},
+    {{EMP_KERNEL_HOST, 0, {1}}, false},
+};
+
+ParameterizedTestParameters(plan, kernels_stay_within_what_they_read)
+{
+    return cr_make_param_array(struct kernel_case, kernel_cases,
+                               sizeof kernel_cases / sizeof kernel_cases[0]);
+}
+
+/* Op 0 fills a tensor; op 1 reads a copy of it, on another device, thrice. */
+static emp_replay_plan *plan_of_kernel(const emp_kernel *kernel)
+{
+    emp_replay_plan *p = NULL;
+    emp_error        err = {0};
+    const int64_t    bytes = 16 * sizeof(float);
+
+    cr_assert_eq(emp_replay_plan_create(&p, 2, 3, 1, 3, 0, 1, &err), EMP_OK, "%s",
+                 err.msg);
+    p->device_count = 2;
+    for (int32_t d = 0; d < 2; d++) {
+        p->device[d] = (emp_replay_device){
+            .is_cpu = true, .host = d, .cores = 1, .memory_bytes = MEMORY_BYTES};
+    }
+    p->op[0] = (emp_replay_op){
+        .kernel = {.kind = EMP_KERNEL_FILL}, .device = 0, .name = "first", .type = "T"};
+    p->op[1] =
+        (emp_replay_op){.kernel = *kernel, .device = 1, .name = "second", .type = "T"};
+    for (int32_t i = 0; i < 3; i++) {
+        p->input[i] = (emp_replay_input){.place = 3, .bytes = bytes, .element_bytes = 4};
+        p->tensor[i] = (emp_replay_tensor){.producer = i > 0,
+                                           .storage = -1,
+                                           .buffer_bytes = bytes,
+                                           .bytes = bytes,
+                                           .element_bytes = 4};
+    }
+    p->input_offset[2] = p->output_offset[2] = 3;
+    p->output_offset[1] = 1;
+    p->copy[0] = (emp_replay_copy){.tensor = 0, .to = 1, .bytes = bytes};
+    for (int32_t t = 1; t <= 3; t++) p->copy_offset[t] = 1;
+    return p;
+}
+
+ParameterizedTest(struct kernel_case *c, plan, kernels_stay_within_what_they_read)
+{
+    emp_replay_plan *p = plan_of_kernel(&c->kernel);
+    emp_error        err = {0};
+
+    cr_expect_eq(emp_replay_plan_check(p, &err), EMP_OK, "%s", err.msg);
+    p->op[1].kernel.variant++; /* the last one there is */
+    cr_expect_eq(emp_replay_plan_check(p, &err), EMP_EFORMAT);
+    cr_expect(strstr(err.msg, "no variant") != NULL || strstr(err.msg, "larger") != NULL,
+              "%s", err.msg);
+    p->op[1].kernel.variant = 255;
+    err = (emp_error){0};
+    cr_expect_eq(emp_replay_plan_check(p, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "no variant 255"), "%s", err.msg);
+    p->op[1].kernel.variant = c->kernel.variant;
+
+    p->copy[0].bytes = sizeof(float);
+    err = (emp_error){0};
+    cr_expect_eq(emp_replay_plan_check(p, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "longer than what it reads"), "%s", err.msg);
+    for (int32_t i = 0; i < 3; i++) p->input[i].bytes = sizeof(float);
+    err = (emp_error){0};
+    cr_expect_eq(emp_replay_plan_check(p, &err), c->reads_floats ? EMP_EFORMAT : EMP_OK,
+                 "%s", err.msg);
+    emp_replay_plan_destroy(p);
 }
 
 Test(plan, survives_every_allocation_failure)
