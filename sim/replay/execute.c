@@ -342,7 +342,7 @@ static void take_sample(emp_replay *r, struct samples *to)
     for (int32_t op = 0; op < p->op_count; op++) {
         int64_t ns = r->server[p->op[op].device].is_queue
                          ? t->op_end_ns[op] - t->op_start_ns[op]
-                         : (int64_t)atomic_load(&r->op[op].work_ns);
+                         : r->op[op].span_ns;
         to->op[step * (size_t)p->op_count + (size_t)op] = (float)((double)ns * 1e-9);
         if (r->server[p->op[op].device].is_queue)
             to->busy_s[p->op[op].device] += (double)ns * 1e-9;

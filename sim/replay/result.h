@@ -47,7 +47,8 @@ typedef struct {
     double  verified_error; /**< largest difference, of the sum of absolute terms */
 
     int32_t op_count, copy_count;
-    float  *op_s;   /**< [op] median duration; 0 where it takes none, -1 = not timed */
+    float  *op_s;   /**< [op] median time from the start of its first task to the end of
+                       its last; 0 where it takes none, -1 = not timed */
     float  *copy_s; /**< [copy] likewise */
 } emp_replay_result;
 

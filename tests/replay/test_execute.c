@@ -201,6 +201,28 @@ Test(execute, several_cores_share_the_work)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* Three threads that take turns on a core are busy three times as long as the op takes. */
+Test(execute, an_op_takes_no_longer_than_its_step)
+{
+    const emp_kernel   product = {EMP_KERNEL_PRODUCT, 0, {768, 768, 768, 1, 0, 1}};
+    emp_replay_plan   *plan = replay_fixture_kernel(&product, (int64_t)768 * 768);
+    emp_replay_options o = few_steps();
+    emp_replay_result  r = {0};
+    emp_error          err = {0};
+
+    cr_assert_eq(emp_replay_plan_check(plan, &err), EMP_OK, "%s", err.msg);
+    o.warmup = 0;
+    o.steps = 1;
+    for (int32_t d = 0; d < 2; d++) o.core_count[d] = 3;
+    cr_assert_eq(execute(plan, &emp_replay_cpu, &o, &r, &err), EMP_OK, "%s", err.msg);
+    cr_expect_gt(r.op_s[1], 0.0f);
+    cr_expect_leq((double)r.op_s[1], r.step_s[0]);
+    cr_expect_leq(r.device[1].busy_s, (double)r.op_s[1] * (1 + 1e-6),
+                  "core time over cores");
+    emp_replay_result_clear(&r);
+    emp_replay_plan_destroy(plan);
+}
+
 Test(execute, a_timed_step_is_a_trace_with_every_op_and_copy)
 {
     emp_replay_options o = few_steps();

@@ -15,8 +15,6 @@
 #include "sim/workloads/workloads.h"
 #include "tests/support/scratch.h"
 
-enum { MEMORY_BYTES = 1 << 20 };
-
 TestSuite(plan, .init = scratch_create, .fini = scratch_remove);
 
 Test(plan, as_many_copies_of_as_many_bytes_as_the_simulator_counts)
@@ -262,42 +260,9 @@ ParameterizedTestParameters(plan, kernels_stay_within_what_they_read)
                                sizeof kernel_cases / sizeof kernel_cases[0]);
 }
 
-/* Op 0 fills a tensor; op 1 reads a copy of it, on another device, thrice. */
-static emp_replay_plan *plan_of_kernel(const emp_kernel *kernel)
-{
-    emp_replay_plan *p = NULL;
-    emp_error        err = {0};
-    const int64_t    bytes = 16 * sizeof(float);
-
-    cr_assert_eq(emp_replay_plan_create(&p, 2, 3, 1, 3, 0, 1, &err), EMP_OK, "%s",
-                 err.msg);
-    p->device_count = 2;
-    for (int32_t d = 0; d < 2; d++) {
-        p->device[d] = (emp_replay_device){
-            .is_cpu = true, .host = d, .cores = 1, .memory_bytes = MEMORY_BYTES};
-    }
-    p->op[0] = (emp_replay_op){
-        .kernel = {.kind = EMP_KERNEL_FILL}, .device = 0, .name = "first", .type = "T"};
-    p->op[1] =
-        (emp_replay_op){.kernel = *kernel, .device = 1, .name = "second", .type = "T"};
-    for (int32_t i = 0; i < 3; i++) {
-        p->input[i] = (emp_replay_input){.place = 3, .bytes = bytes, .element_bytes = 4};
-        p->tensor[i] = (emp_replay_tensor){.producer = i > 0,
-                                           .storage = -1,
-                                           .buffer_bytes = bytes,
-                                           .bytes = bytes,
-                                           .element_bytes = 4};
-    }
-    p->input_offset[2] = p->output_offset[2] = 3;
-    p->output_offset[1] = 1;
-    p->copy[0] = (emp_replay_copy){.tensor = 0, .to = 1, .bytes = bytes};
-    for (int32_t t = 1; t <= 3; t++) p->copy_offset[t] = 1;
-    return p;
-}
-
 ParameterizedTest(struct kernel_case *c, plan, kernels_stay_within_what_they_read)
 {
-    emp_replay_plan *p = plan_of_kernel(&c->kernel);
+    emp_replay_plan *p = replay_fixture_kernel(&c->kernel, 16);
     emp_error        err = {0};
 
     cr_expect_eq(emp_replay_plan_check(p, &err), EMP_OK, "%s", err.msg);
