@@ -83,6 +83,21 @@ Test(emplace_validate, results_of_exported_plans_are_found_again)
                  8);
 }
 
+Test(emplace_validate, what_was_measured_before_a_failure_is_printed)
+{
+    cr_expect_eq(run("validate --workloads \"" WORKLOAD " nothing:x=1\" --placements 3 "
+                     "--memory 1024 --steps 1 --json"),
+                 1);
+    cr_expect(program_is_one_sentence(program_err, "emplace: "), "%s", program_err);
+    cr_expect_not_null(strstr(program_err, "nothing"), "%s", program_err);
+    json_t *part = read_out();
+    cr_expect_eq(json_array_size(json_object_get(part, "placements")), 3);
+    cr_expect_eq(json_integer_value(json_object_get(part, "timed")), 3);
+    cr_expect_eq(json_integer_value(json_object_get(part, "missing")), 0);
+    cr_expect_gt(json_array_size(json_object_get(part, "op_types")), 5,
+                 "per-op times need no logged step");
+}
+
 struct error_case {
     char arguments[160];
     int  status;
