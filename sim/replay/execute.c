@@ -459,12 +459,14 @@ static emp_status fill_result(emp_replay *r, emp_replay_result *result,
 
     describe_run(r, result);
     describe_memory(r, result);
+    if (!result->is_feasible) result->step_count = 0; /* a later step asked for more */
+    const int32_t sample_count = result->is_feasible ? samples->count : 0;
     emp_replay_result_summarize(result);
-    EMP_TRY(take_medians(result->op_s, samples->op, p->op_count, samples->count, err));
+    EMP_TRY(take_medians(result->op_s, samples->op, p->op_count, sample_count, err));
     EMP_TRY(
-        take_medians(result->copy_s, samples->copy, p->copy_count, samples->count, err));
-    for (int32_t d = 0; d < p->device_count && samples->count > 0; d++)
-        result->device[d].busy_s = samples->busy_s[d] / samples->count;
+        take_medians(result->copy_s, samples->copy, p->copy_count, sample_count, err));
+    for (int32_t d = 0; d < p->device_count && sample_count > 0; d++)
+        result->device[d].busy_s = samples->busy_s[d] / sample_count;
     result->is_checked = r->options->is_checked;
     result->checked_reads = (int64_t)atomic_load(&r->checked_reads);
     result->verified_ops = r->verified_ops;

@@ -13,6 +13,7 @@
 #include "fixture.h"
 #include "sim/engine/sim.h"
 #include "sim/replay/execute.h"
+#include "sim/replay/execute_internal.h"
 #include "sim/replay/trace.h"
 #include "tests/support/scratch.h"
 
@@ -377,6 +378,41 @@ Test(execute, what_does_not_fit_is_a_verdict)
         cr_expect_leq(r.device[1].peak_bytes, limit[i]);
         emp_replay_result_clear(&r);
     }
+    close_small();
+}
+
+/* Before the last step all that is free of a memory is taken. */
+static void take_all(void *context, int32_t done, int32_t count)
+{
+    emp_replay *const *replay = (emp_replay *const *)context;
+    emp_pool          *pool = (*replay)->memory[1].pool;
+
+    if (done + 1 < count) return;
+    for (int64_t bytes = INT64_C(1) << 30; bytes >= EMP_REPLAY_ALIGNMENT; bytes /= 2)
+        while (emp_pool_allocate(pool, bytes) >= 0) continue;
+}
+
+Test(execute, a_later_step_that_does_not_fit_leaves_no_times)
+{
+    emp_replay_options o = few_steps();
+    emp_replay_result  r = {0};
+    emp_replay        *replay = NULL;
+    emp_error          err = {0};
+
+    open_small(-2);
+    o.progress = take_all;
+    o.progress_context = &replay;
+    cr_assert_eq(emp_replay_create(&replay, small_plan, &emp_replay_cpu, &o, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_replay_run(replay, &r, &err), EMP_OK, "%s", err.msg);
+    emp_replay_destroy(replay);
+    cr_expect_not(r.is_feasible);
+    cr_expect_eq(r.oom_device, 1);
+    cr_expect_eq(r.step_count, 0);
+    cr_expect_eq(r.median_s, 0.0);
+    cr_expect_eq(r.device[1].busy_s, 0.0);
+    for (int32_t op = 0; op < r.op_count; op++) cr_assert_eq(r.op_s[op], -1.0f);
+    emp_replay_result_clear(&r);
     close_small();
 }
 
