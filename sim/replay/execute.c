@@ -314,9 +314,12 @@ static void describe_run(const emp_replay *r, emp_replay_result *to)
 static void describe_memory(emp_replay *r, emp_replay_result *to)
 {
     for (int32_t d = 0; d < r->plan->device_count; d++) {
-        to->device[d].peak_bytes = emp_pool_peak(r->memory[d].pool);
-        to->device[d].memory_bytes = r->memory[d].capacity_bytes;
-        to->device[d].reach_bytes = emp_pool_reach(r->memory[d].pool);
+        emp_memory *m = &r->memory[d];
+        pthread_mutex_lock(&m->lock); /* copies may yet arrive after a step that failed */
+        to->device[d].peak_bytes = emp_pool_peak(m->pool);
+        to->device[d].reach_bytes = emp_pool_reach(m->pool);
+        pthread_mutex_unlock(&m->lock);
+        to->device[d].memory_bytes = m->capacity_bytes;
     }
     if (!r->is_out_of_memory) return;
     to->is_feasible = false;
@@ -413,8 +416,11 @@ static emp_status run_timed(emp_replay *r, emp_error *err)
     r->is_timed = false;
     t->lane_count = r->worker_count;
     for (int32_t i = 0; i < r->worker_count; i++) t->lane[i] = r->worker[i].lane;
-    for (int32_t d = 0; d < r->plan->device_count; d++)
+    for (int32_t d = 0; d < r->plan->device_count; d++) {
+        pthread_mutex_lock(&r->memory[d].lock);
         t->levels[d] = r->memory[d].levels;
+        pthread_mutex_unlock(&r->memory[d].lock);
+    }
 cleanup:
     return st;
 }

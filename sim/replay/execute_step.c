@@ -441,7 +441,10 @@ emp_status emp_replay_step(emp_replay *r, emp_error *err)
     }
     if (atomic_load(&r->is_over)) {
         emp_replay_stop_threads(r);
-        if (r->error.status != EMP_OK) EMP_FAIL(r->error.status, "%s", r->error.msg);
+        pthread_mutex_lock(&r->lock); /* the backend's threads live on */
+        emp_error why = r->error;
+        pthread_mutex_unlock(&r->lock);
+        if (why.status != EMP_OK) EMP_FAIL(why.status, "%s", why.msg);
         goto cleanup; /* out of memory */
     }
     EMP_TRY(r->backend->end_step(r->backend_state, err));
