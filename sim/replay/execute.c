@@ -467,7 +467,7 @@ static emp_status fill_result(emp_replay *r, emp_replay_result *result,
     describe_memory(r, result);
     if (!result->is_feasible) result->step_count = 0; /* a later step asked for more */
     const int32_t sample_count = result->is_feasible ? samples->count : 0;
-    emp_replay_result_summarize(result);
+    EMP_TRY(emp_replay_result_summarize(result, err));
     EMP_TRY(take_medians(result->op_s, samples->op, p->op_count, sample_count, err));
     EMP_TRY(
         take_medians(result->copy_s, samples->copy, p->copy_count, sample_count, err));

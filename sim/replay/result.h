@@ -57,8 +57,8 @@ emp_status emp_replay_result_init(emp_replay_result *result, int32_t steps, int3
                                   int32_t copies, emp_error *err);
 void       emp_replay_result_clear(emp_replay_result *result);
 
-/** Median and quartiles of step_s. */
-void emp_replay_result_summarize(emp_replay_result *result);
+/** Median and quartiles of step_s; 0 without steps. \retval EMP_ENOMEM */
+emp_status emp_replay_result_summarize(emp_replay_result *result, emp_error *err);
 
 /** Quantile \a share of \a count values, which it sorts; linear between neighbours. */
 double emp_replay_quantile(double *values, int32_t count, double share);

@@ -172,6 +172,29 @@ Test(emplace_replay, cuda_runs_or_says_why_not)
     cr_expect(strstr(err, "CUDA") != NULL || strstr(err, "\"cuda\"") != NULL, "%s", err);
 }
 
+/* A copy of the program finds the runner that lies beside it. */
+Test(emplace_replay, how_the_runner_ended_is_told)
+{
+    static const struct {
+        char ending[24], says[48];
+    } cases[] = {{"exit 3", "emplace-replay ended with status 3"},
+                 {"kill -KILL $$", "emplace-replay was killed by signal 9"}};
+    char command[4 * SCRATCH_PATH_BYTES];
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(command, sizeof command,
+                 "cd '%s' && cp '%s/cli/emplace' copy && printf '#!/bin/sh\\n%s\\n' "
+                 ">emplace-replay && chmod 700 emplace-replay && "
+                 "./copy replay gpu.json --backend cuda 2>complaint",
+                 scratch_path(""), getenv("EMP_BINARY_DIR"), cases[i].ending);
+        int status = system(command);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "status %d", status);
+        char *complaint = scratch_read("complaint", NULL);
+        cr_expect_not_null(strstr(complaint, cases[i].says), "%s", complaint);
+        free(complaint);
+    }
+}
+
 /* The kernel kills who writes more than so many blocks: in the middle of a file. */
 static void expect_half_a_file(const char *limit, const char *arguments, const char *name)
 {
