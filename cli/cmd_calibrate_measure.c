@@ -277,14 +277,19 @@ static void print_without_fit(const struct bench *b)
 static emp_status save(const emp_measurement *m, const struct bench *b, emp_error *err)
 {
     struct utsname system = {0};
-    char           computer[256], command[512];
+    const char    *cores = b->args->cores;
+    char           computer[256], command[1024];
 
     uname(&system);
     snprintf(computer, sizeof computer, "a computer with %ld cores (%s)",
              sysconf(_SC_NPROCESSORS_ONLN), system.machine);
-    snprintf(command, sizeof command,
-             "emplace calibrate measure --backend %s --machine %s", b->args->backend,
-             b->args->machine);
+    snprintf(
+        command, sizeof command,
+        "emplace calibrate measure --backend %s --machine %s --runtime %s --steps %d "
+        "--warmup %d%s%s%s",
+        b->args->backend, b->args->machine, b->args->runtime, b->args->options.steps,
+        b->args->options.warmup, cores != NULL ? " --cores '" : "",
+        cores != NULL ? cores : "", cores != NULL ? "'" : "");
     return emp_measurement_save(
         m, b->args->out, &(emp_measure_origin){computer, b->products, command}, err);
 }
@@ -328,6 +333,7 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
                                  .runtime = &b->runtime,
                                  .cache_bytes = cache > 0 ? cache : usual_cache_bytes,
                                  .threads = a->threads,
+                                 .stop = cli_stop_flag(),
                                  .on_progress = on_fit,
                                  .context = b};
     EMP_TRY(emp_measurement_create(m, &params, err));

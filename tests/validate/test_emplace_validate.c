@@ -40,8 +40,13 @@ Test(emplace_validate, what_is_measured_becomes_a_machine_to_validate_on)
 
     /* single steps are noisy: whether the fit converges is not known, but said */
     cr_assert_eq(run("calibrate measure --steps 1 --warmup 0 --memory 2048 -o mine.yaml "
-                     "--json"),
+                     "--cores gpu:0=0 --json"),
                  0, "%s", program_err);
+    char *file = scratch_read("mine.yaml", NULL);
+    cr_expect_not_null(strstr(file, "--runtime replay-cpu --steps 1 --warmup 0 "
+                                    "--cores 'gpu:0=0'"),
+                       "%s", file);
+    free(file);
     json_t *report = json_loads(program_out, 0, &where);
     cr_assert_not_null(report, "%s", where.text);
     cr_expect(json_is_boolean(json_object_get(report, "converged")));
