@@ -171,6 +171,7 @@ static void print_text(const emp_calibration *c)
 
     printf("%s, %s; constants fitted: %d, to cells: %d; 95 %% intervals\n\n",
            c->machine->name, c->runtime.name, c->fit.fitted_count, c->timed_count);
+    if (!c->fit.has_converged) printf("%s\n\n", EMP_FIT_UNFINISHED);
     for (int32_t j = 0; j < count; j++) print_constant(c, &table[j], j);
     print_cells(c);
     print_memory(c);
@@ -232,11 +233,11 @@ static emp_status print_json(const emp_calibration *c, emp_error *err)
     for (int32_t i = 0; i < c->cell_count; i++) {
         json_array_append_new(cells, json_cell(c, i));
     }
-    return cli_print_json(json_pack("{s:s, s:s, s:s, s:o, s:o}", "machine",
-                                    c->machine->name, "runtime", c->runtime.name,
-                                    "source", emp_paper_source, "constants", constants,
-                                    "cells", cells),
-                          err);
+    return cli_print_json(
+        json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "machine", c->machine->name,
+                  "runtime", c->runtime.name, "source", emp_paper_source, "converged",
+                  c->fit.has_converged, "constants", constants, "cells", cells),
+        err);
 }
 
 /* ---- the command ------------------------------------------------------------------- */

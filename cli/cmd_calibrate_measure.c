@@ -88,6 +88,7 @@ struct bench {
     double             measured_s[EMP_MICRO_MOST];
     double             spread_frac[EMP_MICRO_MOST]; /* between quartiles, of the median */
     char               products[EMP_REPLAY_TEXT_BYTES];
+    bool               is_measured; /* all of it */
     cli_bar            bar;
 };
 
@@ -194,6 +195,7 @@ static void print_text(const emp_measurement *m, const struct bench *b)
 
     printf("products by %s; constants fitted: %d, to benchmarks: %d; 95 %% intervals\n\n",
            b->products, m->fit.fitted_count, m->count);
+    if (!m->fit.has_converged) printf("%s\n\n", EMP_FIT_UNFINISHED);
     for (int32_t j = 0; j < count; j++) print_constant(m, &table[j], j);
     printf("\n  %-28s %10s %8s %10s %8s\n", "benchmark", "measured", "spread", "fitted",
            "off");
@@ -206,17 +208,28 @@ static void print_text(const emp_measurement *m, const struct bench *b)
     printf("\n  mean of |off| %.1f %%\n", 100.0 * mean_off(m));
 }
 
+static void print_measured(const struct bench *b)
+{
+    char measured[32];
+
+    printf("products by %s; no constants\n\n  %-28s %10s %8s\n", b->products, "benchmark",
+           "measured", "spread");
+    for (int32_t i = 0; i < b->count; i++)
+        printf("  %-28s %10s %6.1f %%\n", b->micro[i].name,
+               emp_units_format_seconds(b->measured_s[i], measured, sizeof measured),
+               100.0 * b->spread_frac[i]);
+}
+
 static json_t *number_or_null(double number)
 {
     return isfinite(number) ? json_real(number) : json_null();
 }
 
-static emp_status print_json(const emp_measurement *m, const struct bench *b,
-                             emp_error *err)
+static json_t *json_constants(const emp_measurement *m)
 {
     int32_t             count;
     const emp_constant *table = emp_measure_table(&count);
-    json_t             *constants = json_array(), *benchmarks = json_array();
+    json_t             *constants = json_array();
 
     for (int32_t j = 0; j < count; j++)
         json_array_append_new(
@@ -225,16 +238,38 @@ static emp_status print_json(const emp_measurement *m, const struct bench *b,
                       m->fit.parameter[j], "fitted", m->fit.is_fitted[j], "at_bound",
                       m->fit.is_at_bound[j], "low", number_or_null(m->fit.low[j]), "high",
                       number_or_null(m->fit.high[j])));
-    for (int32_t i = 0; i < m->count; i++)
-        json_array_append_new(benchmarks,
-                              json_pack("{s:s, s:f, s:f, s:f, s:f}", "name",
-                                        m->micro[i].name, "measured_s", m->measured_s[i],
-                                        "spread", b->spread_frac[i], "fitted_s",
-                                        m->fit.value[i], "off", off_of(m, i)));
-    return cli_print_json(json_pack("{s:s, s:f, s:o, s:o}", "products", b->products,
-                                    "mean_off", mean_off(m), "constants", constants,
-                                    "benchmarks", benchmarks),
-                          err);
+    return constants;
+}
+
+/* \a m: NULL where there is no fit. */
+static emp_status print_json(const emp_measurement *m, const struct bench *b,
+                             emp_error *err)
+{
+    json_t *benchmarks = json_array();
+
+    for (int32_t i = 0; i < b->count; i++)
+        json_array_append_new(
+            benchmarks,
+            json_pack("{s:s, s:f, s:f, s:o, s:o}", "name", b->micro[i].name, "measured_s",
+                      b->measured_s[i], "spread", b->spread_frac[i], "fitted_s",
+                      number_or_null(m != NULL ? m->fit.value[i] : NAN), "off",
+                      number_or_null(m != NULL ? off_of(m, i) : NAN)));
+    return cli_print_json(
+        json_pack("{s:s, s:o, s:o, s:o, s:o}", "products", b->products, "converged",
+                  m != NULL ? json_boolean(m->fit.has_converged) : json_null(),
+                  "mean_off", number_or_null(m != NULL ? mean_off(m) : NAN), "constants",
+                  m != NULL ? json_constants(m) : json_array(), "benchmarks", benchmarks),
+        err);
+}
+
+/* What took minutes to measure is not lost with the fit; that the fit failed is the error
+ * that is told. */
+static void print_without_fit(const struct bench *b)
+{
+    if (b->args->is_json)
+        print_json(NULL, b, NULL);
+    else
+        print_measured(b);
 }
 
 /* ---- the command ------------------------------------------------------------------- */
@@ -242,14 +277,19 @@ static emp_status print_json(const emp_measurement *m, const struct bench *b,
 static emp_status save(const emp_measurement *m, const struct bench *b, emp_error *err)
 {
     struct utsname system = {0};
-    char           computer[256], command[512];
+    const char    *cores = b->args->cores;
+    char           computer[256], command[1024];
 
     uname(&system);
     snprintf(computer, sizeof computer, "a computer with %ld cores (%s)",
              sysconf(_SC_NPROCESSORS_ONLN), system.machine);
-    snprintf(command, sizeof command,
-             "emplace calibrate measure --backend %s --machine %s", b->args->backend,
-             b->args->machine);
+    snprintf(
+        command, sizeof command,
+        "emplace calibrate measure --backend %s --machine %s --runtime %s --steps %d "
+        "--warmup %d%s%s%s",
+        b->args->backend, b->args->machine, b->args->runtime, b->args->options.steps,
+        b->args->options.warmup, cores != NULL ? " --cores '" : "",
+        cores != NULL ? cores : "", cores != NULL ? "'" : "");
     return emp_measurement_save(
         m, b->args->out, &(emp_measure_origin){computer, b->products, command}, err);
 }
@@ -285,6 +325,7 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
     EMP_TRY(emp_runtime_load(&b->runtime, a->runtime, err));
     EMP_TRY(emp_micros_build(b->micro, &b->count, b->machine, &b->runtime, err));
     EMP_TRY(measure_all(b, err));
+    b->is_measured = true;
     emp_measure_params params = {.micro = b->micro,
                                  .measured_s = b->measured_s,
                                  .count = b->count,
@@ -292,6 +333,7 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
                                  .runtime = &b->runtime,
                                  .cache_bytes = cache > 0 ? cache : usual_cache_bytes,
                                  .threads = a->threads,
+                                 .stop = cli_stop_flag(),
                                  .on_progress = on_fit,
                                  .context = b};
     EMP_TRY(emp_measurement_create(m, &params, err));
@@ -320,7 +362,9 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     if (b == NULL) EMP_FAIL(EMP_ENOMEM, "benchmarks");
     b->args = &args;
     cli_bar_init(&b->bar);
-    EMP_TRY(run(b, &m, err));
+    st = run(b, &m, err);
+    if (m == NULL && b->is_measured) print_without_fit(b);
+    EMP_TRY(st);
     if (args.out != NULL) EMP_TRY(save(m, b, err));
     if (args.is_json)
         EMP_TRY(print_json(m, b, err));

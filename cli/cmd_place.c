@@ -216,6 +216,7 @@ static emp_status place(const struct args *args, emp_error *err)
     cli_inputs             inputs = {0};
     emp_record             record = {0};
 
+    (void)cli_stop_flag(); /* from now on Ctrl-C saves, though the search has not begun */
     st = prepare(args, &method, &inputs, err);
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
     EMP_TRY(cli_run(&record, &args->run, inputs.problem, method, DEFAULT_BUDGET, err));

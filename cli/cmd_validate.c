@@ -194,7 +194,7 @@ struct part {
     int32_t                count;
     emp_validation_summary summary;
     emp_validation_types   types;
-    int32_t                missing; /* of imported results */
+    int32_t                missing; /* placements with no result, or not reached */
 };
 
 struct validation {
@@ -247,7 +247,6 @@ static emp_status measure(emp_replay_result *result, const emp_replay_plan *plan
     cli_runner_request request = {"cuda", a->cores, a->gpus, NULL, &o};
 
     o.stop = cli_stop_flag();
-    o.is_timed = true;
     if (a->cores != NULL) EMP_TRY(emp_replay_options_cores(&o, plan, a->cores, err));
     if (a->gpus != NULL) EMP_TRY(emp_replay_options_gpus(&o, plan, a->gpus, err));
     if (strcmp(a->backend, "cuda") == 0)
@@ -309,9 +308,7 @@ static emp_status run_placement(struct validation *v, struct part *part, const c
         measured = find_imported(v, plan);
     else
         EMP_TRY(measure(&result, plan, v->args, err));
-    if (measured == NULL)
-        part->missing++;
-    else
+    if (measured != NULL)
         EMP_TRY(add_case(part, name, problem, device_of_op, &predicted, measured, err));
 
 cleanup:
@@ -359,8 +356,6 @@ static emp_status run_part(struct validation *v, struct part *part, emp_error *e
     if (part->cases == NULL || device_of_op == NULL || base == NULL)
         EMP_FAIL(EMP_ENOMEM, "%d placements of %zu ops", a->placements, ops);
     EMP_TRY(run_placements(v, part, sim, inputs.problem, device_of_op, base, err));
-    EMP_TRY(emp_validation_summarize(&part->summary, part->cases, part->count, err));
-    emp_validation_sort_types(&part->types);
 
 cleanup:
     emp_free(device_of_op);
@@ -409,12 +404,12 @@ static void print_types(const emp_validation_types *types)
     }
 }
 
-static void print_part(const struct part *p)
+/* Of placements that have a result. */
+static void print_results(const struct part *p)
 {
     const emp_validation_summary *s = &p->summary;
 
-    printf("%s\n  %-20s %10s %10s %9s\n", p->spec, "placement", "predicted", "measured",
-           "off");
+    printf("  %-20s %10s %10s %9s\n", "placement", "predicted", "measured", "off");
     for (int32_t i = 0; i < p->count; i++) print_case(&p->cases[i]);
     print_types(&p->types);
     printf("  step time    mean |error| %.1f %%, bias %+.1f %%, worst %+.1f %% of %d; "
@@ -433,7 +428,13 @@ static void print_part(const struct part *p)
             "  %d placements kept two devices busy on the same cores or GPU; errors of "
             "time are those of the others\n",
             s->shared_count);
-    if (p->missing > 0) printf("  %d placements have no imported result\n", p->missing);
+}
+
+static void print_part(const struct part *p)
+{
+    printf("%s\n", p->spec);
+    if (p->count > 0) print_results(p);
+    if (p->missing > 0) printf("  %d placements have no result\n", p->missing);
     printf("\n");
 }
 
@@ -630,24 +631,74 @@ cleanup:
     return st;
 }
 
-static emp_status run(struct validation *v, emp_error *err)
+/* Up to the first failure. */
+static emp_status run_parts(struct validation *v, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < v->args->workload_count; i++)
+        EMP_TRY(run_part(v, &v->part[i], err));
+
+cleanup:
+    return st;
+}
+
+static emp_status summarize(struct validation *v, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < v->args->workload_count; i++) {
+        struct part *part = &v->part[i];
+        part->missing = v->args->placements - part->count;
+        EMP_TRY(emp_validation_summarize(&part->summary, part->cases, part->count, err));
+        emp_validation_sort_types(&part->types);
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status deliver(const struct validation *v, emp_error *err)
 {
     emp_status         st = EMP_OK;
     const struct args *a = v->args;
 
-    EMP_TRY(load_imported(v, err));
-    for (int32_t i = 0; i < a->workload_count; i++) {
-        v->part[i].spec = a->workload[i];
-        EMP_TRY(run_part(v, &v->part[i], err));
-    }
-    cli_bar_clear(&v->bar);
-    if (a->export_to != NULL) goto cleanup;
     if (a->record != NULL) EMP_TRY(save(v, err));
     if (a->plot != NULL) EMP_TRY(plot(v, err));
     if (a->is_json) EMP_TRY(print_json(v, err));
     if (a->is_csv) print_csv(v);
     for (int32_t i = 0; !a->is_json && !a->is_csv && i < a->workload_count; i++)
         print_part(&v->part[i]);
+
+cleanup:
+    return st;
+}
+
+static bool has_cases(const struct validation *v)
+{
+    for (int32_t i = 0; i < v->args->workload_count; i++)
+        if (v->part[i].count > 0) return true;
+    return false;
+}
+
+/* What was measured is printed, also when Ctrl-C or a failure ends it; the failure is what is
+ * told then. */
+static emp_status run(struct validation *v, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const struct args *a = v->args;
+
+    for (int32_t i = 0; i < a->workload_count; i++) v->part[i].spec = a->workload[i];
+    EMP_TRY(load_imported(v, err));
+    st = run_parts(v, err);
+    cli_bar_clear(&v->bar);
+    if (a->export_to != NULL || (st != EMP_OK && !has_cases(v))) goto cleanup;
+    if (st != EMP_OK) {
+        if (summarize(v, NULL) == EMP_OK) deliver(v, NULL);
+        goto cleanup;
+    }
+    EMP_TRY(summarize(v, err));
+    EMP_TRY(deliver(v, err));
 
 cleanup:
     cli_bar_clear(&v->bar);

@@ -160,8 +160,11 @@ static emp_status pass_on(const struct folder *f, int status, emp_error *err)
     size_t prefix = strlen(name) + 2;
     if (strncmp(line, name, strlen(name)) == 0 && strlen(line) > prefix)
         return emp_error_set(err, EMP_EEXTERNAL, __FILE__, __LINE__, "%s", line + prefix);
+    if (WIFSIGNALED(status))
+        return emp_error_set(err, EMP_EEXTERNAL, __FILE__, __LINE__,
+                             "%s was killed by signal %d", name, WTERMSIG(status));
     return emp_error_set(err, EMP_EEXTERNAL, __FILE__, __LINE__,
-                         "%s ended with status %d", name, status);
+                         "%s ended with status %d", name, WEXITSTATUS(status));
 }
 
 emp_status cli_runner_run(emp_replay_result *result, const emp_replay_plan *plan,

@@ -16,6 +16,7 @@ const volatile sig_atomic_t *cli_stop_flag(void)
 {
     struct sigaction action;
 
+    if (is_asked) return &is_asked; /* the next one is to kill */
     memset(&action, 0, sizeof action);
     action.sa_handler = ask_to_stop;
     action.sa_flags = (int)SA_RESETHAND | SA_RESTART;

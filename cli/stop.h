@@ -6,7 +6,8 @@
 
 #include <signal.h>
 
-/** Installs the handlers and returns the flag that they set; static storage. */
+/** Installs the handlers, unless the flag that they set is set, and returns it; static
+ * storage. Call it before work that takes long, and again wherever the flag is needed. */
 const volatile sig_atomic_t *cli_stop_flag(void);
 
 #endif /* EMP_CLI_STOP_H */

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_STEPS = 60 };
-
 static const double difference = 0.03; /* of ln p, to each side */
 static const double margin = 10.0; /* times a bound: how far a trial may go beyond it */
 static const double tolerance = 1e-5; /* of ln p: the step that ends a fit */
@@ -22,6 +20,7 @@ struct task {
     double     parameter[EMP_FIT_MAX_PARAMETERS]; /* all; the free ones vary */
     double     from[EMP_FIT_MAX_PARAMETERS];      /* x = ln(parameter / from) */
     double     done, done_to;                     /* progress now, at the end */
+    bool       is_unfinished;                     /* all steps did not suffice */
     emp_status status; /* of the model: GSL passes only its own codes */
     emp_error *err;
 };
@@ -167,7 +166,7 @@ static void tell_progress(struct task *t)
  * near is better, as happens where the model has steps. */
 static int iterate(struct task *t, gsl_multifit_nlinear_workspace *work)
 {
-    for (int step = 1; step <= MAX_STEPS; step++) {
+    for (int step = 1; step <= EMP_FIT_MAX_STEPS; step++) {
         int ended = gsl_multifit_nlinear_iterate(work);
         if (ended == GSL_ENOPROG) return GSL_SUCCESS;
         if (ended != GSL_SUCCESS) return ended;
@@ -179,7 +178,7 @@ static int iterate(struct task *t, gsl_multifit_nlinear_workspace *work)
     return GSL_EMAXITER;
 }
 
-/* Leaves the best parameters in the task. */
+/* Leaves the best parameters in the task: GSL takes no step that makes them worse. */
 static emp_status run_fit(struct task *t, emp_error *err)
 {
     emp_status                      st = EMP_OK;
@@ -193,6 +192,7 @@ static emp_status run_fit(struct task *t, emp_error *err)
     gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
 
     t->err = err;
+    t->is_unfinished = false;
     if (t->free_count == 0) goto cleanup;
     work = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, fdf.n, fdf.p);
     x = gsl_vector_calloc(fdf.p);
@@ -204,10 +204,9 @@ static emp_status run_fit(struct task *t, emp_error *err)
     int ended = gsl_multifit_nlinear_init(x, &fdf, work);
     if (ended == GSL_SUCCESS) ended = iterate(t, work);
     EMP_TRY(t->status);
-    if (ended != GSL_SUCCESS) {
-        EMP_FAIL(EMP_EEXTERNAL, "the fit did not converge in %d steps: %s", MAX_STEPS,
-                 gsl_strerror(ended));
-    }
+    t->is_unfinished = ended == GSL_EMAXITER;
+    if (ended != GSL_SUCCESS && ended != GSL_EMAXITER)
+        EMP_FAIL(EMP_EEXTERNAL, "the fit failed: %s", gsl_strerror(ended));
     set_free(t, gsl_multifit_nlinear_position(work));
 
 cleanup:
@@ -369,6 +368,7 @@ static emp_status leave_out(emp_fit *fit, const struct task *full, slopes d, int
     EMP_TRY(run_bounded_fit(&t, err));
     EMP_TRY(p->model(p->context, t.parameter, value, err));
     fit->left_out[left] = value[left];
+    if (t.is_unfinished) fit->has_converged = false;
 
 cleanup:
     return st;
@@ -468,6 +468,7 @@ emp_status emp_fit_solve(emp_fit *fit, const emp_fit_problem *problem, emp_error
     EMP_TRY(set_up(&before, problem, d, err));
     t = before;
     EMP_TRY(run_bounded_fit(&t, err));
+    fit->has_converged = !t.is_unfinished;
     EMP_TRY(report(fit, &before, &t, d, err));
     for (int32_t i = 0; i < problem->cell_count && !problem->leaves_none_out; i++) {
         EMP_TRY(leave_out(fit, &t, d, i, err));

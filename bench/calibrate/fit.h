@@ -35,7 +35,11 @@
 
 #include "base/error.h"
 
-enum { EMP_FIT_MAX_PARAMETERS = 32, EMP_FIT_MAX_CELLS = 64 };
+enum { EMP_FIT_MAX_PARAMETERS = 32, EMP_FIT_MAX_CELLS = 64, EMP_FIT_MAX_STEPS = 60 };
+
+/** What to say of a fit that has not converged. */
+#define EMP_FIT_UNFINISHED \
+    "The fit did not converge in its steps: these are the best constants that it found."
 
 /** Least length of a column of D that counts: 10 % more or less of the parameter, which the
  * others cannot undo, moves some cell by about 2 %. The steps of a simulator look like a quarter
@@ -60,7 +64,9 @@ typedef struct {
 } emp_fit_problem;
 
 typedef struct {
-    int32_t fitted_count; /**< parameters that the cells determine */
+    int32_t fitted_count;  /**< parameters that the cells determine */
+    bool    has_converged; /**< false: EMP_FIT_MAX_STEPS did not suffice for all fits,
+                              whose best parameters until then these are */
     bool    is_fitted[EMP_FIT_MAX_PARAMETERS];
     bool    is_at_bound[EMP_FIT_MAX_PARAMETERS]; /**< fitted, and would go beyond it */
     double  parameter[EMP_FIT_MAX_PARAMETERS];
@@ -74,7 +80,8 @@ typedef struct {
 
 /** Fits, then fits again without each cell in turn, unless told not to.
  * \retval EMP_EINVAL     No cells, or a start outside its bounds.
- * \retval EMP_EEXTERNAL  No convergence; the message says so.
+ * \retval EMP_EEXTERNAL  GSL fails, or the cells do not tell parameters apart; too many
+ *                        steps are no failure: see has_converged.
  * \retval                What the model returns. */
 emp_status emp_fit_solve(emp_fit *fit, const emp_fit_problem *problem, emp_error *err);
 

@@ -155,6 +155,7 @@ static emp_status run_model(void *context, const double *parameter, double *valu
     emp_status                status[EMP_MICRO_MOST];
     emp_error                 error[EMP_MICRO_MOST] = {0};
 
+    if (p->stop != NULL && *p->stop != 0) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
     set_constants(m->machine, &m->runtime, parameter);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(p->threads)
     for (int32_t i = 0; i < p->count; i++) {

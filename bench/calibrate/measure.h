@@ -14,6 +14,8 @@
 #ifndef EMP_BENCH_CALIBRATE_MEASURE_H
 #define EMP_BENCH_CALIBRATE_MEASURE_H
 
+#include <signal.h>
+
 #include "bench/calibrate/constants.h"
 #include "bench/calibrate/fit.h"
 #include "bench/calibrate/micro.h"
@@ -24,8 +26,9 @@ typedef struct {
     int32_t            count;
     const emp_machine *machine; /**< where the fit starts; one host */
     const emp_runtime *runtime;
-    int64_t            cache_bytes; /**< of a core, which is not fitted; above 0 */
-    int32_t            threads;     /**< results do not depend on it */
+    int64_t            cache_bytes;    /**< of a core, which is not fitted; above 0 */
+    int32_t            threads;        /**< results do not depend on it */
+    const volatile sig_atomic_t *stop; /**< OPTIONAL: not 0 ends the fit */
     void (*on_progress)(void *context, double done_frac); /**< OPTIONAL */
     void *context;
 } emp_measure_params;
@@ -52,6 +55,7 @@ emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes);
 void emp_measure_derive(emp_machine *machine, emp_runtime *runtime);
 
 /** \retval EMP_EINVAL  The machine has several hosts, or no group.
+ * \retval EMP_EINTERRUPTED  params->stop was set.
  * \retval  What the fit returns. */
 emp_status emp_measurement_create(emp_measurement **out, const emp_measure_params *params,
                                   emp_error *err);

@@ -94,6 +94,7 @@ static void print_constants(FILE *out, const emp_measurement *m)
 
     fprintf(out, "# Constants with 95 %% intervals; the others are those of the machine "
                  "that the fit started from.\n");
+    if (!m->fit.has_converged) fprintf(out, "# %s\n", EMP_FIT_UNFINISHED);
     for (int32_t j = 0; j < count; j++) {
         emp_constant_format(&table[j], m->fit.parameter[j], DIGITS, value, sizeof value);
         emp_constant_format(&table[j], m->fit.low[j], 3, low, sizeof low);

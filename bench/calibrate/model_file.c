@@ -22,11 +22,20 @@ static const char *value_of(const char *line, const char *key)
     return skip_blanks(at + length + 1);
 }
 
-/* A value in quotes goes to the next quote, a bare one to the next blank. */
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* A value in quotes goes to the next quote; a bare one, which may have a unit, to a comment or
+ * the end of the line, without the blanks before that. */
 static size_t length_of(const char *value)
 {
+    size_t length = 0, line = strcspn(value, "\r\n");
+
     if (*value == '"') return strcspn(value + 1, "\"\n") + 2;
-    return strcspn(value, " \t#\r\n");
+    for (size_t i = 0; i < line; i++) {
+        if (value[i] == '#' && (i == 0 || is_blank(value[i - 1]))) break;
+        if (!is_blank(value[i])) length = i + 1;
+    }
+    return length;
 }
 
 static void write_changed(FILE *out, const char *line, const char *value,

@@ -97,11 +97,10 @@ static void print_section(FILE *out, const emp_calibration *c, emp_calibrate_fil
             "  # 95 %% intervals and the cells that make up at least %.0f %% of their "
             "variance. left_out: the\n"
             "  # cell as the others predict it; none: they do not determine all "
-            "constants.\n"
-            "  source: \"%s\"\n"
-            "  command: \"%s\"\n"
-            "  constants:\n",
-            c->fit.fitted_count, 100.0 * EMP_LEANS_SHARE, source, command);
+            "constants.\n",
+            c->fit.fitted_count, 100.0 * EMP_LEANS_SHARE);
+    if (!c->fit.has_converged) fprintf(out, "  # %s\n", EMP_FIT_UNFINISHED);
+    fprintf(out, "  source: \"%s\"\n  command: \"%s\"\n  constants:\n", source, command);
     for (int32_t j = 0; j < count; j++) {
         if (is_in(c, table, j, file)) print_constant(out, c, &table[j], j);
     }

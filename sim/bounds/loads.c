@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-emp_area_item emp_bound_item_of_op(const emp_bound_model *model, emp_op_id op)
+/* An op, with the idle time that its device has after it. */
+static emp_area_item item_of_op(const emp_bound_model *model, emp_op_id op)
 {
     const emp_bound_op *o = &model->op[op];
     emp_area_item       item = {.kinds = o->kinds};
@@ -37,7 +38,7 @@ void emp_bound_items_of_classes(const emp_bound_model *model, emp_area_item *ite
     for (int32_t c = 0; c < g->class_count; c++) item[c] = (emp_area_item){0};
     for (emp_op_id op = 0; op < g->op_count; op++) {
         int32_t       c = g->op[op].colocation_class;
-        emp_area_item one = emp_bound_item_of_op(model, op);
+        emp_area_item one = item_of_op(model, op);
         if (g->op[op].is_folded) continue;
         if (item[c].kinds == 0) item[c].kinds = EMP_KIND_CPU | EMP_KIND_GPU;
         add_item(&item[c], &one);

@@ -6,9 +6,6 @@
 
 #include "sim/bounds/area.h"
 
-/** An op, with the idle time that its device has after it. */
-emp_area_item emp_bound_item_of_op(const emp_bound_model *model, emp_op_id op);
-
 /** [class]: what its ops are together; nothing of folded ones. A class may be where all
  * its ops may. O(V). */
 void emp_bound_items_of_classes(const emp_bound_model *model, emp_area_item *item);

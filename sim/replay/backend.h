@@ -76,7 +76,8 @@ typedef struct {
                              emp_error *err);
     /** All that was given is done. */
     emp_status (*end_step)(void *state, emp_error *err);
-    /** Of the last step: copies always, ops of queue devices if it was timed. */
+    /** Of the last step: copies always, ops of queue devices if it was timed. An op begins
+     * when the queue comes to it: on an empty queue the host's launch is part of it. */
     emp_status (*times)(void *state, emp_replay_times *times, emp_error *err);
 } emp_replay_backend;
 

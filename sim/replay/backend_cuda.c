@@ -198,7 +198,8 @@ static void poll_once(struct cuda *c, int32_t *there)
     pthread_mutex_lock(&c->lock);
     for (int32_t i = 0; i < c->pending_count;) {
         int32_t     copy = c->pending[i];
-        cudaError_t code = cudaEventQuery(c->copy[copy].end);
+        cudaError_t code = cudaSetDevice(c->gpu[c->copy[copy].gpu].physical);
+        if (code == cudaSuccess) code = cudaEventQuery(c->copy[copy].end);
         if (code == cudaErrorNotReady) {
             i++;
             continue;
@@ -385,18 +386,20 @@ static emp_status reserve_host(struct cuda *c, int32_t memory, int64_t bytes,
                                void **region, emp_error *err)
 {
     emp_status    st = EMP_OK;
-    const char   *device = name_of(c, memory);
     struct region r = {NULL, (size_t)bytes, -1, false};
 
     r.is_pinned = bytes <= emp_cpu_available_bytes() / PINNED_SHARE;
-    if (r.is_pinned) {
-        CUDA_TRY(cudaHostAlloc(&r.at, r.bytes, cudaHostAllocPortable));
-    } else {
+    if (r.is_pinned &&
+        cudaHostAlloc(&r.at, r.bytes, cudaHostAllocPortable) != cudaSuccess) {
+        (void)cudaGetLastError(); /* the driver may pin less than there is */
+        r.is_pinned = false;
+    }
+    if (!r.is_pinned) {
         r.at = mmap(NULL, r.bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (r.at == MAP_FAILED)
             EMP_FAIL(EMP_ENOMEM, "no %lld MiB of memory for %s: %s",
-                     (long long)(bytes >> 20), device, strerror(errno));
+                     (long long)(bytes >> 20), name_of(c, memory), strerror(errno));
     }
     *region = r.at;
     EMP_TRY(add_region(c, r, err));

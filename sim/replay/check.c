@@ -13,7 +13,8 @@
 
 enum { BLOCK_BYTES = 1 << 18, SAMPLES = 8 };
 
-/* A NaN. No kernel makes one, or an infinity, of numbers; all make NaNs of it. */
+/* A NaN. No kernel makes one, or an infinity, of numbers; all make NaNs of it, but for a
+ * maximum, which may pass over it. */
 #define POISON   UINT32_C(0x7fb5c0de)
 #define EXPONENT UINT32_C(0x7f800000)
 

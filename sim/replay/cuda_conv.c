@@ -33,6 +33,27 @@ struct emp_cuda_conv {
 #define CUDNN_TRY(call) \
     EMP_CUDA_LIBRARY_TRY(v->device, cudnnStatus_t, cudnnGetErrorString, call)
 
+/* cuDNN 9 has a thousand codes for it, by reason. */
+static bool is_unsupported(cudnnStatus_t code)
+{
+    const int first = (int)CUDNN_STATUS_NOT_SUPPORTED;
+
+    return (int)code == first || (first >= 1000 && (int)code / 1000 == first / 1000);
+}
+
+/* As CUDNN_TRY, but what cuDNN does not support is no error: the op is not possible here. */
+#define CUDNN_TRY_IF_SUPPORTED(form, call)                          \
+    do {                                                            \
+        cudnnStatus_t answer = (call);                              \
+        if (is_unsupported(answer)) {                               \
+            (form)->is_possible = false;                            \
+            goto cleanup;                                           \
+        }                                                           \
+        if (answer != CUDNN_STATUS_SUCCESS)                         \
+            EMP_FAIL(EMP_EEXTERNAL, "%s: %s: %s", v->device, #call, \
+                     cudnnGetErrorString(answer));                  \
+    } while (0)
+
 emp_status emp_cuda_conv_create(emp_cuda_conv **out, int32_t op_count, const char *device,
                                 cudaStream_t stream, emp_error *err)
 {
@@ -106,19 +127,23 @@ static emp_status describe(emp_cuda_conv *v, struct form *f, const int64_t *s,
     CUDNN_TRY(cudnnCreateTensorDescriptor(&f->out));
     CUDNN_TRY(cudnnCreateFilterDescriptor(&f->filter));
     CUDNN_TRY(cudnnCreateConvolutionDescriptor(&f->conv));
-    CUDNN_TRY(cudnnSetTensor4dDescriptor(f->image, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
-                                         (int)s[EMP_CONV_N], (int)s[EMP_CONV_C],
-                                         (int)s[EMP_CONV_H], (int)s[EMP_CONV_W]));
-    CUDNN_TRY(cudnnSetTensor4dDescriptor(f->out, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
-                                         (int)s[EMP_CONV_N], (int)s[EMP_CONV_F],
-                                         (int)s[EMP_CONV_OH], (int)s[EMP_CONV_OW]));
-    CUDNN_TRY(cudnnSetFilter4dDescriptor(f->filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW,
-                                         (int)s[EMP_CONV_F], (int)s[EMP_CONV_C],
-                                         (int)s[EMP_CONV_KH], (int)s[EMP_CONV_KW]));
-    CUDNN_TRY(cudnnSetConvolution2dDescriptor(
-        f->conv, (int)s[EMP_CONV_PH], (int)s[EMP_CONV_PW], (int)s[EMP_CONV_SH],
-        (int)s[EMP_CONV_SW], 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-    CUDNN_TRY(cudnnSetConvolutionMathType(f->conv, CUDNN_FMA_MATH));
+    CUDNN_TRY_IF_SUPPORTED(
+        f, cudnnSetTensor4dDescriptor(f->image, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
+                                      (int)s[EMP_CONV_N], (int)s[EMP_CONV_C],
+                                      (int)s[EMP_CONV_H], (int)s[EMP_CONV_W]));
+    CUDNN_TRY_IF_SUPPORTED(
+        f, cudnnSetTensor4dDescriptor(f->out, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
+                                      (int)s[EMP_CONV_N], (int)s[EMP_CONV_F],
+                                      (int)s[EMP_CONV_OH], (int)s[EMP_CONV_OW]));
+    CUDNN_TRY_IF_SUPPORTED(
+        f, cudnnSetFilter4dDescriptor(f->filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW,
+                                      (int)s[EMP_CONV_F], (int)s[EMP_CONV_C],
+                                      (int)s[EMP_CONV_KH], (int)s[EMP_CONV_KW]));
+    CUDNN_TRY_IF_SUPPORTED(f, cudnnSetConvolution2dDescriptor(
+                                  f->conv, (int)s[EMP_CONV_PH], (int)s[EMP_CONV_PW],
+                                  (int)s[EMP_CONV_SH], (int)s[EMP_CONV_SW], 1, 1,
+                                  CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    CUDNN_TRY_IF_SUPPORTED(f, cudnnSetConvolutionMathType(f->conv, CUDNN_FMA_MATH));
 cleanup:
     return st;
 }
@@ -146,19 +171,19 @@ static emp_status choose(emp_cuda_conv *v, struct form *f, int32_t direction,
     cudnnConvolutionBwdFilterAlgoPerf_t filter[MOST_ALGORITHMS];
 
     if (direction == EMP_CONV_FORWARD) {
-        CUDNN_TRY(cudnnGetConvolutionForwardAlgorithm_v7(v->handle, f->image, f->filter,
-                                                         f->conv, f->out, MOST_ALGORITHMS,
-                                                         &count, forward));
+        CUDNN_TRY_IF_SUPPORTED(f, cudnnGetConvolutionForwardAlgorithm_v7(
+                                      v->handle, f->image, f->filter, f->conv, f->out,
+                                      MOST_ALGORITHMS, &count, forward));
         CHOOSE(forward, count, &f->algorithm, f->is_possible);
     } else if (direction == EMP_CONV_INPUT) {
-        CUDNN_TRY(cudnnGetConvolutionBackwardDataAlgorithm_v7(
-            v->handle, f->filter, f->out, f->conv, f->image, MOST_ALGORITHMS, &count,
-            input));
+        CUDNN_TRY_IF_SUPPORTED(f, cudnnGetConvolutionBackwardDataAlgorithm_v7(
+                                      v->handle, f->filter, f->out, f->conv, f->image,
+                                      MOST_ALGORITHMS, &count, input));
         CHOOSE(input, count, &f->algorithm, f->is_possible);
     } else {
-        CUDNN_TRY(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-            v->handle, f->image, f->out, f->conv, f->filter, MOST_ALGORITHMS, &count,
-            filter));
+        CUDNN_TRY_IF_SUPPORTED(f, cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+                                      v->handle, f->image, f->out, f->conv, f->filter,
+                                      MOST_ALGORITHMS, &count, filter));
         CHOOSE(filter, count, &f->algorithm, f->is_possible);
     }
 cleanup:
@@ -173,7 +198,10 @@ static emp_status learn(emp_cuda_conv *v, struct form *f, const emp_kernel_call 
 
     f->is_known = true;
     if (!has_even_padding(s) || !lay_out(f, call)) return EMP_OK;
+    f->is_possible = true;
     EMP_TRY(describe(v, f, s, err));
+    if (!f->is_possible) goto cleanup;
+    f->is_possible = false; /* until there is an algorithm */
     EMP_TRY(choose(v, f, call->kernel->variant & EMP_CONV_DIRECTION, err));
 cleanup:
     return st;
@@ -198,7 +226,7 @@ cleanup:
     return st;
 }
 
-static emp_status run(emp_cuda_conv *v, const struct form *f, int32_t direction,
+static emp_status run(emp_cuda_conv *v, struct form *f, int32_t direction,
                       const int64_t *s, const struct operands *at, void *rest,
                       emp_error *err)
 {
@@ -213,27 +241,31 @@ static emp_status run(emp_cuda_conv *v, const struct form *f, int32_t direction,
     size_t      bytes = (size_t)f->rest_bytes;
 
     if (direction == EMP_CONV_FORWARD)
-        CUDNN_TRY(cudnnConvolutionForward(v->handle, &scale, f->image, at->image,
-                                          f->filter, at->filter, f->conv,
-                                          (cudnnConvolutionFwdAlgo_t)f->algorithm, rest,
-                                          bytes, &zero, f->out, at->out));
+        CUDNN_TRY_IF_SUPPORTED(
+            f, cudnnConvolutionForward(v->handle, &scale, f->image, at->image, f->filter,
+                                       at->filter, f->conv,
+                                       (cudnnConvolutionFwdAlgo_t)f->algorithm, rest,
+                                       bytes, &zero, f->out, at->out));
     else if (direction == EMP_CONV_INPUT)
-        CUDNN_TRY(cudnnConvolutionBackwardData(
-            v->handle, &scale, f->filter, at->filter, f->out, at->out, f->conv,
-            (cudnnConvolutionBwdDataAlgo_t)f->algorithm, rest, bytes, &zero, f->image,
-            at->image));
+        CUDNN_TRY_IF_SUPPORTED(
+            f, cudnnConvolutionBackwardData(v->handle, &scale, f->filter, at->filter,
+                                            f->out, at->out, f->conv,
+                                            (cudnnConvolutionBwdDataAlgo_t)f->algorithm,
+                                            rest, bytes, &zero, f->image, at->image));
     else
-        CUDNN_TRY(cudnnConvolutionBackwardFilter(
-            v->handle, &scale, f->image, at->image, f->out, at->out, f->conv,
-            (cudnnConvolutionBwdFilterAlgo_t)f->algorithm, rest, bytes, &zero, f->filter,
-            at->filter));
+        CUDNN_TRY_IF_SUPPORTED(f, cudnnConvolutionBackwardFilter(
+                                      v->handle, &scale, f->image, at->image, f->out,
+                                      at->out, f->conv,
+                                      (cudnnConvolutionBwdFilterAlgo_t)f->algorithm, rest,
+                                      bytes, &zero, f->filter, at->filter));
 cleanup:
     return st;
 }
 
-/* Changes layouts there, runs, changes the result back. */
-static emp_status enqueue(emp_cuda_conv *v, const struct form *f,
-                          const emp_kernel_call *call, emp_error *err)
+/* Changes layouts there, runs, changes the result back. Where cuDNN cannot run it after all
+ * only the workspace has changed, and the form is not possible. */
+static emp_status enqueue(emp_cuda_conv *v, struct form *f, const emp_kernel_call *call,
+                          emp_error *err)
 {
     emp_status      st = EMP_OK;
     const int64_t  *s = call->kernel->size;
@@ -261,6 +293,7 @@ static emp_status enqueue(emp_cuda_conv *v, const struct form *f,
     if (is_nhwc && direction != EMP_CONV_FORWARD)
         EMP_TRY(change_images(v, out, at.out, n, out_pixels, k, false, err));
     EMP_TRY(run(v, f, direction, s, &at, rest, err));
+    if (!f->is_possible) goto cleanup;
     if (direction == EMP_CONV_FILTER)
         EMP_CUDA_TRY(v->device,
                      emp_cuda_filter_layout(v->stream, call->kernel, room, filter, true));

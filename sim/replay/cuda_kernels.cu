@@ -28,7 +28,11 @@ static unsigned blocks_for(int64_t n)
 
 static int last_error(void) { return (int)cudaGetLastError(); }
 
-__device__ static float bounded(float x) { return fminf(2.0f, fmaxf(-2.0f, x)); }
+/* A NaN stays one: checked runs look for it. */
+__device__ static float bounded(float x)
+{
+    return x > 2.0f ? 2.0f : x < -2.0f ? -2.0f : x;
+}
 
 __device__ static int64_t row_of(uint32_t word, int64_t rows)
 {

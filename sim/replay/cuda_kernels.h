@@ -1,7 +1,8 @@
 /** \file sim/replay/cuda_kernels.h
  * Element-wise kernels and data movement on a GPU, for C. Every function puts work on a
  * stream and returns cudaError_t as an int (0: fine); pointers are device memory. What the
- * kernels compute is what cpu_elements.c and cpu_layers.c do.
+ * kernels compute is what cpu_elements.c and cpu_layers.c do; but EMP_SCATTER_OUTPUT adds its
+ * rows up, atomically and without a bound, where the CPU mixes them one after the other.
  */
 #ifndef EMP_SIM_REPLAY_CUDA_KERNELS_H
 #define EMP_SIM_REPLAY_CUDA_KERNELS_H

@@ -314,9 +314,12 @@ static void describe_run(const emp_replay *r, emp_replay_result *to)
 static void describe_memory(emp_replay *r, emp_replay_result *to)
 {
     for (int32_t d = 0; d < r->plan->device_count; d++) {
-        to->device[d].peak_bytes = emp_pool_peak(r->memory[d].pool);
-        to->device[d].memory_bytes = r->memory[d].capacity_bytes;
-        to->device[d].reach_bytes = emp_pool_reach(r->memory[d].pool);
+        emp_memory *m = &r->memory[d];
+        pthread_mutex_lock(&m->lock); /* copies may yet arrive after a step that failed */
+        to->device[d].peak_bytes = emp_pool_peak(m->pool);
+        to->device[d].reach_bytes = emp_pool_reach(m->pool);
+        pthread_mutex_unlock(&m->lock);
+        to->device[d].memory_bytes = m->capacity_bytes;
     }
     if (!r->is_out_of_memory) return;
     to->is_feasible = false;
@@ -342,7 +345,7 @@ static void take_sample(emp_replay *r, struct samples *to)
     for (int32_t op = 0; op < p->op_count; op++) {
         int64_t ns = r->server[p->op[op].device].is_queue
                          ? t->op_end_ns[op] - t->op_start_ns[op]
-                         : (int64_t)atomic_load(&r->op[op].work_ns);
+                         : r->op[op].span_ns;
         to->op[step * (size_t)p->op_count + (size_t)op] = (float)((double)ns * 1e-9);
         if (r->server[p->op[op].device].is_queue)
             to->busy_s[p->op[op].device] += (double)ns * 1e-9;
@@ -413,8 +416,11 @@ static emp_status run_timed(emp_replay *r, emp_error *err)
     r->is_timed = false;
     t->lane_count = r->worker_count;
     for (int32_t i = 0; i < r->worker_count; i++) t->lane[i] = r->worker[i].lane;
-    for (int32_t d = 0; d < r->plan->device_count; d++)
+    for (int32_t d = 0; d < r->plan->device_count; d++) {
+        pthread_mutex_lock(&r->memory[d].lock);
         t->levels[d] = r->memory[d].levels;
+        pthread_mutex_unlock(&r->memory[d].lock);
+    }
 cleanup:
     return st;
 }
@@ -459,12 +465,14 @@ static emp_status fill_result(emp_replay *r, emp_replay_result *result,
 
     describe_run(r, result);
     describe_memory(r, result);
-    emp_replay_result_summarize(result);
-    EMP_TRY(take_medians(result->op_s, samples->op, p->op_count, samples->count, err));
+    if (!result->is_feasible) result->step_count = 0; /* a later step asked for more */
+    const int32_t sample_count = result->is_feasible ? samples->count : 0;
+    EMP_TRY(emp_replay_result_summarize(result, err));
+    EMP_TRY(take_medians(result->op_s, samples->op, p->op_count, sample_count, err));
     EMP_TRY(
-        take_medians(result->copy_s, samples->copy, p->copy_count, samples->count, err));
-    for (int32_t d = 0; d < p->device_count && samples->count > 0; d++)
-        result->device[d].busy_s = samples->busy_s[d] / samples->count;
+        take_medians(result->copy_s, samples->copy, p->copy_count, sample_count, err));
+    for (int32_t d = 0; d < p->device_count && sample_count > 0; d++)
+        result->device[d].busy_s = samples->busy_s[d] / sample_count;
     result->is_checked = r->options->is_checked;
     result->checked_reads = (int64_t)atomic_load(&r->checked_reads);
     result->verified_ops = r->verified_ops;

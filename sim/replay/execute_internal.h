@@ -40,7 +40,8 @@ typedef struct {
     emp_kernel_call call;
     int32_t         parts, next_part; /**< tasks; under the device's lock */
     atomic_int      open_parts;
-    atomic_llong    work_ns;    /**< of this step, all cores */
+    int64_t         start_ns;   /**< of its first task */
+    int64_t         span_ns;    /**< of this step: to the end of the last; 0: no task */
     atomic_int      written_in; /**< step in which the variable was updated */
     bool            is_sample;  /**< the first of its kind and size: is verified */
 } emp_op_state;

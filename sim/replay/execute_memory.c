@@ -110,7 +110,8 @@ static void log_level(emp_replay *r, emp_memory *m)
         (emp_replay_level){emp_replay_now_ns() - r->start_ns, emp_pool_used(m->pool)};
 }
 
-static void judge(emp_replay *r, int32_t memory, int64_t bytes, int32_t op)
+static void judge(emp_replay *r, int32_t memory, int64_t bytes, int64_t in_use,
+                  int32_t op)
 {
     pthread_mutex_lock(&r->lock);
     if (!r->is_out_of_memory && r->error.status == EMP_OK) {
@@ -118,7 +119,7 @@ static void judge(emp_replay *r, int32_t memory, int64_t bytes, int32_t op)
         r->oom_memory = memory;
         r->oom_bytes = bytes;
         r->oom_op = op;
-        r->oom_in_use = emp_pool_used(r->memory[memory].pool);
+        r->oom_in_use = in_use;
     }
     pthread_mutex_unlock(&r->lock);
     emp_replay_fail(r, NULL);
@@ -132,13 +133,14 @@ static int32_t allocate(emp_replay *r, int32_t memory, int64_t bytes, int32_t op
     pthread_mutex_lock(&m->lock);
     int64_t reached = emp_pool_reach(m->pool);
     int32_t part = emp_pool_allocate(m->pool, bytes);
+    int64_t in_use = emp_pool_used(m->pool);
     bool    is_fine = part < 0 || is_within_budget(r, m, reached);
     log_level(r, m);
     pthread_mutex_unlock(&m->lock);
     if (part < 0 && m->is_cut)
         complain_of_budget(r);
     else if (part < 0)
-        judge(r, memory, bytes, op);
+        judge(r, memory, bytes, in_use, op);
     if (!is_fine) complain_of_budget(r);
     if (part >= 0 && is_fine && r->options->is_checked) {
         emp_error err = {0};

@@ -136,7 +136,6 @@ static void log_slice(emp_worker *w, int32_t op, int64_t start, int64_t end)
     emp_replay *r = w->replay;
 
     w->busy_ns += end - start;
-    atomic_fetch_add(&r->op[op].work_ns, end - start);
     if (!r->is_timed) return;
     if (w->lane.count == w->slice_room) { /* else the lane ends, the step does not */
         emp_replay_slice *more = (emp_replay_slice *)emp_replay_grow(
@@ -148,13 +147,17 @@ static void log_slice(emp_worker *w, int32_t op, int64_t start, int64_t end)
         (emp_replay_slice){op, start - r->start_ns, end - r->start_ns};
 }
 
-static void run_part(emp_worker *w, int32_t op, int32_t part)
+/* Returns its end. */
+static int64_t run_part(emp_worker *w, int32_t op, int32_t part)
 {
     emp_op_state *o = &w->replay->op[op];
     int64_t       start = emp_replay_now_ns();
 
+    if (o->parts == 1) o->start_ns = start;
     emp_cpu_kernel_run(&o->call, part, o->parts, w->scratch);
-    log_slice(w, op, start, emp_replay_now_ns());
+    int64_t end = emp_replay_now_ns();
+    log_slice(w, op, start, end);
+    return end;
 }
 
 /* Into how many tasks: the cores' share of an op among those that run or are ready, but a
@@ -181,8 +184,13 @@ static void end_op(emp_replay *r, emp_server *s, int32_t op)
 
 static void run_task(emp_worker *w, emp_server *s, int32_t op, int32_t part)
 {
-    run_part(w, op, part);
-    if (atomic_fetch_sub(&w->replay->op[op].open_parts, 1) == 1) end_op(w->replay, s, op);
+    emp_op_state *o = &w->replay->op[op];
+    int64_t       end = run_part(w, op, part);
+
+    if (atomic_fetch_sub(&o->open_parts, 1) != 1) return;
+    if (o->parts > 1) end = emp_replay_now_ns(); /* another task may have ended later */
+    o->span_ns = end - o->start_ns;
+    end_op(w->replay, s, op);
 }
 
 /* Begins an op and runs it, or puts its tasks into the line. */
@@ -201,6 +209,7 @@ static void begin_op(emp_worker *w, emp_server *s, int32_t op)
     o->next_part = 1;
     atomic_store(&o->open_parts, o->parts);
     if (o->parts > 1) {
+        o->start_ns = emp_replay_now_ns();
         s->line[s->line_end++] = op;
         pthread_cond_broadcast(&s->more);
     }
@@ -366,7 +375,7 @@ static void reset(emp_replay *r)
     emp_replay_memory_reset(r);
     for (int32_t op = 0; op < p->op_count; op++) {
         atomic_store(&r->op[op].waits, r->op[op].wait_count);
-        atomic_store(&r->op[op].work_ns, 0);
+        r->op[op].span_ns = 0;
     }
     for (int32_t d = 0; d < p->device_count; d++) {
         emp_server *s = &r->server[d];
@@ -432,7 +441,10 @@ emp_status emp_replay_step(emp_replay *r, emp_error *err)
     }
     if (atomic_load(&r->is_over)) {
         emp_replay_stop_threads(r);
-        if (r->error.status != EMP_OK) EMP_FAIL(r->error.status, "%s", r->error.msg);
+        pthread_mutex_lock(&r->lock); /* the backend's threads live on */
+        emp_error why = r->error;
+        pthread_mutex_unlock(&r->lock);
+        if (why.status != EMP_OK) EMP_FAIL(why.status, "%s", why.msg);
         goto cleanup; /* out of memory */
     }
     EMP_TRY(r->backend->end_step(r->backend_state, err));

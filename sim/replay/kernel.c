@@ -5,9 +5,9 @@
 
 static const struct {
     const char *name;
-    int32_t     size_count;
+    int32_t     size_count, variant_count;
 } kinds[EMP_KERNEL_KINDS] = {
-#define X(id, name, sizes) {name, sizes},
+#define X(id, name, sizes, variants) {name, sizes, variants},
     EMP_KERNEL_LIST(X)
 #undef X
 };
@@ -15,6 +15,11 @@ static const struct {
 const char *emp_kernel_name(emp_kernel_kind kind) { return kinds[kind].name; }
 
 int32_t emp_kernel_size_count(emp_kernel_kind kind) { return kinds[kind].size_count; }
+
+int32_t emp_kernel_variant_count(emp_kernel_kind kind)
+{
+    return kinds[kind].variant_count;
+}
 
 bool emp_kernel_find(const char *name, emp_kernel_kind *kind)
 {

@@ -15,25 +15,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Name in plan files, number of sizes. */
-#define EMP_KERNEL_LIST(X)   \
-    X(NOTHING, "nothing", 0) \
-    X(PRODUCT, "product", 6) \
-    X(CONV, "conv", 13)      \
-    X(MAP, "map", 1)         \
-    X(REDUCE, "reduce", 2)   \
-    X(MOVE, "move", 3)       \
-    X(LOOKUP, "lookup", 2)   \
-    X(SCATTER, "scatter", 5) \
-    X(FILL, "fill", 0)       \
-    X(SOFTMAX, "softmax", 2) \
-    X(NORM, "norm", 3)       \
-    X(POOL, "pool", 10)      \
-    X(UPDATE, "update", 3)   \
-    X(HOST, "host", 1)
+/* Name in plan files, number of sizes, number of variants. */
+#define EMP_KERNEL_LIST(X)      \
+    X(NOTHING, "nothing", 0, 1) \
+    X(PRODUCT, "product", 6, 4) \
+    X(CONV, "conv", 13, 8)      \
+    X(MAP, "map", 1, 3)         \
+    X(REDUCE, "reduce", 2, 2)   \
+    X(MOVE, "move", 3, 2)       \
+    X(LOOKUP, "lookup", 2, 1)   \
+    X(SCATTER, "scatter", 5, 2) \
+    X(FILL, "fill", 0, 2)       \
+    X(SOFTMAX, "softmax", 2, 2) \
+    X(NORM, "norm", 3, 2)       \
+    X(POOL, "pool", 10, 8)      \
+    X(UPDATE, "update", 3, 2)   \
+    X(HOST, "host", 1, 1)
 
 typedef enum {
-#define X(id, name, sizes) EMP_KERNEL_##id,
+#define X(id, name, sizes, variants) EMP_KERNEL_##id,
     EMP_KERNEL_LIST(X)
 #undef X
         EMP_KERNEL_KINDS
@@ -164,6 +164,7 @@ typedef struct {
 #ifndef __cplusplus
 const char *emp_kernel_name(emp_kernel_kind kind); /**< static storage */
 int32_t     emp_kernel_size_count(emp_kernel_kind kind);
+int32_t     emp_kernel_variant_count(emp_kernel_kind kind); /**< they are 0 .. */
 bool        emp_kernel_find(const char *name, emp_kernel_kind *kind);
 
 /** Of products and convolutions; 0 of others. */

@@ -161,7 +161,9 @@ static emp_status check_inputs(const emp_replay_plan *p, int32_t op, emp_error *
             emp_replay_memory(p, o->device, in->on_host))
             EMP_FAIL(EMP_EFORMAT, "op %s: input %d lies in another memory", o->name,
                      number);
-        if (in->bytes > p->tensor[tensor].bytes)
+        bool is_copy = in->place >= p->tensor_count;
+        if (in->bytes > (is_copy ? p->copy[in->place - p->tensor_count].bytes
+                                 : p->tensor[tensor].bytes))
             EMP_FAIL(EMP_EFORMAT, "op %s: input %d is longer than what it reads", o->name,
                      number);
     }
@@ -215,36 +217,79 @@ static uint64_t hash_kernel(uint64_t hash, const emp_kernel *k)
     return hash;
 }
 
+static uint64_t hash_double(uint64_t hash, double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    return emp_hash_u64(hash, bits);
+}
+
+static uint64_t hash_devices(uint64_t hash, const emp_replay_plan *p)
+{
+    for (int32_t d = 0; d < p->device_count; d++) {
+        const emp_replay_device *device = &p->device[d];
+        hash = emp_hash_u64(hash, (uint64_t)device->memory_bytes);
+        hash = emp_hash_u64(hash, (uint64_t)device->cores << 32 |
+                                      (uint64_t)device->host << 8 |
+                                      (uint64_t)device->is_cpu);
+    }
+    for (int32_t i = 0; i < p->device_count * p->device_count; i++) {
+        hash = hash_double(hash, p->route[i].bytes_per_s);
+        hash = hash_double(hash, p->route[i].latency_s);
+    }
+    return hash;
+}
+
+/* With what it reads and waits for. */
+static uint64_t hash_op(uint64_t hash, const emp_replay_plan *p, int32_t op)
+{
+    const emp_replay_op *o = &p->op[op];
+
+    hash = hash_kernel(hash, &o->kernel);
+    hash = emp_hash_u64(hash, (uint64_t)o->device << 2 | (uint64_t)o->is_alias << 1 |
+                                  (uint64_t)o->is_in_place);
+    hash = emp_hash_u64(hash, (uint64_t)o->persistent_bytes);
+    hash = emp_hash_u64(hash, (uint64_t)o->workspace_bytes);
+    hash = emp_hash_u64(hash, (uint64_t)p->output_offset[op + 1]);
+    hash = emp_hash_u64(hash, (uint64_t)p->input_offset[op + 1]);
+    for (int32_t i = p->input_offset[op]; i < p->input_offset[op + 1]; i++) {
+        const emp_replay_input *in = &p->input[i];
+        hash = emp_hash_u64(hash, (uint64_t)(uint32_t)in->place);
+        hash = emp_hash_u64(hash, (uint64_t)in->bytes);
+        hash =
+            emp_hash_u64(hash, (uint64_t)in->element_bytes << 1 | (uint64_t)in->on_host);
+    }
+    hash = emp_hash_u64(hash, (uint64_t)p->control_offset[op + 1]);
+    for (int32_t i = p->control_offset[op]; i < p->control_offset[op + 1]; i++)
+        hash = emp_hash_u64(hash, (uint64_t)p->control[i]);
+    return hash;
+}
+
+/* With its copies. */
+static uint64_t hash_tensor(uint64_t hash, const emp_replay_plan *p, int32_t tensor)
+{
+    const emp_replay_tensor *t = &p->tensor[tensor];
+
+    hash = emp_hash_u64(hash, (uint64_t)t->buffer_bytes);
+    hash = emp_hash_u64(hash, (uint64_t)t->bytes);
+    hash = emp_hash_u64(hash, (uint64_t)(uint32_t)t->storage);
+    hash = emp_hash_u64(hash, (uint64_t)t->element_bytes << 1 | (uint64_t)t->on_host);
+    hash = emp_hash_u64(hash, (uint64_t)p->copy_offset[tensor + 1]);
+    for (int32_t c = p->copy_offset[tensor]; c < p->copy_offset[tensor + 1]; c++) {
+        hash = emp_hash_u64(hash, (uint64_t)p->copy[c].to);
+        hash = emp_hash_u64(hash, (uint64_t)p->copy[c].bytes);
+    }
+    return hash;
+}
+
 uint64_t emp_replay_plan_hash(const emp_replay_plan *p)
 {
     uint64_t hash = emp_hash_u64(EMP_HASH_SEED, (uint64_t)p->op_count);
 
-    for (int32_t d = 0; d < p->device_count; d++) {
-        hash = emp_hash_u64(hash, (uint64_t)p->device[d].memory_bytes);
-        hash = emp_hash_u64(hash, (uint64_t)p->device[d].cores << 8 |
-                                      (uint64_t)p->device[d].is_cpu);
-    }
-    for (int32_t op = 0; op < p->op_count; op++) {
-        const emp_replay_op *o = &p->op[op];
-        hash = hash_kernel(hash, &o->kernel);
-        hash = emp_hash_u64(hash, (uint64_t)o->device << 2 | (uint64_t)o->is_alias << 1 |
-                                      (uint64_t)o->is_in_place);
-        hash = emp_hash_u64(hash, (uint64_t)o->persistent_bytes);
-        hash = emp_hash_u64(hash, (uint64_t)o->workspace_bytes);
-    }
-    for (int32_t i = 0; i < p->input_count; i++) {
-        hash = emp_hash_u64(hash, (uint64_t)(uint32_t)p->input[i].place);
-        hash = emp_hash_u64(hash, (uint64_t)p->input[i].bytes);
-    }
-    for (int32_t i = 0; i < p->control_count; i++)
-        hash = emp_hash_u64(hash, (uint64_t)p->control[i]);
-    for (int32_t t = 0; t < p->tensor_count; t++) {
-        hash = emp_hash_u64(hash, (uint64_t)p->tensor[t].buffer_bytes);
-        hash = emp_hash_u64(hash, (uint64_t)(uint32_t)p->tensor[t].storage);
-    }
-    for (int32_t c = 0; c < p->copy_count; c++) {
-        hash = emp_hash_u64(hash, (uint64_t)p->copy[c].to);
-        hash = emp_hash_u64(hash, (uint64_t)p->copy[c].bytes);
-    }
+    hash = emp_hash_u64(hash, (uint64_t)p->reuse_inputs);
+    hash = hash_devices(hash, p);
+    for (int32_t op = 0; op < p->op_count; op++) hash = hash_op(hash, p, op);
+    for (int32_t t = 0; t < p->tensor_count; t++) hash = hash_tensor(hash, p, t);
     return hash;
 }

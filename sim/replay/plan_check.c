@@ -203,6 +203,9 @@ emp_status emp_replay_check_kernel(const emp_replay_plan *plan, int32_t op,
     struct view          view = {plan, op, o->kernel.size, o->kernel.variant, false};
     struct view         *v = &view;
 
+    if (view.variant < 0 || view.variant >= emp_kernel_variant_count(o->kernel.kind))
+        EMP_FAIL(EMP_EFORMAT, "op %s: its kernel %s has no variant %d", o->name,
+                 emp_kernel_name(o->kernel.kind), view.variant);
     switch (o->kernel.kind) {
     case EMP_KERNEL_PRODUCT: check_product(v); break;
     case EMP_KERNEL_CONV: check_conv(v); break;

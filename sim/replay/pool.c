@@ -173,4 +173,3 @@ int64_t emp_pool_bytes(const emp_pool *pool, int32_t id) { return pool->part[id]
 int64_t emp_pool_used(const emp_pool *pool) { return pool->used; }
 int64_t emp_pool_peak(const emp_pool *pool) { return pool->peak; }
 int64_t emp_pool_reach(const emp_pool *pool) { return pool->reach; }
-void    emp_pool_reset_peak(emp_pool *pool) { pool->peak = pool->used; }

@@ -29,7 +29,4 @@ int64_t emp_pool_used(const emp_pool *pool);  /**< bytes handed out now */
 int64_t emp_pool_peak(const emp_pool *pool);  /**< most bytes handed out at once */
 int64_t emp_pool_reach(const emp_pool *pool); /**< end of the highest part so far */
 
-/** The peak counts from what is handed out now. */
-void emp_pool_reset_peak(emp_pool *pool);
-
 #endif /* EMP_SIM_REPLAY_POOL_H */

@@ -59,19 +59,23 @@ double emp_replay_quantile(double *values, int32_t count, double share)
     return values[below] + (at - below) * (values[below + 1] - values[below]);
 }
 
-void emp_replay_result_summarize(emp_replay_result *r)
+emp_status emp_replay_result_summarize(emp_replay_result *r, emp_error *err)
 {
-    double *sorted = NULL;
+    emp_status st = EMP_OK;
+    double    *sorted = NULL;
 
     r->median_s = r->low_s = r->high_s = 0.0;
-    if (r->step_count == 0) return;
+    if (r->step_count == 0) goto cleanup;
     sorted = EMP_NEW_ARRAY(double, (size_t)r->step_count);
-    if (sorted == NULL) return;
+    if (sorted == NULL) EMP_FAIL(EMP_ENOMEM, "median of %d steps", r->step_count);
     memcpy(sorted, r->step_s, (size_t)r->step_count * sizeof *sorted);
     r->median_s = emp_replay_quantile(sorted, r->step_count, 0.5);
     r->low_s = emp_replay_quantile(sorted, r->step_count, 0.25);
     r->high_s = emp_replay_quantile(sorted, r->step_count, 0.75);
+
+cleanup:
     emp_free(sorted);
+    return st;
 }
 
 static void write_head(FILE *f, const emp_replay_result *r)
@@ -241,7 +245,7 @@ emp_status emp_replay_result_load(emp_replay_result *result, const char *path,
     *result = r;
     EMP_TRY(read_facts(in, result, err));
     EMP_TRY(read_times(in, result, steps, err));
-    emp_replay_result_summarize(result);
+    EMP_TRY(emp_replay_result_summarize(result, err));
 
 cleanup:
     if (st != EMP_OK) emp_replay_result_clear(result);

@@ -47,7 +47,8 @@ typedef struct {
     double  verified_error; /**< largest difference, of the sum of absolute terms */
 
     int32_t op_count, copy_count;
-    float  *op_s;   /**< [op] median duration; 0 where it takes none, -1 = not timed */
+    float  *op_s;   /**< [op] median time from the start of its first task to the end of
+                       its last; 0 where it takes none, -1 = not timed */
     float  *copy_s; /**< [copy] likewise */
 } emp_replay_result;
 
@@ -56,8 +57,8 @@ emp_status emp_replay_result_init(emp_replay_result *result, int32_t steps, int3
                                   int32_t copies, emp_error *err);
 void       emp_replay_result_clear(emp_replay_result *result);
 
-/** Median and quartiles of step_s. */
-void emp_replay_result_summarize(emp_replay_result *result);
+/** Median and quartiles of step_s; 0 without steps. \retval EMP_ENOMEM */
+emp_status emp_replay_result_summarize(emp_replay_result *result, emp_error *err);
 
 /** Quantile \a share of \a count values, which it sorts; linear between neighbours. */
 double emp_replay_quantile(double *values, int32_t count, double share);

@@ -289,7 +289,7 @@ Test(calibrate, cells_are_chosen_by_name)
 /* ---- memory ------------------------------------------------------------------------ */
 
 /* Fail the 1st, 2nd, 3rd ... allocation; from the 100th on in steps of 2 %. */
-Test(calibrate, survives_allocation_failures, .timeout = 200)
+Test(calibrate, survives_allocation_failures)
 {
     const emp_cell cells[] = {
         {.name = "a:cpu",

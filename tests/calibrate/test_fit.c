@@ -100,6 +100,7 @@ Test(fit, equals_the_normal_equations)
 
     cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(fit.fitted_count, 2);
+    cr_expect(fit.has_converged);
     for (int j = 0; j < 2; j++) {
         cr_expect_float_eq(fit.parameter[j], n.p[j], 1e-6);
         cr_expect_not(fit.is_at_bound[j]);
@@ -221,6 +222,31 @@ Test(fit, what_the_solution_does_not_determine_has_no_interval)
     cr_expect(isnan(fit.low[0]) && isnan(fit.high[0]));
     cr_expect_eq(fit.share[0][0], 0.0);
     cr_expect(fit.low[1] < fit.parameter[1] && fit.parameter[1] < fit.high[1]);
+}
+
+/* Least squares come nearer to a root of this order by a tenth a step. */
+static emp_status run_steep(void *context, const double *p, double *value, emp_error *err)
+{
+    (void)context, (void)err;
+    value[0] = 1.0 + 1e-3 * pow(log(p[0]), 10.0);
+    return EMP_OK;
+}
+
+Test(fit, that_does_not_converge_says_so_and_has_its_best_parameters)
+{
+    const double    target[] = {1.0}, begin[] = {20.0};
+    emp_fit_problem problem = make_problem(&five, target);
+    emp_fit         fit;
+    emp_error       err = {0};
+
+    problem.parameter_count = problem.cell_count = 1;
+    problem.start = begin;
+    problem.model = run_steep;
+    cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
+    cr_expect_not(fit.has_converged);
+    cr_expect(fit.is_fitted[0]);
+    cr_expect(fit.parameter[0] > 1.0 && fit.parameter[0] < 1.5, "%g", fit.parameter[0]);
+    cr_expect_lt(fit.value[0], 1.01);
 }
 
 static void watch(void *context, double done_frac)

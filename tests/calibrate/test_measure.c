@@ -161,3 +161,15 @@ Test(measure, says_what_cannot_be_fitted)
     cr_expect_not_null(strstr(err.msg, micro[3].name), "%s", err.msg);
     cr_expect_null(m);
 }
+
+Test(measure, a_fit_that_is_interrupted_ends)
+{
+    const volatile sig_atomic_t stop = 1;
+    emp_error                   err = {0};
+    emp_measurement            *m = NULL;
+    emp_measure_params          params = make_params();
+
+    params.stop = &stop;
+    cr_expect_eq(emp_measurement_create(&m, &params, &err), EMP_EINTERRUPTED);
+    cr_expect_null(m);
+}

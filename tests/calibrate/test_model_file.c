@@ -56,6 +56,20 @@ Test(model_file, changes_values_and_the_section_only)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(model_file, changes_bare_values_with_their_units)
+{
+    static const char      bare[] = "step: 5 us\nspan: 3 us\t # guessed\nname: a#b  \n";
+    const emp_model_change changes[] = {
+        {"step", "6.2 us"}, {"span", "4 us"}, {"name", "c"}};
+    emp_error err = {0};
+
+    scratch_write("in.yaml", bare, sizeof bare - 1);
+    cr_assert_eq(rewrite(changes, 3, "", &err), EMP_OK, "%s", err.msg);
+    char *text = scratch_read("out.yaml", NULL);
+    cr_expect_str_eq(text, "step: 6.2 us\nspan: 4 us\t # guessed\nname: c  \n");
+    free(text);
+}
+
 Test(model_file, refuses_a_file_without_the_key)
 {
     const emp_model_change change = {"speed", "1"};

@@ -6,6 +6,7 @@
 #include <criterion/parameterized.h>
 #include <dirent.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -768,14 +769,14 @@ Test(cli, record_shows_the_learning_curve)
 
 Test(cli, interrupt_saves_what_was_found)
 {
-    char command[4 * PATH];
+    int   status = 0;
+    pid_t child = program_start("", "cli/emplace",
+                                "place small.pbtxt --machine k40x2 --method random "
+                                "--budget 1000000000 --out best.json");
 
-    snprintf(command, sizeof command,
-             "cd '%s' && { '%s' place small.pbtxt --machine k40x2 --method random "
-             "--budget 1000000000 --out best.json >stdout 2>stderr & } && sleep 1 && "
-             "kill -TERM $! && wait $!",
-             folder, program);
-    int status = system(command);
+    cr_expect(program_wait_to_catch(child, SIGTERM));
+    cr_assert_eq(kill(child, SIGTERM), 0);
+    cr_assert_eq(waitpid(child, &status, 0), child);
     cr_expect(WIFEXITED(status));
     cr_expect_eq(WEXITSTATUS(status), 130);
     free(out);

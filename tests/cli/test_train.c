@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,36 +18,19 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "sim/store/store.h"
+#include "tests/support/program.h"
 #include "tests/support/scratch.h"
 
-enum { PATH = SCRATCH_PATH_BYTES, KILLS = 6, EXIT_INTERRUPTED = 130 };
+enum { PATH = SCRATCH_PATH_BYTES, KILLS = 6, TRIALS = 100, EXIT_INTERRUPTED = 130 };
 
 #define TRAIN                                                                \
-    "train rnnlm:layers=1,steps=2 --machine k40x2 --budget 2000 --seed 5 "   \
+    "train rnnlm:layers=1,steps=2 --machine k40x2 --budget 4000 --seed 5 "   \
     "--options groups=8,hidden=8,grouper_hidden=4,type_width=2 --threads 1 " \
     "--checkpoint-every 0.02 "
 
-static char   folder[PATH], program[PATH];
 static char  *undisturbed; /* the record of a run that nobody disturbs */
 static size_t undisturbed_size;
 static double undisturbed_s;
-
-/* Starts "emplace ARGUMENTS" in the folder; \a limits are commands of the shell. */
-static pid_t start(const char *limits, const char *arguments)
-{
-    char  command[4 * PATH];
-    pid_t child;
-
-    snprintf(command, sizeof command, "cd '%s' && %s exec '%s' %s >stdout 2>stderr",
-             folder, limits, program, arguments);
-    child = fork();
-    cr_assert_geq(child, 0);
-    if (child == 0) {
-        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-        _exit(127);
-    }
-    return child;
-}
 
 static int wait_for(pid_t child)
 {
@@ -56,10 +40,10 @@ static int wait_for(pid_t child)
     return status;
 }
 
-/* Its exit status. */
+/* Exit status of "emplace ARGUMENTS"; \a limits are commands of the shell before it. */
 static int run(const char *limits, const char *arguments)
 {
-    int status = wait_for(start(limits, arguments));
+    int status = wait_for(program_start(limits, "cli/emplace", arguments));
 
     cr_assert(WIFEXITED(status), "%s", arguments);
     return WEXITSTATUS(status);
@@ -69,8 +53,6 @@ static void set_up(void)
 {
     emp_store_silence();
     scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
-    snprintf(program, sizeof program, "%s/cli/emplace", getenv("EMP_BINARY_DIR"));
     undisturbed_s = -emp_clock_now_s();
     cr_assert_eq(run("", TRAIN "--record run.h5"), 0);
     undisturbed_s += emp_clock_now_s();
@@ -84,7 +66,7 @@ static void tear_down(void)
     scratch_remove();
 }
 
-TestSuite(train, .init = set_up, .fini = tear_down, .timeout = 100);
+TestSuite(train, .init = set_up, .fini = tear_down);
 
 static bool exists(const char *name) { return access(scratch_path(name), F_OK) == 0; }
 
@@ -120,7 +102,7 @@ static int64_t evaluations_in(const char *name)
     return evaluations;
 }
 
-static void expect_undisturbed_record(void)
+static void expect_record(void)
 {
     size_t size;
     char  *bytes = scratch_read("run.h5", &size);
@@ -128,72 +110,125 @@ static void expect_undisturbed_record(void)
     cr_assert_eq(size, undisturbed_size);
     cr_expect_arr_eq(bytes, undisturbed, size);
     free(bytes);
+}
+
+static void expect_undisturbed_record(void)
+{
+    expect_record();
     cr_expect_not(exists("run.checkpoint.h5"), "it has served");
     cr_expect_not(exists("run.checkpoint.h5.tmp0"));
     cr_expect_not(exists("run.h5.tmp0"));
+}
+
+/* Which checkpoint is there: each is a new file. */
+struct stamp {
+    ino_t           file; /* 0 = none */
+    struct timespec written;
+};
+
+static struct stamp checkpoint_now(void)
+{
+    struct stat info;
+
+    if (stat(scratch_path("run.checkpoint.h5"), &info) != 0) return (struct stamp){0};
+    return (struct stamp){info.st_ino, info.st_mtim};
+}
+
+static bool is_same(struct stamp a, struct stamp b)
+{
+    return a.file == b.file && a.written.tv_sec == b.written.tv_sec &&
+           a.written.tv_nsec == b.written.tv_nsec;
+}
+
+/* Runs or resumes, waits for the given number of checkpoints (the first comes before any
+ * evaluation) and a while, and sends the signal; the status that it ends with. The signal
+ * comes too late where the run is done before. */
+static int disturb(int checkpoints, double delay_s, int signal)
+{
+    struct stamp before = checkpoint_now(), now;
+    int          status = 0;
+    pid_t        child = program_start("", "cli/emplace",
+                                before.file != 0 ? TRAIN "--record run.h5 --resume"
+                                                        : TRAIN "--record run.h5");
+
+    while (checkpoints > 0) {
+        pid_t ended = waitpid(child, &status, WNOHANG);
+        cr_assert_geq(ended, 0);
+        if (ended == child) return status;
+        sleep_s(1e-3);
+        now = checkpoint_now();
+        checkpoints -= now.file != 0 && !is_same(now, before);
+        before = now;
+    }
+    sleep_s(delay_s);
+    kill(child, signal);
+    return wait_for(child);
+}
+
+/* A run that had reached its end is right, and another one may begin. */
+static void begin_anew(void)
+{
+    expect_record();
+    cr_assert_eq(remove(scratch_path("run.h5")), 0);
+    remove(scratch_path("run.checkpoint.h5"));
 }
 
 Test(train, killed_at_any_moment_it_leaves_the_same_record)
 {
     emp_rng rng;
     int64_t evaluations = 0;
-    int     gained = 0;
+    double  delay_s = undisturbed_s / 8; /* so that it is killed again and again */
+    int     kills = 0;
 
     emp_rng_init(&rng, 1, 0, 0);
-    for (int i = 0; i < KILLS; i++) {
-        pid_t child =
-            start("", exists("run.checkpoint.h5") ? TRAIN "--record run.h5 --resume"
-                                                  : TRAIN "--record run.h5");
-        sleep_s(emp_rng_uniform(&rng) * undisturbed_s / 2);
-        kill(child, SIGKILL);
-        if (!WIFSIGNALED(wait_for(child))) break; /* it was at its end */
-        if (!exists("run.checkpoint.h5")) {       /* not yet, or no longer */
+    for (int trial = 0; kills < KILLS; trial++) {
+        cr_assert_lt(trial, TRIALS, "no kill came while it ran");
+        int checkpoints = 1 + kills % 2;
+        int status = disturb(checkpoints, emp_rng_uniform(&rng) * delay_s, SIGKILL);
+        if (exists("run.h5")) {
+            begin_anew();
             evaluations = 0;
+            delay_s *= 0.7;
             continue;
         }
+        cr_assert(WIFSIGNALED(status), "a run that nobody killed");
         int64_t now = evaluations_in("run.checkpoint.h5");
-        cr_expect_geq(now, evaluations, "kill %d lost evaluations", i);
-        gained += now > evaluations;
+        cr_expect_geq(now, evaluations + (checkpoints > 1),
+                      "kill %d lost evaluations: %lld, %lld before", kills,
+                      (long long)now, (long long)evaluations);
         evaluations = now;
+        kills++;
     }
-    cr_expect_geq(gained, 1, "no kill came while it ran");
-    if (exists("run.checkpoint.h5"))
-        cr_assert_eq(run("", TRAIN "--record run.h5 --resume"), 0);
-    expect_undisturbed_record();
-}
-
-/* Asks a run to end once it has a checkpoint, and lets it go on. */
-static void interrupt(int signal)
-{
-    pid_t child = start("", TRAIN "--record run.h5");
-
-    while (!exists("run.checkpoint.h5")) sleep_s(1e-3);
-    sleep_s(undisturbed_s / 8);
-    kill(child, signal);
-    int status = wait_for(child);
-    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_INTERRUPTED);
-    expect_sentence("--resume", "run.checkpoint.h5");
-
-    int64_t evaluations = evaluations_in("run.checkpoint.h5");
-    cr_expect_gt(evaluations, 0);
-    cr_expect_eq(evaluations_in("run.h5"), evaluations, "all of them are saved");
     cr_assert_eq(run("", TRAIN "--record run.h5 --resume"), 0);
     expect_undisturbed_record();
 }
 
-Test(train, ctrl_c_saves_and_resume_goes_on) { interrupt(SIGINT); }
-Test(train, sigterm_saves_and_resume_goes_on) { interrupt(SIGTERM); }
-
-/* Leaves a checkpoint of a run under way. */
-static void leave_checkpoint(void)
+/* Interrupts a run once it has learned something, which its checkpoint holds. */
+static void interrupt(int signal)
 {
-    pid_t child = start("", TRAIN "--record run.h5");
-
-    while (!exists("run.checkpoint.h5")) sleep_s(1e-3);
-    kill(child, SIGTERM);
-    wait_for(child);
-    remove(scratch_path("run.h5"));
+    for (int trial = 0;; trial++) {
+        cr_assert_lt(trial, TRIALS, "each run had ended before");
+        int status = disturb(2, 0.0, signal);
+        cr_assert(WIFEXITED(status));
+        if (WEXITSTATUS(status) == EXIT_INTERRUPTED) break;
+        cr_assert_eq(WEXITSTATUS(status), 0);
+        begin_anew();
+    }
+    expect_sentence("--resume", "run.checkpoint.h5");
+    cr_expect_gt(evaluations_in("run.checkpoint.h5"), 0);
 }
+
+static void expect_to_save_and_go_on(int signal)
+{
+    interrupt(signal);
+    cr_expect_eq(evaluations_in("run.h5"), evaluations_in("run.checkpoint.h5"),
+                 "all of them are saved");
+    cr_assert_eq(run("", TRAIN "--record run.h5 --resume"), 0);
+    expect_undisturbed_record();
+}
+
+Test(train, ctrl_c_saves_and_resume_goes_on) { expect_to_save_and_go_on(SIGINT); }
+Test(train, sigterm_saves_and_resume_goes_on) { expect_to_save_and_go_on(SIGTERM); }
 
 Test(train, refusals_are_one_sentence_and_lose_nothing)
 {
@@ -203,12 +238,13 @@ Test(train, refusals_are_one_sentence_and_lose_nothing)
         {"", "--record run.h5", "--resume"},
         {"", "--record run.h5 --resume --seed 6", "seed 5 there, 6 here"},
         {"", "--record run.h5 --resume --options lr=0.2", "lr=0.2"},
-        {"", "--record run.h5 --resume --budget 2001", "budget_evaluations 2000 there"},
+        {"", "--record run.h5 --resume --budget 4001", "budget_evaluations 4000 there"},
         {"", "--record run.h5 --resume --runtime ideal", "runtime"},
         {"trap '' XFSZ; ulimit -f 4;", "--record run.h5 --resume", "cannot be written"},
     };
 
-    leave_checkpoint();
+    interrupt(SIGTERM);
+    remove(scratch_path("run.h5"));
     scratch_write("run.h5.tmp0", "half", 4);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char   arguments[2 * PATH];

@@ -86,7 +86,7 @@ static void check_step(const emp_graph *g, const struct file_case *c)
     check_within(c->name, "GFLOP in products", flops / 1e9, c->product_gflop, 0.002);
 }
 
-Test(files, real_graphs_have_their_parameters_shapes_and_sizes, .timeout = 100)
+Test(files, real_graphs_have_their_parameters_shapes_and_sizes)
 {
     int found = 0;
 

@@ -145,7 +145,7 @@ static void try_type(const char *type, emp_rng *rng)
     emp_graph_builder_destroy(b);
 }
 
-Test(hostile, inputs_of_every_op_type_are_survived, .timeout = 100)
+Test(hostile, inputs_of_every_op_type_are_survived)
 {
     int32_t            count;
     const emp_op_type *table = emp_op_type_table(&count);

@@ -198,7 +198,7 @@ static void check_prune(const emp_graph *whole, const emp_graph *step)
     emp_free(reached);
 }
 
-Test(random_graphs, keep_every_promise, .timeout = 100)
+Test(random_graphs, keep_every_promise)
 {
     for (uint32_t k = 0; k < GRAPHS; k++) {
         emp_rng    rng;

@@ -41,7 +41,7 @@ static void destroy_problem(void)
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 
-TestSuite(fixed_groups, .init = create_problem, .fini = destroy_problem, .timeout = 120);
+TestSuite(fixed_groups, .init = create_problem, .fini = destroy_problem);
 
 static bool is_cpu_only(int32_t row)
 {

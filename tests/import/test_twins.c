@@ -79,7 +79,7 @@ ParameterizedTestParameters(import, equals_its_generated_twin)
     return cr_make_param_array(struct twin, twins, sizeof twins / sizeof twins[0]);
 }
 
-ParameterizedTest(struct twin *t, import, equals_its_generated_twin, .timeout = 120)
+ParameterizedTest(struct twin *t, import, equals_its_generated_twin)
 {
     char        path[1024];
     emp_graph  *imported = NULL, *generated = NULL;

@@ -58,3 +58,34 @@ emp_replay_plan *replay_fixture_plan(const replay_fixture *f)
            EMP_OK);
     return plan;
 }
+
+emp_replay_plan *replay_fixture_kernel(const emp_kernel *kernel, int64_t floats)
+{
+    emp_replay_plan *p = NULL;
+    emp_error        err = {0};
+    const int64_t    bytes = floats * (int64_t)sizeof(float);
+
+    assert(emp_replay_plan_create(&p, 2, 3, 1, 3, 0, 1, &err) == EMP_OK);
+    p->device_count = 2;
+    for (int32_t d = 0; d < 2; d++) {
+        p->device[d] = (emp_replay_device){
+            .is_cpu = true, .host = d, .cores = 1, .memory_bytes = 8 * bytes + 65536};
+    }
+    p->op[0] = (emp_replay_op){
+        .kernel = {.kind = EMP_KERNEL_FILL}, .device = 0, .name = "first", .type = "T"};
+    p->op[1] =
+        (emp_replay_op){.kernel = *kernel, .device = 1, .name = "second", .type = "T"};
+    for (int32_t i = 0; i < 3; i++) {
+        p->input[i] = (emp_replay_input){.place = 3, .bytes = bytes, .element_bytes = 4};
+        p->tensor[i] = (emp_replay_tensor){.producer = i > 0,
+                                           .storage = -1,
+                                           .buffer_bytes = bytes,
+                                           .bytes = bytes,
+                                           .element_bytes = 4};
+    }
+    p->input_offset[2] = p->output_offset[2] = 3;
+    p->output_offset[1] = 1;
+    p->copy[0] = (emp_replay_copy){.tensor = 0, .to = 1, .bytes = bytes};
+    for (int32_t t = 1; t <= 3; t++) p->copy_offset[t] = 1;
+    return p;
+}

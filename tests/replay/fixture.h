@@ -25,4 +25,8 @@ void replay_fixture_destroy(replay_fixture *f);
 
 emp_replay_plan *replay_fixture_plan(const replay_fixture *f);
 
+/** A step of two ops on two CPUs: op 0 fills a tensor of so many floats; op 1 is the kernel,
+ * reads a copy of it thrice and writes two such tensors. Not checked. */
+emp_replay_plan *replay_fixture_kernel(const emp_kernel *kernel, int64_t floats);
+
 #endif /* EMP_TESTS_REPLAY_FIXTURE_H */

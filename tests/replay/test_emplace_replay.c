@@ -5,9 +5,12 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sim/replay/result.h"
 #include "tests/support/program.h"
@@ -169,24 +172,68 @@ Test(emplace_replay, cuda_runs_or_says_why_not)
     cr_expect(strstr(err, "CUDA") != NULL || strstr(err, "\"cuda\"") != NULL, "%s", err);
 }
 
-/* A step takes as long as it takes; killed in the middle it leaves no result. */
-Test(emplace_replay, killed_half_way_it_leaves_nothing)
+/* A copy of the program finds the runner that lies beside it. */
+Test(emplace_replay, how_the_runner_ended_is_told)
 {
-    char command[8192];
+    static const struct {
+        char ending[24], says[48];
+    } cases[] = {{"exit 3", "emplace-replay ended with status 3"},
+                 {"kill -KILL $$", "emplace-replay was killed by signal 9"}};
+    char command[4 * SCRATCH_PATH_BYTES];
 
-    snprintf(command, sizeof command,
-             "cd '%s' && '%s/cli/emplace' replay gpu.json --memory 1024 --steps 100000 "
-             "--out result.txt --trace step.json >stdout 2>stderr & "
-             "sleep 0.5; kill -KILL $!; wait $!; test $? -gt 128",
-             scratch_path(""), getenv("EMP_BINARY_DIR"));
-    cr_expect_eq(system(command), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(command, sizeof command,
+                 "cd '%s' && cp '%s/cli/emplace' copy && printf '#!/bin/sh\\n%s\\n' "
+                 ">emplace-replay && chmod 700 emplace-replay && "
+                 "./copy replay gpu.json --backend cuda 2>complaint",
+                 scratch_path(""), getenv("EMP_BINARY_DIR"), cases[i].ending);
+        int status = system(command);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "status %d", status);
+        char *complaint = scratch_read("complaint", NULL);
+        cr_expect_not_null(strstr(complaint, cases[i].says), "%s", complaint);
+        free(complaint);
+    }
+}
+
+/* The kernel kills who writes more than so many blocks: in the middle of a file. */
+static void expect_half_a_file(const char *limit, const char *arguments, const char *name)
+{
+    char  part[64];
+    int   status = 0;
+    pid_t child = program_start(limit, "cli/emplace", arguments);
+
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ, "%s: status %d",
+              arguments, status);
+    snprintf(part, sizeof part, "%s.tmp*", name);
+    char *left = scratch_find(part);
+    cr_expect_not_null(left, "%s: no part of %s", arguments, name);
+    cr_expect_neq(access(scratch_path(name), F_OK), 0, "%s: %s is there", arguments,
+                  name);
+    free(left);
+}
+
+Test(emplace_replay, killed_while_it_writes_it_leaves_no_half_file)
+{
+    expect_half_a_file("ulimit -c 0; ulimit -f 2;",
+                       "replay gpu.json --memory 1024 --steps 1 --out result.txt",
+                       "result.txt");
+    expect_half_a_file("ulimit -c 0; ulimit -f 2;",
+                       "replay gpu.json --memory 1024 --steps 1 --trace step.json",
+                       "step.json");
+}
+
+Test(emplace_replay, interrupted_it_leaves_nothing)
+{
+    int   status = 0;
+    pid_t child = program_start("", "cli/emplace",
+                                "replay gpu.json --memory 1024 --steps 100000 "
+                                "--out result.txt --trace step.json");
+
+    cr_expect(program_wait_to_catch(child, SIGTERM));
+    cr_assert_eq(kill(child, SIGTERM), 0);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 130, "status %d", status);
     cr_expect_null(scratch_find("result*"));
     cr_expect_null(scratch_find("step*"));
-    snprintf(command, sizeof command,
-             "cd '%s' && '%s/cli/emplace' replay gpu.json --memory 1024 --steps 100000 "
-             "--out result.txt >stdout 2>stderr & "
-             "sleep 0.5; kill -TERM $!; wait $!; test $? -gt 128",
-             scratch_path(""), getenv("EMP_BINARY_DIR"));
-    cr_expect_eq(system(command), 0);
-    cr_expect_null(scratch_find("result*"));
 }

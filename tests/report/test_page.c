@@ -176,14 +176,16 @@ Test(page, a_file_that_is_no_record_fails_and_leaves_the_page, .init = set_up,
 Test(page, an_interrupt_leaves_nothing, .init = set_up, .fini = scratch_remove)
 {
     static const char slow[] =
-        "#!/bin/sh\ncat >/dev/null\ntouch started\nsleep 1\n"
+        "#!/bin/sh\ncat >/dev/null\ntouch started\n"
+        "while [ -e started -a ! -e told ]; do sleep 0.1; done\n"
         "echo '<svg viewBox=\"0 0 1 1\"><g id=\"gnuplot_canvas\"></defs></g></svg>'\n";
 
     scratch_write("gnuplot", slow, sizeof slow - 1);
     cr_assert_eq(chmod(scratch_path("gnuplot"), 0700), 0);
     cr_expect_eq(
         run("export PATH=$PWD:$PATH; $E report random1.h5 --out page.html & p=$!; "
-            "while [ ! -e started ]; do sleep 0.1; done; kill -TERM $p; wait $p"),
+            "while [ ! -e started ]; do sleep 0.1; done; kill -TERM $p; touch told; wait "
+            "$p"),
         130);
     char *left = scratch_find("page*");
     cr_expect_null(left, "%s is left", left);

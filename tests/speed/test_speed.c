@@ -162,7 +162,7 @@ Test(speed, ends_when_told_to)
 
 /* On one thread: PyTorch's wait for each other actively, which takes minutes where other
  * programs run. */
-Test(speed, pytorch_loses_as_much, .timeout = 100)
+Test(speed, pytorch_loses_as_much)
 {
     static emp_speed_report report;
     emp_speed_params        params = tiny(true);

@@ -5,6 +5,7 @@
 #define EMP_TESTS_SUPPORT_PROGRAM_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /** What the last program wrote to standard output and standard error. */
 extern char *program_out, *program_err;
@@ -12,6 +13,14 @@ extern char *program_out, *program_err;
 /** Runs the program at \a path in the build folder through the shell; its exit status.
  * Fails the test if it does not exit by itself. */
 int program_run(const char *path, const char *arguments);
+
+/** Starts it likewise, and does not wait for it; \a before: commands of the shell that come
+ * before it, or "". */
+pid_t program_start(const char *before, const char *path, const char *arguments);
+
+/** Waits until a started program has a handler for \a signal. \return false: it has ended
+ * without one. */
+bool program_wait_to_catch(pid_t program, int signal);
 
 /** Releases what was written; as part of a Criterion .fini. */
 void program_forget(void);
