@@ -116,7 +116,12 @@ emp_status cli_check_output(const char *path, emp_error *err)
     emp_status st = EMP_OK;
     char       folder[FOLDER_BYTES];
 
+    struct stat there;
+
     if (path == NULL) goto cleanup;
+    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
+        EMP_FAIL(EMP_EIO, "%s cannot be written: it is a directory; name a file in it",
+                 path);
     copy_folder(folder, path);
     if (access(folder, W_OK) != 0) {
         EMP_FAIL(EMP_EIO, "%s cannot be written: %s: %s", path, folder, strerror(errno));

@@ -17,7 +17,8 @@ static const emp_arm arms[] = {
     {"default", "default", NULL, NULL},
 
     {"from paper", "12 scotch groups", "grouping=scotch,groups=12", "paper"},
-    {"from paper", "and imitation", "grouping=scotch,groups=12," IMITATION, "paper"},
+    {"from paper", "12 scotch groups and imitation",
+     "grouping=scotch,groups=12," IMITATION, "paper"},
 
     {"stages", "starts=0", "starts=0", NULL},
     {"stages", "starts=1", "starts=1", NULL},

@@ -349,7 +349,10 @@ static emp_status check_checkpoint(const emp_run_state *run, emp_error *err)
                  c->path);
     }
     if (!is_there && c->is_resumed)
-        EMP_FAIL(EMP_EIO, "there is no checkpoint %s to go on from", c->path);
+        EMP_FAIL(EMP_EIO,
+                 "there is no checkpoint %s to go on from: the run has not begun, or has "
+                 "ended and left its record",
+                 c->path);
 
 cleanup:
     return st;

@@ -59,7 +59,9 @@ emp_status emp_file_load(const char *path, char **bytes, size_t *size, emp_error
     *bytes = NULL;
     *size = 0;
     if (stat(path, &info) != 0) EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
-    if (S_ISDIR(info.st_mode)) EMP_FAIL(EMP_EIO, "a directory, not a graph file");
+    if (S_ISDIR(info.st_mode))
+        EMP_FAIL(EMP_EIO, "a directory, not a graph file; of a SavedModel name "
+                          "saved_model.pb");
     if (!S_ISREG(info.st_mode)) EMP_FAIL(EMP_EIO, "not a regular file");
     if ((uint64_t)info.st_size > EMP_FILE_BYTES_MAX)
         EMP_FAIL(EMP_EFORMAT, "more than %zu bytes, which no graph has",

@@ -165,7 +165,8 @@ emp_status emp_placement_load(emp_device_id *device_of_op, const char *path,
     if (root == NULL && json_error_code(&why) == json_error_cannot_open_file) {
         EMP_FAIL(EMP_EIO, "%s: %s", path, strerror(errno));
     }
-    if (root == NULL) EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path, why.line, why.text);
+    if (root == NULL)
+        EMP_FAIL(EMP_EFORMAT, "%s:%d: no placement file: %s", path, why.line, why.text);
     const char *format = json_string_value(json_object_get(root, "format"));
     if (format == NULL || strcmp(format, format_name) != 0) {
         EMP_FAIL(EMP_EFORMAT, "%s: no placement file: its format is '%s', not '%s'", path,
