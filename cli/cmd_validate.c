@@ -658,17 +658,26 @@ cleanup:
     return st;
 }
 
-static emp_status deliver(const struct validation *v, emp_error *err)
+static emp_status print(const struct validation *v, emp_error *err)
 {
     emp_status         st = EMP_OK;
     const struct args *a = v->args;
 
-    if (a->record != NULL) EMP_TRY(save(v, err));
-    if (a->plot != NULL) EMP_TRY(plot(v, err));
     if (a->is_json) EMP_TRY(print_json(v, err));
     if (a->is_csv) print_csv(v);
     for (int32_t i = 0; !a->is_json && !a->is_csv && i < a->workload_count; i++)
         print_part(&v->part[i]);
+
+cleanup:
+    return st;
+}
+
+static emp_status write_files(const struct validation *v, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (v->args->record != NULL) EMP_TRY(save(v, err));
+    if (v->args->plot != NULL) EMP_TRY(plot(v, err));
 
 cleanup:
     return st;
@@ -682,7 +691,7 @@ static bool has_cases(const struct validation *v)
 }
 
 /* What was measured is printed, also when Ctrl-C or a failure ends it; the failure is what is
- * told then. */
+ * told then, and no file is written that would look whole. */
 static emp_status run(struct validation *v, emp_error *err)
 {
     emp_status         st = EMP_OK;
@@ -694,11 +703,12 @@ static emp_status run(struct validation *v, emp_error *err)
     cli_bar_clear(&v->bar);
     if (a->export_to != NULL || (st != EMP_OK && !has_cases(v))) goto cleanup;
     if (st != EMP_OK) {
-        if (summarize(v, NULL) == EMP_OK) deliver(v, NULL);
+        if (summarize(v, NULL) == EMP_OK) print(v, NULL);
         goto cleanup;
     }
     EMP_TRY(summarize(v, err));
-    EMP_TRY(deliver(v, err));
+    EMP_TRY(print(v, err));
+    EMP_TRY(write_files(v, err));
 
 cleanup:
     cli_bar_clear(&v->bar);

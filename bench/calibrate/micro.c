@@ -335,7 +335,6 @@ static const struct entry entries[] = {
     {"copies of 1 MiB", crossings, {256 * KIB, FIRST, SECOND, 1}, 20},
     {"copies of 16 MiB", crossings, {4 * MIB, FIRST, SECOND, 1}, 4},
     {"copies from and to the host", crossings, {256 * KIB, CPU, FIRST, 1}, 20},
-    {"small ones with the host", crossings, {KIB, CPU, FIRST, 1}, 100},
     {"copies both ways at once", crossings, {256 * KIB, FIRST, SECOND, 2}, 20},
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };

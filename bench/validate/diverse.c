@@ -12,11 +12,10 @@ enum kind { CHUNKS, BLOCKS, PARTS, MIXED };
 /* A turn through the list; each next turn draws anew, and has other chunks. */
 static const struct {
     enum kind kind;
-    int32_t
-        count; /* blocks, parts; of mixed ones, 64 of which this many hundredths move */
-} turn[] = {{CHUNKS, 2},   {PARTS, 3},  {MIXED, 5}, {PARTS, 6},  {BLOCKS, 16},
-            {PARTS, 4},    {MIXED, 15}, {PARTS, 8}, {CHUNKS, 6}, {PARTS, 12},
-            {BLOCKS, 256}, {MIXED, 30}, {PARTS, 24}};
+    int32_t   count; /* blocks, parts; hundredths of 64 blocks that move in mixed ones */
+} turn[] = {{CHUNKS, 2},   {PARTS, 3},  {MIXED, 5},  {PARTS, 6},     {BLOCKS, 16},
+            {PARTS, 4},    {MIXED, 15}, {PARTS, 8},  {BLOCKS, 4096}, {PARTS, 12},
+            {BLOCKS, 256}, {MIXED, 30}, {CHUNKS, 6}, {BLOCKS, 1024}, {PARTS, 24}};
 enum {
     TURN = sizeof turn / sizeof *turn,
     MIXED_BLOCKS = 64,

@@ -173,7 +173,7 @@ Test(diverse, placements_differ_are_legal_and_come_again)
     size_t  bytes = (size_t)step->op_count * sizeof *first;
     int32_t same = 0;
 
-    for (int32_t i = 0; i < 26; i++) {
+    for (int32_t i = 0; i < 30; i++) {
         deal(first, name, i, 1);
         deal(second, other, i, 1);
         cr_expect_arr_eq(first, second, bytes, "%s", name);
@@ -194,7 +194,7 @@ Test(diverse, mixed_ones_move_about_the_share_that_they_are_named_after)
     double  share = 0.0;
     int32_t count = 0;
 
-    for (int32_t i = 11; i < 11 + 13 * 40; i += 13) { /* 30 % dealt anew, to 3 devices */
+    for (int32_t i = 11; i < 11 + 15 * 40; i += 15) { /* 30 % dealt anew, to 3 devices */
         deal(first, name, i, 1);
         cr_assert_eq(strncmp(name, "mixed 30 %", 10), 0, "%s", name);
         share += (double)moved(first, base) / step->op_count;
