@@ -72,7 +72,7 @@ static double clock_of(const emp_op_cost *c, const char *type, const emp_device 
     case EMP_OP_MOVEMENT:
         return strcmp(type, "Transpose") == 0 ? core->transpose_hz : core->move_hz;
     case EMP_OP_POOL:
-        return strstr(type, "Grad") != NULL ? core->pool_grad_hz : core->pool_hz;
+        return strcmp(type, "MaxPoolGrad") == 0 ? core->pool_grad_hz : core->pool_hz;
     case EMP_OP_NORM:
         if (strstr(type, "BatchNorm") != NULL) return core->norm_hz;
         return strstr(type, "CrossEntropy") != NULL ? core->loss_hz : core->softmax_hz;

@@ -8,7 +8,7 @@
 #include "sim/replay/cpu_elements.h"
 #include "sim/replay/cpu_kernels_internal.h"
 
-enum { CHANNEL_GRAIN = 16 };
+enum { CHANNEL_GRAIN = 16, LANES = 64 };
 
 /* Exponentials of a row to \a to, and their sum. */
 EMP_CLONES static float exponentials(const float *x, float *to, int64_t count)
@@ -153,25 +153,44 @@ EMP_CLONES static void pool_forward(const struct pool *v, int64_t n, int64_t y, 
     }
 }
 
-/* The gradient of an average goes to all; that of a maximum to where it is found again.
- * \a from is the image that the pool read. */
-EMP_CLONES static void pool_back(const struct pool *v, const float *from, int64_t n,
+/* Spreads result (y, x) of image n over its window. */
+EMP_CLONES static void spread_back(const struct pool *v, int64_t n, int64_t y, int64_t x,
+                                   emp_range c)
+{
+    const float *out = v->out + ((n * v->oh + y) * v->ow + x) * v->c;
+
+    for (int64_t ky = y * v->sh; ky < y * v->sh + v->kh && ky < v->h; ky++) {
+        for (int64_t kx = x * v->sw; kx < x * v->sw + v->kw && kx < v->w; kx++) {
+            float *image = v->image + ((n * v->h + ky) * v->w + kx) * v->c;
+            for (int64_t i = c.first; i < c.end; i++) image[i] += v->scale * out[i];
+        }
+    }
+}
+
+/* Adds result (y, x) of image n to the largest of its window in \a from, the image that the pool
+ * read. Without branches that depend on values: its time does not. */
+EMP_CLONES static void send_back(const struct pool *v, const float *from, int64_t n,
                                  int64_t y, int64_t x, emp_range c)
 {
     const float *out = v->out + ((n * v->oh + y) * v->ow + x) * v->c;
 
-    for (int64_t i = c.first; i < c.end; i++) {
-        int64_t best = -1;
+    for (int64_t first = c.first; first < c.end; first += LANES) {
+        int32_t count = (int32_t)(c.end - first < LANES ? c.end - first : LANES);
+        int64_t best[LANES];
+        float   most[LANES];
+        for (int32_t i = 0; i < count; i++) most[i] = -INFINITY, best[i] = -1;
         for (int64_t ky = y * v->sh; ky < y * v->sh + v->kh && ky < v->h; ky++) {
             for (int64_t kx = x * v->sw; kx < x * v->sw + v->kw && kx < v->w; kx++) {
-                int64_t at = ((n * v->h + ky) * v->w + kx) * v->c + i;
-                if (!v->is_max)
-                    v->image[at] += v->scale * out[i];
-                else if (best < 0 || from[at] > from[best])
-                    best = at;
+                int64_t at = ((n * v->h + ky) * v->w + kx) * v->c + first;
+                for (int32_t i = 0; i < count; i++) {
+                    bool is_more = from[at + i] > most[i];
+                    most[i] = is_more ? from[at + i] : most[i];
+                    best[i] = is_more ? at + i : best[i];
+                }
             }
         }
-        if (best >= 0) v->image[best] += v->scale * out[i];
+        for (int32_t i = 0; i < count; i++)
+            if (best[i] >= 0) v->image[best[i]] += v->scale * out[first + i];
     }
 }
 
@@ -215,8 +234,10 @@ void emp_cpu_pool(const emp_kernel_call *call, int32_t part, int32_t parts,
     for (int64_t n = images.first; n < images.end; n++) {
         if (is_grad) clear_image(&v, n, c);
         for (int64_t pixel = 0; pixel < v.oh * v.ow; pixel++) {
-            if (is_grad)
-                pool_back(&v, from, n, pixel / v.ow, pixel % v.ow, c);
+            if (is_grad && is_avg)
+                spread_back(&v, n, pixel / v.ow, pixel % v.ow, c);
+            else if (is_grad)
+                send_back(&v, from, n, pixel / v.ow, pixel % v.ow, c);
             else
                 pool_forward(&v, n, pixel / v.ow, pixel % v.ow, c);
         }
