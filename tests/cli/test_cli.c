@@ -6,6 +6,7 @@
 #include <criterion/parameterized.h>
 #include <dirent.h>
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -654,24 +655,34 @@ Test(cli, placement_file_gives_what_place_said)
     json_decref(simulated);
 }
 
-/* A folder has the name of the other output. */
+#define PLACE "place small.pbtxt --machine k40x2 --method random --budget 20 "
+
+/* A name as long as names may be leaves no room for that of the temporary file. */
 Test(cli, an_output_that_fails_does_not_take_the_other_with_it)
 {
-    cr_assert_eq(mkdir(scratch_path("taken"), 0777), 0);
-    cr_expect_eq(run("place small.pbtxt --machine k40x2 --method random --budget 20 "
-                     "--out taken --record run.h5"),
-                 1);
+    char name[NAME_MAX + 1] = "", command[NAME_MAX + 200];
+
+    memset(name, 'x', NAME_MAX);
+    snprintf(command, sizeof command, PLACE "--out %s --record run.h5", name);
+    cr_expect_eq(run(command), 1);
     cr_expect(program_is_one_sentence(err, "emplace"), "%s", err);
-    cr_expect_not_null(strstr(err, "taken"), "%s", err);
+    cr_expect_not_null(strstr(err, "xxx"), "%s", err);
     cr_expect_not_null(strstr(out, "20 evaluations"), "what was found is told: %s", out);
     cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement run.h5"), 0, "%s",
                  err);
-    cr_expect_eq(run("place small.pbtxt --machine k40x2 --method random --budget 20 "
-                     "--out best.json --record taken"),
-                 1);
-    cr_expect_not_null(strstr(err, "taken"), "%s", err);
+    snprintf(command, sizeof command, PLACE "--out best.json --record %s", name);
+    cr_expect_eq(run(command), 1);
+    cr_expect_not_null(strstr(err, "xxx"), "%s", err);
     cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement best.json"), 0,
                  "%s", err);
+}
+
+Test(cli, a_folder_is_refused_as_an_output_before_the_search)
+{
+    cr_assert_eq(mkdir(scratch_path("taken"), 0777), 0);
+    cr_expect_eq(run(PLACE "--out taken"), 1);
+    cr_expect_not_null(strstr(err, "it is a directory"), "%s", err);
+    cr_expect_str_eq(out, "");
 }
 
 Test(cli, trace_is_json)

@@ -93,7 +93,8 @@ Test(file, says_why_there_is_nothing_to_read)
 {
     expect_error(P_tmpdir "/emplace-no-such-file", EMP_EIO,
                  "cannot be read: No such file or directory");
-    expect_error(P_tmpdir, EMP_EIO, "a directory, not a graph file");
+    expect_error(P_tmpdir, EMP_EIO,
+                 "a directory, not a graph file; of a SavedModel name saved_model.pb");
     expect_error("/dev/null", EMP_EIO, "not a regular file");
     write_plain("", 0);
     expect_error(path, EMP_EFORMAT, "an empty file");

@@ -215,7 +215,7 @@ Test(ablation, wrong_names_are_refused)
         "learning, grouping, groups, refining, guiding, default, 12 scotch "
         "groups, 12 scotch groups and imitation, starts=0, starts=1, starts=2, "
         "start_refine=0, start_samples=100, start_samples=400, reinforce, elites=1, "
-        "...");
+        "elites=20, ...");
     params = make_params(NULL);
     params.seed_count = 0;
     expect_refused(&study, &params, "0 seeds; give 1 to 100");
