@@ -100,6 +100,9 @@ static void parse_budgets(struct args *args, const char *list, bool is_seconds)
 {
     char word[32];
 
+    if (*list == '\0')
+        cli_usage_error("--%s takes numbers, as in 100,1000",
+                        is_seconds ? "seconds" : "budgets");
     while (cli_next_word(&list, word, sizeof word)) {
         emp_comparison_budget *budget = add_budget(args);
         if (is_seconds)

@@ -154,7 +154,7 @@ static void label_dots(FILE *script, const struct figure *f)
         double step_s = cell_of(f, e)->step_s.median;
         bool   is_expert = strcmp(c->entrant[e].key, "expert") == 0;
         if (e != best && !(is_expert && isfinite(step_s))) continue;
-        fprintf(script, "set label '%s' at 1,%.9g left offset 0.8,0 tc rgb '#606060'\n",
+        fprintf(script, "set label '%s' at 1,%.9g left offset 0.8,0.5 tc rgb '#606060'\n",
                 c->entrant[e].key, step_s);
     }
 }
@@ -170,7 +170,8 @@ static void write_frame(FILE *script, const struct figure *f)
             "fs solid noborder\nunset key\nset border 3 lc rgb '#808080'\n"
             "set tics nomirror scale 0.5\nset grid ytics lc rgb '#d0d0d0' lw 0.6 dt 1\n"
             "set logscale xy\nset xrange [1:%" PRId64 "]\nset yrange [%.9g:%.9g]\n"
-            "set rmargin 16\nset xlabel 'placements scored'\n"
+            "set ytics (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)\nset "
+            "rmargin 16\nset xlabel 'placements scored'\n"
             "set ylabel 'best step so far, s'\nset title '%s on %s'\n",
             last > 1 ? last : 2, f->low_s / 1.08, f->high_s * 1.08, c->row[f->row].title,
             c->row[f->row].machine);

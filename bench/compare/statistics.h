@@ -46,9 +46,9 @@ emp_status emp_wilcoxon(double *p, const double *difference, int32_t count,
  * no test, stays and does not count. O(count^3). */
 void emp_holm(double *corrected, const double *p, int32_t count);
 
+/** NaN with fewer than two rankings, or when all ranks are equal. */
 typedef struct {
-    double statistic,
-        p; /**< NaN when all ranks are equal or there is nothing to compare */
+    double statistic, p;
 } emp_friedman_test;
 
 /** Friedman's test (J. Amer. Statist. Assoc. 32, 1937), corrected for ties, of \a rows
