@@ -221,7 +221,6 @@ static emp_status check_files(const struct args *args, emp_error *err)
 
     EMP_TRY(cli_check_outputs(paths, 3, err));
     if (args->figure == NULL) goto cleanup;
-    if (!emp_gnuplot_exists()) EMP_FAIL(EMP_EUNSUPPORTED, "%s", EMP_GNUPLOT_ABSENCE);
     for (int32_t r = 0; r < args->params.row_count; r++)
         is_row = is_row || (strcmp(args->params.row[r].key, args->figure_row) == 0 &&
                             emp_word_list_has(args->params.rows, args->figure_row));
@@ -231,6 +230,7 @@ static emp_status check_files(const struct args *args, emp_error *err)
             "the comparison has no workload \"%s\" to draw; give --figure-row one of "
             "those that are compared",
             args->figure_row);
+    if (!emp_gnuplot_exists()) EMP_FAIL(EMP_EUNSUPPORTED, "%s", EMP_GNUPLOT_ABSENCE);
 
 cleanup:
     return st;

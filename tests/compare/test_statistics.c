@@ -123,7 +123,7 @@ Test(wilcoxon, without_differences)
 /* Share of all signs whose sum of ranks is as far from the middle as the one at hand. */
 static double count_signs(const double *difference, int32_t n)
 {
-    double  size[12], rank[12], total = n * (n + 1) / 2.0, sum = 0;
+    double  size[12] = {0}, rank[12], total = n * (n + 1) / 2.0, sum = 0;
     int32_t far = 0;
 
     for (int32_t i = 0; i < n; i++) size[i] = fabs(difference[i]);
