@@ -9,6 +9,7 @@
 #include "bench/report/gnuplot.h"
 #include "bench/run/word_list.h"
 #include "cli/cli.h"
+#include "cli/jobs_options.h"
 #include "cli/run_report.h"
 
 enum {
@@ -20,13 +21,11 @@ enum {
     KEY_CURVES,
     KEY_CHANGES,
     KEY_FIGURE,
-    KEY_FIGURE_ROW,
-    KEY_RUNS,
-    KEY_FRESH,
-    KEY_RUNTIME
+    KEY_FIGURE_ROW
 };
 
 struct args {
+    cli_jobs_options      run;
     emp_comparison_params params;
     bool                  has_budgets; /* given, instead of the default */
     bool                  is_csv;
@@ -34,9 +33,7 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"workloads", KEY_WORKLOADS, "A,B,...", 0,
-     "Only these: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8", 0},
-    {"rows", KEY_WORKLOADS, NULL, OPTION_ALIAS, NULL, 0},
+    {"workloads", KEY_WORKLOADS, "A,B,...", 0, "The same as --rows", 0},
     {"methods", KEY_METHODS, "A,B,...", 0,
      "Only these: names of emplace methods, or with a preset that is not the first, as "
      "hdp-emplace",
@@ -49,7 +46,6 @@ static const struct argp_option options[] = {
      "Budgets in seconds of one thread, instead or besides; results then depend on the "
      "computer",
      0},
-    {"seeds", 'k', "K", 0, "Runs of each method that draws (default 5)", 0},
     {"draws", KEY_DRAWS, "R", 0,
      "Draws of +-10 % cost noise for the sensitivity (default 20); 0 = no re-scoring", 0},
     {"format", 'f', "FORMAT", 0, "text (default) or csv", 0},
@@ -58,12 +54,6 @@ static const struct argp_option options[] = {
     {"figure", KEY_FIGURE, "FILE", 0, "Draw quality against evaluations as SVG (gnuplot)",
      0},
     {"figure-row", KEY_FIGURE_ROW, "ROW", 0, "Workload of the figure (default nmt4)", 0},
-    {"runtime", KEY_RUNTIME, "NAME|FILE", 0,
-     "Runtime profile (default tf-r1.3): " EMP_RUNTIME_NAMES, 0},
-    {"runs", KEY_RUNS, "DIR", 0, "Folder of the run records (default runs)", 0},
-    {"fresh", KEY_FRESH, NULL, 0, "Make all runs anew, also those with a record", 0},
-    {"threads", 't', "T", 0,
-     "Threads; within budgets of evaluations results do not depend on it", 0},
     {0},
 };
 
@@ -71,11 +61,8 @@ static const char doc[] =
     "Run every placement method on the tasks of Table 1 with equal budgets and compare "
     "them: medians with bootstrap intervals, ranks, paired tests against the best, gap "
     "to the lower bound, and whether the ranking would be the same with somewhat other "
-    "costs.\v"
-    "Runs that have a record are read, the others are made and recorded: after Ctrl-C or "
-    "a "
-    "kill\n"
-    "the same command goes on.\n\n"
+    "costs.\v" CLI_JOBS_DOC "Without --seeds there are 5. --budget N is --budgets with "
+                            "one. With --seconds results depend on the computer.\n\n"
     "  emplace bench placers --workloads rnnlm --methods expert,m-sct,anneal --budgets "
     "200 "
     "--seeds 2\n"
@@ -112,32 +99,16 @@ static void parse_budgets(struct args *args, const char *list, bool is_seconds)
     }
 }
 
-static bool parse_run_option(struct args *args, int key, char *arg)
-{
-    emp_comparison_params *p = &args->params;
-
-    switch (key) {
-    case KEY_RUNS: p->jobs.folder = arg; return true;
-    case KEY_FRESH: p->jobs.is_fresh = true; return true;
-    case 't':
-        p->jobs.threads = (int32_t)cli_integer("threads", arg, 1, 1024);
-        return true;
-    case 'k':
-        p->seed_count = (int32_t)cli_integer("seeds", arg, 1, EMP_TABLE_MAX_SEEDS);
-        return true;
-    case KEY_DRAWS: p->draws = (int32_t)cli_integer("draws", arg, 0, 10000); return true;
-    case KEY_RUNTIME: p->runtime = arg; return true;
-    default: return false;
-    }
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args *args = (struct args *)state->input;
 
-    if (parse_run_option(args, key, arg)) return 0;
     switch (key) {
-    case KEY_WORKLOADS: args->params.rows = arg; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
+    case KEY_WORKLOADS: args->run.rows = arg; return 0;
+    case KEY_DRAWS:
+        args->params.draws = (int32_t)cli_integer("draws", arg, 0, 10000);
+        return 0;
     case KEY_METHODS: args->params.methods = arg; return 0;
     case KEY_BUDGETS: parse_budgets(args, arg, false); return 0;
     case KEY_SECONDS: parse_budgets(args, arg, true); return 0;
@@ -160,6 +131,19 @@ static void on_rescored(void *context, double done_frac)
     cli_run_report *report = (cli_run_report *)context;
 
     cli_bar_draw_share(&report->bar, done_frac, "re-scoring");
+}
+
+/* What the options that are shared with other commands say. */
+static void take_run_options(struct args *args)
+{
+    emp_comparison_params *p = &args->params;
+
+    if (args->run.budget > 0) add_budget(args)->evaluations = args->run.budget;
+    if (args->run.seed_count > 0) p->seed_count = args->run.seed_count;
+    p->rows = args->run.rows;
+    p->runtime = args->run.runtime;
+    p->jobs = args->run.jobs;
+    p->on_rescored = on_rescored;
 }
 
 /* ---- files ---- */
@@ -256,15 +240,15 @@ cleanup:
 
 emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
-    emp_status        st = EMP_OK, made = EMP_OK;
-    emp_comparison   *comparison = NULL;
-    cli_run_report    report = {.text = "placers"};
+    const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, NULL, doc, children, NULL, NULL};
+    emp_status              st = EMP_OK, made = EMP_OK;
+    emp_comparison         *comparison = NULL;
+    cli_run_report          report = {.text = "placers"};
     struct args args = {.params = emp_comparison_params_default(), .figure_row = "nmt4"};
 
-    args.params.jobs.threads = cli_default_threads();
-    args.params.on_rescored = on_rescored;
     cli_parse(&argp, argc, argv, &args);
+    take_run_options(&args);
     EMP_TRY(check_files(&args, err));
     cli_run_report_begin(&report, &args.params.jobs);
     made = emp_comparison_make(&comparison, &args.params, err);

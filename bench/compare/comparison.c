@@ -9,6 +9,7 @@
 #include "bench/compare/entrants.h"
 #include "bench/run/manifest.h"
 #include "bench/run/paper.h"
+#include "bench/run/text.h"
 #include "bench/run/word_list.h"
 #include "sim/bounds/bounds.h"
 
@@ -83,6 +84,12 @@ static emp_status check(const emp_comparison_params *p, const struct entrants *a
                      "seconds",
                      b + 1);
     }
+    for (int32_t b = 0; b < p->budget_count; b++) {
+        for (int32_t a = 0; a < b; a++) /* their runs would share files */
+            if (p->budget[a].evaluations == p->budget[b].evaluations &&
+                p->budget[a].seconds == p->budget[b].seconds)
+                EMP_FAIL(EMP_EINVAL, "budgets %d and %d are the same", a + 1, b + 1);
+    }
     EMP_TRY(
         emp_word_list_check(p->rows, "the comparison has no workload", row_key, p, err));
     EMP_TRY(emp_word_list_check(p->methods, "the comparison has no method", entrant_key,
@@ -146,40 +153,36 @@ cleanup:
     return st;
 }
 
-/* "--budgets 100,1000", or of seconds. */
-static size_t describe_budgets(char *text, size_t size, const emp_comparison *c,
-                               const char *option, bool is_seconds)
+/* " --budgets 100,1000", or of seconds; nothing without any. */
+static void describe_budgets(emp_text *text, const emp_comparison *c, bool is_seconds)
 {
-    size_t used = 0;
+    const char *before = is_seconds ? " --seconds " : " --budgets ";
 
-    for (int32_t b = 0; b < c->budget_count && used < size; b++) {
+    for (int32_t b = 0; b < c->budget_count; b++) {
         const emp_comparison_budget *budget = &c->budget[b];
         if ((budget->seconds > 0) != is_seconds) continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 used == 0 ? option : "", used == 0 ? " " : ",");
-        if (used >= size) break;
-        used += (size_t)(is_seconds
-                             ? snprintf(text + used, size - used, "%g", budget->seconds)
-                             : snprintf(text + used, size - used, "%" PRId64,
-                                        budget->evaluations));
+        emp_text_add(text, "%s", before);
+        if (is_seconds)
+            emp_text_add(text, "%g", budget->seconds);
+        else
+            emp_text_add(text, "%" PRId64, budget->evaluations);
+        before = ",";
     }
-    return used < size ? used : size - 1;
 }
 
 static void describe(emp_comparison *c, const emp_comparison_params *p)
 {
     emp_manifest manifest = emp_manifest_get();
-    char         budgets[EMP_RECORD_TEXT_BYTES];
-    size_t       used = describe_budgets(budgets, sizeof budgets, c, " --budgets", false);
+    emp_text     command = {c->command, sizeof c->command, 0};
 
-    describe_budgets(budgets + used, sizeof budgets - used, c, " --seconds", true);
-    snprintf(c->command, sizeof c->command,
-             "scripts/emplace bench placers%s%s%s%s%s --seeds %d --draws %d%s%s",
-             p->rows != NULL ? " --workloads " : "", p->rows != NULL ? p->rows : "",
-             p->methods != NULL ? " --methods " : "",
-             p->methods != NULL ? p->methods : "", budgets, c->seed_count, c->draws,
-             strcmp(p->runtime, "tf-r1.3") != 0 ? " --runtime " : "",
-             strcmp(p->runtime, "tf-r1.3") != 0 ? p->runtime : "");
+    emp_text_add(&command, "scripts/emplace bench placers");
+    if (p->rows != NULL) emp_text_add(&command, " --workloads %s", p->rows);
+    if (p->methods != NULL) emp_text_add(&command, " --methods %s", p->methods);
+    describe_budgets(&command, c, false);
+    describe_budgets(&command, c, true);
+    emp_text_add(&command, " --seeds %d --draws %d", c->seed_count, c->draws);
+    if (strcmp(p->runtime, "tf-r1.3") != 0)
+        emp_text_add(&command, " --runtime %s", p->runtime);
     snprintf(c->version, sizeof c->version, "%s", manifest.version);
     snprintf(c->commit, sizeof c->commit, "%s", manifest.commit);
     c->is_dirty = manifest.is_dirty;

@@ -5,26 +5,16 @@
 #include <string.h>
 
 #include "bench/compare/comparison.h"
+#include "bench/run/table_internal.h"
 
-enum { NAME_WIDTH = 13, CELL_WIDTH = 14, NUMBER_BYTES = 32 };
+enum { NAME_WIDTH = 13, CELL_WIDTH = 14 };
 
 static const double significant = 0.05;
 
-/* Three significant digits. */
-static const char *format(double value, char text[NUMBER_BYTES])
+/* As in the tables, but that who found nothing may also have said so. */
+static const char *format(double value, char text[EMP_CELL_BYTES])
 {
-    if (isnan(value))
-        snprintf(text, NUMBER_BYTES, "-");
-    else if (isinf(value))
-        snprintf(text, NUMBER_BYTES, "none");
-    else
-        snprintf(text, NUMBER_BYTES, "%.*f",
-                 value < 0.9995  ? 3
-                 : value < 9.995 ? 2
-                 : value < 99.95 ? 1
-                                 : 0,
-                 value);
-    return text;
+    return isinf(value) ? "none" : emp_table_number(value, text);
 }
 
 static void print_number(FILE *out, const char *form, int width, double value)
@@ -73,7 +63,7 @@ static void sort_entrants(const emp_comparison *c, int32_t b,
 static void print_medians(FILE *out, const emp_comparison *c, int32_t b, int32_t e)
 {
     const emp_comparison_overall *overall = &c->overall[b * c->entrant_count + e];
-    char                          text[NUMBER_BYTES], marked[NUMBER_BYTES + 4];
+    char                          text[EMP_CELL_BYTES], marked[EMP_CELL_BYTES + 4];
 
     fprintf(out, "%-*s", NAME_WIDTH, c->entrant[e].key);
     for (int32_t r = 0; r < c->row_count; r++) {
@@ -97,7 +87,7 @@ static void print_medians(FILE *out, const emp_comparison *c, int32_t b, int32_t
 
 static void print_intervals(FILE *out, const emp_comparison *c, int32_t b, int32_t e)
 {
-    char low[NUMBER_BYTES], high[NUMBER_BYTES], both[2 * NUMBER_BYTES + 4];
+    char low[EMP_CELL_BYTES], high[EMP_CELL_BYTES], both[2 * EMP_CELL_BYTES + 4];
 
     if (!c->entrant[e].is_drawn || c->seed_count < 2) return;
     fprintf(out, "%*s", NAME_WIDTH, "");
@@ -111,7 +101,7 @@ static void print_intervals(FILE *out, const emp_comparison *c, int32_t b, int32
 
 static void print_bounds(FILE *out, const emp_comparison *c, int32_t b)
 {
-    char text[NUMBER_BYTES];
+    char text[EMP_CELL_BYTES];
 
     fprintf(out, "%-*s", NAME_WIDTH, "bound");
     for (int32_t r = 0; r < c->row_count; r++)

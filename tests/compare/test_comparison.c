@@ -446,6 +446,9 @@ Test(comparison, wrong_choices_are_refused)
     p = make_params(NULL, NULL, NULL);
     p.budget[1].seconds = 1;
     expect_refused(&p, "budget 2 is not a number above 0 of evaluations or of seconds");
+    p = make_params(NULL, NULL, NULL);
+    p.budget[1] = p.budget[0];
+    expect_refused(&p, "budgets 1 and 2 are the same");
 }
 
 static volatile sig_atomic_t stop_flag;
