@@ -62,13 +62,10 @@ static const char doc[] =
     "them: medians with bootstrap intervals, ranks, paired tests against the best, gap "
     "to the lower bound, and whether the ranking would be the same with somewhat other "
     "costs.\v" CLI_JOBS_DOC "Without --seeds there are 5. --budget N is --budgets with "
-                            "one. With --seconds results depend on the computer.\n\n"
-    "  emplace bench placers --workloads rnnlm --methods expert,m-sct,anneal --budgets "
-    "200 "
-    "--seeds 2\n"
+    "one. With --seconds results depend on the computer.\n\n"
+    "  emplace bench placers --rows rnnlm --methods expert,anneal --seeds 2\n"
     "  emplace bench placers --format csv > bench/results/placers.csv\n"
-    "  emplace bench placers --budgets 100,1000,10000 --figure nmt4.svg --curves "
-    "curves.csv\n"
+    "  emplace bench placers --figure nmt4.svg --curves curves.csv\n"
     "  emplace bench placers --workloads nmt2 --seconds 10,60";
 
 static emp_comparison_budget *add_budget(struct args *args)
@@ -245,7 +242,9 @@ emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
     emp_status              st = EMP_OK, made = EMP_OK;
     emp_comparison         *comparison = NULL;
     cli_run_report          report = {.text = "placers"};
-    struct args args = {.params = emp_comparison_params_default(), .figure_row = "nmt4"};
+    struct args             args = {.run = cli_jobs_options_default(),
+                                    .params = emp_comparison_params_default(),
+                                    .figure_row = "nmt4"};
 
     cli_parse(&argp, argc, argv, &args);
     take_run_options(&args);
