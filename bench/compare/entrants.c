@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/run/methods.h"
+#include "bench/run/text.h"
 
 /* Methods that give the same placement with every seed; tests/compare holds them to it. */
 static const char *const undrawn[] = {"cpu", "gpu",    "expert", "heft", "peft",
@@ -21,12 +22,14 @@ static bool is_drawn(const char *method)
 static void add(emp_entrant *entrant, const emp_placer_type *method, const char *preset,
                 size_t length, bool is_first)
 {
+    emp_text key = {entrant->key, sizeof entrant->key, 0};
+
     *entrant = (emp_entrant){.method = method,
                              .is_budgeted = method->is_learner,
                              .is_drawn = is_drawn(method->name)};
     snprintf(entrant->preset, sizeof entrant->preset, "%.*s", (int)length, preset);
-    snprintf(entrant->key, sizeof entrant->key, "%s%s%s", method->name,
-             is_first ? "" : "-", is_first ? "" : entrant->preset);
+    emp_text_add(&key, "%s", method->name);
+    if (!is_first) emp_text_add(&key, "-%s", entrant->preset);
 }
 
 int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS])
