@@ -42,6 +42,7 @@ emp_status cmd_bench(int argc, char **argv, emp_error *err);
 emp_status cmd_bench_anomalies(int argc, char **argv, emp_error *err);
 emp_status cmd_bench_mechanisms(int argc, char **argv, emp_error *err);
 emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err);
+emp_status cmd_bench_placers(int argc, char **argv, emp_error *err);
 emp_status cmd_bench_policy(int argc, char **argv, emp_error *err);
 emp_status cmd_bench_surrogate(int argc, char **argv, emp_error *err);
 

@@ -10,6 +10,7 @@ static const cli_command topics[] = {
     {"mechanisms", "what each mechanism of the runtime contributes",
      cmd_bench_mechanisms},
     {"oracle", "time the oracle beside other simulators", cmd_bench_oracle},
+    {"placers", "every placement method with equal budgets, compared", cmd_bench_placers},
     {"policy", "time the networks' updates beside PyTorch", cmd_bench_policy},
     {"surrogate", "SPEC: time and rate the surrogate beside the oracle",
      cmd_bench_surrogate},

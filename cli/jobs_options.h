@@ -1,5 +1,6 @@
 /** \file cli/jobs_options.h
- * The options of commands that make many runs on the paper's tasks, `table` and `ablate`.
+ * The options of commands that make many runs on the paper's tasks: `table`, `ablate` and
+ * `bench placers`.
  */
 #ifndef EMP_CLI_JOBS_OPTIONS_H
 #define EMP_CLI_JOBS_OPTIONS_H

@@ -26,7 +26,7 @@ static void on_run(void *context, const emp_job_event *e)
     if (isfinite(e->step_time_s))
         fprintf(stderr, "%.4g s", e->step_time_s);
     else
-        fprintf(stderr, "out of memory");
+        fprintf(stderr, "nothing that fits in memory");
     if (e->is_read)
         fprintf(stderr, " (on record)\n");
     else

@@ -10,6 +10,7 @@
 #include "baselines/one_shot.h"
 #include "bench/run/stats.h"
 #include "sim/engine/sim.h"
+#include "sim/placement/variant.h"
 
 enum {
     FASTER_OPS_PERCENT = 10,
@@ -40,64 +41,6 @@ const char *emp_shortening_text(emp_shortening kind) { return shortenings[kind].
 
 /* ---- the shorter problem ---- */
 
-/* Owns its costs and machine, borrows the rest of the original. */
-typedef struct {
-    const emp_problem *original;
-    emp_problem        problem;
-    emp_cost_table     costs;
-    emp_machine       *machine;
-} variant;
-
-static size_t count_task_times(const emp_cost_table *c)
-{
-    return (size_t)c->cpu_offset[c->op_count];
-}
-
-static emp_status variant_init(variant *v, const emp_problem *original, emp_error *err)
-{
-    emp_status            st = EMP_OK;
-    const emp_cost_table *from = original->costs;
-    size_t                op_count = (size_t)from->op_count;
-
-    v->original = original;
-    v->problem = *original;
-    v->costs =
-        (emp_cost_table){.op_count = from->op_count,
-                         .gpu = EMP_NEW_ARRAY(emp_gpu_cost, op_count),
-                         .cpu = EMP_NEW_ARRAY(emp_cpu_cost, op_count),
-                         .cpu_offset = from->cpu_offset,
-                         .task_ns = EMP_NEW_ARRAY(emp_time_ns, count_task_times(from))};
-    v->machine = EMP_NEW(emp_machine);
-    if (!v->costs.gpu || !v->costs.cpu || !v->costs.task_ns || !v->machine)
-        EMP_FAIL(EMP_ENOMEM, "costs of %zu ops", op_count);
-    v->problem.costs = &v->costs;
-    v->problem.machine = v->machine;
-cleanup:
-    return st;
-}
-
-static void variant_clear(variant *v)
-{
-    emp_free(v->costs.gpu);
-    emp_free(v->costs.cpu);
-    emp_free(v->costs.task_ns);
-    emp_free(v->machine);
-}
-
-/* Back to the original. */
-static void restore(variant *v)
-{
-    const emp_cost_table *from = v->original->costs;
-    size_t                op_count = (size_t)from->op_count;
-
-    memcpy(v->costs.gpu, from->gpu, op_count * sizeof *from->gpu);
-    memcpy(v->costs.cpu, from->cpu, op_count * sizeof *from->cpu);
-    memcpy(v->costs.task_ns, from->task_ns,
-           count_task_times(from) * sizeof *from->task_ns);
-    *v->machine = *v->original->machine;
-    v->problem.runtime = v->original->runtime;
-}
-
 static bool chance(emp_rng *rng, uint32_t percent)
 {
     return emp_rng_below(rng, 100) < percent;
@@ -122,7 +65,8 @@ static void shorten_ops(emp_cost_table *c, emp_rng *rng)
 
 /* The table has one time for all GPUs; this placement looks up only that of the op's own
  * device. */
-static void shorten_gpu(variant *v, const emp_device_id *device_of_op, emp_rng *rng)
+static void shorten_gpu(emp_problem_variant *v, const emp_device_id *device_of_op,
+                        emp_rng *rng)
 {
     emp_device_id gpu[EMP_MAX_DEVICES];
     int32_t       count = emp_devices_of_kind(v->machine, EMP_DEVICE_GPU, gpu);
@@ -135,7 +79,7 @@ static void shorten_gpu(variant *v, const emp_device_id *device_of_op, emp_rng *
     }
 }
 
-static void drop_issue(variant *v)
+static void drop_issue(emp_problem_variant *v)
 {
     for (emp_op_id op = 0; op < v->costs.op_count; op++) {
         if (v->problem.graph->op[op].cost.kernels == 0) v->costs.gpu[op].issue_ns = 0;
@@ -149,10 +93,10 @@ static void drop_latency(emp_machine *m)
     }
 }
 
-static void shorten(variant *v, emp_shortening kind, const emp_device_id *device_of_op,
-                    emp_rng *rng)
+static void shorten(emp_problem_variant *v, emp_shortening kind,
+                    const emp_device_id *device_of_op, emp_rng *rng)
 {
-    restore(v);
+    emp_problem_variant_restore(v);
     switch (kind) {
     case EMP_SHORTEN_OPS: shorten_ops(&v->costs, rng); break;
     case EMP_SHORTEN_GPU: shorten_gpu(v, device_of_op, rng); break;
@@ -243,8 +187,8 @@ cleanup:
     return st;
 }
 
-static emp_status measure(stand *s, variant *v, emp_shortening kind, emp_anomaly_count *c,
-                          emp_error *err)
+static emp_status measure(stand *s, emp_problem_variant *v, emp_shortening kind,
+                          emp_anomaly_count *c, emp_error *err)
 {
     emp_status st = EMP_OK;
     emp_sim   *sim = NULL;
@@ -282,13 +226,13 @@ emp_status emp_anomalies_measure(emp_anomaly_count     counts[EMP_SHORTENINGS],
                                  emp_device_id *const *placements, int32_t count,
                                  const emp_anomalies_params *params, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    stand      s = {.params = params,
-                    .problem = problem,
-                    .placements = placements,
-                    .count = count,
-                    .run_count = count};
-    variant    v = {0};
+    emp_status          st = EMP_OK;
+    stand               s = {.params = params,
+                             .problem = problem,
+                             .placements = placements,
+                             .count = count,
+                             .run_count = count};
+    emp_problem_variant v = {0};
 
     if (count < 1) EMP_FAIL(EMP_EINVAL, "%d placements; at least 1 is needed", count);
     if (problem->runtime.rules != EMP_RULES_EVENTS) {
@@ -304,7 +248,7 @@ emp_status emp_anomalies_measure(emp_anomaly_count     counts[EMP_SHORTENINGS],
         EMP_FAIL(EMP_ENOMEM, "step times of %d placements", count);
     for (int k = 0; k < EMP_SHORTENINGS; k++)
         if (is_there(problem, (emp_shortening)k)) s.run_count += count;
-    EMP_TRY(variant_init(&v, problem, err));
+    EMP_TRY(emp_problem_variant_init(&v, problem, err));
     EMP_TRY(run_originals(&s, err));
     for (int k = 0; k < EMP_SHORTENINGS; k++) {
         counts[k] = (emp_anomaly_count){0};
@@ -313,7 +257,7 @@ emp_status emp_anomalies_measure(emp_anomaly_count     counts[EMP_SHORTENINGS],
     }
 
 cleanup:
-    variant_clear(&v);
+    emp_problem_variant_clear(&v);
     emp_free(s.before_ns);
     emp_free(s.growth);
     emp_free(s.change);

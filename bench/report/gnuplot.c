@@ -158,12 +158,12 @@ cleanup:
     return st;
 }
 
-emp_status emp_gnuplot_draw(FILE *file, FILE *script, const char *name, emp_error *err)
+/* All that gnuplot draws of the script; the caller frees it. */
+static emp_status draw(char **svg, FILE *script, emp_error *err)
 {
     emp_status st = EMP_OK;
     int        ends[2] = {-1, -1}, state = 0;
     pid_t      child = -1;
-    char      *svg = NULL;
     FILE      *said = tmpfile();
 
     if (said == NULL || fflush(script) != 0 || lseek(fileno(script), 0, SEEK_SET) != 0 ||
@@ -172,14 +172,13 @@ emp_status emp_gnuplot_draw(FILE *file, FILE *script, const char *name, emp_erro
     EMP_TRY(start(&child, script, ends[1], said, err));
     close(ends[1]);
     ends[1] = -1;
-    EMP_TRY(read_all(&svg, ends[0], err));
+    EMP_TRY(read_all(svg, ends[0], err));
     while (waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
     child = -1;
     if (WIFSIGNALED(state) && (WTERMSIG(state) == SIGINT || WTERMSIG(state) == SIGTERM))
         EMP_FAIL(EMP_EINTERRUPTED, "gnuplot was interrupted");
-    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0 || strstr(svg, "</svg>") == NULL)
+    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0 || strstr(*svg, "</svg>") == NULL)
         EMP_TRY(blame(said, err));
-    EMP_TRY(copy_figure(file, svg, name, err));
 
 cleanup:
     for (int i = 0; i < 2; i++) {
@@ -187,6 +186,31 @@ cleanup:
     }
     while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
     if (said != NULL) fclose(said);
+    return st;
+}
+
+emp_status emp_gnuplot_draw(FILE *file, FILE *script, const char *name, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char      *svg = NULL;
+
+    EMP_TRY(draw(&svg, script, err));
+    EMP_TRY(copy_figure(file, svg, name, err));
+
+cleanup:
+    emp_free(svg);
+    return st;
+}
+
+emp_status emp_gnuplot_save(FILE *file, FILE *script, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char      *svg = NULL;
+
+    EMP_TRY(draw(&svg, script, err));
+    fputs(svg, file);
+
+cleanup:
     emp_free(svg);
     return st;
 }

@@ -31,4 +31,7 @@ emp_status emp_gnuplot_begin(FILE **script, int width, int height, emp_error *er
  * \retval EMP_EIO \retval EMP_ENOMEM */
 emp_status emp_gnuplot_draw(FILE *file, FILE *script, const char *name, emp_error *err);
 
+/** The same as a file of its own: with prologue, points, and no name. */
+emp_status emp_gnuplot_save(FILE *file, FILE *script, emp_error *err);
+
 #endif /* EMP_BENCH_REPORT_GNUPLOT_H */

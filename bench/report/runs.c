@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "bench/run/archive.h"
 #include "sim/placement/placer.h"
 
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
@@ -28,24 +28,6 @@ static bool ends_with(const char *text, const char *ending)
 
 /* ---- one record ---------------------------------------------------------------------- */
 
-static emp_status read_timing(emp_report_run *run, const char *path, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    json_t    *root = json_load_file(path, 0, NULL);
-    json_t    *elapsed = json_object_get(root, "elapsed_s");
-
-    if (!json_is_number(elapsed) || json_number_value(elapsed) < 0)
-        EMP_FAIL(EMP_EFORMAT,
-                 "%s is no timing file: it has no elapsed_s; without the file the report "
-                 "has no plot against seconds",
-                 path);
-    run->elapsed_s = json_number_value(elapsed);
-
-cleanup:
-    json_decref(root);
-    return st;
-}
-
 /* run.h5 has its timing in run.timing.json. */
 static emp_status find_timing(emp_report_run *run, emp_error *err)
 {
@@ -57,7 +39,7 @@ static emp_status find_timing(emp_report_run *run, emp_error *err)
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the timing of %s", run->path);
     if (ends_with(run->path, RECORD)) length -= strlen(RECORD);
     snprintf(path, size, "%.*s%s", (int)length, run->path, TIMING);
-    if (access(path, F_OK) == 0) EMP_TRY(read_timing(run, path, err));
+    if (access(path, F_OK) == 0) EMP_TRY(emp_timing_load(&run->elapsed_s, path, err));
 
 cleanup:
     emp_free(path);

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +17,7 @@
 #include "sim/engine/sim.h"
 
 static const char RECORD[] = ".h5", TIMING[] = ".timing.json",
-                  CHECKPOINT[] = ".checkpoint.h5";
+                  CHECKPOINT[] = ".checkpoint.h5", REFUSED[] = ".refused.txt";
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -203,7 +205,7 @@ cleanup:
 emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
                               const emp_run_params *params, emp_error *err)
 {
-    static const char *const suffixes[] = {RECORD, TIMING, CHECKPOINT};
+    static const char *const suffixes[] = {RECORD, TIMING, CHECKPOINT, REFUSED};
     emp_status               st = EMP_OK;
     char                     path[EMP_ARCHIVE_PATH_BYTES];
     emp_record              *run = EMP_NEW(emp_record);
@@ -217,6 +219,86 @@ emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
     }
 
 cleanup:
+    emp_free(run);
+    return st;
+}
+
+emp_status emp_timing_load(double *elapsed_s, const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    json_t    *root = json_load_file(path, 0, NULL);
+    json_t    *elapsed = json_object_get(root, "elapsed_s");
+
+    if (!json_is_number(elapsed) || json_number_value(elapsed) < 0)
+        EMP_FAIL(
+            EMP_EFORMAT,
+            "%s is no timing file: it has no elapsed_s; without it no time is known, "
+            "and nothing else is lost",
+            path);
+    *elapsed_s = json_number_value(elapsed);
+
+cleanup:
+    json_decref(root);
+    return st;
+}
+
+double emp_archive_elapsed_s(const char *folder, const emp_record *record)
+{
+    char   path[EMP_ARCHIVE_PATH_BYTES];
+    double elapsed_s = NAN;
+
+    name_file(path, folder, record, TIMING);
+    return emp_timing_load(&elapsed_s, path, NULL) == EMP_OK ? elapsed_s : NAN;
+}
+
+/* ---- runs without a placement ---- */
+
+emp_status emp_archive_put_refusal(const char *folder, const emp_problem *problem,
+                                   const emp_run_params *params, const char *reason,
+                                   emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+    char            path[EMP_ARCHIVE_PATH_BYTES];
+    emp_record     *run = EMP_NEW(emp_record);
+
+    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
+    emp_run_describe(run, problem, params);
+    EMP_TRY(make_folder(folder, err));
+    name_file(path, folder, run, REFUSED);
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    fprintf(file.stream, "%016" PRIx64 "\n%s\n", identity_of(run), reason);
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
+    emp_free(run);
+    return st;
+}
+
+emp_status emp_archive_find_refusal(char reason[EMP_ERROR_MSG_BYTES], bool *is_found,
+                                    const char *folder, const emp_problem *problem,
+                                    const emp_run_params *params, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    char        path[EMP_ARCHIVE_PATH_BYTES], wanted[32], identity[32];
+    FILE       *file = NULL;
+    emp_record *run = EMP_NEW(emp_record);
+
+    *is_found = false;
+    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
+    emp_run_describe(run, problem, params);
+    name_file(path, folder, run, REFUSED);
+    file = fopen(path, "r");
+    if (file == NULL || fgets(identity, sizeof identity, file) == NULL ||
+        fgets(reason, EMP_ERROR_MSG_BYTES, file) == NULL)
+        goto cleanup;
+    snprintf(wanted, sizeof wanted, "%016" PRIx64 "\n", identity_of(run));
+    *is_found = strcmp(identity, wanted) == 0;
+    reason[strcspn(reason, "\n")] = '\0';
+
+cleanup:
+    if (file != NULL) fclose(file);
     emp_free(run);
     return st;
 }

@@ -5,7 +5,8 @@
  *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.timing.json
  *     runs/nmt_layers_2.k40x2.hdp-paper.seed1.8000.1f0c5d9a.checkpoint.h5
  *
- * The last of them is there while a learner's run is under way or was interrupted.
+ * The last of them is there while a learner's run is under way or was interrupted. A run whose
+ * method found no placement at all may leave a `.refused.txt` instead, with its reason.
  * The last part is a hash of sources (version, commit, whether they had changes), method,
  * inputs, seed and budget.
  */
@@ -47,6 +48,25 @@ emp_status emp_archive_put(const char *folder, const emp_record *record, double 
  * \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
                               const emp_run_params *params, emp_error *err);
+
+/** Seconds that the run of a record in the folder took, by its timing file; NaN: there is
+ * none that can be read. */
+double emp_archive_elapsed_s(const char *folder, const emp_record *record);
+
+/** Reads a timing file. \retval EMP_EFORMAT  It is none. */
+emp_status emp_timing_load(double *elapsed_s, const char *path, emp_error *err);
+
+/** Keeps the reason why the method of this run found no placement.
+ * \retval EMP_ENOMEM \retval EMP_EIO */
+emp_status emp_archive_put_refusal(const char *folder, const emp_problem *problem,
+                                   const emp_run_params *params, const char *reason,
+                                   emp_error *err);
+
+/** Looks for such a reason of exactly this run.
+ * \retval EMP_ENOMEM */
+emp_status emp_archive_find_refusal(char reason[EMP_ERROR_MSG_BYTES], bool *is_found,
+                                    const char *folder, const emp_problem *problem,
+                                    const emp_run_params *params, emp_error *err);
 
 /** Removes the checkpoint of a run whose record is in the folder, if there is one: after
  * the record was put there, and when it is found, as a kill may have come between. One

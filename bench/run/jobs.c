@@ -128,13 +128,15 @@ static void on_batch(void *context, const emp_progress *progress)
 {
     emp_job *job = (emp_job *)context;
     double   budget = (double)progress->budget_evaluations;
+    bool     is_counted = budget > 0;
 
     job->elapsed_s = progress->elapsed_s;
-    if (budget <= 0) return;
+    if (!is_counted && !(progress->budget_s > 0)) return;
 #pragma omp critical(emp_jobs)
     {
-        job->done_frac = (double)progress->evaluations / budget;
-        job->earlier_frac = (double)progress->resumed / budget;
+        job->done_frac = is_counted ? (double)progress->evaluations / budget
+                                    : fmin(1.0, progress->elapsed_s / progress->budget_s);
+        if (is_counted) job->earlier_frac = (double)progress->resumed / budget;
         report_progress(job->plan);
     }
 }
@@ -149,15 +151,15 @@ static void on_job_done(emp_job *job, bool is_read)
         if (is_read) job->earlier_frac = 1.0;
         plan->done++;
         if (plan->params->on_run != NULL) {
-            emp_job_event event = {
-                job->row,
-                job->column,
-                job->record.seed,
-                job->record.is_feasible ? job->record.best_step_time_s : INFINITY,
-                job->elapsed_s,
-                is_read,
-                plan->done,
-                plan->count};
+            emp_job_event event = {job->row,
+                                   job->column,
+                                   job->record.seed,
+                                   job->record.is_feasible ? job->record.best_step_time_s
+                                                           : INFINITY,
+                                   is_read ? 0.0 : job->elapsed_s,
+                                   is_read,
+                                   plan->done,
+                                   plan->count};
             plan->params->on_run(plan->params->context, &event);
         }
         report_progress(plan);
@@ -169,20 +171,59 @@ static bool was_stopped(const emp_jobs_params *params)
     return params->stop != NULL && *params->stop != 0;
 }
 
+static emp_status find_record(emp_job *job, bool *is_read, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_jobs_params *p = job->plan->params;
+
+    EMP_TRY(
+        emp_archive_find(&job->record, is_read, p->folder, job->problem, &job->run, err));
+    if (*is_read) job->elapsed_s = emp_archive_elapsed_s(p->folder, &job->record);
+    if (*is_read || !p->keeps_refusals) goto cleanup;
+    EMP_TRY(emp_archive_find_refusal(job->error.msg, &job->is_refused, p->folder,
+                                     job->problem, &job->run, err));
+    *is_read = job->is_refused;
+
+cleanup:
+    return st;
+}
+
+/* What is left of a run without a placement is its description and the reason. */
+static emp_status refuse(emp_job *job, bool is_read, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_error  reason = job->error;
+
+    job->error = (emp_error){0}; /* which is for failures, until all went well */
+    emp_record_clear(&job->record);
+    emp_run_describe(&job->record, job->problem, &job->run);
+    if (!is_read)
+        EMP_TRY(emp_archive_put_refusal(job->plan->params->folder, job->problem,
+                                        &job->run, reason.msg, err));
+    job->error = reason;
+    job->is_refused = job->is_ready = true;
+    on_job_done(job, is_read);
+
+cleanup:
+    return st;
+}
+
 static emp_status run_job(emp_job *job, emp_error *err)
 {
     const emp_jobs_params *p = job->plan->params;
     emp_status             st = EMP_OK;
     bool                   is_read = false;
 
-    EMP_TRY(emp_archive_find(&job->record, &is_read, p->folder, job->problem, &job->run,
-                             err));
+    EMP_TRY(find_record(job, &is_read, err));
     if (!is_read) {
         emp_record_clear(&job->record);
         job->run.progress = on_batch;
         job->run.context = job;
-        EMP_TRY(emp_archive_run(&job->record, p->folder, job->problem, &job->run, err));
+        st = emp_archive_run(&job->record, p->folder, job->problem, &job->run, err);
+        job->is_refused = st == EMP_EINFEASIBLE && p->keeps_refusals;
+        if (!job->is_refused) EMP_TRY(st);
     }
+    if (job->is_refused) return refuse(job, is_read, err);
     job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
     if (!job->is_ready) goto cleanup; /* half a run would stand in for a whole one */
     if (!is_read) {

@@ -29,7 +29,7 @@ void       emp_tasks_clear(emp_task *tasks, int32_t count);
 typedef struct {
     const char *row, *method; /**< titles */
     uint64_t    seed;
-    double      step_time_s; /**< infinity: out of memory */
+    double      step_time_s; /**< infinity: nothing that fits in memory */
     double      elapsed_s;   /**< 0 for a record that was read */
     bool        is_read;
     int32_t     done, total; /**< runs */
@@ -40,6 +40,8 @@ typedef struct {
     const char *folder; /**< of the run records */
     int32_t     threads;
     bool        is_fresh; /**< first remove what the folder has of these runs */
+    /** A method that finds no placement gives a result that says so; else it is a failure. */
+    bool keeps_refusals;
     const volatile sig_atomic_t
         *stop; /**< OPTIONAL: set to end after the current batches */
     /** OPTIONAL. Calls come from several threads, one at a time. */
@@ -56,11 +58,13 @@ typedef struct {
     emp_run_params     run;  /**< without threads, stop and progress */
     double             cost; /**< relative; for the order and the progress bar */
 
-    bool       is_ready; /**< the record is that of a whole run */
+    bool is_ready;   /**< the record is that of a whole run ... */
+    bool is_refused; /**< ... or, if refusals are kept, says what was run, and `error` why
+                          there is no placement */
     emp_record record;
+    double elapsed_s; /**< that the run took; NaN: of a record without a timing file */
     /* Private. */
     double                done_frac, earlier_frac; /**< of its work; before this call */
-    double                elapsed_s;
     emp_status            status;
     emp_error             error;
     struct emp_jobs_plan *plan;

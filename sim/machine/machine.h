@@ -195,6 +195,10 @@ emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
                                  emp_error *err);
 void       emp_machine_destroy(emp_machine *machine);
 
+/** Computes the rates and latencies of all routes anew: after a change of links, which only
+ * a machine that nobody else reads may have. */
+void emp_machine_time_routes(emp_machine *machine);
+
 /** The first device of a kind, for what all of the kind have in common; NULL = none. */
 const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind kind);
 

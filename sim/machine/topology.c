@@ -113,6 +113,28 @@ cleanup:
     return st;
 }
 
+static void time_route(const emp_machine *machine, emp_route *route)
+{
+    double host_s = 0.0, network_s = 0.0;
+
+    for (int32_t i = 0; i < route->link_count; i++) {
+        const emp_link *l = &machine->link[route->link[i]];
+        if (i == 0 || l->bytes_per_s < route->bytes_per_s)
+            route->bytes_per_s = l->bytes_per_s;
+        if (l->is_network) network_s += l->latency_s;
+        if (!l->is_network && l->latency_s > host_s) host_s = l->latency_s;
+    }
+    route->latency_s = host_s + network_s;
+}
+
+void emp_machine_time_routes(emp_machine *machine)
+{
+    for (int32_t from = 0; from < machine->device_count; from++) {
+        for (int32_t to = 0; to < machine->device_count; to++)
+            if (from != to) time_route(machine, &machine->route[from][to]);
+    }
+}
+
 static emp_status route_pair(const emp_machine *machine, const emp_topology *t,
                              int32_t from, int32_t to, emp_route *route, emp_error *err)
 {
@@ -120,7 +142,6 @@ static emp_status route_pair(const emp_machine *machine, const emp_topology *t,
     int32_t           a = t->leaf_of_device[from], b = t->leaf_of_device[to];
     const emp_device *device = machine->device;
     int32_t           channel = t->gpu_channel[device[from].host];
-    double            host_s = 0.0, network_s = 0.0;
     bool              are_peers = device[from].kind == EMP_DEVICE_GPU &&
                      device[to].kind == EMP_DEVICE_GPU &&
                      device[from].host == device[to].host;
@@ -133,14 +154,7 @@ static emp_status route_pair(const emp_machine *machine, const emp_topology *t,
         EMP_TRY(route_by_tree(t, a, b, route, err));
     }
     if (route->link_count == 0) EMP_FAIL(EMP_EINVAL, "no link lies between them");
-    for (int32_t i = 0; i < route->link_count; i++) {
-        const emp_link *l = &machine->link[route->link[i]];
-        if (i == 0 || l->bytes_per_s < route->bytes_per_s)
-            route->bytes_per_s = l->bytes_per_s;
-        if (l->is_network) network_s += l->latency_s;
-        if (!l->is_network && l->latency_s > host_s) host_s = l->latency_s;
-    }
-    route->latency_s = host_s + network_s;
+    time_route(machine, route);
 cleanup:
     return st;
 }

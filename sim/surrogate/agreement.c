@@ -10,8 +10,8 @@
 
 static int sign(double x) { return (x > 0.0) - (x < 0.0); }
 
-/* Tau-b = (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y). */
-static double kendall_of(const double *x, const double *y, int32_t count)
+/* (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y) */
+double emp_kendall_of(const double *x, const double *y, int32_t count)
 {
     double sum = 0.0, untied_x = 0.0, untied_y = 0.0;
 
@@ -37,7 +37,7 @@ emp_status emp_agreement_of(emp_agreement *out, const double *estimate,
     if (work == NULL) EMP_FAIL(EMP_ENOMEM, "ranks of %d values", count);
     for (int32_t i = 0; i < count; i++) error += fabs(estimate[i] / exact[i] - 1.0);
     out->spearman = gsl_stats_spearman(estimate, 1, exact, 1, (size_t)count, work);
-    out->kendall = kendall_of(estimate, exact, count);
+    out->kendall = emp_kendall_of(estimate, exact, count);
     out->mean_relative_error = error / count;
 
 cleanup:

@@ -16,6 +16,10 @@ typedef struct {
     double mean_relative_error; /**< mean of |estimate / exact - 1| */
 } emp_agreement;
 
+/** Kendall's tau-b of \a count pairs; NaN when all of one side are equal. Infinite values of
+ * one sign are equal to each other. O(count^2). */
+double emp_kendall_of(const double *x, const double *y, int32_t count);
+
 /** Compares \a count >= 2 values; exact ones are above 0. O(count^2).
  * \retval EMP_EINVAL  Fewer than two values. */
 emp_status emp_agreement_of(emp_agreement *out, const double *estimate,

@@ -183,6 +183,12 @@ static struct error_case error_cases[] = {
     {"bench",                                                               2, "--help"},
     {"bench nothing",                                                       2, "\"nothing\""},
     {"bench surrogate",                                                     2, "SPEC"},
+    {"bench placers rnnlm",                                                 2, "\"rnnlm\""},
+    {"bench placers --budgets 100,0",                                       2, "\"0\""},
+    {"bench placers --budgets ''",                                          2, "100,1000"},
+    {"bench placers --seconds ten",                                         2, "\"ten\""},
+    {"bench placers --budgets 1,2,3,4,5,6,7,8,9",                           2, "8 budgets"},
+    {"bench placers --format md",                                           2, "\"md\""},
     {"bench anomalies",                                                     2, "SPEC"},
     {"bench anomalies small.pbtxt",                                         2, "--machine"},
     {"bench anomalies small.pbtxt rnnlm",                                   2, "\"rnnlm\""},
@@ -240,6 +246,10 @@ static struct error_case error_cases[] = {
     {"bench policy --csv no/such/p.csv",                                        1, "no/such/p.csv"},
     {"bench oracle --csv no/such/o.csv",                                    1, "no/such/o.csv"},
     {"bench surrogate small.pbtxt --machine k41",                           1, "k41"},
+    {"bench placers --workloads nmt3",                                      1, "nmt2, nmt4"},
+    {"bench placers --methods hdp-paper",                                   1, "hdp-emplace"},
+    {"bench placers --curves nowhere/curves.csv",                           1, "nowhere"},
+    {"bench placers --workloads rnnlm --figure x.svg",                      1, "nmt4"},
     {"bench anomalies small.pbtxt --machine k41",                           1, "k41"},
     {"bench anomalies small.pbtxt --machine k40x2 --runtime none",          1, "none"},
     {"bench surrogate small.pbtxt --machine k40x2 --runtime baechi",        1, "baechi"},
@@ -289,10 +299,11 @@ Test(cli, unknown_op_types_are_counted_in_one_warning)
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",           "ablate", "place",        "train",        "simulate",
-        "graph",           "record", "calibrate",    "workloads",    "machines",
-        "methods",         "bench",  "bench oracle", "bench policy", "bench surrogate",
-        "bench anomalies", "bound"};
+        "table",         "ablate",       "place",           "train",
+        "simulate",      "graph",        "record",          "calibrate",
+        "workloads",     "machines",     "methods",         "bench",
+        "bench oracle",  "bench policy", "bench surrogate", "bench anomalies",
+        "bench placers", "bound"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -471,6 +482,20 @@ Test(cli, bench_surrogate_has_the_promised_keys)
     json_decref(object);
     cr_expect_eq(run("bench surrogate small.pbtxt -m k40x2"), 0, "%s", err);
     cr_expect_not_null(strstr(out, "Spearman"));
+}
+
+Test(cli, bench_placers_compares_and_writes_its_files)
+{
+    cr_expect_eq(run("bench placers --workloads rnnlm --methods cpu,expert --budgets 5 "
+                     "--draws 1 --curves c.csv --sensitivity s.csv --format csv"),
+                 0, "%s", err);
+    cr_expect_not_null(
+        strstr(out, "\nrnnlm,\"rnnlm\",k40x2,tf-r1.3,5,,expert,expert,,1,"), "%s", out);
+    char *curves = scratch_read("c.csv", NULL), *changes = scratch_read("s.csv", NULL);
+    cr_expect_not_null(strstr(curves, ",expert,expert,,5,"), "%s", curves);
+    cr_expect_not_null(strstr(changes, ",noise,1,1,1,"), "%s", changes);
+    free(curves);
+    free(changes);
 }
 
 Test(cli, bench_anomalies_has_the_promised_keys)

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/compare/comparison_internal.h"
+#include "bench/compare/entrants.h"
+#include "bench/run/manifest.h"
+#include "bench/run/paper.h"
+#include "bench/run/text.h"
+#include "bench/run/word_list.h"
+#include "sim/bounds/bounds.h"
+
+emp_comparison_params emp_comparison_params_default(void)
+{
+    return (emp_comparison_params){
+        .row = emp_paper_task,
+        .row_count = EMP_PAPER_TASKS,
+        .runtime = "tf-r1.3",
+        .seed_count = 5,
+        .budget_count = 2,
+        .budget = {{.evaluations = 100}, {.evaluations = 1000}},
+        .draws = 20,
+        .jobs = {.folder = "runs", .threads = 1}};
+}
+
+int32_t emp_comparison_cell_index(const emp_comparison *c, int32_t budget, int32_t row,
+                                  int32_t entrant)
+{
+    return (budget * c->row_count + row) * c->entrant_count + entrant;
+}
+
+int32_t emp_comparison_find_row(const emp_comparison *c, const char *key)
+{
+    for (int32_t r = 0; r < c->row_count; r++)
+        if (strcmp(c->row[r].key, key) == 0) return r;
+    return -1;
+}
+
+int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
+{
+    return c->entrant[entrant].is_drawn ? c->seed_count : 1;
+}
+
+/* ---- layout ---- */
+
+static const char *row_key(const void *context, int32_t i)
+{
+    const emp_comparison_params *p = (const emp_comparison_params *)context;
+
+    return i < p->row_count ? p->row[i].key : NULL;
+}
+
+struct entrants {
+    emp_entrant entrant[EMP_COMPARISON_ENTRANTS];
+    int32_t     count;
+};
+
+static const char *entrant_key(const void *context, int32_t i)
+{
+    const struct entrants *all = (const struct entrants *)context;
+
+    return i < all->count ? all->entrant[i].key : NULL;
+}
+
+static emp_status check(const emp_comparison_params *p, const struct entrants *all,
+                        emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (p->seed_count < 1 || p->seed_count > EMP_TABLE_MAX_SEEDS)
+        EMP_FAIL(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
+                 EMP_TABLE_MAX_SEEDS);
+    if (p->budget_count < 1 || p->budget_count > EMP_COMPARISON_BUDGETS)
+        EMP_FAIL(EMP_EINVAL, "%d budgets; give 1 to %d", p->budget_count,
+                 EMP_COMPARISON_BUDGETS);
+    for (int32_t b = 0; b < p->budget_count; b++) {
+        const emp_comparison_budget *budget = &p->budget[b];
+        if ((budget->evaluations > 0) == (budget->seconds > 0))
+            EMP_FAIL(EMP_EINVAL,
+                     "budget %d is not a number above 0 of evaluations or of "
+                     "seconds",
+                     b + 1);
+    }
+    for (int32_t b = 0; b < p->budget_count; b++) {
+        for (int32_t a = 0; a < b; a++) /* their runs would share files */
+            if (p->budget[a].evaluations == p->budget[b].evaluations &&
+                p->budget[a].seconds == p->budget[b].seconds)
+                EMP_FAIL(EMP_EINVAL, "budgets %d and %d are the same", a + 1, b + 1);
+    }
+    EMP_TRY(
+        emp_word_list_check(p->rows, "the comparison has no workload", row_key, p, err));
+    EMP_TRY(emp_word_list_check(p->methods, "the comparison has no method", entrant_key,
+                                all, err));
+
+cleanup:
+    return st;
+}
+
+/* Allocates what the sizes of the comparison ask for. */
+static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_comparison *c = plan->c;
+    size_t          rows = (size_t)c->row_count, entrants = (size_t)c->entrant_count;
+    size_t          budgets = (size_t)c->budget_count, cells = budgets * rows * entrants;
+
+    c->cell = EMP_NEW_ARRAY(emp_comparison_cell, cells);
+    c->step_s = EMP_NEW_ARRAY(double, cells *(size_t)c->seed_count);
+    c->overall = EMP_NEW_ARRAY(emp_comparison_overall, budgets * entrants);
+    c->friedman = EMP_NEW_ARRAY(emp_friedman_test, budgets);
+    c->change = EMP_NEW_ARRAY(emp_comparison_change, budgets * rows * EMP_SCORED_KINDS);
+    c->bound_s = EMP_NEW_ARRAY(double, rows);
+    c->graph_hash = EMP_NEW_ARRAY(uint64_t, rows);
+    c->machine_hash = EMP_NEW_ARRAY(uint64_t, rows);
+    c->refusal = emp_calloc(rows * entrants, sizeof *c->refusal);
+    plan->task = EMP_NEW_ARRAY(emp_task, rows);
+    plan->first_job = EMP_NEW_ARRAY(int32_t, cells);
+    if (!c->cell || !c->step_s || !c->overall || !c->friedman || !c->change ||
+        !c->bound_s || !c->graph_hash || !c->machine_hash || !c->refusal || !plan->task ||
+        !plan->first_job)
+        EMP_FAIL(EMP_ENOMEM, "comparison of %zu cells", cells);
+
+cleanup:
+    return st;
+}
+
+static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
+                         emp_error *err)
+{
+    emp_status                   st = EMP_OK;
+    const emp_comparison_params *p = plan->params;
+    emp_comparison              *c = plan->c;
+
+    c->row = EMP_NEW_ARRAY(emp_table_row, (size_t)p->row_count);
+    c->entrant = EMP_NEW_ARRAY(emp_entrant, (size_t)all->count);
+    c->budget = EMP_NEW_ARRAY(emp_comparison_budget, (size_t)p->budget_count);
+    if (!c->row || !c->entrant || !c->budget) EMP_FAIL(EMP_ENOMEM, "comparison");
+    for (int32_t r = 0; r < p->row_count; r++)
+        if (emp_word_list_has(p->rows, p->row[r].key)) c->row[c->row_count++] = p->row[r];
+    for (int32_t e = 0; e < all->count; e++) {
+        if (emp_word_list_has(p->methods, all->entrant[e].key))
+            c->entrant[c->entrant_count++] = all->entrant[e];
+    }
+    for (int32_t b = 0; b < p->budget_count; b++)
+        c->budget[c->budget_count++] = p->budget[b];
+    c->seed_count = p->seed_count;
+    c->draws = p->draws;
+
+cleanup:
+    return st;
+}
+
+/* " --budgets 100,1000", or of seconds; nothing without any. */
+static void describe_budgets(emp_text *text, const emp_comparison *c, bool is_seconds)
+{
+    const char *before = is_seconds ? " --seconds " : " --budgets ";
+
+    for (int32_t b = 0; b < c->budget_count; b++) {
+        const emp_comparison_budget *budget = &c->budget[b];
+        if ((budget->seconds > 0) != is_seconds) continue;
+        emp_text_add(text, "%s", before);
+        if (is_seconds)
+            emp_text_add(text, "%g", budget->seconds);
+        else
+            emp_text_add(text, "%" PRId64, budget->evaluations);
+        before = ",";
+    }
+}
+
+static void describe(emp_comparison *c, const emp_comparison_params *p)
+{
+    emp_manifest manifest = emp_manifest_get();
+    emp_text     command = {c->command, sizeof c->command, 0};
+
+    emp_text_add(&command, "scripts/emplace bench placers");
+    if (p->rows != NULL) emp_text_add(&command, " --workloads %s", p->rows);
+    if (p->methods != NULL) emp_text_add(&command, " --methods %s", p->methods);
+    describe_budgets(&command, c, false);
+    describe_budgets(&command, c, true);
+    emp_text_add(&command, " --seeds %d --draws %d", c->seed_count, c->draws);
+    if (strcmp(p->runtime, "tf-r1.3") != 0)
+        emp_text_add(&command, " --runtime %s", p->runtime);
+    snprintf(c->version, sizeof c->version, "%s", manifest.version);
+    snprintf(c->commit, sizeof c->commit, "%s", manifest.commit);
+    c->is_dirty = manifest.is_dirty;
+}
+
+static void blank(emp_comparison *c)
+{
+    int32_t cells = c->budget_count * c->row_count * c->entrant_count;
+
+    for (int32_t i = 0; i < cells; i++) {
+        emp_comparison_cell *cell = &c->cell[i];
+        *cell = (emp_comparison_cell){.step_s = {NAN, NAN, NAN},
+                                      .best_s = NAN,
+                                      .worst_s = NAN,
+                                      .evaluations = NAN,
+                                      .gap_frac = NAN,
+                                      .rank = NAN,
+                                      .p = NAN,
+                                      .p_holm = NAN};
+        for (int k = 0; k < EMP_SCORED_KINDS; k++) cell->rescored_s[k] = NAN;
+    }
+    for (int32_t i = 0; i < c->budget_count * c->entrant_count; i++)
+        c->overall[i] = (emp_comparison_overall){NAN, NAN, NAN, NAN, false};
+    for (int32_t i = 0; i < c->budget_count * c->row_count * EMP_SCORED_KINDS; i++)
+        c->change[i] = (emp_comparison_change){NAN, NAN, NAN};
+}
+
+static emp_status lay_out(emp_comparison_plan *plan, emp_error *err)
+{
+    emp_status                   st = EMP_OK;
+    const emp_comparison_params *p = plan->params;
+    struct entrants             *all = EMP_NEW(struct entrants);
+
+    plan->c = EMP_NEW(emp_comparison);
+    if (all == NULL || plan->c == NULL) EMP_FAIL(EMP_ENOMEM, "comparison");
+    all->count = emp_entrants_list(all->entrant);
+    EMP_TRY(check(p, all, err));
+    EMP_TRY(choose(plan, all, err));
+    EMP_TRY(allocate(plan, err));
+    describe(plan->c, p);
+    blank(plan->c);
+
+cleanup:
+    emp_free(all);
+    return st;
+}
+
+/* ---- tasks and runs ---- */
+
+static emp_status load_tasks(emp_comparison_plan *plan, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_comparison *c = plan->c;
+
+    EMP_TRY(emp_runtime_load(&plan->runtime, plan->params->runtime, err));
+    snprintf(c->runtime, sizeof c->runtime, "%s", plan->runtime.name);
+    c->runtime_hash = emp_runtime_hash(&plan->runtime);
+    EMP_TRY(emp_tasks_load(plan->task, c->row, c->row_count, &plan->runtime,
+                           plan->params->jobs.threads, err));
+    for (int32_t r = 0; r < c->row_count; r++) {
+        c->graph_hash[r] = plan->task[r].graph->hash;
+        c->machine_hash[r] = plan->task[r].machine->hash;
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t row,
+                           int32_t entrant, emp_error *err)
+{
+    emp_status                   st = EMP_OK;
+    emp_comparison              *c = plan->c;
+    const emp_entrant           *e = &c->entrant[entrant];
+    const emp_comparison_budget *limit = &c->budget[budget];
+    const emp_table_column       column = {.title = e->key,
+                                           .method = e->method->name,
+                                           .preset = e->preset[0] == '\0' ? NULL : e->preset,
+                                           .budget = e->is_budgeted ? limit->evaluations : 0};
+
+    plan->first_job[emp_comparison_cell_index(c, budget, row, entrant)] = plan->job_count;
+    for (int32_t s = 0; s < emp_comparison_runs_of(c, entrant); s++) {
+        emp_job *job = &plan->job[plan->job_count++];
+        EMP_TRY(emp_job_init(job, &plan->task[row], &c->row[row], &column,
+                             (uint64_t)s + 1, err));
+        if (e->is_budgeted && limit->seconds > 0) {
+            job->run.budget_s = limit->seconds;
+            job->cost *= limit->seconds * 100; /* evaluations a second, more or less */
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+/* Methods that stop by themselves share their runs with the first budget. */
+static emp_status add_jobs(emp_comparison_plan *plan, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_comparison *c = plan->c;
+
+    for (int32_t e = 0; e < c->entrant_count; e++)
+        plan->jobs_of_row += emp_comparison_runs_of(c, e) *
+                             (c->entrant[e].is_budgeted ? c->budget_count : 1);
+    plan->job = EMP_NEW_ARRAY(emp_job, (size_t)plan->jobs_of_row * (size_t)c->row_count);
+    if (plan->job == NULL) EMP_FAIL(EMP_ENOMEM, "%d runs a row", plan->jobs_of_row);
+    for (int32_t r = 0; r < c->row_count; r++) {
+        for (int32_t b = 0; b < c->budget_count; b++) {
+            for (int32_t e = 0; e < c->entrant_count; e++) {
+                if (b == 0 || c->entrant[e].is_budgeted) {
+                    EMP_TRY(add_runs(plan, b, r, e, err));
+                    continue;
+                }
+                plan->first_job[emp_comparison_cell_index(c, b, r, e)] =
+                    plan->first_job[emp_comparison_cell_index(c, 0, r, e)];
+            }
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status find_bounds(emp_comparison_plan *plan, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_comparison *c = plan->c;
+    emp_status     *status = EMP_NEW_ARRAY(emp_status, (size_t)c->row_count);
+    emp_error      *error = EMP_NEW_ARRAY(emp_error, (size_t)c->row_count);
+
+    if (status == NULL || error == NULL) EMP_FAIL(EMP_ENOMEM, "%d bounds", c->row_count);
+        /* clang-format off */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(plan->params->jobs.threads)
+    /* clang-format on */
+    for (int32_t r = c->row_count - 1; r >= 0; r--) {
+        emp_bounds bounds = {0};
+        status[r] = emp_bounds_compute(&bounds, plan->task[r].problem, &error[r]);
+        c->bound_s[r] = (double)bounds.best_ns * 1e-9;
+    }
+    for (int32_t r = 0; r < c->row_count; r++)
+        if (status[r] != EMP_OK) EMP_FAIL(status[r], "%s", error[r].msg);
+
+cleanup:
+    emp_free(status);
+    emp_free(error);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params *params,
+                               emp_error *err)
+{
+    emp_status          st = EMP_OK, made = EMP_OK;
+    emp_comparison_plan plan = {.params = params};
+    emp_jobs_params     jobs = params->jobs;
+
+    *out = NULL;
+    jobs.keeps_refusals = true;
+    EMP_TRY(lay_out(&plan, err));
+    EMP_TRY(load_tasks(&plan, err));
+    EMP_TRY(add_jobs(&plan, err));
+    EMP_TRY(find_bounds(&plan, err));
+    made = emp_jobs_run(plan.job, plan.job_count, &jobs, err);
+    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    EMP_TRY(emp_comparison_fill(&plan, err));
+    EMP_TRY(emp_comparison_draw_curves(&plan, err));
+    if (made == EMP_OK) made = emp_comparison_rescore(&plan, err);
+    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    *out = plan.c;
+    st = made;
+
+cleanup:
+    emp_jobs_clear(plan.job, plan.job_count);
+    emp_free(plan.job);
+    emp_free(plan.first_job);
+    if (plan.task != NULL) emp_tasks_clear(plan.task, plan.c->row_count);
+    emp_free(plan.task);
+    if (*out == NULL) emp_comparison_destroy(plan.c);
+    return st;
+}
+
+void emp_comparison_destroy(emp_comparison *c)
+{
+    if (c == NULL) return;
+    emp_free(c->entrant);
+    emp_free(c->row);
+    emp_free(c->budget);
+    emp_free(c->bound_s);
+    emp_free(c->cell);
+    emp_free(c->step_s);
+    emp_free(c->overall);
+    emp_free(c->friedman);
+    emp_free(c->change);
+    emp_free(c->point);
+    emp_free(c->curve);
+    emp_free(c->refusal);
+    emp_free(c->graph_hash);
+    emp_free(c->machine_hash);
+    emp_free(c);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/compare/figure.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "bench/report/colours.h"
+#include "bench/report/gnuplot.h"
+
+enum {
+    WIDTH = 860,
+    HEIGHT = 520,
+    LABEL_ROWS = 30 /* labels that fit above each other */
+};
+
+/* What is drawn, and where its label stands. */
+struct line {
+    int32_t             entrant;
+    const emp_interval *curve; /* [point] */
+    double              end_s; /* median at the end */
+    double              label_s;
+};
+
+struct figure {
+    const emp_comparison *c;
+    int32_t               row, budget, count;
+    struct line line[EMP_COMPARISON_ENTRANTS]; /* with a budget, lowest end first */
+    double      low_s, high_s;                 /* of all that is drawn */
+};
+
+/* ---- what is drawn ---- */
+
+static int32_t choose_budget(const emp_comparison *c)
+{
+    int32_t budget = c->budget_count - 1;
+
+    for (int32_t b = 0; b < c->budget_count; b++)
+        if (c->budget[b].evaluations > c->budget[budget].evaluations) budget = b;
+    return budget;
+}
+
+static const emp_comparison_cell *cell_of(const struct figure *f, int32_t entrant)
+{
+    return &f->c->cell[emp_comparison_cell_index(f->c, f->budget, f->row, entrant)];
+}
+
+static void stretch(struct figure *f, double step_s)
+{
+    if (!isfinite(step_s) || step_s <= 0) return;
+    f->low_s = fmin(f->low_s, step_s);
+    f->high_s = fmax(f->high_s, step_s);
+}
+
+/* Puts a line where it belongs by its end. */
+static void insert(struct figure *f, struct line line)
+{
+    int32_t at = f->count++;
+
+    for (; at > 0 && f->line[at - 1].end_s > line.end_s; at--)
+        f->line[at] = f->line[at - 1];
+    f->line[at] = line;
+}
+
+static void add_line(struct figure *f, int32_t entrant)
+{
+    const emp_comparison *c = f->c;
+    int32_t     index = emp_comparison_cell_index(c, f->budget, f->row, entrant);
+    struct line line = {entrant, &c->curve[index * c->point_count], NAN, NAN};
+
+    for (int32_t p = 0; p < c->point_count; p++) {
+        if (!isfinite(line.curve[p].median)) continue;
+        line.end_s = line.curve[p].median;
+        stretch(f, line.end_s);
+    }
+    if (isfinite(line.end_s)) insert(f, line);
+}
+
+/* Labels a row apart, on a logarithmic axis. */
+static void place_labels(struct figure *f)
+{
+    double apart = pow(f->high_s / f->low_s, 1.0 / LABEL_ROWS);
+
+    for (int32_t i = 0; i < f->count; i++) {
+        f->line[i].label_s = f->line[i].end_s;
+        if (i > 0)
+            f->line[i].label_s = fmax(f->line[i].label_s, f->line[i - 1].label_s * apart);
+    }
+}
+
+static void collect(struct figure *f)
+{
+    const emp_comparison *c = f->c;
+
+    stretch(f, c->bound_s[f->row]);
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        if (c->entrant[e].is_budgeted)
+            add_line(f, e);
+        else
+            stretch(f, cell_of(f, e)->step_s.median);
+    }
+    place_labels(f);
+}
+
+/* ---- the script ---- */
+
+static const char *colour_of(int32_t line) { return emp_report_series_colour(line); }
+
+/* Of gnuplot: 1 solid, then dashes; colours begin anew after EMP_REPORT_COLOURS. */
+static int dash_of(int32_t line) { return line / EMP_REPORT_COLOURS == 0 ? 1 : 4; }
+
+static void write_line(FILE *script, const struct figure *f, int32_t number)
+{
+    const emp_interval *curve = f->line[number].curve;
+
+    fprintf(script, "$c%d << END_OF_CURVE\n", number);
+    for (int32_t p = 0; p < f->c->point_count; p++) {
+        if (!isfinite(curve[p].median)) continue;
+        fprintf(script, "%" PRId64 " %.9g %.9g %.9g\n", f->c->point[p], curve[p].median,
+                isfinite(curve[p].low) ? curve[p].low : curve[p].median,
+                isfinite(curve[p].high) ? curve[p].high : curve[p].median);
+    }
+    fprintf(script, "END_OF_CURVE\n");
+}
+
+/* Those that propose once; true if there is any. */
+static bool write_dots(FILE *script, const struct figure *f)
+{
+    bool has_any = false;
+
+    fprintf(script, "$dots << END_OF_CURVE\n");
+    for (int32_t e = 0; e < f->c->entrant_count; e++) {
+        double step_s = cell_of(f, e)->step_s.median;
+        if (f->c->entrant[e].is_budgeted || !isfinite(step_s)) continue;
+        fprintf(script, "1 %.9g\n", step_s);
+        has_any = true;
+    }
+    fprintf(script, "END_OF_CURVE\n");
+    return has_any;
+}
+
+/* Names the expert and the best of those that propose once. */
+static void label_dots(FILE *script, const struct figure *f)
+{
+    const emp_comparison *c = f->c;
+    int32_t               best = -1;
+
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        double step_s = cell_of(f, e)->step_s.median;
+        if (c->entrant[e].is_budgeted || !isfinite(step_s)) continue;
+        if (best < 0 || step_s < cell_of(f, best)->step_s.median) best = e;
+    }
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        double step_s = cell_of(f, e)->step_s.median;
+        bool   is_expert = strcmp(c->entrant[e].key, "expert") == 0;
+        if (e != best && !(is_expert && isfinite(step_s))) continue;
+        fprintf(script, "set label '%s' at 1,%.9g left offset 0.8,0.5 tc rgb '#606060'\n",
+                c->entrant[e].key, step_s);
+    }
+}
+
+static void write_frame(FILE *script, const struct figure *f)
+{
+    const emp_comparison *c = f->c;
+    double                bound_s = c->bound_s[f->row];
+    int64_t               last = c->point[c->point_count - 1];
+
+    fprintf(script,
+            "set object rectangle from screen 0,0 to screen 1,1 behind fc rgb 'white' "
+            "fs solid noborder\nunset key\nset border 3 lc rgb '#808080'\n"
+            "set tics nomirror scale 0.5\nset grid ytics lc rgb '#d0d0d0' lw 0.6 dt 1\n"
+            "set logscale xy\nset xrange [1:%" PRId64 "]\nset yrange [%.9g:%.9g]\n"
+            "set ytics (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)\nset "
+            "rmargin 16\nset xlabel 'placements scored'\n"
+            "set ylabel 'best step so far, s'\nset title '%s on %s'\n",
+            last > 1 ? last : 2, f->low_s / 1.08, f->high_s * 1.08, c->row[f->row].title,
+            c->row[f->row].machine);
+    if (bound_s > 0)
+        fprintf(
+            script,
+            "set arrow from graph 0,first %.9g to graph 1,first %.9g nohead lw 2 dt 2 "
+            "lc rgb '#202020'\n"
+            "set label 'bound' at graph 0.01,first %.9g left offset 0,0.6 tc rgb "
+            "'#202020'\n",
+            bound_s, bound_s, bound_s);
+    for (int32_t i = 0; i < f->count; i++)
+        fprintf(script,
+                "set label '%s' at graph 1,first %.9g left offset 0.8,0 tc rgb '%s'\n",
+                c->entrant[f->line[i].entrant].key, f->line[i].label_s, colour_of(i));
+    label_dots(script, f);
+}
+
+static void write_script(FILE *script, const struct figure *f)
+{
+    const char *comma = "";
+
+    for (int32_t i = 0; i < f->count; i++) write_line(script, f, i);
+    bool has_dots = write_dots(script, f);
+    write_frame(script, f);
+    fprintf(script, "plot ");
+    for (int32_t i = 0; i < f->count; i++) {
+        fprintf(script,
+                "%s$c%d using 1:3:4 with filledcurves lc rgb '%s' fs transparent solid "
+                "0.12 noborder",
+                comma, i, colour_of(i));
+        comma = ", ";
+    }
+    for (int32_t i = 0; i < f->count; i++)
+        fprintf(script, "%s$c%d using 1:2 with lines lw 2 lc rgb '%s' dt %d", comma, i,
+                colour_of(i), dash_of(i));
+    if (has_dots)
+        fprintf(script, "%s$dots using 1:2 with points pt 7 ps 0.5 lc rgb '#606060'",
+                comma);
+    fprintf(script, "\n");
+}
+
+emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
+                                      emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    FILE         *script = NULL;
+    struct figure f = {
+        .c = c, .row = row, .budget = choose_budget(c), .low_s = INFINITY, .high_s = 0};
+
+    collect(&f);
+    bool has_dots = false;
+    for (int32_t e = 0; e < c->entrant_count; e++)
+        has_dots = has_dots || isfinite(cell_of(&f, e)->step_s.median);
+    if (f.count == 0 && !has_dots)
+        EMP_FAIL(EMP_EINVAL,
+                 "no run found a placement of %s that fits; there is nothing "
+                 "to draw",
+                 c->row[row].title);
+    EMP_TRY(emp_gnuplot_begin(&script, WIDTH, HEIGHT, err));
+    write_script(script, &f);
+    EMP_TRY(emp_gnuplot_save(file, script, err));
+
+cleanup:
+    if (script != NULL) fclose(script);
+    return st;
+}

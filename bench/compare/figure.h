@@ -1,0 +1,17 @@
+/** \file bench/compare/figure.h
+ * The figure of a comparison: quality against samples on one row.
+ */
+#ifndef EMP_BENCH_COMPARE_FIGURE_H
+#define EMP_BENCH_COMPARE_FIGURE_H
+
+#include "bench/compare/comparison.h"
+
+/** Draws an SVG file of its own by gnuplot: a curve with its interval for each entrant that
+ * has a budget, within the largest budget in evaluations (else the last); dots for those that
+ * propose once; the lower bound as a dashed line.
+ * \retval EMP_EINVAL  No run on the row found a placement that fits; else as
+ *                     emp_gnuplot_draw(). */
+emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
+                                      emp_error *err);
+
+#endif /* EMP_BENCH_COMPARE_FIGURE_H */

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The placements that were found, under other costs: does the ranking remain? */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/compare/comparison_internal.h"
+#include "bench/compare/noise.h"
+#include "sim/engine/sim.h"
+#include "sim/surrogate/agreement.h"
+
+static const double noise_frac = 0.1;
+enum { NOISE_SEED = 1, PROFILES = EMP_SCORED_KINDS - 1 };
+
+static const char *const names[EMP_SCORED_KINDS] = {[EMP_SCORED_NOISE] = "noise",
+                                                    [EMP_SCORED_IDEAL] = "ideal",
+                                                    [EMP_SCORED_PLACETO] = "placeto"};
+
+const char *emp_scored_name(emp_scored kind) { return names[kind]; }
+
+/* Conditions are the draws of noise, then the profiles. */
+struct stand {
+    emp_comparison_plan *plan;
+    emp_runtime          profile[PROFILES];
+    int32_t              conditions;
+    double              *step_s; /* [condition][job] */
+    int32_t              done;
+};
+
+static emp_scored kind_of(const struct stand *s, int32_t condition)
+{
+    int32_t draws = s->plan->c->draws;
+
+    return condition < draws ? EMP_SCORED_NOISE
+                             : (emp_scored)(EMP_SCORED_IDEAL + condition - draws);
+}
+
+/* ---- scores ---- */
+
+static emp_status score_jobs(struct stand *s, int32_t condition, int32_t row,
+                             const emp_problem *problem, emp_error *err)
+{
+    const emp_comparison_plan *plan = s->plan;
+    emp_status                 st = EMP_OK;
+    emp_sim                   *sim = NULL;
+    emp_sim_result             result;
+    size_t                     op_count = (size_t)problem->graph->op_count;
+    emp_device_id             *device_of_op = EMP_NEW_ARRAY(emp_device_id, op_count);
+
+    if (device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", op_count);
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    for (int32_t i = row * plan->jobs_of_row; i < (row + 1) * plan->jobs_of_row; i++) {
+        double *step_s = &s->step_s[condition * plan->job_count + i];
+        *step_s = INFINITY;
+        if (plan->job[i].is_refused || !plan->job[i].record.is_feasible) continue;
+        memcpy(device_of_op, plan->job[i].record.device_of_op,
+               op_count * sizeof *device_of_op);
+        emp_problem_legalize(problem, device_of_op);
+        EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
+        if (result.is_feasible) *step_s = (double)result.step_time_ns * 1e-9;
+    }
+
+cleanup:
+    emp_sim_destroy(sim);
+    emp_free(device_of_op);
+    return st;
+}
+
+static emp_status score_noise(struct stand *s, int32_t draw, int32_t row, emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    emp_problem_variant variant = {0};
+    emp_rng             rng;
+
+    EMP_TRY(emp_problem_variant_init(&variant, s->plan->task[row].problem, err));
+    emp_rng_init(&rng, NOISE_SEED, (uint32_t)draw, 0);
+    emp_noise_add(&variant, noise_frac, &rng);
+    EMP_TRY(score_jobs(s, draw, row, &variant.problem, err));
+
+cleanup:
+    emp_problem_variant_clear(&variant);
+    return st;
+}
+
+static emp_status score_profile(struct stand *s, int32_t condition, int32_t row,
+                                emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_problem    *problem = NULL;
+    const emp_task *task = &s->plan->task[row];
+    int32_t         profile = condition - s->plan->c->draws;
+
+    EMP_TRY(emp_problem_create(&problem, task->graph, task->machine, &s->profile[profile],
+                               s->plan->c->row[row].spec, err));
+    EMP_TRY(score_jobs(s, condition, row, problem, err));
+
+cleanup:
+    emp_problem_destroy(problem);
+    return st;
+}
+
+static void report(struct stand *s, int32_t total)
+{
+    const emp_comparison_params *p = s->plan->params;
+
+#pragma omp critical(emp_comparison)
+    {
+        s->done++;
+        if (p->on_rescored != NULL)
+            p->on_rescored(p->jobs.context, (double)s->done / total);
+    }
+}
+
+static emp_status score(struct stand *s, int32_t condition, int32_t row, int32_t total,
+                        emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_jobs_params *jobs = &s->plan->params->jobs;
+
+    if (jobs->stop != NULL && *jobs->stop != 0) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
+    EMP_TRY(kind_of(s, condition) == EMP_SCORED_NOISE
+                ? score_noise(s, condition, row, err)
+                : score_profile(s, condition, row, err));
+    report(s, total);
+
+cleanup:
+    return st;
+}
+
+static emp_status score_all(struct stand *s, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    int32_t     rows = s->plan->c->row_count, total = s->conditions * rows;
+    emp_status *status = EMP_NEW_ARRAY(emp_status, (size_t)total);
+    emp_error  *error = EMP_NEW_ARRAY(emp_error, (size_t)total);
+
+    if (status == NULL || error == NULL) EMP_FAIL(EMP_ENOMEM, "%d conditions", total);
+        /* clang-format off */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->plan->params->jobs.threads)
+    /* clang-format on */
+    for (int32_t i = 0; i < total; i++) /* the largest graphs come last */
+        status[i] =
+            score(s, i % s->conditions, rows - 1 - i / s->conditions, total, &error[i]);
+    for (int32_t i = 0; i < total; i++)
+        if (status[i] != EMP_OK) EMP_FAIL(status[i], "%s", error[i].msg);
+
+cleanup:
+    emp_free(status);
+    emp_free(error);
+    return st;
+}
+
+/* ---- rankings ---- */
+
+/* Medians of the entrants of a row under a condition. What failed before, also by being
+ * late, does so here. */
+static void find_medians(const struct stand *s, int32_t b, int32_t r, int32_t condition,
+                         double median[EMP_COMPARISON_ENTRANTS])
+{
+    const emp_comparison_plan *plan = s->plan;
+    const emp_comparison      *c = plan->c;
+
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        int32_t first = plan->first_job[emp_comparison_cell_index(c, b, r, e)];
+        int32_t runs = emp_comparison_runs_of(c, e);
+        double  value[EMP_TABLE_MAX_SEEDS];
+        for (int32_t i = 0; i < runs; i++) {
+            bool has_failed =
+                isinf(emp_comparison_value(&c->budget[b], &plan->job[first + i]));
+            value[i] = has_failed ? INFINITY
+                                  : s->step_s[condition * plan->job_count + first + i];
+        }
+        median[e] = emp_summary_of(value, (size_t)runs).median;
+    }
+}
+
+/* The best entrant before, and whether none is better now. */
+static bool is_best_kept(const emp_comparison_cell *cell, const double *median,
+                         int32_t count)
+{
+    int32_t best = 0;
+
+    for (int32_t e = 0; e < count; e++)
+        if (cell[e].is_best) best = e;
+    for (int32_t e = 0; e < count; e++)
+        if (median[e] < median[best]) return false;
+    return true;
+}
+
+/* The conditions first .. last, which are of one kind. */
+static void compare(struct stand *s, int32_t b, int32_t r, int32_t first, int32_t last)
+{
+    emp_comparison        *c = s->plan->c;
+    emp_scored             kind = kind_of(s, first);
+    emp_comparison_cell   *cell = &c->cell[emp_comparison_cell_index(c, b, r, 0)];
+    emp_comparison_change *change =
+        &c->change[(b * c->row_count + r) * EMP_SCORED_KINDS + (int32_t)kind];
+    double  before[EMP_COMPARISON_ENTRANTS], after[EMP_COMPARISON_ENTRANTS];
+    double  tau_sum = 0;
+    int32_t kept = 0, count = last - first + 1;
+
+    for (int32_t e = 0; e < c->entrant_count; e++) before[e] = cell[e].step_s.median;
+    change->least_tau = INFINITY;
+    for (int32_t condition = first; condition <= last; condition++) {
+        find_medians(s, b, r, condition, after);
+        double tau = emp_kendall_of(before, after, c->entrant_count);
+        tau_sum += tau;
+        change->least_tau = fmin(change->least_tau, tau);
+        kept += is_best_kept(cell, after, c->entrant_count);
+    }
+    change->tau = tau_sum / count;
+    if (isnan(change->tau)) change->least_tau = NAN;
+    change->kept_frac = (double)kept / count;
+}
+
+/* Medians over the conditions first .. last, for all entrants of a row. */
+static emp_status fill_rescored(struct stand *s, int32_t b, int32_t r, int32_t first,
+                                int32_t last, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_comparison *c = s->plan->c;
+    int32_t         count = last - first + 1;
+    double          median[EMP_COMPARISON_ENTRANTS];
+    double         *all = EMP_NEW_ARRAY(double, (size_t)count *(size_t)c->entrant_count);
+
+    if (all == NULL) EMP_FAIL(EMP_ENOMEM, "medians of %d conditions", count);
+    for (int32_t i = 0; i < count; i++) {
+        find_medians(s, b, r, first + i, median);
+        for (int32_t e = 0; e < c->entrant_count; e++) all[e * count + i] = median[e];
+    }
+    for (int32_t e = 0; e < c->entrant_count; e++)
+        c->cell[emp_comparison_cell_index(c, b, r, e)].rescored_s[kind_of(s, first)] =
+            emp_summary_of(&all[e * count], (size_t)count).median;
+
+cleanup:
+    emp_free(all);
+    return st;
+}
+
+static emp_status compare_all(struct stand *s, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    const emp_comparison *c = s->plan->c;
+
+    for (int32_t i = 0; i < c->budget_count * c->row_count; i++) {
+        for (int32_t first = 0, last; first < s->conditions; first = last + 1) {
+            last = first < c->draws ? c->draws - 1 : first;
+            compare(s, i / c->row_count, i % c->row_count, first, last);
+            EMP_TRY(
+                fill_rescored(s, i / c->row_count, i % c->row_count, first, last, err));
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+emp_status emp_comparison_rescore(emp_comparison_plan *plan, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    struct stand s = {.plan = plan, .conditions = plan->c->draws + PROFILES};
+
+    if (plan->c->draws <= 0) goto cleanup;
+    for (int32_t i = 0; i < PROFILES; i++)
+        EMP_TRY(emp_runtime_load(&s.profile[i], names[EMP_SCORED_IDEAL + i], err));
+    s.step_s = EMP_NEW_ARRAY(double, (size_t)s.conditions *(size_t)plan->job_count);
+    if (s.step_s == NULL) EMP_FAIL(EMP_ENOMEM, "scores of %d runs", plan->job_count);
+    EMP_TRY(score_all(&s, err));
+    EMP_TRY(compare_all(&s, err));
+
+cleanup:
+    emp_free(s.step_s);
+    return st;
+}

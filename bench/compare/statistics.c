@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/compare/statistics.h"
+
+#include <assert.h>
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+/* ---- the interval of a median ---- */
+
+static double median_of(double *values, int32_t count)
+{
+    gsl_sort(values, 1, (size_t)count);
+    return gsl_stats_median_from_sorted_data(values, 1, (size_t)count);
+}
+
+emp_interval emp_median_interval(const double *values, int32_t count, uint64_t seed)
+{
+    enum { LOW = EMP_BOOTSTRAP_RESAMPLES / 40, HIGH = EMP_BOOTSTRAP_RESAMPLES - 1 - LOW };
+    double  sample[EMP_BOOTSTRAP_VALUES], median[EMP_BOOTSTRAP_RESAMPLES];
+    emp_rng rng;
+
+    assert(count <= EMP_BOOTSTRAP_VALUES);
+    if (count == 0) return (emp_interval){NAN, NAN, NAN};
+    emp_rng_init(&rng, seed, 0, 0);
+    for (int32_t r = 0; r < EMP_BOOTSTRAP_RESAMPLES; r++) {
+        for (int32_t i = 0; i < count; i++)
+            sample[i] = values[emp_rng_below(&rng, (uint32_t)count)];
+        median[r] = median_of(sample, count);
+    }
+    gsl_sort(median, 1, EMP_BOOTSTRAP_RESAMPLES);
+    memcpy(sample, values, (size_t)count * sizeof *values);
+    return (emp_interval){median_of(sample, count), median[LOW], median[HIGH]};
+}
+
+/* ---- ranks ---- */
+
+void emp_rank_all(double *rank, const double *value, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        int32_t lower = 0, equal = 0; /* itself included */
+        for (int32_t j = 0; j < count; j++) {
+            lower += value[j] < value[i];
+            equal += value[j] == value[i];
+        }
+        rank[i] = lower + (equal + 1) / 2.0;
+    }
+}
+
+/* ---- Wilcoxon's test ---- */
+
+/* P(sum of the ranks of positive differences <= w) under all 2^n signs. Ranks are halves at
+ * most, so that twice a rank counts sums: ways[s] of reaching twice a sum of s. */
+static emp_status exact_lower_tail(double *p, const double *rank, int32_t n, double w,
+                                   emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    last = n * (n + 1), reached = 0;
+    double    *ways = EMP_NEW_ARRAY(double, (size_t)last + 1), below = 0;
+
+    if (ways == NULL) EMP_FAIL(EMP_ENOMEM, "sums of %d ranks", n);
+    ways[0] = 1.0;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t twice = (int32_t)lround(2 * rank[i]);
+        for (int32_t s = reached; s >= 0; s--) ways[s + twice] += ways[s];
+        reached += twice;
+    }
+    for (int32_t s = 0; s <= (int32_t)lround(2 * w); s++) below += ways[s];
+    *p = ldexp(below, -n);
+
+cleanup:
+    emp_free(ways);
+    return st;
+}
+
+/* E(W) = n (n + 1) / 4, Var(W) = sum of squared ranks / 4, which has the correction for
+ * ties in it. */
+static double normal_lower_tail(const double *rank, int32_t n, double w)
+{
+    double mean = n * (n + 1.0) / 4, variance = 0;
+
+    for (int32_t i = 0; i < n; i++) variance += rank[i] * rank[i] / 4;
+    return gsl_cdf_ugaussian_P((w - mean + 0.5) / sqrt(variance));
+}
+
+/* Sizes of differences that are not 0, those above 0 first; sets the number of either. */
+static void sort_differences(double *size, const double *difference, int32_t count,
+                             int32_t *above, int32_t *n)
+{
+    *n = 0;
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        for (int32_t i = 0; i < count; i++)
+            if (sign * difference[i] > 0) size[(*n)++] = fabs(difference[i]);
+        if (sign > 0) *above = *n;
+    }
+}
+
+emp_status emp_wilcoxon(double *p, const double *difference, int32_t count,
+                        emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    n = 0, above = 0;
+    double    *size = EMP_NEW_ARRAY(double, 2 * (size_t)count), *rank = size + count;
+    double     sum_above = 0, lower = 0;
+
+    if (size == NULL) EMP_FAIL(EMP_ENOMEM, "%d differences", count);
+    sort_differences(size, difference, count, &above, &n);
+    *p = count > 0 ? 1.0 : NAN;
+    if (n == 0) goto cleanup;
+    emp_rank_all(rank, size, n);
+    for (int32_t i = 0; i < above; i++) sum_above += rank[i];
+    /* The distribution is symmetric: the smaller of both sums has the smaller tail. */
+    double w = fmin(sum_above, n * (n + 1.0) / 2 - sum_above);
+    if (n <= EMP_WILCOXON_EXACT)
+        EMP_TRY(exact_lower_tail(&lower, rank, n, w, err));
+    else
+        lower = normal_lower_tail(rank, n, w);
+    *p = fmin(1.0, 2 * lower);
+
+cleanup:
+    emp_free(size);
+    return st;
+}
+
+/* ---- many tests ---- */
+
+/* How many tests remain when the test of this p comes up: those whose p is no less. */
+static int32_t count_remaining(const double *p, int32_t count, double value)
+{
+    int32_t remaining = 0;
+
+    for (int32_t i = 0; i < count; i++) remaining += p[i] >= value;
+    return remaining;
+}
+
+void emp_holm(double *corrected, const double *p, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        corrected[i] = isnan(p[i]) ? NAN : 0.0;
+        for (int32_t j = 0; j < count; j++) { /* p does not fall from test to test */
+            if (p[j] <= p[i])
+                corrected[i] = fmax(corrected[i], p[j] * count_remaining(p, count, p[j]));
+        }
+        if (corrected[i] > 1) corrected[i] = 1;
+    }
+}
+
+/* ---- rankings ---- */
+
+emp_friedman_test emp_friedman(const double *rank, int32_t rows, int32_t count)
+{
+    const double mean = (count + 1) / 2.0;
+    double       between = 0, within = 0;
+
+    for (int32_t c = 0; c < count; c++) {
+        double sum = 0;
+        for (int32_t r = 0; r < rows; r++) {
+            double deviation = rank[r * count + c] - mean;
+            sum += deviation;
+            within += deviation * deviation;
+        }
+        between += sum * sum;
+    }
+    if (rows < 2 || !(within > 0)) return (emp_friedman_test){NAN, NAN};
+    double statistic = (count - 1) * between / within;
+    return (emp_friedman_test){statistic, gsl_cdf_chisq_Q(statistic, count - 1.0)};
+}
