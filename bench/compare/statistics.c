@@ -105,10 +105,11 @@ emp_status emp_wilcoxon(double *p, const double *difference, int32_t count,
 {
     emp_status st = EMP_OK;
     int32_t    n = 0, above = 0;
-    double    *size = EMP_NEW_ARRAY(double, 2 * (size_t)count), *rank = size + count;
+    double    *size = EMP_NEW_ARRAY(double, 2 * (size_t)count);
     double     sum_above = 0, lower = 0;
 
     if (size == NULL) EMP_FAIL(EMP_ENOMEM, "%d differences", count);
+    double *rank = size + count;
     sort_differences(size, difference, count, &above, &n);
     *p = count > 0 ? 1.0 : NAN;
     if (n == 0) goto cleanup;
