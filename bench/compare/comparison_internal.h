@@ -22,9 +22,6 @@ int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant);
 /** What a run counts with within a budget: seconds per step, infinity, NaN if not ready. */
 double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *job);
 
-/** True when every run of the row within the budget is ready. */
-bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row);
-
 /** Fills in cells, ranks and tests from the runs that are ready (ranking.c).
  * \retval EMP_ENOMEM */
 emp_status emp_comparison_fill(emp_comparison_plan *plan, emp_error *err);

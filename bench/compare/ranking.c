@@ -65,7 +65,8 @@ static void fill_cell(emp_comparison_plan *plan, int32_t b, int32_t r, int32_t e
     if (c->bound_s[r] > 0) cell->gap_frac = cell->step_s.median / c->bound_s[r] - 1;
 }
 
-bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row)
+/* Every run of the row within the budget is ready. */
+static bool is_whole(const emp_comparison *c, int32_t budget, int32_t row)
 {
     for (int32_t e = 0; e < c->entrant_count; e++) {
         if (c->cell[emp_comparison_cell_index(c, budget, row, e)].run_count <
@@ -115,7 +116,7 @@ static emp_status test_all(const emp_comparison *c, int32_t b, int32_t first,
         p[e] = NAN;
         if (e == best) continue;
         for (int32_t r = first; r <= last; r++) {
-            if (emp_comparison_is_whole(c, b, r))
+            if (is_whole(c, b, r))
                 count += add_pairs(difference + count, c, b, r, e, best);
         }
         EMP_TRY(emp_wilcoxon(&p[e], difference, count, err));
@@ -135,7 +136,7 @@ static emp_status rank_row(emp_comparison *c, int32_t b, int32_t r, emp_error *e
     double               p[EMP_COMPARISON_ENTRANTS], corrected[EMP_COMPARISON_ENTRANTS];
     int32_t              best = 0;
 
-    if (!emp_comparison_is_whole(c, b, r)) goto cleanup;
+    if (!is_whole(c, b, r)) goto cleanup;
     for (int32_t e = 0; e < c->entrant_count; e++) {
         median[e] = cell[e].step_s.median;
         if (median[e] < median[best]) best = e;
@@ -174,7 +175,7 @@ static int32_t sum_up(emp_comparison *c, int32_t b, double *rank)
 
     for (int32_t r = 0; r < c->row_count; r++) {
         double best_s = best_median(c, b, r);
-        if (!emp_comparison_is_whole(c, b, r)) continue;
+        if (!is_whole(c, b, r)) continue;
         for (int32_t e = 0; e < c->entrant_count; e++) {
             const emp_comparison_cell *cell =
                 &c->cell[emp_comparison_cell_index(c, b, r, e)];

@@ -31,7 +31,7 @@ static void add_item(emp_area_item *sum, const emp_area_item *item)
     }
 }
 
-void emp_bound_items_of_classes(const emp_bound_model *model, emp_area_item *item)
+static void sum_classes(const emp_bound_model *model, emp_area_item *item)
 {
     const emp_graph *g = model->problem->graph;
 
@@ -59,7 +59,7 @@ bool emp_bound_restrict(emp_bound_model *model, emp_area_item *item)
     const emp_graph *g = model->problem->graph;
     bool             have_all_some = true;
 
-    emp_bound_items_of_classes(model, item);
+    sum_classes(model, item);
     for (int32_t c = 0; c < g->class_count; c++)
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
             if (!fits(model, &item[c], k)) item[c].kinds &= ~(1u << k);

@@ -6,12 +6,9 @@
 
 #include "sim/bounds/area.h"
 
-/** [class]: what its ops are together; nothing of folded ones. A class may be where all
- * its ops may. O(V). */
-void emp_bound_items_of_classes(const emp_bound_model *model, emp_area_item *item);
-
 /** Takes from ops the kinds where others of their class may not be, and those none of
- * whose devices has memory for the class. \a item: of the classes, brought up to date.
+ * whose devices has memory for the class. \a item [class]: what its ops are together, of
+ * which folded ones are nothing; a class may be where all its ops may.
  * \return false if a class is left without any. O(V). */
 bool emp_bound_restrict(emp_bound_model *model, emp_area_item *item);
 
