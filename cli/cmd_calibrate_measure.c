@@ -11,17 +11,18 @@
 #include "bench/calibrate/measure.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "cli/replay_options.h"
 #include "cli/stop.h"
 #include "sim/replay/execute.h"
 #include "sim/replay/plan_from_problem.h"
 
-enum { KEY_STEPS = 256, KEY_WARMUP, KEY_CORES, KEY_MEMORY, DIGITS = 4, MIB = 1 << 20 };
+enum { DIGITS = 4, MIB = 1 << 20 };
 
 static const int64_t usual_cache_bytes = MIB; /* where the system does not say */
 
 struct args {
-    const char        *machine, *runtime, *backend, *cores, *out;
-    emp_replay_options options;
+    const char        *machine, *runtime, *backend, *out;
+    cli_replay_options replay;
     int32_t            threads;
     bool               is_json;
 };
@@ -31,10 +32,6 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
      "How many groups there are, and where the fit starts (default cpu2)", 0},
     {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu)", 0},
-    {"cores", KEY_CORES, "MAP", 0, "Cores of devices, as in \"gpu:0=0 gpu:1=1\"", 0},
-    {"memory", KEY_MEMORY, "MIB", 0, "Memory of this computer that may be used", 0},
-    {"steps", KEY_STEPS, "N", 0, "Steps of a benchmark that are measured (default 9)", 0},
-    {"warmup", KEY_WARMUP, "N", 0, "Steps before those (default 2)", 0},
     {"out", 'o', "FILE.yaml", 0,
      "Write a machine file, its models in models/ beside it, and FILE-runtime.yaml", 0},
     {"json", 'j', NULL, 0, "Print a JSON object", 0},
@@ -55,19 +52,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *a = (struct args *)state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
     case 'B': a->backend = arg; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
-    case KEY_CORES: a->cores = arg; return 0;
-    case KEY_MEMORY:
-        a->options.host_bytes = MIB * (int64_t)cli_integer("memory", arg, 1, 1 << 30);
-        return 0;
-    case KEY_STEPS:
-        a->options.steps = (int32_t)cli_integer("steps", arg, 1, 100000);
-        return 0;
-    case KEY_WARMUP:
-        a->options.warmup = (int32_t)cli_integer("warmup", arg, 0, 100000);
-        return 0;
     case 'o': a->out = arg; return 0;
     case 'j': a->is_json = true; return 0;
     case 't': a->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
@@ -97,11 +85,11 @@ static emp_status execute(emp_replay_result *result, const emp_replay_plan *plan
 {
     emp_status         st = EMP_OK;
     emp_replay        *replay = NULL;
-    emp_replay_options o = args->options;
+    emp_replay_options o = args->replay.options;
 
     o.stop = cli_stop_flag();
-    if (args->cores != NULL)
-        EMP_TRY(emp_replay_options_cores(&o, plan, args->cores, err));
+    if (args->replay.cores != NULL)
+        EMP_TRY(emp_replay_options_cores(&o, plan, args->replay.cores, err));
     EMP_TRY(emp_replay_create(&replay, plan, &emp_replay_cpu, &o, err));
     EMP_TRY(emp_replay_run(replay, result, err));
 
@@ -277,7 +265,7 @@ static void print_without_fit(const struct bench *b)
 static emp_status save(const emp_measurement *m, const struct bench *b, emp_error *err)
 {
     struct utsname system = {0};
-    const char    *cores = b->args->cores;
+    const char    *cores = b->args->replay.cores;
     char           computer[256], command[1024];
 
     uname(&system);
@@ -287,9 +275,10 @@ static emp_status save(const emp_measurement *m, const struct bench *b, emp_erro
         command, sizeof command,
         "emplace calibrate measure --backend %s --machine %s --runtime %s --steps %d "
         "--warmup %d%s%s%s",
-        b->args->backend, b->args->machine, b->args->runtime, b->args->options.steps,
-        b->args->options.warmup, cores != NULL ? " --cores '" : "",
-        cores != NULL ? cores : "", cores != NULL ? "'" : "");
+        b->args->backend, b->args->machine, b->args->runtime,
+        b->args->replay.options.steps, b->args->replay.options.warmup,
+        cores != NULL ? " --cores '" : "", cores != NULL ? cores : "",
+        cores != NULL ? "'" : "");
     return emp_measurement_save(
         m, b->args->out, &(emp_measure_origin){computer, b->products, command}, err);
 }
@@ -345,17 +334,18 @@ cleanup:
 
 emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
-    struct args       args = {.machine = "cpu2",
-                              .runtime = "replay-cpu",
-                              .backend = "cpu",
-                              .options = emp_replay_options_default(),
-                              .threads = cli_default_threads()};
-    emp_status        st = EMP_OK;
-    emp_measurement  *m = NULL;
-    struct bench     *b = NULL;
+    const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, NULL, doc, children, NULL, NULL};
+    struct args             args = {.machine = "cpu2",
+                                    .runtime = "replay-cpu",
+                                    .backend = "cpu",
+                                    .replay = {.options = emp_replay_options_default()},
+                                    .threads = cli_default_threads()};
+    emp_status              st = EMP_OK;
+    emp_measurement        *m = NULL;
+    struct bench           *b = NULL;
 
-    args.options.steps = 9;
+    args.replay.options.steps = 9;
     cli_parse(&argp, argc, argv, &args);
     EMP_TRY(check(&args, err));
     b = EMP_NEW(struct bench);

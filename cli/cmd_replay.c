@@ -14,6 +14,7 @@
 #include "cli/inputs.h"
 #include "cli/placement_input.h"
 #include "cli/progress.h"
+#include "cli/replay_options.h"
 #include "cli/replay_runner.h"
 #include "cli/stop.h"
 #include "sim/engine/sim.h"
@@ -25,27 +26,22 @@
 enum {
     KEY_TOP = 512,
     KEY_WORKLOAD,
-    KEY_STEPS,
-    KEY_WARMUP,
-    KEY_CORES,
     KEY_GPUS,
     KEY_RATES,
-    KEY_MEMORY,
     KEY_CHECK,
     KEY_EXPORT,
     KEY_CSV,
-    MAX_PLACEMENTS = 256,
-    MIB = 1 << 20
+    MAX_PLACEMENTS = 256
 };
 
 struct args {
     const char        *placement[MAX_PLACEMENTS]; /**< files or methods */
     int32_t            placement_count;
     const char        *workload, *machine, *runtime, *backend;
-    const char        *cores, *gpus;       /**< or NULL */
+    const char        *gpus;               /**< or NULL */
     const char        *trace, *out, *plan; /**< files, or NULL */
     int32_t            top;                /**< 0 = all */
-    emp_replay_options options;
+    cli_replay_options replay;
     bool               is_json, is_csv;
 };
 
@@ -61,19 +57,14 @@ static const struct argp_option options[] = {
     {"top", KEY_TOP, "N", 0, "Only the N placements that are predicted to be fastest", 0},
     {"backend", 'B', "cpu|cuda", 0, "What stands for the machine's GPUs (default cpu)",
      0},
-    {"steps", KEY_STEPS, "N", 0, "Steps that are measured (default 5)", 0},
-    {"warmup", KEY_WARMUP, "N", 0, "Steps before those (default 2)", 0},
     {"workload", KEY_WORKLOAD, "SPEC", 0, "In place of the one that the files name", 0},
     {"machine", 'm', "NAME|FILE", 0, "In place of the one that the files name", 0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Profile of the prediction (default replay-cpu, of cuda tf-r1.3)", 0},
-    {"cores", KEY_CORES, "MAP", 0,
-     "Cores of devices, as in \"gpu:0=0 gpu:1=1,2 cpu:0=4-7\"", 0},
     {"gpus", KEY_GPUS, "MAP", 0,
      "GPUs of this computer that are the machine's, as in \"gpu:0=0 gpu:1=0\"", 0},
     {"keep-rates", KEY_RATES, NULL, 0,
      "Copies take no less time than the machine's links", 0},
-    {"memory", KEY_MEMORY, "MIB", 0, "Memory of this computer that may be used", 0},
     {"check", KEY_CHECK, NULL, 0,
      "Check what every op reads, and results of products; times mean nothing", 0},
     {"trace", 'T', "FILE", 0, "Write a measured step as JSON for Perfetto", 0},
@@ -103,24 +94,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *a = (struct args *)state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
     case KEY_TOP: a->top = (int32_t)cli_integer("top", arg, 1, MAX_PLACEMENTS); return 0;
     case 'B': a->backend = arg; return 0;
-    case KEY_STEPS:
-        a->options.steps = (int32_t)cli_integer("steps", arg, 1, 100000);
-        return 0;
-    case KEY_WARMUP:
-        a->options.warmup = (int32_t)cli_integer("warmup", arg, 0, 100000);
-        return 0;
     case KEY_WORKLOAD: a->workload = arg; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
-    case KEY_CORES: a->cores = arg; return 0;
     case KEY_GPUS: a->gpus = arg; return 0;
-    case KEY_RATES: a->options.keeps_rates = true; return 0;
-    case KEY_MEMORY:
-        a->options.host_bytes = MIB * (int64_t)cli_integer("memory", arg, 1, 1 << 30);
-        return 0;
-    case KEY_CHECK: a->options.is_checked = true; return 0;
+    case KEY_RATES: a->replay.options.keeps_rates = true; return 0;
+    case KEY_CHECK: a->replay.options.is_checked = true; return 0;
     case 'T': a->trace = arg; return 0;
     case 'o': a->out = arg; return 0;
     case KEY_EXPORT: a->plan = arg; return 0;
@@ -285,11 +267,12 @@ static emp_status measure(struct candidate *c, const struct args *a,
 {
     emp_status         st = EMP_OK;
     emp_replay_plan   *plan = NULL;
-    emp_replay_options o = a->options;
-    cli_runner_request request = {"cuda", a->cores, a->gpus, a->trace, &o};
+    emp_replay_options o = a->replay.options;
+    cli_runner_request request = {"cuda", a->replay.cores, a->gpus, a->trace, &o};
 
     EMP_TRY(make_plan(&plan, c, problem, err));
-    if (a->cores != NULL) EMP_TRY(emp_replay_options_cores(&o, plan, a->cores, err));
+    if (a->replay.cores != NULL)
+        EMP_TRY(emp_replay_options_cores(&o, plan, a->replay.cores, err));
     if (a->gpus != NULL) EMP_TRY(emp_replay_options_gpus(&o, plan, a->gpus, err));
     if (a->plan != NULL) {
         EMP_TRY(emp_replay_plan_save(a->plan, plan, err));
@@ -472,10 +455,12 @@ cleanup:
 
 emp_status cmd_replay(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, "FILE...", doc, NULL, NULL, NULL};
-    struct args       args = {.backend = "cpu", .options = emp_replay_options_default()};
-    emp_status        st = EMP_OK;
-    struct candidate *candidates = NULL;
+    const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, "FILE...", doc, children, NULL, NULL};
+    struct args             args = {.backend = "cpu",
+                                    .replay = {.options = emp_replay_options_default()}};
+    emp_status              st = EMP_OK;
+    struct candidate       *candidates = NULL;
 
     cli_parse(&argp, argc, argv, &args);
     candidates = EMP_NEW_ARRAY(struct candidate, (size_t)args.placement_count);

@@ -18,6 +18,7 @@
 #include "cli/inputs.h"
 #include "cli/placement_input.h"
 #include "cli/progress.h"
+#include "cli/replay_options.h"
 #include "cli/replay_runner.h"
 #include "cli/stop.h"
 #include "sim/replay/execute.h"
@@ -27,11 +28,7 @@ enum {
     KEY_WORKLOADS = 512,
     KEY_PLACEMENTS,
     KEY_SEED,
-    KEY_STEPS,
-    KEY_WARMUP,
-    KEY_CORES,
     KEY_GPUS,
-    KEY_MEMORY,
     KEY_EXPORT,
     KEY_IMPORT,
     KEY_CSV,
@@ -40,8 +37,7 @@ enum {
     MOST_WORKLOADS = EMP_VALIDATION_PARTS,
     MOST_PLACEMENTS = 1000,
     MOST_IMPORTS = MOST_WORKLOADS * MOST_PLACEMENTS,
-    SHOWN_TYPES = 12,
-    MIB = 1 << 20
+    SHOWN_TYPES = 12
 };
 
 /* Small variants of the six workloads, steps of a fraction of a second on a core. */
@@ -60,14 +56,14 @@ static const char *const methods[] = {"gpu",   "cpu",    "expert",
 enum { METHODS = sizeof methods / sizeof *methods, BASE_METHOD = 2 };
 
 struct args {
-    const char  *workload[MOST_WORKLOADS];
-    int32_t      workload_count;
-    char         list[MOST_WORKLOADS][256];
-    const char  *machine, *runtime, *backend, *cores, *gpus, *export_to, *plot, *record;
-    const char **import;
-    int32_t      import_count, placements;
-    uint64_t     seed;
-    emp_replay_options options;
+    const char        *workload[MOST_WORKLOADS];
+    int32_t            workload_count;
+    char               list[MOST_WORKLOADS][256];
+    const char        *machine, *runtime, *backend, *gpus, *export_to, *plot, *record;
+    const char       **import;
+    int32_t            import_count, placements;
+    uint64_t           seed;
+    cli_replay_options replay;
     bool               is_import, is_json, is_csv;
 };
 
@@ -77,16 +73,13 @@ static const struct argp_option options[] = {
      "(default)",
      0},
     {"machine", 'm', "NAME|FILE", 0, "As calibrated (default cpu2)", 0},
-    {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu, of cuda tf-r1.3)", 0},
+    {"runtime", 'r', "NAME|FILE", 0,
+     "As calibrated (default replay-cpu, of cuda tf-r1.3)", 0},
     {"backend", 'B', "cpu|cuda", 0, "What stands for the machine's GPUs (default cpu)",
      0},
     {"placements", KEY_PLACEMENTS, "N", 0, "Of each workload (default 30)", 0},
     {"seed", KEY_SEED, "S", 0, "Of the placements that are dealt (default 1)", 0},
-    {"steps", KEY_STEPS, "N", 0, "Steps that are measured (default 5)", 0},
-    {"warmup", KEY_WARMUP, "N", 0, "Steps before those (default 2)", 0},
-    {"cores", KEY_CORES, "MAP", 0, "As of emplace replay", 0},
-    {"gpus", KEY_GPUS, "MAP", 0, "Likewise", 0},
-    {"memory", KEY_MEMORY, "MIB", 0, "Memory of this computer that may be used", 0},
+    {"gpus", KEY_GPUS, "MAP", 0, "As of emplace replay", 0},
     {"export", KEY_EXPORT, "DIR", 0,
      "Write plans for emplace-replay into this folder, and measure nothing", 0},
     {"import", KEY_IMPORT, NULL, 0,
@@ -152,6 +145,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *a = (struct args *)state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
     case KEY_WORKLOADS: add_workloads(a, arg); return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
@@ -160,17 +154,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->placements = (int32_t)cli_integer("placements", arg, 1, MOST_PLACEMENTS);
         return 0;
     case KEY_SEED: a->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
-    case KEY_STEPS:
-        a->options.steps = (int32_t)cli_integer("steps", arg, 1, 100000);
-        return 0;
-    case KEY_WARMUP:
-        a->options.warmup = (int32_t)cli_integer("warmup", arg, 0, 100000);
-        return 0;
-    case KEY_CORES: a->cores = arg; return 0;
     case KEY_GPUS: a->gpus = arg; return 0;
-    case KEY_MEMORY:
-        a->options.host_bytes = MIB * (int64_t)cli_integer("memory", arg, 1, 1 << 30);
-        return 0;
     case KEY_EXPORT: a->export_to = arg; return 0;
     case KEY_IMPORT: a->is_import = true; return 0;
     case KEY_PLOT: a->plot = arg; return 0;
@@ -245,11 +229,12 @@ static emp_status measure(emp_replay_result *result, const emp_replay_plan *plan
                           const struct args *a, emp_error *err)
 {
     emp_status         st = EMP_OK;
-    emp_replay_options o = a->options;
-    cli_runner_request request = {"cuda", a->cores, a->gpus, NULL, &o};
+    emp_replay_options o = a->replay.options;
+    cli_runner_request request = {"cuda", a->replay.cores, a->gpus, NULL, &o};
 
     o.stop = cli_stop_flag();
-    if (a->cores != NULL) EMP_TRY(emp_replay_options_cores(&o, plan, a->cores, err));
+    if (a->replay.cores != NULL)
+        EMP_TRY(emp_replay_options_cores(&o, plan, a->replay.cores, err));
     if (a->gpus != NULL) EMP_TRY(emp_replay_options_gpus(&o, plan, a->gpus, err));
     if (strcmp(a->backend, "cuda") == 0)
         EMP_TRY(cli_runner_run(result, plan, &request, err));
@@ -729,14 +714,15 @@ static void clear(struct validation *v)
 
 emp_status cmd_validate(int argc, char **argv, emp_error *err)
 {
-    const struct argp  argp = {options, parse, "[RESULT...]", doc, NULL, NULL, NULL};
+    const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
+    const struct argp  argp = {options, parse, "[RESULT...]", doc, children, NULL, NULL};
     emp_status         st = EMP_OK;
     struct validation *v = NULL;
     struct args        args = {.machine = "cpu2",
                                .backend = "cpu",
                                .placements = 30,
                                .seed = 1,
-                               .options = emp_replay_options_default()};
+                               .replay = {.options = emp_replay_options_default()}};
 
     args.import = EMP_NEW_ARRAY(const char *, MOST_IMPORTS);
     if (args.import == NULL) EMP_FAIL(EMP_ENOMEM, "%d names", MOST_IMPORTS);

@@ -1,0 +1,21 @@
+/** \file cli/replay_options.h
+ * The options of commands that execute steps on this computer: `replay`, `validate` and
+ * `calibrate measure`.
+ */
+#ifndef EMP_CLI_REPLAY_OPTIONS_H
+#define EMP_CLI_REPLAY_OPTIONS_H
+
+#include <argp.h>
+
+#include "sim/replay/options.h"
+
+typedef struct {
+    const char        *cores;   /**< of devices, as a map that a plan can read; or NULL */
+    emp_replay_options options; /**< steps, warm-up, memory */
+} cli_replay_options;
+
+/** Options and their parser. A command adds it as an argp child with its cli_replay_options
+ * as input, which begin with emp_replay_options_default(). */
+extern const struct argp cli_replay_argp;
+
+#endif /* EMP_CLI_REPLAY_OPTIONS_H */
