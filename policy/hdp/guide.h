@@ -21,8 +21,10 @@ typedef struct {
     emp_sim               *sim;       /**< NULL: these rules cannot be explained */
     emp_surrogate         *surrogate; /**< NULL: nothing can be estimated */
     double                *blame_s;   /**< [op] */
-    double        *weight; /**< [row] blame of its ops in the placement followed */
-    emp_device_id *device[EMP_GUIDE_BLOCK]; /**< [candidate][op] */
+    double        *weight;       /**< [row] blame of its ops in the placement followed */
+    bool          *is_host_only; /**< [row] its ops run on a CPU only */
+    emp_device_id *legal_of_row; /**< [1 + row] scratch; [0] for no row */
+    emp_device_id *device[EMP_GUIDE_BLOCK]; /**< [candidate][op] legal placements */
 } emp_guide;
 
 /** Both are borrowed. O(V + E). \retval EMP_ENOMEM, and those of emp_sim_create() */
@@ -35,7 +37,7 @@ void       emp_guide_clear(emp_guide *guide); /**< legal after a failed init */
 emp_status emp_guide_follow(emp_guide *guide, const int32_t *device_of_row,
                             emp_error *err);
 
-/** Candidate \a index of the next block, at most EMP_GUIDE_BLOCK - 1. */
+/** Candidate \a index of the next block, at most EMP_GUIDE_BLOCK - 1; made legal. O(V). */
 void emp_guide_set(emp_guide *guide, int32_t index, const int32_t *device_of_row);
 
 /** Estimates the first \a count candidates, in seconds. There must be a surrogate. */

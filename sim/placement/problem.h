@@ -15,6 +15,7 @@ typedef struct emp_problem {
     uint32_t          *kinds_of_class; /**< [class]: EMP_KIND_ mask all members allow;
                                           CPUs are always in it */
     emp_op_id *leader_of_class; /**< [class]: its lowest op id; decides for the class */
+    int32_t   *class_of_op;     /**< [op]: colocation class that binds it, -1 = folded */
     char       workload[256];   /**< spec or path, for records and for expert rules */
 } emp_problem;
 

@@ -100,7 +100,7 @@ static void build_classes(fixture *f)
             f->kinds_of_class[g->class_count] = EMP_KIND_CPU | EMP_KIND_GPU;
             class_of_leader[op] = g->class_count++;
         }
-        f->op[op].colocation_class = class_of_leader[leader];
+        f->op[op].colocation_class = f->class_of_op[op] = class_of_leader[leader];
         f->kinds_of_class[class_of_leader[leader]] &= f->op[op].kinds;
     }
 }
@@ -142,7 +142,8 @@ const emp_problem *fixture_problem(fixture *f)
                                .machine = &f->machine,
                                .costs = &f->costs,
                                .kinds_of_class = f->kinds_of_class,
-                               .leader_of_class = f->leader_of_class};
+                               .leader_of_class = f->leader_of_class,
+                               .class_of_op = f->class_of_op};
     return &f->problem;
 }
 

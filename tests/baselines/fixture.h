@@ -26,6 +26,7 @@ typedef struct {
     emp_cpu_cost   cpu_cost[FIXTURE_MAX_OPS];
     uint32_t       kinds_of_class[FIXTURE_MAX_OPS];
     emp_op_id      leader_of_class[FIXTURE_MAX_OPS], topo[FIXTURE_MAX_OPS];
+    int32_t        class_of_op[FIXTURE_MAX_OPS];
     int32_t offset[5][FIXTURE_MAX_OPS + 2]; /* input, control, output, consumer, ... */
     int32_t end[4][FIXTURE_MAX_EDGES];
 } fixture;

@@ -333,6 +333,31 @@ Test(refine, moves_begin_with_what_is_to_blame)
     emp_refine_clear(&f);
 }
 
+/* The guide has a shorter way to what emp_problem_legalize() says. */
+Test(refine, the_guide_looks_at_legal_placements)
+{
+    const emp_graph *g = problem.problem->graph;
+    emp_device_id   *legal = EMP_NEW_ARRAY(emp_device_id, (size_t)g->op_count);
+    emp_refine       f;
+
+    problem.problem->kinds_of_class[problem.problem->class_of_op[ops->op_of_row[1]]] =
+        EMP_KIND_CPU;
+    f = create(SMALL, 3);
+    start(&f);
+    propose(&f);
+    for (int32_t k = 0; k < SAMPLES; k++) {
+        const int32_t *device_of_row = emp_refine_sample(&f, k);
+        for (emp_op_id op = 0; op < g->op_count; op++)
+            legal[op] = ops->row_of_op[op] < 0 ? 0 : device_of_row[ops->row_of_op[op]];
+        emp_problem_legalize(problem.problem, legal);
+        emp_guide_set(&f.guide, 0, device_of_row);
+        for (emp_op_id op = 0; op < g->op_count; op++)
+            if (!g->op[op].is_folded) cr_expect_eq(f.guide.device[0][op], legal[op]);
+    }
+    emp_free(legal);
+    emp_refine_clear(&f);
+}
+
 /* Of 4 x 16 candidates the four with the least estimates, which are the surrogate's. */
 Test(refine, the_surrogate_chooses_among_candidates)
 {
