@@ -58,8 +58,8 @@ static const emp_arm arms[] = {
     {"guiding", "no surrogate", "refine_chosen=0", NULL},
     {"guiding", "neither", "refine_alike=1,refine_chosen=0", NULL},
     {"guiding", "surrogate chooses all", "refine_chosen=1", NULL},
-    {"guiding", "refine_filter=4", "refine_filter=4", NULL},
-    {"guiding", "refine_filter=64", "refine_filter=64", NULL},
+    {"guiding", "refine_filter=16", "refine_filter=16", NULL},
+    {"guiding", "refine_filter=256", "refine_filter=256", NULL},
 };
 
 const emp_ablation emp_ablation_preset = {.name = "preset",

@@ -75,7 +75,7 @@
     X(refine_alike, 0.3, 0.3, 0, 1, 0,                                                  \
       "share of moves of any group; others go by its share of the critical path")       \
     X(refine_chosen, 0.5, 0.5, 0, 1, 0, "share of samples that the surrogate chooses")  \
-    X(refine_filter, 16, 16, 1, 1024, 1, "candidates for each of these")
+    X(refine_filter, 16, 64, 1, 1024, 1, "candidates for each of these")
 
 typedef struct {
 #define X(name, paper, emplace, low, high, whole, help) \

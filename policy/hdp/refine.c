@@ -125,7 +125,8 @@ static void draw_move(emp_refine *f, int32_t index)
         m->groups = &emp_move_groups_draw(&f->groups, &rng, &m->group)->rows;
         m->to = emp_device_odds_draw(&f->odds, &rng);
         m->hash = hash_of_move(f, m);
-        if (is_new(f, m, index)) break;
+        m->is_new = is_new(f, m, index);
+        if (m->is_new) break;
     }
 }
 
@@ -159,7 +160,8 @@ cleanup:
     return st;
 }
 
-/* Estimates the candidates from \a first to \a end, block by block. */
+/* Estimates the candidates from \a first to \a end, block by block. What is not new is the
+ * last to be chosen. */
 static emp_status estimate(emp_refine *f, int32_t first, int32_t end, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -172,7 +174,9 @@ static emp_status estimate(emp_refine *f, int32_t first, int32_t end, emp_error 
             emp_guide_set(&f->guide, i, f->scratch);
         }
         EMP_TRY(emp_guide_estimate(&f->guide, count, estimate_s, err));
-        for (int32_t i = 0; i < count; i++) f->move[first + i].estimate_s = estimate_s[i];
+        for (int32_t i = 0; i < count; i++)
+            f->move[first + i].estimate_s =
+                f->move[first + i].is_new ? estimate_s[i] : INFINITY;
     }
 
 cleanup:

@@ -28,7 +28,8 @@ typedef struct {
     const emp_members *groups;
     int32_t            group;
     emp_device_id      to;
-    uint64_t           hash; /**< of the placement */
+    uint64_t           hash;   /**< of the placement */
+    bool               is_new; /**< no elite, not remembered, no earlier candidate */
     double             estimate_s;
 } emp_refine_move;
 
