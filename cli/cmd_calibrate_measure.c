@@ -274,9 +274,10 @@ static emp_status save(const emp_measurement *m, const struct bench *b, emp_erro
     snprintf(
         command, sizeof command,
         "emplace calibrate measure --backend %s --machine %s --runtime %s --steps %d "
-        "--warmup %d%s%s%s",
+        "--warmup %d%s%s%s%s",
         b->args->backend, b->args->machine, b->args->runtime,
         b->args->replay.options.steps, b->args->replay.options.warmup,
+        b->args->replay.options.keeps_rates ? " --keep-rates" : "",
         cores != NULL ? " --cores '" : "", cores != NULL ? cores : "",
         cores != NULL ? "'" : "");
     return emp_measurement_save(

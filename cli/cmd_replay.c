@@ -27,7 +27,6 @@ enum {
     KEY_TOP = 512,
     KEY_WORKLOAD,
     KEY_GPUS,
-    KEY_RATES,
     KEY_CHECK,
     KEY_EXPORT,
     KEY_CSV,
@@ -63,8 +62,6 @@ static const struct argp_option options[] = {
      "Profile of the prediction (default replay-cpu, of cuda tf-r1.3)", 0},
     {"gpus", KEY_GPUS, "MAP", 0,
      "GPUs of this computer that are the machine's, as in \"gpu:0=0 gpu:1=0\"", 0},
-    {"keep-rates", KEY_RATES, NULL, 0,
-     "Copies take no less time than the machine's links", 0},
     {"check", KEY_CHECK, NULL, 0,
      "Check what every op reads, and results of products; times mean nothing", 0},
     {"trace", 'T', "FILE", 0, "Write a measured step as JSON for Perfetto", 0},
@@ -101,7 +98,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
     case KEY_GPUS: a->gpus = arg; return 0;
-    case KEY_RATES: a->replay.options.keeps_rates = true; return 0;
     case KEY_CHECK: a->replay.options.is_checked = true; return 0;
     case 'T': a->trace = arg; return 0;
     case 'o': a->out = arg; return 0;

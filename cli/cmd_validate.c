@@ -401,12 +401,14 @@ static void print_results(const struct part *p)
     print_types(&p->types);
     printf("  step time    mean |error| %.1f %%, bias %+.1f %%, worst %+.1f %% of %d; "
            "Spearman %.3f, Kendall %.3f\n"
+           "               %d of %d pairs that are more than %.0f %% apart are in order\n"
            "  busy time    mean |error| %.1f %%\n"
            "  peak memory  mean |error| %.1f %%, worst %+.1f %%\n"
            "  verdicts     %d fit and %d not, as predicted; %d did not fit, %d did, "
            "against the prediction\n",
            100.0 * s->mean_abs_error_frac, 100.0 * s->bias_frac,
            100.0 * s->worst_error_frac, s->timed_count, s->spearman, s->kendall,
+           s->apart_in_order, s->apart_count, 100.0 * EMP_VALIDATION_APART,
            100.0 * s->busy_error_frac, 100.0 * s->peak_error_frac,
            100.0 * s->worst_peak_error_frac, s->both_fit, s->both_oom, s->missed_oom,
            s->false_oom);
@@ -463,12 +465,13 @@ static json_t *json_part(const struct part *p)
                                         t->predicted_s, "measured_s", t->measured_s));
     }
     return json_pack(
-        "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, "
-        "s:i, s:o, s:o}",
+        "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:i, s:i, "
+        "s:i, s:i, s:i, s:o, s:o}",
         "workload", p->spec, "timed", s->timed_count, "shared", s->shared_count,
         "mean_abs_error", number_or_null(s->mean_abs_error_frac), "bias",
         number_or_null(s->bias_frac), "worst_error", number_or_null(s->worst_error_frac),
         "spearman", number_or_null(s->spearman), "kendall", number_or_null(s->kendall),
+        "pairs_apart", s->apart_count, "pairs_apart_in_order", s->apart_in_order,
         "busy_error", number_or_null(s->busy_error_frac), "peak_error",
         number_or_null(s->peak_error_frac), "worst_peak_error",
         number_or_null(s->worst_peak_error_frac), "both_fit", s->both_fit, "both_oom",

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 
-enum { KEY_STEPS = 512, KEY_WARMUP, KEY_CORES, KEY_MEMORY, MIB = 1 << 20 };
+enum { KEY_STEPS = 512, KEY_WARMUP, KEY_CORES, KEY_MEMORY, KEY_RATES, MIB = 1 << 20 };
 
 static const struct argp_option options[] = {
     {"steps", KEY_STEPS, "N", 0,
@@ -12,6 +12,10 @@ static const struct argp_option options[] = {
     {"cores", KEY_CORES, "MAP", 0,
      "Cores of devices, as in \"gpu:0=0 gpu:1=1,2 cpu:0=4-7\"", 0},
     {"memory", KEY_MEMORY, "MIB", 0, "Memory of this computer that may be used", 0},
+    {"keep-rates", KEY_RATES, NULL, 0,
+     "Copies take no less time than the machine's links: cores joined by slow links "
+     "(cpu)",
+     0},
     {0},
 };
 
@@ -30,6 +34,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_MEMORY:
         o->options.host_bytes = MIB * (int64_t)cli_integer("memory", arg, 1, 1 << 30);
         return 0;
+    case KEY_RATES: o->options.keeps_rates = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -11,7 +11,7 @@
 
 typedef struct {
     const char        *cores;   /**< of devices, as a map that a plan can read; or NULL */
-    emp_replay_options options; /**< steps, warm-up, memory */
+    emp_replay_options options; /**< steps, warm-up, memory, rates */
 } cli_replay_options;
 
 /** Options and their parser. A command adds it as an argp child with its cli_replay_options

@@ -13,9 +13,10 @@ enum kind { CHUNKS, BLOCKS, PARTS, MIXED };
 static const struct {
     enum kind kind;
     int32_t   count; /* blocks, parts; hundredths of 64 blocks that move in mixed ones */
-} turn[] = {{CHUNKS, 2},   {PARTS, 3},  {MIXED, 5},  {PARTS, 6},     {BLOCKS, 16},
-            {PARTS, 4},    {MIXED, 15}, {PARTS, 8},  {BLOCKS, 4096}, {PARTS, 12},
-            {BLOCKS, 256}, {MIXED, 30}, {CHUNKS, 6}, {BLOCKS, 1024}, {PARTS, 24}};
+} turn[] = {{CHUNKS, 2}, {PARTS, 3},   {BLOCKS, 8},    {MIXED, 5},
+            {PARTS, 6},  {BLOCKS, 16}, {BLOCKS, 64},   {PARTS, 4},
+            {MIXED, 15}, {PARTS, 8},   {BLOCKS, 4096}, {BLOCKS, 256},
+            {MIXED, 30}, {CHUNKS, 6},  {PARTS, 24},    {BLOCKS, 1024}};
 enum {
     TURN = sizeof turn / sizeof *turn,
     MIXED_BLOCKS = 64,

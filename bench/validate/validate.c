@@ -66,6 +66,18 @@ static void count_verdicts(emp_validation_summary *s, const emp_validation_case 
 
 static double farther(double a, double b) { return fabs(a) > fabs(b) ? a : b; }
 
+static void compare_pairs(emp_validation_summary *s, const double *predicted,
+                          const double *measured)
+{
+    for (int32_t i = 0; i < s->timed_count; i++) {
+        for (int32_t j = 0; j < s->timed_count; j++) {
+            if (measured[j] <= (1.0 + EMP_VALIDATION_APART) * measured[i]) continue;
+            s->apart_count++;
+            s->apart_in_order += predicted[j] > predicted[i];
+        }
+    }
+}
+
 /* Step times of those cases that have both. */
 static emp_status compare_times(emp_validation_summary    *s,
                                 const emp_validation_case *cases, int32_t count,
@@ -94,6 +106,7 @@ static emp_status compare_times(emp_validation_summary    *s,
     EMP_TRY(emp_agreement_of(&agreement, predicted, measured, s->timed_count, err));
     s->spearman = agreement.spearman;
     s->kendall = agreement.kendall;
+    compare_pairs(s, predicted, measured);
 
 cleanup:
     return st;

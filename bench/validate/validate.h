@@ -18,6 +18,8 @@
 
 /** A device is in use if it is busy for more than this part of the step. */
 #define EMP_VALIDATION_IN_USE 0.02
+/** Two steps are apart if the longer one takes longer by more than this part. */
+#define EMP_VALIDATION_APART 0.1
 /** A device's peak counts if it holds at least this part of all peaks: others hold a few
  * scalars. */
 #define EMP_VALIDATION_PEAK 0.01
@@ -46,6 +48,8 @@ typedef struct {
     double  bias_frac;           /**< mean error, with its sign */
     double  worst_error_frac;    /**< the one farthest from 0, with its sign */
     double  spearman, kendall;   /**< of step times */
+    int32_t apart_count;         /**< pairs of steps that are apart, as measured */
+    int32_t apart_in_order;      /**< of these, predicted in the same order */
     double  busy_error_frac; /**< mean of |error|, devices weighted by measured time */
     double  peak_error_frac; /**< mean of |error| of peaks that count */
     double  worst_peak_error_frac;

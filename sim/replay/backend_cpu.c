@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -23,6 +24,7 @@ struct request {
     int32_t     copy;
     const void *from;
     void       *to;
+    int64_t     asked_ns;
 };
 
 struct queue {
@@ -33,6 +35,7 @@ struct queue {
     pthread_cond_t  more;
     struct request *request; /* a ring with room for all copies of a step */
     int32_t         first, count, room;
+    int64_t         free_ns; /* since then, by the rates of routes */
 };
 
 struct cpu {
@@ -71,19 +74,33 @@ static void sleep_until(int64_t end_ns)
     }
 }
 
-static void move(struct cpu *cpu, const struct request *request)
+static int64_t least_ns(const emp_replay_route *route, int64_t bytes)
 {
+    double least_s = route->latency_s;
+
+    if (route->bytes_per_s > 0) least_s += (double)bytes / route->bytes_per_s;
+    return (int64_t)(1e9 * least_s);
+}
+
+/* With the rates of routes a copy begins when it is asked for and the one before it has
+ * ended, however late this thread wakes up. */
+static void move(struct queue *q, const struct request *request)
+{
+    struct cpu             *cpu = q->cpu;
     const emp_replay_plan  *p = cpu->plan;
     const emp_replay_copy  *copy = &p->copy[request->copy];
     int32_t                 from = memory_of(p, request->copy);
     const emp_replay_route *route = &p->route[from * p->device_count + copy->to];
     int64_t                 start = emp_replay_now_ns();
 
+    if (cpu->options->keeps_rates)
+        start = request->asked_ns > q->free_ns ? request->asked_ns : q->free_ns;
     memcpy(request->to, request->from, (size_t)copy->bytes);
+    q->free_ns = emp_replay_now_ns();
     if (cpu->options->keeps_rates) {
-        double least_s = route->latency_s;
-        if (route->bytes_per_s > 0) least_s += (double)copy->bytes / route->bytes_per_s;
-        sleep_until(start + (int64_t)(1e9 * least_s));
+        int64_t end = start + least_ns(route, copy->bytes);
+        sleep_until(end);
+        if (q->free_ns < end) q->free_ns = end;
     }
     cpu->copy_start_ns[request->copy] = start - cpu->start_ns;
     cpu->copy_end_ns[request->copy] = emp_replay_now_ns() - cpu->start_ns;
@@ -94,6 +111,7 @@ static void *serve(void *argument)
 {
     struct queue *q = (struct queue *)argument;
 
+    prctl(PR_SET_TIMERSLACK, 1UL); /* wake up when asked to, not up to 50 us later */
     pthread_mutex_lock(&q->lock);
     while (!atomic_load(&q->cpu->is_over)) {
         if (q->count == 0) {
@@ -104,7 +122,7 @@ static void *serve(void *argument)
         q->first = (q->first + 1) % q->room;
         q->count--;
         pthread_mutex_unlock(&q->lock);
-        move(q->cpu, &request);
+        move(q, &request);
         pthread_mutex_lock(&q->lock);
     }
     pthread_mutex_unlock(&q->lock);
@@ -266,7 +284,8 @@ static emp_status cpu_copy(void *state, int32_t copy, const void *from, void *to
 
     (void)err;
     pthread_mutex_lock(&q->lock);
-    q->request[(q->first + q->count++) % q->room] = (struct request){copy, from, to};
+    q->request[(q->first + q->count++) % q->room] =
+        (struct request){copy, from, to, emp_replay_now_ns()};
     pthread_cond_signal(&q->more);
     pthread_mutex_unlock(&q->lock);
     return EMP_OK;

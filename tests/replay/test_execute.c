@@ -61,6 +61,40 @@ static void close_small(void)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* Links of 1 ms and 0.1 GB/s: no copy is shorter, and those from one memory to another take
+ * turns. */
+Test(execute, copies_keep_the_rates_of_links_if_asked_to)
+{
+    emp_replay_options o = few_steps();
+    emp_replay_result  r = {0};
+    emp_replay        *replay = NULL;
+    emp_error          err = {0};
+    int64_t            sum_ns[EMP_REPLAY_MAX_DEVICES][EMP_REPLAY_MAX_DEVICES] = {{0}};
+
+    open_small(2);
+    for (int32_t i = 0; i < small_plan->device_count * small_plan->device_count; i++)
+        small_plan->route[i] = (emp_replay_route){.latency_s = 1e-3, .bytes_per_s = 1e8};
+    o.is_timed = o.keeps_rates = true;
+    cr_assert_eq(emp_replay_create(&replay, small_plan, &emp_replay_cpu, &o, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_replay_run(replay, &r, &err), EMP_OK, "%s", err.msg);
+    const emp_replay_timeline *t = emp_replay_get_timeline(replay);
+    cr_assert_gt(small_plan->copy_count, 10);
+    for (int32_t i = 0; i < small_plan->copy_count; i++) {
+        const emp_replay_copy *c = &small_plan->copy[i];
+        int64_t                least_ns = 1000000 + 10 * c->bytes - 1; /* rounded to ns */
+        cr_expect_geq(t->times.copy_end_ns[i] - t->times.copy_start_ns[i], least_ns,
+                      "copy %d", i);
+        sum_ns[emp_replay_memory_of_place(small_plan, c->tensor)][c->to] += least_ns;
+    }
+    for (int32_t a = 0; a < small_plan->device_count; a++)
+        for (int32_t b = 0; b < small_plan->device_count; b++)
+            cr_expect_leq(sum_ns[a][b], t->step_ns, "from %d to %d", a, b);
+    emp_replay_destroy(replay);
+    emp_replay_result_clear(&r);
+    close_small();
+}
+
 /* ---- what it should do ---- */
 
 struct step_case {
