@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/compare/comparison.h"
+#include "bench/compare/comparison_page.h"
 #include "bench/compare/figure.h"
 #include "bench/report/gnuplot.h"
 #include "bench/run/word_list.h"
@@ -21,15 +22,16 @@ enum {
     KEY_CURVES,
     KEY_CHANGES,
     KEY_FIGURE,
-    KEY_FIGURE_ROW
+    KEY_FIGURE_ROW,
+    KEY_PAGE
 };
 
 struct args {
     cli_jobs_options      run;
     emp_comparison_params params;
     bool                  has_budgets; /* given, instead of the default */
-    bool                  is_csv;
-    const char           *curves, *changes, *figure, *figure_row;
+    bool                  is_csv, is_json;
+    const char           *curves, *changes, *figure, *figure_row, *page;
 };
 
 static const struct argp_option options[] = {
@@ -48,12 +50,14 @@ static const struct argp_option options[] = {
      0},
     {"draws", KEY_DRAWS, "R", 0,
      "Draws of +-10 % cost noise for the sensitivity (default 20); 0 = no re-scoring", 0},
-    {"format", 'f', "FORMAT", 0, "text (default) or csv", 0},
+    {"format", 'f', "FORMAT", 0, "text (default), csv or json", 0},
     {"curves", KEY_CURVES, "FILE", 0, "Write quality against evaluations as CSV", 0},
     {"sensitivity", KEY_CHANGES, "FILE", 0, "Write the sensitivity as CSV", 0},
     {"figure", KEY_FIGURE, "FILE", 0, "Draw quality against evaluations as SVG (gnuplot)",
      0},
     {"figure-row", KEY_FIGURE_ROW, "ROW", 0, "Workload of the figure (default nmt4)", 0},
+    {"page", KEY_PAGE, "FILE", 0,
+     "Write all of it as one page (HTML) with figures of all workloads", 0},
     {0},
 };
 
@@ -66,6 +70,7 @@ static const char doc[] =
     "  emplace bench placers --rows rnnlm --methods expert,anneal --seeds 2\n"
     "  emplace bench placers --format csv > bench/results/placers.csv\n"
     "  emplace bench placers --figure nmt4.svg --curves curves.csv\n"
+    "  emplace bench placers --page placers.html\n"
     "  emplace bench placers --workloads nmt2 --seconds 10,60";
 
 static emp_comparison_budget *add_budget(struct args *args)
@@ -110,14 +115,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_BUDGETS: parse_budgets(args, arg, false); return 0;
     case KEY_SECONDS: parse_budgets(args, arg, true); return 0;
     case 'f':
-        if (strcmp(arg, "text") != 0 && strcmp(arg, "csv") != 0)
-            cli_usage_error("--format is text or csv, not \"%s\"", arg);
         args->is_csv = strcmp(arg, "csv") == 0;
+        args->is_json = strcmp(arg, "json") == 0;
+        if (!args->is_csv && !args->is_json && strcmp(arg, "text") != 0)
+            cli_usage_error("--format is text, csv or json, not \"%s\"", arg);
         return 0;
     case KEY_CURVES: args->curves = arg; return 0;
     case KEY_CHANGES: args->changes = arg; return 0;
     case KEY_FIGURE: args->figure = arg; return 0;
     case KEY_FIGURE_ROW: args->figure_row = arg; return 0;
+    case KEY_PAGE: args->page = arg; return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -155,38 +162,44 @@ static void print_changes(FILE *stream, const void *what)
     emp_comparison_print_changes(stream, what);
 }
 
-static void print_text_of_figure(FILE *stream, const void *what)
+static void print_drawn(FILE *stream, const void *what)
 {
     fputs((const char *)what, stream);
 }
 
-/* In memory; the caller frees the text. */
-static emp_status draw_figure(char **text, const struct args *args,
+typedef emp_status (*draw_with)(FILE *stream, const struct args *args,
+                                const emp_comparison *c, emp_error *err);
+
+static emp_status draw_figure(FILE *stream, const struct args *args,
+                              const emp_comparison *c, emp_error *err)
+{
+    int32_t row = emp_comparison_find_row(c, args->figure_row);
+
+    return emp_comparison_draw_figure(stream, c, row, err);
+}
+
+static emp_status draw_page(FILE *stream, const struct args *args,
+                            const emp_comparison *c, emp_error *err)
+{
+    (void)args;
+    return emp_comparison_write_page(stream, c, emp_gnuplot_exists(), err);
+}
+
+/* Drawn in memory before the file is opened: what fails leaves no half of it. */
+static emp_status write_drawn(const char *path, draw_with draw, const struct args *args,
                               const emp_comparison *c, emp_error *err)
 {
     emp_status st = EMP_OK;
-    size_t     size = 0;
-    FILE      *stream = open_memstream(text, &size);
-
-    if (stream == NULL) EMP_FAIL(EMP_ENOMEM, "figure");
-    st = emp_comparison_draw_figure(stream, c,
-                                    emp_comparison_find_row(c, args->figure_row), err);
-    if (fclose(stream) != 0 && st == EMP_OK) EMP_FAIL(EMP_ENOMEM, "figure");
-
-cleanup:
-    return st;
-}
-
-/* Drawn before the file is opened: what fails leaves no half of it. */
-static emp_status write_figure(const struct args *args, const emp_comparison *c,
-                               emp_error *err)
-{
-    emp_status st = EMP_OK;
     char      *text = NULL;
+    size_t     size = 0;
+    FILE      *stream = NULL;
 
-    if (args->figure == NULL) goto cleanup;
-    EMP_TRY(draw_figure(&text, args, c, err));
-    EMP_TRY(cli_write_file(args->figure, print_text_of_figure, text, err));
+    if (path == NULL) goto cleanup;
+    stream = open_memstream(&text, &size);
+    if (stream == NULL) EMP_FAIL(EMP_ENOMEM, "text of %s", path);
+    st = draw(stream, args, c, err);
+    if (fclose(stream) != 0 && st == EMP_OK) EMP_FAIL(EMP_ENOMEM, "text of %s", path);
+    if (st == EMP_OK) EMP_TRY(cli_write_file(path, print_drawn, text, err));
 
 cleanup:
     free(text);
@@ -197,10 +210,10 @@ cleanup:
 static emp_status check_files(const struct args *args, emp_error *err)
 {
     emp_status        st = EMP_OK;
-    const char *const paths[] = {args->curves, args->changes, args->figure};
+    const char *const paths[] = {args->curves, args->changes, args->figure, args->page};
     bool              is_row = false;
 
-    EMP_TRY(cli_check_outputs(paths, 3, err));
+    EMP_TRY(cli_check_outputs(paths, 4, err));
     if (args->figure == NULL) goto cleanup;
     for (int32_t r = 0; r < args->params.row_count; r++)
         is_row = is_row || (strcmp(args->params.row[r].key, args->figure_row) == 0 &&
@@ -222,14 +235,17 @@ static emp_status print_all(const struct args *args, const emp_comparison *c,
 {
     emp_status st = EMP_OK;
 
-    if (args->is_csv)
+    if (args->is_json)
+        EMP_TRY(emp_comparison_print_json(stdout, c, err));
+    else if (args->is_csv)
         emp_comparison_print_csv(stdout, c);
     else
         emp_comparison_print_text(stdout, c);
     if (!is_whole) goto cleanup; /* no file is written over by a part */
     EMP_TRY(cli_write_file(args->curves, print_curves, c, err));
     EMP_TRY(cli_write_file(args->changes, print_changes, c, err));
-    EMP_TRY(write_figure(args, c, err));
+    EMP_TRY(write_drawn(args->figure, draw_figure, args, c, err));
+    EMP_TRY(write_drawn(args->page, draw_page, args, c, err));
 
 cleanup:
     return st;

@@ -44,6 +44,38 @@ int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
     return c->entrant[entrant].is_drawn ? c->seed_count : 1;
 }
 
+const char *emp_comparison_number(double value, char text[EMP_CELL_BYTES])
+{
+    return isinf(value) ? "none" : emp_table_number(value, text);
+}
+
+void emp_comparison_sort(const emp_comparison *c, int32_t budget,
+                         int32_t order[EMP_COMPARISON_ENTRANTS])
+{
+    const emp_comparison_overall *overall = &c->overall[budget * c->entrant_count];
+
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        int32_t at = e;
+        while (at > 0 && overall[order[at - 1]].mean_rank > overall[e].mean_rank) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = e;
+    }
+}
+
+double emp_comparison_least_gap(const emp_comparison *c, int32_t budget, int32_t row)
+{
+    double gap = NAN;
+
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        const emp_comparison_cell *cell =
+            &c->cell[emp_comparison_cell_index(c, budget, row, e)];
+        if (cell->is_best) gap = cell->gap_frac;
+    }
+    return gap;
+}
+
 /* ---- layout ---- */
 
 static const char *row_key(const void *context, int32_t i)

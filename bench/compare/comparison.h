@@ -162,6 +162,8 @@ int32_t emp_comparison_find_row(const emp_comparison *c, const char *key);
 
 /** For people: a table a budget, then the sensitivity. */
 void emp_comparison_print_text(FILE *out, const emp_comparison *c);
+/** One JSON object; null: not known, or infinite. \retval EMP_ENOMEM */
+emp_status emp_comparison_print_json(FILE *out, const emp_comparison *c, emp_error *err);
 /** One line a cell. */
 void emp_comparison_print_csv(FILE *out, const emp_comparison *c);
 /** One line a point of a curve. */

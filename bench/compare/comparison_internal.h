@@ -5,6 +5,10 @@
 #define EMP_BENCH_COMPARE_COMPARISON_INTERNAL_H
 
 #include "bench/compare/comparison.h"
+#include "bench/run/table_internal.h"
+
+/** Of tests: below it a difference is said to be one. */
+#define EMP_COMPARISON_LEVEL 0.05
 
 typedef struct {
     const emp_comparison_params *params;
@@ -21,6 +25,17 @@ int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant);
 
 /** What a run counts with within a budget: seconds per step, infinity, NaN if not ready. */
 double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *job);
+
+/** As in the tables, but "none" for what is infinite: who found nothing may also have said
+ * so. \return \a text or static storage */
+const char *emp_comparison_number(double value, char text[EMP_CELL_BYTES]);
+
+/** Entrants by mean rank, those without one last: [entrant_count] of \a order. */
+void emp_comparison_sort(const emp_comparison *c, int32_t budget,
+                         int32_t order[EMP_COMPARISON_ENTRANTS]);
+
+/** Of the row's best over its lower bound; NaN = not known. */
+double emp_comparison_least_gap(const emp_comparison *c, int32_t budget, int32_t row);
 
 /** Fills in cells, ranks and tests from the runs that are ready (ranking.c).
  * \retval EMP_ENOMEM */

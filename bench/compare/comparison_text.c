@@ -4,18 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/compare/comparison.h"
-#include "bench/run/table_internal.h"
+#include "bench/compare/comparison_internal.h"
 
 enum { NAME_WIDTH = 13, CELL_WIDTH = 14 };
-
-static const double significant = 0.05;
-
-/* As in the tables, but that who found nothing may also have said so. */
-static const char *format(double value, char text[EMP_CELL_BYTES])
-{
-    return isinf(value) ? "none" : emp_table_number(value, text);
-}
 
 static void print_number(FILE *out, const char *form, int width, double value)
 {
@@ -44,22 +35,6 @@ static void print_title(FILE *out, const emp_comparison *c, int32_t b)
     fprintf(out, "%8s%8s%9s\n", "rank", "ratio", "p");
 }
 
-/* Entrants by mean rank, those without one last. */
-static void sort_entrants(const emp_comparison *c, int32_t b,
-                          int32_t order[EMP_COMPARISON_ENTRANTS])
-{
-    const emp_comparison_overall *overall = &c->overall[b * c->entrant_count];
-
-    for (int32_t e = 0; e < c->entrant_count; e++) {
-        int32_t at = e;
-        while (at > 0 && overall[order[at - 1]].mean_rank > overall[e].mean_rank) {
-            order[at] = order[at - 1];
-            at--;
-        }
-        order[at] = e;
-    }
-}
-
 static void print_medians(FILE *out, const emp_comparison *c, int32_t b, int32_t e)
 {
     const emp_comparison_overall *overall = &c->overall[b * c->entrant_count + e];
@@ -69,15 +44,15 @@ static void print_medians(FILE *out, const emp_comparison *c, int32_t b, int32_t
     for (int32_t r = 0; r < c->row_count; r++) {
         const emp_comparison_cell *cell = &c->cell[emp_comparison_cell_index(c, b, r, e)];
         bool is_partial = cell->failed_count > 0 && isfinite(cell->step_s.median);
-        snprintf(marked, sizeof marked, "%s%s%s", format(cell->step_s.median, text),
-                 is_partial ? "!" : "",
-                 cell->is_best                ? "*"
-                 : cell->p_holm < significant ? "'"
-                                              : " ");
+        snprintf(marked, sizeof marked, "%s%s%s",
+                 emp_comparison_number(cell->step_s.median, text), is_partial ? "!" : "",
+                 cell->is_best                         ? "*"
+                 : cell->p_holm < EMP_COMPARISON_LEVEL ? "'"
+                                                       : " ");
         fprintf(out, "%*s", CELL_WIDTH, marked);
     }
     print_number(out, "%8.1f", 8, overall->mean_rank);
-    fprintf(out, "%8s", format(overall->ratio, text));
+    fprintf(out, "%8s", emp_comparison_number(overall->ratio, text));
     if (overall->is_best)
         fprintf(out, "%9s", "best");
     else
@@ -93,7 +68,8 @@ static void print_intervals(FILE *out, const emp_comparison *c, int32_t b, int32
     fprintf(out, "%*s", NAME_WIDTH, "");
     for (int32_t r = 0; r < c->row_count; r++) {
         emp_interval i = c->cell[emp_comparison_cell_index(c, b, r, e)].step_s;
-        snprintf(both, sizeof both, "%s-%s ", format(i.low, low), format(i.high, high));
+        snprintf(both, sizeof both, "%s-%s ", emp_comparison_number(i.low, low),
+                 emp_comparison_number(i.high, high));
         fprintf(out, "%*s", CELL_WIDTH, isnan(i.median) ? "" : both);
     }
     fprintf(out, "\n");
@@ -106,15 +82,10 @@ static void print_bounds(FILE *out, const emp_comparison *c, int32_t b)
     fprintf(out, "%-*s", NAME_WIDTH, "bound");
     for (int32_t r = 0; r < c->row_count; r++)
         fprintf(out, "%*s ", CELL_WIDTH - 1,
-                c->bound_s[r] > 0 ? format(c->bound_s[r], text) : "-");
+                c->bound_s[r] > 0 ? emp_comparison_number(c->bound_s[r], text) : "-");
     fprintf(out, "\n%-*s", NAME_WIDTH, "best above it");
     for (int32_t r = 0; r < c->row_count; r++) {
-        double gap = NAN;
-        for (int32_t e = 0; e < c->entrant_count; e++) {
-            const emp_comparison_cell *cell =
-                &c->cell[emp_comparison_cell_index(c, b, r, e)];
-            if (cell->is_best) gap = cell->gap_frac;
-        }
+        double gap = emp_comparison_least_gap(c, b, r);
         snprintf(text, sizeof text, isnan(gap) ? "-" : "%.0f%%", 100 * gap);
         fprintf(out, "%*s ", CELL_WIDTH - 1, text);
     }
@@ -198,7 +169,7 @@ void emp_comparison_print_text(FILE *out, const emp_comparison *c)
 
     for (int32_t b = 0; b < c->budget_count; b++) {
         print_title(out, c, b);
-        sort_entrants(c, b, order);
+        emp_comparison_sort(c, b, order);
         for (int32_t i = 0; i < c->entrant_count; i++) {
             print_medians(out, c, b, order[i]);
             print_intervals(out, c, b, order[i]);

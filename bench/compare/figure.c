@@ -165,16 +165,18 @@ static void write_frame(FILE *script, const struct figure *f)
     double                bound_s = c->bound_s[f->row];
     int64_t               last = c->point[c->point_count - 1];
 
-    fprintf(script,
-            "set object rectangle from screen 0,0 to screen 1,1 behind fc rgb 'white' "
-            "fs solid noborder\nunset key\nset border 3 lc rgb '#808080'\n"
-            "set tics nomirror scale 0.5\nset grid ytics lc rgb '#d0d0d0' lw 0.6 dt 1\n"
-            "set logscale xy\nset xrange [1:%" PRId64 "]\nset yrange [%.9g:%.9g]\n"
-            "set ytics (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)\nset "
-            "rmargin 16\nset xlabel 'placements scored'\n"
-            "set ylabel 'best step so far, s'\nset title '%s on %s'\n",
-            last > 1 ? last : 2, f->low_s / 1.08, f->high_s * 1.08, c->row[f->row].title,
-            c->row[f->row].machine);
+    fprintf(
+        script,
+        "set object rectangle from screen 0,0 to screen 1,1 behind fc rgb 'white' "
+        "fs solid noborder\nunset key\nset border 3 lc rgb '#808080'\n"
+        "set tics nomirror scale 0.5\nset grid ytics lc rgb '#d0d0d0' lw 0.6 dt 1\n"
+        "set logscale xy\nset xrange [1:%" PRId64 "]\nset yrange [%.9g:%.9g]\n"
+        "set ytics (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)\nset "
+        "rmargin 16\nset xlabel 'placements scored'\n"
+        "set ylabel 'best step so far, s'\nset style circle radius screen 0.004 noclip\n"
+        "set title '%s on %s'\n",
+        last > 1 ? last : 2, f->low_s / 1.08, f->high_s * 1.08, c->row[f->row].title,
+        c->row[f->row].machine);
     if (bound_s > 0)
         fprintf(
             script,
@@ -209,31 +211,77 @@ static void write_script(FILE *script, const struct figure *f)
         fprintf(script, "%s$c%d using 1:2 with lines lw 2 lc rgb '%s' dt %d", comma, i,
                 colour_of(i), dash_of(i));
     if (has_dots)
-        fprintf(script, "%s$dots using 1:2 with points pt 7 ps 0.5 lc rgb '#606060'",
+        fprintf(script,
+                "%s$dots using 1:2 with circles fs solid noborder lc rgb '#606060'",
                 comma);
     fprintf(script, "\n");
+}
+
+static struct figure figure_of(const emp_comparison *c, int32_t row)
+{
+    struct figure f = {
+        .c = c, .row = row, .budget = choose_budget(c), .low_s = INFINITY, .high_s = 0};
+
+    collect(&f);
+    return f;
+}
+
+static bool has_any(const struct figure *f)
+{
+    bool has_dots = false;
+
+    for (int32_t e = 0; e < f->c->entrant_count; e++)
+        has_dots = has_dots || isfinite(cell_of(f, e)->step_s.median);
+    return f->count > 0 || has_dots;
+}
+
+bool emp_comparison_has_figure(const emp_comparison *c, int32_t row)
+{
+    struct figure f = figure_of(c, row);
+
+    return has_any(&f);
+}
+
+/* The caller closes the script. */
+static emp_status make_script(FILE **script, const emp_comparison *c, int32_t row,
+                              emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    struct figure f = figure_of(c, row);
+
+    if (!has_any(&f))
+        EMP_FAIL(EMP_EINVAL,
+                 "no run found a placement of %s that fits; there is nothing to draw",
+                 c->row[row].title);
+    EMP_TRY(emp_gnuplot_begin(script, WIDTH, HEIGHT, err));
+    write_script(*script, &f);
+
+cleanup:
+    return st;
 }
 
 emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
                                       emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    FILE         *script = NULL;
-    struct figure f = {
-        .c = c, .row = row, .budget = choose_budget(c), .low_s = INFINITY, .high_s = 0};
+    emp_status st = EMP_OK;
+    FILE      *script = NULL;
 
-    collect(&f);
-    bool has_dots = false;
-    for (int32_t e = 0; e < c->entrant_count; e++)
-        has_dots = has_dots || isfinite(cell_of(&f, e)->step_s.median);
-    if (f.count == 0 && !has_dots)
-        EMP_FAIL(EMP_EINVAL,
-                 "no run found a placement of %s that fits; there is nothing "
-                 "to draw",
-                 c->row[row].title);
-    EMP_TRY(emp_gnuplot_begin(&script, WIDTH, HEIGHT, err));
-    write_script(script, &f);
+    EMP_TRY(make_script(&script, c, row, err));
     EMP_TRY(emp_gnuplot_save(file, script, err));
+
+cleanup:
+    if (script != NULL) fclose(script);
+    return st;
+}
+
+emp_status emp_comparison_embed_figure(FILE *file, const emp_comparison *c, int32_t row,
+                                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    FILE      *script = NULL;
+
+    EMP_TRY(make_script(&script, c, row, err));
+    EMP_TRY(emp_gnuplot_draw(file, script, "quality against placements scored", err));
 
 cleanup:
     if (script != NULL) fclose(script);

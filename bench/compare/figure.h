@@ -14,4 +14,11 @@
 emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
                                       emp_error *err);
 
+/** The same as an svg element of a page. */
+emp_status emp_comparison_embed_figure(FILE *file, const emp_comparison *c, int32_t row,
+                                       emp_error *err);
+
+/** Whether some run on the row found a placement that fits. */
+bool emp_comparison_has_figure(const emp_comparison *c, int32_t row);
+
 #endif /* EMP_BENCH_COMPARE_FIGURE_H */

@@ -90,6 +90,7 @@ static const char style[] =
     "figcaption{margin:0 0 .2rem}\n"
     "svg{display:block;width:100%;height:auto;color:var(--ink)}\n"
     "svg text{fill:var(--soft);font-family:system-ui,sans-serif}\n"
+    ".paper svg text{fill:inherit}\n"
     "svg.plot path.gridline{opacity:.45}\n"
     "svg .name{fill:var(--ink)}\nsvg .on{fill:#111}\nsvg .inverse{fill:#fff}\n"
     ".wide{overflow-x:auto}\n.wide svg{min-width:42rem}\n"

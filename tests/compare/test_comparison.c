@@ -2,6 +2,7 @@
 /* A comparison on small tasks: are runs shared, resumed and counted by the rules of
  * comparison.h, whatever the number of threads, and is what is printed what was found? */
 #include <criterion/criterion.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "base/mem.h"
 #include "bench/compare/comparison_internal.h"
+#include "bench/compare/comparison_page.h"
 #include "bench/compare/entrants.h"
 #include "bench/compare/figure.h"
 #include "bench/report/gnuplot.h"
@@ -413,6 +415,78 @@ Test(comparison, a_figure_is_an_svg_file_with_the_bound)
     cr_expect_not_null(strstr(text, ">bound<"));
     cr_expect_not_null(strstr(text, ">anneal<"));
     cr_expect_not_null(strstr(text, ">expert<"));
+    free(text);
+    emp_comparison_destroy(c);
+}
+
+/* How often \a word stands in \a text. */
+static int count_words(const char *text, const char *word)
+{
+    int count = 0;
+
+    for (; (text = strstr(text, word)) != NULL; text += strlen(word)) count++;
+    return count;
+}
+
+/* Budgets x (entrants + head + bound) lines, a figure for each row but the huge one, where nobody
+ * finds anything, and what its methods say. */
+Test(comparison, a_page_has_tables_figures_and_reasons)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one,huge", "m-etf,anneal");
+    emp_comparison       *c = make(&p);
+    emp_error             err = {0};
+
+    for (int has_figures = 0; has_figures <= emp_gnuplot_exists(); has_figures++) {
+        char  *text = NULL;
+        size_t size = 0;
+        FILE  *out = open_memstream(&text, &size);
+        cr_expect_eq(emp_comparison_write_page(out, c, has_figures, &err), EMP_OK, "%s",
+                     err.msg);
+        fclose(out);
+        cr_expect_eq(count_words(text, "<tr"), 2 * (2 + 2) + 1 + 2 * 2);
+        cr_expect_eq(count_words(text, "</tr>"), count_words(text, "<tr"));
+        cr_expect_eq(count_words(text, "<svg class=\"plot\""), has_figures);
+        cr_expect_eq(count_words(text, "gnuplot is not installed"), !has_figures);
+        cr_expect_not_null(strstr(text, "<li>Huge, m-etf: "));
+        cr_expect_not_null(strstr(text, "</html>"));
+        free(text);
+    }
+    emp_comparison_destroy(c);
+}
+
+Test(comparison, json_has_what_the_cells_have)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one,huge", "cpu,m-etf,anneal");
+    emp_comparison       *c = make(&p);
+    emp_error             err = {0};
+    char                 *text = NULL;
+    size_t                size = 0;
+    FILE                 *out = open_memstream(&text, &size);
+
+    cr_assert_eq(emp_comparison_print_json(out, c, &err), EMP_OK, "%s", err.msg);
+    fclose(out);
+    json_t *root = json_loads(text, 0, NULL);
+    cr_assert_not_null(root);
+    for (int32_t i = 0; i < 2 * 2 * 3; i++) {
+        int32_t b = i / 6, e = i / 2 % 3, r = i % 2;
+        json_t *entrant = json_array_get(
+            json_object_get(json_array_get(json_object_get(root, "budgets"), (size_t)b),
+                            "entrants"),
+            (size_t)e);
+        json_t *cell = json_array_get(json_object_get(entrant, "cells"), (size_t)r);
+        double  median = cell_of(c, b, r, e)->step_s.median;
+        cr_expect_str_eq(json_string_value(json_object_get(entrant, "entrant")),
+                         c->entrant[e].key);
+        cr_expect_str_eq(json_string_value(json_object_get(cell, "row")), c->row[r].key);
+        if (isfinite(median))
+            cr_expect_float_eq(json_real_value(json_object_get(cell, "median_s")), median,
+                               1e-9 * median);
+        else
+            cr_expect(json_is_null(json_object_get(cell, "median_s")));
+    }
+    json_decref(root);
     free(text);
     emp_comparison_destroy(c);
 }
