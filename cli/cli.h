@@ -44,6 +44,7 @@ emp_status cmd_bench_mechanisms(int argc, char **argv, emp_error *err);
 emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err);
 emp_status cmd_bench_placers(int argc, char **argv, emp_error *err);
 emp_status cmd_bench_policy(int argc, char **argv, emp_error *err);
+emp_status cmd_bench_search(int argc, char **argv, emp_error *err);
 emp_status cmd_bench_surrogate(int argc, char **argv, emp_error *err);
 
 /** Parses the options of a command into \a args, which its parser finds in state->input.

@@ -12,6 +12,8 @@ static const cli_command topics[] = {
     {"oracle", "time the oracle beside other simulators", cmd_bench_oracle},
     {"placers", "every placement method with equal budgets, compared", cmd_bench_placers},
     {"policy", "time the networks' updates beside PyTorch", cmd_bench_policy},
+    {"search", "count the proposals that searches have scored in a second",
+     cmd_bench_search},
     {"surrogate", "SPEC: time and rate the surrogate beside the oracle",
      cmd_bench_surrogate},
 };
