@@ -13,10 +13,8 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)",
-     0},
-    {"runtime", 'r', "NAME|FILE", 0,
-     "Runtime profile (default tf-r1.3): " EMP_RUNTIME_NAMES, 0},
+    {"machine", 'm', "NAME|FILE", 0, CLI_MACHINE_HELP, 0},
+    {"runtime", 'r', "NAME|FILE", 0, CLI_RUNTIME_HELP, 0},
     {"json", 'j', NULL, 0, "Print a JSON object", 0},
     {0},
 };
@@ -42,8 +40,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (args->spec == NULL)
             cli_usage_error("a SPEC is missing; see %s --help", state->name);
-        if (args->machine == NULL)
-            cli_usage_error("--machine is missing; emplace machines lists what there is");
+        cli_require_machine(args->spec, args->machine);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -61,7 +58,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
 {
     const struct argp argp = {
         .options = options, .parser = parse, .args_doc = "SPEC", .doc = doc};
-    struct args args = {.runtime = "tf-r1.3"};
+    struct args args = {0};
     emp_status  st = EMP_OK;
     cli_inputs  inputs = {0};
     emp_bounds  bounds;

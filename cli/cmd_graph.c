@@ -73,7 +73,7 @@ static emp_status count_types(struct type_count **out, const emp_graph *graph,
     if (counts == NULL) EMP_FAIL(EMP_ENOMEM, "counts of %d op types", graph->type_count);
     for (int32_t i = 0; i < graph->type_count; i++) {
         counts[i].name = graph->type_name[i];
-        counts[i].is_unknown = graph->type_entry[i] == NULL;
+        counts[i].is_unknown = graph->stated == NULL && graph->type_entry[i] == NULL;
     }
     for (emp_op_id op = 0; op < graph->op_count; op++) counts[graph->type[op]].count++;
     qsort(counts, (size_t)graph->type_count, sizeof *counts, by_falling_count);

@@ -18,7 +18,7 @@ static void warn_of_assumptions(const emp_graph *graph)
     for (int32_t i = 0; i < graph->type_count; i++) {
         if (graph->type_entry[i] == NULL) unknown_types++;
     }
-    if (unknown_types > 0) {
+    if (graph->unknown_op_count > 0) {
         snprintf(types, sizeof types,
                  "%d of %d ops are of %d unknown types and simulated as element-wise",
                  graph->unknown_op_count, graph->op_count, unknown_types);
@@ -47,10 +47,12 @@ static const char *list_families(char *list, size_t size)
     return list;
 }
 
-emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err)
+static emp_status load_graph(cli_inputs *inputs, emp_import_devices *devices,
+                             const char *spec, emp_error *err)
 {
     emp_status st = EMP_OK;
 
+    *devices = (emp_import_devices){0};
     if (emp_workload_is_spec(spec)) {
         EMP_TRY(emp_workload_build(&inputs->whole, spec, err));
     } else if (access(spec, F_OK) != 0) {
@@ -59,7 +61,7 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error
                  list_families(families, sizeof families));
     } else {
         emp_import_params params = emp_import_params_default();
-        EMP_TRY(emp_import_load(&inputs->whole, spec, &params, err));
+        EMP_TRY(emp_import_load_instance(&inputs->whole, devices, spec, &params, err));
     }
     EMP_TRY(emp_graph_prune(&inputs->step, inputs->whole, err));
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
@@ -68,15 +70,50 @@ cleanup:
     return st;
 }
 
+emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err)
+{
+    emp_import_devices devices;
+
+    return load_graph(inputs, &devices, spec, err);
+}
+
+void cli_require_machine(const char *spec, const char *machine)
+{
+    if (machine == NULL && emp_workload_is_spec(spec))
+        cli_usage_error("--machine is missing; emplace machines lists what there is");
+}
+
+static emp_status make_machine(emp_machine **machine, const emp_import_devices *devices,
+                               const char *spec, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (devices->cpu_count == 0)
+        EMP_FAIL(
+            EMP_EINVAL,
+            "--machine is missing: \"%s\" does not say what it is placed on; emplace "
+            "machines lists what there is",
+            spec);
+    EMP_TRY(emp_machine_create(machine, CLI_INSTANCE_MACHINE, devices->cpu_count,
+                               devices->gpu_count, devices->gpu_memory_bytes, err));
+cleanup:
+    return st;
+}
+
+/* Mistakes in the names of machine and runtime are told before a graph is built. */
 emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
                            const char *runtime, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    emp_runtime profile;
+    emp_status         st = EMP_OK;
+    emp_runtime        profile;
+    emp_import_devices devices;
+    bool is_own = machine == NULL || strcmp(machine, CLI_INSTANCE_MACHINE) == 0;
 
-    EMP_TRY(emp_machine_load(&inputs->machine, machine, err));
+    if (!is_own) EMP_TRY(emp_machine_load(&inputs->machine, machine, err));
+    if (runtime == NULL) runtime = is_own ? "msr-latency" : "tf-r1.3";
     EMP_TRY(emp_runtime_load(&profile, runtime, err));
-    EMP_TRY(cli_inputs_load_graph(inputs, spec, err));
+    EMP_TRY(load_graph(inputs, &devices, spec, err));
+    if (is_own) EMP_TRY(make_machine(&inputs->machine, &devices, spec, err));
     EMP_TRY(emp_problem_create(&inputs->problem, inputs->step, inputs->machine, &profile,
                                spec, err));
 

@@ -4,18 +4,29 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 
-enum { KEY_BUDGET = 'b', KEY_RUNTIME = 'r', KEY_PRESET = 256, KEY_OPTIONS };
+enum {
+    KEY_BUDGET = 'b',
+    KEY_RUNTIME = 'r',
+    KEY_PRESET = 256,
+    KEY_OPTIONS,
+    KEY_OBJECTIVE
+};
+
+#define MAX_LOAD "msr-load"
 
 static const struct argp_option options[] = {
-    {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)",
+    {"machine", 'm', "NAME|FILE", 0, CLI_MACHINE_HELP, 0},
+    {"runtime", KEY_RUNTIME, "NAME|FILE", 0, CLI_RUNTIME_HELP, 0},
+    {"objective", KEY_OBJECTIVE, "NAME", 0,
+     "step-time (default), or max-load: the time per sample of a pipeline, which is that "
+     "of its busiest device. It is what --runtime msr-load calls a step",
      0},
-    {"runtime", KEY_RUNTIME, "NAME|FILE", 0,
-     "Runtime profile (default tf-r1.3): " EMP_RUNTIME_NAMES, 0},
     {"budget", KEY_BUDGET, "N", 0, "Evaluations the method may use", 0},
     {"seconds", 's', "S", 0, "Seconds the method may use", 0},
     {"seed", 'k', "K", 0, "Seed of the method's random numbers (default 1)", 0},
@@ -33,6 +44,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'm': o->machine = arg; return 0;
     case KEY_RUNTIME: o->runtime = arg; return 0;
+    case KEY_OBJECTIVE:
+        o->is_max_load = strcmp(arg, "max-load") == 0;
+        if (!o->is_max_load && strcmp(arg, "step-time") != 0)
+            cli_usage_error("--objective is step-time or max-load, not \"%s\"", arg);
+        return 0;
     case KEY_BUDGET:
         o->budget = cli_integer("budget", arg, 1, INT64_C(1) << 40);
         return 0;
@@ -49,9 +65,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (o->spec == NULL)
             cli_usage_error("a SPEC is missing; see %s --help", state->name);
-        if (o->machine == NULL) {
-            cli_usage_error("--machine is missing; emplace machines lists what there is");
-        }
+        cli_require_machine(o->spec, o->machine);
+        if (o->is_max_load && o->runtime != NULL && strcmp(o->runtime, MAX_LOAD) != 0)
+            cli_usage_error("--objective max-load is --runtime " MAX_LOAD ", not %s",
+                            o->runtime);
+        if (o->is_max_load) o->runtime = MAX_LOAD;
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -61,8 +79,7 @@ const struct argp cli_run_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
 cli_run_options cli_run_options_default(void)
 {
-    return (cli_run_options){
-        .runtime = "tf-r1.3", .seed = 1, .threads = cli_default_threads()};
+    return (cli_run_options){.seed = 1, .threads = cli_default_threads()};
 }
 
 static void on_progress(void *context, const emp_progress *p)

@@ -12,8 +12,8 @@
 
 typedef struct {
     const char *spec;
-    const char *machine;
-    const char *runtime;
+    const char *machine; /**< NULL: that of the instance */
+    const char *runtime; /**< NULL: that of cli_inputs_load() */
     const char *preset;
     const char *options;
     int64_t     budget;  /**< evaluations; 0 = not given */
@@ -21,6 +21,7 @@ typedef struct {
     uint64_t    seed;
     int32_t     threads;
     bool        is_json;
+    bool        is_max_load; /**< has set the runtime */
     /* No options of cli_run_argp: `train` fills them in. */
     emp_run_checkpoint checkpoint;
     const emp_ranks   *ranks;

@@ -48,7 +48,7 @@ static void unwrap(emp_op_place *place, const char *name)
     size_t      length = emp_forward_of_gradient(name, &forward);
 
     place->pass = EMP_PASS_FORWARD;
-    if (strncmp(name, "gradients", 9) == 0 && strchr(name, '/') != NULL) {
+    if (emp_is_gradient_name(name)) {
         place->pass = EMP_PASS_BACKWARD;
         if (length == 0) forward = strchr(name, '/') + 1;
     } else if (strncmp(name, "clip_by_global_norm", 19) == 0) {

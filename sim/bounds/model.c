@@ -184,8 +184,9 @@ static void describe_bytes(const emp_bound_model *model, emp_op_id id, emp_bound
         if (is_read) crossing = sum_bytes(crossing, g->tensor[t].copy_bytes);
     }
     op->bytes[EMP_DEVICE_CPU] = op->bytes[EMP_DEVICE_GPU] = bytes;
-    if (rules == EMP_RULES_MSR_LATENCY)
-        op->result_ns = profile_copy_ns(model->copy[0][0], crossing);
+    if (rules != EMP_RULES_MSR_LATENCY) return;
+    op->result_ns = emp_graph_stated_copy_ns(g, id);
+    if (op->result_ns < 0) op->result_ns = profile_copy_ns(model->copy[0][0], crossing);
 }
 
 static void describe_ops(emp_bound_model *model)

@@ -178,7 +178,7 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         const emp_op_cost *c = &graph->op[op].cost;
         t->cpu[op].lanes = 1;
-        if (c->op_class != EMP_OP_KERNELLESS)
+        if (graph->stated == NULL && c->op_class != EMP_OP_KERNELLESS)
             t->cpu[op].lanes = lanes_of(c, type_of(graph, op), cpu);
         entries += t->cpu[op].lanes;
         if (entries > INT32_MAX) EMP_FAIL(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
@@ -188,6 +188,17 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
     if (t->task_ns == NULL) EMP_FAIL(EMP_ENOMEM, "costs of %d ops", graph->op_count);
 cleanup:
     return st;
+}
+
+/* What the graph states in place of a model; on the CPU one core does it. */
+static void fill_stated(emp_cost_table *t, const emp_graph *graph, emp_op_id op,
+                        const emp_runtime *runtime)
+{
+    const emp_stated_cost *stated = &graph->stated[op];
+
+    t->gpu[op].compute_ns = stated->gpu_ns;
+    t->cpu[op].compute_ns = emp_ns_of_seconds(runtime->cpu_op_s) + stated->cpu_ns;
+    t->task_ns[t->cpu_offset[op]] = t->cpu[op].compute_ns;
 }
 
 static void fill_cpu_row(emp_cost_table *t, const emp_graph *graph, emp_op_id op,
@@ -220,10 +231,14 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
     EMP_TRY(allocate(t, graph, cpu, err));
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         const emp_op_cost *c = &graph->op[op].cost;
+        if (gpu != NULL) t->gpu[op].issue_ns = emp_ns_of_seconds(issue_s(c, runtime));
+        if (graph->stated != NULL) {
+            fill_stated(t, graph, op, runtime);
+            continue;
+        }
         if (gpu != NULL)
             t->gpu[op].compute_ns =
                 emp_ns_of_seconds(gpu_compute_s(c, type_of(graph, op), gpu));
-        if (gpu != NULL) t->gpu[op].issue_ns = emp_ns_of_seconds(issue_s(c, runtime));
         fill_cpu_row(t, graph, op, cpu, runtime);
     }
     *out = t;

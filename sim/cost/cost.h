@@ -29,6 +29,9 @@
  * as flops / 2 n, s the stream rate, times cache_factor if all bytes fit in the cache, and op and
  * kernelless those of the runtime on a CPU.
  *
+ * A graph with stated costs (sim/graph/graph.h) has no need of these: an op takes the time that is
+ * stated, on the CPU one core's, and the runtime's scheduling cost.
+ *
  * Everything is computed in double seconds and rounded once to nanoseconds, at most
  * EMP_COST_LIMIT_NS.
  */

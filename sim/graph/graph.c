@@ -39,6 +39,17 @@ cleanup:
     return st;
 }
 
+emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    g->stated = EMP_NEW_ARRAY(emp_stated_cost, (size_t)g->op_count);
+    if (g->stated == NULL) EMP_FAIL(EMP_ENOMEM, "stated costs of %d ops", g->op_count);
+
+cleanup:
+    return st;
+}
+
 void emp_graph_destroy(emp_graph *g)
 {
     if (g == NULL) return;
@@ -58,6 +69,7 @@ void emp_graph_destroy(emp_graph *g)
     emp_free(g->control_out_offset);
     emp_free(g->control_out);
     emp_free(g->topo);
+    emp_free(g->stated);
     emp_free(g->is_target);
     emp_free(g->back_edge_from);
     emp_free(g->back_edge_to);

@@ -42,6 +42,15 @@ typedef struct {
     bool    is_alias;         /**< output 0 is input 0's buffer */
 } emp_op;
 
+/** What a file of measured costs says of an op itself: what a cost model would make of its
+ * type, attributes and shapes elsewhere. */
+typedef struct {
+    int64_t gpu_ns, cpu_ns; /**< time on a GPU and on a CPU */
+    int64_t copy_ns;        /**< its result between a GPU and host memory, one way;
+                                 -1: as long as its bytes take */
+    int32_t colocation;     /**< ops of one number share a device; -1 = none binds it */
+} emp_stated_cost;
+
 typedef struct emp_graph {
     int32_t op_count;
     int32_t edge_count; /**< data edges */
@@ -74,13 +83,16 @@ typedef struct emp_graph {
     int32_t    back_edge_count;
     emp_op_id *back_edge_from, *back_edge_to;
 
+    emp_stated_cost *stated; /**< [op], or NULL: costs are a matter of models */
+
     bool    *is_target;           /**< [op] what a step fetches or runs: train op, loss */
     int32_t  unknown_op_count;    /**< ops whose type is not in the table */
     int32_t  unknown_shape_count; /**< tensors with a size that had to be assumed 1 */
     double   flops;               /**< of all ops that are not folded */
     int64_t  parameter_count; /**< elements of the variables that an optimizer updates */
     int64_t  parameter_bytes;
-    uint64_t hash;    /**< of structure, types, shapes and names; machine-independent */
+    uint64_t hash;    /**< of structure, types, shapes, names and stated costs;
+                           machine-independent */
     void    *storage; /**< owns the names; private */
 } emp_graph;
 
@@ -92,6 +104,12 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
  * to date. For front ends that find the targets on the finished graph; nobody else may
  * hold the graph yet. O(V + E). */
 void emp_graph_set_targets(emp_graph *graph, const bool *is_target);
+
+/** The stated time of copies of the op's result, or -1: it follows from their bytes. */
+static inline int64_t emp_graph_stated_copy_ns(const emp_graph *graph, emp_op_id op)
+{
+    return graph->stated ? graph->stated[op].copy_ns : -1;
+}
 
 /** The op of that name, or -1. O(V). */
 emp_op_id emp_graph_find(const emp_graph *graph, const char *name);

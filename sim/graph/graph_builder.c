@@ -106,10 +106,14 @@ static emp_op_attrs *copy_attrs(emp_graph_builder *b, const emp_op_attrs *attrs)
 /* Appends a node without edges and outputs; it counts only once the caller commits it. */
 static emp_status append_node(emp_graph_builder *b, const char *name, size_t name_length,
                               const char *type, size_t type_length,
-                              const emp_op_attrs *attrs, emp_error *err)
+                              const emp_op_attrs *attrs, bool is_stated, emp_error *err)
 {
     emp_status st = EMP_OK;
 
+    if (b->node_count > 0 && (b->node[0].stated != NULL) != is_stated)
+        EMP_FAIL(EMP_EINVAL,
+                 "op \"%.*s\": a graph states the costs of all ops or of none",
+                 (int)name_length, name);
     if (name_length == 0 || type_length == 0 || name_length > UINT16_MAX ||
         type_length > UINT16_MAX)
         EMP_FAIL(EMP_EINVAL, "op %d: a name of %zu and a type of %zu bytes, need 1..%d",
@@ -193,7 +197,7 @@ emp_status emp_graph_builder_add(emp_graph_builder *b, const char *name, const c
     emp_status st = EMP_OK;
 
     *op = -1;
-    EMP_TRY(append_node(b, name, strlen(name), type, strlen(type), attrs, err));
+    EMP_TRY(append_node(b, name, strlen(name), type, strlen(type), attrs, false, err));
     EMP_TRY(set_edges(b, &b->node[b->node_count], inputs, input_count, controls,
                       control_count, err));
     for (int32_t i = 0; i < input_count; i++) {
@@ -217,7 +221,7 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
     emp_status st = EMP_OK;
 
     *op = -1;
-    EMP_TRY(append_node(b, name, name_length, type, type_length, attrs, err));
+    EMP_TRY(append_node(b, name, name_length, type, type_length, attrs, false, err));
     if (outputs != NULL) {
         emp_node *node = &b->node[b->node_count];
         if (output_count < 0 || output_count > EMP_MAX_OUTPUTS)
@@ -230,6 +234,42 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
         for (int32_t i = 0; i < output_count; i++) node->output[i].shape = outputs[i];
         node->output_count = output_count;
     }
+    EMP_TRY(commit_node(b, op, err));
+
+cleanup:
+    return st;
+}
+
+/* One output, of as many bytes as a copy carries. */
+static emp_status state_node(emp_graph_builder *b, emp_node *node,
+                             const emp_stated_op *stated, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    node->stated = emp_arena_alloc(&b->scratch, sizeof *node->stated);
+    node->output = emp_arena_alloc(&b->scratch, sizeof *node->output);
+    if (node->stated == NULL || node->output == NULL)
+        EMP_FAIL(EMP_ENOMEM, "op %d, \"%s\"", b->node_count, node->name);
+    *node->stated = *stated;
+    *node->output = (emp_tensor_info){.shape = {.rank = 1, .dim = {stated->copy_bytes}},
+                                      .dtype = EMP_DTYPE_UINT8};
+    node->output_count = 1;
+    node->is_inferred = true;
+    b->type_entry[node->type] = emp_op_type_unknown();
+
+cleanup:
+    return st;
+}
+
+emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
+                                   const char *type, const emp_stated_op *stated,
+                                   emp_op_id *op, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *op = -1;
+    EMP_TRY(append_node(b, name, strlen(name), type, strlen(type), NULL, true, err));
+    EMP_TRY(state_node(b, &b->node[b->node_count], stated, err));
     EMP_TRY(commit_node(b, op, err));
 
 cleanup:

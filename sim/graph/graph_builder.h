@@ -49,6 +49,22 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                      const emp_shape *outputs, int32_t output_count,
                                      emp_op_id *op, emp_error *err);
 
+/** An op of which a file states everything: nothing is inferred, and its type is a word for
+ * people that the op table does not know. */
+typedef struct {
+    emp_stated_cost cost;
+    uint32_t        kinds;            /**< EMP_KIND_ mask */
+    int64_t         persistent_bytes; /**< held for the whole step */
+    int64_t         held_bytes;       /**< memory of its one output */
+    int64_t         copy_bytes;       /**< what a copy of that carries */
+} emp_stated_op;
+
+/** Adds an op with stated costs and one output, whose inputs will be connected later.
+ * \retval EMP_EINVAL  The name is taken, or the graph has ops that are not of this sort. */
+emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
+                                   const char *type, const emp_stated_op *stated,
+                                   emp_op_id *op, emp_error *err);
+
 /** Adds a data edge from a port to the next input of \a consumer. The port's index is
  * checked by finish. */
 emp_status emp_graph_builder_connect(emp_graph_builder *b, emp_port from,

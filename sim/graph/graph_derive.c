@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Facts about a graph as a whole: folding, colocation, parameters, totals, hash.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -87,6 +88,58 @@ static bool is_bound_to_input(const emp_graph *g, emp_op_id op, int32_t i)
                                              is_snapshot(g, input->producer)));
 }
 
+static void join(emp_op_id *parent, emp_op_id one, emp_op_id other)
+{
+    emp_op_id a = find_root(parent, one), b = find_root(parent, other);
+
+    parent[a > b ? a : b] = a > b ? b : a;
+}
+
+static void join_by_references(const emp_graph *g, emp_op_id *parent)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t input_count = g->input_offset[op + 1] - g->input_offset[op];
+        if (g->type_entry[g->type[op]] == NULL) continue;
+        for (int32_t i = 0; i < input_count; i++) {
+            if (!is_bound_to_input(g, op, i)) continue;
+            join(parent, op, g->tensor[g->input[g->input_offset[op] + i]].producer);
+        }
+    }
+}
+
+/* Ops by the number that binds them; ties by id. */
+typedef struct {
+    int32_t   colocation;
+    emp_op_id op;
+} binding;
+
+static int compare_bindings(const void *a, const void *b)
+{
+    const binding *x = a, *y = b;
+
+    if (x->colocation != y->colocation) return x->colocation < y->colocation ? -1 : 1;
+    return (x->op > y->op) - (x->op < y->op);
+}
+
+static emp_status join_as_stated(const emp_graph *g, emp_op_id *parent, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    binding   *bound = EMP_NEW_ARRAY(binding, (size_t)g->op_count);
+
+    if (bound == NULL) EMP_FAIL(EMP_ENOMEM, "colocation of %d ops", g->op_count);
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        bound[op] = (binding){g->stated[op].colocation, op};
+    qsort(bound, (size_t)g->op_count, sizeof *bound, compare_bindings);
+    for (int32_t i = 1; i < g->op_count; i++) {
+        if (bound[i].colocation >= 0 && bound[i].colocation == bound[i - 1].colocation)
+            join(parent, bound[i].op, bound[i - 1].op);
+    }
+
+cleanup:
+    emp_free(bound);
+    return st;
+}
+
 static emp_status derive_classes(emp_graph *g, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -94,16 +147,10 @@ static emp_status derive_classes(emp_graph *g, emp_error *err)
 
     if (parent == NULL) EMP_FAIL(EMP_ENOMEM, "colocation of %d ops", g->op_count);
     for (emp_op_id op = 0; op < g->op_count; op++) parent[op] = op;
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        int32_t input_count = g->input_offset[op + 1] - g->input_offset[op];
-        if (g->type_entry[g->type[op]] == NULL) continue;
-        for (int32_t i = 0; i < input_count; i++) {
-            if (!is_bound_to_input(g, op, i)) continue;
-            emp_op_id producer = g->tensor[g->input[g->input_offset[op] + i]].producer;
-            emp_op_id a = find_root(parent, op), b = find_root(parent, producer);
-            parent[a > b ? a : b] = a > b ? b : a;
-        }
-    }
+    if (g->stated != NULL)
+        EMP_TRY(join_as_stated(g, parent, err));
+    else
+        join_by_references(g, parent);
     /* A root has the lowest id of its class, so it is numbered before its members. */
     g->class_count = 0;
     for (emp_op_id op = 0; op < g->op_count; op++) {
@@ -219,11 +266,25 @@ static void derive_totals(emp_graph *g)
     g->unknown_op_count = g->unknown_shape_count = 0;
     g->flops = 0.0;
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        g->unknown_op_count += g->type_entry[g->type[op]] == NULL;
+        g->unknown_op_count += g->stated == NULL && g->type_entry[g->type[op]] == NULL;
         if (!g->op[op].is_folded) g->flops += g->op[op].cost.flops;
     }
     for (int32_t t = 0; t < g->tensor_count; t++)
         g->unknown_shape_count += !emp_shape_is_known(&g->tensor[t].shape);
+}
+
+/* Times, bindings and bytes, which elsewhere follow from what is hashed anyway. */
+static uint64_t hash_stated(uint64_t hash, const emp_graph *g, emp_op_id op)
+{
+    const emp_stated_cost *stated = &g->stated[op];
+
+    hash = emp_hash_u64(hash, (uint64_t)stated->gpu_ns);
+    hash = emp_hash_u64(hash, (uint64_t)stated->cpu_ns);
+    hash = emp_hash_u64(hash, (uint64_t)stated->copy_ns);
+    hash = emp_hash_u64(hash, (uint64_t)g->op[op].colocation_class);
+    hash = emp_hash_u64(hash, g->op[op].kinds);
+    hash = emp_hash_u64(hash, (uint64_t)g->op[op].persistent_bytes);
+    return emp_hash_u64(hash, (uint64_t)g->tensor[g->output_offset[op]].bytes);
 }
 
 static void derive_hash(emp_graph *g)
@@ -240,6 +301,7 @@ static void derive_hash(emp_graph *g)
         for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
             hash = emp_hash_u64(hash, (uint64_t)g->control[i]);
         hash = emp_hash_u64(hash, g->is_target[op]);
+        if (g->stated != NULL) hash = hash_stated(hash, g, op);
         for (int32_t i = g->output_offset[op]; i < g->output_offset[op + 1]; i++) {
             const emp_tensor *tensor = &g->tensor[i];
             hash = emp_hash_u64(hash, (uint64_t)tensor->dtype);

@@ -178,11 +178,28 @@ static void fill_op(const emp_op_view *view, emp_op *op, uint32_t *host_output_m
     if (view->input_count == 0 || view->output_count == 0) op->is_alias = false;
 }
 
+/* What a file states of the op in place of inference; one kernel, whatever it does. */
+static void fill_stated(const emp_graph_builder *b, emp_graph *g, emp_op_id op)
+{
+    const emp_stated_op *stated = b->node[op].stated;
+
+    g->stated[op] = stated->cost;
+    g->op[op].kinds = stated->kinds;
+    g->op[op].persistent_bytes = stated->persistent_bytes;
+    g->op[op].cost = (emp_op_cost){.op_class = EMP_OP_ELEMENTWISE, .kernels = 1};
+    fill_tensors(b, g, op, 0);
+    g->tensor[g->output_offset[op]].bytes = stated->held_bytes;
+}
+
 static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
     emp_status st = EMP_OK;
 
     for (emp_op_id op = 0; op < b->node_count; op++) {
+        if (g->stated != NULL) {
+            fill_stated(b, g, op);
+            continue;
+        }
         emp_op_view view;
         uint32_t    host_output_mask = 0;
         EMP_TRY(emp_node_view(b, op, &view, err));
@@ -234,6 +251,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     g->op_count = b->node_count;
     g->type_count = b->type_count;
     EMP_TRY(emp_graph_allocate(g, err));
+    if (b->node[0].stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
     memcpy(g->topo, topo, (size_t)g->op_count * sizeof *topo);
     fill_rows(b, g);
     EMP_TRY(fill_ops(b, g, err));

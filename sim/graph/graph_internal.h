@@ -15,6 +15,7 @@ enum { EMP_VALUE_BUFFER_SIZE = 64 * EMP_MAX_CONST_VALUES };
 typedef struct {
     const char      *name;
     emp_op_attrs    *attrs;
+    emp_stated_op   *stated; /**< of all nodes, or NULL of all */
     emp_port        *input;
     emp_op_id       *control;
     emp_tensor_info *output;
@@ -62,6 +63,9 @@ emp_status emp_builder_sort(const emp_graph_builder *b, emp_op_id *topo, emp_err
 
 /** Allocates the arrays whose sizes the counts in \a g give. */
 emp_status emp_graph_allocate(emp_graph *g, emp_error *err);
+
+/** Allocates the stated costs of a graph that has them. */
+emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err);
 
 /** Fills the consumer and control_out rows from the input and control rows. O(V + E). */
 void emp_graph_fill_consumers(emp_graph *g);

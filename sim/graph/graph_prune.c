@@ -106,6 +106,7 @@ static void copy_rows(emp_graph *g, const emp_graph *whole, const int32_t *new_o
         if (op < 0) continue;
         g->type[op] = new_of_type[whole->type[old]];
         g->op[op] = whole->op[old];
+        if (whole->stated != NULL) g->stated[op] = whole->stated[old];
         g->is_target[op] = whole->is_target[old];
         g->output_offset[op] = tensor;
         for (int32_t i = whole->output_offset[old]; i < whole->output_offset[old + 1];
@@ -176,6 +177,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
         EMP_FAIL(EMP_EINVAL, "none of the %d ops is a target; name what a step runs",
                  whole->op_count);
     EMP_TRY(emp_graph_allocate(g, err));
+    if (whole->stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
     EMP_TRY(copy_names(g, whole, new_of_op, new_of_type, err));
     copy_rows(g, whole, new_of_op, new_of_type);
     EMP_TRY(copy_back_edges(g, whole, new_of_op, err));

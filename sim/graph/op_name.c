@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool emp_is_gradient_name(const char *name)
+{
+    return strncmp(name, "gradients", 9) == 0 && strchr(name, '/') != NULL;
+}
+
 size_t emp_forward_of_gradient(const char *name, const char **forward)
 {
-    const char *slash = strchr(name, '/');
-
-    if (strncmp(name, "gradients", 9) != 0 || slash == NULL) return 0;
-    const char *end = strstr(slash, "_grad/");
+    if (!emp_is_gradient_name(name)) return 0;
+    const char *slash = strchr(name, '/'), *end = strstr(slash, "_grad/");
     *forward = slash + 1;
     return end == NULL ? 0 : (size_t)(end - *forward);
 }

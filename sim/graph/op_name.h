@@ -8,8 +8,12 @@
 #ifndef EMP_SIM_GRAPH_OP_NAME_H
 #define EMP_SIM_GRAPH_OP_NAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/** Whether the op belongs to the backward pass: "gradients/...", "gradients_1/...". */
+bool emp_is_gradient_name(const char *name);
 
 /** Finds the forward op that "gradients/<forward name>_grad/..." differentiates. Sets
  * \a *forward to point into \a name and returns the length; 0 = not such a name. */

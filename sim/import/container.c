@@ -105,7 +105,7 @@ static bool is_run_metadata(emp_message_file *file)
            name.data[0] == '/';
 }
 
-static bool is_json(const emp_message_file *file)
+bool emp_container_is_json(const emp_message_file *file)
 {
     const char *at = file->bytes.data, *end = at + file->bytes.size;
 
@@ -122,8 +122,6 @@ static emp_status explain(emp_message_file *file, emp_error *err)
     emp_error   reason = {0};
     bool        found = true;
 
-    if (is_json(file))
-        EMP_FAIL(EMP_EFORMAT, "JSON, not a TensorFlow graph (%s)", READABLE);
     if (is_onnx(file))
         EMP_FAIL(EMP_EFORMAT, "an ONNX model, not a TensorFlow graph (%s)", READABLE);
     if (is_run_metadata(file))

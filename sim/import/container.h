@@ -19,6 +19,9 @@ void emp_message_file_init(emp_message_file *file, const char *bytes, size_t siz
 
 void emp_message_file_clear(emp_message_file *file);
 
+/** Whether it begins as JSON does. */
+bool emp_container_is_json(const emp_message_file *file);
+
 /** Finds the graph; of several meta graphs in a SavedModel, that of the first.
  * \retval EMP_EFORMAT  There is none; the message says what the file is, as far as known.
  */

@@ -4,8 +4,11 @@
 #include "base/mem.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/import/container.h"
+#include "sim/import/dnn_partitioning.h"
 #include "sim/import/file.h"
 #include "sim/import/graph_def.h"
+#include "sim/import/instance.h"
+#include "sim/import/pipedream.h"
 #include "sim/import/targets.h"
 
 enum { BATCH_DEFAULT = 32 };
@@ -15,14 +18,34 @@ emp_import_params emp_import_params_default(void)
     return (emp_import_params){.batch_hint = BATCH_DEFAULT};
 }
 
-static emp_status build(emp_graph **out, emp_message_file *file, emp_slice body,
+typedef enum { KIND_TENSORFLOW, KIND_DNN_PARTITIONING, KIND_PIPEDREAM } file_kind;
+
+static file_kind kind_of(const emp_message_file *file)
+{
+    if (emp_container_is_json(file)) return KIND_DNN_PARTITIONING;
+    return file->is_text && emp_pipedream_is(file->bytes) ? KIND_PIPEDREAM
+                                                          : KIND_TENSORFLOW;
+}
+
+/* \a body is the GraphDef in the file; instances are whole files. */
+static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind kind,
+                        emp_message_file *file, emp_slice body,
                         const emp_import_params *params, emp_error *err)
 {
     emp_status         st = EMP_OK;
     emp_graph_builder *builder = NULL;
 
     EMP_TRY(emp_graph_builder_create(&builder, err));
-    EMP_TRY(emp_graph_def_read(builder, file, body, params, err));
+    switch (kind) {
+    case KIND_TENSORFLOW:
+        EMP_TRY(emp_graph_def_read(builder, file, body, params, err));
+        break;
+    case KIND_DNN_PARTITIONING:
+        EMP_TRY(emp_dnn_partitioning_read(builder, devices, file->bytes.data,
+                                          file->bytes.size, err));
+        break;
+    case KIND_PIPEDREAM: EMP_TRY(emp_pipedream_read(builder, file->bytes, err)); break;
+    }
     EMP_TRY(emp_graph_builder_finish(builder, out, err));
 
 cleanup:
@@ -48,14 +71,14 @@ cleanup:
     return st;
 }
 
-static emp_status load(emp_graph **out, const char *path, const emp_import_params *params,
-                       emp_error *err)
+static emp_status load(emp_graph **out, emp_import_devices *devices, const char *path,
+                       const emp_import_params *params, emp_error *err)
 {
     emp_status       st = EMP_OK;
     char            *bytes = NULL;
     size_t           size = 0;
     emp_message_file file = {0};
-    emp_container    container;
+    emp_container    container = {0};
     emp_graph       *graph = NULL;
 
     if (params->batch_hint < 1)
@@ -63,9 +86,13 @@ static emp_status load(emp_graph **out, const char *path, const emp_import_param
                  (long long)params->batch_hint);
     EMP_TRY(emp_file_load(path, &bytes, &size, err));
     emp_message_file_init(&file, bytes, size);
-    EMP_TRY(emp_container_find(&file, &container, err));
-    EMP_TRY(build(&graph, &file, container.graph, params, err));
-    EMP_TRY(mark_targets(graph, &file, container.meta, params, err));
+    file_kind kind = kind_of(&file);
+    if (kind == KIND_TENSORFLOW) EMP_TRY(emp_container_find(&file, &container, err));
+    EMP_TRY(build(&graph, devices, kind, &file, container.graph, params, err));
+    if (kind == KIND_TENSORFLOW || params->targets != NULL)
+        EMP_TRY(mark_targets(graph, &file, container.meta, params, err));
+    else
+        EMP_TRY(emp_instance_set_targets(graph, err));
     *out = graph;
     graph = NULL;
 
@@ -77,17 +104,27 @@ cleanup:
 }
 
 /* Every message names the file, and none can upset a terminal with what a file holds. */
-emp_status emp_import_load(emp_graph **out, const char *path,
-                           const emp_import_params *params, emp_error *err)
+emp_status emp_import_load_instance(emp_graph **out, emp_import_devices *devices,
+                                    const char *path, const emp_import_params *params,
+                                    emp_error *err)
 {
     emp_error  reason = {0};
     emp_status st;
 
     *out = NULL;
-    st = load(out, path, params, &reason);
+    *devices = (emp_import_devices){0};
+    st = load(out, devices, path, params, &reason);
     if (st == EMP_OK) return st;
     for (char *c = reason.msg; *c != '\0'; c++) {
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= '\x7f') *c = '?';
     }
     return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
+}
+
+emp_status emp_import_load(emp_graph **out, const char *path,
+                           const emp_import_params *params, emp_error *err)
+{
+    emp_import_devices devices;
+
+    return emp_import_load_instance(out, &devices, path, params, err);
 }

@@ -1,6 +1,8 @@
 /** \file sim/import/import.h
  * Reads graph files: TensorFlow's GraphDef, MetaGraphDef and SavedModel, as protobuf wire
- * format or text, plain or packed by gzip. Content decides, not the file's name.
+ * format or text; benchmark instances, whose ops state their costs (emp_graph.stated), as
+ * dnn-partitioning's JSON or PipeDream's graph.txt. Plain or packed by gzip. Content decides,
+ * not the file's name.
  */
 #ifndef EMP_SIM_IMPORT_IMPORT_H
 #define EMP_SIM_IMPORT_IMPORT_H
@@ -15,6 +17,13 @@ typedef struct {
 
 emp_import_params emp_import_params_default(void);
 
+/** What an instance is to be placed on. */
+typedef struct {
+    int32_t cpu_count; /**< 0: the file does not say */
+    int32_t gpu_count;
+    int64_t gpu_memory_bytes;
+} emp_import_devices;
+
 /** Reads the whole graph of a file, its targets marked.
  *
  * Without given targets a step runs: the train_op collection of a MetaGraphDef if there
@@ -25,6 +34,8 @@ emp_import_params emp_import_params_default(void);
  * Of a SavedModel the first meta graph is read. Functions are not expanded: an op that
  * calls one is of unknown type.
  *
+ * A step of an instance runs all its ops.
+ *
  * \retval EMP_EIO      The file cannot be read.
  * \retval EMP_EINVAL   A batch hint below 1, or a target that is no op of the graph.
  * \retval EMP_EFORMAT  Not a graph, truncated, hostile, or a Git LFS pointer; the message
@@ -32,5 +43,10 @@ emp_import_params emp_import_params_default(void);
  */
 emp_status emp_import_load(emp_graph **out, const char *path,
                            const emp_import_params *params, emp_error *err);
+
+/** The same, and the devices that the file is for. */
+emp_status emp_import_load_instance(emp_graph **out, emp_import_devices *devices,
+                                    const char *path, const emp_import_params *params,
+                                    emp_error *err);
 
 #endif /* EMP_SIM_IMPORT_IMPORT_H */

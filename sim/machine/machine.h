@@ -193,6 +193,13 @@ emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_err
 /** The same without its gpu_channel: copies between GPUs take the links of the tree. */
 emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
                                  emp_error *err);
+/** A machine for graphs that state their costs: \a cpu_count CPUs, and GPUs, all with the first
+ * CPU as their host, of so much memory each. Links carry 2^31 B/s; a GPU counts as ten times as
+ * fast as a CPU where a method wants to know.
+ * \retval EMP_EUNSUPPORTED  No CPU, or more than EMP_MAX_DEVICES in all. */
+emp_status emp_machine_create(emp_machine **out, const char *name, int32_t cpu_count,
+                              int32_t gpu_count, int64_t gpu_memory_bytes,
+                              emp_error *err);
 void       emp_machine_destroy(emp_machine *machine);
 
 /** Computes the rates and latencies of all routes anew: after a change of links, which only

@@ -44,23 +44,18 @@ typedef struct {
 
 /* ---- names ------------------------------------------------------------------------- */
 
-static bool is_gradient(const char *name)
-{
-    return strncmp(name, "gradients", 9) == 0 && strchr(name, '/') != NULL;
-}
-
 /* A gradient of no single forward op, as a sum of gradients. */
 static bool is_homeless(const char *name)
 {
     const char *forward;
 
-    return is_gradient(name) && emp_forward_of_gradient(name, &forward) == 0;
+    return emp_is_gradient_name(name) && emp_forward_of_gradient(name, &forward) == 0;
 }
 
 /* What says where an op belongs: its name, or that of its forward op. */
 static size_t name_of_layer(const char *name, const char **home)
 {
-    size_t length = is_gradient(name) ? emp_forward_of_gradient(name, home) : 0;
+    size_t length = emp_is_gradient_name(name) ? emp_forward_of_gradient(name, home) : 0;
 
     if (length > 0) return length;
     *home = name;
@@ -229,7 +224,7 @@ static bool is_of_weights(const namer *n, emp_op_id op)
 
     for (int32_t i = first; i < end; i++) {
         emp_op_id reader = g->consumer[i];
-        if (!is_gradient(g->name[reader])) continue;
+        if (!emp_is_gradient_name(g->name[reader])) continue;
         if (n->tag[reader].direction != WEIGHTS ||
             !are_twins(g->name[op], g->name[reader]))
             return false;
@@ -243,7 +238,7 @@ static void find_directions(namer *n)
 
     for (int32_t i = g->op_count - 1; i >= 0; i--) {
         emp_op_id op = g->topo[i];
-        bool      is_backward = is_gradient(g->name[op]);
+        bool      is_backward = emp_is_gradient_name(g->name[op]);
         n->tag[op].direction = !is_backward           ? FORWARD
                                : is_of_weights(n, op) ? WEIGHTS
                                                       : BACKWARD;
