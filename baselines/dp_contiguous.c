@@ -11,6 +11,8 @@
  * One order of the blocks, whose ideals are few, comes first. What it gives is a limit: for each I
  * only those J are looked at for whose ops alone a device takes less, and only those states kept
  * from which the devices that are left could do the rest. */
+#include "baselines/dp_contiguous.h"
+
 #include <math.h>
 
 #include "base/mem.h"
@@ -345,15 +347,16 @@ cleanup:
     return st;
 }
 
-static emp_status place(const emp_problem *problem, const emp_placer_params *params,
-                        emp_device_id *device_of_op, emp_error *err)
+emp_status emp_dp_contiguous_place(emp_device_id     *device_of_op,
+                                   const emp_problem *problem, const char *text,
+                                   emp_error *err)
 {
     emp_status     st = EMP_OK;
     options        o;
     emp_blocks     blocks = {0};
     emp_device_id *device_of_block = NULL;
 
-    EMP_TRY(parse_options(&o, params->options, err));
+    EMP_TRY(parse_options(&o, text, err));
     EMP_TRY(emp_blocks_init(&blocks, problem, err));
     device_of_block = EMP_NEW_ARRAY(emp_device_id, (size_t)blocks.count);
     if (device_of_block == NULL) EMP_FAIL(EMP_ENOMEM, "%d blocks", blocks.count);
@@ -367,6 +370,12 @@ cleanup:
     emp_free(device_of_block);
     emp_blocks_clear(&blocks);
     return st;
+}
+
+static emp_status place(const emp_problem *problem, const emp_placer_params *params,
+                        emp_device_id *device_of_op, emp_error *err)
+{
+    return emp_dp_contiguous_place(device_of_op, problem, params->options, err);
 }
 
 static emp_status create(void **state, const emp_problem *problem,

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "baselines/dp_contiguous.h"
 #include "sim/placement/elites.h"
 
 /* Substreams of a number: a move, and the decision on it. */
 enum { STREAM_MOVE, STREAM_DECISION, STREAM_START };
 
-enum { START_GPU, START_RANDOM };
+enum { START_GPU, START_RANDOM, START_SPLIT };
 
 enum { MOST_DRAFTS = 64 };
 
@@ -23,7 +24,7 @@ void emp_walk_options_list(emp_walk_options *o, emp_option list[EMP_WALK_OPTIONS
     o->start = START_GPU;
     o->prefilter = 1;
     list[0] = (emp_option){"samples", 1, EMP_MAX_BATCH, &o->samples, NULL};
-    list[1] = (emp_option){"start", .value = &o->start, .words = "gpu|random"};
+    list[1] = (emp_option){"start", .value = &o->start, .words = "gpu|random|split"};
     list[2] = (emp_option){"prefilter", 1, MOST_DRAFTS, &o->prefilter, NULL};
     emp_move_options_list(&o->moves, list + 3);
 }
@@ -56,17 +57,20 @@ static emp_device_id first_gpu(const emp_machine *machine)
     return 0;
 }
 
-static void place_start(emp_walk *w)
+static emp_status place_start(emp_walk *w, emp_error *err)
 {
     emp_device_id gpu = first_gpu(w->problem->machine);
     emp_rng       rng;
 
     emp_rng_init(&rng, w->seed, 0, STREAM_START);
+    if (w->options.start == START_SPLIT)
+        return emp_dp_contiguous_place(w->here, w->problem, NULL, err);
     if (w->options.start == START_RANDOM) {
         emp_moves_scatter(&w->moves, &rng, w->here);
-        return;
+        return EMP_OK;
     }
     for (emp_op_id op = 0; op < w->problem->graph->op_count; op++) w->here[op] = gpu;
+    return EMP_OK;
 }
 
 emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
@@ -93,7 +97,7 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
         if (w->drafts == NULL)
             EMP_FAIL(EMP_ENOMEM, "%lld drafts", (long long)options->prefilter);
     }
-    place_start(w);
+    EMP_TRY(place_start(w, err));
 
 cleanup:
     if (st != EMP_OK) emp_walk_clear(w);

@@ -31,17 +31,18 @@ enum {
 typedef struct {
     emp_move_options moves;
     int64_t          samples; /**< placements of a batch */
-    int64_t          start;   /**< 0 gpu: all on the first; 1 random */
-    int64_t prefilter;        /**< moves drawn for each sample; of several the surrogate's
+    int64_t start;     /**< 0 gpu: all on the first; 1 random; 2 split: dp_contiguous.h */
+    int64_t prefilter; /**< moves drawn for each sample; of several the surrogate's
                                      favourite is taken */
 } emp_walk_options;
 
 /** Defaults, and the options that overwrite them. */
 void emp_walk_options_list(emp_walk_options *options, emp_option list[EMP_WALK_OPTIONS]);
-#define EMP_WALK_OPTIONS_TEXT(moves, finest)                                   \
-    "samples\t4\tplacements a batch\n"                                         \
-    "start\tgpu\twhere the walk begins: gpu, all on the first; or random\n"    \
-    "prefilter\t1\tmoves drawn for each sample, of which the surrogate picks " \
+#define EMP_WALK_OPTIONS_TEXT(moves, finest)                                             \
+    "samples\t4\tplacements a batch\n"                                                   \
+    "start\tgpu\twhere the walk begins: gpu, all on the first; random; or split, where " \
+    "dp-contiguous ends\n"                                                               \
+    "prefilter\t1\tmoves drawn for each sample, of which the surrogate picks "           \
     "one\n" EMP_MOVE_OPTIONS_TEXT(moves, finest)
 
 /** What a checkpoint must keep, beside the arrays. */

@@ -117,8 +117,7 @@ static emp_status create(emp_sim *sim, bool is_latency, emp_error *err)
     sort_topologically(p, s);
     sum_results(p, s);
     for (int32_t op = 0; op < p->op_count; op++) {
-        s->cross_ns[op] =
-            emp_graph_stated_copy_ns(sim->problem->graph, p->op[op].id);
+        s->cross_ns[op] = emp_graph_stated_copy_ns(sim->problem->graph, p->op[op].id);
         if (s->cross_ns[op] < 0)
             s->cross_ns[op] = emp_profile_duration(rate, s->cross_bytes[op]);
         total += (double)s->cross_ns[op] * (p->op[op + 1].out - p->op[op].out + 1);
