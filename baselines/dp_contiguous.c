@@ -330,7 +330,7 @@ static emp_status find_split(emp_device_id *device_of_block, const emp_problem *
         EMP_TRY(emp_ideals_init(&all, &is_whole, blocks, (int32_t)o->ideals, err));
     if (!is_whole)
         EMP_FAIL(
-            EMP_EUNSUPPORTED,
+            EMP_EINFEASIBLE,
             "method dp-contiguous gives up on a graph of %d blocks with more than %lld "
             "ideals, between which it may be cut; --options order=one takes one order "
             "of the blocks, ideals=N more ideals",

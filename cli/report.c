@@ -110,8 +110,10 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
 {
     char   text[32];
     double step_s = (double)r->step_time_ns * 1e-9;
+    bool   is_load = problem->runtime.rules == EMP_RULES_MSR_LOAD;
 
-    printf("step time    %s%s\n", emp_units_format_seconds(step_s, text, sizeof text),
+    printf("%-12s %s%s\n", is_load ? "max load" : "step time",
+           emp_units_format_seconds(step_s, text, sizeof text),
            r->is_feasible ? "" : " if memory sufficed");
     print_bound(r, bounds);
     if (!r->is_feasible) print_oom(problem, r, why);

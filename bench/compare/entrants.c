@@ -8,8 +8,9 @@
 #include "bench/run/text.h"
 
 /* Methods that give the same placement with every seed; tests/compare holds them to it. */
-static const char *const undrawn[] = {"cpu", "gpu",    "expert", "heft", "peft",
-                                      "etf", "m-topo", "m-etf",  "m-sct"};
+static const char *const undrawn[] = {"cpu",   "gpu",          "expert", "heft",
+                                      "peft",  "etf",          "m-topo", "m-etf",
+                                      "m-sct", "dp-contiguous"};
 
 static bool is_drawn(const char *method)
 {

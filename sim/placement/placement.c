@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/strmap.h"
+#include "sim/placement/split.h"
 
 static const char format_name[] = "emplace-placement-1";
 
@@ -167,6 +168,10 @@ emp_status emp_placement_load(emp_device_id *device_of_op, const char *path,
     }
     if (root == NULL)
         EMP_FAIL(EMP_EFORMAT, "%s:%d: no placement file: %s", path, why.line, why.text);
+    if (emp_split_is(root)) {
+        EMP_TRY(emp_split_place(device_of_op, path, problem, root, err));
+        goto cleanup;
+    }
     const char *format = json_string_value(json_object_get(root, "format"));
     if (format == NULL || strcmp(format, format_name) != 0) {
         EMP_FAIL(EMP_EFORMAT, "%s: no placement file: its format is '%s', not '%s'", path,

@@ -293,6 +293,11 @@ emp_status emp_replay_plan_from_problem(emp_replay_plan **out, const emp_problem
     struct draft     d = {.problem = problem, .g = g, .device_of_op = device_of_op};
 
     *out = NULL;
+    if (g->stated != NULL)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "%s states how long its ops take, not what they do: "
+                 "there is no work to replay",
+                 problem->workload);
     d.live = EMP_NEW_ARRAY(int32_t, ops);
     d.live_tensor = EMP_NEW_ARRAY(int32_t, tensors);
     d.op = EMP_NEW_ARRAY(emp_op_id, ops);
