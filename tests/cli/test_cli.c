@@ -67,6 +67,26 @@ static const char missing_op_placement[] =
     "\"k40x2\",\n"
     " \"step_time_s\": null, \"devices\": {\"cpu:0\": [\"x\", \"a\", \"b\"]}}\n";
 
+/* A chain of three layers for two GPUs and a CPU; times in milliseconds. */
+static const char instance[] =
+    "{\"maxFPGAs\": 2, \"maxCPUs\": 1, \"maxSizePerFPGA\": 25,"
+    " \"nodes\": ["
+    "{\"id\": 1, \"supportedOnFpga\": 1, \"cpuLatency\": 90, \"fpgaLatency\": 9,"
+    " \"isBackwardNode\": 0, \"size\": 10},"
+    "{\"id\": 2, \"supportedOnFpga\": 1, \"cpuLatency\": 50, \"fpgaLatency\": 5,"
+    " \"isBackwardNode\": 0, \"size\": 10},"
+    "{\"id\": 3, \"supportedOnFpga\": 1, \"cpuLatency\": 60, \"fpgaLatency\": 6,"
+    " \"isBackwardNode\": 0, \"size\": 10}],"
+    " \"edges\": [{\"sourceId\": 1, \"destId\": 2, \"cost\": 3},"
+    " {\"sourceId\": 2, \"destId\": 3, \"cost\": 1}]}";
+
+/* Of the instance; and for more GPUs than it has. */
+static const char expert_split[] =
+    "{\"cpus\": [], \"fpgas\": [{\"nodes\": [1]}, {\"nodes\": [2, 3]}]}";
+static const char crowded_split[] =
+    "{\"cpus\": [],"
+    " \"fpgas\": [{\"nodes\": [1]}, {\"nodes\": [2]}, {\"nodes\": [3]}]}";
+
 static char  folder[PATH], program[PATH];
 static char *out, *err; /* of the last run */
 
@@ -108,6 +128,9 @@ static void set_up(void)
                   sizeof missing_device_placement - 1);
     scratch_write("missing_op.json", missing_op_placement,
                   sizeof missing_op_placement - 1);
+    scratch_write("instance.json", instance, sizeof instance - 1);
+    scratch_write("expert.json", expert_split, sizeof expert_split - 1);
+    scratch_write("crowded.json", crowded_split, sizeof crowded_split - 1);
     scratch_write("broken.json", "{\"format\": ", 11);
     write_bad_machine();
 }
@@ -156,7 +179,15 @@ static struct error_case error_cases[] = {
     {"graph",                                                               2, "SPEC"},
     {"graph small.pbtxt second.pbtxt",                                      2, "second.pbtxt"},
     {"graph small.pbtxt --colour",                                          2, "colour"},
-    {"place small.pbtxt --method gpu",                                      2, "--machine"},
+    {"place rnnlm --method gpu",                                            2, "--machine"},
+    {"place small.pbtxt --method gpu",                                      1, "--machine is missing"},
+    {"place small.pbtxt --machine instance --method gpu",                   1, "--machine is missing"},
+    {"bound rnnlm",                                                         2, "--machine"},
+    {"place instance.json --method gpu --objective speed",                  2, "\"speed\""},
+    {"place instance.json --method gpu --objective max-load --runtime ideal", 2, "msr-load"},
+    {"place instance.json --method gpu --machine k41",                      1, "k41"},
+    {"place instance.json --method dp-contiguous --options order=two",      1, "any|one"},
+    {"simulate instance.json --placement crowded.json",                     1, "\"fpgas\" has 3 entries"},
     {"place small.pbtxt --machine k40x2",                                   2, "--method"},
     {"place --machine k40x2 --method gpu",                                  2, "SPEC"},
     {"place small.pbtxt --machine",                                         2, "machine"},
@@ -165,7 +196,7 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method gpu --seconds -1",         2, "\"-1\""},
     {"place small.pbtxt --machine k40x2 --method gpu --threads 0",          2, "\"0\""},
     {"train small.pbtxt --machine k40x2",                                   2, "--record"},
-    {"train small.pbtxt --record run.h5",                                   2, "--machine"},
+    {"train small.pbtxt --record run.h5",                                   1, "--machine"},
     {"train small.pbtxt --machine k40x2 --record r.h5 --checkpoint-every 0", 2, "\"0\""},
     {"simulate small.pbtxt --machine k40x2",                                2, "--placement"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --dot-depth 2",  2, "--dot FILE"},
@@ -678,6 +709,54 @@ Test(cli, placement_file_gives_what_place_said)
                      json_string_value(json_object_get(simulated, "fingerprint")));
     json_decref(placed);
     json_decref(simulated);
+}
+
+static double step_ms(const char *arguments)
+{
+    json_t *object = run_json(arguments);
+    double  ms = 1e3 * json_number_value(json_object_get(object, "step_time_s"));
+
+    cr_expect(json_is_true(json_object_get(object, "feasible")), "%s", arguments);
+    json_decref(object);
+    return ms;
+}
+
+/* Cut behind layer 1: 9 + 3 and 3 + 5 + 6; behind layer 2: 9 + 5 + 1 and 1 + 6. One sample goes
+ * through both: 12 + 14. All three layers do not fit on one GPU, and on the CPU take 200. */
+Test(cli, instances_bring_their_machine_and_costs)
+{
+    cr_expect_float_eq(step_ms("simulate instance.json --placement expert.json --json "
+                               "--objective max-load"),
+                       14.0, 1e-9);
+    cr_expect_float_eq(step_ms("simulate instance.json --placement expert.json --json"),
+                       26.0, 1e-9);
+    cr_expect_float_eq(step_ms("place instance.json --method dp-contiguous --json "
+                               "--objective max-load"),
+                       14.0, 1e-9);
+    cr_expect_float_eq(step_ms("place instance.json --method dp-contiguous --json "
+                               "--machine instance --runtime msr-load"),
+                       14.0, 1e-9);
+    cr_expect_float_eq(step_ms("place instance.json --method local --budget 50 --json "
+                               "--options start=split --objective max-load"),
+                       14.0, 1e-9);
+    cr_expect_float_eq(step_ms("place instance.json --method cpu --json"), 200.0, 1e-9);
+    cr_expect_float_eq(step_ms("place instance.json --method gpu --json --machine k40x2 "
+                               "--runtime ideal"),
+                       20.0, 1e-9, "another machine, the same costs");
+    cr_expect_eq(run("simulate instance.json --placement gpu --objective max-load"), 0);
+    cr_expect_not_null(strstr(out, "max load     20 ms if memory sufficed"), "%s", out);
+    cr_expect_eq(run("replay gpu --workload instance.json --machine cpu2"), 1);
+    cr_expect_not_null(strstr(err, "no work to replay"), "%s", err);
+}
+
+Test(cli, records_of_instances_find_their_machine_again)
+{
+    cr_assert_eq(run("place instance.json --method random --budget 20 --record run.h5 "
+                     "--objective max-load"),
+                 0, "%s", err);
+    cr_expect_eq(run("report run.h5 --out page.html"), 0, "%s", err);
+    cr_expect_eq(run("simulate instance.json --placement run.h5 --objective max-load"), 0,
+                 "%s", err);
 }
 
 #define PLACE "place small.pbtxt --machine k40x2 --method random --budget 20 "

@@ -130,7 +130,10 @@ Test(comparison, every_method_takes_part_with_each_of_its_presets)
 static void place(emp_record *record, const emp_problem *problem, const emp_entrant *e,
                   uint64_t seed)
 {
-    emp_run_params run = {.method = e->method, .placer = {.seed = seed, .threads = 1}};
+    /* in any order of the ops the graph has too many splits for it */
+    const char    *options = strcmp(e->key, "dp-contiguous") == 0 ? "order=one" : NULL;
+    emp_run_params run = {.method = e->method,
+                          .placer = {.seed = seed, .threads = 1, .options = options}};
     emp_error      err = {0};
 
     cr_assert_eq(emp_run(record, problem, &run, &err), EMP_OK, "%s: %s", e->key, err.msg);
@@ -159,7 +162,7 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
         emp_record_clear(&a);
         emp_record_clear(&b);
     }
-    cr_expect_eq(undrawn, 9);
+    cr_expect_eq(undrawn, 10);
     emp_tasks_clear(&task, 1);
 }
 

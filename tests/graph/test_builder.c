@@ -366,3 +366,92 @@ Test(builder, survives_every_allocation_failure)
     emp_graph_destroy(step);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
+
+/* ---- stated costs ---- */
+
+static emp_op_id state(emp_graph_builder *b, const char *name, int32_t colocation)
+{
+    emp_op_id           op;
+    emp_error           err = {0};
+    const emp_stated_op stated = {
+        .cost = {.gpu_ns = 5, .cpu_ns = 50, .copy_ns = 7, .colocation = colocation},
+        .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
+        .persistent_bytes = 11,
+        .held_bytes = 13,
+        .copy_bytes = 17};
+
+    cr_assert_eq(emp_graph_builder_state(b, name, "Const", &stated, &op, &err), EMP_OK,
+                 "%s", err.msg);
+    return op;
+}
+
+/* "Const" is a type of the table, whose ops are folded elsewhere. */
+Test(builder, stated_ops_are_taken_at_their_word)
+{
+    emp_graph_builder *b = new_builder();
+    emp_graph         *g = NULL;
+    emp_op_id          x = state(b, "x", 4), y = state(b, "y", -1), z = state(b, "z", 4);
+
+    connect(b, x, 0, y);
+    connect(b, y, 0, z);
+    cr_assert_eq(emp_graph_builder_finish(b, &g, NULL), EMP_OK);
+    cr_expect_eq(g->stated[1].gpu_ns, 5);
+    cr_expect_eq(g->stated[1].cpu_ns, 50);
+    cr_expect_eq(emp_graph_stated_copy_ns(g, 1), 7);
+    cr_expect_eq(g->op[1].persistent_bytes, 11);
+    cr_expect_eq(g->tensor[1].bytes, 13);
+    cr_expect_eq(g->tensor[1].copy_bytes, 17);
+    cr_expect_not(g->op[1].is_folded);
+    cr_expect_eq(g->unknown_op_count, 0);
+    cr_expect_eq(g->class_count, 2);
+    cr_expect_eq(g->op[0].colocation_class, g->op[2].colocation_class);
+    emp_graph_destroy(g);
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(builder, a_graph_states_all_costs_or_none)
+{
+    emp_graph_builder  *b = new_builder();
+    const emp_stated_op stated = {0};
+    emp_op_id           op;
+    emp_error           err = {0};
+
+    state(b, "x", -1);
+    cr_expect_eq(
+        emp_graph_builder_add(b, "y", "NoOp", &none, NULL, 0, NULL, 0, &op, &err),
+        EMP_EINVAL);
+    cr_expect_str_eq(err.msg,
+                     "op \"y\": a graph states the costs of all ops or of none");
+    emp_graph_builder_destroy(b);
+    b = new_builder();
+    declare(b, "x", "NoOp", &none);
+    cr_expect_eq(emp_graph_builder_state(b, "y", "Op", &stated, &op, NULL), EMP_EINVAL);
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(builder, stated_ops_survive_every_allocation_failure)
+{
+    const emp_stated_op stated = {.cost.colocation = 1};
+    emp_status          st = EMP_ENOMEM;
+    long                allowed = 0;
+
+    for (; st != EMP_OK; allowed++) {
+        emp_graph_builder *b = NULL;
+        emp_graph         *g = NULL;
+        emp_op_id          x, y;
+        emp_mem_fail_after(allowed);
+        st = emp_graph_builder_create(&b, NULL);
+        if (st == EMP_OK) st = emp_graph_builder_state(b, "x", "Op", &stated, &x, NULL);
+        if (st == EMP_OK) st = emp_graph_builder_state(b, "y", "Op", &stated, &y, NULL);
+        if (st == EMP_OK) st = emp_graph_builder_connect(b, (emp_port){x, 0}, y, NULL);
+        if (st == EMP_OK) st = emp_graph_builder_finish(b, &g, NULL);
+        emp_mem_fail_after(-1);
+        emp_graph_destroy(g);
+        emp_graph_builder_destroy(b);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld", allowed);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leaks after %ld", allowed);
+    }
+    cr_expect_gt(allowed, 20);
+}

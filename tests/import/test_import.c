@@ -371,9 +371,8 @@ Test(import, names_an_op_on_a_cycle)
     proto_clear(&w);
 }
 
-#define JSON_REFUSAL                                                              \
-    "JSON, not a TensorFlow graph (GraphDef, MetaGraphDef and SavedModel can be " \
-    "read, binary or text)"
+#define JSON_REFUSAL \
+    "JSON, but no dnn-partitioning instance: the list \"nodes\" is missing"
 
 Test(import, says_what_a_file_without_a_graph_is)
 {

@@ -246,3 +246,54 @@ Test(hosts, load_survives_every_allocation_failure)
         cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
     }
 }
+
+/* ---- of an instance ---- */
+
+Test(uniform, has_the_devices_asked_for)
+{
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    cr_assert_eq(emp_machine_create(&m, "small", 2, 3, 1000, &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(m->name, "small");
+    cr_expect_eq(m->device_count, 5);
+    for (int32_t d = 0; d < 5; d++) {
+        bool is_gpu = d >= 2;
+        cr_expect_eq(m->device[d].kind, is_gpu ? EMP_DEVICE_GPU : EMP_DEVICE_CPU);
+        cr_expect_eq(m->device[d].host, is_gpu ? 0 : d);
+        if (is_gpu) cr_expect_eq(m->device[d].memory_bytes, 1000);
+        for (int32_t to = 0; to < 5; to++) {
+            if (to == d) continue;
+            cr_expect_gt(m->route[d][to].link_count, 0);
+            cr_expect_eq(m->route[d][to].bytes_per_s, 0x1p31);
+            cr_expect_eq(m->route[d][to].latency_s, 0.0);
+        }
+    }
+    cr_expect_str_eq(m->device[1].name, "cpu:1");
+    cr_expect_str_eq(m->device[4].name, "gpu:2");
+    uint64_t hash = m->hash;
+    emp_machine_destroy(m);
+    cr_assert_eq(emp_machine_create(&m, "small", 2, 3, 1001, NULL), EMP_OK);
+    cr_expect_neq(m->hash, hash);
+    emp_machine_destroy(m);
+    cr_assert_eq(emp_machine_create(&m, "full", 1, EMP_MAX_DEVICES - 1, 1, NULL), EMP_OK);
+    emp_machine_destroy(m);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(uniform, refuses_what_no_machine_has)
+{
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    cr_expect_eq(emp_machine_create(&m, "none", 0, 3, 1, &err), EMP_EUNSUPPORTED);
+    cr_expect_str_eq(err.msg, "a machine of 0 CPUs and 3 GPUs; it has 1 CPU at least and "
+                              "64 devices at most");
+    cr_expect_eq(emp_machine_create(&m, "many", 2, 63, 1, NULL), EMP_EUNSUPPORTED);
+    cr_expect_eq(emp_machine_create(&m, "many", 1, INT32_MAX, 1, NULL), EMP_EUNSUPPORTED);
+    cr_expect_null(m);
+    emp_mem_fail_after(1);
+    cr_expect_eq(emp_machine_create(&m, "small", 1, 1, 1, NULL), EMP_ENOMEM);
+    emp_mem_fail_after(-1);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

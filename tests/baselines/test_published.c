@@ -151,7 +151,7 @@ static void skip_unless(int32_t found)
     if (found == 0) cr_skip_test("%s is not there", make_path(PROFILES));
 }
 
-Test(instances, experts_have_the_published_loads)
+Test(published, experts_have_the_published_loads)
 {
     int32_t found = 0;
 
@@ -169,7 +169,7 @@ Test(instances, experts_have_the_published_loads)
     skip_unless(found);
 }
 
-Test(instances, contiguous_splits_have_the_published_loads)
+Test(published, contiguous_splits_have_the_published_loads)
 {
     int32_t found = 0;
 
@@ -185,7 +185,7 @@ Test(instances, contiguous_splits_have_the_published_loads)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(instances, local_search_from_there_is_below_all_that_is_published)
+Test(published, local_search_from_there_is_below_all_that_is_published)
 {
     int32_t found = 0;
 
