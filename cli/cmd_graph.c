@@ -116,6 +116,20 @@ static void print_graph(const char *title, const emp_graph *graph,
     }
 }
 
+static void print_stated_facts(const emp_graph *step)
+{
+    double gpu_s = 0.0, cpu_s = 0.0;
+    char   gpu[32], cpu[32];
+
+    for (emp_op_id op = 0; op < step->op_count; op++) {
+        gpu_s += (double)step->stated[op].gpu_ns * 1e-9;
+        cpu_s += (double)step->stated[op].cpu_ns * 1e-9;
+    }
+    printf("Its ops take %s on a GPU, one after the other, or %s on a CPU.\n",
+           emp_units_format_seconds(gpu_s, gpu, sizeof gpu),
+           emp_units_format_seconds(cpu_s, cpu, sizeof cpu));
+}
+
 static void print_step_facts(const emp_graph *step, int64_t parameter_count,
                              int64_t parameter_bytes)
 {
@@ -151,8 +165,11 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
     } else {
         print_graph("whole graph", inputs.whole, whole);
         print_graph("step graph", inputs.step, step);
-        print_step_facts(inputs.step, inputs.whole->parameter_count,
-                         inputs.whole->parameter_bytes);
+        if (inputs.step->stated != NULL)
+            print_stated_facts(inputs.step);
+        else
+            print_step_facts(inputs.step, inputs.whole->parameter_count,
+                             inputs.whole->parameter_bytes);
     }
 
 cleanup:
