@@ -421,8 +421,7 @@ Test(builder, a_graph_states_all_costs_or_none)
     cr_expect_eq(
         emp_graph_builder_add(b, "y", "NoOp", &none, NULL, 0, NULL, 0, &op, &err),
         EMP_EINVAL);
-    cr_expect_str_eq(err.msg,
-                     "op \"y\": a graph states the costs of all ops or of none");
+    cr_expect_str_eq(err.msg, "op \"y\": a graph states the costs of all ops or of none");
     emp_graph_builder_destroy(b);
     b = new_builder();
     declare(b, "x", "NoOp", &none);

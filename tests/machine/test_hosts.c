@@ -254,7 +254,8 @@ Test(uniform, has_the_devices_asked_for)
     emp_machine *m = NULL;
     emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_create(&m, "small", 2, 3, 1000, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_create(&m, "small", 2, 3, 1000, &err), EMP_OK, "%s",
+                 err.msg);
     cr_expect_str_eq(m->name, "small");
     cr_expect_eq(m->device_count, 5);
     for (int32_t d = 0; d < 5; d++) {

@@ -77,7 +77,8 @@ Test(split, faults_are_one_sentence)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         emp_device_id device[OPS];
         emp_error     err = {0};
-        cr_expect_eq(load(device, faults[i].text, &err), EMP_EFORMAT, "%s", faults[i].text);
+        cr_expect_eq(load(device, faults[i].text, &err), EMP_EFORMAT, "%s",
+                     faults[i].text);
         cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s", err.msg);
         cr_expect_not_null(strstr(err.msg, "split.json"), "%s", err.msg);
     }
