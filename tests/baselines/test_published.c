@@ -16,7 +16,8 @@
 
 enum { PATH_BYTES = 1024, BUDGET = 20000 };
 
-/* Of the published program, rounded to six digits; 0: none, or it did not end. */
+/* Of the published program, rounded to six digits; 0: none. The contiguous split of inceptionv3 is its
+ * best in one order of the nodes, which turns out to be the best of all. */
 typedef struct {
     const char *name, *expert;
     double      contiguous_ms, expert_ms, scotch_ms;
