@@ -21,7 +21,7 @@
 #include "baselines/one_shot.h"
 #include "baselines/options.h"
 
-enum { ORDER_ANY, ORDER_ONE, IDEALS_DEFAULT = 50000, MAX_STATES = 1 << 28 };
+enum { ORDER_ANY, ORDER_ONE, ORDER_EITHER, IDEALS_DEFAULT = 50000, MAX_STATES = 1 << 26 };
 
 /* No load yet. */
 static const emp_time_ns NEVER = INT64_MAX;
@@ -302,7 +302,7 @@ typedef struct {
 static emp_status parse_options(options *o, const char *text, emp_error *err)
 {
     const emp_option list[] = {
-        {"order", .value = &o->order, .words = "any|one"},
+        {"order", .value = &o->order, .words = "any|one|either"},
         {"ideals", 2, 1 << 24, &o->ideals, NULL},
     };
 
@@ -326,9 +326,9 @@ static emp_status find_split(emp_device_id *device_of_block, const emp_problem *
     s.memory_bytes = INT64_MAX;
     if (s.gpu_count > 0 && problem->runtime.check_memory)
         s.memory_bytes = problem->machine->device[gpu[0]].memory_bytes;
-    if (o->order == ORDER_ANY)
+    if (o->order != ORDER_ONE)
         EMP_TRY(emp_ideals_init(&all, &is_whole, blocks, (int32_t)o->ideals, err));
-    if (!is_whole)
+    if (!is_whole && o->order == ORDER_ANY)
         EMP_FAIL(
             EMP_EINFEASIBLE,
             "method dp-contiguous gives up on a graph of %d blocks with more than %lld "
@@ -339,7 +339,8 @@ static emp_status find_split(emp_device_id *device_of_block, const emp_problem *
     s.ideals = &line;
     EMP_TRY(run(&s, gpu, cpu, device_of_block, err));
     s.ideals = &all;
-    if (o->order == ORDER_ANY) EMP_TRY(run(&s, gpu, cpu, device_of_block, err));
+    if (o->order != ORDER_ONE && is_whole)
+        EMP_TRY(run(&s, gpu, cpu, device_of_block, err));
 
 cleanup:
     emp_ideals_clear(&line);
@@ -385,10 +386,9 @@ static emp_status create(void **state, const emp_problem *problem,
 }
 
 static const char options_text[] =
-    "order\tany\tsplits in any order of the blocks, or in one order alone\n"
-    "ideals\t50000\tsets of blocks closed under what they wait for that are looked "
-    "through at "
-    "most\n";
+    "order\tany\tsplits in any order of the blocks; in one alone; or either: any where "
+    "that is not too much\n"
+    "ideals\t50000\tat most so many sets of blocks closed under what they wait for\n";
 
 const emp_placer_type emp_placer_dp_contiguous = {
     .options = options_text,

@@ -64,7 +64,7 @@ static emp_status place_start(emp_walk *w, emp_error *err)
 
     emp_rng_init(&rng, w->seed, 0, STREAM_START);
     if (w->options.start == START_SPLIT)
-        return emp_dp_contiguous_place(w->here, w->problem, NULL, err);
+        return emp_dp_contiguous_place(w->here, w->problem, "order=either", err);
     if (w->options.start == START_RANDOM) {
         emp_moves_scatter(&w->moves, &rng, w->here);
         return EMP_OK;

@@ -220,6 +220,8 @@ Test(dp_contiguous, gives_up_on_too_many_ideals_in_one_sentence)
     cr_expect_eq(place(p.problem, NULL, device, &err), EMP_EINFEASIBLE);
     cr_expect_not_null(strstr(err.msg, "20 blocks with more than 50000 ideals"), "%s",
                        err.msg);
+    cr_expect_eq(place(p.problem, "order=either", device, NULL), EMP_OK);
+    cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
     cr_expect_eq(place(p.problem, "order=one", device, NULL), EMP_OK);
     cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
     cr_expect_eq(place(p.problem, "ideals=2000000", device, NULL), EMP_OK);

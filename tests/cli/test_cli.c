@@ -186,7 +186,7 @@ static struct error_case error_cases[] = {
     {"place instance.json --method gpu --objective speed",                  2, "\"speed\""},
     {"place instance.json --method gpu --objective max-load --runtime ideal", 2, "msr-load"},
     {"place instance.json --method gpu --machine k41",                      1, "k41"},
-    {"place instance.json --method dp-contiguous --options order=two",      1, "any|one"},
+    {"place instance.json --method dp-contiguous --options order=two",      1, "any|one|either"},
     {"simulate instance.json --placement crowded.json",                     1, "\"fpgas\" has 3 entries"},
     {"place small.pbtxt --machine k40x2",                                   2, "--method"},
     {"place --machine k40x2 --method gpu",                                  2, "SPEC"},
