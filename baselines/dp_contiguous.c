@@ -55,37 +55,23 @@ typedef struct {
 
 /* ---- parts ---- */
 
-static void add_block(split *s, int32_t block)
+/* Adds the block (sign 1) or takes it out (-1). A net is copied where it is cut: some of its
+ * blocks are in the part and some are not. */
+static void change_part(split *s, int32_t block, int32_t sign)
 {
     const emp_blocks *b = s->blocks;
     part             *p = &s->part;
 
-    p->gpu_ns += b->block[block].gpu_ns;
-    p->cpu_ns += b->block[block].cpu_ns;
-    p->bytes += b->block[block].bytes;
-    p->cpu_only += !b->block[block].has_gpu;
+    p->gpu_ns += sign * b->block[block].gpu_ns;
+    p->cpu_ns += sign * b->block[block].cpu_ns;
+    p->bytes += sign * b->block[block].bytes;
+    p->cpu_only += sign * !b->block[block].has_gpu;
     for (int32_t i = b->net_offset[block]; i < b->net_offset[block + 1]; i++) {
         int32_t net = b->net[i], pins = b->pin_offset[net + 1] - b->pin_offset[net];
-        int32_t inside = ++p->inside[net];
-        if (inside == 1) p->copy_ns += b->copy_ns[net];
-        if (inside == pins) p->copy_ns -= b->copy_ns[net];
-    }
-}
-
-static void remove_block(split *s, int32_t block)
-{
-    const emp_blocks *b = s->blocks;
-    part             *p = &s->part;
-
-    p->gpu_ns -= b->block[block].gpu_ns;
-    p->cpu_ns -= b->block[block].cpu_ns;
-    p->bytes -= b->block[block].bytes;
-    p->cpu_only -= !b->block[block].has_gpu;
-    for (int32_t i = b->net_offset[block]; i < b->net_offset[block + 1]; i++) {
-        int32_t net = b->net[i], pins = b->pin_offset[net + 1] - b->pin_offset[net];
-        int32_t inside = p->inside[net]--;
-        if (inside == pins) p->copy_ns += b->copy_ns[net];
-        if (inside == 1) p->copy_ns -= b->copy_ns[net];
+        int32_t before = p->inside[net], after = before + sign;
+        bool    was_cut = before > 0 && before<pins, is_cut = after> 0 && after < pins;
+        p->inside[net] = after;
+        p->copy_ns += (is_cut - was_cut) * b->copy_ns[net];
     }
 }
 
@@ -152,16 +138,16 @@ static void go_on_from(split *s, int32_t small)
     while (depth >= 0) {
         level *top = &s->stack[depth];
         if (top->next_step == ideals->step_offset[top->ideal + 1]) {
-            if (top->block >= 0) remove_block(s, top->block);
+            if (top->block >= 0) change_part(s, top->block, -1);
             depth--;
             continue;
         }
         emp_ideal_step step = ideals->step[top->next_step++];
         if (s->seen[step.ideal] == small + 1) continue;
         s->seen[step.ideal] = small + 1;
-        add_block(s, step.block);
+        change_part(s, step.block, 1);
         if (!can_grow(s)) {
-            remove_block(s, step.block);
+            change_part(s, step.block, -1);
             continue;
         }
         relax(s, small, step.ideal);
