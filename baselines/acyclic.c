@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* An acyclic partition places: the GPUs follow each other as stages of a pipeline, and data
  * flow from one to those after it. The steps of a training graph come back on their way: what
- * flows is then the forward pass, and by default each gradient op is where its forward op is.
- * Ops without a GPU kernel stay on the CPU, whatever passes through them. */
+ * flows is then the forward pass, and by default each gradient op is where its forward op is,
+ * unless a group of such ops would be too large for any device. Ops without a GPU kernel stay on the CPU, whatever passes through them. */
+#include <math.h>
+
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/one_shot.h"
@@ -34,6 +36,43 @@ cleanup:
     return st;
 }
 
+/* Whether every vertex is within what some device may have. */
+static bool fits(const emp_flow_graph *flows, const emp_partition_target *target,
+                 double imbalance)
+{
+    double total = 0.0, largest = 0.0, share = 0.0;
+
+    for (int32_t v = 0; v < flows->vertex_count; v++) {
+        total += (double)flows->load[v];
+        largest = fmax(largest, (double)flows->load[v]);
+    }
+    for (int32_t p = 0; p < target->count; p++) share = fmax(share, target->power[p]);
+    return largest <= (1.0 + imbalance) * share * total;
+}
+
+/* Groups, or classes where those are asked for or a group is too large. */
+static emp_status make_flows(emp_flow_graph **flows, int32_t *group_of_vertex,
+                             const emp_partition_graph  *g,
+                             const emp_partition_target *target, const acyclic_options *o,
+                             emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    group_count = 0;
+
+    if (o->has_classes == 0) {
+        EMP_TRY(group_vertices(g, o->problem, group_of_vertex, &group_count, err));
+        EMP_TRY(emp_flow_graph_create(flows, g, o->problem, group_of_vertex, group_count,
+                                      err));
+        if (fits(*flows, target, (double)o->imbalance / 1000.0)) goto cleanup;
+        emp_flow_graph_destroy(*flows);
+    }
+    for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = v;
+    EMP_TRY(emp_flow_graph_create(flows, g, o->problem, NULL, 0, err));
+
+cleanup:
+    return st;
+}
+
 static emp_status cut(const emp_partition_graph *g, const emp_partition_target *target,
                       const void *options, uint64_t seed, int32_t *part_of_vertex,
                       emp_error *err)
@@ -42,17 +81,12 @@ static emp_status cut(const emp_partition_graph *g, const emp_partition_target *
     const acyclic_options *o = options;
     size_t                 count = (size_t)g->vertex_count;
     emp_flow_graph        *flows = NULL;
-    int32_t                group_count = g->vertex_count;
     int32_t               *group_of_vertex = EMP_NEW_ARRAY(int32_t, count);
     int32_t               *part_of_group = EMP_NEW_ARRAY(int32_t, count);
 
     if (group_of_vertex == NULL || part_of_group == NULL)
         EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
-    for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = v;
-    if (o->has_classes == 0)
-        EMP_TRY(group_vertices(g, o->problem, group_of_vertex, &group_count, err));
-    EMP_TRY(
-        emp_flow_graph_create(&flows, g, o->problem, group_of_vertex, group_count, err));
+    EMP_TRY(make_flows(&flows, group_of_vertex, g, target, o, err));
     EMP_TRY(emp_acyclic_cut(flows, target->count, target->power,
                             (double)o->imbalance / 1000.0, seed, part_of_group, err));
     for (int32_t v = 0; v < g->vertex_count; v++)
