@@ -9,7 +9,7 @@
 #include "baselines/baselines.h"
 #include "baselines/one_shot.h"
 #include "baselines/partition_method.h"
-#include "sim/partition/acyclic_cut.h"
+#include "sim/acyclic/acyclic_cut.h"
 #include "sim/partition/colocation_groups.h"
 
 typedef struct {

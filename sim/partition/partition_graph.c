@@ -104,13 +104,6 @@ cleanup:
     return st;
 }
 
-static int32_t vertex_of_op(const emp_partition_graph *g, const emp_graph *graph,
-                            emp_op_id op)
-{
-    return graph->op[op].is_folded ? -1
-                                   : g->vertex_of_class[graph->op[op].colocation_class];
-}
-
 /* The least divisor that brings \a total below \a limit. */
 static int64_t unit_of(int64_t total, int64_t limit) { return total / limit + 1; }
 
@@ -149,7 +142,7 @@ static emp_status weigh_vertices(emp_partition_graph *g, const emp_problem *prob
         EMP_FAIL(EMP_ENOMEM, "weights of %d vertices", g->vertex_count);
 
     for (emp_op_id op = 0; op < graph->op_count; op++) {
-        int32_t v = vertex_of_op(g, graph, op);
+        int32_t v = emp_partition_vertex_of_op(g, graph, op);
         if (v < 0) continue;
         double load = load_of_op(problem, op, g->is_cpu_only[v], params->costs, power);
         amount[v] += (int64_t)fmin(load, limit);
@@ -174,7 +167,7 @@ emp_status emp_partition_graph_memory(const emp_partition_graph *g,
 
     if (bytes == NULL) EMP_FAIL(EMP_ENOMEM, "memory of %d vertices", g->vertex_count);
     for (emp_op_id op = 0; op < graph->op_count; op++) {
-        int32_t v = vertex_of_op(g, graph, op);
+        int32_t v = emp_partition_vertex_of_op(g, graph, op);
         if (v < 0) continue;
         int64_t own = (int64_t)fmin((double)graph->op[op].persistent_bytes, limit);
         for (int32_t t = graph->output_offset[op]; t < graph->output_offset[op + 1]; t++)
@@ -199,13 +192,13 @@ static void add_edge(edge_list *list, int32_t u, int32_t v, int64_t bytes)
 static void list_edges_of_op(const emp_partition_graph *g, const emp_graph *graph,
                              emp_op_id op, int32_t *seen, edge_list *list)
 {
-    int32_t u = vertex_of_op(g, graph, op);
+    int32_t u = emp_partition_vertex_of_op(g, graph, op);
 
     if (u < 0) return;
     for (int32_t t = graph->output_offset[op]; t < graph->output_offset[op + 1]; t++) {
         for (int32_t i = graph->consumer_offset[t]; i < graph->consumer_offset[t + 1];
              i++) {
-            int32_t v = vertex_of_op(g, graph, graph->consumer[i]);
+            int32_t v = emp_partition_vertex_of_op(g, graph, graph->consumer[i]);
             if (v < 0 || v == u || seen[v] == t + 1) continue;
             seen[v] = t + 1;
             add_edge(list, u, v, graph->tensor[t].bytes);
@@ -213,7 +206,7 @@ static void list_edges_of_op(const emp_partition_graph *g, const emp_graph *grap
     }
     for (int32_t i = graph->control_out_offset[op]; i < graph->control_out_offset[op + 1];
          i++) {
-        int32_t v = vertex_of_op(g, graph, graph->control_out[i]);
+        int32_t v = emp_partition_vertex_of_op(g, graph, graph->control_out[i]);
         if (v >= 0 && v != u) add_edge(list, u, v, 0);
     }
 }

@@ -99,6 +99,14 @@ emp_status emp_partition_graph_create_with(emp_partition_graph       **out,
                                            emp_error                  *err);
 void       emp_partition_graph_destroy(emp_partition_graph *graph);
 
+/** The vertex that an op is in; -1 if it is folded, or its class is left out. */
+static inline int32_t emp_partition_vertex_of_op(const emp_partition_graph *g,
+                                                 const emp_graph *graph, emp_op_id op)
+{
+    return graph->op[op].is_folded ? -1
+                                   : g->vertex_of_class[graph->op[op].colocation_class];
+}
+
 /** Fills memory [vertex] with the bytes of variables, slots and all outputs of a vertex's
  * live ops, as if each output lived through the whole step, scaled like loads. O(V).
  * \retval EMP_ENOMEM */

@@ -10,11 +10,11 @@
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "fixture.h"
-#include "sim/partition/acyclic_cut.h"
-#include "sim/partition/acyclic_refine.h"
-#include "sim/partition/acyclic_start.h"
-#include "sim/partition/flow_clusters.h"
-#include "sim/partition/gain_queue.h"
+#include "sim/acyclic/acyclic_cut.h"
+#include "sim/acyclic/acyclic_refine.h"
+#include "sim/acyclic/acyclic_start.h"
+#include "sim/acyclic/flow_clusters.h"
+#include "sim/acyclic/gain_queue.h"
 
 enum { MOST = 160, RANDOM_GRAPHS = 300 };
 

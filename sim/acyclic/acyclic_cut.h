@@ -1,4 +1,4 @@
-/** \file sim/partition/acyclic_cut.h
+/** \file sim/acyclic/acyclic_cut.h
  * An acyclic partition: all flows between parts lead from lower to higher numbers, so that
  * no data goes back and forth between devices. After dagP (Herrmann, Ozkaya, Ucar, Kaya and
  * Catalyurek, SIAM J. Sci. Comput. 41, 2019).
@@ -10,10 +10,10 @@
  * Beside it stand divisions of the whole graph that are refined alike: the middle of a
  * topological order, and METIS's bisection, mended (acyclic_start.h). The best counts.
  */
-#ifndef EMP_SIM_PARTITION_ACYCLIC_CUT_H
-#define EMP_SIM_PARTITION_ACYCLIC_CUT_H
+#ifndef EMP_SIM_ACYCLIC_ACYCLIC_CUT_H
+#define EMP_SIM_ACYCLIC_ACYCLIC_CUT_H
 
-#include "sim/partition/flow_graph.h"
+#include "sim/acyclic/flow_graph.h"
 
 /** Fills part_of_vertex with 0 .. part_count-1; parts may be empty. No part has more load than
  * (1 + \a imbalance) times its \a share of all (shares add up to 1), or as little more as
@@ -25,4 +25,4 @@ emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
                            const double *share, double imbalance, uint64_t seed,
                            int32_t *part_of_vertex, emp_error *err);
 
-#endif /* EMP_SIM_PARTITION_ACYCLIC_CUT_H */
+#endif /* EMP_SIM_ACYCLIC_ACYCLIC_CUT_H */

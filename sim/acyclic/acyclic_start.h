@@ -1,11 +1,11 @@
-/** \file sim/partition/acyclic_start.h
+/** \file sim/acyclic/acyclic_start.h
  * First divisions of a flow graph into two sides, all flows from side 0 to side 1, to be
  * refined (acyclic_refine.h).
  */
-#ifndef EMP_SIM_PARTITION_ACYCLIC_START_H
-#define EMP_SIM_PARTITION_ACYCLIC_START_H
+#ifndef EMP_SIM_ACYCLIC_ACYCLIC_START_H
+#define EMP_SIM_ACYCLIC_ACYCLIC_START_H
 
-#include "sim/partition/flow_graph.h"
+#include "sim/acyclic/flow_graph.h"
 
 /** The first vertices of a topological \a order, until side 0 has about \a share of the
  * load. O(V). */
@@ -22,4 +22,4 @@ emp_status emp_acyclic_start_metis(const emp_flow_graph *graph, double share,
 void emp_acyclic_start_mend(const emp_flow_graph *graph, const int32_t *order,
                             bool joins_first, int8_t *side);
 
-#endif /* EMP_SIM_PARTITION_ACYCLIC_START_H */
+#endif /* EMP_SIM_ACYCLIC_ACYCLIC_START_H */

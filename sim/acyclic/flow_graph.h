@@ -1,4 +1,4 @@
-/** \file sim/partition/flow_graph.h
+/** \file sim/acyclic/flow_graph.h
  * What an acyclic partitioner sees: a weighted graph (partition_graph.h) that also knows
  * which way data flow along its edges.
  *
@@ -11,8 +11,8 @@
  *
  * A vertex may be a group of classes, as one that holds forward ops with their gradients.
  */
-#ifndef EMP_SIM_PARTITION_FLOW_GRAPH_H
-#define EMP_SIM_PARTITION_FLOW_GRAPH_H
+#ifndef EMP_SIM_ACYCLIC_FLOW_GRAPH_H
+#define EMP_SIM_ACYCLIC_FLOW_GRAPH_H
 
 #include "sim/partition/partition_graph.h"
 
@@ -47,7 +47,10 @@ void       emp_flow_graph_destroy(emp_flow_graph *graph);
  * O(V + E). \return false if flows form a cycle. */
 bool emp_flow_graph_sort(const emp_flow_graph *graph, int32_t *order, int32_t *level);
 
+/** Load of all vertices. O(V). */
+int64_t emp_flow_graph_load(const emp_flow_graph *graph);
+
 /** Traffic between vertices of different parts. O(V + E). */
 int64_t emp_flow_graph_cut(const emp_flow_graph *graph, const int32_t *part_of_vertex);
 
-#endif /* EMP_SIM_PARTITION_FLOW_GRAPH_H */
+#endif /* EMP_SIM_ACYCLIC_FLOW_GRAPH_H */

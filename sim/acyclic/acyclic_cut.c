@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/partition/acyclic_cut.h"
+#include "sim/acyclic/acyclic_cut.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/partition/acyclic_refine.h"
-#include "sim/partition/acyclic_start.h"
-#include "sim/partition/flow_clusters.h"
+#include "sim/acyclic/acyclic_refine.h"
+#include "sim/acyclic/acyclic_start.h"
+#include "sim/acyclic/flow_clusters.h"
 
 enum {
     FEW = 64,          /* vertices that are not coarsened any further */
@@ -22,14 +22,6 @@ typedef struct {
     uint64_t  seed;
     uint32_t *draws; /* clusterings drawn so far, by all bisections */
 } request;
-
-static int64_t load_of(const emp_flow_graph *g)
-{
-    int64_t load = 0;
-
-    for (int32_t v = 0; v < g->vertex_count; v++) load += g->load[v];
-    return load;
-}
 
 /* ---- one bisection ----------------------------------------------------------------- */
 
@@ -140,8 +132,9 @@ static emp_status divide(const emp_flow_graph *g, const request *r, int8_t *side
     EMP_TRY(init_scratch(&s, g, err));
     EMP_TRY(init_division(&d, g->vertex_count, err));
     if (g->vertex_count > FEW)
-        EMP_TRY(emp_flow_clusters(s.cluster, &count, g, s.level, load_of(g) / SHARES,
-                                  r->seed, (*r->draws)++, err));
+        EMP_TRY(emp_flow_clusters(s.cluster, &count, g, s.level,
+                                  emp_flow_graph_load(g) / SHARES, r->seed, (*r->draws)++,
+                                  err));
     if (count > (int64_t)g->vertex_count * WORTH_PERCENT / 100) {
         EMP_TRY(divide_few(&d, g, s.order, r, err));
     } else {
@@ -228,7 +221,7 @@ static double share_of(const parts *p)
 static void set_limits(request *r, const emp_flow_graph *g, const parts *p,
                        const parts half[2])
 {
-    double load = (double)load_of(g), share = share_of(p);
+    double load = (double)emp_flow_graph_load(g), share = share_of(p);
     double slack = fmax(1.0, p->load_limit * share / load);
     double part_of_slack = pow(slack, 1.0 / ceil(log2(p->end - p->first)));
 
@@ -295,7 +288,8 @@ emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
 {
     uint32_t    draws = 0;
     request     r = {.seed = seed, .draws = &draws};
-    const parts all = {share, (1.0 + imbalance) * (double)load_of(graph), 0, part_count};
+    const parts all = {share, (1.0 + imbalance) * (double)emp_flow_graph_load(graph), 0,
+                       part_count};
 
     return cut_parts(graph, &all, &r, part_of_vertex, err);
 }

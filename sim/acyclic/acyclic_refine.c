@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/partition/acyclic_refine.h"
+#include "sim/acyclic/acyclic_refine.h"
 
 #include "base/mem.h"
-#include "sim/partition/gain_queue.h"
+#include "sim/acyclic/gain_queue.h"
 
 enum { MOST_PASSES = 10, PATIENCE = 64 /* moves without gain; and a quarter of all */ };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/partition/flow_clusters.h"
+#include "sim/acyclic/flow_clusters.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

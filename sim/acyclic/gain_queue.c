@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/partition/gain_queue.h"
+#include "sim/acyclic/gain_queue.h"
 
 #include "base/mem.h"
 

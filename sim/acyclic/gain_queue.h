@@ -1,9 +1,9 @@
-/** \file sim/partition/gain_queue.h
+/** \file sim/acyclic/gain_queue.h
  * A priority queue of vertices by gain: a binary heap that knows where each vertex is, so
  * that gains may change and vertices leave. Equal gains leave in the order of vertices.
  */
-#ifndef EMP_SIM_PARTITION_GAIN_QUEUE_H
-#define EMP_SIM_PARTITION_GAIN_QUEUE_H
+#ifndef EMP_SIM_ACYCLIC_GAIN_QUEUE_H
+#define EMP_SIM_ACYCLIC_GAIN_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,4 +35,4 @@ void emp_gain_queue_push(emp_gain_queue *queue, int32_t vertex);
 void emp_gain_queue_remove(emp_gain_queue *queue, int32_t vertex);
 void emp_gain_queue_fix(emp_gain_queue *queue, int32_t vertex);
 
-#endif /* EMP_SIM_PARTITION_GAIN_QUEUE_H */
+#endif /* EMP_SIM_ACYCLIC_GAIN_QUEUE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/partition/acyclic_start.h"
+#include "sim/acyclic/acyclic_start.h"
 
 #include <math.h>
 
@@ -8,18 +8,10 @@
 
 static const double least_share = 0.01; /* that METIS is asked for */
 
-static int64_t load_of(const emp_flow_graph *g)
-{
-    int64_t load = 0;
-
-    for (int32_t v = 0; v < g->vertex_count; v++) load += g->load[v];
-    return load;
-}
-
 void emp_acyclic_start_order(const emp_flow_graph *g, const int32_t *order, double share,
                              int8_t *side)
 {
-    double wanted = share * (double)load_of(g), load = 0.0;
+    double wanted = share * (double)emp_flow_graph_load(g), load = 0.0;
 
     for (int32_t i = 0; i < g->vertex_count; i++) {
         double own = (double)g->load[order[i]];

@@ -1,4 +1,4 @@
-/** \file sim/partition/flow_clusters.h
+/** \file sim/acyclic/flow_clusters.h
  * Vertices of a flow graph in small clusters whose contraction closes no cycle: one step of
  * the coarsening of Herrmann, Ozkaya, Ucar, Kaya and Catalyurek, Multilevel algorithms for
  * acyclic partitioning of directed acyclic graphs (SIAM J. Sci. Comput. 41, 2019), theorem
@@ -13,10 +13,10 @@
  * cluster of several and in no other; so all its edges would climb just one, between clusters
  * of several, which the second rule forbids.
  */
-#ifndef EMP_SIM_PARTITION_FLOW_CLUSTERS_H
-#define EMP_SIM_PARTITION_FLOW_CLUSTERS_H
+#ifndef EMP_SIM_ACYCLIC_FLOW_CLUSTERS_H
+#define EMP_SIM_ACYCLIC_FLOW_CLUSTERS_H
 
-#include "sim/partition/flow_graph.h"
+#include "sim/acyclic/flow_graph.h"
 
 /** Looks at the vertices in an order drawn from (\a seed, \a substream); each that is still
  * alone joins the neighbour, or its cluster, with which it exchanges most, among those that
@@ -29,4 +29,4 @@ emp_status emp_flow_clusters(int32_t *cluster_of_vertex, int32_t *cluster_count,
                              int64_t load_limit, uint64_t seed, uint32_t substream,
                              emp_error *err);
 
-#endif /* EMP_SIM_PARTITION_FLOW_CLUSTERS_H */
+#endif /* EMP_SIM_ACYCLIC_FLOW_CLUSTERS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/partition/flow_graph.h"
+#include "sim/acyclic/flow_graph.h"
 
 #include "base/mem.h"
 #include "sim/partition/members.h"
@@ -167,9 +167,7 @@ typedef struct {
 
 static int32_t vertex_of_op(const layout *l, emp_op_id op)
 {
-    int32_t v = l->graph->op[op].is_folded
-                    ? -1
-                    : l->vertices->vertex_of_class[l->graph->op[op].colocation_class];
+    int32_t v = emp_partition_vertex_of_op(l->vertices, l->graph, op);
 
     return v < 0 || l->group_of_vertex == NULL ? v : l->group_of_vertex[v];
 }
@@ -271,6 +269,14 @@ bool emp_flow_graph_sort(const emp_flow_graph *g, int32_t *order, int32_t *level
         }
     }
     return end == g->vertex_count;
+}
+
+int64_t emp_flow_graph_load(const emp_flow_graph *g)
+{
+    int64_t load = 0;
+
+    for (int32_t v = 0; v < g->vertex_count; v++) load += g->load[v];
+    return load;
 }
 
 int64_t emp_flow_graph_cut(const emp_flow_graph *g, const int32_t *part_of_vertex)

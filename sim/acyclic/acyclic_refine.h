@@ -1,4 +1,4 @@
-/** \file sim/partition/acyclic_refine.h
+/** \file sim/acyclic/acyclic_refine.h
  * A flow graph in two sides, all flows between them from side 0 to side 1, made better by
  * moves that keep it so: Fiduccia and Mattheyses (DAC 1982), with only those vertices free to
  * move whose flows allow it (Herrmann et al. 2019, section 4.3): from side 0 those that feed
@@ -6,10 +6,10 @@
  *
  * From all on one side it makes a first division, vertex by vertex.
  */
-#ifndef EMP_SIM_PARTITION_ACYCLIC_REFINE_H
-#define EMP_SIM_PARTITION_ACYCLIC_REFINE_H
+#ifndef EMP_SIM_ACYCLIC_ACYCLIC_REFINE_H
+#define EMP_SIM_ACYCLIC_ACYCLIC_REFINE_H
 
-#include "sim/partition/flow_graph.h"
+#include "sim/acyclic/flow_graph.h"
 
 /** How good two sides are. */
 typedef struct {
@@ -29,4 +29,4 @@ bool emp_acyclic_is_better(emp_acyclic_score score, emp_acyclic_score than);
 emp_status emp_acyclic_refine(const emp_flow_graph *graph, const int64_t limit[2],
                               int8_t *side, emp_acyclic_score *score, emp_error *err);
 
-#endif /* EMP_SIM_PARTITION_ACYCLIC_REFINE_H */
+#endif /* EMP_SIM_ACYCLIC_ACYCLIC_REFINE_H */
