@@ -16,15 +16,15 @@ typedef struct {
     int64_t repair;
 } emp_partition_settings;
 
-enum { EMP_PARTITION_SETTINGS = 3, EMP_PARTITION_IMBALANCE_LIMIT = 1000 };
+enum { EMP_PARTITION_IMBALANCE_LIMIT = 1000 /**< thousandths */ };
 
 /** Their entries in a table of options; settings is an emp_partition_settings. */
-#define EMP_PARTITION_OPTIONS(settings)                             \
-    {"costs", 0, 0, &(settings).costs, EMP_OP_COSTS_WORDS},         \
-        {"power", 0, 0, &(settings).power, EMP_DEVICE_POWER_WORDS}, \
-    {                                                               \
-        "repair", 0, 1, &(settings).repair, NULL                    \
-    }
+/* clang-format off */
+#define EMP_PARTITION_OPTIONS(settings)                         \
+    {"costs", 0, 0, &(settings).costs, EMP_OP_COSTS_WORDS},     \
+    {"power", 0, 0, &(settings).power, EMP_DEVICE_POWER_WORDS}, \
+    {"repair", 0, 1, &(settings).repair, NULL}
+/* clang-format on */
 
 /** Their lines in the list of a method's options. */
 #define EMP_PARTITION_OPTION_LINES                                                     \

@@ -233,7 +233,7 @@ static void set_limits(request *r, const emp_flow_graph *g, const parts *p,
 static emp_status cut_parts(const emp_flow_graph *g, const parts *p, request *r,
                             int32_t *part_of_vertex, emp_error *err);
 
-/* Cuts the vertices of one side. \a number and \a part have room for all vertices. */
+/* Cuts the vertices of one side, as a graph of their own. */
 static emp_status cut_side(const emp_flow_graph *g, const int8_t *side, int8_t which,
                            const parts *p, request *r, int32_t *part_of_vertex,
                            emp_error *err)

@@ -19,7 +19,7 @@
  * (1 + \a imbalance) times its \a share of all (shares add up to 1), or as little more as
  * the sizes of vertices allow. Equal seeds give equal parts.
  * O((V + E) log V) per bisection, of which there are log(parts) one below the other.
- * \retval EMP_ENOMEM
+ * \retval EMP_ENOMEM, and those of sim/partition/metis_cut.h
  * \retval EMP_ECYCLE  Flows form a cycle; not those of emp_flow_graph_create(). */
 emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
                            const double *share, double imbalance, uint64_t seed,

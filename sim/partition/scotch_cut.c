@@ -18,8 +18,6 @@
 _Static_assert(sizeof(SCOTCH_Num) >= sizeof(int32_t),
                "Scotch must hold our 32-bit numbers");
 
-static const double load_imbalance = 0.05; /* Scotch's customary tolerance */
-
 /* Scotch reports through these three functions, which a program may define itself. Ours
  * keep the message for emp_error instead of printing it. */
 static _Thread_local char scotch_message[200];
@@ -187,11 +185,6 @@ cleanup:
     emp_free(traffic);
     emp_free(part);
     return st;
-}
-
-emp_scotch_options emp_scotch_options_default(void)
-{
-    return (emp_scotch_options){.imbalance = load_imbalance};
 }
 
 emp_status emp_scotch_map(const emp_partition_graph  *graph,

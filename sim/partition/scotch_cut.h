@@ -30,11 +30,8 @@ typedef enum {
 typedef struct {
     emp_scotch_architecture architecture;
     emp_scotch_strategy     strategy;
-    double                  imbalance; /**< of the load of a part over its share */
+    double imbalance; /**< of a part's load over its share; customary is 0.05 */
 } emp_scotch_options;
-
-/** The machine, quality, and the customary tolerance of 5 % of the load. */
-emp_scotch_options emp_scotch_options_default(void);
 
 /** Maps onto the devices of \a target. An emp_partitioner; \a options are
  * emp_scotch_options. */
