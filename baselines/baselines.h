@@ -14,6 +14,7 @@ extern const emp_placer_type emp_placer_expert;        /**< expert.c */
 extern const emp_placer_type emp_placer_scotch;        /**< scotch.c */
 extern const emp_placer_type emp_placer_mincut;        /**< scotch.c */
 extern const emp_placer_type emp_placer_metis;         /**< metis.c */
+extern const emp_placer_type emp_placer_acyclic;       /**< acyclic.c */
 extern const emp_placer_type emp_placer_random;        /**< random.c */
 extern const emp_placer_type emp_placer_local;         /**< local.c */
 extern const emp_placer_type emp_placer_anneal;        /**< anneal.c */

@@ -12,6 +12,7 @@ declare -A may_include=(
   [sim/cost]="base sim/graph sim/machine sim/cost"
   [sim/placement]="$core"
   [sim/partition]="$core sim/partition"
+  [sim/acyclic]="$core sim/partition sim/acyclic"
   [sim/lp]="sim/lp"
   [sim/bounds]="$core sim/lp sim/bounds"
   [sim/engine]="$core sim/engine"

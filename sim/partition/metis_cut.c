@@ -22,8 +22,11 @@ typedef int metis_function(idx_t *, idx_t *, idx_t *, idx_t *, idx_t *, idx_t *,
 typedef struct {
     metis_function *function;
     idx_t           vertex_count, part_count;
-    idx_t          *row, *neighbor, *load, *traffic;
-    real_t         *share; /* borrowed; NULL = equal */
+    idx_t           constraint_count;
+    idx_t          *row, *neighbor, *traffic;
+    idx_t          *load;      /* [vertex][constraint] */
+    real_t         *share;     /* [part][constraint]; borrowed; NULL = equal */
+    real_t         *tolerance; /* [constraint] 1 + imbalance; borrowed; NULL = METIS's */
     idx_t           options[METIS_NOPTIONS];
     idx_t          *part; /* [vertex] the result */
 } task;
@@ -46,6 +49,7 @@ static emp_status init_task(task *t, metis_function *function,
     *t = (task){.function = function,
                 .vertex_count = g->vertex_count,
                 .part_count = part_count,
+                .constraint_count = 1,
                 .row = copy_to_idx(g->row, g->vertex_count + 1),
                 .neighbor = copy_to_idx(g->neighbor, arc_count),
                 .load = copy_to_idx(g->load, g->vertex_count),
@@ -101,16 +105,17 @@ static bool read_all(int fd, void *data, size_t size)
 /* Never returns. */
 static void be_child(const task *t, int fd)
 {
-    idx_t vertices = t->vertex_count, parts = t->part_count, constraints = 1, weight = 0;
+    idx_t vertices = t->vertex_count, parts = t->part_count, weight = 0;
+    idx_t constraints = t->constraint_count;
     idx_t options[METIS_NOPTIONS];
     int   nowhere = open("/dev/null", O_WRONLY);
 
     memcpy(options, t->options, sizeof options);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
-    int result =
-        t->function(&vertices, &constraints, t->row, t->neighbor, t->load, NULL,
-                    t->traffic, &parts, t->share, NULL, options, &weight, t->part);
+    int  result = t->function(&vertices, &constraints, t->row, t->neighbor, t->load, NULL,
+                              t->traffic, &parts, t->share, t->tolerance, options, &weight,
+                              t->part);
     bool is_told = write_all(fd, &result, sizeof result) &&
                    write_all(fd, t->part, (size_t)vertices * sizeof *t->part);
     _exit(is_told ? 0 : 1);
@@ -156,17 +161,55 @@ cleanup:
     return st;
 }
 
-emp_status emp_metis_recursive(const emp_partition_graph *graph, int32_t part_count,
-                               const double *share, uint64_t seed,
-                               int32_t *part_of_vertex, emp_error *err)
+/* Puts memory beside the load of every vertex. */
+static emp_status add_memory(task *t, const int32_t *memory, emp_error *err)
 {
     emp_status st = EMP_OK;
-    real_t     target[EMP_MAX_DEVICES];
+    idx_t     *both = EMP_NEW_ARRAY(idx_t, 2 * (size_t)t->vertex_count);
+
+    if (both == NULL) EMP_FAIL(EMP_ENOMEM, "memory of %d vertices", (int)t->vertex_count);
+    for (int32_t v = 0; v < t->vertex_count; v++) {
+        both[2 * v] = t->load[v];
+        both[2 * v + 1] = memory[v];
+    }
+    emp_free(t->load);
+    t->load = both;
+    t->constraint_count = 2;
+
+cleanup:
+    return st;
+}
+
+/* Fills tolerance [constraint] where the cut asks for any. METIS takes none or all. */
+static void set_tolerance(task *t, const emp_metis_cut *cut, real_t *tolerance)
+{
+    double own = cut->is_kway ? 0.03 : t->constraint_count > 1 ? 0.01 : 0.001;
+    double load = cut->imbalance > 0.0 ? cut->imbalance : own;
+
+    if (cut->imbalance <= 0.0 && cut->memory_imbalance <= 0.0) return;
+    tolerance[0] = (real_t)(1.0 + load);
+    tolerance[1] =
+        (real_t)(1.0 + (cut->memory_imbalance > 0.0 ? cut->memory_imbalance : load));
+    t->tolerance = tolerance;
+}
+
+emp_status emp_metis_parts(const emp_partition_graph *graph, int32_t part_count,
+                           const emp_metis_cut *cut, uint64_t seed,
+                           int32_t *part_of_vertex, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    real_t     share[2 * EMP_MAX_DEVICES], tolerance[2];
     task       t;
 
-    EMP_TRY(init_task(&t, METIS_PartGraphRecursive, graph, part_count, seed, err));
-    for (int32_t p = 0; p < part_count; p++) target[p] = (real_t)share[p];
-    t.share = target;
+    EMP_TRY(init_task(&t, cut->is_kway ? METIS_PartGraphKway : METIS_PartGraphRecursive,
+                      graph, part_count, seed, err));
+    if (cut->memory != NULL) EMP_TRY(add_memory(&t, cut->memory, err));
+    for (int32_t p = 0; p < part_count; p++) {
+        share[p * t.constraint_count] = (real_t)cut->share[p];
+        if (cut->memory != NULL) share[2 * p + 1] = (real_t)cut->memory_share[p];
+    }
+    t.share = share;
+    set_tolerance(&t, cut, tolerance);
     EMP_TRY(run_task(&t, part_of_vertex, err));
 
 cleanup:

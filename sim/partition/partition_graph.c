@@ -43,8 +43,21 @@ cleanup:
     return st;
 }
 
+void emp_partition_target_measure(emp_partition_target *target,
+                                  const emp_problem    *problem)
+{
+    double speed = emp_op_costs_cpu_speed(problem), total = 0.0;
+
+    for (int32_t p = 0; p < target->count; p++) {
+        bool is_gpu = problem->machine->device[target->device[p]].kind == EMP_DEVICE_GPU;
+        target->power[p] = is_gpu ? 1.0 : speed;
+        total += target->power[p];
+    }
+    for (int32_t p = 0; p < target->count; p++) target->power[p] /= total;
+}
+
 /* Peak of a CPU over peak of a GPU; 1 where a machine lacks one of them. */
-static double cpu_power(const emp_machine *machine)
+static double cpu_peak(const emp_machine *machine)
 {
     double peak[2] = {0.0, 0.0};
 
@@ -91,47 +104,81 @@ cleanup:
     return st;
 }
 
-static int32_t vertex_of_op(const emp_partition_graph *g, const emp_graph *graph,
-                            emp_op_id op)
-{
-    return graph->op[op].is_folded ? -1
-                                   : g->vertex_of_class[graph->op[op].colocation_class];
-}
-
 /* The least divisor that brings \a total below \a limit. */
 static int64_t unit_of(int64_t total, int64_t limit) { return total / limit + 1; }
 
+/* Scales \a amount [vertex], whose sum is \a total, into weights. */
+static void scale_amounts(const int64_t *amount, int64_t total, int32_t count,
+                          int32_t *weight)
+{
+    int64_t unit = unit_of(total, EMP_PARTITION_LOAD_LIMIT);
+
+    for (int32_t v = 0; v < count; v++) weight[v] = (int32_t)(1 + amount[v] / unit);
+}
+
+/* What an op adds to the load of its vertex. CPU time counts as work of a GPU that is
+ * 1 / cpu_power times as fast; FLOPs are work on any device. */
+static double load_of_op(const emp_problem *problem, emp_op_id op, bool is_cpu_only,
+                         emp_op_costs costs, double cpu_power)
+{
+    if (!is_cpu_only || costs == EMP_OP_COSTS_FLOPS)
+        return emp_op_costs_of(problem, op, costs, EMP_DEVICE_GPU);
+    return emp_op_costs_of(problem, op, costs, EMP_DEVICE_CPU) * cpu_power;
+}
+
 static emp_status weigh_vertices(emp_partition_graph *g, const emp_problem *problem,
-                                 emp_error *err)
+                                 const emp_partition_params *params, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *graph = problem->graph;
-    double           power = cpu_power(problem->machine);
-    double           limit_ns = 0x1p62 / (graph->op_count + 1.0); /* for sums */
-    int64_t          total = 0;
-    int64_t         *time_ns = EMP_NEW_ARRAY(int64_t, (size_t)g->vertex_count);
+    double   power = params->power == EMP_POWER_MEASURED ? emp_op_costs_cpu_speed(problem)
+                                                         : cpu_peak(problem->machine);
+    double   limit = 0x1p62 / (graph->op_count + 1.0); /* for sums */
+    int64_t  total = 0;
+    int64_t *amount = EMP_NEW_ARRAY(int64_t, (size_t)g->vertex_count);
 
     g->load = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-    if (time_ns == NULL || g->load == NULL)
+    if (amount == NULL || g->load == NULL)
         EMP_FAIL(EMP_ENOMEM, "weights of %d vertices", g->vertex_count);
 
     for (emp_op_id op = 0; op < graph->op_count; op++) {
-        int32_t v = vertex_of_op(g, graph, op);
+        int32_t v = emp_partition_vertex_of_op(g, graph, op);
         if (v < 0) continue;
-        const emp_gpu_cost *gpu = &problem->costs->gpu[op];
-        const emp_cpu_cost *cpu = &problem->costs->cpu[op];
-        double              ns = g->is_cpu_only[v] ? (double)cpu->compute_ns * power
-                                                   : (double)(gpu->compute_ns + gpu->issue_ns);
-        int64_t             op_ns = (int64_t)fmin(ns, limit_ns);
-        time_ns[v] += op_ns;
-        total += op_ns;
+        double load = load_of_op(problem, op, g->is_cpu_only[v], params->costs, power);
+        amount[v] += (int64_t)fmin(load, limit);
+        total += (int64_t)fmin(load, limit);
     }
-    int64_t unit_ns = unit_of(total, EMP_PARTITION_LOAD_LIMIT);
-    for (int32_t v = 0; v < g->vertex_count; v++)
-        g->load[v] = (int32_t)(1 + time_ns[v] / unit_ns);
+    scale_amounts(amount, total, g->vertex_count, g->load);
 
 cleanup:
-    emp_free(time_ns);
+    emp_free(amount);
+    return st;
+}
+
+emp_status emp_partition_graph_memory(const emp_partition_graph *g,
+                                      const emp_problem *problem, int32_t *memory,
+                                      emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *graph = problem->graph;
+    double   limit = 0x1p62 / ((double)graph->op_count + graph->tensor_count + 1.0);
+    int64_t  total = 0;
+    int64_t *bytes = EMP_NEW_ARRAY(int64_t, (size_t)g->vertex_count);
+
+    if (bytes == NULL) EMP_FAIL(EMP_ENOMEM, "memory of %d vertices", g->vertex_count);
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        int32_t v = emp_partition_vertex_of_op(g, graph, op);
+        if (v < 0) continue;
+        int64_t own = (int64_t)fmin((double)graph->op[op].persistent_bytes, limit);
+        for (int32_t t = graph->output_offset[op]; t < graph->output_offset[op + 1]; t++)
+            own += (int64_t)fmin((double)graph->tensor[t].bytes, limit);
+        bytes[v] += own;
+        total += own;
+    }
+    scale_amounts(bytes, total, g->vertex_count, memory);
+
+cleanup:
+    emp_free(bytes);
     return st;
 }
 
@@ -145,13 +192,13 @@ static void add_edge(edge_list *list, int32_t u, int32_t v, int64_t bytes)
 static void list_edges_of_op(const emp_partition_graph *g, const emp_graph *graph,
                              emp_op_id op, int32_t *seen, edge_list *list)
 {
-    int32_t u = vertex_of_op(g, graph, op);
+    int32_t u = emp_partition_vertex_of_op(g, graph, op);
 
     if (u < 0) return;
     for (int32_t t = graph->output_offset[op]; t < graph->output_offset[op + 1]; t++) {
         for (int32_t i = graph->consumer_offset[t]; i < graph->consumer_offset[t + 1];
              i++) {
-            int32_t v = vertex_of_op(g, graph, graph->consumer[i]);
+            int32_t v = emp_partition_vertex_of_op(g, graph, graph->consumer[i]);
             if (v < 0 || v == u || seen[v] == t + 1) continue;
             seen[v] = t + 1;
             add_edge(list, u, v, graph->tensor[t].bytes);
@@ -159,7 +206,7 @@ static void list_edges_of_op(const emp_partition_graph *g, const emp_graph *grap
     }
     for (int32_t i = graph->control_out_offset[op]; i < graph->control_out_offset[op + 1];
          i++) {
-        int32_t v = vertex_of_op(g, graph, graph->control_out[i]);
+        int32_t v = emp_partition_vertex_of_op(g, graph, graph->control_out[i]);
         if (v >= 0 && v != u) add_edge(list, u, v, 0);
     }
 }
@@ -232,6 +279,16 @@ emp_status emp_partition_graph_create(emp_partition_graph **out,
                                       const emp_problem *problem, bool with_cpu,
                                       emp_error *err)
 {
+    const emp_partition_params params = {.with_cpu = with_cpu};
+
+    return emp_partition_graph_create_with(out, problem, &params, err);
+}
+
+emp_status emp_partition_graph_create_with(emp_partition_graph       **out,
+                                           const emp_problem          *problem,
+                                           const emp_partition_params *params,
+                                           emp_error                  *err)
+{
     emp_status       st = EMP_OK;
     const emp_graph *graph = problem->graph;
     size_t    edge_count = (size_t)graph->edge_count + (size_t)graph->control_edge_count;
@@ -241,8 +298,8 @@ emp_status emp_partition_graph_create(emp_partition_graph **out,
 
     *out = NULL;
     if (g == NULL) EMP_FAIL(EMP_ENOMEM, "graph for a partitioner");
-    EMP_TRY(number_vertices(g, problem, with_cpu, err));
-    EMP_TRY(weigh_vertices(g, problem, err));
+    EMP_TRY(number_vertices(g, problem, params->with_cpu, err));
+    EMP_TRY(weigh_vertices(g, problem, params, err));
 
     list.edge = EMP_NEW_ARRAY(edge, edge_count);
     seen = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
@@ -298,22 +355,24 @@ cleanup:
     return st;
 }
 
-emp_status emp_partition_place(const emp_problem *problem, bool with_cpu,
-                               const char *method, emp_partitioner *partitioner,
-                               uint64_t seed, emp_device_id *device_of_op, emp_error *err)
+emp_status emp_partition_place(const emp_problem *problem, const emp_partition_request *r,
+                               emp_device_id *device_of_op, emp_error *err)
 {
     emp_status           st = EMP_OK;
     emp_partition_target target;
     emp_partition_graph *g = NULL;
     int32_t             *part_of_vertex = NULL;
 
-    EMP_TRY(emp_partition_target_init(&target, problem->machine, with_cpu, method, err));
-    EMP_TRY(emp_partition_graph_create(&g, problem, with_cpu, err));
+    EMP_TRY(emp_partition_target_init(&target, problem->machine, r->params.with_cpu,
+                                      r->method, err));
+    if (r->params.power == EMP_POWER_MEASURED)
+        emp_partition_target_measure(&target, problem);
+    EMP_TRY(emp_partition_graph_create_with(&g, problem, &r->params, err));
     part_of_vertex = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
     if (part_of_vertex == NULL)
         EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
     if (g->vertex_count > 0 && target.count > 1)
-        EMP_TRY(partitioner(g, &target, seed, part_of_vertex, err));
+        EMP_TRY(r->partitioner(g, &target, r->options, r->seed, part_of_vertex, err));
     EMP_TRY(spread_parts(g, problem, &target, part_of_vertex, device_of_op, err));
 
 cleanup:

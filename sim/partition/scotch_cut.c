@@ -6,7 +6,6 @@
 #include "sim/partition/scotch_cut.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,18 +13,10 @@
 #include <scotch.h> /* uses stdint.h without including it */
 
 #include "base/mem.h"
+#include "sim/partition/scotch_arch.h"
 
 _Static_assert(sizeof(SCOTCH_Num) >= sizeof(int32_t),
                "Scotch must hold our 32-bit numbers");
-
-enum {
-    POWER_SCALE = 100,   /* power of the strongest device */
-    DISTANCE_SCALE = 4,  /* distance of the nearest pair of devices ... */
-    DISTANCE_LIMIT = 64, /* ... and the most of any pair: times all traffic, below 2^31 */
-    SAMPLE_BYTES = 1 << 20,
-    ARCHITECTURE_BYTES = 1 << 15 /* of the description of EMP_MAX_DEVICES devices */
-};
-static const double load_imbalance = 0.05; /* Scotch's customary tolerance */
 
 /* Scotch reports through these three functions, which a program may define itself. Ours
  * keep the message for emp_error instead of printing it. */
@@ -60,73 +51,15 @@ static SCOTCH_Num *copy_to_num(const int32_t *value, int32_t count)
     return copy;
 }
 
-/* Domains of an architecture form a binary tree, numbered as a heap: node n splits into
- * 2n and 2n + 1. Neighbouring devices share a subtree, and the halves are about equally
- * strong: Scotch bisects badly into very unequal parts. */
-static void number_domains(const double *power, int32_t first, int32_t end, int32_t node,
-                           int32_t *domain)
-{
-    double  total = 0.0, left;
-    int32_t middle = first + 1;
-
-    if (end - first == 1) {
-        domain[first] = node;
-        return;
-    }
-    for (int32_t p = first; p < end; p++) total += power[p];
-    for (left = power[first];
-         middle < end - 1 && left + 0.5 * power[middle] < 0.5 * total;)
-        left += power[middle++];
-    number_domains(power, first, middle, 2 * node, domain);
-    number_domains(power, middle, end, 2 * node + 1, domain);
-}
-
-static double transfer_s(const emp_partition_target *target, int32_t p, int32_t q)
-{
-    const emp_route *route =
-        &target->machine->route[target->device[p]][target->device[q]];
-
-    return route->latency_s + SAMPLE_BYTES / route->bytes_per_s;
-}
-
-/* Writes the "deco 0" description: per part its number, power and domain, then the lower
- * triangle of the distances. */
-static void write_architecture(const emp_partition_target *target, FILE *file)
-{
-    int32_t domain[EMP_MAX_DEVICES], last_domain = 0;
-    double  strongest = 0.0, nearest_s = INFINITY;
-
-    number_domains(target->power, 0, target->count, 1, domain);
-    for (int32_t p = 0; p < target->count; p++) {
-        strongest = fmax(strongest, target->power[p]);
-        last_domain = domain[p] > last_domain ? domain[p] : last_domain;
-        for (int32_t q = 0; q < p; q++)
-            nearest_s = fmin(nearest_s, transfer_s(target, p, q));
-    }
-    fprintf(file, "deco 0\n%d %d\n", target->count, last_domain);
-    for (int32_t p = 0; p < target->count; p++) {
-        double power = fmax(1.0, round(POWER_SCALE * target->power[p] / strongest));
-        fprintf(file, "%d %.0f %d\n", p, power, domain[p]);
-    }
-    for (int32_t p = 1; p < target->count; p++) {
-        for (int32_t q = 0; q < p; q++) {
-            double distance =
-                round(DISTANCE_SCALE * transfer_s(target, p, q) / nearest_s);
-            fprintf(file, "%.0f ", fmin(distance, DISTANCE_LIMIT));
-        }
-        fputc('\n', file);
-    }
-}
-
 static emp_status load_architecture(SCOTCH_Arch *arch, const emp_partition_graph *g,
                                     const emp_partition_target *target, emp_error *err)
 {
     emp_status    st = EMP_OK;
     const int32_t part_count = target->count;
-    FILE         *file = fmemopen(NULL, ARCHITECTURE_BYTES, "w+");
+    FILE         *file = fmemopen(NULL, EMP_SCOTCH_ARCH_BYTES, "w+");
 
     if (file == NULL) EMP_FAIL(EMP_ENOMEM, "description of %d devices", target->count);
-    write_architecture(target, file);
+    emp_scotch_arch_write(target, file);
     rewind(file);
     TRY_SCOTCH(SCOTCH_archLoad(arch, file));
 
@@ -139,9 +72,26 @@ cleanup:
 typedef struct {
     const emp_partition_target *target; /* NULL = equal parts */
     int32_t                     part_count;
-    double                      imbalance;
+    emp_scotch_options          options;
     uint64_t                    seed;
 } request;
+
+/* All parts at the same distance, as strong as those of the target. */
+static emp_status make_complete(SCOTCH_Arch *arch, const emp_partition_graph *g,
+                                const emp_partition_target *target, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    const int32_t part_count = target->count;
+    int32_t       power[EMP_MAX_DEVICES];
+    SCOTCH_Num    weight[EMP_MAX_DEVICES];
+
+    emp_scotch_arch_powers(target, power);
+    for (int32_t p = 0; p < part_count; p++) weight[p] = power[p];
+    TRY_SCOTCH(SCOTCH_archCmpltw(arch, part_count, weight));
+
+cleanup:
+    return st;
+}
 
 static emp_status make_architecture(SCOTCH_Arch *arch, const emp_partition_graph *g,
                                     const request *r, emp_error *err)
@@ -149,13 +99,25 @@ static emp_status make_architecture(SCOTCH_Arch *arch, const emp_partition_graph
     emp_status    st = EMP_OK;
     const int32_t part_count = r->part_count;
 
-    if (r->target != NULL)
-        EMP_TRY(load_architecture(arch, g, r->target, err));
-    else
+    if (r->target == NULL)
         TRY_SCOTCH(SCOTCH_archCmplt(arch, part_count));
+    else if (r->options.architecture == EMP_SCOTCH_COMPLETE)
+        EMP_TRY(make_complete(arch, g, r->target, err));
+    else
+        EMP_TRY(load_architecture(arch, g, r->target, err));
 
 cleanup:
     return st;
+}
+
+static SCOTCH_Num flags_of(emp_scotch_strategy strategy)
+{
+    static const SCOTCH_Num flags[] = {[EMP_SCOTCH_QUALITY] = SCOTCH_STRATQUALITY,
+                                       [EMP_SCOTCH_DEFAULT] = SCOTCH_STRATDEFAULT,
+                                       [EMP_SCOTCH_SPEED] = SCOTCH_STRATSPEED,
+                                       [EMP_SCOTCH_BALANCE] = SCOTCH_STRATBALANCE};
+
+    return flags[strategy];
 }
 
 /* Maps under a context of its own; part holds the fixed parts, -1 elsewhere. */
@@ -181,8 +143,8 @@ static emp_status map_in_context(SCOTCH_Graph *graph, const emp_partition_graph 
     TRY_SCOTCH(SCOTCH_contextThreadSpawn(&context, 1, NULL));
     TRY_SCOTCH(SCOTCH_contextBindGraph(&context, graph, &bound));
     EMP_TRY(make_architecture(&arch, g, r, err));
-    TRY_SCOTCH(SCOTCH_stratGraphMapBuild(&strategy, SCOTCH_STRATQUALITY, part_count,
-                                         r->imbalance));
+    TRY_SCOTCH(SCOTCH_stratGraphMapBuild(&strategy, flags_of(r->options.strategy),
+                                         part_count, r->options.imbalance));
     TRY_SCOTCH(SCOTCH_graphMapFixed(&bound, &arch, &strategy, part));
 
 cleanup:
@@ -226,10 +188,10 @@ cleanup:
 }
 
 emp_status emp_scotch_map(const emp_partition_graph  *graph,
-                          const emp_partition_target *target, uint64_t seed,
-                          int32_t *part_of_vertex, emp_error *err)
+                          const emp_partition_target *target, const void *options,
+                          uint64_t seed, int32_t *part_of_vertex, emp_error *err)
 {
-    const request r = {target, target->count, load_imbalance, seed};
+    const request r = {target, target->count, *(const emp_scotch_options *)options, seed};
 
     return cut(graph, &r, part_of_vertex, err);
 }
@@ -238,7 +200,7 @@ emp_status emp_scotch_parts(const emp_partition_graph *graph, int32_t part_count
                             double imbalance, uint64_t seed, int32_t *part_of_vertex,
                             emp_error *err)
 {
-    const request r = {NULL, part_count, imbalance, seed};
+    const request r = {NULL, part_count, {.imbalance = imbalance}, seed};
 
     return cut(graph, &r, part_of_vertex, err);
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "baselines/partition_method.h"
+
+#include "baselines/memory_repair.h"
+
+emp_status emp_partition_method_place(const emp_problem            *problem,
+                                      emp_partition_request         request,
+                                      const emp_partition_settings *settings,
+                                      emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    request.params.costs = (emp_op_costs)settings->costs;
+    request.params.power = (emp_device_power)settings->power;
+    EMP_TRY(emp_partition_place(problem, &request, device_of_op, err));
+    if (settings->repair != 0)
+        EMP_TRY(
+            emp_memory_repair(problem, request.method, request.seed, device_of_op, err));
+
+cleanup:
+    return st;
+}
