@@ -72,9 +72,13 @@ typedef struct {
     bool        is_in_order;   /**< the reader's kernels come after all done */
 } emp_bound_delay;
 
+/** What is known of two devices of one kind besides. */
+typedef enum { EMP_BOUND_ANY_TWO, EMP_BOUND_SAME, EMP_BOUND_APART } emp_bound_pair;
+
+/** \param pair  Of GPUs; CPUs and devices of two kinds are any two. */
 emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
                                    const emp_bound_edge *edge, emp_device_kind from,
-                                   emp_device_kind to);
+                                   emp_device_kind to, emp_bound_pair pair);
 
 /** Whether the op may be on that kind. */
 static inline bool emp_bound_may(const emp_bound_op *op, int32_t kind)

@@ -26,7 +26,8 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
         const emp_bound_head *from = &paths->head[edge->from][k];
         if (!may_pair(&model->op[edge->from], edge, kind, k)) continue;
         emp_bound_delay d =
-            emp_bound_delay_of(model, edge, (emp_device_kind)k, (emp_device_kind)kind);
+            emp_bound_delay_of(model, edge, (emp_device_kind)k,
+                                               (emp_device_kind)kind, EMP_BOUND_ANY_TWO);
         emp_time_ns ready = emp_bound_add(from->told_ns, d.after_told_ns);
         if (d.after_done_ns >= 0)
             ready = emp_bound_later(ready, emp_bound_add(from->done_ns, d.after_done_ns));
@@ -38,16 +39,21 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
     head->queued_ns = emp_bound_later(head->queued_ns, queued_ns);
 }
 
-static void find_head(const emp_bound_paths *paths, const emp_bound_model *model,
-                      emp_op_id op, int32_t kind)
+void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
+                               emp_op_id op, int32_t kind)
 {
-    const emp_bound_op *o = &model->op[op];
-    emp_bound_head      head = {0};
+    const emp_bound_op    *o = &model->op[op];
+    const emp_bound_floor *floor = &paths->floor[op];
+    emp_bound_head         head = {0};
     emp_bound_edge      edge;
 
     for (int32_t i = 0; i < emp_bound_edge_count(model, op); i++)
         if (emp_bound_edge_get(model, op, i, &edge))
             wait_for(paths, model, &edge, kind, &head);
+    if (kind == EMP_DEVICE_GPU) {
+        head.ready_ns = emp_bound_later(head.ready_ns, floor->ready_ns);
+        head.queued_ns = emp_bound_later(head.queued_ns, floor->queued_ns);
+    }
     if (has_stream(model, kind)) {
         head.told_ns = emp_bound_add(head.ready_ns, o->issue_ns);
         head.done_ns =
@@ -70,7 +76,8 @@ static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
         const emp_bound_tail *to = &paths->tail[edge->to][k];
         if (!may_pair(&model->op[edge->to], edge, kind, k)) continue;
         emp_bound_delay d =
-            emp_bound_delay_of(model, edge, (emp_device_kind)kind, (emp_device_kind)k);
+            emp_bound_delay_of(model, edge, (emp_device_kind)kind,
+                                               (emp_device_kind)k, EMP_BOUND_ANY_TWO);
         bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
         emp_time_ns done = is_queued ? to->queued_ns : 0;
         if (d.after_done_ns >= 0)
@@ -123,7 +130,8 @@ emp_status emp_bound_paths_init(emp_bound_paths *paths, const emp_bound_model *m
 
     paths->head = emp_calloc(ops, sizeof *paths->head);
     paths->tail = emp_calloc(ops, sizeof *paths->tail);
-    if (!paths->head || !paths->tail)
+    paths->floor = emp_calloc(ops, sizeof *paths->floor);
+    if (!paths->head || !paths->tail || !paths->floor)
         EMP_FAIL(EMP_ENOMEM, "paths of %d ops", model->problem->graph->op_count);
 
 cleanup:
@@ -134,6 +142,7 @@ void emp_bound_paths_clear(emp_bound_paths *paths)
 {
     emp_free(paths->head);
     emp_free(paths->tail);
+    emp_free(paths->floor);
     *paths = (emp_bound_paths){0};
 }
 
@@ -145,7 +154,7 @@ void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model)
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
             paths->tail[g->topo[i]][k] = (emp_bound_tail){0};
             if (emp_bound_may(&model->op[g->topo[i]], k))
-                find_head(paths, model, g->topo[i], k);
+                emp_bound_paths_find_head(paths, model, g->topo[i], k);
         }
     }
     for (int32_t i = g->op_count - 1; i >= 0; i--) {

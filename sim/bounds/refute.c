@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "sim/bounds/join.h"
 #include "sim/bounds/loads.h"
 #include "sim/bounds/window.h"
 
@@ -128,6 +129,7 @@ emp_status emp_bound_facts_find(emp_bound_facts *facts, emp_bound_model *model,
     if (facts->is_infeasible) goto cleanup;
     memcpy(s.model.op, model->op, ops * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
+    if (model->has_paths) EMP_TRY(emp_bound_join(&s.paths, model, err));
     if (model->has_paths) emp_bound_paths_find(&s.paths, model);
     EMP_TRY(find_facts(&s, facts, err));
 
