@@ -10,7 +10,7 @@
 /** Earliest times, from the start of the step. */
 typedef struct {
     emp_time_ns ready_ns;  /**< all inputs are there */
-    emp_time_ns queued_ns; /**< the stream has done what must be queued before */
+    emp_time_ns queued_ns; /**< on a stream: its kernels start no sooner */
     emp_time_ns told_ns, done_ns;
 } emp_bound_head;
 
