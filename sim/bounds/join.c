@@ -1,45 +1,41 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/join.h"
 
-#include <string.h>
-
 #include "base/mem.h"
+#include "sim/bounds/crowd.h"
 
-/* Where an op is, seen from the GPU of the op that joins. */
-enum { SAME, OTHER_GPU, ON_CPU, PLACES };
-/* What a lag leads to: the op that joins is ready, or its kernels start. */
+/* Where an op is, seen from the GPU of the op that waits. */
+enum { HERE, OTHER_GPU, ON_CPU, PLACES };
+/* What happens last: the op that waits is ready, or its kernels start. */
 enum { READY, START, GOALS };
-enum { MAX_NEAR = 400, MAX_JOINED = 96 };
+/* Of so many that are near one is in the crowd. */
+enum { NEAR_PER_MEMBER = 3 };
 
-/* Least times from when an op is told, or done, to a goal; -1 = not even 0 is sure. */
+/* Least times to a goal; -1: it may come first. */
 typedef struct {
-    emp_time_ns told_ns, done_ns;
+    emp_time_ns told_ns, done_ns; /**< from when the op is told, or done */
 } lag;
 
+/* An op that the op which waits depends on; lags by goal and by where it is. */
 typedef struct {
-    emp_op_id op;
-    lag       lag[GOALS][PLACES];
+    emp_op_id   op;
+    uint32_t    places; /**< mask of where it may be */
+    lag         lag[GOALS][PLACES];
+    emp_time_ns ready_ns[GOALS][PLACES]; /**< from when it is ready */
+    emp_time_ns start_ns[GOALS][PLACES]; /**< from when its kernels start */
 } near_op;
-
-/* If it is elsewhere, no goal is reached sooner; if it is here, it takes its part. */
-typedef struct {
-    emp_time_ns elsewhere_ns;
-    emp_time_ns release_ns[2], work_ns[2], tail_ns[2]; /**< host thread, stream */
-} joined;
 
 typedef struct {
     const emp_bound_model *model;
     emp_bound_paths       *paths;
     int32_t               *rank;    /**< [op] in topological order */
-    int32_t               *slot_of; /**< [op]; -1 = not near */
-    near_op               *near;    /**< [MAX_NEAR] */
-    int32_t                near_count;
-    int32_t               *open; /**< [MAX_NEAR] slots by rank, the latest last */
+    int32_t               *slot_of; /**< [op] in near; -1 = not near */
+    near_op               *near;
+    int32_t                near_count, near_limit;
+    int32_t               *open; /**< slots not visited, the last in order last */
     int32_t                open_count;
-    joined                *joined[GOALS];
-    int32_t                joined_count[GOALS];
-    int32_t               *order; /**< [MAX_JOINED] */
-    emp_op_id              to;
+    emp_crowd              crowd[GOALS];
+    emp_op_id              to; /**< the op that waits */
 } joiner;
 
 static emp_device_kind kind_of(int32_t place)
@@ -47,108 +43,112 @@ static emp_device_kind kind_of(int32_t place)
     return place == ON_CPU ? EMP_DEVICE_CPU : EMP_DEVICE_GPU;
 }
 
+static bool has_stream(const joiner *j, int32_t place)
+{
+    return j->model->has_thread && place != ON_CPU;
+}
+
 static emp_time_ns plus(emp_time_ns lag_ns, emp_time_ns ns)
 {
     return lag_ns < 0 ? -1 : emp_bound_add(lag_ns, ns);
 }
 
-static bool may_be(const joiner *j, emp_op_id op, int32_t place)
+static uint32_t find_places(const joiner *j, emp_op_id op)
 {
     const emp_op *all = j->model->problem->graph->op;
     const bool    is_bound = all[op].colocation_class == all[j->to].colocation_class;
+    uint32_t      places = 0;
 
-    if (!emp_bound_may(&j->model->op[op], kind_of(place))) return false;
-    if (place != SAME && is_bound) return false;
-    return place != OTHER_GPU || j->model->count[EMP_DEVICE_GPU] > 1;
+    if (emp_bound_may(&j->model->op[op], EMP_DEVICE_GPU)) {
+        places |= 1u << HERE;
+        if (j->model->count[EMP_DEVICE_GPU] > 1) places |= 1u << OTHER_GPU;
+    }
+    if (emp_bound_may(&j->model->op[op], EMP_DEVICE_CPU)) places |= 1u << ON_CPU;
+    return is_bound ? places & 1u << HERE : places;
 }
 
 /* ---- lags ---- */
 
-/* From when an op is ready there. */
-static emp_time_ns from_ready(const joiner *j, const near_op *n, int32_t place, int32_t goal)
+/* From the lags of an op, which are complete, how long it takes to the goals. */
+static void go_through(const joiner *j, near_op *n)
 {
     const emp_bound_op *o = &j->model->op[n->op];
-    const lag          *l = &n->lag[goal][place];
-    const emp_time_ns   run_ns = o->run_ns[kind_of(place)];
 
-    if (n->op == j->to) return goal == READY ? 0 : o->issue_ns;
-    if (place == ON_CPU || !j->model->has_thread)
-        return plus(emp_bound_later(l->told_ns, l->done_ns), run_ns);
-    return emp_bound_later(plus(l->told_ns, o->issue_ns),
-                           plus(l->done_ns, o->issue_ns + run_ns));
-}
-
-/* From when its kernels start. */
-static emp_time_ns from_start(const joiner *j, const near_op *n, int32_t place, int32_t goal)
-{
-    if (n->op == j->to) return goal == READY ? -1 : 0;
-    return plus(n->lag[goal][place].done_ns, j->model->op[n->op].run_ns[EMP_DEVICE_GPU]);
-}
-
-static lag lag_over(const joiner *j, const emp_bound_edge *edge, const near_op *reader,
-                    int32_t from, int32_t to, int32_t goal)
-{
-    const bool           is_one_here = (from == SAME) != (to == SAME);
-    const emp_bound_pair pair = from == SAME && to == SAME ? EMP_BOUND_SAME
-                                : is_one_here              ? EMP_BOUND_APART
-                                                           : EMP_BOUND_ANY_TWO;
-    emp_bound_delay      d =
-        emp_bound_delay_of(j->model, edge, kind_of(from), kind_of(to), pair);
-    emp_time_ns ready_ns = from_ready(j, reader, to, goal);
-    lag         l = {plus(ready_ns, d.after_told_ns), -1};
-
-    if (d.after_done_ns >= 0) l.done_ns = plus(ready_ns, d.after_done_ns);
-    if (d.is_in_order && j->model->has_thread && from != ON_CPU && to != ON_CPU)
-        l.done_ns = emp_bound_later(l.done_ns, from_start(j, reader, to, goal));
-    return l;
-}
-
-/* What the edge says of its tensor's maker. */
-static void lengthen(const joiner *j, const emp_bound_edge *edge, const near_op *reader,
-                     near_op *maker)
-{
-    for (int32_t goal = 0; goal < GOALS; goal++) {
-        for (int32_t from = 0; from < PLACES; from++) {
-            lag least = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS};
-            for (int32_t to = 0; to < PLACES; to++) {
-                if (reader->op == j->to ? to != SAME : !may_be(j, reader->op, to)) continue;
-                if (edge->is_bound && from != to) continue;
-                lag l = lag_over(j, edge, reader, from, to, goal);
-                least.told_ns = emp_bound_sooner(least.told_ns, l.told_ns);
-                least.done_ns = emp_bound_sooner(least.done_ns, l.done_ns);
-            }
-            lag *all = &maker->lag[goal][from];
-            all->told_ns = emp_bound_later(all->told_ns, least.told_ns);
-            all->done_ns = emp_bound_later(all->done_ns, least.done_ns);
+    for (int32_t i = 0; i < GOALS * PLACES; i++) {
+        const int32_t     goal = i / PLACES, place = i % PLACES;
+        const lag        *l = &n->lag[goal][place];
+        const emp_time_ns run_ns = o->run_ns[kind_of(place)];
+        if (has_stream(j, place)) {
+            n->start_ns[goal][place] = plus(l->done_ns, run_ns);
+            n->ready_ns[goal][place] = emp_bound_later(
+                plus(l->told_ns, o->issue_ns), plus(n->start_ns[goal][place], o->issue_ns));
+        } else {
+            n->start_ns[goal][place] = -1;
+            n->ready_ns[goal][place] =
+                plus(emp_bound_later(l->told_ns, l->done_ns), run_ns);
         }
     }
 }
 
-/* The soonest that a goal is reached with the op elsewhere. */
-static emp_time_ns elsewhere_ns(const joiner *j, const near_op *n, int32_t goal)
+/* The op that waits, seen by those before it. */
+static near_op goal_itself(const joiner *j)
 {
-    emp_time_ns least_ns = EMP_COST_LIMIT_NS;
+    near_op self = {.op = j->to, .places = 1u << HERE};
 
-    for (int32_t place = OTHER_GPU; place < PLACES; place++) {
-        const emp_bound_head *head = &j->paths->head[n->op][kind_of(place)];
-        const lag            *l = &n->lag[goal][place];
-        if (!may_be(j, n->op, place)) continue;
-        least_ns = emp_bound_sooner(least_ns,
-                                    emp_bound_later(plus(l->told_ns, head->told_ns),
-                                                    plus(l->done_ns, head->done_ns)));
+    self.start_ns[READY][HERE] = -1;
+    self.ready_ns[START][HERE] = j->model->op[j->to].issue_ns;
+    if (!j->model->has_thread) self.start_ns[START][HERE] = -1;
+    return self;
+}
+
+static emp_bound_delay delay_between(const joiner *j, const emp_bound_edge *edge,
+                                     int32_t from, int32_t to)
+{
+    emp_bound_pair pair = EMP_BOUND_ANY_TWO;
+
+    if (from == HERE && to == HERE) pair = EMP_BOUND_SAME;
+    if ((from == HERE) != (to == HERE)) pair = EMP_BOUND_APART;
+    return emp_bound_delay_of(j->model, edge, kind_of(from), kind_of(to), pair);
+}
+
+/* What the edge says of its maker in one place: the least over all places of its reader. */
+static void lengthen(const joiner *j, const emp_bound_edge *edge, const near_op *reader,
+                     near_op *maker, int32_t from)
+{
+    lag least[GOALS] = {{EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS},
+                        {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS}};
+
+    for (int32_t to = 0; to < PLACES; to++) {
+        if (!(reader->places >> to & 1u) || (edge->is_bound && from != to)) continue;
+        emp_bound_delay d = delay_between(j, edge, from, to);
+        bool is_queued = d.is_in_order && has_stream(j, from) && has_stream(j, to);
+        for (int32_t goal = 0; goal < GOALS; goal++) {
+            emp_time_ns ready_ns = reader->ready_ns[goal][to];
+            emp_time_ns done_ns = is_queued ? reader->start_ns[goal][to] : -1;
+            if (d.after_done_ns >= 0)
+                done_ns = emp_bound_later(done_ns, plus(ready_ns, d.after_done_ns));
+            least[goal].told_ns = emp_bound_sooner(least[goal].told_ns,
+                                                   plus(ready_ns, d.after_told_ns));
+            least[goal].done_ns = emp_bound_sooner(least[goal].done_ns, done_ns);
+        }
     }
-    return least_ns;
+    for (int32_t goal = 0; goal < GOALS; goal++) {
+        lag *all = &maker->lag[goal][from];
+        all->told_ns = emp_bound_later(all->told_ns, least[goal].told_ns);
+        all->done_ns = emp_bound_later(all->done_ns, least[goal].done_ns);
+    }
 }
 
 /* ---- what is near ---- */
 
+/* \return NULL: there is no more room. */
 static near_op *come_near(joiner *j, emp_op_id op)
 {
     if (j->slot_of[op] < 0) {
         int32_t at = j->open_count;
-        if (j->near_count == MAX_NEAR) return NULL;
+        if (j->near_count == j->near_limit) return NULL;
         near_op *n = &j->near[j->near_count];
-        *n = (near_op){.op = op};
+        *n = (near_op){.op = op, .places = find_places(j, op)};
         for (int32_t i = 0; i < GOALS * PLACES; i++)
             n->lag[i / PLACES][i % PLACES] = (lag){0, -1};
         for (; at > 0 && j->rank[j->near[j->open[at - 1]].op] > j->rank[op]; at--)
@@ -167,156 +167,112 @@ static void spread(joiner *j, const near_op *reader)
     for (int32_t i = 0; i < emp_bound_edge_count(j->model, reader->op); i++) {
         if (!emp_bound_edge_get(j->model, reader->op, i, &edge)) continue;
         near_op *maker = come_near(j, edge.from);
-        if (maker != NULL) lengthen(j, &edge, reader, maker);
+        for (int32_t place = 0; maker != NULL && place < PLACES; place++)
+            if (maker->places >> place & 1u) lengthen(j, &edge, reader, maker, place);
     }
 }
 
-static joined describe(const joiner *j, const near_op *n, int32_t goal,
-                       emp_time_ns elsewhere)
+/* When the goal is reached, at least, with the op elsewhere. */
+static emp_time_ns least_elsewhere(const joiner *j, const near_op *n, int32_t goal)
+{
+    emp_time_ns least_ns = EMP_COST_LIMIT_NS;
+
+    for (int32_t place = OTHER_GPU; place < PLACES; place++) {
+        const emp_bound_head *head = &j->paths->head[n->op][kind_of(place)];
+        const lag            *l = &n->lag[goal][place];
+        if (!(n->places >> place & 1u)) continue;
+        least_ns = emp_bound_sooner(least_ns,
+                                    emp_bound_later(plus(l->told_ns, head->told_ns),
+                                                    plus(l->done_ns, head->done_ns)));
+    }
+    return least_ns;
+}
+
+static emp_crowd_member describe(const joiner *j, const near_op *n, int32_t goal,
+                                 emp_time_ns elsewhere_ns)
 {
     const emp_bound_op   *o = &j->model->op[n->op];
     const emp_bound_head *head = &j->paths->head[n->op][EMP_DEVICE_GPU];
-    const lag            *l = &n->lag[goal][SAME];
-    joined                item = {.elsewhere_ns = elsewhere};
+    const lag            *l = &n->lag[goal][HERE];
+    const emp_time_ns     run_ns = o->run_ns[EMP_DEVICE_GPU];
+    emp_crowd_member      m = {.elsewhere_ns = elsewhere_ns};
 
-    item.release_ns[0] = head->ready_ns;
-    item.work_ns[0] = j->model->has_thread ? o->issue_ns : o->run_ns[EMP_DEVICE_GPU];
-    item.tail_ns[0] = l->told_ns;
-    if (!j->model->has_thread || goal == READY) return item;
-    item.release_ns[1] = emp_bound_later(head->told_ns, head->queued_ns);
-    item.work_ns[1] = o->run_ns[EMP_DEVICE_GPU];
-    item.tail_ns[1] = emp_bound_later(l->done_ns, 0);
-    return item;
+    m.release_ns[EMP_CROWD_THREAD] = head->ready_ns;
+    m.work_ns[EMP_CROWD_THREAD] = j->model->has_thread ? o->issue_ns : run_ns;
+    m.tail_ns[EMP_CROWD_THREAD] = l->told_ns;
+    if (!j->model->has_thread || goal == READY) return m;
+    m.release_ns[EMP_CROWD_STREAM] = emp_bound_later(head->told_ns, head->queued_ns);
+    m.work_ns[EMP_CROWD_STREAM] = run_ns;
+    m.tail_ns[EMP_CROWD_STREAM] = emp_bound_later(l->done_ns, 0);
+    return m;
 }
 
-/* Keeps what is elsewhere for longest first. */
-static void add_joined(joiner *j, int32_t goal, joined item)
+/* Adds an op to the crowds that it may hold up. \return whether there is one. */
+static bool join_crowds(joiner *j, const near_op *n, emp_time_ns least_ns[GOALS])
 {
-    joined *all = j->joined[goal];
-    int32_t at = j->joined_count[goal];
+    bool is_late = false;
 
-    if (at == MAX_JOINED) {
-        if (all[at - 1].elsewhere_ns >= item.elsewhere_ns) return;
-        at--;
-    } else {
-        j->joined_count[goal]++;
+    for (int32_t goal = 0; goal < GOALS; goal++) {
+        emp_time_ns elsewhere_ns = least_elsewhere(j, n, goal);
+        if (elsewhere_ns <= least_ns[goal]) continue;
+        is_late = true;
+        if (n->places >> HERE & 1u)
+            emp_crowd_add(&j->crowd[goal], describe(j, n, goal, elsewhere_ns));
+        else
+            least_ns[goal] = elsewhere_ns;
     }
-    for (; at > 0 && all[at - 1].elsewhere_ns < item.elsewhere_ns; at--)
-        all[at] = all[at - 1];
-    all[at] = item;
+    return is_late;
 }
 
-/* Visits all that is near, what is read last first, so that lags are complete. */
+/* Visits what is near, what is last in order first: then its readers, and so its lags, are
+ * complete, or as complete as they get. */
 static void look_around(joiner *j, emp_time_ns least_ns[GOALS])
 {
-    near_op self = {.op = j->to};
+    near_op self = goal_itself(j);
 
     j->near_count = j->open_count = 0;
-    j->joined_count[READY] = j->joined_count[START] = 0;
+    j->crowd[READY].count = j->crowd[START].count = 0;
     spread(j, &self);
     while (j->open_count > 0) {
-        const near_op *n = &j->near[j->open[--j->open_count]];
-        bool           is_far = true;
-        for (int32_t goal = 0; goal < GOALS; goal++) {
-            emp_time_ns elsewhere = elsewhere_ns(j, n, goal);
-            if (elsewhere <= least_ns[goal]) continue;
-            is_far = false;
-            if (may_be(j, n->op, SAME))
-                add_joined(j, goal, describe(j, n, goal, elsewhere));
-            else
-                least_ns[goal] = elsewhere;
-        }
-        if (!is_far) spread(j, n);
+        near_op *n = &j->near[j->open[--j->open_count]];
+        if (!join_crowds(j, n, least_ns)) continue;
+        go_through(j, n);
+        spread(j, n);
     }
     for (int32_t i = 0; i < j->near_count; i++) j->slot_of[j->near[i].op] = -1;
 }
 
-/* ---- what they take ---- */
-
-/* When a server that does the first `count` has done them all, at least. */
-static emp_time_ns serve(const joiner *j, const joined *all, int32_t count, int32_t server)
+static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
 {
-    emp_time_ns best_ns = 0, sum_ns = 0, tail_ns = EMP_COST_LIMIT_NS;
+    const emp_bound_head *head = &j->paths->head[op][EMP_DEVICE_GPU];
+    emp_time_ns least_ns[GOALS] = {head->ready_ns,
+                                   emp_bound_later(head->told_ns, head->queued_ns)};
 
-    for (int32_t i = 0; i < count; i++) { /* by release */
-        int32_t at = i;
-        for (; at > 0 && all[j->order[at - 1]].release_ns[server] > all[i].release_ns[server];
-             at--)
-            j->order[at] = j->order[at - 1];
-        j->order[at] = i;
-    }
-    for (int32_t i = count - 1; i >= 0; i--) {
-        const joined *item = &all[j->order[i]];
-        sum_ns = emp_bound_add(sum_ns, item->work_ns[server]);
-        tail_ns = emp_bound_sooner(tail_ns, item->tail_ns[server]);
-        best_ns = emp_bound_later(
-            best_ns,
-            emp_bound_add(item->release_ns[server], emp_bound_add(sum_ns, tail_ns)));
-    }
-    return best_ns;
-}
-
-static emp_time_ns serve_all(const joiner *j, int32_t goal, int32_t count)
-{
-    emp_time_ns ns = serve(j, j->joined[goal], count, 0);
-
-    if (goal == START)
-        ns = emp_bound_later(ns, serve(j, j->joined[goal], count, 1));
-    return ns;
-}
-
-/* Either the first n are all here, or one of them is not: the least over n. What they take
- * grows with n, and what it takes to be elsewhere falls. */
-static emp_time_ns join_ns(const joiner *j, int32_t goal)
-{
-    int32_t low = 0, high = j->joined_count[goal]; /* served sooner than elsewhere */
-
-    if (high == 0) return 0;
-    while (low < high) {
-        int32_t middle = (low + high + 1) / 2;
-        if (serve_all(j, goal, middle) < j->joined[goal][middle - 1].elsewhere_ns)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    emp_time_ns served_ns = serve_all(j, goal, low);
-    if (low == j->joined_count[goal]) return served_ns;
-    return emp_bound_later(served_ns, j->joined[goal][low].elsewhere_ns);
+    j->to = op;
+    look_around(j, least_ns);
+    floor->ready_ns = emp_bound_later(least_ns[READY], emp_crowd_least(&j->crowd[READY]));
+    if (j->model->has_thread)
+        floor->queued_ns =
+            emp_bound_later(least_ns[START], emp_crowd_least(&j->crowd[START]));
 }
 
 /* ---- all ---- */
 
-static void join_op(joiner *j, emp_op_id op)
-{
-    const emp_bound_head *head = &j->paths->head[op][EMP_DEVICE_GPU];
-    emp_time_ns           least_ns[GOALS] = {head->ready_ns,
-                                             emp_bound_later(head->told_ns, head->queued_ns)};
-    emp_bound_floor      *floor = &j->paths->floor[op];
-
-    j->to = op;
-    look_around(j, least_ns);
-    floor->ready_ns = emp_bound_later(least_ns[READY], join_ns(j, READY));
-    if (j->model->has_thread)
-        floor->queued_ns = emp_bound_later(least_ns[START], join_ns(j, START));
-}
-
-static emp_status joiner_init(joiner *j, emp_bound_paths *paths,
-                              const emp_bound_model *model, emp_error *err)
+static emp_status joiner_init(joiner *j, const emp_bound_model *model,
+                              emp_bound_paths *paths, int32_t near, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
 
-    *j = (joiner){.model = model, .paths = paths};
+    *j = (joiner){.model = model, .paths = paths, .near_limit = near};
     j->rank = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
     j->slot_of = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    j->near = EMP_NEW_ARRAY(near_op, MAX_NEAR);
-    j->open = EMP_NEW_ARRAY(int32_t, MAX_NEAR);
-    j->order = EMP_NEW_ARRAY(int32_t, MAX_JOINED);
-    j->joined[READY] = EMP_NEW_ARRAY(joined, MAX_JOINED);
-    j->joined[START] = EMP_NEW_ARRAY(joined, MAX_JOINED);
-    if (!j->rank || !j->slot_of || !j->near || !j->open || !j->order ||
-        !j->joined[READY] || !j->joined[START])
+    j->near = EMP_NEW_ARRAY(near_op, (size_t)near);
+    j->open = EMP_NEW_ARRAY(int32_t, (size_t)near);
+    if (!j->rank || !j->slot_of || !j->near || !j->open)
         EMP_FAIL(EMP_ENOMEM, "joins of %d ops", g->op_count);
+    for (int32_t goal = 0; goal < GOALS; goal++)
+        EMP_TRY(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
     for (int32_t i = 0; i < g->op_count; i++) {
         j->rank[g->topo[i]] = i;
         j->slot_of[i] = -1;
@@ -332,27 +288,25 @@ static void joiner_clear(joiner *j)
     emp_free(j->slot_of);
     emp_free(j->near);
     emp_free(j->open);
-    emp_free(j->order);
-    emp_free(j->joined[READY]);
-    emp_free(j->joined[START]);
+    for (int32_t goal = 0; goal < GOALS; goal++) emp_crowd_clear(&j->crowd[goal]);
 }
 
-emp_status emp_bound_join(emp_bound_paths *paths, const emp_bound_model *model,
+emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths, int32_t near,
                           emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
+    const bool       has_joins = model->problem->runtime.rules == EMP_RULES_EVENTS;
     joiner           j;
 
-    EMP_TRY(joiner_init(&j, paths, model, err));
+    EMP_TRY(joiner_init(&j, model, paths, near, err));
     for (int32_t i = 0; i < g->op_count; i++) {
         const emp_op_id op = g->topo[i];
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
             if (!emp_bound_may(&model->op[op], k)) continue;
             emp_bound_paths_find_head(paths, model, op, k);
-            if (k != EMP_DEVICE_GPU || model->problem->runtime.rules != EMP_RULES_EVENTS)
-                continue;
-            join_op(&j, op);
+            if (k != EMP_DEVICE_GPU || !has_joins) continue;
+            join_op(&j, op, &model->floor[op]);
             emp_bound_paths_find_head(paths, model, op, k);
         }
     }

@@ -1,15 +1,18 @@
 /** \file sim/bounds/join.h
- * Longer heads on GPUs: ops that are too far away to be elsewhere do one after the other
- * what they need. docs/bounds.md, lemma 6.
+ * Longer heads on GPUs: of the ops that an op waits for some are too late to be elsewhere,
+ * so they are on its GPU and take turns there. docs/bounds.md, lemma 6 (the idea:
+ * Papadimitriou and Yannakakis, SIAM J. Comput. 19, 1990).
  */
 #ifndef EMP_SIM_BOUNDS_JOIN_H
 #define EMP_SIM_BOUNDS_JOIN_H
 
 #include "sim/bounds/path.h"
 
-/** Sets floors of heads, and all heads. Only for rules `events`. O(V x neighbours).
- * \retval EMP_ENOMEM */
-emp_status emp_bound_join(emp_bound_paths *paths, const emp_bound_model *model,
+/** Sets the floors of the model, and all heads. Does nothing but find heads where rules are
+ * not `events`.
+ * \param near  How many of those that an op waits for are looked at.
+ * O(V near log near + V near^2). \retval EMP_ENOMEM */
+emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths, int32_t near,
                           emp_error *err);
 
 #endif /* EMP_SIM_BOUNDS_JOIN_H */

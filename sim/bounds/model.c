@@ -210,7 +210,8 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
 
     *model = (emp_bound_model){.problem = problem};
     model->op = EMP_NEW_ARRAY(emp_bound_op, (size_t)problem->graph->op_count);
-    if (model->op == NULL)
+    model->floor = EMP_NEW_ARRAY(emp_bound_floor, (size_t)problem->graph->op_count);
+    if (!model->op || !model->floor)
         EMP_FAIL(EMP_ENOMEM, "bounds of %d ops", problem->graph->op_count);
     model->has_paths = rt->rules != EMP_RULES_MSR_LOAD;
     model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->serial_issue;
@@ -231,6 +232,7 @@ cleanup:
 void emp_bound_model_clear(emp_bound_model *model)
 {
     emp_free(model->op);
+    emp_free(model->floor);
     memset(model, 0, sizeof *model);
 }
 

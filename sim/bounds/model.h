@@ -24,6 +24,11 @@ typedef struct {
     int64_t     bytes[EMP_DEVICE_KINDS];  /**< held for the whole step */
 } emp_bound_op;
 
+/** What is known of the head of an op on a GPU besides its edges (join.h); 0 = nothing. */
+typedef struct {
+    emp_time_ns ready_ns, queued_ns;
+} emp_bound_floor;
+
 typedef struct {
     emp_time_ns fixed_ns;
     double      ns_per_byte;
@@ -42,7 +47,8 @@ typedef struct {
     int64_t            most_bytes[EMP_DEVICE_KINDS];   /**< of the largest; likewise */
     emp_bound_copy copy[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS]; /**< fastest, by memories */
     emp_time_ns    message_ns[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS];
-    emp_bound_op  *op; /**< [op] */
+    emp_bound_op    *op;    /**< [op] */
+    emp_bound_floor *floor; /**< [op] */
 } emp_bound_model;
 
 /** \retval EMP_ENOMEM */

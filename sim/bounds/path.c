@@ -50,7 +50,7 @@ void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *mo
                                emp_op_id op, int32_t kind)
 {
     const emp_bound_op    *o = &model->op[op];
-    const emp_bound_floor *floor = &paths->floor[op];
+    const emp_bound_floor *floor = &model->floor[op];
     emp_bound_head         head = {0};
     emp_bound_edge      edge;
 
@@ -137,8 +137,7 @@ emp_status emp_bound_paths_init(emp_bound_paths *paths, const emp_bound_model *m
 
     paths->head = emp_calloc(ops, sizeof *paths->head);
     paths->tail = emp_calloc(ops, sizeof *paths->tail);
-    paths->floor = emp_calloc(ops, sizeof *paths->floor);
-    if (!paths->head || !paths->tail || !paths->floor)
+    if (!paths->head || !paths->tail)
         EMP_FAIL(EMP_ENOMEM, "paths of %d ops", model->problem->graph->op_count);
 
 cleanup:
@@ -149,7 +148,6 @@ void emp_bound_paths_clear(emp_bound_paths *paths)
 {
     emp_free(paths->head);
     emp_free(paths->tail);
-    emp_free(paths->floor);
     *paths = (emp_bound_paths){0};
 }
 

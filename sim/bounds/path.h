@@ -21,16 +21,9 @@ typedef struct {
     emp_time_ns told_ns, done_ns;
 } emp_bound_tail;
 
-/** What heads and tails are no less than. */
-typedef struct {
-    emp_time_ns ready_ns, queued_ns; /**< of the head */
-    emp_time_ns told_ns, done_ns;    /**< of the tail */
-} emp_bound_floor;
-
 typedef struct {
     emp_bound_head (*head)[EMP_DEVICE_KINDS]; /**< [op][kind], where it may be */
     emp_bound_tail (*tail)[EMP_DEVICE_KINDS];
-    emp_bound_floor *floor; /**< [op] on a GPU: known from elsewhere (join.h); 0 = not */
 } emp_bound_paths;
 
 /** \retval EMP_ENOMEM */
@@ -42,8 +35,7 @@ void       emp_bound_paths_clear(emp_bound_paths *paths);
  * O(V + E). */
 void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model);
 
-/** The head of an op, of those before it; the tail of an op, of those after it; O(its
- * edges). */
+/** The head of an op, from those of the ops before it. O(its edges). */
 void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
                                emp_op_id op, int32_t kind);
 

@@ -73,7 +73,7 @@ static emp_status find_facts(search *s, emp_bound_facts *facts, emp_error *err)
 
     *facts = (emp_bound_facts){0};
     if (s->model.has_paths)
-        facts->path_ns = emp_bound_paths_longest(&s->paths, &s->model);
+        facts->joined_ns = emp_bound_paths_longest(&s->paths, &s->model);
     facts->class_ns = emp_bound_longest_class(&s->model, s->of_class);
     EMP_TRY(emp_area_solve(&area, s->of_class, classes, s->model.capacity, 1e-5, err));
     facts->area_ns = (emp_time_ns)ceil(area.value);
@@ -108,7 +108,7 @@ static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns 
     }
     if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
     EMP_TRY(find_facts(s, &facts, err));
-    *is_refuted = facts.is_infeasible || facts.path_ns > target_ns ||
+    *is_refuted = facts.is_infeasible || facts.joined_ns > target_ns ||
                   facts.area_ns > target_ns || facts.class_ns > target_ns ||
                   facts.window_ns > target_ns;
 
@@ -117,11 +117,12 @@ cleanup:
 }
 
 emp_status emp_bound_facts_find(emp_bound_facts *facts, emp_bound_model *model,
-                                emp_error *err)
+                                int32_t near, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    search     s;
-    size_t     ops = (size_t)model->problem->graph->op_count;
+    emp_status  st = EMP_OK;
+    search      s;
+    size_t      ops = (size_t)model->problem->graph->op_count;
+    emp_time_ns path_ns = 0;
 
     *facts = (emp_bound_facts){0};
     EMP_TRY(search_init(&s, model, err));
@@ -129,9 +130,14 @@ emp_status emp_bound_facts_find(emp_bound_facts *facts, emp_bound_model *model,
     if (facts->is_infeasible) goto cleanup;
     memcpy(s.model.op, model->op, ops * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) EMP_TRY(emp_bound_join(&s.paths, model, err));
-    if (model->has_paths) emp_bound_paths_find(&s.paths, model);
+    if (model->has_paths) {
+        emp_bound_paths_find(&s.paths, model);
+        path_ns = emp_bound_paths_longest(&s.paths, model);
+        EMP_TRY(emp_bound_join(model, &s.paths, near, err));
+        emp_bound_paths_find(&s.paths, model);
+    }
     EMP_TRY(find_facts(&s, facts, err));
+    facts->path_ns = path_ns;
 
 cleanup:
     search_clear(&s);

@@ -23,7 +23,7 @@ static emp_bounds bounds_of(const emp_problem *problem)
     emp_bounds bounds;
     emp_error  err = {0};
 
-    cr_assert_eq(emp_bounds_compute(&bounds, problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, &err), EMP_OK, "%s", err.msg);
     return bounds;
 }
 
@@ -280,7 +280,7 @@ Test(bounds, every_allocation_may_fail)
         emp_bounds b;
         emp_error  err = {0};
         emp_mem_fail_after(n);
-        emp_status st = emp_bounds_compute(&b, r.problem, &err);
+        emp_status st = emp_bounds_compute(&b, r.problem, EMP_BOUNDS_EFFORT, &err);
         emp_mem_fail_after(-1);
         cr_assert_eq(emp_mem_live_blocks(), live, "allocation %ld", n);
         if (st == EMP_OK) break;
