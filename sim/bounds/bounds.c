@@ -12,7 +12,7 @@ static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)
 }
 
 /* Of the ops before one, those that joins look at. */
-static int32_t near_of(int32_t effort) { return 15 << 2 * effort; }
+static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
 
 emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
                               emp_error *err)
