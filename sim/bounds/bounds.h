@@ -20,6 +20,7 @@
 #define EMP_BOUNDS_LIST(X)                                                 \
     X(path, "path", "longest path, with transfers that cannot be avoided") \
     X(joined, "joined", "the same, where what is near takes turns on a GPU") \
+    X(drained, "drained", "the same, with copies that wait for what is queued") \
     X(area, "area", "all work, divided among all devices")                 \
     X(class, "class", "ops that must share a device")                      \
     X(window, "window", "work between what must come before and after")    \

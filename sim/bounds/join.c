@@ -291,8 +291,8 @@ static void joiner_clear(joiner *j)
     for (int32_t goal = 0; goal < GOALS; goal++) emp_crowd_clear(&j->crowd[goal]);
 }
 
-emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths, int32_t near,
-                          emp_error *err)
+emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths,
+                          const emp_bound_drains *drains, int32_t near, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
@@ -304,6 +304,9 @@ emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths, int32_
         const emp_op_id op = g->topo[i];
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
             if (!emp_bound_may(&model->op[op], k)) continue;
+            if (k == EMP_DEVICE_GPU && drains != NULL)
+                model->floor[op].queued_ns =
+                    emp_bound_drains_start(drains, model, paths, op);
             emp_bound_paths_find_head(paths, model, op, k);
             if (k != EMP_DEVICE_GPU || !has_joins) continue;
             join_op(&j, op, &model->floor[op]);

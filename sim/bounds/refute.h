@@ -9,7 +9,7 @@
 /** What holds for every placement that takes at most a given time. Fixed cost of the step
  * excluded. */
 typedef struct {
-    emp_time_ns path_ns, joined_ns, area_ns, class_ns, window_ns;
+    emp_time_ns path_ns, joined_ns, drained_ns, area_ns, class_ns, window_ns;
     bool        is_infeasible;
 } emp_bound_facts;
 
