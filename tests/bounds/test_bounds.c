@@ -18,6 +18,10 @@ enum {
     MOST_BOUND = 1 << 24, /* ... 12 classes on 4 devices, by branch and bound ... */
     MOST_STEPS = 3000,    /* ... if it needs no more steps */
     JOINED = 400,
+    NEAR_OPS = 8,
+    DRAINED = 200,
+    CELLS = 7,
+    MOST_CELL_STEPS = 5000,
     LARGE = 3000,
     PLACEMENTS = 4
 };
@@ -136,7 +140,7 @@ Test(bounds, never_above_the_best_placement)
 /* Eight ops that read what is near; a copy takes as long as one of them or ten. */
 static void draw_ops(tiny_op *ops, emp_rng *rng)
 {
-    for (int i = 0; i < TINY_MAX_OPS; i++) {
+    for (int i = 0; i < NEAR_OPS; i++) {
         int inputs = (int)emp_rng_below(rng, TINY_MAX_INPUTS) + 1;
         ops[i] = (tiny_op){.device = 1,
                            .weight = 1 + (int)emp_rng_below(rng, 30),
@@ -169,13 +173,13 @@ Test(bounds, joins_are_never_above_the_best_placement)
     int32_t longer = 0, met = 0;
 
     for (uint64_t seed = 0; seed < JOINED; seed++) {
-        tiny_op      ops[TINY_MAX_OPS];
+        tiny_op      ops[NEAR_OPS];
         tiny_problem t;
         emp_rng      rng;
         emp_rng_init(&rng, seed, 0, 0);
         draw_ops(ops, &rng);
         emp_runtime rt = draw_runtime(&rng);
-        tiny_problem_create(&t, ops, TINY_MAX_OPS, &rt);
+        tiny_problem_create(&t, ops, NEAR_OPS, &rt);
         if (emp_rng_below(&rng, 2) == 0) tiny_problem_split(&t);
         for (int32_t c = 0; c < t.graph->class_count; c++)
             if (emp_rng_below(&rng, 12) > 0) t.problem->kinds_of_class[c] = EMP_KIND_GPU;
@@ -188,6 +192,87 @@ Test(bounds, joins_are_never_above_the_best_placement)
     }
     cr_expect_gt(longer, JOINED / 4, "%d joins are longer than paths", longer);
     cr_expect_gt(met, JOINED / 20, "%d are the optimum", met);
+}
+
+/* A chain of cells: two ops read what the last made, one of them the same weights each
+ * time; the next op reads what that one makes and waits for the other. */
+static int draw_cells(tiny_op *ops, int cells, bool has_weights, emp_rng *rng)
+{
+    const bool has_message = cells < CELLS && emp_rng_below(rng, 2) == 0;
+    const int  first_weight = 10 + (int)emp_rng_below(rng, 50);
+    const int  second_weight = 1 + (int)emp_rng_below(rng, 60);
+    int        count = 0, last = 1;
+
+    ops[count++] = (tiny_op){.device = 1, .is_variable = true};
+    ops[count++] = (tiny_op){.device = 1, .weight = 1 + (int)emp_rng_below(rng, 4)};
+    for (int i = 0; i < cells; i++) {
+        int first = count, second = count + 1;
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = first_weight,
+                                 .input_count = has_weights ? 2 : 1,
+                                 .input = {last, 0}};
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = second_weight,
+                                 .input_count = 1,
+                                 .input = {last}};
+        if (has_message)
+            ops[count++] =
+                (tiny_op){.device = 1, .control = second + 1, .is_kernelless = true};
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = 1 + (int)emp_rng_below(rng, 8),
+                                 .input_count = 1,
+                                 .input = {first},
+                                 .control = (has_message ? second + 1 : second) + 1,
+                                 .is_kernelless = emp_rng_below(rng, 2) == 0};
+        last = count - 1;
+    }
+    return count;
+}
+
+typedef struct {
+    int32_t solved, longer, met;
+} tally;
+
+static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally *sum)
+{
+    tiny_op      ops[TINY_MAX_OPS];
+    tiny_problem t;
+    emp_rng      rng;
+
+    emp_rng_init(&rng, seed, 0, 0);
+    int         count = draw_cells(ops, cells, has_weights, &rng);
+    emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
+    tiny_problem_create(&t, ops, count, &rt);
+    if (cells < CELLS && emp_rng_below(&rng, 3) == 0) tiny_problem_split(&t);
+    for (int32_t c = 0; c < t.graph->class_count; c++)
+        if (cells == CELLS || emp_rng_below(&rng, 20) > 0)
+            t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+    branch_bound_result best = branch_bound_solve(t.problem, MOST_CELL_STEPS);
+    if (best.best_ns >= 0) { /* of long chains what was found */
+        emp_bounds b = bounds_of(t.problem);
+        expect_below(&b, best.best_ns, seed);
+        sum->solved += best.is_exact;
+        sum->longer += b.drained_ns > b.joined_ns;
+        sum->met += b.drained_ns > b.joined_ns && b.drained_ns == best.best_ns;
+    }
+    tiny_problem_destroy(&t);
+}
+
+/* Without weights there are no exceptions; with them chains must be long to be longer. */
+Test(bounds, drains_are_never_above_the_best_placement)
+{
+    tally free = {0}, bound = {0}, whole = {0};
+
+    for (uint64_t seed = 0; seed < DRAINED; seed++) {
+        expect_cells_below(seed, 1 + (int)(seed % 3), false, &free);
+        expect_cells_below(seed, 1 + (int)(seed % 3), true, &bound);
+    }
+    for (uint64_t seed = 0; seed < DRAINED / 5; seed++)
+        expect_cells_below(seed, CELLS, true, &whole);
+    cr_expect_gt(free.solved + bound.solved, DRAINED, "%d", free.solved + bound.solved);
+    cr_expect_gt(free.longer, DRAINED / 10, "%d of %d", free.longer, free.solved);
+    cr_expect_gt(free.met, DRAINED / 100, "%d of %d", free.met, free.longer);
+    cr_expect_gt(whole.longer, DRAINED / 50, "%d", whole.longer);
 }
 
 Test(bounds, branch_and_bound_finds_what_trying_all_finds)
