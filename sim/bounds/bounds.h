@@ -17,13 +17,13 @@
 #include "sim/placement/problem.h"
 
 /** The bounds: member, key in JSON, what it says. */
-#define EMP_BOUNDS_LIST(X)                                                 \
-    X(path, "path", "longest path, with transfers that cannot be avoided") \
-    X(joined, "joined", "the same, where what is near takes turns on a GPU") \
+#define EMP_BOUNDS_LIST(X)                                                      \
+    X(path, "path", "longest path, with transfers that cannot be avoided")      \
+    X(joined, "joined", "the same, where what is near takes turns on a GPU")    \
     X(drained, "drained", "the same, with copies that wait for what is queued") \
-    X(area, "area", "all work, divided among all devices")                 \
-    X(class, "class", "ops that must share a device")                      \
-    X(window, "window", "work between what must come before and after")    \
+    X(area, "area", "all work, divided among all devices")                      \
+    X(class, "class", "ops that must share a device")                           \
+    X(window, "window", "work between what must come before and after")         \
     X(refuted, "refuted", "longest time within which that cannot be done")
 
 /** Nanoseconds, the fixed cost of a step included; 0 = the runtime's rules know no such

@@ -23,8 +23,8 @@ static bool is_in_gpu_memory(const emp_bound_edge *edge)
 }
 
 /* What an op reads, if that is the tensor and at most one more. */
-static bool reads_one_more(const emp_bound_model *model, emp_op_id op, emp_tensor_id tensor,
-                           emp_tensor_id *other)
+static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
+                           emp_tensor_id tensor, emp_tensor_id *other)
 {
     const emp_graph *g = model->problem->graph;
 
@@ -83,10 +83,11 @@ static emp_time_ns cross(const emp_bound_model *model, const emp_bound_edge *edg
 
 static emp_time_ns message(const emp_bound_model *model)
 {
-    emp_time_ns least = emp_bound_sooner(model->message_ns[cpu][gpu],
-                                         model->message_ns[gpu][cpu]);
+    emp_time_ns least =
+        emp_bound_sooner(model->message_ns[cpu][gpu], model->message_ns[gpu][cpu]);
 
-    if (model->count[gpu] > 1) least = emp_bound_sooner(least, model->message_ns[gpu][gpu]);
+    if (model->count[gpu] > 1)
+        least = emp_bound_sooner(least, model->message_ns[gpu][gpu]);
     return model->problem->runtime.control_latency ? least : 0;
 }
 
@@ -140,9 +141,9 @@ static emp_bound_drain measure(const emp_bound_model *model, const fork *f)
         d.after_ns[cpu] = EMP_COST_LIMIT_NS;
     }
     d.after_ns[cpu] = emp_bound_sooner(d.after_ns[cpu], by_cpu(model, f));
-    d.after_ns[gpu] = emp_bound_sooner(emp_bound_sooner(together_ns, apart_ns),
-                                       cross(model, &f->to_first, gpu, cpu) +
-                                           by_cpu(model, f));
+    d.after_ns[gpu] =
+        emp_bound_sooner(emp_bound_sooner(together_ns, apart_ns),
+                         cross(model, &f->to_first, gpu, cpu) + by_cpu(model, f));
     d.gain_ns = d.after_ns[gpu] - run_ns;
     return d;
 }
@@ -156,6 +157,7 @@ static void add_drain(emp_bound_drains *s, const emp_bound_model *model, const f
     emp_bound_drain d = measure(model, f);
     int32_t         at = s->of_op[d.to];
 
+    if (d.gain_ns >= EMP_COST_LIMIT_NS / EMP_MAX_DEVICES) return; /* may be nowhere */
     if (d.gain_ns <= 0 || !emp_bound_may(&model->op[d.to], gpu)) return;
     if (at >= 0 && s->drain[at].after_ns[gpu] >= d.after_ns[gpu]) return;
     d.group = -1;
@@ -168,8 +170,8 @@ static void add_drain(emp_bound_drains *s, const emp_bound_model *model, const f
 }
 
 /* The second is a control input of the op, or of one of its control inputs. */
-static void find_drains_to(emp_bound_drains *s, const emp_bound_model *model, emp_op_id op,
-                           int32_t *group_of)
+static void find_drains_to(emp_bound_drains *s, const emp_bound_model *model,
+                           emp_op_id op, int32_t *group_of)
 {
     const emp_graph *g = model->problem->graph;
     emp_bound_edge   onward;
@@ -202,7 +204,8 @@ static void sum_losses(emp_bound_drains *s, const emp_bound_model *model)
             s->loss_ns = emp_bound_add(s->loss_ns, model->count[gpu] * s->gain_ns[i]);
 }
 
-emp_time_ns emp_bound_drains_start(const emp_bound_drains *s, const emp_bound_model *model,
+emp_time_ns emp_bound_drains_start(const emp_bound_drains *s,
+                                   const emp_bound_model  *model,
                                    const emp_bound_paths *paths, emp_op_id op)
 {
     emp_time_ns least_ns = EMP_COST_LIMIT_NS;
@@ -260,6 +263,8 @@ static void choose(emp_bound_drains *s, emp_bound_model *model, emp_bound_paths 
             s->is_used[i] = true;
     }
     sum_losses(s, model);
+    for (int32_t i = 0; i < s->count; i++)
+        s->in_use += s->drain[i].group < 0 || s->is_used[s->drain[i].group];
 }
 
 static bool have_drains(const emp_runtime *rt)

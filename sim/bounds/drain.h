@@ -17,17 +17,17 @@ typedef struct {
     emp_op_id   from, to;
     emp_time_ns after_ns[EMP_DEVICE_KINDS]; /**< kernels of `to`, on a GPU, start so long
                                              * after `from`, by its kind, is done */
-    emp_time_ns gain_ns; /**< of that what an exception has not */
-    int32_t     group;   /**< -1 = knows no exceptions */
+    emp_time_ns gain_ns;                    /**< of that what an exception has not */
+    int32_t     group;                      /**< -1 = knows no exceptions */
 } emp_bound_drain;
 
 typedef struct {
     emp_bound_drain *drain;
-    int32_t          count, group_count;
-    int32_t         *of_op;    /**< [op] the drain to it, or -1 */
-    bool            *is_used;  /**< [group] */
-    emp_time_ns     *gain_ns;  /**< [group] the most of a drain */
-    emp_time_ns      loss_ns;  /**< by all exceptions in groups that are used */
+    int32_t          count, group_count, in_use; /**< drains, groups, drains in use */
+    int32_t         *of_op;                      /**< [op] the drain to it, or -1 */
+    bool            *is_used;                    /**< [group] */
+    emp_time_ns     *gain_ns;                    /**< [group] the most of a drain */
+    emp_time_ns      loss_ns; /**< by all exceptions in groups that are used */
 } emp_bound_drains;
 
 /** Finds drains, and uses the groups that pay by the longest path: more than they lose.

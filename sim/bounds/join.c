@@ -80,8 +80,9 @@ static void go_through(const joiner *j, near_op *n)
         const emp_time_ns run_ns = o->run_ns[kind_of(place)];
         if (has_stream(j, place)) {
             n->start_ns[goal][place] = plus(l->done_ns, run_ns);
-            n->ready_ns[goal][place] = emp_bound_later(
-                plus(l->told_ns, o->issue_ns), plus(n->start_ns[goal][place], o->issue_ns));
+            n->ready_ns[goal][place] =
+                emp_bound_later(plus(l->told_ns, o->issue_ns),
+                                plus(n->start_ns[goal][place], o->issue_ns));
         } else {
             n->start_ns[goal][place] = -1;
             n->ready_ns[goal][place] =
@@ -127,8 +128,8 @@ static void lengthen(const joiner *j, const emp_bound_edge *edge, const near_op 
             emp_time_ns done_ns = is_queued ? reader->start_ns[goal][to] : -1;
             if (d.after_done_ns >= 0)
                 done_ns = emp_bound_later(done_ns, plus(ready_ns, d.after_done_ns));
-            least[goal].told_ns = emp_bound_sooner(least[goal].told_ns,
-                                                   plus(ready_ns, d.after_told_ns));
+            least[goal].told_ns =
+                emp_bound_sooner(least[goal].told_ns, plus(ready_ns, d.after_told_ns));
             least[goal].done_ns = emp_bound_sooner(least[goal].done_ns, done_ns);
         }
     }
@@ -181,9 +182,9 @@ static emp_time_ns least_elsewhere(const joiner *j, const near_op *n, int32_t go
         const emp_bound_head *head = &j->paths->head[n->op][kind_of(place)];
         const lag            *l = &n->lag[goal][place];
         if (!(n->places >> place & 1u)) continue;
-        least_ns = emp_bound_sooner(least_ns,
-                                    emp_bound_later(plus(l->told_ns, head->told_ns),
-                                                    plus(l->done_ns, head->done_ns)));
+        least_ns =
+            emp_bound_sooner(least_ns, emp_bound_later(plus(l->told_ns, head->told_ns),
+                                                       plus(l->done_ns, head->done_ns)));
     }
     return least_ns;
 }
@@ -245,8 +246,8 @@ static void look_around(joiner *j, emp_time_ns least_ns[GOALS])
 static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
 {
     const emp_bound_head *head = &j->paths->head[op][EMP_DEVICE_GPU];
-    emp_time_ns least_ns[GOALS] = {head->ready_ns,
-                                   emp_bound_later(head->told_ns, head->queued_ns)};
+    emp_time_ns           least_ns[GOALS] = {head->ready_ns,
+                                             emp_bound_later(head->told_ns, head->queued_ns)};
 
     j->to = op;
     look_around(j, least_ns);

@@ -301,9 +301,9 @@ emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
     const emp_device_kind cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
     const bool            are_gpus = from == gpu && to == gpu;
     const bool            are_apart = are_gpus && pair == EMP_BOUND_APART;
-    const bool            is_one_gpu = are_gpus && !are_apart &&
-                            (pair == EMP_BOUND_SAME || edge->is_bound ||
-                             model->count[gpu] == 1);
+    const bool            is_one_gpu =
+        are_gpus && !are_apart &&
+        (pair == EMP_BOUND_SAME || edge->is_bound || model->count[gpu] == 1);
 
     if (model->problem->runtime.rules != EMP_RULES_EVENTS)
         return profile_delay(model, edge, from != to || are_apart);

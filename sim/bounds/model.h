@@ -47,7 +47,7 @@ typedef struct {
     int64_t            most_bytes[EMP_DEVICE_KINDS];   /**< of the largest; likewise */
     emp_bound_copy copy[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS]; /**< fastest, by memories */
     emp_time_ns    message_ns[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS];
-    emp_bound_op    *op;    /**< [op] */
+    emp_bound_op  *op;      /**< [op] */
     emp_bound_floor *floor; /**< [op] */
 } emp_bound_model;
 

@@ -29,10 +29,9 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_head *from = &paths->head[edge->from][k];
         if (!may_pair(&model->op[edge->from], edge, kind, k)) continue;
-        emp_bound_delay d =
-            emp_bound_delay_of(model, edge, (emp_device_kind)k, (emp_device_kind)kind,
-                               EMP_BOUND_ANY_TWO);
-        emp_time_ns ready = emp_bound_add(from->told_ns, d.after_told_ns);
+        emp_bound_delay d = emp_bound_delay_of(model, edge, (emp_device_kind)k,
+                                               (emp_device_kind)kind, EMP_BOUND_ANY_TWO);
+        emp_time_ns     ready = emp_bound_add(from->told_ns, d.after_told_ns);
         if (d.after_done_ns >= 0)
             ready = emp_bound_later(ready, emp_bound_add(from->done_ns, d.after_done_ns));
         emp_time_ns start = emp_bound_add(ready, issue_ns);
@@ -52,7 +51,7 @@ void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *mo
     const emp_bound_op    *o = &model->op[op];
     const emp_bound_floor *floor = &model->floor[op];
     emp_bound_head         head = {0};
-    emp_bound_edge      edge;
+    emp_bound_edge         edge;
 
     for (int32_t i = 0; i < emp_bound_edge_count(model, op); i++)
         if (emp_bound_edge_get(model, op, i, &edge))
@@ -82,8 +81,7 @@ static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_tail *to = &paths->tail[edge->to][k];
         if (!may_pair(&model->op[edge->to], edge, kind, k)) continue;
-        emp_bound_delay d =
-            emp_bound_delay_of(model, edge, (emp_device_kind)kind,
+        emp_bound_delay d = emp_bound_delay_of(model, edge, (emp_device_kind)kind,
                                                (emp_device_kind)k, EMP_BOUND_ANY_TWO);
         bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
         emp_time_ns done = is_queued ? to->queued_ns : 0;

@@ -75,7 +75,7 @@ static emp_status drain(emp_bound_model *model, emp_bound_paths *paths, int32_t 
     model->floor = EMP_NEW_ARRAY(emp_bound_floor, ops);
     if (model->floor == NULL) EMP_FAIL(EMP_ENOMEM, "floors of %zu ops", ops);
     EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
-    if (drains.count == 0) goto cleanup;
+    if (drains.in_use == 0) goto cleanup;
     EMP_TRY(emp_bound_join(model, paths, &drains, near, err));
     *drained_ns =
         emp_bound_later(0, emp_bound_paths_longest(paths, model) - drains.loss_ns);

@@ -31,7 +31,8 @@ static emp_bounds bounds_of(const emp_problem *problem)
     emp_bounds bounds;
     emp_error  err = {0};
 
-    cr_assert_eq(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, &err), EMP_OK,
+                 "%s", err.msg);
     return bounds;
 }
 
@@ -211,10 +212,8 @@ static int draw_cells(tiny_op *ops, int cells, bool has_weights, emp_rng *rng)
                                  .weight = first_weight,
                                  .input_count = has_weights ? 2 : 1,
                                  .input = {last, 0}};
-        ops[count++] = (tiny_op){.device = 1,
-                                 .weight = second_weight,
-                                 .input_count = 1,
-                                 .input = {last}};
+        ops[count++] = (tiny_op){
+            .device = 1, .weight = second_weight, .input_count = 1, .input = {last}};
         if (has_message)
             ops[count++] =
                 (tiny_op){.device = 1, .control = second + 1, .is_kernelless = true};
@@ -287,7 +286,8 @@ Test(bounds, branch_and_bound_finds_what_trying_all_finds)
         if (count <= MOST_TRIED) {
             branch_bound_result b = branch_bound_solve(r.problem, MOST_TRIED);
             cr_expect(b.is_exact, "seed %" PRIu64, seed);
-            cr_expect_eq(b.best_ns, best_placement_find(r.problem), "seed %" PRIu64, seed);
+            cr_expect_eq(b.best_ns, best_placement_find(r.problem), "seed %" PRIu64,
+                         seed);
             steps += b.steps;
             placements += count;
             compared++;

@@ -114,10 +114,10 @@ static emp_time_ns arrival_ns(const tree *t, emp_op_id op, int32_t i, emp_device
 static void find_end(tree *t, emp_op_id op)
 {
     const emp_graph *g = t->problem->graph;
-    const int32_t    class = g->op[op].colocation_class;
-    emp_device_id    d = t->device_of_class[class];
-    emp_time_ns      ready_ns = 0;
-    ends             least = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS};
+    const int32_t class = g->op[op].colocation_class;
+    emp_device_id d = t->device_of_class[class];
+    emp_time_ns   ready_ns = 0;
+    ends          least = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS};
 
     for (int32_t i = 0; i < g->input_offset[op + 1] - g->input_offset[op]; i++) {
         emp_op_id from = g->tensor[g->input[g->input_offset[op] + i]].producer;
@@ -144,7 +144,8 @@ static void find_end(tree *t, emp_op_id op)
 static emp_time_ns busiest_ns(const tree *t)
 {
     const emp_graph *g = t->problem->graph;
-    emp_time_ns thread_ns[EMP_MAX_DEVICES] = {0}, stream_ns[EMP_MAX_DEVICES] = {0}, most = 0;
+    emp_time_ns      thread_ns[EMP_MAX_DEVICES] = {0}, stream_ns[EMP_MAX_DEVICES] = {0},
+                most = 0;
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
         emp_device_id d = t->device_of_class[g->op[op].colocation_class];
