@@ -9,12 +9,15 @@
 
 struct args {
     const char *spec, *machine, *runtime;
+    int32_t     effort;
     bool        is_json;
 };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, CLI_MACHINE_HELP, 0},
     {"runtime", 'r', "NAME|FILE", 0, CLI_RUNTIME_HELP, 0},
+    {"effort", 'e', "N", 0,
+     "1 (the default, what place and simulate spend) to 3: more time, a higher bound", 0},
     {"json", 'j', NULL, 0, "Print a JSON object", 0},
     {0},
 };
@@ -23,6 +26,7 @@ static const char doc[] =
     "Bound the time of a training step of SPEC, a workload spec or a graph file, from "
     "below:\nno placement that fits in memory takes less. docs/bounds.md proves it.\v"
     "  emplace bound nmt:layers=2 --machine k40x2\n"
+    "  emplace bound inception_v3 --machine k40x2 --effort 3\n"
     "  emplace bound inception_v3 --machine k40x2 --runtime ideal --json";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -32,6 +36,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'm': args->machine = arg; return 0;
     case 'r': args->runtime = arg; return 0;
+    case 'e':
+        args->effort = (int32_t)cli_integer("--effort", arg, 1, EMP_BOUNDS_MOST_EFFORT);
+        return 0;
     case 'j': args->is_json = true; return 0;
     case ARGP_KEY_ARG:
         if (args->spec != NULL) cli_usage_error("one SPEC, not also \"%s\"", arg);
@@ -58,14 +65,14 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
 {
     const struct argp argp = {
         .options = options, .parser = parse, .args_doc = "SPEC", .doc = doc};
-    struct args args = {0};
+    struct args args = {.effort = EMP_BOUNDS_EFFORT};
     emp_status  st = EMP_OK;
     cli_inputs  inputs = {0};
     emp_bounds  bounds;
 
     cli_parse(&argp, argc, argv, &args);
     EMP_TRY(cli_inputs_load(&inputs, args.spec, args.machine, args.runtime, err));
-    EMP_TRY(emp_bounds_compute(&bounds, inputs.problem, err));
+    EMP_TRY(emp_bounds_compute(&bounds, inputs.problem, args.effort, err));
     if (args.is_json) {
         EMP_TRY(cli_print_json(cli_bounds_json(&bounds), err));
         goto cleanup;

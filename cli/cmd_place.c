@@ -165,7 +165,7 @@ static emp_status print(const struct args *args, const emp_record *record,
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_sim_run_traced(sim, record->device_of_op, NULL, &result, err));
     EMP_TRY(cli_why_create(&why, problem, record->device_of_op, &result, false, err));
-    EMP_TRY(emp_bounds_compute(&bounds, problem, err));
+    EMP_TRY(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, err));
     if (args->run.is_json)
         EMP_TRY(print_json(record, problem, &result, why, &bounds, err));
     else

@@ -202,7 +202,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
     EMP_TRY(
         cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
-    EMP_TRY(emp_bounds_compute(&bounds, inputs.problem, err));
+    EMP_TRY(emp_bounds_compute(&bounds, inputs.problem, EMP_BOUNDS_EFFORT, err));
     EMP_TRY(print_result(&args, &inputs, &result, why, &bounds, err));
     if (is_partial) st = EMP_EINTERRUPTED;
 

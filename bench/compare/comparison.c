@@ -351,7 +351,8 @@ static emp_status find_bounds(emp_comparison_plan *plan, emp_error *err)
     /* clang-format on */
     for (int32_t r = c->row_count - 1; r >= 0; r--) {
         emp_bounds bounds = {0};
-        status[r] = emp_bounds_compute(&bounds, plan->task[r].problem, &error[r]);
+        status[r] = emp_bounds_compute(&bounds, plan->task[r].problem, EMP_BOUNDS_EFFORT,
+                                       &error[r]);
         c->bound_s[r] = (double)bounds.best_ns * 1e-9;
     }
     for (int32_t r = 0; r < c->row_count; r++)

@@ -11,7 +11,11 @@ static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)
     return bound_ns > 0 ? emp_bound_add(bound_ns, step_ns) : 0;
 }
 
-emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, emp_error *err)
+/* Of the ops before one, those that joins look at. */
+static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
+
+emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
+                              emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};
@@ -20,11 +24,14 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, emp_e
 
     *out = (emp_bounds){0};
     EMP_TRY(emp_bound_model_init(&model, problem, err));
-    EMP_TRY(emp_bound_facts_find(&facts, &model, err));
+    EMP_TRY(emp_bound_facts_find(&facts, &model, near_of(effort), err));
     out->is_infeasible = facts.is_infeasible;
-    best_ns = emp_bound_later(emp_bound_later(facts.path_ns, facts.area_ns),
+    facts.drained_ns = emp_bound_later(facts.drained_ns, facts.joined_ns);
+    best_ns = emp_bound_later(emp_bound_later(facts.drained_ns, facts.area_ns),
                               emp_bound_later(facts.class_ns, facts.window_ns));
     out->path_ns = or_none(facts.path_ns, model.step_ns);
+    out->joined_ns = or_none(facts.joined_ns, model.step_ns);
+    out->drained_ns = or_none(facts.drained_ns, model.step_ns);
     out->area_ns = or_none(facts.area_ns, model.step_ns);
     out->class_ns = or_none(facts.class_ns, model.step_ns);
     out->window_ns = or_none(facts.window_ns, model.step_ns);

@@ -2,7 +2,7 @@
  * Times that no feasible placement's step can beat, under the rules of its runtime.
  *
  *     emp_bounds bounds;
- *     EMP_TRY(emp_bounds_compute(&bounds, problem, err));
+ *     EMP_TRY(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, err));
  *     ... step_time_ns / bounds.best_ns - 1: how far a placement may be from the best ...
  *
  * docs/bounds.md proves each of them. All are sound: the linear program is only asked for
@@ -17,11 +17,13 @@
 #include "sim/placement/problem.h"
 
 /** The bounds: member, key in JSON, what it says. */
-#define EMP_BOUNDS_LIST(X)                                                 \
-    X(path, "path", "longest path, with transfers that cannot be avoided") \
-    X(area, "area", "all work, divided among all devices")                 \
-    X(class, "class", "ops that must share a device")                      \
-    X(window, "window", "work between what must come before and after")    \
+#define EMP_BOUNDS_LIST(X)                                                      \
+    X(path, "path", "longest path, with transfers that cannot be avoided")      \
+    X(joined, "joined", "the same, where what is near takes turns on a GPU")    \
+    X(drained, "drained", "the same, with copies that wait for what is queued") \
+    X(area, "area", "all work, divided among all devices")                      \
+    X(class, "class", "ops that must share a device")                           \
+    X(window, "window", "work between what must come before and after")         \
     X(refuted, "refuted", "longest time within which that cannot be done")
 
 /** Nanoseconds, the fixed cost of a step included; 0 = the runtime's rules know no such
@@ -34,11 +36,16 @@ typedef struct {
     bool        is_infeasible; /**< variables fit into no placement's memories */
 } emp_bounds;
 
-/** O((V + E) log(step time) + V windows). Each op is bound by kind of device; all GPUs of
- * a machine are of one model, and all CPUs.
+/** More effort, a higher bound: 4 times the time a level, if not less. */
+enum { EMP_BOUNDS_EFFORT = 1, EMP_BOUNDS_MOST_EFFORT = 3 };
+
+/** O((V + E) log(step time) + V (windows + 16 ^ effort)). Each op is bound by kind of
+ * device; all GPUs of a machine are of one model, and all CPUs.
+ * \param effort  1 .. EMP_BOUNDS_MOST_EFFORT; EMP_BOUNDS_EFFORT is what commands spend that
+ *                do more than bound.
  * \retval EMP_ENOMEM
  * \retval EMP_EEXTERNAL  GLPK gave up. */
-emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
+emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
                               emp_error *err);
 
 /** How much longer than the bound a step is, as a fraction of the bound; 0 without one. */

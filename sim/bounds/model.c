@@ -211,7 +211,8 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
 
     *model = (emp_bound_model){.problem = problem};
     model->op = EMP_NEW_ARRAY(emp_bound_op, (size_t)problem->graph->op_count);
-    if (model->op == NULL)
+    model->floor = EMP_NEW_ARRAY(emp_bound_floor, (size_t)problem->graph->op_count);
+    if (!model->op || !model->floor)
         EMP_FAIL(EMP_ENOMEM, "bounds of %d ops", problem->graph->op_count);
     model->has_paths = rt->rules != EMP_RULES_MSR_LOAD;
     model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->serial_issue;
@@ -232,6 +233,7 @@ cleanup:
 void emp_bound_model_clear(emp_bound_model *model)
 {
     emp_free(model->op);
+    emp_free(model->floor);
     memset(model, 0, sizeof *model);
 }
 
@@ -295,23 +297,28 @@ static emp_bound_delay profile_delay(const emp_bound_model *model,
 
 emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
                                    const emp_bound_edge *edge, emp_device_kind from,
-                                   emp_device_kind to)
+                                   emp_device_kind to, emp_bound_pair pair)
 {
     const emp_device_kind cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
     const bool            are_gpus = from == gpu && to == gpu;
-    const bool is_one_gpu = are_gpus && (edge->is_bound || model->count[gpu] == 1);
+    const bool            are_apart = are_gpus && pair == EMP_BOUND_APART;
+    const bool            is_one_gpu =
+        are_gpus && !are_apart &&
+        (pair == EMP_BOUND_SAME || edge->is_bound || model->count[gpu] == 1);
 
     if (model->problem->runtime.rules != EMP_RULES_EVENTS)
-        return profile_delay(model, edge, from != to);
+        return profile_delay(model, edge, from != to || are_apart);
     if (edge->is_control) {
-        emp_time_ns latency_ns = from != to && model->problem->runtime.control_latency
-                                     ? model->message_ns[from][to]
-                                     : 0;
+        emp_time_ns latency_ns =
+            (from != to || are_apart) && model->problem->runtime.control_latency
+                ? model->message_ns[from][to]
+                : 0;
         return (emp_bound_delay){latency_ns, -1, is_one_gpu};
     }
     emp_device_kind home = edge->is_on_host ? cpu : from;
     emp_device_kind reads_in = edge->is_read_on_host ? cpu : to;
-    if (home == reads_in) return (emp_bound_delay){0, -1, home == gpu || is_one_gpu};
+    bool            is_copied = home != reads_in || (are_apart && home == gpu);
+    if (!is_copied) return (emp_bound_delay){0, -1, home == gpu || is_one_gpu};
     emp_time_ns copying_ns = copy_ns(model->copy[home][reads_in], edge->bytes);
     return (emp_bound_delay){emp_bound_add(model->send_ns, copying_ns),
                              home == gpu ? copying_ns : -1, home == gpu || is_one_gpu};

@@ -24,6 +24,11 @@ typedef struct {
     int64_t     bytes[EMP_DEVICE_KINDS];  /**< held for the whole step */
 } emp_bound_op;
 
+/** What is known of the head of an op on a GPU besides its edges (join.h); 0 = nothing. */
+typedef struct {
+    emp_time_ns ready_ns, queued_ns;
+} emp_bound_floor;
+
 typedef struct {
     emp_time_ns fixed_ns;
     double      ns_per_byte;
@@ -42,7 +47,8 @@ typedef struct {
     int64_t            most_bytes[EMP_DEVICE_KINDS];   /**< of the largest; likewise */
     emp_bound_copy copy[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS]; /**< fastest, by memories */
     emp_time_ns    message_ns[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS];
-    emp_bound_op  *op; /**< [op] */
+    emp_bound_op  *op;      /**< [op] */
+    emp_bound_floor *floor; /**< [op] */
 } emp_bound_model;
 
 /** \retval EMP_ENOMEM */
@@ -72,9 +78,13 @@ typedef struct {
     bool        is_in_order;   /**< the reader's kernels come after all done */
 } emp_bound_delay;
 
+/** What is known of two devices of one kind besides. */
+typedef enum { EMP_BOUND_ANY_TWO, EMP_BOUND_SAME, EMP_BOUND_APART } emp_bound_pair;
+
+/** \param pair  Of GPUs; CPUs and devices of two kinds are any two. */
 emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
                                    const emp_bound_edge *edge, emp_device_kind from,
-                                   emp_device_kind to);
+                                   emp_device_kind to, emp_bound_pair pair);
 
 /** Whether the op may be on that kind. */
 static inline bool emp_bound_may(const emp_bound_op *op, int32_t kind)

@@ -17,37 +17,49 @@ static bool may_pair(const emp_bound_op *other, const emp_bound_edge *edge, int3
 
 /* ---- heads ---- */
 
+/* On a GPU that is told and done apart, the kernels of the op start when it is issued and
+ * the stream has come to them: of each kind of the maker the later of both, so that a maker
+ * elsewhere, which is no part of the stream, still holds them up by its copy. */
 static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
                      const emp_bound_edge *edge, int32_t kind, emp_bound_head *head)
 {
-    emp_time_ns ready_ns = EMP_COST_LIMIT_NS, queued_ns = EMP_COST_LIMIT_NS;
+    const emp_time_ns issue_ns = model->op[edge->to].issue_ns;
+    emp_time_ns       ready_ns = EMP_COST_LIMIT_NS, start_ns = EMP_COST_LIMIT_NS;
 
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_head *from = &paths->head[edge->from][k];
         if (!may_pair(&model->op[edge->from], edge, kind, k)) continue;
-        emp_bound_delay d =
-            emp_bound_delay_of(model, edge, (emp_device_kind)k, (emp_device_kind)kind);
-        emp_time_ns ready = emp_bound_add(from->told_ns, d.after_told_ns);
+        emp_bound_delay d = emp_bound_delay_of(model, edge, (emp_device_kind)k,
+                                               (emp_device_kind)kind, EMP_BOUND_ANY_TWO);
+        emp_time_ns     ready = emp_bound_add(from->told_ns, d.after_told_ns);
         if (d.after_done_ns >= 0)
             ready = emp_bound_later(ready, emp_bound_add(from->done_ns, d.after_done_ns));
-        bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
+        emp_time_ns start = emp_bound_add(ready, issue_ns);
+        if (d.is_in_order && has_stream(model, k) && has_stream(model, kind))
+            start = emp_bound_later(start, from->done_ns);
         ready_ns = emp_bound_sooner(ready_ns, ready);
-        queued_ns = emp_bound_sooner(queued_ns, is_queued ? from->done_ns : 0);
+        start_ns = emp_bound_sooner(start_ns, start);
     }
     head->ready_ns = emp_bound_later(head->ready_ns, ready_ns);
-    head->queued_ns = emp_bound_later(head->queued_ns, queued_ns);
+    if (has_stream(model, kind))
+        head->queued_ns = emp_bound_later(head->queued_ns, start_ns);
 }
 
-static void find_head(const emp_bound_paths *paths, const emp_bound_model *model,
-                      emp_op_id op, int32_t kind)
+void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
+                               emp_op_id op, int32_t kind)
 {
-    const emp_bound_op *o = &model->op[op];
-    emp_bound_head      head = {0};
-    emp_bound_edge      edge;
+    const emp_bound_op    *o = &model->op[op];
+    const emp_bound_floor *floor = &model->floor[op];
+    emp_bound_head         head = {0};
+    emp_bound_edge         edge;
 
     for (int32_t i = 0; i < emp_bound_edge_count(model, op); i++)
         if (emp_bound_edge_get(model, op, i, &edge))
             wait_for(paths, model, &edge, kind, &head);
+    if (kind == EMP_DEVICE_GPU) {
+        head.ready_ns = emp_bound_later(head.ready_ns, floor->ready_ns);
+        head.queued_ns = emp_bound_later(head.queued_ns, floor->queued_ns);
+    }
     if (has_stream(model, kind)) {
         head.told_ns = emp_bound_add(head.ready_ns, o->issue_ns);
         head.done_ns =
@@ -69,8 +81,8 @@ static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_tail *to = &paths->tail[edge->to][k];
         if (!may_pair(&model->op[edge->to], edge, kind, k)) continue;
-        emp_bound_delay d =
-            emp_bound_delay_of(model, edge, (emp_device_kind)kind, (emp_device_kind)k);
+        emp_bound_delay d = emp_bound_delay_of(model, edge, (emp_device_kind)kind,
+                                               (emp_device_kind)k, EMP_BOUND_ANY_TWO);
         bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
         emp_time_ns done = is_queued ? to->queued_ns : 0;
         if (d.after_done_ns >= 0)
@@ -145,7 +157,7 @@ void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model)
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
             paths->tail[g->topo[i]][k] = (emp_bound_tail){0};
             if (emp_bound_may(&model->op[g->topo[i]], k))
-                find_head(paths, model, g->topo[i], k);
+                emp_bound_paths_find_head(paths, model, g->topo[i], k);
         }
     }
     for (int32_t i = g->op_count - 1; i >= 0; i--) {

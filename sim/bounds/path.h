@@ -10,7 +10,7 @@
 /** Earliest times, from the start of the step. */
 typedef struct {
     emp_time_ns ready_ns;  /**< all inputs are there */
-    emp_time_ns queued_ns; /**< the stream has done what must be queued before */
+    emp_time_ns queued_ns; /**< on a stream: its kernels start no sooner */
     emp_time_ns told_ns, done_ns;
 } emp_bound_head;
 
@@ -34,6 +34,10 @@ void       emp_bound_paths_clear(emp_bound_paths *paths);
 /** Finds all heads and tails for the kinds that the model leaves; every op has one.
  * O(V + E). */
 void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model);
+
+/** The head of an op, from those of the ops before it. O(its edges). */
+void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
+                               emp_op_id op, int32_t kind);
 
 /** The longest path through an op on a kind of device. */
 emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,

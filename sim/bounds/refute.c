@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "sim/bounds/join.h"
 #include "sim/bounds/loads.h"
 #include "sim/bounds/window.h"
 
@@ -61,6 +62,38 @@ static bool restrict_by_paths(search *s, bool *is_lost)
     return has_changed;
 }
 
+/* Raises the floors of the model by what drains add to them, less what exceptions may
+ * lose. */
+static emp_status drain(emp_bound_model *model, emp_bound_paths *paths, int32_t near,
+                        emp_time_ns *drained_ns, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const size_t     ops = (size_t)model->problem->graph->op_count;
+    emp_bound_drains drains = {0};
+    emp_bound_floor *joined = model->floor;
+
+    model->floor = EMP_NEW_ARRAY(emp_bound_floor, ops);
+    if (model->floor == NULL) EMP_FAIL(EMP_ENOMEM, "floors of %zu ops", ops);
+    EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
+    if (drains.in_use == 0) goto cleanup;
+    EMP_TRY(emp_bound_join(model, paths, &drains, near, err));
+    *drained_ns =
+        emp_bound_later(0, emp_bound_paths_longest(paths, model) - drains.loss_ns);
+    for (size_t v = 0; v < ops; v++) {
+        const emp_bound_floor *most = &model->floor[v];
+        joined[v].ready_ns =
+            emp_bound_later(joined[v].ready_ns, most->ready_ns - drains.loss_ns);
+        joined[v].queued_ns =
+            emp_bound_later(joined[v].queued_ns, most->queued_ns - drains.loss_ns);
+    }
+
+cleanup:
+    emp_free(model->floor);
+    model->floor = joined;
+    emp_bound_drains_clear(&drains);
+    return st;
+}
+
 /* All bounds for the kinds that are left. */
 static emp_status find_facts(search *s, emp_bound_facts *facts, emp_error *err)
 {
@@ -72,7 +105,7 @@ static emp_status find_facts(search *s, emp_bound_facts *facts, emp_error *err)
 
     *facts = (emp_bound_facts){0};
     if (s->model.has_paths)
-        facts->path_ns = emp_bound_paths_longest(&s->paths, &s->model);
+        facts->drained_ns = emp_bound_paths_longest(&s->paths, &s->model);
     facts->class_ns = emp_bound_longest_class(&s->model, s->of_class);
     EMP_TRY(emp_area_solve(&area, s->of_class, classes, s->model.capacity, 1e-5, err));
     facts->area_ns = (emp_time_ns)ceil(area.value);
@@ -107,7 +140,7 @@ static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns 
     }
     if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
     EMP_TRY(find_facts(s, &facts, err));
-    *is_refuted = facts.is_infeasible || facts.path_ns > target_ns ||
+    *is_refuted = facts.is_infeasible || facts.drained_ns > target_ns ||
                   facts.area_ns > target_ns || facts.class_ns > target_ns ||
                   facts.window_ns > target_ns;
 
@@ -116,11 +149,12 @@ cleanup:
 }
 
 emp_status emp_bound_facts_find(emp_bound_facts *facts, emp_bound_model *model,
-                                emp_error *err)
+                                int32_t near, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    search     s;
-    size_t     ops = (size_t)model->problem->graph->op_count;
+    emp_status  st = EMP_OK;
+    search      s;
+    size_t      ops = (size_t)model->problem->graph->op_count;
+    emp_time_ns path_ns = 0, joined_ns = 0, drained_ns = 0;
 
     *facts = (emp_bound_facts){0};
     EMP_TRY(search_init(&s, model, err));
@@ -128,8 +162,18 @@ emp_status emp_bound_facts_find(emp_bound_facts *facts, emp_bound_model *model,
     if (facts->is_infeasible) goto cleanup;
     memcpy(s.model.op, model->op, ops * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) emp_bound_paths_find(&s.paths, model);
+    if (model->has_paths) {
+        emp_bound_paths_find(&s.paths, model);
+        path_ns = emp_bound_paths_longest(&s.paths, model);
+        EMP_TRY(emp_bound_join(model, &s.paths, NULL, near, err));
+        joined_ns = emp_bound_paths_longest(&s.paths, model);
+        EMP_TRY(drain(model, &s.paths, near, &drained_ns, err));
+        emp_bound_paths_find(&s.paths, model);
+    }
     EMP_TRY(find_facts(&s, facts, err));
+    facts->path_ns = path_ns;
+    facts->joined_ns = joined_ns;
+    facts->drained_ns = drained_ns;
 
 cleanup:
     search_clear(&s);

@@ -9,13 +9,15 @@
 /** What holds for every placement that takes at most a given time. Fixed cost of the step
  * excluded. */
 typedef struct {
-    emp_time_ns path_ns, area_ns, class_ns, window_ns;
+    emp_time_ns path_ns, joined_ns, drained_ns, area_ns, class_ns, window_ns;
     bool        is_infeasible;
 } emp_bound_facts;
 
-/** The bounds that need no guess; the model loses kinds that memory rules out. */
+/** The bounds that need no guess; the model loses kinds that memory rules out, and gets
+ * floors.
+ * \param near  As of emp_bound_join(). */
 emp_status emp_bound_facts_find(emp_bound_facts *facts, emp_bound_model *model,
-                                emp_error *err);
+                                int32_t near, emp_error *err);
 
 /** Raises \a least_ns, a bound, as far as times can be refuted: within \a accuracy,
  * relative. O((V + E) log(1 / accuracy)). */

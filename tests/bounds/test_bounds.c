@@ -10,10 +10,18 @@
 #include "tests/engine/random_problem.h"
 #include "tests/engine/tiny_problem.h"
 #include "tests/support/best_placement.h"
+#include "tests/support/branch_bound.h"
 
 enum {
-    SMALL = 500,       /* problems that are solved exactly ... */
-    MOST_TRIED = 4096, /* ... with at most as many placements each */
+    SMALL = 500,          /* problems that are solved exactly: of at most ... */
+    MOST_TRIED = 4096,    /* ... placements, if all are tried ... */
+    MOST_BOUND = 1 << 24, /* ... 12 classes on 4 devices, by branch and bound ... */
+    MOST_STEPS = 3000,    /* ... if it needs no more steps */
+    JOINED = 400,
+    NEAR_OPS = 8,
+    DRAINED = 200,
+    CELLS = 7,
+    MOST_CELL_STEPS = 5000,
     LARGE = 3000,
     PLACEMENTS = 4
 };
@@ -23,7 +31,8 @@ static emp_bounds bounds_of(const emp_problem *problem)
     emp_bounds bounds;
     emp_error  err = {0};
 
-    cr_assert_eq(emp_bounds_compute(&bounds, problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, &err), EMP_OK,
+                 "%s", err.msg);
     return bounds;
 }
 
@@ -96,23 +105,197 @@ static void place_any(random_problem *r, emp_rng *rng)
     }
 }
 
+/* The optimum, or -1 if nothing fits or it is too far to find. */
+static emp_time_ns solve(const emp_problem *problem)
+{
+    const int64_t count = best_placement_count(problem, MOST_BOUND);
+
+    if (problem->runtime.rules != EMP_RULES_EVENTS)
+        return count <= MOST_TRIED ? best_placement_find(problem) : -1;
+    if (count > MOST_BOUND) return -1;
+    branch_bound_result r = branch_bound_solve(problem, MOST_STEPS);
+    return r.is_exact ? r.best_ns : -1;
+}
+
 Test(bounds, never_above_the_best_placement)
 {
-    int32_t solved = 0, met = 0;
+    int32_t solved = 0, met = 0, many = 0;
 
     for (uint64_t seed = 0; solved < SMALL; seed++) {
         random_problem r;
         create_any(&r, seed);
-        if (best_placement_count(r.problem, MOST_TRIED) <= MOST_TRIED) {
-            emp_bounds  b = bounds_of(r.problem);
-            emp_time_ns best_ns = best_placement_find(r.problem);
-            if (best_ns >= 0) expect_below(&b, best_ns, seed);
+        emp_time_ns best_ns = solve(r.problem);
+        if (best_ns >= 0) {
+            emp_bounds b = bounds_of(r.problem);
+            expect_below(&b, best_ns, seed);
             met += best_ns == b.best_ns;
-            solved += best_ns >= 0;
+            many += best_placement_count(r.problem, MOST_TRIED) > MOST_TRIED;
+            solved++;
         }
         random_problem_destroy(&r);
     }
     cr_expect_gt(met, SMALL / 4, "the bound is the optimum %d times", met);
+    cr_expect_gt(many, SMALL / 20, "%d problems are too large to try all", many);
+}
+
+/* Eight ops that read what is near; a copy takes as long as one of them or ten. */
+static void draw_ops(tiny_op *ops, emp_rng *rng)
+{
+    for (int i = 0; i < NEAR_OPS; i++) {
+        int inputs = (int)emp_rng_below(rng, TINY_MAX_INPUTS) + 1;
+        ops[i] = (tiny_op){.device = 1,
+                           .weight = 1 + (int)emp_rng_below(rng, 30),
+                           .is_kernelless = emp_rng_below(rng, 5) == 0,
+                           .is_on_host = emp_rng_below(rng, 12) == 0};
+        for (; i > 0 && ops[i].input_count < inputs; ops[i].input_count++) {
+            uint32_t back = emp_rng_below(rng, i < 4 ? (uint32_t)i : 4u);
+            ops[i].input[ops[i].input_count] = i - 1 - (int)back;
+        }
+        if (i > 0 && emp_rng_below(rng, 4) == 0)
+            ops[i].control = 1 + (int)emp_rng_below(rng, (uint32_t)i);
+    }
+}
+
+static emp_runtime draw_runtime(emp_rng *rng)
+{
+    emp_runtime rt = emp_rng_below(rng, 4) == 0 ? tiny_list_scheduling() : tiny_serial();
+    bool *const flag[] = {&rt.serial_issue, &rt.drain_copies,    &rt.cpu_pool,
+                          &rt.share_copies, &rt.copy_streams,    &rt.shared_links,
+                          &rt.reuse_inputs, &rt.control_latency, &rt.release_at_issue};
+
+    for (size_t i = 0; i < sizeof flag / sizeof flag[0]; i++)
+        if (emp_rng_below(rng, 5) == 0) *flag[i] = !*flag[i];
+    return rt;
+}
+
+/* Joins bind where ops may be on several GPUs and copies are dear. */
+Test(bounds, joins_are_never_above_the_best_placement)
+{
+    int32_t longer = 0, met = 0;
+
+    for (uint64_t seed = 0; seed < JOINED; seed++) {
+        tiny_op      ops[NEAR_OPS];
+        tiny_problem t;
+        emp_rng      rng;
+        emp_rng_init(&rng, seed, 0, 0);
+        draw_ops(ops, &rng);
+        emp_runtime rt = draw_runtime(&rng);
+        tiny_problem_create(&t, ops, NEAR_OPS, &rt);
+        if (emp_rng_below(&rng, 2) == 0) tiny_problem_split(&t);
+        for (int32_t c = 0; c < t.graph->class_count; c++)
+            if (emp_rng_below(&rng, 12) > 0) t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+        emp_time_ns best_ns = solve(t.problem);
+        emp_bounds  b = bounds_of(t.problem);
+        if (best_ns >= 0) expect_below(&b, best_ns, seed);
+        longer += best_ns >= 0 && b.joined_ns > b.path_ns;
+        met += best_ns >= 0 && b.joined_ns > b.path_ns && b.joined_ns == best_ns;
+        tiny_problem_destroy(&t);
+    }
+    cr_expect_gt(longer, JOINED / 4, "%d joins are longer than paths", longer);
+    cr_expect_gt(met, JOINED / 20, "%d are the optimum", met);
+}
+
+/* A chain of cells: two ops read what the last made, one of them the same weights each
+ * time; the next op reads what that one makes and waits for the other. */
+static int draw_cells(tiny_op *ops, int cells, bool has_weights, emp_rng *rng)
+{
+    const bool has_message = cells < CELLS && emp_rng_below(rng, 2) == 0;
+    const int  first_weight = 10 + (int)emp_rng_below(rng, 50);
+    const int  second_weight = 1 + (int)emp_rng_below(rng, 60);
+    int        count = 0, last = 1;
+
+    ops[count++] = (tiny_op){.device = 1, .is_variable = true};
+    ops[count++] = (tiny_op){.device = 1, .weight = 1 + (int)emp_rng_below(rng, 4)};
+    for (int i = 0; i < cells; i++) {
+        int first = count, second = count + 1;
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = first_weight,
+                                 .input_count = has_weights ? 2 : 1,
+                                 .input = {last, 0}};
+        ops[count++] = (tiny_op){
+            .device = 1, .weight = second_weight, .input_count = 1, .input = {last}};
+        if (has_message)
+            ops[count++] =
+                (tiny_op){.device = 1, .control = second + 1, .is_kernelless = true};
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = 1 + (int)emp_rng_below(rng, 8),
+                                 .input_count = 1,
+                                 .input = {first},
+                                 .control = (has_message ? second + 1 : second) + 1,
+                                 .is_kernelless = emp_rng_below(rng, 2) == 0};
+        last = count - 1;
+    }
+    return count;
+}
+
+typedef struct {
+    int32_t solved, longer, met;
+} tally;
+
+static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally *sum)
+{
+    tiny_op      ops[TINY_MAX_OPS];
+    tiny_problem t;
+    emp_rng      rng;
+
+    emp_rng_init(&rng, seed, 0, 0);
+    int         count = draw_cells(ops, cells, has_weights, &rng);
+    emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
+    tiny_problem_create(&t, ops, count, &rt);
+    if (cells < CELLS && emp_rng_below(&rng, 3) == 0) tiny_problem_split(&t);
+    for (int32_t c = 0; c < t.graph->class_count; c++)
+        if (cells == CELLS || emp_rng_below(&rng, 20) > 0)
+            t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+    branch_bound_result best = branch_bound_solve(t.problem, MOST_CELL_STEPS);
+    if (best.best_ns >= 0) { /* of long chains what was found */
+        emp_bounds b = bounds_of(t.problem);
+        expect_below(&b, best.best_ns, seed);
+        sum->solved += best.is_exact;
+        sum->longer += b.drained_ns > b.joined_ns;
+        sum->met += b.drained_ns > b.joined_ns && b.drained_ns == best.best_ns;
+    }
+    tiny_problem_destroy(&t);
+}
+
+/* Without weights there are no exceptions; with them chains must be long to be longer. */
+Test(bounds, drains_are_never_above_the_best_placement)
+{
+    tally free = {0}, bound = {0}, whole = {0};
+
+    for (uint64_t seed = 0; seed < DRAINED; seed++) {
+        expect_cells_below(seed, 1 + (int)(seed % 3), false, &free);
+        expect_cells_below(seed, 1 + (int)(seed % 3), true, &bound);
+    }
+    for (uint64_t seed = 0; seed < DRAINED / 5; seed++)
+        expect_cells_below(seed, CELLS, true, &whole);
+    cr_expect_gt(free.solved + bound.solved, DRAINED, "%d", free.solved + bound.solved);
+    cr_expect_gt(free.longer, DRAINED / 10, "%d of %d", free.longer, free.solved);
+    cr_expect_gt(free.met, DRAINED / 100, "%d of %d", free.met, free.longer);
+    cr_expect_gt(whole.longer, DRAINED / 50, "%d", whole.longer);
+}
+
+Test(bounds, branch_and_bound_finds_what_trying_all_finds)
+{
+    int32_t compared = 0;
+    int64_t steps = 0, placements = 0;
+
+    for (uint64_t seed = 0; compared < 200; seed++) {
+        random_problem r;
+        create_any(&r, 2 * seed); /* of rules `events` */
+        int64_t count = best_placement_count(r.problem, MOST_TRIED);
+        if (count <= MOST_TRIED) {
+            branch_bound_result b = branch_bound_solve(r.problem, MOST_TRIED);
+            cr_expect(b.is_exact, "seed %" PRIu64, seed);
+            cr_expect_eq(b.best_ns, best_placement_find(r.problem), "seed %" PRIu64,
+                         seed);
+            steps += b.steps;
+            placements += count;
+            compared++;
+        }
+        random_problem_destroy(&r);
+    }
+    cr_expect_lt(steps, placements / 2, "%" PRId64 " steps for %" PRId64 " placements",
+                 steps, placements);
 }
 
 Test(bounds, never_above_any_placement)
@@ -244,8 +427,8 @@ Test(bounds, of_fork_and_join_knows_what_comes_before_and_after)
     emp_bounds    b = bounds_of_tiny(fork, 7, tiny_list_scheduling());
 
     cr_expect_eq(b.path_ns, 40);
-    cr_expect_geq(b.best_ns, 40);
-    cr_expect_leq(b.best_ns, 70); /* all on one GPU */
+    cr_expect_eq(b.joined_ns, 70); /* all on one GPU: a copy takes 5 + 256 */
+    cr_expect_eq(b.best_ns, 70);
 }
 
 Test(bounds, an_op_without_a_gpu_kernel_forces_transfers)
@@ -280,7 +463,7 @@ Test(bounds, every_allocation_may_fail)
         emp_bounds b;
         emp_error  err = {0};
         emp_mem_fail_after(n);
-        emp_status st = emp_bounds_compute(&b, r.problem, &err);
+        emp_status st = emp_bounds_compute(&b, r.problem, EMP_BOUNDS_EFFORT, &err);
         emp_mem_fail_after(-1);
         cr_assert_eq(emp_mem_live_blocks(), live, "allocation %ld", n);
         if (st == EMP_OK) break;

@@ -638,10 +638,11 @@ Test(cli, simulate_has_the_promised_keys)
 
 Test(cli, bound_has_every_bound_and_the_highest)
 {
-    static const char *const keys[] = {"path_s",    "area_s",    "class_s",
-                                       "window_s",  "refuted_s", "lower_bound_s",
-                                       "infeasible"};
+    static const char *const keys[] = {"path_s",    "joined_s",      "drained_s",
+                                       "area_s",    "class_s",       "window_s",
+                                       "refuted_s", "lower_bound_s", "infeasible"};
     json_t     *object = run_json("bound small.pbtxt --machine k40x2 --json");
+    json_t     *more = run_json("bound small.pbtxt --machine k40x2 --effort 2 --json");
     json_t     *simulated = run_json("simulate small.pbtxt --machine k40x2 "
                                          "--placement gpu --json");
     const char *key;
@@ -657,6 +658,8 @@ Test(cli, bound_has_every_bound_and_the_highest)
                        step / bound - 1.0, 1e-9);
     cr_expect_gt(bound, 0.0);
     cr_expect_leq(bound, step);
+    cr_expect_geq(json_number_value(json_object_get(more, "lower_bound_s")), bound);
+    json_decref(more);
     json_decref(object);
     json_decref(simulated);
 }

@@ -9,7 +9,7 @@
 
 #include "sim/placement/problem.h"
 
-enum { TINY_MAX_OPS = 8, TINY_MAX_INPUTS = 3 };
+enum { TINY_MAX_OPS = 24, TINY_MAX_INPUTS = 3 };
 
 typedef struct {
     int  device;

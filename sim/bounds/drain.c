@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/bounds/drain.h"
+
+#include "base/mem.h"
+
+/* A group that is on the longest path so often pays in any case. */
+enum { LEAST_DRAINS = 2 };
+
+static const emp_device_kind cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
+
+/* `from` makes a tensor that `first` and `second` read; `to` reads what `first` makes, and
+ * waits for `second`. */
+typedef struct {
+    emp_bound_edge to_first, to_second, onward;
+    emp_tensor_id  other; /**< what `first` reads besides; -1 = nothing */
+} fork;
+
+/* ---- what is one ---- */
+
+static bool is_in_gpu_memory(const emp_bound_edge *edge)
+{
+    return !edge->is_control && !edge->is_on_host && !edge->is_read_on_host;
+}
+
+/* What an op reads, if that is the tensor and at most one more. */
+static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
+                           emp_tensor_id tensor, emp_tensor_id *other)
+{
+    const emp_graph *g = model->problem->graph;
+
+    *other = -1;
+    for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
+        if (!g->op[g->control[i]].is_folded) return false;
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        if (g->input[i] == tensor || g->op[g->tensor[g->input[i]].producer].is_folded)
+            continue;
+        if (*other >= 0 && *other != g->input[i]) return false;
+        if (g->op[op].host_input_mask != 0) return false; /* arrivals in two memories */
+        *other = g->input[i];
+    }
+    return true;
+}
+
+/* The edge by which an op reads a tensor. */
+static bool find_reading(const emp_bound_model *model, emp_op_id op, emp_tensor_id tensor,
+                         emp_bound_edge *edge)
+{
+    const emp_graph *g = model->problem->graph;
+
+    for (int32_t i = 0; i < g->input_offset[op + 1] - g->input_offset[op]; i++)
+        if (g->input[g->input_offset[op] + i] == tensor)
+            return emp_bound_edge_get(model, op, i, edge) && is_in_gpu_memory(edge);
+    return false;
+}
+
+static bool find_fork(const emp_bound_model *model, const emp_bound_edge *onward,
+                      emp_op_id second, fork *f)
+{
+    const emp_graph *g = model->problem->graph;
+    const emp_op_id  first = onward->from;
+
+    if (second == first || g->op[second].is_folded) return false;
+    for (int32_t i = g->input_offset[first]; i < g->input_offset[first + 1]; i++) {
+        *f = (fork){.onward = *onward};
+        if (find_reading(model, first, g->input[i], &f->to_first) &&
+            find_reading(model, second, g->input[i], &f->to_second) &&
+            reads_one_more(model, first, g->input[i], &f->other))
+            return true;
+    }
+    return false;
+}
+
+/* ---- how long it takes ---- */
+
+/* From when the tensor is done, or in host memory told, until it is where it is read. */
+static emp_time_ns cross(const emp_bound_model *model, const emp_bound_edge *edge,
+                         emp_device_kind from, emp_device_kind to)
+{
+    emp_bound_delay d = emp_bound_delay_of(model, edge, from, to, EMP_BOUND_APART);
+
+    return from == gpu ? emp_bound_later(d.after_done_ns, 0) : d.after_told_ns;
+}
+
+static emp_time_ns message(const emp_bound_model *model)
+{
+    emp_time_ns least =
+        emp_bound_sooner(model->message_ns[cpu][gpu], model->message_ns[gpu][cpu]);
+
+    if (model->count[gpu] > 1)
+        least = emp_bound_sooner(least, model->message_ns[gpu][gpu]);
+    return model->problem->runtime.control_latency ? least : 0;
+}
+
+/* All of first and last on the GPU of `from`; by where the second is. */
+static emp_time_ns with_second(const emp_bound_model *model, const fork *f)
+{
+    const emp_bound_op *first = &model->op[f->to_first.to];
+    const emp_bound_op *second = &model->op[f->to_second.to];
+    const emp_time_ns   back_ns = message(model) + model->op[f->onward.to].issue_ns;
+    emp_time_ns         least_ns = EMP_COST_LIMIT_NS;
+
+    if (emp_bound_may(second, gpu)) {
+        least_ns = second->run_ns[gpu];
+        if (model->count[gpu] > 1)
+            least_ns = emp_bound_sooner(least_ns, cross(model, &f->to_second, gpu, gpu) +
+                                                      second->issue_ns + back_ns);
+    }
+    if (emp_bound_may(second, cpu))
+        least_ns = emp_bound_sooner(least_ns, cross(model, &f->to_second, gpu, cpu) +
+                                                  second->run_ns[cpu] + back_ns);
+    return emp_bound_add(first->run_ns[gpu], least_ns);
+}
+
+/* First on the CPU, the last on a GPU. */
+static emp_time_ns by_cpu(const emp_bound_model *model, const fork *f)
+{
+    const emp_bound_op *first = &model->op[f->to_first.to];
+
+    if (!emp_bound_may(first, cpu)) return EMP_COST_LIMIT_NS;
+    return emp_bound_add(first->run_ns[cpu], cross(model, &f->onward, cpu, gpu) +
+                                                 model->op[f->onward.to].issue_ns);
+}
+
+static emp_bound_drain measure(const emp_bound_model *model, const fork *f)
+{
+    const emp_bound_op *first = &model->op[f->to_first.to];
+    const emp_time_ns   run_ns = first->run_ns[gpu];
+    emp_bound_drain     d = {.from = f->to_first.from, .to = f->onward.to};
+    emp_time_ns         apart_ns = EMP_COST_LIMIT_NS, together_ns = EMP_COST_LIMIT_NS;
+
+    if (emp_bound_may(first, gpu)) {
+        together_ns = with_second(model, f);
+        if (model->count[gpu] > 1) {
+            emp_time_ns sooner_ns = emp_bound_sooner(
+                cross(model, &f->onward, gpu, gpu) + model->op[d.to].issue_ns,
+                cross(model, &f->to_first, gpu, gpu) + first->issue_ns);
+            apart_ns = emp_bound_add(run_ns, sooner_ns);
+        }
+        d.after_ns[cpu] = cross(model, &f->to_first, cpu, gpu) + first->issue_ns + run_ns;
+    } else {
+        d.after_ns[cpu] = EMP_COST_LIMIT_NS;
+    }
+    d.after_ns[cpu] = emp_bound_sooner(d.after_ns[cpu], by_cpu(model, f));
+    d.after_ns[gpu] =
+        emp_bound_sooner(emp_bound_sooner(together_ns, apart_ns),
+                         cross(model, &f->to_first, gpu, cpu) + by_cpu(model, f));
+    d.gain_ns = d.after_ns[gpu] - run_ns;
+    return d;
+}
+
+/* ---- all of them ---- */
+
+/* Keeps the longest of an op. \a group_of [tensor]: of what `first` reads besides. */
+static void add_drain(emp_bound_drains *s, const emp_bound_model *model, const fork *f,
+                      int32_t *group_of)
+{
+    emp_bound_drain d = measure(model, f);
+    int32_t         at = s->of_op[d.to];
+
+    if (d.gain_ns >= EMP_COST_LIMIT_NS / EMP_MAX_DEVICES) return; /* may be nowhere */
+    if (d.gain_ns <= 0 || !emp_bound_may(&model->op[d.to], gpu)) return;
+    if (at >= 0 && s->drain[at].after_ns[gpu] >= d.after_ns[gpu]) return;
+    d.group = -1;
+    if (f->other >= 0) {
+        if (group_of[f->other] < 0) group_of[f->other] = s->group_count++;
+        d.group = group_of[f->other];
+    }
+    if (at < 0) at = s->of_op[d.to] = s->count++;
+    s->drain[at] = d;
+}
+
+/* The second is a control input of the op, or of one of its control inputs. */
+static void find_drains_to(emp_bound_drains *s, const emp_bound_model *model,
+                           emp_op_id op, int32_t *group_of)
+{
+    const emp_graph *g = model->problem->graph;
+    emp_bound_edge   onward;
+    fork             f;
+
+    for (int32_t i = 0; i < g->input_offset[op + 1] - g->input_offset[op]; i++) {
+        if (!emp_bound_edge_get(model, op, i, &onward) || !is_in_gpu_memory(&onward))
+            continue;
+        for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++) {
+            const emp_op_id n = g->control[k];
+            if (g->op[n].is_folded) continue;
+            if (find_fork(model, &onward, n, &f)) add_drain(s, model, &f, group_of);
+            for (int32_t j = g->control_offset[n]; j < g->control_offset[n + 1]; j++)
+                if (find_fork(model, &onward, g->control[j], &f))
+                    add_drain(s, model, &f, group_of);
+        }
+    }
+}
+
+static void sum_losses(emp_bound_drains *s, const emp_bound_model *model)
+{
+    for (int32_t i = 0; i < s->group_count; i++) s->gain_ns[i] = 0;
+    for (int32_t i = 0; i < s->count; i++) {
+        emp_time_ns *most = s->drain[i].group < 0 ? NULL : &s->gain_ns[s->drain[i].group];
+        if (most != NULL) *most = emp_bound_later(*most, s->drain[i].gain_ns);
+    }
+    s->loss_ns = 0;
+    for (int32_t i = 0; i < s->group_count; i++)
+        if (s->is_used[i])
+            s->loss_ns = emp_bound_add(s->loss_ns, model->count[gpu] * s->gain_ns[i]);
+}
+
+emp_time_ns emp_bound_drains_start(const emp_bound_drains *s,
+                                   const emp_bound_model  *model,
+                                   const emp_bound_paths *paths, emp_op_id op)
+{
+    emp_time_ns least_ns = EMP_COST_LIMIT_NS;
+
+    if (s->of_op[op] < 0) return 0;
+    const emp_bound_drain *d = &s->drain[s->of_op[op]];
+    if (d->group >= 0 && !s->is_used[d->group]) return 0;
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+        if (emp_bound_may(&model->op[d->from], k))
+            least_ns = emp_bound_sooner(
+                least_ns, emp_bound_add(paths->head[d->from][k].done_ns, d->after_ns[k]));
+    return least_ns;
+}
+
+/* ---- which pay ---- */
+
+/* The longest path with the drains that are used, less what exceptions may lose. */
+static emp_time_ns longest(const emp_bound_drains *s, emp_bound_model *model,
+                           emp_bound_paths *paths)
+{
+    const emp_graph *g = model->problem->graph;
+
+    for (int32_t i = 0; i < g->op_count; i++) {
+        const emp_op_id op = g->topo[i];
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+            if (!emp_bound_may(&model->op[op], k)) continue;
+            if (k == EMP_DEVICE_GPU)
+                model->floor[op].queued_ns = emp_bound_drains_start(s, model, paths, op);
+            emp_bound_paths_find_head(paths, model, op, k);
+        }
+        model->floor[op] = (emp_bound_floor){0};
+    }
+    return emp_bound_paths_longest(paths, model) - s->loss_ns;
+}
+
+/* Starts with groups of more drains than exceptions; leaves out each that loses more than
+ * it gains. */
+static void choose(emp_bound_drains *s, emp_bound_model *model, emp_bound_paths *paths,
+                   int32_t *count_of_group)
+{
+    for (int32_t i = 0; i < s->count; i++)
+        if (s->drain[i].group >= 0) count_of_group[s->drain[i].group]++;
+    for (int32_t i = 0; i < s->group_count; i++)
+        s->is_used[i] = count_of_group[i] >= LEAST_DRAINS * model->count[gpu];
+    sum_losses(s, model);
+    emp_time_ns best_ns = longest(s, model, paths);
+    for (int32_t i = 0; i < s->group_count; i++) {
+        if (!s->is_used[i]) continue;
+        s->is_used[i] = false;
+        sum_losses(s, model);
+        emp_time_ns without_ns = longest(s, model, paths);
+        if (without_ns > best_ns)
+            best_ns = without_ns;
+        else
+            s->is_used[i] = true;
+    }
+    sum_losses(s, model);
+    for (int32_t i = 0; i < s->count; i++)
+        s->in_use += s->drain[i].group < 0 || s->is_used[s->drain[i].group];
+}
+
+static bool have_drains(const emp_runtime *rt)
+{
+    return rt->rules == EMP_RULES_EVENTS && rt->serial_issue && rt->drain_copies &&
+           rt->share_copies;
+}
+
+emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
+                                 emp_bound_paths *paths, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = model->problem->graph;
+    const size_t     ops = (size_t)g->op_count, tensors = (size_t)g->tensor_count + 1;
+    int32_t         *group_of = EMP_NEW_ARRAY(int32_t, tensors);
+    int32_t         *count_of_group = EMP_NEW_ARRAY(int32_t, tensors);
+
+    *s = (emp_bound_drains){0};
+    s->drain = EMP_NEW_ARRAY(emp_bound_drain, ops);
+    s->of_op = EMP_NEW_ARRAY(int32_t, ops);
+    s->is_used = EMP_NEW_ARRAY(bool, tensors);
+    s->gain_ns = EMP_NEW_ARRAY(emp_time_ns, tensors);
+    if (!group_of || !count_of_group || !s->drain || !s->of_op || !s->is_used ||
+        !s->gain_ns)
+        EMP_FAIL(EMP_ENOMEM, "drains of %d ops", g->op_count);
+    for (size_t t = 0; t < tensors; t++) group_of[t] = -1;
+    for (size_t v = 0; v < ops; v++) s->of_op[v] = -1;
+    if (!have_drains(&model->problem->runtime) || model->count[gpu] == 0) goto cleanup;
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (!g->op[op].is_folded) find_drains_to(s, model, op, group_of);
+    if (s->count > 0) choose(s, model, paths, count_of_group);
+
+cleanup:
+    emp_free(group_of);
+    emp_free(count_of_group);
+    return st;
+}
+
+void emp_bound_drains_clear(emp_bound_drains *s)
+{
+    emp_free(s->drain);
+    emp_free(s->of_op);
+    emp_free(s->is_used);
+    emp_free(s->gain_ns);
+    *s = (emp_bound_drains){0};
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/bounds/join.h"
+
+#include "base/mem.h"
+#include "sim/bounds/crowd.h"
+
+/* Where an op is, seen from the GPU of the op that waits. */
+enum { HERE, OTHER_GPU, ON_CPU, PLACES };
+/* What happens last: the op that waits is ready, or its kernels start. */
+enum { READY, START, GOALS };
+/* Of so many that are near one is in the crowd. */
+enum { NEAR_PER_MEMBER = 3 };
+
+/* Least times to a goal; -1: it may come first. */
+typedef struct {
+    emp_time_ns told_ns, done_ns; /**< from when the op is told, or done */
+} lag;
+
+/* An op that the op which waits depends on; lags by goal and by where it is. */
+typedef struct {
+    emp_op_id   op;
+    uint32_t    places; /**< mask of where it may be */
+    lag         lag[GOALS][PLACES];
+    emp_time_ns ready_ns[GOALS][PLACES]; /**< from when it is ready */
+    emp_time_ns start_ns[GOALS][PLACES]; /**< from when its kernels start */
+} near_op;
+
+typedef struct {
+    const emp_bound_model *model;
+    emp_bound_paths       *paths;
+    int32_t               *rank;    /**< [op] in topological order */
+    int32_t               *slot_of; /**< [op] in near; -1 = not near */
+    near_op               *near;
+    int32_t                near_count, near_limit;
+    int32_t               *open; /**< slots not visited, the last in order last */
+    int32_t                open_count;
+    emp_crowd              crowd[GOALS];
+    emp_op_id              to; /**< the op that waits */
+} joiner;
+
+static emp_device_kind kind_of(int32_t place)
+{
+    return place == ON_CPU ? EMP_DEVICE_CPU : EMP_DEVICE_GPU;
+}
+
+static bool has_stream(const joiner *j, int32_t place)
+{
+    return j->model->has_thread && place != ON_CPU;
+}
+
+static emp_time_ns plus(emp_time_ns lag_ns, emp_time_ns ns)
+{
+    return lag_ns < 0 ? -1 : emp_bound_add(lag_ns, ns);
+}
+
+static uint32_t find_places(const joiner *j, emp_op_id op)
+{
+    const emp_op *all = j->model->problem->graph->op;
+    const bool    is_bound = all[op].colocation_class == all[j->to].colocation_class;
+    uint32_t      places = 0;
+
+    if (emp_bound_may(&j->model->op[op], EMP_DEVICE_GPU)) {
+        places |= 1u << HERE;
+        if (j->model->count[EMP_DEVICE_GPU] > 1) places |= 1u << OTHER_GPU;
+    }
+    if (emp_bound_may(&j->model->op[op], EMP_DEVICE_CPU)) places |= 1u << ON_CPU;
+    return is_bound ? places & 1u << HERE : places;
+}
+
+/* ---- lags ---- */
+
+/* From the lags of an op, which are complete, how long it takes to the goals. */
+static void go_through(const joiner *j, near_op *n)
+{
+    const emp_bound_op *o = &j->model->op[n->op];
+
+    for (int32_t i = 0; i < GOALS * PLACES; i++) {
+        const int32_t     goal = i / PLACES, place = i % PLACES;
+        const lag        *l = &n->lag[goal][place];
+        const emp_time_ns run_ns = o->run_ns[kind_of(place)];
+        if (has_stream(j, place)) {
+            n->start_ns[goal][place] = plus(l->done_ns, run_ns);
+            n->ready_ns[goal][place] =
+                emp_bound_later(plus(l->told_ns, o->issue_ns),
+                                plus(n->start_ns[goal][place], o->issue_ns));
+        } else {
+            n->start_ns[goal][place] = -1;
+            n->ready_ns[goal][place] =
+                plus(emp_bound_later(l->told_ns, l->done_ns), run_ns);
+        }
+    }
+}
+
+/* The op that waits, seen by those before it. */
+static near_op goal_itself(const joiner *j)
+{
+    near_op self = {.op = j->to, .places = 1u << HERE};
+
+    self.start_ns[READY][HERE] = -1;
+    self.ready_ns[START][HERE] = j->model->op[j->to].issue_ns;
+    if (!j->model->has_thread) self.start_ns[START][HERE] = -1;
+    return self;
+}
+
+static emp_bound_delay delay_between(const joiner *j, const emp_bound_edge *edge,
+                                     int32_t from, int32_t to)
+{
+    emp_bound_pair pair = EMP_BOUND_ANY_TWO;
+
+    if (from == HERE && to == HERE) pair = EMP_BOUND_SAME;
+    if ((from == HERE) != (to == HERE)) pair = EMP_BOUND_APART;
+    return emp_bound_delay_of(j->model, edge, kind_of(from), kind_of(to), pair);
+}
+
+/* What the edge says of its maker in one place: the least over all places of its reader. */
+static void lengthen(const joiner *j, const emp_bound_edge *edge, const near_op *reader,
+                     near_op *maker, int32_t from)
+{
+    lag least[GOALS] = {{EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS},
+                        {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS}};
+
+    for (int32_t to = 0; to < PLACES; to++) {
+        if (!(reader->places >> to & 1u) || (edge->is_bound && from != to)) continue;
+        emp_bound_delay d = delay_between(j, edge, from, to);
+        bool is_queued = d.is_in_order && has_stream(j, from) && has_stream(j, to);
+        for (int32_t goal = 0; goal < GOALS; goal++) {
+            emp_time_ns ready_ns = reader->ready_ns[goal][to];
+            emp_time_ns done_ns = is_queued ? reader->start_ns[goal][to] : -1;
+            if (d.after_done_ns >= 0)
+                done_ns = emp_bound_later(done_ns, plus(ready_ns, d.after_done_ns));
+            least[goal].told_ns =
+                emp_bound_sooner(least[goal].told_ns, plus(ready_ns, d.after_told_ns));
+            least[goal].done_ns = emp_bound_sooner(least[goal].done_ns, done_ns);
+        }
+    }
+    for (int32_t goal = 0; goal < GOALS; goal++) {
+        lag *all = &maker->lag[goal][from];
+        all->told_ns = emp_bound_later(all->told_ns, least[goal].told_ns);
+        all->done_ns = emp_bound_later(all->done_ns, least[goal].done_ns);
+    }
+}
+
+/* ---- what is near ---- */
+
+/* \return NULL: there is no more room. */
+static near_op *come_near(joiner *j, emp_op_id op)
+{
+    if (j->slot_of[op] < 0) {
+        int32_t at = j->open_count;
+        if (j->near_count == j->near_limit) return NULL;
+        near_op *n = &j->near[j->near_count];
+        *n = (near_op){.op = op, .places = find_places(j, op)};
+        for (int32_t i = 0; i < GOALS * PLACES; i++)
+            n->lag[i / PLACES][i % PLACES] = (lag){0, -1};
+        for (; at > 0 && j->rank[j->near[j->open[at - 1]].op] > j->rank[op]; at--)
+            j->open[at] = j->open[at - 1];
+        j->open[at] = j->near_count;
+        j->open_count++;
+        j->slot_of[op] = j->near_count++;
+    }
+    return &j->near[j->slot_of[op]];
+}
+
+static void spread(joiner *j, const near_op *reader)
+{
+    emp_bound_edge edge;
+
+    for (int32_t i = 0; i < emp_bound_edge_count(j->model, reader->op); i++) {
+        if (!emp_bound_edge_get(j->model, reader->op, i, &edge)) continue;
+        near_op *maker = come_near(j, edge.from);
+        for (int32_t place = 0; maker != NULL && place < PLACES; place++)
+            if (maker->places >> place & 1u) lengthen(j, &edge, reader, maker, place);
+    }
+}
+
+/* When the goal is reached, at least, with the op elsewhere. */
+static emp_time_ns least_elsewhere(const joiner *j, const near_op *n, int32_t goal)
+{
+    emp_time_ns least_ns = EMP_COST_LIMIT_NS;
+
+    for (int32_t place = OTHER_GPU; place < PLACES; place++) {
+        const emp_bound_head *head = &j->paths->head[n->op][kind_of(place)];
+        const lag            *l = &n->lag[goal][place];
+        if (!(n->places >> place & 1u)) continue;
+        least_ns =
+            emp_bound_sooner(least_ns, emp_bound_later(plus(l->told_ns, head->told_ns),
+                                                       plus(l->done_ns, head->done_ns)));
+    }
+    return least_ns;
+}
+
+static emp_crowd_member describe(const joiner *j, const near_op *n, int32_t goal,
+                                 emp_time_ns elsewhere_ns)
+{
+    const emp_bound_op   *o = &j->model->op[n->op];
+    const emp_bound_head *head = &j->paths->head[n->op][EMP_DEVICE_GPU];
+    const lag            *l = &n->lag[goal][HERE];
+    const emp_time_ns     run_ns = o->run_ns[EMP_DEVICE_GPU];
+    emp_crowd_member      m = {.elsewhere_ns = elsewhere_ns};
+
+    m.release_ns[EMP_CROWD_THREAD] = head->ready_ns;
+    m.work_ns[EMP_CROWD_THREAD] = j->model->has_thread ? o->issue_ns : run_ns;
+    m.tail_ns[EMP_CROWD_THREAD] = l->told_ns;
+    if (!j->model->has_thread || goal == READY) return m;
+    m.release_ns[EMP_CROWD_STREAM] = emp_bound_later(head->told_ns, head->queued_ns);
+    m.work_ns[EMP_CROWD_STREAM] = run_ns;
+    m.tail_ns[EMP_CROWD_STREAM] = emp_bound_later(l->done_ns, 0);
+    return m;
+}
+
+/* Adds an op to the crowds that it may hold up. \return whether there is one. */
+static bool join_crowds(joiner *j, const near_op *n, emp_time_ns least_ns[GOALS])
+{
+    bool is_late = false;
+
+    for (int32_t goal = 0; goal < GOALS; goal++) {
+        emp_time_ns elsewhere_ns = least_elsewhere(j, n, goal);
+        if (elsewhere_ns <= least_ns[goal]) continue;
+        is_late = true;
+        if (n->places >> HERE & 1u)
+            emp_crowd_add(&j->crowd[goal], describe(j, n, goal, elsewhere_ns));
+        else
+            least_ns[goal] = elsewhere_ns;
+    }
+    return is_late;
+}
+
+/* Visits what is near, what is last in order first: then its readers, and so its lags, are
+ * complete, or as complete as they get. */
+static void look_around(joiner *j, emp_time_ns least_ns[GOALS])
+{
+    near_op self = goal_itself(j);
+
+    j->near_count = j->open_count = 0;
+    j->crowd[READY].count = j->crowd[START].count = 0;
+    spread(j, &self);
+    while (j->open_count > 0) {
+        near_op *n = &j->near[j->open[--j->open_count]];
+        if (!join_crowds(j, n, least_ns)) continue;
+        go_through(j, n);
+        spread(j, n);
+    }
+    for (int32_t i = 0; i < j->near_count; i++) j->slot_of[j->near[i].op] = -1;
+}
+
+static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
+{
+    const emp_bound_head *head = &j->paths->head[op][EMP_DEVICE_GPU];
+    emp_time_ns           least_ns[GOALS] = {head->ready_ns,
+                                             emp_bound_later(head->told_ns, head->queued_ns)};
+
+    j->to = op;
+    look_around(j, least_ns);
+    floor->ready_ns = emp_bound_later(least_ns[READY], emp_crowd_least(&j->crowd[READY]));
+    if (j->model->has_thread)
+        floor->queued_ns =
+            emp_bound_later(least_ns[START], emp_crowd_least(&j->crowd[START]));
+}
+
+/* ---- all ---- */
+
+static emp_status joiner_init(joiner *j, const emp_bound_model *model,
+                              emp_bound_paths *paths, int32_t near, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = model->problem->graph;
+
+    *j = (joiner){.model = model, .paths = paths, .near_limit = near};
+    j->rank = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    j->slot_of = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    j->near = EMP_NEW_ARRAY(near_op, (size_t)near);
+    j->open = EMP_NEW_ARRAY(int32_t, (size_t)near);
+    if (!j->rank || !j->slot_of || !j->near || !j->open)
+        EMP_FAIL(EMP_ENOMEM, "joins of %d ops", g->op_count);
+    for (int32_t goal = 0; goal < GOALS; goal++)
+        EMP_TRY(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
+    for (int32_t i = 0; i < g->op_count; i++) {
+        j->rank[g->topo[i]] = i;
+        j->slot_of[i] = -1;
+    }
+
+cleanup:
+    return st;
+}
+
+static void joiner_clear(joiner *j)
+{
+    emp_free(j->rank);
+    emp_free(j->slot_of);
+    emp_free(j->near);
+    emp_free(j->open);
+    for (int32_t goal = 0; goal < GOALS; goal++) emp_crowd_clear(&j->crowd[goal]);
+}
+
+emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths,
+                          const emp_bound_drains *drains, int32_t near, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = model->problem->graph;
+    const bool       has_joins = model->problem->runtime.rules == EMP_RULES_EVENTS;
+    joiner           j;
+
+    EMP_TRY(joiner_init(&j, model, paths, near, err));
+    for (int32_t i = 0; i < g->op_count; i++) {
+        const emp_op_id op = g->topo[i];
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+            if (!emp_bound_may(&model->op[op], k)) continue;
+            if (k == EMP_DEVICE_GPU && drains != NULL)
+                model->floor[op].queued_ns =
+                    emp_bound_drains_start(drains, model, paths, op);
+            emp_bound_paths_find_head(paths, model, op, k);
+            if (k != EMP_DEVICE_GPU || !has_joins) continue;
+            join_op(&j, op, &model->floor[op]);
+            emp_bound_paths_find_head(paths, model, op, k);
+        }
+    }
+
+cleanup:
+    joiner_clear(&j);
+    return st;
+}

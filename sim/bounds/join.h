@@ -1,0 +1,19 @@
+/** \file sim/bounds/join.h
+ * Longer heads on GPUs: of the ops that an op waits for some are too late to be elsewhere,
+ * so they are on its GPU and take turns there. docs/bounds.md, lemma 6 (the idea:
+ * Papadimitriou and Yannakakis, SIAM J. Comput. 19, 1990).
+ */
+#ifndef EMP_SIM_BOUNDS_JOIN_H
+#define EMP_SIM_BOUNDS_JOIN_H
+
+#include "sim/bounds/drain.h"
+
+/** Sets the floors of the model, and all heads. Does nothing but find heads where rules are
+ * not `events`.
+ * \param drains  Held for sure, as if there were no exceptions; or NULL.
+ * \param near  How many of those that an op waits for are looked at.
+ * O(V near log near + V near^2). \retval EMP_ENOMEM */
+emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths,
+                          const emp_bound_drains *drains, int32_t near, emp_error *err);
+
+#endif /* EMP_SIM_BOUNDS_JOIN_H */
