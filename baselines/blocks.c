@@ -399,8 +399,7 @@ static emp_time_ns time_copy(const maker *m, emp_op_id op, double bytes_per_s)
 
     if (stated_ns >= 0 || bytes_per_s <= 0.0) return stated_ns >= 0 ? stated_ns : 0;
     for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++) {
-        if (g->consumer_offset[t] < g->consumer_offset[t + 1])
-            bytes += (double)g->tensor[t].copy_bytes;
+        if (emp_graph_is_read(g, t)) bytes += (double)g->tensor[t].copy_bytes;
     }
     return emp_ns_of_seconds(bytes / bytes_per_s);
 }

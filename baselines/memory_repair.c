@@ -22,8 +22,8 @@ typedef struct {
     emp_device_id     *before;       /* [op] as it was before the round */
     uint64_t          *barred;       /* [group] bit d: did not help when it left d */
     int64_t           *live; /* [tensor] bytes at the peak of the device at hand */
-    int32_t           *seen; /* [tensor] the judgement that met it last */
-    int32_t            judgement;
+    int64_t           *seen; /* [tensor] the judgement that met it last */
+    int64_t            judgement;
     emp_sim_result     result;                /* of the last run */
     int64_t            room[EMP_MAX_DEVICES]; /* bytes left, by estimate */
 } repair;
@@ -316,7 +316,7 @@ static emp_status make_groups(repair *r, uint64_t seed, emp_error *err)
     r->group_of_op = EMP_NEW_ARRAY(int32_t, (size_t)r->graph->op_count);
     r->before = EMP_NEW_ARRAY(emp_device_id, (size_t)r->graph->op_count);
     r->live = EMP_NEW_ARRAY(int64_t, (size_t)r->graph->tensor_count);
-    r->seen = EMP_NEW_ARRAY(int32_t, (size_t)r->graph->tensor_count);
+    r->seen = EMP_NEW_ARRAY(int64_t, (size_t)r->graph->tensor_count);
     if (!r->barred || !r->group_of_op || !r->before || !r->live || !r->seen)
         EMP_FAIL(EMP_ENOMEM, "memory repair of %d ops", r->graph->op_count);
     for (emp_op_id op = 0; op < r->graph->op_count; op++) r->group_of_op[op] = -1;

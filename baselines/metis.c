@@ -23,7 +23,8 @@ static void share_memory(const emp_partition_target *target, double *share)
         share[p] = (double)target->machine->device[target->device[p]].memory_bytes;
         total += share[p];
     }
-    for (int32_t p = 0; p < target->count; p++) share[p] /= total;
+    for (int32_t p = 0; p < target->count; p++)
+        share[p] = total > 0.0 ? share[p] / total : 1.0 / target->count;
 }
 
 static emp_status cut(const emp_partition_graph *g, const emp_partition_target *target,

@@ -10,6 +10,11 @@ emp_status emp_partition_method_place(const emp_problem            *problem,
 {
     emp_status st = EMP_OK;
 
+    if (problem->graph->stated != NULL && settings->costs != EMP_OP_COSTS_TIME)
+        EMP_FAIL(
+            EMP_EUNSUPPORTED,
+            "ops of %s state how long they take, and nothing of FLOPs; use costs=time",
+            problem->workload);
     request.params.costs = (emp_op_costs)settings->costs;
     request.params.power = (emp_device_power)settings->power;
     EMP_TRY(emp_partition_place(problem, &request, device_of_op, err));

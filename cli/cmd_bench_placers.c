@@ -236,7 +236,7 @@ static emp_status print_all(const struct args *args, const emp_comparison *c,
     emp_status st = EMP_OK;
 
     if (args->is_json)
-        EMP_TRY(emp_comparison_print_json(stdout, c, err));
+        EMP_TRY(cli_print_json(emp_comparison_json(c), err));
     else if (args->is_csv)
         emp_comparison_print_csv(stdout, c);
     else

@@ -37,7 +37,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm': args->machine = arg; return 0;
     case 'r': args->runtime = arg; return 0;
     case 'e':
-        args->effort = (int32_t)cli_integer("--effort", arg, 1, EMP_BOUNDS_MOST_EFFORT);
+        args->effort = (int32_t)cli_integer("effort", arg, 1, EMP_BOUNDS_MOST_EFFORT);
         return 0;
     case 'j': args->is_json = true; return 0;
     case ARGP_KEY_ARG:

@@ -89,11 +89,11 @@ static emp_status make_machine(emp_machine **machine, const emp_import_devices *
     emp_status st = EMP_OK;
 
     if (devices->cpu_count == 0)
-        EMP_FAIL(
-            EMP_EINVAL,
-            "--machine is missing: \"%s\" does not say what it is placed on; emplace "
-            "machines lists what there is",
-            spec);
+        EMP_FAIL(EMP_EINVAL,
+                 "\"%s\" states no machine of its own; name one by --machine (emplace "
+                 "machines "
+                 "lists what there is)",
+                 spec);
     EMP_TRY(emp_machine_create(machine, CLI_INSTANCE_MACHINE, devices->cpu_count,
                                devices->gpu_count, devices->gpu_memory_bytes, err));
 cleanup:

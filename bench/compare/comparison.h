@@ -29,6 +29,7 @@
 #ifndef EMP_BENCH_COMPARE_COMPARISON_H
 #define EMP_BENCH_COMPARE_COMPARISON_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "bench/compare/statistics.h"
@@ -162,8 +163,8 @@ int32_t emp_comparison_find_row(const emp_comparison *c, const char *key);
 
 /** For people: a table a budget, then the sensitivity. */
 void emp_comparison_print_text(FILE *out, const emp_comparison *c);
-/** One JSON object; null: not known, or infinite. \retval EMP_ENOMEM */
-emp_status emp_comparison_print_json(FILE *out, const emp_comparison *c, emp_error *err);
+/** One object (docs/formats.md); NULL when memory is out. */
+json_t *emp_comparison_json(const emp_comparison *c);
 /** One line a cell. */
 void emp_comparison_print_csv(FILE *out, const emp_comparison *c);
 /** One line a point of a curve. */

@@ -2,16 +2,23 @@
 /* A comparison as one JSON object: what was compared, then for each budget its rows, entrants
  * and cells. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 
 #include "bench/compare/comparison.h"
 
-enum { HASH_BYTES = 17, DIGITS = 12 };
+enum { HASH_BYTES = 17 };
 
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* \a list with \a item, or NULL when memory is out: then nothing that holds it is made. */
+static json_t *append(json_t *list, json_t *item)
+{
+    if (json_array_append_new(list, item) == 0) return list;
+    json_decref(list);
+    return NULL;
 }
 
 static const char *hex(uint64_t hash, char text[HASH_BYTES])
@@ -60,7 +67,7 @@ static json_t *json_entrant(const emp_comparison *c, int32_t b, int32_t e)
     json_t                       *cells = json_array();
 
     for (int32_t r = 0; r < c->row_count; r++)
-        json_array_append_new(cells, json_cell(c, b, r, e));
+        cells = append(cells, json_cell(c, b, r, e));
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "entrant",
                      entrant->key, "method", entrant->method->name, "preset",
                      entrant->preset, "mean_rank", number(overall->mean_rank), "ratio",
@@ -87,10 +94,10 @@ static json_t *json_budget(const emp_comparison *c, int32_t b)
     json_t                      *entrants = json_array(), *changes = json_array();
 
     for (int32_t e = 0; e < c->entrant_count; e++)
-        json_array_append_new(entrants, json_entrant(c, b, e));
+        entrants = append(entrants, json_entrant(c, b, e));
     for (int32_t i = 0; c->draws > 0 && i < c->row_count * EMP_SCORED_KINDS; i++)
-        json_array_append_new(
-            changes, json_change(c, b, i / EMP_SCORED_KINDS, i % EMP_SCORED_KINDS));
+        changes = append(changes,
+                         json_change(c, b, i / EMP_SCORED_KINDS, i % EMP_SCORED_KINDS));
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o}", "evaluations",
         budget->evaluations > 0 ? json_integer(budget->evaluations) : json_null(),
@@ -99,27 +106,17 @@ static json_t *json_budget(const emp_comparison *c, int32_t b)
         number(c->friedman[b].p), "entrants", entrants, "sensitivity", changes);
 }
 
-emp_status emp_comparison_print_json(FILE *out, const emp_comparison *c, emp_error *err)
+json_t *emp_comparison_json(const emp_comparison *c)
 {
-    emp_status st = EMP_OK;
-    json_t    *rows = json_array(), *budgets = json_array(), *root = NULL;
-    char       runtime[HASH_BYTES];
+    json_t *rows = json_array(), *budgets = json_array();
+    char    runtime[HASH_BYTES];
 
-    for (int32_t r = 0; r < c->row_count; r++)
-        json_array_append_new(rows, json_row(c, r));
+    for (int32_t r = 0; r < c->row_count; r++) rows = append(rows, json_row(c, r));
     for (int32_t b = 0; b < c->budget_count; b++)
-        json_array_append_new(budgets, json_budget(c, b));
-    root =
-        json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:b, s:o, s:o}", "runtime", c->runtime,
-                  "runtime_hash", hex(c->runtime_hash, runtime), "seeds", c->seed_count,
-                  "command", c->command, "version", c->version, "commit", c->commit,
-                  "dirty", c->is_dirty, "rows", rows, "budgets", budgets);
-    if (root == NULL ||
-        json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) != 0)
-        EMP_FAIL(EMP_ENOMEM, "JSON of a comparison");
-    fputc('\n', out);
-
-cleanup:
-    json_decref(root);
-    return st;
+        budgets = append(budgets, json_budget(c, b));
+    return json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:b, s:o, s:o}", "runtime",
+                     c->runtime, "runtime_hash", hex(c->runtime_hash, runtime), "seeds",
+                     c->seed_count, "command", c->command, "version", c->version,
+                     "commit", c->commit, "dirty", c->is_dirty, "rows", rows, "budgets",
+                     budgets);
 }

@@ -82,6 +82,8 @@ cleanup:
     return st;
 }
 
+static bool is_stopped(const emp_search_params *p) { return p->stop && *p->stop; }
+
 static emp_status measure_round(stand *s, const emp_placer_type *method, int32_t round,
                                 emp_error *err)
 {
@@ -99,6 +101,7 @@ static emp_status measure_round(stand *s, const emp_placer_type *method, int32_t
         .context = &w};
 
     EMP_TRY(emp_run(&record, s->problem, &run, err));
+    if (is_stopped(s->params)) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
     if (w.last == w.first)
         EMP_FAIL(EMP_EINVAL,
                  "%s ended with its first batch on %d ops; there is nothing to "
@@ -114,8 +117,6 @@ cleanup:
     return st;
 }
 
-static bool is_stopped(const emp_search_params *p) { return p->stop && *p->stop; }
-
 static emp_status measure_method(emp_search_report *report, stand *s, int32_t number,
                                  double before_frac, double share_frac, emp_error *err)
 {
@@ -125,7 +126,6 @@ static emp_status measure_method(emp_search_report *report, stand *s, int32_t nu
 
     for (int32_t round = 0; round < p->repeats; round++) {
         EMP_TRY(measure_round(s, p->method[number], round, err));
-        if (is_stopped(p)) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
         if (p->on_progress != NULL)
             p->on_progress(p->context,
                            before_frac + share_frac * (round + 1) / p->repeats);
@@ -190,19 +190,23 @@ void emp_search_print_text(FILE *stream, const emp_search_report *report)
     }
 }
 
+static json_t *json_row(const emp_search_row *r)
+{
+    return json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:i}", "ops", r->op_count, "method",
+                     r->method->name, "proposals_per_s", r->proposals_per_s.median, "low",
+                     r->proposals_per_s.low, "high", r->proposals_per_s.high,
+                     "oracle_share", r->oracle_share.median, "rounds",
+                     (int)r->proposals_per_s.count);
+}
+
 json_t *emp_search_json(const emp_search_report *report)
 {
     json_t *rows = json_array();
 
     for (int32_t i = 0; i < report->row_count; i++) {
-        const emp_search_row *r = &report->row[i];
-        json_array_append_new(
-            rows,
-            json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:i}", "ops", r->op_count, "method",
-                      r->method->name, "proposals_per_s", r->proposals_per_s.median,
-                      "low", r->proposals_per_s.low, "high", r->proposals_per_s.high,
-                      "oracle_share", r->oracle_share.median, "rounds",
-                      (int)r->proposals_per_s.count));
+        if (json_array_append_new(rows, json_row(&report->row[i])) == 0) continue;
+        json_decref(rows);
+        return NULL;
     }
     return json_pack("{s:o}", "searches", rows);
 }

@@ -15,9 +15,9 @@
 
 #include "sim/acyclic/flow_graph.h"
 
-/** Fills part_of_vertex with 0 .. part_count-1; parts may be empty. No part has more load than
- * (1 + \a imbalance) times its \a share of all (shares add up to 1), or as little more as
- * the sizes of vertices allow. Equal seeds give equal parts.
+/** Fills part_of_vertex with 0 .. part_count-1; parts may be empty. No part is meant to have
+ * more load than (1 + \a imbalance) times its \a share of all (shares add up to 1): moves
+ * that lessen an excess come first. Equal seeds give equal parts.
  * O((V + E) log V) per bisection, of which there are log(parts) one below the other.
  * \retval EMP_ENOMEM, and those of sim/partition/metis_cut.h
  * \retval EMP_ECYCLE  Flows form a cycle; not those of emp_flow_graph_create(). */

@@ -78,7 +78,9 @@ static emp_time_ns serve_all(const emp_crowd *crowd, int32_t count)
 }
 
 /* Either the first n members are all here or one of them is elsewhere, for at least as long
- * as the n-th: for every n the sooner of the two. The one grows with n, the other falls. */
+ * as the n-th: for every n the sooner of the two. The other falls with n. Where the search
+ * ends, all before are served sooner than the last of them is elsewhere, and with one more it
+ * is not: either time is a bound by itself. */
 emp_time_ns emp_crowd_least(const emp_crowd *crowd)
 {
     int32_t here = 0, most = crowd->count; /* served sooner than elsewhere */

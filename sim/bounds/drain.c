@@ -22,7 +22,14 @@ static bool is_in_gpu_memory(const emp_bound_edge *edge)
     return !edge->is_control && !edge->is_on_host && !edge->is_read_on_host;
 }
 
-/* What an op reads, if that is the tensor and at most one more. */
+static bool is_read_on_host(const emp_graph *g, emp_op_id op, int32_t input)
+{
+    int32_t bit = input - g->input_offset[op];
+
+    return g->op[op].host_input_mask >> (bit < 31 ? bit : 31) & 1u;
+}
+
+/* What an op reads, if that is the tensor, in GPU memory alone, and at most one more. */
 static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
                            emp_tensor_id tensor, emp_tensor_id *other)
 {
@@ -32,8 +39,11 @@ static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
     for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
         if (!g->op[g->control[i]].is_folded) return false;
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
-        if (g->input[i] == tensor || g->op[g->tensor[g->input[i]].producer].is_folded)
+        if (g->op[g->tensor[g->input[i]].producer].is_folded) continue;
+        if (g->input[i] == tensor) {
+            if (is_read_on_host(g, op, i)) return false; /* a copy that x waits for */
             continue;
+        }
         if (*other >= 0 && *other != g->input[i]) return false;
         if (g->op[op].host_input_mask != 0) return false; /* arrivals in two memories */
         *other = g->input[i];

@@ -176,12 +176,10 @@ static void describe_bytes(const emp_bound_model *model, emp_op_id id, emp_bound
     if (rules == EMP_RULES_EVENTS) bytes = round_up(bytes);
     if (rules == EMP_RULES_PLACETO) bytes = 0;
     for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
-        bool is_read = false;
         if (rules == EMP_RULES_MSR_LATENCY || rules == EMP_RULES_MSR_LOAD)
             bytes = sum_bytes(bytes, g->tensor[t].bytes);
-        for (int32_t i = g->consumer_offset[t]; i < g->consumer_offset[t + 1]; i++)
-            is_read |= !g->op[g->consumer[i]].is_folded;
-        if (is_read) crossing = sum_bytes(crossing, g->tensor[t].copy_bytes);
+        if (emp_graph_is_read(g, t))
+            crossing = sum_bytes(crossing, g->tensor[t].copy_bytes);
     }
     op->bytes[EMP_DEVICE_CPU] = op->bytes[EMP_DEVICE_GPU] = bytes;
     if (rules != EMP_RULES_MSR_LATENCY) return;

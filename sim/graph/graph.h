@@ -111,6 +111,15 @@ static inline int64_t emp_graph_stated_copy_ns(const emp_graph *graph, emp_op_id
     return graph->stated ? graph->stated[op].copy_ns : -1;
 }
 
+/** Whether an op that is not folded reads the tensor. */
+static inline bool emp_graph_is_read(const emp_graph *graph, emp_tensor_id tensor)
+{
+    for (int32_t i = graph->consumer_offset[tensor];
+         i < graph->consumer_offset[tensor + 1]; i++)
+        if (!graph->op[graph->consumer[i]].is_folded) return true;
+    return false;
+}
+
 /** The op of that name, or -1. O(V). */
 emp_op_id emp_graph_find(const emp_graph *graph, const char *name);
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "sim/import/instance.h"
 
-enum { PLACE_BYTES = 40, MAX_NODES = 1 << 24 };
+enum { PLACE_BYTES = 40, MAX_NODES = 1 << 19 };
 
 /* Costs of the edges that leave one node differ by no more, as the publication has it. */
 static const double SAME_MS = 1e-6;

@@ -8,7 +8,8 @@
 #include "sim/graph/graph_builder.h"
 #include "sim/import/cursor.h"
 
-/** The longest time and the largest size of an op; a million of them fit in 64 bits. */
+/** The longest time and the largest size of an op; of half a million, ten times as long on a CPU,
+ * the sum fits in 64 bits. */
 #define EMP_INSTANCE_MS_MAX    1e6
 #define EMP_INSTANCE_BYTES_MAX 1e12
 

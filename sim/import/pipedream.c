@@ -181,6 +181,10 @@ static emp_status read_edge(profile *p, emp_slice text, int32_t line, emp_error 
     EMP_TRY(find_layer(&e->from, p, from, line, err));
     EMP_TRY(find_layer(&e->to, p, text, line, err));
     p->layer[e->to].read_bytes += p->layer[e->from].value[ACTIVATION];
+    if (p->layer[e->to].read_bytes > EMP_INSTANCE_BYTES_MAX)
+        EMP_FAIL(EMP_EFORMAT,
+                 "line %d: what the layers before this one send is more than %g bytes",
+                 line, EMP_INSTANCE_BYTES_MAX);
     p->edge_count++;
 
 cleanup:

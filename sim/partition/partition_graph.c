@@ -193,6 +193,7 @@ static void list_edges_of_op(const emp_partition_graph *g, const emp_graph *grap
                              emp_op_id op, int32_t *seen, edge_list *list)
 {
     int32_t u = emp_partition_vertex_of_op(g, graph, op);
+    int64_t stated_ns = emp_graph_stated_copy_ns(graph, op);
 
     if (u < 0) return;
     for (int32_t t = graph->output_offset[op]; t < graph->output_offset[op + 1]; t++) {
@@ -201,7 +202,7 @@ static void list_edges_of_op(const emp_partition_graph *g, const emp_graph *grap
             int32_t v = emp_partition_vertex_of_op(g, graph, graph->consumer[i]);
             if (v < 0 || v == u || seen[v] == t + 1) continue;
             seen[v] = t + 1;
-            add_edge(list, u, v, graph->tensor[t].bytes);
+            add_edge(list, u, v, stated_ns >= 0 ? stated_ns : graph->tensor[t].bytes);
         }
     }
     for (int32_t i = graph->control_out_offset[op]; i < graph->control_out_offset[op + 1];

@@ -8,7 +8,8 @@
  * there in units of GPU work (times CPU power / GPU power), or its FLOPs.
  * The weight of an edge is the number of bytes that would be sent if its ends were apart:
  * each tensor counts once per reading vertex; a control edge counts like a tensor of no
- * bytes. Both are scaled into 32-bit integers of at least 1, whose sums stay below the
+ * bytes. If the graph states how long copies take, these times stand in place of bytes. Both
+ * are scaled into 32-bit integers of at least 1, whose sums stay below the
  * limits below.
  *
  * Partitioners know nothing of time and memory: a part may overflow a device.

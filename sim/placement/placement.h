@@ -14,7 +14,8 @@ emp_status emp_placement_save(const char *path, const emp_problem *problem,
                               const emp_device_id *device_of_op, double step_time_s,
                               emp_error *err);
 
-/** Fills device_of_op[op_count] from a file, or from a split of an instance (split.h). Every op of the step graph must be named.
+/** Fills device_of_op[op_count] from a file, or from a split of an instance (split.h). Every op
+ * of the step graph must be named; a split may leave out what its colour class places.
  * \retval EMP_EFORMAT  Not such a file, an unknown op or device, or an op left out; the
  *                      message names it. */
 emp_status emp_placement_load(emp_device_id *device_of_op, const char *path,

@@ -274,6 +274,36 @@ Test(bounds, drains_are_never_above_the_best_placement)
     cr_expect_gt(whole.longer, DRAINED / 50, "%d", whole.longer);
 }
 
+/* The first of the two ops also reads in host memory what both read: it waits for a copy of
+ * its own, so nothing queues before the copy to the second, which is a CPU's. */
+Test(bounds, drains_know_what_is_read_in_host_memory)
+{
+    for (uint64_t seed = 0; seed < JOINED; seed++) {
+        tiny_problem t;
+        emp_rng      rng;
+        emp_rng_init(&rng, seed, 0, 0);
+        const int     weight[] = {1 + (int)emp_rng_below(&rng, 60),
+                                  1 + (int)emp_rng_below(&rng, 60),
+                                  1 + (int)emp_rng_below(&rng, 8)};
+        const tiny_op ops[] = {
+            {.device = 1, .weight = weight[0]},
+            {.device = 1, .weight = weight[1], .input_count = 2, .input = {0, 0}},
+            {.weight = weight[2], .input_count = 1, .input = {0}},
+            {.device = 1, .input_count = 1, .input = {1}, .control = 2 + 1}};
+        emp_runtime rt = tiny_serial();
+        tiny_problem_create(&t, ops, 4, &rt);
+        t.graph->op[1].host_input_mask = 1u << 1;
+        t.machine->device_count = 2; /* one GPU */
+        for (int32_t op = 0; op < 4; op++)
+            t.problem->kinds_of_class[t.graph->op[op].colocation_class] =
+                op == 2 ? EMP_KIND_CPU : EMP_KIND_GPU;
+        emp_time_ns best_ns = solve(t.problem);
+        emp_bounds  b = bounds_of(t.problem);
+        expect_below(&b, best_ns, seed);
+        tiny_problem_destroy(&t);
+    }
+}
+
 Test(bounds, branch_and_bound_finds_what_trying_all_finds)
 {
     int32_t compared = 0;
