@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/disjoint.h"
 #include "base/mem.h"
 #include "sim/graph/op_name.h"
 
@@ -17,32 +18,12 @@ typedef struct {
     const emp_graph   *g;
     int32_t            class_count;
     bool              *has_forward; /* [class] */
-    int32_t           *root;        /* [class] union-find; the lower number is the root */
+    int32_t           *root;        /* [class] disjoint sets */
     pair              *pair;        /* [2 edge] */
     int32_t            pair_count;
     emp_blocks        *blocks;
     bool               is_numbered; /* blocks have numbers; else roots stand for them */
 } maker;
-
-/* ---- union-find ---- */
-
-static int32_t find_root(int32_t *root, int32_t c)
-{
-    while (root[c] != c) {
-        root[c] = root[root[c]];
-        c = root[c];
-    }
-    return c;
-}
-
-/* false: they are one already */
-static bool join(int32_t *root, int32_t one, int32_t other)
-{
-    int32_t a = find_root(root, one), b = find_root(root, other);
-
-    root[a > b ? a : b] = a > b ? b : a;
-    return a != b;
-}
 
 /* ---- pairs ---- */
 
@@ -115,7 +96,7 @@ static void each_edge(maker *m, bool with_control,
 static int32_t id_of(maker *m, emp_op_id op)
 {
     return m->is_numbered ? m->blocks->block_of_op[op]
-                          : find_root(m->root, m->problem->class_of_op[op]);
+                          : emp_disjoint_root(m->root, m->problem->class_of_op[op]);
 }
 
 /* The later before the earlier: whom a block waits for. */
@@ -176,7 +157,7 @@ static void leave(search *s, int32_t c, int32_t *root)
     do {
         member = s->open[--s->open_count];
         s->is_open[member] = false;
-        join(root, c, member);
+        emp_disjoint_join(root, c, member);
     } while (member != c);
 }
 
@@ -243,7 +224,7 @@ static void mark_costly(maker *m, bool *is_costly)
         if (c < 0) continue;
         if (costs->gpu[op].compute_ns > 0 || costs->cpu[op].compute_ns > 0 ||
             !(m->problem->kinds_of_class[c] & EMP_KIND_GPU))
-            is_costly[find_root(m->root, c)] = true;
+            is_costly[emp_disjoint_root(m->root, c)] = true;
     }
 }
 
@@ -263,7 +244,8 @@ static emp_status join_leaves(maker *m, emp_error *err)
             const pair *p = &m->pair[i];
             bool        is_only =
                 (i == 0 || p[-1].a != p->a) && (i + 1 == m->pair_count || p[1].a != p->a);
-            if (is_only && !is_costly[p->a]) is_changed |= join(m->root, p->a, p->b);
+            if (is_only && !is_costly[p->a])
+                is_changed |= emp_disjoint_join(m->root, p->a, p->b);
         }
     }
 
@@ -476,7 +458,7 @@ emp_status emp_blocks_init(emp_blocks *blocks, const emp_problem *problem, emp_e
 
     *blocks = (emp_blocks){0};
     EMP_TRY(allocate(&m, err));
-    for (int32_t c = 0; c < m.class_count; c++) m.root[c] = c;
+    emp_disjoint_init(m.root, m.class_count);
     for (emp_op_id op = 0; op < m.g->op_count; op++) {
         int32_t c = problem->class_of_op[op];
         if (c >= 0 && !emp_is_gradient_name(m.g->name[op])) m.has_forward[c] = true;

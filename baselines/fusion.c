@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "baselines/fusion.h"
 
+#include "base/disjoint.h"
 #include "base/mem.h"
 
 emp_status emp_fusion_init(emp_fusion *f, const emp_graph *graph, emp_error *err)
@@ -35,11 +36,7 @@ void emp_fusion_clear(emp_fusion *f)
 
 emp_op_id emp_fusion_root(const emp_fusion *f, emp_op_id op)
 {
-    while (f->parent[op] != op) {
-        f->parent[op] = f->parent[f->parent[op]]; /* halves the path */
-        op = f->parent[op];
-    }
-    return op;
+    return emp_disjoint_root(f->parent, op);
 }
 
 /* The producers' set joins the readers' at its front, so that members stay in an order in

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/disjoint.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
@@ -56,16 +57,6 @@ void emp_graph_fold(emp_graph *g)
     }
 }
 
-/* Union-find with path halving; the lower id becomes the root. */
-static emp_op_id find_root(emp_op_id *parent, emp_op_id op)
-{
-    while (parent[op] != op) {
-        parent[op] = parent[parent[op]];
-        op = parent[op];
-    }
-    return op;
-}
-
 /* The value of a variable as TensorFlow's front end reads it: "x/read". */
 static bool is_snapshot(const emp_graph *g, emp_op_id op)
 {
@@ -88,13 +79,6 @@ static bool is_bound_to_input(const emp_graph *g, emp_op_id op, int32_t i)
                                              is_snapshot(g, input->producer)));
 }
 
-static void join(emp_op_id *parent, emp_op_id one, emp_op_id other)
-{
-    emp_op_id a = find_root(parent, one), b = find_root(parent, other);
-
-    parent[a > b ? a : b] = a > b ? b : a;
-}
-
 static void join_by_references(const emp_graph *g, emp_op_id *parent)
 {
     for (emp_op_id op = 0; op < g->op_count; op++) {
@@ -102,7 +86,8 @@ static void join_by_references(const emp_graph *g, emp_op_id *parent)
         if (g->type_entry[g->type[op]] == NULL) continue;
         for (int32_t i = 0; i < input_count; i++) {
             if (!is_bound_to_input(g, op, i)) continue;
-            join(parent, op, g->tensor[g->input[g->input_offset[op] + i]].producer);
+            emp_disjoint_join(parent, op,
+                              g->tensor[g->input[g->input_offset[op] + i]].producer);
         }
     }
 }
@@ -132,7 +117,7 @@ static emp_status join_as_stated(const emp_graph *g, emp_op_id *parent, emp_erro
     qsort(bound, (size_t)g->op_count, sizeof *bound, compare_bindings);
     for (int32_t i = 1; i < g->op_count; i++) {
         if (bound[i].colocation >= 0 && bound[i].colocation == bound[i - 1].colocation)
-            join(parent, bound[i].op, bound[i - 1].op);
+            emp_disjoint_join(parent, bound[i].op, bound[i - 1].op);
     }
 
 cleanup:
@@ -146,7 +131,7 @@ static emp_status derive_classes(emp_graph *g, emp_error *err)
     emp_op_id *parent = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count);
 
     if (parent == NULL) EMP_FAIL(EMP_ENOMEM, "colocation of %d ops", g->op_count);
-    for (emp_op_id op = 0; op < g->op_count; op++) parent[op] = op;
+    emp_disjoint_init(parent, g->op_count);
     if (g->stated != NULL)
         EMP_TRY(join_as_stated(g, parent, err));
     else
@@ -154,7 +139,7 @@ static emp_status derive_classes(emp_graph *g, emp_error *err)
     /* A root has the lowest id of its class, so it is numbered before its members. */
     g->class_count = 0;
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        emp_op_id root = find_root(parent, op);
+        emp_op_id root = emp_disjoint_root(parent, op);
         g->op[op].colocation_class =
             root == op ? g->class_count++ : g->op[root].colocation_class;
     }

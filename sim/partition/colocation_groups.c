@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/disjoint.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "sim/graph/op_name.h"
@@ -26,34 +27,20 @@ static bool is_member(const sets *s, emp_op_id op)
     return !s->graph->op[op].is_folded && s->is_free[s->graph->op[op].colocation_class];
 }
 
-static int32_t find(sets *s, int32_t class_id)
-{
-    while (s->parent[class_id] != class_id) {
-        s->parent[class_id] = s->parent[s->parent[class_id]];
-        class_id = s->parent[class_id];
-    }
-    return class_id;
-}
-
 static int32_t find_of_op(sets *s, emp_op_id op)
 {
-    return find(s, s->graph->op[op].colocation_class);
+    return emp_disjoint_root(s->parent, s->graph->op[op].colocation_class);
 }
 
 static void unite(sets *s, int32_t a, int32_t b)
 {
-    int32_t low = find(s, a), high = find(s, b), next = s->next[low];
+    int32_t one = emp_disjoint_root(s->parent, a);
+    int32_t other = emp_disjoint_root(s->parent, b), next = s->next[one];
 
-    if (low == high) return;
-    s->next[low] = s->next[high];
-    s->next[high] = next;
-    if (low > high) {
-        int32_t swapped = low;
-        low = high;
-        high = swapped;
-    }
-    s->parent[high] = low;
-    s->is_layer[low] = s->is_layer[low] || s->is_layer[high];
+    if (!emp_disjoint_join(s->parent, one, other)) return;
+    s->next[one] = s->next[other]; /* of two rings, one */
+    s->next[other] = next;
+    s->is_layer[one] = s->is_layer[other] = s->is_layer[one] || s->is_layer[other];
 }
 
 static void list_ops(sets *s)
@@ -91,7 +78,8 @@ static emp_status init_sets(sets *s, const emp_problem *problem, emp_error *err)
             s->is_free[c] = true;
     }
     list_ops(s);
-    for (int32_t c = 0; c < g->class_count; c++) s->parent[c] = s->next[c] = c;
+    emp_disjoint_init(s->parent, g->class_count);
+    emp_disjoint_init(s->next, g->class_count);
 
 cleanup:
     return st;
