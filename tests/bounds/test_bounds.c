@@ -26,6 +26,13 @@ enum {
     PLACEMENTS = 4
 };
 
+/* So many random cases, or EMP_TIMES as many. */
+static uint64_t times(uint64_t count)
+{
+    const char *more = getenv("EMP_TIMES");
+    return more != NULL ? count * strtoull(more, NULL, 10) : count;
+}
+
 static emp_bounds bounds_of(const emp_problem *problem)
 {
     emp_bounds bounds;
@@ -119,9 +126,10 @@ static emp_time_ns solve(const emp_problem *problem)
 
 Test(bounds, never_above_the_best_placement)
 {
-    int32_t solved = 0, met = 0, many = 0;
+    const uint64_t small = times(SMALL);
+    uint64_t       solved = 0, met = 0, many = 0;
 
-    for (uint64_t seed = 0; solved < SMALL; seed++) {
+    for (uint64_t seed = 0; solved < small; seed++) {
         random_problem r;
         create_any(&r, seed);
         emp_time_ns best_ns = solve(r.problem);
@@ -134,8 +142,8 @@ Test(bounds, never_above_the_best_placement)
         }
         random_problem_destroy(&r);
     }
-    cr_expect_gt(met, SMALL / 4, "the bound is the optimum %d times", met);
-    cr_expect_gt(many, SMALL / 20, "%d problems are too large to try all", many);
+    cr_expect_gt(met, small / 4, "the bound is the optimum %" PRIu64 " times", met);
+    cr_expect_gt(many, small / 20, "%" PRIu64 " problems are too large to try all", many);
 }
 
 /* Eight ops that read what is near; a copy takes as long as one of them or ten. */
@@ -171,9 +179,10 @@ static emp_runtime draw_runtime(emp_rng *rng)
 /* Joins bind where ops may be on several GPUs and copies are dear. */
 Test(bounds, joins_are_never_above_the_best_placement)
 {
-    int32_t longer = 0, met = 0;
+    const uint64_t joined = times(JOINED);
+    uint64_t       longer = 0, met = 0;
 
-    for (uint64_t seed = 0; seed < JOINED; seed++) {
+    for (uint64_t seed = 0; seed < joined; seed++) {
         tiny_op      ops[NEAR_OPS];
         tiny_problem t;
         emp_rng      rng;
@@ -191,8 +200,8 @@ Test(bounds, joins_are_never_above_the_best_placement)
         met += best_ns >= 0 && b.joined_ns > b.path_ns && b.joined_ns == best_ns;
         tiny_problem_destroy(&t);
     }
-    cr_expect_gt(longer, JOINED / 4, "%d joins are longer than paths", longer);
-    cr_expect_gt(met, JOINED / 20, "%d are the optimum", met);
+    cr_expect_gt(longer, joined / 4, "%" PRIu64 " joins are longer than paths", longer);
+    cr_expect_gt(met, joined / 20, "%" PRIu64 " are the optimum", met);
 }
 
 /* A chain of cells: two ops read what the last made, one of them the same weights each
@@ -229,7 +238,7 @@ static int draw_cells(tiny_op *ops, int cells, bool has_weights, emp_rng *rng)
 }
 
 typedef struct {
-    int32_t solved, longer, met;
+    uint64_t solved, longer, met;
 } tally;
 
 static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally *sum)
@@ -260,18 +269,19 @@ static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally
 /* Without weights there are no exceptions; with them chains must be long to be longer. */
 Test(bounds, drains_are_never_above_the_best_placement)
 {
-    tally free = {0}, bound = {0}, whole = {0};
+    const uint64_t drained = times(DRAINED);
+    tally          free = {0}, bound = {0}, whole = {0};
 
-    for (uint64_t seed = 0; seed < DRAINED; seed++) {
+    for (uint64_t seed = 0; seed < drained; seed++) {
         expect_cells_below(seed, 1 + (int)(seed % 3), false, &free);
         expect_cells_below(seed, 1 + (int)(seed % 3), true, &bound);
     }
-    for (uint64_t seed = 0; seed < DRAINED / 5; seed++)
+    for (uint64_t seed = 0; seed < drained / 5; seed++)
         expect_cells_below(seed, CELLS, true, &whole);
-    cr_expect_gt(free.solved + bound.solved, DRAINED, "%d", free.solved + bound.solved);
-    cr_expect_gt(free.longer, DRAINED / 10, "%d of %d", free.longer, free.solved);
-    cr_expect_gt(free.met, DRAINED / 100, "%d of %d", free.met, free.longer);
-    cr_expect_gt(whole.longer, DRAINED / 50, "%d", whole.longer);
+    cr_expect_gt(free.solved + bound.solved, drained);
+    cr_expect_gt(free.longer, drained / 10, "of %" PRIu64, free.solved);
+    cr_expect_gt(free.met, drained / 100, "of %" PRIu64, free.longer);
+    cr_expect_gt(whole.longer, drained / 50);
 }
 
 /* The first of the two ops also reads in host memory what both read: it waits for a copy of
@@ -330,9 +340,10 @@ Test(bounds, branch_and_bound_finds_what_trying_all_finds)
 
 Test(bounds, never_above_any_placement)
 {
-    int32_t compared = 0;
+    const uint64_t large = times(LARGE);
+    uint64_t       compared = 0;
 
-    for (uint64_t seed = 0; seed < LARGE; seed++) {
+    for (uint64_t seed = 0; seed < large; seed++) {
         random_problem r;
         emp_rng        rng;
         emp_sim       *sim = NULL;
@@ -350,7 +361,7 @@ Test(bounds, never_above_any_placement)
         emp_sim_destroy(sim);
         random_problem_destroy(&r);
     }
-    cr_expect_gt(compared, LARGE, "%d placements", compared);
+    cr_expect_gt(compared, large);
 }
 
 /* ---- more or less ---- */
