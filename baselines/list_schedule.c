@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "baselines/options.h"
 
 static emp_status allocate(emp_list_schedule *s, emp_error *err)
@@ -147,20 +148,22 @@ emp_status emp_list_no_room(const emp_list_schedule *s, int32_t task, emp_error 
     emp_status         st = EMP_OK;
     const emp_machine *m = s->graph->machine;
     emp_device_id      pinned = s->device_of_pin[s->graph->pin_of_task[task]], best = -1;
+    char               needed[32], left[32];
 
     for (emp_device_id d = 0; d < m->device_count; d++) {
         if (!emp_task_may_use(s->graph, task, d) || (pinned >= 0 && pinned != d))
             continue;
         if (best < 0 || s->free_bytes[d] > s->free_bytes[best]) best = d;
     }
-    EMP_FAIL(
-        EMP_EINFEASIBLE,
-        "%s needs %.3g GB and %s%s has %.3g GB left after %s; it takes more memory or "
-        "more devices, or a method that looks further",
-        s->graph->name[task], (double)bytes_needed(s, task, best) * 1e-9,
-        pinned < 0 ? "even " : "", m->device[best].name,
-        (double)s->free_bytes[best] * 1e-9,
-        pinned < 0 ? "all that was placed before" : "what its group and others hold");
+    EMP_FAIL(EMP_EINFEASIBLE,
+             "%s needs %s and %s%s has %s left after %s; it takes more memory or more "
+             "devices, or a method that looks further",
+             s->graph->name[task],
+             emp_units_format_bytes(bytes_needed(s, task, best), needed, sizeof needed),
+             pinned < 0 ? "even " : "", m->device[best].name,
+             emp_units_format_bytes(s->free_bytes[best], left, sizeof left),
+             pinned < 0 ? "all that was placed before"
+                        : "what its group and others hold");
 
 cleanup:
     return st;

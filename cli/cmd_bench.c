@@ -24,7 +24,9 @@ static void print_help(void)
     printf("Usage: emplace bench TOPIC [OPTION...]\n\n");
     for (int i = 0; i < TOPIC_COUNT; i++)
         printf("  %-10s %s\n", topics[i].name, topics[i].summary);
-    printf("\n  emplace bench TOPIC --help   options and examples of a topic\n");
+    printf("\n  emplace bench TOPIC --help   options and examples of a topic\n\n"
+           "  emplace bench placers --rows rnnlm --budgets 100\n"
+           "  emplace bench oracle --quick\n");
 }
 
 emp_status cmd_bench(int argc, char **argv, emp_error *err)

@@ -55,7 +55,8 @@ static const struct argp_option options[] = {
     {"sensitivity", KEY_CHANGES, "FILE", 0, "Write the sensitivity as CSV", 0},
     {"figure", KEY_FIGURE, "FILE", 0, "Draw quality against evaluations as SVG (gnuplot)",
      0},
-    {"figure-row", KEY_FIGURE_ROW, "ROW", 0, "Workload of the figure (default nmt4)", 0},
+    {"figure-row", KEY_FIGURE_ROW, "ROW", 0,
+     "Workload of the figure (default nmt4, or the first)", 0},
     {"page", KEY_PAGE, "FILE", 0,
      "Write all of it as one page (HTML) with figures of all workloads", 0},
     {0},
@@ -206,19 +207,31 @@ cleanup:
     return st;
 }
 
+static bool is_compared(const emp_comparison_params *p, const char *row)
+{
+    for (int32_t r = 0; r < p->row_count; r++)
+        if (strcmp(p->row[r].key, row) == 0) return emp_word_list_has(p->rows, row);
+    return false;
+}
+
+static const char *default_figure_row(const emp_comparison_params *p)
+{
+    if (is_compared(p, "nmt4")) return "nmt4";
+    for (int32_t r = 0; r < p->row_count; r++)
+        if (is_compared(p, p->row[r].key)) return p->row[r].key;
+    return "";
+}
+
 /* Before hours of runs, not after them. */
-static emp_status check_files(const struct args *args, emp_error *err)
+static emp_status check_files(struct args *args, emp_error *err)
 {
     emp_status        st = EMP_OK;
     const char *const paths[] = {args->curves, args->changes, args->figure, args->page};
-    bool              is_row = false;
 
     EMP_TRY(cli_check_outputs(paths, 4, err));
     if (args->figure == NULL) goto cleanup;
-    for (int32_t r = 0; r < args->params.row_count; r++)
-        is_row = is_row || (strcmp(args->params.row[r].key, args->figure_row) == 0 &&
-                            emp_word_list_has(args->params.rows, args->figure_row));
-    if (!is_row)
+    if (args->figure_row == NULL) args->figure_row = default_figure_row(&args->params);
+    if (!is_compared(&args->params, args->figure_row))
         EMP_FAIL(
             EMP_EINVAL,
             "the comparison has no workload \"%s\" to draw; give --figure-row one of "
@@ -259,8 +272,7 @@ emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
     emp_comparison         *comparison = NULL;
     cli_run_report          report = {.text = "placers"};
     struct args             args = {.run = cli_jobs_options_default(),
-                                    .params = emp_comparison_params_default(),
-                                    .figure_row = "nmt4"};
+                                    .params = emp_comparison_params_default()};
 
     cli_parse(&argp, argc, argv, &args);
     take_run_options(&args);

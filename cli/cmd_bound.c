@@ -10,12 +10,15 @@
 struct args {
     const char *spec, *machine, *runtime;
     int32_t     effort;
-    bool        is_json;
+    bool        is_max_load, is_json;
 };
+
+enum { KEY_OBJECTIVE = 256 };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, CLI_MACHINE_HELP, 0},
     {"runtime", 'r', "NAME|FILE", 0, CLI_RUNTIME_HELP, 0},
+    {"objective", KEY_OBJECTIVE, "NAME", 0, CLI_OBJECTIVE_HELP, 0},
     {"effort", 'e', "N", 0,
      "1 (the default, what place and simulate spend) to 3: more time, a higher bound", 0},
     {"json", 'j', NULL, 0, "Print a JSON object", 0},
@@ -36,6 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'm': args->machine = arg; return 0;
     case 'r': args->runtime = arg; return 0;
+    case KEY_OBJECTIVE: args->is_max_load = cli_is_max_load(arg); return 0;
     case 'e':
         args->effort = (int32_t)cli_integer("effort", arg, 1, EMP_BOUNDS_MOST_EFFORT);
         return 0;
@@ -48,6 +52,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->spec == NULL)
             cli_usage_error("a SPEC is missing; see %s --help", state->name);
         cli_require_machine(args->spec, args->machine);
+        if (args->is_max_load) args->runtime = cli_runtime_of_max_load(args->runtime);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/folder.h"
 #include "base/units.h"
 #include "bench/calibrate/calibrate.h"
 #include "bench/run/paper.h"
@@ -43,7 +44,8 @@ static char measure_name[] = "emplace calibrate measure";
 
 static const char doc[] =
     "Fit the free constants of a machine and a runtime to single-device step times of "
-    "table 1.\v"
+    "table 1; or, as `emplace calibrate measure`, to benchmarks of this computer, which "
+    "has a --help of its own.\v"
     "A constant is fitted if the cells determine it, and else keeps its value. Without "
     "--out\n"
     "nothing is written. Cells that are out of memory are checked, not fitted.\n\n"
@@ -257,11 +259,16 @@ static void on_progress(void *context, double done_frac)
 
 static emp_status check_out(const char *folder, emp_error *err)
 {
-    char file[1024];
+    emp_status st = EMP_OK;
+    char       file[1024];
 
-    if (folder == NULL) return EMP_OK;
+    if (folder == NULL) goto cleanup;
+    EMP_TRY(emp_folder_make(folder, err));
     snprintf(file, sizeof file, "%s/machines", folder);
-    return cli_check_output(file, err);
+    EMP_TRY(cli_check_output(file, err));
+
+cleanup:
+    return st;
 }
 
 static emp_status save(const emp_calibration *c, const struct args *args, emp_error *err)

@@ -30,7 +30,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Show the whole graph of SPEC and the part of it that one training step runs.\v"
-    "SPEC is a workload spec or the path of a graph file (.pb, .pb.gz, .pbtxt, .meta):\n"
+    "SPEC is a workload spec or the path of a graph file (.pb, .pb.gz, .pbtxt,\n"
+    ".meta, saved_model.pb), or a benchmark instance (.json, graph.txt):\n"
     "  emplace graph nmt:layers=4\n"
     "  emplace graph model.pb.gz --json";
 

@@ -64,12 +64,12 @@ static const char train_doc[] =
     "gets 400 evaluations.\n\n"
     "Started by mpirun, the programs share the run: each proposes and scores its\n"
     "own placements of every update. The result depends on the seed and on their\n"
-    "number; with --async it also depends on who is faster. The methods that can are\n"
-    "hdp (preset paper) and colocrl.\n\n"
+    "number; with --async it also depends on who is faster. The methods that can\n"
+    "are hdp (preset paper) and colocrl.\n\n"
     "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5\n"
     "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5 --resume\n"
-    "  mpirun -n 4 emplace train nmt --machine k40x2 --budget 8000 --record run.h5 \\\n"
-    "      --threads 1\n"
+    "  mpirun -n 4 emplace train nmt --machine k40x2 --budget 8000 \\\n"
+    "      --record run.h5 --threads 1\n"
     "  emplace record run.checkpoint.h5";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -165,7 +165,7 @@ static emp_status print(const struct args *args, const emp_record *record,
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_sim_run_traced(sim, record->device_of_op, NULL, &result, err));
     EMP_TRY(cli_why_create(&why, problem, record->device_of_op, &result, false, err));
-    EMP_TRY(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, err));
+    EMP_TRY(cli_bound(&bounds, &args->run, problem, err));
     if (args->run.is_json)
         EMP_TRY(print_json(record, problem, &result, why, &bounds, err));
     else
@@ -182,6 +182,7 @@ static emp_status deliver(const struct args *args, const emp_record *record,
                           const emp_problem *problem, emp_error *err)
 {
     emp_status saved = save(args, record, problem, err);
+    cli_stop_at_once();
     emp_status printed = print(args, record, problem, err);
 
     if (saved != EMP_OK) return saved;

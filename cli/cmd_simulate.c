@@ -11,6 +11,7 @@
 #include "cli/report.h"
 #include "cli/report_why.h"
 #include "cli/run_options.h"
+#include "cli/stop.h"
 #include "sim/engine/trace_chrome.h"
 #include "sim/explain/scope_dot.h"
 
@@ -100,9 +101,11 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
                      "the methods",
                      args->placement);
         }
-        if (args->run.preset != NULL || args->run.options != NULL) {
+        if (args->run.preset != NULL || args->run.options != NULL ||
+            args->run.budget > 0 || args->run.seconds > 0) {
             EMP_FAIL(EMP_EINVAL,
-                     "--preset and --options are for methods, and \"%s\" is a file",
+                     "--budget, --seconds, --preset and --options are for methods, and "
+                     "\"%s\" is a file",
                      args->placement);
         }
         EMP_TRY(cli_placement_load(device_of_op, args->placement, problem, err));
@@ -151,7 +154,7 @@ cleanup:
 
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,
                                const emp_sim_result *result, const emp_explain *why,
-                               const emp_bounds *bounds, emp_error *err)
+                               const emp_bounds *bounds, bool is_partial, emp_error *err)
 {
     const emp_problem *problem = inputs->problem;
 
@@ -164,8 +167,9 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
         }
         return cli_print_json(object, err);
     }
-    printf("%s on %s, runtime %s, placement %s\n", args->run.spec, inputs->machine->name,
-           problem->runtime.name, args->placement);
+    printf("%s on %s, runtime %s, placement %s%s\n", args->run.spec,
+           inputs->machine->name, problem->runtime.name, args->placement,
+           is_partial ? ", interrupted" : "");
     cli_report_print(problem, result, why, bounds);
     if (args->is_why) cli_why_print(problem, why);
     return EMP_OK;
@@ -198,12 +202,13 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     if (device_of_op == NULL)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
+    cli_stop_at_once();
     EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
     EMP_TRY(
         cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
-    EMP_TRY(emp_bounds_compute(&bounds, inputs.problem, EMP_BOUNDS_EFFORT, err));
-    EMP_TRY(print_result(&args, &inputs, &result, why, &bounds, err));
+    EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, err));
+    EMP_TRY(print_result(&args, &inputs, &result, why, &bounds, is_partial, err));
     if (is_partial) st = EMP_EINTERRUPTED;
 
 cleanup:

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/atomic_file.h"
+#include "base/folder.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "bench/report/gnuplot.h"
@@ -100,8 +101,8 @@ static const char doc[] =
     "in "
     "which two busy devices share cores count for memory alone. No benchmark of emplace "
     "calibrate measure is one of the workloads.\n\n"
-    "  emplace validate --machine mine.yaml --runtime mine-runtime.yaml --plot mine.svg "
-    "--record mine.h5\n"
+    "  emplace validate -m mine.yaml -r mine-runtime.yaml --plot mine.svg\n"
+    "  emplace validate -m mine.yaml -r mine-runtime.yaml --record mine.h5\n"
     "  emplace validate --workloads \"resnet:depth=50,batch=2 nmt:units=128\" --csv\n"
     "  emplace validate --machine k40x2 --backend cuda --export plans\n"
     "  emplace validate --machine k40x2 --backend cuda --import results/*";
@@ -189,6 +190,7 @@ struct validation {
     emp_replay_result *imported; /* [args->import_count] */
     cli_bar            bar;
     int32_t            done;
+    bool               is_foreign; /* the machine is not this computer */
 };
 
 static void tell(struct validation *v, const char *spec, const char *placement)
@@ -335,6 +337,7 @@ static emp_status run_part(struct validation *v, struct part *part, emp_error *e
     emp_device_id     *device_of_op = NULL, *base = NULL;
 
     EMP_TRY(cli_inputs_load(&inputs, part->spec, a->machine, a->runtime, err));
+    v->is_foreign = cli_is_foreign(inputs.machine, a->backend);
     EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
     size_t ops = (size_t)inputs.problem->graph->op_count;
     part->cases = EMP_NEW_ARRAY(emp_validation_case, (size_t)a->placements);
@@ -689,6 +692,7 @@ static emp_status run(struct validation *v, emp_error *err)
 
     for (int32_t i = 0; i < a->workload_count; i++) v->part[i].spec = a->workload[i];
     EMP_TRY(load_imported(v, err));
+    if (a->export_to != NULL) EMP_TRY(emp_folder_make(a->export_to, err));
     st = run_parts(v, err);
     cli_bar_clear(&v->bar);
     if (a->export_to != NULL || (st != EMP_OK && !has_cases(v))) goto cleanup;
@@ -699,6 +703,7 @@ static emp_status run(struct validation *v, emp_error *err)
     EMP_TRY(summarize(v, err));
     EMP_TRY(print(v, err));
     EMP_TRY(write_files(v, err));
+    if (v->is_foreign) cli_warn_of_foreign(a->machine);
 
 cleanup:
     cli_bar_clear(&v->bar);

@@ -9,6 +9,23 @@
 #include "sim/import/import.h"
 #include "sim/workloads/workloads.h"
 
+#define MAX_LOAD_RUNTIME "msr-load"
+
+bool cli_is_max_load(const char *objective)
+{
+    if (strcmp(objective, "max-load") == 0) return true;
+    if (strcmp(objective, "step-time") == 0) return false;
+    cli_usage_error("--objective is step-time or max-load, not \"%s\"", objective);
+}
+
+const char *cli_runtime_of_max_load(const char *runtime)
+{
+    if (runtime != NULL && strcmp(runtime, MAX_LOAD_RUNTIME) != 0)
+        cli_usage_error("--objective max-load is --runtime " MAX_LOAD_RUNTIME ", not %s",
+                        runtime);
+    return MAX_LOAD_RUNTIME;
+}
+
 /* One line for all that a graph file left open. */
 static void warn_of_assumptions(const emp_graph *graph)
 {

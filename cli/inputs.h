@@ -26,6 +26,16 @@ typedef struct {
     "Runtime profile (default tf-r1.3; on the machine of an instance " \
     "msr-latency): " EMP_RUNTIME_NAMES
 
+#define CLI_OBJECTIVE_HELP                                                           \
+    "step-time (default), or max-load: the time per sample of a pipeline, which is " \
+    "that of its busiest device. It is what --runtime msr-load calls a step"
+
+/** Whether --objective asks for the maximum load; a usage error if it is neither of two. */
+bool cli_is_max_load(const char *objective);
+
+/** The runtime of that objective; a usage error if another one is given. */
+const char *cli_runtime_of_max_load(const char *runtime);
+
 /** A usage error if no machine is given for a workload that cannot state one. */
 void cli_require_machine(const char *spec, const char *machine);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "bench/distributed/distributed.h"
@@ -27,7 +28,7 @@ static const cli_command commands[] = {
      cmd_calibrate},
     {"record", "what a recorded run found, and its learning curve", cmd_record},
     {"report", "make a page from run records: curves, placement, ...", cmd_report},
-    {"bench", "measure the simulators", cmd_bench},
+    {"bench", "compare placers; measure simulators, networks, mechanisms", cmd_bench},
     {"workloads", "list the workload families and their parameters", cmd_workloads},
     {"machines", "list the machines", cmd_machines},
     {"methods", "list the placement methods", cmd_methods},
@@ -74,6 +75,14 @@ static void print_version(bool is_verbose)
                                                           : "not in this build");
 }
 
+/* --help and --version end the program by exit(). */
+static void check_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return;
+    fputs("emplace: cannot write to standard output\n", stderr);
+    _exit(CLI_EXIT_INPUT);
+}
+
 static int run_command(const cli_command *command, int argc, char **argv)
 {
     char      name[64]; /* getopt's messages begin with it */
@@ -82,10 +91,6 @@ static int run_command(const cli_command *command, int argc, char **argv)
     snprintf(name, sizeof name, "emplace %s", command->name);
     argv[0] = name;
     emp_status st = command->run(argc, argv, &err);
-    if (st == EMP_OK && (fflush(stdout) != 0 || ferror(stdout))) {
-        st = emp_error_set(&err, EMP_EIO, __FILE__, __LINE__,
-                           "cannot write to standard output");
-    }
     if (st == EMP_OK) return 0;
     if (st == EMP_EINTERRUPTED) return CLI_EXIT_INTERRUPTED;
     if (st == EMP_EELSEWHERE) return CLI_EXIT_INPUT;
@@ -98,6 +103,7 @@ int main(int argc, char **argv)
     emp_blas_fix(argv);
     emp_store_silence();
     gsl_set_error_handler_off();
+    atexit(check_output);
 
     if (argc < 2) cli_usage_error("no command; emplace --help lists them");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {

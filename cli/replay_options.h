@@ -7,6 +7,7 @@
 
 #include <argp.h>
 
+#include "sim/machine/machine.h"
 #include "sim/replay/options.h"
 
 typedef struct {
@@ -17,5 +18,12 @@ typedef struct {
 /** Options and their parser. A command adds it as an argp child with its cli_replay_options
  * as input, which begin with emp_replay_options_default(). */
 extern const struct argp cli_replay_argp;
+
+/** Whether the backend is this computer's cores, and the machine's file says of others, or
+ * guesses, what GPUs take: predictions are then not of what is measured. */
+bool cli_is_foreign(const emp_machine *machine, const char *backend);
+
+/** Says so: to be called after results, so that an error is one sentence. */
+void cli_warn_of_foreign(const char *machine);
 
 #endif /* EMP_CLI_REPLAY_OPTIONS_H */

@@ -28,6 +28,11 @@ static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
     return NULL;
 }
 
+static bool is_max_load(const emp_problem *problem)
+{
+    return problem->runtime.rules == EMP_RULES_MSR_LOAD;
+}
+
 static json_t *json_seconds(emp_time_ns ns)
 {
     return ns > 0 ? json_real((double)ns * 1e-9) : json_null();
@@ -60,9 +65,10 @@ json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r,
     }
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
     return json_pack(
-        "{s:f, s:b, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:i, s:o, "
+        "{s:s, s:f, s:b, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:i, s:o, "
         "s:o}",
-        "step_time_s", (double)r->step_time_ns * 1e-9, "feasible", r->is_feasible, "oom",
+        "objective", is_max_load(problem) ? "max-load" : "step-time", "step_time_s",
+        (double)r->step_time_ns * 1e-9, "feasible", r->is_feasible, "oom",
         json_oom(problem, r, why), "peak_bytes", peak_bytes, "busy_s", busy_s,
         "traffic_bytes", (json_int_t)r->traffic_bytes, "transfer_count",
         (json_int_t)r->transfer_count, "fingerprint", fingerprint, "op_count",
@@ -98,9 +104,10 @@ static void print_bound(const emp_sim_result *r, const emp_bounds *bounds)
 {
     char text[32];
 
+    if (bounds->best_ns == 0) return;
     printf("lower bound  %s",
            emp_units_format_seconds((double)bounds->best_ns * 1e-9, text, sizeof text));
-    if (r->is_feasible && bounds->best_ns > 0)
+    if (r->is_feasible)
         printf(", gap %.1f %%", 100 * emp_bounds_gap(bounds, r->step_time_ns));
     printf("\n");
 }
@@ -110,9 +117,8 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
 {
     char   text[32];
     double step_s = (double)r->step_time_ns * 1e-9;
-    bool   is_load = problem->runtime.rules == EMP_RULES_MSR_LOAD;
 
-    printf("%-12s %s%s\n", is_load ? "max load" : "step time",
+    printf("%-12s %s%s\n", is_max_load(problem) ? "max load" : "step time",
            emp_units_format_seconds(step_s, text, sizeof text),
            r->is_feasible ? "" : " if memory sufficed");
     print_bound(r, bounds);
@@ -124,9 +130,9 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
         printf(", peak memory %s\n",
                emp_units_format_bytes(r->peak_bytes[i], text, sizeof text));
     }
-    printf("traffic      %s in %" PRId64 " transfers\n",
-           emp_units_format_bytes(r->traffic_bytes, text, sizeof text),
-           r->transfer_count);
+    printf("traffic      %s in %" PRId64 " transfer%s\n",
+           emp_units_format_bytes(r->traffic_bytes, text, sizeof text), r->transfer_count,
+           r->transfer_count == 1 ? "" : "s");
     printf("fingerprint  %016" PRIx64 " (%d ops, %d edges)\n", r->fingerprint,
            problem->graph->op_count, problem->graph->edge_count);
 }

@@ -15,24 +15,22 @@ enum {
     KEY_RUNTIME = 'r',
     KEY_PRESET = 256,
     KEY_OPTIONS,
-    KEY_OBJECTIVE
+    KEY_OBJECTIVE,
+    KEY_NO_BOUND
 };
-
-#define MAX_LOAD "msr-load"
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, CLI_MACHINE_HELP, 0},
     {"runtime", KEY_RUNTIME, "NAME|FILE", 0, CLI_RUNTIME_HELP, 0},
-    {"objective", KEY_OBJECTIVE, "NAME", 0,
-     "step-time (default), or max-load: the time per sample of a pipeline, which is that "
-     "of its busiest device. It is what --runtime msr-load calls a step",
-     0},
+    {"objective", KEY_OBJECTIVE, "NAME", 0, CLI_OBJECTIVE_HELP, 0},
     {"budget", KEY_BUDGET, "N", 0, "Evaluations the method may use", 0},
     {"seconds", 's', "S", 0, "Seconds the method may use", 0},
     {"seed", 'k', "K", 0, "Seed of the method's random numbers (default 1)", 0},
     {"threads", 't', "T", 0, "Threads; results do not depend on it", 0},
     {"preset", KEY_PRESET, "NAME", 0, "Set of constants of the method, e.g. paper", 0},
     {"options", KEY_OPTIONS, "KEY=VALUE,...", 0, "Options of the method", 0},
+    {"no-bound", KEY_NO_BOUND, NULL, 0,
+     "Do not look for the lower bound, which takes seconds on large graphs", 0},
     {"json", 'j', NULL, 0, "Print a JSON object", 0},
     {0},
 };
@@ -44,11 +42,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'm': o->machine = arg; return 0;
     case KEY_RUNTIME: o->runtime = arg; return 0;
-    case KEY_OBJECTIVE:
-        o->is_max_load = strcmp(arg, "max-load") == 0;
-        if (!o->is_max_load && strcmp(arg, "step-time") != 0)
-            cli_usage_error("--objective is step-time or max-load, not \"%s\"", arg);
-        return 0;
+    case KEY_OBJECTIVE: o->is_max_load = cli_is_max_load(arg); return 0;
+    case KEY_NO_BOUND: o->is_unbound = true; return 0;
     case KEY_BUDGET:
         o->budget = cli_integer("budget", arg, 1, INT64_C(1) << 40);
         return 0;
@@ -66,10 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (o->spec == NULL)
             cli_usage_error("a SPEC is missing; see %s --help", state->name);
         cli_require_machine(o->spec, o->machine);
-        if (o->is_max_load && o->runtime != NULL && strcmp(o->runtime, MAX_LOAD) != 0)
-            cli_usage_error("--objective max-load is --runtime " MAX_LOAD ", not %s",
-                            o->runtime);
-        if (o->is_max_load) o->runtime = MAX_LOAD;
+        if (o->is_max_load) o->runtime = cli_runtime_of_max_load(o->runtime);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -80,6 +72,14 @@ const struct argp cli_run_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 cli_run_options cli_run_options_default(void)
 {
     return (cli_run_options){.seed = 1, .threads = cli_default_threads()};
+}
+
+emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
+                     const emp_problem *problem, emp_error *err)
+{
+    *bounds = (emp_bounds){0};
+    if (o->is_unbound) return EMP_OK;
+    return emp_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err);
 }
 
 static void on_progress(void *context, const emp_progress *p)

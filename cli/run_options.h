@@ -9,6 +9,7 @@
 
 #include "bench/run/runner.h"
 #include "cli/inputs.h"
+#include "sim/bounds/bounds.h"
 
 typedef struct {
     const char *spec;
@@ -22,6 +23,7 @@ typedef struct {
     int32_t     threads;
     bool        is_json;
     bool        is_max_load; /**< has set the runtime */
+    bool        is_unbound;
     /* No options of cli_run_argp: `train` fills them in. */
     emp_run_checkpoint checkpoint;
     const emp_ranks   *ranks;
@@ -34,6 +36,10 @@ extern const struct argp cli_run_argp;
 
 /** What holds when an option is not given. */
 cli_run_options cli_run_options_default(void);
+
+/** The lower bound on the step time, or none if the options say so. */
+emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
+                     const emp_problem *problem, emp_error *err);
 
 /** Runs \a method as the options say, with a progress bar; Ctrl-C ends it early. Without
  * a budget a method that never ends by itself gets \a default_budget evaluations. */

@@ -12,16 +12,22 @@ static void ask_to_stop(int signal)
     is_asked = 1;
 }
 
-const volatile sig_atomic_t *cli_stop_flag(void)
+static void handle(void (*handler)(int signal))
 {
     struct sigaction action;
 
-    if (is_asked) return &is_asked; /* the next one is to kill */
     memset(&action, 0, sizeof action);
-    action.sa_handler = ask_to_stop;
+    action.sa_handler = handler;
     action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+}
+
+const volatile sig_atomic_t *cli_stop_flag(void)
+{
+    if (!is_asked) handle(ask_to_stop); /* else the next one is to kill */
     return &is_asked;
 }
+
+void cli_stop_at_once(void) { handle(SIG_DFL); }

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "base/folder.h"
 
 enum { LINE_BYTES = 1024, MAX_CHANGES = 16 };
 
@@ -96,9 +97,7 @@ emp_status emp_model_file_make_folders(const char *path, emp_error *err)
     for (const char *slash = strchr(path + 1, '/'); slash != NULL;
          slash = strchr(slash + 1, '/')) {
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-        if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-            EMP_FAIL(EMP_EIO, "%s cannot be made: %s", folder, strerror(errno));
-        }
+        EMP_TRY(emp_folder_make(folder, err));
     }
 
 cleanup:

@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/atomic_file.h"
+#include "base/folder.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/engine/sim.h"
@@ -130,18 +130,6 @@ cleanup:
     return st;
 }
 
-static emp_status make_folder(const char *folder, emp_error *err)
-{
-    emp_status st = EMP_OK;
-
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        EMP_FAIL(EMP_EIO, "cannot make the folder %s: %s", folder, strerror(errno));
-    }
-
-cleanup:
-    return st;
-}
-
 /* Only for a run that owns a checkpoint, of which there is one at a time. */
 static emp_status sweep(const char *folder, const emp_record *run, emp_error *err)
 {
@@ -168,7 +156,7 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
 
     if (params->method->list_state == NULL) return emp_run(record, problem, params, err);
     emp_run_describe(record, problem, params);
-    EMP_TRY(make_folder(folder, err));
+    EMP_TRY(emp_folder_make(folder, err));
     EMP_TRY(sweep(folder, record, err));
     name_file(path, folder, record, CHECKPOINT);
     checkpoint->path = path;
@@ -192,7 +180,7 @@ emp_status emp_archive_put(const char *folder, const emp_record *record, double 
     emp_status st = EMP_OK;
     char       path[EMP_ARCHIVE_PATH_BYTES];
 
-    EMP_TRY(make_folder(folder, err));
+    EMP_TRY(emp_folder_make(folder, err));
     name_file(path, folder, record, TIMING);
     EMP_TRY(write_timing(path, record, elapsed_s, threads, err));
     name_file(path, folder, record, RECORD); /* last: with it, all is there */
@@ -264,7 +252,7 @@ emp_status emp_archive_put_refusal(const char *folder, const emp_problem *proble
 
     if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
     emp_run_describe(run, problem, params);
-    EMP_TRY(make_folder(folder, err));
+    EMP_TRY(emp_folder_make(folder, err));
     name_file(path, folder, run, REFUSED);
     EMP_TRY(emp_atomic_file_open(&file, path, err));
     fprintf(file.stream, "%016" PRIx64 "\n%s\n", identity_of(run), reason);

@@ -507,8 +507,9 @@ static void run_load(emp_sim *sim)
     charge_results(sim, s);
     for (int32_t d = 0; d < sim->device_count; d++) {
         play(sim, s, d, false);
-        sim->result.step_time_ns =
-            later_of(sim->result.step_time_ns, length_of(&s->run[d]));
+        emp_time_ns load = length_of(&s->run[d]);
+        sim->result.busy_ns[d] = load; /* not its ops alone */
+        sim->result.step_time_ns = later_of(sim->result.step_time_ns, load);
     }
 }
 

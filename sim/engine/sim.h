@@ -23,7 +23,8 @@ typedef struct {
     emp_time_ns step_time_ns;
     bool        is_feasible; /**< no device ran out of memory */
     int32_t     device_count;
-    emp_time_ns busy_ns[EMP_MAX_DEVICES]; /**< compute; CPU: core time / cores */
+    emp_time_ns busy_ns[EMP_MAX_DEVICES]; /**< compute; CPU: core time / cores;
+                                               by rules of max load with copies */
     int64_t peak_bytes[EMP_MAX_DEVICES];  /**< persistent + live tensors + workspace; with
                                              bfc_allocator the end of the last chunk */
     int64_t traffic_bytes;                /**< all tensors sent between memories */

@@ -140,7 +140,9 @@ static emp_status parse_number(const char *text, bool is_count, double least,
     char      *end = NULL;
 
     *number = strtod(text, &end);
-    if (end == text || *end != '\0' || !(*number >= least && *number < 1e9) ||
+    if (end != text && *end == '\0' && *number >= 1e9)
+        EMP_FAIL(EMP_EFORMAT, "'%s' is too large; it must be below 1e9", text);
+    if (end == text || *end != '\0' || !(*number >= least) ||
         (is_count && *number != (double)(int32_t)*number)) {
         EMP_FAIL(EMP_EFORMAT, "'%s' is no %s of at least %g", text,
                  is_count ? "whole number" : "number", least);

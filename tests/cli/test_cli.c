@@ -183,6 +183,7 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --method gpu",                                      1, "states no machine of its own"},
     {"place small.pbtxt --machine instance --method gpu",                   1, "states no machine of its own"},
     {"bound rnnlm",                                                         2, "--machine"},
+    {"bound instance.json --objective max-load --runtime ideal",            2, "msr-load"},
     {"place instance.json --method gpu --objective speed",                  2, "\"speed\""},
     {"place instance.json --method gpu --objective max-load --runtime ideal", 2, "msr-load"},
     {"place instance.json --method gpu --machine k41",                      1, "k41"},
@@ -259,6 +260,7 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime placeto --why", 1, "placeto"},
     {"simulate small.pbtxt --machine k40x2 --placement nonesuch",           1, "nonesuch"},
     {"simulate small.pbtxt --machine k40x2 --placement broken.json",        1, "broken.json"},
+    {"simulate small.pbtxt --machine k40x2 --placement broken.json -b 5",   1, "--budget"},
     {"simulate small.pbtxt --machine k40x2 --placement unknown_op.json",    1, "nonesuch"},
     {"simulate small.pbtxt --machine k40x2 --placement missing_device.json", 1, "gpu:7"},
     {"simulate small.pbtxt --machine k40x2 --placement missing_op.json", 1, "'c'"},
@@ -280,7 +282,7 @@ static struct error_case error_cases[] = {
     {"bench placers --workloads nmt3",                                      1, "nmt2, nmt4"},
     {"bench placers --methods hdp-paper",                                   1, "hdp-emplace"},
     {"bench placers --curves nowhere/curves.csv",                           1, "nowhere"},
-    {"bench placers --workloads rnnlm --figure x.svg",                      1, "nmt4"},
+    {"bench placers --workloads rnnlm --figure x.svg --figure-row nmt4",    1, "nmt4"},
     {"bench anomalies small.pbtxt --machine k41",                           1, "k41"},
     {"bench anomalies small.pbtxt --machine k40x2 --runtime none",          1, "none"},
     {"bench surrogate small.pbtxt --machine k40x2 --runtime baechi",        1, "baechi"},
@@ -349,6 +351,15 @@ Test(cli, every_command_has_help_with_examples)
         if (strchr(commands[i], ' ') != NULL) continue; /* a topic of one */
         cr_expect_not_null(strstr(out, commands[i]), "%s is not listed", commands[i]);
     }
+}
+
+Test(cli, help_that_cannot_be_written_is_an_error)
+{
+    cr_expect_eq(run("--help >/dev/full 2>told; exit $?"), 1);
+    cr_expect_eq(run("place --help >/dev/full 2>told; exit $?"), 1);
+    char *told = scratch_read("told", NULL);
+    cr_expect(program_is_one_sentence(told, "emplace"), "%s", told);
+    free(told);
 }
 
 Test(cli, version_names_the_libraries)
@@ -623,9 +634,11 @@ Test(cli, simulate_has_the_promised_keys)
     static const char *const keys[] = {"step_time_s",   "feasible", "oom",
                                        "peak_bytes",    "busy_s",   "traffic_bytes",
                                        "fingerprint",   "op_count", "edge_count",
-                                       "lower_bound_s", "gap_frac"};
+                                       "lower_bound_s", "gap_frac", "objective"};
     json_t                  *object =
         run_json("simulate small.pbtxt --machine k40x2 --placement gpu --json");
+    json_t *unbound = run_json("simulate small.pbtxt --machine k40x2 --placement gpu "
+                               "--no-bound --json");
 
     expect_keys(object, keys, sizeof keys / sizeof *keys);
     cr_expect(json_number_value(json_object_get(object, "step_time_s")) > 0);
@@ -633,6 +646,9 @@ Test(cli, simulate_has_the_promised_keys)
     cr_expect(json_is_null(json_object_get(object, "oom")));
     cr_expect_eq(json_object_size(json_object_get(object, "busy_s")), 3);
     cr_expect_eq(json_integer_value(json_object_get(object, "op_count")), 4);
+    cr_expect(json_number_value(json_object_get(object, "lower_bound_s")) > 0);
+    cr_expect(json_is_null(json_object_get(unbound, "lower_bound_s")));
+    json_decref(unbound);
     json_decref(object);
 }
 
@@ -746,6 +762,12 @@ Test(cli, instances_bring_their_machine_and_costs)
     cr_expect_float_eq(step_ms("place instance.json --method gpu --json --machine k40x2 "
                                "--runtime ideal"),
                        20.0, 1e-9, "another machine, the same costs");
+    cr_expect_eq(
+        run("simulate instance.json --placement expert.json --objective max-load"), 0);
+    cr_expect_not_null(strstr(out, "gpu:0        busy  85.7 %"), "12 of 14: %s", out);
+    cr_expect_not_null(strstr(out, "gpu:1        busy 100.0 %"), "%s", out);
+    cr_expect_eq(run("bound instance.json --objective max-load"), 0, "%s", err);
+    cr_expect_not_null(strstr(out, "runtime msr-load"), "%s", out);
     cr_expect_eq(run("simulate instance.json --placement gpu --objective max-load"), 0);
     cr_expect_not_null(strstr(out, "max load     20 ms if memory sufficed"), "%s", out);
     cr_expect_eq(run("replay gpu --workload instance.json --machine cpu2"), 1);

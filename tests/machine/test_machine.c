@@ -2,6 +2,7 @@
 /* The machines that come with the program, their topology, and what is said of bad files.
  */
 #include <criterion/criterion.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +48,13 @@ Test(machine, every_known_machine_loads)
 {
     int32_t            count;
     const char *const *names = emp_machine_names(&count);
+    char               files[1024];
+    glob_t             found;
 
-    cr_assert_eq(count, 7);
+    snprintf(files, sizeof files, "%s/data/machines/*.yaml", getenv("EMP_SOURCE_DIR"));
+    cr_assert_eq(glob(files, 0, NULL, &found), 0, "%s", files);
+    cr_assert_eq((size_t)count, found.gl_pathc, "no more, no fewer than there are files");
+    globfree(&found);
     for (int32_t i = 0; i < count; i++) {
         emp_machine *m = NULL;
         emp_error    err = {0};
@@ -179,6 +185,8 @@ static const struct bad_file bad_files[] = {
      ":8: model: 'k99' is no file in the folder models"},
     {"\"k40\", at: \"a\"", "\"k40\", count: \"x\", at: \"a\"",
      ":8: count: 'x' is no whole number of at least 1"},
+    {"\"k40\", at: \"a\"", "\"k40\", count: \"3000000000\", at: \"a\"",
+     ":8: count: '3000000000' is too large; it must be below 1e9"},
     {"\"haswell-18\", at: \"root\"", "\"k40\", at: \"root\"",
      ":7: model: 'k40' is out of place: a CPU comes first"},
     {"\"k40\", at: \"a\"", "\"haswell-18\", at: \"a\"",
