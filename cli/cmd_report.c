@@ -81,12 +81,20 @@ cleanup:
     return st;
 }
 
+static void warn_of_absence(void *context, const emp_record *record, const char *why)
+{
+    (void)context;
+    cli_warn("the page has no placement and timeline of %s on %s: %s", record->workload,
+             record->machine, why);
+}
+
 static emp_status write_page(const struct args *args, emp_error *err)
 {
     emp_status        st = EMP_OK;
     emp_atomic_file   file = {0};
     struct maker      maker = {.machine = args->machine};
     emp_report_params params = {.get_problem = make_problem,
+                                .on_absence = warn_of_absence,
                                 .context = &maker,
                                 .stop = cli_stop_flag(),
                                 .has_figures = emp_gnuplot_exists()};

@@ -258,6 +258,8 @@ static emp_status show_group(FILE *file, FILE *later, const emp_report_runs *run
     if (show.problem == NULL) {
         write_absence(file, &show);
         write_absence(later, &show);
+        if (params->on_absence != NULL)
+            params->on_absence(params->context, r, show.err.msg);
         goto cleanup;
     }
     write_placement(file, &show);

@@ -15,6 +15,8 @@ typedef struct {
      * but EMP_ENOMEM leaves the two sections that need it with the message. */
     emp_status (*get_problem)(void *context, const emp_record *record,
                               const emp_problem **problem, emp_error *err);
+    /** Told of each record whose two sections are left out, and why; or NULL. */
+    void (*on_absence)(void *context, const emp_record *record, const char *why);
     void                        *context;
     const volatile sig_atomic_t *stop; /**< NULL = is never asked to */
     bool has_figures; /**< gnuplot is there; else a sentence says what to install */

@@ -142,6 +142,7 @@ Test(page, a_graph_that_is_gone_costs_two_sections, .init = set_up,
     expect_part("page.html", "&lt;i&gt;&amp;</text>");
     must_run("rm \"<i>&\\\"g'.pbtxt\"; $E report file.h5 --out page.html");
     expect_part("page.html", "This is left out: ");
+    expect_part("err.txt", "no placement and timeline of ");
     if (run("command -v python3") != 0) cr_skip_test("there is no python3 to parse it");
     must_run("python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "
              "page.html");
@@ -156,6 +157,7 @@ Test(page, another_graph_or_machine_is_told, .init = set_up, .fini = scratch_rem
     expect_part("page.html", "is now another graph");
     must_run("$E report expert.h5 --machine k40x4 --out page.html");
     expect_part("page.html", "k40x4 has 5 devices, and the run had 3");
+    expect_part("err.txt", "k40x4 has 5 devices, and the run had 3");
 }
 
 Test(page, a_file_that_is_no_record_fails_and_leaves_the_page, .init = set_up,
