@@ -63,8 +63,8 @@ Test(max_load, is_that_worked_out_by_hand)
     stated_problem_init(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-load");
     emp_sim_result r = simulate(p.problem, (emp_device_id[]){1, 1, 2, 2});
     cr_expect_eq(r.step_time_ns, 73000);
-    cr_expect_eq(r.busy_ns[1], 30000);
-    cr_expect_eq(r.busy_ns[2], 70000);
+    cr_expect_eq(r.busy_ns[1], 33000);
+    cr_expect_eq(r.busy_ns[2], 73000);
     cr_expect_eq(r.peak_bytes[1], 11);
     cr_expect_eq(r.peak_bytes[2], 15);
     /* the CPU pays no copies; gpu:0 brings 0 in once for its two readers, and 3 is read by none */
