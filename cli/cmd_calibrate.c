@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folder.h"
 #include "base/units.h"
 #include "bench/calibrate/calibrate.h"
 #include "bench/run/paper.h"
@@ -257,18 +257,15 @@ static void on_progress(void *context, double done_frac)
     cli_bar_draw(&w->bar, done_frac, elapsed_s * (1.0 - done_frac) / done_frac, "fit");
 }
 
+/* The folder is made when there is something to save. */
 static emp_status check_out(const char *folder, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       file[1024];
+    char file[1024];
 
-    if (folder == NULL) goto cleanup;
-    EMP_TRY(emp_folder_make(folder, err));
+    if (folder == NULL) return EMP_OK;
+    if (access(folder, F_OK) != 0) return cli_check_output(folder, err);
     snprintf(file, sizeof file, "%s/machines", folder);
-    EMP_TRY(cli_check_output(file, err));
-
-cleanup:
-    return st;
+    return cli_check_output(file, err);
 }
 
 static emp_status save(const emp_calibration *c, const struct args *args, emp_error *err)

@@ -182,7 +182,8 @@ static emp_status deliver(const struct args *args, const emp_record *record,
                           const emp_problem *problem, emp_error *err)
 {
     emp_status saved = save(args, record, problem, err);
-    cli_stop_at_once();
+    if (args->run.checkpoint.path == NULL)
+        cli_stop_at_once(); /* nothing is left behind */
     emp_status printed = print(args, record, problem, err);
 
     if (saved != EMP_OK) return saved;

@@ -443,7 +443,8 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
     for (int32_t i = 0; i < count; i++) EMP_TRY(measure(&c[i], a, inputs.problem, err));
     if (a->plan != NULL) goto cleanup;
     EMP_TRY(print_all(a, inputs.problem, c, count, err));
-    if (cli_is_foreign(inputs.machine, a->backend)) cli_warn_of_foreign(a->machine);
+    if (cli_is_uncalibrated(inputs.machine, a->backend))
+        cli_warn_uncalibrated(a->machine);
 
 cleanup:
     emp_sim_destroy(sim);

@@ -202,9 +202,9 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     if (device_of_op == NULL)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
-    cli_stop_at_once();
     EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
+    cli_stop_at_once();
     EMP_TRY(
         cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
     EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, err));

@@ -190,7 +190,7 @@ struct validation {
     emp_replay_result *imported; /* [args->import_count] */
     cli_bar            bar;
     int32_t            done;
-    bool               is_foreign; /* the machine is not this computer */
+    bool               is_uncalibrated; /* the machine: see cli_is_uncalibrated() */
 };
 
 static void tell(struct validation *v, const char *spec, const char *placement)
@@ -337,7 +337,7 @@ static emp_status run_part(struct validation *v, struct part *part, emp_error *e
     emp_device_id     *device_of_op = NULL, *base = NULL;
 
     EMP_TRY(cli_inputs_load(&inputs, part->spec, a->machine, a->runtime, err));
-    v->is_foreign = cli_is_foreign(inputs.machine, a->backend);
+    v->is_uncalibrated = cli_is_uncalibrated(inputs.machine, a->backend);
     EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
     size_t ops = (size_t)inputs.problem->graph->op_count;
     part->cases = EMP_NEW_ARRAY(emp_validation_case, (size_t)a->placements);
@@ -703,7 +703,7 @@ static emp_status run(struct validation *v, emp_error *err)
     EMP_TRY(summarize(v, err));
     EMP_TRY(print(v, err));
     EMP_TRY(write_files(v, err));
-    if (v->is_foreign) cli_warn_of_foreign(a->machine);
+    if (v->is_uncalibrated) cli_warn_uncalibrated(a->machine);
 
 cleanup:
     cli_bar_clear(&v->bar);

@@ -75,10 +75,14 @@ static void print_version(bool is_verbose)
                                                           : "not in this build");
 }
 
-/* --help and --version end the program by exit(). */
-static void check_output(void)
+static bool is_written(void) { return fflush(stdout) == 0 && !ferror(stdout); }
+
+static bool is_told; /* what came of standard output */
+
+/* Of --help and --version, which end the program by exit(). */
+static void check_help(void)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return;
+    if (is_told || is_written()) return;
     fputs("emplace: cannot write to standard output\n", stderr);
     _exit(CLI_EXIT_INPUT);
 }
@@ -91,6 +95,11 @@ static int run_command(const cli_command *command, int argc, char **argv)
     snprintf(name, sizeof name, "emplace %s", command->name);
     argv[0] = name;
     emp_status st = command->run(argc, argv, &err);
+    is_told = true;
+    if (st == EMP_OK && !is_written()) {
+        st = emp_error_set(&err, EMP_EIO, __FILE__, __LINE__,
+                           "cannot write to standard output");
+    }
     if (st == EMP_OK) return 0;
     if (st == EMP_EINTERRUPTED) return CLI_EXIT_INTERRUPTED;
     if (st == EMP_EELSEWHERE) return CLI_EXIT_INPUT;
@@ -103,7 +112,7 @@ int main(int argc, char **argv)
     emp_blas_fix(argv);
     emp_store_silence();
     gsl_set_error_handler_off();
-    atexit(check_output);
+    atexit(check_help);
 
     if (argc < 2) cli_usage_error("no command; emplace --help lists them");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/replay_options.h"
+
 #include <string.h>
 
 #include "cli/cli.h"
@@ -42,17 +43,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp cli_replay_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
-bool cli_is_foreign(const emp_machine *machine, const char *backend)
+bool cli_is_uncalibrated(const emp_machine *machine, const char *backend)
 {
-    bool is_foreign = false;
+    bool is_uncalibrated = false;
 
     for (emp_device_id d = 0; d < machine->device_count; d++)
-        is_foreign |=
+        is_uncalibrated |=
             machine->device[d].kind == EMP_DEVICE_GPU && !machine->device[d].has_core;
-    return is_foreign && strcmp(backend, "cpu") == 0;
+    return is_uncalibrated && strcmp(backend, "cpu") == 0;
 }
 
-void cli_warn_of_foreign(const char *machine)
+void cli_warn_uncalibrated(const char *machine)
 {
     cli_warn("what is predicted is the machine %s, not this computer; emplace calibrate "
              "measure makes a machine file of its cores",

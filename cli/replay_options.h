@@ -19,11 +19,11 @@ typedef struct {
  * as input, which begin with emp_replay_options_default(). */
 extern const struct argp cli_replay_argp;
 
-/** Whether the backend is this computer's cores, and the machine's file says of others, or
- * guesses, what GPUs take: predictions are then not of what is measured. */
-bool cli_is_foreign(const emp_machine *machine, const char *backend);
+/** Whether the backend is this computer's cores, and the machine has GPUs that no calibration
+ * describes as cores: predictions are then not of what is measured. */
+bool cli_is_uncalibrated(const emp_machine *machine, const char *backend);
 
 /** Says so: to be called after results, so that an error is one sentence. */
-void cli_warn_of_foreign(const char *machine);
+void cli_warn_uncalibrated(const char *machine);
 
 #endif /* EMP_CLI_REPLAY_OPTIONS_H */

@@ -2,9 +2,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cli/stop.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static volatile sig_atomic_t is_asked;
+static bool                  is_handled;
 
 static void ask_to_stop(int signal)
 {
@@ -27,7 +29,11 @@ static void handle(void (*handler)(int signal))
 const volatile sig_atomic_t *cli_stop_flag(void)
 {
     if (!is_asked) handle(ask_to_stop); /* else the next one is to kill */
+    is_handled = true;
     return &is_asked;
 }
 
-void cli_stop_at_once(void) { handle(SIG_DFL); }
+void cli_stop_at_once(void)
+{
+    if (is_handled) handle(SIG_DFL); /* else it is as whoever started us wants it */
+}

@@ -10,7 +10,8 @@
  * storage. Call it before work that takes long, and again wherever the flag is needed. */
 const volatile sig_atomic_t *cli_stop_flag(void);
 
-/** From now on SIGINT and SIGTERM end the program: for work that has nothing to save. */
+/** From now on SIGINT and SIGTERM end the program, if the handlers are installed: for work
+ * that has nothing to save. */
 void cli_stop_at_once(void);
 
 #endif /* EMP_CLI_STOP_H */

@@ -38,9 +38,10 @@ static void unite(sets *s, int32_t a, int32_t b)
     int32_t other = emp_disjoint_root(s->parent, b), next = s->next[one];
 
     if (!emp_disjoint_join(s->parent, one, other)) return;
+    bool is_layer = s->is_layer[one] || s->is_layer[other];
     s->next[one] = s->next[other]; /* of two rings, one */
     s->next[other] = next;
-    s->is_layer[one] = s->is_layer[other] = s->is_layer[one] || s->is_layer[other];
+    s->is_layer[emp_disjoint_root(s->parent, one)] = is_layer;
 }
 
 static void list_ops(sets *s)
@@ -79,7 +80,7 @@ static emp_status init_sets(sets *s, const emp_problem *problem, emp_error *err)
     }
     list_ops(s);
     emp_disjoint_init(s->parent, g->class_count);
-    emp_disjoint_init(s->next, g->class_count);
+    for (int32_t c = 0; c < g->class_count; c++) s->next[c] = c;
 
 cleanup:
     return st;

@@ -224,8 +224,7 @@ emp_status emp_replay_check_kernel(const emp_replay_plan *plan, int32_t op,
     if (view.is_bad)
         EMP_FAIL(EMP_EFORMAT,
                  "op %s: its kernel %s is larger than its tensors, as where a graph file "
-                 "leaves "
-                 "sizes open",
+                 "leaves sizes open",
                  o->name, emp_kernel_name(o->kernel.kind));
 cleanup:
     return st;

@@ -353,13 +353,20 @@ Test(cli, every_command_has_help_with_examples)
     }
 }
 
-Test(cli, help_that_cannot_be_written_is_an_error)
+Test(cli, output_that_cannot_be_written_is_one_error)
 {
-    cr_expect_eq(run("--help >/dev/full 2>told; exit $?"), 1);
-    cr_expect_eq(run("place --help >/dev/full 2>told; exit $?"), 1);
-    char *told = scratch_read("told", NULL);
-    cr_expect(program_is_one_sentence(told, "emplace"), "%s", told);
-    free(told);
+    static const char *const arguments[] = {"--help", "place --help", "machines",
+                                            "graph small.pbtxt --json",
+                                            "graph nmt:layers=2 --json"};
+    char                     command[128];
+
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        snprintf(command, sizeof command, "%s >/dev/full 2>told; exit $?", arguments[i]);
+        cr_expect_eq(run(command), 1, "%s", command);
+        char *told = scratch_read("told", NULL);
+        cr_expect(program_is_one_sentence(told, "emplace"), "%s: %s", command, told);
+        free(told);
+    }
 }
 
 Test(cli, version_names_the_libraries)
@@ -533,6 +540,11 @@ Test(cli, bench_placers_compares_and_writes_its_files)
                  0, "%s", err);
     cr_expect_not_null(
         strstr(out, "\nrnnlm,\"rnnlm\",k40x2,tf-r1.3,5,,expert,expert,,1,"), "%s", out);
+    if (system("command -v gnuplot >/dev/null") == 0) /* of the only row */
+        cr_expect_eq(
+            run("bench placers --workloads rnnlm --methods cpu,expert --budgets 5 "
+                "--draws 0 --figure rnnlm.svg"),
+            0, "%s", err);
     char *curves = scratch_read("c.csv", NULL), *changes = scratch_read("s.csv", NULL);
     cr_expect_not_null(strstr(curves, ",expert,expert,,5,"), "%s", curves);
     cr_expect_not_null(strstr(changes, ",noise,1,1,1,"), "%s", changes);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static char folder[SCRATCH_PATH_BYTES / 2];
 
@@ -17,9 +16,8 @@ void scratch_create(void)
 {
     const char *place = getenv("EMP_BINARY_DIR");
 
-    snprintf(folder, sizeof folder, "%s/scratch-%d", place == NULL ? "." : place,
-             (int)getpid());
-    cr_assert_eq(mkdir(folder, 0777), 0, "%s", folder);
+    snprintf(folder, sizeof folder, "%s/scratch-XXXXXX", place == NULL ? "." : place);
+    cr_assert_not_null(mkdtemp(folder), "%s", folder);
 }
 
 static int remove_entry(const char *path, const struct stat *info, int kind,
