@@ -20,7 +20,7 @@ static inline void become_ready(emp_sim *sim, int32_t op, int32_t device)
     if (rules.drain_copies && !rules.serial_issue && d->kind == EMP_DEVICE_GPU) {
         d->queued_ns = later_of(d->queued_ns, sim->now) + cost_on(sim, op, device);
     }
-    serve(sim, device, op);
+    serve(sim, device, op, duration_on(sim, op, device));
 }
 
 /** One of the things that \a op waits for is there. */
@@ -60,45 +60,49 @@ static inline void send_message(emp_sim *sim, int32_t op, int32_t to, int32_t fi
     }
 }
 
-/** The op that reads. */
-static inline int32_t op_reading(const emp_sim_reader *reader)
+/** The op that reads at \a place: emp_sim_reader. */
+static inline int32_t op_reading(uint32_t place) { return (int32_t)(place / 2); }
+
+/** The memory that is read there. */
+static inline int32_t space_read(const emp_sim *sim, uint32_t place)
 {
-    return (int32_t)(reader->place / 2);
+    return sim->space_of_place[place];
 }
 
-/** The memory in which a tensor is read. */
-static inline int32_t space_read(const emp_sim *sim, const emp_sim_reader *reader)
+/** Sends the copies of \a tensor, which is in the memory \a home, from \a first on. */
+EMP_SIM_INLINE void send_copies(emp_sim *sim, int32_t tensor, int32_t home, int32_t first,
+                                int32_t device)
 {
-    return sim->space_of_place[reader->place];
+    const emp_sim_payload *payload = &sim->payload[tensor];
+    const emp_sim_route   *routes = sim->route[home];
+    const int32_t          end = sim->instance_count;
+
+    for (int32_t c = first; c < end; c++) send_copy(sim, c, device, payload, routes);
 }
 
-/** Sends the copies from \a first on. */
-EMP_SIM_CALLED void send_copies(emp_sim *sim, int32_t first, int32_t device)
-{
-    const int32_t end = sim->instance_count;
-
-    for (int32_t c = first; c < end; c++) send_copy(sim, c, device);
-}
-
-/** Tells all that read \a tensor at home, and sends its copies. Its readers are those
- * from \a begin to \a end. */
-EMP_SIM_INLINE void notify_readers(emp_sim *sim, int32_t tensor, int32_t begin,
-                                   int32_t end, int32_t device)
+/** Tells all that read \a tensor in the memory \a home, and sends its copies. Its readers
+ * are those from \a begin to \a end, the first of which reads at \a place. */
+EMP_SIM_INLINE void notify_readers(emp_sim *sim, int32_t tensor, int32_t home,
+                                   int32_t begin, int32_t end, uint32_t place,
+                                   int32_t device)
 {
     const emp_sim_instance *t = &sim->instance[tensor];
-    const int32_t           home = t->space, first = sim->instance_count;
+    const int32_t           first = sim->instance_count;
 
-    for (int32_t i = begin; i < end; i++) {
+    if (begin == end) return;
+    for (int32_t i = begin;;) {
         const emp_sim_reader *reader = &sim->reader[i];
-        int32_t               op = op_reading(reader), space = space_read(sim, reader);
+        int32_t               op = op_reading(place), space = space_read(sim, place);
         if (space == home) {
             sim->reads[reader->input] = t->root;
             arrive(sim, op);
         } else {
             sim->reads[reader->input] = plan_copy(sim, tensor, first, i, op, space);
         }
+        if (++i == end) break;
+        place = sim->reader[i].place;
     }
-    if (sim->instance_count > first) send_copies(sim, first, device);
+    if (sim->instance_count > first) send_copies(sim, tensor, home, first, device);
 }
 
 /** What notify() does for any op. */
@@ -107,9 +111,11 @@ EMP_SIM_CALLED void notify_all(emp_sim *sim, int32_t op, int32_t device)
     const emp_sim_op *o = &sim->op[op];
     const int32_t     first_message = sim->message_count;
 
-    for (int32_t t = o->output; t < o[1].output; t++)
-        notify_readers(sim, t, sim->instance[t].reader, sim->instance[t + 1].reader,
-                       device);
+    for (int32_t t = o->output; t < o[1].output; t++) {
+        const emp_sim_instance *i = &sim->instance[t];
+        notify_readers(sim, t, i->space, i->reader, i[1].reader,
+                       sim->reader[i->reader].place, device);
+    }
     for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
         int32_t next = sim->control[i], to = sim->state[next].device;
         if (!rules.control_latency || to == device) {
@@ -121,15 +127,15 @@ EMP_SIM_CALLED void notify_all(emp_sim *sim, int32_t op, int32_t device)
 }
 
 /** The op is done as far as those who wait for it can tell. Most ops have one output and
- * nothing else. */
-EMP_SIM_INLINE void notify(emp_sim *sim, int32_t op, int32_t device)
+ * nothing else. \a place: first_place(). */
+EMP_SIM_INLINE void notify(emp_sim *sim, int32_t op, int32_t device, uint32_t place)
 {
     const emp_sim_op *o = &sim->op[op];
 
     if (o->flags & (EMP_SIM_HAS_CONTROL | EMP_SIM_IS_PLURAL)) {
         notify_all(sim, op, device);
     } else {
-        notify_readers(sim, o->output, o->reader, o[1].reader, device);
+        notify_readers(sim, o->output, device, o->reader, o[1].reader, place, device);
     }
 }
 
@@ -141,7 +147,7 @@ static inline void issue_op(emp_sim *sim, int32_t op, int32_t device)
     emp_time_ns     start = sim->now, end = sim->now;
 
     trace_issue(sim, op, device, d->started_ns);
-    create_outputs(sim, op);
+    create_outputs(sim, op, device);
     if (launches) {
         emp_time_ns cost = sim->op[op].cost_ns[EMP_DEVICE_GPU];
         start = later_of(d->queued_ns, sim->now);
@@ -157,7 +163,7 @@ static inline void issue_op(emp_sim *sim, int32_t op, int32_t device)
     } else {
         release_inputs(sim, op);
     }
-    notify(sim, op, device);
+    notify(sim, op, device, first_place(sim, op));
 }
 
 /** A server without a host thread has finished the op. */
@@ -166,7 +172,7 @@ static inline void finish_op(emp_sim *sim, int32_t op, int32_t device)
     record_op(sim, op, device, sim->device[device].started_ns, sim->now);
     trace_op(sim, op, device, 0, sim->device[device].started_ns, sim->now);
     if (!rules.release_at_issue) release_inputs(sim, op);
-    notify(sim, op, device);
+    notify(sim, op, device, sim->device[device].place);
 }
 
 /** Tasks on a CPU end. */
@@ -179,7 +185,7 @@ static inline void end_tasks(emp_sim *sim, int32_t source)
     if (op < 0) return;
     record_op(sim, op, cpu, sim->until[op], sim->now);
     release_inputs(sim, op);
-    notify(sim, op, cpu);
+    notify(sim, op, cpu, first_place(sim, op));
 }
 
 /** All that read the copy are told. */
@@ -195,8 +201,8 @@ static inline void deliver_copy(emp_sim *sim, int32_t copy)
     while (--left > 0) {
         do {
             reader++;
-        } while (space_read(sim, reader) != to);
-        arrive(sim, op_reading(reader));
+        } while (space_read(sim, reader->place) != to);
+        arrive(sim, op_reading(reader->place));
     }
 }
 
@@ -207,7 +213,7 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
 
     release(sim, sim->instance[copy].root);
     if (has_host_thread(sim, to)) {
-        serve(sim, to, item_of_copy(sim, copy));
+        serve(sim, to, item_of_received(sim, copy), sim->receive_ns);
     } else if (!rules.copy_delays || sim->receive_ns == 0) {
         deliver_copy(sim, copy);
     } else {
@@ -220,18 +226,18 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
  * into the tree first: to find the next event is what a run waits for most. */
 static inline void end_item(emp_sim *sim, int32_t device)
 {
-    int32_t item = sim->device[device].current, copy = copy_of_item(sim, item);
+    int32_t item = sim->device[device].current;
     bool    has_next = !is_empty(sim, device);
 
     replace_event(&sim->servers, device,
                   event_at(device, sim->now + sim->head[device].time_ns));
     if (!rules.serial_issue) {
         finish_op(sim, item, device);
-    } else if (copy >= sim->first_copy && is_requested(sim, copy)) {
-        deliver_copy(sim, copy);
-    } else if (copy >= sim->first_copy) {
-        request_copy(sim, copy);
-    } else if (has_host_thread(sim, device)) {
+    } else if (is_received(sim, item)) {
+        deliver_copy(sim, copy_of_received(sim, item));
+    } else if (item >= sim->op_count) {
+        request_copy(sim, copy_of_item(sim, item));
+    } else if (issues_ops(sim, device)) {
         issue_op(sim, item, device);
     } else {
         finish_op(sim, item, device);

@@ -42,8 +42,7 @@ static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
     }
     copy = sim->copy_to[to] = sim->instance_count++;
     emp_sim_instance *instance = &sim->instance[copy];
-    /* else it is requested before anybody asks whether it is */
-    if (rules.serial_issue || rules.copy_delays || rules.is_traced) instance->bytes = -1;
+    if (rules.is_traced) instance->bytes = 0;
     instance->reader = reader;
     instance->tensor = tensor;
     instance->first_op = op;
@@ -83,8 +82,8 @@ EMP_SIM_CALLED emp_time_ns keep_route(emp_sim *sim, const emp_sim_route *route,
 }
 
 /** The copy takes the links of its route as soon as it can. */
-static inline void transfer(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
-                            const emp_sim_route *route)
+EMP_SIM_INLINE void transfer(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
+                             const emp_sim_route *route)
 {
     double ns_per_byte = route->ns_per_byte;
 
@@ -119,11 +118,10 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
     return ready;
 }
 
-static inline void request_copy(emp_sim *sim, int32_t copy)
+/** Asks for the copy's buffer, then for its links. \a p and \a route are its own. */
+EMP_SIM_INLINE void request(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
+                            const emp_sim_route *route)
 {
-    const emp_sim_payload *p = payload_of_copy(sim, copy);
-    const emp_sim_route   *route = route_of_copy(sim, copy);
-
     trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
         rules.share_copies ? p->bytes : p->bytes * sim->instance[copy].pending;
@@ -143,16 +141,24 @@ static inline void request_copy(emp_sim *sim, int32_t copy)
     }
 }
 
-/** The producer of the copy has been told to send it. */
-static inline void send_copy(emp_sim *sim, int32_t copy, int32_t device)
+/** The copy has been sent. */
+EMP_SIM_INLINE void request_copy(emp_sim *sim, int32_t copy)
+{
+    request(sim, copy, payload_of_copy(sim, copy), route_of_copy(sim, copy));
+}
+
+/** The producer of the copy has been told to send it. \a p is its payload, \a routes are
+ * those from where it is. */
+static inline void send_copy(emp_sim *sim, int32_t copy, int32_t device,
+                             const emp_sim_payload *p, const emp_sim_route *routes)
 {
     int32_t item = item_of_copy(sim, copy);
 
     trace_copy(sim, copy, EMP_SIM_COPY_TOLD);
     if (has_host_thread(sim, device)) {
-        serve(sim, device, item);
+        serve(sim, device, item, sim->send_ns);
     } else if (!rules.copy_delays || sim->send_ns == 0) {
-        request_copy(sim, copy);
+        request(sim, copy, p, &routes[target_of_copy(sim, copy)]);
     } else {
         delay(sim, sim->send_source, item, sim->now + sim->send_ns);
     }

@@ -20,28 +20,38 @@ static inline uint64_t earlier_of(uint64_t a, uint64_t b) { return a < b ? a : b
 /** The earliest event of all. */
 static inline uint64_t next_event(const emp_sim *sim)
 {
-    return earlier_of(sim->servers.node[1], sim->others.node[1]);
+    return earlier_of(sim->servers.first, sim->others.first);
+}
+
+/** Nodes before this one are the top of a tree. */
+enum { EMP_SIM_TREE_TOP = 8 };
+
+/** The earliest event of the three nodes beside node \a i. To ask them, and not all four,
+ * spares a wait for what has just been written. */
+static inline uint64_t beside(const uint64_t *node, uint64_t i)
+{
+    return earlier_of(earlier_of(node[i ^ 1], node[i ^ 2]), node[i ^ 3]);
 }
 
 /** The event of a source is over; \a next is its next one. The walk up has no branch but
  * its end, which a processor foresees: all leaves are equally deep. */
-static inline void replace_event(const emp_sim_tree *tree, int32_t source, uint64_t next)
+EMP_SIM_INLINE void replace_event(emp_sim_tree *tree, int32_t source, uint64_t next)
 {
     uint64_t *node = tree->node;
     uint64_t  i = (uint32_t)(tree->first_leaf + source);
 
     node[i] = next;
     do {
-        const uint64_t *four = &node[i & ~UINT64_C(3)];
+        next = earlier_of(next, beside(node, i));
         i /= 4;
-        next = earlier_of(earlier_of(four[0], four[1]), earlier_of(four[2], four[3]));
         node[i] = next;
-    } while (i != 1);
+    } while (i >= EMP_SIM_TREE_TOP);
+    tree->first = earlier_of(next, beside(node, i));
 }
 
 /** A source has one more event. Nothing is asked of other sources, and an event that is
  * not the first of its source changes nothing. */
-static inline void add_event(const emp_sim_tree *tree, int32_t source, emp_time_ns at)
+EMP_SIM_INLINE void add_event(emp_sim_tree *tree, int32_t source, emp_time_ns at)
 {
     uint64_t *node = tree->node, event = event_at(source, at);
     uint64_t  i = (uint32_t)(tree->first_leaf + source);
@@ -50,12 +60,14 @@ static inline void add_event(const emp_sim_tree *tree, int32_t source, emp_time_
     do {
         i /= 4;
         node[i] = earlier_of(node[i], event);
-    } while (i != 1);
+    } while (i >= EMP_SIM_TREE_TOP);
+    tree->first = earlier_of(tree->first, event);
 }
 
-static inline void clear_tree(const emp_sim_tree *tree)
+static inline void clear_tree(emp_sim_tree *tree)
 {
     for (int32_t i = 0; i < 2 * tree->leaf_count; i++) tree->node[i] = no_event();
+    tree->first = no_event();
 }
 
 /** Nothing follows. */
@@ -107,7 +119,7 @@ static inline int32_t take(emp_sim *sim, int32_t list)
     return item;
 }
 
-/* Items are ops, then copies, then messages. */
+/* Items are ops, then copies, then messages, then received copies. */
 
 static inline int32_t item_of_copy(const emp_sim *sim, int32_t copy)
 {
@@ -117,6 +129,22 @@ static inline int32_t item_of_copy(const emp_sim *sim, int32_t copy)
 static inline int32_t copy_of_item(const emp_sim *sim, int32_t item)
 {
     return item - sim->copy_item;
+}
+
+/** A copy that has come and that a host thread has to receive. */
+static inline int32_t item_of_received(const emp_sim *sim, int32_t copy)
+{
+    return sim->received_item + copy;
+}
+
+static inline int32_t copy_of_received(const emp_sim *sim, int32_t item)
+{
+    return item - sim->received_item;
+}
+
+static inline bool is_received(const emp_sim *sim, int32_t item)
+{
+    return item >= sim->first_received;
 }
 
 static inline int32_t item_of_message(const emp_sim *sim, int32_t message)

@@ -164,16 +164,16 @@ static inline bool share_output(emp_sim *sim, int32_t op)
     return true;
 }
 
-/** \a tensor has a buffer of its own. It is needed by every edge that reads it; notify()
+/** \a tensor has a buffer of its own in the memory \a space. It is needed by every edge that reads it; notify()
  * turns those that read copies into copies. */
-EMP_SIM_INLINE void create_output(emp_sim *sim, int32_t tensor, int32_t op)
+EMP_SIM_INLINE void create_output(emp_sim *sim, int32_t tensor, int32_t op, int32_t space)
 {
     emp_sim_instance *t = &sim->instance[tensor];
 
-    t->space = sim->space_of_place[2 * op + t->on_host];
+    t->space = space;
     t->root = tensor;
     t->pending = t->users;
-    create_buffer(sim, tensor, op);
+    allocate(sim, space, t->bytes, op, chunk_of_instance(sim, tensor));
 }
 
 /** What create_outputs() does for any op. */
@@ -183,16 +183,19 @@ EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
     int32_t           t = o->output;
 
     if (may_share && share_output(sim, op)) t++;
-    for (; t < o[1].output; t++) create_output(sim, t, op);
+    for (; t < o[1].output; t++) {
+        int32_t place = 2 * op + sim->instance[t].on_host;
+        create_output(sim, t, op, sim->space_of_place[place]);
+    }
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
         allocate(sim, sim->space_of_place[2 * op], sim->rest[op].workspace_bytes, op,
                  chunk_of_op(sim, op));
     }
 }
 
-/** Outputs and workspace are there from now on. Most ops have one output and nothing
- * else. */
-EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
+/** Outputs and workspace are there from now on. Most ops have one output, on their device,
+ * and nothing else. */
+EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op, int32_t device)
 {
     const uint32_t flags = sim->op[op].flags;
     const uint32_t shares = EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
@@ -200,7 +203,7 @@ EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op)
     if (flags & (shares | EMP_SIM_HAS_WORKSPACE | EMP_SIM_IS_PLURAL)) {
         create_all(sim, op, flags & shares);
     } else {
-        create_output(sim, sim->op[op].output, op);
+        create_output(sim, sim->op[op].output, op, device);
     }
 }
 

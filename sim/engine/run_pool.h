@@ -47,7 +47,7 @@ static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
     pool->starting_task_ns = sim->task_ns[sim->rest[op].cpu_row + cores - 1];
     sim->open_tasks[op] = tasks;
     sim->until[op] = sim->now;
-    create_outputs(sim, op);
+    create_outputs(sim, op, cpu);
 }
 
 /** Tasks of one op that start together end together: a batch. */
@@ -80,13 +80,19 @@ static inline void start_pool_ops(emp_sim *sim, int32_t cpu)
     }
 }
 
-/** Starts whatever can start on any CPU. */
-static inline void start_all_pool_ops(emp_sim *sim)
+/** Starts what the CPUs in eager_pools can. */
+EMP_SIM_CALLED void start_eager_pools(emp_sim *sim)
 {
-    while (sim->eager_pools != 0) {
+    do {
         start_pool_ops(sim, __builtin_ctzll(sim->eager_pools));
         sim->eager_pools &= sim->eager_pools - 1;
-    }
+    } while (sim->eager_pools != 0);
+}
+
+/** Starts whatever can start on any CPU; mostly nothing. */
+EMP_SIM_INLINE void start_all_pool_ops(emp_sim *sim)
+{
+    if (sim->eager_pools != 0) start_eager_pools(sim);
 }
 
 /** \return the op that has ended with this batch, or -1. */

@@ -22,21 +22,23 @@ static inline bool has_host_thread(const emp_sim *sim, int32_t device)
     return rules.serial_issue && sim->device[device].kind == EMP_DEVICE_GPU;
 }
 
-/** The copy has been sent, and is now received. */
-static inline bool is_requested(const emp_sim *sim, int32_t copy)
+/** The server of the device issues ops, and does not run them. Where CPUs are pools, all
+ * servers do. */
+static inline bool issues_ops(const emp_sim *sim, int32_t device)
 {
-    return sim->instance[copy].bytes >= 0;
+    return rules.serial_issue && (rules.cpu_pool || has_host_thread(sim, device));
 }
 
-/** How long the server works on \a item. */
-static inline emp_time_ns duration_on(const emp_sim *sim, int32_t item, int32_t device)
+/** How long the server works on an op. */
+static inline emp_time_ns duration_on(const emp_sim *sim, int32_t op, int32_t device)
 {
-    if (rules.serial_issue && item >= sim->op_count) {
-        bool is_received = is_requested(sim, copy_of_item(sim, item));
-        return is_received ? sim->receive_ns : sim->send_ns;
-    }
-    return has_host_thread(sim, device) ? sim->op[item].issue_ns
-                                        : cost_on(sim, item, device);
+    return issues_ops(sim, device) ? sim->op[op].issue_ns : cost_on(sim, op, device);
+}
+
+/** Where the first reader of the op's outputs reads, if they have one. */
+static inline uint32_t first_place(const emp_sim *sim, int32_t op)
+{
+    return sim->reader[sim->op[op].reader].place;
 }
 
 /** The server works on \a item from now on. */
@@ -47,29 +49,28 @@ EMP_SIM_INLINE void start_item(emp_sim *sim, int32_t device, int32_t item,
 
     d->current = item;
     if (rules.is_traced) d->started_ns = sim->now;
-    if (rules.serial_issue && item >= sim->op_count) return;
-    if (has_host_thread(sim, device)) return;
+    if (issues_ops(sim, device)) return;
     d->busy_ns += duration;
-    create_outputs(sim, item);
+    d->place = first_place(sim, item);
+    create_outputs(sim, item, device);
     if (rules.release_at_issue) release_inputs(sim, item);
 }
 
 /** Gives \a item to a server that has nothing to do. */
-EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t item)
+EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t item,
+                                emp_time_ns duration)
 {
-    emp_time_ns duration = duration_on(sim, item, device);
-
     add_event(&sim->servers, device, sim->now + duration);
     start_item(sim, device, item, duration);
 }
 
 /** Gives \a item to the server; it starts when those before it are done. */
-static inline void serve(emp_sim *sim, int32_t device, int32_t item)
+static inline void serve(emp_sim *sim, int32_t device, int32_t item, emp_time_ns duration)
 {
     if (sim->device[device].current >= 0) {
-        append(sim, device, item, duration_on(sim, item, device));
+        append(sim, device, item, duration);
     } else {
-        wake_server(sim, device, item);
+        wake_server(sim, device, item, duration);
     }
 }
 

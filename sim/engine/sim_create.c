@@ -47,7 +47,7 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     sim->persistent = EMP_NEW_ARRAY(emp_sim_persistent, ops);
     sim->first = EMP_NEW_ARRAY(int32_t, ops);
     sim->input = EMP_NEW_ARRAY(int32_t, edges);
-    sim->reader = EMP_NEW_ARRAY(emp_sim_reader, edges);
+    sim->reader = EMP_NEW_ARRAY(emp_sim_reader, edges + 1);
     sim->reads = EMP_NEW_ARRAY(int32_t, edges);
     sim->control = EMP_NEW_ARRAY(int32_t, (size_t)n->control_count);
     if (!sim->op || !sim->rest || !sim->instance || !sim->payload || !sim->start ||
@@ -57,6 +57,8 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     }
     sim->first_copy = n->tensor_count + 1;
     sim->copy_item = sim->op_count - sim->first_copy;
+    sim->first_received = sim->op_count + sim->copy_limit + sim->message_limit;
+    sim->received_item = sim->first_received - sim->first_copy;
 cleanup:
     return st;
 }
@@ -66,7 +68,7 @@ static emp_status create_tree(emp_sim_tree *tree, int32_t first_source, int32_t 
                               emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t    leaves = 4;
+    int32_t    leaves = 16; /* two rows at least: a walk up has no case of one */
 
     while (leaves < sources) leaves *= 4;
     tree->leaf_count = leaves;
@@ -82,7 +84,7 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     emp_status st = EMP_OK;
     size_t     ops = (size_t)sim->op_count;
     size_t     copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
-    size_t     items = ops + copies + messages;
+    size_t     items = ops + copies + messages + (sim->rules.serial_issue ? copies : 0);
     size_t     lists = (size_t)sim->source_count + (size_t)sim->device_count;
 
     sim->state = EMP_NEW_ARRAY(emp_sim_op_state, ops);
@@ -448,7 +450,8 @@ static void describe_outputs(emp_sim *sim)
     for (int32_t op = 0; op < sim->op_count; op++) {
         emp_sim_op            *o = &sim->op[op];
         const emp_sim_op_rest *rest = &sim->rest[op];
-        if (o[1].output - o->output != 1) o->flags |= EMP_SIM_IS_PLURAL;
+        if (o[1].output - o->output != 1 || sim->instance[o->output].on_host)
+            o->flags |= EMP_SIM_IS_PLURAL;
         if (rest[1].control > rest->control) o->flags |= EMP_SIM_HAS_CONTROL;
     }
 }

@@ -37,7 +37,7 @@ enum {
     EMP_SIM_HAS_WORKSPACE = 1 << 3,
     EMP_SIM_HAS_UNREAD = 1 << 4,  /**< an output without consumers */
     EMP_SIM_HAS_CONTROL = 1 << 5, /**< ops wait for it by control edges */
-    EMP_SIM_IS_PLURAL = 1 << 6    /**< it has several outputs, or none */
+    EMP_SIM_IS_PLURAL = 1 << 6    /**< it has several outputs, none, or one on the host */
 };
 
 typedef struct {
@@ -103,7 +103,8 @@ typedef struct {
  * here too. Tensors that share a buffer point to the instance that allocated it, their
  * root. */
 typedef struct {
-    int64_t bytes;  /**< of its buffer, rounded up; -1 of a copy before its request */
+    int64_t
+        bytes; /**< of its buffer, rounded up; traced, 0 of a copy not requested yet */
     int32_t reader; /**< its first; those of a home end at the next home's */
     union {
         int32_t tensor;  /**< of a copy */
@@ -136,11 +137,13 @@ typedef struct {
 
 enum { EMP_SIM_NO_ITEM = -1 };
 
-/** A tree of minima. Node 1 is the root, 4 i to 4 i + 3 are below i. */
+/** A tree of minima. Nodes 4 to 7 are the topmost, 4 i to 4 i + 3 are below i. */
 typedef struct {
-    int32_t   leaf_count; /**< a power of 4; the first leaf is node leaf_count */
+    int32_t
+        leaf_count; /**< a power of 4, 16 or more; the first leaf is node leaf_count */
     int32_t   first_leaf; /**< the leaf of source 0, if it had one */
     uint64_t *node;       /**< [2 leaf_count] */
+    uint64_t  first;      /**< least of all */
 } emp_sim_tree;
 
 /** Tasks of one op that start together on as many cores. */
@@ -176,6 +179,7 @@ typedef struct {
     emp_time_ns queued_ns;  /**< end of all compute queued so far */
     emp_time_ns busy_ns;
     int32_t     kernel_source;
+    uint32_t    place; /**< where the first reader of current reads: emp_sim_reader */
 } emp_sim_device;
 
 /** Bytes of a memory. */
@@ -248,9 +252,12 @@ struct emp_sim {
                                           copies [copy_limit] from first_copy on */
     int32_t              first_copy;
     emp_sim_message     *message;
-    /* Items in lists: ops, then copies, then messages. */
-    int32_t      copy_item; /**< what a copy's item is above its instance */
-    emp_time_ns *until;     /**< [op] on a pool: when it began; on a GPU: its kernels end,
+    /* Items in lists: ops, then copies, then messages, then copies that host threads
+     * receive. */
+    int32_t      copy_item;     /**< what a copy's item is above its instance */
+    int32_t      received_item; /**< ... and that of a received one */
+    int32_t      first_received;
+    emp_time_ns *until; /**< [op] on a pool: when it began; on a GPU: its kernels end,
                                or copies of its outputs may start */
     /* First-come-first-served lists: of each source, then of each pool. */
     int32_t        list_count;
