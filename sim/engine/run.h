@@ -74,10 +74,9 @@ EMP_SIM_INLINE void send_copies(emp_sim *sim, int32_t tensor, int32_t home, int3
                                 int32_t device)
 {
     const emp_sim_payload *payload = &sim->payload[tensor];
-    const emp_sim_route   *routes = sim->route[home];
     const int32_t          end = sim->instance_count;
 
-    for (int32_t c = first; c < end; c++) send_copy(sim, c, device, payload, routes);
+    for (int32_t c = first; c < end; c++) send_copy(sim, c, device, payload, home);
 }
 
 /** Tells all that read \a tensor in the memory \a home, and sends its copies. Its readers

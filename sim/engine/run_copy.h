@@ -101,11 +101,11 @@ EMP_SIM_INLINE void transfer(emp_sim *sim, int32_t copy, const emp_sim_payload *
     delay_copy(sim, route->seen_source, copy, end + sim->poll_ns);
 }
 
-/** When the copy may take its links: what is queued before it is done. */
-static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
+/** When a copy may take its links: what is queued before it is done. */
+static inline emp_time_ns copy_ready_at(const emp_sim *sim, const emp_sim_payload *p,
+                                        int32_t from, int32_t to,
                                         emp_time_ns stream_ready_ns)
 {
-    int32_t     from = source_of_copy(sim, copy), to = target_of_copy(sim, copy);
     emp_time_ns ready = sim->now;
 
     if (rules.copy_streams) ready = later_of(ready, stream_ready_ns);
@@ -113,26 +113,29 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, int32_t copy,
         ready = later_of(ready, sim->device[from].queued_ns);
         ready = later_of(ready, sim->device[to].queued_ns);
     } else if (has_host_thread(sim, from)) {
-        ready = later_of(ready, sim->until[payload_of_copy(sim, copy)->producer]);
+        ready = later_of(ready, sim->until[p->producer]);
     }
     return ready;
 }
 
-/** Asks for the copy's buffer, then for its links. \a p and \a route are its own. */
+/** Asks for the copy's buffer, then for its links. \a p and the memories \a from and \a to
+ * are its own. */
 EMP_SIM_INLINE void request(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
-                            const emp_sim_route *route)
+                            int32_t from, int32_t to)
 {
+    const emp_sim_route *route = &sim->route[from][to];
+
     trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
         rules.share_copies ? p->bytes : p->bytes * sim->instance[copy].pending;
     sim->instance[copy].bytes = p->buffer_bytes;
-    create_buffer(sim, copy, p->producer);
+    allocate(sim, to, p->buffer_bytes, p->producer, chunk_of_instance(sim, copy));
     if (!rules.serial_issue && !rules.drain_copies) {
         transfer(sim, copy, p, route);
         return;
     }
     emp_time_ns *stream_ready = &sim->stream_ready_ns[route->stream];
-    emp_time_ns  ready = copy_ready_at(sim, copy, *stream_ready);
+    emp_time_ns  ready = copy_ready_at(sim, p, from, to, *stream_ready);
     *stream_ready = ready;
     if (ready == sim->now && is_empty(sim, route->ready_source)) {
         transfer(sim, copy, p, route);
@@ -144,13 +147,14 @@ EMP_SIM_INLINE void request(emp_sim *sim, int32_t copy, const emp_sim_payload *p
 /** The copy has been sent. */
 EMP_SIM_INLINE void request_copy(emp_sim *sim, int32_t copy)
 {
-    request(sim, copy, payload_of_copy(sim, copy), route_of_copy(sim, copy));
+    request(sim, copy, payload_of_copy(sim, copy), source_of_copy(sim, copy),
+            target_of_copy(sim, copy));
 }
 
-/** The producer of the copy has been told to send it. \a p is its payload, \a routes are
- * those from where it is. */
+/** The producer of the copy has been told to send it. \a p is its payload, \a from the
+ * memory where it is. */
 static inline void send_copy(emp_sim *sim, int32_t copy, int32_t device,
-                             const emp_sim_payload *p, const emp_sim_route *routes)
+                             const emp_sim_payload *p, int32_t from)
 {
     int32_t item = item_of_copy(sim, copy);
 
@@ -158,7 +162,7 @@ static inline void send_copy(emp_sim *sim, int32_t copy, int32_t device,
     if (has_host_thread(sim, device)) {
         serve(sim, device, item, sim->send_ns);
     } else if (!rules.copy_delays || sim->send_ns == 0) {
-        request(sim, copy, p, &routes[target_of_copy(sim, copy)]);
+        request(sim, copy, p, from, target_of_copy(sim, copy));
     } else {
         delay(sim, sim->send_source, item, sim->now + sim->send_ns);
     }

@@ -100,13 +100,6 @@ static inline int32_t *chunk_of_op(const emp_sim *sim, int32_t op)
     return rules.bfc_allocator ? &sim->chunk_of_op[op] : NULL;
 }
 
-static inline void create_buffer(emp_sim *sim, int32_t instance, int32_t op)
-{
-    const emp_sim_instance *i = &sim->instance[instance];
-
-    allocate(sim, i->space, i->bytes, op, chunk_of_instance(sim, instance));
-}
-
 /** Somebody needs a root no more. Who is the last one depends on the placement, so where
  * memory is no more than a sum nothing branches. */
 static inline void release(emp_sim *sim, int32_t root)
