@@ -160,8 +160,11 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
 
     if (args->run.is_json) {
         json_t *object = cli_report_json(problem, result, why, bounds);
-        if (args->is_why &&
-            json_object_set_new(object, "why", cli_why_json(problem, why)) != 0) {
+        int     failures =
+            json_object_set_new(object, "interrupted", json_boolean(is_partial));
+        if (args->is_why)
+            failures |= json_object_set_new(object, "why", cli_why_json(problem, why));
+        if (failures != 0) {
             json_decref(object);
             object = NULL;
         }

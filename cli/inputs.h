@@ -30,8 +30,9 @@ typedef struct {
     "step-time (default), or max-load: the time per sample of a pipeline, which is " \
     "that of its busiest device. It is what --runtime msr-load calls a step"
 
-/** Whether --objective asks for the maximum load; a usage error if it is neither of two. */
-bool cli_is_max_load(const char *objective);
+/** \return whether --objective asks for the maximum load; a usage error if it is neither of
+ * two. */
+bool cli_parse_objective(const char *objective);
 
 /** The runtime of that objective; a usage error if another one is given. */
 const char *cli_runtime_of_max_load(const char *runtime);

@@ -938,6 +938,27 @@ Test(cli, interrupt_saves_what_was_found)
                  "%s", err);
 }
 
+Test(cli, interrupted_search_says_so_in_json)
+{
+    int   status = 0;
+    pid_t child = program_start("", "cli/emplace",
+                                "simulate small.pbtxt --machine k40x2 --placement random "
+                                "--budget 1000000000 --json");
+
+    cr_expect(program_wait_to_catch(child, SIGTERM));
+    cr_assert_eq(kill(child, SIGTERM), 0);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect_eq(WEXITSTATUS(status), 130);
+    free(out);
+    out = scratch_read("stdout", NULL);
+    json_t *object = json_loads(out, 0, NULL);
+    cr_expect(json_is_true(json_object_get(object, "interrupted")), "%s", out);
+    json_decref(object);
+    object = run_json("simulate small.pbtxt --machine k40x2 --placement gpu --json");
+    cr_expect(json_is_false(json_object_get(object, "interrupted")));
+    json_decref(object);
+}
+
 /* Every TensorFlow graph at hand is placed, or refused with one sentence. */
 Test(cli, graph_files_are_placed_or_refused_with_a_sentence)
 {
