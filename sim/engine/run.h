@@ -138,14 +138,15 @@ EMP_SIM_INLINE void notify(emp_sim *sim, int32_t op, int32_t device, uint32_t pl
     }
 }
 
-/** The host thread has issued the op: its kernels are queued on the stream. */
-static inline void issue_op(emp_sim *sim, int32_t op, int32_t device)
+/** The host thread has issued the op, since \a started: its kernels are queued on the
+ * stream. */
+static inline void issue_op(emp_sim *sim, int32_t op, int32_t device, emp_time_ns started)
 {
     emp_sim_device *d = &sim->device[device];
     bool            launches = sim->op[op].flags & EMP_SIM_LAUNCHES;
     emp_time_ns     start = sim->now, end = sim->now;
 
-    trace_issue(sim, op, device, d->started_ns);
+    trace_issue(sim, op, device, started);
     create_outputs(sim, op, device);
     if (launches) {
         emp_time_ns cost = sim->op[op].cost_ns[EMP_DEVICE_GPU];
@@ -221,27 +222,41 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
     }
 }
 
-/** The server's item ends. What waits starts last of all, but its end is known and goes
- * into the tree first: to find the next event is what a run waits for most. */
-static inline void end_item(emp_sim *sim, int32_t device)
+/** The server's event is over: the end of what waits, which is known, goes into the tree
+ * before all else. To find the next event is what a run waits for most. */
+EMP_SIM_INLINE void replace_end(emp_sim *sim, int32_t device)
 {
-    int32_t item = sim->device[device].current;
-    bool    has_next = !is_empty(sim, device);
-
     replace_event(&sim->servers, device,
                   event_at(device, sim->now + sim->head[device].time_ns));
-    if (!rules.serial_issue) {
-        finish_op(sim, item, device);
-    } else if (is_received(sim, item)) {
+}
+
+/** The server has finished an op. What waits starts last of all. */
+static inline void end_op(emp_sim *sim, int32_t device)
+{
+    bool has_next = !is_empty(sim, device);
+
+    replace_end(sim, device);
+    finish_op(sim, sim->device[device].current, device);
+    serve_next(sim, device, has_next);
+}
+
+/** The host thread has done its item. It goes on at once: to start is to know of it. */
+static inline void end_thread_item(emp_sim *sim, int32_t device)
+{
+    emp_sim_device *d = &sim->device[device];
+    int32_t         item = d->current;
+    emp_time_ns     started = d->started_ns;
+
+    replace_end(sim, device);
+    d->current = is_empty(sim, device) ? EMP_SIM_NO_ITEM : take(sim, device);
+    if (rules.is_traced) d->started_ns = sim->now;
+    if (is_received(sim, item)) {
         deliver_copy(sim, copy_of_received(sim, item));
     } else if (item >= sim->op_count) {
         request_copy(sim, copy_of_item(sim, item));
-    } else if (issues_ops(sim, device)) {
-        issue_op(sim, item, device);
     } else {
-        finish_op(sim, item, device);
+        issue_op(sim, item, device, started);
     }
-    serve_next(sim, device, has_next);
 }
 
 /** What the source, which is no server, is of; the rules may leave one kind only. */
@@ -276,7 +291,11 @@ static inline void end_delay(emp_sim *sim, int32_t source)
 static inline void handle_event(emp_sim *sim, int32_t source)
 {
     if (source < sim->device_count) {
-        end_item(sim, source);
+        if (issues_ops(sim, source)) {
+            end_thread_item(sim, source);
+        } else {
+            end_op(sim, source);
+        }
     } else if (rules.cpu_pool && kind_of(sim, source) == EMP_SIM_BATCH) {
         end_tasks(sim, source);
     } else {
