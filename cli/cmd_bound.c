@@ -39,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'm': args->machine = arg; return 0;
     case 'r': args->runtime = arg; return 0;
-    case KEY_OBJECTIVE: args->is_max_load = cli_parse_objective(arg); return 0;
+    case KEY_OBJECTIVE: args->is_max_load = cli_asks_max_load(arg); return 0;
     case 'e':
         args->effort = (int32_t)cli_integer("effort", arg, 1, EMP_BOUNDS_MOST_EFFORT);
         return 0;

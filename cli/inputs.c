@@ -11,7 +11,7 @@
 
 #define MAX_LOAD_RUNTIME "msr-load"
 
-bool cli_parse_objective(const char *objective)
+bool cli_asks_max_load(const char *objective)
 {
     if (strcmp(objective, "max-load") == 0) return true;
     if (strcmp(objective, "step-time") == 0) return false;

@@ -32,7 +32,7 @@ typedef struct {
 
 /** \return whether --objective asks for the maximum load; a usage error if it is neither of
  * two. */
-bool cli_parse_objective(const char *objective);
+bool cli_asks_max_load(const char *objective);
 
 /** The runtime of that objective; a usage error if another one is given. */
 const char *cli_runtime_of_max_load(const char *runtime);

@@ -42,7 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'm': o->machine = arg; return 0;
     case KEY_RUNTIME: o->runtime = arg; return 0;
-    case KEY_OBJECTIVE: o->is_max_load = cli_parse_objective(arg); return 0;
+    case KEY_OBJECTIVE: o->is_max_load = cli_asks_max_load(arg); return 0;
     case KEY_NO_BOUND: o->is_unbound = true; return 0;
     case KEY_BUDGET:
         o->budget = cli_integer("budget", arg, 1, INT64_C(1) << 40);

@@ -15,9 +15,8 @@
 enum {
     /* Ops that a sample simulates at least: 4 milliseconds or more. Searches run step after
      * step, so what counts is the time of many. */
-    BATCH_OPS = 200000,
-    POOL_OPS = 1 << 18, /* in different placements, too many for a branch predictor */
-    POOL_MAX = 256,
+    BATCH_OPS = 200000,    /* scripts/instructions knows it */
+    POOL_OPS = 1 << 18,    /* in different placements, too many for a branch predictor */
     SCALING_OPS = 1000000, /* that each thread simulates in a batch */
     /* A peer that is slow gets fewer rounds. */
     PEER_ROUNDS_MIN = 3,
@@ -108,6 +107,17 @@ static uint32_t find_present(const emp_oracle_params *params, int32_t op_count)
     return present;
 }
 
+/* Runs in a sample. */
+static int32_t count_runs(int32_t op_count) { return 1 + (BATCH_OPS - 1) / op_count; }
+
+/* Different placements: more than a sample runs. */
+static int32_t count_placements(int32_t op_count)
+{
+    int32_t enough = POOL_OPS / op_count, least = count_runs(op_count) + 1;
+
+    return enough > least ? enough : least;
+}
+
 static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -120,7 +130,7 @@ static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
     if (s->present >> EMP_SERIES_TEXTBOOK & 1u)
         EMP_TRY(emp_textbook_create(&s->book, s->problem[EMP_SERIES_IDEAL], err));
     EMP_TRY(emp_plain_create(&s->plain, s->problem[EMP_SERIES_IDEAL], err));
-    s->pool_count = (int32_t)fmin(fmax(2.0, (double)POOL_OPS / op_count), POOL_MAX);
+    s->pool_count = count_placements(op_count);
     s->pool = EMP_NEW_ARRAY(emp_device_id, (size_t)s->pool_count * (size_t)op_count);
     if (s->pool == NULL) EMP_FAIL(EMP_ENOMEM, "placements of %d ops", op_count);
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
@@ -211,7 +221,8 @@ static bool agrees(int32_t series, emp_time_ns got, emp_time_ns want)
 static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_error *err)
 {
     emp_status  st = EMP_OK;
-    int32_t     count = 1 + (BATCH_OPS - 1) / s->graph->op_count;
+    int32_t     count = count_runs(s->graph->op_count);
+    int32_t     first = (int32_t)((int64_t)round * count % s->pool_count);
     double      ideal_s = NAN;
     emp_time_ns ideal_ns = 0;
 
@@ -219,7 +230,7 @@ static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_er
         double      s_per_op = NAN;
         emp_time_ns last_ns = 0;
         if (!takes_part(s, i)) continue;
-        EMP_TRY(take_sample(s, i, round * count, count, &s_per_op, &last_ns, err));
+        EMP_TRY(take_sample(s, i, first, count, &s_per_op, &last_ns, err));
         if (i == EMP_SERIES_IDEAL) ideal_s = s_per_op;
         if (i == EMP_SERIES_IDEAL) ideal_ns = last_ns;
         if (!isnan(ideal_s) && !agrees(i, last_ns, ideal_ns)) row->disagreements++;
@@ -231,18 +242,13 @@ cleanup:
     return st;
 }
 
-/* Everything once, so that no first sample pays for cold memory. */
-static emp_status warm_up(stand *s, emp_oracle_row *row, emp_error *err)
+static emp_status count_events(stand *s, emp_oracle_row *row, emp_error *err)
 {
     emp_status     st = EMP_OK;
     emp_sim_result result;
-    emp_time_ns    unused;
 
     EMP_TRY(emp_sim_run(s->sim[EMP_SERIES_IDEAL], placement(s, 0), &result, err));
     row->events_per_op = (double)result.event_count / s->graph->op_count;
-    for (int32_t i = 0; !is_peer(i); i++) {
-        if (takes_part(s, i)) EMP_TRY(run_here(s, i, 0, 1, &unused, err));
-    }
 cleanup:
     return st;
 }
@@ -273,7 +279,7 @@ static emp_status measure_row(stand *s, emp_oracle_row *row, progress *work,
     draw_pool(s, row->placement);
     memset(s->rounds, 0, sizeof s->rounds);
     memset(s->spent_s, 0, sizeof s->spent_s);
-    EMP_TRY(warm_up(s, row, err));
+    EMP_TRY(count_events(s, row, err));
     for (int32_t round = 0; round < s->params->repeats; round++) {
         EMP_TRY(run_round(s, round, row, err));
         EMP_TRY(go_on(s->params, work, s->graph->op_count, err));

@@ -125,13 +125,13 @@ EMP_SIM_CALLED void notify_all(emp_sim *sim, int32_t op, int32_t device)
     }
 }
 
-/** The op is done as far as those who wait for it can tell. Most ops have one output and
- * nothing else. \a place: first_place(). */
+/** The op is done as far as those who wait for it can tell. Most ops have one
+ * output, on their device, and nothing else. \a place: first_place(). */
 EMP_SIM_INLINE void notify(emp_sim *sim, int32_t op, int32_t device, uint32_t place)
 {
     const emp_sim_op *o = &sim->op[op];
 
-    if (o->flags & (EMP_SIM_HAS_CONTROL | EMP_SIM_IS_PLURAL)) {
+    if (o->flags & (EMP_SIM_HAS_CONTROL | EMP_SIM_HAS_ODD_OUTPUTS)) {
         notify_all(sim, op, device);
     } else {
         notify_readers(sim, o->output, device, o->reader, o[1].reader, place, device);

@@ -28,8 +28,8 @@ static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t cop
     return &sim->route[source_of_copy(sim, copy)][target_of_copy(sim, copy)];
 }
 
-/** \a tensor is read in the memory \a to, by \a reader, which is of \a op. Its copies are those from \a first
- * on. \return the copy. */
+/** \a tensor is read in the memory \a to, by \a reader, which is of \a op. Its copies are
+ * those from \a first on. \return the copy. */
 static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
                                 int32_t reader, int32_t op, int32_t to)
 {

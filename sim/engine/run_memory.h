@@ -157,8 +157,8 @@ static inline bool share_output(emp_sim *sim, int32_t op)
     return true;
 }
 
-/** \a tensor has a buffer of its own in the memory \a space. It is needed by every edge that reads it; notify()
- * turns those that read copies into copies. */
+/** \a tensor has a buffer of its own in the memory \a space. It is needed by every edge
+ * that reads it; notify() turns those that read copies into copies. */
 EMP_SIM_INLINE void create_output(emp_sim *sim, int32_t tensor, int32_t op, int32_t space)
 {
     emp_sim_instance *t = &sim->instance[tensor];
@@ -193,7 +193,7 @@ EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op, int32_t device)
     const uint32_t flags = sim->op[op].flags;
     const uint32_t shares = EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
 
-    if (flags & (shares | EMP_SIM_HAS_WORKSPACE | EMP_SIM_IS_PLURAL)) {
+    if (flags & (shares | EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_ODD_OUTPUTS)) {
         create_all(sim, op, flags & shares);
     } else {
         create_output(sim, sim->op[op].output, op, device);

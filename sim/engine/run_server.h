@@ -22,8 +22,8 @@ static inline bool has_host_thread(const emp_sim *sim, int32_t device)
     return rules.serial_issue && sim->device[device].kind == EMP_DEVICE_GPU;
 }
 
-/** The server of the device issues ops, and does not run them. Where CPUs are pools, all
- * servers do. */
+/** The server of the device issues ops, and does not run them: always so where GPUs have
+ * host threads and CPUs are pools. */
 static inline bool issues_ops(const emp_sim *sim, int32_t device)
 {
     return rules.serial_issue && (rules.cpu_pool || has_host_thread(sim, device));
@@ -35,7 +35,7 @@ static inline emp_time_ns duration_on(const emp_sim *sim, int32_t op, int32_t de
     return issues_ops(sim, device) ? sim->op[op].issue_ns : cost_on(sim, op, device);
 }
 
-/** Where the first reader of the op's outputs reads, if they have one. */
+/** Where the first reader of the op's outputs reads; somewhere, if they have none. */
 static inline uint32_t first_place(const emp_sim *sim, int32_t op)
 {
     return sim->reader[sim->op[op].reader].place;

@@ -47,7 +47,7 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     sim->persistent = EMP_NEW_ARRAY(emp_sim_persistent, ops);
     sim->first = EMP_NEW_ARRAY(int32_t, ops);
     sim->input = EMP_NEW_ARRAY(int32_t, edges);
-    sim->reader = EMP_NEW_ARRAY(emp_sim_reader, edges + 1);
+    sim->reader = EMP_NEW_ARRAY(emp_sim_reader, edges + 1); /* the last is nobody */
     sim->reads = EMP_NEW_ARRAY(int32_t, edges);
     sim->control = EMP_NEW_ARRAY(int32_t, (size_t)n->control_count);
     if (!sim->op || !sim->rest || !sim->instance || !sim->payload || !sim->start ||
@@ -441,7 +441,8 @@ static void count_users(emp_sim *sim)
     }
 }
 
-/* Most ops have one output and no control output: a run takes them by a shorter way. */
+/* Most ops have one output, on their device, and no control output: a run takes them by a
+ * shorter way. */
 static void describe_outputs(emp_sim *sim)
 {
     for (int32_t op = 0; op <= sim->op_count; op++) {
@@ -451,7 +452,7 @@ static void describe_outputs(emp_sim *sim)
         emp_sim_op            *o = &sim->op[op];
         const emp_sim_op_rest *rest = &sim->rest[op];
         if (o[1].output - o->output != 1 || sim->instance[o->output].on_host)
-            o->flags |= EMP_SIM_IS_PLURAL;
+            o->flags |= EMP_SIM_HAS_ODD_OUTPUTS;
         if (rest[1].control > rest->control) o->flags |= EMP_SIM_HAS_CONTROL;
     }
 }

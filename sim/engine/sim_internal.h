@@ -37,7 +37,8 @@ enum {
     EMP_SIM_HAS_WORKSPACE = 1 << 3,
     EMP_SIM_HAS_UNREAD = 1 << 4,  /**< an output without consumers */
     EMP_SIM_HAS_CONTROL = 1 << 5, /**< ops wait for it by control edges */
-    EMP_SIM_IS_PLURAL = 1 << 6    /**< it has several outputs, none, or one on the host */
+    EMP_SIM_HAS_ODD_OUTPUTS =
+        1 << 6 /**< it has several outputs, none, or one on the host */
 };
 
 typedef struct {
@@ -179,7 +180,7 @@ typedef struct {
     emp_time_ns queued_ns;  /**< end of all compute queued so far */
     emp_time_ns busy_ns;
     int32_t     kernel_source;
-    uint32_t    place; /**< where the first reader of current reads: emp_sim_reader */
+    uint32_t    place; /**< first_place() of current, if the server runs ops */
 } emp_sim_device;
 
 /** Bytes of a memory. */
@@ -226,11 +227,12 @@ struct emp_sim {
     emp_sim_op_start   *start;
     int32_t             persistent_count, first_count;
     emp_sim_persistent *persistent;
-    int32_t            *first;                           /**< ops that wait for nothing */
-    int32_t            *input;                           /**< tensors */
-    emp_sim_reader     *reader;                          /**< of tensors */
-    int32_t            *control;                         /**< ops that wait for an op */
-    const emp_time_ns  *task_ns;                         /**< of the cost table */
+    int32_t            *first;   /**< ops that wait for nothing */
+    int32_t            *input;   /**< tensors */
+    emp_sim_reader     *reader;  /**< of tensors; the last, of none, is there to be looked
+                                    at for ops without readers */
+    int32_t            *control; /**< ops that wait for an op */
+    const emp_time_ns  *task_ns; /**< of the cost table */
     uint8_t             kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
     uint8_t             host_of_device[EMP_MAX_DEVICES];
     emp_sim_route (*route)[EMP_MAX_DEVICES]; /**< [from][to] */

@@ -948,6 +948,7 @@ Test(cli, interrupted_search_says_so_in_json)
     cr_expect(program_wait_to_catch(child, SIGTERM));
     cr_assert_eq(kill(child, SIGTERM), 0);
     cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status));
     cr_expect_eq(WEXITSTATUS(status), 130);
     free(out);
     out = scratch_read("stdout", NULL);
