@@ -153,6 +153,16 @@ static int run(const char *arguments)
     return status;
 }
 
+/* The same, with SIGTERM on the way. */
+static int interrupt(const char *arguments)
+{
+    int status = program_interrupt("cli/emplace", arguments);
+
+    out = program_out;
+    err = program_err;
+    return status;
+}
+
 static json_t *run_json(const char *arguments)
 {
     json_error_t where;
@@ -921,18 +931,9 @@ Test(cli, record_shows_the_learning_curve)
 
 Test(cli, interrupt_saves_what_was_found)
 {
-    int   status = 0;
-    pid_t child = program_start("", "cli/emplace",
-                                "place small.pbtxt --machine k40x2 --method random "
-                                "--budget 1000000000 --out best.json");
-
-    cr_expect(program_wait_to_catch(child, SIGTERM));
-    cr_assert_eq(kill(child, SIGTERM), 0);
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_expect(WIFEXITED(status));
-    cr_expect_eq(WEXITSTATUS(status), 130);
-    free(out);
-    out = scratch_read("stdout", NULL);
+    cr_expect_eq(interrupt("place small.pbtxt --machine k40x2 --method random "
+                           "--budget 1000000000 --out best.json"),
+                 130);
     cr_expect_not_null(strstr(out, "interrupted"), "%s", out);
     cr_expect_eq(run("simulate small.pbtxt --machine k40x2 --placement best.json"), 0,
                  "%s", err);
@@ -940,18 +941,9 @@ Test(cli, interrupt_saves_what_was_found)
 
 Test(cli, interrupted_search_says_so_in_json)
 {
-    int   status = 0;
-    pid_t child = program_start("", "cli/emplace",
-                                "simulate small.pbtxt --machine k40x2 --placement random "
-                                "--budget 1000000000 --json");
-
-    cr_expect(program_wait_to_catch(child, SIGTERM));
-    cr_assert_eq(kill(child, SIGTERM), 0);
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_expect(WIFEXITED(status));
-    cr_expect_eq(WEXITSTATUS(status), 130);
-    free(out);
-    out = scratch_read("stdout", NULL);
+    cr_expect_eq(interrupt("simulate small.pbtxt --machine k40x2 --placement random "
+                           "--budget 1000000000 --json"),
+                 130);
     json_t *object = json_loads(out, 0, NULL);
     cr_expect(json_is_true(json_object_get(object, "interrupted")), "%s", out);
     json_decref(object);

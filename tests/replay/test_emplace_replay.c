@@ -225,15 +225,10 @@ Test(emplace_replay, killed_while_it_writes_it_leaves_no_half_file)
 
 Test(emplace_replay, interrupted_it_leaves_nothing)
 {
-    int   status = 0;
-    pid_t child = program_start("", "cli/emplace",
-                                "replay gpu.json --memory 1024 --steps 100000 "
-                                "--out result.txt --trace step.json");
-
-    cr_expect(program_wait_to_catch(child, SIGTERM));
-    cr_assert_eq(kill(child, SIGTERM), 0);
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 130, "status %d", status);
+    cr_expect_eq(program_interrupt("cli/emplace",
+                                   "replay gpu.json --memory 1024 --steps 100000 "
+                                   "--out result.txt --trace step.json"),
+                 130);
     cr_expect_null(scratch_find("result*"));
     cr_expect_null(scratch_find("step*"));
 }

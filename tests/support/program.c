@@ -3,6 +3,7 @@
 #include "tests/support/program.h"
 
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,8 @@ static long long caught_by(pid_t process)
     return state == 'Z' ? -1 : caught;
 }
 
-bool program_wait_to_catch(pid_t program, int signal)
+/* Until it has a handler for the signal; false: it has ended without one. */
+static bool wait_to_catch(pid_t program, int signal)
 {
     const struct timespec pause = {0, 10 * 1000 * 1000};
 
@@ -59,18 +61,34 @@ bool program_wait_to_catch(pid_t program, int signal)
     return false;
 }
 
+/* What came of a program. */
+static int finish(int status, const char *arguments)
+{
+    program_forget();
+    program_out = scratch_read("stdout", NULL);
+    program_err = scratch_read("stderr", NULL);
+    cr_assert(WIFEXITED(status), "%s: %s", arguments, program_err);
+    return WEXITSTATUS(status);
+}
+
 int program_run(const char *path, const char *arguments)
 {
     char command[COMMAND_BYTES];
 
     snprintf(command, sizeof command, "cd '%s' && '%s/%s' %s >stdout 2>stderr",
              scratch_path(""), getenv("EMP_BINARY_DIR"), path, arguments);
-    int status = system(command);
-    program_forget();
-    program_out = scratch_read("stdout", NULL);
-    program_err = scratch_read("stderr", NULL);
-    cr_assert(WIFEXITED(status), "%s: %s", arguments, program_err);
-    return WEXITSTATUS(status);
+    return finish(system(command), arguments);
+}
+
+int program_interrupt(const char *path, const char *arguments)
+{
+    int   status = 0;
+    pid_t child = program_start("", path, arguments);
+
+    cr_expect(wait_to_catch(child, SIGTERM), "%s", arguments);
+    cr_assert_eq(kill(child, SIGTERM), 0);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return finish(status, arguments);
 }
 
 void program_forget(void)

@@ -18,9 +18,9 @@ int program_run(const char *path, const char *arguments);
  * before it, or "". */
 pid_t program_start(const char *before, const char *path, const char *arguments);
 
-/** Waits until a started program has a handler for \a signal. \return false: it has ended
- * without one. */
-bool program_wait_to_catch(pid_t program, int signal);
+/** Runs it likewise, and sends SIGTERM as soon as it has a handler for it. Fails the test if
+ * it ends without one. */
+int program_interrupt(const char *path, const char *arguments);
 
 /** Releases what was written; as part of a Criterion .fini. */
 void program_forget(void);
