@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The commands that measure and reproduce print and write what they promise. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cli/emplace.h"
+#include "tests/support/scratch.h"
+
+TestSuite(bench, .init = emplace_set_up, .fini = emplace_tear_down);
+
+Test(bench, policy_has_the_promised_keys)
+{
+    static const char *const keys[] = {"groups", "ops",      "openblas_core",
+                                       "commit", "modified", "torch_is_absent",
+                                       "rows"};
+    static const char *const row_keys[] = {
+        "network", "hidden", "samples",      "threads", "rounds",      "ours_s",
+        "torch_s", "ratio",  "stream_bytes", "limit_s", "disagreement"};
+    json_t *object =
+        emplace_json("bench policy --hidden 8 --samples 2 --groups 5 --ops 99 "
+                     "--threads 1 --peers none -n 2 --json");
+
+    emplace_expect_keys(object, keys, sizeof keys / sizeof *keys);
+    const json_t *rows = json_object_get(object, "rows");
+    cr_expect_eq(json_array_size(rows), 2);
+    emplace_expect_keys(json_array_get(rows, 1), row_keys,
+                        sizeof row_keys / sizeof *row_keys);
+    json_decref(object);
+}
+
+Test(bench, surrogate_has_the_promised_keys)
+{
+    static const char *const keys[] = {"spec",   "machine", "runtime", "op_count",
+                                       "kernel", "samples", "seed",    "rows"};
+    static const char *const row_keys[] = {"placements",        "surrogate_ns_per_op",
+                                           "exact_ns_per_op",   "ratio",
+                                           "topological_order", "order_of_exact_runs"};
+    static const char *const agreement_keys[] = {"spearman", "kendall",
+                                                 "mean_relative_error"};
+    json_t *object = emplace_json("bench surrogate small.pbtxt --machine k40x2 --json");
+    json_t *row = json_array_get(json_object_get(object, "rows"), 1);
+
+    emplace_expect_keys(object, keys, sizeof keys / sizeof *keys);
+    emplace_expect_keys(row, row_keys, sizeof row_keys / sizeof *row_keys);
+    emplace_expect_keys(json_object_get(row, "order_of_exact_runs"), agreement_keys, 3);
+    json_decref(object);
+    object = emplace_json("bench surrogate small.pbtxt -m k40x2 --scalar -n 5 --json");
+    cr_expect_str_eq(json_string_value(json_object_get(object, "kernel")), "scalar");
+    cr_expect_eq(json_integer_value(json_object_get(object, "samples")), 5);
+    json_decref(object);
+    cr_expect_eq(emplace_run("bench surrogate small.pbtxt -m k40x2"), 0, "%s",
+                 program_err);
+    cr_expect_not_null(strstr(program_out, "Spearman"));
+}
+
+Test(bench, placers_compares_and_writes_its_files)
+{
+    cr_expect_eq(
+        emplace_run("bench placers --workloads rnnlm --methods cpu,expert --budgets 5 "
+                    "--draws 1 --curves c.csv --sensitivity s.csv --format csv"),
+        0, "%s", program_err);
+    cr_expect_not_null(
+        strstr(program_out, "\nrnnlm,\"rnnlm\",k40x2,tf-r1.3,5,,expert,expert,,1,"), "%s",
+        program_out);
+    if (system("command -v gnuplot >/dev/null") == 0) /* of the only row */
+        cr_expect_eq(
+            emplace_run(
+                "bench placers --workloads rnnlm --methods cpu,expert --budgets 5 "
+                "--draws 0 --figure rnnlm.svg"),
+            0, "%s", program_err);
+    char *curves = scratch_read("c.csv", NULL), *changes = scratch_read("s.csv", NULL);
+    cr_expect_not_null(strstr(curves, ",expert,expert,,5,"), "%s", curves);
+    cr_expect_not_null(strstr(changes, ",noise,1,1,1,"), "%s", changes);
+    free(curves);
+    free(changes);
+}
+
+Test(bench, anomalies_has_the_promised_keys)
+{
+    static const char *const keys[] = {"spec",    "machine", "runtime",
+                                       "samples", "seed",    "families"};
+    static const char *const row_keys[] = {
+        "shortened",     "cases",        "longer",       "shorter",
+        "median_growth", "worst_growth", "median_change"};
+    json_t *object = emplace_json("bench anomalies small.pbtxt -m k40x2 -n 3 --json");
+    json_t *family = json_array_get(json_object_get(object, "families"), 1);
+    json_t *row = json_array_get(json_object_get(family, "rows"), 0);
+
+    emplace_expect_keys(object, keys, sizeof keys / sizeof *keys);
+    cr_expect_str_eq(json_string_value(json_object_get(family, "placements")), "expert");
+    cr_expect_eq(json_array_size(json_object_get(family, "rows")), 7);
+    emplace_expect_keys(row, row_keys, sizeof row_keys / sizeof *row_keys);
+    cr_expect_eq(json_integer_value(json_object_get(row, "cases")), 3);
+    json_decref(object);
+    object = emplace_json("bench anomalies small.pbtxt -m k40x2 -r ideal -n 1 --json");
+    family = json_array_get(json_object_get(object, "families"), 0);
+    row = json_array_get(json_object_get(family, "rows"), 5);
+    cr_expect_str_eq(json_string_value(json_object_get(row, "shortened")), "poll");
+    cr_expect_eq(json_integer_value(json_object_get(row, "cases")), 0);
+    cr_expect(json_is_null(json_object_get(row, "median_change")));
+    json_decref(object);
+    cr_expect_eq(emplace_run("bench anomalies small.pbtxt -m k40x2 -r ideal -n 2"), 0,
+                 "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "no such cost"), "%s", program_out);
+}
+
+/* ---- table ---- */
+
+Test(bench, table_prints_every_format)
+{
+    static const char *const formats[] = {"text", "md", "csv", "json"};
+    char                     arguments[128];
+
+    for (int i = 0; i < 4; i++) {
+        snprintf(arguments, sizeof arguments,
+                 "table 1 --rows rnnlm --methods gpu --runs runs --format %s",
+                 formats[i]);
+        cr_expect_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);
+        cr_expect_not_null(strstr(program_out, "1.57"), "%s has no figure of the paper",
+                           arguments);
+        cr_expect_not_null(strstr(program_err, "[1/1] RNNLM, GPU only"), "%s",
+                           program_err);
+    }
+}
+
+/* ---- bench ---- */
+
+Test(bench, prints_text_csv_and_json)
+{
+    const char *arguments = "bench oracle --sizes 50 --placements groups --repeats 2 "
+                            "--peers textbook --csv oracle.csv";
+    char        with_json[160];
+
+    cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "textbook"), "%s", program_out);
+    cr_expect_null(strstr(program_out, "not the oracle's"), "%s", program_out);
+    char *csv = scratch_read("oracle.csv", NULL);
+    cr_expect_not_null(strstr(csv, "\n50,groups,textbook,2,"), "%s", csv);
+    free(csv);
+    snprintf(with_json, sizeof with_json, "%s --json", arguments);
+    cr_expect_eq(emplace_run(with_json), 0, "%s", program_err);
+    json_t *root = json_loads(program_out, 0, NULL);
+    json_t *row = json_array_get(json_object_get(root, "rows"), 0);
+    json_t *series = json_object_get(row, "series");
+    cr_expect_eq(json_integer_value(json_object_get(row, "ops")), 50);
+    cr_expect_not_null(json_object_get(json_object_get(series, "tf-r1.3"), "ratio"));
+    json_decref(root);
+}
+/* ---- calibrate ---- */
+
+Test(bench, calibrate_writes_what_the_cells_determine)
+{
+    json_t *object =
+        emplace_json("calibrate fit --machine k40 --on inception_v3:cpu --json "
+                     "--out .");
+    json_t *constants = json_object_get(object, "constants");
+    json_t *cell = json_array_get(json_object_get(object, "cells"), 0);
+    size_t  i, fitted = 0;
+    json_t *constant;
+
+    json_array_foreach(constants, i, constant)
+    {
+        fitted += json_is_true(json_object_get(constant, "fitted"));
+    }
+    cr_expect_eq(fitted, 1); /* the rate of convolutions on a core */
+    cr_expect_str_eq(json_string_value(json_object_get(cell, "cell")),
+                     "inception_v3:cpu");
+    double off = json_number_value(json_object_get(cell, "off"));
+    cr_expect(off > -1e-2 && off < 1e-2, "%g", off);
+    json_decref(object);
+    free(scratch_read("machines/models/haswell-18.yaml", NULL));
+}

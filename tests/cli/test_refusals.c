@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What emplace refuses, it refuses with one sentence that names the culprit. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <string.h>
+
+#include "tests/cli/emplace.h"
+
+TestSuite(refusals, .init = emplace_set_up, .fini = emplace_tear_down);
+
+struct error_case {
+    char arguments[160];
+    int  status;
+    char mentions[64];
+};
+
+/* clang-format off */
+static struct error_case error_cases[] = {
+    /* bad usage */
+    {"",                                                                    2, "--help"},
+    {"frobnicate",                                                          2, "frobnicate"},
+    {"graph",                                                               2, "SPEC"},
+    {"graph small.pbtxt second.pbtxt",                                      2, "second.pbtxt"},
+    {"graph small.pbtxt --colour",                                          2, "colour"},
+    {"place rnnlm --method gpu",                                            2, "--machine"},
+    {"place small.pbtxt --method gpu",                                      1, "states no machine of its own"},
+    {"place small.pbtxt --machine instance --method gpu",                   1, "states no machine of its own"},
+    {"bound rnnlm",                                                         2, "--machine"},
+    {"bound instance.json --objective max-load --runtime ideal",            2, "msr-load"},
+    {"place instance.json --method gpu --objective speed",                  2, "\"speed\""},
+    {"place instance.json --method gpu --objective max-load --runtime ideal", 2, "msr-load"},
+    {"place instance.json --method gpu --machine k41",                      1, "k41"},
+    {"place instance.json --method dp-contiguous --options order=two",      1, "any|one|either"},
+    {"simulate instance.json --placement crowded.json",                     1, "\"fpgas\" has 3 entries"},
+    {"place small.pbtxt --machine k40x2",                                   2, "--method"},
+    {"place --machine k40x2 --method gpu",                                  2, "SPEC"},
+    {"place small.pbtxt --machine",                                         2, "machine"},
+    {"place small.pbtxt --machine k40x2 --method gpu --budget many",        2, "\"many\""},
+    {"place small.pbtxt --machine k40x2 --method gpu --budget 0",           2, "\"0\""},
+    {"place small.pbtxt --machine k40x2 --method gpu --seconds -1",         2, "\"-1\""},
+    {"place small.pbtxt --machine k40x2 --method gpu --threads 0",          2, "\"0\""},
+    {"train small.pbtxt --machine k40x2",                                   2, "--record"},
+    {"train small.pbtxt --record run.h5",                                   1, "--machine"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --checkpoint-every 0", 2, "\"0\""},
+    {"simulate small.pbtxt --machine k40x2",                                2, "--placement"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot-depth 2",  2, "--dot FILE"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot g --dot-depth 0", 2, "\"0\""},
+    {"record",                                                              2, "FILE"},
+    {"table",                                                               2, "table 1"},
+    {"table 3",                                                             2, "\"3\""},
+    {"table 1 --budget 0",                                                  2, "\"0\""},
+    {"ablate",                                                              2, "grouping"},
+    {"ablate seeds",                                                        2, "\"seeds\""},
+    {"ablate grouping --format md",                                         2, "\"md\""},
+    {"ablate grouping --budget 0",                                          2, "\"0\""},
+    {"table 1 --format latex",                                              2, "latex"},
+    {"table 1 --seeds 0",                                                   2, "\"0\""},
+    {"bench",                                                               2, "--help"},
+    {"bench nothing",                                                       2, "\"nothing\""},
+    {"bench surrogate",                                                     2, "SPEC"},
+    {"bench placers rnnlm",                                                 2, "\"rnnlm\""},
+    {"bench placers --budgets 100,0",                                       2, "\"0\""},
+    {"bench placers --budgets ''",                                          2, "100,1000"},
+    {"bench placers --seconds ten",                                         2, "\"ten\""},
+    {"bench placers --budgets 1,2,3,4,5,6,7,8,9",                           2, "8 budgets"},
+    {"bench placers --format md",                                           2, "\"md\""},
+    {"bench anomalies",                                                     2, "SPEC"},
+    {"bench anomalies small.pbtxt",                                         2, "--machine"},
+    {"bench anomalies small.pbtxt rnnlm",                                   2, "\"rnnlm\""},
+    {"bench anomalies small.pbtxt --machine k40x2 --samples 0",             2, "\"0\""},
+    {"bench surrogate small.pbtxt",                                         2, "--machine"},
+    {"bench surrogate small.pbtxt --machine k40x2 --samples 1",             2, "\"1\""},
+    {"machines extra",                                                      2, "extra"},
+    {"bench oracle --sizes 5x",                                             2, "5x"},
+    {"bench oracle --sizes 1",                                              2, "\"1\""},
+    {"bench oracle --placements cpu",                                       2, "cpu"},
+    {"bench oracle --profiles tf9",                                         2, "tf9"},
+    {"bench oracle --peers matlab",                                         2, "matlab"},
+    {"bench policy --networks embedder",                                        2, "embedder"},
+    {"bench policy --hidden 5x",                                                2, "5x"},
+    {"bench policy --samples 65",                                               2, "65"},
+    {"bench policy --threads \"\"",                                             2, "list"},
+    {"bench policy --peers matlab",                                             2, "matlab"},
+    {"bench oracle --repeats 0",                                            2, "\"0\""},
+    /* bad input */
+    {"graph nowhere.pb",                                                    1, "nowhere.pb"},
+    {"graph .",                                                             1, "."},
+    {"graph empty.pb",                                                      1, "empty.pb"},
+    {"graph truncated.pb",                                                  1, "truncated.pb"},
+    {"graph hostile.pb",                                                    1, "hostile.pb"},
+    {"graph pointer.pb",                                                    1, "LFS"},
+    {"graph cycle.pbtxt",                                                   1, "cycle"},
+    {"graph nmt:layers=0",                                                  1, "layers"},
+    {"graph nmt:colour=3",                                                  1, "colour"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot g --trace g", 1, "two outputs"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot g --trace ././g", 1, "two outputs"},
+    {"place small.pbtxt --machine k40x2 --method gpu --out x --record ./x", 1, "two outputs"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --out ./r.checkpoint.h5", 1, "two outputs"},
+    {"simulate small.pbtxt --machine k41 --placement gpu",                  1, "k41"},
+    {"simulate small.pbtxt --machine ./bad.yaml --placement gpu",           1, "colour"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "tf9"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "msr-load"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime placeto --why", 1, "placeto"},
+    {"simulate small.pbtxt --machine k40x2 --placement nonesuch",           1, "nonesuch"},
+    {"simulate small.pbtxt --machine k40x2 --placement broken.json",        1, "broken.json"},
+    {"simulate small.pbtxt --machine k40x2 --placement broken.json -b 5",   1, "--budget"},
+    {"simulate small.pbtxt --machine k40x2 --placement unknown_op.json",    1, "nonesuch"},
+    {"simulate small.pbtxt --machine k40x2 --placement missing_device.json", 1, "gpu:7"},
+    {"simulate small.pbtxt --machine k40x2 --placement missing_op.json", 1, "'c'"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --trace no/t.json", 1, "no/t.json"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --dot no/g.dot", 1, "no/g.dot"},
+    {"place small.pbtxt --machine k40x2 --method nonesuch",                 1, "nonesuch"},
+    {"place small.pbtxt --machine k40x2 --method gpu --out no/such/p.json", 1, "no/such/p.json"},
+    {"place small.pbtxt --machine k40x2 --method hdp --preset nonesuch",    1, "nonesuch"},
+    {"place small.pbtxt --machine k40x2 --method random --options x=1",     1, "x"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --method scotch",     1, "scotch"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --method random",     1, "no state to go on from"},
+    {"train small.pbtxt --machine k40x2 --record no/such/r.h5",             1, "no/such/r.h5"},
+    {"train small.pbtxt --machine k40x2 --record r.h5 --resume",            1, "r.checkpoint.h5"},
+    {"record small.pbtxt",                                                  1, "small.pbtxt"},
+    {"record nowhere.h5",                                                   1, "nowhere.h5"},
+    {"bench policy --csv no/such/p.csv",                                        1, "no/such/p.csv"},
+    {"bench oracle --csv no/such/o.csv",                                    1, "no/such/o.csv"},
+    {"bench surrogate small.pbtxt --machine k41",                           1, "k41"},
+    {"bench placers --workloads nmt3",                                      1, "nmt2, nmt4"},
+    {"bench placers --methods hdp-paper",                                   1, "hdp-emplace"},
+    {"bench placers --curves nowhere/curves.csv",                           1, "nowhere"},
+    {"bench placers --workloads rnnlm --figure x.svg --figure-row nmt4",    1, "nmt4"},
+    {"bench anomalies small.pbtxt --machine k41",                           1, "k41"},
+    {"bench anomalies small.pbtxt --machine k40x2 --runtime none",          1, "none"},
+    {"bench surrogate small.pbtxt --machine k40x2 --runtime baechi",        1, "baechi"},
+    {"table 2 --methods metis",                                             1, "metis"},
+    {"ablate grouping --rows nmt3",                                         1, "nmt3"},
+    {"ablate grouping --arms groups=5",                                     1, "groups=5"},
+    {"table 1 --rows nmt3",                                                 1, "nmt3"},
+    {"calibrate",                                                           2, "calibrate fit"},
+    {"calibrate fit --on all",                                              2, "--machine"},
+    {"calibrate fit --machine k40",                                         2, "--on"},
+    {"calibrate fit --machine k40 --on all --out k40.yaml",                 2, "k40.yaml"},
+    {"calibrate fit --machine k40 --on rnnlm:cpus",                         1, "rnnlm:cpus"},
+    {"calibrate fit --machine k40 --on all --runtime placeto",              1, "placeto"},
+    {"calibrate fit --machine k41 --on all",                                1, "k41x1"},
+    {"calibrate fit --machine k40 --on nmt2:gpu",                           1, "step time"},
+    {"calibrate fit --machine k40 --on all --out no/such",                  1, "no/such"},
+    {"table 1 --methods tabu",                                              1, "tabu"},
+};
+/* clang-format on */
+
+ParameterizedTestParameters(refusals, error)
+{
+    return cr_make_param_array(struct error_case, error_cases,
+                               sizeof error_cases / sizeof error_cases[0]);
+}
+
+ParameterizedTest(struct error_case *c, refusals, error)
+{
+    cr_expect_eq(emplace_run(c->arguments), c->status, "emplace %s: %s", c->arguments,
+                 program_err);
+    cr_expect(program_is_one_sentence(program_err, "emplace"), "emplace %s: %s",
+              c->arguments, program_err);
+    cr_expect_not_null(strstr(program_err, c->mentions), "emplace %s: %s", c->arguments,
+                       program_err);
+    cr_expect_str_empty(program_out, "emplace %s", c->arguments);
+}
+
+Test(refusals, unknown_op_types_are_counted_in_one_warning)
+{
+    cr_expect_eq(emplace_run("simulate unknown.pbtxt --machine k40x2 --placement gpu"), 0,
+                 "%s", program_err);
+    char *newline = strchr(program_err, '\n');
+    cr_assert_not_null(newline);
+    cr_expect_not_null(strstr(program_err, "2 of 3 ops are of 1 unknown types"), "%s",
+                       program_err);
+}
