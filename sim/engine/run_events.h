@@ -134,12 +134,12 @@ static inline int32_t copy_of_item(const emp_sim *sim, int32_t item)
 /** A copy that has come and that a host thread has to receive. */
 static inline int32_t item_of_received(const emp_sim *sim, int32_t copy)
 {
-    return sim->received_item + copy;
+    return sim->first_received - sim->first_copy + copy;
 }
 
 static inline int32_t copy_of_received(const emp_sim *sim, int32_t item)
 {
-    return item - sim->received_item;
+    return item - sim->first_received + sim->first_copy;
 }
 
 static inline bool is_received(const emp_sim *sim, int32_t item)

@@ -58,7 +58,6 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     sim->first_copy = n->tensor_count + 1;
     sim->copy_item = sim->op_count - sim->first_copy;
     sim->first_received = sim->op_count + sim->copy_limit + sim->message_limit;
-    sim->received_item = sim->first_received - sim->first_copy;
 cleanup:
     return st;
 }

@@ -35,10 +35,9 @@ enum {
     EMP_SIM_ALIASES = 1 << 1,  /**< output 0, which it has, is input 0's buffer */
     EMP_SIM_IN_PLACE = 1 << 2, /**< output 0, which it has, may take over an input's */
     EMP_SIM_HAS_WORKSPACE = 1 << 3,
-    EMP_SIM_HAS_UNREAD = 1 << 4,  /**< an output without consumers */
-    EMP_SIM_HAS_CONTROL = 1 << 5, /**< ops wait for it by control edges */
-    EMP_SIM_HAS_ODD_OUTPUTS =
-        1 << 6 /**< it has several outputs, none, or one on the host */
+    EMP_SIM_HAS_UNREAD = 1 << 4,     /**< an output without consumers */
+    EMP_SIM_HAS_CONTROL = 1 << 5,    /**< ops wait for it by control edges */
+    EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6 /**< several, none, or one on the host */
 };
 
 typedef struct {
@@ -104,8 +103,7 @@ typedef struct {
  * here too. Tensors that share a buffer point to the instance that allocated it, their
  * root. */
 typedef struct {
-    int64_t
-        bytes; /**< of its buffer, rounded up; traced, 0 of a copy not requested yet */
+    int64_t bytes;  /**< of its buffer, rounded up; 0 of a copy to come, if traced */
     int32_t reader; /**< its first; those of a home end at the next home's */
     union {
         int32_t tensor;  /**< of a copy */
@@ -140,8 +138,7 @@ enum { EMP_SIM_NO_ITEM = -1 };
 
 /** A tree of minima. Nodes 4 to 7 are the topmost, 4 i to 4 i + 3 are below i. */
 typedef struct {
-    int32_t
-        leaf_count; /**< a power of 4, 16 or more; the first leaf is node leaf_count */
+    int32_t   leaf_count; /**< 16, 64, ...; the first leaf is node leaf_count */
     int32_t   first_leaf; /**< the leaf of source 0, if it had one */
     uint64_t *node;       /**< [2 leaf_count] */
     uint64_t  first;      /**< least of all */
@@ -256,9 +253,8 @@ struct emp_sim {
     emp_sim_message     *message;
     /* Items in lists: ops, then copies, then messages, then copies that host threads
      * receive. */
-    int32_t      copy_item;     /**< what a copy's item is above its instance */
-    int32_t      received_item; /**< ... and that of a received one */
-    int32_t      first_received;
+    int32_t      copy_item;      /**< what a copy's item is above its instance */
+    int32_t      first_received; /**< the item of first_copy, received */
     emp_time_ns *until; /**< [op] on a pool: when it began; on a GPU: its kernels end,
                                or copies of its outputs may start */
     /* First-come-first-served lists: of each source, then of each pool. */
