@@ -26,9 +26,7 @@ static inline void become_ready(emp_sim *sim, int32_t op, int32_t device)
 /** One of the things that \a op waits for is there. */
 EMP_SIM_INLINE void arrive(emp_sim *sim, int32_t op)
 {
-    emp_sim_op_state *state = &sim->state[op];
-
-    if (--state->missing == 0) become_ready(sim, op, state->device);
+    if (--sim->missing[op] == 0) become_ready(sim, op, device_of(sim, op));
 }
 
 static inline void deliver_message(emp_sim *sim, int32_t message)
@@ -37,7 +35,7 @@ static inline void deliver_message(emp_sim *sim, int32_t message)
 
     trace_message(sim, op, to);
     for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
-        if (sim->state[sim->control[i]].device == to) arrive(sim, sim->control[i]);
+        if (device_of(sim, sim->control[i]) == to) arrive(sim, sim->control[i]);
     }
 }
 
@@ -45,7 +43,7 @@ static inline void deliver_message(emp_sim *sim, int32_t message)
  * are of this op. */
 static inline void send_message(emp_sim *sim, int32_t op, int32_t to, int32_t first)
 {
-    const emp_sim_route *route = &sim->route[sim->state[op].device][to];
+    const emp_sim_route *route = &sim->route[device_of(sim, op)][to];
 
     for (int32_t m = first; m < sim->message_count; m++) {
         if (sim->message[m].to == to) return;
@@ -116,7 +114,7 @@ EMP_SIM_CALLED void notify_all(emp_sim *sim, int32_t op, int32_t device)
                        sim->reader[i->reader].place, device);
     }
     for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
-        int32_t next = sim->control[i], to = sim->state[next].device;
+        int32_t next = sim->control[i], to = device_of(sim, next);
         if (!rules.control_latency || to == device) {
             arrive(sim, next);
         } else {
@@ -181,7 +179,7 @@ static inline void end_tasks(emp_sim *sim, int32_t source)
     int32_t cpu = sim->source[source].cpu;
     int32_t op = end_batch(sim, cpu, source - sim->pool[cpu].first_source);
 
-    replace_event(&sim->others, source, no_event());
+    replace_other_event(sim, source, no_event());
     if (op < 0) return;
     record_op(sim, op, cpu, sim->until[op], sim->now);
     release_inputs(sim, op);
@@ -226,8 +224,8 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
  * before all else. To find the next event is what a run waits for most. */
 EMP_SIM_INLINE void replace_end(emp_sim *sim, int32_t device)
 {
-    replace_event(&sim->servers, device,
-                  event_at(device, sim->now + sim->head[device].time_ns));
+    replace_server_event(sim, device,
+                         event_at(device, sim->now + sim->head[device].time_ns));
 }
 
 /** The server has finished an op. What waits starts last of all. */
@@ -273,7 +271,7 @@ static inline void end_delay(emp_sim *sim, int32_t source)
 {
     int32_t item = take(sim, source), copy = copy_of_item(sim, item);
 
-    replace_event(&sim->others, source, event_at(source, sim->head[source].time_ns));
+    replace_other_event(sim, source, event_at(source, sim->head[source].time_ns));
     switch (kind_of(sim, source)) {
     case EMP_SIM_KERNEL: release_inputs(sim, item); break;
     case EMP_SIM_READY:
@@ -288,19 +286,41 @@ static inline void end_delay(emp_sim *sim, int32_t source)
     }
 }
 
-static inline void handle_event(emp_sim *sim, int32_t source)
+static inline void handle_server(emp_sim *sim, int32_t device)
 {
-    if (source < sim->device_count) {
-        if (issues_ops(sim, source)) {
-            end_thread_item(sim, source);
-        } else {
-            end_op(sim, source);
-        }
-    } else if (rules.cpu_pool && kind_of(sim, source) == EMP_SIM_BATCH) {
+    if (issues_ops(sim, device)) {
+        end_thread_item(sim, device);
+    } else {
+        end_op(sim, device);
+    }
+}
+
+static inline void handle_other(emp_sim *sim, int32_t source)
+{
+    if (rules.cpu_pool && kind_of(sim, source) == EMP_SIM_BATCH) {
         end_tasks(sim, source);
     } else {
         end_delay(sim, source);
     }
+}
+
+/** Plays the earliest event. Which tree has it is asked by a branch: a processor foresees it,
+ * and goes on before it knows both times. \return whether there was one. */
+static inline bool play_event(emp_sim *sim)
+{
+    const uint64_t server = sim->servers.first, other = sim->others.first;
+
+    if (server < other) {
+        if (server >= no_event()) return false;
+        sim->now = time_of_event(server);
+        handle_server(sim, source_of_event(server));
+    } else {
+        if (other >= no_event()) return false;
+        sim->now = time_of_event(other);
+        handle_other(sim, source_of_event(other));
+    }
+    if (rules.cpu_pool) start_all_pool_ops(sim);
+    return true;
 }
 
 /** Runs a step whose state is fresh. */
@@ -309,17 +329,14 @@ static inline void run_events(emp_sim *sim)
     clear_events(sim);
     for (int32_t i = 0; i < sim->persistent_count; i++) {
         const emp_sim_persistent *p = &sim->persistent[i];
-        allocate(sim, sim->state[p->op].device, p->bytes, p->op, NULL);
+        allocate(sim, device_of(sim, p->op), p->bytes, p->op, NULL);
     }
     for (int32_t i = 0; i < sim->first_count; i++) {
         int32_t op = sim->first[i];
-        become_ready(sim, op, sim->state[op].device);
+        become_ready(sim, op, device_of(sim, op));
     }
     if (rules.cpu_pool) start_all_pool_ops(sim);
-    for (uint64_t event = next_event(sim); event < no_event(); event = next_event(sim)) {
-        sim->now = (emp_time_ns)(event >> EMP_SIM_SOURCE_BITS);
-        handle_event(sim, (int32_t)(event & EMP_SIM_SOURCE_MASK));
-        if (rules.cpu_pool) start_all_pool_ops(sim);
+    while (play_event(sim)) {
     }
 }
 

@@ -12,19 +12,20 @@ static inline uint64_t event_at(int32_t source, emp_time_ns at)
     return (uint64_t)at << EMP_SIM_SOURCE_BITS | (uint64_t)source;
 }
 
-/** Not an event, and later than any. */
+static inline emp_time_ns time_of_event(uint64_t event)
+{
+    return (emp_time_ns)(event >> EMP_SIM_SOURCE_BITS);
+}
+
+static inline int32_t source_of_event(uint64_t event)
+{
+    return (int32_t)(event & EMP_SIM_SOURCE_MASK);
+}
+
+/** Later than any event, as is all that is at this time. */
 static inline uint64_t no_event(void) { return event_at(0, EMP_SIM_LAST_NS); }
 
 static inline uint64_t earlier_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-/** The earliest event of all. */
-static inline uint64_t next_event(const emp_sim *sim)
-{
-    return earlier_of(sim->servers.first, sim->others.first);
-}
-
-/** Nodes before this one are the top of a tree. */
-enum { EMP_SIM_TREE_TOP = 8 };
 
 /** The earliest event of the three nodes beside node \a i. To ask them, and not all four,
  * spares a wait for what has just been written. */
@@ -33,9 +34,10 @@ static inline uint64_t beside(const uint64_t *node, uint64_t i)
     return earlier_of(earlier_of(node[i ^ 1], node[i ^ 2]), node[i ^ 3]);
 }
 
-/** The event of a source is over; \a next is its next one. The walk up has no branch but
- * its end, which a processor foresees: all leaves are equally deep. */
-EMP_SIM_INLINE void replace_event(emp_sim_tree *tree, int32_t source, uint64_t next)
+/** The event of a source is over; \a next is its next one. \a top is the tree's. The walk up
+ * has no branch but its end, which a processor foresees: all leaves are equally deep. */
+EMP_SIM_INLINE void replace_event(emp_sim_tree *tree, uint64_t top, int32_t source,
+                                  uint64_t next)
 {
     uint64_t *node = tree->node;
     uint64_t  i = (uint32_t)(tree->first_leaf + source);
@@ -45,23 +47,52 @@ EMP_SIM_INLINE void replace_event(emp_sim_tree *tree, int32_t source, uint64_t n
         next = earlier_of(next, beside(node, i));
         i /= 4;
         node[i] = next;
-    } while (i >= EMP_SIM_TREE_TOP);
-    tree->first = earlier_of(next, beside(node, i));
+    } while (i >= 2 * top);
+    tree->first = earlier_of(next, top == 2 ? node[i ^ 1] : beside(node, i));
 }
 
 /** A source has one more event. Nothing is asked of other sources, and an event that is
- * not the first of its source changes nothing. */
-EMP_SIM_INLINE void add_event(emp_sim_tree *tree, int32_t source, emp_time_ns at)
+ * not the first of its source changes nothing. Whether it is the first of all is asked by a
+ * branch: a processor foresees that it seldom is, and goes on before it knows the time. */
+EMP_SIM_INLINE void add_event(emp_sim_tree *tree, uint64_t top, int32_t source,
+                              emp_time_ns at)
 {
     uint64_t *node = tree->node, event = event_at(source, at);
     uint64_t  i = (uint32_t)(tree->first_leaf + source);
 
-    node[i] = earlier_of(node[i], event);
-    do {
-        i /= 4;
+    if (event < tree->first) {
+        tree->first = node[i] = event;
+        do {
+            i /= 4;
+            node[i] = event;
+        } while (i >= 2 * top);
+    } else {
         node[i] = earlier_of(node[i], event);
-    } while (i >= EMP_SIM_TREE_TOP);
-    tree->first = earlier_of(tree->first, event);
+        do {
+            i /= 4;
+            node[i] = earlier_of(node[i], event);
+        } while (i >= 2 * top);
+    }
+}
+
+static inline void replace_server_event(emp_sim *sim, int32_t device, uint64_t next)
+{
+    replace_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, next);
+}
+
+static inline void add_server_event(emp_sim *sim, int32_t device, emp_time_ns at)
+{
+    add_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, at);
+}
+
+static inline void replace_other_event(emp_sim *sim, int32_t source, uint64_t next)
+{
+    replace_event(&sim->others, EMP_SIM_OTHERS_TOP, source, next);
+}
+
+static inline void add_other_event(emp_sim *sim, int32_t source, emp_time_ns at)
+{
+    add_event(&sim->others, EMP_SIM_OTHERS_TOP, source, at);
 }
 
 static inline void clear_tree(emp_sim_tree *tree)
@@ -160,7 +191,7 @@ static inline void delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns
 
     last += (sim->first_head + source - last) & -is_first;
     append_behind(sim, source, last, item, at);
-    add_event(&sim->others, source, at);
+    add_other_event(sim, source, at);
 }
 
 /** Lets \a item happen after those that are not later. */
@@ -175,7 +206,7 @@ static inline void delay_in_order(emp_sim *sim, int32_t source, int32_t item,
     link->time_ns = at;
     link->item = item;
     if (sim->link[item].item == EMP_SIM_NO_ITEM) sim->head[source].last = item;
-    add_event(&sim->others, source, at);
+    add_other_event(sim, source, at);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_EVENTS_H */

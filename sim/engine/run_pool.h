@@ -63,7 +63,7 @@ static inline void start_batch(emp_sim *sim, emp_sim_pool *pool)
     pool->free_cores -= tasks;
     pool->starting_tasks -= tasks;
     pool->batch[batch] = (emp_sim_batch){sim->now, pool->starting_op, tasks};
-    add_event(&sim->others, source, sim->now + pool->starting_task_ns);
+    add_other_event(sim, source, sim->now + pool->starting_task_ns);
 }
 
 static inline void start_pool_ops(emp_sim *sim, int32_t cpu)

@@ -10,6 +10,12 @@
 
 static inline emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
 
+/** The device that the op is on. */
+static inline int32_t device_of(const emp_sim *sim, int32_t op)
+{
+    return sim->space_of_place[2 * op];
+}
+
 /** Time of an op on a device that serves nothing else meanwhile. */
 static inline emp_time_ns cost_on(const emp_sim *sim, int32_t op, int32_t device)
 {
@@ -60,7 +66,7 @@ EMP_SIM_INLINE void start_item(emp_sim *sim, int32_t device, int32_t item,
 EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t item,
                                 emp_time_ns duration)
 {
-    add_event(&sim->servers, device, sim->now + duration);
+    add_server_event(sim, device, sim->now + duration);
     start_item(sim, device, item, duration);
 }
 
@@ -84,7 +90,7 @@ static inline void serve_next(emp_sim *sim, int32_t device, bool has_event)
         sim->device[device].current = -1;
         return;
     }
-    if (!has_event) add_event(&sim->servers, device, sim->now + duration);
+    if (!has_event) add_server_event(sim, device, sim->now + duration);
     start_item(sim, device, take(sim, device), duration);
 }
 

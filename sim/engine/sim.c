@@ -61,7 +61,7 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
     const int32_t           op_count = sim->op_count;
     const uint32_t          device_count = (uint32_t)sim->device_count;
     const emp_sim_op_start *start = sim->start;
-    emp_sim_op_state       *state = sim->state;
+    int32_t                *missing = sim->missing;
     uint8_t                *space_of_place = sim->space_of_place;
     int32_t                 op = 0;
 
@@ -70,7 +70,7 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
         if ((uint32_t)device >= device_count ||
             !(start[op].kinds & sim->kind_of_device[device]))
             break;
-        state[op] = (emp_sim_op_state){start[op].missing, device};
+        missing[op] = start[op].missing;
         space_of_place[2 * op] = (uint8_t)device;
         space_of_place[2 * op + 1] = sim->host_of_device[device];
     }

@@ -63,11 +63,11 @@ cleanup:
 }
 
 /* All leaves of a tree are equally deep, so that the walk up foresees its end. */
-static emp_status create_tree(emp_sim_tree *tree, int32_t first_source, int32_t sources,
-                              emp_error *err)
+static emp_status create_tree(emp_sim_tree *tree, int32_t top, int32_t first_source,
+                              int32_t sources, emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t    leaves = 16; /* two rows at least: a walk up has no case of one */
+    int32_t    leaves = 4 * top; /* two rows at least: a walk up has no case of one */
 
     while (leaves < sources) leaves *= 4;
     tree->leaf_count = leaves;
@@ -86,16 +86,16 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     size_t     items = ops + copies + messages + (sim->rules.serial_issue ? copies : 0);
     size_t     lists = (size_t)sim->source_count + (size_t)sim->device_count;
 
-    sim->state = EMP_NEW_ARRAY(emp_sim_op_state, ops);
+    sim->missing = EMP_NEW_ARRAY(int32_t, ops);
     sim->space_of_place = EMP_NEW_ARRAY(uint8_t, 2 * ops);
     sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
     sim->until = EMP_NEW_ARRAY(emp_time_ns, ops);
     sim->link = EMP_NEW_ARRAY(emp_sim_link, items + lists);
-    EMP_TRY(create_tree(&sim->servers, 0, sim->device_count, err));
-    EMP_TRY(create_tree(&sim->others, sim->device_count,
+    EMP_TRY(create_tree(&sim->servers, EMP_SIM_SERVERS_TOP, 0, sim->device_count, err));
+    EMP_TRY(create_tree(&sim->others, EMP_SIM_OTHERS_TOP, sim->device_count,
                         sim->source_count - sim->device_count, err));
-    if (!sim->state || !sim->space_of_place || !sim->open_tasks || !sim->message ||
+    if (!sim->missing || !sim->space_of_place || !sim->open_tasks || !sim->message ||
         !sim->until || !sim->link) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
@@ -641,7 +641,7 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->pool);
     emp_free(sim->route);
     emp_free(sim->source);
-    emp_free(sim->state);
+    emp_free(sim->missing);
     emp_free(sim->space_of_place);
     emp_free(sim->open_tasks);
     emp_free(sim->instance);

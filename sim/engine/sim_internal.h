@@ -93,12 +93,6 @@ typedef struct {
     uint32_t  kinds;   /**< EMP_KIND_ mask */
 } emp_sim_op_start;
 
-/** An op in a run. */
-typedef struct {
-    int32_t missing; /**< inputs and control inputs still to come */
-    int32_t device;
-} emp_sim_op_state;
-
 /** A tensor in one memory: its home, or a copy. What is known of homes before a run stands
  * here too. Tensors that share a buffer point to the instance that allocated it, their
  * root. */
@@ -136,9 +130,12 @@ typedef struct {
 
 enum { EMP_SIM_NO_ITEM = -1 };
 
-/** A tree of minima. Nodes 4 to 7 are the topmost, 4 i to 4 i + 3 are below i. */
+/** Topmost nodes of the tree of servers, which are few, and of that of all other sources. */
+enum { EMP_SIM_SERVERS_TOP = 2, EMP_SIM_OTHERS_TOP = 4 };
+
+/** A tree of minima. Nodes top to 2 top - 1 are the topmost, 4 i to 4 i + 3 are below i. */
 typedef struct {
-    int32_t   leaf_count; /**< 16, 64, ...; the first leaf is node leaf_count */
+    int32_t   leaf_count; /**< 4 top, 16 top, ...; the first leaf is node leaf_count */
     int32_t   first_leaf; /**< the leaf of source 0, if it had one */
     uint64_t *node;       /**< [2 leaf_count] */
     uint64_t  first;      /**< least of all */
@@ -243,14 +240,15 @@ struct emp_sim {
     emp_time_ns          now;
     int32_t              instance_count; /**< homes and copies planned so far */
     int32_t              message_count;
-    emp_sim_op_state    *state;          /**< [op] */
-    uint8_t             *space_of_place; /**< memory that is read there, by its device */
-    int32_t             *open_tasks;     /**< [op] that have not ended */
-    int32_t             *reads;          /**< [input] root, once it is there */
-    emp_sim_instance    *instance; /**< homes [tensor_count], where their readers end,
+    int32_t             *missing;     /**< [op] inputs and control inputs still to come */
+    uint8_t          *space_of_place; /**< memory that is read there; in the op's own, it
+                                            is the op's device */
+    int32_t          *open_tasks;     /**< [op] that have not ended */
+    int32_t          *reads;          /**< [input] root, once it is there */
+    emp_sim_instance *instance;       /**< homes [tensor_count], where their readers end,
                                           copies [copy_limit] from first_copy on */
-    int32_t              first_copy;
-    emp_sim_message     *message;
+    int32_t           first_copy;
+    emp_sim_message  *message;
     /* Items in lists: ops, then copies, then messages, then copies that host threads
      * receive. */
     int32_t      copy_item;      /**< what a copy's item is above its instance */

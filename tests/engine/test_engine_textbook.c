@@ -8,6 +8,7 @@
 #include "sim/engine/sim.h"
 #include "sim/workloads/workloads.h"
 #include "tests/engine/random_problem.h"
+#include "tests/support/scratch.h"
 #include "tests/support/textbook.h"
 
 enum { PROBLEMS = 1000, PLACEMENTS = 3 };
@@ -145,4 +146,31 @@ Test(engine, equals_the_textbook_simulator_on_workloads_and_several_hosts)
 {
     compare_workloads("k40x4x2", 4);
     compare_workloads("k40x7x8", 1);
+}
+
+/* 64 copy streams, all in use: the tree of their events has no leaf to spare, that of the 24
+ * servers has. */
+Test(engine, equals_the_textbook_simulator_with_a_full_tree, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    static const char machine[] =
+        "description: four hosts of five GPUs\n"
+        "nodes:\n"
+        "  - {name: net}\n"
+        "  - {name: host:0, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n"
+        "  - {name: host:1, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n"
+        "  - {name: host:2, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n"
+        "  - {name: host:3, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n"
+        "devices:\n"
+        "  - {model: haswell-18, at: host:0}\n"
+        "  - {model: k40, count: 5, at: host:0, bandwidth: 10 GB/s, latency: 10 us}\n"
+        "  - {model: haswell-18, at: host:1}\n"
+        "  - {model: k40, count: 5, at: host:1, bandwidth: 10 GB/s, latency: 10 us}\n"
+        "  - {model: haswell-18, at: host:2}\n"
+        "  - {model: k40, count: 5, at: host:2, bandwidth: 10 GB/s, latency: 10 us}\n"
+        "  - {model: haswell-18, at: host:3}\n"
+        "  - {model: k40, count: 5, at: host:3, bandwidth: 10 GB/s, latency: 10 us}\n";
+
+    scratch_write("machine.yaml", machine, sizeof machine - 1);
+    compare_workloads(scratch_path("machine.yaml"), 2);
 }
