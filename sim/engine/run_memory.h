@@ -222,6 +222,7 @@ EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op)
     const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
 
     if (o->flags & (EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD)) release_rest(sim, op);
+    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) release(sim, *root++);
     for (; root < end; root++) release(sim, *root);
 }
 

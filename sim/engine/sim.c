@@ -71,8 +71,7 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
             !(start[op].kinds & sim->kind_of_device[device]))
             break;
         missing[op] = start[op].missing;
-        space_of_place[2 * op] = (uint8_t)device;
-        space_of_place[2 * op + 1] = sim->host_of_device[device];
+        memcpy(space_of_place + 2 * op, sim->spaces_of_device[device], 2);
     }
     if (op == op_count) return EMP_OK;
     return emp_sim_refuse_device(sim, start[op].id, device_of_op[start[op].id], err);
@@ -105,6 +104,7 @@ static void reset(emp_sim *sim)
         .device_count = sim->device_count, .oom_device = -1, .oom_op = -1};
     sim->now = 0;
     sim->instance_count = sim->first_copy;
+    sim->instance[sim->tensor_count].pending = 0; /* nobody's: is released, never free */
     sim->message_count = 0;
     for (int32_t d = 0; d < sim->device_count; d++) {
         emp_sim_device *device = &sim->device[d];

@@ -34,6 +34,7 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     emp_status st = EMP_OK;
     size_t     ops = (size_t)n->op_count, tensors = (size_t)n->tensor_count;
     size_t     edges = (size_t)n->edge_count;
+    size_t     inputs = edges + EMP_SIM_INPUTS * ops;
 
     sim->op_count = n->op_count;
     sim->tensor_count = n->tensor_count;
@@ -46,9 +47,9 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     sim->start = EMP_NEW_ARRAY(emp_sim_op_start, ops);
     sim->persistent = EMP_NEW_ARRAY(emp_sim_persistent, ops);
     sim->first = EMP_NEW_ARRAY(int32_t, ops);
-    sim->input = EMP_NEW_ARRAY(int32_t, edges);
+    sim->input = EMP_NEW_ARRAY(int32_t, inputs);
     sim->reader = EMP_NEW_ARRAY(emp_sim_reader, edges + 1); /* the last is nobody */
-    sim->reads = EMP_NEW_ARRAY(int32_t, edges);
+    sim->reads = EMP_NEW_ARRAY(int32_t, inputs);
     sim->control = EMP_NEW_ARRAY(int32_t, (size_t)n->control_count);
     if (!sim->op || !sim->rest || !sim->instance || !sim->payload || !sim->start ||
         !sim->persistent || !sim->first || !sim->input || !sim->reader || !sim->reads ||
@@ -213,6 +214,24 @@ static void share_input(emp_sim *sim, int32_t op, bool is_folded)
     }
 }
 
+/* Rows that are too short read nobody's tensor, too. \return the row's end. */
+static int32_t fill_inputs(emp_sim *sim, int32_t op, int32_t end)
+{
+    for (; end < sim->op[op].input + EMP_SIM_INPUTS; end++) {
+        sim->input[end] = sim->reads[end] = sim->tensor_count;
+    }
+    return end;
+}
+
+/* Where the op's inputs end, and nobody's tensor begins to fill the row. */
+static int32_t end_of_inputs(const emp_sim *sim, int32_t op)
+{
+    int32_t end = sim->op[op + 1].input;
+
+    while (end > sim->op[op].input && sim->input[end - 1] == sim->tensor_count) end--;
+    return end;
+}
+
 static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live,
                            const int32_t *live_tensor)
 {
@@ -230,6 +249,7 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
             sim->input[edge++] = live_tensor[g->input[i]];
             sim->start[op].missing++;
         }
+        edge = fill_inputs(sim, op, edge);
         for (int32_t i = g->control_offset[id]; i < g->control_offset[id + 1]; i++) {
             if (live[g->control[i]] >= 0) sim->start[op].missing++;
         }
@@ -242,7 +262,7 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
 static void add_reader(emp_sim *sim, const emp_graph *g, const int32_t *live,
                        emp_op_id id)
 {
-    int32_t op = live[id], input = sim->op[op + 1].input - 1;
+    int32_t op = live[id], input = end_of_inputs(sim, op) - 1;
 
     for (int32_t i = g->input_offset[id + 1] - 1; i >= g->input_offset[id]; i--) {
         if (live[g->tensor[g->input[i]].producer] < 0) continue;
@@ -259,8 +279,9 @@ static void connect_readers(emp_sim *sim, const emp_graph *g, const int32_t *liv
 {
     int32_t edges = 0, controls = 0;
 
-    for (int32_t i = 0; i < sim->op[sim->op_count].input; i++) {
-        sim->instance[sim->input[i]].reader++;
+    for (int32_t op = 0; op < sim->op_count; op++) {
+        for (int32_t i = sim->op[op].input; i < end_of_inputs(sim, op); i++)
+            sim->instance[sim->input[i]].reader++;
     }
     for (int32_t i = 0; i < g->op_count; i++) {
         for (int32_t c = g->control_offset[i];
@@ -474,7 +495,7 @@ static void add_in_place(emp_sim *sim, const emp_graph *g)
 {
     for (int32_t op = 0; op < sim->op_count; op++) {
         if (strcmp(g->type_name[g->type[sim->start[op].id]], "AddN") != 0) continue;
-        for (int32_t i = sim->op[op].input + 1; i < sim->op[op + 1].input; i++) {
+        for (int32_t i = sim->op[op].input + 1; i < end_of_inputs(sim, op); i++) {
             take_no_memory(sim, sim->input[i]);
         }
     }
@@ -568,7 +589,8 @@ static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runt
         bool              is_cpu = device->kind == EMP_DEVICE_CPU;
         sim->device[d].kind = (int32_t)device->kind;
         sim->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
-        sim->host_of_device[d] = (uint8_t)device->host;
+        sim->spaces_of_device[d][0] = (uint8_t)d;
+        sim->spaces_of_device[d][1] = (uint8_t)device->host;
         sim->memory[d].limit = r->check_memory ? device->memory_bytes : EMP_SIM_ENDLESS;
         if (is_cpu && r->cpu_pool) {
             sim->pool[d].core_count = device->cores;

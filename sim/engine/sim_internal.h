@@ -40,6 +40,10 @@ enum {
     EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6 /**< several, none, or one on the host */
 };
 
+/** Inputs of an op have as many places at least, which no loop need count: most ops have
+ * no more. Where there are fewer, nobody's tensor is read, the instance tensor_count. */
+enum { EMP_SIM_INPUTS = 2 };
+
 typedef struct {
     emp_time_ns cost_ns[2]; /**< alone on a CPU, on a GPU: by emp_device_kind */
     emp_time_ns issue_ns;   /**< on a GPU's host thread */
@@ -227,9 +231,9 @@ struct emp_sim {
                                     at for ops without readers */
     int32_t            *control; /**< ops that wait for an op */
     const emp_time_ns  *task_ns; /**< of the cost table */
-    uint8_t             kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
-    uint8_t             host_of_device[EMP_MAX_DEVICES];
-    emp_sim_route (*route)[EMP_MAX_DEVICES]; /**< [from][to] */
+    uint8_t             kind_of_device[EMP_MAX_DEVICES];      /**< EMP_KIND_ masks */
+    uint8_t             spaces_of_device[EMP_MAX_DEVICES][2]; /**< its own, its host's */
+    emp_sim_route (*route)[EMP_MAX_DEVICES];                  /**< [from][to] */
 
     int32_t         source_count, send_source, receive_source;
     emp_sim_source *source;
@@ -245,8 +249,9 @@ struct emp_sim {
                                             is the op's device */
     int32_t          *open_tasks;     /**< [op] that have not ended */
     int32_t          *reads;          /**< [input] root, once it is there */
-    emp_sim_instance *instance;       /**< homes [tensor_count], where their readers end,
-                                          copies [copy_limit] from first_copy on */
+    emp_sim_instance *instance;       /**< homes [tensor_count], nobody's tensor, where
+                                          their readers end, copies [copy_limit] from
+                                          first_copy on */
     int32_t           first_copy;
     emp_sim_message  *message;
     /* Items in lists: ops, then copies, then messages, then copies that host threads
