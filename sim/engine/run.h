@@ -248,12 +248,12 @@ static inline void end_thread_item(emp_sim *sim, int32_t device)
     replace_end(sim, device);
     d->current = is_empty(sim, device) ? EMP_SIM_NO_ITEM : take(sim, device);
     if (rules.is_traced) d->started_ns = sim->now;
-    if (is_received(sim, item)) {
-        deliver_copy(sim, copy_of_received(sim, item));
-    } else if (item >= sim->op_count) {
-        request_copy(sim, copy_of_item(sim, item));
-    } else {
+    if (item < sim->op_count) {
         issue_op(sim, item, device, started);
+    } else if (is_received(sim, item)) {
+        deliver_copy(sim, copy_of_received(sim, item));
+    } else {
+        request_copy(sim, copy_of_item(sim, item));
     }
 }
 
