@@ -34,8 +34,9 @@ static inline uint64_t beside(const uint64_t *node, uint64_t i)
     return earlier_of(earlier_of(node[i ^ 1], node[i ^ 2]), node[i ^ 3]);
 }
 
-/** The event of a source is over; \a next is its next one. \a top is the tree's. The walk up
- * has no branch but its end, which a processor foresees: all leaves are equally deep. */
+/** The event of a source is over; \a next is its next one. \a top: how many topmost nodes the
+ * tree has, 2 or 4. The walk up has no branch but its end, which a processor foresees: all
+ * leaves are equally deep. */
 EMP_SIM_INLINE void replace_event(emp_sim_tree *tree, uint64_t top, int32_t source,
                                   uint64_t next)
 {

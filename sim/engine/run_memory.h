@@ -115,7 +115,8 @@ static inline void release(emp_sim *sim, int32_t root)
 }
 
 /** An input buffer that output 0 of \a op may take over: this op is the last to need it,
- * and it has the same size and is in the same memory. -1 = none. */
+ * and it has the same size and is in the same memory. Nobody's tensor is never needed by
+ * one. -1 = none. */
 static inline int32_t find_reusable(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op       *o = &sim->op[op];

@@ -13,6 +13,7 @@ static bool reads_on_host(const emp_op *op, int32_t input)
 /* Counts of what is left when folded ops are gone. */
 struct sizes {
     int32_t op_count, tensor_count, edge_count, control_count;
+    int32_t input_count; /* places of rows: edge_count, and what fills rows up */
 };
 
 static struct sizes count_live(const emp_graph *g)
@@ -23,7 +24,9 @@ static struct sizes count_live(const emp_graph *g)
         if (g->op[op].is_folded) continue;
         n.op_count++;
         n.tensor_count += g->output_offset[op + 1] - g->output_offset[op];
-        n.edge_count += g->input_offset[op + 1] - g->input_offset[op];
+        int32_t inputs = g->input_offset[op + 1] - g->input_offset[op];
+        n.edge_count += inputs;
+        n.input_count += inputs < EMP_SIM_INPUTS ? EMP_SIM_INPUTS : inputs;
         n.control_count += g->control_offset[op + 1] - g->control_offset[op];
     }
     return n;
@@ -33,8 +36,7 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
 {
     emp_status st = EMP_OK;
     size_t     ops = (size_t)n->op_count, tensors = (size_t)n->tensor_count;
-    size_t     edges = (size_t)n->edge_count;
-    size_t     inputs = edges + EMP_SIM_INPUTS * ops;
+    size_t     edges = (size_t)n->edge_count, inputs = (size_t)n->input_count;
 
     sim->op_count = n->op_count;
     sim->tensor_count = n->tensor_count;
@@ -279,9 +281,8 @@ static void connect_readers(emp_sim *sim, const emp_graph *g, const int32_t *liv
 {
     int32_t edges = 0, controls = 0;
 
-    for (int32_t op = 0; op < sim->op_count; op++) {
-        for (int32_t i = sim->op[op].input; i < end_of_inputs(sim, op); i++)
-            sim->instance[sim->input[i]].reader++;
+    for (int32_t i = 0; i < sim->op[sim->op_count].input; i++) {
+        sim->instance[sim->input[i]].reader++; /* nobody's is set below */
     }
     for (int32_t i = 0; i < g->op_count; i++) {
         for (int32_t c = g->control_offset[i];
@@ -495,7 +496,8 @@ static void add_in_place(emp_sim *sim, const emp_graph *g)
 {
     for (int32_t op = 0; op < sim->op_count; op++) {
         if (strcmp(g->type_name[g->type[sim->start[op].id]], "AddN") != 0) continue;
-        for (int32_t i = sim->op[op].input + 1; i < end_of_inputs(sim, op); i++) {
+        const int32_t end = end_of_inputs(sim, op);
+        for (int32_t i = sim->op[op].input + 1; i < end; i++) {
             take_no_memory(sim, sim->input[i]);
         }
     }

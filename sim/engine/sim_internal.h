@@ -226,7 +226,7 @@ struct emp_sim {
     int32_t             persistent_count, first_count;
     emp_sim_persistent *persistent;
     int32_t            *first;   /**< ops that wait for nothing */
-    int32_t            *input;   /**< tensors */
+    int32_t            *input;   /**< tensors, or nobody's */
     emp_sim_reader     *reader;  /**< of tensors; the last, of none, is there to be looked
                                     at for ops without readers */
     int32_t            *control; /**< ops that wait for an op */
@@ -248,10 +248,9 @@ struct emp_sim {
     uint8_t          *space_of_place; /**< memory that is read there; in the op's own, it
                                             is the op's device */
     int32_t          *open_tasks;     /**< [op] that have not ended */
-    int32_t          *reads;          /**< [input] root, once it is there */
-    emp_sim_instance *instance;       /**< homes [tensor_count], nobody's tensor, where
-                                          their readers end, copies [copy_limit] from
-                                          first_copy on */
+    int32_t          *reads;          /**< [input] root, once it is there; or nobody's */
+    emp_sim_instance *instance; /**< homes [tensor_count], nobody's (its `reader` is where
+                                    all readers end), copies [copy_limit] from first_copy on */
     int32_t           first_copy;
     emp_sim_message  *message;
     /* Items in lists: ops, then copies, then messages, then copies that host threads

@@ -3,6 +3,7 @@
  * runtime's switches and the placement? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
@@ -148,29 +149,37 @@ Test(engine, equals_the_textbook_simulator_on_workloads_and_several_hosts)
     compare_workloads("k40x7x8", 1);
 }
 
-/* 64 copy streams, all in use: the tree of their events has no leaf to spare, that of the 24
- * servers has. */
-Test(engine, equals_the_textbook_simulator_with_a_full_tree, .init = scratch_create,
+/* Writes a machine of some hosts on one network, each with as many GPUs. */
+static void write_hosts(const char *name, int hosts, int gpus)
+{
+    FILE *file = fopen(scratch_path(name), "w");
+
+    cr_assert_not_null(file);
+    fprintf(file, "description: %d hosts of %d GPUs\nnodes:\n  - {name: net}\n", hosts,
+            gpus);
+    for (int h = 0; h < hosts; h++) {
+        fprintf(file,
+                "  - {name: host:%d, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n",
+                h);
+    }
+    fprintf(file, "devices:\n");
+    for (int h = 0; h < hosts; h++) {
+        fprintf(file,
+                "  - {model: haswell-18, at: host:%d}\n"
+                "  - {model: k40, count: %d, at: host:%d, bandwidth: 10 GB/s, latency: "
+                "10 us}\n",
+                h, gpus, h);
+    }
+    cr_assert_eq(fclose(file), 0);
+}
+
+/* 64 copy streams: their tree has no leaf to spare. That of 24 servers has, that of 32 has
+ * not. */
+Test(engine, equals_the_textbook_simulator_with_full_trees, .init = scratch_create,
      .fini = scratch_remove)
 {
-    static const char machine[] =
-        "description: four hosts of five GPUs\n"
-        "nodes:\n"
-        "  - {name: net}\n"
-        "  - {name: host:0, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n"
-        "  - {name: host:1, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n"
-        "  - {name: host:2, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n"
-        "  - {name: host:3, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n"
-        "devices:\n"
-        "  - {model: haswell-18, at: host:0}\n"
-        "  - {model: k40, count: 5, at: host:0, bandwidth: 10 GB/s, latency: 10 us}\n"
-        "  - {model: haswell-18, at: host:1}\n"
-        "  - {model: k40, count: 5, at: host:1, bandwidth: 10 GB/s, latency: 10 us}\n"
-        "  - {model: haswell-18, at: host:2}\n"
-        "  - {model: k40, count: 5, at: host:2, bandwidth: 10 GB/s, latency: 10 us}\n"
-        "  - {model: haswell-18, at: host:3}\n"
-        "  - {model: k40, count: 5, at: host:3, bandwidth: 10 GB/s, latency: 10 us}\n";
-
-    scratch_write("machine.yaml", machine, sizeof machine - 1);
-    compare_workloads(scratch_path("machine.yaml"), 2);
+    write_hosts("24.yaml", 4, 5);
+    compare_workloads(scratch_path("24.yaml"), 2);
+    write_hosts("32.yaml", 16, 1);
+    compare_workloads(scratch_path("32.yaml"), 2);
 }
