@@ -83,15 +83,13 @@ EMP_SIM_INLINE void notify_readers(emp_sim *sim, int32_t tensor, int32_t home,
                                    int32_t begin, int32_t end, uint32_t place,
                                    int32_t device)
 {
-    const emp_sim_instance *t = &sim->instance[tensor];
-    const int32_t           first = sim->instance_count;
+    const int32_t root = sim->instance[tensor].root, first = sim->instance_count;
 
-    if (begin == end) return;
     for (int32_t i = begin;;) {
         const emp_sim_reader *reader = &sim->reader[i];
         int32_t               op = op_reading(place), space = space_read(sim, place);
         if (space == home) {
-            sim->reads[reader->input] = t->root;
+            sim->reads[reader->input] = root;
             arrive(sim, op);
         } else {
             sim->reads[reader->input] = plan_copy(sim, tensor, first, i, op, space);
@@ -102,14 +100,15 @@ EMP_SIM_INLINE void notify_readers(emp_sim *sim, int32_t tensor, int32_t home,
     if (sim->instance_count > first) send_copies(sim, tensor, home, first, device);
 }
 
-/** What notify() does for any op. */
-EMP_SIM_CALLED void notify_all(emp_sim *sim, int32_t op, int32_t device)
+/** All that wait for the op are told. */
+static inline void notify_all(emp_sim *sim, int32_t op, int32_t device)
 {
     const emp_sim_op *o = &sim->op[op];
     const int32_t     first_message = sim->message_count;
 
     for (int32_t t = o->output; t < o[1].output; t++) {
         const emp_sim_instance *i = &sim->instance[t];
+        if (i->reader == i[1].reader) continue;
         notify_readers(sim, t, i->space, i->reader, i[1].reader,
                        sim->reader[i->reader].place, device);
     }
@@ -123,17 +122,28 @@ EMP_SIM_CALLED void notify_all(emp_sim *sim, int32_t op, int32_t device)
     }
 }
 
-/** The op is done as far as those who wait for it can tell. Most ops have one
- * output, on their device, and nothing else. \a place: first_place(). */
-EMP_SIM_INLINE void notify(emp_sim *sim, int32_t op, int32_t device, uint32_t place)
+/** What complete() does for any op. */
+EMP_SIM_CALLED void complete_any(emp_sim *sim, int32_t op, int32_t device, bool releases)
+{
+    if (releases) release_all(sim, op);
+    notify_all(sim, op, device);
+}
+
+/** The op is done as far as those who wait for it can tell, and what it needed is released
+ * unless that comes later. Most ops have one output, on their device, which is read, and
+ * nothing else. \a place: first_place(). */
+EMP_SIM_INLINE void complete(emp_sim *sim, int32_t op, int32_t device, uint32_t place,
+                             bool releases)
 {
     const emp_sim_op *o = &sim->op[op];
 
-    if (o->flags & (EMP_SIM_HAS_CONTROL | EMP_SIM_HAS_ODD_OUTPUTS)) {
-        notify_all(sim, op, device);
-    } else {
-        notify_readers(sim, o->output, device, o->reader, o[1].reader, place, device);
+    if (EMP_SIM_SELDOM(o->flags & (EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD |
+                                   EMP_SIM_HAS_CONTROL | EMP_SIM_HAS_ODD_OUTPUTS))) {
+        complete_any(sim, op, device, releases);
+        return;
     }
+    if (releases) release_inputs(sim, op);
+    notify_readers(sim, o->output, device, o->reader, o[1].reader, place, device);
 }
 
 /** The host thread has issued the op, since \a started: its kernels are queued on the
@@ -156,21 +166,16 @@ static inline void issue_op(emp_sim *sim, int32_t op, int32_t device, emp_time_n
     if (!rules.drain_copies) sim->until[op] = later_of(d->queued_ns, sim->now);
     record_op(sim, op, device, start, end);
     trace_op(sim, op, device, 0, start, end);
-    if (launches && !rules.release_at_issue) {
-        delay(sim, d->kernel_source, op, end);
-    } else {
-        release_inputs(sim, op);
-    }
-    notify(sim, op, device, first_place(sim, op));
+    if (launches && !rules.release_at_issue) delay(sim, d->kernel_source, op, end);
+    complete(sim, op, device, first_place(sim, op), !launches || rules.release_at_issue);
 }
 
 /** A server without a host thread has finished the op. */
-static inline void finish_op(emp_sim *sim, int32_t op, int32_t device)
+EMP_SIM_INLINE void finish_op(emp_sim *sim, int32_t op, int32_t device)
 {
     record_op(sim, op, device, sim->device[device].started_ns, sim->now);
     trace_op(sim, op, device, 0, sim->device[device].started_ns, sim->now);
-    if (!rules.release_at_issue) release_inputs(sim, op);
-    notify(sim, op, device, sim->device[device].place);
+    complete(sim, op, device, sim->device[device].place, !rules.release_at_issue);
 }
 
 /** Tasks on a CPU end. */
@@ -182,8 +187,7 @@ static inline void end_tasks(emp_sim *sim, int32_t source)
     replace_other_event(sim, source, no_event());
     if (op < 0) return;
     record_op(sim, op, cpu, sim->until[op], sim->now);
-    release_inputs(sim, op);
-    notify(sim, op, cpu, first_place(sim, op));
+    complete(sim, op, cpu, first_place(sim, op), true);
 }
 
 /** All that read the copy are told. */
@@ -228,14 +232,18 @@ EMP_SIM_INLINE void replace_end(emp_sim *sim, int32_t device)
                          event_at(device, sim->now + sim->head[device].time_ns));
 }
 
-/** The server has finished an op. What waits starts last of all. */
+/** The server has finished an op. If ops wait, the first of them is taken at once and starts
+ * last of all; if none does, the server is idle for those that are now told. */
 static inline void end_op(emp_sim *sim, int32_t device)
 {
-    bool has_next = !is_empty(sim, device);
+    emp_sim_device *d = &sim->device[device];
+    int32_t         item = d->current;
+    bool            has_next = !is_empty(sim, device);
 
     replace_end(sim, device);
-    finish_op(sim, sim->device[device].current, device);
-    serve_next(sim, device, has_next);
+    d->current = has_next ? take(sim, device) : EMP_SIM_NO_ITEM;
+    finish_op(sim, item, device);
+    if (has_next) start_item(sim, device, d->current);
 }
 
 /** The host thread has done its item. It goes on at once: to start is to know of it. */
@@ -273,7 +281,7 @@ static inline void end_delay(emp_sim *sim, int32_t source)
 
     replace_other_event(sim, source, event_at(source, sim->head[source].time_ns));
     switch (kind_of(sim, source)) {
-    case EMP_SIM_KERNEL: release_inputs(sim, item); break;
+    case EMP_SIM_KERNEL: release_all(sim, item); break;
     case EMP_SIM_READY:
         transfer(sim, copy, payload_of_copy(sim, copy), route_of_copy(sim, copy));
         break;
@@ -311,11 +319,11 @@ static inline bool play_event(emp_sim *sim)
     const uint64_t server = sim->servers.first, other = sim->others.first;
 
     if (server < other) {
-        if (server >= no_event()) return false;
+        if (EMP_SIM_SELDOM(server >= no_event())) return false;
         sim->now = time_of_event(server);
         handle_server(sim, source_of_event(server));
     } else {
-        if (other >= no_event()) return false;
+        if (EMP_SIM_SELDOM(other >= no_event())) return false;
         sim->now = time_of_event(other);
         handle_other(sim, source_of_event(other));
     }

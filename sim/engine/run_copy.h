@@ -10,7 +10,7 @@
 /** The memories that a copy comes from and goes to. */
 static inline int32_t source_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->instance[tensor_of_copy(sim, copy)].space;
+    return sim->instance[copy].from;
 }
 
 static inline int32_t target_of_copy(const emp_sim *sim, int32_t copy)
@@ -33,10 +33,11 @@ static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t cop
 static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
                                 int32_t reader, int32_t op, int32_t to)
 {
-    int32_t copy = sim->copy_to[to], root = sim->instance[tensor].root;
+    const emp_sim_instance *home = &sim->instance[tensor];
+    int32_t                 copy = sim->copy_to[to];
 
     if (copy >= first) {
-        sim->instance[root].pending--;
+        sim->instance[home->root].pending--;
         sim->instance[copy].pending++;
         return copy;
     }
@@ -46,9 +47,10 @@ static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
     instance->reader = reader;
     instance->tensor = tensor;
     instance->first_op = op;
-    instance->root = root;
+    instance->root = home->root;
     instance->pending = 1;
-    instance->space = to;
+    instance->space = (int16_t)to;
+    instance->from = home->space;
     return copy;
 }
 

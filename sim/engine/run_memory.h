@@ -76,7 +76,7 @@ static inline void allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t 
     }
     m->used += bytes;
     m->peak = m->used > m->peak ? m->used : m->peak;
-    if (m->used > m->limit) judge_memory(sim, space, bytes, op);
+    if (EMP_SIM_SELDOM(m->used > m->limit)) judge_memory(sim, space, bytes, op);
     trace_memory(sim, space);
 }
 
@@ -151,7 +151,7 @@ static inline bool share_output(emp_sim *sim, int32_t op)
 {
     emp_sim_instance *output = &sim->instance[sim->op[op].output];
 
-    output->space = sim->space_of_place[2 * op + output->on_host];
+    output->space = (int16_t)sim->space_of_place[2 * op + output->on_host];
     output->root = find_shared(sim, op);
     if (output->root < 0) return false;
     sim->instance[output->root].pending += output->users;
@@ -164,7 +164,7 @@ EMP_SIM_INLINE void create_output(emp_sim *sim, int32_t tensor, int32_t op, int3
 {
     emp_sim_instance *t = &sim->instance[tensor];
 
-    t->space = space;
+    t->space = (int16_t)space;
     t->root = tensor;
     t->pending = t->users;
     allocate(sim, space, t->bytes, op, chunk_of_instance(sim, tensor));
@@ -194,7 +194,8 @@ EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op, int32_t device)
     const uint32_t flags = sim->op[op].flags;
     const uint32_t shares = EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
 
-    if (flags & (shares | EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_ODD_OUTPUTS)) {
+    if (EMP_SIM_SELDOM(flags &
+                       (shares | EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_ODD_OUTPUTS))) {
         create_all(sim, op, flags & shares);
     } else {
         create_output(sim, sim->op[op].output, op, device);
@@ -202,7 +203,7 @@ EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op, int32_t device)
 }
 
 /** Workspace and outputs that nobody reads are no longer needed. */
-EMP_SIM_CALLED void release_rest(emp_sim *sim, int32_t op)
+static inline void release_rest(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
@@ -216,15 +217,21 @@ EMP_SIM_CALLED void release_rest(emp_sim *sim, int32_t op)
     }
 }
 
-/** Workspace, outputs that nobody reads, and inputs are no longer needed. */
+/** Inputs are no longer needed. */
 EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
 
-    if (o->flags & (EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD)) release_rest(sim, op);
     for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) release(sim, *root++);
     for (; root < end; root++) release(sim, *root);
+}
+
+/** Workspace, outputs that nobody reads, and inputs are no longer needed. */
+EMP_SIM_CALLED void release_all(emp_sim *sim, int32_t op)
+{
+    release_rest(sim, op);
+    release_inputs(sim, op);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -27,7 +27,7 @@ static inline void wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
 static inline int32_t count_cores(const emp_sim *sim, const emp_sim_pool *pool,
                                   int32_t op)
 {
-    int32_t lanes = sim->rest[op].lanes, least = (lanes + 3) / 4;
+    int32_t lanes = sim->op[op].cpu.lanes, least = (lanes + 3) / 4;
     int32_t share = pool->core_count / (pool->running_count + pool->waiting_count);
 
     if (share > lanes) return lanes;
@@ -38,15 +38,15 @@ static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
     int32_t       op = take(sim, line_of(sim, cpu)), cores = count_cores(sim, pool, op);
-    int32_t       tasks = cores * emp_cost_rounds(sim->rest[op].lanes);
+    int32_t       tasks = cores * emp_cost_rounds(sim->op[op].cpu.lanes);
 
     pool->waiting_count--;
     pool->running_count++;
     pool->starting_op = op;
     pool->starting_tasks = tasks;
-    pool->starting_task_ns = sim->task_ns[sim->rest[op].cpu_row + cores - 1];
+    pool->starting_task_ns = sim->task_ns[sim->op[op].cpu.row + cores - 1];
     sim->open_tasks[op] = tasks;
-    sim->until[op] = sim->now;
+    if (rules.is_traced) sim->until[op] = sim->now;
     create_outputs(sim, op, cpu);
 }
 

@@ -47,19 +47,16 @@ static inline uint32_t first_place(const emp_sim *sim, int32_t op)
     return sim->reader[sim->op[op].reader].place;
 }
 
-/** The server works on \a item from now on. */
-EMP_SIM_INLINE void start_item(emp_sim *sim, int32_t device, int32_t item,
-                               emp_time_ns duration)
+/** The server works on \a item, its current one, from now on. */
+EMP_SIM_INLINE void start_item(emp_sim *sim, int32_t device, int32_t item)
 {
     emp_sim_device *d = &sim->device[device];
 
-    d->current = item;
     if (rules.is_traced) d->started_ns = sim->now;
     if (issues_ops(sim, device)) return;
-    d->busy_ns += duration;
     d->place = first_place(sim, item);
     create_outputs(sim, item, device);
-    if (rules.release_at_issue) release_inputs(sim, item);
+    if (rules.release_at_issue) release_all(sim, item);
 }
 
 /** Gives \a item to a server that has nothing to do. */
@@ -67,31 +64,20 @@ EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t item,
                                 emp_time_ns duration)
 {
     add_server_event(sim, device, sim->now + duration);
-    start_item(sim, device, item, duration);
+    sim->device[device].current = item;
+    start_item(sim, device, item);
 }
 
-/** Gives \a item to the server; it starts when those before it are done. */
+/** Gives \a item to the server; it starts when those before it are done. That the device
+ * will be busy with it is noted now. */
 static inline void serve(emp_sim *sim, int32_t device, int32_t item, emp_time_ns duration)
 {
+    if (!issues_ops(sim, device)) sim->device[device].busy_ns += duration;
     if (sim->device[device].current >= 0) {
         append(sim, device, item, duration);
     } else {
         wake_server(sim, device, item, duration);
     }
-}
-
-/** The server is done with its item; starts the next, whose event the tree has already
- * unless nothing waited when the item ended. */
-static inline void serve_next(emp_sim *sim, int32_t device, bool has_event)
-{
-    emp_time_ns duration = sim->head[device].time_ns;
-
-    if (is_empty(sim, device)) {
-        sim->device[device].current = -1;
-        return;
-    }
-    if (!has_event) add_server_event(sim, device, sim->now + duration);
-    start_item(sim, device, take(sim, device), duration);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_SERVER_H */

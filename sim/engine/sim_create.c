@@ -191,9 +191,10 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
                               &problem->runtime),
         };
         sim->rest[op] = (emp_sim_op_rest){
-            .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),
-            .cpu_row = costs->cpu_offset[id],
-            .lanes = costs->cpu[id].lanes};
+            .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes)};
+        if (sim->rules.cpu_pool)
+            sim->op[op].cpu = (emp_sim_lanes){.row = costs->cpu_offset[id],
+                                              .lanes = costs->cpu[id].lanes};
         if (from->persistent_bytes > 0) {
             sim->persistent[sim->persistent_count++] =
                 (emp_sim_persistent){emp_sim_round_up(from->persistent_bytes), op};
@@ -417,7 +418,8 @@ static void add_sources(emp_sim *sim)
             add_source(sim, EMP_SIM_BATCH, d);
         }
     }
-    for (int32_t d = 0; rules->serial_issue && d < sim->device_count; d++) {
+    bool kernels_release = rules->serial_issue && !rules->release_at_issue;
+    for (int32_t d = 0; kernels_release && d < sim->device_count; d++) {
         sim->device[d].kernel_source = add_source(sim, EMP_SIM_KERNEL, -1);
     }
     if (rules->serial_issue || rules->drain_copies)
@@ -528,6 +530,15 @@ static emp_status check_bytes(const emp_sim *sim, emp_error *err)
     return emp_sim_limit_bytes(total, err);
 }
 
+/* What an op takes on a CPU, on one core after the other. */
+static double most_on_cpu(const emp_sim *sim, int32_t op)
+{
+    const emp_sim_op *o = &sim->op[op];
+
+    if (!sim->rules.cpu_pool) return (double)o->cost_ns[EMP_DEVICE_CPU];
+    return (double)sim->task_ns[o->cpu.row] * EMP_TASKS_PER_CORE * o->cpu.lanes;
+}
+
 /* Times share 64 bits with the source of an event. */
 static emp_status check_times(const emp_sim *sim, emp_error *err)
 {
@@ -543,9 +554,7 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
     longest += (double)(sim->send_ns + sim->receive_ns + sim->poll_ns);
     for (int32_t op = 0; op < sim->op_count; op++) {
         total += (double)sim->op[op].issue_ns +
-                 (double)sim->op[op].cost_ns[EMP_DEVICE_GPU] +
-                 (double)sim->task_ns[sim->rest[op].cpu_row] * EMP_TASKS_PER_CORE *
-                     sim->rest[op].lanes;
+                 (double)sim->op[op].cost_ns[EMP_DEVICE_GPU] + most_on_cpu(sim, op);
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         const emp_sim_payload *p = &sim->payload[t];

@@ -44,9 +44,18 @@ enum {
  * no more. Where there are fewer, nobody's tensor is read, the instance tensor_count. */
 enum { EMP_SIM_INPUTS = 2 };
 
+/** What an op costs where the cores of CPUs are a pool. */
 typedef struct {
-    emp_time_ns cost_ns[2]; /**< alone on a CPU, on a GPU: by emp_device_kind */
-    emp_time_ns issue_ns;   /**< on a GPU's host thread */
+    int32_t row; /**< into task_ns */
+    int32_t lanes;
+} emp_sim_lanes;
+
+typedef struct {
+    union {
+        emp_time_ns   cost_ns[2]; /**< alone on a CPU, on a GPU: by emp_device_kind */
+        emp_sim_lanes cpu;        /**< instead of the first, if rules.cpu_pool */
+    };
+    emp_time_ns issue_ns;              /**< on a GPU's host thread */
     int32_t     input, output, reader; /**< where its rows begin, and those of all readers
                                             of its outputs; they end at the next op's */
     uint32_t    flags;
@@ -55,8 +64,6 @@ typedef struct {
 /** What only some runs ask of an op. */
 typedef struct {
     int64_t workspace_bytes;
-    int32_t cpu_row; /**< into task_ns */
-    int32_t lanes;
     int32_t control; /**< where its row of ops that wait for it begins */
 } emp_sim_op_rest;
 
@@ -115,7 +122,8 @@ typedef struct {
     int32_t root; /**< the instance that owns the buffer of the home */
     int32_t
         pending; /**< of a root: users and copies to come of all that share the buffer */
-    int32_t space; /**< the memory */
+    int16_t space; /**< the memory */
+    int16_t from;  /**< of a copy: the memory it comes from */
 } emp_sim_instance;
 
 typedef struct {
@@ -309,6 +317,9 @@ static inline int64_t emp_sim_round_up(int64_t bytes)
     if (bytes > most) bytes = most;
     return (bytes + (EMP_SIM_GRANULE - 1)) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
 }
+
+/** What is seldom so is laid out of the way of what mostly happens. */
+#define EMP_SIM_SELDOM(x) __builtin_expect(!!(x), 0)
 
 /** Compilers call functions of this size, which each op needs once or twice. */
 #define EMP_SIM_INLINE __attribute__((always_inline)) static inline

@@ -235,6 +235,31 @@ Test(engine, names_the_first_allocation_that_does_not_fit)
     tiny_problem_destroy(&t);
 }
 
+/* The device has room for one buffer. Op 0 leaves its output to the host, where op 2 reads it;
+ * op 1 reads a copy on the device. */
+static emp_op_id find_verdict(const tiny_op *ops, int count)
+{
+    emp_runtime  runtime = tiny_list_scheduling();
+    tiny_problem t;
+
+    tiny_problem_create(&t, ops, count, &runtime);
+    t.graph->op[2].host_input_mask = 1;
+    t.machine->device[1].memory_bytes = 2 * BYTES - 1;
+    emp_sim_result r = simulate(t.problem, t.device_of_op);
+    tiny_problem_destroy(&t);
+    cr_expect_eq(r.oom_at_ns, GPU);
+    return r.oom_op;
+}
+
+Test(engine, a_told_op_starts_at_once_and_one_that_waited_after_all_are_told)
+{
+    const tiny_op ops[] = {
+        {ON(1), .is_on_host = true}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1)}};
+
+    cr_expect_eq(find_verdict(ops, 3), 0, "the copy comes after the start of op 2");
+    cr_expect_eq(find_verdict(ops, 4), 3, "the copy comes before the start of op 3");
+}
+
 Test(engine, reports_traffic_busy_time_and_events)
 {
     const tiny_op ops[] = {

@@ -690,11 +690,14 @@ static void message_arrived(struct textbook *b, emp_op_id op, int to)
 static void task_ended(struct textbook *b, int d)
 {
     struct entry task = b->server[d].task;
+    int          something_waits = b->server[d].ready.count > 0;
 
+    b->server[d].is_busy = something_waits;
     if (task.kind == SEND) copy_requested(b, task.a, task.b);
     if (task.kind == RECEIVE) copy_received(b, task.a, task.b);
     if (task.kind == ISSUE && has_host_thread(b, d)) op_issued(b, d, task.a);
     if (task.kind == ISSUE && !has_host_thread(b, d)) op_served(b, d, task.a);
+    if (!something_waits) return; /* the first of those told has found an idle server */
     b->server[d].is_busy = 0;
     start_next_task(b, d);
 }
