@@ -146,15 +146,12 @@ static inline int32_t find_shared(const emp_sim *sim, int32_t op)
     return -1;
 }
 
-/** Output 0 of \a op shares a buffer, if it can. */
-static inline bool share_output(emp_sim *sim, int32_t op)
+/** A tensor shares the buffer \a root; -1 = there is none to share. */
+static inline bool share(emp_sim *sim, emp_sim_instance *tensor, int32_t root)
 {
-    emp_sim_instance *output = &sim->instance[sim->op[op].output];
-
-    output->space = (int16_t)sim->space_of_place[2 * op + output->on_host];
-    output->root = find_shared(sim, op);
-    if (output->root < 0) return false;
-    sim->instance[output->root].pending += output->users;
+    if (root < 0) return false;
+    tensor->root = root;
+    sim->instance[root].pending += tensor->users;
     return true;
 }
 
@@ -170,21 +167,38 @@ EMP_SIM_INLINE void create_output(emp_sim *sim, int32_t tensor, int32_t op, int3
     allocate(sim, space, t->bytes, op, chunk_of_instance(sim, tensor));
 }
 
+/** The memory of a tensor that \a op makes. */
+static inline int32_t space_of_output(const emp_sim *sim, int32_t tensor, int32_t op)
+{
+    return sim->space_of_place[2 * op + sim->instance[tensor].on_host];
+}
+
 /** What create_outputs() does for any op. */
 EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
 {
     const emp_sim_op *o = &sim->op[op];
     int32_t           t = o->output;
 
-    if (may_share && share_output(sim, op)) t++;
-    for (; t < o[1].output; t++) {
-        int32_t place = 2 * op + sim->instance[t].on_host;
-        create_output(sim, t, op, sim->space_of_place[place]);
+    if (may_share) {
+        sim->instance[t].space = (int16_t)space_of_output(sim, t, op);
+        t += share(sim, &sim->instance[t], find_shared(sim, op));
     }
+    for (; t < o[1].output; t++) create_output(sim, t, op, space_of_output(sim, t, op));
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
         allocate(sim, sim->space_of_place[2 * op], sim->rest[op].workspace_bytes, op,
                  chunk_of_op(sim, op));
     }
+}
+
+/** What create_outputs() does for an op that is like most, but may take over a buffer. */
+EMP_SIM_CALLED void create_in_place(emp_sim *sim, int32_t op, int32_t device)
+{
+    const int32_t     tensor = sim->op[op].output;
+    emp_sim_instance *output = &sim->instance[tensor];
+
+    output->space = (int16_t)device;
+    if (share(sim, output, find_reusable(sim, op))) return;
+    create_output(sim, tensor, op, device);
 }
 
 /** Outputs and workspace are there from now on. Most ops have one output, on their device,
@@ -192,11 +206,14 @@ EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
 EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op, int32_t device)
 {
     const uint32_t flags = sim->op[op].flags;
-    const uint32_t shares = EMP_SIM_ALIASES | (rules.reuse_inputs ? EMP_SIM_IN_PLACE : 0);
+    const uint32_t odd =
+        EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_ODD_OUTPUTS;
+    const bool is_in_place = rules.reuse_inputs && flags & EMP_SIM_IN_PLACE;
 
-    if (EMP_SIM_SELDOM(flags &
-                       (shares | EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_ODD_OUTPUTS))) {
-        create_all(sim, op, flags & shares);
+    if (EMP_SIM_SELDOM(flags & odd)) {
+        create_all(sim, op, flags & EMP_SIM_ALIASES || is_in_place);
+    } else if (is_in_place) {
+        create_in_place(sim, op, device);
     } else {
         create_output(sim, sim->op[op].output, op, device);
     }
