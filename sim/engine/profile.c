@@ -283,7 +283,7 @@ void emp_sim_profile_destroy(emp_sim_profile *profile)
 void emp_profile_hold(emp_sim *sim, int32_t device, int32_t op, int64_t bytes,
                       emp_time_ns at)
 {
-    emp_sim_memory *memory = &sim->memory[device];
+    emp_sim_memory *memory = &sim->device[device].memory;
     emp_sim_result *r = &sim->result;
 
     if (bytes == 0) return;
@@ -301,8 +301,8 @@ void emp_profile_hold(emp_sim *sim, int32_t device, int32_t op, int64_t bytes,
 void emp_profile_release(emp_sim *sim, int32_t device, int64_t bytes, emp_time_ns at)
 {
     if (bytes == 0) return;
-    sim->memory[device].used -= bytes;
-    TELL(memory, device, at, sim->memory[device].used);
+    sim->device[device].memory.used -= bytes;
+    TELL(memory, device, at, sim->device[device].memory.used);
 }
 
 void emp_profile_run_op(emp_sim *sim, int32_t op, int32_t lane, emp_time_ns start,
@@ -369,12 +369,12 @@ emp_status emp_sim_profile_run(emp_sim *sim, const emp_device_id *device_of_op,
     *r = (emp_sim_result){
         .device_count = sim->device_count, .oom_device = -1, .oom_op = -1};
     for (int32_t d = 0; d < sim->device_count; d++) {
-        sim->memory[d].used = sim->memory[d].peak = 0;
+        sim->device[d].memory.used = sim->device[d].memory.peak = 0;
     }
     p->heap.count = 0;
     p->rules->run(sim);
     for (int32_t d = 0; d < sim->device_count; d++) {
-        r->peak_bytes[d] = sim->memory[d].peak;
+        r->peak_bytes[d] = sim->device[d].memory.peak;
     }
     r->event_count = 2 * (int64_t)p->op_count + 2 * r->transfer_count;
     r->is_feasible = r->oom_device < 0;

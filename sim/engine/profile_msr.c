@@ -124,7 +124,7 @@ static emp_status create(emp_sim *sim, bool is_latency, emp_error *err)
     }
     EMP_TRY(emp_profile_check_times(p, total, err));
     for (int32_t d = 0; d < sim->device_count; d++) {
-        if (!emp_profile_is_gpu(sim, d)) sim->memory[d].limit = INT64_MAX;
+        if (!emp_profile_is_gpu(sim, d)) sim->device[d].memory.limit = INT64_MAX;
     }
 cleanup:
     return st;

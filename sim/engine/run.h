@@ -81,9 +81,9 @@ EMP_SIM_INLINE void send_copies(emp_sim *sim, int32_t tensor, int32_t home, int3
  * are those from \a begin to \a end, the first of which reads at \a place. */
 EMP_SIM_INLINE void notify_readers(emp_sim *sim, int32_t tensor, int32_t home,
                                    int32_t begin, int32_t end, uint32_t place,
-                                   int32_t device)
+                                   int32_t device, int32_t root)
 {
-    const int32_t root = sim->instance[tensor].root, first = sim->instance_count;
+    const int32_t first = sim->instance_count;
 
     for (int32_t i = begin;;) {
         const emp_sim_reader *reader = &sim->reader[i];
@@ -110,7 +110,7 @@ static inline void notify_all(emp_sim *sim, int32_t op, int32_t device)
         const emp_sim_instance *i = &sim->instance[t];
         if (i->reader == i[1].reader) continue;
         notify_readers(sim, t, i->space, i->reader, i[1].reader,
-                       sim->reader[i->reader].place, device);
+                       sim->reader[i->reader].place, device, i->root);
     }
     for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
         int32_t next = sim->control[i], to = device_of(sim, next);
@@ -132,27 +132,30 @@ EMP_SIM_CALLED void complete_any(emp_sim *sim, int32_t op, int32_t device, bool 
 /** The op is done as far as those who wait for it can tell, and what it needed is released
  * unless that comes later. Most ops have one output, on their device, which is read, and
  * nothing else. \a place: first_place(). */
-EMP_SIM_INLINE void complete(emp_sim *sim, int32_t op, int32_t device, uint32_t place,
-                             bool releases)
+EMP_SIM_INLINE void complete(emp_sim *sim, int32_t op, int32_t device, emp_sim_device *d,
+                             uint32_t place, bool releases)
 {
     const emp_sim_op *o = &sim->op[op];
 
-    if (EMP_SIM_SELDOM(o->flags & (EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD |
-                                   EMP_SIM_HAS_CONTROL | EMP_SIM_HAS_ODD_OUTPUTS))) {
+    if (EMP_SIM_SELDOM(o->flags &
+                       (EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD | EMP_SIM_HAS_CONTROL |
+                        EMP_SIM_HAS_ODD_OUTPUTS | EMP_SIM_HAS_HOST_INPUTS |
+                        (rules.reuse_inputs ? 0 : EMP_SIM_ALIASES)))) {
         complete_any(sim, op, device, releases);
         return;
     }
-    if (releases) release_inputs(sim, op);
-    notify_readers(sim, o->output, device, o->reader, o[1].reader, place, device);
+    if (releases) release_inputs(sim, op, &d->memory);
+    notify_readers(sim, o->output, device, o->reader, o[1].reader, place, device,
+                   rules.reuse_inputs ? sim->instance[o->output].root : o->output);
 }
 
 /** The host thread has issued the op, since \a started: its kernels are queued on the
  * stream. */
-static inline void issue_op(emp_sim *sim, int32_t op, int32_t device, emp_time_ns started)
+static inline void issue_op(emp_sim *sim, int32_t op, int32_t device, emp_sim_device *d,
+                            emp_time_ns started)
 {
-    emp_sim_device *d = &sim->device[device];
-    bool            launches = sim->op[op].flags & EMP_SIM_LAUNCHES;
-    emp_time_ns     start = sim->now, end = sim->now;
+    bool        launches = sim->op[op].flags & EMP_SIM_LAUNCHES;
+    emp_time_ns start = sim->now, end = sim->now;
 
     trace_issue(sim, op, device, started);
     create_outputs(sim, op, device);
@@ -167,15 +170,16 @@ static inline void issue_op(emp_sim *sim, int32_t op, int32_t device, emp_time_n
     record_op(sim, op, device, start, end);
     trace_op(sim, op, device, 0, start, end);
     if (launches && !rules.release_at_issue) delay(sim, d->kernel_source, op, end);
-    complete(sim, op, device, first_place(sim, op), !launches || rules.release_at_issue);
+    complete(sim, op, device, d, first_place(sim, op),
+             !launches || rules.release_at_issue);
 }
 
 /** A server without a host thread has finished the op. */
-EMP_SIM_INLINE void finish_op(emp_sim *sim, int32_t op, int32_t device)
+EMP_SIM_INLINE void finish_op(emp_sim *sim, int32_t op, int32_t device, emp_sim_device *d)
 {
-    record_op(sim, op, device, sim->device[device].started_ns, sim->now);
-    trace_op(sim, op, device, 0, sim->device[device].started_ns, sim->now);
-    complete(sim, op, device, sim->device[device].place, !rules.release_at_issue);
+    record_op(sim, op, device, d->started_ns, sim->now);
+    trace_op(sim, op, device, 0, d->started_ns, sim->now);
+    complete(sim, op, device, d, d->place, !rules.release_at_issue);
 }
 
 /** Tasks on a CPU end. */
@@ -187,7 +191,7 @@ static inline void end_tasks(emp_sim *sim, int32_t source)
     replace_other_event(sim, source, no_event());
     if (op < 0) return;
     record_op(sim, op, cpu, sim->until[op], sim->now);
-    complete(sim, op, cpu, first_place(sim, op), true);
+    complete(sim, op, cpu, &sim->device[cpu], first_place(sim, op), true);
 }
 
 /** All that read the copy are told. */
@@ -209,12 +213,12 @@ static inline void deliver_copy(emp_sim *sim, int32_t copy)
 }
 
 /** The host knows that the copy is done. */
-static inline void see_copy(emp_sim *sim, int32_t copy)
+static inline void see_copy(emp_sim *sim, int32_t copy, bool has_thread)
 {
     int32_t to = target_of_copy(sim, copy);
 
     release(sim, sim->instance[copy].root);
-    if (has_host_thread(sim, to)) {
+    if (has_thread) {
         serve(sim, to, item_of_received(sim, copy), sim->receive_ns);
     } else if (!rules.copy_delays || sim->receive_ns == 0) {
         deliver_copy(sim, copy);
@@ -226,38 +230,37 @@ static inline void see_copy(emp_sim *sim, int32_t copy)
 
 /** The server's event is over: the end of what waits, which is known, goes into the tree
  * before all else. To find the next event is what a run waits for most. */
-EMP_SIM_INLINE void replace_end(emp_sim *sim, int32_t device)
+EMP_SIM_INLINE void replace_end(emp_sim *sim, int32_t device, const emp_sim_device *d)
 {
-    replace_server_event(sim, device,
-                         event_at(device, sim->now + sim->head[device].time_ns));
+    replace_server_event(sim, device, event_at(device, sim->now + d->line.time_ns));
 }
 
 /** The server has finished an op. If ops wait, the first of them is taken at once and starts
  * last of all; if none does, the server is idle for those that are now told. */
 static inline void end_op(emp_sim *sim, int32_t device)
 {
-    emp_sim_device *d = &sim->device[device];
+    emp_sim_device *d = device_at(sim, device);
     int32_t         item = d->current;
-    bool            has_next = !is_empty(sim, device);
+    bool            has_next = !is_empty(&d->line);
 
-    replace_end(sim, device);
-    d->current = has_next ? take(sim, device) : EMP_SIM_NO_ITEM;
-    finish_op(sim, item, device);
-    if (has_next) start_item(sim, device, d->current);
+    replace_end(sim, device, d);
+    d->current = has_next ? take(sim, &d->line) : EMP_SIM_NO_ITEM;
+    finish_op(sim, item, device, d);
+    if (has_next) start_op(sim, d->current, device, d);
 }
 
 /** The host thread has done its item. It goes on at once: to start is to know of it. */
 static inline void end_thread_item(emp_sim *sim, int32_t device)
 {
-    emp_sim_device *d = &sim->device[device];
+    emp_sim_device *d = device_at(sim, device);
     int32_t         item = d->current;
     emp_time_ns     started = d->started_ns;
 
-    replace_end(sim, device);
-    d->current = is_empty(sim, device) ? EMP_SIM_NO_ITEM : take(sim, device);
+    replace_end(sim, device, d);
+    d->current = is_empty(&d->line) ? EMP_SIM_NO_ITEM : take(sim, &d->line);
     if (rules.is_traced) d->started_ns = sim->now;
     if (item < sim->op_count) {
-        issue_op(sim, item, device, started);
+        issue_op(sim, item, device, d, started);
     } else if (is_received(sim, item)) {
         deliver_copy(sim, copy_of_received(sim, item));
     } else {
@@ -277,7 +280,7 @@ static inline emp_sim_source_kind kind_of(const emp_sim *sim, int32_t source)
 /** Takes the item whose delay is over from the list of \a source and handles it. */
 static inline void end_delay(emp_sim *sim, int32_t source)
 {
-    int32_t item = take(sim, source), copy = copy_of_item(sim, item);
+    int32_t item = take(sim, &sim->head[source]), copy = copy_of_item(sim, item);
 
     replace_other_event(sim, source, event_at(source, sim->head[source].time_ns));
     switch (kind_of(sim, source)) {
@@ -285,7 +288,8 @@ static inline void end_delay(emp_sim *sim, int32_t source)
     case EMP_SIM_READY:
         transfer(sim, copy, payload_of_copy(sim, copy), route_of_copy(sim, copy));
         break;
-    case EMP_SIM_SEEN: see_copy(sim, copy); break;
+    case EMP_SIM_SEEN: see_copy(sim, copy, rules.serial_issue); break;
+    case EMP_SIM_SEEN_AT_HOST: see_copy(sim, copy, false); break;
     case EMP_SIM_SEND: request_copy(sim, copy); break;
     case EMP_SIM_RECEIVE: deliver_copy(sim, copy); break;
     case EMP_SIM_MESSAGE: deliver_message(sim, item - item_of_message(sim, 0)); break;
@@ -319,7 +323,6 @@ static inline bool play_event(emp_sim *sim)
     const uint64_t server = sim->servers.first, other = sim->others.first;
 
     if (server < other) {
-        if (EMP_SIM_SELDOM(server >= no_event())) return false;
         sim->now = time_of_event(server);
         handle_server(sim, source_of_event(server));
     } else {

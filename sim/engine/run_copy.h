@@ -139,7 +139,7 @@ EMP_SIM_INLINE void request(emp_sim *sim, int32_t copy, const emp_sim_payload *p
     emp_time_ns *stream_ready = &sim->stream_ready_ns[route->stream];
     emp_time_ns  ready = copy_ready_at(sim, p, from, to, *stream_ready);
     *stream_ready = ready;
-    if (ready == sim->now && is_empty(sim, route->ready_source)) {
+    if (ready == sim->now && is_empty(&sim->head[route->ready_source])) {
         transfer(sim, copy, p, route);
     } else {
         delay_copy(sim, route->ready_source, copy, ready);

@@ -113,36 +113,34 @@ static inline void clear_events(emp_sim *sim)
 {
     clear_tree(&sim->servers);
     clear_tree(&sim->others);
-    for (int32_t i = 0; i < sim->list_count; i++) end_list(&sim->head[i]);
+    for (int32_t i = 0; i < sim->source_count; i++) end_list(&sim->head[i]);
+    for (int32_t i = 0; i < sim->device_count; i++) end_list(&sim->device[i].line);
 }
 
-static inline bool is_empty(const emp_sim *sim, int32_t list)
-{
-    return sim->head[list].item < 0;
-}
+static inline bool is_empty(const emp_sim_link *head) { return head->item < 0; }
 
-/** Puts \a item behind the link \a last, which ends the list or is its empty head. */
-static inline void append_behind(emp_sim *sim, int32_t list, int32_t last, int32_t item,
-                                 emp_time_ns time_ns)
+/** Puts \a item behind the link \a last, which ends the list or is its empty \a head. */
+static inline void append_behind(emp_sim *sim, emp_sim_link *head, emp_sim_link *last,
+                                 int32_t item, emp_time_ns time_ns)
 {
     end_list(&sim->link[item]);
-    sim->link[last].time_ns = time_ns;
-    sim->link[last].item = item;
-    sim->head[list].last = item;
+    last->time_ns = time_ns;
+    last->item = item;
+    head->last = item;
 }
 
 /** \a time_ns is for who takes the item. */
-static inline void append(emp_sim *sim, int32_t list, int32_t item, emp_time_ns time_ns)
+static inline void append(emp_sim *sim, emp_sim_link *head, int32_t item,
+                          emp_time_ns time_ns)
 {
-    int32_t last = is_empty(sim, list) ? sim->first_head + list : sim->head[list].last;
+    emp_sim_link *last = is_empty(head) ? head : &sim->link[head->last];
 
-    append_behind(sim, list, last, item, time_ns);
+    append_behind(sim, head, last, item, time_ns);
 }
 
-/** \return the first item; the list's head is the next one then. */
-static inline int32_t take(emp_sim *sim, int32_t list)
+/** \return the first item of the list; the next one is at its head then. */
+static inline int32_t take(emp_sim *sim, emp_sim_link *head)
 {
-    emp_sim_link       *head = &sim->head[list];
     int32_t             item = head->item;
     const emp_sim_link *link = &sim->link[item];
 
@@ -188,10 +186,11 @@ static inline int32_t item_of_message(const emp_sim *sim, int32_t message)
  * the placement, so nothing here branches. */
 static inline void delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns at)
 {
-    int32_t last = sim->head[source].last, is_first = is_empty(sim, source);
+    emp_sim_link *head = &sim->head[source];
+    int32_t       last = head->last, is_first = is_empty(head);
 
     last += (sim->first_head + source - last) & -is_first;
-    append_behind(sim, source, last, item, at);
+    append_behind(sim, head, &sim->link[last], item, at);
     add_other_event(sim, source, at);
 }
 

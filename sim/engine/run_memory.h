@@ -23,7 +23,7 @@ __attribute__((cold)) EMP_SIM_CALLED void judge_memory(emp_sim *sim, int32_t spa
 static inline int32_t allocate_chunk(emp_sim *sim, int32_t space, int64_t bytes,
                                      int32_t op)
 {
-    emp_sim_memory *m = &sim->memory[space];
+    emp_sim_memory *m = &sim->device[space].memory;
     int32_t         chunk = emp_bfc_allocate(sim->bfc, space, bytes);
     int64_t         end;
 
@@ -44,7 +44,7 @@ static inline void free_chunk(emp_sim *sim, int32_t space, int64_t bytes, int32_
     if (chunk >= 0) {
         emp_bfc_free(sim->bfc, chunk);
     } else {
-        sim->memory[space].homeless -= bytes;
+        sim->device[space].memory.homeless -= bytes;
     }
 }
 
@@ -65,7 +65,7 @@ static inline bool is_nothing(const emp_sim *sim, int64_t bytes)
 static inline void allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t op,
                             int32_t *chunk)
 {
-    emp_sim_memory *m = &sim->memory[space];
+    emp_sim_memory *m = &sim->device[space].memory;
 
     if (is_nothing(sim, bytes)) return;
     if (has_chunks(sim, space)) {
@@ -85,7 +85,7 @@ static inline void deallocate(emp_sim *sim, int32_t space, int64_t bytes,
 {
     if (is_nothing(sim, bytes)) return;
     if (has_chunks(sim, space)) free_chunk(sim, space, bytes, *chunk);
-    sim->memory[space].used -= bytes;
+    sim->device[space].memory.used -= bytes;
     trace_memory(sim, space);
 }
 
@@ -102,16 +102,21 @@ static inline int32_t *chunk_of_op(const emp_sim *sim, int32_t op)
 
 /** Somebody needs a root no more. Who is the last one depends on the placement, so where
  * memory is no more than a sum nothing branches. */
-static inline void release(emp_sim *sim, int32_t root)
+static inline void release_in(emp_sim *sim, int32_t root, emp_sim_memory *memory)
 {
     emp_sim_instance *i = &sim->instance[root];
     bool              is_free = --i->pending == 0;
 
     if (!rules.bfc_allocator && !rules.is_traced) {
-        sim->memory[i->space].used -= i->bytes & -(int64_t)is_free;
+        memory->used -= i->bytes & -(int64_t)is_free;
     } else if (is_free) {
         deallocate(sim, i->space, i->bytes, chunk_of_instance(sim, root));
     }
+}
+
+static inline void release(emp_sim *sim, int32_t root)
+{
+    release_in(sim, root, &sim->device[sim->instance[root].space].memory);
 }
 
 /** An input buffer that output 0 of \a op may take over: this op is the last to need it,
@@ -162,7 +167,6 @@ EMP_SIM_INLINE void create_output(emp_sim *sim, int32_t tensor, int32_t op, int3
     emp_sim_instance *t = &sim->instance[tensor];
 
     t->space = (int16_t)space;
-    t->root = tensor;
     t->pending = t->users;
     allocate(sim, space, t->bytes, op, chunk_of_instance(sim, tensor));
 }
@@ -179,6 +183,7 @@ EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
     const emp_sim_op *o = &sim->op[op];
     int32_t           t = o->output;
 
+    for (int32_t i = t; i < o[1].output; i++) sim->instance[i].root = i;
     if (may_share) {
         sim->instance[t].space = (int16_t)space_of_output(sim, t, op);
         t += share(sim, &sim->instance[t], find_shared(sim, op));
@@ -191,12 +196,13 @@ EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
 }
 
 /** What create_outputs() does for an op that is like most, but may take over a buffer. */
-EMP_SIM_CALLED void create_in_place(emp_sim *sim, int32_t op, int32_t device)
+EMP_SIM_INLINE void create_in_place(emp_sim *sim, int32_t op, int32_t device)
 {
     const int32_t     tensor = sim->op[op].output;
     emp_sim_instance *output = &sim->instance[tensor];
 
     output->space = (int16_t)device;
+    output->root = tensor;
     if (share(sim, output, find_reusable(sim, op))) return;
     create_output(sim, tensor, op, device);
 }
@@ -235,20 +241,22 @@ static inline void release_rest(emp_sim *sim, int32_t op)
 }
 
 /** Inputs are no longer needed. */
-EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op)
+EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op, emp_sim_memory *memory)
 {
     const emp_sim_op *o = &sim->op[op];
     const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
 
-    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) release(sim, *root++);
-    for (; root < end; root++) release(sim, *root);
+    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) release_in(sim, *root++, memory);
+    for (; root < end; root++) release_in(sim, *root, memory);
 }
 
 /** Workspace, outputs that nobody reads, and inputs are no longer needed. */
 EMP_SIM_CALLED void release_all(emp_sim *sim, int32_t op)
 {
+    const emp_sim_op *o = &sim->op[op];
+    const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
     release_rest(sim, op);
-    release_inputs(sim, op);
+    for (; root < end; root++) release(sim, *root);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -7,17 +7,11 @@
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
 
-/** The list of ops that have not begun. */
-static inline int32_t line_of(const emp_sim *sim, int32_t cpu)
-{
-    return sim->source_count + cpu;
-}
-
 static inline void wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
-    append(sim, line_of(sim, cpu), op, 0);
+    append(sim, &sim->device[cpu].line, op, 0);
     pool->waiting_count++;
     sim->eager_pools |= UINT64_C(1) << cpu;
 }
@@ -37,8 +31,8 @@ static inline int32_t count_cores(const emp_sim *sim, const emp_sim_pool *pool,
 static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
-    int32_t       op = take(sim, line_of(sim, cpu)), cores = count_cores(sim, pool, op);
-    int32_t       tasks = cores * emp_cost_rounds(sim->op[op].cpu.lanes);
+    int32_t op = take(sim, &sim->device[cpu].line), cores = count_cores(sim, pool, op);
+    int32_t tasks = cores * emp_cost_rounds(sim->op[op].cpu.lanes);
 
     pool->waiting_count--;
     pool->running_count++;

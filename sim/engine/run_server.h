@@ -10,10 +10,19 @@
 
 static inline emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
 
+/** Compilers would compute the address anew wherever it is used. */
+EMP_SIM_INLINE emp_sim_device *device_at(emp_sim *sim, int32_t device)
+{
+    emp_sim_device *d = &sim->device[device];
+
+    __asm__("" : "+r"(d));
+    return d;
+}
+
 /** The device that the op is on. */
 static inline int32_t device_of(const emp_sim *sim, int32_t op)
 {
-    return sim->space_of_place[2 * op];
+    return sim->space_of_place[2 * (size_t)op];
 }
 
 /** Time of an op on a device that serves nothing else meanwhile. */
@@ -47,34 +56,46 @@ static inline uint32_t first_place(const emp_sim *sim, int32_t op)
     return sim->reader[sim->op[op].reader].place;
 }
 
-/** The server works on \a item, its current one, from now on. */
-EMP_SIM_INLINE void start_item(emp_sim *sim, int32_t device, int32_t item)
+/** A server that runs ops begins with \a op, its current item. */
+EMP_SIM_INLINE void start_op(emp_sim *sim, int32_t op, int32_t device, emp_sim_device *d)
 {
-    emp_sim_device *d = &sim->device[device];
-
     if (rules.is_traced) d->started_ns = sim->now;
-    if (issues_ops(sim, device)) return;
-    d->place = first_place(sim, item);
-    create_outputs(sim, item, device);
-    if (rules.release_at_issue) release_all(sim, item);
+    d->place = first_place(sim, op);
+    create_outputs(sim, op, device);
+    if (rules.release_at_issue) release_all(sim, op);
 }
 
-/** Gives \a item to a server that has nothing to do. */
-EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t item,
+/** Gives \a op to a server that has nothing to do and runs ops. */
+EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t op,
                                 emp_time_ns duration)
 {
+    emp_sim_device *d = device_at(sim, device);
+
     add_server_event(sim, device, sim->now + duration);
-    sim->device[device].current = item;
-    start_item(sim, device, item);
+    d->current = op;
+    start_op(sim, op, device, d);
+}
+
+/** Gives \a item to a host thread that has nothing to do. */
+static inline void wake_thread(emp_sim *sim, int32_t device, emp_sim_device *d,
+                               int32_t item, emp_time_ns duration)
+{
+    add_server_event(sim, device, sim->now + duration);
+    d->current = item;
+    if (rules.is_traced) d->started_ns = sim->now;
 }
 
 /** Gives \a item to the server; it starts when those before it are done. That the device
  * will be busy with it is noted now. */
 static inline void serve(emp_sim *sim, int32_t device, int32_t item, emp_time_ns duration)
 {
-    if (!issues_ops(sim, device)) sim->device[device].busy_ns += duration;
-    if (sim->device[device].current >= 0) {
-        append(sim, device, item, duration);
+    emp_sim_device *d = device_at(sim, device);
+
+    if (!issues_ops(sim, device)) d->busy_ns += duration;
+    if (d->current >= 0) {
+        append(sim, &d->line, item, duration);
+    } else if (issues_ops(sim, device)) {
+        wake_thread(sim, device, d, item, duration);
     } else {
         wake_server(sim, device, item, duration);
     }

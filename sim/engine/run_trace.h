@@ -71,7 +71,7 @@ static inline void trace_message(emp_sim *sim, int32_t op, int32_t to)
 
 static inline void trace_memory(emp_sim *sim, int32_t space)
 {
-    TELL(memory, space, sim->now, sim->memory[space].used);
+    TELL(memory, space, sim->now, sim->device[space].memory.used);
 }
 
 #undef TELL

@@ -94,7 +94,7 @@ static void reset_regions(emp_sim *sim)
     if (sim->bfc == NULL) return;
     emp_bfc_reset(sim->bfc);
     for (int32_t d = 0; d < sim->device_count; d++) {
-        emp_bfc_add_region(sim->bfc, d, sim->memory[d].limit);
+        emp_bfc_add_region(sim->bfc, d, sim->device[d].memory.limit);
     }
 }
 
@@ -110,7 +110,8 @@ static void reset(emp_sim *sim)
         emp_sim_device *device = &sim->device[d];
         device->current = -1;
         device->queued_ns = device->busy_ns = 0;
-        sim->memory[d].used = sim->memory[d].peak = sim->memory[d].homeless = 0;
+        sim->device[d].memory.used = sim->device[d].memory.peak =
+            sim->device[d].memory.homeless = 0;
         sim->copy_to[d] = -1;
     }
     memset(sim->stream_ready_ns, 0, sizeof sim->stream_ready_ns);
@@ -129,7 +130,7 @@ static void finish(emp_sim *sim)
         if (r->step_time_ns < device->queued_ns) r->step_time_ns = device->queued_ns;
         r->busy_ns[d] = device->busy_ns;
         if (sim->pool[d].core_count > 0) r->busy_ns[d] /= sim->pool[d].core_count;
-        r->peak_bytes[d] = sim->memory[d].peak;
+        r->peak_bytes[d] = sim->device[d].memory.peak;
     }
     r->step_time_ns += sim->step_ns;
     r->transfer_count = sim->instance_count - sim->first_copy;

@@ -87,22 +87,20 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     size_t     ops = (size_t)sim->op_count;
     size_t     copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
     size_t     items = ops + copies + messages + (sim->rules.serial_issue ? copies : 0);
-    size_t     lists = (size_t)sim->source_count + (size_t)sim->device_count;
 
     sim->missing = EMP_NEW_ARRAY(int32_t, ops);
     sim->space_of_place = EMP_NEW_ARRAY(uint8_t, 2 * ops);
     sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
     sim->until = EMP_NEW_ARRAY(emp_time_ns, ops);
-    sim->link = EMP_NEW_ARRAY(emp_sim_link, items + lists);
+    sim->link = EMP_NEW_ARRAY(emp_sim_link, items + (size_t)sim->source_count);
     EMP_TRY(create_tree(&sim->servers, EMP_SIM_SERVERS_TOP, 0, sim->device_count, err));
     EMP_TRY(create_tree(&sim->others, EMP_SIM_OTHERS_TOP, sim->device_count,
-                        sim->source_count - sim->device_count, err));
+                        sim->source_count - sim->device_count + 1, err));
     if (!sim->missing || !sim->space_of_place || !sim->open_tasks || !sim->message ||
         !sim->until || !sim->link) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
-    sim->list_count = (int32_t)lists;
     sim->first_head = (int32_t)items;
     sim->head = sim->link + items;
 cleanup:
@@ -272,6 +270,7 @@ static void add_reader(emp_sim *sim, const emp_graph *g, const int32_t *live,
         bool on_host = reads_on_host(&g->op[id], i - g->input_offset[id]);
         sim->reader[--sim->instance[sim->input[input]].reader] =
             (emp_sim_reader){2 * (uint32_t)op + on_host, input};
+        if (on_host) sim->op[op].flags |= EMP_SIM_HAS_HOST_INPUTS;
         input--;
     }
 }
@@ -397,7 +396,9 @@ static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
             int32_t        from = i / sim->device_count, to = i % sim->device_count;
             emp_sim_route *route = &sim->route[from][to];
             if (from == to || route->stream != k) continue;
-            if (source < 0) source = add_source(sim, kind, -1);
+            bool at_host = kind == EMP_SIM_SEEN && sim->device[to].kind == EMP_DEVICE_CPU;
+            if (source < 0)
+                source = add_source(sim, at_host ? EMP_SIM_SEEN_AT_HOST : kind, -1);
             *(kind == EMP_SIM_READY ? &route->ready_source : &route->seen_source) =
                 source;
         }
@@ -476,6 +477,7 @@ static void describe_outputs(emp_sim *sim)
         const emp_sim_op_rest *rest = &sim->rest[op];
         if (o[1].output - o->output != 1 || sim->instance[o->output].on_host)
             o->flags |= EMP_SIM_HAS_ODD_OUTPUTS;
+        for (int32_t t = o->output; t < o[1].output; t++) sim->instance[t].root = t;
         if (rest[1].control > rest->control) o->flags |= EMP_SIM_HAS_CONTROL;
     }
 }
@@ -602,7 +604,8 @@ static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runt
         sim->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
         sim->spaces_of_device[d][0] = (uint8_t)d;
         sim->spaces_of_device[d][1] = (uint8_t)device->host;
-        sim->memory[d].limit = r->check_memory ? device->memory_bytes : EMP_SIM_ENDLESS;
+        sim->device[d].memory.limit =
+            r->check_memory ? device->memory_bytes : EMP_SIM_ENDLESS;
         if (is_cpu && r->cpu_pool) {
             sim->pool[d].core_count = device->cores;
             sim->pool[d].slot_count = r->cpu_slots > 0 ? r->cpu_slots : device->cores;

@@ -35,9 +35,10 @@ enum {
     EMP_SIM_ALIASES = 1 << 1,  /**< output 0, which it has, is input 0's buffer */
     EMP_SIM_IN_PLACE = 1 << 2, /**< output 0, which it has, may take over an input's */
     EMP_SIM_HAS_WORKSPACE = 1 << 3,
-    EMP_SIM_HAS_UNREAD = 1 << 4,     /**< an output without consumers */
-    EMP_SIM_HAS_CONTROL = 1 << 5,    /**< ops wait for it by control edges */
-    EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6 /**< several, none, or one on the host */
+    EMP_SIM_HAS_UNREAD = 1 << 4,      /**< an output without consumers */
+    EMP_SIM_HAS_CONTROL = 1 << 5,     /**< ops wait for it by control edges */
+    EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6, /**< several, none, or one on the host */
+    EMP_SIM_HAS_HOST_INPUTS = 1 << 7  /**< reads an input on the host */
 };
 
 /** Inputs of an op have as many places at least, which no loop need count: most ops have
@@ -163,15 +164,16 @@ typedef struct {
  * it (with copy_streams), so it is a list, and only its earliest event is in a tree.
  * Sources are numbered in the order in which simultaneous events happen. */
 typedef enum {
-    EMP_SIM_SERVER,  /**< a device's, or its host thread's, current item ends; its number
+    EMP_SIM_SERVER, /**< a device's, or its host thread's, current item ends; its number
                           is the device's */
-    EMP_SIM_BATCH,   /**< tasks on a CPU end */
-    EMP_SIM_KERNEL,  /**< a kernel ends and lets go of its inputs */
-    EMP_SIM_READY,   /**< a copy may take its links */
-    EMP_SIM_SEEN,    /**< the host sees a copy done */
-    EMP_SIM_SEND,    /**< a copy has been sent without a host thread */
-    EMP_SIM_RECEIVE, /**< ... received */
-    EMP_SIM_MESSAGE  /**< one for each latency */
+    EMP_SIM_BATCH,  /**< tasks on a CPU end */
+    EMP_SIM_KERNEL, /**< a kernel ends and lets go of its inputs */
+    EMP_SIM_READY,  /**< a copy may take its links */
+    EMP_SIM_SEEN,   /**< the host sees a copy done */
+    EMP_SIM_SEEN_AT_HOST, /**< ... into its own memory */
+    EMP_SIM_SEND,         /**< a copy has been sent without a host thread */
+    EMP_SIM_RECEIVE,      /**< ... received */
+    EMP_SIM_MESSAGE       /**< one for each latency */
 } emp_sim_source_kind;
 
 typedef struct {
@@ -179,22 +181,28 @@ typedef struct {
     int32_t cpu; /**< of a batch */
 } emp_sim_source;
 
-typedef struct {
-    int32_t     kind;       /**< emp_device_kind */
-    int32_t     current;    /**< item that the server works on, or -1 */
-    emp_time_ns started_ns; /**< of current */
-    emp_time_ns queued_ns;  /**< end of all compute queued so far */
-    emp_time_ns busy_ns;
-    int32_t     kernel_source;
-    uint32_t    place; /**< first_place() of current, if the server runs ops */
-} emp_sim_device;
-
 /** Bytes of a memory. */
 typedef struct {
     int64_t used, peak;
     int64_t limit;
     int64_t homeless; /**< of used: no chunk was large enough */
 } emp_sim_memory;
+
+/** A device and its memory. */
+typedef struct {
+    emp_sim_link   line;    /**< head of the list of items that wait for it */
+    int32_t        kind;    /**< emp_device_kind */
+    int32_t        current; /**< item that the server works on, or -1 */
+    emp_time_ns    busy_ns;
+    emp_sim_memory memory;
+    emp_time_ns    started_ns; /**< of current */
+    emp_time_ns    queued_ns;  /**< end of all compute queued so far */
+    int32_t        kernel_source;
+    uint32_t       place;     /**< first_place() of current, if the server runs ops */
+    int64_t        unused[5]; /**< to a power of two: to find a device is a shift */
+} emp_sim_device;
+
+_Static_assert((sizeof(emp_sim_device) & (sizeof(emp_sim_device) - 1)) == 0, "unused[]");
 
 /** Copy streams of a device: copies from its host, to its host, to its peers. */
 enum {
@@ -267,14 +275,12 @@ struct emp_sim {
     int32_t      first_received; /**< the item of first_copy, received */
     emp_time_ns *until; /**< [op] on a pool: when it began; on a GPU: its kernels end,
                                or copies of its outputs may start */
-    /* First-come-first-served lists: of each source, then of each pool. */
-    int32_t        list_count;
+    /* First-come-first-served lists, of each source; a server's begins in its device. */
     int32_t        first_head;      /**< where heads stand behind the links of items */
     emp_sim_link  *link;            /**< [item] what follows it */
-    emp_sim_link  *head;            /**< [list] what it begins with */
+    emp_sim_link  *head;            /**< [source] what its list begins with */
     emp_sim_tree   servers, others; /**< the earliest event of each source */
     emp_sim_device device[EMP_MAX_DEVICES];
-    emp_sim_memory memory[EMP_MAX_DEVICES];
     emp_time_ns    stream_ready_ns[EMP_SIM_MAX_STREAMS]; /**< its last copy is ready */
     emp_time_ns   link_free_ns[EMP_SIM_MAX_STREAMS + EMP_MAX_LINKS]; /**< of streams, then
                                                                          of links */

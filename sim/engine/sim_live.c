@@ -13,7 +13,7 @@ void emp_sim_live_reset(emp_sim *sim)
 
 emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device)
 {
-    const emp_sim_memory *m = &sim->memory[device];
+    const emp_sim_memory *m = &sim->device[device].memory;
 
     return (emp_sim_live_memory){m->used, m->peak, sim->result.oom_device >= 0};
 }
