@@ -77,11 +77,12 @@ EMP_SIM_INLINE void send_copies(emp_sim *sim, int32_t tensor, int32_t home, int3
     for (int32_t c = first; c < end; c++) send_copy(sim, c, device, payload, home);
 }
 
-/** Tells all that read \a tensor in the memory \a home, and sends its copies. Its readers
- * are those from \a begin to \a end, the first of which reads at \a place. */
-EMP_SIM_INLINE void notify_readers(emp_sim *sim, int32_t tensor, int32_t home,
-                                   int32_t begin, int32_t end, uint32_t place,
-                                   int32_t device, int32_t root)
+/** Tells all that read \a tensor, which has the buffer of \a root, in the memory \a home,
+ * and sends its copies. Its readers are those from \a begin to \a end, the first of which
+ * reads at \a place. */
+EMP_SIM_INLINE void notify_readers(emp_sim *sim, int32_t tensor, int32_t root,
+                                   int32_t home, int32_t begin, int32_t end,
+                                   uint32_t place, int32_t device)
 {
     const int32_t first = sim->instance_count;
 
@@ -109,8 +110,8 @@ static inline void notify_all(emp_sim *sim, int32_t op, int32_t device)
     for (int32_t t = o->output; t < o[1].output; t++) {
         const emp_sim_instance *i = &sim->instance[t];
         if (i->reader == i[1].reader) continue;
-        notify_readers(sim, t, i->space, i->reader, i[1].reader,
-                       sim->reader[i->reader].place, device, i->root);
+        notify_readers(sim, t, i->root, i->space, i->reader, i[1].reader,
+                       sim->reader[i->reader].place, device);
     }
     for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
         int32_t next = sim->control[i], to = device_of(sim, next);
@@ -130,23 +131,23 @@ EMP_SIM_CALLED void complete_any(emp_sim *sim, int32_t op, int32_t device, bool 
 }
 
 /** The op is done as far as those who wait for it can tell, and what it needed is released
- * unless that comes later. Most ops have one output, on their device, which is read, and
- * nothing else. \a place: first_place(). */
+ * unless that comes later. Most ops have one output, on their device, which is read and no
+ * alias, inputs there, and nothing else. \a d: the device. \a place: first_place(). */
 EMP_SIM_INLINE void complete(emp_sim *sim, int32_t op, int32_t device, emp_sim_device *d,
                              uint32_t place, bool releases)
 {
     const emp_sim_op *o = &sim->op[op];
+    const uint32_t    odd = EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD |
+                         EMP_SIM_HAS_CONTROL | EMP_SIM_HAS_ODD_OUTPUTS |
+                         EMP_SIM_HAS_HOST_INPUTS;
 
-    if (EMP_SIM_SELDOM(o->flags &
-                       (EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD | EMP_SIM_HAS_CONTROL |
-                        EMP_SIM_HAS_ODD_OUTPUTS | EMP_SIM_HAS_HOST_INPUTS |
-                        (rules.reuse_inputs ? 0 : EMP_SIM_ALIASES)))) {
+    if (EMP_SIM_SELDOM(o->flags & odd)) {
         complete_any(sim, op, device, releases);
         return;
     }
     if (releases) release_inputs(sim, op, &d->memory);
-    notify_readers(sim, o->output, device, o->reader, o[1].reader, place, device,
-                   rules.reuse_inputs ? sim->instance[o->output].root : o->output);
+    int32_t root = rules.reuse_inputs ? sim->instance[o->output].root : o->output;
+    notify_readers(sim, o->output, root, device, o->reader, o[1].reader, place, device);
 }
 
 /** The host thread has issued the op, since \a started: its kernels are queued on the
@@ -212,7 +213,7 @@ static inline void deliver_copy(emp_sim *sim, int32_t copy)
     }
 }
 
-/** The host knows that the copy is done. */
+/** The host knows that the copy is done, which a host thread receives if it \a has_thread. */
 static inline void see_copy(emp_sim *sim, int32_t copy, bool has_thread)
 {
     int32_t to = target_of_copy(sim, copy);
@@ -317,7 +318,8 @@ static inline void handle_other(emp_sim *sim, int32_t source)
 }
 
 /** Plays the earliest event. Which tree has it is asked by a branch: a processor foresees it,
- * and goes on before it knows both times. \return whether there was one. */
+ * and goes on before it knows both times. A leaf of the other tree, of no source, says
+ * no_event(). \return whether there was one. */
 static inline bool play_event(emp_sim *sim)
 {
     const uint64_t server = sim->servers.first, other = sim->others.first;

@@ -100,9 +100,9 @@ static inline int32_t *chunk_of_op(const emp_sim *sim, int32_t op)
     return rules.bfc_allocator ? &sim->chunk_of_op[op] : NULL;
 }
 
-/** Somebody needs a root no more. Who is the last one depends on the placement, so where
- * memory is no more than a sum nothing branches. */
-static inline void release_in(emp_sim *sim, int32_t root, emp_sim_memory *memory)
+/** Somebody needs a root, which is in \a memory, no more. Who is the last one depends on the
+ * placement, so where memory is no more than a sum nothing branches. */
+static inline void release_in(emp_sim *sim, emp_sim_memory *memory, int32_t root)
 {
     emp_sim_instance *i = &sim->instance[root];
     bool              is_free = --i->pending == 0;
@@ -116,7 +116,7 @@ static inline void release_in(emp_sim *sim, int32_t root, emp_sim_memory *memory
 
 static inline void release(emp_sim *sim, int32_t root)
 {
-    release_in(sim, root, &sim->device[sim->instance[root].space].memory);
+    release_in(sim, &sim->device[sim->instance[root].space].memory, root);
 }
 
 /** An input buffer that output 0 of \a op may take over: this op is the last to need it,
@@ -151,17 +151,20 @@ static inline int32_t find_shared(const emp_sim *sim, int32_t op)
     return -1;
 }
 
-/** A tensor shares the buffer \a root; -1 = there is none to share. */
-static inline bool share(emp_sim *sim, emp_sim_instance *tensor, int32_t root)
+/** \a tensor shares the buffer \a root. \return whether there is one; -1 = none: then it is
+ * its own root. */
+static inline bool share(emp_sim *sim, int32_t tensor, int32_t root)
 {
+    emp_sim_instance *t = &sim->instance[tensor];
+
+    t->root = root < 0 ? tensor : root;
     if (root < 0) return false;
-    tensor->root = root;
-    sim->instance[root].pending += tensor->users;
+    sim->instance[root].pending += t->users;
     return true;
 }
 
-/** \a tensor has a buffer of its own in the memory \a space. It is needed by every edge
- * that reads it; notify() turns those that read copies into copies. */
+/** \a tensor, its own root, has a buffer in the memory \a space. It is needed by every edge
+ * that reads it; notify_readers() turns those that read copies into copies. */
 EMP_SIM_INLINE void create_output(emp_sim *sim, int32_t tensor, int32_t op, int32_t space)
 {
     emp_sim_instance *t = &sim->instance[tensor];
@@ -183,10 +186,9 @@ EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
     const emp_sim_op *o = &sim->op[op];
     int32_t           t = o->output;
 
-    for (int32_t i = t; i < o[1].output; i++) sim->instance[i].root = i;
     if (may_share) {
         sim->instance[t].space = (int16_t)space_of_output(sim, t, op);
-        t += share(sim, &sim->instance[t], find_shared(sim, op));
+        t += share(sim, t, find_shared(sim, op));
     }
     for (; t < o[1].output; t++) create_output(sim, t, op, space_of_output(sim, t, op));
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
@@ -198,12 +200,10 @@ EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
 /** What create_outputs() does for an op that is like most, but may take over a buffer. */
 EMP_SIM_INLINE void create_in_place(emp_sim *sim, int32_t op, int32_t device)
 {
-    const int32_t     tensor = sim->op[op].output;
-    emp_sim_instance *output = &sim->instance[tensor];
+    const int32_t tensor = sim->op[op].output;
 
-    output->space = (int16_t)device;
-    output->root = tensor;
-    if (share(sim, output, find_reusable(sim, op))) return;
+    sim->instance[tensor].space = (int16_t)device;
+    if (share(sim, tensor, find_reusable(sim, op))) return;
     create_output(sim, tensor, op, device);
 }
 
@@ -240,23 +240,23 @@ static inline void release_rest(emp_sim *sim, int32_t op)
     }
 }
 
-/** Inputs are no longer needed. */
+/** Inputs, all in the same \a memory, are no longer needed. */
 EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op, emp_sim_memory *memory)
 {
     const emp_sim_op *o = &sim->op[op];
     const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
 
-    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) release_in(sim, *root++, memory);
-    for (; root < end; root++) release_in(sim, *root, memory);
+    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) release_in(sim, memory, *root++);
+    for (; root < end; root++) release_in(sim, memory, *root);
 }
 
 /** Workspace, outputs that nobody reads, and inputs are no longer needed. */
 EMP_SIM_CALLED void release_all(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
-    const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
+
     release_rest(sim, op);
-    for (; root < end; root++) release(sim, *root);
+    for (int32_t i = o->input; i < o[1].input; i++) release(sim, sim->reads[i]);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -87,6 +87,7 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     size_t     ops = (size_t)sim->op_count;
     size_t     copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
     size_t     items = ops + copies + messages + (sim->rules.serial_issue ? copies : 0);
+    int32_t    others = sim->source_count - sim->device_count + 1; /* one has no events */
 
     sim->missing = EMP_NEW_ARRAY(int32_t, ops);
     sim->space_of_place = EMP_NEW_ARRAY(uint8_t, 2 * ops);
@@ -95,8 +96,7 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     sim->until = EMP_NEW_ARRAY(emp_time_ns, ops);
     sim->link = EMP_NEW_ARRAY(emp_sim_link, items + (size_t)sim->source_count);
     EMP_TRY(create_tree(&sim->servers, EMP_SIM_SERVERS_TOP, 0, sim->device_count, err));
-    EMP_TRY(create_tree(&sim->others, EMP_SIM_OTHERS_TOP, sim->device_count,
-                        sim->source_count - sim->device_count + 1, err));
+    EMP_TRY(create_tree(&sim->others, EMP_SIM_OTHERS_TOP, sim->device_count, others, err));
     if (!sim->missing || !sim->space_of_place || !sim->open_tasks || !sim->message ||
         !sim->until || !sim->link) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
@@ -151,7 +151,8 @@ static void number_tensors(emp_sim *sim, const emp_problem *problem, emp_op_id i
     for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
         sim->instance[tensor] =
             (emp_sim_instance){.bytes = emp_sim_round_up(g->tensor[t].bytes),
-                               .on_host = g->tensor[t].on_host};
+                               .on_host = g->tensor[t].on_host,
+                               .root = tensor};
         sim->payload[tensor] = (emp_sim_payload){
             .bytes = g->tensor[t].copy_bytes,
             .buffer_bytes =
@@ -431,8 +432,6 @@ static void add_sources(emp_sim *sim)
         sim->receive_source = add_source(sim, EMP_SIM_RECEIVE, -1);
     }
     if (rules->control_latency) add_message_sources(sim);
-    /* a tree has a leaf, if only one without events */
-    if (sim->source_count == sim->device_count) add_source(sim, EMP_SIM_SEEN, -1);
 }
 
 static emp_status create_sources(emp_sim *sim, emp_error *err)
@@ -477,7 +476,6 @@ static void describe_outputs(emp_sim *sim)
         const emp_sim_op_rest *rest = &sim->rest[op];
         if (o[1].output - o->output != 1 || sim->instance[o->output].on_host)
             o->flags |= EMP_SIM_HAS_ODD_OUTPUTS;
-        for (int32_t t = o->output; t < o[1].output; t++) sim->instance[t].root = t;
         if (rest[1].control > rest->control) o->flags |= EMP_SIM_HAS_CONTROL;
     }
 }

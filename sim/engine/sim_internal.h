@@ -170,7 +170,7 @@ typedef enum {
     EMP_SIM_KERNEL, /**< a kernel ends and lets go of its inputs */
     EMP_SIM_READY,  /**< a copy may take its links */
     EMP_SIM_SEEN,   /**< the host sees a copy done */
-    EMP_SIM_SEEN_AT_HOST, /**< ... into its own memory */
+    EMP_SIM_SEEN_AT_HOST, /**< ... that came to its own memory */
     EMP_SIM_SEND,         /**< a copy has been sent without a host thread */
     EMP_SIM_RECEIVE,      /**< ... received */
     EMP_SIM_MESSAGE       /**< one for each latency */
