@@ -96,7 +96,8 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     sim->until = EMP_NEW_ARRAY(emp_time_ns, ops);
     sim->link = EMP_NEW_ARRAY(emp_sim_link, items + (size_t)sim->source_count);
     EMP_TRY(create_tree(&sim->servers, EMP_SIM_SERVERS_TOP, 0, sim->device_count, err));
-    EMP_TRY(create_tree(&sim->others, EMP_SIM_OTHERS_TOP, sim->device_count, others, err));
+    EMP_TRY(
+        create_tree(&sim->others, EMP_SIM_OTHERS_TOP, sim->device_count, others, err));
     if (!sim->missing || !sim->space_of_place || !sim->open_tasks || !sim->message ||
         !sim->until || !sim->link) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
