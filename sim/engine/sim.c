@@ -61,7 +61,6 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
     const int32_t           op_count = sim->op_count;
     const uint32_t          device_count = (uint32_t)sim->device_count;
     const emp_sim_op_start *start = sim->start;
-    int32_t                *missing = sim->missing;
     uint8_t                *space_of_place = sim->space_of_place;
     int32_t                 op = 0;
 
@@ -70,7 +69,6 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
         if ((uint32_t)device >= device_count ||
             !(start[op].kinds & sim->kind_of_device[device]))
             break;
-        missing[op] = start[op].missing;
         memcpy(space_of_place + 2 * op, sim->spaces_of_device[device], 2);
     }
     if (op == op_count) return EMP_OK;
@@ -114,6 +112,7 @@ static void reset(emp_sim *sim)
             sim->device[d].memory.homeless = 0;
         sim->copy_to[d] = -1;
     }
+    memcpy(sim->missing, sim->awaited, (size_t)sim->op_count * sizeof *sim->missing);
     memset(sim->stream_ready_ns, 0, sizeof sim->stream_ready_ns);
     memset(sim->link_free_ns, 0, sizeof sim->link_free_ns);
     reset_pools(sim);

@@ -47,6 +47,7 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     sim->instance = EMP_NEW_ARRAY(emp_sim_instance, tensors + 1 + edges);
     sim->payload = EMP_NEW_ARRAY(emp_sim_payload, tensors);
     sim->start = EMP_NEW_ARRAY(emp_sim_op_start, ops);
+    sim->awaited = EMP_NEW_ARRAY(int32_t, ops);
     sim->persistent = EMP_NEW_ARRAY(emp_sim_persistent, ops);
     sim->first = EMP_NEW_ARRAY(int32_t, ops);
     sim->input = EMP_NEW_ARRAY(int32_t, inputs);
@@ -54,8 +55,8 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     sim->reads = EMP_NEW_ARRAY(int32_t, inputs);
     sim->control = EMP_NEW_ARRAY(int32_t, (size_t)n->control_count);
     if (!sim->op || !sim->rest || !sim->instance || !sim->payload || !sim->start ||
-        !sim->persistent || !sim->first || !sim->input || !sim->reader || !sim->reads ||
-        !sim->control) {
+        !sim->awaited || !sim->persistent || !sim->first || !sim->input || !sim->reader ||
+        !sim->reads || !sim->control) {
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n->op_count);
     }
     sim->first_copy = n->tensor_count + 1;
@@ -250,13 +251,13 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
             if (is_first && from->is_alias) share_input(sim, op, producer < 0);
             if (producer < 0) continue;
             sim->input[edge++] = live_tensor[g->input[i]];
-            sim->start[op].missing++;
+            sim->awaited[op]++;
         }
         edge = fill_inputs(sim, op, edge);
         for (int32_t i = g->control_offset[id]; i < g->control_offset[id + 1]; i++) {
-            if (live[g->control[i]] >= 0) sim->start[op].missing++;
+            if (live[g->control[i]] >= 0) sim->awaited[op]++;
         }
-        if (sim->start[op].missing == 0) sim->first[sim->first_count++] = op;
+        if (sim->awaited[op] == 0) sim->first[sim->first_count++] = op;
     }
     sim->op[sim->op_count].input = edge;
 }
@@ -667,6 +668,7 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim->rest);
     emp_free(sim->payload);
     emp_free(sim->start);
+    emp_free(sim->awaited);
     emp_free(sim->persistent);
     emp_free(sim->first);
     emp_free(sim->input);

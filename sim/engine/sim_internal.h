@@ -101,8 +101,7 @@ typedef struct {
 /** What a run's start asks of an op. */
 typedef struct {
     emp_op_id id;
-    int32_t   missing; /**< inputs and control inputs */
-    uint32_t  kinds;   /**< EMP_KIND_ mask */
+    uint32_t  kinds; /**< EMP_KIND_ mask */
 } emp_sim_op_start;
 
 /** A tensor in one memory: its home, or a copy. What is known of homes before a run stands
@@ -239,6 +238,7 @@ struct emp_sim {
     emp_sim_op_rest    *rest; /**< [op] */
     emp_sim_payload    *payload;
     emp_sim_op_start   *start;
+    int32_t            *awaited; /**< [op] inputs and control inputs */
     int32_t             persistent_count, first_count;
     emp_sim_persistent *persistent;
     int32_t            *first;   /**< ops that wait for nothing */
