@@ -47,7 +47,7 @@ typedef struct {
      * emp_profile_check_times(). */
     emp_status (*create)(emp_sim *sim, emp_error *err);
     /** One step of a placement that is in place: fills sim->result's step time, busy
-     * times, traffic and transfers, and sim->memory. */
+     * times, traffic and transfers, and the memories of devices. */
     void (*run)(emp_sim *sim);
     void (*destroy)(void *state); /**< NULL is allowed */
 } emp_profile_rules;

@@ -123,11 +123,20 @@ static inline void notify_all(emp_sim *sim, int32_t op, int32_t device)
     }
 }
 
-/** What complete() does for any op. */
+/** What complete() does for an op that is not like most. Many are an alias or read an input on
+ * the host, and no more. */
 EMP_SIM_CALLED void complete_any(emp_sim *sim, int32_t op, int32_t device, bool releases)
 {
-    if (releases) release_all(sim, op);
-    notify_all(sim, op, device);
+    const emp_sim_op *o = &sim->op[op];
+
+    if (o->flags & EMP_SIM_IS_ODD) {
+        if (releases) release_all(sim, op);
+        notify_all(sim, op, device);
+        return;
+    }
+    if (releases) release_anywhere(sim, op);
+    notify_readers(sim, o->output, sim->instance[o->output].root, device, o->reader,
+                   o[1].reader, first_place(sim, op), device);
 }
 
 /** The op is done as far as those who wait for it can tell, and what it needed is released
@@ -137,11 +146,9 @@ EMP_SIM_INLINE void complete(emp_sim *sim, int32_t op, int32_t device, emp_sim_d
                              uint32_t place, bool releases)
 {
     const emp_sim_op *o = &sim->op[op];
-    const uint32_t    odd = EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD |
-                         EMP_SIM_HAS_CONTROL | EMP_SIM_HAS_ODD_OUTPUTS |
-                         EMP_SIM_HAS_HOST_INPUTS;
+    const uint32_t    rare = EMP_SIM_IS_ODD | EMP_SIM_ALIASES | EMP_SIM_HAS_HOST_INPUTS;
 
-    if (EMP_SIM_SELDOM(o->flags & odd)) {
+    if (EMP_SIM_SELDOM(o->flags & rare)) {
         complete_any(sim, op, device, releases);
         return;
     }

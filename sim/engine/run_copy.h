@@ -25,7 +25,7 @@ static inline const emp_sim_payload *payload_of_copy(const emp_sim *sim, int32_t
 
 static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return &sim->route[source_of_copy(sim, copy)][target_of_copy(sim, copy)];
+    return sim->route[source_of_copy(sim, copy)] + target_of_copy(sim, copy);
 }
 
 /** \a tensor is read in the memory \a to, by \a reader, which is of \a op. Its copies are
@@ -125,7 +125,7 @@ static inline emp_time_ns copy_ready_at(const emp_sim *sim, const emp_sim_payloa
 EMP_SIM_INLINE void request(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
                             int32_t from, int32_t to)
 {
-    const emp_sim_route *route = &sim->route[from][to];
+    const emp_sim_route *route = sim->route[from] + to;
 
     trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=

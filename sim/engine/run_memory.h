@@ -250,13 +250,19 @@ EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op, emp_sim_memory *mem
     for (; root < end; root++) release_in(sim, memory, *root);
 }
 
-/** Workspace, outputs that nobody reads, and inputs are no longer needed. */
-EMP_SIM_CALLED void release_all(emp_sim *sim, int32_t op)
+/** Inputs, in whatever memory, are no longer needed. */
+static inline void release_anywhere(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
-    release_rest(sim, op);
     for (int32_t i = o->input; i < o[1].input; i++) release(sim, sim->reads[i]);
+}
+
+/** Workspace, outputs that nobody reads, and inputs are no longer needed. */
+EMP_SIM_CALLED void release_all(emp_sim *sim, int32_t op)
+{
+    release_rest(sim, op);
+    release_anywhere(sim, op);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -38,7 +38,10 @@ enum {
     EMP_SIM_HAS_UNREAD = 1 << 4,      /**< an output without consumers */
     EMP_SIM_HAS_CONTROL = 1 << 5,     /**< ops wait for it by control edges */
     EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6, /**< several, none, or one on the host */
-    EMP_SIM_HAS_HOST_INPUTS = 1 << 7  /**< reads an input on the host */
+    EMP_SIM_HAS_HOST_INPUTS = 1 << 7, /**< reads an input on the host */
+    /** To tell and to release is more than to do so with one output and inputs. */
+    EMP_SIM_IS_ODD = EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD | EMP_SIM_HAS_CONTROL |
+                     EMP_SIM_HAS_ODD_OUTPUTS
 };
 
 /** Inputs of an op have as many places at least, which no loop need count: most ops have
