@@ -114,6 +114,7 @@ static inline void release_in(emp_sim *sim, emp_sim_memory *memory, int32_t root
     }
 }
 
+/** Somebody needs a root, in whatever memory, no more. */
 static inline void release(emp_sim *sim, int32_t root)
 {
     release_in(sim, &sim->device[sim->instance[root].space].memory, root);

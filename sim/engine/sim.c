@@ -108,8 +108,7 @@ static void reset(emp_sim *sim)
         emp_sim_device *device = &sim->device[d];
         device->current = -1;
         device->queued_ns = device->busy_ns = 0;
-        sim->device[d].memory.used = sim->device[d].memory.peak =
-            sim->device[d].memory.homeless = 0;
+        device->memory.used = device->memory.peak = device->memory.homeless = 0;
         sim->copy_to[d] = -1;
     }
     memcpy(sim->missing, sim->awaited, (size_t)sim->op_count * sizeof *sim->missing);

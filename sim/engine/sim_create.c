@@ -390,7 +390,8 @@ static void add_message_sources(emp_sim *sim)
     }
 }
 
-/* A source for each stream that some route uses. */
+/* A source for each stream that some route uses. All copies of a stream go to hosts, or none
+ * does: stream_of(). */
 static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
 {
     for (int32_t k = 0; k < sim->device_count * EMP_SIM_STREAMS; k++) {
