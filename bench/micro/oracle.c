@@ -13,9 +13,9 @@
 #include "sim/engine/sim.h"
 
 enum {
-    /* Ops that a sample simulates at least: 4 milliseconds or more. Searches run step after
+    /* Ops that a sample simulates at least: 15 milliseconds or more. Searches run step after
      * step, so what counts is the time of many. */
-    BATCH_OPS = 200000,    /* scripts/instructions knows it */
+    BATCH_OPS = 500000,    /* scripts/instructions knows it */
     POOL_OPS = 1 << 18,    /* in different placements, too many for a branch predictor */
     SCALING_OPS = 1000000, /* that each thread simulates in a batch */
     /* A peer that is slow gets fewer rounds. */

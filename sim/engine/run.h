@@ -329,7 +329,7 @@ static inline void handle_other(emp_sim *sim, int32_t source)
  * no_event(). \return whether there was one. */
 static inline bool play_event(emp_sim *sim)
 {
-    const uint64_t server = sim->servers.first, other = sim->others.first;
+    const int64_t server = sim->servers.first, other = sim->others.first;
 
     if (server < other) {
         sim->now = time_of_event(server);

@@ -7,29 +7,30 @@
 
 #include "sim/engine/sim_internal.h"
 
-static inline uint64_t event_at(int32_t source, emp_time_ns at)
+/** An event: time above source. Signed, for the minimum of two takes a step less then. */
+static inline int64_t event_at(int32_t source, emp_time_ns at)
 {
-    return (uint64_t)at << EMP_SIM_SOURCE_BITS | (uint64_t)source;
+    return at << EMP_SIM_SOURCE_BITS | source;
 }
 
-static inline emp_time_ns time_of_event(uint64_t event)
+static inline emp_time_ns time_of_event(int64_t event)
 {
-    return (emp_time_ns)(event >> EMP_SIM_SOURCE_BITS);
+    return event >> EMP_SIM_SOURCE_BITS;
 }
 
-static inline int32_t source_of_event(uint64_t event)
+static inline int32_t source_of_event(int64_t event)
 {
     return (int32_t)(event & EMP_SIM_SOURCE_MASK);
 }
 
 /** Later than any event, as is all that is at this time. */
-static inline uint64_t no_event(void) { return event_at(0, EMP_SIM_LAST_NS); }
+static inline int64_t no_event(void) { return event_at(0, EMP_SIM_LAST_NS); }
 
-static inline uint64_t earlier_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline int64_t earlier_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /** The earliest event of the three nodes beside node \a i. To ask them, and not all four,
  * spares a wait for what has just been written. */
-static inline uint64_t beside(const uint64_t *node, uint64_t i)
+static inline int64_t beside(const int64_t *node, uint64_t i)
 {
     return earlier_of(earlier_of(node[i ^ 1], node[i ^ 2]), node[i ^ 3]);
 }
@@ -38,10 +39,10 @@ static inline uint64_t beside(const uint64_t *node, uint64_t i)
  * tree has, 2 or 4. The walk up has no branch but its end, which a processor foresees: all
  * leaves are equally deep. */
 EMP_SIM_INLINE void replace_event(emp_sim_tree *tree, uint64_t top, int32_t source,
-                                  uint64_t next)
+                                  int64_t next)
 {
-    uint64_t *node = tree->node;
-    uint64_t  i = (uint32_t)(tree->first_leaf + source);
+    int64_t *node = tree->node;
+    uint64_t i = (uint32_t)(tree->first_leaf + source);
 
     node[i] = next;
     do {
@@ -58,8 +59,8 @@ EMP_SIM_INLINE void replace_event(emp_sim_tree *tree, uint64_t top, int32_t sour
 EMP_SIM_INLINE void add_event(emp_sim_tree *tree, uint64_t top, int32_t source,
                               emp_time_ns at)
 {
-    uint64_t *node = tree->node, event = event_at(source, at);
-    uint64_t  i = (uint32_t)(tree->first_leaf + source);
+    int64_t *node = tree->node, event = event_at(source, at);
+    uint64_t i = (uint32_t)(tree->first_leaf + source);
 
     if (event < tree->first) {
         tree->first = node[i] = event;
@@ -76,7 +77,7 @@ EMP_SIM_INLINE void add_event(emp_sim_tree *tree, uint64_t top, int32_t source,
     }
 }
 
-static inline void replace_server_event(emp_sim *sim, int32_t device, uint64_t next)
+static inline void replace_server_event(emp_sim *sim, int32_t device, int64_t next)
 {
     replace_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, next);
 }
@@ -86,7 +87,7 @@ static inline void add_server_event(emp_sim *sim, int32_t device, emp_time_ns at
     add_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, at);
 }
 
-static inline void replace_other_event(emp_sim *sim, int32_t source, uint64_t next)
+static inline void replace_other_event(emp_sim *sim, int32_t source, int64_t next)
 {
     replace_event(&sim->others, EMP_SIM_OTHERS_TOP, source, next);
 }

@@ -25,10 +25,15 @@ static inline int32_t device_of(const emp_sim *sim, int32_t op)
     return sim->space_of_place[2 * (size_t)op];
 }
 
-/** Time of an op on a device that serves nothing else meanwhile. */
+/** Time of an op on a device that serves nothing else meanwhile. Compilers would ask for it
+ * when they know of what kind the device is, which is late. */
 static inline emp_time_ns cost_on(const emp_sim *sim, int32_t op, int32_t device)
 {
-    return sim->op[op].cost_ns[sim->device[device].kind & 1];
+    emp_time_ns on_cpu = sim->op[op].cost_ns[EMP_DEVICE_CPU];
+    emp_time_ns on_gpu = sim->op[op].cost_ns[EMP_DEVICE_GPU];
+
+    __asm__("" : "+r"(on_cpu), "+r"(on_gpu));
+    return sim->device[device].kind == EMP_DEVICE_GPU ? on_gpu : on_cpu;
 }
 
 /** A host thread stands between the device and what it is asked to do. */

@@ -62,17 +62,15 @@ static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op
     const uint32_t          device_count = (uint32_t)sim->device_count;
     const emp_sim_op_start *start = sim->start;
     uint8_t                *space_of_place = sim->space_of_place;
-    int32_t                 op = 0;
 
-    for (; op < op_count; op++) {
+    for (int32_t op = 0; op < op_count; op++) {
         emp_device_id device = device_of_op[start[op].id];
         if ((uint32_t)device >= device_count ||
             !(start[op].kinds & sim->kind_of_device[device]))
-            break;
+            return emp_sim_refuse_device(sim, start[op].id, device, err);
         memcpy(space_of_place + 2 * op, sim->spaces_of_device[device], 2);
     }
-    if (op == op_count) return EMP_OK;
-    return emp_sim_refuse_device(sim, start[op].id, device_of_op[start[op].id], err);
+    return EMP_OK;
 }
 
 static void reset_pools(emp_sim *sim)

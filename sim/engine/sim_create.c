@@ -76,7 +76,7 @@ static emp_status create_tree(emp_sim_tree *tree, int32_t top, int32_t first_sou
     while (leaves < sources) leaves *= 4;
     tree->leaf_count = leaves;
     tree->first_leaf = leaves - first_source;
-    tree->node = EMP_NEW_ARRAY(uint64_t, 2 * (size_t)leaves);
+    tree->node = EMP_NEW_ARRAY(int64_t, 2 * (size_t)leaves);
     if (tree->node == NULL) EMP_FAIL(EMP_ENOMEM, "%d event sources", sources);
 cleanup:
     return st;

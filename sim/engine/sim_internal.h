@@ -150,10 +150,10 @@ enum { EMP_SIM_SERVERS_TOP = 2, EMP_SIM_OTHERS_TOP = 4 };
 
 /** A tree of minima. Nodes top to 2 top - 1 are the topmost, 4 i to 4 i + 3 are below i. */
 typedef struct {
-    int32_t   leaf_count; /**< 4 top, 16 top, ...; the first leaf is node leaf_count */
-    int32_t   first_leaf; /**< the leaf of source 0, if it had one */
-    uint64_t *node;       /**< [2 leaf_count] */
-    uint64_t  first;      /**< least of all */
+    int32_t  leaf_count; /**< 4 top, 16 top, ...; the first leaf is node leaf_count */
+    int32_t  first_leaf; /**< the leaf of source 0, if it had one */
+    int64_t *node;       /**< [2 leaf_count] */
+    int64_t  first;      /**< least of all */
 } emp_sim_tree;
 
 /** Tasks of one op that start together on as many cores. */
@@ -309,11 +309,11 @@ enum { EMP_SIM_GRANULE = 256, EMP_SIM_SOURCE_BITS = 13 };
 _Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
 _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
 
-#define EMP_SIM_SOURCE_MASK ((UINT64_C(1) << EMP_SIM_SOURCE_BITS) - 1)
+#define EMP_SIM_SOURCE_MASK ((INT64_C(1) << EMP_SIM_SOURCE_BITS) - 1)
 
 /** Times are less: an event is one word, time above source. At this time nothing happens
  * any more. */
-#define EMP_SIM_LAST_NS (INT64_C(1) << (63 - EMP_SIM_SOURCE_BITS))
+#define EMP_SIM_LAST_NS (INT64_C(1) << (62 - EMP_SIM_SOURCE_BITS))
 
 /** More bytes than a step can hold or move. */
 #define EMP_SIM_ENDLESS (INT64_C(1) << 62)
