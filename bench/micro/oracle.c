@@ -13,10 +13,12 @@
 #include "sim/engine/sim.h"
 
 enum {
-    /* Ops that a sample simulates at least: 15 milliseconds or more. Searches run step after
-     * step, so what counts is the time of many. */
-    BATCH_OPS = 500000,    /* scripts/instructions knows it */
-    POOL_OPS = 1 << 18,    /* in different placements, too many for a branch predictor */
+    /* Ops that a sample simulates at least. Searches run step after step, so what counts is
+     * the time of many. */
+    BATCH_OPS = 500000, /* scripts/instructions knows it */
+    /* In different placements: too many for a branch predictor, and so few that the next
+     * one is in the second-level cache, as a search has just written it there. */
+    POOL_OPS = 1 << 18,
     SCALING_OPS = 1000000, /* that each thread simulates in a batch */
     /* A peer that is slow gets fewer rounds. */
     PEER_ROUNDS_MIN = 3,
@@ -110,12 +112,12 @@ static uint32_t find_present(const emp_oracle_params *params, int32_t op_count)
 /* Runs in a sample. */
 static int32_t count_runs(int32_t op_count) { return 1 + (BATCH_OPS - 1) / op_count; }
 
-/* Different placements: more than a sample runs. */
+/* Different placements: two at least, for that which warms up is another than the first. */
 static int32_t count_placements(int32_t op_count)
 {
-    int32_t enough = POOL_OPS / op_count, least = count_runs(op_count) + 1;
+    int32_t enough = POOL_OPS / op_count;
 
-    return enough > least ? enough : least;
+    return enough > 2 ? enough : 2;
 }
 
 static emp_status set_up(stand *s, int32_t op_count, emp_error *err)

@@ -92,7 +92,7 @@ emp_status emp_profile_rate_of(emp_profile_rate *rate, double bytes_per_s,
 /** round(bytes x rate), halves up, exact; at most EMP_COST_LIMIT_NS. */
 emp_time_ns emp_profile_duration(emp_profile_rate rate, int64_t bytes);
 
-/** Refuses what could reach 2^50 ns: all costs of ops and \a others. */
+/** Refuses what could reach EMP_SIM_LAST_NS: all costs of ops and \a others. */
 emp_status emp_profile_check_times(const emp_sim_profile *profile, double others,
                                    emp_error *err);
 

@@ -168,7 +168,7 @@ static inline void issue_op(emp_sim *sim, int32_t op, int32_t device, emp_sim_de
     trace_issue(sim, op, device, started);
     create_outputs(sim, op, device);
     if (launches) {
-        emp_time_ns cost = sim->op[op].cost_ns[EMP_DEVICE_GPU];
+        emp_time_ns cost = sim->op[op].gpu_ns;
         start = later_of(d->queued_ns, sim->now);
         end = start + cost;
         d->queued_ns = end;
@@ -276,7 +276,8 @@ static inline void end_thread_item(emp_sim *sim, int32_t device)
     }
 }
 
-/** What the source, which is no server, is of; the rules may leave one kind only. */
+/** What the source, which is no server, is of. Where nothing but copies is delayed and no host
+ * thread receives them, who sees them does not matter. */
 static inline emp_sim_source_kind kind_of(const emp_sim *sim, int32_t source)
 {
     bool is_seen = !rules.serial_issue && !rules.drain_copies && !rules.cpu_pool &&

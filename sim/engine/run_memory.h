@@ -213,11 +213,11 @@ EMP_SIM_INLINE void create_in_place(emp_sim *sim, int32_t op, int32_t device)
 EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op, int32_t device)
 {
     const uint32_t flags = sim->op[op].flags;
-    const uint32_t odd =
+    const uint32_t rare =
         EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_ODD_OUTPUTS;
     const bool is_in_place = rules.reuse_inputs && flags & EMP_SIM_IN_PLACE;
 
-    if (EMP_SIM_SELDOM(flags & odd)) {
+    if (EMP_SIM_SELDOM(flags & rare)) {
         create_all(sim, op, flags & EMP_SIM_ALIASES || is_in_place);
     } else if (is_in_place) {
         create_in_place(sim, op, device);

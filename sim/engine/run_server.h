@@ -10,7 +10,8 @@
 
 static inline emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
 
-/** Compilers would compute the address anew wherever it is used. */
+/** Compilers would compute the address anew wherever it is used; they keep what comes from an
+ * empty asm, of which they know nothing. */
 EMP_SIM_INLINE emp_sim_device *device_at(emp_sim *sim, int32_t device)
 {
     emp_sim_device *d = &sim->device[device];
@@ -25,12 +26,11 @@ static inline int32_t device_of(const emp_sim *sim, int32_t op)
     return sim->space_of_place[2 * (size_t)op];
 }
 
-/** Time of an op on a device that serves nothing else meanwhile. Compilers would ask for it
- * when they know of what kind the device is, which is late. */
+/** Time of an op on a device that serves nothing else meanwhile. Because of the empty asm both
+ * are read at once, and not one when the kind of the device is known, which is late. */
 static inline emp_time_ns cost_on(const emp_sim *sim, int32_t op, int32_t device)
 {
-    emp_time_ns on_cpu = sim->op[op].cost_ns[EMP_DEVICE_CPU];
-    emp_time_ns on_gpu = sim->op[op].cost_ns[EMP_DEVICE_GPU];
+    emp_time_ns on_cpu = sim->op[op].cpu_ns, on_gpu = sim->op[op].gpu_ns;
 
     __asm__("" : "+r"(on_cpu), "+r"(on_gpu));
     return sim->device[device].kind == EMP_DEVICE_GPU ? on_gpu : on_cpu;

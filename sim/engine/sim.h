@@ -82,7 +82,7 @@ typedef struct emp_sim emp_sim;
 /** Creates a simulator for repeated runs. \a problem is borrowed. O(V + E) memory and
  * time.
  *
- * \retval EMP_EUNSUPPORTED  The costs of all ops and transfers add up to 2^50 ns (13.0
+ * \retval EMP_EUNSUPPORTED  The costs of all ops and transfers add up to 2^49 ns (6.5
  * days) or more, or all bytes that a step could hold or move to 2^62; or the runtime has a
  * constant with which its rules cannot work. */
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err);

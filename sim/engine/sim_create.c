@@ -185,7 +185,8 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
         sim->start[op] = (emp_sim_op_start){
             .id = id, .kinds = problem->kinds_of_class[from->colocation_class]};
         sim->op[op] = (emp_sim_op){
-            .cost_ns = {costs->cpu[id].compute_ns, costs->gpu[id].compute_ns},
+            .cpu_ns = costs->cpu[id].compute_ns,
+            .gpu_ns = costs->gpu[id].compute_ns,
             .issue_ns = costs->gpu[id].issue_ns,
             .output = sim->op[op].output,
             .flags = flags_of(from, g->output_offset[id] < g->output_offset[id + 1],
@@ -538,11 +539,12 @@ static double most_on_cpu(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
-    if (!sim->rules.cpu_pool) return (double)o->cost_ns[EMP_DEVICE_CPU];
+    if (!sim->rules.cpu_pool) return (double)o->cpu_ns;
     return (double)sim->task_ns[o->cpu.row] * EMP_TASKS_PER_CORE * o->cpu.lanes;
 }
 
-/* Times share 64 bits with the source of an event. */
+/* An event has 63 bits for its time and its source, and twice the time must fit:
+ * EMP_SIM_LAST_NS. A copy may take half a nanosecond more than its size says. */
 static emp_status check_times(const emp_sim *sim, emp_error *err)
 {
     double total = (double)sim->step_ns, slowest = 0.0, longest = 0.0;
@@ -556,13 +558,13 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
     }
     longest += (double)(sim->send_ns + sim->receive_ns + sim->poll_ns);
     for (int32_t op = 0; op < sim->op_count; op++) {
-        total += (double)sim->op[op].issue_ns +
-                 (double)sim->op[op].cost_ns[EMP_DEVICE_GPU] + most_on_cpu(sim, op);
+        total += (double)sim->op[op].issue_ns + (double)sim->op[op].gpu_ns +
+                 most_on_cpu(sim, op);
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         const emp_sim_payload *p = &sim->payload[t];
         double ns_per_byte = p->ns_per_byte > slowest ? p->ns_per_byte : slowest;
-        total += (longest + ns_per_byte * (double)p->bytes) * most_copies(sim, t);
+        total += (longest + ns_per_byte * (double)p->bytes + 1.0) * most_copies(sim, t);
     }
     total += longest * sim->message_limit;
     return emp_sim_limit_time(total, err);

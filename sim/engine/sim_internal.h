@@ -39,7 +39,8 @@ enum {
     EMP_SIM_HAS_CONTROL = 1 << 5,     /**< ops wait for it by control edges */
     EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6, /**< several, none, or one on the host */
     EMP_SIM_HAS_HOST_INPUTS = 1 << 7, /**< reads an input on the host */
-    /** To tell and to release is more than to do so with one output and inputs. */
+    /** At its end there is more to do than to release inputs and tell the readers of one
+     * output. */
     EMP_SIM_IS_ODD = EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD | EMP_SIM_HAS_CONTROL |
                      EMP_SIM_HAS_ODD_OUTPUTS
 };
@@ -56,9 +57,10 @@ typedef struct {
 
 typedef struct {
     union {
-        emp_time_ns   cost_ns[2]; /**< alone on a CPU, on a GPU: by emp_device_kind */
-        emp_sim_lanes cpu;        /**< instead of the first, if rules.cpu_pool */
+        emp_time_ns   cpu_ns; /**< alone on a CPU */
+        emp_sim_lanes cpu;    /**< instead, if rules.cpu_pool */
     };
+    emp_time_ns gpu_ns;                /**< on a GPU */
     emp_time_ns issue_ns;              /**< on a GPU's host thread */
     int32_t     input, output, reader; /**< where its rows begin, and those of all readers
                                             of its outputs; they end at the next op's */
@@ -171,8 +173,8 @@ typedef enum {
     EMP_SIM_BATCH,  /**< tasks on a CPU end */
     EMP_SIM_KERNEL, /**< a kernel ends and lets go of its inputs */
     EMP_SIM_READY,  /**< a copy may take its links */
-    EMP_SIM_SEEN,   /**< the host sees a copy done */
-    EMP_SIM_SEEN_AT_HOST, /**< ... that came to its own memory */
+    EMP_SIM_SEEN,   /**< the host sees a copy done that came to a GPU */
+    EMP_SIM_SEEN_AT_HOST, /**< ... to its own memory; both are numbered as one kind */
     EMP_SIM_SEND,         /**< a copy has been sent without a host thread */
     EMP_SIM_RECEIVE,      /**< ... received */
     EMP_SIM_MESSAGE       /**< one for each latency */
@@ -279,9 +281,9 @@ struct emp_sim {
     emp_time_ns *until; /**< [op] on a pool: when it began; on a GPU: its kernels end,
                                or copies of its outputs may start */
     /* First-come-first-served lists, of each source; a server's begins in its device. */
-    int32_t        first_head;      /**< where heads stand behind the links of items */
-    emp_sim_link  *link;            /**< [item] what follows it */
-    emp_sim_link  *head;            /**< [source] what its list begins with */
+    int32_t        first_head; /**< where heads stand behind the links of items */
+    emp_sim_link  *link;       /**< [item] what follows it */
+    emp_sim_link  *head;       /**< [source] what its list begins with; not of servers */
     emp_sim_tree   servers, others; /**< the earliest event of each source */
     emp_sim_device device[EMP_MAX_DEVICES];
     emp_time_ns    stream_ready_ns[EMP_SIM_MAX_STREAMS]; /**< its last copy is ready */
@@ -311,9 +313,12 @@ _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
 
 #define EMP_SIM_SOURCE_MASK ((INT64_C(1) << EMP_SIM_SOURCE_BITS) - 1)
 
-/** Times are less: an event is one word, time above source. At this time nothing happens
- * any more. */
+/** Times are less: an event is one word, time above source. At this time nothing happens any
+ * more, nor later: the event of a server for which nothing waits is at now + this. */
 #define EMP_SIM_LAST_NS (INT64_C(1) << (62 - EMP_SIM_SOURCE_BITS))
+
+_Static_assert(2 * EMP_SIM_LAST_NS - 1 <= INT64_MAX >> EMP_SIM_SOURCE_BITS,
+               "an event at now + EMP_SIM_LAST_NS fits");
 
 /** More bytes than a step can hold or move. */
 #define EMP_SIM_ENDLESS (INT64_C(1) << 62)

@@ -377,6 +377,26 @@ Test(engine, refuses_sizes_beyond_64_bits)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* A step of just less than 2^49 ns: its server's last event is nearly twice as late. */
+Test(engine, runs_up_to_the_longest_time)
+{
+    const tiny_op     ops[] = {{ON(1)}};
+    const emp_time_ns longest = INT64_C(1) << 49, others = 1000;
+    emp_runtime       runtime = tiny_list_scheduling();
+    tiny_problem      t;
+    emp_sim          *sim = NULL;
+    emp_error         err = {0};
+
+    tiny_problem_create(&t, ops, 1, &runtime);
+    t.problem->costs->gpu[0].compute_ns = longest - others;
+    cr_expect_eq(simulate(t.problem, t.device_of_op).step_time_ns, longest - others);
+    t.problem->costs->gpu[0].compute_ns = longest;
+    cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "s in all"), "%s", err.msg);
+    cr_expect_null(sim);
+    tiny_problem_destroy(&t);
+}
+
 /* Neither the sum of the bytes nor the rounding of one size may overflow. */
 Test(engine, refuses_bytes_beyond_64_bits)
 {
