@@ -618,18 +618,41 @@ cleanup:
     return st;
 }
 
+/* Whatever a run numbers, in 31 bits, is less than all this together: items are ops, messages,
+ * copies and received copies; instances are tensors and copies; a copy is of an input; and ops
+ * have two inputs at least. */
+static emp_status check_counts(const emp_graph *g, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    const int64_t inputs = g->input_offset[g->op_count];
+    const int64_t controls = g->control_offset[g->op_count];
+    const int64_t all = EMP_SIM_INPUTS * (int64_t)g->op_count + g->tensor_count +
+                        2 * inputs + controls + EMP_SIM_SOURCE_MASK;
+
+    if (all > INT32_MAX) {
+        EMP_FAIL(
+            EMP_EUNSUPPORTED,
+            "%d ops, %lld inputs and %lld control inputs are more than 31 bits number",
+            g->op_count, (long long)inputs, (long long)controls);
+    }
+cleanup:
+    return st;
+}
+
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
-    struct sizes     n = count_live(g);
+    struct sizes     n = {0};
     int32_t         *live = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
     int32_t         *live_tensor = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
     emp_sim         *sim = EMP_NEW(emp_sim);
 
     *out = NULL;
     if (!live || !live_tensor || !sim)
-        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n.op_count);
+        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", g->op_count);
+    EMP_TRY(check_counts(g, err));
+    n = count_live(g);
     sim->problem = problem;
     set_runtime(sim, &problem->runtime);
     EMP_TRY(set_devices(sim, problem->machine, &problem->runtime, err));

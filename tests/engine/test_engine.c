@@ -377,6 +377,23 @@ Test(engine, refuses_sizes_beyond_64_bits)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(engine, refuses_more_edges_than_it_can_number)
+{
+    const tiny_op ops[] = {{ON(1)}};
+    emp_runtime   runtime = tiny_list_scheduling();
+    tiny_problem  t;
+    emp_sim      *sim = NULL;
+    emp_error     err = {0};
+
+    tiny_problem_create(&t, ops, 1, &runtime);
+    t.graph->input_offset[1] = INT32_MAX / 2;
+    cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "31 bits"), "%s", err.msg);
+    cr_expect_null(sim);
+    t.graph->input_offset[1] = 0;
+    tiny_problem_destroy(&t);
+}
+
 /* A step of just less than 2^49 ns: its server's last event is nearly twice as late. */
 Test(engine, runs_up_to_the_longest_time)
 {
