@@ -48,7 +48,8 @@ static const struct argp_option train_options[] = {
 static const char place_doc[] =
     "Look for a good placement of SPEC, a workload spec or a graph file.\v"
     "Ctrl-C ends the search after the current batch and saves what was found.\n"
-    "Without --budget or --seconds a method that searches gets 400 evaluations.\n\n"
+    "Without --budget or --seconds a method that searches gets 400 evaluations.\n"
+    "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible.\n\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
     "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
     "      --budget 4000 --out best.json";

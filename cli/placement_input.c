@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "bench/run/methods.h"
+#include "cli/cli.h"
 #include "cli/run_options.h"
 #include "sim/placement/placement.h"
 #include "sim/store/store.h"
@@ -45,6 +47,36 @@ cleanup:
     return st;
 }
 
+/* Makes it legal, and says so if that changes it. */
+static emp_status legalize(emp_device_id *device_of_op, const char *path,
+                           const emp_problem *problem, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    size_t         op_count = (size_t)problem->graph->op_count;
+    emp_device_id *asked = EMP_NEW_ARRAY(emp_device_id, op_count);
+    emp_op_id      first = -1, moved = 0;
+
+    if (asked == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", op_count);
+    memcpy(asked, device_of_op, op_count * sizeof *asked);
+    emp_problem_legalize(problem, device_of_op);
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
+        if (asked[op] == device_of_op[op]) continue;
+        if (moved++ == 0) first = op;
+    }
+    if (moved > 0) {
+        const emp_machine *m = problem->machine;
+        cli_warn(
+            "%s: %d op%s moved, the first is '%s' from %s to %s: ops without a kernel "
+            "for their device run on a CPU, and colocated ones together",
+            path, moved, moved == 1 ? "" : "s", problem->graph->name[first],
+            m->device[asked[first]].name, m->device[device_of_op[first]].name);
+    }
+
+cleanup:
+    emp_free(asked);
+    return st;
+}
+
 emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_error *err)
 {
@@ -54,7 +86,7 @@ emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
         EMP_TRY(load_best(device_of_op, path, problem, err));
     else
         EMP_TRY(emp_placement_load(device_of_op, path, problem, err));
-    emp_problem_legalize(problem, device_of_op);
+    EMP_TRY(legalize(device_of_op, path, problem, err));
 
 cleanup:
     return st;

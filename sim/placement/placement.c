@@ -140,6 +140,8 @@ static emp_status place_all(emp_device_id *device_of_op, const char *path,
     json_object_foreach(devices, name, names)
     {
         emp_device_id device = emp_machine_find(problem->machine, name);
+        bool          is_unused = json_is_array(names) && json_array_size(names) == 0;
+        if (device < 0 && is_unused) continue;
         if (device < 0) {
             EMP_FAIL(EMP_EFORMAT, "%s: machine '%s' has no device '%s'", path,
                      problem->machine->name, name);

@@ -207,6 +207,27 @@ Test(cli, verdicts_name_what_fills_the_memory)
     cr_expect_not_null(strstr(program_out, " more\n"), "%s", program_out);
 }
 
+Test(cli, simulate_says_which_ops_it_moves)
+{
+    /* No GPU has a kernel for Relu of integers. */
+    static const char graph[] =
+        "node { name: \"a\" op: \"Placeholder\" attr { key: \"dtype\" value { type: "
+        "DT_INT32 } } attr { key: \"shape\" value { shape { dim { size: 8 } } } } }\n"
+        "node { name: \"b\" op: \"Relu\" input: \"a\" attr { key: \"T\" value { type: "
+        "DT_INT32 } } }\n";
+    static const char on_gpus[] = "{\"format\": \"emplace-placement-1\", \"devices\": "
+                                  "{\"gpu:0\": [\"a\"], \"gpu:1\": [\"b\"]}}";
+
+    scratch_write("pair.pbtxt", graph, sizeof graph - 1);
+    scratch_write("on_gpus.json", on_gpus, sizeof on_gpus - 1);
+    cr_expect_eq(
+        emplace_run("simulate pair.pbtxt --machine k40x2 --placement on_gpus.json"), 0,
+        "%s", program_err);
+    cr_expect_not_null(strstr(program_err, "warning: on_gpus.json: 1 op moved, the first "
+                                           "is 'b' from gpu:1 to cpu:0"),
+                       "%s", program_err);
+}
+
 Test(cli, simulate_draws_the_placed_graph)
 {
     cr_expect_eq(

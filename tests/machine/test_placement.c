@@ -154,6 +154,22 @@ Test(placement, a_saved_placement_loads_again)
     cr_assert_eq(emp_placement_load(loaded, path, problem, &err), EMP_OK, "%s", err.msg);
 }
 
+Test(placement, a_device_that_is_not_there_may_have_nothing)
+{
+    static const char text[] = "{\"format\": \"emplace-placement-1\", \"devices\": "
+                               "{\"gpu:7\": [], \"gpu:1\": [\"v\", \"a\", \"b\", "
+                               "\"layer/\\\"c\\\"\", \"d\"]}}";
+    emp_device_id     device[OPS];
+    emp_error         err = {0};
+    FILE             *file = fopen(path, "w");
+
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+    cr_assert_eq(emp_placement_load(device, path, problem, &err), EMP_OK, "%s", err.msg);
+    expect_devices(device, (emp_device_id[]){2, 2, 2, 2, 2});
+}
+
 Test(placement, saving_where_nothing_can_be_written_fails)
 {
     const emp_device_id device[OPS] = {0};
