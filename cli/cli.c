@@ -70,18 +70,47 @@ void cli_warn(const char *format, ...)
     va_end(args);
 }
 
-long long cli_integer(const char *option, const char *text, long long minimum,
-                      long long maximum)
+static bool read_integer(long long *value, const char *text, long long minimum,
+                         long long maximum)
 {
     char *end = NULL;
 
     errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || value < minimum || value > maximum) {
+    *value = strtoll(text, &end, 10);
+    return end != text && *end == '\0' && errno == 0 && *value >= minimum &&
+           *value <= maximum;
+}
+
+long long cli_integer(const char *option, const char *text, long long minimum,
+                      long long maximum)
+{
+    long long value;
+
+    if (!read_integer(&value, text, minimum, maximum)) {
         cli_usage_error("--%s takes a whole number from %lld to %lld, not \"%s\"", option,
                         minimum, maximum, text);
     }
     return value;
+}
+
+int32_t cli_size(const char *text)
+{
+    static const struct {
+        const char *name;
+        int32_t     op_count;
+    } sizes[] = {{"1k", 1000}, {"10k", 10000}, {"83k", 82944}, {"1M", 1000000}};
+    const long long most = 10000000;
+    long long       value;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (strcmp(sizes[i].name, text) == 0) return sizes[i].op_count;
+    }
+    if (!read_integer(&value, text, 2, most)) {
+        cli_usage_error("--sizes takes 1k, 10k, 83k, 1M, or a whole number from 2 to "
+                        "%lld, not \"%s\"",
+                        most, text);
+    }
+    return (int32_t)value;
 }
 
 double cli_positive(const char *option, const char *text)
@@ -119,6 +148,8 @@ emp_status cli_check_output(const char *path, emp_error *err)
     struct stat there;
 
     if (path == NULL) goto cleanup;
+    if (strcmp(path, "-") == 0)
+        EMP_FAIL(EMP_EINVAL, "- is no file; for one of this name give ./-");
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
         EMP_FAIL(EMP_EIO, "%s cannot be written: it is a directory; name a file in it",
                  path);

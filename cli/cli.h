@@ -61,6 +61,10 @@ EMP_PRINTF_LIKE(1, 2) void cli_warn(const char *format, ...);
 long long cli_integer(const char *option, const char *text, long long minimum,
                       long long maximum);
 
+/** A word of --sizes: ops of a synthetic graph, 1k, 10k, 83k (82944), 1M, or a whole number;
+ * exits 2 otherwise. */
+int32_t cli_size(const char *text);
+
 /** The value of an option: a number above 0; exits 2 otherwise. */
 double cli_positive(const char *option, const char *text);
 

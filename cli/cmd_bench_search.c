@@ -19,7 +19,7 @@ struct args {
 
 static const struct argp_option options[] = {
     {"sizes", KEY_SIZES, "A,B,...", 0,
-     "Ops of the graphs: 10k, 83k (82944), or numbers (default 10k,83k)", 0},
+     "Ops of the graphs: 1k, 10k, 83k (82944), 1M, or numbers (default 10k,83k)", 0},
     {"methods", KEY_METHODS, "A,B,...", 0, "Only these (default local,anneal,mcmc)", 0},
     {"machine", 'm', "NAME|FILE", 0, "Machine (default " EMP_ORACLE_MACHINE ")", 0},
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default ideal)", 0},
@@ -40,13 +40,6 @@ static const char doc[] =
     "  emplace bench search\n"
     "  emplace bench search --methods anneal --sizes 1000,10k --runtime tf-r1.3";
 
-static int32_t parse_size(const char *word)
-{
-    if (strcmp(word, "10k") == 0) return 10000;
-    if (strcmp(word, "83k") == 0) return 82944;
-    return (int32_t)cli_integer("sizes", word, 2, 10000000);
-}
-
 static void parse_sizes(emp_search_params *p, const char *list)
 {
     char word[32];
@@ -54,7 +47,7 @@ static void parse_sizes(emp_search_params *p, const char *list)
     while (cli_next_word(&list, word, sizeof word)) {
         if (p->size_count == EMP_SEARCH_MAX_SIZES)
             cli_usage_error("--sizes takes at most %d sizes", EMP_SEARCH_MAX_SIZES);
-        p->size[p->size_count++] = parse_size(word);
+        p->size[p->size_count++] = cli_size(word);
     }
     if (p->size_count == 0) cli_usage_error("--sizes takes a list, not \"\"");
 }

@@ -44,7 +44,10 @@ static const char doc[] =
     "on a random device; \"local\" is a pipeline over the GPUs with 20 groups moved to "
     "random devices. Times are CPU times, medians of 15 rounds that run both. The order "
     "of exact runs is learned from 32 other placements of the kind. There are 128 of a "
-    "kind unless --samples is given.\n\n"
+    "kind unless --samples is given; multiples of 16 fill the processor's vectors, "
+    "others "
+    "pay for empty places. Times are per op that is not folded (docs/simulator.md) and "
+    "placement.\n\n"
     "  emplace bench surrogate rnnlm --machine k40x4\n"
     "  emplace bench surrogate nmt:layers=4 --machine k40x2 --runtime ideal --json";
 
@@ -228,7 +231,8 @@ static void print_agreement(const emp_agreement *a)
 
 static void print_text(const stand *s, const row *rows)
 {
-    printf("%s on %s, runtime %s: %d ops, %s kernel, %d placements of each kind\n\n",
+    printf("%s on %s, runtime %s: %d ops that are not folded, %s kernel, %d placements "
+           "of each kind\n\n",
            s->args->study.spec, s->problem->machine->name, s->problem->runtime.name,
            emp_surrogate_op_count(s->surrogate), emp_surrogate_kernel_name(s->surrogate),
            s->args->study.samples);

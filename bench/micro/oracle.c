@@ -25,12 +25,19 @@ enum {
     PEER_S_MAX = 10
 };
 
-/* The largest graphs that peers are asked for: beyond, a run takes minutes. */
-static const int32_t most_ops[EMP_SERIES_COUNT] = {
-    [EMP_SERIES_IDEAL] = INT32_MAX,    [EMP_SERIES_TF] = INT32_MAX,
-    [EMP_SERIES_TEXTBOOK] = INT32_MAX, [EMP_SERIES_SIMGRID_FIFO] = 100000,
-    [EMP_SERIES_SIMGRID_DAG] = 10000,  [EMP_SERIES_PYTHON] = 10000,
-};
+int32_t emp_oracle_most_ops(emp_series series)
+{
+    switch (series) {
+    case EMP_SERIES_SIMGRID_FIFO: return 100000;
+    case EMP_SERIES_SIMGRID_DAG:
+    case EMP_SERIES_PYTHON: return 10000;
+    case EMP_SERIES_IDEAL:
+    case EMP_SERIES_TF:
+    case EMP_SERIES_TEXTBOOK:
+    case EMP_SERIES_COUNT: break;
+    }
+    return INT32_MAX;
+}
 
 const char *emp_series_name(emp_series series)
 {
@@ -102,7 +109,7 @@ static uint32_t find_present(const emp_oracle_params *params, int32_t op_count)
 
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         bool is_asked = params->series >> i & 1u;
-        if (!is_asked || op_count > most_ops[i]) continue;
+        if (!is_asked || op_count > emp_oracle_most_ops((emp_series)i)) continue;
         if (is_peer(i) && emp_peer_absence(peer_of(i)) != NULL) continue;
         present |= 1u << i;
     }
@@ -249,7 +256,8 @@ static emp_status count_events(stand *s, emp_oracle_row *row, emp_error *err)
     emp_status     st = EMP_OK;
     emp_sim_result result;
 
-    EMP_TRY(emp_sim_run(s->sim[EMP_SERIES_IDEAL], placement(s, 0), &result, err));
+    EMP_TRY(emp_sim_run(s->sim[emp_oracle_leading(s->params)], placement(s, 0), &result,
+                        err));
     row->events_per_op = (double)result.event_count / s->graph->op_count;
 cleanup:
     return st;

@@ -50,7 +50,7 @@ typedef struct {
 typedef struct {
     int32_t            op_count;
     emp_synthetic_kind placement;
-    double             events_per_op; /**< of the oracle, `ideal`: starts and ends */
+    double             events_per_op; /**< of emp_oracle_leading(): starts and ends */
     emp_quartiles      ns_per_op[EMP_SERIES_COUNT]; /**< NaN = not measured */
     emp_quartiles      ratio[EMP_SERIES_COUNT];
     int32_t            disagreements; /**< runs whose step time is not the oracle's */
@@ -64,6 +64,16 @@ typedef struct {
     emp_oracle_row    row[EMP_ORACLE_MAX_SIZES * EMP_PLACE_COUNT];
     int32_t           row_count;
 } emp_oracle_report;
+
+/** What steps per second and events are of: the oracle under `ideal`, or under tf-r1.3 where
+ * only that was asked for. */
+static inline emp_series emp_oracle_leading(const emp_oracle_params *params)
+{
+    return params->series >> EMP_SERIES_IDEAL & 1u ? EMP_SERIES_IDEAL : EMP_SERIES_TF;
+}
+
+/** The largest graphs that a series is measured on: beyond, a run takes minutes. */
+int32_t emp_oracle_most_ops(emp_series series);
 
 /** \retval EMP_EUNSUPPORTED  The machine has no GPU.
  * \retval EMP_EINTERRUPTED  \a report holds the rows that are complete. */

@@ -65,14 +65,11 @@ static void print_head(FILE *stream, const emp_oracle_report *report)
 static void print_row(FILE *stream, const emp_oracle_report *report,
                       const emp_oracle_row *row)
 {
-    double ns_per_op = row->ns_per_op[EMP_SERIES_IDEAL].median;
+    double ns_per_op = row->ns_per_op[emp_oracle_leading(&report->params)].median;
 
-    fprintf(stream, "%-8d %-9s ", row->op_count, emp_synthetic_kind_name(row->placement));
-    if (isnan(ns_per_op))
-        fprintf(stream, "%-9s", "-");
-    else
-        fprintf(stream, "%-9.4g", 1e9 / ns_per_op / row->op_count);
-    fprintf(stream, " %-9.2f", row->events_per_op);
+    fprintf(stream, "%-8d %-9s %-9.4g %-9.2f", row->op_count,
+            emp_synthetic_kind_name(row->placement), 1e9 / ns_per_op / row->op_count,
+            row->events_per_op);
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         bool is_time = i == EMP_SERIES_IDEAL || !has_ideal(report);
         if (report->params.series >> i & 1u)
@@ -85,6 +82,17 @@ static void print_row(FILE *stream, const emp_oracle_report *report,
     fputc('\n', stream);
 }
 
+/* Why a series has no figure for some of the sizes. */
+static void print_limit(FILE *stream, const emp_oracle_report *report, emp_series series)
+{
+    for (int32_t i = 0; i < report->params.size_count; i++) {
+        if (report->params.size[i] <= emp_oracle_most_ops(series)) continue;
+        fprintf(stream, "%s: up to %d ops, beyond it takes minutes\n",
+                emp_series_name(series), emp_oracle_most_ops(series));
+        return;
+    }
+}
+
 static void print_notes(FILE *stream, const emp_oracle_report *report)
 {
     const char *last = NULL;
@@ -93,6 +101,7 @@ static void print_notes(FILE *stream, const emp_oracle_report *report)
         if (!(report->params.series >> i & 1u)) continue;
         const char *why = emp_peer_absence((emp_peer_kind)(i - EMP_SERIES_SIMGRID_FIFO));
         if (why != NULL && why != last) fprintf(stream, "%s\n", why);
+        if (why == NULL) print_limit(stream, report, (emp_series)i);
         last = why;
     }
     for (int32_t i = 0; i < report->row_count; i++) {
@@ -108,12 +117,13 @@ void emp_oracle_print_text(FILE *stream, const emp_oracle_report *report)
 {
     emp_manifest m = emp_manifest_get();
 
-    fprintf(
-        stream,
-        "Oracle on %s, CPU time of one thread, median [quartiles] of %d rounds; "
-        "x: times the oracle's\nunder ideal in the same round. Commit %.12s%s, %s\n\n",
-        report->params.machine, report->params.repeats, m.commit,
-        m.is_dirty ? ", modified" : "", COMPILER);
+    fprintf(stream,
+            "Oracle on %s, CPU time of one thread, median [quartiles] of %d rounds%s.\n"
+            "Commit %.12s%s, %s\n\n",
+            report->params.machine, report->params.repeats,
+            has_ideal(report) ? "; x: times the oracle's\nunder ideal in the same round"
+                              : "",
+            m.commit, m.is_dirty ? ", modified" : "", COMPILER);
     print_head(stream, report);
     for (int32_t i = 0; i < report->row_count; i++)
         print_row(stream, report, &report->row[i]);
