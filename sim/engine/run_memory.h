@@ -120,20 +120,24 @@ static inline void release(emp_sim *sim, int32_t root)
     release_in(sim, &sim->device[sim->instance[root].space].memory, root);
 }
 
+/** \a root has so many bytes, in the memory \a space, and is still needed by so many. */
+static inline bool is_like(const emp_sim_instance *root, int64_t bytes, int32_t space,
+                           int32_t pending)
+{
+    return ((root->bytes ^ bytes) | (root->space ^ space) | (root->pending ^ pending)) ==
+           0;
+}
+
 /** An input buffer that output 0 of \a op may take over: this op is the last to need it,
- * and it has the same size and is in the same memory. Nobody's tensor is never needed by
- * one. -1 = none. */
+ * and it has the same size and is in the same memory. -1 = none. */
 static inline int32_t find_reusable(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op       *o = &sim->op[op];
     const emp_sim_instance *output = &sim->instance[o->output];
 
     for (int32_t i = o->input; i < o[1].input; i++) {
-        const emp_sim_instance *root = &sim->instance[sim->reads[i]];
-        if (root->pending == 1 && root->bytes == output->bytes &&
-            root->space == output->space) {
-            return sim->reads[i];
-        }
+        int32_t root = sim->reads[i];
+        if (is_like(&sim->instance[root], output->bytes, output->space, 1)) return root;
     }
     return -1;
 }
@@ -142,13 +146,13 @@ static inline int32_t find_reusable(const emp_sim *sim, int32_t op)
 static inline int32_t find_shared(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
+    const uint32_t    in_place = EMP_SIM_IN_PLACE | EMP_SIM_IN_PLACE_OF_MANY;
 
     if (o->flags & EMP_SIM_ALIASES) {
         int32_t root = sim->reads[o->input];
         if (sim->instance[root].space == sim->instance[o->output].space) return root;
     }
-    if (rules.reuse_inputs && (o->flags & EMP_SIM_IN_PLACE))
-        return find_reusable(sim, op);
+    if (rules.reuse_inputs && (o->flags & in_place)) return find_reusable(sim, op);
     return -1;
 }
 
@@ -182,12 +186,12 @@ static inline int32_t space_of_output(const emp_sim *sim, int32_t tensor, int32_
 }
 
 /** What create_outputs() does for any op. */
-EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
+EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     int32_t           t = o->output;
 
-    if (may_share) {
+    if (t < o[1].output) {
         sim->instance[t].space = (int16_t)space_of_output(sim, t, op);
         t += share(sim, t, find_shared(sim, op));
     }
@@ -198,28 +202,38 @@ EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op, bool may_share)
     }
 }
 
-/** What create_outputs() does for an op that is like most, but may take over a buffer. */
+/** What create_outputs() does for an op that is like most, where an output may take over the
+ * buffer of the first of its inputs that it can. Which ops may and which can is random, so
+ * nothing branches. Of an op that may not, no input is like one that nobody needs. */
 EMP_SIM_INLINE void create_in_place(emp_sim *sim, int32_t op, int32_t device)
 {
-    const int32_t tensor = sim->op[op].output;
+    const emp_sim_op *o = &sim->op[op];
+    const int32_t     tensor = o->output, pending = (o->flags & EMP_SIM_IN_PLACE) != 0;
+    emp_sim_instance *t = &sim->instance[tensor];
+    int32_t           root = tensor;
 
-    sim->instance[tensor].space = (int16_t)device;
-    if (share(sim, tensor, find_reusable(sim, op))) return;
-    create_output(sim, tensor, op, device);
+    t->space = (int16_t)device;
+    for (int32_t i = EMP_SIM_INPUTS - 1; i >= 0; i--) {
+        int32_t input = sim->reads[o->input + i];
+        root = is_like(&sim->instance[input], t->bytes, device, pending) ? input : root;
+    }
+    const bool is_own = root == tensor;
+    t->root = root;
+    sim->instance[root].pending = t->users + !is_own;
+    allocate(sim, device, is_own ? t->bytes : 0, op, chunk_of_instance(sim, tensor));
 }
 
 /** Outputs and workspace are there from now on. Most ops have one output, on their device,
  * and nothing else. */
 EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op, int32_t device)
 {
-    const uint32_t flags = sim->op[op].flags;
-    const uint32_t rare =
-        EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_ODD_OUTPUTS;
-    const bool is_in_place = rules.reuse_inputs && flags & EMP_SIM_IN_PLACE;
+    const uint32_t rare = EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE |
+                          EMP_SIM_HAS_ODD_OUTPUTS |
+                          (rules.reuse_inputs ? EMP_SIM_IN_PLACE_OF_MANY : 0);
 
-    if (EMP_SIM_SELDOM(flags & rare)) {
-        create_all(sim, op, flags & EMP_SIM_ALIASES || is_in_place);
-    } else if (is_in_place) {
+    if (EMP_SIM_SELDOM(sim->op[op].flags & rare)) {
+        create_all(sim, op);
+    } else if (rules.reuse_inputs) {
         create_in_place(sim, op, device);
     } else {
         create_output(sim, sim->op[op].output, op, device);

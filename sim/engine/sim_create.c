@@ -228,6 +228,13 @@ static int32_t fill_inputs(emp_sim *sim, int32_t op, int32_t end)
     return end;
 }
 
+/* Which of many inputs an output takes over is looked for in a loop. */
+static void count_inputs(emp_sim_op *op, int32_t count)
+{
+    if (count <= EMP_SIM_INPUTS || !(op->flags & EMP_SIM_IN_PLACE)) return;
+    op->flags ^= EMP_SIM_IN_PLACE | EMP_SIM_IN_PLACE_OF_MANY;
+}
+
 /* Where the op's inputs end, and nobody's tensor begins to fill the row. */
 static int32_t end_of_inputs(const emp_sim *sim, int32_t op)
 {
@@ -254,6 +261,7 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
             sim->input[edge++] = live_tensor[g->input[i]];
             sim->awaited[op]++;
         }
+        count_inputs(&sim->op[op], edge - sim->op[op].input);
         edge = fill_inputs(sim, op, edge);
         for (int32_t i = g->control_offset[id]; i < g->control_offset[id + 1]; i++) {
             if (live[g->control[i]] >= 0) sim->awaited[op]++;
