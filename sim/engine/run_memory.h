@@ -146,13 +146,13 @@ static inline int32_t find_reusable(const emp_sim *sim, int32_t op)
 static inline int32_t find_shared(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
-    const uint32_t    in_place = EMP_SIM_IN_PLACE | EMP_SIM_IN_PLACE_OF_MANY;
 
     if (o->flags & EMP_SIM_ALIASES) {
         int32_t root = sim->reads[o->input];
         if (sim->instance[root].space == sim->instance[o->output].space) return root;
     }
-    if (rules.reuse_inputs && (o->flags & in_place)) return find_reusable(sim, op);
+    if (rules.reuse_inputs && (o->flags & EMP_SIM_IN_PLACE))
+        return find_reusable(sim, op);
     return -1;
 }
 

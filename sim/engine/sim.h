@@ -83,8 +83,9 @@ typedef struct emp_sim emp_sim;
  * time.
  *
  * \retval EMP_EUNSUPPORTED  The costs of all ops and transfers add up to 2^49 ns (6.5
- * days) or more, or all bytes that a step could hold or move to 2^62; or its ops and edges,
- * inputs twice, to 2^31; or the runtime has a constant with which its rules cannot work. */
+ * days) or more, or all bytes that a step could hold or move to 2^62; or four times the ops,
+ * twice the tensors and inputs, once the control inputs, and 2^13, to 2^31; or the runtime
+ * has a constant with which its rules cannot work. */
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err);
 
 /** Simulates one step; allocates nothing. O(V + E devices) events, each taken from a

@@ -228,13 +228,6 @@ static int32_t fill_inputs(emp_sim *sim, int32_t op, int32_t end)
     return end;
 }
 
-/* Which of many inputs an output takes over is looked for in a loop. */
-static void count_inputs(emp_sim_op *op, int32_t count)
-{
-    if (count <= EMP_SIM_INPUTS || !(op->flags & EMP_SIM_IN_PLACE)) return;
-    op->flags ^= EMP_SIM_IN_PLACE | EMP_SIM_IN_PLACE_OF_MANY;
-}
-
 /* Where the op's inputs end, and nobody's tensor begins to fill the row. */
 static int32_t end_of_inputs(const emp_sim *sim, int32_t op)
 {
@@ -261,7 +254,9 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
             sim->input[edge++] = live_tensor[g->input[i]];
             sim->awaited[op]++;
         }
-        count_inputs(&sim->op[op], edge - sim->op[op].input);
+        if (edge - sim->op[op].input > EMP_SIM_INPUTS &&
+            sim->op[op].flags & EMP_SIM_IN_PLACE)
+            sim->op[op].flags |= EMP_SIM_IN_PLACE_OF_MANY;
         edge = fill_inputs(sim, op, edge);
         for (int32_t i = g->control_offset[id]; i < g->control_offset[id + 1]; i++) {
             if (live[g->control[i]] >= 0) sim->awaited[op]++;
@@ -552,7 +547,7 @@ static double most_on_cpu(const emp_sim *sim, int32_t op)
 }
 
 /* An event has 63 bits for its time and its source, and twice the time must fit:
- * EMP_SIM_LAST_NS. A copy may take half a nanosecond more than its size says. */
+ * EMP_SIM_LAST_NS. Rounding adds half a nanosecond to a copy at most. */
 static emp_status check_times(const emp_sim *sim, emp_error *err)
 {
     double total = (double)sim->step_ns, slowest = 0.0, longest = 0.0;
@@ -572,7 +567,7 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         const emp_sim_payload *p = &sim->payload[t];
         double ns_per_byte = p->ns_per_byte > slowest ? p->ns_per_byte : slowest;
-        total += (longest + ns_per_byte * (double)p->bytes + 1.0) * most_copies(sim, t);
+        total += (longest + ns_per_byte * (double)p->bytes + 0.5) * most_copies(sim, t);
     }
     total += longest * sim->message_limit;
     return emp_sim_limit_time(total, err);
@@ -626,22 +621,24 @@ cleanup:
     return st;
 }
 
-/* Whatever a run numbers, in 31 bits, is less than all this together: items are ops, messages,
- * copies and received copies; instances are tensors and copies; a copy is of an input; and ops
- * have two inputs at least. */
+/* What a run numbers are items (ops, messages, copies and received copies) with their lists,
+ * inputs (EMP_SIM_INPUTS of each op at least), and chunks (two of each variable, workspace,
+ * tensor and copy, and of each device). A copy is of an input. */
 static emp_status check_counts(const emp_graph *g, emp_error *err)
 {
     emp_status    st = EMP_OK;
     const int64_t inputs = g->input_offset[g->op_count];
     const int64_t controls = g->control_offset[g->op_count];
-    const int64_t all = EMP_SIM_INPUTS * (int64_t)g->op_count + g->tensor_count +
-                        2 * inputs + controls + EMP_SIM_SOURCE_MASK;
+    const int64_t most = 4 * (int64_t)g->op_count + 2 * (int64_t)g->tensor_count +
+                         2 * inputs + controls + EMP_SIM_SOURCE_MASK;
 
-    if (all > INT32_MAX) {
+    if (most > INT32_MAX) {
         EMP_FAIL(
             EMP_EUNSUPPORTED,
-            "%d ops, %lld inputs and %lld control inputs are more than 31 bits number",
-            g->op_count, (long long)inputs, (long long)controls);
+            "a graph of %d ops, %d tensors, %lld inputs and %lld control inputs takes "
+            "up to %lld numbers; at most %d",
+            g->op_count, g->tensor_count, (long long)inputs, (long long)controls,
+            (long long)most, INT32_MAX);
     }
 cleanup:
     return st;

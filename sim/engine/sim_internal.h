@@ -34,12 +34,12 @@ enum {
     EMP_SIM_LAUNCHES = 1 << 0, /**< has GPU kernels */
     EMP_SIM_ALIASES = 1 << 1,  /**< output 0, which it has, is input 0's buffer */
     EMP_SIM_IN_PLACE = 1 << 2, /**< output 0, which it has, may take over an input's */
-    EMP_SIM_IN_PLACE_OF_MANY = 1 << 8, /**< instead, if inputs are over EMP_SIM_INPUTS */
     EMP_SIM_HAS_WORKSPACE = 1 << 3,
-    EMP_SIM_HAS_UNREAD = 1 << 4,      /**< an output without consumers */
-    EMP_SIM_HAS_CONTROL = 1 << 5,     /**< ops wait for it by control edges */
-    EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6, /**< several, none, or one on the host */
-    EMP_SIM_HAS_HOST_INPUTS = 1 << 7, /**< reads an input on the host */
+    EMP_SIM_HAS_UNREAD = 1 << 4,       /**< an output without consumers */
+    EMP_SIM_HAS_CONTROL = 1 << 5,      /**< ops wait for it by control edges */
+    EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6,  /**< several, none, or one on the host */
+    EMP_SIM_HAS_HOST_INPUTS = 1 << 7,  /**< reads an input on the host */
+    EMP_SIM_IN_PLACE_OF_MANY = 1 << 8, /**< is in place, of over EMP_SIM_INPUTS inputs */
     /** At its end there is more to do than to release inputs and tell the readers of one
      * output. */
     EMP_SIM_IS_ODD = EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD | EMP_SIM_HAS_CONTROL |

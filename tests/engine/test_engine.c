@@ -63,9 +63,10 @@ static void expect_time(const char *what, const tiny_op *ops, int count,
                 runtime, want)
 
 /* an op on a device, with inputs */
-#define ON(d)       .device = (d)
-#define FROM1(a)    .input_count = 1, .input = {a}
-#define FROM2(a, b) .input_count = 2, .input = {a, b}
+#define ON(d)          .device = (d)
+#define FROM1(a)       .input_count = 1, .input = {a}
+#define FROM2(a, b)    .input_count = 2, .input = {a, b}
+#define FROM3(a, b, c) .input_count = 3, .input = {a, b, c}
 
 Test(engine, list_scheduling_adds_up)
 {
@@ -213,6 +214,34 @@ Test(engine, peaks_add_up)
                      r.peak_bytes[1], c->peak);
         cr_expect(r.is_feasible, "%s", c->name);
     }
+}
+
+/* Where the allocator puts a last, large buffer shows which of several inputs, one behind the
+ * other, has been taken over: behind the first the others leave room. */
+static void expect_first_taken_over(const tiny_op *ops, int count, int64_t last_bytes)
+{
+    emp_runtime  runtime = tiny_serial();
+    tiny_problem t;
+
+    runtime.bfc_allocator = true;
+    tiny_problem_create(&t, ops, count, &runtime);
+    t.graph->tensor[t.graph->output_offset[count - 1]].bytes = last_bytes;
+    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], BYTES + last_bytes);
+    tiny_problem_destroy(&t);
+}
+
+Test(engine, an_op_in_place_takes_the_first_input_over)
+{
+    const tiny_op two[] = {
+        {ON(1)}, {ON(1)}, {ON(1), FROM2(0, 1), .is_in_place = true}, {ON(1), FROM1(2)}};
+    const tiny_op three[] = {{ON(1)},
+                             {ON(1)},
+                             {ON(1)},
+                             {ON(1), FROM3(0, 1, 2), .is_in_place = true},
+                             {ON(1), FROM1(3)}};
+
+    expect_first_taken_over(two, 4, 2 * BYTES);
+    expect_first_taken_over(three, 5, 3 * BYTES);
 }
 
 Test(engine, names_the_first_allocation_that_does_not_fit)
@@ -377,41 +406,79 @@ Test(engine, refuses_sizes_beyond_64_bits)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(engine, refuses_more_edges_than_it_can_number)
+/* Of one op and its tensor: creation begins to allocate, or refuses. */
+static emp_status create_with_edges(int32_t inputs, int32_t controls, emp_error *err)
 {
     const tiny_op ops[] = {{ON(1)}};
+    const long    before_arrays = 3;
     emp_runtime   runtime = tiny_list_scheduling();
     tiny_problem  t;
     emp_sim      *sim = NULL;
-    emp_error     err = {0};
 
     tiny_problem_create(&t, ops, 1, &runtime);
-    t.graph->input_offset[1] = INT32_MAX / 2;
-    cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "31 bits"), "%s", err.msg);
+    t.graph->input_offset[1] = inputs;
+    t.graph->control_offset[1] = controls;
+    *err = (emp_error){0};
+    emp_mem_fail_after(before_arrays);
+    emp_status st = emp_sim_create(&sim, t.problem, err);
+    emp_mem_fail_after(-1);
     cr_expect_null(sim);
-    t.graph->input_offset[1] = 0;
+    t.graph->input_offset[1] = t.graph->control_offset[1] = 0;
     tiny_problem_destroy(&t);
+    return st;
+}
+
+Test(engine, refuses_more_than_it_can_number)
+{
+    const int32_t others = 4 * 1 + 2 * 1 + (1 << 13) - 1;
+    emp_error     err;
+
+    cr_expect_eq(create_with_edges(0, INT32_MAX - others, &err), EMP_ENOMEM);
+    cr_expect_eq(create_with_edges(0, INT32_MAX - others + 1, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg,
+                              "1 ops, 1 tensors, 0 inputs and 2147475451 control "
+                              "inputs takes up to 2147483648 numbers"),
+                       "%s", err.msg);
+    cr_expect_eq(create_with_edges(INT32_MAX / 2 - others / 2, 0, &err), EMP_ENOMEM);
+    cr_expect_eq(create_with_edges(INT32_MAX / 2 - others / 2 + 1, 0, &err),
+                 EMP_EUNSUPPORTED);
+}
+
+static void expect_longest(const tiny_problem *t, emp_time_ns others)
+{
+    const emp_time_ns limit = INT64_C(1) << 49;
+    emp_time_ns      *first = &t->problem->costs->gpu[0].compute_ns;
+    emp_sim          *sim = NULL;
+    emp_error         err = {0};
+
+    *first = limit - 1 - others;
+    cr_expect_eq(simulate(t->problem, t->device_of_op).step_time_ns, limit - 1);
+    *first = limit - others;
+    cr_expect_eq(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "s in all"), "%s", err.msg);
+    cr_expect_null(sim);
 }
 
 /* A step of just less than 2^49 ns: its server's last event is nearly twice as late. */
 Test(engine, runs_up_to_the_longest_time)
 {
-    const tiny_op     ops[] = {{ON(1)}};
-    const emp_time_ns longest = INT64_C(1) << 49, others = 1000;
-    emp_runtime       runtime = tiny_list_scheduling();
-    tiny_problem      t;
-    emp_sim          *sim = NULL;
-    emp_error         err = {0};
+    const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+    emp_runtime   runtime = tiny_list_scheduling();
+    tiny_problem  t;
 
-    tiny_problem_create(&t, ops, 1, &runtime);
-    t.problem->costs->gpu[0].compute_ns = longest - others;
-    cr_expect_eq(simulate(t.problem, t.device_of_op).step_time_ns, longest - others);
-    t.problem->costs->gpu[0].compute_ns = longest;
-    cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "s in all"), "%s", err.msg);
-    cr_expect_null(sim);
-    tiny_problem_destroy(&t);
+    runtime.share_copies = false; /* a copy is counted once, not once for each device */
+    for (int count = 1; count <= 2; count++) {
+        tiny_problem_create(&t, ops, count, &runtime);
+        for (int i = 0; i < count; i++)
+            t.problem->costs->gpu[i].issue_ns = t.problem->costs->cpu[i].compute_ns = 0;
+        /* 256 bytes in 256.75 ns, which rounding makes 257 */
+        for (int from = 0; from < 3; from++) {
+            for (int to = 0; to < 3; to++)
+                t.machine->route[from][to].bytes_per_s = 256e9 / 256.75;
+        }
+        expect_longest(&t, count == 1 ? 0 : COPY + 1 + GPU);
+        tiny_problem_destroy(&t);
+    }
 }
 
 /* Neither the sum of the bytes nor the rounding of one size may overflow. */
