@@ -149,7 +149,8 @@ emp_status cli_check_output(const char *path, emp_error *err)
 
     if (path == NULL) goto cleanup;
     if (strcmp(path, "-") == 0)
-        EMP_FAIL(EMP_EINVAL, "- is no file; for one of this name give ./-");
+        EMP_FAIL(EMP_EINVAL,
+                 "\"-\" names no file to write; for one of this name give \"./-\"");
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
         EMP_FAIL(EMP_EIO, "%s cannot be written: it is a directory; name a file in it",
                  path);
@@ -157,6 +158,8 @@ emp_status cli_check_output(const char *path, emp_error *err)
     if (access(folder, W_OK) != 0) {
         EMP_FAIL(EMP_EIO, "%s cannot be written: %s: %s", path, folder, strerror(errno));
     }
+    if (stat(folder, &there) == 0 && !S_ISDIR(there.st_mode))
+        EMP_FAIL(EMP_EIO, "%s cannot be written: %s is no directory", path, folder);
 
 cleanup:
     return st;

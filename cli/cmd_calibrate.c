@@ -257,15 +257,23 @@ static void on_progress(void *context, double done_frac)
     cli_bar_draw(&w->bar, done_frac, elapsed_s * (1.0 - done_frac) / done_frac, "fit");
 }
 
-/* The folder is made when there is something to save. */
+/* The folder, and those in it, are made when there is something to save. */
 static emp_status check_out(const char *folder, emp_error *err)
 {
-    char file[1024];
+    static const char *const inner[] = {"", "/machines", "/machines/models", "/runtimes"};
+    emp_status               st = EMP_OK;
 
-    if (folder == NULL) return EMP_OK;
-    if (access(folder, F_OK) != 0) return cli_check_output(folder, err);
-    snprintf(file, sizeof file, "%s/machines", folder);
-    return cli_check_output(file, err);
+    if (folder == NULL) goto cleanup;
+    if (access(folder, F_OK) != 0) EMP_TRY(cli_check_output(folder, err));
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
+        char path[1024], file[sizeof path + 8];
+        snprintf(path, sizeof path, "%s%s", folder, inner[i]);
+        snprintf(file, sizeof file, "%s/a.yaml", path);
+        if (access(path, F_OK) == 0) EMP_TRY(cli_check_output(file, err));
+    }
+
+cleanup:
+    return st;
 }
 
 static emp_status save(const emp_calibration *c, const struct args *args, emp_error *err)
@@ -310,6 +318,12 @@ emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
         EMP_TRY(print_json(c, err));
     else
         print_text(c);
+    if (!args.is_json && args.out != NULL) {
+        printf("\nConstants fitted are in %s/machines/models and %s/runtimes; a machine "
+               "file "
+               "in %s/machines uses them.\n",
+               args.out, args.out, args.out);
+    }
 
 cleanup:
     emp_calibration_destroy(c);

@@ -172,3 +172,13 @@ Test(bench, calibrate_writes_what_the_cells_determine)
     json_decref(object);
     free(scratch_read("machines/models/haswell-18.yaml", NULL));
 }
+
+Test(bench, calibrate_writes_over_what_it_wrote)
+{
+    const char *arguments = "calibrate fit --machine k40 --on inception_v3:cpu --out .";
+
+    for (int i = 0; i < 2; i++) {
+        cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
+        cr_expect_not_null(strstr(program_out, "./machines/models"), "%s", program_out);
+    }
+}

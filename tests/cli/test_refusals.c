@@ -113,6 +113,8 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --machine k40x2 --placement gpu --trace no/t.json", 1, "no/t.json"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --dot no/g.dot", 1, "no/g.dot"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --trace -",      1, "./-"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --trace small.pbtxt/t", 1, "no directory"},
+    {"calibrate fit --machine k40 --on rnnlm:gpu --out small.pbtxt",        1, "no directory"},
     {"place small.pbtxt --machine k40x2 --method nonesuch",                 1, "nonesuch"},
     {"place small.pbtxt --machine k40x2 --method gpu --out no/such/p.json", 1, "no/such/p.json"},
     {"place small.pbtxt --machine k40x2 --method hdp --preset nonesuch",    1, "nonesuch"},
