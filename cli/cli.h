@@ -69,7 +69,7 @@ int32_t cli_size(const char *text);
 double cli_positive(const char *option, const char *text);
 
 /** Fails now, before the work, if a file could not be written to \a path later (NULL is
- * fine). */
+ * fine), or if it is "-", which does not mean standard output here. */
 emp_status cli_check_output(const char *path, emp_error *err);
 
 /** All, each of which may be NULL, and that no two are the same file. */

@@ -64,8 +64,7 @@ static const char doc[] =
     "Each round runs the same placements on all of them; a ratio compares within a "
     "round. "
     "SimGrid takes part if it was there when this program was built; it and Python only "
-    "on graphs that they finish in seconds: SimGrid's FIFO driver on those of up to "
-    "100000 ops, its own scheduler and Python of 10000.\n\n"
+    "on graphs that they finish in seconds.\n\n"
     "  emplace bench oracle --quick\n"
     "  emplace bench oracle --sizes 10k --placements groups --repeats 31\n"
     "  emplace bench oracle --sizes 10k,83k --peers none --threads 2\n"
@@ -108,7 +107,7 @@ static void list_names(char names[NAMES_BYTES], const choice *known, int count)
 {
     int length = 0;
 
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && length < NAMES_BYTES; i++) {
         length += snprintf(names + length, (size_t)(NAMES_BYTES - length), "%s%s",
                            i == 0 ? "" : ", ", known[i].name);
     }

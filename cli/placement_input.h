@@ -16,7 +16,7 @@ typedef struct {
 emp_status cli_placement_read_origin(cli_placement_origin *origin, const char *path,
                                      emp_error *err);
 
-/** Fills device_of_op[op_count] and makes it legal.
+/** Fills device_of_op[op_count] and makes it legal; warns if that moves ops.
  * \retval EMP_EINVAL  The file is of another graph, or of devices that are not there. */
 emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_error *err);

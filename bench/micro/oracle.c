@@ -17,7 +17,8 @@ enum {
      * the time of many. */
     BATCH_OPS = 500000, /* scripts/instructions knows it */
     /* In different placements: too many for a branch predictor, and so few that the next
-     * one is in the second-level cache, as a search has just written it there. */
+     * one, if it is not itself so large, is in the second-level cache, as a search has just
+     * written it there. */
     POOL_OPS = 1 << 18,
     SCALING_OPS = 1000000, /* that each thread simulates in a batch */
     /* A peer that is slow gets fewer rounds. */
@@ -119,12 +120,13 @@ static uint32_t find_present(const emp_oracle_params *params, int32_t op_count)
 /* Runs in a sample. */
 static int32_t count_runs(int32_t op_count) { return 1 + (BATCH_OPS - 1) / op_count; }
 
-/* Different placements: two at least, for that which warms up is another than the first. */
+/* Different placements. What warms up follows the last of a sample, and is to be another than
+ * its first. */
 static int32_t count_placements(int32_t op_count)
 {
-    int32_t enough = POOL_OPS / op_count;
+    int32_t enough = POOL_OPS / op_count, count = enough > 2 ? enough : 2;
 
-    return enough > 2 ? enough : 2;
+    return count_runs(op_count) % count == 0 ? count + 1 : count;
 }
 
 static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
@@ -227,6 +229,12 @@ static bool agrees(int32_t series, emp_time_ns got, emp_time_ns want)
     return got == want;
 }
 
+/* Whose step times are to be the oracle's. */
+static bool has_others(const stand *s)
+{
+    return s->present & ~(1u << EMP_SERIES_IDEAL | 1u << EMP_SERIES_TF);
+}
+
 static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_error *err)
 {
     emp_status  st = EMP_OK;
@@ -235,14 +243,18 @@ static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_er
     double      ideal_s = NAN;
     emp_time_ns ideal_ns = 0;
 
+    if (!emp_oracle_has_ideal(s->params) && has_others(s))
+        EMP_TRY(run_here(s, EMP_SERIES_IDEAL, first + count - 1, 1, &ideal_ns, err));
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         double      s_per_op = NAN;
         emp_time_ns last_ns = 0;
         if (!takes_part(s, i)) continue;
         EMP_TRY(take_sample(s, i, first, count, &s_per_op, &last_ns, err));
-        if (i == EMP_SERIES_IDEAL) ideal_s = s_per_op;
-        if (i == EMP_SERIES_IDEAL) ideal_ns = last_ns;
-        if (!isnan(ideal_s) && !agrees(i, last_ns, ideal_ns)) row->disagreements++;
+        if (i == EMP_SERIES_IDEAL) {
+            ideal_s = s_per_op;
+            ideal_ns = last_ns;
+        }
+        if (!agrees(i, last_ns, ideal_ns)) row->disagreements++;
         s->ns_per_op[i][s->rounds[i]] = s_per_op * 1e9;
         s->ratio[i][s->rounds[i]] = s_per_op / ideal_s;
         s->rounds[i]++;
@@ -295,7 +307,7 @@ static emp_status measure_row(stand *s, emp_oracle_row *row, progress *work,
         EMP_TRY(go_on(s->params, work, s->graph->op_count, err));
     }
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
-        bool has_base = s->params->series >> EMP_SERIES_IDEAL & 1u;
+        bool has_base = emp_oracle_has_ideal(s->params);
         row->ns_per_op[i] = emp_quartiles_of(s->ns_per_op[i], (size_t)s->rounds[i]);
         row->ratio[i] =
             emp_quartiles_of(s->ratio[i], has_base ? (size_t)s->rounds[i] : 0);

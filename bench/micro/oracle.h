@@ -65,11 +65,17 @@ typedef struct {
     int32_t           row_count;
 } emp_oracle_report;
 
+/** Whether there are ratios. */
+static inline bool emp_oracle_has_ideal(const emp_oracle_params *params)
+{
+    return params->series >> EMP_SERIES_IDEAL & 1u;
+}
+
 /** What steps per second and events are of: the oracle under `ideal`, or under tf-r1.3 where
  * only that was asked for. */
 static inline emp_series emp_oracle_leading(const emp_oracle_params *params)
 {
-    return params->series >> EMP_SERIES_IDEAL & 1u ? EMP_SERIES_IDEAL : EMP_SERIES_TF;
+    return emp_oracle_has_ideal(params) ? EMP_SERIES_IDEAL : EMP_SERIES_TF;
 }
 
 /** The largest graphs that a series is measured on: beyond, a run takes minutes. */

@@ -31,18 +31,13 @@ static void print_cell(FILE *stream, int width, const emp_quartiles *q)
 
 enum { CELL = 18 };
 
-static bool has_ideal(const emp_oracle_report *report)
-{
-    return report->params.series >> EMP_SERIES_IDEAL & 1u;
-}
-
 /* "ideal, ns/op", and "x textbook": how many times as long. */
 static void print_title(FILE *stream, const emp_oracle_report *report, int32_t series)
 {
     static const char *const names[] = {"ideal",        "tf-r1.3",     "textbook",
                                         "SimGrid FIFO", "SimGrid DAG", "Python"};
-    bool                     is_time = series == EMP_SERIES_IDEAL || !has_ideal(report);
-    char                     text[32];
+    bool is_time = series == EMP_SERIES_IDEAL || !emp_oracle_has_ideal(&report->params);
+    char text[32];
 
     snprintf(text, sizeof text, "%s%s%s", is_time ? "" : "x ", names[series],
              is_time ? ", ns/op" : "");
@@ -71,7 +66,7 @@ static void print_row(FILE *stream, const emp_oracle_report *report,
             emp_synthetic_kind_name(row->placement), 1e9 / ns_per_op / row->op_count,
             row->events_per_op);
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
-        bool is_time = i == EMP_SERIES_IDEAL || !has_ideal(report);
+        bool is_time = i == EMP_SERIES_IDEAL || !emp_oracle_has_ideal(&report->params);
         if (report->params.series >> i & 1u)
             print_cell(stream, CELL, is_time ? &row->ns_per_op[i] : &row->ratio[i]);
     }
@@ -119,11 +114,13 @@ void emp_oracle_print_text(FILE *stream, const emp_oracle_report *report)
 
     fprintf(stream,
             "Oracle on %s, CPU time of one thread, median [quartiles] of %d rounds%s.\n"
-            "Commit %.12s%s, %s\n\n",
+            "Steps and events of %s. Commit %.12s%s, %s\n\n",
             report->params.machine, report->params.repeats,
-            has_ideal(report) ? "; x: times the oracle's\nunder ideal in the same round"
-                              : "",
-            m.commit, m.is_dirty ? ", modified" : "", COMPILER);
+            emp_oracle_has_ideal(&report->params)
+                ? "; x: times the oracle's\nunder ideal in the same round"
+                : "",
+            emp_series_name(emp_oracle_leading(&report->params)), m.commit,
+            m.is_dirty ? ", modified" : "", COMPILER);
     print_head(stream, report);
     for (int32_t i = 0; i < report->row_count; i++)
         print_row(stream, report, &report->row[i]);
@@ -136,6 +133,18 @@ static void print_csv_quartiles(FILE *stream, const emp_quartiles *q)
         fprintf(stream, ",%.6g,%.6g,%.6g", q->median, q->low, q->high);
     else
         fprintf(stream, ",,,");
+}
+
+/* Others have the rules of `ideal`. */
+static void print_csv_events(FILE *stream, const emp_oracle_report *report,
+                             const emp_oracle_row *row, int32_t series)
+{
+    bool is_of_tf = emp_oracle_leading(&report->params) == EMP_SERIES_TF;
+
+    if ((series == EMP_SERIES_TF) == is_of_tf)
+        fprintf(stream, ",%.6g", row->events_per_op);
+    else
+        fprintf(stream, ",");
 }
 
 void emp_oracle_print_csv(FILE *stream, const emp_oracle_report *report)
@@ -153,8 +162,8 @@ void emp_oracle_print_csv(FILE *stream, const emp_oracle_report *report)
                     emp_series_name((emp_series)i), row->ns_per_op[i].count);
             print_csv_quartiles(stream, &row->ns_per_op[i]);
             print_csv_quartiles(stream, &row->ratio[i]);
-            fprintf(stream, ",%.6g,%s%s\n", row->events_per_op, m.commit,
-                    m.is_dirty ? "+" : "");
+            print_csv_events(stream, report, row, i);
+            fprintf(stream, ",%s%s\n", m.commit, m.is_dirty ? "+" : "");
         }
     }
 }
@@ -203,9 +212,10 @@ json_t *emp_oracle_json(const emp_oracle_report *report)
             return NULL;
         }
     }
-    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:i, s:i, s:o}", "machine",
-                     report->params.machine, "version", m.version, "commit", m.commit,
-                     "is_modified", m.is_dirty, "compiler", COMPILER, "repeats",
-                     report->params.repeats, "threads", report->params.threads, "rows",
-                     rows);
+    return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:i, s:o}", "machine",
+                     report->params.machine, "events_of",
+                     emp_series_name(emp_oracle_leading(&report->params)), "version",
+                     m.version, "commit", m.commit, "is_modified", m.is_dirty, "compiler",
+                     COMPILER, "repeats", report->params.repeats, "threads",
+                     report->params.threads, "rows", rows);
 }

@@ -376,6 +376,36 @@ Test(bench, measures_what_was_asked_for)
     }
 }
 
+static char *csv_of(const emp_oracle_report *report)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *stream = open_memstream(&text, &size);
+
+    cr_assert_not_null(stream);
+    emp_oracle_print_csv(stream, report);
+    fclose(stream);
+    return text;
+}
+
+/* Others run the rules of ideal, also where that is not asked for. */
+Test(bench, compares_step_times_without_ideal)
+{
+    static emp_oracle_report report;
+    emp_oracle_params        params = small_bench();
+    emp_error                err = {0};
+
+    params.series = 1u << EMP_SERIES_TF | 1u << EMP_SERIES_TEXTBOOK;
+    params.size_count = 1;
+    cr_assert_eq(emp_oracle_measure(&report, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(report.row[0].disagreements, 0);
+    cr_expect_eq(report.row[0].ratio[EMP_SERIES_TF].count, 0);
+    char *csv = csv_of(&report);
+    cr_expect_not_null(strstr(csv, ",,,,,"), "the textbook's events are not known: %s",
+                       csv);
+    free(csv);
+}
+
 Test(bench, ends_after_a_round_when_interrupted)
 {
     static emp_oracle_report report;
