@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/inputs.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,29 +27,66 @@ const char *cli_runtime_of_max_load(const char *runtime)
     return MAX_LOAD_RUNTIME;
 }
 
+/* Adds a part to a sentence; those before end with a semicolon. */
+EMP_PRINTF_LIKE(3, 4)
+static void add_part(char *sentence, size_t size, const char *format, ...)
+{
+    size_t  used = strlen(sentence);
+    va_list args;
+
+    if (used > 0) used += (size_t)snprintf(sentence + used, size - used, "; ");
+    if (used >= size) return;
+    va_start(args, format);
+    vsnprintf(sentence + used, size - used, format, args);
+    va_end(args);
+}
+
+static bool is_of_type(const emp_graph *g, emp_op_id op, const char *type)
+{
+    return strcmp(g->type_name[g->type[op]], type) == 0;
+}
+
+/* It chooses between two sides, and not whether a loop goes on. */
+static bool is_conditional(const emp_graph *g, emp_op_id op)
+{
+    int32_t input_count = g->input_offset[op + 1] - g->input_offset[op];
+
+    if (!is_of_type(g, op, "Switch") && !is_of_type(g, op, "RefSwitch")) return false;
+    if (input_count < 2) return true;
+    emp_tensor_id which = g->input[g->input_offset[op] + 1];
+    return !is_of_type(g, g->tensor[which].producer, "LoopCond");
+}
+
 /* One line for all that a graph file left open. */
 static void warn_of_assumptions(const emp_graph *graph)
 {
-    char    types[120] = "", sizes[120] = "";
-    int32_t unknown_types = 0;
+    char    sentence[512] = "";
+    int32_t unknown_types = 0, loops = 0, conditionals = 0;
 
     for (int32_t i = 0; i < graph->type_count; i++) {
         if (graph->type_entry[i] == NULL) unknown_types++;
     }
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        loops += is_of_type(graph, op, "LoopCond");
+        conditionals += is_conditional(graph, op);
+    }
     if (graph->unknown_op_count > 0) {
-        snprintf(types, sizeof types,
+        add_part(sentence, sizeof sentence,
                  "%d of %d ops are of %d unknown types and simulated as element-wise",
                  graph->unknown_op_count, graph->op_count, unknown_types);
     }
     if (graph->unknown_shape_count > 0) {
-        snprintf(sizes, sizeof sizes,
+        add_part(sentence, sizeof sentence,
                  "%d of %d tensors have unknown sizes, each taken as 1",
                  graph->unknown_shape_count, graph->tensor_count);
     }
-    if (types[0] != '\0' || sizes[0] != '\0') {
-        cli_warn("%s%s%s", types, types[0] != '\0' && sizes[0] != '\0' ? "; " : "",
-                 sizes);
-    }
+    if (loops > 0)
+        add_part(sentence, sizeof sentence, "one iteration is taken of while loops: %d",
+                 loops);
+    if (conditionals > 0)
+        add_part(sentence, sizeof sentence, "both branches are taken at Switch ops: %d",
+                 conditionals);
+    if (sentence[0] != '\0') cli_warn("%s", sentence);
 }
 
 static const char *list_families(char *list, size_t size)

@@ -228,6 +228,26 @@ Test(cli, simulate_says_which_ops_it_moves)
                        "%s", program_err);
 }
 
+Test(cli, graph_says_what_it_takes_of_control_flow)
+{
+    static const char graph[] =
+        "node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: "
+        "DT_FLOAT } } attr { key: \"shape\" value { shape { dim { size: 8 } } } } }\n"
+        "node { name: \"p\" op: \"Placeholder\" attr { key: \"dtype\" value { type: "
+        "DT_BOOL } } attr { key: \"shape\" value { shape { } } } }\n"
+        "node { name: \"goes_on\" op: \"LoopCond\" input: \"p\" }\n"
+        "node { name: \"again\" op: \"Switch\" input: \"x\" input: \"goes_on\" "
+        "attr { key: \"T\" value { type: DT_FLOAT } } }\n"
+        "node { name: \"either\" op: \"Switch\" input: \"x\" input: \"p\" "
+        "attr { key: \"T\" value { type: DT_FLOAT } } }\n";
+
+    scratch_write("flow.pbtxt", graph, sizeof graph - 1);
+    cr_expect_eq(emplace_run("graph flow.pbtxt"), 0, "%s", program_err);
+    cr_expect_str_eq(program_err,
+                     "emplace: warning: one iteration is taken of while loops: "
+                     "1; both branches are taken at Switch ops: 1\n");
+}
+
 Test(cli, simulate_draws_the_placed_graph)
 {
     cr_expect_eq(
