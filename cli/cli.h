@@ -24,6 +24,7 @@ enum { CLI_EXIT_INPUT = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_INTERRUPTED = 130 };
 
 emp_status cmd_workloads(int argc, char **argv, emp_error *err);
 emp_status cmd_machines(int argc, char **argv, emp_error *err);
+emp_status cmd_runtimes(int argc, char **argv, emp_error *err);
 emp_status cmd_methods(int argc, char **argv, emp_error *err);
 emp_status cmd_graph(int argc, char **argv, emp_error *err);
 emp_status cmd_simulate(int argc, char **argv, emp_error *err);

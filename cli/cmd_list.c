@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace workloads | machines | methods: what there is. */
+/* emplace workloads | machines | runtimes | methods: what there is. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,6 +126,41 @@ emp_status cmd_machines(int argc, char **argv, emp_error *err)
         }
         emp_machine_destroy(machine);
         machine = NULL;
+    }
+    if (is_json) {
+        st = cli_print_json(object, err);
+        object = NULL;
+    }
+
+cleanup:
+    json_decref(object);
+    return st;
+}
+
+emp_status cmd_runtimes(int argc, char **argv, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bool       is_json =
+        wants_json(argc, argv,
+                   "List the runtime profiles that come with the program.\v"
+                   "Every --runtime option also takes the path of a YAML file:\n"
+                   "  emplace simulate rnnlm --machine k40x2 --runtime ideal "
+                   "--placement gpu");
+    json_t     *object = is_json ? json_object() : NULL;
+    char        names[] = EMP_RUNTIME_NAMES, *rest = NULL;
+    emp_runtime runtime;
+
+    for (char *name = strtok_r(names, ", ", &rest); name != NULL;
+         name = strtok_r(NULL, ", ", &rest)) {
+        EMP_TRY(emp_runtime_load(&runtime, name, err));
+        if (is_json) {
+            json_object_set_new(object, name,
+                                json_pack("{s:s, s:s}", "description",
+                                          runtime.description, "rules",
+                                          emp_rules_str(runtime.rules)));
+        } else {
+            printf("%-12s %s\n", name, runtime.description);
+        }
     }
     if (is_json) {
         st = cli_print_json(object, err);

@@ -31,6 +31,7 @@ static const cli_command commands[] = {
     {"bench", "compare placers; measure simulators, networks, mechanisms", cmd_bench},
     {"workloads", "list the workload families and their parameters", cmd_workloads},
     {"machines", "list the machines", cmd_machines},
+    {"runtimes", "list the runtime profiles", cmd_runtimes},
     {"methods", "list the placement methods", cmd_methods},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };

@@ -124,6 +124,7 @@ const char *emp_rules_str(emp_rules rules);
 typedef struct {
     char      name[32];
     char      path[512]; /**< of its file */
+    char      description[160];
     emp_rules rules;
     /* all rules */
     bool check_memory; /**< an allocation that does not fit gives an OOM verdict */

@@ -239,6 +239,8 @@ emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
     snprintf(loaded.name, sizeof loaded.name, "%.*s", (int)sizeof loaded.name - 1,
              base == NULL ? path : base + 1);
     snprintf(loaded.path, sizeof loaded.path, "%s", path);
+    snprintf(loaded.description, sizeof loaded.description, "%s",
+             ((const struct raw_runtime *)config.data)->description);
     char *suffix = strstr(loaded.name, ".yaml");
     if (suffix != NULL) *suffix = '\0';
     *runtime = loaded;

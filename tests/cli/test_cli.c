@@ -23,11 +23,11 @@ enum { PATH = SCRATCH_PATH_BYTES };
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",         "ablate",       "place",           "train",
-        "simulate",      "graph",        "record",          "calibrate",
-        "workloads",     "machines",     "methods",         "bench",
-        "bench oracle",  "bench policy", "bench surrogate", "bench anomalies",
-        "bench placers", "bound"};
+        "table",           "ablate",        "place",        "train",
+        "simulate",        "graph",         "record",       "calibrate",
+        "workloads",       "machines",      "runtimes",     "methods",
+        "bench",           "bench oracle",  "bench policy", "bench surrogate",
+        "bench anomalies", "bench placers", "bound"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -74,12 +74,13 @@ Test(cli, version_names_the_libraries)
 
 Test(cli, lists_name_what_there_is)
 {
-    static const char *const names[3][3] = {{"workloads", "nmt", "inception_v3"},
+    static const char *const names[4][3] = {{"workloads", "nmt", "inception_v3"},
                                             {"machines", "k40x1", "k40x8"},
+                                            {"runtimes", "tf-r1.3", "replay-cpu"},
                                             {"methods", "scotch", "hdp"}};
     char                     arguments[64];
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         snprintf(arguments, sizeof arguments, "%s --json", names[i][0]);
         json_t *object = emplace_json(arguments);
         cr_expect_not_null(json_object_get(object, names[i][1]), "%s", arguments);
