@@ -38,6 +38,15 @@ static bool wants_json(int argc, char **argv, const char *doc)
     return args.is_json;
 }
 
+/* Prints the object, if text is not wanted, and gives it up. */
+static emp_status print_object(json_t **object, emp_error *err)
+{
+    json_t *printed = *object;
+
+    *object = NULL;
+    return printed != NULL ? cli_print_json(printed, err) : EMP_OK;
+}
+
 static json_t *json_param(const emp_workload_param *p)
 {
     if (p->names == NULL) {
@@ -96,7 +105,7 @@ emp_status cmd_workloads(int argc, char **argv, emp_error *err)
         else
             print_workload(&table[i]);
     }
-    return is_json ? cli_print_json(object, err) : EMP_OK;
+    return print_object(&object, err);
 }
 
 emp_status cmd_machines(int argc, char **argv, emp_error *err)
@@ -127,10 +136,7 @@ emp_status cmd_machines(int argc, char **argv, emp_error *err)
         emp_machine_destroy(machine);
         machine = NULL;
     }
-    if (is_json) {
-        st = cli_print_json(object, err);
-        object = NULL;
-    }
+    st = print_object(&object, err);
 
 cleanup:
     json_decref(object);
@@ -162,10 +168,7 @@ emp_status cmd_runtimes(int argc, char **argv, emp_error *err)
             printf("%-12s %s\n", name, runtime.description);
         }
     }
-    if (is_json) {
-        st = cli_print_json(object, err);
-        object = NULL;
-    }
+    st = print_object(&object, err);
 
 cleanup:
     json_decref(object);
@@ -251,5 +254,5 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
             print_method(method);
         }
     }
-    return is_json ? cli_print_json(object, err) : EMP_OK;
+    return print_object(&object, err);
 }
