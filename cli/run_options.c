@@ -78,7 +78,7 @@ emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
                      const emp_problem *problem, emp_error *err)
 {
     *bounds = (emp_bounds){0};
-    if (o->is_unbound) return EMP_OK;
+    if (o->is_unbound || cli_stop_is_asked()) return EMP_OK;
     return emp_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err);
 }
 

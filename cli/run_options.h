@@ -37,7 +37,8 @@ extern const struct argp cli_run_argp;
 /** What holds when an option is not given. */
 cli_run_options cli_run_options_default(void);
 
-/** The lower bound on the step time, or none if the options say so. */
+/** The lower bound on the step time, or none if the options say so or Ctrl-C has ended what
+ * came before. */
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
                      const emp_problem *problem, emp_error *err);
 

@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cli/stop.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 static volatile sig_atomic_t is_asked;
@@ -32,6 +31,8 @@ const volatile sig_atomic_t *cli_stop_flag(void)
     is_handled = true;
     return &is_asked;
 }
+
+bool cli_stop_is_asked(void) { return is_asked; }
 
 void cli_stop_at_once(void)
 {

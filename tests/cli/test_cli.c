@@ -576,6 +576,7 @@ Test(cli, interrupted_search_says_so_in_json)
         130);
     json_t *object = json_loads(program_out, 0, NULL);
     cr_expect(json_is_true(json_object_get(object, "interrupted")), "%s", program_out);
+    cr_expect(json_is_null(json_object_get(object, "lower_bound_s")), "%s", program_out);
     json_decref(object);
     object = emplace_json("simulate small.pbtxt --machine k40x2 --placement gpu --json");
     cr_expect(json_is_false(json_object_get(object, "interrupted")));
