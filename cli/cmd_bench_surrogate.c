@@ -44,10 +44,8 @@ static const char doc[] =
     "on a random device; \"local\" is a pipeline over the GPUs with 20 groups moved to "
     "random devices. Times are CPU times, medians of 15 rounds that run both. The order "
     "of exact runs is learned from 32 other placements of the kind. There are 128 of a "
-    "kind unless --samples is given; multiples of 16 fill the processor's vectors, "
-    "others "
-    "pay for empty places. Times are per op that is not folded (docs/simulator.md) and "
-    "placement.\n\n"
+    "kind unless --samples is given; multiples of 16 fill the processor's vectors. "
+    "Times are per placement and op that is not folded (docs/simulator.md).\n\n"
     "  emplace bench surrogate rnnlm --machine k40x4\n"
     "  emplace bench surrogate nmt:layers=4 --machine k40x2 --runtime ideal --json";
 

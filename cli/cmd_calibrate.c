@@ -319,9 +319,8 @@ emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
     else
         print_text(c);
     if (!args.is_json && args.out != NULL) {
-        printf("\nConstants fitted are in %s/machines/models and %s/runtimes; a machine "
-               "file "
-               "in %s/machines uses them.\n",
+        printf("\nConstants fitted are below %s. A machine file in %s/machines uses the "
+               "models in %s/machines/models.\n",
                args.out, args.out, args.out);
     }
 
