@@ -1,12 +1,12 @@
 /** \file baselines/baselines.h
  * The classical placement methods. Each is one const table behind the ask/tell interface
- * of sim/placement/placer.h; adding one means one file, one line here and one in
+ * of search/placer.h; adding one means one file, one line here and one in
  * baselines.c.
  */
 #ifndef EMP_BASELINES_BASELINES_H
 #define EMP_BASELINES_BASELINES_H
 
-#include "sim/placement/placer.h"
+#include "search/placer.h"
 
 extern const emp_placer_type emp_placer_cpu;           /**< single.c */
 extern const emp_placer_type emp_placer_gpu;           /**< single.c */

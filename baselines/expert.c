@@ -18,8 +18,8 @@
 #include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
-#include "baselines/one_shot.h"
-#include "baselines/options.h"
+#include "search/method_options.h"
+#include "search/one_shot.h"
 #include "sim/graph/op_name.h"
 
 enum { UNPLACED = -1 };

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
-#include "baselines/options.h"
+#include "search/method_options.h"
 
 enum { CANDIDATE_STREAM = 0, GROUP_STREAM = 1 }; /* substreams */
 

@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 #include "baselines/baselines.h"
-#include "baselines/one_shot.h"
-#include "baselines/options.h"
+#include "search/method_options.h"
+#include "search/one_shot.h"
 
 static emp_status place_on(const emp_problem *problem, const emp_placer_params *params,
                            emp_device_kind kind, const char *method,

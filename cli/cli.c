@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/atomic_file.h"
+#include "base/io/atomic_file.h"
 
 enum { FOLDER_BYTES = 4096 };
 

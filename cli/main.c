@@ -8,11 +8,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "bench/distributed/distributed.h"
-#include "bench/run/manifest.h"
 #include "cli/cli.h"
 #include "policy/nn/blas.h"
-#include "sim/store/store.h"
+#include "run/manifest.h"
+#include "run/ranks/distributed.h"
+#include "run/store/store.h"
 
 static const cli_command commands[] = {
     {"table", "make a table of the paper beside ours", cmd_table},

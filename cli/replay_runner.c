@@ -52,7 +52,7 @@ static void remove_folder(const struct folder *f)
 /* Beside this program, or where the build puts it; else PATH is searched. */
 static void find_runner(char path[PATH_MAX])
 {
-    static const char *const places[] = {"", "../sim/replay/"};
+    static const char *const places[] = {"", "../replay/"};
     char                     self[PATH_MAX - 64];
     ssize_t                  length = readlink("/proc/self/exe", self, sizeof self - 1);
 

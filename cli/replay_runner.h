@@ -5,8 +5,8 @@
 #ifndef EMP_CLI_REPLAY_RUNNER_H
 #define EMP_CLI_REPLAY_RUNNER_H
 
-#include "sim/replay/options.h"
-#include "sim/replay/result.h"
+#include "replay/options.h"
+#include "replay/result.h"
 
 typedef struct {
     const char               *backend, *cores, *gpus, *trace; /**< or NULL */

@@ -5,8 +5,8 @@
 #ifndef EMP_CLI_RUN_REPORT_H
 #define EMP_CLI_RUN_REPORT_H
 
-#include "bench/run/jobs.h"
 #include "cli/progress.h"
+#include "run/jobs.h"
 
 typedef struct {
     cli_bar bar;

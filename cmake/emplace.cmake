@@ -30,15 +30,19 @@ function(emp_add_library name)
   target_link_libraries(${name} ${arg_LINK} PRIVATE emp_warnings)
 endfunction()
 
-# emp_add_test(<name> LINK <targets> [SOURCES <more>] [LABELS <labels>] [TIMEOUT <s>])
-# Builds <name>.c as a Criterion program.
+# emp_add_test(<name> [LINK <more>] [SOURCES <more>] [LABELS <labels>] [TIMEOUT <s>])
+# Builds <name>.c as a Criterion program on all of the product and tests/support. With DOUBLE
+# networks are those in double, which LINK names.
 function(emp_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LINK;LABELS;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DOUBLE" "TIMEOUT" "LINK;LABELS;SOURCES")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
   add_executable(${name} ${name}.c ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_LINK} emp_warnings PkgConfig::CRITERION)
+  if(NOT arg_DOUBLE)
+    list(APPEND arg_LINK test_support emp_all)
+  endif()
+  target_link_libraries(${name} PRIVATE ${arg_LINK} emp_warnings PkgConfig::CRITERION m)
   set_target_properties(${name} PROPERTIES C_EXTENSIONS ON) # Criterion needs GNU C
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}

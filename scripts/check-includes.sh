@@ -1,57 +1,86 @@
 #!/usr/bin/env bash
-# Fails if a folder includes one that it may not know. The table is the architecture.
+# Fails if a folder includes one that it may not know, if a file includes another folder's
+# _internal.h, or if a name in a header lacks its prefix. The table is the architecture.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-core="base sim/graph sim/machine sim/cost sim/placement"
+core="base sim/graph sim/machine sim/cost sim/problem"
+shared="base sim search"
+# The longest folder that is listed here decides.
 declare -A may_include=(
   [base]="base"
-  [sim]="base sim"
+  [base/lp]="base/lp"
   [sim/graph]="base sim/graph"
   [sim/machine]="base sim/machine"
   [sim/cost]="base sim/graph sim/machine sim/cost"
-  [sim/placement]="$core"
-  [sim/partition]="$core sim/partition"
-  [sim/acyclic]="$core sim/partition sim/acyclic"
-  [sim/lp]="sim/lp"
-  [sim/bounds]="$core sim/lp sim/bounds"
+  [sim/problem]="$core"
   [sim/engine]="$core sim/engine"
   [sim/explain]="$core sim/engine sim/explain"
   [sim/surrogate]="$core sim/engine sim/surrogate"
-  [sim/workloads]="base sim/graph sim/workloads"
-  [sim/import]="base sim/graph sim/import"
-  [sim/store]="base sim/machine sim/store"
-  [sim/replay]="$core sim/replay"
-  [policy]="base sim policy"
+  [sim/bounds]="$core sim/bounds"
+  [graphs/tensorflow]="base sim/graph graphs/tensorflow"
+  [graphs/workloads]="base sim/graph graphs/tensorflow graphs/workloads"
+  [graphs/import]="base sim/graph graphs/import"
+  [graphs/import/proto]="base graphs/import/proto"
+  [replay]="base replay/plan replay/cpu replay/cuda replay"
+  [replay/planner]="$core replay"
+  [search]="$shared"
+  [search/partition]="$core search/partition"
+  [search/groups]="$core search/partition search/groups"
+  [search/acyclic]="$core search/partition search/groups search/acyclic"
+  [policy]="$shared policy"
   [policy/nn]="base policy/nn"
-  [baselines]="base sim baselines"
-  [bench]="base sim policy baselines bench"
-  [cli]="base sim policy baselines bench cli"
+  [baselines]="$shared baselines"
+  [run/store]="base sim/machine run/store"
+  [run/ranks]="base run/ranks"
+  [run]="$shared graphs policy baselines run"
+  [bench]="$shared graphs replay policy baselines run bench"
+  [cli]="$shared graphs replay policy baselines run bench cli"
 )
 # Headers of libraries that just one folder may see.
 declare -A only_in=(
-  [hdf5.h]="sim/store" [metis.h]="sim/partition" [scotch.h]="sim/partition"
-  [glpk.h]="baselines sim/bounds sim/lp" [cblas.h]="policy/nn sim/replay" [cyaml/cyaml.h]="sim/machine" [zlib.h]="sim/import cli"
-  [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="bench/distributed"
-  [cuda_runtime_api.h]="sim/replay" [cublas_v2.h]="sim/replay" [cudnn.h]="sim/replay"
+  [hdf5.h]="run/store" [metis.h]="search/partition" [scotch.h]="search/partition"
+  [glpk.h]="baselines/schedulers sim/bounds base/lp" [cblas.h]="policy/nn replay/cpu"
+  [cyaml/cyaml.h]="sim/machine" [zlib.h]="graphs/import cli"
+  [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="run/ranks"
+  [cuda_runtime_api.h]="replay/cuda" [cublas_v2.h]="replay/cuda" [cudnn.h]="replay/cuda"
 )
+# Types of libraries, whose headers only sources include, and of this product.
+prefix='(emp_|EMP_)'
 
 status=0
-for folder in "${!may_include[@]}"; do
-  [[ -d $folder ]] || continue
-  allowed=${may_include[$folder]// /|}
-  if grep -rnE --include='*.[ch]' --include='*.cu' '^#include "[a-z_]+/' "$folder" |
-    grep -vE "#include \"($allowed)/"; then
-    echo "error: $folder/ may include only: ${may_include[$folder]}" >&2
-    status=1
+fail() {
+  echo "error: $*" >&2
+  status=1
+}
+
+# rule FOLDER: what the longest listed folder around it may include.
+rule() {
+  local folder=$1
+  while [[ -z ${may_include[$folder]:-} && $folder == */* ]]; do folder=${folder%/*}; done
+  echo "${may_include[$folder]:-}"
+}
+
+while read -r folder; do
+  allowed=$(rule "$folder")
+  [[ -n $allowed ]] || { fail "$folder/ is not in the table of scripts/check-includes.sh"; continue; }
+  if git ls-files -z "$folder/*.[ch]" "$folder/*.cu" | grep -zE "^$folder/[^/]*$" |
+    xargs -0 grep -nE '^#include "' /dev/null | grep -vE "#include \"(${allowed// /|})/"; then
+    fail "$folder/ may include only: $allowed"
   fi
-done
+done < <(git ls-files '*.[ch]' | grep -v '^tests/' | sed 's#/[^/]*$##' | sort -u)
+
+if git ls-files -z '*.[ch]' | grep -zv '^tests/' | xargs -0 grep -nE '^#include ".*_internal\.h"' |
+  awk -F'[:"]' '{ a = $1; b = $4; sub(/[^\/]*$/, "", a); sub(/[^\/]*$/, "", b)
+                  if (a != b) { print; bad = 1 } } END { exit !bad }'; then
+  fail "an _internal.h belongs to its own folder"
+fi
+
 for header in "${!only_in[@]}"; do
   allowed=${only_in[$header]// /|}
   if git ls-files -z '*.c' '*.h' | xargs -0 grep -nE "^#include <$header>" |
     grep -vE "^($allowed)/|^tests/"; then
-    echo "error: <$header> may be included only in: ${only_in[$header]}" >&2
-    status=1
+    fail "<$header> may be included only in: ${only_in[$header]}"
   fi
 done
 exit $status

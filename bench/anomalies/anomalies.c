@@ -7,10 +7,10 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
-#include "baselines/one_shot.h"
-#include "bench/run/stats.h"
+#include "run/stats.h"
+#include "search/one_shot.h"
 #include "sim/engine/sim.h"
-#include "sim/placement/variant.h"
+#include "sim/problem/variant.h"
 
 enum {
     FASTER_OPS_PERCENT = 10,

@@ -22,7 +22,7 @@
 #ifndef EMP_BENCH_ANOMALIES_ANOMALIES_H
 #define EMP_BENCH_ANOMALIES_ANOMALIES_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 typedef enum {
     EMP_SHORTEN_OPS,     /**< a random 10 % of the ops compute 20 % less long; drawn

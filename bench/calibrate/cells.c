@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/run/paper.h"
-#include "sim/workloads/workloads.h"
+#include "bench/tables/paper.h"
+#include "graphs/workloads/workloads.h"
 
 /* ---- the paper's cells ------------------------------------------------------------- */
 

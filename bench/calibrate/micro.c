@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/tensorflow/tf_ops.h"
+#include "graphs/tensorflow/tf_train.h"
 #include "sim/engine/sim.h"
-#include "sim/workloads/tf_ops.h"
-#include "sim/workloads/tf_train.h"
 
 enum { CPU, FIRST, SECOND }; /* devices, by their kind and number */
 

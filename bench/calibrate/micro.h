@@ -9,7 +9,7 @@
 #ifndef EMP_BENCH_CALIBRATE_MICRO_H
 #define EMP_BENCH_CALIBRATE_MICRO_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 enum { EMP_MICRO_NAME_BYTES = 32, EMP_MICRO_MOST = 64 };
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/folder.h"
+#include "base/io/folder.h"
 
 enum { LINE_BYTES = 1024, MAX_CHANGES = 16 };
 

@@ -5,7 +5,7 @@
 #ifndef EMP_BENCH_CALIBRATE_MODEL_FILE_H
 #define EMP_BENCH_CALIBRATE_MODEL_FILE_H
 
-#include "base/atomic_file.h"
+#include "base/io/atomic_file.h"
 
 typedef struct {
     const char *key;

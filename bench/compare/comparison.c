@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io/text.h"
+#include "base/io/word_list.h"
 #include "base/mem.h"
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/entrants.h"
-#include "bench/run/manifest.h"
-#include "bench/run/paper.h"
-#include "bench/run/text.h"
-#include "bench/run/word_list.h"
+#include "bench/tables/paper.h"
+#include "run/manifest.h"
 #include "sim/bounds/bounds.h"
 
 emp_comparison_params emp_comparison_params_default(void)
@@ -148,7 +148,7 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
     c->graph_hash = EMP_NEW_ARRAY(uint64_t, rows);
     c->machine_hash = EMP_NEW_ARRAY(uint64_t, rows);
     c->refusal = emp_calloc(rows * entrants, sizeof *c->refusal);
-    plan->task = EMP_NEW_ARRAY(emp_task, rows);
+    plan->task = EMP_NEW_ARRAY(emp_loaded_task, rows);
     plan->first_job = EMP_NEW_ARRAY(int32_t, cells);
     if (!c->cell || !c->step_s || !c->overall || !c->friedman || !c->change ||
         !c->bound_s || !c->graph_hash || !c->machine_hash || !c->refusal || !plan->task ||
@@ -166,7 +166,7 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
     const emp_comparison_params *p = plan->params;
     emp_comparison              *c = plan->c;
 
-    c->row = EMP_NEW_ARRAY(emp_table_row, (size_t)p->row_count);
+    c->row = EMP_NEW_ARRAY(emp_task, (size_t)p->row_count);
     c->entrant = EMP_NEW_ARRAY(emp_entrant, (size_t)all->count);
     c->budget = EMP_NEW_ARRAY(emp_comparison_budget, (size_t)p->budget_count);
     if (!c->row || !c->entrant || !c->budget) EMP_FAIL(EMP_ENOMEM, "comparison");
@@ -290,7 +290,7 @@ static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t ro
     emp_comparison              *c = plan->c;
     const emp_entrant           *e = &c->entrant[entrant];
     const emp_comparison_budget *limit = &c->budget[budget];
-    const emp_table_column       column = {.title = e->key,
+    const emp_job_method         method = {.title = e->key,
                                            .method = e->method->name,
                                            .preset = e->preset[0] == '\0' ? NULL : e->preset,
                                            .budget = e->is_budgeted ? limit->evaluations : 0};
@@ -298,7 +298,7 @@ static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t ro
     plan->first_job[emp_comparison_cell_index(c, budget, row, entrant)] = plan->job_count;
     for (int32_t s = 0; s < emp_comparison_runs_of(c, entrant); s++) {
         emp_job *job = &plan->job[plan->job_count++];
-        EMP_TRY(emp_job_init(job, &plan->task[row], &c->row[row], &column,
+        EMP_TRY(emp_job_init(job, &plan->task[row], &c->row[row], &method,
                              (uint64_t)s + 1, err));
         if (e->is_budgeted && limit->seconds > 0) {
             job->run.budget_s = limit->seconds;

@@ -7,7 +7,7 @@
  *     emp_comparison_print_text(stdout, comparison);
  *
  * Rows are workloads on machines, entrants are methods (with each of their presets), and a
- * cell is an entrant on a row within a budget: one run a seed (bench/run/jobs.h), on record
+ * cell is an entrant on a row within a budget: one run a seed (run/jobs.h), on record
  * in a folder, so that a comparison that was killed goes on.
  *
  * Rules, the same for all:
@@ -33,8 +33,8 @@
 #include <stdio.h>
 
 #include "bench/compare/statistics.h"
-#include "bench/run/jobs.h"
-#include "bench/run/table.h"
+#include "bench/tables/table.h"
+#include "run/jobs.h"
 
 enum {
     EMP_COMPARISON_BUDGETS = 8, /**< at most, as for the next two */
@@ -72,13 +72,13 @@ typedef enum {
 const char *emp_scored_name(emp_scored kind);
 
 typedef struct {
-    const emp_table_row *row; /**< the choice of rows */
-    int32_t              row_count;
-    const char          *rows; /**< comma-separated keys, or NULL for all */
-    const char *methods;       /**< comma-separated keys of entrants, or NULL for all */
-    const char *runtime;       /**< profile name or path */
-    int32_t     seed_count;
-    int32_t     budget_count;
+    const emp_task *row; /**< the choice of rows */
+    int32_t         row_count;
+    const char     *rows;    /**< comma-separated keys, or NULL for all */
+    const char     *methods; /**< comma-separated keys of entrants, or NULL for all */
+    const char     *runtime; /**< profile name or path */
+    int32_t         seed_count;
+    int32_t         budget_count;
     emp_comparison_budget budget[EMP_COMPARISON_BUDGETS];
     int32_t               draws; /**< of noise; 0 = nothing is re-scored */
     emp_jobs_params       jobs;
@@ -125,7 +125,7 @@ typedef struct {
 typedef struct {
     int32_t                entrant_count, row_count, seed_count, budget_count, draws;
     emp_entrant           *entrant;
-    emp_table_row         *row;
+    emp_task              *row;
     emp_comparison_budget *budget;
     double              *bound_s; /**< [row]; no placement that fits is below; 0 = none */
     emp_comparison_cell *cell;    /**< [budget][row][entrant] */

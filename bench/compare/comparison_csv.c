@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "bench/compare/comparison.h"
-#include "bench/run/table_internal.h"
+#include "bench/tables/table.h"
 
 /* Specs hold commas, sentences quotation marks, too. */
 static void print_quoted(FILE *out, const char *text)
@@ -20,7 +20,7 @@ static void print_quoted(FILE *out, const char *text)
 /* What a line is of: task,workload,machine,runtime,budget,budget_s */
 static void print_row(FILE *out, const emp_comparison *c, int32_t b, int32_t r)
 {
-    const emp_table_row *row = &c->row[r];
+    const emp_task *row = &c->row[r];
 
     fprintf(out, "%s,\"%s\",%s,%s,", row->key, row->spec, row->machine, c->runtime);
     if (c->budget[b].evaluations > 0) fprintf(out, "%" PRId64, c->budget[b].evaluations);

@@ -5,7 +5,7 @@
 #define EMP_BENCH_COMPARE_COMPARISON_INTERNAL_H
 
 #include "bench/compare/comparison.h"
-#include "bench/run/table_internal.h"
+#include "bench/tables/table.h"
 
 /** Of tests: below it a difference is said to be one. */
 #define EMP_COMPARISON_LEVEL 0.05
@@ -14,7 +14,7 @@ typedef struct {
     const emp_comparison_params *params;
     emp_comparison              *c;
     emp_runtime                  runtime;
-    emp_task                    *task; /**< [row] */
+    emp_loaded_task             *task; /**< [row] */
     emp_job                     *job;  /**< those of a row stand together */
     int32_t                      job_count, jobs_of_row;
     int32_t                     *first_job; /**< [budget][row][entrant] */

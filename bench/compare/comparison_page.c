@@ -6,7 +6,7 @@
 
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/figure.h"
-#include "bench/report/gnuplot.h"
+#include "bench/plots/gnuplot.h"
 #include "bench/report/html.h"
 
 static void write_heading(FILE *file, const char *element, const char *text)

@@ -4,10 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "bench/run/methods.h"
-#include "bench/run/text.h"
+#include "base/io/text.h"
+#include "run/methods.h"
 
-/* Methods that give the same placement with every seed; tests/compare holds them to it. */
+/* Methods that give the same placement with every seed; tests/bench/compare holds them to it. */
 static const char *const undrawn[] = {"cpu",   "gpu",          "expert", "heft",
                                       "peft",  "etf",          "m-topo", "m-etf",
                                       "m-sct", "dp-contiguous"};

@@ -1,5 +1,5 @@
 /** \file bench/compare/entrants.h
- * Who takes part in a comparison: every method of bench/run/methods.h, with each of its
+ * Who takes part in a comparison: every method of run/methods.h, with each of its
  * presets.
  */
 #ifndef EMP_BENCH_COMPARE_ENTRANTS_H

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/report/colours.h"
-#include "bench/report/gnuplot.h"
+#include "bench/plots/colours.h"
+#include "bench/plots/gnuplot.h"
 
 enum {
     WIDTH = 860,

@@ -85,10 +85,10 @@ cleanup:
 static emp_status score_profile(struct stand *s, int32_t condition, int32_t row,
                                 emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    emp_problem    *problem = NULL;
-    const emp_task *task = &s->plan->task[row];
-    int32_t         profile = condition - s->plan->c->draws;
+    emp_status             st = EMP_OK;
+    emp_problem           *problem = NULL;
+    const emp_loaded_task *task = &s->plan->task[row];
+    int32_t                profile = condition - s->plan->c->draws;
 
     EMP_TRY(emp_problem_create(&problem, task->graph, task->machine, &s->profile[profile],
                                s->plan->c->row[row].spec, err));

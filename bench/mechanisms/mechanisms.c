@@ -3,13 +3,13 @@
 
 #include <string.h>
 
+#include "base/io/word_list.h"
 #include "base/mem.h"
-#include "bench/run/methods.h"
-#include "bench/run/paper.h"
-#include "bench/run/runner.h"
-#include "bench/run/word_list.h"
+#include "bench/tables/paper.h"
+#include "graphs/workloads/workloads.h"
+#include "run/loop.h"
+#include "run/methods.h"
 #include "sim/engine/sim.h"
-#include "sim/workloads/workloads.h"
 
 const char *const emp_mechanism_method[EMP_MECHANISM_METHODS] = {
     "cpu", "gpu", "expert", "scotch", "mincut", "metis", "random"};
@@ -90,7 +90,7 @@ static void clear_task(struct task *task)
     emp_machine_destroy(task->tree);
 }
 
-static emp_status load_task(struct task *task, const emp_table_row *row, emp_error *err)
+static emp_status load_task(struct task *task, const emp_task *row, emp_error *err)
 {
     emp_status st = EMP_OK;
     emp_graph *whole = NULL;

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "bench/run/table.h"
+#include "bench/tables/table.h"
 
 /** The placements, by method: single devices, by hand, partitioners, one random draw. */
 enum { EMP_MECHANISM_METHODS = 7 };
@@ -29,8 +29,8 @@ typedef struct {
 } emp_mechanism_score;
 
 typedef struct {
-    const emp_table_row *task;
-    emp_mechanism_score  before[EMP_MECHANISM_METHODS];
+    const emp_task     *task;
+    emp_mechanism_score before[EMP_MECHANISM_METHODS];
     emp_mechanism_score (*after)[EMP_MECHANISM_METHODS]; /**< [mechanism] */
 } emp_mechanism_row;
 

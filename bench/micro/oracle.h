@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "bench/micro/synthetic.h"
-#include "bench/run/stats.h"
+#include "run/stats.h"
 
 typedef enum {
     EMP_SERIES_IDEAL, /**< the oracle */

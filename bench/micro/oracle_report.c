@@ -3,7 +3,7 @@
 
 #include "bench/micro/oracle.h"
 #include "bench/micro/peer.h"
-#include "bench/run/manifest.h"
+#include "run/manifest.h"
 
 #if defined(__clang__)
 #define COMPILER __VERSION__

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 /** What output 0 of an op is. */
 typedef enum {

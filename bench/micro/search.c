@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bench/micro/synthetic.h"
-#include "bench/run/runner.h"
+#include "run/loop.h"
 #include "sim/engine/sim.h"
 
 enum { LEAST_PROPOSALS = 64 };

@@ -13,8 +13,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "bench/run/stats.h"
-#include "sim/placement/placer.h"
+#include "run/stats.h"
+#include "search/placer.h"
 
 enum { EMP_SEARCH_MAX_SIZES = 8, EMP_SEARCH_MAX_METHODS = 8 };
 

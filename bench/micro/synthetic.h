@@ -11,7 +11,7 @@
 #ifndef EMP_BENCH_MICRO_SYNTHETIC_H
 #define EMP_BENCH_MICRO_SYNTHETIC_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 enum { EMP_SYNTHETIC_COLUMNS = 8, EMP_SYNTHETIC_GROUPS = 256 };
 

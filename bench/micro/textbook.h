@@ -8,7 +8,7 @@
 #ifndef EMP_BENCH_MICRO_TEXTBOOK_H
 #define EMP_BENCH_MICRO_TEXTBOOK_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 typedef struct {
     emp_time_ns step_time_ns;

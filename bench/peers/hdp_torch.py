@@ -4,7 +4,7 @@
 
     hdp_torch.py FILE
 
-FILE holds a network, its inputs and the actions taken (bench/policy/README.md has the
+FILE holds a network, its inputs and the actions taken (bench/speed/README.md has the
 format). The program says "ready"; then for each line of standard input, a number of
 threads, it makes one update and prints
 

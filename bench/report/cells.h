@@ -10,7 +10,7 @@
 #ifndef EMP_BENCH_REPORT_CELLS_H
 #define EMP_BENCH_REPORT_CELLS_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 enum { EMP_CELLS_NAME_BYTES = 64, EMP_CELLS_MAX_ROWS = 72 };
 

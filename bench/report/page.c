@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "bench/report/curves.h"
-#include "bench/report/gnuplot.h"
+#include "bench/plots/curves.h"
+#include "bench/plots/gnuplot.h"
 #include "bench/report/html.h"
 #include "bench/report/pictures.h"
 #include "bench/report/tables.h"

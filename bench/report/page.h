@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "bench/report/runs.h"
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 typedef struct {
     /** Makes the problem of a record again; it stays valid until the next call. A failure

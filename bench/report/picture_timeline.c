@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/units.h"
-#include "bench/report/colours.h"
+#include "bench/plots/colours.h"
 #include "bench/report/html.h"
 #include "bench/report/pictures.h"
 

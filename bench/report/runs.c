@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "bench/run/archive.h"
-#include "sim/placement/placer.h"
+#include "run/archive.h"
+#include "search/placer.h"
 
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
                   TIMING[] = ".timing.json";

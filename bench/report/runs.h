@@ -13,7 +13,7 @@
 #ifndef EMP_BENCH_REPORT_RUNS_H
 #define EMP_BENCH_REPORT_RUNS_H
 
-#include "sim/store/store.h"
+#include "run/store/store.h"
 
 enum { EMP_REPORT_LABEL_BYTES = 512 };
 

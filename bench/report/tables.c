@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "bench/report/html.h"
-#include "bench/run/stats.h"
+#include "run/stats.h"
 
 enum {
     MAX_DEVICE_COLUMNS = 10 /* on larger machines the fullest device stands for all */

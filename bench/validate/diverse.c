@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "sim/partition/class_groups.h"
+#include "search/groups/class_groups.h"
 
 enum kind { CHUNKS, BLOCKS, PARTS, MIXED };
 

@@ -6,7 +6,7 @@
 #ifndef EMP_BENCH_VALIDATE_DIVERSE_H
 #define EMP_BENCH_VALIDATE_DIVERSE_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 enum { EMP_DIVERSE_NAME_BYTES = 32 };
 

@@ -13,8 +13,8 @@
 #ifndef EMP_BENCH_VALIDATE_VALIDATE_H
 #define EMP_BENCH_VALIDATE_VALIDATE_H
 
+#include "replay/result.h"
 #include "sim/engine/sim.h"
-#include "sim/replay/result.h"
 
 /** A device is in use if it is busy for more than this part of the step. */
 #define EMP_VALIDATION_IN_USE 0.02

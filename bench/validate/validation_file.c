@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "sim/store/columns.h"
+#include "run/store/columns.h"
 
 /* Column, and what it holds of device d of case c. */
 #define INTEGERS(X)                                     \

@@ -1,5 +1,5 @@
 /** \file bench/validate/validation_file.h
- * A validation as a table in HDF5 (sim/store/columns.h): a row for each device of each
+ * A validation as a table in HDF5 (run/store/columns.h): a row for each device of each
  * placement; the columns are those of `emplace validate --csv`, with the workload's number in
  * place of its name. Texts: machine, runtime, backend, version, commit, and "workload 0", ...
  */

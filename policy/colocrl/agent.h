@@ -15,7 +15,7 @@
 #include "policy/colocrl/options.h"
 #include "policy/reinforce/reinforce.h"
 #include "policy/seq2seq/device_net.h"
-#include "sim/placement/placer.h"
+#include "search/placer.h"
 
 enum { EMP_COLOCRL_METRICS = 8 };
 

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "policy/colocrl/agent.h"
-#include "sim/partition/colocation_groups.h"
+#include "search/groups/colocation_groups.h"
 
 static void destroy(void *state)
 {

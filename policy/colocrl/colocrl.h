@@ -1,6 +1,6 @@
 /** \file policy/colocrl/colocrl.h
  * ColocRL (Mirhoseini et al., ICML 2017) as a placer: rules put ops into groups
- * (sim/partition/colocation_groups.h), a sequence network gives groups to devices, and
+ * (search/groups/colocation_groups.h), a sequence network gives groups to devices, and
  * REINFORCE trains it on the step times of the placements it proposes. README.md says what
  * of it is known and what was chosen.
  *
@@ -10,7 +10,7 @@
 #ifndef EMP_POLICY_COLOCRL_COLOCRL_H
 #define EMP_POLICY_COLOCRL_COLOCRL_H
 
-#include "sim/placement/placer.h"
+#include "search/placer.h"
 
 extern const emp_placer_type emp_placer_colocrl;
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "policy/options/options.h"
+#include "search/options.h"
 
 static const emp_named_option table[] = {
 #define X(name, paper, low, high, whole, help) \

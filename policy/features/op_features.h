@@ -24,7 +24,7 @@
 #define EMP_POLICY_FEATURES_OP_FEATURES_H
 
 #include "policy/nn/real.h"
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 enum {
     EMP_FEATURE_OUTPUTS = 6,

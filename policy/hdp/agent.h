@@ -20,8 +20,8 @@
 #include "policy/hdp/options.h"
 #include "policy/reinforce/reinforce.h"
 #include "policy/seq2seq/device_net.h"
-#include "sim/placement/elites.h"
-#include "sim/placement/placer.h"
+#include "search/elites.h"
+#include "search/placer.h"
 
 enum { EMP_HDP_METRICS = 11 };
 

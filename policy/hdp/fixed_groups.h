@@ -11,7 +11,7 @@ typedef enum {
     EMP_GROUPING_LEARNED, /**< none of these */
     EMP_GROUPING_RANDOM,  /**< each op uniformly (Table 2 of the paper) */
     EMP_GROUPING_CHUNKS,  /**< equally many ops in the order of the features' numbering */
-    EMP_GROUPING_METIS,   /**< sim/partition/class_groups.h */
+    EMP_GROUPING_METIS,   /**< search/groups/class_groups.h */
     EMP_GROUPING_SCOTCH,  /**< the same */
     EMP_GROUPING_NAMES,   /**< name_groups.h */
     EMP_GROUPING_COLOCATION, /**< the same; of more than are asked for, neighbours are

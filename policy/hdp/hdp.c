@@ -7,7 +7,7 @@
 #include "policy/hdp/fixed_groups.h"
 #include "policy/hdp/group_planner.h"
 #include "policy/hdp/op_agent.h"
-#include "sim/partition/balance.h"
+#include "search/partition/balance.h"
 
 /* In the order of the option `objective`. */
 enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE };

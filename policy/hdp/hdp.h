@@ -10,7 +10,7 @@
 #ifndef EMP_POLICY_HDP_HDP_H
 #define EMP_POLICY_HDP_HDP_H
 
-#include "sim/placement/placer.h"
+#include "search/placer.h"
 
 extern const emp_placer_type emp_placer_hdp;
 

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "policy/features/op_features.h"
 #include "policy/hdp/options.h"
-#include "sim/partition/members.h"
+#include "search/groups/members.h"
 
 enum {
     EMP_MOVE_SIZES = 13, /**< from 1 to 4096 groups */

@@ -14,7 +14,7 @@
 #include "policy/hdp/grouper.h"
 #include "policy/hdp/options.h"
 #include "policy/reinforce/reinforce.h"
-#include "sim/placement/placer.h"
+#include "search/placer.h"
 
 enum { EMP_OP_AGENT_METRICS = 6 };
 

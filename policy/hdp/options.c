@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "policy/hdp/fixed_groups.h"
-#include "policy/options/options.h"
+#include "search/options.h"
 
 static const emp_named_option table[] = {
 #define X(name, paper, emplace, low, high, whole, help) \

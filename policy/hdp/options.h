@@ -21,7 +21,7 @@
       "of a step of t seconds: -sqrt(t), -t, -ln(t): sqrt identity log")               \
     X(objective, 0, 0, time, time, "time balance",                                     \
       "what rewards are for: short steps, or little traffic cut under balanced load, " \
-      "as partitioners have it (sim/partition/balance.h): time balance")
+      "as partitioners have it (search/partition/balance.h): time balance")
 
 /* name, value in preset "paper", in preset "emplace", smallest, largest, 1 if whole, help
  */

@@ -14,9 +14,9 @@
 #include "policy/hdp/guide.h"
 #include "policy/hdp/move_groups.h"
 #include "policy/hdp/options.h"
-#include "sim/placement/device_odds.h"
-#include "sim/placement/elites.h"
-#include "sim/placement/placer.h"
+#include "search/elites.h"
+#include "search/odds.h"
+#include "search/placer.h"
 
 /** Slots for the hashes of proposals; of two that share a slot the later one is remembered. Of
  * 4,000 proposals a tenth is forgotten. */

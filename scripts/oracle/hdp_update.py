@@ -4,10 +4,10 @@
 
 Writes a small random problem (ops, initial weights, actions, step times) and what two
 REINFORCE updates make of the weights. The C implementation reads the file and must agree
-(tests/hdp/hdp_update.c). Nothing here knows how the C code works: gradients come from
+(tests/policy/hdp/hdp_update.c). Nothing here knows how the C code works: gradients come from
 autograd, the optimizer from torch.optim, everything is float64.
 
-    scripts/oracle/hdp_update.py > tests/hdp/hdp_update.txt
+    scripts/oracle/hdp_update.py > tests/policy/hdp/hdp_update.txt
 
 Needs Debian's python3-torch. Format: "name rows cols", then rows lines of numbers.
 """

@@ -3,7 +3,7 @@
 
 #include <glpk.h>
 
-#include "sim/lp/guard.h"
+#include "base/lp/guard.h"
 
 enum { HEIGHT = EMP_AREA_PRICES + 1, MAX_ENTRIES = (EMP_AREA_PLANES + 1) * HEIGHT };
 

@@ -14,7 +14,7 @@
 #ifndef EMP_SIM_BOUNDS_BOUNDS_H
 #define EMP_SIM_BOUNDS_BOUNDS_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 /** The bounds: member, key in JSON, what it says. */
 #define EMP_BOUNDS_LIST(X)                                                      \

@@ -9,7 +9,7 @@
 #ifndef EMP_SIM_BOUNDS_MODEL_H
 #define EMP_SIM_BOUNDS_MODEL_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 enum { EMP_BOUND_THREAD, EMP_BOUND_STREAM, EMP_BOUND_CORES, EMP_BOUND_RESOURCES };
 

@@ -9,7 +9,7 @@
 enum { TILE_COLUMNS = 64, FLOAT_BYTES = 4 };
 
 /* Cycles an element from which an op does divisions, and exponentials: as replay's loops
- * are chosen (sim/replay/kernel_of_op.c). */
+ * are chosen (replay/planner/kernel_of_op.c). */
 static const double divide_cycles = 8.0, exp_cycles = 20.0;
 
 emp_time_ns emp_ns_of_seconds(double seconds)

@@ -16,7 +16,7 @@
 #ifndef EMP_SIM_ENGINE_SIM_H
 #define EMP_SIM_ENGINE_SIM_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 /** What one run measured. Plain data; copy freely. */
 typedef struct {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/atomic_file.h"
+#include "base/io/atomic_file.h"
+#include "base/io/trace_events.h"
 #include "base/mem.h"
-#include "base/trace_events.h"
 
 _Static_assert((int)EMP_TRACK_BETWEEN_HOSTS >= (int)EMP_MAX_CORES, "tracks of tasks");
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/atomic_file.h"
+#include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/units.h"

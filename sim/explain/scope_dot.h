@@ -14,7 +14,7 @@
 #ifndef EMP_SIM_EXPLAIN_SCOPE_DOT_H
 #define EMP_SIM_EXPLAIN_SCOPE_DOT_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 enum { EMP_SCOPE_DOT_NODES = 200 };
 

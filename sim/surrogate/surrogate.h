@@ -43,7 +43,7 @@
 #ifndef EMP_SIM_SURROGATE_SURROGATE_H
 #define EMP_SIM_SURROGATE_SURROGATE_H
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 typedef enum {
     EMP_SURROGATE_FASTEST, /**< the fastest that this processor has; all give one result */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "fixture.h"
+#include "tests/baselines/fixture.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

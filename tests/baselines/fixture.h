@@ -6,7 +6,7 @@
 #ifndef EMP_TESTS_BASELINES_FIXTURE_H
 #define EMP_TESTS_BASELINES_FIXTURE_H
 
-#include "sim/placement/placer.h"
+#include "search/placer.h"
 
 enum { FIXTURE_MAX_OPS = 128, FIXTURE_MAX_EDGES = 2048 };
 

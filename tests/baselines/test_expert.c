@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
-#include "fixture.h"
 #include "sim/graph/op_name.h"
+#include "tests/baselines/fixture.h"
 
 struct role_case {
     char     name[120];

@@ -13,9 +13,9 @@
 #include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
+#include "graphs/import/import.h"
+#include "graphs/workloads/workloads.h"
 #include "sim/graph/op_name.h"
-#include "sim/import/import.h"
-#include "sim/workloads/workloads.h"
 
 /* What is under test: a step graph, placed by the expert on a GPU per layer. */
 typedef struct {

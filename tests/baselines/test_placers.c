@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "fixture.h"
+#include "tests/baselines/fixture.h"
 
 enum { CLIQUE = 12, MANY = 1024 };
 

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "sim/store/store.h"
+#include "run/store/store.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"
 

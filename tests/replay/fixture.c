@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #undef NDEBUG
-#include "fixture.h"
+#include "tests/replay/fixture.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "sim/replay/plan_from_problem.h"
-#include "sim/workloads/workloads.h"
+#include "graphs/workloads/workloads.h"
+#include "replay/planner/plan_from_problem.h"
 
 static void place(replay_fixture *f, int32_t seed)
 {

@@ -4,8 +4,8 @@
 #ifndef EMP_TESTS_REPLAY_FIXTURE_H
 #define EMP_TESTS_REPLAY_FIXTURE_H
 
-#include "sim/placement/problem.h"
-#include "sim/replay/plan.h"
+#include "replay/plan/plan.h"
+#include "sim/problem/problem.h"
 
 typedef struct {
     emp_graph     *whole, *step;

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/replay/result.h"
+#include "replay/result.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"
 
@@ -33,7 +33,7 @@ static void tear_down(void)
 static int run(const char *arguments)
 {
     bool is_runner = strncmp(arguments, RUNNER, strlen(RUNNER)) == 0;
-    int  status = program_run(is_runner ? "sim/replay/emplace-replay" : "cli/emplace",
+    int  status = program_run(is_runner ? "replay/emplace-replay" : "cli/emplace",
                              arguments + (is_runner ? strlen(RUNNER) : 0));
 
     out = program_out;

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fixture.h"
+#include "replay/execute.h"
+#include "replay/execute_internal.h"
+#include "replay/trace.h"
 #include "sim/engine/sim.h"
-#include "sim/replay/execute.h"
-#include "sim/replay/execute_internal.h"
-#include "sim/replay/trace.h"
+#include "tests/replay/fixture.h"
 #include "tests/support/scratch.h"
 
 enum { MIB = 1 << 20 };

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/replay/cpu_elements.h"
-#include "sim/replay/cpu_gemm.h"
-#include "sim/replay/cpu_kernels.h"
-#include "sim/replay/reference.h"
+#include "replay/cpu/elements.h"
+#include "replay/cpu/gemm.h"
+#include "replay/cpu/kernels.h"
+#include "replay/reference.h"
 
 enum { OPERANDS = 3, GUARD = 64, POISON = 0xb5 };
 

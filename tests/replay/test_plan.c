@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fixture.h"
+#include "graphs/workloads/workloads.h"
+#include "replay/planner/kernel_of_op.h"
+#include "replay/planner/plan_from_problem.h"
 #include "sim/engine/sim.h"
-#include "sim/replay/kernel_of_op.h"
-#include "sim/replay/plan_from_problem.h"
-#include "sim/workloads/workloads.h"
+#include "tests/replay/fixture.h"
 #include "tests/support/scratch.h"
 
 TestSuite(plan, .init = scratch_create, .fini = scratch_remove);

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "sim/replay/pool.h"
+#include "replay/pool.h"
 
 enum { PARTS = 64, ROUNDS = 20000, REGION = 1 << 20 };
 

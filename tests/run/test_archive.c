@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/run/archive.h"
+#include "run/archive.h"
+#include "tests/run/tiny.h"
 #include "tests/support/scratch.h"
-#include "tiny.h"
 
 enum { SMALL = 1000 };
 

@@ -12,9 +12,9 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "policy/hdp/hdp.h"
-#include "sim/store/checkpoint.h"
+#include "run/store/checkpoint.h"
+#include "tests/run/tiny.h"
 #include "tests/support/scratch.h"
-#include "tiny.h"
 
 enum { SMALL = 1000, BATCH = 3, BATCHES = 6, BUDGET = BATCH * BATCHES - 1 };
 

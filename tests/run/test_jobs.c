@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench/run/jobs.h"
+#include "run/jobs.h"
+#include "tests/run/tiny.h"
 #include "tests/support/scratch.h"
-#include "tiny.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };
 

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "bench/run/stats.h"
+#include "run/stats.h"
 
 Test(stats, median_of_an_odd_number_is_the_middle_one)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tiny.h"
+#include "tests/run/tiny.h"
 
 #include <criterion/criterion.h>
 

@@ -7,7 +7,7 @@
 #ifndef EMP_TESTS_RUN_TINY_H
 #define EMP_TESTS_RUN_TINY_H
 
-#include "bench/run/runner.h"
+#include "run/loop.h"
 
 enum { TINY_CHAIN = 4 };
 

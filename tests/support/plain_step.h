@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 enum { PLAIN_CONTROL = -1, PLAIN_MAX_DEVICES = EMP_MAX_DEVICES + 1 };
 

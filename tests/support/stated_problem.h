@@ -6,7 +6,7 @@
 #define EMP_TESTS_SUPPORT_STATED_PROBLEM_H
 
 #include "sim/graph/graph_builder.h"
-#include "sim/placement/problem.h"
+#include "sim/problem/problem.h"
 
 enum { STATED_MAX_OPS = 64, STATED_MAX_EDGES = 512 };
 

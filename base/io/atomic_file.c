@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _XOPEN_SOURCE 700 /* realpath() */
+#include "base/io/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000 };
+
+/* Says fsync() of a file system that has no such thing. */
+static bool lacks_sync(int cause) { return cause == EINVAL || cause == ENOSYS; }
+
+static void name_temporary(char *name, size_t size, const char *path, int number)
+{
+    snprintf(name, size, "%s.tmp%d", path, number);
+}
+
+/* Creates a file that was not there, so that nobody else's is written to or removed.
+ * Returns its name, or NULL with errno set. */
+static char *create_beside(const char *path, FILE **stream)
+{
+    size_t size = strlen(path) + SUFFIX_BYTES;
+    char  *name = (char *)emp_calloc(size, 1);
+
+    *stream = NULL;
+    if (name == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    for (int i = 0; i < MAX_ATTEMPTS; i++) {
+        name_temporary(name, size, path, i);
+        *stream = fopen(name, "wx");
+        if (*stream != NULL) return name;
+        if (errno != EEXIST) break;
+    }
+    int cause = errno;
+    emp_free(name);
+    errno = cause;
+    return NULL;
+}
+
+/* The path with its links followed, if it leads to something; the caller frees it. */
+static char *follow_links(const char *path)
+{
+    char *target = realpath(path, NULL);
+    char *copy = emp_strdup(target != NULL ? target : path);
+
+    free(target);
+    return copy;
+}
+
+/* A pipe, a terminal or /dev/null, which cannot be replaced by a file. */
+static bool is_special(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *file = (emp_atomic_file){.path = follow_links(path)};
+    if (file->path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
+    if (is_special(path))
+        file->stream = fopen(path, "w");
+    else
+        file->temporary = create_beside(file->path, &file->stream);
+    if (file->stream == NULL)
+        EMP_FAIL(errno == ENOMEM ? EMP_ENOMEM : EMP_EIO, "%s cannot be written: %s", path,
+                 strerror(errno));
+
+cleanup:
+    if (st != EMP_OK) emp_atomic_file_abort(file);
+    return st;
+}
+
+/* Makes the renaming last: it is the folder that holds names. Some file systems cannot;
+ * they have no better to offer. */
+static void sync_folder(char *path)
+{
+    char *slash = strrchr(path, '/');
+    char *end = slash == path ? path + 1 : slash; /* the root keeps its name */
+    char  cut = end != NULL ? *end : '\0';
+
+    if (end != NULL) *end = '\0';
+    int folder = open(slash != NULL ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (end != NULL) *end = cut;
+    if (folder < 0) return;
+    fsync(folder);
+    close(folder);
+}
+
+emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    FILE      *stream = file->stream;
+    int        cause = 0;
+
+    /* fflush() repeats the failure of an earlier write, where there is something left to
+     * write; where there is not, its cause is gone */
+    errno = 0;
+    if (fflush(stream) != 0 || ferror(stream)) cause = errno != 0 ? errno : EIO;
+    if (cause == 0 && fsync(fileno(stream)) != 0 && !lacks_sync(errno)) cause = errno;
+    file->stream = NULL;
+    if (fclose(stream) != 0 && cause == 0) cause = errno;
+    if (cause == 0 && file->temporary != NULL && rename(file->temporary, file->path) != 0)
+        cause = errno;
+    if (cause != 0)
+        EMP_FAIL(EMP_EIO, "%s cannot be written: %s", file->path, strerror(cause));
+    if (file->temporary != NULL) sync_folder(file->path);
+    emp_free(file->temporary);
+    file->temporary = NULL;
+
+cleanup:
+    return st;
+}
+
+void emp_atomic_file_abort(emp_atomic_file *file)
+{
+    if (file->stream != NULL) fclose(file->stream);
+    if (file->temporary != NULL) remove(file->temporary);
+    emp_free(file->temporary);
+    emp_free(file->path);
+    *file = (emp_atomic_file){0};
+}
+
+emp_status emp_atomic_file_sweep(const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     size = strlen(path) + SUFFIX_BYTES;
+    char      *name = (char *)emp_calloc(size, 1);
+
+    if (name == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
+    for (int i = 0; i < MAX_ATTEMPTS; i++) { /* of several writers any may be gone */
+        name_temporary(name, size, path, i);
+        remove(name);
+    }
+
+cleanup:
+    emp_free(name);
+    return st;
+}

@@ -1,0 +1,47 @@
+/** \file base/io/atomic_file.h
+ * A file that appears whole or not at all: it is written under another name beside its
+ * place and renamed when it is complete and on the disk. A file that was there stays
+ * until then. Links are followed; what is no file, as a pipe or /dev/null, is written to
+ * directly.
+ *
+ *     emp_atomic_file f = {0};
+ *
+ *     EMP_TRY(emp_atomic_file_open(&f, path, err));
+ *     fputs("...", f.stream);
+ *     EMP_TRY(emp_atomic_file_commit(&f, err));
+ * cleanup:
+ *     emp_atomic_file_abort(&f);
+ *
+ * Errors of single writes need no check: commit sees them. Messages name the path that
+ * was asked for: "PATH cannot be written: No space left on device".
+ */
+#ifndef EMP_BASE_IO_ATOMIC_FILE_H
+#define EMP_BASE_IO_ATOMIC_FILE_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+
+/** Zero-initialise before use. */
+typedef struct {
+    FILE *stream;    /**< to write to; NULL = closed */
+    char *path;      /**< private */
+    char *temporary; /**< private; NULL = there is none, or none any more */
+} emp_atomic_file;
+
+/** Opens \a file for writing; \a path is copied. \retval EMP_ENOMEM \retval EMP_EIO */
+emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_error *err);
+
+/** Closes what was written and puts it in its place.
+ * \retval EMP_EIO  This, or a write before it, failed; nothing has changed at the path.
+ */
+emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err);
+
+/** Drops what was written, and releases \a file; after a commit only the latter. */
+void emp_atomic_file_abort(emp_atomic_file *file);
+
+/** Removes what writers that were killed left beside \a path. Only for the one who knows
+ * that nobody is writing there. \retval EMP_ENOMEM */
+emp_status emp_atomic_file_sweep(const char *path, emp_error *err);
+
+#endif /* EMP_BASE_IO_ATOMIC_FILE_H */

@@ -1,0 +1,24 @@
+/** \file base/io/text.h
+ * A text that is built up piece by piece in an array of the caller's; what does not fit is
+ * cut off.
+ *
+ *     char     array[512];
+ *     emp_text line = {array, sizeof array, 0};
+ *     emp_text_add(&line, "%d seeds", 3);
+ */
+#ifndef EMP_BASE_IO_TEXT_H
+#define EMP_BASE_IO_TEXT_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+typedef struct {
+    char  *at; /**< terminated after the first piece; borrowed */
+    size_t size;
+    size_t used; /**< without the terminator; below size */
+} emp_text;
+
+EMP_PRINTF_LIKE(2, 3) void emp_text_add(emp_text *text, const char *format, ...);
+
+#endif /* EMP_BASE_IO_TEXT_H */

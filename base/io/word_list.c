@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/io/word_list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool emp_word_list_has(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+
+    if (list == NULL) return true;
+    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+        if (*at == ',') at++;
+        if (strncmp(at, word, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef const char *key_function(const void *context, int32_t i);
+
+static bool is_key(const char *word, size_t length, key_function *key,
+                   const void *context)
+{
+    const char *name;
+
+    for (int32_t i = 0; (name = key(context, i)) != NULL; i++) {
+        if (strlen(name) == length && strncmp(name, word, length) == 0) return true;
+    }
+    return false;
+}
+
+/* As many whole keys as there is room for; an ellipsis stands for the others. */
+static void list_keys(char *text, size_t size, key_function *key, const void *context)
+{
+    static const char others[] = ", ...";
+    const char       *name, *before = NULL;
+    size_t            used = 0;
+
+    text[0] = '\0';
+    for (int32_t i = 0; (name = key(context, i)) != NULL; i++) {
+        if (before != NULL && strcmp(before, name) == 0) continue;
+        const char *separator = i == 0 ? "" : ", ";
+        size_t      length = strlen(separator) + strlen(name);
+        if (used + length + sizeof others > size) {
+            snprintf(text + used, size - used, "%s", others);
+            return;
+        }
+        snprintf(text + used, size - used, "%s%s", separator, name);
+        used += length;
+        before = name;
+    }
+}
+
+emp_status emp_word_list_check(const char *list, const char *what,
+                               const char *(*key)(const void *context, int32_t i),
+                               const void *context, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (const char *at = list; at != NULL;) {
+        size_t length = strcspn(at, ",");
+        if (!is_key(at, length, key, context)) {
+            char known[256];
+            list_keys(known, sizeof known, key, context);
+            EMP_FAIL(EMP_EINVAL, "%s \"%.*s\"; it has %s", what, (int)length, at, known);
+        }
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+
+cleanup:
+    return st;
+}

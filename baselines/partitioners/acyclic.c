@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* An acyclic partition places: the GPUs follow each other as stages of a pipeline, and data
+ * flow from one to those after it. The steps of a training graph come back on their way: what
+ * flows is then the forward pass, and by default each gradient op is where its forward op is,
+ * unless a group of such ops would be too large for any device. Ops without a GPU kernel stay on the CPU, whatever passes through them. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "baselines/partitioners/partition_method.h"
+#include "search/acyclic/acyclic_cut.h"
+#include "search/groups/colocation_groups.h"
+#include "search/one_shot.h"
+
+typedef struct {
+    const emp_problem *problem;
+    int64_t            has_classes; /* vertices are classes, not groups */
+    int64_t            imbalance;   /* thousandths */
+} acyclic_options;
+
+/* The group of each vertex by ColocRL's rules: gradients with their forward ops. */
+static emp_status group_vertices(const emp_partition_graph *g, const emp_problem *problem,
+                                 int32_t *group_of_vertex, int32_t *group_count,
+                                 emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    emp_colocation_groups *groups = NULL;
+
+    EMP_TRY(emp_colocation_groups_create(&groups, problem, err));
+    for (int32_t v = 0; v < g->vertex_count; v++)
+        group_of_vertex[v] = groups->group_of_class[g->class_of_vertex[v]];
+    *group_count = groups->group_count;
+
+cleanup:
+    emp_colocation_groups_destroy(groups);
+    return st;
+}
+
+/* Whether every vertex is within what some device may have. */
+static bool fits(const emp_flow_graph *flows, const emp_partition_target *target,
+                 double imbalance)
+{
+    double total = 0.0, largest = 0.0, share = 0.0;
+
+    for (int32_t v = 0; v < flows->vertex_count; v++) {
+        total += (double)flows->load[v];
+        largest = fmax(largest, (double)flows->load[v]);
+    }
+    for (int32_t p = 0; p < target->count; p++) share = fmax(share, target->power[p]);
+    return largest <= (1.0 + imbalance) * share * total;
+}
+
+/* Groups, or classes where those are asked for or a group is too large. */
+static emp_status make_flows(emp_flow_graph **flows, int32_t *group_of_vertex,
+                             const emp_partition_graph  *g,
+                             const emp_partition_target *target, const acyclic_options *o,
+                             emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    group_count = 0;
+
+    if (o->has_classes == 0) {
+        EMP_TRY(group_vertices(g, o->problem, group_of_vertex, &group_count, err));
+        EMP_TRY(emp_flow_graph_create(flows, g, o->problem, group_of_vertex, group_count,
+                                      err));
+        if (fits(*flows, target, (double)o->imbalance / 1000.0)) goto cleanup;
+        emp_flow_graph_destroy(*flows);
+    }
+    for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = v;
+    EMP_TRY(emp_flow_graph_create(flows, g, o->problem, NULL, 0, err));
+
+cleanup:
+    return st;
+}
+
+static emp_status cut(const emp_partition_graph *g, const emp_partition_target *target,
+                      const void *options, uint64_t seed, int32_t *part_of_vertex,
+                      emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const acyclic_options *o = options;
+    size_t                 count = (size_t)g->vertex_count;
+    emp_flow_graph        *flows = NULL;
+    int32_t               *group_of_vertex = EMP_NEW_ARRAY(int32_t, count);
+    int32_t               *part_of_group = EMP_NEW_ARRAY(int32_t, count);
+
+    if (group_of_vertex == NULL || part_of_group == NULL)
+        EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
+    EMP_TRY(make_flows(&flows, group_of_vertex, g, target, o, err));
+    EMP_TRY(emp_acyclic_cut(flows, target->count, target->power,
+                            (double)o->imbalance / 1000.0, seed, part_of_group, err));
+    for (int32_t v = 0; v < g->vertex_count; v++)
+        part_of_vertex[v] = part_of_group[group_of_vertex[v]];
+
+cleanup:
+    emp_flow_graph_destroy(flows);
+    emp_free(group_of_vertex);
+    emp_free(part_of_group);
+    return st;
+}
+
+static emp_status place(const emp_problem *problem, const emp_placer_params *params,
+                        emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    emp_partition_settings settings = {0};
+    acyclic_options        own = {.problem = problem, .imbalance = 50};
+    const emp_option       options[] = {
+              {"units", 0, 0, &own.has_classes, "groups|classes"},
+              {"imbalance", 0, EMP_PARTITION_IMBALANCE_LIMIT, &own.imbalance, NULL},
+              EMP_PARTITION_OPTIONS(settings)};
+
+    EMP_TRY(emp_options_parse(params->options, "acyclic", options,
+                              sizeof options / sizeof *options, err));
+    const emp_partition_request request = {
+        .method = "acyclic", .partitioner = cut, .options = &own, .seed = params->seed};
+    EMP_TRY(emp_partition_method_place(problem, request, &settings, device_of_op, err));
+
+cleanup:
+    return st;
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    return emp_one_shot_create(state, problem, params, place, err);
+}
+
+const emp_placer_type emp_placer_acyclic = {
+    .options = "units\tgroups\twhat stays together: groups (gradients with forward ops) "
+               "| classes\n"
+               "imbalance\t50\tload of a device over its share, in "
+               "thousandths\n" EMP_PARTITION_OPTION_LINES,
+    .name = "acyclic",
+    .description =
+        "acyclic multilevel bisection over the GPUs (dagP, Herrmann et al. 2019)",
+    .create = create,
+    .ask = emp_one_shot_ask,
+    .tell = emp_one_shot_tell,
+    .destroy = emp_one_shot_destroy,
+};

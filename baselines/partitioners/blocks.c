@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "baselines/partitioners/blocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/disjoint.h"
+#include "base/mem.h"
+#include "sim/graph/op_name.h"
+
+/* a waits for b, or a belongs to the list of b. */
+typedef struct {
+    int32_t a, b;
+} pair;
+
+typedef struct {
+    const emp_problem *problem;
+    const emp_graph   *g;
+    int32_t            class_count;
+    bool              *has_forward; /* [class] */
+    int32_t           *root;        /* [class] disjoint sets */
+    pair              *pair;        /* [2 edge] */
+    int32_t            pair_count;
+    emp_blocks        *blocks;
+    bool               is_numbered; /* blocks have numbers; else roots stand for them */
+} maker;
+
+/* ---- pairs ---- */
+
+static int compare_pairs(const void *x, const void *y)
+{
+    const pair *p = x, *q = y;
+
+    if (p->a != q->a) return p->a < q->a ? -1 : 1;
+    return (p->b > q->b) - (p->b < q->b);
+}
+
+static void add_pair(maker *m, int32_t a, int32_t b)
+{
+    m->pair[m->pair_count++] = (pair){a, b};
+}
+
+/* Leaves one of each, in order. */
+static void sort_pairs(maker *m)
+{
+    int32_t kept = 0;
+
+    qsort(m->pair, (size_t)m->pair_count, sizeof *m->pair, compare_pairs);
+    for (int32_t i = 0; i < m->pair_count; i++) {
+        if (i == 0 || compare_pairs(&m->pair[i], &m->pair[i - 1]) != 0)
+            m->pair[kept++] = m->pair[i];
+    }
+    m->pair_count = kept;
+}
+
+/* Rows of the second members by the first: offset[row_count + 1]. */
+static emp_status make_rows(const maker *m, int32_t row_count, int32_t **offset,
+                            int32_t **entry, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *offset = EMP_NEW_ARRAY(int32_t, (size_t)row_count + 1);
+    *entry = EMP_NEW_ARRAY(int32_t, (size_t)m->pair_count);
+    if (*offset == NULL || *entry == NULL)
+        EMP_FAIL(EMP_ENOMEM, "%d edges of blocks", m->pair_count);
+    for (int32_t i = 0; i < m->pair_count; i++) {
+        (*offset)[m->pair[i].a + 1]++;
+        (*entry)[i] = m->pair[i].b;
+    }
+    for (int32_t row = 0; row < row_count; row++) (*offset)[row + 1] += (*offset)[row];
+
+cleanup:
+    return st;
+}
+
+/* ---- edges ---- */
+
+/* Calls \a visit with every edge between ops that run. */
+static void each_edge(maker *m, bool with_control,
+                      void (*visit)(maker *, emp_op_id from, emp_op_id to))
+{
+    const emp_graph *g = m->g;
+
+    for (emp_op_id to = 0; to < g->op_count; to++) {
+        if (g->op[to].is_folded) continue;
+        for (int32_t i = g->input_offset[to]; i < g->input_offset[to + 1]; i++) {
+            emp_op_id from = g->tensor[g->input[i]].producer;
+            if (!g->op[from].is_folded) visit(m, from, to);
+        }
+        for (int32_t i = g->control_offset[to];
+             with_control && i < g->control_offset[to + 1]; i++)
+            if (!g->op[g->control[i]].is_folded) visit(m, g->control[i], to);
+    }
+}
+
+static int32_t id_of(maker *m, emp_op_id op)
+{
+    return m->is_numbered ? m->blocks->block_of_op[op]
+                          : emp_disjoint_root(m->root, m->problem->class_of_op[op]);
+}
+
+/* The later before the earlier: whom a block waits for. */
+static void add_wait(maker *m, emp_op_id from, emp_op_id to)
+{
+    const int32_t *class_of_op = m->problem->class_of_op;
+    bool           is_back_from = emp_is_gradient_name(m->g->name[from]);
+    bool           is_back_to = emp_is_gradient_name(m->g->name[to]);
+    int32_t        a = id_of(m, to), b = id_of(m, from);
+
+    if (a == b || is_back_from != is_back_to) return;
+    if (!is_back_to) add_pair(m, a, b);
+    if (is_back_to &&
+        (!m->has_forward[class_of_op[from]] || !m->has_forward[class_of_op[to]]))
+        add_pair(m, b, a);
+}
+
+static void add_neighbours(maker *m, emp_op_id from, emp_op_id to)
+{
+    int32_t a = id_of(m, from), b = id_of(m, to);
+
+    if (a == b) return;
+    add_pair(m, a, b);
+    add_pair(m, b, a);
+}
+
+/* ---- circles ---- */
+
+/* Tarjan's algorithm (SIAM J. Comput. 1(2), 1972), without recursion. */
+typedef struct {
+    int32_t *offset, *entry; /* whom a class waits for */
+    int32_t *number, *low;   /* [class] number 0 = not yet seen */
+    int32_t *next;           /* [class] the edge to follow next */
+    int32_t *open, *path;    /* classes of no component yet; those on the way */
+    bool    *is_open;
+    int32_t  open_count, path_count, seen;
+} search;
+
+static void enter(search *s, int32_t c)
+{
+    s->number[c] = s->low[c] = ++s->seen;
+    s->next[c] = s->offset[c];
+    s->open[s->open_count++] = c;
+    s->is_open[c] = true;
+    s->path[s->path_count++] = c;
+}
+
+static void leave(search *s, int32_t c, int32_t *root)
+{
+    int32_t member;
+
+    s->path_count--;
+    if (s->path_count > 0) {
+        int32_t above = s->path[s->path_count - 1];
+        if (s->low[c] < s->low[above]) s->low[above] = s->low[c];
+    }
+    if (s->low[c] != s->number[c]) return;
+    do {
+        member = s->open[--s->open_count];
+        s->is_open[member] = false;
+        emp_disjoint_join(root, c, member);
+    } while (member != c);
+}
+
+static void find_circles(search *s, int32_t class_count, int32_t *root)
+{
+    for (int32_t start = 0; start < class_count; start++) {
+        if (s->number[start] == 0) enter(s, start);
+        while (s->path_count > 0) {
+            int32_t c = s->path[s->path_count - 1];
+            if (s->next[c] == s->offset[c + 1]) {
+                leave(s, c, root);
+                continue;
+            }
+            int32_t to = s->entry[s->next[c]++];
+            if (s->number[to] == 0)
+                enter(s, to);
+            else if (s->is_open[to] && s->number[to] < s->low[c])
+                s->low[c] = s->number[to];
+        }
+    }
+}
+
+static emp_status join_circles(maker *m, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     classes = (size_t)m->class_count;
+    search     s = {.number = EMP_NEW_ARRAY(int32_t, classes),
+                    .low = EMP_NEW_ARRAY(int32_t, classes),
+                    .next = EMP_NEW_ARRAY(int32_t, classes),
+                    .open = EMP_NEW_ARRAY(int32_t, classes),
+                    .path = EMP_NEW_ARRAY(int32_t, classes),
+                    .is_open = EMP_NEW_ARRAY(bool, classes)};
+
+    if (!s.number || !s.low || !s.next || !s.open || !s.path || !s.is_open)
+        EMP_FAIL(EMP_ENOMEM, "%d colocation classes", m->class_count);
+    m->pair_count = 0;
+    each_edge(m, true, add_wait);
+    sort_pairs(m);
+    EMP_TRY(make_rows(m, m->class_count, &s.offset, &s.entry, err));
+    find_circles(&s, m->class_count, m->root);
+
+cleanup:
+    emp_free(s.offset);
+    emp_free(s.entry);
+    emp_free(s.number);
+    emp_free(s.low);
+    emp_free(s.next);
+    emp_free(s.open);
+    emp_free(s.path);
+    emp_free(s.is_open);
+    return st;
+}
+
+/* ---- what costs nothing ---- */
+
+/* Marks the roots whose ops take time, or have no kernel on a GPU. */
+static void mark_costly(maker *m, bool *is_costly)
+{
+    const emp_cost_table *costs = m->problem->costs;
+
+    memset(is_costly, 0, (size_t)m->class_count * sizeof *is_costly);
+    for (emp_op_id op = 0; op < m->g->op_count; op++) {
+        int32_t c = m->problem->class_of_op[op];
+        if (c < 0) continue;
+        if (costs->gpu[op].compute_ns > 0 || costs->cpu[op].compute_ns > 0 ||
+            !(m->problem->kinds_of_class[c] & EMP_KIND_GPU))
+            is_costly[emp_disjoint_root(m->root, c)] = true;
+    }
+}
+
+static emp_status join_leaves(maker *m, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bool      *is_costly = EMP_NEW_ARRAY(bool, (size_t)m->class_count), is_changed = true;
+
+    if (is_costly == NULL) EMP_FAIL(EMP_ENOMEM, "%d colocation classes", m->class_count);
+    while (is_changed) {
+        is_changed = false;
+        mark_costly(m, is_costly);
+        m->pair_count = 0;
+        each_edge(m, true, add_neighbours);
+        sort_pairs(m);
+        for (int32_t i = 0; i < m->pair_count; i++) {
+            const pair *p = &m->pair[i];
+            bool        is_only =
+                (i == 0 || p[-1].a != p->a) && (i + 1 == m->pair_count || p[1].a != p->a);
+            if (is_only && !is_costly[p->a])
+                is_changed |= emp_disjoint_join(m->root, p->a, p->b);
+        }
+    }
+
+cleanup:
+    emp_free(is_costly);
+    return st;
+}
+
+/* ---- blocks ---- */
+
+/* Roots that have ops. */
+static int32_t count_blocks(maker *m, bool *is_block)
+{
+    int32_t count = 0;
+
+    for (emp_op_id op = 0; op < m->g->op_count; op++) {
+        if (m->problem->class_of_op[op] < 0) continue;
+        int32_t root = id_of(m, op);
+        count += !is_block[root];
+        is_block[root] = true;
+    }
+    return count;
+}
+
+/* Kahn's algorithm from the last block to the first. What became free last comes next, so that
+ * neighbours get neighbouring numbers. */
+static emp_status number_blocks(maker *m, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     classes = (size_t)m->class_count;
+    int32_t   *offset = NULL, *entry = NULL, free_count = 0;
+    int32_t   *waiting = EMP_NEW_ARRAY(int32_t, classes);
+    int32_t   *are_free = EMP_NEW_ARRAY(int32_t, classes);
+    int32_t   *number = EMP_NEW_ARRAY(int32_t, classes);
+    bool      *is_block = EMP_NEW_ARRAY(bool, classes);
+
+    if (!waiting || !are_free || !number || !is_block)
+        EMP_FAIL(EMP_ENOMEM, "%d colocation classes", m->class_count);
+    m->pair_count = 0;
+    each_edge(m, true, add_wait);
+    sort_pairs(m);
+    EMP_TRY(make_rows(m, m->class_count, &offset, &entry, err));
+    for (int32_t i = 0; i < m->pair_count; i++) waiting[m->pair[i].b]++;
+    m->blocks->count = count_blocks(m, is_block);
+    for (int32_t c = 0; c < m->class_count; c++)
+        if (is_block[c] && waiting[c] == 0) are_free[free_count++] = c;
+    for (int32_t left = m->blocks->count; free_count > 0;) {
+        int32_t c = are_free[--free_count];
+        number[c] = --left;
+        for (int32_t i = offset[c]; i < offset[c + 1]; i++)
+            if (--waiting[entry[i]] == 0) are_free[free_count++] = entry[i];
+    }
+    for (emp_op_id op = 0; op < m->g->op_count; op++) {
+        bool is_live = m->problem->class_of_op[op] >= 0;
+        m->blocks->block_of_op[op] = is_live ? number[id_of(m, op)] : -1;
+    }
+
+cleanup:
+    emp_free(offset);
+    emp_free(entry);
+    emp_free(waiting);
+    emp_free(are_free);
+    emp_free(number);
+    emp_free(is_block);
+    return st;
+}
+
+static emp_status sum_up(maker *m, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    const emp_cost_table *costs = m->problem->costs;
+    emp_blocks           *b = m->blocks;
+
+    b->block = EMP_NEW_ARRAY(emp_block, (size_t)b->count);
+    if (b->block == NULL) EMP_FAIL(EMP_ENOMEM, "%d blocks", b->count);
+    for (int32_t i = 0; i < b->count; i++) b->block[i].has_gpu = true;
+    for (emp_op_id op = 0; op < m->g->op_count; op++) {
+        int32_t c = m->problem->class_of_op[op];
+        if (c < 0) continue;
+        emp_block *to = &b->block[b->block_of_op[op]];
+        to->gpu_ns += costs->gpu[op].compute_ns;
+        to->cpu_ns += costs->cpu[op].compute_ns;
+        to->bytes += m->g->op[op].persistent_bytes;
+        for (int32_t t = m->g->output_offset[op]; t < m->g->output_offset[op + 1]; t++)
+            to->bytes += m->g->tensor[t].bytes;
+        if (!(m->problem->kinds_of_class[c] & EMP_KIND_GPU)) to->has_gpu = false;
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status list_waits(maker *m, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    m->pair_count = 0;
+    each_edge(m, true, add_wait);
+    sort_pairs(m);
+    EMP_TRY(
+        make_rows(m, m->blocks->count, &m->blocks->wait_offset, &m->blocks->wait, err));
+
+cleanup:
+    return st;
+}
+
+/* ---- nets ---- */
+
+static void add_pin(maker *m, emp_op_id from, emp_op_id to)
+{
+    if (id_of(m, from) == id_of(m, to)) return;
+    add_pair(m, from, id_of(m, from));
+    add_pair(m, from, id_of(m, to));
+}
+
+/* Between GPUs and the host; 0 bytes/s: there is no GPU. */
+static double copy_rate(const emp_problem *problem)
+{
+    const emp_device *gpu = emp_machine_first(problem->machine, EMP_DEVICE_GPU);
+
+    if (problem->runtime.host_bytes_per_s > 0.0) return problem->runtime.host_bytes_per_s;
+    return gpu == NULL
+               ? 0.0
+               : problem->machine->route[gpu - problem->machine->device][gpu->host]
+                     .bytes_per_s;
+}
+
+static emp_time_ns time_copy(const maker *m, emp_op_id op, double bytes_per_s)
+{
+    const emp_graph *g = m->g;
+    int64_t          stated_ns = emp_graph_stated_copy_ns(g, op);
+    double           bytes = 0.0;
+
+    if (stated_ns >= 0 || bytes_per_s <= 0.0) return stated_ns >= 0 ? stated_ns : 0;
+    for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++) {
+        if (emp_graph_is_read(g, t)) bytes += (double)g->tensor[t].copy_bytes;
+    }
+    return emp_ns_of_seconds(bytes / bytes_per_s);
+}
+
+/* From (op, block) to (net, block). */
+static emp_status number_nets(maker *m, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_blocks *b = m->blocks;
+    double      bytes_per_s = copy_rate(m->problem);
+
+    for (int32_t i = 0; i < m->pair_count; i++)
+        b->net_count += i == 0 || m->pair[i].a != m->pair[i - 1].a;
+    b->copy_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)b->net_count);
+    if (b->copy_ns == NULL) EMP_FAIL(EMP_ENOMEM, "%d nets", b->net_count);
+    for (int32_t i = 0, net = -1, last = -1; i < m->pair_count; i++) {
+        if (m->pair[i].a != last) {
+            last = m->pair[i].a;
+            b->copy_ns[++net] = time_copy(m, last, bytes_per_s);
+        }
+        m->pair[i].a = net;
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status list_nets(maker *m, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_blocks *b = m->blocks;
+
+    m->pair_count = 0;
+    each_edge(m, false, add_pin);
+    sort_pairs(m);
+    EMP_TRY(number_nets(m, err));
+    EMP_TRY(make_rows(m, b->net_count, &b->pin_offset, &b->pin, err));
+    for (int32_t i = 0; i < m->pair_count; i++)
+        m->pair[i] = (pair){m->pair[i].b, m->pair[i].a};
+    sort_pairs(m);
+    EMP_TRY(make_rows(m, b->count, &b->net_offset, &b->net, err));
+
+cleanup:
+    return st;
+}
+
+/* ---- lifecycle ---- */
+
+static emp_status allocate(maker *m, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int64_t    pairs = 2 * ((int64_t)m->g->edge_count + m->g->control_edge_count);
+
+    if (pairs > INT32_MAX)
+        EMP_FAIL(EMP_EUNSUPPORTED, "blocks of a graph of %d edges", m->g->edge_count);
+    m->has_forward = EMP_NEW_ARRAY(bool, (size_t)m->class_count);
+    m->root = EMP_NEW_ARRAY(int32_t, (size_t)m->class_count);
+    m->pair = EMP_NEW_ARRAY(pair, (size_t)pairs);
+    m->blocks->block_of_op = EMP_NEW_ARRAY(int32_t, (size_t)m->g->op_count);
+    if (!m->has_forward || !m->root || !m->pair || !m->blocks->block_of_op)
+        EMP_FAIL(EMP_ENOMEM, "blocks of %d ops", m->g->op_count);
+
+cleanup:
+    return st;
+}
+
+emp_status emp_blocks_init(emp_blocks *blocks, const emp_problem *problem, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    maker      m = {.problem = problem,
+                    .g = problem->graph,
+                    .class_count = problem->graph->class_count,
+                    .blocks = blocks};
+
+    *blocks = (emp_blocks){0};
+    EMP_TRY(allocate(&m, err));
+    emp_disjoint_init(m.root, m.class_count);
+    for (emp_op_id op = 0; op < m.g->op_count; op++) {
+        int32_t c = problem->class_of_op[op];
+        if (c >= 0 && !emp_is_gradient_name(m.g->name[op])) m.has_forward[c] = true;
+    }
+    EMP_TRY(join_circles(&m, err));
+    EMP_TRY(join_leaves(&m, err));
+    EMP_TRY(number_blocks(&m, err));
+    m.is_numbered = true;
+    EMP_TRY(sum_up(&m, err));
+    EMP_TRY(list_waits(&m, err));
+    EMP_TRY(list_nets(&m, err));
+
+cleanup:
+    emp_free(m.has_forward);
+    emp_free(m.root);
+    emp_free(m.pair);
+    return st;
+}
+
+void emp_blocks_clear(emp_blocks *blocks)
+{
+    emp_free(blocks->block);
+    emp_free(blocks->block_of_op);
+    emp_free(blocks->wait_offset);
+    emp_free(blocks->wait);
+    emp_free(blocks->copy_ns);
+    emp_free(blocks->pin_offset);
+    emp_free(blocks->pin);
+    emp_free(blocks->net_offset);
+    emp_free(blocks->net);
+    *blocks = (emp_blocks){0};
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The contiguous split of least greatest load, by the dynamic program of Tarnawski et al. (NeurIPS
+ * 2020) over ideals (ideals.h):
+ *
+ *     best(J, a, c) = min over ideals I within J of
+ *         max(best(I, a - 1, c), gpu load of J \ I), max(best(I, a, c - 1), cpu load of J \ I)
+ *
+ * with a GPUs and c CPUs; best(all, ...) is wanted. A GPU's load is the time of its ops and of the
+ * copies in and out (blocks.h), and it has a memory; a CPU's is the time of its ops.
+ *
+ * One order of the blocks, whose ideals are few, comes first. What it gives is a limit: for each I
+ * only those J are looked at for whose ops alone a device takes less, and only those states kept
+ * from which the devices that are left could do the rest. */
+#include "baselines/partitioners/dp_contiguous.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "baselines/partitioners/ideals.h"
+#include "search/method_options.h"
+#include "search/one_shot.h"
+
+enum { ORDER_ANY, ORDER_ONE, ORDER_EITHER, IDEALS_DEFAULT = 50000, MAX_STATES = 1 << 26 };
+
+/* No load yet. */
+static const emp_time_ns NEVER = INT64_MAX;
+
+/* The blocks between two ideals. */
+typedef struct {
+    emp_time_ns gpu_ns, cpu_ns, copy_ns;
+    int64_t     bytes;
+    int32_t     cpu_only; /* blocks that have to be on a CPU */
+    int32_t    *inside;   /* [net] its blocks that are among them */
+} part;
+
+typedef struct {
+    int32_t ideal, next_step, block;
+} level;
+
+typedef struct {
+    const emp_blocks *blocks;
+    const emp_ideals *ideals;
+    int32_t      gpu_count, cpu_count, state_count; /* state: a (cpu_count + 1) + c */
+    int64_t      memory_bytes;
+    emp_time_ns  limit_ns; /* all loads are below */
+    double      *room_ns;  /* [state] GPU time that the other devices have */
+    double      *rest_ns;  /* [ideal] GPU time of the blocks that are not in it */
+    emp_time_ns *load_ns;  /* [ideal][state] */
+    int32_t     *from;     /* [ideal][state] I, or -1 - I if the last device is a CPU */
+    part         part;
+    int32_t     *seen; /* [ideal] the I from which it was seen last, plus 1 */
+    level       *stack;
+} split;
+
+/* ---- parts ---- */
+
+/* Adds the block (sign 1) or takes it out (-1). A net is copied where it is cut: some of its
+ * blocks are in the part and some are not. */
+static void change_part(split *s, int32_t block, int32_t sign)
+{
+    const emp_blocks *b = s->blocks;
+    part             *p = &s->part;
+
+    p->gpu_ns += sign * b->block[block].gpu_ns;
+    p->cpu_ns += sign * b->block[block].cpu_ns;
+    p->bytes += sign * b->block[block].bytes;
+    p->cpu_only += sign * !b->block[block].has_gpu;
+    for (int32_t i = b->net_offset[block]; i < b->net_offset[block + 1]; i++) {
+        int32_t net = b->net[i], pins = b->pin_offset[net + 1] - b->pin_offset[net];
+        int32_t before = p->inside[net], after = before + sign;
+        bool    was_cut = before > 0 && before<pins, is_cut = after> 0 && after < pins;
+        p->inside[net] = after;
+        p->copy_ns += (is_cut - was_cut) * b->copy_ns[net];
+    }
+}
+
+/* Copies left out: with more blocks there may be fewer. */
+static bool can_grow(const split *s)
+{
+    const part *p = &s->part;
+    bool fits_gpu = s->gpu_count > 0 && p->cpu_only == 0 && p->gpu_ns < s->limit_ns &&
+                    p->bytes <= s->memory_bytes;
+
+    return fits_gpu || p->cpu_ns < s->limit_ns;
+}
+
+/* ---- the recurrence ---- */
+
+static size_t at(const split *s, int32_t ideal) /* its first state */
+{
+    return (size_t)ideal * (size_t)s->state_count;
+}
+
+static void offer(split *s, int32_t ideal, int32_t state, emp_time_ns before_ns,
+                  emp_time_ns load_ns, int32_t from)
+{
+    size_t      i = at(s, ideal) + (size_t)state;
+    emp_time_ns worst_ns = before_ns > load_ns ? before_ns : load_ns;
+
+    if (worst_ns >= s->limit_ns || worst_ns >= s->load_ns[i]) return;
+    if (s->rest_ns[ideal] > s->room_ns[state]) return;
+    s->load_ns[i] = worst_ns;
+    s->from[i] = from;
+}
+
+/* The part is what \a large has beyond \a small. */
+static void relax(split *s, int32_t small, int32_t large)
+{
+    const part        *p = &s->part;
+    const emp_time_ns *before_ns = &s->load_ns[at(s, small)];
+    bool               has_gpu = p->cpu_only == 0 && p->bytes <= s->memory_bytes;
+    int32_t            row = s->cpu_count + 1;
+
+    for (int32_t state = 0; state < s->state_count; state++) {
+        if (before_ns[state] == NEVER) continue;
+        if (has_gpu && state / row < s->gpu_count)
+            offer(s, large, state + row, before_ns[state], p->gpu_ns + p->copy_ns, small);
+        if (state % row < s->cpu_count)
+            offer(s, large, state + 1, before_ns[state], p->cpu_ns, -1 - small);
+    }
+}
+
+static bool is_reached(const split *s, int32_t ideal)
+{
+    for (int32_t state = 0; state < s->state_count; state++)
+        if (s->load_ns[at(s, ideal) + (size_t)state] != NEVER) return true;
+    return false;
+}
+
+/* All ideals around \a small that one device more can lead to, each once. */
+static void go_on_from(split *s, int32_t small)
+{
+    const emp_ideals *ideals = s->ideals;
+    int32_t           depth = 0;
+
+    s->stack[0] = (level){small, ideals->step_offset[small], -1};
+    while (depth >= 0) {
+        level *top = &s->stack[depth];
+        if (top->next_step == ideals->step_offset[top->ideal + 1]) {
+            if (top->block >= 0) change_part(s, top->block, -1);
+            depth--;
+            continue;
+        }
+        emp_ideal_step step = ideals->step[top->next_step++];
+        if (s->seen[step.ideal] == small + 1) continue;
+        s->seen[step.ideal] = small + 1;
+        change_part(s, step.block, 1);
+        if (!can_grow(s)) {
+            change_part(s, step.block, -1);
+            continue;
+        }
+        relax(s, small, step.ideal);
+        s->stack[++depth] =
+            (level){step.ideal, ideals->step_offset[step.ideal], step.block};
+    }
+}
+
+/* ---- bounds ---- */
+
+/* How much GPU time a CPU stands for at most, in the same time. */
+static double cpu_share(const emp_blocks *b)
+{
+    double share = 0.0;
+
+    for (int32_t i = 0; i < b->count; i++) {
+        if (b->block[i].gpu_ns == 0) continue;
+        if (b->block[i].cpu_ns == 0) return INFINITY;
+        double ratio = (double)b->block[i].gpu_ns / (double)b->block[i].cpu_ns;
+        if (ratio > share) share = ratio;
+    }
+    return share;
+}
+
+static void find_room(split *s)
+{
+    double  share = cpu_share(s->blocks), limit_ns = (double)s->limit_ns;
+    int32_t row = s->cpu_count + 1;
+
+    for (int32_t state = 0; state < s->state_count; state++) {
+        int32_t gpus = s->gpu_count - state / row, cpus = s->cpu_count - state % row;
+        s->room_ns[state] = gpus * limit_ns + (cpus > 0 ? cpus * share * limit_ns : 0.0);
+    }
+}
+
+static void find_rest(split *s)
+{
+    s->rest_ns[0] = 0.0;
+    for (int32_t b = 0; b < s->blocks->count; b++)
+        s->rest_ns[0] += (double)s->blocks->block[b].gpu_ns;
+    for (int32_t i = 1; i < s->ideals->count; i++) {
+        emp_ideal_step origin = s->ideals->origin[i];
+        s->rest_ns[i] =
+            s->rest_ns[origin.ideal] - (double)s->blocks->block[origin.block].gpu_ns;
+    }
+}
+
+/* ---- a run ---- */
+
+static emp_status allocate(split *s, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     ideals = (size_t)s->ideals->count, states = (size_t)s->state_count;
+
+    if (ideals * states > MAX_STATES)
+        EMP_FAIL(EMP_EUNSUPPORTED, "%zu ideals with %zu counts of devices, %d at most",
+                 ideals, states, MAX_STATES);
+    s->room_ns = EMP_NEW_ARRAY(double, states);
+    s->rest_ns = EMP_NEW_ARRAY(double, ideals);
+    s->load_ns = EMP_NEW_ARRAY(emp_time_ns, ideals * states);
+    s->from = EMP_NEW_ARRAY(int32_t, ideals * states);
+    s->seen = EMP_NEW_ARRAY(int32_t, ideals);
+    s->stack = EMP_NEW_ARRAY(level, (size_t)s->blocks->count + 1);
+    s->part.inside = EMP_NEW_ARRAY(int32_t, (size_t)s->blocks->net_count);
+    if (!s->room_ns || !s->rest_ns || !s->load_ns || !s->from || !s->seen || !s->stack ||
+        !s->part.inside)
+        EMP_FAIL(EMP_ENOMEM, "loads of %zu ideals", ideals);
+
+cleanup:
+    return st;
+}
+
+static void clear(split *s)
+{
+    emp_free(s->room_ns);
+    emp_free(s->rest_ns);
+    emp_free(s->load_ns);
+    emp_free(s->from);
+    emp_free(s->seen);
+    emp_free(s->stack);
+    emp_free(s->part.inside);
+}
+
+/* Goes back along the devices. Each is given a whole ideal, of which those before it then take
+ * what is theirs. */
+static void assign(const split *s, int32_t state, const emp_device_id *gpu,
+                   const emp_device_id *cpu, emp_device_id *device_of_block)
+{
+    int32_t row = s->cpu_count + 1;
+
+    for (int32_t ideal = s->ideals->count - 1; ideal > 0;) {
+        int32_t from = s->from[at(s, ideal) + (size_t)state];
+        bool    is_gpu = from >= 0;
+        int32_t small = is_gpu ? from : -1 - from;
+        state -= is_gpu ? row : 1;
+        emp_device_id device = is_gpu ? gpu[state / row] : cpu[state % row];
+        for (int32_t i = ideal; i > 0; i = s->ideals->origin[i].ideal)
+            device_of_block[s->ideals->origin[i].block] = device;
+        ideal = small;
+    }
+}
+
+/* Finds the best split with loads below the limit, which becomes its greatest load; none:
+ * both stay as they are. */
+static emp_status run(split *s, const emp_device_id *gpu, const emp_device_id *cpu,
+                      emp_device_id *device_of_block, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    best = -1;
+
+    s->part = (part){0};
+    EMP_TRY(allocate(s, err));
+    find_room(s);
+    find_rest(s);
+    for (size_t i = 0; i < at(s, s->ideals->count); i++) s->load_ns[i] = NEVER;
+    s->load_ns[0] = 0;
+    for (int32_t i = 0; i < s->ideals->count; i++)
+        if (is_reached(s, i)) go_on_from(s, i);
+    const emp_time_ns *last_ns = &s->load_ns[at(s, s->ideals->count - 1)];
+    for (int32_t state = 0; state < s->state_count; state++)
+        if (last_ns[state] != NEVER && (best < 0 || last_ns[state] < last_ns[best]))
+            best = state;
+    if (best < 0) goto cleanup;
+    assign(s, best, gpu, cpu, device_of_block);
+    s->limit_ns = last_ns[best];
+
+cleanup:
+    clear(s);
+    return st;
+}
+
+/* ---- the method ---- */
+
+typedef struct {
+    int64_t order, ideals;
+} options;
+
+static emp_status parse_options(options *o, const char *text, emp_error *err)
+{
+    const emp_option list[] = {
+        {"order", .value = &o->order, .words = "any|one|either"},
+        {"ideals", 2, 1 << 24, &o->ideals, NULL},
+    };
+
+    *o = (options){ORDER_ANY, IDEALS_DEFAULT};
+    return emp_options_parse(text, "dp-contiguous", list, sizeof list / sizeof *list,
+                             err);
+}
+
+static emp_status find_split(emp_device_id *device_of_block, const emp_problem *problem,
+                             const emp_blocks *blocks, const options *o, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    emp_device_id gpu[EMP_MAX_DEVICES], cpu[EMP_MAX_DEVICES];
+    emp_ideals    line = {0}, all = {0};
+    bool          is_whole = true;
+    split         s = {.blocks = blocks, .limit_ns = NEVER};
+
+    s.gpu_count = emp_devices_of_kind(problem->machine, EMP_DEVICE_GPU, gpu);
+    s.cpu_count = emp_devices_of_kind(problem->machine, EMP_DEVICE_CPU, cpu);
+    s.state_count = (s.gpu_count + 1) * (s.cpu_count + 1);
+    s.memory_bytes = INT64_MAX;
+    if (s.gpu_count > 0 && problem->runtime.check_memory)
+        s.memory_bytes = problem->machine->device[gpu[0]].memory_bytes;
+    if (o->order != ORDER_ONE)
+        EMP_TRY(emp_ideals_init(&all, &is_whole, blocks, (int32_t)o->ideals, err));
+    if (!is_whole && o->order == ORDER_ANY)
+        EMP_FAIL(
+            EMP_EINFEASIBLE,
+            "method dp-contiguous gives up on a graph of %d blocks with more than %lld "
+            "ideals, between which it may be cut; --options order=one takes one order "
+            "of the blocks, ideals=N more ideals",
+            blocks->count, (long long)o->ideals);
+    EMP_TRY(emp_ideals_init_line(&line, blocks->count, err));
+    s.ideals = &line;
+    EMP_TRY(run(&s, gpu, cpu, device_of_block, err));
+    s.ideals = &all;
+    if (o->order != ORDER_ONE && is_whole)
+        EMP_TRY(run(&s, gpu, cpu, device_of_block, err));
+
+cleanup:
+    emp_ideals_clear(&line);
+    emp_ideals_clear(&all);
+    return st;
+}
+
+emp_status emp_dp_contiguous_place(emp_device_id     *device_of_op,
+                                   const emp_problem *problem, const char *text,
+                                   emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    options        o;
+    emp_blocks     blocks = {0};
+    emp_device_id *device_of_block = NULL;
+
+    EMP_TRY(parse_options(&o, text, err));
+    EMP_TRY(emp_blocks_init(&blocks, problem, err));
+    device_of_block = EMP_NEW_ARRAY(emp_device_id, (size_t)blocks.count);
+    if (device_of_block == NULL) EMP_FAIL(EMP_ENOMEM, "%d blocks", blocks.count);
+    EMP_TRY(find_split(device_of_block, problem, &blocks, &o, err));
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
+        int32_t block = blocks.block_of_op[op];
+        device_of_op[op] = block < 0 ? 0 : device_of_block[block];
+    }
+
+cleanup:
+    emp_free(device_of_block);
+    emp_blocks_clear(&blocks);
+    return st;
+}
+
+static emp_status place(const emp_problem *problem, const emp_placer_params *params,
+                        emp_device_id *device_of_op, emp_error *err)
+{
+    return emp_dp_contiguous_place(device_of_op, problem, params->options, err);
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    return emp_one_shot_create(state, problem, params, place, err);
+}
+
+static const char options_text[] =
+    "order\tany\tsplits in any order of the blocks; in one alone; or either: any where "
+    "that is not too much\n"
+    "ideals\t50000\tat most so many sets of blocks closed under what they wait for\n";
+
+const emp_placer_type emp_placer_dp_contiguous = {
+    .options = options_text,
+    .name = "dp-contiguous",
+    .description = "contiguous parts of the least greatest load, by dynamic program "
+                   "(Tarnawski et al. 2020)",
+    .create = create,
+    .ask = emp_one_shot_ask,
+    .tell = emp_one_shot_tell,
+    .destroy = emp_one_shot_destroy,
+};

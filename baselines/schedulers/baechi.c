@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "baselines/schedulers/baechi.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { NOT_THERE = -1 };
+
+typedef struct {
+    emp_list_schedule *schedule;
+    const int32_t     *favourite_child; /**< or NULL */
+    int32_t            device_count;
+    emp_time_ns        now;
+    emp_time_ns        channel_ns[EMP_MAX_DEVICES];
+    emp_time_ns       *received_ns;            /**< [tensor][device]; NOT_THERE */
+    int32_t            last[EMP_MAX_DEVICES];  /**< task that a device ran last; -1 */
+    int32_t            child[EMP_MAX_DEVICES]; /**< that it is awake for; -1 */
+} loop;
+
+/* A ready task where it could start. */
+typedef struct {
+    emp_time_ns   start_ns;
+    int32_t       task;
+    emp_device_id device; /**< -1: there is none */
+} choice;
+
+static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
+
+static emp_time_ns *received_of(const loop *l, int32_t tensor)
+{
+    return l->received_ns + (size_t)tensor * (size_t)l->device_count;
+}
+
+/* Sends over two channels; when it is there. */
+static emp_time_ns send(emp_time_ns *channel_ns, emp_device_id from, emp_device_id to,
+                        emp_time_ns end, emp_time_ns lasts)
+{
+    emp_time_ns sent = later_of(end, channel_ns[from]);
+
+    channel_ns[from] = sent + lasts;
+    emp_time_ns received = later_of(sent, channel_ns[to]);
+    channel_ns[to] = received + lasts;
+    return received + lasts;
+}
+
+/* When all that the edge carries is on a device, and what that does to channels. What is
+ * sent is noted where \a is_booked. */
+static emp_time_ns deliver(loop *l, int32_t at, int32_t row_end, emp_device_id to,
+                           emp_time_ns *channel_ns, bool is_booked, int32_t *next)
+{
+    const emp_list_schedule *s = l->schedule;
+    const emp_task_graph    *t = s->graph;
+    emp_task_edge            edge = emp_task_edge_at(t, at, row_end);
+    emp_device_id            from = s->device_of_task[edge.producer];
+    emp_time_ns              there = s->end_ns[edge.producer];
+    int64_t                  bytes = 0;
+    bool                     is_missing = false;
+
+    *next = edge.end;
+    if (from == to) return there;
+    for (int32_t i = at; i < edge.end; i++) {
+        emp_time_ns received = received_of(l, t->input[i])[to];
+        if (received == NOT_THERE) {
+            is_missing = true;
+            bytes += t->tensor[t->input[i]].copy_bytes;
+        }
+        there = later_of(there, received);
+    }
+    if (!is_missing) return there;
+    emp_time_ns sent = send(channel_ns, from, to, s->end_ns[edge.producer],
+                            emp_task_transfer_ns(t, from, to, bytes));
+    for (int32_t i = at; i < edge.end && is_booked; i++) {
+        emp_time_ns *received = &received_of(l, t->input[i])[to];
+        if (*received == NOT_THERE) *received = sent;
+    }
+    return later_of(there, sent);
+}
+
+/* The earliest start of a ready task on a device. */
+static emp_time_ns start_on(loop *l, int32_t task, emp_device_id device,
+                            emp_time_ns *channel_ns, bool is_booked)
+{
+    const emp_task_graph *t = l->schedule->graph;
+    int32_t               row_end = t->input_offset[task + 1];
+    emp_time_ns           start = l->schedule->free_ns[device];
+
+    for (int32_t i = t->input_offset[task]; i < row_end;) {
+        emp_time_ns there = deliver(l, i, row_end, device, channel_ns, is_booked, &i);
+        start = later_of(start, there);
+    }
+    return start;
+}
+
+static emp_time_ns preview(loop *l, int32_t task, emp_device_id device)
+{
+    emp_time_ns channel_ns[EMP_MAX_DEVICES];
+
+    memcpy(channel_ns, l->channel_ns, (size_t)l->device_count * sizeof *channel_ns);
+    return start_on(l, task, device, channel_ns, false);
+}
+
+static bool is_ready_now(const loop *l, int32_t task)
+{
+    const emp_list_schedule *s = l->schedule;
+    const emp_task_graph    *t = s->graph;
+
+    if (s->device_of_task[task] >= 0 || s->missing[task] > 0) return false;
+    for (int32_t i = t->input_offset[task]; i < t->input_offset[task + 1]; i++) {
+        if (s->end_ns[t->tensor[t->input[i]].producer] > l->now) return false;
+    }
+    return true;
+}
+
+/* The child that a device waits for, or -1. */
+static int32_t find_child(loop *l, emp_device_id device)
+{
+    const emp_list_schedule *s = l->schedule;
+    int32_t                  child = -1;
+
+    if (l->last[device] >= 0 && s->free_ns[device] <= l->now)
+        child = l->favourite_child[l->last[device]];
+    if (child < 0 || !is_ready_now(l, child) || !emp_list_may_go(s, child, device))
+        return -1;
+    emp_time_ns here = preview(l, child, device);
+    for (emp_device_id d = 0; d < l->device_count; d++) {
+        if (emp_list_may_go(s, child, d) && preview(l, child, d) < here) return -1;
+    }
+    return child;
+}
+
+static bool is_before(choice a, choice b)
+{
+    if (b.device < 0 || a.start_ns != b.start_ns)
+        return b.device < 0 || a.start_ns < b.start_ns;
+    return a.task != b.task ? a.task < b.task : a.device < b.device;
+}
+
+/* Starts of a task on all devices that it may go to: the best that are possible now into
+ * *best, the least that lies ahead into *next. */
+static void look_at(loop *l, int32_t task, choice *best, emp_time_ns *next)
+{
+    emp_time_ns start[EMP_MAX_DEVICES], latest = 0;
+    bool        may_go[EMP_MAX_DEVICES];
+
+    for (emp_device_id d = 0; d < l->device_count; d++) {
+        may_go[d] = emp_list_may_go(l->schedule, task, d);
+        if (!may_go[d]) continue;
+        start[d] = preview(l, task, d);
+        latest = later_of(latest, start[d]);
+    }
+    for (emp_device_id d = 0; d < l->device_count; d++) {
+        if (!may_go[d]) continue;
+        if (start[d] > l->now) {
+            if (start[d] < *next) *next = start[d];
+            continue;
+        }
+        bool   is_urgent = latest <= l->now;
+        choice now = {start[d], task, d};
+        if (l->child[d] >= 0 && l->child[d] != task && !is_urgent) continue;
+        if (is_before(now, *best)) *best = now;
+    }
+}
+
+static emp_status book(loop *l, choice c, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_time_ns start = start_on(l, c.task, c.device, l->channel_ns, true);
+
+    EMP_TRY(emp_list_book(l->schedule, c.task, c.device, later_of(start, l->now), err));
+    l->last[c.device] = c.task;
+
+cleanup:
+    return st;
+}
+
+/* One booking, or one step ahead in time. */
+static emp_status advance(loop *l, emp_error *err)
+{
+    emp_status               st = EMP_OK;
+    const emp_list_schedule *s = l->schedule;
+    choice                   best = {.device = -1};
+    emp_time_ns              next = INT64_MAX;
+
+    for (emp_device_id d = 0; d < l->device_count; d++) {
+        l->child[d] = l->favourite_child != NULL ? find_child(l, d) : -1;
+        if (s->free_ns[d] > l->now && s->free_ns[d] < next) next = s->free_ns[d];
+    }
+    for (int32_t i = 0; i < s->ready_count; i++) look_at(l, s->ready[i], &best, &next);
+    if (best.device >= 0)
+        EMP_TRY(book(l, best, err));
+    else if (next < INT64_MAX)
+        l->now = next;
+    else
+        EMP_TRY(emp_list_no_room(s, s->ready[0], err));
+
+cleanup:
+    return st;
+}
+
+emp_status emp_baechi_schedule(emp_list_schedule *s, const int32_t *favourite_child,
+                               emp_error *err)
+{
+    emp_status st = EMP_OK;
+    loop       l = {.schedule = s,
+                    .favourite_child = favourite_child,
+                    .device_count = s->graph->machine->device_count};
+    size_t     places = (size_t)s->graph->tensor_count * (size_t)l.device_count;
+
+    l.received_ns = EMP_NEW_ARRAY(emp_time_ns, places);
+    if (l.received_ns == NULL)
+        EMP_FAIL(EMP_ENOMEM, "arrivals of %d tensors", s->graph->tensor_count);
+    for (size_t i = 0; i < places; i++) l.received_ns[i] = NOT_THERE;
+    for (emp_device_id d = 0; d < l.device_count; d++) l.last[d] = -1;
+    while (s->ready_count > 0) EMP_TRY(advance(&l, err));
+
+cleanup:
+    emp_free(l.received_ns);
+    return st;
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "baselines/schedulers/list_schedule.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "search/method_options.h"
+
+static emp_status allocate(emp_list_schedule *s, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    const emp_task_graph *t = s->graph;
+    size_t                tasks = (size_t)t->task_count;
+
+    s->device_of_task = EMP_NEW_ARRAY(emp_device_id, tasks);
+    s->start_ns = EMP_NEW_ARRAY(emp_time_ns, tasks);
+    s->end_ns = EMP_NEW_ARRAY(emp_time_ns, tasks);
+    s->ready = EMP_NEW_ARRAY(int32_t, tasks);
+    s->ready_index = EMP_NEW_ARRAY(int32_t, tasks);
+    s->missing = EMP_NEW_ARRAY(int32_t, tasks);
+    s->device_of_pin = EMP_NEW_ARRAY(emp_device_id, (size_t)t->pin_count);
+    s->unread = EMP_NEW_ARRAY(int32_t, (size_t)t->tensor_count);
+    s->devices_of_tensor = EMP_NEW_ARRAY(uint64_t, (size_t)t->tensor_count);
+    if (!s->device_of_task || !s->start_ns || !s->end_ns || !s->ready ||
+        !s->ready_index || !s->missing || !s->device_of_pin || !s->unread ||
+        !s->devices_of_tensor) {
+        EMP_FAIL(EMP_ENOMEM, "schedule of %d tasks", t->task_count);
+    }
+
+cleanup:
+    return st;
+}
+
+static void make_ready(emp_list_schedule *s, int32_t task)
+{
+    s->ready_index[task] = s->ready_count;
+    s->ready[s->ready_count++] = task;
+}
+
+emp_status emp_list_schedule_init(emp_list_schedule *s, const emp_task_graph *t,
+                                  emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *s = (emp_list_schedule){.graph = t};
+    EMP_TRY(allocate(s, err));
+    for (emp_device_id d = 0; d < t->machine->device_count; d++)
+        s->free_bytes[d] = t->machine->device[d].memory_bytes;
+    for (int32_t pin = 0; pin < t->pin_count; pin++) s->device_of_pin[pin] = -1;
+    for (int32_t k = 0; k < t->tensor_count; k++)
+        s->unread[k] = t->tensor[k + 1].reader - t->tensor[k].reader;
+    for (int32_t task = 0; task < t->task_count; task++) {
+        s->device_of_task[task] = -1;
+        s->missing[task] = t->input_offset[task + 1] - t->input_offset[task];
+        if (s->missing[task] == 0) make_ready(s, task);
+    }
+
+cleanup:
+    return st;
+}
+
+void emp_list_schedule_clear(emp_list_schedule *s)
+{
+    emp_free(s->device_of_task);
+    emp_free(s->start_ns);
+    emp_free(s->end_ns);
+    emp_free(s->ready);
+    emp_free(s->ready_index);
+    emp_free(s->missing);
+    emp_free(s->device_of_pin);
+    emp_free(s->unread);
+    emp_free(s->devices_of_tensor);
+    for (emp_device_id d = 0; d < EMP_MAX_DEVICES; d++) emp_free(s->slots[d].slot);
+}
+
+/* ---- memory ---- */
+
+static bool has_tensor(const emp_list_schedule *s, emp_device_id device, int32_t tensor)
+{
+    return (s->devices_of_tensor[tensor] >> device & 1) != 0;
+}
+
+/* What the task takes of the device until it has run. */
+static int64_t bytes_needed(const emp_list_schedule *s, int32_t task,
+                            emp_device_id device)
+{
+    const emp_task_graph *t = s->graph;
+    int32_t               pin = t->pin_of_task[task];
+    int64_t               bytes = t->workspace_bytes[task];
+
+    if (s->device_of_pin[pin] < 0) bytes += t->persistent_bytes[pin];
+    for (int32_t k = t->output_offset[task]; k < t->output_offset[task + 1]; k++)
+        bytes += t->tensor[k].home_bytes;
+    for (int32_t i = t->input_offset[task]; i < t->input_offset[task + 1]; i++) {
+        if (!has_tensor(s, device, t->input[i]))
+            bytes += t->tensor[t->input[i]].copy_bytes;
+    }
+    return bytes;
+}
+
+static void hold(emp_list_schedule *s, int32_t tensor, emp_device_id device,
+                 int64_t bytes)
+{
+    s->free_bytes[device] -= bytes;
+    s->devices_of_tensor[tensor] |= UINT64_C(1) << device;
+}
+
+static void release(emp_list_schedule *s, int32_t tensor)
+{
+    const emp_task_tensor *k = &s->graph->tensor[tensor];
+
+    for (emp_device_id d = 0; d < s->graph->machine->device_count; d++) {
+        if (!has_tensor(s, d, tensor)) continue;
+        bool is_home = s->device_of_task[k->producer] == d;
+        s->free_bytes[d] += is_home ? k->home_bytes : k->copy_bytes;
+    }
+}
+
+static void book_memory(emp_list_schedule *s, int32_t task, emp_device_id device)
+{
+    const emp_task_graph *t = s->graph;
+    int32_t               pin = t->pin_of_task[task];
+
+    if (s->device_of_pin[pin] < 0) {
+        s->device_of_pin[pin] = device;
+        s->free_bytes[device] -= t->persistent_bytes[pin];
+    }
+    for (int32_t k = t->output_offset[task]; k < t->output_offset[task + 1]; k++)
+        hold(s, k, device, t->tensor[k].home_bytes);
+    for (int32_t i = t->input_offset[task]; i < t->input_offset[task + 1]; i++) {
+        int32_t k = t->input[i];
+        if (!has_tensor(s, device, k)) hold(s, k, device, t->tensor[k].copy_bytes);
+        if (--s->unread[k] == 0) release(s, k);
+    }
+}
+
+bool emp_list_may_go(const emp_list_schedule *s, int32_t task, emp_device_id device)
+{
+    emp_device_id pinned = s->device_of_pin[s->graph->pin_of_task[task]];
+
+    return emp_task_may_use(s->graph, task, device) && (pinned < 0 || pinned == device) &&
+           bytes_needed(s, task, device) <= s->free_bytes[device];
+}
+
+emp_status emp_list_no_room(const emp_list_schedule *s, int32_t task, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const emp_machine *m = s->graph->machine;
+    emp_device_id      pinned = s->device_of_pin[s->graph->pin_of_task[task]], best = -1;
+    char               needed[32], left[32];
+
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        if (!emp_task_may_use(s->graph, task, d) || (pinned >= 0 && pinned != d))
+            continue;
+        if (best < 0 || s->free_bytes[d] > s->free_bytes[best]) best = d;
+    }
+    EMP_FAIL(EMP_EINFEASIBLE,
+             "%s needs %s and %s%s has %s left after %s; it takes more memory or more "
+             "devices, or a method that looks further",
+             s->graph->name[task],
+             emp_units_format_bytes(bytes_needed(s, task, best), needed, sizeof needed),
+             pinned < 0 ? "even " : "", m->device[best].name,
+             emp_units_format_bytes(s->free_bytes[best], left, sizeof left),
+             pinned < 0 ? "all that was placed before"
+                        : "what its group and others hold");
+
+cleanup:
+    return st;
+}
+
+/* ---- time ---- */
+
+emp_time_ns emp_list_arrival_ns(const emp_list_schedule *s, int32_t task,
+                                emp_device_id device)
+{
+    const emp_task_graph *t = s->graph;
+    int32_t               row_end = t->input_offset[task + 1];
+    emp_time_ns           arrival = 0;
+
+    for (int32_t i = t->input_offset[task]; i < row_end;) {
+        emp_task_edge edge = emp_task_edge_at(t, i, row_end);
+        emp_time_ns   at =
+            s->end_ns[edge.producer] +
+            emp_task_transfer_ns(t, s->device_of_task[edge.producer], device, edge.bytes);
+        if (at > arrival) arrival = at;
+        i = edge.end;
+    }
+    return arrival;
+}
+
+/* The first slot that ends after a time; slots->count if none does. */
+static int32_t first_slot_after(const emp_slots *slots, emp_time_ns time)
+{
+    int32_t low = 0, high = slots->count;
+
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (slots->slot[middle].end > time)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+emp_time_ns emp_list_first_gap(const emp_list_schedule *s, emp_device_id device,
+                               emp_time_ns after_ns, emp_time_ns time_ns)
+{
+    const emp_slots *slots = &s->slots[device];
+    emp_time_ns      start = after_ns;
+
+    for (int32_t i = first_slot_after(slots, start); i < slots->count; i++) {
+        if (start + time_ns <= slots->slot[i].start) return start;
+        start = slots->slot[i].end;
+    }
+    return start;
+}
+
+static emp_status insert_slot(emp_slots *slots, emp_slot slot, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    at = first_slot_after(slots, slot.start);
+
+    if (slots->count == slots->capacity) {
+        int32_t capacity = slots->capacity == 0 ? 64 : 2 * slots->capacity;
+        void   *moved = emp_realloc(slots->slot, (size_t)capacity, sizeof slot);
+        if (moved == NULL) EMP_FAIL(EMP_ENOMEM, "%d tasks of a device", capacity);
+        slots->slot = moved;
+        slots->capacity = capacity;
+    }
+    memmove(slots->slot + at + 1, slots->slot + at,
+            (size_t)(slots->count - at) * sizeof slot);
+    slots->slot[at] = slot;
+    slots->count++;
+
+cleanup:
+    return st;
+}
+
+static void unready(emp_list_schedule *s, int32_t task)
+{
+    int32_t index = s->ready_index[task], moved = s->ready[--s->ready_count];
+
+    s->ready[index] = moved;
+    s->ready_index[moved] = index;
+}
+
+emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id device,
+                         emp_time_ns start_ns, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    const emp_task_graph *t = s->graph;
+    emp_slot              slot = {start_ns, start_ns + emp_list_time_ns(s, task, device)};
+
+    if (slot.end > slot.start) EMP_TRY(insert_slot(&s->slots[device], slot, err));
+    s->device_of_task[task] = device;
+    s->start_ns[task] = slot.start;
+    s->end_ns[task] = slot.end;
+    if (slot.end > s->free_ns[device]) s->free_ns[device] = slot.end;
+    if (slot.end > s->makespan_ns) s->makespan_ns = slot.end;
+    book_memory(s, task, device);
+    unready(s, task);
+    int32_t from = t->output_offset[task], to = t->output_offset[task + 1];
+    for (int32_t i = t->tensor[from].reader; i < t->tensor[to].reader; i++) {
+        if (--s->missing[t->reader[i]] == 0) make_ready(s, t->reader[i]);
+    }
+
+cleanup:
+    return st;
+}
+
+void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level)
+{
+    uint64_t devices = 0;
+
+    for (int32_t pin = 0; pin < t->pin_count; pin++) devices |= t->devices_of_pin[pin];
+    emp_mean_transfer mean = emp_task_mean_transfer(t, devices);
+    for (int32_t task = 0; task < t->task_count; task++) level[task] = 0.0;
+    for (int32_t task = t->task_count - 1; task >= 0; task--) {
+        int32_t row_end = t->input_offset[task + 1];
+        level[task] += emp_task_mean_time_ns(t, task); /* readers have told theirs */
+        for (int32_t i = t->input_offset[task]; i < row_end;) {
+            emp_task_edge edge = emp_task_edge_at(t, i, row_end);
+            double        below = level[task];
+            if (with_transfers) below += emp_mean_transfer_ns(mean, edge.bytes);
+            if (below > level[edge.producer]) level[edge.producer] = below;
+            i = edge.end;
+        }
+    }
+}
+
+/* ---- placers ---- */
+
+emp_status emp_list_place(const emp_problem *problem, const emp_placer_params *params,
+                          const char *method, emp_task_units units,
+                          emp_list_scheduler *scheduler, emp_device_id *device_of_op,
+                          emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_task_graph   *graph = NULL;
+    emp_list_schedule schedule = {0};
+
+    EMP_TRY(emp_options_parse(params->options, method, NULL, 0, err));
+    EMP_TRY(emp_task_graph_create(&graph, problem, units, err));
+    EMP_TRY(emp_list_schedule_init(&schedule, graph, err));
+    EMP_TRY(scheduler(&schedule, err));
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        int32_t task = graph->task_of_op[op];
+        device_of_op[op] = task < 0 ? 0 : schedule.device_of_task[task];
+    }
+
+cleanup:
+    emp_list_schedule_clear(&schedule);
+    emp_task_graph_destroy(graph);
+    return st;
+}

@@ -1,0 +1,107 @@
+/** \file baselines/schedulers/list_schedule.h
+ * A schedule in the making, and what all list schedulers do with it: they take a task that
+ * is ready, choose a device, and book it there.
+ *
+ * Time. A device runs one task at a time. Between devices a tensor takes the time of its
+ * route; all that a task reads of one producer comes in one transfer. Transfers do not wait
+ * for each other (Baechi's schedulers book channels of their own, baechi.h).
+ *
+ * Memory follows the order of decisions, as Baechi's does. The first task of a pin takes the
+ * persistent bytes of the pin. A task takes its outputs where it runs, and a copy of what it
+ * reads where that is not yet; a tensor and all its copies go when the last of its readers
+ * is booked. A task fits on a device if all that it takes there, and its workspace, are free.
+ * The oracle runs ops in an order of its own and its allocator leaves gaps, so that it may
+ * still say out of memory.
+ */
+#ifndef EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H
+#define EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H
+
+#include "baselines/schedulers/task_graph.h"
+#include "search/one_shot.h"
+
+/** Of a task that takes time. */
+typedef struct {
+    emp_time_ns start, end;
+} emp_slot;
+
+typedef struct {
+    emp_slot *slot; /**< by time */
+    int32_t   count, capacity;
+} emp_slots;
+
+typedef struct {
+    const emp_task_graph *graph;             /**< borrowed */
+    emp_device_id        *device_of_task;    /**< [task]; -1: not booked */
+    emp_time_ns          *start_ns, *end_ns; /**< [task] */
+    emp_time_ns           makespan_ns;
+    emp_slots             slots[EMP_MAX_DEVICES];
+    emp_time_ns           free_ns[EMP_MAX_DEVICES]; /**< end of a device's last slot */
+
+    int32_t *ready; /**< tasks whose producers are all booked and that are not */
+    int32_t  ready_count;
+    int32_t *ready_index; /**< [task] in ready */
+    int32_t *missing; /**< [task] tensors that it reads whose producer is not booked */
+
+    emp_device_id *device_of_pin;               /**< [pin]; -1: free */
+    int64_t        free_bytes[EMP_MAX_DEVICES]; /**< may be negative: nobody has to ask */
+    int32_t       *unread;            /**< [tensor] readers that are not booked */
+    uint64_t      *devices_of_tensor; /**< [tensor] bit d: device d has it */
+} emp_list_schedule;
+
+/** Nothing booked. \a graph is borrowed. \retval EMP_ENOMEM */
+emp_status emp_list_schedule_init(emp_list_schedule    *schedule,
+                                  const emp_task_graph *graph, emp_error *err);
+void       emp_list_schedule_clear(
+          emp_list_schedule *schedule); /**< legal after a failed init */
+
+/** Time of a task on a device. */
+static inline emp_time_ns emp_list_time_ns(const emp_list_schedule *s, int32_t task,
+                                           emp_device_id device)
+{
+    return s->graph->time_ns[(size_t)task * (size_t)s->graph->machine->device_count +
+                             (size_t)device];
+}
+
+/** Whether task may go there: its devices, its pin, and memory. O(inputs). */
+bool emp_list_may_go(const emp_list_schedule *s, int32_t task, emp_device_id device);
+
+/** When all inputs of a ready task are on a device. O(inputs). */
+emp_time_ns emp_list_arrival_ns(const emp_list_schedule *s, int32_t task,
+                                emp_device_id device);
+
+/** The start of the first gap of a device that begins or goes on after \a after_ns and holds
+ * \a time_ns. O(log slots + slots passed). */
+emp_time_ns emp_list_first_gap(const emp_list_schedule *s, emp_device_id device,
+                               emp_time_ns after_ns, emp_time_ns time_ns);
+
+/** Books a ready task: slot, pin, memory, ready list. The order of ready changes.
+ * O(inputs + readers + slots after it). \retval EMP_ENOMEM */
+emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id device,
+                         emp_time_ns start_ns, emp_error *err);
+
+/** Says in one sentence that \a task fits nowhere.
+ * \retval EMP_EINFEASIBLE  Always. */
+emp_status emp_list_no_room(const emp_list_schedule *s, int32_t task, emp_error *err);
+
+/** Longest way from the start of a task to the end of the last one: mean times, and mean
+ * costs of edges if \a with_transfers. Fills \a level [task]. O(V D + E). */
+void emp_list_levels(const emp_task_graph *graph, bool with_transfers, double *level);
+
+/** Books every task of an empty schedule. */
+typedef emp_status emp_list_scheduler(emp_list_schedule *schedule, emp_error *err);
+
+emp_list_scheduler emp_schedule_heft;   /**< heft.c */
+emp_list_scheduler emp_schedule_peft;   /**< peft.c */
+emp_list_scheduler emp_schedule_etf;    /**< etf.c */
+emp_list_scheduler emp_schedule_m_topo; /**< m_topo.c */
+emp_list_scheduler emp_schedule_m_etf;  /**< m_etf.c */
+emp_list_scheduler emp_schedule_m_sct;  /**< m_sct.c */
+
+/** What the placers share: tasks of \a problem, a schedule of them, every op where its task
+ * is. Folded ops go to device 0. \a method takes no options. */
+emp_status emp_list_place(const emp_problem *problem, const emp_placer_params *params,
+                          const char *method, emp_task_units units,
+                          emp_list_scheduler *scheduler, emp_device_id *device_of_op,
+                          emp_error *err);
+
+#endif /* EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H */

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* PEFT (Arabnejad and Barbosa, IEEE TPDS 2014), with memory: HEFT with a look ahead.
+ *
+ *     OCT(v, d) = max over readers s of min over devices e of
+ *                 OCT(s, e) + time(s, e) + (d != e) mean transfer(v, s)
+ *
+ * is what must follow v at least when v runs on d. Of the ready tasks the one with the
+ * largest mean OCT goes first, into the gap of the device with the least end + OCT. Ties go
+ * to the lower number. */
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "baselines/schedulers/list_schedule.h"
+
+typedef struct {
+    emp_list_schedule *schedule;
+    int32_t            device_count;
+    double            *oct; /**< [task][device]; of devices that a task may not use too */
+    double            *rank; /**< [task] */
+    int32_t           *heap; /**< ready tasks, the first in order at 0 */
+    int32_t            heap_count;
+} peft;
+
+static double *oct_of(const peft *p, int32_t task)
+{
+    return p->oct + (size_t)task * (size_t)p->device_count;
+}
+
+/* Lets the producers of a task know what follows through it. */
+static void tell_producer(peft *p, int32_t task, int32_t producer, double transfer_ns)
+{
+    const emp_task_graph *t = p->schedule->graph;
+
+    for (emp_device_id d = 0; d < p->device_count; d++) {
+        double least = -1.0;
+        for (emp_device_id e = 0; e < p->device_count; e++) {
+            if (!emp_task_may_use(t, task, e)) continue;
+            double after = oct_of(p, task)[e] +
+                           (double)emp_list_time_ns(p->schedule, task, e) +
+                           (d != e ? transfer_ns : 0.0);
+            if (least < 0.0 || after < least) least = after;
+        }
+        if (least > oct_of(p, producer)[d]) oct_of(p, producer)[d] = least;
+    }
+}
+
+static double mean_oct(const peft *p, int32_t task)
+{
+    double  sum = 0.0;
+    int32_t count = 0;
+
+    for (emp_device_id d = 0; d < p->device_count; d++) {
+        if (!emp_task_may_use(p->schedule->graph, task, d)) continue;
+        sum += oct_of(p, task)[d];
+        count++;
+    }
+    return sum / count;
+}
+
+static void look_ahead(peft *p)
+{
+    const emp_task_graph *t = p->schedule->graph;
+    uint64_t              devices = 0;
+
+    for (int32_t pin = 0; pin < t->pin_count; pin++) devices |= t->devices_of_pin[pin];
+    emp_mean_transfer mean = emp_task_mean_transfer(t, devices);
+    for (int32_t task = t->task_count - 1; task >= 0; task--) {
+        int32_t row_end = t->input_offset[task + 1];
+        p->rank[task] = mean_oct(p, task); /* all its readers have told */
+        for (int32_t i = t->input_offset[task]; i < row_end;) {
+            emp_task_edge edge = emp_task_edge_at(t, i, row_end);
+            tell_producer(p, task, edge.producer, emp_mean_transfer_ns(mean, edge.bytes));
+            i = edge.end;
+        }
+    }
+}
+
+static bool goes_first(const peft *p, int32_t a, int32_t b)
+{
+    return p->rank[a] != p->rank[b] ? p->rank[a] > p->rank[b] : a < b;
+}
+
+static void push(peft *p, int32_t task)
+{
+    int32_t at = p->heap_count++;
+
+    for (; at > 0 && goes_first(p, task, p->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        p->heap[at] = p->heap[(at - 1) / 2];
+    p->heap[at] = task;
+}
+
+static int32_t pop(peft *p)
+{
+    int32_t first = p->heap[0], moved = p->heap[--p->heap_count], at = 0;
+
+    while (2 * at + 1 < p->heap_count) {
+        int32_t child = 2 * at + 1;
+        if (child + 1 < p->heap_count &&
+            goes_first(p, p->heap[child + 1], p->heap[child]))
+            child++;
+        if (!goes_first(p, p->heap[child], moved)) break;
+        p->heap[at] = p->heap[child];
+        at = child;
+    }
+    p->heap[at] = moved;
+    return first;
+}
+
+static emp_status book_best(peft *p, int32_t task, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_list_schedule *s = p->schedule;
+    emp_device_id      best = -1;
+    emp_time_ns        best_start = 0;
+    double             best_end = 0.0;
+
+    for (emp_device_id d = 0; d < p->device_count; d++) {
+        if (!emp_list_may_go(s, task, d)) continue;
+        emp_time_ns time = emp_list_time_ns(s, task, d);
+        emp_time_ns start =
+            emp_list_first_gap(s, d, emp_list_arrival_ns(s, task, d), time);
+        double end = (double)(start + time) + oct_of(p, task)[d];
+        if (best >= 0 && end >= best_end) continue;
+        best = d;
+        best_start = start;
+        best_end = end;
+    }
+    if (best < 0) EMP_TRY(emp_list_no_room(s, task, err));
+    EMP_TRY(emp_list_book(s, task, best, best_start, err));
+
+cleanup:
+    return st;
+}
+
+emp_status emp_schedule_peft(emp_list_schedule *s, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     tasks = (size_t)s->graph->task_count;
+    peft       p = {.schedule = s, .device_count = s->graph->machine->device_count};
+
+    p.oct = EMP_NEW_ARRAY(double, tasks *(size_t)p.device_count);
+    p.rank = EMP_NEW_ARRAY(double, tasks);
+    p.heap = EMP_NEW_ARRAY(int32_t, tasks);
+    if (!p.oct || !p.rank || !p.heap)
+        EMP_FAIL(EMP_ENOMEM, "cost table of %d tasks", s->graph->task_count);
+    look_ahead(&p);
+    for (int32_t i = 0; i < s->ready_count; i++) push(&p, s->ready[i]);
+    while (p.heap_count > 0) {
+        int32_t known = s->ready_count - 1; /* booking takes one and appends others */
+        EMP_TRY(book_best(&p, pop(&p), err));
+        for (int32_t i = known; i < s->ready_count; i++) push(&p, s->ready[i]);
+    }
+
+cleanup:
+    emp_free(p.oct);
+    emp_free(p.rank);
+    emp_free(p.heap);
+    return st;
+}
+
+static emp_status place(const emp_problem *problem, const emp_placer_params *params,
+                        emp_device_id *device_of_op, emp_error *err)
+{
+    return emp_list_place(problem, params, "peft", EMP_TASKS_OPS, emp_schedule_peft,
+                          device_of_op, err);
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    return emp_one_shot_create(state, problem, params, place, err);
+}
+
+const emp_placer_type emp_placer_peft = {
+    .name = "peft",
+    .description = "PEFT, HEFT with a look ahead (Arabnejad and Barbosa 2014)",
+    .create = create,
+    .ask = emp_one_shot_ask,
+    .tell = emp_one_shot_tell,
+    .destroy = emp_one_shot_destroy,
+};

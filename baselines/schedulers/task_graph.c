@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "baselines/schedulers/task_graph.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "baselines/schedulers/fusion.h"
+#include "search/groups/colocation_groups.h"
+
+/* What a task graph is made with. */
+typedef struct {
+    emp_task_graph    *graph;
+    const emp_problem *problem;
+    emp_fusion         fusion;
+    int32_t           *pin_of_op; /**< [op] */
+    int32_t           *seen;      /**< [task] the last tensor that it reads, plus 1 */
+    int32_t            reader_count;
+} builder;
+
+/* No sum of so many such reaches 2^61. */
+static int64_t at_most(int64_t value, int64_t count)
+{
+    int64_t limit = (INT64_C(1) << 61) / (count + 1);
+
+    return value < limit ? value : limit;
+}
+
+/* ---- pins ---- */
+
+static void pin_classes(builder *b)
+{
+    const emp_graph *g = b->problem->graph;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        b->pin_of_op[op] = g->op[op].colocation_class;
+    b->graph->pin_count = g->class_count;
+}
+
+/* Classes that are in no group are pins of their own, after the groups. */
+static emp_status pin_groups(builder *b, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_graph       *g = b->problem->graph;
+    emp_colocation_groups *groups = NULL;
+
+    EMP_TRY(emp_colocation_groups_create(&groups, b->problem, err));
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t c = g->op[op].colocation_class, group = groups->group_of_class[c];
+        b->pin_of_op[op] = group >= 0 ? group : groups->group_count + c;
+    }
+    b->graph->pin_count = groups->group_count + g->class_count;
+
+cleanup:
+    emp_colocation_groups_destroy(groups);
+    return st;
+}
+
+static uint64_t devices_of_kinds(const emp_machine *machine, uint32_t kinds)
+{
+    uint64_t devices = 0;
+
+    for (emp_device_id d = 0; d < machine->device_count; d++) {
+        bool is_gpu = machine->device[d].kind == EMP_DEVICE_GPU;
+        if ((kinds & (is_gpu ? EMP_KIND_GPU : EMP_KIND_CPU)) != 0)
+            devices |= UINT64_C(1) << d;
+    }
+    return devices;
+}
+
+/* A pin may use what all its classes may; persistent bytes are its ops'. */
+static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_task_graph    *t = b->graph;
+    const emp_problem *p = b->problem;
+    const emp_graph   *g = p->graph;
+    uint64_t           gpus = devices_of_kinds(p->machine, EMP_KIND_GPU);
+
+    t->persistent_bytes = EMP_NEW_ARRAY(int64_t, (size_t)t->pin_count);
+    t->devices_of_pin = EMP_NEW_ARRAY(uint64_t, (size_t)t->pin_count);
+    if (t->persistent_bytes == NULL || t->devices_of_pin == NULL)
+        EMP_FAIL(EMP_ENOMEM, "%d groups of tasks", t->pin_count);
+    for (int32_t pin = 0; pin < t->pin_count; pin++)
+        t->devices_of_pin[pin] = devices_of_kinds(p->machine, ~UINT32_C(0));
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        const emp_op *o = &g->op[op];
+        int32_t       pin = b->pin_of_op[op];
+        if (o->is_folded) continue;
+        t->devices_of_pin[pin] &=
+            devices_of_kinds(p->machine, p->kinds_of_class[o->colocation_class]);
+        t->persistent_bytes[pin] += at_most(o->persistent_bytes, g->op_count);
+    }
+    for (int32_t pin = 0; pin < t->pin_count; pin++) {
+        uint64_t used = t->devices_of_pin[pin] & gpus;
+        if (units != EMP_TASKS_OPS && used != 0) t->devices_of_pin[pin] = used;
+    }
+
+cleanup:
+    return st;
+}
+
+/* ---- tasks ---- */
+
+static void add_op_to_task(builder *b, int32_t task, emp_op_id op)
+{
+    emp_task_graph       *t = b->graph;
+    const emp_cost_table *costs = b->problem->costs;
+    const emp_machine    *m = t->machine;
+    emp_gpu_cost          gpu = costs->gpu[op];
+    emp_time_ns gpu_ns = gpu.compute_ns > gpu.issue_ns ? gpu.compute_ns : gpu.issue_ns;
+
+    t->task_of_op[op] = task;
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        emp_time_ns ns =
+            m->device[d].kind == EMP_DEVICE_GPU ? gpu_ns : costs->cpu[op].compute_ns;
+        t->time_ns[(size_t)task * (size_t)m->device_count + (size_t)d] +=
+            at_most(ns, b->problem->graph->op_count);
+    }
+}
+
+static emp_status list_tasks(builder *b, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_task_graph  *t = b->graph;
+    const emp_graph *g = b->problem->graph;
+    size_t           tasks = (size_t)b->fusion.set_count;
+
+    t->task_count = b->fusion.set_count;
+    t->op_count = g->op_count;
+    t->time_ns = EMP_NEW_ARRAY(emp_time_ns, tasks * (size_t)t->machine->device_count);
+    t->pin_of_task = EMP_NEW_ARRAY(int32_t, tasks);
+    t->workspace_bytes = EMP_NEW_ARRAY(int64_t, tasks);
+    t->name = EMP_NEW_ARRAY(const char *, tasks);
+    t->task_of_op = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    b->seen = EMP_NEW_ARRAY(int32_t, tasks);
+    if (!t->time_ns || !t->pin_of_task || !t->workspace_bytes || !t->name ||
+        !t->task_of_op || !b->seen) {
+        EMP_FAIL(EMP_ENOMEM, "%d tasks", t->task_count);
+    }
+    for (emp_op_id op = 0; op < g->op_count; op++) t->task_of_op[op] = -1;
+    for (int32_t task = 0; task < t->task_count; task++) {
+        emp_op_id root = b->fusion.root_of_set[task];
+        t->pin_of_task[task] = b->pin_of_op[root];
+        t->name[task] = g->name[root];
+        for (emp_op_id op = root; op >= 0; op = b->fusion.next[op])
+            add_op_to_task(b, task, op);
+    }
+
+cleanup:
+    return st;
+}
+
+/* ---- tensors ---- */
+
+/* Adds a reader to the tensor that is being made, unless it is known or needs none. */
+static void add_reader(builder *b, int32_t task, emp_op_id op)
+{
+    emp_task_graph *t = b->graph;
+    int32_t         reader = t->task_of_op[op];
+
+    if (reader < 0 || reader == task || b->seen[reader] == t->tensor_count + 1) return;
+    b->seen[reader] = t->tensor_count + 1;
+    t->reader[b->reader_count++] = reader;
+    t->input_offset[reader + 1]++;
+}
+
+static int ascending(const void *left, const void *right)
+{
+    int32_t l = *(const int32_t *)left, r = *(const int32_t *)right;
+
+    return (l > r) - (l < r);
+}
+
+static void close_tensor(builder *b, int32_t task, int64_t home_bytes, int64_t copy_bytes)
+{
+    emp_task_graph *t = b->graph;
+    int32_t         first = t->tensor[t->tensor_count].reader;
+    int64_t         places = (int64_t)t->task_count + b->problem->graph->tensor_count;
+
+    if (b->reader_count == first) return;
+    qsort(t->reader + first, (size_t)(b->reader_count - first), sizeof *t->reader,
+          ascending);
+    t->tensor[t->tensor_count++] =
+        (emp_task_tensor){.producer = task,
+                          .reader = first,
+                          .home_bytes = at_most(home_bytes, places),
+                          .copy_bytes = at_most(copy_bytes, places)};
+    t->tensor[t->tensor_count].reader = b->reader_count;
+}
+
+static bool is_inside(const builder *b, int32_t task, emp_tensor_id tensor)
+{
+    return b->graph->task_of_op[b->problem->graph->tensor[tensor].producer] == task;
+}
+
+/* Output 0 of an alias of a variable is the variable. */
+static int64_t home_bytes_of(const emp_graph *g, emp_op_id op, emp_tensor_id tensor)
+{
+    bool is_first = tensor == g->output_offset[op] && g->op[op].is_alias;
+    bool is_variable = is_first && g->input_offset[op] < g->input_offset[op + 1] &&
+                       g->tensor[g->input[g->input_offset[op]]].is_ref;
+
+    return is_variable ? 0 : g->tensor[tensor].bytes;
+}
+
+/* The tensors of an op for other tasks; returns the bytes of those that stay inside. */
+static int64_t add_tensors(builder *b, int32_t task, emp_op_id op)
+{
+    const emp_graph *g = b->problem->graph;
+    int64_t          inside = 0;
+
+    for (int32_t k = g->output_offset[op]; k < g->output_offset[op + 1]; k++) {
+        int32_t known = b->graph->tensor_count;
+        for (int32_t i = g->consumer_offset[k]; i < g->consumer_offset[k + 1]; i++)
+            add_reader(b, task, g->consumer[i]);
+        close_tensor(b, task, home_bytes_of(g, op, k), g->tensor[k].copy_bytes);
+        if (b->graph->tensor_count == known)
+            inside += at_most(home_bytes_of(g, op, k), g->tensor_count);
+    }
+    return inside;
+}
+
+/* One tensor of 0 bytes for all that waits for a task by control edges. */
+static void add_control(builder *b, int32_t task)
+{
+    const emp_graph *g = b->problem->graph;
+
+    for (emp_op_id op = b->fusion.root_of_set[task]; op >= 0; op = b->fusion.next[op]) {
+        for (int32_t i = g->control_out_offset[op]; i < g->control_out_offset[op + 1];
+             i++)
+            add_reader(b, task, g->control_out[i]);
+    }
+    close_tensor(b, task, 0, 0);
+}
+
+static void add_outputs(builder *b, int32_t task)
+{
+    emp_task_graph  *t = b->graph;
+    const emp_graph *g = b->problem->graph;
+
+    t->output_offset[task] = t->tensor_count;
+    for (emp_op_id op = b->fusion.root_of_set[task]; op >= 0; op = b->fusion.next[op]) {
+        int64_t bytes = add_tensors(b, task, op) +
+                        at_most(g->op[op].cost.workspace_bytes, g->op_count);
+        for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+            if (is_inside(b, task, g->input[i]))
+                bytes += at_most(g->tensor[g->input[i]].bytes,
+                                 (int64_t)g->tensor_count + g->edge_count);
+        }
+        if (bytes > t->workspace_bytes[task]) t->workspace_bytes[task] = bytes;
+    }
+    add_control(b, task);
+    t->output_offset[task + 1] = t->tensor_count;
+}
+
+static emp_status list_tensors(builder *b, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_task_graph  *t = b->graph;
+    const emp_graph *g = b->problem->graph;
+    size_t           tasks = (size_t)t->task_count;
+    size_t           edges = (size_t)g->edge_count + (size_t)g->control_edge_count;
+
+    t->output_offset = EMP_NEW_ARRAY(int32_t, tasks + 1);
+    t->tensor = EMP_NEW_ARRAY(emp_task_tensor, (size_t)g->tensor_count + tasks + 1);
+    t->reader = EMP_NEW_ARRAY(int32_t, edges);
+    t->input_offset = EMP_NEW_ARRAY(int32_t, tasks + 2);
+    t->input = EMP_NEW_ARRAY(int32_t, edges);
+    if (!t->output_offset || !t->tensor || !t->reader || !t->input_offset || !t->input)
+        EMP_FAIL(EMP_ENOMEM, "%zu edges between tasks", edges);
+    for (int32_t task = 0; task < t->task_count; task++) add_outputs(b, task);
+
+    /* input_offset[v + 1] counts; after the shift it says where row v is filled next. */
+    for (int32_t task = 0; task < t->task_count; task++)
+        t->input_offset[task + 1] += t->input_offset[task];
+    for (int32_t task = t->task_count; task >= 0; task--)
+        t->input_offset[task + 1] = t->input_offset[task];
+    for (int32_t k = 0; k < t->tensor_count; k++) {
+        for (int32_t i = t->tensor[k].reader; i < t->tensor[k + 1].reader; i++)
+            t->input[t->input_offset[t->reader[i] + 1]++] = k;
+    }
+
+cleanup:
+    return st;
+}
+
+emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *problem,
+                                 emp_task_units units, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_task_graph *t = EMP_NEW(emp_task_graph);
+    builder         b = {.graph = t, .problem = problem};
+
+    *out = NULL;
+    if (t == NULL) EMP_FAIL(EMP_ENOMEM, "graph of tasks");
+    t->machine = problem->machine;
+    b.pin_of_op = EMP_NEW_ARRAY(int32_t, (size_t)problem->graph->op_count);
+    if (b.pin_of_op == NULL)
+        EMP_FAIL(EMP_ENOMEM, "groups of %d ops", problem->graph->op_count);
+    if (units == EMP_TASKS_FUSED)
+        EMP_TRY(pin_groups(&b, err));
+    else
+        pin_classes(&b);
+    EMP_TRY(describe_pins(&b, units, err));
+    EMP_TRY(emp_fusion_init(&b.fusion, problem->graph, err));
+    if (units == EMP_TASKS_FUSED) emp_fusion_run(&b.fusion, b.pin_of_op);
+    EMP_TRY(emp_fusion_sort(&b.fusion, err));
+    EMP_TRY(list_tasks(&b, err));
+    EMP_TRY(list_tensors(&b, err));
+
+    *out = t;
+    t = NULL;
+
+cleanup:
+    emp_fusion_clear(&b.fusion);
+    emp_free(b.pin_of_op);
+    emp_free(b.seen);
+    emp_task_graph_destroy(t);
+    return st;
+}
+
+void emp_task_graph_destroy(emp_task_graph *t)
+{
+    if (t == NULL) return;
+    emp_free(t->time_ns);
+    emp_free(t->pin_of_task);
+    emp_free(t->workspace_bytes);
+    emp_free(t->persistent_bytes);
+    emp_free(t->devices_of_pin);
+    emp_free(t->output_offset);
+    emp_free(t->tensor);
+    emp_free(t->reader);
+    emp_free(t->input_offset);
+    emp_free(t->input);
+    emp_free(t->name);
+    emp_free(t->task_of_op);
+    emp_free(t);
+}
+
+/* ---- what schedulers ask ---- */
+
+emp_time_ns emp_task_transfer_ns(const emp_task_graph *t, emp_device_id from,
+                                 emp_device_id to, int64_t bytes)
+{
+    const emp_route *route = &t->machine->route[from][to];
+
+    if (from == to) return 0;
+    return at_most(
+        emp_ns_of_seconds(route->latency_s + (double)bytes / route->bytes_per_s),
+        t->task_count + (int64_t)t->tensor_count);
+}
+
+emp_task_edge emp_task_edge_at(const emp_task_graph *t, int32_t at, int32_t row_end)
+{
+    emp_task_edge edge = {.producer = t->tensor[t->input[at]].producer, .end = at};
+
+    while (edge.end < row_end && t->tensor[t->input[edge.end]].producer == edge.producer)
+        edge.bytes += t->tensor[t->input[edge.end++]].copy_bytes;
+    return edge;
+}
+
+double emp_task_mean_time_ns(const emp_task_graph *t, int32_t task)
+{
+    int32_t count = 0;
+    double  sum = 0.0;
+
+    for (emp_device_id d = 0; d < t->machine->device_count; d++) {
+        if (!emp_task_may_use(t, task, d)) continue;
+        sum +=
+            (double)
+                t->time_ns[(size_t)task * (size_t)t->machine->device_count + (size_t)d];
+        count++;
+    }
+    return sum / count;
+}
+
+emp_mean_transfer emp_task_mean_transfer(const emp_task_graph *t, uint64_t devices)
+{
+    const emp_machine *m = t->machine;
+    emp_mean_transfer  mean = {0.0, 0.0};
+    int32_t            pairs = 0;
+
+    for (emp_device_id i = 0; i < m->device_count; i++) {
+        for (emp_device_id j = 0; j < m->device_count; j++) {
+            if (i == j || (devices >> i & devices >> j & 1) == 0) continue;
+            mean.latency_ns += m->route[i][j].latency_s * 1e9;
+            mean.per_byte_ns += 1e9 / m->route[i][j].bytes_per_s;
+            pairs++;
+        }
+    }
+    if (pairs > 0) mean.latency_ns /= pairs, mean.per_byte_ns /= pairs;
+    return mean;
+}

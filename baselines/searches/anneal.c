@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Simulated annealing (Kirkpatrick et al., 1983) by moves of ops and groups.
+ *
+ * A sample is one move away from where the walk stands, and becomes the next stand by
+ * Metropolis' rule: always if it is no slower, else with probability exp(-d / T), where d is
+ * the change as a share of the step time. T begins at a share of the standard deviation of d
+ * over the first moves, which only ever go down, and falls geometrically until the budget
+ * ends. What does not fit in memory costs more and is not ruled out (baselines/searches/walk.h). */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "baselines/searches/walk.h"
+
+typedef struct {
+    emp_walk_options walk;
+    int64_t          warmup;  /* samples that set the first temperature */
+    int64_t          heat;    /* percent of their standard deviation */
+    int64_t          cooling; /* first temperature over the last */
+    int64_t          length;  /* samples in all; 0 = the run's budget */
+} anneal_options;
+
+/* What a checkpoint must keep of the first moves. */
+typedef struct {
+    double count, sum, sum_of_squares;
+} spread;
+
+typedef struct {
+    emp_walk       walk; /* first */
+    anneal_options options;
+    int64_t        told;
+    spread         d;
+} annealer;
+
+/* Without a budget in evaluations. */
+enum { USUAL_LENGTH = 4000 };
+
+static void destroy(void *state)
+{
+    annealer *a = state;
+
+    if (a == NULL) return;
+    emp_walk_clear(&a->walk);
+    emp_free(a);
+}
+
+static emp_status parse_options(anneal_options *o, const char *text, emp_error *err)
+{
+    emp_option list[EMP_WALK_OPTIONS + 4];
+
+    *o = (anneal_options){.warmup = 100, .heat = 20, .cooling = 1000, .length = 0};
+    emp_walk_options_list(&o->walk, list);
+    emp_option *own = list + EMP_WALK_OPTIONS;
+    own[0] = (emp_option){"warmup", 2, 1 << 20, &o->warmup, NULL};
+    own[1] = (emp_option){"heat", 0, 10000, &o->heat, NULL};
+    own[2] = (emp_option){"cooling", 1, 1 << 30, &o->cooling, NULL};
+    own[3] = (emp_option){"length", 0, 1 << 30, &o->length, NULL};
+    return emp_options_parse(text, "anneal", list, EMP_WALK_OPTIONS + 4, err);
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    annealer  *a = EMP_NEW(annealer);
+
+    *state = NULL;
+    if (a == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    EMP_TRY(parse_options(&a->options, params->options, err));
+    if (a->options.length == 0)
+        a->options.length =
+            params->budget_evaluations > 0 ? params->budget_evaluations : USUAL_LENGTH;
+    EMP_TRY(emp_walk_init(&a->walk, problem, &a->options.walk, params->seed, err));
+    *state = a;
+    a = NULL;
+
+cleanup:
+    destroy(a);
+    return st;
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    return emp_walk_ask(&((annealer *)state)->walk, "anneal", candidates, max, count,
+                        err);
+}
+
+/* Of the next samples; 0 while the first moves are made. */
+static double temperature(const annealer *a)
+{
+    const anneal_options *o = &a->options;
+    const spread         *d = &a->d;
+
+    if (a->told <= o->warmup || d->count < 1.0) return 0.0;
+    double mean = d->sum / d->count;
+    double deviation = sqrt(fmax(0.0, d->sum_of_squares / d->count - mean * mean));
+    double left = (double)(o->length - o->warmup);
+    double done = left > 0.0 ? fmin(1.0, (double)(a->told - o->warmup) / left) : 1.0;
+    return (double)o->heat / 100.0 * deviation * pow((double)o->cooling, -done);
+}
+
+static void note_spread(annealer *a, const emp_score *scores, int32_t count)
+{
+    for (int32_t k = 0; k < count; k++) {
+        double d = emp_penalized_s(&scores[k]) / a->walk.cost.here_s - 1.0;
+        a->d.count += 1.0;
+        a->d.sum += d;
+        a->d.sum_of_squares += d * d;
+    }
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    annealer  *a = state;
+    bool       is_new;
+    double     t = temperature(a);
+    int32_t    accepted = 0;
+
+    EMP_TRY(emp_walk_begin(&a->walk, scores, count, &is_new, err));
+    if (!is_new && a->told <= a->options.warmup) note_spread(a, scores, count);
+    if (!is_new) accepted = emp_walk_metropolis(&a->walk, scores, count, t);
+    a->told += count;
+    emp_walk_report(&a->walk, (emp_placer_metric){"temperature", t},
+                    (emp_placer_metric){"accepted_frac", (double)accepted / count});
+
+cleanup:
+    return st;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    annealer *a = state;
+    int32_t   count = emp_walk_list_state(&a->walk, arrays);
+
+    arrays[count++] = (emp_named_array){"told", EMP_ARRAY_INT64, 1, &a->told};
+    arrays[count++] = (emp_named_array){"spread", EMP_ARRAY_DOUBLE,
+                                        sizeof a->d / sizeof(double), &a->d};
+    return count;
+}
+
+static const char options_text[] =
+    "warmup\t100\tsamples that set the first temperature\n"
+    "heat\t20\tthe first temperature, percent of the standard deviation of their "
+    "changes\n"
+    "cooling\t1000\tthe first temperature over the last\n"
+    "length\t0\tsamples in all; 0: the run's budget, or 4000\n" EMP_WALK_OPTIONS_TEXT(
+        "mixed", "768");
+
+const emp_placer_type emp_placer_anneal = {
+    .options = options_text,
+    .name = "anneal",
+    .description = "simulated annealing by moves of ops and groups (Kirkpatrick et al. "
+                   "1983)",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = emp_walk_metrics,
+    .list_state = list_state,
+};

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A biased random-key genetic algorithm (Goncalves and Resende, 2011), the search that
+ * REGAL (Paliwal et al., ICLR 2020) gives hints to.
+ *
+ * A chromosome is a key in [0, 1) for each group and device; a group goes to the device of
+ * its highest key. A generation consists of the elite of the one before, of mutants, which
+ * are drawn afresh, and of children: each key is that of an elite parent with probability
+ * 0.7, else that of another parent. REGAL also has keys that order ops; the runtime orders
+ * them by itself here, so there are none. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "baselines/baselines.h"
+#include "baselines/searches/grouped.h"
+
+typedef struct {
+    emp_grouped_options groups;
+
+    int64_t population, elite, mutants; /* the latter in percent of it */
+    int64_t bias;                       /* percent of keys from the elite parent */
+} brkga_options;
+
+/* What a checkpoint must keep, beside the arrays. */
+typedef struct {
+    int64_t generation;
+    int64_t next; /* member of the generation that is to be scored next */
+} brkga_progress;
+
+typedef struct {
+    double  cost_s;
+    int32_t member;
+} ranked;
+
+typedef struct {
+    emp_grouped   groups; /* first */
+    brkga_options options;
+    uint64_t      seed;
+    int32_t       key_count;                 /* of a chromosome */
+    int32_t       elite_count, mutant_count; /* of a generation */
+
+    brkga_progress at;
+    double        *key, *next_key; /* [member][group][device] */
+    double        *cost_s;         /* [member] */
+    ranked        *rank;
+    int32_t       *device_of_group; /* of the latest candidate */
+} brkga;
+
+static void destroy(void *state)
+{
+    brkga *b = state;
+
+    if (b == NULL) return;
+    emp_grouped_clear(&b->groups);
+    emp_free(b->key);
+    emp_free(b->next_key);
+    emp_free(b->cost_s);
+    emp_free(b->rank);
+    emp_free(b->device_of_group);
+    emp_free(b);
+}
+
+static emp_status parse_options(brkga *b, const char *text, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    brkga_options *o = &b->options;
+    emp_option     list[EMP_GROUPED_OPTIONS + 4];
+
+    *o = (brkga_options){.population = 50, .elite = 20, .mutants = 10, .bias = 70};
+    emp_grouped_options_list(&o->groups, list);
+    const emp_option own[] = {{"population", 3, 1 << 14, &o->population, NULL},
+                              {"elite", 1, 50, &o->elite, NULL},
+                              {"mutants", 0, 50, &o->mutants, NULL},
+                              {"bias", 50, 100, &o->bias, NULL}};
+    memcpy(list + EMP_GROUPED_OPTIONS, own, sizeof own);
+    EMP_TRY(emp_options_parse(text, "brkga", list, sizeof list / sizeof *list, err));
+    b->elite_count = (int32_t)((o->population * o->elite + 99) / 100);
+    b->mutant_count = (int32_t)(o->population * o->mutants / 100);
+    if (b->elite_count + b->mutant_count >= o->population) {
+        EMP_FAIL(EMP_EINVAL,
+                 "options of method brkga: an elite of %lld %% and %lld %% mutants leave "
+                 "no room for children",
+                 (long long)o->elite, (long long)o->mutants);
+    }
+
+cleanup:
+    return st;
+}
+
+static double *chromosome(const brkga *b, double *keys, int64_t member)
+{
+    return keys + (size_t)member * (size_t)b->key_count;
+}
+
+static void draw_keys(const brkga *b, emp_rng *rng, double *keys)
+{
+    for (int32_t i = 0; i < b->key_count; i++) keys[i] = emp_rng_uniform(rng);
+}
+
+static void draw_population(brkga *b)
+{
+    emp_rng rng;
+
+    for (int64_t i = 0; i < b->options.population; i++) {
+        emp_rng_init(&rng, b->seed, 0, (uint32_t)i);
+        draw_keys(b, &rng, chromosome(b, b->key, i));
+    }
+}
+
+static emp_status allocate(brkga *b, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     members = (size_t)b->options.population;
+
+    b->key = EMP_NEW_ARRAY(double, members *(size_t)b->key_count);
+    b->next_key = EMP_NEW_ARRAY(double, members *(size_t)b->key_count);
+    b->cost_s = EMP_NEW_ARRAY(double, members);
+    b->rank = EMP_NEW_ARRAY(ranked, members);
+    b->device_of_group = EMP_NEW_ARRAY(int32_t, (size_t)b->groups.ops.group_count);
+    if (!b->key || !b->next_key || !b->cost_s || !b->rank || !b->device_of_group)
+        EMP_FAIL(EMP_ENOMEM, "%zu chromosomes of %d keys", members, b->key_count);
+
+cleanup:
+    return st;
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    brkga     *b = EMP_NEW(brkga);
+
+    *state = NULL;
+    if (b == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    EMP_TRY(parse_options(b, params->options, err));
+    b->seed = params->seed;
+    EMP_TRY(emp_grouped_init(&b->groups, problem, &b->options.groups, params->seed, err));
+    b->key_count = b->groups.ops.group_count * b->groups.device_count;
+    EMP_TRY(allocate(b, err));
+    draw_population(b);
+    *state = b;
+    b = NULL;
+
+cleanup:
+    destroy(b);
+    return st;
+}
+
+/* ---- ask --------------------------------------------------------------------------- */
+
+/* A restored state may come from anywhere; any keys are good. */
+static emp_status check_state(const brkga *b, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(emp_grouped_check(&b->groups, "brkga", err));
+    if (b->at.generation < 0 || b->at.next < 0 || b->at.next >= b->options.population)
+        EMP_FAIL(EMP_EFORMAT, "the saved state of brkga is damaged");
+
+cleanup:
+    return st;
+}
+
+static void decode(brkga *b, int64_t member, emp_device_id *device_of_op)
+{
+    const double *key = chromosome(b, b->key, member);
+
+    for (int32_t g = 0; g < b->groups.ops.group_count;
+         g++, key += b->groups.device_count) {
+        int32_t best = 0;
+        for (int32_t d = 1; d < b->groups.device_count; d++)
+            if (key[d] > key[best]) best = d;
+        b->device_of_group[g] = best;
+    }
+    emp_grouped_place(&b->groups, b->device_of_group, device_of_op);
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    brkga     *b = state;
+
+    EMP_TRY(check_state(b, err));
+    int64_t room = b->options.population - b->at.next;
+    *count = room < max ? (int32_t)room : max;
+    b->groups.sample_count = *count;
+    for (int32_t k = 0; k < *count; k++) decode(b, b->at.next + k, candidates[k]);
+
+cleanup:
+    return st;
+}
+
+/* ---- tell -------------------------------------------------------------------------- */
+
+static int by_cost(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+
+    if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
+    return (x->member > y->member) - (x->member < y->member);
+}
+
+/* Each key from the elite parent with probability bias. */
+static void cross(const brkga *b, emp_rng *rng, const double *elite, const double *other,
+                  double *child)
+{
+    const double bias = (double)b->options.bias / 100.0;
+
+    for (int32_t i = 0; i < b->key_count; i++)
+        child[i] = emp_rng_uniform(rng) < bias ? elite[i] : other[i];
+}
+
+/* The elite first, best first, with its costs; then mutants, then children. */
+static void breed(brkga *b)
+{
+    const int32_t members = (int32_t)b->options.population, elite = b->elite_count;
+    emp_rng       rng;
+
+    for (int32_t i = 0; i < members; i++) b->rank[i] = (ranked){b->cost_s[i], i};
+    qsort(b->rank, (size_t)members, sizeof *b->rank, by_cost);
+    b->at.generation++;
+    for (int32_t i = 0; i < members; i++) {
+        double *child = chromosome(b, b->next_key, i);
+        emp_rng_init(&rng, b->seed, (uint32_t)b->at.generation, (uint32_t)i);
+        if (i < elite) {
+            memcpy(child, chromosome(b, b->key, b->rank[i].member),
+                   (size_t)b->key_count * sizeof *child);
+            b->cost_s[i] = b->rank[i].cost_s;
+        } else if (i < elite + b->mutant_count) {
+            draw_keys(b, &rng, child);
+        } else {
+            int32_t mother = (int32_t)emp_rng_below(&rng, (uint32_t)elite);
+            int32_t father =
+                elite + (int32_t)emp_rng_below(&rng, (uint32_t)(members - elite));
+            cross(b, &rng, chromosome(b, b->key, b->rank[mother].member),
+                  chromosome(b, b->key, b->rank[father].member), child);
+        }
+    }
+    double *swapped = b->key;
+    b->key = b->next_key;
+    b->next_key = swapped;
+    b->at.next = elite;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    brkga     *b = state;
+
+    EMP_TRY(
+        emp_grouped_begin_tell(&b->groups, scores, count, b->cost_s + b->at.next, err));
+    b->at.next += count;
+    if (b->at.next == b->options.population) breed(b);
+    b->groups.metric[0] = (emp_placer_metric){"generation", (double)b->at.generation};
+
+cleanup:
+    return st;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    brkga                *b = state;
+    size_t                members = (size_t)b->options.population;
+    const emp_named_array list[] = {
+        {"progress", EMP_ARRAY_INT64, sizeof b->at / sizeof(int64_t), &b->at},
+        {"keys", EMP_ARRAY_DOUBLE, members * (size_t)b->key_count, b->key},
+        {"cost_s", EMP_ARRAY_DOUBLE, members, b->cost_s},
+        {"groups_hash", EMP_ARRAY_INT64, 1, &b->groups.groups_hash}};
+
+    memcpy(arrays, list, sizeof list);
+    return sizeof list / sizeof *list;
+}
+
+static const char options_text[] = "population\t50\tplacements of a generation\n"
+                                   "elite\t20\tpercent of them that live on\n"
+                                   "mutants\t10\tpercent of them that are drawn afresh\n"
+                                   "bias\t70\tpercent of the keys of a child that are "
+                                   "those of its elite parent\n" EMP_GROUPED_OPTIONS_TEXT;
+
+const emp_placer_type emp_placer_brkga = {
+    .options = options_text,
+    .name = "brkga",
+    .description = "biased random-key genetic algorithm on groups (Goncalves and Resende "
+                   "2011; Paliwal et al. 2020)",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = emp_grouped_metrics,
+    .list_state = list_state,
+};

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The cross-entropy method (Rubinstein 1999; for placement: Post, Gao et al. 2018) on
+ * groups of ops, from coarse to fine.
+ *
+ * The policy is a table: p[group][device], groups independent. Each batch is drawn from
+ * it, the best placements so far that fit in memory are kept (the elite), and the table
+ * moves towards their frequencies:
+ *
+ *     p <- (1 - rate) p + rate [(1 - e) frequency in the elite + e / devices]
+ *
+ * e leaves a sample some groups away from the elite on average, so that the search never
+ * ends. It begins with a dozen groups (search/groups/clusters.h), uniformly; that settles
+ * the large questions in a few hundred samples. As much depends on the groups, several
+ * groupings are tried, each with twice as many as the one before. The best goes on with its
+ * fine groups, near the best placement. */
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "baselines/baselines.h"
+#include "search/elites.h"
+#include "search/groups/clusters.h"
+#include "search/method_options.h"
+
+enum { MOST_STARTS = 8, METRICS = 4 };
+
+/* Largest group over the mean; groupings take them in turn. By trial, as the defaults of the
+ * options: baselines/README.md. */
+static const double IMBALANCE[] = {2.0, 4.0};
+
+typedef struct {
+    int64_t samples, elites; /* per batch; kept */
+    int64_t coarse, fine;    /* groups: of the first start; about */
+    int64_t starts, start_samples;
+    int64_t rate;                 /* percent */
+    int64_t strays, strays_first; /* groups of a sample that leave the elite: always, and
+                                     when the fine groups begin */
+} ce_options;
+
+/* What a checkpoint must keep, beside the arrays. */
+typedef struct {
+    int64_t asked;      /* samples in all */
+    int64_t begun_at;   /* asked, when the stage began */
+    int64_t stage;      /* number of the start; starts: fine */
+    int64_t best_start; /* -1 = none has run */
+} ce_progress;
+
+typedef struct {
+    const emp_problem *problem;
+    ce_options         options;
+    uint64_t           seed;
+    int32_t            device_count, most_groups;
+    emp_clusters      *clusters[MOST_STARTS];
+    uint64_t           hash_of_groups; /* of all clusters */
+
+    ce_progress       at;
+    int32_t           sample_count; /* of the last ask */
+    double           *p;            /* [group][device] */
+    int32_t          *sample;       /* [sample][group] device */
+    emp_elites        elites;       /* choices: device of each group */
+    int32_t          *best;         /* [coarse group] device, of the best start */
+    double            best_s;       /* its step time */
+    int64_t           groups_hash;  /* hash_of_groups, or that of a restored state */
+    emp_placer_metric metric[METRICS];
+} ce;
+
+static void destroy(void *state)
+{
+    ce *c = state;
+
+    if (c == NULL) return;
+    for (int i = 0; i < MOST_STARTS; i++) emp_clusters_destroy(c->clusters[i]);
+    emp_free(c->p);
+    emp_free(c->sample);
+    emp_elites_clear(&c->elites);
+    emp_free(c->best);
+    emp_free(c);
+}
+
+static bool is_fine(const ce *c) { return c->at.stage == c->options.starts; }
+
+static const emp_clusters *clusters_of_stage(const ce *c)
+{
+    return c->clusters[is_fine(c) ? (c->at.best_start < 0 ? 0 : c->at.best_start)
+                                  : c->at.stage];
+}
+
+static int32_t group_count(const ce *c)
+{
+    const emp_clusters *clusters = clusters_of_stage(c);
+
+    return is_fine(c) ? clusters->fine_count : clusters->coarse_count;
+}
+
+/* As a share of all groups, at most half. */
+static double share_of(const ce *c, int64_t groups)
+{
+    return fmin(0.5, (double)groups / fmax(1.0, group_count(c)));
+}
+
+static void spread_evenly(ce *c)
+{
+    for (int32_t i = 0; i < c->most_groups * c->device_count; i++)
+        c->p[i] = 1.0 / c->device_count;
+}
+
+/* The fine groups begin where the best start left their coarse ones. */
+static void begin_fine(ce *c)
+{
+    const emp_clusters *clusters = clusters_of_stage(c);
+    double              stray = share_of(c, c->options.strays_first);
+
+    if (c->at.best_start < 0) return;
+    for (int32_t g = 0; g < clusters->fine_count; g++) {
+        int32_t device = c->best[clusters->coarse_of_fine[g]];
+        for (int32_t d = 0; d < c->device_count; d++)
+            c->p[g * c->device_count + d] =
+                stray / c->device_count + (d == device ? 1.0 - stray : 0.0);
+        c->sample[g] = device;
+    }
+    emp_elites_keep(&c->elites, c->sample, c->best_s);
+}
+
+static void begin_stage(ce *c)
+{
+    c->at.begun_at = c->at.asked;
+    emp_elites_restart(&c->elites, c->most_groups);
+    spread_evenly(c);
+    if (is_fine(c)) begin_fine(c);
+}
+
+static emp_status parse_options(ce_options *o, const char *text, emp_error *err)
+{
+    *o = (ce_options){.samples = 8,
+                      .elites = 5,
+                      .coarse = 12,
+                      .fine = 1024,
+                      .starts = 3,
+                      .start_samples = 400,
+                      .rate = 20,
+                      .strays = 1,
+                      .strays_first = 6};
+    const emp_option options[] = {{"samples", 1, EMP_MAX_BATCH, &o->samples, NULL},
+                                  {"elites", 1, 1024, &o->elites, NULL},
+                                  {"coarse", 1, 64, &o->coarse, NULL},
+                                  {"fine", 1, 1 << 14, &o->fine, NULL},
+                                  {"starts", 1, MOST_STARTS, &o->starts, NULL},
+                                  {"start_samples", 1, 1 << 30, &o->start_samples, NULL},
+                                  {"rate", 1, 100, &o->rate, NULL},
+                                  {"strays", 0, 1 << 16, &o->strays, NULL},
+                                  {"strays_first", 0, 1 << 16, &o->strays_first, NULL}};
+
+    return emp_options_parse(text, "ce", options, sizeof options / sizeof *options, err);
+}
+
+static emp_status create_clusters(ce *c, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < c->options.starts; i++) {
+        EMP_TRY(emp_clusters_create(
+            &c->clusters[i], c->problem, (int32_t)c->options.fine,
+            (int32_t)c->options.coarse << i,
+            IMBALANCE[(size_t)i % (sizeof IMBALANCE / sizeof *IMBALANCE)],
+            c->seed * MOST_STARTS + (uint64_t)i, err));
+        if (c->clusters[i]->fine_count > c->most_groups)
+            c->most_groups = c->clusters[i]->fine_count;
+    }
+
+cleanup:
+    return st;
+}
+
+static uint64_t hash_clusters(const ce *c)
+{
+    uint64_t hash = EMP_HASH_SEED;
+
+    for (int32_t i = 0; i < c->options.starts; i++) {
+        const emp_clusters *clusters = c->clusters[i];
+        for (int32_t k = 0; k < clusters->class_count; k++)
+            hash = emp_hash_u64(hash, (uint64_t)clusters->fine_of_class[k]);
+        for (int32_t k = 0; k < clusters->fine_count; k++)
+            hash = emp_hash_u64(hash, (uint64_t)clusters->coarse_of_fine[k]);
+    }
+    return hash;
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    ce        *c = EMP_NEW(ce);
+
+    *state = NULL;
+    if (c == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    c->problem = problem;
+    c->seed = params->seed;
+    c->device_count = problem->machine->device_count;
+    EMP_TRY(parse_options(&c->options, params->options, err));
+    EMP_TRY(create_clusters(c, err));
+    size_t groups = (size_t)c->most_groups;
+    c->p = EMP_NEW_ARRAY(double, groups *(size_t)c->device_count);
+    c->sample = EMP_NEW_ARRAY(int32_t, (size_t)c->options.samples * groups);
+    EMP_TRY(emp_elites_init(&c->elites, (int32_t)c->options.elites, c->most_groups, err));
+    c->best = EMP_NEW_ARRAY(int32_t, groups);
+    if (!c->p || !c->sample || !c->best)
+        EMP_FAIL(EMP_ENOMEM, "table of %zu groups", groups);
+    c->hash_of_groups = hash_clusters(c);
+    c->groups_hash = (int64_t)c->hash_of_groups;
+    c->at.best_start = -1;
+    begin_stage(c);
+    *state = c;
+    c = NULL;
+
+cleanup:
+    destroy(c);
+    return st;
+}
+
+static int32_t draw_device(const ce *c, int32_t group, emp_rng *rng)
+{
+    const double *p = &c->p[group * c->device_count];
+    double        u = emp_rng_uniform(rng);
+    int32_t       d = 0;
+
+    for (; d < c->device_count - 1 && u >= p[d]; d++) u -= p[d];
+    return d;
+}
+
+/* Classes in no group go to device 0, from which legalization sends them on. */
+static void draw_candidate(ce *c, int32_t *device_of_group, emp_device_id *device_of_op)
+{
+    const emp_graph    *graph = c->problem->graph;
+    const emp_clusters *clusters = clusters_of_stage(c);
+    const int32_t       groups = group_count(c);
+    emp_rng             rng;
+
+    emp_rng_init(&rng, c->seed, (uint32_t)c->at.asked++, 0);
+    for (int32_t g = 0; g < groups; g++) device_of_group[g] = draw_device(c, g, &rng);
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        int32_t group = clusters->fine_of_class[graph->op[op].colocation_class];
+        if (group >= 0 && !is_fine(c)) group = clusters->coarse_of_fine[group];
+        device_of_op[op] = group < 0 ? 0 : device_of_group[group];
+    }
+}
+
+/* A restored state may come from anywhere. */
+static emp_status check_state(const ce *c, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const ce_progress *at = &c->at;
+    const ce_options  *o = &c->options;
+
+    if ((uint64_t)c->groups_hash != c->hash_of_groups)
+        EMP_FAIL(EMP_EFORMAT,
+                 "METIS makes other groups here than where the saved state of "
+                 "ce comes from; begin anew");
+    if (at->asked < 0 || at->begun_at < 0 || at->stage < 0 || at->stage > o->starts ||
+        at->best_start < -1 || at->best_start >= o->starts ||
+        !emp_elites_are_valid(&c->elites, c->device_count) ||
+        !emp_choices_are_valid(c->best, c->most_groups, c->device_count)) {
+        EMP_FAIL(EMP_EFORMAT, "the saved state of ce is damaged");
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    ce        *c = state;
+
+    EMP_TRY(check_state(c, err));
+    *count = c->options.samples < max ? (int32_t)c->options.samples : max;
+    c->sample_count = *count;
+    for (int32_t k = 0; k < *count; k++)
+        draw_candidate(c, c->sample + (size_t)k * (size_t)c->most_groups, candidates[k]);
+
+cleanup:
+    return st;
+}
+
+static void move_table(ce *c)
+{
+    const double  rate = (double)c->options.rate / 100.0;
+    const double  stray = share_of(c, c->options.strays), n = (double)c->elites.count;
+    const int32_t groups = group_count(c);
+
+    if (c->elites.count == 0) return;
+    for (int32_t g = 0; g < groups; g++) {
+        double  count[EMP_MAX_DEVICES] = {0};
+        double *p = &c->p[g * c->device_count];
+        for (int64_t i = 0; i < c->elites.count; i++)
+            count[emp_elites_at(&c->elites, i)[g]] += 1.0;
+        for (int32_t d = 0; d < c->device_count; d++) {
+            double wanted = (1.0 - stray) * count[d] / n + stray / c->device_count;
+            p[d] += rate * (wanted - p[d]);
+        }
+    }
+}
+
+/* A start is over: remembers it if it is the best, and goes on. */
+static void end_start(ce *c)
+{
+    const emp_elites *e = &c->elites;
+    bool              is_best =
+        e->count > 0 && (c->at.best_start < 0 || e->step_time_s[0] < c->best_s);
+
+    if (is_best) {
+        c->at.best_start = c->at.stage;
+        c->best_s = e->step_time_s[0];
+        memcpy(c->best, emp_elites_at(e, 0), (size_t)c->most_groups * sizeof *c->best);
+    }
+    c->at.stage++;
+    begin_stage(c);
+}
+
+/* Mean entropy of a group's device, nats. */
+static double entropy(const ce *c)
+{
+    double  sum = 0.0;
+    int32_t groups = group_count(c);
+
+    for (int32_t i = 0; i < groups * c->device_count; i++)
+        if (c->p[i] > 0.0) sum -= c->p[i] * log(c->p[i]);
+    return groups > 0 ? sum / groups : 0.0;
+}
+
+static void report(ce *c)
+{
+    const emp_placer_metric metric[METRICS] = {
+        {"stage", (double)c->at.stage},
+        {"groups", group_count(c)},
+        {"entropy", entropy(c)},
+        {"elite_worst_s",
+         c->elites.count > 0 ? c->elites.step_time_s[c->elites.count - 1] : NAN}};
+
+    memcpy(c->metric, metric, sizeof metric);
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    ce        *c = state;
+
+    if (count != c->sample_count)
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, c->sample_count);
+    for (int32_t k = 0; k < count; k++) {
+        if (scores[k].is_feasible)
+            emp_elites_keep(&c->elites, c->sample + (size_t)k * (size_t)c->most_groups,
+                            scores[k].step_time_s);
+    }
+    move_table(c);
+    report(c);
+    if (!is_fine(c) && c->at.asked - c->at.begun_at >= c->options.start_samples)
+        end_start(c);
+
+cleanup:
+    return st;
+}
+
+static const emp_placer_metric *metrics(const void *state, int32_t *count)
+{
+    *count = METRICS;
+    return ((const ce *)state)->metric;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    ce                   *c = state;
+    size_t                groups = (size_t)c->most_groups;
+    emp_elites           *e = &c->elites;
+    size_t                elites = (size_t)e->capacity;
+    const emp_named_array list[] = {
+        {"progress", EMP_ARRAY_INT64, sizeof c->at / sizeof(int64_t), &c->at},
+        {"p", EMP_ARRAY_DOUBLE, groups * (size_t)c->device_count, c->p},
+        {"elite_count", EMP_ARRAY_INT64, 1, &e->count},
+        {"elite", EMP_ARRAY_INT32, elites * groups, e->choice},
+        {"elite_s", EMP_ARRAY_DOUBLE, elites, e->step_time_s},
+        {"best", EMP_ARRAY_INT32, groups, c->best},
+        {"best_s", EMP_ARRAY_DOUBLE, 1, &c->best_s},
+        {"groups_hash", EMP_ARRAY_INT64, 1, &c->groups_hash}};
+
+    memcpy(arrays, list, sizeof list);
+    return sizeof list / sizeof *list;
+}
+
+static const char options_text[] =
+    "samples\t8\tplacements a batch\n"
+    "elites\t5\tbest placements that are kept\n"
+    "coarse\t12\tgroups of the first start; each further one has twice as many\n"
+    "fine\t1024\tgroups in the end, about\n"
+    "starts\t3\tgroupings that are tried\n"
+    "start_samples\t400\tplacements for each of them\n"
+    "rate\t20\tpercent by which the table moves towards the elite\n"
+    "strays\t1\tgroups of a sample that leave the elite on average\n"
+    "strays_first\t6\tthe same when the fine groups begin\n";
+
+const emp_placer_type emp_placer_ce = {
+    .options = options_text,
+    .name = "ce",
+    .description =
+        "cross-entropy method on METIS groups, from coarse to fine (Rubinstein "
+        "1999; Gao et al. 2018)",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = metrics,
+    .list_state = list_state,
+};

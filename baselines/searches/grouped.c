@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "baselines/searches/grouped.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "baselines/searches/walk.h"
+#include "search/groups/class_groups.h"
+
+/* Largest group over the mean: a layer is a better group than an equal share. */
+static const double IMBALANCE = 2.0;
+
+void emp_grouped_options_list(emp_grouped_options *o,
+                              emp_option           list[EMP_GROUPED_OPTIONS])
+{
+    *o = (emp_grouped_options){.kind = EMP_CLASS_GROUPS_METIS, .count = 24};
+    list[0] =
+        (emp_option){"groups", .value = &o->kind, .words = EMP_CLASS_GROUPING_WORDS};
+    list[1] = (emp_option){"count", 1, 1 << 14, &o->count, NULL};
+}
+
+emp_status emp_grouped_init(emp_grouped *g, const emp_problem *problem,
+                            const emp_grouped_options *options, uint64_t seed,
+                            emp_error *err)
+{
+    emp_status                    st = EMP_OK;
+    const emp_class_groups_params groups = {(emp_class_grouping)options->kind,
+                                            (int32_t)options->count, IMBALANCE, seed};
+
+    *g = (emp_grouped){.problem = problem,
+                       .device_count = problem->machine->device_count,
+                       .own_hash = EMP_HASH_SEED};
+    EMP_TRY(emp_class_groups_ops(&g->ops, &g->own_hash, problem, &groups, err));
+    g->groups_hash = (int64_t)g->own_hash;
+    g->metric[1].name = "mean_cost_s";
+    g->metric[2] = (emp_placer_metric){"groups", g->ops.group_count};
+
+cleanup:
+    return st;
+}
+
+void emp_grouped_clear(emp_grouped *g) { emp_members_clear(&g->ops); }
+
+emp_status emp_grouped_check(const emp_grouped *g, const char *method, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if ((uint64_t)g->groups_hash != g->own_hash) {
+        EMP_FAIL(EMP_EFORMAT,
+                 "groups of ops are others here than where the saved state of %s comes "
+                 "from; begin anew",
+                 method);
+    }
+
+cleanup:
+    return st;
+}
+
+void emp_grouped_place(const emp_grouped *g, const int32_t *device_of_group,
+                       emp_device_id *device_of_op)
+{
+    memset(device_of_op, 0, (size_t)g->problem->graph->op_count * sizeof *device_of_op);
+    emp_members_spread(&g->ops, device_of_group, device_of_op);
+}
+
+emp_status emp_grouped_begin_tell(emp_grouped *g, const emp_score *scores, int32_t count,
+                                  double *cost_s, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    double     mean_s = 0.0;
+
+    if (count != g->sample_count)
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, g->sample_count);
+    for (int32_t k = 0; k < count; k++) {
+        cost_s[k] = emp_penalized_s(&scores[k]);
+        mean_s += cost_s[k] / count;
+    }
+    g->metric[1].value = mean_s;
+
+cleanup:
+    return st;
+}
+
+const emp_placer_metric *emp_grouped_metrics(const void *state, int32_t *count)
+{
+    *count = EMP_GROUPED_METRICS;
+    return ((const emp_grouped *)state)->metric;
+}

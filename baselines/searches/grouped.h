@@ -1,0 +1,58 @@
+/** \file baselines/searches/grouped.h
+ * What searches share whose placement is a device for each of some groups of ops.
+ *
+ * A method's state begins with its emp_grouped, so that emp_grouped_metrics() serves it.
+ */
+#ifndef EMP_BASELINES_SEARCHES_GROUPED_H
+#define EMP_BASELINES_SEARCHES_GROUPED_H
+
+#include "search/groups/members.h"
+#include "search/method_options.h"
+#include "search/placer.h"
+
+enum { EMP_GROUPED_OPTIONS = 2, EMP_GROUPED_METRICS = 3 };
+
+typedef struct {
+    int64_t kind;  /**< emp_class_grouping */
+    int64_t count; /**< groups at most */
+} emp_grouped_options;
+
+typedef struct {
+    const emp_problem *problem; /**< borrowed */
+    int32_t            device_count;
+    emp_members        ops; /**< of each group */
+    uint64_t           own_hash;
+    int64_t            groups_hash;  /**< own_hash, or that of a restored state */
+    int32_t            sample_count; /**< of the last ask */
+    emp_placer_metric  metric[EMP_GROUPED_METRICS];
+} emp_grouped;
+
+/** Defaults, and the options that overwrite them. */
+void emp_grouped_options_list(emp_grouped_options *options,
+                              emp_option           list[EMP_GROUPED_OPTIONS]);
+#define EMP_GROUPED_OPTIONS_TEXT                                                        \
+    "groups\tmetis\thow groups are made: metis, scotch, colocrl (its rules) or names\n" \
+    "count\t24\tgroups at most\n"
+
+/** \a problem is borrowed. \retval EMP_ENOMEM, and those of class_groups.h */
+emp_status emp_grouped_init(emp_grouped *grouped, const emp_problem *problem,
+                            const emp_grouped_options *options, uint64_t seed,
+                            emp_error *err);
+void       emp_grouped_clear(emp_grouped *grouped); /**< legal after a failed init */
+
+/** \retval EMP_EFORMAT  The restored state of \a method is of other groups. */
+emp_status emp_grouped_check(const emp_grouped *grouped, const char *method,
+                             emp_error *err);
+/** Places every op as its group; ops in none go to device 0, from which legalization
+ * sends them on. O(V). */
+void emp_grouped_place(const emp_grouped *grouped, const int32_t *device_of_group,
+                       emp_device_id *device_of_op);
+/** Fills cost_s with emp_penalized_s() of each score.
+ * \retval EMP_EINVAL  Not as many as were asked for. */
+emp_status emp_grouped_begin_tell(emp_grouped *grouped, const emp_score *scores,
+                                  int32_t count, double *cost_s, emp_error *err);
+
+/** For the table of a method: its own metric, "mean_cost_s" and "groups". */
+const emp_placer_metric *emp_grouped_metrics(const void *state, int32_t *count);
+
+#endif /* EMP_BASELINES_SEARCHES_GROUPED_H */

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Local search with restarts (as in Tarnawski et al., NeurIPS 2020, who move single
+ * classes and take the best move): all moves of a group to a device are tried in an order
+ * drawn at random, until none of them makes the step faster.
+ *
+ * pick=first goes on as soon as a batch has a faster sample, pick=best when all moves have
+ * been tried. Local optima are left by some random moves away from the best one
+ * (kicks=N), or for another random placement (kicks=0). */
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "baselines/searches/walk.h"
+
+enum { PICK_FIRST, PICK_BEST };
+
+/* Streams of the walk's seed, away from those of its moves: substreams from 16 on. */
+enum { STREAM_ORDER = 16, STREAM_RESTART };
+
+/* What a checkpoint must keep. */
+typedef struct {
+    int64_t restarts;
+    int64_t step_at; /* drafts, when the walk last went on: after as many more as there
+                        are moves it stands in a local optimum */
+    int64_t best;    /* the draft that did best since then; -1 = none is faster */
+} local_progress;
+
+typedef struct {
+    emp_walk         walk; /* first: make_move() is handed it */
+    emp_walk_options options;
+    int64_t          pick, kicks;
+    int32_t          move_count;
+    int32_t         *order;    /* [move] */
+    int64_t          order_of; /* the restart for which it was drawn; -1 = none yet */
+    local_progress   at;
+    double           best_s; /* cost of at.best, or of where the walk stands */
+} local_search;
+
+static void destroy(void *state)
+{
+    local_search *s = state;
+
+    if (s == NULL) return;
+    emp_walk_clear(&s->walk);
+    emp_free(s->order);
+    emp_free(s);
+}
+
+static bool make_move(emp_walk *walk, int64_t draft, emp_device_id *device_of_op)
+{
+    const local_search *s = (const local_search *)walk;
+
+    return emp_moves_make(&walk->moves, s->order[draft % s->move_count], device_of_op);
+}
+
+static emp_status parse_options(local_search *s, const char *text, emp_error *err)
+{
+    emp_option list[EMP_WALK_OPTIONS + 2];
+
+    s->pick = PICK_FIRST;
+    s->kicks = 2;
+    emp_walk_options_list(&s->options, list);
+    s->options.moves.kind = EMP_MOVES_GROUPS; /* of single ops there are too many */
+    s->options.moves.finest = 128;
+    list[EMP_WALK_OPTIONS] =
+        (emp_option){"pick", .value = &s->pick, .words = "first|best"};
+    list[EMP_WALK_OPTIONS + 1] = (emp_option){"kicks", 0, 1 << 20, &s->kicks, NULL};
+    return emp_options_parse(text, "local", list, EMP_WALK_OPTIONS + 2, err);
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    local_search *s = EMP_NEW(local_search);
+
+    *state = NULL;
+    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    EMP_TRY(parse_options(s, params->options, err));
+    EMP_TRY(emp_walk_init(&s->walk, problem, &s->options, params->seed, err));
+    s->walk.make = make_move;
+    int64_t moves = emp_moves_count(&s->walk.moves);
+    if (moves < 1 || moves > INT32_MAX)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "method local can make %lld moves of a class or group to a device, want "
+                 "1 to %d",
+                 (long long)moves, INT32_MAX);
+    s->move_count = (int32_t)moves;
+    s->order_of = s->at.best = -1;
+    s->order = EMP_NEW_ARRAY(int32_t, (size_t)moves);
+    if (s->order == NULL) EMP_FAIL(EMP_ENOMEM, "order of %d moves", s->move_count);
+    *state = s;
+    s = NULL;
+
+cleanup:
+    destroy(s);
+    return st;
+}
+
+/* By Fisher and Yates, from the number of the restart. */
+static void draw_order(local_search *s)
+{
+    emp_rng rng;
+
+    if (s->order_of == s->at.restarts) return;
+    s->order_of = s->at.restarts;
+    emp_rng_init(&rng, s->walk.seed, (uint32_t)s->at.restarts, STREAM_ORDER);
+    for (int32_t i = 0; i < s->move_count; i++) {
+        int32_t other = (int32_t)emp_rng_below(&rng, (uint32_t)i + 1);
+        s->order[i] = s->order[other];
+        s->order[other] = i;
+    }
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    local_search *s = state;
+
+    /* A restored state may come from anywhere. */
+    if (s->at.restarts < 0 || s->at.best < -1)
+        EMP_FAIL(EMP_EFORMAT, "the saved state of local is damaged");
+    draw_order(s);
+    EMP_TRY(emp_walk_ask(&s->walk, "local", candidates, max, count, err));
+
+cleanup:
+    return st;
+}
+
+/* From now on all moves are tried anew. */
+static void begin_sweep(local_search *s)
+{
+    s->at.step_at = s->walk.at.drafted;
+    s->at.best = -1;
+    s->best_s = s->walk.cost.here_s;
+}
+
+/* Leaves a local optimum for a placement whose cost the next ask will find. */
+static void restart(local_search *s)
+{
+    emp_walk *w = &s->walk;
+    emp_rng   rng;
+
+    emp_rng_init(&rng, w->seed, (uint32_t)s->at.restarts++, STREAM_RESTART);
+    emp_walk_return(w);
+    for (int64_t i = 0; i < s->kicks; i++) emp_moves_draw(&w->moves, &rng, w->here);
+    if (s->kicks == 0) emp_moves_scatter(&w->moves, &rng, w->here);
+    w->at.is_new = 1;
+}
+
+/* The best of a batch becomes the best of the sweep if it is. */
+static void look_at(local_search *s, const emp_score *scores, int32_t count)
+{
+    for (int32_t k = 0; k < count; k++) {
+        double cost_s = emp_penalized_s(&scores[k]);
+        emp_walk_keep_best(&s->walk, k, cost_s);
+        if (cost_s >= s->best_s) continue;
+        s->best_s = cost_s;
+        s->at.best = s->walk.draft[k];
+    }
+}
+
+static void go_on(local_search *s)
+{
+    const bool is_over = s->walk.at.drafted - s->at.step_at >= s->move_count;
+
+    if (s->at.best >= 0 && (is_over || s->pick == PICK_FIRST)) {
+        emp_walk_step(&s->walk, s->at.best, s->best_s);
+        begin_sweep(s);
+    } else if (is_over) {
+        restart(s);
+    }
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    local_search *s = state;
+    bool          is_new;
+
+    EMP_TRY(emp_walk_begin(&s->walk, scores, count, &is_new, err));
+    if (is_new) {
+        begin_sweep(s);
+    } else {
+        look_at(s, scores, count);
+        go_on(s);
+    }
+    double tried = (double)(s->walk.at.drafted - s->at.step_at);
+    emp_walk_report(&s->walk,
+                    (emp_placer_metric){"tried_frac", tried / (double)s->move_count},
+                    (emp_placer_metric){"restarts", (double)s->at.restarts});
+
+cleanup:
+    return st;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    local_search *s = state;
+    int32_t       count = emp_walk_list_state(&s->walk, arrays);
+
+    arrays[count++] = (emp_named_array){"search", EMP_ARRAY_INT64,
+                                        sizeof s->at / sizeof(int64_t), &s->at};
+    arrays[count++] = (emp_named_array){"sweep_s", EMP_ARRAY_DOUBLE, 1, &s->best_s};
+    return count;
+}
+
+static const char options_text[] =
+    "pick\tfirst\tgo on with the first batch that has a faster sample, or the best of "
+    "all moves\n"
+    "kicks\t2\trandom moves away from the best that leave a local optimum; 0: another "
+    "random placement\n" EMP_WALK_OPTIONS_TEXT("groups", "128");
+
+const emp_placer_type emp_placer_local = {
+    .options = options_text,
+    .name = "local",
+    .description = "local search by moves of ops and groups, with restarts (as in "
+                   "Tarnawski et al. 2020)",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = emp_walk_metrics,
+    .list_state = list_state,
+};

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* FlexFlow's search (Jia et al., SysML 2019): Markov chain Monte Carlo over placements.
+ *
+ * A sample is one move away from where the walk stands. A faster one is accepted, a slower
+ * one with probability exp(-alpha (t' - t) / t): FlexFlow takes the difference in
+ * milliseconds, which makes alpha depend on the model; here it is a share of t. Every
+ * max(1, min(1000, budget / 100)) samples the walk goes back to the best.
+ *
+ * FlexFlow's ops are layers and its moves are of single ops, or along edges in one of four
+ * cases: moves=groups,groups=names,near=0,propagate=25 comes closest. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "baselines/searches/walk.h"
+
+typedef struct {
+    emp_walk         walk; /* first */
+    emp_walk_options options;
+    int64_t          alpha, reset; /* samples between two returns to the best */
+    int64_t          since_reset;
+} sampler;
+
+static void destroy(void *state)
+{
+    sampler *s = state;
+
+    if (s == NULL) return;
+    emp_walk_clear(&s->walk);
+    emp_free(s);
+}
+
+static emp_status parse_options(sampler *s, const char *text, emp_error *err)
+{
+    emp_option list[EMP_WALK_OPTIONS + 2];
+
+    s->alpha = 100;
+    s->reset = 0;
+    emp_walk_options_list(&s->options, list);
+    list[EMP_WALK_OPTIONS] = (emp_option){"alpha", 0, 1 << 30, &s->alpha, NULL};
+    list[EMP_WALK_OPTIONS + 1] = (emp_option){"reset", 0, 1 << 30, &s->reset, NULL};
+    return emp_options_parse(text, "mcmc", list, EMP_WALK_OPTIONS + 2, err);
+}
+
+/* FlexFlow's rule; without a budget its upper end. */
+static int64_t usual_reset(int64_t budget)
+{
+    int64_t reset = budget > 0 ? budget / 100 : 1000;
+
+    return reset < 1 ? 1 : reset > 1000 ? 1000 : reset;
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    sampler   *s = EMP_NEW(sampler);
+
+    *state = NULL;
+    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    EMP_TRY(parse_options(s, params->options, err));
+    if (s->reset == 0) s->reset = usual_reset(params->budget_evaluations);
+    EMP_TRY(emp_walk_init(&s->walk, problem, &s->options, params->seed, err));
+    *state = s;
+    s = NULL;
+
+cleanup:
+    destroy(s);
+    return st;
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    return emp_walk_ask(&((sampler *)state)->walk, "mcmc", candidates, max, count, err);
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    sampler   *s = state;
+    bool       is_new;
+    int32_t    accepted = 0;
+    /* alpha = 0 accepts everything. */
+    const double t = s->alpha > 0 ? 1.0 / (double)s->alpha : 1e300;
+
+    EMP_TRY(emp_walk_begin(&s->walk, scores, count, &is_new, err));
+    if (!is_new) {
+        accepted = emp_walk_metropolis(&s->walk, scores, count, t);
+        s->since_reset += count;
+    }
+    if (s->since_reset >= s->reset) {
+        s->since_reset = 0;
+        emp_walk_return(&s->walk);
+    }
+    emp_walk_report(&s->walk,
+                    (emp_placer_metric){"accepted_frac", (double)accepted / count},
+                    (emp_placer_metric){"since_reset", (double)s->since_reset});
+
+cleanup:
+    return st;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    sampler *s = state;
+    int32_t  count = emp_walk_list_state(&s->walk, arrays);
+
+    arrays[count++] =
+        (emp_named_array){"since_reset", EMP_ARRAY_INT64, 1, &s->since_reset};
+    return count;
+}
+
+static const char options_text[] =
+    "alpha\t100\ta sample slower by a share x is accepted with probability exp(-alpha "
+    "x)\n"
+    "reset\t0\tsamples between two returns to the best; 0: a hundredth of the budget, at "
+    "most 1000\n" EMP_WALK_OPTIONS_TEXT("mixed", "768");
+
+const emp_placer_type emp_placer_mcmc = {
+    .options = options_text,
+    .name = "mcmc",
+    .description = "FlexFlow's Markov chain Monte Carlo by moves of ops and groups (Jia "
+                   "et al. 2019)",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = emp_walk_metrics,
+    .list_state = list_state,
+};

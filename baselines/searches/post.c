@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Post (Gao, Chen, Li; NeurIPS 2018): the cross-entropy method and proximal policy
+ * optimisation in turns, on one table p[group][device] of independent choices.
+ *
+ * It begins uniformly. After each batch a few gradient steps climb PPO's objective
+ * (baselines/searches/ppo.h); after several batches the table moves to the frequencies in the best
+ * tenth of their samples, and a little of it is spread evenly so that no device is ever
+ * ruled out. What the paper leaves open here: the advantage is the logarithm of the cost,
+ * standardised over the batch, and groups are made by METIS. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "baselines/baselines.h"
+#include "baselines/searches/grouped.h"
+#include "baselines/searches/ppo.h"
+#include "search/elites.h"
+
+typedef struct {
+    emp_grouped_options groups;
+
+    int64_t samples;   /* of a batch */
+    int64_t steps;     /* gradient steps after each */
+    int64_t step_size; /* hundredths */
+    int64_t clip;      /* percent */
+    int64_t batches;   /* between two refits */
+    int64_t elite;     /* percent of the samples in between */
+    int64_t rate;      /* percent by which a refit moves the table */
+    int64_t spread;    /* percent of it that is spread evenly */
+} post_options;
+
+/* What a checkpoint must keep, beside the arrays. */
+typedef struct {
+    int64_t asked;     /* samples in all */
+    int64_t collected; /* since the last refit */
+} post_progress;
+
+typedef struct {
+    emp_grouped  groups; /* first */
+    post_options options;
+    uint64_t     seed;
+
+    post_progress at;
+    double       *logits; /* [group][device] */
+    double       *gradient;
+    int32_t      *sample; /* [collected][group] device */
+    double       *cost_s; /* [collected] */
+} post;
+
+static void destroy(void *state)
+{
+    post *p = state;
+
+    if (p == NULL) return;
+    emp_grouped_clear(&p->groups);
+    emp_free(p->logits);
+    emp_free(p->gradient);
+    emp_free(p->sample);
+    emp_free(p->cost_s);
+    emp_free(p);
+}
+
+static emp_status parse_options(post_options *o, const char *text, emp_error *err)
+{
+    emp_option list[EMP_GROUPED_OPTIONS + 8];
+
+    *o = (post_options){.samples = 10,
+                        .steps = 10,
+                        .step_size = 50,
+                        .clip = 20,
+                        .batches = 5,
+                        .elite = 10,
+                        .rate = 70,
+                        .spread = 2};
+    emp_grouped_options_list(&o->groups, list);
+    const emp_option own[] = {{"samples", 2, EMP_MAX_BATCH, &o->samples, NULL},
+                              {"steps", 0, 1000, &o->steps, NULL},
+                              {"step_size", 0, 100000, &o->step_size, NULL},
+                              {"clip", 1, 100, &o->clip, NULL},
+                              {"batches", 1, 1000, &o->batches, NULL},
+                              {"elite", 1, 100, &o->elite, NULL},
+                              {"rate", 0, 100, &o->rate, NULL},
+                              {"spread", 1, 100, &o->spread, NULL}};
+    memcpy(list + EMP_GROUPED_OPTIONS, own, sizeof own);
+    return emp_options_parse(text, "post", list, sizeof list / sizeof *list, err);
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    post      *p = EMP_NEW(post);
+
+    *state = NULL;
+    if (p == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    EMP_TRY(parse_options(&p->options, params->options, err));
+    p->seed = params->seed;
+    EMP_TRY(emp_grouped_init(&p->groups, problem, &p->options.groups, params->seed, err));
+    size_t groups = (size_t)p->groups.ops.group_count;
+    size_t entries = groups * (size_t)p->groups.device_count;
+    size_t window = (size_t)(p->options.batches * p->options.samples);
+    p->logits = EMP_NEW_ARRAY(double, entries); /* 0: even */
+    p->gradient = EMP_NEW_ARRAY(double, entries);
+    p->sample = EMP_NEW_ARRAY(int32_t, window * groups);
+    p->cost_s = EMP_NEW_ARRAY(double, window);
+    if (!p->logits || !p->gradient || !p->sample || !p->cost_s)
+        EMP_FAIL(EMP_ENOMEM, "table of %zu groups", groups);
+    *state = p;
+    p = NULL;
+
+cleanup:
+    destroy(p);
+    return st;
+}
+
+static int64_t window_of(const post *p)
+{
+    return p->options.batches * p->options.samples;
+}
+
+static int32_t *sample_at(const post *p, int64_t index)
+{
+    return p->sample + (size_t)index * (size_t)p->groups.ops.group_count;
+}
+
+/* ---- ask --------------------------------------------------------------------------- */
+
+/* A restored state may come from anywhere. */
+static emp_status check_state(const post *p, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(emp_grouped_check(&p->groups, "post", err));
+    if (p->at.asked < 0 || p->at.collected < 0 || p->at.collected >= window_of(p) ||
+        !emp_choices_are_valid(p->sample, p->at.collected * p->groups.ops.group_count,
+                               p->groups.device_count))
+        EMP_FAIL(EMP_EFORMAT, "the saved state of post is damaged");
+
+cleanup:
+    return st;
+}
+
+static void draw_sample(post *p, int64_t number, int32_t *choice)
+{
+    double  row[EMP_MAX_DEVICES];
+    emp_rng rng;
+
+    emp_rng_init(&rng, p->seed, (uint32_t)number, 0);
+    for (int32_t g = 0; g < p->groups.ops.group_count; g++) {
+        double  u = emp_rng_uniform(&rng);
+        int32_t d = 0;
+        emp_ppo_softmax(p->logits + g * p->groups.device_count, p->groups.device_count,
+                        row);
+        for (; d < p->groups.device_count - 1 && u >= row[d]; d++) u -= row[d];
+        choice[g] = d;
+    }
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    post      *p = state;
+
+    EMP_TRY(check_state(p, err));
+    int64_t room = window_of(p) - p->at.collected;
+    int64_t wanted = p->options.samples < room ? p->options.samples : room;
+    *count = wanted < max ? (int32_t)wanted : max;
+    p->groups.sample_count = *count;
+    for (int32_t k = 0; k < *count; k++) {
+        int32_t *choice = sample_at(p, p->at.collected + k);
+        draw_sample(p, p->at.asked++, choice);
+        emp_grouped_place(&p->groups, choice, candidates[k]);
+    }
+
+cleanup:
+    return st;
+}
+
+/* ---- tell -------------------------------------------------------------------------- */
+
+/* How much lower than the mean the logarithm of the cost is, in standard deviations. */
+static void judge(const double *cost_s, int32_t count, double *advantage)
+{
+    double sum = 0.0, squares = 0.0;
+
+    for (int32_t k = 0; k < count; k++) sum += advantage[k] = -log(cost_s[k]);
+    for (int32_t k = 0; k < count; k++) {
+        advantage[k] -= sum / count;
+        squares += advantage[k] * advantage[k];
+    }
+    double deviation = sqrt(squares / count);
+    for (int32_t k = 0; k < count; k++)
+        advantage[k] = deviation > 0.0 ? advantage[k] / deviation : 0.0;
+}
+
+static void climb(post *p, const int32_t *choice, const double *cost_s, int32_t count)
+{
+    double        advantage[EMP_MAX_BATCH], old_log_p[EMP_MAX_BATCH];
+    const int32_t groups = p->groups.ops.group_count, devices = p->groups.device_count;
+    const double  step = (double)p->options.step_size / 100.0;
+    emp_ppo_batch batch = {.groups = groups,
+                           .devices = devices,
+                           .samples = count,
+                           .choice = choice,
+                           .old_log_p = old_log_p,
+                           .advantage = advantage,
+                           .clip = (double)p->options.clip / 100.0};
+
+    judge(cost_s, count, advantage);
+    for (int32_t k = 0; k < count; k++)
+        old_log_p[k] =
+            emp_ppo_log_p(p->logits, groups, devices, choice + (int64_t)k * groups);
+    for (int64_t i = 0; i < p->options.steps; i++) {
+        emp_ppo_objective(&batch, p->logits, p->gradient);
+        for (int32_t j = 0; j < groups * devices; j++)
+            p->logits[j] += step * p->gradient[j];
+    }
+}
+
+/* Whether a sample is one of the `wanted` cheapest; the first of equals comes first. */
+static bool is_elite(const post *p, int64_t index, int64_t wanted)
+{
+    int64_t before = 0;
+
+    for (int64_t i = 0; i < p->at.collected; i++)
+        before += p->cost_s[i] < p->cost_s[index] ||
+                  (p->cost_s[i] == p->cost_s[index] && i < index);
+    return before < wanted;
+}
+
+/* One row towards its frequencies in the elite. */
+static void refit_row(const post *p, double *row, const double *frequency)
+{
+    const double rate = (double)p->options.rate / 100.0;
+    const double spread = (double)p->options.spread / 100.0;
+    double       old[EMP_MAX_DEVICES];
+
+    emp_ppo_softmax(row, p->groups.device_count, old);
+    for (int32_t d = 0; d < p->groups.device_count; d++) {
+        double wanted = (1.0 - rate) * old[d] + rate * frequency[d];
+        row[d] = log((1.0 - spread) * wanted + spread / p->groups.device_count);
+    }
+}
+
+static void refit(post *p)
+{
+    const int32_t groups = p->groups.ops.group_count, devices = p->groups.device_count;
+    const int64_t wanted = (p->at.collected * p->options.elite + 99) / 100;
+    double       *frequency = p->gradient; /* which nobody needs now */
+
+    memset(frequency, 0, (size_t)(groups * devices) * sizeof *frequency);
+    for (int64_t i = 0; i < p->at.collected; i++) {
+        if (!is_elite(p, i, wanted)) continue;
+        for (int32_t g = 0; g < groups; g++)
+            frequency[g * devices + sample_at(p, i)[g]] += 1.0 / (double)wanted;
+    }
+    for (int32_t g = 0; g < groups; g++)
+        refit_row(p, p->logits + g * devices, frequency + g * devices);
+}
+
+/* Mean over groups, nats. */
+static double entropy(const post *p)
+{
+    double sum = 0.0, row[EMP_MAX_DEVICES];
+
+    for (int32_t g = 0; g < p->groups.ops.group_count; g++) {
+        emp_ppo_softmax(p->logits + g * p->groups.device_count, p->groups.device_count,
+                        row);
+        for (int32_t d = 0; d < p->groups.device_count; d++)
+            if (row[d] > 0.0) sum -= row[d] * log(row[d]);
+    }
+    return p->groups.ops.group_count > 0 ? sum / p->groups.ops.group_count : 0.0;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    post      *p = state;
+    double    *cost_s = p->cost_s + p->at.collected;
+
+    EMP_TRY(emp_grouped_begin_tell(&p->groups, scores, count, cost_s, err));
+    climb(p, sample_at(p, p->at.collected), cost_s, count);
+    p->at.collected += count;
+    if (p->at.collected == window_of(p)) {
+        refit(p);
+        p->at.collected = 0;
+    }
+    p->groups.metric[0] = (emp_placer_metric){"entropy", entropy(p)};
+
+cleanup:
+    return st;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    post                 *p = state;
+    size_t                groups = (size_t)p->groups.ops.group_count;
+    size_t                window = (size_t)window_of(p);
+    const emp_named_array list[] = {
+        {"progress", EMP_ARRAY_INT64, sizeof p->at / sizeof(int64_t), &p->at},
+        {"logits", EMP_ARRAY_DOUBLE, groups * (size_t)p->groups.device_count, p->logits},
+        {"sample", EMP_ARRAY_INT32, window * groups, p->sample},
+        {"cost_s", EMP_ARRAY_DOUBLE, window, p->cost_s},
+        {"groups_hash", EMP_ARRAY_INT64, 1, &p->groups.groups_hash}};
+
+    memcpy(arrays, list, sizeof list);
+    return sizeof list / sizeof *list;
+}
+
+static const char options_text[] =
+    "samples\t10\tplacements a batch\n"
+    "steps\t10\tgradient steps after a batch\n"
+    "step_size\t50\tof logits along the gradient, hundredths\n"
+    "clip\t20\tpercent by which the ratio of probabilities may change\n"
+    "batches\t5\tbatches between two refits to the elite\n"
+    "elite\t10\tpercent of the samples of these batches that are the elite\n"
+    "rate\t70\tpercent by which a refit moves the table\n"
+    "spread\t2\tpercent of the table that a refit spreads "
+    "evenly\n" EMP_GROUPED_OPTIONS_TEXT;
+
+const emp_placer_type emp_placer_post = {
+    .options = options_text,
+    .name = "post",
+    .description = "Post: cross-entropy and proximal policy optimisation on groups (Gao "
+                   "et al. 2018)",
+    .is_learner = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = emp_grouped_metrics,
+    .list_state = list_state,
+};

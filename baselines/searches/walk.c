@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "baselines/searches/walk.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/partitioners/dp_contiguous.h"
+#include "search/elites.h"
+
+/* Substreams of a number: a move, and the decision on it. */
+enum { STREAM_MOVE, STREAM_DECISION, STREAM_START };
+
+enum { START_GPU, START_RANDOM, START_SPLIT };
+
+enum { MOST_DRAFTS = 64 };
+
+/* Moves that change nothing: so many are passed over. */
+enum { MOST_SKIPS = 20 };
+
+void emp_walk_options_list(emp_walk_options *o, emp_option list[EMP_WALK_OPTIONS])
+{
+    o->samples = 4;
+    o->start = START_GPU;
+    o->prefilter = 1;
+    list[0] = (emp_option){"samples", 1, EMP_MAX_BATCH, &o->samples, NULL};
+    list[1] = (emp_option){"start", .value = &o->start, .words = "gpu|random|split"};
+    list[2] = (emp_option){"prefilter", 1, MOST_DRAFTS, &o->prefilter, NULL};
+    emp_move_options_list(&o->moves, list + 3);
+}
+
+double emp_penalized_s(const emp_score *score)
+{
+    return score->is_feasible ? score->step_time_s
+                              : score->step_time_s * (2.0 + 10.0 * score->overflow_frac);
+}
+
+bool emp_accepts(double delta, double temperature, double uniform)
+{
+    return delta <= 0.0 || (temperature > 0.0 && uniform < exp(-delta / temperature));
+}
+
+/* ---- creation ---------------------------------------------------------------------- */
+
+static bool draw_move(emp_walk *w, int64_t draft, emp_device_id *device_of_op)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, w->seed, (uint32_t)draft, STREAM_MOVE);
+    return emp_moves_draw(&w->moves, &rng, device_of_op);
+}
+
+static emp_device_id first_gpu(const emp_machine *machine)
+{
+    for (emp_device_id d = 0; d < machine->device_count; d++)
+        if (machine->device[d].kind == EMP_DEVICE_GPU) return d;
+    return 0;
+}
+
+static emp_status place_start(emp_walk *w, emp_error *err)
+{
+    emp_device_id gpu = first_gpu(w->problem->machine);
+    emp_rng       rng;
+
+    emp_rng_init(&rng, w->seed, 0, STREAM_START);
+    if (w->options.start == START_SPLIT)
+        return emp_dp_contiguous_place(w->here, w->problem, "order=either", err);
+    if (w->options.start == START_RANDOM) {
+        emp_moves_scatter(&w->moves, &rng, w->here);
+        return EMP_OK;
+    }
+    for (emp_op_id op = 0; op < w->problem->graph->op_count; op++) w->here[op] = gpu;
+    return EMP_OK;
+}
+
+emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
+                         const emp_walk_options *options, uint64_t seed, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     ops = (size_t)problem->graph->op_count;
+
+    *w = (emp_walk){.problem = problem,
+                    .options = *options,
+                    .seed = seed,
+                    .make = draw_move,
+                    .at.is_new = 1,
+                    .cost.best_s = INFINITY};
+    EMP_TRY(emp_moves_init(&w->moves, problem, &options->moves, seed, err));
+    w->groups_hash = (int64_t)w->moves.groups_hash;
+    w->here = EMP_NEW_ARRAY(emp_device_id, ops);
+    w->best = EMP_NEW_ARRAY(emp_device_id, ops);
+    if (w->here == NULL || w->best == NULL)
+        EMP_FAIL(EMP_ENOMEM, "placements of %zu ops", ops);
+    if (options->prefilter > 1) {
+        EMP_TRY(emp_surrogate_create(&w->surrogate, problem, EMP_SURROGATE_FASTEST, err));
+        w->drafts = EMP_NEW_ARRAY(emp_device_id, (size_t)options->prefilter * ops);
+        if (w->drafts == NULL)
+            EMP_FAIL(EMP_ENOMEM, "%lld drafts", (long long)options->prefilter);
+    }
+    EMP_TRY(place_start(w, err));
+
+cleanup:
+    if (st != EMP_OK) emp_walk_clear(w);
+    return st;
+}
+
+void emp_walk_clear(emp_walk *w)
+{
+    emp_moves_clear(&w->moves);
+    emp_surrogate_destroy(w->surrogate);
+    emp_free(w->drafts);
+    emp_free(w->here);
+    emp_free(w->best);
+    *w = (emp_walk){0};
+}
+
+/* ---- samples ----------------------------------------------------------------------- */
+
+static size_t placement_bytes(const emp_walk *w)
+{
+    return (size_t)w->problem->graph->op_count * sizeof *w->here;
+}
+
+/* The next move that changes something; returns its number. */
+static int64_t make_draft(emp_walk *w, emp_device_id *device_of_op)
+{
+    int64_t number = w->at.drafted++;
+
+    memcpy(device_of_op, w->here, placement_bytes(w));
+    for (int i = 0; i < MOST_SKIPS && !w->make(w, number, device_of_op); i++)
+        number = w->at.drafted++;
+    return number;
+}
+
+/* Of so many drafts that the surrogate sees, the one it thinks fastest. */
+static emp_status pick_draft(emp_walk *w, emp_device_id *device_of_op, int64_t *picked,
+                             emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    const int32_t  count = (int32_t)w->options.prefilter;
+    emp_device_id *placement[MOST_DRAFTS];
+    double         guess_s[MOST_DRAFTS];
+    int64_t        number[MOST_DRAFTS];
+    int32_t        best = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        placement[i] = w->drafts + (size_t)i * (size_t)w->problem->graph->op_count;
+        number[i] = make_draft(w, placement[i]);
+        emp_problem_legalize(w->problem, placement[i]);
+    }
+    EMP_TRY(emp_surrogate_run(w->surrogate, placement, count, guess_s, err));
+    for (int32_t i = 1; i < count; i++)
+        if (guess_s[i] < guess_s[best]) best = i;
+    *picked = number[best];
+    memcpy(device_of_op, placement[best], placement_bytes(w));
+
+cleanup:
+    return st;
+}
+
+/* A restored state may come from anywhere. */
+static emp_status check_state(const emp_walk *w, const char *method, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    devices = w->problem->machine->device_count;
+    int32_t    ops = w->problem->graph->op_count;
+
+    if ((uint64_t)w->groups_hash != w->moves.groups_hash) {
+        EMP_FAIL(EMP_EFORMAT,
+                 "groups of ops are others here than where the saved state of %s comes "
+                 "from; begin anew",
+                 method);
+    }
+    if (w->at.drafted < 0 || !emp_choices_are_valid(w->here, ops, devices) ||
+        !emp_choices_are_valid(w->best, ops, devices))
+        EMP_FAIL(EMP_EFORMAT, "the saved state of %s is damaged", method);
+
+cleanup:
+    return st;
+}
+
+emp_status emp_walk_ask(emp_walk *w, const char *method, emp_device_id *const *candidates,
+                        int32_t max, int32_t *count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(check_state(w, method, err));
+    *count = w->at.is_new               ? 1
+             : w->options.samples < max ? (int32_t)w->options.samples
+                                        : max;
+    w->sample_count = *count;
+    for (int32_t k = 0; k < *count; k++) {
+        if (w->at.is_new) {
+            w->draft[k] = -1;
+            memcpy(candidates[k], w->here, placement_bytes(w));
+        } else if (w->surrogate != NULL) {
+            EMP_TRY(pick_draft(w, candidates[k], &w->draft[k], err));
+        } else {
+            w->draft[k] = make_draft(w, candidates[k]);
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+/* ---- steps ------------------------------------------------------------------------- */
+
+emp_status emp_walk_begin(emp_walk *w, const emp_score *scores, int32_t count,
+                          bool *is_new, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (count != w->sample_count)
+        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, w->sample_count);
+    *is_new = w->at.is_new != 0;
+    if (!*is_new) goto cleanup;
+    w->at.is_new = 0;
+    w->cost.here_s = emp_penalized_s(&scores[0]);
+    emp_walk_keep_best(w, 0, w->cost.here_s);
+
+cleanup:
+    return st;
+}
+
+static double draw_uniform(const emp_walk *w, int32_t sample)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, w->seed, (uint32_t)w->draft[sample], STREAM_DECISION);
+    return emp_rng_uniform(&rng);
+}
+
+int32_t emp_walk_metropolis(emp_walk *w, const emp_score *scores, int32_t count,
+                            double temperature)
+{
+    double  cost_s[EMP_MAX_BATCH], here_s = w->cost.here_s;
+    int32_t accepted = 0, last = -1, best = 0;
+
+    for (int32_t k = 0; k < count; k++) {
+        cost_s[k] = emp_penalized_s(&scores[k]);
+        if (cost_s[k] < cost_s[best]) best = k;
+        double delta = cost_s[k] / here_s - 1.0;
+        if (!emp_accepts(delta, temperature, draw_uniform(w, k))) continue;
+        here_s = cost_s[k];
+        last = k;
+        accepted++;
+    }
+    if (count > 0) emp_walk_keep_best(w, best, cost_s[best]);
+    if (last >= 0) emp_walk_step(w, w->draft[last], here_s);
+    return accepted;
+}
+
+void emp_walk_keep_best(emp_walk *w, int32_t sample, double cost_s)
+{
+    if (cost_s >= w->cost.best_s) return;
+    memcpy(w->best, w->here, placement_bytes(w));
+    if (w->draft[sample] >= 0) w->make(w, w->draft[sample], w->best);
+    w->cost.best_s = cost_s;
+}
+
+void emp_walk_step(emp_walk *w, int64_t draft, double cost_s)
+{
+    w->make(w, draft, w->here);
+    w->cost.here_s = cost_s;
+}
+
+void emp_walk_return(emp_walk *w)
+{
+    memcpy(w->here, w->best, placement_bytes(w));
+    w->cost.here_s = w->cost.best_s;
+}
+
+void emp_walk_report(emp_walk *w, emp_placer_metric first, emp_placer_metric second)
+{
+    w->metric[0] = first;
+    w->metric[1] = second;
+    w->metric[2] = (emp_placer_metric){"here_s", w->cost.here_s};
+    w->metric[3] = (emp_placer_metric){"best_cost_s", w->cost.best_s};
+}
+
+const emp_placer_metric *emp_walk_metrics(const void *state, int32_t *count)
+{
+    *count = EMP_WALK_METRICS;
+    return ((const emp_walk *)state)->metric;
+}
+
+int32_t emp_walk_list_state(emp_walk *w, emp_named_array *arrays)
+{
+    size_t                ops = (size_t)w->problem->graph->op_count;
+    const emp_named_array list[EMP_WALK_ARRAYS] = {
+        {"walk", EMP_ARRAY_INT64, sizeof w->at / sizeof(int64_t), &w->at},
+        {"here", EMP_ARRAY_INT32, ops, w->here},
+        {"best", EMP_ARRAY_INT32, ops, w->best},
+        {"costs_s", EMP_ARRAY_DOUBLE, sizeof w->cost / sizeof(double), &w->cost},
+        {"groups_hash", EMP_ARRAY_INT64, 1, &w->groups_hash}};
+
+    memcpy(arrays, list, sizeof list);
+    return EMP_WALK_ARRAYS;
+}

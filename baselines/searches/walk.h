@@ -1,0 +1,130 @@
+/** \file baselines/searches/walk.h
+ * A walk over placements: one where it stands, and a batch of moves (moves.h) away from it
+ * with each ask. What becomes of them is up to the method: local search, annealing, MCMC.
+ *
+ *     first ask:  the start itself      first tell:  emp_walk_begin()
+ *     ask:        emp_walk_ask()        tell:        emp_walk_metropolis(), or
+ *                                                    emp_walk_step() to a sample
+ *
+ * All samples of a batch are one move away from the same placement. Each is accepted or
+ * not beside the one accepted before it, as if it came alone; the walk then goes on from
+ * the last. That is exact for batches of one, and nearly so when few are accepted.
+ *
+ * A method's state begins with its walk, so that emp_walk_metrics() serves it.
+ *
+ * A sample costs one copy of a placement and O(group); samples are not kept but drawn
+ * again, by number, when the walk goes there.
+ */
+#ifndef EMP_BASELINES_SEARCHES_WALK_H
+#define EMP_BASELINES_SEARCHES_WALK_H
+
+#include "search/moves.h"
+#include "search/placer.h"
+#include "sim/surrogate/surrogate.h"
+
+enum {
+    EMP_WALK_OPTIONS = 3 + EMP_MOVES_OPTIONS,
+    EMP_WALK_ARRAYS = 5,
+    EMP_WALK_METRICS = 4
+};
+
+typedef struct {
+    emp_move_options moves;
+    int64_t          samples; /**< placements of a batch */
+    int64_t start;     /**< 0 gpu: all on the first; 1 random; 2 split: dp_contiguous.h */
+    int64_t prefilter; /**< moves drawn for each sample; of several the surrogate's
+                                     favourite is taken */
+} emp_walk_options;
+
+/** Defaults, and the options that overwrite them. */
+void emp_walk_options_list(emp_walk_options *options, emp_option list[EMP_WALK_OPTIONS]);
+#define EMP_WALK_OPTIONS_TEXT(moves, finest)                                             \
+    "samples\t4\tplacements a batch\n"                                                   \
+    "start\tgpu\twhere the walk begins: gpu, all on the first; random; or split, where " \
+    "dp-contiguous ends\n"                                                               \
+    "prefilter\t1\tmoves drawn for each sample, of which the surrogate picks "           \
+    "one\n" EMP_MOVE_OPTIONS_TEXT(moves, finest)
+
+/** What a checkpoint must keep, beside the arrays. */
+typedef struct {
+    int64_t is_new;  /**< the next sample is where the walk stands: not yet scored */
+    int64_t drafted; /**< moves in all, also those that are no samples: they change
+                          nothing, or the surrogate has dropped them */
+} emp_walk_progress;
+
+/** Of the placements that the walk keeps, by emp_penalized_s(). */
+typedef struct {
+    double here_s, best_s;
+} emp_walk_costs;
+
+typedef struct emp_walk emp_walk;
+struct emp_walk {
+    const emp_problem *problem; /**< borrowed */
+    emp_walk_options   options;
+    uint64_t           seed;
+    emp_moves          moves;
+    /** Makes move number \a draft on a placement; returns whether it changes anything.
+     * Draws it by the number unless a method says else. */
+    bool (*make)(emp_walk *walk, int64_t draft, emp_device_id *device_of_op);
+    emp_surrogate *surrogate; /**< NULL without prefilter */
+    emp_device_id *drafts;    /**< [prefilter][op] */
+
+    emp_walk_progress at;
+    emp_device_id    *here, *best; /**< [op] */
+    emp_walk_costs    cost;
+    int64_t           groups_hash;  /**< that of the moves, or of a restored state */
+    int32_t           sample_count; /**< of the last ask */
+    int64_t           draft[EMP_MAX_BATCH]; /**< [sample] its move; -1 = none */
+    emp_placer_metric metric[EMP_WALK_METRICS];
+};
+
+/** Step time, and more for what does not fit: twice the time, and as much again for every
+ * tenth of a device's memory that is missing. So a walk that begins where nothing fits
+ * finds the way out. */
+double emp_penalized_s(const emp_score *score);
+
+/** Begins at the start that the options say. \a problem is borrowed.
+ * \retval EMP_EUNSUPPORTED  A prefilter for which there is no surrogate.
+ * \retval EMP_ENOMEM, and those of emp_moves_init(). */
+emp_status emp_walk_init(emp_walk *walk, const emp_problem *problem,
+                         const emp_walk_options *options, uint64_t seed, emp_error *err);
+void       emp_walk_clear(emp_walk *walk); /**< legal after a failed init */
+
+/** Where the walk stands if that is new, else up to \a max samples. \retval EMP_EFORMAT  The restored state of
+ * \a method is damaged, or METIS or Scotch makes other groups here. */
+emp_status emp_walk_ask(emp_walk *walk, const char *method,
+                        emp_device_id *const *candidates, int32_t max, int32_t *count,
+                        emp_error *err);
+
+/** Begins a tell. Whether the \a count samples are where the walk stands, of which it
+ * keeps the cost then. \retval EMP_EINVAL  Not as many as were asked for. */
+emp_status emp_walk_begin(emp_walk *walk, const emp_score *scores, int32_t count,
+                          bool *is_new, emp_error *err);
+
+/** Accepts samples by emp_accepts(), changes of cost as shares of that of the sample
+ * accepted before, and goes to the last one accepted. Keeps the best of all. Returns how
+ * many were accepted. */
+int32_t emp_walk_metropolis(emp_walk *walk, const emp_score *scores, int32_t count,
+                            double temperature);
+
+/** Keeps a sample as the best if its cost is the lowest so far. */
+void emp_walk_keep_best(emp_walk *walk, int32_t sample, double cost_s);
+/** Makes a move of a sample seen from where the walk stands; after emp_walk_keep_best(). */
+void emp_walk_step(emp_walk *walk, int64_t draft, double cost_s);
+/** Goes back to the best. */
+void emp_walk_return(emp_walk *walk);
+
+/** Ends a tell: two metrics of the method's own, "here_s" and "best_cost_s". */
+void emp_walk_report(emp_walk *walk, emp_placer_metric first, emp_placer_metric second);
+/** For the table of a method. */
+const emp_placer_metric *emp_walk_metrics(const void *state, int32_t *count);
+
+/** What later asks depend on; returns EMP_WALK_ARRAYS. */
+int32_t emp_walk_list_state(emp_walk *walk, emp_named_array *arrays);
+
+/** Metropolis: whether a change of cost by \a delta is accepted at \a temperature, both in
+ * one unit, given \a uniform in [0, 1): if it is no rise, or uniform < exp(-delta /
+ * temperature). At temperature 0 no rise is. */
+bool emp_accepts(double delta, double temperature, double uniform);
+
+#endif /* EMP_BASELINES_SEARCHES_WALK_H */

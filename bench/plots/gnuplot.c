@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _GNU_SOURCE /* pipe2(), environ */
+#include "bench/plots/gnuplot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { CHUNK_BYTES = 65536, SAID_BYTES = 300 };
+
+bool emp_gnuplot_exists(void)
+{
+    const char *path = getenv("PATH");
+    char        file[4096];
+
+    while (path != NULL && *path != '\0') {
+        size_t length = strcspn(path, ":");
+        snprintf(file, sizeof file, "%.*s/gnuplot", (int)length, path);
+        if (access(file, X_OK) == 0) return true;
+        path += length;
+        if (*path == ':') path++;
+    }
+    return false;
+}
+
+emp_status emp_gnuplot_begin(FILE **script, int width, int height, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *script = tmpfile(); /* has no name: nothing is left of it */
+    if (*script == NULL)
+        EMP_FAIL(EMP_EIO, "no temporary file for gnuplot: %s", strerror(errno));
+    fprintf(*script,
+            "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,12'\n"
+            "set encoding utf8\n",
+            width, height);
+
+cleanup:
+    return st;
+}
+
+static emp_status read_all(char **text, int from, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     used = 0, size = 0;
+    ssize_t    got = 0;
+
+    do {
+        if (size - used < CHUNK_BYTES) {
+            char *grown = emp_realloc(*text, size + 2 * CHUNK_BYTES, 1);
+            if (grown == NULL) EMP_FAIL(EMP_ENOMEM, "figure of %zu bytes", used);
+            *text = grown;
+            size += 2 * CHUNK_BYTES;
+        }
+        got = read(from, *text + used, size - used - 1);
+        if (got > 0) used += (size_t)got;
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    (*text)[used] = '\0';
+    if (got < 0) EMP_FAIL(EMP_EIO, "cannot read from gnuplot: %s", strerror(errno));
+
+cleanup:
+    return st;
+}
+
+/* The end of what it said, on one line. */
+static emp_status blame(FILE *said, emp_error *err)
+{
+    char text[SAID_BYTES + 1];
+    long length = fseek(said, 0, SEEK_END) == 0 ? ftell(said) : 0;
+    long start = length > SAID_BYTES ? length - SAID_BYTES : 0;
+
+    fseek(said, start, SEEK_SET);
+    text[fread(text, 1, SAID_BYTES, said)] = '\0';
+    for (char *at = text; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ') *at = ' ';
+    }
+    return emp_error_set(err, EMP_EEXTERNAL, __FILE__, __LINE__, "gnuplot failed: %s",
+                         text);
+}
+
+static emp_status start(pid_t *child, FILE *script, int out, FILE *said, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    char        program[] = "gnuplot", strict[] = "-d";
+    char *const argv[] = {program, strict, NULL}; /* -d: no user's settings */
+    posix_spawn_file_actions_t actions;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fileno(script), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, fileno(said), STDERR_FILENO);
+    int cause = posix_spawnp(child, program, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (cause != 0)
+        EMP_FAIL(EMP_EEXTERNAL, "gnuplot cannot be started: %s", strerror(cause));
+
+cleanup:
+    return st;
+}
+
+/* Identifiers would be of several figures, and titles, which become tooltips, are of the
+ * script. */
+static const struct {
+    const char *begin, *end;
+} left_out[] = {{" id=\"", "\""}, {"<title>", "</title>"}};
+
+/* The next thing to leave out, from its beginning to behind its end; NULL = none. */
+static const char *find_left_out(const char *text, const char **behind)
+{
+    const char *first = NULL;
+
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        const char *begin = strstr(text, left_out[i].begin);
+        const char *end =
+            begin == NULL ? NULL
+                          : strstr(begin + strlen(left_out[i].begin), left_out[i].end);
+        if (end == NULL || (first != NULL && begin > first)) continue;
+        first = begin;
+        *behind = end + strlen(left_out[i].end);
+    }
+    return first;
+}
+
+static void copy_without(FILE *file, const char *text)
+{
+    const char *behind = NULL, *begin = find_left_out(text, &behind);
+
+    for (; begin != NULL; begin = find_left_out(text, &behind)) {
+        fwrite(text, 1, (size_t)(begin - text), file);
+        text = behind;
+    }
+    fputs(text, file);
+}
+
+/* The figure without what only a file of its own needs: prologue, titles, and markers,
+ * whose ids would be there once a figure. */
+static emp_status copy_figure(FILE *file, const char *svg, const char *name,
+                              emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    const char *box = strstr(svg, "viewBox="), *from = strstr(svg, "</defs>");
+
+    if (box == NULL || from == NULL)
+        EMP_FAIL(EMP_EEXTERNAL, "this gnuplot writes SVG that is not understood here");
+    fprintf(file, "<svg class=\"plot\" role=\"img\" aria-label=\"%s\" %.*s\">\n<g>", name,
+            (int)strcspn(box + 9, "\"") + 9, box);
+    from += strlen("</defs>");
+    copy_without(file, from);
+
+cleanup:
+    return st;
+}
+
+/* All that gnuplot draws of the script; the caller frees it. */
+static emp_status draw(char **svg, FILE *script, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int        ends[2] = {-1, -1}, state = 0;
+    pid_t      child = -1;
+    FILE      *said = tmpfile();
+
+    if (said == NULL || fflush(script) != 0 || lseek(fileno(script), 0, SEEK_SET) != 0 ||
+        pipe2(ends, O_CLOEXEC) != 0)
+        EMP_FAIL(EMP_EIO, "no files for gnuplot: %s", strerror(errno));
+    EMP_TRY(start(&child, script, ends[1], said, err));
+    close(ends[1]);
+    ends[1] = -1;
+    EMP_TRY(read_all(svg, ends[0], err));
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
+    child = -1;
+    if (WIFSIGNALED(state) && (WTERMSIG(state) == SIGINT || WTERMSIG(state) == SIGTERM))
+        EMP_FAIL(EMP_EINTERRUPTED, "gnuplot was interrupted");
+    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0 || strstr(*svg, "</svg>") == NULL)
+        EMP_TRY(blame(said, err));
+
+cleanup:
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] >= 0) close(ends[i]);
+    }
+    while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
+    if (said != NULL) fclose(said);
+    return st;
+}
+
+emp_status emp_gnuplot_draw(FILE *file, FILE *script, const char *name, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char      *svg = NULL;
+
+    EMP_TRY(draw(&svg, script, err));
+    EMP_TRY(copy_figure(file, svg, name, err));
+
+cleanup:
+    emp_free(svg);
+    return st;
+}
+
+emp_status emp_gnuplot_save(FILE *file, FILE *script, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char      *svg = NULL;
+
+    EMP_TRY(draw(&svg, script, err));
+    fputs(svg, file);
+
+cleanup:
+    emp_free(svg);
+    return st;
+}

@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/run/manifest.h"
-
-#include <build_info.h>
-
-emp_manifest emp_manifest_get(void)
-{
-    return (emp_manifest){EMP_BUILD_VERSION, EMP_BUILD_COMMIT, EMP_BUILD_IS_DIRTY};
-}

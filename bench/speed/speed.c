@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/speed/speed.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "bench/speed/limit.h"
+#include "bench/speed/torch.h"
+
+/* A network that has taken so long, ours and theirs, ends with its third round. */
+enum { ROUNDS_MIN = 3, NETWORK_S_MAX = 30 };
+
+/* One network: measured on all numbers of threads in turn, so that it and its peer make
+ * the same sequence of updates. */
+typedef struct {
+    const emp_speed_params *params;
+    emp_stand               stand;
+    emp_torch              *torch;                    /* NULL = absent */
+    double                 *ours_s, *torch_s, *ratio; /* [threads][round] */
+    double                  limit_s[EMP_SPEED_MAX];   /* [threads] */
+    double                  disagreement;
+    int32_t                 rounds;
+} subject;
+
+static void tear_down(subject *s)
+{
+    emp_torch_destroy(s->torch);
+    emp_stand_clear(&s->stand);
+    emp_free(s->ours_s);
+    emp_free(s->torch_s);
+    emp_free(s->ratio);
+}
+
+static emp_status update_both(subject *s, int32_t threads, double *ours_s,
+                              double *torch_s, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_torch_update theirs;
+    double           wall_s = emp_clock_now_s(), cpu_s = emp_clock_thread_s();
+    double           loss = emp_stand_update(&s->stand, threads);
+
+    *ours_s = threads > 1 ? emp_clock_now_s() - wall_s : emp_clock_thread_s() - cpu_s;
+    if (s->torch == NULL) goto cleanup;
+    EMP_TRY(emp_torch_run(s->torch, threads, &theirs, err));
+    *torch_s = threads > 1 ? theirs.wall_s : theirs.cpu_s;
+    double off = fabs(loss / theirs.loss - 1);
+    if (!(off <= s->disagreement)) s->disagreement = isnan(off) ? INFINITY : off;
+cleanup:
+    return st;
+}
+
+static emp_status set_up(subject *s, const emp_stand_params *network, const char *python,
+                         emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     count = (size_t)s->params->threads_count * (size_t)s->params->repeats;
+    double     unused;
+
+    EMP_TRY(emp_stand_init(&s->stand, network, err));
+    s->ours_s = EMP_NEW_ARRAY(double, count);
+    s->torch_s = EMP_NEW_ARRAY(double, count);
+    s->ratio = EMP_NEW_ARRAY(double, count);
+    if (!s->ours_s || !s->torch_s || !s->ratio) EMP_FAIL(EMP_ENOMEM, "%zu times", count);
+    if (python != NULL) EMP_TRY(emp_torch_create(&s->torch, python, &s->stand, err));
+    /* The first updates pay for cold memory and start threads. */
+    for (int32_t i = 0; i < s->params->threads_count; i++)
+        EMP_TRY(update_both(s, s->params->threads[i], &unused, &unused, err));
+cleanup:
+    return st;
+}
+
+/* Progress in updates. */
+typedef struct {
+    double done, all;
+} progress;
+
+static emp_status go_on(const emp_speed_params *params, progress *work, double more,
+                        emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    work->done += more;
+    if (params->on_progress != NULL)
+        params->on_progress(params->context, work->done / work->all);
+    if (params->stop != NULL && *params->stop) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
+cleanup:
+    return st;
+}
+
+static emp_status run_rounds(subject *s, progress *work, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    repeats = s->params->repeats;
+    double     start_s = emp_clock_now_s();
+
+    for (int32_t r = 0; r < repeats; r++) {
+        if (r >= ROUNDS_MIN && emp_clock_now_s() - start_s > NETWORK_S_MAX) {
+            EMP_TRY(go_on(s->params, work, repeats - r, err));
+            break;
+        }
+        for (int32_t i = 0; i < s->params->threads_count; i++) {
+            int32_t at = i * repeats + r;
+            EMP_TRY(update_both(s, s->params->threads[i], &s->ours_s[at], &s->torch_s[at],
+                                err));
+            s->ratio[at] = s->torch_s[at] / s->ours_s[at];
+        }
+        s->rounds++;
+        EMP_TRY(go_on(s->params, work, 1, err));
+    }
+cleanup:
+    return st;
+}
+
+static void add_rows(emp_speed_report *report, const subject *s)
+{
+    emp_stand_work work = emp_stand_work_of(&s->stand);
+    size_t         rounds = (size_t)s->rounds, theirs = s->torch != NULL ? rounds : 0;
+
+    for (int32_t i = 0; i < s->params->threads_count; i++) {
+        int32_t at = i * s->params->repeats;
+        report->row[report->row_count++] =
+            (emp_speed_row){.network = s->stand.params,
+                            .threads = s->params->threads[i],
+                            .ours_s = emp_quartiles_of(&s->ours_s[at], rounds),
+                            .torch_s = emp_quartiles_of(&s->torch_s[at], theirs),
+                            .ratio = emp_quartiles_of(&s->ratio[at], theirs),
+                            .flops = emp_stand_flops(&work),
+                            .stream_bytes = emp_stand_stream_bytes(&work),
+                            .limit_s = s->limit_s[i],
+                            .disagreement = s->torch != NULL ? s->disagreement : NAN};
+    }
+}
+
+static emp_status measure_network(emp_speed_report *report, emp_stand_params network,
+                                  const char *python, progress *all, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    subject        s = {.params = &report->params};
+    emp_stand_work work;
+
+    network.groups = report->params.groups;
+    network.ops = report->params.ops;
+    network.seed = report->params.seed;
+    EMP_TRY(set_up(&s, &network, python, err));
+    work = emp_stand_work_of(&s.stand);
+    for (int32_t i = 0; i < s.params->threads_count; i++)
+        EMP_TRY(emp_limit_measure(&s.limit_s[i], &work, s.params->threads[i], err));
+    EMP_TRY(run_rounds(&s, all, err));
+    add_rows(report, &s);
+cleanup:
+    tear_down(&s);
+    return st;
+}
+
+static bool has_network(const emp_speed_params *p, emp_stand_kind kind)
+{
+    return p->networks >> kind & 1u;
+}
+
+emp_status emp_speed_measure(emp_speed_report *report, const emp_speed_params *p,
+                             emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    int32_t     placers = p->hidden_count * p->samples_count;
+    const char *python = p->has_torch ? emp_torch_find() : NULL;
+    progress    work = {0, 0};
+
+    memset(report, 0, sizeof *report);
+    report->params = *p;
+    report->torch_is_absent = p->has_torch && python == NULL;
+    if (has_network(p, EMP_STAND_PLACER)) work.all += placers * p->repeats;
+    if (has_network(p, EMP_STAND_GROUPER)) work.all += p->repeats;
+    if (has_network(p, EMP_STAND_GROUPER)) {
+        EMP_TRY(measure_network(report,
+                                (emp_stand_params){.kind = EMP_STAND_GROUPER,
+                                                   .hidden = EMP_STAND_GROUPER_HIDDEN,
+                                                   .samples = 1},
+                                python, &work, err));
+    }
+    for (int32_t i = 0; has_network(p, EMP_STAND_PLACER) && i < placers; i++) {
+        const emp_stand_params network = {.kind = EMP_STAND_PLACER,
+                                          .hidden = p->hidden[i / p->samples_count],
+                                          .samples = p->samples[i % p->samples_count]};
+        EMP_TRY(measure_network(report, network, python, &work, err));
+    }
+cleanup:
+    return st;
+}

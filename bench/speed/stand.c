@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/speed/stand.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/nn/blas.h"
+#include "policy/nn/flush.h"
+
+/* As the preset `paper` on a graph of 40 types of ops, which are 312 numbers a group. */
+enum { TYPES = 40, DEVICES = 5, TYPE_WIDTH = 20 };
+
+static const double   TEMPERATURE = 10.0, TANH_CONSTANT = 5.0, CLIP = 1.0;
+static const emp_adam ADAM = {
+    .learning_rate = 0.1, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 5.0};
+
+const char *emp_stand_name(emp_stand_kind kind)
+{
+    return kind == EMP_STAND_PLACER ? "placer" : "grouper";
+}
+
+static emp_params *params_of(emp_stand *s)
+{
+    return s->params.kind == EMP_STAND_PLACER ? &s->placer.params : &s->grouper.params;
+}
+
+static emp_status init_placer(emp_stand *s, emp_rng *rng, emp_error *err)
+{
+    emp_status                 st = EMP_OK;
+    int32_t                    steps = s->params.groups;
+    const emp_device_net_shape shape = {.inputs = TYPES + EMP_ROW_SIZES + steps,
+                                        .hidden = s->params.hidden,
+                                        .devices = DEVICES,
+                                        .max_steps = steps,
+                                        .max_samples = s->params.samples,
+                                        .temperature = TEMPERATURE,
+                                        .tanh_constant = TANH_CONSTANT};
+    size_t                     inputs = (size_t)steps * (size_t)shape.inputs;
+    size_t                     actions = (size_t)steps * (size_t)s->params.samples;
+
+    EMP_TRY(emp_device_net_init(&s->placer, &shape, err));
+    emp_device_net_randomize(&s->placer, 1.0, rng);
+    s->x = EMP_NEW_ARRAY(emp_real, inputs);
+    s->action = EMP_NEW_ARRAY(int32_t, actions);
+    s->weight = EMP_NEW_ARRAY(double, (size_t)s->params.samples);
+    if (!s->x || !s->action || !s->weight) EMP_FAIL(EMP_ENOMEM, "%d groups", steps);
+    for (size_t i = 0; i < inputs; i++) s->x[i] = (emp_real)emp_rng_uniform(rng);
+    for (size_t i = 0; i < actions; i++)
+        s->action[i] = (int32_t)emp_rng_below(rng, DEVICES);
+    for (int32_t k = 0; k < s->params.samples; k++)
+        s->weight[k] = (emp_real)(emp_rng_normal(rng) / s->params.samples);
+cleanup:
+    return st;
+}
+
+static emp_status init_grouper(emp_stand *s, emp_rng *rng, emp_error *err)
+{
+    emp_status              st = EMP_OK;
+    int32_t                 rows = s->params.ops;
+    const emp_grouper_shape shape = {.hidden = EMP_STAND_GROUPER_HIDDEN,
+                                     .groups = s->params.groups,
+                                     .type_width = TYPE_WIDTH,
+                                     .activation = EMP_ACTIVATION_TANH};
+
+    EMP_TRY(emp_op_features_create_empty(&s->ops, rows, rows, 0, err));
+    s->ops->type_count = TYPES;
+    for (int32_t i = 0; i < rows; i++)
+        s->ops->type[i] = (int32_t)emp_rng_below(rng, TYPES);
+    for (int64_t i = 0; i < (int64_t)rows * EMP_OP_FEATURES; i++)
+        s->ops->value[i] = (emp_real)emp_rng_normal(rng);
+    EMP_TRY(emp_grouper_init(&s->grouper, &shape, s->ops, err));
+    emp_grouper_randomize(&s->grouper, rng);
+    s->action = EMP_NEW_ARRAY(int32_t, (size_t)rows);
+    s->weight = EMP_NEW(double);
+    if (!s->action || !s->weight) EMP_FAIL(EMP_ENOMEM, "%d ops", rows);
+    for (int32_t i = 0; i < rows; i++)
+        s->action[i] = (int32_t)emp_rng_below(rng, (uint32_t)s->params.groups);
+    s->weight[0] = 0.25;
+cleanup:
+    return st;
+}
+
+emp_status emp_stand_init(emp_stand *s, const emp_stand_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_rng    rng;
+
+    *s = (emp_stand){.params = *params};
+    emp_blas_single_thread();
+    emp_rng_init(&rng, params->seed, 0, 0);
+    if (params->kind == EMP_STAND_PLACER)
+        EMP_TRY(init_placer(s, &rng, err));
+    else
+        EMP_TRY(init_grouper(s, &rng, err));
+
+cleanup:
+    if (st != EMP_OK) emp_stand_clear(s);
+    return st;
+}
+
+void emp_stand_clear(emp_stand *s)
+{
+    emp_device_net_clear(&s->placer);
+    emp_grouper_clear(&s->grouper);
+    emp_op_features_destroy(s->ops);
+    emp_free(s->x);
+    emp_free(s->action);
+    emp_free(s->weight);
+    *s = (emp_stand){0};
+}
+
+double emp_stand_update(emp_stand *s, int32_t threads)
+{
+    const emp_draw draw = {.seed = s->params.seed, .threads = threads};
+    emp_params    *p = params_of(s);
+    unsigned       saved = emp_flush_begin();
+    double         loss = 0.0, factor = -1.0;
+
+    p->threads = threads;
+    if (s->params.kind == EMP_STAND_PLACER) {
+        emp_device_net_run(&s->placer, s->x, s->params.groups, s->params.samples, &draw,
+                           &(emp_exploration){0}, s->action);
+        for (int32_t k = 0; k < s->params.samples; k++)
+            loss -= s->weight[k] * s->placer.log_prob[k];
+        emp_device_net_backward(&s->placer, s->weight, 0.0, threads);
+    } else {
+        emp_grouper_run(&s->grouper, &draw, s->action);
+        factor = -s->weight[0];
+        loss = factor * s->grouper.log_prob;
+    }
+    emp_params_scale_gradient(p, factor);
+    emp_params_clip(p, CLIP);
+    emp_params_adam(p, &ADAM);
+    emp_flush_end(saved);
+    return loss;
+}
+
+/* ---- the file for peers ---- */
+
+static void write_reals(FILE *stream, const char *name, const emp_real *value,
+                        int32_t rows, int32_t cols)
+{
+    fprintf(stream, "%s float %d %d\n", name, rows, cols);
+    fwrite(value, sizeof *value, (size_t)rows * (size_t)cols, stream);
+}
+
+static void write_ints(FILE *stream, const char *name, const int32_t *value, int32_t rows,
+                       int32_t cols)
+{
+    fprintf(stream, "%s int %d %d\n", name, rows, cols);
+    fwrite(value, sizeof *value, (size_t)rows * (size_t)cols, stream);
+}
+
+static void write_weights(FILE *stream, const double *weight, int32_t count)
+{
+    fprintf(stream, "weight float %d 1\n", count);
+    for (int32_t k = 0; k < count; k++) {
+        emp_real w = (emp_real)weight[k];
+        fwrite(&w, sizeof w, 1, stream);
+    }
+}
+
+void emp_stand_write(const emp_stand *s, FILE *stream)
+{
+    bool              is_placer = s->params.kind == EMP_STAND_PLACER;
+    const emp_params *p = is_placer ? &s->placer.params : &s->grouper.params;
+
+    fprintf(stream, "%s temperature=%g tanh_constant=%g lr=%g epsilon=%g clip=%g\n",
+            emp_stand_name(s->params.kind), TEMPERATURE, TANH_CONSTANT,
+            ADAM.learning_rate, ADAM.epsilon, CLIP);
+    for (int32_t i = 0; i < p->slice_count; i++)
+        write_reals(stream, p->slice[i].name, emp_params_value(p, i), p->slice[i].rows,
+                    p->slice[i].cols);
+    if (is_placer) {
+        write_reals(stream, "x", s->x, s->params.groups, s->placer.shape.inputs);
+        write_ints(stream, "device", s->action, s->params.samples, s->params.groups);
+        write_weights(stream, s->weight, s->params.samples);
+    } else {
+        write_reals(stream, "value", s->ops->value, s->params.ops, EMP_OP_FEATURES);
+        write_ints(stream, "type", s->ops->type, 1, s->params.ops);
+        write_ints(stream, "group", s->action, 1, s->params.ops);
+        write_weights(stream, s->weight, 1);
+    }
+}
+
+/* ---- how much work that is ---- */
+
+/* Each weight meets each row three times: forward, and for two gradients. */
+static emp_stand_work placer_work(const emp_stand *s)
+{
+    double E = s->placer.shape.inputs, H = s->placer.shape.hidden, D = DEVICES;
+    double S = s->params.groups, K = s->params.samples;
+    double encoder = 4 * H * H, decoder = 5 * H * H; /* with the query */
+    double input = 2 * 2 * S * E * 4 * H, memory = 3 * S * 2 * H * H;
+    double image = 3 * (D + 1) * H * 4 * H, out = 3 * K * S * 2 * H * D;
+    double attention = 6 * K * S * S * H;
+    double weights = 2 * S * encoder + K * S * decoder;
+
+    return (emp_stand_work){.large_flops =
+                                2 * (input + memory + image + out + attention + weights),
+                            .stream = {{encoder, 2 * 2 * S, 1}, {decoder, 2 * S, K}}};
+}
+
+/* Features have no gradient. */
+static emp_stand_work grouper_work(const emp_stand *s)
+{
+    double H = EMP_STAND_GROUPER_HIDDEN, rows = s->params.ops;
+
+    return (emp_stand_work){.large_flops = 2 * rows * H *
+                                           (2 * EMP_OP_FEATURES + 3 * s->params.groups)};
+}
+
+emp_stand_work emp_stand_work_of(const emp_stand *s)
+{
+    return s->params.kind == EMP_STAND_PLACER ? placer_work(s) : grouper_work(s);
+}
+
+double emp_stand_flops(const emp_stand_work *work)
+{
+    double sum = work->large_flops;
+
+    for (int i = 0; i < 2; i++)
+        sum +=
+            2 * work->stream[i].weights * work->stream[i].passes * work->stream[i].rows;
+    return sum;
+}
+
+double emp_stand_stream_bytes(const emp_stand_work *work)
+{
+    double sum = 0;
+
+    for (int i = 0; i < 2; i++)
+        sum +=
+            (double)sizeof(emp_real) * work->stream[i].weights * work->stream[i].passes;
+    return sum;
+}

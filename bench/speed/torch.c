@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L
+#include "bench/speed/torch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { PATH_BYTES = 1024, LINE_BYTES = 256 };
+
+struct emp_torch {
+    char  path[PATH_BYTES]; /* of the file with the network */
+    pid_t process;
+    int   requests;
+    FILE *answers;
+};
+
+/* Debian's package is for Debian's Python, which need not be the first in PATH. */
+static const char *const pythons[] = {"/usr/bin/python3", "python3"};
+
+const char *emp_torch_find(void)
+{
+    char command[128];
+
+    for (size_t i = 0; i < sizeof pythons / sizeof *pythons; i++) {
+        snprintf(command, sizeof command, "%s -c 'import torch' >/dev/null 2>&1",
+                 pythons[i]);
+        if (system(command) == 0) return pythons[i];
+    }
+    return NULL;
+}
+
+static emp_status write_stand(char *path, const emp_stand *stand, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    const char *folder = getenv("TMPDIR");
+    FILE       *stream = NULL;
+
+    if (folder == NULL) folder = "/tmp";
+    snprintf(path, PATH_BYTES, "%s/emplace-XXXXXX", folder);
+    int fd = mkstemp(path);
+    if (fd >= 0) stream = fdopen(fd, "wb");
+    if (stream == NULL)
+        EMP_FAIL(EMP_EIO, "no temporary file in %s: %s", folder, strerror(errno));
+    emp_stand_write(stand, stream);
+    bool is_written = ferror(stream) == 0;
+    if (fclose(stream) != 0 || !is_written)
+        EMP_FAIL(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
+cleanup:
+    return st;
+}
+
+/* In the new process. OPENBLAS_CORETYPE, which makes OpenBLAS fast on CPUs that it does
+ * not know, is in the environment if this program needed it. One pool of threads is
+ * enough; and malloc shall keep what it has: to give 2 MB tensors back to the system and
+ * clear them again takes as long as to compute them. Ctrl-C is for the parent. */
+static void become_torch(int socket, const char *python, const char *path)
+{
+    signal(SIGINT, SIG_IGN);
+    if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0) _exit(127);
+    execlp("env", "env", "OPENBLAS_NUM_THREADS=1", "MALLOC_MMAP_THRESHOLD_=4294967296",
+           "MALLOC_TRIM_THRESHOLD_=68719476736", "MALLOC_TOP_PAD_=67108864", python,
+           EMP_HDP_TORCH, path, (char *)NULL);
+    _exit(127);
+}
+
+static emp_status start(emp_torch *t, const char *python, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int        pair[2] = {-1, -1};
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+        EMP_FAIL(EMP_EIO, "no socket: %s", strerror(errno));
+    t->requests = pair[0];
+    t->answers = fdopen(pair[0], "r");
+    if (t->answers == NULL) EMP_FAIL(EMP_EIO, "no stream: %s", strerror(errno));
+    t->process = fork();
+    if (t->process < 0) EMP_FAIL(EMP_EIO, "no process: %s", strerror(errno));
+    if (t->process == 0) {
+        close(pair[0]);
+        become_torch(pair[1], python, t->path);
+    }
+
+cleanup:
+    if (pair[1] >= 0) close(pair[1]);
+    return st;
+}
+
+emp_status emp_torch_create(emp_torch **out, const char *python, const emp_stand *stand,
+                            emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_torch *t = EMP_NEW(emp_torch);
+    char       line[LINE_BYTES];
+
+    *out = NULL;
+    if (t == NULL) EMP_FAIL(EMP_ENOMEM, "a peer");
+    t->requests = -1;
+    EMP_TRY(write_stand(t->path, stand, err));
+    EMP_TRY(start(t, python, err));
+    if (fgets(line, sizeof line, t->answers) == NULL || strcmp(line, "ready\n") != 0)
+        EMP_FAIL(EMP_EEXTERNAL, "%s %s did not start", python, EMP_HDP_TORCH);
+    *out = t;
+
+cleanup:
+    if (st != EMP_OK) emp_torch_destroy(t);
+    return st;
+}
+
+emp_status emp_torch_run(emp_torch *t, int32_t threads, emp_torch_update *u,
+                         emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       line[LINE_BYTES];
+    int        length = snprintf(line, sizeof line, "%d\n", threads);
+
+    if (send(t->requests, line, (size_t)length, MSG_NOSIGNAL) != length ||
+        fgets(line, sizeof line, t->answers) == NULL ||
+        sscanf(line, "%lf %lf %lf", &u->cpu_s, &u->wall_s, &u->loss) != 3) {
+        EMP_FAIL(EMP_EEXTERNAL, "PyTorch ended early");
+    }
+cleanup:
+    return st;
+}
+
+void emp_torch_destroy(emp_torch *t)
+{
+    if (t == NULL) return;
+    if (t->answers != NULL)
+        fclose(t->answers);
+    else if (t->requests >= 0)
+        close(t->requests);
+    if (t->process > 0) waitpid(t->process, NULL, 0);
+    if (t->path[0] != '\0') unlink(t->path);
+    emp_free(t);
+}

@@ -1,0 +1,85 @@
+/** \file bench/tables/ablation.h
+ * Studies in which one choice of a learner is varied at a time. A definition
+ * (ablate_grouping.c, ablate_preset.c) lists the arms; the first is the default, to which
+ * ratios are.
+ */
+#ifndef EMP_BENCH_TABLES_ABLATION_H
+#define EMP_BENCH_TABLES_ABLATION_H
+
+#include <stdio.h>
+
+#include "bench/tables/table.h"
+#include "run/jobs.h"
+
+/** One choice. */
+typedef struct {
+    const char *study;   /**< what is varied: "order" */
+    const char *name;    /**< unique: "order=random" */
+    const char *options; /**< of the method, on top of the preset; NULL = none */
+    const char *preset;  /**< NULL = the definition's */
+} emp_arm;
+
+typedef struct {
+    const char     *name; /**< "grouping" */
+    const char     *method, *preset;
+    const emp_arm  *arm; /**< [0] is the default */
+    int32_t         arm_count;
+    const emp_task *row;
+    int32_t         row_count;
+    const char     *rows; /**< keys of the rows that are made unless others are named */
+    int32_t         seed_count; /**< unless another number is given ... */
+    int64_t         budget;     /**< ... as of evaluations a run */
+} emp_ablation;
+
+/** What the planner's groups owe to each choice that makes them. */
+extern const emp_ablation emp_ablation_grouping;
+/** What each choice of the preset emplace contributes. */
+extern const emp_ablation emp_ablation_preset;
+
+typedef struct {
+    const char *rows; /**< comma-separated keys, or NULL: those of the definition */
+    const char *arms; /**< comma-separated studies and arms, or NULL for all; the default
+                               is always among them */
+    const char *runtime; /**< profile name or path */
+    int32_t     seed_count;
+    int64_t     budget; /**< evaluations a run */
+    emp_jobs_params jobs;
+} emp_ablation_params;
+
+/** What the runs of an arm on a row came to. */
+typedef struct {
+    const emp_arm  *arm;
+    const emp_task *row;
+    int32_t         run_count;   /**< seeds that are ready */
+    int32_t         oom_count;   /**< of them, those that found nothing that fits */
+    emp_summary     step_s;      /**< best placements of the seeds; infinite: none fits */
+    double          ratio;       /**< of the median to the default's; NaN without both */
+    int64_t         evaluations; /**< of all seeds */
+    double          feasible_frac; /**< of them that fit in memory */
+} emp_ablation_cell;
+
+typedef struct {
+    const emp_ablation *definition;
+    int32_t             arm_count, row_count;
+    emp_ablation_cell  *cell; /**< [row][arm] */
+    int64_t             budget;
+    char                runtime[EMP_RECORD_NAME_BYTES];
+    char                version[EMP_RECORD_NAME_BYTES];
+    char                commit[EMP_RECORD_NAME_BYTES];
+    bool                is_dirty;
+} emp_ablation_table;
+
+/** Makes a study.
+ * \retval EMP_EINVAL       An unknown row or arm; the message lists what there is.
+ * \retval EMP_EINTERRUPTED \a stop was set; the table has the cells that were ready. */
+emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
+                             const emp_ablation_params *params, emp_error *err);
+void       emp_ablation_destroy(emp_ablation_table *table);
+
+/** The preset of an arm. */
+const char *emp_ablation_preset_of(const emp_ablation *definition, const emp_arm *arm);
+
+void emp_ablation_print_text(FILE *out, const emp_ablation_table *table);
+void emp_ablation_print_csv(FILE *out, const emp_ablation_table *table);
+
+#endif /* EMP_BENCH_TABLES_ABLATION_H */

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/tables/paper.h"
+
+#include <string.h>
+
+#define OOM   INFINITY
+#define BLANK NAN
+
+const char emp_paper_source[] = "Mirhoseini et al., A Hierarchical Model for Device "
+                                "Placement, ICLR 2018, Table 1";
+
+const char emp_paper_source2[] = "Mirhoseini et al., A Hierarchical Model for Device "
+                                 "Placement, ICLR 2018, Table 2 (learned: Table 1)";
+
+const emp_task emp_paper_task[EMP_PAPER_TASKS] = {
+    {"inception_v3", "Inception-V3", "inception_v3", "k40x2", 2},
+    {"resnet", "ResNet-152", "resnet:depth=152", "k40x2", 2},
+    {"rnnlm", "RNNLM", "rnnlm", "k40x2", 2},
+    {"nmt2", "NMT, 2 layers", "nmt:layers=2", "k40x2", 2},
+    {"nmt4", "NMT, 4 layers", "nmt:layers=4", "k40x4", 4},
+    {"nmt8", "NMT, 8 layers", "nmt:layers=8", "k40x8", 8},
+};
+
+enum { METHODS = 6 };
+
+static const char *const methods[METHODS] = {"cpu",    "gpu",    "expert",
+                                             "scotch", "mincut", "hdp"};
+
+static const double step_s[EMP_PAPER_TASKS][METHODS] = {
+    /* CPU    GPU   expert Scotch MinCut HDP */
+    {0.61, 0.15, 0.15, 0.93, 0.82, 0.13},   {BLANK, 1.18, 1.18, 6.27, 2.92, 1.18},
+    {6.89, 1.57, 1.57, 5.62, 5.21, 1.57},   {6.46, OOM, 2.13, 3.21, 5.34, 0.84},
+    {10.68, OOM, 3.64, 11.18, 11.63, 1.69}, {11.52, OOM, 3.88, 17.85, 19.01, 4.07},
+};
+
+double emp_paper_step_s(int32_t task, const char *method)
+{
+    for (int32_t i = 0; i < METHODS; i++) {
+        if (strcmp(methods[i], method) == 0) return step_s[task][i];
+    }
+    return NAN;
+}
+
+/* Table 2: median, best, worst, improvement. */
+static const struct {
+    emp_summary random_s;
+    double      improvement;
+} grouping[EMP_PAPER_TASKS] = {
+    {{0.51, 0.22, 0.65}, 0.409}, {{1.18, 1.18, 1.18}, 0.0},   {{1.57, 1.57, 1.57}, 0.0},
+    {{3.72, 2.25, 4.45}, 0.627}, {{3.42, 3.20, 6.91}, 0.472}, {{6.86, 6.35, 7.23}, 0.359},
+};
+
+emp_summary emp_paper_random_s(int32_t task) { return grouping[task].random_s; }
+
+double emp_paper_improvement(int32_t task) { return grouping[task].improvement; }

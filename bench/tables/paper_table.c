@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/tables/paper_table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/io/text.h"
+#include "base/io/word_list.h"
+#include "base/mem.h"
+
+static const char fitted_note[] = "* Machine constants (one set for all rows) were "
+                                  "fitted to the paper's figures of these "
+                                  "cells; all others are predictions, but that an "
+                                  "expert on one GPU repeats that cell.";
+
+const emp_paper_table *emp_paper_table_find(const char *name)
+{
+    static const emp_paper_table *const tables[] = {&emp_paper_table1, &emp_paper_table2};
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (strcmp(tables[i]->name, name) == 0) return tables[i];
+    }
+    return NULL;
+}
+
+struct plan {
+    const emp_paper_table        *definition;
+    const emp_paper_table_params *params;
+    emp_table                    *table;
+    int32_t column_of[EMP_PAPER_MAX_COLUMNS]; /* of the definition, by ours */
+    int32_t twin[EMP_PAPER_MAX_COLUMNS]; /* first column with the same runs, or itself */
+    emp_loaded_task *task;               /* [row] */
+    emp_job         *job;
+    int32_t          job_count;
+};
+
+static const emp_paper_column *definition_of(const struct plan *plan, int32_t column)
+{
+    return &plan->definition->column[plan->column_of[column]];
+}
+
+/* ---- layout ---- */
+
+static const char *row_key(const void *context, int32_t i)
+{
+    const emp_paper_table *d = (const emp_paper_table *)context;
+
+    return i < d->row_count ? d->row[i].key : NULL;
+}
+
+static const char *column_key(const void *context, int32_t i)
+{
+    const emp_paper_table *d = (const emp_paper_table *)context;
+
+    return i < d->column_count ? d->column[i].key : NULL;
+}
+
+static emp_status check_words(const emp_paper_table *d, const emp_paper_table_params *p,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       what[64];
+
+    if (p->seed_count < 0 || p->seed_count > EMP_TABLE_MAX_SEEDS) {
+        EMP_FAIL(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
+                 EMP_TABLE_MAX_SEEDS);
+    }
+    snprintf(what, sizeof what, "table %s has no row", d->name);
+    EMP_TRY(emp_word_list_check(p->rows, what, row_key, d, err));
+    snprintf(what, sizeof what, "table %s has no method", d->name);
+    EMP_TRY(emp_word_list_check(p->methods, what, column_key, d, err));
+
+cleanup:
+    return st;
+}
+
+static int32_t seed_count_of(const emp_paper_column       *column,
+                             const emp_paper_table_params *p)
+{
+    if (column->column.seed_count <= 1) return 1;
+    if (p->seed_count > 0) return p->seed_count;
+    return p->is_quick ? column->quick_seed_count : column->column.seed_count;
+}
+
+/* How many seeds all columns that draw have; 0 if they differ. */
+static int32_t common_seed_count(const emp_paper_table        *d,
+                                 const emp_paper_table_params *p)
+{
+    int32_t common = 0;
+
+    for (int32_t i = 0; i < d->column_count; i++) {
+        int32_t seeds = seed_count_of(&d->column[i], p);
+        if (d->column[i].column.seed_count <= 1) continue;
+        if (common > 0 && seeds != common) return 0;
+        common = seeds;
+    }
+    return common;
+}
+
+static void describe_command(const struct plan *plan, char *command, size_t size)
+{
+    const emp_paper_table_params *p = plan->params;
+    emp_text                      text = {command, size, 0};
+    int32_t                       seeds = common_seed_count(plan->definition, p);
+
+    emp_text_add(&text, "scripts/emplace table %s%s", plan->definition->name,
+                 p->is_quick ? " --quick" : "");
+    if (seeds > 0) emp_text_add(&text, " --seeds %d", seeds);
+    if (p->budget > 0) emp_text_add(&text, " --budget %" PRId64, p->budget);
+    if (p->rows != NULL) emp_text_add(&text, " --rows %s", p->rows);
+    if (p->methods != NULL) emp_text_add(&text, " --methods %s", p->methods);
+    if (strcmp(p->runtime, "tf-r1.3") != 0)
+        emp_text_add(&text, " --runtime %s", p->runtime);
+}
+
+static void lay_out_column(struct plan *plan, int32_t c)
+{
+    const emp_paper_table_params *p = plan->params;
+    const emp_paper_column       *from = definition_of(plan, c);
+    emp_table_column             *column = &plan->table->column[c];
+
+    *column = from->column;
+    column->seed_count = seed_count_of(from, p);
+    if (p->is_quick) column->budget = from->quick_budget;
+    if (p->budget > 0 && column->budget > 0 && !from->keeps_budget)
+        column->budget = p->budget;
+    plan->twin[c] = c;
+    for (int32_t other = c - 1; other >= 0; other--) {
+        if (emp_table_has_same_runs(column, &plan->table->column[other]))
+            plan->twin[c] = other;
+    }
+}
+
+static const char *key_of(const emp_paper_table *d, const char *title)
+{
+    int32_t c = 0;
+
+    while (strcmp(d->column[c].column.title, title) != 0) c++;
+    return d->column[c].key;
+}
+
+/* A gain without the columns that it compares has nothing to show. */
+static void note_gains(struct plan *plan)
+{
+    const emp_paper_table *d = plan->definition;
+    const char            *methods = plan->params->methods;
+    emp_table             *t = plan->table;
+    emp_text               note = {t->gain_note, sizeof t->gain_note, 0};
+
+    for (int32_t c = 0; c < t->column_count; c++) {
+        const emp_paper_column *gain = definition_of(plan, c);
+        if (gain->column.shown != EMP_SHOWN_GAIN) continue;
+        const char *of = key_of(d, gain->of), *over = key_of(d, gain->over);
+        if (emp_word_list_has(methods, of) && emp_word_list_has(methods, over)) continue;
+        emp_text_add(&note,
+                     "%s compares the columns \"%s\" and \"%s\": --methods %s,%s,%s.",
+                     gain->column.title, gain->of, gain->over, of, over, gain->key);
+    }
+}
+
+static emp_status lay_out(struct plan *plan, emp_error *err)
+{
+    const emp_paper_table_params *p = plan->params;
+    const emp_paper_table        *d = plan->definition;
+    emp_status                    st = EMP_OK;
+    int32_t                       row_count = 0, column_count = 0;
+
+    EMP_TRY(check_words(d, p, err));
+    for (int32_t i = 0; i < d->row_count; i++)
+        row_count += emp_word_list_has(p->rows, d->row[i].key);
+    for (int32_t i = 0; i < d->column_count; i++) {
+        if (emp_word_list_has(p->methods, d->column[i].key))
+            plan->column_of[column_count++] = i;
+    }
+    EMP_TRY(emp_table_create(&plan->table, row_count, column_count, err));
+    emp_table *t = plan->table;
+    t->title = d->title;
+    t->source = d->source;
+    t->note = d->note;
+    describe_command(plan, t->command, sizeof t->command);
+    for (int32_t c = 0; c < column_count; c++) lay_out_column(plan, c);
+    note_gains(plan);
+    for (int32_t i = 0, r = 0; i < d->row_count; i++) {
+        if (!emp_word_list_has(p->rows, d->row[i].key)) continue;
+        for (int32_t c = 0; c < column_count; c++) {
+            if (definition_of(plan, c)->paper != NULL)
+                emp_table_at(t, r, c)->paper_s = definition_of(plan, c)->paper(i);
+        }
+        t->row[r++] = d->row[i];
+    }
+
+cleanup:
+    return st;
+}
+
+/* ---- tasks and runs ---- */
+
+/* A cell is fitted if the constants of the row's machine were fitted to it; the model
+ * files say so. */
+static void mark_fitted(struct plan *plan)
+{
+    emp_table *t = plan->table;
+
+    for (int32_t r = 0; r < t->row_count; r++) {
+        for (int32_t c = 0; c < t->column_count; c++) {
+            char name[EMP_FIT_NAME_BYTES];
+            snprintf(name, sizeof name, "%s:%s", t->row[r].key, t->column[c].method);
+            if (!emp_machine_is_fitted_to(plan->task[r].machine, name)) continue;
+            emp_table_at(t, r, c)->is_fitted = true;
+            t->fitted_note = fitted_note;
+        }
+    }
+}
+
+static emp_status load_tasks(struct plan *plan, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_table  *t = plan->table;
+    emp_runtime runtime;
+
+    plan->task = EMP_NEW_ARRAY(emp_loaded_task, (size_t)t->row_count);
+    if (plan->task == NULL) EMP_FAIL(EMP_ENOMEM, "%d tasks", t->row_count);
+    EMP_TRY(emp_runtime_load(&runtime, plan->params->runtime, err));
+    snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
+    EMP_TRY(emp_tasks_load(plan->task, t->row, t->row_count, &runtime,
+                           plan->params->jobs.threads, err));
+    mark_fitted(plan);
+
+cleanup:
+    return st;
+}
+
+/* A gain is computed from other columns; twins share the runs of the first. */
+static bool has_own_runs(const struct plan *plan, int32_t column)
+{
+    return plan->table->column[column].shown != EMP_SHOWN_GAIN &&
+           plan->twin[column] == column;
+}
+
+static emp_status add_jobs(struct plan *plan, emp_error *err)
+{
+    const emp_table *t = plan->table;
+    emp_status       st = EMP_OK;
+    int32_t          per_row = 0;
+
+    for (int32_t c = 0; c < t->column_count; c++)
+        per_row += has_own_runs(plan, c) ? t->column[c].seed_count : 0;
+    plan->job = EMP_NEW_ARRAY(emp_job, (size_t)(per_row * t->row_count));
+    if (plan->job == NULL) EMP_FAIL(EMP_ENOMEM, "%d runs", per_row * t->row_count);
+    for (int32_t r = 0; r < t->row_count; r++) {
+        for (int32_t c = 0; c < t->column_count; c++) {
+            const emp_table_column *column = &t->column[c];
+            const emp_job_method    method = {.title = column->title,
+                                              .method = column->method,
+                                              .preset = column->preset,
+                                              .options = column->options,
+                                              .budget = column->budget};
+            for (int32_t s = 0; has_own_runs(plan, c) && s < t->column[c].seed_count; s++)
+                EMP_TRY(emp_job_init(&plan->job[plan->job_count++], &plan->task[r],
+                                     &t->row[r], &method, (uint64_t)s + 1, err));
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+/* ---- the table ---- */
+
+static const emp_table_cell *find_cell(const struct plan *plan, int32_t row,
+                                       const char *title)
+{
+    const emp_table *t = plan->table;
+
+    for (int32_t c = 0; c < t->column_count; c++) {
+        if (strcmp(t->column[c].title, title) == 0) return emp_table_at(t, row, c);
+    }
+    return NULL;
+}
+
+static void fill_gain(struct plan *plan, int32_t row, int32_t column)
+{
+    const emp_paper_column *d = definition_of(plan, column);
+    const emp_table_cell   *of = find_cell(plan, row, d->of);
+    const emp_table_cell   *over = find_cell(plan, row, d->over);
+
+    if (of != NULL && over != NULL && isfinite(of->shown) && isfinite(over->shown))
+        emp_table_at(plan->table, row, column)->shown = 1.0 - of->shown / over->shown;
+}
+
+/* Jobs stand in the order row, column, seed. */
+static void fill_table(struct plan *plan)
+{
+    const emp_record *records[EMP_TABLE_MAX_SEEDS];
+    emp_table        *t = plan->table;
+    const emp_job    *job = plan->job;
+
+    for (int32_t r = 0; r < t->row_count; r++) {
+        for (int32_t c = 0; c < t->column_count; c++) {
+            int32_t ready = 0;
+            if (!has_own_runs(plan, c)) continue;
+            for (int32_t s = 0; s < t->column[c].seed_count; s++, job++) {
+                if (job->is_ready) records[ready++] = &job->record;
+            }
+            if (ready > 0) emp_table_fill(t, r, c, records, ready);
+        }
+        for (int32_t c = 0; c < t->column_count; c++) {
+            if (plan->twin[c] != c) emp_table_copy(t, r, c, plan->twin[c]);
+        }
+        for (int32_t c = 0; c < t->column_count; c++) {
+            if (t->column[c].shown == EMP_SHOWN_GAIN) fill_gain(plan, r, c);
+        }
+    }
+}
+
+emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definition,
+                                const emp_paper_table_params *params, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    struct plan plan = {.definition = definition, .params = params};
+
+    *out = NULL;
+    EMP_TRY(lay_out(&plan, err));
+    EMP_TRY(load_tasks(&plan, err));
+    EMP_TRY(add_jobs(&plan, err));
+    st = emp_jobs_run(plan.job, plan.job_count, &params->jobs, err);
+    if (st != EMP_OK && st != EMP_EINTERRUPTED) goto cleanup;
+    fill_table(&plan);
+    *out = plan.table;
+    plan.table = NULL;
+
+cleanup:
+    emp_jobs_clear(plan.job, plan.job_count);
+    emp_free(plan.job);
+    if (plan.task != NULL)
+        emp_tasks_clear(plan.task, (*out != NULL ? *out : plan.table)->row_count);
+    emp_free(plan.task);
+    emp_table_destroy(plan.table);
+    return st;
+}

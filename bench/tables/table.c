@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/tables/table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/tables/table_internal.h"
+#include "run/manifest.h"
+
+emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_count,
+                            emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_manifest manifest = emp_manifest_get();
+    size_t       cell_count = (size_t)row_count * (size_t)column_count;
+    emp_table   *t = EMP_NEW(emp_table);
+
+    *out = NULL;
+    if (t == NULL) EMP_FAIL(EMP_ENOMEM, "table");
+    t->row_count = row_count;
+    t->column_count = column_count;
+    t->row = EMP_NEW_ARRAY(emp_task, (size_t)row_count);
+    t->column = EMP_NEW_ARRAY(emp_table_column, (size_t)column_count);
+    t->cell = EMP_NEW_ARRAY(emp_table_cell, cell_count);
+    if (t->row == NULL || t->column == NULL || t->cell == NULL) {
+        EMP_FAIL(EMP_ENOMEM, "table of %d rows, %d columns", row_count, column_count);
+    }
+    for (size_t i = 0; i < cell_count; i++) {
+        t->cell[i].ours_s = (emp_summary){NAN, NAN, NAN};
+        t->cell[i].shown = t->cell[i].typical_s = NAN;
+        t->cell[i].paper_s = NAN;
+    }
+    t->title = t->source = t->note = t->fitted_note = "";
+    snprintf(t->version, sizeof t->version, "%s", manifest.version);
+    snprintf(t->commit, sizeof t->commit, "%s", manifest.commit);
+    t->is_dirty = manifest.is_dirty;
+    *out = t;
+    t = NULL;
+
+cleanup:
+    emp_table_destroy(t);
+    return st;
+}
+
+void emp_table_destroy(emp_table *t)
+{
+    if (t == NULL) return;
+    emp_free(t->row);
+    emp_free(t->column);
+    emp_free(t->cell);
+    emp_free(t);
+}
+
+emp_table_cell *emp_table_at(const emp_table *t, int32_t row, int32_t column)
+{
+    return &t->cell[row * t->column_count + column];
+}
+
+static void show(emp_table_cell *cell, emp_shown shown)
+{
+    switch (shown) {
+    case EMP_SHOWN_MEDIAN: cell->shown = cell->ours_s.median; break;
+    case EMP_SHOWN_BEST: cell->shown = cell->ours_s.min; break;
+    case EMP_SHOWN_WORST: cell->shown = cell->ours_s.max; break;
+    case EMP_SHOWN_GAIN: break; /* whoever knows both cells sets it */
+    }
+}
+
+void emp_table_fill(emp_table *t, int32_t row, int32_t column,
+                    const emp_record *const *records, int32_t count)
+{
+    emp_table_cell *cell = emp_table_at(t, row, column);
+    double          best_s[EMP_TABLE_MAX_SEEDS], typical_s[EMP_TABLE_MAX_SEEDS];
+
+    cell->run_count = count;
+    cell->oom_count = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const emp_record *r = records[i];
+        best_s[i] = r->is_feasible ? r->best_step_time_s : INFINITY;
+        typical_s[i] = r->is_feasible ? r->median_s : INFINITY;
+        if (!r->is_feasible) cell->oom_count++;
+        cell->peak_bytes = 0;
+        for (int32_t d = 0; d < r->device_count; d++) {
+            if (r->peak_bytes[d] > cell->peak_bytes) cell->peak_bytes = r->peak_bytes[d];
+        }
+        cell->graph_hash = r->graph_hash;
+        cell->machine_hash = r->machine_hash;
+        cell->runtime_hash = r->runtime_hash;
+    }
+    cell->ours_s = emp_summary_of(best_s, (size_t)count);
+    if (t->column[column].has_median) {
+        cell->typical_s = emp_summary_of(typical_s, (size_t)count).median;
+    }
+    show(cell, t->column[column].shown);
+}
+
+void emp_table_copy(emp_table *t, int32_t row, int32_t column, int32_t from)
+{
+    emp_table_cell *cell = emp_table_at(t, row, column);
+    double          paper_s = cell->paper_s;
+
+    *cell = *emp_table_at(t, row, from);
+    cell->paper_s = paper_s;
+    show(cell, t->column[column].shown);
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
+}
+
+bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *b)
+{
+    return a->shown != EMP_SHOWN_GAIN && b->shown != EMP_SHOWN_GAIN &&
+           strcmp(a->method, b->method) == 0 && is_same_text(a->preset, b->preset) &&
+           is_same_text(a->options, b->options) && a->budget == b->budget &&
+           a->seed_count == b->seed_count;
+}
+
+double emp_table_ratio(const emp_table_cell *cell)
+{
+    bool is_gain = isnan(cell->ours_s.median);
+    bool both = isfinite(cell->shown) && isfinite(cell->paper_s);
+
+    return both && !is_gain ? cell->shown / cell->paper_s : NAN;
+}
+
+static bool is_prediction(const emp_table_cell *cell)
+{
+    return !cell->is_fitted && isfinite(emp_table_ratio(cell));
+}
+
+static int sign_of(double x) { return (x > 0.0) - (x < 0.0); }
+
+/* True when the paper says which is faster, and nothing that was done here settles it: best
+ * and worst of the same runs are in order by construction. */
+static bool is_comparable(const emp_table *t, int32_t row, int32_t a, int32_t b)
+{
+    const emp_table_cell *x = emp_table_at(t, row, a), *y = emp_table_at(t, row, b);
+
+    return is_prediction(x) && is_prediction(y) && x->paper_s != y->paper_s &&
+           !emp_table_has_same_runs(&t->column[a], &t->column[b]);
+}
+
+emp_table_order emp_table_compare_order(const emp_table *table)
+{
+    emp_table_order order = {0, 0};
+
+    for (int32_t r = 0; r < table->row_count; r++) {
+        for (int32_t a = 0; a < table->column_count; a++) {
+            const emp_table_cell *x = emp_table_at(table, r, a);
+            for (int32_t b = 0; b < a; b++) {
+                const emp_table_cell *y = emp_table_at(table, r, b);
+                if (!is_comparable(table, r, a, b)) continue;
+                order.pairs++;
+                order.same +=
+                    sign_of(x->shown - y->shown) == sign_of(x->paper_s - y->paper_s);
+            }
+        }
+    }
+    return order;
+}
+
+emp_status emp_table_format_parse(emp_table_format *format, const char *name,
+                                  emp_error *err)
+{
+    static const char *const names[] = {"text", "md", "csv", "json"};
+    emp_status               st = EMP_OK;
+
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *format = (emp_table_format)i;
+            goto cleanup;
+        }
+    }
+    EMP_FAIL(EMP_EINVAL, "there is no format \"%s\"; there are text, md, csv, json",
+             name);
+
+cleanup:
+    return st;
+}
+
+emp_status emp_table_print(FILE *out, const emp_table *table, emp_table_format format,
+                           emp_error *err)
+{
+    switch (format) {
+    case EMP_TABLE_TEXT: emp_table_print_text(out, table); return EMP_OK;
+    case EMP_TABLE_MD: emp_table_print_md(out, table); return EMP_OK;
+    case EMP_TABLE_CSV: emp_table_print_csv(out, table); return EMP_OK;
+    case EMP_TABLE_JSON: return emp_table_print_json(out, table, err);
+    }
+    return EMP_OK;
+}

@@ -1,0 +1,119 @@
+/** \file bench/tables/table.h
+ * A table of methods on tasks: ours beside a paper's figures, and its printed forms.
+ *
+ * Step times are seconds of the simulated machine. In a cell, NaN means that there is no
+ * figure and infinity that the model does not fit in memory.
+ */
+#ifndef EMP_BENCH_TABLES_TABLE_H
+#define EMP_BENCH_TABLES_TABLE_H
+
+#include <stdio.h>
+
+#include "run/jobs.h"
+#include "run/stats.h"
+#include "run/store/store.h"
+
+enum { EMP_TABLE_MAX_SEEDS = 100 };
+
+/** What a column shows of the runs of a cell. */
+typedef enum {
+    EMP_SHOWN_MEDIAN, /**< over the seeds, and the range */
+    EMP_SHOWN_BEST,
+    EMP_SHOWN_WORST,
+    EMP_SHOWN_GAIN /**< no seconds: 1 - a cell / another */
+} emp_shown;
+
+/** A method. */
+typedef struct {
+    const char *title; /**< "Human expert" */
+    const char *method;
+    const char *preset;     /**< or NULL */
+    int64_t     budget;     /**< evaluations; 0 = the method ends by itself */
+    int32_t     seed_count; /**< 1 for methods that draw nothing */
+    bool        has_paper;  /**< the paper has this column */
+    bool        has_median; /**< also shows the median over all candidates of a run */
+    const char *options;    /**< of the method, or NULL */
+    emp_shown   shown;
+} emp_table_column;
+
+typedef struct {
+    emp_summary ours_s; /**< best step time over the seeds; of a gain NaN */
+    double      shown;  /**< what its column shows: one of ours_s, or a gain */
+    double  typical_s; /**< median over the feasible candidates of a run; if has_median */
+    double  paper_s;   /**< reported */
+    bool    is_fitted; /**< machine constants were fitted to the paper's figure */
+    int32_t run_count; /**< seeds that were run */
+    int32_t oom_count; /**< of them, those that found nothing that fits */
+    int64_t peak_bytes; /**< largest of a device, in the last run */
+    uint64_t graph_hash, machine_hash, runtime_hash;
+} emp_table_cell;
+
+typedef struct {
+    int32_t           row_count, column_count;
+    emp_task         *row;
+    emp_table_column *column;
+    emp_table_cell   *cell; /**< [row][column] */
+    const char       *title;
+    const char       *source;              /**< of the paper's figures */
+    const char       *note;                /**< what the columns mean, or "" */
+    const char       *fitted_note;         /**< which cells were used for fitting */
+    char gain_note[EMP_RECORD_TEXT_BYTES]; /**< which columns gains lack, or "" */
+    char runtime[EMP_RECORD_NAME_BYTES];
+    char command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
+    char version[EMP_RECORD_NAME_BYTES];
+    char commit[EMP_RECORD_NAME_BYTES];
+    bool is_dirty;
+} emp_table;
+
+typedef enum {
+    EMP_TABLE_TEXT,
+    EMP_TABLE_MD,
+    EMP_TABLE_CSV,
+    EMP_TABLE_JSON
+} emp_table_format;
+
+/** An empty table of that size; fill in the rows and columns. */
+emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_count,
+                            emp_error *err);
+void       emp_table_destroy(emp_table *table);
+
+emp_table_cell *emp_table_at(const emp_table *table, int32_t row, int32_t column);
+
+/** Sums up the runs of one cell, one record a seed, at most EMP_TABLE_MAX_SEEDS. */
+void emp_table_fill(emp_table *table, int32_t row, int32_t column,
+                    const emp_record *const *records, int32_t count);
+
+/** Gives a cell the runs of another in its row, of which its column may show something
+ * else. */
+void emp_table_copy(emp_table *table, int32_t row, int32_t column, int32_t from);
+
+/** True when both ask for the same runs. */
+bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *b);
+
+/** What we show over the paper's figure; NaN unless both are numbers of seconds. */
+double emp_table_ratio(const emp_table_cell *cell);
+
+/** Pairs of columns within a row, predicted both and by different runs, that the paper puts in
+ * an order, and how many of them we put in the same order. */
+typedef struct {
+    int32_t pairs, same;
+} emp_table_order;
+emp_table_order emp_table_compare_order(const emp_table *table);
+
+/** "text", "md", "csv" or "json".
+ * \retval EMP_EINVAL  Something else. */
+emp_status emp_table_format_parse(emp_table_format *format, const char *name,
+                                  emp_error *err);
+
+/** Writes the table. \retval EMP_ENOMEM  Only for JSON. */
+emp_status emp_table_print(FILE *out, const emp_table *table, emp_table_format format,
+                           emp_error *err);
+
+enum { EMP_CELL_BYTES = 64 };
+/** Three significant digits, as the paper's tables have; - for NaN, OOM for infinity. Returns
+ * text. */
+const char *emp_table_number(double value, char text[EMP_CELL_BYTES]);
+/** A comma and a number; nothing for NaN, OOM for infinity. */
+void emp_table_csv_number(FILE *out, double value);
+
+#endif /* EMP_BENCH_TABLES_TABLE_H */

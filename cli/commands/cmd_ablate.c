@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace ablate STUDY: a learner with one choice changed at a time. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/tables/ablation.h"
+#include "cli/cli.h"
+#include "cli/options/jobs_options.h"
+#include "cli/run_report.h"
+
+enum { KEY_ARMS = 256 };
+
+struct args {
+    cli_jobs_options    run;
+    const char         *arms; /**< comma-separated studies and arms, or NULL */
+    const emp_ablation *study;
+    bool                is_csv;
+};
+
+static const struct argp_option options[] = {
+    {"arms", KEY_ARMS, "A,B,...", 0,
+     "Only these arms (\"groups=64\") or kinds of them (grouping: grouping, groups, "
+     "order, window, reward, objective; preset: from paper, stages, learning, grouping, "
+     "groups, refining, guiding); the default is always made",
+     0},
+    {"format", 'f', "FORMAT", 0, "text (default) or csv", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Run the planner with one choice changed at a time. The study \"grouping\", on the "
+    "preset paper: who groups ops, number and order of groups, what the grouper sees, "
+    "form of the reward, what rewards are for. The study \"preset\": what each choice of "
+    "the preset emplace contributes.\v" CLI_JOBS_DOC
+    "Unless others are given, grouping takes the rows inception_v3 and nmt2, 3 seeds and "
+    "2000 evaluations a run; preset the row nmt4, too, 5 seeds and 4000 evaluations.\n\n"
+    "  emplace ablate grouping --rows nmt2 --arms grouping,groups=64 \\\n"
+    "      --budget 400 --seeds 1\n"
+    "  emplace ablate preset --rows nmt2 --arms refining --seeds 2\n"
+    "  emplace ablate grouping --format csv > bench/results/ablate_grouping.csv";
+
+static const emp_ablation *const studies[] = {&emp_ablation_grouping,
+                                              &emp_ablation_preset};
+
+static void parse_study(struct args *args, const char *name)
+{
+    if (args->study != NULL) cli_usage_error("one study only, not also \"%s\"", name);
+    for (size_t i = 0; i < sizeof studies / sizeof *studies; i++)
+        if (strcmp(name, studies[i]->name) == 0) args->study = studies[i];
+    if (args->study == NULL)
+        cli_usage_error("there is no study \"%s\"; there are grouping, preset", name);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
+    case KEY_ARMS: args->arms = arg; return 0;
+    case 'f':
+        if (strcmp(arg, "text") != 0 && strcmp(arg, "csv") != 0)
+            cli_usage_error("--format is text or csv, not \"%s\"", arg);
+        args->is_csv = strcmp(arg, "csv") == 0;
+        return 0;
+    case ARGP_KEY_ARG: parse_study(args, arg); return 0;
+    case ARGP_KEY_END:
+        if (args->study == NULL)
+            cli_usage_error("which study? there are grouping, preset");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+emp_status cmd_ablate(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, "STUDY", doc, children, NULL, NULL};
+    emp_status              st = EMP_OK, made = EMP_OK;
+    emp_ablation_table     *table = NULL;
+    cli_run_report          report;
+    struct args             args = {.run = cli_jobs_options_default()};
+
+    cli_parse(&argp, argc, argv, &args);
+    const cli_jobs_options *run = &args.run;
+    emp_ablation_params     params = {
+            .rows = run->rows,
+            .arms = args.arms,
+            .runtime = run->runtime,
+            .seed_count = run->seed_count > 0 ? run->seed_count : args.study->seed_count,
+            .budget = run->budget > 0 ? run->budget : args.study->budget,
+            .jobs = run->jobs};
+    snprintf(report.text, sizeof report.text, "ablate %s", args.study->name);
+    cli_run_report_begin(&report, &params.jobs);
+    made = emp_ablation_make(&table, args.study, &params, err);
+    cli_run_report_end(&report);
+    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    if (args.is_csv)
+        emp_ablation_print_csv(stdout, table);
+    else
+        emp_ablation_print_text(stdout, table);
+    if (made == EMP_EINTERRUPTED) {
+        cli_run_report_warn(&params.jobs);
+        st = made;
+    }
+
+cleanup:
+    emp_ablation_destroy(table);
+    return st;
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace bench placers: all methods on the same tasks with equal budgets. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/word_list.h"
+#include "bench/compare/comparison.h"
+#include "bench/compare/comparison_page.h"
+#include "bench/compare/figure.h"
+#include "bench/plots/gnuplot.h"
+#include "cli/cli.h"
+#include "cli/options/jobs_options.h"
+#include "cli/run_report.h"
+
+enum {
+    KEY_WORKLOADS = 256,
+    KEY_METHODS,
+    KEY_BUDGETS,
+    KEY_SECONDS,
+    KEY_DRAWS,
+    KEY_CURVES,
+    KEY_CHANGES,
+    KEY_FIGURE,
+    KEY_FIGURE_ROW,
+    KEY_PAGE
+};
+
+struct args {
+    cli_jobs_options      run;
+    emp_comparison_params params;
+    bool                  has_budgets; /* given, instead of the default */
+    bool                  is_csv, is_json;
+    const char           *curves, *changes, *figure, *figure_row, *page;
+};
+
+static const struct argp_option options[] = {
+    {"workloads", KEY_WORKLOADS, "A,B,...", 0, "The same as --rows", 0},
+    {"methods", KEY_METHODS, "A,B,...", 0,
+     "Only these: names of emplace methods, or with a preset that is not the first, as "
+     "hdp-emplace",
+     0},
+    {"budgets", KEY_BUDGETS, "N,M,...", 0,
+     "Evaluations of each run that learns or searches (default 100,1000); up to 8 "
+     "budgets",
+     0},
+    {"seconds", KEY_SECONDS, "S,T,...", 0,
+     "Budgets in seconds of one thread, instead or besides; results then depend on the "
+     "computer",
+     0},
+    {"draws", KEY_DRAWS, "R", 0,
+     "Draws of +-10 % cost noise for the sensitivity (default 20); 0 = no re-scoring", 0},
+    {"format", 'f', "FORMAT", 0, "text (default), csv or json", 0},
+    {"curves", KEY_CURVES, "FILE", 0, "Write quality against evaluations as CSV", 0},
+    {"sensitivity", KEY_CHANGES, "FILE", 0, "Write the sensitivity as CSV", 0},
+    {"figure", KEY_FIGURE, "FILE", 0, "Draw quality against evaluations as SVG (gnuplot)",
+     0},
+    {"figure-row", KEY_FIGURE_ROW, "ROW", 0,
+     "Workload of the figure (default nmt4, or the first)", 0},
+    {"page", KEY_PAGE, "FILE", 0,
+     "Write all of it as one page (HTML) with figures of all workloads", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Run every placement method on the tasks of Table 1 with equal budgets and compare "
+    "them: medians with bootstrap intervals, ranks, paired tests against the best, gap "
+    "to the lower bound, and whether the ranking would be the same with somewhat other "
+    "costs.\v" CLI_JOBS_DOC "Without --seeds there are 5. --budget N is --budgets with "
+    "one. With --seconds results depend on the computer.\n\n"
+    "  emplace bench placers --rows rnnlm --methods expert,anneal --seeds 2\n"
+    "  emplace bench placers --format csv > bench/results/placers.csv\n"
+    "  emplace bench placers --figure nmt4.svg --curves curves.csv\n"
+    "  emplace bench placers --page placers.html\n"
+    "  emplace bench placers --workloads nmt2 --seconds 10,60";
+
+static emp_comparison_budget *add_budget(struct args *args)
+{
+    emp_comparison_params *p = &args->params;
+
+    if (!args->has_budgets) p->budget_count = 0;
+    args->has_budgets = true;
+    if (p->budget_count == EMP_COMPARISON_BUDGETS)
+        cli_usage_error("at most %d budgets can be compared", EMP_COMPARISON_BUDGETS);
+    p->budget[p->budget_count] = (emp_comparison_budget){0};
+    return &p->budget[p->budget_count++];
+}
+
+static void parse_budgets(struct args *args, const char *list, bool is_seconds)
+{
+    char word[32];
+
+    if (*list == '\0')
+        cli_usage_error("--%s takes numbers, as in 100,1000",
+                        is_seconds ? "seconds" : "budgets");
+    while (cli_next_word(&list, word, sizeof word)) {
+        emp_comparison_budget *budget = add_budget(args);
+        if (is_seconds)
+            budget->seconds = cli_positive("seconds", word);
+        else
+            budget->evaluations = cli_integer("budgets", word, 1, 1000000000);
+    }
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
+    case KEY_WORKLOADS: args->run.rows = arg; return 0;
+    case KEY_DRAWS:
+        args->params.draws = (int32_t)cli_integer("draws", arg, 0, 10000);
+        return 0;
+    case KEY_METHODS: args->params.methods = arg; return 0;
+    case KEY_BUDGETS: parse_budgets(args, arg, false); return 0;
+    case KEY_SECONDS: parse_budgets(args, arg, true); return 0;
+    case 'f':
+        args->is_csv = strcmp(arg, "csv") == 0;
+        args->is_json = strcmp(arg, "json") == 0;
+        if (!args->is_csv && !args->is_json && strcmp(arg, "text") != 0)
+            cli_usage_error("--format is text, csv or json, not \"%s\"", arg);
+        return 0;
+    case KEY_CURVES: args->curves = arg; return 0;
+    case KEY_CHANGES: args->changes = arg; return 0;
+    case KEY_FIGURE: args->figure = arg; return 0;
+    case KEY_FIGURE_ROW: args->figure_row = arg; return 0;
+    case KEY_PAGE: args->page = arg; return 0;
+    case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void on_rescored(void *context, double done_frac)
+{
+    cli_run_report *report = (cli_run_report *)context;
+
+    cli_bar_draw_share(&report->bar, done_frac, "re-scoring");
+}
+
+/* What the options that are shared with other commands say. */
+static void take_run_options(struct args *args)
+{
+    emp_comparison_params *p = &args->params;
+
+    if (args->run.budget > 0) add_budget(args)->evaluations = args->run.budget;
+    if (args->run.seed_count > 0) p->seed_count = args->run.seed_count;
+    p->rows = args->run.rows;
+    p->runtime = args->run.runtime;
+    p->jobs = args->run.jobs;
+    p->on_rescored = on_rescored;
+}
+
+/* ---- files ---- */
+
+static void print_curves(FILE *stream, const void *what)
+{
+    emp_comparison_print_curves(stream, what);
+}
+
+static void print_changes(FILE *stream, const void *what)
+{
+    emp_comparison_print_changes(stream, what);
+}
+
+static void print_drawn(FILE *stream, const void *what)
+{
+    fputs((const char *)what, stream);
+}
+
+typedef emp_status (*draw_with)(FILE *stream, const struct args *args,
+                                const emp_comparison *c, emp_error *err);
+
+static emp_status draw_figure(FILE *stream, const struct args *args,
+                              const emp_comparison *c, emp_error *err)
+{
+    int32_t row = emp_comparison_find_row(c, args->figure_row);
+
+    return emp_comparison_draw_figure(stream, c, row, err);
+}
+
+static emp_status draw_page(FILE *stream, const struct args *args,
+                            const emp_comparison *c, emp_error *err)
+{
+    (void)args;
+    return emp_comparison_write_page(stream, c, emp_gnuplot_exists(), err);
+}
+
+/* Drawn in memory before the file is opened: what fails leaves no half of it. */
+static emp_status write_drawn(const char *path, draw_with draw, const struct args *args,
+                              const emp_comparison *c, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char      *text = NULL;
+    size_t     size = 0;
+    FILE      *stream = NULL;
+
+    if (path == NULL) goto cleanup;
+    stream = open_memstream(&text, &size);
+    if (stream == NULL) EMP_FAIL(EMP_ENOMEM, "text of %s", path);
+    st = draw(stream, args, c, err);
+    if (fclose(stream) != 0 && st == EMP_OK) EMP_FAIL(EMP_ENOMEM, "text of %s", path);
+    if (st == EMP_OK) EMP_TRY(cli_write_file(path, print_drawn, text, err));
+
+cleanup:
+    free(text);
+    return st;
+}
+
+static bool is_compared(const emp_comparison_params *p, const char *row)
+{
+    for (int32_t r = 0; r < p->row_count; r++)
+        if (strcmp(p->row[r].key, row) == 0) return emp_word_list_has(p->rows, row);
+    return false;
+}
+
+static const char *default_figure_row(const emp_comparison_params *p)
+{
+    if (is_compared(p, "nmt4")) return "nmt4";
+    for (int32_t r = 0; r < p->row_count; r++)
+        if (is_compared(p, p->row[r].key)) return p->row[r].key;
+    return "";
+}
+
+/* Before hours of runs, not after them. */
+static emp_status check_files(struct args *args, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    const char *const paths[] = {args->curves, args->changes, args->figure, args->page};
+
+    EMP_TRY(cli_check_outputs(paths, 4, err));
+    if (args->figure == NULL) goto cleanup;
+    if (args->figure_row == NULL) args->figure_row = default_figure_row(&args->params);
+    if (!is_compared(&args->params, args->figure_row))
+        EMP_FAIL(
+            EMP_EINVAL,
+            "the comparison has no workload \"%s\" to draw; give --figure-row one of "
+            "those that are compared",
+            args->figure_row);
+    if (!emp_gnuplot_exists()) EMP_FAIL(EMP_EUNSUPPORTED, "%s", EMP_GNUPLOT_ABSENCE);
+
+cleanup:
+    return st;
+}
+
+static emp_status print_all(const struct args *args, const emp_comparison *c,
+                            bool is_whole, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (args->is_json)
+        EMP_TRY(cli_print_json(emp_comparison_json(c), err));
+    else if (args->is_csv)
+        emp_comparison_print_csv(stdout, c);
+    else
+        emp_comparison_print_text(stdout, c);
+    if (!is_whole) goto cleanup; /* no file is written over by a part */
+    EMP_TRY(cli_write_file(args->curves, print_curves, c, err));
+    EMP_TRY(cli_write_file(args->changes, print_changes, c, err));
+    EMP_TRY(write_drawn(args->figure, draw_figure, args, c, err));
+    EMP_TRY(write_drawn(args->page, draw_page, args, c, err));
+
+cleanup:
+    return st;
+}
+
+emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, NULL, doc, children, NULL, NULL};
+    emp_status              st = EMP_OK, made = EMP_OK;
+    emp_comparison         *comparison = NULL;
+    cli_run_report          report = {.text = "placers"};
+    struct args             args = {.run = cli_jobs_options_default(),
+                                    .params = emp_comparison_params_default()};
+
+    cli_parse(&argp, argc, argv, &args);
+    take_run_options(&args);
+    EMP_TRY(check_files(&args, err));
+    cli_run_report_begin(&report, &args.params.jobs);
+    made = emp_comparison_make(&comparison, &args.params, err);
+    cli_run_report_end(&report);
+    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    EMP_TRY(print_all(&args, comparison, made == EMP_OK, err));
+    if (made == EMP_EINTERRUPTED) {
+        cli_run_report_warn(&args.params.jobs);
+        st = made;
+    }
+
+cleanup:
+    emp_comparison_destroy(comparison);
+    return st;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace bench policy: how fast the networks learn, beside PyTorch. */
+#include <string.h>
+
+#include "bench/speed/speed.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/stop.h"
+
+enum {
+    KEY_NETWORKS = 256,
+    KEY_HIDDEN,
+    KEY_SAMPLES,
+    KEY_GROUPS,
+    KEY_OPS,
+    KEY_PEERS,
+    KEY_CSV,
+    KEY_JSON
+};
+
+struct args {
+    emp_speed_params params;
+    const char      *csv;
+    bool             is_json;
+};
+
+static const struct argp_option options[] = {
+    {"networks", KEY_NETWORKS, "A,B", 0, "Only these: placer, grouper", 0},
+    {"hidden", KEY_HIDDEN, "N,N,...", 0, "Cells of the placer's LSTMs (default 512,256)",
+     0},
+    {"samples", KEY_SAMPLES, "N,N,...", 0, "Placements per update (default 1,4,16)", 0},
+    {"groups", KEY_GROUPS, "N", 0, "Groups (default 256)", 0},
+    {"ops", KEY_OPS, "N", 0, "Ops that the grouper puts into groups (default 82944)", 0},
+    {"threads", 't', "N,N,...", 0, "Numbers of threads (default 1,2)", 0},
+    {"peers", KEY_PEERS, "A", 0, "Beside: torch (default) or none", 0},
+    {"repeats", 'n', "N", 0, "Rounds (default 9)", 0},
+    {"seed", 's', "S", 0, "Seed of weights, inputs and actions (default 1)", 0},
+    {"csv", KEY_CSV, "FILE", 0, "Write every row to FILE", 0},
+    {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Time updates (forward, backward, Adam) of the hierarchical planner's networks on "
+    "synthetic inputs, beside the same networks in PyTorch.\v"
+    "Each round makes the same update in both, one after the other; the ratio compares "
+    "within a round. The limit is what the matrix products alone would take at the "
+    "speed of BLAS and of reading weights, both measured in the same run. PyTorch takes "
+    "part if Debian's python3-torch is installed. Everything takes some minutes.\n\n"
+    "  emplace bench policy --hidden 512 --samples 4\n"
+    "  emplace bench policy --networks grouper --repeats 15\n"
+    "  emplace bench policy --peers none --threads 1,2,4\n"
+    "  emplace bench policy --csv policy.csv";
+
+static int32_t parse_numbers(const char *option, const char *list, int32_t *numbers,
+                             int32_t largest)
+{
+    char    word[32];
+    int32_t count = 0;
+
+    if (*list == '\0') cli_usage_error("--%s takes a list, not \"\"", option);
+    while (cli_next_word(&list, word, sizeof word)) {
+        if (count == EMP_SPEED_MAX)
+            cli_usage_error("--%s takes at most %d numbers", option, EMP_SPEED_MAX);
+        numbers[count++] = (int32_t)cli_integer(option, word, 1, largest);
+    }
+    return count;
+}
+
+static uint32_t parse_networks(const char *list)
+{
+    uint32_t bits = 0;
+    char     word[32];
+
+    if (*list == '\0') cli_usage_error("--networks takes a list, not \"\"");
+    while (cli_next_word(&list, word, sizeof word)) {
+        int kind = 0;
+        while (kind < EMP_STAND_COUNT &&
+               strcmp(emp_stand_name((emp_stand_kind)kind), word) != 0)
+            kind++;
+        if (kind == EMP_STAND_COUNT)
+            cli_usage_error("--networks: there are placer and grouper, not \"%s\"", word);
+        bits |= 1u << kind;
+    }
+    return bits;
+}
+
+static bool parse_peers(const char *word)
+{
+    if (strcmp(word, "torch") == 0) return true;
+    if (strcmp(word, "none") == 0) return false;
+    cli_usage_error("--peers: there are torch and none, not \"%s\"", word);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args      *args = (struct args *)state->input;
+    emp_speed_params *p = &args->params;
+
+    switch (key) {
+    case KEY_NETWORKS: p->networks = parse_networks(arg); return 0;
+    case KEY_HIDDEN:
+        p->hidden_count = parse_numbers("hidden", arg, p->hidden, 4096);
+        return 0;
+    case KEY_SAMPLES:
+        p->samples_count = parse_numbers("samples", arg, p->samples, 64);
+        return 0;
+    case KEY_GROUPS: p->groups = (int32_t)cli_integer("groups", arg, 1, 4096); return 0;
+    case KEY_OPS: p->ops = (int32_t)cli_integer("ops", arg, 1, 10000000); return 0;
+    case KEY_PEERS: p->has_torch = parse_peers(arg); return 0;
+    case KEY_CSV: args->csv = arg; return 0;
+    case KEY_JSON: args->is_json = true; return 0;
+    case 'n': p->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000); return 0;
+    case 's': p->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
+    case 't':
+        p->threads_count =
+            parse_numbers("threads", arg, p->threads, EMP_SPEED_MAX_THREADS);
+        return 0;
+    case ARGP_KEY_ARG:
+        cli_usage_error("there is nothing to give without an option, but \"%s\"", arg);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void on_progress(void *context, double done_frac)
+{
+    cli_bar_draw_share((cli_bar *)context, done_frac, "bench policy");
+}
+
+static void print_csv(FILE *stream, const void *report)
+{
+    emp_speed_print_csv(stream, report);
+}
+
+emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
+{
+    const struct argp       argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    emp_status              st = EMP_OK, measured = EMP_OK;
+    struct args             args = {.params = {.networks = (1u << EMP_STAND_COUNT) - 1,
+                                               .hidden = {512, 256},
+                                               .hidden_count = 2,
+                                               .samples = {1, 4, 16},
+                                               .samples_count = 3,
+                                               .threads = {1, 2},
+                                               .threads_count = 2,
+                                               .groups = 256,
+                                               .ops = 82944,
+                                               .repeats = 9,
+                                               .has_torch = true,
+                                               .seed = 1}};
+    static emp_speed_report report;
+    cli_bar                 bar;
+
+    cli_parse(&argp, argc, argv, &args);
+    EMP_TRY(cli_check_output(args.csv, err));
+    args.params.stop = cli_stop_flag();
+    args.params.on_progress = on_progress;
+    args.params.context = &bar;
+    cli_bar_init(&bar);
+    measured = emp_speed_measure(&report, &args.params, err);
+    cli_bar_clear(&bar);
+    if (measured != EMP_OK && measured != EMP_EINTERRUPTED) EMP_TRY(measured);
+    EMP_TRY(cli_write_file(args.csv, print_csv, &report, err));
+    if (args.is_json)
+        EMP_TRY(cli_print_json(emp_speed_json(&report), err));
+    else
+        emp_speed_print_text(stdout, &report);
+    st = measured;
+
+cleanup:
+    return st;
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace calibrate measure: constants of this computer from micro-benchmarks. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "bench/calibrate/measure.h"
+#include "cli/cli.h"
+#include "cli/options/replay_options.h"
+#include "cli/progress.h"
+#include "cli/stop.h"
+#include "replay/execute.h"
+#include "replay/planner/plan_from_problem.h"
+
+enum { DIGITS = 4, MIB = 1 << 20 };
+
+static const int64_t usual_cache_bytes = MIB; /* where the system does not say */
+
+struct args {
+    const char        *machine, *runtime, *backend, *out;
+    cli_replay_options replay;
+    int32_t            threads;
+    bool               is_json;
+};
+
+static const struct argp_option options[] = {
+    {"backend", 'B', "cpu", 0, "What is measured: groups of this computer's cores", 0},
+    {"machine", 'm', "NAME|FILE", 0,
+     "How many groups there are, and where the fit starts (default cpu2)", 0},
+    {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu)", 0},
+    {"out", 'o', "FILE.yaml", 0,
+     "Write a machine file, its models in models/ beside it, and FILE-runtime.yaml", 0},
+    {"json", 'j', NULL, 0, "Print a JSON object", 0},
+    {"threads", 't', "T", 0, "Threads of the fit; results do not depend on it", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Measure what this computer takes for products, convolutions, passes over memory, "
+    "ops and copies, and fit a machine's constants to that.\v"
+    "Benchmarks are small steps that the replay engine executes. Let nothing else run "
+    "meanwhile.\n\n"
+    "  emplace calibrate measure --backend cpu -o mine.yaml\n"
+    "  emplace replay expert --workload nmt:units=128 -m mine.yaml -r mine-runtime.yaml";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
+    case 'B': a->backend = arg; return 0;
+    case 'm': a->machine = arg; return 0;
+    case 'r': a->runtime = arg; return 0;
+    case 'o': a->out = arg; return 0;
+    case 'j': a->is_json = true; return 0;
+    case 't': a->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
+    case ARGP_KEY_ARG: cli_usage_error("unexpected \"%s\"", arg);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- benchmarks -------------------------------------------------------------------- */
+
+/* All that is measured, and with what. */
+struct bench {
+    const struct args *args;
+    emp_machine       *machine;
+    emp_runtime        runtime;
+    emp_micro          micro[EMP_MICRO_MOST];
+    int32_t            count;
+    double             measured_s[EMP_MICRO_MOST];
+    double             spread_frac[EMP_MICRO_MOST]; /* between quartiles, of the median */
+    char               products[EMP_REPLAY_TEXT_BYTES];
+    bool               is_measured; /* all of it */
+    cli_bar            bar;
+};
+
+static emp_status execute(emp_replay_result *result, const emp_replay_plan *plan,
+                          const struct args *args, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_replay        *replay = NULL;
+    emp_replay_options o = args->replay.options;
+
+    o.stop = cli_stop_flag();
+    if (args->replay.cores != NULL)
+        EMP_TRY(emp_replay_options_cores(&o, plan, args->replay.cores, err));
+    EMP_TRY(emp_replay_create(&replay, plan, &emp_replay_cpu, &o, err));
+    EMP_TRY(emp_replay_run(replay, result, err));
+
+cleanup:
+    emp_replay_destroy(replay);
+    return st;
+}
+
+static emp_status measure_one(struct bench *b, int32_t i, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_problem      *problem = NULL;
+    emp_replay_plan  *plan = NULL;
+    emp_replay_result r = {0};
+
+    EMP_TRY(emp_problem_create(&problem, b->micro[i].graph, b->machine, &b->runtime,
+                               b->micro[i].name, err));
+    EMP_TRY(emp_replay_plan_from_problem(&plan, problem, b->micro[i].device_of_op, err));
+    EMP_TRY(execute(&r, plan, b->args, err));
+    if (!r.is_feasible)
+        EMP_FAIL(EMP_EINVAL, "benchmark %s does not fit in the memory of %s",
+                 b->micro[i].name, r.device[r.oom_device].name);
+    b->measured_s[i] = r.median_s;
+    b->spread_frac[i] = (r.high_s - r.low_s) / r.median_s;
+    snprintf(b->products, sizeof b->products, "%s", r.products);
+
+cleanup:
+    emp_replay_result_clear(&r);
+    emp_replay_plan_destroy(plan);
+    emp_problem_destroy(problem);
+    return st;
+}
+
+static emp_status measure_all(struct bench *b, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < b->count; i++) {
+        cli_bar_draw_share(&b->bar, (double)i / b->count, b->micro[i].name);
+        EMP_TRY(measure_one(b, i, err));
+    }
+
+cleanup:
+    return st;
+}
+
+static void on_fit(void *context, double done_frac)
+{
+    struct bench *b = (struct bench *)context;
+
+    cli_bar_draw_share(&b->bar, done_frac, "fit");
+}
+
+/* ---- what is printed --------------------------------------------------------------- */
+
+static void print_constant(const emp_measurement *m, const emp_constant *c, int32_t j)
+{
+    char value[48], low[48], high[48];
+
+    emp_constant_format(c, m->fit.parameter[j], DIGITS, value, sizeof value);
+    printf("  %-14s %-14s ", c->name, value);
+    if (!m->fit.is_fitted[j])
+        printf("kept: the benchmarks do not determine it\n");
+    else if (m->fit.is_at_bound[j])
+        printf("at its bound\n");
+    else if (isnan(m->fit.low[j]))
+        printf("no spare benchmark for an interval\n");
+    else
+        printf("%s .. %s\n", emp_constant_format(c, m->fit.low[j], 3, low, sizeof low),
+               emp_constant_format(c, m->fit.high[j], 3, high, sizeof high));
+}
+
+static double off_of(const emp_measurement *m, int32_t i)
+{
+    return m->fit.value[i] / m->measured_s[i] - 1.0;
+}
+
+static double mean_off(const emp_measurement *m)
+{
+    double sum = 0.0;
+
+    for (int32_t i = 0; i < m->count; i++) sum += fabs(off_of(m, i));
+    return sum / m->count;
+}
+
+static void print_text(const emp_measurement *m, const struct bench *b)
+{
+    int32_t             count;
+    const emp_constant *table = emp_measure_table(&count);
+    char                measured[32], fitted[32];
+
+    printf("products by %s; constants fitted: %d, to benchmarks: %d; 95 %% intervals\n\n",
+           b->products, m->fit.fitted_count, m->count);
+    if (!m->fit.has_converged) printf("%s\n\n", EMP_FIT_UNFINISHED);
+    for (int32_t j = 0; j < count; j++) print_constant(m, &table[j], j);
+    printf("\n  %-28s %10s %8s %10s %8s\n", "benchmark", "measured", "spread", "fitted",
+           "off");
+    for (int32_t i = 0; i < m->count; i++)
+        printf("  %-28s %10s %6.1f %% %10s %+6.1f %%\n", m->micro[i].name,
+               emp_units_format_seconds(m->measured_s[i], measured, sizeof measured),
+               100.0 * b->spread_frac[i],
+               emp_units_format_seconds(m->fit.value[i], fitted, sizeof fitted),
+               100.0 * off_of(m, i));
+    printf("\n  mean of |off| %.1f %%\n", 100.0 * mean_off(m));
+}
+
+static void print_measured(const struct bench *b)
+{
+    char measured[32];
+
+    printf("products by %s; no constants\n\n  %-28s %10s %8s\n", b->products, "benchmark",
+           "measured", "spread");
+    for (int32_t i = 0; i < b->count; i++)
+        printf("  %-28s %10s %6.1f %%\n", b->micro[i].name,
+               emp_units_format_seconds(b->measured_s[i], measured, sizeof measured),
+               100.0 * b->spread_frac[i]);
+}
+
+static json_t *number_or_null(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+static json_t *json_constants(const emp_measurement *m)
+{
+    int32_t             count;
+    const emp_constant *table = emp_measure_table(&count);
+    json_t             *constants = json_array();
+
+    for (int32_t j = 0; j < count; j++)
+        json_array_append_new(
+            constants,
+            json_pack("{s:s, s:f, s:b, s:b, s:o, s:o}", "name", table[j].name, "value",
+                      m->fit.parameter[j], "fitted", m->fit.is_fitted[j], "at_bound",
+                      m->fit.is_at_bound[j], "low", number_or_null(m->fit.low[j]), "high",
+                      number_or_null(m->fit.high[j])));
+    return constants;
+}
+
+/* \a m: NULL where there is no fit. */
+static emp_status print_json(const emp_measurement *m, const struct bench *b,
+                             emp_error *err)
+{
+    json_t *benchmarks = json_array();
+
+    for (int32_t i = 0; i < b->count; i++)
+        json_array_append_new(
+            benchmarks,
+            json_pack("{s:s, s:f, s:f, s:o, s:o}", "name", b->micro[i].name, "measured_s",
+                      b->measured_s[i], "spread", b->spread_frac[i], "fitted_s",
+                      number_or_null(m != NULL ? m->fit.value[i] : NAN), "off",
+                      number_or_null(m != NULL ? off_of(m, i) : NAN)));
+    return cli_print_json(
+        json_pack("{s:s, s:o, s:o, s:o, s:o}", "products", b->products, "converged",
+                  m != NULL ? json_boolean(m->fit.has_converged) : json_null(),
+                  "mean_off", number_or_null(m != NULL ? mean_off(m) : NAN), "constants",
+                  m != NULL ? json_constants(m) : json_array(), "benchmarks", benchmarks),
+        err);
+}
+
+/* What took minutes to measure is not lost with the fit; that the fit failed is the error
+ * that is told. */
+static void print_without_fit(const struct bench *b)
+{
+    if (b->args->is_json)
+        print_json(NULL, b, NULL);
+    else
+        print_measured(b);
+}
+
+/* ---- the command ------------------------------------------------------------------- */
+
+static emp_status save(const emp_measurement *m, const struct bench *b, emp_error *err)
+{
+    struct utsname system = {0};
+    const char    *cores = b->args->replay.cores;
+    char           computer[256], command[1024];
+
+    uname(&system);
+    snprintf(computer, sizeof computer, "a computer with %ld cores (%s)",
+             sysconf(_SC_NPROCESSORS_ONLN), system.machine);
+    snprintf(
+        command, sizeof command,
+        "emplace calibrate measure --backend %s --machine %s --runtime %s --steps %d "
+        "--warmup %d%s%s%s%s",
+        b->args->backend, b->args->machine, b->args->runtime,
+        b->args->replay.options.steps, b->args->replay.options.warmup,
+        b->args->replay.options.keeps_rates ? " --keep-rates" : "",
+        cores != NULL ? " --cores '" : "", cores != NULL ? cores : "",
+        cores != NULL ? "'" : "");
+    return emp_measurement_save(
+        m, b->args->out, &(emp_measure_origin){computer, b->products, command}, err);
+}
+
+static emp_status check(const struct args *a, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       runtime[EMP_MEASURE_PATH_BYTES];
+
+    if (strcmp(a->backend, "cpu") != 0)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "backend \"%s\" cannot be measured; there is cpu, groups of cores",
+                 a->backend);
+    if (a->out == NULL) goto cleanup;
+    if (strlen(a->out) < 6 || strcmp(a->out + strlen(a->out) - 5, ".yaml") != 0)
+        EMP_FAIL(EMP_EINVAL, "--out is \"%s\"; it must end in .yaml", a->out);
+    emp_measurement_runtime_path(runtime, a->out);
+    EMP_TRY(cli_check_output(a->out, err));
+    EMP_TRY(cli_check_output(runtime, err));
+    EMP_TRY(cli_check_input(a->machine, &a->out, 1, err));
+
+cleanup:
+    return st;
+}
+
+static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const struct args *a = b->args;
+    int64_t            cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+    EMP_TRY(emp_machine_load(&b->machine, a->machine, err));
+    EMP_TRY(emp_runtime_load(&b->runtime, a->runtime, err));
+    EMP_TRY(emp_micros_build(b->micro, &b->count, b->machine, &b->runtime, err));
+    EMP_TRY(measure_all(b, err));
+    b->is_measured = true;
+    emp_measure_params params = {.micro = b->micro,
+                                 .measured_s = b->measured_s,
+                                 .count = b->count,
+                                 .machine = b->machine,
+                                 .runtime = &b->runtime,
+                                 .cache_bytes = cache > 0 ? cache : usual_cache_bytes,
+                                 .threads = a->threads,
+                                 .stop = cli_stop_flag(),
+                                 .on_progress = on_fit,
+                                 .context = b};
+    EMP_TRY(emp_measurement_create(m, &params, err));
+
+cleanup:
+    cli_bar_clear(&b->bar);
+    return st;
+}
+
+emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, NULL, doc, children, NULL, NULL};
+    struct args             args = {.machine = "cpu2",
+                                    .runtime = "replay-cpu",
+                                    .backend = "cpu",
+                                    .replay = {.options = emp_replay_options_default()},
+                                    .threads = cli_default_threads()};
+    emp_status              st = EMP_OK;
+    emp_measurement        *m = NULL;
+    struct bench           *b = NULL;
+
+    args.replay.options.steps = 9;
+    cli_parse(&argp, argc, argv, &args);
+    EMP_TRY(check(&args, err));
+    b = EMP_NEW(struct bench);
+    if (b == NULL) EMP_FAIL(EMP_ENOMEM, "benchmarks");
+    b->args = &args;
+    cli_bar_init(&b->bar);
+    st = run(b, &m, err);
+    if (m == NULL && b->is_measured) print_without_fit(b);
+    EMP_TRY(st);
+    if (args.out != NULL) EMP_TRY(save(m, b, err));
+    if (args.is_json)
+        EMP_TRY(print_json(m, b, err));
+    else
+        print_text(m, b);
+
+cleanup:
+    emp_measurement_destroy(m);
+    if (b != NULL) {
+        emp_micros_clear(b->micro, b->count);
+        emp_machine_destroy(b->machine);
+    }
+    emp_free(b);
+    return st;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace graph SPEC: what a workload or a graph file consists of. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/options/inputs.h"
+
+enum { SHOWN_TYPES = 20 };
+
+struct args {
+    const char *spec;
+    bool        is_json;
+};
+
+struct type_count {
+    const char *name;
+    int32_t     count;
+    bool        is_unknown;
+};
+
+static const struct argp_option options[] = {
+    {"json", 'j', NULL, 0, "Print a JSON object", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Show the whole graph of SPEC and the part of it that one training step runs.\v"
+    "SPEC is a workload spec or the path of a graph file (.pb, .pb.gz, .pbtxt,\n"
+    ".meta, saved_model.pb), or a benchmark instance (.json, graph.txt):\n"
+    "  emplace graph nmt:layers=4\n"
+    "  emplace graph model.pb.gz --json";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case 'j': args->is_json = true; return 0;
+    case ARGP_KEY_ARG:
+        if (args->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
+        args->spec = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (args->spec == NULL)
+            cli_usage_error("graph needs a SPEC; see emplace graph --help");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int by_falling_count(const void *a, const void *b)
+{
+    const struct type_count *x = (const struct type_count *)a;
+    const struct type_count *y = (const struct type_count *)b;
+
+    if (x->count != y->count) return x->count > y->count ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Counts ops by type, most frequent first; the caller frees the array of type_count. */
+static emp_status count_types(struct type_count **out, const emp_graph *graph,
+                              emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    struct type_count *counts =
+        EMP_NEW_ARRAY(struct type_count, (size_t)graph->type_count);
+
+    *out = counts;
+    if (counts == NULL) EMP_FAIL(EMP_ENOMEM, "counts of %d op types", graph->type_count);
+    for (int32_t i = 0; i < graph->type_count; i++) {
+        counts[i].name = graph->type_name[i];
+        counts[i].is_unknown = graph->stated == NULL && graph->type_entry[i] == NULL;
+    }
+    for (emp_op_id op = 0; op < graph->op_count; op++) counts[graph->type[op]].count++;
+    qsort(counts, (size_t)graph->type_count, sizeof *counts, by_falling_count);
+
+cleanup:
+    return st;
+}
+
+static json_t *json_types(const struct type_count *counts, int32_t type_count,
+                          bool unknown_only)
+{
+    json_t *object = json_object();
+
+    for (int32_t i = 0; i < type_count; i++) {
+        if (counts[i].count == 0 || (unknown_only && !counts[i].is_unknown)) continue;
+        json_object_set_new(object, counts[i].name, json_integer(counts[i].count));
+    }
+    return object;
+}
+
+static json_t *json_graph(const emp_graph *graph, const struct type_count *counts)
+{
+    return json_pack("{s:i, s:i, s:i, s:o}", "op_count", graph->op_count, "edge_count",
+                     graph->edge_count, "control_edge_count", graph->control_edge_count,
+                     "op_types", json_types(counts, graph->type_count, false));
+}
+
+static void print_graph(const char *title, const emp_graph *graph,
+                        const struct type_count *counts)
+{
+    printf("%s: %d ops of %d types, %d data edges, %d control edges\n", title,
+           graph->op_count, graph->type_count, graph->edge_count,
+           graph->control_edge_count);
+    for (int32_t i = 0; i < graph->type_count && i < SHOWN_TYPES; i++) {
+        printf("  %7d %s%s\n", counts[i].count, counts[i].name,
+               counts[i].is_unknown ? " (unknown)" : "");
+    }
+    if (graph->type_count > SHOWN_TYPES) {
+        printf("          and %d more types\n", graph->type_count - SHOWN_TYPES);
+    }
+}
+
+static void print_stated_facts(const emp_graph *step)
+{
+    double gpu_s = 0.0, cpu_s = 0.0;
+    char   gpu[32], cpu[32];
+
+    for (emp_op_id op = 0; op < step->op_count; op++) {
+        gpu_s += (double)step->stated[op].gpu_ns * 1e-9;
+        cpu_s += (double)step->stated[op].cpu_ns * 1e-9;
+    }
+    printf("Its ops take %s on a GPU, one after the other, or %s on a CPU.\n",
+           emp_units_format_seconds(gpu_s, gpu, sizeof gpu),
+           emp_units_format_seconds(cpu_s, cpu, sizeof cpu));
+}
+
+static void print_step_facts(const emp_graph *step, int64_t parameter_count,
+                             int64_t parameter_bytes)
+{
+    char size[32];
+
+    printf("A step does %.4g GFLOP with %" PRId64 " parameters (%s).\n",
+           step->flops * 1e-9, parameter_count,
+           emp_units_format_bytes(parameter_bytes, size, sizeof size));
+}
+
+emp_status cmd_graph(int argc, char **argv, emp_error *err)
+{
+    const struct argp  argp = {options, parse, "SPEC", doc, NULL, NULL, NULL};
+    emp_status         st = EMP_OK;
+    struct args        args = {0};
+    cli_inputs         inputs = {0};
+    struct type_count *whole = NULL, *step = NULL;
+
+    cli_parse(&argp, argc, argv, &args);
+    EMP_TRY(cli_inputs_load_graph(&inputs, args.spec, err));
+    EMP_TRY(count_types(&whole, inputs.whole, err));
+    EMP_TRY(count_types(&step, inputs.step, err));
+    if (args.is_json) {
+        EMP_TRY(cli_print_json(
+            json_pack("{s:s, s:o, s:o, s:f, s:I, s:I, s:o}", "spec", args.spec, "whole",
+                      json_graph(inputs.whole, whole), "step",
+                      json_graph(inputs.step, step), "flops", inputs.step->flops,
+                      "parameter_count", (json_int_t)inputs.whole->parameter_count,
+                      "parameter_bytes", (json_int_t)inputs.whole->parameter_bytes,
+                      "unknown_op_types",
+                      json_types(whole, inputs.whole->type_count, true)),
+            err));
+    } else {
+        print_graph("whole graph", inputs.whole, whole);
+        print_graph("step graph", inputs.step, step);
+        if (inputs.step->stated != NULL)
+            print_stated_facts(inputs.step);
+        else
+            print_step_facts(inputs.step, inputs.whole->parameter_count,
+                             inputs.whole->parameter_bytes);
+    }
+
+cleanup:
+    emp_free(whole);
+    emp_free(step);
+    cli_inputs_clear(&inputs);
+    return st;
+}

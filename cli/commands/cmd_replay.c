@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace replay FILE...: executes placements with real work, and sets what was measured
+ * beside what the simulator says. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/options/inputs.h"
+#include "cli/options/placement_input.h"
+#include "cli/options/replay_options.h"
+#include "cli/progress.h"
+#include "cli/replay_runner.h"
+#include "cli/stop.h"
+#include "replay/execute.h"
+#include "replay/planner/plan_from_problem.h"
+#include "replay/trace.h"
+#include "run/methods.h"
+#include "search/placer.h"
+#include "sim/engine/sim.h"
+
+enum {
+    KEY_TOP = 512,
+    KEY_WORKLOAD,
+    KEY_GPUS,
+    KEY_CHECK,
+    KEY_EXPORT,
+    KEY_CSV,
+    MAX_PLACEMENTS = 256
+};
+
+struct args {
+    const char        *placement[MAX_PLACEMENTS]; /**< files or methods */
+    int32_t            placement_count;
+    const char        *workload, *machine, *runtime, *backend;
+    const char        *gpus;               /**< or NULL */
+    const char        *trace, *out, *plan; /**< files, or NULL */
+    int32_t            top;                /**< 0 = all */
+    cli_replay_options replay;
+    bool               is_json, is_csv;
+};
+
+/* One placement on its way through the command. */
+struct candidate {
+    const char       *name;
+    emp_device_id    *device_of_op;
+    emp_sim_result    predicted;
+    emp_replay_result measured;
+};
+
+static const struct argp_option options[] = {
+    {"top", KEY_TOP, "N", 0, "Only the N placements that are predicted to be fastest", 0},
+    {"backend", 'B', "cpu|cuda", 0, "What stands for the machine's GPUs (default cpu)",
+     0},
+    {"workload", KEY_WORKLOAD, "SPEC", 0, "In place of the one that the files name", 0},
+    {"machine", 'm', "NAME|FILE", 0, "In place of the one that the files name", 0},
+    {"runtime", 'r', "NAME|FILE", 0,
+     "Profile of the prediction (default replay-cpu, of cuda tf-r1.3)", 0},
+    {"gpus", KEY_GPUS, "MAP", 0,
+     "GPUs of this computer that are the machine's, as in \"gpu:0=0 gpu:1=0\"", 0},
+    {"check", KEY_CHECK, NULL, 0,
+     "Check what every op reads, and results of products; times mean nothing", 0},
+    {"trace", 'T', "FILE", 0, "Write a measured step as JSON for Perfetto", 0},
+    {"out", 'o', "FILE", 0, "Write the result as plain text (docs/formats.md)", 0},
+    {"export", KEY_EXPORT, "FILE", 0,
+     "Write the plan for emplace-replay, and run nothing here", 0},
+    {"json", 'j', NULL, 0, "Print a JSON object", 0},
+    {"csv", KEY_CSV, NULL, 0, "Print CSV, a line a placement and device", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Execute one training step under a placement with real work on real devices, and "
+    "compare its time and memory with the simulator's. FILE is a placement file or a run "
+    "record (.h5), of which it takes the best placement, or the name of a method if "
+    "--workload and --machine are given.\v"
+    "With the backend cpu every device is a group of this computer's cores, with cuda "
+    "the GPUs are real. A step that does not fit in memory is a verdict, no error.\n\n"
+    "  emplace replay run.h5 best.json --top 1\n"
+    "  emplace replay expert --workload nmt:units=128 --machine cpu2 --steps 20\n"
+    "  emplace replay best.json --trace measured.json\n"
+    "  emplace replay best.json --backend cuda --export plan.txt\n"
+    "  emplace-replay plan.txt --backend cuda --out result.txt     # on the GPU server";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
+    case KEY_TOP: a->top = (int32_t)cli_integer("top", arg, 1, MAX_PLACEMENTS); return 0;
+    case 'B': a->backend = arg; return 0;
+    case KEY_WORKLOAD: a->workload = arg; return 0;
+    case 'm': a->machine = arg; return 0;
+    case 'r': a->runtime = arg; return 0;
+    case KEY_GPUS: a->gpus = arg; return 0;
+    case KEY_CHECK: a->replay.options.is_checked = true; return 0;
+    case 'T': a->trace = arg; return 0;
+    case 'o': a->out = arg; return 0;
+    case KEY_EXPORT: a->plan = arg; return 0;
+    case 'j': a->is_json = true; return 0;
+    case KEY_CSV: a->is_csv = true; return 0;
+    case ARGP_KEY_ARG:
+        if (a->placement_count == MAX_PLACEMENTS)
+            cli_usage_error("more than %d placements", MAX_PLACEMENTS);
+        a->placement[a->placement_count++] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (a->placement_count == 0)
+            cli_usage_error("a FILE is missing: a placement file or a run record");
+        if (a->is_json && a->is_csv) cli_usage_error("--json or --csv, not both");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static bool is_method(const char *name)
+{
+    return access(name, F_OK) != 0 && emp_method_exists(name);
+}
+
+/* What all files are of, where the options do not say. */
+static emp_status find_origin(struct args *a, cli_placement_origin *origin,
+                              emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    const char *first = NULL;
+
+    for (int32_t i = 0; i < a->placement_count; i++) {
+        cli_placement_origin this = {0};
+        if (is_method(a->placement[i])) continue;
+        if (access(a->placement[i], F_OK) != 0)
+            EMP_FAIL(EMP_EIO, "\"%s\" is neither a file nor a method", a->placement[i]);
+        EMP_TRY(cli_placement_read_origin(&this, a->placement[i], err));
+        if (first == NULL) *origin = this;
+        if (first != NULL && (strcmp(this.workload, origin->workload) != 0 ||
+                              strcmp(this.machine, origin->machine) != 0))
+            EMP_FAIL(EMP_EINVAL,
+                     "%s is of %s on %s, %s of %s on %s; replay them one by one", first,
+                     origin->workload, origin->machine, a->placement[i], this.workload,
+                     this.machine);
+        if (first == NULL) first = a->placement[i];
+    }
+    if (first == NULL && (a->workload == NULL || a->machine == NULL))
+        EMP_FAIL(EMP_EINVAL, "a method needs --workload and --machine");
+    if (a->workload == NULL) a->workload = origin->workload;
+    if (a->machine == NULL) a->machine = origin->machine;
+cleanup:
+    return st;
+}
+
+static emp_status check_backend(const char *name, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (strcmp(name, "cpu") != 0 && strcmp(name, "cuda") != 0)
+        EMP_FAIL(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda", name);
+cleanup:
+    return st;
+}
+
+static emp_status load_candidate(struct candidate *c, const char *name, emp_sim *sim,
+                                 const emp_problem *problem, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     ops = (size_t)problem->graph->op_count;
+
+    c->name = name;
+    c->device_of_op = EMP_NEW_ARRAY(emp_device_id, ops);
+    if (c->device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", ops);
+    if (is_method(name))
+        EMP_TRY(cli_placement_by_method(c->device_of_op, name, problem, err));
+    else
+        EMP_TRY(cli_placement_load(c->device_of_op, name, problem, err));
+    EMP_TRY(emp_sim_run(sim, c->device_of_op, &c->predicted, err));
+cleanup:
+    return st;
+}
+
+static double predicted_s(const struct candidate *c)
+{
+    return (double)c->predicted.step_time_ns * 1e-9;
+}
+
+static bool is_before(const struct candidate *a, const struct candidate *b)
+{
+    const emp_score x = {.step_time_s = predicted_s(a),
+                         .is_feasible = a->predicted.is_feasible};
+    const emp_score y = {.step_time_s = predicted_s(b),
+                         .is_feasible = b->predicted.is_feasible};
+
+    return emp_score_is_better(&x, &y);
+}
+
+/* The better before the worse; the order given among equals. */
+static void sort(struct candidate *c, int32_t count)
+{
+    for (int32_t i = 1; i < count; i++) {
+        struct candidate moved = c[i];
+        int32_t          at = i;
+        for (; at > 0 && is_before(&moved, &c[at - 1]); at--) c[at] = c[at - 1];
+        c[at] = moved;
+    }
+}
+
+static emp_status make_plan(emp_replay_plan **plan, const struct candidate *c,
+                            const emp_problem *problem, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(emp_replay_plan_from_problem(plan, problem, c->device_of_op, err));
+    snprintf((*plan)->placement, sizeof(*plan)->placement, "%s", c->name);
+    if (c->predicted.is_feasible) (*plan)->predicted_s = predicted_s(c);
+cleanup:
+    return st;
+}
+
+struct progress {
+    cli_bar     bar;
+    const char *name;
+};
+
+static void on_progress(void *context, int32_t done, int32_t count)
+{
+    struct progress *p = (struct progress *)context;
+    char             text[120];
+
+    snprintf(text, sizeof text, "%s: step %d of %d", p->name, done + 1, count);
+    cli_bar_draw_share(&p->bar, (double)done / count, text);
+}
+
+static emp_status measure_here(struct candidate *c, const struct args *a,
+                               const emp_replay_plan    *plan,
+                               const emp_replay_options *given, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_replay        *replay = NULL;
+    emp_replay_options o = *given;
+    struct progress    progress = {.name = c->name};
+
+    cli_bar_init(&progress.bar);
+    o.progress = on_progress;
+    o.progress_context = &progress;
+    o.is_timed = a->trace != NULL;
+    EMP_TRY(emp_replay_create(&replay, plan, &emp_replay_cpu, &o, err));
+    EMP_TRY(emp_replay_run(replay, &c->measured, err));
+    if (a->trace != NULL && c->measured.is_feasible)
+        EMP_TRY(
+            emp_replay_trace_write(a->trace, plan, emp_replay_get_timeline(replay), err));
+
+cleanup:
+    cli_bar_clear(&progress.bar);
+    emp_replay_destroy(replay);
+    return st;
+}
+
+static emp_status measure(struct candidate *c, const struct args *a,
+                          const emp_problem *problem, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_replay_plan   *plan = NULL;
+    emp_replay_options o = a->replay.options;
+    cli_runner_request request = {"cuda", a->replay.cores, a->gpus, a->trace, &o};
+
+    EMP_TRY(make_plan(&plan, c, problem, err));
+    if (a->replay.cores != NULL)
+        EMP_TRY(emp_replay_options_cores(&o, plan, a->replay.cores, err));
+    if (a->gpus != NULL) EMP_TRY(emp_replay_options_gpus(&o, plan, a->gpus, err));
+    if (a->plan != NULL) {
+        EMP_TRY(emp_replay_plan_save(a->plan, plan, err));
+        goto cleanup;
+    }
+    o.stop = cli_stop_flag();
+    if (strcmp(a->backend, "cuda") == 0)
+        EMP_TRY(cli_runner_run(&c->measured, plan, &request, err));
+    else
+        EMP_TRY(measure_here(c, a, plan, &o, err));
+    if (a->out != NULL) EMP_TRY(emp_replay_result_save(a->out, &c->measured, err));
+
+cleanup:
+    emp_replay_plan_destroy(plan);
+    return st;
+}
+
+static json_t *json_device(const struct candidate *c, int32_t d)
+{
+    const emp_replay_device_result *v = &c->measured.device[d];
+
+    return json_pack("{s:s, s:s, s:f, s:f, s:I, s:I, s:I}", "name", v->name, "runs_on",
+                     v->runs_on, "busy_s", v->busy_s, "predicted_busy_s",
+                     (double)c->predicted.busy_ns[d] * 1e-9, "peak_bytes",
+                     (json_int_t)v->peak_bytes, "predicted_peak_bytes",
+                     (json_int_t)c->predicted.peak_bytes[d], "reach_bytes",
+                     (json_int_t)v->reach_bytes);
+}
+
+static json_t *json_oom(const emp_replay_result *r)
+{
+    if (r->is_feasible) return json_null();
+    return json_pack("{s:s, s:s, s:I, s:I, s:I}", "device", r->device[r->oom_device].name,
+                     "op", r->oom_op, "bytes", (json_int_t)r->oom_bytes, "in_use_bytes",
+                     (json_int_t)r->oom_in_use, "capacity_bytes",
+                     (json_int_t)r->device[r->oom_device].memory_bytes);
+}
+
+static json_t *json_time(bool is_known, double seconds)
+{
+    return is_known ? json_real(seconds) : json_null();
+}
+
+static json_t *json_candidate(const struct candidate *c)
+{
+    const emp_replay_result *r = &c->measured;
+    bool                     is_timed = r->is_feasible && r->step_count > 0;
+    json_t                  *steps = json_array(), *devices = json_array();
+
+    for (int32_t i = 0; i < r->step_count; i++)
+        json_array_append_new(steps, json_real(r->step_s[i]));
+    for (int32_t d = 0; d < r->device_count; d++)
+        json_array_append_new(devices, json_device(c, d));
+    json_t *o = json_pack(
+        "{s:s, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "placement",
+        c->name, "predicted_feasible", c->predicted.is_feasible, "predicted_s",
+        json_time(c->predicted.is_feasible, predicted_s(c)), "feasible", r->is_feasible,
+        "median_s", json_time(is_timed, r->median_s), "low_s",
+        json_time(is_timed, r->low_s), "high_s", json_time(is_timed, r->high_s),
+        "steps_s", steps, "oom", json_oom(r), "devices", devices, "checked",
+        r->is_checked ? json_pack("{s:I, s:i, s:f}", "reads",
+                                  (json_int_t)r->checked_reads, "verified_ops",
+                                  r->verified_ops, "verified_error", r->verified_error)
+                      : json_null(),
+        "traffic_bytes", (json_int_t)r->traffic_bytes, "transfer_count",
+        (json_int_t)r->transfer_count);
+    return o;
+}
+
+static emp_status print_json(const struct args *a, const emp_problem *problem,
+                             const struct candidate *c, int32_t count, emp_error *err)
+{
+    json_t *list = json_array();
+
+    for (int32_t i = 0; i < count; i++)
+        json_array_append_new(list, json_candidate(&c[i]));
+    return cli_print_json(
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "workload", a->workload, "machine",
+                  problem->machine->name, "runtime", problem->runtime.name, "backend",
+                  a->backend, "products", c[0].measured.products, "placements", list),
+        err);
+}
+
+static void print_csv(const struct candidate *c, int32_t count)
+{
+    printf("placement,device,predicted_s,median_s,low_s,high_s,feasible,"
+           "predicted_busy_s,busy_s,predicted_peak_bytes,peak_bytes\n");
+    for (int32_t i = 0; i < count; i++) {
+        const emp_replay_result *r = &c[i].measured;
+        for (int32_t d = 0; d < r->device_count; d++) {
+            printf("%s,%s,%.9g,", c[i].name, r->device[d].name, predicted_s(&c[i]));
+            if (r->is_feasible)
+                printf("%.9g,%.9g,%.9g,", r->median_s, r->low_s, r->high_s);
+            else
+                printf(",,,");
+            printf("%d,%.9g,%.9g,%" PRId64 ",%" PRId64 "\n", r->is_feasible,
+                   (double)c[i].predicted.busy_ns[d] * 1e-9, r->device[d].busy_s,
+                   c[i].predicted.peak_bytes[d], r->device[d].peak_bytes);
+        }
+    }
+}
+
+static void print_text(const struct args *a, const emp_problem *problem,
+                       const struct candidate *c)
+{
+    char text[32];
+
+    printf("%s on %s, placement %s, backend %s, predicted with runtime %s\n", a->workload,
+           problem->machine->name, c->name, a->backend, problem->runtime.name);
+    emp_replay_result_print(stdout, &c->measured);
+    for (int32_t d = 0; d < c->measured.device_count; d++) {
+        printf("%-12s predicted busy %.3f ms, peak memory %s\n",
+               c->measured.device[d].name, (double)c->predicted.busy_ns[d] * 1e-6,
+               emp_units_format_bytes(c->predicted.peak_bytes[d], text, sizeof text));
+    }
+    if (!c->predicted.is_feasible)
+        printf("predicted    does not fit on %s\n",
+               problem->machine->device[c->predicted.oom_device].name);
+}
+
+static emp_status print_all(const struct args *a, const emp_problem *problem,
+                            const struct candidate *c, int32_t count, emp_error *err)
+{
+    if (a->is_json) return print_json(a, problem, c, count, err);
+    if (a->is_csv) print_csv(c, count);
+    for (int32_t i = 0; !a->is_csv && i < count; i++) {
+        if (i > 0) putchar('\n');
+        print_text(a, problem, &c[i]);
+    }
+    return EMP_OK;
+}
+
+static emp_status check_files(const struct args *a, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    const char *const outputs[] = {a->trace, a->out, a->plan};
+    const int32_t     count = sizeof outputs / sizeof *outputs;
+
+    EMP_TRY(cli_check_outputs(outputs, count, err));
+    EMP_TRY(cli_check_input(a->workload, outputs, count, err));
+    EMP_TRY(cli_check_input(a->machine, outputs, count, err));
+    EMP_TRY(cli_check_input(a->runtime, outputs, count, err));
+    for (int32_t i = 0; i < a->placement_count; i++)
+        EMP_TRY(cli_check_input(a->placement[i], outputs, count, err));
+    if ((a->trace || a->out || a->plan) && a->placement_count > 1 && a->top != 1)
+        EMP_FAIL(EMP_EINVAL,
+                 "--trace, --out and --export are of one placement; give one, "
+                 "or --top 1");
+cleanup:
+    return st;
+}
+
+static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    cli_placement_origin origin = {0};
+    cli_inputs           inputs = {0};
+    emp_sim             *sim = NULL;
+    int32_t              count = a->placement_count;
+    bool                 is_cuda = strcmp(a->backend, "cuda") == 0;
+
+    EMP_TRY(check_backend(a->backend, err));
+    EMP_TRY(check_files(a, err));
+    EMP_TRY(find_origin(a, &origin, err));
+    if (a->runtime == NULL) a->runtime = is_cuda ? "tf-r1.3" : "replay-cpu";
+    EMP_TRY(cli_inputs_load(&inputs, a->workload, a->machine, a->runtime, err));
+    EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
+    for (int32_t i = 0; i < count; i++)
+        EMP_TRY(load_candidate(&c[i], a->placement[i], sim, inputs.problem, err));
+    sort(c, count);
+    if (a->top > 0 && a->top < count) count = a->top;
+    for (int32_t i = 0; i < count; i++) EMP_TRY(measure(&c[i], a, inputs.problem, err));
+    if (a->plan != NULL) goto cleanup;
+    EMP_TRY(print_all(a, inputs.problem, c, count, err));
+    if (cli_is_uncalibrated(inputs.machine, a->backend))
+        cli_warn_uncalibrated(a->machine);
+
+cleanup:
+    emp_sim_destroy(sim);
+    cli_inputs_clear(&inputs);
+    return st;
+}
+
+emp_status cmd_replay(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, "FILE...", doc, children, NULL, NULL};
+    struct args             args = {.backend = "cpu",
+                                    .replay = {.options = emp_replay_options_default()}};
+    emp_status              st = EMP_OK;
+    struct candidate       *candidates = NULL;
+
+    cli_parse(&argp, argc, argv, &args);
+    candidates = EMP_NEW_ARRAY(struct candidate, (size_t)args.placement_count);
+    if (candidates == NULL) EMP_FAIL(EMP_ENOMEM, "%d placements", args.placement_count);
+    EMP_TRY(replay(&args, candidates, err));
+
+cleanup:
+    for (int32_t i = 0; candidates != NULL && i < args.placement_count; i++) {
+        emp_free(candidates[i].device_of_op);
+        emp_replay_result_clear(&candidates[i].measured);
+    }
+    emp_free(candidates);
+    return st;
+}

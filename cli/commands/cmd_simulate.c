@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace simulate SPEC: one training step under one placement. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/options/placement_input.h"
+#include "cli/options/run_options.h"
+#include "cli/report.h"
+#include "cli/report_why.h"
+#include "cli/stop.h"
+#include "run/methods.h"
+#include "sim/engine/trace_chrome.h"
+#include "sim/explain/scope_dot.h"
+
+enum { KEY_DOT = 512, KEY_DOT_DEPTH, DEFAULT_BUDGET = 100 };
+
+struct args {
+    cli_run_options run;
+    const char     *placement; /**< method name or file */
+    const char     *trace;     /**< file, or NULL */
+    const char     *dot;       /**< file, or NULL */
+    int32_t         dot_depth; /**< 0 = not given */
+    bool            is_why;
+};
+
+static const struct argp_option options[] = {
+    {"placement", 'p', "METHOD|FILE", 0,
+     "A method that is run for it, a placement file, or a run record (.h5)", 0},
+    {"why", 'w', NULL, 0,
+     "Explain it: the critical path, idle devices, what is in memory at the peaks", 0},
+    {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
+     0},
+    {"dot", KEY_DOT, "FILE", 0, "Write the placed graph for Graphviz, by name scope", 0},
+    {"dot-depth", KEY_DOT_DEPTH, "N", 0,
+     "Parts of a scope's name that --dot keeps apart (default 2, or 1 if that would be "
+     "over 200 nodes)",
+     0},
+    {0},
+};
+
+static const char doc[] =
+    "Time one training step of SPEC, a workload spec or a graph file, under a "
+    "placement.\v"
+    "A method that searches gets 100 evaluations unless --budget or --seconds is "
+    "given. A placement that does not fit in memory is a result, too: the program exits "
+    "0 and says so, in JSON with feasible.\n\n"
+    "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert\n"
+    "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --why\n"
+    "  emplace simulate model.pb --machine k40x4 --placement best.json \\\n"
+    "      --trace out.json --dot out.dot\n"
+    "  dot -Tsvg out.dot >out.svg";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
+    case 'p': args->placement = arg; return 0;
+    case 'w': args->is_why = true; return 0;
+    case 'T': args->trace = arg; return 0;
+    case KEY_DOT: args->dot = arg; return 0;
+    case KEY_DOT_DEPTH:
+        args->dot_depth = (int32_t)cli_integer("dot-depth", arg, 1, 100);
+        return 0;
+    case ARGP_KEY_END:
+        if (args->placement == NULL) {
+            cli_usage_error("--placement is missing: a method, a placement file or a "
+                            "run record");
+        }
+        if (args->dot_depth > 0 && args->dot == NULL)
+            cli_usage_error("--dot-depth is for --dot FILE");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The placement of a file, made legal as the runtime would, or the best that a method
+ * finds. */
+static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
+                                const struct args *args, const emp_problem *problem,
+                                emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_placer_type *method = NULL;
+    emp_record             record = {0};
+
+    if (emp_method_exists(args->placement)) {
+        EMP_TRY(emp_method_find(&method, args->placement, err));
+        EMP_TRY(cli_run(&record, &args->run, problem, method, DEFAULT_BUDGET, err));
+        for (emp_op_id op = 0; op < record.op_count; op++) {
+            device_of_op[op] = record.device_of_op[op];
+        }
+        *is_partial = strcmp(record.stopped_by, "interrupt") == 0;
+    } else {
+        if (access(args->placement, F_OK) != 0) {
+            EMP_FAIL(EMP_EIO,
+                     "\"%s\" is neither a method nor a file; emplace methods lists "
+                     "the methods",
+                     args->placement);
+        }
+        if (args->run.preset != NULL || args->run.options != NULL ||
+            args->run.budget > 0 || args->run.seconds > 0) {
+            EMP_FAIL(EMP_EINVAL,
+                     "--budget, --seconds, --preset and --options are for methods, and "
+                     "\"%s\" is a file",
+                     args->placement);
+        }
+        EMP_TRY(cli_placement_load(device_of_op, args->placement, problem, err));
+    }
+
+cleanup:
+    emp_record_clear(&record);
+    return st;
+}
+
+static emp_status simulate(const struct args *args, const emp_problem *problem,
+                           const emp_device_id *device_of_op, emp_sim_result *result,
+                           emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_sim   *sim = NULL;
+
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    if (args->trace != NULL) {
+        EMP_TRY(
+            emp_trace_chrome_write(args->trace, sim, problem, device_of_op, result, err));
+    } else {
+        EMP_TRY(emp_sim_run_traced(sim, device_of_op, NULL, result, err));
+    }
+
+cleanup:
+    emp_sim_destroy(sim);
+    return st;
+}
+
+static emp_status draw(const struct args *args, const emp_problem *problem,
+                       const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    emp_scope_dot_summary summary;
+
+    EMP_TRY(emp_scope_dot_write(args->dot, problem, device_of_op, args->dot_depth,
+                                &summary, err));
+    if (summary.node_count > EMP_SCOPE_DOT_NODES) {
+        cli_warn("%s has %d nodes, scopes to depth %d; Graphviz may take long", args->dot,
+                 summary.node_count, summary.depth);
+    }
+cleanup:
+    return st;
+}
+
+static emp_status print_result(const struct args *args, const cli_inputs *inputs,
+                               const emp_sim_result *result, const emp_explain *why,
+                               const emp_bounds *bounds, bool is_partial, emp_error *err)
+{
+    const emp_problem *problem = inputs->problem;
+
+    if (args->run.is_json) {
+        json_t *object = cli_report_json(problem, result, why, bounds);
+        int     failures =
+            json_object_set_new(object, "interrupted", json_boolean(is_partial));
+        if (args->is_why)
+            failures |= json_object_set_new(object, "why", cli_why_json(problem, why));
+        if (failures != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+        return cli_print_json(object, err);
+    }
+    printf("%s on %s, runtime %s, placement %s%s\n", args->run.spec,
+           inputs->machine->name, problem->runtime.name, args->placement,
+           is_partial ? ", interrupted" : "");
+    cli_report_print(problem, result, why, bounds);
+    if (args->is_why) cli_why_print(problem, why);
+    return EMP_OK;
+}
+
+emp_status cmd_simulate(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
+    struct args             args = {.run = cli_run_options_default()};
+    emp_status              st = EMP_OK;
+    cli_inputs              inputs = {0};
+    emp_device_id          *device_of_op = NULL;
+    emp_sim_result          result;
+    emp_bounds              bounds;
+    emp_explain            *why = NULL;
+    bool                    is_partial = false;
+
+    cli_parse(&argp, argc, argv, &args);
+    const char *const outputs[] = {args.trace, args.dot};
+    const int32_t     output_count = sizeof outputs / sizeof *outputs;
+    EMP_TRY(cli_check_outputs(outputs, output_count, err));
+    EMP_TRY(cli_check_input(args.run.spec, outputs, output_count, err));
+    EMP_TRY(cli_check_input(args.run.machine, outputs, output_count, err));
+    EMP_TRY(cli_check_input(args.run.runtime, outputs, output_count, err));
+    EMP_TRY(cli_check_input(args.placement, outputs, output_count, err));
+    EMP_TRY(
+        cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
+    device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);
+    if (device_of_op == NULL)
+        EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);
+    EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
+    EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
+    if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
+    cli_stop_at_once();
+    EMP_TRY(
+        cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
+    EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, err));
+    EMP_TRY(print_result(&args, &inputs, &result, why, &bounds, is_partial, err));
+    if (is_partial) st = EMP_EINTERRUPTED;
+
+cleanup:
+    emp_explain_destroy(why);
+    emp_free(device_of_op);
+    cli_inputs_clear(&inputs);
+    return st;
+}

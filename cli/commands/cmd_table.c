@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace table 1|2: a table of the paper beside ours. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/tables/paper_table.h"
+#include "cli/cli.h"
+#include "cli/options/jobs_options.h"
+#include "cli/run_report.h"
+
+enum { KEY_METHODS = 256 };
+
+struct args {
+    cli_jobs_options       run;
+    const char            *methods; /**< comma-separated keys of columns, or NULL */
+    bool                   is_quick;
+    const emp_paper_table *definition;
+    emp_table_format       format;
+};
+
+static const struct argp_option options[] = {
+    {"quick", 'q', NULL, 0, "Smaller budgets for the learner: minutes, not an hour", 0},
+    {"methods", KEY_METHODS, "A,B,...", 0,
+     "Only these columns: method names in table 1; random, learned, improvement, none in "
+     "table 2",
+     0},
+    {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Make a table of A Hierarchical Model for Device Placement, ours beside the paper's: "
+    "1, methods on six models; 2, groups drawn at random and learned.\v" CLI_JOBS_DOC
+    "Without --seeds there are 3, or 5 of HDP with preset emplace, of Annealing and in "
+    "table 2; with --quick there is 1, or 3 in table 2. --budget is not for Random.\n\n"
+    "  emplace table 1 --quick\n"
+    "  emplace table 1 --rows rnnlm,nmt2 --methods expert,hdp --seeds 5\n"
+    "  emplace table 1 --format csv > bench/results/table1.csv\n"
+    "  emplace table 2 --rows nmt2 --budget 2000";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+    emp_error    err = {0};
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
+    case 'q': args->is_quick = true; return 0;
+    case KEY_METHODS: args->methods = arg; return 0;
+    case 'f':
+        if (emp_table_format_parse(&args->format, arg, &err) != EMP_OK) {
+            cli_usage_error("%s", err.msg);
+        }
+        return 0;
+    case ARGP_KEY_ARG:
+        if (args->definition != NULL)
+            cli_usage_error("one table only, not also \"%s\"", arg);
+        args->definition = emp_paper_table_find(arg);
+        if (args->definition == NULL)
+            cli_usage_error("there is no table \"%s\"; there are table 1 and table 2",
+                            arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (args->definition == NULL)
+            cli_usage_error("which table? there are table 1 and table 2");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+emp_status cmd_table(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, "1|2", doc, children, NULL, NULL};
+    emp_status              st = EMP_OK, made = EMP_OK;
+    emp_table              *table = NULL;
+    cli_run_report          report;
+    struct args             args = {.run = cli_jobs_options_default()};
+
+    cli_parse(&argp, argc, argv, &args);
+    emp_paper_table_params params = {.rows = args.run.rows,
+                                     .methods = args.methods,
+                                     .runtime = args.run.runtime,
+                                     .seed_count = args.run.seed_count,
+                                     .budget = args.run.budget,
+                                     .is_quick = args.is_quick,
+                                     .jobs = args.run.jobs};
+    snprintf(report.text, sizeof report.text, "table %s", args.definition->name);
+    cli_run_report_begin(&report, &params.jobs);
+    made = emp_paper_table_make(&table, args.definition, &params, err);
+    cli_run_report_end(&report);
+    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    EMP_TRY(emp_table_print(stdout, table, args.format, err));
+    if (made == EMP_EINTERRUPTED) {
+        cli_run_report_warn(&params.jobs);
+        st = made;
+    }
+
+cleanup:
+    emp_table_destroy(table);
+    return st;
+}

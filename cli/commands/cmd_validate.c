@@ -1,0 +1,751 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace validate: what the simulator predicts beside what replay measures, on many
+ * placements of several workloads. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io/atomic_file.h"
+#include "base/io/folder.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "bench/plots/gnuplot.h"
+#include "bench/validate/diverse.h"
+#include "bench/validate/validate.h"
+#include "bench/validate/validation_file.h"
+#include "cli/cli.h"
+#include "cli/options/inputs.h"
+#include "cli/options/placement_input.h"
+#include "cli/options/replay_options.h"
+#include "cli/progress.h"
+#include "cli/replay_runner.h"
+#include "cli/stop.h"
+#include "replay/execute.h"
+#include "replay/planner/plan_from_problem.h"
+#include "run/manifest.h"
+
+enum {
+    KEY_WORKLOADS = 512,
+    KEY_PLACEMENTS,
+    KEY_SEED,
+    KEY_GPUS,
+    KEY_EXPORT,
+    KEY_IMPORT,
+    KEY_CSV,
+    KEY_PLOT,
+    KEY_RECORD,
+    MOST_WORKLOADS = EMP_VALIDATION_PARTS,
+    MOST_PLACEMENTS = 1000,
+    MOST_IMPORTS = MOST_WORKLOADS * MOST_PLACEMENTS,
+    SHOWN_TYPES = 12
+};
+
+/* Small variants of the six workloads, steps of a fraction of a second on a core. */
+static const char *const small[] = {
+    "rnnlm:layers=2,units=512,batch=32,steps=10,vocab=10000,sampled=1024",
+    "nmt:layers=2,units=256,batch=32,steps=10,vocab=8000",
+    "nmt:layers=4,units=256,batch=32,steps=10,vocab=8000",
+    "nmt:layers=8,units=256,batch=16,steps=10,vocab=8000",
+    "inception_v3:batch=2",
+    "resnet:depth=50,batch=2"};
+enum { SMALL = sizeof small / sizeof *small };
+
+/* Placements that methods make, before those that are dealt. */
+static const char *const methods[] = {"gpu",   "cpu",    "expert",
+                                      "metis", "scotch", "mincut"};
+enum { METHODS = sizeof methods / sizeof *methods, BASE_METHOD = 2 };
+
+struct args {
+    const char        *workload[MOST_WORKLOADS];
+    int32_t            workload_count;
+    char               list[MOST_WORKLOADS][256];
+    const char        *machine, *runtime, *backend, *gpus, *export_to, *plot, *record;
+    const char       **import;
+    int32_t            import_count, placements;
+    uint64_t           seed;
+    cli_replay_options replay;
+    bool               is_import, is_json, is_csv;
+};
+
+static const struct argp_option options[] = {
+    {"workloads", KEY_WORKLOADS, "LIST", 0,
+     "Specs or graph files parted by blanks, or \"small\": small variants of the six "
+     "(default)",
+     0},
+    {"machine", 'm', "NAME|FILE", 0, "As calibrated (default cpu2)", 0},
+    {"runtime", 'r', "NAME|FILE", 0,
+     "As calibrated (default replay-cpu, of cuda tf-r1.3)", 0},
+    {"backend", 'B', "cpu|cuda", 0, "What stands for the machine's GPUs (default cpu)",
+     0},
+    {"placements", KEY_PLACEMENTS, "N", 0, "Of each workload (default 30)", 0},
+    {"seed", KEY_SEED, "S", 0, "Of the placements that are dealt (default 1)", 0},
+    {"gpus", KEY_GPUS, "MAP", 0, "As of emplace replay", 0},
+    {"export", KEY_EXPORT, "DIR", 0,
+     "Write plans for emplace-replay into this folder, and measure nothing", 0},
+    {"import", KEY_IMPORT, NULL, 0,
+     "Take the results of such plans, RESULT..., in place of measuring", 0},
+    {"plot", KEY_PLOT, "FILE.svg", 0, "Draw predicted against measured (gnuplot)", 0},
+    {"record", KEY_RECORD, "FILE.h5", 0, "Save what was found (HDF5)", 0},
+    {"json", 'j', NULL, 0, "Print a JSON object", 0},
+    {"csv", KEY_CSV, NULL, 0, "Print CSV, a line a placement and device", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Predict and measure the step time, busy time and peak memory of many placements, "
+    "and "
+    "say how far the two are apart.\v"
+    "Placements are those of methods (gpu, cpu, expert, metis, scotch, mincut), then "
+    "chunks and blocks of the order of ops, parts that METIS cuts, and mixtures. Steps "
+    "in "
+    "which two busy devices share cores count for memory alone. No benchmark of emplace "
+    "calibrate measure is one of the workloads.\n\n"
+    "  emplace validate -m mine.yaml -r mine-runtime.yaml --plot mine.svg\n"
+    "  emplace validate -m mine.yaml -r mine-runtime.yaml --record mine.h5\n"
+    "  emplace validate --workloads \"resnet:depth=50,batch=2 nmt:units=128\" --csv\n"
+    "  emplace validate --machine k40x2 --backend cuda --export plans\n"
+    "  emplace validate --machine k40x2 --backend cuda --import results/*";
+
+static void add_workloads(struct args *a, const char *list)
+{
+    if (strcmp(list, "small") == 0) {
+        if (a->workload_count + SMALL > MOST_WORKLOADS)
+            cli_usage_error("more than %d workloads", MOST_WORKLOADS);
+        for (int32_t i = 0; i < SMALL; i++) a->workload[a->workload_count++] = small[i];
+        return;
+    }
+    for (const char *at = list; *(at += strspn(at, " ")) != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (a->workload_count == MOST_WORKLOADS)
+            cli_usage_error("more than %d workloads", MOST_WORKLOADS);
+        if (length >= sizeof a->list[0])
+            cli_usage_error("a workload of %zu characters; at most %zu", length,
+                            sizeof a->list[0] - 1);
+        char *copy = a->list[a->workload_count];
+        memcpy(copy, at, length);
+        a->workload[a->workload_count++] = copy;
+        at += length;
+    }
+}
+
+static void end_of_options(struct args *a)
+{
+    if (a->workload_count == 0) add_workloads(a, "small");
+    if (a->import_count > 0 && !a->is_import)
+        cli_usage_error("unexpected \"%s\"; results follow --import", a->import[0]);
+    if (a->is_import && a->import_count == 0)
+        cli_usage_error("--import needs results of emplace-replay");
+    if (a->is_import && a->export_to != NULL)
+        cli_usage_error("--import or --export, not both");
+    if (a->is_json && a->is_csv) cli_usage_error("--json or --csv, not both");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
+    case KEY_WORKLOADS: add_workloads(a, arg); return 0;
+    case 'm': a->machine = arg; return 0;
+    case 'r': a->runtime = arg; return 0;
+    case 'B': a->backend = arg; return 0;
+    case KEY_PLACEMENTS:
+        a->placements = (int32_t)cli_integer("placements", arg, 1, MOST_PLACEMENTS);
+        return 0;
+    case KEY_SEED: a->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
+    case KEY_GPUS: a->gpus = arg; return 0;
+    case KEY_EXPORT: a->export_to = arg; return 0;
+    case KEY_IMPORT: a->is_import = true; return 0;
+    case KEY_PLOT: a->plot = arg; return 0;
+    case KEY_RECORD: a->record = arg; return 0;
+    case 'j': a->is_json = true; return 0;
+    case KEY_CSV: a->is_csv = true; return 0;
+    case ARGP_KEY_ARG:
+        if (a->import_count == MOST_IMPORTS)
+            cli_usage_error("more than %d results", MOST_IMPORTS);
+        a->import[a->import_count++] = arg;
+        return 0;
+    case ARGP_KEY_END: end_of_options(a); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- measuring --------------------------------------------------------------------- */
+
+/* One workload and what was found. */
+struct part {
+    const char            *spec;
+    emp_validation_case   *cases; /* [args->placements] */
+    int32_t                count;
+    emp_validation_summary summary;
+    emp_validation_types   types;
+    int32_t                missing; /* placements with no result, or not reached */
+};
+
+struct validation {
+    const struct args *args;
+    struct part        part[MOST_WORKLOADS];
+    emp_replay_result *imported; /* [args->import_count] */
+    cli_bar            bar;
+    int32_t            done;
+    bool               is_uncalibrated; /* the machine: see cli_is_uncalibrated() */
+};
+
+static void tell(struct validation *v, const char *spec, const char *placement)
+{
+    char text[160];
+
+    snprintf(text, sizeof text, "%.*s, %s", (int)strcspn(spec, ":"), spec, placement);
+    cli_bar_draw_share(
+        &v->bar, (double)v->done++ / (v->args->placements * v->args->workload_count),
+        text);
+}
+
+static const emp_replay_result *find_imported(const struct validation *v,
+                                              const emp_replay_plan   *plan)
+{
+    uint64_t hash = emp_replay_plan_hash(plan);
+
+    for (int32_t i = 0; i < v->args->import_count; i++)
+        if (v->imported[i].plan_hash == hash) return &v->imported[i];
+    return NULL;
+}
+
+static emp_status measure_here(emp_replay_result *result, const emp_replay_plan *plan,
+                               const emp_replay_options *o, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_replay *replay = NULL;
+
+    EMP_TRY(emp_replay_create(&replay, plan, &emp_replay_cpu, o, err));
+    EMP_TRY(emp_replay_run(replay, result, err));
+
+cleanup:
+    emp_replay_destroy(replay);
+    return st;
+}
+
+static emp_status measure(emp_replay_result *result, const emp_replay_plan *plan,
+                          const struct args *a, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_replay_options o = a->replay.options;
+    cli_runner_request request = {"cuda", a->replay.cores, a->gpus, NULL, &o};
+
+    o.stop = cli_stop_flag();
+    if (a->replay.cores != NULL)
+        EMP_TRY(emp_replay_options_cores(&o, plan, a->replay.cores, err));
+    if (a->gpus != NULL) EMP_TRY(emp_replay_options_gpus(&o, plan, a->gpus, err));
+    if (strcmp(a->backend, "cuda") == 0)
+        EMP_TRY(cli_runner_run(result, plan, &request, err));
+    else
+        EMP_TRY(measure_here(result, plan, &o, err));
+
+cleanup:
+    return st;
+}
+
+static emp_status export_plan(const struct validation *v, const struct part *part,
+                              const emp_replay_plan *plan, int32_t index, emp_error *err)
+{
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/%d-%.*s-%03d.txt", v->args->export_to,
+             (int)(part - v->part), (int)strcspn(part->spec, ":/"), part->spec, index);
+    return emp_replay_plan_save(path, plan, err);
+}
+
+static emp_status add_case(struct part *part, const char *name,
+                           const emp_problem *problem, const emp_device_id *device_of_op,
+                           const emp_sim_result    *predicted,
+                           const emp_replay_result *measured, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    emp_validation_case_set(&part->cases[part->count++], name, predicted, measured);
+    if (measured->is_feasible)
+        EMP_TRY(
+            emp_validation_add_ops(&part->types, problem, device_of_op, measured, err));
+
+cleanup:
+    return st;
+}
+
+/* Predicts and measures one placement. */
+static emp_status run_placement(struct validation *v, struct part *part, const char *name,
+                                int32_t index, emp_sim *sim, const emp_problem *problem,
+                                const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status               st = EMP_OK;
+    emp_sim_result           predicted;
+    emp_replay_plan         *plan = NULL;
+    emp_replay_result        result = {0};
+    const emp_replay_result *measured = &result;
+
+    tell(v, part->spec, name);
+    EMP_TRY(emp_sim_run(sim, device_of_op, &predicted, err));
+    EMP_TRY(emp_replay_plan_from_problem(&plan, problem, device_of_op, err));
+    snprintf(plan->placement, sizeof plan->placement, "%s", name);
+    if (predicted.is_feasible) plan->predicted_s = (double)predicted.step_time_ns * 1e-9;
+    if (v->args->export_to != NULL) {
+        EMP_TRY(export_plan(v, part, plan, index, err));
+        goto cleanup;
+    }
+    if (v->args->is_import)
+        measured = find_imported(v, plan);
+    else
+        EMP_TRY(measure(&result, plan, v->args, err));
+    if (measured != NULL)
+        EMP_TRY(add_case(part, name, problem, device_of_op, &predicted, measured, err));
+
+cleanup:
+    emp_replay_result_clear(&result);
+    emp_replay_plan_destroy(plan);
+    return st;
+}
+
+static emp_status run_placements(struct validation *v, struct part *part, emp_sim *sim,
+                                 const emp_problem *problem, emp_device_id *device_of_op,
+                                 emp_device_id *base, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       name[EMP_DIVERSE_NAME_BYTES];
+
+    EMP_TRY(cli_placement_by_method(base, methods[BASE_METHOD], problem, err));
+    for (int32_t i = 0; i < v->args->placements; i++) {
+        if (i < METHODS) {
+            snprintf(name, sizeof name, "%s", methods[i]);
+            EMP_TRY(cli_placement_by_method(device_of_op, methods[i], problem, err));
+        } else
+            EMP_TRY(emp_diverse_placement(device_of_op, name, problem, base, i - METHODS,
+                                          v->args->seed, err));
+        EMP_TRY(run_placement(v, part, name, i, sim, problem, device_of_op, err));
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status run_part(struct validation *v, struct part *part, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const struct args *a = v->args;
+    cli_inputs         inputs = {0};
+    emp_sim           *sim = NULL;
+    emp_device_id     *device_of_op = NULL, *base = NULL;
+
+    EMP_TRY(cli_inputs_load(&inputs, part->spec, a->machine, a->runtime, err));
+    v->is_uncalibrated = cli_is_uncalibrated(inputs.machine, a->backend);
+    EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
+    size_t ops = (size_t)inputs.problem->graph->op_count;
+    part->cases = EMP_NEW_ARRAY(emp_validation_case, (size_t)a->placements);
+    device_of_op = EMP_NEW_ARRAY(emp_device_id, ops);
+    base = EMP_NEW_ARRAY(emp_device_id, ops);
+    if (part->cases == NULL || device_of_op == NULL || base == NULL)
+        EMP_FAIL(EMP_ENOMEM, "%d placements of %zu ops", a->placements, ops);
+    EMP_TRY(run_placements(v, part, sim, inputs.problem, device_of_op, base, err));
+
+cleanup:
+    emp_free(device_of_op);
+    emp_free(base);
+    emp_sim_destroy(sim);
+    cli_inputs_clear(&inputs);
+    return st;
+}
+
+/* ---- what is printed --------------------------------------------------------------- */
+
+static double error_of(const emp_validation_case *c)
+{
+    return c->predicted_s / c->measured_s - 1.0;
+}
+
+static void print_case(const emp_validation_case *c)
+{
+    char predicted[32], measured[32];
+
+    printf("  %-20s ", c->name);
+    if (!c->is_feasible || !c->is_predicted_feasible) {
+        printf("predicted to %s, %s\n", c->is_predicted_feasible ? "fit" : "not fit",
+               c->is_feasible ? "fits" : "does not fit");
+        return;
+    }
+    printf("%10s %10s %+7.1f %%  busy",
+           emp_units_format_seconds(c->predicted_s, predicted, sizeof predicted),
+           emp_units_format_seconds(c->measured_s, measured, sizeof measured),
+           100.0 * error_of(c));
+    for (int32_t d = 0; d < c->device_count; d++)
+        printf(" %.0f/%.0f", 1e3 * c->predicted_busy_s[d], 1e3 * c->busy_s[d]);
+    printf(" ms%s\n", c->is_shared ? ", on shared cores" : "");
+}
+
+static void print_types(const emp_validation_types *types)
+{
+    printf("  ops that take longest (count, predicted, measured, off):\n");
+    for (int32_t i = 0; i < types->count && i < SHOWN_TYPES; i++) {
+        const emp_validation_type *t = &types->type[i];
+        char                       predicted[32], measured[32];
+        printf("    %-32s %8" PRId64 " %10s %10s %+7.1f %%\n", t->type, t->count,
+               emp_units_format_seconds(t->predicted_s, predicted, sizeof predicted),
+               emp_units_format_seconds(t->measured_s, measured, sizeof measured),
+               100.0 * (t->predicted_s / t->measured_s - 1.0));
+    }
+}
+
+/* Of placements that have a result. */
+static void print_results(const struct part *p)
+{
+    const emp_validation_summary *s = &p->summary;
+
+    printf("  %-20s %10s %10s %9s\n", "placement", "predicted", "measured", "off");
+    for (int32_t i = 0; i < p->count; i++) print_case(&p->cases[i]);
+    print_types(&p->types);
+    printf("  step time    mean |error| %.1f %%, bias %+.1f %%, worst %+.1f %% of %d; "
+           "Spearman %.3f, Kendall %.3f\n"
+           "               %d of %d pairs that are more than %.0f %% apart are in order\n"
+           "  busy time    mean |error| %.1f %%\n"
+           "  peak memory  mean |error| %.1f %%, worst %+.1f %%\n"
+           "  verdicts     %d fit and %d not, as predicted; %d did not fit, %d did, "
+           "against the prediction\n",
+           100.0 * s->mean_abs_error_frac, 100.0 * s->bias_frac,
+           100.0 * s->worst_error_frac, s->timed_count, s->spearman, s->kendall,
+           s->apart_in_order, s->apart_count, 100.0 * EMP_VALIDATION_APART,
+           100.0 * s->busy_error_frac, 100.0 * s->peak_error_frac,
+           100.0 * s->worst_peak_error_frac, s->both_fit, s->both_oom, s->missed_oom,
+           s->false_oom);
+    if (s->shared_count > 0)
+        printf(
+            "  %d placements kept two devices busy on the same cores or GPU; errors of "
+            "time are those of the others\n",
+            s->shared_count);
+}
+
+static void print_part(const struct part *p)
+{
+    printf("%s\n", p->spec);
+    if (p->count > 0) print_results(p);
+    if (p->missing > 0) printf("  %d placements have no result\n", p->missing);
+    printf("\n");
+}
+
+static json_t *number_or_null(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+static json_t *json_case(const emp_validation_case *c)
+{
+    json_t *devices = json_array();
+
+    for (int32_t d = 0; d < c->device_count; d++)
+        json_array_append_new(devices,
+                              json_pack("{s:f, s:f, s:I, s:I}", "predicted_busy_s",
+                                        c->predicted_busy_s[d], "busy_s", c->busy_s[d],
+                                        "predicted_peak_bytes",
+                                        (json_int_t)c->predicted_peak_bytes[d],
+                                        "peak_bytes", (json_int_t)c->peak_bytes[d]));
+    return json_pack("{s:s, s:b, s:b, s:b, s:f, s:f, s:f, s:f, s:o}", "placement",
+                     c->name, "predicted_feasible", c->is_predicted_feasible, "feasible",
+                     c->is_feasible, "shared", c->is_shared, "predicted_s",
+                     c->predicted_s, "measured_s", c->measured_s, "low_s", c->low_s,
+                     "high_s", c->high_s, "devices", devices);
+}
+
+static json_t *json_part(const struct part *p)
+{
+    const emp_validation_summary *s = &p->summary;
+    json_t                       *cases = json_array(), *types = json_array();
+
+    for (int32_t i = 0; i < p->count; i++)
+        json_array_append_new(cases, json_case(&p->cases[i]));
+    for (int32_t i = 0; i < p->types.count; i++) {
+        const emp_validation_type *t = &p->types.type[i];
+        json_array_append_new(types,
+                              json_pack("{s:s, s:I, s:f, s:f}", "type", t->type, "count",
+                                        (json_int_t)t->count, "predicted_s",
+                                        t->predicted_s, "measured_s", t->measured_s));
+    }
+    return json_pack(
+        "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:i, s:i, "
+        "s:i, s:i, s:i, s:o, s:o}",
+        "workload", p->spec, "timed", s->timed_count, "shared", s->shared_count,
+        "mean_abs_error", number_or_null(s->mean_abs_error_frac), "bias",
+        number_or_null(s->bias_frac), "worst_error", number_or_null(s->worst_error_frac),
+        "spearman", number_or_null(s->spearman), "kendall", number_or_null(s->kendall),
+        "pairs_apart", s->apart_count, "pairs_apart_in_order", s->apart_in_order,
+        "busy_error", number_or_null(s->busy_error_frac), "peak_error",
+        number_or_null(s->peak_error_frac), "worst_peak_error",
+        number_or_null(s->worst_peak_error_frac), "both_fit", s->both_fit, "both_oom",
+        s->both_oom, "missed_oom", s->missed_oom, "false_oom", s->false_oom, "missing",
+        p->missing, "placements", cases, "op_types", types);
+}
+
+static emp_status print_json(const struct validation *v, emp_error *err)
+{
+    json_t *parts = json_array();
+
+    for (int32_t i = 0; i < v->args->workload_count; i++)
+        json_array_append_new(parts, json_part(&v->part[i]));
+    return cli_print_json(json_pack("{s:s, s:s, s:s, s:I, s:o}", "machine",
+                                    v->args->machine, "runtime", v->args->runtime,
+                                    "backend", v->args->backend, "seed",
+                                    (json_int_t)v->args->seed, "workloads", parts),
+                          err);
+}
+
+static void print_csv(const struct validation *v)
+{
+    printf("workload,placement,device,predicted_feasible,feasible,shared,predicted_s,"
+           "measured_s,"
+           "low_s,high_s,predicted_busy_s,busy_s,predicted_peak_bytes,peak_bytes\n");
+    for (int32_t i = 0; i < v->args->workload_count; i++) {
+        for (int32_t k = 0; k < v->part[i].count; k++) {
+            const emp_validation_case *c = &v->part[i].cases[k];
+            for (int32_t d = 0; d < c->device_count; d++)
+                printf("\"%s\",%s,%d,%d,%d,%d,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%" PRId64
+                       ",%" PRId64 "\n",
+                       v->part[i].spec, c->name, d, c->is_predicted_feasible,
+                       c->is_feasible, c->is_shared, c->predicted_s, c->measured_s,
+                       c->low_s, c->high_s, c->predicted_busy_s[d], c->busy_s[d],
+                       c->predicted_peak_bytes[d], c->peak_bytes[d]);
+        }
+    }
+}
+
+/* ---- a plot ------------------------------------------------------------------------ */
+
+/* A block of points a workload, which "plot" then names by number. */
+static int32_t script_points(FILE *script, const struct validation *v)
+{
+    int32_t shown = 0;
+
+    for (int32_t i = 0; i < v->args->workload_count; i++) {
+        fprintf(script, "$w%d << EOD\n", i);
+        for (int32_t k = 0; k < v->part[i].count; k++) {
+            const emp_validation_case *c = &v->part[i].cases[k];
+            if (!c->is_feasible || !c->is_predicted_feasible) continue;
+            fprintf(script, "%.9g %.9g\n", c->measured_s, c->predicted_s);
+            shown++;
+        }
+        fprintf(script, "EOD\n");
+    }
+    return shown;
+}
+
+static emp_status draw(FILE *file, const struct validation *v, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    FILE      *script = NULL;
+
+    EMP_TRY(emp_gnuplot_begin(&script, 720, 640, err));
+    if (script_points(script, v) == 0)
+        EMP_FAIL(EMP_EINVAL, "no placement was both predicted and measured to fit: there "
+                             "is nothing to plot");
+    fprintf(script, "set logscale xy\nset key left top\nset size square\n"
+                    "set xlabel 'measured step time / s'\n"
+                    "set ylabel 'predicted step time / s'\n"
+                    "plot x with lines lc rgb '#888888' title 'equal'");
+    for (int32_t i = 0; i < v->args->workload_count; i++) {
+        bool is_empty = v->part[i].summary.timed_count == 0;
+        if (is_empty) continue;
+        fprintf(script, ", $w%d using 1:2 with points pt 7 ps 0.6 title 'workload %d'", i,
+                i + 1);
+    }
+    fprintf(script, "\n");
+    EMP_TRY(emp_gnuplot_draw(file, script, "predicted against measured step times", err));
+
+cleanup:
+    if (script != NULL) fclose(script);
+    return st;
+}
+
+static emp_status plot(const struct validation *v, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+
+    EMP_TRY(emp_atomic_file_open(&file, v->args->plot, err));
+    EMP_TRY(draw(file.stream, v, err));
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
+    return st;
+}
+
+/* ---- a record ---------------------------------------------------------------------- */
+
+static emp_status save(const struct validation *v, emp_error *err)
+{
+    const struct args    *a = v->args;
+    emp_manifest          manifest = emp_manifest_get();
+    emp_validation_origin origin = {a->machine, a->runtime, a->backend, manifest.version,
+                                    manifest.commit};
+    emp_validation_part   parts[MOST_WORKLOADS];
+
+    for (int32_t i = 0; i < a->workload_count; i++)
+        parts[i] =
+            (emp_validation_part){v->part[i].spec, v->part[i].cases, v->part[i].count};
+    return emp_validation_save(a->record, parts, a->workload_count, &origin, err);
+}
+
+/* ---- the command ------------------------------------------------------------------- */
+
+static emp_status check(const struct args *a, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (strcmp(a->backend, "cpu") != 0 && strcmp(a->backend, "cuda") != 0)
+        EMP_FAIL(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda",
+                 a->backend);
+    if (a->plot != NULL && !emp_gnuplot_exists())
+        EMP_FAIL(EMP_EUNSUPPORTED, "--plot: %s", EMP_GNUPLOT_ABSENCE);
+    EMP_TRY(cli_check_output(a->plot, err));
+    EMP_TRY(cli_check_output(a->record, err));
+
+cleanup:
+    return st;
+}
+
+static emp_status load_imported(struct validation *v, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    count = v->args->import_count;
+
+    if (count == 0) goto cleanup;
+    v->imported = EMP_NEW_ARRAY(emp_replay_result, (size_t)count);
+    if (v->imported == NULL) EMP_FAIL(EMP_ENOMEM, "%d results", count);
+    for (int32_t i = 0; i < count; i++)
+        EMP_TRY(emp_replay_result_load(&v->imported[i], v->args->import[i], err));
+
+cleanup:
+    return st;
+}
+
+/* Up to the first failure. */
+static emp_status run_parts(struct validation *v, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < v->args->workload_count; i++)
+        EMP_TRY(run_part(v, &v->part[i], err));
+
+cleanup:
+    return st;
+}
+
+static emp_status summarize(struct validation *v, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < v->args->workload_count; i++) {
+        struct part *part = &v->part[i];
+        part->missing = v->args->placements - part->count;
+        EMP_TRY(emp_validation_summarize(&part->summary, part->cases, part->count, err));
+        emp_validation_sort_types(&part->types);
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status print(const struct validation *v, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const struct args *a = v->args;
+
+    if (a->is_json) EMP_TRY(print_json(v, err));
+    if (a->is_csv) print_csv(v);
+    for (int32_t i = 0; !a->is_json && !a->is_csv && i < a->workload_count; i++)
+        print_part(&v->part[i]);
+
+cleanup:
+    return st;
+}
+
+static emp_status write_files(const struct validation *v, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (v->args->record != NULL) EMP_TRY(save(v, err));
+    if (v->args->plot != NULL) EMP_TRY(plot(v, err));
+
+cleanup:
+    return st;
+}
+
+static bool has_cases(const struct validation *v)
+{
+    for (int32_t i = 0; i < v->args->workload_count; i++)
+        if (v->part[i].count > 0) return true;
+    return false;
+}
+
+/* What was measured is printed, also when Ctrl-C or a failure ends it; the failure is what is
+ * told then, and no file is written that would look whole. */
+static emp_status run(struct validation *v, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const struct args *a = v->args;
+
+    for (int32_t i = 0; i < a->workload_count; i++) v->part[i].spec = a->workload[i];
+    EMP_TRY(load_imported(v, err));
+    if (a->export_to != NULL) EMP_TRY(emp_folder_make(a->export_to, err));
+    st = run_parts(v, err);
+    cli_bar_clear(&v->bar);
+    if (a->export_to != NULL || (st != EMP_OK && !has_cases(v))) goto cleanup;
+    if (st != EMP_OK) {
+        if (summarize(v, NULL) == EMP_OK) print(v, NULL);
+        goto cleanup;
+    }
+    EMP_TRY(summarize(v, err));
+    EMP_TRY(print(v, err));
+    EMP_TRY(write_files(v, err));
+    if (v->is_uncalibrated) cli_warn_uncalibrated(a->machine);
+
+cleanup:
+    cli_bar_clear(&v->bar);
+    return st;
+}
+
+static void clear(struct validation *v)
+{
+    if (v == NULL) return;
+    for (int32_t i = 0; i < v->args->workload_count; i++) emp_free(v->part[i].cases);
+    for (int32_t i = 0; v->imported != NULL && i < v->args->import_count; i++)
+        emp_replay_result_clear(&v->imported[i]);
+    emp_free(v->imported);
+    emp_free(v);
+}
+
+emp_status cmd_validate(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
+    const struct argp  argp = {options, parse, "[RESULT...]", doc, children, NULL, NULL};
+    emp_status         st = EMP_OK;
+    struct validation *v = NULL;
+    struct args        args = {.machine = "cpu2",
+                               .backend = "cpu",
+                               .placements = 30,
+                               .seed = 1,
+                               .replay = {.options = emp_replay_options_default()}};
+
+    args.import = EMP_NEW_ARRAY(const char *, MOST_IMPORTS);
+    if (args.import == NULL) EMP_FAIL(EMP_ENOMEM, "%d names", MOST_IMPORTS);
+    cli_parse(&argp, argc, argv, &args);
+    if (args.runtime == NULL)
+        args.runtime = strcmp(args.backend, "cuda") == 0 ? "tf-r1.3" : "replay-cpu";
+    EMP_TRY(check(&args, err));
+    v = EMP_NEW(struct validation);
+    if (v == NULL) EMP_FAIL(EMP_ENOMEM, "validation");
+    v->args = &args;
+    cli_bar_init(&v->bar);
+    EMP_TRY(run(v, err));
+
+cleanup:
+    clear(v);
+    emp_free(args.import);
+    return st;
+}

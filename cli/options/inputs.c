@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/options/inputs.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "graphs/import/import.h"
+#include "graphs/workloads/workloads.h"
+
+#define MAX_LOAD_RUNTIME "msr-load"
+
+bool cli_asks_max_load(const char *objective)
+{
+    if (strcmp(objective, "max-load") == 0) return true;
+    if (strcmp(objective, "step-time") == 0) return false;
+    cli_usage_error("--objective is step-time or max-load, not \"%s\"", objective);
+}
+
+const char *cli_runtime_of_max_load(const char *runtime)
+{
+    if (runtime != NULL && strcmp(runtime, MAX_LOAD_RUNTIME) != 0)
+        cli_usage_error("--objective max-load is --runtime " MAX_LOAD_RUNTIME ", not %s",
+                        runtime);
+    return MAX_LOAD_RUNTIME;
+}
+
+/* Adds a part to a sentence; those before end with a semicolon. */
+EMP_PRINTF_LIKE(3, 4)
+static void add_part(char *sentence, size_t size, const char *format, ...)
+{
+    size_t  used = strlen(sentence);
+    va_list args;
+
+    if (used > 0) used += (size_t)snprintf(sentence + used, size - used, "; ");
+    if (used >= size) return;
+    va_start(args, format);
+    vsnprintf(sentence + used, size - used, format, args);
+    va_end(args);
+}
+
+static bool is_of_type(const emp_graph *g, emp_op_id op, const char *type)
+{
+    return strcmp(g->type_name[g->type[op]], type) == 0;
+}
+
+/* It chooses between two sides, and not whether a loop goes on. */
+static bool is_conditional(const emp_graph *g, emp_op_id op)
+{
+    int32_t input_count = g->input_offset[op + 1] - g->input_offset[op];
+
+    if (!is_of_type(g, op, "Switch") && !is_of_type(g, op, "RefSwitch")) return false;
+    if (input_count < 2) return true;
+    emp_tensor_id which = g->input[g->input_offset[op] + 1];
+    return !is_of_type(g, g->tensor[which].producer, "LoopCond");
+}
+
+/* One line for all that a graph file left open. */
+static void warn_of_assumptions(const emp_graph *graph)
+{
+    char    sentence[512] = "";
+    int32_t unknown_types = 0, loops = 0, conditionals = 0;
+
+    for (int32_t i = 0; i < graph->type_count; i++) {
+        if (graph->type_entry[i] == NULL) unknown_types++;
+    }
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        loops += is_of_type(graph, op, "LoopCond");
+        conditionals += is_conditional(graph, op);
+    }
+    if (graph->unknown_op_count > 0) {
+        add_part(sentence, sizeof sentence,
+                 "%d of %d ops are of %d unknown types and simulated as element-wise",
+                 graph->unknown_op_count, graph->op_count, unknown_types);
+    }
+    if (graph->unknown_shape_count > 0) {
+        add_part(sentence, sizeof sentence,
+                 "%d of %d tensors have unknown sizes, each taken as 1",
+                 graph->unknown_shape_count, graph->tensor_count);
+    }
+    if (loops > 0)
+        add_part(sentence, sizeof sentence, "one iteration is taken of while loops: %d",
+                 loops);
+    if (conditionals > 0)
+        add_part(sentence, sizeof sentence, "both branches are taken at Switch ops: %d",
+                 conditionals);
+    if (sentence[0] != '\0') cli_warn("%s", sentence);
+}
+
+static const char *list_families(char *list, size_t size)
+{
+    int32_t             count = 0;
+    const emp_workload *table = emp_workload_table(&count);
+
+    list[0] = '\0';
+    for (int32_t i = 0; i < count; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, size - used, "%s%s", i == 0 ? "" : ", ", table[i].name);
+    }
+    return list;
+}
+
+static emp_status load_graph(cli_inputs *inputs, emp_import_devices *devices,
+                             const char *spec, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *devices = (emp_import_devices){0};
+    if (emp_workload_is_spec(spec)) {
+        EMP_TRY(emp_workload_build(&inputs->whole, spec, err));
+    } else if (access(spec, F_OK) != 0) {
+        char families[256];
+        EMP_FAIL(EMP_EIO, "\"%s\" is neither a file nor a workload family (%s)", spec,
+                 list_families(families, sizeof families));
+    } else {
+        emp_import_params params = emp_import_params_default();
+        EMP_TRY(emp_import_load_instance(&inputs->whole, devices, spec, &params, err));
+    }
+    EMP_TRY(emp_graph_prune(&inputs->step, inputs->whole, err));
+    if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
+
+cleanup:
+    return st;
+}
+
+emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err)
+{
+    emp_import_devices devices;
+
+    return load_graph(inputs, &devices, spec, err);
+}
+
+void cli_require_machine(const char *spec, const char *machine)
+{
+    if (machine == NULL && emp_workload_is_spec(spec))
+        cli_usage_error("--machine is missing; emplace machines lists what there is");
+}
+
+static emp_status make_machine(emp_machine **machine, const emp_import_devices *devices,
+                               const char *spec, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (devices->cpu_count == 0)
+        EMP_FAIL(EMP_EINVAL,
+                 "\"%s\" states no machine of its own; name one by --machine (emplace "
+                 "machines "
+                 "lists what there is)",
+                 spec);
+    EMP_TRY(emp_machine_create(machine, CLI_INSTANCE_MACHINE, devices->cpu_count,
+                               devices->gpu_count, devices->gpu_memory_bytes, err));
+cleanup:
+    return st;
+}
+
+/* Mistakes in the names of machine and runtime are told before a graph is built. */
+emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
+                           const char *runtime, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_runtime        profile;
+    emp_import_devices devices;
+    bool is_own = machine == NULL || strcmp(machine, CLI_INSTANCE_MACHINE) == 0;
+
+    if (!is_own) EMP_TRY(emp_machine_load(&inputs->machine, machine, err));
+    if (runtime == NULL) runtime = is_own ? "msr-latency" : "tf-r1.3";
+    EMP_TRY(emp_runtime_load(&profile, runtime, err));
+    EMP_TRY(load_graph(inputs, &devices, spec, err));
+    if (is_own) EMP_TRY(make_machine(&inputs->machine, &devices, spec, err));
+    EMP_TRY(emp_problem_create(&inputs->problem, inputs->step, inputs->machine, &profile,
+                               spec, err));
+
+cleanup:
+    return st;
+}
+
+void cli_inputs_clear(cli_inputs *inputs)
+{
+    emp_problem_destroy(inputs->problem);
+    emp_machine_destroy(inputs->machine);
+    emp_graph_destroy(inputs->step);
+    emp_graph_destroy(inputs->whole);
+    memset(inputs, 0, sizeof *inputs);
+}

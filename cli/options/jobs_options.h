@@ -1,0 +1,32 @@
+/** \file cli/options/jobs_options.h
+ * The options of commands that make many runs on the paper's tasks: `table`, `ablate` and
+ * `bench placers`.
+ */
+#ifndef EMP_CLI_OPTIONS_JOBS_OPTIONS_H
+#define EMP_CLI_OPTIONS_JOBS_OPTIONS_H
+
+#include <argp.h>
+
+#include "run/jobs.h"
+
+typedef struct {
+    const char     *rows; /**< comma-separated keys, or NULL */
+    const char     *runtime;
+    int32_t         seed_count; /**< 0 = not given */
+    int64_t         budget;     /**< evaluations; 0 = not given */
+    emp_jobs_params jobs;       /**< folder, threads, is_fresh */
+} cli_jobs_options;
+
+/** Options and their parser. A command adds it as an argp child with its cli_jobs_options as
+ * input. */
+extern const struct argp cli_jobs_argp;
+
+/** For the text after the options in --help, which argp wraps. */
+#define CLI_JOBS_DOC                                                              \
+    "Runs that have a record are read, the others are made and recorded; Ctrl-C " \
+    "ends after the current batches, and the next call goes on from there.\n\n"
+
+/** What holds when an option is not given. */
+cli_jobs_options cli_jobs_options_default(void);
+
+#endif /* EMP_CLI_OPTIONS_JOBS_OPTIONS_H */

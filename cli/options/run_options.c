@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/options/run_options.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/stop.h"
+
+enum {
+    KEY_BUDGET = 'b',
+    KEY_RUNTIME = 'r',
+    KEY_PRESET = 256,
+    KEY_OPTIONS,
+    KEY_OBJECTIVE,
+    KEY_NO_BOUND
+};
+
+static const struct argp_option options[] = {
+    {"machine", 'm', "NAME|FILE", 0, CLI_MACHINE_HELP, 0},
+    {"runtime", KEY_RUNTIME, "NAME|FILE", 0, CLI_RUNTIME_HELP, 0},
+    {"objective", KEY_OBJECTIVE, "NAME", 0, CLI_OBJECTIVE_HELP, 0},
+    {"budget", KEY_BUDGET, "N", 0, "Evaluations the method may use", 0},
+    {"seconds", 's', "S", 0, "Seconds the method may use", 0},
+    {"seed", 'k', "K", 0, "Seed of the method's random numbers (default 1)", 0},
+    {"threads", 't', "T", 0, "Threads; results do not depend on it", 0},
+    {"preset", KEY_PRESET, "NAME", 0, "Set of constants of the method, e.g. paper", 0},
+    {"options", KEY_OPTIONS, "KEY=VALUE,...", 0, "Options of the method", 0},
+    {"no-bound", KEY_NO_BOUND, NULL, 0,
+     "Do not look for the lower bound, which takes seconds on large graphs", 0},
+    {"json", 'j', NULL, 0, "Print a JSON object", 0},
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    cli_run_options *o = (cli_run_options *)state->input;
+
+    switch (key) {
+    case 'm': o->machine = arg; return 0;
+    case KEY_RUNTIME: o->runtime = arg; return 0;
+    case KEY_OBJECTIVE: o->is_max_load = cli_asks_max_load(arg); return 0;
+    case KEY_NO_BOUND: o->is_unbound = true; return 0;
+    case KEY_BUDGET:
+        o->budget = cli_integer("budget", arg, 1, INT64_C(1) << 40);
+        return 0;
+    case 's': o->seconds = cli_positive("seconds", arg); return 0;
+    case 'k': o->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
+    case 't': o->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
+    case KEY_PRESET: o->preset = arg; return 0;
+    case KEY_OPTIONS: o->options = arg; return 0;
+    case 'j': o->is_json = true; return 0;
+    case ARGP_KEY_ARG:
+        if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
+        o->spec = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (o->spec == NULL)
+            cli_usage_error("a SPEC is missing; see %s --help", state->name);
+        cli_require_machine(o->spec, o->machine);
+        if (o->is_max_load) o->runtime = cli_runtime_of_max_load(o->runtime);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp cli_run_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+
+cli_run_options cli_run_options_default(void)
+{
+    return (cli_run_options){.seed = 1, .threads = cli_default_threads()};
+}
+
+emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
+                     const emp_problem *problem, emp_error *err)
+{
+    *bounds = (emp_bounds){0};
+    if (o->is_unbound || cli_stop_is_asked()) return EMP_OK;
+    return emp_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err);
+}
+
+static void on_progress(void *context, const emp_progress *p)
+{
+    char   text[120], best[40] = "nothing fits yet";
+    double share = 0;
+
+    if (!isnan(p->best_s)) snprintf(best, sizeof best, "best %.4g s", p->best_s);
+    if (p->budget_evaluations > 0) {
+        share = (double)p->evaluations / (double)p->budget_evaluations;
+    }
+    if (p->budget_s > 0) share = fmax(share, p->elapsed_s / p->budget_s);
+    snprintf(text, sizeof text, "%" PRId64 " evaluations, %.1f/s, %s", p->evaluations,
+             (double)p->evaluations / fmax(p->elapsed_s, 1e-9), best);
+    cli_bar_draw((cli_bar *)context, share, emp_progress_remaining_s(p), text);
+}
+
+emp_status cli_run(emp_record *record, const cli_run_options *o,
+                   const emp_problem *problem, const emp_placer_type *method,
+                   int64_t default_budget, emp_error *err)
+{
+    cli_bar        bar;
+    emp_run_params params = {
+        .method = method,
+        .placer = {.seed = o->seed,
+                   .threads = o->threads,
+                   .preset = o->preset,
+                   .options = o->options},
+        .budget_evaluations = o->budget,
+        .budget_s = o->seconds,
+        .checkpoint = o->checkpoint,
+        .ranks = o->ranks,
+        .is_async = o->is_async,
+        .stop = cli_stop_flag(),
+        .progress = on_progress,
+        .context = &bar,
+    };
+
+    if (params.budget_evaluations == 0 && params.budget_s <= 0 && method->is_learner) {
+        params.budget_evaluations = default_budget;
+    }
+    cli_bar_init(&bar);
+    emp_status st = emp_run(record, problem, &params, err);
+    cli_bar_clear(&bar);
+    return st;
+}

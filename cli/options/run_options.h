@@ -1,0 +1,51 @@
+/** \file cli/options/run_options.h
+ * The options that name a run, shared by `simulate`, `place` and `train`, and the run
+ * itself.
+ */
+#ifndef EMP_CLI_OPTIONS_RUN_OPTIONS_H
+#define EMP_CLI_OPTIONS_RUN_OPTIONS_H
+
+#include <argp.h>
+
+#include "cli/options/inputs.h"
+#include "run/loop.h"
+#include "sim/bounds/bounds.h"
+
+typedef struct {
+    const char *spec;
+    const char *machine; /**< NULL: that of the instance */
+    const char *runtime; /**< NULL: that of cli_inputs_load() */
+    const char *preset;
+    const char *options;
+    int64_t     budget;  /**< evaluations; 0 = not given */
+    double      seconds; /**< 0 = not given */
+    uint64_t    seed;
+    int32_t     threads;
+    bool        is_json;
+    bool        is_max_load; /**< has set the runtime */
+    bool        is_unbound;
+    /* No options of cli_run_argp: `train` fills them in. */
+    emp_run_checkpoint checkpoint;
+    const emp_ranks   *ranks;
+    bool               is_async;
+} cli_run_options;
+
+/** Options for argp's table, and their parser: returns ARGP_ERR_UNKNOWN for other keys.
+ * A command adds it as an argp child with its cli_run_options as input. */
+extern const struct argp cli_run_argp;
+
+/** What holds when an option is not given. */
+cli_run_options cli_run_options_default(void);
+
+/** The lower bound on the step time, or none if the options say so or Ctrl-C has ended what
+ * came before. */
+emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
+                     const emp_problem *problem, emp_error *err);
+
+/** Runs \a method as the options say, with a progress bar; Ctrl-C ends it early. Without
+ * a budget a method that never ends by itself gets \a default_budget evaluations. */
+emp_status cli_run(emp_record *record, const cli_run_options *options,
+                   const emp_problem *problem, const emp_placer_type *method,
+                   int64_t default_budget, emp_error *err);
+
+#endif /* EMP_CLI_OPTIONS_RUN_OPTIONS_H */

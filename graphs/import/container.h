@@ -1,0 +1,36 @@
+/** \file graphs/import/container.h
+ * Finds the GraphDef in a file: the file itself, or a part of a MetaGraphDef or
+ * SavedModel. What the file is, is told by its content; its name does not matter.
+ */
+#ifndef EMP_GRAPHS_IMPORT_CONTAINER_H
+#define EMP_GRAPHS_IMPORT_CONTAINER_H
+
+#include "graphs/import/proto/message.h"
+
+/** Slices of the file. */
+typedef struct {
+    emp_slice graph;
+    emp_slice meta; /**< the MetaGraphDef around it; data NULL = none */
+} emp_container;
+
+/** Puts a file in memory behind the message readers, and decides between wire format and
+ * text. \a bytes is borrowed. */
+void emp_message_file_init(emp_message_file *file, const char *bytes, size_t size);
+
+void emp_message_file_clear(emp_message_file *file);
+
+/** Whether it begins as JSON does. */
+bool emp_container_is_json(const emp_message_file *file);
+
+/** Finds the graph; of several meta graphs in a SavedModel, that of the first.
+ * \retval EMP_EFORMAT  There is none; the message says what the file is, as far as known.
+ */
+emp_status emp_container_find(emp_message_file *file, emp_container *out, emp_error *err);
+
+/** Calls \a visit with each op name of the collection "train_op" of a MetaGraphDef. */
+emp_status emp_container_each_train_op(emp_message_file *file, emp_slice meta,
+                                       emp_status (*visit)(void *context, emp_slice name,
+                                                           emp_error *err),
+                                       void *context, emp_error *err);
+
+#endif /* EMP_GRAPHS_IMPORT_CONTAINER_H */

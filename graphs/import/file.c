@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/file.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "base/mem.h"
+
+enum { CHUNK_BYTES_MAX = 1 << 26, SPARE_BYTES = 1 << 12 };
+
+static const char lfs_pointer[] = "version https://git-lfs";
+
+/* Reads everything; zlib hands plain files through as they are. The block doubles until
+ * the end comes, as the length that gzip states may be a lie. */
+static emp_status read_all(gzFile file, size_t packed_size, char **bytes, size_t *size,
+                           emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t limit = EMP_FILE_BYTES_MAX + 1, capacity = packed_size + SPARE_BYTES, used = 0;
+    int    got = 1, code = Z_OK;
+
+    *bytes = emp_realloc(NULL, capacity, 1);
+    if (*bytes == NULL) EMP_FAIL(EMP_ENOMEM, "%zu bytes of a file", capacity);
+    while (got > 0) {
+        if (used == capacity) {
+            capacity = 2 * capacity < limit ? 2 * capacity : limit;
+            char *larger = emp_realloc(*bytes, capacity, 1);
+            if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "%zu bytes of a file", capacity);
+            *bytes = larger;
+        }
+        size_t room = capacity - used;
+        got = gzread(file, *bytes + used,
+                     (unsigned)(room < CHUNK_BYTES_MAX ? room : CHUNK_BYTES_MAX));
+        if (got > 0) used += (size_t)got;
+        if (used > EMP_FILE_BYTES_MAX)
+            EMP_FAIL(EMP_EFORMAT, "more than %zu bytes, which no graph has",
+                     EMP_FILE_BYTES_MAX);
+    }
+    (void)gzerror(file, &code);
+    if (code == Z_ERRNO) EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
+    if (code == Z_BUF_ERROR) EMP_FAIL(EMP_EFORMAT, "a truncated gzip file");
+    if (code != Z_OK && code != Z_STREAM_END)
+        EMP_FAIL(EMP_EFORMAT, "a damaged gzip file");
+    *size = used;
+
+cleanup:
+    return st;
+}
+
+emp_status emp_file_load(const char *path, char **bytes, size_t *size, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    struct stat info;
+    gzFile      file = NULL;
+
+    *bytes = NULL;
+    *size = 0;
+    if (stat(path, &info) != 0) EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
+    if (S_ISDIR(info.st_mode))
+        EMP_FAIL(EMP_EIO, "a directory, not a graph file; of a SavedModel name "
+                          "saved_model.pb");
+    if (!S_ISREG(info.st_mode)) EMP_FAIL(EMP_EIO, "not a regular file");
+    if ((uint64_t)info.st_size > EMP_FILE_BYTES_MAX)
+        EMP_FAIL(EMP_EFORMAT, "more than %zu bytes, which no graph has",
+                 EMP_FILE_BYTES_MAX);
+
+    file = gzopen(path, "rb");
+    if (file == NULL) EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
+    (void)gzbuffer(file, 1 << 18);
+    EMP_TRY(read_all(file, (size_t)info.st_size, bytes, size, err));
+    if (*size == 0) EMP_FAIL(EMP_EFORMAT, "an empty file");
+    if (*size >= sizeof lfs_pointer - 1 &&
+        memcmp(*bytes, lfs_pointer, sizeof lfs_pointer - 1) == 0)
+        EMP_FAIL(EMP_EFORMAT,
+                 "a Git LFS pointer in place of the file: run \"git lfs pull\" first");
+
+cleanup:
+    if (file != NULL) (void)gzclose(file);
+    if (st != EMP_OK) {
+        emp_free(*bytes);
+        *bytes = NULL;
+    }
+    return st;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/import.h"
+
+#include "base/mem.h"
+#include "graphs/import/container.h"
+#include "graphs/import/dnn_partitioning.h"
+#include "graphs/import/file.h"
+#include "graphs/import/graph_def.h"
+#include "graphs/import/instance.h"
+#include "graphs/import/pipedream.h"
+#include "graphs/import/targets.h"
+#include "sim/graph/graph_builder.h"
+
+enum { BATCH_DEFAULT = 32 };
+
+emp_import_params emp_import_params_default(void)
+{
+    return (emp_import_params){.batch_hint = BATCH_DEFAULT};
+}
+
+typedef enum { KIND_TENSORFLOW, KIND_DNN_PARTITIONING, KIND_PIPEDREAM } file_kind;
+
+static file_kind kind_of(const emp_message_file *file)
+{
+    if (emp_container_is_json(file)) return KIND_DNN_PARTITIONING;
+    return file->is_text && emp_pipedream_is(file->bytes) ? KIND_PIPEDREAM
+                                                          : KIND_TENSORFLOW;
+}
+
+/* \a body is the GraphDef in the file; instances are whole files. */
+static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind kind,
+                        emp_message_file *file, emp_slice body,
+                        const emp_import_params *params, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_graph_builder *builder = NULL;
+
+    EMP_TRY(emp_graph_builder_create(&builder, err));
+    switch (kind) {
+    case KIND_TENSORFLOW:
+        EMP_TRY(emp_graph_def_read(builder, file, body, params, err));
+        break;
+    case KIND_DNN_PARTITIONING:
+        EMP_TRY(emp_dnn_partitioning_read(builder, devices, file->bytes.data,
+                                          file->bytes.size, err));
+        break;
+    case KIND_PIPEDREAM: EMP_TRY(emp_pipedream_read(builder, file->bytes, err)); break;
+    }
+    EMP_TRY(emp_graph_builder_finish(builder, out, err));
+
+cleanup:
+    emp_graph_builder_destroy(builder);
+    return st;
+}
+
+static emp_status mark_targets(emp_graph *graph, emp_message_file *file, emp_slice meta,
+                               const emp_import_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bool      *is_target = EMP_NEW_ARRAY(bool, (size_t)graph->op_count);
+
+    if (is_target == NULL) EMP_FAIL(EMP_ENOMEM, "marks of %d ops", graph->op_count);
+    if (params->targets != NULL)
+        EMP_TRY(emp_targets_parse(graph, params->targets, is_target, err));
+    else
+        EMP_TRY(emp_targets_find(graph, file, meta, is_target, err));
+    emp_graph_set_targets(graph, is_target);
+
+cleanup:
+    emp_free(is_target);
+    return st;
+}
+
+static emp_status load(emp_graph **out, emp_import_devices *devices, const char *path,
+                       const emp_import_params *params, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    char            *bytes = NULL;
+    size_t           size = 0;
+    emp_message_file file = {0};
+    emp_container    container = {0};
+    emp_graph       *graph = NULL;
+
+    if (params->batch_hint < 1)
+        EMP_FAIL(EMP_EINVAL, "a batch hint of %lld, need at least 1",
+                 (long long)params->batch_hint);
+    EMP_TRY(emp_file_load(path, &bytes, &size, err));
+    emp_message_file_init(&file, bytes, size);
+    file_kind kind = kind_of(&file);
+    if (kind == KIND_TENSORFLOW) EMP_TRY(emp_container_find(&file, &container, err));
+    EMP_TRY(build(&graph, devices, kind, &file, container.graph, params, err));
+    if (kind == KIND_TENSORFLOW || params->targets != NULL)
+        EMP_TRY(mark_targets(graph, &file, container.meta, params, err));
+    else
+        EMP_TRY(emp_instance_set_targets(graph, err));
+    *out = graph;
+    graph = NULL;
+
+cleanup:
+    emp_graph_destroy(graph);
+    emp_message_file_clear(&file);
+    emp_free(bytes);
+    return st;
+}
+
+/* Every message names the file, and none can upset a terminal with what a file holds. */
+emp_status emp_import_load_instance(emp_graph **out, emp_import_devices *devices,
+                                    const char *path, const emp_import_params *params,
+                                    emp_error *err)
+{
+    emp_error  reason = {0};
+    emp_status st;
+
+    *out = NULL;
+    *devices = (emp_import_devices){0};
+    st = load(out, devices, path, params, &reason);
+    if (st == EMP_OK) return st;
+    for (char *c = reason.msg; *c != '\0'; c++) {
+        if ((unsigned char)*c < ' ' || (unsigned char)*c >= '\x7f') *c = '?';
+    }
+    return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
+}
+
+emp_status emp_import_load(emp_graph **out, const char *path,
+                           const emp_import_params *params, emp_error *err)
+{
+    emp_import_devices devices;
+
+    return emp_import_load_instance(out, &devices, path, params, err);
+}

@@ -1,0 +1,52 @@
+/** \file graphs/import/import.h
+ * Reads graph files: TensorFlow's GraphDef, MetaGraphDef and SavedModel, as protobuf wire
+ * format or text; benchmark instances, whose ops state their costs (emp_graph.stated), as
+ * dnn-partitioning's JSON or PipeDream's graph.txt. Plain or packed by gzip. Content decides,
+ * not the file's name.
+ */
+#ifndef EMP_GRAPHS_IMPORT_IMPORT_H
+#define EMP_GRAPHS_IMPORT_IMPORT_H
+
+#include "sim/graph/graph.h"
+
+typedef struct {
+    int64_t     batch_hint; /**< stands in for unknown leading sizes; default 32 */
+    const char *targets;    /**< comma-separated op names, or NULL to find them */
+    bool        ignore_output_shapes; /**< infer all shapes, whatever the file says */
+} emp_import_params;
+
+emp_import_params emp_import_params_default(void);
+
+/** What an instance is to be placed on. */
+typedef struct {
+    int32_t cpu_count; /**< 0: the file does not say */
+    int32_t gpu_count;
+    int64_t gpu_memory_bytes;
+} emp_import_devices;
+
+/** Reads the whole graph of a file, its targets marked.
+ *
+ * Without given targets a step runs: the train_op collection of a MetaGraphDef if there
+ * is one; else every op that an optimizer or a moving average uses to update a variable,
+ * the sinks behind them, and as losses the scalar float sinks outside of "gradients/";
+ * else (inference graphs) every sink that is computed and does not wait for an Assign.
+ *
+ * Of a SavedModel the first meta graph is read. Functions are not expanded: an op that
+ * calls one is of unknown type.
+ *
+ * A step of an instance runs all its ops.
+ *
+ * \retval EMP_EIO      The file cannot be read.
+ * \retval EMP_EINVAL   A batch hint below 1, or a target that is no op of the graph.
+ * \retval EMP_EFORMAT  Not a graph, truncated, hostile, or a Git LFS pointer; the message
+ *                      names the file and what is wrong.
+ */
+emp_status emp_import_load(emp_graph **out, const char *path,
+                           const emp_import_params *params, emp_error *err);
+
+/** The same, and the devices that the file is for. */
+emp_status emp_import_load_instance(emp_graph **out, emp_import_devices *devices,
+                                    const char *path, const emp_import_params *params,
+                                    emp_error *err);
+
+#endif /* EMP_GRAPHS_IMPORT_IMPORT_H */

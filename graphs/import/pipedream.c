@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/pipedream.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/strmap.h"
+#include "graphs/import/instance.h"
+
+enum { TYPE_BYTES = 64, NUMBER_BYTES = 48, FIELDS = 4 };
+
+static const char separator[] = " -- ";
+
+/* In the order in which a line has them. */
+static const char *const keys[FIELDS] = {"forward_compute_time", "backward_compute_time",
+                                         "activation_size", "parameter_size"};
+enum { FORWARD, BACKWARD, ACTIVATION, PARAMETERS };
+
+typedef struct {
+    emp_slice name, description;
+    double    value[FIELDS];
+    double    read_bytes; /* activations of the layers before it */
+    emp_op_id op[2];      /* forward, backward */
+} layer;
+
+typedef struct {
+    int32_t from, to;
+} edge;
+
+typedef struct {
+    layer     *layer;
+    edge      *edge;
+    int32_t    layer_count, edge_count;
+    emp_strmap layer_of_name;
+} profile;
+
+/* ---- lines ---- */
+
+static emp_slice next_line(emp_slice *rest)
+{
+    const char *end = memchr(rest->data, '\n', rest->size);
+    size_t      size = end == NULL ? rest->size : (size_t)(end - rest->data);
+    emp_slice   line = {rest->data, size};
+
+    rest->data += end == NULL ? size : size + 1;
+    rest->size -= end == NULL ? size : size + 1;
+    if (line.size > 0 && line.data[line.size - 1] == '\r') line.size--;
+    return line;
+}
+
+/* Cuts what stands before \a word off the front of \a rest; false: there is no such word. */
+static bool cut(emp_slice *part, emp_slice *rest, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (size_t i = 0; i + length <= rest->size; i++) {
+        if (memcmp(rest->data + i, word, length) != 0) continue;
+        *part = (emp_slice){rest->data, i};
+        *rest = (emp_slice){rest->data + i + length, rest->size - i - length};
+        return true;
+    }
+    return false;
+}
+
+bool emp_pipedream_is(emp_slice file)
+{
+    emp_slice line = next_line(&file), name;
+
+    return cut(&name, &line, separator) && emp_slice_starts(name, "node") &&
+           cut(&name, &line, separator) && emp_slice_starts(line, keys[0]);
+}
+
+/* ---- numbers ---- */
+
+static bool read_number(double *value, emp_slice text)
+{
+    char copy[NUMBER_BYTES], *end;
+
+    if (text.size == 0 || text.size >= sizeof copy) return false;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    *value = strtod(copy, &end);
+    return *end == '\0' && !isspace((unsigned char)copy[0]) && *value >= 0.0 &&
+           *value <= EMP_INSTANCE_BYTES_MAX;
+}
+
+/* "6291456.0", or the sum of "[6291456.0; 131072.0]". */
+static bool read_sum(double *sum, emp_slice text)
+{
+    emp_slice part;
+    double    value;
+
+    if (text.size < 2 || text.data[0] != '[' || text.data[text.size - 1] != ']')
+        return read_number(sum, text);
+    text = (emp_slice){text.data + 1, text.size - 2};
+    *sum = 0.0;
+    while (cut(&part, &text, "; ")) {
+        if (!read_number(&value, part)) return false;
+        *sum += value;
+    }
+    if (!read_number(&value, text)) return false;
+    *sum += value;
+    return *sum <= EMP_INSTANCE_BYTES_MAX;
+}
+
+static emp_status read_fields(layer *l, emp_slice text, int32_t line, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < FIELDS; i++) {
+        emp_slice field = text, key;
+        if (i < FIELDS - 1 && !cut(&field, &text, ", "))
+            EMP_FAIL(EMP_EFORMAT, "line %d: the key %s is missing", line, keys[i + 1]);
+        if (!cut(&key, &field, "=") || !emp_slice_is(key, keys[i]))
+            EMP_FAIL(EMP_EFORMAT, "line %d: the key %s is missing", line, keys[i]);
+        double maximum = i <= BACKWARD ? EMP_INSTANCE_MS_MAX : EMP_INSTANCE_BYTES_MAX;
+        if (!read_sum(&l->value[i], field) || l->value[i] > maximum)
+            EMP_FAIL(EMP_EFORMAT, "line %d: %s is \"%.*s\", want a number from 0 to %g",
+                     line, keys[i], EMP_SLICE_ARG(field), maximum);
+    }
+
+cleanup:
+    return st;
+}
+
+/* ---- layers and edges ---- */
+
+/* A fourth part, "stage_id=0", is what PipeDream's optimizer adds. */
+static emp_status read_layer(profile *p, emp_slice text, int32_t line, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    layer     *l = &p->layer[p->layer_count];
+    emp_slice  fields;
+
+    *l = (layer){0};
+    if (!cut(&l->name, &text, separator) || l->name.size == 0 ||
+        !cut(&l->description, &text, separator))
+        EMP_FAIL(EMP_EFORMAT, "line %d: a layer is \"NAME -- DESCRIPTION -- %s=...\"",
+                 line, keys[0]);
+    bool has_more = cut(&fields, &text, separator);
+    if (!has_more) fields = text;
+    if (has_more && !emp_slice_starts(text, "stage_id="))
+        EMP_FAIL(EMP_EFORMAT, "line %d: \"%.*s\" stands where only stage_id= may", line,
+                 EMP_SLICE_ARG(text));
+    EMP_TRY(read_fields(l, fields, line, err));
+    if (emp_strmap_get(&p->layer_of_name, l->name.data, l->name.size) >= 0)
+        EMP_FAIL(EMP_EFORMAT, "line %d: the layer %.*s is there twice", line,
+                 EMP_SLICE_ARG(l->name));
+    EMP_TRY(emp_strmap_set(&p->layer_of_name, l->name.data, l->name.size, p->layer_count,
+                           err));
+    p->layer_count++;
+
+cleanup:
+    return st;
+}
+
+static emp_status find_layer(int32_t *index, const profile *p, emp_slice name,
+                             int32_t line, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *index = emp_strmap_get(&p->layer_of_name, name.data, name.size);
+    if (*index < 0)
+        EMP_FAIL(EMP_EFORMAT, "line %d: there is no layer \"%.*s\"", line,
+                 EMP_SLICE_ARG(name));
+
+cleanup:
+    return st;
+}
+
+static emp_status read_edge(profile *p, emp_slice text, int32_t line, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_slice  from;
+    edge      *e = &p->edge[p->edge_count];
+
+    if (!cut(&from, &text, separator))
+        EMP_FAIL(EMP_EFORMAT, "line %d: an edge is \"NAME -- NAME\" behind a tab", line);
+    EMP_TRY(find_layer(&e->from, p, from, line, err));
+    EMP_TRY(find_layer(&e->to, p, text, line, err));
+    p->layer[e->to].read_bytes += p->layer[e->from].value[ACTIVATION];
+    if (p->layer[e->to].read_bytes > EMP_INSTANCE_BYTES_MAX)
+        EMP_FAIL(EMP_EFORMAT,
+                 "line %d: what the layers before this one send is more than %g bytes",
+                 line, EMP_INSTANCE_BYTES_MAX);
+    p->edge_count++;
+
+cleanup:
+    return st;
+}
+
+/* Layers first: an edge may stand before what it joins. */
+static emp_status read_lines(profile *p, emp_slice file, bool are_edges, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t line = 1; file.size > 0; line++) {
+        emp_slice text = next_line(&file);
+        bool      is_edge = text.size > 0 && text.data[0] == '\t';
+        if (text.size == 0 || is_edge != are_edges) continue;
+        if (is_edge) {
+            EMP_TRY(read_edge(p, (emp_slice){text.data + 1, text.size - 1}, line, err));
+        } else {
+            EMP_TRY(read_layer(p, text, line, err));
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status read_profile(profile *p, emp_slice file, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     lines = 1;
+
+    for (size_t i = 0; i < file.size; i++) lines += file.data[i] == '\n';
+    if (lines > INT32_MAX / 4) EMP_FAIL(EMP_EUNSUPPORTED, "%zu lines", lines);
+    p->layer = EMP_NEW_ARRAY(layer, lines);
+    p->edge = EMP_NEW_ARRAY(edge, lines);
+    if (p->layer == NULL || p->edge == NULL) EMP_FAIL(EMP_ENOMEM, "%zu lines", lines);
+    EMP_TRY(read_lines(p, file, false, err));
+    EMP_TRY(read_lines(p, file, true, err));
+
+cleanup:
+    return st;
+}
+
+/* ---- the graph ---- */
+
+/* The word that the description begins with. */
+static void name_type(char type[TYPE_BYTES], const layer *l, bool is_backward)
+{
+    size_t length = 0;
+
+    while (length < l->description.size &&
+           (isalnum((unsigned char)l->description.data[length]) ||
+            l->description.data[length] == '_'))
+        length++;
+    emp_slice word = {l->description.data, length};
+    if (length == 0) word = (emp_slice){"Layer", 5};
+    if (word.size > TYPE_BYTES - 8) word.size = TYPE_BYTES - 8;
+    snprintf(type, TYPE_BYTES, "%.*s%s", EMP_SLICE_ARG(word), is_backward ? "Grad" : "");
+}
+
+static emp_status add_op(emp_graph_builder *builder, profile *p, int32_t i,
+                         bool is_backward, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    layer     *l = &p->layer[i];
+    int64_t    gpu_ns = emp_instance_ns(l->value[is_backward ? BACKWARD : FORWARD]);
+    int64_t    result =
+        emp_instance_bytes(is_backward ? l->read_bytes : l->value[ACTIVATION]);
+    emp_stated_op stated = {.cost = {.gpu_ns = gpu_ns,
+                                     .cpu_ns = gpu_ns * EMP_PIPEDREAM_CPU,
+                                     .copy_ns = -1,
+                                     .colocation = i},
+                            .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
+                            .persistent_bytes = emp_instance_bytes(l->value[PARAMETERS]),
+                            .held_bytes = result,
+                            .copy_bytes = result};
+    char          name[EMP_INSTANCE_NAME_BYTES], type[TYPE_BYTES];
+
+    snprintf(name, sizeof name, "%.*s", EMP_SLICE_ARG(l->name));
+    name_type(type, l, is_backward);
+    EMP_TRY(emp_instance_add(builder, name, is_backward, type, &stated,
+                             &l->op[is_backward], err));
+
+cleanup:
+    return st;
+}
+
+static emp_status connect(emp_graph_builder *builder, const profile *p, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < p->edge_count; i++) {
+        const layer *from = &p->layer[p->edge[i].from], *to = &p->layer[p->edge[i].to];
+        EMP_TRY(emp_graph_builder_connect(builder, (emp_port){from->op[0], 0}, to->op[0],
+                                          err));
+        EMP_TRY(emp_graph_builder_connect(builder, (emp_port){to->op[1], 0}, from->op[1],
+                                          err));
+    }
+    for (int32_t i = 0; i < p->layer_count; i++) {
+        const layer *l = &p->layer[i];
+        EMP_TRY(
+            emp_graph_builder_connect(builder, (emp_port){l->op[0], 0}, l->op[1], err));
+    }
+
+cleanup:
+    return st;
+}
+
+emp_status emp_pipedream_read(emp_graph_builder *builder, emp_slice file, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    profile    p = {0};
+
+    EMP_TRY(read_profile(&p, file, err));
+    for (int32_t pass = 0; pass < 2; pass++) {
+        for (int32_t i = 0; i < p.layer_count; i++)
+            EMP_TRY(add_op(builder, &p, i, pass == 1, err));
+    }
+    EMP_TRY(connect(builder, &p, err));
+
+cleanup:
+    emp_strmap_clear(&p.layer_of_name);
+    emp_free(p.layer);
+    emp_free(p.edge);
+    return st;
+}

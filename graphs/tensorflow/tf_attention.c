@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/tensorflow/tf_attention.h"
+
+#include "graphs/tensorflow/tf_ops.h"
+
+/* tf.assert_equal() of two static sizes: returns the Assert op. */
+static emp_op_id assert_equal(emp_tf *tf, int64_t x, int64_t y)
+{
+    static const char *const data[] = {"data_0", "data_1", "data_2", "data_4"};
+    const char              *outer = emp_tf_enter(tf, "assert_equal");
+    emp_port                 a = emp_tf_int(tf, NULL, "x", x);
+    emp_port                 b = emp_tf_int(tf, NULL, "y", y);
+    emp_port                 equal = emp_tf_op2(tf, "Equal", NULL, a, b);
+    emp_port                 none = emp_tf_ints(tf, NULL, "Const", NULL, 0);
+    emp_port                 all = emp_tf_op2(tf, "All", NULL, equal, none);
+    emp_port                 text[4];
+
+    emp_tf_enter(tf, "Assert");
+    for (int32_t i = 0; i < 4; i++) emp_tf_string(tf, NULL, "Const", EMP_SHAPE_SCALAR);
+    const char *full = emp_tf_unique(tf, "Assert");
+    for (int32_t i = 0; i < 4; i++) {
+        text[i] = emp_tf_string(tf, full, data[i], EMP_SHAPE_SCALAR);
+    }
+    emp_port check =
+        emp_tf_emit(tf, full, "Assert", NULL,
+                    EMP_TF_PORTS(all, text[0], text[1], text[2], a, text[3], b));
+    emp_tf_leave(tf, outer);
+    return check.op;
+}
+
+/* ---- once -------------------------------------------------------------------------- */
+
+/* Transposes by the identity and flattens: how Tensordot prepares an operand. */
+static emp_port flatten(emp_tf *tf, emp_port x, emp_shape shape)
+{
+    static const int64_t identity[] = {0, 1, 2};
+    emp_shape            x_shape = emp_tf_shape(tf, x);
+
+    x = emp_tf_transpose(tf, x, identity, x_shape.rank);
+    return emp_tf_reshape(tf, NULL, x, shape);
+}
+
+void emp_tf_attention_create_keys(emp_tf *tf, emp_tf_attention *a)
+{
+    emp_shape memory = emp_tf_shape(tf, a->memory);
+    int64_t   batch = memory.dim[0], time = memory.dim[1], depth = memory.dim[2];
+    int64_t   units = a->cell->units;
+    emp_shape shape = EMP_SHAPE(batch, time, units);
+
+    const char *outer = emp_tf_enter(tf, "BahdanauAttention");
+    emp_tf_filled(tf, "ones", EMP_DTYPE_INT32, EMP_SHAPE(1), 1);
+    emp_tf_variable kernel =
+        emp_tf_weights(tf, emp_tf_join(tf, outer, "memory_layer/kernel", ""),
+                       EMP_SHAPE(depth, units), EMP_TF_INIT_UNIFORM);
+    emp_tf_enter(tf, "memory_layer");
+    const char *full = emp_tf_unique(tf, "Tensordot");
+    emp_tf_reenter(tf, emp_tf_join(tf, full, "/", ""));
+    emp_port rows = flatten(tf, a->memory, EMP_SHAPE(batch * time, depth));
+    emp_port columns = flatten(tf, kernel.read, EMP_SHAPE(depth, units));
+    emp_port product = emp_tf_matmul(tf, "MatMul", rows, columns, false, false);
+    emp_port sizes = emp_tf_dims(tf, NULL, "shape", &shape);
+    a->keys = emp_tf_emit(tf, full, "Reshape", NULL, EMP_TF_PORTS(product, sizes));
+    emp_tf_leave(tf, outer);
+}
+
+void emp_tf_attention_zero_state(emp_tf *tf, emp_tf_attention *a,
+                                 emp_tf_lstm_state *cell_state)
+{
+    const emp_tf_rnn_cell *cell = a->cell;
+    int32_t                time = (int32_t)emp_tf_shape(tf, a->memory).dim[1];
+    const char            *outer = emp_tf_enter(tf, "AttentionWrapperZeroState");
+
+    emp_tf_zero_state(tf, cell, cell_state);
+    emp_op_id check = assert_equal(tf, cell->batch, cell->batch);
+    emp_tf_begin_controls(tf, &check, 1);
+    for (int32_t layer = 0; layer < cell->layers; layer++) {
+        emp_tf_op1(tf, "Identity", "checked_cell_state", cell_state[layer].c);
+        emp_tf_op1(tf, "Identity", "checked_cell_state", cell_state[layer].h);
+    }
+    emp_tf_end_controls(tf);
+    a->time = emp_tf_filled(tf, "zeros", EMP_DTYPE_INT32, EMP_SHAPE_SCALAR, 0);
+    a->attention = emp_tf_zero_state_tensor(tf, cell->batch, cell->units);
+    emp_tf_zero_state_tensor(tf, cell->batch, time); /* alignments */
+    emp_tf_zero_state_tensor(tf, cell->batch, time); /* attention state */
+    emp_tf_leave(tf, outer);
+}
+
+/* ---- steps ------------------------------------------------------------------------- */
+
+static emp_tf_variable weights(emp_tf *tf, const emp_tf_attention *a, const char *name,
+                               emp_shape shape)
+{
+    return emp_tf_weights(tf, emp_tf_join(tf, a->variables, name, ""), shape,
+                          EMP_TF_INIT_UNIFORM);
+}
+
+/* A Dense layer's product, in a scope that all steps share. */
+static emp_port dense(emp_tf *tf, const emp_tf_attention *a, const char *scope,
+                      emp_port x, const emp_tf_variable *kernel)
+{
+    const char *outer = emp_tf_reenter(tf, emp_tf_join(tf, a->ops, scope, "/"));
+
+    x = emp_tf_matmul(tf, "MatMul", x, kernel->read, false, false);
+    emp_tf_leave(tf, outer);
+    return x;
+}
+
+/* v . tanh(keys + W query), for every memory position: [batch, time]. */
+static emp_port score(emp_tf *tf, emp_tf_attention *a, emp_port query)
+{
+    int64_t units = a->cell->units, last = 2;
+
+    if (!a->has_variables) {
+        a->query_kernel = weights(tf, a, "bahdanau_attention/query_layer/kernel",
+                                  EMP_SHAPE(units, units));
+    }
+    query = dense(tf, a, "bahdanau_attention/query_layer", query, &a->query_kernel);
+    const char *outer = emp_tf_enter(tf, "bahdanau_attention");
+    query = emp_tf_expand_dims(tf, query, 1);
+    if (!a->has_variables) {
+        a->v = weights(tf, a, "bahdanau_attention/attention_v", EMP_SHAPE(units));
+    }
+    emp_port sum = emp_tf_op2(tf, "Add", "add", a->keys, query);
+    sum = emp_tf_op1(tf, "Tanh", NULL, sum);
+    emp_port product = emp_tf_op2(tf, "Mul", "mul", a->v.read, sum);
+    product = emp_tf_reduce(tf, "Sum", NULL, product, &last, 1, false);
+    emp_tf_leave(tf, outer);
+    return product;
+}
+
+/* The memory averaged with weights softmax(score): [batch, depth]. */
+static emp_port read_memory(emp_tf *tf, const emp_tf_attention *a, emp_port scores)
+{
+    emp_port weight = emp_tf_op1(tf, "Softmax", NULL, scores);
+
+    weight = emp_tf_expand_dims(tf, weight, 1);
+    emp_port context = emp_tf_matmul(tf, "BatchMatMul", weight, a->memory, false, false);
+    return emp_tf_squeeze(tf, NULL, context, 1U << 1);
+}
+
+emp_port emp_tf_attention_step(emp_tf *tf, emp_tf_attention *a, emp_port input,
+                               emp_tf_lstm_state *cell_state)
+{
+    const char    *outer = emp_tf_reenter(tf, a->ops);
+    int32_t        batch = a->cell->batch;
+    const emp_port fed[] = {input, a->attention};
+    emp_port       output = emp_tf_concat(tf, NULL, fed, 2, -1);
+
+    output = emp_tf_rnn_step(tf, a->cell, output, cell_state);
+    emp_op_id check = assert_equal(tf, batch, batch);
+    emp_tf_begin_controls(tf, &check, 1);
+    output = emp_tf_op1(tf, "Identity", "checked_cell_output", output);
+    emp_tf_end_controls(tf);
+
+    emp_port       context = read_memory(tf, a, score(tf, a, output));
+    const emp_port both[] = {output, context};
+    context = emp_tf_concat(tf, NULL, both, 2, 1);
+    if (!a->has_variables) {
+        a->layer_kernel =
+            weights(tf, a, "attention_layer/kernel",
+                    EMP_SHAPE(emp_tf_shape(tf, context).dim[1], a->cell->units));
+        a->has_variables = true;
+    }
+    context = dense(tf, a, "attention_layer", context, &a->layer_kernel);
+    a->attention = emp_tf_concat(tf, NULL, &context, 1, 1);
+    a->time = emp_tf_op_y(tf, "Add", "add", a->time, 1.0);
+    emp_tf_leave(tf, outer);
+    return a->attention;
+}

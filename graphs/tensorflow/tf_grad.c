@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/tensorflow/tf_grad.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/tensorflow/tf_grad_internal.h"
+#include "graphs/tensorflow/tf_ops.h"
+
+/* One summand of the gradient of a tensor. */
+typedef struct {
+    emp_tf_grad grad;
+    int32_t     next; /**< of the same tensor, or -1 */
+} summand;
+
+typedef struct {
+    int32_t      op_count;     /**< forward ops: those that were there at the start */
+    int32_t     *first_output; /**< [op + 1] tensor number of output 0 */
+    bool        *is_between;   /**< [op] on a path from an x to the loss */
+    bool        *is_source;    /**< [op] makes an x */
+    int32_t     *pending;      /**< [op] uses between whose gradient is still to come */
+    int32_t     *head, *tail;  /**< [tensor] list of summands, -1 = none */
+    summand     *pool;
+    int32_t      pool_count, pool_capacity;
+    emp_op_id   *queue;
+    int32_t      queue_head, queue_tail;
+    emp_tf_grad *in, *out; /**< of the op at hand */
+    emp_port    *terms;    /**< of the sum at hand */
+    emp_op_id   *gating;
+} walk;
+
+static const emp_tf_grad_entry table[] = {
+    {"Add", emp_tf_grad_add},
+    {"AddN", emp_tf_grad_add_n},
+    {"AvgPool", emp_tf_grad_avg_pool},
+    {"BatchMatMul", emp_tf_grad_batch_matmul},
+    {"BiasAdd", emp_tf_grad_bias_add},
+    {"ConcatV2", emp_tf_grad_concat},
+    {"Conv2D", emp_tf_grad_conv2d},
+    {"ExpandDims", emp_tf_grad_reshape},
+    {"Fill", emp_tf_grad_fill},
+    {"FusedBatchNorm", emp_tf_grad_fused_batch_norm},
+    {"Gather", emp_tf_grad_gather},
+    {"Identity", emp_tf_grad_identity},
+    {"L2Loss", emp_tf_grad_l2_loss},
+    {"MatMul", emp_tf_grad_matmul},
+    {"MaxPool", emp_tf_grad_max_pool},
+    {"Mean", emp_tf_grad_mean},
+    {"Mul", emp_tf_grad_mul},
+    {"Pack", emp_tf_grad_pack},
+    {"Pad", emp_tf_grad_pad},
+    {"RealDiv", emp_tf_grad_real_div},
+    {"Relu", emp_tf_grad_relu},
+    {"Reshape", emp_tf_grad_reshape},
+    {"Rsqrt", emp_tf_grad_rsqrt},
+    {"Select", emp_tf_grad_select},
+    {"Sigmoid", emp_tf_grad_sigmoid},
+    {"Slice", emp_tf_grad_slice},
+    {"Softmax", emp_tf_grad_softmax},
+    {"SoftmaxCrossEntropyWithLogits", emp_tf_grad_softmax_cross_entropy},
+    {"SparseSoftmaxCrossEntropyWithLogits", emp_tf_grad_sparse_softmax_cross_entropy},
+    {"Split", emp_tf_grad_split},
+    {"SquaredDifference", emp_tf_grad_squared_difference},
+    {"Squeeze", emp_tf_grad_reshape},
+    {"StopGradient", NULL},
+    {"Sub", emp_tf_grad_sub},
+    {"Sum", emp_tf_grad_sum},
+    {"Tanh", emp_tf_grad_tanh},
+    {"Transpose", emp_tf_grad_transpose},
+    {"Unpack", emp_tf_grad_unpack},
+};
+
+static int compare_types(const void *key, const void *entry)
+{
+    return strcmp((const char *)key, ((const emp_tf_grad_entry *)entry)->type);
+}
+
+const emp_tf_grad_entry *emp_tf_grad_find(const char *type)
+{
+    return (const emp_tf_grad_entry *)bsearch(type, table, sizeof table / sizeof table[0],
+                                              sizeof table[0], compare_types);
+}
+
+emp_port emp_tf_input(const emp_tf *tf, emp_op_id op, int32_t i)
+{
+    return emp_graph_builder_input(tf->builder, op, i);
+}
+
+emp_tf_grad emp_tf_dense(emp_port values) { return (emp_tf_grad){values, EMP_TF_NONE}; }
+
+static bool exists(emp_tf_grad grad) { return grad.values.op >= 0; }
+
+/* ---- bookkeeping ------------------------------------------------------------------- */
+
+static emp_status allocate_walk(emp_tf *tf, walk *w)
+{
+    emp_status st = EMP_OK;
+    emp_error *err = tf->err;
+    int32_t    inputs = 1, outputs = 1, tensors = 0;
+
+    w->op_count = emp_graph_builder_op_count(tf->builder);
+    size_t ops = (size_t)w->op_count;
+    w->first_output = EMP_NEW_ARRAY(int32_t, ops + 1);
+    if (w->first_output == NULL) EMP_FAIL(EMP_ENOMEM, "gradients of %d ops", w->op_count);
+    for (emp_op_id op = 0; op < w->op_count; op++) {
+        int32_t in = emp_graph_builder_input_count(tf->builder, op);
+        int32_t out = emp_graph_builder_output_count(tf->builder, op);
+        w->first_output[op] = tensors;
+        tensors += out;
+        if (in > inputs) inputs = in;
+        if (out > outputs) outputs = out;
+    }
+    w->first_output[w->op_count] = tensors;
+    w->is_between = EMP_NEW_ARRAY(bool, ops);
+    w->is_source = EMP_NEW_ARRAY(bool, ops);
+    w->pending = EMP_NEW_ARRAY(int32_t, ops);
+    w->head = EMP_NEW_ARRAY(int32_t, (size_t)tensors + 1);
+    w->tail = EMP_NEW_ARRAY(int32_t, (size_t)tensors + 1);
+    w->queue = EMP_NEW_ARRAY(emp_op_id, ops + 1);
+    w->in = EMP_NEW_ARRAY(emp_tf_grad, (size_t)inputs);
+    w->out = EMP_NEW_ARRAY(emp_tf_grad, (size_t)outputs);
+    w->gating = EMP_NEW_ARRAY(emp_op_id, (size_t)inputs);
+    if (!w->is_between || !w->is_source || !w->pending || !w->head || !w->tail ||
+        !w->queue || !w->in || !w->out || !w->gating) {
+        EMP_FAIL(EMP_ENOMEM, "gradients of %d ops", w->op_count);
+    }
+    for (int32_t t = 0; t < tensors; t++) w->head[t] = w->tail[t] = -1;
+
+cleanup:
+    return st;
+}
+
+static void clear_walk(walk *w)
+{
+    emp_free(w->first_output);
+    emp_free(w->is_between);
+    emp_free(w->is_source);
+    emp_free(w->pending);
+    emp_free(w->head);
+    emp_free(w->tail);
+    emp_free(w->pool);
+    emp_free(w->queue);
+    emp_free(w->in);
+    emp_free(w->out);
+    emp_free(w->terms);
+    emp_free(w->gating);
+}
+
+/* Makes room for one more summand, and for a sum of all. */
+static emp_status reserve_summand(walk *w, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (w->pool_count < w->pool_capacity) return EMP_OK;
+    size_t   capacity = w->pool_capacity == 0 ? 1024 : 2 * (size_t)w->pool_capacity;
+    summand *pool = (summand *)emp_realloc(w->pool, capacity, sizeof *pool);
+    if (pool == NULL) EMP_FAIL(EMP_ENOMEM, "%zu gradients", capacity);
+    w->pool = pool;
+    emp_port *terms = (emp_port *)emp_realloc(w->terms, 2 * capacity, sizeof *terms);
+    if (terms == NULL) EMP_FAIL(EMP_ENOMEM, "%zu gradients", capacity);
+    w->terms = terms;
+    w->pool_capacity = (int32_t)capacity;
+
+cleanup:
+    return st;
+}
+
+static void add_grad(emp_tf *tf, walk *w, emp_port of, emp_tf_grad grad)
+{
+    emp_tf_fail(tf, reserve_summand(w, tf->err));
+    if (!emp_tf_is_ok(tf)) return;
+    int32_t tensor = w->first_output[of.op] + of.index;
+    int32_t entry = w->pool_count++;
+    w->pool[entry] = (summand){grad, -1};
+    if (w->tail[tensor] < 0) {
+        w->head[tensor] = entry;
+    } else {
+        w->pool[w->tail[tensor]].next = entry;
+    }
+    w->tail[tensor] = entry;
+}
+
+/* Marks the ops between xs and the loss and counts their uses there. Ids are topological,
+ * so one pass forwards finds what the xs reach, one backwards what reaches the loss. */
+static void mark_between(emp_tf *tf, walk *w, emp_port loss, const emp_port *xs,
+                         int32_t count)
+{
+    const emp_graph_builder *b = tf->builder;
+    bool                    *reached = w->is_between;
+
+    for (int32_t i = 0; i < count; i++) reached[xs[i].op] = true;
+    for (emp_op_id op = 0; op < w->op_count; op++) {
+        for (int32_t i = 0; i < emp_graph_builder_input_count(b, op) && !reached[op];
+             i++) {
+            reached[op] = reached[emp_graph_builder_input(b, op, i).op];
+        }
+    }
+    reached[loss.op] = true;
+    for (emp_op_id op = w->op_count - 1; op >= 0; op--) {
+        bool is_used = op == loss.op || w->pending[op] > 0;
+        w->is_between[op] = reached[op] && is_used;
+        if (!w->is_between[op]) w->pending[op] = 0;
+        for (int32_t i = 0; w->is_between[op] && i < emp_graph_builder_input_count(b, op);
+             i++) {
+            w->pending[emp_graph_builder_input(b, op, i).op]++;
+        }
+    }
+    for (int32_t i = 0; i < count; i++) {
+        emp_op_id op = xs[i].op;
+        w->is_source[op] = true;
+        for (int32_t k = 0; k < emp_graph_builder_input_count(b, op); k++) {
+            if (w->is_between[emp_graph_builder_input(b, op, k).op]) {
+                w->is_source[op] = false;
+            }
+        }
+    }
+}
+
+/* ---- one op ------------------------------------------------------------------------ */
+
+/* Rows from several places: IndexedSlices of the concatenated values and indices. */
+static emp_tf_grad join_slices(emp_tf *tf, const walk *w, int32_t tensor)
+{
+    emp_port *indices = w->terms + w->pool_capacity;
+    int32_t   count = 0;
+
+    for (int32_t e = w->head[tensor]; e >= 0; e = w->pool[e].next) {
+        w->terms[count] = w->pool[e].grad.values;
+        indices[count++] = w->pool[e].grad.indices;
+    }
+    emp_tf_grad joined = {.values = emp_tf_concat(tf, NULL, w->terms, count, 0)};
+    joined.indices = emp_tf_concat(tf, NULL, indices, count, 0);
+    return joined;
+}
+
+/* Sums what arrived for a tensor and keeps the sum. */
+static emp_tf_grad aggregate(emp_tf *tf, walk *w, int32_t tensor)
+{
+    int32_t      head = w->head[tensor], count = 0;
+    bool         is_sparse = false;
+    emp_op_attrs attrs = {0};
+
+    if (head < 0) return EMP_TF_NO_GRAD;
+    if (w->pool[head].next < 0) return w->pool[head].grad;
+    for (int32_t e = head; e >= 0; e = w->pool[e].next) {
+        w->terms[count++] = w->pool[e].grad.values;
+        is_sparse = is_sparse || w->pool[e].grad.indices.op >= 0;
+    }
+    attrs.count = count;
+    emp_tf_grad sum =
+        is_sparse ? join_slices(tf, w, tensor)
+                  : emp_tf_dense(emp_tf_op(tf, "AddN", NULL, &attrs, w->terms, count));
+    w->pool[head] = (summand){sum, -1};
+    w->tail[tensor] = head;
+    return sum;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    emp_op_id x = *(const emp_op_id *)a, y = *(const emp_op_id *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* control_flow_ops.tuple(): no gradient leaves before all are there. */
+static void gate(emp_tf *tf, walk *w, int32_t input_count)
+{
+    int32_t count = 0, distinct = 0;
+
+    for (int32_t i = 0; i < input_count; i++) {
+        if (exists(w->in[i])) w->gating[count++] = w->in[i].values.op;
+    }
+    if (count < 2) return;
+    qsort(w->gating, (size_t)count, sizeof w->gating[0], compare_ids);
+    for (int32_t i = 0; i < count; i++) {
+        if (i == 0 || w->gating[i] != w->gating[i - 1])
+            w->gating[distinct++] = w->gating[i];
+    }
+
+    const char *outer = emp_tf_enter(tf, "tuple");
+    emp_op_id   group = emp_tf_group(tf, "group_deps", w->gating, distinct);
+    emp_tf_begin_controls(tf, &group, 1);
+    for (int32_t i = 0; i < input_count; i++) {
+        if (!exists(w->in[i])) continue;
+        w->in[i].values =
+            emp_tf_op1(tf, "Identity", "control_dependency", w->in[i].values);
+    }
+    emp_tf_end_controls(tf);
+    emp_tf_leave(tf, outer);
+}
+
+/* Gradients of outputs that the loss does not see are zeros where a type can train. */
+static void fill_missing(emp_tf *tf, walk *w, emp_op_id op)
+{
+    for (int32_t o = 0; o < emp_graph_builder_output_count(tf->builder, op); o++) {
+        emp_port output = {op, o};
+        if (exists(w->out[o]) || emp_tf_dtype(tf, output) != EMP_DTYPE_FLOAT) continue;
+        w->out[o] = emp_tf_dense(emp_tf_op1(tf, "ZerosLike", "zeros_like", output));
+    }
+}
+
+static void differentiate(emp_tf *tf, walk *w, emp_op_id op)
+{
+    const char              *type = emp_graph_builder_type(tf->builder, op);
+    const emp_tf_grad_entry *entry = emp_tf_grad_find(type);
+    int32_t                  input_count = emp_graph_builder_input_count(tf->builder, op);
+
+    if (entry == NULL) {
+        emp_tf_fail(tf, emp_error_set(tf->err, EMP_EUNSUPPORTED, __FILE__, __LINE__,
+                                      "op %s: type %s has no gradient function",
+                                      emp_graph_builder_name(tf->builder, op), type));
+        return;
+    }
+    if (entry->fn == NULL) return;
+    fill_missing(tf, w, op);
+    const char *leaf =
+        emp_tf_join(tf, emp_graph_builder_name(tf->builder, op), "_grad", "");
+    const char *outer = emp_tf_enter(tf, leaf);
+    if (emp_tf_is_ok(tf)) entry->fn(tf, op, w->out, w->in);
+    if (tf->gate_gradients) gate(tf, w, input_count);
+    emp_tf_leave(tf, outer);
+}
+
+static void visit(emp_tf *tf, walk *w, emp_op_id op)
+{
+    const emp_graph_builder *b = tf->builder;
+    int32_t                  input_count = emp_graph_builder_input_count(b, op);
+    bool                     has_grads = false;
+
+    for (int32_t o = w->first_output[op]; o < w->first_output[op + 1]; o++) {
+        w->out[o - w->first_output[op]] = aggregate(tf, w, o);
+        has_grads = has_grads || w->head[o] >= 0;
+    }
+    for (int32_t i = 0; i < input_count; i++) w->in[i] = EMP_TF_NO_GRAD;
+    if (has_grads && !w->is_source[op]) differentiate(tf, w, op);
+    for (int32_t i = 0; i < input_count && emp_tf_is_ok(tf); i++) {
+        emp_port input = emp_graph_builder_input(b, op, i);
+        if (exists(w->in[i])) add_grad(tf, w, input, w->in[i]);
+    }
+    for (int32_t i = 0; i < input_count; i++) {
+        emp_op_id producer = emp_graph_builder_input(b, op, i).op;
+        if (--w->pending[producer] == 0 && w->is_between[producer]) {
+            w->queue[w->queue_tail++] = producer;
+        }
+    }
+}
+
+void emp_tf_gradients(emp_tf *tf, emp_port loss, const emp_port *xs, int32_t count,
+                      emp_tf_grad *grads)
+{
+    walk w = {0};
+
+    for (int32_t i = 0; i < count; i++) grads[i] = EMP_TF_NO_GRAD;
+    if (!emp_tf_is_ok(tf)) return;
+    emp_tf_fail(tf, allocate_walk(tf, &w));
+
+    const char *outer = emp_tf_enter(tf, "gradients");
+    emp_port    sizes = emp_tf_shape_of(tf, loss);
+    emp_port    one = emp_tf_float(tf, NULL, "grad_ys_0", 1.0);
+    emp_port    seed = emp_tf_op2(tf, "Fill", NULL, sizes, one);
+    if (emp_tf_is_ok(tf)) {
+        mark_between(tf, &w, loss, xs, count);
+        add_grad(tf, &w, loss, emp_tf_dense(seed));
+        w.queue[w.queue_tail++] = loss.op;
+    }
+    while (w.queue_head < w.queue_tail && emp_tf_is_ok(tf)) {
+        visit(tf, &w, w.queue[w.queue_head++]);
+    }
+    for (int32_t i = 0; i < count && emp_tf_is_ok(tf); i++) {
+        int32_t entry = w.head[w.first_output[xs[i].op] + xs[i].index];
+        if (entry >= 0) grads[i] = w.pool[entry].grad;
+    }
+    emp_tf_leave(tf, outer);
+    clear_walk(&w);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Gradient functions of ops that move elements: array_grad.py. */
+#include "graphs/tensorflow/tf_grad_internal.h"
+#include "graphs/tensorflow/tf_ops.h"
+
+void emp_tf_grad_identity(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                          emp_tf_grad *in)
+{
+    (void)tf;
+    (void)op;
+    in[0] = out[0];
+}
+
+/* Of Reshape, ExpandDims and Squeeze alike. */
+void emp_tf_grad_reshape(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                         emp_tf_grad *in)
+{
+    emp_port sizes = emp_tf_shape_of(tf, emp_tf_input(tf, op, 0));
+
+    in[0] = emp_tf_dense(emp_tf_reshape_to(tf, out[0].values, sizes));
+}
+
+void emp_tf_grad_transpose(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                           emp_tf_grad *in)
+{
+    emp_port inverse = emp_tf_op1(tf, "InvertPermutation", NULL, emp_tf_input(tf, op, 1));
+
+    in[0] =
+        emp_tf_dense(emp_tf_op2(tf, "Transpose", "transpose", out[0].values, inverse));
+}
+
+void emp_tf_grad_fill(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    (void)op;
+    in[1] = emp_tf_dense(emp_tf_reduce_all(tf, "Sum", NULL, out[0].values));
+}
+
+/* ---- joining and splitting --------------------------------------------------------- */
+
+void emp_tf_grad_pack(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
+    int32_t             count = emp_graph_builder_input_count(tf->builder, op);
+    emp_port            slices = emp_tf_unstack(tf, out[0].values, count, attrs->axis);
+
+    for (int32_t i = 0; i < count; i++) {
+        in[i] = emp_tf_dense((emp_port){slices.op, i});
+    }
+}
+
+void emp_tf_grad_unpack(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
+    int32_t             count = emp_graph_builder_output_count(tf->builder, op);
+    emp_port            values[EMP_MAX_OUTPUTS];
+
+    for (int32_t o = 0; o < count; o++) values[o] = out[o].values;
+    in[0] = emp_tf_dense(emp_tf_stack(tf, NULL, values, count, attrs->axis));
+}
+
+void emp_tf_grad_split(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    int32_t      count = emp_graph_builder_output_count(tf->builder, op);
+    emp_op_attrs attrs = {.count = count};
+    emp_port     inputs[EMP_MAX_OUTPUTS + 1];
+
+    for (int32_t o = 0; o < count; o++) inputs[o] = out[o].values;
+    inputs[count] = emp_tf_input(tf, op, 0); /* the axis serves again */
+    in[1] = emp_tf_dense(emp_tf_op(tf, "ConcatV2", "concat", &attrs, inputs, count + 1));
+}
+
+/* Few inputs: one Slice each, at the offsets that ConcatOffset computes. */
+static void slice_apart(emp_tf *tf, emp_port grad, emp_port axis, const emp_port *sizes,
+                        int32_t count, emp_tf_grad *in)
+{
+    emp_op_attrs attrs = {.count = count};
+    emp_port     inputs[1 + EMP_MAX_OUTPUTS];
+
+    inputs[0] = axis;
+    for (int32_t i = 0; i < count; i++) inputs[1 + i] = sizes[i];
+    emp_port offset = emp_tf_op(tf, "ConcatOffset", NULL, &attrs, inputs, 1 + count);
+    for (int32_t i = 0; i < count; i++) {
+        emp_port begin = {offset.op, i};
+        in[i] = emp_tf_dense(emp_tf_slice(tf, grad, begin, sizes[i]));
+    }
+}
+
+/* Many inputs: one SplitV, whose sizes are the row "axis" of all shapes side by side. */
+static void split_apart(emp_tf *tf, emp_port grad, emp_port axis, const emp_port *sizes,
+                        int32_t count, emp_tf_grad *in)
+{
+    emp_port    all = emp_tf_stack(tf, NULL, sizes, count, 1);
+    const char *slice = emp_tf_unique(tf, "Slice");
+    const char *outer = emp_tf_reenter(tf, emp_tf_join(tf, slice, "/", ""));
+    emp_port    begin = emp_tf_stack_int(tf, "begin", axis, 0);
+    emp_port    size = emp_tf_ints(tf, NULL, "size", (int64_t[]){1, -1}, 2);
+
+    emp_tf_leave(tf, outer);
+    emp_port row = emp_tf_emit(tf, slice, "Slice", NULL, EMP_TF_PORTS(all, begin, size));
+    row = emp_tf_squeeze(tf, NULL, row, 0);
+    emp_op_attrs attrs = {.count = count};
+    emp_port     parts =
+        emp_tf_op(tf, "SplitV", "split", &attrs, EMP_TF_PORTS(grad, row, axis));
+    for (int32_t i = 0; i < count; i++) in[i] = emp_tf_dense((emp_port){parts.op, i});
+}
+
+void emp_tf_grad_concat(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    enum { MANY = 16 };
+    int32_t  count = emp_graph_builder_input_count(tf->builder, op) - 1;
+    emp_port sizes[EMP_MAX_OUTPUTS];
+    emp_port grad = out[0].values;
+    emp_port rank =
+        emp_tf_int(tf, NULL, "Rank", emp_tf_shape(tf, (emp_port){op, 0}).rank);
+    emp_port axis = emp_tf_op2(tf, "FloorMod", "mod", emp_tf_input(tf, op, count), rank);
+
+    for (int32_t i = 0; i < count; i++) {
+        sizes[i] = emp_tf_shape_of(tf, emp_tf_input(tf, op, i));
+    }
+    if (count > MANY) {
+        split_apart(tf, grad, axis, sizes, count, in);
+    } else {
+        slice_apart(tf, grad, axis, sizes, count, in);
+    }
+}
+
+/* ---- parts of a tensor ------------------------------------------------------------- */
+
+/* Pads the gradient of a part with zeros to the size of the whole. */
+void emp_tf_grad_slice(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    emp_port whole = emp_tf_input(tf, op, 0), begin = emp_tf_input(tf, op, 1);
+    emp_port part = {op, 0};
+    emp_port rank = emp_tf_int(tf, NULL, "Rank", emp_tf_shape(tf, whole).rank);
+    emp_port size = emp_tf_shape_of(tf, part);
+    emp_port column = emp_tf_stack_int(tf, NULL, rank, 1);
+    emp_port before = emp_tf_reshape_to(tf, begin, column);
+    emp_port after = emp_tf_op2(tf, "Sub", "sub", emp_tf_shape_of(tf, whole), size);
+    after = emp_tf_op2(tf, "Sub", "sub", after, begin);
+    after = emp_tf_reshape_to(tf, after, column);
+    const emp_port both[] = {before, after};
+    emp_port       paddings = emp_tf_concat(tf, NULL, both, 2, 1);
+
+    in[0] = emp_tf_dense(emp_tf_op2(tf, "Pad", NULL, out[0].values, paddings));
+}
+
+void emp_tf_grad_pad(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    emp_port    x = emp_tf_input(tf, op, 0), paddings = emp_tf_input(tf, op, 1);
+    emp_port    rank = emp_tf_int(tf, NULL, "Rank", emp_tf_shape(tf, x).rank);
+    emp_port    column = emp_tf_stack_int(tf, NULL, rank, 1);
+    const char *slice = emp_tf_unique(tf, "Slice");
+    emp_port    corner = emp_tf_ints(tf, slice, "begin", (int64_t[]){0, 0}, 2);
+    emp_port    before =
+        emp_tf_emit(tf, slice, "Slice", NULL, EMP_TF_PORTS(paddings, corner, column));
+    emp_port begin = emp_tf_reshape(tf, NULL, before, EMP_SHAPE(-1));
+    emp_port size = emp_tf_shape_of(tf, x);
+
+    in[0] = emp_tf_dense(emp_tf_slice(tf, out[0].values, begin, size));
+}
+
+/* The gradient of a lookup is sparse: rows of values at the looked-up indices. */
+void emp_tf_grad_gather(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    emp_port     indices = emp_tf_input(tf, op, 1);
+    emp_shape    table = emp_tf_shape(tf, emp_tf_input(tf, op, 0));
+    emp_tf_range rest = {.begin = 1, .end = 0, .end_mask = true};
+    emp_port     table_size = emp_tf_const(tf, NULL, "Shape", EMP_DTYPE_INT64,
+                                           EMP_SHAPE(table.rank), table.dim, table.rank);
+
+    table_size = emp_tf_cast(tf, "ToInt32", table_size, EMP_DTYPE_INT32);
+    emp_port       count = emp_tf_expand_dims(tf, emp_tf_size_of(tf, indices), 0);
+    const emp_port parts[] = {count, emp_tf_strided_slice(tf, table_size, rest)};
+    emp_port       size = emp_tf_concat(tf, NULL, parts, 2, 0);
+
+    in[0].values = emp_tf_reshape_to(tf, out[0].values, size);
+    in[0].indices = emp_tf_reshape_to(tf, indices, count);
+}

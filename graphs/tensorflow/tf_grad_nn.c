@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Gradient functions of neural-network ops: nn_grad.py. */
+#include "graphs/tensorflow/tf_grad_internal.h"
+#include "graphs/tensorflow/tf_ops.h"
+
+void emp_tf_grad_relu(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    in[0] =
+        emp_tf_dense(emp_tf_op2(tf, "ReluGrad", NULL, out[0].values, (emp_port){op, 0}));
+}
+
+void emp_tf_grad_l2_loss(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                         emp_tf_grad *in)
+{
+    in[0] = emp_tf_dense(
+        emp_tf_op2(tf, "Mul", "mul", emp_tf_input(tf, op, 0), out[0].values));
+}
+
+void emp_tf_grad_bias_add(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                          emp_tf_grad *in)
+{
+    const emp_op_attrs *forward = emp_graph_builder_attrs(tf->builder, op);
+    emp_op_attrs        attrs = {.is_nchw = forward->is_nchw};
+
+    in[0] = out[0];
+    in[1] = emp_tf_dense(emp_tf_op(tf, "BiasAddGrad", NULL, &attrs, &out[0].values, 1));
+}
+
+void emp_tf_grad_conv2d(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+{
+    emp_op_attrs attrs = *emp_graph_builder_attrs(tf->builder, op);
+    emp_port     x = emp_tf_input(tf, op, 0), filter = emp_tf_input(tf, op, 1);
+    emp_shape    x_shape = emp_tf_shape(tf, x), filter_shape = emp_tf_shape(tf, filter);
+    emp_port     grad = out[0].values;
+    emp_op_attrs two = {.count = 2};
+
+    emp_tf_op(tf, "ShapeN", NULL, &two, EMP_TF_PORTS(x, filter));
+    /* shape_n() gives constants, made one by one, for what Python knows. */
+    emp_port x_size = emp_tf_dims(tf, NULL, "Const", &x_shape);
+    emp_port filter_size = emp_tf_dims(tf, NULL, "Const", &filter_shape);
+    in[0] = emp_tf_dense(emp_tf_op(tf, "Conv2DBackpropInput", NULL, &attrs,
+                                   EMP_TF_PORTS(x_size, filter, grad)));
+    in[1] = emp_tf_dense(emp_tf_op(tf, "Conv2DBackpropFilter", NULL, &attrs,
+                                   EMP_TF_PORTS(x, filter_size, grad)));
+}
+
+void emp_tf_grad_max_pool(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                          emp_tf_grad *in)
+{
+    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
+    emp_port            x = emp_tf_input(tf, op, 0), y = {op, 0};
+
+    in[0] = emp_tf_dense(
+        emp_tf_op(tf, "MaxPoolGrad", NULL, attrs, EMP_TF_PORTS(x, y, out[0].values)));
+}
+
+void emp_tf_grad_avg_pool(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                          emp_tf_grad *in)
+{
+    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
+    emp_port            size = emp_tf_shape_of(tf, emp_tf_input(tf, op, 0));
+
+    in[0] = emp_tf_dense(
+        emp_tf_op(tf, "AvgPoolGrad", NULL, attrs, EMP_TF_PORTS(size, out[0].values)));
+}
+
+/* Five gradients, also for the two statistics that only inference reads. */
+void emp_tf_grad_fused_batch_norm(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                                  emp_tf_grad *in)
+{
+    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
+    emp_port            x = emp_tf_input(tf, op, 0), scale = emp_tf_input(tf, op, 1);
+    emp_port            saved_mean = {op, 3}, saved_variance = {op, 4};
+    emp_port            grads =
+        emp_tf_op(tf, "FusedBatchNormGrad", NULL, attrs,
+                  EMP_TF_PORTS(out[0].values, x, scale, saved_mean, saved_variance));
+
+    for (int32_t i = 0; i < 5; i++) in[i] = emp_tf_dense((emp_port){grads.op, i});
+}
+
+/* (dy - sum(dy * y)) * y */
+void emp_tf_grad_softmax(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                         emp_tf_grad *in)
+{
+    emp_port grad = out[0].values, softmax = {op, 0};
+    int64_t  rows = 1;
+    emp_port product = emp_tf_op2(tf, "Mul", "mul", grad, softmax);
+    emp_port sums = emp_tf_reduce(tf, "Sum", NULL, product, &rows, 1, false);
+
+    sums = emp_tf_reshape(tf, NULL, sums, EMP_SHAPE(-1, 1));
+    emp_port difference = emp_tf_op2(tf, "Sub", "sub", grad, sums);
+    in[0] = emp_tf_dense(emp_tf_op2(tf, "Mul", "mul", difference, softmax));
+}
+
+/* One weight per row times a matrix. */
+static emp_tf_grad scale_rows(emp_tf *tf, emp_port weights, emp_port matrix)
+{
+    weights = emp_tf_expand_dims(tf, weights, -1);
+    return emp_tf_dense(emp_tf_op2(tf, "Mul", "mul", weights, matrix));
+}
+
+/* The kernel computed d loss / d logits on the way forward: output 1. */
+void emp_tf_grad_softmax_cross_entropy(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
+                                       emp_tf_grad *in)
+{
+    in[0] = scale_rows(tf, out[0].values, (emp_port){op, 1});
+    emp_port log = emp_tf_op1(tf, "LogSoftmax", NULL, emp_tf_input(tf, op, 0));
+    in[1] = scale_rows(tf, out[0].values, emp_tf_op1(tf, "Neg", NULL, log));
+}
+
+void emp_tf_grad_sparse_softmax_cross_entropy(emp_tf *tf, emp_op_id op,
+                                              const emp_tf_grad *out, emp_tf_grad *in)
+{
+    emp_port matrix = emp_tf_op1(tf, "PreventGradient", NULL, (emp_port){op, 1});
+
+    in[0] = scale_rows(tf, out[0].values, matrix);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* ResNet v1 of He et al. (2015) with bottleneck units, as slim builds it: the last unit
+ * of each of the first three blocks halves the resolution. */
+#include <stddef.h>
+
+#include "graphs/tensorflow/tf_ops.h"
+#include "graphs/tensorflow/tf_slim.h"
+#include "graphs/workloads/workloads_internal.h"
+
+enum { DEPTH, BATCH, CLASSES, FUSED_BN, COMMON };
+
+const emp_workload_param emp_resnet_params[] = {
+    [DEPTH] = {"depth", 152, 50, 152, "layers with weights: 50, 101 or 152", NULL},
+    [BATCH] = {"batch", 32, 1, 65536, "images", NULL},
+    [CLASSES] = {"classes", 1001, 2, 1000000, "classes", NULL},
+    [FUSED_BN] = {"fused_bn", 1, 0, 1, "one op for batch norm, not ten", NULL},
+    [COMMON] = EMP_WORKLOAD_COMMON(EMP_TF_MOMENTUM, 1, 1),
+};
+
+enum { BLOCKS = 4, IMAGE_SIZE = 224 };
+
+typedef struct {
+    int32_t     depth;
+    const char *scope;
+    int32_t     units[BLOCKS];
+} variant;
+
+static const variant variants[] = {
+    {50, "resnet_v1_50", {3, 4, 6, 3}},
+    {101, "resnet_v1_101", {3, 4, 23, 3}},
+    {152, "resnet_v1_152", {3, 8, 36, 3}},
+};
+
+static const variant *find_variant(int64_t depth)
+{
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        if (variants[i].depth == depth) return &variants[i];
+    }
+    return NULL;
+}
+
+/* Pads explicitly, so that the result does not depend on the image size. */
+static emp_port pad(emp_tf *tf, emp_port x, int64_t width)
+{
+    int64_t     values[] = {0, 0, width, width, width, width, 0, 0};
+    const char *full = emp_tf_unique(tf, "Pad");
+    emp_port    paddings =
+        emp_tf_const(tf, full, "paddings", EMP_DTYPE_INT32, EMP_SHAPE(4, 2), values, 8);
+
+    return emp_tf_emit(tf, full, "Pad", NULL, EMP_TF_PORTS(x, paddings));
+}
+
+/* resnet_utils.conv2d_same() */
+static emp_port conv2d_same(emp_tf_slim *s, const char *name, emp_port x,
+                            emp_tf_conv conv)
+{
+    conv.is_same = conv.stride == 1;
+    if (!conv.is_same) x = pad(s->tf, x, conv.height / 2);
+    return emp_tf_slim_conv2d(s, name, x, conv);
+}
+
+static emp_port shortcut(emp_tf_slim *s, emp_port x, int32_t depth, int32_t stride)
+{
+    emp_tf_conv conv = {.height = 1,
+                        .width = 1,
+                        .filters = depth,
+                        .stride = stride,
+                        .is_same = true,
+                        .kind = EMP_TF_CONV_BN};
+
+    if (emp_tf_shape(s->tf, x).dim[3] != depth) {
+        return emp_tf_slim_conv2d(s, "shortcut", x, conv);
+    }
+    return stride == 1 ? x : emp_tf_slim_pool(s, "shortcut", "MaxPool", x, conv);
+}
+
+/* 1x1 down to a quarter of the depth, 3x3, 1x1 back up; plus the shortcut. */
+static emp_port bottleneck(emp_tf_slim *s, emp_port x, int32_t depth, int32_t stride)
+{
+    emp_tf_slim_scope outer = emp_tf_slim_enter(s, "bottleneck_v1");
+    emp_port          direct = shortcut(s, x, depth, stride);
+    emp_tf_conv       conv = {
+              .height = 1, .width = 1, .filters = depth / 4, .stride = 1, .is_same = true};
+
+    x = emp_tf_slim_conv2d(s, "conv1", x, conv);
+    emp_tf_conv middle = conv;
+    middle.height = middle.width = 3;
+    middle.stride = stride;
+    x = conv2d_same(s, "conv2", x, middle);
+    conv.filters = depth;
+    conv.kind = EMP_TF_CONV_BN;
+    x = emp_tf_slim_conv2d(s, "conv3", x, conv);
+    x = emp_tf_op2(s->tf, "Add", "add", direct, x);
+    x = emp_tf_op1(s->tf, "Relu", NULL, x);
+    emp_tf_slim_leave(s, outer);
+    return x;
+}
+
+static emp_port block(emp_tf_slim *s, emp_port x, int32_t number, int32_t unit_count)
+{
+    emp_tf_slim_scope outer =
+        emp_tf_slim_enter(s, emp_tf_number(s->tf, "block%d", number + 1));
+
+    for (int32_t unit = 0; unit < unit_count; unit++) {
+        bool              is_last = unit == unit_count - 1 && number < BLOCKS - 1;
+        emp_tf_slim_scope inner =
+            emp_tf_slim_enter(s, emp_tf_number(s->tf, "unit_%d", unit + 1));
+        x = bottleneck(s, x, 256 << number, is_last ? 2 : 1);
+        emp_tf_slim_leave(s, inner);
+    }
+    emp_tf_slim_leave(s, outer);
+    return x;
+}
+
+static emp_port network(emp_tf_slim *s, emp_port x, const int64_t *v)
+{
+    static const int64_t space[] = {1, 2};
+    emp_tf_conv          first = {.height = 7, .width = 7, .filters = 64, .stride = 2};
+    emp_tf_conv          window = {.height = 3, .width = 3, .stride = 2, .is_same = true};
+    emp_tf_conv          last = {.height = 1,
+                                 .width = 1,
+                                 .filters = (int32_t)v[CLASSES],
+                                 .stride = 1,
+                                 .is_same = true,
+                                 .kind = EMP_TF_CONV_BIAS};
+    const variant       *shape = find_variant(v[DEPTH]);
+    emp_tf_slim_scope    outer = emp_tf_slim_enter(s, shape->scope);
+
+    x = conv2d_same(s, "conv1", x, first);
+    x = emp_tf_slim_pool(s, "pool1", "MaxPool", x, window);
+    for (int32_t i = 0; i < BLOCKS; i++) {
+        x = block(s, x, i, shape->units[i]);
+    }
+    x = emp_tf_reduce(s->tf, "Mean", "pool5", x, space, 2, true);
+    x = emp_tf_slim_conv2d(s, "logits", x, last);
+    emp_tf_slim_predictions(s, "predictions", x);
+    emp_tf_slim_leave(s, outer);
+    return emp_tf_squeeze(s->tf, NULL, x, 1U << 1 | 1U << 2);
+}
+
+static void emit(emp_tf *tf, const int64_t *v)
+{
+    emp_tf_slim     s = {.tf = tf,
+                         .fused_batch_norm = v[FUSED_BN] != 0,
+                         .batch_norm_scale = true,
+                         .variables = ""};
+    emp_tf_variable step = emp_tf_global_step(tf);
+    emp_port        images = emp_tf_placeholder(tf, NULL, EMP_DTYPE_FLOAT,
+                                                EMP_SHAPE(v[BATCH], IMAGE_SIZE, IMAGE_SIZE, 3));
+    emp_port labels = emp_tf_placeholder(tf, NULL, EMP_DTYPE_INT32, EMP_SHAPE(v[BATCH]));
+
+    emp_tf_slim_sparse_softmax_loss(&s, labels, network(&s, images, v));
+    emp_tf_slim_train(&s, &step, (emp_tf_optimizer)v[COMMON + EMP_COMMON_OPTIMIZER],
+                      v[COMMON + EMP_COMMON_SAVER] != 0);
+}
+
+emp_status emp_resnet_build(const int64_t *values, emp_graph **out, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (find_variant(values[DEPTH]) == NULL) {
+        EMP_FAIL(EMP_EINVAL, "resnet: depth=%lld is not allowed; depth is 50, 101 or 152",
+                 (long long)values[DEPTH]);
+    }
+    EMP_TRY(emp_workload_generate(emit, values, values + COMMON, out, err));
+
+cleanup:
+    return st;
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The language model of Jozefowicz et al. (2016), statically unrolled: embedding, LSTM
+ * layers, softmax over the vocabulary (sampled, full, or full at every step). */
+#include "graphs/tensorflow/tf_ops.h"
+#include "graphs/tensorflow/tf_rnn.h"
+#include "graphs/workloads/workloads_internal.h"
+
+enum {
+    LAYERS,
+    UNITS,
+    PROJECTION,
+    BATCH,
+    STEPS,
+    VOCAB,
+    SAMPLED,
+    PER_STEP_SOFTMAX,
+    DROPOUT,
+    COMMON
+};
+
+const emp_workload_param emp_rnnlm_params[] = {
+    [LAYERS] = {"layers", 2, 1, EMP_TF_MAX_LAYERS, "LSTM layers", NULL},
+    [UNITS] = {"units", 2000, 1, 65536, "units of a layer", NULL},
+    [PROJECTION] = {"projection", 0, 0, 65536, "size of h and embedding; 0 = units",
+                    NULL},
+    [BATCH] = {"batch", 64, 1, 65536, "sequences", NULL},
+    [STEPS] = {"steps", 40, 1, EMP_WORKLOAD_MAX_STEPS, "unrolled time steps", NULL},
+    [VOCAB] = {"vocab", 32000, 2, 10000000, "words", NULL},
+    [SAMPLED] = {"sampled", 24576, 0, 1000000, "sampled classes; 0 = full softmax", NULL},
+    [PER_STEP_SOFTMAX] = {"per_step_softmax", 0, 0, 1, "a full softmax at every step",
+                          NULL},
+    [DROPOUT] = {"dropout", 0, 0, 1, "drop a tenth of each layer's input", NULL},
+    [COMMON] = EMP_WORKLOAD_COMMON(EMP_TF_ADAGRAD, 1, 0),
+};
+
+static const double clip_norm = 10.0;
+
+/* The projection onto the vocabulary. */
+typedef struct {
+    emp_tf_variable w, b;
+} softmax;
+
+static softmax create_softmax(emp_tf *tf, int64_t rows, int64_t columns, int64_t vocab)
+{
+    softmax s;
+
+    s.w = emp_tf_weights(tf, "softmax_w", EMP_SHAPE(rows, columns), EMP_TF_INIT_UNIFORM);
+    s.b = emp_tf_weights(tf, "softmax_b", EMP_SHAPE(vocab), EMP_TF_INIT_UNIFORM);
+    return s;
+}
+
+static emp_port full_loss(emp_tf *tf, emp_port inputs, emp_port targets, int64_t size,
+                          int64_t vocab)
+{
+    softmax  s = create_softmax(tf, size, vocab, vocab);
+    emp_port logits = emp_tf_matmul(tf, "MatMul", inputs, s.w.read, false, false);
+
+    logits = emp_tf_op2(tf, "BiasAdd", NULL, logits, s.b.read);
+    targets = emp_tf_reshape(tf, NULL, targets, EMP_SHAPE(-1));
+    emp_port losses = emp_tf_sparse_softmax_cross_entropy(
+        tf, "SparseSoftmaxCrossEntropyWithLogits", targets, logits);
+    return emp_tf_reduce_all(tf, "Mean", NULL, losses);
+}
+
+static emp_port per_step_loss(emp_tf *tf, const emp_port *outputs, emp_port targets,
+                              int32_t steps, int64_t size, int64_t vocab)
+{
+    softmax  s = create_softmax(tf, size, vocab, vocab);
+    emp_port logits[EMP_WORKLOAD_MAX_STEPS];
+    emp_port weights =
+        emp_tf_placeholder(tf, NULL, EMP_DTYPE_FLOAT, emp_tf_shape(tf, targets));
+    const char *outer = emp_tf_enter(tf, "softmax");
+
+    targets = emp_tf_unstack(tf, targets, steps, 1);
+    weights = emp_tf_unstack(tf, weights, steps, 1);
+    for (int32_t t = 0; t < steps; t++) {
+        logits[t] = emp_tf_matmul(tf, "MatMul", outputs[t], s.w.read, false, false);
+        logits[t] = emp_tf_op2(tf, "BiasAdd", NULL, logits[t], s.b.read);
+    }
+    emp_port loss = emp_tf_sequence_loss(tf, logits, targets, weights, steps);
+    emp_tf_leave(tf, outer);
+    return loss;
+}
+
+static emp_port sampled_loss(emp_tf *tf, emp_port inputs, emp_port targets, int64_t size,
+                             const int64_t *v)
+{
+    softmax s = create_softmax(tf, v[VOCAB], size, v[VOCAB]);
+
+    targets = emp_tf_reshape(tf, NULL, targets, EMP_SHAPE(-1, 1));
+    emp_port losses = emp_tf_sampled_softmax_loss(tf, s.w.read, s.b.read, targets, inputs,
+                                                  (int32_t)v[SAMPLED]);
+    return emp_tf_reduce_all(tf, "Mean", NULL, losses);
+}
+
+static void unroll(emp_tf *tf, const int64_t *v, emp_port inputs, int32_t steps,
+                   emp_port *outputs)
+{
+    emp_tf_lstm_state state[EMP_TF_MAX_LAYERS];
+    emp_tf_rnn_cell   cell = {
+          .layers = (int32_t)v[LAYERS],
+          .units = (int32_t)v[UNITS],
+          .batch = (int32_t)v[BATCH],
+          .projection = (int32_t)v[PROJECTION],
+          .keep_prob = v[DROPOUT] != 0 ? 0.9 : 1.0,
+          .variables = "rnn/multi_rnn_cell/",
+          .ops = "rnn/rnn/multi_rnn_cell/",
+    };
+    const char *outer = emp_tf_enter(tf, "rnn");
+
+    emp_tf_create_wrappers(tf, &cell);
+    emp_tf_zero_state(tf, &cell, state);
+    for (int32_t t = 0; t < steps; t++) {
+        outputs[t] = emp_tf_rnn_step(tf, &cell, (emp_port){inputs.op, t}, state);
+    }
+    emp_tf_leave(tf, outer);
+}
+
+static void emit(emp_tf *tf, const int64_t *v)
+{
+    int32_t         steps = (int32_t)v[STEPS];
+    int64_t         size = v[PROJECTION] > 0 ? v[PROJECTION] : v[UNITS];
+    emp_shape       tokens = EMP_SHAPE(v[BATCH], v[STEPS]);
+    emp_tf_variable step = emp_tf_global_step(tf);
+    emp_port        words = emp_tf_placeholder(tf, NULL, EMP_DTYPE_INT32, tokens);
+    emp_port        targets = emp_tf_placeholder(tf, NULL, EMP_DTYPE_INT32, tokens);
+    emp_port        outputs[EMP_WORKLOAD_MAX_STEPS], loss;
+    emp_tf_variable table =
+        emp_tf_weights(tf, "emb", EMP_SHAPE(v[VOCAB], size), EMP_TF_INIT_UNIFORM);
+    emp_port inputs = emp_tf_gather(tf, NULL, table.read, words);
+
+    unroll(tf, v, emp_tf_unstack(tf, inputs, steps, 1), steps, outputs);
+    if (v[PER_STEP_SOFTMAX] != 0) {
+        loss = per_step_loss(tf, outputs, targets, steps, size, v[VOCAB]);
+    } else {
+        emp_port all = emp_tf_concat(tf, NULL, outputs, steps, 1);
+        all = emp_tf_reshape(tf, NULL, all, EMP_SHAPE(-1, size));
+        loss = v[SAMPLED] == 0 ? full_loss(tf, all, targets, size, v[VOCAB])
+                               : sampled_loss(tf, all, targets, size, v);
+    }
+    emp_workload_train(tf, loss, &step, clip_norm, v + COMMON);
+}
+
+emp_status emp_rnnlm_build(const int64_t *values, emp_graph **out, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (values[SAMPLED] > values[VOCAB]) {
+        EMP_FAIL(
+            EMP_EINVAL,
+            "rnnlm: sampled=%lld is more than vocab=%lld; sample fewer words, or 0 for "
+            "the full softmax",
+            (long long)values[SAMPLED], (long long)values[VOCAB]);
+    }
+    EMP_TRY(emp_workload_generate(emit, values, values + COMMON, out, err));
+
+cleanup:
+    return st;
+}

@@ -1,0 +1,41 @@
+/** \file graphs/workloads/workloads.h
+ * Workload generators: training graphs as TensorFlow r1.3's graph construction emits
+ * them.
+ *
+ * A spec is "family" or "family:key=value,key=value", e.g.
+ * "nmt:layers=4,batch=64,units=1024,steps=40,vocab=32000". Keys not given take the
+ * defaults that reproduce the paper's table; emp_workload_table() lists them.
+ */
+#ifndef EMP_GRAPHS_WORKLOADS_WORKLOADS_H
+#define EMP_GRAPHS_WORKLOADS_WORKLOADS_H
+
+#include "sim/graph/graph.h"
+
+typedef struct {
+    const char        *key;
+    int64_t            value; /**< default; flags are 0 or 1 */
+    int64_t            minimum, maximum;
+    const char        *help;
+    const char *const *names; /**< names[value], ends with NULL; or NULL = numbers only */
+} emp_workload_param;
+
+typedef struct emp_workload {
+    const char               *name;        /**< "nmt" */
+    const char               *description; /**< one line */
+    const emp_workload_param *params;      /**< ends with a NULL key */
+    /** Builds the whole graph; values[i] belongs to params[i]. */
+    emp_status (*build)(const int64_t *values, emp_graph **out, emp_error *err);
+} emp_workload;
+
+/** The table of all families; sets \a *count. */
+const emp_workload *emp_workload_table(int32_t *count);
+
+/** True when \a spec names a family (up to the colon), so that it is not a file path. */
+bool emp_workload_is_spec(const char *spec);
+
+/** Builds the whole graph of a spec, its targets marked.
+ * \retval EMP_EINVAL  Unknown family or key, or a value out of range; the message lists
+ * what would be right. */
+emp_status emp_workload_build(emp_graph **out, const char *spec, emp_error *err);
+
+#endif /* EMP_GRAPHS_WORKLOADS_WORKLOADS_H */

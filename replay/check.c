@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What a checked run looks at. Buffers hold poison from their allocation until they are
+ * written, and again from when they are freed; of what is complete a checksum is kept. So
+ * whoever reads too early, too late or elsewhere finds poison or another content. */
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "replay/cpu/elements.h"
+#include "replay/execute_internal.h"
+#include "replay/reference.h"
+
+enum { BLOCK_BYTES = 1 << 18, SAMPLES = 8 };
+
+/* A NaN. No kernel makes one, or an infinity, of numbers; all make NaNs of it, but for a
+ * maximum, which may pass over it. */
+#define POISON   UINT32_C(0x7fb5c0de)
+#define EXPONENT UINT32_C(0x7f800000)
+
+static const double TOLERANCE = 1e-4;
+
+emp_status emp_replay_poison(emp_replay *r, int32_t memory, void *data, int64_t bytes,
+                             emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    uint32_t       block[1024];
+    unsigned char *to = (unsigned char *)data;
+
+    for (size_t i = 0; i < sizeof block / sizeof *block; i++) block[i] = POISON;
+    for (int64_t at = 0; at < bytes; at += (int64_t)sizeof block) {
+        int64_t run = bytes - at;
+        if (run > (int64_t)sizeof block) run = (int64_t)sizeof block;
+        EMP_TRY(r->backend->write(r->backend_state, memory, to + at, block, run, err));
+    }
+cleanup:
+    return st;
+}
+
+/* The content of a buffer: its hash, and whether poison is in it. */
+struct content {
+    uint64_t hash;
+    bool     has_poison;
+};
+
+static bool has_poison(const unsigned char *block, int64_t bytes)
+{
+    for (int64_t at = 0; at + 4 <= bytes; at += 4) {
+        uint32_t word;
+        memcpy(&word, block + at, sizeof word);
+        if ((word & EXPONENT) == EXPONENT) return true;
+    }
+    return false;
+}
+
+static emp_status look(emp_replay *r, int32_t memory, const unsigned char *data,
+                       int64_t bytes, struct content *content, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    unsigned char *block = EMP_NEW_ARRAY(unsigned char, BLOCK_BYTES);
+
+    *content = (struct content){EMP_HASH_SEED, false};
+    if (block == NULL) EMP_FAIL(EMP_ENOMEM, "checking a buffer");
+    for (int64_t at = 0; at < bytes; at += BLOCK_BYTES) {
+        int64_t run = bytes - at < BLOCK_BYTES ? bytes - at : BLOCK_BYTES;
+        EMP_TRY(r->backend->read(r->backend_state, memory, data + at, block, run, err));
+        content->hash = emp_hash_bytes(content->hash, block, (size_t)run);
+        content->has_poison = content->has_poison || has_poison(block, run);
+    }
+cleanup:
+    emp_free(block);
+    return st;
+}
+
+static const char *maker_of(const emp_replay *r, int32_t place)
+{
+    const emp_replay_plan *p = r->plan;
+
+    return p->op[p->tensor[emp_replay_tensor_of_place(p, place)].producer].name;
+}
+
+/* A place that \a reader is about to use. */
+static emp_status check_place(emp_replay *r, int32_t place, const char *reader,
+                              emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_place       *at = &r->place[place];
+    const emp_replay_plan *p = r->plan;
+    struct content         content;
+
+    if (atomic_load(&at->written_in) != atomic_load(&r->step))
+        EMP_FAIL(EMP_EINVAL, "%s reads what %s has not yet written in this step", reader,
+                 maker_of(r, place));
+    if (at->root < 0) return EMP_OK; /* variables change, constants do not */
+    int64_t bytes = place < p->tensor_count ? p->tensor[place].bytes
+                                            : p->copy[place - p->tensor_count].bytes;
+    EMP_TRY(look(r, at->memory, at->data, bytes, &content, err));
+    if (content.has_poison)
+        EMP_FAIL(EMP_EINVAL, "%s reads poison in place of what %s wrote: it was freed",
+                 reader, maker_of(r, place));
+    if (content.hash != at->checksum)
+        EMP_FAIL(EMP_EINVAL, "%s reads something else than what %s wrote", reader,
+                 maker_of(r, place));
+    atomic_fetch_add(&r->checked_reads, 1);
+cleanup:
+    return st;
+}
+
+/* A variable that an op of this step writes: who reads it meanwhile sees either. */
+static void mark_written(emp_replay *r, int32_t op)
+{
+    const emp_replay_plan *p = r->plan;
+    emp_kernel_kind        kind = p->op[op].kernel.kind;
+
+    if (kind != EMP_KERNEL_UPDATE && kind != EMP_KERNEL_SCATTER) return;
+    for (int32_t i = p->input_offset[op]; i < p->input_offset[op + 1]; i++) {
+        int32_t place = p->input[i].place;
+        if (place < 0 || place >= p->tensor_count || p->tensor[place].storage < 0)
+            continue;
+        atomic_store(&r->op[p->tensor[place].storage].written_in, atomic_load(&r->step));
+    }
+}
+
+emp_status emp_replay_check_inputs(emp_replay *r, int32_t op, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_replay_plan *p = r->plan;
+
+    mark_written(r, op);
+    for (int32_t i = p->input_offset[op]; i < p->input_offset[op + 1]; i++) {
+        if (p->input[i].place >= 0)
+            EMP_TRY(check_place(r, p->input[i].place, p->op[op].name, err));
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_replay_check_copy(emp_replay *r, int32_t copy, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_replay_plan *p = r->plan;
+    emp_place             *to = &r->place[p->tensor_count + copy];
+    const emp_place       *from = &r->place[p->copy[copy].tensor];
+    struct content         content;
+
+    if (to->root < 0) return EMP_OK;
+    EMP_TRY(look(r, to->memory, to->data, p->copy[copy].bytes, &content, err));
+    if (from->root >= 0 && (content.has_poison || content.hash != from->checksum))
+        EMP_FAIL(EMP_EINVAL, "the copy of what %s wrote to %s differs from it",
+                 maker_of(r, p->copy[copy].tensor), p->device[to->memory].name);
+    to->checksum = content.hash;
+cleanup:
+    return st;
+}
+
+/* Operands of an op in this computer's memory: where they are, or copies of them. */
+struct here {
+    emp_kernel_call call;
+    emp_operand     input[3], output;
+    unsigned char  *copy[4];
+};
+
+static emp_status bring(emp_replay *r, int32_t memory, emp_operand *operand,
+                        unsigned char **copy, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (r->memory[memory].is_here) return EMP_OK;
+    *copy = EMP_NEW_ARRAY(unsigned char, (size_t)operand->bytes);
+    if (*copy == NULL) EMP_FAIL(EMP_ENOMEM, "checking a buffer");
+    EMP_TRY(r->backend->read(r->backend_state, memory, operand->data, *copy,
+                             operand->bytes, err));
+    operand->data = *copy;
+cleanup:
+    return st;
+}
+
+static emp_status bring_all(emp_replay *r, int32_t op, struct here *here, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_replay_plan *p = r->plan;
+    const emp_kernel_call *call = &r->op[op].call;
+    int32_t                count = call->input_count < 3 ? call->input_count : 3,
+            device = p->op[op].device;
+
+    *here = (struct here){.call = *call, .output = call->output[0]};
+    here->call.input = here->input;
+    here->call.output = &here->output;
+    for (int32_t i = 0; i < count; i++) {
+        bool on_host = p->input[p->input_offset[op] + i].on_host;
+        here->input[i] = call->input[i];
+        EMP_TRY(bring(r, emp_replay_memory(p, device, on_host), &here->input[i],
+                      &here->copy[i], err));
+    }
+    EMP_TRY(bring(r, r->place[p->output_offset[op]].memory, &here->output, &here->copy[3],
+                  err));
+cleanup:
+    return st;
+}
+
+static bool reads_written_variable(const emp_replay *r, int32_t op)
+{
+    const emp_replay_plan *p = r->plan;
+
+    for (int32_t i = p->input_offset[op]; i < p->input_offset[op + 1]; i++) {
+        int32_t place = p->input[i].place;
+        int32_t storage =
+            place >= 0 && place < p->tensor_count ? p->tensor[place].storage : -1;
+        if (storage >= 0 &&
+            atomic_load(&r->op[storage].written_in) == atomic_load(&r->step))
+            return true;
+    }
+    return false;
+}
+
+/* Some elements, spread over the output, against their definition. */
+static emp_status verify(emp_replay *r, int32_t op, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    struct here here = {0};
+    int64_t     count = emp_reference_count(&r->plan->op[op].kernel);
+    double      worst = 0.0;
+
+    EMP_TRY(bring_all(r, op, &here, err));
+    for (int64_t i = 0; i < SAMPLES; i++) {
+        int64_t index = (int64_t)((double)count * ((double)i + 0.5) / SAMPLES);
+        double  absolute;
+        double  wanted = emp_reference_element(&here.call, index, &absolute);
+        double  got = (double)((const float *)here.output.data)[index];
+        double  off = fabs(got - wanted) / (absolute + 1e-6);
+        if (reads_written_variable(r, op)) goto cleanup;
+        if (!(off <= TOLERANCE))
+            EMP_FAIL(EMP_EINVAL, "%s: element %lld is %.9g, not %.9g",
+                     r->plan->op[op].name, (long long)index, got, wanted);
+        if (off > worst) worst = off;
+    }
+    pthread_mutex_lock(&r->verify_lock);
+    r->verified_ops++;
+    if (worst > r->verified_error) r->verified_error = worst;
+    pthread_mutex_unlock(&r->verify_lock);
+cleanup:
+    for (int i = 0; i < 4; i++) emp_free(here.copy[i]);
+    return st;
+}
+
+/* The first op of each kind and size; all of them would take days. */
+static bool is_sampled(emp_replay *r, int32_t op)
+{
+    emp_kernel_kind kind = r->plan->op[op].kernel.kind;
+
+    if (kind != EMP_KERNEL_PRODUCT && kind != EMP_KERNEL_CONV) return false;
+    return r->op[op].is_sample && atomic_load(&r->step) == 1;
+}
+
+/* Outputs of ops without kernel that are no alias: sizes, what is fed. They cost nothing
+ * and are given a content here. */
+static emp_status give_content(emp_replay *r, int32_t place, int64_t bytes,
+                               emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    unsigned char *numbers = EMP_NEW_ARRAY(unsigned char, (size_t)bytes);
+
+    if (numbers == NULL) EMP_FAIL(EMP_ENOMEM, "content of %lld bytes", (long long)bytes);
+    emp_cpu_fill_random(numbers, bytes);
+    EMP_TRY(r->backend->write(r->backend_state, r->place[place].memory,
+                              r->place[place].data, numbers, bytes, err));
+cleanup:
+    emp_free(numbers);
+    return st;
+}
+
+emp_status emp_replay_check_outputs(emp_replay *r, int32_t op, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_replay_plan *p = r->plan;
+    const emp_replay_op   *o = &p->op[op];
+
+    for (int32_t t = p->output_offset[op]; t < p->output_offset[op + 1]; t++) {
+        emp_place     *at = &r->place[t];
+        struct content content;
+        if (at->root < 0) continue;
+        if (o->kernel.kind == EMP_KERNEL_NOTHING && at->root == t)
+            EMP_TRY(give_content(r, t, p->tensor[t].bytes, err));
+        EMP_TRY(look(r, at->memory, at->data, p->tensor[t].bytes, &content, err));
+        if (content.has_poison)
+            EMP_FAIL(EMP_EINVAL, "%s (%s) leaves poison in its output %d", o->name,
+                     o->type, t - p->output_offset[op]);
+        at->checksum = content.hash;
+    }
+    if (is_sampled(r, op)) EMP_TRY(verify(r, op, err));
+cleanup:
+    return st;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _GNU_SOURCE /* CPU sets */
+#include "replay/cpu/cores.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static int32_t list_usable(int16_t usable[CPU_SETSIZE], cpu_set_t *set)
+{
+    int32_t count = 0;
+
+    CPU_ZERO(set);
+    if (sched_getaffinity(0, sizeof *set, set) != 0) CPU_SET(0, set);
+    for (int32_t core = 0; core < CPU_SETSIZE; core++) {
+        if (CPU_ISSET((size_t)core, set)) usable[count++] = (int16_t)core;
+    }
+    return count;
+}
+
+static void take_next(emp_cpu_cores *cores, int32_t device, int32_t wanted,
+                      const int16_t *usable, int32_t usable_count, int32_t *next)
+{
+    int32_t count = wanted < usable_count ? wanted : usable_count;
+
+    if (count > EMP_REPLAY_MAX_CORES) count = EMP_REPLAY_MAX_CORES;
+    for (int32_t i = 0; i < count; i++)
+        cores->core[device][i] = usable[(*next)++ % usable_count];
+    cores->count[device] = count;
+}
+
+static emp_status take_given(emp_cpu_cores *cores, int32_t device, const char *name,
+                             const emp_replay_options *o, const cpu_set_t *set,
+                             const int16_t *usable, int32_t usable_count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < o->core_count[device]; i++) {
+        int16_t core = o->core[device][i];
+        if (core >= CPU_SETSIZE || !CPU_ISSET((size_t)core, set))
+            EMP_FAIL(EMP_EINVAL,
+                     "core %d of %s is not there for this program; it has %d, from %d to "
+                     "%d",
+                     core, name, usable_count, usable[0], usable[usable_count - 1]);
+        cores->core[device][i] = core;
+    }
+    cores->count[device] = o->core_count[device];
+cleanup:
+    return st;
+}
+
+emp_status emp_cpu_cores_choose(emp_cpu_cores *cores, const emp_replay_plan *plan,
+                                const emp_replay_options *options, const bool *is_wanted,
+                                emp_error *err)
+{
+    emp_status st = EMP_OK;
+    cpu_set_t  set;
+    int16_t    usable[CPU_SETSIZE];
+    int32_t    usable_count = list_usable(usable, &set), next = 0;
+
+    memset(cores, 0, sizeof *cores);
+    for (int is_cpu = 0; is_cpu < 2; is_cpu++) {
+        for (int32_t d = 0; d < plan->device_count; d++) {
+            const emp_replay_device *device = &plan->device[d];
+            if (device->is_cpu != (is_cpu == 1) || !is_wanted[d]) continue;
+            if (options->core_count[d] > 0)
+                EMP_TRY(take_given(cores, d, device->name, options, &set, usable,
+                                   usable_count, err));
+            else
+                take_next(cores, d, device->cores, usable, usable_count, &next);
+        }
+    }
+cleanup:
+    return st;
+}
+
+emp_status emp_cpu_pin(pthread_t thread, const int32_t *core, int32_t count,
+                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    cpu_set_t  set;
+
+    CPU_ZERO(&set);
+    for (int32_t i = 0; i < count; i++) CPU_SET((size_t)core[i], &set);
+    int code = pthread_setaffinity_np(thread, sizeof set, &set);
+    if (code != 0)
+        EMP_FAIL(EMP_EUNSUPPORTED, "core %d is gone: %s", core[0], strerror(code));
+cleanup:
+    return st;
+}
+
+/* The number behind \a key in a file of lines "key number unit", or the file's only
+ * number; below 0: none. */
+static int64_t read_number(const char *path, const char *key)
+{
+    char    line[256];
+    int64_t value = -1;
+    FILE   *file = fopen(path, "r");
+
+    if (file == NULL) return -1;
+    while (value < 0 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, key, strlen(key)) != 0) continue;
+        if (sscanf(line + strlen(key), "%" SCNd64, &value) != 1) value = -1;
+    }
+    fclose(file);
+    return value;
+}
+
+static int64_t least_known(int64_t bytes, int64_t other)
+{
+    return other >= 0 && (bytes < 0 || other < bytes) ? other : bytes;
+}
+
+int64_t emp_cpu_available_bytes(void)
+{
+    int64_t       kib = read_number("/proc/meminfo", "MemAvailable:");
+    int64_t       limit = read_number("/sys/fs/cgroup/memory.max", "");
+    int64_t       used = read_number("/sys/fs/cgroup/memory.current", "");
+    int64_t       bytes = kib >= 0 ? kib * 1024 : -1;
+    struct rlimit space;
+
+    if (limit >= 0 && used >= 0)
+        bytes = least_known(bytes, limit > used ? limit - used : 0);
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        bytes = least_known(bytes, (int64_t)space.rlim_cur / 2);
+    if (bytes < 0)
+        bytes = (int64_t)sysconf(_SC_PHYS_PAGES) / 2 * (int64_t)sysconf(_SC_PAGESIZE);
+    return bytes;
+}

@@ -1,0 +1,34 @@
+/** \file replay/cpu/cores.h
+ * Which cores of this computer do the work of which device.
+ */
+#ifndef EMP_REPLAY_CPU_CORES_H
+#define EMP_REPLAY_CPU_CORES_H
+
+#include <pthread.h>
+
+#include "replay/options.h"
+
+typedef struct {
+    int32_t count[EMP_REPLAY_MAX_DEVICES]; /**< 0 of devices that are no cores */
+    int16_t core[EMP_REPLAY_MAX_DEVICES][EMP_REPLAY_MAX_CORES];
+} emp_cpu_cores;
+
+/** As the options say; where they do not, GPUs first, then CPUs, take the next cores that
+ * this program may use, as many as the plan gives them, beginning anew when all are taken.
+ * So cores are shared where there are fewer than the plan wants; no device has more
+ * threads than there are cores. \a is_wanted [device]: is a group of cores.
+ * \retval EMP_EINVAL  A core that this program may not use; the message says which it may.
+ */
+emp_status emp_cpu_cores_choose(emp_cpu_cores *cores, const emp_replay_plan *plan,
+                                const emp_replay_options *options, const bool *is_wanted,
+                                emp_error *err);
+
+/** Keeps a thread on these cores. */
+emp_status emp_cpu_pin(pthread_t thread, const int32_t *core, int32_t count,
+                       emp_error *err);
+
+/** Memory of this computer that is there for the taking, in bytes: what the kernel calls
+ * available, the limits of the program's group and of its address space. */
+int64_t emp_cpu_available_bytes(void);
+
+#endif /* EMP_REPLAY_CPU_CORES_H */

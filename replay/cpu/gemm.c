@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Goto & van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (ACM TOMS
+ * 34(3), 2008): panels of a and b are packed so that the inner kernel reads both in
+ * order; a tile of c stays in registers over a whole panel. The compiler makes vector
+ * code of the inner kernel. */
+#include "replay/cpu/gemm.h"
+
+#include <string.h>
+
+#include "base/clones.h"
+
+/* Tile of the inner kernel; rows, depth and columns of a panel. */
+enum { MR = 6, NR = 16, MC = 96, KC = 256, NC = 512 };
+
+struct matrix {
+    const float *at;
+    int64_t      row, column; /* distance of neighbours in a column, in a row */
+};
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* A strip of rows (of a) or columns (of b, given transposed), filled up with zeros. */
+EMP_CLONES static void pack_strip(float *to, const struct matrix *m, int64_t first,
+                                  int64_t count, int64_t depth_first, int64_t depth,
+                                  int64_t strip)
+{
+    bool is_plain = m->row == 1 && count == strip;
+
+    for (int64_t p = 0; p < depth; p++, to += strip) {
+        const float *from = m->at + first * m->row + (depth_first + p) * m->column;
+        if (is_plain) {
+            memcpy(to, from, (size_t)strip * sizeof *to);
+            continue;
+        }
+        for (int64_t i = 0; i < strip; i++) to[i] = i < count ? from[i * m->row] : 0.0f;
+    }
+}
+
+static void pack(float *to, const struct matrix *m, int64_t first, int64_t count,
+                 int64_t depth_first, int64_t depth, int64_t strip)
+{
+    for (int64_t s = 0; s < count; s += strip, to += strip * depth)
+        pack_strip(to, m, first + s, least(strip, count - s), depth_first, depth, strip);
+}
+
+/* Sixteen columns of a row of the tile; the compiler splits it where registers are
+ * shorter. */
+typedef float strip __attribute__((vector_size(NR * sizeof(float))));
+
+EMP_CLONES static void multiply_tile(const float *restrict a, const float *restrict b,
+                                     int64_t depth, float tile[MR][NR])
+{
+    strip sum[MR] = {{0}};
+
+    for (int64_t p = 0; p < depth; p++, a += MR, b += NR) {
+        strip row;
+        memcpy(&row, b, sizeof row);
+        for (int i = 0; i < MR; i++) sum[i] += a[i] * row;
+    }
+    memcpy(tile, sum, sizeof sum);
+}
+
+static void add_tile(float *c, int64_t ldc, int64_t rows, int64_t columns, float alpha,
+                     float tile[MR][NR])
+{
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++) c[i * ldc + j] += alpha * tile[i][j];
+    }
+}
+
+static void scale(float *c, int64_t ldc, int64_t m, int64_t n, float beta)
+{
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < n; j++)
+            c[i * ldc + j] = beta == 0.0f ? 0.0f : beta * c[i * ldc + j];
+    }
+}
+
+void emp_gemm_plain(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+                    float beta, float *c, int64_t ldc)
+{
+    static _Thread_local float packed_a[(MC + MR) * KC], packed_b[(NC + NR) * KC];
+    struct matrix              left = {a, transpose_a ? 1 : lda, transpose_a ? lda : 1};
+    struct matrix              right = {b, transpose_b ? ldb : 1, transpose_b ? 1 : ldb};
+    float                      tile[MR][NR];
+
+    scale(c, ldc, m, n, beta);
+    for (int64_t j = 0; j < n; j += NC) {
+        int64_t columns = least(NC, n - j);
+        for (int64_t p = 0; p < k; p += KC) {
+            int64_t depth = least(KC, k - p);
+            pack(packed_b, &right, j, columns, p, depth, NR);
+            for (int64_t i = 0; i < m; i += MC) {
+                int64_t rows = least(MC, m - i);
+                pack(packed_a, &left, i, rows, p, depth, MR);
+                for (int64_t s = 0; s < columns; s += NR) {
+                    for (int64_t r = 0; r < rows; r += MR) {
+                        multiply_tile(packed_a + r * depth, packed_b + s * depth, depth,
+                                      tile);
+                        add_tile(&c[(i + r) * ldc + j + s], ldc, least(MR, rows - r),
+                                 least(NR, columns - s), alpha, tile);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+/** \file replay/planner/kernel_of_op.h
+ * Which kernel does the work of an op of a graph. Attributes are not kept in graphs;
+ * strides, windows and transpositions are found from shapes, where they leave room in a
+ * way that does as much work.
+ */
+#ifndef EMP_REPLAY_PLANNER_KERNEL_OF_OP_H
+#define EMP_REPLAY_PLANNER_KERNEL_OF_OP_H
+
+#include "replay/kernel.h"
+#include "sim/graph/graph.h"
+
+/** The kernel of \a op, inputs and outputs numbered as in the graph. O(rank). */
+emp_kernel emp_kernel_of_op(const emp_graph *graph, emp_op_id op);
+
+#endif /* EMP_REPLAY_PLANNER_KERNEL_OF_OP_H */

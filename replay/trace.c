@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "replay/trace.h"
+
+#include "base/io/atomic_file.h"
+#include "base/io/trace_events.h"
+#include "base/mem.h"
+
+struct writer {
+    emp_trace_events           events;
+    const emp_replay_plan     *plan;
+    const emp_replay_timeline *timeline;
+    emp_trace_slice           *slice; /* [op] the first that it ran in */
+};
+
+/* Further cores of a GPU that is a group of them come behind its tracks. */
+static int32_t track_of_core(const emp_replay_device *device, int32_t core)
+{
+    return device->is_cpu || core == 0 ? core : EMP_TRACK_GPU_COUNT + core - 1;
+}
+
+static void write_lanes(struct writer *w)
+{
+    const emp_replay_plan *p = w->plan;
+
+    for (int32_t i = 0; i < w->timeline->lane_count; i++) {
+        const emp_replay_lane *lane = &w->timeline->lane[i];
+        int32_t track = track_of_core(&p->device[lane->device], lane->core);
+        for (int32_t s = 0; s < lane->count; s++) {
+            const emp_replay_slice *slice = &lane->slice[s];
+            const emp_replay_op    *op = &p->op[slice->op];
+            emp_trace_span(&w->events, op->name, op->type, lane->device, track,
+                           slice->start_ns, slice->end_ns);
+            w->slice[slice->op] = (emp_trace_slice){slice->start_ns, lane->device, track};
+        }
+    }
+}
+
+static void write_queues(struct writer *w)
+{
+    const emp_replay_timeline *t = w->timeline;
+
+    for (int32_t op = 0; op < w->plan->op_count; op++) {
+        const emp_replay_op *o = &w->plan->op[op];
+        if (!t->is_queue[o->device]) continue;
+        if (t->issue_end_ns[op] > t->issue_start_ns[op]) {
+            emp_trace_span(&w->events, o->name, "issue", o->device, EMP_TRACK_HOST,
+                           t->issue_start_ns[op], t->issue_end_ns[op]);
+            w->slice[op] =
+                (emp_trace_slice){t->issue_start_ns[op], o->device, EMP_TRACK_HOST};
+        }
+        if (t->times.op_end_ns[op] <= t->times.op_start_ns[op]) continue;
+        emp_trace_span(&w->events, o->name, o->type, o->device, EMP_TRACK_COMPUTE,
+                       t->times.op_start_ns[op], t->times.op_end_ns[op]);
+        w->slice[op] =
+            (emp_trace_slice){t->times.op_start_ns[op], o->device, EMP_TRACK_COMPUTE};
+    }
+}
+
+/* The copy that was the last to come among those that an op reads. */
+static int32_t last_copy_of(const struct writer *w, int32_t op)
+{
+    const emp_replay_plan *p = w->plan;
+    const int64_t         *end_ns = w->timeline->times.copy_end_ns;
+    int32_t                last = -1;
+
+    for (int32_t i = p->input_offset[op]; i < p->input_offset[op + 1]; i++) {
+        int32_t copy = p->input[i].place - p->tensor_count;
+        if (copy >= 0 && (last < 0 || end_ns[copy] > end_ns[last])) last = copy;
+    }
+    return last;
+}
+
+static emp_trace_slice slice_of_copy(const struct writer *w, int32_t copy)
+{
+    const emp_replay_plan *p = w->plan;
+    int32_t                from = emp_replay_memory_of_place(p, p->copy[copy].tensor);
+    int32_t                to = p->copy[copy].to;
+    bool    from_cpu = p->device[from].is_cpu, to_cpu = p->device[to].is_cpu;
+    int32_t track = from_cpu ? to_cpu ? EMP_TRACK_BETWEEN_HOSTS : EMP_TRACK_TO_DEVICE
+                    : to_cpu ? EMP_TRACK_TO_HOST
+                             : EMP_TRACK_TO_PEER;
+
+    return (emp_trace_slice){w->timeline->times.copy_start_ns[copy],
+                             track == EMP_TRACK_TO_DEVICE ? to : from, track};
+}
+
+static void write_copies(struct writer *w)
+{
+    const emp_replay_plan *p = w->plan;
+
+    for (int32_t c = 0; c < p->copy_count; c++) {
+        emp_trace_slice slice = slice_of_copy(w, c);
+        int32_t         producer = p->tensor[p->copy[c].tensor].producer;
+        int32_t         from = emp_replay_memory_of_place(p, p->copy[c].tensor);
+        emp_trace_copy(&w->events, p->op[producer].name, slice.pid, slice.tid,
+                       slice.at_ns, w->timeline->times.copy_end_ns[c], p->copy[c].bytes,
+                       p->device[from].name, p->device[p->copy[c].to].name);
+        emp_trace_flow(&w->events, &w->slice[producer], &slice);
+    }
+    for (int32_t op = 0; op < p->op_count; op++) {
+        int32_t c = last_copy_of(w, op);
+        if (c < 0) continue;
+        emp_trace_slice slice = slice_of_copy(w, c);
+        emp_trace_flow(&w->events, &slice, &w->slice[op]);
+    }
+}
+
+static void write_memory(struct writer *w)
+{
+    for (int32_t m = 0; m < w->plan->device_count; m++) {
+        const emp_replay_levels *levels = &w->timeline->levels[m];
+        for (int32_t i = 0; i < levels->count; i++)
+            emp_trace_memory(&w->events, m, levels->level[i].at_ns,
+                             levels->level[i].bytes);
+    }
+}
+
+static void write_names(struct writer *w)
+{
+    const emp_replay_plan *p = w->plan;
+
+    for (int32_t d = 0; d < p->device_count; d++) {
+        if (!p->device[d].is_cpu) {
+            emp_trace_name_gpu(&w->events, d, p->device[d].name);
+            continue;
+        }
+        emp_trace_name_process(&w->events, d, p->device[d].name);
+        emp_trace_name_cpu_track(&w->events, d, EMP_TRACK_BETWEEN_HOSTS);
+    }
+    for (int32_t i = 0; i < w->timeline->lane_count; i++) {
+        const emp_replay_lane   *lane = &w->timeline->lane[i];
+        const emp_replay_device *device = &p->device[lane->device];
+        if (device->is_cpu || lane->core > 0)
+            emp_trace_name_cpu_track(&w->events, lane->device,
+                                     track_of_core(device, lane->core));
+    }
+}
+
+emp_status emp_replay_trace_write(const char *path, const emp_replay_plan *plan,
+                                  const emp_replay_timeline *timeline, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+    struct writer   w = {.plan = plan, .timeline = timeline};
+
+    w.slice = EMP_NEW_ARRAY(emp_trace_slice, (size_t)plan->op_count);
+    if (w.slice == NULL) EMP_FAIL(EMP_ENOMEM, "trace of %d ops", plan->op_count);
+    for (int32_t op = 0; op < plan->op_count; op++) w.slice[op].at_ns = -1;
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    emp_trace_begin(&w.events, file.stream);
+    write_lanes(&w);
+    write_queues(&w);
+    write_copies(&w);
+    write_memory(&w);
+    write_names(&w);
+    emp_trace_end(&w.events);
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
+    emp_free(w.slice);
+    return st;
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run/archive.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/io/atomic_file.h"
+#include "base/io/folder.h"
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+
+static const char RECORD[] = ".h5", TIMING[] = ".timing.json",
+                  CHECKPOINT[] = ".checkpoint.h5", REFUSED[] = ".refused.txt";
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return emp_hash_bytes(hash, text, strlen(text) + 1);
+}
+
+/* What makes two runs the same run: the sources, too, as a placer may have changed. */
+static uint64_t identity_of(const emp_record *r)
+{
+    uint64_t hash = EMP_HASH_SEED, budget_bits;
+
+    memcpy(&budget_bits, &r->budget_s, sizeof budget_bits);
+    hash = hash_text(hash, r->version);
+    hash = hash_text(hash, r->commit);
+    hash = emp_hash_u64(hash, r->is_dirty);
+    hash = hash_text(hash, r->method);
+    hash = hash_text(hash, r->preset);
+    hash = hash_text(hash, r->options);
+    hash = hash_text(hash, r->workload);
+    hash = hash_text(hash, r->machine);
+    hash = hash_text(hash, r->runtime);
+    hash = emp_hash_u64(hash, r->seed);
+    hash = emp_hash_u64(hash, (uint64_t)r->budget_evaluations);
+    hash = emp_hash_u64(hash, budget_bits);
+    hash = emp_hash_u64(hash, r->graph_hash);
+    hash = emp_hash_u64(hash, r->machine_hash);
+    return emp_hash_u64(hash, r->runtime_hash);
+}
+
+/* Writes folder/name.suffix; a name is what a person looks for, then the hash. */
+static void name_file(char path[EMP_ARCHIVE_PATH_BYTES], const char *folder,
+                      const emp_record *r, const char *suffix)
+{
+    char workload[64];
+
+    snprintf(workload, sizeof workload, "%.63s", r->workload);
+    for (char *at = workload; *at != '\0'; at++) {
+        if (!isalnum((unsigned char)*at)) *at = '_';
+    }
+    snprintf(path, EMP_ARCHIVE_PATH_BYTES,
+             "%s/%s.%s.%s%s%s.seed%" PRIu64 ".%" PRId64 ".%08" PRIx32 "%s", folder,
+             workload, r->machine, r->method, r->preset[0] == '\0' ? "" : "-", r->preset,
+             r->seed, r->budget_evaluations, (uint32_t)identity_of(r), suffix);
+}
+
+/* True when the oracle still says of the record's placement what the record says. */
+static emp_status check_score(const emp_record *record, bool *agrees,
+                              const emp_problem *problem, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+
+    *agrees = false;
+    if (record->op_count != problem->graph->op_count ||
+        record->device_count != problem->machine->device_count) {
+        goto cleanup;
+    }
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    *agrees =
+        emp_sim_run_traced(sim, record->device_of_op, NULL, &result, NULL) == EMP_OK &&
+        result.fingerprint == record->fingerprint &&
+        (double)result.step_time_ns * 1e-9 == record->best_step_time_s &&
+        result.is_feasible == record->is_feasible;
+
+cleanup:
+    emp_sim_destroy(sim);
+    return st;
+}
+
+emp_status emp_archive_find(emp_record *record, bool *is_found, const char *folder,
+                            const emp_problem *problem, const emp_run_params *params,
+                            emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    char        path[EMP_ARCHIVE_PATH_BYTES];
+    emp_record *wanted = EMP_NEW(emp_record);
+
+    *is_found = false;
+    memset(record, 0, sizeof *record);
+    if (wanted == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
+    emp_run_describe(wanted, problem, params);
+    name_file(path, folder, wanted, RECORD);
+    if (emp_record_load(record, path, NULL) != EMP_OK) goto cleanup;
+    if (identity_of(record) != identity_of(wanted)) goto cleanup;
+    if (strcmp(record->stopped_by, "interrupt") == 0) goto cleanup;
+    EMP_TRY(check_score(record, is_found, problem, err));
+
+cleanup:
+    emp_free(wanted);
+    return st;
+}
+
+static emp_status write_timing(const char *path, const emp_record *record,
+                               double elapsed_s, int32_t threads, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    fprintf(file.stream,
+            "{\"elapsed_s\": %.3f, \"evaluations\": %" PRId64
+            ", \"evaluations_per_s\": %.1f, \"threads\": %d}\n",
+            elapsed_s, record->evaluations,
+            elapsed_s > 0 ? (double)record->evaluations / elapsed_s : 0.0, threads);
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
+    return st;
+}
+
+/* Only for a run that owns a checkpoint, of which there is one at a time. */
+static emp_status sweep(const char *folder, const emp_record *run, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       path[EMP_ARCHIVE_PATH_BYTES];
+
+    name_file(path, folder, run, TIMING);
+    EMP_TRY(emp_atomic_file_sweep(path, err));
+    name_file(path, folder, run, RECORD);
+    EMP_TRY(emp_atomic_file_sweep(path, err));
+
+cleanup:
+    return st;
+}
+
+emp_status emp_archive_run(emp_record *record, const char *folder,
+                           const emp_problem *problem, const emp_run_params *params,
+                           emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    emp_run_params      own = *params;
+    emp_run_checkpoint *checkpoint = &own.checkpoint;
+    char                path[EMP_ARCHIVE_PATH_BYTES];
+
+    if (params->method->list_state == NULL) return emp_run(record, problem, params, err);
+    emp_run_describe(record, problem, params);
+    EMP_TRY(emp_folder_make(folder, err));
+    EMP_TRY(sweep(folder, record, err));
+    name_file(path, folder, record, CHECKPOINT);
+    checkpoint->path = path;
+    checkpoint->is_resumed = access(path, F_OK) == 0;
+    st = emp_run(record, problem, &own, err);
+    if (checkpoint->is_resumed && (st == EMP_EFORMAT || st == EMP_EINVAL)) {
+        emp_record_clear(record); /* a checkpoint of no use is as good as none */
+        if (err != NULL) *err = (emp_error){0};
+        remove(path);
+        checkpoint->is_resumed = false;
+        st = emp_run(record, problem, &own, err);
+    }
+
+cleanup:
+    return st;
+}
+
+emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
+                           int32_t threads, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       path[EMP_ARCHIVE_PATH_BYTES];
+
+    EMP_TRY(emp_folder_make(folder, err));
+    name_file(path, folder, record, TIMING);
+    EMP_TRY(write_timing(path, record, elapsed_s, threads, err));
+    name_file(path, folder, record, RECORD); /* last: with it, all is there */
+    EMP_TRY(emp_record_save(path, record, err));
+
+cleanup:
+    return st;
+}
+
+emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
+                              const emp_run_params *params, emp_error *err)
+{
+    static const char *const suffixes[] = {RECORD, TIMING, CHECKPOINT, REFUSED};
+    emp_status               st = EMP_OK;
+    char                     path[EMP_ARCHIVE_PATH_BYTES];
+    emp_record              *run = EMP_NEW(emp_record);
+
+    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
+    emp_run_describe(run, problem, params);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        name_file(path, folder, run, suffixes[i]);
+        if (remove(path) != 0 && errno != ENOENT)
+            EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
+    }
+
+cleanup:
+    emp_free(run);
+    return st;
+}
+
+emp_status emp_timing_load(double *elapsed_s, const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    json_t    *root = json_load_file(path, 0, NULL);
+    json_t    *elapsed = json_object_get(root, "elapsed_s");
+
+    if (!json_is_number(elapsed) || json_number_value(elapsed) < 0)
+        EMP_FAIL(
+            EMP_EFORMAT,
+            "%s is no timing file: it has no elapsed_s; without it no time is known, "
+            "and nothing else is lost",
+            path);
+    *elapsed_s = json_number_value(elapsed);
+
+cleanup:
+    json_decref(root);
+    return st;
+}
+
+double emp_archive_elapsed_s(const char *folder, const emp_record *record)
+{
+    char   path[EMP_ARCHIVE_PATH_BYTES];
+    double elapsed_s = NAN;
+
+    name_file(path, folder, record, TIMING);
+    return emp_timing_load(&elapsed_s, path, NULL) == EMP_OK ? elapsed_s : NAN;
+}
+
+/* ---- runs without a placement ---- */
+
+emp_status emp_archive_put_refusal(const char *folder, const emp_problem *problem,
+                                   const emp_run_params *params, const char *reason,
+                                   emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+    char            path[EMP_ARCHIVE_PATH_BYTES];
+    emp_record     *run = EMP_NEW(emp_record);
+
+    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
+    emp_run_describe(run, problem, params);
+    EMP_TRY(emp_folder_make(folder, err));
+    name_file(path, folder, run, REFUSED);
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    fprintf(file.stream, "%016" PRIx64 "\n%s\n", identity_of(run), reason);
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
+    emp_free(run);
+    return st;
+}
+
+emp_status emp_archive_find_refusal(char reason[EMP_ERROR_MSG_BYTES], bool *is_found,
+                                    const char *folder, const emp_problem *problem,
+                                    const emp_run_params *params, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    char        path[EMP_ARCHIVE_PATH_BYTES], wanted[32], identity[32];
+    FILE       *file = NULL;
+    emp_record *run = EMP_NEW(emp_record);
+
+    *is_found = false;
+    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
+    emp_run_describe(run, problem, params);
+    name_file(path, folder, run, REFUSED);
+    file = fopen(path, "r");
+    if (file == NULL || fgets(identity, sizeof identity, file) == NULL ||
+        fgets(reason, EMP_ERROR_MSG_BYTES, file) == NULL)
+        goto cleanup;
+    snprintf(wanted, sizeof wanted, "%016" PRIx64 "\n", identity_of(run));
+    *is_found = strcmp(identity, wanted) == 0;
+    reason[strcspn(reason, "\n")] = '\0';
+
+cleanup:
+    if (file != NULL) fclose(file);
+    emp_free(run);
+    return st;
+}
+
+void emp_archive_drop_checkpoint(const char *folder, const emp_record *record)
+{
+    char path[EMP_ARCHIVE_PATH_BYTES];
+
+    name_file(path, folder, record, CHECKPOINT);
+    remove(path);
+}

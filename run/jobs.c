@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run/jobs.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "graphs/workloads/workloads.h"
+#include "run/archive.h"
+#include "run/methods.h"
+
+struct emp_jobs_plan {
+    const emp_jobs_params *params;
+    emp_job               *job;
+    int32_t                count;
+    double                 cost; /* of all jobs */
+    int32_t                done;
+    double                 start_s;
+};
+
+/* ---- tasks ---- */
+
+static emp_status load_task(emp_loaded_task *loaded, const emp_task *task,
+                            const emp_runtime *runtime, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_graph *whole = NULL;
+
+    EMP_TRY(emp_machine_load(&loaded->machine, task->machine, err));
+    EMP_TRY(emp_workload_build(&whole, task->spec, err));
+    EMP_TRY(emp_graph_prune(&loaded->graph, whole, err));
+    EMP_TRY(emp_problem_create(&loaded->problem, loaded->graph, loaded->machine, runtime,
+                               task->spec, err));
+
+cleanup:
+    emp_graph_destroy(whole);
+    return st;
+}
+
+emp_status emp_tasks_load(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
+                          const emp_runtime *runtime, int32_t threads, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    emp_status *status = EMP_NEW_ARRAY(emp_status, (size_t)count);
+    emp_error  *error = EMP_NEW_ARRAY(emp_error, (size_t)count);
+
+    if (status == NULL || error == NULL) EMP_FAIL(EMP_ENOMEM, "%d tasks", count);
+        /* clang-format off */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    /* clang-format on */
+    for (int32_t r = count - 1; r >= 0; r--)
+        status[r] = load_task(&loaded[r], &tasks[r], runtime, &error[r]);
+    for (int32_t r = 0; r < count; r++) {
+        if (status[r] != EMP_OK) EMP_FAIL(status[r], "%s", error[r].msg);
+    }
+
+cleanup:
+    emp_free(status);
+    emp_free(error);
+    return st;
+}
+
+void emp_tasks_clear(emp_loaded_task *loaded, int32_t count)
+{
+    for (int32_t r = 0; r < count && loaded != NULL; r++) {
+        emp_problem_destroy(loaded[r].problem);
+        emp_graph_destroy(loaded[r].graph);
+        emp_machine_destroy(loaded[r].machine);
+    }
+}
+
+/* ---- jobs ---- */
+
+/* Learners that train a network have presets; what an update of it takes is about a
+ * simulation of 10,000 ops. */
+static double guess_cost(const emp_placer_type *method, int64_t budget, int32_t op_count)
+{
+    double update_cost = method->presets != NULL ? 1.0 : 0.0;
+
+    return (op_count / 1e4 + update_cost) * (double)(budget > 0 ? budget : 1);
+}
+
+emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_task *task,
+                        const emp_job_method *method, uint64_t seed, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *job = (emp_job){
+        .row = task->title, .column = method->title, .problem = loaded->problem};
+    EMP_TRY(emp_method_find(&job->run.method, method->method, err));
+    job->run.placer.seed = seed;
+    job->run.placer.preset = method->preset;
+    job->run.placer.options = method->options;
+    job->run.budget_evaluations = method->budget;
+    job->cost = guess_cost(job->run.method, method->budget, loaded->graph->op_count);
+
+cleanup:
+    return st;
+}
+
+static int by_falling_cost(const void *a, const void *b)
+{
+    const emp_job *x = *(emp_job *const *)a, *y = *(emp_job *const *)b;
+
+    if (x->cost != y->cost) return x->cost > y->cost ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void report_progress(struct emp_jobs_plan *plan)
+{
+    double done = 0, worked = 0, elapsed_s = emp_clock_now_s() - plan->start_s;
+
+    if (plan->params->on_progress == NULL) return;
+    for (int32_t i = 0; i < plan->count; i++) {
+        const emp_job *job = &plan->job[i];
+        done += job->cost * job->done_frac;
+        worked += job->cost * (job->done_frac - job->earlier_frac);
+    }
+    double remaining_s = worked > 0 ? elapsed_s * (plan->cost - done) / worked : INFINITY;
+    plan->params->on_progress(plan->params->context, done / plan->cost, remaining_s);
+}
+
+static void on_batch(void *context, const emp_progress *progress)
+{
+    emp_job *job = (emp_job *)context;
+    double   budget = (double)progress->budget_evaluations;
+    bool     is_counted = budget > 0;
+
+    job->elapsed_s = progress->elapsed_s;
+    if (!is_counted && !(progress->budget_s > 0)) return;
+#pragma omp critical(emp_jobs)
+    {
+        job->done_frac = is_counted ? (double)progress->evaluations / budget
+                                    : fmin(1.0, progress->elapsed_s / progress->budget_s);
+        if (is_counted) job->earlier_frac = (double)progress->resumed / budget;
+        report_progress(job->plan);
+    }
+}
+
+static void on_job_done(emp_job *job, bool is_read)
+{
+    struct emp_jobs_plan *plan = job->plan;
+
+#pragma omp critical(emp_jobs)
+    {
+        job->done_frac = 1.0;
+        if (is_read) job->earlier_frac = 1.0;
+        plan->done++;
+        if (plan->params->on_run != NULL) {
+            emp_job_event event = {job->row,
+                                   job->column,
+                                   job->record.seed,
+                                   job->record.is_feasible ? job->record.best_step_time_s
+                                                           : INFINITY,
+                                   is_read ? 0.0 : job->elapsed_s,
+                                   is_read,
+                                   plan->done,
+                                   plan->count};
+            plan->params->on_run(plan->params->context, &event);
+        }
+        report_progress(plan);
+    }
+}
+
+static bool was_stopped(const emp_jobs_params *params)
+{
+    return params->stop != NULL && *params->stop != 0;
+}
+
+static emp_status find_record(emp_job *job, bool *is_read, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_jobs_params *p = job->plan->params;
+
+    EMP_TRY(
+        emp_archive_find(&job->record, is_read, p->folder, job->problem, &job->run, err));
+    if (*is_read) job->elapsed_s = emp_archive_elapsed_s(p->folder, &job->record);
+    if (*is_read || !p->keeps_refusals) goto cleanup;
+    EMP_TRY(emp_archive_find_refusal(job->error.msg, &job->is_refused, p->folder,
+                                     job->problem, &job->run, err));
+    *is_read = job->is_refused;
+
+cleanup:
+    return st;
+}
+
+/* What is left of a run without a placement is its description and the reason. */
+static emp_status refuse(emp_job *job, bool is_read, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_error  reason = job->error;
+
+    job->error = (emp_error){0}; /* which is for failures, until all went well */
+    emp_record_clear(&job->record);
+    emp_run_describe(&job->record, job->problem, &job->run);
+    if (!is_read)
+        EMP_TRY(emp_archive_put_refusal(job->plan->params->folder, job->problem,
+                                        &job->run, reason.msg, err));
+    job->error = reason;
+    job->is_refused = job->is_ready = true;
+    on_job_done(job, is_read);
+
+cleanup:
+    return st;
+}
+
+static emp_status run_job(emp_job *job, emp_error *err)
+{
+    const emp_jobs_params *p = job->plan->params;
+    emp_status             st = EMP_OK;
+    bool                   is_read = false;
+
+    EMP_TRY(find_record(job, &is_read, err));
+    if (!is_read) {
+        emp_record_clear(&job->record);
+        job->run.progress = on_batch;
+        job->run.context = job;
+        st = emp_archive_run(&job->record, p->folder, job->problem, &job->run, err);
+        job->is_refused = st == EMP_EINFEASIBLE && p->keeps_refusals;
+        if (!job->is_refused) EMP_TRY(st);
+    }
+    if (job->is_refused) return refuse(job, is_read, err);
+    job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
+    if (!job->is_ready) goto cleanup; /* half a run would stand in for a whole one */
+    if (!is_read) {
+        EMP_TRY(emp_archive_put(p->folder, &job->record, job->elapsed_s,
+                                job->run.placer.threads, err));
+    }
+    emp_archive_drop_checkpoint(p->folder, &job->record);
+    on_job_done(job, is_read);
+
+cleanup:
+    return st;
+}
+
+/* Jobs by falling cost; the caller frees the array. */
+static emp_status sort_jobs(emp_job ***out, emp_job *jobs, int32_t count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *out = EMP_NEW_ARRAY(emp_job *, (size_t)count);
+    if (*out == NULL) EMP_FAIL(EMP_ENOMEM, "%d runs", count);
+    for (int32_t i = 0; i < count; i++) (*out)[i] = &jobs[i];
+    qsort(*out, (size_t)count, sizeof **out, by_falling_cost);
+
+cleanup:
+    return st;
+}
+
+/* All at once: what is left of a fresh call that was stopped is then its own, and the next
+ * call goes on from there. */
+static emp_status forget_all(const emp_job *jobs, int32_t count, const char *folder,
+                             emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    for (int32_t i = 0; i < count; i++)
+        EMP_TRY(emp_archive_forget(folder, jobs[i].problem, &jobs[i].run, err));
+
+cleanup:
+    return st;
+}
+
+static void prepare(struct emp_jobs_plan *plan)
+{
+    int32_t threads = plan->params->threads / plan->count; /* what is left for each run */
+
+    for (int32_t i = 0; i < plan->count; i++) {
+        emp_job *job = &plan->job[i];
+        job->plan = plan;
+        job->run.stop = plan->params->stop;
+        job->run.placer.threads = threads < 1 ? 1 : threads;
+        plan->cost += job->cost;
+    }
+    if (plan->params->threads > plan->count) omp_set_max_active_levels(2);
+    plan->start_s = emp_clock_now_s();
+}
+
+emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
+                        emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    struct emp_jobs_plan plan = {.params = params, .job = jobs, .count = count};
+    emp_job            **order = NULL;
+    atomic_bool          has_failed = false;
+
+    if (count == 0) goto cleanup;
+    EMP_TRY(sort_jobs(&order, jobs, count, err));
+    if (params->is_fresh) EMP_TRY(forget_all(jobs, count, params->folder, err));
+    prepare(&plan);
+    /* clang-format off */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(params->threads)
+    /* clang-format on */
+    for (int32_t i = 0; i < count; i++) {
+        emp_job *job = order[i];
+        if (atomic_load(&has_failed) || was_stopped(params)) continue;
+        job->status = run_job(job, &job->error);
+        if (job->status != EMP_OK) atomic_store(&has_failed, true);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        const emp_job *job = &jobs[i];
+        if (job->status != EMP_OK) {
+            EMP_FAIL(job->status, "%s by %s: %s", job->row, job->run.method->name,
+                     job->error.msg);
+        }
+        if (!job->is_ready) st = EMP_EINTERRUPTED;
+    }
+
+cleanup:
+    emp_free(order);
+    return st;
+}
+
+void emp_jobs_clear(emp_job *jobs, int32_t count)
+{
+    for (int32_t i = 0; i < count && jobs != NULL; i++) emp_record_clear(&jobs[i].record);
+}

@@ -1,0 +1,104 @@
+/** \file run/jobs.h
+ * Many runs of methods, each on one of a few tasks: what tables and studies consist of.
+ *
+ * Runs whose records exist are read, the others are made, in parallel, longest first, with
+ * the threads shared out evenly; what a run finds does not depend on that.
+ */
+#ifndef EMP_RUN_JOBS_H
+#define EMP_RUN_JOBS_H
+
+#include <signal.h>
+
+#include "run/loop.h"
+
+/** A task: a workload on a machine. */
+typedef struct {
+    const char *key;   /**< "nmt2", for options */
+    const char *title; /**< "NMT, 2 layers" */
+    const char *spec;
+    const char *machine;
+    int32_t     gpu_count;
+} emp_task;
+
+/** A task with what its runs share. All owned. */
+typedef struct {
+    emp_graph   *graph; /**< of a step */
+    emp_machine *machine;
+    emp_problem *problem;
+} emp_loaded_task;
+
+/** Loads all tasks in parallel, largest last. \a loaded is zeroed; clear it also after
+ * a failure. */
+emp_status emp_tasks_load(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
+                          const emp_runtime *runtime, int32_t threads, emp_error *err);
+void       emp_tasks_clear(emp_loaded_task *loaded, int32_t count);
+
+/** A run that is ready. */
+typedef struct {
+    const char *row, *method; /**< titles */
+    uint64_t    seed;
+    double      step_time_s; /**< infinity: nothing that fits in memory */
+    double      elapsed_s;   /**< 0 for a record that was read */
+    bool        is_read;
+    int32_t     done, total; /**< runs */
+} emp_job_event;
+
+/** How runs are made. */
+typedef struct {
+    const char *folder; /**< of the run records */
+    int32_t     threads;
+    bool        is_fresh; /**< first remove what the folder has of these runs */
+    /** A method that finds no placement gives a result that says so; else it is a failure. */
+    bool keeps_refusals;
+    const volatile sig_atomic_t
+        *stop; /**< OPTIONAL: set to end after the current batches */
+    /** OPTIONAL. Calls come from several threads, one at a time. */
+    void (*on_run)(void *context, const emp_job_event *event);
+    /** OPTIONAL. Work done, 0..1, and an estimate of the seconds left. */
+    void (*on_progress)(void *context, double done_frac, double remaining_s);
+    void *context;
+} emp_jobs_params;
+
+/** A run: the caller fills in the first part, emp_jobs_run() the second. */
+typedef struct {
+    const char        *row, *column; /**< titles, for reports */
+    const emp_problem *problem;
+    emp_run_params     run;  /**< without threads, stop and progress */
+    double             cost; /**< relative; for the order and the progress bar */
+
+    bool is_ready;   /**< the record is that of a whole run ... */
+    bool is_refused; /**< ... or, if refusals are kept, says what was run, and `error` why
+                          there is no placement */
+    emp_record record;
+    double elapsed_s; /**< that the run took; NaN: of a record without a timing file */
+    /* Private. */
+    double                done_frac, earlier_frac; /**< of its work; before this call */
+    emp_status            status;
+    emp_error             error;
+    struct emp_jobs_plan *plan;
+} emp_job;
+
+/** A method as a job runs it. */
+typedef struct {
+    const char *title;
+    const char *method;
+    const char *preset;  /**< or NULL */
+    const char *options; /**< or NULL */
+    int64_t     budget;  /**< evaluations; 0 = the method ends by itself */
+} emp_job_method;
+
+/** Fills in a job.
+ * \retval EMP_EINVAL  There is no such method. */
+emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_task *task,
+                        const emp_job_method *method, uint64_t seed, emp_error *err);
+
+/** Makes or reads all runs, if there are any.
+ * \retval EMP_EINTERRUPTED  \a stop was set before all jobs were ready. Else as
+ *                           emp_run(), and those of the archive. */
+emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
+                        emp_error *err);
+
+/** Releases the records; the array stays the caller's. NULL is allowed. */
+void emp_jobs_clear(emp_job *jobs, int32_t count);
+
+#endif /* EMP_RUN_JOBS_H */

@@ -1,0 +1,95 @@
+/** \file run/loop.h
+ * Runs a placement method: the one loop of ask, legalize, score, tell that all methods
+ * share, so that budget, seed, threads and best-so-far mean the same for each.
+ *
+ * A batch is scored in parallel, one simulator a thread, and told in order: the record
+ * does not depend on the number of threads.
+ *
+ * Several programs may share a run. Each calls emp_run() with the same parameters but for
+ * `ranks`, proposes and scores its own part of every update, and makes the same step from
+ * the gradients of all, added in order of ranks (together.c): the record depends on the
+ * number of ranks, not on which is slow. With `is_async` rank 0 is a parameter server and
+ * the others are controllers (server.c; Mirhoseini et al., 2017): who is faster then counts.
+ */
+#ifndef EMP_RUN_LOOP_H
+#define EMP_RUN_LOOP_H
+
+#include <signal.h>
+
+#include "run/ranks/ranks.h"
+#include "run/store/store.h"
+#include "search/placer.h"
+
+/** Where a run stands. */
+typedef struct {
+    int64_t evaluations;
+    int64_t resumed;            /**< of them; those before the run went on */
+    int64_t budget_evaluations; /**< 0 = no limit */
+    double  elapsed_s;          /**< also before it went on */
+    double  budget_s;           /**< 0 = no limit */
+    double  best_s;             /**< NaN while nothing fits in memory */
+} emp_progress;
+
+/** Estimated seconds until the budget is used up, whichever limit comes first. */
+double emp_progress_remaining_s(const emp_progress *progress);
+
+/** A file that holds the state of a run while it is under way, so that a run that was
+ * killed goes on as if it had not been: with a budget in evaluations alone its record is
+ * the same, byte for byte; one in seconds ends when the clock says. */
+typedef struct {
+    const char *path; /**< NULL = none */
+    /** Seconds between two writes; 0 = as few as cost under 1 % of the time. A run writes
+     * once before it starts, too, and once when it is interrupted. */
+    double every_s;
+    bool   is_resumed; /**< go on from the file, which must be of this very run */
+} emp_run_checkpoint;
+
+typedef struct {
+    const emp_placer_type *method;
+    emp_placer_params      placer;             /**< threads: also of the scoring */
+    int64_t                budget_evaluations; /**< 0 = no limit */
+    double                 budget_s;           /**< 0 = no limit */
+    emp_run_checkpoint     checkpoint;
+    const emp_ranks       *ranks;    /**< NULL = alone; for methods that have `sharing` */
+    bool                   is_async; /**< needs ranks */
+    /** OPTIONAL. Set by a signal handler: the run ends after the current batch. */
+    const volatile sig_atomic_t *stop;
+    /** OPTIONAL. Called after each batch, and when a run goes on from its checkpoint. */
+    void (*progress)(void *context, const emp_progress *progress);
+    void *context;
+} emp_run_params;
+
+/** Fills in what a run of \a params on \a problem will be: method, inputs and their
+ * hashes, seed, budget, program. emp_run() does it too; alone it serves to look for a
+ * record. */
+void emp_run_describe(emp_record *record, const emp_problem *problem,
+                      const emp_run_params *params);
+
+/** Runs a method until its budget is spent, it has nothing more to propose, or \a stop is
+ * set; one that is set when the budget is spent comes too late to matter. Scores at least one
+ * batch. The best is the fastest placement that fits in memory,
+ * the first of equals; when none fits, the fastest of those that do not, marked
+ * infeasible.
+ *
+ * A checkpoint stays where it is: who has saved the record removes it. One that is there
+ * and not to be resumed is never written over.
+ *
+ * Of several ranks rank 0 writes checkpoints and reports progress, and all read the one to go
+ * on from. Budgets are those of all together.
+ *
+ * \param[out] record  Clear it afterwards, also after a failure. With is_async only rank 0 has
+ *                     it whole.
+ * \retval EMP_EINVAL  No limit at all for a method that never ends by itself; a checkpoint
+ *                     of another run, one in the way, or for a method that has no state
+ *                     to save.
+ * \retval EMP_EIO     A checkpoint cannot be written, or there is none to resume.
+ * \retval EMP_EFORMAT What should be a checkpoint is none, or is torn.
+ * \retval EMP_EUNSUPPORTED  A method that cannot share a run, with ranks.
+ * \retval EMP_EEXTERNAL     Other ranks have gone; rank 0 has then saved a checkpoint, unless
+ *                           it stood in the middle of an update: the one before remains.
+ * \retval EMP_EELSEWHERE    Another rank has failed, and says why.
+ */
+emp_status emp_run(emp_record *record, const emp_problem *problem,
+                   const emp_run_params *params, emp_error *err);
+
+#endif /* EMP_RUN_LOOP_H */

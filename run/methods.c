@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run/methods.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "baselines/baselines.h"
+#include "policy/colocrl/colocrl.h"
+#include "policy/hdp/hdp.h"
+
+static const emp_placer_type *const policies[] = {&emp_placer_hdp, &emp_placer_colocrl};
+enum { POLICY_COUNT = sizeof policies / sizeof *policies };
+
+const emp_placer_type *emp_method_at(int32_t index)
+{
+    int32_t                       baseline_count = 0;
+    const emp_placer_type *const *baselines = emp_baselines(&baseline_count);
+
+    if (index < baseline_count) return baselines[index];
+    return index - baseline_count < POLICY_COUNT ? policies[index - baseline_count]
+                                                 : NULL;
+}
+
+static const emp_placer_type *lookup(const char *name)
+{
+    const emp_placer_type *method = NULL;
+
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
+        if (strcmp(method->name, name) == 0) return method;
+    }
+    return NULL;
+}
+
+bool emp_method_exists(const char *name) { return lookup(name) != NULL; }
+
+emp_status emp_method_find(const emp_placer_type **method, const char *name,
+                           emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    char                   names[256] = "";
+    size_t                 used = 0;
+    const emp_placer_type *other = NULL;
+
+    *method = lookup(name);
+    if (*method != NULL) goto cleanup;
+    for (int32_t i = 0; (other = emp_method_at(i)) != NULL && used < sizeof names; i++) {
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                 i == 0 ? "" : ", ", other->name);
+    }
+    if (strcmp(name, "hdp-emplace") == 0) /* as the column of Table 1 is called */
+        EMP_FAIL(EMP_EINVAL,
+                 "there is no method \"%s\"; it is method hdp with preset "
+                 "emplace",
+                 name);
+    EMP_FAIL(EMP_EINVAL, "there is no method \"%s\"; there are %s", name, names);
+
+cleanup:
+    return st;
+}

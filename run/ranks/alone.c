@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Of builds without MPI. */
+#include "run/ranks/distributed.h"
+
+emp_status emp_distributed_join(const emp_ranks            **ranks,
+                                const volatile sig_atomic_t *stop, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    (void)stop;
+    *ranks = NULL;
+    if (emp_distributed_count() > 1) {
+        EMP_FAIL(
+            EMP_EUNSUPPORTED,
+            "mpirun started %d of this program, which was built without MPI; install "
+            "libopenmpi-dev and build it again",
+            emp_distributed_count());
+    }
+
+cleanup:
+    return st;
+}
+
+void emp_distributed_leave(bool has_failed) { (void)has_failed; }
+
+const char *emp_distributed_library(void) { return NULL; }

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "run/ranks/distributed.h"
+
+/* Who waits looks that often without a pause: most answers come at once. */
+enum { EAGER_LOOKS = 200, PAUSE_NS = 20000 };
+
+/* After SIGTERM mpirun grants some seconds, in which rank 0 must have written what it has:
+ * it waits for the others for this part of them. */
+static const double PATIENCE = 0.4;
+
+static emp_ranks                    ranks; /* count 0: not joined */
+static const volatile sig_atomic_t *is_stopping;
+static bool                         is_ending_together, has_given_up;
+
+static double patience_s(void)
+{
+    const char *granted = getenv("OMPI_MCA_odls_base_sigkill_timeout");
+    double      granted_s = granted != NULL ? strtod(granted, NULL) : 0.0;
+
+    return PATIENCE * (granted_s > 1.0 ? granted_s : 1.0);
+}
+
+static emp_status check(int code, const char *what, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       text[MPI_MAX_ERROR_STRING] = "";
+    int        length = 0;
+
+    if (code == MPI_SUCCESS) goto cleanup;
+    MPI_Error_string(code, text, &length);
+    EMP_FAIL(EMP_EEXTERNAL, "MPI failed to %s: %s", what, text);
+
+cleanup:
+    return st;
+}
+
+/* Open MPI's own waiting would spin, and go on for ever when ranks have gone. Only rank 0
+ * gives up: mpirun ends the others when it leaves. */
+static emp_status wait_for(MPI_Request *request, MPI_Status *status, emp_error *err)
+{
+    const struct timespec pause = {0, PAUSE_NS};
+    emp_status            st = EMP_OK;
+    double                give_up_s = 0.0;
+    int                   is_done = 0, looks = 0;
+
+    for (;;) {
+        EMP_TRY(check(MPI_Test(request, &is_done, status), "exchange data", err));
+        if (is_done) break;
+        if (looks < EAGER_LOOKS) {
+            looks++;
+            continue;
+        }
+        nanosleep(&pause, NULL);
+        if (*is_stopping == 0 || ranks.rank > 0) continue;
+        if (give_up_s <= 0.0) give_up_s = emp_clock_now_s() + patience_s();
+        if (emp_clock_now_s() > give_up_s) {
+            has_given_up = true;
+            EMP_FAIL(EMP_EEXTERNAL,
+                     "other ranks have gone or are too slow to end with this "
+                     "one: the run is not finished, and --resume goes on "
+                     "from its last checkpoint");
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status check_size(size_t bytes, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    if (bytes > INT_MAX)
+        EMP_FAIL(EMP_EUNSUPPORTED, "%zu bytes in one message, want at most %d", bytes,
+                 INT_MAX);
+
+cleanup:
+    return st;
+}
+
+static emp_status gather(const void *mine, void *all, size_t bytes, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    MPI_Request request;
+
+    EMP_TRY(check_size(bytes, err));
+    EMP_TRY(check(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
+                                 MPI_COMM_WORLD, &request),
+                  "gather", err));
+    EMP_TRY(wait_for(&request, MPI_STATUS_IGNORE, err));
+
+cleanup:
+    return st;
+}
+
+static emp_status broadcast(int32_t owner, void *block, size_t bytes, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    MPI_Request request;
+
+    EMP_TRY(check_size(bytes, err));
+    EMP_TRY(
+        check(MPI_Ibcast(block, (int)bytes, MPI_BYTE, owner, MPI_COMM_WORLD, &request),
+              "broadcast", err));
+    EMP_TRY(wait_for(&request, MPI_STATUS_IGNORE, err));
+
+cleanup:
+    return st;
+}
+
+static emp_status send(int32_t to, const void *block, size_t bytes, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    MPI_Request request;
+
+    EMP_TRY(check_size(bytes, err));
+    EMP_TRY(check(MPI_Isend(block, (int)bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, &request),
+                  "send", err));
+    EMP_TRY(wait_for(&request, MPI_STATUS_IGNORE, err));
+
+cleanup:
+    return st;
+}
+
+static emp_status receive(int32_t *from, void *block, size_t bytes, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    MPI_Request request;
+    MPI_Status  status;
+
+    EMP_TRY(check_size(bytes, err));
+    EMP_TRY(check(MPI_Irecv(block, (int)bytes, MPI_BYTE,
+                            *from == EMP_ANY_RANK ? MPI_ANY_SOURCE : *from, 0,
+                            MPI_COMM_WORLD, &request),
+                  "receive", err));
+    EMP_TRY(wait_for(&request, &status, err));
+    *from = status.MPI_SOURCE;
+
+cleanup:
+    return st;
+}
+
+static emp_status agree(emp_status mine, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    failed = mine == EMP_OK ? ranks.count : ranks.rank, first = failed;
+    int32_t   *all = EMP_NEW_ARRAY(int32_t, (size_t)ranks.count);
+
+    if (all == NULL) EMP_FAIL(EMP_ENOMEM, "%d ranks", ranks.count);
+    EMP_TRY(gather(&failed, all, sizeof failed, err));
+    for (int32_t i = 0; i < ranks.count; i++) first = all[i] < first ? all[i] : first;
+    is_ending_together = first < ranks.count;
+    st = mine;
+    if (first < ranks.count && first != ranks.rank) {
+        st = EMP_EELSEWHERE;
+        if (err != NULL) *err = (emp_error){0};
+    }
+
+cleanup:
+    emp_free(all);
+    return st;
+}
+
+emp_status emp_distributed_join(const emp_ranks **out, const volatile sig_atomic_t *stop,
+                                emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int        provided, rank, count;
+
+    *out = NULL;
+    if (emp_distributed_count() == 1) goto cleanup;
+    is_stopping = stop;
+    EMP_TRY(
+        check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "start", err));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    EMP_TRY(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "number ranks", err));
+    EMP_TRY(check(MPI_Comm_size(MPI_COMM_WORLD, &count), "count ranks", err));
+    ranks = (emp_ranks){.rank = rank,
+                        .count = count,
+                        .gather = gather,
+                        .broadcast = broadcast,
+                        .send = send,
+                        .receive = receive,
+                        .agree = agree};
+    if (count != emp_distributed_count()) {
+        EMP_FAIL(EMP_EEXTERNAL,
+                 "mpirun started %d programs, but this MPI library sees %d: they are of "
+                 "different MPIs",
+                 emp_distributed_count(), count);
+    }
+    *out = &ranks;
+
+cleanup:
+    return st;
+}
+
+/* Who has given up just ends: mpirun is about to end all others. */
+void emp_distributed_leave(bool has_failed)
+{
+    if (ranks.count == 0 || has_given_up) return;
+    if (!has_failed || is_ending_together)
+        MPI_Finalize();
+    else
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    ranks.count = 0;
+}
+
+const char *emp_distributed_library(void)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int         length = 0;
+
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, ",\n")] = '\0';
+    return text;
+}

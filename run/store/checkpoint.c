@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run/store/checkpoint.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "run/store/h5_internal.h"
+
+static const emp_h5_field elapsed = {"elapsed_s", EMP_H5_DOUBLE,
+                                     offsetof(emp_checkpoint, elapsed_s), 0};
+
+enum { NAME_BYTES = 96 /* of an array in the file */ };
+
+static const int64_t MAX_CANDIDATES = INT64_C(1) << 32;
+
+static emp_h5_array feasible_times(const emp_record *r)
+{
+    return (emp_h5_array){"feasible_s", EMP_H5_DOUBLE, (uint64_t)r->feasible_count, 0,
+                          r->feasible_s};
+}
+
+/* As it stands in the file; \a name gets its name there. */
+static emp_h5_array stored_array(const emp_named_array *array, char name[NAME_BYTES])
+{
+    static const emp_h5_type type_of[] = {[EMP_ARRAY_INT32] = EMP_H5_INT32,
+                                          [EMP_ARRAY_INT64] = EMP_H5_INT64,
+                                          [EMP_ARRAY_FLOAT] = EMP_H5_FLOAT,
+                                          [EMP_ARRAY_DOUBLE] = EMP_H5_DOUBLE};
+
+    snprintf(name, NAME_BYTES, "method_state/%s", array->name);
+    return (emp_h5_array){name, type_of[array->type], array->count, 0, array->values};
+}
+
+static bool write_checkpoint(emp_h5_file file, const void *object)
+{
+    const emp_checkpoint *c = (const emp_checkpoint *)object;
+    const emp_h5_array    times = feasible_times(c->record);
+    char                  name[NAME_BYTES];
+    bool                  is_written = emp_h5_write_record(file, c->record) &&
+                      emp_h5_write_field(file, &elapsed, c) &&
+                      emp_h5_write_array(file, &times);
+
+    for (int32_t i = 0; i < c->array_count && is_written; i++) {
+        const emp_h5_array array = stored_array(&c->array[i], name);
+        is_written = emp_h5_write_array(file, &array);
+    }
+    return is_written;
+}
+
+emp_status emp_checkpoint_save(const char *path, const emp_checkpoint *checkpoint,
+                               emp_error *err)
+{
+    return emp_h5_save(path, EMP_H5_CHECKPOINT_FORMAT, write_checkpoint, checkpoint, err);
+}
+
+/* Sizes as the run has them; a hostile file cannot ask for more memory. */
+static bool sizes_fit(const emp_record *so_far, const emp_record *run)
+{
+    return so_far->op_count == run->op_count &&
+           so_far->device_count == run->device_count && so_far->feasible_count >= 0 &&
+           so_far->feasible_count <= so_far->evaluations &&
+           so_far->evaluations <= MAX_CANDIDATES;
+}
+
+static emp_status read_times(emp_h5_file file, emp_record *r, const char *path,
+                             emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    r->feasible_s = EMP_NEW_ARRAY(double, (size_t)r->feasible_count);
+    if (r->feasible_s == NULL)
+        EMP_FAIL(EMP_ENOMEM, "times of %lld candidates", (long long)r->feasible_count);
+    const emp_h5_array times = feasible_times(r);
+    if (!emp_h5_read_array(file, &times))
+        EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path, times.name);
+
+cleanup:
+    return st;
+}
+
+static emp_status read_checkpoint(emp_h5_file file, void *object, const char *path,
+                                  emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_checkpoint *c = (emp_checkpoint *)object;
+    emp_record     *so_far = EMP_NEW(emp_record);
+    char            name[NAME_BYTES];
+
+    if (so_far == NULL) EMP_FAIL(EMP_ENOMEM, "record of a checkpoint");
+    EMP_TRY(emp_h5_read_record(file, so_far, path, err));
+    EMP_TRY(emp_h5_check_same_run(so_far, c->record, path, err));
+    if (!sizes_fit(so_far, c->record))
+        EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d devices, %d ops, %lld candidates", path,
+                 so_far->device_count, so_far->op_count, (long long)so_far->evaluations);
+    EMP_TRY(read_times(file, so_far, path, err));
+    if (!emp_h5_read_field(file, &elapsed, c))
+        EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
+                 elapsed.name);
+    for (int32_t i = 0; i < c->array_count; i++) {
+        const emp_h5_array array = stored_array(&c->array[i], name);
+        if (!emp_h5_read_array(file, &array))
+            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path, name);
+    }
+    emp_record_clear(c->record);
+    *c->record = *so_far;
+    *so_far = (emp_record){0};
+
+cleanup:
+    if (so_far != NULL) emp_record_clear(so_far);
+    emp_free(so_far);
+    return st;
+}
+
+emp_status emp_checkpoint_load(emp_checkpoint *checkpoint, const char *path,
+                               emp_error *err)
+{
+    static const char *const formats[] = {EMP_H5_CHECKPOINT_FORMAT, NULL};
+
+    return emp_h5_load(path, formats, "checkpoint", read_checkpoint, checkpoint, err);
+}

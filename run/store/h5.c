@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run/store/h5_internal.h"
+
+#include <errno.h>
+#include <hdf5.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/io/atomic_file.h"
+#include "base/mem.h"
+
+/* The first bytes, HDF5's user block, hold the format and a checksum of all that follows:
+ * the library is given only what we wrote, as damaged files make it run wild. */
+enum { SEAL_BYTES = 512, HASH_BYTES = 4096 /* hashed in pieces of that size */ };
+
+/* A file is put together in memory, which grows in such steps: the library, which does
+ * not survive a full disk, never sees one. */
+enum { IMAGE_STEP_BYTES = 1 << 20 };
+
+/* The library would read a file of the name that it is given. None can have this one. */
+#define NO_FILE "/dev/null/image"
+
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool            is_silent; /* under the lock */
+
+_Static_assert(sizeof(emp_h5_file) == sizeof(hid_t), "a file is an hid_t");
+
+/* Whether it prints its errors the library keeps by thread: each has to say it. */
+static void enter_library(void)
+{
+    pthread_mutex_lock(&library_lock);
+    if (is_silent) H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+static void leave_library(void) { pthread_mutex_unlock(&library_lock); }
+
+/* ---- types ---- */
+
+/* Fixed-length text: variable-length strings would live in a heap whose layout HDF5
+ * decides. */
+static hid_t create_text_type(size_t size)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    if (type >= 0 && H5Tset_size(type, size) < 0) {
+        H5Tclose(type);
+        return H5I_INVALID_HID;
+    }
+    return type;
+}
+
+static hid_t create_curve_type(bool in_file)
+{
+    hid_t integer = in_file ? H5T_STD_I64LE : H5T_NATIVE_INT64;
+    hid_t real = in_file ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE;
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(emp_curve_point));
+
+    if (type < 0) return type;
+    if (H5Tinsert(type, "evaluations", offsetof(emp_curve_point, evaluations), integer) <
+            0 ||
+        H5Tinsert(type, "feasible_count", offsetof(emp_curve_point, feasible_count),
+                  integer) < 0 ||
+        H5Tinsert(type, "best_s", offsetof(emp_curve_point, best_s), real) < 0 ||
+        H5Tinsert(type, "mean_s", offsetof(emp_curve_point, mean_s), real) < 0) {
+        H5Tclose(type);
+        return H5I_INVALID_HID;
+    }
+    return type;
+}
+
+/* The type of a value in memory or, little-endian on every machine, in the file. The size
+ * is that of a text. */
+static hid_t create_type(emp_h5_type type, size_t size, bool in_file)
+{
+    switch (type) {
+    case EMP_H5_TEXT: return create_text_type(size);
+    case EMP_H5_INT32: return H5Tcopy(in_file ? H5T_STD_I32LE : H5T_NATIVE_INT32);
+    case EMP_H5_INT64: return H5Tcopy(in_file ? H5T_STD_I64LE : H5T_NATIVE_INT64);
+    case EMP_H5_UINT64: return H5Tcopy(in_file ? H5T_STD_U64LE : H5T_NATIVE_UINT64);
+    case EMP_H5_FLOAT: return H5Tcopy(in_file ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT);
+    case EMP_H5_DOUBLE: return H5Tcopy(in_file ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
+    case EMP_H5_BOOLEAN: return H5Tcopy(in_file ? H5T_STD_U8LE : H5T_NATIVE_UINT8);
+    case EMP_H5_CURVE: return create_curve_type(in_file);
+    }
+    return H5I_INVALID_HID;
+}
+
+/* ---- writing ---- */
+
+bool emp_h5_write_field(emp_h5_file file, const emp_h5_field *field, const void *base)
+{
+    const void *value = (const char *)base + field->offset;
+    hid_t       memory = create_type(field->type, field->size, false);
+    hid_t       stored = create_type(field->type, field->size, true);
+    hid_t       space = H5Screate(H5S_SCALAR);
+    hid_t       attribute =
+        H5Acreate2(file, field->name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool is_written = attribute >= 0 && H5Awrite(attribute, memory, value) >= 0;
+
+    if (attribute >= 0) H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(stored);
+    H5Tclose(memory);
+    return is_written;
+}
+
+bool emp_h5_write_array(emp_h5_file file, const emp_h5_array *array)
+{
+    const hsize_t extent[2] = {array->rows, array->columns};
+    hid_t         memory = create_type(array->type, EMP_H5_NAME_BYTES, false);
+    hid_t         stored = create_type(array->type, EMP_H5_NAME_BYTES, true);
+    hid_t         space = H5Screate_simple(array->columns == 0 ? 1 : 2, extent, NULL);
+    hid_t         settings = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t         way = H5Pcreate(H5P_LINK_CREATE);
+    hid_t         dataset = H5I_INVALID_HID;
+
+    if (H5Pset_obj_track_times(settings, false) >= 0 &&
+        H5Pset_create_intermediate_group(way, 1) >= 0) {
+        dataset =
+            H5Dcreate2(file, array->name, stored, space, way, settings, H5P_DEFAULT);
+    }
+    bool is_written = dataset >= 0 && H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL,
+                                               H5P_DEFAULT, array->values) >= 0;
+
+    if (dataset >= 0) H5Dclose(dataset);
+    H5Pclose(way);
+    H5Pclose(settings);
+    H5Sclose(space);
+    H5Tclose(stored);
+    H5Tclose(memory);
+    return is_written;
+}
+
+static hid_t create_file(void)
+{
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t file = H5I_INVALID_HID;
+
+    if (H5Pset_obj_track_times(creation, false) >= 0 &&
+        H5Pset_userblock(creation, SEAL_BYTES) >= 0 &&
+        H5Pset_fapl_core(access, IMAGE_STEP_BYTES, false) >= 0) {
+        file = H5Fcreate(NO_FILE, H5F_ACC_TRUNC, creation, access);
+    }
+    H5Pclose(access);
+    H5Pclose(creation);
+    return file;
+}
+
+/* The bytes of an open file, without its user block; release with emp_free(). */
+static unsigned char *take_image(hid_t file, size_t *size)
+{
+    unsigned char *image = NULL;
+
+    if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0) return NULL;
+    ssize_t bytes = H5Fget_file_image(file, NULL, 0);
+    if (bytes > 0) image = EMP_NEW_ARRAY(unsigned char, (size_t)bytes);
+    if (image != NULL && H5Fget_file_image(file, image, (size_t)bytes) != bytes) {
+        emp_free(image);
+        image = NULL;
+    }
+    *size = bytes > 0 ? (size_t)bytes : 0;
+    return image;
+}
+
+static uint64_t hash_image(const unsigned char *image, size_t size)
+{
+    uint64_t hash = EMP_HASH_SEED;
+
+    for (size_t at = 0; at < size; at += HASH_BYTES) {
+        size_t count = size - at < HASH_BYTES ? size - at : HASH_BYTES;
+        hash = emp_hash_bytes(hash, image + at, count);
+    }
+    return hash;
+}
+
+emp_status emp_h5_save(const char *path, const char *format, emp_h5_writer *write,
+                       const void *object, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file out = {0};
+    unsigned char  *image = NULL;
+    size_t          size = 0;
+    char            seal[SEAL_BYTES] = "";
+
+    enter_library();
+    hid_t file = create_file();
+    if (file >= 0 && write(file, object)) image = take_image(file, &size);
+    if (file >= 0) H5Fclose(file);
+    leave_library();
+    if (image == NULL) EMP_FAIL(EMP_ENOMEM, "content of %s", path);
+
+    snprintf(seal, sizeof seal, "%s %016" PRIx64 "\n", format, hash_image(image, size));
+    EMP_TRY(emp_atomic_file_open(&out, path, err));
+    if (fwrite(seal, 1, sizeof seal, out.stream) != sizeof seal ||
+        fwrite(image, 1, size, out.stream) != size) /* the cause is known only now */
+        EMP_FAIL(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
+    EMP_TRY(emp_atomic_file_commit(&out, err));
+
+cleanup:
+    emp_atomic_file_abort(&out);
+    emp_free(image);
+    return st;
+}
+
+/* ---- reading ---- */
+
+/* False when there is no such attribute or it is of another type. */
+bool emp_h5_read_field(emp_h5_file file, const emp_h5_field *field, void *base)
+{
+    char *value = (char *)base + field->offset;
+    bool  is_read = false;
+    hid_t attribute = H5Aopen(file, field->name, H5P_DEFAULT);
+
+    if (attribute < 0) return false;
+    hid_t stored = H5Aget_type(attribute);
+    hid_t space = H5Aget_space(attribute);
+    hid_t memory = create_type(field->type, field->size, false);
+    hid_t expected = create_type(field->type, field->size, true);
+    if (H5Sget_simple_extent_type(space) == H5S_SCALAR &&
+        H5Tequal(stored, expected) > 0) {
+        is_read = H5Aread(attribute, memory, value) >= 0;
+    }
+    if (field->type == EMP_H5_TEXT) value[field->size - 1] = '\0';
+    if (field->type == EMP_H5_BOOLEAN)
+        *value = *value != 0; /* any other byte is no bool */
+    H5Tclose(expected);
+    H5Tclose(memory);
+    H5Sclose(space);
+    H5Tclose(stored);
+    H5Aclose(attribute);
+    return is_read;
+}
+
+bool emp_h5_read_array(emp_h5_file file, const emp_h5_array *array)
+{
+    hsize_t extent[2] = {0, 0};
+    bool    is_read = false;
+    hid_t   dataset = H5Dopen2(file, array->name, H5P_DEFAULT);
+
+    if (dataset < 0) return false;
+    hid_t space = H5Dget_space(dataset);
+    hid_t stored = H5Dget_type(dataset);
+    hid_t memory = create_type(array->type, EMP_H5_NAME_BYTES, false);
+    hid_t expected = create_type(array->type, EMP_H5_NAME_BYTES, true);
+    if (H5Sget_simple_extent_ndims(space) == (array->columns == 0 ? 1 : 2) &&
+        H5Sget_simple_extent_dims(space, extent, NULL) >= 0 && extent[0] == array->rows &&
+        extent[1] == array->columns && H5Tequal(stored, expected) > 0) {
+        is_read =
+            H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0;
+    }
+    H5Tclose(expected);
+    H5Tclose(memory);
+    H5Tclose(stored);
+    H5Sclose(space);
+    H5Dclose(dataset);
+    return is_read;
+}
+
+/* Hashes what follows the seal. */
+static bool hash_content(FILE *file, uint64_t *hash)
+{
+    unsigned char bytes[HASH_BYTES];
+    size_t        count;
+
+    *hash = EMP_HASH_SEED;
+    if (fseek(file, SEAL_BYTES, SEEK_SET) != 0) return false;
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        *hash = emp_hash_bytes(*hash, bytes, count);
+    }
+    return ferror(file) == 0;
+}
+
+/* The format among those wanted that differs from this one in its version at most. */
+static const char *find_relative(const char *format, const char *const *formats)
+{
+    for (int i = 0; formats[i] != NULL; i++) {
+        size_t stem = (size_t)(strrchr(formats[i], '-') + 1 - formats[i]);
+        if (strncmp(format, formats[i], stem) == 0) return formats[i];
+    }
+    return NULL;
+}
+
+static emp_status check_seal(const char *path, const char *const *formats,
+                             const char *noun, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    char        seal[SEAL_BYTES] = "", format[32] = "";
+    uint64_t    sealed = 0, hash = 0;
+    const char *relative = NULL;
+    FILE       *file = fopen(path, "rb");
+
+    if (file == NULL) EMP_FAIL(EMP_EIO, "cannot read %s", path);
+    if (fread(seal, 1, sizeof seal, file) != sizeof seal ||
+        seal[sizeof seal - 1] != '\0' ||
+        sscanf(seal, "%31s %16" SCNx64, format, &sealed) != 2 ||
+        (relative = find_relative(format, formats)) == NULL) {
+        EMP_FAIL(EMP_EFORMAT, "%s is no %s", path, noun);
+    }
+    if (strcmp(format, relative) != 0) {
+        EMP_FAIL(EMP_EFORMAT, "%s is of format \"%s\"; this program reads \"%s\"", path,
+                 format, relative);
+    }
+    if (!hash_content(file, &hash)) EMP_FAIL(EMP_EIO, "cannot read %s", path);
+    if (hash != sealed)
+        EMP_FAIL(EMP_EFORMAT, "%s is torn or damaged: its checksum differs", path);
+
+cleanup:
+    if (file != NULL) fclose(file);
+    return st;
+}
+
+emp_status emp_h5_load(const char *path, const char *const *formats, const char *noun,
+                       emp_h5_reader *read, void *object, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    hid_t      file = H5I_INVALID_HID;
+
+    enter_library();
+    EMP_TRY(check_seal(path, formats, noun, err));
+    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    if (file < 0) EMP_FAIL(EMP_EFORMAT, "%s holds no HDF5 file after its seal", path);
+    EMP_TRY(read(file, object, path, err));
+
+cleanup:
+    if (file >= 0) H5Fclose(file);
+    leave_library();
+    return st;
+}
+
+void emp_store_silence(void)
+{
+    pthread_mutex_lock(&library_lock);
+    is_silent = true;
+    pthread_mutex_unlock(&library_lock);
+}
+
+const char *emp_store_library_version(void) { return H5_VERS_INFO; }

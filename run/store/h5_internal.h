@@ -1,0 +1,89 @@
+/** \file run/store/h5_internal.h
+ * What the formats of this folder share: HDF5 files under a seal, scalars as attributes,
+ * arrays as datasets. Functions that take a file need the lock that emp_h5_save() and
+ * emp_h5_load() hold while they call back.
+ */
+#ifndef EMP_RUN_STORE_H5_INTERNAL_H
+#define EMP_RUN_STORE_H5_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run/store/store.h"
+
+enum { EMP_H5_NAME_BYTES = 32 /* of a text in an array */ };
+
+typedef int64_t emp_h5_file; /**< HDF5's hid_t */
+
+typedef enum {
+    EMP_H5_TEXT,
+    EMP_H5_INT32,
+    EMP_H5_INT64,
+    EMP_H5_UINT64,
+    EMP_H5_FLOAT,
+    EMP_H5_DOUBLE,
+    EMP_H5_BOOLEAN,
+    EMP_H5_CURVE
+} emp_h5_type;
+
+/** A scalar, member of some struct; an attribute in the file. */
+typedef struct {
+    const char *name;
+    emp_h5_type type;
+    size_t      offset;
+    size_t      size; /**< of a text */
+} emp_h5_field;
+
+/** An array; a dataset in the file. */
+typedef struct {
+    const char *name; /**< "group/name": in a group, which is made with its first array */
+    emp_h5_type type;
+    uint64_t    rows, columns; /**< columns 0: one dimension */
+    void       *values;
+} emp_h5_array;
+
+/** Writes the member of the struct at \a base. */
+bool emp_h5_write_field(emp_h5_file file, const emp_h5_field *field, const void *base);
+bool emp_h5_write_array(emp_h5_file file, const emp_h5_array *array);
+
+/** False when there is no such attribute or it is of another type. */
+bool emp_h5_read_field(emp_h5_file file, const emp_h5_field *field, void *base);
+/** False when there is no such dataset or it is of another type or size. */
+bool emp_h5_read_array(emp_h5_file file, const emp_h5_array *array);
+
+/** Writes \a object into an empty file. */
+typedef bool emp_h5_writer(emp_h5_file file, const void *object);
+/** Reads \a object from a file of which messages may tell the path. */
+typedef emp_status emp_h5_reader(emp_h5_file file, void *object, const char *path,
+                                 emp_error *err);
+
+/** Puts a file of that format together in memory and then in its place.
+ * \retval EMP_ENOMEM \retval EMP_EIO */
+emp_status emp_h5_save(const char *path, const char *format, emp_h5_writer *write,
+                       const void *object, emp_error *err);
+
+/** Reads a file of one of the \a formats (NULL ends the list) after a look at its seal.
+ *
+ * \param noun  What it should be, for the message: "run record".
+ * \retval EMP_EIO      No such file, or it cannot be read.
+ * \retval EMP_EFORMAT  Of no such format or version, or its checksum differs.
+ * Else it returns what \a read does. */
+emp_status emp_h5_load(const char *path, const char *const *formats, const char *noun,
+                       emp_h5_reader *read, void *object, emp_error *err);
+
+/* ---- records, for formats that hold one ---- */
+
+#define EMP_H5_RECORD_FORMAT     "emplace-run-1"
+#define EMP_H5_CHECKPOINT_FORMAT "emplace-checkpoint-1"
+
+bool       emp_h5_write_record(emp_h5_file file, const void *record);
+emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
+                              emp_error *err);
+
+/** Fails if \a there, read from \a path, and \a here are of different runs: the message
+ * names the first thing that differs. \retval EMP_EINVAL */
+emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here,
+                                 const char *path, emp_error *err);
+
+#endif /* EMP_RUN_STORE_H5_INTERNAL_H */

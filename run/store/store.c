@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run/store/store.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "run/store/h5_internal.h"
+
+/* The longest arrays that a record may hold; a hostile file cannot ask for more. */
+enum { MAX_OPS = 1 << 26, MAX_POINTS = 1 << 26 };
+
+/* The scalars of a record, one HDF5 attribute each. The first ones say what run it is. */
+#define FIELD(type, member)                                                          \
+    {                                                                                \
+#member, type, offsetof(emp_record, member), sizeof((emp_record *)0)->member \
+    }
+
+static const emp_h5_field fields[] = {
+    FIELD(EMP_H5_TEXT, method),         FIELD(EMP_H5_TEXT, preset),
+    FIELD(EMP_H5_TEXT, options),        FIELD(EMP_H5_TEXT, workload),
+    FIELD(EMP_H5_TEXT, machine),        FIELD(EMP_H5_TEXT, runtime),
+    FIELD(EMP_H5_UINT64, seed),         FIELD(EMP_H5_INT64, budget_evaluations),
+    FIELD(EMP_H5_DOUBLE, budget_s),     FIELD(EMP_H5_UINT64, graph_hash),
+    FIELD(EMP_H5_UINT64, machine_hash), FIELD(EMP_H5_UINT64, runtime_hash),
+    FIELD(EMP_H5_TEXT, version),        FIELD(EMP_H5_TEXT, commit),
+    FIELD(EMP_H5_BOOLEAN, is_dirty),    FIELD(EMP_H5_TEXT, stopped_by),
+    FIELD(EMP_H5_INT64, evaluations),   FIELD(EMP_H5_INT64, feasible_count),
+    FIELD(EMP_H5_DOUBLE, median_s),     FIELD(EMP_H5_DOUBLE, best_step_time_s),
+    FIELD(EMP_H5_BOOLEAN, is_feasible), FIELD(EMP_H5_TEXT, oom_device),
+    FIELD(EMP_H5_INT64, traffic_bytes), FIELD(EMP_H5_UINT64, fingerprint),
+    FIELD(EMP_H5_INT32, device_count),  FIELD(EMP_H5_INT32, op_count),
+    FIELD(EMP_H5_INT32, point_count),   FIELD(EMP_H5_INT32, metric_count),
+};
+enum { FIELD_COUNT = sizeof fields / sizeof *fields, IDENTITY_COUNT = 15 };
+
+/* Only runs that ranks shared have these. */
+static const emp_h5_field rank_fields[] = {FIELD(EMP_H5_INT32, ranks),
+                                           FIELD(EMP_H5_BOOLEAN, is_async)};
+enum { RANK_FIELD_COUNT = sizeof rank_fields / sizeof *rank_fields };
+
+/* The arrays of a record, one HDF5 dataset each. */
+enum { MAX_ARRAYS = 7 };
+
+static int list_arrays(emp_record *r, emp_h5_array arrays[MAX_ARRAYS])
+{
+    uint64_t devices = (uint64_t)r->device_count, metrics = (uint64_t)r->metric_count;
+    uint64_t points = (uint64_t)r->point_count;
+    const emp_h5_array all[MAX_ARRAYS] = {
+        {"device_name", EMP_H5_TEXT, devices, 0, r->device_name},
+        {"peak_bytes", EMP_H5_INT64, devices, 0, r->peak_bytes},
+        {"busy_s", EMP_H5_DOUBLE, devices, 0, r->busy_s},
+        {"device_of_op", EMP_H5_INT32, (uint64_t)r->op_count, 0, r->device_of_op},
+        {"curve", EMP_H5_CURVE, points, 0, r->curve},
+        {"metric_name", EMP_H5_TEXT, metrics, 0, r->metric_name},
+        {"metric", EMP_H5_DOUBLE, points, metrics, r->metric},
+    };
+
+    memcpy(arrays, all, sizeof all);
+    return metrics > 0 ? MAX_ARRAYS : MAX_ARRAYS - 2;
+}
+
+/* ---- writing ---- */
+
+bool emp_h5_write_record(emp_h5_file file, const void *record)
+{
+    emp_h5_array arrays[MAX_ARRAYS];
+    emp_record   copy = *(const emp_record *)record; /* arrays are listed to read, too */
+    int          array_count = list_arrays(&copy, arrays);
+    bool         is_written = true;
+
+    for (int i = 0; i < FIELD_COUNT && is_written; i++) {
+        is_written = emp_h5_write_field(file, &fields[i], record);
+    }
+    for (int i = 0; i < RANK_FIELD_COUNT && is_written && copy.ranks > 1; i++) {
+        is_written = emp_h5_write_field(file, &rank_fields[i], record);
+    }
+    for (int i = 0; i < array_count && is_written; i++) {
+        is_written = emp_h5_write_array(file, &arrays[i]);
+    }
+    return is_written;
+}
+
+emp_status emp_record_save(const char *path, const emp_record *record, emp_error *err)
+{
+    return emp_h5_save(path, EMP_H5_RECORD_FORMAT, emp_h5_write_record, record, err);
+}
+
+/* ---- reading ---- */
+
+static bool sizes_are_sane(const emp_record *r)
+{
+    return r->device_count >= 0 && r->device_count <= EMP_MAX_DEVICES &&
+           r->op_count >= 0 && r->op_count <= MAX_OPS && r->point_count >= 0 &&
+           r->point_count <= MAX_POINTS && r->metric_count >= 0 &&
+           r->metric_count <= EMP_MAX_METRICS;
+}
+
+emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
+                              emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_record  *r = (emp_record *)record;
+    emp_h5_array arrays[MAX_ARRAYS];
+
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        if (!emp_h5_read_field(file, &fields[i], r)) {
+            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
+                     fields[i].name);
+        }
+    }
+    r->ranks = 0;
+    r->is_async = false;
+    if (emp_h5_read_field(file, &rank_fields[0], r) &&
+        (r->ranks < 2 || !emp_h5_read_field(file, &rank_fields[1], r))) {
+        EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d ranks", path, r->ranks);
+    }
+    if (!sizes_are_sane(r)) {
+        EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d devices, %d ops, %d tells, %d metrics",
+                 path, r->device_count, r->op_count, r->point_count, r->metric_count);
+    }
+    r->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->op_count);
+    r->curve = EMP_NEW_ARRAY(emp_curve_point, (size_t)r->point_count);
+    r->metric = EMP_NEW_ARRAY(double, (size_t)r->point_count *(size_t)r->metric_count);
+    if (r->device_of_op == NULL || r->curve == NULL || r->metric == NULL) {
+        EMP_FAIL(EMP_ENOMEM, "record of %d ops, %d tells", r->op_count, r->point_count);
+    }
+    int array_count = list_arrays(r, arrays);
+    for (int i = 0; i < array_count; i++) {
+        if (!emp_h5_read_array(file, &arrays[i])) {
+            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
+                     arrays[i].name);
+        }
+    }
+    for (int32_t i = 0; i < r->device_count; i++)
+        r->device_name[i][EMP_H5_NAME_BYTES - 1] = '\0';
+    for (int32_t i = 0; i < r->metric_count; i++)
+        r->metric_name[i][EMP_H5_NAME_BYTES - 1] = '\0';
+    for (int32_t op = 0; op < r->op_count; op++) {
+        if (r->device_of_op[op] < 0 || r->device_of_op[op] >= r->device_count) {
+            EMP_FAIL(EMP_EFORMAT, "%s is damaged: op %d is on device %d of %d", path, op,
+                     r->device_of_op[op], r->device_count);
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
+{
+    static const char *const formats[] = {EMP_H5_RECORD_FORMAT, EMP_H5_CHECKPOINT_FORMAT,
+                                          NULL};
+
+    memset(record, 0, sizeof *record);
+    return emp_h5_load(path, formats, "run record", emp_h5_read_record, record, err);
+}
+
+/* ---- comparing ---- */
+
+static void print_value(char *text, size_t size, const emp_h5_field *field,
+                        const emp_record *record)
+{
+    const void *value = (const char *)record + field->offset;
+
+    switch (field->type) {
+    case EMP_H5_TEXT: snprintf(text, size, "\"%s\"", (const char *)value); return;
+    case EMP_H5_INT64: snprintf(text, size, "%" PRId64, *(const int64_t *)value); return;
+    case EMP_H5_UINT64:
+        snprintf(text, size, "%" PRIu64, *(const uint64_t *)value);
+        return;
+    case EMP_H5_DOUBLE: snprintf(text, size, "%.17g", *(const double *)value); return;
+    default: snprintf(text, size, "%d", *(const bool *)value); return;
+    }
+}
+
+static int32_t rank_count(const emp_record *r) { return r->ranks > 1 ? r->ranks : 1; }
+
+emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here,
+                                 const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    their_ranks = rank_count(there), our_ranks = rank_count(here);
+
+    if (their_ranks != our_ranks) {
+        EMP_FAIL(EMP_EINVAL,
+                 "%s is of a run of %d rank%s and goes on with as many, not with %d",
+                 path, their_ranks, their_ranks == 1 ? "" : "s", our_ranks);
+    }
+    if (there->is_async != here->is_async) {
+        EMP_FAIL(EMP_EINVAL, "%s is of a run %s --async and goes on so", path,
+                 there->is_async ? "with" : "without");
+    }
+
+    for (int i = 0; i < IDENTITY_COUNT; i++) {
+        char theirs[EMP_RECORD_TEXT_BYTES + 8], ours[EMP_RECORD_TEXT_BYTES + 8];
+        print_value(theirs, sizeof theirs, &fields[i], there);
+        print_value(ours, sizeof ours, &fields[i], here);
+        if (strcmp(theirs, ours) != 0)
+            EMP_FAIL(EMP_EINVAL, "%s is of another run: %s %s there, %s here", path,
+                     fields[i].name, theirs, ours);
+    }
+
+cleanup:
+    return st;
+}
+
+void emp_record_clear(emp_record *record)
+{
+    emp_free(record->device_of_op);
+    emp_free(record->curve);
+    emp_free(record->metric);
+    emp_free(record->feasible_s);
+    memset(record, 0, sizeof *record);
+}

@@ -1,0 +1,100 @@
+/** \file run/store/store.h
+ * Run records: what one method found for one problem, as an HDF5 file (docs/formats.md).
+ *
+ * A record holds no time of day, no duration and no number of threads: with a budget in
+ * evaluations the same run gives the same file, byte for byte. How long it took stands
+ * beside it in a `.timing.json` file that the runner's caller writes.
+ *
+ * Threads. emp_record_save() and emp_record_load() may be called from any thread; calls
+ * take turns, as the HDF5 library is not thread-safe.
+ */
+#ifndef EMP_RUN_STORE_STORE_H
+#define EMP_RUN_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sim/machine/machine.h"
+
+enum { EMP_RECORD_NAME_BYTES = 64, EMP_RECORD_TEXT_BYTES = 256, EMP_MAX_METRICS = 16 };
+
+/** The learning curve after one tell. */
+typedef struct {
+    int64_t evaluations;    /**< so far */
+    int64_t feasible_count; /**< in this batch */
+    double  best_s; /**< best feasible step time so far; NaN while there is none */
+    double  mean_s; /**< of the batch, out-of-memory candidates included */
+} emp_curve_point;
+
+/** One run. Zero-initialise; emp_record_clear() releases the arrays. */
+typedef struct {
+    /* What was run. */
+    char     method[EMP_RECORD_NAME_BYTES];
+    char     preset[EMP_RECORD_NAME_BYTES];   /**< "" = none */
+    char     options[EMP_RECORD_TEXT_BYTES];  /**< of the method; "" = none */
+    char     workload[EMP_RECORD_TEXT_BYTES]; /**< spec or path */
+    char     machine[EMP_RECORD_NAME_BYTES];
+    char     runtime[EMP_RECORD_NAME_BYTES];
+    uint64_t seed;
+    int64_t  budget_evaluations; /**< 0 = no limit */
+    double   budget_s;           /**< 0 = no limit */
+    uint64_t graph_hash, machine_hash, runtime_hash;
+    /* What ran it. */
+    char version[EMP_RECORD_NAME_BYTES];
+    char commit[EMP_RECORD_NAME_BYTES];
+    bool is_dirty;
+    /* Who shared it. */
+    int32_t ranks; /**< programs that did; 0: it was alone, and its file says nothing */
+    bool    is_async; /**< with a parameter server: who was faster counted */
+    /* What came of it. */
+    char     stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt"; "" =
+                                                   under way */
+    int64_t  evaluations;
+    int64_t  feasible_count;   /**< candidates that fit in memory */
+    double   median_s;         /**< step time of the feasible candidates; NaN = none, or
+                                    under way */
+    double   best_step_time_s; /**< if infeasible: what it would have taken */
+    bool     is_feasible;
+    char     oom_device[EMP_RECORD_NAME_BYTES]; /**< "" = none */
+    int64_t  traffic_bytes;                     /**< of the best, like all below */
+    uint64_t fingerprint;
+    int32_t  device_count;
+    char     device_name[EMP_MAX_DEVICES][32];
+    int64_t  peak_bytes[EMP_MAX_DEVICES];
+    double   busy_s[EMP_MAX_DEVICES];
+    int32_t  op_count;
+    emp_device_id *device_of_op; /**< [op]; owned */
+
+    int32_t          point_count;
+    emp_curve_point *curve; /**< [point]; owned */
+    int32_t          metric_count;
+    char             metric_name[EMP_MAX_METRICS][32];
+    double          *metric; /**< [point][metric]; owned */
+
+    /** Step time of each feasible candidate, owned: of a run under way, for the median in
+     * the end. No part of the file of a record. */
+    double *feasible_s;
+} emp_record;
+
+/** Writes \a record to a temporary file beside \a path and renames it.
+ * \retval EMP_ENOMEM
+ * \retval EMP_EIO  The message names the path and the reason. */
+emp_status emp_record_save(const char *path, const emp_record *record, emp_error *err);
+
+/** Reads a record, also that of a run under way from its checkpoint (checkpoint.h); clear
+ * it afterwards, also after a failure.
+ * \retval EMP_EIO      No such file.
+ * \retval EMP_EFORMAT  Not a record, of another version, or torn; the message says so. */
+emp_status emp_record_load(emp_record *record, const char *path, emp_error *err);
+
+/** Releases the arrays and zeroes the rest. */
+void emp_record_clear(emp_record *record);
+
+/** Keeps the HDF5 library from printing, in all threads; main() calls it once. */
+void emp_store_silence(void);
+
+/** Version of the HDF5 library; static storage. */
+const char *emp_store_library_version(void);
+
+#endif /* EMP_RUN_STORE_STORE_H */

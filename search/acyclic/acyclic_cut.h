@@ -1,0 +1,28 @@
+/** \file search/acyclic/acyclic_cut.h
+ * An acyclic partition: all flows between parts lead from lower to higher numbers, so that
+ * no data goes back and forth between devices. After dagP (Herrmann, Ozkaya, Ucar, Kaya and
+ * Catalyurek, SIAM J. Sci. Comput. 41, 2019).
+ *
+ * Recursive bisection. Each bisection is multilevel: clusters that close no cycle
+ * (flow_clusters.h) become vertices until few are left; those are divided, from either end
+ * and in the middle of a topological order; then clusters dissolve step by step, and the
+ * border moves (acyclic_refine.h) at each. This is done twice, with different clusters.
+ * Beside it stand divisions of the whole graph that are refined alike: the middle of a
+ * topological order, and METIS's bisection, mended (acyclic_start.h). The best counts.
+ */
+#ifndef EMP_SEARCH_ACYCLIC_ACYCLIC_CUT_H
+#define EMP_SEARCH_ACYCLIC_ACYCLIC_CUT_H
+
+#include "search/acyclic/flow_graph.h"
+
+/** Fills part_of_vertex with 0 .. part_count-1; parts may be empty. No part is meant to have
+ * more load than (1 + \a imbalance) times its \a share of all (shares add up to 1): moves
+ * that lessen an excess come first. Equal seeds give equal parts.
+ * O((V + E) log V) per bisection, of which there are log(parts) one below the other.
+ * \retval EMP_ENOMEM, and those of search/partition/metis_cut.h
+ * \retval EMP_ECYCLE  Flows form a cycle; not those of emp_flow_graph_create(). */
+emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
+                           const double *share, double imbalance, uint64_t seed,
+                           int32_t *part_of_vertex, emp_error *err);
+
+#endif /* EMP_SEARCH_ACYCLIC_ACYCLIC_CUT_H */

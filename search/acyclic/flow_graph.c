@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "search/acyclic/flow_graph.h"
+
+#include "base/mem.h"
+#include "search/groups/members.h"
+
+static emp_flow_graph *allocate(int32_t vertex_count, int32_t arc_count)
+{
+    emp_flow_graph *g = EMP_NEW(emp_flow_graph);
+
+    if (g == NULL) return NULL;
+    g->vertex_count = vertex_count;
+    g->load = EMP_NEW_ARRAY(int64_t, (size_t)vertex_count);
+    g->row = EMP_NEW_ARRAY(int32_t, (size_t)vertex_count + 1);
+    g->neighbor = EMP_NEW_ARRAY(int32_t, (size_t)arc_count);
+    g->traffic = EMP_NEW_ARRAY(int64_t, (size_t)arc_count);
+    g->flow = EMP_NEW_ARRAY(int8_t, (size_t)arc_count);
+    if (g->load && g->row && g->neighbor && g->traffic && g->flow) return g;
+    emp_flow_graph_destroy(g);
+    return NULL;
+}
+
+void emp_flow_graph_destroy(emp_flow_graph *g)
+{
+    if (g == NULL) return;
+    emp_free(g->load);
+    emp_free(g->row);
+    emp_free(g->neighbor);
+    emp_free(g->traffic);
+    emp_free(g->flow);
+    emp_free(g);
+}
+
+/* ---- contraction ------------------------------------------------------------------- */
+
+/* The edges of one cluster, gathered from those of its members. */
+typedef struct {
+    int32_t *met;     /* [cluster] the last cluster + 1 that met it */
+    int64_t *traffic; /* [cluster] */
+    int8_t  *flow;    /* [cluster] */
+    int32_t *list;    /* clusters met */
+    int32_t  count;
+} gathering;
+
+static emp_status init_gathering(gathering *a, int32_t cluster_count, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     count = (size_t)cluster_count;
+
+    *a = (gathering){.met = EMP_NEW_ARRAY(int32_t, count),
+                     .traffic = EMP_NEW_ARRAY(int64_t, count),
+                     .flow = EMP_NEW_ARRAY(int8_t, count),
+                     .list = EMP_NEW_ARRAY(int32_t, count)};
+    if (!a->met || !a->traffic || !a->flow || !a->list)
+        EMP_FAIL(EMP_ENOMEM, "edges of %d clusters", cluster_count);
+
+cleanup:
+    return st;
+}
+
+static void clear_gathering(gathering *a)
+{
+    emp_free(a->met);
+    emp_free(a->traffic);
+    emp_free(a->flow);
+    emp_free(a->list);
+}
+
+static void gather(gathering *a, const emp_flow_graph *fine,
+                   const int32_t *cluster_of_vertex, const emp_members *members,
+                   int32_t cluster)
+{
+    a->count = 0;
+    for (int32_t m = members->first[cluster]; m < members->first[cluster + 1]; m++) {
+        int32_t v = members->member[m];
+        for (int32_t i = fine->row[v]; i < fine->row[v + 1]; i++) {
+            int32_t other = cluster_of_vertex[fine->neighbor[i]];
+            if (other < 0 || other == cluster) continue;
+            if (a->met[other] != cluster + 1) {
+                a->met[other] = cluster + 1;
+                a->traffic[other] = 0;
+                a->flow[other] = 0;
+                a->list[a->count++] = other;
+            }
+            a->traffic[other] += fine->traffic[i];
+            if (fine->flow[i] != 0) a->flow[other] = fine->flow[i];
+        }
+    }
+}
+
+/* Rows come out ascending: cluster after cluster enters itself into the rows of its
+ * neighbours. */
+static void fill_rows(emp_flow_graph *g, gathering *a, const emp_flow_graph *fine,
+                      const int32_t *cluster_of_vertex, const emp_members *members)
+{
+    for (int32_t c = 0; c < g->vertex_count; c++) {
+        gather(a, fine, cluster_of_vertex, members, c);
+        g->row[c + 1] = g->row[c] + a->count;
+    }
+    for (int32_t c = 0; c < g->vertex_count; c++) a->met[c] = 0;
+    for (int32_t c = 0; c < g->vertex_count; c++) {
+        gather(a, fine, cluster_of_vertex, members, c);
+        for (int32_t k = 0; k < a->count; k++) {
+            int32_t other = a->list[k], at = g->row[other]++;
+            g->neighbor[at] = c;
+            g->traffic[at] = a->traffic[other];
+            g->flow[at] = (int8_t)-a->flow[other];
+        }
+    }
+    for (int32_t c = g->vertex_count; c > 0; c--) g->row[c] = g->row[c - 1];
+    g->row[0] = 0;
+}
+
+emp_status emp_flow_graph_contract(emp_flow_graph **out, const emp_flow_graph *fine,
+                                   const int32_t *cluster_of_vertex,
+                                   int32_t cluster_count, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_members     members = {0};
+    gathering       a = {0};
+    emp_flow_graph *g = allocate(cluster_count, fine->row[fine->vertex_count]);
+
+    *out = NULL;
+    if (g == NULL) EMP_FAIL(EMP_ENOMEM, "graph of %d clusters", cluster_count);
+    EMP_TRY(init_gathering(&a, cluster_count, err));
+    EMP_TRY(emp_members_init(&members, cluster_of_vertex, fine->vertex_count,
+                             cluster_count, err));
+    for (int32_t v = 0; v < fine->vertex_count; v++)
+        if (cluster_of_vertex[v] >= 0) g->load[cluster_of_vertex[v]] += fine->load[v];
+    fill_rows(g, &a, fine, cluster_of_vertex, &members);
+    *out = g;
+    g = NULL;
+
+cleanup:
+    emp_flow_graph_destroy(g);
+    emp_members_clear(&members);
+    clear_gathering(&a);
+    return st;
+}
+
+/* ---- creation ---------------------------------------------------------------------- */
+
+static emp_flow_graph *copy_without_flows(const emp_partition_graph *from)
+{
+    int32_t         arc_count = from->row[from->vertex_count];
+    emp_flow_graph *g = allocate(from->vertex_count, arc_count);
+
+    if (g == NULL) return NULL;
+    for (int32_t v = 0; v < from->vertex_count; v++) {
+        g->load[v] = from->load[v];
+        g->row[v + 1] = from->row[v + 1];
+    }
+    for (int32_t i = 0; i < arc_count; i++) {
+        g->neighbor[i] = from->neighbor[i];
+        g->traffic[i] = from->traffic[i];
+    }
+    return g;
+}
+
+/* Which vertex of a flow graph an op is in, and where vertices stand. */
+typedef struct {
+    const emp_graph           *graph;
+    const emp_partition_graph *vertices;
+    const int32_t             *group_of_vertex;
+    int32_t                   *position; /* [vertex of the flow graph] */
+} layout;
+
+static int32_t vertex_of_op(const layout *l, emp_op_id op)
+{
+    int32_t v = emp_partition_vertex_of_op(l->vertices, l->graph, op);
+
+    return v < 0 || l->group_of_vertex == NULL ? v : l->group_of_vertex[v];
+}
+
+static void find_positions(layout *l, int32_t vertex_count)
+{
+    for (int32_t v = 0; v < vertex_count; v++) l->position[v] = INT32_MAX;
+    for (int32_t i = l->graph->op_count - 1; i >= 0; i--) {
+        int32_t v = vertex_of_op(l, l->graph->topo[i]);
+        if (v >= 0) l->position[v] = i;
+    }
+}
+
+static int32_t find_arc(const emp_flow_graph *g, int32_t u, int32_t v)
+{
+    int32_t low = g->row[u], high = g->row[u + 1];
+
+    while (low + 1 < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (g->neighbor[middle] <= v)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void mark_flow(emp_flow_graph *g, const layout *l, emp_op_id from, emp_op_id to)
+{
+    int32_t u = vertex_of_op(l, from), v = vertex_of_op(l, to);
+
+    if (u < 0 || v < 0 || l->position[u] >= l->position[v]) return;
+    g->flow[find_arc(g, u, v)] = 1;
+    g->flow[find_arc(g, v, u)] = -1;
+}
+
+static void mark_flows(emp_flow_graph *g, const layout *l)
+{
+    const emp_graph *graph = l->graph;
+
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        for (int32_t i = graph->input_offset[op]; i < graph->input_offset[op + 1]; i++)
+            mark_flow(g, l, graph->tensor[graph->input[i]].producer, op);
+        for (int32_t i = graph->control_offset[op]; i < graph->control_offset[op + 1];
+             i++)
+            mark_flow(g, l, graph->control[i], op);
+    }
+}
+
+emp_status emp_flow_graph_create(emp_flow_graph **out, const emp_partition_graph *graph,
+                                 const emp_problem *problem,
+                                 const int32_t *group_of_vertex, int32_t group_count,
+                                 emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    layout          l = {problem->graph, graph, group_of_vertex, NULL};
+    emp_flow_graph *coarse = NULL, *g = copy_without_flows(graph);
+
+    *out = NULL;
+    if (g == NULL) EMP_FAIL(EMP_ENOMEM, "flows of %d vertices", graph->vertex_count);
+    if (group_of_vertex != NULL) {
+        EMP_TRY(emp_flow_graph_contract(&coarse, g, group_of_vertex, group_count, err));
+        emp_flow_graph_destroy(g);
+        g = coarse;
+    }
+    l.position = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
+    if (l.position == NULL) EMP_FAIL(EMP_ENOMEM, "order of %d vertices", g->vertex_count);
+    find_positions(&l, g->vertex_count);
+    mark_flows(g, &l);
+    *out = g;
+    g = NULL;
+
+cleanup:
+    emp_flow_graph_destroy(g);
+    emp_free(l.position);
+    return st;
+}
+
+/* ---- queries ----------------------------------------------------------------------- */
+
+/* Kahn's algorithm. While an op waits, its level counts how many it waits for, below 0. */
+bool emp_flow_graph_sort(const emp_flow_graph *g, int32_t *order, int32_t *level)
+{
+    int32_t first = 0, end = 0;
+
+    for (int32_t v = 0; v < g->vertex_count; v++) {
+        level[v] = 0;
+        for (int32_t i = g->row[v]; i < g->row[v + 1]; i++) level[v] -= g->flow[i] < 0;
+        if (level[v] == 0) order[end++] = v;
+    }
+    while (first < end) {
+        int32_t v = order[first++];
+        for (int32_t i = g->row[v]; i < g->row[v + 1]; i++) {
+            int32_t next = g->neighbor[i];
+            /* the last one that it waits for is on a longest path: vertices come by level */
+            if (g->flow[i] <= 0 || ++level[next] < 0) continue;
+            level[next] = level[v] + 1;
+            order[end++] = next;
+        }
+    }
+    return end == g->vertex_count;
+}
+
+int64_t emp_flow_graph_load(const emp_flow_graph *g)
+{
+    int64_t load = 0;
+
+    for (int32_t v = 0; v < g->vertex_count; v++) load += g->load[v];
+    return load;
+}
+
+int64_t emp_flow_graph_cut(const emp_flow_graph *g, const int32_t *part_of_vertex)
+{
+    int64_t cut = 0;
+
+    for (int32_t v = 0; v < g->vertex_count; v++) {
+        for (int32_t i = g->row[v]; i < g->row[v + 1] && g->neighbor[i] < v; i++) {
+            if (part_of_vertex[v] != part_of_vertex[g->neighbor[i]]) cut += g->traffic[i];
+        }
+    }
+    return cut;
+}

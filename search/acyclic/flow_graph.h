@@ -1,0 +1,56 @@
+/** \file search/acyclic/flow_graph.h
+ * What an acyclic partitioner sees: a weighted graph (partition_graph.h) that also knows
+ * which way data flow along its edges.
+ *
+ * A vertex stands at its first live op in the graph's topological order, its *position*. An
+ * edge flows from u to v if an op of u feeds one of v, by data or control, and u stands
+ * before v: flows form no cycle. What a vertex gets from one that stands behind it *returns*:
+ * gradients come back to variables, whose updates share their class. What returns weighs as
+ * much as what flows, but binds no order. In a graph whose classes are single ops nothing
+ * returns.
+ *
+ * A vertex may be a group of classes, as one that holds forward ops with their gradients.
+ */
+#ifndef EMP_SEARCH_ACYCLIC_FLOW_GRAPH_H
+#define EMP_SEARCH_ACYCLIC_FLOW_GRAPH_H
+
+#include "search/partition/partition_graph.h"
+
+typedef struct {
+    int32_t  vertex_count;
+    int64_t *load;     /**< [vertex] */
+    int32_t *row;      /**< [vertex + 1] into the arrays below */
+    int32_t *neighbor; /**< ascending in a row; every edge is in two rows */
+    int64_t *traffic;  /**< beside neighbor */
+    int8_t  *flow;     /**< likewise: 1 to the neighbour, -1 from it, 0 only returns */
+} emp_flow_graph;
+
+/** \param group_of_vertex  [vertex of graph] 0 .. group_count-1: what becomes one vertex, all
+ * with members; NULL: each is its own.
+ * O((V + E) log degree). \retval EMP_ENOMEM */
+emp_status emp_flow_graph_create(emp_flow_graph **out, const emp_partition_graph *graph,
+                                 const emp_problem *problem,
+                                 const int32_t *group_of_vertex, int32_t group_count,
+                                 emp_error *err);
+
+/** Clusters become vertices. Loads and traffic add up; edges inside are gone; flow from one
+ * cluster to another is flow of any of their edges, which must not go both ways. O(V + E).
+ * \param cluster_of_vertex  [vertex] 0 .. cluster_count-1, or -1: left out, with its edges.
+ * \retval EMP_ENOMEM */
+emp_status emp_flow_graph_contract(emp_flow_graph **out, const emp_flow_graph *fine,
+                                   const int32_t *cluster_of_vertex,
+                                   int32_t cluster_count, emp_error *err);
+void       emp_flow_graph_destroy(emp_flow_graph *graph);
+
+/** Fills order with the vertices in a topological order of flows, first come first served
+ * from the lowest, and level [vertex] with the most edges of a path of flows to it.
+ * O(V + E). \return false if flows form a cycle. */
+bool emp_flow_graph_sort(const emp_flow_graph *graph, int32_t *order, int32_t *level);
+
+/** Load of all vertices. O(V). */
+int64_t emp_flow_graph_load(const emp_flow_graph *graph);
+
+/** Traffic between vertices of different parts. O(V + E). */
+int64_t emp_flow_graph_cut(const emp_flow_graph *graph, const int32_t *part_of_vertex);
+
+#endif /* EMP_SEARCH_ACYCLIC_FLOW_GRAPH_H */

@@ -1,0 +1,34 @@
+/** \file search/groups/colocation_groups.h
+ * Colocation classes in groups by the rules of Mirhoseini et al. (ICML 2017), which need
+ * no number of groups, no seed and no learning:
+ *
+ *  1. A gradient op stands with its forward op, as TensorFlow can place it by itself; what
+ *     shares references is one class already.
+ *  2. A group whose tensors are read by just one other group goes into that group, again
+ *     and again until nothing changes.
+ *  3. Each convolution, each pooling and each step of a recurrent cell, told by names
+ *     (sim/graph/op_name.h), is one layer: all ops in its scope. A layer takes in what it
+ *     alone reads, but goes into nothing.
+ *
+ * Where names say nothing, rules 1 and 2 remain. Rule 2 comes last; its result does not
+ * depend on the order in which groups are looked at.
+ */
+#ifndef EMP_SEARCH_GROUPS_COLOCATION_GROUPS_H
+#define EMP_SEARCH_GROUPS_COLOCATION_GROUPS_H
+
+#include "sim/problem/problem.h"
+
+typedef struct {
+    int32_t  group_count; /**< all have members */
+    int32_t  class_count;
+    int32_t *group_of_class; /**< [class]; -1: can only run on a CPU, or has no live op */
+} emp_colocation_groups;
+
+/** Groups are numbered by their first op. The caller destroys \a *out.
+ * O((V + E) log V) times the rounds of rule 2, of which a graph needs a few: consumers are
+ * looked at before producers. \retval EMP_ENOMEM */
+emp_status emp_colocation_groups_create(emp_colocation_groups **out,
+                                        const emp_problem *problem, emp_error *err);
+void       emp_colocation_groups_destroy(emp_colocation_groups *groups);
+
+#endif /* EMP_SEARCH_GROUPS_COLOCATION_GROUPS_H */

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "search/moves.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "search/groups/class_groups.h"
+
+/* Of `groups`, beside emp_class_grouping. */
+enum { ALL_GROUPS = EMP_CLASS_GROUPS_NAMES + 1 };
+
+/* A drawn move may change nothing: so many are tried. */
+enum { MOST_DRAWS = 20 };
+
+/* A copy along edges goes on with this probability, as in FlexFlow; so far at most. */
+static const double CONTINUE = 0.75;
+enum { LONGEST_PATH = 32 };
+
+/* Largest group over the mean: a layer is a better group than an equal share. */
+static const double IMBALANCE = 2.0;
+
+void emp_move_options_list(emp_move_options *o, emp_option list[EMP_MOVES_OPTIONS])
+{
+    *o = (emp_move_options){.kind = EMP_MOVES_MIXED,
+                            .groups = ALL_GROUPS,
+                            .coarsest = 8,
+                            .finest = 768,
+                            .near = 50,
+                            .propagate = 10};
+    const emp_option all[EMP_MOVES_OPTIONS] = {
+        {"moves", .value = &o->kind, .words = "ops|groups|mixed"},
+        {"groups", .value = &o->groups, .words = EMP_CLASS_GROUPING_WORDS "|all"},
+        {"coarsest", 1, 1 << 14, &o->coarsest, NULL},
+        {"finest", 1, 1 << 14, &o->finest, NULL},
+        {"near", 0, 100, &o->near, NULL},
+        {"propagate", 0, 100, &o->propagate, NULL}};
+
+    memcpy(list, all, sizeof all);
+}
+
+/* ---- creation ---------------------------------------------------------------------- */
+
+/* Groups of one kind in all sizes; not twice as many if there are no more. */
+static emp_status add_levels(emp_moves *m, const emp_problem *problem,
+                             emp_class_grouping kind, uint64_t seed, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t    before = -1;
+
+    for (int64_t count = m->options.coarsest;
+         count <= m->options.finest && m->level_count < EMP_MOVES_MAX_LEVELS;
+         count *= 2) {
+        const emp_class_groups_params params = {kind, (int32_t)count, IMBALANCE,
+                                                seed + (uint64_t)count};
+        emp_members                  *level = &m->level[m->level_count];
+        EMP_TRY(emp_class_groups_ops(level, &m->groups_hash, problem, &params, err));
+        if (level->group_count == before) {
+            emp_members_clear(level);
+        } else {
+            before = level->group_count;
+            m->level_count++;
+        }
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status list_vertices(emp_moves *m, emp_error *err)
+{
+    return emp_members_init_ops(&m->ops_of_vertex, m->graph,
+                                m->neighbors->vertex_of_class, m->neighbors->vertex_count,
+                                err);
+}
+
+emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
+                          const emp_move_options *options, uint64_t seed, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    const bool is_all = options->groups == ALL_GROUPS;
+
+    *m = (emp_moves){.options = *options,
+                     .odds = emp_device_odds_of(problem->machine),
+                     .graph = problem->graph,
+                     .groups_hash = EMP_HASH_SEED};
+    if (options->coarsest > options->finest) {
+        EMP_FAIL(EMP_EINVAL, "coarsest=%lld groups are more than finest=%lld",
+                 (long long)options->coarsest, (long long)options->finest);
+    }
+    EMP_TRY(emp_partition_graph_create(&m->neighbors, problem, false, err));
+    EMP_TRY(list_vertices(m, err));
+    if (is_all) EMP_TRY(add_levels(m, problem, EMP_CLASS_GROUPS_NAMES, seed, err));
+    EMP_TRY(add_levels(
+        m, problem, is_all ? EMP_CLASS_GROUPS_METIS : (emp_class_grouping)options->groups,
+        seed, err));
+
+cleanup:
+    if (st != EMP_OK) emp_moves_clear(m);
+    return st;
+}
+
+void emp_moves_clear(emp_moves *m)
+{
+    emp_partition_graph_destroy(m->neighbors);
+    emp_members_clear(&m->ops_of_vertex);
+    for (int32_t i = 0; i < m->level_count; i++) emp_members_clear(&m->level[i]);
+    *m = (emp_moves){0};
+}
+
+/* ---- moves ------------------------------------------------------------------------- */
+
+/* Sends a group to a device; returns whether that changes anything. */
+static bool send(const emp_members *groups, int32_t group, emp_device_id to,
+                 emp_device_id *device_of_op)
+{
+    bool has_changed = false;
+
+    for (int32_t i = groups->first[group]; i < groups->first[group + 1]; i++) {
+        emp_device_id *device = &device_of_op[groups->member[i]];
+        has_changed |= *device != to;
+        *device = to;
+    }
+    return has_changed;
+}
+
+static int32_t below(emp_rng *rng, int32_t bound)
+{
+    return (int32_t)emp_rng_below(rng, (uint32_t)bound);
+}
+
+static bool happens(emp_rng *rng, int64_t percent)
+{
+    return emp_rng_below(rng, 100) < (uint32_t)percent;
+}
+
+static emp_device_id device_of_vertex(const emp_moves *m, int32_t vertex,
+                                      const emp_device_id *device_of_op)
+{
+    return device_of_op[m->ops_of_vertex.member[m->ops_of_vertex.first[vertex]]];
+}
+
+/* A neighbor of a vertex, drawn in proportion to traffic; -1 = it has none. */
+static int32_t draw_neighbor(const emp_moves *m, int32_t vertex, emp_rng *rng)
+{
+    const emp_partition_graph *g = m->neighbors;
+    const int32_t              first = g->row[vertex], end = g->row[vertex + 1];
+    uint32_t                   sum = 0;
+
+    for (int32_t i = first; i < end; i++) sum += (uint32_t)g->traffic[i];
+    if (sum == 0) return -1;
+    uint32_t u = emp_rng_below(rng, sum);
+    int32_t  i = first;
+    for (; u >= (uint32_t)g->traffic[i]; i++) u -= (uint32_t)g->traffic[i];
+    return g->neighbor[i];
+}
+
+/* The device of a neighbor of an op of the group. */
+static emp_device_id draw_near(const emp_moves *m, const emp_members *groups,
+                               int32_t group, const emp_device_id *device_of_op,
+                               emp_rng *rng)
+{
+    const int32_t first = groups->first[group], end = groups->first[group + 1];
+    emp_op_id     op = groups->member[first + below(rng, end - first)];
+    int32_t vertex = m->neighbors->vertex_of_class[m->graph->op[op].colocation_class];
+    int32_t other = draw_neighbor(m, vertex, rng);
+
+    return other < 0 ? emp_device_odds_draw(&m->odds, rng)
+                     : device_of_vertex(m, other, device_of_op);
+}
+
+/* The device of a class to a neighbor, from there to the next: classes that were passed
+ * keep theirs. */
+static bool copy_along_edges(const emp_moves *m, emp_rng *rng,
+                             emp_device_id *device_of_op)
+{
+    int32_t path[LONGEST_PATH] = {below(rng, m->neighbors->vertex_count)}, length = 1;
+    const emp_device_id to = device_of_vertex(m, path[0], device_of_op);
+    bool                has_changed = false;
+
+    do {
+        int32_t next = draw_neighbor(m, path[length - 1], rng);
+        for (int32_t i = 0; i < length; i++)
+            if (next == path[i]) next = -1;
+        if (next < 0) break;
+        has_changed |= send(&m->ops_of_vertex, next, to, device_of_op);
+        path[length++] = next;
+    } while (length < LONGEST_PATH && emp_rng_uniform(rng) < CONTINUE);
+    return has_changed;
+}
+
+/* A level that `kind` allows, single classes before groups; NULL beyond the last. */
+static const emp_members *allowed_level(const emp_moves *m, int32_t index)
+{
+    int32_t singles = m->options.kind == EMP_MOVES_GROUPS ? 0 : 1;
+    int32_t groups = m->options.kind == EMP_MOVES_OPS ? 0 : m->level_count;
+
+    if (index < singles) return &m->ops_of_vertex;
+    return index - singles < groups ? &m->level[index - singles] : NULL;
+}
+
+static const emp_members *draw_level(const emp_moves *m, emp_rng *rng)
+{
+    int32_t count = 0;
+
+    while (allowed_level(m, count) != NULL) count++;
+    return allowed_level(m, below(rng, count));
+}
+
+bool emp_moves_draw(const emp_moves *m, emp_rng *rng, emp_device_id *device_of_op)
+{
+    if (m->neighbors->vertex_count == 0) return false;
+    for (int i = 0; i < MOST_DRAWS; i++) {
+        if (happens(rng, m->options.propagate)) {
+            if (copy_along_edges(m, rng, device_of_op)) return true;
+            continue;
+        }
+        const emp_members *groups = draw_level(m, rng);
+        int32_t            group = below(rng, groups->group_count);
+        emp_device_id      to = happens(rng, m->options.near)
+                                    ? draw_near(m, groups, group, device_of_op, rng)
+                                    : emp_device_odds_draw(&m->odds, rng);
+        if (send(groups, group, to, device_of_op)) return true;
+    }
+    return false;
+}
+
+/* ---- all moves --------------------------------------------------------------------- */
+
+int64_t emp_moves_count(const emp_moves *m)
+{
+    const emp_members *groups;
+    int64_t            count = 0;
+
+    for (int32_t i = 0; (groups = allowed_level(m, i)) != NULL; i++)
+        count += (int64_t)groups->group_count * m->odds.device_count;
+    return count;
+}
+
+bool emp_moves_make(const emp_moves *m, int64_t index, emp_device_id *device_of_op)
+{
+    const emp_members *groups;
+
+    for (int32_t i = 0; (groups = allowed_level(m, i)) != NULL; i++) {
+        int64_t count = (int64_t)groups->group_count * m->odds.device_count;
+        if (index < count)
+            return send(groups, (int32_t)(index / m->odds.device_count),
+                        (int32_t)(index % m->odds.device_count), device_of_op);
+        index -= count;
+    }
+    return false;
+}
+
+void emp_moves_scatter(const emp_moves *m, emp_rng *rng, emp_device_id *device_of_op)
+{
+    const emp_members *groups = m->level_count > 0 ? &m->level[0] : &m->ops_of_vertex;
+
+    memset(device_of_op, 0, (size_t)m->graph->op_count * sizeof *device_of_op);
+    for (int32_t g = 0; g < groups->group_count; g++)
+        send(groups, g, emp_device_odds_draw(&m->odds, rng), device_of_op);
+}

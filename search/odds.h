@@ -1,0 +1,20 @@
+/** \file search/odds.h
+ * Draws devices in proportion to their peak FLOP/s: searches try fast devices more often.
+ */
+#ifndef EMP_SEARCH_ODDS_H
+#define EMP_SEARCH_ODDS_H
+
+#include "base/rng.h"
+#include "sim/machine/machine.h"
+
+typedef struct {
+    int32_t device_count;
+    double  up_to[EMP_MAX_DEVICES]; /**< running sum of shares; the last is 1 */
+} emp_device_odds;
+
+emp_device_odds emp_device_odds_of(const emp_machine *machine);
+
+/** One uniform number of \a rng. O(devices). */
+emp_device_id emp_device_odds_draw(const emp_device_odds *odds, emp_rng *rng);
+
+#endif /* EMP_SEARCH_ODDS_H */

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "search/partition/partition_graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+enum { CPU = 0 }; /* runs all ops; of several hosts that of the first */
+
+/* An edge before merging; a < b. */
+typedef struct {
+    int32_t a, b;
+    int64_t bytes;
+} edge;
+
+typedef struct {
+    edge   *edge;
+    int32_t count;
+} edge_list;
+
+emp_status emp_partition_target_init(emp_partition_target *target,
+                                     const emp_machine *machine, bool with_cpu,
+                                     const char *method, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    double     total = 0.0;
+
+    *target = (emp_partition_target){.machine = machine};
+    for (emp_device_id d = 0; d < machine->device_count; d++) {
+        if (machine->device[d].kind == EMP_DEVICE_CPU && !with_cpu) continue;
+        target->power[target->count] = machine->device[d].peak_flops_per_s;
+        target->device[target->count++] = d;
+        total += machine->device[d].peak_flops_per_s;
+    }
+    if (emp_machine_count(machine, EMP_DEVICE_GPU) == 0) {
+        EMP_FAIL(EMP_EUNSUPPORTED, "method %s: machine %s has no GPU", method,
+                 machine->name);
+    }
+    for (int32_t p = 0; p < target->count; p++) target->power[p] /= total;
+
+cleanup:
+    return st;
+}
+
+void emp_partition_target_measure(emp_partition_target *target,
+                                  const emp_problem    *problem)
+{
+    double speed = emp_op_costs_cpu_speed(problem), total = 0.0;
+
+    for (int32_t p = 0; p < target->count; p++) {
+        bool is_gpu = problem->machine->device[target->device[p]].kind == EMP_DEVICE_GPU;
+        target->power[p] = is_gpu ? 1.0 : speed;
+        total += target->power[p];
+    }
+    for (int32_t p = 0; p < target->count; p++) target->power[p] /= total;
+}
+
+/* Peak of a CPU over peak of a GPU; 1 where a machine lacks one of them. */
+static double cpu_peak(const emp_machine *machine)
+{
+    double peak[2] = {0.0, 0.0};
+
+    for (emp_device_id d = 0; d < machine->device_count; d++)
+        peak[machine->device[d].kind] = machine->device[d].peak_flops_per_s;
+    return peak[EMP_DEVICE_GPU] > 0.0 && peak[EMP_DEVICE_CPU] > 0.0
+               ? peak[EMP_DEVICE_CPU] / peak[EMP_DEVICE_GPU]
+               : 1.0;
+}
+
+static bool class_is_cpu_only(const emp_problem *problem, int32_t class_id)
+{
+    return (problem->kinds_of_class[class_id] & EMP_KIND_GPU) == 0;
+}
+
+/* Numbers the classes that have a live op and are on the partitioner's devices. */
+static emp_status number_vertices(emp_partition_graph *g, const emp_problem *problem,
+                                  bool with_cpu, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *graph = problem->graph;
+    size_t           class_count = (size_t)graph->class_count;
+
+    g->vertex_of_class = EMP_NEW_ARRAY(int32_t, class_count);
+    g->class_of_vertex = EMP_NEW_ARRAY(int32_t, class_count);
+    g->is_cpu_only = EMP_NEW_ARRAY(bool, class_count);
+    if (!g->vertex_of_class || !g->class_of_vertex || !g->is_cpu_only)
+        EMP_FAIL(EMP_ENOMEM, "vertices of %d classes", graph->class_count);
+
+    for (size_t c = 0; c < class_count; c++) g->vertex_of_class[c] = -1;
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        int32_t c = graph->op[op].colocation_class;
+        if (!graph->op[op].is_folded && (with_cpu || !class_is_cpu_only(problem, c)))
+            g->vertex_of_class[c] = 0;
+    }
+    for (int32_t c = 0; c < graph->class_count; c++) {
+        if (g->vertex_of_class[c] < 0) continue;
+        g->is_cpu_only[g->vertex_count] = class_is_cpu_only(problem, c);
+        g->class_of_vertex[g->vertex_count] = c;
+        g->vertex_of_class[c] = g->vertex_count++;
+    }
+
+cleanup:
+    return st;
+}
+
+/* The least divisor that brings \a total below \a limit. */
+static int64_t unit_of(int64_t total, int64_t limit) { return total / limit + 1; }
+
+/* Scales \a amount [vertex], whose sum is \a total, into weights. */
+static void scale_amounts(const int64_t *amount, int64_t total, int32_t count,
+                          int32_t *weight)
+{
+    int64_t unit = unit_of(total, EMP_PARTITION_LOAD_LIMIT);
+
+    for (int32_t v = 0; v < count; v++) weight[v] = (int32_t)(1 + amount[v] / unit);
+}
+
+/* What an op adds to the load of its vertex. CPU time counts as work of a GPU that is
+ * 1 / cpu_power times as fast; FLOPs are work on any device. */
+static double load_of_op(const emp_problem *problem, emp_op_id op, bool is_cpu_only,
+                         emp_op_costs costs, double cpu_power)
+{
+    if (!is_cpu_only || costs == EMP_OP_COSTS_FLOPS)
+        return emp_op_costs_of(problem, op, costs, EMP_DEVICE_GPU);
+    return emp_op_costs_of(problem, op, costs, EMP_DEVICE_CPU) * cpu_power;
+}
+
+static emp_status weigh_vertices(emp_partition_graph *g, const emp_problem *problem,
+                                 const emp_partition_params *params, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *graph = problem->graph;
+    double   power = params->power == EMP_POWER_MEASURED ? emp_op_costs_cpu_speed(problem)
+                                                         : cpu_peak(problem->machine);
+    double   limit = 0x1p62 / (graph->op_count + 1.0); /* for sums */
+    int64_t  total = 0;
+    int64_t *amount = EMP_NEW_ARRAY(int64_t, (size_t)g->vertex_count);
+
+    g->load = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
+    if (amount == NULL || g->load == NULL)
+        EMP_FAIL(EMP_ENOMEM, "weights of %d vertices", g->vertex_count);
+
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        int32_t v = emp_partition_vertex_of_op(g, graph, op);
+        if (v < 0) continue;
+        double load = load_of_op(problem, op, g->is_cpu_only[v], params->costs, power);
+        amount[v] += (int64_t)fmin(load, limit);
+        total += (int64_t)fmin(load, limit);
+    }
+    scale_amounts(amount, total, g->vertex_count, g->load);
+
+cleanup:
+    emp_free(amount);
+    return st;
+}
+
+emp_status emp_partition_graph_memory(const emp_partition_graph *g,
+                                      const emp_problem *problem, int32_t *memory,
+                                      emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *graph = problem->graph;
+    double   limit = 0x1p62 / ((double)graph->op_count + graph->tensor_count + 1.0);
+    int64_t  total = 0;
+    int64_t *bytes = EMP_NEW_ARRAY(int64_t, (size_t)g->vertex_count);
+
+    if (bytes == NULL) EMP_FAIL(EMP_ENOMEM, "memory of %d vertices", g->vertex_count);
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        int32_t v = emp_partition_vertex_of_op(g, graph, op);
+        if (v < 0) continue;
+        int64_t own = (int64_t)fmin((double)graph->op[op].persistent_bytes, limit);
+        for (int32_t t = graph->output_offset[op]; t < graph->output_offset[op + 1]; t++)
+            own += (int64_t)fmin((double)graph->tensor[t].bytes, limit);
+        bytes[v] += own;
+        total += own;
+    }
+    scale_amounts(bytes, total, g->vertex_count, memory);
+
+cleanup:
+    emp_free(bytes);
+    return st;
+}
+
+static void add_edge(edge_list *list, int32_t u, int32_t v, int64_t bytes)
+{
+    list->edge[list->count++] = u < v ? (edge){.a = u, .b = v, .bytes = bytes}
+                                      : (edge){.a = v, .b = u, .bytes = bytes};
+}
+
+/* seen[v] = latest tensor that vertex v reads: a tensor counts once per vertex. */
+static void list_edges_of_op(const emp_partition_graph *g, const emp_graph *graph,
+                             emp_op_id op, int32_t *seen, edge_list *list)
+{
+    int32_t u = emp_partition_vertex_of_op(g, graph, op);
+    int64_t stated_ns = emp_graph_stated_copy_ns(graph, op);
+
+    if (u < 0) return;
+    for (int32_t t = graph->output_offset[op]; t < graph->output_offset[op + 1]; t++) {
+        for (int32_t i = graph->consumer_offset[t]; i < graph->consumer_offset[t + 1];
+             i++) {
+            int32_t v = emp_partition_vertex_of_op(g, graph, graph->consumer[i]);
+            if (v < 0 || v == u || seen[v] == t + 1) continue;
+            seen[v] = t + 1;
+            add_edge(list, u, v, stated_ns >= 0 ? stated_ns : graph->tensor[t].bytes);
+        }
+    }
+    for (int32_t i = graph->control_out_offset[op]; i < graph->control_out_offset[op + 1];
+         i++) {
+        int32_t v = emp_partition_vertex_of_op(g, graph, graph->control_out[i]);
+        if (v >= 0 && v != u) add_edge(list, u, v, 0);
+    }
+}
+
+static int by_ends(const void *left, const void *right)
+{
+    const edge *l = left, *r = right;
+
+    if (l->a != r->a) return l->a < r->a ? -1 : 1;
+    return (l->b > r->b) - (l->b < r->b);
+}
+
+/* Sorts by ends and sums parallel edges; returns the bytes of all. No edge counts for so
+ * much that sums overflow. */
+static int64_t merge_edges(edge_list *list)
+{
+    int32_t kept = 0;
+    int64_t total = 0, limit = INT64_MAX / ((int64_t)list->count + 1);
+
+    qsort(list->edge, (size_t)list->count, sizeof *list->edge, by_ends);
+    for (int32_t i = 0; i < list->count; i++) {
+        if (list->edge[i].bytes > limit) list->edge[i].bytes = limit;
+        total += list->edge[i].bytes;
+        if (kept > 0 && by_ends(&list->edge[kept - 1], &list->edge[i]) == 0)
+            list->edge[kept - 1].bytes += list->edge[i].bytes;
+        else
+            list->edge[kept++] = list->edge[i];
+    }
+    list->count = kept;
+    return total;
+}
+
+/* In order of (a, b), a row gets first its lower neighbours and then its higher ones,
+ * both ascending: rows come out sorted. */
+static emp_status fill_rows(emp_partition_graph *g, const edge_list *list,
+                            int64_t unit_bytes, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     arc_count = 2 * (size_t)list->count;
+    int32_t   *next = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
+
+    g->row = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count + 1);
+    g->neighbor = EMP_NEW_ARRAY(int32_t, arc_count);
+    g->traffic = EMP_NEW_ARRAY(int32_t, arc_count);
+    if (!next || !g->row || !g->neighbor || !g->traffic)
+        EMP_FAIL(EMP_ENOMEM, "rows of %zu entries", arc_count);
+
+    for (int32_t i = 0; i < list->count; i++) {
+        g->row[list->edge[i].a + 1]++;
+        g->row[list->edge[i].b + 1]++;
+    }
+    for (int32_t v = 0; v < g->vertex_count; v++) {
+        g->row[v + 1] += g->row[v];
+        next[v] = g->row[v];
+    }
+    for (int32_t i = 0; i < list->count; i++) {
+        const edge *e = &list->edge[i];
+        int32_t     at_a = next[e->a]++, at_b = next[e->b]++;
+        g->neighbor[at_a] = e->b;
+        g->neighbor[at_b] = e->a;
+        g->traffic[at_a] = g->traffic[at_b] = (int32_t)(1 + e->bytes / unit_bytes);
+    }
+
+cleanup:
+    emp_free(next);
+    return st;
+}
+
+emp_status emp_partition_graph_create(emp_partition_graph **out,
+                                      const emp_problem *problem, bool with_cpu,
+                                      emp_error *err)
+{
+    const emp_partition_params params = {.with_cpu = with_cpu};
+
+    return emp_partition_graph_create_with(out, problem, &params, err);
+}
+
+emp_status emp_partition_graph_create_with(emp_partition_graph       **out,
+                                           const emp_problem          *problem,
+                                           const emp_partition_params *params,
+                                           emp_error                  *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *graph = problem->graph;
+    size_t    edge_count = (size_t)graph->edge_count + (size_t)graph->control_edge_count;
+    edge_list list = {0};
+    int32_t  *seen = NULL;
+    emp_partition_graph *g = EMP_NEW(emp_partition_graph);
+
+    *out = NULL;
+    if (g == NULL) EMP_FAIL(EMP_ENOMEM, "graph for a partitioner");
+    EMP_TRY(number_vertices(g, problem, params->with_cpu, err));
+    EMP_TRY(weigh_vertices(g, problem, params, err));
+
+    list.edge = EMP_NEW_ARRAY(edge, edge_count);
+    seen = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
+    if (list.edge == NULL || seen == NULL) EMP_FAIL(EMP_ENOMEM, "%zu edges", edge_count);
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        list_edges_of_op(g, graph, op, seen, &list);
+    int64_t total_bytes = merge_edges(&list);
+    EMP_TRY(fill_rows(g, &list, unit_of(total_bytes, EMP_PARTITION_TRAFFIC_LIMIT), err));
+
+    *out = g;
+    g = NULL;
+
+cleanup:
+    emp_free(list.edge);
+    emp_free(seen);
+    emp_partition_graph_destroy(g);
+    return st;
+}
+
+void emp_partition_graph_destroy(emp_partition_graph *g)
+{
+    if (g == NULL) return;
+    emp_free(g->vertex_of_class);
+    emp_free(g->class_of_vertex);
+    emp_free(g->load);
+    emp_free(g->is_cpu_only);
+    emp_free(g->row);
+    emp_free(g->neighbor);
+    emp_free(g->traffic);
+    emp_free(g);
+}
+
+static emp_status spread_parts(const emp_partition_graph *g, const emp_problem *problem,
+                               const emp_partition_target *target,
+                               const int32_t *part_of_vertex, emp_device_id *device_of_op,
+                               emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *graph = problem->graph;
+
+    for (int32_t v = 0; v < g->vertex_count; v++) {
+        if (part_of_vertex[v] < 0 || part_of_vertex[v] >= target->count) {
+            EMP_FAIL(EMP_EEXTERNAL, "the partitioner put vertex %d into part %d of 0..%d",
+                     v, part_of_vertex[v], target->count - 1);
+        }
+    }
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        int32_t v = g->vertex_of_class[graph->op[op].colocation_class];
+        device_of_op[op] = v < 0 ? CPU : target->device[part_of_vertex[v]];
+    }
+
+cleanup:
+    return st;
+}
+
+emp_status emp_partition_place(const emp_problem *problem, const emp_partition_request *r,
+                               emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    emp_partition_target target;
+    emp_partition_graph *g = NULL;
+    int32_t             *part_of_vertex = NULL;
+
+    EMP_TRY(emp_partition_target_init(&target, problem->machine, r->params.with_cpu,
+                                      r->method, err));
+    if (r->params.power == EMP_POWER_MEASURED)
+        emp_partition_target_measure(&target, problem);
+    EMP_TRY(emp_partition_graph_create_with(&g, problem, &r->params, err));
+    part_of_vertex = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
+    if (part_of_vertex == NULL)
+        EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
+    if (g->vertex_count > 0 && target.count > 1)
+        EMP_TRY(r->partitioner(g, &target, r->options, r->seed, part_of_vertex, err));
+    EMP_TRY(spread_parts(g, problem, &target, part_of_vertex, device_of_op, err));
+
+cleanup:
+    emp_partition_graph_destroy(g);
+    emp_free(part_of_vertex);
+    return st;
+}

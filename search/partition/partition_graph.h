@@ -1,0 +1,118 @@
+/** \file search/partition/partition_graph.h
+ * What the graph partitioners see of a problem: an undirected weighted graph in
+ * compressed rows, and the parts that it is to be cut into.
+ *
+ * Vertices are the colocation classes that have an op which is not folded. The weight of
+ * a vertex is what its ops cost on a GPU (op_costs.h): the oracle's time, kernels and issue,
+ * unless other costs are asked for. Of a class that can only run on the CPU it is its time
+ * there in units of GPU work (times CPU power / GPU power), or its FLOPs.
+ * The weight of an edge is the number of bytes that would be sent if its ends were apart:
+ * each tensor counts once per reading vertex; a control edge counts like a tensor of no
+ * bytes. If the graph states how long copies take, these times stand in place of bytes. Both
+ * are scaled into 32-bit integers of at least 1, whose sums stay below the
+ * limits below.
+ *
+ * Partitioners know nothing of time and memory: a part may overflow a device.
+ */
+#ifndef EMP_SEARCH_PARTITION_PARTITION_GRAPH_H
+#define EMP_SEARCH_PARTITION_PARTITION_GRAPH_H
+
+#include "search/partition/op_costs.h"
+
+enum {
+    EMP_PARTITION_LOAD_LIMIT = 1 << 28,    /**< of all vertices, less one per vertex */
+    EMP_PARTITION_TRAFFIC_LIMIT = 1 << 24, /**< of all edges, less one per edge */
+};
+
+typedef enum {
+    EMP_POWER_PEAK,    /**< of FLOP/s: a property of the machine alone */
+    EMP_POWER_MEASURED /**< speed on the ops of this graph (emp_op_costs_cpu_speed) */
+} emp_device_power;
+#define EMP_DEVICE_POWER_WORDS "peak|measured"
+
+/** How a problem becomes a graph and parts; 0 is the default of each. */
+typedef struct {
+    bool             with_cpu; /**< the CPUs are parts, too */
+    emp_op_costs     costs;
+    emp_device_power power;
+} emp_partition_params;
+
+/** The devices to cut for: part p is device[p]. */
+typedef struct {
+    const emp_machine *machine; /**< borrowed */
+    int32_t            count;
+    emp_device_id      device[EMP_MAX_DEVICES];
+    double             power[EMP_MAX_DEVICES]; /**< share of the speed; sum 1 */
+} emp_partition_target;
+
+typedef struct {
+    int32_t  vertex_count;
+    int32_t *vertex_of_class; /**< [class]; -1 = has no vertex */
+    int32_t *class_of_vertex; /**< [vertex] ascending */
+    int32_t *load;            /**< [vertex] */
+    bool    *is_cpu_only;     /**< [vertex] */
+    int32_t *row;             /**< [vertex + 1] into neighbor and traffic */
+    int32_t *neighbor;        /**< ascending in a row; every edge is in two rows */
+    int32_t *traffic;         /**< beside neighbor */
+} emp_partition_graph;
+
+/** Cuts \a graph into the parts of \a target, at least 2: fills part_of_vertex with
+ * 0 .. target->count-1. Equal seeds give equal parts. \a options are the partitioner's own. */
+typedef emp_status emp_partitioner(const emp_partition_graph  *graph,
+                                   const emp_partition_target *target,
+                                   const void *options, uint64_t seed,
+                                   int32_t *part_of_vertex, emp_error *err);
+
+/** A placement to be made by a partitioner. */
+typedef struct {
+    const char          *method; /**< for messages */
+    emp_partition_params params;
+    emp_partitioner     *partitioner;
+    const void          *options; /**< passed on to it */
+    uint64_t             seed;
+} emp_partition_request;
+
+/** Places a problem with a partitioner: target and graph, cut, then every op where its
+ * class is. Classes that are left out of the graph go to device 0, a CPU. */
+emp_status emp_partition_place(const emp_problem           *problem,
+                               const emp_partition_request *request,
+                               emp_device_id *device_of_op, emp_error *err);
+
+/** All GPUs of the machine, and its CPUs if \a with_cpu.
+ * \retval EMP_EUNSUPPORTED  The machine has no GPU; the message names \a method. */
+emp_status emp_partition_target_init(emp_partition_target *target,
+                                     const emp_machine *machine, bool with_cpu,
+                                     const char *method, emp_error *err);
+
+/** Sets the shares of \a target to measured speeds. All GPUs of a machine are of one model,
+ * and all CPUs. O(V). */
+void emp_partition_target_measure(emp_partition_target *target,
+                                  const emp_problem    *problem);
+
+/** Without the CPU, classes that can only run there have no vertex. The other params have
+ * their defaults. O(V + E log E). */
+emp_status emp_partition_graph_create(emp_partition_graph **out,
+                                      const emp_problem *problem, bool with_cpu,
+                                      emp_error *err);
+emp_status emp_partition_graph_create_with(emp_partition_graph       **out,
+                                           const emp_problem          *problem,
+                                           const emp_partition_params *params,
+                                           emp_error                  *err);
+void       emp_partition_graph_destroy(emp_partition_graph *graph);
+
+/** The vertex that an op is in; -1 if it is folded, or its class is left out. */
+static inline int32_t emp_partition_vertex_of_op(const emp_partition_graph *g,
+                                                 const emp_graph *graph, emp_op_id op)
+{
+    return graph->op[op].is_folded ? -1
+                                   : g->vertex_of_class[graph->op[op].colocation_class];
+}
+
+/** Fills memory [vertex] with the bytes of variables, slots and all outputs of a vertex's
+ * live ops, as if each output lived through the whole step, scaled like loads. O(V).
+ * \retval EMP_ENOMEM */
+emp_status emp_partition_graph_memory(const emp_partition_graph *graph,
+                                      const emp_problem *problem, int32_t *memory,
+                                      emp_error *err);
+
+#endif /* EMP_SEARCH_PARTITION_PARTITION_GRAPH_H */

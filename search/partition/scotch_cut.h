@@ -1,0 +1,49 @@
+/** \file search/partition/scotch_cut.h
+ * Scotch (Pellegrini, 1994), static mapping of a weighted graph: the only includer of
+ * scotch.h.
+ *
+ * A mapping onto devices has a weighted target: the powers of its devices, and as the
+ * distance of two of them the time that a transfer between them takes (scotch_arch.h), or 1
+ * for any two. Classes that can only run on the CPU are fixed to part 0.
+ *
+ * Threads. Any number may call; equal seeds give equal parts.
+ *
+ * Errors of both functions: EMP_ENOMEM; EMP_EEXTERNAL if Scotch fails.
+ */
+#ifndef EMP_SEARCH_PARTITION_SCOTCH_CUT_H
+#define EMP_SEARCH_PARTITION_SCOTCH_CUT_H
+
+#include "search/partition/partition_graph.h"
+
+typedef enum { EMP_SCOTCH_MACHINE, EMP_SCOTCH_COMPLETE } emp_scotch_architecture;
+#define EMP_SCOTCH_ARCHITECTURE_WORDS "machine|complete"
+
+/** What Scotch's own strategies aim at. */
+typedef enum {
+    EMP_SCOTCH_QUALITY,
+    EMP_SCOTCH_DEFAULT,
+    EMP_SCOTCH_SPEED,
+    EMP_SCOTCH_BALANCE
+} emp_scotch_strategy;
+#define EMP_SCOTCH_STRATEGY_WORDS "quality|default|speed|balance"
+
+typedef struct {
+    emp_scotch_architecture architecture;
+    emp_scotch_strategy     strategy;
+    double imbalance; /**< of a part's load over its share; customary is 0.05 */
+} emp_scotch_options;
+
+/** Maps onto the devices of \a target. An emp_partitioner; \a options are
+ * emp_scotch_options. */
+emp_status emp_scotch_map(const emp_partition_graph  *graph,
+                          const emp_partition_target *target, const void *options,
+                          uint64_t seed, int32_t *part_of_vertex, emp_error *err);
+
+/** Cuts into equal parts, all at the same distance; the largest has at most about
+ * 1 + \a imbalance times the mean load. The graph must be without the CPU. Fills
+ * part_of_vertex with 0 .. part_count-1; parts may be empty. */
+emp_status emp_scotch_parts(const emp_partition_graph *graph, int32_t part_count,
+                            double imbalance, uint64_t seed, int32_t *part_of_vertex,
+                            emp_error *err);
+
+#endif /* EMP_SEARCH_PARTITION_SCOTCH_CUT_H */

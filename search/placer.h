@@ -1,0 +1,112 @@
+/** \file search/placer.h
+ * A placement method: every baseline and every learner is one const emp_placer_type.
+ *
+ * Ask and tell. The caller (run/loop.c) owns the loop, hence the budget, the log
+ * and the best so far, identical for all methods:
+ *
+ *     EMP_TRY(type->create(&state, problem, &params, err));
+ *     while (evaluations < budget) {
+ *         EMP_TRY(type->ask(state, candidates, max, &count, err));
+ *         if (count == 0) break;                          // nothing more to propose
+ *         score all candidates, in parallel;
+ *         EMP_TRY(type->tell(state, scores, count, err));
+ *     }
+ *     type->destroy(state);
+ *
+ * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and told
+ * in order. Same problem, params and scores give the same candidates on any thread count.
+ */
+#ifndef EMP_SEARCH_PLACER_H
+#define EMP_SEARCH_PLACER_H
+
+#include "base/named_array.h"
+#include "sim/problem/problem.h"
+
+enum {
+    EMP_MAX_BATCH = 64, /* candidates of one ask */
+    EMP_MAX_TOLD = 1024 /* scores of one update that ranks share */
+};
+
+/** What the oracle said of one candidate. */
+typedef struct {
+    double step_time_s; /**< also set when out of memory: the time it would have taken */
+    bool   is_feasible; /**< false: out of memory */
+    double overflow_frac; /**< memory that was missing, over a device's own, summed over
+                               devices; 0 when it fits, or unknown */
+} emp_score;
+
+/** What fits in memory before what does not, then the shorter step; false for equals. */
+bool emp_score_is_better(const emp_score *score, const emp_score *than);
+
+typedef struct {
+    uint64_t    seed;
+    int32_t     ranks;   /**< programs that share a run, if more than 1 */
+    int32_t     rank;    /**< of this program among those that share a run: each draws its
+                         own candidates from the same first state; 0 also when alone */
+    int32_t     threads; /**< for the method's own work; results do not depend on it */
+    int64_t     budget_evaluations; /**< of the whole run, for schedules; 0 = unknown */
+    const char *preset;  /**< of methods that have presets ("paper"), or NULL */
+    const char *options; /**< "key=value,key=value" for the method, or NULL */
+} emp_placer_params;
+
+/** A number that a method reports with each tell (loss, baseline, entropy, ...). */
+typedef struct {
+    const char *name; /**< static storage */
+    double      value;
+} emp_placer_metric;
+
+/** How several ranks (run/ranks/ranks.h), each with a state of its own, make one update:
+ *
+ *     each: backward();  the arrays of list_gradient() are added over ranks;  each: step()
+ *
+ * tell() is backward() of the state's own candidates, and step(). */
+typedef struct {
+    /** Leaves the gradient of the state's own part of an update. \a scores are those of all
+     * \a count candidates of it, in order of ranks; those from \a first on are the \a own
+     * that were asked of this state last; with none of them it is 0. */
+    emp_status (*backward)(void *state, const emp_score *scores, int32_t count,
+                           int32_t first, int32_t own, emp_error *err);
+    /** Changes the parameters by the gradient. */
+    void (*step)(void *state);
+    /** As list_state(): what backward() leaves for step(). A sum over ranks is meant, also
+     * of integers: a flag is set when it is not 0. */
+    int32_t (*list_gradient)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+    /** As list_state(): what of later asks and updates step() changes, without what only
+     * step() itself reads. */
+    int32_t (*list_values)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+} emp_placer_sharing;
+
+typedef struct emp_placer_type {
+    const char *name;        /**< "scotch" */
+    const char *description; /**< one line, with the source */
+    bool        is_learner;  /**< uses its whole budget; others stop by themselves */
+    const char *presets;     /**< names of its presets; NULL: it has none */
+    const char *options;     /**< a line each, "key\tdefault\tmeaning\n"; NULL: none.
+                                  With presets the default has a value for each: "4/8" */
+
+    emp_status (*create)(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err);
+    /** Writes up to \a max placements, candidates[i][op], and their number; 0 = done.
+     * Candidates need not be legal: the runner legalizes them. */
+    emp_status (*ask)(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err);
+    emp_status (*tell)(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err);
+    void (*destroy)(void *state); /**< NULL is allowed */
+
+    /** OPTIONAL. Metrics of the last tell; sets \a *count. Those that only step() knows
+     * are NaN after backward(). */
+    const emp_placer_metric *(*metrics)(const void *state, int32_t *count);
+
+    /** OPTIONAL; without it a run has no checkpoints. Lists what later asks depend on
+     * beyond problem and params, in the method's own memory: saving reads the values,
+     * resuming writes them into a state that was just created for the same problem and
+     * params. Names, types and counts are the same at all times. Called between a tell
+     * and an ask. Fills \a arrays and returns their number. */
+    int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+
+    /** OPTIONAL; without it a run has one rank. */
+    const emp_placer_sharing *sharing;
+} emp_placer_type;
+
+#endif /* EMP_SEARCH_PLACER_H */

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/problem/problem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Folded ops run nowhere, so they bind nobody. The CPU, the last resort of soft
+ * placement, runs every op. */
+static void find_classes(emp_problem *p)
+{
+    const emp_graph *g = p->graph;
+
+    for (int32_t c = 0; c < g->class_count; c++) {
+        p->kinds_of_class[c] = EMP_KIND_CPU | EMP_KIND_GPU;
+        p->leader_of_class[c] = -1;
+    }
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t c = g->op[op].colocation_class;
+        if (p->leader_of_class[c] < 0) p->leader_of_class[c] = op;
+        p->class_of_op[op] = g->op[op].is_folded ? -1 : c;
+        if (!g->op[op].is_folded) p->kinds_of_class[c] &= g->op[op].kinds;
+    }
+    for (int32_t c = 0; c < g->class_count; c++) p->kinds_of_class[c] |= EMP_KIND_CPU;
+}
+
+emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
+                              const emp_machine *machine, const emp_runtime *runtime,
+                              const char *workload, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_problem *p = EMP_NEW(emp_problem);
+
+    *out = NULL;
+    if (p == NULL) EMP_FAIL(EMP_ENOMEM, "problem");
+    p->graph = graph;
+    p->machine = machine;
+    p->runtime = *runtime;
+    snprintf(p->workload, sizeof p->workload, "%s", workload);
+    p->kinds_of_class = EMP_NEW_ARRAY(uint32_t, (size_t)graph->class_count);
+    p->leader_of_class = EMP_NEW_ARRAY(emp_op_id, (size_t)graph->class_count);
+    p->class_of_op = EMP_NEW_ARRAY(int32_t, (size_t)graph->op_count);
+    if (!p->kinds_of_class || !p->leader_of_class || !p->class_of_op)
+        EMP_FAIL(EMP_ENOMEM, "%d colocation classes", graph->class_count);
+    EMP_TRY(emp_cost_table_create(&p->costs, graph, machine, runtime, err));
+    find_classes(p);
+    *out = p;
+    p = NULL;
+
+cleanup:
+    emp_problem_destroy(p);
+    return st;
+}
+
+void emp_problem_destroy(emp_problem *problem)
+{
+    if (problem == NULL) return;
+    emp_cost_table_destroy(problem->costs);
+    emp_free(problem->kinds_of_class);
+    emp_free(problem->leader_of_class);
+    emp_free(problem->class_of_op);
+    emp_free(problem);
+}
+
+void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_op)
+{
+    const emp_machine *m = problem->machine;
+
+    /* A leader has the lowest id of its class, so it is settled before its members. */
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
+        int32_t c = problem->class_of_op[op];
+        if (c < 0) continue;
+        emp_device_id device = device_of_op[problem->leader_of_class[c]];
+        bool          is_device = device >= 0 && device < m->device_count;
+        if (is_device && !(problem->kinds_of_class[c] & EMP_KIND_GPU))
+            device = m->device[device].host;
+        device_of_op[op] = device;
+    }
+}

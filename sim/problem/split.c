@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/problem/split.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/strmap.h"
+
+typedef struct {
+    const char        *path;
+    const emp_problem *problem;
+    emp_strmap         op_of_name;
+    emp_device_id     *device_of_op;
+} reader;
+
+bool emp_split_is(const json_t *root)
+{
+    return json_is_array(json_object_get(root, "fpgas")) &&
+           json_is_array(json_object_get(root, "cpus"));
+}
+
+static emp_status find_op(emp_op_id *op, const reader *r, const json_t *id,
+                          const char *list, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       name[48];
+
+    *op = -1;
+    if (!json_is_integer(id))
+        EMP_FAIL(EMP_EFORMAT, "%s: \"%s\" has a node that is no whole number", r->path,
+                 list);
+    snprintf(name, sizeof name, "gradients/node%" JSON_INTEGER_FORMAT,
+             json_integer_value(id));
+    *op = emp_strmap_get(&r->op_of_name, name, strlen(name));
+    const char *forward = name + strlen("gradients/");
+    if (*op < 0) *op = emp_strmap_get(&r->op_of_name, forward, strlen(forward));
+    if (*op < 0) EMP_FAIL(EMP_EFORMAT, "%s: the graph has no op '%s'", r->path, forward);
+
+cleanup:
+    return st;
+}
+
+static emp_status place_nodes(reader *r, const json_t *nodes, emp_device_id device,
+                              const char *list, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    const json_t *id;
+    size_t        i;
+    emp_op_id     op;
+
+    if (!json_is_array(nodes))
+        EMP_FAIL(EMP_EFORMAT, "%s: an entry of \"%s\" has no list \"nodes\"", r->path,
+                 list);
+    json_array_foreach(nodes, i, id)
+    {
+        EMP_TRY(find_op(&op, r, id, list, err));
+        if (r->device_of_op[op] >= 0)
+            EMP_FAIL(EMP_EFORMAT, "%s: op '%s' is placed twice", r->path,
+                     r->problem->graph->name[op]);
+        r->device_of_op[op] = device;
+    }
+
+cleanup:
+    return st;
+}
+
+static emp_status place_kind(reader *r, const json_t *root, const char *list,
+                             emp_device_kind kind, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    const emp_machine *m = r->problem->machine;
+    const json_t      *entries = json_object_get(root, list);
+    size_t             used = 0, count = json_array_size(entries);
+
+    for (emp_device_id d = 0; d < m->device_count && used < count; d++) {
+        if (m->device[d].kind != kind) continue;
+        const json_t *entry = json_array_get(entries, used++);
+        EMP_TRY(place_nodes(r, json_object_get(entry, "nodes"), d, list, err));
+    }
+    if (used < count)
+        EMP_FAIL(EMP_EFORMAT,
+                 "%s: \"%s\" has %zu entries; machine '%s' has %zu such devices", r->path,
+                 list, count, m->name, used);
+
+cleanup:
+    return st;
+}
+
+static emp_status place_rest(reader *r, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = r->problem->graph;
+    emp_device_id *device_of_class = EMP_NEW_ARRAY(emp_device_id, (size_t)g->class_count);
+
+    if (device_of_class == NULL)
+        EMP_FAIL(EMP_ENOMEM, "%d colocation classes", g->class_count);
+    for (int32_t c = 0; c < g->class_count; c++) device_of_class[c] = -1;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (r->device_of_op[op] >= 0)
+            device_of_class[g->op[op].colocation_class] = r->device_of_op[op];
+    }
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        emp_device_id device = device_of_class[g->op[op].colocation_class];
+        if (device < 0)
+            EMP_FAIL(EMP_EFORMAT, "%s: op '%s' is not placed", r->path, g->name[op]);
+        if (r->device_of_op[op] < 0) r->device_of_op[op] = device;
+    }
+
+cleanup:
+    emp_free(device_of_class);
+    return st;
+}
+
+emp_status emp_split_place(emp_device_id *device_of_op, const char *path,
+                           const emp_problem *problem, const json_t *root, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = problem->graph;
+    reader           r = {.path = path, .problem = problem, .device_of_op = device_of_op};
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        device_of_op[op] = -1;
+        EMP_TRY(emp_strmap_set(&r.op_of_name, g->name[op], strlen(g->name[op]), op, err));
+    }
+    EMP_TRY(place_kind(&r, root, "fpgas", EMP_DEVICE_GPU, err));
+    EMP_TRY(place_kind(&r, root, "cpus", EMP_DEVICE_CPU, err));
+    EMP_TRY(place_rest(&r, err));
+
+cleanup:
+    emp_strmap_clear(&r.op_of_name);
+    return st;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/problem/variant.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+static size_t count_task_times(const emp_cost_table *c)
+{
+    return (size_t)c->cpu_offset[c->op_count];
+}
+
+emp_status emp_problem_variant_init(emp_problem_variant *v, const emp_problem *original,
+                                    emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    const emp_cost_table *from = original->costs;
+    size_t                op_count = (size_t)from->op_count;
+
+    v->original = original;
+    v->problem = *original;
+    v->costs =
+        (emp_cost_table){.op_count = from->op_count,
+                         .gpu = EMP_NEW_ARRAY(emp_gpu_cost, op_count),
+                         .cpu = EMP_NEW_ARRAY(emp_cpu_cost, op_count),
+                         .cpu_offset = from->cpu_offset,
+                         .task_ns = EMP_NEW_ARRAY(emp_time_ns, count_task_times(from))};
+    v->machine = EMP_NEW(emp_machine);
+    if (!v->costs.gpu || !v->costs.cpu || !v->costs.task_ns || !v->machine)
+        EMP_FAIL(EMP_ENOMEM, "costs of %zu ops", op_count);
+    v->problem.costs = &v->costs;
+    v->problem.machine = v->machine;
+    emp_problem_variant_restore(v);
+
+cleanup:
+    return st;
+}
+
+void emp_problem_variant_restore(emp_problem_variant *v)
+{
+    const emp_cost_table *from = v->original->costs;
+    size_t                op_count = (size_t)from->op_count;
+
+    memcpy(v->costs.gpu, from->gpu, op_count * sizeof *from->gpu);
+    memcpy(v->costs.cpu, from->cpu, op_count * sizeof *from->cpu);
+    memcpy(v->costs.task_ns, from->task_ns,
+           count_task_times(from) * sizeof *from->task_ns);
+    *v->machine = *v->original->machine;
+    v->problem.runtime = v->original->runtime;
+}
+
+void emp_problem_variant_clear(emp_problem_variant *v)
+{
+    emp_free(v->costs.gpu);
+    emp_free(v->costs.cpu);
+    emp_free(v->costs.task_ns);
+    emp_free(v->machine);
+    *v = (emp_problem_variant){0};
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A file appears whole or not at all, and nothing else is left or touched. */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io/atomic_file.h"
+#include "base/mem.h"
+
+static char folder[64], path[96], beside[104];
+static int  sync_cause; /* errno of fsync(); 0 = it works */
+
+/* In place of the C library's. */
+int fsync(int file)
+{
+    (void)file;
+    errno = sync_cause;
+    return sync_cause == 0 ? 0 : -1;
+}
+
+static void make_folder(void)
+{
+    snprintf(folder, sizeof folder, P_tmpdir "/emplace-atomic-XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(beside, sizeof beside, "%s.tmp0", path);
+}
+
+static void remove_folder(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    cr_assert_eq(system(command), 0);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(atomic_file, .init = make_folder, .fini = remove_folder);
+
+static void put(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void expect_text(const char *name, const char *want)
+{
+    char  text[64] = "";
+    FILE *file = fopen(name, "r");
+
+    cr_assert_not_null(file, "%s", name);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    cr_expect_str_eq(text, want, "%s", name);
+}
+
+static int files_in_folder(void)
+{
+    DIR *d = opendir(folder);
+    int  count = -2; /* . and .. */
+
+    cr_assert_not_null(d);
+    while (readdir(d) != NULL) count++;
+    closedir(d);
+    return count;
+}
+
+Test(atomic_file, commit_replaces_what_was_there)
+{
+    emp_atomic_file f = {0};
+
+    put(path, "old");
+    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    fputs("new", f.stream);
+    expect_text(path, "old");
+    cr_expect_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
+    emp_atomic_file_abort(&f);
+    expect_text(path, "new");
+    cr_expect_eq(files_in_folder(), 1);
+}
+
+Test(atomic_file, abort_leaves_what_was_there)
+{
+    emp_atomic_file f = {0};
+
+    put(path, "old");
+    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    fputs("new", f.stream);
+    emp_atomic_file_abort(&f);
+    emp_atomic_file_abort(&f);
+    expect_text(path, "old");
+    cr_expect_eq(files_in_folder(), 1);
+}
+
+Test(atomic_file, links_are_followed)
+{
+    emp_atomic_file f = {0};
+    struct stat     info;
+
+    put(path, "old");
+    cr_assert_eq(symlink(path, beside), 0);
+    cr_assert_eq(emp_atomic_file_open(&f, beside, NULL), EMP_OK);
+    fputs("new", f.stream);
+    cr_assert_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
+    emp_atomic_file_abort(&f);
+    expect_text(path, "new");
+    cr_assert_eq(lstat(beside, &info), 0);
+    cr_expect(S_ISLNK(info.st_mode), "the link is gone");
+}
+
+Test(atomic_file, what_is_no_file_is_written_to)
+{
+    emp_atomic_file f = {0};
+    struct stat     info;
+    char            text[8] = "";
+
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDWR | O_NONBLOCK); /* a pipe needs one */
+    cr_assert_geq(reader, 0);
+    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    fputs("new", f.stream);
+    cr_assert_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
+    emp_atomic_file_abort(&f);
+    cr_expect_eq(read(reader, text, sizeof text - 1), 3);
+    cr_expect_str_eq(text, "new");
+    close(reader);
+    cr_assert_eq(stat(path, &info), 0);
+    cr_expect(S_ISFIFO(info.st_mode), "the pipe is gone");
+}
+
+Test(atomic_file, files_of_others_are_left_alone)
+{
+    emp_atomic_file f = {0}, g = {0};
+
+    put(beside, "theirs");
+    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    cr_assert_eq(emp_atomic_file_open(&g, path, NULL), EMP_OK, "two writers at once");
+    fputs("f", f.stream);
+    fputs("g", g.stream);
+    cr_expect_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
+    emp_atomic_file_abort(&g);
+    emp_atomic_file_abort(&f);
+    expect_text(path, "f");
+    expect_text(beside, "theirs");
+    cr_expect_eq(files_in_folder(), 2);
+}
+
+Test(atomic_file, messages_name_the_path_and_the_reason)
+{
+    emp_atomic_file f = {0};
+    emp_error       err = {0};
+    char            want[192];
+
+    cr_expect_eq(emp_atomic_file_open(&f, "/nowhere/file", &err), EMP_EIO);
+    cr_expect_str_eq(err.msg,
+                     "/nowhere/file cannot be written: No such file or directory");
+    emp_atomic_file_abort(&f);
+
+    err = (emp_error){0};
+    cr_assert_eq(emp_atomic_file_open(&f, folder, &err), EMP_OK);
+    cr_expect_eq(emp_atomic_file_commit(&f, &err), EMP_EIO);
+    snprintf(want, sizeof want, "%s cannot be written: Is a directory", folder);
+    cr_expect_str_eq(err.msg, want);
+    emp_atomic_file_abort(&f);
+    cr_expect_eq(files_in_folder(), 0);
+}
+
+/* The write fails long before the commit, which has nothing left to flush. */
+Test(atomic_file, a_write_that_failed_is_reported_by_commit)
+{
+    emp_atomic_file     f = {0};
+    emp_error           err = {0};
+    const struct rlimit limit = {4096, RLIM_INFINITY};
+    struct rlimit       before;
+    char                want[192];
+
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    for (int i = 0; i < 100000; i++) fputc('x', f.stream);
+    emp_status st = emp_atomic_file_commit(&f, &err);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    cr_expect_eq(st, EMP_EIO);
+    snprintf(want, sizeof want, "%s cannot be written: ", path);
+    cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "%s", err.msg);
+    emp_atomic_file_abort(&f);
+    cr_expect_eq(files_in_folder(), 0);
+}
+
+Test(atomic_file, file_systems_without_sync_will_do)
+{
+    static const int causes[] = {0, EINVAL, ENOSYS, EIO};
+
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+        emp_atomic_file f = {0};
+        sync_cause = causes[i];
+        cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+        cr_expect_eq(emp_atomic_file_commit(&f, NULL),
+                     causes[i] == EIO ? EMP_EIO : EMP_OK, "%s", strerror(causes[i]));
+        emp_atomic_file_abort(&f);
+        cr_expect_eq(files_in_folder(), 1);
+    }
+}
+
+Test(atomic_file, sweep_removes_what_killed_writers_left)
+{
+    char next[104];
+
+    snprintf(next, sizeof next, "%s.tmp7", path);
+    put(path, "whole");
+    put(beside, "half");
+    put(next, "half");
+    emp_mem_fail_after(0);
+    cr_expect_eq(emp_atomic_file_sweep(path, NULL), EMP_ENOMEM);
+    emp_mem_fail_after(-1);
+    cr_expect_eq(emp_atomic_file_sweep(path, NULL), EMP_OK);
+    expect_text(path, "whole");
+    cr_expect_eq(files_in_folder(), 1);
+}
+
+Test(atomic_file, open_survives_every_allocation_failure)
+{
+    emp_status st = EMP_ENOMEM;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_atomic_file f = {0};
+        emp_mem_fail_after(allowed);
+        st = emp_atomic_file_open(&f, path, NULL);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK) cr_assert_eq(st, EMP_ENOMEM, "after %ld", allowed);
+        emp_atomic_file_abort(&f);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
+    }
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Groups on two levels, and the search over them: does it find what a score asks for, go
+ * on from a saved state, and keep away from what does not fit? */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "search/groups/clusters.h"
+#include "tests/baselines/fixture.h"
+
+enum { OPS = 20, BATCH = 8, CLIQUES = 6, CLIQUE_OPS = 5 };
+
+static fixture *lonely_ops(int32_t gpu_count)
+{
+    fixture *f = fixture_create(gpu_count);
+
+    for (int i = 0; i < OPS; i++) fixture_op(f, NULL, 100);
+    return f;
+}
+
+/* ---- groups ---- */
+
+static emp_clusters *create(const emp_problem *problem, int32_t fine, int32_t coarse)
+{
+    emp_clusters *c = NULL;
+    emp_error     err = {0};
+
+    cr_assert_eq(emp_clusters_create(&c, problem, fine, coarse, 2.0, 1, &err), EMP_OK,
+                 "%s", err.msg);
+    return c;
+}
+
+Test(clusters, are_what_exchanges_much)
+{
+    fixture  *f = fixture_create(2);
+    emp_op_id first[CLIQUES];
+
+    for (int i = 0; i < CLIQUES; i++) {
+        first[i] = fixture_clique(f, CLIQUE_OPS, 1000000);
+        if (i > 0) fixture_edge(f, first[i] - 1, first[i]);
+    }
+    emp_clusters *c = create(fixture_problem(f), CLIQUES, 2);
+    cr_assert_eq(c->fine_count, CLIQUES);
+    cr_assert_eq(c->coarse_count, 2);
+    int in_first = 0;
+    for (int i = 0; i < CLIQUES; i++) {
+        for (int k = 1; k < CLIQUE_OPS; k++)
+            cr_expect_eq(c->fine_of_class[first[i] + k], c->fine_of_class[first[i]]);
+        in_first += c->coarse_of_fine[i] == c->coarse_of_fine[0];
+    }
+    cr_expect(in_first > 0 && in_first < CLIQUES, "%d of %d", in_first, CLIQUES);
+    emp_clusters_destroy(c);
+    emp_free(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(clusters, of_few_ops_are_the_ops_and_leave_out_what_has_no_choice)
+{
+    fixture *f = lonely_ops(2);
+
+    fixture_cpu_only(f, 3);
+    emp_clusters *c = create(fixture_problem(f), 64, 64);
+    cr_expect_eq(c->fine_count, OPS - 1);
+    cr_expect_eq(c->coarse_count, OPS - 1);
+    for (int i = 0; i < OPS; i++)
+        cr_expect_eq(c->fine_of_class[i], i == 3 ? -1 : i < 3 ? i : i - 1);
+    emp_clusters_destroy(c);
+    c = create(&f->problem, 64, 1);
+    cr_expect_eq(c->coarse_count, 1);
+    emp_clusters_destroy(c);
+    emp_free(f);
+}
+
+/* ---- search ---- */
+
+typedef struct {
+    void         *state;
+    emp_device_id device[BATCH][OPS];
+    emp_score     score[BATCH];
+    int32_t       count;
+} search;
+
+static void start(search *s, const emp_problem *problem, uint64_t seed,
+                  const char *options)
+{
+    const emp_placer_params params = {.seed = seed, .threads = 1, .options = options};
+    emp_error               err = {0};
+
+    cr_assert_eq(emp_placer_ce.create(&s->state, problem, &params, &err), EMP_OK, "%s",
+                 err.msg);
+}
+
+static void ask(search *s)
+{
+    emp_device_id *candidates[BATCH];
+
+    for (int k = 0; k < BATCH; k++) candidates[k] = s->device[k];
+    cr_assert_eq(emp_placer_ce.ask(s->state, candidates, BATCH, &s->count, NULL), EMP_OK);
+    cr_assert_eq(s->count, BATCH);
+}
+
+/* A second for each op that is not on device op % 3; what has no op on device 2 does not
+ * fit if \a needs_device_2. */
+static void score(search *s, bool needs_device_2)
+{
+    for (int k = 0; k < BATCH; k++) {
+        int wrong = 0, on_2 = 0;
+        for (int op = 0; op < OPS; op++) {
+            wrong += s->device[k][op] != op % 3;
+            on_2 += s->device[k][op] == 2;
+        }
+        s->score[k] = (emp_score){1.0 + wrong, !needs_device_2 || on_2 > 0, 0.0};
+    }
+    cr_assert_eq(emp_placer_ce.tell(s->state, s->score, BATCH, NULL), EMP_OK);
+}
+
+static double best_of(const search *s)
+{
+    double best = s->score[0].step_time_s;
+
+    for (int k = 1; k < BATCH; k++)
+        if (s->score[k].step_time_s < best) best = s->score[k].step_time_s;
+    return best;
+}
+
+Test(ce, finds_the_placement_that_scores_best)
+{
+    fixture *f = lonely_ops(2);
+    search   s = {0};
+    double   best = 1e9;
+
+    start(&s, fixture_problem(f), 1, "start_samples=400");
+    for (int i = 0; i < 200; i++) {
+        ask(&s);
+        score(&s, true);
+        if (best_of(&s) < best) best = best_of(&s);
+    }
+    cr_expect_eq(best, 1.0, "found %g", best);
+    emp_placer_ce.destroy(s.state);
+    emp_free(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Two coarse groups on two levels: when the fine groups begin, without strays, each op is
+ * where the best placement of the coarse ones had it. */
+Test(ce, goes_from_coarse_to_fine_where_it_was_best)
+{
+    enum { STAGE = 10 };
+    fixture      *f = fixture_create(2);
+    search        s = {0};
+    emp_device_id best[OPS];
+    double        best_s = 1e9;
+
+    for (int i = 0; i < OPS / CLIQUE_OPS; i++) {
+        emp_op_id first = fixture_clique(f, CLIQUE_OPS, 1000000);
+        if (i > 0) fixture_edge(f, first - 1, first);
+    }
+    start(&s, fixture_problem(f), 1,
+          "coarse=2,fine=4,starts=1,start_samples=80,strays_first=0,strays=0");
+    for (int i = 0; i < STAGE; i++) {
+        ask(&s);
+        score(&s, false);
+        for (int k = 0; k < BATCH; k++) {
+            if (s.score[k].step_time_s >= best_s) continue;
+            best_s = s.score[k].step_time_s;
+            memcpy(best, s.device[k], sizeof best);
+        }
+    }
+    ask(&s);
+    for (int k = 0; k < BATCH; k++) cr_expect_arr_eq(s.device[k], best, sizeof best);
+    emp_placer_ce.destroy(s.state);
+    emp_free(f);
+}
+
+Test(ce, refuses_a_state_that_is_not_its_own)
+{
+    fixture        *f = lonely_ops(2);
+    search          s = {0};
+    emp_named_array arrays[EMP_MAX_NAMED_ARRAYS];
+    emp_device_id  *candidates[BATCH];
+    int32_t         refused = 0;
+
+    for (int k = 0; k < BATCH; k++) candidates[k] = s.device[k];
+    start(&s, fixture_problem(f), 1, NULL);
+    int32_t count = emp_placer_ce.list_state(s.state, arrays);
+    for (int32_t i = 0; i < count; i++) {
+        bool     is_device = arrays[i].type == EMP_ARRAY_INT32;
+        int64_t *number = arrays[i].values, was = 0;
+        if (arrays[i].type != EMP_ARRAY_INT64 && !is_device) continue;
+        memcpy(&was, number, is_device ? 4 : 8);
+        memset(number, 0x77, is_device ? 4 : 8);
+        refused +=
+            emp_placer_ce.ask(s.state, candidates, BATCH, &s.count, NULL) == EMP_EFORMAT;
+        memcpy(number, &was, is_device ? 4 : 8);
+    }
+    cr_expect_eq(refused, 3, "elite_count, best, groups_hash");
+    emp_placer_ce.destroy(s.state);
+    emp_free(f);
+}
+
+Test(ce, learns_nothing_from_what_does_not_fit)
+{
+    fixture *f = lonely_ops(2);
+    search   s = {0}, fresh = {0};
+
+    start(&s, fixture_problem(f), 1, "start_samples=80,coarse=64");
+    start(&fresh, &f->problem, 1, "start_samples=1000000,coarse=64");
+    for (int i = 0; i < 50; i++) { /* through all starts to the fine groups */
+        ask(&s);
+        ask(&fresh);
+        for (int k = 0; k < BATCH; k++) s.score[k] = (emp_score){1.0 + k, false, 0.0};
+        emp_placer_ce.tell(s.state, s.score, BATCH, NULL);
+        emp_placer_ce.tell(fresh.state, s.score, BATCH, NULL);
+        cr_expect_arr_eq(s.device, fresh.device, sizeof s.device);
+    }
+    emp_placer_ce.destroy(s.state);
+    emp_placer_ce.destroy(fresh.state);
+    emp_free(f);
+}
+
+Test(ce, goes_on_from_its_listed_state)
+{
+    fixture        *f = lonely_ops(2);
+    search          s = {0}, other = {0};
+    emp_named_array from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
+
+    start(&s, fixture_problem(f), 7, "start_samples=80");
+    for (int i = 0; i < 23; i++) {
+        ask(&s);
+        score(&s, false);
+    }
+    start(&other, &f->problem, 7, "start_samples=80");
+    int32_t count = emp_placer_ce.list_state(s.state, from);
+    cr_assert_eq(emp_placer_ce.list_state(other.state, to), count);
+    for (int32_t i = 0; i < count; i++) {
+        static const size_t size[] = {4, 8, 4, 8};
+        cr_assert_eq(from[i].count, to[i].count);
+        memcpy(to[i].values, from[i].values, from[i].count * size[from[i].type]);
+    }
+    for (int i = 0; i < 20; i++) {
+        ask(&s);
+        ask(&other);
+        cr_expect_arr_eq(s.device, other.device, sizeof s.device);
+        score(&s, false);
+        score(&other, false);
+    }
+    emp_placer_ce.destroy(s.state);
+    emp_placer_ce.destroy(other.state);
+    emp_free(f);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A walk by itself: are its samples one move away, is the surrogate's favourite taken, and
+ * are the members of groups listed as given? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/searches/walk.h"
+#include "graphs/workloads/workloads.h"
+#include "sim/machine/machine.h"
+
+typedef struct {
+    emp_graph   *whole, *graph;
+    emp_machine *machine;
+    emp_problem *problem;
+} world;
+
+static world w;
+
+static void set_up(void)
+{
+    emp_error   err = {0};
+    emp_runtime runtime;
+
+    cr_assert_eq(emp_workload_build(&w.whole, "rnnlm:steps=4", &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_eq(emp_graph_prune(&w.graph, w.whole, &err), EMP_OK);
+    cr_assert_eq(emp_machine_load(&w.machine, "k40x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(
+        emp_problem_create(&w.problem, w.graph, w.machine, &runtime, "rnnlm", &err),
+        EMP_OK, "%s", err.msg);
+}
+
+static void tear_down(void)
+{
+    emp_problem_destroy(w.problem);
+    emp_machine_destroy(w.machine);
+    emp_graph_destroy(w.graph);
+    emp_graph_destroy(w.whole);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(walk, .init = set_up, .fini = tear_down);
+
+/* A walk past its start, with groups by names alone, which need no METIS. */
+static void begin(emp_walk *walk, emp_device_id *candidate, int64_t prefilter)
+{
+    emp_walk_options options;
+    emp_option       list[EMP_WALK_OPTIONS];
+    emp_device_id   *candidates[1] = {candidate};
+    const emp_score  score = {.step_time_s = 1.0, .is_feasible = true};
+    int32_t          count;
+    bool             is_new;
+    emp_error        err = {0};
+
+    emp_walk_options_list(&options, list);
+    options.prefilter = prefilter;
+    options.samples = 1;
+    options.moves.groups = 3; /* names */
+    cr_assert_eq(emp_walk_init(walk, w.problem, &options, 9, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_eq(emp_walk_ask(walk, "test", candidates, 1, &count, &err), EMP_OK);
+    cr_assert_eq(emp_walk_begin(walk, &score, count, &is_new, &err), EMP_OK);
+    cr_assert(is_new);
+}
+
+Test(walk, goes_where_its_sample_was)
+{
+    const int32_t  ops = w.graph->op_count;
+    emp_walk       walk;
+    emp_device_id *candidate = EMP_NEW_ARRAY(emp_device_id, (size_t)ops);
+    int32_t        count;
+
+    begin(&walk, candidate, 1);
+    for (int i = 0; i < 50; i++) {
+        const emp_score faster = {.step_time_s = 0.9 - 0.01 * i, .is_feasible = true};
+        bool            is_new;
+        cr_assert_eq(emp_walk_ask(&walk, "test", &candidate, 1, &count, NULL), EMP_OK);
+        cr_expect_neq(memcmp(candidate, walk.here, (size_t)ops * sizeof *candidate), 0);
+        cr_assert_eq(emp_walk_begin(&walk, &faster, count, &is_new, NULL), EMP_OK);
+        cr_expect_not(is_new);
+        cr_expect_eq(emp_walk_metropolis(&walk, &faster, count, 0.0), 1);
+        cr_expect_arr_eq(candidate, walk.here, (size_t)ops * sizeof *candidate);
+        cr_expect_arr_eq(candidate, walk.best, (size_t)ops * sizeof *candidate);
+        cr_expect_eq(walk.cost.here_s, faster.step_time_s);
+    }
+    emp_walk_clear(&walk);
+    emp_free(candidate);
+}
+
+/* Of each six moves the one that the surrogate thinks fastest, the first of equals. */
+Test(walk, takes_the_favourite_of_the_surrogate)
+{
+    enum { DRAFTS = 6, ROUNDS = 20 };
+    const size_t   ops = (size_t)w.graph->op_count;
+    emp_walk       walk;
+    emp_surrogate *judge = NULL;
+    emp_device_id *candidate = EMP_NEW_ARRAY(emp_device_id, ops);
+    emp_device_id *draft = EMP_NEW_ARRAY(emp_device_id, ops);
+    int32_t        count, not_first = 0;
+
+    begin(&walk, candidate, DRAFTS);
+    cr_assert_eq(emp_surrogate_create(&judge, w.problem, EMP_SURROGATE_SCALAR, NULL),
+                 EMP_OK);
+    for (int i = 0; i < ROUNDS; i++) {
+        const int64_t first = walk.at.drafted;
+        double        favourite_s = INFINITY, picked_s, guess_s;
+        cr_assert_eq(emp_walk_ask(&walk, "test", &candidate, 1, &count, NULL), EMP_OK);
+        for (int64_t number = first; number < walk.at.drafted; number++) {
+            memcpy(draft, walk.here, ops * sizeof *draft);
+            if (!walk.make(&walk, number, draft)) continue;
+            emp_problem_legalize(w.problem, draft);
+            cr_assert_eq(emp_surrogate_run(judge, &draft, 1, &guess_s, NULL), EMP_OK);
+            if (guess_s < favourite_s) favourite_s = guess_s;
+        }
+        emp_problem_legalize(w.problem, candidate);
+        cr_assert_eq(emp_surrogate_run(judge, &candidate, 1, &picked_s, NULL), EMP_OK);
+        cr_expect_eq(picked_s, favourite_s, "%g is not the least, %g", picked_s,
+                     favourite_s);
+        not_first += walk.draft[0] != first;
+    }
+    cr_expect_gt(not_first, ROUNDS / 2);
+    emp_surrogate_destroy(judge);
+    emp_walk_clear(&walk);
+    emp_free(candidate);
+    emp_free(draft);
+}
+
+/* ---- members ---- */
+
+Test(members, are_listed_by_group_and_empty_groups_dropped)
+{
+    const int32_t group[] = {2, -1, 0, 2, 4, 2}, value[] = {10, 11, 12};
+    int32_t       spread[] = {7, 7, 7, 7, 7, 7};
+    const int32_t wanted[] = {11, 7, 10, 11, 12, 11};
+    emp_members   m;
+
+    cr_assert_eq(emp_members_init(&m, group, 6, 5, NULL), EMP_OK);
+    cr_assert_eq(m.group_count, 3);
+    const int32_t first[] = {0, 1, 4, 5}, member[] = {2, 0, 3, 5, 4};
+    cr_expect_arr_eq(m.first, first, sizeof first);
+    cr_expect_arr_eq(m.member, member, sizeof member);
+    emp_members_spread(&m, value, spread);
+    cr_expect_arr_eq(spread, wanted, sizeof wanted);
+    emp_members_clear(&m);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

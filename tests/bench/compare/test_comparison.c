@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A comparison on small tasks: are runs shared, resumed and counted by the rules of
+ * comparison.h, whatever the number of threads, and is what is printed what was found? */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/compare/comparison_internal.h"
+#include "bench/compare/comparison_page.h"
+#include "bench/compare/entrants.h"
+#include "bench/compare/figure.h"
+#include "bench/plots/gnuplot.h"
+#include "run/methods.h"
+#include "tests/support/scratch.h"
+
+enum { ROWS = 3, SEEDS = 2 };
+
+/* The last fits no GPU, and no list scheduler finds room for it. */
+static const emp_task rows[ROWS] = {
+    {"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2},
+    {"two", "Two layers", "rnnlm:layers=2,steps=2,units=64,vocab=16,sampled=0", "k40x2",
+     2},
+    {"huge", "Huge", "rnnlm:layers=1,steps=2,units=1024,vocab=4000000,sampled=0", "k40x2",
+     2}};
+
+static char folder[SCRATCH_PATH_BYTES];
+
+static void set_up(void)
+{
+    emp_store_silence();
+    scratch_create();
+    snprintf(folder, sizeof folder, "%s", scratch_path("runs"));
+}
+
+TestSuite(comparison, .init = set_up, .fini = scratch_remove);
+
+struct counts {
+    int    runs, read;
+    double rescored_frac;
+};
+
+static void count_run(void *context, const emp_job_event *event)
+{
+    struct counts *counts = (struct counts *)context;
+
+    counts->runs++;
+    counts->read += event->is_read;
+}
+
+static void note_rescored(void *context, double done_frac)
+{
+    ((struct counts *)context)->rescored_frac = done_frac;
+}
+
+static emp_comparison_params make_params(struct counts *counts, const char *row_keys,
+                                         const char *methods)
+{
+    emp_comparison_params p = emp_comparison_params_default();
+
+    p.row = rows;
+    p.row_count = ROWS;
+    p.rows = row_keys;
+    p.methods = methods;
+    p.seed_count = SEEDS;
+    p.draws = 3;
+    p.budget[0] = (emp_comparison_budget){.evaluations = 8};
+    p.budget[1] = (emp_comparison_budget){.evaluations = 20};
+    p.jobs.folder = folder;
+    p.jobs.on_run = count_run;
+    p.jobs.context = counts;
+    p.on_rescored = note_rescored;
+    return p;
+}
+
+static emp_comparison *make(const emp_comparison_params *params)
+{
+    emp_comparison *c = NULL;
+    emp_error       err = {0};
+
+    cr_assert_eq(emp_comparison_make(&c, params, &err), EMP_OK, "%s", err.msg);
+    return c;
+}
+
+/* All that is printed; release with free(). */
+static char *print(const emp_comparison *c)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+
+    emp_comparison_print_text(out, c);
+    emp_comparison_print_csv(out, c);
+    emp_comparison_print_curves(out, c);
+    emp_comparison_print_changes(out, c);
+    fclose(out);
+    return text;
+}
+
+static const emp_comparison_cell *cell_of(const emp_comparison *c, int32_t b, int32_t r,
+                                          int32_t e)
+{
+    return &c->cell[emp_comparison_cell_index(c, b, r, e)];
+}
+
+/* ---- entrants ---- */
+
+Test(comparison, every_method_takes_part_with_each_of_its_presets)
+{
+    emp_entrant entrant[EMP_COMPARISON_ENTRANTS];
+    int32_t     count = emp_entrants_list(entrant), methods = 0, presets = 0;
+
+    while (emp_method_at(methods) != NULL) methods++;
+    for (int32_t i = 0; i < count; i++) {
+        presets += i > 0 && entrant[i].method == entrant[i - 1].method;
+        cr_expect((entrant[i].preset[0] != '\0') == (entrant[i].method->presets != NULL));
+        for (int32_t j = 0; j < i; j++) cr_expect_str_neq(entrant[i].key, entrant[j].key);
+        if (strcmp(entrant[i].key, "hdp") == 0)
+            cr_expect_str_eq(entrant[i].preset, "paper");
+        if (strcmp(entrant[i].key, "hdp-emplace") == 0)
+            cr_expect_str_eq(entrant[i].preset, "emplace");
+    }
+    cr_expect_eq(count, methods + presets);
+    cr_expect_eq(presets, 1, "hdp has two");
+}
+
+static void place(emp_record *record, const emp_problem *problem, const emp_entrant *e,
+                  uint64_t seed)
+{
+    /* in any order of the ops the graph has too many splits for it */
+    const char    *options = strcmp(e->key, "dp-contiguous") == 0 ? "order=one" : NULL;
+    emp_run_params run = {.method = e->method,
+                          .placer = {.seed = seed, .threads = 1, .options = options}};
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_run(record, problem, &run, &err), EMP_OK, "%s: %s", e->key, err.msg);
+}
+
+Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
+{
+    emp_entrant     entrant[EMP_COMPARISON_ENTRANTS];
+    int32_t         count = emp_entrants_list(entrant), undrawn = 0;
+    emp_runtime     runtime;
+    emp_loaded_task task = {0};
+    emp_record      a = {0}, b = {0};
+
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_tasks_load(&task, &rows[1], 1, &runtime, 1, NULL), EMP_OK);
+    for (int32_t i = 0; i < count; i++) {
+        if (entrant[i].is_drawn) continue;
+        undrawn++;
+        cr_expect_not(entrant[i].is_budgeted, "%s", entrant[i].key);
+        place(&a, task.problem, &entrant[i], 1);
+        place(&b, task.problem, &entrant[i], 2);
+        cr_expect_eq(a.evaluations, 1, "%s", entrant[i].key);
+        cr_expect_eq(memcmp(a.device_of_op, b.device_of_op,
+                            (size_t)a.op_count * sizeof *a.device_of_op),
+                     0, "%s", entrant[i].key);
+        emp_record_clear(&a);
+        emp_record_clear(&b);
+    }
+    cr_expect_eq(undrawn, 10);
+    emp_tasks_clear(&task, 1);
+}
+
+/* ---- runs ---- */
+
+Test(comparison, is_the_same_byte_for_byte_when_read_again_and_on_two_threads)
+{
+    struct counts         first = {0}, again = {0}, other = {0};
+    emp_comparison_params p = make_params(&first, "one,two", "expert,metis,anneal");
+    emp_comparison       *c = make(&p);
+    char                 *text = print(c), *same;
+    /* rows x (expert + metis of each seed + anneal of each seed and budget) */
+    const int runs = 2 * (1 + SEEDS + 2 * SEEDS);
+
+    cr_expect(first.runs == runs && first.read == 0, "%d runs", first.runs);
+    cr_expect_eq(first.rescored_frac, 1.0);
+    emp_comparison_destroy(c);
+    p.jobs.context = &again;
+    c = make(&p);
+    same = print(c);
+    cr_expect_eq(again.read, runs);
+    cr_expect_str_eq(same, text);
+    free(same);
+    emp_comparison_destroy(c);
+    p.jobs.context = &other;
+    p.jobs.threads = 2;
+    p.jobs.is_fresh = true;
+    c = make(&p);
+    same = print(c);
+    cr_expect_eq(other.read, 0);
+    cr_expect_str_eq(same, text);
+    free(same);
+    free(text);
+    emp_comparison_destroy(c);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(comparison, cells_are_what_the_runs_found)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "two", "cpu,expert,anneal");
+    emp_comparison       *c = make(&p);
+
+    for (int32_t b = 0; b < 2; b++) {
+        const emp_comparison_cell *cpu = cell_of(c, b, 0, 0),
+                                  *anneal = cell_of(c, b, 0, 2);
+        const double *step_s = &c->step_s[emp_comparison_cell_index(c, b, 0, 2) * SEEDS];
+        cr_expect(cpu->run_count == 1 && anneal->run_count == SEEDS);
+        cr_expect_float_eq(anneal->step_s.median, (step_s[0] + step_s[1]) / 2, 1e-15);
+        cr_expect(anneal->best_s == fmin(step_s[0], step_s[1]) &&
+                  anneal->worst_s == fmax(step_s[0], step_s[1]));
+        cr_expect_eq(anneal->evaluations, (double)p.budget[b].evaluations);
+        cr_expect_eq(cpu->evaluations, 1.0);
+        cr_expect_gt(c->bound_s[0], 0.0);
+        cr_expect_geq(anneal->gap_frac, 0.0);
+        cr_expect_float_eq(anneal->gap_frac, anneal->step_s.median / c->bound_s[0] - 1,
+                           1e-12);
+        cr_expect_eq(cell_of(c, b, 0, 0)->rank + cell_of(c, b, 0, 1)->rank +
+                         cell_of(c, b, 0, 2)->rank,
+                     6.0);
+        cr_expect_eq(cpu->is_best + cell_of(c, b, 0, 1)->is_best + anneal->is_best, 1);
+        for (int32_t e = 0; e < 3; e++) {
+            const emp_comparison_cell *cell = cell_of(c, b, 0, e);
+            cr_expect_eq(cell->is_best, cell->rank < 1.75, "the first of equals");
+            cr_expect_eq(isnan(cell->p), cell->is_best);
+            cr_expect_eq(c->overall[b * 3 + e].mean_rank, cell->rank, "of one row");
+        }
+    }
+    emp_comparison_destroy(c);
+}
+
+/* Curves end at what the cell says, never rise, and stop with the budget. */
+Test(comparison, curves_lead_to_the_medians)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "two", "cpu,anneal");
+    emp_comparison       *c = make(&p);
+    static const int64_t  points[] = {1, 2, 5, 8, 10, 20};
+
+    cr_assert_eq(c->point_count, 6);
+    for (int32_t i = 0; i < 6; i++) cr_expect_eq(c->point[i], points[i]);
+    for (int32_t b = 0; b < 2; b++) {
+        for (int32_t e = 0; e < 2; e++) {
+            int32_t index = emp_comparison_cell_index(c, b, 0, e);
+            double  last_s = INFINITY;
+            for (int32_t i = 0; i < 6; i++) {
+                const emp_interval *at = &c->curve[index * 6 + i];
+                cr_expect_eq(isnan(at->median) && last_s < INFINITY,
+                             e == 1 && points[i] > p.budget[b].evaluations);
+                if (isnan(at->median)) continue;
+                cr_expect_leq(at->median, last_s);
+                last_s = at->median;
+            }
+            cr_expect_eq(last_s, c->cell[index].step_s.median);
+        }
+    }
+    emp_comparison_destroy(c);
+}
+
+Test(comparison, a_budget_in_seconds_ends_runs)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one", "expert,anneal");
+
+    p.budget_count = 1;
+    p.budget[0] = (emp_comparison_budget){.seconds = 0.3};
+    p.draws = 0;
+    emp_comparison *c = make(&p);
+    cr_expect_eq(cell_of(c, 0, 0, 0)->evaluations, 1.0);
+    cr_expect_gt(cell_of(c, 0, 0, 1)->evaluations, 1.0, "a batch at least");
+    cr_expect_eq(cell_of(c, 0, 0, 1)->run_count, SEEDS);
+    cr_expect(isnan(c->change[0].tau), "nothing was re-scored");
+    cr_expect_not_null(strstr(c->command, " --seconds 0.3 --seeds 2 --draws 0"), "%s",
+                       c->command);
+    emp_comparison_destroy(c);
+}
+
+Test(comparison, who_is_late_found_nothing)
+{
+    emp_comparison_budget seconds = {.seconds = 10}, evaluations = {.evaluations = 10};
+    emp_job               job = {.is_ready = true, .elapsed_s = 10.9};
+
+    job.record.is_feasible = true;
+    job.record.best_step_time_s = 2;
+    cr_expect_eq(emp_comparison_value(&seconds, &job), 2.0, "the end of a batch");
+    job.elapsed_s = 11.1;
+    cr_expect_eq(emp_comparison_value(&seconds, &job), INFINITY);
+    cr_expect_eq(emp_comparison_value(&evaluations, &job), 2.0);
+    job.elapsed_s = NAN;
+    cr_expect_eq(emp_comparison_value(&seconds, &job), 2.0, "not known to be late");
+    job.record.is_feasible = false;
+    cr_expect_eq(emp_comparison_value(&evaluations, &job), INFINITY);
+    job.is_ready = false;
+    cr_expect(isnan(emp_comparison_value(&evaluations, &job)));
+}
+
+/* ---- what does not fit ---- */
+
+Test(comparison, what_finds_nothing_is_infinitely_slow)
+{
+    struct counts              first = {0}, again = {0};
+    emp_comparison_params      p = make_params(&first, "huge", "cpu,gpu,m-etf");
+    emp_comparison            *c = make(&p);
+    const emp_comparison_cell *cpu = cell_of(c, 1, 0, 0), *gpu = cell_of(c, 1, 0, 1),
+                              *m_etf = cell_of(c, 1, 0, 2);
+
+    cr_expect(isfinite(cpu->step_s.median) && cpu->is_best && cpu->rank == 1.0);
+    cr_expect(gpu->step_s.median == INFINITY && gpu->failed_count == 1);
+    cr_expect(m_etf->step_s.median == INFINITY && m_etf->failed_count == 1);
+    cr_expect(gpu->rank == 2.5 && m_etf->rank == 2.5);
+    cr_expect_null(gpu->refusal);
+    cr_assert_not_null(m_etf->refusal);
+    cr_expect_not_null(strstr(m_etf->refusal, "it takes more memory"), "%s",
+                       m_etf->refusal);
+    for (int k = 0; k < EMP_SCORED_KINDS; k++) {
+        cr_expect_eq(gpu->rescored_s[k], INFINITY, "nowhere is it credited");
+        cr_expect_eq(m_etf->rescored_s[k], INFINITY);
+    }
+    cr_expect(c->overall[3 + 1].ratio == INFINITY);
+    char *text = print(c);
+    cr_expect_not_null(strstr(text, "none"));
+    cr_expect_not_null(strstr(text, ",OOM,OOM,OOM,OOM,OOM,1,"), "%s", text);
+    p.jobs.context = &again;
+    emp_comparison *d = make(&p);
+    char           *same = print(d);
+    cr_expect(first.runs == 3 && first.read == 0 && again.read == 3, "the refusal, too");
+    cr_expect_str_eq(same, text);
+    free(text);
+    free(same);
+    emp_comparison_destroy(c);
+    emp_comparison_destroy(d);
+}
+
+Test(comparison, where_nobody_finds_anything_nobody_is_best)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "huge", "gpu,m-etf");
+    emp_comparison       *c = make(&p);
+    FILE                 *out = tmpfile();
+    emp_error             err = {0};
+
+    cr_expect_not(cell_of(c, 0, 0, 0)->is_best || cell_of(c, 0, 0, 1)->is_best);
+    cr_expect(isnan(cell_of(c, 0, 0, 0)->p));
+    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "no run found a placement of Huge that fits; there is "
+                              "nothing to draw");
+    fclose(out);
+    emp_comparison_destroy(c);
+}
+
+/* ---- what is printed ---- */
+
+/* Fields of a line, quotation marks heeded; the line ends at '\n'. */
+static int count_fields(const char **line)
+{
+    int  fields = 1;
+    bool is_quoted = false;
+
+    for (; **line != '\0' && (**line != '\n' || is_quoted); (*line)++) {
+        if (**line == '"') is_quoted = !is_quoted;
+        fields += **line == ',' && !is_quoted;
+    }
+    cr_expect_not(is_quoted);
+    *line += **line == '\n';
+    return fields;
+}
+
+static int count_lines(void (*print_csv)(FILE *, const emp_comparison *),
+                       const emp_comparison *c)
+{
+    char       *text = NULL;
+    size_t      size = 0;
+    FILE       *out = open_memstream(&text, &size);
+    int         lines = 0;
+    const char *at;
+
+    print_csv(out, c);
+    fclose(out);
+    at = text;
+    int fields = count_fields(&at);
+    for (; *at != '\0'; lines++)
+        cr_expect_eq(count_fields(&at), fields, "line %d", lines);
+    free(text);
+    return lines;
+}
+
+Test(comparison, csv_has_a_line_a_cell_with_all_fields)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one,huge", "cpu,m-etf,anneal");
+    emp_comparison       *c = make(&p);
+
+    cr_expect_eq(count_lines(emp_comparison_print_csv, c), 2 * 2 * 3);
+    cr_expect_eq(count_lines(emp_comparison_print_changes, c), 2 * 2 * EMP_SCORED_KINDS);
+    cr_expect_geq(count_lines(emp_comparison_print_curves, c), 2 * 2 * 3);
+    emp_comparison_destroy(c);
+}
+
+Test(comparison, a_figure_is_an_svg_file_with_the_bound)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "two", "cpu,expert,anneal");
+    emp_comparison       *c = make(&p);
+    char                 *text = NULL;
+    size_t                size = 0;
+    FILE                 *out = open_memstream(&text, &size);
+    emp_error             err = {0};
+
+    if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
+    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, &err), EMP_OK, "%s", err.msg);
+    fclose(out);
+    cr_expect_not_null(strstr(text, "xmlns=\"http://www.w3.org/2000/svg\""));
+    cr_expect_not_null(strstr(text, ">bound<"));
+    cr_expect_not_null(strstr(text, ">anneal<"));
+    cr_expect_not_null(strstr(text, ">expert<"));
+    free(text);
+    emp_comparison_destroy(c);
+}
+
+/* How often \a word stands in \a text. */
+static int count_words(const char *text, const char *word)
+{
+    int count = 0;
+
+    for (; (text = strstr(text, word)) != NULL; text += strlen(word)) count++;
+    return count;
+}
+
+/* Budgets x (entrants + head + bound) lines, a figure for each row but the huge one, where nobody
+ * finds anything, and what its methods say. */
+Test(comparison, a_page_has_tables_figures_and_reasons)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one,huge", "m-etf,anneal");
+    emp_comparison       *c = make(&p);
+    emp_error             err = {0};
+
+    for (int has_figures = 0; has_figures <= emp_gnuplot_exists(); has_figures++) {
+        char  *text = NULL;
+        size_t size = 0;
+        FILE  *out = open_memstream(&text, &size);
+        cr_expect_eq(emp_comparison_write_page(out, c, has_figures, &err), EMP_OK, "%s",
+                     err.msg);
+        fclose(out);
+        cr_expect_eq(count_words(text, "<tr"), 2 * (2 + 2) + 1 + 2 * 2);
+        cr_expect_eq(count_words(text, "</tr>"), count_words(text, "<tr"));
+        cr_expect_eq(count_words(text, "<svg class=\"plot\""), has_figures);
+        cr_expect_eq(count_words(text, "gnuplot is not installed"), !has_figures);
+        cr_expect_not_null(strstr(text, "<li>Huge, m-etf: "));
+        cr_expect_not_null(strstr(text, "</html>"));
+        free(text);
+    }
+    emp_comparison_destroy(c);
+}
+
+Test(comparison, json_has_what_the_cells_have)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one,huge", "cpu,m-etf,anneal");
+    emp_comparison       *c = make(&p);
+    json_t               *root = emp_comparison_json(c);
+
+    cr_assert_not_null(root);
+    for (int32_t i = 0; i < 2 * 2 * 3; i++) {
+        int32_t b = i / 6, e = i / 2 % 3, r = i % 2;
+        json_t *entrant = json_array_get(
+            json_object_get(json_array_get(json_object_get(root, "budgets"), (size_t)b),
+                            "entrants"),
+            (size_t)e);
+        json_t *cell = json_array_get(json_object_get(entrant, "cells"), (size_t)r);
+        double  median = cell_of(c, b, r, e)->step_s.median;
+        cr_expect_str_eq(json_string_value(json_object_get(entrant, "entrant")),
+                         c->entrant[e].key);
+        cr_expect_str_eq(json_string_value(json_object_get(cell, "row")), c->row[r].key);
+        if (isfinite(median))
+            cr_expect_float_eq(json_real_value(json_object_get(cell, "median_s")), median,
+                               1e-9 * median);
+        else
+            cr_expect(json_is_null(json_object_get(cell, "median_s")));
+    }
+    json_decref(root);
+    emp_comparison_destroy(c);
+}
+
+/* ---- what goes wrong ---- */
+
+static void expect_refused(const emp_comparison_params *params, const char *message)
+{
+    emp_comparison *c = NULL;
+    emp_error       err = {0};
+
+    cr_expect_eq(emp_comparison_make(&c, params, &err), EMP_EINVAL);
+    cr_expect_null(c);
+    cr_expect_eq(strncmp(err.msg, message, strlen(message)), 0, "%s", err.msg);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(comparison, wrong_choices_are_refused)
+{
+    emp_comparison_params p = make_params(NULL, "three", NULL);
+
+    expect_refused(&p, "the comparison has no workload \"three\"; it has one, two, huge");
+    p = make_params(NULL, NULL, "hdp-paper");
+    expect_refused(&p, "the comparison has no method \"hdp-paper\"; it has cpu, gpu,");
+    p = make_params(NULL, NULL, NULL);
+    p.seed_count = 0;
+    expect_refused(&p, "0 seeds; give 1 to 100");
+    p = make_params(NULL, NULL, NULL);
+    p.budget_count = 0;
+    expect_refused(&p, "0 budgets; give 1 to 8");
+    p = make_params(NULL, NULL, NULL);
+    p.budget[1].seconds = 1;
+    expect_refused(&p, "budget 2 is not a number above 0 of evaluations or of seconds");
+    p = make_params(NULL, NULL, NULL);
+    p.budget[1] = p.budget[0];
+    expect_refused(&p, "budgets 1 and 2 are the same");
+}
+
+static volatile sig_atomic_t stop_flag;
+
+Test(comparison, stop_leaves_the_rest_blank)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one", "expert,anneal");
+    emp_comparison       *c = NULL;
+
+    stop_flag = 1;
+    p.jobs.stop = &stop_flag;
+    cr_assert_eq(emp_comparison_make(&c, &p, NULL), EMP_EINTERRUPTED);
+    cr_assert_not_null(c);
+    cr_expect(counts.runs == 0 && counts.rescored_frac == 0);
+    cr_expect(isnan(cell_of(c, 0, 0, 0)->step_s.median));
+    cr_expect(isnan(cell_of(c, 0, 0, 0)->rank) && isnan(c->overall[0].mean_rank));
+    free(print(c));
+    emp_comparison_destroy(c);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Runs are on record, so that each trial is short. An allocation may fail where nothing is
+ * lost by it, as in a record that is then made anew. */
+Test(comparison, survives_allocation_failures)
+{
+    enum { ENOUGH = 20 };
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one", "expert,anneal");
+    int                   succeeded = 0;
+
+    p.draws = 1;
+    emp_comparison_destroy(make(&p));
+    for (long allowed = 0; succeeded < ENOUGH; allowed++) {
+        emp_comparison *c = NULL;
+        emp_mem_fail_after(allowed);
+        emp_status st = emp_comparison_make(&c, &p, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                  emp_status_str(st));
+        cr_assert_eq(c != NULL, st == EMP_OK);
+        succeeded = st == EMP_OK ? succeeded + 1 : 0;
+        emp_comparison_destroy(c);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
+    }
+}

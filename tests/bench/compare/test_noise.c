@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does noise reach every cost, by no more than it may? Are variants their own? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/compare/noise.h"
+#include "run/jobs.h"
+#include "sim/engine/sim.h"
+
+static const emp_task row = {"two", "Two layers",
+                             "rnnlm:layers=2,steps=2,units=512,vocab=4096,sampled=0",
+                             "k40x2", 2};
+
+static emp_loaded_task     task;
+static emp_problem_variant variant;
+static emp_device_id      *device_of_op; /* all devices in turn */
+
+static void set_up(void)
+{
+    emp_runtime runtime;
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_tasks_load(&task, &row, 1, &runtime, 1, &err), EMP_OK, "%s",
+                 err.msg);
+    device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)task.graph->op_count);
+    for (int32_t op = 0; op < task.graph->op_count; op++)
+        device_of_op[op] = op % task.machine->device_count;
+    emp_problem_legalize(task.problem, device_of_op);
+    cr_assert_eq(emp_problem_variant_init(&variant, task.problem, &err), EMP_OK, "%s",
+                 err.msg);
+}
+
+static void tear_down(void)
+{
+    emp_problem_variant_clear(&variant);
+    emp_tasks_clear(&task, 1);
+    emp_free(device_of_op);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(noise, .init = set_up, .fini = tear_down);
+
+static emp_time_ns step_of(const emp_problem *problem)
+{
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_run(sim, device_of_op, &result, &err), EMP_OK, "%s", err.msg);
+    emp_sim_destroy(sim);
+    return result.step_time_ns;
+}
+
+static void add(double most_frac, uint64_t seed)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, seed, 0, 0);
+    emp_noise_add(&variant, most_frac, &rng);
+}
+
+Test(noise, a_variant_is_its_original_until_it_is_changed)
+{
+    cr_expect_eq(step_of(&variant.problem), step_of(task.problem));
+    add(0.0, 1);
+    cr_expect_eq(step_of(&variant.problem), step_of(task.problem), "of no size");
+}
+
+static void expect_within(double value, double before, double slack, const char *what)
+{
+    cr_expect(value >= before / 1.1 - slack && value <= before * 1.1 + slack,
+              "%s: %g from %g", what, value, before);
+}
+
+Test(noise, reaches_all_costs_within_its_size)
+{
+    const emp_cost_table *before = task.problem->costs, *after = &variant.costs;
+    const emp_machine    *m = task.problem->machine;
+
+    int32_t changed = 0;
+
+    add(0.1, 1);
+    for (int op = 0; op < before->op_count; op++) {
+        int32_t tasks = before->cpu_offset[op + 1] - before->cpu_offset[op];
+        changed += after->gpu[op].compute_ns != before->gpu[op].compute_ns;
+        expect_within((double)after->gpu[op].compute_ns,
+                      (double)before->gpu[op].compute_ns, 0.5, "kernel");
+        expect_within((double)after->gpu[op].issue_ns, (double)before->gpu[op].issue_ns,
+                      0.5, "issue");
+        expect_within((double)after->cpu[op].compute_ns,
+                      (double)before->cpu[op].compute_ns, 0.5, "CPU");
+        for (int32_t i = before->cpu_offset[op]; i < before->cpu_offset[op] + tasks; i++)
+            expect_within((double)after->task_ns[i], (double)before->task_ns[i], 0.5,
+                          "task");
+    }
+    for (int32_t i = 0; i < m->link_count; i++) {
+        const emp_link *a = &m->link[i], *b = &variant.machine->link[i];
+        expect_within(b->bytes_per_s, a->bytes_per_s, 0, "rate");
+        cr_expect_float_eq(b->bytes_per_s * b->latency_s, a->bytes_per_s * a->latency_s,
+                           1e-9 * a->bytes_per_s * a->latency_s, "a link has one factor");
+        cr_expect_neq(b->bytes_per_s, a->bytes_per_s, "link %d", i);
+    }
+    cr_expect_gt(changed, before->op_count / 4, "those that take time");
+    cr_expect_neq(step_of(&variant.problem), step_of(task.problem));
+    expect_within((double)step_of(&variant.problem), (double)step_of(task.problem),
+                  0.1 * (double)step_of(task.problem), "step");
+}
+
+Test(noise, a_draw_is_repeatable_and_the_original_comes_back)
+{
+    emp_time_ns original = step_of(task.problem), first, second;
+
+    add(0.1, 1);
+    first = step_of(&variant.problem);
+    emp_problem_variant_restore(&variant);
+    cr_expect_eq(step_of(&variant.problem), original);
+    add(0.1, 1);
+    second = step_of(&variant.problem);
+    cr_expect_eq(first, second);
+    emp_problem_variant_restore(&variant);
+    add(0.1, 2);
+    cr_expect_neq(step_of(&variant.problem), first, "another seed");
+}
+
+/* What machine files give is what links give. */
+Test(noise, routes_are_timed_as_they_were_loaded)
+{
+    int32_t            count = 0;
+    const char *const *names = emp_machine_names(&count);
+
+    for (int32_t i = 0; i < count; i++) {
+        emp_machine *a = NULL, *b = NULL;
+        emp_error    err = {0};
+        cr_assert_eq(emp_machine_load(&a, names[i], &err), EMP_OK, "%s", err.msg);
+        cr_assert_eq(emp_machine_load(&b, names[i], &err), EMP_OK, "%s", err.msg);
+        emp_machine_time_routes(b);
+        for (int32_t r = 0; r < a->device_count * a->device_count; r++) {
+            const emp_route *x = &a->route[r / a->device_count][r % a->device_count];
+            const emp_route *y = &b->route[r / a->device_count][r % a->device_count];
+            cr_expect(x->bytes_per_s == y->bytes_per_s && x->latency_s == y->latency_s,
+                      "%s, route %d", names[i], r);
+        }
+        emp_machine_destroy(a);
+        emp_machine_destroy(b);
+    }
+}
+
+Test(noise, a_variant_survives_every_allocation_failure)
+{
+    emp_status st = EMP_ENOMEM;
+    long       before;
+
+    emp_problem_variant_clear(&variant);
+    before = emp_mem_live_blocks();
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_problem_variant_init(&variant, task.problem, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+        if (st == EMP_OK) break;
+        emp_problem_variant_clear(&variant);
+        cr_assert_eq(emp_mem_live_blocks(), before, "after %ld allocations", allowed);
+    }
+}

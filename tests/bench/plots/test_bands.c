@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are medians and ranges over seeds those worked out by hand? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/plots/bands.h"
+
+/* Three seeds that are told at different places. The curves, as steps:
+ *
+ *     evaluations     10      20      30      40
+ *     seed 1          5       .       3       .
+ *     seed 2          none    4       .       .       nothing fits at first
+ *     seed 3          .       .       .       1
+ */
+static emp_curve_point seed1[] = {{10, 1, 5, 9}, {30, 1, 3, 7}};
+static emp_curve_point seed2[] = {{10, 0, NAN, 8}, {20, 1, 4, 6}};
+static emp_curve_point seed3[] = {{40, 1, 1, 2}};
+static double          loss1[] = {1, 10, 3, 30}, loss2[] = {20, 2, 40, 4};
+
+static void fill(emp_report_run run[3])
+{
+    memset(run, 0, 3 * sizeof *run);
+    run[0].record = (emp_record){.evaluations = 40, .point_count = 2, .curve = seed1};
+    run[1].record = (emp_record){.evaluations = 40, .point_count = 2, .curve = seed2};
+    run[2].record = (emp_record){.evaluations = 40, .point_count = 1, .curve = seed3};
+    run[0].elapsed_s = 4; /* 0.1 s an evaluation */
+    run[1].elapsed_s = NAN;
+    run[2].elapsed_s = 8; /* 0.2 s an evaluation */
+}
+
+static void expect_point(const emp_band *band, int32_t i, double x, double median,
+                         double low, double high)
+{
+    cr_expect_eq(band->point[i].x, x, "point %d at %g", i, band->point[i].x);
+    cr_expect_eq(band->point[i].median, median, "median %g at %g", band->point[i].median,
+                 x);
+    cr_expect_eq(band->point[i].low, low, "low %g at %g", band->point[i].low, x);
+    cr_expect_eq(band->point[i].high, high, "high %g at %g", band->point[i].high, x);
+}
+
+Test(band, best_so_far_counts_seeds_without_any_as_infinite)
+{
+    emp_report_run run[3];
+    emp_band       band;
+
+    fill(run);
+    cr_assert_eq(
+        emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
+        EMP_OK);
+    cr_assert_eq(band.point_count, 4);
+    expect_point(&band, 0, 10, INFINITY, 5, INFINITY);
+    expect_point(&band, 1, 20, 5, 4, INFINITY);
+    expect_point(&band, 2, 30, 4, 3, INFINITY);
+    expect_point(&band, 3, 40, 3, 1, 4);
+    emp_band_clear(&band);
+}
+
+Test(band, means_count_from_their_first_point)
+{
+    emp_report_run run[3];
+    emp_band       band;
+
+    fill(run);
+    cr_assert_eq(
+        emp_band_create(&band, run, 3, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, NULL),
+        EMP_OK);
+    cr_assert_eq(band.point_count, 4);
+    expect_point(&band, 0, 10, (9 + 8) / 2.0, 8, 9);
+    expect_point(&band, 1, 20, (9 + 6) / 2.0, 6, 9);
+    expect_point(&band, 2, 30, (7 + 6) / 2.0, 6, 7);
+    expect_point(&band, 3, 40, 6, 2, 7);
+    emp_band_clear(&band);
+}
+
+Test(band, by_seconds_runs_without_timing_are_left_out)
+{
+    emp_report_run run[3];
+    emp_band       band;
+
+    fill(run);
+    cr_assert_eq(
+        emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_SECONDS, NULL),
+        EMP_OK);
+    cr_assert_eq(band.point_count, 3);
+    expect_point(&band, 0, 1, INFINITY, 5, INFINITY); /* median of 5 and none */
+    expect_point(&band, 1, 3, INFINITY, 3, INFINITY);
+    expect_point(&band, 2, 8, 2, 1, 3);
+    emp_band_clear(&band);
+}
+
+Test(band, metrics_are_found_by_name)
+{
+    emp_report_run run[3];
+    emp_band       band;
+
+    fill(run);
+    run[0].record.metric_count = run[1].record.metric_count = 2;
+    run[0].record.metric = loss1; /* loss 1, 3; entropy 10, 30 */
+    run[1].record.metric = loss2; /* entropy 20, 40; loss 2, 4 */
+    strcpy(run[0].record.metric_name[0], "loss");
+    strcpy(run[0].record.metric_name[1], "entropy");
+    strcpy(run[1].record.metric_name[0], "entropy");
+    strcpy(run[1].record.metric_name[1], "loss");
+    cr_assert_eq(emp_band_create(&band, run, 2, EMP_CURVE_METRIC + 1,
+                                 EMP_CURVE_BY_EVALUATIONS, NULL),
+                 EMP_OK);
+    cr_assert_eq(band.point_count, 3);
+    expect_point(&band, 0, 10, 15, 10, 20);
+    expect_point(&band, 1, 20, 25, 10, 40);
+    expect_point(&band, 2, 30, 35, 30, 40);
+    emp_band_clear(&band);
+}
+
+Test(band, long_curves_are_thinned_out_and_keep_their_ends)
+{
+    enum { POINTS = 5000 };
+    emp_curve_point *curve = EMP_NEW_ARRAY(emp_curve_point, POINTS);
+    emp_report_run   run = {.record = {.evaluations = POINTS, .point_count = POINTS}};
+    emp_band         band;
+
+    for (int32_t i = 0; i < POINTS; i++)
+        curve[i] = (emp_curve_point){i + 1, 1, POINTS - i, 1};
+    run.record.curve = curve;
+    cr_assert_eq(
+        emp_band_create(&band, &run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
+        EMP_OK);
+    cr_assert_eq(band.point_count, EMP_BAND_POINTS);
+    expect_point(&band, 0, 1, POINTS, POINTS, POINTS);
+    expect_point(&band, EMP_BAND_POINTS - 1, POINTS, 1, 1, 1);
+    emp_band_clear(&band);
+    emp_free(curve);
+}
+
+Test(band, every_allocation_may_fail)
+{
+    emp_report_run run[3];
+    emp_band       band;
+    emp_status     st = EMP_ENOMEM;
+    long           live = emp_mem_live_blocks();
+
+    fill(run);
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS,
+                             NULL);
+        emp_mem_fail_after(-1);
+        emp_band_clear(&band);
+        cr_assert_eq(emp_mem_live_blocks(), live);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do the shares of the timeline add up to what the oracle says devices did? */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "bench/report/timeline.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/engine/tiny_problem.h"
+
+enum { SEEDS = 60 };
+
+/* a on gpu:0, then b on gpu:1, which needs a copy; list scheduling: 10 ns, 5 + 256 ns,
+ * 10 ns. */
+static const tiny_op ops[] = {
+    {.device = 1},
+    {.device = 2, .input_count = 1, .input = {0}},
+};
+
+static double sum_of(const emp_track *track)
+{
+    double sum = 0;
+
+    for (int32_t bin = 0; bin < EMP_TIMELINE_BINS; bin++) {
+        cr_expect(track->busy_frac[bin] >= 0 && track->busy_frac[bin] <= 1.0001,
+                  "bin %d is busy for %g", bin, (double)track->busy_frac[bin]);
+        sum += (double)track->busy_frac[bin];
+    }
+    return sum / EMP_TIMELINE_BINS;
+}
+
+Test(timeline, intervals_lie_where_they_were)
+{
+    tiny_problem t;
+    emp_runtime  runtime = tiny_list_scheduling();
+    emp_timeline timeline = {0};
+
+    tiny_problem_create(&t, ops, 2, &runtime);
+    cr_assert_eq(emp_timeline_create(&timeline, t.problem, t.device_of_op, NULL), EMP_OK);
+    cr_assert_eq(timeline.result.step_time_ns, 10 + 5 + 256 + 10);
+    const emp_track *first = emp_timeline_at(&timeline, 1, EMP_TRACK_COMPUTE);
+    const emp_track *second = emp_timeline_at(&timeline, 2, EMP_TRACK_COMPUTE);
+    const emp_track *out = emp_timeline_at(&timeline, 1, EMP_TRACK_COPY_OUT);
+    const emp_track *in = emp_timeline_at(&timeline, 2, EMP_TRACK_COPY_IN);
+    cr_expect_eq(first->busy_ns, 10);
+    cr_expect_eq(second->busy_ns, 10);
+    cr_expect_eq(out->busy_ns, 261);
+    cr_expect_eq(in->busy_ns, 261);
+    cr_expect_eq(emp_timeline_at(&timeline, 1, EMP_TRACK_COPY_IN)->busy_ns, 0);
+    cr_expect_gt(first->busy_frac[0], 0.99f);
+    cr_expect_eq(first->busy_frac[40], 0.0f, "10 of 281 ns are 32 bins");
+    cr_expect_eq(second->busy_frac[860], 0.0f);
+    cr_expect_gt(second->busy_frac[EMP_TIMELINE_BINS - 1], 0.99f);
+    cr_expect_gt(out->busy_frac[EMP_TIMELINE_BINS / 2], 0.99f);
+    emp_timeline_clear(&timeline);
+    tiny_problem_destroy(&t);
+}
+
+/* With the profile of TensorFlow and random graphs. */
+Test(timeline, shares_of_gpus_add_up_to_their_busy_time)
+{
+    int32_t checked = 0;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        random_problem r;
+        emp_timeline   timeline = {0};
+        random_problem_create(&r, seed);
+        cr_assert_eq(emp_timeline_create(&timeline, r.problem, r.device_of_op, NULL),
+                     EMP_OK);
+        double step = (double)timeline.result.step_time_ns;
+        for (emp_device_id d = 0; d < timeline.device_count && step > 0; d++) {
+            const emp_track *track = emp_timeline_at(&timeline, d, EMP_TRACK_COMPUTE);
+            cr_expect_float_eq(sum_of(track), (double)track->busy_ns / step, 1e-4);
+            if (r.problem->machine->device[d].kind != EMP_DEVICE_GPU) continue;
+            cr_expect_eq(track->busy_ns, timeline.result.busy_ns[d],
+                         "seed %llu, device %d", (unsigned long long)seed, d);
+            checked += track->busy_ns > 0;
+        }
+        emp_timeline_clear(&timeline);
+        random_problem_destroy(&r);
+    }
+    cr_expect_gt(checked, SEEDS / 2);
+}
+
+Test(timeline, every_allocation_may_fail)
+{
+    tiny_problem t;
+    emp_runtime  runtime = tiny_serial();
+    emp_status   st = EMP_ENOMEM;
+
+    tiny_problem_create(&t, ops, 2, &runtime);
+    long live = emp_mem_live_blocks();
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_timeline timeline = {0};
+        emp_mem_fail_after(allowed);
+        st = emp_timeline_create(&timeline, t.problem, t.device_of_op, NULL);
+        emp_mem_fail_after(-1);
+        emp_timeline_clear(&timeline);
+        cr_assert_eq(emp_mem_live_blocks(), live);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+    }
+    tiny_problem_destroy(&t);
+}

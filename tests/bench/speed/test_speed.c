@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do the updates that `emplace bench policy` times agree with PyTorch's, whatever the
+ * number of threads, and are its figures whole? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/speed/limit.h"
+#include "bench/speed/speed.h"
+#include "bench/speed/torch.h"
+
+/* Hidden units that make panels and vectors incomplete. */
+static emp_stand_params small(emp_stand_kind kind)
+{
+    return (emp_stand_params){
+        .kind = kind, .hidden = 210, .samples = 5, .groups = 21, .ops = 700, .seed = 3};
+}
+
+static const emp_params *params_of(const emp_stand *stand)
+{
+    return stand->params.kind == EMP_STAND_PLACER ? &stand->placer.params
+                                                  : &stand->grouper.params;
+}
+
+Test(stand, threads_do_not_change_an_update)
+{
+    for (int kind = 0; kind < EMP_STAND_COUNT; kind++) {
+        const emp_stand_params network = small((emp_stand_kind)kind);
+        for (int32_t threads = 2; threads <= 7; threads += 5) {
+            emp_stand alone, together;
+            cr_assert_eq(emp_stand_init(&alone, &network, NULL), EMP_OK);
+            cr_assert_eq(emp_stand_init(&together, &network, NULL), EMP_OK);
+            for (int update = 0; update < 3; update++) {
+                double loss = emp_stand_update(&alone, 1);
+                cr_expect(loss == emp_stand_update(&together, threads));
+            }
+            const emp_params *a = params_of(&alone), *b = params_of(&together);
+            cr_expect_eq(memcmp(a->value, b->value, a->count * sizeof *a->value), 0,
+                         "%s on %d threads", emp_stand_name(network.kind), threads);
+            emp_stand_clear(&alone);
+            emp_stand_clear(&together);
+        }
+    }
+}
+
+Test(stand, every_failed_allocation_is_reported_and_freed)
+{
+    long blocks = emp_mem_live_blocks();
+
+    for (int kind = 0; kind < EMP_STAND_COUNT; kind++) {
+        const emp_stand_params network = small((emp_stand_kind)kind);
+        emp_status             st = EMP_ENOMEM;
+        for (long allowed = 0; st != EMP_OK; allowed++) {
+            emp_stand stand;
+            emp_mem_fail_after(allowed);
+            st = emp_stand_init(&stand, &network, NULL);
+            emp_mem_fail_after(-1);
+            cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+            emp_stand_clear(&stand);
+            cr_assert_eq(emp_mem_live_blocks(), blocks);
+        }
+    }
+}
+
+Test(limit, every_failed_allocation_is_reported_and_freed)
+{
+    const emp_stand_work work = {1e9, {{1e5, 10, 1}, {2e5, 10, 4}}};
+    long                 blocks = emp_mem_live_blocks();
+    emp_status           st = EMP_ENOMEM;
+    double               limit_s = 0;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_limit_measure(&limit_s, &work, 1, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+        cr_assert_eq(emp_mem_live_blocks(), blocks);
+    }
+    cr_expect_gt(limit_s, 0);
+}
+
+Test(stand, work_is_that_of_the_products)
+{
+    emp_stand_params network = small(EMP_STAND_GROUPER);
+    emp_stand        stand;
+
+    /* Forward and two gradients of 64 x 21, and one less of 36 x 64. */
+    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
+    emp_stand_work work = emp_stand_work_of(&stand);
+    cr_expect_float_eq(emp_stand_flops(&work), 700.0 * 2 * (3 * 64 * 21 + 2 * 36 * 64),
+                       1);
+    cr_expect_float_eq(emp_stand_stream_bytes(&work), 0, 0);
+    emp_stand_clear(&stand);
+}
+
+static emp_speed_params tiny(bool has_torch)
+{
+    return (emp_speed_params){.networks = 3,
+                              .hidden = {12},
+                              .hidden_count = 1,
+                              .samples = {1, 3},
+                              .samples_count = 2,
+                              .threads = {1, 2},
+                              .threads_count = 2,
+                              .groups = 8,
+                              .ops = 300,
+                              .repeats = 4,
+                              .has_torch = has_torch,
+                              .seed = 1};
+}
+
+static void check_prints(const emp_speed_report *report, const char *wanted)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *stream = open_memstream(&text, &size);
+
+    emp_speed_print_text(stream, report);
+    emp_speed_print_csv(stream, report);
+    fclose(stream);
+    cr_expect_not_null(strstr(text, wanted), "no %s in\n%s", wanted, text);
+    free(text);
+    json_t *object = emp_speed_json(report);
+    cr_assert_not_null(object);
+    cr_expect_eq(json_array_size(json_object_get(object, "rows")),
+                 (size_t)report->row_count);
+    json_decref(object);
+}
+
+Test(speed, rows_are_whole_without_a_peer)
+{
+    static emp_speed_report report;
+    const emp_speed_params  params = tiny(false);
+
+    cr_assert_eq(emp_speed_measure(&report, &params, NULL), EMP_OK);
+    cr_assert_eq(report.row_count, 6, "a grouper and two placers on 1 and 2 threads");
+    for (int32_t i = 0; i < report.row_count; i++) {
+        const emp_speed_row *row = &report.row[i];
+        cr_expect(row->ours_s.count == 4 && row->ours_s.median > 0);
+        cr_expect(row->flops > 0 && row->limit_s > 0 && isnan(row->disagreement));
+        cr_expect_eq(row->ratio.count, 0);
+    }
+    check_prints(&report, "placer,12,3,8,300,2,4,");
+    report.torch_is_absent = true;
+    check_prints(&report, "install python3-torch");
+    report.row[0].disagreement = 0.5;
+    check_prints(&report, "losses differ");
+}
+
+Test(speed, ends_when_told_to)
+{
+    static emp_speed_report     report;
+    emp_speed_params            params = tiny(false);
+    const volatile sig_atomic_t stop = 1;
+
+    params.stop = &stop;
+    cr_expect_eq(emp_speed_measure(&report, &params, NULL), EMP_EINTERRUPTED);
+    cr_expect_eq(report.row_count, 0);
+}
+
+/* On one thread: PyTorch's wait for each other actively, which takes minutes where other
+ * programs run. */
+Test(speed, pytorch_loses_as_much)
+{
+    static emp_speed_report report;
+    emp_speed_params        params = tiny(true);
+    emp_error               err = {0};
+
+    params.threads_count = 1;
+    if (emp_torch_find() == NULL) cr_skip_test("python3-torch is not installed");
+    cr_assert_eq(emp_speed_measure(&report, &params, &err), EMP_OK, "%s", err.msg);
+    for (int32_t i = 0; i < report.row_count; i++) {
+        const emp_speed_row *row = &report.row[i];
+        cr_expect_eq(row->ratio.count, 4);
+        cr_expect_lt(row->disagreement, 1e-5, "%s: %g", emp_stand_name(row->network.kind),
+                     row->disagreement);
+    }
+}

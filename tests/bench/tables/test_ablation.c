@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The studies that there are name what there is. One made up here, on a small graph: arms and rows are chosen, ratios are to the
+ * default, records are read again, wrong names are refused, and both forms are printed. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/tables/ablation.h"
+#include "policy/hdp/options.h"
+#include "tests/support/scratch.h"
+
+enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
+
+static const emp_arm arms[ARMS] = {
+    {"default", "default", "groups=4,hidden=4", NULL},
+    {"groups", "groups=2", "groups=2,hidden=4", NULL},
+    {"grouping", "grouping=none", "grouping=none,hidden=4", NULL},
+};
+static const emp_task rows[ROWS] = {
+    {"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2},
+    {"two", "Two layers", "rnnlm:layers=2,steps=2,units=8,vocab=16,sampled=0", "k40x2",
+     2},
+};
+static const emp_ablation study = {.name = "small",
+                                   .method = "hdp",
+                                   .preset = "paper",
+                                   .arm = arms,
+                                   .arm_count = ARMS,
+                                   .row = rows,
+                                   .row_count = ROWS,
+                                   .rows = "two"};
+
+static char folder[SCRATCH_PATH_BYTES];
+
+static void set_up(void)
+{
+    emp_store_silence();
+    scratch_create();
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+}
+
+TestSuite(ablation, .init = set_up, .fini = scratch_remove);
+
+struct counts {
+    int runs, read;
+};
+
+static void count_run(void *context, const emp_job_event *event)
+{
+    struct counts *counts = (struct counts *)context;
+
+    counts->runs++;
+    counts->read += event->is_read;
+}
+
+static emp_ablation_params make_params(struct counts *counts)
+{
+    return (emp_ablation_params){
+        .runtime = "tf-r1.3",
+        .seed_count = SEEDS,
+        .budget = BUDGET,
+        .jobs = {.folder = folder, .threads = 2, .on_run = count_run, .context = counts}};
+}
+
+static emp_ablation_table *make(const emp_ablation_params *params)
+{
+    emp_ablation_table *t = NULL;
+    emp_error           err = {0};
+
+    cr_assert_eq(emp_ablation_make(&t, &study, params, &err), EMP_OK, "%s", err.msg);
+    return t;
+}
+
+Test(ablation, runs_every_arm_and_reads_it_again)
+{
+    struct counts       first = {0}, second = {0};
+    emp_ablation_params params = make_params(&first);
+    emp_ablation_table *a = make(&params), *b;
+
+    cr_assert_eq(a->arm_count, ARMS);
+    cr_assert_eq(a->row_count, 1, "the rows of the definition");
+    cr_expect(first.runs == ARMS * SEEDS && first.read == 0);
+    cr_expect_str_eq(a->cell[0].row->key, "two");
+    cr_expect_eq(a->cell[0].ratio, 1.0);
+    for (int i = 0; i < ARMS; i++) {
+        const emp_ablation_cell *c = &a->cell[i];
+        cr_expect_eq(c->arm, &arms[i]);
+        cr_expect_eq(c->run_count, SEEDS);
+        cr_expect_eq(c->evaluations, SEEDS * BUDGET);
+        cr_expect_eq(c->feasible_frac, 1.0, "so small a model always fits");
+        cr_expect_float_eq(c->ratio, c->step_s.median / a->cell[0].step_s.median, 1e-12);
+    }
+    params.jobs.context = &second;
+    params.jobs.threads = 1;
+    b = make(&params);
+    cr_expect_eq(second.read, ARMS * SEEDS);
+    for (int i = 0; i < ARMS; i++)
+        cr_expect_eq(a->cell[i].step_s.median, b->cell[i].step_s.median);
+    emp_ablation_destroy(a);
+    emp_ablation_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(ablation, arms_and_rows_can_be_chosen)
+{
+    struct counts       counts = {0};
+    emp_ablation_params params = make_params(&counts);
+    emp_ablation_table *t;
+
+    params.rows = "one,two";
+    params.arms = "grouping";
+    params.seed_count = 1;
+    t = make(&params);
+    cr_assert(t->arm_count == 2 && t->row_count == 2);
+    cr_expect_eq(counts.runs, 4);
+    cr_expect_eq(t->cell[0].arm, &arms[0], "the default is always there");
+    cr_expect_eq(t->cell[1].arm, &arms[2]);
+    cr_expect_str_eq(t->cell[2].row->key, "two");
+    emp_ablation_destroy(t);
+    params.arms = "groups=2";
+    t = make(&params);
+    cr_assert_eq(t->arm_count, 2);
+    cr_expect_eq(t->cell[1].arm, &arms[1]);
+    emp_ablation_destroy(t);
+}
+
+static bool has_row(const emp_ablation *d, const char *key, size_t length)
+{
+    for (int32_t r = 0; r < d->row_count; r++)
+        if (strlen(d->row[r].key) == length && strncmp(d->row[r].key, key, length) == 0)
+            return true;
+    return false;
+}
+
+static void expect_definition(const emp_ablation *d)
+{
+    emp_hdp_options options;
+    emp_error       err = {0};
+
+    cr_expect_str_eq(d->method, "hdp");
+    cr_expect_str_eq(d->arm[0].name, "default");
+    cr_expect(d->seed_count > 0 && d->budget > 0);
+    for (int32_t i = 0; i < d->arm_count; i++) {
+        const emp_arm *arm = &d->arm[i];
+        const char    *preset = emp_ablation_preset_of(d, arm);
+        cr_expect_str_eq(preset, arm->preset != NULL ? arm->preset : d->preset);
+        cr_expect_eq(emp_hdp_options_parse(&options, preset, arm->options, &err), EMP_OK,
+                     "%s: %s", arm->name, err.msg);
+        cr_expect((arm->options == NULL) == (i == 0), "%s changes nothing", arm->name);
+        for (int32_t j = 0; j < i; j++) {
+            cr_expect_str_neq(arm->name, d->arm[j].name);
+            cr_expect_str_neq(arm->study, d->arm[j].name, "which of the two is meant?");
+        }
+    }
+    for (const char *key = d->rows; *key != '\0';) {
+        size_t length = strcspn(key, ",");
+        cr_expect(has_row(d, key, length), "no row %s", key);
+        key += length + (key[length] == ',');
+    }
+}
+
+Test(ablation, definitions_name_what_there_is)
+{
+    expect_definition(&emp_ablation_grouping);
+    expect_definition(&emp_ablation_preset);
+}
+
+static volatile sig_atomic_t stop_flag;
+
+Test(ablation, stop_leaves_the_rest_blank)
+{
+    struct counts       counts = {0};
+    emp_ablation_params params = make_params(&counts);
+    emp_ablation_table *t = NULL;
+
+    stop_flag = 1;
+    params.jobs.stop = &stop_flag;
+    cr_assert_eq(emp_ablation_make(&t, &study, &params, NULL), EMP_EINTERRUPTED);
+    cr_assert_not_null(t);
+    cr_expect_eq(counts.runs, 0);
+    cr_expect(isnan(t->cell[0].step_s.median) && isnan(t->cell[0].ratio));
+    emp_ablation_destroy(t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void expect_refused(const emp_ablation        *definition,
+                           const emp_ablation_params *params, const char *message)
+{
+    emp_ablation_table *t = NULL;
+    emp_error           err = {0};
+
+    cr_expect_eq(emp_ablation_make(&t, definition, params, &err), EMP_EINVAL);
+    cr_expect_null(t);
+    cr_expect_str_eq(err.msg, message);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(ablation, wrong_names_are_refused)
+{
+    emp_ablation_params params = make_params(NULL);
+
+    params.rows = "three";
+    expect_refused(&study, &params, "the study has no row \"three\"; it has one, two");
+    params = make_params(NULL);
+    params.arms = "order";
+    expect_refused(&study, &params,
+                   "the study has no arm \"order\"; it has default, groups, "
+                   "grouping, default, groups=2, grouping=none");
+    expect_refused(
+        &emp_ablation_preset, &params,
+        "the study has no arm \"order\"; it has default, from paper, stages, "
+        "learning, grouping, groups, refining, guiding, default, 12 scotch "
+        "groups, 12 scotch groups and imitation, starts=0, starts=1, starts=2, "
+        "start_refine=0, start_samples=100, start_samples=400, reinforce, elites=1, "
+        "elites=20, ...");
+    params = make_params(NULL);
+    params.seed_count = 0;
+    expect_refused(&study, &params, "0 seeds; give 1 to 100");
+}
+
+Test(ablation, prints_text_and_csv)
+{
+    emp_ablation_cell cells[2] = {
+        {&arms[0], &rows[0], 3, 0, {2.0, 1.5, 2.5}, 1.0, 24, 0.75},
+        {&arms[2], &rows[0], 3, 3, {INFINITY, INFINITY, INFINITY}, NAN, 24, 0.0}};
+    const emp_ablation_table t = {.definition = &study,
+                                  .arm_count = 2,
+                                  .row_count = 1,
+                                  .cell = cells,
+                                  .budget = 8,
+                                  .runtime = "tf-r1.3",
+                                  .version = "1.2.3",
+                                  .commit = "c0ffee"};
+    char                    *text = NULL;
+    size_t                   size = 0;
+    FILE                    *out = open_memstream(&text, &size);
+
+    emp_ablation_print_csv(out, &t);
+    fclose(out);
+    cr_expect_str_eq(
+        text,
+        "study,arm,task,workload,machine,runtime,method,preset,options,budget,seeds,"
+        "oom_seeds,median_s,best_s,worst_s,ratio_to_default,evaluations,feasible_frac,"
+        "commit,dirty\n"
+        "default,default,\"One layer\","
+        "\"rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0\",k40x2,tf-r1.3,hdp,paper,"
+        "\"groups=4,hidden=4\",8,3,0,2,1.5,2.5,1,24,0.75,c0ffee,0\n"
+        "grouping,grouping=none,\"One layer\","
+        "\"rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0\",k40x2,tf-r1.3,hdp,paper,"
+        "\"grouping=none,hidden=4\",8,3,3,OOM,OOM,OOM,,24,0,c0ffee,0\n");
+    free(text);
+    out = open_memstream(&text, &size);
+    emp_ablation_print_text(out, &t);
+    fclose(out);
+    cr_expect_not_null(strstr(text, "  default                  3     2.00     1.50     "
+                                    "2.50    1.00           24     75.0%\n"),
+                       "%s", text);
+    cr_expect_not_null(strstr(text, "  grouping=none            3      OOM      OOM      "
+                                    "OOM       -           24      0.0%\n"),
+                       "%s", text);
+    free(text);
+}

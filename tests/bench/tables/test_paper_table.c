@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Table 1 with the methods that need no search: rows and columns are chosen, records are
+ * kept and read again, wrong names are refused. Table 2: the paper's figures, and columns
+ * that show different things of the same runs, on a small table made up here. All
+ * definitions, those of studies too: whatever they name exists. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/tables/ablation.h"
+#include "bench/tables/paper_table.h"
+#include "run/methods.h"
+#include "tests/support/scratch.h"
+
+static char folder[SCRATCH_PATH_BYTES];
+
+static void set_up(void)
+{
+    emp_store_silence();
+    scratch_create();
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+}
+
+TestSuite(paper_table, .init = set_up, .fini = scratch_remove);
+
+struct counts {
+    int runs, read;
+};
+
+static void count_run(void *context, const emp_job_event *event)
+{
+    struct counts *counts = (struct counts *)context;
+
+    counts->runs++;
+    if (event->is_read) counts->read++;
+    cr_expect_eq(event->done, counts->runs);
+}
+
+static emp_paper_table_params make_params(struct counts *counts)
+{
+    return (emp_paper_table_params){
+        .rows = "rnnlm",
+        .methods = "gpu,random",
+        .runtime = "tf-r1.3",
+        .seed_count = 2,
+        .is_quick = true,
+        .jobs = {.folder = folder, .threads = 2, .on_run = count_run, .context = counts}};
+}
+
+Test(paper_table, reads_what_it_has_recorded)
+{
+    struct counts          first = {0}, second = {0};
+    emp_paper_table_params params = make_params(&first);
+    emp_table             *a = NULL, *b = NULL;
+    emp_error              err = {0};
+
+    cr_assert_eq(emp_paper_table_make(&a, &emp_paper_table1, &params, &err), EMP_OK, "%s",
+                 err.msg);
+    params.jobs.context = &second;
+    params.jobs.threads = 1;
+    cr_assert_eq(emp_paper_table_make(&b, &emp_paper_table1, &params, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_expect_eq(first.runs, 1 + 2); /* one by gpu, a seed each by random */
+    cr_expect_eq(first.read, 0);
+    cr_expect_eq(second.read, 3);
+    cr_expect_eq(a->row_count, 1);
+    cr_expect_eq(a->column_count, 2);
+    cr_expect_eq(emp_table_at(a, 0, 0)->paper_s, 1.57);
+    cr_expect(emp_table_at(a, 0, 0)->is_fitted); /* the GPU model's file says so */
+    cr_expect_not(emp_table_at(a, 0, 1)->is_fitted);
+    cr_expect_neq(a->fitted_note[0], '\0');
+    cr_expect_eq(emp_table_at(a, 0, 1)->run_count, 2);
+    for (int c = 0; c < 2; c++) {
+        cr_expect_eq(emp_table_at(a, 0, c)->ours_s.median,
+                     emp_table_at(b, 0, c)->ours_s.median);
+    }
+    cr_expect_str_eq(a->command, "scripts/emplace table 1 --quick --seeds 2 --rows rnnlm "
+                                 "--methods gpu,random");
+    emp_table_destroy(a);
+    emp_table_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(paper_table, fresh_runs_read_nothing)
+{
+    struct counts          counts = {0};
+    emp_paper_table_params params = make_params(&counts);
+    emp_table             *table = NULL;
+
+    params.methods = "gpu";
+    for (int i = 0; i < 2; i++) {
+        params.jobs.is_fresh = i == 1;
+        counts.runs = 0;
+        cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL),
+                     EMP_OK);
+        emp_table_destroy(table);
+    }
+    cr_expect_eq(counts.read, 0);
+}
+
+/* As after a kill between saving the one and removing the other. */
+Test(paper_table, checkpoint_beside_a_record_is_removed)
+{
+    struct counts          counts = {0};
+    emp_paper_table_params params = make_params(&counts);
+    emp_table             *table = NULL;
+    char                   name[SCRATCH_PATH_BYTES];
+
+    params.methods = "gpu";
+    cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL), EMP_OK);
+    emp_table_destroy(table);
+    char *record = scratch_find("*.h5");
+    cr_assert_not_null(record);
+    *strrchr(record, '.') = '\0';
+    snprintf(name, sizeof name, "%s.checkpoint.h5", record);
+    free(record);
+    scratch_write(name, "", 0);
+    counts.runs = 0;
+    cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL), EMP_OK);
+    emp_table_destroy(table);
+    cr_expect_eq(counts.read, 1);
+    cr_expect_null(scratch_find("*.checkpoint.h5"));
+}
+
+static volatile sig_atomic_t stop_flag;
+
+Test(paper_table, stop_leaves_the_rest_blank)
+{
+    struct counts          counts = {0};
+    emp_paper_table_params params = make_params(&counts);
+    emp_table             *table = NULL;
+
+    stop_flag = 1;
+    params.jobs.stop = &stop_flag;
+    cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL),
+                 EMP_EINTERRUPTED);
+    cr_assert_not_null(table);
+    cr_expect_eq(counts.runs, 0);
+    cr_expect(isnan(emp_table_at(table, 0, 0)->ours_s.median));
+    emp_table_destroy(table);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void expect_refused(const emp_paper_table_params *params, const char *message)
+{
+    emp_table *table = NULL;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_paper_table_make(&table, &emp_paper_table1, params, &err),
+                 EMP_EINVAL);
+    cr_expect_null(table);
+    cr_expect_str_eq(err.msg, message);
+}
+
+Test(paper_table, wrong_names_are_refused)
+{
+    struct counts          counts = {0};
+    emp_paper_table_params params = make_params(&counts);
+
+    params.rows = "rnnlm,nmt3";
+    expect_refused(&params,
+                   "table 1 has no row \"nmt3\"; it has inception_v3, resnet, rnnlm, "
+                   "nmt2, nmt4, nmt8");
+    params = make_params(&counts);
+    params.methods = "gpus";
+    expect_refused(&params,
+                   "table 1 has no method \"gpus\"; it has cpu, gpu, expert, scotch, "
+                   "mincut, metis, random, hdp, hdp-emplace, anneal, ce");
+    params = make_params(&counts);
+    params.seed_count = 101;
+    expect_refused(&params, "101 seeds; give 1 to 100");
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- table 2 ---- */
+
+Test(paper_table, table_2_has_the_figures_of_the_paper)
+{
+    static const struct {
+        const char *task;
+        double      best, median, worst, improvement;
+    } paper[] = {
+        {"inception_v3", 0.22, 0.51, 0.65, 40.9}, {"resnet", 1.18, 1.18, 1.18, 0},
+        {"rnnlm", 1.57, 1.57, 1.57, 0},           {"nmt2", 2.25, 3.72, 4.45, 62.7},
+        {"nmt4", 3.20, 3.42, 6.91, 47.2},         {"nmt8", 6.35, 6.86, 7.23, 35.9}};
+    const emp_paper_table *t = emp_paper_table_find("2");
+
+    cr_assert_not_null(t);
+    cr_assert_eq(t->row_count, 6);
+    for (int i = 0; i < 6; i++) {
+        double learned = t->column[3].paper(i);
+        cr_expect_str_eq(t->row[i].key, paper[i].task);
+        cr_expect_eq(t->column[0].paper(i), paper[i].best);
+        cr_expect_eq(t->column[1].paper(i), paper[i].median);
+        cr_expect_eq(t->column[2].paper(i), paper[i].worst);
+        cr_expect_float_eq(100 * t->column[4].paper(i), paper[i].improvement, 1e-9);
+        /* What it is an improvement of: the best random grouping. */
+        cr_expect_float_eq(t->column[4].paper(i), 1 - learned / paper[i].best, 1e-3, "%s",
+                           paper[i].task);
+    }
+    cr_expect_null(emp_paper_table_find("3"));
+}
+
+static double one_second(int32_t task) { return 1.0 + task; }
+
+/* Runs of random placements stand in for the planner's. */
+static const emp_task small_row = {"small", "Small", "rnnlm:layers=1,steps=2", "k40x2",
+                                   2};
+static const emp_paper_column small_columns[] = {
+    {.key = "few",
+     .column = {"Best", "random", .budget = 3, .seed_count = 4, .has_paper = true,
+                .shown = EMP_SHOWN_BEST},
+     .paper = one_second},
+    {.key = "few",
+     .column = {"Worst", "random", .budget = 3, .seed_count = 4,
+                .shown = EMP_SHOWN_WORST}},
+    {.key = "gain",
+     .column = {"Gain", "random", .has_paper = true, .shown = EMP_SHOWN_GAIN},
+     .paper = one_second,
+     .of = "Many",
+     .over = "Best"},
+    {.key = "many", .column = {"Many", "random", .budget = 9, .seed_count = 2}},
+};
+static const emp_paper_table small_table = {.name = "small",
+                                            .title = "Small",
+                                            .source = "",
+                                            .note = "",
+                                            .row = &small_row,
+                                            .row_count = 1,
+                                            .column = small_columns,
+                                            .column_count = 4};
+
+Test(paper_table, columns_show_different_things_of_the_same_runs)
+{
+    struct counts          counts = {0};
+    emp_paper_table_params params = make_params(&counts);
+    emp_table             *t = NULL;
+    emp_error              err = {0};
+
+    params.rows = params.methods = NULL;
+    params.seed_count = 0;
+    params.is_quick = false;
+    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_expect_eq(counts.runs, 4 + 2, "best and worst share runs, a gain has none");
+    const emp_table_cell *best = emp_table_at(t, 0, 0), *worst = emp_table_at(t, 0, 1);
+    const emp_table_cell *gain = emp_table_at(t, 0, 2), *many = emp_table_at(t, 0, 3);
+    cr_expect_eq(best->shown, best->ours_s.min);
+    cr_expect_eq(worst->shown, best->ours_s.max);
+    cr_expect_lt(best->shown, worst->shown);
+    cr_expect_eq(many->shown, many->ours_s.median);
+    cr_expect_float_eq(gain->shown, 1 - many->shown / best->shown, 1e-12);
+    cr_expect_eq(gain->paper_s, 1.0);
+    cr_expect(isnan(emp_table_ratio(gain)), "a gain is not in seconds");
+    cr_expect_float_eq(emp_table_ratio(best), best->shown / 1.0, 1e-12);
+    cr_expect(isnan(worst->paper_s));
+    cr_expect_str_eq(t->command, "scripts/emplace table small",
+                     "columns have different numbers of seeds");
+    emp_table_destroy(t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void expect_note(const emp_table *t, const char *note)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+
+    cr_assert_eq(emp_table_print(out, t, EMP_TABLE_MD, NULL), EMP_OK);
+    fclose(out);
+    cr_expect_not_null(strstr(text, note), "%s", text);
+    free(text);
+}
+
+Test(paper_table, a_gain_needs_both_of_its_columns)
+{
+    struct counts          counts = {0};
+    emp_paper_table_params params = make_params(&counts);
+    emp_table             *t = NULL;
+
+    params.rows = NULL;
+    params.methods = "gain,many";
+    params.is_quick = false;
+    params.seed_count = 2;
+    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    cr_expect(isnan(emp_table_at(t, 0, 0)->shown));
+    cr_expect_eq(counts.runs, 2);
+    expect_note(t, "Gain compares the columns \"Many\" and \"Best\": --methods "
+                   "many,few,gain.");
+    emp_table_destroy(t);
+    params.methods = "gain";
+    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    cr_expect_eq(counts.runs, 2, "alone it has no runs");
+    emp_table_destroy(t);
+    params.methods = "many,few,gain";
+    counts.runs = 0;
+    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    cr_expect_str_empty(t->gain_note);
+    emp_table_destroy(t);
+}
+
+/* ---- definitions ---- */
+
+/* The method exists, and takes the preset and the options. */
+static void expect_creates(const emp_problem *problem, const char *method,
+                           const char *preset, const char *options)
+{
+    const emp_placer_type  *type = NULL;
+    const emp_placer_params params = {
+        .seed = 1, .threads = 1, .preset = preset, .options = options};
+    emp_error err = {0};
+    void     *state = NULL;
+
+    cr_assert_eq(emp_method_find(&type, method, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(type->create(&state, problem, &params, &err), EMP_OK, "%s %s: %s",
+                 method, options, err.msg);
+    type->destroy(state);
+}
+
+Test(paper_table, definitions_name_what_exists)
+{
+    const emp_paper_table *const tables[] = {&emp_paper_table1, &emp_paper_table2};
+    const emp_ablation *const studies[] = {&emp_ablation_grouping, &emp_ablation_preset};
+    emp_runtime               runtime;
+    emp_loaded_task           task = {0};
+
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL), EMP_OK);
+    for (int i = 0; i < 2; i++) {
+        for (int32_t c = 0; c < tables[i]->column_count; c++) {
+            const emp_paper_column *d = &tables[i]->column[c];
+            expect_creates(task.problem, d->column.method, d->column.preset,
+                           d->column.options);
+            cr_expect_eq(d->column.has_paper, d->paper != NULL, "%s", d->column.title);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        for (int32_t a = 0; a < studies[i]->arm_count; a++) {
+            const emp_arm *arm = &studies[i]->arm[a];
+            expect_creates(task.problem, studies[i]->method,
+                           emp_ablation_preset_of(studies[i], arm), arm->options);
+        }
+    }
+    emp_tasks_clear(&task, 1);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(paper_table, rows_of_definitions_exist)
+{
+    emp_runtime     runtime;
+    emp_error       err = {0};
+    emp_loaded_task task[6] = {0};
+
+    cr_assert_eq(emp_paper_table1.row_count, 6);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_expect_eq(emp_tasks_load(task, emp_paper_table1.row, 6, &runtime, 2, &err), EMP_OK,
+                 "%s", err.msg);
+    for (int i = 0; i < 6; i++)
+        cr_expect_eq(emp_machine_count(task[i].machine, EMP_DEVICE_GPU),
+                     emp_paper_table1.row[i].gpu_count);
+    emp_tasks_clear(task, 6);
+}

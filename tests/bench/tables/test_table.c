@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The printed forms of a small table against golden files. To renew them after a wanted
+ * change: EMP_RENEW_GOLDEN=1 build/test/tests/bench/tables/test_table. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/tables/table.h"
+
+enum { CAPACITY = 1 << 16 };
+
+static emp_record fake_record(double best_s, double median_s)
+{
+    emp_record r = {.best_step_time_s = best_s,
+                    .median_s = median_s,
+                    .is_feasible = isfinite(best_s),
+                    .device_count = 2,
+                    .peak_bytes = {100, 200},
+                    .graph_hash = 1,
+                    .machine_hash = 2,
+                    .runtime_hash = 3,
+                    .commit = "c0ffee"};
+    return r;
+}
+
+static void fill(emp_table *t, int32_t row, int32_t column, const double *best_s,
+                 int32_t count)
+{
+    emp_record        record[3];
+    const emp_record *records[3];
+
+    for (int32_t i = 0; i < count; i++) {
+        record[i] = fake_record(best_s[i], best_s[i] * 1.5);
+        records[i] = &record[i];
+    }
+    emp_table_fill(t, row, column, records, count);
+}
+
+static emp_table *make_table(void)
+{
+    emp_table *t = NULL;
+
+    cr_assert_eq(emp_table_create(&t, 2, 6, NULL), EMP_OK);
+    t->title = "A small table.";
+    t->source = "Nobody, Table 0";
+    t->fitted_note = "* fitted.";
+    snprintf(t->runtime, sizeof t->runtime, "tf-r1.3");
+    snprintf(t->command, sizeof t->command, "scripts/emplace table 0");
+    snprintf(t->version, sizeof t->version, "1.2.3");
+    snprintf(t->commit, sizeof t->commit, "c0ffee");
+    t->is_dirty = false;
+    t->row[0] = (emp_task){"small", "Small net", "small:layers=1,units=2", "k40x2", 2};
+    t->row[1] = (emp_task){"large", "Large net", "large", "k40x8", 8};
+    t->column[0] =
+        (emp_table_column){"CPU only", "cpu", .seed_count = 1, .has_paper = true};
+    t->column[1] =
+        (emp_table_column){"GPU only", "gpu", .seed_count = 1, .has_paper = true};
+    t->column[2] =
+        (emp_table_column){"Scotch", "scotch", .seed_count = 3, .has_paper = true};
+    t->column[3] = (emp_table_column){"METIS", "metis", .seed_count = 1};
+    t->column[4] = (emp_table_column){"Random", "random", .budget = 50, .seed_count = 1,
+                                      .has_median = true};
+    t->column[5] = (emp_table_column){"HDP", "hdp", "paper", 400, 3, .has_paper = true};
+    emp_table_at(t, 0, 0)->paper_s = 6.25;
+    emp_table_at(t, 0, 0)->is_fitted = true;
+    emp_table_at(t, 0, 1)->paper_s = INFINITY;
+    emp_table_at(t, 0, 2)->paper_s = 2.5;
+    emp_table_at(t, 0, 5)->paper_s = 0.5;
+    emp_table_at(t, 1, 1)->paper_s = 17.0;
+    emp_table_at(t, 1, 5)->paper_s = 100.0;
+
+    fill(t, 0, 0, (double[]){5.0}, 1);
+    fill(t, 0, 1, (double[]){INFINITY}, 1);
+    fill(t, 0, 2, (double[]){2.0, 1.0, 3.0}, 3);
+    fill(t, 0, 3, (double[]){0.123456}, 1);
+    fill(t, 0, 4, (double[]){8.0}, 1);
+    fill(t, 0, 5, (double[]){0.4, 0.4, 0.4}, 3);
+    fill(t, 1, 0, (double[]){120.0}, 1);
+    fill(t, 1, 1, (double[]){INFINITY}, 1);
+    fill(t, 1, 2, (double[]){2.0, INFINITY, INFINITY}, 3);
+    fill(t, 1, 4, (double[]){INFINITY}, 1);
+    fill(t, 1, 5, (double[]){90.0, INFINITY, 110.0}, 3); /* METIS has not been run */
+    return t;
+}
+
+static void print(const emp_table *t, emp_table_format format, char *text)
+{
+    FILE *out = tmpfile();
+
+    cr_assert_not_null(out);
+    cr_assert_eq(emp_table_print(out, t, format, NULL), EMP_OK);
+    rewind(out);
+    text[fread(text, 1, CAPACITY - 1, out)] = '\0';
+    fclose(out);
+}
+
+static void expect_golden(emp_table_format format, const char *name)
+{
+    emp_table *t = make_table();
+    char      *got = malloc(CAPACITY), *want = malloc(CAPACITY), path[512];
+
+    print(t, format, got);
+    snprintf(path, sizeof path, "%s/tests/bench/tables/golden/%s",
+             getenv("EMP_SOURCE_DIR"), name);
+    if (getenv("EMP_RENEW_GOLDEN") != NULL) {
+        FILE *renewed = fopen(path, "w");
+        cr_assert_not_null(renewed);
+        fputs(got, renewed);
+        fclose(renewed);
+    }
+    FILE *golden = fopen(path, "r");
+    cr_assert_not_null(golden, "%s", path);
+    want[fread(want, 1, CAPACITY - 1, golden)] = '\0';
+    fclose(golden);
+    cr_expect_str_eq(got, want, "%s differs:\n%s", name, got);
+    free(got);
+    free(want);
+    emp_table_destroy(t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(table, text) { expect_golden(EMP_TABLE_TEXT, "table.txt"); }
+Test(table, markdown) { expect_golden(EMP_TABLE_MD, "table.md"); }
+Test(table, csv) { expect_golden(EMP_TABLE_CSV, "table.csv"); }
+Test(table, json) { expect_golden(EMP_TABLE_JSON, "table.json"); }
+
+Test(table, order_counts_pairs_of_predictions_that_differ_in_the_paper)
+{
+    emp_table *t = NULL;
+    const struct {
+        const char *method;
+        double      ours, paper;
+        bool        is_fitted;
+    } cells[5] = {{"a", 1, 10, false},
+                  {"b", 2, 20, false},
+                  {"c", 3, 15, false},
+                  {"d", 9, 5, true},
+                  {"e", 4, 20, false}};
+
+    cr_assert_eq(emp_table_create(&t, 1, 5, NULL), EMP_OK);
+    for (int32_t c = 0; c < 5; c++) {
+        t->column[c].method = cells[c].method;
+        fill(t, 0, c, &cells[c].ours, 1);
+        emp_table_at(t, 0, c)->paper_s = cells[c].paper;
+        emp_table_at(t, 0, c)->is_fitted = cells[c].is_fitted;
+    }
+    /* 10 < 20, 10 < 15, 10 < 20 and 15 < 20 hold, 20 > 15 does not; 20 = 20 is no order */
+    emp_table_order order = emp_table_compare_order(t);
+    cr_expect_eq(order.pairs, 5);
+    cr_expect_eq(order.same, 4);
+    emp_table_destroy(t);
+}
+
+/* That the best of some runs is faster than their worst says nothing of the model. */
+Test(table, order_does_not_count_pairs_of_the_same_runs)
+{
+    emp_table *t = NULL;
+
+    cr_assert_eq(emp_table_create(&t, 1, 3, NULL), EMP_OK);
+    for (int32_t c = 0; c < 3; c++) {
+        t->column[c] = (emp_table_column){.method = "random", .seed_count = 2};
+        emp_table_at(t, 0, c)->paper_s = 1 + c;
+    }
+    t->column[0].shown = EMP_SHOWN_BEST;
+    t->column[1].shown = EMP_SHOWN_WORST;
+    t->column[2].options = "x=1";
+    fill(t, 0, 0, (double[]){4, 5}, 2);
+    emp_table_copy(t, 0, 1, 0);
+    fill(t, 0, 2, (double[]){4.5, 4.5}, 2);
+    /* 4 < 4.5 as 1 < 3, but 5 > 4.5; 4 < 5 could not be otherwise */
+    emp_table_order order = emp_table_compare_order(t);
+    cr_expect_eq(order.pairs, 2);
+    cr_expect_eq(order.same, 1);
+    emp_table_destroy(t);
+}
+
+Test(table, text_lines_fit_in_120_columns)
+{
+    emp_table *t = make_table();
+    char      *text = malloc(CAPACITY);
+
+    print(t, EMP_TABLE_TEXT, text);
+    char *notes = strstr(text, "  Ours:"); /* prose below wraps in any terminal */
+    cr_assert_not_null(notes);
+    *notes = '\0';
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        cr_expect_leq(strlen(line), 120, "%s", line);
+    }
+    free(text);
+    emp_table_destroy(t);
+}
+
+Test(table, median_counts_out_of_memory_as_slowest)
+{
+    emp_table *t = make_table();
+
+    cr_expect_eq(emp_table_at(t, 0, 2)->ours_s.median, 2.0);
+    cr_expect(isinf(emp_table_at(t, 1, 2)->ours_s.median));
+    cr_expect_eq(emp_table_at(t, 1, 2)->oom_count, 2);
+    cr_expect_eq(emp_table_at(t, 1, 5)->ours_s.median, 110.0);
+    cr_expect_float_eq(emp_table_ratio(emp_table_at(t, 0, 0)), 5.0 / 6.25, 1e-12);
+    cr_expect(isnan(emp_table_ratio(emp_table_at(t, 0, 1))));
+    emp_table_destroy(t);
+}
+
+Test(table, unknown_format_is_named)
+{
+    emp_table_format format;
+    emp_error        err = {0};
+
+    cr_expect_eq(emp_table_format_parse(&format, "latex", &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg,
+                     "there is no format \"latex\"; there are text, md, csv, json");
+}
+
+Test(table, create_survives_every_allocation_failure)
+{
+    emp_table *t = NULL;
+    emp_status st = EMP_ENOMEM;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_table_create(&t, 3, 4, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_null(t);
+        cr_assert_eq(emp_mem_live_blocks(), 0);
+    }
+    emp_table_destroy(t);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Statistics against values worked out by hand; placements to judge by. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/validate/diverse.h"
+#include "bench/validate/validate.h"
+#include "graphs/workloads/workloads.h"
+
+static void check_memory(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+
+TestSuite(validate, .fini = check_memory);
+
+static emp_validation_case timed(double predicted_s, double measured_s)
+{
+    return (emp_validation_case){.is_predicted_feasible = true,
+                                 .is_feasible = true,
+                                 .predicted_s = predicted_s,
+                                 .measured_s = measured_s,
+                                 .device_count = 1};
+}
+
+/* Errors +10 %, -20 %, +50 %, 0. Ranks predicted 1 2 4 3, measured 1 3 2 4: differences
+ * 0 1 2 1, Spearman 1 - 6 * 6 / (4 * 15) = 0.4; of 6 pairs (2, 3) and (3, 4) are wrong,
+ * Kendall (4 - 2) / 6. */
+Test(validate, errors_and_ranks_are_as_worked_out_by_hand)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_validation_case    c[] = {timed(1.1, 1.0), timed(2.4, 3.0), timed(3.75, 2.5),
+                                  timed(3.5, 3.5)};
+
+    c[0].predicted_busy_s[0] = 0.5, c[0].busy_s[0] = 0.4;
+    c[1].predicted_busy_s[0] = 0.5, c[1].busy_s[0] = 1.6;
+    c[0].predicted_peak_bytes[0] = 110, c[0].peak_bytes[0] = 100;
+    c[1].predicted_peak_bytes[0] = 60, c[1].peak_bytes[0] = 80;
+    cr_assert_eq(emp_validation_summarize(&s, c, 4, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.timed_count, 4);
+    cr_expect_float_eq(s.mean_abs_error_frac, 0.2, 1e-12);
+    cr_expect_float_eq(s.bias_frac, 0.1, 1e-12);
+    cr_expect_float_eq(s.worst_error_frac, 0.5, 1e-12);
+    cr_expect_float_eq(s.spearman, 0.4, 1e-12);
+    cr_expect_float_eq(s.kendall, 1.0 / 3.0, 1e-12);
+    cr_expect_float_eq(s.busy_error_frac, (0.1 + 1.1) / 2.0, 1e-12);
+    cr_expect_float_eq(s.peak_error_frac, (0.1 + 0.25) / 2.0, 1e-12);
+    cr_expect_float_eq(s.worst_peak_error_frac, -0.25, 1e-12);
+}
+
+/* Of three steps of 1.00, 1.05 and 1.20 s the first two are alike. */
+Test(validate, pairs_that_are_apart_count_if_they_are_in_order)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_validation_case    c[] = {timed(1.1, 1.0), timed(1.0, 1.05), timed(1.05, 1.2)};
+
+    cr_assert_eq(emp_validation_summarize(&s, c, 3, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.apart_count, 2);
+    cr_expect_eq(s.apart_in_order, 1);
+}
+
+Test(validate, steps_that_do_not_fit_count_for_verdicts_alone)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_validation_case    c[] = {timed(1.1, 1.0), timed(9.0, 0.0), timed(9.0, 1.0),
+                                  timed(9.0, 0.0), timed(9.0, 0.0)};
+
+    c[1].is_feasible = false;
+    c[2].is_predicted_feasible = false;
+    c[3].is_feasible = c[3].is_predicted_feasible = false;
+    c[4].is_feasible = c[4].is_predicted_feasible = false;
+    cr_assert_eq(emp_validation_summarize(&s, c, 5, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.timed_count, 1);
+    cr_expect_eq(s.both_fit, 1);
+    cr_expect_eq(s.missed_oom, 1);
+    cr_expect_eq(s.false_oom, 1);
+    cr_expect_eq(s.both_oom, 2);
+    cr_expect_float_eq(s.mean_abs_error_frac, 0.1, 1e-12);
+    cr_expect(isnan(s.spearman), "one value has no rank");
+}
+
+Test(validate, devices_on_shared_cores_count_for_memory_alone)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_sim_result         predicted = {.is_feasible = true, .step_time_ns = 1000000000};
+    emp_replay_result      r = {.device_count = 2, .is_feasible = true, .median_s = 2.0};
+    emp_validation_case    c[2];
+
+    strcpy(r.device[0].runs_on, "core 0");
+    strcpy(r.device[1].runs_on, "core 0");
+    r.device[0].busy_s = 1.0;
+    r.device[1].busy_s = 0.03; /* less than 2 % of the step */
+    r.device[0].peak_bytes = 1000;
+    r.device[1].peak_bytes = 9; /* less than 1 % of the bytes */
+    predicted.peak_bytes[0] = 900;
+    emp_validation_case_set(&c[0], "apart", &predicted, &r);
+    r.device[1].busy_s = 1.0;
+    emp_validation_case_set(&c[1], "shared", &predicted, &r);
+    cr_assert_eq(emp_validation_summarize(&s, c, 2, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.timed_count, 1);
+    cr_expect_eq(s.shared_count, 1);
+    cr_expect_float_eq(s.mean_abs_error_frac, 0.5, 1e-12);
+    cr_expect_float_eq(s.peak_error_frac, 0.1, 1e-12);
+    strcpy(r.device[1].runs_on, "core 1");
+    emp_validation_case_set(&c[1], "apart", &predicted, &r);
+    cr_assert_eq(emp_validation_summarize(&s, c, 2, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.shared_count, 0);
+}
+
+Test(validate, a_measured_time_of_nothing_is_an_error)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_validation_case    c = timed(1.0, 0.0);
+
+    strcpy(c.name, "metis");
+    cr_expect_eq(emp_validation_summarize(&s, &c, 1, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "metis"), "%s", err.msg);
+}
+
+/* ---- on a problem ------------------------------------------------------------------ */
+
+static emp_graph     *whole, *step;
+static emp_machine   *machine;
+static emp_problem   *problem;
+static emp_device_id *base, *first, *second;
+
+static void create_problem(void)
+{
+    emp_error   err = {0};
+    emp_runtime runtime;
+
+    cr_assert_eq(emp_workload_build(
+                     &whole, "nmt:layers=2,units=32,batch=4,steps=3,vocab=200", &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&machine, "cpu2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "replay-cpu", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, "nmt", &err),
+                 EMP_OK, "%s", err.msg);
+    base = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+    first = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+    second = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+    cr_assert(base != NULL && first != NULL && second != NULL);
+    for (int32_t op = 0; op < step->op_count; op++) base[op] = 1;
+    emp_problem_legalize(problem, base);
+}
+
+static void destroy_problem(void)
+{
+    emp_problem_destroy(problem);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(step);
+    emp_graph_destroy(whole);
+    emp_free(base);
+    emp_free(first);
+    emp_free(second);
+    check_memory();
+}
+
+TestSuite(diverse, .init = create_problem, .fini = destroy_problem);
+
+static void deal(emp_device_id *out, char *name, int32_t index, uint64_t seed)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(emp_diverse_placement(out, name, problem, base, index, seed, &err),
+                 EMP_OK, "%s", err.msg);
+}
+
+static int32_t moved(const emp_device_id *a, const emp_device_id *b)
+{
+    int32_t count = 0;
+
+    for (int32_t op = 0; op < step->op_count; op++) count += a[op] != b[op];
+    return count;
+}
+
+Test(diverse, placements_differ_are_legal_and_come_again)
+{
+    char    name[EMP_DIVERSE_NAME_BYTES], other[EMP_DIVERSE_NAME_BYTES];
+    size_t  bytes = (size_t)step->op_count * sizeof *first;
+    int32_t same = 0;
+
+    for (int32_t i = 0; i < 30; i++) {
+        deal(first, name, i, 1);
+        deal(second, other, i, 1);
+        cr_expect_arr_eq(first, second, bytes, "%s", name);
+        emp_problem_legalize(problem, second);
+        cr_expect_arr_eq(first, second, bytes, "%s is not legal", name);
+        for (int32_t k = 0; k < i; k++) {
+            deal(second, other, k, 1);
+            cr_expect_str_neq(name, other);
+            same += moved(first, second) == 0;
+        }
+    }
+    cr_expect_leq(same, 2, "%d pairs are the same", same);
+}
+
+Test(diverse, mixed_ones_move_about_the_share_that_they_are_named_after)
+{
+    char    name[EMP_DIVERSE_NAME_BYTES];
+    double  share = 0.0;
+    int32_t count = 0;
+
+    for (int32_t i = 0; count < 40; i++) { /* 30 % dealt anew, to 3 devices */
+        deal(first, name, i, 1);
+        if (strncmp(name, "mixed 30 %", 10) != 0) continue;
+        share += (double)moved(first, base) / step->op_count;
+        count++;
+    }
+    /* two thirds of what is dealt leaves its device; variables pull their class along */
+    cr_expect_gt(share / count, 0.10);
+    cr_expect_lt(share / count, 0.35);
+}
+
+Test(diverse, op_times_are_summed_by_type)
+{
+    emp_error            err = {0};
+    emp_replay_result    r = {0};
+    emp_validation_types types = {0};
+    int32_t              live = 0, at = 0, products = 0;
+    double               predicted_s = 0.0;
+
+    for (int32_t op = 0; op < step->op_count; op++) live += !step->op[op].is_folded;
+    cr_assert_eq(emp_replay_result_init(&r, 1, live, 0, &err), EMP_OK, "%s", err.msg);
+    r.op_count = live;
+    for (int32_t i = 0; i < step->op_count; i++) {
+        emp_op_id op = step->topo[i];
+        if (step->op[op].is_folded) continue;
+        bool is_product = strcmp(step->type_name[step->type[op]], "MatMul") == 0;
+        r.op_s[at++] = is_product ? 0.25f : -1.0f;
+        products += is_product;
+        if (is_product) predicted_s += 1e-9 * (double)problem->costs->gpu[op].compute_ns;
+    }
+    cr_assert_eq(emp_validation_add_ops(&types, problem, base, &r, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_expect_eq(types.count, 1, "the others were not timed");
+    cr_expect_str_eq(types.type[0].type, "MatMul");
+    cr_expect_eq(types.type[0].count, products);
+    cr_expect_float_eq(types.type[0].measured_s, 0.25 * products, 1e-9);
+    cr_expect_float_eq(types.type[0].predicted_s, predicted_s, 1e-12);
+    r.op_count--;
+    cr_expect_eq(emp_validation_add_ops(&types, problem, base, &r, &err), EMP_EINVAL);
+    emp_replay_result_clear(&r);
+}

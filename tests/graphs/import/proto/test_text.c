@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The text cursor: the syntax it takes, and that damaged text is named by its line.
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "graphs/import/proto/text.h"
+
+static emp_text open_text(const char *text)
+{
+    return emp_text_open(text, (emp_slice){text, strlen(text)});
+}
+
+/* The next field, which must be there. */
+static emp_text_field next(emp_text *text)
+{
+    emp_text_field field = {0};
+    emp_error      err = {0};
+    bool           found = false;
+
+    cr_assert_eq(emp_text_next(text, &field, &found, &err), EMP_OK, "%s", err.msg);
+    cr_assert(found);
+    return field;
+}
+
+static void expect_end(emp_text *text)
+{
+    emp_text_field field;
+    bool           found = true;
+
+    cr_expect_eq(emp_text_next(text, &field, &found, NULL), EMP_OK);
+    cr_expect_not(found);
+}
+
+static int64_t integer(const emp_text_field *field)
+{
+    int64_t   value = 0;
+    emp_error err = {0};
+
+    cr_assert_eq(emp_text_integer(field, &value, &err), EMP_OK, "%s", err.msg);
+    return value;
+}
+
+Test(text, reads_scalars_strings_and_messages)
+{
+    emp_text       text = open_text("# a comment { \" \n"
+                                          "name: \"x\" op:'y'\n"
+                                          "size: -3; attr { key: \"}\" } attr: < k { } >, end: true");
+    emp_text_field field = next(&text);
+
+    cr_expect(emp_slice_is(field.name, "name") && field.kind == EMP_TEXT_STRING);
+    cr_expect(emp_slice_is(field.value, "\"x\""));
+    field = next(&text);
+    cr_expect(emp_slice_is(field.name, "op") && emp_slice_is(field.value, "'y'"));
+    field = next(&text);
+    cr_expect(emp_slice_is(field.name, "size") && field.is_negative);
+    cr_expect_eq(integer(&field), -3);
+    field = next(&text);
+    cr_expect(field.kind == EMP_TEXT_MESSAGE &&
+              emp_slice_is(field.value, " key: \"}\" "));
+    field = next(&text);
+    cr_expect(field.kind == EMP_TEXT_MESSAGE && emp_slice_is(field.value, " k { } "));
+    field = next(&text);
+    cr_expect_eq(integer(&field), 1);
+    expect_end(&text);
+}
+
+Test(text, gives_a_list_element_by_element)
+{
+    emp_text text = open_text("i: [1, -2,3] m [ {a: 1}, <> ] e: [] s: ['a' 'b', \"c\"]");
+    const int64_t  want[] = {1, -2, 3};
+    emp_text_field field;
+
+    for (int i = 0; i < 3; i++) {
+        field = next(&text);
+        cr_expect(emp_slice_is(field.name, "i"));
+        cr_expect_eq(integer(&field), want[i]);
+    }
+    field = next(&text);
+    cr_expect(emp_slice_is(field.name, "m") && emp_slice_is(field.value, "a: 1"));
+    field = next(&text);
+    cr_expect(field.kind == EMP_TEXT_MESSAGE && field.value.size == 0);
+    field = next(&text);
+    cr_expect(emp_slice_is(field.name, "s") && emp_slice_is(field.value, "'a' 'b'"));
+    field = next(&text);
+    cr_expect(emp_slice_is(field.value, "\"c\""));
+    expect_end(&text);
+}
+
+Test(text, skips_extensions_and_any)
+{
+    emp_text text = open_text("[type.googleapis.com/x.Y] { a: 1 } [x.y]: 2 z: 3");
+
+    (void)next(&text);
+    emp_text_field field = next(&text);
+    cr_expect_eq(integer(&field), 2);
+    field = next(&text);
+    cr_expect(emp_slice_is(field.name, "z"));
+    expect_end(&text);
+}
+
+Test(text, reads_numbers_as_integers)
+{
+    const struct {
+        const char *text;
+        int64_t     value;
+    } cases[] = {
+        {"0", 0},
+        {"9223372036854775807", INT64_MAX},
+        {"-9223372036854775808", INT64_MIN},
+        {"0x7F", 127},
+        {"-0x10", -16},
+        {"017", 15},
+        {"2.75", 2},
+        {"-1.5e2", -150},
+        {"1E+2", 100},
+        {"3f", 3},
+        {"2.5f", 2},
+        {".5", 0},
+        {"- 7", -7},
+        {"inf", INT64_MAX},
+        {"-inf", INT64_MIN},
+        {"nan", 0},
+        {"18446744073709551615", INT64_MAX},
+        {"true", 1},
+        {"false", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "v: %s", cases[i].text);
+        emp_text       text = open_text(line);
+        emp_text_field field = next(&text);
+        cr_expect_eq(integer(&field), cases[i].value, "%s", cases[i].text);
+        expect_end(&text);
+    }
+}
+
+Test(text, refuses_words_as_numbers)
+{
+    const char *words[] = {
+        "v: DT_FLOAT",
+        "v: 12x",
+        "v: 1.5ff",
+        "v: 'a'",
+        "v: f",
+        "v: 10000000000000000000000000000000000000000000000000000000000000000"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        emp_text       text = open_text(words[i]);
+        emp_text_field field = next(&text);
+        int64_t        value;
+        cr_expect_eq(emp_text_integer(&field, &value, NULL), EMP_EFORMAT, "%s", words[i]);
+    }
+}
+
+Test(text, unquotes_escapes_and_concatenations)
+{
+    const struct {
+        const char *literals, *want;
+        size_t      size;
+    } cases[] = {
+        {"\"plain\"", "plain", 5},
+        {"'it is \"so\"'", "it is \"so\"", 10},
+        {"\"\"", "", 0},
+        {"\"a\\n\\t\\\\\\\"\\'\"", "a\n\t\\\"'", 6},
+        {"\"\\000\\010\\377\"", "\0\10\377", 3},
+        {"\"\\0001\\x41\\X4z\"", "\0001A\4z", 5},
+        {"\"a\" 'b'\n# c 'd'\n\"e\"", "abe", 3},
+        {"'\\a\\b\\f\\r\\v\\?'", "\a\b\f\r\v?", 6},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "v: %s", cases[i].literals);
+        emp_text       text = open_text(line);
+        emp_text_field field = next(&text);
+        emp_arena      scratch = {0};
+        emp_slice      got = {0};
+        cr_assert_eq(emp_text_unquote(field.value, &scratch, &got, NULL), EMP_OK);
+        cr_assert_eq(got.size, cases[i].size, "%s: %zu bytes", cases[i].literals,
+                     got.size);
+        cr_expect_eq(memcmp(got.data, cases[i].want, got.size), 0, "%s",
+                     cases[i].literals);
+        emp_arena_clear(&scratch);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Reads everything, nested messages too; returns the first failure. */
+static emp_status walk(const char *origin, emp_slice body, emp_error *err)
+{
+    emp_text       text = emp_text_open(origin, body);
+    emp_text_field field;
+    emp_status     st;
+    bool           found;
+
+    while ((st = emp_text_next(&text, &field, &found, err)) == EMP_OK && found) {
+        if (field.kind == EMP_TEXT_MESSAGE) st = walk(origin, field.value, err);
+        if (st != EMP_OK) return st;
+    }
+    return st;
+}
+
+Test(text, names_the_line_of_what_is_wrong)
+{
+    const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"a: 1\nb {\n c: 2\n", "line 2: '{' is never closed (truncated?)"},
+        {"a: 1\nb { c: 2 >", "line 2: '>' where '}' is due"},
+        {"a: \"open", "line 1: a string without its closing \" (truncated?)"},
+        {"a: 'open\\'", "line 1: a string without its closing ' (truncated?)"},
+        {"a:", "line 1: '' where the value of \"a\" is due"},
+        {"a: }", "line 1: '}' where the value of \"a\" is due"},
+        {"\n\na 1", "line 3: '1' after \"a\", where ':' or '{' is due"},
+        {"node1 -- Input", "line 1: '--' after \"node1\", where ':' or '{' is due"},
+        {"a: 1 }", "line 1: '}' where the name of a field is due"},
+        {"a: [1, 2", "line 1: '' where the value of \"a\" is due"},
+        {"a: [1, [2]]", "line 1: '[2]]' where the value of \"a\" is due"},
+        {"a\n{\n!!\n}", "line 3: '!!' where the name of a field is due"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        emp_error err = {0};
+        cr_expect_eq(
+            walk(cases[i].text, (emp_slice){cases[i].text, strlen(cases[i].text)}, &err),
+            EMP_EFORMAT, "%s", cases[i].text);
+        cr_expect_str_eq(err.msg, cases[i].message);
+    }
+}
+
+Test(text, refuses_what_is_nested_too_deep)
+{
+    enum { LEVELS = 100000 };
+    char     *bomb = malloc(2 * LEVELS + 1);
+    emp_error err = {0};
+
+    for (int i = 0; i < LEVELS; i++) memcpy(bomb + 2 * i, "a{", 2);
+    bomb[2 * LEVELS] = '\0';
+    cr_expect_eq(walk(bomb, (emp_slice){bomb, 2 * LEVELS}, &err), EMP_EFORMAT);
+    cr_expect_str_eq(err.msg, "line 1: nested more than 100 deep");
+    free(bomb);
+}
+
+Test(text, survives_every_truncation)
+{
+    const char whole[] =
+        "a { b: \"x\\n\" 'y' c: [1, -2.5e+3] } d < e { f: DT_FLOAT } > # end\n"
+        "[g.h]: inf";
+
+    for (size_t size = 0; size < sizeof whole; size++) {
+        char *part = malloc(size + 1);
+        memcpy(part, whole, size);
+        part = realloc(part, size > 0 ? size : 1);
+        emp_status st = walk(part, (emp_slice){part, size}, NULL);
+        cr_expect(st == EMP_OK || st == EMP_EFORMAT, "%zu bytes", size);
+        free(part);
+    }
+}

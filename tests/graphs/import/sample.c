@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/graphs/import/sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graphs/import/container.h"
+#include "graphs/import/graph_def.h"
+#include "sim/graph/graph_builder.h"
+
+static void write_const(proto_writer *w, const char *name, const int64_t *values,
+                        int count, int rank)
+{
+    size_t     node = proto_node(w, name, "Const", "");
+    proto_attr attr = proto_begin_attr(w, "value");
+    size_t     tensor = proto_begin(w, 8, "tensor");
+    int64_t    dims[] = {count};
+
+    proto_word(w, 1, "dtype", 3, "DT_INT32");
+    proto_shape(w, 2, "tensor_shape", dims, rank);
+    proto_ints(w, 7, "int_val", values, count);
+    proto_end(w, tensor);
+    proto_end_attr(w, attr);
+    proto_attr_type(w, "dtype", 3, "DT_INT32");
+    proto_end(w, node);
+}
+
+static void write_float_const(proto_writer *w, const char *name, float value)
+{
+    size_t     node = proto_node(w, name, "Const", "");
+    proto_attr attr = proto_begin_attr(w, "value");
+    size_t     tensor = proto_begin(w, 8, "tensor");
+
+    proto_word(w, 1, "dtype", 1, "DT_FLOAT");
+    proto_shape(w, 2, "tensor_shape", NULL, 0);
+    proto_float(w, 5, "float_val", value);
+    proto_end(w, tensor);
+    proto_end_attr(w, attr);
+    proto_attr_type(w, "dtype", 1, "DT_FLOAT");
+    proto_end(w, node);
+}
+
+static void write_shaped(proto_writer *w, const char *name, const char *op,
+                         const int64_t *dims, int rank)
+{
+    size_t node = proto_node(w, name, op, "");
+
+    proto_attr_type(w, "dtype", 1, "DT_FLOAT");
+    proto_attr_shape(w, "shape", dims, rank);
+    proto_end(w, node);
+}
+
+static void write_matmul(proto_writer *w, const char *name, const char *inputs,
+                         bool transpose_a)
+{
+    size_t node = proto_node(w, name, "MatMul", inputs);
+
+    proto_attr_type(w, "T", 1, "DT_FLOAT");
+    proto_attr_bool(w, "transpose_a", transpose_a);
+    proto_attr_bool(w, "transpose_b", false);
+    proto_end(w, node);
+}
+
+void sample_write_nodes(proto_writer *w)
+{
+    write_shaped(w, "x", "Placeholder", (int64_t[]){-1, 20}, 2);
+    write_shaped(w, "w", "VariableV2", (int64_t[]){20, 10}, 2);
+    proto_plain_node(w, "w/read", "Identity", "w");
+    write_float_const(w, "zero", 0.0F);
+    proto_plain_node(w, "w/Assign", "Assign", "w zero");
+    write_matmul(w, "logits", "x w/read", false);
+    write_const(w, "axes", (int64_t[]){0, 1}, 2, 1);
+    proto_plain_node(w, "loss", "Sum", "logits axes");
+    proto_plain_node(w, "gradients/ones", "OnesLike", "logits");
+    write_matmul(w, "gradients/w", "x gradients/ones", true);
+    write_float_const(w, "rate", 0.5F);
+    proto_plain_node(w, "update", "ApplyGradientDescent", "w rate gradients/w");
+    proto_plain_node(w, "train", "NoOp", "^update");
+    proto_plain_node(w, "save/restore", "NoOp", "^w/Assign");
+}
+
+const char *sample_path(void)
+{
+    static char path[64];
+
+    if (path[0] == '\0')
+        snprintf(path, sizeof path, P_tmpdir "/emplace-graph-%d", (int)getpid());
+    return path;
+}
+
+emp_status sample_load(emp_graph **out, const proto_writer *w,
+                       const emp_import_params *params, emp_error *err)
+{
+    FILE *file = fopen(sample_path(), "wb");
+
+    if (file == NULL || fwrite(w->data, 1, w->size, file) != w->size) abort();
+    fclose(file);
+    emp_status st = emp_import_load(out, sample_path(), params, err);
+    unlink(sample_path());
+    return st;
+}
+
+emp_status sample_read(const char *bytes, size_t size)
+{
+    char              *exact = malloc(size > 0 ? size : 1);
+    emp_message_file   file;
+    emp_container      container;
+    emp_import_params  params = emp_import_params_default();
+    emp_graph_builder *builder = NULL;
+    emp_graph         *graph = NULL;
+    emp_error          err = {0};
+    emp_status         st;
+
+    if (exact == NULL) abort();
+    memcpy(exact, bytes, size);
+    emp_message_file_init(&file, exact, size);
+    st = emp_container_find(&file, &container, &err);
+    if (st == EMP_OK) st = emp_graph_builder_create(&builder, &err);
+    if (st == EMP_OK)
+        st = emp_graph_def_read(builder, &file, container.graph, &params, &err);
+    if (st == EMP_OK) st = emp_graph_builder_finish(builder, &graph, &err);
+    if ((st == EMP_OK) != (graph != NULL) || (st != EMP_OK && err.msg[0] == '\0'))
+        abort();
+    emp_graph_destroy(graph);
+    emp_graph_builder_destroy(builder);
+    emp_message_file_clear(&file);
+    free(exact);
+    return st;
+}

@@ -1,0 +1,26 @@
+/** \file tests/graphs/import/sample.h
+ * A small training graph as a file, and helpers to load graphs from memory.
+ */
+#ifndef EMP_TESTS_GRAPHS_IMPORT_SAMPLE_H
+#define EMP_TESTS_GRAPHS_IMPORT_SAMPLE_H
+
+#include "graphs/import/import.h"
+#include "tests/support/proto_writer.h"
+
+/** One dense layer with its loss, gradient, and SGD update: the nodes of a GraphDef.
+ * Unknown batch size; an initialiser and a saver that no step runs. */
+void sample_write_nodes(proto_writer *w);
+
+/** Saves \a w to a file of its own and loads it. */
+emp_status sample_load(emp_graph **out, const proto_writer *w,
+                       const emp_import_params *params, emp_error *err);
+
+/** Reads a graph from a block of exactly \a size bytes, and destroys it: what
+ * emp_import_load() does between the file and the targets. Aborts where a failure has no
+ * message, or success no graph. */
+emp_status sample_read(const char *bytes, size_t size);
+
+/** Where sample_load() puts its file; messages begin with it. */
+const char *sample_path(void);
+
+#endif /* EMP_TESTS_GRAPHS_IMPORT_SAMPLE_H */

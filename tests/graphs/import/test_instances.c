@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Benchmark instances: is every cost the file's, in both formats, and is every fault one sentence
+ * that names the line, or the node or edge and its key? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/import/dnn_partitioning.h"
+#include "graphs/import/pipedream.h"
+#include "sim/graph/graph_builder.h"
+#include "tests/support/scratch.h"
+
+enum { FUZZ_ROUNDS = 3000 };
+
+/* Nodes 7 -> 3 -> 12 of the forward pass, 7 -> 12; 3 and 12 have backward counterparts; 9 has no
+ * kernel on a GPU and no class. */
+static const char json[] =
+    "{\"maxSizePerFPGA\": 1000.0, \"maxFPGAs\": 3, \"maxCPUs\": 2,\n"
+    " \"nodes\": [\n"
+    "  {\"id\": 7, \"supportedOnFpga\": 1, \"cpuLatency\": 10, \"fpgaLatency\": 0.5,\n"
+    "   \"isBackwardNode\": 0, \"size\": 100.0, \"colorClass\": 70, \"layerId\": 4},\n"
+    "  {\"id\": 3, \"supportedOnFpga\": true, \"cpuLatency\": 2.5, \"fpgaLatency\": "
+    "0.25,\n"
+    "   \"isBackwardNode\": false, \"size\": 200.4, \"colorClass\": 30},\n"
+    "  {\"id\": 12, \"supportedOnFpga\": true, \"cpuLatency\": 0, \"fpgaLatency\": 0,\n"
+    "   \"isBackwardNode\": false, \"size\": 0, \"colorClass\": 12},\n"
+    "  {\"id\": 9, \"supportedOnFpga\": 0, \"cpuLatency\": 1e-6, \"fpgaLatency\": 7,\n"
+    "   \"isBackwardNode\": false, \"size\": 1},\n"
+    "  {\"id\": 13, \"supportedOnFpga\": true, \"cpuLatency\": 3, \"fpgaLatency\": 1.5,\n"
+    "   \"isBackwardNode\": true, \"size\": 2, \"colorClass\": 30, \"name\": \"x\"}],\n"
+    " \"edges\": [\n"
+    "  {\"sourceId\": 7, \"destId\": 3, \"cost\": 0.125, \"size\": 4096},\n"
+    "  {\"sourceId\": 7, \"destId\": 12, \"cost\": 0.125},\n"
+    "  {\"sourceId\": 3, \"destId\": 12, \"cost\": 0.0625},\n"
+    "  {\"sourceId\": 12, \"destId\": 13, \"cost\": 0},\n"
+    "  {\"sourceId\": 9, \"destId\": 13, \"cost\": 2}]}\n";
+
+static const char profile[] =
+    "node1 -- Input0 -- forward_compute_time=0.000, backward_compute_time=0.000, "
+    "activation_size=0.0, parameter_size=0.000\n"
+    "node4 -- Embedding(320, 10, padding_idx=0) -- forward_compute_time=0.073, "
+    "backward_compute_time=6.949, activation_size=64.0, parameter_size=128.000\n"
+    "node5 -- LSTM(10, 10) -- forward_compute_time=5.25, backward_compute_time=10.5, "
+    "activation_size=[100.0; 20.0; 3.0], parameter_size=7 -- stage_id=1\r\n"
+    "\n"
+    "\tnode1 -- node4\n"
+    "\tnode4 -- node5\n"
+    "\tnode1 -- node5";
+
+TestSuite(instances, .init = scratch_create, .fini = scratch_remove);
+
+static emp_status load(emp_graph **graph, emp_import_devices *devices, const char *text,
+                       emp_error *err)
+{
+    emp_import_params params = emp_import_params_default();
+
+    scratch_write("instance", text, strlen(text));
+    return emp_import_load_instance(graph, devices, scratch_path("instance"), &params,
+                                    err);
+}
+
+static emp_graph *load_good(emp_import_devices *devices, const char *text)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(load(&graph, devices, text, &err), EMP_OK, "%s", err.msg);
+    return graph;
+}
+
+static void expect_op(const emp_graph *g, const char *name, int64_t gpu_ns,
+                      int64_t cpu_ns, int64_t copy_ns, int64_t persistent_bytes,
+                      int64_t held_bytes, int64_t copy_bytes)
+{
+    emp_op_id op = emp_graph_find(g, name);
+
+    cr_assert_geq(op, 0, "%s", name);
+    const emp_tensor *result = &g->tensor[g->output_offset[op]];
+    cr_expect_eq(g->stated[op].gpu_ns, gpu_ns, "%s", name);
+    cr_expect_eq(g->stated[op].cpu_ns, cpu_ns, "%s", name);
+    cr_expect_eq(g->stated[op].copy_ns, copy_ns, "%s", name);
+    cr_expect_eq(g->op[op].persistent_bytes, persistent_bytes, "%s", name);
+    cr_expect_eq(result->bytes, held_bytes, "%s", name);
+    cr_expect_eq(result->copy_bytes, copy_bytes, "%s", name);
+    cr_expect_eq(g->output_offset[op + 1] - g->output_offset[op], 1);
+    cr_expect_not(g->op[op].is_folded);
+}
+
+static int32_t class_of(const emp_graph *g, const char *name)
+{
+    return g->op[emp_graph_find(g, name)].colocation_class;
+}
+
+static const char *type_of(const emp_graph *g, const char *name)
+{
+    return g->type_name[g->type[emp_graph_find(g, name)]];
+}
+
+static void expect_edge(const emp_graph *g, const char *from, const char *to)
+{
+    emp_op_id op = emp_graph_find(g, to), producer = emp_graph_find(g, from);
+
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++)
+        if (g->tensor[g->input[i]].producer == producer) return;
+    cr_expect_fail("%s does not read %s", to, from);
+}
+
+Test(instances, json_costs_are_the_files)
+{
+    emp_import_devices devices;
+    emp_graph         *g = load_good(&devices, json);
+
+    cr_expect_eq(devices.cpu_count, 2);
+    cr_expect_eq(devices.gpu_count, 3);
+    cr_expect_eq(devices.gpu_memory_bytes, 1000);
+    cr_expect_eq(g->op_count, 5);
+    cr_expect_eq(g->edge_count, 5);
+    cr_expect_eq(g->unknown_op_count, 0);
+    cr_expect_eq(g->unknown_shape_count, 0);
+    expect_op(g, "node7", 500000, 10000000, 125000, 100, 0, 4096);
+    expect_op(g, "node3", 250000, 2500000, 62500, 200, 0, 0);
+    expect_op(g, "node12", 0, 0, 0, 0, 0, 0);
+    expect_op(g, "node9", 7000000, 1, 2000000, 1, 0, 0);
+    expect_op(g, "gradients/node13", 1500000, 3000000, 0, 2, 0, 0);
+    cr_expect_eq(class_of(g, "node3"), class_of(g, "gradients/node13"));
+    cr_expect_eq(g->class_count, 4);
+    cr_expect_eq(g->op[emp_graph_find(g, "node9")].kinds, EMP_KIND_CPU);
+    cr_expect_eq(g->op[emp_graph_find(g, "node7")].kinds, EMP_KIND_CPU | EMP_KIND_GPU);
+    expect_edge(g, "node7", "node3");
+    expect_edge(g, "node9", "gradients/node13");
+    for (emp_op_id op = 0; op < 5; op++)
+        cr_expect_eq(g->is_target[op], op == 4, "all ops lead to the last");
+    emp_graph_destroy(g);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(instances, a_step_keeps_what_the_file_states)
+{
+    emp_import_devices devices;
+    emp_graph         *whole = load_good(&devices, json), *step = NULL, *again = NULL;
+
+    cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
+    cr_expect_eq(step->op_count, 5);
+    cr_expect_eq(step->hash, whole->hash);
+    expect_op(step, "node7", 500000, 10000000, 125000, 100, 0, 4096);
+    cr_expect_eq(class_of(step, "node3"), class_of(step, "gradients/node13"));
+    char *other = strdup(json);
+    char *digit = strstr(other, "0.25");
+    digit[3] = '6';
+    again = load_good(&devices, other);
+    cr_expect_neq(again->hash, whole->hash, "a time is part of the hash");
+    free(other);
+    emp_graph_destroy(again);
+    emp_graph_destroy(step);
+    emp_graph_destroy(whole);
+}
+
+Test(instances, profile_becomes_a_training_step)
+{
+    emp_import_devices devices;
+    emp_graph         *g = load_good(&devices, profile);
+
+    cr_expect_eq(devices.cpu_count, 0, "it states no devices");
+    cr_expect_eq(g->op_count, 6);
+    cr_expect_eq(g->edge_count, 2 * 3 + 3);
+    expect_op(g, "node1", 0, 0, -1, 0, 0, 0);
+    expect_op(g, "node4", 73000, 730000, -1, 128, 64, 64);
+    expect_op(g, "node5", 5250000, 52500000, -1, 7, 123, 123);
+    expect_op(g, "gradients/node5", 10500000, 105000000, -1, 7, 64, 64);
+    expect_op(g, "gradients/node4", 6949000, 69490000, -1, 128, 0, 0);
+    cr_expect_str_eq(type_of(g, "node4"), "Embedding");
+    cr_expect_str_eq(type_of(g, "gradients/node5"), "LSTMGrad");
+    cr_expect_eq(class_of(g, "node5"), class_of(g, "gradients/node5"));
+    cr_expect_eq(g->class_count, 3);
+    expect_edge(g, "node1", "node5");
+    expect_edge(g, "gradients/node5", "gradients/node1");
+    expect_edge(g, "node5", "gradients/node5");
+    emp_graph_destroy(g);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- faults ---- */
+
+struct fault {
+    const char *text, *from, *to; /* the first place of `from` becomes `to` */
+    const char *wants;            /* in the message */
+};
+
+static const struct fault faults[] = {
+    {json, "]}\n", "]", "line 18: not JSON"},
+    {json, "\"maxFPGAs\": 3", "\"maxFPGAs\": 3, \"maxFPGAs\": 3",
+     "line 1: not JSON: duplicate"},
+    {json, "\"nodes\"", "\"knots\"",
+     "JSON, but no dnn-partitioning instance: the list \"nodes\""},
+    {json, "\"edges\"", "\"ages\"", "the list \"edges\" is missing"},
+    {json, "\"maxCPUs\"", "\"cpus\"", "the file: the key maxCPUs is missing"},
+    {json, "\"maxCPUs\": 2", "\"maxCPUs\": 0",
+     "the file: maxCPUs must be a whole number from 1"},
+    {json, "\"maxFPGAs\": 3", "\"maxFPGAs\": 2.5",
+     "maxFPGAs must be a whole number from 0"},
+    {json, "1000.0", "-1", "the file: maxSizePerFPGA must be a number from 0"},
+    {json, "\"id\": 3", "\"id\": 7", "the id 7 has two nodes"},
+    {json, "\"id\": 3,", "", "nodes[1]: the key id is missing"},
+    {json, "\"id\": 3", "\"id\": \"3\"", "nodes[1]: id must be a whole number"},
+    {json, "\"supportedOnFpga\": true", "\"supportedOnFpga\": 2",
+     "nodes[1]: supportedOnFpga must be true, false, 0 or 1"},
+    {json, "\"supportedOnFpga\": 0,", "", "nodes[3]: the key supportedOnFpga is missing"},
+    {json, "\"isBackwardNode\": true", "\"isBackwardNode\": null",
+     "nodes[4]: isBackwardNode must"},
+    {json, "\"cpuLatency\": 2.5", "\"cpuLatency\": -2.5",
+     "nodes[1]: cpuLatency must be a number from 0 to 1e+06"},
+    {json, "\"cpuLatency\": 2.5", "\"cpuLatency\": 1e300",
+     "nodes[1]: cpuLatency must be a number"},
+    {json, "\"fpgaLatency\": 0.5", "\"fpgaLatency\": \"fast\"",
+     "nodes[0]: fpgaLatency must be"},
+    {json, "\"size\": 200.4, ", "", "nodes[1]: the key size is missing"},
+    {json, "\"colorClass\": 30", "\"colorClass\": -30",
+     "nodes[1]: colorClass must be a whole"},
+    {json, "\"sourceId\": 7", "\"sourceId\": 8",
+     "edges[0]: sourceId: no node has the id 8"},
+    {json, "\"destId\": 13", "\"destId\": 14", "edges[3]: destId: no node has the id 14"},
+    {json, "\"destId\": 3, ", "", "edges[0]: the key destId is missing"},
+    {json, "\"cost\": 0.0625", "\"price\": 1", "edges[2]: the key cost is missing"},
+    {json, "\"cost\": 0.125", "\"cost\": 0.5",
+     "edges[1]: cost is 0.125, but another edge of node 7 costs 0.5"},
+    {json, "\"size\": 4096", "\"size\": -1", "edges[0]: size must be a number"},
+    {json, "\"sourceId\": 12, \"destId\": 13", "\"sourceId\": 12, \"destId\": 7",
+     "cycle"},
+    {json, "[\n  {\"id\": 7", "[[], {\"id\": 7", "nodes[0]: the key id is missing"},
+    {profile, "node5 -- LSTM", "node4 -- LSTM", "line 3: the layer node4 is there twice"},
+    {profile, "Embedding(320, 10, padding_idx=0) -- ", "",
+     "line 2: a layer is \"NAME -- DESCRIPTION"},
+    {profile, "node5 -- LSTM", " -- LSTM", "line 3: a layer is"},
+    {profile, "-- stage_id=1", "-- colour=1",
+     "line 3: \"colour=1\" stands where only stage_id="},
+    {profile, "forward_compute_time=5.25, ", "",
+     "line 3: the key forward_compute_time is missing"},
+    {profile, ", parameter_size=7", "", "line 3: the key parameter_size is missing"},
+    {profile, "forward_compute_time=5.25", "forward_compute_time=fast",
+     "line 3: forward_compute_time is \"fast\", want a number from 0 to 1e+06"},
+    {profile, "=10.5", "=-10.5", "line 3: backward_compute_time is \"-10.5\""},
+    {profile, "=10.5", "=1e9", "line 3: backward_compute_time is \"1e9\""},
+    {profile, "=10.5", "=nan", "line 3: backward_compute_time is \"nan\""},
+    {profile, "[100.0; 20.0", "[100.0; ", "line 3: activation_size is"},
+    {profile, "; 3.0]", "; 3.0", "line 3: activation_size is"},
+    {profile, "\tnode4 -- node5", "\tnode4 -- node6",
+     "line 6: there is no layer \"node6\""},
+    {profile, "\tnode4 -- node5", "\tnode4 node5", "line 6: an edge is \"NAME -- NAME\""},
+    {profile, "\tnode4 -- node5", "node4 -- node5", "line 6: a layer is"},
+    {profile, "\tnode4 -- node5", "\tnode5 -- node4\n\tnode4 -- node5", "cycle"},
+};
+
+Test(instances, every_fault_is_one_sentence)
+{
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        const struct fault *f = &faults[i];
+        const char         *place = strstr(f->text, f->from);
+        char                text[4096];
+        emp_graph          *graph = NULL;
+        emp_import_devices  devices;
+        emp_error           err = {0};
+        cr_assert_not_null(place, "%s", f->from);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(place - f->text), f->text, f->to,
+                 place + strlen(f->from));
+        emp_status st = load(&graph, &devices, text, &err);
+        cr_expect(st == EMP_EFORMAT || st == EMP_ECYCLE, "%s: %s", f->wants, err.msg);
+        cr_expect_null(graph);
+        cr_expect_not_null(strstr(err.msg, f->wants), "%s, not %s", err.msg, f->wants);
+        cr_expect_not_null(strstr(err.msg, "/instance: "), "%s names no file", err.msg);
+        cr_expect_null(strchr(err.msg, '\n'), "%s", err.msg);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(instances, survive_every_allocation_failure)
+{
+    const char *const texts[] = {json, profile};
+
+    for (size_t i = 0; i < 2; i++) {
+        emp_graph         *graph = NULL;
+        emp_import_devices devices;
+        emp_status         st = EMP_ENOMEM;
+        long               allowed = 0;
+        for (; st != EMP_OK; allowed++) {
+            emp_mem_fail_after(allowed);
+            st = load(&graph, &devices, texts[i], NULL);
+            emp_mem_fail_after(-1);
+            if (st == EMP_OK) break;
+            cr_assert_eq(st, EMP_ENOMEM, "after %ld: %s", allowed, emp_status_str(st));
+            cr_assert_eq(emp_mem_live_blocks(), 0, "leaks after %ld", allowed);
+        }
+        cr_expect_gt(allowed, 20);
+        emp_graph_destroy(graph);
+    }
+}
+
+/* ---- damage ---- */
+
+static uint32_t state = 20201012;
+
+static uint32_t draw(uint32_t bound)
+{
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state % bound;
+}
+
+static emp_status read_bytes(const char *bytes, size_t size, bool is_json)
+{
+    char              *exact = malloc(size > 0 ? size : 1);
+    emp_graph_builder *builder = NULL;
+    emp_graph         *graph = NULL;
+    emp_import_devices devices;
+    emp_error          err = {0};
+
+    cr_assert_not_null(exact);
+    memcpy(exact, bytes, size);
+    emp_status st = emp_graph_builder_create(&builder, &err);
+    if (st == EMP_OK && is_json)
+        st = emp_dnn_partitioning_read(builder, &devices, exact, size, &err);
+    if (st == EMP_OK && !is_json)
+        st = emp_pipedream_read(builder, (emp_slice){exact, size}, &err);
+    if (st == EMP_OK) st = emp_graph_builder_finish(builder, &graph, &err);
+    cr_assert((st == EMP_OK) == (graph != NULL));
+    cr_assert(st == EMP_OK || err.msg[0] != '\0');
+    emp_graph_destroy(graph);
+    emp_graph_builder_destroy(builder);
+    free(exact);
+    return st;
+}
+
+Test(instances, damage_is_an_error_or_a_graph)
+{
+    static const char telling[] = "{}[]\",:;=-\t\n 0.e9\xff";
+
+    for (int is_json = 0; is_json < 2; is_json++) {
+        const char *text = is_json ? json : profile;
+        int         refused = 0;
+        for (int round = 0; round < FUZZ_ROUNDS; round++) {
+            char   bytes[4096];
+            size_t size = strlen(text);
+            memcpy(bytes, text, size);
+            for (uint32_t i = 0, count = 1 + draw(3); i < count; i++)
+                bytes[draw((uint32_t)size)] = telling[draw(sizeof telling)];
+            if (draw(10) == 0) size = draw((uint32_t)size);
+            refused += read_bytes(bytes, size, is_json) != EMP_OK;
+            cr_assert_eq(emp_mem_live_blocks(), 0, "round %d leaks", round);
+        }
+        cr_expect_gt(refused, FUZZ_ROUNDS / 10, "damage is mostly noticed");
+        cr_expect_lt(refused, FUZZ_ROUNDS, "and sometimes harmless");
+    }
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Counts known from other runs of TensorFlow's front end and from the paper, and what a
+ * spec may say. */
+#include <criterion/criterion.h>
+#include <criterion/logging.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/workloads/workloads.h"
+
+static emp_graph *build(const char *spec)
+{
+    emp_error  err = {0};
+    emp_graph *graph = NULL;
+
+    cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec, err.msg);
+    return graph;
+}
+
+static int32_t count_nodes(const char *spec)
+{
+    emp_graph *graph = build(spec);
+    int32_t    count = graph->op_count;
+
+    emp_graph_destroy(graph);
+    return count;
+}
+
+static int32_t count_type(const emp_graph *graph, const char *type)
+{
+    int32_t count = 0;
+
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        count += strcmp(graph->type_name[graph->type[op]], type) == 0;
+    }
+    return count;
+}
+
+/* ---- counts ------------------------------------------------------------------------ */
+
+struct count_case {
+    char    spec[112];
+    int32_t nodes;
+};
+
+/* Node counts of graphs that TensorFlow's front end made with these settings. */
+static struct count_case front_end_cases[] = {
+    {"inception_v3:fused_bn=1,old_broadcast_grads=0", 13523},
+    {"inception_v3:old_broadcast_grads=0", 23603},
+    {"resnet:depth=152,fused_bn=0,old_broadcast_grads=0,const_zeros=0", 38327},
+    {"resnet:depth=50,old_broadcast_grads=0,const_zeros=0", 7333},
+    {"rnnlm:sampled=0,gate_gradients=0,old_broadcast_grads=0", 4264},
+    {"rnnlm:gate_gradients=0,old_broadcast_grads=0", 4566},
+    {"nmt:layers=4,residual=0,bidirectional=0,per_step_softmax=0", 38755},
+    {"nmt:layers=4,residual=1,bidirectional=0,per_step_softmax=0", 41556},
+    {"nmt:dropout=1,residual=0,bidirectional=0,per_step_softmax=0", 28487},
+    {"nmt:layers=4,dropout=1,residual=0,bidirectional=0,per_step_softmax=0", 51259},
+    {"nmt:residual=0,bidirectional=0,per_step_softmax=0,gate_gradients=0,"
+     "old_broadcast_grads=0",
+     12984},
+};
+
+ParameterizedTestParameters(workloads, have_the_front_ends_counts)
+{
+    return cr_make_param_array(struct count_case, front_end_cases,
+                               sizeof front_end_cases / sizeof front_end_cases[0]);
+}
+
+ParameterizedTest(struct count_case *c, workloads, have_the_front_ends_counts)
+{
+    int32_t nodes = count_nodes(c->spec);
+
+    cr_expect_eq(nodes, c->nodes, "%s: %d nodes, not %d", c->spec, nodes, c->nodes);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* The paper tells node counts but no settings: the defaults come within a few percent. */
+static struct count_case paper_cases[] = {
+    {"inception_v3", 24713}, {"resnet:depth=152", 20586}, {"rnnlm", 9021},
+    {"nmt:layers=2", 28044}, {"nmt:layers=4", 46600},     {"nmt:layers=8", 83712},
+};
+
+ParameterizedTestParameters(workloads, come_near_the_papers_counts)
+{
+    return cr_make_param_array(struct count_case, paper_cases,
+                               sizeof paper_cases / sizeof paper_cases[0]);
+}
+
+ParameterizedTest(struct count_case *c, workloads, come_near_the_papers_counts)
+{
+    int32_t nodes = count_nodes(c->spec);
+    double  ratio = (double)nodes / c->nodes;
+
+    cr_log_info("%-18s %6d nodes, the paper %6d, ratio %.4f", c->spec, nodes, c->nodes,
+                ratio);
+    cr_expect(ratio > 0.94 && ratio < 1.06, "%s: ratio %.4f", c->spec, ratio);
+}
+
+static void expect_line(const char *rest, int32_t first, int32_t slope)
+{
+    int32_t before = 0;
+
+    for (int32_t layers = first; layers <= first + 2; layers++) {
+        char spec[96];
+        snprintf(spec, sizeof spec, "nmt:layers=%d%s", layers, rest);
+        int32_t nodes = count_nodes(spec);
+        if (layers > first) {
+            cr_expect_eq(nodes - before, slope, "%s: %d more nodes", spec,
+                         nodes - before);
+        }
+        before = nodes;
+    }
+}
+
+/* 40 steps of two cells; 101 nodes each, 9 less where nothing is added to the input. */
+Test(workloads, translation_grows_linearly_with_its_layers)
+{
+    expect_line(",residual=0,bidirectional=0,per_step_softmax=0", 1, 8260);
+    expect_line(",residual=1,bidirectional=0,per_step_softmax=0", 2, 9220);
+    expect_line("", 3, 9220);
+}
+
+/* ---- what is built ----------------------------------------------------------------- */
+
+Test(workloads, two_builds_are_the_same)
+{
+    emp_graph *a = build("rnnlm:layers=1,steps=3"), *b = build("rnnlm:layers=1,steps=3");
+
+    cr_expect_eq(a->hash, b->hash);
+    emp_graph_destroy(a);
+    emp_graph_destroy(b);
+}
+
+/* One step updates all weights and averages, but saves and initialises nothing. */
+Test(workloads, a_step_trains_and_does_not_save)
+{
+    emp_graph *whole = build("resnet:depth=50,batch=2"), *step = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(count_type(step, "ApplyMomentum"), count_type(whole, "ApplyMomentum"));
+    cr_expect_eq(count_type(step, "ApplyMomentum"), 161,
+                 "53 + 1 kernels, 106 + 1 vectors");
+    cr_expect_eq(count_type(step, "AssignSub"), 106, "two averages per batch norm");
+    cr_expect_eq(count_type(step, "SaveV2"), 0);
+    cr_expect_eq(count_type(step, "RestoreV2"), 0);
+    cr_expect_eq(count_type(step, "Assign"), 0);
+    cr_expect_eq(step->unknown_shape_count, 0);
+    cr_expect_eq(step->parameter_count, whole->parameter_count);
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+}
+
+Test(workloads, the_saver_can_be_left_out)
+{
+    emp_graph *graph = build("nmt:layers=1,steps=2,units=8,vocab=10,batch=2,saver=0");
+
+    cr_expect_eq(count_type(graph, "SaveV2"), 0);
+    cr_expect_eq(count_type(graph, "RestoreV2"), 0);
+    cr_expect_gt(count_type(graph, "Assign"), 0);
+    emp_graph_destroy(graph);
+}
+
+/* A layer of the default translator is found by its scope, forward and backward. */
+Test(workloads, names_tell_the_layer)
+{
+    static const char *const names[] = {
+        "encoder/bidirectional_rnn/bw/multi_rnn_cell/cell_0/basic_lstm_cell/kernel",
+        "encoder/rnn/multi_rnn_cell/cell_1/basic_lstm_cell/kernel",
+        "encoder/rnn/rnn/multi_rnn_cell/cell_1/basic_lstm_cell/MatMul_2",
+        "decoder/step/step/attention/attention/multi_rnn_cell/cell_1/basic_lstm_cell/"
+        "Mul_5",
+        "gradients/decoder/step/step/attention/attention/multi_rnn_cell/cell_0/"
+        "basic_lstm_cell/MatMul_1_grad/tuple/control_dependency_1",
+        "softmax/MatMul_2",
+    };
+    emp_graph *graph = build("nmt:layers=2,steps=3,units=8,vocab=10,batch=2");
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        cr_expect_geq(emp_graph_find(graph, names[i]), 0, "no op %s", names[i]);
+    }
+    emp_graph_destroy(graph);
+}
+
+/* ---- specs ------------------------------------------------------------------------- */
+
+Test(workloads, table_has_defaults_in_range)
+{
+    int32_t             count = 0;
+    const emp_workload *table = emp_workload_table(&count);
+
+    cr_assert_eq(count, 4);
+    for (int32_t i = 0; i < count; i++) {
+        cr_expect(emp_workload_is_spec(table[i].name));
+        for (const emp_workload_param *p = table[i].params; p->key != NULL; p++) {
+            cr_expect(p->minimum <= p->value && p->value <= p->maximum, "%s: %s",
+                      table[i].name, p->key);
+            cr_expect_not_null(p->help, "%s: %s", table[i].name, p->key);
+        }
+    }
+}
+
+Test(workloads, a_spec_is_no_path)
+{
+    cr_expect(emp_workload_is_spec("nmt"));
+    cr_expect(emp_workload_is_spec("rnnlm:steps=3"));
+    cr_expect_not(emp_workload_is_spec("nmt.pb"));
+    cr_expect_not(emp_workload_is_spec("./nmt"));
+    cr_expect_not(emp_workload_is_spec("nm"));
+    cr_expect_not(emp_workload_is_spec(""));
+}
+
+struct message_case {
+    char spec[64];
+    char message[200];
+};
+
+/* clang-format off */
+static struct message_case message_cases[] = {
+    {"vgg:batch=1",       "no workload \"vgg\"; there are nmt, rnnlm, inception_v3, resnet"},
+    {"",                  "no workload \"\"; there are nmt, rnnlm, inception_v3, resnet"},
+    {"resnet:color=3",    "resnet has no key \"color\"; its keys are depth, batch, classes, fused_bn, "
+                          "optimizer, gate_gradients, old_broadcast_grads, const_zeros, saver"},
+    {"nmt:layers=0",      "nmt: layers=0 is not allowed; layers is an integer in 1..64"},
+    {"nmt:layers=65",     "nmt: layers=65 is not allowed; layers is an integer in 1..64"},
+    {"nmt:layers=two",    "nmt: layers=two is not allowed; layers is an integer in 1..64"},
+    {"nmt:layers=2x",     "nmt: layers=2x is not allowed; layers is an integer in 1..64"},
+    {"nmt:layers= 2",     "nmt: layers= 2 is not allowed; layers is an integer in 1..64"},
+    {"nmt:layers=",       "nmt: layers= is not allowed; layers is an integer in 1..64"},
+    {"nmt:layers",        "nmt: layers has no value; write layers=..., an integer in 1..64"},
+    {"nmt:layers=99999999999999999999", "nmt: layers=99999999999999999999 is not allowed; layers is an "
+                          "integer in 1..64"},
+    {"nmt:optimizer=lamb", "nmt: optimizer=lamb is not allowed; optimizer is one of sgd, momentum, "
+                          "adagrad, rmsprop, adam"},
+    {"resnet:depth=60",   "resnet: depth=60 is not allowed; depth is 50, 101 or 152"},
+    {"rnnlm:vocab=100",   "rnnlm: sampled=24576 is more than vocab=100; sample fewer words, or 0 for "
+                          "the full softmax"},
+};
+/* clang-format on */
+
+ParameterizedTestParameters(workloads, say_what_a_spec_may_be)
+{
+    return cr_make_param_array(struct message_case, message_cases,
+                               sizeof message_cases / sizeof message_cases[0]);
+}
+
+ParameterizedTest(struct message_case *c, workloads, say_what_a_spec_may_be)
+{
+    emp_error  err = {0};
+    emp_graph *graph = NULL;
+
+    cr_assert_eq(emp_workload_build(&graph, c->spec, &err), EMP_EINVAL, "%s", c->spec);
+    cr_expect_str_eq(err.msg, c->message);
+    cr_expect_null(graph);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(workloads, later_settings_win)
+{
+    cr_expect_eq(count_nodes("rnnlm:steps=7,sampled=0,steps=2"),
+                 count_nodes("rnnlm:steps=2,sampled=0"));
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+struct spec_case {
+    char spec[112];
+};
+
+/* Between them: all optimizers, dense and sparse; all losses; all kinds of layers. */
+static struct spec_case small_cases[] = {
+    {"nmt:layers=1,steps=2,units=8,vocab=10,batch=2"},
+    {"nmt:layers=2,steps=2,units=8,vocab=10,batch=2,optimizer=rmsprop,dropout=1"},
+    {"nmt:layers=1,steps=2,units=8,vocab=10,batch=2,bidirectional=0,per_step_softmax=0,"
+     "optimizer=sgd"},
+    {"rnnlm:layers=1,steps=2,units=8,vocab=10,batch=2,sampled=3,projection=4"},
+    {"rnnlm:layers=1,steps=18,units=8,vocab=10,batch=2,sampled=0,optimizer=momentum"},
+};
+
+ParameterizedTestParameters(workloads, survive_every_allocation_failure)
+{
+    return cr_make_param_array(struct spec_case, small_cases,
+                               sizeof small_cases / sizeof small_cases[0]);
+}
+
+ParameterizedTest(struct spec_case *c, workloads, survive_every_allocation_failure)
+{
+    emp_graph *graph = NULL;
+    emp_status st = EMP_ENOMEM;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_workload_build(&graph, c->spec, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM, "%s, after %ld allocations: %s", c->spec, allowed,
+                     emp_status_str(st));
+        cr_assert_null(graph);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
+    }
+    emp_graph_destroy(graph);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are two whole updates those of the stated method? Gradients of network and type embedding
+ * come from central differences of the objective, rewards, baseline, clipping and Adam from
+ * their formulas, all in the double build. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/colocrl/agent.h"
+#include "search/groups/colocation_groups.h"
+#include "tests/policy/colocrl/hand_graph.h"
+
+enum { LAYERS = 3, SAMPLES = 3, MAX_STEPS = 16, MAX_PARAMETERS = 8000 };
+
+static const double STEP = 1e-5, LR = 0.01, EPSILON = 1e-3, CLIP = 0.05;
+
+static hand_graph        h;
+static emp_colocrl_agent agent;
+static int32_t           device[SAMPLES * MAX_STEPS];
+static double            weight[SAMPLES];
+
+static void create_agent(void)
+{
+    emp_colocrl_options    options;
+    emp_op_features       *ops = NULL;
+    emp_colocation_groups *groups = NULL;
+    int32_t                group_of_row[64];
+
+    hand_graph_comb(&h, LAYERS);
+    cr_assert_eq(emp_colocrl_options_parse(&options, NULL,
+                                           "hidden=5,type_width=3,lr=0.01,epsilon=1e-3,"
+                                           "clip=0.05,updates_failures=1,samples=3",
+                                           NULL),
+                 EMP_OK);
+    cr_assert_eq(emp_op_features_create(&ops, h.problem, NULL), EMP_OK);
+    cr_assert_eq(emp_colocation_groups_create(&groups, h.problem, NULL), EMP_OK);
+    cr_assert_leq(ops->row_count, 64);
+    for (int32_t r = 0; r < ops->row_count; r++)
+        group_of_row[r] =
+            groups->group_of_class[h.graph->op[ops->op_of_row[r]].colocation_class];
+    cr_assert_eq(emp_colocrl_agent_init(&agent, ops, group_of_row, groups->group_count, 3,
+                                        &options, 1, 1, NULL),
+                 EMP_OK);
+    cr_assert_leq(agent.groups.steps, MAX_STEPS);
+    emp_colocation_groups_destroy(groups);
+}
+
+static void destroy_agent(void)
+{
+    emp_colocrl_agent_clear(&agent);
+    hand_graph_clear(&h);
+}
+
+TestSuite(colocrl_update, .init = create_agent, .fini = destroy_agent);
+
+/* sum of weight x log-probability, as a function of the parameters' values */
+static double objective(void)
+{
+    double sum = 0.0;
+
+    emp_colocrl_agent_propose(&agent, SAMPLES, device);
+    for (int k = 0; k < SAMPLES; k++) sum += weight[k] * agent.net.log_prob[k];
+    return sum;
+}
+
+static void differentiate(emp_params *params, double *gradient)
+{
+    cr_assert_leq(params->count, MAX_PARAMETERS);
+    for (size_t i = 0; i < params->count; i++) {
+        double kept = params->value[i], up, down;
+        params->value[i] = kept + STEP;
+        up = objective();
+        params->value[i] = kept - STEP;
+        down = objective();
+        params->value[i] = kept;
+        gradient[i] = (up - down) / (2.0 * STEP);
+    }
+}
+
+/* What an update should make of a block: its values and Adam's moments. */
+typedef struct {
+    double gradient[MAX_PARAMETERS], value[MAX_PARAMETERS];
+    double moment1[MAX_PARAMETERS], moment2[MAX_PARAMETERS];
+} expected;
+
+static void ascend_plainly(expected *e, const emp_params *params, int number)
+{
+    double norm = 0.0;
+
+    for (size_t i = 0; i < params->count; i++) norm += e->gradient[i] * e->gradient[i];
+    norm = sqrt(norm);
+    cr_assert_gt(norm, CLIP, "nothing is clipped");
+    for (size_t i = 0; i < params->count; i++) {
+        double g = e->gradient[i] * CLIP / norm;
+        e->moment1[i] = 0.9 * e->moment1[i] + 0.1 * g;
+        e->moment2[i] = 0.999 * e->moment2[i] + 0.001 * g * g;
+        double mean = e->moment1[i] / (1.0 - pow(0.9, number));
+        double square = e->moment2[i] / (1.0 - pow(0.999, number));
+        e->value[i] = params->value[i] + LR * mean / (sqrt(square) + EPSILON);
+    }
+}
+
+static void compare(const expected *e, const emp_params *params, const char *name,
+                    int number)
+{
+    for (size_t i = 0; i < params->count; i++)
+        cr_assert_float_eq(params->value[i], e->value[i], 1e-7,
+                           "update %d: %s[%d] is %.9g, want %.9g", number, name, (int)i,
+                           params->value[i], e->value[i]);
+}
+
+/* R = -sqrt(t), -10 for a failure, which takes part in the first update only. */
+static void weigh(const emp_score *scores, int number, double *baseline)
+{
+    double ran_sum = 0.0;
+    int    ran = 0, count = 0;
+
+    for (int k = 0; k < SAMPLES; k++) {
+        ran += scores[k].is_feasible;
+        ran_sum -= scores[k].is_feasible ? sqrt(scores[k].step_time_s) : 0.0;
+    }
+    count = number == 1 ? SAMPLES : ran;
+    for (int k = 0; k < SAMPLES; k++) {
+        double reward = scores[k].is_feasible ? -sqrt(scores[k].step_time_s) : -10.0;
+        bool   counts = number == 1 || scores[k].is_feasible;
+        weight[k] = counts ? (reward - *baseline) / count : 0.0;
+    }
+    *baseline = 0.9 * *baseline + 0.1 * ran_sum / ran;
+}
+
+Test(colocrl_update, two_updates_follow_the_formulas)
+{
+    static expected net, types;
+    double          baseline = -10.0;
+    const emp_score scores[2][SAMPLES] = {
+        {{0.7, true, 0.0}, {2.0, false, 0.0}, {1.3, true, 0.0}},
+        {{3.1, true, 0.0}, {0.4, true, 0.0}, {1.0, false, 0.0}}};
+    emp_rng rng;
+
+    emp_rng_init(&rng, 4, 0, 0);
+    for (int number = 1; number <= 2; number++) {
+        for (int i = 0; i < SAMPLES * agent.groups.steps; i++)
+            device[i] = (int32_t)emp_rng_below(&rng, 3);
+        weigh(scores[number - 1], number, &baseline);
+        differentiate(&agent.net.params, net.gradient);
+        differentiate(&agent.groups.params, types.gradient);
+        ascend_plainly(&net, &agent.net.params, number);
+        ascend_plainly(&types, &agent.groups.params, number);
+
+        emp_colocrl_agent_propose(&agent, SAMPLES, device);
+        emp_colocrl_agent_backward(&agent, scores[number - 1], agent.net.samples, 0,
+                                   agent.net.samples);
+        emp_colocrl_agent_step(&agent);
+        compare(&net, &agent.net.params, "network", number);
+        compare(&types, &agent.groups.params, "type embedding", number);
+        cr_expect_float_eq(agent.baseline.value, baseline, 1e-12);
+    }
+}
+
+/* Rows are [mean embedding of the group's types | ln(1 + sizes) | neighbours]. */
+Test(colocrl_update, rows_are_as_stated)
+{
+    const emp_group_embedding *g = &agent.groups;
+    const emp_op_features     *ops = agent.ops;
+    const double              *embedding = g->params.value;
+
+    emp_colocrl_agent_propose(&agent, SAMPLES, NULL);
+    cr_expect_eq(g->inputs, 3 + EMP_ROW_SIZES + g->steps);
+    for (int32_t s = 0; s < g->steps; s++) {
+        double mean[3] = {0}, sizes[EMP_ROW_SIZES] = {0};
+        int    members = 0;
+        for (int32_t r = 0; r < ops->row_count; r++) {
+            if (g->step_of_row[r] != s) continue;
+            members++;
+            for (int i = 0; i < 3; i++) mean[i] += embedding[ops->type[r] * 3 + i];
+            for (int i = 0; i < EMP_ROW_SIZES; i++)
+                sizes[i] += (double)ops->sizes[r * EMP_ROW_SIZES + i];
+        }
+        const double *x = &g->x[s * g->inputs];
+        for (int i = 0; i < 3; i++) cr_expect_float_eq(x[i], mean[i] / members, 1e-12);
+        for (int i = 0; i < EMP_ROW_SIZES; i++)
+            cr_expect_float_eq(x[3 + i], log1p(sizes[i]), 1e-9);
+        for (int32_t t = 0; t < g->steps; t++) {
+            bool share = false;
+            for (int32_t e = 0; e < ops->edge_count; e++) {
+                int32_t a = g->step_of_row[ops->edge[e][0]],
+                        b = g->step_of_row[ops->edge[e][1]];
+                share = share || (a != b && ((a == s && b == t) || (a == t && b == s)));
+            }
+            cr_expect_eq(x[3 + EMP_ROW_SIZES + t], share ? 1.0 : 0.0, "%d and %d", s, t);
+        }
+    }
+}

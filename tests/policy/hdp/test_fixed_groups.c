@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* On a machine of several hosts ops that only a CPU can run have a choice of CPUs. Have they
+ * a group, whoever makes the groups, and does the planner plan with them? */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/workloads/workloads.h"
+#include "policy/hdp/fixed_groups.h"
+#include "policy/hdp/hdp.h"
+#include "sim/machine/machine.h"
+
+static const char *const SPEC = "nmt:layers=1,steps=2,units=16,vocab=100";
+
+static emp_graph       *whole, *graph;
+static emp_machine     *machine;
+static emp_problem     *problem;
+static emp_op_features *ops;
+
+static void create_problem(void)
+{
+    emp_error   err = {0};
+    emp_runtime runtime;
+
+    cr_assert_eq(emp_workload_build(&whole, SPEC, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_prune(&graph, whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&machine, "k40x4x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, SPEC, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_op_features_create(&ops, problem, &err), EMP_OK, "%s", err.msg);
+}
+
+static void destroy_problem(void)
+{
+    emp_op_features_destroy(ops);
+    emp_problem_destroy(problem);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(graph);
+    emp_graph_destroy(whole);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(fixed_groups, .init = create_problem, .fini = destroy_problem);
+
+static bool is_cpu_only(int32_t row)
+{
+    int32_t class_id = graph->op[ops->op_of_row[row]].colocation_class;
+
+    return (problem->kinds_of_class[class_id] & EMP_KIND_GPU) == 0;
+}
+
+/* In range; with more than one group, ops that only a CPU can run have the last one for
+ * themselves, and the others more than one. */
+static void check_groups(emp_grouping grouping, int32_t group_count)
+{
+    emp_error err = {0};
+    int32_t  *group = NULL, cpu_rows = 0, largest = 0;
+
+    cr_assert_eq(emp_fixed_groups_create(&group, grouping, problem, ops, group_count, 2.0,
+                                         1, &err),
+                 EMP_OK, "%s", err.msg);
+    for (int32_t r = 0; r < ops->row_count; r++) {
+        cr_assert(group[r] >= 0 && group[r] < group_count, "grouping %d: row %d in %d",
+                  (int)grouping, r, group[r]);
+        cpu_rows += is_cpu_only(r);
+        if (!is_cpu_only(r) && group[r] > largest) largest = group[r];
+        if (group_count > 1)
+            cr_assert_eq(group[r] == group_count - 1, is_cpu_only(r),
+                         "grouping %d: %s in %d of %d", (int)grouping,
+                         graph->name[ops->op_of_row[r]], group[r], group_count);
+    }
+    cr_assert_gt(cpu_rows, 0, "nothing here is for CPUs alone");
+    if (group_count > 2) cr_expect_gt(largest, 0, "grouping %d", (int)grouping);
+    emp_free(group);
+}
+
+Test(fixed_groups, keep_the_last_for_what_only_cpus_run)
+{
+    static const emp_grouping grouping[] = {EMP_GROUPING_METIS, EMP_GROUPING_SCOTCH,
+                                            EMP_GROUPING_COLOCATION};
+    static const int32_t      count[] = {1, 2, 12, 4096};
+
+    for (size_t g = 0; g < sizeof grouping / sizeof *grouping; g++) {
+        for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+            check_groups(grouping[g], count[i]);
+    }
+}
+
+static double metric(const void *state, const char *name)
+{
+    int32_t                  count = 0;
+    const emp_placer_metric *all = emp_placer_hdp.metrics(state, &count);
+
+    for (int32_t i = 0; i < count; i++)
+        if (strcmp(all[i].name, name) == 0) return all[i].value;
+    cr_assert_fail("no metric %s", name);
+    return 0.0;
+}
+
+/* Two starts of two asks, each refined for one, then refinement to the end, which groups ops
+ * anew. On several hosts the surrogate is silent. */
+Test(fixed_groups, of_preset_emplace_serve_several_hosts)
+{
+    enum { SAMPLES = 8, STARTS = 2, ASKS = 8 };
+    const emp_placer_params params = {.seed = 1,
+                                      .threads = 1,
+                                      .preset = "emplace",
+                                      .options = "hidden=10,starts=2,start_samples=16,"
+                                                 "start_refine=8,refine_smallest=1"};
+    emp_device_id          *candidates[SAMPLES];
+    emp_score               score[SAMPLES];
+    emp_error               err = {0};
+    void                   *state = NULL;
+    int32_t                 count = 0;
+
+    for (int k = 0; k < SAMPLES; k++) {
+        candidates[k] = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
+        score[k] = (emp_score){.step_time_s = 1.0 + k, .is_feasible = true};
+    }
+    cr_assert_eq(emp_placer_hdp.create(&state, problem, &params, &err), EMP_OK, "%s",
+                 err.msg);
+    for (int i = 0; i < ASKS; i++) {
+        cr_assert_eq(emp_placer_hdp.ask(state, candidates, SAMPLES, &count, &err), EMP_OK,
+                     "%s", err.msg);
+        for (int32_t k = 0; k < count; k++) {
+            for (emp_op_id op = 0; op < graph->op_count; op++)
+                cr_assert(candidates[k][op] >= 0 &&
+                              candidates[k][op] < machine->device_count,
+                          "op %d on %d", op, candidates[k][op]);
+        }
+        cr_assert_eq(emp_placer_hdp.tell(state, score, count, &err), EMP_OK, "%s",
+                     err.msg);
+    }
+    cr_expect_eq(metric(state, "stage"), STARTS, "it does not refine");
+    emp_placer_hdp.destroy(state);
+    for (int k = 0; k < SAMPLES; k++) emp_free(candidates[k]);
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A record comes back as it was saved; anything else is refused with a sentence. */
+#define _POSIX_C_SOURCE 200809L
+#include <criterion/criterion.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "run/store/store.h"
+#include "tests/support/scratch.h"
+
+enum { OPS = 5, POINTS = 3, METRICS = 2, DEVICES = 3 };
+
+static const char *path;
+
+static void set_up(void)
+{
+    emp_store_silence();
+    scratch_create();
+    path = scratch_path("record.h5");
+}
+
+TestSuite(record, .init = set_up, .fini = scratch_remove);
+
+static emp_record make_record(void)
+{
+    emp_record r = {.method = "hdp",
+                    .preset = "paper",
+                    .options = "samples=4",
+                    .workload = "nmt:layers=2,batch=64",
+                    .machine = "k40x2",
+                    .runtime = "tf-r1.3",
+                    .seed = UINT64_MAX,
+                    .budget_evaluations = 4000,
+                    .budget_s = 1.5,
+                    .graph_hash = 0x123456789abcdef0,
+                    .machine_hash = UINT64_C(0xfedcba9876543210),
+                    .runtime_hash = 3,
+                    .version = "0.1.0",
+                    .commit = "0123456789abcdef0123456789abcdef01234567",
+                    .is_dirty = true,
+                    .stopped_by = "budget",
+                    .evaluations = 12,
+                    .feasible_count = 9,
+                    .median_s = 1.25,
+                    .best_step_time_s = 0.84,
+                    .is_feasible = true,
+                    .traffic_bytes = INT64_C(5) << 33,
+                    .fingerprint = UINT64_C(0xdeadbeefcafef00d),
+                    .device_count = DEVICES,
+                    .device_name = {"cpu:0", "gpu:0", "gpu:1"},
+                    .peak_bytes = {1, INT64_C(11) << 30, 3},
+                    .busy_s = {0.1, 0.2, 0.3},
+                    .op_count = OPS,
+                    .point_count = POINTS,
+                    .metric_count = METRICS,
+                    .metric_name = {"loss", "entropy"}};
+
+    r.device_of_op = EMP_NEW_ARRAY(emp_device_id, OPS);
+    r.curve = EMP_NEW_ARRAY(emp_curve_point, POINTS);
+    r.metric = EMP_NEW_ARRAY(double, POINTS *METRICS);
+    for (int i = 0; i < OPS; i++) r.device_of_op[i] = i % DEVICES;
+    for (int i = 0; i < POINTS; i++) {
+        r.curve[i] = (emp_curve_point){4 * (i + 1), i, 2.0 / (i + 1), 3.0 / (i + 1)};
+    }
+    for (int i = 0; i < POINTS * METRICS; i++) r.metric[i] = -i;
+    return r;
+}
+
+static void save(const emp_record *record)
+{
+    emp_error err = {0};
+    cr_assert_eq(emp_record_save(path, record, &err), EMP_OK, "%s", err.msg);
+}
+
+static void expect_refused(const char *sentence_part)
+{
+    emp_record record;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_record_load(&record, path, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, sentence_part), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, path), "%s", err.msg);
+    emp_record_clear(&record);
+}
+
+Test(record, comes_back_as_saved)
+{
+    emp_record r = make_record(), got;
+    emp_error  err = {0};
+
+    save(&r);
+    cr_assert_eq(emp_record_load(&got, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_arr_eq(got.device_of_op, r.device_of_op, OPS * sizeof *r.device_of_op);
+    cr_expect_arr_eq(got.curve, r.curve, POINTS * sizeof *r.curve);
+    cr_expect_arr_eq(got.metric, r.metric, POINTS * METRICS * sizeof *r.metric);
+    cr_expect_eq(got.seed, UINT64_MAX);
+    cr_expect_eq(got.machine_hash, r.machine_hash);
+    cr_expect_eq(got.best_step_time_s, 0.84);
+    cr_expect(got.is_dirty && got.is_feasible);
+    cr_expect_str_eq(got.commit, r.commit);
+
+    /* All other fields at once: with equal pointers the structs are equal. */
+    emp_free(got.device_of_op), emp_free(got.curve), emp_free(got.metric);
+    got.device_of_op = r.device_of_op, got.curve = r.curve, got.metric = r.metric;
+    cr_expect_arr_eq(&got, &r, sizeof r);
+    emp_record_clear(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(record, names_ranks_only_when_there_are_several)
+{
+    emp_record r = make_record(), got;
+    size_t     alone, shared;
+
+    save(&r);
+    free(scratch_read("record.h5", &alone));
+    r.ranks = 3;
+    r.is_async = true;
+    save(&r);
+    free(scratch_read("record.h5", &shared));
+    cr_expect_gt(shared, alone);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect_eq(got.ranks, 3);
+    cr_expect(got.is_async);
+    emp_record_clear(&got);
+    emp_record_clear(&r);
+}
+
+Test(record, keeps_not_a_number)
+{
+    emp_record r = make_record(), got;
+
+    r.curve[0].best_s = NAN;
+    r.median_s = NAN;
+    save(&r);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect(isnan(got.curve[0].best_s) && isnan(got.median_s));
+    emp_record_clear(&got);
+    emp_record_clear(&r);
+}
+
+Test(record, is_the_same_file_every_time)
+{
+    emp_record r = make_record();
+    size_t     size, again;
+
+    save(&r);
+    char *first = scratch_read("record.h5", &size);
+    sleep(1); /* a time stamp would change */
+    save(&r);
+    char *second = scratch_read("record.h5", &again);
+    cr_expect_eq(size, again);
+    cr_expect_arr_eq(first, second, size);
+    free(first);
+    free(second);
+    emp_record_clear(&r);
+}
+
+Test(record, without_metrics_has_none)
+{
+    emp_record r = make_record(), got;
+
+    r.metric_count = 0;
+    save(&r);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect_eq(got.metric_count, 0);
+    emp_record_clear(&got);
+    emp_record_clear(&r);
+}
+
+Test(record, cut_short_is_refused_at_any_length)
+{
+    emp_record r = make_record(), got;
+    size_t     size;
+
+    save(&r);
+    char *bytes = scratch_read("record.h5", &size);
+    for (size_t length = 0; length < size; length += size / 97 + 1) {
+        scratch_write("record.h5", bytes, length);
+        cr_expect_eq(emp_record_load(&got, path, NULL), EMP_EFORMAT, "cut to %zu bytes",
+                     length);
+        emp_record_clear(&got);
+    }
+    free(bytes);
+    emp_record_clear(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(record, damage_is_refused)
+{
+    emp_record r = make_record(), got;
+    size_t     size;
+
+    save(&r);
+    char *bytes = scratch_read("record.h5", &size);
+    for (size_t at = 512; at < size; at += size / 211 + 1) { /* past the seal's padding */
+        bytes[at] = (char)(bytes[at] ^ 0x5a);
+        scratch_write("record.h5", bytes, size);
+        bytes[at] = (char)(bytes[at] ^ 0x5a);
+        cr_expect_eq(emp_record_load(&got, path, NULL), EMP_EFORMAT, "byte %zu", at);
+        emp_record_clear(&got);
+    }
+    free(bytes);
+    emp_record_clear(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(record, text_file_is_refused)
+{
+    scratch_write("record.h5", "{\"step_time_s\": 1}\n", 19);
+    expect_refused("is no run record");
+}
+
+Test(record, other_version_is_refused)
+{
+    emp_record r = make_record();
+    size_t     size;
+
+    save(&r);
+    char *bytes = scratch_read("record.h5", &size);
+    cr_assert_arr_eq(bytes, "emplace-run-1 ", 14);
+    bytes[12] = '9';
+    scratch_write("record.h5", bytes, size);
+    expect_refused("emplace-run-9");
+    free(bytes);
+    emp_record_clear(&r);
+}
+
+Test(record, op_on_a_missing_device_is_refused)
+{
+    emp_record r = make_record();
+
+    r.device_of_op[2] = DEVICES;
+    save(&r);
+    expect_refused("op 2 is on device 3 of 3");
+    emp_record_clear(&r);
+}
+
+Test(record, missing_file_is_named)
+{
+    emp_record record;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_record_load(&record, "/nowhere/x.h5", &err), EMP_EIO);
+    cr_expect_str_eq(err.msg, "cannot read /nowhere/x.h5");
+}
+
+Test(record, missing_folder_is_named)
+{
+    emp_record r = make_record();
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_record_save("/nowhere/x.h5", &r, &err), EMP_EIO);
+    cr_expect_str_eq(err.msg,
+                     "/nowhere/x.h5 cannot be written: No such file or directory");
+    emp_record_clear(&r);
+}
+
+Test(record, loading_survives_every_allocation_failure)
+{
+    emp_record r = make_record(), got;
+    emp_status st = EMP_ENOMEM;
+    long       live = emp_mem_live_blocks();
+
+    save(&r);
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_record_load(&got, path, NULL);
+        emp_mem_fail_after(-1);
+        emp_record_clear(&got);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+        cr_assert_eq(emp_mem_live_blocks(), live, "leak after %ld allocations", allowed);
+    }
+    emp_record_clear(&r);
+}
+
+static void *load(void *unused)
+{
+    emp_record loaded;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_record_load(&loaded, path, &err), EMP_OK, "%s", err.msg);
+    emp_record_clear(&loaded);
+    return unused;
+}
+
+/* A record of one program lacks the fields of those that several share; the library, which is
+ * asked for them, keeps by thread whether it prints. */
+Test(record, reading_in_another_thread_prints_nothing)
+{
+    emp_record record = make_record();
+    pthread_t  thread;
+    FILE      *printed = tmpfile();
+    int        before = dup(STDERR_FILENO);
+
+    save(&record);
+    cr_assert(printed != NULL && dup2(fileno(printed), STDERR_FILENO) >= 0);
+    int failed = pthread_create(&thread, NULL, load, NULL);
+    if (failed == 0) pthread_join(thread, NULL);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    cr_expect_eq(failed, 0);
+    cr_expect_eq(lseek(fileno(printed), 0, SEEK_END), 0);
+    fclose(printed);
+    emp_record_clear(&record);
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The loop that all methods share: what a budget, a best and a seed mean. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tests/run/tiny.h"
+#include "tests/support/scratch.h"
+
+enum { CPU = 0, GPU = 1, SMALL = 1000 };
+
+/* Two tensors of it fit in the CPU's memory, one does not fit in a GPU's. */
+static const int64_t BIG = INT64_C(4) << 30;
+
+static emp_record run(const tiny *t, const emp_run_params *params)
+{
+    emp_record record;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_run(&record, t->problem, params, &err), EMP_OK, "%s", err.msg);
+    return record;
+}
+
+Test(runner, budget_is_used_up_and_not_exceeded)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(10, 1);
+
+    tiny_placer_script = (tiny_script){.batch = 4};
+    emp_record r = run(&t, &params);
+    cr_expect_eq(r.evaluations, 10);
+    cr_expect_eq(tiny_placer_script.told, 10);
+    cr_expect(tiny_placer_script.is_told_order);
+    cr_expect_eq(r.point_count, 3); /* 4 + 4 + 2 */
+    cr_expect_eq(r.curve[2].evaluations, 10);
+    cr_expect_str_eq(r.stopped_by, "budget");
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(runner, preset_of_a_method_without_any_is_refused)
+{
+    tiny            t = tiny_create(SMALL);
+    emp_run_params  params = tiny_params(4, 1);
+    emp_placer_type plain = *params.method;
+    emp_record      record;
+    emp_error       err = {0};
+
+    plain.presets = NULL;
+    params.method = &plain;
+    params.placer.preset = "paper";
+    cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "method scripted has no presets, not \"paper\"");
+    emp_record_clear(&record);
+    tiny_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(runner, method_may_end_by_itself)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(100, 1);
+
+    tiny_placer_script = (tiny_script){.batch = 4, .end_after = 5};
+    emp_record r = run(&t, &params);
+    cr_expect_eq(r.evaluations, 5);
+    cr_expect_str_eq(r.stopped_by, "method");
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+Test(runner, seconds_end_a_run_after_at_least_one_batch)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(0, 1);
+
+    params.budget_s = 1e-9;
+    tiny_placer_script = (tiny_script){.batch = 3};
+    emp_record r = run(&t, &params);
+    cr_expect_eq(r.evaluations, 3);
+    cr_expect_str_eq(r.stopped_by, "budget");
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+Test(runner, best_is_the_fastest)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(50, 1);
+
+    tiny_placer_script = (tiny_script){.batch = 7};
+    emp_record r = run(&t, &params);
+    double     least_s = INFINITY;
+    for (int32_t i = 0; i < r.point_count; i++) {
+        cr_expect_leq(r.curve[i].best_s, least_s, "best so far got worse at tell %d", i);
+        cr_expect_geq(r.curve[i].mean_s, r.curve[i].best_s * (1 - 1e-12));
+        least_s = r.curve[i].best_s;
+    }
+    cr_expect_eq(r.best_step_time_s, least_s);
+    cr_expect_geq(r.median_s, r.best_step_time_s);
+    cr_expect_eq(r.feasible_count, 50);
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+Test(runner, first_of_equals_is_kept)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(2, 1);
+
+    tiny_placer_script =
+        (tiny_script){.batch = 2, .device = {GPU, GPU + 1}, .device_count = 2};
+    emp_record r = run(&t, &params);
+    cr_expect_eq(r.device_of_op[t.graph->op_count - 1], GPU);
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+Test(runner, what_does_not_fit_is_never_best_beside_what_fits)
+{
+    tiny           t = tiny_create(BIG);
+    emp_run_params params = tiny_params(3, 1);
+
+    /* The GPU would be faster, but is too small; the CPU comes second and third. */
+    tiny_placer_script =
+        (tiny_script){.batch = 1, .device = {GPU, CPU, GPU}, .device_count = 3};
+    emp_record r = run(&t, &params);
+    cr_expect(r.is_feasible);
+    cr_expect_eq(r.device_of_op[t.graph->op_count - 1], CPU);
+    cr_expect_eq(r.feasible_count, 1);
+    cr_expect_eq(r.median_s, r.best_step_time_s);
+    cr_expect(isnan(r.curve[0].best_s));
+    cr_expect_eq(r.curve[0].feasible_count, 0);
+    cr_expect_lt(r.curve[0].mean_s, r.best_step_time_s, "the GPU must be the faster one");
+    cr_expect_eq(r.curve[2].best_s, r.best_step_time_s);
+    cr_expect_gt(tiny_placer_script.overflow_frac, 0.0, "the third does not fit");
+    cr_expect_str_empty(r.oom_device);
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+Test(runner, nothing_that_fits_is_said_so)
+{
+    tiny           t = tiny_create(BIG);
+    emp_run_params params = tiny_params(2, 1);
+
+    tiny_placer_script = (tiny_script){.batch = 1, .device = {GPU}, .device_count = 1};
+    emp_record r = run(&t, &params);
+    cr_expect_not(r.is_feasible);
+    cr_expect_str_eq(r.oom_device, "gpu:0");
+    cr_expect(isnan(r.median_s));
+    cr_expect(isnan(r.curve[1].best_s));
+    cr_expect_gt(r.peak_bytes[GPU], t.machine->device[GPU].memory_bytes);
+    cr_expect_float_eq(
+        tiny_placer_script.overflow_frac,
+        (double)r.peak_bytes[GPU] / (double)t.machine->device[GPU].memory_bytes - 1.0,
+        1e-12, "the method hears how much was missing");
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+Test(runner, record_says_what_was_run)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(4, 1);
+
+    params.placer.preset = "paper";
+    tiny_placer_script = (tiny_script){.batch = 4};
+    emp_record r = run(&t, &params);
+    cr_expect_str_eq(r.method, "scripted");
+    cr_expect_str_eq(r.preset, "paper");
+    cr_expect_str_eq(r.workload, "tiny");
+    cr_expect_str_eq(r.machine, "k40x2");
+    cr_expect_str_eq(r.runtime, "tf-r1.3");
+    cr_expect_eq(r.seed, 7);
+    cr_expect_eq(r.graph_hash, t.graph->hash);
+    cr_expect_neq(r.runtime_hash, 0);
+    cr_expect_eq(r.device_count, 3);
+    cr_expect_str_eq(r.device_name[2], "gpu:1");
+    cr_expect_str_neq(r.commit, "");
+    cr_expect_eq(r.metric_count, 2);
+    cr_expect_str_eq(r.metric_name[1], "proposed");
+    cr_expect_eq(r.metric[1], 4);
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+static void save_run(const tiny *t, int32_t threads, const char *path)
+{
+    emp_run_params params = tiny_params(100, threads);
+    emp_error      err = {0};
+
+    emp_record r = run(t, &params);
+    cr_assert_eq(emp_record_save(path, &r, &err), EMP_OK, "%s", err.msg);
+    emp_record_clear(&r);
+}
+
+Test(runner, records_are_the_same_bytes_with_one_and_two_threads, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    tiny   t = tiny_create(SMALL);
+    size_t size, again;
+
+    tiny_placer_script = (tiny_script){.batch = 9};
+    save_run(&t, 1, scratch_path("record.h5"));
+    char *one = scratch_read("record.h5", &size);
+    save_run(&t, 2, scratch_path("record.h5"));
+    char *two = scratch_read("record.h5", &again);
+    cr_expect_eq(size, again);
+    cr_expect_arr_eq(one, two, size);
+    free(one);
+    free(two);
+    tiny_destroy(&t);
+}
+
+Test(runner, other_seed_gives_another_run)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(8, 1);
+
+    tiny_placer_script = (tiny_script){.batch = 8};
+    emp_record a = run(&t, &params);
+    params.placer.seed = 8;
+    emp_record b = run(&t, &params);
+    cr_expect_neq(a.curve[0].mean_s, b.curve[0].mean_s);
+    emp_record_clear(&a);
+    emp_record_clear(&b);
+    tiny_destroy(&t);
+}
+
+static volatile sig_atomic_t stop_flag;
+
+static void stop_after_two_batches(void *context, const emp_progress *progress)
+{
+    int *calls = (int *)context;
+
+    if (++*calls == 2) stop_flag = 1;
+    cr_expect_eq(progress->evaluations, 4 * *calls);
+    cr_expect_eq(progress->budget_evaluations, 1000);
+}
+
+Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(1000, 1);
+    int            calls = 0;
+
+    params.stop = &stop_flag;
+    params.progress = stop_after_two_batches;
+    params.context = &calls;
+    tiny_placer_script = (tiny_script){.batch = 4};
+    emp_record r = run(&t, &params);
+    cr_expect_str_eq(r.stopped_by, "interrupt");
+    cr_expect_eq(r.evaluations, 8);
+    cr_expect(r.is_feasible);
+    cr_expect_eq(tiny_placer_script.told, 8);
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+/* Whoever asks for it: a person, or somebody who stops all runs of a table. */
+Test(runner, stop_with_the_budget_spent_comes_too_late)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(4, 1);
+
+    stop_flag = 1;
+    params.stop = &stop_flag;
+    tiny_placer_script = (tiny_script){.batch = 4};
+    emp_record r = run(&t, &params);
+    cr_expect_str_eq(r.stopped_by, "budget");
+    emp_record_clear(&r);
+    params.budget_evaluations = 0;
+    params.budget_s = 1e-9;
+    r = run(&t, &params);
+    cr_expect_str_eq(r.stopped_by, "budget");
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+Test(runner, remaining_time_is_the_nearer_limit)
+{
+    emp_progress p = {.evaluations = 10, .budget_evaluations = 40, .elapsed_s = 5};
+
+    cr_expect_float_eq(emp_progress_remaining_s(&p), 5.0 * (40 - 10) / 10, 1e-12);
+    p.budget_s = 8;
+    cr_expect_float_eq(emp_progress_remaining_s(&p), 8.0 - 5.0, 1e-12);
+}
+
+Test(runner, failure_of_the_method_is_passed_on)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(8, 1);
+    emp_record     record;
+    emp_error      err = {0};
+
+    tiny_placer_script = (tiny_script){.batch = 4, .fail_tell = EMP_EEXTERNAL};
+    cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EEXTERNAL);
+    cr_expect_str_eq(err.msg, "scripted failure");
+    emp_record_clear(&record);
+    tiny_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(runner, method_without_a_proposal_is_named)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(8, 1);
+    emp_record     record;
+    emp_error      err = {0};
+
+    tiny_placer_script = (tiny_script){.batch = 0};
+    cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINFEASIBLE);
+    cr_expect_str_eq(err.msg, "method scripted proposed no placement");
+    emp_record_clear(&record);
+    tiny_destroy(&t);
+}
+
+Test(runner, endless_run_is_refused)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(0, 1);
+    emp_record     record;
+    emp_error      err = {0};
+
+    cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "method scripted needs a budget in evaluations or seconds");
+    emp_record_clear(&record);
+    tiny_destroy(&t);
+}
+
+Test(runner, survives_every_allocation_failure)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(6, 1);
+    emp_record     record;
+    emp_status     st = EMP_ENOMEM;
+    long           live = emp_mem_live_blocks(), allowed = 0;
+
+    tiny_placer_script = (tiny_script){.batch = 3};
+    for (; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_run(&record, t.problem, &params, NULL);
+        emp_mem_fail_after(-1);
+        emp_record_clear(&record);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "%s", emp_status_str(st));
+        cr_assert_eq(emp_mem_live_blocks(), live, "leak after %ld allocations", allowed);
+    }
+    cr_expect_gt(allowed, 5);
+    tiny_destroy(&t);
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Clusters by names: layers apart, forward from backward, steps in blocks; on names made
+ * by hand and on the workloads. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/workloads/workloads.h"
+#include "search/groups/class_groups.h"
+#include "search/groups/name_clusters.h"
+#include "sim/machine/machine.h"
+#include "tests/baselines/fixture.h"
+
+static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
+
+TestSuite(name_clusters, .fini = check_leaks);
+
+/* ---- by hand ---- */
+
+static int32_t cluster(const fixture *f, int32_t *of, int32_t most, int32_t block)
+{
+    const emp_name_cluster_params params = {most, block};
+    emp_error                     err = {0};
+    int32_t                       count = 0;
+
+    cr_assert_eq(emp_name_clusters(of, &count, &f->problem, &params, &err), EMP_OK, "%s",
+                 err.msg);
+    for (int32_t c = 0; c < f->graph.class_count; c++)
+        cr_assert(of[c] >= -1 && of[c] < count);
+    return count;
+}
+
+/* Sixteen steps of a layer and of the next, whose second op has two members a step; steps
+ * come in blocks of four. */
+Test(name_clusters, walk_through_time_by_their_shortest_series)
+{
+    enum { STEPS = 16 };
+    static char name[3 * STEPS][32];
+    int32_t     of[FIXTURE_MAX_OPS];
+    fixture    *f = fixture_create(2);
+
+    for (int i = 0; i < STEPS; i++) {
+        snprintf(name[i], sizeof name[i], i > 0 ? "a/in/MatMul_%d" : "a/in/MatMul", i);
+        fixture_op(f, name[i], 1);
+    }
+    for (int i = 0; i < 2 * STEPS; i++) {
+        char *at = name[STEPS + i];
+        snprintf(at, sizeof name[0], i > 0 ? "a/in/mul_%d" : "a/in/mul", i);
+        fixture_op(f, at, 1);
+    }
+    fixture_problem(f);
+    cr_expect_eq(cluster(f, of, 100, 4), 4);
+    for (int i = 0; i < STEPS; i++) {
+        cr_expect_eq(of[i], i / 4);
+        cr_expect_eq(of[STEPS + 2 * i], i / 4, "mul_%d is of step %d", 2 * i, i);
+        cr_expect_eq(of[STEPS + 2 * i + 1], i / 4);
+    }
+    cr_expect_eq(cluster(f, of, 3, 4), 2, "blocks are doubled until there is room");
+    cr_expect_eq(cluster(f, of, 1, 4), 1);
+    emp_free(f);
+}
+
+Test(name_clusters, tell_layers_and_directions_apart)
+{
+    static const char *const names[] = {
+        "rnn/cell_0/lstm/kernel",                              /* 0 */
+        "rnn/cell_0/lstm/MatMul",                              /* with it */
+        "rnn/cell_1/lstm/MatMul",                              /* 1 */
+        "gradients/rnn/cell_1/lstm/MatMul_grad/MatMul",        /* 2 backward */
+        "gradients/rnn/cell_1/lstm/MatMul_grad/MatMul_1",      /* 3 weights */
+        "gradients/rnn/cell_0/lstm/MatMul_grad/MatMul_1",      /* 4 weights */
+        "gradients/AddN_3",                                    /* with it */
+        "clip/mul",                                            /* 5 */
+        "gradients/AddN_4",                                    /* with 2 */
+        "gradients/rnn/cell_0/lstm/Sigmoid_grad/SigmoidGrad"}; /* 6 backward */
+    static const int32_t wanted[] = {0, 0, 1, 2, 3, 4, 4, 5, 2, 6};
+    enum { COUNT = sizeof names / sizeof *names };
+    int32_t  of[COUNT];
+    fixture *f = fixture_create(2);
+
+    for (int i = 0; i < COUNT; i++) fixture_op(f, names[i], 1);
+    fixture_edge(f, 3, 8); /* a sum that goes on backwards */
+    fixture_edge(f, 8, 9);
+    fixture_edge(f, 4, 7); /* to what updates */
+    fixture_edge(f, 5, 6); /* a sum of weights' gradients */
+    fixture_edge(f, 6, 7);
+    fixture_problem(f);
+    cr_expect_eq(cluster(f, of, 100, 8), 7);
+    for (int i = 0; i < COUNT; i++)
+        cr_expect_eq(of[i], wanted[i], "%s is in %d", names[i], of[i]);
+    emp_free(f);
+}
+
+Test(name_clusters, cut_scopes_to_make_room)
+{
+    static const char *const names[] = {"a/b/c/x", "a/b/d/x", "a/e/x", "f/g/x"};
+    int32_t                  of[4];
+    fixture                 *f = fixture_create(2);
+
+    for (int i = 0; i < 4; i++) fixture_op(f, names[i], 1);
+    fixture_cpu_only(f, 3);
+    fixture_problem(f);
+    cr_expect_eq(cluster(f, of, 3, 8), 3);
+    cr_expect_eq(cluster(f, of, 2, 8), 2);
+    cr_expect(of[0] == 0 && of[1] == 0 && of[2] == 1);
+    cr_expect_eq(cluster(f, of, 1, 8), 1);
+    cr_expect_eq(of[3], -1, "has no choice");
+    emp_free(f);
+}
+
+/* Scopes without any name to go by, more than there may be. */
+Test(name_clusters, beyond_the_limit_share_the_last)
+{
+    static const char *const names[] = {"a/x", "b/x", "c/x", "d/x"};
+    int32_t                  of[4];
+    fixture                 *f = fixture_create(2);
+
+    for (int i = 0; i < 4; i++) fixture_op(f, names[i], 1);
+    fixture_problem(f);
+    cr_expect_eq(cluster(f, of, 3, 8), 3);
+    cr_expect(of[0] == 0 && of[1] == 1 && of[2] == 2 && of[3] == 2);
+    emp_free(f);
+}
+
+/* ---- workloads ---- */
+
+typedef struct {
+    emp_graph   *whole, *graph;
+    emp_machine *machine;
+    emp_problem *problem;
+} world;
+
+static void build(world *w, const char *spec)
+{
+    emp_error   err = {0};
+    emp_runtime runtime;
+
+    cr_assert_eq(emp_workload_build(&w->whole, spec, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_prune(&w->graph, w->whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&w->machine, "k40x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "ideal", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(
+        emp_problem_create(&w->problem, w->graph, w->machine, &runtime, spec, &err),
+        EMP_OK, "%s", err.msg);
+}
+
+static void clear(world *w)
+{
+    emp_problem_destroy(w->problem);
+    emp_machine_destroy(w->machine);
+    emp_graph_destroy(w->graph);
+    emp_graph_destroy(w->whole);
+}
+
+struct graph_case {
+    char    spec[48];
+    int32_t most, low, high;
+};
+
+ParameterizedTestParameters(name_clusters, are_some_dozens_on_every_workload)
+{
+    static struct graph_case cases[] = {{"nmt:layers=2,steps=24", 200, 60, 200},
+                                        {"nmt:layers=2,steps=24", 24, 15, 24},
+                                        {"rnnlm", 200, 40, 60},
+                                        {"inception_v3", 200, 60, 200},
+                                        {"inception_v3", 24, 8, 24},
+                                        {"resnet:depth=50", 200, 40, 200}};
+
+    return cr_make_param_array(struct graph_case, cases, sizeof cases / sizeof *cases);
+}
+
+/* No cluster holds both forward ops and gradients: leaders of classes say which. */
+ParameterizedTest(struct graph_case *c, name_clusters, are_some_dozens_on_every_workload)
+{
+    world     w = {0};
+    int32_t   count = 0, is_forward[200] = {0}, is_backward[200] = {0};
+    emp_error err = {0};
+
+    build(&w, c->spec);
+    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
+    const emp_class_groups_params params = {EMP_CLASS_GROUPS_NAMES, c->most, 2.0, 1};
+    cr_assert_eq(emp_class_groups(of, &count, w.problem, &params, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_expect(count >= c->low && count <= c->high, "%s: %d clusters", c->spec, count);
+    for (int32_t k = 0; k < w.graph->class_count; k++) {
+        if (of[k] < 0) continue;
+        const char *name = w.graph->name[w.problem->leader_of_class[k]];
+        bool        is_gradient = strncmp(name, "gradients/", 10) == 0;
+        is_forward[of[k]] += !is_gradient;
+        is_backward[of[k]] += is_gradient;
+    }
+    for (int32_t k = 0; k < count; k++)
+        cr_expect((is_forward[k] == 0) != (is_backward[k] == 0), "%s: %d and %d", c->spec,
+                  is_forward[k], is_backward[k]);
+    emp_free(of);
+    clear(&w);
+}
+
+static int32_t cluster_of(const world *w, const int32_t *of, const char *name)
+{
+    emp_op_id op = emp_graph_find(w->graph, name);
+
+    cr_assert_geq(op, 0, "no op %s", name);
+    return of[w->graph->op[op].colocation_class];
+}
+
+#define CELL "rnn/rnn/multi_rnn_cell/cell_1/basic_lstm_cell/"
+
+Test(name_clusters, of_a_language_model_are_eight_steps_of_a_layer)
+{
+    world                         w = {0};
+    int32_t                       count;
+    const emp_name_cluster_params params = {200, 8};
+
+    build(&w, "rnnlm");
+    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
+    cr_assert_eq(emp_name_clusters(of, &count, w.problem, &params, NULL), EMP_OK);
+    cr_expect_eq(cluster_of(&w, of, CELL "MatMul"), cluster_of(&w, of, CELL "MatMul_7"));
+    cr_expect_neq(cluster_of(&w, of, CELL "MatMul_7"),
+                  cluster_of(&w, of, CELL "MatMul_8"));
+    /* Three products of gates a step. */
+    cr_expect_eq(cluster_of(&w, of, CELL "MatMul_8"), cluster_of(&w, of, CELL "Mul_24"));
+    cr_expect_eq(cluster_of(&w, of, CELL "MatMul_7"), cluster_of(&w, of, CELL "Mul_23"));
+    cr_expect_neq(cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul"),
+                  cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul_1"));
+    cr_expect_eq(cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul_1"),
+                 cluster_of(&w, of, "gradients/" CELL "MatMul_15_grad/MatMul_1"));
+    emp_free(of);
+    clear(&w);
+}
+
+Test(name_clusters, survive_every_allocation_failure)
+{
+    world                         w = {0};
+    int32_t                       count;
+    const emp_name_cluster_params params = {20, 8};
+    emp_status                    st = EMP_ENOMEM;
+
+    build(&w, "rnnlm:steps=10");
+    int32_t   *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
+    const long before = emp_mem_live_blocks();
+    long       allowed = 0;
+    for (; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_name_clusters(of, &count, w.problem, &params, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+        cr_assert_eq(emp_mem_live_blocks(), before);
+    }
+    cr_expect_gt(allowed, 5);
+    emp_free(of);
+    clear(&w);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are the elites the best placements of all that were seen, best first? */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "search/elites.h"
+
+enum { CAPACITY = 4, WIDTH = 3, SEEN = 40 };
+
+static emp_elites elites;
+
+static void set_up(void)
+{
+    cr_assert_eq(emp_elites_init(&elites, CAPACITY, WIDTH, NULL), EMP_OK);
+}
+
+static void tear_down(void)
+{
+    emp_elites_clear(&elites);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(elites, .init = set_up, .fini = tear_down);
+
+/* Choices that are all the same number. */
+static bool keep(int32_t mark, double step_time_s)
+{
+    int32_t choice[WIDTH];
+
+    for (int i = 0; i < WIDTH; i++) choice[i] = mark;
+    return emp_elites_keep(&elites, choice, step_time_s);
+}
+
+/* Expects elites of these marks in this order. */
+static void expect_marks(const int32_t *mark, int64_t count)
+{
+    cr_assert_eq(elites.count, count);
+    for (int64_t i = 0; i < count; i++)
+        for (int32_t k = 0; k < elites.width; k++)
+            cr_expect_eq(emp_elites_at(&elites, i)[k], mark[i], "choice %d of elite %d",
+                         k, (int)i);
+}
+
+Test(elites, are_in_order_and_the_worst_gives_way)
+{
+    cr_expect(keep(0, 3.0) && keep(1, 5.0) && keep(2, 1.0) && keep(3, 4.0));
+    expect_marks((const int32_t[]){2, 0, 3, 1}, 4);
+    cr_expect_not(keep(4, 6.0), "worse than all, of which there are enough");
+    expect_marks((const int32_t[]){2, 0, 3, 1}, 4);
+    cr_expect(keep(5, 2.0));
+    expect_marks((const int32_t[]){2, 5, 0, 3}, 4);
+    cr_expect(keep(6, 0.5));
+    expect_marks((const int32_t[]){6, 2, 5, 0}, 4);
+}
+
+Test(elites, of_one_step_time_the_first_stays)
+{
+    cr_expect(keep(0, 2.0) && keep(1, 1.0));
+    cr_expect_not(keep(2, 2.0));
+    cr_expect_not(keep(3, 1.0));
+    expect_marks((const int32_t[]){1, 0}, 2);
+}
+
+Test(elites, are_copies)
+{
+    int32_t choice[WIDTH] = {7, 7, 7};
+
+    cr_assert(emp_elites_keep(&elites, choice, 1.0));
+    choice[0] = choice[1] = choice[2] = 9;
+    expect_marks((const int32_t[]){7}, 1);
+}
+
+Test(elites, restart_forgets_and_sets_the_width)
+{
+    cr_assert(keep(1, 1.0) && keep(2, 2.0));
+    emp_elites_restart(&elites, 2);
+    cr_expect_eq(elites.count, 0);
+    cr_expect(keep(5, 9.0) && keep(6, 8.0) && keep(7, 7.0));
+    expect_marks((const int32_t[]){7, 6, 5}, 3);
+    cr_expect_eq(emp_elites_at(&elites, 1) - emp_elites_at(&elites, 0), 2);
+    emp_elites_restart(&elites, WIDTH);
+    cr_expect(keep(8, 1.0));
+    expect_marks((const int32_t[]){8}, 1);
+}
+
+typedef struct {
+    double  step_time_s;
+    int32_t mark; /* also says which came first */
+} seen;
+
+static int compare(const void *a, const void *b)
+{
+    const seen *x = a, *y = b;
+
+    if (x->step_time_s != y->step_time_s) return x->step_time_s < y->step_time_s ? -1 : 1;
+    return x->mark < y->mark ? -1 : 1;
+}
+
+/* Sorts all that was seen, drops those of a time that came before. */
+static int64_t best_by_sorting(const seen *all, int32_t count, int32_t mark[CAPACITY])
+{
+    seen    sorted[SEEN];
+    int64_t found = 0;
+
+    memcpy(sorted, all, (size_t)count * sizeof *all);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare);
+    for (int32_t i = 0; i < count && found < CAPACITY; i++)
+        if (i == 0 || sorted[i].step_time_s != sorted[i - 1].step_time_s)
+            mark[found++] = sorted[i].mark;
+    return found;
+}
+
+Test(elites, are_those_that_a_sort_of_all_gives)
+{
+    emp_rng rng;
+
+    for (uint32_t run = 0; run < 50; run++) {
+        seen    all[SEEN];
+        int32_t mark[CAPACITY];
+        emp_rng_init(&rng, 1, run, 0);
+        emp_elites_restart(&elites, 1 + (int32_t)run % WIDTH);
+        for (int32_t i = 0; i < SEEN; i++) { /* few times, so that some are equal */
+            all[i] = (seen){1.0 + emp_rng_below(&rng, 25), i};
+            keep(i, all[i].step_time_s);
+            expect_marks(mark, best_by_sorting(all, i + 1, mark));
+        }
+    }
+}
+
+Test(elites, of_a_damaged_state_are_not_valid)
+{
+    cr_expect(emp_elites_are_valid(&elites, 1), "none at all");
+    cr_assert(keep(0, 1.0) && keep(2, 2.0));
+    cr_expect(emp_elites_are_valid(&elites, 3));
+    cr_expect_not(emp_elites_are_valid(&elites, 2), "a choice too large");
+    elites.choice[1] = -1;
+    cr_expect_not(emp_elites_are_valid(&elites, 3), "a choice below 0");
+    elites.choice[1] = 0;
+    elites.count = -1;
+    cr_expect_not(emp_elites_are_valid(&elites, 3));
+    elites.count = CAPACITY + 1;
+    cr_expect_not(emp_elites_are_valid(&elites, 3));
+    elites.count = 2;
+    elites.width = WIDTH + 1;
+    cr_expect_not(emp_elites_are_valid(&elites, 3), "wider than there is room");
+    elites.width = -1;
+    cr_expect_not(emp_elites_are_valid(&elites, 3));
+}
+
+Test(elites, survive_every_allocation_failure)
+{
+    emp_status st = EMP_ENOMEM;
+    emp_elites other;
+    long       before = emp_mem_live_blocks(), allowed = 0;
+
+    for (; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_elites_init(&other, 5, 7, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM);
+        cr_assert_eq(emp_mem_live_blocks(), before);
+        emp_elites_clear(&other); /* legal after a failure */
+    }
+    cr_expect_eq(allowed, 2, "choices and times");
+    emp_elites_clear(&other);
+}

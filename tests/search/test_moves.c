@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do moves touch what they should, all of it and nothing else, and with the shares that
+ * the options say? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "search/moves.h"
+#include "tests/baselines/fixture.h"
+
+enum { CLIQUES = 6, CLIQUE_OPS = 5, OPS = CLIQUES * CLIQUE_OPS, DRAWS = 4000 };
+
+static fixture *f;
+
+static void set_up(void)
+{
+    f = fixture_create(2);
+    for (int i = 0; i < CLIQUES; i++) {
+        emp_op_id first = fixture_clique(f, CLIQUE_OPS, 1000000);
+        if (i > 0) fixture_edge(f, first - 1, first);
+    }
+}
+
+static void tear_down(void)
+{
+    emp_free(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(moves, .init = set_up, .fini = tear_down);
+
+/* Moves by the default options, as overwritten by `text`. */
+static emp_moves create(const char *text)
+{
+    emp_move_options options;
+    emp_option       list[EMP_MOVES_OPTIONS];
+    emp_moves        moves;
+    emp_error        err = {0};
+
+    emp_move_options_list(&options, list);
+    cr_assert_eq(emp_options_parse(text, "test", list, EMP_MOVES_OPTIONS, &err), EMP_OK,
+                 "%s", err.msg);
+    cr_assert_eq(emp_moves_init(&moves, fixture_problem(f), &options, 1, &err), EMP_OK,
+                 "%s", err.msg);
+    return moves;
+}
+
+/* How many ops draw number i has moved, from all on device 1; and where to. */
+static int draw(const emp_moves *m, uint32_t i, emp_device_id *device)
+{
+    emp_rng rng;
+    int     moved = 0;
+
+    for (int op = 0; op < OPS; op++) device[op] = 1;
+    emp_rng_init(&rng, 1, i, 0);
+    bool said = emp_moves_draw(m, &rng, device);
+    for (int op = 0; op < OPS; op++) moved += device[op] != 1;
+    cr_expect_eq(said, moved > 0);
+    return moved;
+}
+
+Test(moves, of_single_ops_move_a_class)
+{
+    int moved[OPS] = {0};
+
+    fixture_colocate(f, 7, 2);
+    emp_moves m = create("moves=ops,near=0,propagate=0");
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        emp_device_id device[OPS];
+        int           count = draw(&m, i, device);
+        cr_assert_eq(count, device[2] != 1 ? 2 : 1);
+        cr_expect_eq(device[2], device[7]);
+        for (int op = 0; op < OPS; op++) moved[op] += device[op] != 1;
+    }
+    for (int op = 0; op < OPS; op++) /* 29 classes: 138 each, standard deviation 12 */
+        cr_expect(moved[op] > 80 && moved[op] < 200, "op %d moved %d times", op,
+                  moved[op]);
+    emp_moves_clear(&m);
+}
+
+Test(moves, of_groups_move_cliques)
+{
+    emp_moves m =
+        create("moves=groups,groups=metis,coarsest=6,finest=6,near=0,propagate=0");
+
+    cr_assert_eq(m.level_count, 1);
+    cr_assert_eq(m.level[0].group_count, CLIQUES);
+    for (uint32_t i = 0; i < 100; i++) {
+        emp_device_id device[OPS];
+        cr_expect_eq(draw(&m, i, device), CLIQUE_OPS);
+        for (int op = 0; op < OPS; op++)
+            cr_expect_eq(device[op], device[op / CLIQUE_OPS * CLIQUE_OPS]);
+    }
+    emp_moves_clear(&m);
+}
+
+Test(moves, come_in_sizes_and_mixed_ones_in_all)
+{
+    int       count[OPS + 1] = {0};
+    emp_moves m = create("groups=metis,coarsest=3,finest=6,near=0,propagate=0");
+
+    cr_assert_eq(m.level_count, 2);
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        emp_device_id device[OPS];
+        count[draw(&m, i, device)]++;
+    }
+    cr_expect_lt(abs(count[1] - DRAWS / 3), 150); /* standard deviation 30 */
+    cr_expect_lt(abs(count[CLIQUE_OPS] - DRAWS / 3), 150);
+    cr_expect_lt(abs(count[2 * CLIQUE_OPS] - DRAWS / 3), 150);
+    emp_moves_clear(&m);
+}
+
+/* All on device 1: a neighbour is nowhere else, so that moves are drawn by power. With all
+ * on device 0 but one op on device 2, near moves go there or take it back. */
+Test(moves, go_where_a_neighbor_is_or_by_power)
+{
+    int count[3] = {0}, moved = 0;
+
+    f->machine.device[0].peak_flops_per_s = 0.5e12; /* 1 : 2 beside device 2 */
+    emp_moves m = create("moves=ops,near=50,propagate=0");
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        emp_device_id device[OPS];
+        moved += draw(&m, i, device);
+        for (int op = 0; op < OPS; op++) count[device[op]]++;
+    }
+    cr_expect_eq(count[0] + count[2], moved);
+    cr_expect_gt(moved, DRAWS - 40, "some draw a neighbour's device twenty times");
+    cr_expect_lt(abs(count[0] - DRAWS / 3), 150);
+    emp_moves_clear(&m);
+
+    m = create("moves=ops,near=100,propagate=0");
+    for (uint32_t i = 0; i < 200; i++) {
+        emp_device_id device[OPS] = {0}, before[OPS] = {0};
+        emp_rng       rng;
+        device[7] = before[7] = 2;
+        emp_rng_init(&rng, 1, i, 0);
+        if (!emp_moves_draw(&m, &rng, device)) continue; /* 20 draws far away */
+        for (int op = 0; op < OPS; op++) {
+            if (device[op] == before[op]) continue;
+            cr_expect(op >= 5 && op < 10, "op %d is no neighbour of op 7", op);
+            cr_expect_eq(device[op], op == 7 ? 0 : 2);
+        }
+    }
+    emp_moves_clear(&m);
+}
+
+/* From one op on device 2 its device spreads along edges: to three others of ten on
+ * average, as a path goes on with probability 3/4. */
+Test(moves, along_edges_copy_a_device_to_neighbors)
+{
+    int       copies = 0, draws = 0, others = 0;
+    emp_moves m = create("propagate=100");
+
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        emp_device_id device[OPS] = {0};
+        emp_rng       rng;
+        int           count = 0;
+        device[7] = 2;
+        emp_rng_init(&rng, 1, i, 0);
+        if (!emp_moves_draw(&m, &rng, device)) continue;
+        for (int op = 0; op < OPS; op++) count += device[op] == 2;
+        draws += count > 1;
+        copies += count > 1 ? count - 1 : 0;
+        others += count == 0;
+        cr_expect(count <= 1 || device[7] == 2, "op 7 spreads and stays");
+        cr_expect(count >= 0 && device[7] != 1);
+    }
+    cr_expect_gt(draws, 500);
+    cr_expect_gt(others, 500, "its neighbours' device comes to op 7, too");
+    /* At most 1 / (1 - 3/4) = 4, less as paths end where they have been. */
+    cr_expect((double)copies / draws > 1.5 && (double)copies / draws < 4.0, "%g",
+              (double)copies / draws);
+    emp_moves_clear(&m);
+}
+
+Test(moves, that_are_counted_are_each_made_once)
+{
+    emp_moves m = create("groups=metis,coarsest=6,finest=6");
+    int       changed[OPS][3] = {{0}};
+
+    cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 3);
+    for (int64_t i = 0; i < emp_moves_count(&m); i++) {
+        emp_device_id device[OPS];
+        bool          has_changed = false;
+        for (int op = 0; op < OPS; op++) device[op] = 1;
+        bool said = emp_moves_make(&m, i, device);
+        for (int op = 0; op < OPS; op++) {
+            changed[op][device[op]]++;
+            has_changed |= device[op] != 1;
+        }
+        cr_expect_eq(said, has_changed);
+    }
+    for (int op = 0; op < OPS; op++) { /* alone, and with its clique */
+        cr_expect_eq(changed[op][0], 2);
+        cr_expect_eq(changed[op][2], 2);
+    }
+    emp_device_id device[OPS] = {0};
+    cr_expect_not(emp_moves_make(&m, emp_moves_count(&m), device));
+    emp_moves_clear(&m);
+}
+
+Test(moves, scatter_keeps_the_coarsest_groups_together)
+{
+    emp_moves     m = create("groups=metis,coarsest=6,finest=24");
+    emp_device_id device[OPS];
+    emp_rng       rng;
+    int           seen = 0;
+
+    emp_rng_init(&rng, 1, 0, 0);
+    for (int i = 0; i < 20; i++) {
+        emp_moves_scatter(&m, &rng, device);
+        for (int op = 0; op < OPS; op++) {
+            cr_expect_eq(device[op], device[op / CLIQUE_OPS * CLIQUE_OPS]);
+            seen |= 1 << device[op];
+        }
+    }
+    cr_expect_eq(seen, 7, "all devices are used");
+    emp_moves_clear(&m);
+}
+
+Test(moves, leave_alone_what_has_no_choice)
+{
+    fixture_cpu_only(f, 3);
+    emp_moves m = create("propagate=20");
+    for (uint32_t i = 0; i < 500; i++) {
+        emp_device_id device[OPS] = {0};
+        emp_rng       rng;
+        for (int op = 0; op < OPS; op++) device[op] = op % 3;
+        emp_rng_init(&rng, 1, i, 0);
+        cr_expect(emp_moves_draw(&m, &rng, device));
+        cr_expect_eq(device[3], 0);
+    }
+    emp_moves_clear(&m);
+}

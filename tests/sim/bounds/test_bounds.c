@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* No placement that fits beats a bound, whatever the graph, machine and runtime; and what
+ * the bounds are where they can be worked out by hand. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "sim/bounds/bounds.h"
+#include "sim/engine/sim.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/best_placement.h"
+#include "tests/support/branch_bound.h"
+
+enum {
+    SMALL = 500,          /* problems that are solved exactly: of at most ... */
+    MOST_TRIED = 4096,    /* ... placements, if all are tried ... */
+    MOST_BOUND = 1 << 24, /* ... 12 classes on 4 devices, by branch and bound ... */
+    MOST_STEPS = 3000,    /* ... if it needs no more steps */
+    JOINED = 400,
+    NEAR_OPS = 8,
+    DRAINED = 200,
+    CELLS = 7,
+    MOST_CELL_STEPS = 5000,
+    LARGE = 3000,
+    PLACEMENTS = 4
+};
+
+/* So many random cases, or EMP_TIMES as many. */
+static uint64_t times(uint64_t count)
+{
+    const char *more = getenv("EMP_TIMES");
+    return more != NULL ? count * strtoull(more, NULL, 10) : count;
+}
+
+static emp_bounds bounds_of(const emp_problem *problem)
+{
+    emp_bounds bounds;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, &err), EMP_OK,
+                 "%s", err.msg);
+    return bounds;
+}
+
+/* Those of docs/profiles.md, with constants as small as those of the problem. */
+static void set_rules(emp_runtime *rt, uint64_t seed)
+{
+    rt->rules = (emp_rules)(seed % 2 == 0 ? 0 : seed / 2 % EMP_RULES_COUNT);
+    rt->op_gap_s = (double)(seed % 5) * 1e-9;
+    rt->bus_bytes_per_s = 1e9 * (double)(1 + seed % 97);
+    rt->bus_gap_s = (double)(seed % 3) * 1e-9;
+    rt->early_release_s = 1e-9;
+    rt->byte_s = 1e-12 * (double)(1 + seed % 301);
+    rt->transfer_s = (double)(seed % 7) * 1e-9;
+    rt->control_bytes = (int64_t)(seed % 6);
+    rt->host_bytes_per_s = 1e9 * (double)(1 + seed % 53);
+}
+
+static void expect_below(const emp_bounds *b, emp_time_ns step_ns, uint64_t seed)
+{
+#define X(name, key, text)                                                  \
+    cr_expect_leq(b->name##_ns, step_ns,                                    \
+                  "seed %" PRIu64 ": " key " %" PRId64 " > %" PRId64, seed, \
+                  b->name##_ns, step_ns);
+    EMP_BOUNDS_LIST(X)
+#undef X
+    cr_expect_leq(b->best_ns, step_ns, "seed %" PRIu64, seed);
+    cr_expect_not(b->is_infeasible, "seed %" PRIu64, seed);
+}
+
+/* Classes that must be on a GPU: where all may be on the CPU few bounds bind. */
+static void pin_to_gpus(random_problem *r, uint64_t seed)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, seed, 2, 0);
+    if (emp_machine_count(r->machine, EMP_DEVICE_GPU) == 0) return;
+    for (int32_t c = 0; c < r->graph->class_count; c++)
+        if ((r->problem->kinds_of_class[c] & EMP_KIND_GPU) && emp_rng_below(&rng, 4) > 0)
+            r->problem->kinds_of_class[c] = EMP_KIND_GPU;
+}
+
+static void create_any(random_problem *r, uint64_t seed)
+{
+    if (seed % 3 == 0)
+        random_problem_create_hosts(r, seed);
+    else
+        random_problem_create(r, seed);
+    set_rules(&r->problem->runtime, seed);
+    if (seed % 4 != 0) pin_to_gpus(r, seed);
+}
+
+/* A random placement with classes on GPUs that must be there. */
+static void place_any(random_problem *r, emp_rng *rng)
+{
+    const emp_problem *p = r->problem;
+    emp_device_id      gpu[EMP_MAX_DEVICES];
+    uint32_t           gpus = 0;
+
+    random_problem_place(r, rng);
+    for (emp_device_id d = 0; d < r->machine->device_count; d++)
+        if (r->machine->device[d].kind == EMP_DEVICE_GPU) gpu[gpus++] = d;
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        int32_t class = r->graph->op[op].colocation_class;
+        emp_device_id d = r->device_of_op[p->leader_of_class[class]];
+        if (p->kinds_of_class[class] & EMP_KIND_CPU) continue;
+        if (r->machine->device[d].kind == EMP_DEVICE_CPU)
+            d = gpu[emp_rng_below(rng, gpus)];
+        r->device_of_op[op] = d;
+        r->device_of_op[p->leader_of_class[class]] = d;
+    }
+}
+
+/* The optimum, or -1 if nothing fits or it is too far to find. */
+static emp_time_ns solve(const emp_problem *problem)
+{
+    const int64_t count = best_placement_count(problem, MOST_BOUND);
+
+    if (problem->runtime.rules != EMP_RULES_EVENTS)
+        return count <= MOST_TRIED ? best_placement_find(problem) : -1;
+    if (count > MOST_BOUND) return -1;
+    branch_bound_result r = branch_bound_solve(problem, MOST_STEPS);
+    return r.is_exact ? r.best_ns : -1;
+}
+
+Test(bounds, never_above_the_best_placement)
+{
+    const uint64_t small = times(SMALL);
+    uint64_t       solved = 0, met = 0, many = 0;
+
+    for (uint64_t seed = 0; solved < small; seed++) {
+        random_problem r;
+        create_any(&r, seed);
+        emp_time_ns best_ns = solve(r.problem);
+        if (best_ns >= 0) {
+            emp_bounds b = bounds_of(r.problem);
+            expect_below(&b, best_ns, seed);
+            met += best_ns == b.best_ns;
+            many += best_placement_count(r.problem, MOST_TRIED) > MOST_TRIED;
+            solved++;
+        }
+        random_problem_destroy(&r);
+    }
+    cr_expect_gt(met, small / 4, "the bound is the optimum %" PRIu64 " times", met);
+    cr_expect_gt(many, small / 20, "%" PRIu64 " problems are too large to try all", many);
+}
+
+/* Eight ops that read what is near; a copy takes as long as one of them or ten. */
+static void draw_ops(tiny_op *ops, emp_rng *rng)
+{
+    for (int i = 0; i < NEAR_OPS; i++) {
+        int inputs = (int)emp_rng_below(rng, TINY_MAX_INPUTS) + 1;
+        ops[i] = (tiny_op){.device = 1,
+                           .weight = 1 + (int)emp_rng_below(rng, 30),
+                           .is_kernelless = emp_rng_below(rng, 5) == 0,
+                           .is_on_host = emp_rng_below(rng, 12) == 0};
+        for (; i > 0 && ops[i].input_count < inputs; ops[i].input_count++) {
+            uint32_t back = emp_rng_below(rng, i < 4 ? (uint32_t)i : 4u);
+            ops[i].input[ops[i].input_count] = i - 1 - (int)back;
+        }
+        if (i > 0 && emp_rng_below(rng, 4) == 0)
+            ops[i].control = 1 + (int)emp_rng_below(rng, (uint32_t)i);
+    }
+}
+
+static emp_runtime draw_runtime(emp_rng *rng)
+{
+    emp_runtime rt = emp_rng_below(rng, 4) == 0 ? tiny_list_scheduling() : tiny_serial();
+    bool *const flag[] = {&rt.serial_issue, &rt.drain_copies,    &rt.cpu_pool,
+                          &rt.share_copies, &rt.copy_streams,    &rt.shared_links,
+                          &rt.reuse_inputs, &rt.control_latency, &rt.release_at_issue};
+
+    for (size_t i = 0; i < sizeof flag / sizeof flag[0]; i++)
+        if (emp_rng_below(rng, 5) == 0) *flag[i] = !*flag[i];
+    return rt;
+}
+
+/* Joins bind where ops may be on several GPUs and copies are dear. */
+Test(bounds, joins_are_never_above_the_best_placement)
+{
+    const uint64_t joined = times(JOINED);
+    uint64_t       longer = 0, met = 0;
+
+    for (uint64_t seed = 0; seed < joined; seed++) {
+        tiny_op      ops[NEAR_OPS];
+        tiny_problem t;
+        emp_rng      rng;
+        emp_rng_init(&rng, seed, 0, 0);
+        draw_ops(ops, &rng);
+        emp_runtime rt = draw_runtime(&rng);
+        tiny_problem_create(&t, ops, NEAR_OPS, &rt);
+        if (emp_rng_below(&rng, 2) == 0) tiny_problem_split(&t);
+        for (int32_t c = 0; c < t.graph->class_count; c++)
+            if (emp_rng_below(&rng, 12) > 0) t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+        emp_time_ns best_ns = solve(t.problem);
+        emp_bounds  b = bounds_of(t.problem);
+        if (best_ns >= 0) expect_below(&b, best_ns, seed);
+        longer += best_ns >= 0 && b.joined_ns > b.path_ns;
+        met += best_ns >= 0 && b.joined_ns > b.path_ns && b.joined_ns == best_ns;
+        tiny_problem_destroy(&t);
+    }
+    cr_expect_gt(longer, joined / 4, "%" PRIu64 " joins are longer than paths", longer);
+    cr_expect_gt(met, joined / 20, "%" PRIu64 " are the optimum", met);
+}
+
+/* A chain of cells: two ops read what the last made, one of them the same weights each
+ * time; the next op reads what that one makes and waits for the other. */
+static int draw_cells(tiny_op *ops, int cells, bool has_weights, emp_rng *rng)
+{
+    const bool has_message = cells < CELLS && emp_rng_below(rng, 2) == 0;
+    const int  first_weight = 10 + (int)emp_rng_below(rng, 50);
+    const int  second_weight = 1 + (int)emp_rng_below(rng, 60);
+    int        count = 0, last = 1;
+
+    ops[count++] = (tiny_op){.device = 1, .is_variable = true};
+    ops[count++] = (tiny_op){.device = 1, .weight = 1 + (int)emp_rng_below(rng, 4)};
+    for (int i = 0; i < cells; i++) {
+        int first = count, second = count + 1;
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = first_weight,
+                                 .input_count = has_weights ? 2 : 1,
+                                 .input = {last, 0}};
+        ops[count++] = (tiny_op){
+            .device = 1, .weight = second_weight, .input_count = 1, .input = {last}};
+        if (has_message)
+            ops[count++] =
+                (tiny_op){.device = 1, .control = second + 1, .is_kernelless = true};
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = 1 + (int)emp_rng_below(rng, 8),
+                                 .input_count = 1,
+                                 .input = {first},
+                                 .control = (has_message ? second + 1 : second) + 1,
+                                 .is_kernelless = emp_rng_below(rng, 2) == 0};
+        last = count - 1;
+    }
+    return count;
+}
+
+typedef struct {
+    uint64_t solved, longer, met;
+} tally;
+
+static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally *sum)
+{
+    tiny_op      ops[TINY_MAX_OPS];
+    tiny_problem t;
+    emp_rng      rng;
+
+    emp_rng_init(&rng, seed, 0, 0);
+    int         count = draw_cells(ops, cells, has_weights, &rng);
+    emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
+    tiny_problem_create(&t, ops, count, &rt);
+    if (cells < CELLS && emp_rng_below(&rng, 3) == 0) tiny_problem_split(&t);
+    for (int32_t c = 0; c < t.graph->class_count; c++)
+        if (cells == CELLS || emp_rng_below(&rng, 20) > 0)
+            t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+    branch_bound_result best = branch_bound_solve(t.problem, MOST_CELL_STEPS);
+    if (best.best_ns >= 0) { /* of long chains what was found */
+        emp_bounds b = bounds_of(t.problem);
+        expect_below(&b, best.best_ns, seed);
+        sum->solved += best.is_exact;
+        sum->longer += b.drained_ns > b.joined_ns;
+        sum->met += b.drained_ns > b.joined_ns && b.drained_ns == best.best_ns;
+    }
+    tiny_problem_destroy(&t);
+}
+
+/* Without weights there are no exceptions; with them chains must be long to be longer. */
+Test(bounds, drains_are_never_above_the_best_placement)
+{
+    const uint64_t drained = times(DRAINED);
+    tally          free = {0}, bound = {0}, whole = {0};
+
+    for (uint64_t seed = 0; seed < drained; seed++) {
+        expect_cells_below(seed, 1 + (int)(seed % 3), false, &free);
+        expect_cells_below(seed, 1 + (int)(seed % 3), true, &bound);
+    }
+    for (uint64_t seed = 0; seed < drained / 5; seed++)
+        expect_cells_below(seed, CELLS, true, &whole);
+    cr_expect_gt(free.solved + bound.solved, drained);
+    cr_expect_gt(free.longer, drained / 10, "of %" PRIu64, free.solved);
+    cr_expect_gt(free.met, drained / 100, "of %" PRIu64, free.longer);
+    cr_expect_gt(whole.longer, drained / 50);
+}
+
+/* The first of the two ops also reads in host memory what both read: it waits for a copy of
+ * its own, so nothing queues before the copy to the second, which is a CPU's. */
+Test(bounds, drains_know_what_is_read_in_host_memory)
+{
+    for (uint64_t seed = 0; seed < JOINED; seed++) {
+        tiny_problem t;
+        emp_rng      rng;
+        emp_rng_init(&rng, seed, 0, 0);
+        const int     weight[] = {1 + (int)emp_rng_below(&rng, 60),
+                                  1 + (int)emp_rng_below(&rng, 60),
+                                  1 + (int)emp_rng_below(&rng, 8)};
+        const tiny_op ops[] = {
+            {.device = 1, .weight = weight[0]},
+            {.device = 1, .weight = weight[1], .input_count = 2, .input = {0, 0}},
+            {.weight = weight[2], .input_count = 1, .input = {0}},
+            {.device = 1, .input_count = 1, .input = {1}, .control = 2 + 1}};
+        emp_runtime rt = tiny_serial();
+        tiny_problem_create(&t, ops, 4, &rt);
+        t.graph->op[1].host_input_mask = 1u << 1;
+        t.machine->device_count = 2; /* one GPU */
+        for (int32_t op = 0; op < 4; op++)
+            t.problem->kinds_of_class[t.graph->op[op].colocation_class] =
+                op == 2 ? EMP_KIND_CPU : EMP_KIND_GPU;
+        emp_time_ns best_ns = solve(t.problem);
+        emp_bounds  b = bounds_of(t.problem);
+        expect_below(&b, best_ns, seed);
+        tiny_problem_destroy(&t);
+    }
+}
+
+Test(bounds, branch_and_bound_finds_what_trying_all_finds)
+{
+    int32_t compared = 0;
+    int64_t steps = 0, placements = 0;
+
+    for (uint64_t seed = 0; compared < 200; seed++) {
+        random_problem r;
+        create_any(&r, 2 * seed); /* of rules `events` */
+        int64_t count = best_placement_count(r.problem, MOST_TRIED);
+        if (count <= MOST_TRIED) {
+            branch_bound_result b = branch_bound_solve(r.problem, MOST_TRIED);
+            cr_expect(b.is_exact, "seed %" PRIu64, seed);
+            cr_expect_eq(b.best_ns, best_placement_find(r.problem), "seed %" PRIu64,
+                         seed);
+            steps += b.steps;
+            placements += count;
+            compared++;
+        }
+        random_problem_destroy(&r);
+    }
+    cr_expect_lt(steps, placements / 2, "%" PRId64 " steps for %" PRId64 " placements",
+                 steps, placements);
+}
+
+Test(bounds, never_above_any_placement)
+{
+    const uint64_t large = times(LARGE);
+    uint64_t       compared = 0;
+
+    for (uint64_t seed = 0; seed < large; seed++) {
+        random_problem r;
+        emp_rng        rng;
+        emp_sim       *sim = NULL;
+        create_any(&r, seed);
+        emp_rng_init(&rng, seed, 1, 0);
+        emp_bounds b = bounds_of(r.problem);
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        for (int32_t i = 0; i < PLACEMENTS; i++) {
+            emp_sim_result s;
+            place_any(&r, &rng);
+            cr_assert_eq(emp_sim_run(sim, r.device_of_op, &s, NULL), EMP_OK);
+            if (s.is_feasible) expect_below(&b, s.step_time_ns, seed);
+            compared += s.is_feasible;
+        }
+        emp_sim_destroy(sim);
+        random_problem_destroy(&r);
+    }
+    cr_expect_gt(compared, large);
+}
+
+/* ---- more or less ---- */
+
+Test(bounds, scale_with_all_times)
+{
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        emp_bounds once = bounds_of(r.problem);
+        random_problem_scale(&r, 1000);
+        emp_bounds scaled = bounds_of(r.problem);
+        cr_expect_eq(scaled.path_ns, 1000 * once.path_ns, "seed %" PRIu64, seed);
+        /* what is rounded up to whole nanoseconds, and solved to 5 digits */
+        double most = 1000.0 + 1e-4 * (double)scaled.area_ns;
+        cr_expect_float_eq((double)scaled.area_ns, 1000.0 * (double)once.area_ns, most,
+                           "seed %" PRIu64, seed);
+        random_problem_destroy(&r);
+    }
+}
+
+/* Another GPU like the last, or the first, on links as good as any. */
+static void add_gpu(emp_machine *m)
+{
+    const int32_t d = m->device_count++, like = d - 1;
+
+    m->device[d] = m->device[like];
+    for (int32_t i = 0; i < d; i++) {
+        m->route[i][d] = m->route[i][i == like ? 0 : like];
+        m->route[d][i] = m->route[i == like ? 0 : like][i];
+    }
+}
+
+/* Not so windows, which are samples. */
+Test(bounds, another_device_raises_no_path_class_or_area)
+{
+    int32_t lowered = 0;
+
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        if (r.machine->device_count > 1) {
+            emp_bounds before = bounds_of(r.problem);
+            add_gpu(r.machine);
+            emp_bounds after = bounds_of(r.problem);
+            cr_expect_leq(after.path_ns, before.path_ns, "seed %" PRIu64, seed);
+            cr_expect_leq(after.class_ns, before.class_ns, "seed %" PRIu64, seed);
+            cr_expect_leq((double)after.area_ns, 1.0 + 1.0001 * (double)before.area_ns,
+                          "seed %" PRIu64, seed);
+            lowered += after.area_ns < before.area_ns;
+        }
+        random_problem_destroy(&r);
+    }
+    cr_expect_gt(lowered, 100);
+}
+
+/* ---- by hand ---- */
+
+static emp_bounds bounds_of_tiny(const tiny_op *ops, int count, emp_runtime runtime)
+{
+    tiny_problem t;
+
+    tiny_problem_create(&t, ops, count, &runtime);
+    emp_bounds b = bounds_of(t.problem);
+    tiny_problem_destroy(&t);
+    return b;
+}
+
+Test(bounds, of_a_chain_is_its_length)
+{
+    const tiny_op chain[] = {{.device = 1},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {1}}};
+    emp_bounds    b = bounds_of_tiny(chain, 3, tiny_list_scheduling());
+
+    cr_expect_eq(b.path_ns, 30); /* 10 ns an op, on a GPU */
+    cr_expect_eq(b.best_ns, 30);
+    b = bounds_of_tiny(chain, 3, tiny_serial());
+    cr_expect_eq(b.path_ns, 100 + 3 + 30); /* step, the first issue, three kernels */
+}
+
+Test(bounds, of_equal_ops_is_their_share)
+{
+    const tiny_op apart[8] = {{.device = 1}, {.device = 1}, {.device = 1}, {.device = 1},
+                              {.device = 1}, {.device = 1}, {.device = 1}, {.device = 1}};
+    emp_bounds    b = bounds_of_tiny(apart, 8, tiny_list_scheduling());
+
+    /* two GPUs do one in 10 ns, the CPU one in 20: 8 of them take 8 x 10 / 2.5 */
+    cr_expect_eq(b.area_ns, 32);
+    cr_expect_eq(b.path_ns, 10);
+    cr_expect_geq(b.best_ns, 32);
+    cr_expect_leq(b.best_ns, 40);
+}
+
+Test(bounds, of_fork_and_join_knows_what_comes_before_and_after)
+{
+    const tiny_op fork[8] = {{.device = 1},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 1, .input = {0}},
+                             {.device = 1, .input_count = 3, .input = {1, 2, 3}},
+                             {.device = 1, .input_count = 2, .input = {4, 5}}};
+    emp_bounds    b = bounds_of_tiny(fork, 7, tiny_list_scheduling());
+
+    cr_expect_eq(b.path_ns, 40);
+    cr_expect_eq(b.joined_ns, 70); /* all on one GPU: a copy takes 5 + 256 */
+    cr_expect_eq(b.best_ns, 70);
+}
+
+Test(bounds, an_op_without_a_gpu_kernel_forces_transfers)
+{
+    tiny_op      chain[] = {{.device = 1, .weight = 100},
+                            {.device = 0, .input_count = 1, .input = {0}},
+                            {.device = 1, .weight = 100, .input_count = 1, .input = {1}}};
+    tiny_problem t;
+    emp_runtime  runtime = tiny_list_scheduling();
+
+    tiny_problem_create(&t, chain, 3, &runtime);
+    for (int32_t c = 0; c < t.graph->class_count; c++)
+        t.problem->kinds_of_class[c] =
+            t.graph->op[1].colocation_class == c ? EMP_KIND_CPU : EMP_KIND_GPU;
+    emp_bounds  b = bounds_of(t.problem);
+    emp_time_ns best_ns = best_placement_find(t.problem);
+    /* 1000 on a GPU, 5 + 256 back, 20 on the CPU, 5 + 256 there, 1000 */
+    cr_expect_eq(b.path_ns, 1000 + 261 + 20 + 261 + 1000);
+    cr_expect_eq(b.best_ns, best_ns);
+    tiny_problem_destroy(&t);
+}
+
+/* ---- errors ---- */
+
+Test(bounds, every_allocation_may_fail)
+{
+    random_problem r;
+
+    random_problem_create(&r, 7);
+    long live = emp_mem_live_blocks();
+    for (long n = 0;; n++) {
+        emp_bounds b;
+        emp_error  err = {0};
+        emp_mem_fail_after(n);
+        emp_status st = emp_bounds_compute(&b, r.problem, EMP_BOUNDS_EFFORT, &err);
+        emp_mem_fail_after(-1);
+        cr_assert_eq(emp_mem_live_blocks(), live, "allocation %ld", n);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM, "allocation %ld: %s", n, err.msg);
+    }
+    random_problem_destroy(&r);
+}

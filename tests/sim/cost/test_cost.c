@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Costs against their formulas, written out as the sums they are, and against
+ * measurements. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "sim/cost/cost.h"
+#include "tests/sim/cost/one_op.h"
+
+static const emp_device gpu = {.kind = EMP_DEVICE_GPU,
+                               .memory_bytes_per_s = 100e9,
+                               .gemm_base_s = 10e-6,
+                               .gemm_per_k_s = 100e-9,
+                               .gemm_per_wave_s = 40e-9,
+                               .multiprocessors = 15,
+                               .gemm_tile_rows = 128,
+                               .conv_tile_rows = 64,
+                               .split_limit = 1,
+                               .gemm_skinny_factor = 2.0,
+                               .gemm_skinny_limit = 128,
+                               .conv_factor = 0.5,
+                               .kernel_minimum_s = 3e-6};
+
+static const emp_device cpu = {.kind = EMP_DEVICE_CPU,
+                               .memory_bytes_per_s = 40e9,
+                               .cores = 16,
+                               .clock_hz = 1e9,
+                               .gemm_core_flops_per_s = 10e9,
+                               .conv_core_flops_per_s = 5e9,
+                               .scaling_exponent = 0.5,
+                               .core_bytes_per_s = 10e9,
+                               .bandwidth_cores = 4,
+                               .thread_cycles = 1e5,
+                               .cycles_per_byte = 0.25};
+
+static const emp_runtime runtime = {.issue_s = 20e-6,
+                                    .issue_kernel_s = 5e-6,
+                                    .issue_kernelless_s = 2e-6,
+                                    .cpu_op_s = 8e-6};
+
+static emp_cost_table *table_on(const emp_op_cost *cost, int32_t cpu_count)
+{
+    emp_graph      *g = one_op_graph(cost);
+    emp_machine    *m = EMP_NEW(emp_machine);
+    emp_cost_table *t = NULL;
+    emp_error       err = {0};
+
+    cr_assert_not_null(m);
+    while (m->device_count < cpu_count) m->device[m->device_count++] = cpu;
+    m->device[m->device_count++] = gpu;
+    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, &err), EMP_OK, "%s", err.msg);
+    emp_machine_destroy(m);
+    emp_graph_destroy(g);
+    return t;
+}
+
+static emp_cost_table *table_of(const emp_op_cost *cost) { return table_on(cost, 1); }
+
+Test(cost, several_cpus_may_come_before_the_gpus)
+{
+    emp_op_cost     cost = {.op_class = EMP_OP_GEMM,
+                            .kernels = 1,
+                            .m = 256,
+                            .n = 256,
+                            .k = 256,
+                            .batch = 1,
+                            .flops = 2.0 * 256 * 256 * 256};
+    emp_cost_table *one = table_on(&cost, 1), *many = table_on(&cost, 3);
+
+    cr_expect_gt(one->gpu[0].compute_ns, 0);
+    cr_expect_eq(many->gpu[0].compute_ns, one->gpu[0].compute_ns);
+    cr_expect_eq(many->gpu[0].issue_ns, one->gpu[0].issue_ns);
+    cr_expect_eq(many->cpu[0].compute_ns, one->cpu[0].compute_ns);
+    emp_cost_table_destroy(one);
+    emp_cost_table_destroy(many);
+}
+
+Test(cost, a_product_follows_the_formula)
+{
+    /* 8 x 16 tiles of 128 x 64, each worth two; 15 at a time */
+    double waves = 2.0 * ceil(8.0 * 16.0 / 15.0);
+    cr_expect_float_eq(emp_cost_gemm_s(&gpu, 1024, 1024, 512, 1, false),
+                       10e-6 + 512 * 100e-9 + 512 * 40e-9 * waves, 1e-12);
+    /* tiles of 64 x 64, and the factor of convolutions */
+    waves = ceil(16.0 * 16.0 / 15.0);
+    cr_expect_float_eq(emp_cost_gemm_s(&gpu, 1024, 1024, 512, 1, true),
+                       0.5 * (10e-6 + 512 * 100e-9 + 512 * 40e-9 * waves), 1e-12);
+    /* a batch has so many times more tiles */
+    waves = 2.0 * ceil(3.0 * 8.0 * 16.0 / 15.0);
+    cr_expect_float_eq(emp_cost_gemm_s(&gpu, 1024, 1024, 512, 3, false),
+                       10e-6 + 512 * 100e-9 + 512 * 40e-9 * waves, 1e-12);
+}
+
+Test(cost, a_skinny_product_is_slower)
+{
+    double waves = 2.0 * ceil(1.0 * 16.0 / 15.0);
+    double t = 10e-6 + 512 * 100e-9 + 512 * 40e-9 * waves;
+
+    cr_expect_float_eq(emp_cost_gemm_s(&gpu, 128, 1024, 512, 1, false), 2.0 * t, 1e-12);
+    cr_expect_lt(emp_cost_gemm_s(&gpu, 129, 1024, 512, 1, false),
+                 emp_cost_gemm_s(&gpu, 128, 1024, 512, 1, false) * 1.5);
+}
+
+Test(cost, a_long_k_is_split_when_that_is_faster)
+{
+    emp_device split = gpu;
+    split.split_limit = 32;
+
+    /* one tile of 128 x 64 and K = 100,000: 15 parts fill the GPU */
+    double whole = emp_cost_gemm_s(&gpu, 256, 256, 100000, 1, false);
+    double best = emp_cost_gemm_s(&split, 256, 256, 100000, 1, false);
+    cr_expect_lt(best, whole / 1.5);
+    double least = INFINITY;
+    for (int s = 1; s <= 32; s++) {
+        double waves = 2.0 * ceil(2.0 * 4.0 * s / 15.0), part = 100000.0 / s;
+        double t = 10e-6 + part * 100e-9 + part * 40e-9 * waves;
+        if (s > 1) t += (s + 1) * 256.0 * 256.0 * 4.0 / 100e9;
+        least = fmin(least, t);
+    }
+    cr_expect_float_eq(best, least, 1e-12);
+}
+
+/* Square products measured on a K40 at 875 MHz: microseconds (clBLAS's published cuBLAS
+ * runs). */
+Test(cost, square_products_are_near_the_measured_ones)
+{
+    static const struct {
+        int64_t n;
+        double  us;
+    } measured[] = {{320, 55.5},   {512, 194.0},   {768, 438.0},
+                    {1024, 945.0}, {2048, 5648.0}, {4096, 41928.0}};
+    emp_machine *m = NULL;
+
+    cr_assert_eq(emp_machine_load(&m, "k40x1", NULL), EMP_OK);
+    emp_device k40 = m->device[1];
+    k40.gemm_tile_rows = 64; /* the fit was made with these */
+    k40.split_limit = 1;
+    for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
+        int64_t n = measured[i].n;
+        double  us = emp_cost_gemm_s(&k40, n, n, n, 1, false) * 1e6 * 745.0 / 875.0;
+        cr_expect(us < 1.25 * measured[i].us && us > 0.75 * measured[i].us,
+                  "n = %d: %.0f us, measured %.0f", (int)n, us, measured[i].us);
+    }
+    emp_machine_destroy(m);
+}
+
+Test(cost, a_kernel_is_bound_by_bytes_or_by_its_minimum)
+{
+    emp_op_cost big = {.op_class = EMP_OP_ELEMENTWISE,
+                       .kernels = 2,
+                       .bytes_read = 6000000,
+                       .bytes_written = 4000000};
+    emp_op_cost small = {.op_class = EMP_OP_ELEMENTWISE, .kernels = 2, .bytes_read = 8};
+    emp_cost_table *t = table_of(&big);
+
+    cr_expect_eq(t->gpu[0].compute_ns, 100000, "10 MB at 100 GB/s");
+    cr_expect_eq(t->gpu[0].issue_ns, 20000 + 5000);
+    emp_cost_table_destroy(t);
+    t = table_of(&small);
+    cr_expect_eq(t->gpu[0].compute_ns, 2 * 3000);
+    emp_cost_table_destroy(t);
+}
+
+Test(cost, a_kernelless_op_costs_host_time_only)
+{
+    emp_op_cost     none = {.op_class = EMP_OP_KERNELLESS};
+    emp_cost_table *t = table_of(&none);
+
+    cr_expect_eq(t->gpu[0].compute_ns, 0);
+    cr_expect_eq(t->gpu[0].issue_ns, 2000);
+    cr_expect_eq(t->cpu[0].compute_ns, 2000);
+    cr_expect_eq(t->cpu[0].lanes, 1);
+    emp_cost_table_destroy(t);
+}
+
+Test(cost, the_cpu_scales_by_cores_up_to_eigens_limit)
+{
+    /* 10 us on one core: 10,000 cycles are worth one thread */
+    emp_op_cost narrow = {
+        .op_class = EMP_OP_ELEMENTWISE, .kernels = 1, .cpu_cycles = 1e4};
+    emp_op_cost     wide = {.op_class = EMP_OP_GEMM,
+                            .kernels = 1,
+                            .flops = 1.6e9,
+                            .m = 1,
+                            .n = 1,
+                            .k = 1,
+                            .batch = 1};
+    emp_cost_table *t = table_of(&narrow);
+
+    cr_expect_eq(t->cpu[0].lanes, 1);
+    cr_expect_eq(t->cpu[0].compute_ns, 8000 + 10000);
+    cr_expect_eq(t->task_ns[0], 8000 + 10000, "one task");
+    emp_cost_table_destroy(t);
+
+    t = table_of(&wide); /* 0.16 s on one core, a quarter of that on 16 */
+    cr_expect_eq(t->cpu[0].lanes, 16);
+    cr_expect_eq(t->cpu_offset[1], 16);
+    cr_expect_eq(t->task_ns[0], (8000 + 160000000) / 4);
+    cr_expect_eq(t->task_ns[15], (8000 + 40000000) / 4);
+    cr_expect_eq(t->cpu[0].compute_ns, 8000 + 40000000);
+    emp_cost_table_destroy(t);
+
+    /* 4 x 10^5 cycles by the bytes alone: floor(4 - 1 + 0.9) threads, bound by 3 cores'
+     * streams */
+    emp_op_cost bytes = {
+        .op_class = EMP_OP_MOVEMENT, .kernels = 1, .bytes_read = 1600000};
+    t = table_of(&bytes);
+    cr_expect_eq(t->cpu[0].lanes, 3);
+    cr_expect_eq(t->task_ns[0], (8000 + 160000) / 4);
+    cr_expect_eq(t->task_ns[2], (emp_time_ns)((8000 + 160000 / 3.0) / 4 + 0.5));
+    emp_cost_table_destroy(t);
+}
+
+Test(cost, create_survives_every_allocation_failure)
+{
+    emp_op_cost  none = {.op_class = EMP_OP_KERNELLESS};
+    emp_graph   *g = one_op_graph(&none);
+    emp_machine *m = NULL;
+    emp_status   st = EMP_ENOMEM;
+
+    cr_assert_eq(emp_machine_load(&m, "k40x1", NULL), EMP_OK);
+    long before = emp_mem_live_blocks();
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_cost_table *t = NULL;
+        emp_mem_fail_after(allowed);
+        st = emp_cost_table_create(&t, g, m, &runtime, NULL);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK) cr_assert_eq(st, EMP_ENOMEM);
+        emp_cost_table_destroy(t);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    emp_machine_destroy(m);
+    emp_graph_destroy(g);
+}
+
+/* ---- groups of cores --------------------------------------------------------------- */
+
+static const emp_core core = {.op_s = 2e-6,
+                              .kernelless_s = 1e-6,
+                              .cache_bytes = 1000000,
+                              .cache_factor = 4.0,
+                              .pack_bytes_per_s = 20e9,
+                              .columns_hz = 1e9,
+                              .columns_input_hz = 0.5e9,
+                              .light_hz = 8e9,
+                              .divide_hz = 4e9,
+                              .exp_hz = 2e9,
+                              .reduce_hz = 1e9};
+
+/* Seconds of one op on a CPU and a GPU that are groups of cores. */
+static void time_on_cores(const emp_op_cost *cost, double *cpu_s, double *gpu_s)
+{
+    emp_graph      *g = one_op_graph(cost);
+    emp_machine    *m = EMP_NEW(emp_machine);
+    emp_cost_table *t = NULL;
+
+    cr_assert_not_null(m);
+    m->device_count = 2;
+    m->device[0] = cpu;
+    m->device[0].cores = 1;
+    m->device[1] = gpu;
+    for (int d = 0; d < 2; d++) {
+        m->device[d].has_core = true;
+        m->device[d].core = core;
+    }
+    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, NULL), EMP_OK);
+    *cpu_s = 1e-9 * (double)t->cpu[0].compute_ns;
+    *gpu_s = 1e-9 * (double)t->gpu[0].compute_ns;
+    emp_cost_table_destroy(t);
+    emp_machine_destroy(m);
+    emp_graph_destroy(g);
+}
+
+/* 12 MB and 1 M elements: 120 us at 100 GB/s, 1.2 ms at one core's 10 GB/s. */
+Test(cost, element_wise_ops_on_cores_take_bytes_and_arithmetic)
+{
+    const struct {
+        double cycles, hz;
+    } kinds[] = {{1, 8e9}, {14, 4e9}, {25, 2e9}};
+    double cpu_s, gpu_s;
+
+    for (size_t i = 0; i < 3; i++) {
+        emp_op_cost cost = {.op_class = EMP_OP_ELEMENTWISE,
+                            .kernels = 1,
+                            .bytes_read = 8000000,
+                            .bytes_written = 4000000,
+                            .cpu_cycles = kinds[i].cycles * 1e6};
+        double      work_s = kinds[i].cycles * 1e6 / kinds[i].hz;
+        time_on_cores(&cost, &cpu_s, &gpu_s);
+        cr_expect_float_eq(gpu_s, 2e-6 + 120e-6 + work_s, 1e-9);
+        cr_expect_float_eq(cpu_s, 8e-6 + 1.2e-3 + work_s, 1e-9);
+    }
+}
+
+Test(cost, what_fits_in_the_cache_of_a_core_streams_faster)
+{
+    emp_op_cost cost = {.op_class = EMP_OP_REDUCTION,
+                        .kernels = 2,
+                        .bytes_read = 999996,
+                        .bytes_written = 4};
+    double      cpu_s, gpu_s;
+
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(gpu_s, 2e-6 + 2.5e-6, 1e-9);
+    cr_expect_float_eq(cpu_s, 8e-6 + 25e-6, 1e-9);
+    cost.bytes_written = 5;
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(gpu_s, 2e-6 + 10e-6, 1e-9);
+}
+
+/* The column matrix has m k = 1 M elements. */
+Test(cost, products_on_cores_pack_and_convolutions_make_columns)
+{
+    emp_op_cost cost = {.op_class = EMP_OP_CONV,
+                        .kernels = 1,
+                        .m = 4000,
+                        .n = 64,
+                        .k = 250,
+                        .batch = 1,
+                        .flops = 2.0 * 4000 * 64 * 250,
+                        .bytes_read = 1900000,
+                        .bytes_written = 100000};
+    double      product_s = emp_cost_gemm_s(&gpu, 4000, 64, 250, 1, true), cpu_s, gpu_s;
+
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(gpu_s, 2e-6 + product_s + 100e-6 + 1e-3, 1e-9);
+    cr_expect_float_eq(cpu_s, 8e-6 + cost.flops / 5e9 + 100e-6 + 1e-3, 1e-9);
+    cost.op_class = EMP_OP_GEMM;
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(
+        gpu_s, 2e-6 + emp_cost_gemm_s(&gpu, 4000, 64, 250, 1, false) + 100e-6, 1e-9);
+}
+
+Test(cost, ops_without_kernel_take_their_turn_on_cores)
+{
+    emp_op_cost cost = {.op_class = EMP_OP_KERNELLESS};
+    double      cpu_s, gpu_s;
+
+    time_on_cores(&cost, &cpu_s, &gpu_s);
+    cr_expect_float_eq(gpu_s, 1e-6, 1e-12);
+    cr_expect_float_eq(cpu_s, 2e-6, 1e-12);
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/sim/engine/random_problem.h"
+
+#undef NDEBUG
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/graph/graph_builder.h"
+
+enum { MAX_OPS = 60, MAX_PORTS = 4 * MAX_OPS, MAX_HOSTS = 4, MAX_HOST_GPUS = 3 };
+
+static int32_t below(emp_rng *rng, int32_t bound)
+{
+    return (int32_t)emp_rng_below(rng, (uint32_t)bound);
+}
+
+static bool chance(emp_rng *rng, int32_t percent) { return below(rng, 100) < percent; }
+
+/* Op types: constants fold, variables persist, the rest gets its facts from
+ * shake_graph(). */
+static const char *draw_type(emp_rng *rng)
+{
+    static const char *const types[] = {"Const", "VariableV2", "Placeholder", "Thing",
+                                        "Thing", "Thing",      "Thing",       "Thing",
+                                        "Thing", "Thing"};
+
+    return types[below(rng, (int32_t)(sizeof types / sizeof types[0]))];
+}
+
+static emp_graph *draw_graph(emp_rng *rng)
+{
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+    emp_error          err = {0};
+    emp_port           port[MAX_PORTS];
+    int32_t            port_count = 0, op_count = 1 + below(rng, MAX_OPS);
+
+    emp_status st = emp_graph_builder_create(&b, &err);
+    for (int32_t i = 0; st == EMP_OK && i < op_count; i++) {
+        char         name[16];
+        const char  *type = draw_type(rng);
+        bool         is_source = type[0] != 'T';
+        int32_t      outputs = is_source ? 1 : below(rng, 4);
+        emp_shape    shapes[3];
+        emp_op_id    op;
+        emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
+        for (int32_t k = 0; k < 3; k++) shapes[k] = EMP_SHAPE((1 + below(rng, 3)) * 64);
+        attrs.shape = shapes[0];
+        size_t length = strlen(type);
+        size_t name_length = (size_t)snprintf(name, sizeof name, "op%d", i);
+        st = emp_graph_builder_declare(b, name, name_length, type, length, &attrs, shapes,
+                                       outputs, &op, &err);
+        for (int32_t k = is_source ? 0 : below(rng, 4);
+             st == EMP_OK && k > 0 && port_count > 0; k--) {
+            int32_t nearby = port_count < 12 || chance(rng, 20) ? port_count : 12;
+            st = emp_graph_builder_connect(b, port[port_count - 1 - below(rng, nearby)],
+                                           op, &err);
+        }
+        for (int32_t k = below(rng, 3) - 1; st == EMP_OK && k > 0 && op > 0; k--) {
+            st = emp_graph_builder_add_control(b, below(rng, op), op, &err);
+        }
+        for (int32_t k = 0; k < outputs; k++) port[port_count++] = (emp_port){op, k};
+        emp_graph_builder_set_target(b, op);
+    }
+    if (st == EMP_OK) st = emp_graph_builder_finish(b, &g, &err);
+    if (st != EMP_OK) fprintf(stderr, "random graph: %s\n", err.msg);
+    assert(st == EMP_OK);
+    emp_graph_builder_destroy(b);
+    return g;
+}
+
+/* Facts that no table of op types would give in such variety. */
+static void shake_graph(emp_graph *g, emp_rng *rng)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        emp_op *o = &g->op[op];
+        o->cost.kernels = below(rng, 3);
+        o->cost.workspace_bytes = chance(rng, 20) ? below(rng, 4000) : 0;
+        o->host_input_mask = chance(rng, 25) ? (uint32_t)below(rng, 16) : 0;
+        o->kinds = chance(rng, 15) ? EMP_KIND_CPU : EMP_KIND_CPU | EMP_KIND_GPU;
+        o->flags = chance(rng, 40) ? o->flags | EMP_OP_IN_PLACE : o->flags;
+        bool has_both = g->input_offset[op + 1] > g->input_offset[op] &&
+                        g->output_offset[op + 1] > g->output_offset[op];
+        o->is_alias = has_both && chance(rng, 20);
+        if (chance(rng, 5)) o->is_folded = true;
+        for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++) {
+            g->tensor[t].on_host = chance(rng, 15);
+            if (chance(rng, 10)) g->tensor[t].bytes = 0;
+        }
+    }
+}
+
+static int32_t add_link(emp_machine *m, emp_rng *rng)
+{
+    m->link[m->link_count] = (emp_link){.latency_s = below(rng, 6) * 1e-9,
+                                        .bytes_per_s = 1e9 * (1 << below(rng, 6))};
+    return m->link_count++;
+}
+
+static void route(emp_machine *m, int32_t from, int32_t to, const int32_t *links,
+                  int32_t count)
+{
+    emp_route *r = &m->route[from][to];
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_link *l = &m->link[links[i]];
+        r->link[r->link_count++] = links[i];
+        if (i == 0 || l->bytes_per_s < r->bytes_per_s) r->bytes_per_s = l->bytes_per_s;
+        if (l->latency_s > r->latency_s) r->latency_s = l->latency_s;
+    }
+}
+
+static void draw_device(emp_machine *m, emp_device_kind kind, emp_rng *rng)
+{
+    int32_t     number = emp_machine_count(m, kind);
+    emp_device *device = &m->device[m->device_count++];
+
+    *device = (emp_device){.kind = kind,
+                           .memory_bytes = 1 + below(rng, 30000),
+                           .peak_flops_per_s = 1e12,
+                           .memory_bytes_per_s = 1e11,
+                           .multiprocessors = 15,
+                           .gemm_tile_rows = 64,
+                           .conv_tile_rows = 64,
+                           .split_limit = 1,
+                           .gemm_skinny_factor = 1.0,
+                           .conv_factor = 1.0,
+                           .cores = 1 + below(rng, 8),
+                           .clock_hz = 1e9,
+                           .gemm_core_flops_per_s = 1e9,
+                           .conv_core_flops_per_s = 1e9,
+                           .scaling_exponent = 0.75,
+                           .core_bytes_per_s = 1e9,
+                           .bandwidth_cores = 4,
+                           .thread_cycles = 1e5};
+    snprintf(device->name, sizeof device->name, "%s:%d",
+             kind == EMP_DEVICE_CPU ? "cpu" : "gpu", number);
+}
+
+static emp_machine *draw_machine(emp_rng *rng)
+{
+    emp_machine *m = EMP_NEW(emp_machine);
+    int32_t      up[EMP_MAX_DEVICES], down[EMP_MAX_DEVICES];
+    int32_t      device_count = 1 + below(rng, 5);
+
+    assert(m != NULL);
+    for (int32_t d = 0; d < device_count; d++) {
+        draw_device(m, d == 0 ? EMP_DEVICE_CPU : EMP_DEVICE_GPU, rng);
+        up[d] = add_link(m, rng);
+        down[d] = add_link(m, rng);
+    }
+    int32_t bus = chance(rng, 50) ? add_link(m, rng) : -1;
+    for (int32_t i = 0; i < m->device_count; i++) {
+        for (int32_t j = 0; j < m->device_count; j++) {
+            int32_t links[3] = {up[i], down[j], bus};
+            if (i != j) route(m, i, j, links, bus >= 0 && i > 0 && j > 0 ? 3 : 2);
+        }
+    }
+    return m;
+}
+
+/* CPUs and GPUs in any order, and each GPU on any host. */
+static void draw_host_devices(emp_machine *m, emp_rng *rng)
+{
+    emp_device_id cpu[MAX_HOSTS];
+    int32_t       hosts = 2 + below(rng, MAX_HOSTS - 1), cpus = 0;
+    int32_t       gpus = below(rng, MAX_HOST_GPUS * hosts + 1);
+
+    while (cpus < hosts || gpus > 0) {
+        bool is_cpu = cpus == 0 || (cpus < hosts && (gpus == 0 || chance(rng, 40)));
+        emp_device *device = &m->device[m->device_count];
+        if (is_cpu) cpu[cpus++] = m->device_count;
+        if (!is_cpu) gpus--;
+        draw_device(m, is_cpu ? EMP_DEVICE_CPU : EMP_DEVICE_GPU, rng);
+        device->host = is_cpu ? m->device_count - 1 : -1;
+        if (is_cpu) device->cores = m->device[0].cores; /* CPUs are of one model */
+    }
+    for (int32_t d = 0; d < m->device_count; d++) {
+        if (m->device[d].host < 0) m->device[d].host = cpu[below(rng, hosts)];
+    }
+}
+
+/* Within a host as on a machine of one; between hosts through both ends of the network. */
+static emp_machine *draw_hosts(emp_rng *rng)
+{
+    emp_machine *m = EMP_NEW(emp_machine);
+    int32_t      up[EMP_MAX_DEVICES], down[EMP_MAX_DEVICES];
+    int32_t      out[EMP_MAX_DEVICES], in[EMP_MAX_DEVICES], bus[EMP_MAX_DEVICES];
+
+    assert(m != NULL);
+    draw_host_devices(m, rng);
+    for (int32_t d = 0; d < m->device_count; d++) {
+        bool is_cpu = m->device[d].kind == EMP_DEVICE_CPU;
+        up[d] = add_link(m, rng);
+        down[d] = add_link(m, rng);
+        out[d] = is_cpu ? add_link(m, rng) : -1;
+        in[d] = is_cpu ? add_link(m, rng) : -1;
+        bus[d] = is_cpu && chance(rng, 50) ? add_link(m, rng) : -1;
+    }
+    for (int32_t i = 0; i < m->device_count; i++) {
+        for (int32_t j = 0; j < m->device_count; j++) {
+            int32_t a = m->device[i].host, b = m->device[j].host;
+            bool    are_peers = a == b && i != a && j != b;
+            if (i == j) continue;
+            if (a == b) {
+                int32_t count = are_peers && bus[a] >= 0 ? 3 : 2;
+                route(m, i, j, (const int32_t[]){up[i], down[j], bus[a]}, count);
+            } else {
+                route(m, i, j, (const int32_t[]){up[i], out[a], in[b], down[j]}, 4);
+            }
+        }
+    }
+    return m;
+}
+
+/* like: 0 the rules of ideal, 1 of tf-r1.3, else drawn. */
+static bool draw_switch(emp_rng *rng, int32_t percent, int32_t like, bool is_ideal)
+{
+    bool drawn = chance(rng, percent);
+
+    return like == 0 ? is_ideal : like == 1 ? true : drawn;
+}
+
+static emp_runtime draw_runtime(emp_rng *rng)
+{
+    int32_t like = below(rng, 4); /* the rules of ideal, of tf-r1.3, or any */
+
+    return (emp_runtime){.name = "random",
+                         .serial_issue = draw_switch(rng, 60, like, false),
+                         .drain_copies = draw_switch(rng, 50, like, false),
+                         .release_at_issue = draw_switch(rng, 50, like, false),
+                         .reuse_inputs = draw_switch(rng, 50, like, false),
+                         .cpu_pool = draw_switch(rng, 70, like, false),
+                         .control_latency = draw_switch(rng, 50, like, false),
+                         .share_copies = draw_switch(rng, 70, like, true),
+                         .copy_streams = draw_switch(rng, 70, like, true),
+                         .shared_links = draw_switch(rng, 70, like, true),
+                         .copy_memory = draw_switch(rng, 80, like, true),
+                         .workspace = draw_switch(rng, 80, like, true),
+                         .addn_waits = true,
+                         .pageable_s_per_byte =
+                             chance(rng, 30) ? (1 + below(rng, 8)) * 1e-9 : 0.0,
+                         .check_memory = chance(rng, 80),
+                         .send_s = below(rng, 3) * 1e-9,
+                         .receive_s = below(rng, 3) * 1e-9,
+                         .poll_s = below(rng, 4) * 1e-9,
+                         .step_s = below(rng, 10) * 1e-9,
+                         .cpu_slots = below(rng, 6)};
+}
+
+/* Costs that no machine would give in such variety; row lengths of task_ns are kept. */
+static void shake_costs(emp_problem *p, emp_rng *rng)
+{
+    emp_cost_table *c = p->costs;
+    int32_t         cores = p->machine->device[0].cores;
+
+    for (emp_op_id op = 0; op < c->op_count; op++) {
+        int32_t lanes = 1 + below(rng, cores);
+        c->gpu[op].issue_ns = below(rng, 8);
+        c->gpu[op].compute_ns = p->graph->op[op].cost.kernels > 0 ? below(rng, 40) : 0;
+        c->cpu[op].lanes = lanes;
+        c->cpu_offset[op] = op * cores;
+        emp_time_ns work = below(rng, 60);
+        for (int32_t k = 1; k <= lanes; k++) c->task_ns[op * cores + k - 1] = work / k;
+        c->cpu[op].compute_ns = work / lanes;
+    }
+    c->cpu_offset[c->op_count] = c->op_count * cores;
+}
+
+void random_problem_place(random_problem *r, emp_rng *rng)
+{
+    int32_t spread = 1 + below(rng, r->machine->device_count);
+
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        r->device_of_op[op] = r->machine->device_count - 1 - below(rng, spread);
+    }
+    emp_problem_legalize(r->problem, r->device_of_op);
+}
+
+static void create(random_problem *r, uint64_t seed, emp_machine *(*draw)(emp_rng *))
+{
+    emp_rng   rng;
+    emp_error err = {0};
+
+    emp_rng_init(&rng, seed, 0, 0);
+    r->graph = draw_graph(&rng);
+    shake_graph(r->graph, &rng);
+    r->machine = draw(&rng);
+    emp_runtime runtime = draw_runtime(&rng);
+    emp_status  st =
+        emp_problem_create(&r->problem, r->graph, r->machine, &runtime, "random", &err);
+    assert(st == EMP_OK);
+    emp_cost_table *c = r->problem->costs;
+    size_t          entries = (size_t)(r->graph->op_count * r->machine->device[0].cores);
+    emp_free(c->task_ns);
+    c->task_ns = EMP_NEW_ARRAY(emp_time_ns, entries);
+    r->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->graph->op_count);
+    assert(c->task_ns != NULL && r->device_of_op != NULL);
+    shake_costs(r->problem, &rng);
+    random_problem_place(r, &rng);
+}
+
+void random_problem_create(random_problem *r, uint64_t seed)
+{
+    create(r, seed, draw_machine);
+}
+
+void random_problem_create_hosts(random_problem *r, uint64_t seed)
+{
+    create(r, seed, draw_hosts);
+}
+
+void random_problem_destroy(random_problem *r)
+{
+    emp_free(r->device_of_op);
+    emp_problem_destroy(r->problem);
+    emp_machine_destroy(r->machine);
+    emp_graph_destroy(r->graph);
+}
+
+void random_problem_scale(random_problem *r, int32_t factor)
+{
+    emp_cost_table *c = r->problem->costs;
+    emp_runtime    *rt = &r->problem->runtime;
+
+    for (emp_op_id op = 0; op < c->op_count; op++) {
+        c->gpu[op].issue_ns *= factor;
+        c->gpu[op].compute_ns *= factor;
+        c->cpu[op].compute_ns *= factor;
+        for (int32_t k = 0; k < c->cpu[op].lanes; k++)
+            c->task_ns[c->cpu_offset[op] + k] *= factor;
+    }
+    rt->send_s *= factor;
+    rt->receive_s *= factor;
+    rt->poll_s *= factor;
+    rt->step_s *= factor;
+    rt->pageable_s_per_byte *= factor;
+    for (int32_t i = 0; i < r->machine->device_count; i++) {
+        for (int32_t j = 0; j < r->machine->device_count; j++) {
+            r->machine->route[i][j].latency_s *= factor;
+            r->machine->route[i][j].bytes_per_s /= factor;
+        }
+    }
+}
+
+/* ---- another order of ops ---- */
+
+static emp_graph *declare_again(const emp_graph *g, const emp_op_id *id_of_op)
+{
+    emp_graph_builder *b = NULL;
+    emp_graph         *again = NULL;
+    emp_op_id          op_of_id[MAX_OPS], id;
+    emp_op_attrs       attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
+
+    for (emp_op_id op = 0; op < g->op_count; op++) op_of_id[id_of_op[op]] = op;
+    emp_status st = emp_graph_builder_create(&b, NULL);
+    for (int32_t i = 0; st == EMP_OK && i < g->op_count; i++) {
+        const emp_op_id op = op_of_id[i];
+        const char     *name = g->name[op], *type = g->type_name[g->type[op]];
+        int32_t         first = g->output_offset[op];
+        int32_t         outputs = g->output_offset[op + 1] - first;
+        emp_shape       shapes[MAX_PORTS];
+        for (int32_t k = 0; k < outputs; k++) shapes[k] = g->tensor[first + k].shape;
+        attrs.shape = outputs > 0 ? shapes[0] : EMP_SHAPE(64);
+        st = emp_graph_builder_declare(b, name, strlen(name), type, strlen(type), &attrs,
+                                       shapes, outputs, &id, NULL);
+        emp_graph_builder_set_target(b, id);
+    }
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        for (int32_t k = g->input_offset[op]; k < g->input_offset[op + 1]; k++) {
+            emp_op_id producer = g->tensor[g->input[k]].producer;
+            emp_port  port = {id_of_op[producer],
+                              g->input[k] - g->output_offset[producer]};
+            if (st == EMP_OK) st = emp_graph_builder_connect(b, port, id_of_op[op], NULL);
+        }
+        for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++) {
+            if (st != EMP_OK) break;
+            st = emp_graph_builder_add_control(b, id_of_op[g->control[k]], id_of_op[op],
+                                               NULL);
+        }
+    }
+    if (st == EMP_OK) st = emp_graph_builder_finish(b, &again, NULL);
+    assert(st == EMP_OK);
+    emp_graph_builder_destroy(b);
+    return again;
+}
+
+static void copy_facts(emp_graph *to, const emp_graph *from, const emp_op_id *id_of_op)
+{
+    for (emp_op_id op = 0; op < from->op_count; op++) {
+        emp_op_id id = id_of_op[op];
+        int32_t class = to->op[id].colocation_class;
+        to->op[id] = from->op[op];
+        to->op[id].colocation_class = class;
+        for (int32_t k = from->output_offset[op]; k < from->output_offset[op + 1]; k++) {
+            emp_tensor *t =
+                &to->tensor[to->output_offset[id] + k - from->output_offset[op]];
+            *t = from->tensor[k];
+            t->producer = id;
+        }
+    }
+}
+
+void random_problem_relabel(random_problem *out, const random_problem *r,
+                            const emp_op_id *new_id_of_op)
+{
+    const emp_graph      *g = r->graph;
+    const emp_cost_table *from = r->problem->costs;
+    int32_t               cores = r->machine->device[0].cores;
+
+    out->graph = declare_again(g, new_id_of_op);
+    copy_facts(out->graph, g, new_id_of_op);
+    out->machine = EMP_NEW(emp_machine);
+    out->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)g->op_count);
+    assert(out->machine != NULL && out->device_of_op != NULL);
+    *out->machine = *r->machine;
+    emp_status st = emp_problem_create(&out->problem, out->graph, out->machine,
+                                       &r->problem->runtime, "relabelled", NULL);
+    assert(st == EMP_OK);
+    emp_cost_table *to = out->problem->costs;
+    emp_free(to->task_ns);
+    to->task_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)(g->op_count * cores));
+    assert(to->task_ns != NULL);
+    to->cpu_offset[g->op_count] = g->op_count * cores;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        emp_op_id id = new_id_of_op[op];
+        to->gpu[id] = from->gpu[op];
+        to->cpu[id] = from->cpu[op];
+        to->cpu_offset[id] = id * cores;
+        memcpy(to->task_ns + id * cores, from->task_ns + from->cpu_offset[op],
+               (size_t)cores * sizeof *to->task_ns);
+        out->device_of_op[id] = r->device_of_op[op];
+        out->problem->kinds_of_class[out->graph->op[id].colocation_class] =
+            r->problem->kinds_of_class[g->op[op].colocation_class];
+    }
+}

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Step times and peaks small enough to check by hand, written as the sums they come from,
+ * and what is refused. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+#include "sim/graph/graph_builder.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/engine/tiny_problem.h"
+
+enum {
+    GPU = 10,
+    CPU = 20,
+    COPY = 5 + 256,
+    ISSUE = 3,
+    SEND = 2,
+    RECEIVE = 4,
+    POLL = 7,
+    STEP = 100
+};
+enum { BYTES = 256 };
+
+static emp_sim_result simulate(const emp_problem   *problem,
+                               const emp_device_id *device_of_op)
+{
+    emp_sim       *sim = NULL;
+    emp_sim_result result = {0};
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, NULL, &result, &err), EMP_OK, "%s",
+                 err.msg);
+    emp_sim_destroy(sim);
+    return result;
+}
+
+static emp_sim_result simulate_tiny(const tiny_op *ops, int count,
+                                    const emp_runtime *runtime)
+{
+    tiny_problem t;
+
+    tiny_problem_create(&t, ops, count, runtime);
+    emp_sim_result result = simulate(t.problem, t.device_of_op);
+    tiny_problem_destroy(&t);
+    return result;
+}
+
+static void expect_time(const char *what, const tiny_op *ops, int count,
+                        const emp_runtime *runtime, emp_time_ns want)
+{
+    emp_sim_result r = simulate_tiny(ops, count, runtime);
+
+    cr_expect_eq(r.step_time_ns, want, "%s: %" PRId64 " ns, want %" PRId64, what,
+                 r.step_time_ns, want);
+}
+
+#define EXPECT_TIME(what, runtime, want, ...)                                    \
+    expect_time(what, (const tiny_op[]){__VA_ARGS__},                            \
+                (int)(sizeof((const tiny_op[]){__VA_ARGS__}) / sizeof(tiny_op)), \
+                runtime, want)
+
+/* an op on a device, with inputs */
+#define ON(d)          .device = (d)
+#define FROM1(a)       .input_count = 1, .input = {a}
+#define FROM2(a, b)    .input_count = 2, .input = {a, b}
+#define FROM3(a, b, c) .input_count = 3, .input = {a, b, c}
+
+Test(engine, list_scheduling_adds_up)
+{
+    emp_runtime list = tiny_list_scheduling();
+
+    EXPECT_TIME("one op", &list, GPU, {ON(1)});
+    EXPECT_TIME("a chain on one GPU", &list, GPU + GPU, {ON(1)}, {ON(1), FROM1(0)});
+    EXPECT_TIME("two ops on one GPU", &list, GPU + GPU, {ON(1)}, {ON(1)});
+    EXPECT_TIME("two ops on two GPUs", &list, GPU, {ON(1)}, {ON(2)});
+    EXPECT_TIME("a chain across GPUs", &list, GPU + COPY + GPU, {ON(1)},
+                {ON(2), FROM1(0)});
+    EXPECT_TIME("from the CPU to a GPU", &list, CPU + COPY + GPU, {ON(0)},
+                {ON(1), FROM1(0)});
+    EXPECT_TIME("two tensors queue on one link", &list, GPU + 2 * COPY + GPU, {ON(1)},
+                {ON(1)}, {ON(2), FROM2(0, 1)});
+    EXPECT_TIME("one tensor is sent once to a device", &list, GPU + COPY + 2 * GPU,
+                {ON(1)}, {ON(2), FROM1(0)}, {ON(2), FROM1(0)});
+    EXPECT_TIME("a folded op costs nothing anywhere", &list, GPU,
+                {ON(1), .is_folded = true}, {ON(2), FROM1(0)});
+    EXPECT_TIME("control edges are free", &list, GPU + GPU, {ON(1)},
+                {ON(2), .control = 1});
+    EXPECT_TIME("the CPU runs one op at a time", &list, 2 * CPU, {ON(0)}, {ON(0)});
+}
+
+Test(engine, host_threads_streams_and_polls_add_up)
+{
+    emp_runtime serial = tiny_serial();
+
+    EXPECT_TIME("one op", &serial, ISSUE + GPU + STEP, {ON(1)});
+    EXPECT_TIME("issue overlaps kernels", &serial, ISSUE + GPU + GPU + STEP, {ON(1)},
+                {ON(1), FROM1(0)});
+    EXPECT_TIME("kernel-less ops cost host time only", &serial, 4 * ISSUE + STEP,
+                {ON(1), .is_kernelless = true}, {ON(1), FROM1(0), .is_kernelless = true},
+                {ON(1), FROM1(1), .is_kernelless = true},
+                {ON(1), FROM1(2), .is_kernelless = true});
+    EXPECT_TIME("a copy waits for its producer's kernel", &serial,
+                ISSUE + GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
+                {ON(2), FROM1(0)});
+    EXPECT_TIME("a copy waits for the receiver's kernels", &serial,
+                ISSUE + 50 * GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
+                {ON(2), .weight = 50}, {ON(2), FROM1(0)});
+    EXPECT_TIME("a copy to the host", &serial,
+                ISSUE + GPU + COPY + POLL + RECEIVE + CPU + STEP, {ON(1)},
+                {ON(0), FROM1(0)});
+    EXPECT_TIME("a copy from the host", &serial,
+                CPU + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(0)},
+                {ON(1), FROM1(0)});
+    EXPECT_TIME("a host output needs no copy", &serial, ISSUE + CPU + STEP,
+                {ON(1), .is_on_host = true}, {ON(0), FROM1(0)});
+    EXPECT_TIME("a host output is copied to its own GPU", &serial,
+                ISSUE + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP,
+                {ON(1), .is_on_host = true, .is_kernelless = true}, {ON(1), FROM1(0)});
+    EXPECT_TIME("a control edge takes the latency", &serial,
+                ISSUE + 5 + ISSUE + GPU + STEP, {ON(1)}, {ON(2), .control = 1});
+    /* the second op is issued before the first send, so both copies wait for both kernels
+     */
+    EXPECT_TIME("the host thread does its tasks in turn", &serial,
+                ISSUE + 2 * GPU + 2 * COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
+                {ON(1)}, {ON(2), FROM2(0, 1)});
+}
+
+Test(engine, each_switch_changes_what_it_says)
+{
+    emp_runtime r = tiny_serial();
+
+    r.drain_copies = false;
+    EXPECT_TIME("drain_copies", &r, ISSUE + 50 * GPU + GPU + STEP, {ON(1)},
+                {ON(2), .weight = 50}, {ON(2), FROM1(0)});
+    r = tiny_serial();
+    r.control_latency = false;
+    EXPECT_TIME("control_latency", &r, ISSUE + ISSUE + GPU + STEP, {ON(1)},
+                {ON(2), .control = 1});
+    r = tiny_serial();
+    r.serial_issue = false;
+    EXPECT_TIME("serial_issue", &r, GPU + GPU + STEP, {ON(1)}, {ON(1), FROM1(0)});
+    r = tiny_serial();
+    EXPECT_TIME("cpu_pool on", &r, CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    r.cpu_pool = false;
+    EXPECT_TIME("cpu_pool off", &r, 4 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    r = tiny_serial();
+    r.cpu_slots = 2;
+    EXPECT_TIME("cpu_slots", &r, 2 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+}
+
+Test(engine, cpu_ops_share_the_cores)
+{
+    emp_runtime serial = tiny_serial();
+
+    EXPECT_TIME("a lone op gets all cores", &serial, CPU + STEP, {ON(0), .lanes = 4});
+    /* 2 cores for each, at the same speed per core */
+    EXPECT_TIME("two ops get half each", &serial, 2 * CPU + STEP, {ON(0), .lanes = 4},
+                {ON(0), .lanes = 4});
+    /* the narrow op has one core for CPU; the wide one is cut for 2 of the 4 cores into 8
+     * tasks of CPU / 2: three at a time while the narrow op runs, the last two on the
+     * free cores */
+    EXPECT_TIME("a wide op beside a narrow one", &serial, CPU + CPU / 2 + STEP, {ON(0)},
+                {ON(0), .lanes = 4});
+}
+
+struct memory_case {
+    const char *name;
+    int         count;
+    tiny_op     op[TINY_MAX_OPS];
+    bool        at_issue, reuse;
+    int64_t     peak; /* of gpu:0 */
+};
+
+/* clang-format off */
+static const struct memory_case memory_cases[] = {
+    {"a chain holds input and output", 3,
+     {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}}, true, true, BYTES + BYTES},
+    {"a fan holds the shared input to the end", 4,
+     {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1), FROM2(1, 2)}}, true, true,
+     BYTES + 2 * BYTES},
+    {"an alias has no buffer of its own", 3,
+     {{ON(1)}, {ON(1), FROM1(0), .is_alias = true, .is_kernelless = true}, {ON(1), FROM1(1), .is_in_place = true}},
+     true, true, BYTES},
+    {"an op in place takes its input over", 2,
+     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}}, true, true, BYTES},
+    {"reuse_inputs off", 2,
+     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}}, true, false, BYTES + BYTES},
+    {"an input that is read again is not taken over", 3,
+     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}, {ON(1), FROM2(0, 1)}}, true, true,
+     BYTES + BYTES + BYTES},
+    {"release_at_issue off holds what queued kernels read", 4,
+     {{ON(1), .weight = 50}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}, {ON(1), FROM1(2)}}, false, true,
+     4 * BYTES},
+    {"a variable stays", 2, {{ON(1), .is_variable = true, .is_kernelless = true}, {ON(1)}}, true, true,
+     BYTES + BYTES},
+    {"a copy has a buffer here", 2, {{ON(2)}, {ON(1), FROM1(0)}}, true, true, BYTES + BYTES},
+    {"a folded input has none", 2, {{ON(1), .is_folded = true}, {ON(1), FROM1(0), .is_alias = true}},
+     true, true, 0},
+};
+/* clang-format on */
+
+Test(engine, peaks_add_up)
+{
+    for (size_t i = 0; i < sizeof memory_cases / sizeof memory_cases[0]; i++) {
+        const struct memory_case *c = &memory_cases[i];
+        emp_runtime               runtime = tiny_serial();
+        runtime.release_at_issue = c->at_issue;
+        runtime.reuse_inputs = c->reuse;
+        emp_sim_result r = simulate_tiny(c->op, c->count, &runtime);
+        cr_expect_eq(r.peak_bytes[1], c->peak, "%s: %" PRId64 ", want %" PRId64, c->name,
+                     r.peak_bytes[1], c->peak);
+        cr_expect(r.is_feasible, "%s", c->name);
+    }
+}
+
+/* Where the allocator puts a last, large buffer shows which of several inputs, one behind the
+ * other, has been taken over: behind the first the others leave room. */
+static void expect_first_taken_over(const tiny_op *ops, int count, int64_t last_bytes)
+{
+    emp_runtime  runtime = tiny_serial();
+    tiny_problem t;
+
+    runtime.bfc_allocator = true;
+    tiny_problem_create(&t, ops, count, &runtime);
+    t.graph->tensor[t.graph->output_offset[count - 1]].bytes = last_bytes;
+    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], BYTES + last_bytes);
+    tiny_problem_destroy(&t);
+}
+
+Test(engine, an_op_in_place_takes_the_first_input_over)
+{
+    const tiny_op two[] = {
+        {ON(1)}, {ON(1)}, {ON(1), FROM2(0, 1), .is_in_place = true}, {ON(1), FROM1(2)}};
+    const tiny_op three[] = {{ON(1)},
+                             {ON(1)},
+                             {ON(1)},
+                             {ON(1), FROM3(0, 1, 2), .is_in_place = true},
+                             {ON(1), FROM1(3)}};
+
+    expect_first_taken_over(two, 4, 2 * BYTES);
+    expect_first_taken_over(three, 5, 3 * BYTES);
+}
+
+Test(engine, names_the_first_allocation_that_does_not_fit)
+{
+    const tiny_op ops[] = {{ON(1)}, {ON(1)}, {ON(1)}, {ON(1), FROM2(0, 1)}};
+    emp_runtime   runtime = tiny_serial();
+    tiny_problem  t;
+
+    tiny_problem_create(&t, ops, 4, &runtime);
+    t.machine->device[1].memory_bytes = 2 * BYTES - 1;
+    emp_sim_result r = simulate(t.problem, t.device_of_op);
+    cr_expect_not(r.is_feasible);
+    cr_expect_eq(r.oom_device, 1);
+    cr_expect_eq(r.oom_op, 1);
+    cr_expect_eq(r.oom_bytes, BYTES);
+    cr_expect_eq(r.oom_at_ns, ISSUE + ISSUE);
+    cr_expect_eq(r.step_time_ns, ISSUE + 4 * GPU + STEP, "the run goes on");
+    t.problem->runtime.check_memory = false;
+    cr_expect(simulate(t.problem, t.device_of_op).is_feasible);
+    tiny_problem_destroy(&t);
+}
+
+/* The device has room for one buffer. Op 0 leaves its output to the host, where op 2 reads it;
+ * op 1 reads a copy on the device. */
+static emp_op_id find_verdict(const tiny_op *ops, int count)
+{
+    emp_runtime  runtime = tiny_list_scheduling();
+    tiny_problem t;
+
+    tiny_problem_create(&t, ops, count, &runtime);
+    t.graph->op[2].host_input_mask = 1;
+    t.machine->device[1].memory_bytes = 2 * BYTES - 1;
+    emp_sim_result r = simulate(t.problem, t.device_of_op);
+    tiny_problem_destroy(&t);
+    cr_expect_eq(r.oom_at_ns, GPU);
+    return r.oom_op;
+}
+
+Test(engine, a_told_op_starts_at_once_and_one_that_waited_after_all_are_told)
+{
+    const tiny_op ops[] = {
+        {ON(1), .is_on_host = true}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1)}};
+
+    cr_expect_eq(find_verdict(ops, 3), 0, "the copy comes after the start of op 2");
+    cr_expect_eq(find_verdict(ops, 4), 3, "the copy comes before the start of op 3");
+}
+
+Test(engine, reports_traffic_busy_time_and_events)
+{
+    const tiny_op ops[] = {
+        {ON(1)}, {ON(2), FROM1(0)}, {ON(0), FROM1(0)}, {ON(2), .control = 1}};
+    emp_runtime    runtime = tiny_serial();
+    emp_sim_result r = simulate_tiny(ops, 4, &runtime);
+
+    cr_expect_eq(r.transfer_count, 2);
+    cr_expect_eq(r.traffic_bytes, 2 * BYTES);
+    cr_expect_eq(r.event_count, 2 * 4 + 2 * 2 + 1);
+    cr_expect_eq(r.busy_ns[0], CPU / 4);
+    cr_expect_eq(r.busy_ns[1], GPU);
+    cr_expect_eq(r.busy_ns[2], 2 * GPU);
+}
+
+Test(engine, refuses_devices_that_do_not_exist_or_fit)
+{
+    const tiny_op  ops[] = {{ON(1)}, {ON(1), FROM1(0)}};
+    emp_runtime    runtime = tiny_serial();
+    tiny_problem   t;
+    emp_sim       *sim = NULL;
+    emp_sim_result r;
+    emp_error      err = {0};
+
+    tiny_problem_create(&t, ops, 2, &runtime);
+    t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    t.device_of_op[1] = 3;
+    cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "op 'op1' is on device 3 of 0..2");
+    t.device_of_op[1] = 1;
+    err = (emp_error){0};
+    cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "op 'op1' cannot run on gpu:0");
+    emp_sim_destroy(sim);
+    tiny_problem_destroy(&t);
+}
+
+Test(engine, refuses_steps_of_many_days)
+{
+    const tiny_op ops[] = {{ON(1)}};
+    emp_runtime   runtime = tiny_serial();
+    tiny_problem  t;
+    emp_sim      *sim = NULL;
+
+    tiny_problem_create(&t, ops, 1, &runtime);
+    t.problem->costs->gpu[0].compute_ns = INT64_C(1) << 50;
+    cr_expect_eq(emp_sim_create(&sim, t.problem, NULL), EMP_EUNSUPPORTED);
+    cr_expect_null(sim);
+    tiny_problem_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* A product of sizes that only a file can have, whose counts of elements, bytes and
+ * tiles are beyond 64 bits. */
+static emp_graph *huge_product(int64_t rows, int64_t inner)
+{
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+    emp_op_attrs       left = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
+    emp_op_attrs       right = left, product = {.dtype = EMP_DTYPE_FLOAT};
+    emp_port           in[2] = {{0, 0}, {0, 0}};
+    emp_op_id          op;
+    emp_error          err = {0};
+
+    left.shape = EMP_SHAPE(rows, inner);
+    right.shape = EMP_SHAPE(inner, rows);
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    cr_assert_eq(emp_graph_builder_add(b, "a", "Placeholder", &left, NULL, 0, NULL, 0,
+                                       &in[0].op, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_add(b, "b", "Placeholder", &right, NULL, 0, NULL, 0,
+                                       &in[1].op, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(
+        emp_graph_builder_add(b, "y", "MatMul", &product, in, 2, NULL, 0, &op, &err),
+        EMP_OK, "%s", err.msg);
+    emp_graph_builder_set_target(b, op);
+    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
+    emp_graph_builder_destroy(b);
+    return g;
+}
+
+/* Bytes or times are refused; under the sanitizers, nothing overflows on the way. */
+Test(engine, refuses_sizes_beyond_64_bits)
+{
+    static const int64_t sizes[][2] = {{INT64_C(1) << 40, 4},
+                                       {INT64_C(1) << 28, INT64_C(1) << 28},
+                                       {INT64_MAX, 1},
+                                       {INT64_MAX, INT64_MAX},
+                                       {1, INT64_MAX}};
+    emp_machine         *m = NULL;
+    emp_runtime          runtime;
+
+    cr_assert_eq(emp_machine_load(&m, "k40x2", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        emp_graph   *g = huge_product(sizes[i][0], sizes[i][1]);
+        emp_problem *p = NULL;
+        emp_sim     *sim = NULL;
+        emp_error    err = {0};
+        cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "huge", &err), EMP_OK, "%s",
+                     err.msg);
+        for (emp_op_id op = 0; op < g->op_count; op++) {
+            cr_expect_geq(p->costs->gpu[op].compute_ns, 0);
+            cr_expect_geq(p->costs->cpu[op].compute_ns, 0);
+        }
+        cr_expect_eq(emp_sim_create(&sim, p, &err), EMP_EUNSUPPORTED, "sizes %zu", i);
+        cr_expect_not_null(strstr(err.msg, " in all; at most "), "%s", err.msg);
+        cr_expect_null(sim);
+        emp_problem_destroy(p);
+        emp_graph_destroy(g);
+    }
+    emp_machine_destroy(m);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Of one op and its tensor: creation begins to allocate, or refuses. */
+static emp_status create_with_edges(int32_t inputs, int32_t controls, emp_error *err)
+{
+    const tiny_op ops[] = {{ON(1)}};
+    const long    before_arrays = 3;
+    emp_runtime   runtime = tiny_list_scheduling();
+    tiny_problem  t;
+    emp_sim      *sim = NULL;
+
+    tiny_problem_create(&t, ops, 1, &runtime);
+    t.graph->input_offset[1] = inputs;
+    t.graph->control_offset[1] = controls;
+    *err = (emp_error){0};
+    emp_mem_fail_after(before_arrays);
+    emp_status st = emp_sim_create(&sim, t.problem, err);
+    emp_mem_fail_after(-1);
+    cr_expect_null(sim);
+    t.graph->input_offset[1] = t.graph->control_offset[1] = 0;
+    tiny_problem_destroy(&t);
+    return st;
+}
+
+Test(engine, refuses_more_than_it_can_number)
+{
+    const int32_t others = 4 * 1 + 2 * 1 + (1 << 13) - 1;
+    emp_error     err;
+
+    cr_expect_eq(create_with_edges(0, INT32_MAX - others, &err), EMP_ENOMEM);
+    cr_expect_eq(create_with_edges(0, INT32_MAX - others + 1, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg,
+                              "1 ops, 1 tensors, 0 inputs and 2147475451 control "
+                              "inputs takes up to 2147483648 numbers"),
+                       "%s", err.msg);
+    cr_expect_eq(create_with_edges(INT32_MAX / 2 - others / 2, 0, &err), EMP_ENOMEM);
+    cr_expect_eq(create_with_edges(INT32_MAX / 2 - others / 2 + 1, 0, &err),
+                 EMP_EUNSUPPORTED);
+}
+
+static void expect_longest(const tiny_problem *t, emp_time_ns others)
+{
+    const emp_time_ns limit = INT64_C(1) << 49;
+    emp_time_ns      *first = &t->problem->costs->gpu[0].compute_ns;
+    emp_sim          *sim = NULL;
+    emp_error         err = {0};
+
+    *first = limit - 1 - others;
+    cr_expect_eq(simulate(t->problem, t->device_of_op).step_time_ns, limit - 1);
+    *first = limit - others;
+    cr_expect_eq(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "s in all"), "%s", err.msg);
+    cr_expect_null(sim);
+}
+
+/* A step of just less than 2^49 ns: its server's last event is nearly twice as late. */
+Test(engine, runs_up_to_the_longest_time)
+{
+    const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+    emp_runtime   runtime = tiny_list_scheduling();
+    tiny_problem  t;
+
+    runtime.share_copies = false; /* a copy is counted once, not once for each device */
+    for (int count = 1; count <= 2; count++) {
+        tiny_problem_create(&t, ops, count, &runtime);
+        for (int i = 0; i < count; i++)
+            t.problem->costs->gpu[i].issue_ns = t.problem->costs->cpu[i].compute_ns = 0;
+        /* 256 bytes in 256.75 ns, which rounding makes 257 */
+        for (int from = 0; from < 3; from++) {
+            for (int to = 0; to < 3; to++)
+                t.machine->route[from][to].bytes_per_s = 256e9 / 256.75;
+        }
+        expect_longest(&t, count == 1 ? 0 : COPY + 1 + GPU);
+        tiny_problem_destroy(&t);
+    }
+}
+
+/* Neither the sum of the bytes nor the rounding of one size may overflow. */
+Test(engine, refuses_bytes_beyond_64_bits)
+{
+    const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+    emp_runtime   runtime = tiny_list_scheduling();
+
+    for (int which = 0; which < 3; which++) {
+        tiny_problem t;
+        emp_sim     *sim = NULL;
+        emp_error    err = {0};
+        tiny_problem_create(&t, ops, 2, &runtime);
+        emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
+        if (which == 0) tensor->bytes = INT64_MAX;
+        if (which == 1) t.graph->op[0].persistent_bytes = INT64_MAX;
+        if (which == 2) t.graph->op[1].cost.workspace_bytes = INT64_C(1) << 62;
+        cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
+        cr_expect_not_null(strstr(err.msg, "bytes in all"), "%s", err.msg);
+        cr_expect_null(sim);
+        tiny_problem_destroy(&t);
+    }
+}
+
+static void expect_creation_to_survive(bool bfc_allocator)
+{
+    random_problem r;
+    emp_status     st = EMP_ENOMEM;
+
+    random_problem_create(&r, 7);
+    r.problem->runtime.bfc_allocator = bfc_allocator;
+    long before = emp_mem_live_blocks();
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_sim *sim = NULL;
+        emp_mem_fail_after(allowed);
+        st = emp_sim_create(&sim, r.problem, NULL);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK) {
+            cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                         emp_status_str(st));
+            cr_assert_null(sim);
+        }
+        emp_sim_destroy(sim);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    random_problem_destroy(&r);
+}
+
+Test(engine, create_survives_every_allocation_failure)
+{
+    expect_creation_to_survive(false);
+    expect_creation_to_survive(true);
+}
+
+Test(engine, a_run_allocates_nothing)
+{
+    random_problem r;
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+
+    random_problem_create(&r, 11);
+    for (int bfc = 0; bfc < 2; bfc++) {
+        r.problem->runtime.bfc_allocator = bfc;
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        emp_mem_fail_after(0);
+        cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
+        emp_mem_fail_after(-1);
+        emp_sim_destroy(sim);
+    }
+    random_problem_destroy(&r);
+}

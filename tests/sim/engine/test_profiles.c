@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are the profiles of docs/profiles.md equal to the plain programs of the same page, and
+ * are they simulators like any other? */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/workloads/workloads.h"
+#include "sim/engine/sim.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/baechi_plain.h"
+#include "tests/support/msr_plain.h"
+#include "tests/support/placeto_plain.h"
+
+enum { SEEDS = 200, PLACEMENTS = 4, MAX_OPS = 4000 };
+
+static const char *const profiles[] = {"placeto", "baechi", "msr-latency", "msr-load"};
+enum { PROFILES = sizeof profiles / sizeof profiles[0] };
+
+static emp_runtime load(const char *name)
+{
+    emp_runtime r = {0};
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_runtime_load(&r, name, &err), EMP_OK, "%s", err.msg);
+    return r;
+}
+
+/* Costs from nothing to a multiple of the profiles' constants, bytes likewise. */
+static void spread(random_problem *r, uint64_t seed)
+{
+    static const int32_t factors[] = {1, 1, 13, 997, 12345};
+    emp_rng              rng;
+
+    emp_rng_init(&rng, seed, 1, 0);
+    uint32_t most = 1 + emp_rng_below(&rng, 5);
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        int32_t factor = factors[emp_rng_below(&rng, most)];
+        r->problem->costs->cpu[op].compute_ns *= factor;
+        r->problem->costs->gpu[op].compute_ns *= factor;
+    }
+    for (int32_t t = 0; t < r->graph->tensor_count; t++) {
+        r->graph->tensor[t].copy_bytes *= factors[emp_rng_below(&rng, most)];
+        r->graph->tensor[t].copy_bytes += emp_rng_below(&rng, 3);
+    }
+}
+
+/* What a trace tells. */
+struct told {
+    emp_time_ns start_ns[MAX_OPS], busy_ns[EMP_MAX_DEVICES];
+    int64_t     peak_bytes[EMP_MAX_DEVICES];
+    emp_time_ns latest_ns;
+    emp_time_ns lane_end_ns[EMP_MAX_DEVICES][EMP_MAX_CORES];
+    int32_t     op_count, transfer_count;
+};
+
+static void note_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
+                    emp_time_ns start, emp_time_ns end)
+{
+    struct told *t = context;
+
+    cr_expect(lane >= 0 && lane < EMP_MAX_CORES && start <= end);
+    cr_expect_geq(start, t->lane_end_ns[device][lane], "ops of one lane overlap");
+    t->lane_end_ns[device][lane] = end;
+    t->start_ns[op] = start;
+    t->busy_ns[device] += end - start;
+    t->op_count++;
+    if (end > t->latest_ns) t->latest_ns = end;
+}
+
+static void note_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
+                          emp_device_id to, emp_time_ns start, emp_time_ns end)
+{
+    struct told *t = context;
+
+    cr_expect(tensor >= 0 && from >= 0 && from != to && start <= end);
+    t->transfer_count++;
+    if (end > t->latest_ns) t->latest_ns = end;
+}
+
+static void note_message(void *context, emp_op_id op, emp_device_id to, emp_time_ns at)
+{
+    struct told *t = context;
+
+    cr_expect(op >= 0 && to >= 0);
+    t->transfer_count++;
+    if (at > t->latest_ns) t->latest_ns = at;
+}
+
+static void note_memory(void *context, emp_device_id device, emp_time_ns at,
+                        int64_t bytes)
+{
+    struct told *t = context;
+
+    cr_expect(at >= 0 && bytes >= 0);
+    if (bytes > t->peak_bytes[device]) t->peak_bytes[device] = bytes;
+}
+
+/* The run again and traced must say the same. */
+static emp_sim_result simulate(emp_sim *sim, const emp_device_id *device_of_op,
+                               struct told *told)
+{
+    emp_sim_trace  trace = {.context = told,
+                            .op = note_op,
+                            .transfer = note_transfer,
+                            .message = note_message,
+                            .memory = note_memory};
+    emp_sim_result first, again, r;
+
+    cr_assert_eq(emp_sim_run(sim, device_of_op, &first, NULL), EMP_OK);
+    *told = (struct told){0};
+    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, &trace, &r, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, NULL, &again, NULL), EMP_OK);
+    cr_expect_eq(again.fingerprint, r.fingerprint);
+    first.fingerprint = again.fingerprint = r.fingerprint;
+    cr_expect_eq(memcmp(&first, &r, sizeof r), 0, "traced");
+    cr_expect_eq(memcmp(&again, &r, sizeof r), 0, "again");
+    return r;
+}
+
+struct expected {
+    plain_result r;
+    int64_t      start_ns[MAX_OPS];
+    int64_t      ops_ns[PLAIN_MAX_DEVICES]; /* of what is told op by op */
+    bool         has_starts, has_transfers;
+    bool         limits_cpu;
+};
+
+static void ask_plain(const plain_step *step, emp_rules rules, struct expected *e)
+{
+    int64_t    cross_ns[MAX_OPS];
+    msr_result m;
+
+    *e = (struct expected){0};
+    if (rules == EMP_RULES_PLACETO || rules == EMP_RULES_BAECHI) {
+        if (rules == EMP_RULES_PLACETO) {
+            placeto_plain_run(step, e->start_ns, &e->r);
+        } else {
+            baechi_plain_run(step, e->start_ns, &e->r);
+        }
+        memcpy(e->ops_ns, e->r.busy_ns, sizeof e->ops_ns);
+        e->has_starts = e->has_transfers = e->limits_cpu = true;
+        return;
+    }
+    msr_plain_transfers(step, cross_ns);
+    msr_plain_run(step, cross_ns, &m);
+    e->r.step_time_ns = rules == EMP_RULES_MSR_LOAD ? m.max_load_ns : m.latency_ns;
+    memcpy(e->r.peak_bytes, m.size_bytes, sizeof m.size_bytes);
+    for (int32_t op = 0; op < step->op_count; op++) {
+        e->ops_ns[step->device_of_op[op]] += plain_step_cost_ns(step, op);
+    }
+    memcpy(e->r.busy_ns, rules == EMP_RULES_MSR_LOAD ? m.load_ns : e->ops_ns,
+           sizeof e->r.busy_ns);
+}
+
+static void compare(const random_problem *p, emp_sim *sim, uint64_t seed)
+{
+    const char     *profile = p->problem->runtime.name;
+    emp_rules       rules = p->problem->runtime.rules;
+    plain_step      step;
+    struct told     told;
+    struct expected want;
+    bool            fits = true;
+
+    plain_step_create(&step, p->problem, p->device_of_op);
+    ask_plain(&step, rules, &want);
+    emp_sim_result r = simulate(sim, p->device_of_op, &told);
+    cr_expect_eq(r.step_time_ns, want.r.step_time_ns,
+                 "%s, seed %" PRIu64 ": %" PRId64 " ns, plainly %" PRId64, profile, seed,
+                 r.step_time_ns, want.r.step_time_ns);
+    for (int32_t d = 0; d < p->machine->device_count; d++) {
+        bool is_limited = want.limits_cpu || !step.is_cpu[d];
+        cr_expect_eq(r.peak_bytes[d], want.r.peak_bytes[d],
+                     "%s, seed %" PRIu64 ", device %d: %" PRId64 " B, plainly %" PRId64,
+                     profile, seed, d, r.peak_bytes[d], want.r.peak_bytes[d]);
+        cr_expect_eq(r.busy_ns[d], want.r.busy_ns[d], "%s, seed %" PRIu64, profile, seed);
+        cr_expect_eq(told.peak_bytes[d], r.peak_bytes[d]);
+        cr_expect_eq(told.busy_ns[d], want.ops_ns[d]);
+        if (is_limited && r.peak_bytes[d] > p->machine->device[d].memory_bytes)
+            fits = false;
+    }
+    cr_expect_eq(r.is_feasible, fits, "%s, seed %" PRIu64, profile, seed);
+    cr_expect_eq(told.op_count, step.op_count);
+    cr_expect_leq(told.latest_ns, r.step_time_ns);
+    if (want.has_transfers) {
+        cr_expect_eq(r.transfer_count, want.r.transfer_count);
+        cr_expect_eq(r.traffic_bytes, want.r.traffic_bytes);
+    }
+    if (rules != EMP_RULES_PLACETO) cr_expect_eq(told.transfer_count, r.transfer_count);
+    for (int32_t op = 0, live = 0; op < p->graph->op_count && want.has_starts; op++) {
+        if (p->graph->op[op].is_folded) continue;
+        cr_expect_eq(told.start_ns[op], want.start_ns[live],
+                     "%s, seed %" PRIu64 ", op %d", profile, seed, op);
+        live++;
+    }
+    plain_step_destroy(&step);
+}
+
+static void compare_random(const char *profile,
+                           void (*create)(random_problem *, uint64_t))
+{
+    emp_runtime runtime = load(profile);
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        random_problem p;
+        emp_sim       *sim = NULL;
+        emp_rng        rng;
+        create(&p, seed);
+        cr_assert_leq(p.graph->op_count, MAX_OPS);
+        spread(&p, seed);
+        p.problem->runtime = runtime;
+        cr_assert_eq(emp_sim_create(&sim, p.problem, NULL), EMP_OK);
+        emp_rng_init(&rng, seed, 2, 0);
+        for (int i = 0; i < PLACEMENTS; i++) {
+            compare(&p, sim, seed);
+            random_problem_place(&p, &rng);
+        }
+        emp_sim_destroy(sim);
+        random_problem_destroy(&p);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+static void compare_with_plain(const char *profile)
+{
+    compare_random(profile, random_problem_create);
+    compare_random(profile, random_problem_create_hosts);
+}
+
+/* Real graphs: many runs, long queues. */
+static void compare_workload(const char *spec)
+{
+    emp_graph     *whole = NULL, *step = NULL;
+    emp_machine   *machine = NULL;
+    emp_device_id *device = NULL;
+    emp_rng        rng;
+
+    emp_rng_init(&rng, 7, 0, 0);
+    cr_assert_eq(emp_workload_build(&whole, spec, NULL), EMP_OK);
+    cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
+    cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
+    device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+    cr_assert_not_null(device);
+    cr_assert_leq(step->op_count, MAX_OPS);
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime            runtime = load(profiles[i]);
+        emp_problem           *problem = NULL;
+        emp_sim               *sim = NULL;
+        emp_sim_result         r;
+        plain_step             plain;
+        static struct expected want;
+        cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, spec, NULL),
+                     EMP_OK);
+        cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+        for (emp_op_id op = 0; op < step->op_count; op++) {
+            device[op] = (emp_device_id)emp_rng_below(&rng, 3);
+        }
+        emp_problem_legalize(problem, device);
+        plain_step_create(&plain, problem, device);
+        ask_plain(&plain, runtime.rules, &want);
+        cr_assert_eq(emp_sim_run(sim, device, &r, NULL), EMP_OK);
+        cr_expect_eq(r.step_time_ns, want.r.step_time_ns, "%s %s", spec, profiles[i]);
+        for (int32_t d = 0; d < machine->device_count; d++) {
+            cr_expect_eq(r.peak_bytes[d], want.r.peak_bytes[d], "%s %s", spec,
+                         profiles[i]);
+            cr_expect_eq(r.busy_ns[d], want.r.busy_ns[d], "%s %s", spec, profiles[i]);
+        }
+        plain_step_destroy(&plain);
+        emp_sim_destroy(sim);
+        emp_problem_destroy(problem);
+    }
+    emp_free(device);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(step);
+    emp_graph_destroy(whole);
+}
+
+Test(profiles, are_the_plain_ones_on_workloads)
+{
+    compare_workload("rnnlm:steps=3");
+    compare_workload("nmt:layers=1,steps=2");
+}
+
+Test(profiles, placeto_is_the_plain_one) { compare_with_plain("placeto"); }
+Test(profiles, baechi_is_the_plain_one) { compare_with_plain("baechi"); }
+Test(profiles, msr_latency_is_the_plain_one) { compare_with_plain("msr-latency"); }
+Test(profiles, msr_load_is_the_plain_one) { compare_with_plain("msr-load"); }
+
+/* ---- by hand ---- */
+
+#define ON(d)       .device = (d)
+#define FROM1(a)    .input_count = 1, .input = {a}
+#define FROM2(a, b) .input_count = 2, .input = {a, b}
+enum { BYTES = 256 };
+
+struct verdict_case {
+    const char *profile;
+    int64_t     memory_bytes, peak_bytes; /* of gpu:0 */
+    emp_op_id   op;                       /* -1: it fits */
+    emp_time_ns at_ns;
+};
+
+/* Op 0 is on the CPU, where it takes 20 ns, the others are on gpu:0, where they take 10;
+ * 1 and 2 read 0, 3 reads both. 256 bytes take 34 ns (placeto) or 134045 ns (baechi).
+ * Placeto's ops 1 and 2 start 5710 ns apart and hold their bytes until 1 us before op 3
+ * ends, which is before it starts. Baechi's ops 1 and 2 are ready at once, op 3 when they
+ * have run. */
+static const struct verdict_case verdicts[] = {
+    {"placeto", 2 * BYTES, 2 * BYTES, -1, 0},
+    {"placeto", 2 * BYTES - 1, 2 * BYTES, 2, 20 + 34 + 5710},
+    {"baechi", 3 * BYTES, 3 * BYTES, -1, 0},
+    {"baechi", 3 * BYTES - 1, 3 * BYTES, 3, 20 + 134045 + 2 * 10},
+    {"baechi", 2 * BYTES - 1, 3 * BYTES, 2, 20 + 134045},
+    {"msr-latency", 3 * BYTES, 3 * BYTES, -1, 0},
+    {"msr-latency", 3 * BYTES - 1, 3 * BYTES, 3, 0},
+    {"msr-load", 3 * BYTES, 3 * BYTES, -1, 0},
+    {"msr-load", 2 * BYTES - 1, 3 * BYTES, 2, 0},
+};
+
+Test(profiles, name_the_first_op_that_does_not_fit)
+{
+    static const tiny_op ops[] = {
+        {ON(0)}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1), FROM2(1, 2)}};
+
+    for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
+        const struct verdict_case *c = &verdicts[i];
+        emp_runtime                runtime = load(c->profile);
+        tiny_problem               t;
+        emp_sim                   *sim = NULL;
+        emp_sim_result             r;
+        tiny_problem_create(&t, ops, 4, &runtime);
+        t.machine->device[1].memory_bytes = c->memory_bytes;
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
+        cr_expect_eq(r.is_feasible, c->op < 0, "%s", c->profile);
+        cr_expect_eq(r.oom_op, c->op, "%s", c->profile);
+        cr_expect_eq(r.oom_device, c->op < 0 ? -1 : 1, "%s", c->profile);
+        cr_expect_eq(r.oom_bytes, c->op < 0 ? 0 : BYTES, "%s", c->profile);
+        cr_expect_eq(r.oom_at_ns, c->at_ns, "%s: %" PRId64, c->profile, r.oom_at_ns);
+        cr_expect_eq(r.peak_bytes[1], c->peak_bytes, "%s", c->profile);
+        emp_sim_destroy(sim);
+        t.problem->runtime.check_memory = false;
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
+        cr_expect(r.is_feasible, "%s", c->profile);
+        emp_sim_destroy(sim);
+        tiny_problem_destroy(&t);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* The CPU of the formulas has no limit. */
+Test(profiles, only_msr_lets_the_cpu_hold_what_it_likes)
+{
+    static const tiny_op ops[] = {{ON(0)}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime    runtime = load(profiles[i]);
+        tiny_problem   t;
+        emp_sim       *sim = NULL;
+        emp_sim_result r;
+        tiny_problem_create(&t, ops, 1, &runtime);
+        t.machine->device[0].memory_bytes = 1;
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
+        cr_expect_eq(r.is_feasible, strncmp(profiles[i], "msr", 3) == 0, "%s",
+                     profiles[i]);
+        emp_sim_destroy(sim);
+        tiny_problem_destroy(&t);
+    }
+}
+
+/* ---- what every simulator must do ---- */
+
+Test(profiles, refuse_what_is_no_placement)
+{
+    static const tiny_op ops[] = {{ON(1)}, {ON(1), FROM1(0)}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime    runtime = load(profiles[i]);
+        tiny_problem   t;
+        emp_sim       *sim = NULL;
+        emp_sim_result r = {.step_time_ns = -5};
+        emp_error      err = {0}, second = {0};
+        tiny_problem_create(&t, ops, 2, &runtime);
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        t.device_of_op[1] = 3;
+        cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
+        cr_expect_str_eq(err.msg, "op 'op1' is on device 3 of 0..2");
+        emp_sim_destroy(sim);
+        t.device_of_op[1] = 1;
+        t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_expect_eq(emp_sim_run_traced(sim, t.device_of_op, NULL, &r, &second),
+                     EMP_EINVAL);
+        cr_expect_str_eq(second.msg, "op 'op1' cannot run on gpu:0");
+        cr_expect_eq(r.step_time_ns, -5, "written on success only");
+        emp_sim_destroy(sim);
+        tiny_problem_destroy(&t);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void expect_unsupported(const tiny_problem *t, const char *sentence)
+{
+    emp_sim  *sim = NULL;
+    emp_error err = {0};
+
+    cr_expect_eq(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED, "%s",
+                 sentence);
+    cr_expect_null(sim);
+    cr_expect_not_null(strstr(err.msg, sentence), "%s, not %s", err.msg, sentence);
+}
+
+Test(profiles, refuse_sizes_beyond_64_bits)
+{
+    static const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime runtime = load(profiles[i]);
+        for (int which = 0; which < 5; which++) {
+            tiny_problem t;
+            tiny_problem_create(&t, ops, 2, &runtime);
+            emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
+            if (which == 0) tensor->bytes = INT64_MAX;
+            if (which == 1) tensor->copy_bytes = INT64_C(1) << 61;
+            if (which == 2) t.graph->op[0].persistent_bytes = INT64_MAX;
+            if (which == 3) t.graph->op[1].cost.workspace_bytes = INT64_MAX;
+            if (which == 4) t.problem->costs->gpu[1].compute_ns = EMP_COST_LIMIT_NS;
+            expect_unsupported(&t, which < 4 ? "bytes in all" : "ops and transfers of ");
+            tiny_problem_destroy(&t);
+        }
+    }
+}
+
+Test(profiles, refuse_constants_that_cannot_be)
+{
+    static const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime  runtime = load(profiles[i]);
+        bool         is_baechi = runtime.rules == EMP_RULES_BAECHI;
+        tiny_problem t;
+        runtime.bus_bytes_per_s = runtime.host_bytes_per_s = 0.5;
+        runtime.byte_s = 1e17;
+        tiny_problem_create(&t, ops, 2, &runtime);
+        expect_unsupported(&t, is_baechi ? "per_byte is 1e+17 s" : "_rate is 0.5 B/s");
+        t.problem->runtime = load(profiles[i]);
+        t.problem->runtime.bus_gap_s = t.problem->runtime.transfer_s = 1e7;
+        t.problem->runtime.host_bytes_per_s = 1.0;
+        t.graph->tensor[0].copy_bytes = 10 * 1000 * 1000;
+        expect_unsupported(&t, "ops and transfers of ");
+        tiny_problem_destroy(&t);
+    }
+    tiny_problem t;
+    emp_runtime  runtime = load("baechi");
+    runtime.byte_s = 0.0;
+    runtime.control_bytes = INT64_MAX;
+    tiny_problem_create(&t, ops, 2, &runtime);
+    expect_unsupported(&t, "control_size is 9.22e+18 B");
+    tiny_problem_destroy(&t);
+}
+
+Test(profiles, create_survives_every_allocation_failure)
+{
+    for (int i = 0; i < PROFILES; i++) {
+        random_problem r;
+        emp_status     st = EMP_ENOMEM;
+        random_problem_create(&r, 7);
+        r.problem->runtime = load(profiles[i]);
+        long before = emp_mem_live_blocks();
+        for (long allowed = 0; st != EMP_OK; allowed++) {
+            emp_sim *sim = NULL;
+            emp_mem_fail_after(allowed);
+            st = emp_sim_create(&sim, r.problem, NULL);
+            emp_mem_fail_after(-1);
+            if (st != EMP_OK) {
+                cr_assert_eq(st, EMP_ENOMEM, "%s after %ld allocations: %s", profiles[i],
+                             allowed, emp_status_str(st));
+                cr_assert_null(sim);
+            }
+            emp_sim_destroy(sim);
+            cr_assert_eq(emp_mem_live_blocks(), before, "%s leaks after %ld allocations",
+                         profiles[i], allowed);
+        }
+        random_problem_destroy(&r);
+    }
+}
+
+Test(profiles, a_run_allocates_nothing)
+{
+    for (int i = 0; i < PROFILES; i++) {
+        random_problem r;
+        emp_sim       *sim = NULL;
+        emp_sim_result result;
+        random_problem_create(&r, 11);
+        r.problem->runtime = load(profiles[i]);
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        emp_mem_fail_after(0);
+        cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
+        cr_expect_eq(emp_sim_run_traced(sim, r.device_of_op, NULL, &result, NULL),
+                     EMP_OK);
+        emp_mem_fail_after(-1);
+        emp_sim_destroy(sim);
+        random_problem_destroy(&r);
+    }
+}
+
+/* A step in which nothing is left. */
+Test(profiles, of_folded_ops_alone_take_no_time)
+{
+    static const tiny_op ops[] = {{ON(1), .is_folded = true}};
+
+    for (int i = 0; i < PROFILES; i++) {
+        emp_runtime    runtime = load(profiles[i]);
+        tiny_problem   t;
+        emp_sim       *sim = NULL;
+        emp_sim_result r;
+        tiny_problem_create(&t, ops, 1, &runtime);
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
+        cr_expect_eq(r.step_time_ns, 0);
+        cr_expect(r.is_feasible);
+        emp_sim_destroy(sim);
+        tiny_problem_destroy(&t);
+    }
+}

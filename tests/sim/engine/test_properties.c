@@ -1,0 +1,786 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What holds for every graph, machine, runtime and placement: lower bounds, scaling, names
+ * that do not matter, bytes that are freed, closed forms of chains, repetition. That less
+ * work never takes longer is none of them: bench/anomalies. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/engine/tiny_problem.h"
+
+enum { PROBLEMS = 300, MAX_OPS = 64 };
+
+static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
+
+static emp_sim_result simulate_with(const emp_problem   *problem,
+                                    const emp_device_id *device_of_op,
+                                    const emp_sim_trace *trace)
+{
+    emp_sim       *sim = NULL;
+    emp_sim_result result = {0};
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, trace, &result, &err), EMP_OK,
+                 "%s", err.msg);
+    emp_sim_destroy(sim);
+    return result;
+}
+
+static emp_sim_result simulate(const random_problem *r)
+{
+    return simulate_with(r->problem, r->device_of_op, NULL);
+}
+
+/* All but the fingerprint and the verdict. */
+static void expect_same(const emp_sim_result *a, const emp_sim_result *b, uint64_t seed)
+{
+    cr_expect_eq(a->step_time_ns, b->step_time_ns,
+                 "seed %" PRIu64 ": %" PRId64 " and %" PRId64 " ns", seed,
+                 a->step_time_ns, b->step_time_ns);
+    for (int32_t d = 0; d < EMP_MAX_DEVICES; d++) {
+        cr_expect_eq(a->busy_ns[d], b->busy_ns[d], "seed %" PRIu64 ": device %d", seed,
+                     d);
+        cr_expect_eq(a->peak_bytes[d], b->peak_bytes[d], "seed %" PRIu64 ": device %d",
+                     seed, d);
+    }
+    cr_expect_eq(a->traffic_bytes, b->traffic_bytes, "seed %" PRIu64, seed);
+    cr_expect_eq(a->transfer_count, b->transfer_count, "seed %" PRIu64, seed);
+    cr_expect_eq(a->event_count, b->event_count, "seed %" PRIu64, seed);
+}
+
+static void expect_same_verdict(const emp_sim_result *a, const emp_sim_result *b,
+                                uint64_t seed)
+{
+    cr_expect_eq(a->is_feasible, b->is_feasible, "seed %" PRIu64, seed);
+    cr_expect_eq(a->oom_device, b->oom_device, "seed %" PRIu64, seed);
+    cr_expect_eq(a->oom_op, b->oom_op, "seed %" PRIu64, seed);
+    cr_expect_eq(a->oom_bytes, b->oom_bytes, "seed %" PRIu64, seed);
+    cr_expect_eq(a->oom_at_ns, b->oom_at_ns, "seed %" PRIu64, seed);
+}
+
+/* ---- lower bounds ---- */
+
+/* What a schedule keeps busy. */
+typedef struct {
+    const random_problem *r;
+    uint64_t              seed;
+    emp_time_ns           kernel_ns[EMP_MAX_DEVICES], kernel_end_ns[EMP_MAX_DEVICES];
+    emp_time_ns           thread_ns[EMP_MAX_DEVICES], issue_end_ns[EMP_MAX_DEVICES];
+    emp_time_ns           link_ns[EMP_MAX_LINKS], link_end_ns[EMP_MAX_LINKS];
+} loads;
+
+static bool has_host_thread(const random_problem *r, emp_device_id device)
+{
+    return r->problem->runtime.serial_issue && device > 0;
+}
+
+static void see_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
+                   emp_time_ns start_ns, emp_time_ns end_ns)
+{
+    loads *l = context;
+
+    (void)op, (void)lane;
+    if (device == 0) return; /* its ops may overlap */
+    cr_expect(start_ns >= l->kernel_end_ns[device] || start_ns == end_ns,
+              "seed %" PRIu64 ": kernels overlap on device %d", l->seed, device);
+    l->kernel_end_ns[device] = later_of(l->kernel_end_ns[device], end_ns);
+    l->kernel_ns[device] += end_ns - start_ns;
+}
+
+static void see_issue(void *context, emp_op_id op, emp_device_id device,
+                      emp_time_ns start_ns, emp_time_ns end_ns)
+{
+    loads *l = context;
+
+    cr_expect_geq(start_ns, l->issue_end_ns[device], "seed %" PRIu64, l->seed);
+    cr_expect_eq(end_ns - start_ns, l->r->problem->costs->gpu[op].issue_ns);
+    l->issue_end_ns[device] = end_ns;
+    l->thread_ns[device] += end_ns - start_ns;
+}
+
+static void see_copy(void *context, emp_tensor_id tensor, emp_device_id from,
+                     emp_device_id to, emp_sim_copy_phase phase, emp_time_ns at_ns)
+{
+    loads             *l = context;
+    const emp_runtime *rt = &l->r->problem->runtime;
+    emp_device_id      sender = l->r->device_of_op[l->r->graph->tensor[tensor].producer];
+
+    (void)from, (void)at_ns;
+    if (phase == EMP_SIM_COPY_REQUESTED && has_host_thread(l->r, sender))
+        l->thread_ns[sender] += emp_ns_of_seconds(rt->send_s);
+    if (phase == EMP_SIM_COPY_DELIVERED && has_host_thread(l->r, to))
+        l->thread_ns[to] += emp_ns_of_seconds(rt->receive_s);
+}
+
+static void see_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
+                         emp_device_id to, emp_time_ns start_ns, emp_time_ns end_ns)
+{
+    loads           *l = context;
+    const emp_route *route = &l->r->machine->route[from][to];
+
+    (void)tensor;
+    for (int32_t i = 0; i < route->link_count; i++) {
+        int32_t link = route->link[i];
+        l->link_ns[link] += end_ns - start_ns;
+        if (!l->r->problem->runtime.shared_links) continue;
+        cr_expect_geq(start_ns, l->link_end_ns[link],
+                      "seed %" PRIu64 ": transfers overlap on link %d", l->seed, link);
+        l->link_end_ns[link] = end_ns;
+    }
+}
+
+/* Nothing does two things at once, so no step is shorter than what one thing has to do. */
+Test(properties, a_step_is_no_shorter_than_anything_is_busy)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        loads          l = {.r = &r, .seed = seed};
+        emp_sim_trace  trace = {.context = &l,
+                                .op = see_op,
+                                .issue = see_issue,
+                                .copy = see_copy,
+                                .transfer = see_transfer};
+        emp_sim_result s = simulate_with(r.problem, r.device_of_op, &trace);
+        emp_time_ns step = s.step_time_ns - emp_ns_of_seconds(r.problem->runtime.step_s);
+        for (int32_t d = 0; d < r.machine->device_count; d++) {
+            cr_expect_geq(step, s.busy_ns[d], "seed %" PRIu64 ": device %d", seed, d);
+            cr_expect_geq(step, l.thread_ns[d], "seed %" PRIu64 ": thread %d", seed, d);
+            cr_expect(d == 0 || l.kernel_ns[d] == s.busy_ns[d], "seed %" PRIu64, seed);
+        }
+        for (int32_t k = 0; r.problem->runtime.shared_links && k < r.machine->link_count;
+             k++) {
+            cr_expect_geq(step, l.link_ns[k], "seed %" PRIu64 ": link %d", seed, k);
+        }
+        random_problem_destroy(&r);
+    }
+}
+
+/* When an op is through if every device, thread, stream and link served it alone. */
+typedef struct {
+    emp_time_ns told_ns;   /* those who wait are told */
+    emp_time_ns stream_ns; /* its kernels and those before it on its stream are done */
+} earliest;
+
+/* The tasks of an op on all cores, cut as suits it best. */
+static emp_time_ns fastest_on_cpu(const emp_problem *p, emp_op_id op)
+{
+    const emp_cost_table *c = p->costs;
+    int32_t               lanes = c->cpu[op].lanes, cores = p->machine->device[0].cores;
+    emp_time_ns           fastest = INT64_MAX;
+
+    if (!p->runtime.cpu_pool) return c->cpu[op].compute_ns;
+    for (int32_t n = (lanes + 3) / 4; n <= lanes; n++) {
+        int32_t     tasks = n * emp_cost_rounds(lanes);
+        emp_time_ns ns =
+            (tasks + cores - 1) / cores * c->task_ns[c->cpu_offset[op] + n - 1];
+        if (ns < fastest) fastest = ns;
+    }
+    return fastest;
+}
+
+static emp_time_ns copy_ns(const emp_problem *p, const emp_tensor *tensor,
+                           emp_device_id from, emp_device_id to)
+{
+    const emp_route *route = &p->machine->route[from][to];
+    double           ns = (double)tensor->copy_bytes * 1e9 / route->bytes_per_s;
+
+    return emp_ns_of_seconds(p->runtime.poll_s) +
+           emp_ns_of_seconds(p->runtime.receive_s) + emp_ns_of_seconds(route->latency_s) +
+           (emp_time_ns)(ns + 0.5);
+}
+
+static void wait_for_input(const random_problem *r, const earliest *at, emp_op_id op,
+                           int32_t input, earliest *ready)
+{
+    const emp_graph    *g = r->graph;
+    const emp_tensor   *t = &g->tensor[g->input[g->input_offset[op] + input]];
+    const earliest     *from = &at[t->producer];
+    const emp_device_id device = r->device_of_op[op],
+                        maker = r->device_of_op[t->producer];
+    const emp_device_id home = t->on_host ? 0 : maker;
+    const bool          reads_on_host = g->op[op].host_input_mask >> input & 1u;
+    const emp_device_id reads_in = reads_on_host ? 0 : device;
+
+    if (g->op[t->producer].is_folded) return;
+    if (home == reads_in) {
+        ready->told_ns = later_of(ready->told_ns, from->told_ns);
+        if (maker == device)
+            ready->stream_ns = later_of(ready->stream_ns, from->stream_ns);
+        return;
+    }
+    emp_time_ns leaves = from->told_ns + emp_ns_of_seconds(r->problem->runtime.send_s);
+    if (home > 0) leaves = later_of(leaves, from->stream_ns);
+    ready->told_ns =
+        later_of(ready->told_ns, leaves + copy_ns(r->problem, t, home, reads_in));
+}
+
+static void wait_for_control(const random_problem *r, const earliest *at, emp_op_id op,
+                             emp_op_id before, earliest *ready)
+{
+    emp_device_id from = r->device_of_op[before], to = r->device_of_op[op];
+    emp_time_ns   told = at[before].told_ns;
+
+    if (r->graph->op[before].is_folded) return;
+    if (from == to) ready->stream_ns = later_of(ready->stream_ns, at[before].stream_ns);
+    if (from != to && r->problem->runtime.control_latency)
+        told += emp_ns_of_seconds(r->machine->route[from][to].latency_s);
+    ready->told_ns = later_of(ready->told_ns, told);
+}
+
+static earliest run_alone(const random_problem *r, emp_op_id op, earliest ready)
+{
+    const emp_gpu_cost *gpu = &r->problem->costs->gpu[op];
+    emp_device_id       device = r->device_of_op[op];
+
+    if (!has_host_thread(r, device)) {
+        emp_time_ns end = ready.told_ns +
+                          (device > 0 ? gpu->compute_ns : fastest_on_cpu(r->problem, op));
+        return (earliest){end, end};
+    }
+    emp_time_ns issued = ready.told_ns + gpu->issue_ns;
+    return (earliest){issued,
+                      later_of(issued, ready.stream_ns) +
+                          (r->graph->op[op].cost.kernels > 0 ? gpu->compute_ns : 0)};
+}
+
+/* The longest path: ops at their fastest, copies and messages without queues. */
+static emp_time_ns critical_path(const random_problem *r)
+{
+    const emp_graph *g = r->graph;
+    earliest         at[MAX_OPS] = {{0}};
+    emp_time_ns      longest = 0;
+
+    for (int32_t i = 0; i < g->op_count; i++) {
+        emp_op_id op = g->topo[i];
+        earliest  ready = {0};
+        if (g->op[op].is_folded) continue;
+        for (int32_t k = 0; k < g->input_offset[op + 1] - g->input_offset[op]; k++)
+            wait_for_input(r, at, op, k, &ready);
+        for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++)
+            wait_for_control(r, at, op, g->control[k], &ready);
+        at[op] = run_alone(r, op, ready);
+        longest = later_of(longest, later_of(at[op].told_ns, at[op].stream_ns));
+    }
+    return longest + emp_ns_of_seconds(r->problem->runtime.step_s);
+}
+
+Test(properties, no_placement_beats_the_critical_path)
+{
+    int32_t tight = 0;
+
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        emp_time_ns bound = critical_path(&r), step = simulate(&r).step_time_ns;
+        cr_expect_geq(step, bound, "seed %" PRIu64 ": %" PRId64 " < %" PRId64, seed, step,
+                      bound);
+        tight += step == bound;
+        random_problem_destroy(&r);
+    }
+    cr_expect_gt(tight, PROBLEMS / 20, "the bound is met %d times", tight);
+}
+
+/* ---- scale, and what is not used ---- */
+
+Test(properties, scaling_every_cost_scales_the_step)
+{
+    static const int32_t factors[] = {2, 3, 7, 1000};
+
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+            random_problem r;
+            random_problem_create(&r, seed);
+            emp_time_ns once = simulate(&r).step_time_ns;
+            random_problem_scale(&r, factors[i]);
+            emp_time_ns scaled = simulate(&r).step_time_ns;
+            cr_expect_eq(scaled, factors[i] * once,
+                         "seed %" PRIu64 ": %" PRId64 " and %" PRId64, seed, once,
+                         scaled);
+            random_problem_destroy(&r);
+        }
+    }
+}
+
+/* Makes room for a device at \a place; its routes are as bad as can be. */
+static void insert_device(random_problem *r, int32_t place)
+{
+    emp_machine *m = r->machine;
+    emp_machine  old = *m;
+
+    m->device_count++;
+    m->device[place] = old.device[place < old.device_count ? place : place - 1];
+    m->device[place].kind = EMP_DEVICE_GPU;
+    for (int32_t i = 0; i < m->device_count; i++) {
+        for (int32_t j = 0; j < m->device_count; j++) {
+            if (i == place || j == place) {
+                m->route[i][j] = (emp_route){
+                    .link_count = 1, .link = {0}, .bytes_per_s = 1.0, .latency_s = 1.0};
+            } else {
+                m->route[i][j] = old.route[i - (i > place)][j - (j > place)];
+            }
+        }
+        if (i > place) m->device[i] = old.device[i - 1];
+    }
+    for (emp_op_id op = 0; op < r->graph->op_count; op++)
+        r->device_of_op[op] += r->device_of_op[op] >= place;
+}
+
+static void forget_device(emp_sim_result *s, int32_t place)
+{
+    for (int32_t d = place; d + 1 < EMP_MAX_DEVICES; d++) {
+        s->busy_ns[d] = s->busy_ns[d + 1];
+        s->peak_bytes[d] = s->peak_bytes[d + 1];
+    }
+}
+
+Test(properties, an_unused_device_changes_nothing)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        emp_sim_result without = simulate(&r);
+        int32_t        count = r.machine->device_count;
+        int32_t        place = 1 + (int32_t)(seed % (uint64_t)count);
+        insert_device(&r, place);
+        emp_sim_result with = simulate(&r);
+        cr_expect_eq(with.busy_ns[place], 0, "seed %" PRIu64, seed);
+        cr_expect_eq(with.peak_bytes[place], 0, "seed %" PRIu64, seed);
+        forget_device(&with, place);
+        expect_same(&with, &without, seed);
+        if (with.oom_device > place) with.oom_device--;
+        expect_same_verdict(&with, &without, seed);
+        cr_expect(place < count || with.fingerprint == without.fingerprint,
+                  "seed %" PRIu64, seed);
+        random_problem_destroy(&r);
+    }
+}
+
+Test(properties, an_unused_link_changes_nothing)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        emp_sim_result without = simulate(&r);
+        emp_machine   *m = r.machine;
+        m->link[m->link_count++] = (emp_link){.latency_s = 1.0, .bytes_per_s = 1.0};
+        emp_sim_result with = simulate(&r);
+        expect_same(&with, &without, seed);
+        expect_same_verdict(&with, &without, seed);
+        cr_expect_eq(with.fingerprint, without.fingerprint, "seed %" PRIu64, seed);
+        random_problem_destroy(&r);
+    }
+}
+
+/* ---- the order in which ops are declared ---- */
+
+/* Without folded ops, whose place in the topological order decides when their readers
+ * start. */
+static void create_unfolded(random_problem *r, uint64_t seed)
+{
+    random_problem_create(r, seed);
+    for (emp_op_id op = 0; op < r->graph->op_count; op++)
+        r->graph->op[op].is_folded = false;
+    emp_problem_legalize(r->problem, r->device_of_op);
+}
+
+static bool waits_for(const emp_graph *g, emp_op_id op, emp_op_id before)
+{
+    for (int32_t k = g->input_offset[op]; k < g->input_offset[op + 1]; k++)
+        if (g->tensor[g->input[k]].producer == before) return true;
+    for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++)
+        if (g->control[k] == before) return true;
+    return false;
+}
+
+static bool waits_for_none(const emp_graph *g, emp_op_id op)
+{
+    return g->input_offset[op] == g->input_offset[op + 1] &&
+           g->control_offset[op] == g->control_offset[op + 1];
+}
+
+/* Ops that one event can make ready together: those without inputs, and those that wait
+ * for the same op. */
+static bool are_siblings(const emp_graph *g, emp_op_id a, emp_op_id b)
+{
+    if (waits_for_none(g, a) && waits_for_none(g, b)) return true;
+    for (emp_op_id before = 0; before < g->op_count; before++)
+        if (waits_for(g, a, before) && waits_for(g, b, before)) return true;
+    return false;
+}
+
+/* Numbers the ops at random; siblings keep their order if \a keeps_siblings. */
+static void draw_numbers(const emp_graph *g, bool keeps_siblings, emp_rng *rng,
+                         emp_op_id *new_id_of_op)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++) new_id_of_op[op] = -1;
+    for (emp_op_id id = 0; id < g->op_count; id++) {
+        emp_op_id free[MAX_OPS];
+        uint32_t  count = 0;
+        for (emp_op_id op = 0; op < g->op_count; op++) {
+            bool is_free = new_id_of_op[op] < 0;
+            for (emp_op_id older = 0; keeps_siblings && is_free && older < op; older++) {
+                is_free = new_id_of_op[older] >= 0 || !are_siblings(g, older, op);
+            }
+            if (is_free) free[count++] = op;
+        }
+        new_id_of_op[free[emp_rng_below(rng, count)]] = id;
+    }
+}
+
+static emp_sim_result simulate_relabelled(const random_problem *r, bool keeps_siblings,
+                                          uint64_t seed)
+{
+    emp_op_id      new_id_of_op[MAX_OPS];
+    random_problem again;
+    emp_rng        rng;
+
+    emp_rng_init(&rng, seed, 3, keeps_siblings);
+    draw_numbers(r->graph, keeps_siblings, &rng, new_id_of_op);
+    random_problem_relabel(&again, r, new_id_of_op);
+    emp_sim_result result = simulate(&again);
+    random_problem_destroy(&again);
+    return result;
+}
+
+/* Ids decide only between ops that one event makes ready together; small equal costs, of
+ * which these problems are full, are ties of events, which ids do not decide. */
+Test(properties, only_the_order_of_siblings_matters)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        random_problem r;
+        create_unfolded(&r, seed);
+        emp_sim_result once = simulate(&r);
+        emp_sim_result again = simulate_relabelled(&r, true, seed);
+        expect_same(&once, &again, seed);
+        random_problem_destroy(&r);
+    }
+}
+
+/* Large random costs, so that no two events are simultaneous by chance. */
+static void draw_large_costs(random_problem *r, uint64_t seed)
+{
+    emp_cost_table *c = r->problem->costs;
+    emp_rng         rng;
+
+    emp_rng_init(&rng, seed, 4, 0);
+    for (emp_op_id op = 0; op < c->op_count; op++) {
+        c->gpu[op].issue_ns = 1 + emp_rng_below(&rng, 1000000);
+        c->cpu[op].compute_ns = 1 + emp_rng_below(&rng, 1000000000);
+        if (r->graph->op[op].cost.kernels > 0)
+            c->gpu[op].compute_ns = 1 + emp_rng_below(&rng, 1000000000);
+        for (int32_t k = 0; k < c->cpu[op].lanes; k++)
+            c->task_ns[c->cpu_offset[op] + k] = 1 + emp_rng_below(&rng, 1000000000);
+    }
+}
+
+/* What any order of the ops leaves as it is: what is computed and sent. When and where
+ * buffers meet may change, and with a pool the cuts of CPU ops. */
+Test(properties, any_order_of_ops_computes_and_sends_the_same)
+{
+    int32_t differ[2] = {0};
+
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        for (int is_large = 0; is_large < 2; is_large++) {
+            random_problem r;
+            create_unfolded(&r, seed);
+            if (is_large) draw_large_costs(&r, seed);
+            emp_sim_result once = simulate(&r);
+            emp_sim_result again = simulate_relabelled(&r, false, seed);
+            for (int32_t d = r.problem->runtime.cpu_pool; d < once.device_count; d++)
+                cr_expect_eq(once.busy_ns[d], again.busy_ns[d], "seed %" PRIu64, seed);
+            cr_expect_eq(once.traffic_bytes, again.traffic_bytes, "seed %" PRIu64, seed);
+            cr_expect_eq(once.transfer_count, again.transfer_count, "seed %" PRIu64,
+                         seed);
+            cr_expect_eq(once.event_count, again.event_count, "seed %" PRIu64, seed);
+            differ[is_large] += once.step_time_ns != again.step_time_ns;
+            random_problem_destroy(&r);
+        }
+    }
+    cr_log_info("another order of ops: another step time in %d of %d, with large random "
+                "costs in %d\n",
+                differ[0], PROBLEMS, differ[1]);
+    cr_expect_gt(differ[0], 0, "siblings' order should matter somewhere");
+    cr_expect_gt(differ[1], 0, "siblings' order should matter somewhere");
+}
+
+/* ---- memory ---- */
+
+typedef struct {
+    uint64_t seed;
+    int64_t  last[EMP_MAX_DEVICES], most[EMP_MAX_DEVICES];
+} tide;
+
+static void see_memory(void *context, emp_device_id device, emp_time_ns at_ns,
+                       int64_t bytes)
+{
+    tide *t = context;
+
+    (void)at_ns;
+    cr_expect_geq(bytes, 0, "seed %" PRIu64 ": device %d", t->seed, device);
+    t->last[device] = bytes;
+    if (bytes > t->most[device]) t->most[device] = bytes;
+}
+
+static void count_persistent(const random_problem *r, int64_t bytes[EMP_MAX_DEVICES])
+{
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        const emp_op *o = &r->graph->op[op];
+        if (o->is_folded) continue;
+        bytes[r->device_of_op[op]] += (o->persistent_bytes + 255) / 256 * 256;
+    }
+}
+
+Test(properties, every_byte_is_freed)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        for (int with_chunks = 0; with_chunks < 2; with_chunks++) {
+            random_problem r;
+            tide           t = {.seed = seed};
+            emp_sim_trace  trace = {.context = &t, .memory = see_memory};
+            int64_t        persistent[EMP_MAX_DEVICES] = {0};
+            random_problem_create(&r, seed);
+            count_persistent(&r, persistent);
+            r.problem->runtime.bfc_allocator = with_chunks;
+            emp_sim_result s = simulate_with(r.problem, r.device_of_op, &trace);
+            for (int32_t d = 0; d < s.device_count; d++) {
+                cr_expect_eq(t.last[d], persistent[d],
+                             "seed %" PRIu64 ": device %d ends with %" PRId64
+                             " bytes, %" PRId64 " of variables",
+                             seed, d, t.last[d], persistent[d]);
+                /* chunks have gaps; one that finds no place counts alone */
+                bool is_gapless = !with_chunks || d == 0;
+                cr_expect(is_gapless ? t.most[d] == s.peak_bytes[d]
+                                     : t.most[d] <= s.peak_bytes[d],
+                          "seed %" PRIu64 ": %" PRId64 ", peak %" PRId64, seed, t.most[d],
+                          s.peak_bytes[d]);
+            }
+            random_problem_destroy(&r);
+        }
+    }
+}
+
+/* Chunks are where bytes are, not when: only what GPUs need can change. */
+Test(properties, chunks_change_peaks_only)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        random_problem r;
+        random_problem_create(&r, seed);
+        for (int32_t d = 0; d < r.machine->device_count; d++) {
+            r.machine->device[d].memory_bytes = INT64_C(1) << 40;
+        }
+        emp_sim_result sum = simulate(&r);
+        r.problem->runtime.bfc_allocator = true;
+        emp_sim_result chunks = simulate(&r);
+        cr_expect_eq(chunks.fingerprint, sum.fingerprint, "seed %" PRIu64, seed);
+        cr_expect(chunks.is_feasible, "seed %" PRIu64, seed);
+        cr_expect_eq(chunks.peak_bytes[0], sum.peak_bytes[0], "seed %" PRIu64, seed);
+        for (int32_t d = 1; d < r.machine->device_count; d++) {
+            cr_expect_geq(chunks.peak_bytes[d], sum.peak_bytes[d], "seed %" PRIu64, seed);
+            r.machine->device[d].memory_bytes = chunks.peak_bytes[d];
+        }
+        emp_sim_result tight = simulate(&r);
+        cr_expect_eq(tight.fingerprint, sum.fingerprint, "seed %" PRIu64, seed);
+        for (int32_t d = 1; d < r.machine->device_count; d++) {
+            r.machine->device[d].memory_bytes = sum.peak_bytes[d] - 1;
+        }
+        r.problem->runtime.check_memory = true;
+        bool uses_gpu = false;
+        for (int32_t d = 1; d < r.machine->device_count; d++) {
+            uses_gpu = uses_gpu || sum.peak_bytes[d] > 0;
+        }
+        cr_expect_eq(simulate(&r).is_feasible, !uses_gpu, "seed %" PRIu64, seed);
+        random_problem_destroy(&r);
+    }
+}
+
+/* ---- chains ---- */
+
+enum { MAX_CHAIN = 30, CHAINS = 200, TINY_CORES = 4 };
+
+static void create_chain(tiny_problem *t, int device, const char *profile, emp_rng *rng)
+{
+    tiny_op     ops[MAX_CHAIN] = {{0}};
+    int         count = 1 + (int)emp_rng_below(rng, MAX_CHAIN);
+    emp_runtime runtime;
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_runtime_load(&runtime, profile, &err), EMP_OK, "%s", err.msg);
+    for (int i = 0; i < count; i++) {
+        ops[i].device = device;
+        ops[i].input_count = i > 0;
+        ops[i].input[0] = i - 1;
+        ops[i].is_kernelless = emp_rng_below(rng, 4) == 0;
+        ops[i].lanes = 1 + (int)emp_rng_below(rng, TINY_CORES);
+    }
+    tiny_problem_create(t, ops, count, &runtime);
+    emp_cost_table *c = t->problem->costs;
+    for (int i = 0; i < count; i++) {
+        c->gpu[i].issue_ns = emp_rng_below(rng, 50000);
+        if (!ops[i].is_kernelless) c->gpu[i].compute_ns = emp_rng_below(rng, 100000);
+        c->cpu[i].compute_ns = emp_rng_below(rng, 100000);
+        for (int k = 0; k < TINY_CORES; k++)
+            c->task_ns[i * TINY_CORES + k] = emp_rng_below(rng, 100000);
+    }
+}
+
+/* ideal: the sum of the costs. */
+static emp_time_ns ideal_chain(const tiny_problem *t, int device)
+{
+    const emp_cost_table *c = t->problem->costs;
+    emp_time_ns           sum = 0;
+
+    for (int i = 0; i < c->op_count; i++)
+        sum += device > 0 ? c->gpu[i].compute_ns : c->cpu[i].compute_ns;
+    return sum;
+}
+
+/* tf-r1.3 on a GPU: all issues, or those up to some op and all kernels from it on:
+ * max over k of issue_1 + ... + issue_k + kernels_k + ... + kernels_n, whichever is most.
+ * On the CPU an op has its lanes' cores for itself, and is four tasks for each. */
+static emp_time_ns tf_chain(const tiny_problem *t, int device)
+{
+    const emp_cost_table *c = t->problem->costs;
+    emp_time_ns           step = emp_ns_of_seconds(t->problem->runtime.step_s);
+    emp_time_ns           issued = 0, kernels = 0, longest = 0, sum = 0;
+
+    for (int i = 0; i < c->op_count; i++) {
+        int lanes = c->cpu[i].lanes, tasks = lanes * emp_cost_rounds(lanes);
+        sum += (tasks + TINY_CORES - 1) / TINY_CORES *
+               c->task_ns[i * TINY_CORES + lanes - 1];
+        kernels += c->gpu[i].compute_ns;
+    }
+    if (device == 0) return sum + step;
+    for (int i = 0; i < c->op_count; i++) {
+        issued += c->gpu[i].issue_ns;
+        longest = later_of(longest, issued + kernels);
+        kernels -= c->gpu[i].compute_ns;
+    }
+    return later_of(longest, issued) + step;
+}
+
+static void expect_chain(const char *profile, int device, uint64_t seed,
+                         emp_time_ns (*closed_form)(const tiny_problem *t, int device))
+{
+    tiny_problem t;
+    emp_rng      rng;
+
+    emp_rng_init(&rng, seed, 5, (uint32_t)device);
+    create_chain(&t, device, profile, &rng);
+    emp_time_ns step = simulate_with(t.problem, t.device_of_op, NULL).step_time_ns;
+    emp_time_ns want = closed_form(&t, device);
+    cr_expect_eq(step, want,
+                 "%s, device %d, seed %" PRIu64 ": %" PRId64 ", want %" PRId64, profile,
+                 device, seed, step, want);
+    tiny_problem_destroy(&t);
+}
+
+Test(properties, a_chain_on_one_device_is_the_sum_of_its_costs)
+{
+    for (uint64_t seed = 0; seed < CHAINS; seed++) {
+        for (int device = 0; device < 2; device++) {
+            expect_chain("ideal", device, seed, ideal_chain);
+            expect_chain("tf-r1.3", device, seed, tf_chain);
+        }
+    }
+}
+
+/* ---- repetition ---- */
+
+Test(properties, a_repeated_run_is_bit_identical)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        random_problem r;
+        emp_sim       *sim = NULL;
+        emp_sim_result first = {0}, other = {0}, again = {0};
+        emp_device_id  kept[MAX_OPS];
+        emp_rng        rng;
+        random_problem_create(&r, seed);
+        memcpy(kept, r.device_of_op, (size_t)r.graph->op_count * sizeof *kept);
+        emp_rng_init(&rng, seed, 2, 0);
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, kept, &first, NULL), EMP_OK);
+        random_problem_place(&r, &rng);
+        cr_assert_eq(emp_sim_run(sim, r.device_of_op, &other, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, kept, &again, NULL), EMP_OK);
+        cr_expect_eq(memcmp(&first, &again, sizeof first), 0, "seed %" PRIu64, seed);
+        emp_sim_destroy(sim);
+        random_problem_destroy(&r);
+    }
+}
+
+/* One of the two runs rules that are constants, if the profile is a usual one. */
+Test(properties, a_traced_run_is_the_same)
+{
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        random_problem r;
+        emp_sim       *sim = NULL;
+        emp_sim_result plain, traced;
+        tide           t = {.seed = seed};
+        emp_sim_trace  trace = {.context = &t, .memory = see_memory};
+        random_problem_create(&r, seed);
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run(sim, r.device_of_op, &plain, NULL), EMP_OK);
+        cr_assert_eq(emp_sim_run_traced(sim, r.device_of_op, &trace, &traced, NULL),
+                     EMP_OK);
+        expect_same(&plain, &traced, seed);
+        expect_same_verdict(&plain, &traced, seed);
+        cr_expect_eq(plain.fingerprint, 0);
+        cr_expect_neq(traced.fingerprint, 0);
+        emp_sim_destroy(sim);
+        random_problem_destroy(&r);
+    }
+}
+
+enum { BATCH = 24, BATCH_PROBLEMS = 20 };
+
+/* A simulator for each thread, one problem for all. */
+static void simulate_batch(const random_problem *r, const emp_device_id *placements,
+                           int threads, emp_sim_result *results)
+{
+    int failures = 0;
+
+#pragma omp parallel num_threads(threads) reduction(+ : failures)
+    {
+        emp_sim *sim = NULL;
+        failures += emp_sim_create(&sim, r->problem, NULL) != EMP_OK;
+#pragma omp for schedule(dynamic)
+        for (int i = 0; i < BATCH; i++) {
+            if (sim == NULL) continue;
+            failures += emp_sim_run_traced(sim, placements + i * MAX_OPS, NULL,
+                                           &results[i], NULL) != EMP_OK;
+        }
+        emp_sim_destroy(sim);
+    }
+    cr_assert_eq(failures, 0);
+}
+
+Test(properties, threads_do_not_change_results)
+{
+    static emp_device_id  placements[BATCH * MAX_OPS];
+    static emp_sim_result one[BATCH], two[BATCH];
+
+    for (uint64_t seed = 0; seed < BATCH_PROBLEMS; seed++) {
+        random_problem r;
+        emp_rng        rng;
+        random_problem_create(&r, seed);
+        emp_rng_init(&rng, seed, 6, 0);
+        for (int i = 0; i < BATCH; i++) {
+            random_problem_place(&r, &rng);
+            memcpy(placements + i * MAX_OPS, r.device_of_op,
+                   (size_t)r.graph->op_count * sizeof *placements);
+        }
+        simulate_batch(&r, placements, 1, one);
+        simulate_batch(&r, placements, 2, two);
+        for (int i = 0; i < BATCH; i++) {
+            expect_same(&one[i], &two[i], seed);
+            expect_same_verdict(&one[i], &two[i], seed);
+            cr_expect_eq(one[i].fingerprint, two[i].fingerprint, "seed %" PRIu64, seed);
+        }
+        random_problem_destroy(&r);
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What crosses the network, what waits for it and in whose memory it lies, by hand: a
+ * tensor of 256 B takes 20 + 512 ns from host to host, 5 more from or to a GPU. */
+#include <criterion/criterion.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+#include "tests/sim/engine/tiny_problem.h"
+
+enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
+
+static emp_sim_result run(const tiny_op *ops, int op_count, int64_t memory_bytes)
+{
+    emp_runtime    runtime = tiny_list_scheduling();
+    tiny_problem   t;
+    emp_sim       *sim = NULL;
+    emp_sim_result r = {0};
+    emp_error      err = {0};
+
+    tiny_problem_create(&t, ops, op_count, &runtime);
+    tiny_problem_split(&t);
+    t.machine->device[CPU_1].memory_bytes = memory_bytes;
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
+    emp_sim_destroy(sim);
+    tiny_problem_destroy(&t);
+    cr_assert_eq(emp_mem_live_blocks(), 0);
+    return r;
+}
+
+Test(several_hosts, a_copy_crosses_the_network)
+{
+    static const tiny_op ops[] = {{.device = GPU_0},
+                                  {.device = GPU_1, .input_count = 1, .input = {0}}};
+    emp_sim_result       r = run(ops, 2, 1 << 20);
+
+    cr_expect_eq(r.step_time_ns, 10 + 25 + 512 + 10);
+    cr_expect_eq(r.transfer_count, 1);
+}
+
+Test(several_hosts, copies_within_a_host_do_not)
+{
+    static const tiny_op ops[] = {{.device = GPU_1},
+                                  {.device = GPU_2, .input_count = 1, .input = {0}}};
+
+    cr_expect_eq(run(ops, 2, 1 << 20).step_time_ns, 10 + 5 + 256 + 10);
+}
+
+/* Both take the link of host 0 to the network, though their GPUs and CPUs are others; the
+ * copy of the other direction goes meanwhile. */
+Test(several_hosts, copies_wait_for_the_network)
+{
+    static const tiny_op ops[] = {
+        {.device = GPU_0},
+        {.device = CPU_0},
+        {.device = GPU_2},
+        {.device = GPU_1, .input_count = 1, .input = {0}},
+        {.device = CPU_1, .input_count = 1, .input = {1}},
+        {.device = GPU_0, .input_count = 1, .input = {2}},
+    };
+    emp_sim_result r = run(ops, 6, 1 << 20);
+
+    cr_expect_eq(r.step_time_ns, 10 + (25 + 512) + (20 + 512) + 20);
+    cr_expect_eq(r.busy_ns[GPU_0], 20);
+    cr_expect_eq(r.transfer_count, 3);
+}
+
+/* The output of a GPU's op in host memory lies in that of its own host. */
+static const tiny_op host_output[] = {
+    {.device = GPU_1, .is_on_host = true},
+    {.device = CPU_1, .input_count = 1, .input = {0}},
+    {.device = CPU_0, .input_count = 1, .input = {0}},
+};
+
+Test(several_hosts, host_memory_is_that_of_the_own_host)
+{
+    emp_sim_result r = run(host_output, 3, 1 << 20);
+
+    cr_expect_eq(r.transfer_count, 1, "to the other host only");
+    cr_expect_eq(r.step_time_ns, 10 + 20 + 512 + 20);
+    cr_expect_eq(r.peak_bytes[CPU_1], 256 + 256, "the tensor, and what reads it makes");
+    cr_expect_eq(r.peak_bytes[CPU_0], 256 + 256, "its copy, and the same");
+    cr_expect_eq(r.peak_bytes[GPU_1], 0);
+    cr_expect(r.is_feasible);
+}
+
+Test(several_hosts, the_verdict_names_the_host)
+{
+    emp_sim_result r = run(host_output, 3, 300);
+
+    cr_expect_eq(r.oom_device, CPU_1);
+    cr_expect_eq(r.oom_op, 1);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do single-device step times stay near the published ones, with every constant global to
+ * the machine, and are memory verdicts no matter of a few bytes? Mirhoseini et al., ICLR
+ * 2018, Table 1: seconds on the CPU and on one K40; 0 = does not fit. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "graphs/workloads/workloads.h"
+#include "sim/engine/sim.h"
+
+struct cell {
+    char   spec[24];
+    int    device;
+    double published_s;
+    double tolerance_percent;
+};
+
+/* clang-format off */
+static struct cell cells[] = {
+    {"inception_v3", 0, 0.61, 10},  {"inception_v3", 1, 0.15, 10},
+    {"resnet", 1, 1.18, 10},
+    {"rnnlm", 0, 6.89, 10},         {"rnnlm", 1, 1.57, 10},
+    {"nmt:layers=2", 0, 6.46, 10},  {"nmt:layers=4", 0, 10.68, 20},
+    {"nmt:layers=8", 0, 11.52, 25},
+    {"nmt:layers=2", 1, 0, 0},      {"nmt:layers=4", 1, 0, 0},  {"nmt:layers=8", 1, 0, 0},
+};
+/* clang-format on */
+
+enum { MARGIN_PERCENT = 3 }; /* of the GPU's memory, between a peak and the limit */
+
+ParameterizedTestParameters(single_device, stays_near_the_published_time)
+{
+    return cr_make_param_array(struct cell, cells, sizeof cells / sizeof cells[0]);
+}
+
+ParameterizedTest(struct cell *c, single_device, stays_near_the_published_time)
+{
+    emp_graph     *whole = NULL, *step = NULL;
+    emp_machine   *machine = NULL;
+    emp_problem   *problem = NULL;
+    emp_sim       *sim = NULL;
+    emp_sim_result r = {0};
+    emp_runtime    runtime;
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_workload_build(&whole, c->spec, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&machine, "k40x1", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, c->spec, &err),
+                 EMP_OK);
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+    emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+    for (emp_op_id op = 0; op < step->op_count; op++) device[op] = c->device;
+    emp_problem_legalize(problem, device);
+    cr_assert_eq(emp_sim_run(sim, device, &r, &err), EMP_OK, "%s", err.msg);
+
+    double seconds = (double)r.step_time_ns * 1e-9;
+    cr_expect_eq(r.is_feasible, c->published_s > 0.0, "%s on device %d: %s", c->spec,
+                 c->device, r.is_feasible ? "fits" : "does not fit");
+    if (c->published_s > 0.0) {
+        double off = 100.0 * fabs(seconds / c->published_s - 1.0);
+        cr_expect_lt(off, c->tolerance_percent,
+                     "%s on device %d: %.3f s, published %.2f s", c->spec, c->device,
+                     seconds, c->published_s);
+    }
+    if (c->device == 1) {
+        double used = (double)r.peak_bytes[1] / (double)machine->device[1].memory_bytes;
+        cr_expect_gt(100.0 * fabs(used - 1.0), MARGIN_PERCENT, "%s: %.1f %% of memory",
+                     c->spec, 100.0 * used);
+    }
+    emp_free(device);
+    emp_sim_destroy(sim);
+    emp_problem_destroy(problem);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(step);
+    emp_graph_destroy(whole);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is blame what a second, plain count over the explained path gives, and what can be found by
+ * hand? */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/explain/blame.h"
+#include "sim/explain/explain.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/engine/tiny_problem.h"
+
+enum { SEEDS = 100 };
+
+/* The caller frees it. */
+static double *blame(const emp_problem *problem, const emp_device_id *device_of_op)
+{
+    double   *blame_s = calloc((size_t)problem->graph->op_count, sizeof *blame_s);
+    emp_sim  *sim = NULL;
+    emp_error err = {0};
+
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_explain_blame(blame_s, problem, sim, device_of_op, &err), EMP_OK,
+                 "%s", err.msg);
+    emp_sim_destroy(sim);
+    return blame_s;
+}
+
+/* ---- a second count ---- */
+
+struct count {
+    const emp_explain *why;
+    double            *blame_s;
+    unsigned char     *runs; /* [op][ns] whether it does, on any of its lanes */
+};
+
+static unsigned char *runs_of(const struct count *c, emp_op_id op)
+{
+    return c->runs + (size_t)op * (size_t)c->why->result.step_time_ns;
+}
+
+static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
+                  emp_time_ns start_ns, emp_time_ns end_ns)
+{
+    (void)device;
+    (void)lane;
+    memset(runs_of(context, op) + start_ns, 1, (size_t)(end_ns - start_ns));
+}
+
+/* Each op that runs while its device is waited for: half of the time. */
+static void count_waits(struct count *c, const random_problem *r)
+{
+    for (int32_t i = 0; i < c->why->segment_count; i++) {
+        const emp_explain_segment *s = &c->why->segment[i];
+        for (emp_op_id op = 0; op < r->graph->op_count; op++)
+            for (emp_time_ns t = s->start_ns; t < s->end_ns; t++)
+                if (s->busy == r->device_of_op[op] && runs_of(c, op)[t])
+                    c->blame_s[op] += 0.5e-9;
+    }
+}
+
+/* The op with which the path goes on behind segment \a i; -1 = none. */
+static emp_op_id op_behind(const emp_explain *why, int32_t i)
+{
+    while (++i < why->segment_count)
+        if (why->segment[i].to < 0) return why->segment[i].op;
+    return -1;
+}
+
+static void count_segments(struct count *c)
+{
+    for (int32_t i = 0; i < c->why->segment_count; i++) {
+        const emp_explain_segment *s = &c->why->segment[i];
+        double                     time_s = (double)(s->end_ns - s->start_ns) * 1e-9;
+        if (s->op < 0) continue;
+        if (s->busy >= 0 || s->to >= 0) time_s /= 2;
+        c->blame_s[s->op] += time_s;
+        if (s->busy < 0 && s->to >= 0 && op_behind(c->why, i) >= 0)
+            c->blame_s[op_behind(c->why, i)] += time_s;
+    }
+}
+
+static void expect_second_count(const random_problem *r, uint64_t seed)
+{
+    size_t       op_count = (size_t)r->graph->op_count;
+    double      *got = blame(r->problem, r->device_of_op);
+    emp_explain *why = NULL;
+    emp_sim     *sim = NULL;
+    struct count c = {.blame_s = calloc(op_count, sizeof *c.blame_s)};
+
+    cr_assert_eq(emp_explain_create(&why, r->problem, r->device_of_op, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_create(&sim, r->problem, NULL), EMP_OK);
+    c.why = why;
+    c.runs = calloc(op_count, (size_t)why->result.step_time_ns);
+    emp_sim_result result;
+    emp_sim_trace  trace = {.context = &c, .op = on_op};
+    cr_assert_eq(emp_sim_run_traced(sim, r->device_of_op, &trace, &result, NULL), EMP_OK);
+    count_segments(&c);
+    count_waits(&c, r);
+    for (size_t op = 0; op < op_count; op++)
+        cr_assert_float_eq(got[op], c.blame_s[op], 1e-12, "seed %" PRIu64 ", op %zu: %g",
+                           seed, op, got[op]);
+    emp_sim_destroy(sim);
+    emp_explain_destroy(why);
+    free(c.blame_s);
+    free(c.runs);
+    free(got);
+}
+
+static void expect_second_count_on(void (*create)(random_problem *, uint64_t))
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        random_problem r;
+        create(&r, seed);
+        expect_second_count(&r, seed);
+        random_problem_destroy(&r);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(blame, equals_a_second_count_on_random_problems)
+{
+    expect_second_count_on(random_problem_create);
+}
+
+Test(blame, equals_a_second_count_on_several_hosts)
+{
+    expect_second_count_on(random_problem_create_hosts);
+}
+
+/* ---- by hand ---- */
+
+enum { GPU = 10, COPY = 5 + 256 };
+
+static void expect_blame(const tiny_op *ops, int op_count, const double *want_ns)
+{
+    emp_runtime  runtime = tiny_list_scheduling();
+    tiny_problem t;
+
+    tiny_problem_create(&t, ops, op_count, &runtime);
+    double *got = blame(t.problem, t.device_of_op);
+    for (int i = 0; i < op_count; i++)
+        cr_expect_float_eq(got[i] * 1e9, want_ns[i], 1e-6, "op %d: %g ns", i,
+                           got[i] * 1e9);
+    free(got);
+    tiny_problem_destroy(&t);
+}
+
+Test(blame, an_op_beside_the_path_gets_nothing)
+{
+    const tiny_op ops[] = {{.device = 1, .weight = 3}, {.device = 2}};
+
+    expect_blame(ops, 2, (double[]){3 * GPU, 0});
+}
+
+/* The second op waits for the first for as long as that runs: half each; then it runs. */
+Test(blame, who_waits_shares_with_whom_it_waits_for)
+{
+    const tiny_op ops[] = {{.device = 1, .weight = 4}, {.device = 1}};
+
+    expect_blame(ops, 2, (double[]){4 * GPU / 2.0, 4 * GPU / 2.0 + GPU});
+}
+
+Test(blame, a_copy_is_shared_by_both_ends)
+{
+    const tiny_op ops[] = {{.device = 1}, {.device = 2, .input_count = 1, .input = {0}}};
+
+    expect_blame(ops, 2, (double[]){GPU + COPY / 2.0, GPU + COPY / 2.0});
+}
+
+/* ---- refusals and failures ---- */
+
+Test(blame, the_rules_of_other_simulators_are_refused)
+{
+    random_problem r;
+    emp_error      err = {0};
+    emp_sim       *sim = NULL;
+    double         none = 0.0;
+
+    random_problem_create(&r, 7);
+    cr_assert_eq(emp_runtime_load(&r.problem->runtime, "msr-load", NULL), EMP_OK);
+    cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+    cr_expect_eq(emp_explain_blame(&none, r.problem, sim, r.device_of_op, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "\"msr-load\" do not tell"), "%s", err.msg);
+    emp_sim_destroy(sim);
+    random_problem_destroy(&r);
+}
+
+Test(blame, survives_every_allocation_failure)
+{
+    random_problem r;
+    emp_status     st = EMP_ENOMEM;
+    emp_sim       *sim = NULL;
+
+    random_problem_create(&r, 7);
+    double *blame_s = calloc((size_t)r.graph->op_count, sizeof *blame_s);
+    cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+    long before = emp_mem_live_blocks();
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_explain_blame(blame_s, r.problem, sim, r.device_of_op, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                  emp_status_str(st));
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    emp_sim_destroy(sim);
+    free(blame_s);
+    random_problem_destroy(&r);
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do explanations add up to the step time and to the peaks, exactly, and are the causes
+ * those that one finds by hand? */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/explain/explain_internal.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/engine/tiny_problem.h"
+
+enum { SEEDS = 1000, MOST_OPS = 64 };
+
+static emp_explain *explain(const emp_problem *problem, const emp_device_id *device_of_op)
+{
+    emp_explain *why = NULL;
+    emp_error    err = {0};
+
+    cr_assert_eq(emp_explain_create(&why, problem, device_of_op, &err), EMP_OK, "%s",
+                 err.msg);
+    return why;
+}
+
+/* What the trace says of ops and copies, as a second witness. */
+struct witness {
+    emp_time_ns start_ns[MOST_OPS], end_ns[MOST_OPS];
+    int32_t     transfers;
+};
+
+static void see_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
+                   emp_time_ns start, emp_time_ns end)
+{
+    struct witness *w = context;
+
+    (void)device;
+    (void)lane;
+    if (w->start_ns[op] < 0 || start < w->start_ns[op]) w->start_ns[op] = start;
+    if (end > w->end_ns[op]) w->end_ns[op] = end;
+}
+
+static emp_sim_result run_traced(const random_problem *r, struct witness *w)
+{
+    emp_sim       *sim = NULL;
+    emp_sim_result result = {0};
+    emp_sim_trace  trace = {.context = w, .op = see_op};
+
+    memset(w, -1, sizeof *w);
+    cr_assert_eq(emp_sim_create(&sim, r->problem, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_run_traced(sim, r->device_of_op, &trace, &result, NULL), EMP_OK);
+    emp_sim_destroy(sim);
+    return result;
+}
+
+static void expect_path(const emp_explain *why, const random_problem *r,
+                        const struct witness *w, uint64_t seed)
+{
+    emp_time_ns at = 0, sum[EMP_CAUSE_COUNT] = {0}, total = 0;
+
+    for (int32_t i = 0; i < why->segment_count; i++) {
+        const emp_explain_segment *s = &why->segment[i];
+        cr_assert_eq(s->start_ns, at, "seed %" PRIu64 ": segment %d has a gap", seed, i);
+        cr_assert_gt(s->end_ns, s->start_ns, "seed %" PRIu64, seed);
+        at = s->end_ns;
+        sum[s->cause] += s->end_ns - s->start_ns;
+        cr_expect_eq(s->busy >= 0, s->cause == EMP_CAUSE_GPU_WAIT ||
+                                       s->cause == EMP_CAUSE_CPU_WAIT ||
+                                       s->cause == EMP_CAUSE_COPY_COMPUTE_WAIT);
+        if (s->cause == EMP_CAUSE_GPU_OP) {
+            cr_expect_eq(s->start_ns, w->start_ns[s->op], "seed %" PRIu64, seed);
+            cr_expect_eq(s->end_ns, w->end_ns[s->op], "seed %" PRIu64, seed);
+        } else if (s->cause == EMP_CAUSE_CPU_OP) {
+            cr_expect_geq(s->start_ns, w->start_ns[s->op], "seed %" PRIu64, seed);
+            cr_expect_leq(s->end_ns, w->end_ns[s->op], "seed %" PRIu64, seed);
+        }
+    }
+    cr_expect_eq(at, why->result.step_time_ns, "seed %" PRIu64, seed);
+    for (int c = 0; c < EMP_CAUSE_COUNT; c++) {
+        cr_expect_eq(why->cause_ns[c], sum[c], "seed %" PRIu64 ", %s", seed,
+                     emp_explain_cause_key((emp_explain_cause)c));
+        total += why->cause_ns[c];
+    }
+    cr_expect_eq(total, why->result.step_time_ns, "seed %" PRIu64, seed);
+    if (!r->problem->runtime.shared_links)
+        cr_expect_eq(why->cause_ns[EMP_CAUSE_LINK_WAIT], 0, "seed %" PRIu64, seed);
+    if (!r->problem->runtime.control_latency)
+        cr_expect_eq(why->cause_ns[EMP_CAUSE_MESSAGE], 0, "seed %" PRIu64, seed);
+}
+
+/* A GPU that is waited for is busy all the while. */
+static void expect_worst(const emp_explain *why, uint64_t seed)
+{
+    for (int32_t i = 0; i < why->worst_count; i++) {
+        const emp_explain_item    *item = &why->worst[i];
+        const emp_explain_segment *s = &why->segment[item->segment];
+        if (s->cause == EMP_CAUSE_GPU_WAIT || s->cause == EMP_CAUSE_COPY_COMPUTE_WAIT) {
+            cr_expect_eq(item->behind.time_ns, s->end_ns - s->start_ns, "seed %" PRIu64,
+                         seed);
+        } else if (s->busy < 0) {
+            cr_expect_eq(item->behind.op_count, 0);
+        }
+    }
+}
+
+static void expect_idle(const emp_explain *why, const random_problem *r, uint64_t seed)
+{
+    for (int32_t d = 0; d < why->result.device_count; d++) {
+        emp_time_ns total = why->device[d].busy_ns;
+        for (int i = 0; i < EMP_IDLE_COUNT; i++) {
+            cr_expect_geq(why->device[d].idle_ns[i], 0, "seed %" PRIu64, seed);
+            total += why->device[d].idle_ns[i];
+        }
+        cr_expect_eq(total, why->result.step_time_ns, "seed %" PRIu64 ", device %d", seed,
+                     d);
+        bool is_gpu = r->machine->device[d].kind == EMP_DEVICE_GPU;
+        if (is_gpu || !r->problem->runtime.cpu_pool) {
+            cr_expect_eq(why->device[d].busy_ns, why->result.busy_ns[d],
+                         "seed %" PRIu64 ", device %d", seed, d);
+        } else {
+            cr_expect_geq(why->device[d].busy_ns, why->result.busy_ns[d]);
+        }
+    }
+}
+
+static void expect_sums(const emp_explain_memory *m, uint64_t seed)
+{
+    int64_t bytes = m->rest_bytes, by_kind = 0;
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < m->largest_count; i++) {
+        bytes += m->largest[i].bytes;
+        if (i > 0) cr_expect_leq(m->largest[i].bytes, m->largest[i - 1].bytes);
+    }
+    for (int k = 0; k < EMP_HELD_COUNT; k++) {
+        by_kind += m->kind_bytes[k];
+        count += m->kind_count[k];
+    }
+    cr_expect_eq(bytes, m->held_bytes, "seed %" PRIu64, seed);
+    cr_expect_eq(by_kind, m->held_bytes, "seed %" PRIu64, seed);
+    cr_expect_eq(count, m->count, "seed %" PRIu64, seed);
+    cr_expect(m->count == m->largest_count || m->largest_count == EMP_EXPLAIN_LARGEST);
+}
+
+static void expect_memory(const emp_explain *why, const random_problem *r, uint64_t seed)
+{
+    const emp_sim_result *result = &why->result;
+
+    for (int32_t d = 0; d < result->device_count; d++) {
+        const emp_explain_memory *peak = &why->device[d].peak;
+        cr_expect_eq(peak->device, result->peak_bytes[d] > 0 ? d : -1);
+        cr_expect_eq(peak->bytes, result->peak_bytes[d], "seed %" PRIu64 ", device %d",
+                     seed, d);
+        expect_sums(peak, seed);
+        bool is_cpu = r->machine->device[d].kind == EMP_DEVICE_CPU;
+        if (!r->problem->runtime.bfc_allocator || is_cpu) {
+            cr_expect_eq(peak->held_bytes, peak->bytes, "seed %" PRIu64, seed);
+        } else if (result->is_feasible) {
+            cr_expect_leq(peak->held_bytes, peak->bytes, "seed %" PRIu64, seed);
+        }
+    }
+    cr_expect_eq(why->oom.device, result->oom_device, "seed %" PRIu64, seed);
+    if (result->oom_device < 0) return;
+    int64_t limit = r->machine->device[result->oom_device].memory_bytes;
+    cr_expect_eq(why->oom.at_ns, result->oom_at_ns, "seed %" PRIu64, seed);
+    if (!r->problem->runtime.bfc_allocator)
+        cr_expect_gt(why->oom.bytes, limit, "seed %" PRIu64, seed);
+    cr_expect_leq(why->oom.bytes - result->oom_bytes, limit, "seed %" PRIu64, seed);
+    expect_sums(&why->oom, seed);
+}
+
+static void expect_sums_on_random_problems(void (*create)(random_problem *, uint64_t))
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        random_problem r;
+        struct witness w;
+        create(&r, seed);
+        r.problem->runtime.bfc_allocator = seed % 4 == 3;
+        emp_sim_result result = run_traced(&r, &w);
+        emp_explain   *why = explain(r.problem, r.device_of_op);
+        cr_expect_eq(why->result.fingerprint, result.fingerprint, "seed %" PRIu64, seed);
+        expect_path(why, &r, &w, seed);
+        expect_worst(why, seed);
+        expect_idle(why, &r, seed);
+        expect_memory(why, &r, seed);
+        emp_explain_destroy(why);
+        random_problem_destroy(&r);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(explain, everything_adds_up_on_random_problems)
+{
+    expect_sums_on_random_problems(random_problem_create);
+}
+
+Test(explain, everything_adds_up_on_several_hosts)
+{
+    expect_sums_on_random_problems(random_problem_create_hosts);
+}
+
+Test(explain, create_survives_every_allocation_failure)
+{
+    random_problem r;
+    emp_status     st = EMP_ENOMEM;
+
+    random_problem_create(&r, 7);
+    long before = emp_mem_live_blocks();
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_explain *why = NULL;
+        emp_mem_fail_after(allowed);
+        st = emp_explain_create(&why, r.problem, r.device_of_op, NULL);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK) {
+            cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                         emp_status_str(st));
+            cr_assert_null(why);
+        }
+        emp_explain_destroy(why);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    random_problem_destroy(&r);
+}
+
+/* Rules that do not tell when ops are ready leave holes; here all is one. */
+Test(explain, a_schedule_with_holes_is_refused)
+{
+    random_problem       r;
+    emp_error            err = {0};
+    emp_explain          why = {.segment = NULL};
+    emp_explain_schedule s = {.result = {.step_time_ns = 5}};
+
+    random_problem_create(&r, 7);
+    s.problem = r.problem;
+    cr_expect_eq(emp_explain_find_path(&why, &s, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "event rules"), "%s", err.msg);
+    random_problem_destroy(&r);
+}
+
+Test(explain, the_rules_of_other_simulators_are_refused)
+{
+    random_problem r;
+    emp_error      err = {0};
+    emp_explain   *why = NULL;
+
+    random_problem_create(&r, 7);
+    cr_assert_eq(emp_runtime_load(&r.problem->runtime, "msr-load", NULL), EMP_OK);
+    cr_expect_eq(emp_explain_create(&why, r.problem, r.device_of_op, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_null(why);
+    cr_expect_not_null(strstr(err.msg, "\"msr-load\" do not tell"), "%s", err.msg);
+    random_problem_destroy(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- by hand ---- */
+
+enum {
+    GPU = 10,
+    CPU = 20,
+    COPY = 5 + 256,
+    ISSUE = 3,
+    SEND = 2,
+    RECEIVE = 4,
+    POLL = 7,
+    MESSAGE = 5,
+    STEP = 100
+};
+
+struct hand_case {
+    const char *what;
+    bool        is_serial; /* else list scheduling */
+    int         op_count;
+    tiny_op     op[4];
+    emp_time_ns cause_ns[EMP_CAUSE_COUNT];
+    int         device; /* whose idle time is given */
+    emp_time_ns idle_ns[EMP_IDLE_COUNT];
+};
+
+#define ON(d)       .device = (d)
+#define FROM1(a)    .input_count = 1, .input = {a}
+#define FROM2(a, b) .input_count = 2, .input = {a, b}
+#define CAUSE(name) [EMP_CAUSE_##name]
+#define IDLE(name)  [EMP_IDLE_##name]
+
+/* clang-format off */
+static const struct hand_case hand_cases[] = {
+    {"a kernel on the same GPU waits for its input, not for the stream",
+     true, 2, {{ON(1)}, {ON(1), FROM1(0)}},
+     {CAUSE(ISSUE) = ISSUE, CAUSE(GPU_OP) = GPU + GPU, CAUSE(STEP) = STEP},
+     1, {IDLE(ISSUE) = ISSUE, IDLE(STEP) = STEP}},
+    {"nor does an op without kernels between them hide that",
+     true, 3, {{ON(1)}, {ON(1), FROM1(0), .is_kernelless = true}, {ON(1), FROM1(1)}},
+     {CAUSE(ISSUE) = ISSUE, CAUSE(GPU_OP) = GPU + GPU, CAUSE(STEP) = STEP},
+     1, {IDLE(ISSUE) = ISSUE, IDLE(STEP) = STEP}},
+    {"two kernels: the second waits for the host thread, then for the stream",
+     true, 2, {{ON(1)}, {ON(1)}},
+     {CAUSE(HOST_WAIT) = ISSUE, CAUSE(ISSUE) = ISSUE, CAUSE(GPU_WAIT) = GPU - ISSUE,
+      CAUSE(GPU_OP) = GPU, CAUSE(STEP) = STEP},
+     1, {IDLE(ISSUE) = ISSUE, IDLE(STEP) = STEP}},
+    {"across GPUs: the send is hidden by the kernel",
+     true, 2, {{ON(1)}, {ON(2), FROM1(0)}},
+     {CAUSE(ISSUE) = ISSUE + ISSUE, CAUSE(GPU_OP) = GPU + GPU, CAUSE(TRANSFER) = COPY,
+      CAUSE(POLL) = POLL, CAUSE(RECEIVE) = RECEIVE, CAUSE(STEP) = STEP},
+     2, {IDLE(TRANSFER) = COPY + POLL + RECEIVE, IDLE(OTHER_DEVICE) = GPU,
+         IDLE(ISSUE) = ISSUE + ISSUE, IDLE(STEP) = STEP}},
+    {"a copy of what no kernel makes waits for its send",
+     true, 2, {{ON(1), .is_kernelless = true}, {ON(2), FROM1(0)}},
+     {CAUSE(ISSUE) = ISSUE + ISSUE, CAUSE(SEND) = SEND, CAUSE(GPU_OP) = GPU,
+      CAUSE(TRANSFER) = COPY, CAUSE(POLL) = POLL, CAUSE(RECEIVE) = RECEIVE,
+      CAUSE(STEP) = STEP},
+     2, {IDLE(TRANSFER) = SEND + COPY + POLL + RECEIVE, IDLE(ISSUE) = ISSUE + ISSUE,
+         IDLE(STEP) = STEP}},
+    {"a copy waits for compute that is queued behind its producer",
+     true, 3, {{ON(1)}, {ON(1), .weight = 5}, {ON(2), FROM1(0)}},
+     {CAUSE(ISSUE) = ISSUE + ISSUE, CAUSE(GPU_OP) = GPU + GPU,
+      CAUSE(COPY_COMPUTE_WAIT) = 5 * GPU, CAUSE(TRANSFER) = COPY, CAUSE(POLL) = POLL,
+      CAUSE(RECEIVE) = RECEIVE, CAUSE(STEP) = STEP},
+     2, {IDLE(TRANSFER) = COPY + POLL + RECEIVE, IDLE(OTHER_DEVICE) = GPU + 5 * GPU,
+         IDLE(ISSUE) = ISSUE + ISSUE, IDLE(STEP) = STEP}},
+    {"the second copy waits for the stream of the first",
+     false, 3, {{ON(1)}, {ON(1)}, {ON(2), FROM2(0, 1)}},
+     {CAUSE(GPU_WAIT) = GPU, CAUSE(GPU_OP) = GPU + GPU,
+      CAUSE(COPY_STREAM_WAIT) = COPY - GPU, CAUSE(TRANSFER) = COPY},
+     2, {IDLE(TRANSFER) = COPY - GPU + COPY, IDLE(OTHER_DEVICE) = GPU + GPU}},
+    {"a copy of another stream waits for the link they share",
+     false, 3, {{ON(0)}, {ON(2)}, {ON(1), FROM2(0, 1)}},
+     {CAUSE(CPU_OP) = CPU, CAUSE(LINK_WAIT) = GPU + COPY - CPU, CAUSE(TRANSFER) = COPY,
+      CAUSE(GPU_OP) = GPU},
+     1, {IDLE(CPU) = CPU, IDLE(TRANSFER) = GPU + COPY - CPU + COPY}},
+    {"a control edge is a message",
+     true, 2, {{ON(1)}, {ON(2), .control = 1}},
+     {CAUSE(ISSUE) = ISSUE + ISSUE, CAUSE(MESSAGE) = MESSAGE, CAUSE(GPU_OP) = GPU,
+      CAUSE(STEP) = STEP},
+     2, {IDLE(ISSUE) = ISSUE + ISSUE, IDLE(MESSAGE) = MESSAGE, IDLE(STEP) = STEP}},
+    {"a CPU op waits for the cores that an earlier one has cut itself for",
+     true, 2, {{ON(0), .lanes = 4}, {ON(0)}},
+     {CAUSE(CPU_WAIT) = 2 * 4 * CPU / 8, CAUSE(CPU_OP) = CPU, CAUSE(STEP) = STEP},
+     0, {IDLE(STEP) = STEP}},
+    {"a device without ops has nothing to do",
+     false, 1, {{ON(1)}}, {CAUSE(GPU_OP) = GPU}, 2, {IDLE(NOTHING_LEFT) = GPU}},
+};
+/* clang-format on */
+
+Test(explain, causes_are_those_found_by_hand)
+{
+    for (size_t i = 0; i < sizeof hand_cases / sizeof *hand_cases; i++) {
+        const struct hand_case *c = &hand_cases[i];
+        emp_runtime  runtime = c->is_serial ? tiny_serial() : tiny_list_scheduling();
+        tiny_problem t;
+        tiny_problem_create(&t, c->op, c->op_count, &runtime);
+        emp_explain *why = explain(t.problem, t.device_of_op);
+        for (int k = 0; k < EMP_CAUSE_COUNT; k++) {
+            cr_expect_eq(why->cause_ns[k], c->cause_ns[k], "%s: %s %" PRId64 " ns",
+                         c->what, emp_explain_cause_key((emp_explain_cause)k),
+                         why->cause_ns[k]);
+        }
+        for (int k = 0; k < EMP_IDLE_COUNT; k++) {
+            cr_expect_eq(why->device[c->device].idle_ns[k], c->idle_ns[k],
+                         "%s: idle for %s %" PRId64 " ns", c->what,
+                         emp_explain_idle_key((emp_explain_idle)k),
+                         why->device[c->device].idle_ns[k]);
+        }
+        emp_explain_destroy(why);
+        tiny_problem_destroy(&t);
+    }
+}
+
+Test(explain, pieces_are_named_and_ordered)
+{
+    static const tiny_op ops[] = {{ON(1)}, {ON(1), .weight = 5}, {ON(2), FROM1(0)}};
+    emp_runtime          runtime = tiny_serial();
+    tiny_problem         t;
+
+    tiny_problem_create(&t, ops, 3, &runtime);
+    emp_explain *why = explain(t.problem, t.device_of_op);
+    cr_assert_geq(why->worst_count, 3);
+    const emp_explain_segment *s = &why->segment[why->worst[0].segment];
+    cr_expect_eq(s->cause, EMP_CAUSE_TRANSFER);
+    cr_expect(s->op == 0 && s->tensor == 0 && s->device == 1 && s->to == 2);
+    cr_expect_eq(why->segment[why->worst[1].segment].cause, EMP_CAUSE_STEP);
+    cr_expect_eq(why->segment[why->worst[1].segment].op, -1);
+    cr_expect_eq(why->segment[why->worst[2].segment].cause, EMP_CAUSE_COPY_COMPUTE_WAIT);
+    cr_expect_eq(why->segment[why->worst[2].segment].busy, 1);
+    cr_expect_eq(why->worst[2].behind.op_count, 1);
+    cr_expect_eq(why->worst[2].behind.time_ns, 5 * GPU);
+    cr_expect_eq(why->worst[2].behind.type_ns, 5 * GPU);
+    cr_expect_eq(why->worst[0].behind.op_count, 0);
+    emp_explain_destroy(why);
+    tiny_problem_destroy(&t);
+}
+
+Test(explain, memory_is_named_at_the_peak_and_at_the_verdict)
+{
+    static const tiny_op ops[] = {
+        {ON(1), .is_variable = true}, {ON(1), FROM1(0)}, {ON(2), FROM1(1)}};
+    emp_runtime  runtime = tiny_serial();
+    tiny_problem t;
+
+    tiny_problem_create(&t, ops, 3, &runtime);
+    t.machine->device[1].memory_bytes = 300; /* the variable fits, no more */
+    emp_explain              *why = explain(t.problem, t.device_of_op);
+    const emp_explain_memory *m = &why->device[1].peak;
+    cr_assert_eq(m->count, 2);
+    cr_expect_eq(m->bytes, 256 + 256);
+    cr_expect(m->largest[0].kind == EMP_HELD_PERSISTENT && m->largest[0].op == 0);
+    cr_expect(m->largest[1].kind == EMP_HELD_ACTIVATION && m->largest[1].op == 1);
+    m = &why->device[2].peak;
+    cr_assert_eq(m->count, 2);
+    cr_expect(m->largest[0].kind == EMP_HELD_ACTIVATION && m->largest[0].op == 2);
+    cr_expect(m->largest[1].kind == EMP_HELD_COPY && m->largest[1].op == 1);
+    cr_expect_eq(why->oom.device, 1);
+    cr_expect_eq(why->oom.at_ns, ISSUE + ISSUE, "when op 1 is issued");
+    cr_expect_eq(why->oom.bytes, 256 + 256);
+    emp_explain_destroy(why);
+    tiny_problem_destroy(&t);
+}

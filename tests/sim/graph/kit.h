@@ -1,0 +1,34 @@
+/** \file tests/sim/graph/kit.h
+ * Tensors and ops in a line each, for tests of graphs.
+ *
+ * A tensor is written as its element type, shape and, if known, value:
+ * "f[64,?]" a float matrix of unknown width, "f?" a float tensor of unknown rank,
+ * "i[2]={3,4}" an int32 vector, "l[]={7}" an int64 scalar, "b[3]" booleans, "s[]" a
+ * string,
+ * "&f[5]" a reference to a variable.
+ */
+#ifndef EMP_TESTS_SIM_GRAPH_KIT_H
+#define EMP_TESTS_SIM_GRAPH_KIT_H
+
+#include "sim/graph/graph_builder.h"
+
+/** Adds the source of a tensor: a Const with that value, a VariableV2 for a reference,
+ * else a Placeholder. Fails the test on a bad text. */
+emp_port kit_tensor(emp_graph_builder *b, const char *name, const char *text);
+
+/** Adds an op of \a count inputs given as emp_port arguments; fails the test on an error.
+ * \a attrs may be NULL. Returns its output 0. */
+emp_port kit_op(emp_graph_builder *b, const char *name, const char *type,
+                const emp_op_attrs *attrs, int count, ...);
+
+/** Writes the outputs of an op as texts with blanks between. */
+const char *kit_outputs(const emp_graph_builder *b, emp_op_id op, char *text,
+                        size_t size);
+
+/** Finishes and destroys the builder; fails the test on an error. */
+emp_graph *kit_finish(emp_graph_builder *b);
+
+/** The op of that name; fails the test when there is none. */
+emp_op_id kit_find(const emp_graph *graph, const char *name);
+
+#endif /* EMP_TESTS_SIM_GRAPH_KIT_H */

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Building: what is refused and why, order, ports, loops, and every allocation failing.
+ */
+#include <criterion/criterion.h>
+
+#include "base/mem.h"
+#include "tests/sim/graph/kit.h"
+
+static const emp_op_attrs none;
+
+static emp_graph_builder *new_builder(void)
+{
+    emp_graph_builder *b = NULL;
+
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    return b;
+}
+
+/* Declares an op without shapes, as an importer does. */
+static emp_op_id declare(emp_graph_builder *b, const char *name, const char *type,
+                         const emp_op_attrs *attrs)
+{
+    emp_op_id op;
+    emp_error err = {0};
+
+    cr_assert_eq(emp_graph_builder_declare(b, name, strlen(name), type, strlen(type),
+                                           attrs, NULL, 0, &op, &err),
+                 EMP_OK, "%s", err.msg);
+    return op;
+}
+
+static void connect(emp_graph_builder *b, emp_op_id from, int32_t index, emp_op_id to)
+{
+    cr_assert_eq(emp_graph_builder_connect(b, (emp_port){from, index}, to, NULL), EMP_OK);
+}
+
+Test(builder, add_refuses_bad_arguments_with_a_reason)
+{
+    emp_graph_builder *b = new_builder();
+    emp_port           x = kit_tensor(b, "x", "f[3]");
+    emp_op_id          op;
+    emp_error          err = {0};
+
+    cr_expect_eq(
+        emp_graph_builder_add(b, "x", "NoOp", &none, NULL, 0, NULL, 0, &op, &err),
+        EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "op name \"x\" is taken");
+    err = (emp_error){0};
+    cr_expect_eq(emp_graph_builder_add(b, "y", "Relu", &none, &(emp_port){7, 0}, 1, NULL,
+                                       0, &op, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "op \"y\", input 0: op 7 is outside 0..0");
+    err = (emp_error){0};
+    cr_expect_eq(emp_graph_builder_add(b, "y", "Relu", &none, &(emp_port){0, 1}, 1, NULL,
+                                       0, &op, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg,
+                     "op \"y\" reads output 1 of \"x\" (Placeholder), which has 1");
+    err = (emp_error){0};
+    cr_expect_eq(emp_graph_builder_add(b, "y", "Relu", &none, &x, 1, &(emp_op_id){-1}, 1,
+                                       &op, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "op \"y\", control input 0: op -1 is outside 0..0");
+    err = (emp_error){0};
+    cr_expect_eq(emp_graph_builder_add(b, "", "Relu", &none, &x, 1, NULL, 0, &op, &err),
+                 EMP_EINVAL);
+    cr_expect_eq(emp_graph_builder_connect(b, (emp_port){0, 0}, 5, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_graph_builder_add_control(b, -1, 0, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_graph_builder_op_count(b), 1);
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(builder, queries_tell_what_was_added)
+{
+    emp_graph_builder *b = new_builder();
+    emp_port           x = kit_tensor(b, "x", "f[3]");
+    emp_op_attrs       attrs = {.axis = 5};
+    emp_port           y = kit_op(b, "y", "Relu", &attrs, 1, x);
+
+    cr_expect_eq(emp_graph_builder_op_count(b), 2);
+    cr_expect_eq(emp_graph_builder_find(b, "yes", 1), y.op);
+    cr_expect_eq(emp_graph_builder_find(b, "z", 1), -1);
+    cr_expect_str_eq(emp_graph_builder_name(b, y.op), "y");
+    cr_expect_str_eq(emp_graph_builder_type(b, y.op), "Relu");
+    cr_expect_eq(emp_graph_builder_attrs(b, y.op)->axis, 5);
+    cr_expect_eq(emp_graph_builder_input_count(b, y.op), 1);
+    cr_expect_eq(emp_graph_builder_input(b, y.op, 0).op, x.op);
+    cr_expect_eq(emp_graph_builder_output_count(b, y.op), 1);
+    cr_expect_eq(emp_graph_builder_output(b, y)->shape.dim[0], 3);
+    emp_graph_builder_destroy(b);
+}
+
+/* y is declared before its input; the file's shape of y is less than inference knows. */
+Test(builder, declared_ops_are_inferred_in_order_and_merged_with_the_file)
+{
+    emp_graph_builder *b = new_builder();
+    emp_shape          from_file[] = {EMP_SHAPE(-1, 4)};
+    emp_op_id          y;
+    emp_op_attrs       attrs = {
+              .dtype = EMP_DTYPE_FLOAT, .has_shape = true, .shape = EMP_SHAPE(3, -1)};
+
+    cr_assert_eq(
+        emp_graph_builder_declare(b, "yy", 1, "ReluX", 4, &none, from_file, 1, &y, NULL),
+        EMP_OK);
+    emp_op_id z = declare(b, "z", "Relu", &none);
+    emp_op_id x = declare(b, "x", "Placeholder", &attrs);
+    connect(b, x, 0, y);
+    connect(b, y, 0, z);
+    emp_graph *g = kit_finish(b);
+
+    cr_expect_eq(kit_find(g, "y"), y);
+    const emp_shape *shape = &g->tensor[g->output_offset[z]].shape;
+    cr_expect(emp_shape_equal(shape, &EMP_SHAPE(3, 4)), "z is [%lld,%lld]",
+              (long long)shape->dim[0], (long long)shape->dim[1]);
+    cr_expect_eq(g->tensor[g->output_offset[z]].bytes, 4 * 3 * 4);
+    cr_expect_eq(g->topo[0], x);
+    cr_expect_eq(g->topo[1], y);
+    cr_expect_eq(g->topo[2], z);
+    cr_expect_eq(g->unknown_shape_count, 1, "only x");
+    emp_graph_destroy(g);
+}
+
+/* A file may say more in attributes that we do not read: no reason to refuse it. */
+Test(builder, declared_shapes_that_do_not_fit_are_unknown)
+{
+    emp_graph_builder *b = new_builder();
+    emp_port           x = kit_tensor(b, "x", "f[3]"), y = kit_tensor(b, "y", "f[4]");
+    emp_op_id          z = declare(b, "z", "Add", &none);
+
+    connect(b, x.op, 0, z);
+    connect(b, y.op, 0, z);
+    emp_graph *g = kit_finish(b);
+    cr_expect_eq(g->tensor[g->output_offset[z]].shape.rank, -1);
+    emp_graph_destroy(g);
+}
+
+Test(builder, finish_names_both_ends_of_an_edge_from_nowhere)
+{
+    emp_graph_builder *b = new_builder();
+    emp_graph         *g = NULL;
+    emp_error          err = {0};
+    emp_op_id          x = declare(b, "x", "Placeholder", &none);
+    emp_op_id          y = declare(b, "y", "Relu", &none);
+
+    connect(b, x, 3, y);
+    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_EFORMAT);
+    cr_expect_str_eq(err.msg,
+                     "op \"y\" reads output 3 of \"x\" (Placeholder), which has 1");
+    cr_expect_null(g);
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(builder, finish_refuses_too_few_inputs)
+{
+    emp_graph_builder *b = new_builder();
+    emp_graph         *g = NULL;
+    emp_error          err = {0};
+
+    declare(b, "y", "MatMul", &none);
+    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_EFORMAT);
+    cr_expect_str_eq(err.msg, "op \"y\" of type MatMul has 0 inputs, needs 2");
+    emp_graph_builder_destroy(b);
+}
+
+Test(builder, open_types_have_as_many_outputs_as_are_read)
+{
+    emp_graph_builder *b = new_builder();
+    emp_op_id          queue = declare(b, "dequeue", "QueueDequeueV2", &none);
+    emp_op_id          strange = declare(b, "strange", "NeverHeardOf", &none);
+    emp_op_id          y = declare(b, "y", "AddN", &none);
+
+    connect(b, queue, 2, y);
+    connect(b, strange, 1, y);
+    emp_graph *g = kit_finish(b);
+    cr_expect_eq(g->output_offset[queue + 1] - g->output_offset[queue], 3);
+    cr_expect_eq(g->output_offset[strange + 1] - g->output_offset[strange], 2);
+    emp_graph_destroy(g);
+}
+
+Test(builder, finish_names_an_op_on_a_cycle)
+{
+    emp_graph_builder *b = new_builder();
+    emp_graph         *g = NULL;
+    emp_error          err = {0};
+    emp_op_id          behind = declare(b, "behind", "Relu", &none);
+    emp_op_id p = declare(b, "p", "Relu", &none), q = declare(b, "q", "Relu", &none);
+
+    connect(b, q, 0, p);
+    connect(b, p, 0, q);
+    connect(b, q, 0, behind);
+    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_ECYCLE);
+    cr_expect(
+        strcmp(err.msg, "op \"p\" lies on a cycle; 3 of 3 ops lie on or behind one") ==
+                0 ||
+            strcmp(err.msg,
+                   "op \"q\" lies on a cycle; 3 of 3 ops lie on or behind one") == 0,
+        "%s", err.msg);
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(builder, control_edges_alone_make_a_cycle)
+{
+    emp_graph_builder *b = new_builder();
+    emp_graph         *g = NULL;
+    emp_op_id          p = declare(b, "p", "NoOp", &none);
+
+    cr_assert_eq(emp_graph_builder_add_control(b, p, p, NULL), EMP_OK);
+    cr_expect_eq(emp_graph_builder_finish(b, &g, NULL), EMP_ECYCLE);
+    emp_graph_builder_destroy(b);
+}
+
+/* Enter -> Merge -> Switch -> Exit, with the body Switch -> Square -> NextIteration. */
+Test(builder, a_loop_is_cut_at_its_back_edge_and_its_body_stays_in_the_step)
+{
+    emp_graph_builder *b = new_builder();
+    emp_graph         *step = NULL;
+    emp_port           x = kit_tensor(b, "x", "f[8]"), p = kit_tensor(b, "p", "b[]");
+    emp_op_id          enter = declare(b, "enter", "Enter", &none);
+    emp_op_id          merge = declare(b, "merge", "Merge", &none);
+    emp_op_id          branch = declare(b, "switch", "Switch", &none);
+    emp_op_id          body = declare(b, "body", "Square", &none);
+    emp_op_id          next = declare(b, "next", "NextIteration", &none);
+    emp_op_id          leave = declare(b, "exit", "Exit", &none);
+
+    connect(b, x.op, 0, enter);
+    connect(b, next, 0, merge);
+    connect(b, enter, 0, merge);
+    connect(b, merge, 0, branch);
+    connect(b, p.op, 0, branch);
+    connect(b, branch, 1, body);
+    connect(b, body, 0, next);
+    connect(b, branch, 0, leave);
+    emp_graph_builder_set_target(b, leave);
+    emp_graph *g = kit_finish(b);
+
+    cr_expect_eq(g->back_edge_count, 1);
+    cr_expect_eq(g->back_edge_from[0], next);
+    cr_expect_eq(g->back_edge_to[0], merge);
+    cr_expect_eq(g->input_offset[merge + 1] - g->input_offset[merge], 1);
+    cr_assert_eq(emp_graph_prune(&step, g, NULL), EMP_OK);
+    cr_expect_eq(step->op_count, g->op_count, "the body is part of the step");
+    cr_expect_eq(step->back_edge_count, 1);
+    cr_expect_eq(step->flops, 8.0, "and counts once");
+    emp_graph_destroy(step);
+    emp_graph_destroy(g);
+}
+
+Test(builder, is_empty_after_finish_and_can_build_again)
+{
+    emp_graph_builder *b = new_builder();
+    emp_graph         *g[2] = {NULL, NULL};
+
+    for (int i = 0; i < 2; i++) {
+        kit_op(b, "y", "Relu", NULL, 1, kit_tensor(b, "x", "f[3]"));
+        cr_assert_eq(emp_graph_builder_finish(b, &g[i], NULL), EMP_OK);
+        cr_expect_eq(emp_graph_builder_op_count(b), 0);
+        cr_expect_eq(emp_graph_builder_find(b, "x", 1), -1);
+    }
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(g[0]->hash, g[1]->hash);
+    cr_expect_str_eq(g[0]->name[0], "x", "names outlive the builder");
+    cr_expect_str_eq(g[0]->type_name[g[0]->type[1]], "Relu");
+    emp_graph_destroy(g[0]);
+    emp_graph_destroy(g[1]);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(builder, finish_needs_an_op)
+{
+    emp_graph_builder *b = new_builder();
+    emp_graph         *g = NULL;
+    emp_error          err = {0};
+
+    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "the graph has no op, need at least 1");
+    emp_graph_builder_destroy(b);
+}
+
+Test(builder, hash_sees_names_types_shapes_and_edges)
+{
+    struct {
+        const char *name, *type, *shape;
+        int         swapped;
+    } variants[] = {{"y", "Sub", "f[3]", 0},
+                    {"z", "Sub", "f[3]", 0},
+                    {"y", "Div", "f[3]", 0},
+                    {"y", "Sub", "f[4]", 0},
+                    {"y", "Sub", "f[3]", 1}};
+    uint64_t hash[5];
+
+    for (int i = 0; i < 5; i++) {
+        emp_graph_builder *b = new_builder();
+        emp_port           in[2] = {kit_tensor(b, "a", variants[i].shape),
+                                    kit_tensor(b, "b", variants[i].shape)};
+        int                s = variants[i].swapped;
+        kit_op(b, variants[i].name, variants[i].type, NULL, 2, in[s], in[1 - s]);
+        emp_graph *g = kit_finish(b);
+        hash[i] = g->hash;
+        emp_graph_destroy(g);
+        for (int k = 0; k < i; k++)
+            cr_expect_neq(hash[i], hash[k], "variants %d and %d", i, k);
+    }
+}
+
+/* A little of everything that allocates. */
+static emp_status build_all(emp_graph **whole, emp_graph **step)
+{
+    emp_status         st = EMP_OK;
+    emp_error         *err = NULL;
+    emp_graph_builder *b = NULL;
+    int64_t            value[] = {2, 3};
+    emp_op_attrs       shaped = {
+              .dtype = EMP_DTYPE_FLOAT, .has_shape = true, .shape = EMP_SHAPE(3, 2)};
+    emp_op_attrs shape = {.dtype = EMP_DTYPE_INT32, .value = value, .value_count = 2};
+    emp_shape    file = EMP_SHAPE(-1, -1);
+    emp_op_id    w, c, r, slot, queue, late;
+
+    *whole = *step = NULL;
+    EMP_TRY(emp_graph_builder_create(&b, err));
+    EMP_TRY(
+        emp_graph_builder_declare(b, "late", 4, "AddN", 4, &none, &file, 1, &late, err));
+    EMP_TRY(
+        emp_graph_builder_add(b, "w", "VariableV2", &shaped, NULL, 0, NULL, 0, &w, err));
+    EMP_TRY(emp_graph_builder_add(b, "w/Adam", "VariableV2", &shaped, NULL, 0, &w, 1,
+                                  &slot, err));
+    EMP_TRY(emp_graph_builder_add(b, "c", "Const", &shape, NULL, 0, NULL, 0, &c, err));
+    emp_port in[] = {{w, 0}, {c, 0}};
+    EMP_TRY(emp_graph_builder_add(b, "r", "Reshape", &none, in, 2, NULL, 0, &r, err));
+    EMP_TRY(emp_graph_builder_declare(b, "queue", 5, "QueueDequeueV2", 14, &none, NULL, 0,
+                                      &queue, err));
+    EMP_TRY(emp_graph_builder_connect(b, (emp_port){r, 0}, late, err));
+    EMP_TRY(emp_graph_builder_connect(b, (emp_port){queue, 1}, late, err));
+    EMP_TRY(emp_graph_builder_add_control(b, slot, late, err));
+    emp_graph_builder_set_target(b, late);
+    EMP_TRY(emp_graph_builder_finish(b, whole, err));
+    EMP_TRY(emp_graph_prune(step, *whole, err));
+
+cleanup:
+    emp_graph_builder_destroy(b);
+    return st;
+}
+
+Test(builder, survives_every_allocation_failure)
+{
+    emp_graph *whole = NULL, *step = NULL;
+    long       allowed = 0;
+
+    for (;; allowed++) {
+        emp_mem_fail_after(allowed);
+        emp_status st = build_all(&whole, &step);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                     emp_status_str(st));
+        cr_assert_null(step);
+        emp_graph_destroy(whole);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
+    }
+    cr_expect_gt(allowed, 30);
+    cr_expect_eq(step->op_count, 6);
+    cr_expect_eq(step->parameter_count, 6);
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- stated costs ---- */
+
+static emp_op_id state(emp_graph_builder *b, const char *name, int32_t colocation)
+{
+    emp_op_id           op;
+    emp_error           err = {0};
+    const emp_stated_op stated = {
+        .cost = {.gpu_ns = 5, .cpu_ns = 50, .copy_ns = 7, .colocation = colocation},
+        .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
+        .persistent_bytes = 11,
+        .held_bytes = 13,
+        .copy_bytes = 17};
+
+    cr_assert_eq(emp_graph_builder_state(b, name, "Const", &stated, &op, &err), EMP_OK,
+                 "%s", err.msg);
+    return op;
+}
+
+/* "Const" is a type of the table, whose ops are folded elsewhere. */
+Test(builder, stated_ops_are_taken_at_their_word)
+{
+    emp_graph_builder *b = new_builder();
+    emp_graph         *g = NULL;
+    emp_op_id          x = state(b, "x", 4), y = state(b, "y", -1), z = state(b, "z", 4);
+
+    connect(b, x, 0, y);
+    connect(b, y, 0, z);
+    cr_assert_eq(emp_graph_builder_finish(b, &g, NULL), EMP_OK);
+    cr_expect_eq(g->stated[1].gpu_ns, 5);
+    cr_expect_eq(g->stated[1].cpu_ns, 50);
+    cr_expect_eq(emp_graph_stated_copy_ns(g, 1), 7);
+    cr_expect_eq(g->op[1].persistent_bytes, 11);
+    cr_expect_eq(g->tensor[1].bytes, 13);
+    cr_expect_eq(g->tensor[1].copy_bytes, 17);
+    cr_expect_not(g->op[1].is_folded);
+    cr_expect_eq(g->unknown_op_count, 0);
+    cr_expect_eq(g->class_count, 2);
+    cr_expect_eq(g->op[0].colocation_class, g->op[2].colocation_class);
+    emp_graph_destroy(g);
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(builder, a_graph_states_all_costs_or_none)
+{
+    emp_graph_builder  *b = new_builder();
+    const emp_stated_op stated = {0};
+    emp_op_id           op;
+    emp_error           err = {0};
+
+    state(b, "x", -1);
+    cr_expect_eq(
+        emp_graph_builder_add(b, "y", "NoOp", &none, NULL, 0, NULL, 0, &op, &err),
+        EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "op \"y\": a graph states the costs of all ops or of none");
+    emp_graph_builder_destroy(b);
+    b = new_builder();
+    declare(b, "x", "NoOp", &none);
+    cr_expect_eq(emp_graph_builder_state(b, "y", "Op", &stated, &op, NULL), EMP_EINVAL);
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(builder, stated_ops_survive_every_allocation_failure)
+{
+    const emp_stated_op stated = {.cost.colocation = 1};
+    emp_status          st = EMP_ENOMEM;
+    long                allowed = 0;
+
+    for (; st != EMP_OK; allowed++) {
+        emp_graph_builder *b = NULL;
+        emp_graph         *g = NULL;
+        emp_op_id          x, y;
+        emp_mem_fail_after(allowed);
+        st = emp_graph_builder_create(&b, NULL);
+        if (st == EMP_OK) st = emp_graph_builder_state(b, "x", "Op", &stated, &x, NULL);
+        if (st == EMP_OK) st = emp_graph_builder_state(b, "y", "Op", &stated, &y, NULL);
+        if (st == EMP_OK) st = emp_graph_builder_connect(b, (emp_port){x, 0}, y, NULL);
+        if (st == EMP_OK) st = emp_graph_builder_finish(b, &g, NULL);
+        emp_mem_fail_after(-1);
+        emp_graph_destroy(g);
+        emp_graph_builder_destroy(b);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld", allowed);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leaks after %ld", allowed);
+    }
+    cr_expect_gt(allowed, 20);
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Shapes, element types and small values that each op type infers from its inputs. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "tests/sim/graph/kit.h"
+
+struct shape_case {
+    const char  *type;
+    const char  *inputs; /* texts of kit.h with blanks between */
+    const char  *expected;
+    emp_op_attrs attrs;
+};
+
+/* clang-format off */
+static const struct shape_case shape_cases[] = {
+    /* element-wise */
+    {"Sigmoid", "f[2,3]", "f[2,3]", {0}},
+    {"Relu", "f?", "f?", {0}},
+    {"Add", "f[4,1] f[3]", "f[4,3]", {0}},
+    {"Add", "f[?,3] f[5,1]", "f[5,3]", {0}},
+    {"Add", "f[?] f[1]", "f[?]", {0}},
+    {"Add", "f? f[3]", "f?", {0}},
+    {"Add", "i[2]={3,4} i[]={1}", "i[2]={4,5}", {0}},
+    {"Sub", "i[2]={3,4} i[2]={1,1}", "i[2]={2,3}", {0}},
+    {"Mul", "i[0]={} i[1]={2}", "i[0]={}", {0}},
+    {"Mul", "f[1]={3} f[1]={2}", "f[1]", {0}},
+    {"Mul", "l[]={9223372036854775807} l[]={2}", "l[]", {0}},
+    {"FloorMod", "i[]={-1} i[]={4}", "i[]={3}", {0}},
+    {"FloorMod", "i[]={1} i[]={0}", "i[]", {0}},
+    {"FloorDiv", "i[2]={64,40} i[2]={1,40}", "i[2]={64,1}", {0}},
+    {"Maximum", "i[2]={0,7} i[]={1}", "i[2]={1,7}", {0}},
+    {"Minimum", "i[2]={0,7} i[]={1}", "i[2]={0,1}", {0}},
+    {"Less", "f[3,1] f[4]", "b[3,4]", {0}},
+    {"LogicalNot", "b[3]", "b[3]", {0}},
+    {"Select", "b[3] f[3] f[3]", "f[3]", {0}},
+    {"AddN", "f[?,2] f[3,?] f?", "f[3,2]", {0}},
+    {"Cast", "f[2]={3,4}", "i[2]={3,4}", {.dtype = EMP_DTYPE_INT32}},
+    {"SigmoidGrad", "f[2,3] f[2,3]", "f[2,3]", {0}},
+    /* reductions and products */
+    {"Sum", "f[64,128] i[1]={0}", "f[128]", {0}},
+    {"Sum", "f[64,128] i[1]={-1}", "f[64,1]", {.keep_dims = true}},
+    {"Sum", "f[64,128] i[0]={}", "f[64,128]", {0}},
+    {"Sum", "f[64,128] i[?]", "f?", {0}},
+    {"Mean", "f[8,4] i[?]", "f[?,?]", {.keep_dims = true}},
+    {"Mean", "f[8,4] i[2]={0,1}", "f[]", {0}},
+    {"Prod", "i[3]={2,3,4} i[1]={0}", "i[]={24}", {0}},
+    {"Sum", "i[2]={2,3} i[1]={0}", "i[]={5}", {0}},
+    {"All", "b[3] i[1]={0}", "b[]", {0}},
+    {"ArgMax", "f[5,9] i[]={1}", "l[5]", {0}},
+    {"L2Loss", "f[5,9]", "f[]", {0}},
+    {"MatMul", "f[64,128] f[128,256]", "f[64,256]", {0}},
+    {"MatMul", "f[128,64] f[256,128]", "f[64,256]", {.transpose_a = true, .transpose_b = true}},
+    {"MatMul", "f? f[128,256]", "f[?,256]", {0}},
+    {"BatchMatMul", "f[8,4,5] f[8,5,6]", "f[8,4,6]", {0}},
+    {"BatchMatMul", "f[8,4,5] f[8,6,5]", "f[8,4,6]", {.transpose_b = true}},
+    /* shapes as values */
+    {"Shape", "f[64,128]", "i[2]={64,128}", {0}},
+    {"Shape", "f[?,128]", "i[2]", {0}},
+    {"Shape", "f?", "i[?]", {0}},
+    {"Shape", "f[]", "i[0]={}", {0}},
+    {"ShapeN", "f[2] f[3,4]", "i[1]={2} i[2]={3,4}", {0}},
+    {"Rank", "f[?,3]", "i[]={2}", {0}},
+    {"Size", "f[5,3]", "l[]={15}", {.out_type = EMP_DTYPE_INT64}},
+    {"Reshape", "f[6,4] i[2]={-1,8}", "f[3,8]", {0}},
+    {"Reshape", "f[6,4] i[2]={-1,-1}", "f[?,?]", {0}},
+    {"Reshape", "f[6,4] i[3]", "f[?,?,?]", {0}},
+    {"Reshape", "f? i[2]={-1,8}", "f[?,8]", {0}},
+    {"Reshape", "i[2]={7,8} i[2]={1,2}", "i[1,2]={7,8}", {0}},
+    {"ExpandDims", "f[2,3] i[]={1}", "f[2,1,3]", {0}},
+    {"ExpandDims", "f[2,3] i[]={-1}", "f[2,3,1]", {0}},
+    {"ExpandDims", "i[]={5} i[]={0}", "i[1]={5}", {0}},
+    {"Squeeze", "f[2,1,3,1]", "f[2,3]", {0}},
+    {"Squeeze", "f[2,1,3,1]", "f[2,1,3]", {.squeeze_dims = 1 << 3}},
+    {"Squeeze", "f[?,1]", "f?", {0}},
+    {"Fill", "i[2]={2,3} f[]", "f[2,3]", {0}},
+    {"Fill", "i[1]={3} i[]={1}", "i[3]={1,1,1}", {0}},
+    {"Range", "i[]={0} i[]={4} i[]={1}", "i[4]={0,1,2,3}", {0}},
+    {"Range", "i[]={5} i[]={0} i[]={-2}", "i[3]={5,3,1}", {0}},
+    {"Range", "i[]={0} i[] i[]={1}", "i[?]", {0}},
+    {"BroadcastGradientArgs", "i[2]={64,128} i[2]={64,128}", "i[0]={} i[0]={}", {0}},
+    {"BroadcastGradientArgs", "i[2]={64,128} i[0]={}", "i[0]={} i[2]={0,1}", {0}},
+    {"BroadcastGradientArgs", "i[3]={8,1,5} i[2]={3,1}", "i[1]={1} i[2]={0,2}", {0}},
+    {"BroadcastGradientArgs", "i[2]={1,4} i[1]={4}", "i[1]={0} i[1]={0}", {0}},
+    {"BroadcastGradientArgs", "i[2] i[2]={64,128}", "i[?] i[?]", {0}},
+    {"ConcatOffset", "i[]={1} i[2]={64,10} i[2]={64,20}", "i[2]={0,0} i[2]={0,10}", {0}},
+    {"InvertPermutation", "i[3]={2,0,1}", "i[3]={1,2,0}", {0}},
+    {"RandomUniform", "i[2]={3,4}", "f[3,4]", {.dtype = EMP_DTYPE_FLOAT}},
+    /* movement */
+    {"ConcatV2", "f[2,3] f[2,4] i[]={1}", "f[2,7]", {0}},
+    {"ConcatV2", "f[2,3] f? i[]={1}", "f[2,?]", {0}},
+    {"ConcatV2", "f[2,3] f[2,4] i[]", "f[?,?]", {0}},
+    {"ConcatV2", "i[1]={2} i[2]={3,4} i[]={0}", "i[3]={2,3,4}", {0}},
+    {"ConcatV2", "i[2,1]={1,2} i[2,2]={3,4,5,6} i[]={1}", "i[2,3]={1,3,4,2,5,6}", {0}},
+    {"Concat", "i[]={0} f[2,3] f[5,3]", "f[7,3]", {0}},
+    {"Pack", "f[2,3] f[2,3]", "f[2,2,3]", {.axis = 1}},
+    {"Pack", "i[]={4} i[]={5}", "i[2]={4,5}", {0}},
+    {"Pack", "i[2]={1,2} i[2]={3,4}", "i[2,2]={1,3,2,4}", {.axis = 1}},
+    {"Unpack", "f[2,3]", "f[2] f[2] f[2]", {.axis = 1, .count = 3}},
+    {"Unpack", "i[2]={4,5}", "i[]={4} i[]={5}", {.count = 2}},
+    {"Split", "i[]={1} f[64,12]", "f[64,3] f[64,3] f[64,3] f[64,3]", {.count = 4}},
+    {"SplitV", "f[64,12] i[2]={5,-1} i[]={1}", "f[64,5] f[64,7]", {.count = 2}},
+    {"SplitV", "f[64,12] i[2] i[]={1}", "f[64,?] f[64,?]", {.count = 2}},
+    {"Slice", "f[64,12] i[2]={0,3} i[2]={-1,4}", "f[64,4]", {0}},
+    {"Slice", "f[64,12] i[2] i[2]={64,4}", "f[64,4]", {0}},
+    {"Slice", "f? i[2] i[2]={64,4}", "f[64,4]", {0}},
+    {"Slice", "i[3]={5,6,7} i[1]={1} i[1]={2}", "i[2]={6,7}", {0}},
+    {"Slice", "i[2,3]={1,2,3,4,5,6} i[2]={0,1} i[2]={2,1}", "i[2,1]={2,5}", {0}},
+    {"StridedSlice", "i[3]={5,6,7} i[1]={1} i[1]={2} i[1]={1}", "i[]={6}", {.shrink_axis_mask = 1}},
+    {"StridedSlice", "i[3]={5,6,7} i[1]={-1} i[1]={0} i[1]={1}", "i[]={7}", {.shrink_axis_mask = 1}},
+    {"StridedSlice", "i[3]={5,6,7} i[1]={0} i[1]={0} i[1]={-1}", "i[3]={7,6,5}", {.begin_mask = 1, .end_mask = 1}},
+    {"StridedSlice", "f[64,12] i[2]={0,2} i[2]={0,9} i[2]={1,3}", "f[64,3]", {.begin_mask = 1, .end_mask = 1}},
+    {"StridedSlice", "f[2,3,4] i[2]={0,1} i[2]={0,2} i[2]={1,1}", "f[2,3,1]", {.ellipsis_mask = 1}},
+    {"StridedSlice", "f[5] i[2]={0,0} i[2]={0,5} i[2]={1,1}", "f[1,5]", {.new_axis_mask = 1}},
+    {"StridedSlice", "f[64,12] i[1] i[1] i[1]={1}", "f[?,12]", {0}},
+    {"StridedSliceGrad", "i[2]={64,12} i[1] i[1] i[1] f[4]", "f[64,12]", {0}},
+    {"Pad", "f[2,3] i[2,2]={0,1,2,3}", "f[3,8]", {0}},
+    {"Pad", "f[2,3] i[2,2]", "f[?,?]", {0}},
+    {"Tile", "f[2,3] i[2]={4,1}", "f[8,3]", {0}},
+    {"Transpose", "f[2,3,4] i[3]={2,0,1}", "f[4,2,3]", {0}},
+    {"Gather", "f[1000,64] i[8,40]", "f[8,40,64]", {0}},
+    {"GatherV2", "f[9,1000] i[8] i[]={1}", "f[9,8]", {0}},
+    {"GatherNd", "f[9,8,7] i[5,2]", "f[5,7]", {0}},
+    {"OneHot", "i[32] i[]={1001} f[] f[]", "f[32,1001]", {0}},
+    {"DynamicStitch", "i[4]={0,1,2,3} i[1]={1} i[4]={5,6,7,8} i[1]={1}", "i[4]={5,1,7,8}", {0}},
+    {"DynamicStitch", "i[2] f[2,3]", "f[?,3]", {0}},
+    {"ReverseV2", "f[2,3] i[1]", "f[2,3]", {0}},
+    {"Unique", "i[2560]", "i[2560] i[2560]", {0}},
+    {"Where", "b[3,4]", "l[?,2]", {0}},
+    {"UnsortedSegmentSum", "f[2560,64] i[2560] i[]={99}", "f[99,64]", {0}},
+    {"SegmentSum", "f[2560,64] i[2560]", "f[?,64]", {0}},
+    {"SparseToDense", "i[?,2] i[2]={64,9} f[?] f[]", "f[64,9]", {0}},
+    {"TopKV2", "f[5,100] i[]={3}", "f[5,3] i[5,3]", {0}},
+    {"SpaceToBatchND", "f[2,4,6,3] i[2]={2,3} i[2,2]={0,0,0,0}", "f[12,2,2,3]", {0}},
+    {"BatchToSpaceND", "f[12,2,2,3] i[2]={2,3} i[2,2]={0,0,0,1}", "f[2,4,5,3]", {0}},
+    {"LogUniformCandidateSampler", "l[2560,1]", "l[8192] f[2560,1] f[8192]", {.num_sampled = 8192}},
+    /* networks */
+    {"Conv2D", "f[32,224,224,3] f[7,7,3,64]", "f[32,112,112,64]", {.padding_is_same = true, .strides = {1, 2, 2, 1}}},
+    {"Conv2D", "f[32,299,299,3] f[3,3,3,32]", "f[32,149,149,32]", {.strides = {1, 2, 2, 1}}},
+    {"Conv2D", "f[32,3,9,9] f[3,3,3,8]", "f[32,8,7,7]", {.is_nchw = true}},
+    {"Conv2D", "f[?,9,9,3] f?", "f[?,?,?,?]", {0}},
+    {"Conv2DBackpropInput", "i[4]={32,9,9,3} f[3,3,3,8] f[32,7,7,8]", "f[32,9,9,3]", {0}},
+    {"Conv2DBackpropFilter", "f[32,9,9,3] i[4]={3,3,3,8} f[32,7,7,8]", "f[3,3,3,8]", {0}},
+    {"DepthwiseConv2dNative", "f[32,9,9,4] f[3,3,4,2]", "f[32,7,7,8]", {0}},
+    {"MaxPool", "f[32,112,112,64]", "f[32,56,56,64]", {.padding_is_same = true, .ksize = {1, 3, 3, 1}, .strides = {1, 2, 2, 1}}},
+    {"AvgPoolGrad", "i[4]={32,8,8,5} f[32,1,1,5]", "f[32,8,8,5]", {0}},
+    {"FusedBatchNorm", "f[32,7,7,64] f[64] f[64] f[0] f[0]", "f[32,7,7,64] f[64] f[64] f[64] f[64]", {0}},
+    {"FusedBatchNormGrad", "f[32,7,7,64] f[32,7,7,64] f[64] f[64] f[64]", "f[32,7,7,64] f[64] f[64] f[0] f[0]", {0}},
+    {"BiasAddGrad", "f[64,4096]", "f[4096]", {0}},
+    {"BiasAddGrad", "f[32,8,7,7]", "f[8]", {.is_nchw = true}},
+    {"Softmax", "f[64,40]", "f[64,40]", {0}},
+    {"SoftmaxCrossEntropyWithLogits", "f[64,99] f[64,99]", "f[64] f[64,99]", {0}},
+    {"SparseSoftmaxCrossEntropyWithLogits", "f[64,99] i[64]", "f[64] f[64,99]", {0}},
+    {"ResizeBilinear", "f[2,5,5,3] i[2]={9,8}", "f[2,9,8,3]", {0}},
+    /* state and control */
+    {"Identity", "&f[3]", "f[3]", {0}},
+    {"RefIdentity", "&f[3]", "&f[3]", {0}},
+    {"Assign", "&f[3] f[3]", "&f[3]", {0}},
+    {"AssignSub", "&f[3] f[3]", "&f[3]", {0}},
+    {"ScatterAdd", "&f[9,3] i[2] f[2,3]", "&f[9,3]", {0}},
+    {"Switch", "f[3] b[]", "f[3] f[3]", {0}},
+    {"Merge", "f[3,4] f[5,4]", "f[?,4] i[]", {0}},
+    {"Merge", "f[3,4] f[3,4]", "f[3,4] i[]", {0}},
+    {"IsVariableInitialized", "&f[3]", "b[]", {0}},
+    {"NoOp", "", "", {0}},
+    {"NeverHeardOf", "f[3] f[4]", "f[3]", {0}},
+};
+/* clang-format on */
+
+static emp_graph_builder *new_builder(void)
+{
+    emp_graph_builder *b = NULL;
+
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    return b;
+}
+
+/* Adds the sources of all inputs; returns how many. */
+static int add_inputs(emp_graph_builder *b, const char *texts, emp_port *input)
+{
+    char copy[256], name[16];
+    int  count = 0;
+
+    snprintf(copy, sizeof copy, "%s", texts);
+    for (char *text = strtok(copy, " "); text != NULL; text = strtok(NULL, " ")) {
+        snprintf(name, sizeof name, "in%d", count);
+        input[count++] = kit_tensor(b, name, text);
+    }
+    return count;
+}
+
+Test(op_shapes, follow_from_inputs_and_attributes)
+{
+    for (size_t i = 0; i < sizeof shape_cases / sizeof shape_cases[0]; i++) {
+        const struct shape_case *c = &shape_cases[i];
+        emp_graph_builder       *b = new_builder();
+        emp_port                 input[16];
+        emp_op_id                op;
+        emp_error                err = {0};
+        char                     text[512];
+
+        int        count = add_inputs(b, c->inputs, input);
+        emp_status st = emp_graph_builder_add(b, "op", c->type, &c->attrs, input, count,
+                                              NULL, 0, &op, &err);
+        cr_expect_eq(st, EMP_OK, "%s(%s): %s", c->type, c->inputs, err.msg);
+        if (st == EMP_OK)
+            cr_expect_str_eq(kit_outputs(b, op, text, sizeof text), c->expected,
+                             "%s(%s) gave %s, want %s", c->type, c->inputs, text,
+                             c->expected);
+        emp_graph_builder_destroy(b);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* clang-format off */
+static const struct shape_case misfits[] = {
+    {"Add", "f[3] f[4]", "op \"op\" of type Add: shapes [3] and [4] do not broadcast", {0}},
+    {"MatMul", "f[2,3] f[4,5]", "op \"op\" of type MatMul: a matrix product of [2,3] and [4,5]", {0}},
+    {"MatMul", "f[2,3] f[3]", "op \"op\" of type MatMul: a matrix product of [2,3] and [3]", {0}},
+    {"MatMul", "f[2,3]", "op \"op\" of type MatMul has 1 inputs, needs 2", {0}},
+    {"Reshape", "f[2,3] i[1]={7}", "op \"op\" of type Reshape: [2,3] cannot be reshaped to [7]", {0}},
+    {"ConcatV2", "f[2,3] f[4,3] i[]={1}", "op \"op\" of type ConcatV2: [4,3] cannot be joined to [2,3] along axis 1", {0}},
+    {"Sum", "f[2,3] i[1]={2}", "op \"op\" of type Sum: an axis is outside the input's shape [2,3]", {0}},
+    {"Split", "i[]={0} f[5]", "op \"op\" of type Split: a size of 5 cannot be cut into 2 equal pieces", {.count = 2}},
+    {"Slice", "f[5] i[1]={3} i[1]={4}", "op \"op\" of type Slice: dim 0: 4 elements from 3 on, of 5", {0}},
+    {"Conv2D", "f[1,8,8,3] f[3,3,4,8]", "op \"op\" of type Conv2D: [1,8,8,3] has 3 channels, but the filter is [3,3,4,8]", {0}},
+    {"Conv2D", "f[8,8,3] f[3,3,4,8]", "op \"op\" of type Conv2D: [8,8,3] is no batch of images, which has rank 4", {0}},
+    {"AddN", "f[3] f[4]", "op \"op\" of type AddN: input 1 is [4], the others are [3]", {0}},
+    {"BroadcastGradientArgs", "i[1]={3} i[1]={4}", "op \"op\" of type BroadcastGradientArgs: sizes 3 and 4 in dim 0 do not broadcast", {0}},
+};
+/* clang-format on */
+
+Test(op_shapes, that_do_not_fit_are_refused_with_their_op)
+{
+    for (size_t i = 0; i < sizeof misfits / sizeof misfits[0]; i++) {
+        const struct shape_case *c = &misfits[i];
+        emp_graph_builder       *b = new_builder();
+        emp_port                 input[16];
+        emp_op_id                op;
+        emp_error                err = {0};
+
+        int     count = add_inputs(b, c->inputs, input);
+        int32_t before = emp_graph_builder_op_count(b);
+        cr_expect_eq(emp_graph_builder_add(b, "op", c->type, &c->attrs, input, count,
+                                           NULL, 0, &op, &err),
+                     EMP_EFORMAT, "%s(%s)", c->type, c->inputs);
+        cr_expect_str_eq(err.msg, c->expected);
+        cr_expect_eq(op, -1);
+        cr_expect_eq(emp_graph_builder_op_count(b), before,
+                     "a refused op leaves no trace");
+        cr_expect_eq(emp_graph_builder_find(b, "op", 2), -1);
+        emp_graph_builder_destroy(b);
+    }
+}
+
+Test(op_shapes, table_is_sorted_complete_and_found)
+{
+    int32_t            count;
+    const emp_op_type *table = emp_op_type_table(&count);
+
+    cr_assert_gt(count, 150);
+    for (int32_t i = 0; i < count; i++) {
+        cr_expect(i == 0 || strcmp(table[i - 1].name, table[i].name) < 0,
+                  "%s is out of order", table[i].name);
+        cr_expect_eq(emp_op_type_find(table[i].name), &table[i]);
+        cr_expect_not_null(table[i].infer, "%s", table[i].name);
+        cr_expect_not_null(table[i].cost, "%s", table[i].name);
+        cr_expect(table[i].kinds & EMP_KIND_CPU, "%s runs nowhere", table[i].name);
+    }
+    cr_expect_null(emp_op_type_find("NeverHeardOf"));
+    cr_expect_null(emp_op_type_find(""));
+}
+
+Test(op_shapes, helpers_count_and_compare)
+{
+    emp_shape known = EMP_SHAPE(3, 4), partial = EMP_SHAPE(3, -1),
+              scalar = EMP_SHAPE_SCALAR;
+    emp_shape huge = EMP_SHAPE(INT64_MAX, INT64_MAX), empty = EMP_SHAPE(INT64_MAX, 4, 0);
+
+    cr_expect_eq(emp_shape_elements(&known), 12);
+    cr_expect_eq(emp_shape_elements(&partial), 3);
+    cr_expect_eq(emp_shape_elements(&scalar), 1);
+    cr_expect_eq(emp_shape_elements(&huge), INT64_MAX);
+    cr_expect_eq(emp_shape_elements(&empty), 0);
+    cr_expect_eq(emp_shape_elements(&EMP_SHAPE_UNKNOWN), 1);
+    cr_expect(emp_shape_is_known(&known) && !emp_shape_is_known(&partial));
+    cr_expect(!emp_shape_is_known(&EMP_SHAPE_UNKNOWN));
+    cr_expect(emp_shape_equal(&known, &known) && !emp_shape_equal(&known, &partial));
+    cr_expect_eq(emp_dtype_bytes(EMP_DTYPE_HALF), 2);
+    cr_expect_eq(emp_dtype_bytes(EMP_DTYPE_STRING), 0);
+    cr_expect_eq(emp_dtype_bytes((emp_dtype)99), 0);
+}

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+#include "sim/surrogate/surrogate_internal.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/engine/tiny_problem.h"
+
+enum { SEEDS = 200, PLACEMENTS = 37, MAX_LIVE = 64 };
+
+/* ---- problems ---- */
+
+/* A random problem with costs of any size, on a machine of \a device_count devices (0: as
+ * drawn), and some legal placements. */
+typedef struct {
+    random_problem r;
+    emp_device_id *placements[PLACEMENTS];
+} sample;
+
+static void widen(emp_machine *m, int32_t device_count, emp_rng *rng)
+{
+    int32_t first = m->link_count;
+
+    for (int32_t d = m->device_count; d < device_count; d++) {
+        m->device[d] = m->device[0];
+        m->device[d].kind = EMP_DEVICE_GPU;
+        m->link_count += 2;
+    }
+    for (int32_t i = 0; i < device_count; i++) {
+        for (int32_t j = 0; j < device_count; j++) {
+            int32_t up = first + 2 * (i - m->device_count);
+            int32_t down = first + 2 * (j - m->device_count) + 1;
+            if (i == j || (i < m->device_count && j < m->device_count)) continue;
+            m->route[i][j] = (emp_route){.bytes_per_s = 1e9 * (1 + emp_rng_below(rng, 9)),
+                                         .latency_s = 1e-6 * emp_rng_below(rng, 50)};
+            emp_route *r = &m->route[i][j];
+            if (i >= m->device_count) r->link[r->link_count++] = up;
+            if (j >= m->device_count) r->link[r->link_count++] = down;
+        }
+    }
+    m->device_count = device_count;
+}
+
+static void draw_costs(emp_problem *p, emp_rng *rng)
+{
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        emp_gpu_cost *gpu = &p->costs->gpu[op];
+        gpu->issue_ns = emp_rng_below(rng, 40000);
+        if (gpu->compute_ns > 0) gpu->compute_ns = emp_rng_below(rng, 9000000);
+        p->costs->cpu[op].compute_ns = emp_rng_below(rng, 9000000);
+    }
+}
+
+static void sample_create(sample *s, uint64_t seed, int32_t device_count)
+{
+    emp_rng rng;
+
+    random_problem_create(&s->r, seed);
+    emp_rng_init(&rng, seed, 1, 0);
+    if (device_count > 0 && device_count > s->r.machine->device_count)
+        widen(s->r.machine, device_count, &rng);
+    if (seed % 2 == 1) draw_costs(s->r.problem, &rng);
+    for (int k = 0; k < PLACEMENTS; k++) {
+        size_t count = (size_t)s->r.graph->op_count;
+        s->placements[k] = EMP_NEW_ARRAY(emp_device_id, count);
+        cr_assert_not_null(s->placements[k]);
+        random_problem_place(&s->r, &rng);
+        memcpy(s->placements[k], s->r.device_of_op, count * sizeof(emp_device_id));
+    }
+}
+
+static void sample_destroy(sample *s)
+{
+    for (int k = 0; k < PLACEMENTS; k++) emp_free(s->placements[k]);
+    random_problem_destroy(&s->r);
+}
+
+static emp_surrogate *create(const emp_problem *problem, emp_surrogate_kernel kernel)
+{
+    emp_surrogate *s = NULL;
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_surrogate_create(&s, problem, kernel, &err), EMP_OK, "%s", err.msg);
+    return s;
+}
+
+static void run(emp_surrogate *s, emp_device_id *const *placements, int32_t count,
+                double *step_time_s)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(emp_surrogate_run(s, placements, count, step_time_s, &err), EMP_OK, "%s",
+                 err.msg);
+}
+
+/* ---- the model in double, from surrogate.h alone ---- */
+
+typedef struct {
+    const emp_problem   *p;
+    const emp_device_id *device_of_op;
+    double               ready[MAX_LIVE], done[MAX_LIVE], leave[MAX_LIVE];
+    double free_ns[EMP_MAX_DEVICES], queue_ns[EMP_MAX_DEVICES], link_ns[EMP_MAX_LINKS];
+} plain;
+
+static int32_t read_in(const plain *m, emp_op_id op, int32_t input)
+{
+    bool on_host = m->p->graph->op[op].host_input_mask >> (input < 31 ? input : 31) & 1u;
+
+    return on_host ? 0 : m->device_of_op[op];
+}
+
+static double plain_send(plain *m, const emp_tensor *t, int32_t from, int32_t to,
+                         double leave, bool is_first)
+{
+    const emp_route   *route = &m->p->machine->route[from][to];
+    const emp_runtime *rt = &m->p->runtime;
+    double             begin = leave + 1e9 * rt->send_s;
+    double             duration =
+        1e9 * (route->latency_s + (double)t->copy_bytes / route->bytes_per_s);
+
+    for (int32_t k = 0; is_first && k < route->link_count; k++)
+        begin = fmax(begin, m->link_ns[route->link[k]]);
+    for (int32_t k = 0; is_first && k < route->link_count; k++)
+        m->link_ns[route->link[k]] = begin + duration;
+    return begin + duration + 1e9 * (rt->poll_s + rt->receive_s);
+}
+
+/* All reads of a tensor by the ops behind position i. */
+static void plain_tell(plain *m, const emp_op_id *order, int32_t count, int32_t i,
+                       emp_tensor_id tensor)
+{
+    const emp_graph *g = m->p->graph;
+    emp_op_id        op = order[i];
+    int32_t          from = g->tensor[tensor].on_host ? 0 : m->device_of_op[op];
+    bool             is_sent[EMP_MAX_DEVICES] = {false};
+
+    for (int32_t k = i + 1; k < count; k++) {
+        emp_op_id reader = order[k];
+        int32_t   first = g->input_offset[reader];
+        for (int32_t e = first; e < g->input_offset[reader + 1]; e++) {
+            if (g->input[e] != tensor) continue;
+            int32_t to = read_in(m, reader, e - first);
+            double  at = m->done[op];
+            if (to != from) {
+                at = plain_send(m, &g->tensor[tensor], from, to, m->leave[op],
+                                !is_sent[to]);
+                is_sent[to] = true;
+            }
+            m->ready[reader] = fmax(m->ready[reader], at);
+        }
+    }
+}
+
+static void plain_tell_followers(plain *m, emp_op_id op)
+{
+    const emp_graph *g = m->p->graph;
+
+    for (int32_t c = g->control_out_offset[op]; c < g->control_out_offset[op + 1]; c++) {
+        emp_op_id     follower = g->control_out[c];
+        emp_device_id from = m->device_of_op[op], to = m->device_of_op[follower];
+        double        message = from != to && m->p->runtime.control_latency
+                                    ? 1e9 * m->p->machine->route[from][to].latency_s
+                                    : 0.0;
+        m->ready[follower] = fmax(m->ready[follower], m->done[op] + message);
+    }
+}
+
+static double plain_step_s(const emp_problem *p, const emp_device_id *device_of_op,
+                           const emp_op_id *order, int32_t count)
+{
+    plain              m = {.p = p, .device_of_op = device_of_op};
+    const emp_runtime *rt = &p->runtime;
+    double             last = 0.0;
+
+    for (int32_t i = 0; i < count; i++) {
+        emp_op_id    op = order[i];
+        int32_t      d = device_of_op[op];
+        emp_cpu_cost cpu = p->costs->cpu[op];
+        double       issue = (double)p->costs->gpu[op].issue_ns;
+        double       compute = (double)p->costs->gpu[op].compute_ns;
+        double run = d == 0 ? (double)cpu.compute_ns : rt->serial_issue ? issue : compute;
+        double hold =
+            d == 0 && rt->cpu_pool ? run * cpu.lanes / p->machine->device[0].cores : run;
+        double start = fmax(m.ready[op], m.free_ns[d]);
+        m.free_ns[d] = start + hold;
+        m.done[op] = m.leave[op] = start + run;
+        if (d > 0) {
+            m.queue_ns[d] =
+                fmax(m.done[op], m.queue_ns[d]) + (rt->serial_issue ? compute : 0.0);
+            m.leave[op] = m.queue_ns[d];
+        }
+        last = fmax(last, m.leave[op]);
+        for (int32_t t = p->graph->output_offset[op]; t < p->graph->output_offset[op + 1];
+             t++)
+            plain_tell(&m, order, count, i, t);
+        plain_tell_followers(&m, op);
+    }
+    return 1e-9 * last + rt->step_s;
+}
+
+/* ---- tests ---- */
+
+Test(surrogate, is_the_stated_model)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        sample  s;
+        double  estimate[PLACEMENTS], time_of_op[MAX_LIVE];
+        emp_rng rng;
+        sample_create(&s, seed, seed % 3 == 0 ? 6 : 0);
+        emp_surrogate *surrogate = create(s.r.problem, EMP_SURROGATE_FASTEST);
+        emp_rng_init(&rng, seed, 2, 0);
+        for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_uniform(&rng);
+        if (seed % 2 == 0)
+            cr_assert_eq(emp_surrogate_set_order(surrogate, time_of_op, NULL), EMP_OK);
+        run(surrogate, s.placements, PLACEMENTS, estimate);
+        for (int k = 0; k < PLACEMENTS; k++) {
+            double plain_s = plain_step_s(s.r.problem, s.placements[k], surrogate->order,
+                                          surrogate->op_count);
+            cr_assert_leq(fabs(estimate[k] - plain_s), 1e-4 * plain_s,
+                          "seed %d, placement %d: %g s, should be %g s", (int)seed, k,
+                          estimate[k], plain_s);
+        }
+        emp_surrogate_destroy(surrogate);
+        sample_destroy(&s);
+    }
+}
+
+Test(surrogate, kernels_give_the_same_bits)
+{
+    static const int32_t device_counts[] = {0, 5, 6, 9, 32, 33, 64};
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        sample s;
+        double fastest[PLACEMENTS], scalar[PLACEMENTS];
+        sample_create(&s, seed, device_counts[seed % 7]);
+        emp_surrogate *a = create(s.r.problem, EMP_SURROGATE_FASTEST);
+        emp_surrogate *b = create(s.r.problem, EMP_SURROGATE_SCALAR);
+        run(a, s.placements, PLACEMENTS, fastest);
+        run(b, s.placements, PLACEMENTS, scalar);
+        cr_assert_eq(memcmp(fastest, scalar, sizeof scalar), 0, "seed %d: %s differs",
+                     (int)seed, emp_surrogate_kernel_name(a));
+        cr_assert_str_eq(emp_surrogate_kernel_name(b), "scalar");
+        emp_surrogate_destroy(a);
+        emp_surrogate_destroy(b);
+        sample_destroy(&s);
+    }
+}
+
+Test(surrogate, placements_do_not_see_each_other)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        sample         s;
+        double         forward[PLACEMENTS], backward[PLACEMENTS], alone;
+        emp_device_id *reversed[PLACEMENTS];
+        sample_create(&s, seed, 0);
+        emp_surrogate *surrogate = create(s.r.problem, EMP_SURROGATE_FASTEST);
+        for (int k = 0; k < PLACEMENTS; k++)
+            reversed[k] = s.placements[PLACEMENTS - 1 - k];
+        run(surrogate, s.placements, PLACEMENTS, forward);
+        run(surrogate, reversed, PLACEMENTS, backward);
+        for (int k = 0; k < PLACEMENTS; k++) {
+            run(surrogate, &s.placements[k], 1, &alone);
+            cr_assert_eq(forward[k], backward[PLACEMENTS - 1 - k]);
+            cr_assert_eq(forward[k], alone);
+        }
+        emp_surrogate_destroy(surrogate);
+        sample_destroy(&s);
+    }
+}
+
+/* On the CPU nothing moves, and one op runs at a time without a pool. */
+Test(surrogate, of_one_device_is_the_sum_of_its_costs)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        random_problem r;
+        double         sum = 0.0, estimate;
+        random_problem_create(&r, seed);
+        r.problem->runtime.cpu_pool = false;
+        for (emp_op_id op = 0; op < r.graph->op_count; op++) {
+            r.device_of_op[op] = 0;
+            if (!r.graph->op[op].is_folded)
+                sum += (double)r.problem->costs->cpu[op].compute_ns;
+        }
+        emp_surrogate *surrogate = create(r.problem, EMP_SURROGATE_FASTEST);
+        run(surrogate, &r.device_of_op, 1, &estimate);
+        cr_assert_float_eq(estimate, 1e-9 * sum + r.problem->runtime.step_s, 1e-15);
+        emp_surrogate_destroy(surrogate);
+        random_problem_destroy(&r);
+    }
+}
+
+static double estimate_tiny(const tiny_op *ops, int count, const emp_runtime *runtime,
+                            double *exact_s)
+{
+    tiny_problem   t;
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+    double         estimate;
+
+    tiny_problem_create(&t, ops, count, runtime);
+    emp_surrogate *surrogate = create(t.problem, EMP_SURROGATE_FASTEST);
+    run(surrogate, &t.device_of_op, 1, &estimate);
+    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &result, NULL), EMP_OK);
+    *exact_s = 1e-9 * (double)result.step_time_ns;
+    emp_sim_destroy(sim);
+    emp_surrogate_destroy(surrogate);
+    tiny_problem_destroy(&t);
+    return estimate;
+}
+
+#define ON(d)   .device = (d)
+#define FROM(a) .input_count = 1, .input = {(a)}
+
+/* Where nobody overtakes, the estimate is the oracle's time. */
+Test(surrogate, equals_the_oracle_on_chains_and_fans)
+{
+    static const struct {
+        int     count;
+        tiny_op op[TINY_MAX_OPS];
+    } cases[] = {
+        {1, {{ON(1)}}},
+        {5, {{ON(1)}, {ON(1), FROM(0)}, {ON(1), FROM(1)}, {ON(1), FROM(2)}, {ON(1)}}},
+        {2, {{ON(1)}, {ON(2), FROM(0)}}},
+        {3, {{ON(0)}, {ON(1), FROM(0)}, {ON(0), FROM(1)}}},
+        {3, {{ON(1)}, {ON(2), FROM(0)}, {ON(2), FROM(0)}}}, /* one copy for two */
+        {4, {{ON(1)}, {ON(1)}, {ON(2), FROM(0)}, {ON(2), FROM(1)}}}, /* two on a link */
+        {2, {{ON(1)}, {ON(2), .control = 1}}},
+        {2, {{ON(1), .is_on_host = true}, {ON(0), FROM(0)}}},
+        {2, {{ON(0), .is_folded = true}, {ON(1), FROM(0)}}},
+    };
+    emp_runtime list = tiny_list_scheduling();
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double exact_s,
+            estimate_s = estimate_tiny(cases[i].op, cases[i].count, &list, &exact_s);
+        cr_expect_float_eq(estimate_s, exact_s, 1e-15, "case %zu: %g s, should be %g s",
+                           i, estimate_s, exact_s);
+    }
+}
+
+/* Issue 3, compute 10, step 100: the host thread runs ahead of the stream. */
+Test(surrogate, host_thread_and_stream_overlap)
+{
+    const tiny_op ops[] = {{ON(1)}, {ON(1), FROM(0)}, {ON(1), FROM(1)}};
+    emp_runtime   serial = tiny_serial();
+    double        exact_s;
+
+    cr_expect_float_eq(estimate_tiny(ops, 3, &serial, &exact_s), 133e-9, 1e-15);
+    cr_expect_float_eq(exact_s, 133e-9, 1e-15);
+}
+
+Test(surrogate, any_order_stays_topological)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        random_problem r;
+        double         time_of_op[MAX_LIVE];
+        emp_rng        rng;
+        random_problem_create(&r, seed);
+        emp_rng_init(&rng, seed, 2, 0);
+        for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_below(&rng, 8);
+        emp_surrogate *s = create(r.problem, EMP_SURROGATE_SCALAR);
+        cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
+        for (int32_t i = 0; i < s->op_count; i++) {
+            emp_op_id op = s->order[i];
+            cr_assert(!r.graph->op[op].is_folded);
+            cr_assert_eq(s->position[op], i);
+            for (int32_t e = r.graph->input_offset[op]; e < r.graph->input_offset[op + 1];
+                 e++) {
+                int32_t from = s->position[r.graph->tensor[r.graph->input[e]].producer];
+                cr_assert(from < i || from == s->op_count, "seed %d", (int)seed);
+            }
+        }
+        emp_surrogate_destroy(s);
+        random_problem_destroy(&r);
+    }
+}
+
+Test(surrogate, equal_times_leave_the_order_of_the_graph)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        random_problem r;
+        double         time_of_op[MAX_LIVE] = {0};
+        emp_op_id      order[MAX_LIVE];
+        random_problem_create(&r, seed);
+        emp_surrogate *s = create(r.problem, EMP_SURROGATE_SCALAR);
+        size_t         bytes = (size_t)s->op_count * sizeof *order;
+        memcpy(order, s->order, bytes);
+        cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
+        cr_assert_eq(memcmp(order, s->order, bytes), 0, "seed %d", (int)seed);
+        emp_surrogate_destroy(s);
+        random_problem_destroy(&r);
+    }
+}
+
+Test(surrogate, order_follows_the_times_where_the_graph_is_silent)
+{
+    const tiny_op ops[] = {{ON(1)}, {ON(1), FROM(0)}, {ON(1)}, {ON(1)}};
+    const double  time_of_op[] = {4, 1, 3, 2};
+    emp_runtime   list = tiny_list_scheduling();
+    tiny_problem  t;
+
+    tiny_problem_create(&t, ops, 4, &list);
+    emp_surrogate *s = create(t.problem, EMP_SURROGATE_SCALAR);
+    cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
+    cr_expect_arr_eq(s->order, ((emp_op_id[]){3, 2, 0, 1}), 4 * sizeof(emp_op_id));
+    cr_assert_eq(emp_surrogate_set_order(s, NULL, NULL), EMP_OK);
+    cr_expect_arr_eq(s->order, t.graph->topo, 4 * sizeof(emp_op_id));
+    emp_surrogate_destroy(s);
+    tiny_problem_destroy(&t);
+}
+
+static void expect_refusal(emp_surrogate_kernel kernel)
+{
+    const tiny_op  ops[] = {{ON(0), .is_folded = true}, {ON(1), FROM(0)}};
+    emp_runtime    list = tiny_list_scheduling();
+    tiny_problem   t;
+    emp_device_id  other[] = {0, 1};
+    emp_device_id *placements[] = {other, NULL};
+    double         estimate[2];
+
+    tiny_problem_create(&t, ops, 2, &list);
+    placements[1] = t.device_of_op;
+    emp_surrogate *s = create(t.problem, kernel);
+    t.device_of_op[0] = -7; /* that of a folded op is not looked at */
+    run(s, placements, 2, estimate);
+    cr_expect_eq(estimate[0], estimate[1]);
+    for (int i = 0; i < 2; i++) {
+        emp_error err = {0};
+        t.device_of_op[1] = i == 0 ? 259 : -1; /* 259 is 3 in a byte */
+        cr_expect_eq(emp_surrogate_run(s, placements, 2, estimate, &err), EMP_EINVAL);
+        cr_expect_str_eq(err.msg, i == 0 ? "op 'op1' is on device 259 of 0..2"
+                                         : "op 'op1' is on device -1 of 0..2");
+    }
+    emp_surrogate_destroy(s);
+    tiny_problem_destroy(&t);
+}
+
+Test(surrogate, refuses_devices_that_do_not_exist)
+{
+    expect_refusal(EMP_SURROGATE_SCALAR);
+    expect_refusal(EMP_SURROGATE_FASTEST);
+}
+
+Test(surrogate, refuses_the_rules_of_other_simulators)
+{
+    const tiny_op  ops[] = {{ON(1)}};
+    emp_runtime    runtime = {.name = "x", .rules = EMP_RULES_BAECHI};
+    tiny_problem   t;
+    emp_surrogate *s = NULL;
+    emp_error      err = {0};
+
+    tiny_problem_create(&t, ops, 1, &runtime);
+    cr_expect_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_SCALAR, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_null(s);
+    cr_expect_str_eq(err.msg, "no surrogate of the runtime x: its rules are 'baechi'");
+    tiny_problem_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(surrogate, several_hosts_are_refused)
+{
+    random_problem r;
+    emp_surrogate *s = NULL;
+    emp_error      err = {0};
+
+    random_problem_create_hosts(&r, 1);
+    snprintf(r.machine->name, sizeof r.machine->name, "two");
+    cr_expect_eq(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_SCALAR, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_null(s);
+    cr_expect_str_eq(err.msg, "no surrogate of the machine two: it has several hosts");
+    random_problem_destroy(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(surrogate, create_survives_every_allocation_failure)
+{
+    random_problem r;
+    emp_status     st = EMP_ENOMEM;
+
+    random_problem_create(&r, 7);
+    long before = emp_mem_live_blocks();
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_surrogate *s = NULL;
+        emp_mem_fail_after(allowed);
+        st = emp_surrogate_create(&s, r.problem, EMP_SURROGATE_FASTEST, NULL);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK) {
+            cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations", allowed);
+            cr_assert_null(s);
+        }
+        emp_surrogate_destroy(s);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    random_problem_destroy(&r);
+}
+
+Test(surrogate, order_stays_when_memory_is_out_and_a_run_needs_none)
+{
+    random_problem r;
+    emp_status     st = EMP_ENOMEM;
+    double         time_of_op[MAX_LIVE] = {0}, before, after;
+
+    random_problem_create(&r, 11);
+    emp_surrogate *s = create(r.problem, EMP_SURROGATE_FASTEST);
+    run(s, &r.device_of_op, 1, &before);
+    for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = -i;
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_surrogate_set_order(s, time_of_op, NULL);
+        emp_mem_fail_after(0);
+        run(s, &r.device_of_op, 1, &after);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK) {
+            cr_assert_eq(st, EMP_ENOMEM);
+            cr_assert_eq(before, after);
+        }
+    }
+    emp_surrogate_destroy(s);
+    random_problem_destroy(&r);
+}
