@@ -52,7 +52,19 @@ EMP_PRINTF_LIKE(5, 6)
 emp_status emp_error_set(emp_error *err, emp_status status, const char *file, int line,
                          const char *fmt, ...);
 
-/* Both macros need a local `emp_status st` and a label `cleanup`. */
+/** Records a failure into the local `err`; its value is the status. For
+ * `return EMP_ERROR(EMP_EINVAL, "%d ops", count);` */
+#define EMP_ERROR(code, ...) emp_error_set(err, (code), __FILE__, __LINE__, __VA_ARGS__)
+
+/** Returns from the function when \a call fails. */
+#define EMP_CHECK(call)                          \
+    do {                                         \
+        const emp_status check_st = (call);      \
+        if (check_st != EMP_OK) return check_st; \
+    } while (0)
+
+/* For functions that free something before they return: these two need a local
+ * `emp_status st` and a label `cleanup`. */
 #define EMP_FAIL(code, ...)                                               \
     do {                                                                  \
         st = emp_error_set(err, (code), __FILE__, __LINE__, __VA_ARGS__); \

@@ -27,29 +27,25 @@ int32_t emp_strmap_get(const emp_strmap *map, const char *key, size_t length)
 
 static emp_status grow(emp_strmap *map, emp_error *err)
 {
-    emp_status st = EMP_OK;
     emp_strmap bigger = {.capacity = map->capacity == 0 ? 64 : 2 * map->capacity,
                          .count = map->count};
 
     bigger.slots = EMP_NEW_ARRAY(emp_strmap_slot, bigger.capacity);
-    if (bigger.slots == NULL) EMP_FAIL(EMP_ENOMEM, "a map of %zu names", bigger.capacity);
+    if (bigger.slots == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "a map of %zu names", bigger.capacity);
     for (size_t i = 0; i < map->capacity; i++) {
         const emp_strmap_slot *slot = &map->slots[i];
         if (slot->key != NULL) *find(&bigger, slot->key, slot->length) = *slot;
     }
     emp_free(map->slots);
     *map = bigger;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32_t value,
                           emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    if (2 * (map->count + 1) > map->capacity) EMP_TRY(grow(map, err));
+    if (2 * (map->count + 1) > map->capacity) EMP_CHECK(grow(map, err));
     emp_strmap_slot *slot = find(map, key, length);
     if (slot->key == NULL) {
         slot->key = key;
@@ -57,9 +53,7 @@ emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32
         map->count++;
     }
     slot->value = value;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_strmap_clear(emp_strmap *map)

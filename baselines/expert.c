@@ -86,17 +86,14 @@ static void place_layers(expert *x, int32_t layer_count)
 /* Fills map with the ops that a gradient may belong to. */
 static emp_status map_forward_ops(const emp_graph *graph, emp_strmap *map, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *forward;
 
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         const char *name = graph->name[op];
         if (emp_forward_of_gradient(name, &forward) == 0)
-            EMP_TRY(emp_strmap_set(map, name, strlen(name), op, err));
+            EMP_CHECK(emp_strmap_set(map, name, strlen(name), op, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* An op carries data when it depends on an input of the model, not on variables alone. */
@@ -248,16 +245,15 @@ static void place_the_rest(expert *x)
 static emp_status place(const emp_problem *problem, const emp_placer_params *params,
                         emp_device_id *device_of_op, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    expert     x = {
-            .problem = problem, .graph = problem->graph, .device_of_op = device_of_op};
+    expert x = {
+        .problem = problem, .graph = problem->graph, .device_of_op = device_of_op};
     traits is = find_traits(x.graph);
 
-    EMP_TRY(emp_options_parse(params->options, "expert", NULL, 0, err));
+    EMP_CHECK(emp_options_parse(params->options, "expert", NULL, 0, err));
     x.gpu_count = emp_devices_of_kind(problem->machine, EMP_DEVICE_GPU, x.gpu);
     if (x.gpu_count == 0)
-        EMP_FAIL(EMP_EUNSUPPORTED, "method expert: machine %s has no GPU",
-                 problem->machine->name);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "method expert: machine %s has no GPU",
+                         problem->machine->name);
 
     bool is_known = is.has_convolution || is.layer_count > 0;
     bool fits =
@@ -269,13 +265,11 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
         if (is.has_decoder)
             place_layers(&x, is.layer_count);
         else
-            EMP_TRY(place_contiguous(&x, err));
-        EMP_TRY(gather_classes(&x, err));
+            EMP_CHECK(place_contiguous(&x, err));
+        EMP_CHECK(gather_classes(&x, err));
         place_the_rest(&x);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status create(void **state, const emp_problem *problem,

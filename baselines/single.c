@@ -11,19 +11,16 @@ static emp_status place_on(const emp_problem *problem, const emp_placer_params *
                            emp_device_kind kind, const char *method,
                            emp_device_id *device_of_op, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     emp_device_id device[EMP_MAX_DEVICES];
 
-    EMP_TRY(emp_options_parse(params->options, method, NULL, 0, err));
+    EMP_CHECK(emp_options_parse(params->options, method, NULL, 0, err));
     if (emp_devices_of_kind(problem->machine, kind, device) == 0) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "method %s: machine %s has no %s", method,
-                 problem->machine->name, kind == EMP_DEVICE_GPU ? "GPU" : "CPU");
+        return EMP_ERROR(EMP_EUNSUPPORTED, "method %s: machine %s has no %s", method,
+                         problem->machine->name, kind == EMP_DEVICE_GPU ? "GPU" : "CPU");
     }
     for (emp_op_id op = 0; op < problem->graph->op_count; op++)
         device_of_op[op] = device[0];
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status place_on_cpu(const emp_problem       *problem,

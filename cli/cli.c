@@ -182,34 +182,27 @@ static bool is_same_file(const char *path, const char *other)
 
 emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < count; i++) {
-        EMP_TRY(cli_check_output(paths[i], err));
+        EMP_CHECK(cli_check_output(paths[i], err));
         for (int32_t j = 0; j < i && paths[i] != NULL; j++) {
             if (paths[j] != NULL && is_same_file(paths[i], paths[j]))
-                EMP_FAIL(EMP_EINVAL,
-                         "two outputs are to be written to %s; name two files", paths[i]);
+                return EMP_ERROR(EMP_EINVAL,
+                                 "two outputs are to be written to %s; name two files",
+                                 paths[i]);
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status cli_check_input(const char *input, const char *const *outputs, int32_t count,
                            emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < count && input != NULL; i++) {
         if (outputs[i] != NULL && is_same_file(outputs[i], input))
-            EMP_FAIL(EMP_EINVAL, "%s is an input; name another file for the output",
-                     input);
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s is an input; name another file for the output", input);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 bool cli_next_word(const char **list, char *word, size_t size)

@@ -26,19 +26,18 @@ struct folder {
 
 static emp_status create_folder(struct folder *f, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *parent = getenv("TMPDIR");
 
     snprintf(f->path, sizeof f->path, "%s/emplace-replay-XXXXXX",
              parent != NULL && *parent != '\0' ? parent : "/tmp");
     if (mkdtemp(f->path) == NULL) {
-        EMP_FAIL(EMP_EIO, "no folder for the plan, %s: %s", f->path, strerror(errno));
+        return EMP_ERROR(EMP_EIO, "no folder for the plan, %s: %s", f->path,
+                         strerror(errno));
     }
     snprintf(f->plan, sizeof f->plan, "%s/plan.txt", f->path);
     snprintf(f->result, sizeof f->result, "%s/result.txt", f->path);
     snprintf(f->complaint, sizeof f->complaint, "%s/stderr", f->path);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void remove_folder(const struct folder *f)
@@ -106,7 +105,6 @@ static void write_command(struct command *c, const struct folder *f,
 static emp_status spawn(pid_t *child, const struct folder *f, const struct command *c,
                         emp_error *err)
 {
-    emp_status                 st = EMP_OK;
     char                       path[PATH_MAX];
     char                      *arguments[MOST_ARGUMENTS];
     posix_spawn_file_actions_t actions;
@@ -121,12 +119,12 @@ static emp_status spawn(pid_t *child, const struct folder *f, const struct comma
     int code = posix_spawnp(child, path, &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (code != 0)
-        EMP_FAIL(EMP_EEXTERNAL,
-                 "%s, which alone drives GPUs, is not beside this program and not in "
-                 "PATH: %s",
-                 name, strerror(code));
-cleanup:
-    return st;
+        return EMP_ERROR(
+            EMP_EEXTERNAL,
+            "%s, which alone drives GPUs, is not beside this program and not in "
+            "PATH: %s",
+            name, strerror(code));
+    return EMP_OK;
 }
 
 static int wait_for(pid_t child, const volatile sig_atomic_t *stop)

@@ -23,7 +23,6 @@ static const double TOLERANCE = 1e-4;
 emp_status emp_replay_poison(emp_replay *r, int32_t memory, void *data, int64_t bytes,
                              emp_error *err)
 {
-    emp_status     st = EMP_OK;
     uint32_t       block[1024];
     unsigned char *to = (unsigned char *)data;
 
@@ -31,10 +30,9 @@ emp_status emp_replay_poison(emp_replay *r, int32_t memory, void *data, int64_t 
     for (int64_t at = 0; at < bytes; at += (int64_t)sizeof block) {
         int64_t run = bytes - at;
         if (run > (int64_t)sizeof block) run = (int64_t)sizeof block;
-        EMP_TRY(r->backend->write(r->backend_state, memory, to + at, block, run, err));
+        EMP_CHECK(r->backend->write(r->backend_state, memory, to + at, block, run, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The content of a buffer: its hash, and whether poison is in it. */
@@ -83,27 +81,26 @@ static const char *maker_of(const emp_replay *r, int32_t place)
 static emp_status check_place(emp_replay *r, int32_t place, const char *reader,
                               emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_place       *at = &r->place[place];
     const emp_replay_plan *p = r->plan;
     struct content         content;
 
     if (atomic_load(&at->written_in) != atomic_load(&r->step))
-        EMP_FAIL(EMP_EINVAL, "%s reads what %s has not yet written in this step", reader,
-                 maker_of(r, place));
+        return EMP_ERROR(EMP_EINVAL, "%s reads what %s has not yet written in this step",
+                         reader, maker_of(r, place));
     if (at->root < 0) return EMP_OK; /* variables change, constants do not */
     int64_t bytes = place < p->tensor_count ? p->tensor[place].bytes
                                             : p->copy[place - p->tensor_count].bytes;
-    EMP_TRY(look(r, at->memory, at->data, bytes, &content, err));
+    EMP_CHECK(look(r, at->memory, at->data, bytes, &content, err));
     if (content.has_poison)
-        EMP_FAIL(EMP_EINVAL, "%s reads poison in place of what %s wrote: it was freed",
-                 reader, maker_of(r, place));
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s reads poison in place of what %s wrote: it was freed",
+                         reader, maker_of(r, place));
     if (content.hash != at->checksum)
-        EMP_FAIL(EMP_EINVAL, "%s reads something else than what %s wrote", reader,
-                 maker_of(r, place));
+        return EMP_ERROR(EMP_EINVAL, "%s reads something else than what %s wrote", reader,
+                         maker_of(r, place));
     atomic_fetch_add(&r->checked_reads, 1);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* A variable that an op of this step writes: who reads it meanwhile sees either. */
@@ -123,34 +120,30 @@ static void mark_written(emp_replay *r, int32_t op)
 
 emp_status emp_replay_check_inputs(emp_replay *r, int32_t op, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = r->plan;
 
     mark_written(r, op);
     for (int32_t i = p->input_offset[op]; i < p->input_offset[op + 1]; i++) {
         if (p->input[i].place >= 0)
-            EMP_TRY(check_place(r, p->input[i].place, p->op[op].name, err));
+            EMP_CHECK(check_place(r, p->input[i].place, p->op[op].name, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_replay_check_copy(emp_replay *r, int32_t copy, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = r->plan;
     emp_place             *to = &r->place[p->tensor_count + copy];
     const emp_place       *from = &r->place[p->copy[copy].tensor];
     struct content         content;
 
     if (to->root < 0) return EMP_OK;
-    EMP_TRY(look(r, to->memory, to->data, p->copy[copy].bytes, &content, err));
+    EMP_CHECK(look(r, to->memory, to->data, p->copy[copy].bytes, &content, err));
     if (from->root >= 0 && (content.has_poison || content.hash != from->checksum))
-        EMP_FAIL(EMP_EINVAL, "the copy of what %s wrote to %s differs from it",
-                 maker_of(r, p->copy[copy].tensor), p->device[to->memory].name);
+        return EMP_ERROR(EMP_EINVAL, "the copy of what %s wrote to %s differs from it",
+                         maker_of(r, p->copy[copy].tensor), p->device[to->memory].name);
     to->checksum = content.hash;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Operands of an op in this computer's memory: where they are, or copies of them. */
@@ -163,21 +156,17 @@ struct here {
 static emp_status bring(emp_replay *r, int32_t memory, emp_operand *operand,
                         unsigned char **copy, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (r->memory[memory].is_here) return EMP_OK;
     *copy = EMP_NEW_ARRAY(unsigned char, (size_t)operand->bytes);
-    if (*copy == NULL) EMP_FAIL(EMP_ENOMEM, "checking a buffer");
-    EMP_TRY(r->backend->read(r->backend_state, memory, operand->data, *copy,
-                             operand->bytes, err));
+    if (*copy == NULL) return EMP_ERROR(EMP_ENOMEM, "checking a buffer");
+    EMP_CHECK(r->backend->read(r->backend_state, memory, operand->data, *copy,
+                               operand->bytes, err));
     operand->data = *copy;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status bring_all(emp_replay *r, int32_t op, struct here *here, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = r->plan;
     const emp_kernel_call *call = &r->op[op].call;
     int32_t                count = call->input_count < 3 ? call->input_count : 3,
@@ -189,13 +178,11 @@ static emp_status bring_all(emp_replay *r, int32_t op, struct here *here, emp_er
     for (int32_t i = 0; i < count; i++) {
         bool on_host = p->input[p->input_offset[op] + i].on_host;
         here->input[i] = call->input[i];
-        EMP_TRY(bring(r, emp_replay_memory(p, device, on_host), &here->input[i],
-                      &here->copy[i], err));
+        EMP_CHECK(bring(r, emp_replay_memory(p, device, on_host), &here->input[i],
+                        &here->copy[i], err));
     }
-    EMP_TRY(bring(r, r->place[p->output_offset[op]].memory, &here->output, &here->copy[3],
-                  err));
-cleanup:
-    return st;
+    return bring(r, r->place[p->output_offset[op]].memory, &here->output, &here->copy[3],
+                 err);
 }
 
 static bool reads_written_variable(const emp_replay *r, int32_t op)
@@ -271,7 +258,6 @@ cleanup:
 
 emp_status emp_replay_check_outputs(emp_replay *r, int32_t op, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = r->plan;
     const emp_replay_op   *o = &p->op[op];
 
@@ -280,14 +266,13 @@ emp_status emp_replay_check_outputs(emp_replay *r, int32_t op, emp_error *err)
         struct content content;
         if (at->root < 0) continue;
         if (o->kernel.kind == EMP_KERNEL_NOTHING && at->root == t)
-            EMP_TRY(give_content(r, t, p->tensor[t].bytes, err));
-        EMP_TRY(look(r, at->memory, at->data, p->tensor[t].bytes, &content, err));
+            EMP_CHECK(give_content(r, t, p->tensor[t].bytes, err));
+        EMP_CHECK(look(r, at->memory, at->data, p->tensor[t].bytes, &content, err));
         if (content.has_poison)
-            EMP_FAIL(EMP_EINVAL, "%s (%s) leaves poison in its output %d", o->name,
-                     o->type, t - p->output_offset[op]);
+            return EMP_ERROR(EMP_EINVAL, "%s (%s) leaves poison in its output %d",
+                             o->name, o->type, t - p->output_offset[op]);
         at->checksum = content.hash;
     }
-    if (is_sampled(r, op)) EMP_TRY(verify(r, op, err));
-cleanup:
-    return st;
+    if (is_sampled(r, op)) EMP_CHECK(verify(r, op, err));
+    return EMP_OK;
 }

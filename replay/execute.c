@@ -27,7 +27,6 @@ static int32_t place_count(const emp_replay_plan *p)
 
 static emp_status allocate_ops(emp_replay *r, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = r->plan;
     size_t                 ops = (size_t)p->op_count, places = (size_t)place_count(p);
     emp_replay_timeline   *t = &r->timeline;
@@ -50,9 +49,8 @@ static emp_status allocate_ops(emp_replay *r, emp_error *err)
         !r->reader_offset || !r->reader || !r->follower_offset || !r->follower ||
         !t->times.op_start_ns || !t->times.op_end_ns || !t->times.copy_start_ns ||
         !t->times.copy_end_ns || !t->issue_start_ns || !t->issue_end_ns)
-        EMP_FAIL(EMP_ENOMEM, "executor of %d ops", p->op_count);
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "executor of %d ops", p->op_count);
+    return EMP_OK;
 }
 
 static bool is_early(const emp_replay *r, int32_t op, int32_t input)
@@ -133,7 +131,6 @@ cleanup:
 
 static emp_status create_servers(emp_replay *r, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = r->plan;
 
     for (int32_t d = 0; d < p->device_count; d++) {
@@ -142,16 +139,15 @@ static emp_status create_servers(emp_replay *r, emp_error *err)
         for (int32_t op = 0; op < p->op_count; op++) ops += p->op[op].device == d;
         s->ready = EMP_NEW_ARRAY(int32_t, ops);
         s->line = EMP_NEW_ARRAY(int32_t, ops);
-        if (!s->ready || !s->line) EMP_FAIL(EMP_ENOMEM, "queue of %s", p->device[d].name);
+        if (!s->ready || !s->line)
+            return EMP_ERROR(EMP_ENOMEM, "queue of %s", p->device[d].name);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* A worker for each core of each device, one for each queue device. */
 static emp_status create_workers(emp_replay *r, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = r->plan;
     bool                   is_wanted[EMP_REPLAY_MAX_DEVICES];
     emp_cpu_cores          cores;
@@ -160,7 +156,7 @@ static emp_status create_workers(emp_replay *r, emp_error *err)
         r->server[d].is_queue = r->backend->is_queue(r->backend_state, d);
         is_wanted[d] = !r->server[d].is_queue;
     }
-    EMP_TRY(emp_cpu_cores_choose(&cores, p, r->options, is_wanted, err));
+    EMP_CHECK(emp_cpu_cores_choose(&cores, p, r->options, is_wanted, err));
     for (int32_t d = 0; d < p->device_count; d++) {
         r->server[d].core_count = is_wanted[d] ? cores.count[d] : 1;
         r->timeline.is_queue[d] = r->server[d].is_queue;
@@ -169,7 +165,7 @@ static emp_status create_workers(emp_replay *r, emp_error *err)
     r->worker = EMP_NEW_ARRAY(emp_worker, (size_t)r->worker_count);
     r->timeline.lane = EMP_NEW_ARRAY(emp_replay_lane, (size_t)r->worker_count);
     if (!r->worker || !r->timeline.lane)
-        EMP_FAIL(EMP_ENOMEM, "%d threads", r->worker_count);
+        return EMP_ERROR(EMP_ENOMEM, "%d threads", r->worker_count);
     int32_t at = 0;
     for (int32_t d = 0; d < p->device_count; d++) {
         for (int32_t c = 0; c < r->server[d].core_count; c++) {
@@ -178,11 +174,10 @@ static emp_status create_workers(emp_replay *r, emp_error *err)
             w->lane = (emp_replay_lane){.device = d, .core = c};
             w->core = is_wanted[d] ? cores.core[d][c] : -1;
             w->scratch = EMP_NEW_ARRAY(float, EMP_CPU_SCRATCH_BYTES / sizeof(float));
-            if (w->scratch == NULL) EMP_FAIL(EMP_ENOMEM, "memory of a thread");
+            if (w->scratch == NULL) return EMP_ERROR(EMP_ENOMEM, "memory of a thread");
         }
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void init_locks(emp_replay *r)
@@ -199,19 +194,17 @@ static void init_locks(emp_replay *r)
 
 static emp_status check_fault(const emp_replay *r, emp_error *err)
 {
-    emp_status              st = EMP_OK;
     const emp_replay_fault *f = &r->options->fault;
     const emp_replay_plan  *p = r->plan;
 
     if (f->early_op < 0 && f->lost_tensor < 0) return EMP_OK;
     if (!r->options->is_checked)
-        EMP_FAIL(EMP_EINVAL, "a fault is for checked runs, which see it");
+        return EMP_ERROR(EMP_EINVAL, "a fault is for checked runs, which see it");
     if (f->lost_tensor >= p->tensor_count || f->early_op >= p->op_count ||
         (f->early_op >= 0 && f->early_input >= p->input_offset[f->early_op + 1] -
                                                    p->input_offset[f->early_op]))
-        EMP_FAIL(EMP_EINVAL, "a fault is of no op of the plan");
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EINVAL, "a fault is of no op of the plan");
+    return EMP_OK;
 }
 
 emp_status emp_replay_create(emp_replay **out, const emp_replay_plan *plan,
@@ -405,14 +398,13 @@ cleanup:
 /* A further step in which everything is logged. */
 static emp_status run_timed(emp_replay *r, emp_error *err)
 {
-    emp_status           st = EMP_OK;
     emp_replay_timeline *t = &r->timeline;
     int64_t              step_ns;
     bool                 is_done;
 
     memset(t->issue_end_ns, 0, (size_t)r->plan->op_count * sizeof *t->issue_end_ns);
     r->is_timed = true;
-    EMP_TRY(run_step(r, &step_ns, &is_done, err));
+    EMP_CHECK(run_step(r, &step_ns, &is_done, err));
     r->is_timed = false;
     t->lane_count = r->worker_count;
     for (int32_t i = 0; i < r->worker_count; i++) t->lane[i] = r->worker[i].lane;
@@ -421,8 +413,7 @@ static emp_status run_timed(emp_replay *r, emp_error *err)
         t->levels[d] = r->memory[d].levels;
         pthread_mutex_unlock(&r->memory[d].lock);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static bool has_queues(const emp_replay *r)
@@ -436,40 +427,37 @@ static bool has_queues(const emp_replay *r)
 static emp_status run_steps(emp_replay *r, emp_replay_result *result,
                             struct samples *samples, emp_error *err)
 {
-    emp_status                st = EMP_OK;
     const emp_replay_options *o = r->options;
     int64_t                   step_ns = 0;
     bool                      is_done = true;
 
     for (int32_t i = 0; i < o->warmup + o->steps && is_done; i++) {
         tell_progress(r, i);
-        EMP_TRY(run_step(r, &step_ns, &is_done, err));
+        EMP_CHECK(run_step(r, &step_ns, &is_done, err));
         if (!is_done || i < o->warmup) continue;
         result->step_s[result->step_count++] = (double)step_ns * 1e-9;
         if (!has_queues(r)) take_sample(r, samples);
     }
     if (is_done && (o->is_timed || has_queues(r))) {
         tell_progress(r, o->warmup + o->steps);
-        EMP_TRY(run_timed(r, err));
+        EMP_CHECK(run_timed(r, err));
         if (has_queues(r)) take_sample(r, samples);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status fill_result(emp_replay *r, emp_replay_result *result,
                               const struct samples *samples, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = r->plan;
 
     describe_run(r, result);
     describe_memory(r, result);
     if (!result->is_feasible) result->step_count = 0; /* a later step asked for more */
     const int32_t sample_count = result->is_feasible ? samples->count : 0;
-    EMP_TRY(emp_replay_result_summarize(result, err));
-    EMP_TRY(take_medians(result->op_s, samples->op, p->op_count, sample_count, err));
-    EMP_TRY(
+    EMP_CHECK(emp_replay_result_summarize(result, err));
+    EMP_CHECK(take_medians(result->op_s, samples->op, p->op_count, sample_count, err));
+    EMP_CHECK(
         take_medians(result->copy_s, samples->copy, p->copy_count, sample_count, err));
     for (int32_t d = 0; d < p->device_count && sample_count > 0; d++)
         result->device[d].busy_s = samples->busy_s[d] / sample_count;
@@ -477,8 +465,7 @@ static emp_status fill_result(emp_replay *r, emp_replay_result *result,
     result->checked_reads = (int64_t)atomic_load(&r->checked_reads);
     result->verified_ops = r->verified_ops;
     result->verified_error = r->verified_error;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_replay_run(emp_replay *r, emp_replay_result *result, emp_error *err)

@@ -373,7 +373,6 @@ cleanup:
 
 static emp_status create_memory(emp_replay *r, int32_t memory, emp_error *err)
 {
-    emp_status               st = EMP_OK;
     const emp_replay_device *d = &r->plan->device[memory];
     emp_memory              *m = &r->memory[memory];
     int64_t                  most = most_of(r, memory), bytes = d->memory_bytes;
@@ -391,30 +390,25 @@ static emp_status create_memory(emp_replay *r, int32_t memory, emp_error *err)
         parts += 2 * (r->plan->op[op].device == memory);
     m->constants_bytes = constants_of(r->plan, memory);
     int64_t wanted = m->constants_bytes;
-    EMP_TRY(r->backend->reserve(r->backend_state, memory, &m->constants_bytes, &constants,
-                                err));
+    EMP_CHECK(r->backend->reserve(r->backend_state, memory, &m->constants_bytes,
+                                  &constants, err));
     int64_t asked = bytes;
-    EMP_TRY(r->backend->reserve(r->backend_state, memory, &bytes, &region, err));
+    EMP_CHECK(r->backend->reserve(r->backend_state, memory, &bytes, &region, err));
     if (m->constants_bytes < wanted)
-        EMP_FAIL(EMP_ENOMEM, "%s has no room for %lld MiB of constants", d->name,
-                 (long long)(wanted >> 20));
+        return EMP_ERROR(EMP_ENOMEM, "%s has no room for %lld MiB of constants", d->name,
+                         (long long)(wanted >> 20));
     m->capacity_bytes = bytes < asked ? bytes : d->memory_bytes;
     m->region = (unsigned char *)region;
     m->constants = (unsigned char *)constants;
-    EMP_TRY(emp_pool_create(&m->pool, bytes, (int32_t)parts, err));
-    EMP_TRY(write_numbers(r, memory, m->constants, m->constants_bytes, err));
-cleanup:
-    return st;
+    EMP_CHECK(emp_pool_create(&m->pool, bytes, (int32_t)parts, err));
+    return write_numbers(r, memory, m->constants, m->constants_bytes, err);
 }
 
 emp_status emp_replay_memory_create(emp_replay *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    for (int32_t m = 0; m < r->plan->device_count; m++) EMP_TRY(create_memory(r, m, err));
-    EMP_TRY(create_storage(r, err));
-cleanup:
-    return st;
+    for (int32_t m = 0; m < r->plan->device_count; m++)
+        EMP_CHECK(create_memory(r, m, err));
+    return create_storage(r, err);
 }
 
 void emp_replay_memory_destroy(emp_replay *r)

@@ -283,7 +283,6 @@ static void run_on_host(emp_worker *w, int32_t op)
 
 static emp_status launch(emp_worker *w, int32_t op, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_replay *r = w->replay;
     int32_t     device = w->lane.device;
 
@@ -293,10 +292,10 @@ static emp_status launch(emp_worker *w, int32_t op, emp_error *err)
         return EMP_OK;
     }
     replace_operands(r, op, true, device);
-    EMP_TRY(r->backend->enqueue(r->backend_state, device, op, &r->op[op].call, err));
-    if (r->options->is_checked) EMP_TRY(r->backend->drain(r->backend_state, device, err));
-cleanup:
-    return st;
+    EMP_CHECK(r->backend->enqueue(r->backend_state, device, op, &r->op[op].call, err));
+    if (r->options->is_checked)
+        EMP_CHECK(r->backend->drain(r->backend_state, device, err));
+    return EMP_OK;
 }
 
 static void enqueue_op(emp_worker *w, int32_t op)
@@ -341,21 +340,18 @@ static void *serve_queue(void *argument)
 
 emp_status emp_replay_start_threads(emp_replay *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < r->worker_count; i++) {
         emp_worker *w = &r->worker[i];
         bool        is_queue = r->server[w->lane.device].is_queue;
         int         code =
             pthread_create(&w->thread, NULL, is_queue ? serve_queue : serve_cores, w);
         if (code != 0)
-            EMP_FAIL(EMP_ENOMEM, "no thread for %s: %s",
-                     r->plan->device[w->lane.device].name, strerror(code));
+            return EMP_ERROR(EMP_ENOMEM, "no thread for %s: %s",
+                             r->plan->device[w->lane.device].name, strerror(code));
         w->is_started = true;
-        if (w->core >= 0) EMP_TRY(emp_cpu_pin(w->thread, &w->core, 1, err));
+        if (w->core >= 0) EMP_CHECK(emp_cpu_pin(w->thread, &w->core, 1, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_replay_stop_threads(emp_replay *r)

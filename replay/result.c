@@ -134,85 +134,76 @@ static emp_status read_text(emp_text_lines *in, const char *keyword, char *text,
 
 static emp_status read_who(emp_text_lines *in, emp_replay_result *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(read_text(in, "workload", r->workload, sizeof r->workload, err));
-    EMP_TRY(read_text(in, "machine", r->machine, sizeof r->machine, err));
-    EMP_TRY(read_text(in, "runtime", r->runtime, sizeof r->runtime, err));
-    EMP_TRY(read_text(in, "placement", r->placement, sizeof r->placement, err));
-    EMP_TRY(emp_text_lines_next(in, "graph", err));
-    EMP_TRY(emp_text_lines_hash(in, &r->graph_hash, err));
-    EMP_TRY(emp_text_lines_next(in, "plan", err));
-    EMP_TRY(emp_text_lines_hash(in, &r->plan_hash, err));
-    EMP_TRY(emp_text_lines_next(in, "predicted_s", err));
-    EMP_TRY(emp_text_lines_number(in, &r->predicted_s, err));
-    EMP_TRY(read_text(in, "backend", r->backend, sizeof r->backend, err));
-    EMP_TRY(read_text(in, "products", r->products, sizeof r->products, err));
-cleanup:
-    return st;
+    EMP_CHECK(read_text(in, "workload", r->workload, sizeof r->workload, err));
+    EMP_CHECK(read_text(in, "machine", r->machine, sizeof r->machine, err));
+    EMP_CHECK(read_text(in, "runtime", r->runtime, sizeof r->runtime, err));
+    EMP_CHECK(read_text(in, "placement", r->placement, sizeof r->placement, err));
+    EMP_CHECK(emp_text_lines_next(in, "graph", err));
+    EMP_CHECK(emp_text_lines_hash(in, &r->graph_hash, err));
+    EMP_CHECK(emp_text_lines_next(in, "plan", err));
+    EMP_CHECK(emp_text_lines_hash(in, &r->plan_hash, err));
+    EMP_CHECK(emp_text_lines_next(in, "predicted_s", err));
+    EMP_CHECK(emp_text_lines_number(in, &r->predicted_s, err));
+    EMP_CHECK(read_text(in, "backend", r->backend, sizeof r->backend, err));
+    return read_text(in, "products", r->products, sizeof r->products, err);
 }
 
 /* After its counts. */
 static emp_status read_facts(emp_text_lines *in, emp_replay_result *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    flag = 0;
+    int32_t flag = 0;
 
-    EMP_TRY(emp_text_lines_next(in, "traffic", err));
-    EMP_TRY(emp_text_lines_integer(in, 0, INT64_MAX, &r->traffic_bytes, err));
-    EMP_TRY(emp_text_lines_integer(in, 0, INT64_MAX, &r->transfer_count, err));
-    EMP_TRY(emp_text_lines_next(in, "checked", err));
-    EMP_TRY(emp_text_lines_count(in, 0, 1, &flag, err));
+    EMP_CHECK(emp_text_lines_next(in, "traffic", err));
+    EMP_CHECK(emp_text_lines_integer(in, 0, INT64_MAX, &r->traffic_bytes, err));
+    EMP_CHECK(emp_text_lines_integer(in, 0, INT64_MAX, &r->transfer_count, err));
+    EMP_CHECK(emp_text_lines_next(in, "checked", err));
+    EMP_CHECK(emp_text_lines_count(in, 0, 1, &flag, err));
     r->is_checked = flag != 0;
-    EMP_TRY(emp_text_lines_integer(in, 0, INT64_MAX, &r->checked_reads, err));
-    EMP_TRY(emp_text_lines_count(in, 0, INT32_MAX, &r->verified_ops, err));
-    EMP_TRY(emp_text_lines_number(in, &r->verified_error, err));
-    EMP_TRY(emp_text_lines_next(in, "memory", err));
-    EMP_TRY(emp_text_lines_count(in, 0, 1, &flag, err));
+    EMP_CHECK(emp_text_lines_integer(in, 0, INT64_MAX, &r->checked_reads, err));
+    EMP_CHECK(emp_text_lines_count(in, 0, INT32_MAX, &r->verified_ops, err));
+    EMP_CHECK(emp_text_lines_number(in, &r->verified_error, err));
+    EMP_CHECK(emp_text_lines_next(in, "memory", err));
+    EMP_CHECK(emp_text_lines_count(in, 0, 1, &flag, err));
     r->is_feasible = flag != 0;
-    EMP_TRY(emp_text_lines_count(in, -1, r->device_count - 1, &r->oom_device, err));
-    EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &r->oom_bytes, err));
-    EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &r->oom_in_use, err));
+    EMP_CHECK(emp_text_lines_count(in, -1, r->device_count - 1, &r->oom_device, err));
+    EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &r->oom_bytes, err));
+    EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &r->oom_in_use, err));
     emp_text_lines_rest(in, r->oom_op, sizeof r->oom_op);
     for (int32_t d = 0; d < r->device_count; d++) {
         emp_replay_device_result *v = &r->device[d];
         const char               *name;
-        EMP_TRY(emp_text_lines_next(in, "device", err));
-        EMP_TRY(emp_text_lines_word(in, &name, err));
+        EMP_CHECK(emp_text_lines_next(in, "device", err));
+        EMP_CHECK(emp_text_lines_word(in, &name, err));
         snprintf(v->name, sizeof v->name, "%.31s", name);
-        EMP_TRY(emp_text_lines_number(in, &v->busy_s, err));
-        EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &v->peak_bytes, err));
-        EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &v->reach_bytes, err));
-        EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &v->memory_bytes, err));
+        EMP_CHECK(emp_text_lines_number(in, &v->busy_s, err));
+        EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &v->peak_bytes, err));
+        EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &v->reach_bytes, err));
+        EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &v->memory_bytes, err));
         emp_text_lines_rest(in, v->runs_on, sizeof v->runs_on);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_times(emp_text_lines *in, emp_replay_result *r, int32_t steps,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     value;
+    double value;
 
     for (int32_t i = 0; i < steps; i++) {
-        EMP_TRY(emp_text_lines_next(in, "step", err));
-        EMP_TRY(emp_text_lines_number(in, &r->step_s[r->step_count++], err));
+        EMP_CHECK(emp_text_lines_next(in, "step", err));
+        EMP_CHECK(emp_text_lines_number(in, &r->step_s[r->step_count++], err));
     }
     for (int32_t i = 0; i < r->op_count; i++) {
-        EMP_TRY(emp_text_lines_next(in, "op", err));
-        EMP_TRY(emp_text_lines_number(in, &value, err));
+        EMP_CHECK(emp_text_lines_next(in, "op", err));
+        EMP_CHECK(emp_text_lines_number(in, &value, err));
         r->op_s[i] = (float)value;
     }
     for (int32_t i = 0; i < r->copy_count; i++) {
-        EMP_TRY(emp_text_lines_next(in, "copy", err));
-        EMP_TRY(emp_text_lines_number(in, &value, err));
+        EMP_CHECK(emp_text_lines_next(in, "copy", err));
+        EMP_CHECK(emp_text_lines_number(in, &value, err));
         r->copy_s[i] = (float)value;
     }
-    EMP_TRY(emp_text_lines_next(in, "end", err));
-cleanup:
-    return st;
+    return emp_text_lines_next(in, "end", err);
 }
 
 emp_status emp_replay_result_load(emp_replay_result *result, const char *path,

@@ -120,15 +120,12 @@ static struct args parse(int argc, char **argv)
 static emp_status find_backend(const emp_replay_backend **backend, const char *name,
                                emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *backend = strcmp(name, "cpu") == 0    ? &emp_replay_cpu
                : strcmp(name, "cuda") == 0 ? emp_replay_cuda
                                            : NULL;
     if (*backend == NULL)
-        EMP_FAIL(EMP_EUNSUPPORTED, "this build has no backend \"%s\"", name);
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EUNSUPPORTED, "this build has no backend \"%s\"", name);
+    return EMP_OK;
 }
 
 static void show_progress(void *context, int32_t done, int32_t count)

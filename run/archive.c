@@ -133,16 +133,12 @@ cleanup:
 /* Only for a run that owns a checkpoint, of which there is one at a time. */
 static emp_status sweep(const char *folder, const emp_record *run, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       path[EMP_ARCHIVE_PATH_BYTES];
+    char path[EMP_ARCHIVE_PATH_BYTES];
 
     name_file(path, folder, run, TIMING);
-    EMP_TRY(emp_atomic_file_sweep(path, err));
+    EMP_CHECK(emp_atomic_file_sweep(path, err));
     name_file(path, folder, run, RECORD);
-    EMP_TRY(emp_atomic_file_sweep(path, err));
-
-cleanup:
-    return st;
+    return emp_atomic_file_sweep(path, err);
 }
 
 emp_status emp_archive_run(emp_record *record, const char *folder,
@@ -177,17 +173,13 @@ cleanup:
 emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
                            int32_t threads, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       path[EMP_ARCHIVE_PATH_BYTES];
+    char path[EMP_ARCHIVE_PATH_BYTES];
 
-    EMP_TRY(emp_folder_make(folder, err));
+    EMP_CHECK(emp_folder_make(folder, err));
     name_file(path, folder, record, TIMING);
-    EMP_TRY(write_timing(path, record, elapsed_s, threads, err));
+    EMP_CHECK(write_timing(path, record, elapsed_s, threads, err));
     name_file(path, folder, record, RECORD); /* last: with it, all is there */
-    EMP_TRY(emp_record_save(path, record, err));
-
-cleanup:
-    return st;
+    return emp_record_save(path, record, err);
 }
 
 emp_status emp_archive_forget(const char *folder, const emp_problem *problem,

@@ -87,19 +87,15 @@ static double guess_cost(const emp_placer_type *method, int64_t budget, int32_t 
 emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_task *task,
                         const emp_job_method *method, uint64_t seed, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *job = (emp_job){
         .row = task->title, .column = method->title, .problem = loaded->problem};
-    EMP_TRY(emp_method_find(&job->run.method, method->method, err));
+    EMP_CHECK(emp_method_find(&job->run.method, method->method, err));
     job->run.placer.seed = seed;
     job->run.placer.preset = method->preset;
     job->run.placer.options = method->options;
     job->run.budget_evaluations = method->budget;
     job->cost = guess_cost(job->run.method, method->budget, loaded->graph->op_count);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int by_falling_cost(const void *a, const void *b)
@@ -191,21 +187,18 @@ cleanup:
 /* What is left of a run without a placement is its description and the reason. */
 static emp_status refuse(emp_job *job, bool is_read, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_error  reason = job->error;
+    emp_error reason = job->error;
 
     job->error = (emp_error){0}; /* which is for failures, until all went well */
     emp_record_clear(&job->record);
     emp_run_describe(&job->record, job->problem, &job->run);
     if (!is_read)
-        EMP_TRY(emp_archive_put_refusal(job->plan->params->folder, job->problem,
-                                        &job->run, reason.msg, err));
+        EMP_CHECK(emp_archive_put_refusal(job->plan->params->folder, job->problem,
+                                          &job->run, reason.msg, err));
     job->error = reason;
     job->is_refused = job->is_ready = true;
     on_job_done(job, is_read);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status run_job(emp_job *job, emp_error *err)
@@ -240,15 +233,11 @@ cleanup:
 /* Jobs by falling cost; the caller frees the array. */
 static emp_status sort_jobs(emp_job ***out, emp_job *jobs, int32_t count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *out = EMP_NEW_ARRAY(emp_job *, (size_t)count);
-    if (*out == NULL) EMP_FAIL(EMP_ENOMEM, "%d runs", count);
+    if (*out == NULL) return EMP_ERROR(EMP_ENOMEM, "%d runs", count);
     for (int32_t i = 0; i < count; i++) (*out)[i] = &jobs[i];
     qsort(*out, (size_t)count, sizeof **out, by_falling_cost);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* All at once: what is left of a fresh call that was stopped is then its own, and the next
@@ -256,13 +245,9 @@ cleanup:
 static emp_status forget_all(const emp_job *jobs, int32_t count, const char *folder,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < count; i++)
-        EMP_TRY(emp_archive_forget(folder, jobs[i].problem, &jobs[i].run, err));
-
-cleanup:
-    return st;
+        EMP_CHECK(emp_archive_forget(folder, jobs[i].problem, &jobs[i].run, err));
+    return EMP_OK;
 }
 
 static void prepare(struct emp_jobs_plan *plan)

@@ -66,7 +66,6 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
 
 static emp_status prepare(emp_run_state *run, emp_error *err)
 {
-    emp_status        st = EMP_OK;
     emp_record       *record = run->record;
     int32_t           op_count = run->problem->graph->op_count;
     emp_placer_params placer = run->params->placer;
@@ -85,18 +84,15 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
     run->sim = EMP_NEW_ARRAY(emp_sim *, (size_t)run->threads);
     if (record->device_of_op == NULL || run->candidate_block == NULL ||
         run->sim == NULL) {
-        EMP_FAIL(EMP_ENOMEM, "%d candidates of %d ops", EMP_MAX_BATCH, op_count);
+        return EMP_ERROR(EMP_ENOMEM, "%d candidates of %d ops", EMP_MAX_BATCH, op_count);
     }
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++) {
         run->candidate[i] = run->candidate_block + (size_t)i * (size_t)op_count;
     }
     for (int32_t i = 0; i < run->threads; i++) {
-        EMP_TRY(emp_sim_create(&run->sim[i], run->problem, err));
+        EMP_CHECK(emp_sim_create(&run->sim[i], run->problem, err));
     }
-    EMP_TRY(run->params->method->create(&run->placer, run->problem, &placer, err));
-
-cleanup:
-    return st;
+    return run->params->method->create(&run->placer, run->problem, &placer, err);
 }
 
 static double overflow_of(const emp_machine *machine, const emp_sim_result *result)
@@ -112,8 +108,6 @@ static double overflow_of(const emp_machine *machine, const emp_sim_result *resu
 
 emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
 #pragma omp parallel for schedule(dynamic, 1) num_threads(run->threads)
     for (int32_t i = 0; i < count; i++) {
         run->error[i] = (emp_error){0};
@@ -123,35 +117,29 @@ emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
     }
     for (int32_t i = 0; i < count; i++) {
         if (run->status[i] != EMP_OK) {
-            EMP_FAIL(run->status[i], "method %s: %s", run->params->method->name,
-                     run->error[i].msg);
+            return EMP_ERROR(run->status[i], "method %s: %s", run->params->method->name,
+                             run->error[i].msg);
         }
         run->score[i] = (emp_score){(double)run->result[i].step_time_ns * 1e-9,
                                     run->result[i].is_feasible,
                                     overflow_of(run->problem->machine, &run->result[i])};
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Doubles *capacity until it holds needed items of the given size. */
 static emp_status reserve(void **block, size_t *capacity, size_t needed,
                           size_t item_bytes, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (needed > *capacity) {
         size_t grown = *capacity == 0 ? 256 : *capacity;
         while (grown < needed) grown *= 2;
         void *moved = emp_realloc(*block, grown, item_bytes);
-        if (moved == NULL) EMP_FAIL(EMP_ENOMEM, "log of %zu entries", grown);
+        if (moved == NULL) return EMP_ERROR(EMP_ENOMEM, "log of %zu entries", grown);
         *block = moved;
         *capacity = grown;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The best of the batch if it is better than all before, else -1. */
@@ -193,22 +181,22 @@ static void keep_best(emp_run_state *run, const emp_score *score,
 
 emp_status emp_run_log(emp_run_state *run, emp_run_fetch *fetch, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     emp_record     *record = run->record;
     const int32_t   count = run->count, best = find_best(run);
     emp_curve_point point = {record->evaluations + count, 0, NAN, 0.0};
     void           *feasible_s = record->feasible_s, *curve = record->curve;
 
-    EMP_TRY(reserve(&feasible_s, &run->feasible_capacity,
-                    (size_t)record->feasible_count + (size_t)count, sizeof(double), err));
+    EMP_CHECK(reserve(&feasible_s, &run->feasible_capacity,
+                      (size_t)record->feasible_count + (size_t)count, sizeof(double),
+                      err));
     record->feasible_s = (double *)feasible_s;
-    EMP_TRY(reserve(&curve, &run->point_capacity, (size_t)record->point_count + 1,
-                    sizeof *record->curve, err));
+    EMP_CHECK(reserve(&curve, &run->point_capacity, (size_t)record->point_count + 1,
+                      sizeof *record->curve, err));
     record->curve = (emp_curve_point *)curve;
 
     if (best >= 0) {
         emp_candidate candidate;
-        EMP_TRY(fetch(run, best, &candidate, err));
+        EMP_CHECK(fetch(run, best, &candidate, err));
         keep_best(run, &run->score[best], &candidate);
     }
     for (int32_t i = 0; i < count; i++) {
@@ -222,9 +210,7 @@ emp_status emp_run_log(emp_run_state *run, emp_run_fetch *fetch, emp_error *err)
     record->evaluations += count;
     if (record->is_feasible) point.best_s = record->best_step_time_s;
     record->curve[record->point_count++] = point;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 int32_t emp_run_metrics(const emp_run_state *run, const emp_placer_metric **metric)
@@ -300,62 +286,56 @@ static emp_checkpoint describe_state(emp_run_state *run)
 
 static emp_status save_checkpoint(emp_run_state *run, emp_error *err)
 {
-    emp_status           st = EMP_OK;
     const double         before_s = emp_clock_now_s();
     const double         every_s = run->params->checkpoint.every_s;
     const emp_checkpoint checkpoint = describe_state(run);
 
-    EMP_TRY(emp_checkpoint_save(run->params->checkpoint.path, &checkpoint, err));
+    EMP_CHECK(emp_checkpoint_save(run->params->checkpoint.path, &checkpoint, err));
     double now_s = emp_clock_now_s();
     double pause_s = fmax(CHECKPOINT_PAUSE_S, CHECKPOINT_COST_RATIO * (now_s - before_s));
     run->next_checkpoint_s = now_s + (every_s > 0 ? every_s : pause_s);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status resume(emp_run_state *run, emp_error *err)
 {
-    emp_status     st = EMP_OK;
     emp_record    *record = run->record;
     emp_checkpoint checkpoint = describe_state(run);
 
-    EMP_TRY(emp_checkpoint_load(&checkpoint, run->params->checkpoint.path, err));
+    EMP_CHECK(emp_checkpoint_load(&checkpoint, run->params->checkpoint.path, err));
     run->start_s = emp_clock_now_s() - checkpoint.elapsed_s;
     run->feasible_capacity = (size_t)record->feasible_count;
     run->point_capacity = run->metric_capacity = (size_t)record->point_count;
     memset(record->stopped_by, 0, sizeof record->stopped_by); /* all bytes are stored */
     run->resumed = record->evaluations;
     emp_run_report(run);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status check_checkpoint(const emp_run_state *run, emp_error *err)
 {
     const emp_run_checkpoint *c = &run->params->checkpoint;
-    emp_status                st = EMP_OK;
 
     if (run->params->method->list_state == NULL) {
-        EMP_FAIL(EMP_EINVAL, "method %s has no state that a checkpoint could hold",
-                 run->params->method->name);
+        return EMP_ERROR(EMP_EINVAL,
+                         "method %s has no state that a checkpoint could hold",
+                         run->params->method->name);
     }
     bool is_there = access(c->path, F_OK) == 0;
     if (is_there && !c->is_resumed) {
-        EMP_FAIL(EMP_EINVAL,
-                 "%s is left from a run that has not ended; go on with --resume, or "
-                 "remove it to start anew",
-                 c->path);
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "%s is left from a run that has not ended; go on with --resume, or "
+            "remove it to start anew",
+            c->path);
     }
     if (!is_there && c->is_resumed)
-        EMP_FAIL(EMP_EIO,
-                 "there is no checkpoint %s to go on from: the run has not begun, or has "
-                 "ended and left its record",
-                 c->path);
-
-cleanup:
-    return st;
+        return EMP_ERROR(
+            EMP_EIO,
+            "there is no checkpoint %s to go on from: the run has not begun, or has "
+            "ended and left its record",
+            c->path);
+    return EMP_OK;
 }
 
 /* Goes on from the checkpoint, or makes sure that one can be written. All ranks read it;
@@ -381,14 +361,12 @@ cleanup:
 /* Of the schedule of the best placement; searching runs go without. */
 static emp_status take_fingerprint(emp_run_state *run, emp_error *err)
 {
-    emp_status     st = EMP_OK;
     emp_sim_result result;
 
-    EMP_TRY(
+    EMP_CHECK(
         emp_sim_run_traced(run->sim[0], run->record->device_of_op, NULL, &result, err));
     run->record->fingerprint = result.fingerprint;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_run_end emp_run_is_ended(const emp_run_state *run)
@@ -429,55 +407,49 @@ emp_status emp_run_save_if_due(emp_run_state *run, emp_error *err)
 static emp_status run_loop(emp_run_state *run, emp_error *err)
 {
     const emp_placer_type *method = run->params->method;
-    emp_status             st = EMP_OK;
     emp_run_end            end;
     int32_t                room, own;
     double                 metric[EMP_MAX_METRICS];
 
     for (;;) {
         end = emp_run_is_ended(run);
-        EMP_TRY(emp_run_share_end(run, &end, err));
+        EMP_CHECK(emp_run_share_end(run, &end, err));
         room = emp_run_share_of(run, emp_run_room(run, end, 0), &own);
         if (room == 0) break;
-        if (own > 0) EMP_TRY(method->ask(run->placer, run->candidate, own, &own, err));
-        EMP_TRY(emp_run_score(run, own, err));
-        EMP_TRY(emp_run_share_scores(run, own, err));
+        if (own > 0) EMP_CHECK(method->ask(run->placer, run->candidate, own, &own, err));
+        EMP_CHECK(emp_run_score(run, own, err));
+        EMP_CHECK(emp_run_share_scores(run, own, err));
         if (run->count == 0) {
             copy_text(run->record->stopped_by, sizeof run->record->stopped_by, "method");
             break;
         }
         run->is_between_updates = false;
-        EMP_TRY(emp_run_log(run, emp_run_share_best, err));
-        EMP_TRY(emp_run_tell(run, err));
-        EMP_TRY(emp_run_share_metrics(run, metric, err));
-        EMP_TRY(emp_run_log_metrics(run, metric, err));
+        EMP_CHECK(emp_run_log(run, emp_run_share_best, err));
+        EMP_CHECK(emp_run_tell(run, err));
+        EMP_CHECK(emp_run_share_metrics(run, metric, err));
+        EMP_CHECK(emp_run_log_metrics(run, metric, err));
         run->is_between_updates = true;
-        EMP_TRY(emp_run_save_if_due(run, err));
+        EMP_CHECK(emp_run_save_if_due(run, err));
         emp_run_report(run);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* What only the end of a run knows. */
 static emp_status finish(emp_run_state *run, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_record *record = run->record;
 
     if (record->evaluations == 0) {
-        EMP_FAIL(EMP_EINFEASIBLE, "method %s proposed no placement",
-                 run->params->method->name);
+        return EMP_ERROR(EMP_EINFEASIBLE, "method %s proposed no placement",
+                         run->params->method->name);
     }
-    EMP_TRY(take_fingerprint(run, err));
+    EMP_CHECK(take_fingerprint(run, err));
     record->median_s =
         emp_summary_of(record->feasible_s, (size_t)record->feasible_count).median;
     emp_free(record->feasible_s);
     record->feasible_s = NULL;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* By the loop that its place among ranks gives it. When others have gone, what was learned
@@ -509,37 +481,34 @@ cleanup:
 
 static emp_status check_params(const emp_run_params *params, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_placer_type *method = params->method;
 
     if (params->budget_evaluations <= 0 && !(params->budget_s > 0) &&
         method->is_learner) {
-        EMP_FAIL(EMP_EINVAL, "method %s needs a budget in evaluations or seconds",
-                 method->name);
+        return EMP_ERROR(EMP_EINVAL, "method %s needs a budget in evaluations or seconds",
+                         method->name);
     }
     if (params->placer.preset != NULL && method->presets == NULL) {
-        EMP_FAIL(EMP_EINVAL, "method %s has no presets, not \"%s\"", method->name,
-                 params->placer.preset);
+        return EMP_ERROR(EMP_EINVAL, "method %s has no presets, not \"%s\"", method->name,
+                         params->placer.preset);
     }
     if (params->ranks != NULL && method->sharing == NULL) {
-        EMP_FAIL(
+        return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "method %s does not share a run with other ranks; start it without mpirun",
             method->name);
     }
     if (params->ranks != NULL && params->ranks->count > EMP_MAX_TOLD) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "%d ranks, want at most %d", params->ranks->count,
-                 EMP_MAX_TOLD);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%d ranks, want at most %d",
+                         params->ranks->count, EMP_MAX_TOLD);
     }
     if (params->is_async && params->ranks == NULL) {
-        EMP_FAIL(
+        return EMP_ERROR(
             EMP_EINVAL,
             "asynchronous training needs a parameter server and controllers, at least "
             "2 ranks: mpirun -n 4 emplace train ... --async");
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_run(emp_record *record, const emp_problem *problem,

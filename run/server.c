@@ -30,35 +30,29 @@ typedef int32_t emp_list(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAY
 static emp_status send_arrays(const emp_run_state *run, int32_t to, emp_list *list,
                               emp_error *err)
 {
-    emp_status      st = EMP_OK;
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];
     int32_t         count = list(run->placer, array);
 
     for (int32_t i = 0; i < count; i++) {
-        EMP_TRY(run->ranks->send(to, array[i].values,
-                                 array[i].count * emp_array_type_bytes(array[i].type),
-                                 err));
+        EMP_CHECK(run->ranks->send(to, array[i].values,
+                                   array[i].count * emp_array_type_bytes(array[i].type),
+                                   err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status receive_arrays(const emp_run_state *run, int32_t from, emp_list *list,
                                  emp_error *err)
 {
-    emp_status      st = EMP_OK;
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];
     int32_t         count = list(run->placer, array);
 
     for (int32_t i = 0; i < count; i++) {
-        EMP_TRY(run->ranks->receive(&from, array[i].values,
-                                    array[i].count * emp_array_type_bytes(array[i].type),
-                                    err));
+        EMP_CHECK(run->ranks->receive(
+            &from, array[i].values, array[i].count * emp_array_type_bytes(array[i].type),
+            err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static size_t placement_bytes(const emp_run_state *run)
@@ -96,25 +90,22 @@ emp_status emp_run_work(emp_run_state *run, emp_error *err)
     const emp_placer_type    *method = run->params->method;
     const emp_placer_sharing *sharing = method->sharing;
     const emp_ranks          *ranks = run->ranks;
-    emp_status                st = EMP_OK;
     int32_t                   server = SERVER, room, count;
     report                    r;
 
     for (;;) {
-        EMP_TRY(ranks->receive(&server, &room, sizeof room, err));
+        EMP_CHECK(ranks->receive(&server, &room, sizeof room, err));
         if (room == 0) break;
-        EMP_TRY(receive_arrays(run, SERVER, sharing->list_values, err));
-        EMP_TRY(method->ask(run->placer, run->candidate, room, &count, err));
-        EMP_TRY(emp_run_score(run, count, err));
-        EMP_TRY(sharing->backward(run->placer, run->score, count, 0, count, err));
+        EMP_CHECK(receive_arrays(run, SERVER, sharing->list_values, err));
+        EMP_CHECK(method->ask(run->placer, run->candidate, room, &count, err));
+        EMP_CHECK(emp_run_score(run, count, err));
+        EMP_CHECK(sharing->backward(run->placer, run->score, count, 0, count, err));
         fill_report(run, count, &r);
-        EMP_TRY(ranks->send(SERVER, &r, sizeof r, err));
-        EMP_TRY(ranks->send(SERVER, run->candidate[r.best], placement_bytes(run), err));
-        EMP_TRY(send_arrays(run, SERVER, sharing->list_gradient, err));
+        EMP_CHECK(ranks->send(SERVER, &r, sizeof r, err));
+        EMP_CHECK(ranks->send(SERVER, run->candidate[r.best], placement_bytes(run), err));
+        EMP_CHECK(send_arrays(run, SERVER, sharing->list_gradient, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- server ---- */
@@ -169,26 +160,23 @@ static emp_status log_metrics(emp_run_state *run, report *r, emp_error *err)
 static emp_status take_report(emp_run_state *run, crew *c, int32_t *from, emp_error *err)
 {
     const emp_placer_sharing *sharing = run->params->method->sharing;
-    emp_status                st = EMP_OK;
     report                    r;
 
     *from = EMP_ANY_RANK;
-    EMP_TRY(run->ranks->receive(from, &r, sizeof r, err));
-    EMP_TRY(run->ranks->receive(from, run->candidate[0], placement_bytes(run), err));
-    EMP_TRY(receive_arrays(run, *from, sharing->list_gradient, err));
+    EMP_CHECK(run->ranks->receive(from, &r, sizeof r, err));
+    EMP_CHECK(run->ranks->receive(from, run->candidate[0], placement_bytes(run), err));
+    EMP_CHECK(receive_arrays(run, *from, sharing->list_gradient, err));
     c->underway -= c->ordered[*from];
     c->working--;
     run->count = r.count;
     run->result[0] = r.result;
     memcpy(run->score, r.score, (size_t)r.count * sizeof *r.score);
     run->is_between_updates = false;
-    EMP_TRY(emp_run_log(run, fetch_received, err));
+    EMP_CHECK(emp_run_log(run, fetch_received, err));
     sharing->step(run->placer);
-    EMP_TRY(log_metrics(run, &r, err));
+    EMP_CHECK(log_metrics(run, &r, err));
     run->is_between_updates = true;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_run_serve(emp_run_state *run, emp_error *err)

@@ -27,16 +27,12 @@ int32_t emp_run_batch_limit(const emp_run_state *run)
 /* Room for a piece of every rank. */
 static emp_status reserve(emp_run_state *run, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (run->exchange == NULL)
         run->exchange =
             EMP_NEW_ARRAY(unsigned char, (size_t)run->ranks->count *PIECE_BYTES);
     if (run->exchange == NULL)
-        EMP_FAIL(EMP_ENOMEM, "gradients of %d ranks", run->ranks->count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "gradients of %d ranks", run->ranks->count);
+    return EMP_OK;
 }
 
 emp_status emp_run_share_end(const emp_run_state *run, emp_run_end *end, emp_error *err)
@@ -145,37 +141,31 @@ static void add_blocks(emp_array_type type, void *into, const void *blocks, size
 static emp_status add_over_ranks(emp_run_state *run, const emp_named_array *array,
                                  emp_error *err)
 {
-    emp_status   st = EMP_OK;
     const size_t size = emp_array_type_bytes(array->type), most = PIECE_BYTES / size;
 
     for (size_t at = 0; at < array->count; at += most) {
         size_t count = array->count - at < most ? array->count - at : most;
         char  *piece = (char *)array->values + at * size;
-        EMP_TRY(run->ranks->gather(piece, run->exchange, count * size, err));
+        EMP_CHECK(run->ranks->gather(piece, run->exchange, count * size, err));
         add_blocks(array->type, piece, run->exchange, count, run->ranks->count);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_run_tell(emp_run_state *run, emp_error *err)
 {
     const emp_placer_type    *method = run->params->method;
     const emp_placer_sharing *sharing = method->sharing;
-    emp_status                st = EMP_OK;
     emp_named_array           array[EMP_MAX_NAMED_ARRAYS];
     int32_t                   count;
 
     if (run->ranks == NULL) return method->tell(run->placer, run->score, run->count, err);
-    EMP_TRY(sharing->backward(run->placer, run->score, run->count, run->first, run->own,
-                              err));
+    EMP_CHECK(sharing->backward(run->placer, run->score, run->count, run->first, run->own,
+                                err));
     count = sharing->list_gradient(run->placer, array);
-    for (int32_t i = 0; i < count; i++) EMP_TRY(add_over_ranks(run, &array[i], err));
+    for (int32_t i = 0; i < count; i++) EMP_CHECK(add_over_ranks(run, &array[i], err));
     sharing->step(run->placer);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_run_share_metrics(emp_run_state *run, double *value, emp_error *err)

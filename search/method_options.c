@@ -92,15 +92,11 @@ emp_status emp_options_parse(const char *text, const char *method,
                              const emp_option *options, int32_t option_count,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     while (text != NULL && *text != '\0') {
         size_t length = strcspn(text, ",");
-        EMP_TRY(parse_one(text, length, method, options, option_count, err));
+        EMP_CHECK(parse_one(text, length, method, options, option_count, err));
         text += length;
         if (*text == ',') text++;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

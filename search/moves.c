@@ -45,8 +45,7 @@ void emp_move_options_list(emp_move_options *o, emp_option list[EMP_MOVES_OPTION
 static emp_status add_levels(emp_moves *m, const emp_problem *problem,
                              emp_class_grouping kind, uint64_t seed, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    before = -1;
+    int32_t before = -1;
 
     for (int64_t count = m->options.coarsest;
          count <= m->options.finest && m->level_count < EMP_MOVES_MAX_LEVELS;
@@ -54,7 +53,7 @@ static emp_status add_levels(emp_moves *m, const emp_problem *problem,
         const emp_class_groups_params params = {kind, (int32_t)count, IMBALANCE,
                                                 seed + (uint64_t)count};
         emp_members                  *level = &m->level[m->level_count];
-        EMP_TRY(emp_class_groups_ops(level, &m->groups_hash, problem, &params, err));
+        EMP_CHECK(emp_class_groups_ops(level, &m->groups_hash, problem, &params, err));
         if (level->group_count == before) {
             emp_members_clear(level);
         } else {
@@ -62,9 +61,7 @@ static emp_status add_levels(emp_moves *m, const emp_problem *problem,
             m->level_count++;
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status list_vertices(emp_moves *m, emp_error *err)

@@ -50,17 +50,14 @@ static double find_name(const char *names, const char *name, size_t length)
 static emp_status set_choice(const target *t, const emp_named_option *o, const char *text,
                              size_t length, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     value = find_name(o->names, text, length);
+    double value = find_name(o->names, text, length);
 
     if (value < 0) {
-        EMP_FAIL(EMP_EINVAL, "%s option %s is '%.*s', want one of: %s", t->method,
-                 o->name, (int)length, text, o->names);
+        return EMP_ERROR(EMP_EINVAL, "%s option %s is '%.*s', want one of: %s", t->method,
+                         o->name, (int)length, text, o->names);
     }
     memcpy((char *)t->options + o->offset, &value, sizeof value);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* One "key=value" of \a length characters. */
@@ -104,15 +101,12 @@ emp_status emp_named_options_parse(void *options, const char *method,
                                    const emp_named_option *table, size_t count,
                                    const char *text, emp_error *err)
 {
-    emp_status   st = EMP_OK;
     const target t = {options, method, table, count};
 
     while (text != NULL && *text != '\0') {
         size_t length = strcspn(text, ",");
-        EMP_TRY(set_option(&t, text, length, err));
+        EMP_CHECK(set_option(&t, text, length, err));
         text += length + (text[length] == ',');
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

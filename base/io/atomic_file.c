@@ -101,9 +101,8 @@ static void sync_folder(char *path)
 
 emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    FILE      *stream = file->stream;
-    int        cause = 0;
+    FILE *stream = file->stream;
+    int   cause = 0;
 
     /* fflush() repeats the failure of an earlier write, where there is something left to
      * write; where there is not, its cause is gone */
@@ -115,13 +114,12 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
     if (cause == 0 && file->temporary != NULL && rename(file->temporary, file->path) != 0)
         cause = errno;
     if (cause != 0)
-        EMP_FAIL(EMP_EIO, "%s cannot be written: %s", file->path, strerror(cause));
+        return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", file->path,
+                         strerror(cause));
     if (file->temporary != NULL) sync_folder(file->path);
     emp_free(file->temporary);
     file->temporary = NULL;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_atomic_file_abort(emp_atomic_file *file)

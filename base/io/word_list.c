@@ -57,18 +57,15 @@ emp_status emp_word_list_check(const char *list, const char *what,
                                const char *(*key)(const void *context, int32_t i),
                                const void *context, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (const char *at = list; at != NULL;) {
         size_t length = strcspn(at, ",");
         if (!is_key(at, length, key, context)) {
             char known[256];
             list_keys(known, sizeof known, key, context);
-            EMP_FAIL(EMP_EINVAL, "%s \"%.*s\"; it has %s", what, (int)length, at, known);
+            return EMP_ERROR(EMP_EINVAL, "%s \"%.*s\"; it has %s", what, (int)length, at,
+                             known);
         }
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

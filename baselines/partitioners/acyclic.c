@@ -102,7 +102,6 @@ cleanup:
 static emp_status place(const emp_problem *problem, const emp_placer_params *params,
                         emp_device_id *device_of_op, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     emp_partition_settings settings = {0};
     acyclic_options        own = {.problem = problem, .imbalance = 50};
     const emp_option       options[] = {
@@ -110,14 +109,11 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
               {"imbalance", 0, EMP_PARTITION_IMBALANCE_LIMIT, &own.imbalance, NULL},
               EMP_PARTITION_OPTIONS(settings)};
 
-    EMP_TRY(emp_options_parse(params->options, "acyclic", options,
-                              sizeof options / sizeof *options, err));
+    EMP_CHECK(emp_options_parse(params->options, "acyclic", options,
+                                sizeof options / sizeof *options, err));
     const emp_partition_request request = {
         .method = "acyclic", .partitioner = cut, .options = &own, .seed = params->seed};
-    EMP_TRY(emp_partition_method_place(problem, request, &settings, device_of_op, err));
-
-cleanup:
-    return st;
+    return emp_partition_method_place(problem, request, &settings, device_of_op, err);
 }
 
 static emp_status create(void **state, const emp_problem *problem,

@@ -57,20 +57,16 @@ static void sort_pairs(maker *m)
 static emp_status make_rows(const maker *m, int32_t row_count, int32_t **offset,
                             int32_t **entry, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *offset = EMP_NEW_ARRAY(int32_t, (size_t)row_count + 1);
     *entry = EMP_NEW_ARRAY(int32_t, (size_t)m->pair_count);
     if (*offset == NULL || *entry == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d edges of blocks", m->pair_count);
+        return EMP_ERROR(EMP_ENOMEM, "%d edges of blocks", m->pair_count);
     for (int32_t i = 0; i < m->pair_count; i++) {
         (*offset)[m->pair[i].a + 1]++;
         (*entry)[i] = m->pair[i].b;
     }
     for (int32_t row = 0; row < row_count; row++) (*offset)[row + 1] += (*offset)[row];
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- edges ---- */
@@ -315,12 +311,11 @@ cleanup:
 
 static emp_status sum_up(maker *m, emp_error *err)
 {
-    emp_status            st = EMP_OK;
     const emp_cost_table *costs = m->problem->costs;
     emp_blocks           *b = m->blocks;
 
     b->block = EMP_NEW_ARRAY(emp_block, (size_t)b->count);
-    if (b->block == NULL) EMP_FAIL(EMP_ENOMEM, "%d blocks", b->count);
+    if (b->block == NULL) return EMP_ERROR(EMP_ENOMEM, "%d blocks", b->count);
     for (int32_t i = 0; i < b->count; i++) b->block[i].has_gpu = true;
     for (emp_op_id op = 0; op < m->g->op_count; op++) {
         int32_t c = m->problem->class_of_op[op];
@@ -333,23 +328,15 @@ static emp_status sum_up(maker *m, emp_error *err)
             to->bytes += m->g->tensor[t].bytes;
         if (!(m->problem->kinds_of_class[c] & EMP_KIND_GPU)) to->has_gpu = false;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status list_waits(maker *m, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     m->pair_count = 0;
     each_edge(m, true, add_wait);
     sort_pairs(m);
-    EMP_TRY(
-        make_rows(m, m->blocks->count, &m->blocks->wait_offset, &m->blocks->wait, err));
-
-cleanup:
-    return st;
+    return make_rows(m, m->blocks->count, &m->blocks->wait_offset, &m->blocks->wait, err);
 }
 
 /* ---- nets ---- */
@@ -389,14 +376,13 @@ static emp_time_ns time_copy(const maker *m, emp_op_id op, double bytes_per_s)
 /* From (op, block) to (net, block). */
 static emp_status number_nets(maker *m, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_blocks *b = m->blocks;
     double      bytes_per_s = copy_rate(m->problem);
 
     for (int32_t i = 0; i < m->pair_count; i++)
         b->net_count += i == 0 || m->pair[i].a != m->pair[i - 1].a;
     b->copy_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)b->net_count);
-    if (b->copy_ns == NULL) EMP_FAIL(EMP_ENOMEM, "%d nets", b->net_count);
+    if (b->copy_ns == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nets", b->net_count);
     for (int32_t i = 0, net = -1, last = -1; i < m->pair_count; i++) {
         if (m->pair[i].a != last) {
             last = m->pair[i].a;
@@ -404,48 +390,40 @@ static emp_status number_nets(maker *m, emp_error *err)
         }
         m->pair[i].a = net;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status list_nets(maker *m, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_blocks *b = m->blocks;
 
     m->pair_count = 0;
     each_edge(m, false, add_pin);
     sort_pairs(m);
-    EMP_TRY(number_nets(m, err));
-    EMP_TRY(make_rows(m, b->net_count, &b->pin_offset, &b->pin, err));
+    EMP_CHECK(number_nets(m, err));
+    EMP_CHECK(make_rows(m, b->net_count, &b->pin_offset, &b->pin, err));
     for (int32_t i = 0; i < m->pair_count; i++)
         m->pair[i] = (pair){m->pair[i].b, m->pair[i].a};
     sort_pairs(m);
-    EMP_TRY(make_rows(m, b->count, &b->net_offset, &b->net, err));
-
-cleanup:
-    return st;
+    return make_rows(m, b->count, &b->net_offset, &b->net, err);
 }
 
 /* ---- lifecycle ---- */
 
 static emp_status allocate(maker *m, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int64_t    pairs = 2 * ((int64_t)m->g->edge_count + m->g->control_edge_count);
+    int64_t pairs = 2 * ((int64_t)m->g->edge_count + m->g->control_edge_count);
 
     if (pairs > INT32_MAX)
-        EMP_FAIL(EMP_EUNSUPPORTED, "blocks of a graph of %d edges", m->g->edge_count);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "blocks of a graph of %d edges",
+                         m->g->edge_count);
     m->has_forward = EMP_NEW_ARRAY(bool, (size_t)m->class_count);
     m->root = EMP_NEW_ARRAY(int32_t, (size_t)m->class_count);
     m->pair = EMP_NEW_ARRAY(pair, (size_t)pairs);
     m->blocks->block_of_op = EMP_NEW_ARRAY(int32_t, (size_t)m->g->op_count);
     if (!m->has_forward || !m->root || !m->pair || !m->blocks->block_of_op)
-        EMP_FAIL(EMP_ENOMEM, "blocks of %d ops", m->g->op_count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "blocks of %d ops", m->g->op_count);
+    return EMP_OK;
 }
 
 emp_status emp_blocks_init(emp_blocks *blocks, const emp_problem *problem, emp_error *err)

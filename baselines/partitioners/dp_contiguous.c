@@ -199,12 +199,12 @@ static void find_rest(split *s)
 
 static emp_status allocate(split *s, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ideals = (size_t)s->ideals->count, states = (size_t)s->state_count;
+    size_t ideals = (size_t)s->ideals->count, states = (size_t)s->state_count;
 
     if (ideals * states > MAX_STATES)
-        EMP_FAIL(EMP_EUNSUPPORTED, "%zu ideals with %zu counts of devices, %d at most",
-                 ideals, states, MAX_STATES);
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%zu ideals with %zu counts of devices, %d at most", ideals,
+                         states, MAX_STATES);
     s->room_ns = EMP_NEW_ARRAY(double, states);
     s->rest_ns = EMP_NEW_ARRAY(double, ideals);
     s->load_ns = EMP_NEW_ARRAY(emp_time_ns, ideals * states);
@@ -214,10 +214,8 @@ static emp_status allocate(split *s, emp_error *err)
     s->part.inside = EMP_NEW_ARRAY(int32_t, (size_t)s->blocks->net_count);
     if (!s->room_ns || !s->rest_ns || !s->load_ns || !s->from || !s->seen || !s->stack ||
         !s->part.inside)
-        EMP_FAIL(EMP_ENOMEM, "loads of %zu ideals", ideals);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "loads of %zu ideals", ideals);
+    return EMP_OK;
 }
 
 static void clear(split *s)

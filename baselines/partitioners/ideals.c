@@ -38,22 +38,19 @@ static uint64_t *members_of(const finder *f, int32_t ideal)
 
 static emp_status allocate(finder *f, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     blocks = (size_t)f->blocks->count;
+    size_t blocks = (size_t)f->blocks->count;
 
     f->words = (f->blocks->count + WORD_BITS - 1) / WORD_BITS + 1;
     f->waits = EMP_NEW_ARRAY(uint64_t, blocks * (size_t)f->words);
     f->candidate = EMP_NEW_ARRAY(uint64_t, (size_t)f->words);
     if (f->waits == NULL || f->candidate == NULL)
-        EMP_FAIL(EMP_ENOMEM, "ideals of %d blocks", f->blocks->count);
+        return EMP_ERROR(EMP_ENOMEM, "ideals of %d blocks", f->blocks->count);
     for (int32_t b = 0; b < f->blocks->count; b++) {
         for (int32_t i = f->blocks->wait_offset[b]; i < f->blocks->wait_offset[b + 1];
              i++)
             add(&f->waits[(size_t)b * (size_t)f->words], f->blocks->wait[i]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static uint32_t place_of(const finder *f, const uint64_t *set)
@@ -79,49 +76,43 @@ static int32_t *find_slot(const finder *f, const uint64_t *set)
 
 static emp_status grow_sets(finder *f, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    capacity = f->capacity == 0 ? FIRST_CAPACITY : 2 * f->capacity;
-    size_t     rows = (size_t)capacity;
-    uint64_t  *members =
+    int32_t   capacity = f->capacity == 0 ? FIRST_CAPACITY : 2 * f->capacity;
+    size_t    rows = (size_t)capacity;
+    uint64_t *members =
         emp_realloc(f->members, rows * (size_t)f->words, sizeof *f->members);
 
-    if (members == NULL) EMP_FAIL(EMP_ENOMEM, "%d ideals", capacity);
+    if (members == NULL) return EMP_ERROR(EMP_ENOMEM, "%d ideals", capacity);
     f->members = members;
     int32_t *offset =
         emp_realloc(f->ideals->step_offset, rows + 1, sizeof *f->ideals->step_offset);
-    if (offset == NULL) EMP_FAIL(EMP_ENOMEM, "%d ideals", capacity);
+    if (offset == NULL) return EMP_ERROR(EMP_ENOMEM, "%d ideals", capacity);
     f->ideals->step_offset = offset;
     emp_ideal_step *origin =
         emp_realloc(f->ideals->origin, rows, sizeof *f->ideals->origin);
-    if (origin == NULL) EMP_FAIL(EMP_ENOMEM, "%d ideals", capacity);
+    if (origin == NULL) return EMP_ERROR(EMP_ENOMEM, "%d ideals", capacity);
     f->ideals->origin = origin;
     emp_free(f->slot);
     f->slot = EMP_NEW_ARRAY(int32_t, 2 * rows);
-    if (f->slot == NULL) EMP_FAIL(EMP_ENOMEM, "%d ideals", capacity);
+    if (f->slot == NULL) return EMP_ERROR(EMP_ENOMEM, "%d ideals", capacity);
     f->capacity = capacity;
     for (int32_t i = 0; i < f->ideals->count; i++)
         *find_slot(f, members_of(f, i)) = i + 1;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status add_step(finder *f, int32_t block, int32_t ideal, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (f->step_count == f->step_capacity) {
         int32_t capacity = f->step_capacity == 0 ? FIRST_CAPACITY : 2 * f->step_capacity;
         emp_ideal_step *step =
             emp_realloc(f->ideals->step, (size_t)capacity, sizeof *step);
-        if (step == NULL) EMP_FAIL(EMP_ENOMEM, "%d steps between ideals", capacity);
+        if (step == NULL)
+            return EMP_ERROR(EMP_ENOMEM, "%d steps between ideals", capacity);
         f->ideals->step = step;
         f->step_capacity = capacity;
     }
     f->ideals->step[f->step_count++] = (emp_ideal_step){block, ideal};
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- search ---- */
@@ -130,9 +121,7 @@ cleanup:
  * number. */
 static emp_status intern(finder *f, emp_ideal_step origin, int32_t *ideal, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    if (f->ideals->count == f->capacity) EMP_TRY(grow_sets(f, err));
+    if (f->ideals->count == f->capacity) EMP_CHECK(grow_sets(f, err));
     int32_t *slot = find_slot(f, f->candidate);
     if (*slot == 0) {
         memcpy(members_of(f, f->ideals->count), f->candidate,
@@ -141,9 +130,7 @@ static emp_status intern(finder *f, emp_ideal_step origin, int32_t *ideal, emp_e
         *slot = ++f->ideals->count;
     }
     *ideal = *slot - 1;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static bool can_follow(const finder *f, int32_t ideal, int32_t block)
@@ -160,21 +147,18 @@ static bool can_follow(const finder *f, int32_t ideal, int32_t block)
 /* Steps from an ideal lead to those of one block more, so that numbers rise with size. */
 static emp_status expand(finder *f, int32_t ideal, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    larger;
+    int32_t larger;
 
     f->ideals->step_offset[ideal] = f->step_count;
     for (int32_t b = 0; b < f->blocks->count; b++) {
         if (!can_follow(f, ideal, b)) continue;
         memcpy(f->candidate, members_of(f, ideal), (size_t)f->words * sizeof(uint64_t));
         add(f->candidate, b);
-        EMP_TRY(intern(f, (emp_ideal_step){b, ideal}, &larger, err));
-        EMP_TRY(add_step(f, b, larger, err));
+        EMP_CHECK(intern(f, (emp_ideal_step){b, ideal}, &larger, err));
+        EMP_CHECK(add_step(f, b, larger, err));
     }
     f->ideals->step_offset[ideal + 1] = f->step_count;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_ideals_init(emp_ideals *ideals, bool *is_whole, const emp_blocks *blocks,
@@ -201,14 +185,12 @@ cleanup:
 
 emp_status emp_ideals_init_line(emp_ideals *ideals, int32_t block_count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *ideals = (emp_ideals){.count = block_count + 1};
     ideals->step_offset = EMP_NEW_ARRAY(int32_t, (size_t)block_count + 2);
     ideals->step = EMP_NEW_ARRAY(emp_ideal_step, (size_t)block_count);
     ideals->origin = EMP_NEW_ARRAY(emp_ideal_step, (size_t)block_count + 1);
     if (!ideals->step_offset || !ideals->step || !ideals->origin)
-        EMP_FAIL(EMP_ENOMEM, "an order of %d blocks", block_count);
+        return EMP_ERROR(EMP_ENOMEM, "an order of %d blocks", block_count);
     for (int32_t i = 0; i < block_count; i++) {
         ideals->step_offset[i + 1] = i + 1;
         ideals->step[i] = (emp_ideal_step){i, i + 1};
@@ -216,9 +198,7 @@ emp_status emp_ideals_init_line(emp_ideals *ideals, int32_t block_count, emp_err
     }
     ideals->origin[0] = (emp_ideal_step){-1, -1};
     ideals->step_offset[block_count + 1] = block_count;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_ideals_clear(emp_ideals *ideals)

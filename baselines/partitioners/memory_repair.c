@@ -43,14 +43,10 @@ static int64_t memory_of(const repair *r, emp_device_id d)
 
 static emp_status run(repair *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(emp_sim_run(r->sim, r->device_of_op, &r->result, err));
+    EMP_CHECK(emp_sim_run(r->sim, r->device_of_op, &r->result, err));
     for (emp_device_id d = 0; d < r->problem->machine->device_count; d++)
         r->room[d] = memory_of(r, d) - r->result.peak_bytes[d];
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- what is held at a peak -------------------------------------------------------- */
@@ -85,19 +81,16 @@ static void on_memory(void *context, emp_device_id device, emp_time_ns at, int64
 /* Fills live. Rules that tell nothing of memory as it changes count as if all lived. */
 static emp_status look_at_peak(repair *r, emp_device_id device, emp_error *err)
 {
-    emp_status     st = EMP_OK;
     snapshot       s = {r, device, false};
     emp_sim_trace  trace = {.context = &s, .memory = on_memory};
     emp_sim_result same;
 
     memset(r->live, 0, (size_t)r->graph->tensor_count * sizeof *r->live);
     emp_sim_live_reset(r->sim);
-    EMP_TRY(emp_sim_run_traced(r->sim, r->device_of_op, &trace, &same, err));
+    EMP_CHECK(emp_sim_run_traced(r->sim, r->device_of_op, &trace, &same, err));
     for (int32_t t = 0; t < r->graph->tensor_count && !s.is_done; t++)
         r->live[t] = r->graph->tensor[t].bytes;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- one move ---------------------------------------------------------------------- */
@@ -259,73 +252,64 @@ static void copy_placement(const repair *r, emp_device_id *to, const emp_device_
 
 static emp_status fail_without_room(const repair *r, const char *method, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     emp_device_id d = fullest_device(r);
     char          missing[32];
     int64_t       over = r->result.peak_bytes[d] - memory_of(r, d);
 
     emp_units_format_bytes(over, missing, sizeof missing);
-    EMP_FAIL(EMP_EINFEASIBLE,
-             "method %s: repair=1 ends with %s missing on %s, and no group of ops whose "
-             "move would help has room elsewhere; it takes more memory or more devices",
-             method, missing, r->problem->machine->device[d].name);
-
-cleanup:
-    return st;
+    return EMP_ERROR(
+        EMP_EINFEASIBLE,
+        "method %s: repair=1 ends with %s missing on %s, and no group of ops whose "
+        "move would help has room elsewhere; it takes more memory or more devices",
+        method, missing, r->problem->machine->device[d].name);
 }
 
 /* Rounds until it fits. Each ends with less memory missing, or with one move fewer that may
  * be tried. */
 static emp_status repair_in_rounds(repair *r, const char *method, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    limit = INT32_MAX;
-    move       last = {.group = -1};
+    int32_t limit = INT32_MAX;
+    move    last = {.group = -1};
 
     while (!r->result.is_feasible) {
         emp_device_id from = fullest_device(r);
         int64_t       missing = missing_bytes(r);
         copy_placement(r, r->before, r->device_of_op);
-        EMP_TRY(look_at_peak(r, from, err));
+        EMP_CHECK(look_at_peak(r, from, err));
         int32_t count = relieve(r, from, limit, &last);
-        if (count == 0) EMP_TRY(fail_without_room(r, method, err));
-        EMP_TRY(run(r, err));
+        if (count == 0) EMP_CHECK(fail_without_room(r, method, err));
+        EMP_CHECK(run(r, err));
         bool is_less = r->result.is_feasible || missing_bytes(r) < missing;
         limit = is_less ? INT32_MAX : count > 1 ? count / 2 : 1;
         if (is_less) continue;
         if (count == 1) r->barred[last.group] |= UINT64_C(1) << from;
         copy_placement(r, r->device_of_op, r->before);
-        EMP_TRY(run(r, err));
+        EMP_CHECK(run(r, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status make_groups(repair *r, uint64_t seed, emp_error *err)
 {
-    emp_status                    st = EMP_OK;
     const emp_class_groups_params params = {.kind = EMP_CLASS_GROUPS_METIS,
                                             .count = GROUPS,
                                             .imbalance = group_imbalance,
                                             .seed = seed};
     uint64_t                      hash = 0;
 
-    EMP_TRY(emp_class_groups_ops(&r->groups, &hash, r->problem, &params, err));
+    EMP_CHECK(emp_class_groups_ops(&r->groups, &hash, r->problem, &params, err));
     r->barred = EMP_NEW_ARRAY(uint64_t, (size_t)r->groups.group_count);
     r->group_of_op = EMP_NEW_ARRAY(int32_t, (size_t)r->graph->op_count);
     r->before = EMP_NEW_ARRAY(emp_device_id, (size_t)r->graph->op_count);
     r->live = EMP_NEW_ARRAY(int64_t, (size_t)r->graph->tensor_count);
     r->seen = EMP_NEW_ARRAY(int64_t, (size_t)r->graph->tensor_count);
     if (!r->barred || !r->group_of_op || !r->before || !r->live || !r->seen)
-        EMP_FAIL(EMP_ENOMEM, "memory repair of %d ops", r->graph->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "memory repair of %d ops", r->graph->op_count);
     for (emp_op_id op = 0; op < r->graph->op_count; op++) r->group_of_op[op] = -1;
     for (int32_t group = 0; group < r->groups.group_count; group++)
         for (int32_t i = r->groups.first[group]; i < r->groups.first[group + 1]; i++)
             r->group_of_op[r->groups.member[i]] = group;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void clear(repair *r)

@@ -59,7 +59,6 @@ cleanup:
 static emp_status place(const emp_problem *problem, const emp_placer_params *params,
                         emp_device_id *device_of_op, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     emp_partition_settings settings = {0};
     metis_options          own = {.problem = problem};
     const int64_t          limit = EMP_PARTITION_IMBALANCE_LIMIT;
@@ -71,20 +70,17 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
               {"memory_imbalance", 0, limit, &own.memory_imbalance, NULL},
               EMP_PARTITION_OPTIONS(settings)};
 
-    EMP_TRY(emp_options_parse(params->options, "metis", options,
-                              sizeof options / sizeof *options, err));
+    EMP_CHECK(emp_options_parse(params->options, "metis", options,
+                                sizeof options / sizeof *options, err));
     if (own.memory_imbalance > 0 && own.has_memory == 0)
-        EMP_FAIL(EMP_EINVAL,
-                 "option \"memory_imbalance\" of method metis needs memory=1");
+        return EMP_ERROR(EMP_EINVAL,
+                         "option \"memory_imbalance\" of method metis needs memory=1");
     const emp_partition_request request = {.method = "metis",
                                            .params = {.with_cpu = own.with_cpu != 0},
                                            .partitioner = cut,
                                            .options = &own,
                                            .seed = params->seed};
-    EMP_TRY(emp_partition_method_place(problem, request, &settings, device_of_op, err));
-
-cleanup:
-    return st;
+    return emp_partition_method_place(problem, request, &settings, device_of_op, err);
 }
 
 static emp_status create(void **state, const emp_problem *problem,

@@ -8,20 +8,16 @@ emp_status emp_partition_method_place(const emp_problem            *problem,
                                       const emp_partition_settings *settings,
                                       emp_device_id *device_of_op, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (problem->graph->stated != NULL && settings->costs != EMP_OP_COSTS_TIME)
-        EMP_FAIL(
+        return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "ops of %s state how long they take, and nothing of FLOPs; use costs=time",
             problem->workload);
     request.params.costs = (emp_op_costs)settings->costs;
     request.params.power = (emp_device_power)settings->power;
-    EMP_TRY(emp_partition_place(problem, &request, device_of_op, err));
+    EMP_CHECK(emp_partition_place(problem, &request, device_of_op, err));
     if (settings->repair != 0)
-        EMP_TRY(
+        EMP_CHECK(
             emp_memory_repair(problem, request.method, request.seed, device_of_op, err));
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -17,7 +17,6 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
                         const char *method, bool with_cpu, emp_device_id *device_of_op,
                         emp_error *err)
 {
-    emp_status             st = EMP_OK;
     emp_partition_settings settings = {0};
     int64_t                architecture = 0, strategy = 0, imbalance = 50;
     const emp_option       options[] = {
@@ -26,8 +25,8 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
               {"imbalance", 1, EMP_PARTITION_IMBALANCE_LIMIT, &imbalance, NULL},
               EMP_PARTITION_OPTIONS(settings)};
 
-    EMP_TRY(emp_options_parse(params->options, method, options,
-                              sizeof options / sizeof *options, err));
+    EMP_CHECK(emp_options_parse(params->options, method, options,
+                                sizeof options / sizeof *options, err));
     const emp_scotch_options    scotch = {.architecture =
                                               (emp_scotch_architecture)architecture,
                                           .strategy = (emp_scotch_strategy)strategy,
@@ -37,10 +36,7 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
                                            .partitioner = emp_scotch_map,
                                            .options = &scotch,
                                            .seed = params->seed};
-    EMP_TRY(emp_partition_method_place(problem, request, &settings, device_of_op, err));
-
-cleanup:
-    return st;
+    return emp_partition_method_place(problem, request, &settings, device_of_op, err);
 }
 
 static emp_status place_scotch(const emp_problem       *problem,

@@ -164,20 +164,16 @@ static void look_at(loop *l, int32_t task, choice *best, emp_time_ns *next)
 
 static emp_status book(loop *l, choice c, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_time_ns start = start_on(l, c.task, c.device, l->channel_ns, true);
 
-    EMP_TRY(emp_list_book(l->schedule, c.task, c.device, later_of(start, l->now), err));
+    EMP_CHECK(emp_list_book(l->schedule, c.task, c.device, later_of(start, l->now), err));
     l->last[c.device] = c.task;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* One booking, or one step ahead in time. */
 static emp_status advance(loop *l, emp_error *err)
 {
-    emp_status               st = EMP_OK;
     const emp_list_schedule *s = l->schedule;
     choice                   best = {.device = -1};
     emp_time_ns              next = INT64_MAX;
@@ -188,14 +184,12 @@ static emp_status advance(loop *l, emp_error *err)
     }
     for (int32_t i = 0; i < s->ready_count; i++) look_at(l, s->ready[i], &best, &next);
     if (best.device >= 0)
-        EMP_TRY(book(l, best, err));
+        EMP_CHECK(book(l, best, err));
     else if (next < INT64_MAX)
         l->now = next;
     else
-        EMP_TRY(emp_list_no_room(s, s->ready[0], err));
-
-cleanup:
-    return st;
+        EMP_CHECK(emp_list_no_room(s, s->ready[0], err));
+    return EMP_OK;
 }
 
 emp_status emp_baechi_schedule(emp_list_schedule *s, const int32_t *favourite_child,

@@ -6,8 +6,7 @@
 
 emp_status emp_fusion_init(emp_fusion *f, const emp_graph *graph, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ops = (size_t)graph->op_count;
+    size_t ops = (size_t)graph->op_count;
 
     *f = (emp_fusion){.graph = graph};
     f->parent = EMP_NEW_ARRAY(int32_t, ops);
@@ -15,15 +14,13 @@ emp_status emp_fusion_init(emp_fusion *f, const emp_graph *graph, emp_error *err
     f->last = EMP_NEW_ARRAY(emp_op_id, ops);
     f->root_of_set = EMP_NEW_ARRAY(emp_op_id, ops);
     if (!f->parent || !f->next || !f->last || !f->root_of_set)
-        EMP_FAIL(EMP_ENOMEM, "tasks of %d ops", graph->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "tasks of %d ops", graph->op_count);
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         f->parent[op] = graph->op[op].is_folded ? -1 : op;
         f->next[op] = -1;
         f->last[op] = op;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_fusion_clear(emp_fusion *f)

@@ -39,7 +39,6 @@ cleanup:
 
 static emp_status book_first_end(emp_list_schedule *s, int32_t task, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     emp_device_id best = -1;
     emp_time_ns   best_start = 0, best_end = 0;
 
@@ -53,11 +52,8 @@ static emp_status book_first_end(emp_list_schedule *s, int32_t task, emp_error *
         best_start = start;
         best_end = start + time;
     }
-    if (best < 0) EMP_TRY(emp_list_no_room(s, task, err));
-    EMP_TRY(emp_list_book(s, task, best, best_start, err));
-
-cleanup:
-    return st;
+    if (best < 0) EMP_CHECK(emp_list_no_room(s, task, err));
+    return emp_list_book(s, task, best, best_start, err);
 }
 
 emp_status emp_schedule_heft(emp_list_schedule *s, emp_error *err)

@@ -9,7 +9,6 @@
 
 static emp_status allocate(emp_list_schedule *s, emp_error *err)
 {
-    emp_status            st = EMP_OK;
     const emp_task_graph *t = s->graph;
     size_t                tasks = (size_t)t->task_count;
 
@@ -25,11 +24,9 @@ static emp_status allocate(emp_list_schedule *s, emp_error *err)
     if (!s->device_of_task || !s->start_ns || !s->end_ns || !s->ready ||
         !s->ready_index || !s->missing || !s->device_of_pin || !s->unread ||
         !s->devices_of_tensor) {
-        EMP_FAIL(EMP_ENOMEM, "schedule of %d tasks", t->task_count);
+        return EMP_ERROR(EMP_ENOMEM, "schedule of %d tasks", t->task_count);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void make_ready(emp_list_schedule *s, int32_t task)
@@ -41,10 +38,8 @@ static void make_ready(emp_list_schedule *s, int32_t task)
 emp_status emp_list_schedule_init(emp_list_schedule *s, const emp_task_graph *t,
                                   emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *s = (emp_list_schedule){.graph = t};
-    EMP_TRY(allocate(s, err));
+    EMP_CHECK(allocate(s, err));
     for (emp_device_id d = 0; d < t->machine->device_count; d++)
         s->free_bytes[d] = t->machine->device[d].memory_bytes;
     for (int32_t pin = 0; pin < t->pin_count; pin++) s->device_of_pin[pin] = -1;
@@ -55,9 +50,7 @@ emp_status emp_list_schedule_init(emp_list_schedule *s, const emp_task_graph *t,
         s->missing[task] = t->input_offset[task + 1] - t->input_offset[task];
         if (s->missing[task] == 0) make_ready(s, task);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_list_schedule_clear(emp_list_schedule *s)
@@ -145,7 +138,6 @@ bool emp_list_may_go(const emp_list_schedule *s, int32_t task, emp_device_id dev
 
 emp_status emp_list_no_room(const emp_list_schedule *s, int32_t task, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const emp_machine *m = s->graph->machine;
     emp_device_id      pinned = s->device_of_pin[s->graph->pin_of_task[task]], best = -1;
     char               needed[32], left[32];
@@ -155,18 +147,15 @@ emp_status emp_list_no_room(const emp_list_schedule *s, int32_t task, emp_error 
             continue;
         if (best < 0 || s->free_bytes[d] > s->free_bytes[best]) best = d;
     }
-    EMP_FAIL(EMP_EINFEASIBLE,
-             "%s needs %s and %s%s has %s left after %s; it takes more memory or more "
-             "devices, or a method that looks further",
-             s->graph->name[task],
-             emp_units_format_bytes(bytes_needed(s, task, best), needed, sizeof needed),
-             pinned < 0 ? "even " : "", m->device[best].name,
-             emp_units_format_bytes(s->free_bytes[best], left, sizeof left),
-             pinned < 0 ? "all that was placed before"
-                        : "what its group and others hold");
-
-cleanup:
-    return st;
+    return EMP_ERROR(
+        EMP_EINFEASIBLE,
+        "%s needs %s and %s%s has %s left after %s; it takes more memory or more "
+        "devices, or a method that looks further",
+        s->graph->name[task],
+        emp_units_format_bytes(bytes_needed(s, task, best), needed, sizeof needed),
+        pinned < 0 ? "even " : "", m->device[best].name,
+        emp_units_format_bytes(s->free_bytes[best], left, sizeof left),
+        pinned < 0 ? "all that was placed before" : "what its group and others hold");
 }
 
 /* ---- time ---- */
@@ -219,13 +208,12 @@ emp_time_ns emp_list_first_gap(const emp_list_schedule *s, emp_device_id device,
 
 static emp_status insert_slot(emp_slots *slots, emp_slot slot, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    at = first_slot_after(slots, slot.start);
+    int32_t at = first_slot_after(slots, slot.start);
 
     if (slots->count == slots->capacity) {
         int32_t capacity = slots->capacity == 0 ? 64 : 2 * slots->capacity;
         void   *moved = emp_realloc(slots->slot, (size_t)capacity, sizeof slot);
-        if (moved == NULL) EMP_FAIL(EMP_ENOMEM, "%d tasks of a device", capacity);
+        if (moved == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tasks of a device", capacity);
         slots->slot = moved;
         slots->capacity = capacity;
     }
@@ -233,9 +221,7 @@ static emp_status insert_slot(emp_slots *slots, emp_slot slot, emp_error *err)
             (size_t)(slots->count - at) * sizeof slot);
     slots->slot[at] = slot;
     slots->count++;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void unready(emp_list_schedule *s, int32_t task)
@@ -249,11 +235,10 @@ static void unready(emp_list_schedule *s, int32_t task)
 emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id device,
                          emp_time_ns start_ns, emp_error *err)
 {
-    emp_status            st = EMP_OK;
     const emp_task_graph *t = s->graph;
     emp_slot              slot = {start_ns, start_ns + emp_list_time_ns(s, task, device)};
 
-    if (slot.end > slot.start) EMP_TRY(insert_slot(&s->slots[device], slot, err));
+    if (slot.end > slot.start) EMP_CHECK(insert_slot(&s->slots[device], slot, err));
     s->device_of_task[task] = device;
     s->start_ns[task] = slot.start;
     s->end_ns[task] = slot.end;
@@ -265,9 +250,7 @@ emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id devic
     for (int32_t i = t->tensor[from].reader; i < t->tensor[to].reader; i++) {
         if (--s->missing[t->reader[i]] == 0) make_ready(s, t->reader[i]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level)

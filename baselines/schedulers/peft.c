@@ -107,7 +107,6 @@ static int32_t pop(peft *p)
 
 static emp_status book_best(peft *p, int32_t task, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_list_schedule *s = p->schedule;
     emp_device_id      best = -1;
     emp_time_ns        best_start = 0;
@@ -124,11 +123,8 @@ static emp_status book_best(peft *p, int32_t task, emp_error *err)
         best_start = start;
         best_end = end;
     }
-    if (best < 0) EMP_TRY(emp_list_no_room(s, task, err));
-    EMP_TRY(emp_list_book(s, task, best, best_start, err));
-
-cleanup:
-    return st;
+    if (best < 0) EMP_CHECK(emp_list_no_room(s, task, err));
+    return emp_list_book(s, task, best, best_start, err);
 }
 
 emp_status emp_schedule_peft(emp_list_schedule *s, emp_error *err)

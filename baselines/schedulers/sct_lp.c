@@ -61,7 +61,6 @@ static void list_edges(emp_sct_solution *solution, const emp_task_graph *t)
 
 static emp_status allocate(program *p, emp_error *err)
 {
-    emp_status            st = EMP_OK;
     const emp_task_graph *t = p->graph;
     emp_sct_solution     *s = p->solution;
     size_t                tasks = (size_t)t->task_count;
@@ -83,11 +82,9 @@ static emp_status allocate(program *p, emp_error *err)
     if (!s->edge || !s->apart || !s->start_ns || !s->edge_dual || !s->readers_dual ||
         !s->producers_dual || !s->end_dual || !p->time || !p->reader_count ||
         !p->producer_count || !p->row || !p->column || !p->value) {
-        EMP_FAIL(EMP_ENOMEM, "linear program of %d tasks", t->task_count);
+        return EMP_ERROR(EMP_ENOMEM, "linear program of %d tasks", t->task_count);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void measure(program *p)

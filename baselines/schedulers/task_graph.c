@@ -70,7 +70,6 @@ static uint64_t devices_of_kinds(const emp_machine *machine, uint32_t kinds)
 /* A pin may use what all its classes may; persistent bytes are its ops'. */
 static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_task_graph    *t = b->graph;
     const emp_problem *p = b->problem;
     const emp_graph   *g = p->graph;
@@ -79,7 +78,7 @@ static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err
     t->persistent_bytes = EMP_NEW_ARRAY(int64_t, (size_t)t->pin_count);
     t->devices_of_pin = EMP_NEW_ARRAY(uint64_t, (size_t)t->pin_count);
     if (t->persistent_bytes == NULL || t->devices_of_pin == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d groups of tasks", t->pin_count);
+        return EMP_ERROR(EMP_ENOMEM, "%d groups of tasks", t->pin_count);
     for (int32_t pin = 0; pin < t->pin_count; pin++)
         t->devices_of_pin[pin] = devices_of_kinds(p->machine, ~UINT32_C(0));
     for (emp_op_id op = 0; op < g->op_count; op++) {
@@ -94,9 +93,7 @@ static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err
         uint64_t used = t->devices_of_pin[pin] & gpus;
         if (units != EMP_TASKS_OPS && used != 0) t->devices_of_pin[pin] = used;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- tasks ---- */
@@ -120,7 +117,6 @@ static void add_op_to_task(builder *b, int32_t task, emp_op_id op)
 
 static emp_status list_tasks(builder *b, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     emp_task_graph  *t = b->graph;
     const emp_graph *g = b->problem->graph;
     size_t           tasks = (size_t)b->fusion.set_count;
@@ -135,7 +131,7 @@ static emp_status list_tasks(builder *b, emp_error *err)
     b->seen = EMP_NEW_ARRAY(int32_t, tasks);
     if (!t->time_ns || !t->pin_of_task || !t->workspace_bytes || !t->name ||
         !t->task_of_op || !b->seen) {
-        EMP_FAIL(EMP_ENOMEM, "%d tasks", t->task_count);
+        return EMP_ERROR(EMP_ENOMEM, "%d tasks", t->task_count);
     }
     for (emp_op_id op = 0; op < g->op_count; op++) t->task_of_op[op] = -1;
     for (int32_t task = 0; task < t->task_count; task++) {
@@ -145,9 +141,7 @@ static emp_status list_tasks(builder *b, emp_error *err)
         for (emp_op_id op = root; op >= 0; op = b->fusion.next[op])
             add_op_to_task(b, task, op);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- tensors ---- */
@@ -255,7 +249,6 @@ static void add_outputs(builder *b, int32_t task)
 
 static emp_status list_tensors(builder *b, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     emp_task_graph  *t = b->graph;
     const emp_graph *g = b->problem->graph;
     size_t           tasks = (size_t)t->task_count;
@@ -267,7 +260,7 @@ static emp_status list_tensors(builder *b, emp_error *err)
     t->input_offset = EMP_NEW_ARRAY(int32_t, tasks + 2);
     t->input = EMP_NEW_ARRAY(int32_t, edges);
     if (!t->output_offset || !t->tensor || !t->reader || !t->input_offset || !t->input)
-        EMP_FAIL(EMP_ENOMEM, "%zu edges between tasks", edges);
+        return EMP_ERROR(EMP_ENOMEM, "%zu edges between tasks", edges);
     for (int32_t task = 0; task < t->task_count; task++) add_outputs(b, task);
 
     /* input_offset[v + 1] counts; after the shift it says where row v is filled next. */
@@ -279,9 +272,7 @@ static emp_status list_tensors(builder *b, emp_error *err)
         for (int32_t i = t->tensor[k].reader; i < t->tensor[k + 1].reader; i++)
             t->input[t->input_offset[t->reader[i] + 1]++] = k;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *problem,

@@ -114,21 +114,18 @@ static void note_spread(annealer *a, const emp_score *scores, int32_t count)
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
-    emp_status st = EMP_OK;
-    annealer  *a = state;
-    bool       is_new;
-    double     t = temperature(a);
-    int32_t    accepted = 0;
+    annealer *a = state;
+    bool      is_new;
+    double    t = temperature(a);
+    int32_t   accepted = 0;
 
-    EMP_TRY(emp_walk_begin(&a->walk, scores, count, &is_new, err));
+    EMP_CHECK(emp_walk_begin(&a->walk, scores, count, &is_new, err));
     if (!is_new && a->told <= a->options.warmup) note_spread(a, scores, count);
     if (!is_new) accepted = emp_walk_metropolis(&a->walk, scores, count, t);
     a->told += count;
     emp_walk_report(&a->walk, (emp_placer_metric){"temperature", t},
                     (emp_placer_metric){"accepted_frac", (double)accepted / count});
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])

@@ -63,7 +63,6 @@ static void destroy(void *state)
 
 static emp_status parse_options(brkga *b, const char *text, emp_error *err)
 {
-    emp_status     st = EMP_OK;
     brkga_options *o = &b->options;
     emp_option     list[EMP_GROUPED_OPTIONS + 4];
 
@@ -74,18 +73,17 @@ static emp_status parse_options(brkga *b, const char *text, emp_error *err)
                               {"mutants", 0, 50, &o->mutants, NULL},
                               {"bias", 50, 100, &o->bias, NULL}};
     memcpy(list + EMP_GROUPED_OPTIONS, own, sizeof own);
-    EMP_TRY(emp_options_parse(text, "brkga", list, sizeof list / sizeof *list, err));
+    EMP_CHECK(emp_options_parse(text, "brkga", list, sizeof list / sizeof *list, err));
     b->elite_count = (int32_t)((o->population * o->elite + 99) / 100);
     b->mutant_count = (int32_t)(o->population * o->mutants / 100);
     if (b->elite_count + b->mutant_count >= o->population) {
-        EMP_FAIL(EMP_EINVAL,
-                 "options of method brkga: an elite of %lld %% and %lld %% mutants leave "
-                 "no room for children",
-                 (long long)o->elite, (long long)o->mutants);
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "options of method brkga: an elite of %lld %% and %lld %% mutants leave "
+            "no room for children",
+            (long long)o->elite, (long long)o->mutants);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static double *chromosome(const brkga *b, double *keys, int64_t member)
@@ -110,8 +108,7 @@ static void draw_population(brkga *b)
 
 static emp_status allocate(brkga *b, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     members = (size_t)b->options.population;
+    size_t members = (size_t)b->options.population;
 
     b->key = EMP_NEW_ARRAY(double, members *(size_t)b->key_count);
     b->next_key = EMP_NEW_ARRAY(double, members *(size_t)b->key_count);
@@ -119,10 +116,8 @@ static emp_status allocate(brkga *b, emp_error *err)
     b->rank = EMP_NEW_ARRAY(ranked, members);
     b->device_of_group = EMP_NEW_ARRAY(int32_t, (size_t)b->groups.ops.group_count);
     if (!b->key || !b->next_key || !b->cost_s || !b->rank || !b->device_of_group)
-        EMP_FAIL(EMP_ENOMEM, "%zu chromosomes of %d keys", members, b->key_count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "%zu chromosomes of %d keys", members, b->key_count);
+    return EMP_OK;
 }
 
 static emp_status create(void **state, const emp_problem *problem,
@@ -152,14 +147,10 @@ cleanup:
 /* A restored state may come from anywhere; any keys are good. */
 static emp_status check_state(const brkga *b, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(emp_grouped_check(&b->groups, "brkga", err));
+    EMP_CHECK(emp_grouped_check(&b->groups, "brkga", err));
     if (b->at.generation < 0 || b->at.next < 0 || b->at.next >= b->options.population)
-        EMP_FAIL(EMP_EFORMAT, "the saved state of brkga is damaged");
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of brkga is damaged");
+    return EMP_OK;
 }
 
 static void decode(brkga *b, int64_t member, emp_device_id *device_of_op)
@@ -179,17 +170,14 @@ static void decode(brkga *b, int64_t member, emp_device_id *device_of_op)
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    brkga     *b = state;
+    brkga *b = state;
 
-    EMP_TRY(check_state(b, err));
+    EMP_CHECK(check_state(b, err));
     int64_t room = b->options.population - b->at.next;
     *count = room < max ? (int32_t)room : max;
     b->groups.sample_count = *count;
     for (int32_t k = 0; k < *count; k++) decode(b, b->at.next + k, candidates[k]);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- tell -------------------------------------------------------------------------- */
@@ -247,17 +235,14 @@ static void breed(brkga *b)
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
-    emp_status st = EMP_OK;
-    brkga     *b = state;
+    brkga *b = state;
 
-    EMP_TRY(
+    EMP_CHECK(
         emp_grouped_begin_tell(&b->groups, scores, count, b->cost_s + b->at.next, err));
     b->at.next += count;
     if (b->at.next == b->options.population) breed(b);
     b->groups.metric[0] = (emp_placer_metric){"generation", (double)b->at.generation};
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])

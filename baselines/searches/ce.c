@@ -157,10 +157,8 @@ static emp_status parse_options(ce_options *o, const char *text, emp_error *err)
 
 static emp_status create_clusters(ce *c, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < c->options.starts; i++) {
-        EMP_TRY(emp_clusters_create(
+        EMP_CHECK(emp_clusters_create(
             &c->clusters[i], c->problem, (int32_t)c->options.fine,
             (int32_t)c->options.coarse << i,
             IMBALANCE[(size_t)i % (sizeof IMBALANCE / sizeof *IMBALANCE)],
@@ -168,9 +166,7 @@ static emp_status create_clusters(ce *c, emp_error *err)
         if (c->clusters[i]->fine_count > c->most_groups)
             c->most_groups = c->clusters[i]->fine_count;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static uint64_t hash_clusters(const ce *c)
@@ -249,39 +245,33 @@ static void draw_candidate(ce *c, int32_t *device_of_group, emp_device_id *devic
 /* A restored state may come from anywhere. */
 static emp_status check_state(const ce *c, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const ce_progress *at = &c->at;
     const ce_options  *o = &c->options;
 
     if ((uint64_t)c->groups_hash != c->hash_of_groups)
-        EMP_FAIL(EMP_EFORMAT,
-                 "METIS makes other groups here than where the saved state of "
-                 "ce comes from; begin anew");
+        return EMP_ERROR(EMP_EFORMAT,
+                         "METIS makes other groups here than where the saved state of "
+                         "ce comes from; begin anew");
     if (at->asked < 0 || at->begun_at < 0 || at->stage < 0 || at->stage > o->starts ||
         at->best_start < -1 || at->best_start >= o->starts ||
         !emp_elites_are_valid(&c->elites, c->device_count) ||
         !emp_choices_are_valid(c->best, c->most_groups, c->device_count)) {
-        EMP_FAIL(EMP_EFORMAT, "the saved state of ce is damaged");
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of ce is damaged");
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    ce        *c = state;
+    ce *c = state;
 
-    EMP_TRY(check_state(c, err));
+    EMP_CHECK(check_state(c, err));
     *count = c->options.samples < max ? (int32_t)c->options.samples : max;
     c->sample_count = *count;
     for (int32_t k = 0; k < *count; k++)
         draw_candidate(c, c->sample + (size_t)k * (size_t)c->most_groups, candidates[k]);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void move_table(ce *c)
@@ -345,11 +335,11 @@ static void report(ce *c)
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
-    emp_status st = EMP_OK;
-    ce        *c = state;
+    ce *c = state;
 
     if (count != c->sample_count)
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, c->sample_count);
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count,
+                         c->sample_count);
     for (int32_t k = 0; k < count; k++) {
         if (scores[k].is_feasible)
             emp_elites_keep(&c->elites, c->sample + (size_t)k * (size_t)c->most_groups,
@@ -359,9 +349,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     report(c);
     if (!is_fine(c) && c->at.asked - c->at.begun_at >= c->options.start_samples)
         end_start(c);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static const emp_placer_metric *metrics(const void *state, int32_t *count)

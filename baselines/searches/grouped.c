@@ -23,37 +23,31 @@ emp_status emp_grouped_init(emp_grouped *g, const emp_problem *problem,
                             const emp_grouped_options *options, uint64_t seed,
                             emp_error *err)
 {
-    emp_status                    st = EMP_OK;
     const emp_class_groups_params groups = {(emp_class_grouping)options->kind,
                                             (int32_t)options->count, IMBALANCE, seed};
 
     *g = (emp_grouped){.problem = problem,
                        .device_count = problem->machine->device_count,
                        .own_hash = EMP_HASH_SEED};
-    EMP_TRY(emp_class_groups_ops(&g->ops, &g->own_hash, problem, &groups, err));
+    EMP_CHECK(emp_class_groups_ops(&g->ops, &g->own_hash, problem, &groups, err));
     g->groups_hash = (int64_t)g->own_hash;
     g->metric[1].name = "mean_cost_s";
     g->metric[2] = (emp_placer_metric){"groups", g->ops.group_count};
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_grouped_clear(emp_grouped *g) { emp_members_clear(&g->ops); }
 
 emp_status emp_grouped_check(const emp_grouped *g, const char *method, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if ((uint64_t)g->groups_hash != g->own_hash) {
-        EMP_FAIL(EMP_EFORMAT,
-                 "groups of ops are others here than where the saved state of %s comes "
-                 "from; begin anew",
-                 method);
+        return EMP_ERROR(
+            EMP_EFORMAT,
+            "groups of ops are others here than where the saved state of %s comes "
+            "from; begin anew",
+            method);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_grouped_place(const emp_grouped *g, const int32_t *device_of_group,
@@ -66,19 +60,17 @@ void emp_grouped_place(const emp_grouped *g, const int32_t *device_of_group,
 emp_status emp_grouped_begin_tell(emp_grouped *g, const emp_score *scores, int32_t count,
                                   double *cost_s, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     mean_s = 0.0;
+    double mean_s = 0.0;
 
     if (count != g->sample_count)
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, g->sample_count);
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count,
+                         g->sample_count);
     for (int32_t k = 0; k < count; k++) {
         cost_s[k] = emp_penalized_s(&scores[k]);
         mean_s += cost_s[k] / count;
     }
     g->metric[1].value = mean_s;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 const emp_placer_metric *emp_grouped_metrics(const void *state, int32_t *count)

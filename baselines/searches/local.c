@@ -115,17 +115,13 @@ static void draw_order(local_search *s)
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     local_search *s = state;
 
     /* A restored state may come from anywhere. */
     if (s->at.restarts < 0 || s->at.best < -1)
-        EMP_FAIL(EMP_EFORMAT, "the saved state of local is damaged");
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of local is damaged");
     draw_order(s);
-    EMP_TRY(emp_walk_ask(&s->walk, "local", candidates, max, count, err));
-
-cleanup:
-    return st;
+    return emp_walk_ask(&s->walk, "local", candidates, max, count, err);
 }
 
 /* From now on all moves are tried anew. */
@@ -176,11 +172,10 @@ static void go_on(local_search *s)
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
-    emp_status    st = EMP_OK;
     local_search *s = state;
     bool          is_new;
 
-    EMP_TRY(emp_walk_begin(&s->walk, scores, count, &is_new, err));
+    EMP_CHECK(emp_walk_begin(&s->walk, scores, count, &is_new, err));
     if (is_new) {
         begin_sweep(s);
     } else {
@@ -191,9 +186,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     emp_walk_report(&s->walk,
                     (emp_placer_metric){"tried_frac", tried / (double)s->move_count},
                     (emp_placer_metric){"restarts", (double)s->at.restarts});
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])

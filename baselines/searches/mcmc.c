@@ -78,14 +78,13 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
-    emp_status st = EMP_OK;
-    sampler   *s = state;
-    bool       is_new;
-    int32_t    accepted = 0;
+    sampler *s = state;
+    bool     is_new;
+    int32_t  accepted = 0;
     /* alpha = 0 accepts everything. */
     const double t = s->alpha > 0 ? 1.0 / (double)s->alpha : 1e300;
 
-    EMP_TRY(emp_walk_begin(&s->walk, scores, count, &is_new, err));
+    EMP_CHECK(emp_walk_begin(&s->walk, scores, count, &is_new, err));
     if (!is_new) {
         accepted = emp_walk_metropolis(&s->walk, scores, count, t);
         s->since_reset += count;
@@ -97,9 +96,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     emp_walk_report(&s->walk,
                     (emp_placer_metric){"accepted_frac", (double)accepted / count},
                     (emp_placer_metric){"since_reset", (double)s->since_reset});
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])

@@ -129,16 +129,12 @@ static int32_t *sample_at(const post *p, int64_t index)
 /* A restored state may come from anywhere. */
 static emp_status check_state(const post *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(emp_grouped_check(&p->groups, "post", err));
+    EMP_CHECK(emp_grouped_check(&p->groups, "post", err));
     if (p->at.asked < 0 || p->at.collected < 0 || p->at.collected >= window_of(p) ||
         !emp_choices_are_valid(p->sample, p->at.collected * p->groups.ops.group_count,
                                p->groups.device_count))
-        EMP_FAIL(EMP_EFORMAT, "the saved state of post is damaged");
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of post is damaged");
+    return EMP_OK;
 }
 
 static void draw_sample(post *p, int64_t number, int32_t *choice)
@@ -160,10 +156,9 @@ static void draw_sample(post *p, int64_t number, int32_t *choice)
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    post      *p = state;
+    post *p = state;
 
-    EMP_TRY(check_state(p, err));
+    EMP_CHECK(check_state(p, err));
     int64_t room = window_of(p) - p->at.collected;
     int64_t wanted = p->options.samples < room ? p->options.samples : room;
     *count = wanted < max ? (int32_t)wanted : max;
@@ -173,9 +168,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
         draw_sample(p, p->at.asked++, choice);
         emp_grouped_place(&p->groups, choice, candidates[k]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- tell -------------------------------------------------------------------------- */
@@ -277,11 +270,10 @@ static double entropy(const post *p)
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
-    emp_status st = EMP_OK;
-    post      *p = state;
-    double    *cost_s = p->cost_s + p->at.collected;
+    post   *p = state;
+    double *cost_s = p->cost_s + p->at.collected;
 
-    EMP_TRY(emp_grouped_begin_tell(&p->groups, scores, count, cost_s, err));
+    EMP_CHECK(emp_grouped_begin_tell(&p->groups, scores, count, cost_s, err));
     climb(p, sample_at(p, p->at.collected), cost_s, count);
     p->at.collected += count;
     if (p->at.collected == window_of(p)) {
@@ -289,9 +281,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
         p->at.collected = 0;
     }
     p->groups.metric[0] = (emp_placer_metric){"entropy", entropy(p)};
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])

@@ -136,7 +136,6 @@ static int64_t make_draft(emp_walk *w, emp_device_id *device_of_op)
 static emp_status pick_draft(emp_walk *w, emp_device_id *device_of_op, int64_t *picked,
                              emp_error *err)
 {
-    emp_status     st = EMP_OK;
     const int32_t  count = (int32_t)w->options.prefilter;
     emp_device_id *placement[MOST_DRAFTS];
     double         guess_s[MOST_DRAFTS];
@@ -148,43 +147,37 @@ static emp_status pick_draft(emp_walk *w, emp_device_id *device_of_op, int64_t *
         number[i] = make_draft(w, placement[i]);
         emp_problem_legalize(w->problem, placement[i]);
     }
-    EMP_TRY(emp_surrogate_run(w->surrogate, placement, count, guess_s, err));
+    EMP_CHECK(emp_surrogate_run(w->surrogate, placement, count, guess_s, err));
     for (int32_t i = 1; i < count; i++)
         if (guess_s[i] < guess_s[best]) best = i;
     *picked = number[best];
     memcpy(device_of_op, placement[best], placement_bytes(w));
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* A restored state may come from anywhere. */
 static emp_status check_state(const emp_walk *w, const char *method, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    devices = w->problem->machine->device_count;
-    int32_t    ops = w->problem->graph->op_count;
+    int32_t devices = w->problem->machine->device_count;
+    int32_t ops = w->problem->graph->op_count;
 
     if ((uint64_t)w->groups_hash != w->moves.groups_hash) {
-        EMP_FAIL(EMP_EFORMAT,
-                 "groups of ops are others here than where the saved state of %s comes "
-                 "from; begin anew",
-                 method);
+        return EMP_ERROR(
+            EMP_EFORMAT,
+            "groups of ops are others here than where the saved state of %s comes "
+            "from; begin anew",
+            method);
     }
     if (w->at.drafted < 0 || !emp_choices_are_valid(w->here, ops, devices) ||
         !emp_choices_are_valid(w->best, ops, devices))
-        EMP_FAIL(EMP_EFORMAT, "the saved state of %s is damaged", method);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of %s is damaged", method);
+    return EMP_OK;
 }
 
 emp_status emp_walk_ask(emp_walk *w, const char *method, emp_device_id *const *candidates,
                         int32_t max, int32_t *count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(check_state(w, method, err));
+    EMP_CHECK(check_state(w, method, err));
     *count = w->at.is_new               ? 1
              : w->options.samples < max ? (int32_t)w->options.samples
                                         : max;
@@ -194,14 +187,12 @@ emp_status emp_walk_ask(emp_walk *w, const char *method, emp_device_id *const *c
             w->draft[k] = -1;
             memcpy(candidates[k], w->here, placement_bytes(w));
         } else if (w->surrogate != NULL) {
-            EMP_TRY(pick_draft(w, candidates[k], &w->draft[k], err));
+            EMP_CHECK(pick_draft(w, candidates[k], &w->draft[k], err));
         } else {
             w->draft[k] = make_draft(w, candidates[k]);
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- steps ------------------------------------------------------------------------- */

@@ -161,18 +161,16 @@ typedef struct {
 static emp_status run(stand *s, emp_sim *sim, int32_t number, emp_time_ns *step_ns,
                       emp_error *err)
 {
-    emp_status     st = EMP_OK;
     emp_sim_result result;
 
-    EMP_TRY(emp_sim_run(sim, s->placements[number], &result, err));
+    EMP_CHECK(emp_sim_run(sim, s->placements[number], &result, err));
     *step_ns = result.step_time_ns;
     s->runs_done++;
     if (s->params->on_progress != NULL) {
         s->params->on_progress(s->params->context,
                                (double)s->runs_done / (double)s->run_count);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status run_originals(stand *s, emp_error *err)
@@ -291,7 +289,6 @@ emp_status emp_anomalies_place(const emp_problem *problem, emp_anomalies_family 
                                uint64_t seed, int32_t number, emp_device_id *device_of_op,
                                emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
     const bool       is_random = family == EMP_ANOMALIES_RANDOM;
     const uint32_t   moved_percent = is_random     ? 100
@@ -303,7 +300,7 @@ emp_status emp_anomalies_place(const emp_problem *problem, emp_anomalies_family 
     if (is_random)
         memset(device_of_op, 0, (size_t)g->op_count * sizeof *device_of_op);
     else
-        EMP_TRY(ask_expert(problem, device_of_op, err));
+        EMP_CHECK(ask_expert(problem, device_of_op, err));
     for (int32_t c = 0; c < g->class_count; c++) {
         emp_op_id leader = problem->leader_of_class[c]; /* the class will follow it */
         if (!chance(&rng, moved_percent)) continue;
@@ -311,6 +308,5 @@ emp_status emp_anomalies_place(const emp_problem *problem, emp_anomalies_family 
             (emp_device_id)emp_rng_below(&rng, (uint32_t)problem->machine->device_count);
     }
     emp_problem_legalize(problem, device_of_op);
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -62,14 +62,13 @@ static void on_progress(void *context, double done_frac)
 
 static emp_status check_start(const emp_calibration *c, emp_error *err)
 {
-    emp_status          st = EMP_OK;
     int32_t             count;
     const emp_constant *table = emp_constant_table(&count);
 
     for (int32_t j = 0; j < count; j++) {
         char value[48], low[48], high[48];
         if (c->before[j] >= table[j].low && c->before[j] <= table[j].high) continue;
-        EMP_FAIL(
+        return EMP_ERROR(
             EMP_EINVAL, "%s: %s is %s; a fit keeps it within %s .. %s: %s",
             emp_calibrate_file_path(table[j].file, c->machine, &c->runtime),
             table[j].name,
@@ -78,27 +77,26 @@ static emp_status check_start(const emp_calibration *c, emp_error *err)
             emp_constant_format(&table[j], table[j].high, DIGITS, high, sizeof high),
             table[j].why);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status load(emp_calibration *c, const emp_calibrate_params *params,
                        emp_error *err)
 {
-    emp_status          st = EMP_OK;
     int32_t             count;
     const emp_constant *table = emp_constant_table(&count);
 
-    EMP_TRY(emp_machine_load(&c->machine, params->machine, err));
-    EMP_TRY(emp_runtime_load(&c->runtime, params->runtime, err));
+    EMP_CHECK(emp_machine_load(&c->machine, params->machine, err));
+    EMP_CHECK(emp_runtime_load(&c->runtime, params->runtime, err));
     if (c->runtime.rules != EMP_RULES_EVENTS) {
-        EMP_FAIL(EMP_EINVAL, "nothing of runtime %s is fitted: its rules are '%s'",
-                 c->runtime.name, emp_rules_str(c->runtime.rules));
+        return EMP_ERROR(EMP_EINVAL,
+                         "nothing of runtime %s is fitted: its rules are '%s'",
+                         c->runtime.name, emp_rules_str(c->runtime.rules));
     }
     if (emp_machine_count(c->machine, EMP_DEVICE_GPU) == 0) {
-        EMP_FAIL(EMP_EINVAL, "machine %s has no GPU; a fit needs a CPU and a GPU model",
-                 c->machine->name);
+        return EMP_ERROR(EMP_EINVAL,
+                         "machine %s has no GPU; a fit needs a CPU and a GPU model",
+                         c->machine->name);
     }
     c->cells = params->cells;
     c->cell_count = params->cell_count;
@@ -106,21 +104,18 @@ static emp_status load(emp_calibration *c, const emp_calibrate_params *params,
            isfinite(c->cells[c->timed_count].published_s))
         c->timed_count++;
     if (c->timed_count == 0) {
-        EMP_FAIL(EMP_EINVAL, "none of the cells has a step time to fit to; add one that "
-                             "fits in memory");
+        return EMP_ERROR(EMP_EINVAL,
+                         "none of the cells has a step time to fit to; add one that "
+                         "fits in memory");
     }
     for (int32_t j = 0; j < count; j++) {
         c->before[j] = emp_constant_get(&table[j], c->machine, &c->runtime);
     }
-    EMP_TRY(check_start(c, err));
-
-cleanup:
-    return st;
+    return check_start(c, err);
 }
 
 static emp_status fit_constants(emp_calibration *c, struct model *model, emp_error *err)
 {
-    emp_status          st = EMP_OK;
     double              low[EMP_FIT_MAX_PARAMETERS], high[EMP_FIT_MAX_PARAMETERS];
     double              target[EMP_FIT_MAX_CELLS];
     int32_t             count;
@@ -140,10 +135,7 @@ static emp_status fit_constants(emp_calibration *c, struct model *model, emp_err
         high[j] = table[j].high;
     }
     for (int32_t i = 0; i < c->timed_count; i++) target[i] = c->cells[i].published_s;
-    EMP_TRY(emp_fit_solve(&c->fit, &problem, err));
-
-cleanup:
-    return st;
+    return emp_fit_solve(&c->fit, &problem, err);
 }
 
 /* As the files will have them, so that what is reported is what they give. */

@@ -193,7 +193,6 @@ emp_status emp_cell_oracle_run(const emp_cell_oracle *oracle, int32_t count,
                                const emp_machine *machine, const emp_runtime *runtime,
                                int32_t threads, emp_sim_result *result, emp_error *err)
 {
-    emp_status st = EMP_OK;
     emp_status status[EMP_MAX_CELLS];
     emp_error  error[EMP_MAX_CELLS] = {0};
 
@@ -203,10 +202,9 @@ emp_status emp_cell_oracle_run(const emp_cell_oracle *oracle, int32_t count,
     }
     for (int32_t i = 0; i < count; i++) {
         if (status[i] != EMP_OK) {
-            EMP_FAIL(status[i], "cell %s: %s", oracle->cell[i].name, error[i].msg);
+            return EMP_ERROR(status[i], "cell %s: %s", oracle->cell[i].name,
+                             error[i].msg);
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -59,12 +59,8 @@ cleanup:
 static emp_status find_slopes(struct task *t, const int32_t *column, int32_t column_count,
                               slopes d)
 {
-    emp_status st = EMP_OK;
-
-    for (int32_t k = 0; k < column_count; k++) EMP_TRY(find_slope(t, column[k], d));
-
-cleanup:
-    return st;
+    for (int32_t k = 0; k < column_count; k++) EMP_CHECK(find_slope(t, column[k], d));
+    return EMP_OK;
 }
 
 static double dot(const struct task *t, slopes d, int32_t j, int32_t k)
@@ -244,17 +240,14 @@ static void fix_at_bound(struct task *t, int32_t k)
 /* While a parameter ends out of bounds, it is put there and the others are fitted again. */
 static emp_status run_bounded_fit(struct task *t, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    farthest = 0;
+    int32_t farthest = 0;
 
     while (farthest >= 0) {
-        EMP_TRY(run_fit(t, err));
+        EMP_CHECK(run_fit(t, err));
         farthest = find_farthest(t);
         if (farthest >= 0) fix_at_bound(t, farthest);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- what it says ------------------------------------------------------------------ */
@@ -263,8 +256,6 @@ cleanup:
 static emp_status invert(const struct task *t, slopes d, gsl_matrix *inverse,
                          emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t k = 0; k < t->free_count; k++) {
         for (int32_t l = 0; l < t->free_count; l++) {
             gsl_matrix_set(inverse, (size_t)k, (size_t)l,
@@ -273,12 +264,11 @@ static emp_status invert(const struct task *t, slopes d, gsl_matrix *inverse,
     }
     if (gsl_linalg_cholesky_decomp1(inverse) != GSL_SUCCESS ||
         gsl_linalg_cholesky_invert(inverse) != GSL_SUCCESS) {
-        EMP_FAIL(EMP_EEXTERNAL,
-                 "the cells do not tell the fitted parameters apart at the solution");
+        return EMP_ERROR(
+            EMP_EEXTERNAL,
+            "the cells do not tell the fitted parameters apart at the solution");
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The pseudo-inverse's row of free parameter k, squared and made to sum to 1. */
@@ -376,21 +366,17 @@ cleanup:
 
 static emp_status check(const emp_fit_problem *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (p->cell_count < 1 || p->cell_count > EMP_FIT_MAX_CELLS) {
-        EMP_FAIL(EMP_EINVAL, "%d cells; fit to 1 to %d", p->cell_count,
-                 EMP_FIT_MAX_CELLS);
+        return EMP_ERROR(EMP_EINVAL, "%d cells; fit to 1 to %d", p->cell_count,
+                         EMP_FIT_MAX_CELLS);
     }
     for (int32_t j = 0; j < p->parameter_count; j++) {
         if (!(p->start[j] >= p->low[j] && p->start[j] <= p->high[j])) {
-            EMP_FAIL(EMP_EINVAL, "parameter %d starts at %g, outside %g .. %g", j,
-                     p->start[j], p->low[j], p->high[j]);
+            return EMP_ERROR(EMP_EINVAL, "parameter %d starts at %g, outside %g .. %g", j,
+                             p->start[j], p->low[j], p->high[j]);
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Makes row i the slopes of ln value: what a cell's time says does not depend on how far
@@ -408,9 +394,8 @@ static void scale_rows(const emp_fit_problem *p, const double *value, slopes d)
 static emp_status set_up(struct task *t, const emp_fit_problem *p, slopes d,
                          emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    all[EMP_FIT_MAX_PARAMETERS];
-    double     value[EMP_FIT_MAX_CELLS];
+    int32_t all[EMP_FIT_MAX_PARAMETERS];
+    double  value[EMP_FIT_MAX_CELLS];
 
     *t = (struct task){.problem = p,
                        .cell_count = p->cell_count,
@@ -421,13 +406,11 @@ static emp_status set_up(struct task *t, const emp_fit_problem *p, slopes d,
         all[j] = j;
         t->parameter[j] = p->start[j];
     }
-    EMP_TRY(p->model(p->context, t->parameter, value, err));
-    EMP_TRY(find_slopes(t, all, p->parameter_count, d));
+    EMP_CHECK(p->model(p->context, t->parameter, value, err));
+    EMP_CHECK(find_slopes(t, all, p->parameter_count, d));
     scale_rows(p, value, d);
     t->free_count = find_determined(t, d, all, p->parameter_count, t->free);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* What the whole fit found: `fitted` is the task before, `ended` after it, when those at a
@@ -436,7 +419,6 @@ static emp_status report(emp_fit *fit, const struct task *fitted, struct task *e
                          slopes d, emp_error *err)
 {
     const emp_fit_problem *p = ended->problem;
-    emp_status             st = EMP_OK;
 
     fit->fitted_count = fitted->free_count;
     memcpy(fit->parameter, ended->parameter, sizeof fit->parameter);
@@ -446,34 +428,28 @@ static emp_status report(emp_fit *fit, const struct task *fitted, struct task *e
     for (int32_t k = 0; k < ended->free_count; k++) {
         fit->is_at_bound[ended->free[k]] = false;
     }
-    EMP_TRY(p->model(p->context, fit->parameter, fit->value, err));
-    EMP_TRY(find_slopes(ended, fitted->free, fitted->free_count, d));
-    EMP_TRY(judge(fit, fitted, d, false, err));
-    EMP_TRY(judge(fit, ended, d, true, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(p->model(p->context, fit->parameter, fit->value, err));
+    EMP_CHECK(find_slopes(ended, fitted->free, fitted->free_count, d));
+    EMP_CHECK(judge(fit, fitted, d, false, err));
+    return judge(fit, ended, d, true, err);
 }
 
 emp_status emp_fit_solve(emp_fit *fit, const emp_fit_problem *problem, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     struct task before, t;
     slopes      d = {{0}};
 
     *fit = (emp_fit){0};
     for (int32_t j = 0; j < EMP_FIT_MAX_PARAMETERS; j++) fit->low[j] = fit->high[j] = NAN;
     for (int32_t i = 0; i < EMP_FIT_MAX_CELLS; i++) fit->left_out[i] = NAN;
-    EMP_TRY(check(problem, err));
-    EMP_TRY(set_up(&before, problem, d, err));
+    EMP_CHECK(check(problem, err));
+    EMP_CHECK(set_up(&before, problem, d, err));
     t = before;
-    EMP_TRY(run_bounded_fit(&t, err));
+    EMP_CHECK(run_bounded_fit(&t, err));
     fit->has_converged = !t.is_unfinished;
-    EMP_TRY(report(fit, &before, &t, d, err));
+    EMP_CHECK(report(fit, &before, &t, d, err));
     for (int32_t i = 0; i < problem->cell_count && !problem->leaves_none_out; i++) {
-        EMP_TRY(leave_out(fit, &t, d, i, err));
+        EMP_CHECK(leave_out(fit, &t, d, i, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

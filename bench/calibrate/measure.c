@@ -151,11 +151,11 @@ static emp_status run_model(void *context, const double *parameter, double *valu
 {
     struct model             *m = (struct model *)context;
     const emp_measure_params *p = m->params;
-    emp_status                st = EMP_OK;
     emp_status                status[EMP_MICRO_MOST];
     emp_error                 error[EMP_MICRO_MOST] = {0};
 
-    if (p->stop != NULL && *p->stop != 0) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
+    if (p->stop != NULL && *p->stop != 0)
+        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     set_constants(m->machine, &m->runtime, parameter);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(p->threads)
     for (int32_t i = 0; i < p->count; i++) {
@@ -164,11 +164,10 @@ static emp_status run_model(void *context, const double *parameter, double *valu
     }
     for (int32_t i = 0; i < p->count; i++) {
         if (status[i] != EMP_OK)
-            EMP_FAIL(status[i], "benchmark %s: %s", p->micro[i].name, error[i].msg);
+            return EMP_ERROR(status[i], "benchmark %s: %s", p->micro[i].name,
+                             error[i].msg);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void tell(void *context, double done_frac)
@@ -180,21 +179,18 @@ static void tell(void *context, double done_frac)
 
 static emp_status check(const emp_measure_params *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (emp_machine_count(p->machine, EMP_DEVICE_CPU) != 1 ||
         emp_machine_first(p->machine, EMP_DEVICE_GPU) == NULL ||
         p->machine->link_count == 0)
-        EMP_FAIL(EMP_EINVAL, "machine %s is not one host with groups on links, as cpu2",
-                 p->machine->name);
+        return EMP_ERROR(EMP_EINVAL,
+                         "machine %s is not one host with groups on links, as cpu2",
+                         p->machine->name);
     for (int32_t i = 0; i < p->count; i++) {
         if (!(p->measured_s[i] > 0.0))
-            EMP_FAIL(EMP_EINVAL, "benchmark %s took %g s; more than 0 is needed",
-                     p->micro[i].name, p->measured_s[i]);
+            return EMP_ERROR(EMP_EINVAL, "benchmark %s took %g s; more than 0 is needed",
+                             p->micro[i].name, p->measured_s[i]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static double clamp(double value, double low, double high)
@@ -204,7 +200,6 @@ static double clamp(double value, double low, double high)
 
 static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     double          start[CONSTANTS], low[CONSTANTS], high[CONSTANTS];
     struct model    model = {p, m->machine, m->runtime};
     emp_fit_problem problem = {.parameter_count = CONSTANTS,
@@ -225,11 +220,9 @@ static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error
         start[j] =
             clamp(emp_constant_get(&table[j], m->machine, &m->runtime), low[j], high[j]);
     }
-    EMP_TRY(emp_fit_solve(&m->fit, &problem, err));
+    EMP_CHECK(emp_fit_solve(&m->fit, &problem, err));
     set_constants(m->machine, &m->runtime, m->fit.parameter);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_measurement_create(emp_measurement **out, const emp_measure_params *params,

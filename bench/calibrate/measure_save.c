@@ -238,18 +238,14 @@ cleanup:
 emp_status emp_measurement_save(const emp_measurement *measurement, const char *path,
                                 const emp_measure_origin *origin, emp_error *err)
 {
-    emp_status   st = EMP_OK;
     size_t       length = strlen(path);
     struct place p = place_of(path);
 
     if (length <= 5 || strcmp(path + length - 5, ".yaml") != 0)
-        EMP_FAIL(EMP_EINVAL, "\"%s\" does not end in .yaml, as a machine file does",
-                 path);
-    EMP_TRY(save_model(measurement, &p, EMP_DEVICE_CPU, origin, err));
-    EMP_TRY(save_model(measurement, &p, EMP_DEVICE_GPU, origin, err));
-    EMP_TRY(save_runtime(measurement, path, err));
-    EMP_TRY(save_machine(measurement, &p, origin, err));
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EINVAL,
+                         "\"%s\" does not end in .yaml, as a machine file does", path);
+    EMP_CHECK(save_model(measurement, &p, EMP_DEVICE_CPU, origin, err));
+    EMP_CHECK(save_model(measurement, &p, EMP_DEVICE_GPU, origin, err));
+    EMP_CHECK(save_runtime(measurement, path, err));
+    return save_machine(measurement, &p, origin, err);
 }

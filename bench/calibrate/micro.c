@@ -404,23 +404,20 @@ cleanup:
 emp_status emp_micros_build(emp_micro *micro, int32_t *count, const emp_machine *machine,
                             const emp_runtime *runtime, emp_error *err)
 {
-    emp_status          st = EMP_OK;
     const emp_device_id device[] = {emp_machine_find(machine, "cpu:0"),
                                     emp_machine_find(machine, "gpu:0"),
                                     emp_machine_find(machine, "gpu:1")};
 
     *count = 0;
     if (device[CPU] < 0 || device[FIRST] < 0 || device[SECOND] < 0)
-        EMP_FAIL(EMP_EINVAL, "machine %s needs a CPU and two GPUs, as cpu2 has",
-                 machine->name);
+        return EMP_ERROR(EMP_EINVAL, "machine %s needs a CPU and two GPUs, as cpu2 has",
+                         machine->name);
     for (int32_t i = 0; i < ENTRIES; i++) {
         micro[i] = (emp_micro){0};
         *count = i + 1;
-        EMP_TRY(build(&micro[i], &entries[i], device, machine, runtime, err));
+        EMP_CHECK(build(&micro[i], &entries[i], device, machine, runtime, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_micros_clear(emp_micro *micro, int32_t count)

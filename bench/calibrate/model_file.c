@@ -91,15 +91,12 @@ cleanup:
 
 emp_status emp_model_file_make_folders(const char *path, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       folder[1024];
+    char folder[1024];
 
     for (const char *slash = strchr(path + 1, '/'); slash != NULL;
          slash = strchr(slash + 1, '/')) {
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-        EMP_TRY(emp_folder_make(folder, err));
+        EMP_CHECK(emp_folder_make(folder, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -136,12 +136,8 @@ cleanup:
 emp_status emp_calibration_save(const emp_calibration *calibration, const char *folder,
                                 const char *source, const char *command, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (emp_calibrate_file file = 0; file < EMP_CALIBRATE_FILES; file++) {
-        EMP_TRY(save_file(calibration, file, folder, source, command, err));
+        EMP_CHECK(save_file(calibration, file, folder, source, command, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -100,41 +100,36 @@ static const char *entrant_key(const void *context, int32_t i)
 static emp_status check(const emp_comparison_params *p, const struct entrants *all,
                         emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (p->seed_count < 1 || p->seed_count > EMP_TABLE_MAX_SEEDS)
-        EMP_FAIL(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                 EMP_TABLE_MAX_SEEDS);
+        return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
+                         EMP_TABLE_MAX_SEEDS);
     if (p->budget_count < 1 || p->budget_count > EMP_COMPARISON_BUDGETS)
-        EMP_FAIL(EMP_EINVAL, "%d budgets; give 1 to %d", p->budget_count,
-                 EMP_COMPARISON_BUDGETS);
+        return EMP_ERROR(EMP_EINVAL, "%d budgets; give 1 to %d", p->budget_count,
+                         EMP_COMPARISON_BUDGETS);
     for (int32_t b = 0; b < p->budget_count; b++) {
         const emp_comparison_budget *budget = &p->budget[b];
         if ((budget->evaluations > 0) == (budget->seconds > 0))
-            EMP_FAIL(EMP_EINVAL,
-                     "budget %d is not a number above 0 of evaluations or of "
-                     "seconds",
-                     b + 1);
+            return EMP_ERROR(EMP_EINVAL,
+                             "budget %d is not a number above 0 of evaluations or of "
+                             "seconds",
+                             b + 1);
     }
     for (int32_t b = 0; b < p->budget_count; b++) {
         for (int32_t a = 0; a < b; a++) /* their runs would share files */
             if (p->budget[a].evaluations == p->budget[b].evaluations &&
                 p->budget[a].seconds == p->budget[b].seconds)
-                EMP_FAIL(EMP_EINVAL, "budgets %d and %d are the same", a + 1, b + 1);
+                return EMP_ERROR(EMP_EINVAL, "budgets %d and %d are the same", a + 1,
+                                 b + 1);
     }
-    EMP_TRY(
+    EMP_CHECK(
         emp_word_list_check(p->rows, "the comparison has no workload", row_key, p, err));
-    EMP_TRY(emp_word_list_check(p->methods, "the comparison has no method", entrant_key,
-                                all, err));
-
-cleanup:
-    return st;
+    return emp_word_list_check(p->methods, "the comparison has no method", entrant_key,
+                               all, err);
 }
 
 /* Allocates what the sizes of the comparison ask for. */
 static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     emp_comparison *c = plan->c;
     size_t          rows = (size_t)c->row_count, entrants = (size_t)c->entrant_count;
     size_t          budgets = (size_t)c->budget_count, cells = budgets * rows * entrants;
@@ -153,23 +148,20 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
     if (!c->cell || !c->step_s || !c->overall || !c->friedman || !c->change ||
         !c->bound_s || !c->graph_hash || !c->machine_hash || !c->refusal || !plan->task ||
         !plan->first_job)
-        EMP_FAIL(EMP_ENOMEM, "comparison of %zu cells", cells);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "comparison of %zu cells", cells);
+    return EMP_OK;
 }
 
 static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
                          emp_error *err)
 {
-    emp_status                   st = EMP_OK;
     const emp_comparison_params *p = plan->params;
     emp_comparison              *c = plan->c;
 
     c->row = EMP_NEW_ARRAY(emp_task, (size_t)p->row_count);
     c->entrant = EMP_NEW_ARRAY(emp_entrant, (size_t)all->count);
     c->budget = EMP_NEW_ARRAY(emp_comparison_budget, (size_t)p->budget_count);
-    if (!c->row || !c->entrant || !c->budget) EMP_FAIL(EMP_ENOMEM, "comparison");
+    if (!c->row || !c->entrant || !c->budget) return EMP_ERROR(EMP_ENOMEM, "comparison");
     for (int32_t r = 0; r < p->row_count; r++)
         if (emp_word_list_has(p->rows, p->row[r].key)) c->row[c->row_count++] = p->row[r];
     for (int32_t e = 0; e < all->count; e++) {
@@ -180,9 +172,7 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
         c->budget[c->budget_count++] = p->budget[b];
     c->seed_count = p->seed_count;
     c->draws = p->draws;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* " --budgets 100,1000", or of seconds; nothing without any. */
@@ -266,27 +256,23 @@ cleanup:
 
 static emp_status load_tasks(emp_comparison_plan *plan, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     emp_comparison *c = plan->c;
 
-    EMP_TRY(emp_runtime_load(&plan->runtime, plan->params->runtime, err));
+    EMP_CHECK(emp_runtime_load(&plan->runtime, plan->params->runtime, err));
     snprintf(c->runtime, sizeof c->runtime, "%s", plan->runtime.name);
     c->runtime_hash = emp_runtime_hash(&plan->runtime);
-    EMP_TRY(emp_tasks_load(plan->task, c->row, c->row_count, &plan->runtime,
-                           plan->params->jobs.threads, err));
+    EMP_CHECK(emp_tasks_load(plan->task, c->row, c->row_count, &plan->runtime,
+                             plan->params->jobs.threads, err));
     for (int32_t r = 0; r < c->row_count; r++) {
         c->graph_hash[r] = plan->task[r].graph->hash;
         c->machine_hash[r] = plan->task[r].machine->hash;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t row,
                            int32_t entrant, emp_error *err)
 {
-    emp_status                   st = EMP_OK;
     emp_comparison              *c = plan->c;
     const emp_entrant           *e = &c->entrant[entrant];
     const emp_comparison_budget *limit = &c->budget[budget];
@@ -298,34 +284,32 @@ static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t ro
     plan->first_job[emp_comparison_cell_index(c, budget, row, entrant)] = plan->job_count;
     for (int32_t s = 0; s < emp_comparison_runs_of(c, entrant); s++) {
         emp_job *job = &plan->job[plan->job_count++];
-        EMP_TRY(emp_job_init(job, &plan->task[row], &c->row[row], &method,
-                             (uint64_t)s + 1, err));
+        EMP_CHECK(emp_job_init(job, &plan->task[row], &c->row[row], &method,
+                               (uint64_t)s + 1, err));
         if (e->is_budgeted && limit->seconds > 0) {
             job->run.budget_s = limit->seconds;
             job->cost *= limit->seconds * 100; /* evaluations a second, more or less */
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Methods that stop by themselves share their runs with the first budget. */
 static emp_status add_jobs(emp_comparison_plan *plan, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     emp_comparison *c = plan->c;
 
     for (int32_t e = 0; e < c->entrant_count; e++)
         plan->jobs_of_row += emp_comparison_runs_of(c, e) *
                              (c->entrant[e].is_budgeted ? c->budget_count : 1);
     plan->job = EMP_NEW_ARRAY(emp_job, (size_t)plan->jobs_of_row * (size_t)c->row_count);
-    if (plan->job == NULL) EMP_FAIL(EMP_ENOMEM, "%d runs a row", plan->jobs_of_row);
+    if (plan->job == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%d runs a row", plan->jobs_of_row);
     for (int32_t r = 0; r < c->row_count; r++) {
         for (int32_t b = 0; b < c->budget_count; b++) {
             for (int32_t e = 0; e < c->entrant_count; e++) {
                 if (b == 0 || c->entrant[e].is_budgeted) {
-                    EMP_TRY(add_runs(plan, b, r, e, err));
+                    EMP_CHECK(add_runs(plan, b, r, e, err));
                     continue;
                 }
                 plan->first_job[emp_comparison_cell_index(c, b, r, e)] =
@@ -333,9 +317,7 @@ static emp_status add_jobs(emp_comparison_plan *plan, emp_error *err)
             }
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status find_bounds(emp_comparison_plan *plan, emp_error *err)

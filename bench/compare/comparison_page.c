@@ -233,19 +233,15 @@ static void write_origin(FILE *file, const emp_comparison *c)
 emp_status emp_comparison_write_page(FILE *file, const emp_comparison *c,
                                      bool has_figures, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     emp_html_begin(file, "Placement methods compared");
     fputs("<h1>Placement methods compared</h1>\n", file);
     write_origin(file, c);
     fputs("<h2>Who finds what</h2>\n", file);
     write_rules(file, c);
     for (int32_t b = 0; b < c->budget_count; b++) write_budget_table(file, c, b);
-    EMP_TRY(write_figures(file, c, has_figures, err));
+    EMP_CHECK(write_figures(file, c, has_figures, err));
     if (c->draws > 0) write_changes(file, c);
     write_refusals(file, c);
     emp_html_end(file);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

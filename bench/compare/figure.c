@@ -246,18 +246,16 @@ bool emp_comparison_has_figure(const emp_comparison *c, int32_t row)
 static emp_status make_script(FILE **script, const emp_comparison *c, int32_t row,
                               emp_error *err)
 {
-    emp_status    st = EMP_OK;
     struct figure f = figure_of(c, row);
 
     if (!has_any(&f))
-        EMP_FAIL(EMP_EINVAL,
-                 "no run found a placement of %s that fits; there is nothing to draw",
-                 c->row[row].title);
-    EMP_TRY(emp_gnuplot_begin(script, WIDTH, HEIGHT, err));
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "no run found a placement of %s that fits; there is nothing to draw",
+            c->row[row].title);
+    EMP_CHECK(emp_gnuplot_begin(script, WIDTH, HEIGHT, err));
     write_script(*script, &f);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,

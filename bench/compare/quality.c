@@ -79,15 +79,14 @@ static emp_interval curve_at(const emp_comparison_plan *plan, int32_t cell,
 
 emp_status emp_comparison_draw_curves(emp_comparison_plan *plan, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     emp_comparison *c = plan->c;
     int32_t         cells = c->budget_count * c->row_count * c->entrant_count;
 
     c->point = EMP_NEW_ARRAY(int64_t, EMP_COMPARISON_POINTS);
-    if (c->point == NULL) EMP_FAIL(EMP_ENOMEM, "points of curves");
+    if (c->point == NULL) return EMP_ERROR(EMP_ENOMEM, "points of curves");
     lay_points(c, most_evaluations(plan));
     c->curve = EMP_NEW_ARRAY(emp_interval, (size_t)cells * (size_t)c->point_count);
-    if (c->curve == NULL) EMP_FAIL(EMP_ENOMEM, "%d curves", cells);
+    if (c->curve == NULL) return EMP_ERROR(EMP_ENOMEM, "%d curves", cells);
     for (int32_t i = 0; i < cells; i++) {
         int32_t budget = i / (c->row_count * c->entrant_count);
         int32_t runs = emp_comparison_runs_of(c, i % c->entrant_count);
@@ -95,7 +94,5 @@ emp_status emp_comparison_draw_curves(emp_comparison_plan *plan, emp_error *err)
             c->curve[i * c->point_count + p] =
                 curve_at(plan, i, &c->budget[budget], runs, c->point[p]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

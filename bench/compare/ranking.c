@@ -221,17 +221,14 @@ cleanup:
 
 emp_status emp_comparison_fill(emp_comparison_plan *plan, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     emp_comparison *c = plan->c;
 
     for (int32_t b = 0; b < c->budget_count; b++) {
         for (int32_t r = 0; r < c->row_count; r++) {
             for (int32_t e = 0; e < c->entrant_count; e++) fill_cell(plan, b, r, e);
-            EMP_TRY(rank_row(c, b, r, err));
+            EMP_CHECK(rank_row(c, b, r, err));
         }
-        EMP_TRY(rank_all_rows(c, b, err));
+        EMP_CHECK(rank_all_rows(c, b, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

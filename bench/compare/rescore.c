@@ -114,17 +114,15 @@ static void report(struct stand *s, int32_t total)
 static emp_status score(struct stand *s, int32_t condition, int32_t row, int32_t total,
                         emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_jobs_params *jobs = &s->plan->params->jobs;
 
-    if (jobs->stop != NULL && *jobs->stop != 0) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
-    EMP_TRY(kind_of(s, condition) == EMP_SCORED_NOISE
-                ? score_noise(s, condition, row, err)
-                : score_profile(s, condition, row, err));
+    if (jobs->stop != NULL && *jobs->stop != 0)
+        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+    EMP_CHECK(kind_of(s, condition) == EMP_SCORED_NOISE
+                  ? score_noise(s, condition, row, err)
+                  : score_profile(s, condition, row, err));
     report(s, total);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status score_all(struct stand *s, emp_error *err)
@@ -239,20 +237,17 @@ cleanup:
 
 static emp_status compare_all(struct stand *s, emp_error *err)
 {
-    emp_status            st = EMP_OK;
     const emp_comparison *c = s->plan->c;
 
     for (int32_t i = 0; i < c->budget_count * c->row_count; i++) {
         for (int32_t first = 0, last; first < s->conditions; first = last + 1) {
             last = first < c->draws ? c->draws - 1 : first;
             compare(s, i / c->row_count, i % c->row_count, first, last);
-            EMP_TRY(
+            EMP_CHECK(
                 fill_rescored(s, i / c->row_count, i % c->row_count, first, last, err));
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_comparison_rescore(emp_comparison_plan *plan, emp_error *err)

@@ -205,23 +205,21 @@ static const char *row_key(const void *context, int32_t i)
 static emp_status create_table(emp_mechanism_table       **out,
                                const emp_mechanism_params *params, emp_error *err)
 {
-    emp_status           st = EMP_OK;
     emp_mechanism_table *t = EMP_NEW(emp_mechanism_table);
 
-    if (t == NULL) EMP_FAIL(EMP_ENOMEM, "table of mechanisms");
+    if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "table of mechanisms");
     *out = t;
     t->mechanism_count = MECHANISMS;
     t->row = EMP_NEW_ARRAY(emp_mechanism_row, EMP_PAPER_TASKS);
-    if (t->row == NULL) EMP_FAIL(EMP_ENOMEM, "table of mechanisms");
+    if (t->row == NULL) return EMP_ERROR(EMP_ENOMEM, "table of mechanisms");
     for (int32_t i = 0; i < EMP_PAPER_TASKS; i++) {
         if (!emp_word_list_has(params->rows, emp_paper_task[i].key)) continue;
         emp_mechanism_row *row = &t->row[t->row_count++];
         row->task = &emp_paper_task[i];
         row->after = emp_calloc(MECHANISMS, sizeof *row->after);
-        if (row->after == NULL) EMP_FAIL(EMP_ENOMEM, "table of mechanisms");
+        if (row->after == NULL) return EMP_ERROR(EMP_ENOMEM, "table of mechanisms");
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 struct progress {
@@ -231,8 +229,6 @@ struct progress {
 
 static emp_status count_done(struct progress *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
 #pragma omp critical(emp_mechanisms)
     {
         p->done++;
@@ -242,10 +238,9 @@ static emp_status count_done(struct progress *p, emp_error *err)
         }
     }
     if (p->params->stop != NULL && *p->params->stop != 0) {
-        EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
+        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status make_row(emp_mechanism_row *row, const emp_runtime *runtime,

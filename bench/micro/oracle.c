@@ -91,16 +91,13 @@ static void tear_down(stand *s)
 
 static emp_status create_oracle(stand *s, emp_series series, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_runtime runtime;
 
-    EMP_TRY(emp_runtime_load(&runtime, emp_series_name(series), err));
-    EMP_TRY(emp_problem_create(&s->problem[series], s->graph, s->machine, &runtime,
-                               "synthetic", err));
+    EMP_CHECK(emp_runtime_load(&runtime, emp_series_name(series), err));
+    EMP_CHECK(emp_problem_create(&s->problem[series], s->graph, s->machine, &runtime,
+                                 "synthetic", err));
     emp_synthetic_vary_costs(s->problem[series], s->params->seed);
-    EMP_TRY(emp_sim_create(&s->sim[series], s->problem[series], err));
-cleanup:
-    return st;
+    return emp_sim_create(&s->sim[series], s->problem[series], err);
 }
 
 /* The series that were asked for and can run, as bits. */
@@ -131,26 +128,25 @@ static int32_t count_placements(int32_t op_count)
 
 static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     rounds = (size_t)s->params->repeats;
+    size_t rounds = (size_t)s->params->repeats;
 
     s->present = find_present(s->params, op_count);
-    EMP_TRY(emp_synthetic_graph(&s->graph, op_count, s->params->seed, err));
-    EMP_TRY(create_oracle(s, EMP_SERIES_IDEAL, err));
-    EMP_TRY(create_oracle(s, EMP_SERIES_TF, err));
+    EMP_CHECK(emp_synthetic_graph(&s->graph, op_count, s->params->seed, err));
+    EMP_CHECK(create_oracle(s, EMP_SERIES_IDEAL, err));
+    EMP_CHECK(create_oracle(s, EMP_SERIES_TF, err));
     if (s->present >> EMP_SERIES_TEXTBOOK & 1u)
-        EMP_TRY(emp_textbook_create(&s->book, s->problem[EMP_SERIES_IDEAL], err));
-    EMP_TRY(emp_plain_create(&s->plain, s->problem[EMP_SERIES_IDEAL], err));
+        EMP_CHECK(emp_textbook_create(&s->book, s->problem[EMP_SERIES_IDEAL], err));
+    EMP_CHECK(emp_plain_create(&s->plain, s->problem[EMP_SERIES_IDEAL], err));
     s->pool_count = count_placements(op_count);
     s->pool = EMP_NEW_ARRAY(emp_device_id, (size_t)s->pool_count * (size_t)op_count);
-    if (s->pool == NULL) EMP_FAIL(EMP_ENOMEM, "placements of %d ops", op_count);
+    if (s->pool == NULL) return EMP_ERROR(EMP_ENOMEM, "placements of %d ops", op_count);
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         s->ns_per_op[i] = EMP_NEW_ARRAY(double, rounds);
         s->ratio[i] = EMP_NEW_ARRAY(double, rounds);
-        if (!s->ns_per_op[i] || !s->ratio[i]) EMP_FAIL(EMP_ENOMEM, "%zu rounds", rounds);
+        if (!s->ns_per_op[i] || !s->ratio[i])
+            return EMP_ERROR(EMP_ENOMEM, "%zu rounds", rounds);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static const emp_device_id *placement(const stand *s, int32_t number)
@@ -173,8 +169,6 @@ static void draw_pool(stand *s, emp_synthetic_kind kind)
 static emp_status run_here(stand *s, int32_t series, int32_t first, int32_t count,
                            emp_time_ns *last_ns, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = first; i < first + count; i++) {
         if (series == EMP_SERIES_TEXTBOOK) {
             emp_textbook_result result;
@@ -182,12 +176,11 @@ static emp_status run_here(stand *s, int32_t series, int32_t first, int32_t coun
             *last_ns = result.step_time_ns;
         } else {
             emp_sim_result result;
-            EMP_TRY(emp_sim_run(s->sim[series], placement(s, i), &result, err));
+            EMP_CHECK(emp_sim_run(s->sim[series], placement(s, i), &result, err));
             *last_ns = result.step_time_ns;
         }
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* One sample: seconds per op. Peers run the last placement of the batch only. All have run
@@ -195,23 +188,20 @@ cleanup:
 static emp_status take_sample(stand *s, int32_t series, int32_t first, int32_t count,
                               double *s_per_op, emp_time_ns *last_ns, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (is_peer(series)) {
         emp_peer_run run;
-        EMP_TRY(emp_peer_measure(&run, peer_of(series), s->plain,
-                                 placement(s, first + count - 1), err));
+        EMP_CHECK(emp_peer_measure(&run, peer_of(series), s->plain,
+                                   placement(s, first + count - 1), err));
         *s_per_op = run.cpu_s / s->graph->op_count;
         *last_ns = run.step_time_ns;
         s->spent_s[series] += run.cpu_s;
     } else {
-        EMP_TRY(run_here(s, series, first + count, 1, last_ns, err));
+        EMP_CHECK(run_here(s, series, first + count, 1, last_ns, err));
         double start_s = emp_clock_thread_s();
-        EMP_TRY(run_here(s, series, first, count, last_ns, err));
+        EMP_CHECK(run_here(s, series, first, count, last_ns, err));
         *s_per_op = (emp_clock_thread_s() - start_s) / count / s->graph->op_count;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static bool takes_part(const stand *s, int32_t series)
@@ -237,19 +227,18 @@ static bool has_others(const stand *s)
 
 static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     int32_t     count = count_runs(s->graph->op_count);
     int32_t     first = (int32_t)((int64_t)round * count % s->pool_count);
     double      ideal_s = NAN;
     emp_time_ns ideal_ns = 0;
 
     if (!emp_oracle_has_ideal(s->params) && has_others(s))
-        EMP_TRY(run_here(s, EMP_SERIES_IDEAL, first + count - 1, 1, &ideal_ns, err));
+        EMP_CHECK(run_here(s, EMP_SERIES_IDEAL, first + count - 1, 1, &ideal_ns, err));
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         double      s_per_op = NAN;
         emp_time_ns last_ns = 0;
         if (!takes_part(s, i)) continue;
-        EMP_TRY(take_sample(s, i, first, count, &s_per_op, &last_ns, err));
+        EMP_CHECK(take_sample(s, i, first, count, &s_per_op, &last_ns, err));
         if (i == EMP_SERIES_IDEAL) {
             ideal_s = s_per_op;
             ideal_ns = last_ns;
@@ -259,20 +248,17 @@ static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_er
         s->ratio[i][s->rounds[i]] = s_per_op / ideal_s;
         s->rounds[i]++;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status count_events(stand *s, emp_oracle_row *row, emp_error *err)
 {
-    emp_status     st = EMP_OK;
     emp_sim_result result;
 
-    EMP_TRY(emp_sim_run(s->sim[emp_oracle_leading(s->params)], placement(s, 0), &result,
-                        err));
+    EMP_CHECK(emp_sim_run(s->sim[emp_oracle_leading(s->params)], placement(s, 0), &result,
+                          err));
     row->events_per_op = (double)result.event_count / s->graph->op_count;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Progress in units of simulated ops. */
@@ -283,28 +269,24 @@ typedef struct {
 static emp_status go_on(const emp_oracle_params *params, progress *work, double more,
                         emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     work->done += more;
     if (params->on_progress != NULL)
         params->on_progress(params->context, work->done / work->all);
-    if (params->stop != NULL && *params->stop) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
-cleanup:
-    return st;
+    if (params->stop != NULL && *params->stop)
+        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+    return EMP_OK;
 }
 
 static emp_status measure_row(stand *s, emp_oracle_row *row, progress *work,
                               emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     draw_pool(s, row->placement);
     memset(s->rounds, 0, sizeof s->rounds);
     memset(s->spent_s, 0, sizeof s->spent_s);
-    EMP_TRY(count_events(s, row, err));
+    EMP_CHECK(count_events(s, row, err));
     for (int32_t round = 0; round < s->params->repeats; round++) {
-        EMP_TRY(run_round(s, round, row, err));
-        EMP_TRY(go_on(s->params, work, s->graph->op_count, err));
+        EMP_CHECK(run_round(s, round, row, err));
+        EMP_CHECK(go_on(s->params, work, s->graph->op_count, err));
     }
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         bool has_base = emp_oracle_has_ideal(s->params);
@@ -312,8 +294,7 @@ static emp_status measure_row(stand *s, emp_oracle_row *row, progress *work,
         row->ratio[i] =
             emp_quartiles_of(s->ratio[i], has_base ? (size_t)s->rounds[i] : 0);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- a batch of placements on several threads ---- */

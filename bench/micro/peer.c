@@ -33,7 +33,6 @@ const char *emp_peer_absence(emp_peer_kind kind)
 static emp_status write_problem(char *path, const emp_plain *plain,
                                 const emp_device_id *device_of_op, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *folder = getenv("TMPDIR");
     FILE       *stream = NULL;
 
@@ -42,13 +41,12 @@ static emp_status write_problem(char *path, const emp_plain *plain,
     int fd = mkstemp(path);
     if (fd >= 0) stream = fdopen(fd, "w");
     if (stream == NULL)
-        EMP_FAIL(EMP_EIO, "no temporary file in %s: %s", folder, strerror(errno));
+        return EMP_ERROR(EMP_EIO, "no temporary file in %s: %s", folder, strerror(errno));
     emp_plain_write(plain, device_of_op, stream);
     bool is_written = ferror(stream) == 0;
     if (fclose(stream) != 0 || !is_written)
-        EMP_FAIL(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
+    return EMP_OK;
 }
 
 /* "0.001062912 6146581 0 150025216": seconds, step time, peaks if it knows them. */

@@ -33,8 +33,6 @@ static bool reads_on_host(const emp_op *op, int32_t input)
 
 static emp_status allocate(emp_plain *p, const emp_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     p->id_of_op = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count);
     p->op = EMP_NEW_ARRAY(emp_plain_op, (size_t)g->op_count + 1);
     p->tensor = EMP_NEW_ARRAY(emp_plain_tensor, (size_t)g->tensor_count + 1);
@@ -42,9 +40,8 @@ static emp_status allocate(emp_plain *p, const emp_graph *g, emp_error *err)
     p->reader = EMP_NEW_ARRAY(emp_plain_edge, (size_t)g->edge_count);
     p->follower = EMP_NEW_ARRAY(int32_t, (size_t)g->control_edge_count);
     if (!p->id_of_op || !p->op || !p->tensor || !p->input || !p->reader || !p->follower)
-        EMP_FAIL(EMP_ENOMEM, "plain arrays of %d ops", g->op_count);
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "plain arrays of %d ops", g->op_count);
+    return EMP_OK;
 }
 
 /* new_op and new_tensor: the numbers here of the graph's ops and tensors, -1 = folded. */

@@ -30,23 +30,19 @@ static void tear_down(stand *s)
 
 static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
 {
-    emp_status               st = EMP_OK;
     const emp_search_params *p = s->params;
     emp_runtime              runtime;
 
     s->proposals_per_s = EMP_NEW_ARRAY(double, (size_t)p->repeats);
     s->oracle_share = EMP_NEW_ARRAY(double, (size_t)p->repeats);
     if (!s->proposals_per_s || !s->oracle_share)
-        EMP_FAIL(EMP_ENOMEM, "%d rounds", p->repeats);
-    EMP_TRY(emp_synthetic_graph(&s->graph, op_count, p->seed, err));
-    EMP_TRY(emp_runtime_load(&runtime, p->runtime, err));
-    EMP_TRY(emp_problem_create(&s->problem, s->graph, s->machine, &runtime, "synthetic",
-                               err));
+        return EMP_ERROR(EMP_ENOMEM, "%d rounds", p->repeats);
+    EMP_CHECK(emp_synthetic_graph(&s->graph, op_count, p->seed, err));
+    EMP_CHECK(emp_runtime_load(&runtime, p->runtime, err));
+    EMP_CHECK(emp_problem_create(&s->problem, s->graph, s->machine, &runtime, "synthetic",
+                                 err));
     emp_synthetic_vary_costs(s->problem, p->seed);
-    EMP_TRY(emp_sim_create(&s->sim, s->problem, err));
-
-cleanup:
-    return st;
+    return emp_sim_create(&s->sim, s->problem, err);
 }
 
 /* When the first batch of a run ended, and the last. */
@@ -70,16 +66,13 @@ static void note_batch(void *context, const emp_progress *progress)
 static emp_status time_oracle(const stand *s, const emp_device_id *device_of_op,
                               int64_t count, double *seconds, emp_error *err)
 {
-    emp_status     st = EMP_OK;
     emp_sim_result result;
     double         start_s = emp_clock_thread_s();
 
     for (int64_t i = 0; i < count; i++)
-        EMP_TRY(emp_sim_run(s->sim, device_of_op, &result, err));
+        EMP_CHECK(emp_sim_run(s->sim, device_of_op, &result, err));
     *seconds = (emp_clock_thread_s() - start_s) / (double)count;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static bool is_stopped(const emp_search_params *p) { return p->stop && *p->stop; }
@@ -120,12 +113,11 @@ cleanup:
 static emp_status measure_method(emp_search_report *report, stand *s, int32_t number,
                                  double before_frac, double share_frac, emp_error *err)
 {
-    emp_status               st = EMP_OK;
     const emp_search_params *p = s->params;
     emp_search_row          *row = &report->row[report->row_count];
 
     for (int32_t round = 0; round < p->repeats; round++) {
-        EMP_TRY(measure_round(s, p->method[number], round, err));
+        EMP_CHECK(measure_round(s, p->method[number], round, err));
         if (p->on_progress != NULL)
             p->on_progress(p->context,
                            before_frac + share_frac * (round + 1) / p->repeats);
@@ -135,9 +127,7 @@ static emp_status measure_method(emp_search_report *report, stand *s, int32_t nu
     row->proposals_per_s = emp_quartiles_of(s->proposals_per_s, (size_t)p->repeats);
     row->oracle_share = emp_quartiles_of(s->oracle_share, (size_t)p->repeats);
     report->row_count++;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status measure_size(emp_search_report *report, const emp_search_params *p,

@@ -74,13 +74,10 @@ static emp_status connect(draft *d, int32_t from, int32_t to, emp_error *err)
 /* The edge from one forward op to another, and the gradient's way back. */
 static emp_status connect_both_ways(draft *d, int32_t from, int32_t to, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(connect(d, from, to, err));
+    EMP_CHECK(connect(d, from, to, err));
     if (mirror_of(d, to) > to)
-        EMP_TRY(connect(d, mirror_of(d, to), mirror_of(d, from), err));
-cleanup:
-    return st;
+        EMP_CHECK(connect(d, mirror_of(d, to), mirror_of(d, from), err));
+    return EMP_OK;
 }
 
 static emp_status connect_forward_op(draft *d, int32_t op, emp_error *err)

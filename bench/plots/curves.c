@@ -52,23 +52,20 @@ static emp_status create_curves(struct curves *c, const emp_report_runs *runs,
                                 const emp_report_group *g, int32_t what,
                                 emp_curve_axis axis, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *c = (struct curves){.count = g->series_count};
     c->band = EMP_NEW_ARRAY(emp_band, (size_t)c->count);
     c->curve = EMP_NEW_ARRAY(emp_figure_curve, (size_t)c->count);
-    if (c->band == NULL || c->curve == NULL) EMP_FAIL(EMP_ENOMEM, "%d curves", c->count);
+    if (c->band == NULL || c->curve == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%d curves", c->count);
     for (int32_t i = 0; i < c->count; i++) {
         const emp_report_series *s = &runs->series[g->first_series + i];
         bool is_line = is_one_shot(runs, s); /* where it lies in x is of no interest */
-        EMP_TRY(emp_band_create(&c->band[i], &runs->run[s->first_run], s->run_count, what,
-                                is_line ? EMP_CURVE_BY_EVALUATIONS : axis, err));
+        EMP_CHECK(emp_band_create(&c->band[i], &runs->run[s->first_run], s->run_count,
+                                  what, is_line ? EMP_CURVE_BY_EVALUATIONS : axis, err));
         c->curve[i] =
             (emp_figure_curve){&c->band[i], emp_report_series_colour(i), is_line};
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void write_legend(FILE *file, const emp_report_runs *runs,

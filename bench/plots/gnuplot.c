@@ -32,30 +32,25 @@ bool emp_gnuplot_exists(void)
 
 emp_status emp_gnuplot_begin(FILE **script, int width, int height, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *script = tmpfile(); /* has no name: nothing is left of it */
     if (*script == NULL)
-        EMP_FAIL(EMP_EIO, "no temporary file for gnuplot: %s", strerror(errno));
+        return EMP_ERROR(EMP_EIO, "no temporary file for gnuplot: %s", strerror(errno));
     fprintf(*script,
             "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,12'\n"
             "set encoding utf8\n",
             width, height);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_all(char **text, int from, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     used = 0, size = 0;
-    ssize_t    got = 0;
+    size_t  used = 0, size = 0;
+    ssize_t got = 0;
 
     do {
         if (size - used < CHUNK_BYTES) {
             char *grown = emp_realloc(*text, size + 2 * CHUNK_BYTES, 1);
-            if (grown == NULL) EMP_FAIL(EMP_ENOMEM, "figure of %zu bytes", used);
+            if (grown == NULL) return EMP_ERROR(EMP_ENOMEM, "figure of %zu bytes", used);
             *text = grown;
             size += 2 * CHUNK_BYTES;
         }
@@ -63,10 +58,9 @@ static emp_status read_all(char **text, int from, emp_error *err)
         if (got > 0) used += (size_t)got;
     } while (got > 0 || (got < 0 && errno == EINTR));
     (*text)[used] = '\0';
-    if (got < 0) EMP_FAIL(EMP_EIO, "cannot read from gnuplot: %s", strerror(errno));
-
-cleanup:
-    return st;
+    if (got < 0)
+        return EMP_ERROR(EMP_EIO, "cannot read from gnuplot: %s", strerror(errno));
+    return EMP_OK;
 }
 
 /* The end of what it said, on one line. */
@@ -87,7 +81,6 @@ static emp_status blame(FILE *said, emp_error *err)
 
 static emp_status start(pid_t *child, FILE *script, int out, FILE *said, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     char        program[] = "gnuplot", strict[] = "-d";
     char *const argv[] = {program, strict, NULL}; /* -d: no user's settings */
     posix_spawn_file_actions_t actions;
@@ -99,10 +92,8 @@ static emp_status start(pid_t *child, FILE *script, int out, FILE *said, emp_err
     int cause = posix_spawnp(child, program, &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (cause != 0)
-        EMP_FAIL(EMP_EEXTERNAL, "gnuplot cannot be started: %s", strerror(cause));
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EEXTERNAL, "gnuplot cannot be started: %s", strerror(cause));
+    return EMP_OK;
 }
 
 /* Identifiers would be of several figures, and titles, which become tooltips, are of the
@@ -144,18 +135,16 @@ static void copy_without(FILE *file, const char *text)
 static emp_status copy_figure(FILE *file, const char *svg, const char *name,
                               emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *box = strstr(svg, "viewBox="), *from = strstr(svg, "</defs>");
 
     if (box == NULL || from == NULL)
-        EMP_FAIL(EMP_EEXTERNAL, "this gnuplot writes SVG that is not understood here");
+        return EMP_ERROR(EMP_EEXTERNAL,
+                         "this gnuplot writes SVG that is not understood here");
     fprintf(file, "<svg class=\"plot\" role=\"img\" aria-label=\"%s\" %.*s\">\n<g>", name,
             (int)strcspn(box + 9, "\"") + 9, box);
     from += strlen("</defs>");
     copy_without(file, from);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* All that gnuplot draws of the script; the caller frees it. */

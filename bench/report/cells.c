@@ -46,7 +46,6 @@ static bool has_decoder(const emp_graph *g)
 
 static emp_status find_likes(struct builder *b, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = b->problem->graph;
     bool             is_translation = has_decoder(g);
 
@@ -57,13 +56,12 @@ static emp_status find_likes(struct builder *b, emp_error *err)
         int32_t like = emp_strmap_get(&b->map, place->like, length);
         if (like < 0) {
             like = b->like_count++;
-            EMP_TRY(emp_strmap_set(&b->map, place->like, length, like, err));
+            EMP_CHECK(emp_strmap_set(&b->map, place->like, length, like, err));
         }
         b->like[op] = like;
         if (place->number > b->last[like]) b->last[like] = place->number;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* A recurrent layer has one matrix product a step. */
@@ -219,15 +217,14 @@ const int32_t *emp_cells_at(const emp_cells *cells, int32_t row, emp_pass pass,
 static emp_status count_ops(emp_cells *c, const struct builder *b,
                             const emp_device_id *device_of_op, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     c->row_count = b->row_count;
     c->step_count = b->step_count;
     c->device_count = b->problem->machine->device_count;
     c->row_name = emp_calloc((size_t)c->row_count, EMP_CELLS_NAME_BYTES);
     c->op_count = EMP_NEW_ARRAY(int32_t, offset_of(c, c->row_count, EMP_PASS_FORWARD, 0));
     if (c->row_name == NULL || c->op_count == NULL)
-        EMP_FAIL(EMP_ENOMEM, "grid of %d rows, %d steps", c->row_count, c->step_count);
+        return EMP_ERROR(EMP_ENOMEM, "grid of %d rows, %d steps", c->row_count,
+                         c->step_count);
     for (int32_t r = 0; r < c->row_count; r++)
         memcpy(c->row_name[r], b->rows[r].name, EMP_CELLS_NAME_BYTES);
     for (emp_op_id op = 0; op < b->problem->graph->op_count; op++) {
@@ -235,8 +232,7 @@ static emp_status count_ops(emp_cells *c, const struct builder *b,
         size_t cell = offset_of(c, b->row[op], b->place[op].pass, step_of(b, op));
         c->op_count[cell + (size_t)device_of_op[op]]++;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_cells_create(emp_cells *cells, const emp_problem *problem,

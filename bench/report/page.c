@@ -99,20 +99,16 @@ static emp_status write_section(FILE *file, const emp_report_runs *runs,
                                 const emp_report_params *params, write_group write,
                                 bool needs_gnuplot, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (needs_gnuplot && !params->has_figures) {
         write_note(file, "These figures are left out: " EMP_GNUPLOT_ABSENCE ".");
         return EMP_OK;
     }
     for (int32_t g = 0; g < runs->group_count; g++) {
-        if (is_stopped(params)) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
+        if (is_stopped(params)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
         write_group_title(file, runs, &runs->group[g]);
-        EMP_TRY(write(file, runs, &runs->group[g], err));
+        EMP_CHECK(write(file, runs, &runs->group[g], err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- sections of the best placements ------------------------------------------------- */
@@ -137,28 +133,26 @@ static void clear_show(struct show *s)
 static emp_status check_problem(const emp_record *r, const emp_problem *problem,
                                 emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const emp_machine *m = problem->machine;
 
     if (problem->graph->hash != r->graph_hash || problem->graph->op_count != r->op_count)
-        EMP_FAIL(EMP_EINVAL, "%.100s is now another graph than the one that was placed",
-                 r->workload);
+        return EMP_ERROR(EMP_EINVAL,
+                         "%.100s is now another graph than the one that was placed",
+                         r->workload);
     if (m->device_count != r->device_count)
-        EMP_FAIL(EMP_EINVAL, "%s has %d devices, and the run had %d", m->name,
-                 m->device_count, r->device_count);
+        return EMP_ERROR(EMP_EINVAL, "%s has %d devices, and the run had %d", m->name,
+                         m->device_count, r->device_count);
     for (emp_device_id d = 0; d < m->device_count; d++) {
         if (strcmp(m->device[d].name, r->device_name[d]) != 0)
-            EMP_FAIL(EMP_EINVAL, "%s has a device %s where the run had %.31s", m->name,
-                     m->device[d].name, r->device_name[d]);
+            return EMP_ERROR(EMP_EINVAL, "%s has a device %s where the run had %.31s",
+                             m->name, m->device[d].name, r->device_name[d]);
     }
     for (emp_op_id op = 0; op < r->op_count; op++) {
         if (r->device_of_op[op] < 0 || r->device_of_op[op] >= m->device_count)
-            EMP_FAIL(EMP_EINVAL, "the record places op %d on device %d of %d", op,
-                     r->device_of_op[op], m->device_count);
+            return EMP_ERROR(EMP_EINVAL, "the record places op %d on device %d of %d", op,
+                             r->device_of_op[op], m->device_count);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Whatever fails but memory is for the page to say. */
@@ -272,17 +266,14 @@ cleanup:
 
 static emp_status append(FILE *file, FILE *later, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       block[8192];
-    size_t     size;
+    char   block[8192];
+    size_t size;
 
     rewind(later);
     while ((size = fread(block, 1, sizeof block, later)) > 0)
         fwrite(block, 1, size, file);
-    if (ferror(later)) EMP_FAIL(EMP_EIO, "cannot read a temporary file");
-
-cleanup:
-    return st;
+    if (ferror(later)) return EMP_ERROR(EMP_EIO, "cannot read a temporary file");
+    return EMP_OK;
 }
 
 static emp_status show_groups(FILE *file, const emp_report_runs *runs,
@@ -331,21 +322,17 @@ static void write_head(FILE *file, const emp_report_runs *runs)
 emp_status emp_report_write(FILE *file, const emp_report_runs *runs,
                             const emp_report_params *params, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     write_head(file, runs);
     begin_section(file, "tables", "Tables", how_tables);
-    EMP_TRY(write_section(file, runs, params, write_inputs, false, err));
+    EMP_CHECK(write_section(file, runs, params, write_inputs, false, err));
     fputs("</section>\n", file);
     begin_section(file, "curves", "Learning curves", how_curves);
-    EMP_TRY(write_section(file, runs, params, emp_report_curves, true, err));
+    EMP_CHECK(write_section(file, runs, params, emp_report_curves, true, err));
     fputs("</section>\n", file);
     begin_section(file, "quality", "Quality against samples and seconds", how_quality);
-    EMP_TRY(write_section(file, runs, params, emp_report_quality, true, err));
+    EMP_CHECK(write_section(file, runs, params, emp_report_quality, true, err));
     fputs("</section>\n", file);
-    EMP_TRY(show_groups(file, runs, params, err));
+    EMP_CHECK(show_groups(file, runs, params, err));
     emp_html_end(file);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

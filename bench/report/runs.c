@@ -262,14 +262,12 @@ static void add_to_group(emp_report_runs *runs, int32_t i)
 
 emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (runs->run_count > 0)
         qsort(runs->run, (size_t)runs->run_count, sizeof *runs->run, compare_runs);
     runs->series = EMP_NEW_ARRAY(emp_report_series, (size_t)runs->run_count);
     runs->group = EMP_NEW_ARRAY(emp_report_group, (size_t)runs->run_count);
     if (runs->series == NULL || runs->group == NULL)
-        EMP_FAIL(EMP_ENOMEM, "groups of %d runs", runs->run_count);
+        return EMP_ERROR(EMP_ENOMEM, "groups of %d runs", runs->run_count);
     for (int32_t i = 0; i < runs->run_count; i++) {
         const emp_record *r = &runs->run[i].record;
         const emp_record *last = i > 0 ? &runs->run[i - 1].record : NULL;
@@ -277,8 +275,9 @@ emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)
         bool              is_series = is_group || compare_series(last, r) != 0;
 
         if (!is_series && compare_seeds(last, r) == 0)
-            EMP_FAIL(EMP_EINVAL, "%s and %s are of the same run; name one of them",
-                     runs->run[i - 1].path, runs->run[i].path);
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s and %s are of the same run; name one of them",
+                             runs->run[i - 1].path, runs->run[i].path);
         if (is_group)
             runs->group[runs->group_count++] = (emp_report_group){
                 .first_series = runs->series_count, .first_run = i, .best_run = i};
@@ -294,9 +293,7 @@ emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)
         for (int32_t s = 0; s < g->series_count; s++)
             name_series(runs, g, g->first_series + s);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_report_runs_clear(emp_report_runs *runs)

@@ -101,18 +101,16 @@ cleanup:
 emp_status emp_limit_measure(double *limit_s, const emp_stand_work *work, int32_t threads,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     flops_per_s = 0, pass_s = 0;
+    double flops_per_s = 0, pass_s = 0;
 
-    EMP_TRY(gemm_rate(&flops_per_s, threads, err));
+    EMP_CHECK(gemm_rate(&flops_per_s, threads, err));
     *limit_s = work->large_flops / flops_per_s;
     for (int i = 0; i < 2; i++) {
         double weights = work->stream[i].weights;
         if (weights == 0) continue;
-        EMP_TRY(stream_time(&pass_s, weights, threads, err));
+        EMP_CHECK(stream_time(&pass_s, weights, threads, err));
         *limit_s += work->stream[i].passes *
                     fmax(pass_s, 2 * weights * work->stream[i].rows / flops_per_s);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }

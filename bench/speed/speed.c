@@ -54,21 +54,20 @@ cleanup:
 static emp_status set_up(subject *s, const emp_stand_params *network, const char *python,
                          emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     count = (size_t)s->params->threads_count * (size_t)s->params->repeats;
-    double     unused;
+    size_t count = (size_t)s->params->threads_count * (size_t)s->params->repeats;
+    double unused;
 
-    EMP_TRY(emp_stand_init(&s->stand, network, err));
+    EMP_CHECK(emp_stand_init(&s->stand, network, err));
     s->ours_s = EMP_NEW_ARRAY(double, count);
     s->torch_s = EMP_NEW_ARRAY(double, count);
     s->ratio = EMP_NEW_ARRAY(double, count);
-    if (!s->ours_s || !s->torch_s || !s->ratio) EMP_FAIL(EMP_ENOMEM, "%zu times", count);
-    if (python != NULL) EMP_TRY(emp_torch_create(&s->torch, python, &s->stand, err));
+    if (!s->ours_s || !s->torch_s || !s->ratio)
+        return EMP_ERROR(EMP_ENOMEM, "%zu times", count);
+    if (python != NULL) EMP_CHECK(emp_torch_create(&s->torch, python, &s->stand, err));
     /* The first updates pay for cold memory and start threads. */
     for (int32_t i = 0; i < s->params->threads_count; i++)
-        EMP_TRY(update_both(s, s->params->threads[i], &unused, &unused, err));
-cleanup:
-    return st;
+        EMP_CHECK(update_both(s, s->params->threads[i], &unused, &unused, err));
+    return EMP_OK;
 }
 
 /* Progress in updates. */
@@ -79,38 +78,34 @@ typedef struct {
 static emp_status go_on(const emp_speed_params *params, progress *work, double more,
                         emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     work->done += more;
     if (params->on_progress != NULL)
         params->on_progress(params->context, work->done / work->all);
-    if (params->stop != NULL && *params->stop) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
-cleanup:
-    return st;
+    if (params->stop != NULL && *params->stop)
+        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+    return EMP_OK;
 }
 
 static emp_status run_rounds(subject *s, progress *work, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    repeats = s->params->repeats;
-    double     start_s = emp_clock_now_s();
+    int32_t repeats = s->params->repeats;
+    double  start_s = emp_clock_now_s();
 
     for (int32_t r = 0; r < repeats; r++) {
         if (r >= ROUNDS_MIN && emp_clock_now_s() - start_s > NETWORK_S_MAX) {
-            EMP_TRY(go_on(s->params, work, repeats - r, err));
+            EMP_CHECK(go_on(s->params, work, repeats - r, err));
             break;
         }
         for (int32_t i = 0; i < s->params->threads_count; i++) {
             int32_t at = i * repeats + r;
-            EMP_TRY(update_both(s, s->params->threads[i], &s->ours_s[at], &s->torch_s[at],
-                                err));
+            EMP_CHECK(update_both(s, s->params->threads[i], &s->ours_s[at],
+                                  &s->torch_s[at], err));
             s->ratio[at] = s->torch_s[at] / s->ours_s[at];
         }
         s->rounds++;
-        EMP_TRY(go_on(s->params, work, 1, err));
+        EMP_CHECK(go_on(s->params, work, 1, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void add_rows(emp_speed_report *report, const subject *s)
@@ -162,7 +157,6 @@ static bool has_network(const emp_speed_params *p, emp_stand_kind kind)
 emp_status emp_speed_measure(emp_speed_report *report, const emp_speed_params *p,
                              emp_error *err)
 {
-    emp_status  st = EMP_OK;
     int32_t     placers = p->hidden_count * p->samples_count;
     const char *python = p->has_torch ? emp_torch_find() : NULL;
     progress    work = {0, 0};
@@ -173,18 +167,17 @@ emp_status emp_speed_measure(emp_speed_report *report, const emp_speed_params *p
     if (has_network(p, EMP_STAND_PLACER)) work.all += placers * p->repeats;
     if (has_network(p, EMP_STAND_GROUPER)) work.all += p->repeats;
     if (has_network(p, EMP_STAND_GROUPER)) {
-        EMP_TRY(measure_network(report,
-                                (emp_stand_params){.kind = EMP_STAND_GROUPER,
-                                                   .hidden = EMP_STAND_GROUPER_HIDDEN,
-                                                   .samples = 1},
-                                python, &work, err));
+        EMP_CHECK(measure_network(report,
+                                  (emp_stand_params){.kind = EMP_STAND_GROUPER,
+                                                     .hidden = EMP_STAND_GROUPER_HIDDEN,
+                                                     .samples = 1},
+                                  python, &work, err));
     }
     for (int32_t i = 0; has_network(p, EMP_STAND_PLACER) && i < placers; i++) {
         const emp_stand_params network = {.kind = EMP_STAND_PLACER,
                                           .hidden = p->hidden[i / p->samples_count],
                                           .samples = p->samples[i % p->samples_count]};
-        EMP_TRY(measure_network(report, network, python, &work, err));
+        EMP_CHECK(measure_network(report, network, python, &work, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -26,7 +26,6 @@ static emp_params *params_of(emp_stand *s)
 
 static emp_status init_placer(emp_stand *s, emp_rng *rng, emp_error *err)
 {
-    emp_status                 st = EMP_OK;
     int32_t                    steps = s->params.groups;
     const emp_device_net_shape shape = {.inputs = TYPES + EMP_ROW_SIZES + steps,
                                         .hidden = s->params.hidden,
@@ -38,46 +37,44 @@ static emp_status init_placer(emp_stand *s, emp_rng *rng, emp_error *err)
     size_t                     inputs = (size_t)steps * (size_t)shape.inputs;
     size_t                     actions = (size_t)steps * (size_t)s->params.samples;
 
-    EMP_TRY(emp_device_net_init(&s->placer, &shape, err));
+    EMP_CHECK(emp_device_net_init(&s->placer, &shape, err));
     emp_device_net_randomize(&s->placer, 1.0, rng);
     s->x = EMP_NEW_ARRAY(emp_real, inputs);
     s->action = EMP_NEW_ARRAY(int32_t, actions);
     s->weight = EMP_NEW_ARRAY(double, (size_t)s->params.samples);
-    if (!s->x || !s->action || !s->weight) EMP_FAIL(EMP_ENOMEM, "%d groups", steps);
+    if (!s->x || !s->action || !s->weight)
+        return EMP_ERROR(EMP_ENOMEM, "%d groups", steps);
     for (size_t i = 0; i < inputs; i++) s->x[i] = (emp_real)emp_rng_uniform(rng);
     for (size_t i = 0; i < actions; i++)
         s->action[i] = (int32_t)emp_rng_below(rng, DEVICES);
     for (int32_t k = 0; k < s->params.samples; k++)
         s->weight[k] = (emp_real)(emp_rng_normal(rng) / s->params.samples);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status init_grouper(emp_stand *s, emp_rng *rng, emp_error *err)
 {
-    emp_status              st = EMP_OK;
     int32_t                 rows = s->params.ops;
     const emp_grouper_shape shape = {.hidden = EMP_STAND_GROUPER_HIDDEN,
                                      .groups = s->params.groups,
                                      .type_width = TYPE_WIDTH,
                                      .activation = EMP_ACTIVATION_TANH};
 
-    EMP_TRY(emp_op_features_create_empty(&s->ops, rows, rows, 0, err));
+    EMP_CHECK(emp_op_features_create_empty(&s->ops, rows, rows, 0, err));
     s->ops->type_count = TYPES;
     for (int32_t i = 0; i < rows; i++)
         s->ops->type[i] = (int32_t)emp_rng_below(rng, TYPES);
     for (int64_t i = 0; i < (int64_t)rows * EMP_OP_FEATURES; i++)
         s->ops->value[i] = (emp_real)emp_rng_normal(rng);
-    EMP_TRY(emp_grouper_init(&s->grouper, &shape, s->ops, err));
+    EMP_CHECK(emp_grouper_init(&s->grouper, &shape, s->ops, err));
     emp_grouper_randomize(&s->grouper, rng);
     s->action = EMP_NEW_ARRAY(int32_t, (size_t)rows);
     s->weight = EMP_NEW(double);
-    if (!s->action || !s->weight) EMP_FAIL(EMP_ENOMEM, "%d ops", rows);
+    if (!s->action || !s->weight) return EMP_ERROR(EMP_ENOMEM, "%d ops", rows);
     for (int32_t i = 0; i < rows; i++)
         s->action[i] = (int32_t)emp_rng_below(rng, (uint32_t)s->params.groups);
     s->weight[0] = 0.25;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_stand_init(emp_stand *s, const emp_stand_params *params, emp_error *err)

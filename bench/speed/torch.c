@@ -38,7 +38,6 @@ const char *emp_torch_find(void)
 
 static emp_status write_stand(char *path, const emp_stand *stand, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *folder = getenv("TMPDIR");
     FILE       *stream = NULL;
 
@@ -47,13 +46,12 @@ static emp_status write_stand(char *path, const emp_stand *stand, emp_error *err
     int fd = mkstemp(path);
     if (fd >= 0) stream = fdopen(fd, "wb");
     if (stream == NULL)
-        EMP_FAIL(EMP_EIO, "no temporary file in %s: %s", folder, strerror(errno));
+        return EMP_ERROR(EMP_EIO, "no temporary file in %s: %s", folder, strerror(errno));
     emp_stand_write(stand, stream);
     bool is_written = ferror(stream) == 0;
     if (fclose(stream) != 0 || !is_written)
-        EMP_FAIL(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
+    return EMP_OK;
 }
 
 /* In the new process. OPENBLAS_CORETYPE, which makes OpenBLAS fast on CPUs that it does
@@ -116,17 +114,15 @@ cleanup:
 emp_status emp_torch_run(emp_torch *t, int32_t threads, emp_torch_update *u,
                          emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       line[LINE_BYTES];
-    int        length = snprintf(line, sizeof line, "%d\n", threads);
+    char line[LINE_BYTES];
+    int  length = snprintf(line, sizeof line, "%d\n", threads);
 
     if (send(t->requests, line, (size_t)length, MSG_NOSIGNAL) != length ||
         fgets(line, sizeof line, t->answers) == NULL ||
         sscanf(line, "%lf %lf %lf", &u->cpu_s, &u->wall_s, &u->loss) != 3) {
-        EMP_FAIL(EMP_EEXTERNAL, "PyTorch ended early");
+        return EMP_ERROR(EMP_EEXTERNAL, "PyTorch ended early");
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_torch_destroy(emp_torch *t)

@@ -52,30 +52,25 @@ static const char *row_list(const struct plan *plan)
 
 static emp_status check(const struct plan *plan, emp_error *err)
 {
-    emp_status                 st = EMP_OK;
     const emp_ablation_params *p = plan->params;
 
     if (p->seed_count < 1 || p->seed_count > EMP_TABLE_MAX_SEEDS)
-        EMP_FAIL(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                 EMP_TABLE_MAX_SEEDS);
-    EMP_TRY(emp_word_list_check(p->rows, "the study has no row", row_key,
-                                plan->definition, err));
-    EMP_TRY(emp_word_list_check(p->arms, "the study has no arm", arm_key,
-                                plan->definition, err));
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
+                         EMP_TABLE_MAX_SEEDS);
+    EMP_CHECK(emp_word_list_check(p->rows, "the study has no row", row_key,
+                                  plan->definition, err));
+    return emp_word_list_check(p->arms, "the study has no arm", arm_key, plan->definition,
+                               err);
 }
 
 static emp_status create_table(struct plan *plan, emp_error *err)
 {
-    emp_status          st = EMP_OK;
     const emp_ablation *d = plan->definition;
     emp_manifest        manifest = emp_manifest_get();
     size_t              cells = (size_t)d->arm_count * (size_t)d->row_count;
     emp_ablation_table *t = plan->table = EMP_NEW(emp_ablation_table);
 
-    if (t == NULL) EMP_FAIL(EMP_ENOMEM, "study");
+    if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "study");
     t->definition = d;
     t->budget = plan->params->budget;
     snprintf(t->version, sizeof t->version, "%s", manifest.version);
@@ -83,20 +78,18 @@ static emp_status create_table(struct plan *plan, emp_error *err)
     t->is_dirty = manifest.is_dirty;
     t->cell = EMP_NEW_ARRAY(emp_ablation_cell, cells);
     plan->row = EMP_NEW_ARRAY(emp_task, (size_t)d->row_count);
-    if (t->cell == NULL || plan->row == NULL) EMP_FAIL(EMP_ENOMEM, "%zu cells", cells);
-
-cleanup:
-    return st;
+    if (t->cell == NULL || plan->row == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%zu cells", cells);
+    return EMP_OK;
 }
 
 static emp_status lay_out(struct plan *plan, emp_error *err)
 {
-    emp_status          st = EMP_OK;
     const emp_ablation *d = plan->definition;
     int32_t             cells = 0;
 
-    EMP_TRY(check(plan, err));
-    EMP_TRY(create_table(plan, err));
+    EMP_CHECK(check(plan, err));
+    EMP_CHECK(create_table(plan, err));
     emp_ablation_table *t = plan->table;
     for (int32_t a = 0; a < d->arm_count; a++) t->arm_count += is_asked(plan, a);
     for (int32_t r = 0; r < d->row_count; r++) {
@@ -111,28 +104,22 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
                                                    .feasible_frac = NAN};
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- runs ---- */
 
 static emp_status load_tasks(struct plan *plan, emp_error *err)
 {
-    emp_status          st = EMP_OK;
     emp_ablation_table *t = plan->table;
     emp_runtime         runtime;
 
     plan->task = EMP_NEW_ARRAY(emp_loaded_task, (size_t)t->row_count);
-    if (plan->task == NULL) EMP_FAIL(EMP_ENOMEM, "%d tasks", t->row_count);
-    EMP_TRY(emp_runtime_load(&runtime, plan->params->runtime, err));
+    if (plan->task == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tasks", t->row_count);
+    EMP_CHECK(emp_runtime_load(&runtime, plan->params->runtime, err));
     snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
-    EMP_TRY(emp_tasks_load(plan->task, plan->row, t->row_count, &runtime,
-                           plan->params->jobs.threads, err));
-
-cleanup:
-    return st;
+    return emp_tasks_load(plan->task, plan->row, t->row_count, &runtime,
+                          plan->params->jobs.threads, err);
 }
 
 const char *emp_ablation_preset_of(const emp_ablation *definition, const emp_arm *arm)
@@ -142,12 +129,11 @@ const char *emp_ablation_preset_of(const emp_ablation *definition, const emp_arm
 
 static emp_status add_jobs(struct plan *plan, emp_error *err)
 {
-    emp_status                st = EMP_OK;
     const emp_ablation_table *t = plan->table;
     int32_t cells = t->row_count * t->arm_count, seeds = plan->params->seed_count;
 
     plan->job = EMP_NEW_ARRAY(emp_job, (size_t)cells * (size_t)seeds);
-    if (plan->job == NULL) EMP_FAIL(EMP_ENOMEM, "%d runs", cells * seeds);
+    if (plan->job == NULL) return EMP_ERROR(EMP_ENOMEM, "%d runs", cells * seeds);
     for (int32_t i = 0; i < cells; i++) {
         const emp_arm       *arm = t->cell[i].arm;
         int32_t              r = i / t->arm_count;
@@ -158,12 +144,10 @@ static emp_status add_jobs(struct plan *plan, emp_error *err)
                                        .options = arm->options,
                                        .budget = plan->params->budget};
         for (int32_t s = 0; s < seeds; s++)
-            EMP_TRY(emp_job_init(&plan->job[plan->job_count++], &plan->task[r],
-                                 &plan->row[r], &method, (uint64_t)s + 1, err));
+            EMP_CHECK(emp_job_init(&plan->job[plan->job_count++], &plan->task[r],
+                                   &plan->row[r], &method, (uint64_t)s + 1, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- the table ---- */

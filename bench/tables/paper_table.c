@@ -59,20 +59,16 @@ static const char *column_key(const void *context, int32_t i)
 static emp_status check_words(const emp_paper_table *d, const emp_paper_table_params *p,
                               emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       what[64];
+    char what[64];
 
     if (p->seed_count < 0 || p->seed_count > EMP_TABLE_MAX_SEEDS) {
-        EMP_FAIL(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                 EMP_TABLE_MAX_SEEDS);
+        return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
+                         EMP_TABLE_MAX_SEEDS);
     }
     snprintf(what, sizeof what, "table %s has no row", d->name);
-    EMP_TRY(emp_word_list_check(p->rows, what, row_key, d, err));
+    EMP_CHECK(emp_word_list_check(p->rows, what, row_key, d, err));
     snprintf(what, sizeof what, "table %s has no method", d->name);
-    EMP_TRY(emp_word_list_check(p->methods, what, column_key, d, err));
-
-cleanup:
-    return st;
+    return emp_word_list_check(p->methods, what, column_key, d, err);
 }
 
 static int32_t seed_count_of(const emp_paper_column       *column,
@@ -163,17 +159,16 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
 {
     const emp_paper_table_params *p = plan->params;
     const emp_paper_table        *d = plan->definition;
-    emp_status                    st = EMP_OK;
     int32_t                       row_count = 0, column_count = 0;
 
-    EMP_TRY(check_words(d, p, err));
+    EMP_CHECK(check_words(d, p, err));
     for (int32_t i = 0; i < d->row_count; i++)
         row_count += emp_word_list_has(p->rows, d->row[i].key);
     for (int32_t i = 0; i < d->column_count; i++) {
         if (emp_word_list_has(p->methods, d->column[i].key))
             plan->column_of[column_count++] = i;
     }
-    EMP_TRY(emp_table_create(&plan->table, row_count, column_count, err));
+    EMP_CHECK(emp_table_create(&plan->table, row_count, column_count, err));
     emp_table *t = plan->table;
     t->title = d->title;
     t->source = d->source;
@@ -189,9 +184,7 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
         }
         t->row[r++] = d->row[i];
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- tasks and runs ---- */
@@ -215,20 +208,17 @@ static void mark_fitted(struct plan *plan)
 
 static emp_status load_tasks(struct plan *plan, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_table  *t = plan->table;
     emp_runtime runtime;
 
     plan->task = EMP_NEW_ARRAY(emp_loaded_task, (size_t)t->row_count);
-    if (plan->task == NULL) EMP_FAIL(EMP_ENOMEM, "%d tasks", t->row_count);
-    EMP_TRY(emp_runtime_load(&runtime, plan->params->runtime, err));
+    if (plan->task == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tasks", t->row_count);
+    EMP_CHECK(emp_runtime_load(&runtime, plan->params->runtime, err));
     snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
-    EMP_TRY(emp_tasks_load(plan->task, t->row, t->row_count, &runtime,
-                           plan->params->jobs.threads, err));
+    EMP_CHECK(emp_tasks_load(plan->task, t->row, t->row_count, &runtime,
+                             plan->params->jobs.threads, err));
     mark_fitted(plan);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* A gain is computed from other columns; twins share the runs of the first. */
@@ -241,13 +231,13 @@ static bool has_own_runs(const struct plan *plan, int32_t column)
 static emp_status add_jobs(struct plan *plan, emp_error *err)
 {
     const emp_table *t = plan->table;
-    emp_status       st = EMP_OK;
     int32_t          per_row = 0;
 
     for (int32_t c = 0; c < t->column_count; c++)
         per_row += has_own_runs(plan, c) ? t->column[c].seed_count : 0;
     plan->job = EMP_NEW_ARRAY(emp_job, (size_t)(per_row * t->row_count));
-    if (plan->job == NULL) EMP_FAIL(EMP_ENOMEM, "%d runs", per_row * t->row_count);
+    if (plan->job == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%d runs", per_row * t->row_count);
     for (int32_t r = 0; r < t->row_count; r++) {
         for (int32_t c = 0; c < t->column_count; c++) {
             const emp_table_column *column = &t->column[c];
@@ -257,13 +247,11 @@ static emp_status add_jobs(struct plan *plan, emp_error *err)
                                               .options = column->options,
                                               .budget = column->budget};
             for (int32_t s = 0; has_own_runs(plan, c) && s < t->column[c].seed_count; s++)
-                EMP_TRY(emp_job_init(&plan->job[plan->job_count++], &plan->task[r],
-                                     &t->row[r], &method, (uint64_t)s + 1, err));
+                EMP_CHECK(emp_job_init(&plan->job[plan->job_count++], &plan->task[r],
+                                       &t->row[r], &method, (uint64_t)s + 1, err));
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- the table ---- */

@@ -108,7 +108,6 @@ emp_status emp_diverse_placement(emp_device_id     *device_of_op,
                                  const emp_problem *problem, const emp_device_id *base,
                                  int32_t index, uint64_t seed, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     struct deal d = {.problem = problem};
     int32_t     round = index / TURN;
     enum kind   kind = turn[index % TURN].kind;
@@ -117,17 +116,15 @@ emp_status emp_diverse_placement(emp_device_id     *device_of_op,
     for (emp_device_id i = 0; i < problem->machine->device_count; i++)
         if (problem->machine->device[i].kind == EMP_DEVICE_GPU) d.gpu[d.gpu_count++] = i;
     if (d.gpu_count == 0)
-        EMP_FAIL(EMP_EINVAL, "machine %s has no GPU to deal ops to",
-                 problem->machine->name);
+        return EMP_ERROR(EMP_EINVAL, "machine %s has no GPU to deal ops to",
+                         problem->machine->name);
     if (kind == CHUNKS) count += 7 * round;
     emp_rng_init(&d.rng, seed, STREAM, (uint32_t)index);
     if (kind == PARTS)
-        EMP_TRY(deal_parts(&d, count, seed + (uint64_t)index, device_of_op, err));
+        EMP_CHECK(deal_parts(&d, count, seed + (uint64_t)index, device_of_op, err));
     else
         deal_blocks(&d, kind, count, base, device_of_op);
     emp_problem_legalize(problem, device_of_op);
     name_it(name, kind, count, round);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

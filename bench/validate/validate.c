@@ -207,14 +207,13 @@ emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem
                                   const emp_device_id     *device_of_op,
                                   const emp_replay_result *measured, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
     int32_t          at = 0;
 
     for (emp_op_id op = 0; op < g->op_count; op++) at += !g->op[op].is_folded;
     if (at != measured->op_count)
-        EMP_FAIL(EMP_EINVAL, "a result of %d ops; the step has %d", measured->op_count,
-                 at);
+        return EMP_ERROR(EMP_EINVAL, "a result of %d ops; the step has %d",
+                         measured->op_count, at);
     at = 0;
     for (int32_t i = 0; i < g->op_count; i++) { /* plans have the topological order */
         emp_op_id op = g->topo[i];
@@ -226,9 +225,7 @@ emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem
         type->measured_s += seconds;
         type->predicted_s += predicted_op_s(problem, op, device_of_op[op]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int compare_types(const void *a, const void *b)

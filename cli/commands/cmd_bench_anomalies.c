@@ -49,19 +49,16 @@ static void on_progress(void *context, double done_frac)
 static emp_status measure_family(stand *s, emp_device_id *const *placements,
                                  emp_error *err)
 {
-    emp_status           st = EMP_OK;
     emp_anomalies_family family = (emp_anomalies_family)s->family;
     emp_anomalies_params params = {
         .seed = s->args->seed, .on_progress = on_progress, .context = s};
 
     for (int32_t i = 0; i < s->args->samples; i++) {
-        EMP_TRY(emp_anomalies_place(s->problem, family, s->args->seed, i, placements[i],
-                                    err));
+        EMP_CHECK(emp_anomalies_place(s->problem, family, s->args->seed, i, placements[i],
+                                      err));
     }
-    EMP_TRY(emp_anomalies_measure(s->counts[family], s->problem, placements,
-                                  s->args->samples, &params, err));
-cleanup:
-    return st;
+    return emp_anomalies_measure(s->counts[family], s->problem, placements,
+                                 s->args->samples, &params, err);
 }
 
 static emp_status measure(stand *s, emp_error *err)

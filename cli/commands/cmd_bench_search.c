@@ -54,18 +54,15 @@ static void parse_sizes(emp_search_params *p, const char *list)
 
 static emp_status find_methods(emp_search_params *p, const char *list, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       word[32];
+    char word[32];
 
     while (cli_next_word(&list, word, sizeof word)) {
         if (p->method_count == EMP_SEARCH_MAX_METHODS)
             cli_usage_error("--methods takes at most %d methods", EMP_SEARCH_MAX_METHODS);
-        EMP_TRY(emp_method_find(&p->method[p->method_count++], word, err));
+        EMP_CHECK(emp_method_find(&p->method[p->method_count++], word, err));
     }
     if (p->method_count == 0) cli_usage_error("--methods takes a list, not \"\"");
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -131,7 +131,6 @@ static void draw_placement(const stand *s, int32_t number, int stream)
 
 static emp_status set_up(stand *s, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = s->problem->graph;
     size_t           count = (size_t)(FOLLOWED + s->args->study.samples);
     size_t           op_count = (size_t)g->op_count;
@@ -141,15 +140,13 @@ static emp_status set_up(stand *s, emp_error *err)
     s->placements = EMP_NEW_ARRAY(emp_device_id *, count);
     s->estimate_s = EMP_NEW_ARRAY(double, count);
     if (!s->group_of_class || !s->devices || !s->placements || !s->estimate_s)
-        EMP_FAIL(EMP_ENOMEM, "%zu placements of %zu ops", count, op_count);
+        return EMP_ERROR(EMP_ENOMEM, "%zu placements of %zu ops", count, op_count);
     for (size_t i = 0; i < count; i++) s->placements[i] = s->devices + i * op_count;
     draw_groups(s);
-    EMP_TRY(emp_sim_create(&s->sim, s->problem, err));
-    EMP_TRY(emp_surrogate_create(
+    EMP_CHECK(emp_sim_create(&s->sim, s->problem, err));
+    return emp_surrogate_create(
         &s->surrogate, s->problem,
-        s->args->is_scalar ? EMP_SURROGATE_SCALAR : EMP_SURROGATE_FASTEST, err));
-cleanup:
-    return st;
+        s->args->is_scalar ? EMP_SURROGATE_SCALAR : EMP_SURROGATE_FASTEST, err);
 }
 
 static void tear_down(stand *s)
@@ -165,58 +162,51 @@ static void tear_down(stand *s)
 static emp_status run_round(stand *s, int32_t round, double *surrogate_s, double *exact_s,
                             emp_error *err)
 {
-    emp_status            st = EMP_OK;
     emp_device_id *const *placements = s->placements + FOLLOWED;
     int32_t               count = s->args->study.samples;
     double                start_s = emp_clock_thread_s();
 
-    EMP_TRY(emp_surrogate_run(s->surrogate, placements, count, s->estimate_s, err));
+    EMP_CHECK(emp_surrogate_run(s->surrogate, placements, count, s->estimate_s, err));
     *surrogate_s = (emp_clock_thread_s() - start_s) / count;
     start_s = emp_clock_thread_s();
     for (int32_t i = 0; i < EXACT_PER_ROUND; i++) {
         emp_sim_result result;
         int32_t        number = (round * EXACT_PER_ROUND + i) % count;
-        EMP_TRY(emp_sim_run(s->sim, placements[number], &result, err));
+        EMP_CHECK(emp_sim_run(s->sim, placements[number], &result, err));
     }
     *exact_s = (emp_clock_thread_s() - start_s) / EXACT_PER_ROUND;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status measure_speed(stand *s, row *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     surrogate_s[ROUNDS], exact_s[ROUNDS], ratio[ROUNDS];
-    double     ns_per_op = 1e9 / emp_surrogate_op_count(s->surrogate);
+    double surrogate_s[ROUNDS], exact_s[ROUNDS], ratio[ROUNDS];
+    double ns_per_op = 1e9 / emp_surrogate_op_count(s->surrogate);
 
     for (int32_t i = 0; i < ROUNDS; i++) {
-        EMP_TRY(run_round(s, i, &surrogate_s[i], &exact_s[i], err));
+        EMP_CHECK(run_round(s, i, &surrogate_s[i], &exact_s[i], err));
         ratio[i] = exact_s[i] / surrogate_s[i];
     }
     r->surrogate_ns = emp_summary_of(surrogate_s, ROUNDS).median * ns_per_op;
     r->exact_ns = emp_summary_of(exact_s, ROUNDS).median * ns_per_op;
     r->ratio = emp_summary_of(ratio, ROUNDS).median;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status measure(stand *s, int stream, row *r, emp_error *err)
 {
-    emp_status            st = EMP_OK;
     emp_device_id *const *placements = s->placements + FOLLOWED;
     int32_t               count = s->args->study.samples;
 
     r->name = stream == STREAM_RANDOM ? "random" : "local";
     for (int32_t i = 0; i < FOLLOWED + count; i++) draw_placement(s, i, stream);
-    EMP_TRY(emp_surrogate_set_order(s->surrogate, NULL, err));
-    EMP_TRY(measure_speed(s, r, err));
-    EMP_TRY(emp_surrogate_rank_correlation(&r->topological, s->surrogate, s->sim,
-                                           placements, count, err));
-    EMP_TRY(emp_surrogate_follow(s->surrogate, s->sim, s->placements, FOLLOWED, err));
-    EMP_TRY(emp_surrogate_rank_correlation(&r->followed, s->surrogate, s->sim, placements,
-                                           count, err));
-cleanup:
-    return st;
+    EMP_CHECK(emp_surrogate_set_order(s->surrogate, NULL, err));
+    EMP_CHECK(measure_speed(s, r, err));
+    EMP_CHECK(emp_surrogate_rank_correlation(&r->topological, s->surrogate, s->sim,
+                                             placements, count, err));
+    EMP_CHECK(emp_surrogate_follow(s->surrogate, s->sim, s->placements, FOLLOWED, err));
+    return emp_surrogate_rank_correlation(&r->followed, s->surrogate, s->sim, placements,
+                                          count, err);
 }
 
 /* ---- printing ---- */

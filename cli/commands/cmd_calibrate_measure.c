@@ -125,15 +125,11 @@ cleanup:
 
 static emp_status measure_all(struct bench *b, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < b->count; i++) {
         cli_bar_draw_share(&b->bar, (double)i / b->count, b->micro[i].name);
-        EMP_TRY(measure_one(b, i, err));
+        EMP_CHECK(measure_one(b, i, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void on_fit(void *context, double done_frac)

@@ -66,21 +66,19 @@ static int by_falling_count(const void *a, const void *b)
 static emp_status count_types(struct type_count **out, const emp_graph *graph,
                               emp_error *err)
 {
-    emp_status         st = EMP_OK;
     struct type_count *counts =
         EMP_NEW_ARRAY(struct type_count, (size_t)graph->type_count);
 
     *out = counts;
-    if (counts == NULL) EMP_FAIL(EMP_ENOMEM, "counts of %d op types", graph->type_count);
+    if (counts == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "counts of %d op types", graph->type_count);
     for (int32_t i = 0; i < graph->type_count; i++) {
         counts[i].name = graph->type_name[i];
         counts[i].is_unknown = graph->stated == NULL && graph->type_entry[i] == NULL;
     }
     for (emp_op_id op = 0; op < graph->op_count; op++) counts[graph->type[op]].count++;
     qsort(counts, (size_t)graph->type_count, sizeof *counts, by_falling_count);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static json_t *json_types(const struct type_count *counts, int32_t type_count,

@@ -195,20 +195,16 @@ static emp_status deliver(const struct args *args, const emp_record *record,
 static emp_status prepare(const struct args *args, const emp_placer_type **method,
                           cli_inputs *inputs, emp_error *err)
 {
-    emp_status        st = EMP_OK;
     const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path};
     const int32_t     count = sizeof outputs / sizeof *outputs;
 
-    EMP_TRY(emp_method_find(method, args->method, err));
-    EMP_TRY(cli_check_outputs(outputs, count, err));
-    EMP_TRY(cli_check_input(args->run.spec, outputs, count, err));
-    EMP_TRY(cli_check_input(args->run.machine, outputs, count, err));
-    EMP_TRY(cli_check_input(args->run.runtime, outputs, count, err));
-    EMP_TRY(cli_inputs_load(inputs, args->run.spec, args->run.machine, args->run.runtime,
-                            err));
-
-cleanup:
-    return st;
+    EMP_CHECK(emp_method_find(method, args->method, err));
+    EMP_CHECK(cli_check_outputs(outputs, count, err));
+    EMP_CHECK(cli_check_input(args->run.spec, outputs, count, err));
+    EMP_CHECK(cli_check_input(args->run.machine, outputs, count, err));
+    EMP_CHECK(cli_check_input(args->run.runtime, outputs, count, err));
+    return cli_inputs_load(inputs, args->run.spec, args->run.machine, args->run.runtime,
+                           err);
 }
 
 static emp_status place(const struct args *args, emp_error *err)
@@ -266,18 +262,15 @@ static char *name_checkpoint(const char *record)
 /* Learners and searches are; the others are soon started anew. */
 static emp_status check_resumable(const char *name, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_placer_type *method = NULL;
 
-    EMP_TRY(emp_method_find(&method, name, err));
+    EMP_CHECK(emp_method_find(&method, name, err));
     if (method->list_state == NULL) {
-        EMP_FAIL(EMP_EINVAL,
-                 "method %s has no state to go on from; emplace place runs it",
-                 method->name);
+        return EMP_ERROR(EMP_EINVAL,
+                         "method %s has no state to go on from; emplace place runs it",
+                         method->name);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status train(struct args *args, emp_error *err)

@@ -127,58 +127,53 @@ static bool is_method(const char *name)
 static emp_status find_origin(struct args *a, cli_placement_origin *origin,
                               emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *first = NULL;
 
     for (int32_t i = 0; i < a->placement_count; i++) {
         cli_placement_origin this = {0};
         if (is_method(a->placement[i])) continue;
         if (access(a->placement[i], F_OK) != 0)
-            EMP_FAIL(EMP_EIO, "\"%s\" is neither a file nor a method", a->placement[i]);
-        EMP_TRY(cli_placement_read_origin(&this, a->placement[i], err));
+            return EMP_ERROR(EMP_EIO, "\"%s\" is neither a file nor a method",
+                             a->placement[i]);
+        EMP_CHECK(cli_placement_read_origin(&this, a->placement[i], err));
         if (first == NULL) *origin = this;
         if (first != NULL && (strcmp(this.workload, origin->workload) != 0 ||
                               strcmp(this.machine, origin->machine) != 0))
-            EMP_FAIL(EMP_EINVAL,
-                     "%s is of %s on %s, %s of %s on %s; replay them one by one", first,
-                     origin->workload, origin->machine, a->placement[i], this.workload,
-                     this.machine);
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s is of %s on %s, %s of %s on %s; replay them one by one",
+                             first, origin->workload, origin->machine, a->placement[i],
+                             this.workload, this.machine);
         if (first == NULL) first = a->placement[i];
     }
     if (first == NULL && (a->workload == NULL || a->machine == NULL))
-        EMP_FAIL(EMP_EINVAL, "a method needs --workload and --machine");
+        return EMP_ERROR(EMP_EINVAL, "a method needs --workload and --machine");
     if (a->workload == NULL) a->workload = origin->workload;
     if (a->machine == NULL) a->machine = origin->machine;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status check_backend(const char *name, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (strcmp(name, "cpu") != 0 && strcmp(name, "cuda") != 0)
-        EMP_FAIL(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda", name);
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda",
+                         name);
+    return EMP_OK;
 }
 
 static emp_status load_candidate(struct candidate *c, const char *name, emp_sim *sim,
                                  const emp_problem *problem, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ops = (size_t)problem->graph->op_count;
+    size_t ops = (size_t)problem->graph->op_count;
 
     c->name = name;
     c->device_of_op = EMP_NEW_ARRAY(emp_device_id, ops);
-    if (c->device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", ops);
+    if (c->device_of_op == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "placement of %zu ops", ops);
     if (is_method(name))
-        EMP_TRY(cli_placement_by_method(c->device_of_op, name, problem, err));
+        EMP_CHECK(cli_placement_by_method(c->device_of_op, name, problem, err));
     else
-        EMP_TRY(cli_placement_load(c->device_of_op, name, problem, err));
-    EMP_TRY(emp_sim_run(sim, c->device_of_op, &c->predicted, err));
-cleanup:
-    return st;
+        EMP_CHECK(cli_placement_load(c->device_of_op, name, problem, err));
+    return emp_sim_run(sim, c->device_of_op, &c->predicted, err);
 }
 
 static double predicted_s(const struct candidate *c)
@@ -210,13 +205,10 @@ static void sort(struct candidate *c, int32_t count)
 static emp_status make_plan(emp_replay_plan **plan, const struct candidate *c,
                             const emp_problem *problem, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(emp_replay_plan_from_problem(plan, problem, c->device_of_op, err));
+    EMP_CHECK(emp_replay_plan_from_problem(plan, problem, c->device_of_op, err));
     snprintf((*plan)->placement, sizeof(*plan)->placement, "%s", c->name);
     if (c->predicted.is_feasible) (*plan)->predicted_s = predicted_s(c);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 struct progress {
@@ -403,22 +395,20 @@ static emp_status print_all(const struct args *a, const emp_problem *problem,
 
 static emp_status check_files(const struct args *a, emp_error *err)
 {
-    emp_status        st = EMP_OK;
     const char *const outputs[] = {a->trace, a->out, a->plan};
     const int32_t     count = sizeof outputs / sizeof *outputs;
 
-    EMP_TRY(cli_check_outputs(outputs, count, err));
-    EMP_TRY(cli_check_input(a->workload, outputs, count, err));
-    EMP_TRY(cli_check_input(a->machine, outputs, count, err));
-    EMP_TRY(cli_check_input(a->runtime, outputs, count, err));
+    EMP_CHECK(cli_check_outputs(outputs, count, err));
+    EMP_CHECK(cli_check_input(a->workload, outputs, count, err));
+    EMP_CHECK(cli_check_input(a->machine, outputs, count, err));
+    EMP_CHECK(cli_check_input(a->runtime, outputs, count, err));
     for (int32_t i = 0; i < a->placement_count; i++)
-        EMP_TRY(cli_check_input(a->placement[i], outputs, count, err));
+        EMP_CHECK(cli_check_input(a->placement[i], outputs, count, err));
     if ((a->trace || a->out || a->plan) && a->placement_count > 1 && a->top != 1)
-        EMP_FAIL(EMP_EINVAL,
-                 "--trace, --out and --export are of one placement; give one, "
-                 "or --top 1");
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EINVAL,
+                         "--trace, --out and --export are of one placement; give one, "
+                         "or --top 1");
+    return EMP_OK;
 }
 
 static emp_status replay(struct args *a, struct candidate *c, emp_error *err)

@@ -68,17 +68,14 @@ struct maker {
 static emp_status make_problem(void *context, const emp_record *record,
                                const emp_problem **problem, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     struct maker *maker = context;
 
     cli_inputs_clear(&maker->inputs);
-    EMP_TRY(cli_inputs_load(&maker->inputs, record->workload,
-                            maker->machine != NULL ? maker->machine : record->machine,
-                            record->runtime, err));
+    EMP_CHECK(cli_inputs_load(&maker->inputs, record->workload,
+                              maker->machine != NULL ? maker->machine : record->machine,
+                              record->runtime, err));
     *problem = maker->inputs.problem;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void warn_of_absence(void *context, const emp_record *record, const char *why)

@@ -140,17 +140,15 @@ cleanup:
 static emp_status draw(const struct args *args, const emp_problem *problem,
                        const emp_device_id *device_of_op, emp_error *err)
 {
-    emp_status            st = EMP_OK;
     emp_scope_dot_summary summary;
 
-    EMP_TRY(emp_scope_dot_write(args->dot, problem, device_of_op, args->dot_depth,
-                                &summary, err));
+    EMP_CHECK(emp_scope_dot_write(args->dot, problem, device_of_op, args->dot_depth,
+                                  &summary, err));
     if (summary.node_count > EMP_SCOPE_DOT_NODES) {
         cli_warn("%s has %d nodes, scopes to depth %d; Graphviz may take long", args->dot,
                  summary.node_count, summary.depth);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,

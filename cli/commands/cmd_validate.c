@@ -230,21 +230,18 @@ cleanup:
 static emp_status measure(emp_replay_result *result, const emp_replay_plan *plan,
                           const struct args *a, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_replay_options o = a->replay.options;
     cli_runner_request request = {"cuda", a->replay.cores, a->gpus, NULL, &o};
 
     o.stop = cli_stop_flag();
     if (a->replay.cores != NULL)
-        EMP_TRY(emp_replay_options_cores(&o, plan, a->replay.cores, err));
-    if (a->gpus != NULL) EMP_TRY(emp_replay_options_gpus(&o, plan, a->gpus, err));
+        EMP_CHECK(emp_replay_options_cores(&o, plan, a->replay.cores, err));
+    if (a->gpus != NULL) EMP_CHECK(emp_replay_options_gpus(&o, plan, a->gpus, err));
     if (strcmp(a->backend, "cuda") == 0)
-        EMP_TRY(cli_runner_run(result, plan, &request, err));
+        EMP_CHECK(cli_runner_run(result, plan, &request, err));
     else
-        EMP_TRY(measure_here(result, plan, &o, err));
-
-cleanup:
-    return st;
+        EMP_CHECK(measure_here(result, plan, &o, err));
+    return EMP_OK;
 }
 
 static emp_status export_plan(const struct validation *v, const struct part *part,
@@ -262,15 +259,11 @@ static emp_status add_case(struct part *part, const char *name,
                            const emp_sim_result    *predicted,
                            const emp_replay_result *measured, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     emp_validation_case_set(&part->cases[part->count++], name, predicted, measured);
     if (measured->is_feasible)
-        EMP_TRY(
+        EMP_CHECK(
             emp_validation_add_ops(&part->types, problem, device_of_op, measured, err));
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Predicts and measures one placement. */
@@ -310,22 +303,19 @@ static emp_status run_placements(struct validation *v, struct part *part, emp_si
                                  const emp_problem *problem, emp_device_id *device_of_op,
                                  emp_device_id *base, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       name[EMP_DIVERSE_NAME_BYTES];
+    char name[EMP_DIVERSE_NAME_BYTES];
 
-    EMP_TRY(cli_placement_by_method(base, methods[BASE_METHOD], problem, err));
+    EMP_CHECK(cli_placement_by_method(base, methods[BASE_METHOD], problem, err));
     for (int32_t i = 0; i < v->args->placements; i++) {
         if (i < METHODS) {
             snprintf(name, sizeof name, "%s", methods[i]);
-            EMP_TRY(cli_placement_by_method(device_of_op, methods[i], problem, err));
+            EMP_CHECK(cli_placement_by_method(device_of_op, methods[i], problem, err));
         } else
-            EMP_TRY(emp_diverse_placement(device_of_op, name, problem, base, i - METHODS,
-                                          v->args->seed, err));
-        EMP_TRY(run_placement(v, part, name, i, sim, problem, device_of_op, err));
+            EMP_CHECK(emp_diverse_placement(device_of_op, name, problem, base,
+                                            i - METHODS, v->args->seed, err));
+        EMP_CHECK(run_placement(v, part, name, i, sim, problem, device_of_op, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status run_part(struct validation *v, struct part *part, emp_error *err)
@@ -595,18 +585,13 @@ static emp_status save(const struct validation *v, emp_error *err)
 
 static emp_status check(const struct args *a, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (strcmp(a->backend, "cpu") != 0 && strcmp(a->backend, "cuda") != 0)
-        EMP_FAIL(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda",
-                 a->backend);
+        return EMP_ERROR(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda",
+                         a->backend);
     if (a->plot != NULL && !emp_gnuplot_exists())
-        EMP_FAIL(EMP_EUNSUPPORTED, "--plot: %s", EMP_GNUPLOT_ABSENCE);
-    EMP_TRY(cli_check_output(a->plot, err));
-    EMP_TRY(cli_check_output(a->record, err));
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EUNSUPPORTED, "--plot: %s", EMP_GNUPLOT_ABSENCE);
+    EMP_CHECK(cli_check_output(a->plot, err));
+    return cli_check_output(a->record, err);
 }
 
 static emp_status load_imported(struct validation *v, emp_error *err)
@@ -627,53 +612,39 @@ cleanup:
 /* Up to the first failure. */
 static emp_status run_parts(struct validation *v, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < v->args->workload_count; i++)
-        EMP_TRY(run_part(v, &v->part[i], err));
-
-cleanup:
-    return st;
+        EMP_CHECK(run_part(v, &v->part[i], err));
+    return EMP_OK;
 }
 
 static emp_status summarize(struct validation *v, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < v->args->workload_count; i++) {
         struct part *part = &v->part[i];
         part->missing = v->args->placements - part->count;
-        EMP_TRY(emp_validation_summarize(&part->summary, part->cases, part->count, err));
+        EMP_CHECK(
+            emp_validation_summarize(&part->summary, part->cases, part->count, err));
         emp_validation_sort_types(&part->types);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status print(const struct validation *v, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const struct args *a = v->args;
 
-    if (a->is_json) EMP_TRY(print_json(v, err));
+    if (a->is_json) EMP_CHECK(print_json(v, err));
     if (a->is_csv) print_csv(v);
     for (int32_t i = 0; !a->is_json && !a->is_csv && i < a->workload_count; i++)
         print_part(&v->part[i]);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status write_files(const struct validation *v, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    if (v->args->record != NULL) EMP_TRY(save(v, err));
-    if (v->args->plot != NULL) EMP_TRY(plot(v, err));
-
-cleanup:
-    return st;
+    if (v->args->record != NULL) EMP_CHECK(save(v, err));
+    if (v->args->plot != NULL) EMP_CHECK(plot(v, err));
+    return EMP_OK;
 }
 
 static bool has_cases(const struct validation *v)

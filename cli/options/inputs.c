@@ -105,24 +105,20 @@ static const char *list_families(char *list, size_t size)
 static emp_status load_graph(cli_inputs *inputs, emp_import_devices *devices,
                              const char *spec, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *devices = (emp_import_devices){0};
     if (emp_workload_is_spec(spec)) {
-        EMP_TRY(emp_workload_build(&inputs->whole, spec, err));
+        EMP_CHECK(emp_workload_build(&inputs->whole, spec, err));
     } else if (access(spec, F_OK) != 0) {
         char families[256];
-        EMP_FAIL(EMP_EIO, "\"%s\" is neither a file nor a workload family (%s)", spec,
-                 list_families(families, sizeof families));
+        return EMP_ERROR(EMP_EIO, "\"%s\" is neither a file nor a workload family (%s)",
+                         spec, list_families(families, sizeof families));
     } else {
         emp_import_params params = emp_import_params_default();
-        EMP_TRY(emp_import_load_instance(&inputs->whole, devices, spec, &params, err));
+        EMP_CHECK(emp_import_load_instance(&inputs->whole, devices, spec, &params, err));
     }
-    EMP_TRY(emp_graph_prune(&inputs->step, inputs->whole, err));
+    EMP_CHECK(emp_graph_prune(&inputs->step, inputs->whole, err));
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err)
@@ -141,39 +137,32 @@ void cli_require_machine(const char *spec, const char *machine)
 static emp_status make_machine(emp_machine **machine, const emp_import_devices *devices,
                                const char *spec, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (devices->cpu_count == 0)
-        EMP_FAIL(EMP_EINVAL,
-                 "\"%s\" states no machine of its own; name one by --machine (emplace "
-                 "machines "
-                 "lists what there is)",
-                 spec);
-    EMP_TRY(emp_machine_create(machine, CLI_INSTANCE_MACHINE, devices->cpu_count,
-                               devices->gpu_count, devices->gpu_memory_bytes, err));
-cleanup:
-    return st;
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "\"%s\" states no machine of its own; name one by --machine (emplace "
+            "machines "
+            "lists what there is)",
+            spec);
+    return emp_machine_create(machine, CLI_INSTANCE_MACHINE, devices->cpu_count,
+                              devices->gpu_count, devices->gpu_memory_bytes, err);
 }
 
 /* Mistakes in the names of machine and runtime are told before a graph is built. */
 emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
                            const char *runtime, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_runtime        profile;
     emp_import_devices devices;
     bool is_own = machine == NULL || strcmp(machine, CLI_INSTANCE_MACHINE) == 0;
 
-    if (!is_own) EMP_TRY(emp_machine_load(&inputs->machine, machine, err));
+    if (!is_own) EMP_CHECK(emp_machine_load(&inputs->machine, machine, err));
     if (runtime == NULL) runtime = is_own ? "msr-latency" : "tf-r1.3";
-    EMP_TRY(emp_runtime_load(&profile, runtime, err));
-    EMP_TRY(load_graph(inputs, &devices, spec, err));
-    if (is_own) EMP_TRY(make_machine(&inputs->machine, &devices, spec, err));
-    EMP_TRY(emp_problem_create(&inputs->problem, inputs->step, inputs->machine, &profile,
-                               spec, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(emp_runtime_load(&profile, runtime, err));
+    EMP_CHECK(load_graph(inputs, &devices, spec, err));
+    if (is_own) EMP_CHECK(make_machine(&inputs->machine, &devices, spec, err));
+    return emp_problem_create(&inputs->problem, inputs->step, inputs->machine, &profile,
+                              spec, err);
 }
 
 void cli_inputs_clear(cli_inputs *inputs)

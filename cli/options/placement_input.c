@@ -80,16 +80,11 @@ cleanup:
 emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (is_record(path))
-        EMP_TRY(load_best(device_of_op, path, problem, err));
+        EMP_CHECK(load_best(device_of_op, path, problem, err));
     else
-        EMP_TRY(emp_placement_load(device_of_op, path, problem, err));
-    EMP_TRY(legalize(device_of_op, path, problem, err));
-
-cleanup:
-    return st;
+        EMP_CHECK(emp_placement_load(device_of_op, path, problem, err));
+    return legalize(device_of_op, path, problem, err);
 }
 
 static emp_status read_record(cli_placement_origin *origin, const char *path,

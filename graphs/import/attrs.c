@@ -126,23 +126,19 @@ static void *member(emp_node_attrs *node, const attr_rule *rule)
 static emp_status add_output(emp_node_attrs *node, const emp_message *list,
                              const emp_field *field, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (node->output_count == node->output_capacity) {
         int32_t    capacity = node->output_capacity == 0 ? 8 : 2 * node->output_capacity;
         emp_shape *larger = NULL;
         if (node->output_count >= EMP_MAX_OUTPUTS)
-            EMP_FAIL(EMP_EFORMAT, "more than %d outputs", EMP_MAX_OUTPUTS);
+            return EMP_ERROR(EMP_EFORMAT, "more than %d outputs", EMP_MAX_OUTPUTS);
         larger = emp_realloc(node->output, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "%d output shapes", capacity);
+        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d output shapes", capacity);
         node->output = larger;
         node->output_capacity = capacity;
     }
-    EMP_TRY(emp_import_shape(list, field, &node->output[node->output_count], err));
+    EMP_CHECK(emp_import_shape(list, field, &node->output[node->output_count], err));
     node->output_count++;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Reads a list of integers into at most four places, or as bits of a mask. */
@@ -150,12 +146,11 @@ static emp_status read_integers(const emp_message *list, emp_field *field,
                                 const attr_rule *rule, int32_t *count, void *target,
                                 emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int64_t    value = 0;
-    bool       found = true;
+    int64_t value = 0;
+    bool    found = true;
 
     for (;;) {
-        EMP_TRY(
+        EMP_CHECK(
             emp_field_next_number(list, field, EMP_NUMBER_VARINT, &value, &found, err));
         if (!found) break;
         if (rule->effect == SET_DIM_MASK)
@@ -163,123 +158,104 @@ static emp_status read_integers(const emp_message *list, emp_field *field,
         else if (*count < 4)
             ((int32_t *)target)[(*count)++] = (int32_t)value;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status set_dtype(emp_node_attrs *node, const attr_rule *rule,
                             const emp_message *value, const emp_field *field,
                             emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_dtype  dtype = EMP_DTYPE_NONE;
+    emp_dtype dtype = EMP_DTYPE_NONE;
 
-    EMP_TRY(emp_import_dtype(value, field, &dtype, err));
+    EMP_CHECK(emp_import_dtype(value, field, &dtype, err));
     if (rule->effect == SET_TYPE) {
         *(emp_dtype *)member(node, rule) = dtype;
     } else if ((int32_t)rule->where > node->dtype_rank) {
         node->dtype_rank = (int32_t)rule->where;
         node->attrs.dtype = dtype;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_list(emp_node_attrs *node, const attr_rule *rule,
                             const emp_message *value, const emp_field *field,
                             emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_message list;
     emp_field   element;
     bool        found = false;
     int32_t     count = 0;
 
     if (rule->effect == SET_OUTPUTS) node->output_count = 0;
-    EMP_TRY(emp_field_message(value, field, value_names, &list, err));
+    EMP_CHECK(emp_field_message(value, field, value_names, &list, err));
     for (;;) {
-        EMP_TRY(emp_message_next(&list, &element, &found, err));
+        EMP_CHECK(emp_message_next(&list, &element, &found, err));
         if (!found) break;
         if (rule->effect == SET_OUTPUTS) {
             if (element.number == VALUE_SHAPE)
-                EMP_TRY(add_output(node, &list, &element, err));
+                EMP_CHECK(add_output(node, &list, &element, err));
         } else if (rule->effect == SET_DTYPE) {
             if (element.number == VALUE_TYPE)
-                EMP_TRY(set_dtype(node, rule, &list, &element, err));
+                EMP_CHECK(set_dtype(node, rule, &list, &element, err));
         } else if (element.number == VALUE_I) {
-            EMP_TRY(
+            EMP_CHECK(
                 read_integers(&list, &element, rule, &count, member(node, rule), err));
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status set_tensor(emp_node_attrs *node, const emp_message *value,
                              const emp_field *field, emp_error *err)
 {
-    emp_status        st = EMP_OK;
     emp_tensor_proto *tensor = &node->tensor;
 
-    EMP_TRY(emp_import_tensor(value, field, tensor, err));
+    EMP_CHECK(emp_import_tensor(value, field, tensor, err));
     node->attrs.shape = tensor->shape;
     node->attrs.has_shape = tensor->shape.rank >= 0;
     node->attrs.value = tensor->value;
     node->attrs.value_count = tensor->value_count;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status set_number(emp_node_attrs *node, const attr_rule *rule,
                              const emp_message *value, const emp_field *field,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int64_t    number = 0;
+    int64_t number = 0;
 
-    EMP_TRY(emp_field_integer(value, field, &number, err));
+    EMP_CHECK(emp_field_integer(value, field, &number, err));
     if (rule->effect == SET_INT) {
         if (number < INT32_MIN || number > INT32_MAX)
-            EMP_FAIL(EMP_EFORMAT, "%lld is outside %d..%d", (long long)number, INT32_MIN,
-                     INT32_MAX);
+            return EMP_ERROR(EMP_EFORMAT, "%lld is outside %d..%d", (long long)number,
+                             INT32_MIN, INT32_MAX);
         *(int32_t *)member(node, rule) = (int32_t)number;
     } else if (rule->effect == SET_TRAINING) {
         node->attrs.is_inference = number == 0;
     } else {
         *(bool *)member(node, rule) = number != 0;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status set_word(emp_node_attrs *node, const attr_rule *rule,
                            const emp_message *value, const emp_field *field,
                            emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_slice  word = {0};
+    emp_slice word = {0};
 
-    EMP_TRY(emp_field_string(value, field, &word, err));
+    EMP_CHECK(emp_field_string(value, field, &word, err));
     if (rule->effect == SET_PADDING)
         node->attrs.padding_is_same = emp_slice_is(word, "SAME");
     else
         node->attrs.is_nchw = emp_slice_is(word, "NCHW");
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status apply_rule(emp_node_attrs *node, const attr_rule *rule,
                              const emp_message *value, const emp_field *field,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     switch (rule->effect) {
     case SET_BOOL:
     case SET_TRAINING:
@@ -290,39 +266,34 @@ static emp_status apply_rule(emp_node_attrs *node, const attr_rule *rule,
     case SET_DTYPE: return set_dtype(node, rule, value, field, err);
     case SET_TENSOR: return set_tensor(node, value, field, err);
     case SET_SHAPE:
-        EMP_TRY(emp_import_shape(value, field, &node->attrs.shape, err));
+        EMP_CHECK(emp_import_shape(value, field, &node->attrs.shape, err));
         node->attrs.has_shape = node->attrs.shape.rank >= 0;
         return EMP_OK;
     case SET_INTS:
     case SET_DIM_MASK:
     case SET_OUTPUTS: return read_list(node, rule, value, field, err);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_value(emp_node_attrs *node, const attr_rule *rule,
                              const emp_message *entry, const emp_field *field,
                              emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_message value;
     emp_field   kind;
     bool        found = false;
 
-    EMP_TRY(emp_field_message(entry, field, value_names, &value, err));
+    EMP_CHECK(emp_field_message(entry, field, value_names, &value, err));
     for (;;) {
-        EMP_TRY(emp_message_next(&value, &kind, &found, err));
+        EMP_CHECK(emp_message_next(&value, &kind, &found, err));
         if (!found) break;
         if (kind.number == wanted_field(rule->effect))
-            EMP_TRY(apply_rule(node, rule, &value, &kind, err));
+            EMP_CHECK(apply_rule(node, rule, &value, &kind, err));
         else if (kind.number == VALUE_LIST && rule->effect == SET_DTYPE)
-            EMP_TRY(read_list(node, rule, &value, &kind, err));
+            EMP_CHECK(read_list(node, rule, &value, &kind, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_node_attrs_reset(emp_node_attrs *node)

@@ -163,24 +163,21 @@ static emp_status visit_names(emp_message_file *file, emp_slice collection,
                               emp_status (*visit)(void *, emp_slice, emp_error *),
                               void *context, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_slice  nodes = {"", 0}, name = {0};
-    emp_field  field;
-    bool       found = false;
+    emp_slice nodes = {"", 0}, name = {0};
+    emp_field field;
+    bool      found = false;
 
     if (!find_part(file, collection, collection_names, COLLECTION_NODES, false, &nodes))
         return EMP_OK; /* not a list of nodes */
     emp_message list = emp_message_open(file, nodes, nodes_names);
     for (;;) {
-        EMP_TRY(emp_message_next(&list, &field, &found, err));
+        EMP_CHECK(emp_message_next(&list, &field, &found, err));
         if (!found) break;
         if (field.number != NODES_VALUE) continue;
-        EMP_TRY(emp_field_string(&list, &field, &name, err));
-        EMP_TRY(visit(context, name, err));
+        EMP_CHECK(emp_field_string(&list, &field, &name, err));
+        EMP_CHECK(visit(context, name, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_container_each_train_op(emp_message_file *file, emp_slice meta,
@@ -188,24 +185,21 @@ emp_status emp_container_each_train_op(emp_message_file *file, emp_slice meta,
                                                            emp_error *err),
                                        void *context, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_message message = emp_message_open(file, meta, meta_names), entry;
     emp_field   field;
     emp_slice   key, value;
     bool        found = false;
 
     for (;;) {
-        EMP_TRY(emp_message_next(&message, &field, &found, err));
+        EMP_CHECK(emp_message_next(&message, &field, &found, err));
         if (!found) break;
         if (field.number != META_COLLECTION) continue;
-        EMP_TRY(emp_field_message(&message, &field, entry_names, &entry, err));
+        EMP_CHECK(emp_field_message(&message, &field, entry_names, &entry, err));
         emp_slice body = emp_message_body(&entry);
         if (find_part(file, body, entry_names, ENTRY_KEY, true, &key) &&
             emp_slice_is(key, "train_op") &&
             find_part(file, body, entry_names, ENTRY_VALUE, false, &value))
-            EMP_TRY(visit_names(file, value, visit, context, err));
+            EMP_CHECK(visit_names(file, value, visit, context, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

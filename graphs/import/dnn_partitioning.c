@@ -35,72 +35,62 @@ typedef struct {
 static emp_status get_number(double *value, const json_t *object, const char *place,
                              const char *key, double maximum, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     const json_t *number = json_object_get(object, key);
 
     *value = json_number_value(number); /* 0 of what is none */
-    if (number == NULL) EMP_FAIL(EMP_EFORMAT, "%s: the key %s is missing", place, key);
+    if (number == NULL)
+        return EMP_ERROR(EMP_EFORMAT, "%s: the key %s is missing", place, key);
     if (!json_is_number(number) || !(*value >= 0.0 && *value <= maximum))
-        EMP_FAIL(EMP_EFORMAT, "%s: %s must be a number from 0 to %g", place, key,
-                 maximum);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "%s: %s must be a number from 0 to %g", place, key,
+                         maximum);
+    return EMP_OK;
 }
 
 static emp_status get_integer(json_int_t *value, const json_t *object, const char *place,
                               const char *key, json_int_t minimum, json_int_t maximum,
                               emp_error *err)
 {
-    emp_status    st = EMP_OK;
     const json_t *number = json_object_get(object, key);
 
     *value = json_integer_value(number);
-    if (number == NULL) EMP_FAIL(EMP_EFORMAT, "%s: the key %s is missing", place, key);
+    if (number == NULL)
+        return EMP_ERROR(EMP_EFORMAT, "%s: the key %s is missing", place, key);
     if (!json_is_integer(number) || *value < minimum || *value > maximum)
-        EMP_FAIL(EMP_EFORMAT,
-                 "%s: %s must be a whole number from %" JSON_INTEGER_FORMAT
-                 " to %" JSON_INTEGER_FORMAT,
-                 place, key, minimum, maximum);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s: %s must be a whole number from %" JSON_INTEGER_FORMAT
+                         " to %" JSON_INTEGER_FORMAT,
+                         place, key, minimum, maximum);
+    return EMP_OK;
 }
 
 /* true, false, 0 or 1 */
 static emp_status get_flag(bool *value, const json_t *object, const char *place,
                            const char *key, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     const json_t *flag = json_object_get(object, key);
     bool          is_number = json_is_integer(flag) && json_integer_value(flag) >= 0 &&
                      json_integer_value(flag) <= 1;
 
-    if (flag == NULL) EMP_FAIL(EMP_EFORMAT, "%s: the key %s is missing", place, key);
+    if (flag == NULL)
+        return EMP_ERROR(EMP_EFORMAT, "%s: the key %s is missing", place, key);
     if (!json_is_boolean(flag) && !is_number)
-        EMP_FAIL(EMP_EFORMAT, "%s: %s must be true, false, 0 or 1", place, key);
+        return EMP_ERROR(EMP_EFORMAT, "%s: %s must be true, false, 0 or 1", place, key);
     *value = json_is_true(flag) || (is_number && json_integer_value(flag) == 1);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status get_list(const json_t **list, const json_t *root, const char *key,
                            emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *list = json_object_get(root, key);
     if (!json_is_array(*list))
-        EMP_FAIL(EMP_EFORMAT,
-                 "JSON, but no dnn-partitioning instance: the list \"%s\" is missing",
-                 key);
+        return EMP_ERROR(
+            EMP_EFORMAT,
+            "JSON, but no dnn-partitioning instance: the list \"%s\" is missing", key);
     if (json_array_size(*list) > MAX_NODES)
-        EMP_FAIL(EMP_EUNSUPPORTED, "%zu %s, at most %d can be read",
-                 json_array_size(*list), key, MAX_NODES);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%zu %s, at most %d can be read",
+                         json_array_size(*list), key, MAX_NODES);
+    return EMP_OK;
 }
 
 static const char *name_place(char place[PLACE_BYTES], const char *list, size_t i)
@@ -114,18 +104,15 @@ static const char *name_place(char place[PLACE_BYTES], const char *list, size_t 
 static emp_status read_devices(emp_import_devices *devices, const json_t *root,
                                emp_error *err)
 {
-    emp_status st = EMP_OK;
     json_int_t gpus, cpus;
     double     bytes;
 
-    EMP_TRY(get_integer(&gpus, root, "the file", "maxFPGAs", 0, INT32_MAX, err));
-    EMP_TRY(get_integer(&cpus, root, "the file", "maxCPUs", 1, INT32_MAX, err));
-    EMP_TRY(get_number(&bytes, root, "the file", "maxSizePerFPGA", EMP_INSTANCE_BYTES_MAX,
-                       err));
+    EMP_CHECK(get_integer(&gpus, root, "the file", "maxFPGAs", 0, INT32_MAX, err));
+    EMP_CHECK(get_integer(&cpus, root, "the file", "maxCPUs", 1, INT32_MAX, err));
+    EMP_CHECK(get_number(&bytes, root, "the file", "maxSizePerFPGA",
+                         EMP_INSTANCE_BYTES_MAX, err));
     *devices = (emp_import_devices){(int32_t)cpus, (int32_t)gpus, (int64_t)bytes};
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- ids, and what edges say ---- */
@@ -139,74 +126,67 @@ static int compare_ids(const void *a, const void *b)
 
 static emp_status index_nodes(reader *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       place[PLACE_BYTES];
+    char place[PLACE_BYTES];
 
     r->node_count = json_array_size(r->nodes);
-    if (r->node_count == 0) EMP_FAIL(EMP_EFORMAT, "the list \"nodes\" is empty");
+    if (r->node_count == 0) return EMP_ERROR(EMP_EFORMAT, "the list \"nodes\" is empty");
     r->result = EMP_NEW_ARRAY(result, r->node_count);
-    if (r->result == NULL) EMP_FAIL(EMP_ENOMEM, "%zu nodes", r->node_count);
+    if (r->result == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu nodes", r->node_count);
     for (size_t i = 0; i < r->node_count; i++) {
         r->result[i] = (result){.op = (int32_t)i, .copy_ms = -1.0};
-        EMP_TRY(get_integer(&r->result[i].id, json_array_get(r->nodes, i),
-                            name_place(place, "nodes", i), "id", INT32_MIN, INT32_MAX,
-                            err));
+        EMP_CHECK(get_integer(&r->result[i].id, json_array_get(r->nodes, i),
+                              name_place(place, "nodes", i), "id", INT32_MIN, INT32_MAX,
+                              err));
     }
     qsort(r->result, r->node_count, sizeof *r->result, compare_ids);
     for (size_t i = 1; i < r->node_count; i++) {
         if (r->result[i].id == r->result[i - 1].id)
-            EMP_FAIL(EMP_EFORMAT, "the id %" JSON_INTEGER_FORMAT " has two nodes",
-                     r->result[i].id);
+            return EMP_ERROR(EMP_EFORMAT, "the id %" JSON_INTEGER_FORMAT " has two nodes",
+                             r->result[i].id);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status find_end(result **end, const reader *r, size_t edge, const char *key,
                            emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       place[PLACE_BYTES];
-    result     wanted = {0};
+    char   place[PLACE_BYTES];
+    result wanted = {0};
 
-    EMP_TRY(get_integer(&wanted.id, json_array_get(r->edges, edge),
-                        name_place(place, "edges", edge), key, INT32_MIN, INT32_MAX,
-                        err));
+    EMP_CHECK(get_integer(&wanted.id, json_array_get(r->edges, edge),
+                          name_place(place, "edges", edge), key, INT32_MIN, INT32_MAX,
+                          err));
     *end = bsearch(&wanted, r->result, r->node_count, sizeof *r->result, compare_ids);
     if (*end == NULL)
-        EMP_FAIL(EMP_EFORMAT, "%s: %s: no node has the id %" JSON_INTEGER_FORMAT, place,
-                 key, wanted.id);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "%s: %s: no node has the id %" JSON_INTEGER_FORMAT,
+                         place, key, wanted.id);
+    return EMP_OK;
 }
 
 static emp_status read_edges(reader *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       place[PLACE_BYTES];
+    char place[PLACE_BYTES];
 
     for (size_t i = 0; i < json_array_size(r->edges); i++) {
         const json_t *edge = json_array_get(r->edges, i);
         result       *from;
         double        ms, bytes = 0.0;
-        EMP_TRY(find_end(&from, r, i, "sourceId", err));
-        EMP_TRY(get_number(&ms, edge, name_place(place, "edges", i), "cost",
-                           EMP_INSTANCE_MS_MAX, err));
+        EMP_CHECK(find_end(&from, r, i, "sourceId", err));
+        EMP_CHECK(get_number(&ms, edge, name_place(place, "edges", i), "cost",
+                             EMP_INSTANCE_MS_MAX, err));
         if (json_object_get(edge, "size") != NULL)
-            EMP_TRY(get_number(&bytes, edge, place, "size", EMP_INSTANCE_BYTES_MAX, err));
+            EMP_CHECK(
+                get_number(&bytes, edge, place, "size", EMP_INSTANCE_BYTES_MAX, err));
         if (from->copy_ms >= 0.0 && fabs(from->copy_ms - ms) > SAME_MS)
-            EMP_FAIL(EMP_EFORMAT,
-                     "%s: cost is %g, but another edge of node %" JSON_INTEGER_FORMAT
-                     " costs %g; a result has one cost",
-                     place, ms, from->id, from->copy_ms);
+            return EMP_ERROR(
+                EMP_EFORMAT,
+                "%s: cost is %g, but another edge of node %" JSON_INTEGER_FORMAT
+                " costs %g; a result has one cost",
+                place, ms, from->id, from->copy_ms);
         if (from->copy_ms < 0.0) from->copy_ms = ms;
         from->copy_bytes = fmax(from->copy_bytes, bytes);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- the graph ---- */
@@ -214,7 +194,6 @@ cleanup:
 static emp_status add_node(emp_graph_builder *builder, const json_t *node,
                            const char *place, const result *said, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     emp_stated_op stated = {.cost.colocation = -1, .kinds = EMP_KIND_CPU};
     double        gpu_ms, cpu_ms, bytes;
     bool          has_gpu, is_backward;
@@ -222,13 +201,13 @@ static emp_status add_node(emp_graph_builder *builder, const json_t *node,
     char          name[32];
     emp_op_id     op;
 
-    EMP_TRY(get_flag(&has_gpu, node, place, "supportedOnFpga", err));
-    EMP_TRY(get_flag(&is_backward, node, place, "isBackwardNode", err));
-    EMP_TRY(get_number(&gpu_ms, node, place, "fpgaLatency", EMP_INSTANCE_MS_MAX, err));
-    EMP_TRY(get_number(&cpu_ms, node, place, "cpuLatency", EMP_INSTANCE_MS_MAX, err));
-    EMP_TRY(get_number(&bytes, node, place, "size", EMP_INSTANCE_BYTES_MAX, err));
+    EMP_CHECK(get_flag(&has_gpu, node, place, "supportedOnFpga", err));
+    EMP_CHECK(get_flag(&is_backward, node, place, "isBackwardNode", err));
+    EMP_CHECK(get_number(&gpu_ms, node, place, "fpgaLatency", EMP_INSTANCE_MS_MAX, err));
+    EMP_CHECK(get_number(&cpu_ms, node, place, "cpuLatency", EMP_INSTANCE_MS_MAX, err));
+    EMP_CHECK(get_number(&bytes, node, place, "size", EMP_INSTANCE_BYTES_MAX, err));
     if (json_object_get(node, "colorClass") != NULL) {
-        EMP_TRY(get_integer(&color, node, place, "colorClass", 0, INT32_MAX, err));
+        EMP_CHECK(get_integer(&color, node, place, "colorClass", 0, INT32_MAX, err));
         stated.cost.colocation = (int32_t)color;
     }
     if (has_gpu) stated.kinds |= EMP_KIND_GPU;
@@ -238,11 +217,8 @@ static emp_status add_node(emp_graph_builder *builder, const json_t *node,
     stated.persistent_bytes = emp_instance_bytes(bytes);
     stated.copy_bytes = emp_instance_bytes(said->copy_bytes);
     snprintf(name, sizeof name, "node%" JSON_INTEGER_FORMAT, said->id);
-    EMP_TRY(emp_instance_add(builder, name, is_backward,
-                             is_backward ? "Backward" : "Forward", &stated, &op, err));
-
-cleanup:
-    return st;
+    return emp_instance_add(builder, name, is_backward,
+                            is_backward ? "Backward" : "Forward", &stated, &op, err);
 }
 
 static emp_status add_nodes(emp_graph_builder *builder, const reader *r, emp_error *err)
@@ -265,17 +241,14 @@ cleanup:
 
 static emp_status connect(emp_graph_builder *builder, const reader *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (size_t i = 0; i < json_array_size(r->edges); i++) {
         result *from, *to;
-        EMP_TRY(find_end(&from, r, i, "sourceId", err));
-        EMP_TRY(find_end(&to, r, i, "destId", err));
-        EMP_TRY(emp_graph_builder_connect(builder, (emp_port){from->op, 0}, to->op, err));
+        EMP_CHECK(find_end(&from, r, i, "sourceId", err));
+        EMP_CHECK(find_end(&to, r, i, "destId", err));
+        EMP_CHECK(
+            emp_graph_builder_connect(builder, (emp_port){from->op, 0}, to->op, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_dnn_partitioning_read(emp_graph_builder  *builder,

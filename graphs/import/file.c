@@ -18,17 +18,17 @@ static const char lfs_pointer[] = "version https://git-lfs";
 static emp_status read_all(gzFile file, size_t packed_size, char **bytes, size_t *size,
                            emp_error *err)
 {
-    emp_status st = EMP_OK;
     size_t limit = EMP_FILE_BYTES_MAX + 1, capacity = packed_size + SPARE_BYTES, used = 0;
     int    got = 1, code = Z_OK;
 
     *bytes = emp_realloc(NULL, capacity, 1);
-    if (*bytes == NULL) EMP_FAIL(EMP_ENOMEM, "%zu bytes of a file", capacity);
+    if (*bytes == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu bytes of a file", capacity);
     while (got > 0) {
         if (used == capacity) {
             capacity = 2 * capacity < limit ? 2 * capacity : limit;
             char *larger = emp_realloc(*bytes, capacity, 1);
-            if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "%zu bytes of a file", capacity);
+            if (larger == NULL)
+                return EMP_ERROR(EMP_ENOMEM, "%zu bytes of a file", capacity);
             *bytes = larger;
         }
         size_t room = capacity - used;
@@ -36,18 +36,16 @@ static emp_status read_all(gzFile file, size_t packed_size, char **bytes, size_t
                      (unsigned)(room < CHUNK_BYTES_MAX ? room : CHUNK_BYTES_MAX));
         if (got > 0) used += (size_t)got;
         if (used > EMP_FILE_BYTES_MAX)
-            EMP_FAIL(EMP_EFORMAT, "more than %zu bytes, which no graph has",
-                     EMP_FILE_BYTES_MAX);
+            return EMP_ERROR(EMP_EFORMAT, "more than %zu bytes, which no graph has",
+                             EMP_FILE_BYTES_MAX);
     }
     (void)gzerror(file, &code);
-    if (code == Z_ERRNO) EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
-    if (code == Z_BUF_ERROR) EMP_FAIL(EMP_EFORMAT, "a truncated gzip file");
+    if (code == Z_ERRNO) return EMP_ERROR(EMP_EIO, "cannot be read: %s", strerror(errno));
+    if (code == Z_BUF_ERROR) return EMP_ERROR(EMP_EFORMAT, "a truncated gzip file");
     if (code != Z_OK && code != Z_STREAM_END)
-        EMP_FAIL(EMP_EFORMAT, "a damaged gzip file");
+        return EMP_ERROR(EMP_EFORMAT, "a damaged gzip file");
     *size = used;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_file_load(const char *path, char **bytes, size_t *size, emp_error *err)

@@ -32,61 +32,55 @@ typedef struct {
 static emp_status check_name(const char *what, emp_slice name, size_t bytes_max,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    if (name.size == 0) EMP_FAIL(EMP_EFORMAT, "%s is missing", what);
+    if (name.size == 0) return EMP_ERROR(EMP_EFORMAT, "%s is missing", what);
     if (name.size > bytes_max)
-        EMP_FAIL(EMP_EFORMAT, "%s of %zu bytes, at most %zu are possible", what,
-                 name.size, bytes_max);
+        return EMP_ERROR(EMP_EFORMAT, "%s of %zu bytes, at most %zu are possible", what,
+                         name.size, bytes_max);
     for (size_t i = 0; i < name.size; i++) {
         if ((unsigned char)name.data[i] < ' ' || name.data[i] == '\x7f')
-            EMP_FAIL(EMP_EFORMAT, "%s holds the control character %d", what,
-                     name.data[i]);
+            return EMP_ERROR(EMP_EFORMAT, "%s holds the control character %d", what,
+                             name.data[i]);
         if ((unsigned char)name.data[i] > '\x7f')
-            EMP_FAIL(EMP_EFORMAT, "%s holds the byte %d, which is no ASCII character",
-                     what, (unsigned char)name.data[i]);
+            return EMP_ERROR(EMP_EFORMAT,
+                             "%s holds the byte %d, which is no ASCII character", what,
+                             (unsigned char)name.data[i]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_node(reader *r, const emp_field *field, const emp_message *graph,
                             node_def *node, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_message message;
     emp_field   part;
     emp_slice   input;
     bool        found = false;
 
     emp_node_attrs_reset(&r->attrs);
-    EMP_TRY(emp_field_message(graph, field, node_names, &message, err));
+    EMP_CHECK(emp_field_message(graph, field, node_names, &message, err));
     for (;;) {
-        EMP_TRY(emp_message_next(&message, &part, &found, err));
+        EMP_CHECK(emp_message_next(&message, &part, &found, err));
         if (!found) break;
         switch (part.number) {
         case NODE_NAME:
-            EMP_TRY(emp_field_string(&message, &part, &node->name, err));
+            EMP_CHECK(emp_field_string(&message, &part, &node->name, err));
             break;
-        case NODE_OP: EMP_TRY(emp_field_string(&message, &part, &node->op, err)); break;
+        case NODE_OP: EMP_CHECK(emp_field_string(&message, &part, &node->op, err)); break;
         case NODE_ATTR:
-            EMP_TRY(emp_node_attrs_read(&r->attrs, &message, &part, err));
+            EMP_CHECK(emp_node_attrs_read(&r->attrs, &message, &part, err));
             break;
         case NODE_INPUT:
-            EMP_TRY(emp_field_string(&message, &part, &input, err));
+            EMP_CHECK(emp_field_string(&message, &part, &input, err));
             if (input.size > 0 && input.data[0] != '^') node->has_data_input = true;
             break;
         default: break;
         }
     }
-    EMP_TRY(check_name("its name", node->name, NAME_BYTES_MAX, err));
-    EMP_TRY(check_name("its op", node->op, TYPE_BYTES_MAX, err));
+    EMP_CHECK(check_name("its name", node->name, NAME_BYTES_MAX, err));
+    EMP_CHECK(check_name("its op", node->op, TYPE_BYTES_MAX, err));
     if (emp_graph_builder_find(r->builder, node->name.data, node->name.size) >= 0)
-        EMP_FAIL(EMP_EFORMAT, "an earlier node has the same name");
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "an earlier node has the same name");
+    return EMP_OK;
 }
 
 static void set_batch(emp_shape *shape, int64_t batch)
@@ -154,17 +148,15 @@ static node_input parse_input(emp_slice text)
 
 static emp_status connect_input(reader *r, emp_op_id op, node_input input, emp_error *err)
 {
-    emp_status st = EMP_OK;
     emp_op_id from = emp_graph_builder_find(r->builder, input.name.data, input.name.size);
 
-    if (from < 0) EMP_FAIL(EMP_EFORMAT, "no node has that name");
+    if (from < 0) return EMP_ERROR(EMP_EFORMAT, "no node has that name");
     if (input.port >= EMP_MAX_OUTPUTS)
-        EMP_FAIL(EMP_EFORMAT, "no op has an output beyond %d", EMP_MAX_OUTPUTS - 1);
+        return EMP_ERROR(EMP_EFORMAT, "no op has an output beyond %d",
+                         EMP_MAX_OUTPUTS - 1);
     if (input.is_control) return emp_graph_builder_add_control(r->builder, from, op, err);
     return emp_graph_builder_connect(r->builder, (emp_port){from, input.port}, op, err);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status connect_node(reader *r, const emp_message *graph,
@@ -224,20 +216,17 @@ cleanup:
  * of the first has to be remembered. */
 static emp_status connect_nodes(reader *r, emp_slice body, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_message graph = emp_message_open(r->file, body, graph_names);
     emp_field   field;
     bool        found = false;
 
     for (emp_op_id op = 0;;) {
-        EMP_TRY(emp_message_next(&graph, &field, &found, err));
+        EMP_CHECK(emp_message_next(&graph, &field, &found, err));
         if (!found) break;
         if (field.number == GRAPH_NODE)
-            EMP_TRY(connect_node(r, &graph, &field, op++, err));
+            EMP_CHECK(connect_node(r, &graph, &field, op++, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_graph_def_read(emp_graph_builder *builder, emp_message_file *file,

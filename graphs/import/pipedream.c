@@ -107,22 +107,21 @@ static bool read_sum(double *sum, emp_slice text)
 
 static emp_status read_fields(layer *l, emp_slice text, int32_t line, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < FIELDS; i++) {
         emp_slice field = text, key;
         if (i < FIELDS - 1 && !cut(&field, &text, ", "))
-            EMP_FAIL(EMP_EFORMAT, "line %d: the key %s is missing", line, keys[i + 1]);
+            return EMP_ERROR(EMP_EFORMAT, "line %d: the key %s is missing", line,
+                             keys[i + 1]);
         if (!cut(&key, &field, "=") || !emp_slice_is(key, keys[i]))
-            EMP_FAIL(EMP_EFORMAT, "line %d: the key %s is missing", line, keys[i]);
+            return EMP_ERROR(EMP_EFORMAT, "line %d: the key %s is missing", line,
+                             keys[i]);
         double maximum = i <= BACKWARD ? EMP_INSTANCE_MS_MAX : EMP_INSTANCE_BYTES_MAX;
         if (!read_sum(&l->value[i], field) || l->value[i] > maximum)
-            EMP_FAIL(EMP_EFORMAT, "line %d: %s is \"%.*s\", want a number from 0 to %g",
-                     line, keys[i], EMP_SLICE_ARG(field), maximum);
+            return EMP_ERROR(EMP_EFORMAT,
+                             "line %d: %s is \"%.*s\", want a number from 0 to %g", line,
+                             keys[i], EMP_SLICE_ARG(field), maximum);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- layers and edges ---- */
@@ -130,102 +129,88 @@ cleanup:
 /* A fourth part, "stage_id=0", is what PipeDream's optimizer adds. */
 static emp_status read_layer(profile *p, emp_slice text, int32_t line, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    layer     *l = &p->layer[p->layer_count];
-    emp_slice  fields;
+    layer    *l = &p->layer[p->layer_count];
+    emp_slice fields;
 
     *l = (layer){0};
     if (!cut(&l->name, &text, separator) || l->name.size == 0 ||
         !cut(&l->description, &text, separator))
-        EMP_FAIL(EMP_EFORMAT, "line %d: a layer is \"NAME -- DESCRIPTION -- %s=...\"",
-                 line, keys[0]);
+        return EMP_ERROR(EMP_EFORMAT,
+                         "line %d: a layer is \"NAME -- DESCRIPTION -- %s=...\"", line,
+                         keys[0]);
     bool has_more = cut(&fields, &text, separator);
     if (!has_more) fields = text;
     if (has_more && !emp_slice_starts(text, "stage_id="))
-        EMP_FAIL(EMP_EFORMAT, "line %d: \"%.*s\" stands where only stage_id= may", line,
-                 EMP_SLICE_ARG(text));
-    EMP_TRY(read_fields(l, fields, line, err));
+        return EMP_ERROR(EMP_EFORMAT, "line %d: \"%.*s\" stands where only stage_id= may",
+                         line, EMP_SLICE_ARG(text));
+    EMP_CHECK(read_fields(l, fields, line, err));
     if (emp_strmap_get(&p->layer_of_name, l->name.data, l->name.size) >= 0)
-        EMP_FAIL(EMP_EFORMAT, "line %d: the layer %.*s is there twice", line,
-                 EMP_SLICE_ARG(l->name));
-    EMP_TRY(emp_strmap_set(&p->layer_of_name, l->name.data, l->name.size, p->layer_count,
-                           err));
+        return EMP_ERROR(EMP_EFORMAT, "line %d: the layer %.*s is there twice", line,
+                         EMP_SLICE_ARG(l->name));
+    EMP_CHECK(emp_strmap_set(&p->layer_of_name, l->name.data, l->name.size,
+                             p->layer_count, err));
     p->layer_count++;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status find_layer(int32_t *index, const profile *p, emp_slice name,
                              int32_t line, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *index = emp_strmap_get(&p->layer_of_name, name.data, name.size);
     if (*index < 0)
-        EMP_FAIL(EMP_EFORMAT, "line %d: there is no layer \"%.*s\"", line,
-                 EMP_SLICE_ARG(name));
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "line %d: there is no layer \"%.*s\"", line,
+                         EMP_SLICE_ARG(name));
+    return EMP_OK;
 }
 
 static emp_status read_edge(profile *p, emp_slice text, int32_t line, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_slice  from;
-    edge      *e = &p->edge[p->edge_count];
+    emp_slice from;
+    edge     *e = &p->edge[p->edge_count];
 
     if (!cut(&from, &text, separator))
-        EMP_FAIL(EMP_EFORMAT, "line %d: an edge is \"NAME -- NAME\" behind a tab", line);
-    EMP_TRY(find_layer(&e->from, p, from, line, err));
-    EMP_TRY(find_layer(&e->to, p, text, line, err));
+        return EMP_ERROR(EMP_EFORMAT, "line %d: an edge is \"NAME -- NAME\" behind a tab",
+                         line);
+    EMP_CHECK(find_layer(&e->from, p, from, line, err));
+    EMP_CHECK(find_layer(&e->to, p, text, line, err));
     p->layer[e->to].read_bytes += p->layer[e->from].value[ACTIVATION];
     if (p->layer[e->to].read_bytes > EMP_INSTANCE_BYTES_MAX)
-        EMP_FAIL(EMP_EFORMAT,
-                 "line %d: what the layers before this one send is more than %g bytes",
-                 line, EMP_INSTANCE_BYTES_MAX);
+        return EMP_ERROR(
+            EMP_EFORMAT,
+            "line %d: what the layers before this one send is more than %g bytes", line,
+            EMP_INSTANCE_BYTES_MAX);
     p->edge_count++;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Layers first: an edge may stand before what it joins. */
 static emp_status read_lines(profile *p, emp_slice file, bool are_edges, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t line = 1; file.size > 0; line++) {
         emp_slice text = next_line(&file);
         bool      is_edge = text.size > 0 && text.data[0] == '\t';
         if (text.size == 0 || is_edge != are_edges) continue;
         if (is_edge) {
-            EMP_TRY(read_edge(p, (emp_slice){text.data + 1, text.size - 1}, line, err));
+            EMP_CHECK(read_edge(p, (emp_slice){text.data + 1, text.size - 1}, line, err));
         } else {
-            EMP_TRY(read_layer(p, text, line, err));
+            EMP_CHECK(read_layer(p, text, line, err));
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_profile(profile *p, emp_slice file, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     lines = 1;
+    size_t lines = 1;
 
     for (size_t i = 0; i < file.size; i++) lines += file.data[i] == '\n';
-    if (lines > INT32_MAX / 4) EMP_FAIL(EMP_EUNSUPPORTED, "%zu lines", lines);
+    if (lines > INT32_MAX / 4) return EMP_ERROR(EMP_EUNSUPPORTED, "%zu lines", lines);
     p->layer = EMP_NEW_ARRAY(layer, lines);
     p->edge = EMP_NEW_ARRAY(edge, lines);
-    if (p->layer == NULL || p->edge == NULL) EMP_FAIL(EMP_ENOMEM, "%zu lines", lines);
-    EMP_TRY(read_lines(p, file, false, err));
-    EMP_TRY(read_lines(p, file, true, err));
-
-cleanup:
-    return st;
+    if (p->layer == NULL || p->edge == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%zu lines", lines);
+    EMP_CHECK(read_lines(p, file, false, err));
+    return read_lines(p, file, true, err);
 }
 
 /* ---- the graph ---- */
@@ -248,10 +233,9 @@ static void name_type(char type[TYPE_BYTES], const layer *l, bool is_backward)
 static emp_status add_op(emp_graph_builder *builder, profile *p, int32_t i,
                          bool is_backward, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    layer     *l = &p->layer[i];
-    int64_t    gpu_ns = emp_instance_ns(l->value[is_backward ? BACKWARD : FORWARD]);
-    int64_t    result =
+    layer  *l = &p->layer[i];
+    int64_t gpu_ns = emp_instance_ns(l->value[is_backward ? BACKWARD : FORWARD]);
+    int64_t result =
         emp_instance_bytes(is_backward ? l->read_bytes : l->value[ACTIVATION]);
     emp_stated_op stated = {.cost = {.gpu_ns = gpu_ns,
                                      .cpu_ns = gpu_ns * EMP_PIPEDREAM_CPU,
@@ -265,32 +249,25 @@ static emp_status add_op(emp_graph_builder *builder, profile *p, int32_t i,
 
     snprintf(name, sizeof name, "%.*s", EMP_SLICE_ARG(l->name));
     name_type(type, l, is_backward);
-    EMP_TRY(emp_instance_add(builder, name, is_backward, type, &stated,
-                             &l->op[is_backward], err));
-
-cleanup:
-    return st;
+    return emp_instance_add(builder, name, is_backward, type, &stated,
+                            &l->op[is_backward], err);
 }
 
 static emp_status connect(emp_graph_builder *builder, const profile *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < p->edge_count; i++) {
         const layer *from = &p->layer[p->edge[i].from], *to = &p->layer[p->edge[i].to];
-        EMP_TRY(emp_graph_builder_connect(builder, (emp_port){from->op[0], 0}, to->op[0],
-                                          err));
-        EMP_TRY(emp_graph_builder_connect(builder, (emp_port){to->op[1], 0}, from->op[1],
-                                          err));
+        EMP_CHECK(emp_graph_builder_connect(builder, (emp_port){from->op[0], 0},
+                                            to->op[0], err));
+        EMP_CHECK(emp_graph_builder_connect(builder, (emp_port){to->op[1], 0},
+                                            from->op[1], err));
     }
     for (int32_t i = 0; i < p->layer_count; i++) {
         const layer *l = &p->layer[i];
-        EMP_TRY(
+        EMP_CHECK(
             emp_graph_builder_connect(builder, (emp_port){l->op[0], 0}, l->op[1], err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_pipedream_read(emp_graph_builder *builder, emp_slice file, emp_error *err)

@@ -19,15 +19,11 @@ static void mark(marker *m, emp_op_id op)
 
 static emp_status index_names(marker *m, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (emp_op_id op = 0; op < m->graph->op_count; op++) {
         const char *name = m->graph->name[op];
-        EMP_TRY(emp_strmap_set(&m->names, name, strlen(name), op, err));
+        EMP_CHECK(emp_strmap_set(&m->names, name, strlen(name), op, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The op that a name, perhaps with a port or as a control input, means; -1 = none. */

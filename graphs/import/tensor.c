@@ -37,45 +37,42 @@ static const emp_field_name dtype_names[] = {
 static emp_status read_dim(const emp_message *shape, const emp_field *field,
                            int64_t *size, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_message dim;
     emp_field   part;
     bool        found = false;
 
     *size = 0;
-    EMP_TRY(emp_field_message(shape, field, dim_names, &dim, err));
+    EMP_CHECK(emp_field_message(shape, field, dim_names, &dim, err));
     for (;;) {
-        EMP_TRY(emp_message_next(&dim, &part, &found, err));
+        EMP_CHECK(emp_message_next(&dim, &part, &found, err));
         if (!found) break;
-        if (part.number == DIM_SIZE) EMP_TRY(emp_field_integer(&dim, &part, size, err));
+        if (part.number == DIM_SIZE) EMP_CHECK(emp_field_integer(&dim, &part, size, err));
     }
     if (*size < -1)
-        EMP_FAIL(EMP_EFORMAT, "a dimension of size %lld, need -1 (unknown) or more",
-                 (long long)*size);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT,
+                         "a dimension of size %lld, need -1 (unknown) or more",
+                         (long long)*size);
+    return EMP_OK;
 }
 
 emp_status emp_import_shape(const emp_message *message, const emp_field *field,
                             emp_shape *out, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_message shape;
     emp_field   part;
     bool        found = false, is_unknown = false;
     int64_t     value = 0;
 
     *out = EMP_SHAPE_SCALAR;
-    EMP_TRY(emp_field_message(message, field, shape_names, &shape, err));
+    EMP_CHECK(emp_field_message(message, field, shape_names, &shape, err));
     for (;;) {
-        EMP_TRY(emp_message_next(&shape, &part, &found, err));
+        EMP_CHECK(emp_message_next(&shape, &part, &found, err));
         if (!found) break;
         if (part.number == SHAPE_UNKNOWN_RANK) {
-            EMP_TRY(emp_field_integer(&shape, &part, &value, err));
+            EMP_CHECK(emp_field_integer(&shape, &part, &value, err));
             is_unknown = is_unknown || value != 0;
         } else if (part.number == SHAPE_DIM) {
-            EMP_TRY(read_dim(&shape, &part, &value, err));
+            EMP_CHECK(read_dim(&shape, &part, &value, err));
             if (out->rank < EMP_MAX_RANK)
                 out->dim[out->rank++] = value;
             else
@@ -83,9 +80,7 @@ emp_status emp_import_shape(const emp_message *message, const emp_field *field,
         }
     }
     if (is_unknown) *out = EMP_SHAPE_UNKNOWN;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static bool is_listed(int64_t dtype)
@@ -99,7 +94,6 @@ static bool is_listed(int64_t dtype)
 emp_status emp_import_dtype(const emp_message *message, const emp_field *field,
                             emp_dtype *out, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     int64_t         value = 0;
     emp_field       plain = *field;
     emp_text_field *text = &plain.text;
@@ -108,12 +102,10 @@ emp_status emp_import_dtype(const emp_message *message, const emp_field *field,
     if (message->file->is_text && text->value.size > 4 &&
         memcmp(text->value.data + text->value.size - 4, "_REF", 4) == 0)
         text->value.size -= 4;
-    EMP_TRY(emp_field_enum(message, &plain, dtype_names, &value, err));
+    EMP_CHECK(emp_field_enum(message, &plain, dtype_names, &value, err));
     if (value > REFERENCE_OFFSET) value -= REFERENCE_OFFSET;
     *out = is_listed(value) ? (emp_dtype)value : EMP_DTYPE_NONE;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static double half_value(uint64_t bits)
@@ -161,24 +153,21 @@ static bool is_numeric(emp_dtype dtype)
 static emp_status read_content(emp_tensor_proto *tensor, const emp_message *message,
                                const emp_field *field, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    bytes = emp_dtype_bytes(tensor->dtype);
-    emp_slice  content = {0};
+    int32_t   bytes = emp_dtype_bytes(tensor->dtype);
+    emp_slice content = {0};
 
-    EMP_TRY(emp_field_string(message, field, &content, err));
+    EMP_CHECK(emp_field_string(message, field, &content, err));
     if (content.size != (size_t)tensor->value_count * (size_t)bytes)
-        EMP_FAIL(EMP_EFORMAT,
-                 "tensor_content has %zu bytes, need %d for each of %d elements",
-                 content.size, bytes, tensor->value_count);
+        return EMP_ERROR(EMP_EFORMAT,
+                         "tensor_content has %zu bytes, need %d for each of %d elements",
+                         content.size, bytes, tensor->value_count);
     for (int32_t i = 0; i < tensor->value_count; i++) {
         uint64_t bits = 0;
         for (int32_t k = 0; k < bytes; k++)
             bits |= (uint64_t)(unsigned char)content.data[i * bytes + k] << (8 * k);
         tensor->value[i] = value_from_bits(tensor->dtype, bits);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Appends the numbers of one field to \a given. Those beyond the buffer belong to a
@@ -186,7 +175,6 @@ cleanup:
 static emp_status add_values(emp_tensor_proto *tensor, int32_t *given,
                              const emp_message *message, emp_field *field, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     bool            found = true;
     int64_t         value = 0;
     emp_number_type type = EMP_NUMBER_VARINT;
@@ -194,15 +182,13 @@ static emp_status add_values(emp_tensor_proto *tensor, int32_t *given,
     if (field->number == TENSOR_FLOAT) type = EMP_NUMBER_FLOAT;
     if (field->number == TENSOR_DOUBLE) type = EMP_NUMBER_DOUBLE;
     while (*given < EMP_MAX_CONST_VALUES) {
-        EMP_TRY(emp_field_next_number(message, field, type, &value, &found, err));
+        EMP_CHECK(emp_field_next_number(message, field, type, &value, &found, err));
         if (!found) break;
         if (field->number == TENSOR_HALF)
             value = value_from_bits(tensor->dtype, (uint64_t)value);
         tensor->value[(*given)++] = value;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The last number given stands for all that are missing; without any they are 0. */

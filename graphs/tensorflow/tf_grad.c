@@ -95,14 +95,14 @@ static bool exists(emp_tf_grad grad) { return grad.values.op >= 0; }
 
 static emp_status allocate_walk(emp_tf *tf, walk *w)
 {
-    emp_status st = EMP_OK;
     emp_error *err = tf->err;
     int32_t    inputs = 1, outputs = 1, tensors = 0;
 
     w->op_count = emp_graph_builder_op_count(tf->builder);
     size_t ops = (size_t)w->op_count;
     w->first_output = EMP_NEW_ARRAY(int32_t, ops + 1);
-    if (w->first_output == NULL) EMP_FAIL(EMP_ENOMEM, "gradients of %d ops", w->op_count);
+    if (w->first_output == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "gradients of %d ops", w->op_count);
     for (emp_op_id op = 0; op < w->op_count; op++) {
         int32_t in = emp_graph_builder_input_count(tf->builder, op);
         int32_t out = emp_graph_builder_output_count(tf->builder, op);
@@ -123,12 +123,10 @@ static emp_status allocate_walk(emp_tf *tf, walk *w)
     w->gating = EMP_NEW_ARRAY(emp_op_id, (size_t)inputs);
     if (!w->is_between || !w->is_source || !w->pending || !w->head || !w->tail ||
         !w->queue || !w->in || !w->out || !w->gating) {
-        EMP_FAIL(EMP_ENOMEM, "gradients of %d ops", w->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "gradients of %d ops", w->op_count);
     }
     for (int32_t t = 0; t < tensors; t++) w->head[t] = w->tail[t] = -1;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void clear_walk(walk *w)
@@ -150,20 +148,16 @@ static void clear_walk(walk *w)
 /* Makes room for one more summand, and for a sum of all. */
 static emp_status reserve_summand(walk *w, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (w->pool_count < w->pool_capacity) return EMP_OK;
     size_t   capacity = w->pool_capacity == 0 ? 1024 : 2 * (size_t)w->pool_capacity;
     summand *pool = (summand *)emp_realloc(w->pool, capacity, sizeof *pool);
-    if (pool == NULL) EMP_FAIL(EMP_ENOMEM, "%zu gradients", capacity);
+    if (pool == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu gradients", capacity);
     w->pool = pool;
     emp_port *terms = (emp_port *)emp_realloc(w->terms, 2 * capacity, sizeof *terms);
-    if (terms == NULL) EMP_FAIL(EMP_ENOMEM, "%zu gradients", capacity);
+    if (terms == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu gradients", capacity);
     w->terms = terms;
     w->pool_capacity = (int32_t)capacity;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void add_grad(emp_tf *tf, walk *w, emp_port of, emp_tf_grad grad)

@@ -156,14 +156,10 @@ static void emit(emp_tf *tf, const int64_t *v)
 
 emp_status emp_resnet_build(const int64_t *values, emp_graph **out, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (find_variant(values[DEPTH]) == NULL) {
-        EMP_FAIL(EMP_EINVAL, "resnet: depth=%lld is not allowed; depth is 50, 101 or 152",
-                 (long long)values[DEPTH]);
+        return EMP_ERROR(EMP_EINVAL,
+                         "resnet: depth=%lld is not allowed; depth is 50, 101 or 152",
+                         (long long)values[DEPTH]);
     }
-    EMP_TRY(emp_workload_generate(emit, values, values + COMMON, out, err));
-
-cleanup:
-    return st;
+    return emp_workload_generate(emit, values, values + COMMON, out, err);
 }

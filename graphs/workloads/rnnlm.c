@@ -143,17 +143,12 @@ static void emit(emp_tf *tf, const int64_t *v)
 
 emp_status emp_rnnlm_build(const int64_t *values, emp_graph **out, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (values[SAMPLED] > values[VOCAB]) {
-        EMP_FAIL(
+        return EMP_ERROR(
             EMP_EINVAL,
             "rnnlm: sampled=%lld is more than vocab=%lld; sample fewer words, or 0 for "
             "the full softmax",
             (long long)values[SAMPLED], (long long)values[VOCAB]);
     }
-    EMP_TRY(emp_workload_generate(emit, values, values + COMMON, out, err));
-
-cleanup:
-    return st;
+    return emp_workload_generate(emit, values, values + COMMON, out, err);
 }

@@ -147,7 +147,6 @@ static bool parse_value(const emp_workload_param *param, const char *text, size_
 static emp_status parse_setting(const emp_workload *family, const char *text,
                                 size_t length, int64_t *values, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     char        list[LIST_BYTES];
     const char *equal = (const char *)memchr(text, '=', length);
     size_t      key_length = equal == NULL ? length : (size_t)(equal - text);
@@ -160,27 +159,24 @@ static emp_status parse_setting(const emp_workload *family, const char *text,
     const emp_workload_param *param = &family->params[index];
     if (param->key == NULL) {
         list_keys(family, list);
-        EMP_FAIL(EMP_EINVAL, "%s has no key \"%.*s\"; its keys are %s", family->name,
-                 (int)key_length, text, list);
+        return EMP_ERROR(EMP_EINVAL, "%s has no key \"%.*s\"; its keys are %s",
+                         family->name, (int)key_length, text, list);
     }
     list_values(param, list);
     if (equal == NULL) {
-        EMP_FAIL(EMP_EINVAL, "%s: %s has no value; write %s=..., %s", family->name,
-                 param->key, param->key, list);
+        return EMP_ERROR(EMP_EINVAL, "%s: %s has no value; write %s=..., %s",
+                         family->name, param->key, param->key, list);
     }
     if (!parse_value(param, equal + 1, length - key_length - 1, &values[index])) {
-        EMP_FAIL(EMP_EINVAL, "%s: %.*s is not allowed; %s is %s%s", family->name,
-                 (int)length, text, param->key, param->names == NULL ? "" : "one of ",
-                 list);
+        return EMP_ERROR(EMP_EINVAL, "%s: %.*s is not allowed; %s is %s%s", family->name,
+                         (int)length, text, param->key,
+                         param->names == NULL ? "" : "one of ", list);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_workload_build(emp_graph **out, const char *spec, emp_error *err)
 {
-    emp_status          st = EMP_OK;
     char                list[LIST_BYTES];
     int64_t             values[MAX_PARAMS];
     const emp_workload *family = find_family(spec);
@@ -188,8 +184,8 @@ emp_status emp_workload_build(emp_graph **out, const char *spec, emp_error *err)
     *out = NULL;
     if (family == NULL) {
         list_families(list);
-        EMP_FAIL(EMP_EINVAL, "no workload \"%.*s\"; there are %s",
-                 (int)strcspn(spec, ":"), spec, list);
+        return EMP_ERROR(EMP_EINVAL, "no workload \"%.*s\"; there are %s",
+                         (int)strcspn(spec, ":"), spec, list);
     }
     for (int32_t i = 0; family->params[i].key != NULL; i++) {
         values[i] = family->params[i].value;
@@ -198,11 +194,8 @@ emp_status emp_workload_build(emp_graph **out, const char *spec, emp_error *err)
     while (*text != '\0') {
         text++; /* the colon, or the comma before the next setting */
         size_t length = strcspn(text, ",");
-        EMP_TRY(parse_setting(family, text, length, values, err));
+        EMP_CHECK(parse_setting(family, text, length, values, err));
         text += length;
     }
-    EMP_TRY(family->build(values, out, err));
-
-cleanup:
-    return st;
+    return family->build(values, out, err);
 }

@@ -15,11 +15,10 @@ enum { NET_NORM = 5, EMBEDDING_NORM = 6 };
 
 static emp_status init_network(emp_colocrl_agent *a, int32_t device_count, emp_error *err)
 {
-    emp_status                 st = EMP_OK;
     const emp_colocrl_options *o = &a->options;
     emp_rng                    rng;
 
-    EMP_TRY(
+    EMP_CHECK(
         emp_device_net_init(&a->net,
                             &(emp_device_net_shape){.inputs = a->groups.inputs,
                                                     .hidden = (int32_t)o->hidden,
@@ -34,9 +33,7 @@ static emp_status init_network(emp_colocrl_agent *a, int32_t device_count, emp_e
     emp_params_glorot(&a->groups.params, 0, 1.0, &rng);
     emp_device_net_randomize(&a->net, o->placer_gain, &rng);
     a->groups.params.threads = a->net.params.threads = a->threads;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static const char *const metric_names[EMP_COLOCRL_METRICS] = {"loss",

@@ -77,12 +77,12 @@ cleanup:
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
     const int32_t     *row_of_op = agent->ops->row_of_op;
     int32_t            samples = (int32_t)agent->options.samples;
 
-    if (max < 1) EMP_FAIL(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    if (max < 1)
+        return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     *count = samples < max ? samples : max;
     emp_colocrl_agent_propose(agent, *count, NULL);
     for (int32_t k = 0; k < *count; k++) {
@@ -91,23 +91,19 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
                 row_of_op[op] < 0 ? 0 : emp_colocrl_agent_device(agent, k, row_of_op[op]);
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status backward(void *state, const emp_score *scores, int32_t count,
                            int32_t first, int32_t own, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
 
     if (own > 0 && own != agent->net.samples)
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", own, agent->net.samples);
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", own,
+                         agent->net.samples);
     emp_colocrl_agent_backward(agent, scores, count, first, own);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void step(void *state) { emp_colocrl_agent_step((emp_colocrl_agent *)state); }
@@ -115,17 +111,14 @@ static void step(void *state) { emp_colocrl_agent_step((emp_colocrl_agent *)stat
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
-    emp_status               st = EMP_OK;
     const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
 
     if (count != agent->net.samples)
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count,
-                 agent->net.samples);
-    EMP_TRY(backward(state, scores, count, 0, count, err));
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count,
+                         agent->net.samples);
+    EMP_CHECK(backward(state, scores, count, 0, count, err));
     step(state);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static const emp_placer_metric *metrics(const void *state, int32_t *count)

@@ -29,14 +29,9 @@ static const emp_colocrl_options paper_preset = {
 emp_status emp_colocrl_options_parse(emp_colocrl_options *options, const char *preset,
                                      const char *text, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (preset != NULL && strcmp(preset, "paper") != 0)
-        EMP_FAIL(EMP_EINVAL, "colocrl has no preset '%s'; it has paper", preset);
+        return EMP_ERROR(EMP_EINVAL, "colocrl has no preset '%s'; it has paper", preset);
     *options = paper_preset;
-    EMP_TRY(emp_named_options_parse(options, "colocrl", table,
-                                    sizeof table / sizeof *table, text, err));
-
-cleanup:
-    return st;
+    return emp_named_options_parse(options, "colocrl", table,
+                                   sizeof table / sizeof *table, text, err);
 }

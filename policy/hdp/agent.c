@@ -42,11 +42,10 @@ static int32_t max_samples(const emp_hdp_options *o)
 
 static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_hdp_options *o = &a->options;
     emp_rng                rng;
 
-    EMP_TRY(emp_grouper_init(
+    EMP_CHECK(emp_grouper_init(
         &a->grouper,
         &(emp_grouper_shape){.hidden = (int32_t)o->grouper_hidden,
                              .groups = (int32_t)o->groups,
@@ -54,7 +53,7 @@ static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_erro
                              .activation = o->relu != 0 ? EMP_ACTIVATION_RELU
                                                         : EMP_ACTIVATION_TANH},
         a->ops, err));
-    EMP_TRY(emp_device_net_init(
+    EMP_CHECK(emp_device_net_init(
         &a->net,
         &(emp_device_net_shape){.inputs =
                                     emp_group_feature_count(a->ops, (int32_t)o->groups),
@@ -67,14 +66,12 @@ static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_erro
         err));
     emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, 0);
     if (o->ranges != 0)
-        EMP_TRY(emp_grouper_start_ranges(&a->grouper, o->ranges_slope, o->ranges_gain,
-                                         &rng, err));
+        EMP_CHECK(emp_grouper_start_ranges(&a->grouper, o->ranges_slope, o->ranges_gain,
+                                           &rng, err));
     else
         emp_grouper_randomize(&a->grouper, &rng);
     emp_device_net_randomize(&a->net, o->placer_gain, &rng);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,

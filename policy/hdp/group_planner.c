@@ -115,12 +115,12 @@ void emp_group_planner_clear(emp_group_planner *p)
 /* A restored state may come from anywhere. */
 static emp_status check_state(const emp_group_planner *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    devices = p->agent.net.shape.devices;
+    int32_t devices = p->agent.net.shape.devices;
 
     if ((uint64_t)p->saved_hash != p->groups_hash)
-        EMP_FAIL(EMP_EFORMAT, "the saved state of hdp is of other groups than those that "
-                              "are made here; begin anew");
+        return EMP_ERROR(EMP_EFORMAT,
+                         "the saved state of hdp is of other groups than those that "
+                         "are made here; begin anew");
     bool is_last = p->at.stage == start_count(p) && start_count(p) > 0;
     if (p->at.stage < 0 || p->at.stage > start_count(p) || p->at.asked < 0 ||
         (is_last && !is_refining(p)) ||
@@ -129,32 +129,26 @@ static emp_status check_state(const emp_group_planner *p, emp_error *err)
         !emp_elites_are_valid(&p->best, devices) ||
         !emp_elites_are_valid(&p->best_of_start, devices) ||
         (is_refining(p) && p->refine.elites.count == 0)) {
-        EMP_FAIL(EMP_EFORMAT, "the saved state of hdp is damaged");
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of hdp is damaged");
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_group_planner_propose(emp_group_planner *p, int32_t samples,
                                      emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(check_state(p, err));
+    EMP_CHECK(check_state(p, err));
     p->asked = samples;
     p->at.asked += samples;
     if (is_refining(p)) {
-        EMP_TRY(emp_refine_propose(&p->refine, samples, err));
+        EMP_CHECK(emp_refine_propose(&p->refine, samples, err));
     } else {
         p->agent.fixed_groups = p->groups[p->at.stage]; /* also of a restored state */
         emp_hdp_agent_propose(&p->agent, samples, NULL, NULL);
         if (p->agent.elites.count > 0 && p->agent.elites.width != p->agent.used)
-            EMP_FAIL(EMP_EFORMAT, "the saved state of hdp is damaged");
+            return EMP_ERROR(EMP_EFORMAT, "the saved state of hdp is damaged");
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_device_id emp_group_planner_device(const emp_group_planner *p, int32_t sample,

@@ -53,42 +53,32 @@ static void destroy(void *state)
 static emp_status create_groups(planner *p, const emp_placer_params *params,
                                 emp_error *err)
 {
-    emp_status       st = EMP_OK;
     emp_op_features *ops = p->ops;
 
     p->ops = NULL; /* taken over, even on failure */
-    EMP_TRY(
+    EMP_CHECK(
         emp_group_planner_init(&p->groups, p->problem, ops, &p->options, params, err));
     p->ops = ops;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status create_single(planner *p, const emp_placer_params *params,
                                 emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(emp_op_agent_init(&p->single, p->ops, p->problem->machine->device_count,
-                              &p->options, params->seed, params->threads, err));
+    EMP_CHECK(emp_op_agent_init(&p->single, p->ops, p->problem->machine->device_count,
+                                &p->options, params->seed, params->threads, err));
     p->single.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status create_balance(planner *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    op_count = p->problem->graph->op_count;
+    int32_t op_count = p->problem->graph->op_count;
 
-    EMP_TRY(emp_balance_init(&p->balance, p->problem, err));
+    EMP_CHECK(emp_balance_init(&p->balance, p->problem, err));
     p->legal = EMP_NEW_ARRAY(emp_device_id, (size_t)op_count);
-    if (p->legal == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %d ops", op_count);
-
-cleanup:
-    return st;
+    if (p->legal == NULL) return EMP_ERROR(EMP_ENOMEM, "placement of %d ops", op_count);
+    return EMP_OK;
 }
 
 /* Ranks share gradients only. */
@@ -162,23 +152,21 @@ static double cost_of(planner *p, const emp_device_id *device_of_op)
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    planner   *p = (planner *)state;
-    int32_t    samples = (int32_t)p->options.samples;
+    planner *p = (planner *)state;
+    int32_t  samples = (int32_t)p->options.samples;
 
-    if (max < 1) EMP_FAIL(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    if (max < 1)
+        return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     *count = p->count = samples < max ? samples : max;
     if (has_groups(p))
-        EMP_TRY(emp_group_planner_propose(&p->groups, *count, err));
+        EMP_CHECK(emp_group_planner_propose(&p->groups, *count, err));
     else
         emp_op_agent_propose(&p->single, *count);
     for (int32_t k = 0; k < *count; k++) {
         fill_candidate(p, k, candidates[k]);
         if (is_for_balance(p)) p->cost[k] = cost_of(p, candidates[k]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Under the objective of balance a cost of 1 counts as a step of 1 s, and nothing is a
@@ -186,12 +174,11 @@ cleanup:
 static emp_status backward(void *state, const emp_score *scores, int32_t count,
                            int32_t first, int32_t own, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    planner   *p = (planner *)state;
-    emp_score  cost[EMP_MAX_BATCH];
+    planner  *p = (planner *)state;
+    emp_score cost[EMP_MAX_BATCH];
 
     if (own > 0 && own != p->count)
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", own, p->count);
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", own, p->count);
     if (is_for_balance(p)) {
         for (int32_t k = 0; k < count; k++) cost[k] = (emp_score){p->cost[k], true, 0.0};
         scores = cost;
@@ -200,9 +187,7 @@ static emp_status backward(void *state, const emp_score *scores, int32_t count,
         emp_group_planner_backward(&p->groups, scores, count, first, own);
     else
         emp_op_agent_backward(&p->single, scores, count, first, own);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void step(void *state)
@@ -218,16 +203,13 @@ static void step(void *state)
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
-    emp_status     st = EMP_OK;
     const planner *p = (const planner *)state;
 
     if (count != p->count)
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, p->count);
-    EMP_TRY(backward(state, scores, count, 0, count, err));
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count, p->count);
+    EMP_CHECK(backward(state, scores, count, 0, count, err));
     step(state);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static const emp_placer_metric *metrics(const void *state, int32_t *count)

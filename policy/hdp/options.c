@@ -39,41 +39,35 @@ static const emp_hdp_options emplace_preset = {
 /* Whether single values that are right are so together. */
 static emp_status check_together(const emp_hdp_options *o, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    bool       is_learned = o->grouping == EMP_GROUPING_LEARNED;
+    bool is_learned = o->grouping == EMP_GROUPING_LEARNED;
 
     if ((o->elites > 0 || o->starts > 0) &&
         (is_learned || o->grouping == EMP_GROUPING_NONE))
-        EMP_FAIL(EMP_EINVAL,
-                 "hdp: elites and starts are for groups that do not change; "
-                 "with grouping=%s give elites=0,strays=0,starts=0",
-                 is_learned ? "learned" : "none");
+        return EMP_ERROR(EMP_EINVAL,
+                         "hdp: elites and starts are for groups that do not change; "
+                         "with grouping=%s give elites=0,strays=0,starts=0",
+                         is_learned ? "learned" : "none");
     if (o->strays > 0 && o->elites == 0)
-        EMP_FAIL(EMP_EINVAL, "hdp: strays are for elites; with elites=0 give strays=0");
+        return EMP_ERROR(EMP_EINVAL,
+                         "hdp: strays are for elites; with elites=0 give strays=0");
     if (o->starts > 0 && o->refine_smallest > o->refine_largest)
-        EMP_FAIL(EMP_EINVAL, "hdp: refine_smallest=%g is above refine_largest=%g",
-                 o->refine_smallest, o->refine_largest);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EINVAL, "hdp: refine_smallest=%g is above refine_largest=%g",
+                         o->refine_smallest, o->refine_largest);
+    return EMP_OK;
 }
 
 emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
                                  const char *text, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (preset == NULL || strcmp(preset, "paper") == 0) {
         *options = paper_preset;
     } else if (strcmp(preset, "emplace") == 0) {
         *options = emplace_preset;
     } else {
-        EMP_FAIL(EMP_EINVAL, "hdp has no preset '%s'; it has paper, emplace", preset);
+        return EMP_ERROR(EMP_EINVAL, "hdp has no preset '%s'; it has paper, emplace",
+                         preset);
     }
-    EMP_TRY(emp_named_options_parse(options, "hdp", table, sizeof table / sizeof *table,
-                                    text, err));
-    EMP_TRY(check_together(options, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(emp_named_options_parse(options, "hdp", table, sizeof table / sizeof *table,
+                                      text, err));
+    return check_together(options, err);
 }

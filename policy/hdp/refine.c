@@ -164,8 +164,7 @@ cleanup:
  * last to be chosen. */
 static emp_status estimate(emp_refine *f, int32_t first, int32_t end, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     estimate_s[EMP_GUIDE_BLOCK];
+    double estimate_s[EMP_GUIDE_BLOCK];
 
     for (; first < end; first += EMP_GUIDE_BLOCK) {
         int32_t count = end - first < EMP_GUIDE_BLOCK ? end - first : EMP_GUIDE_BLOCK;
@@ -173,14 +172,12 @@ static emp_status estimate(emp_refine *f, int32_t first, int32_t end, emp_error 
             make_move(f, &f->move[first + i], f->scratch);
             emp_guide_set(&f->guide, i, f->scratch);
         }
-        EMP_TRY(emp_guide_estimate(&f->guide, count, estimate_s, err));
+        EMP_CHECK(emp_guide_estimate(&f->guide, count, estimate_s, err));
         for (int32_t i = 0; i < count; i++)
             f->move[first + i].estimate_s =
                 f->move[first + i].is_new ? estimate_s[i] : INFINITY;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Brings the \a chosen candidates with the least estimates to \a first and after it. */
@@ -203,22 +200,19 @@ static int32_t *sample_at(const emp_refine *f, int32_t sample)
 
 emp_status emp_refine_propose(emp_refine *f, int32_t samples, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    chosen = chosen_of(f, samples), plain = samples - chosen;
-    int32_t    candidates = plain + chosen * f->filter;
+    int32_t chosen = chosen_of(f, samples), plain = samples - chosen;
+    int32_t candidates = plain + chosen * f->filter;
 
-    EMP_TRY(follow_best(f, err));
+    EMP_CHECK(follow_best(f, err));
     for (int32_t k = 0; k < candidates; k++) draw_move(f, k);
-    if (chosen > 0) EMP_TRY(estimate(f, plain, candidates, err));
+    if (chosen > 0) EMP_CHECK(estimate(f, plain, candidates, err));
     choose(f, plain, candidates, chosen);
     for (int32_t k = 0; k < samples; k++) {
         make_move(f, &f->move[k], sample_at(f, k));
         *place_of(f, f->move[k].hash) = (int64_t)f->move[k].hash;
     }
     f->chosen = chosen;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 const int32_t *emp_refine_sample(const emp_refine *f, int32_t sample)

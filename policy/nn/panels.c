@@ -19,16 +19,13 @@ static int32_t panel_count(const emp_panels *p)
 
 emp_status emp_panels_init(emp_panels *panels, int32_t rows, int32_t cols, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *panels = (emp_panels){
         .rows = rows, .cols = cols, .width = cols > LANES ? (int32_t)WIDTH : LANES};
     panels->data = EMP_NEW_ARRAY(emp_real, (size_t)panel_count(panels) * (size_t)rows *
                                                (size_t)panels->width);
-    if (panels->data == NULL) EMP_FAIL(EMP_ENOMEM, "packed %d x %d matrix", rows, cols);
-
-cleanup:
-    return st;
+    if (panels->data == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "packed %d x %d matrix", rows, cols);
+    return EMP_OK;
 }
 
 void emp_panels_clear(emp_panels *panels)

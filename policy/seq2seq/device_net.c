@@ -59,19 +59,14 @@ static size_t lay_out(emp_device_net *net, emp_real *base)
 
 static emp_status init_panels(emp_net_panels *p, int32_t H, int32_t D, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int d = 0; d < 2; d++) {
-        EMP_TRY(emp_panels_init(&p->encoder[d], H, 4 * H, err));
-        EMP_TRY(emp_panels_init(&p->encoder_t[d], 4 * H, H, err));
+        EMP_CHECK(emp_panels_init(&p->encoder[d], H, 4 * H, err));
+        EMP_CHECK(emp_panels_init(&p->encoder_t[d], 4 * H, H, err));
     }
-    EMP_TRY(emp_panels_init(&p->decoder, H, 4 * H, err));
-    EMP_TRY(emp_panels_init(&p->decoder_t, 4 * H, H, err));
-    EMP_TRY(emp_panels_init(&p->query, H, H, err));
-    EMP_TRY(emp_panels_init(&p->out, 2 * H, D, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(emp_panels_init(&p->decoder, H, 4 * H, err));
+    EMP_CHECK(emp_panels_init(&p->decoder_t, 4 * H, H, err));
+    EMP_CHECK(emp_panels_init(&p->query, H, H, err));
+    return emp_panels_init(&p->out, 2 * H, D, err);
 }
 
 emp_status emp_device_net_init(emp_device_net *net, const emp_device_net_shape *shape,

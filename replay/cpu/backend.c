@@ -132,30 +132,27 @@ static void *serve(void *argument)
 static emp_status start_queue(struct cpu *cpu, int32_t number, int32_t room,
                               const bool *is_end, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     struct queue *q = &cpu->queue[number];
     int32_t       core[EMP_REPLAY_MAX_CORES], count = 0;
 
     q->cpu = cpu;
     q->room = room;
     q->request = EMP_NEW_ARRAY(struct request, (size_t)room);
-    if (q->request == NULL) EMP_FAIL(EMP_ENOMEM, "queue of %d copies", room);
+    if (q->request == NULL) return EMP_ERROR(EMP_ENOMEM, "queue of %d copies", room);
     int code = pthread_create(&q->thread, NULL, serve, q);
-    if (code != 0) EMP_FAIL(EMP_ENOMEM, "no thread for copies: %s", strerror(code));
+    if (code != 0)
+        return EMP_ERROR(EMP_ENOMEM, "no thread for copies: %s", strerror(code));
     q->is_started = true;
     for (int32_t d = 0; d < cpu->plan->device_count; d++) {
         for (int32_t i = 0; is_end[d] && i < cpu->cores.count[d]; i++) {
             if (count < EMP_REPLAY_MAX_CORES) core[count++] = cpu->cores.core[d][i];
         }
     }
-    EMP_TRY(emp_cpu_pin(q->thread, core, count, err));
-cleanup:
-    return st;
+    return emp_cpu_pin(q->thread, core, count, err);
 }
 
 static emp_status start_queues(struct cpu *cpu, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = cpu->plan;
 
     for (int32_t number = 0; number < 3 * p->device_count; number++) {
@@ -166,10 +163,9 @@ static emp_status start_queues(struct cpu *cpu, emp_error *err)
             is_end[memory_of(p, c)] = is_end[p->copy[c].to] = true;
             room++;
         }
-        if (room > 0) EMP_TRY(start_queue(cpu, number, room, is_end, err));
+        if (room > 0) EMP_CHECK(start_queue(cpu, number, room, is_end, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void cpu_close(void *state)
@@ -243,21 +239,20 @@ static void cpu_describe(const void *state, int32_t device, char *text, size_t s
 static emp_status cpu_reserve(void *state, int32_t memory, int64_t *bytes, void **region,
                               emp_error *err)
 {
-    emp_status  st = EMP_OK;
     struct cpu *cpu = (struct cpu *)state;
 
-    if (cpu->region_count == MAX_REGIONS) EMP_FAIL(EMP_EUNSUPPORTED, "too many regions");
+    if (cpu->region_count == MAX_REGIONS)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "too many regions");
     void *at = mmap(NULL, (size_t)*bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
-        EMP_FAIL(EMP_ENOMEM, "no %lld MiB of memory for %s: %s",
-                 (long long)(*bytes >> 20), cpu->plan->device[memory].name,
-                 strerror(errno));
+        return EMP_ERROR(EMP_ENOMEM, "no %lld MiB of memory for %s: %s",
+                         (long long)(*bytes >> 20), cpu->plan->device[memory].name,
+                         strerror(errno));
     cpu->region[cpu->region_count] = at;
     cpu->region_bytes[cpu->region_count++] = (size_t)*bytes;
     *region = at;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static bool cpu_is_queue(const void *state, int32_t device)

@@ -36,30 +36,27 @@ static emp_status take_given(emp_cpu_cores *cores, int32_t device, const char *n
                              const emp_replay_options *o, const cpu_set_t *set,
                              const int16_t *usable, int32_t usable_count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < o->core_count[device]; i++) {
         int16_t core = o->core[device][i];
         if (core >= CPU_SETSIZE || !CPU_ISSET((size_t)core, set))
-            EMP_FAIL(EMP_EINVAL,
-                     "core %d of %s is not there for this program; it has %d, from %d to "
-                     "%d",
-                     core, name, usable_count, usable[0], usable[usable_count - 1]);
+            return EMP_ERROR(
+                EMP_EINVAL,
+                "core %d of %s is not there for this program; it has %d, from %d to "
+                "%d",
+                core, name, usable_count, usable[0], usable[usable_count - 1]);
         cores->core[device][i] = core;
     }
     cores->count[device] = o->core_count[device];
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_cpu_cores_choose(emp_cpu_cores *cores, const emp_replay_plan *plan,
                                 const emp_replay_options *options, const bool *is_wanted,
                                 emp_error *err)
 {
-    emp_status st = EMP_OK;
-    cpu_set_t  set;
-    int16_t    usable[CPU_SETSIZE];
-    int32_t    usable_count = list_usable(usable, &set), next = 0;
+    cpu_set_t set;
+    int16_t   usable[CPU_SETSIZE];
+    int32_t   usable_count = list_usable(usable, &set), next = 0;
 
     memset(cores, 0, sizeof *cores);
     for (int is_cpu = 0; is_cpu < 2; is_cpu++) {
@@ -67,29 +64,27 @@ emp_status emp_cpu_cores_choose(emp_cpu_cores *cores, const emp_replay_plan *pla
             const emp_replay_device *device = &plan->device[d];
             if (device->is_cpu != (is_cpu == 1) || !is_wanted[d]) continue;
             if (options->core_count[d] > 0)
-                EMP_TRY(take_given(cores, d, device->name, options, &set, usable,
-                                   usable_count, err));
+                EMP_CHECK(take_given(cores, d, device->name, options, &set, usable,
+                                     usable_count, err));
             else
                 take_next(cores, d, device->cores, usable, usable_count, &next);
         }
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_cpu_pin(pthread_t thread, const int32_t *core, int32_t count,
                        emp_error *err)
 {
-    emp_status st = EMP_OK;
-    cpu_set_t  set;
+    cpu_set_t set;
 
     CPU_ZERO(&set);
     for (int32_t i = 0; i < count; i++) CPU_SET((size_t)core[i], &set);
     int code = pthread_setaffinity_np(thread, sizeof set, &set);
     if (code != 0)
-        EMP_FAIL(EMP_EUNSUPPORTED, "core %d is gone: %s", core[0], strerror(code));
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EUNSUPPORTED, "core %d is gone: %s", core[0],
+                         strerror(code));
+    return EMP_OK;
 }
 
 /* The number behind \a key in a file of lines "key number unit", or the file's only

@@ -68,65 +68,59 @@ void emp_replay_plan_destroy(emp_replay_plan *plan)
 
 static emp_status check_devices(const emp_replay_plan *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (p->device_count < 1 || p->device_count > EMP_REPLAY_MAX_DEVICES)
-        EMP_FAIL(EMP_EFORMAT, "%d devices; there are 1 to %d", p->device_count,
-                 EMP_REPLAY_MAX_DEVICES);
+        return EMP_ERROR(EMP_EFORMAT, "%d devices; there are 1 to %d", p->device_count,
+                         EMP_REPLAY_MAX_DEVICES);
     for (int32_t d = 0; d < p->device_count; d++) {
         const emp_replay_device *device = &p->device[d];
         if (device->host < 0 || device->host >= p->device_count ||
             !p->device[device->host].is_cpu || (device->is_cpu && device->host != d))
-            EMP_FAIL(EMP_EFORMAT, "device %s has no host", device->name);
+            return EMP_ERROR(EMP_EFORMAT, "device %s has no host", device->name);
         if (device->cores < 1 || device->cores > EMP_REPLAY_MAX_CORES)
-            EMP_FAIL(EMP_EFORMAT, "device %s has %d cores; there are 1 to %d",
-                     device->name, device->cores, EMP_REPLAY_MAX_CORES);
+            return EMP_ERROR(EMP_EFORMAT, "device %s has %d cores; there are 1 to %d",
+                             device->name, device->cores, EMP_REPLAY_MAX_CORES);
         if (device->memory_bytes < 1)
-            EMP_FAIL(EMP_EFORMAT, "device %s has no memory", device->name);
+            return EMP_ERROR(EMP_EFORMAT, "device %s has no memory", device->name);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status check_offsets(const int32_t *offset, int32_t count, int32_t end,
                                 const char *what, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < count; i++) {
-        if (offset[i] > offset[i + 1]) EMP_FAIL(EMP_EFORMAT, "%s are out of order", what);
+        if (offset[i] > offset[i + 1])
+            return EMP_ERROR(EMP_EFORMAT, "%s are out of order", what);
     }
     if (offset[0] != 0 || offset[count] != end)
-        EMP_FAIL(EMP_EFORMAT, "%s do not add up to %d", what, end);
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "%s do not add up to %d", what, end);
+    return EMP_OK;
 }
 
 static emp_status check_tensor(const emp_replay_plan *p, int32_t op, int32_t tensor,
                                emp_error *err)
 {
-    emp_status               st = EMP_OK;
     const emp_replay_tensor *t = &p->tensor[tensor];
 
     if (t->producer != op || t->bytes < 0 || t->buffer_bytes < 0 ||
         (t->buffer_bytes > 0 && t->buffer_bytes < t->bytes) || t->element_bytes < 1)
-        EMP_FAIL(EMP_EFORMAT, "op %s: output %d has impossible sizes", p->op[op].name,
-                 tensor - p->output_offset[op]);
+        return EMP_ERROR(EMP_EFORMAT, "op %s: output %d has impossible sizes",
+                         p->op[op].name, tensor - p->output_offset[op]);
     if (t->storage < -1 || t->storage > op ||
         (t->storage >= 0 && (p->op[t->storage].persistent_bytes < 1 || t->on_host ||
                              p->op[t->storage].persistent_bytes < t->bytes ||
                              p->op[t->storage].device != p->op[op].device)))
-        EMP_FAIL(EMP_EFORMAT, "op %s: output %d refers to no variable of its device",
-                 p->op[op].name, tensor - p->output_offset[op]);
+        return EMP_ERROR(EMP_EFORMAT,
+                         "op %s: output %d refers to no variable of its device",
+                         p->op[op].name, tensor - p->output_offset[op]);
     for (int32_t c = p->copy_offset[tensor]; c < p->copy_offset[tensor + 1]; c++) {
         if (p->copy[c].tensor != tensor || p->copy[c].to < 0 ||
             p->copy[c].to >= p->device_count || p->copy[c].bytes < 0 ||
             p->copy[c].bytes > t->bytes)
-            EMP_FAIL(EMP_EFORMAT, "op %s: a copy of output %d goes nowhere",
-                     p->op[op].name, tensor - p->output_offset[op]);
+            return EMP_ERROR(EMP_EFORMAT, "op %s: a copy of output %d goes nowhere",
+                             p->op[op].name, tensor - p->output_offset[op]);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Output 0 of an alias lies in input 0. */
@@ -142,7 +136,6 @@ static bool is_within(const emp_replay_plan *p, int32_t op)
 
 static emp_status check_inputs(const emp_replay_plan *p, int32_t op, emp_error *err)
 {
-    emp_status           st = EMP_OK;
     const emp_replay_op *o = &p->op[op];
 
     for (int32_t i = p->input_offset[op]; i < p->input_offset[op + 1]; i++) {
@@ -151,62 +144,59 @@ static emp_status check_inputs(const emp_replay_plan *p, int32_t op, emp_error *
         if (in->place < EMP_REPLAY_CONSTANT ||
             in->place >= p->tensor_count + p->copy_count || in->bytes < 0 ||
             in->element_bytes < 1)
-            EMP_FAIL(EMP_EFORMAT, "op %s: input %d is nowhere", o->name, number);
+            return EMP_ERROR(EMP_EFORMAT, "op %s: input %d is nowhere", o->name, number);
         if (in->place == EMP_REPLAY_CONSTANT) continue;
         int32_t tensor = emp_replay_tensor_of_place(p, in->place);
         if (p->tensor[tensor].producer >= op)
-            EMP_FAIL(EMP_EFORMAT, "op %s: input %d is made by a later op", o->name,
-                     number);
+            return EMP_ERROR(EMP_EFORMAT, "op %s: input %d is made by a later op",
+                             o->name, number);
         if (emp_replay_memory_of_place(p, in->place) !=
             emp_replay_memory(p, o->device, in->on_host))
-            EMP_FAIL(EMP_EFORMAT, "op %s: input %d lies in another memory", o->name,
-                     number);
+            return EMP_ERROR(EMP_EFORMAT, "op %s: input %d lies in another memory",
+                             o->name, number);
         bool is_copy = in->place >= p->tensor_count;
         if (in->bytes > (is_copy ? p->copy[in->place - p->tensor_count].bytes
                                  : p->tensor[tensor].bytes))
-            EMP_FAIL(EMP_EFORMAT, "op %s: input %d is longer than what it reads", o->name,
-                     number);
+            return EMP_ERROR(EMP_EFORMAT, "op %s: input %d is longer than what it reads",
+                             o->name, number);
     }
     for (int32_t i = p->control_offset[op]; i < p->control_offset[op + 1]; i++) {
         if (p->control[i] < 0 || p->control[i] >= op)
-            EMP_FAIL(EMP_EFORMAT, "op %s waits for a later op", o->name);
+            return EMP_ERROR(EMP_EFORMAT, "op %s waits for a later op", o->name);
     }
     if (o->is_alias && (p->input_offset[op] == p->input_offset[op + 1] ||
                         p->output_offset[op] == p->output_offset[op + 1] ||
                         p->input[p->input_offset[op]].place == EMP_REPLAY_CONSTANT))
-        EMP_FAIL(EMP_EFORMAT, "op %s is an alias of nothing", o->name);
+        return EMP_ERROR(EMP_EFORMAT, "op %s is an alias of nothing", o->name);
     if (o->is_alias && !is_within(p, op))
-        EMP_FAIL(EMP_EFORMAT, "op %s is an alias of something shorter, or elsewhere",
-                 o->name);
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT,
+                         "op %s is an alias of something shorter, or elsewhere", o->name);
+    return EMP_OK;
 }
 
 emp_status emp_replay_plan_check(const emp_replay_plan *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(check_devices(p, err));
-    EMP_TRY(check_offsets(p->input_offset, p->op_count, p->input_count, "inputs", err));
-    EMP_TRY(
+    EMP_CHECK(check_devices(p, err));
+    EMP_CHECK(check_offsets(p->input_offset, p->op_count, p->input_count, "inputs", err));
+    EMP_CHECK(
         check_offsets(p->control_offset, p->op_count, p->control_count, "controls", err));
-    EMP_TRY(
+    EMP_CHECK(
         check_offsets(p->output_offset, p->op_count, p->tensor_count, "outputs", err));
-    EMP_TRY(check_offsets(p->copy_offset, p->tensor_count, p->copy_count, "copies", err));
+    EMP_CHECK(
+        check_offsets(p->copy_offset, p->tensor_count, p->copy_count, "copies", err));
     for (int32_t op = 0; op < p->op_count; op++) {
         const emp_replay_op *o = &p->op[op];
         if (o->device < 0 || o->device >= p->device_count)
-            EMP_FAIL(EMP_EFORMAT, "op %s is on no device", o->name);
+            return EMP_ERROR(EMP_EFORMAT, "op %s is on no device", o->name);
         if (o->persistent_bytes < 0 || o->workspace_bytes < 0)
-            EMP_FAIL(EMP_EFORMAT, "op %s has less than no memory", o->name);
+            return EMP_ERROR(EMP_EFORMAT, "op %s has less than no memory", o->name);
         for (int32_t t = p->output_offset[op]; t < p->output_offset[op + 1]; t++) {
-            EMP_TRY(check_tensor(p, op, t, err));
+            EMP_CHECK(check_tensor(p, op, t, err));
         }
-        EMP_TRY(check_inputs(p, op, err));
-        EMP_TRY(emp_replay_check_kernel(p, op, err));
+        EMP_CHECK(check_inputs(p, op, err));
+        EMP_CHECK(emp_replay_check_kernel(p, op, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static uint64_t hash_kernel(uint64_t hash, const emp_kernel *k)

@@ -146,42 +146,38 @@ cleanup:
 
 static emp_status read_devices(emp_text_lines *in, emp_replay_plan *p, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *name;
 
     for (int32_t d = 0; d < p->device_count; d++) {
         emp_replay_device *v = &p->device[d];
-        EMP_TRY(emp_text_lines_next(in, "device", err));
-        EMP_TRY(emp_text_lines_word(in, &name, err));
+        EMP_CHECK(emp_text_lines_next(in, "device", err));
+        EMP_CHECK(emp_text_lines_word(in, &name, err));
         snprintf(v->name, sizeof v->name, "%.31s", name);
-        EMP_TRY(read_flag(in, &v->is_cpu, err));
-        EMP_TRY(emp_text_lines_count(in, 0, p->device_count - 1, &v->host, err));
-        EMP_TRY(emp_text_lines_count(in, 1, EMP_REPLAY_MAX_CORES, &v->cores, err));
-        EMP_TRY(emp_text_lines_integer(in, 1, MAX_BYTES, &v->memory_bytes, err));
+        EMP_CHECK(read_flag(in, &v->is_cpu, err));
+        EMP_CHECK(emp_text_lines_count(in, 0, p->device_count - 1, &v->host, err));
+        EMP_CHECK(emp_text_lines_count(in, 1, EMP_REPLAY_MAX_CORES, &v->cores, err));
+        EMP_CHECK(emp_text_lines_integer(in, 1, MAX_BYTES, &v->memory_bytes, err));
     }
     for (int32_t i = 0; i < p->device_count * p->device_count; i++) {
-        EMP_TRY(emp_text_lines_next(in, "route", err));
-        EMP_TRY(emp_text_lines_number(in, &p->route[i].bytes_per_s, err));
-        EMP_TRY(emp_text_lines_number(in, &p->route[i].latency_s, err));
+        EMP_CHECK(emp_text_lines_next(in, "route", err));
+        EMP_CHECK(emp_text_lines_number(in, &p->route[i].bytes_per_s, err));
+        EMP_CHECK(emp_text_lines_number(in, &p->route[i].latency_s, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_kernel(emp_text_lines *in, emp_kernel *kernel, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *name;
 
-    EMP_TRY(emp_text_lines_word(in, &name, err));
+    EMP_CHECK(emp_text_lines_word(in, &name, err));
     if (!emp_kernel_find(name, &kernel->kind))
-        EMP_FAIL(EMP_EFORMAT, "%s:%" PRId64 ": there is no kernel '%s'", in->path,
-                 in->line, name);
-    EMP_TRY(emp_text_lines_count(in, 0, 255, &kernel->variant, err));
+        return EMP_ERROR(EMP_EFORMAT, "%s:%" PRId64 ": there is no kernel '%s'", in->path,
+                         in->line, name);
+    EMP_CHECK(emp_text_lines_count(in, 0, 255, &kernel->variant, err));
     for (int32_t i = 0; i < emp_kernel_size_count(kernel->kind); i++)
-        EMP_TRY(emp_text_lines_integer(in, -1, MAX_BYTES, &kernel->size[i], err));
-cleanup:
-    return st;
+        EMP_CHECK(emp_text_lines_integer(in, -1, MAX_BYTES, &kernel->size[i], err));
+    return EMP_OK;
 }
 
 /* Rows that the next op, and the next output, begin at; and names. */
@@ -193,103 +189,94 @@ struct ends {
 static emp_status take(const emp_text_lines *in, int32_t *end, int32_t count,
                        int32_t limit, const char *what, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (count > limit - *end)
-        EMP_FAIL(EMP_EFORMAT, "%s:%" PRId64 ": more %s than the head says", in->path,
-                 in->line, what);
+        return EMP_ERROR(EMP_EFORMAT, "%s:%" PRId64 ": more %s than the head says",
+                         in->path, in->line, what);
     *end += count;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status take_name(const emp_text_lines *in, const char *word, struct ends *ends,
                             const char **name, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     bytes = strlen(word) + 1;
+    size_t bytes = strlen(word) + 1;
 
     if (bytes > (size_t)(ends->names_end - ends->name))
-        EMP_FAIL(EMP_EFORMAT, "%s:%" PRId64 ": longer names than the head says", in->path,
-                 in->line);
+        return EMP_ERROR(EMP_EFORMAT, "%s:%" PRId64 ": longer names than the head says",
+                         in->path, in->line);
     memcpy(ends->name, word, bytes);
     *name = ends->name;
     ends->name += bytes;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_output(emp_text_lines *in, emp_replay_plan *p, int32_t op,
                               int32_t tensor, struct ends *ends, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_replay_tensor *t = &p->tensor[tensor];
     int32_t            count, first = ends->copy;
 
     t->producer = op;
-    EMP_TRY(emp_text_lines_next(in, "out", err));
-    EMP_TRY(emp_text_lines_count(in, -1, op, &t->storage, err));
-    EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &t->buffer_bytes, err));
-    EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &t->bytes, err));
-    EMP_TRY(emp_text_lines_count(in, 1, 64, &t->element_bytes, err));
-    EMP_TRY(read_flag(in, &t->on_host, err));
-    EMP_TRY(emp_text_lines_count(in, 0, MAX_COUNT, &count, err));
-    EMP_TRY(take(in, &ends->copy, count, p->copy_count, "copies", err));
+    EMP_CHECK(emp_text_lines_next(in, "out", err));
+    EMP_CHECK(emp_text_lines_count(in, -1, op, &t->storage, err));
+    EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &t->buffer_bytes, err));
+    EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &t->bytes, err));
+    EMP_CHECK(emp_text_lines_count(in, 1, 64, &t->element_bytes, err));
+    EMP_CHECK(read_flag(in, &t->on_host, err));
+    EMP_CHECK(emp_text_lines_count(in, 0, MAX_COUNT, &count, err));
+    EMP_CHECK(take(in, &ends->copy, count, p->copy_count, "copies", err));
     for (int32_t c = first; c < ends->copy; c++) {
         p->copy[c].tensor = tensor;
-        EMP_TRY(emp_text_lines_next(in, "copy", err));
-        EMP_TRY(emp_text_lines_count(in, 0, p->device_count - 1, &p->copy[c].to, err));
-        EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &p->copy[c].bytes, err));
+        EMP_CHECK(emp_text_lines_next(in, "copy", err));
+        EMP_CHECK(emp_text_lines_count(in, 0, p->device_count - 1, &p->copy[c].to, err));
+        EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &p->copy[c].bytes, err));
     }
     p->copy_offset[tensor + 1] = ends->copy;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_op(emp_text_lines *in, emp_replay_plan *p, int32_t op,
                           struct ends *ends, emp_error *err)
 {
-    emp_status     st = EMP_OK;
     emp_replay_op *o = &p->op[op];
     int32_t        inputs, controls, outputs;
     const char    *word;
 
-    EMP_TRY(emp_text_lines_next(in, "op", err));
-    EMP_TRY(emp_text_lines_word(in, &word, err));
-    EMP_TRY(take_name(in, word, ends, &o->name, err));
-    EMP_TRY(emp_text_lines_word(in, &word, err));
-    EMP_TRY(take_name(in, word, ends, &o->type, err));
-    EMP_TRY(emp_text_lines_count(in, 0, p->device_count - 1, &o->device, err));
-    EMP_TRY(read_flag(in, &o->is_alias, err));
-    EMP_TRY(read_flag(in, &o->is_in_place, err));
-    EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &o->persistent_bytes, err));
-    EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &o->workspace_bytes, err));
-    EMP_TRY(emp_text_lines_count(in, 0, MAX_COUNT, &inputs, err));
-    EMP_TRY(emp_text_lines_count(in, 0, MAX_COUNT, &controls, err));
-    EMP_TRY(emp_text_lines_count(in, 0, MAX_COUNT, &outputs, err));
-    EMP_TRY(read_kernel(in, &o->kernel, err));
-    EMP_TRY(take(in, &ends->input, inputs, p->input_count, "inputs", err));
-    EMP_TRY(take(in, &ends->control, controls, p->control_count, "waits", err));
-    EMP_TRY(take(in, &ends->tensor, outputs, p->tensor_count, "outputs", err));
+    EMP_CHECK(emp_text_lines_next(in, "op", err));
+    EMP_CHECK(emp_text_lines_word(in, &word, err));
+    EMP_CHECK(take_name(in, word, ends, &o->name, err));
+    EMP_CHECK(emp_text_lines_word(in, &word, err));
+    EMP_CHECK(take_name(in, word, ends, &o->type, err));
+    EMP_CHECK(emp_text_lines_count(in, 0, p->device_count - 1, &o->device, err));
+    EMP_CHECK(read_flag(in, &o->is_alias, err));
+    EMP_CHECK(read_flag(in, &o->is_in_place, err));
+    EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &o->persistent_bytes, err));
+    EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &o->workspace_bytes, err));
+    EMP_CHECK(emp_text_lines_count(in, 0, MAX_COUNT, &inputs, err));
+    EMP_CHECK(emp_text_lines_count(in, 0, MAX_COUNT, &controls, err));
+    EMP_CHECK(emp_text_lines_count(in, 0, MAX_COUNT, &outputs, err));
+    EMP_CHECK(read_kernel(in, &o->kernel, err));
+    EMP_CHECK(take(in, &ends->input, inputs, p->input_count, "inputs", err));
+    EMP_CHECK(take(in, &ends->control, controls, p->control_count, "waits", err));
+    EMP_CHECK(take(in, &ends->tensor, outputs, p->tensor_count, "outputs", err));
     p->input_offset[op + 1] = ends->input;
     p->control_offset[op + 1] = ends->control;
     p->output_offset[op + 1] = ends->tensor;
     for (int32_t i = ends->input - inputs; i < ends->input; i++) {
         emp_replay_input *to = &p->input[i];
-        EMP_TRY(emp_text_lines_next(in, "in", err));
-        EMP_TRY(emp_text_lines_count(in, -1, INT32_MAX, &to->place, err));
-        EMP_TRY(emp_text_lines_integer(in, 0, MAX_BYTES, &to->bytes, err));
-        EMP_TRY(emp_text_lines_count(in, 1, 64, &to->element_bytes, err));
-        EMP_TRY(read_flag(in, &to->on_host, err));
+        EMP_CHECK(emp_text_lines_next(in, "in", err));
+        EMP_CHECK(emp_text_lines_count(in, -1, INT32_MAX, &to->place, err));
+        EMP_CHECK(emp_text_lines_integer(in, 0, MAX_BYTES, &to->bytes, err));
+        EMP_CHECK(emp_text_lines_count(in, 1, 64, &to->element_bytes, err));
+        EMP_CHECK(read_flag(in, &to->on_host, err));
     }
     for (int32_t i = ends->control - controls; i < ends->control; i++) {
-        EMP_TRY(emp_text_lines_next(in, "wait", err));
-        EMP_TRY(emp_text_lines_count(in, 0, INT32_MAX, &p->control[i], err));
+        EMP_CHECK(emp_text_lines_next(in, "wait", err));
+        EMP_CHECK(emp_text_lines_count(in, 0, INT32_MAX, &p->control[i], err));
     }
     for (int32_t t = ends->tensor - outputs; t < ends->tensor; t++)
-        EMP_TRY(read_output(in, p, op, t, ends, err));
-cleanup:
-    return st;
+        EMP_CHECK(read_output(in, p, op, t, ends, err));
+    return EMP_OK;
 }
 
 emp_status emp_replay_plan_load(emp_replay_plan **out, const char *path, emp_error *err)

@@ -9,21 +9,18 @@
 
 static emp_status read_line(emp_text_lines *lines, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     lines->line++;
     if (fgets(lines->text, sizeof lines->text, lines->file) == NULL)
-        EMP_FAIL(ferror(lines->file) ? EMP_EIO : EMP_EFORMAT,
-                 "%s ends after line %" PRId64 ": it is not whole", lines->path,
-                 lines->line - 1);
+        return EMP_ERROR(ferror(lines->file) ? EMP_EIO : EMP_EFORMAT,
+                         "%s ends after line %" PRId64 ": it is not whole", lines->path,
+                         lines->line - 1);
     size_t length = strlen(lines->text);
     if (length == 0 || lines->text[length - 1] != '\n')
-        EMP_FAIL(EMP_EFORMAT, "%s:%" PRId64 ": a line without end", lines->path,
-                 lines->line);
+        return EMP_ERROR(EMP_EFORMAT, "%s:%" PRId64 ": a line without end", lines->path,
+                         lines->line);
     lines->text[length - 1] = '\0';
     lines->at = lines->text;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_text_lines_open(emp_text_lines *lines, const char *path,
@@ -53,18 +50,17 @@ void emp_text_lines_close(emp_text_lines *lines)
 emp_status emp_text_lines_expect(emp_text_lines *lines, int64_t lines_left,
                                  emp_error *err)
 {
-    emp_status st = EMP_OK;
-    long       here = ftell(lines->file);
+    long here = ftell(lines->file);
 
     if (here < 0 || fseek(lines->file, 0, SEEK_END) != 0) return EMP_OK; /* a pipe */
     long end = ftell(lines->file);
     if (fseek(lines->file, here, SEEK_SET) != 0)
-        EMP_FAIL(EMP_EIO, "%s: %s", lines->path, strerror(errno));
+        return EMP_ERROR(EMP_EIO, "%s: %s", lines->path, strerror(errno));
     if (lines_left > (end - here) / (int64_t)strlen("op 0\n"))
-        EMP_FAIL(EMP_EFORMAT, "%s:%" PRId64 ": counts of more than the file holds",
-                 lines->path, lines->line);
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:%" PRId64 ": counts of more than the file holds",
+                         lines->path, lines->line);
+    return EMP_OK;
 }
 
 static char *next_word(emp_text_lines *lines)
@@ -93,16 +89,14 @@ emp_status emp_text_lines_word(emp_text_lines *lines, const char **word, emp_err
 
 emp_status emp_text_lines_next(emp_text_lines *lines, const char *keyword, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *word;
 
-    EMP_TRY(read_line(lines, err));
+    EMP_CHECK(read_line(lines, err));
     word = next_word(lines);
     if (word == NULL || strcmp(word, keyword) != 0)
-        EMP_FAIL(EMP_EFORMAT, "%s:%" PRId64 ": a line '%s' is expected, not '%s'",
-                 lines->path, lines->line, keyword, word == NULL ? "" : word);
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "%s:%" PRId64 ": a line '%s' is expected, not '%s'",
+                         lines->path, lines->line, keyword, word == NULL ? "" : word);
+    return EMP_OK;
 }
 
 emp_status emp_text_lines_integer(emp_text_lines *lines, int64_t minimum, int64_t maximum,

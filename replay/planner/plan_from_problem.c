@@ -31,7 +31,6 @@ static bool reads_on_host(const emp_op *op, int32_t input)
 
 static emp_status number(struct draft *d, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = d->g;
 
     for (int32_t i = 0; i < g->op_count; i++) {
@@ -43,7 +42,7 @@ static emp_status number(struct draft *d, emp_error *err)
         if (g->op[op].is_folded) continue;
         if (d->device_of_op[op] < 0 ||
             d->device_of_op[op] >= d->problem->machine->device_count)
-            EMP_FAIL(EMP_EINVAL, "op %s is on no device", g->name[op]);
+            return EMP_ERROR(EMP_EINVAL, "op %s is on no device", g->name[op]);
         d->op[d->op_count] = op;
         d->live[op] = d->op_count++;
         d->input_count += g->input_offset[op + 1] - g->input_offset[op];
@@ -53,8 +52,7 @@ static emp_status number(struct draft *d, emp_error *err)
             d->control_count += !g->op[g->control[c]].is_folded;
         }
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void set_devices(emp_replay_plan *p, const emp_problem *problem)
@@ -257,12 +255,12 @@ static void order_copies(struct draft *d)
 
 static emp_status fill(struct draft *d, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     emp_replay_plan *p = NULL;
     char            *names;
 
-    EMP_TRY(emp_replay_plan_create(&p, d->op_count, d->tensor_count, d->input_count,
-                                   d->input_count, d->control_count, d->name_bytes, err));
+    EMP_CHECK(emp_replay_plan_create(&p, d->op_count, d->tensor_count, d->input_count,
+                                     d->input_count, d->control_count, d->name_bytes,
+                                     err));
     d->plan = p;
     names = p->names;
     set_devices(p, d->problem);
@@ -270,8 +268,7 @@ static emp_status fill(struct draft *d, emp_error *err)
     for (int32_t op = 0; op < d->op_count; op++) set_op(d, op, &names);
     p->copy_count = d->copy_count;
     order_copies(d);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void describe(emp_replay_plan *p, const emp_problem *problem)

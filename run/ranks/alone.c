@@ -5,20 +5,16 @@
 emp_status emp_distributed_join(const emp_ranks            **ranks,
                                 const volatile sig_atomic_t *stop, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     (void)stop;
     *ranks = NULL;
     if (emp_distributed_count() > 1) {
-        EMP_FAIL(
+        return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "mpirun started %d of this program, which was built without MPI; install "
             "libopenmpi-dev and build it again",
             emp_distributed_count());
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_distributed_leave(bool has_failed) { (void)has_failed; }

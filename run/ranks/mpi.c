@@ -48,12 +48,11 @@ cleanup:
 static emp_status wait_for(MPI_Request *request, MPI_Status *status, emp_error *err)
 {
     const struct timespec pause = {0, PAUSE_NS};
-    emp_status            st = EMP_OK;
     double                give_up_s = 0.0;
     int                   is_done = 0, looks = 0;
 
     for (;;) {
-        EMP_TRY(check(MPI_Test(request, &is_done, status), "exchange data", err));
+        EMP_CHECK(check(MPI_Test(request, &is_done, status), "exchange data", err));
         if (is_done) break;
         if (looks < EAGER_LOOKS) {
             looks++;
@@ -64,89 +63,69 @@ static emp_status wait_for(MPI_Request *request, MPI_Status *status, emp_error *
         if (give_up_s <= 0.0) give_up_s = emp_clock_now_s() + patience_s();
         if (emp_clock_now_s() > give_up_s) {
             has_given_up = true;
-            EMP_FAIL(EMP_EEXTERNAL,
-                     "other ranks have gone or are too slow to end with this "
-                     "one: the run is not finished, and --resume goes on "
-                     "from its last checkpoint");
+            return EMP_ERROR(EMP_EEXTERNAL,
+                             "other ranks have gone or are too slow to end with this "
+                             "one: the run is not finished, and --resume goes on "
+                             "from its last checkpoint");
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status check_size(size_t bytes, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (bytes > INT_MAX)
-        EMP_FAIL(EMP_EUNSUPPORTED, "%zu bytes in one message, want at most %d", bytes,
-                 INT_MAX);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%zu bytes in one message, want at most %d",
+                         bytes, INT_MAX);
+    return EMP_OK;
 }
 
 static emp_status gather(const void *mine, void *all, size_t bytes, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     MPI_Request request;
 
-    EMP_TRY(check_size(bytes, err));
-    EMP_TRY(check(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
-                                 MPI_COMM_WORLD, &request),
-                  "gather", err));
-    EMP_TRY(wait_for(&request, MPI_STATUS_IGNORE, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(check_size(bytes, err));
+    EMP_CHECK(check(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
+                                   MPI_COMM_WORLD, &request),
+                    "gather", err));
+    return wait_for(&request, MPI_STATUS_IGNORE, err);
 }
 
 static emp_status broadcast(int32_t owner, void *block, size_t bytes, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     MPI_Request request;
 
-    EMP_TRY(check_size(bytes, err));
-    EMP_TRY(
+    EMP_CHECK(check_size(bytes, err));
+    EMP_CHECK(
         check(MPI_Ibcast(block, (int)bytes, MPI_BYTE, owner, MPI_COMM_WORLD, &request),
               "broadcast", err));
-    EMP_TRY(wait_for(&request, MPI_STATUS_IGNORE, err));
-
-cleanup:
-    return st;
+    return wait_for(&request, MPI_STATUS_IGNORE, err);
 }
 
 static emp_status send(int32_t to, const void *block, size_t bytes, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     MPI_Request request;
 
-    EMP_TRY(check_size(bytes, err));
-    EMP_TRY(check(MPI_Isend(block, (int)bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, &request),
-                  "send", err));
-    EMP_TRY(wait_for(&request, MPI_STATUS_IGNORE, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(check_size(bytes, err));
+    EMP_CHECK(
+        check(MPI_Isend(block, (int)bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, &request),
+              "send", err));
+    return wait_for(&request, MPI_STATUS_IGNORE, err);
 }
 
 static emp_status receive(int32_t *from, void *block, size_t bytes, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     MPI_Request request;
     MPI_Status  status;
 
-    EMP_TRY(check_size(bytes, err));
-    EMP_TRY(check(MPI_Irecv(block, (int)bytes, MPI_BYTE,
-                            *from == EMP_ANY_RANK ? MPI_ANY_SOURCE : *from, 0,
-                            MPI_COMM_WORLD, &request),
-                  "receive", err));
-    EMP_TRY(wait_for(&request, &status, err));
+    EMP_CHECK(check_size(bytes, err));
+    EMP_CHECK(check(MPI_Irecv(block, (int)bytes, MPI_BYTE,
+                              *from == EMP_ANY_RANK ? MPI_ANY_SOURCE : *from, 0,
+                              MPI_COMM_WORLD, &request),
+                    "receive", err));
+    EMP_CHECK(wait_for(&request, &status, err));
     *from = status.MPI_SOURCE;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status agree(emp_status mine, emp_error *err)

@@ -101,37 +101,38 @@ static bool sizes_are_sane(const emp_record *r)
 emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
                               emp_error *err)
 {
-    emp_status   st = EMP_OK;
     emp_record  *r = (emp_record *)record;
     emp_h5_array arrays[MAX_ARRAYS];
 
     for (int i = 0; i < FIELD_COUNT; i++) {
         if (!emp_h5_read_field(file, &fields[i], r)) {
-            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
-                     fields[i].name);
+            return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
+                             fields[i].name);
         }
     }
     r->ranks = 0;
     r->is_async = false;
     if (emp_h5_read_field(file, &rank_fields[0], r) &&
         (r->ranks < 2 || !emp_h5_read_field(file, &rank_fields[1], r))) {
-        EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d ranks", path, r->ranks);
+        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: %d ranks", path, r->ranks);
     }
     if (!sizes_are_sane(r)) {
-        EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d devices, %d ops, %d tells, %d metrics",
-                 path, r->device_count, r->op_count, r->point_count, r->metric_count);
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s is damaged: %d devices, %d ops, %d tells, %d metrics", path,
+                         r->device_count, r->op_count, r->point_count, r->metric_count);
     }
     r->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->op_count);
     r->curve = EMP_NEW_ARRAY(emp_curve_point, (size_t)r->point_count);
     r->metric = EMP_NEW_ARRAY(double, (size_t)r->point_count *(size_t)r->metric_count);
     if (r->device_of_op == NULL || r->curve == NULL || r->metric == NULL) {
-        EMP_FAIL(EMP_ENOMEM, "record of %d ops, %d tells", r->op_count, r->point_count);
+        return EMP_ERROR(EMP_ENOMEM, "record of %d ops, %d tells", r->op_count,
+                         r->point_count);
     }
     int array_count = list_arrays(r, arrays);
     for (int i = 0; i < array_count; i++) {
         if (!emp_h5_read_array(file, &arrays[i])) {
-            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
-                     arrays[i].name);
+            return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
+                             arrays[i].name);
         }
     }
     for (int32_t i = 0; i < r->device_count; i++)
@@ -140,13 +141,11 @@ emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
         r->metric_name[i][EMP_H5_NAME_BYTES - 1] = '\0';
     for (int32_t op = 0; op < r->op_count; op++) {
         if (r->device_of_op[op] < 0 || r->device_of_op[op] >= r->device_count) {
-            EMP_FAIL(EMP_EFORMAT, "%s is damaged: op %d is on device %d of %d", path, op,
-                     r->device_of_op[op], r->device_count);
+            return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d is on device %d of %d",
+                             path, op, r->device_of_op[op], r->device_count);
         }
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
@@ -181,17 +180,17 @@ static int32_t rank_count(const emp_record *r) { return r->ranks > 1 ? r->ranks 
 emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here,
                                  const char *path, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    their_ranks = rank_count(there), our_ranks = rank_count(here);
+    int32_t their_ranks = rank_count(there), our_ranks = rank_count(here);
 
     if (their_ranks != our_ranks) {
-        EMP_FAIL(EMP_EINVAL,
-                 "%s is of a run of %d rank%s and goes on with as many, not with %d",
-                 path, their_ranks, their_ranks == 1 ? "" : "s", our_ranks);
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "%s is of a run of %d rank%s and goes on with as many, not with %d", path,
+            their_ranks, their_ranks == 1 ? "" : "s", our_ranks);
     }
     if (there->is_async != here->is_async) {
-        EMP_FAIL(EMP_EINVAL, "%s is of a run %s --async and goes on so", path,
-                 there->is_async ? "with" : "without");
+        return EMP_ERROR(EMP_EINVAL, "%s is of a run %s --async and goes on so", path,
+                         there->is_async ? "with" : "without");
     }
 
     for (int i = 0; i < IDENTITY_COUNT; i++) {
@@ -199,12 +198,10 @@ emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here
         print_value(theirs, sizeof theirs, &fields[i], there);
         print_value(ours, sizeof ours, &fields[i], here);
         if (strcmp(theirs, ours) != 0)
-            EMP_FAIL(EMP_EINVAL, "%s is of another run: %s %s there, %s here", path,
-                     fields[i].name, theirs, ours);
+            return EMP_ERROR(EMP_EINVAL, "%s is of another run: %s %s there, %s here",
+                             path, fields[i].name, theirs, ours);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_record_clear(emp_record *record)

@@ -35,15 +35,11 @@ typedef struct {
 
 static emp_status init_division(division *d, int32_t vertex_count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *d = (division){.side = EMP_NEW_ARRAY(int8_t, (size_t)vertex_count),
                     .trial = EMP_NEW_ARRAY(int8_t, (size_t)vertex_count)};
     if (d->side == NULL || d->trial == NULL)
-        EMP_FAIL(EMP_ENOMEM, "sides of %d vertices", vertex_count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "sides of %d vertices", vertex_count);
+    return EMP_OK;
 }
 
 static void clear_division(division *d)
@@ -77,17 +73,12 @@ static double share_of_first(const request *r)
 static emp_status divide_few(division *d, const emp_flow_graph *g, const int32_t *order,
                              const request *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int8_t side = 0; side < 2; side++) {
         memset(d->trial, side, (size_t)g->vertex_count);
-        EMP_TRY(try_out(d, g, r, err));
+        EMP_CHECK(try_out(d, g, r, err));
     }
     emp_acyclic_start_order(g, order, share_of_first(r), d->trial);
-    EMP_TRY(try_out(d, g, r, err));
-
-cleanup:
-    return st;
+    return try_out(d, g, r, err);
 }
 
 /* A graph as it becomes coarser. */
@@ -97,18 +88,16 @@ typedef struct {
 
 static emp_status init_scratch(scratch *s, const emp_flow_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     count = (size_t)g->vertex_count;
+    size_t count = (size_t)g->vertex_count;
 
     *s = (scratch){EMP_NEW_ARRAY(int32_t, count), EMP_NEW_ARRAY(int32_t, count),
                    EMP_NEW_ARRAY(int32_t, count)};
     if (!s->order || !s->level || !s->cluster)
-        EMP_FAIL(EMP_ENOMEM, "order of %d vertices", g->vertex_count);
+        return EMP_ERROR(EMP_ENOMEM, "order of %d vertices", g->vertex_count);
     if (!emp_flow_graph_sort(g, s->order, s->level))
-        EMP_FAIL(EMP_ECYCLE, "flows of %d vertices form a cycle", g->vertex_count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ECYCLE, "flows of %d vertices form a cycle",
+                         g->vertex_count);
+    return EMP_OK;
 }
 
 static void clear_scratch(scratch *s)

@@ -150,8 +150,7 @@ static bool make_pass(refinement *r)
 static emp_status init(refinement *r, const emp_flow_graph *graph, const int64_t limit[2],
                        int8_t *side, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     count = (size_t)graph->vertex_count;
+    size_t count = (size_t)graph->vertex_count;
 
     *r = (refinement){.graph = graph,
                       .limit = limit,
@@ -161,13 +160,11 @@ static emp_status init(refinement *r, const emp_flow_graph *graph, const int64_t
                       .has_moved = EMP_NEW_ARRAY(bool, count),
                       .moved = EMP_NEW_ARRAY(int32_t, count)};
     if (!r->gain || !r->blockers || !r->has_moved || !r->moved)
-        EMP_FAIL(EMP_ENOMEM, "sides of %d vertices", graph->vertex_count);
+        return EMP_ERROR(EMP_ENOMEM, "sides of %d vertices", graph->vertex_count);
     for (int32_t s = 0; s < 2; s++)
-        EMP_TRY(emp_gain_queue_init(&r->queue[s], r->gain, graph->vertex_count, err));
+        EMP_CHECK(emp_gain_queue_init(&r->queue[s], r->gain, graph->vertex_count, err));
     count_all(r);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void clear(refinement *r)

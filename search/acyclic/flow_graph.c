@@ -44,18 +44,15 @@ typedef struct {
 
 static emp_status init_gathering(gathering *a, int32_t cluster_count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     count = (size_t)cluster_count;
+    size_t count = (size_t)cluster_count;
 
     *a = (gathering){.met = EMP_NEW_ARRAY(int32_t, count),
                      .traffic = EMP_NEW_ARRAY(int64_t, count),
                      .flow = EMP_NEW_ARRAY(int8_t, count),
                      .list = EMP_NEW_ARRAY(int32_t, count)};
     if (!a->met || !a->traffic || !a->flow || !a->list)
-        EMP_FAIL(EMP_ENOMEM, "edges of %d clusters", cluster_count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "edges of %d clusters", cluster_count);
+    return EMP_OK;
 }
 
 static void clear_gathering(gathering *a)

@@ -6,16 +6,12 @@
 emp_status emp_gain_queue_init(emp_gain_queue *q, const int64_t *gain,
                                int32_t vertex_count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *q = (emp_gain_queue){.gain = gain,
                           .heap = EMP_NEW_ARRAY(int32_t, (size_t)vertex_count),
                           .where = EMP_NEW_ARRAY(int32_t, (size_t)vertex_count)};
     if (q->heap == NULL || q->where == NULL)
-        EMP_FAIL(EMP_ENOMEM, "queue of %d vertices", vertex_count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "queue of %d vertices", vertex_count);
+    return EMP_OK;
 }
 
 void emp_gain_queue_clear(emp_gain_queue *q)

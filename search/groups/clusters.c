@@ -29,19 +29,14 @@ static emp_status group(const emp_partition_graph *g, int32_t count, double imba
                         uint64_t seed, int32_t *group_of_vertex, int32_t *used,
                         emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (g->vertex_count <= count) {
         for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = v;
     } else if (count == 1) {
         for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = 0;
     } else {
-        EMP_TRY(emp_metis_kway(g, count, imbalance, seed, group_of_vertex, err));
+        EMP_CHECK(emp_metis_kway(g, count, imbalance, seed, group_of_vertex, err));
     }
-    EMP_TRY(number_parts(group_of_vertex, g->vertex_count, count, used, err));
-
-cleanup:
-    return st;
+    return number_parts(group_of_vertex, g->vertex_count, count, used, err);
 }
 
 /* Fine groups end where coarse ones do: a group for each pair that has members. */
@@ -73,16 +68,12 @@ cleanup:
 static emp_status allocate(emp_clusters *c, int32_t class_count, int32_t vertex_count,
                            emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     c->class_count = class_count;
     c->fine_of_class = EMP_NEW_ARRAY(int32_t, (size_t)class_count);
     c->coarse_of_fine = EMP_NEW_ARRAY(int32_t, (size_t)vertex_count);
     if (!c->fine_of_class || !c->coarse_of_fine)
-        EMP_FAIL(EMP_ENOMEM, "groups of %d classes", class_count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "groups of %d classes", class_count);
+    return EMP_OK;
 }
 
 emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,

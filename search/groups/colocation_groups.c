@@ -58,7 +58,6 @@ static void list_ops(sets *s)
 
 static emp_status init_sets(sets *s, const emp_problem *problem, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
     size_t           classes = (size_t)g->class_count;
 
@@ -71,7 +70,7 @@ static emp_status init_sets(sets *s, const emp_problem *problem, emp_error *err)
                 .op_of_class = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count)};
     if (!s->parent || !s->next || !s->is_free || !s->is_layer || !s->first_op ||
         !s->op_of_class) {
-        EMP_FAIL(EMP_ENOMEM, "groups of %d classes", g->class_count);
+        return EMP_ERROR(EMP_ENOMEM, "groups of %d classes", g->class_count);
     }
     for (emp_op_id op = 0; op < g->op_count; op++) {
         int32_t c = g->op[op].colocation_class;
@@ -81,9 +80,7 @@ static emp_status init_sets(sets *s, const emp_problem *problem, emp_error *err)
     list_ops(s);
     emp_disjoint_init(s->parent, g->class_count);
     for (int32_t c = 0; c < g->class_count; c++) s->next[c] = c;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void clear_sets(sets *s)
@@ -174,22 +171,18 @@ static int32_t count_path_parts(const sets *s)
 static emp_status add_scopes_of(scopes *all, const char *name, emp_op_id op,
                                 emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (size_t n = parent_length(name, strlen(name)); n > 0;
          n = parent_length(name, n)) {
         int32_t i = emp_strmap_get(&all->map, name, n);
         if (i < 0) {
             i = all->count++;
             all->scope[i].op = -1;
-            EMP_TRY(emp_strmap_set(&all->map, name, n, i, err));
+            EMP_CHECK(emp_strmap_set(&all->map, name, n, i, err));
         }
         all->scope[i].op_count++;
         if (strchr(name + n + 1, '/') == NULL) all->scope[i].op = op;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The layer that an op belongs to: the innermost path around it that holds one

@@ -111,8 +111,7 @@ static int32_t number_at(const char *name, size_t at, size_t bytes, size_t scope
 
 static emp_status note_series(namer *n, const char *name, size_t length, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     scope, base, bytes;
+    size_t scope, base, bytes;
 
     for (size_t at = find_cell(name, length, &scope); at < length; at += bytes + 1) {
         bytes = component(name, at, length);
@@ -120,15 +119,13 @@ static emp_status note_series(namer *n, const char *name, size_t length, emp_err
         int32_t found = emp_strmap_get(&n->series_of_base, name, at + base);
         if (found < 0) {
             found = (int32_t)n->series_of_base.count;
-            EMP_TRY(emp_strmap_set(&n->series_of_base, name, at + base, found, err));
+            EMP_CHECK(emp_strmap_set(&n->series_of_base, name, at + base, found, err));
             n->series[found] = (series){number, number};
         }
         if (number < n->series[found].low) n->series[found].low = number;
         if (number > n->series[found].high) n->series[found].high = number;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The first component that is a member of a series long enough: its start and place;
@@ -164,27 +161,23 @@ static size_t directory_of(const char *name, size_t length)
 static emp_status tag_by_name(namer *n, emp_op_id op, const char *name, size_t length,
                               emp_error *err)
 {
-    emp_status st = EMP_OK;
-    tag       *t = &n->tag[op];
-    size_t     cell, at = find_series(n, name, length, t, &cell);
-    size_t     scope = cell > 0 ? cell : directory_of(name, at);
+    tag   *t = &n->tag[op];
+    size_t cell, at = find_series(n, name, length, t, &cell);
+    size_t scope = cell > 0 ? cell : directory_of(name, at);
 
     t->layer = emp_strmap_get(&n->layer_of_scope, name, scope);
     if (t->layer < 0) {
         t->layer = (int32_t)n->layer_of_scope.count;
-        EMP_TRY(emp_strmap_set(&n->layer_of_scope, name, scope, t->layer, err));
+        EMP_CHECK(emp_strmap_set(&n->layer_of_scope, name, scope, t->layer, err));
         n->layer[t->layer] = (layer){name, (int32_t)scope, cell > 0, 1, 0};
     }
     int32_t *steps = &n->layer[t->layer].steps;
     if (t->of > 1 && (*steps == 1 || t->of < *steps)) *steps = t->of;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status tag_ops(namer *n, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = n->problem->graph;
 
     for (int32_t i = 0; i < g->op_count; i++) {
@@ -195,11 +188,9 @@ static emp_status tag_ops(namer *n, emp_error *err)
         if (is_homeless(g->name[op]) && g->input_offset[op + 1] > input)
             n->tag[op] = n->tag[g->tensor[g->input[input]].producer];
         else
-            EMP_TRY(tag_by_name(n, op, name, length, err));
+            EMP_CHECK(tag_by_name(n, op, name, length, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- directions -------------------------------------------------------------------- */
@@ -400,7 +391,6 @@ static size_t count_components(const emp_graph *g)
 
 static emp_status init(namer *n, const emp_problem *problem, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
     size_t           ops = (size_t)g->op_count;
 
@@ -410,16 +400,14 @@ static emp_status init(namer *n, const emp_problem *problem, emp_error *err)
     n->tag = EMP_NEW_ARRAY(tag, ops);
     n->first_op = EMP_NEW_ARRAY(int32_t, (size_t)g->class_count);
     if (!n->series || !n->layer || !n->tag || !n->first_op)
-        EMP_FAIL(EMP_ENOMEM, "names of %d ops", g->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "names of %d ops", g->op_count);
     find_first_ops(n);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const char *name;
         size_t      length = name_of_layer(g->name[op], &name);
-        EMP_TRY(note_series(n, name, length, err));
+        EMP_CHECK(note_series(n, name, length, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void clear(namer *n)

@@ -43,8 +43,7 @@ static emp_status init_task(task *t, metis_function *function,
                             const emp_partition_graph *g, int32_t part_count,
                             uint64_t seed, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    arc_count = g->row[g->vertex_count];
+    int32_t arc_count = g->row[g->vertex_count];
 
     *t = (task){.function = function,
                 .vertex_count = g->vertex_count,
@@ -56,13 +55,11 @@ static emp_status init_task(task *t, metis_function *function,
                 .traffic = copy_to_idx(g->traffic, arc_count),
                 .part = EMP_NEW_ARRAY(idx_t, (size_t)g->vertex_count)};
     if (!t->row || !t->neighbor || !t->load || !t->traffic || !t->part)
-        EMP_FAIL(EMP_ENOMEM, "METIS graph of %d vertices", g->vertex_count);
+        return EMP_ERROR(EMP_ENOMEM, "METIS graph of %d vertices", g->vertex_count);
     METIS_SetDefaultOptions(t->options);
     t->options[METIS_OPTION_SEED] = (idx_t)(seed % INT_MAX);
     t->options[METIS_OPTION_DBGLVL] = 0;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void clear_task(task *t)
@@ -152,22 +149,18 @@ cleanup:
 
 static emp_status run_task(const task *t, int32_t *part_of_vertex, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(run_child(t, err));
+    EMP_CHECK(run_child(t, err));
     for (int32_t v = 0; v < t->vertex_count; v++) part_of_vertex[v] = (int32_t)t->part[v];
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Puts memory beside the load of every vertex. */
 static emp_status add_memory(task *t, const int32_t *memory, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    idx_t     *both = EMP_NEW_ARRAY(idx_t, 2 * (size_t)t->vertex_count);
+    idx_t *both = EMP_NEW_ARRAY(idx_t, 2 * (size_t)t->vertex_count);
 
-    if (both == NULL) EMP_FAIL(EMP_ENOMEM, "memory of %d vertices", (int)t->vertex_count);
+    if (both == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "memory of %d vertices", (int)t->vertex_count);
     for (int32_t v = 0; v < t->vertex_count; v++) {
         both[2 * v] = t->load[v];
         both[2 * v + 1] = memory[v];
@@ -175,9 +168,7 @@ static emp_status add_memory(task *t, const int32_t *memory, emp_error *err)
     emp_free(t->load);
     t->load = both;
     t->constraint_count = 2;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Fills tolerance [constraint] where the cut asks for any. METIS takes none or all. */

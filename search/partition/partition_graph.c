@@ -23,8 +23,7 @@ emp_status emp_partition_target_init(emp_partition_target *target,
                                      const emp_machine *machine, bool with_cpu,
                                      const char *method, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     total = 0.0;
+    double total = 0.0;
 
     *target = (emp_partition_target){.machine = machine};
     for (emp_device_id d = 0; d < machine->device_count; d++) {
@@ -34,13 +33,11 @@ emp_status emp_partition_target_init(emp_partition_target *target,
         total += machine->device[d].peak_flops_per_s;
     }
     if (emp_machine_count(machine, EMP_DEVICE_GPU) == 0) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "method %s: machine %s has no GPU", method,
-                 machine->name);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "method %s: machine %s has no GPU", method,
+                         machine->name);
     }
     for (int32_t p = 0; p < target->count; p++) target->power[p] /= total;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_partition_target_measure(emp_partition_target *target,
@@ -77,7 +74,6 @@ static bool class_is_cpu_only(const emp_problem *problem, int32_t class_id)
 static emp_status number_vertices(emp_partition_graph *g, const emp_problem *problem,
                                   bool with_cpu, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *graph = problem->graph;
     size_t           class_count = (size_t)graph->class_count;
 
@@ -85,7 +81,7 @@ static emp_status number_vertices(emp_partition_graph *g, const emp_problem *pro
     g->class_of_vertex = EMP_NEW_ARRAY(int32_t, class_count);
     g->is_cpu_only = EMP_NEW_ARRAY(bool, class_count);
     if (!g->vertex_of_class || !g->class_of_vertex || !g->is_cpu_only)
-        EMP_FAIL(EMP_ENOMEM, "vertices of %d classes", graph->class_count);
+        return EMP_ERROR(EMP_ENOMEM, "vertices of %d classes", graph->class_count);
 
     for (size_t c = 0; c < class_count; c++) g->vertex_of_class[c] = -1;
     for (emp_op_id op = 0; op < graph->op_count; op++) {
@@ -99,9 +95,7 @@ static emp_status number_vertices(emp_partition_graph *g, const emp_problem *pro
         g->class_of_vertex[g->vertex_count] = c;
         g->vertex_of_class[c] = g->vertex_count++;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The least divisor that brings \a total below \a limit. */
@@ -338,22 +332,20 @@ static emp_status spread_parts(const emp_partition_graph *g, const emp_problem *
                                const int32_t *part_of_vertex, emp_device_id *device_of_op,
                                emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *graph = problem->graph;
 
     for (int32_t v = 0; v < g->vertex_count; v++) {
         if (part_of_vertex[v] < 0 || part_of_vertex[v] >= target->count) {
-            EMP_FAIL(EMP_EEXTERNAL, "the partitioner put vertex %d into part %d of 0..%d",
-                     v, part_of_vertex[v], target->count - 1);
+            return EMP_ERROR(EMP_EEXTERNAL,
+                             "the partitioner put vertex %d into part %d of 0..%d", v,
+                             part_of_vertex[v], target->count - 1);
         }
     }
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         int32_t v = g->vertex_of_class[graph->op[op].colocation_class];
         device_of_op[op] = v < 0 ? CPU : target->device[part_of_vertex[v]];
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_partition_place(const emp_problem *problem, const emp_partition_request *r,

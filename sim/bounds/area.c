@@ -93,7 +93,6 @@ emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t coun
                           const double capacity[EMP_BOUND_RESOURCES], double accuracy,
                           emp_error *err)
 {
-    emp_status     st = EMP_OK;
     emp_area_plane plane[EMP_AREA_PLANES];
     double price[EMP_AREA_PRICES] = {0}, scale = fmax(most_work(item, count), 1.0);
     double height = 0.0;
@@ -105,7 +104,7 @@ emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t coun
         double value = value_at(item, count, price, scale, &plane[n]);
         keep_best(out, value, price);
         if (n + 1 == EMP_AREA_PLANES) break;
-        EMP_TRY(
+        EMP_CHECK(
             emp_area_lp_solve(plane, n + 1, capacity, MOST_RENT, price, &height, err));
         norm(price, capacity);
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
@@ -114,7 +113,5 @@ emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t coun
     }
     out->value = fmax(0.0, out->value);
     out->is_infeasible = out->value > scale * (1.0 + ROUNDING);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -74,20 +74,18 @@ emp_status emp_area_lp_solve(const emp_area_plane *plane, int32_t count,
                              const double *capacity, double most, double *price,
                              double *height, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    program    p = {.plane = plane,
-                    .count = count,
-                    .capacity = capacity,
-                    .most = most,
-                    .price = price,
-                    .height = height};
-    int        failure = emp_lp_guarded(solve, &p);
+    program p = {.plane = plane,
+                 .count = count,
+                 .capacity = capacity,
+                 .most = most,
+                 .price = price,
+                 .height = height};
+    int     failure = emp_lp_guarded(solve, &p);
 
     if (failure != 0) {
-        EMP_FAIL(EMP_EEXTERNAL, "GLPK cannot find prices below %d planes: code %d", count,
-                 failure);
+        return EMP_ERROR(EMP_EEXTERNAL,
+                         "GLPK cannot find prices below %d planes: code %d", count,
+                         failure);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

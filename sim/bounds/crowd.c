@@ -5,15 +5,12 @@
 
 emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *crowd = (emp_crowd){.limit = limit};
     crowd->member = EMP_NEW_ARRAY(emp_crowd_member, (size_t)limit);
     crowd->order = EMP_NEW_ARRAY(int32_t, (size_t)limit);
-    if (!crowd->member || !crowd->order) EMP_FAIL(EMP_ENOMEM, "a crowd of %d", limit);
-
-cleanup:
-    return st;
+    if (!crowd->member || !crowd->order)
+        return EMP_ERROR(EMP_ENOMEM, "a crowd of %d", limit);
+    return EMP_OK;
 }
 
 void emp_crowd_clear(emp_crowd *crowd)

@@ -262,7 +262,6 @@ static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
 static emp_status joiner_init(joiner *j, const emp_bound_model *model,
                               emp_bound_paths *paths, int32_t near, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
 
     *j = (joiner){.model = model, .paths = paths, .near_limit = near};
@@ -271,16 +270,14 @@ static emp_status joiner_init(joiner *j, const emp_bound_model *model,
     j->near = EMP_NEW_ARRAY(near_op, (size_t)near);
     j->open = EMP_NEW_ARRAY(int32_t, (size_t)near);
     if (!j->rank || !j->slot_of || !j->near || !j->open)
-        EMP_FAIL(EMP_ENOMEM, "joins of %d ops", g->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "joins of %d ops", g->op_count);
     for (int32_t goal = 0; goal < GOALS; goal++)
-        EMP_TRY(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
+        EMP_CHECK(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
     for (int32_t i = 0; i < g->op_count; i++) {
         j->rank[g->topo[i]] = i;
         j->slot_of[i] = -1;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void joiner_clear(joiner *j)

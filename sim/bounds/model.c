@@ -204,14 +204,13 @@ static void describe_ops(emp_bound_model *model)
 emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *problem,
                                 emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const emp_runtime *rt = &problem->runtime;
 
     *model = (emp_bound_model){.problem = problem};
     model->op = EMP_NEW_ARRAY(emp_bound_op, (size_t)problem->graph->op_count);
     model->floor = EMP_NEW_ARRAY(emp_bound_floor, (size_t)problem->graph->op_count);
     if (!model->op || !model->floor)
-        EMP_FAIL(EMP_ENOMEM, "bounds of %d ops", problem->graph->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "bounds of %d ops", problem->graph->op_count);
     model->has_paths = rt->rules != EMP_RULES_MSR_LOAD;
     model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->serial_issue;
     count_devices(model);
@@ -223,9 +222,7 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
         set_profile_copies(model);
     }
     describe_ops(model);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_bound_model_clear(emp_bound_model *model)

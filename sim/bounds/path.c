@@ -130,16 +130,13 @@ static void tell_back(const emp_bound_paths *paths, const emp_bound_model *model
 emp_status emp_bound_paths_init(emp_bound_paths *paths, const emp_bound_model *model,
                                 emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ops = (size_t)model->problem->graph->op_count;
+    size_t ops = (size_t)model->problem->graph->op_count;
 
     paths->head = emp_calloc(ops, sizeof *paths->head);
     paths->tail = emp_calloc(ops, sizeof *paths->tail);
     if (!paths->head || !paths->tail)
-        EMP_FAIL(EMP_ENOMEM, "paths of %d ops", model->problem->graph->op_count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "paths of %d ops", model->problem->graph->op_count);
+    return EMP_OK;
 }
 
 void emp_bound_paths_clear(emp_bound_paths *paths)

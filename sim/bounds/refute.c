@@ -20,7 +20,6 @@ typedef struct {
 
 static emp_status search_init(search *s, const emp_bound_model *model, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
 
     *s = (search){.model = *model};
@@ -28,11 +27,8 @@ static emp_status search_init(search *s, const emp_bound_model *model, emp_error
     s->of_class = EMP_NEW_ARRAY(emp_area_item, (size_t)g->class_count);
     s->of_op = EMP_NEW_ARRAY(emp_area_item, (size_t)g->op_count);
     if (!s->model.op || !s->of_class || !s->of_op)
-        EMP_FAIL(EMP_ENOMEM, "bounds of %d ops", g->op_count);
-    EMP_TRY(emp_bound_paths_init(&s->paths, model, err));
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "bounds of %d ops", g->op_count);
+    return emp_bound_paths_init(&s->paths, model, err);
 }
 
 static void search_clear(search *s)

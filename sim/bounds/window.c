@@ -107,37 +107,31 @@ static emp_status price_again(const emp_bound_model *model, const emp_bound_path
                               emp_area_item *item, window w, double *price, double *best,
                               emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_area   area;
-    int32_t    count = model->problem->graph->op_count;
+    emp_area area;
+    int32_t  count = model->problem->graph->op_count;
 
     for (emp_op_id op = 0; op < count; op++) item[op] = cut(model, paths, op, w);
-    EMP_TRY(emp_area_solve(&area, item, count, model->capacity, 1e-4, err));
+    EMP_CHECK(emp_area_solve(&area, item, count, model->capacity, 1e-4, err));
     if (area.value > 0.0) *best = fmax(*best, w.before + w.after + area.value);
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) price[r] = area.price[r];
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_bound_window(double *best, const emp_bound_model *model,
                             const emp_bound_paths *paths, emp_area_item *item,
                             const double *price, double enough, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double     longest = (double)emp_bound_paths_longest(paths, model);
-    double     width = longest, now[EMP_BOUND_RESOURCES];
-    window     w = {width / 2, width / 2};
+    double longest = (double)emp_bound_paths_longest(paths, model);
+    double width = longest, now[EMP_BOUND_RESOURCES];
+    window w = {width / 2, width / 2};
 
     *best = 0.0;
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) now[r] = price[r];
     w = look_around(model, paths, now, longest, w, width, SAMPLES, best);
     for (int32_t i = 0; i < IMPROVED && *best < enough; i++) {
-        EMP_TRY(price_again(model, paths, item, w, now, best, err));
+        EMP_CHECK(price_again(model, paths, item, w, now, best, err));
         width /= SAMPLES / 2;
         w = look_around(model, paths, now, longest, w, width, SAMPLES / 2, best);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

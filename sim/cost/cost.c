@@ -165,15 +165,14 @@ static const char *type_of(const emp_graph *graph, emp_op_id op)
 static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
                            const emp_device *cpu, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int64_t    entries = 0;
+    int64_t entries = 0;
 
     t->op_count = graph->op_count;
     t->gpu = EMP_NEW_ARRAY(emp_gpu_cost, (size_t)graph->op_count);
     t->cpu = EMP_NEW_ARRAY(emp_cpu_cost, (size_t)graph->op_count);
     t->cpu_offset = EMP_NEW_ARRAY(int32_t, (size_t)graph->op_count + 1);
     if (!t->gpu || !t->cpu || !t->cpu_offset) {
-        EMP_FAIL(EMP_ENOMEM, "costs of %d ops", graph->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "costs of %d ops", graph->op_count);
     }
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         const emp_op_cost *c = &graph->op[op].cost;
@@ -181,13 +180,14 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
         if (graph->stated == NULL && c->op_class != EMP_OP_KERNELLESS)
             t->cpu[op].lanes = lanes_of(c, type_of(graph, op), cpu);
         entries += t->cpu[op].lanes;
-        if (entries > INT32_MAX) EMP_FAIL(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
+        if (entries > INT32_MAX)
+            return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
         t->cpu_offset[op + 1] = (int32_t)entries;
     }
     t->task_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)entries);
-    if (t->task_ns == NULL) EMP_FAIL(EMP_ENOMEM, "costs of %d ops", graph->op_count);
-cleanup:
-    return st;
+    if (t->task_ns == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "costs of %d ops", graph->op_count);
+    return EMP_OK;
 }
 
 /* What the graph states in place of a model; on the CPU one core does it. */

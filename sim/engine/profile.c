@@ -57,15 +57,12 @@ emp_profile_key emp_profile_pop(emp_profile_heap *heap)
 emp_status emp_profile_rate_of(emp_profile_rate *rate, double bytes_per_s,
                                const char *key, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (!(bytes_per_s >= 1.0 && bytes_per_s < 0x1p62)) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "%s is %g B/s; 1 B/s to %.3g B/s are possible", key,
-                 bytes_per_s, 0x1p62);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%s is %g B/s; 1 B/s to %.3g B/s are possible",
+                         key, bytes_per_s, 0x1p62);
     }
     *rate = (emp_profile_rate){1000000000, (uint64_t)llround(bytes_per_s)};
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_time_ns emp_profile_duration(emp_profile_rate rate, int64_t bytes)
@@ -91,8 +88,7 @@ emp_status emp_profile_check_times(const emp_sim_profile *profile, double others
 static emp_status allocate(emp_sim_profile *p, const emp_graph *g, int32_t device_count,
                            emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int64_t    ports = 0, edges = 0;
+    int64_t ports = 0, edges = 0;
 
     for (emp_op_id id = 0; id < g->op_count; id++) {
         if (g->op[id].is_folded) continue;
@@ -102,7 +98,8 @@ static emp_status allocate(emp_sim_profile *p, const emp_graph *g, int32_t devic
         edges += g->control_offset[id + 1] - g->control_offset[id];
     }
     if (ports > INT32_MAX || edges > INT32_MAX) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "a graph of more than %d outputs or edges", INT32_MAX);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "a graph of more than %d outputs or edges",
+                         INT32_MAX);
     }
     size_t ops = (size_t)p->op_count;
     size_t events = 4 * (size_t)device_count;
@@ -116,10 +113,9 @@ static emp_status allocate(emp_sim_profile *p, const emp_graph *g, int32_t devic
     p->end_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
     if (!p->op || !p->port || !p->in || !p->out || !p->heap.key || !p->device ||
         !p->start_ns || !p->end_ns) {
-        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* At most INT64_MAX, which check_bytes() refuses. */
@@ -343,29 +339,26 @@ void emp_profile_tell_transfer(emp_sim *sim, int32_t port, int32_t from, int32_t
 static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op,
                                  emp_error *err)
 {
-    emp_status       st = EMP_OK;
     emp_sim_profile *p = sim->profile;
 
     for (int32_t op = 0; op < p->op_count; op++) {
         emp_device_id device = device_of_op[p->op[op].id];
         if ((uint32_t)device >= (uint32_t)sim->device_count ||
             !(p->op[op].kinds & sim->kind_of_device[device])) {
-            EMP_TRY(emp_sim_refuse_device(sim, p->op[op].id, device, err));
+            EMP_CHECK(emp_sim_refuse_device(sim, p->op[op].id, device, err));
         }
         p->device[op] = (uint8_t)device;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_sim_profile_run(emp_sim *sim, const emp_device_id *device_of_op,
                                emp_sim_result *result, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     emp_sim_profile *p = sim->profile;
     emp_sim_result  *r = &sim->result;
 
-    EMP_TRY(take_placement(sim, device_of_op, err));
+    EMP_CHECK(take_placement(sim, device_of_op, err));
     *r = (emp_sim_result){
         .device_count = sim->device_count, .oom_device = -1, .oom_op = -1};
     for (int32_t d = 0; d < sim->device_count; d++) {
@@ -379,7 +372,5 @@ emp_status emp_sim_profile_run(emp_sim *sim, const emp_device_id *device_of_op,
     r->event_count = 2 * (int64_t)p->op_count + 2 * r->transfer_count;
     r->is_feasible = r->oom_device < 0;
     *result = *r;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

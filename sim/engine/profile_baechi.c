@@ -28,7 +28,6 @@ typedef struct {
 
 static emp_status allocate(baechi *s, const emp_sim *sim, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_sim_profile *p = sim->profile;
     size_t                 ops = (size_t)p->op_count, most_ports = 0;
 
@@ -44,10 +43,9 @@ static emp_status allocate(baechi *s, const emp_sim *sim, emp_error *err)
     s->ready_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
     if (!s->transfer_ns || !s->consumer_count || !s->received || !s->missing ||
         !s->reading || !s->ready_ns) {
-        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int64_t bytes_of(const emp_sim_profile *p, const baechi *s, int32_t port)
@@ -57,23 +55,24 @@ static int64_t bytes_of(const emp_sim_profile *p, const baechi *s, int32_t port)
 
 static emp_status create(emp_sim *sim, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_sim_profile   *p = sim->profile;
     const emp_runtime *r = &sim->problem->runtime;
     baechi            *s = EMP_NEW(baechi);
     double             per_byte = r->byte_s * 1e18, total = 0.0;
 
     p->state = s;
-    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+    if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
     if (!(per_byte < 0x1p62)) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "per_byte is %g s; at most %.3g s are possible",
-                 r->byte_s, 0x1p62 * 1e-18);
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "per_byte is %g s; at most %.3g s are possible", r->byte_s,
+                         0x1p62 * 1e-18);
     }
     if (!((double)r->control_bytes * p->edge_count < 0x1p62)) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "control_size is %.3g B, too much for %d edges",
-                 (double)r->control_bytes, p->edge_count);
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "control_size is %.3g B, too much for %d edges",
+                         (double)r->control_bytes, p->edge_count);
     }
-    EMP_TRY(allocate(s, sim, err));
+    EMP_CHECK(allocate(s, sim, err));
     emp_profile_rate rate = {(uint64_t)llround(per_byte), 1000000000};
     emp_time_ns      fixed_ns = emp_ns_of_seconds(r->transfer_s);
     s->control_bytes = r->control_bytes;
@@ -89,9 +88,7 @@ static emp_status create(emp_sim *sim, emp_error *err)
             total += (double)s->transfer_ns[p->out[i].port];
         }
     }
-    EMP_TRY(emp_profile_check_times(p, total, err));
-cleanup:
-    return st;
+    return emp_profile_check_times(p, total, err);
 }
 
 static void destroy(void *state)

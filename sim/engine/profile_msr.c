@@ -44,9 +44,8 @@ typedef struct {
 
 static emp_status allocate(msr *s, const emp_sim *sim, bool has_before, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ops = (size_t)sim->profile->op_count, devices = (size_t)sim->device_count;
-    size_t     runs = ops > devices ? ops : devices;
+    size_t ops = (size_t)sim->profile->op_count, devices = (size_t)sim->device_count;
+    size_t runs = ops > devices ? ops : devices;
 
     s->cross_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
     s->cross_bytes = EMP_NEW_ARRAY(int64_t, ops);
@@ -63,10 +62,9 @@ static emp_status allocate(msr *s, const emp_sim *sim, bool has_before, emp_erro
     if (!s->cross_ns || !s->cross_bytes || !s->is_read || !s->shown || !s->told_run ||
         !s->order || !s->run || !s->run_of_op || !s->next_op || !s->run_of_number ||
         !s->before || !s->changed) {
-        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->profile->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", sim->profile->op_count);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* run_of_op serves as the counts of what is missing. */
@@ -103,7 +101,6 @@ static void sum_results(const emp_sim_profile *p, msr *s)
 
 static emp_status create(emp_sim *sim, bool is_latency, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_sim_profile   *p = sim->profile;
     const emp_runtime *r = &sim->problem->runtime;
     emp_profile_rate   rate;
@@ -111,9 +108,9 @@ static emp_status create(emp_sim *sim, bool is_latency, emp_error *err)
     double             total = 0.0;
 
     p->state = s;
-    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    EMP_TRY(emp_profile_rate_of(&rate, r->host_bytes_per_s, "host_rate", err));
-    EMP_TRY(allocate(s, sim, is_latency, err));
+    if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+    EMP_CHECK(emp_profile_rate_of(&rate, r->host_bytes_per_s, "host_rate", err));
+    EMP_CHECK(allocate(s, sim, is_latency, err));
     sort_topologically(p, s);
     sum_results(p, s);
     for (int32_t op = 0; op < p->op_count; op++) {
@@ -122,12 +119,11 @@ static emp_status create(emp_sim *sim, bool is_latency, emp_error *err)
             s->cross_ns[op] = emp_profile_duration(rate, s->cross_bytes[op]);
         total += (double)s->cross_ns[op] * (p->op[op + 1].out - p->op[op].out + 1);
     }
-    EMP_TRY(emp_profile_check_times(p, total, err));
+    EMP_CHECK(emp_profile_check_times(p, total, err));
     for (int32_t d = 0; d < sim->device_count; d++) {
         if (!emp_profile_is_gpu(sim, d)) sim->device[d].memory.limit = INT64_MAX;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status create_latency(emp_sim *sim, emp_error *err)

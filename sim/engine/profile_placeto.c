@@ -39,9 +39,8 @@ typedef struct {
 
 static emp_status allocate(placeto *s, const emp_sim_profile *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ops = (size_t)p->op_count, ports = (size_t)p->port_count;
-    size_t     edges = (size_t)p->edge_count;
+    size_t ops = (size_t)p->op_count, ports = (size_t)p->port_count;
+    size_t edges = (size_t)p->edge_count;
 
     s->transfer_ns = EMP_NEW_ARRAY(emp_time_ns, ports);
     s->wanted = EMP_NEW_ARRAY(int32_t, edges);
@@ -54,10 +53,9 @@ static emp_status allocate(placeto *s, const emp_sim_profile *p, emp_error *err)
     s->started = EMP_NEW_ARRAY(int32_t, ops);
     if (!s->transfer_ns || !s->wanted || !s->first_wanted || !s->reader ||
         !s->first_reader || !s->missing || !s->next_op || !s->next_port || !s->started) {
-        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* An op's control port comes last in a row, its output 0 first: so an edge of control is
@@ -107,16 +105,15 @@ static void list_readers(placeto *s, const emp_sim_profile *p)
 
 static emp_status create(emp_sim *sim, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_sim_profile   *p = sim->profile;
     const emp_runtime *r = &sim->problem->runtime;
     emp_profile_rate   rate;
     placeto           *s = EMP_NEW(placeto);
 
     p->state = s;
-    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    EMP_TRY(emp_profile_rate_of(&rate, r->bus_bytes_per_s, "bus_rate", err));
-    EMP_TRY(allocate(s, p, err));
+    if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+    EMP_CHECK(emp_profile_rate_of(&rate, r->bus_bytes_per_s, "bus_rate", err));
+    EMP_CHECK(allocate(s, p, err));
     list_wanted(s, p);
     list_readers(s, p);
     s->op_gap_ns = emp_ns_of_seconds(r->op_gap_s);
@@ -127,9 +124,7 @@ static emp_status create(emp_sim *sim, emp_error *err)
         s->transfer_ns[port] = emp_profile_duration(rate, p->port[port].bytes);
         total += (double)s->transfer_ns[port] + (double)s->bus_gap_ns;
     }
-    EMP_TRY(emp_profile_check_times(p, total, err));
-cleanup:
-    return st;
+    return emp_profile_check_times(p, total, err);
 }
 
 static void destroy(void *state)

@@ -14,45 +14,37 @@ static bool are_rules(emp_sim_rules a, const emp_sim_rules *b)
 
 emp_status emp_sim_limit_bytes(double total, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (!(total < (double)EMP_SIM_ENDLESS)) {
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "variables, tensors and copies of %.3g bytes in all; "
-                 "at most %.3g bytes",
-                 total, (double)EMP_SIM_ENDLESS);
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "variables, tensors and copies of %.3g bytes in all; "
+                         "at most %.3g bytes",
+                         total, (double)EMP_SIM_ENDLESS);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_sim_limit_time(double total_ns, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (!(total_ns < (double)EMP_SIM_LAST_NS)) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "ops and transfers of %.3g s in all; at most %.3g s",
-                 total_ns * 1e-9, (double)EMP_SIM_LAST_NS * 1e-9);
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "ops and transfers of %.3g s in all; at most %.3g s",
+                         total_ns * 1e-9, (double)EMP_SIM_LAST_NS * 1e-9);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
                                  emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const emp_problem *p = sim->problem;
     const char        *name = p->graph->name[op];
 
     if (device < 0 || device >= sim->device_count) {
-        EMP_FAIL(EMP_EINVAL, "op '%s' is on device %d of 0..%d", name, device,
-                 sim->device_count - 1);
+        return EMP_ERROR(EMP_EINVAL, "op '%s' is on device %d of 0..%d", name, device,
+                         sim->device_count - 1);
     }
-    EMP_FAIL(EMP_EINVAL, "op '%s' cannot run on %s", name,
-             p->machine->device[device].name);
-cleanup:
-    return st;
+    return EMP_ERROR(EMP_EINVAL, "op '%s' cannot run on %s", name,
+                     p->machine->device[device].name);
 }
 
 static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op,
@@ -138,16 +130,12 @@ static void finish(emp_sim *sim)
 static emp_status run(emp_sim *sim, const emp_device_id       *device_of_op,
                       void (*play)(emp_sim *), emp_sim_result *result, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(take_placement(sim, device_of_op, err));
+    EMP_CHECK(take_placement(sim, device_of_op, err));
     reset(sim);
     play(sim);
     finish(sim);
     *result = sim->result;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,

@@ -34,9 +34,8 @@ static struct sizes count_live(const emp_graph *g)
 
 static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ops = (size_t)n->op_count, tensors = (size_t)n->tensor_count;
-    size_t     edges = (size_t)n->edge_count, inputs = (size_t)n->input_count;
+    size_t ops = (size_t)n->op_count, tensors = (size_t)n->tensor_count;
+    size_t edges = (size_t)n->edge_count, inputs = (size_t)n->input_count;
 
     sim->op_count = n->op_count;
     sim->tensor_count = n->tensor_count;
@@ -57,38 +56,34 @@ static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error 
     if (!sim->op || !sim->rest || !sim->instance || !sim->payload || !sim->start ||
         !sim->awaited || !sim->persistent || !sim->first || !sim->input || !sim->reader ||
         !sim->reads || !sim->control) {
-        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", n->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", n->op_count);
     }
     sim->first_copy = n->tensor_count + 1;
     sim->copy_item = sim->op_count - sim->first_copy;
     sim->first_received = sim->op_count + sim->copy_limit + sim->message_limit;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* All leaves of a tree are equally deep, so that the walk up foresees its end. */
 static emp_status create_tree(emp_sim_tree *tree, int32_t top, int32_t first_source,
                               int32_t sources, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    leaves = 4 * top; /* two rows at least: a walk up has no case of one */
+    int32_t leaves = 4 * top; /* two rows at least: a walk up has no case of one */
 
     while (leaves < sources) leaves *= 4;
     tree->leaf_count = leaves;
     tree->first_leaf = leaves - first_source;
     tree->node = EMP_NEW_ARRAY(int64_t, 2 * (size_t)leaves);
-    if (tree->node == NULL) EMP_FAIL(EMP_ENOMEM, "%d event sources", sources);
-cleanup:
-    return st;
+    if (tree->node == NULL) return EMP_ERROR(EMP_ENOMEM, "%d event sources", sources);
+    return EMP_OK;
 }
 
 static emp_status allocate_state(emp_sim *sim, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ops = (size_t)sim->op_count;
-    size_t     copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
-    size_t     items = ops + copies + messages + (sim->rules.serial_issue ? copies : 0);
-    int32_t    others = sim->source_count - sim->device_count + 1; /* one has no events */
+    size_t  ops = (size_t)sim->op_count;
+    size_t  copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
+    size_t  items = ops + copies + messages + (sim->rules.serial_issue ? copies : 0);
+    int32_t others = sim->source_count - sim->device_count + 1; /* one has no events */
 
     sim->missing = EMP_NEW_ARRAY(int32_t, ops);
     sim->space_of_place = EMP_NEW_ARRAY(uint8_t, 2 * ops);
@@ -96,36 +91,33 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
     sim->until = EMP_NEW_ARRAY(emp_time_ns, ops);
     sim->link = EMP_NEW_ARRAY(emp_sim_link, items + (size_t)sim->source_count);
-    EMP_TRY(create_tree(&sim->servers, EMP_SIM_SERVERS_TOP, 0, sim->device_count, err));
-    EMP_TRY(
+    EMP_CHECK(create_tree(&sim->servers, EMP_SIM_SERVERS_TOP, 0, sim->device_count, err));
+    EMP_CHECK(
         create_tree(&sim->others, EMP_SIM_OTHERS_TOP, sim->device_count, others, err));
     if (!sim->missing || !sim->space_of_place || !sim->open_tasks || !sim->message ||
         !sim->until || !sim->link) {
-        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
     sim->first_head = (int32_t)items;
     sim->head = sim->link + items;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status allocate_chunks(emp_sim *sim, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ops = (size_t)sim->op_count;
-    size_t     instances = (size_t)sim->tensor_count + 1 + (size_t)sim->copy_limit;
+    size_t ops = (size_t)sim->op_count;
+    size_t instances = (size_t)sim->tensor_count + 1 + (size_t)sim->copy_limit;
 
     if (!sim->rules.bfc_allocator) return EMP_OK;
     /* variables, workspaces and buffers */
-    EMP_TRY(emp_bfc_create(&sim->bfc, sim->device_count, (int64_t)(2 * ops + instances),
-                           err));
+    EMP_CHECK(emp_bfc_create(&sim->bfc, sim->device_count, (int64_t)(2 * ops + instances),
+                             err));
     sim->chunk_of_instance = EMP_NEW_ARRAY(int32_t, instances);
     sim->chunk_of_op = EMP_NEW_ARRAY(int32_t, ops);
     if (!sim->chunk_of_instance || !sim->chunk_of_op) {
-        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static uint32_t flags_of(const emp_op *op, bool has_outputs, const emp_runtime *runtime)
@@ -443,18 +435,17 @@ static void add_sources(emp_sim *sim)
 
 static emp_status create_sources(emp_sim *sim, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     add_sources(sim);
     if (sim->source_count > 1 << EMP_SIM_SOURCE_BITS) {
-        EMP_FAIL(EMP_EUNSUPPORTED, "%d cores, copy streams and latencies; at most %d",
-                 sim->source_count, 1 << EMP_SIM_SOURCE_BITS);
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%d cores, copy streams and latencies; at most %d",
+                         sim->source_count, 1 << EMP_SIM_SOURCE_BITS);
     }
     sim->source = EMP_NEW_ARRAY(emp_sim_source, (size_t)sim->source_count);
-    if (sim->source == NULL) EMP_FAIL(EMP_ENOMEM, "%d event sources", sim->source_count);
+    if (sim->source == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%d event sources", sim->source_count);
     add_sources(sim);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int32_t count_readers(const emp_sim *sim, int32_t tensor)
@@ -596,13 +587,12 @@ static void set_runtime(emp_sim *sim, const emp_runtime *r)
 static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runtime *r,
                               emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     sim->device_count = m->device_count;
     sim->pool = EMP_NEW_ARRAY(emp_sim_pool, (size_t)m->device_count);
-    if (sim->pool == NULL) EMP_FAIL(EMP_ENOMEM, "%d devices", m->device_count);
+    if (sim->pool == NULL) return EMP_ERROR(EMP_ENOMEM, "%d devices", m->device_count);
     sim->route = emp_calloc((size_t)m->device_count, sizeof *sim->route);
-    if (sim->route == NULL) EMP_FAIL(EMP_ENOMEM, "routes of %d devices", m->device_count);
+    if (sim->route == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "routes of %d devices", m->device_count);
     for (int32_t d = 0; d < m->device_count; d++) {
         const emp_device *device = &m->device[d];
         bool              is_cpu = device->kind == EMP_DEVICE_CPU;
@@ -617,8 +607,7 @@ static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runt
             sim->pool[d].slot_count = r->cpu_slots > 0 ? r->cpu_slots : device->cores;
         }
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* What a run numbers are items (ops, messages, copies and received copies) with their lists,
@@ -626,22 +615,20 @@ cleanup:
  * tensor and copy, and of each device). A copy is of an input. */
 static emp_status check_counts(const emp_graph *g, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     const int64_t inputs = g->input_offset[g->op_count];
     const int64_t controls = g->control_offset[g->op_count];
     const int64_t most = 4 * (int64_t)g->op_count + 2 * (int64_t)g->tensor_count +
                          2 * inputs + controls + EMP_SIM_SOURCE_MASK;
 
     if (most > INT32_MAX) {
-        EMP_FAIL(
+        return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "a graph of %d ops, %d tensors, %lld inputs and %lld control inputs takes "
             "up to %lld numbers; at most %d",
             g->op_count, g->tensor_count, (long long)inputs, (long long)controls,
             (long long)most, INT32_MAX);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err)

@@ -184,7 +184,6 @@ static void write_step(struct writer *w, const emp_sim_result *result)
 
 static emp_status prepare(struct writer *w, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = w->problem->graph;
 
     w->send_ns = emp_ns_of_seconds(w->problem->runtime.send_s);
@@ -195,12 +194,11 @@ static emp_status prepare(struct writer *w, emp_error *err)
     w->first_copy = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
     w->copy = EMP_NEW_ARRAY(struct copy, (size_t)g->edge_count);
     if (!w->slice || !w->arrival || !w->first_copy || !w->copy)
-        EMP_FAIL(EMP_ENOMEM, "trace of %d ops", g->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "trace of %d ops", g->op_count);
     for (emp_op_id op = 0; op < g->op_count; op++) w->slice[op].at_ns = -1;
     memset(w->arrival, -1, (size_t)g->op_count * sizeof *w->arrival);
     memset(w->first_copy, -1, (size_t)g->tensor_count * sizeof *w->first_copy);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void clear(struct writer *w)

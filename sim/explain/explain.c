@@ -6,28 +6,23 @@
 
 emp_status emp_explain_refuse(const emp_problem *problem, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_FAIL(EMP_EUNSUPPORTED,
-             "the rules of runtime profile \"%s\" do not tell what waits for what; an "
-             "explanation needs the event rules, as tf-r1.3 and ideal have them",
-             problem->runtime.name);
-cleanup:
-    return st;
+    return EMP_ERROR(
+        EMP_EUNSUPPORTED,
+        "the rules of runtime profile \"%s\" do not tell what waits for what; an "
+        "explanation needs the event rules, as tf-r1.3 and ideal have them",
+        problem->runtime.name);
 }
 
 emp_status emp_explain_check_complete(const emp_explain_schedule *s, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = s->problem->graph;
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
         if (g->op[op].is_folded) continue;
         if (s->op[op].ready_ns < 0 || emp_explain_told_ns(s, op) < 0)
-            EMP_TRY(emp_explain_refuse(s->problem, err));
+            EMP_CHECK(emp_explain_refuse(s->problem, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,

@@ -249,13 +249,10 @@ static void step_back(struct walk *w)
 
 static emp_status walk_back(struct walk *w, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     while (w->at > w->floor && !w->is_strange && !w->is_out_of_memory) step_back(w);
-    if (w->is_out_of_memory) EMP_FAIL(EMP_ENOMEM, "critical path");
-    if (w->is_strange) EMP_TRY(emp_explain_refuse(w->s->problem, err));
-cleanup:
-    return st;
+    if (w->is_out_of_memory) return EMP_ERROR(EMP_ENOMEM, "critical path");
+    if (w->is_strange) EMP_CHECK(emp_explain_refuse(w->s->problem, err));
+    return EMP_OK;
 }
 
 /* ---- the critical path ---- */
@@ -311,7 +308,6 @@ static void reverse(emp_explain_segment *segment, int32_t count)
 emp_status emp_explain_find_path(emp_explain *why, const emp_explain_schedule *s,
                                  emp_error *err)
 {
-    emp_status      st = EMP_OK;
     struct segments kept = {.why = why};
     struct walk     w = {.s = s,
                          .what = RUN_ENDS,
@@ -327,10 +323,9 @@ emp_status emp_explain_find_path(emp_explain *why, const emp_explain_schedule *s
                                 .device = -1,
                                 .to = -1,
                                 .busy = -1});
-    EMP_TRY(walk_back(&w, err));
+    EMP_CHECK(walk_back(&w, err));
     reverse(why->segment, why->segment_count);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- idle time ---- */
@@ -369,7 +364,6 @@ static int compare_starts(const void *a, const void *b)
 static emp_status divide_time(emp_explain_device *device, const emp_explain_schedule *s,
                               const struct start *start, int32_t count, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_time_ns done = 0, last = s->result.step_time_ns - s->step_ns;
 
     for (int32_t i = 0; i < count; i++) {
@@ -382,14 +376,13 @@ static emp_status divide_time(emp_explain_device *device, const emp_explain_sche
                          .floor = done,
                          .take = add_idle,
                          .context = device};
-        EMP_TRY(walk_back(&w, err));
+        EMP_CHECK(walk_back(&w, err));
         device->busy_ns += run->end_ns - later_of(done, run->start_ns);
         done = run->end_ns;
     }
     device->idle_ns[EMP_IDLE_NOTHING_LEFT] = last - done;
     device->idle_ns[EMP_IDLE_STEP] = s->step_ns;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_explain_find_idle(emp_explain *why, const emp_explain_schedule *s,

@@ -264,7 +264,6 @@ static void on_memory(void *context, emp_device_id device, emp_time_ns at, int64
 
 static emp_status allocate(emp_explain_schedule *s, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = s->problem->graph;
 
     s->copy_limit = g->edge_count;
@@ -272,7 +271,7 @@ static emp_status allocate(emp_explain_schedule *s, emp_error *err)
     s->first_copy = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
     s->copy = EMP_NEW_ARRAY(emp_explain_copy, (size_t)s->copy_limit);
     if (!s->op || !s->first_copy || !s->copy)
-        EMP_FAIL(EMP_ENOMEM, "explanation of %d ops", g->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "explanation of %d ops", g->op_count);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         s->op[op] = (emp_explain_op){.device = -1,
                                      .ready_by = -1,
@@ -284,13 +283,11 @@ static emp_status allocate(emp_explain_schedule *s, emp_error *err)
                                      .last_run = -1};
     }
     memset(s->first_copy, -1, (size_t)g->tensor_count * sizeof *s->first_copy);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const emp_runtime *rt = &s->problem->runtime;
     struct recorder    r = {.s = s, .sim = sim, .trigger_by = -1};
     emp_sim_trace      trace = {.context = &r,
@@ -308,12 +305,12 @@ emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *
     s->step_ns = emp_ns_of_seconds(rt->step_s);
     s->oom_change = -1;
     memset(s->peak_change, -1, sizeof s->peak_change);
-    EMP_TRY(allocate(s, err));
-    EMP_TRY(emp_sim_run_traced(sim, s->device_of_op, &trace, &s->result, err));
-    if (r.is_out_of_memory) EMP_FAIL(EMP_ENOMEM, "explanation of %d runs", s->run_count);
-    if (r.is_strange) EMP_TRY(emp_explain_refuse(s->problem, err));
-cleanup:
-    return st;
+    EMP_CHECK(allocate(s, err));
+    EMP_CHECK(emp_sim_run_traced(sim, s->device_of_op, &trace, &s->result, err));
+    if (r.is_out_of_memory)
+        return EMP_ERROR(EMP_ENOMEM, "explanation of %d runs", s->run_count);
+    if (r.is_strange) EMP_CHECK(emp_explain_refuse(s->problem, err));
+    return EMP_OK;
 }
 
 void emp_explain_schedule_clear(emp_explain_schedule *s)

@@ -60,7 +60,6 @@ static void reset_scopes(struct picture *p)
 
 static emp_status find_scopes(struct picture *p, int32_t depth, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = p->problem->graph;
 
     reset_scopes(p);
@@ -73,31 +72,28 @@ static emp_status find_scopes(struct picture *p, int32_t depth, emp_error *err)
         int32_t scope = emp_strmap_get(&p->map, name, (size_t)length);
         if (scope < 0) {
             scope = p->scope_count;
-            EMP_TRY(emp_strmap_set(&p->map, name, (size_t)length, scope, err));
+            EMP_CHECK(emp_strmap_set(&p->map, name, (size_t)length, scope, err));
             p->scope[p->scope_count++] = (struct scope){.name = name, .length = length};
         }
         p->scope_of_op[op] = scope;
         p->scope[scope].op_count++;
         p->scope[scope].variable_bytes += g->op[op].persistent_bytes;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status count_devices(struct picture *p, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     devices = (size_t)p->problem->machine->device_count;
+    size_t devices = (size_t)p->problem->machine->device_count;
 
     p->on_device = EMP_NEW_ARRAY(int32_t, (size_t)p->scope_count * devices);
-    if (p->on_device == NULL) EMP_FAIL(EMP_ENOMEM, "%d scopes", p->scope_count);
+    if (p->on_device == NULL) return EMP_ERROR(EMP_ENOMEM, "%d scopes", p->scope_count);
     for (emp_op_id op = 0; op < p->problem->graph->op_count; op++) {
         size_t scope = (size_t)p->scope_of_op[op];
         if (p->scope_of_op[op] < 0) continue;
         p->on_device[scope * devices + (size_t)p->device_of_op[op]]++;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The memory in which an op reads or holds something, by its device. */

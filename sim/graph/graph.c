@@ -8,9 +8,8 @@
 
 emp_status emp_graph_allocate(emp_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     ops = (size_t)g->op_count, tensors = (size_t)g->tensor_count;
-    size_t     types = (size_t)g->type_count;
+    size_t ops = (size_t)g->op_count, tensors = (size_t)g->tensor_count;
+    size_t types = (size_t)g->type_count;
 
     g->name = EMP_NEW_ARRAY(const char *, ops);
     g->type = EMP_NEW_ARRAY(int32_t, ops);
@@ -33,21 +32,17 @@ emp_status emp_graph_allocate(emp_graph *g, emp_error *err)
         !g->input_offset || !g->input || !g->control_offset || !g->control ||
         !g->output_offset || !g->tensor || !g->consumer_offset || !g->consumer ||
         !g->control_out_offset || !g->control_out || !g->topo || !g->is_target)
-        EMP_FAIL(EMP_ENOMEM, "graph of %d ops, %d edges", g->op_count, g->edge_count);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "graph of %d ops, %d edges", g->op_count,
+                         g->edge_count);
+    return EMP_OK;
 }
 
 emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     g->stated = EMP_NEW_ARRAY(emp_stated_cost, (size_t)g->op_count);
-    if (g->stated == NULL) EMP_FAIL(EMP_ENOMEM, "stated costs of %d ops", g->op_count);
-
-cleanup:
-    return st;
+    if (g->stated == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "stated costs of %d ops", g->op_count);
+    return EMP_OK;
 }
 
 void emp_graph_destroy(emp_graph *g)

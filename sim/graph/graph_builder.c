@@ -52,8 +52,6 @@ static bool is_op(const emp_graph_builder *b, emp_op_id op)
 static emp_status intern_type(emp_graph_builder *b, const char *type, size_t length,
                               int32_t *index, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *index = emp_strmap_get(&b->index_of_type, type, length);
     if (*index >= 0) return EMP_OK;
 
@@ -61,25 +59,23 @@ static emp_status intern_type(emp_graph_builder *b, const char *type, size_t len
         int32_t      capacity = b->type_capacity == 0 ? 64 : 2 * b->type_capacity;
         const char **name =
             emp_realloc((void *)b->type_name, (size_t)capacity, sizeof *name);
-        if (name == NULL) EMP_FAIL(EMP_ENOMEM, "%d op types", capacity);
+        if (name == NULL) return EMP_ERROR(EMP_ENOMEM, "%d op types", capacity);
         b->type_name = name;
         const emp_op_type **entry =
             emp_realloc((void *)b->type_entry, (size_t)capacity, sizeof *entry);
-        if (entry == NULL) EMP_FAIL(EMP_ENOMEM, "%d op types", capacity);
+        if (entry == NULL) return EMP_ERROR(EMP_ENOMEM, "%d op types", capacity);
         b->type_entry = entry;
         b->type_capacity = capacity;
     }
     const char *name = emp_arena_strndup(&b->names, type, length);
-    if (name == NULL) EMP_FAIL(EMP_ENOMEM, "name of an op type");
-    EMP_TRY(emp_strmap_set(&b->index_of_type, name, length, b->type_count, err));
+    if (name == NULL) return EMP_ERROR(EMP_ENOMEM, "name of an op type");
+    EMP_CHECK(emp_strmap_set(&b->index_of_type, name, length, b->type_count, err));
 
     const emp_op_type *entry = emp_op_type_find(name);
     b->type_name[b->type_count] = name;
     b->type_entry[b->type_count] = entry != NULL ? entry : emp_op_type_unknown();
     *index = b->type_count++;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* A private copy of the attributes, with the value in the arena too. */
@@ -108,37 +104,35 @@ static emp_status append_node(emp_graph_builder *b, const char *name, size_t nam
                               const char *type, size_t type_length,
                               const emp_op_attrs *attrs, bool is_stated, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (b->node_count > 0 && (b->node[0].stated != NULL) != is_stated)
-        EMP_FAIL(EMP_EINVAL,
-                 "op \"%.*s\": a graph states the costs of all ops or of none",
-                 (int)name_length, name);
+        return EMP_ERROR(EMP_EINVAL,
+                         "op \"%.*s\": a graph states the costs of all ops or of none",
+                         (int)name_length, name);
     if (name_length == 0 || type_length == 0 || name_length > UINT16_MAX ||
         type_length > UINT16_MAX)
-        EMP_FAIL(EMP_EINVAL, "op %d: a name of %zu and a type of %zu bytes, need 1..%d",
-                 b->node_count, name_length, type_length, UINT16_MAX);
+        return EMP_ERROR(EMP_EINVAL,
+                         "op %d: a name of %zu and a type of %zu bytes, need 1..%d",
+                         b->node_count, name_length, type_length, UINT16_MAX);
     if (emp_strmap_get(&b->id_of_name, name, name_length) >= 0)
-        EMP_FAIL(EMP_EINVAL, "op name \"%.*s\" is taken", (int)name_length, name);
+        return EMP_ERROR(EMP_EINVAL, "op name \"%.*s\" is taken", (int)name_length, name);
     if (b->node_count == b->node_capacity) {
         if (b->node_count > INT32_MAX / 2)
-            EMP_FAIL(EMP_EUNSUPPORTED, "more than %d ops", b->node_count);
+            return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d ops", b->node_count);
         int32_t   capacity = b->node_capacity == 0 ? 256 : 2 * b->node_capacity;
         emp_node *node = emp_realloc(b->node, (size_t)capacity, sizeof *node);
-        if (node == NULL) EMP_FAIL(EMP_ENOMEM, "%d nodes", capacity);
+        if (node == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nodes", capacity);
         b->node = node;
         b->node_capacity = capacity;
     }
     emp_node *node = &b->node[b->node_count];
     *node = (emp_node){0};
-    EMP_TRY(intern_type(b, type, type_length, &node->type, err));
+    EMP_CHECK(intern_type(b, type, type_length, &node->type, err));
     node->name = emp_arena_strndup(&b->names, name, name_length);
     node->attrs = copy_attrs(b, attrs);
     if (node->name == NULL || node->attrs == NULL)
-        EMP_FAIL(EMP_ENOMEM, "op %d, \"%.*s\"", b->node_count, (int)name_length, name);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "op %d, \"%.*s\"", b->node_count, (int)name_length,
+                         name);
+    return EMP_OK;
 }
 
 /* Makes the node of append_node() visible. */
@@ -157,20 +151,19 @@ static emp_status set_edges(emp_graph_builder *b, emp_node *node, const emp_port
                             int32_t input_count, const emp_op_id *controls,
                             int32_t control_count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (input_count < 0 || control_count < 0)
-        EMP_FAIL(EMP_EINVAL, "op \"%s\" with %d inputs and %d control inputs", node->name,
-                 input_count, control_count);
+        return EMP_ERROR(EMP_EINVAL, "op \"%s\" with %d inputs and %d control inputs",
+                         node->name, input_count, control_count);
     for (int32_t i = 0; i < input_count; i++) {
         if (!is_op(b, inputs[i].op))
-            EMP_FAIL(EMP_EINVAL, "op \"%s\", input %d: op %d is outside 0..%d",
-                     node->name, i, inputs[i].op, b->node_count - 1);
+            return EMP_ERROR(EMP_EINVAL, "op \"%s\", input %d: op %d is outside 0..%d",
+                             node->name, i, inputs[i].op, b->node_count - 1);
     }
     for (int32_t i = 0; i < control_count; i++) {
         if (!is_op(b, controls[i]))
-            EMP_FAIL(EMP_EINVAL, "op \"%s\", control input %d: op %d is outside 0..%d",
-                     node->name, i, controls[i], b->node_count - 1);
+            return EMP_ERROR(EMP_EINVAL,
+                             "op \"%s\", control input %d: op %d is outside 0..%d",
+                             node->name, i, controls[i], b->node_count - 1);
     }
     node->input_count = node->input_capacity = input_count;
     node->control_count = node->control_capacity = control_count;
@@ -178,15 +171,13 @@ static emp_status set_edges(emp_graph_builder *b, emp_node *node, const emp_port
     node->control =
         emp_arena_alloc(&b->scratch, (size_t)control_count * sizeof *node->control);
     if (node->input == NULL || node->control == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d edges of op \"%s\"", input_count + control_count,
-                 node->name);
+        return EMP_ERROR(EMP_ENOMEM, "%d edges of op \"%s\"", input_count + control_count,
+                         node->name);
     if (input_count > 0)
         memcpy(node->input, inputs, (size_t)input_count * sizeof *inputs);
     if (control_count > 0)
         memcpy(node->control, controls, (size_t)control_count * sizeof *controls);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_graph_builder_add(emp_graph_builder *b, const char *name, const char *type,
@@ -218,62 +209,49 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                      const emp_shape *outputs, int32_t output_count,
                                      emp_op_id *op, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *op = -1;
-    EMP_TRY(append_node(b, name, name_length, type, type_length, attrs, false, err));
+    EMP_CHECK(append_node(b, name, name_length, type, type_length, attrs, false, err));
     if (outputs != NULL) {
         emp_node *node = &b->node[b->node_count];
         if (output_count < 0 || output_count > EMP_MAX_OUTPUTS)
-            EMP_FAIL(EMP_EINVAL, "op \"%s\" with %d outputs, need 0..%d", node->name,
-                     output_count, EMP_MAX_OUTPUTS);
+            return EMP_ERROR(EMP_EINVAL, "op \"%s\" with %d outputs, need 0..%d",
+                             node->name, output_count, EMP_MAX_OUTPUTS);
         node->output =
             emp_arena_alloc(&b->scratch, (size_t)output_count * sizeof *node->output);
         if (node->output == NULL)
-            EMP_FAIL(EMP_ENOMEM, "%d outputs of op \"%s\"", output_count, node->name);
+            return EMP_ERROR(EMP_ENOMEM, "%d outputs of op \"%s\"", output_count,
+                             node->name);
         for (int32_t i = 0; i < output_count; i++) node->output[i].shape = outputs[i];
         node->output_count = output_count;
     }
-    EMP_TRY(commit_node(b, op, err));
-
-cleanup:
-    return st;
+    return commit_node(b, op, err);
 }
 
 /* One output, of as many bytes as a copy carries. */
 static emp_status state_node(emp_graph_builder *b, emp_node *node,
                              const emp_stated_op *stated, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     node->stated = emp_arena_alloc(&b->scratch, sizeof *node->stated);
     node->output = emp_arena_alloc(&b->scratch, sizeof *node->output);
     if (node->stated == NULL || node->output == NULL)
-        EMP_FAIL(EMP_ENOMEM, "op %d, \"%s\"", b->node_count, node->name);
+        return EMP_ERROR(EMP_ENOMEM, "op %d, \"%s\"", b->node_count, node->name);
     *node->stated = *stated;
     *node->output = (emp_tensor_info){.shape = {.rank = 1, .dim = {stated->copy_bytes}},
                                       .dtype = EMP_DTYPE_UINT8};
     node->output_count = 1;
     node->is_inferred = true;
     b->type_entry[node->type] = emp_op_type_unknown();
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
                                    const char *type, const emp_stated_op *stated,
                                    emp_op_id *op, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *op = -1;
-    EMP_TRY(append_node(b, name, strlen(name), type, strlen(type), NULL, true, err));
-    EMP_TRY(state_node(b, &b->node[b->node_count], stated, err));
-    EMP_TRY(commit_node(b, op, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(append_node(b, name, strlen(name), type, strlen(type), NULL, true, err));
+    EMP_CHECK(state_node(b, &b->node[b->node_count], stated, err));
+    return commit_node(b, op, err);
 }
 
 /* Grows an arena-held array of an op by doubling; the old copy stays in the arena. */
@@ -293,44 +271,38 @@ static void *grow_edges(emp_graph_builder *b, const void *edges, int32_t count,
 emp_status emp_graph_builder_connect(emp_graph_builder *b, emp_port from,
                                      emp_op_id consumer, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (!is_op(b, from.op) || !is_op(b, consumer) || from.index < 0)
-        EMP_FAIL(EMP_EINVAL, "edge %d:%d -> %d: ops are 0..%d, outputs 0..%d", from.op,
-                 from.index, consumer, b->node_count - 1, EMP_MAX_OUTPUTS - 1);
+        return EMP_ERROR(EMP_EINVAL, "edge %d:%d -> %d: ops are 0..%d, outputs 0..%d",
+                         from.op, from.index, consumer, b->node_count - 1,
+                         EMP_MAX_OUTPUTS - 1);
     emp_node *node = &b->node[consumer];
     if (node->input_count == node->input_capacity) {
         emp_port *larger = grow_edges(b, node->input, node->input_count,
                                       &node->input_capacity, sizeof *larger);
-        if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "inputs of op \"%s\"", node->name);
+        if (larger == NULL)
+            return EMP_ERROR(EMP_ENOMEM, "inputs of op \"%s\"", node->name);
         node->input = larger;
     }
     node->input[node->input_count++] = from;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_graph_builder_add_control(emp_graph_builder *b, emp_op_id from,
                                          emp_op_id consumer, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (!is_op(b, from) || !is_op(b, consumer))
-        EMP_FAIL(EMP_EINVAL, "control edge %d -> %d: ops are 0..%d", from, consumer,
-                 b->node_count - 1);
+        return EMP_ERROR(EMP_EINVAL, "control edge %d -> %d: ops are 0..%d", from,
+                         consumer, b->node_count - 1);
     emp_node *node = &b->node[consumer];
     if (node->control_count == node->control_capacity) {
         emp_op_id *larger = grow_edges(b, node->control, node->control_count,
                                        &node->control_capacity, sizeof *larger);
         if (larger == NULL)
-            EMP_FAIL(EMP_ENOMEM, "control inputs of op \"%s\"", node->name);
+            return EMP_ERROR(EMP_ENOMEM, "control inputs of op \"%s\"", node->name);
         node->control = larger;
     }
     node->control[node->control_count++] = from;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op)

@@ -306,13 +306,9 @@ void emp_graph_set_targets(emp_graph *graph, const bool *is_target)
 
 emp_status emp_graph_derive(emp_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(derive_classes(g, err));
-    EMP_TRY(derive_parameters(g, err));
+    EMP_CHECK(derive_classes(g, err));
+    EMP_CHECK(derive_parameters(g, err));
     derive_totals(g);
     derive_hash(g);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -9,8 +9,7 @@
 /* Edges as the builder holds them; EMP_EUNSUPPORTED when they do not fit 32-bit ids. */
 static emp_status count_edges(const emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int64_t    edges = 0, controls = 0, tensors = 0;
+    int64_t edges = 0, controls = 0, tensors = 0;
 
     for (emp_op_id op = 0; op < b->node_count; op++) {
         edges += b->node[op].input_count;
@@ -18,14 +17,13 @@ static emp_status count_edges(const emp_graph_builder *b, emp_graph *g, emp_erro
         tensors += b->node[op].output_count;
     }
     if (edges + controls > INT32_MAX || tensors > INT32_MAX)
-        EMP_FAIL(EMP_EUNSUPPORTED, "%lld edges and %lld tensors, at most %d are possible",
-                 (long long)(edges + controls), (long long)tensors, INT32_MAX);
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%lld edges and %lld tensors, at most %d are possible",
+                         (long long)(edges + controls), (long long)tensors, INT32_MAX);
     g->edge_count = (int32_t)edges;
     g->control_edge_count = (int32_t)controls;
     g->tensor_count = (int32_t)tensors;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static bool is_back_edge(const emp_graph_builder *b, emp_op_id from, emp_op_id to)
@@ -37,8 +35,7 @@ static bool is_back_edge(const emp_graph_builder *b, emp_op_id from, emp_op_id t
 /* Moves the edges that close loops from the nodes into the graph's list. */
 static emp_status drop_back_edges(emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    count = 0;
+    int32_t count = 0;
 
     for (emp_op_id op = 0; op < b->node_count; op++)
         for (int32_t i = 0; i < b->node[op].input_count; i++)
@@ -46,7 +43,7 @@ static emp_status drop_back_edges(emp_graph_builder *b, emp_graph *g, emp_error 
     g->back_edge_from = EMP_NEW_ARRAY(emp_op_id, (size_t)count);
     g->back_edge_to = EMP_NEW_ARRAY(emp_op_id, (size_t)count);
     if (g->back_edge_from == NULL || g->back_edge_to == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d back edges", count);
+        return EMP_ERROR(EMP_ENOMEM, "%d back edges", count);
     for (emp_op_id op = 0; count > 0 && op < b->node_count; op++) {
         emp_node *node = &b->node[op];
         int32_t   kept = 0;
@@ -60,25 +57,19 @@ static emp_status drop_back_edges(emp_graph_builder *b, emp_graph *g, emp_error 
         }
         node->input_count = kept;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Infers what add() has not, producers first, and checks every edge's output. */
 static emp_status infer_all(emp_graph_builder *b, const emp_op_id *topo, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t i = 0; i < b->node_count; i++) {
         const emp_node *node = &b->node[topo[i]];
         for (int32_t k = 0; k < node->input_count; k++)
-            EMP_TRY(emp_node_check_output(b, node->input[k], topo[i], err));
-        if (!node->is_inferred) EMP_TRY(emp_node_infer(b, topo[i], false, err));
+            EMP_CHECK(emp_node_check_output(b, node->input[k], topo[i], err));
+        if (!node->is_inferred) EMP_CHECK(emp_node_infer(b, topo[i], false, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void fill_rows(const emp_graph_builder *b, emp_graph *g)
@@ -193,8 +184,6 @@ static void fill_stated(const emp_graph_builder *b, emp_graph *g, emp_op_id op)
 
 static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (emp_op_id op = 0; op < b->node_count; op++) {
         if (g->stated != NULL) {
             fill_stated(b, g, op);
@@ -202,22 +191,19 @@ static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
         }
         emp_op_view view;
         uint32_t    host_output_mask = 0;
-        EMP_TRY(emp_node_view(b, op, &view, err));
+        EMP_CHECK(emp_node_view(b, op, &view, err));
         fill_op(&view, &g->op[op], &host_output_mask);
         fill_tensors(b, g, op, host_output_mask);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Hands the names over and leaves the builder as it was created. */
 static emp_status move_names(emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
     emp_arena *names = EMP_NEW(emp_arena);
 
-    if (names == NULL) EMP_FAIL(EMP_ENOMEM, "names of a graph");
+    if (names == NULL) return EMP_ERROR(EMP_ENOMEM, "names of a graph");
     *names = b->names;
     g->storage = names;
     b->names = (emp_arena){0};
@@ -226,9 +212,7 @@ static emp_status move_names(emp_graph_builder *b, emp_graph *g, emp_error *err)
     emp_strmap_clear(&b->index_of_type);
     b->node_count = 0;
     b->type_count = 0;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_error *err)

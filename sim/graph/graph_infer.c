@@ -11,40 +11,37 @@ static const emp_tensor_info unknown_output = {.shape = {.rank = -1},
 emp_status emp_node_check_output(emp_graph_builder *b, emp_port port, emp_op_id consumer,
                                  emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_node          *node = &b->node[port.op];
     const emp_op_type *type = b->type_entry[node->type];
 
     if (port.index >= 0 && port.index < node->output_count) return EMP_OK;
     if (port.index < 0 || port.index >= EMP_MAX_OUTPUTS ||
         !(type->flags & EMP_OP_OPEN_OUTPUTS))
-        EMP_FAIL(EMP_EFORMAT, "op \"%s\" reads output %d of \"%s\" (%s), which has %d",
-                 b->node[consumer].name, port.index, node->name, b->type_name[node->type],
-                 node->output_count);
+        return EMP_ERROR(EMP_EFORMAT,
+                         "op \"%s\" reads output %d of \"%s\" (%s), which has %d",
+                         b->node[consumer].name, port.index, node->name,
+                         b->type_name[node->type], node->output_count);
 
     size_t           count = (size_t)port.index + 1;
     emp_tensor_info *output = emp_arena_alloc(&b->scratch, count * sizeof *output);
     if (output == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%zu outputs of op \"%s\"", count, node->name);
+        return EMP_ERROR(EMP_ENOMEM, "%zu outputs of op \"%s\"", count, node->name);
     for (size_t i = 0; i < count; i++)
         output[i] = i < (size_t)node->output_count ? node->output[i] : unknown_output;
     node->output = output;
     node->output_count = (int32_t)count;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_node_view(emp_graph_builder *b, emp_op_id op, emp_op_view *view,
                          emp_error *err)
 {
-    emp_status      st = EMP_OK;
     const emp_node *node = &b->node[op];
 
     if (node->input_count > b->input_buffer_capacity) {
         emp_tensor_info *larger =
             emp_realloc(b->input_buffer, (size_t)node->input_count, sizeof *larger);
-        if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "%d inputs", node->input_count);
+        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d inputs", node->input_count);
         b->input_buffer = larger;
         b->input_buffer_capacity = node->input_count;
     }
@@ -56,9 +53,7 @@ emp_status emp_node_view(emp_graph_builder *b, emp_op_id op, emp_op_view *view,
                           .input_count = node->input_count,
                           .output = node->output,
                           .output_count = node->output_count};
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The file's shape where it knows a size, else the inferred one. */

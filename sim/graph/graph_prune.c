@@ -72,27 +72,24 @@ static emp_status copy_names(emp_graph *g, const emp_graph *whole,
                              const int32_t *new_of_op, const int32_t *new_of_type,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     g->storage = EMP_NEW(emp_arena);
-    if (g->storage == NULL) EMP_FAIL(EMP_ENOMEM, "names of a step graph");
+    if (g->storage == NULL) return EMP_ERROR(EMP_ENOMEM, "names of a step graph");
     for (int32_t t = 0; t < whole->type_count; t++) {
         if (new_of_type[t] < 0) continue;
         const char *name = whole->type_name[t];
         g->type_name[new_of_type[t]] = emp_arena_strndup(g->storage, name, strlen(name));
         g->type_entry[new_of_type[t]] = whole->type_entry[t];
-        if (g->type_name[new_of_type[t]] == NULL) EMP_FAIL(EMP_ENOMEM, "type names");
+        if (g->type_name[new_of_type[t]] == NULL)
+            return EMP_ERROR(EMP_ENOMEM, "type names");
     }
     for (emp_op_id op = 0; op < whole->op_count; op++) {
         if (new_of_op[op] < 0) continue;
         const char *name = whole->name[op];
         g->name[new_of_op[op]] = emp_arena_strndup(g->storage, name, strlen(name));
         if (g->name[new_of_op[op]] == NULL)
-            EMP_FAIL(EMP_ENOMEM, "names of %d ops", g->op_count);
+            return EMP_ERROR(EMP_ENOMEM, "names of %d ops", g->op_count);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Copies the kept ops with their rows; a kept op's producers are all kept. */
@@ -142,21 +139,18 @@ static void copy_rows(emp_graph *g, const emp_graph *whole, const int32_t *new_o
 static emp_status copy_back_edges(emp_graph *g, const emp_graph *whole,
                                   const int32_t *new_of_op, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    size_t     count = (size_t)whole->back_edge_count;
+    size_t count = (size_t)whole->back_edge_count;
 
     g->back_edge_from = EMP_NEW_ARRAY(emp_op_id, count);
     g->back_edge_to = EMP_NEW_ARRAY(emp_op_id, count);
     if (g->back_edge_from == NULL || g->back_edge_to == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%zu back edges", count);
+        return EMP_ERROR(EMP_ENOMEM, "%zu back edges", count);
     for (int32_t i = 0; i < whole->back_edge_count; i++) {
         if (new_of_op[whole->back_edge_to[i]] < 0) continue;
         g->back_edge_from[g->back_edge_count] = new_of_op[whole->back_edge_from[i]];
         g->back_edge_to[g->back_edge_count++] = new_of_op[whole->back_edge_to[i]];
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *err)

@@ -44,11 +44,11 @@ typedef struct {
 static emp_status create_successors(const emp_graph_builder *b, successor_rows *rows,
                                     emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int64_t    edges = 0;
+    int64_t edges = 0;
 
     rows->offset = EMP_NEW_ARRAY(int64_t, (size_t)b->node_count + 2);
-    if (rows->offset == NULL) EMP_FAIL(EMP_ENOMEM, "edges of %d ops", b->node_count);
+    if (rows->offset == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "edges of %d ops", b->node_count);
     /* Count two places ahead, so that filling a row leaves its start in offset[op]. */
     for (emp_op_id op = 0; op < b->node_count; op++) {
         const emp_node *node = &b->node[op];
@@ -61,7 +61,7 @@ static emp_status create_successors(const emp_graph_builder *b, successor_rows *
     for (emp_op_id op = 0; op < b->node_count; op++)
         rows->offset[op + 2] += rows->offset[op + 1];
     rows->to = EMP_NEW_ARRAY(emp_op_id, (size_t)edges);
-    if (rows->to == NULL) EMP_FAIL(EMP_ENOMEM, "%lld edges", (long long)edges);
+    if (rows->to == NULL) return EMP_ERROR(EMP_ENOMEM, "%lld edges", (long long)edges);
     for (emp_op_id op = 0; op < b->node_count; op++) {
         const emp_node *node = &b->node[op];
         for (int32_t i = 0; i < node->input_count; i++)
@@ -69,9 +69,7 @@ static emp_status create_successors(const emp_graph_builder *b, successor_rows *
         for (int32_t i = 0; i < node->control_count; i++)
             rows->to[rows->offset[node->control[i] + 1]++] = op;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Walks back over unsorted producers until it meets an op again: that one is on a cycle.

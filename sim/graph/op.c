@@ -135,8 +135,7 @@ emp_shape emp_shape_from_vector(const emp_tensor_info *vector)
 emp_status emp_shape_broadcast(const emp_shape *a, const emp_shape *b, emp_shape *out,
                                emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
+    char text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
 
     *out = EMP_SHAPE_UNKNOWN;
     if (a->rank < 0 || b->rank < 0) return EMP_OK;
@@ -152,12 +151,10 @@ emp_status emp_shape_broadcast(const emp_shape *a, const emp_shape *b, emp_shape
         else if (size_b < 0)
             out->dim[d] = size_a;
         else
-            EMP_FAIL(EMP_EFORMAT, "shapes %s and %s do not broadcast",
-                     emp_shape_format(a, text_a), emp_shape_format(b, text_b));
+            return EMP_ERROR(EMP_EFORMAT, "shapes %s and %s do not broadcast",
+                             emp_shape_format(a, text_a), emp_shape_format(b, text_b));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 int32_t emp_axis_normalize(int64_t axis, int32_t rank)

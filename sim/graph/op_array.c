@@ -10,10 +10,9 @@ static emp_status join(const emp_op_view *op, int32_t first, int32_t count,
                        const emp_tensor_info *axis, emp_tensor_info *output,
                        emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_shape  shape = EMP_SHAPE_UNKNOWN;
-    int64_t    sum = 0;
-    char       text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
+    emp_shape shape = EMP_SHAPE_UNKNOWN;
+    int64_t   sum = 0;
+    char      text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
 
     emp_set_output(output, shape, emp_view_dtype(op, first));
     for (int32_t i = first; i < first + count && shape.rank < 0; i++)
@@ -37,18 +36,16 @@ static emp_status join(const emp_op_view *op, int32_t first, int32_t count,
             fits = other->dim[d] < 0 || other->dim[d] == shape.dim[d];
         }
         if (!fits)
-            EMP_FAIL(EMP_EFORMAT, "%s cannot be joined to %s along axis %lld",
-                     emp_shape_format(other, text_a), emp_shape_format(&shape, text_b),
-                     (long long)axis->value[0]);
+            return EMP_ERROR(EMP_EFORMAT, "%s cannot be joined to %s along axis %lld",
+                             emp_shape_format(other, text_a),
+                             emp_shape_format(&shape, text_b), (long long)axis->value[0]);
         sum = sum < 0 || other->dim[joined] < 0
                   ? -1
                   : emp_add_saturating(sum, other->dim[joined]);
     }
     shape.dim[joined] = sum;
     output->shape = shape;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Product of the sizes before `axis`; all of them are known. */
@@ -119,8 +116,7 @@ EMP_INFER(concat_v2)
 
 EMP_INFER(pack)
 {
-    emp_status st = EMP_OK;
-    emp_shape  shape = EMP_SHAPE_UNKNOWN, item = op->input[0].shape;
+    emp_shape shape = EMP_SHAPE_UNKNOWN, item = op->input[0].shape;
 
     *output_count = 1;
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
@@ -129,8 +125,8 @@ EMP_INFER(pack)
     if (item.rank < 0 || item.rank == EMP_MAX_RANK) return EMP_OK;
     int32_t axis = emp_axis_normalize(op->attrs->axis, item.rank + 1);
     if (axis < 0)
-        EMP_FAIL(EMP_EFORMAT, "axis %d is outside rank %d", op->attrs->axis,
-                 item.rank + 1);
+        return EMP_ERROR(EMP_EFORMAT, "axis %d is outside rank %d", op->attrs->axis,
+                         item.rank + 1);
     shape.rank = 0;
     for (int32_t d = 0; d <= item.rank; d++) {
         if (d == axis) shape.dim[shape.rank++] = op->input_count;
@@ -138,9 +134,7 @@ EMP_INFER(pack)
     }
     output[0].shape = shape;
     join_values(op, 0, op->input_count, axis, &output[0]);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Element i of a vector as the value of a scalar output. */
@@ -154,7 +148,6 @@ static void take_value(const emp_tensor_info *vector, int32_t i, emp_tensor_info
 
 EMP_INFER(unpack)
 {
-    emp_status             st = EMP_OK;
     const emp_tensor_info *in = &op->input[0];
     emp_shape              shape = EMP_SHAPE_UNKNOWN;
     int32_t                axis =
@@ -162,12 +155,12 @@ EMP_INFER(unpack)
     int64_t count = op->attrs->count;
 
     if (in->shape.rank >= 0 && axis < 0)
-        EMP_FAIL(EMP_EFORMAT, "axis %d is outside rank %d", op->attrs->axis,
-                 in->shape.rank);
+        return EMP_ERROR(EMP_EFORMAT, "axis %d is outside rank %d", op->attrs->axis,
+                         in->shape.rank);
     if (count == 0 && axis >= 0) count = in->shape.dim[axis];
     if (count < 0 || count > EMP_MAX_OUTPUTS)
-        EMP_FAIL(EMP_EUNSUPPORTED, "%lld outputs, need 0..%d", (long long)count,
-                 EMP_MAX_OUTPUTS);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%lld outputs, need 0..%d", (long long)count,
+                         EMP_MAX_OUTPUTS);
     if (axis >= 0) shape.rank = 0;
     for (int32_t d = 0; d < in->shape.rank; d++)
         if (d != axis) shape.dim[shape.rank++] = in->shape.dim[d];
@@ -176,9 +169,7 @@ EMP_INFER(unpack)
         emp_set_output(&output[i], shape, emp_view_dtype(op, 0));
         take_value(in, i, &output[i]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Checks the number of pieces and gives each the whole's shape without the cut size. */
@@ -186,59 +177,52 @@ static emp_status start_split(const emp_op_view *op, int32_t data, int32_t axis_
                               int64_t count, int32_t *axis, emp_tensor_info *output,
                               int32_t *output_count, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     emp_shape              shape = op->input[data].shape;
     const emp_tensor_info *axis_info = &op->input[axis_input];
 
     *axis = -1;
     if (count < 1 || count > EMP_MAX_OUTPUTS)
-        EMP_FAIL(EMP_EUNSUPPORTED, "%lld pieces, need 1..%d", (long long)count,
-                 EMP_MAX_OUTPUTS);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%lld pieces, need 1..%d", (long long)count,
+                         EMP_MAX_OUTPUTS);
     *output_count = (int32_t)count;
     if (shape.rank >= 0 && axis_info->value != NULL && axis_info->value_count == 1) {
         *axis = emp_axis_normalize(axis_info->value[0], shape.rank);
         if (*axis < 0)
-            EMP_FAIL(EMP_EFORMAT, "axis %lld is outside rank %d",
-                     (long long)axis_info->value[0], shape.rank);
+            return EMP_ERROR(EMP_EFORMAT, "axis %lld is outside rank %d",
+                             (long long)axis_info->value[0], shape.rank);
     } else {
         shape = emp_shape_of_rank(shape.rank);
     }
     if (*axis >= 0) shape.dim[*axis] = -1;
     for (int32_t i = 0; i < *output_count; i++)
         emp_set_output(&output[i], shape, emp_view_dtype(op, data));
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(split)
 {
-    emp_status st = EMP_OK;
-    int32_t    axis;
+    int32_t axis;
 
-    EMP_TRY(start_split(op, 1, 0, op->attrs->count, &axis, output, output_count, err));
+    EMP_CHECK(start_split(op, 1, 0, op->attrs->count, &axis, output, output_count, err));
     if (axis < 0 || op->input[1].shape.dim[axis] < 0) return EMP_OK;
     int64_t size = op->input[1].shape.dim[axis];
     if (size % *output_count != 0)
-        EMP_FAIL(EMP_EFORMAT, "a size of %lld cannot be cut into %d equal pieces",
-                 (long long)size, *output_count);
+        return EMP_ERROR(EMP_EFORMAT, "a size of %lld cannot be cut into %d equal pieces",
+                         (long long)size, *output_count);
     for (int32_t i = 0; i < *output_count; i++)
         output[i].shape.dim[axis] = size / *output_count;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* SplitV(data, sizes, axis); one size may be -1 = the rest. */
 EMP_INFER(split_v)
 {
-    emp_status             st = EMP_OK;
     const emp_tensor_info *sizes = &op->input[1];
     int64_t                count = op->attrs->count, used = 0;
     int32_t                axis, rest = -1;
 
     if (count == 0 && sizes->shape.rank == 1) count = sizes->shape.dim[0];
-    EMP_TRY(start_split(op, 0, 2, count, &axis, output, output_count, err));
+    EMP_CHECK(start_split(op, 0, 2, count, &axis, output, output_count, err));
     if (axis < 0 || sizes->value == NULL || sizes->value_count != *output_count)
         return EMP_OK;
     for (int32_t i = 0; i < *output_count; i++) {
@@ -249,9 +233,7 @@ EMP_INFER(split_v)
     }
     if (rest >= 0 && op->input[0].shape.dim[axis] >= used)
         output[rest].shape.dim[axis] = op->input[0].shape.dim[axis] - used;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The value of the box of the output's shape that begins at `begin` in the input. */
@@ -282,7 +264,6 @@ static void cut_value(const emp_op_view *op, const int64_t *begin,
 /* Slice(input, begin, size); a size of -1 reaches to the end. */
 EMP_INFER(slice)
 {
-    emp_status             st = EMP_OK;
     const emp_tensor_info *in = &op->input[0], *begin = &op->input[1],
                           *size = &op->input[2];
     emp_shape shape = emp_shape_from_vector(size);
@@ -293,20 +274,19 @@ EMP_INFER(slice)
     if (size->value == NULL || in->shape.rank < 0) return EMP_OK;
     if (shape.rank != in->shape.rank ||
         (begin->value && begin->value_count != shape.rank))
-        EMP_FAIL(EMP_EFORMAT, "a slice of rank %d from a tensor of rank %d", shape.rank,
-                 in->shape.rank);
+        return EMP_ERROR(EMP_EFORMAT, "a slice of rank %d from a tensor of rank %d",
+                         shape.rank, in->shape.rank);
     for (int32_t d = 0; begin->value != NULL && d < shape.rank; d++) {
         int64_t whole = in->shape.dim[d], first = begin->value[d];
         if (whole >= 0 && (first < 0 || first > whole || shape.dim[d] > whole - first))
-            EMP_FAIL(EMP_EFORMAT, "dim %d: %lld elements from %lld on, of %lld", d,
-                     (long long)shape.dim[d], (long long)first, (long long)whole);
+            return EMP_ERROR(EMP_EFORMAT, "dim %d: %lld elements from %lld on, of %lld",
+                             d, (long long)shape.dim[d], (long long)first,
+                             (long long)whole);
         if (shape.dim[d] < 0 && whole >= 0) shape.dim[d] = whole - first;
     }
     output[0].shape = shape;
     if (begin->value != NULL) cut_value(op, begin->value, &output[0]);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* One entry of a strided slice's index, after masks. */
@@ -392,7 +372,6 @@ static int32_t slice_entries(const emp_op_view *op)
 
 EMP_INFER(strided_slice)
 {
-    emp_status          st = EMP_OK;
     const emp_op_attrs *a = op->attrs;
     const emp_shape    *in = &op->input[0].shape;
     emp_shape           shape = {.rank = 0};
@@ -407,8 +386,8 @@ EMP_INFER(strided_slice)
     for (int32_t i = 0; i < n; i++)
         named += !((a->ellipsis_mask | a->new_axis_mask) >> i & 1);
     if (named > in->rank)
-        EMP_FAIL(EMP_EFORMAT, "an index of %d dims into %s", named,
-                 emp_shape_format(in, text));
+        return EMP_ERROR(EMP_EFORMAT, "an index of %d dims into %s", named,
+                         emp_shape_format(in, text));
     for (int32_t i = 0; i < n; i++) {
         if (shape.rank >= EMP_MAX_RANK) return EMP_OK;
         if (a->ellipsis_mask >> i & 1) {
@@ -435,9 +414,7 @@ EMP_INFER(strided_slice)
         shape.dim[shape.rank++] = in->dim[dim++];
     output[0].shape = shape;
     slice_value(op, first, stride, &output[0]);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* StridedSliceGrad(shape, begin, end, strides, dy). */
@@ -452,7 +429,6 @@ EMP_INFER(strided_slice_grad)
 
 EMP_INFER(pad)
 {
-    emp_status             st = EMP_OK;
     emp_shape              shape = op->input[0].shape;
     const emp_tensor_info *pads = &op->input[1];
 
@@ -460,22 +436,19 @@ EMP_INFER(pad)
     emp_set_output(&output[0], emp_shape_of_rank(shape.rank), emp_view_dtype(op, 0));
     if (shape.rank < 0 || pads->value == NULL) return EMP_OK;
     if (pads->value_count != 2 * shape.rank)
-        EMP_FAIL(EMP_EFORMAT, "%d pad sizes for rank %d, need two each",
-                 pads->value_count, shape.rank);
+        return EMP_ERROR(EMP_EFORMAT, "%d pad sizes for rank %d, need two each",
+                         pads->value_count, shape.rank);
     for (int32_t d = 0; d < shape.rank; d++) {
         if (shape.dim[d] < 0) continue;
         int64_t both = emp_add_saturating(pads->value[2 * d], pads->value[2 * d + 1]);
         shape.dim[d] = emp_add_saturating(shape.dim[d], both);
     }
     output[0].shape = shape;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(tile)
 {
-    emp_status             st = EMP_OK;
     emp_shape              shape = op->input[0].shape;
     const emp_tensor_info *times = &op->input[1];
 
@@ -483,19 +456,17 @@ EMP_INFER(tile)
     emp_set_output(&output[0], emp_shape_of_rank(shape.rank), emp_view_dtype(op, 0));
     if (shape.rank < 0 || times->value == NULL) return EMP_OK;
     if (times->value_count != shape.rank)
-        EMP_FAIL(EMP_EFORMAT, "%d multiples for rank %d", times->value_count, shape.rank);
+        return EMP_ERROR(EMP_EFORMAT, "%d multiples for rank %d", times->value_count,
+                         shape.rank);
     for (int32_t d = 0; d < shape.rank; d++)
         if (shape.dim[d] >= 0)
             shape.dim[d] = emp_mul_saturating(shape.dim[d], times->value[d]);
     output[0].shape = shape;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(transpose)
 {
-    emp_status             st = EMP_OK;
     const emp_shape       *in = &op->input[0].shape;
     const emp_tensor_info *order = &op->input[1];
     emp_shape              shape = emp_shape_of_rank(in->rank);
@@ -504,25 +475,22 @@ EMP_INFER(transpose)
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     if (in->rank < 0 || order->value == NULL) return EMP_OK;
     if (order->value_count != in->rank)
-        EMP_FAIL(EMP_EFORMAT, "a permutation of %d dims for rank %d", order->value_count,
-                 in->rank);
+        return EMP_ERROR(EMP_EFORMAT, "a permutation of %d dims for rank %d",
+                         order->value_count, in->rank);
     for (int32_t d = 0; d < shape.rank; d++) {
         int32_t from = emp_axis_normalize(order->value[d], in->rank);
         if (from < 0)
-            EMP_FAIL(EMP_EFORMAT, "dim %lld is outside rank %d",
-                     (long long)order->value[d], in->rank);
+            return EMP_ERROR(EMP_EFORMAT, "dim %lld is outside rank %d",
+                             (long long)order->value[d], in->rank);
         shape.dim[d] = in->dim[from];
     }
     output[0].shape = shape;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Gather(params, indices), GatherV2 with an axis behind. */
 EMP_INFER(gather)
 {
-    emp_status             st = EMP_OK;
     const emp_tensor_info *table = &op->input[0], *indices = &op->input[1];
     int32_t                axis = 0;
     emp_shape              shape = {.rank = 0};
@@ -538,16 +506,14 @@ EMP_INFER(gather)
         table->shape.rank + indices->shape.rank - 1 > EMP_MAX_RANK)
         return EMP_OK;
     if (axis < 0 || table->shape.rank == 0)
-        EMP_FAIL(EMP_EFORMAT, "rows of a tensor of rank %d", table->shape.rank);
+        return EMP_ERROR(EMP_EFORMAT, "rows of a tensor of rank %d", table->shape.rank);
     for (int32_t d = 0; d < axis; d++) shape.dim[shape.rank++] = table->shape.dim[d];
     for (int32_t d = 0; d < indices->shape.rank; d++)
         shape.dim[shape.rank++] = indices->shape.dim[d];
     for (int32_t d = axis + 1; d < table->shape.rank; d++)
         shape.dim[shape.rank++] = table->shape.dim[d];
     output[0].shape = shape;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(gather_nd)

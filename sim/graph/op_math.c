@@ -133,9 +133,8 @@ INFER_FOLDED_BINARY(minimum)
 /* All inputs have one shape: whatever any of them knows holds for the sum. */
 EMP_INFER(add_n)
 {
-    emp_status st = EMP_OK;
-    emp_shape  shape = op->input[0].shape;
-    char       text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
+    emp_shape shape = op->input[0].shape;
+    char      text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
 
     *output_count = 1;
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
@@ -149,13 +148,12 @@ EMP_INFER(add_n)
             fits = other->dim[d] < 0 || other->dim[d] == shape.dim[d];
         }
         if (!fits)
-            EMP_FAIL(EMP_EFORMAT, "input %d is %s, the others are %s", i,
-                     emp_shape_format(other, text_a), emp_shape_format(&shape, text_b));
+            return EMP_ERROR(EMP_EFORMAT, "input %d is %s, the others are %s", i,
+                             emp_shape_format(other, text_a),
+                             emp_shape_format(&shape, text_b));
     }
     output[0].shape = shape;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(select)
@@ -192,7 +190,6 @@ static bool read_axes(const emp_tensor_info *axes, int32_t rank, uint32_t *reduc
 
 EMP_INFER(reduce)
 {
-    emp_status             st = EMP_OK;
     const emp_shape       *input = &op->input[0].shape;
     const emp_tensor_info *axes = &op->input[1];
     emp_shape              shape = EMP_SHAPE_UNKNOWN;
@@ -203,8 +200,8 @@ EMP_INFER(reduce)
     if (input->rank >= 0 && axes->value != NULL) {
         if (!read_axes(axes, input->rank, &reduced)) {
             emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
-            EMP_FAIL(EMP_EFORMAT, "an axis is outside the input's shape %s",
-                     emp_shape_format(input, text));
+            return EMP_ERROR(EMP_EFORMAT, "an axis is outside the input's shape %s",
+                             emp_shape_format(input, text));
         }
         shape.rank = 0;
         for (int32_t d = 0; d < input->rank; d++) {
@@ -217,9 +214,7 @@ EMP_INFER(reduce)
         shape = emp_shape_of_rank(input->rank);
     }
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The value of a reduction of a small integer tensor to a single element. */
@@ -289,7 +284,6 @@ static void read_matrix(const emp_shape *shape, bool transposed, int64_t *rows,
 
 static emp_status infer_product(const emp_op_view *op, emp_shape *shape, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_shape *a = &op->input[0].shape, *b = &op->input[1].shape;
     int64_t          m, k, k_of_b, n;
     char             text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
@@ -297,39 +291,32 @@ static emp_status infer_product(const emp_op_view *op, emp_shape *shape, emp_err
     read_matrix(a, op->attrs->transpose_a, &m, &k);
     read_matrix(b, op->attrs->transpose_b, &k_of_b, &n);
     if (k >= 0 && k_of_b >= 0 && k != k_of_b)
-        EMP_FAIL(EMP_EFORMAT, "a matrix product of %s%s and %s%s",
-                 emp_shape_format(a, text_a), op->attrs->transpose_a ? " transposed" : "",
-                 emp_shape_format(b, text_b),
-                 op->attrs->transpose_b ? " transposed" : "");
+        return EMP_ERROR(
+            EMP_EFORMAT, "a matrix product of %s%s and %s%s", emp_shape_format(a, text_a),
+            op->attrs->transpose_a ? " transposed" : "", emp_shape_format(b, text_b),
+            op->attrs->transpose_b ? " transposed" : "");
     shape->dim[shape->rank - 2] = m;
     shape->dim[shape->rank - 1] = n;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(mat_mul)
 {
-    emp_status st = EMP_OK;
-    emp_shape  shape = emp_shape_of_rank(2);
-    char       text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
+    emp_shape shape = emp_shape_of_rank(2);
+    char      text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
 
     *output_count = 1;
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     for (int32_t i = 0; i < 2; i++)
         if (op->input[i].shape.rank >= 0 && op->input[i].shape.rank != 2)
-            EMP_FAIL(EMP_EFORMAT, "a matrix product of %s and %s",
-                     emp_shape_format(&op->input[0].shape, text_a),
-                     emp_shape_format(&op->input[1].shape, text_b));
-    EMP_TRY(infer_product(op, &output[0].shape, err));
-
-cleanup:
-    return st;
+            return EMP_ERROR(EMP_EFORMAT, "a matrix product of %s and %s",
+                             emp_shape_format(&op->input[0].shape, text_a),
+                             emp_shape_format(&op->input[1].shape, text_b));
+    return infer_product(op, &output[0].shape, err);
 }
 
 EMP_INFER(batch_mat_mul)
 {
-    emp_status       st = EMP_OK;
     const emp_shape *a = &op->input[0].shape, *b = &op->input[1].shape;
     emp_shape        shape = a->rank >= 2 ? *a : *b;
     char             text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
@@ -338,15 +325,13 @@ EMP_INFER(batch_mat_mul)
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
     if (a->rank < 0 && b->rank < 0) return EMP_OK;
     if (shape.rank < 2 || (a->rank >= 0 && b->rank >= 0 && a->rank != b->rank))
-        EMP_FAIL(EMP_EFORMAT, "a batch of matrix products of %s and %s",
-                 emp_shape_format(a, text_a), emp_shape_format(b, text_b));
+        return EMP_ERROR(EMP_EFORMAT, "a batch of matrix products of %s and %s",
+                         emp_shape_format(a, text_a), emp_shape_format(b, text_b));
     for (int32_t d = 0; d < shape.rank - 2; d++)
         if (shape.dim[d] < 0 && b->rank >= 0) shape.dim[d] = b->dim[d];
-    EMP_TRY(infer_product(op, &shape, err));
+    EMP_CHECK(infer_product(op, &shape, err));
     output[0].shape = shape;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_COST(elementwise)

@@ -29,16 +29,13 @@ static int64_t window_positions(const emp_op_attrs *attrs, int64_t size, int64_t
 /* Checks that a tensor can be an image batch; false when its rank is unknown. */
 static emp_status check_image(const emp_shape *shape, bool *is_known, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       text[EMP_SHAPE_TEXT_BYTES];
+    char text[EMP_SHAPE_TEXT_BYTES];
 
     *is_known = shape->rank == 4;
     if (shape->rank >= 0 && shape->rank != 4)
-        EMP_FAIL(EMP_EFORMAT, "%s is no batch of images, which has rank 4",
-                 emp_shape_format(shape, text));
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "%s is no batch of images, which has rank 4",
+                         emp_shape_format(shape, text));
+    return EMP_OK;
 }
 
 /* Conv2D and DepthwiseConv2dNative; the filter is height, width, in, out or multiplier.
@@ -46,7 +43,6 @@ cleanup:
 static emp_status infer_convolution(const emp_op_view *op, bool is_depthwise,
                                     emp_tensor_info *output, emp_error *err)
 {
-    emp_status          st = EMP_OK;
     const emp_op_attrs *a = op->attrs;
     const emp_shape    *in = &op->input[0].shape, *filter = &op->input[1].shape;
     image_layout        at = layout_of(a);
@@ -55,16 +51,16 @@ static emp_status infer_convolution(const emp_op_view *op, bool is_depthwise,
     char                text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
 
     emp_set_output(output, shape, emp_view_dtype(op, 0));
-    EMP_TRY(check_image(in, &has_input, err));
-    EMP_TRY(check_image(filter, &has_filter, err));
+    EMP_CHECK(check_image(in, &has_input, err));
+    EMP_CHECK(check_image(filter, &has_filter, err));
     if (!has_input) return EMP_OK;
     shape.dim[0] = in->dim[0];
     if (has_filter) {
         int64_t channels = in->dim[at.channel];
         if (channels >= 0 && filter->dim[2] >= 0 && channels != filter->dim[2])
-            EMP_FAIL(EMP_EFORMAT, "%s has %lld channels, but the filter is %s",
-                     emp_shape_format(in, text_a), (long long)channels,
-                     emp_shape_format(filter, text_b));
+            return EMP_ERROR(EMP_EFORMAT, "%s has %lld channels, but the filter is %s",
+                             emp_shape_format(in, text_a), (long long)channels,
+                             emp_shape_format(filter, text_b));
         shape.dim[at.height] = window_positions(a, in->dim[at.height], filter->dim[0],
                                                 at_least_1(a->strides[at.height]));
         shape.dim[at.width] = window_positions(a, in->dim[at.width], filter->dim[1],
@@ -74,9 +70,7 @@ static emp_status infer_convolution(const emp_op_view *op, bool is_depthwise,
             shape.dim[at.channel] = emp_mul_saturating(filter->dim[2], filter->dim[3]);
     }
     output->shape = shape;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(conv2d)
@@ -113,7 +107,6 @@ EMP_INFER(conv2d_filter)
 
 EMP_INFER(pool)
 {
-    emp_status          st = EMP_OK;
     const emp_op_attrs *a = op->attrs;
     const emp_shape    *in = &op->input[0].shape;
     image_layout        at = layout_of(a);
@@ -121,7 +114,7 @@ EMP_INFER(pool)
 
     *output_count = 1;
     emp_set_output(&output[0], emp_shape_of_rank(4), emp_view_dtype(op, 0));
-    EMP_TRY(check_image(in, &has_input, err));
+    EMP_CHECK(check_image(in, &has_input, err));
     if (!has_input) return EMP_OK;
     output[0].shape = *in;
     output[0].shape.dim[at.height] =
@@ -130,9 +123,7 @@ EMP_INFER(pool)
     output[0].shape.dim[at.width] =
         window_positions(a, in->dim[at.width], at_least_1(a->ksize[at.width]),
                          at_least_1(a->strides[at.width]));
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* AvgPoolGrad(shape, dy). */

@@ -54,17 +54,13 @@ EMP_INFER(shape)
 
 EMP_INFER(shape_n)
 {
-    emp_status st = EMP_OK;
-
     if (op->input_count > EMP_MAX_OUTPUTS)
-        EMP_FAIL(EMP_EUNSUPPORTED, "%d outputs, at most %d", op->input_count,
-                 EMP_MAX_OUTPUTS);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%d outputs, at most %d", op->input_count,
+                         EMP_MAX_OUTPUTS);
     for (int32_t i = 0; i < op->input_count; i++)
         set_shape_vector(op, &op->input[i].shape, &output[i]);
     *output_count = op->input_count;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(rank)
@@ -102,7 +98,6 @@ static void keep_value(const emp_op_view *op, emp_tensor_info *output)
  */
 static emp_status complete_shape(const emp_op_view *op, emp_shape *shape, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_shape *input = &op->input[0].shape;
     int32_t          unknown = -1, unknown_count = 0;
     char             text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
@@ -118,32 +113,27 @@ static emp_status complete_shape(const emp_op_view *op, emp_shape *shape, emp_er
     if (unknown_count == 1 && want > 0 && have % want == 0) {
         shape->dim[unknown] = have / want;
     } else if (unknown_count == 1 ? want > 0 : have != want) {
-        EMP_FAIL(EMP_EFORMAT, "%s cannot be reshaped to %s",
-                 emp_shape_format(input, text_a), emp_shape_format(shape, text_b));
+        return EMP_ERROR(EMP_EFORMAT, "%s cannot be reshaped to %s",
+                         emp_shape_format(input, text_a),
+                         emp_shape_format(shape, text_b));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(reshape)
 {
-    emp_status st = EMP_OK;
-    emp_shape  shape = emp_shape_from_vector(&op->input[1]);
+    emp_shape shape = emp_shape_from_vector(&op->input[1]);
 
     *output_count = 1;
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
-    if (op->input[1].value != NULL) EMP_TRY(complete_shape(op, &shape, err));
+    if (op->input[1].value != NULL) EMP_CHECK(complete_shape(op, &shape, err));
     output[0].shape = shape;
     keep_value(op, &output[0]);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(expand_dims)
 {
-    emp_status       st = EMP_OK;
     const emp_shape *input = &op->input[0].shape;
     emp_shape        shape = EMP_SHAPE_UNKNOWN;
 
@@ -156,8 +146,8 @@ EMP_INFER(expand_dims)
     }
     int32_t axis = emp_axis_normalize(op->input[1].value[0], input->rank + 1);
     if (axis < 0)
-        EMP_FAIL(EMP_EFORMAT, "axis %lld is outside rank %d",
-                 (long long)op->input[1].value[0], input->rank + 1);
+        return EMP_ERROR(EMP_EFORMAT, "axis %lld is outside rank %d",
+                         (long long)op->input[1].value[0], input->rank + 1);
     shape.rank = 0;
     for (int32_t d = 0; d <= input->rank; d++) {
         if (d == axis) shape.dim[shape.rank++] = 1;
@@ -165,9 +155,7 @@ EMP_INFER(expand_dims)
     }
     output[0].shape = shape;
     keep_value(op, &output[0]);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(squeeze)
@@ -258,7 +246,6 @@ static int64_t aligned_size(const emp_tensor_info *shape, int32_t rank, int32_t 
  * was stretched, and those of size 1 in both. None at all when the shapes are equal. */
 EMP_INFER(broadcast_gradient_args)
 {
-    emp_status             st = EMP_OK;
     const emp_tensor_info *a = &op->input[0], *b = &op->input[1];
     emp_dtype              dtype = emp_view_dtype(op, 0);
     int64_t                axes[2][EMP_MAX_RANK];
@@ -275,8 +262,9 @@ EMP_INFER(broadcast_gradient_args)
     for (int32_t d = 0; !is_equal && d < rank; d++) {
         int64_t size_a = aligned_size(a, rank, d), size_b = aligned_size(b, rank, d);
         if (size_a != size_b && size_a != 1 && size_b != 1)
-            EMP_FAIL(EMP_EFORMAT, "sizes %lld and %lld in dim %d do not broadcast",
-                     (long long)size_a, (long long)size_b, d);
+            return EMP_ERROR(EMP_EFORMAT,
+                             "sizes %lld and %lld in dim %d do not broadcast",
+                             (long long)size_a, (long long)size_b, d);
         if (size_a == 1) axes[0][count[0]++] = d;
         if (size_b == 1) axes[1][count[1]++] = d;
     }
@@ -284,22 +272,19 @@ EMP_INFER(broadcast_gradient_args)
         int64_t *value = set_vector(op, &output[i], count[i], dtype);
         if (value != NULL) memcpy(value, axes[i], (size_t)count[i] * sizeof *value);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ConcatOffset(axis, shapes...): where each operand of a concatenation begins. */
 EMP_INFER(concat_offset)
 {
-    emp_status             st = EMP_OK;
     const emp_tensor_info *axis = &op->input[0];
     int32_t                n = op->input_count - 1;
     int64_t                offset = 0;
     bool                   is_known = axis->value != NULL && axis->value_count == 1;
 
     if (n > EMP_MAX_OUTPUTS)
-        EMP_FAIL(EMP_EUNSUPPORTED, "%d outputs, at most %d", n, EMP_MAX_OUTPUTS);
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%d outputs, at most %d", n, EMP_MAX_OUTPUTS);
     *output_count = n;
     for (int32_t i = 0; i < n; i++) {
         const emp_tensor_info *shape = &op->input[i + 1];
@@ -310,8 +295,8 @@ EMP_INFER(concat_offset)
         }
         int32_t d = emp_axis_normalize(axis->value[0], shape->value_count);
         if (d < 0)
-            EMP_FAIL(EMP_EFORMAT, "axis %lld is outside rank %d",
-                     (long long)axis->value[0], shape->value_count);
+            return EMP_ERROR(EMP_EFORMAT, "axis %lld is outside rank %d",
+                             (long long)axis->value[0], shape->value_count);
         int64_t *value = set_vector(op, &output[i], shape->value_count, EMP_DTYPE_INT32);
         if (value != NULL) {
             memset(value, 0, (size_t)shape->value_count * sizeof *value);
@@ -319,14 +304,11 @@ EMP_INFER(concat_offset)
         }
         offset = emp_add_saturating(offset, shape->value[d]);
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 EMP_INFER(invert_permutation)
 {
-    emp_status             st = EMP_OK;
     const emp_tensor_info *in = &op->input[0];
 
     *output_count = 1;
@@ -337,11 +319,9 @@ EMP_INFER(invert_permutation)
     memset(value, 0, (size_t)in->value_count * sizeof *value);
     for (int32_t i = 0; i < in->value_count; i++) {
         if (in->value[i] < 0 || in->value[i] >= in->value_count)
-            EMP_FAIL(EMP_EFORMAT, "%lld is outside a permutation of %d",
-                     (long long)in->value[i], in->value_count);
+            return EMP_ERROR(EMP_EFORMAT, "%lld is outside a permutation of %d",
+                             (long long)in->value[i], in->value_count);
         value[in->value[i]] = i;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -93,7 +93,6 @@ int emp_config_line(const emp_config *config, const char *key, const char *value
 emp_status emp_config_open(emp_config *config, const char *path,
                            const cyaml_schema_value_t *schema, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     size_t           length = 0;
     struct complaint complaint = {0};
     cyaml_config_t   settings = {.log_fn = keep_first_complaint,
@@ -103,10 +102,10 @@ emp_status emp_config_open(emp_config *config, const char *path,
 
     config->schema = schema;
     snprintf(config->path, sizeof config->path, "%s", path);
-    EMP_TRY(read_text(config, &length, err));
+    EMP_CHECK(read_text(config, &length, err));
     cyaml_err_t status = cyaml_load_data((const uint8_t *)config->text, length, &settings,
                                          schema, &config->data, NULL);
-    if (status == CYAML_ERR_OOM) EMP_FAIL(EMP_ENOMEM, "contents of %s", path);
+    if (status == CYAML_ERR_OOM) return EMP_ERROR(EMP_ENOMEM, "contents of %s", path);
     if (status != CYAML_OK) {
         /* libcyaml gives the place of the key before an unexpected one */
         const char *unexpected = "Unexpected key: ";
@@ -114,13 +113,13 @@ emp_status emp_config_open(emp_config *config, const char *path,
             complaint.line =
                 emp_config_line(config, complaint.message + strlen(unexpected), "");
         }
-        EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path, complaint.line == 0 ? 1 : complaint.line,
-                 complaint.message[0] ? complaint.message : cyaml_strerror(status));
+        return EMP_ERROR(
+            EMP_EFORMAT, "%s:%d: %s", path, complaint.line == 0 ? 1 : complaint.line,
+            complaint.message[0] ? complaint.message : cyaml_strerror(status));
     }
-    if (config->data == NULL) EMP_FAIL(EMP_EFORMAT, "%s:1: the file is empty", path);
-
-cleanup:
-    return st;
+    if (config->data == NULL)
+        return EMP_ERROR(EMP_EFORMAT, "%s:1: the file is empty", path);
+    return EMP_OK;
 }
 
 void emp_config_close(emp_config *config)
@@ -136,19 +135,17 @@ void emp_config_close(emp_config *config)
 static emp_status parse_number(const char *text, bool is_count, double least,
                                double *number, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char      *end = NULL;
+    char *end = NULL;
 
     *number = strtod(text, &end);
     if (end != text && *end == '\0' && *number >= 1e9)
-        EMP_FAIL(EMP_EFORMAT, "'%s' is too large; it must be below 1e9", text);
+        return EMP_ERROR(EMP_EFORMAT, "'%s' is too large; it must be below 1e9", text);
     if (end == text || *end != '\0' || !(*number >= least) ||
         (is_count && *number != (double)(int32_t)*number)) {
-        EMP_FAIL(EMP_EFORMAT, "'%s' is no %s of at least %g", text,
-                 is_count ? "whole number" : "number", least);
+        return EMP_ERROR(EMP_EFORMAT, "'%s' is no %s of at least %g", text,
+                         is_count ? "whole number" : "number", least);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status parse_quantity(const char *text, emp_config_kind kind, double *number,
@@ -161,73 +158,65 @@ static emp_status parse_quantity(const char *text, emp_config_kind kind, double 
         [EMP_CONFIG_FLOPS_PER_S] = EMP_UNIT_FLOPS_PER_S,
         [EMP_CONFIG_HERTZ] = EMP_UNIT_HERTZ,
     };
-    emp_status st = EMP_OK;
 
-    EMP_TRY(emp_units_parse(text, unit_of_kind[kind], number, err));
+    EMP_CHECK(emp_units_parse(text, unit_of_kind[kind], number, err));
     if (!(*number >= 0.0 && *number < 1e18))
-        EMP_FAIL(EMP_EFORMAT, "'%s' is out of range", text);
+        return EMP_ERROR(EMP_EFORMAT, "'%s' is out of range", text);
     if (*number == 0.0 && kind != EMP_CONFIG_SECONDS) {
-        EMP_FAIL(EMP_EFORMAT, "'%s' must be above zero", text);
+        return EMP_ERROR(EMP_EFORMAT, "'%s' must be above zero", text);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status parse_switch(const char *text, double *number, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    bool       yes = strcmp(text, "yes") == 0 || strcmp(text, "true") == 0;
-    bool       no = strcmp(text, "no") == 0 || strcmp(text, "false") == 0;
+    bool yes = strcmp(text, "yes") == 0 || strcmp(text, "true") == 0;
+    bool no = strcmp(text, "no") == 0 || strcmp(text, "false") == 0;
 
-    if (!yes && !no) EMP_FAIL(EMP_EFORMAT, "'%s' is neither yes nor no", text);
+    if (!yes && !no) return EMP_ERROR(EMP_EFORMAT, "'%s' is neither yes nor no", text);
     *number = yes ? 1.0 : 0.0;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status convert_field(const emp_config_field *field, const char *text,
                                 char *out, double *number, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    void      *to = out + field->to;
+    void *to = out + field->to;
 
     switch (field->kind) {
     case EMP_CONFIG_SECONDS:
     case EMP_CONFIG_BYTES_PER_S:
     case EMP_CONFIG_FLOPS_PER_S:
     case EMP_CONFIG_HERTZ:
-        EMP_TRY(parse_quantity(text, field->kind, number, err));
+        EMP_CHECK(parse_quantity(text, field->kind, number, err));
         *(double *)to = *number;
         break;
     case EMP_CONFIG_BYTES:
-        EMP_TRY(parse_quantity(text, field->kind, number, err));
+        EMP_CHECK(parse_quantity(text, field->kind, number, err));
         *(int64_t *)to = (int64_t)*number;
         break;
     case EMP_CONFIG_RATIO:
-        EMP_TRY(parse_number(text, false, 1e-9, number, err));
+        EMP_CHECK(parse_number(text, false, 1e-9, number, err));
         *(double *)to = *number;
         break;
     case EMP_CONFIG_COUNT:
     case EMP_CONFIG_COUNT_OR_0:
-        EMP_TRY(parse_number(text, true, field->kind == EMP_CONFIG_COUNT ? 1.0 : 0.0,
-                             number, err));
+        EMP_CHECK(parse_number(text, true, field->kind == EMP_CONFIG_COUNT ? 1.0 : 0.0,
+                               number, err));
         *(int32_t *)to = (int32_t)*number;
         break;
     case EMP_CONFIG_SWITCH:
-        EMP_TRY(parse_switch(text, number, err));
+        EMP_CHECK(parse_switch(text, number, err));
         *(bool *)to = *number != 0.0;
         break;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_config_convert(const emp_config *config, const emp_config_field *fields,
                               size_t field_count, const void *raw, void *out,
                               uint64_t *hash, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (size_t i = 0; i < field_count; i++) {
         emp_error   why = {0};
         double      number = 0.0;
@@ -235,15 +224,14 @@ emp_status emp_config_convert(const emp_config *config, const emp_config_field *
         const char *text;
         memcpy(&text, (const char *)raw + fields[i].from, sizeof text);
         if (convert_field(&fields[i], text, out, &number, &why) != EMP_OK) {
-            EMP_FAIL(why.status, "%s:%d: %s: %s", config->path,
-                     emp_config_line(config, fields[i].key, text), fields[i].key,
-                     why.msg);
+            return EMP_ERROR(why.status, "%s:%d: %s: %s", config->path,
+                             emp_config_line(config, fields[i].key, text), fields[i].key,
+                             why.msg);
         }
         memcpy(&bits, &number, sizeof bits);
         *hash = emp_hash_u64(*hash, bits);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_config_path(char *path, size_t size, const char *folder,

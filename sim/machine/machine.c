@@ -327,27 +327,24 @@ static emp_status check_link(const struct loader *l, const char *key, const char
 static emp_status add_node(struct loader *l, const char *name, int32_t parent,
                            const struct raw_link *raw, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     emp_link           link = {0};
     emp_topology_node *node = &l->topology.node[l->topology.node_count];
 
     *node = (emp_topology_node){.name = name, .parent = parent, .up = -1, .down = -1};
     if (raw->bandwidth != NULL) {
-        EMP_TRY(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table), raw,
-                                   &link, &l->machine->hash, err));
-        EMP_TRY(emp_topology_add_link(l->machine, name, " up", link.bytes_per_s,
-                                      link.latency_s, &node->up, err));
-        EMP_TRY(emp_topology_add_link(l->machine, name, " down", link.bytes_per_s,
-                                      link.latency_s, &node->down, err));
+        EMP_CHECK(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table), raw,
+                                     &link, &l->machine->hash, err));
+        EMP_CHECK(emp_topology_add_link(l->machine, name, " up", link.bytes_per_s,
+                                        link.latency_s, &node->up, err));
+        EMP_CHECK(emp_topology_add_link(l->machine, name, " down", link.bytes_per_s,
+                                        link.latency_s, &node->down, err));
     }
     l->topology.node_count++;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status add_inner_nodes(struct loader *l, emp_error *err)
 {
-    emp_status                st = EMP_OK;
     const struct raw_machine *raw = l->config.data;
 
     for (unsigned i = 0; i < raw->nodes_count; i++) {
@@ -360,22 +357,20 @@ static emp_status add_inner_nodes(struct loader *l, emp_error *err)
             return fail_at(l, "parent", n->parent, "is no node listed above", err);
         }
         struct raw_link link = {n->bandwidth, n->latency};
-        EMP_TRY(check_link(l, "name", n->name, &link, err));
-        EMP_TRY(add_node(l, n->name, parent, &link, err));
+        EMP_CHECK(check_link(l, "name", n->name, &link, err));
+        EMP_CHECK(add_node(l, n->name, parent, &link, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status add_device(struct loader *l, const emp_device *model, int32_t parent,
                              const struct raw_device *raw, emp_error *err)
 {
-    emp_status   st = EMP_OK;
     emp_machine *m = l->machine;
 
     if (m->device_count == EMP_MAX_DEVICES) {
-        EMP_FAIL(EMP_EFORMAT, "%s: more than %d devices", l->config.path,
-                 EMP_MAX_DEVICES);
+        return EMP_ERROR(EMP_EFORMAT, "%s: more than %d devices", l->config.path,
+                         EMP_MAX_DEVICES);
     }
     emp_device *device = &m->device[m->device_count];
     int32_t     number = emp_machine_count(m, model->kind);
@@ -384,11 +379,10 @@ static emp_status add_device(struct loader *l, const emp_device *model, int32_t 
              model->kind == EMP_DEVICE_GPU ? "gpu" : "cpu", number);
     l->topology.leaf_of_device[m->device_count] = l->topology.node_count;
     m->hash = emp_hash_bytes(m->hash, device->name, strlen(device->name));
-    EMP_TRY(add_node(l, device->name, parent,
-                     &(struct raw_link){raw->bandwidth, raw->latency}, err));
+    EMP_CHECK(add_node(l, device->name, parent,
+                       &(struct raw_link){raw->bandwidth, raw->latency}, err));
     m->device_count++;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Costs are computed once for all CPUs, and once for all GPUs. */
@@ -414,7 +408,6 @@ static emp_status check_device(struct loader *l, const struct raw_device *d,
 
 static emp_status add_devices(struct loader *l, emp_error *err)
 {
-    emp_status                st = EMP_OK;
     const struct raw_machine *raw = l->config.data;
 
     for (unsigned i = 0; i < raw->devices_count; i++) {
@@ -425,18 +418,17 @@ static emp_status add_devices(struct loader *l, emp_error *err)
                                                 offsetof(struct raw_device, count), 0};
         if (parent < 0) return fail_at(l, "at", d->at, "is no node", err);
         if (d->count != NULL) {
-            EMP_TRY(emp_config_convert(&l->config, &count_field, 1, d, &count,
-                                       &l->machine->hash, err));
+            EMP_CHECK(emp_config_convert(&l->config, &count_field, 1, d, &count,
+                                         &l->machine->hash, err));
         }
-        EMP_TRY(check_link(l, "model", d->model,
-                           &(struct raw_link){d->bandwidth, d->latency}, err));
-        EMP_TRY(load_model(l, d->model, &model, err));
-        EMP_TRY(check_device(l, d, model.kind, count, err));
+        EMP_CHECK(check_link(l, "model", d->model,
+                             &(struct raw_link){d->bandwidth, d->latency}, err));
+        EMP_CHECK(load_model(l, d->model, &model, err));
+        EMP_CHECK(check_device(l, d, model.kind, count, err));
         for (int32_t k = 0; k < count; k++)
-            EMP_TRY(add_device(l, &model, parent, d, err));
+            EMP_CHECK(add_device(l, &model, parent, d, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status find_hosts(struct loader *l, emp_error *err)
@@ -452,23 +444,21 @@ static emp_status find_hosts(struct loader *l, emp_error *err)
 /* Every host has its own. */
 static emp_status add_gpu_channels(struct loader *l, emp_error *err)
 {
-    emp_status                st = EMP_OK;
     const struct raw_machine *raw = l->config.data;
     emp_machine              *m = l->machine;
     emp_link                  link = {0};
     bool                      is_alone = emp_machine_count(m, EMP_DEVICE_CPU) == 1;
 
-    EMP_TRY(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table),
-                               raw->gpu_channel, &link, &m->hash, err));
+    EMP_CHECK(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table),
+                                 raw->gpu_channel, &link, &m->hash, err));
     for (emp_device_id d = 0; d < m->device_count; d++) {
         if (m->device[d].kind != EMP_DEVICE_CPU) continue;
-        EMP_TRY(emp_topology_add_link(m, is_alone ? "" : m->device[d].name,
-                                      is_alone ? "gpu channel" : " gpu channel",
-                                      link.bytes_per_s, link.latency_s,
-                                      &l->topology.gpu_channel[d], err));
+        EMP_CHECK(emp_topology_add_link(m, is_alone ? "" : m->device[d].name,
+                                        is_alone ? "gpu channel" : " gpu channel",
+                                        link.bytes_per_s, link.latency_s,
+                                        &l->topology.gpu_channel[d], err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void hash_hosts(emp_machine *m)

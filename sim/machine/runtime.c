@@ -151,7 +151,6 @@ uint64_t emp_runtime_hash(const emp_runtime *runtime)
 /* Rules are `events` where the file names none. */
 static emp_status read_rules(emp_rules *rules, const emp_config *config, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *text = ((const struct raw_runtime *)config->data)->rules;
 
     *rules = EMP_RULES_EVENTS;
@@ -161,12 +160,11 @@ static emp_status read_rules(emp_rules *rules, const emp_config *config, emp_err
     }
     if (*rules == EMP_RULES_COUNT) {
 #define X(name, text) " " text
-        EMP_FAIL(EMP_EFORMAT, "%s:%d: rules: '%s' is none of" EMP_RULES_LIST(X),
-                 config->path, emp_config_line(config, "rules", text), text);
+        return EMP_ERROR(EMP_EFORMAT, "%s:%d: rules: '%s' is none of" EMP_RULES_LIST(X),
+                         config->path, emp_config_line(config, "rules", text), text);
 #undef X
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static const char *text_of(const emp_config *config, const emp_config_field *field)
@@ -180,38 +178,35 @@ static const char *text_of(const emp_config *config, const emp_config_field *fie
 /* Keys that the rules use must be there, others may not. */
 static emp_status check_keys(const emp_config *config, emp_rules rules, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         const char *key = fields[i].key;
         if (is_used(i, rules) || text_of(config, &fields[i]) == NULL) continue;
-        EMP_FAIL(EMP_EFORMAT, "%s:%d: %s: the rules '%s' have no such key", config->path,
-                 emp_config_line(config, key, ""), key, emp_rules_str(rules));
+        return EMP_ERROR(EMP_EFORMAT, "%s:%d: %s: the rules '%s' have no such key",
+                         config->path, emp_config_line(config, key, ""), key,
+                         emp_rules_str(rules));
     }
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         if (!is_used(i, rules) || text_of(config, &fields[i]) != NULL) continue;
-        EMP_FAIL(EMP_EFORMAT, "%s:%d: the key '%s' is missing; the rules '%s' use it",
-                 config->path, emp_config_line(config, "rules", ""), fields[i].key,
-                 emp_rules_str(rules));
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:%d: the key '%s' is missing; the rules '%s' use it",
+                         config->path, emp_config_line(config, "rules", ""),
+                         fields[i].key, emp_rules_str(rules));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_fields(emp_runtime *runtime, const emp_config *config,
                               emp_error *err)
 {
-    emp_status st = EMP_OK;
-    uint64_t   hash = EMP_HASH_SEED;
+    uint64_t hash = EMP_HASH_SEED;
 
-    EMP_TRY(check_keys(config, runtime->rules, err));
+    EMP_CHECK(check_keys(config, runtime->rules, err));
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         if (!is_used(i, runtime->rules)) continue;
-        EMP_TRY(
+        EMP_CHECK(
             emp_config_convert(config, &fields[i], 1, config->data, runtime, &hash, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,

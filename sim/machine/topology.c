@@ -8,18 +8,15 @@ emp_status emp_topology_add_link(emp_machine *machine, const char *name,
                                  const char *suffix, double bytes_per_s, double latency_s,
                                  int32_t *link, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (machine->link_count == EMP_MAX_LINKS) {
-        EMP_FAIL(EMP_EINVAL, "more than %d links", EMP_MAX_LINKS);
+        return EMP_ERROR(EMP_EINVAL, "more than %d links", EMP_MAX_LINKS);
     }
     emp_link *l = &machine->link[machine->link_count];
     snprintf(l->name, sizeof l->name, "%s%s", name, suffix);
     l->bytes_per_s = bytes_per_s;
     l->latency_s = latency_s;
     *link = machine->link_count++;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* A parent has a lower number than its children. */
@@ -76,15 +73,12 @@ static int32_t depth_of(const emp_topology *t, int32_t node)
 
 static emp_status append(emp_route *route, int32_t link, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (link < 0) return EMP_OK;
     if (route->link_count == EMP_MAX_ROUTE) {
-        EMP_FAIL(EMP_EINVAL, "a route of more than %d links", EMP_MAX_ROUTE);
+        return EMP_ERROR(EMP_EINVAL, "a route of more than %d links", EMP_MAX_ROUTE);
     }
     route->link[route->link_count++] = link;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* The links of the tree path in order: up from a, down to b. The way down is found from
@@ -92,13 +86,12 @@ cleanup:
 static emp_status route_by_tree(const emp_topology *t, int32_t a, int32_t b,
                                 emp_route *route, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    down[EMP_MAX_NODES + 1], down_count = 0;
-    int32_t    depth_a = depth_of(t, a), depth_b = depth_of(t, b);
+    int32_t down[EMP_MAX_NODES + 1], down_count = 0;
+    int32_t depth_a = depth_of(t, a), depth_b = depth_of(t, b);
 
     while (a != b && a >= 0 && b >= 0) {
         if (depth_a >= depth_b) {
-            EMP_TRY(append(route, t->node[a].up, err));
+            EMP_CHECK(append(route, t->node[a].up, err));
             a = t->node[a].parent;
             depth_a--;
         } else {
@@ -107,10 +100,9 @@ static emp_status route_by_tree(const emp_topology *t, int32_t a, int32_t b,
             depth_b--;
         }
     }
-    if (a != b) EMP_FAIL(EMP_EINVAL, "they hang on different trees");
-    while (down_count > 0) EMP_TRY(append(route, down[--down_count], err));
-cleanup:
-    return st;
+    if (a != b) return EMP_ERROR(EMP_EINVAL, "they hang on different trees");
+    while (down_count > 0) EMP_CHECK(append(route, down[--down_count], err));
+    return EMP_OK;
 }
 
 static void time_route(const emp_machine *machine, emp_route *route)
@@ -138,7 +130,6 @@ void emp_machine_time_routes(emp_machine *machine)
 static emp_status route_pair(const emp_machine *machine, const emp_topology *t,
                              int32_t from, int32_t to, emp_route *route, emp_error *err)
 {
-    emp_status        st = EMP_OK;
     int32_t           a = t->leaf_of_device[from], b = t->leaf_of_device[to];
     const emp_device *device = machine->device;
     int32_t           channel = t->gpu_channel[device[from].host];
@@ -147,23 +138,20 @@ static emp_status route_pair(const emp_machine *machine, const emp_topology *t,
                      device[from].host == device[to].host;
 
     if (channel >= 0 && are_peers) {
-        EMP_TRY(append(route, t->node[a].up, err));
-        EMP_TRY(append(route, channel, err));
-        EMP_TRY(append(route, t->node[b].down, err));
+        EMP_CHECK(append(route, t->node[a].up, err));
+        EMP_CHECK(append(route, channel, err));
+        EMP_CHECK(append(route, t->node[b].down, err));
     } else {
-        EMP_TRY(route_by_tree(t, a, b, route, err));
+        EMP_CHECK(route_by_tree(t, a, b, route, err));
     }
-    if (route->link_count == 0) EMP_FAIL(EMP_EINVAL, "no link lies between them");
+    if (route->link_count == 0) return EMP_ERROR(EMP_EINVAL, "no link lies between them");
     time_route(machine, route);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_topology_route_all(emp_machine *machine, const emp_topology *topology,
                                   emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t from = 0; from < machine->device_count; from++) {
         for (int32_t to = 0; to < machine->device_count; to++) {
             emp_error  why = {0};
@@ -171,11 +159,11 @@ emp_status emp_topology_route_all(emp_machine *machine, const emp_topology *topo
             memset(route, 0, sizeof *route);
             if (from == to) continue;
             if (route_pair(machine, topology, from, to, route, &why) != EMP_OK) {
-                EMP_FAIL(why.status, "no route from %s to %s: %s",
-                         machine->device[from].name, machine->device[to].name, why.msg);
+                return EMP_ERROR(why.status, "no route from %s to %s: %s",
+                                 machine->device[from].name, machine->device[to].name,
+                                 why.msg);
             }
         }
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }

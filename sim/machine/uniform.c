@@ -49,37 +49,30 @@ static void add_device(emp_machine *m, emp_topology *t, emp_device_kind kind,
 /* The pair between a node and its parent. */
 static emp_status link_up(emp_machine *m, emp_topology_node *node, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(emp_topology_add_link(m, node->name, " up", LINK_BYTES_PER_S, 0.0, &node->up,
-                                  err));
-    EMP_TRY(emp_topology_add_link(m, node->name, " down", LINK_BYTES_PER_S, 0.0,
-                                  &node->down, err));
-cleanup:
-    return st;
+    EMP_CHECK(emp_topology_add_link(m, node->name, " up", LINK_BYTES_PER_S, 0.0,
+                                    &node->up, err));
+    return emp_topology_add_link(m, node->name, " down", LINK_BYTES_PER_S, 0.0,
+                                 &node->down, err);
 }
 
 /* Node 0 joins the hosts, node i + 1 is that of CPU i; a device is a leaf. */
 static emp_status add_all(emp_machine *m, emp_topology *t, int32_t cpu_count,
                           int32_t gpu_count, int64_t gpu_memory_bytes, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     t->node[t->node_count++] =
         (emp_topology_node){.name = "network", .parent = -1, .up = -1, .down = -1};
     for (int32_t i = 0; i < cpu_count; i++) {
         t->node[t->node_count++] =
             (emp_topology_node){.name = "host", .parent = 0, .up = -1, .down = -1};
-        if (cpu_count > 1) EMP_TRY(link_up(m, &t->node[t->node_count - 1], err));
+        if (cpu_count > 1) EMP_CHECK(link_up(m, &t->node[t->node_count - 1], err));
     }
     for (int32_t i = 0; i < cpu_count; i++)
         add_device(m, t, EMP_DEVICE_CPU, INT64_C(1) << 50, i + 1);
     for (int32_t i = 0; i < gpu_count; i++) {
         add_device(m, t, EMP_DEVICE_GPU, gpu_memory_bytes, 1);
-        EMP_TRY(link_up(m, &t->node[t->node_count - 1], err));
+        EMP_CHECK(link_up(m, &t->node[t->node_count - 1], err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_machine_create(emp_machine **out, const char *name, int32_t cpu_count,

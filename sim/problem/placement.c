@@ -88,13 +88,10 @@ cleanup:
 
 static emp_status index_names(emp_strmap *map, const emp_graph *g, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        EMP_TRY(emp_strmap_set(map, g->name[op], strlen(g->name[op]), op, err));
+        EMP_CHECK(emp_strmap_set(map, g->name[op], strlen(g->name[op]), op, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status place_names(emp_device_id *device_of_op, const char *path,
@@ -102,36 +99,35 @@ static emp_status place_names(emp_device_id *device_of_op, const char *path,
                               const char *device_name, const json_t *names,
                               emp_error *err)
 {
-    emp_status    st = EMP_OK;
     size_t        i;
     const json_t *entry;
 
     if (!json_is_array(names)) {
-        EMP_FAIL(EMP_EFORMAT, "%s: device '%s' has no list of ops", path, device_name);
+        return EMP_ERROR(EMP_EFORMAT, "%s: device '%s' has no list of ops", path,
+                         device_name);
     }
     json_array_foreach(names, i, entry)
     {
         const char *name = json_string_value(entry);
         if (name == NULL) {
-            EMP_FAIL(EMP_EFORMAT, "%s: entry %zu of device '%s' is no op name", path, i,
-                     device_name);
+            return EMP_ERROR(EMP_EFORMAT, "%s: entry %zu of device '%s' is no op name",
+                             path, i, device_name);
         }
         emp_op_id op = emp_strmap_get(op_of_name, name, strlen(name));
-        if (op < 0) EMP_FAIL(EMP_EFORMAT, "%s: the graph has no op '%s'", path, name);
+        if (op < 0)
+            return EMP_ERROR(EMP_EFORMAT, "%s: the graph has no op '%s'", path, name);
         if (device_of_op[op] >= 0) {
-            EMP_FAIL(EMP_EFORMAT, "%s: op '%s' is placed twice", path, name);
+            return EMP_ERROR(EMP_EFORMAT, "%s: op '%s' is placed twice", path, name);
         }
         device_of_op[op] = device;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status place_all(emp_device_id *device_of_op, const char *path,
                             const emp_problem *problem, const emp_strmap *op_of_name,
                             json_t *devices, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
     const char      *name;
     json_t          *names;
@@ -143,18 +139,17 @@ static emp_status place_all(emp_device_id *device_of_op, const char *path,
         bool          is_unused = json_is_array(names) && json_array_size(names) == 0;
         if (device < 0 && is_unused) continue;
         if (device < 0) {
-            EMP_FAIL(EMP_EFORMAT, "%s: machine '%s' has no device '%s'", path,
-                     problem->machine->name, name);
+            return EMP_ERROR(EMP_EFORMAT, "%s: machine '%s' has no device '%s'", path,
+                             problem->machine->name, name);
         }
-        EMP_TRY(place_names(device_of_op, path, op_of_name, device, name, names, err));
+        EMP_CHECK(place_names(device_of_op, path, op_of_name, device, name, names, err));
     }
     for (emp_op_id op = 0; op < g->op_count; op++) {
         if (device_of_op[op] < 0) {
-            EMP_FAIL(EMP_EFORMAT, "%s: op '%s' is not placed", path, g->name[op]);
+            return EMP_ERROR(EMP_EFORMAT, "%s: op '%s' is not placed", path, g->name[op]);
         }
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_placement_load(emp_device_id *device_of_op, const char *path,

@@ -23,52 +23,46 @@ bool emp_split_is(const json_t *root)
 static emp_status find_op(emp_op_id *op, const reader *r, const json_t *id,
                           const char *list, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       name[48];
+    char name[48];
 
     *op = -1;
     if (!json_is_integer(id))
-        EMP_FAIL(EMP_EFORMAT, "%s: \"%s\" has a node that is no whole number", r->path,
-                 list);
+        return EMP_ERROR(EMP_EFORMAT, "%s: \"%s\" has a node that is no whole number",
+                         r->path, list);
     snprintf(name, sizeof name, "gradients/node%" JSON_INTEGER_FORMAT,
              json_integer_value(id));
     *op = emp_strmap_get(&r->op_of_name, name, strlen(name));
     const char *forward = name + strlen("gradients/");
     if (*op < 0) *op = emp_strmap_get(&r->op_of_name, forward, strlen(forward));
-    if (*op < 0) EMP_FAIL(EMP_EFORMAT, "%s: the graph has no op '%s'", r->path, forward);
-
-cleanup:
-    return st;
+    if (*op < 0)
+        return EMP_ERROR(EMP_EFORMAT, "%s: the graph has no op '%s'", r->path, forward);
+    return EMP_OK;
 }
 
 static emp_status place_nodes(reader *r, const json_t *nodes, emp_device_id device,
                               const char *list, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     const json_t *id;
     size_t        i;
     emp_op_id     op;
 
     if (!json_is_array(nodes))
-        EMP_FAIL(EMP_EFORMAT, "%s: an entry of \"%s\" has no list \"nodes\"", r->path,
-                 list);
+        return EMP_ERROR(EMP_EFORMAT, "%s: an entry of \"%s\" has no list \"nodes\"",
+                         r->path, list);
     json_array_foreach(nodes, i, id)
     {
-        EMP_TRY(find_op(&op, r, id, list, err));
+        EMP_CHECK(find_op(&op, r, id, list, err));
         if (r->device_of_op[op] >= 0)
-            EMP_FAIL(EMP_EFORMAT, "%s: op '%s' is placed twice", r->path,
-                     r->problem->graph->name[op]);
+            return EMP_ERROR(EMP_EFORMAT, "%s: op '%s' is placed twice", r->path,
+                             r->problem->graph->name[op]);
         r->device_of_op[op] = device;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status place_kind(reader *r, const json_t *root, const char *list,
                              emp_device_kind kind, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const emp_machine *m = r->problem->machine;
     const json_t      *entries = json_object_get(root, list);
     size_t             used = 0, count = json_array_size(entries);
@@ -76,15 +70,13 @@ static emp_status place_kind(reader *r, const json_t *root, const char *list,
     for (emp_device_id d = 0; d < m->device_count && used < count; d++) {
         if (m->device[d].kind != kind) continue;
         const json_t *entry = json_array_get(entries, used++);
-        EMP_TRY(place_nodes(r, json_object_get(entry, "nodes"), d, list, err));
+        EMP_CHECK(place_nodes(r, json_object_get(entry, "nodes"), d, list, err));
     }
     if (used < count)
-        EMP_FAIL(EMP_EFORMAT,
-                 "%s: \"%s\" has %zu entries; machine '%s' has %zu such devices", r->path,
-                 list, count, m->name, used);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s: \"%s\" has %zu entries; machine '%s' has %zu such devices",
+                         r->path, list, count, m->name, used);
+    return EMP_OK;
 }
 
 static emp_status place_rest(reader *r, emp_error *err)

@@ -13,7 +13,6 @@ static size_t count_task_times(const emp_cost_table *c)
 emp_status emp_problem_variant_init(emp_problem_variant *v, const emp_problem *original,
                                     emp_error *err)
 {
-    emp_status            st = EMP_OK;
     const emp_cost_table *from = original->costs;
     size_t                op_count = (size_t)from->op_count;
 
@@ -27,13 +26,11 @@ emp_status emp_problem_variant_init(emp_problem_variant *v, const emp_problem *o
                          .task_ns = EMP_NEW_ARRAY(emp_time_ns, count_task_times(from))};
     v->machine = EMP_NEW(emp_machine);
     if (!v->costs.gpu || !v->costs.cpu || !v->costs.task_ns || !v->machine)
-        EMP_FAIL(EMP_ENOMEM, "costs of %zu ops", op_count);
+        return EMP_ERROR(EMP_ENOMEM, "costs of %zu ops", op_count);
     v->problem.costs = &v->costs;
     v->problem.machine = v->machine;
     emp_problem_variant_restore(v);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 void emp_problem_variant_restore(emp_problem_variant *v)

@@ -22,7 +22,6 @@ static bool reads_on_host(const emp_op *op, int32_t input)
 
 static emp_status allocate_sweep(emp_surrogate *s, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_graph *g = s->problem->graph;
     size_t           ops = 0, tensors = 0, edges = 0, controls = 0;
 
@@ -45,15 +44,13 @@ static emp_status allocate_sweep(emp_surrogate *s, emp_error *err)
     s->ready_ns = EMP_NEW_ARRAY(float, ops *LANES);
     if (!s->op || !s->tensor || !s->reader || !s->follower || !s->order || !s->position ||
         !s->number_of_tensor || !s->device || !s->ready_ns) {
-        EMP_FAIL(EMP_ENOMEM, "surrogate of %zu ops", ops);
+        return EMP_ERROR(EMP_ENOMEM, "surrogate of %zu ops", ops);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status set_routes(emp_surrogate *s, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const emp_machine *m = s->problem->machine;
     int32_t            n = m->device_count;
     size_t             pairs = (size_t)(n * n);
@@ -74,7 +71,8 @@ static emp_status set_routes(emp_surrogate *s, emp_error *err)
     s->link_ns = EMP_NEW_ARRAY(float, (size_t)m->link_count *LANES);
     if (!s->latency_ns || !s->ns_per_byte || !s->message_ns || !s->links_of_route ||
         !s->link_of_hop || !s->free_ns || !s->queue_ns || !s->link_ns) {
-        EMP_FAIL(EMP_ENOMEM, "surrogate of %d devices and %d links", n, m->link_count);
+        return EMP_ERROR(EMP_ENOMEM, "surrogate of %d devices and %d links", n,
+                         m->link_count);
     }
     for (int32_t i = 0; i < n * n; i++) {
         const emp_route *r = &m->route[i / n][i % n];
@@ -90,8 +88,7 @@ static emp_status set_routes(emp_surrogate *s, emp_error *err)
             if (link < 32) s->links_of_route[i] |= 1u << link;
         }
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void set_costs(emp_surrogate_op *op, const emp_surrogate *s, emp_op_id id)
@@ -171,19 +168,17 @@ static void lay_out(emp_surrogate *s)
 static emp_status choose_kernel(emp_surrogate *s, emp_surrogate_kernel kernel,
                                 emp_error *err)
 {
-    emp_status st = EMP_OK;
-    bool       has_avx512 = false;
+    bool has_avx512 = false;
 
 #if EMP_SURROGATE_HAS_AVX512
     has_avx512 = __builtin_cpu_supports("avx512f");
 #endif
     if (kernel == EMP_SURROGATE_AVX512 && !has_avx512)
-        EMP_FAIL(EMP_EUNSUPPORTED, "this processor has no AVX-512");
+        return EMP_ERROR(EMP_EUNSUPPORTED, "this processor has no AVX-512");
     s->kernel = kernel == EMP_SURROGATE_FASTEST && has_avx512 ? EMP_SURROGATE_AVX512
                 : kernel == EMP_SURROGATE_FASTEST             ? EMP_SURROGATE_SCALAR
                                                               : kernel;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_surrogate_create(emp_surrogate **out, const emp_problem *problem,
@@ -335,16 +330,13 @@ static float sweep(emp_surrogate *s)
 emp_status emp_surrogate_block_scalar(emp_surrogate *s, emp_device_id *const *placements,
                                       int32_t count, float step_ns[LANES], emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(emp_surrogate_check(s, placements, count, err));
+    EMP_CHECK(emp_surrogate_check(s, placements, count, err));
     for (int32_t lane = 0; lane < count; lane++) {
         for (int32_t i = 0; i < s->op_count; i++)
             s->device[i] = (uint8_t)placements[lane][s->order[i]];
         step_ns[lane] = sweep(s);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- running ---- */
@@ -361,38 +353,34 @@ emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *pl
 emp_status emp_surrogate_check(const emp_surrogate *s, emp_device_id *const *placements,
                                int32_t count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t k = 0; k < count; k++) {
         for (int32_t i = 0; i < s->op_count; i++) {
             emp_op_id     id = s->order[i];
             emp_device_id device = placements[k][id];
             if (device < 0 || device >= s->device_count) {
-                EMP_FAIL(EMP_EINVAL, "op '%s' is on device %d of 0..%d",
-                         s->problem->graph->name[id], device, s->device_count - 1);
+                return EMP_ERROR(EMP_EINVAL, "op '%s' is on device %d of 0..%d",
+                                 s->problem->graph->name[id], device,
+                                 s->device_count - 1);
             }
         }
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_surrogate_run(emp_surrogate *s, emp_device_id *const *placements,
                              int32_t count, double *step_time_s, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    float      step_ns[LANES];
+    float step_ns[LANES];
 
     for (int32_t k = 0; k < count; k += LANES) {
         int32_t n = count - k < LANES ? count - k : LANES;
         if (s->kernel == EMP_SURROGATE_AVX512) {
-            EMP_TRY(emp_surrogate_block_avx512(s, placements + k, n, step_ns, err));
+            EMP_CHECK(emp_surrogate_block_avx512(s, placements + k, n, step_ns, err));
         } else {
-            EMP_TRY(emp_surrogate_block_scalar(s, placements + k, n, step_ns, err));
+            EMP_CHECK(emp_surrogate_block_scalar(s, placements + k, n, step_ns, err));
         }
         for (int32_t lane = 0; lane < n; lane++)
             step_time_s[k + lane] = (double)step_ns[lane] * 1e-9;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -318,16 +318,13 @@ AVX512 static void sweep_many(emp_surrogate *s, float *step_ns)
 emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
                                       int32_t count, float step_ns[LANES], emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (!take_placements(s, placements, count))
-        EMP_TRY(emp_surrogate_check(s, placements, count, err));
+        EMP_CHECK(emp_surrogate_check(s, placements, count, err));
     if (s->device_count <= FEW_DEVICES)
         sweep_few(s, step_ns);
     else
         sweep_many(s, step_ns);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 #endif /* EMP_SURROGATE_HAS_AVX512 */

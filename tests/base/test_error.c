@@ -6,33 +6,20 @@
 
 static emp_status inner(emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_FAIL(EMP_EFORMAT, "size %d of \"%s\"", 7, "x");
-
-cleanup:
-    return st;
+    return EMP_ERROR(EMP_EFORMAT, "size %d of \"%s\"", 7, "x");
 }
 
 static emp_status outer(emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    if (inner(err) != EMP_OK) EMP_FAIL(EMP_EIO, "the outer layer knows less");
-
-cleanup:
-    return st;
+    if (inner(err) != EMP_OK) return EMP_ERROR(EMP_EIO, "the outer layer knows less");
+    return EMP_OK;
 }
 
 static emp_status trying(emp_error *err, bool *reached_end)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(inner(err));
+    EMP_CHECK(inner(err));
     *reached_end = true;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 Test(error, keeps_the_first_failure_with_its_place)

@@ -77,19 +77,16 @@ struct state {
 static emp_status create(void **out, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     struct state *s = EMP_NEW(struct state);
 
     *out = NULL;
-    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "scripted placer");
+    if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "scripted placer");
     s->problem = problem;
     s->seed = params->seed;
     tiny_placer_script.asked = tiny_placer_script.told = 0;
     tiny_placer_script.is_told_order = true;
     *out = s;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
@@ -118,7 +115,6 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
                        emp_error *err)
 {
     struct state *s = (struct state *)state;
-    emp_status    st = EMP_OK;
 
     tiny_placer_script.told += count;
     if (tiny_placer_script.told != tiny_placer_script.asked) {
@@ -128,11 +124,9 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     s->metric[1] = (emp_placer_metric){"proposed", (double)s->proposed};
     tiny_placer_script.overflow_frac = scores[0].overflow_frac;
     if (tiny_placer_script.fail_tell != EMP_OK) {
-        EMP_FAIL(tiny_placer_script.fail_tell, "scripted failure");
+        return EMP_ERROR(tiny_placer_script.fail_tell, "scripted failure");
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static const emp_placer_metric *metrics(const void *state, int32_t *count)

@@ -41,30 +41,25 @@ emp_slice emp_message_body(const emp_message *message)
 emp_status emp_message_next(emp_message *message, emp_field *field, bool *found,
                             emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_cursor *cursor = &message->text.cursor;
 
     if (message->file->is_text) {
-        EMP_TRY(emp_text_next(&message->text, &field->text, found, err));
+        EMP_CHECK(emp_text_next(&message->text, &field->text, found, err));
         if (*found) field->number = number_of(message->names, field->text.name);
         return EMP_OK;
     }
     *found = cursor->at < cursor->end;
     if (*found) {
-        EMP_TRY(emp_wire_next(cursor, &field->wire, err));
+        EMP_CHECK(emp_wire_next(cursor, &field->wire, err));
         field->number =
             is_listed(message->names, field->wire.number) ? field->wire.number : 0;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_field_string(const emp_message *message, const emp_field *field,
                             emp_slice *out, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (message->file->is_text) {
         if (field->text.kind == EMP_TEXT_STRING) {
             return emp_text_unquote(field->text.value, &message->file->scratch, out, err);
@@ -73,29 +68,24 @@ emp_status emp_field_string(const emp_message *message, const emp_field *field,
         *out = field->wire.bytes;
         return EMP_OK;
     }
-    EMP_FAIL(EMP_EFORMAT, "field \"%s\" is no string", name_of(message, field->number));
-
-cleanup:
-    return st;
+    return EMP_ERROR(EMP_EFORMAT, "field \"%s\" is no string",
+                     name_of(message, field->number));
 }
 
 emp_status emp_field_message(const emp_message *message, const emp_field *field,
                              const emp_field_name *names, emp_message *out,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-    bool       is_text = message->file->is_text;
+    bool is_text = message->file->is_text;
 
     if (is_text ? field->text.kind != EMP_TEXT_MESSAGE
                 : field->wire.type != EMP_WIRE_BYTES) {
-        EMP_FAIL(EMP_EFORMAT, "field \"%s\" is no message",
-                 name_of(message, field->number));
+        return EMP_ERROR(EMP_EFORMAT, "field \"%s\" is no message",
+                         name_of(message, field->number));
     }
     *out = emp_message_open(message->file,
                             is_text ? field->text.value : field->wire.bytes, names);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int64_t number_from_bits(emp_number_type type, uint64_t bits)
@@ -118,19 +108,16 @@ static int64_t number_from_bits(emp_number_type type, uint64_t bits)
 static emp_status unpack_number(const emp_message *message, emp_slice *packed,
                                 emp_number_type type, uint64_t *bits, emp_error *err)
 {
-    emp_status st = EMP_OK;
     emp_cursor cursor = {message->file->bytes.data, packed->data,
                          packed->data + packed->size};
 
     switch (type) {
-    case EMP_NUMBER_VARINT: EMP_TRY(emp_wire_varint(&cursor, bits, err)); break;
-    case EMP_NUMBER_FLOAT: EMP_TRY(emp_wire_fixed(&cursor, 4, bits, err)); break;
-    case EMP_NUMBER_DOUBLE: EMP_TRY(emp_wire_fixed(&cursor, 8, bits, err)); break;
+    case EMP_NUMBER_VARINT: EMP_CHECK(emp_wire_varint(&cursor, bits, err)); break;
+    case EMP_NUMBER_FLOAT: EMP_CHECK(emp_wire_fixed(&cursor, 4, bits, err)); break;
+    case EMP_NUMBER_DOUBLE: EMP_CHECK(emp_wire_fixed(&cursor, 8, bits, err)); break;
     }
     *packed = (emp_slice){cursor.at, (size_t)(cursor.end - cursor.at)};
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* A field of which nothing is left looks like one of packed numbers that is empty. */
@@ -140,12 +127,11 @@ emp_status emp_field_next_number(const emp_message *message, emp_field *field,
 {
     static const emp_wire_type types[] = {EMP_WIRE_VARINT, EMP_WIRE_FIXED32,
                                           EMP_WIRE_FIXED64};
-    emp_status                 st = EMP_OK;
     emp_wire_field            *wire = &field->wire;
 
     if (message->file->is_text) {
         *found = field->text.name.data != NULL;
-        if (*found) EMP_TRY(emp_text_integer(&field->text, value, err));
+        if (*found) EMP_CHECK(emp_text_integer(&field->text, value, err));
         field->text.name = (emp_slice){0};
         return EMP_OK;
     }
@@ -157,31 +143,26 @@ emp_status emp_field_next_number(const emp_message *message, emp_field *field,
         uint64_t bits = 0;
         *found = wire->bytes.size > 0;
         if (!*found) return EMP_OK;
-        EMP_TRY(unpack_number(message, &wire->bytes, type, &bits, err));
+        EMP_CHECK(unpack_number(message, &wire->bytes, type, &bits, err));
         *value = number_from_bits(type, bits);
     } else {
-        EMP_FAIL(EMP_EFORMAT, "field \"%s\" is no number of its type",
-                 name_of(message, field->number));
+        return EMP_ERROR(EMP_EFORMAT, "field \"%s\" is no number of its type",
+                         name_of(message, field->number));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_field_integer(const emp_message *message, const emp_field *field,
                              int64_t *value, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_field  rest = *field;
-    bool       found = true;
+    emp_field rest = *field;
+    bool      found = true;
 
     for (*value = 0; found;) {
-        EMP_TRY(
+        EMP_CHECK(
             emp_field_next_number(message, &rest, EMP_NUMBER_VARINT, value, &found, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_field_enum(const emp_message *message, const emp_field *field,

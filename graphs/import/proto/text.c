@@ -55,7 +55,6 @@ static bool accept(emp_cursor *cursor, char wanted)
 
 static emp_status skip_literal(emp_cursor *cursor, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *at = cursor->at;
     char        quote = *at++;
 
@@ -64,13 +63,12 @@ static emp_status skip_literal(emp_cursor *cursor, emp_error *err)
         at++;
     }
     if (at >= cursor->end) {
-        EMP_FAIL(EMP_EFORMAT, "line %d: a string without its closing %c (truncated?)",
-                 line_of(cursor), quote);
+        return EMP_ERROR(EMP_EFORMAT,
+                         "line %d: a string without its closing %c (truncated?)",
+                         line_of(cursor), quote);
     }
     cursor->at = at + 1;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static char closing(char bracket)
@@ -85,7 +83,6 @@ static char closing(char bracket)
 /* Moves from behind an opening bracket to its partner. */
 static emp_status find_closing(emp_cursor *cursor, char bracket, emp_error *err)
 {
-    emp_status st = EMP_OK;
     emp_cursor open = {cursor->origin, cursor->at - 1, cursor->end};
     char       awaited[EMP_TEXT_MAX_DEPTH];
     int        depth = 0;
@@ -94,18 +91,18 @@ static emp_status find_closing(emp_cursor *cursor, char bracket, emp_error *err)
     for (;;) {
         skip_space(cursor);
         if (cursor->at == cursor->end) {
-            EMP_FAIL(EMP_EFORMAT, "line %d: '%c' is never closed (truncated?)",
-                     line_of(&open), bracket);
+            return EMP_ERROR(EMP_EFORMAT, "line %d: '%c' is never closed (truncated?)",
+                             line_of(&open), bracket);
         }
         switch (*cursor->at) {
         case '"':
-        case '\'': EMP_TRY(skip_literal(cursor, err)); continue;
+        case '\'': EMP_CHECK(skip_literal(cursor, err)); continue;
         case '{':
         case '<':
         case '[':
             if (depth == EMP_TEXT_MAX_DEPTH) {
-                EMP_FAIL(EMP_EFORMAT, "line %d: nested more than %d deep",
-                         line_of(cursor), EMP_TEXT_MAX_DEPTH);
+                return EMP_ERROR(EMP_EFORMAT, "line %d: nested more than %d deep",
+                                 line_of(cursor), EMP_TEXT_MAX_DEPTH);
             }
             awaited[depth++] = closing(*cursor->at);
             break;
@@ -113,8 +110,8 @@ static emp_status find_closing(emp_cursor *cursor, char bracket, emp_error *err)
         case '>':
         case ']':
             if (*cursor->at != awaited[depth - 1]) {
-                EMP_FAIL(EMP_EFORMAT, "line %d: '%c' where '%c' is due", line_of(cursor),
-                         *cursor->at, awaited[depth - 1]);
+                return EMP_ERROR(EMP_EFORMAT, "line %d: '%c' where '%c' is due",
+                                 line_of(cursor), *cursor->at, awaited[depth - 1]);
             }
             if (--depth == 0) return EMP_OK;
             break;
@@ -122,68 +119,56 @@ static emp_status find_closing(emp_cursor *cursor, char bracket, emp_error *err)
         }
         cursor->at++;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_name(emp_cursor *cursor, emp_slice *name, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *start = cursor->at;
 
     if (*cursor->at == '[') { /* the name of an extension */
         cursor->at++;
-        EMP_TRY(find_closing(cursor, '[', err));
+        EMP_CHECK(find_closing(cursor, '[', err));
         cursor->at++;
     } else {
         while (cursor->at < cursor->end && is_word(*cursor->at)) cursor->at++;
     }
     *name = (emp_slice){start, (size_t)(cursor->at - start)};
     if (name->size == 0) {
-        EMP_FAIL(EMP_EFORMAT, "line %d: '%.*s' where the name of a field is due",
-                 line_of(cursor), EMP_SLICE_ARG(seen(cursor)));
+        return EMP_ERROR(EMP_EFORMAT, "line %d: '%.*s' where the name of a field is due",
+                         line_of(cursor), EMP_SLICE_ARG(seen(cursor)));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_message(emp_cursor *cursor, emp_text_field *field, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     char        bracket = *cursor->at++;
     const char *start = cursor->at;
 
-    EMP_TRY(find_closing(cursor, bracket, err));
+    EMP_CHECK(find_closing(cursor, bracket, err));
     field->kind = EMP_TEXT_MESSAGE;
     field->value = (emp_slice){start, (size_t)(cursor->at - start)};
     cursor->at++;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_literals(emp_cursor *cursor, emp_text_field *field, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *start = cursor->at, *end = cursor->at;
 
     while (cursor->at < cursor->end && (*cursor->at == '"' || *cursor->at == '\'')) {
-        EMP_TRY(skip_literal(cursor, err));
+        EMP_CHECK(skip_literal(cursor, err));
         end = cursor->at;
         skip_space(cursor);
     }
     field->kind = EMP_TEXT_STRING;
     field->value = (emp_slice){start, (size_t)(end - start)};
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_scalar(emp_cursor *cursor, emp_text_field *field, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *start;
 
     field->is_negative = accept(cursor, '-');
@@ -198,13 +183,11 @@ static emp_status read_scalar(emp_cursor *cursor, emp_text_field *field, emp_err
     field->kind = EMP_TEXT_SCALAR;
     field->value = (emp_slice){start, (size_t)(cursor->at - start)};
     if (field->value.size == 0) {
-        EMP_FAIL(EMP_EFORMAT, "line %d: '%.*s' where the value of \"%.*s\" is due",
-                 line_of(cursor), EMP_SLICE_ARG(seen(cursor)),
-                 EMP_SLICE_ARG(field->name));
+        return EMP_ERROR(
+            EMP_EFORMAT, "line %d: '%.*s' where the value of \"%.*s\" is due",
+            line_of(cursor), EMP_SLICE_ARG(seen(cursor)), EMP_SLICE_ARG(field->name));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status read_value(emp_cursor *cursor, emp_text_field *field, emp_error *err)
@@ -226,18 +209,14 @@ static emp_status read_value(emp_cursor *cursor, emp_text_field *field, emp_erro
 static emp_status next_element(emp_text *text, emp_text_field *field, bool *found,
                                emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *field = (emp_text_field){.name = text->list_name};
     *found = !accept(&text->cursor, ']');
     if (*found) {
-        EMP_TRY(read_value(&text->cursor, field, err));
+        EMP_CHECK(read_value(&text->cursor, field, err));
         (void)accept(&text->cursor, ',');
     }
     text->in_list = *found;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_text emp_text_open(const char *origin, emp_slice body)
@@ -248,20 +227,19 @@ emp_text emp_text_open(const char *origin, emp_slice body)
 emp_status emp_text_next(emp_text *text, emp_text_field *field, bool *found,
                          emp_error *err)
 {
-    emp_status  st = EMP_OK;
     emp_cursor *cursor = &text->cursor;
 
     *found = false;
     for (;;) {
         if (text->in_list) {
-            EMP_TRY(next_element(text, field, found, err));
+            EMP_CHECK(next_element(text, field, found, err));
             if (*found) return EMP_OK;
         }
         while (accept(cursor, ',') || accept(cursor, ';')) continue;
         if (cursor->at == cursor->end) return EMP_OK;
 
         *field = (emp_text_field){0};
-        EMP_TRY(read_name(cursor, &field->name, err));
+        EMP_CHECK(read_name(cursor, &field->name, err));
         bool has_colon = accept(cursor, ':');
         if (accept(cursor, '[')) {
             text->in_list = true;
@@ -270,17 +248,15 @@ emp_status emp_text_next(emp_text *text, emp_text_field *field, bool *found,
         }
         if (!has_colon &&
             (cursor->at == cursor->end || (*cursor->at != '{' && *cursor->at != '<'))) {
-            EMP_FAIL(
+            return EMP_ERROR(
                 EMP_EFORMAT, "line %d: '%.*s' after \"%.*s\", where ':' or '{' is due",
                 line_of(cursor), EMP_SLICE_ARG(seen(cursor)), EMP_SLICE_ARG(field->name));
         }
-        EMP_TRY(read_value(cursor, field, err));
+        EMP_CHECK(read_value(cursor, field, err));
         *found = true;
         return EMP_OK;
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int digit_of(char c)
@@ -317,7 +293,6 @@ static const char *read_escape(const char *at, const char *end, char *out)
 emp_status emp_text_unquote(emp_slice literals, emp_arena *scratch, emp_slice *out,
                             emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *at = literals.data, *end = literals.data + literals.size;
     char       *copy = NULL;
     size_t      size = 0;
@@ -329,7 +304,8 @@ emp_status emp_text_unquote(emp_slice literals, emp_arena *scratch, emp_slice *o
         return EMP_OK;
     }
     copy = emp_arena_alloc(scratch, literals.size + 1);
-    if (copy == NULL) EMP_FAIL(EMP_ENOMEM, "a string of %zu bytes", literals.size);
+    if (copy == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "a string of %zu bytes", literals.size);
     while (at < end) {
         char quote = *at++;
         while (*at != quote) { /* its closing quote was seen by skip_literal */
@@ -343,19 +319,17 @@ emp_status emp_text_unquote(emp_slice literals, emp_arena *scratch, emp_slice *o
         at = gap.at;
     }
     *out = (emp_slice){copy, size};
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_text_integer(const emp_text_field *field, int64_t *value, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       number[NUMBER_BYTES_MAX + 2], *end = NULL;
-    size_t     size = field->value.size;
+    char   number[NUMBER_BYTES_MAX + 2], *end = NULL;
+    size_t size = field->value.size;
 
     if (field->kind != EMP_TEXT_SCALAR || size > NUMBER_BYTES_MAX) {
-        EMP_FAIL(EMP_EFORMAT, "\"%.*s\" is no number", EMP_SLICE_ARG(field->name));
+        return EMP_ERROR(EMP_EFORMAT, "\"%.*s\" is no number",
+                         EMP_SLICE_ARG(field->name));
     }
     if (emp_slice_is(field->value, "true") || emp_slice_is(field->value, "false")) {
         *value = *field->value.data == 't';
@@ -371,10 +345,8 @@ emp_status emp_text_integer(const emp_text_field *field, int64_t *value, emp_err
     *value = emp_truncate(strtod(number, &end));
     if (*end == 'f' && end > number) end++; /* 1.5f is a float, too */
     if (*end != '\0') {
-        EMP_FAIL(EMP_EFORMAT, "\"%.*s\" is '%.*s', which is no number",
-                 EMP_SLICE_ARG(field->name), EMP_SLICE_ARG(field->value));
+        return EMP_ERROR(EMP_EFORMAT, "\"%.*s\" is '%.*s', which is no number",
+                         EMP_SLICE_ARG(field->name), EMP_SLICE_ARG(field->value));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -10,18 +10,18 @@ static size_t position(const emp_cursor *cursor)
 
 emp_status emp_wire_varint(emp_cursor *cursor, uint64_t *value, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const char *at = cursor->at;
     uint64_t    bits = 0;
 
     for (unsigned i = 0;; i++) {
         if (i == VARINT_BYTES_MAX) {
-            EMP_FAIL(EMP_EFORMAT, "byte %zu: a number has more than %d bytes",
-                     position(cursor), VARINT_BYTES_MAX);
+            return EMP_ERROR(EMP_EFORMAT, "byte %zu: a number has more than %d bytes",
+                             position(cursor), VARINT_BYTES_MAX);
         }
         if (at == cursor->end) {
-            EMP_FAIL(EMP_EFORMAT, "byte %zu: the data end within a number (truncated?)",
-                     position(cursor));
+            return EMP_ERROR(EMP_EFORMAT,
+                             "byte %zu: the data end within a number (truncated?)",
+                             position(cursor));
         }
         uint64_t byte = (unsigned char)*at++;
         bits |= (byte & 0x7f) << (7 * i); /* the tenth byte's excess bits fall off */
@@ -29,28 +29,23 @@ emp_status emp_wire_varint(emp_cursor *cursor, uint64_t *value, emp_error *err)
     }
     cursor->at = at;
     *value = bits;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_wire_fixed(emp_cursor *cursor, int count, uint64_t *value, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    uint64_t   bits = 0;
+    uint64_t bits = 0;
 
     if (cursor->end - cursor->at < count) {
-        EMP_FAIL(EMP_EFORMAT,
-                 "byte %zu: %d bytes are wanted where %zu are left (truncated?)",
-                 position(cursor), count, (size_t)(cursor->end - cursor->at));
+        return EMP_ERROR(EMP_EFORMAT,
+                         "byte %zu: %d bytes are wanted where %zu are left (truncated?)",
+                         position(cursor), count, (size_t)(cursor->end - cursor->at));
     }
     for (int i = 0; i < count; i++)
         bits |= (uint64_t)(unsigned char)cursor->at[i] << (8 * i);
     cursor->at += count;
     *value = bits;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_wire_next(emp_cursor *cursor, emp_wire_field *field, emp_error *err)

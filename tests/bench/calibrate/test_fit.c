@@ -23,16 +23,14 @@ static emp_status run_linear(void *context, const double *p, double *value,
                              emp_error *err)
 {
     struct linear *m = (struct linear *)context;
-    emp_status     st = EMP_OK;
 
-    if (m->fail_after > 0 && --m->fail_after == 0) EMP_FAIL(EMP_EIO, "scripted failure");
+    if (m->fail_after > 0 && --m->fail_after == 0)
+        return EMP_ERROR(EMP_EIO, "scripted failure");
     for (int i = 0; i < m->cells; i++) {
         value[i] = 0.0;
         for (int j = 0; j < m->parameters; j++) value[i] += p[j] * m->row[i][j];
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static const double low[] = {0.01, 0.01}, high[] = {100.0, 100.0}, start[] = {1.0, 1.0};

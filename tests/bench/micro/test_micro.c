@@ -289,13 +289,9 @@ static emp_status create_textbook(emp_graph **graph, emp_problem **problem,
                                   emp_textbook **book, const emp_machine *machine,
                                   const emp_runtime *runtime)
 {
-    emp_status st = EMP_OK;
-
-    EMP_TRY(emp_synthetic_graph(graph, 20, 1, NULL));
-    EMP_TRY(emp_problem_create(problem, *graph, machine, runtime, "synthetic", NULL));
-    EMP_TRY(emp_textbook_create(book, *problem, NULL));
-cleanup:
-    return st;
+    EMP_CHECK(emp_synthetic_graph(graph, 20, 1, NULL));
+    EMP_CHECK(emp_problem_create(problem, *graph, machine, runtime, "synthetic", NULL));
+    return emp_textbook_create(book, *problem, NULL);
 }
 
 Test(textbook, survives_every_allocation_failure)
