@@ -2,8 +2,8 @@
 #include "replay/trace.h"
 
 #include "base/io/atomic_file.h"
-#include "base/io/trace_events.h"
 #include "base/mem.h"
+#include "sim/machine/tracks.h"
 
 struct writer {
     emp_trace_events           events;
@@ -75,13 +75,9 @@ static emp_trace_slice slice_of_copy(const struct writer *w, int32_t copy)
     const emp_replay_plan *p = w->plan;
     int32_t                from = emp_replay_memory_of_place(p, p->copy[copy].tensor);
     int32_t                to = p->copy[copy].to;
-    bool    from_cpu = p->device[from].is_cpu, to_cpu = p->device[to].is_cpu;
-    int32_t track = from_cpu ? to_cpu ? EMP_TRACK_BETWEEN_HOSTS : EMP_TRACK_TO_DEVICE
-                    : to_cpu ? EMP_TRACK_TO_HOST
-                             : EMP_TRACK_TO_PEER;
 
-    return (emp_trace_slice){w->timeline->times.copy_start_ns[copy],
-                             track == EMP_TRACK_TO_DEVICE ? to : from, track};
+    return emp_track_of_copy(from, p->device[from].is_cpu, to, p->device[to].is_cpu,
+                             w->timeline->times.copy_start_ns[copy]);
 }
 
 static void write_copies(struct writer *w)
@@ -110,7 +106,7 @@ static void write_memory(struct writer *w)
     for (int32_t m = 0; m < w->plan->device_count; m++) {
         const emp_replay_levels *levels = &w->timeline->levels[m];
         for (int32_t i = 0; i < levels->count; i++)
-            emp_trace_memory(&w->events, m, levels->level[i].at_ns,
+            emp_track_memory(&w->events, m, levels->level[i].at_ns,
                              levels->level[i].bytes);
     }
 }
@@ -121,18 +117,18 @@ static void write_names(struct writer *w)
 
     for (int32_t d = 0; d < p->device_count; d++) {
         if (!p->device[d].is_cpu) {
-            emp_trace_name_gpu(&w->events, d, p->device[d].name);
+            emp_track_name_gpu(&w->events, d, p->device[d].name);
             continue;
         }
         emp_trace_name_process(&w->events, d, p->device[d].name);
-        emp_trace_name_cpu_track(&w->events, d, EMP_TRACK_BETWEEN_HOSTS);
+        emp_track_name_cpu(&w->events, d, EMP_TRACK_BETWEEN_HOSTS);
     }
     for (int32_t i = 0; i < w->timeline->lane_count; i++) {
         const emp_replay_lane   *lane = &w->timeline->lane[i];
         const emp_replay_device *device = &p->device[lane->device];
         if (device->is_cpu || lane->core > 0)
-            emp_trace_name_cpu_track(&w->events, lane->device,
-                                     track_of_core(device, lane->core));
+            emp_track_name_cpu(&w->events, lane->device,
+                               track_of_core(device, lane->core));
     }
 }
 

@@ -83,9 +83,10 @@ void emp_trace_flow(emp_trace_events *e, const emp_trace_slice *from,
     e->flow_count++;
 }
 
-void emp_trace_memory(emp_trace_events *e, int32_t pid, int64_t at_ns, int64_t bytes)
+void emp_trace_bytes(emp_trace_events *e, const char *name, int32_t pid, int64_t at_ns,
+                     int64_t bytes)
 {
-    begin(e, "C", "memory", pid, 0);
+    begin(e, "C", name, pid, 0);
     write_time(e, "ts", at_ns);
     fprintf(e->file, ",\"args\":{\"bytes\":%" PRId64 "}}", bytes);
 }
@@ -107,24 +108,4 @@ void emp_trace_name_process(emp_trace_events *e, int32_t pid, const char *name)
 void emp_trace_name_track(emp_trace_events *e, int32_t pid, int32_t tid, const char *name)
 {
     write_name(e, "thread_name", pid, tid, name);
-}
-
-void emp_trace_name_gpu(emp_trace_events *e, int32_t pid, const char *name)
-{
-    static const char *const names[EMP_TRACK_GPU_COUNT] = {
-        "compute stream", "host thread", "copies from host", "copies to host",
-        "copies to peers"};
-
-    emp_trace_name_process(e, pid, name);
-    for (int32_t t = 0; t < EMP_TRACK_GPU_COUNT; t++)
-        emp_trace_name_track(e, pid, t, names[t]);
-}
-
-void emp_trace_name_cpu_track(emp_trace_events *e, int32_t pid, int32_t tid)
-{
-    char name[32];
-
-    snprintf(name, sizeof name, "tasks %d", tid);
-    emp_trace_name_track(e, pid, tid,
-                         tid == EMP_TRACK_BETWEEN_HOSTS ? "copies to other hosts" : name);
 }

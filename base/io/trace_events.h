@@ -10,18 +10,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/** Tracks of a device's process, alike in all timelines: of a GPU, and of a CPU its tasks
- * from 0 on and its copies to other hosts. */
-enum {
-    EMP_TRACK_COMPUTE,
-    EMP_TRACK_HOST,
-    EMP_TRACK_TO_DEVICE,
-    EMP_TRACK_TO_HOST,
-    EMP_TRACK_TO_PEER,
-    EMP_TRACK_GPU_COUNT,
-    EMP_TRACK_BETWEEN_HOSTS = 128
-};
-
 /** A stream that gets events; begin with emp_trace_begin(). */
 typedef struct {
     FILE       *file;
@@ -49,15 +37,12 @@ void emp_trace_copy(emp_trace_events *e, const char *name, int32_t pid, int32_t 
 /** An arrow between two slices; none where one of them is none. */
 void emp_trace_flow(emp_trace_events *e, const emp_trace_slice *from,
                     const emp_trace_slice *to);
-/** The counter "memory" of a process, from then on. */
-void emp_trace_memory(emp_trace_events *e, int32_t pid, int64_t at_ns, int64_t bytes);
+/** A process's counter of bytes has this value from \a at_ns on. */
+void emp_trace_bytes(emp_trace_events *e, const char *name, int32_t pid, int64_t at_ns,
+                     int64_t bytes);
 
 void emp_trace_name_process(emp_trace_events *e, int32_t pid, const char *name);
 void emp_trace_name_track(emp_trace_events *e, int32_t pid, int32_t tid,
                           const char *name);
-/** All tracks of a GPU. */
-void emp_trace_name_gpu(emp_trace_events *e, int32_t pid, const char *name);
-/** Track \a tid of a CPU: tasks, or copies to other hosts. */
-void emp_trace_name_cpu_track(emp_trace_events *e, int32_t pid, int32_t tid);
 
 #endif /* EMP_BASE_IO_TRACE_EVENTS_H */

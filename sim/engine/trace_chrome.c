@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/trace_events.h"
 #include "base/mem.h"
+#include "sim/machine/tracks.h"
 
 _Static_assert((int)EMP_TRACK_BETWEEN_HOSTS >= (int)EMP_MAX_CORES, "tracks of tasks");
 
@@ -115,28 +115,21 @@ static void write_copy(void *context, emp_tensor_id tensor, emp_device_id from,
                    EMP_TRACK_HOST, start, at);
 }
 
-static int32_t track_of_copy(const struct writer *w, emp_device_id from, emp_device_id to)
-{
-    if (is_cpu(w, from))
-        return is_cpu(w, to) ? EMP_TRACK_BETWEEN_HOSTS : EMP_TRACK_TO_DEVICE;
-    return is_cpu(w, to) ? EMP_TRACK_TO_HOST : EMP_TRACK_TO_PEER;
-}
-
 static void write_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
                            emp_device_id to, emp_time_ns start, emp_time_ns end)
 {
     struct writer    *w = context;
     const emp_graph  *g = w->problem->graph;
     const emp_tensor *t = &g->tensor[tensor];
-    int32_t           track = track_of_copy(w, from, to);
-    emp_device_id     pid = track == EMP_TRACK_TO_DEVICE ? to : from;
-    struct copy       copy = {.slice = {end > start ? start : -1, pid, track},
+    struct copy       copy = {.slice =
+                                  emp_track_of_copy(from, is_cpu(w, from), to, is_cpu(w, to),
+                                              end > start ? start : -1),
                               .to = to,
                               .next = w->first_copy[tensor]};
 
-    if (track == EMP_TRACK_BETWEEN_HOSTS) w->has_sent[from] = true;
-    emp_trace_copy(&w->events, g->name[t->producer], pid, track, start, end,
-                   t->copy_bytes, w->problem->machine->device[from].name,
+    if (copy.slice.tid == EMP_TRACK_BETWEEN_HOSTS) w->has_sent[from] = true;
+    emp_trace_copy(&w->events, g->name[t->producer], copy.slice.pid, copy.slice.tid,
+                   start, end, t->copy_bytes, w->problem->machine->device[from].name,
                    w->problem->machine->device[to].name);
     emp_trace_flow(&w->events, &w->slice[t->producer], &copy.slice);
     if (w->copy_count == g->edge_count) return;
@@ -149,7 +142,7 @@ static void write_memory(void *context, emp_device_id device, emp_time_ns at,
 {
     struct writer *w = context;
 
-    emp_trace_memory(&w->events, device, at, bytes);
+    emp_track_memory(&w->events, device, at, bytes);
 }
 
 static void write_names(struct writer *w)
@@ -158,14 +151,13 @@ static void write_names(struct writer *w)
 
     for (emp_device_id d = 0; d < m->device_count; d++) {
         if (!is_cpu(w, d)) {
-            emp_trace_name_gpu(&w->events, d, m->device[d].name);
+            emp_track_name_gpu(&w->events, d, m->device[d].name);
             continue;
         }
         emp_trace_name_process(&w->events, d, m->device[d].name);
         for (int32_t t = 0; t < w->batch_count[d]; t++)
-            emp_trace_name_cpu_track(&w->events, d, t);
-        if (w->has_sent[d])
-            emp_trace_name_cpu_track(&w->events, d, EMP_TRACK_BETWEEN_HOSTS);
+            emp_track_name_cpu(&w->events, d, t);
+        if (w->has_sent[d]) emp_track_name_cpu(&w->events, d, EMP_TRACK_BETWEEN_HOSTS);
     }
 }
 
