@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fails if a folder includes one that it may not know, if a file includes another folder's
-# _internal.h, or if a name in a header lacks its prefix. The table is the architecture.
+# _internal.h, or if a function or macro of a header lacks its prefix. The table is the
+# architecture.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,9 +46,6 @@ declare -A only_in=(
   [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="run/ranks"
   [cuda_runtime_api.h]="replay/cuda" [cublas_v2.h]="replay/cuda" [cudnn.h]="replay/cuda"
 )
-# Types of libraries, whose headers only sources include, and of this product.
-prefix='(emp_|EMP_)'
-
 status=0
 fail() {
   echo "error: $*" >&2
@@ -83,4 +81,24 @@ for header in "${!only_in[@]}"; do
     fail "<$header> may be included only in: ${only_in[$header]}"
   fi
 done
+# A function stands at the beginning of a line, its name before the first parenthesis. A macro
+# may lack the prefix where the header undefines it again. No other folder sees those of cli.
+if git ls-files -z '*.h' | grep -zv '^tests/' | xargs -0 awk '
+  function check() { for (name in macro) { print macro[name]; bad = 1 } delete macro }
+  FNR == 1 { check(); cli = FILENAME ~ /^cli\// }
+  { line = $0; sub(/^__attribute__\(\([a-z_]*\)\) /, "", line) }
+  line ~ /^[A-Za-z]([A-Za-z0-9_ *]*[ *])?[A-Za-z0-9_]+\(/ {
+    name = line; sub(/\(.*/, "", name); sub(/^.*[ *]/, "", name)
+    if (name !~ /^(emp_|EMP_)/ && !(cli && name ~ /^(cli|cmd)_/)) {
+      print FILENAME ":" FNR ": " name; bad = 1
+    }
+  }
+  line ~ /^# *define / {
+    name = line; sub(/^# *define */, "", name); sub(/[^A-Za-z0-9_].*/, "", name)
+    if (name !~ /^EMP_/ && !(cli && name ~ /^CLI_/)) macro[name] = FILENAME ":" FNR ": " name
+  }
+  line ~ /^# *undef / { name = line; sub(/^# *undef */, "", name); delete macro[name] }
+  END { check(); exit !bad }'; then
+  fail "a function or macro of a header begins with emp_ or EMP_"
+fi
 exit $status

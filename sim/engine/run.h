@@ -8,42 +8,46 @@
 #include "sim/engine/run_copy.h"
 #include "sim/engine/run_pool.h"
 
-static inline void become_ready(emp_sim *sim, int32_t op, int32_t device)
+static inline void emp_run_become_ready(emp_sim *sim, int32_t op, int32_t device)
 {
     emp_sim_device *d = &sim->device[device];
 
-    trace_ready(sim, op, device);
-    if (rules.cpu_pool && d->kind == EMP_DEVICE_CPU) {
-        wait_for_cores(sim, device, op);
+    emp_run_trace_ready(sim, op, device);
+    if (EMP_RULES.cpu_pool && d->kind == EMP_DEVICE_CPU) {
+        emp_run_wait_for_cores(sim, device, op);
         return;
     }
-    if (rules.drain_copies && !rules.serial_issue && d->kind == EMP_DEVICE_GPU) {
-        d->queued_ns = later_of(d->queued_ns, sim->now) + cost_on(sim, op, device);
+    if (EMP_RULES.drain_copies && !EMP_RULES.serial_issue && d->kind == EMP_DEVICE_GPU) {
+        d->queued_ns =
+            emp_run_later_of(d->queued_ns, sim->now) + emp_run_cost_on(sim, op, device);
     }
-    serve(sim, device, op, duration_on(sim, op, device));
+    emp_run_serve(sim, device, op, emp_run_duration_on(sim, op, device));
 }
 
 /** One of the things that \a op waits for is there. */
-EMP_SIM_INLINE void arrive(emp_sim *sim, int32_t op)
+EMP_SIM_INLINE void emp_run_arrive(emp_sim *sim, int32_t op)
 {
-    if (--sim->missing[op] == 0) become_ready(sim, op, device_of(sim, op));
+    if (--sim->missing[op] == 0)
+        emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
 }
 
-static inline void deliver_message(emp_sim *sim, int32_t message)
+static inline void emp_run_deliver_message(emp_sim *sim, int32_t message)
 {
     int32_t op = sim->message[message].op, to = sim->message[message].to;
 
-    trace_message(sim, op, to);
+    emp_run_trace_message(sim, op, to);
     for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
-        if (device_of(sim, sim->control[i]) == to) arrive(sim, sim->control[i]);
+        if (emp_run_device_of(sim, sim->control[i]) == to)
+            emp_run_arrive(sim, sim->control[i]);
     }
 }
 
 /** One message carries all control edges from \a op to a device. Those from \a first on
  * are of this op. */
-static inline void send_message(emp_sim *sim, int32_t op, int32_t to, int32_t first)
+static inline void emp_run_send_message(emp_sim *sim, int32_t op, int32_t to,
+                                        int32_t first)
 {
-    const emp_sim_route *route = &sim->route[device_of(sim, op)][to];
+    const emp_sim_route *route = &sim->route[emp_run_device_of(sim, op)][to];
 
     for (int32_t m = first; m < sim->message_count; m++) {
         if (sim->message[m].to == to) return;
@@ -51,58 +55,61 @@ static inline void send_message(emp_sim *sim, int32_t op, int32_t to, int32_t fi
     int32_t message = sim->message_count++;
     sim->message[message] = (emp_sim_message){op, to};
     if (route->latency_ns == 0) {
-        deliver_message(sim, message);
+        emp_run_deliver_message(sim, message);
     } else {
-        delay(sim, route->message_source, item_of_message(sim, message),
-              sim->now + route->latency_ns);
+        emp_run_delay(sim, route->message_source, emp_run_item_of_message(sim, message),
+                      sim->now + route->latency_ns);
     }
 }
 
 /** The op that reads at \a place: emp_sim_reader. */
-static inline int32_t op_reading(uint32_t place) { return (int32_t)(place / 2); }
+static inline int32_t emp_run_op_reading(uint32_t place) { return (int32_t)(place / 2); }
 
 /** The memory that is read there. */
-static inline int32_t space_read(const emp_sim *sim, uint32_t place)
+static inline int32_t emp_run_space_read(const emp_sim *sim, uint32_t place)
 {
     return sim->space_of_place[place];
 }
 
 /** Sends the copies of \a tensor, which is in the memory \a home, from \a first on. */
-EMP_SIM_INLINE void send_copies(emp_sim *sim, int32_t tensor, int32_t home, int32_t first,
-                                int32_t device)
+EMP_SIM_INLINE void emp_run_send_copies(emp_sim *sim, int32_t tensor, int32_t home,
+                                        int32_t first, int32_t device)
 {
     const emp_sim_payload *payload = &sim->payload[tensor];
     const int32_t          end = sim->instance_count;
 
-    for (int32_t c = first; c < end; c++) send_copy(sim, c, device, payload, home);
+    for (int32_t c = first; c < end; c++)
+        emp_run_send_copy(sim, c, device, payload, home);
 }
 
 /** Tells all that read \a tensor, which has the buffer of \a root, in the memory \a home,
  * and sends its copies. Its readers are those from \a begin to \a end, the first of which
  * reads at \a place. */
-EMP_SIM_INLINE void notify_readers(emp_sim *sim, int32_t tensor, int32_t root,
-                                   int32_t home, int32_t begin, int32_t end,
-                                   uint32_t place, int32_t device)
+EMP_SIM_INLINE void emp_run_notify_readers(emp_sim *sim, int32_t tensor, int32_t root,
+                                           int32_t home, int32_t begin, int32_t end,
+                                           uint32_t place, int32_t device)
 {
     const int32_t first = sim->instance_count;
 
     for (int32_t i = begin;;) {
         const emp_sim_reader *reader = &sim->reader[i];
-        int32_t               op = op_reading(place), space = space_read(sim, place);
+        int32_t op = emp_run_op_reading(place), space = emp_run_space_read(sim, place);
         if (space == home) {
             sim->reads[reader->input] = root;
-            arrive(sim, op);
+            emp_run_arrive(sim, op);
         } else {
-            sim->reads[reader->input] = plan_copy(sim, tensor, first, i, op, space);
+            sim->reads[reader->input] =
+                emp_run_plan_copy(sim, tensor, first, i, op, space);
         }
         if (++i == end) break;
         place = sim->reader[i].place;
     }
-    if (sim->instance_count > first) send_copies(sim, tensor, home, first, device);
+    if (sim->instance_count > first)
+        emp_run_send_copies(sim, tensor, home, first, device);
 }
 
 /** All that wait for the op are told. */
-static inline void notify_all(emp_sim *sim, int32_t op, int32_t device)
+static inline void emp_run_notify_all(emp_sim *sim, int32_t op, int32_t device)
 {
     const emp_sim_op *o = &sim->op[op];
     const int32_t     first_message = sim->message_count;
@@ -110,254 +117,268 @@ static inline void notify_all(emp_sim *sim, int32_t op, int32_t device)
     for (int32_t t = o->output; t < o[1].output; t++) {
         const emp_sim_instance *i = &sim->instance[t];
         if (i->reader == i[1].reader) continue;
-        notify_readers(sim, t, i->root, i->space, i->reader, i[1].reader,
-                       sim->reader[i->reader].place, device);
+        emp_run_notify_readers(sim, t, i->root, i->space, i->reader, i[1].reader,
+                               sim->reader[i->reader].place, device);
     }
     for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
-        int32_t next = sim->control[i], to = device_of(sim, next);
-        if (!rules.control_latency || to == device) {
-            arrive(sim, next);
+        int32_t next = sim->control[i], to = emp_run_device_of(sim, next);
+        if (!EMP_RULES.control_latency || to == device) {
+            emp_run_arrive(sim, next);
         } else {
-            send_message(sim, op, to, first_message);
+            emp_run_send_message(sim, op, to, first_message);
         }
     }
 }
 
-/** What complete() does for an op that is not like most. Many are an alias or read an input on
+/** What emp_run_complete() does for an op that is not like most. Many are an alias or read an input on
  * the host, and no more. */
-EMP_SIM_CALLED void complete_any(emp_sim *sim, int32_t op, int32_t device, bool releases)
+EMP_SIM_CALLED void emp_run_complete_any(emp_sim *sim, int32_t op, int32_t device,
+                                         bool releases)
 {
     const emp_sim_op *o = &sim->op[op];
 
     if (o->flags & EMP_SIM_IS_ODD) {
-        if (releases) release_all(sim, op);
-        notify_all(sim, op, device);
+        if (releases) emp_run_release_all(sim, op);
+        emp_run_notify_all(sim, op, device);
         return;
     }
-    if (releases) release_anywhere(sim, op);
-    notify_readers(sim, o->output, sim->instance[o->output].root, device, o->reader,
-                   o[1].reader, first_place(sim, op), device);
+    if (releases) emp_run_release_anywhere(sim, op);
+    emp_run_notify_readers(sim, o->output, sim->instance[o->output].root, device,
+                           o->reader, o[1].reader, emp_run_first_place(sim, op), device);
 }
 
 /** The op is done as far as those who wait for it can tell, and what it needed is released
  * unless that comes later. Most ops have one output, on their device, which is read and no
- * alias, inputs there, and nothing else. \a d: the device. \a place: first_place(). */
-EMP_SIM_INLINE void complete(emp_sim *sim, int32_t op, int32_t device, emp_sim_device *d,
-                             uint32_t place, bool releases)
+ * alias, inputs there, and nothing else. \a d: the device. \a place: emp_run_first_place(). */
+EMP_SIM_INLINE void emp_run_complete(emp_sim *sim, int32_t op, int32_t device,
+                                     emp_sim_device *d, uint32_t place, bool releases)
 {
     const emp_sim_op *o = &sim->op[op];
     const uint32_t    rare = EMP_SIM_IS_ODD | EMP_SIM_ALIASES | EMP_SIM_HAS_HOST_INPUTS;
 
     if (EMP_SIM_SELDOM(o->flags & rare)) {
-        complete_any(sim, op, device, releases);
+        emp_run_complete_any(sim, op, device, releases);
         return;
     }
-    if (releases) release_inputs(sim, op, &d->memory);
-    int32_t root = rules.reuse_inputs ? sim->instance[o->output].root : o->output;
-    notify_readers(sim, o->output, root, device, o->reader, o[1].reader, place, device);
+    if (releases) emp_run_release_inputs(sim, op, &d->memory);
+    int32_t root = EMP_RULES.reuse_inputs ? sim->instance[o->output].root : o->output;
+    emp_run_notify_readers(sim, o->output, root, device, o->reader, o[1].reader, place,
+                           device);
 }
 
 /** The host thread has issued the op, since \a started: its kernels are queued on the
  * stream. */
-static inline void issue_op(emp_sim *sim, int32_t op, int32_t device, emp_sim_device *d,
-                            emp_time_ns started)
+static inline void emp_run_issue_op(emp_sim *sim, int32_t op, int32_t device,
+                                    emp_sim_device *d, emp_time_ns started)
 {
     bool        launches = sim->op[op].flags & EMP_SIM_LAUNCHES;
     emp_time_ns start = sim->now, end = sim->now;
 
-    trace_issue(sim, op, device, started);
-    create_outputs(sim, op, device);
+    emp_run_trace_issue(sim, op, device, started);
+    emp_run_create_outputs(sim, op, device);
     if (launches) {
         emp_time_ns cost = sim->op[op].gpu_ns;
-        start = later_of(d->queued_ns, sim->now);
+        start = emp_run_later_of(d->queued_ns, sim->now);
         end = start + cost;
         d->queued_ns = end;
         d->busy_ns += cost;
     }
-    if (!rules.drain_copies) sim->until[op] = later_of(d->queued_ns, sim->now);
-    record_op(sim, op, device, start, end);
-    trace_op(sim, op, device, 0, start, end);
-    if (launches && !rules.release_at_issue) delay(sim, d->kernel_source, op, end);
-    complete(sim, op, device, d, first_place(sim, op),
-             !launches || rules.release_at_issue);
+    if (!EMP_RULES.drain_copies)
+        sim->until[op] = emp_run_later_of(d->queued_ns, sim->now);
+    emp_run_record_op(sim, op, device, start, end);
+    emp_run_trace_op(sim, op, device, 0, start, end);
+    if (launches && !EMP_RULES.release_at_issue)
+        emp_run_delay(sim, d->kernel_source, op, end);
+    emp_run_complete(sim, op, device, d, emp_run_first_place(sim, op),
+                     !launches || EMP_RULES.release_at_issue);
 }
 
 /** A server without a host thread has finished the op. */
-EMP_SIM_INLINE void finish_op(emp_sim *sim, int32_t op, int32_t device, emp_sim_device *d)
+EMP_SIM_INLINE void emp_run_finish_op(emp_sim *sim, int32_t op, int32_t device,
+                                      emp_sim_device *d)
 {
-    record_op(sim, op, device, d->started_ns, sim->now);
-    trace_op(sim, op, device, 0, d->started_ns, sim->now);
-    complete(sim, op, device, d, d->place, !rules.release_at_issue);
+    emp_run_record_op(sim, op, device, d->started_ns, sim->now);
+    emp_run_trace_op(sim, op, device, 0, d->started_ns, sim->now);
+    emp_run_complete(sim, op, device, d, d->place, !EMP_RULES.release_at_issue);
 }
 
 /** Tasks on a CPU end. */
-static inline void end_tasks(emp_sim *sim, int32_t source)
+static inline void emp_run_end_tasks(emp_sim *sim, int32_t source)
 {
     int32_t cpu = sim->source[source].cpu;
-    int32_t op = end_batch(sim, cpu, source - sim->pool[cpu].first_source);
+    int32_t op = emp_run_end_batch(sim, cpu, source - sim->pool[cpu].first_source);
 
-    replace_other_event(sim, source, no_event());
+    emp_run_replace_other_event(sim, source, emp_run_no_event());
     if (op < 0) return;
-    record_op(sim, op, cpu, sim->until[op], sim->now);
-    complete(sim, op, cpu, &sim->device[cpu], first_place(sim, op), true);
+    emp_run_record_op(sim, op, cpu, sim->until[op], sim->now);
+    emp_run_complete(sim, op, cpu, &sim->device[cpu], emp_run_first_place(sim, op), true);
 }
 
 /** All that read the copy are told. */
-static inline void deliver_copy(emp_sim *sim, int32_t copy)
+static inline void emp_run_deliver_copy(emp_sim *sim, int32_t copy)
 {
     const emp_sim_instance *instance = &sim->instance[copy];
     const emp_sim_reader   *reader = &sim->reader[instance->reader];
     const int32_t           to = instance->space;
     int32_t                 left = instance->pending;
 
-    trace_copy(sim, copy, EMP_SIM_COPY_DELIVERED);
-    arrive(sim, instance->first_op);
+    emp_run_trace_copy(sim, copy, EMP_SIM_COPY_DELIVERED);
+    emp_run_arrive(sim, instance->first_op);
     while (--left > 0) {
         do {
             reader++;
-        } while (space_read(sim, reader->place) != to);
-        arrive(sim, op_reading(reader->place));
+        } while (emp_run_space_read(sim, reader->place) != to);
+        emp_run_arrive(sim, emp_run_op_reading(reader->place));
     }
 }
 
 /** The host knows that the copy is done, which a host thread receives if it \a has_thread. */
-static inline void see_copy(emp_sim *sim, int32_t copy, bool has_thread)
+static inline void emp_run_see_copy(emp_sim *sim, int32_t copy, bool has_thread)
 {
-    int32_t to = target_of_copy(sim, copy);
+    int32_t to = emp_run_target_of_copy(sim, copy);
 
-    release(sim, sim->instance[copy].root);
+    emp_run_release(sim, sim->instance[copy].root);
     if (has_thread) {
-        serve(sim, to, item_of_received(sim, copy), sim->receive_ns);
-    } else if (!rules.copy_delays || sim->receive_ns == 0) {
-        deliver_copy(sim, copy);
+        emp_run_serve(sim, to, emp_run_item_of_received(sim, copy), sim->receive_ns);
+    } else if (!EMP_RULES.copy_delays || sim->receive_ns == 0) {
+        emp_run_deliver_copy(sim, copy);
     } else {
-        delay(sim, sim->receive_source, item_of_copy(sim, copy),
-              sim->now + sim->receive_ns);
+        emp_run_delay(sim, sim->receive_source, emp_run_item_of_copy(sim, copy),
+                      sim->now + sim->receive_ns);
     }
 }
 
 /** The server's event is over: the end of what waits, which is known, goes into the tree
  * before all else. To find the next event is what a run waits for most. */
-EMP_SIM_INLINE void replace_end(emp_sim *sim, int32_t device, const emp_sim_device *d)
+EMP_SIM_INLINE void emp_run_replace_end(emp_sim *sim, int32_t device,
+                                        const emp_sim_device *d)
 {
-    replace_server_event(sim, device, event_at(device, sim->now + d->line.time_ns));
+    emp_run_replace_server_event(sim, device,
+                                 emp_run_event_at(device, sim->now + d->line.time_ns));
 }
 
 /** The server has finished an op. If ops wait, the first of them is taken at once and starts
  * last of all; if none does, the server is idle for those that are now told. */
-static inline void end_op(emp_sim *sim, int32_t device)
+static inline void emp_run_end_op(emp_sim *sim, int32_t device)
 {
-    emp_sim_device *d = device_at(sim, device);
+    emp_sim_device *d = emp_run_device_at(sim, device);
     int32_t         item = d->current;
-    bool            has_next = !is_empty(&d->line);
+    bool            has_next = !emp_run_is_empty(&d->line);
 
-    replace_end(sim, device, d);
-    d->current = has_next ? take(sim, &d->line) : EMP_SIM_NO_ITEM;
-    finish_op(sim, item, device, d);
-    if (has_next) start_op(sim, d->current, device, d);
+    emp_run_replace_end(sim, device, d);
+    d->current = has_next ? emp_run_take(sim, &d->line) : EMP_SIM_NO_ITEM;
+    emp_run_finish_op(sim, item, device, d);
+    if (has_next) emp_run_start_op(sim, d->current, device, d);
 }
 
 /** The host thread has done its item. It goes on at once: to start is to know of it. */
-static inline void end_thread_item(emp_sim *sim, int32_t device)
+static inline void emp_run_end_thread_item(emp_sim *sim, int32_t device)
 {
-    emp_sim_device *d = device_at(sim, device);
+    emp_sim_device *d = emp_run_device_at(sim, device);
     int32_t         item = d->current;
     emp_time_ns     started = d->started_ns;
 
-    replace_end(sim, device, d);
-    d->current = is_empty(&d->line) ? EMP_SIM_NO_ITEM : take(sim, &d->line);
-    if (rules.is_traced) d->started_ns = sim->now;
+    emp_run_replace_end(sim, device, d);
+    d->current =
+        emp_run_is_empty(&d->line) ? EMP_SIM_NO_ITEM : emp_run_take(sim, &d->line);
+    if (EMP_RULES.is_traced) d->started_ns = sim->now;
     if (item < sim->op_count) {
-        issue_op(sim, item, device, d, started);
-    } else if (is_received(sim, item)) {
-        deliver_copy(sim, copy_of_received(sim, item));
+        emp_run_issue_op(sim, item, device, d, started);
+    } else if (emp_run_is_received(sim, item)) {
+        emp_run_deliver_copy(sim, emp_run_copy_of_received(sim, item));
     } else {
-        request_copy(sim, copy_of_item(sim, item));
+        emp_run_request_copy(sim, emp_run_copy_of_item(sim, item));
     }
 }
 
 /** What the source, which is no server, is of. Where nothing but copies is delayed and no host
  * thread receives them, who sees them does not matter. */
-static inline emp_sim_source_kind kind_of(const emp_sim *sim, int32_t source)
+static inline emp_sim_source_kind emp_run_kind_of(const emp_sim *sim, int32_t source)
 {
-    bool is_seen = !rules.serial_issue && !rules.drain_copies && !rules.cpu_pool &&
-                   !rules.control_latency && !rules.copy_delays;
+    bool is_seen = !EMP_RULES.serial_issue && !EMP_RULES.drain_copies &&
+                   !EMP_RULES.cpu_pool && !EMP_RULES.control_latency &&
+                   !EMP_RULES.copy_delays;
 
     return is_seen ? EMP_SIM_SEEN : (emp_sim_source_kind)sim->source[source].kind;
 }
 
 /** Takes the item whose delay is over from the list of \a source and handles it. */
-static inline void end_delay(emp_sim *sim, int32_t source)
+static inline void emp_run_end_delay(emp_sim *sim, int32_t source)
 {
-    int32_t item = take(sim, &sim->head[source]), copy = copy_of_item(sim, item);
+    int32_t item = emp_run_take(sim, &sim->head[source]),
+            copy = emp_run_copy_of_item(sim, item);
 
-    replace_other_event(sim, source, event_at(source, sim->head[source].time_ns));
-    switch (kind_of(sim, source)) {
-    case EMP_SIM_KERNEL: release_all(sim, item); break;
+    emp_run_replace_other_event(sim, source,
+                                emp_run_event_at(source, sim->head[source].time_ns));
+    switch (emp_run_kind_of(sim, source)) {
+    case EMP_SIM_KERNEL: emp_run_release_all(sim, item); break;
     case EMP_SIM_READY:
-        transfer(sim, copy, payload_of_copy(sim, copy), route_of_copy(sim, copy));
+        emp_run_transfer(sim, copy, emp_run_payload_of_copy(sim, copy),
+                         emp_run_route_of_copy(sim, copy));
         break;
-    case EMP_SIM_SEEN: see_copy(sim, copy, rules.serial_issue); break;
-    case EMP_SIM_SEEN_AT_HOST: see_copy(sim, copy, false); break;
-    case EMP_SIM_SEND: request_copy(sim, copy); break;
-    case EMP_SIM_RECEIVE: deliver_copy(sim, copy); break;
-    case EMP_SIM_MESSAGE: deliver_message(sim, item - item_of_message(sim, 0)); break;
+    case EMP_SIM_SEEN: emp_run_see_copy(sim, copy, EMP_RULES.serial_issue); break;
+    case EMP_SIM_SEEN_AT_HOST: emp_run_see_copy(sim, copy, false); break;
+    case EMP_SIM_SEND: emp_run_request_copy(sim, copy); break;
+    case EMP_SIM_RECEIVE: emp_run_deliver_copy(sim, copy); break;
+    case EMP_SIM_MESSAGE:
+        emp_run_deliver_message(sim, item - emp_run_item_of_message(sim, 0));
+        break;
     case EMP_SIM_BATCH:
     case EMP_SIM_SERVER: break; /* have no delays */
     }
 }
 
-static inline void handle_server(emp_sim *sim, int32_t device)
+static inline void emp_run_handle_server(emp_sim *sim, int32_t device)
 {
-    if (issues_ops(sim, device)) {
-        end_thread_item(sim, device);
+    if (emp_run_issues_ops(sim, device)) {
+        emp_run_end_thread_item(sim, device);
     } else {
-        end_op(sim, device);
+        emp_run_end_op(sim, device);
     }
 }
 
-static inline void handle_other(emp_sim *sim, int32_t source)
+static inline void emp_run_handle_other(emp_sim *sim, int32_t source)
 {
-    if (rules.cpu_pool && kind_of(sim, source) == EMP_SIM_BATCH) {
-        end_tasks(sim, source);
+    if (EMP_RULES.cpu_pool && emp_run_kind_of(sim, source) == EMP_SIM_BATCH) {
+        emp_run_end_tasks(sim, source);
     } else {
-        end_delay(sim, source);
+        emp_run_end_delay(sim, source);
     }
 }
 
 /** Plays the earliest event. Which tree has it is asked by a branch: a processor foresees it,
  * and goes on before it knows both times. A leaf of the other tree, of no source, says
- * no_event(). \return whether there was one. */
-static inline bool play_event(emp_sim *sim)
+ * emp_run_no_event(). \return whether there was one. */
+static inline bool emp_run_play_event(emp_sim *sim)
 {
     const int64_t server = sim->servers.first, other = sim->others.first;
 
     if (server < other) {
-        sim->now = time_of_event(server);
-        handle_server(sim, source_of_event(server));
+        sim->now = emp_run_time_of_event(server);
+        emp_run_handle_server(sim, emp_run_source_of_event(server));
     } else {
-        if (EMP_SIM_SELDOM(other >= no_event())) return false;
-        sim->now = time_of_event(other);
-        handle_other(sim, source_of_event(other));
+        if (EMP_SIM_SELDOM(other >= emp_run_no_event())) return false;
+        sim->now = emp_run_time_of_event(other);
+        emp_run_handle_other(sim, emp_run_source_of_event(other));
     }
-    if (rules.cpu_pool) start_all_pool_ops(sim);
+    if (EMP_RULES.cpu_pool) emp_run_start_all_pool_ops(sim);
     return true;
 }
 
 /** Runs a step whose state is fresh. */
-static inline void run_events(emp_sim *sim)
+static inline void emp_run_run_events(emp_sim *sim)
 {
-    clear_events(sim);
+    emp_run_clear_events(sim);
     for (int32_t i = 0; i < sim->persistent_count; i++) {
         const emp_sim_persistent *p = &sim->persistent[i];
-        allocate(sim, device_of(sim, p->op), p->bytes, p->op, NULL);
+        emp_run_allocate(sim, emp_run_device_of(sim, p->op), p->bytes, p->op, NULL);
     }
     for (int32_t i = 0; i < sim->first_count; i++) {
         int32_t op = sim->first[i];
-        become_ready(sim, op, device_of(sim, op));
+        emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
     }
-    if (rules.cpu_pool) start_all_pool_ops(sim);
-    while (play_event(sim)) {
+    if (EMP_RULES.cpu_pool) emp_run_start_all_pool_ops(sim);
+    while (emp_run_play_event(sim)) {
     }
 }
 

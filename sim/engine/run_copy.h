@@ -8,30 +8,32 @@
 #include "sim/engine/run_server.h"
 
 /** The memories that a copy comes from and goes to. */
-static inline int32_t source_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t emp_run_source_of_copy(const emp_sim *sim, int32_t copy)
 {
     return sim->instance[copy].from;
 }
 
-static inline int32_t target_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t emp_run_target_of_copy(const emp_sim *sim, int32_t copy)
 {
     return sim->instance[copy].space;
 }
 
-static inline const emp_sim_payload *payload_of_copy(const emp_sim *sim, int32_t copy)
+static inline const emp_sim_payload *emp_run_payload_of_copy(const emp_sim *sim,
+                                                             int32_t        copy)
 {
-    return &sim->payload[tensor_of_copy(sim, copy)];
+    return &sim->payload[emp_run_tensor_of_copy(sim, copy)];
 }
 
-static inline const emp_sim_route *route_of_copy(const emp_sim *sim, int32_t copy)
+static inline const emp_sim_route *emp_run_route_of_copy(const emp_sim *sim, int32_t copy)
 {
-    return sim->route[source_of_copy(sim, copy)] + target_of_copy(sim, copy);
+    return sim->route[emp_run_source_of_copy(sim, copy)] +
+           emp_run_target_of_copy(sim, copy);
 }
 
 /** \a tensor is read in the memory \a to, by \a reader, which is of \a op. Its copies are
  * those from \a first on. \return the copy. */
-static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
-                                int32_t reader, int32_t op, int32_t to)
+static inline int32_t emp_run_plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
+                                        int32_t reader, int32_t op, int32_t to)
 {
     const emp_sim_instance *home = &sim->instance[tensor];
     int32_t                 copy = sim->copy_to[to];
@@ -43,7 +45,7 @@ static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
     }
     copy = sim->copy_to[to] = sim->instance_count++;
     emp_sim_instance *instance = &sim->instance[copy];
-    if (rules.is_traced) instance->bytes = 0;
+    if (EMP_RULES.is_traced) instance->bytes = 0;
     instance->reader = reader;
     instance->tensor = tensor;
     instance->first_op = op;
@@ -56,117 +58,120 @@ static inline int32_t plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
 
 /** Puts the copy into a list of its stream; only streams keep their order by
  * themselves. */
-static inline void delay_copy(emp_sim *sim, int32_t source, int32_t copy, emp_time_ns at)
+static inline void emp_run_delay_copy(emp_sim *sim, int32_t source, int32_t copy,
+                                      emp_time_ns at)
 {
-    if (rules.copy_streams) {
-        delay(sim, source, item_of_copy(sim, copy), at);
+    if (EMP_RULES.copy_streams) {
+        emp_run_delay(sim, source, emp_run_item_of_copy(sim, copy), at);
     } else {
-        delay_in_order(sim, source, item_of_copy(sim, copy), at);
+        emp_run_delay_in_order(sim, source, emp_run_item_of_copy(sim, copy), at);
     }
 }
 
 /** Links are busy for a while, as soon as all are free. \return the end. */
-EMP_SIM_INLINE emp_time_ns keep_links(emp_sim *sim, const int32_t *link, int32_t count,
-                                      emp_time_ns duration)
+EMP_SIM_INLINE emp_time_ns emp_run_keep_links(emp_sim *sim, const int32_t *link,
+                                              int32_t count, emp_time_ns duration)
 {
     emp_time_ns *free_ns = sim->link_free_ns, end = sim->now;
 
-    for (int32_t i = 0; i < count; i++) end = later_of(end, free_ns[link[i]]);
+    for (int32_t i = 0; i < count; i++) end = emp_run_later_of(end, free_ns[link[i]]);
     end += duration;
     for (int32_t i = 0; i < count; i++) free_ns[link[i]] = end;
     return end;
 }
 
-EMP_SIM_CALLED emp_time_ns keep_route(emp_sim *sim, const emp_sim_route *route,
-                                      emp_time_ns duration)
+EMP_SIM_CALLED emp_time_ns emp_run_keep_route(emp_sim *sim, const emp_sim_route *route,
+                                              emp_time_ns duration)
 {
-    return keep_links(sim, route->link, route->link_count, duration);
+    return emp_run_keep_links(sim, route->link, route->link_count, duration);
 }
 
 /** The copy takes the links of its route as soon as it can. */
-EMP_SIM_INLINE void transfer(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
-                             const emp_sim_route *route)
+EMP_SIM_INLINE void emp_run_transfer(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
+                                     const emp_sim_route *route)
 {
     double ns_per_byte = route->ns_per_byte;
 
-    if (rules.pageable) { /* slower than the route from the host, not than other routes */
+    if (EMP_RULES
+            .pageable) { /* slower than the route from the host, not than other routes */
         double least = p->ns_per_byte * route->from_host;
         ns_per_byte = ns_per_byte > least ? ns_per_byte : least;
     }
     emp_time_ns duration =
         route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
-    if (!rules.share_copies) duration *= sim->instance[copy].pending;
+    if (!EMP_RULES.share_copies) duration *= sim->instance[copy].pending;
     emp_time_ns end = route->link_count == EMP_SIM_LINKS
-                          ? keep_links(sim, route->link, EMP_SIM_LINKS, duration)
-                          : keep_route(sim, route, duration);
-    trace_transfer(sim, copy, end - duration, end);
-    delay_copy(sim, route->seen_source, copy, end + sim->poll_ns);
+                          ? emp_run_keep_links(sim, route->link, EMP_SIM_LINKS, duration)
+                          : emp_run_keep_route(sim, route, duration);
+    emp_run_trace_transfer(sim, copy, end - duration, end);
+    emp_run_delay_copy(sim, route->seen_source, copy, end + sim->poll_ns);
 }
 
 /** When a copy may take its links: what is queued before it is done. */
-static inline emp_time_ns copy_ready_at(const emp_sim *sim, const emp_sim_payload *p,
-                                        int32_t from, int32_t to,
-                                        emp_time_ns stream_ready_ns)
+static inline emp_time_ns emp_run_copy_ready_at(const emp_sim         *sim,
+                                                const emp_sim_payload *p, int32_t from,
+                                                int32_t to, emp_time_ns stream_ready_ns)
 {
     emp_time_ns ready = sim->now;
 
-    if (rules.copy_streams) ready = later_of(ready, stream_ready_ns);
-    if (rules.drain_copies) {
-        ready = later_of(ready, sim->device[from].queued_ns);
-        ready = later_of(ready, sim->device[to].queued_ns);
-    } else if (has_host_thread(sim, from)) {
-        ready = later_of(ready, sim->until[p->producer]);
+    if (EMP_RULES.copy_streams) ready = emp_run_later_of(ready, stream_ready_ns);
+    if (EMP_RULES.drain_copies) {
+        ready = emp_run_later_of(ready, sim->device[from].queued_ns);
+        ready = emp_run_later_of(ready, sim->device[to].queued_ns);
+    } else if (emp_run_has_host_thread(sim, from)) {
+        ready = emp_run_later_of(ready, sim->until[p->producer]);
     }
     return ready;
 }
 
 /** Asks for the copy's buffer, then for its links. \a p and the memories \a from and \a to
  * are its own. */
-EMP_SIM_INLINE void request(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
-                            int32_t from, int32_t to)
+EMP_SIM_INLINE void emp_run_request(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
+                                    int32_t from, int32_t to)
 {
     const emp_sim_route *route = sim->route[from] + to;
 
-    trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
+    emp_run_trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
-        rules.share_copies ? p->bytes : p->bytes * sim->instance[copy].pending;
+        EMP_RULES.share_copies ? p->bytes : p->bytes * sim->instance[copy].pending;
     sim->instance[copy].bytes = p->buffer_bytes;
-    allocate(sim, to, p->buffer_bytes, p->producer, chunk_of_instance(sim, copy));
-    if (!rules.serial_issue && !rules.drain_copies) {
-        transfer(sim, copy, p, route);
+    emp_run_allocate(sim, to, p->buffer_bytes, p->producer,
+                     emp_run_chunk_of_instance(sim, copy));
+    if (!EMP_RULES.serial_issue && !EMP_RULES.drain_copies) {
+        emp_run_transfer(sim, copy, p, route);
         return;
     }
     emp_time_ns *stream_ready = &sim->stream_ready_ns[route->stream];
-    emp_time_ns  ready = copy_ready_at(sim, p, from, to, *stream_ready);
+    emp_time_ns  ready = emp_run_copy_ready_at(sim, p, from, to, *stream_ready);
     *stream_ready = ready;
-    if (ready == sim->now && is_empty(&sim->head[route->ready_source])) {
-        transfer(sim, copy, p, route);
+    if (ready == sim->now && emp_run_is_empty(&sim->head[route->ready_source])) {
+        emp_run_transfer(sim, copy, p, route);
     } else {
-        delay_copy(sim, route->ready_source, copy, ready);
+        emp_run_delay_copy(sim, route->ready_source, copy, ready);
     }
 }
 
 /** The copy has been sent. */
-EMP_SIM_INLINE void request_copy(emp_sim *sim, int32_t copy)
+EMP_SIM_INLINE void emp_run_request_copy(emp_sim *sim, int32_t copy)
 {
-    request(sim, copy, payload_of_copy(sim, copy), source_of_copy(sim, copy),
-            target_of_copy(sim, copy));
+    emp_run_request(sim, copy, emp_run_payload_of_copy(sim, copy),
+                    emp_run_source_of_copy(sim, copy), emp_run_target_of_copy(sim, copy));
 }
 
 /** The producer of the copy has been told to send it. \a p is its payload, \a from the
  * memory where it is. */
-static inline void send_copy(emp_sim *sim, int32_t copy, int32_t device,
-                             const emp_sim_payload *p, int32_t from)
+static inline void emp_run_send_copy(emp_sim *sim, int32_t copy, int32_t device,
+                                     const emp_sim_payload *p, int32_t from)
 {
-    int32_t item = item_of_copy(sim, copy);
+    int32_t item = emp_run_item_of_copy(sim, copy);
 
-    trace_copy(sim, copy, EMP_SIM_COPY_TOLD);
-    if (has_host_thread(sim, device)) {
-        serve(sim, device, item, sim->send_ns);
-    } else if (!rules.copy_delays || sim->send_ns == 0) {
-        request(sim, copy, p, from, target_of_copy(sim, copy));
+    emp_run_trace_copy(sim, copy, EMP_SIM_COPY_TOLD);
+    if (emp_run_has_host_thread(sim, device)) {
+        emp_run_serve(sim, device, item, sim->send_ns);
+    } else if (!EMP_RULES.copy_delays || sim->send_ns == 0) {
+        emp_run_request(sim, copy, p, from, emp_run_target_of_copy(sim, copy));
     } else {
-        delay(sim, sim->send_source, item, sim->now + sim->send_ns);
+        emp_run_delay(sim, sim->send_source, item, sim->now + sim->send_ns);
     }
 }
 

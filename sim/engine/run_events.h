@@ -8,58 +8,62 @@
 #include "sim/engine/sim_internal.h"
 
 /** An event: time above source. Signed, for the minimum of two takes a step less then. */
-static inline int64_t event_at(int32_t source, emp_time_ns at)
+static inline int64_t emp_run_event_at(int32_t source, emp_time_ns at)
 {
     return at << EMP_SIM_SOURCE_BITS | source;
 }
 
-static inline emp_time_ns time_of_event(int64_t event)
+static inline emp_time_ns emp_run_time_of_event(int64_t event)
 {
     return event >> EMP_SIM_SOURCE_BITS;
 }
 
-static inline int32_t source_of_event(int64_t event)
+static inline int32_t emp_run_source_of_event(int64_t event)
 {
     return (int32_t)(event & EMP_SIM_SOURCE_MASK);
 }
 
 /** Later than any event, as is all that is at this time. */
-static inline int64_t no_event(void) { return event_at(0, EMP_SIM_LAST_NS); }
+static inline int64_t emp_run_no_event(void)
+{
+    return emp_run_event_at(0, EMP_SIM_LAST_NS);
+}
 
-static inline int64_t earlier_of(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t emp_run_earlier_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /** The earliest event of the three nodes beside node \a i. To ask them, and not all four,
  * spares a wait for what has just been written. */
-static inline int64_t beside(const int64_t *node, uint64_t i)
+static inline int64_t emp_run_beside(const int64_t *node, uint64_t i)
 {
-    return earlier_of(earlier_of(node[i ^ 1], node[i ^ 2]), node[i ^ 3]);
+    return emp_run_earlier_of(emp_run_earlier_of(node[i ^ 1], node[i ^ 2]), node[i ^ 3]);
 }
 
 /** The event of a source is over; \a next is its next one. \a top: how many topmost nodes the
  * tree has, 2 or 4. The walk up has no branch but its end, which a processor foresees: all
  * leaves are equally deep. */
-EMP_SIM_INLINE void replace_event(emp_sim_tree *tree, uint64_t top, int32_t source,
-                                  int64_t next)
+EMP_SIM_INLINE void emp_run_replace_event(emp_sim_tree *tree, uint64_t top,
+                                          int32_t source, int64_t next)
 {
     int64_t *node = tree->node;
     uint64_t i = (uint32_t)(tree->first_leaf + source);
 
     node[i] = next;
     do {
-        next = earlier_of(next, beside(node, i));
+        next = emp_run_earlier_of(next, emp_run_beside(node, i));
         i /= 4;
         node[i] = next;
     } while (i >= 2 * top);
-    tree->first = earlier_of(next, top == 2 ? node[i ^ 1] : beside(node, i));
+    tree->first =
+        emp_run_earlier_of(next, top == 2 ? node[i ^ 1] : emp_run_beside(node, i));
 }
 
 /** A source has one more event. Nothing is asked of other sources, and an event that is
  * not the first of its source changes nothing. Whether it is the first of all is asked by a
  * branch: a processor foresees that it seldom is, and goes on before it knows the time. */
-EMP_SIM_INLINE void add_event(emp_sim_tree *tree, uint64_t top, int32_t source,
-                              emp_time_ns at)
+EMP_SIM_INLINE void emp_run_add_event(emp_sim_tree *tree, uint64_t top, int32_t source,
+                                      emp_time_ns at)
 {
-    int64_t *node = tree->node, event = event_at(source, at);
+    int64_t *node = tree->node, event = emp_run_event_at(source, at);
     uint64_t i = (uint32_t)(tree->first_leaf + source);
 
     if (event < tree->first) {
@@ -69,78 +73,81 @@ EMP_SIM_INLINE void add_event(emp_sim_tree *tree, uint64_t top, int32_t source,
             node[i] = event;
         } while (i >= 2 * top);
     } else {
-        node[i] = earlier_of(node[i], event);
+        node[i] = emp_run_earlier_of(node[i], event);
         do {
             i /= 4;
-            node[i] = earlier_of(node[i], event);
+            node[i] = emp_run_earlier_of(node[i], event);
         } while (i >= 2 * top);
     }
 }
 
-static inline void replace_server_event(emp_sim *sim, int32_t device, int64_t next)
+static inline void emp_run_replace_server_event(emp_sim *sim, int32_t device,
+                                                int64_t next)
 {
-    replace_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, next);
+    emp_run_replace_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, next);
 }
 
-static inline void add_server_event(emp_sim *sim, int32_t device, emp_time_ns at)
+static inline void emp_run_add_server_event(emp_sim *sim, int32_t device, emp_time_ns at)
 {
-    add_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, at);
+    emp_run_add_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, at);
 }
 
-static inline void replace_other_event(emp_sim *sim, int32_t source, int64_t next)
+static inline void emp_run_replace_other_event(emp_sim *sim, int32_t source, int64_t next)
 {
-    replace_event(&sim->others, EMP_SIM_OTHERS_TOP, source, next);
+    emp_run_replace_event(&sim->others, EMP_SIM_OTHERS_TOP, source, next);
 }
 
-static inline void add_other_event(emp_sim *sim, int32_t source, emp_time_ns at)
+static inline void emp_run_add_other_event(emp_sim *sim, int32_t source, emp_time_ns at)
 {
-    add_event(&sim->others, EMP_SIM_OTHERS_TOP, source, at);
+    emp_run_add_event(&sim->others, EMP_SIM_OTHERS_TOP, source, at);
 }
 
-static inline void clear_tree(emp_sim_tree *tree)
+static inline void emp_run_clear_tree(emp_sim_tree *tree)
 {
-    for (int32_t i = 0; i < 2 * tree->leaf_count; i++) tree->node[i] = no_event();
-    tree->first = no_event();
+    for (int32_t i = 0; i < 2 * tree->leaf_count; i++) tree->node[i] = emp_run_no_event();
+    tree->first = emp_run_no_event();
 }
 
 /** Nothing follows. */
-static inline void end_list(emp_sim_link *link)
+static inline void emp_run_end_list(emp_sim_link *link)
 {
     link->time_ns = EMP_SIM_LAST_NS;
     link->item = EMP_SIM_NO_ITEM;
 }
 
-static inline void clear_events(emp_sim *sim)
+static inline void emp_run_clear_events(emp_sim *sim)
 {
-    clear_tree(&sim->servers);
-    clear_tree(&sim->others);
-    for (int32_t i = 0; i < sim->source_count; i++) end_list(&sim->head[i]);
-    for (int32_t i = 0; i < sim->device_count; i++) end_list(&sim->device[i].line);
+    emp_run_clear_tree(&sim->servers);
+    emp_run_clear_tree(&sim->others);
+    for (int32_t i = 0; i < sim->source_count; i++) emp_run_end_list(&sim->head[i]);
+    for (int32_t i = 0; i < sim->device_count; i++)
+        emp_run_end_list(&sim->device[i].line);
 }
 
-static inline bool is_empty(const emp_sim_link *head) { return head->item < 0; }
+static inline bool emp_run_is_empty(const emp_sim_link *head) { return head->item < 0; }
 
 /** Puts \a item behind the link \a last, which ends the list or is its empty \a head. */
-static inline void append_behind(emp_sim *sim, emp_sim_link *head, emp_sim_link *last,
-                                 int32_t item, emp_time_ns time_ns)
+static inline void emp_run_append_behind(emp_sim *sim, emp_sim_link *head,
+                                         emp_sim_link *last, int32_t item,
+                                         emp_time_ns time_ns)
 {
-    end_list(&sim->link[item]);
+    emp_run_end_list(&sim->link[item]);
     last->time_ns = time_ns;
     last->item = item;
     head->last = item;
 }
 
 /** \a time_ns is for who takes the item. */
-static inline void append(emp_sim *sim, emp_sim_link *head, int32_t item,
-                          emp_time_ns time_ns)
+static inline void emp_run_append(emp_sim *sim, emp_sim_link *head, int32_t item,
+                                  emp_time_ns time_ns)
 {
-    emp_sim_link *last = is_empty(head) ? head : &sim->link[head->last];
+    emp_sim_link *last = emp_run_is_empty(head) ? head : &sim->link[head->last];
 
-    append_behind(sim, head, last, item, time_ns);
+    emp_run_append_behind(sim, head, last, item, time_ns);
 }
 
 /** \return the first item of the list; the next one is at its head then. */
-static inline int32_t take(emp_sim *sim, emp_sim_link *head)
+static inline int32_t emp_run_take(emp_sim *sim, emp_sim_link *head)
 {
     int32_t             item = head->item;
     const emp_sim_link *link = &sim->link[item];
@@ -152,52 +159,53 @@ static inline int32_t take(emp_sim *sim, emp_sim_link *head)
 
 /* Items are ops, then copies, then messages, then received copies. */
 
-static inline int32_t item_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t emp_run_item_of_copy(const emp_sim *sim, int32_t copy)
 {
     return sim->copy_item + copy;
 }
 
-static inline int32_t copy_of_item(const emp_sim *sim, int32_t item)
+static inline int32_t emp_run_copy_of_item(const emp_sim *sim, int32_t item)
 {
     return item - sim->copy_item;
 }
 
 /** A copy that has come and that a host thread has to receive. */
-static inline int32_t item_of_received(const emp_sim *sim, int32_t copy)
+static inline int32_t emp_run_item_of_received(const emp_sim *sim, int32_t copy)
 {
     return sim->first_received - sim->first_copy + copy;
 }
 
-static inline int32_t copy_of_received(const emp_sim *sim, int32_t item)
+static inline int32_t emp_run_copy_of_received(const emp_sim *sim, int32_t item)
 {
     return item - sim->first_received + sim->first_copy;
 }
 
-static inline bool is_received(const emp_sim *sim, int32_t item)
+static inline bool emp_run_is_received(const emp_sim *sim, int32_t item)
 {
     return item >= sim->first_received;
 }
 
-static inline int32_t item_of_message(const emp_sim *sim, int32_t message)
+static inline int32_t emp_run_item_of_message(const emp_sim *sim, int32_t message)
 {
     return sim->op_count + sim->copy_limit + message;
 }
 
 /** Lets \a item happen at a source after all items in it. Whether there are any depends on
  * the placement, so nothing here branches. */
-static inline void delay(emp_sim *sim, int32_t source, int32_t item, emp_time_ns at)
+static inline void emp_run_delay(emp_sim *sim, int32_t source, int32_t item,
+                                 emp_time_ns at)
 {
     emp_sim_link *head = &sim->head[source];
-    int32_t       last = head->last, is_first = is_empty(head);
+    int32_t       last = head->last, is_first = emp_run_is_empty(head);
 
     last += (sim->first_head + source - last) & -is_first;
-    append_behind(sim, head, &sim->link[last], item, at);
-    add_other_event(sim, source, at);
+    emp_run_append_behind(sim, head, &sim->link[last], item, at);
+    emp_run_add_other_event(sim, source, at);
 }
 
 /** Lets \a item happen after those that are not later. */
-static inline void delay_in_order(emp_sim *sim, int32_t source, int32_t item,
-                                  emp_time_ns at)
+static inline void emp_run_delay_in_order(emp_sim *sim, int32_t source, int32_t item,
+                                          emp_time_ns at)
 {
     emp_sim_link *link = &sim->head[source];
 
@@ -207,7 +215,7 @@ static inline void delay_in_order(emp_sim *sim, int32_t source, int32_t item,
     link->time_ns = at;
     link->item = item;
     if (sim->link[item].item == EMP_SIM_NO_ITEM) sim->head[source].last = item;
-    add_other_event(sim, source, at);
+    emp_run_add_other_event(sim, source, at);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_EVENTS_H */

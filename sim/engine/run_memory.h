@@ -6,8 +6,8 @@
 
 #include "sim/engine/run_trace.h"
 
-__attribute__((cold)) EMP_SIM_CALLED void judge_memory(emp_sim *sim, int32_t space,
-                                                       int64_t bytes, int32_t op)
+__attribute__((cold)) EMP_SIM_CALLED void
+emp_run_judge_memory(emp_sim *sim, int32_t space, int64_t bytes, int32_t op)
 {
     emp_sim_result *result = &sim->result;
 
@@ -20,8 +20,8 @@ __attribute__((cold)) EMP_SIM_CALLED void judge_memory(emp_sim *sim, int32_t spa
 
 /** A chunk of a GPU's region. The memory in use reaches to the end of the last chunk; what
  * finds none is on top of it. */
-static inline int32_t allocate_chunk(emp_sim *sim, int32_t space, int64_t bytes,
-                                     int32_t op)
+static inline int32_t emp_run_allocate_chunk(emp_sim *sim, int32_t space, int64_t bytes,
+                                             int32_t op)
 {
     emp_sim_memory *m = &sim->device[space].memory;
     int32_t         chunk = emp_bfc_allocate(sim->bfc, space, bytes);
@@ -33,13 +33,14 @@ static inline int32_t allocate_chunk(emp_sim *sim, int32_t space, int64_t bytes,
     } else {
         m->homeless += bytes;
         end = m->limit + m->homeless;
-        judge_memory(sim, space, bytes, op);
+        emp_run_judge_memory(sim, space, bytes, op);
     }
     if (end > m->peak) m->peak = end;
     return chunk;
 }
 
-static inline void free_chunk(emp_sim *sim, int32_t space, int64_t bytes, int32_t chunk)
+static inline void emp_run_free_chunk(emp_sim *sim, int32_t space, int64_t bytes,
+                                      int32_t chunk)
 {
     if (chunk >= 0) {
         emp_bfc_free(sim->bfc, chunk);
@@ -48,81 +49,81 @@ static inline void free_chunk(emp_sim *sim, int32_t space, int64_t bytes, int32_
     }
 }
 
-static inline bool has_chunks(const emp_sim *sim, int32_t space)
+static inline bool emp_run_has_chunks(const emp_sim *sim, int32_t space)
 {
-    return rules.bfc_allocator && sim->device[space].kind == EMP_DEVICE_GPU;
+    return EMP_RULES.bfc_allocator && sim->device[space].kind == EMP_DEVICE_GPU;
 }
 
 /** No bytes are no chunk, and no change to tell. */
-static inline bool is_nothing(const emp_sim *sim, int64_t bytes)
+static inline bool emp_run_is_nothing(const emp_sim *sim, int64_t bytes)
 {
     (void)sim; /* where rules are constants */
-    return (rules.bfc_allocator || rules.is_traced) && bytes == 0;
+    return (EMP_RULES.bfc_allocator || EMP_RULES.is_traced) && bytes == 0;
 }
 
 /** More bytes of a memory are in use, because of \a op. \a chunk: where to keep the chunk;
  * NULL of what stays. */
-static inline void allocate(emp_sim *sim, int32_t space, int64_t bytes, int32_t op,
-                            int32_t *chunk)
+static inline void emp_run_allocate(emp_sim *sim, int32_t space, int64_t bytes,
+                                    int32_t op, int32_t *chunk)
 {
     emp_sim_memory *m = &sim->device[space].memory;
 
-    if (is_nothing(sim, bytes)) return;
-    if (has_chunks(sim, space)) {
-        int32_t id = allocate_chunk(sim, space, bytes, op);
+    if (emp_run_is_nothing(sim, bytes)) return;
+    if (emp_run_has_chunks(sim, space)) {
+        int32_t id = emp_run_allocate_chunk(sim, space, bytes, op);
         if (chunk != NULL) *chunk = id;
-        trace_memory(sim, space);
+        emp_run_trace_memory(sim, space);
         return;
     }
     m->used += bytes;
     m->peak = m->used > m->peak ? m->used : m->peak;
-    if (EMP_SIM_SELDOM(m->used > m->limit)) judge_memory(sim, space, bytes, op);
-    trace_memory(sim, space);
+    if (EMP_SIM_SELDOM(m->used > m->limit)) emp_run_judge_memory(sim, space, bytes, op);
+    emp_run_trace_memory(sim, space);
 }
 
-static inline void deallocate(emp_sim *sim, int32_t space, int64_t bytes,
-                              const int32_t *chunk)
+static inline void emp_run_deallocate(emp_sim *sim, int32_t space, int64_t bytes,
+                                      const int32_t *chunk)
 {
-    if (is_nothing(sim, bytes)) return;
-    if (has_chunks(sim, space)) free_chunk(sim, space, bytes, *chunk);
+    if (emp_run_is_nothing(sim, bytes)) return;
+    if (emp_run_has_chunks(sim, space)) emp_run_free_chunk(sim, space, bytes, *chunk);
     sim->device[space].memory.used -= bytes;
-    trace_memory(sim, space);
+    emp_run_trace_memory(sim, space);
 }
 
 /** Where the chunks of a buffer and of a workspace are kept, if there are chunks. */
-static inline int32_t *chunk_of_instance(const emp_sim *sim, int32_t instance)
+static inline int32_t *emp_run_chunk_of_instance(const emp_sim *sim, int32_t instance)
 {
-    return rules.bfc_allocator ? &sim->chunk_of_instance[instance] : NULL;
+    return EMP_RULES.bfc_allocator ? &sim->chunk_of_instance[instance] : NULL;
 }
 
-static inline int32_t *chunk_of_op(const emp_sim *sim, int32_t op)
+static inline int32_t *emp_run_chunk_of_op(const emp_sim *sim, int32_t op)
 {
-    return rules.bfc_allocator ? &sim->chunk_of_op[op] : NULL;
+    return EMP_RULES.bfc_allocator ? &sim->chunk_of_op[op] : NULL;
 }
 
 /** Somebody needs a root, which is in \a memory, no more. Who is the last one depends on the
  * placement, so where memory is no more than a sum nothing branches. */
-static inline void release_in(emp_sim *sim, emp_sim_memory *memory, int32_t root)
+static inline void emp_run_release_in(emp_sim *sim, emp_sim_memory *memory, int32_t root)
 {
     emp_sim_instance *i = &sim->instance[root];
     bool              is_free = --i->pending == 0;
 
-    if (!rules.bfc_allocator && !rules.is_traced) {
+    if (!EMP_RULES.bfc_allocator && !EMP_RULES.is_traced) {
         memory->used -= i->bytes & -(int64_t)is_free;
     } else if (is_free) {
-        deallocate(sim, i->space, i->bytes, chunk_of_instance(sim, root));
+        emp_run_deallocate(sim, i->space, i->bytes, emp_run_chunk_of_instance(sim, root));
     }
 }
 
 /** Somebody needs a root, in whatever memory, no more. */
-static inline void release(emp_sim *sim, int32_t root)
+static inline void emp_run_release(emp_sim *sim, int32_t root)
 {
-    release_in(sim, &sim->device[sim->instance[root].space].memory, root);
+    emp_run_release_in(sim, &sim->device[sim->instance[root].space].memory, root);
 }
 
 /** \a root has so many bytes, in the memory \a space, and is still needed by so many. */
-static inline bool is_like(const emp_sim_instance *root, int64_t bytes, int32_t space,
-                           int32_t pending)
+static inline bool emp_run_is_like(const emp_sim_instance *root, int64_t bytes,
+                                   int32_t space, int32_t pending)
 {
     return ((root->bytes ^ bytes) | (root->space ^ space) | (root->pending ^ pending)) ==
            0;
@@ -130,20 +131,21 @@ static inline bool is_like(const emp_sim_instance *root, int64_t bytes, int32_t 
 
 /** An input buffer that output 0 of \a op may take over: this op is the last to need it,
  * and it has the same size and is in the same memory. -1 = none. */
-static inline int32_t find_reusable(const emp_sim *sim, int32_t op)
+static inline int32_t emp_run_find_reusable(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op       *o = &sim->op[op];
     const emp_sim_instance *output = &sim->instance[o->output];
 
     for (int32_t i = o->input; i < o[1].input; i++) {
         int32_t root = sim->reads[i];
-        if (is_like(&sim->instance[root], output->bytes, output->space, 1)) return root;
+        if (emp_run_is_like(&sim->instance[root], output->bytes, output->space, 1))
+            return root;
     }
     return -1;
 }
 
 /** The buffer that output 0 of \a op shares, or -1. */
-static inline int32_t find_shared(const emp_sim *sim, int32_t op)
+static inline int32_t emp_run_find_shared(const emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
@@ -151,14 +153,14 @@ static inline int32_t find_shared(const emp_sim *sim, int32_t op)
         int32_t root = sim->reads[o->input];
         if (sim->instance[root].space == sim->instance[o->output].space) return root;
     }
-    if (rules.reuse_inputs && (o->flags & EMP_SIM_IN_PLACE))
-        return find_reusable(sim, op);
+    if (EMP_RULES.reuse_inputs && (o->flags & EMP_SIM_IN_PLACE))
+        return emp_run_find_reusable(sim, op);
     return -1;
 }
 
 /** \a tensor shares the buffer \a root. \return whether there is one; -1 = none: then it is
  * its own root. */
-static inline bool share(emp_sim *sim, int32_t tensor, int32_t root)
+static inline bool emp_run_share(emp_sim *sim, int32_t tensor, int32_t root)
 {
     emp_sim_instance *t = &sim->instance[tensor];
 
@@ -169,43 +171,46 @@ static inline bool share(emp_sim *sim, int32_t tensor, int32_t root)
 }
 
 /** \a tensor, its own root, has a buffer in the memory \a space. It is needed by every edge
- * that reads it; notify_readers() turns those that read copies into copies. */
-EMP_SIM_INLINE void create_output(emp_sim *sim, int32_t tensor, int32_t op, int32_t space)
+ * that reads it; emp_run_notify_readers() turns those that read copies into copies. */
+EMP_SIM_INLINE void emp_run_create_output(emp_sim *sim, int32_t tensor, int32_t op,
+                                          int32_t space)
 {
     emp_sim_instance *t = &sim->instance[tensor];
 
     t->space = (int16_t)space;
     t->pending = t->users;
-    allocate(sim, space, t->bytes, op, chunk_of_instance(sim, tensor));
+    emp_run_allocate(sim, space, t->bytes, op, emp_run_chunk_of_instance(sim, tensor));
 }
 
 /** The memory of a tensor that \a op makes. */
-static inline int32_t space_of_output(const emp_sim *sim, int32_t tensor, int32_t op)
+static inline int32_t emp_run_space_of_output(const emp_sim *sim, int32_t tensor,
+                                              int32_t op)
 {
     return sim->space_of_place[2 * op + sim->instance[tensor].on_host];
 }
 
-/** What create_outputs() does for any op. */
-EMP_SIM_CALLED void create_all(emp_sim *sim, int32_t op)
+/** What emp_run_create_outputs() does for any op. */
+EMP_SIM_CALLED void emp_run_create_all(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     int32_t           t = o->output;
 
     if (t < o[1].output) {
-        sim->instance[t].space = (int16_t)space_of_output(sim, t, op);
-        t += share(sim, t, find_shared(sim, op));
+        sim->instance[t].space = (int16_t)emp_run_space_of_output(sim, t, op);
+        t += emp_run_share(sim, t, emp_run_find_shared(sim, op));
     }
-    for (; t < o[1].output; t++) create_output(sim, t, op, space_of_output(sim, t, op));
+    for (; t < o[1].output; t++)
+        emp_run_create_output(sim, t, op, emp_run_space_of_output(sim, t, op));
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        allocate(sim, sim->space_of_place[2 * op], sim->rest[op].workspace_bytes, op,
-                 chunk_of_op(sim, op));
+        emp_run_allocate(sim, sim->space_of_place[2 * op], sim->rest[op].workspace_bytes,
+                         op, emp_run_chunk_of_op(sim, op));
     }
 }
 
-/** What create_outputs() does for an op that is like most, where an output may take over the
+/** What emp_run_create_outputs() does for an op that is like most, where an output may take over the
  * buffer of the first of its inputs that it can. Which ops may and which can is random, so
  * nothing branches. Of an op that may not, no input is like one that nobody needs. */
-EMP_SIM_INLINE void create_in_place(emp_sim *sim, int32_t op, int32_t device)
+EMP_SIM_INLINE void emp_run_create_in_place(emp_sim *sim, int32_t op, int32_t device)
 {
     const emp_sim_op *o = &sim->op[op];
     const int32_t     tensor = o->output, pending = (o->flags & EMP_SIM_IN_PLACE) != 0;
@@ -215,69 +220,72 @@ EMP_SIM_INLINE void create_in_place(emp_sim *sim, int32_t op, int32_t device)
     t->space = (int16_t)device;
     for (int32_t i = EMP_SIM_INPUTS - 1; i >= 0; i--) {
         int32_t input = sim->reads[o->input + i];
-        root = is_like(&sim->instance[input], t->bytes, device, pending) ? input : root;
+        root = emp_run_is_like(&sim->instance[input], t->bytes, device, pending) ? input
+                                                                                 : root;
     }
     const bool is_own = root == tensor;
     t->root = root;
     sim->instance[root].pending = t->users + !is_own;
-    allocate(sim, device, is_own ? t->bytes : 0, op, chunk_of_instance(sim, tensor));
+    emp_run_allocate(sim, device, is_own ? t->bytes : 0, op,
+                     emp_run_chunk_of_instance(sim, tensor));
 }
 
 /** Outputs and workspace are there from now on. Most ops have one output, on their device,
  * and nothing else. */
-EMP_SIM_INLINE void create_outputs(emp_sim *sim, int32_t op, int32_t device)
+EMP_SIM_INLINE void emp_run_create_outputs(emp_sim *sim, int32_t op, int32_t device)
 {
     const uint32_t rare = EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE |
                           EMP_SIM_HAS_ODD_OUTPUTS |
-                          (rules.reuse_inputs ? EMP_SIM_IN_PLACE_OF_MANY : 0);
+                          (EMP_RULES.reuse_inputs ? EMP_SIM_IN_PLACE_OF_MANY : 0);
 
     if (EMP_SIM_SELDOM(sim->op[op].flags & rare)) {
-        create_all(sim, op);
-    } else if (rules.reuse_inputs) {
-        create_in_place(sim, op, device);
+        emp_run_create_all(sim, op);
+    } else if (EMP_RULES.reuse_inputs) {
+        emp_run_create_in_place(sim, op, device);
     } else {
-        create_output(sim, sim->op[op].output, op, device);
+        emp_run_create_output(sim, sim->op[op].output, op, device);
     }
 }
 
 /** Workspace and outputs that nobody reads are no longer needed. */
-static inline void release_rest(emp_sim *sim, int32_t op)
+static inline void emp_run_release_rest(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        deallocate(sim, sim->space_of_place[2 * op], sim->rest[op].workspace_bytes,
-                   chunk_of_op(sim, op));
+        emp_run_deallocate(sim, sim->space_of_place[2 * op],
+                           sim->rest[op].workspace_bytes, emp_run_chunk_of_op(sim, op));
     }
     for (int32_t t = o->output; t < o[1].output; t++) {
         const emp_sim_instance *i = &sim->instance[t];
-        if (i->reader == i[1].reader) release(sim, i->root);
+        if (i->reader == i[1].reader) emp_run_release(sim, i->root);
     }
 }
 
 /** Inputs, all in the same \a memory, are no longer needed. */
-EMP_SIM_INLINE void release_inputs(emp_sim *sim, int32_t op, emp_sim_memory *memory)
+EMP_SIM_INLINE void emp_run_release_inputs(emp_sim *sim, int32_t op,
+                                           emp_sim_memory *memory)
 {
     const emp_sim_op *o = &sim->op[op];
     const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
 
-    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) release_in(sim, memory, *root++);
-    for (; root < end; root++) release_in(sim, memory, *root);
+    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) emp_run_release_in(sim, memory, *root++);
+    for (; root < end; root++) emp_run_release_in(sim, memory, *root);
 }
 
 /** Inputs, in whatever memory, are no longer needed. */
-static inline void release_anywhere(emp_sim *sim, int32_t op)
+static inline void emp_run_release_anywhere(emp_sim *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
-    for (int32_t i = o->input; i < o[1].input; i++) release(sim, sim->reads[i]);
+    for (int32_t i = o->input; i < o[1].input; i++) emp_run_release(sim, sim->reads[i]);
 }
 
 /** Workspace, outputs that nobody reads, and inputs are no longer needed. */
-EMP_SIM_CALLED void release_all(emp_sim *sim, int32_t op)
+EMP_SIM_CALLED void emp_run_release_all(emp_sim *sim, int32_t op)
 {
-    release_rest(sim, op);
-    release_anywhere(sim, op);
+    emp_run_release_rest(sim, op);
+    emp_run_release_anywhere(sim, op);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

@@ -7,19 +7,19 @@
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
 
-static inline void wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
+static inline void emp_run_wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
-    append(sim, &sim->device[cpu].line, op, 0);
+    emp_run_append(sim, &sim->device[cpu].line, op, 0);
     pool->waiting_count++;
     sim->eager_pools |= UINT64_C(1) << cpu;
 }
 
 /** For how many cores the op at the head of the line is cut: its share of them, but
  * at least a quarter of what it can use. */
-static inline int32_t count_cores(const emp_sim *sim, const emp_sim_pool *pool,
-                                  int32_t op)
+static inline int32_t emp_run_count_cores(const emp_sim *sim, const emp_sim_pool *pool,
+                                          int32_t op)
 {
     int32_t lanes = sim->op[op].cpu.lanes, least = (lanes + 3) / 4;
     int32_t share = pool->core_count / (pool->running_count + pool->waiting_count);
@@ -28,10 +28,11 @@ static inline int32_t count_cores(const emp_sim *sim, const emp_sim_pool *pool,
     return share < least ? least : share;
 }
 
-static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
+static inline void emp_run_begin_pool_op(emp_sim *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
-    int32_t op = take(sim, &sim->device[cpu].line), cores = count_cores(sim, pool, op);
+    int32_t       op = emp_run_take(sim, &sim->device[cpu].line),
+            cores = emp_run_count_cores(sim, pool, op);
     int32_t tasks = cores * emp_cost_rounds(sim->op[op].cpu.lanes);
 
     pool->waiting_count--;
@@ -40,12 +41,12 @@ static inline void begin_pool_op(emp_sim *sim, int32_t cpu)
     pool->starting_tasks = tasks;
     pool->starting_task_ns = sim->task_ns[sim->op[op].cpu.row + cores - 1];
     sim->open_tasks[op] = tasks;
-    if (rules.is_traced) sim->until[op] = sim->now;
-    create_outputs(sim, op, cpu);
+    if (EMP_RULES.is_traced) sim->until[op] = sim->now;
+    emp_run_create_outputs(sim, op, cpu);
 }
 
 /** Tasks of one op that start together end together: a batch. */
-static inline void start_batch(emp_sim *sim, emp_sim_pool *pool)
+static inline void emp_run_start_batch(emp_sim *sim, emp_sim_pool *pool)
 {
     int32_t tasks =
         pool->starting_tasks < pool->free_cores ? pool->starting_tasks : pool->free_cores;
@@ -57,10 +58,10 @@ static inline void start_batch(emp_sim *sim, emp_sim_pool *pool)
     pool->free_cores -= tasks;
     pool->starting_tasks -= tasks;
     pool->batch[batch] = (emp_sim_batch){sim->now, pool->starting_op, tasks};
-    add_other_event(sim, source, sim->now + pool->starting_task_ns);
+    emp_run_add_other_event(sim, source, sim->now + pool->starting_task_ns);
 }
 
-static inline void start_pool_ops(emp_sim *sim, int32_t cpu)
+static inline void emp_run_start_pool_ops(emp_sim *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
@@ -68,29 +69,29 @@ static inline void start_pool_ops(emp_sim *sim, int32_t cpu)
         if (pool->starting_tasks == 0) {
             if (pool->waiting_count == 0 || pool->running_count == pool->slot_count)
                 return;
-            begin_pool_op(sim, cpu);
+            emp_run_begin_pool_op(sim, cpu);
         }
-        start_batch(sim, pool);
+        emp_run_start_batch(sim, pool);
     }
 }
 
 /** Starts what the CPUs in eager_pools can. */
-EMP_SIM_CALLED void start_eager_pools(emp_sim *sim)
+EMP_SIM_CALLED void emp_run_start_eager_pools(emp_sim *sim)
 {
     do {
-        start_pool_ops(sim, __builtin_ctzll(sim->eager_pools));
+        emp_run_start_pool_ops(sim, __builtin_ctzll(sim->eager_pools));
         sim->eager_pools &= sim->eager_pools - 1;
     } while (sim->eager_pools != 0);
 }
 
 /** Starts whatever can start on any CPU; mostly nothing. */
-EMP_SIM_INLINE void start_all_pool_ops(emp_sim *sim)
+EMP_SIM_INLINE void emp_run_start_all_pool_ops(emp_sim *sim)
 {
-    if (sim->eager_pools != 0) start_eager_pools(sim);
+    if (sim->eager_pools != 0) emp_run_start_eager_pools(sim);
 }
 
 /** \return the op that has ended with this batch, or -1. */
-static inline int32_t end_batch(emp_sim *sim, int32_t cpu, int32_t number)
+static inline int32_t emp_run_end_batch(emp_sim *sim, int32_t cpu, int32_t number)
 {
     emp_sim_pool       *pool = &sim->pool[cpu];
     const emp_sim_batch batch = pool->batch[number];
@@ -100,7 +101,7 @@ static inline int32_t end_batch(emp_sim *sim, int32_t cpu, int32_t number)
     pool->free_cores += batch.tasks;
     sim->eager_pools |= UINT64_C(1) << cpu;
     sim->device[cpu].busy_ns += duration * batch.tasks;
-    trace_op(sim, batch.op, cpu, number, batch.start_ns, sim->now);
+    emp_run_trace_op(sim, batch.op, cpu, number, batch.start_ns, sim->now);
     sim->open_tasks[batch.op] -= batch.tasks;
     if (sim->open_tasks[batch.op] > 0) return -1;
     pool->running_count--;

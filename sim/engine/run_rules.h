@@ -1,5 +1,5 @@
 /** \file sim/engine/run_rules.h
- * `rules`, which all functions of a run read: EMP_SIM_RULES, constants, where the includer
+ * EMP_RULES, which all functions of a run read: EMP_SIM_RULES, constants, where the includer
  * defines it, else those of the simulator `sim`.
  */
 #ifndef EMP_SIM_ENGINE_RUN_RULES_H
@@ -8,9 +8,10 @@
 #include "sim/engine/sim_internal.h"
 
 #ifdef EMP_SIM_RULES
-static const emp_sim_rules rules = EMP_SIM_RULES;
+static const emp_sim_rules emp_run_rules = EMP_SIM_RULES;
+#define EMP_RULES emp_run_rules
 #else
-#define rules (sim->rules)
+#define EMP_RULES (sim->rules)
 #endif
 
 #endif /* EMP_SIM_ENGINE_RUN_RULES_H */

@@ -8,11 +8,14 @@
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
 
-static inline emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
+static inline emp_time_ns emp_run_later_of(emp_time_ns a, emp_time_ns b)
+{
+    return a > b ? a : b;
+}
 
 /** Compilers would compute the address anew wherever it is used; they keep what comes from an
  * empty asm, of which they know nothing. */
-EMP_SIM_INLINE emp_sim_device *device_at(emp_sim *sim, int32_t device)
+EMP_SIM_INLINE emp_sim_device *emp_run_device_at(emp_sim *sim, int32_t device)
 {
     emp_sim_device *d = &sim->device[device];
 
@@ -21,14 +24,14 @@ EMP_SIM_INLINE emp_sim_device *device_at(emp_sim *sim, int32_t device)
 }
 
 /** The device that the op is on. */
-static inline int32_t device_of(const emp_sim *sim, int32_t op)
+static inline int32_t emp_run_device_of(const emp_sim *sim, int32_t op)
 {
     return sim->space_of_place[2 * (size_t)op];
 }
 
 /** Time of an op on a device that serves nothing else meanwhile. Because of the empty asm both
  * are read at once, and not one when the kind of the device is known, which is late. */
-static inline emp_time_ns cost_on(const emp_sim *sim, int32_t op, int32_t device)
+static inline emp_time_ns emp_run_cost_on(const emp_sim *sim, int32_t op, int32_t device)
 {
     emp_time_ns on_cpu = sim->op[op].cpu_ns, on_gpu = sim->op[op].gpu_ns;
 
@@ -37,72 +40,77 @@ static inline emp_time_ns cost_on(const emp_sim *sim, int32_t op, int32_t device
 }
 
 /** A host thread stands between the device and what it is asked to do. */
-static inline bool has_host_thread(const emp_sim *sim, int32_t device)
+static inline bool emp_run_has_host_thread(const emp_sim *sim, int32_t device)
 {
-    return rules.serial_issue && sim->device[device].kind == EMP_DEVICE_GPU;
+    return EMP_RULES.serial_issue && sim->device[device].kind == EMP_DEVICE_GPU;
 }
 
 /** The server of the device issues ops, and does not run them: always so where GPUs have
  * host threads and CPUs are pools. */
-static inline bool issues_ops(const emp_sim *sim, int32_t device)
+static inline bool emp_run_issues_ops(const emp_sim *sim, int32_t device)
 {
-    return rules.serial_issue && (rules.cpu_pool || has_host_thread(sim, device));
+    return EMP_RULES.serial_issue &&
+           (EMP_RULES.cpu_pool || emp_run_has_host_thread(sim, device));
 }
 
 /** How long the server works on an op. */
-static inline emp_time_ns duration_on(const emp_sim *sim, int32_t op, int32_t device)
+static inline emp_time_ns emp_run_duration_on(const emp_sim *sim, int32_t op,
+                                              int32_t device)
 {
-    return issues_ops(sim, device) ? sim->op[op].issue_ns : cost_on(sim, op, device);
+    return emp_run_issues_ops(sim, device) ? sim->op[op].issue_ns
+                                           : emp_run_cost_on(sim, op, device);
 }
 
 /** Where the first reader of the op's outputs reads; somewhere, if they have none. */
-static inline uint32_t first_place(const emp_sim *sim, int32_t op)
+static inline uint32_t emp_run_first_place(const emp_sim *sim, int32_t op)
 {
     return sim->reader[sim->op[op].reader].place;
 }
 
 /** A server that runs ops begins with \a op, its current item. */
-EMP_SIM_INLINE void start_op(emp_sim *sim, int32_t op, int32_t device, emp_sim_device *d)
+EMP_SIM_INLINE void emp_run_start_op(emp_sim *sim, int32_t op, int32_t device,
+                                     emp_sim_device *d)
 {
-    if (rules.is_traced) d->started_ns = sim->now;
-    d->place = first_place(sim, op);
-    create_outputs(sim, op, device);
-    if (rules.release_at_issue) release_all(sim, op);
+    if (EMP_RULES.is_traced) d->started_ns = sim->now;
+    d->place = emp_run_first_place(sim, op);
+    emp_run_create_outputs(sim, op, device);
+    if (EMP_RULES.release_at_issue) emp_run_release_all(sim, op);
 }
 
 /** Gives \a op to a server that has nothing to do and runs ops. */
-EMP_SIM_CALLED void wake_server(emp_sim *sim, int32_t device, int32_t op,
-                                emp_time_ns duration)
+EMP_SIM_CALLED void emp_run_wake_server(emp_sim *sim, int32_t device, int32_t op,
+                                        emp_time_ns duration)
 {
-    emp_sim_device *d = device_at(sim, device);
+    emp_sim_device *d = emp_run_device_at(sim, device);
 
-    add_server_event(sim, device, sim->now + duration);
+    emp_run_add_server_event(sim, device, sim->now + duration);
     d->current = op;
-    start_op(sim, op, device, d);
+    emp_run_start_op(sim, op, device, d);
 }
 
 /** Gives \a item to a host thread that has nothing to do. */
-static inline void wake_thread(emp_sim *sim, int32_t device, emp_sim_device *d,
-                               int32_t item, emp_time_ns duration)
+static inline void emp_run_wake_thread(emp_sim *sim, int32_t device, emp_sim_device *d,
+                                       int32_t item, emp_time_ns duration)
 {
-    add_server_event(sim, device, sim->now + duration);
+    emp_run_add_server_event(sim, device, sim->now + duration);
     d->current = item;
-    if (rules.is_traced) d->started_ns = sim->now;
+    if (EMP_RULES.is_traced) d->started_ns = sim->now;
 }
 
 /** Gives \a item to the server; it starts when those before it are done. That the device
  * will be busy with it is noted now. */
-static inline void serve(emp_sim *sim, int32_t device, int32_t item, emp_time_ns duration)
+static inline void emp_run_serve(emp_sim *sim, int32_t device, int32_t item,
+                                 emp_time_ns duration)
 {
-    emp_sim_device *d = device_at(sim, device);
+    emp_sim_device *d = emp_run_device_at(sim, device);
 
-    if (!issues_ops(sim, device)) d->busy_ns += duration;
+    if (!emp_run_issues_ops(sim, device)) d->busy_ns += duration;
     if (d->current >= 0) {
-        append(sim, &d->line, item, duration);
-    } else if (issues_ops(sim, device)) {
-        wake_thread(sim, device, d, item, duration);
+        emp_run_append(sim, &d->line, item, duration);
+    } else if (emp_run_issues_ops(sim, device)) {
+        emp_run_wake_thread(sim, device, d, item, duration);
     } else {
-        wake_server(sim, device, item, duration);
+        emp_run_wake_server(sim, device, item, duration);
     }
 }
 

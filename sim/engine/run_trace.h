@@ -7,73 +7,75 @@
 #include "sim/engine/fingerprint.h"
 #include "sim/engine/run_rules.h"
 
-#define TELL(callback, ...)                                            \
-    do {                                                               \
-        if (rules.is_traced) EMP_SIM_TELL(sim, callback, __VA_ARGS__); \
+#define EMP_RUN_TELL(callback, ...)                                        \
+    do {                                                                   \
+        if (EMP_RULES.is_traced) EMP_SIM_TELL(sim, callback, __VA_ARGS__); \
     } while (0)
 
-static inline void record_op(emp_sim *sim, int32_t op, int32_t device, emp_time_ns start,
-                             emp_time_ns end)
+static inline void emp_run_record_op(emp_sim *sim, int32_t op, int32_t device,
+                                     emp_time_ns start, emp_time_ns end)
 {
-    if (rules.is_traced)
+    if (EMP_RULES.is_traced)
         emp_sim_record(sim, EMP_SIM_RECORD_OP, sim->start[op].id, device, start, end);
 }
 
-static inline void trace_ready(emp_sim *sim, int32_t op, int32_t device)
+static inline void emp_run_trace_ready(emp_sim *sim, int32_t op, int32_t device)
 {
-    TELL(ready, sim->start[op].id, device, sim->now);
+    EMP_RUN_TELL(ready, sim->start[op].id, device, sim->now);
 }
 
-static inline void trace_op(emp_sim *sim, int32_t op, int32_t device, int32_t lane,
-                            emp_time_ns start, emp_time_ns end)
+static inline void emp_run_trace_op(emp_sim *sim, int32_t op, int32_t device,
+                                    int32_t lane, emp_time_ns start, emp_time_ns end)
 {
-    TELL(op, sim->start[op].id, device, lane, start, end);
+    EMP_RUN_TELL(op, sim->start[op].id, device, lane, start, end);
 }
 
-static inline void trace_issue(emp_sim *sim, int32_t op, int32_t device,
-                               emp_time_ns start)
+static inline void emp_run_trace_issue(emp_sim *sim, int32_t op, int32_t device,
+                                       emp_time_ns start)
 {
-    TELL(issue, sim->start[op].id, device, start, sim->now);
+    EMP_RUN_TELL(issue, sim->start[op].id, device, start, sim->now);
 }
 
-static inline int32_t tensor_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t emp_run_tensor_of_copy(const emp_sim *sim, int32_t copy)
 {
     return sim->instance[copy].tensor;
 }
 
-static inline void trace_copy(emp_sim *sim, int32_t copy, emp_sim_copy_phase phase)
+static inline void emp_run_trace_copy(emp_sim *sim, int32_t copy,
+                                      emp_sim_copy_phase phase)
 {
-    int32_t tensor = tensor_of_copy(sim, copy);
+    int32_t tensor = emp_run_tensor_of_copy(sim, copy);
 
-    TELL(copy, sim->payload[tensor].id, sim->instance[tensor].space,
-         sim->instance[copy].space, phase, sim->now);
+    EMP_RUN_TELL(copy, sim->payload[tensor].id, sim->instance[tensor].space,
+                 sim->instance[copy].space, phase, sim->now);
 }
 
-static inline void trace_transfer(emp_sim *sim, int32_t copy, emp_time_ns start,
-                                  emp_time_ns end)
+static inline void emp_run_trace_transfer(emp_sim *sim, int32_t copy, emp_time_ns start,
+                                          emp_time_ns end)
 {
-    int32_t       tensor = tensor_of_copy(sim, copy);
+    int32_t       tensor = emp_run_tensor_of_copy(sim, copy);
     int32_t       from = sim->instance[tensor].space;
     int32_t       to = sim->instance[copy].space;
     emp_tensor_id id = sim->payload[tensor].id;
 
-    if (rules.is_traced) emp_sim_record(sim, EMP_SIM_RECORD_TRANSFER, id, to, start, end);
-    TELL(transfer, id, from, to, start, end);
+    if (EMP_RULES.is_traced)
+        emp_sim_record(sim, EMP_SIM_RECORD_TRANSFER, id, to, start, end);
+    EMP_RUN_TELL(transfer, id, from, to, start, end);
 }
 
-static inline void trace_message(emp_sim *sim, int32_t op, int32_t to)
+static inline void emp_run_trace_message(emp_sim *sim, int32_t op, int32_t to)
 {
-    if (rules.is_traced)
+    if (EMP_RULES.is_traced)
         emp_sim_record(sim, EMP_SIM_RECORD_MESSAGE, sim->start[op].id, to, sim->now,
                        sim->now);
-    TELL(message, sim->start[op].id, to, sim->now);
+    EMP_RUN_TELL(message, sim->start[op].id, to, sim->now);
 }
 
-static inline void trace_memory(emp_sim *sim, int32_t space)
+static inline void emp_run_trace_memory(emp_sim *sim, int32_t space)
 {
-    TELL(memory, space, sim->now, sim->device[space].memory.used);
+    EMP_RUN_TELL(memory, space, sim->now, sim->device[space].memory.used);
 }
 
-#undef TELL
+#undef EMP_RUN_TELL
 
 #endif /* EMP_SIM_ENGINE_RUN_TRACE_H */

@@ -203,7 +203,7 @@ typedef struct {
     emp_time_ns    started_ns; /**< of current */
     emp_time_ns    queued_ns;  /**< end of all compute queued so far */
     int32_t        kernel_source;
-    uint32_t       place;     /**< first_place() of current, if the server runs ops */
+    uint32_t       place; /**< emp_run_first_place() of current, if the server runs ops */
     int64_t        unused[5]; /**< to a power of two: to find a device is a shift */
 } emp_sim_device;
 
