@@ -3,7 +3,6 @@
  * the next. */
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -581,37 +580,4 @@ Test(cli, interrupted_search_says_so_in_json)
     object = emplace_json("simulate small.pbtxt --machine k40x2 --placement gpu --json");
     cr_expect(json_is_false(json_object_get(object, "interrupted")));
     json_decref(object);
-}
-
-/* Every TensorFlow graph at hand is placed, or refused with one sentence. */
-Test(cli, graph_files_are_placed_or_refused_with_a_sentence)
-{
-    static const char *const endings[] = {".pb", ".pb.gz", ".pbtxt"};
-    char                     path[PATH], arguments[2 * PATH];
-    int                      placed = 0;
-
-    snprintf(path, sizeof path, "%s/../shared/graphs", getenv("EMP_SOURCE_DIR"));
-    DIR *graphs = opendir(path);
-    if (graphs == NULL) cr_skip_test("there is no %s", path);
-    for (struct dirent *entry; (entry = readdir(graphs)) != NULL;) {
-        bool is_graph = false;
-        for (int i = 0; i < 3; i++) {
-            size_t length = strlen(entry->d_name), end = strlen(endings[i]);
-            is_graph = is_graph || (length > end && strcmp(entry->d_name + length - end,
-                                                           endings[i]) == 0);
-        }
-        if (!is_graph) continue;
-        snprintf(arguments, sizeof arguments,
-                 "place '%s/%s' --machine k40x2 --method gpu", path, entry->d_name);
-        int status = emplace_run(arguments);
-        if (status == 0)
-            placed++;
-        else {
-            cr_expect_eq(status, 1, "%s: %s", entry->d_name, program_err);
-            cr_expect(program_is_one_sentence(program_err, "emplace"), "%s: %s",
-                      entry->d_name, program_err);
-        }
-    }
-    closedir(graphs);
-    cr_expect_geq(placed, 10);
 }

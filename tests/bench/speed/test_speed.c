@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do the updates that `emplace bench policy` times agree with PyTorch's, whatever the
+/* Do the updates that `emplace bench policy` times come out the same on any
  * number of threads, and are its figures whole? */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "bench/speed/limit.h"
 #include "bench/speed/speed.h"
-#include "bench/speed/torch.h"
 
 /* Hidden units that make panels and vectors incomplete. */
 static emp_stand_params small(emp_stand_kind kind)
@@ -95,7 +94,7 @@ Test(stand, work_is_that_of_the_products)
     emp_stand_clear(&stand);
 }
 
-static emp_speed_params tiny(bool has_torch)
+static emp_speed_params tiny(void)
 {
     return (emp_speed_params){.networks = 3,
                               .hidden = {12},
@@ -107,7 +106,6 @@ static emp_speed_params tiny(bool has_torch)
                               .groups = 8,
                               .ops = 300,
                               .repeats = 4,
-                              .has_torch = has_torch,
                               .seed = 1};
 }
 
@@ -132,7 +130,7 @@ static void check_prints(const emp_speed_report *report, const char *wanted)
 Test(speed, rows_are_whole_without_a_peer)
 {
     static emp_speed_report report;
-    const emp_speed_params  params = tiny(false);
+    const emp_speed_params  params = tiny();
 
     cr_assert_eq(emp_speed_measure(&report, &params, NULL), EMP_OK);
     cr_assert_eq(report.row_count, 6, "a grouper and two placers on 1 and 2 threads");
@@ -152,29 +150,10 @@ Test(speed, rows_are_whole_without_a_peer)
 Test(speed, ends_when_told_to)
 {
     static emp_speed_report     report;
-    emp_speed_params            params = tiny(false);
+    emp_speed_params            params = tiny();
     const volatile sig_atomic_t stop = 1;
 
     params.stop = &stop;
     cr_expect_eq(emp_speed_measure(&report, &params, NULL), EMP_EINTERRUPTED);
     cr_expect_eq(report.row_count, 0);
-}
-
-/* On one thread: PyTorch's wait for each other actively, which takes minutes where other
- * programs run. */
-Test(speed, pytorch_loses_as_much)
-{
-    static emp_speed_report report;
-    emp_speed_params        params = tiny(true);
-    emp_error               err = {0};
-
-    params.threads_count = 1;
-    if (emp_torch_find() == NULL) cr_skip_test("python3-torch is not installed");
-    cr_assert_eq(emp_speed_measure(&report, &params, &err), EMP_OK, "%s", err.msg);
-    for (int32_t i = 0; i < report.row_count; i++) {
-        const emp_speed_row *row = &report.row[i];
-        cr_expect_eq(row->ratio.count, 4);
-        cr_expect_lt(row->disagreement, 1e-5, "%s: %g", emp_stand_name(row->network.kind),
-                     row->disagreement);
-    }
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do the updates that `emplace bench policy` times lose as much as PyTorch's? */
+#include <criterion/criterion.h>
+
+#include "bench/speed/speed.h"
+#include "bench/speed/torch.h"
+
+/* On one thread: PyTorch's wait for each other actively, which takes minutes where other
+ * programs run. */
+Test(pytorch, loses_as_much)
+{
+    static emp_speed_report report;
+    const emp_speed_params  params = {.networks = 3,
+                                      .hidden = {12},
+                                      .hidden_count = 1,
+                                      .samples = {1, 3},
+                                      .samples_count = 2,
+                                      .threads = {1},
+                                      .threads_count = 1,
+                                      .groups = 8,
+                                      .ops = 300,
+                                      .repeats = 4,
+                                      .has_torch = true,
+                                      .seed = 1};
+    emp_error               err = {0};
+
+    if (emp_torch_find() == NULL) cr_skip_test("python3-torch is not installed");
+    cr_assert_eq(emp_speed_measure(&report, &params, &err), EMP_OK, "%s", err.msg);
+    for (int32_t i = 0; i < report.row_count; i++) {
+        const emp_speed_row *row = &report.row[i];
+        cr_expect_eq(row->ratio.count, 4);
+        cr_expect_lt(row->disagreement, 1e-5, "%s: %g", emp_stand_name(row->network.kind),
+                     row->disagreement);
+    }
+}
