@@ -26,8 +26,8 @@ Test(graph_files, are_placed_or_refused_with_a_sentence)
     }
     if (files.gl_pathc == 0) cr_skip_test("there is no %s", pattern);
     for (size_t i = 0; i < files.gl_pathc; i++) {
-        snprintf(arguments, sizeof arguments,
-                 "place '%s' --machine k40x2 --method gpu", files.gl_pathv[i]);
+        snprintf(arguments, sizeof arguments, "place '%s' --machine k40x2 --method gpu",
+                 files.gl_pathv[i]);
         int status = emplace_run(arguments);
         placed += status == 0;
         if (status == 0) continue;
