@@ -41,20 +41,15 @@ static void add_part(char *sentence, size_t size, const char *format, ...)
     va_end(args);
 }
 
-static bool is_of_type(const emp_graph *g, emp_op_id op, const char *type)
-{
-    return strcmp(g->type_name[g->type[op]], type) == 0;
-}
-
 /* It chooses between two sides, and not whether a loop goes on. */
 static bool is_conditional(const emp_graph *g, emp_op_id op)
 {
     int32_t input_count = g->input_offset[op + 1] - g->input_offset[op];
 
-    if (!is_of_type(g, op, "Switch") && !is_of_type(g, op, "RefSwitch")) return false;
+    if (!(g->op[op].flags & EMP_OP_CHOOSES)) return false;
     if (input_count < 2) return true;
     emp_tensor_id which = g->input[g->input_offset[op] + 1];
-    return !is_of_type(g, g->tensor[which].producer, "LoopCond");
+    return !(g->op[g->tensor[which].producer].flags & EMP_OP_LOOP_CONDITION);
 }
 
 /* One line for all that a graph file left open. */
@@ -67,7 +62,7 @@ static void warn_of_assumptions(const emp_graph *graph)
         if (graph->type_entry[i] == NULL) unknown_types++;
     }
     for (emp_op_id op = 0; op < graph->op_count; op++) {
-        loops += is_of_type(graph, op, "LoopCond");
+        loops += (graph->op[op].flags & EMP_OP_LOOP_CONDITION) != 0;
         conditionals += is_conditional(graph, op);
     }
     if (graph->unknown_op_count > 0) {

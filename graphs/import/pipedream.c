@@ -237,15 +237,17 @@ static emp_status add_op(emp_graph_builder *builder, profile *p, int32_t i,
     int64_t gpu_ns = emp_instance_ns(l->value[is_backward ? BACKWARD : FORWARD]);
     int64_t result =
         emp_instance_bytes(is_backward ? l->read_bytes : l->value[ACTIVATION]);
-    emp_stated_op stated = {.cost = {.gpu_ns = gpu_ns,
-                                     .cpu_ns = gpu_ns * EMP_PIPEDREAM_CPU,
-                                     .copy_ns = -1,
-                                     .colocation = i},
-                            .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
-                            .persistent_bytes = emp_instance_bytes(l->value[PARAMETERS]),
-                            .held_bytes = result,
-                            .copy_bytes = result};
-    char          name[EMP_INSTANCE_NAME_BYTES], type[TYPE_BYTES];
+    emp_stated_op stated = {
+        .cost = {.gpu_ns = gpu_ns,
+                 .cpu_ns = gpu_ns * EMP_PIPEDREAM_CPU,
+                 .copy_ns = -1,
+                 .colocation = i},
+        .flags = emp_slice_starts(l->description, "Conv") ? EMP_OP_LAYER : 0u,
+        .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
+        .persistent_bytes = emp_instance_bytes(l->value[PARAMETERS]),
+        .held_bytes = result,
+        .copy_bytes = result};
+    char name[EMP_INSTANCE_NAME_BYTES], type[TYPE_BYTES];
 
     snprintf(name, sizeof name, "%.*s", EMP_SLICE_ARG(l->name));
     name_type(type, l, is_backward);

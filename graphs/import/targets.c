@@ -74,7 +74,7 @@ static emp_status visit_train_op(void *context, emp_slice name, emp_error *err)
 
 static bool is_assign(const emp_graph *g, emp_op_id op)
 {
-    return strcmp(g->type_name[g->type[op]], "Assign") == 0;
+    return (g->op[op].flags & EMP_OP_ASSIGNS) != 0;
 }
 
 /* Ops that change variables in a step. Assign initialises and restores; where an

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "replay/planner/kernel_of_op.h"
 
-#include <string.h>
-
 enum { FLOAT_BYTES = 4 };
 
 /* An op with what its kernel is found from. */
@@ -10,7 +8,7 @@ struct view {
     const emp_graph *g;
     emp_op_id        op;
     const emp_op    *o;
-    const char      *type;
+    emp_op_work      work;
     int32_t          input_count, output_count;
 };
 
@@ -37,16 +35,6 @@ static int64_t dim_of(const emp_shape *shape, int32_t d)
 static int64_t last_dim(const emp_tensor *t)
 {
     return t->shape.rank > 0 ? dim_of(&t->shape, t->shape.rank - 1) : 1;
-}
-
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool contains(const char *text, const char *what)
-{
-    return strstr(text, what) != NULL;
 }
 
 enum { LEAST_RUN = 64 /* bytes */ };
@@ -107,13 +95,13 @@ static struct conv_tensors conv_tensors_of(const struct view *v)
 {
     struct conv_tensors t = {.direction = -1};
 
-    if (strcmp(v->type, "Conv2D") == 0) {
+    if (v->work == EMP_WORK_CONV) {
         t = (struct conv_tensors){input_of(v, 0), input_of(v, 1), output_of(v, 0),
                                   EMP_CONV_FORWARD};
-    } else if (strcmp(v->type, "Conv2DBackpropInput") == 0) {
+    } else if (v->work == EMP_WORK_CONV_INPUT) {
         t = (struct conv_tensors){output_of(v, 0), input_of(v, 1), input_of(v, 2),
                                   EMP_CONV_INPUT};
-    } else if (strcmp(v->type, "Conv2DBackpropFilter") == 0) {
+    } else if (v->work == EMP_WORK_CONV_FILTER) {
         t = (struct conv_tensors){input_of(v, 0), output_of(v, 0), input_of(v, 2),
                                   EMP_CONV_FILTER};
     }
@@ -167,20 +155,17 @@ static emp_kernel conv_as_product(const struct view *v)
 /* Depthwise and others that are no plain product: passes over what they read. */
 static emp_kernel map(const struct view *v)
 {
-    double     cycles = 1.0;
-    emp_kernel kernel = {EMP_KERNEL_MAP, EMP_MAP_ADD, {0}};
+    double cycles = emp_graph_type(v->g, v->op)->rates.cycles;
 
     if (v->output_count == 0) return (emp_kernel){.kind = EMP_KERNEL_NOTHING};
-    const emp_op_type *entry = v->g->type_entry[v->g->type[v->op]];
-    if (entry != NULL) cycles = entry->rates.cycles;
-    kernel.variant = cycles < 8 ? EMP_MAP_ADD : cycles < 20 ? EMP_MAP_DIV : EMP_MAP_EXP;
-    kernel.size[EMP_MAP_N] = elements(output_of(v, 0));
-    return kernel;
+    return (emp_kernel){EMP_KERNEL_MAP,
+                        (int32_t)emp_arithmetic_of(cycles, 1.0),
+                        {elements(output_of(v, 0))}};
 }
 
 static emp_kernel fill(const struct view *v)
 {
-    bool is_random = begins(v->type, "Random") || begins(v->type, "Truncated");
+    bool is_random = v->work == EMP_WORK_RANDOM;
 
     return (emp_kernel){
         EMP_KERNEL_FILL, is_random ? EMP_FILL_RANDOM : EMP_FILL_CONSTANT, {0}};
@@ -236,7 +221,7 @@ static emp_kernel transpose(const struct view *v)
 
 static bool is_lookup(const struct view *v)
 {
-    return begins(v->type, "Gather") && v->input_count >= 2 &&
+    return v->work == EMP_WORK_LOOKUP && v->input_count >= 2 &&
            floats(output_of(v, 0)) >= last_dim(input_of(v, 0)) &&
            last_dim(output_of(v, 0)) == last_dim(input_of(v, 0)) &&
            floats(input_of(v, 0)) >= last_dim(input_of(v, 0)) &&
@@ -246,7 +231,7 @@ static bool is_lookup(const struct view *v)
 /* Sums of rows by number: UnsortedSegmentSum(values, numbers, count) and kin. */
 static bool is_segment_sum(const struct view *v)
 {
-    return (contains(v->type, "Segment")) && v->input_count >= 2 &&
+    return v->work == EMP_WORK_SEGMENT && v->input_count >= 2 &&
            floats(output_of(v, 0)) >= last_dim(output_of(v, 0)) &&
            floats(input_of(v, 0)) >= last_dim(output_of(v, 0)) &&
            floats(input_of(v, 1)) > 0 && is_float(output_of(v, 0));
@@ -267,7 +252,7 @@ static emp_kernel move(const struct view *v)
                             EMP_SCATTER_OUTPUT,
                             {floats(input_of(v, 0)) / width, width, 0, 1, 0}};
     }
-    if (strcmp(v->type, "Transpose") == 0) return transpose(v);
+    if (v->work == EMP_WORK_TRANSPOSE) return transpose(v);
     if (in->copy_bytes >= out->copy_bytes) return move_runs(run_of(out, in));
     int64_t run = run_of(in, out);
     return move_runs(run > LEAST_RUN ? run : LEAST_RUN); /* what repeats lies near */
@@ -298,27 +283,26 @@ static emp_kernel sparse_update(const struct view *v, int32_t tables)
 
 static emp_kernel update(const struct view *v)
 {
-    const emp_op_type *entry = v->g->type_entry[v->g->type[v->op]];
-    int32_t            tables = entry != NULL ? entry->ref_inputs : 1, value = -1;
+    const emp_op_type *type = emp_graph_type(v->g, v->op);
+    int32_t            tables = type->ref_inputs, value = -1;
 
     if (tables < 1) tables = 1;
     if (tables > v->input_count) return (emp_kernel){.kind = EMP_KERNEL_NOTHING};
-    if (contains(v->type, "Scatter") || contains(v->type, "Sparse"))
+    if (v->work == EMP_WORK_SCATTER || v->work == EMP_WORK_SPARSE_UPDATE)
         return sparse_update(v, tables);
     for (int32_t i = tables; i < v->input_count; i++) {
         if (floats(input_of(v, i)) < 1) continue;
         if (value < 0 || floats(input_of(v, i)) > floats(input_of(v, value))) value = i;
     }
     return (emp_kernel){EMP_KERNEL_UPDATE,
-                        entry != NULL && entry->rates.cycles >= 15 ? EMP_UPDATE_ROOT
-                                                                   : EMP_UPDATE_PLAIN,
+                        type->rates.cycles >= 15 ? EMP_UPDATE_ROOT : EMP_UPDATE_PLAIN,
                         {floats(input_of(v, 0)), tables, value}};
 }
 
 static emp_kernel softmax(const struct view *v)
 {
     const emp_tensor *in = input_of(v, 0);
-    bool              is_loss = contains(v->type, "CrossEntropy");
+    bool              is_loss = v->work == EMP_WORK_CROSS_ENTROPY;
     int64_t           columns = last_dim(in), n = floats(in);
 
     if (columns < 1 || n < columns || (is_loss && v->output_count < 2)) return map(v);
@@ -330,8 +314,7 @@ static emp_kernel softmax(const struct view *v)
 /* FusedBatchNorm(x, ...) and FusedBatchNormGrad(dy, x, ...). */
 static emp_kernel norm(const struct view *v)
 {
-    if (!begins(v->type, "FusedBatchNorm")) return softmax(v);
-    bool             is_grad = contains(v->type, "Grad");
+    bool             is_grad = v->work == EMP_WORK_BATCH_NORM_GRAD;
     const emp_shape *x = &input_of(v, 0)->shape;
     int64_t          channels = elements(input_of(v, is_grad ? 2 : 1));
     int64_t          n = floats(input_of(v, 0));
@@ -365,8 +348,10 @@ static int64_t find_window(double flops, double inputs, double results, bool is_
 
 static emp_kernel pool(const struct view *v)
 {
-    bool    is_grad = contains(v->type, "Grad"), is_avg = begins(v->type, "Avg");
-    int32_t dy = is_avg ? 1 : 2;
+    bool is_max = v->work == EMP_WORK_MAX_POOL || v->work == EMP_WORK_MAX_POOL_GRAD;
+    bool is_avg = v->work == EMP_WORK_AVG_POOL || v->work == EMP_WORK_AVG_POOL_GRAD;
+    bool is_grad = v->work == EMP_WORK_MAX_POOL_GRAD || v->work == EMP_WORK_AVG_POOL_GRAD;
+    int32_t           dy = is_avg ? 1 : 2;
     const emp_tensor *image = is_grad ? output_of(v, 0) : input_of(v, 0);
     const emp_tensor *out = !is_grad              ? output_of(v, 0)
                             : v->input_count > dy ? input_of(v, dy)
@@ -375,7 +360,8 @@ static emp_kernel pool(const struct view *v)
     emp_kernel        kernel = {.kind = EMP_KERNEL_POOL};
     int64_t          *size = kernel.size;
 
-    if (x->rank != 4 || y->rank != 4 || !is_float(image)) return map(v);
+    if ((!is_max && !is_avg) || x->rank != 4 || y->rank != 4 || !is_float(image))
+        return map(v);
     bool    is_nchw = dim_of(x, 1) == dim_of(y, 1) && dim_of(x, 3) != dim_of(y, 3);
     int32_t height = is_nchw ? 2 : 1;
     kernel.variant = (is_avg ? EMP_POOL_AVG : EMP_POOL_MAX) |
@@ -419,8 +405,11 @@ static emp_kernel find_kernel(const struct view *v)
     case EMP_OP_ELEMENTWISE: return v->o->cost.bytes_read == 0 ? fill(v) : map(v);
     case EMP_OP_REDUCTION: return reduce(v);
     case EMP_OP_MOVEMENT: return move(v);
-    case EMP_OP_POOL: return contains(v->type, "Pool") ? pool(v) : map(v);
-    case EMP_OP_NORM: return norm(v);
+    case EMP_OP_POOL: return pool(v);
+    case EMP_OP_NORM:
+        return v->work == EMP_WORK_BATCH_NORM || v->work == EMP_WORK_BATCH_NORM_GRAD
+                   ? norm(v)
+                   : softmax(v);
     case EMP_OP_OPTIMIZER: return update(v);
     case EMP_OP_HOST: return host(v);
     default: return (emp_kernel){.kind = EMP_KERNEL_NOTHING};
@@ -433,7 +422,7 @@ emp_kernel emp_kernel_of_op(const emp_graph *graph, emp_op_id op)
         .g = graph,
         .op = op,
         .o = &graph->op[op],
-        .type = graph->type_name[graph->type[op]],
+        .work = graph->op[op].cost.work,
         .input_count = graph->input_offset[op + 1] - graph->input_offset[op],
         .output_count = graph->output_offset[op + 1] - graph->output_offset[op]};
 

@@ -139,15 +139,10 @@ typedef struct {
     int32_t    count;
 } scopes;
 
-/* By type: a convolution of one pixel has the cost class of a matrix product. */
 static bool is_convolution_or_pooling(const sets *s, emp_op_id op)
 {
-    const emp_graph *g = s->graph;
-    const char      *type = g->type_name[g->type[op]];
-
-    return (g->op[op].cost.op_class == EMP_OP_POOL || strncmp(type, "Conv", 4) == 0 ||
-            strncmp(type, "DepthwiseConv", 13) == 0) &&
-           is_member(s, op) && !is_gradient(g->name[op]);
+    return (s->graph->op[op].flags & EMP_OP_LAYER) && is_member(s, op) &&
+           !is_gradient(s->graph->name[op]);
 }
 
 /* The length of the path that \a length characters of \a name stand in; 0 = none. */
@@ -272,11 +267,6 @@ cleanup:
     return st;
 }
 
-static bool joins_input_and_state(const emp_graph *g, emp_op_id op)
-{
-    return strncmp(g->type_name[g->type[op]], "Concat", 6) == 0;
-}
-
 /* The steps of a cell share names, so they are told by what they read. A step begins where
  * its input and the state before are joined: an op's step is the largest that it reads of
  * in its cell, one more if it joins. What reads nothing in the cell (dropout of the input)
@@ -291,7 +281,7 @@ static void number_steps(const emp_graph *g, const int32_t *cell, int32_t *step)
             if (cell[op] >= 0 && cell[from] == cell[op] && step[from] > step[op])
                 step[op] = step[from];
         }
-        if (cell[op] >= 0 && joins_input_and_state(g, op)) step[op]++;
+        if (cell[op] >= 0 && g->op[op].cost.work == EMP_WORK_CONCAT) step[op]++;
     }
     for (int32_t i = g->op_count - 1; i >= 0; i--) {
         emp_op_id op = g->topo[i];

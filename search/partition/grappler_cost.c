@@ -2,56 +2,14 @@
 #include "search/partition/grappler_cost.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const double cpu_bytes_per_s = 32e9;
 
-typedef struct {
-    const char *type;
-    double      cycles; /* of an element, in Eigen's loop over vectors */
-} element_cost;
-
-/* What differs from 1 cycle; sorted by type. */
-static const element_cost element_costs[] = {
-    {"Div", 14},   {"Exp", 14},     {"FloorDiv", 14},    {"Inv", 14},  {"Log", 27},
-    {"Log1p", 27}, {"RealDiv", 14}, {"Reciprocal", 14},  {"Rsqrt", 5}, {"Sigmoid", 30},
-    {"Sqrt", 14},  {"Tanh", 22},    {"TruncateDiv", 14},
-};
-
-static int by_type(const void *type, const void *entry)
+static bool is_product(emp_op_work work)
 {
-    return strcmp(type, ((const element_cost *)entry)->type);
-}
-
-static bool is_one_of(const char *type, const char *const *list)
-{
-    while (*list != NULL && strcmp(*list, type) != 0) list++;
-    return *list != NULL;
-}
-
-static bool is_free(const char *type)
-{
-    static const char *const list[] = {"Identity", "NoOp",       "Reshape", "_Recv",
-                                       "Variable", "VariableV2", NULL};
-
-    return is_one_of(type, list);
-}
-
-static bool tells_shapes(const char *type)
-{
-    static const char *const list[] = {"Rank", "Shape", "Size", NULL};
-
-    return is_one_of(type, list);
-}
-
-static bool is_product(const char *type)
-{
-    static const char *const list[] = {
-        "BatchMatMul",  "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "MatMul",
-        "SparseMatMul", NULL};
-
-    return is_one_of(type, list);
+    return work == EMP_WORK_MAT_MUL || work == EMP_WORK_BATCH_MAT_MUL ||
+           work == EMP_WORK_CONV || work == EMP_WORK_CONV_INPUT ||
+           work == EMP_WORK_CONV_FILTER;
 }
 
 static double bytes_of(const emp_tensor *tensor)
@@ -84,31 +42,29 @@ static operands operands_of(const emp_graph *graph, emp_op_id op)
 
 static double operations_of(const emp_graph *graph, emp_op_id op, const operands *all)
 {
-    const char         *type = graph->type_name[graph->type[op]];
-    int32_t             output = graph->output_offset[op];
-    double              elements = all->most_elements;
-    const element_cost *entry =
-        bsearch(type, element_costs, sizeof element_costs / sizeof *element_costs,
-                sizeof *element_costs, by_type);
+    const emp_op_type *type = emp_graph_type(graph, op);
+    const emp_op_cost *cost = &graph->op[op].cost;
+    int32_t            output = graph->output_offset[op];
+    double             elements = all->most_elements;
 
-    if (is_product(type)) return graph->op[op].cost.flops;
-    if (output < graph->output_offset[op + 1] &&
-        graph->op[op].cost.op_class == EMP_OP_ELEMENTWISE)
+    if (is_product(cost->work)) return cost->flops;
+    if (output < graph->output_offset[op + 1] && cost->op_class == EMP_OP_ELEMENTWISE)
         elements =
             fmax(elements, (double)emp_shape_elements(&graph->tensor[output].shape));
-    return elements * (entry == NULL ? 1.0 : entry->cycles);
+    return type->grappler == EMP_GRAPPLER_CYCLES ? elements * type->rates.cycles
+                                                 : elements;
 }
 
 double emp_grappler_cost_ns(const emp_graph *graph, emp_op_id op,
                             const emp_device *device)
 {
-    const char *type = graph->type_name[graph->type[op]];
-    bool        is_gpu = device->kind == EMP_DEVICE_GPU;
+    emp_op_grappler rule = emp_graph_type(graph, op)->grappler;
+    bool            is_gpu = device->kind == EMP_DEVICE_GPU;
     double rate = is_gpu ? device->peak_flops_per_s : device->cores * device->clock_hz;
     double bandwidth = is_gpu ? device->memory_bytes_per_s : cpu_bytes_per_s;
 
-    if (is_free(type)) return 0.0;
-    if (tells_shapes(type)) return 1.0;
+    if (rule == EMP_GRAPPLER_FREE) return 0.0;
+    if (rule == EMP_GRAPPLER_SHAPE) return 1.0;
     operands all = operands_of(graph, op);
     return ceil(operations_of(graph, op, &all) * 1e9 / rate) +
            ceil(all.bytes * 1e9 / bandwidth);

@@ -2,15 +2,10 @@
 #include "sim/cost/cost.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/mem.h"
 
 enum { TILE_COLUMNS = 64, FLOAT_BYTES = 4 };
-
-/* Cycles an element from which an op does divisions, and exponentials: as replay's loops
- * are chosen (replay/planner/kernel_of_op.c). */
-static const double divide_cycles = 8.0, exp_cycles = 20.0;
 
 emp_time_ns emp_ns_of_seconds(double seconds)
 {
@@ -58,24 +53,27 @@ static double elementwise_hz(const emp_op_cost *c, const emp_core *core)
 {
     double elements = (double)c->bytes_written / FLOAT_BYTES;
 
-    if (c->cpu_cycles < divide_cycles * elements) return core->light_hz;
-    return c->cpu_cycles < exp_cycles * elements ? core->divide_hz : core->exp_hz;
+    switch (emp_arithmetic_of(c->cpu_cycles, elements)) {
+    case EMP_ARITHMETIC_ADD: return core->light_hz;
+    case EMP_ARITHMETIC_DIVIDE: return core->divide_hz;
+    default: return core->exp_hz;
+    }
 }
 
 /* Of an op that is no product. */
-static double clock_of(const emp_op_cost *c, const char *type, const emp_device *device)
+static double clock_of(const emp_op_cost *c, const emp_device *device)
 {
     const emp_core *core = &device->core;
 
     switch (c->op_class) {
     case EMP_OP_REDUCTION: return core->reduce_hz;
     case EMP_OP_MOVEMENT:
-        return strcmp(type, "Transpose") == 0 ? core->transpose_hz : core->move_hz;
+        return c->work == EMP_WORK_TRANSPOSE ? core->transpose_hz : core->move_hz;
     case EMP_OP_POOL:
-        return strcmp(type, "MaxPoolGrad") == 0 ? core->pool_grad_hz : core->pool_hz;
+        return c->work == EMP_WORK_MAX_POOL_GRAD ? core->pool_grad_hz : core->pool_hz;
     case EMP_OP_NORM:
-        if (strstr(type, "BatchNorm") != NULL) return core->norm_hz;
-        return strstr(type, "CrossEntropy") != NULL ? core->loss_hz : core->softmax_hz;
+        if (c->work == EMP_WORK_CROSS_ENTROPY) return core->loss_hz;
+        return c->work == EMP_WORK_SOFTMAX ? core->softmax_hz : core->norm_hz;
     case EMP_OP_OPTIMIZER: return core->update_hz;
     case EMP_OP_HOST: return device->clock_hz;
     default: return elementwise_hz(c, core);
@@ -89,33 +87,30 @@ static double rate_of(const emp_op_cost *c, const emp_core *core, double rate)
 }
 
 /* What a product takes on a core beside its arithmetic. */
-static double around_product_s(const emp_op_cost *c, const char *type,
-                               const emp_core *core)
+static double around_product_s(const emp_op_cost *c, const emp_core *core)
 {
     double pack_s = bytes_of(c) / rate_of(c, core, core->pack_bytes_per_s);
 
     if (c->op_class != EMP_OP_CONV || c->n < 1) return pack_s;
-    bool is_input = strstr(type, "BackpropInput") != NULL;
     return pack_s + c->flops / (2.0 * (double)c->n) /
-                        (is_input ? core->columns_input_hz : core->columns_hz);
+                        (c->work == EMP_WORK_CONV_INPUT ? core->columns_input_hz
+                                                        : core->columns_hz);
 }
 
-static double group_compute_s(const emp_op_cost *c, const char *type,
-                              const emp_device *group)
+static double group_compute_s(const emp_op_cost *c, const emp_device *group)
 {
     const emp_core *core = &group->core;
     double          bytes_s = bytes_of(c) / rate_of(c, core, group->memory_bytes_per_s);
 
     if (c->kernels == 0) return core->kernelless_s;
-    if (!is_product(c))
-        return core->op_s + bytes_s + c->cpu_cycles / clock_of(c, type, group);
-    return core->op_s + around_product_s(c, type, core) +
+    if (!is_product(c)) return core->op_s + bytes_s + c->cpu_cycles / clock_of(c, group);
+    return core->op_s + around_product_s(c, core) +
            emp_cost_gemm_s(group, c->m, c->n, c->k, c->batch, c->op_class == EMP_OP_CONV);
 }
 
-static double gpu_compute_s(const emp_op_cost *c, const char *type, const emp_device *gpu)
+static double gpu_compute_s(const emp_op_cost *c, const emp_device *gpu)
 {
-    if (gpu->has_core) return group_compute_s(c, type, gpu);
+    if (gpu->has_core) return group_compute_s(c, gpu);
     if (c->kernels == 0) return 0.0;
     double t = is_product(c) ? emp_cost_gemm_s(gpu, c->m, c->n, c->k, c->batch,
                                                c->op_class == EMP_OP_CONV)
@@ -130,36 +125,29 @@ static double issue_s(const emp_op_cost *c, const emp_runtime *runtime)
 }
 
 /* Seconds of the arithmetic on one core. */
-static double core_s(const emp_op_cost *c, const char *type, const emp_device *cpu)
+static double core_s(const emp_op_cost *c, const emp_device *cpu)
 {
     if (c->op_class == EMP_OP_GEMM) return c->flops / cpu->gemm_core_flops_per_s;
     if (c->op_class == EMP_OP_CONV) return c->flops / cpu->conv_core_flops_per_s;
-    return c->cpu_cycles / (cpu->has_core ? clock_of(c, type, cpu) : cpu->clock_hz);
+    return c->cpu_cycles / (cpu->has_core ? clock_of(c, cpu) : cpu->clock_hz);
 }
 
-static int32_t lanes_of(const emp_op_cost *c, const char *type, const emp_device *cpu)
+static int32_t lanes_of(const emp_op_cost *c, const emp_device *cpu)
 {
-    double cycles =
-        core_s(c, type, cpu) * cpu->clock_hz + cpu->cycles_per_byte * bytes_of(c);
+    double cycles = core_s(c, cpu) * cpu->clock_hz + cpu->cycles_per_byte * bytes_of(c);
     double threads = (cycles - cpu->thread_cycles) / cpu->thread_cycles + 0.9;
 
     return (int32_t)fmax(1.0, fmin(threads, cpu->cores));
 }
 
-static double cpu_compute_s(const emp_op_cost *c, const char *type, const emp_device *cpu,
-                            int32_t p)
+static double cpu_compute_s(const emp_op_cost *c, const emp_device *cpu, int32_t p)
 {
-    double arithmetic = core_s(c, type, cpu) / pow(p, cpu->scaling_exponent);
+    double arithmetic = core_s(c, cpu) / pow(p, cpu->scaling_exponent);
     double stream = cpu->core_bytes_per_s * fmin(p, cpu->bandwidth_cores);
 
     if (!cpu->has_core) return fmax(arithmetic, bytes_of(c) / stream);
-    if (is_product(c)) return arithmetic + around_product_s(c, type, &cpu->core);
+    if (is_product(c)) return arithmetic + around_product_s(c, &cpu->core);
     return arithmetic + bytes_of(c) / rate_of(c, &cpu->core, stream);
-}
-
-static const char *type_of(const emp_graph *graph, emp_op_id op)
-{
-    return graph->type_name[graph->type[op]];
 }
 
 static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
@@ -178,7 +166,7 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
         const emp_op_cost *c = &graph->op[op].cost;
         t->cpu[op].lanes = 1;
         if (graph->stated == NULL && c->op_class != EMP_OP_KERNELLESS)
-            t->cpu[op].lanes = lanes_of(c, type_of(graph, op), cpu);
+            t->cpu[op].lanes = lanes_of(c, cpu);
         entries += t->cpu[op].lanes;
         if (entries > INT32_MAX)
             return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
@@ -211,7 +199,7 @@ static void fill_cpu_row(emp_cost_table *t, const emp_graph *graph, emp_op_id op
     emp_time_ns *row = &t->task_ns[t->cpu_offset[op]];
 
     for (int32_t p = 1; p <= lanes; p++) {
-        double compute_s = is_free ? 0.0 : cpu_compute_s(c, type_of(graph, op), cpu, p);
+        double compute_s = is_free ? 0.0 : cpu_compute_s(c, cpu, p);
         row[p - 1] = emp_ns_of_seconds((overhead_s + compute_s) / rounds);
     }
     t->cpu[op].compute_ns = row[lanes - 1] * rounds;
@@ -236,9 +224,7 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
             fill_stated(t, graph, op, runtime);
             continue;
         }
-        if (gpu != NULL)
-            t->gpu[op].compute_ns =
-                emp_ns_of_seconds(gpu_compute_s(c, type_of(graph, op), gpu));
+        if (gpu != NULL) t->gpu[op].compute_ns = emp_ns_of_seconds(gpu_compute_s(c, gpu));
         fill_cpu_row(t, graph, op, cpu, runtime);
     }
     *out = t;

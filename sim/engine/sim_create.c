@@ -132,7 +132,7 @@ static uint32_t flags_of(const emp_op *op, bool has_outputs, const emp_runtime *
 /* What the step is fed lies in memory that is not pinned. */
 static bool is_fed(const emp_graph *g, emp_op_id id)
 {
-    return strncmp(g->type_name[g->type[id]], "Placeholder", strlen("Placeholder")) == 0;
+    return (g->op[id].flags & EMP_OP_FEED) != 0;
 }
 
 static void number_tensors(emp_sim *sim, const emp_problem *problem, emp_op_id id,
@@ -495,7 +495,7 @@ static void take_no_memory(emp_sim *sim, int32_t tensor)
 static void add_in_place(emp_sim *sim, const emp_graph *g)
 {
     for (int32_t op = 0; op < sim->op_count; op++) {
-        if (strcmp(g->type_name[g->type[sim->start[op].id]], "AddN") != 0) continue;
+        if (!(g->op[sim->start[op].id].flags & EMP_OP_SUMS_IN_PLACE)) continue;
         const int32_t end = end_of_inputs(sim, op);
         for (int32_t i = sim->op[op].input + 1; i < end; i++) {
             take_no_memory(sim, sim->input[i]);

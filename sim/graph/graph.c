@@ -101,6 +101,13 @@ void emp_graph_fill_consumers(emp_graph *g)
     }
 }
 
+const emp_op_type *emp_graph_type(const emp_graph *graph, emp_op_id op)
+{
+    const emp_op_type *entry = graph->type_entry[graph->type[op]];
+
+    return entry != NULL ? entry : emp_op_type_unknown();
+}
+
 emp_op_id emp_graph_find(const emp_graph *graph, const char *name)
 {
     for (emp_op_id op = 0; op < graph->op_count; op++)

@@ -105,6 +105,9 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
  * hold the graph yet. O(V + E). */
 void emp_graph_set_targets(emp_graph *graph, const bool *is_target);
 
+/** The table's entry of the op's type; emp_op_type_unknown()'s where it has none. */
+const emp_op_type *emp_graph_type(const emp_graph *graph, emp_op_id op);
+
 /** The stated time of copies of the op's result, or -1: it follows from their bytes. */
 static inline int64_t emp_graph_stated_copy_ns(const emp_graph *graph, emp_op_id op)
 {

@@ -53,6 +53,7 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
  * people that the op table does not know. */
 typedef struct {
     emp_stated_cost cost;
+    uint32_t        flags;            /**< EMP_OP_ flags */
     uint32_t        kinds;            /**< EMP_KIND_ mask */
     int64_t         persistent_bytes; /**< held for the whole step */
     int64_t         held_bytes;       /**< memory of its one output */

@@ -148,7 +148,7 @@ static void fill_op(const emp_op_view *view, emp_op *op, uint32_t *host_output_m
     op->kinds = type->kinds;
     op->host_input_mask = type->host_input_mask;
     *host_output_mask = type->host_output_mask;
-    type->cost(view, &op->cost);
+    emp_op_cost_of(view, &op->cost);
     if (type->flags & EMP_OP_IS_VARIABLE)
         op->persistent_bytes = emp_info_bytes(
             &(emp_tensor_info){.shape = view->output[0].shape, .dtype = dtype});
@@ -177,7 +177,9 @@ static void fill_stated(const emp_graph_builder *b, emp_graph *g, emp_op_id op)
     g->stated[op] = stated->cost;
     g->op[op].kinds = stated->kinds;
     g->op[op].persistent_bytes = stated->persistent_bytes;
-    g->op[op].cost = (emp_op_cost){.op_class = EMP_OP_ELEMENTWISE, .kernels = 1};
+    g->op[op].flags = stated->flags;
+    g->op[op].cost = (emp_op_cost){
+        .op_class = EMP_OP_ELEMENTWISE, .work = EMP_WORK_ELEMENTWISE, .kernels = 1};
     fill_tensors(b, g, op, 0);
     g->tensor[g->output_offset[op]].bytes = stated->held_bytes;
 }

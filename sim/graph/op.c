@@ -206,7 +206,29 @@ const emp_op_type *emp_op_type_unknown(void)
                                         .flags = EMP_OP_OPEN_OUTPUTS,
                                         .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
                                         .rates = {.flops = 1.0, .cycles = 1.0},
-                                        .infer = emp_op_infer_same,
-                                        .cost = emp_op_cost_elementwise};
+                                        .work = EMP_WORK_ELEMENTWISE,
+                                        .infer = emp_op_infer_same};
     return &unknown;
+}
+
+void emp_op_cost_of(const emp_op_view *op, emp_op_cost *cost)
+{
+    static void (*const functions[EMP_WORK_KINDS])(const emp_op_view *, emp_op_cost *) = {
+#define X(kind, cost) emp_op_cost_##cost,
+        EMP_WORK_LIST(X)
+#undef X
+    };
+    functions[op->type->work](op, cost);
+    cost->work = op->type->work;
+}
+
+int32_t emp_view_kernels(const emp_op_view *op)
+{
+    return op->type->rates.kernels > 0 ? op->type->rates.kernels : 1;
+}
+
+emp_arithmetic emp_arithmetic_of(double cycles, double elements)
+{
+    if (cycles < 8.0 * elements) return EMP_ARITHMETIC_ADD;
+    return cycles < 20.0 * elements ? EMP_ARITHMETIC_DIVIDE : EMP_ARITHMETIC_EXP;
 }

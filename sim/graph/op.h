@@ -113,12 +113,74 @@ typedef enum {
     EMP_OP_HOST       /**< runs on the host only: input, strings, sampling, unique */
 } emp_op_class;
 
+/* What an op type does, and the function that charges it (sim/graph/op_internal.h). */
+#define EMP_WORK_LIST(X)                          \
+    X(NOTHING, free_) /* no kernel */             \
+    X(HOST, host)                                 \
+    X(ELEMENTWISE, elementwise)                   \
+    X(CAST, cast)                                 \
+    X(ADD_N, add_n)                               \
+    X(FILL, fill)   /* writes without reading */  \
+    X(RANDOM, fill) /* likewise, numbers drawn */ \
+    X(REDUCE, reduce)                             \
+    X(ARG_REDUCE, arg_reduce)                     \
+    X(BIAS_ADD_GRAD, bias_add_grad)               \
+    X(MAT_MUL, mat_mul)                           \
+    X(BATCH_MAT_MUL, batch_mat_mul)               \
+    X(CONV, conv2d)                               \
+    X(CONV_INPUT, conv2d_input)                   \
+    X(CONV_FILTER, conv2d_filter)                 \
+    X(DEPTHWISE, depthwise)                       \
+    X(DEPTHWISE_INPUT, depthwise_input)           \
+    X(DEPTHWISE_FILTER, depthwise_filter)         \
+    X(MAX_POOL, max_pool)                         \
+    X(MAX_POOL_GRAD, max_pool_grad)               \
+    X(AVG_POOL, avg_pool)                         \
+    X(AVG_POOL_GRAD, avg_pool_grad)               \
+    X(BATCH_NORM, batch_norm)                     \
+    X(BATCH_NORM_GRAD, batch_norm_grad)           \
+    X(SOFTMAX, softmax)                           \
+    X(CROSS_ENTROPY, cross_entropy)               \
+    X(MOVE, movement)                             \
+    X(PAD, pad)                                   \
+    X(CONCAT, concat)                             \
+    X(SPLIT, split)                               \
+    X(UNPACK, unpack)                             \
+    X(SLICE, slice)                               \
+    X(STRIDED_SLICE, strided_slice)               \
+    X(TRANSPOSE, transpose)                       \
+    X(LOOKUP, gather)                             \
+    X(SEGMENT, segment) /* sums rows by number */ \
+    X(UPDATE, optimizer)                          \
+    X(SPARSE_UPDATE, sparse_optimizer)            \
+    X(SCATTER, scatter)
+
+/** The kind of work of an op type. The class of one op may differ: a convolution of one
+ * pixel is charged as a matrix product, a sum over no axes as nothing. */
+typedef enum {
+#define X(kind, cost) EMP_WORK_##kind,
+    EMP_WORK_LIST(X)
+#undef X
+        EMP_WORK_KINDS
+} emp_op_work;
+
+/** What a loop over elements does most. */
+typedef enum {
+    EMP_ARITHMETIC_ADD, /**< one or two instructions an element */
+    EMP_ARITHMETIC_DIVIDE,
+    EMP_ARITHMETIC_EXP
+} emp_arithmetic;
+
+/** The arithmetic that so many of Eigen's CPU cycles for so many elements tell. */
+emp_arithmetic emp_arithmetic_of(double cycles, double elements);
+
 /** Device kinds, as bits of a mask. */
 enum { EMP_KIND_CPU = 1, EMP_KIND_GPU = 2 };
 
 /** What one execution of an op costs, independent of any machine. */
 typedef struct {
     emp_op_class op_class;
+    emp_op_work  work; /**< of the op's type */
     double       flops;
     int64_t      bytes_read, bytes_written;
     int64_t      m, n, k, batch; /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
@@ -145,9 +207,24 @@ enum {
     EMP_OP_BACK_EDGE = 1 << 12, /**< NextIteration: its edge to a Merge closes a loop */
     EMP_OP_LOOP_HEAD = 1 << 13, /**< Merge */
     EMP_OP_DYNAMIC_SHAPE =
-        1 << 14,            /**< sizes are bounds, known only when it runs: Unique */
-    EMP_OP_LOOKUP = 1 << 15 /**< reads rows of input 0: Gather */
+        1 << 14,             /**< sizes are bounds, known only when it runs: Unique */
+    EMP_OP_LOOKUP = 1 << 15, /**< reads rows of input 0: Gather */
+    EMP_OP_FEED = 1 << 16,   /**< what the step is fed: Placeholder */
+    EMP_OP_SUMS_IN_PLACE = 1 << 17, /**< adds inputs to the first as they come: AddN */
+    EMP_OP_LAYER = 1 << 18,   /**< people count it as a layer: convolution, pooling */
+    EMP_OP_ASSIGNS = 1 << 19, /**< initialises and restores variables: Assign */
+    EMP_OP_CHOOSES = 1 << 20, /**< sends its input one of two ways: Switch */
+    EMP_OP_LOOP_CONDITION = 1 << 21, /**< says whether a loop goes on: LoopCond */
 };
+
+/** How TensorFlow's own estimate, Grappler's, counts a type. Products count their FLOPs.
+ */
+typedef enum {
+    EMP_GRAPPLER_OPERANDS, /**< a cycle an element, and the bytes of all operands */
+    EMP_GRAPPLER_CYCLES,   /**< likewise, but the cycles of the type's rates */
+    EMP_GRAPPLER_SHAPE,    /**< one nanosecond */
+    EMP_GRAPPLER_FREE
+} emp_op_grappler;
 
 /** The op with the most outputs restores all variables of a model. */
 enum { EMP_MAX_OUTPUTS = 4096 };
@@ -187,14 +264,14 @@ typedef struct emp_op_type {
     int32_t      min_inputs;       /**< fewer data inputs are an error */
     int32_t      ref_inputs;       /**< that many leading inputs are taken by reference */
     emp_op_rates rates;
+    emp_op_work  work;
+    emp_op_grappler grappler;
 
     /** Fills shape, dtype, is_ref (and value where it folds to a small constant) of every
      * output and sets \a *output_count <= EMP_MAX_OUTPUTS. Inputs of unknown shape are
      * legal and give unknown outputs. */
     emp_status (*infer)(const emp_op_view *op, emp_tensor_info *output,
                         int32_t *output_count, emp_error *err);
-    /** Fills \a cost from known inputs and outputs. */
-    void (*cost)(const emp_op_view *op, emp_op_cost *cost);
 } emp_op_type;
 
 /** The entry of a type name, or NULL when the table has none. O(log types). */

@@ -241,7 +241,7 @@ static void cost_update(const emp_op_view *op, int64_t elements, int64_t index_b
                           .bytes_read = emp_add_saturating(
                               emp_mul_saturating(bytes, rates->reads), index_bytes),
                           .bytes_written = emp_mul_saturating(bytes, rates->writes),
-                          .kernels = rates->kernels > 0 ? rates->kernels : 1,
+                          .kernels = emp_view_kernels(op),
                           .cpu_cycles = rates->cycles * (double)elements};
 }
 

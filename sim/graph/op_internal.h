@@ -173,6 +173,12 @@ int64_t emp_view_output_bytes(const emp_op_view *op);
 /** T if the attributes give it, else the element type of that input. */
 emp_dtype emp_view_dtype(const emp_op_view *op, int32_t input);
 
+/** GPU kernels of one execution by the type's rates; at least 1. */
+int32_t emp_view_kernels(const emp_op_view *op);
+
+/** Fills \a cost from known inputs and outputs, by the work of the op's type. */
+void emp_op_cost_of(const emp_op_view *op, emp_op_cost *cost);
+
 /** Room for the value of an output, or NULL when it is too long or none is wanted. */
 int64_t *emp_view_new_value(const emp_op_view *op, int64_t count);
 

@@ -344,8 +344,7 @@ EMP_COST(elementwise)
                           .flops = op->type->rates.flops * elements,
                           .bytes_read = emp_view_input_bytes(op),
                           .bytes_written = emp_view_output_bytes(op),
-                          .kernels =
-                              op->type->rates.kernels > 0 ? op->type->rates.kernels : 1,
+                          .kernels = emp_view_kernels(op),
                           .cpu_cycles = op->type->rates.cycles * elements};
 }
 
@@ -379,8 +378,7 @@ EMP_COST(arg_reduce)
                           .flops = op->type->rates.flops * elements,
                           .bytes_read = emp_info_bytes(&op->input[0]),
                           .bytes_written = emp_view_output_bytes(op),
-                          .kernels =
-                              op->type->rates.kernels > 0 ? op->type->rates.kernels : 1,
+                          .kernels = emp_view_kernels(op),
                           .cpu_cycles = op->type->rates.cycles * elements};
 }
 

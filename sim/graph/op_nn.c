@@ -371,8 +371,7 @@ static void cost_pooling(const emp_op_view *op, double flops, emp_op_cost *cost)
                           .flops = flops,
                           .bytes_read = emp_view_input_bytes(op),
                           .bytes_written = emp_view_output_bytes(op),
-                          .kernels =
-                              op->type->rates.kernels > 0 ? op->type->rates.kernels : 1,
+                          .kernels = emp_view_kernels(op),
                           .cpu_cycles = flops};
 }
 
@@ -421,13 +420,13 @@ static void cost_normalization(const emp_op_view *op, const emp_tensor_info *x,
 {
     int64_t bytes = emp_info_bytes(x);
 
-    *cost = (emp_op_cost){
-        .op_class = EMP_OP_NORM,
-        .flops = flops,
-        .bytes_read = emp_mul_saturating(bytes, reads),
-        .bytes_written = emp_mul_saturating(bytes, writes),
-        .kernels = op->type->rates.kernels > 0 ? op->type->rates.kernels : 1,
-        .cpu_cycles = op->type->rates.cycles * (double)emp_shape_elements(&x->shape)};
+    *cost = (emp_op_cost){.op_class = EMP_OP_NORM,
+                          .flops = flops,
+                          .bytes_read = emp_mul_saturating(bytes, reads),
+                          .bytes_written = emp_mul_saturating(bytes, writes),
+                          .kernels = emp_view_kernels(op),
+                          .cpu_cycles = op->type->rates.cycles *
+                                        (double)emp_shape_elements(&x->shape)};
 }
 
 /* `per_element` and `per_channel` FLOPs of a batch norm and its traffic; NHWC data are

@@ -175,8 +175,7 @@ EMP_COST(movement)
 {
     int64_t bytes = emp_view_output_bytes(op);
 
-    cost_copy(op, bytes, bytes, op->type->rates.kernels > 0 ? op->type->rates.kernels : 1,
-              cost);
+    cost_copy(op, bytes, bytes, emp_view_kernels(op), cost);
 }
 
 /* Reads the input alone, whatever it is stretched to. */

@@ -124,6 +124,7 @@ const emp_problem *fixture_problem(fixture *f)
     g->name = f->name;
     g->type = f->type;
     g->type_name = f->type_name;
+    g->type_entry = f->type_entry;
     g->type_count = 1;
     g->op = f->op;
     g->tensor = f->tensor;

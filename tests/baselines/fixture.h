@@ -11,22 +11,23 @@
 enum { FIXTURE_MAX_OPS = 128, FIXTURE_MAX_EDGES = 2048 };
 
 typedef struct {
-    emp_graph      graph;
-    emp_machine    machine;
-    emp_cost_table costs;
-    emp_problem    problem;
-    int32_t        from[FIXTURE_MAX_EDGES], to[FIXTURE_MAX_EDGES]; /* data edges */
-    int32_t        control_from[FIXTURE_MAX_EDGES], control_to[FIXTURE_MAX_EDGES];
-    const char    *name[FIXTURE_MAX_OPS], *type_name[1];
-    int32_t        type[FIXTURE_MAX_OPS];            /* all of one type, "Add" */
-    char           default_name[FIXTURE_MAX_OPS][8]; /* "op7" */
-    emp_op         op[FIXTURE_MAX_OPS];
-    emp_tensor     tensor[FIXTURE_MAX_OPS];
-    emp_gpu_cost   gpu_cost[FIXTURE_MAX_OPS];
-    emp_cpu_cost   cpu_cost[FIXTURE_MAX_OPS];
-    uint32_t       kinds_of_class[FIXTURE_MAX_OPS];
-    emp_op_id      leader_of_class[FIXTURE_MAX_OPS], topo[FIXTURE_MAX_OPS];
-    int32_t        class_of_op[FIXTURE_MAX_OPS];
+    emp_graph          graph;
+    emp_machine        machine;
+    emp_cost_table     costs;
+    emp_problem        problem;
+    int32_t            from[FIXTURE_MAX_EDGES], to[FIXTURE_MAX_EDGES]; /* data edges */
+    int32_t            control_from[FIXTURE_MAX_EDGES], control_to[FIXTURE_MAX_EDGES];
+    const char        *name[FIXTURE_MAX_OPS], *type_name[1];
+    const emp_op_type *type_entry[1];
+    int32_t            type[FIXTURE_MAX_OPS];            /* all of one type, "Add" */
+    char               default_name[FIXTURE_MAX_OPS][8]; /* "op7" */
+    emp_op             op[FIXTURE_MAX_OPS];
+    emp_tensor         tensor[FIXTURE_MAX_OPS];
+    emp_gpu_cost       gpu_cost[FIXTURE_MAX_OPS];
+    emp_cpu_cost       cpu_cost[FIXTURE_MAX_OPS];
+    uint32_t           kinds_of_class[FIXTURE_MAX_OPS];
+    emp_op_id          leader_of_class[FIXTURE_MAX_OPS], topo[FIXTURE_MAX_OPS];
+    int32_t            class_of_op[FIXTURE_MAX_OPS];
     int32_t offset[5][FIXTURE_MAX_OPS + 2]; /* input, control, output, consumer, ... */
     int32_t end[4][FIXTURE_MAX_EDGES];
 } fixture;
