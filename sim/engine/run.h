@@ -8,7 +8,7 @@
 #include "sim/engine/run_copy.h"
 #include "sim/engine/run_pool.h"
 
-static inline void emp_run_become_ready(emp_sim *sim, int32_t op, int32_t device)
+static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t device)
 {
     emp_sim_device *d = &sim->device[device];
 
@@ -25,13 +25,13 @@ static inline void emp_run_become_ready(emp_sim *sim, int32_t op, int32_t device
 }
 
 /** One of the things that \a op waits for is there. */
-EMP_SIM_INLINE void emp_run_arrive(emp_sim *sim, int32_t op)
+EMP_SIM_INLINE void emp_run_arrive(emp_engine *sim, int32_t op)
 {
     if (--sim->missing[op] == 0)
         emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
 }
 
-static inline void emp_run_deliver_message(emp_sim *sim, int32_t message)
+static inline void emp_run_deliver_message(emp_engine *sim, int32_t message)
 {
     int32_t op = sim->message[message].op, to = sim->message[message].to;
 
@@ -44,7 +44,7 @@ static inline void emp_run_deliver_message(emp_sim *sim, int32_t message)
 
 /** One message carries all control edges from \a op to a device. Those from \a first on
  * are of this op. */
-static inline void emp_run_send_message(emp_sim *sim, int32_t op, int32_t to,
+static inline void emp_run_send_message(emp_engine *sim, int32_t op, int32_t to,
                                         int32_t first)
 {
     const emp_sim_route *route = &sim->route[emp_run_device_of(sim, op)][to];
@@ -66,13 +66,13 @@ static inline void emp_run_send_message(emp_sim *sim, int32_t op, int32_t to,
 static inline int32_t emp_run_op_reading(uint32_t place) { return (int32_t)(place / 2); }
 
 /** The memory that is read there. */
-static inline int32_t emp_run_space_read(const emp_sim *sim, uint32_t place)
+static inline int32_t emp_run_space_read(const emp_engine *sim, uint32_t place)
 {
     return sim->space_of_place[place];
 }
 
 /** Sends the copies of \a tensor, which is in the memory \a home, from \a first on. */
-EMP_SIM_INLINE void emp_run_send_copies(emp_sim *sim, int32_t tensor, int32_t home,
+EMP_SIM_INLINE void emp_run_send_copies(emp_engine *sim, int32_t tensor, int32_t home,
                                         int32_t first, int32_t device)
 {
     const emp_sim_payload *payload = &sim->payload[tensor];
@@ -85,7 +85,7 @@ EMP_SIM_INLINE void emp_run_send_copies(emp_sim *sim, int32_t tensor, int32_t ho
 /** Tells all that read \a tensor, which has the buffer of \a root, in the memory \a home,
  * and sends its copies. Its readers are those from \a begin to \a end, the first of which
  * reads at \a place. */
-EMP_SIM_INLINE void emp_run_notify_readers(emp_sim *sim, int32_t tensor, int32_t root,
+EMP_SIM_INLINE void emp_run_notify_readers(emp_engine *sim, int32_t tensor, int32_t root,
                                            int32_t home, int32_t begin, int32_t end,
                                            uint32_t place, int32_t device)
 {
@@ -109,7 +109,7 @@ EMP_SIM_INLINE void emp_run_notify_readers(emp_sim *sim, int32_t tensor, int32_t
 }
 
 /** All that wait for the op are told. */
-static inline void emp_run_notify_all(emp_sim *sim, int32_t op, int32_t device)
+static inline void emp_run_notify_all(emp_engine *sim, int32_t op, int32_t device)
 {
     const emp_sim_op *o = &sim->op[op];
     const int32_t     first_message = sim->message_count;
@@ -132,7 +132,7 @@ static inline void emp_run_notify_all(emp_sim *sim, int32_t op, int32_t device)
 
 /** What emp_run_complete() does for an op that is not like most. Many are an alias or read an input on
  * the host, and no more. */
-EMP_SIM_CALLED void emp_run_complete_any(emp_sim *sim, int32_t op, int32_t device,
+EMP_SIM_CALLED void emp_run_complete_any(emp_engine *sim, int32_t op, int32_t device,
                                          bool releases)
 {
     const emp_sim_op *o = &sim->op[op];
@@ -150,7 +150,7 @@ EMP_SIM_CALLED void emp_run_complete_any(emp_sim *sim, int32_t op, int32_t devic
 /** The op is done as far as those who wait for it can tell, and what it needed is released
  * unless that comes later. Most ops have one output, on their device, which is read and no
  * alias, inputs there, and nothing else. \a d: the device. \a place: emp_run_first_place(). */
-EMP_SIM_INLINE void emp_run_complete(emp_sim *sim, int32_t op, int32_t device,
+EMP_SIM_INLINE void emp_run_complete(emp_engine *sim, int32_t op, int32_t device,
                                      emp_sim_device *d, uint32_t place, bool releases)
 {
     const emp_sim_op *o = &sim->op[op];
@@ -168,7 +168,7 @@ EMP_SIM_INLINE void emp_run_complete(emp_sim *sim, int32_t op, int32_t device,
 
 /** The host thread has issued the op, since \a started: its kernels are queued on the
  * stream. */
-static inline void emp_run_issue_op(emp_sim *sim, int32_t op, int32_t device,
+static inline void emp_run_issue_op(emp_engine *sim, int32_t op, int32_t device,
                                     emp_sim_device *d, emp_time_ns started)
 {
     bool        launches = sim->op[op].flags & EMP_SIM_LAUNCHES;
@@ -194,7 +194,7 @@ static inline void emp_run_issue_op(emp_sim *sim, int32_t op, int32_t device,
 }
 
 /** A server without a host thread has finished the op. */
-EMP_SIM_INLINE void emp_run_finish_op(emp_sim *sim, int32_t op, int32_t device,
+EMP_SIM_INLINE void emp_run_finish_op(emp_engine *sim, int32_t op, int32_t device,
                                       emp_sim_device *d)
 {
     emp_run_record_op(sim, op, device, d->started_ns, sim->now);
@@ -203,7 +203,7 @@ EMP_SIM_INLINE void emp_run_finish_op(emp_sim *sim, int32_t op, int32_t device,
 }
 
 /** Tasks on a CPU end. */
-static inline void emp_run_end_tasks(emp_sim *sim, int32_t source)
+static inline void emp_run_end_tasks(emp_engine *sim, int32_t source)
 {
     int32_t cpu = sim->source[source].cpu;
     int32_t op = emp_run_end_batch(sim, cpu, source - sim->pool[cpu].first_source);
@@ -215,7 +215,7 @@ static inline void emp_run_end_tasks(emp_sim *sim, int32_t source)
 }
 
 /** All that read the copy are told. */
-static inline void emp_run_deliver_copy(emp_sim *sim, int32_t copy)
+static inline void emp_run_deliver_copy(emp_engine *sim, int32_t copy)
 {
     const emp_sim_instance *instance = &sim->instance[copy];
     const emp_sim_reader   *reader = &sim->reader[instance->reader];
@@ -233,7 +233,7 @@ static inline void emp_run_deliver_copy(emp_sim *sim, int32_t copy)
 }
 
 /** The host knows that the copy is done, which a host thread receives if it \a has_thread. */
-static inline void emp_run_see_copy(emp_sim *sim, int32_t copy, bool has_thread)
+static inline void emp_run_see_copy(emp_engine *sim, int32_t copy, bool has_thread)
 {
     int32_t to = emp_run_target_of_copy(sim, copy);
 
@@ -250,7 +250,7 @@ static inline void emp_run_see_copy(emp_sim *sim, int32_t copy, bool has_thread)
 
 /** The server's event is over: the end of what waits, which is known, goes into the tree
  * before all else. To find the next event is what a run waits for most. */
-EMP_SIM_INLINE void emp_run_replace_end(emp_sim *sim, int32_t device,
+EMP_SIM_INLINE void emp_run_replace_end(emp_engine *sim, int32_t device,
                                         const emp_sim_device *d)
 {
     emp_run_replace_server_event(sim, device,
@@ -259,7 +259,7 @@ EMP_SIM_INLINE void emp_run_replace_end(emp_sim *sim, int32_t device,
 
 /** The server has finished an op. If ops wait, the first of them is taken at once and starts
  * last of all; if none does, the server is idle for those that are now told. */
-static inline void emp_run_end_op(emp_sim *sim, int32_t device)
+static inline void emp_run_end_op(emp_engine *sim, int32_t device)
 {
     emp_sim_device *d = emp_run_device_at(sim, device);
     int32_t         item = d->current;
@@ -272,7 +272,7 @@ static inline void emp_run_end_op(emp_sim *sim, int32_t device)
 }
 
 /** The host thread has done its item. It goes on at once: to start is to know of it. */
-static inline void emp_run_end_thread_item(emp_sim *sim, int32_t device)
+static inline void emp_run_end_thread_item(emp_engine *sim, int32_t device)
 {
     emp_sim_device *d = emp_run_device_at(sim, device);
     int32_t         item = d->current;
@@ -293,7 +293,7 @@ static inline void emp_run_end_thread_item(emp_sim *sim, int32_t device)
 
 /** What the source, which is no server, is of. Where nothing but copies is delayed and no host
  * thread receives them, who sees them does not matter. */
-static inline emp_sim_source_kind emp_run_kind_of(const emp_sim *sim, int32_t source)
+static inline emp_sim_source_kind emp_run_kind_of(const emp_engine *sim, int32_t source)
 {
     bool is_seen = !EMP_RULES.serial_issue && !EMP_RULES.drain_copies &&
                    !EMP_RULES.cpu_pool && !EMP_RULES.control_latency &&
@@ -303,7 +303,7 @@ static inline emp_sim_source_kind emp_run_kind_of(const emp_sim *sim, int32_t so
 }
 
 /** Takes the item whose delay is over from the list of \a source and handles it. */
-static inline void emp_run_end_delay(emp_sim *sim, int32_t source)
+static inline void emp_run_end_delay(emp_engine *sim, int32_t source)
 {
     int32_t item = emp_run_take(sim, &sim->head[source]),
             copy = emp_run_copy_of_item(sim, item);
@@ -328,7 +328,7 @@ static inline void emp_run_end_delay(emp_sim *sim, int32_t source)
     }
 }
 
-static inline void emp_run_handle_server(emp_sim *sim, int32_t device)
+static inline void emp_run_handle_server(emp_engine *sim, int32_t device)
 {
     if (emp_run_issues_ops(sim, device)) {
         emp_run_end_thread_item(sim, device);
@@ -337,7 +337,7 @@ static inline void emp_run_handle_server(emp_sim *sim, int32_t device)
     }
 }
 
-static inline void emp_run_handle_other(emp_sim *sim, int32_t source)
+static inline void emp_run_handle_other(emp_engine *sim, int32_t source)
 {
     if (EMP_RULES.cpu_pool && emp_run_kind_of(sim, source) == EMP_SIM_BATCH) {
         emp_run_end_tasks(sim, source);
@@ -349,7 +349,7 @@ static inline void emp_run_handle_other(emp_sim *sim, int32_t source)
 /** Plays the earliest event. Which tree has it is asked by a branch: a processor foresees it,
  * and goes on before it knows both times. A leaf of the other tree, of no source, says
  * emp_run_no_event(). \return whether there was one. */
-static inline bool emp_run_play_event(emp_sim *sim)
+static inline bool emp_run_play_event(emp_engine *sim)
 {
     const int64_t server = sim->servers.first, other = sim->others.first;
 
@@ -366,7 +366,7 @@ static inline bool emp_run_play_event(emp_sim *sim)
 }
 
 /** Runs a step whose state is fresh. */
-static inline void emp_run_run_events(emp_sim *sim)
+static inline void emp_run_events(emp_engine *sim)
 {
     emp_run_clear_events(sim);
     for (int32_t i = 0; i < sim->persistent_count; i++) {

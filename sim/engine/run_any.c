@@ -2,4 +2,4 @@
 /* Runs under whatever rules the simulator has; traced ones too. */
 #include "sim/engine/run.h"
 
-void emp_sim_run_any(emp_sim *sim) { emp_run_run_events(sim); }
+void emp_engine_run_any(emp_engine *sim) { emp_run_events(sim); }

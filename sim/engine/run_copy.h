@@ -8,23 +8,24 @@
 #include "sim/engine/run_server.h"
 
 /** The memories that a copy comes from and goes to. */
-static inline int32_t emp_run_source_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t emp_run_source_of_copy(const emp_engine *sim, int32_t copy)
 {
     return sim->instance[copy].from;
 }
 
-static inline int32_t emp_run_target_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t emp_run_target_of_copy(const emp_engine *sim, int32_t copy)
 {
     return sim->instance[copy].space;
 }
 
-static inline const emp_sim_payload *emp_run_payload_of_copy(const emp_sim *sim,
-                                                             int32_t        copy)
+static inline const emp_sim_payload *emp_run_payload_of_copy(const emp_engine *sim,
+                                                             int32_t           copy)
 {
     return &sim->payload[emp_run_tensor_of_copy(sim, copy)];
 }
 
-static inline const emp_sim_route *emp_run_route_of_copy(const emp_sim *sim, int32_t copy)
+static inline const emp_sim_route *emp_run_route_of_copy(const emp_engine *sim,
+                                                         int32_t           copy)
 {
     return sim->route[emp_run_source_of_copy(sim, copy)] +
            emp_run_target_of_copy(sim, copy);
@@ -32,7 +33,7 @@ static inline const emp_sim_route *emp_run_route_of_copy(const emp_sim *sim, int
 
 /** \a tensor is read in the memory \a to, by \a reader, which is of \a op. Its copies are
  * those from \a first on. \return the copy. */
-static inline int32_t emp_run_plan_copy(emp_sim *sim, int32_t tensor, int32_t first,
+static inline int32_t emp_run_plan_copy(emp_engine *sim, int32_t tensor, int32_t first,
                                         int32_t reader, int32_t op, int32_t to)
 {
     const emp_sim_instance *home = &sim->instance[tensor];
@@ -58,7 +59,7 @@ static inline int32_t emp_run_plan_copy(emp_sim *sim, int32_t tensor, int32_t fi
 
 /** Puts the copy into a list of its stream; only streams keep their order by
  * themselves. */
-static inline void emp_run_delay_copy(emp_sim *sim, int32_t source, int32_t copy,
+static inline void emp_run_delay_copy(emp_engine *sim, int32_t source, int32_t copy,
                                       emp_time_ns at)
 {
     if (EMP_RULES.copy_streams) {
@@ -69,7 +70,7 @@ static inline void emp_run_delay_copy(emp_sim *sim, int32_t source, int32_t copy
 }
 
 /** Links are busy for a while, as soon as all are free. \return the end. */
-EMP_SIM_INLINE emp_time_ns emp_run_keep_links(emp_sim *sim, const int32_t *link,
+EMP_SIM_INLINE emp_time_ns emp_run_keep_links(emp_engine *sim, const int32_t *link,
                                               int32_t count, emp_time_ns duration)
 {
     emp_time_ns *free_ns = sim->link_free_ns, end = sim->now;
@@ -80,15 +81,15 @@ EMP_SIM_INLINE emp_time_ns emp_run_keep_links(emp_sim *sim, const int32_t *link,
     return end;
 }
 
-EMP_SIM_CALLED emp_time_ns emp_run_keep_route(emp_sim *sim, const emp_sim_route *route,
+EMP_SIM_CALLED emp_time_ns emp_run_keep_route(emp_engine *sim, const emp_sim_route *route,
                                               emp_time_ns duration)
 {
     return emp_run_keep_links(sim, route->link, route->link_count, duration);
 }
 
 /** The copy takes the links of its route as soon as it can. */
-EMP_SIM_INLINE void emp_run_transfer(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
-                                     const emp_sim_route *route)
+EMP_SIM_INLINE void emp_run_transfer(emp_engine *sim, int32_t copy,
+                                     const emp_sim_payload *p, const emp_sim_route *route)
 {
     double ns_per_byte = route->ns_per_byte;
 
@@ -108,7 +109,7 @@ EMP_SIM_INLINE void emp_run_transfer(emp_sim *sim, int32_t copy, const emp_sim_p
 }
 
 /** When a copy may take its links: what is queued before it is done. */
-static inline emp_time_ns emp_run_copy_ready_at(const emp_sim         *sim,
+static inline emp_time_ns emp_run_copy_ready_at(const emp_engine      *sim,
                                                 const emp_sim_payload *p, int32_t from,
                                                 int32_t to, emp_time_ns stream_ready_ns)
 {
@@ -126,8 +127,8 @@ static inline emp_time_ns emp_run_copy_ready_at(const emp_sim         *sim,
 
 /** Asks for the copy's buffer, then for its links. \a p and the memories \a from and \a to
  * are its own. */
-EMP_SIM_INLINE void emp_run_request(emp_sim *sim, int32_t copy, const emp_sim_payload *p,
-                                    int32_t from, int32_t to)
+EMP_SIM_INLINE void emp_run_request(emp_engine *sim, int32_t copy,
+                                    const emp_sim_payload *p, int32_t from, int32_t to)
 {
     const emp_sim_route *route = sim->route[from] + to;
 
@@ -152,7 +153,7 @@ EMP_SIM_INLINE void emp_run_request(emp_sim *sim, int32_t copy, const emp_sim_pa
 }
 
 /** The copy has been sent. */
-EMP_SIM_INLINE void emp_run_request_copy(emp_sim *sim, int32_t copy)
+EMP_SIM_INLINE void emp_run_request_copy(emp_engine *sim, int32_t copy)
 {
     emp_run_request(sim, copy, emp_run_payload_of_copy(sim, copy),
                     emp_run_source_of_copy(sim, copy), emp_run_target_of_copy(sim, copy));
@@ -160,7 +161,7 @@ EMP_SIM_INLINE void emp_run_request_copy(emp_sim *sim, int32_t copy)
 
 /** The producer of the copy has been told to send it. \a p is its payload, \a from the
  * memory where it is. */
-static inline void emp_run_send_copy(emp_sim *sim, int32_t copy, int32_t device,
+static inline void emp_run_send_copy(emp_engine *sim, int32_t copy, int32_t device,
                                      const emp_sim_payload *p, int32_t from)
 {
     int32_t item = emp_run_item_of_copy(sim, copy);

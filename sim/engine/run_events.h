@@ -5,7 +5,7 @@
 #ifndef EMP_SIM_ENGINE_RUN_EVENTS_H
 #define EMP_SIM_ENGINE_RUN_EVENTS_H
 
-#include "sim/engine/sim_internal.h"
+#include "sim/engine/engine_internal.h"
 
 /** An event: time above source. Signed, for the minimum of two takes a step less then. */
 static inline int64_t emp_run_event_at(int32_t source, emp_time_ns at)
@@ -81,23 +81,26 @@ EMP_SIM_INLINE void emp_run_add_event(emp_sim_tree *tree, uint64_t top, int32_t 
     }
 }
 
-static inline void emp_run_replace_server_event(emp_sim *sim, int32_t device,
+static inline void emp_run_replace_server_event(emp_engine *sim, int32_t device,
                                                 int64_t next)
 {
     emp_run_replace_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, next);
 }
 
-static inline void emp_run_add_server_event(emp_sim *sim, int32_t device, emp_time_ns at)
+static inline void emp_run_add_server_event(emp_engine *sim, int32_t device,
+                                            emp_time_ns at)
 {
     emp_run_add_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, at);
 }
 
-static inline void emp_run_replace_other_event(emp_sim *sim, int32_t source, int64_t next)
+static inline void emp_run_replace_other_event(emp_engine *sim, int32_t source,
+                                               int64_t next)
 {
     emp_run_replace_event(&sim->others, EMP_SIM_OTHERS_TOP, source, next);
 }
 
-static inline void emp_run_add_other_event(emp_sim *sim, int32_t source, emp_time_ns at)
+static inline void emp_run_add_other_event(emp_engine *sim, int32_t source,
+                                           emp_time_ns at)
 {
     emp_run_add_event(&sim->others, EMP_SIM_OTHERS_TOP, source, at);
 }
@@ -115,7 +118,7 @@ static inline void emp_run_end_list(emp_sim_link *link)
     link->item = EMP_SIM_NO_ITEM;
 }
 
-static inline void emp_run_clear_events(emp_sim *sim)
+static inline void emp_run_clear_events(emp_engine *sim)
 {
     emp_run_clear_tree(&sim->servers);
     emp_run_clear_tree(&sim->others);
@@ -127,7 +130,7 @@ static inline void emp_run_clear_events(emp_sim *sim)
 static inline bool emp_run_is_empty(const emp_sim_link *head) { return head->item < 0; }
 
 /** Puts \a item behind the link \a last, which ends the list or is its empty \a head. */
-static inline void emp_run_append_behind(emp_sim *sim, emp_sim_link *head,
+static inline void emp_run_append_behind(emp_engine *sim, emp_sim_link *head,
                                          emp_sim_link *last, int32_t item,
                                          emp_time_ns time_ns)
 {
@@ -138,7 +141,7 @@ static inline void emp_run_append_behind(emp_sim *sim, emp_sim_link *head,
 }
 
 /** \a time_ns is for who takes the item. */
-static inline void emp_run_append(emp_sim *sim, emp_sim_link *head, int32_t item,
+static inline void emp_run_append(emp_engine *sim, emp_sim_link *head, int32_t item,
                                   emp_time_ns time_ns)
 {
     emp_sim_link *last = emp_run_is_empty(head) ? head : &sim->link[head->last];
@@ -147,7 +150,7 @@ static inline void emp_run_append(emp_sim *sim, emp_sim_link *head, int32_t item
 }
 
 /** \return the first item of the list; the next one is at its head then. */
-static inline int32_t emp_run_take(emp_sim *sim, emp_sim_link *head)
+static inline int32_t emp_run_take(emp_engine *sim, emp_sim_link *head)
 {
     int32_t             item = head->item;
     const emp_sim_link *link = &sim->link[item];
@@ -159,40 +162,40 @@ static inline int32_t emp_run_take(emp_sim *sim, emp_sim_link *head)
 
 /* Items are ops, then copies, then messages, then received copies. */
 
-static inline int32_t emp_run_item_of_copy(const emp_sim *sim, int32_t copy)
+static inline int32_t emp_run_item_of_copy(const emp_engine *sim, int32_t copy)
 {
     return sim->copy_item + copy;
 }
 
-static inline int32_t emp_run_copy_of_item(const emp_sim *sim, int32_t item)
+static inline int32_t emp_run_copy_of_item(const emp_engine *sim, int32_t item)
 {
     return item - sim->copy_item;
 }
 
 /** A copy that has come and that a host thread has to receive. */
-static inline int32_t emp_run_item_of_received(const emp_sim *sim, int32_t copy)
+static inline int32_t emp_run_item_of_received(const emp_engine *sim, int32_t copy)
 {
     return sim->first_received - sim->first_copy + copy;
 }
 
-static inline int32_t emp_run_copy_of_received(const emp_sim *sim, int32_t item)
+static inline int32_t emp_run_copy_of_received(const emp_engine *sim, int32_t item)
 {
     return item - sim->first_received + sim->first_copy;
 }
 
-static inline bool emp_run_is_received(const emp_sim *sim, int32_t item)
+static inline bool emp_run_is_received(const emp_engine *sim, int32_t item)
 {
     return item >= sim->first_received;
 }
 
-static inline int32_t emp_run_item_of_message(const emp_sim *sim, int32_t message)
+static inline int32_t emp_run_item_of_message(const emp_engine *sim, int32_t message)
 {
     return sim->op_count + sim->copy_limit + message;
 }
 
 /** Lets \a item happen at a source after all items in it. Whether there are any depends on
  * the placement, so nothing here branches. */
-static inline void emp_run_delay(emp_sim *sim, int32_t source, int32_t item,
+static inline void emp_run_delay(emp_engine *sim, int32_t source, int32_t item,
                                  emp_time_ns at)
 {
     emp_sim_link *head = &sim->head[source];
@@ -204,7 +207,7 @@ static inline void emp_run_delay(emp_sim *sim, int32_t source, int32_t item,
 }
 
 /** Lets \a item happen after those that are not later. */
-static inline void emp_run_delay_in_order(emp_sim *sim, int32_t source, int32_t item,
+static inline void emp_run_delay_in_order(emp_engine *sim, int32_t source, int32_t item,
                                           emp_time_ns at)
 {
     emp_sim_link *link = &sim->head[source];

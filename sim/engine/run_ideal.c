@@ -9,4 +9,4 @@
 
 const emp_sim_rules emp_sim_ideal_rules = EMP_SIM_RULES;
 
-void emp_sim_run_ideal(emp_sim *sim) { emp_run_run_events(sim); }
+void emp_engine_run_ideal(emp_engine *sim) { emp_run_events(sim); }

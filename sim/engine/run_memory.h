@@ -7,7 +7,7 @@
 #include "sim/engine/run_trace.h"
 
 __attribute__((cold)) EMP_SIM_CALLED void
-emp_run_judge_memory(emp_sim *sim, int32_t space, int64_t bytes, int32_t op)
+emp_run_judge_memory(emp_engine *sim, int32_t space, int64_t bytes, int32_t op)
 {
     emp_sim_result *result = &sim->result;
 
@@ -20,8 +20,8 @@ emp_run_judge_memory(emp_sim *sim, int32_t space, int64_t bytes, int32_t op)
 
 /** A chunk of a GPU's region. The memory in use reaches to the end of the last chunk; what
  * finds none is on top of it. */
-static inline int32_t emp_run_allocate_chunk(emp_sim *sim, int32_t space, int64_t bytes,
-                                             int32_t op)
+static inline int32_t emp_run_allocate_chunk(emp_engine *sim, int32_t space,
+                                             int64_t bytes, int32_t op)
 {
     emp_sim_memory *m = &sim->device[space].memory;
     int32_t         chunk = emp_bfc_allocate(sim->bfc, space, bytes);
@@ -39,7 +39,7 @@ static inline int32_t emp_run_allocate_chunk(emp_sim *sim, int32_t space, int64_
     return chunk;
 }
 
-static inline void emp_run_free_chunk(emp_sim *sim, int32_t space, int64_t bytes,
+static inline void emp_run_free_chunk(emp_engine *sim, int32_t space, int64_t bytes,
                                       int32_t chunk)
 {
     if (chunk >= 0) {
@@ -49,13 +49,13 @@ static inline void emp_run_free_chunk(emp_sim *sim, int32_t space, int64_t bytes
     }
 }
 
-static inline bool emp_run_has_chunks(const emp_sim *sim, int32_t space)
+static inline bool emp_run_has_chunks(const emp_engine *sim, int32_t space)
 {
     return EMP_RULES.bfc_allocator && sim->device[space].kind == EMP_DEVICE_GPU;
 }
 
 /** No bytes are no chunk, and no change to tell. */
-static inline bool emp_run_is_nothing(const emp_sim *sim, int64_t bytes)
+static inline bool emp_run_is_nothing(const emp_engine *sim, int64_t bytes)
 {
     (void)sim; /* where rules are constants */
     return (EMP_RULES.bfc_allocator || EMP_RULES.is_traced) && bytes == 0;
@@ -63,7 +63,7 @@ static inline bool emp_run_is_nothing(const emp_sim *sim, int64_t bytes)
 
 /** More bytes of a memory are in use, because of \a op. \a chunk: where to keep the chunk;
  * NULL of what stays. */
-static inline void emp_run_allocate(emp_sim *sim, int32_t space, int64_t bytes,
+static inline void emp_run_allocate(emp_engine *sim, int32_t space, int64_t bytes,
                                     int32_t op, int32_t *chunk)
 {
     emp_sim_memory *m = &sim->device[space].memory;
@@ -81,7 +81,7 @@ static inline void emp_run_allocate(emp_sim *sim, int32_t space, int64_t bytes,
     emp_run_trace_memory(sim, space);
 }
 
-static inline void emp_run_deallocate(emp_sim *sim, int32_t space, int64_t bytes,
+static inline void emp_run_deallocate(emp_engine *sim, int32_t space, int64_t bytes,
                                       const int32_t *chunk)
 {
     if (emp_run_is_nothing(sim, bytes)) return;
@@ -91,19 +91,20 @@ static inline void emp_run_deallocate(emp_sim *sim, int32_t space, int64_t bytes
 }
 
 /** Where the chunks of a buffer and of a workspace are kept, if there are chunks. */
-static inline int32_t *emp_run_chunk_of_instance(const emp_sim *sim, int32_t instance)
+static inline int32_t *emp_run_chunk_of_instance(const emp_engine *sim, int32_t instance)
 {
     return EMP_RULES.bfc_allocator ? &sim->chunk_of_instance[instance] : NULL;
 }
 
-static inline int32_t *emp_run_chunk_of_op(const emp_sim *sim, int32_t op)
+static inline int32_t *emp_run_chunk_of_op(const emp_engine *sim, int32_t op)
 {
     return EMP_RULES.bfc_allocator ? &sim->chunk_of_op[op] : NULL;
 }
 
 /** Somebody needs a root, which is in \a memory, no more. Who is the last one depends on the
  * placement, so where memory is no more than a sum nothing branches. */
-static inline void emp_run_release_in(emp_sim *sim, emp_sim_memory *memory, int32_t root)
+static inline void emp_run_release_in(emp_engine *sim, emp_sim_memory *memory,
+                                      int32_t root)
 {
     emp_sim_instance *i = &sim->instance[root];
     bool              is_free = --i->pending == 0;
@@ -116,7 +117,7 @@ static inline void emp_run_release_in(emp_sim *sim, emp_sim_memory *memory, int3
 }
 
 /** Somebody needs a root, in whatever memory, no more. */
-static inline void emp_run_release(emp_sim *sim, int32_t root)
+static inline void emp_run_release(emp_engine *sim, int32_t root)
 {
     emp_run_release_in(sim, &sim->device[sim->instance[root].space].memory, root);
 }
@@ -131,7 +132,7 @@ static inline bool emp_run_is_like(const emp_sim_instance *root, int64_t bytes,
 
 /** An input buffer that output 0 of \a op may take over: this op is the last to need it,
  * and it has the same size and is in the same memory. -1 = none. */
-static inline int32_t emp_run_find_reusable(const emp_sim *sim, int32_t op)
+static inline int32_t emp_run_find_reusable(const emp_engine *sim, int32_t op)
 {
     const emp_sim_op       *o = &sim->op[op];
     const emp_sim_instance *output = &sim->instance[o->output];
@@ -145,7 +146,7 @@ static inline int32_t emp_run_find_reusable(const emp_sim *sim, int32_t op)
 }
 
 /** The buffer that output 0 of \a op shares, or -1. */
-static inline int32_t emp_run_find_shared(const emp_sim *sim, int32_t op)
+static inline int32_t emp_run_find_shared(const emp_engine *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
@@ -160,7 +161,7 @@ static inline int32_t emp_run_find_shared(const emp_sim *sim, int32_t op)
 
 /** \a tensor shares the buffer \a root. \return whether there is one; -1 = none: then it is
  * its own root. */
-static inline bool emp_run_share(emp_sim *sim, int32_t tensor, int32_t root)
+static inline bool emp_run_share(emp_engine *sim, int32_t tensor, int32_t root)
 {
     emp_sim_instance *t = &sim->instance[tensor];
 
@@ -172,7 +173,7 @@ static inline bool emp_run_share(emp_sim *sim, int32_t tensor, int32_t root)
 
 /** \a tensor, its own root, has a buffer in the memory \a space. It is needed by every edge
  * that reads it; emp_run_notify_readers() turns those that read copies into copies. */
-EMP_SIM_INLINE void emp_run_create_output(emp_sim *sim, int32_t tensor, int32_t op,
+EMP_SIM_INLINE void emp_run_create_output(emp_engine *sim, int32_t tensor, int32_t op,
                                           int32_t space)
 {
     emp_sim_instance *t = &sim->instance[tensor];
@@ -183,14 +184,14 @@ EMP_SIM_INLINE void emp_run_create_output(emp_sim *sim, int32_t tensor, int32_t 
 }
 
 /** The memory of a tensor that \a op makes. */
-static inline int32_t emp_run_space_of_output(const emp_sim *sim, int32_t tensor,
+static inline int32_t emp_run_space_of_output(const emp_engine *sim, int32_t tensor,
                                               int32_t op)
 {
     return sim->space_of_place[2 * op + sim->instance[tensor].on_host];
 }
 
 /** What emp_run_create_outputs() does for any op. */
-EMP_SIM_CALLED void emp_run_create_all(emp_sim *sim, int32_t op)
+EMP_SIM_CALLED void emp_run_create_all(emp_engine *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
     int32_t           t = o->output;
@@ -210,7 +211,7 @@ EMP_SIM_CALLED void emp_run_create_all(emp_sim *sim, int32_t op)
 /** What emp_run_create_outputs() does for an op that is like most, where an output may take over the
  * buffer of the first of its inputs that it can. Which ops may and which can is random, so
  * nothing branches. Of an op that may not, no input is like one that nobody needs. */
-EMP_SIM_INLINE void emp_run_create_in_place(emp_sim *sim, int32_t op, int32_t device)
+EMP_SIM_INLINE void emp_run_create_in_place(emp_engine *sim, int32_t op, int32_t device)
 {
     const emp_sim_op *o = &sim->op[op];
     const int32_t     tensor = o->output, pending = (o->flags & EMP_SIM_IN_PLACE) != 0;
@@ -232,7 +233,7 @@ EMP_SIM_INLINE void emp_run_create_in_place(emp_sim *sim, int32_t op, int32_t de
 
 /** Outputs and workspace are there from now on. Most ops have one output, on their device,
  * and nothing else. */
-EMP_SIM_INLINE void emp_run_create_outputs(emp_sim *sim, int32_t op, int32_t device)
+EMP_SIM_INLINE void emp_run_create_outputs(emp_engine *sim, int32_t op, int32_t device)
 {
     const uint32_t rare = EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE |
                           EMP_SIM_HAS_ODD_OUTPUTS |
@@ -248,7 +249,7 @@ EMP_SIM_INLINE void emp_run_create_outputs(emp_sim *sim, int32_t op, int32_t dev
 }
 
 /** Workspace and outputs that nobody reads are no longer needed. */
-static inline void emp_run_release_rest(emp_sim *sim, int32_t op)
+static inline void emp_run_release_rest(emp_engine *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
@@ -263,7 +264,7 @@ static inline void emp_run_release_rest(emp_sim *sim, int32_t op)
 }
 
 /** Inputs, all in the same \a memory, are no longer needed. */
-EMP_SIM_INLINE void emp_run_release_inputs(emp_sim *sim, int32_t op,
+EMP_SIM_INLINE void emp_run_release_inputs(emp_engine *sim, int32_t op,
                                            emp_sim_memory *memory)
 {
     const emp_sim_op *o = &sim->op[op];
@@ -274,7 +275,7 @@ EMP_SIM_INLINE void emp_run_release_inputs(emp_sim *sim, int32_t op,
 }
 
 /** Inputs, in whatever memory, are no longer needed. */
-static inline void emp_run_release_anywhere(emp_sim *sim, int32_t op)
+static inline void emp_run_release_anywhere(emp_engine *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
@@ -282,7 +283,7 @@ static inline void emp_run_release_anywhere(emp_sim *sim, int32_t op)
 }
 
 /** Workspace, outputs that nobody reads, and inputs are no longer needed. */
-EMP_SIM_CALLED void emp_run_release_all(emp_sim *sim, int32_t op)
+EMP_SIM_CALLED void emp_run_release_all(emp_engine *sim, int32_t op)
 {
     emp_run_release_rest(sim, op);
     emp_run_release_anywhere(sim, op);

@@ -7,7 +7,7 @@
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
 
-static inline void emp_run_wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
+static inline void emp_run_wait_for_cores(emp_engine *sim, int32_t cpu, int32_t op)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
@@ -18,7 +18,7 @@ static inline void emp_run_wait_for_cores(emp_sim *sim, int32_t cpu, int32_t op)
 
 /** For how many cores the op at the head of the line is cut: its share of them, but
  * at least a quarter of what it can use. */
-static inline int32_t emp_run_count_cores(const emp_sim *sim, const emp_sim_pool *pool,
+static inline int32_t emp_run_count_cores(const emp_engine *sim, const emp_sim_pool *pool,
                                           int32_t op)
 {
     int32_t lanes = sim->op[op].cpu.lanes, least = (lanes + 3) / 4;
@@ -28,7 +28,7 @@ static inline int32_t emp_run_count_cores(const emp_sim *sim, const emp_sim_pool
     return share < least ? least : share;
 }
 
-static inline void emp_run_begin_pool_op(emp_sim *sim, int32_t cpu)
+static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
     int32_t       op = emp_run_take(sim, &sim->device[cpu].line),
@@ -46,7 +46,7 @@ static inline void emp_run_begin_pool_op(emp_sim *sim, int32_t cpu)
 }
 
 /** Tasks of one op that start together end together: a batch. */
-static inline void emp_run_start_batch(emp_sim *sim, emp_sim_pool *pool)
+static inline void emp_run_start_batch(emp_engine *sim, emp_sim_pool *pool)
 {
     int32_t tasks =
         pool->starting_tasks < pool->free_cores ? pool->starting_tasks : pool->free_cores;
@@ -61,7 +61,7 @@ static inline void emp_run_start_batch(emp_sim *sim, emp_sim_pool *pool)
     emp_run_add_other_event(sim, source, sim->now + pool->starting_task_ns);
 }
 
-static inline void emp_run_start_pool_ops(emp_sim *sim, int32_t cpu)
+static inline void emp_run_start_pool_ops(emp_engine *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
@@ -76,7 +76,7 @@ static inline void emp_run_start_pool_ops(emp_sim *sim, int32_t cpu)
 }
 
 /** Starts what the CPUs in eager_pools can. */
-EMP_SIM_CALLED void emp_run_start_eager_pools(emp_sim *sim)
+EMP_SIM_CALLED void emp_run_start_eager_pools(emp_engine *sim)
 {
     do {
         emp_run_start_pool_ops(sim, __builtin_ctzll(sim->eager_pools));
@@ -85,13 +85,13 @@ EMP_SIM_CALLED void emp_run_start_eager_pools(emp_sim *sim)
 }
 
 /** Starts whatever can start on any CPU; mostly nothing. */
-EMP_SIM_INLINE void emp_run_start_all_pool_ops(emp_sim *sim)
+EMP_SIM_INLINE void emp_run_start_all_pool_ops(emp_engine *sim)
 {
     if (sim->eager_pools != 0) emp_run_start_eager_pools(sim);
 }
 
 /** \return the op that has ended with this batch, or -1. */
-static inline int32_t emp_run_end_batch(emp_sim *sim, int32_t cpu, int32_t number)
+static inline int32_t emp_run_end_batch(emp_engine *sim, int32_t cpu, int32_t number)
 {
     emp_sim_pool       *pool = &sim->pool[cpu];
     const emp_sim_batch batch = pool->batch[number];

@@ -5,7 +5,7 @@
 #ifndef EMP_SIM_ENGINE_RUN_RULES_H
 #define EMP_SIM_ENGINE_RUN_RULES_H
 
-#include "sim/engine/sim_internal.h"
+#include "sim/engine/engine_internal.h"
 
 #ifdef EMP_SIM_RULES
 static const emp_sim_rules emp_run_rules = EMP_SIM_RULES;

@@ -15,7 +15,7 @@ static inline emp_time_ns emp_run_later_of(emp_time_ns a, emp_time_ns b)
 
 /** Compilers would compute the address anew wherever it is used; they keep what comes from an
  * empty asm, of which they know nothing. */
-EMP_SIM_INLINE emp_sim_device *emp_run_device_at(emp_sim *sim, int32_t device)
+EMP_SIM_INLINE emp_sim_device *emp_run_device_at(emp_engine *sim, int32_t device)
 {
     emp_sim_device *d = &sim->device[device];
 
@@ -24,14 +24,15 @@ EMP_SIM_INLINE emp_sim_device *emp_run_device_at(emp_sim *sim, int32_t device)
 }
 
 /** The device that the op is on. */
-static inline int32_t emp_run_device_of(const emp_sim *sim, int32_t op)
+static inline int32_t emp_run_device_of(const emp_engine *sim, int32_t op)
 {
     return sim->space_of_place[2 * (size_t)op];
 }
 
 /** Time of an op on a device that serves nothing else meanwhile. Because of the empty asm both
  * are read at once, and not one when the kind of the device is known, which is late. */
-static inline emp_time_ns emp_run_cost_on(const emp_sim *sim, int32_t op, int32_t device)
+static inline emp_time_ns emp_run_cost_on(const emp_engine *sim, int32_t op,
+                                          int32_t device)
 {
     emp_time_ns on_cpu = sim->op[op].cpu_ns, on_gpu = sim->op[op].gpu_ns;
 
@@ -40,21 +41,21 @@ static inline emp_time_ns emp_run_cost_on(const emp_sim *sim, int32_t op, int32_
 }
 
 /** A host thread stands between the device and what it is asked to do. */
-static inline bool emp_run_has_host_thread(const emp_sim *sim, int32_t device)
+static inline bool emp_run_has_host_thread(const emp_engine *sim, int32_t device)
 {
     return EMP_RULES.serial_issue && sim->device[device].kind == EMP_DEVICE_GPU;
 }
 
 /** The server of the device issues ops, and does not run them: always so where GPUs have
  * host threads and CPUs are pools. */
-static inline bool emp_run_issues_ops(const emp_sim *sim, int32_t device)
+static inline bool emp_run_issues_ops(const emp_engine *sim, int32_t device)
 {
     return EMP_RULES.serial_issue &&
            (EMP_RULES.cpu_pool || emp_run_has_host_thread(sim, device));
 }
 
 /** How long the server works on an op. */
-static inline emp_time_ns emp_run_duration_on(const emp_sim *sim, int32_t op,
+static inline emp_time_ns emp_run_duration_on(const emp_engine *sim, int32_t op,
                                               int32_t device)
 {
     return emp_run_issues_ops(sim, device) ? sim->op[op].issue_ns
@@ -62,13 +63,13 @@ static inline emp_time_ns emp_run_duration_on(const emp_sim *sim, int32_t op,
 }
 
 /** Where the first reader of the op's outputs reads; somewhere, if they have none. */
-static inline uint32_t emp_run_first_place(const emp_sim *sim, int32_t op)
+static inline uint32_t emp_run_first_place(const emp_engine *sim, int32_t op)
 {
     return sim->reader[sim->op[op].reader].place;
 }
 
 /** A server that runs ops begins with \a op, its current item. */
-EMP_SIM_INLINE void emp_run_start_op(emp_sim *sim, int32_t op, int32_t device,
+EMP_SIM_INLINE void emp_run_start_op(emp_engine *sim, int32_t op, int32_t device,
                                      emp_sim_device *d)
 {
     if (EMP_RULES.is_traced) d->started_ns = sim->now;
@@ -78,7 +79,7 @@ EMP_SIM_INLINE void emp_run_start_op(emp_sim *sim, int32_t op, int32_t device,
 }
 
 /** Gives \a op to a server that has nothing to do and runs ops. */
-EMP_SIM_CALLED void emp_run_wake_server(emp_sim *sim, int32_t device, int32_t op,
+EMP_SIM_CALLED void emp_run_wake_server(emp_engine *sim, int32_t device, int32_t op,
                                         emp_time_ns duration)
 {
     emp_sim_device *d = emp_run_device_at(sim, device);
@@ -89,7 +90,7 @@ EMP_SIM_CALLED void emp_run_wake_server(emp_sim *sim, int32_t device, int32_t op
 }
 
 /** Gives \a item to a host thread that has nothing to do. */
-static inline void emp_run_wake_thread(emp_sim *sim, int32_t device, emp_sim_device *d,
+static inline void emp_run_wake_thread(emp_engine *sim, int32_t device, emp_sim_device *d,
                                        int32_t item, emp_time_ns duration)
 {
     emp_run_add_server_event(sim, device, sim->now + duration);
@@ -99,7 +100,7 @@ static inline void emp_run_wake_thread(emp_sim *sim, int32_t device, emp_sim_dev
 
 /** Gives \a item to the server; it starts when those before it are done. That the device
  * will be busy with it is noted now. */
-static inline void emp_run_serve(emp_sim *sim, int32_t device, int32_t item,
+static inline void emp_run_serve(emp_engine *sim, int32_t device, int32_t item,
                                  emp_time_ns duration)
 {
     emp_sim_device *d = emp_run_device_at(sim, device);

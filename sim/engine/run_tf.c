@@ -12,4 +12,4 @@
 
 const emp_sim_rules emp_sim_tf_rules = EMP_SIM_RULES;
 
-void emp_sim_run_tf(emp_sim *sim) { emp_run_run_events(sim); }
+void emp_engine_run_tf(emp_engine *sim) { emp_run_events(sim); }

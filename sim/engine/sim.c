@@ -1,161 +1,76 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A run: the placement is checked, the state made fresh, and the events are played by the
- * copy of run.h that has the rules of the profile as constants, if there is one. */
-#include "sim/engine/sim.h"
+#include "sim/engine/sim_internal.h"
 
-#include <string.h>
+#include "base/mem.h"
 
-#include "sim/engine/profile_internal.h"
-
-static bool are_rules(emp_sim_rules a, const emp_sim_rules *b)
+/* What a run numbers are items (ops, messages, copies and received copies) with their lists,
+ * inputs (EMP_SIM_INPUTS of each op at least), and chunks (two of each variable, workspace,
+ * tensor and copy, and of each device). A copy is of an input. */
+static emp_status check_counts(const emp_graph *g, emp_error *err)
 {
-    return memcmp(&a, b, sizeof a) == 0;
-}
+    const int64_t inputs = g->input_offset[g->op_count];
+    const int64_t controls = g->control_offset[g->op_count];
+    const int64_t most = 4 * (int64_t)g->op_count + 2 * (int64_t)g->tensor_count +
+                         2 * inputs + controls + EMP_SIM_SOURCE_MASK;
 
-emp_status emp_sim_limit_bytes(double total, emp_error *err)
-{
-    if (!(total < (double)EMP_SIM_ENDLESS)) {
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "variables, tensors and copies of %.3g bytes in all; "
-                         "at most %.3g bytes",
-                         total, (double)EMP_SIM_ENDLESS);
+    if (most > INT32_MAX) {
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "a graph of %d ops, %d tensors, %lld inputs and %lld control inputs takes "
+            "up to %lld numbers; at most %d",
+            g->op_count, g->tensor_count, (long long)inputs, (long long)controls,
+            (long long)most, INT32_MAX);
     }
     return EMP_OK;
 }
 
-emp_status emp_sim_limit_time(double total_ns, emp_error *err)
+emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err)
 {
-    if (!(total_ns < (double)EMP_SIM_LAST_NS)) {
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "ops and transfers of %.3g s in all; at most %.3g s",
-                         total_ns * 1e-9, (double)EMP_SIM_LAST_NS * 1e-9);
+    emp_status st = EMP_OK;
+    emp_sim   *sim = EMP_NEW(emp_sim);
+
+    *out = NULL;
+    if (sim == NULL)
+        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", problem->graph->op_count);
+    EMP_TRY(check_counts(problem->graph, err));
+    if (problem->runtime.rules == EMP_RULES_EVENTS) {
+        EMP_TRY(emp_engine_create(&sim->engine, problem, err));
+    } else {
+        EMP_TRY(emp_rules_sim_create(&sim->ruled, problem, err));
     }
-    return EMP_OK;
+    *out = sim;
+    sim = NULL;
+
+cleanup:
+    emp_sim_destroy(sim);
+    return st;
 }
 
-emp_status emp_sim_refuse_device(const emp_sim *sim, emp_op_id op, emp_device_id device,
-                                 emp_error *err)
+void emp_sim_destroy(emp_sim *sim)
 {
-    const emp_problem *p = sim->problem;
-    const char        *name = p->graph->name[op];
-
-    if (device < 0 || device >= sim->device_count) {
-        return EMP_ERROR(EMP_EINVAL, "op '%s' is on device %d of 0..%d", name, device,
-                         sim->device_count - 1);
-    }
-    return EMP_ERROR(EMP_EINVAL, "op '%s' cannot run on %s", name,
-                     p->machine->device[device].name);
+    if (sim == NULL) return;
+    emp_engine_destroy(sim->engine);
+    emp_rules_sim_destroy(sim->ruled);
+    emp_free(sim);
 }
 
-static emp_status take_placement(emp_sim *sim, const emp_device_id *device_of_op,
-                                 emp_error *err)
+static emp_status run(emp_sim *sim, const emp_device_id *device_of_op, bool is_traced,
+                      const emp_sim_trace *trace, emp_sim_result *result, emp_error *err)
 {
-    const int32_t           op_count = sim->op_count;
-    const uint32_t          device_count = (uint32_t)sim->device_count;
-    const emp_sim_op_start *start = sim->start;
-    uint8_t                *space_of_place = sim->space_of_place;
-
-    for (int32_t op = 0; op < op_count; op++) {
-        emp_device_id device = device_of_op[start[op].id];
-        if ((uint32_t)device >= device_count ||
-            !(start[op].kinds & sim->kind_of_device[device]))
-            return emp_sim_refuse_device(sim, start[op].id, device, err);
-        memcpy(space_of_place + 2 * op, sim->spaces_of_device[device], 2);
-    }
-    return EMP_OK;
-}
-
-static void reset_pools(emp_sim *sim)
-{
-    for (int32_t d = 0; d < sim->device_count; d++) {
-        emp_sim_pool *pool = &sim->pool[d];
-        if (pool->core_count == 0) continue;
-        pool->waiting_count = pool->running_count = pool->starting_tasks = 0;
-        pool->free_cores = pool->core_count;
-        memset(pool->free_batches, -1, sizeof pool->free_batches);
-    }
-    sim->eager_pools = 0;
-}
-
-static void reset_regions(emp_sim *sim)
-{
-    if (sim->bfc == NULL) return;
-    emp_bfc_reset(sim->bfc);
-    for (int32_t d = 0; d < sim->device_count; d++) {
-        emp_bfc_add_region(sim->bfc, d, sim->device[d].memory.limit);
-    }
-}
-
-static void reset(emp_sim *sim)
-{
-    sim->result = (emp_sim_result){
-        .device_count = sim->device_count, .oom_device = -1, .oom_op = -1};
-    sim->now = 0;
-    sim->instance_count = sim->first_copy;
-    sim->instance[sim->tensor_count].pending = -1; /* nobody's: released, never free */
-    sim->message_count = 0;
-    for (int32_t d = 0; d < sim->device_count; d++) {
-        emp_sim_device *device = &sim->device[d];
-        device->current = -1;
-        device->queued_ns = device->busy_ns = 0;
-        device->memory.used = device->memory.peak = device->memory.homeless = 0;
-        sim->copy_to[d] = -1;
-    }
-    memcpy(sim->missing, sim->awaited, (size_t)sim->op_count * sizeof *sim->missing);
-    memset(sim->stream_ready_ns, 0, sizeof sim->stream_ready_ns);
-    memset(sim->link_free_ns, 0, sizeof sim->link_free_ns);
-    reset_pools(sim);
-    reset_regions(sim);
-}
-
-static void finish(emp_sim *sim)
-{
-    emp_sim_result *r = &sim->result;
-
-    r->step_time_ns = sim->now;
-    for (int32_t d = 0; d < sim->device_count; d++) {
-        const emp_sim_device *device = &sim->device[d];
-        if (r->step_time_ns < device->queued_ns) r->step_time_ns = device->queued_ns;
-        r->busy_ns[d] = device->busy_ns;
-        if (sim->pool[d].core_count > 0) r->busy_ns[d] /= sim->pool[d].core_count;
-        r->peak_bytes[d] = sim->device[d].memory.peak;
-    }
-    r->step_time_ns += sim->step_ns;
-    r->transfer_count = sim->instance_count - sim->first_copy;
-    r->event_count =
-        2 * (int64_t)sim->op_count + 2 * (int64_t)r->transfer_count + sim->message_count;
-    r->is_feasible = r->oom_device < 0;
-}
-
-static emp_status run(emp_sim *sim, const emp_device_id       *device_of_op,
-                      void (*play)(emp_sim *), emp_sim_result *result, emp_error *err)
-{
-    EMP_CHECK(take_placement(sim, device_of_op, err));
-    reset(sim);
-    play(sim);
-    finish(sim);
-    *result = sim->result;
-    return EMP_OK;
+    if (sim->engine == NULL)
+        return emp_rules_sim_run(sim->ruled, device_of_op, is_traced, trace, result, err);
+    return emp_engine_run(sim->engine, device_of_op, is_traced, trace, result, err);
 }
 
 emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
                        emp_sim_result *result, emp_error *err)
 {
-    sim->rules.is_traced = false;
-    if (sim->profile != NULL) return emp_sim_profile_run(sim, device_of_op, result, err);
-    return run(sim, device_of_op,
-               are_rules(sim->rules, &emp_sim_tf_rules)      ? emp_sim_run_tf
-               : are_rules(sim->rules, &emp_sim_ideal_rules) ? emp_sim_run_ideal
-                                                             : emp_sim_run_any,
-               result, err);
+    return run(sim, device_of_op, false, NULL, result, err);
 }
 
 emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
                               const emp_sim_trace *trace, emp_sim_result *result,
                               emp_error *err)
 {
-    sim->rules.is_traced = true;
-    sim->trace = trace;
-    if (sim->profile != NULL) return emp_sim_profile_run(sim, device_of_op, result, err);
-    return run(sim, device_of_op, emp_sim_run_any, result, err);
+    return run(sim, device_of_op, true, trace, result, err);
 }

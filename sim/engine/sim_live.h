@@ -7,12 +7,6 @@
 
 #include "sim/engine/sim.h"
 
-typedef struct {
-    int64_t used_bytes; /**< of all that it holds */
-    int64_t peak_bytes; /**< so far, as emp_sim_result counts it */
-    bool    is_out;     /**< some memory has been too small by now */
-} emp_sim_live_memory;
-
 emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device);
 
 /** Called for each buffer, named by the tensor that it was allocated for; others may

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/engine/profile_internal.h"
+#include "sim/rules/rules_internal.h"
 
 typedef struct {
     int32_t     device;
@@ -42,14 +42,15 @@ typedef struct {
 
 /* ---- creation ---- */
 
-static emp_status allocate(msr *s, const emp_sim *sim, bool has_before, emp_error *err)
+static emp_status allocate(msr *s, const emp_rules_sim *p, bool has_before,
+                           emp_error *err)
 {
-    size_t ops = (size_t)sim->profile->op_count, devices = (size_t)sim->device_count;
+    size_t ops = (size_t)p->op_count, devices = (size_t)p->device_count;
     size_t runs = ops > devices ? ops : devices;
 
     s->cross_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
     s->cross_bytes = EMP_NEW_ARRAY(int64_t, ops);
-    s->is_read = EMP_NEW_ARRAY(bool, (size_t)sim->profile->port_count);
+    s->is_read = EMP_NEW_ARRAY(bool, (size_t)p->port_count);
     s->shown = EMP_NEW_ARRAY(int32_t, ops);
     s->told_run = EMP_NEW_ARRAY(int32_t, ops);
     s->order = EMP_NEW_ARRAY(int32_t, ops);
@@ -62,78 +63,77 @@ static emp_status allocate(msr *s, const emp_sim *sim, bool has_before, emp_erro
     if (!s->cross_ns || !s->cross_bytes || !s->is_read || !s->shown || !s->told_run ||
         !s->order || !s->run || !s->run_of_op || !s->next_op || !s->run_of_number ||
         !s->before || !s->changed) {
-        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", sim->profile->op_count);
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
     }
     return EMP_OK;
 }
 
 /* run_of_op serves as the counts of what is missing. */
-static void sort_topologically(emp_sim_profile *p, msr *s)
+static void sort_topologically(emp_rules_sim *p, msr *s)
 {
     int32_t *missing = s->run_of_op, count = 0;
 
     for (int32_t op = 0; op < p->op_count; op++) {
         missing[op] = p->op[op + 1].in - p->op[op].in;
-        if (missing[op] == 0) emp_profile_push(&p->heap, 0, (uint64_t)op);
+        if (missing[op] == 0) emp_rules_push(&p->heap, 0, (uint64_t)op);
     }
     while (p->heap.count > 0) {
-        int32_t op = (int32_t)emp_profile_pop(&p->heap).tie;
+        int32_t op = (int32_t)emp_rules_pop(&p->heap).tie;
         s->order[count++] = op;
         for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
             int32_t v = p->out[i].consumer;
-            if (--missing[v] == 0) emp_profile_push(&p->heap, 0, (uint64_t)v);
+            if (--missing[v] == 0) emp_rules_push(&p->heap, 0, (uint64_t)v);
         }
     }
 }
 
 /* B_u: of the outputs that somebody reads. */
-static void sum_results(const emp_sim_profile *p, msr *s)
+static void sum_results(const emp_rules_sim *p, msr *s)
 {
     for (int32_t i = 0; i < p->edge_count; i++) s->is_read[p->in[i]] = true;
     for (int32_t op = 0; op < p->op_count; op++) s->shown[op] = -1;
     for (int32_t port = 0; port < p->port_count; port++) {
         int32_t u = p->port[port].op;
-        if (!s->is_read[port] || emp_profile_is_control(p, port)) continue;
+        if (!s->is_read[port] || emp_rules_is_control(p, port)) continue;
         s->cross_bytes[u] += p->port[port].bytes;
         if (s->shown[u] < 0) s->shown[u] = port;
     }
 }
 
-static emp_status create(emp_sim *sim, bool is_latency, emp_error *err)
+static emp_status create(emp_rules_sim *p, bool is_latency, emp_error *err)
 {
-    emp_sim_profile   *p = sim->profile;
-    const emp_runtime *r = &sim->problem->runtime;
-    emp_profile_rate   rate;
+    const emp_runtime *r = &p->problem->runtime;
+    emp_rules_rate     rate;
     msr               *s = EMP_NEW(msr);
     double             total = 0.0;
 
     p->state = s;
     if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    EMP_CHECK(emp_profile_rate_of(&rate, r->host_bytes_per_s, "host_rate", err));
-    EMP_CHECK(allocate(s, sim, is_latency, err));
+    EMP_CHECK(emp_rules_rate_of(&rate, r->host_bytes_per_s, "host_rate", err));
+    EMP_CHECK(allocate(s, p, is_latency, err));
     sort_topologically(p, s);
     sum_results(p, s);
     for (int32_t op = 0; op < p->op_count; op++) {
-        s->cross_ns[op] = emp_graph_stated_copy_ns(sim->problem->graph, p->op[op].id);
+        s->cross_ns[op] = emp_graph_stated_copy_ns(p->problem->graph, p->op[op].id);
         if (s->cross_ns[op] < 0)
-            s->cross_ns[op] = emp_profile_duration(rate, s->cross_bytes[op]);
+            s->cross_ns[op] = emp_rules_duration(rate, s->cross_bytes[op]);
         total += (double)s->cross_ns[op] * (p->op[op + 1].out - p->op[op].out + 1);
     }
-    EMP_CHECK(emp_profile_check_times(p, total, err));
-    for (int32_t d = 0; d < sim->device_count; d++) {
-        if (!emp_profile_is_gpu(sim, d)) sim->device[d].memory.limit = INT64_MAX;
+    EMP_CHECK(emp_rules_check_times(p, total, err));
+    for (int32_t d = 0; d < p->device_count; d++) {
+        if (!emp_rules_is_gpu(p, d)) p->memory[d].limit = INT64_MAX;
     }
     return EMP_OK;
 }
 
-static emp_status create_latency(emp_sim *sim, emp_error *err)
+static emp_status create_latency(emp_rules_sim *p, emp_error *err)
 {
-    return create(sim, true, err);
+    return create(p, true, err);
 }
 
-static emp_status create_load(emp_sim *sim, emp_error *err)
+static emp_status create_load(emp_rules_sim *p, emp_error *err)
 {
-    return create(sim, false, err);
+    return create(p, false, err);
 }
 
 static void destroy(void *state)
@@ -181,19 +181,19 @@ static void join(msr *s, int32_t op, int32_t r)
 
 /* Now that run \a a comes before \a b, so does all that comes before a. Whether that is
  * news. */
-static bool come_before(emp_sim *sim, msr *s, int32_t a, int32_t b)
+static bool come_before(emp_rules_sim *p, msr *s, int32_t a, int32_t b)
 {
-    int32_t   *row = &s->before[(size_t)b * (size_t)sim->device_count];
-    int32_t   *from = &s->before[(size_t)a * (size_t)sim->device_count];
+    int32_t   *row = &s->before[(size_t)b * (size_t)p->device_count];
+    int32_t   *from = &s->before[(size_t)a * (size_t)p->device_count];
     const run *first = &s->run[a];
     bool       is_new = false;
 
-    for (int32_t d = 0; d < sim->device_count; d++) {
+    for (int32_t d = 0; d < p->device_count; d++) {
         if (from[d] <= row[d]) continue;
         row[d] = from[d];
         is_new = true;
     }
-    if (emp_profile_is_gpu(sim, first->device) && row[first->device] < first->number) {
+    if (emp_rules_is_gpu(p, first->device) && row[first->device] < first->number) {
         row[first->device] = first->number;
         is_new = true;
     }
@@ -208,20 +208,18 @@ static void note_change(msr *s, int32_t r)
 }
 
 /* Tells all runs after those that changed. */
-static void pass_on(emp_sim *sim, msr *s)
+static void pass_on(emp_rules_sim *p, msr *s)
 {
-    const emp_sim_profile *p = sim->profile;
-
     while (s->changed_count > 0) {
         int32_t    r = s->changed[--s->changed_count];
         const run *from = &s->run[r];
         s->run[r].is_queued = false;
-        if (from->next >= 0 && come_before(sim, s, r, from->next))
+        if (from->next >= 0 && come_before(p, s, r, from->next))
             note_change(s, from->next);
         for (int32_t op = from->first_op; op >= 0; op = s->next_op[op]) {
             for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
                 int32_t to = s->run_of_op[p->out[i].consumer];
-                if (to >= 0 && to != r && come_before(sim, s, r, to)) note_change(s, to);
+                if (to >= 0 && to != r && come_before(p, s, r, to)) note_change(s, to);
             }
         }
     }
@@ -229,118 +227,109 @@ static void pass_on(emp_sim *sim, msr *s)
 
 /* The runs of a GPU that come before a predecessor's run are the first ones, up to a
  * number: so the first run that an op can join follows the greatest such number. */
-static int32_t first_joinable(const emp_sim *sim, const msr *s, int32_t op)
+static int32_t first_joinable(const emp_rules_sim *p, const msr *s, int32_t op)
 {
-    const emp_sim_profile *p = sim->profile;
-    int32_t                device = p->device[op], number = 0;
+    int32_t device = p->device[op], number = 0;
 
     for (int32_t i = p->op[op].in; i < p->op[op + 1].in; i++) {
         int32_t r = s->run_of_op[p->port[p->in[i]].op];
-        int32_t last = s->before[(size_t)r * (size_t)sim->device_count + (size_t)device];
+        int32_t last = s->before[(size_t)r * (size_t)p->device_count + (size_t)device];
         if (last + 1 > number) number = last + 1;
     }
     return number;
 }
 
-static int32_t start_run(emp_sim *sim, msr *s, int32_t device)
+static int32_t start_run(emp_rules_sim *p, msr *s, int32_t device)
 {
     int32_t r = add_run(s, device);
 
-    for (int32_t d = 0; d < sim->device_count; d++) {
-        s->before[(size_t)r * (size_t)sim->device_count + (size_t)d] = -1;
+    for (int32_t d = 0; d < p->device_count; d++) {
+        s->before[(size_t)r * (size_t)p->device_count + (size_t)d] = -1;
     }
-    if (!emp_profile_is_gpu(sim, device)) return r;
+    if (!emp_rules_is_gpu(p, device)) return r;
     int32_t *runs = &s->run_of_number[s->first_run[device]];
     int32_t  number = s->gpu_runs[device]++;
     s->run[r].number = number;
     runs[number] = r;
     if (number > 0) {
         s->run[runs[number - 1]].next = r;
-        come_before(sim, s, runs[number - 1], r);
+        come_before(p, s, runs[number - 1], r);
     }
     return r;
 }
 
-static void take(emp_sim *sim, msr *s, int32_t op)
+static void take(emp_rules_sim *p, msr *s, int32_t op)
 {
-    const emp_sim_profile *p = sim->profile;
-    int32_t                device = p->device[op], r = -1;
-    bool                   is_new = false;
+    int32_t device = p->device[op], r = -1;
+    bool    is_new = false;
 
-    if (emp_profile_is_gpu(sim, device)) {
-        int32_t number = first_joinable(sim, s, op);
+    if (emp_rules_is_gpu(p, device)) {
+        int32_t number = first_joinable(p, s, op);
         if (number < s->gpu_runs[device])
             r = s->run_of_number[s->first_run[device] + number];
     }
-    if (r < 0) r = start_run(sim, s, device);
+    if (r < 0) r = start_run(p, s, device);
     join(s, op, r);
     for (int32_t i = p->op[op].in; i < p->op[op + 1].in; i++) {
         int32_t from = s->run_of_op[p->port[p->in[i]].op];
-        if (from != r && come_before(sim, s, from, r)) is_new = true;
+        if (from != r && come_before(p, s, from, r)) is_new = true;
     }
     if (is_new && s->run[r].first_op != op) {
         note_change(s, r);
-        pass_on(sim, s);
+        pass_on(p, s);
     }
 }
 
 /* Cuts the ops of each GPU into runs. */
-static void divide(emp_sim *sim, msr *s)
+static void divide(emp_rules_sim *p, msr *s)
 {
-    const emp_sim_profile *p = sim->profile;
-
     memset(s->first_run, 0, sizeof s->first_run);
     memset(s->gpu_runs, 0, sizeof s->gpu_runs);
     for (int32_t op = 0; op < p->op_count; op++) {
         s->first_run[p->device[op] + 1]++;
         s->run_of_op[op] = -1;
     }
-    for (int32_t d = 0; d < sim->device_count; d++) {
+    for (int32_t d = 0; d < p->device_count; d++) {
         s->first_run[d + 1] += s->first_run[d];
     }
-    for (int32_t i = 0; i < p->op_count; i++) take(sim, s, s->order[i]);
+    for (int32_t i = 0; i < p->op_count; i++) take(p, s, s->order[i]);
 }
 
 /* ---- charges ---- */
 
-static void charge(emp_sim *sim, const msr *s, int32_t op, emp_time_ns *to)
+static void charge(emp_rules_sim *p, const msr *s, int32_t op, emp_time_ns *to)
 {
     *to += s->cross_ns[op];
-    emp_profile_book(sim, s->cross_bytes[op]);
+    emp_rules_book(p, s->cross_bytes[op]);
 }
 
 /* A result that leaves its run is paid once there and once by each run that reads it; the
  * CPU pays nothing. */
-static void charge_results(emp_sim *sim, msr *s)
+static void charge_results(emp_rules_sim *p, msr *s)
 {
-    const emp_sim_profile *p = sim->profile;
-
     for (int32_t u = 0; u < p->op_count; u++) {
         run *home = &s->run[s->run_of_op[u]];
         bool leaves = false;
         for (int32_t i = p->op[u].out; i < p->op[u + 1].out; i++) {
             run *reader = &s->run[s->run_of_op[p->out[i].consumer]];
-            if (reader == home || emp_profile_is_control(p, p->out[i].port)) continue;
+            if (reader == home || emp_rules_is_control(p, p->out[i].port)) continue;
             leaves = true;
-            if (!emp_profile_is_gpu(sim, reader->device) || reader->last_outside == u)
+            if (!emp_rules_is_gpu(p, reader->device) || reader->last_outside == u)
                 continue;
             reader->last_outside = u;
-            charge(sim, s, u, &reader->in_ns);
+            charge(p, s, u, &reader->in_ns);
         }
-        if (leaves && emp_profile_is_gpu(sim, home->device))
-            charge(sim, s, u, &home->out_ns);
-        home->compute_ns += emp_profile_cost(sim, u);
+        if (leaves && emp_rules_is_gpu(p, home->device)) charge(p, s, u, &home->out_ns);
+        home->compute_ns += emp_rules_cost(p, u);
     }
 }
 
-static void account_memory(emp_sim *sim, const msr *s)
+static void account_memory(emp_rules_sim *p, const msr *s)
 {
-    const emp_sim_profile *p = sim->profile;
-
     for (int32_t i = 0; i < p->op_count; i++) {
-        const emp_profile_op *o = &p->op[s->order[i]];
-        emp_profile_hold(sim, p->device[s->order[i]], s->order[i],
-                         o->persistent_bytes + o->output_bytes, 0);
+        const emp_rules_op *o = &p->op[s->order[i]];
+        emp_rules_hold(p, p->device[s->order[i]], s->order[i],
+                       o->persistent_bytes + o->output_bytes, 0);
     }
 }
 
@@ -361,98 +350,92 @@ static int32_t take_lane(msr *s, emp_time_ns start, emp_time_ns end)
     return lane;
 }
 
-static emp_time_ns tell_in(emp_sim *sim, msr *s, int32_t r, emp_time_ns now)
+static emp_time_ns tell_in(emp_rules_sim *p, msr *s, int32_t r, emp_time_ns now)
 {
-    const emp_sim_profile *p = sim->profile;
-    int32_t                device = s->run[r].device;
+    int32_t device = s->run[r].device;
 
     for (int32_t v = s->run[r].first_op; v >= 0; v = s->next_op[v]) {
         for (int32_t i = p->op[v].in; i < p->op[v + 1].in; i++) {
             int32_t u = p->port[p->in[i]].op;
             if (s->run_of_op[u] == r || s->told_run[u] == r) continue;
-            if (emp_profile_is_control(p, p->in[i])) continue;
+            if (emp_rules_is_control(p, p->in[i])) continue;
             s->told_run[u] = r;
-            emp_profile_tell_transfer(sim, s->shown[u],
-                                      sim->problem->machine->device[device].host, device,
-                                      now, now + s->cross_ns[u]);
+            emp_rules_tell_transfer(p, s->shown[u],
+                                    p->problem->machine->device[device].host, device, now,
+                                    now + s->cross_ns[u]);
             now += s->cross_ns[u];
         }
     }
     return now;
 }
 
-static void tell_out(emp_sim *sim, const msr *s, int32_t r, emp_time_ns now)
+static void tell_out(emp_rules_sim *p, const msr *s, int32_t r, emp_time_ns now)
 {
-    const emp_sim_profile *p = sim->profile;
-    int32_t                device = s->run[r].device;
+    int32_t device = s->run[r].device;
 
     for (int32_t u = s->run[r].first_op; u >= 0; u = s->next_op[u]) {
         bool leaves = false;
         for (int32_t i = p->op[u].out; i < p->op[u + 1].out && !leaves; i++) {
-            leaves = !emp_profile_is_control(p, p->out[i].port) &&
+            leaves = !emp_rules_is_control(p, p->out[i].port) &&
                      s->run_of_op[p->out[i].consumer] != r;
         }
         if (!leaves) continue;
-        emp_profile_tell_transfer(sim, s->shown[u], device,
-                                  sim->problem->machine->device[device].host, now,
-                                  now + s->cross_ns[u]);
+        emp_rules_tell_transfer(p, s->shown[u], device,
+                                p->problem->machine->device[device].host, now,
+                                now + s->cross_ns[u]);
         now += s->cross_ns[u];
     }
 }
 
 /* Books the ops of a run. A trace shows all that comes in, then the ops, then all that
  * goes out, each after the other. */
-static void play(emp_sim *sim, msr *s, int32_t r, bool in_lanes)
+static void play(emp_rules_sim *p, msr *s, int32_t r, bool in_lanes)
 {
     emp_time_ns now = s->run[r].start_ns;
-    bool        is_told = sim->rules.is_traced,
-         is_gpu = emp_profile_is_gpu(sim, s->run[r].device);
-    int32_t lane = 0;
+    bool        is_told = p->is_traced, is_gpu = emp_rules_is_gpu(p, s->run[r].device);
+    int32_t     lane = 0;
 
     if (is_told && in_lanes && !is_gpu)
         lane = take_lane(s, now, now + length_of(&s->run[r]));
-    if (is_told && is_gpu) now = tell_in(sim, s, r, now);
+    if (is_told && is_gpu) now = tell_in(p, s, r, now);
     for (int32_t v = s->run[r].first_op; v >= 0; v = s->next_op[v]) {
-        emp_time_ns end = now + emp_profile_cost(sim, v);
-        emp_profile_run_op(sim, v, lane, now, end);
+        emp_time_ns end = now + emp_rules_cost(p, v);
+        emp_rules_run_op(p, v, lane, now, end);
         now = end;
     }
-    if (is_told && is_gpu) tell_out(sim, s, r, now);
+    if (is_told && is_gpu) tell_out(p, s, r, now);
 }
 
 static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
 
-static void queue_run(emp_sim *sim, const msr *s, int32_t r)
+static void queue_run(emp_rules_sim *p, const msr *s, int32_t r)
 {
-    emp_profile_push(&sim->profile->heap, s->run[r].start_ns, (uint64_t)r);
+    emp_rules_push(&p->heap, s->run[r].start_ns, (uint64_t)r);
 }
 
-static void wait_no_more(emp_sim *sim, msr *s, int32_t r, emp_time_ns now)
+static void wait_no_more(emp_rules_sim *p, msr *s, int32_t r, emp_time_ns now)
 {
     s->run[r].start_ns = later_of(s->run[r].start_ns, now);
-    if (--s->run[r].waits_for == 0) queue_run(sim, s, r);
+    if (--s->run[r].waits_for == 0) queue_run(p, s, r);
 }
 
-static void finish_run(emp_sim *sim, msr *s, int32_t r)
+static void finish_run(emp_rules_sim *p, msr *s, int32_t r)
 {
-    const emp_sim_profile *p = sim->profile;
-    emp_time_ns            end = s->run[r].start_ns + length_of(&s->run[r]);
+    emp_time_ns end = s->run[r].start_ns + length_of(&s->run[r]);
 
-    sim->result.step_time_ns = later_of(sim->result.step_time_ns, end);
+    p->result.step_time_ns = later_of(p->result.step_time_ns, end);
     for (int32_t u = s->run[r].first_op; u >= 0; u = s->next_op[u]) {
         for (int32_t i = p->op[u].out; i < p->op[u + 1].out; i++) {
             int32_t to = s->run_of_op[p->out[i].consumer];
-            if (to != r) wait_no_more(sim, s, to, end);
+            if (to != r) wait_no_more(p, s, to, end);
         }
     }
-    if (s->run[r].next >= 0) wait_no_more(sim, s, s->run[r].next, end);
+    if (s->run[r].next >= 0) wait_no_more(p, s, s->run[r].next, end);
 }
 
 /* Runs by their starts: none can start before one that it waits for. */
-static void schedule(emp_sim *sim, msr *s)
+static void schedule(emp_rules_sim *p, msr *s)
 {
-    emp_sim_profile *p = sim->profile;
-
     for (int32_t v = 0; v < p->op_count; v++) {
         int32_t r = s->run_of_op[v];
         for (int32_t i = p->op[v].in; i < p->op[v + 1].in; i++) {
@@ -463,51 +446,50 @@ static void schedule(emp_sim *sim, msr *s)
         if (s->run[r].next >= 0) s->run[s->run[r].next].waits_for++;
     }
     for (int32_t r = 0; r < s->run_count; r++) {
-        if (s->run[r].waits_for == 0) queue_run(sim, s, r);
+        if (s->run[r].waits_for == 0) queue_run(p, s, r);
     }
     while (p->heap.count > 0) {
-        int32_t r = (int32_t)emp_profile_pop(&p->heap).tie;
-        play(sim, s, r, true);
-        finish_run(sim, s, r);
+        int32_t r = (int32_t)emp_rules_pop(&p->heap).tie;
+        play(p, s, r, true);
+        finish_run(p, s, r);
     }
 }
 
-static void start(emp_sim *sim, msr *s)
+static void start(emp_rules_sim *p, msr *s)
 {
     s->run_count = s->changed_count = 0;
-    memset(s->told_run, -1, (size_t)sim->profile->op_count * sizeof *s->told_run);
+    memset(s->told_run, -1, (size_t)p->op_count * sizeof *s->told_run);
     memset(s->lane_free_ns, 0, sizeof s->lane_free_ns);
-    account_memory(sim, s);
+    account_memory(p, s);
 }
 
-static void run_latency(emp_sim *sim)
+static void run_latency(emp_rules_sim *p)
 {
-    msr *s = sim->profile->state;
+    msr *s = p->state;
 
-    start(sim, s);
-    divide(sim, s);
-    charge_results(sim, s);
-    schedule(sim, s);
+    start(p, s);
+    divide(p, s);
+    charge_results(p, s);
+    schedule(p, s);
 }
 
-static void run_load(emp_sim *sim)
+static void run_load(emp_rules_sim *p)
 {
-    const emp_sim_profile *p = sim->profile;
-    msr                   *s = p->state;
+    msr *s = p->state;
 
-    start(sim, s);
-    for (int32_t d = 0; d < sim->device_count; d++) add_run(s, d);
+    start(p, s);
+    for (int32_t d = 0; d < p->device_count; d++) add_run(s, d);
     for (int32_t i = 0; i < p->op_count; i++) {
         join(s, s->order[i], p->device[s->order[i]]);
     }
-    charge_results(sim, s);
-    for (int32_t d = 0; d < sim->device_count; d++) {
-        play(sim, s, d, false);
+    charge_results(p, s);
+    for (int32_t d = 0; d < p->device_count; d++) {
+        play(p, s, d, false);
         emp_time_ns load = length_of(&s->run[d]);
-        sim->result.busy_ns[d] = load; /* not its ops alone */
-        sim->result.step_time_ns = later_of(sim->result.step_time_ns, load);
+        p->result.busy_ns[d] = load; /* not its ops alone */
+        p->result.step_time_ns = later_of(p->result.step_time_ns, load);
     }
 }
 
-const emp_profile_rules emp_profile_msr_latency = {create_latency, run_latency, destroy};
-const emp_profile_rules emp_profile_msr_load = {create_load, run_load, destroy};
+const emp_rules_type emp_rules_msr_latency = {create_latency, run_latency, destroy};
+const emp_rules_type emp_rules_msr_load = {create_load, run_load, destroy};

@@ -9,7 +9,7 @@
  * them. So a device has at most four events pending: one of its compute server, one of its
  * bus, the end of its op, and the arrival of its transfer. */
 #include "base/mem.h"
-#include "sim/engine/profile_internal.h"
+#include "sim/rules/rules_internal.h"
 
 enum event_kind { RELEASE, BUS, DEVICE };
 
@@ -37,7 +37,7 @@ typedef struct {
 
 /* ---- creation ---- */
 
-static emp_status allocate(placeto *s, const emp_sim_profile *p, emp_error *err)
+static emp_status allocate(placeto *s, const emp_rules_sim *p, emp_error *err)
 {
     size_t ops = (size_t)p->op_count, ports = (size_t)p->port_count;
     size_t edges = (size_t)p->edge_count;
@@ -60,7 +60,7 @@ static emp_status allocate(placeto *s, const emp_sim_profile *p, emp_error *err)
 
 /* An op's control port comes last in a row, its output 0 first: so an edge of control is
  * there already if the producer's entries begin with output 0. */
-static void list_wanted(placeto *s, const emp_sim_profile *p)
+static void list_wanted(placeto *s, const emp_rules_sim *p)
 {
     int32_t count = 0;
 
@@ -70,7 +70,7 @@ static void list_wanted(placeto *s, const emp_sim_profile *p)
         for (int32_t i = p->op[v].in; i < p->op[v + 1].in; i++) {
             int32_t port = p->in[i], u = p->port[port].op;
             bool    is_first = i == p->op[v].in || p->port[p->in[i - 1]].op != u;
-            if (emp_profile_is_control(p, port)) port = p->op[u].port;
+            if (emp_rules_is_control(p, port)) port = p->op[u].port;
             if (is_first) {
                 first_of_producer = port;
             } else if (port == first_of_producer) {
@@ -82,7 +82,7 @@ static void list_wanted(placeto *s, const emp_sim_profile *p)
     s->first_wanted[p->op_count] = count;
 }
 
-static void list_readers(placeto *s, const emp_sim_profile *p)
+static void list_readers(placeto *s, const emp_rules_sim *p)
 {
     int32_t count = s->first_wanted[p->op_count], total = 0;
 
@@ -103,16 +103,15 @@ static void list_readers(placeto *s, const emp_sim_profile *p)
     s->first_reader[0] = 0;
 }
 
-static emp_status create(emp_sim *sim, emp_error *err)
+static emp_status create(emp_rules_sim *p, emp_error *err)
 {
-    emp_sim_profile   *p = sim->profile;
-    const emp_runtime *r = &sim->problem->runtime;
-    emp_profile_rate   rate;
+    const emp_runtime *r = &p->problem->runtime;
+    emp_rules_rate     rate;
     placeto           *s = EMP_NEW(placeto);
 
     p->state = s;
     if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    EMP_CHECK(emp_profile_rate_of(&rate, r->bus_bytes_per_s, "bus_rate", err));
+    EMP_CHECK(emp_rules_rate_of(&rate, r->bus_bytes_per_s, "bus_rate", err));
     EMP_CHECK(allocate(s, p, err));
     list_wanted(s, p);
     list_readers(s, p);
@@ -121,10 +120,10 @@ static emp_status create(emp_sim *sim, emp_error *err)
     s->early_ns = emp_ns_of_seconds(r->early_release_s);
     double total = (double)s->op_gap_ns * p->op_count;
     for (int32_t port = 0; port < p->port_count; port++) {
-        s->transfer_ns[port] = emp_profile_duration(rate, p->port[port].bytes);
+        s->transfer_ns[port] = emp_rules_duration(rate, p->port[port].bytes);
         total += (double)s->transfer_ns[port] + (double)s->bus_gap_ns;
     }
-    return emp_profile_check_times(p, total, err);
+    return emp_rules_check_times(p, total, err);
 }
 
 static void destroy(void *state)
@@ -148,16 +147,16 @@ static void destroy(void *state)
 
 /* Ordered by (time, kind, a); a transfer's arrival also says of which port, counted from
  * 1. */
-static void expect(emp_sim_profile *p, emp_time_ns at, enum event_kind kind, int32_t a,
+static void expect(emp_rules_sim *p, emp_time_ns at, enum event_kind kind, int32_t a,
                    int32_t port)
 {
-    emp_profile_push(&p->heap, at,
-                     (uint64_t)kind << 62 | (uint64_t)a << 31 | (uint32_t)port);
+    emp_rules_push(&p->heap, at,
+                   (uint64_t)kind << 62 | (uint64_t)a << 31 | (uint32_t)port);
 }
 
 /* At the end of the list; an idle server looks at it when the item is ready. */
-static void enqueue(emp_sim_profile *p, placeto_server *server, int32_t *next,
-                    int32_t item, emp_time_ns ready, enum event_kind kind, int32_t device)
+static void enqueue(emp_rules_sim *p, placeto_server *server, int32_t *next, int32_t item,
+                    emp_time_ns ready, enum event_kind kind, int32_t device)
 {
     next[item] = -1;
     if (server->head < 0) {
@@ -171,46 +170,43 @@ static void enqueue(emp_sim_profile *p, placeto_server *server, int32_t *next,
     expect(p, ready, kind, device, 0);
 }
 
-static void queue_op(emp_sim *sim, placeto *s, int32_t op, emp_time_ns now)
+static void queue_op(emp_rules_sim *p, placeto *s, int32_t op, emp_time_ns now)
 {
-    emp_sim_profile *p = sim->profile;
-    int32_t          device = p->device[op];
+    int32_t device = p->device[op];
 
-    emp_profile_tell_ready(sim, op, now);
+    emp_rules_tell_ready(p, op, now);
     enqueue(p, &s->compute[device], s->next_op, op, now, DEVICE, device);
 }
 
-static void meet(emp_sim *sim, placeto *s, int32_t consumer, emp_time_ns now)
+static void meet(emp_rules_sim *p, placeto *s, int32_t consumer, emp_time_ns now)
 {
-    if (--s->missing[consumer] == 0) queue_op(sim, s, consumer, now);
+    if (--s->missing[consumer] == 0) queue_op(p, s, consumer, now);
 }
 
 /* To consumers on the producer's device, each once. */
-static void release_here(emp_sim *sim, placeto *s, int32_t producer, emp_time_ns now)
+static void release_here(emp_rules_sim *p, placeto *s, int32_t producer, emp_time_ns now)
 {
-    const emp_sim_profile *p = sim->profile;
-    int32_t                last = -1;
+    int32_t last = -1;
 
     for (int32_t i = p->op[producer].out; i < p->op[producer + 1].out; i++) {
         int32_t v = p->out[i].consumer;
         if (v == last || p->device[v] != p->device[producer]) continue;
         last = v;
-        meet(sim, s, v, now);
+        meet(p, s, v, now);
     }
 }
 
 /* To consumers of a transfer, wherever they are. */
-static void release_elsewhere(emp_sim *sim, placeto *s, int32_t port, emp_time_ns now)
+static void release_elsewhere(emp_rules_sim *p, placeto *s, int32_t port, emp_time_ns now)
 {
-    const emp_sim_profile *p = sim->profile;
-    int32_t                device = p->device[p->port[port].op];
+    int32_t device = p->device[p->port[port].op];
 
     for (int32_t i = s->first_reader[port]; i < s->first_reader[port + 1]; i++) {
-        if (p->device[s->reader[i]] != device) meet(sim, s, s->reader[i], now);
+        if (p->device[s->reader[i]] != device) meet(p, s, s->reader[i], now);
     }
 }
 
-static bool is_read_elsewhere(const emp_sim_profile *p, const placeto *s, int32_t port,
+static bool is_read_elsewhere(const emp_rules_sim *p, const placeto *s, int32_t port,
                               int32_t device)
 {
     for (int32_t i = s->first_reader[port]; i < s->first_reader[port + 1]; i++) {
@@ -219,22 +215,21 @@ static bool is_read_elsewhere(const emp_sim_profile *p, const placeto *s, int32_
     return false;
 }
 
-static void look_device(emp_sim *sim, placeto *s, int32_t device, emp_time_ns now)
+static void look_device(emp_rules_sim *p, placeto *s, int32_t device, emp_time_ns now)
 {
-    emp_sim_profile *p = sim->profile;
-    placeto_server  *server = &s->compute[device];
-    int32_t          op = server->head;
+    placeto_server *server = &s->compute[device];
+    int32_t         op = server->head;
 
     if (op < 0) {
         server->is_idle = true;
         return;
     }
     server->head = s->next_op[op];
-    emp_time_ns cost = emp_profile_cost(sim, op), end = now + cost;
+    emp_time_ns cost = emp_rules_cost(p, op), end = now + cost;
     p->start_ns[op] = now;
     p->end_ns[op] = end;
     s->started[s->started_count++] = op;
-    emp_profile_run_op(sim, op, 0, now, end);
+    emp_rules_run_op(p, op, 0, now, end);
     expect(p, cost > 0 ? end + s->op_gap_ns : end, DEVICE, device, 0);
     expect(p, end, RELEASE, op, 0);
     for (int32_t port = p->op[op].port; port < p->op[op + 1].port; port++) {
@@ -244,26 +239,24 @@ static void look_device(emp_sim *sim, placeto *s, int32_t device, emp_time_ns no
 }
 
 /* Tells a transfer once for every device that it serves. */
-static void tell_transfer(emp_sim *sim, const placeto *s, int32_t port, int32_t from,
+static void tell_transfer(emp_rules_sim *p, const placeto *s, int32_t port, int32_t from,
                           emp_time_ns start, emp_time_ns end)
 {
-    const emp_sim_profile *p = sim->profile;
-    uint64_t               told = UINT64_C(1) << from;
+    uint64_t told = UINT64_C(1) << from;
 
-    if (!sim->rules.is_traced) return;
+    if (!p->is_traced) return;
     for (int32_t i = s->first_reader[port]; i < s->first_reader[port + 1]; i++) {
         int32_t to = p->device[s->reader[i]];
         if (told >> to & 1u) continue;
         told |= UINT64_C(1) << to;
-        emp_profile_tell_transfer(sim, port, from, to, start, end);
+        emp_rules_tell_transfer(p, port, from, to, start, end);
     }
 }
 
-static void look_bus(emp_sim *sim, placeto *s, int32_t device, emp_time_ns now)
+static void look_bus(emp_rules_sim *p, placeto *s, int32_t device, emp_time_ns now)
 {
-    emp_sim_profile *p = sim->profile;
-    placeto_server  *bus = &s->bus[device];
-    int32_t          port = bus->head;
+    placeto_server *bus = &s->bus[device];
+    int32_t         port = bus->head;
 
     if (port < 0) {
         bus->is_idle = true;
@@ -277,18 +270,16 @@ static void look_bus(emp_sim *sim, placeto *s, int32_t device, emp_time_ns now)
     }
     bus->head = s->next_port[port];
     emp_time_ns arrival = now + s->transfer_ns[port];
-    emp_profile_book(sim, p->port[port].bytes);
-    tell_transfer(sim, s, port, device, now, arrival);
+    emp_rules_book(p, p->port[port].bytes);
+    tell_transfer(p, s, port, device, now, arrival);
     expect(p, arrival, RELEASE, producer, port - p->op[producer].port + 1);
     expect(p, arrival + s->bus_gap_ns, BUS, device, 0);
 }
 
 /* A producer here is one dependency, one elsewhere as many as its ports that are read. */
-static void start(emp_sim *sim, placeto *s)
+static void start(emp_rules_sim *p, placeto *s)
 {
-    const emp_sim_profile *p = sim->profile;
-
-    for (int32_t d = 0; d < sim->device_count; d++) {
+    for (int32_t d = 0; d < p->device_count; d++) {
         s->compute[d] = s->bus[d] = (placeto_server){.head = -1, .is_idle = true};
     }
     s->started_count = 0;
@@ -300,13 +291,13 @@ static void start(emp_sim *sim, placeto *s)
             s->missing[v] += u != last || p->device[u] != p->device[v];
             last = u;
         }
-        if (s->missing[v] == 0) queue_op(sim, s, v, 0);
+        if (s->missing[v] == 0) queue_op(p, s, v, 0);
     }
 }
 
 /* ---- memory, when all times are known ---- */
 
-static emp_time_ns held_until(const emp_sim_profile *p, const placeto *s, int32_t op)
+static emp_time_ns held_until(const emp_rules_sim *p, const placeto *s, int32_t op)
 {
     emp_time_ns until = p->start_ns[op];
 
@@ -318,58 +309,53 @@ static emp_time_ns held_until(const emp_sim_profile *p, const placeto *s, int32_
 }
 
 /* Releases that come before an allocation at \a now. */
-static void let_go(emp_sim *sim, emp_time_ns now)
+static void let_go(emp_rules_sim *p, emp_time_ns now)
 {
-    emp_sim_profile *p = sim->profile;
-
     while (p->heap.count > 0 && p->heap.key[0].at < now) {
-        emp_profile_key key = emp_profile_pop(&p->heap);
-        int32_t         op = (int32_t)key.tie;
-        emp_profile_release(sim, p->device[op], p->op[op].output_bytes, key.at);
+        emp_rules_key key = emp_rules_pop(&p->heap);
+        int32_t       op = (int32_t)key.tie;
+        emp_rules_release(p, p->device[op], p->op[op].output_bytes, key.at);
     }
 }
 
-static void account_memory(emp_sim *sim, const placeto *s)
+static void account_memory(emp_rules_sim *p, const placeto *s)
 {
-    emp_sim_profile *p = sim->profile;
-
     for (int32_t i = 0; i < s->started_count; i++) {
         int32_t     op = s->started[i];
         emp_time_ns at = p->start_ns[op];
         if (p->op[op].output_bytes == 0) continue;
-        let_go(sim, at);
-        emp_profile_hold(sim, p->device[op], op, p->op[op].output_bytes, at);
-        emp_profile_push(&p->heap, held_until(p, s, op), (uint64_t)op);
+        let_go(p, at);
+        emp_rules_hold(p, p->device[op], op, p->op[op].output_bytes, at);
+        emp_rules_push(&p->heap, held_until(p, s, op), (uint64_t)op);
     }
-    let_go(sim, INT64_MAX);
+    let_go(p, INT64_MAX);
 }
 
-static void run(emp_sim *sim)
+static void run(emp_rules_sim *p)
 {
-    emp_sim_profile *p = sim->profile;
-    placeto         *s = p->state;
-    emp_time_ns      now = 0;
+    placeto    *s = p->state;
+    emp_time_ns now = 0;
 
-    start(sim, s);
+    start(p, s);
     while (p->heap.count > 0) {
-        emp_profile_key event = emp_profile_pop(&p->heap);
-        int32_t         a = (int32_t)(event.tie >> 31 & INT32_MAX);
-        int32_t         port = (int32_t)(event.tie & INT32_MAX);
+        emp_rules_key event = emp_rules_pop(&p->heap);
+        int32_t       a = (int32_t)(event.tie >> 31 & INT32_MAX);
+        int32_t       port = (int32_t)(event.tie & INT32_MAX);
         now = event.at;
         switch ((enum event_kind)(event.tie >> 62)) {
         case RELEASE:
             if (port == 0) {
-                release_here(sim, s, a, now);
+                release_here(p, s, a, now);
             } else {
-                release_elsewhere(sim, s, p->op[a].port + port - 1, now);
+                release_elsewhere(p, s, p->op[a].port + port - 1, now);
             }
             break;
-        case BUS: look_bus(sim, s, a, now); break;
-        case DEVICE: look_device(sim, s, a, now); break;
+        case BUS: look_bus(p, s, a, now); break;
+        case DEVICE: look_device(p, s, a, now); break;
         }
     }
-    sim->result.step_time_ns = now;
-    account_memory(sim, s);
+    p->result.step_time_ns = now;
+    account_memory(p, s);
 }
 
-const emp_profile_rules emp_profile_placeto = {create, run, destroy};
+const emp_rules_type emp_rules_placeto = {create, run, destroy};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/engine/profile_internal.h"
+#include "sim/rules/rules_internal.h"
 
 /* When what leaves a port of the op in service is there on a device. */
 typedef struct {
@@ -26,10 +26,9 @@ typedef struct {
     emp_time_ns  free_ns[EMP_MAX_DEVICES], channel_ns[EMP_MAX_DEVICES];
 } baechi;
 
-static emp_status allocate(baechi *s, const emp_sim *sim, emp_error *err)
+static emp_status allocate(baechi *s, const emp_rules_sim *p, emp_error *err)
 {
-    const emp_sim_profile *p = sim->profile;
-    size_t                 ops = (size_t)p->op_count, most_ports = 0;
+    size_t ops = (size_t)p->op_count, most_ports = 0;
 
     for (int32_t op = 0; op < p->op_count; op++) {
         size_t ports = (size_t)(p->op[op + 1].port - p->op[op].port);
@@ -37,7 +36,7 @@ static emp_status allocate(baechi *s, const emp_sim *sim, emp_error *err)
     }
     s->transfer_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)p->port_count);
     s->consumer_count = EMP_NEW_ARRAY(int32_t, ops);
-    s->received = EMP_NEW_ARRAY(arrival, most_ports * (size_t)sim->device_count);
+    s->received = EMP_NEW_ARRAY(arrival, most_ports * (size_t)p->device_count);
     s->missing = EMP_NEW_ARRAY(int32_t, ops);
     s->reading = EMP_NEW_ARRAY(int32_t, ops);
     s->ready_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
@@ -48,15 +47,14 @@ static emp_status allocate(baechi *s, const emp_sim *sim, emp_error *err)
     return EMP_OK;
 }
 
-static int64_t bytes_of(const emp_sim_profile *p, const baechi *s, int32_t port)
+static int64_t bytes_of(const emp_rules_sim *p, const baechi *s, int32_t port)
 {
-    return emp_profile_is_control(p, port) ? s->control_bytes : p->port[port].bytes;
+    return emp_rules_is_control(p, port) ? s->control_bytes : p->port[port].bytes;
 }
 
-static emp_status create(emp_sim *sim, emp_error *err)
+static emp_status create(emp_rules_sim *p, emp_error *err)
 {
-    emp_sim_profile   *p = sim->profile;
-    const emp_runtime *r = &sim->problem->runtime;
+    const emp_runtime *r = &p->problem->runtime;
     baechi            *s = EMP_NEW(baechi);
     double             per_byte = r->byte_s * 1e18, total = 0.0;
 
@@ -72,13 +70,12 @@ static emp_status create(emp_sim *sim, emp_error *err)
                          "control_size is %.3g B, too much for %d edges",
                          (double)r->control_bytes, p->edge_count);
     }
-    EMP_CHECK(allocate(s, sim, err));
-    emp_profile_rate rate = {(uint64_t)llround(per_byte), 1000000000};
-    emp_time_ns      fixed_ns = emp_ns_of_seconds(r->transfer_s);
+    EMP_CHECK(allocate(s, p, err));
+    emp_rules_rate rate = {(uint64_t)llround(per_byte), 1000000000};
+    emp_time_ns    fixed_ns = emp_ns_of_seconds(r->transfer_s);
     s->control_bytes = r->control_bytes;
     for (int32_t port = 0; port < p->port_count; port++) {
-        s->transfer_ns[port] =
-            emp_profile_duration(rate, bytes_of(p, s, port)) + fixed_ns;
+        s->transfer_ns[port] = emp_rules_duration(rate, bytes_of(p, s, port)) + fixed_ns;
     }
     for (int32_t op = 0; op < p->op_count; op++) {
         for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
@@ -88,7 +85,7 @@ static emp_status create(emp_sim *sim, emp_error *err)
             total += (double)s->transfer_ns[p->out[i].port];
         }
     }
-    return emp_profile_check_times(p, total, err);
+    return emp_rules_check_times(p, total, err);
 }
 
 static void destroy(void *state)
@@ -108,86 +105,81 @@ static void destroy(void *state)
 static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
 
 /* Sends what leaves \a port at \a end to device \a to; when it is there. */
-static emp_time_ns send(emp_sim *sim, baechi *s, int32_t port, int32_t to,
+static emp_time_ns send(emp_rules_sim *p, baechi *s, int32_t port, int32_t to,
                         emp_time_ns end)
 {
-    const emp_sim_profile *p = sim->profile;
-    int32_t                from = p->device[p->port[port].op];
-    emp_time_ns            lasts = s->transfer_ns[port];
-    emp_time_ns            sent = later_of(end, s->channel_ns[from]);
+    int32_t     from = p->device[p->port[port].op];
+    emp_time_ns lasts = s->transfer_ns[port];
+    emp_time_ns sent = later_of(end, s->channel_ns[from]);
 
     s->channel_ns[from] = sent + lasts;
     emp_time_ns received = later_of(sent, s->channel_ns[to]);
     s->channel_ns[to] = received + lasts;
-    emp_profile_book(sim, bytes_of(p, s, port));
-    emp_profile_tell_transfer(sim, port, from, to, received, received + lasts);
+    emp_rules_book(p, bytes_of(p, s, port));
+    emp_rules_tell_transfer(p, port, from, to, received, received + lasts);
     return received + lasts;
 }
 
 /* When what an edge of \a op carries is on its consumer's device. */
-static emp_time_ns deliver(emp_sim *sim, baechi *s, int32_t op, emp_profile_edge edge)
+static emp_time_ns deliver(emp_rules_sim *p, baechi *s, int32_t op, emp_rules_edge edge)
 {
-    const emp_sim_profile *p = sim->profile;
-    int32_t                to = p->device[edge.consumer];
+    int32_t to = p->device[edge.consumer];
 
     if (to == p->device[op]) return p->end_ns[op];
-    arrival *there = &s->received[(edge.port - p->op[op].port) * sim->device_count + to];
+    arrival *there = &s->received[(edge.port - p->op[op].port) * p->device_count + to];
     if (there->service != s->service) {
         there->service = s->service;
-        there->at = send(sim, s, edge.port, to, p->end_ns[op]);
+        there->at = send(p, s, edge.port, to, p->end_ns[op]);
     }
     return there->at;
 }
 
-static void queue_op(emp_sim *sim, const baechi *s, int32_t op)
+static void queue_op(emp_rules_sim *p, const baechi *s, int32_t op)
 {
-    emp_profile_tell_ready(sim, op, s->ready_ns[op]);
-    emp_profile_push(&sim->profile->heap, s->ready_ns[op], (uint64_t)op);
+    emp_rules_tell_ready(p, op, s->ready_ns[op]);
+    emp_rules_push(&p->heap, s->ready_ns[op], (uint64_t)op);
 }
 
 /* Memory follows the order of service, so it is told at ready times, which never fall. */
-static void account_memory(emp_sim *sim, baechi *s, int32_t op)
+static void account_memory(emp_rules_sim *p, baechi *s, int32_t op)
 {
-    const emp_sim_profile *p = sim->profile;
-    const emp_profile_op  *o = &p->op[op];
-    emp_time_ns            now = s->ready_ns[op];
-    int32_t                device = p->device[op], last = -1;
+    const emp_rules_op *o = &p->op[op];
+    emp_time_ns         now = s->ready_ns[op];
+    int32_t             device = p->device[op], last = -1;
 
-    emp_profile_hold(sim, device, op, o->output_bytes + o->persistent_bytes, now);
-    emp_profile_hold(sim, device, op, o->workspace_bytes, now);
-    emp_profile_release(sim, device, o->workspace_bytes, now);
+    emp_rules_hold(p, device, op, o->output_bytes + o->persistent_bytes, now);
+    emp_rules_hold(p, device, op, o->workspace_bytes, now);
+    emp_rules_release(p, device, o->workspace_bytes, now);
     for (int32_t i = o->in; i < o[1].in; i++) {
         int32_t u = p->port[p->in[i]].op;
         if (u == last) continue;
         last = u;
         if (--s->reading[u] == 0)
-            emp_profile_release(sim, p->device[u], p->op[u].output_bytes, now);
+            emp_rules_release(p, p->device[u], p->op[u].output_bytes, now);
     }
 }
 
-static void serve(emp_sim *sim, baechi *s, int32_t op)
+static void serve(emp_rules_sim *p, baechi *s, int32_t op)
 {
-    emp_sim_profile *p = sim->profile;
-    int32_t          device = p->device[op];
-    emp_time_ns      start = later_of(s->ready_ns[op], s->free_ns[device]);
-    emp_time_ns      end = start + emp_profile_cost(sim, op);
+    int32_t     device = p->device[op];
+    emp_time_ns start = later_of(s->ready_ns[op], s->free_ns[device]);
+    emp_time_ns end = start + emp_rules_cost(p, op);
 
     s->service++;
     p->start_ns[op] = start;
     p->end_ns[op] = s->free_ns[device] = end;
-    emp_profile_run_op(sim, op, 0, start, end);
-    account_memory(sim, s, op);
+    emp_rules_run_op(p, op, 0, start, end);
+    account_memory(p, s, op);
     for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
         int32_t v = p->out[i].consumer;
-        s->ready_ns[v] = later_of(s->ready_ns[v], deliver(sim, s, op, p->out[i]));
-        if (--s->missing[v] == 0) queue_op(sim, s, v);
+        s->ready_ns[v] = later_of(s->ready_ns[v], deliver(p, s, op, p->out[i]));
+        if (--s->missing[v] == 0) queue_op(p, s, v);
     }
 }
 
-static void run(emp_sim *sim)
+static void run(emp_rules_sim *p)
 {
-    emp_sim_profile *p = sim->profile;
-    baechi          *s = p->state;
+    baechi *s = p->state;
 
     memset(s->free_ns, 0, sizeof s->free_ns);
     memset(s->channel_ns, 0, sizeof s->channel_ns);
@@ -195,12 +187,12 @@ static void run(emp_sim *sim)
         s->missing[op] = p->op[op + 1].in - p->op[op].in;
         s->reading[op] = s->consumer_count[op];
         s->ready_ns[op] = 0;
-        if (s->missing[op] == 0) queue_op(sim, s, op);
+        if (s->missing[op] == 0) queue_op(p, s, op);
     }
-    while (p->heap.count > 0) serve(sim, s, (int32_t)emp_profile_pop(&p->heap).tie);
-    for (int32_t d = 0; d < sim->device_count; d++) {
-        sim->result.step_time_ns = later_of(sim->result.step_time_ns, s->free_ns[d]);
+    while (p->heap.count > 0) serve(p, s, (int32_t)emp_rules_pop(&p->heap).tie);
+    for (int32_t d = 0; d < p->device_count; d++) {
+        p->result.step_time_ns = later_of(p->result.step_time_ns, s->free_ns[d]);
     }
 }
 
-const emp_profile_rules emp_profile_baechi = {create, run, destroy};
+const emp_rules_type emp_rules_baechi = {create, run, destroy};

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/engine/profile_internal.h"
+#include "sim/engine/engine_internal.h"
 
 static bool reads_on_host(const emp_op *op, int32_t input)
 {
@@ -32,7 +32,7 @@ static struct sizes count_live(const emp_graph *g)
     return n;
 }
 
-static emp_status allocate_graph(emp_sim *sim, const struct sizes *n, emp_error *err)
+static emp_status allocate_graph(emp_engine *sim, const struct sizes *n, emp_error *err)
 {
     size_t ops = (size_t)n->op_count, tensors = (size_t)n->tensor_count;
     size_t edges = (size_t)n->edge_count, inputs = (size_t)n->input_count;
@@ -78,7 +78,7 @@ static emp_status create_tree(emp_sim_tree *tree, int32_t top, int32_t first_sou
     return EMP_OK;
 }
 
-static emp_status allocate_state(emp_sim *sim, emp_error *err)
+static emp_status allocate_state(emp_engine *sim, emp_error *err)
 {
     size_t  ops = (size_t)sim->op_count;
     size_t  copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
@@ -103,7 +103,7 @@ static emp_status allocate_state(emp_sim *sim, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status allocate_chunks(emp_sim *sim, emp_error *err)
+static emp_status allocate_chunks(emp_engine *sim, emp_error *err)
 {
     size_t ops = (size_t)sim->op_count;
     size_t instances = (size_t)sim->tensor_count + 1 + (size_t)sim->copy_limit;
@@ -135,7 +135,7 @@ static bool is_fed(const emp_graph *g, emp_op_id id)
     return (g->op[id].flags & EMP_OP_FEED) != 0;
 }
 
-static void number_tensors(emp_sim *sim, const emp_problem *problem, emp_op_id id,
+static void number_tensors(emp_engine *sim, const emp_problem *problem, emp_op_id id,
                            int32_t op, int32_t *live_tensor)
 {
     const emp_graph   *g = problem->graph;
@@ -161,7 +161,7 @@ static void number_tensors(emp_sim *sim, const emp_problem *problem, emp_op_id i
 
 /* Fills all that is known of ops and tensors but edges; live[] gets the new number of
  * each op. */
-static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
+static void number_ops(emp_engine *sim, const emp_problem *problem, int32_t *live,
                        int32_t *live_tensor)
 {
     const emp_graph      *g = problem->graph;
@@ -199,7 +199,7 @@ static void number_ops(emp_sim *sim, const emp_problem *problem, int32_t *live,
 }
 
 /* Output 0 of the op is the buffer of its input 0; that of a folded one has no bytes. */
-static void share_input(emp_sim *sim, int32_t op, bool is_folded)
+static void share_input(emp_engine *sim, int32_t op, bool is_folded)
 {
     const emp_sim_op *o = &sim->op[op];
 
@@ -212,7 +212,7 @@ static void share_input(emp_sim *sim, int32_t op, bool is_folded)
 }
 
 /* Rows that are too short read nobody's tensor, too. \return the row's end. */
-static int32_t fill_inputs(emp_sim *sim, int32_t op, int32_t end)
+static int32_t fill_inputs(emp_engine *sim, int32_t op, int32_t end)
 {
     for (; end < sim->op[op].input + EMP_SIM_INPUTS; end++) {
         sim->input[end] = sim->reads[end] = sim->tensor_count;
@@ -221,7 +221,7 @@ static int32_t fill_inputs(emp_sim *sim, int32_t op, int32_t end)
 }
 
 /* Where the op's inputs end, and nobody's tensor begins to fill the row. */
-static int32_t end_of_inputs(const emp_sim *sim, int32_t op)
+static int32_t end_of_inputs(const emp_engine *sim, int32_t op)
 {
     int32_t end = sim->op[op + 1].input;
 
@@ -229,7 +229,7 @@ static int32_t end_of_inputs(const emp_sim *sim, int32_t op)
     return end;
 }
 
-static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live,
+static void connect_inputs(emp_engine *sim, const emp_graph *g, const int32_t *live,
                            const int32_t *live_tensor)
 {
     int32_t edge = 0;
@@ -259,7 +259,7 @@ static void connect_inputs(emp_sim *sim, const emp_graph *g, const int32_t *live
 }
 
 /* Puts the op before all other readers of its inputs, the last input first. */
-static void add_reader(emp_sim *sim, const emp_graph *g, const int32_t *live,
+static void add_reader(emp_engine *sim, const emp_graph *g, const int32_t *live,
                        emp_op_id id)
 {
     int32_t op = live[id], input = end_of_inputs(sim, op) - 1;
@@ -276,7 +276,7 @@ static void add_reader(emp_sim *sim, const emp_graph *g, const int32_t *live,
 
 /* Counts rows, turns counts into ends, then fills each row from its end; so consumers are
  * visited in falling order of their ids and stand in rising order. */
-static void connect_readers(emp_sim *sim, const emp_graph *g, const int32_t *live)
+static void connect_readers(emp_engine *sim, const emp_graph *g, const int32_t *live)
 {
     int32_t edges = 0, controls = 0;
 
@@ -337,7 +337,7 @@ static void list_links(emp_sim_route *route, const emp_sim_rules *rules,
     route->link_count = count;
 }
 
-static void compute_routes(emp_sim *sim, const emp_machine *m)
+static void compute_routes(emp_engine *sim, const emp_machine *m)
 {
     for (int32_t from = 0; from < m->device_count; from++) {
         for (int32_t to = 0; to < m->device_count; to++) {
@@ -355,7 +355,7 @@ static void compute_routes(emp_sim *sim, const emp_machine *m)
     }
 }
 
-static int32_t add_source(emp_sim *sim, emp_sim_source_kind kind, int32_t cpu)
+static int32_t add_source(emp_engine *sim, emp_sim_source_kind kind, int32_t cpu)
 {
     if (sim->source != NULL) {
         sim->source[sim->source_count] = (emp_sim_source){(int32_t)kind, cpu};
@@ -364,7 +364,7 @@ static int32_t add_source(emp_sim *sim, emp_sim_source_kind kind, int32_t cpu)
 }
 
 /* A source of messages for each latency, shortest first. */
-static void add_message_sources(emp_sim *sim)
+static void add_message_sources(emp_engine *sim)
 {
     emp_time_ns done = -1;
 
@@ -388,7 +388,7 @@ static void add_message_sources(emp_sim *sim)
 
 /* A source for each stream that some route uses. All copies of a stream go to hosts, or none
  * does: stream_of(). */
-static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
+static void add_stream_sources(emp_engine *sim, emp_sim_source_kind kind)
 {
     for (int32_t k = 0; k < sim->device_count * EMP_SIM_STREAMS; k++) {
         int32_t source = -1;
@@ -407,7 +407,7 @@ static void add_stream_sources(emp_sim *sim, emp_sim_source_kind kind)
 
 /* Those that the rules can use, in the order in which simultaneous events happen. Without
  * an array only counts. A device's server is the source of its own number. */
-static void add_sources(emp_sim *sim)
+static void add_sources(emp_engine *sim)
 {
     const emp_sim_rules *rules = &sim->rules;
 
@@ -433,7 +433,7 @@ static void add_sources(emp_sim *sim)
     if (rules->control_latency) add_message_sources(sim);
 }
 
-static emp_status create_sources(emp_sim *sim, emp_error *err)
+static emp_status create_sources(emp_engine *sim, emp_error *err)
 {
     add_sources(sim);
     if (sim->source_count > 1 << EMP_SIM_SOURCE_BITS) {
@@ -448,12 +448,12 @@ static emp_status create_sources(emp_sim *sim, emp_error *err)
     return EMP_OK;
 }
 
-static int32_t count_readers(const emp_sim *sim, int32_t tensor)
+static int32_t count_readers(const emp_engine *sim, int32_t tensor)
 {
     return sim->instance[tensor + 1].reader - sim->instance[tensor].reader;
 }
 
-static void count_users(emp_sim *sim)
+static void count_users(emp_engine *sim)
 {
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         int32_t readers = count_readers(sim, t);
@@ -464,7 +464,7 @@ static void count_users(emp_sim *sim)
 
 /* Most ops have one output, on their device, and no control output: a run takes them by a
  * shorter way. */
-static void describe_outputs(emp_sim *sim)
+static void describe_outputs(emp_engine *sim)
 {
     for (int32_t op = 0; op <= sim->op_count; op++) {
         sim->op[op].reader = sim->instance[sim->op[op].output].reader;
@@ -480,7 +480,7 @@ static void describe_outputs(emp_sim *sim)
 
 /* The tensor takes no memory, nor does what it is an alias of, as long as nobody else
  * reads it. */
-static void take_no_memory(emp_sim *sim, int32_t tensor)
+static void take_no_memory(emp_engine *sim, int32_t tensor)
 {
     while (count_readers(sim, tensor) == 1) {
         const emp_sim_op *producer = &sim->op[sim->payload[tensor].producer];
@@ -492,7 +492,7 @@ static void take_no_memory(emp_sim *sim, int32_t tensor)
 }
 
 /* AddN adds its inputs as they come: none but the first takes memory for long. */
-static void add_in_place(emp_sim *sim, const emp_graph *g)
+static void add_in_place(emp_engine *sim, const emp_graph *g)
 {
     for (int32_t op = 0; op < sim->op_count; op++) {
         if (!(g->op[sim->start[op].id].flags & EMP_OP_SUMS_IN_PLACE)) continue;
@@ -504,13 +504,13 @@ static void add_in_place(emp_sim *sim, const emp_graph *g)
 }
 
 /* How often a tensor may cross to another memory. */
-static int32_t most_copies(const emp_sim *sim, int32_t tensor)
+static int32_t most_copies(const emp_engine *sim, int32_t tensor)
 {
     return sim->rules.share_copies ? sim->device_count : count_readers(sim, tensor);
 }
 
 /* No sum of bytes may overflow: every tensor could be in every memory. */
-static emp_status check_bytes(const emp_sim *sim, emp_error *err)
+static emp_status check_bytes(const emp_engine *sim, emp_error *err)
 {
     double total = 0.0;
 
@@ -529,7 +529,7 @@ static emp_status check_bytes(const emp_sim *sim, emp_error *err)
 }
 
 /* What an op takes on a CPU, on one core after the other. */
-static double most_on_cpu(const emp_sim *sim, int32_t op)
+static double most_on_cpu(const emp_engine *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
@@ -539,7 +539,7 @@ static double most_on_cpu(const emp_sim *sim, int32_t op)
 
 /* An event has 63 bits for its time and its source, and twice the time must fit:
  * EMP_SIM_LAST_NS. Rounding adds half a nanosecond to a copy at most. */
-static emp_status check_times(const emp_sim *sim, emp_error *err)
+static emp_status check_times(const emp_engine *sim, emp_error *err)
 {
     double total = (double)sim->step_ns, slowest = 0.0, longest = 0.0;
 
@@ -564,7 +564,7 @@ static emp_status check_times(const emp_sim *sim, emp_error *err)
     return emp_sim_limit_time(total, err);
 }
 
-static void set_runtime(emp_sim *sim, const emp_runtime *r)
+static void set_runtime(emp_engine *sim, const emp_runtime *r)
 {
     sim->rules = (emp_sim_rules){.serial_issue = r->serial_issue,
                                  .drain_copies = r->drain_copies,
@@ -584,7 +584,7 @@ static void set_runtime(emp_sim *sim, const emp_runtime *r)
     sim->step_ns = emp_ns_of_seconds(r->step_s);
 }
 
-static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runtime *r,
+static emp_status set_devices(emp_engine *sim, const emp_machine *m, const emp_runtime *r,
                               emp_error *err)
 {
     sim->device_count = m->device_count;
@@ -610,50 +610,22 @@ static emp_status set_devices(emp_sim *sim, const emp_machine *m, const emp_runt
     return EMP_OK;
 }
 
-/* What a run numbers are items (ops, messages, copies and received copies) with their lists,
- * inputs (EMP_SIM_INPUTS of each op at least), and chunks (two of each variable, workspace,
- * tensor and copy, and of each device). A copy is of an input. */
-static emp_status check_counts(const emp_graph *g, emp_error *err)
-{
-    const int64_t inputs = g->input_offset[g->op_count];
-    const int64_t controls = g->control_offset[g->op_count];
-    const int64_t most = 4 * (int64_t)g->op_count + 2 * (int64_t)g->tensor_count +
-                         2 * inputs + controls + EMP_SIM_SOURCE_MASK;
-
-    if (most > INT32_MAX) {
-        return EMP_ERROR(
-            EMP_EUNSUPPORTED,
-            "a graph of %d ops, %d tensors, %lld inputs and %lld control inputs takes "
-            "up to %lld numbers; at most %d",
-            g->op_count, g->tensor_count, (long long)inputs, (long long)controls,
-            (long long)most, INT32_MAX);
-    }
-    return EMP_OK;
-}
-
-emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err)
+emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
     struct sizes     n = {0};
     int32_t         *live = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
     int32_t         *live_tensor = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
-    emp_sim         *sim = EMP_NEW(emp_sim);
+    emp_engine      *sim = EMP_NEW(emp_engine);
 
     *out = NULL;
     if (!live || !live_tensor || !sim)
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", g->op_count);
-    EMP_TRY(check_counts(g, err));
     n = count_live(g);
     sim->problem = problem;
     set_runtime(sim, &problem->runtime);
     EMP_TRY(set_devices(sim, problem->machine, &problem->runtime, err));
-    if (problem->runtime.rules != EMP_RULES_EVENTS) {
-        EMP_TRY(emp_sim_profile_create(sim, err));
-        *out = sim;
-        sim = NULL;
-        goto cleanup;
-    }
     sim->task_ns = problem->costs->task_ns;
     compute_routes(sim, problem->machine);
     EMP_TRY(create_sources(sim, err));
@@ -674,14 +646,13 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
 cleanup:
     emp_free(live);
     emp_free(live_tensor);
-    emp_sim_destroy(sim);
+    emp_engine_destroy(sim);
     return st;
 }
 
-void emp_sim_destroy(emp_sim *sim)
+void emp_engine_destroy(emp_engine *sim)
 {
     if (sim == NULL) return;
-    emp_sim_profile_destroy(sim->profile);
     emp_free(sim->op);
     emp_free(sim->rest);
     emp_free(sim->payload);

@@ -1,0 +1,344 @@
+/** \file sim/engine/engine_internal.h
+ * The engine: steps by the rules `events`. engine_create.c fills the first half of the object
+ * once, a run uses the second.
+ *
+ * Folded ops are gone and the rest is numbered topologically, so that a run walks its
+ * arrays mostly forwards. Consumers keep the order of the graph's ids, which
+ * docs/simulator.md promises.
+ *
+ * The functions of a run stand in run.h and run_*.h. run_ideal.c and run_tf.c compile them
+ * for the rules of two profiles, run_any.c for those that the object has.
+ */
+#ifndef EMP_SIM_ENGINE_ENGINE_INTERNAL_H
+#define EMP_SIM_ENGINE_ENGINE_INTERNAL_H
+
+#include "sim/engine/bfc.h"
+#include "sim/rules/limits.h"
+#include "sim/rules/step.h"
+
+/** What a run does differently from one runtime profile to another; emp_runtime says what
+ * each means. */
+typedef struct {
+    bool serial_issue, drain_copies, release_at_issue, reuse_inputs, cpu_pool,
+        control_latency, share_copies, copy_streams, shared_links, bfc_allocator;
+    bool copy_delays; /**< sending or receiving takes time */
+    bool pageable;    /**< memory that is fed leaves the host more slowly */
+    bool is_traced;   /**< fingerprint and callbacks */
+} emp_sim_rules;
+
+/** Who reads a tensor. */
+typedef struct {
+    uint32_t place; /**< 2 op, + 1 if it reads in host memory */
+    int32_t  input; /**< which of all inputs it is there */
+} emp_sim_reader;
+
+enum {
+    EMP_SIM_LAUNCHES = 1 << 0, /**< has GPU kernels */
+    EMP_SIM_ALIASES = 1 << 1,  /**< output 0, which it has, is input 0's buffer */
+    EMP_SIM_IN_PLACE = 1 << 2, /**< output 0, which it has, may take over an input's */
+    EMP_SIM_HAS_WORKSPACE = 1 << 3,
+    EMP_SIM_HAS_UNREAD = 1 << 4,       /**< an output without consumers */
+    EMP_SIM_HAS_CONTROL = 1 << 5,      /**< ops wait for it by control edges */
+    EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6,  /**< several, none, or one on the host */
+    EMP_SIM_HAS_HOST_INPUTS = 1 << 7,  /**< reads an input on the host */
+    EMP_SIM_IN_PLACE_OF_MANY = 1 << 8, /**< is in place, of over EMP_SIM_INPUTS inputs */
+    /** At its end there is more to do than to release inputs and tell the readers of one
+     * output. */
+    EMP_SIM_IS_ODD = EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD | EMP_SIM_HAS_CONTROL |
+                     EMP_SIM_HAS_ODD_OUTPUTS
+};
+
+/** Inputs of an op have as many places at least, which no loop need count: most ops have
+ * no more. Where there are fewer, nobody's tensor is read, the instance tensor_count. */
+enum { EMP_SIM_INPUTS = 2 };
+
+/** What an op costs where the cores of CPUs are a pool. */
+typedef struct {
+    int32_t row; /**< into task_ns */
+    int32_t lanes;
+} emp_sim_lanes;
+
+typedef struct {
+    union {
+        emp_time_ns   cpu_ns; /**< alone on a CPU */
+        emp_sim_lanes cpu;    /**< instead, if rules.cpu_pool */
+    };
+    emp_time_ns gpu_ns;                /**< on a GPU */
+    emp_time_ns issue_ns;              /**< on a GPU's host thread */
+    int32_t     input, output, reader; /**< where its rows begin, and those of all readers
+                                            of its outputs; they end at the next op's */
+    uint32_t    flags;
+} emp_sim_op;
+
+/** What only some runs ask of an op. */
+typedef struct {
+    int64_t workspace_bytes;
+    int32_t control; /**< where its row of ops that wait for it begins */
+} emp_sim_op_rest;
+
+/** What matters of a tensor when it is copied. */
+typedef struct {
+    int64_t       bytes;
+    int64_t       buffer_bytes; /**< of the copy, rounded up */
+    double        ns_per_byte; /**< least that it takes to leave the host; 0 = no limit */
+    int32_t       producer;
+    emp_tensor_id id;
+} emp_sim_payload;
+
+/** Routes have as many links: the last is repeated where there are fewer, and only large
+ * machines have more. */
+enum { EMP_SIM_LINKS = 4 };
+
+typedef struct {
+    emp_time_ns latency_ns;
+    double      ns_per_byte;
+    double      from_host; /**< 1 from a host to one of its GPUs, else 0 */
+    int32_t     stream;    /**< that moves copies on this route */
+    int32_t     ready_source, seen_source, message_source;
+    int32_t     link_count;
+    int32_t link[1 + EMP_MAX_ROUTE]; /**< that carry one copy at a time: the stream and
+                                            those of the route, as far as rules know them */
+} emp_sim_route;
+
+/** Bytes that an op holds from the start. */
+typedef struct {
+    int64_t bytes;
+    int32_t op;
+} emp_sim_persistent;
+
+/** What a run's start asks of an op. */
+typedef struct {
+    emp_op_id id;
+    uint32_t  kinds; /**< EMP_KIND_ mask */
+} emp_sim_op_start;
+
+/** A tensor in one memory: its home, or a copy. What is known of homes before a run stands
+ * here too. Tensors that share a buffer point to the instance that allocated it, their
+ * root. */
+typedef struct {
+    int64_t bytes;  /**< of its buffer, rounded up; 0 of a copy to come, if traced */
+    int32_t reader; /**< its first; those of a home end at the next home's */
+    union {
+        int32_t tensor;  /**< of a copy */
+        int32_t on_host; /**< of a home: 1 = it is not on the op's device */
+    };
+    union {
+        int32_t
+            users; /**< of a home: edges that read it; its own op, if there are none */
+        int32_t first_op; /**< of a copy: that of `reader` */
+    };
+    int32_t root; /**< the instance that owns the buffer of the home */
+    int32_t
+        pending; /**< of a root: users and copies to come of all that share the buffer */
+    int16_t space; /**< the memory */
+    int16_t from;  /**< of a copy: the memory it comes from */
+} emp_sim_instance;
+
+typedef struct {
+    int32_t op;
+    int32_t to; /**< device */
+} emp_sim_message;
+
+/** What follows an item in a list, or a list's head. */
+typedef struct {
+    emp_time_ns
+            time_ns; /**< in the list of a server: how long it takes; of other sources:
+                            when its delay ends; EMP_SIM_LAST_NS if there is no item */
+    int32_t item;    /**< or EMP_SIM_NO_ITEM */
+    int32_t last;    /**< of a head: the list's last item, if it has items */
+} emp_sim_link;
+
+enum { EMP_SIM_NO_ITEM = -1 };
+
+/** Topmost nodes of the tree of servers, which are few, and of that of all other sources. */
+enum { EMP_SIM_SERVERS_TOP = 2, EMP_SIM_OTHERS_TOP = 4 };
+
+/** A tree of minima. Nodes top to 2 top - 1 are the topmost, 4 i to 4 i + 3 are below i. */
+typedef struct {
+    int32_t  leaf_count; /**< 4 top, 16 top, ...; the first leaf is node leaf_count */
+    int32_t  first_leaf; /**< the leaf of source 0, if it had one */
+    int64_t *node;       /**< [2 leaf_count] */
+    int64_t  first;      /**< least of all */
+} emp_sim_tree;
+
+/** Tasks of one op that start together on as many cores. */
+typedef struct {
+    emp_time_ns start_ns;
+    int32_t     op, tasks;
+} emp_sim_batch;
+
+/** Where events come from. Each source finishes its work in the order in which it gets
+ * it (with copy_streams), so it is a list, and only its earliest event is in a tree.
+ * Sources are numbered in the order in which simultaneous events happen. */
+typedef enum {
+    EMP_SIM_SERVER, /**< a device's, or its host thread's, current item ends; its number
+                          is the device's */
+    EMP_SIM_BATCH,  /**< tasks on a CPU end */
+    EMP_SIM_KERNEL, /**< a kernel ends and lets go of its inputs */
+    EMP_SIM_READY,  /**< a copy may take its links */
+    EMP_SIM_SEEN,   /**< the host sees a copy done that came to a GPU */
+    EMP_SIM_SEEN_AT_HOST, /**< ... to its own memory; both are numbered as one kind */
+    EMP_SIM_SEND,         /**< a copy has been sent without a host thread */
+    EMP_SIM_RECEIVE,      /**< ... received */
+    EMP_SIM_MESSAGE       /**< one for each latency */
+} emp_sim_source_kind;
+
+typedef struct {
+    int32_t kind;
+    int32_t cpu; /**< of a batch */
+} emp_sim_source;
+
+/** Bytes of a memory. */
+typedef struct {
+    int64_t used, peak;
+    int64_t limit;
+    int64_t homeless; /**< of used: no chunk was large enough */
+} emp_sim_memory;
+
+/** A device and its memory. */
+typedef struct {
+    emp_sim_link   line;    /**< head of the list of items that wait for it */
+    int32_t        kind;    /**< emp_device_kind */
+    int32_t        current; /**< item that the server works on, or -1 */
+    emp_time_ns    busy_ns;
+    emp_sim_memory memory;
+    emp_time_ns    started_ns; /**< of current */
+    emp_time_ns    queued_ns;  /**< end of all compute queued so far */
+    int32_t        kernel_source;
+    uint32_t       place; /**< emp_run_first_place() of current, if the server runs ops */
+    int64_t        unused[5]; /**< to a power of two: to find a device is a shift */
+} emp_sim_device;
+
+_Static_assert((sizeof(emp_sim_device) & (sizeof(emp_sim_device) - 1)) == 0, "unused[]");
+
+/** Copy streams of a device: copies from its host, to its host, to its peers. */
+enum {
+    EMP_SIM_TO_DEVICE,
+    EMP_SIM_TO_HOST,
+    EMP_SIM_TO_PEER,
+    EMP_SIM_STREAMS,
+    EMP_SIM_MAX_STREAMS = EMP_MAX_DEVICES * EMP_SIM_STREAMS
+};
+
+/** The cores of a CPU and the ops that want them. */
+typedef struct {
+    int32_t       waiting_count, running_count, free_cores;
+    int32_t       core_count, slot_count;
+    int32_t       starting_op; /**< the one op of which some tasks have not started ... */
+    int32_t       starting_tasks;   /**< ... that many; 0 = there is none */
+    emp_time_ns   starting_task_ns; /**< ... each this long */
+    int32_t       first_source;     /**< of its batches */
+    uint64_t      free_batches[EMP_MAX_CORES / 64];
+    emp_sim_batch batch[EMP_MAX_CORES];
+} emp_sim_pool;
+
+typedef struct {
+    const emp_problem *problem;
+    emp_sim_rules      rules;
+    emp_time_ns        send_ns, receive_ns, poll_ns, step_ns;
+    int32_t            device_count;
+
+    int32_t             op_count, tensor_count, copy_limit, message_limit;
+    emp_sim_op         *op;   /**< [op + 1] */
+    emp_sim_op_rest    *rest; /**< [op] */
+    emp_sim_payload    *payload;
+    emp_sim_op_start   *start;
+    int32_t            *awaited; /**< [op] inputs and control inputs */
+    int32_t             persistent_count, first_count;
+    emp_sim_persistent *persistent;
+    int32_t            *first;   /**< ops that wait for nothing */
+    int32_t            *input;   /**< tensors, or nobody's */
+    emp_sim_reader     *reader;  /**< of tensors; the last, of none, is there to be looked
+                                    at for ops without readers */
+    int32_t            *control; /**< ops that wait for an op */
+    const emp_time_ns  *task_ns; /**< of the cost table */
+    uint8_t             kind_of_device[EMP_MAX_DEVICES];      /**< EMP_KIND_ masks */
+    uint8_t             spaces_of_device[EMP_MAX_DEVICES][2]; /**< its own, its host's */
+    emp_sim_route (*route)[EMP_MAX_DEVICES];                  /**< [from][to] */
+
+    int32_t         source_count, send_source, receive_source;
+    emp_sim_source *source;
+
+    /* state of a run */
+    const emp_sim_trace *trace;
+    emp_sim_result       result;
+    emp_time_ns          now;
+    int32_t              instance_count; /**< homes and copies planned so far */
+    int32_t              message_count;
+    int32_t             *missing;     /**< [op] inputs and control inputs still to come */
+    uint8_t          *space_of_place; /**< memory that is read there; in the op's own, it
+                                            is the op's device */
+    int32_t          *open_tasks;     /**< [op] that have not ended */
+    int32_t          *reads;          /**< [input] root, once it is there; or nobody's */
+    emp_sim_instance *instance; /**< homes [tensor_count], nobody's (its `reader` is where
+                                    all readers end), copies [copy_limit] from first_copy on */
+    int32_t           first_copy;
+    emp_sim_message  *message;
+    /* Items in lists: ops, then copies, then messages, then copies that host threads
+     * receive. */
+    int32_t      copy_item;      /**< what a copy's item is above its instance */
+    int32_t      first_received; /**< the item of first_copy, received */
+    emp_time_ns *until; /**< [op] on a pool: when it began; on a GPU: its kernels end,
+                               or copies of its outputs may start */
+    /* First-come-first-served lists, of each source; a server's begins in its device. */
+    int32_t        first_head; /**< where heads stand behind the links of items */
+    emp_sim_link  *link;       /**< [item] what follows it */
+    emp_sim_link  *head;       /**< [source] what its list begins with; not of servers */
+    emp_sim_tree   servers, others; /**< the earliest event of each source */
+    emp_sim_device device[EMP_MAX_DEVICES];
+    emp_time_ns    stream_ready_ns[EMP_SIM_MAX_STREAMS]; /**< its last copy is ready */
+    emp_time_ns   link_free_ns[EMP_SIM_MAX_STREAMS + EMP_MAX_LINKS]; /**< of streams, then
+                                                                         of links */
+    int32_t       copy_to[EMP_MAX_DEVICES]; /**< the last copy to each memory */
+    emp_bfc      *bfc;                      /**< or NULL; with it, chunks: -1 = none */
+    int32_t      *chunk_of_instance;        /**< of a root */
+    int32_t      *chunk_of_op;              /**< its workspace */
+    uint64_t      eager_pools; /**< CPUs that may be able to start something */
+    emp_sim_pool *pool;        /**< [device], CPUs only */
+} emp_engine;
+
+/** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */
+emp_status emp_engine_create(emp_engine **out, const emp_problem *problem,
+                             emp_error *err);
+emp_status emp_engine_run(emp_engine *sim, const emp_device_id *device_of_op,
+                          bool is_traced, const emp_sim_trace *trace,
+                          emp_sim_result *result, emp_error *err);
+void       emp_engine_destroy(emp_engine *sim);
+
+enum { EMP_SIM_GRANULE = 256 };
+
+_Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
+_Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
+
+#define EMP_SIM_SOURCE_MASK ((INT64_C(1) << EMP_SIM_SOURCE_BITS) - 1)
+
+_Static_assert(2 * EMP_SIM_LAST_NS - 1 <= INT64_MAX >> EMP_SIM_SOURCE_BITS,
+               "an event at now + EMP_SIM_LAST_NS fits");
+
+/** What an allocation of \a bytes takes: whole granules, and no more than 64 bits hold. */
+static inline int64_t emp_sim_round_up(int64_t bytes)
+{
+    int64_t most = INT64_MAX - EMP_SIM_GRANULE + 1;
+
+    if (bytes > most) bytes = most;
+    return (bytes + (EMP_SIM_GRANULE - 1)) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
+}
+
+/** What is seldom so is laid out of the way of what mostly happens. */
+#define EMP_SIM_SELDOM(x) __builtin_expect(!!(x), 0)
+
+/** Compilers call functions of this size, which each op needs once or twice. */
+#define EMP_SIM_INLINE __attribute__((always_inline)) static inline
+
+/** Compilers would make these part of functions that seldom call them. */
+#define EMP_SIM_CALLED __attribute__((noinline)) static
+
+/** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`,
+ * and under any. Only the last traces. */
+void emp_engine_run_ideal(emp_engine *sim);
+void emp_engine_run_tf(emp_engine *sim);
+void emp_engine_run_any(emp_engine *sim);
+
+extern const emp_sim_rules emp_sim_ideal_rules, emp_sim_tf_rules;
+
+#endif /* EMP_SIM_ENGINE_ENGINE_INTERNAL_H */

@@ -1,0 +1,28 @@
+/** \file sim/rules/limits.h
+ * What every simulated step keeps to, whatever its rules, and how it is refused.
+ */
+#ifndef EMP_SIM_RULES_LIMITS_H
+#define EMP_SIM_RULES_LIMITS_H
+
+#include "sim/problem/problem.h"
+
+enum { EMP_SIM_SOURCE_BITS = 13 };
+
+/** Times are less: the engine keeps an event in one word, time above source. At this time
+ * nothing happens any more, nor later: the event of a server for which nothing waits is at
+ * now + this. */
+#define EMP_SIM_LAST_NS (INT64_C(1) << (62 - EMP_SIM_SOURCE_BITS))
+
+/** More bytes than a step can hold or move. */
+#define EMP_SIM_ENDLESS (INT64_C(1) << 62)
+
+/** Refuse a step whose sums could overflow: \a total bytes that it holds and moves, or the
+ * time of everything one after the other. \retval EMP_EUNSUPPORTED */
+emp_status emp_sim_limit_bytes(double total, emp_error *err);
+emp_status emp_sim_limit_time(double total_ns, emp_error *err);
+
+/** Says why an op cannot be on \a device. \retval EMP_EINVAL */
+emp_status emp_sim_refuse_device(const emp_problem *problem, emp_op_id op,
+                                 emp_device_id device, emp_error *err);
+
+#endif /* EMP_SIM_RULES_LIMITS_H */

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What rule sets have in common: the graph as docs/profiles.md sees it, and a run around
+ * them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/rules/fingerprint.h"
+#include "sim/rules/limits.h"
+#include "sim/rules/rules_internal.h"
+
+__extension__ typedef unsigned __int128 wide;
+
+static const emp_rules_type *const table[EMP_RULES_COUNT] = {
+    [EMP_RULES_PLACETO] = &emp_rules_placeto,
+    [EMP_RULES_BAECHI] = &emp_rules_baechi,
+    [EMP_RULES_MSR_LATENCY] = &emp_rules_msr_latency,
+    [EMP_RULES_MSR_LOAD] = &emp_rules_msr_load,
+};
+
+/* ---- heap ---- */
+
+static bool is_before(emp_rules_key a, emp_rules_key b)
+{
+    return a.at < b.at || (a.at == b.at && a.tie < b.tie);
+}
+
+void emp_rules_push(emp_rules_heap *heap, emp_time_ns at, uint64_t tie)
+{
+    emp_rules_key key = {at, tie};
+    int32_t       i = heap->count++;
+
+    for (; i > 0 && is_before(key, heap->key[(i - 1) / 2]); i = (i - 1) / 2) {
+        heap->key[i] = heap->key[(i - 1) / 2];
+    }
+    heap->key[i] = key;
+}
+
+emp_rules_key emp_rules_pop(emp_rules_heap *heap)
+{
+    emp_rules_key least = heap->key[0], last = heap->key[--heap->count];
+    int32_t       i = 0;
+
+    for (int32_t child = 1; child < heap->count; child = 2 * i + 1) {
+        if (child + 1 < heap->count && is_before(heap->key[child + 1], heap->key[child]))
+            child++;
+        if (!is_before(heap->key[child], last)) break;
+        heap->key[i] = heap->key[child];
+        i = child;
+    }
+    heap->key[i] = last;
+    return least;
+}
+
+/* ---- durations ---- */
+
+emp_status emp_rules_rate_of(emp_rules_rate *rate, double bytes_per_s, const char *key,
+                             emp_error *err)
+{
+    if (!(bytes_per_s >= 1.0 && bytes_per_s < 0x1p62)) {
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%s is %g B/s; 1 B/s to %.3g B/s are possible",
+                         key, bytes_per_s, 0x1p62);
+    }
+    *rate = (emp_rules_rate){1000000000, (uint64_t)llround(bytes_per_s)};
+    return EMP_OK;
+}
+
+emp_time_ns emp_rules_duration(emp_rules_rate rate, int64_t bytes)
+{
+    wide ns = ((wide)bytes * rate.numerator + rate.denominator / 2) / rate.denominator;
+
+    return ns < EMP_COST_LIMIT_NS ? (emp_time_ns)ns : EMP_COST_LIMIT_NS;
+}
+
+emp_status emp_rules_check_times(const emp_rules_sim *profile, double others,
+                                 emp_error *err)
+{
+    double total = others;
+
+    for (int32_t op = 0; op < profile->op_count; op++) {
+        total += (double)profile->op[op].cpu_ns + (double)profile->op[op].gpu_ns;
+    }
+    return emp_sim_limit_time(total, err);
+}
+
+/* ---- the graph ---- */
+
+static emp_status allocate(emp_rules_sim *p, const emp_graph *g, emp_error *err)
+{
+    int64_t ports = 0, edges = 0;
+
+    for (emp_op_id id = 0; id < g->op_count; id++) {
+        if (g->op[id].is_folded) continue;
+        p->op_count++;
+        ports += g->output_offset[id + 1] - g->output_offset[id] + 1;
+        edges += g->input_offset[id + 1] - g->input_offset[id];
+        edges += g->control_offset[id + 1] - g->control_offset[id];
+    }
+    if (ports > INT32_MAX || edges > INT32_MAX) {
+        return EMP_ERROR(EMP_EUNSUPPORTED, "a graph of more than %d outputs or edges",
+                         INT32_MAX);
+    }
+    size_t ops = (size_t)p->op_count;
+    size_t events = 4 * (size_t)p->device_count;
+    p->op = EMP_NEW_ARRAY(emp_rules_op, ops + 1);
+    p->port = EMP_NEW_ARRAY(emp_rules_port, (size_t)ports);
+    p->in = EMP_NEW_ARRAY(int32_t, (size_t)edges);
+    p->out = EMP_NEW_ARRAY(emp_rules_edge, (size_t)edges);
+    p->heap.key = EMP_NEW_ARRAY(emp_rules_key, ops > events ? ops : events);
+    p->device = EMP_NEW_ARRAY(uint8_t, ops);
+    p->start_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
+    p->end_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
+    if (!p->op || !p->port || !p->in || !p->out || !p->heap.key || !p->device ||
+        !p->start_ns || !p->end_ns) {
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+    }
+    return EMP_OK;
+}
+
+/* At most INT64_MAX, which check_bytes() refuses. */
+static int64_t sum_of(int64_t a, int64_t b)
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+/* port_of[] gets the port of each output, control_of[] that of each op's control edges,
+ * or -1. */
+static void number_ports(emp_rules_sim *p, int32_t *port_of, int32_t *control_of)
+{
+    const emp_problem *problem = p->problem;
+    const emp_graph   *g = problem->graph;
+    int32_t            op = 0;
+
+    for (emp_op_id id = 0; id < g->op_count; id++) {
+        const emp_op *from = &g->op[id];
+        control_of[id] = -1;
+        for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
+            port_of[t] = -1;
+        }
+        if (from->is_folded) continue;
+        emp_rules_op *to = &p->op[op];
+        *to = (emp_rules_op){.id = id,
+                             .kinds = problem->kinds_of_class[from->colocation_class],
+                             .cpu_ns = problem->costs->cpu[id].compute_ns,
+                             .gpu_ns = problem->costs->gpu[id].compute_ns,
+                             .persistent_bytes = from->persistent_bytes,
+                             .workspace_bytes = from->cost.workspace_bytes,
+                             .port = p->port_count};
+        for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
+            to->output_bytes = sum_of(to->output_bytes, g->tensor[t].bytes);
+            port_of[t] = p->port_count;
+            p->port[p->port_count++] = (emp_rules_port){g->tensor[t].copy_bytes, op, t};
+        }
+        control_of[id] = p->port_count;
+        p->port[p->port_count++] = (emp_rules_port){0, op, -1};
+        op++;
+    }
+    p->op[op].port = p->port_count;
+}
+
+static int compare_ports(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Ports rise with their ops, so a sorted row is by (producer, port). */
+static void connect_in(emp_rules_sim *p, const emp_graph *g, const int32_t *port_of,
+                       const int32_t *control_of)
+{
+    for (int32_t op = 0; op < p->op_count; op++) {
+        emp_op_id id = p->op[op].id;
+        int32_t  *row = &p->in[p->edge_count], count = 0, distinct = 0;
+        p->op[op].in = p->edge_count;
+        for (int32_t i = g->input_offset[id]; i < g->input_offset[id + 1]; i++) {
+            row[count] = port_of[g->input[i]];
+            count += row[count] >= 0;
+        }
+        for (int32_t i = g->control_offset[id]; i < g->control_offset[id + 1]; i++) {
+            row[count] = control_of[g->control[i]];
+            count += row[count] >= 0;
+        }
+        qsort(row, (size_t)count, sizeof *row, compare_ports);
+        for (int32_t i = 0; i < count; i++) {
+            if (i == 0 || row[i] != row[i - 1]) row[distinct++] = row[i];
+        }
+        p->edge_count += distinct;
+    }
+    p->op[p->op_count].in = p->edge_count;
+}
+
+/* Consumers come in rising order, their ports too. */
+static void connect_out(emp_rules_sim *p)
+{
+    int32_t total = 0;
+
+    for (int32_t i = 0; i < p->edge_count; i++) p->op[p->port[p->in[i]].op].out++;
+    for (int32_t op = 0; op <= p->op_count; op++) {
+        int32_t count = p->op[op].out;
+        p->op[op].out = total;
+        total += count;
+    }
+    for (int32_t v = 0; v < p->op_count; v++) {
+        for (int32_t i = p->op[v].in; i < p->op[v + 1].in; i++) {
+            int32_t u = p->port[p->in[i]].op;
+            p->out[p->op[u].out++] = (emp_rules_edge){v, p->in[i]};
+        }
+    }
+    for (int32_t op = p->op_count; op > 0; op--) p->op[op].out = p->op[op - 1].out;
+    p->op[0].out = 0;
+}
+
+/* No sum of bytes may overflow: every op could be on one device, every edge a transfer. */
+static emp_status check_bytes(const emp_rules_sim *p, emp_error *err)
+{
+    double total = 0.0;
+
+    for (int32_t op = 0; op < p->op_count; op++) {
+        const emp_rules_op *o = &p->op[op];
+        double              edges = o[1].out - o->out;
+        total += (double)o->output_bytes + (double)o->persistent_bytes +
+                 (double)o->workspace_bytes;
+        for (int32_t port = o->port; port < o[1].port; port++) {
+            total += (double)p->port[port].bytes * (edges + 1.0);
+        }
+    }
+    return emp_sim_limit_bytes(total, err);
+}
+
+static void set_devices(emp_rules_sim *p, const emp_problem *problem)
+{
+    const emp_machine *m = problem->machine;
+
+    p->problem = problem;
+    p->device_count = m->device_count;
+    for (int32_t d = 0; d < m->device_count; d++) {
+        bool is_cpu = m->device[d].kind == EMP_DEVICE_CPU;
+        p->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
+        p->memory[d].limit =
+            problem->runtime.check_memory ? m->device[d].memory_bytes : EMP_SIM_ENDLESS;
+    }
+}
+
+emp_status emp_rules_sim_create(emp_rules_sim **out, const emp_problem *problem,
+                                emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = problem->graph;
+    int32_t         *port_of = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
+    int32_t         *control_of = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    emp_rules_sim   *p = EMP_NEW(emp_rules_sim);
+
+    *out = NULL;
+    if (!port_of || !control_of || !p)
+        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", g->op_count);
+    p->type = table[problem->runtime.rules];
+    set_devices(p, problem);
+    EMP_TRY(allocate(p, g, err));
+    number_ports(p, port_of, control_of);
+    connect_in(p, g, port_of, control_of);
+    connect_out(p);
+    EMP_TRY(check_bytes(p, err));
+    EMP_TRY(p->type->create(p, err));
+    *out = p;
+    p = NULL;
+
+cleanup:
+    emp_free(port_of);
+    emp_free(control_of);
+    emp_rules_sim_destroy(p);
+    return st;
+}
+
+void emp_rules_sim_destroy(emp_rules_sim *p)
+{
+    if (p == NULL) return;
+    if (p->type != NULL) p->type->destroy(p->state);
+    emp_free(p->op);
+    emp_free(p->port);
+    emp_free(p->in);
+    emp_free(p->out);
+    emp_free(p->heap.key);
+    emp_free(p->device);
+    emp_free(p->start_ns);
+    emp_free(p->end_ns);
+    emp_free(p);
+}
+
+/* ---- a run ---- */
+
+#define TELL(callback, ...)                                              \
+    do {                                                                 \
+        if (p->is_traced) EMP_SIM_TELL(p->trace, callback, __VA_ARGS__); \
+    } while (0)
+
+void emp_rules_hold(emp_rules_sim *p, int32_t device, int32_t op, int64_t bytes,
+                    emp_time_ns at)
+{
+    emp_rules_memory *memory = &p->memory[device];
+    emp_sim_result   *r = &p->result;
+
+    if (bytes == 0) return;
+    memory->used += bytes;
+    if (memory->used > memory->peak) memory->peak = memory->used;
+    if (memory->used > memory->limit && r->oom_device < 0) {
+        r->oom_device = device;
+        r->oom_op = p->op[op].id;
+        r->oom_bytes = bytes;
+        r->oom_at_ns = at;
+    }
+    TELL(memory, device, at, memory->used);
+}
+
+void emp_rules_release(emp_rules_sim *p, int32_t device, int64_t bytes, emp_time_ns at)
+{
+    if (bytes == 0) return;
+    p->memory[device].used -= bytes;
+    TELL(memory, device, at, p->memory[device].used);
+}
+
+void emp_rules_run_op(emp_rules_sim *p, int32_t op, int32_t lane, emp_time_ns start,
+                      emp_time_ns end)
+{
+    emp_op_id id = p->op[op].id;
+    int32_t   device = p->device[op];
+
+    p->result.busy_ns[device] += end - start;
+    if (p->is_traced)
+        emp_sim_record(&p->result, EMP_SIM_RECORD_OP, id, device, start, end);
+    TELL(op, id, device, lane, start, end);
+}
+
+void emp_rules_tell_ready(emp_rules_sim *p, int32_t op, emp_time_ns at)
+{
+    TELL(ready, p->op[op].id, p->device[op], at);
+}
+
+void emp_rules_tell_transfer(emp_rules_sim *p, int32_t port, int32_t from, int32_t to,
+                             emp_time_ns start, emp_time_ns end)
+{
+    emp_tensor_id tensor = p->port[port].id;
+    emp_op_id     op = p->op[p->port[port].op].id;
+
+    if (!p->is_traced) return;
+    if (tensor < 0) {
+        emp_sim_record(&p->result, EMP_SIM_RECORD_MESSAGE, op, to, start, end);
+        TELL(message, op, to, end);
+    } else {
+        emp_sim_record(&p->result, EMP_SIM_RECORD_TRANSFER, tensor, to, start, end);
+        TELL(transfer, tensor, from, to, start, end);
+    }
+}
+
+#undef TELL
+
+static emp_status take_placement(emp_rules_sim *p, const emp_device_id *device_of_op,
+                                 emp_error *err)
+{
+    for (int32_t op = 0; op < p->op_count; op++) {
+        emp_device_id device = device_of_op[p->op[op].id];
+        if ((uint32_t)device >= (uint32_t)p->device_count ||
+            !(p->op[op].kinds & p->kind_of_device[device])) {
+            return emp_sim_refuse_device(p->problem, p->op[op].id, device, err);
+        }
+        p->device[op] = (uint8_t)device;
+    }
+    return EMP_OK;
+}
+
+emp_status emp_rules_sim_run(emp_rules_sim *p, const emp_device_id *device_of_op,
+                             bool is_traced, const emp_sim_trace *trace,
+                             emp_sim_result *result, emp_error *err)
+{
+    emp_sim_result *r = &p->result;
+
+    EMP_CHECK(take_placement(p, device_of_op, err));
+    p->is_traced = is_traced;
+    p->trace = trace;
+    *r =
+        (emp_sim_result){.device_count = p->device_count, .oom_device = -1, .oom_op = -1};
+    for (int32_t d = 0; d < p->device_count; d++)
+        p->memory[d].used = p->memory[d].peak = 0;
+    p->heap.count = 0;
+    p->type->run(p);
+    for (int32_t d = 0; d < p->device_count; d++) r->peak_bytes[d] = p->memory[d].peak;
+    r->event_count = 2 * (int64_t)p->op_count + 2 * r->transfer_count;
+    r->is_feasible = r->oom_device < 0;
+    *result = *r;
+    return EMP_OK;
+}
+
+emp_sim_live_memory emp_rules_sim_memory(const emp_rules_sim *p, emp_device_id device)
+{
+    const emp_rules_memory *m = &p->memory[device];
+
+    return (emp_sim_live_memory){m->used, m->peak, p->result.oom_device >= 0};
+}
