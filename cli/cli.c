@@ -194,11 +194,13 @@ emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error 
     return EMP_OK;
 }
 
-emp_status cli_check_input(const char *input, const char *const *outputs, int32_t count,
-                           emp_error *err)
+emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
+                            const char *const *outputs, int32_t output_count,
+                            emp_error *err)
 {
-    for (int32_t i = 0; i < count && input != NULL; i++) {
-        if (outputs[i] != NULL && is_same_file(outputs[i], input))
+    for (int32_t k = 0; k < input_count * output_count; k++) {
+        const char *input = inputs[k / output_count], *output = outputs[k % output_count];
+        if (input != NULL && output != NULL && is_same_file(output, input))
             return EMP_ERROR(EMP_EINVAL,
                              "%s is an input; name another file for the output", input);
     }

@@ -76,11 +76,11 @@ emp_status cli_check_output(const char *path, emp_error *err);
 /** All, each of which may be NULL, and that no two are the same file. */
 emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error *err);
 
-/** That none of the outputs is the file that \a input (NULL is fine) reads. */
-emp_status cli_check_input(const char *input, const char *const *outputs, int32_t count,
-                           emp_error *err);
+/** That none of the outputs is a file that one of \a inputs reads. Each of both may be NULL. */
+emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
+                            const char *const *outputs, int32_t output_count,
+                            emp_error *err);
 
-/** Number of processors this program may use. */
 /** The next word of the value of an option that is a list, copied to \a word; false at the
  * end. Exits 2 if it is longer than \a size - 1. */
 bool cli_next_word(const char **list, char *word, size_t size);
@@ -89,6 +89,7 @@ bool cli_next_word(const char **list, char *word, size_t size);
 emp_status cli_write_file(const char *path, void (*print)(FILE *stream, const void *what),
                           const void *what, emp_error *err);
 
+/** Number of processors this program may use. */
 int cli_default_threads(void);
 
 /** Prints one JSON object to standard output and releases it. NULL (no memory) fails. */

@@ -3,8 +3,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/units.h"
+#include "cli/cli.h"
 #include "cli/report_why.h"
 
 static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
@@ -135,4 +137,47 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
            r->transfer_count == 1 ? "" : "s");
     printf("fingerprint  %016" PRIx64 " (%d ops, %d edges)\n", r->fingerprint,
            problem->graph->op_count, problem->graph->edge_count);
+}
+
+static json_t *json_run(const emp_record *r, const emp_problem *problem,
+                        const emp_sim_result *best, const emp_explain *why,
+                        const emp_bounds *bounds)
+{
+    json_t *object = cli_report_json(problem, best, why, bounds);
+    json_t *run = json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "method", r->method,
+        "workload", r->workload, "machine", r->machine, "runtime", r->runtime, "seed",
+        (json_int_t)r->seed, "evaluations", (json_int_t)r->evaluations, "feasible_count",
+        (json_int_t)r->feasible_count, "stopped_by", r->stopped_by, "commit", r->commit,
+        "dirty", r->is_dirty);
+
+    if (object != NULL && json_object_update_missing(object, run) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(run);
+    return object;
+}
+
+emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
+                          const emp_sim_result *best, const emp_bounds *bounds,
+                          bool is_json, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_explain *why = NULL;
+
+    EMP_TRY(cli_why_create(&why, problem, r->device_of_op, best, false, err));
+    if (is_json) {
+        EMP_TRY(cli_print_json(json_run(r, problem, best, why, bounds), err));
+    } else {
+        printf("%s on %s by %s, seed %" PRIu64 ": %" PRId64 " evaluation%s%s\n",
+               r->workload, r->machine, r->method, r->seed, r->evaluations,
+               r->evaluations == 1 ? "" : "s",
+               strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted" : "");
+        cli_report_print(problem, best, why, bounds);
+    }
+
+cleanup:
+    emp_explain_destroy(why);
+    return st;
 }

@@ -7,9 +7,10 @@
  *
  * Several programs may share a run. Each calls emp_run() with the same parameters but for
  * `ranks`, proposes and scores its own part of every update, and makes the same step from
- * the gradients of all, added in order of ranks (together.c): the record depends on the
- * number of ranks, not on which is slow. With `is_async` rank 0 is a parameter server and
- * the others are controllers (server.c; Mirhoseini et al., 2017): who is faster then counts.
+ * the gradients of all, added in order of ranks (shared_together.c): the record depends on
+ * the number of ranks, not on which is slow. With `is_async` rank 0 is a parameter server
+ * and the others are controllers (shared_server.c; Mirhoseini et al., 2017): who is faster
+ * then counts.
  */
 #ifndef EMP_RUN_LOOP_H
 #define EMP_RUN_LOOP_H
@@ -19,6 +20,7 @@
 #include "run/ranks/ranks.h"
 #include "run/store/store.h"
 #include "search/placer.h"
+#include "sim/engine/sim.h"
 
 /** Where a run stands. */
 typedef struct {
@@ -57,6 +59,9 @@ typedef struct {
     /** OPTIONAL. Called after each batch, and when a run goes on from its checkpoint. */
     void (*progress)(void *context, const emp_progress *progress);
     void *context;
+    /** OPTIONAL. Receives what the oracle says of the best placement, if this rank has the
+     * whole record. */
+    emp_sim_result *best;
 } emp_run_params;
 
 /** Fills in what a run of \a params on \a problem will be: method, inputs and their

@@ -295,7 +295,7 @@ static emp_status check(const struct args *a, emp_error *err)
     emp_measurement_runtime_path(runtime, a->out);
     EMP_TRY(cli_check_output(a->out, err));
     EMP_TRY(cli_check_output(runtime, err));
-    EMP_TRY(cli_check_input(a->machine, &a->out, 1, err));
+    EMP_TRY(cli_check_inputs(&a->machine, 1, &a->out, 1, err));
 
 cleanup:
     return st;

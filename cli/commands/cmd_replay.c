@@ -396,14 +396,11 @@ static emp_status print_all(const struct args *a, const emp_problem *problem,
 static emp_status check_files(const struct args *a, emp_error *err)
 {
     const char *const outputs[] = {a->trace, a->out, a->plan};
-    const int32_t     count = sizeof outputs / sizeof *outputs;
+    const char *const inputs[] = {a->workload, a->machine, a->runtime};
 
-    EMP_CHECK(cli_check_outputs(outputs, count, err));
-    EMP_CHECK(cli_check_input(a->workload, outputs, count, err));
-    EMP_CHECK(cli_check_input(a->machine, outputs, count, err));
-    EMP_CHECK(cli_check_input(a->runtime, outputs, count, err));
-    for (int32_t i = 0; i < a->placement_count; i++)
-        EMP_CHECK(cli_check_input(a->placement[i], outputs, count, err));
+    EMP_CHECK(cli_check_outputs(outputs, 3, err));
+    EMP_CHECK(cli_check_inputs(inputs, 3, outputs, 3, err));
+    EMP_CHECK(cli_check_inputs(a->placement, a->placement_count, outputs, 3, err));
     if ((a->trace || a->out || a->plan) && a->placement_count > 1 && a->top != 1)
         return EMP_ERROR(EMP_EINVAL,
                          "--trace, --out and --export are of one placement; give one, "

@@ -117,9 +117,11 @@ emp_status cmd_report(int argc, char **argv, emp_error *err)
     cli_parse(&argp, argc, argv, &args);
     if (args.status != EMP_OK) EMP_FAIL(args.status, "%s", args.err.msg);
     EMP_TRY(cli_check_output(args.out, err));
-    EMP_TRY(cli_check_input(args.machine, &args.out, 1, err));
-    for (int32_t i = 0; i < args.runs.run_count; i++)
-        EMP_TRY(cli_check_input(args.runs.run[i].path, &args.out, 1, err));
+    EMP_TRY(cli_check_inputs(&args.machine, 1, &args.out, 1, err));
+    for (int32_t i = 0; i < args.runs.run_count; i++) {
+        const char *path = args.runs.run[i].path;
+        EMP_TRY(cli_check_inputs(&path, 1, &args.out, 1, err));
+    }
     EMP_TRY(emp_report_runs_group(&args.runs, err));
     EMP_TRY(write_page(&args, err));
 

@@ -90,7 +90,7 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
 
     if (emp_method_exists(args->placement)) {
         EMP_TRY(emp_method_find(&method, args->placement, err));
-        EMP_TRY(cli_run(&record, &args->run, problem, method, DEFAULT_BUDGET, err));
+        EMP_TRY(cli_run(&record, NULL, &args->run, problem, method, DEFAULT_BUDGET, err));
         for (emp_op_id op = 0; op < record.op_count; op++) {
             device_of_op[op] = record.device_of_op[op];
         }
@@ -192,12 +192,10 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 
     cli_parse(&argp, argc, argv, &args);
     const char *const outputs[] = {args.trace, args.dot};
-    const int32_t     output_count = sizeof outputs / sizeof *outputs;
-    EMP_TRY(cli_check_outputs(outputs, output_count, err));
-    EMP_TRY(cli_check_input(args.run.spec, outputs, output_count, err));
-    EMP_TRY(cli_check_input(args.run.machine, outputs, output_count, err));
-    EMP_TRY(cli_check_input(args.run.runtime, outputs, output_count, err));
-    EMP_TRY(cli_check_input(args.placement, outputs, output_count, err));
+    const char *const files[] = {args.run.spec, args.run.machine, args.run.runtime,
+                                 args.placement};
+    EMP_TRY(cli_check_outputs(outputs, 2, err));
+    EMP_TRY(cli_check_inputs(files, 4, outputs, 2, err));
     EMP_TRY(
         cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);

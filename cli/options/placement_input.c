@@ -134,7 +134,7 @@ emp_status cli_placement_by_method(emp_device_id *device_of_op, const char *meth
     cli_run_options        run = cli_run_options_default();
 
     EMP_TRY(emp_method_find(&type, method, err));
-    EMP_TRY(cli_run(&record, &run, problem, type, SEARCH_BUDGET, err));
+    EMP_TRY(cli_run(&record, NULL, &run, problem, type, SEARCH_BUDGET, err));
     for (emp_op_id op = 0; op < record.op_count; op++)
         device_of_op[op] = record.device_of_op[op];
 cleanup:

@@ -97,7 +97,7 @@ static void on_progress(void *context, const emp_progress *p)
     cli_bar_draw((cli_bar *)context, share, emp_progress_remaining_s(p), text);
 }
 
-emp_status cli_run(emp_record *record, const cli_run_options *o,
+emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_options *o,
                    const emp_problem *problem, const emp_placer_type *method,
                    int64_t default_budget, emp_error *err)
 {
@@ -116,6 +116,7 @@ emp_status cli_run(emp_record *record, const cli_run_options *o,
         .stop = cli_stop_flag(),
         .progress = on_progress,
         .context = &bar,
+        .best = best,
     };
 
     if (params.budget_evaluations == 0 && params.budget_s <= 0 && method->is_learner) {

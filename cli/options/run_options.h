@@ -43,9 +43,10 @@ emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
                      const emp_problem *problem, emp_error *err);
 
 /** Runs \a method as the options say, with a progress bar; Ctrl-C ends it early. Without
- * a budget a method that never ends by itself gets \a default_budget evaluations. */
-emp_status cli_run(emp_record *record, const cli_run_options *options,
-                   const emp_problem *problem, const emp_placer_type *method,
-                   int64_t default_budget, emp_error *err);
+ * a budget a method that never ends by itself gets \a default_budget evaluations. \a best
+ * (NULL is fine) receives what the oracle says of the best placement. */
+emp_status cli_run(emp_record *record, emp_sim_result *best,
+                   const cli_run_options *options, const emp_problem *problem,
+                   const emp_placer_type *method, int64_t default_budget, emp_error *err);
 
 #endif /* EMP_CLI_OPTIONS_RUN_OPTIONS_H */

@@ -120,40 +120,29 @@ typedef struct {
 
 static emp_status give_order(emp_run_state *run, crew *c, int32_t to, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    room = emp_run_room(run, emp_run_is_ended(run), c->underway);
+    int32_t room = emp_run_room(run, emp_run_end_now(run), c->underway);
 
     if (room > c->batch) room = c->batch;
-    EMP_TRY(run->ranks->send(to, &room, sizeof room, err));
+    EMP_CHECK(run->ranks->send(to, &room, sizeof room, err));
     c->ordered[to] = room;
-    if (room == 0) goto cleanup;
-    EMP_TRY(send_arrays(run, to, run->params->method->sharing->list_values, err));
+    if (room == 0) return EMP_OK;
+    EMP_CHECK(send_arrays(run, to, run->params->method->sharing->list_values, err));
     c->underway += room;
     c->working++;
-
-cleanup:
-    return st;
-}
-
-/* run->result[0] and run->candidate[0] are what take_report() received. */
-static emp_status fetch_received(emp_run_state *run, int32_t i, emp_candidate *candidate,
-                                 emp_error *err)
-{
-    (void)i, (void)err;
-    *candidate = (emp_candidate){run->candidate[0], &run->result[0]};
     return EMP_OK;
 }
 
 /* What only the step knows, the server's own state knows. */
-static emp_status log_metrics(emp_run_state *run, report *r, emp_error *err)
+static emp_status log_report(emp_run_state *run, report *r, emp_error *err)
 {
+    const emp_candidate      best = {run->candidate[0], &r->result};
     const emp_placer_metric *metric = NULL;
     int32_t                  count = emp_run_metrics(run, &metric);
 
     for (int32_t i = 0; i < count; i++) {
         if (isnan(r->metric[i])) r->metric[i] = metric[i].value;
     }
-    return emp_run_log_metrics(run, r->metric, err);
+    return emp_run_log(run, emp_run_find_best(run) >= 0 ? &best : NULL, r->metric, err);
 }
 
 /* Waits for a report, and steps. */
@@ -169,12 +158,10 @@ static emp_status take_report(emp_run_state *run, crew *c, int32_t *from, emp_er
     c->underway -= c->ordered[*from];
     c->working--;
     run->count = r.count;
-    run->result[0] = r.result;
     memcpy(run->score, r.score, (size_t)r.count * sizeof *r.score);
     run->is_between_updates = false;
-    EMP_CHECK(emp_run_log(run, fetch_received, err));
     sharing->step(run->placer);
-    EMP_CHECK(log_metrics(run, &r, err));
+    EMP_CHECK(log_report(run, &r, err));
     run->is_between_updates = true;
     return EMP_OK;
 }
@@ -193,7 +180,7 @@ emp_status emp_run_serve(emp_run_state *run, emp_error *err)
         EMP_TRY(give_order(run, &c, to, err));
     while (c.working > 0) {
         EMP_TRY(take_report(run, &c, &from, err));
-        EMP_TRY(emp_run_save_if_due(run, err));
+        EMP_TRY(emp_run_checkpoint_save_if_due(run, err));
         emp_run_report(run);
         EMP_TRY(give_order(run, &c, from, err));
     }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace train SPEC: place for long runs of learners and searches, with a checkpoint
+ * beside the record, alone or on several ranks. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io/atomic_file.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/commands/place.h"
+#include "cli/stop.h"
+#include "run/methods.h"
+#include "run/ranks/distributed.h"
+
+enum { KEY_EVERY = 768, KEY_RESUME, KEY_ASYNC };
+
+static const struct argp_option options[] = {
+    {"checkpoint-every", KEY_EVERY, "S", 0,
+     "Seconds between checkpoints (default: 10 or more, for under 1 % of the time)", 0},
+    {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
+    {"async", KEY_ASYNC, NULL, 0,
+     "With mpirun: rank 0 is a parameter server, the others are controllers that do not "
+     "wait for each other; no two runs give the same result",
+     0},
+    {0},
+};
+
+static const char doc[] =
+    "Train a learner, or run a long search, on SPEC, a workload spec or a graph file.\v"
+    "While the run is under way its state is in a checkpoint beside the record,\n"
+    "run.checkpoint.h5 for run.h5. Whatever ends the program, the same command\n"
+    "with --resume goes on from there, and in the end the record is the same, byte\n"
+    "for byte, as that of a run that nothing disturbed; with --seconds the clock\n"
+    "decides how far either gets. Ctrl-C and SIGTERM save before they end it.\n"
+    "The method is hdp unless another is named; without --budget or --seconds it\n"
+    "gets 400 evaluations.\n\n"
+    "Started by mpirun, the programs share the run: each proposes and scores its\n"
+    "own placements of every update. The result depends on the seed and on their\n"
+    "number; with --async it also depends on who is faster. The methods that can\n"
+    "are hdp (preset paper) and colocrl.\n\n"
+    "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5\n"
+    "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5 --resume\n"
+    "  mpirun -n 4 emplace train nmt --machine k40x2 --budget 8000 \\\n"
+    "      --record run.h5 --threads 1\n"
+    "  emplace record run.checkpoint.h5";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    cli_place_args     *args = (cli_place_args *)state->input;
+    emp_run_checkpoint *checkpoint = &args->run.checkpoint;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = args; return 0;
+    case KEY_EVERY: checkpoint->every_s = cli_positive("checkpoint-every", arg); return 0;
+    case KEY_RESUME: checkpoint->is_resumed = true; return 0;
+    case KEY_ASYNC: args->run.is_async = true; return 0;
+    case ARGP_KEY_END:
+        if (args->record == NULL)
+            cli_usage_error("--record is missing; the checkpoint lies beside it");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* run.h5 has its checkpoint in run.checkpoint.h5. */
+static char *name_checkpoint(const char *record)
+{
+    static const char ending[] = ".h5";
+    size_t            length = strlen(record), size = length + sizeof ".checkpoint.h5";
+    char             *path = EMP_NEW_ARRAY(char, size);
+
+    if (path == NULL) return NULL;
+    if (length >= strlen(ending) && strcmp(record + length - strlen(ending), ending) == 0)
+        length -= strlen(ending);
+    snprintf(path, size, "%.*s.checkpoint.h5", (int)length, record);
+    return path;
+}
+
+/* Learners and searches are; the others are soon started anew. */
+static emp_status check_resumable(const char *name, emp_error *err)
+{
+    const emp_placer_type *method = NULL;
+
+    EMP_CHECK(emp_method_find(&method, name, err));
+    if (method->list_state == NULL) {
+        return EMP_ERROR(EMP_EINVAL,
+                         "method %s has no state to go on from; emplace place runs it",
+                         method->name);
+    }
+    return EMP_OK;
+}
+
+static emp_status train(cli_place_args *args, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_ranks *ranks = NULL;
+    char            *path = NULL;
+    bool             is_first = true;
+
+    EMP_TRY(emp_distributed_join(&ranks, cli_stop_flag(), err));
+    args->run.ranks = ranks;
+    is_first = ranks == NULL || ranks->rank == 0;
+    st = check_resumable(args->method, err);
+    EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
+    path = name_checkpoint(args->record);
+    if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
+    args->run.checkpoint.path = path;
+    EMP_TRY(cli_place(args, err));
+    if (!is_first) goto cleanup;
+    EMP_TRY(emp_atomic_file_sweep(args->record, err));
+    if (remove(path) != 0)
+        EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
+
+cleanup:
+    if (st == EMP_EINTERRUPTED && is_first)
+        cli_warn("interrupted; the same command with --resume goes on from %s", path);
+    emp_free(path);
+    return st;
+}
+
+emp_status cmd_train(int argc, char **argv, emp_error *err)
+{
+    const struct argp_child children[] = {{&cli_place_argp, 0, NULL, 0}, {0}};
+    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
+    cli_place_args          args = {.run = cli_run_options_default(), .method = "hdp"};
+
+    cli_parse(&argp, argc, argv, &args);
+    return train(&args, err);
+}

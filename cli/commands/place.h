@@ -1,0 +1,23 @@
+/** \file cli/commands/place.h
+ * Loading, running and saving: what `place` does, and `train` between its own steps.
+ */
+#ifndef EMP_CLI_COMMANDS_PLACE_H
+#define EMP_CLI_COMMANDS_PLACE_H
+
+#include "cli/options/run_options.h"
+
+typedef struct {
+    cli_run_options run;
+    const char     *method;
+    const char     *out;    /**< placement file, or NULL */
+    const char     *record; /**< record file, or NULL */
+} cli_place_args;
+
+/** The options of both, to be used as an argp child; the input is a cli_place_args. */
+extern const struct argp cli_place_argp;
+
+/** Looks for a placement, saves what was found and prints it.
+ * \retval EMP_EINTERRUPTED  Ctrl-C has ended the search; what was found so far is saved. */
+emp_status cli_place(const cli_place_args *args, emp_error *err);
+
+#endif /* EMP_CLI_COMMANDS_PLACE_H */

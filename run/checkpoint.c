@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* When a run saves its state, and how it goes on from there (run/store/checkpoint.h). */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io/atomic_file.h"
+#include "run/loop_internal.h"
+#include "run/store/checkpoint.h"
+
+/* Without a wish of the user checkpoints are that far apart, and at least so many times
+ * what the last one took, which is 0.5 % of the time. */
+enum { CHECKPOINT_PAUSE_S = 10, CHECKPOINT_COST_RATIO = 200 };
+
+static emp_checkpoint describe_state(emp_run_state *run)
+{
+    emp_checkpoint checkpoint = {.record = run->record};
+
+    checkpoint.elapsed_s = emp_clock_now_s() - run->start_s;
+    checkpoint.array_count =
+        run->params->method->list_state(run->placer, checkpoint.array);
+    return checkpoint;
+}
+
+emp_status emp_run_checkpoint_save(emp_run_state *run, emp_error *err)
+{
+    const emp_run_checkpoint *c = &run->params->checkpoint;
+    const double              before_s = emp_clock_now_s();
+
+    if (c->path == NULL || !run->is_first) return EMP_OK;
+    const emp_checkpoint checkpoint = describe_state(run);
+    EMP_CHECK(emp_checkpoint_save(c->path, &checkpoint, err));
+    double now_s = emp_clock_now_s();
+    double pause_s = fmax(CHECKPOINT_PAUSE_S, CHECKPOINT_COST_RATIO * (now_s - before_s));
+    run->next_checkpoint_s = now_s + (c->every_s > 0 ? c->every_s : pause_s);
+    return EMP_OK;
+}
+
+emp_status emp_run_checkpoint_save_if_due(emp_run_state *run, emp_error *err)
+{
+    if (emp_clock_now_s() < run->next_checkpoint_s) return EMP_OK;
+    return emp_run_checkpoint_save(run, err);
+}
+
+static emp_status resume(emp_run_state *run, emp_error *err)
+{
+    emp_record    *record = run->record;
+    emp_checkpoint checkpoint = describe_state(run);
+
+    EMP_CHECK(emp_checkpoint_load(&checkpoint, run->params->checkpoint.path, err));
+    run->start_s = emp_clock_now_s() - checkpoint.elapsed_s;
+    run->feasible_capacity = (size_t)record->feasible_count;
+    run->point_capacity = run->metric_capacity = (size_t)record->point_count;
+    memset(record->stopped_by, 0, sizeof record->stopped_by); /* all bytes are stored */
+    run->resumed = record->evaluations;
+    emp_run_report(run);
+    return EMP_OK;
+}
+
+static emp_status check_file(const emp_run_state *run, emp_error *err)
+{
+    const emp_run_checkpoint *c = &run->params->checkpoint;
+
+    if (run->params->method->list_state == NULL) {
+        return EMP_ERROR(EMP_EINVAL,
+                         "method %s has no state that a checkpoint could hold",
+                         run->params->method->name);
+    }
+    bool is_there = access(c->path, F_OK) == 0;
+    if (is_there && !c->is_resumed) {
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "%s is left from a run that has not ended; go on with --resume, or "
+            "remove it to start anew",
+            c->path);
+    }
+    if (!is_there && c->is_resumed)
+        return EMP_ERROR(
+            EMP_EIO,
+            "there is no checkpoint %s to go on from: the run has not begun, or has "
+            "ended and left its record",
+            c->path);
+    return EMP_OK;
+}
+
+/* The first rank looks before, and writes after, all others. */
+emp_status emp_run_checkpoint_begin(emp_run_state *run, emp_error *err)
+{
+    const emp_run_checkpoint *c = &run->params->checkpoint;
+
+    if (c->path == NULL) return EMP_OK;
+    EMP_CHECK(emp_run_agree(run, run->is_first ? check_file(run, err) : EMP_OK, err));
+    EMP_CHECK(emp_run_agree(run, c->is_resumed ? resume(run, err) : EMP_OK, err));
+    if (run->is_first) EMP_CHECK(emp_atomic_file_sweep(c->path, err));
+    return emp_run_checkpoint_save(run, err);
+}
