@@ -382,17 +382,14 @@ static void tell_progress(const emp_replay *r, int32_t done)
 /* One step, and where it fails the reason; false: memory does not suffice. */
 static emp_status run_step(emp_replay *r, int64_t *step_ns, bool *is_done, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *is_done = false;
     if (r->is_out_of_memory) return EMP_OK;
-    EMP_TRY(emp_replay_step(r, err));
-    if (r->is_out_of_memory) goto cleanup;
-    EMP_TRY(r->backend->times(r->backend_state, &r->timeline.times, err));
+    EMP_CHECK(emp_replay_step(r, err));
+    if (r->is_out_of_memory) return EMP_OK;
+    EMP_CHECK(r->backend->times(r->backend_state, &r->timeline.times, err));
     *step_ns = r->timeline.step_ns;
     *is_done = true;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* A further step in which everything is logged. */

@@ -351,7 +351,6 @@ void emp_replay_memory_reset(emp_replay *r)
 /* Variables stay for all steps. Those that do not fit are a verdict like any other. */
 static emp_status create_storage(emp_replay *r, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = r->plan;
 
     for (int32_t op = 0; op < p->op_count; op++) {
@@ -360,15 +359,15 @@ static emp_status create_storage(emp_replay *r, emp_error *err)
         o->persistent_part =
             allocate(r, p->op[op].device, p->op[op].persistent_bytes, op);
         if (o->persistent_part < 0) {
-            if (r->error.status != EMP_OK) EMP_FAIL(r->error.status, "%s", r->error.msg);
-            goto cleanup;
+            if (r->error.status != EMP_OK)
+                return EMP_ERROR(r->error.status, "%s", r->error.msg);
+            return EMP_OK;
         }
         o->storage = data_of(r, p->op[op].device, o->persistent_part);
-        EMP_TRY(write_numbers(r, p->op[op].device, o->storage, p->op[op].persistent_bytes,
-                              err));
+        EMP_CHECK(write_numbers(r, p->op[op].device, o->storage,
+                                p->op[op].persistent_bytes, err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status create_memory(emp_replay *r, int32_t memory, emp_error *err)

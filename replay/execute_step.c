@@ -423,11 +423,9 @@ static void wait_for_end(emp_replay *r)
 
 emp_status emp_replay_step(emp_replay *r, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     reset(r);
     r->start_ns = emp_replay_now_ns();
-    EMP_TRY(r->backend->begin_step(r->backend_state, r->start_ns, r->is_timed, err));
+    EMP_CHECK(r->backend->begin_step(r->backend_state, r->start_ns, r->is_timed, err));
     begin_first(r);
     wait_for_end(r);
     if (is_stopped(r)) {
@@ -440,11 +438,10 @@ emp_status emp_replay_step(emp_replay *r, emp_error *err)
         pthread_mutex_lock(&r->lock); /* the backend's threads live on */
         emp_error why = r->error;
         pthread_mutex_unlock(&r->lock);
-        if (why.status != EMP_OK) EMP_FAIL(why.status, "%s", why.msg);
-        goto cleanup; /* out of memory */
+        if (why.status != EMP_OK) return EMP_ERROR(why.status, "%s", why.msg);
+        return EMP_OK; /* out of memory */
     }
-    EMP_TRY(r->backend->end_step(r->backend_state, err));
+    EMP_CHECK(r->backend->end_step(r->backend_state, err));
     r->timeline.step_ns = emp_replay_now_ns() - r->start_ns;
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -319,18 +319,17 @@ emp_status emp_node_attrs_read(emp_node_attrs *node, const emp_message *node_def
     emp_error   reason = {0};
     bool        found = false;
 
-    EMP_TRY(emp_field_message(node_def, field, entry_names, &entry, err));
+    EMP_CHECK(emp_field_message(node_def, field, entry_names, &entry, err));
     for (;;) {
-        EMP_TRY(emp_message_next(&entry, &part, &found, err));
+        EMP_CHECK(emp_message_next(&entry, &part, &found, err));
         if (!found) break;
-        if (part.number == ENTRY_KEY) EMP_TRY(emp_field_string(&entry, &part, &key, err));
+        if (part.number == ENTRY_KEY)
+            EMP_CHECK(emp_field_string(&entry, &part, &key, err));
         if (part.number == ENTRY_VALUE) value = part;
     }
     const attr_rule *rule = find_rule(key);
     if (rule == NULL || value.number == 0) return EMP_OK;
     st = read_value(node, rule, &entry, &value, &reason);
-    if (st != EMP_OK) EMP_FAIL(st, "attribute \"%s\": %s", rule->key, reason.msg);
-
-cleanup:
+    if (st != EMP_OK) return EMP_ERROR(st, "attribute \"%s\": %s", rule->key, reason.msg);
     return st;
 }

@@ -123,16 +123,16 @@ static emp_status explain(emp_message_file *file, emp_error *err)
     bool        found = true;
 
     if (is_onnx(file))
-        EMP_FAIL(EMP_EFORMAT, "an ONNX model, not a TensorFlow graph (%s)", READABLE);
+        return EMP_ERROR(EMP_EFORMAT, "an ONNX model, not a TensorFlow graph (%s)",
+                         READABLE);
     if (is_run_metadata(file))
-        EMP_FAIL(EMP_EFORMAT, "a RunMetadata profile, which holds times but no graph");
+        return EMP_ERROR(EMP_EFORMAT,
+                         "a RunMetadata profile, which holds times but no graph");
     while (found && st == EMP_OK)
         st = emp_message_next(&message, &field, &found, &reason);
-    if (st != EMP_OK) EMP_FAIL(st, "not a TensorFlow graph: %s", reason.msg);
-    EMP_FAIL(EMP_EFORMAT, "not a TensorFlow graph: no node with a name and an op in it");
-
-cleanup:
-    return st;
+    if (st != EMP_OK) return EMP_ERROR(st, "not a TensorFlow graph: %s", reason.msg);
+    return EMP_ERROR(EMP_EFORMAT,
+                     "not a TensorFlow graph: no node with a name and an op in it");
 }
 
 emp_status emp_container_find(emp_message_file *file, emp_container *out, emp_error *err)

@@ -170,21 +170,19 @@ static emp_status connect_node(reader *r, const emp_message *graph,
     bool        found = false;
     int         index = 0;
 
-    EMP_TRY(emp_field_message(graph, field, node_names, &message, err));
+    EMP_CHECK(emp_field_message(graph, field, node_names, &message, err));
     for (;; index++) {
         do {
-            EMP_TRY(emp_message_next(&message, &part, &found, err));
+            EMP_CHECK(emp_message_next(&message, &part, &found, err));
         } while (found && part.number != NODE_INPUT);
         if (!found) break;
-        EMP_TRY(emp_field_string(&message, &part, &input, err));
+        EMP_CHECK(emp_field_string(&message, &part, &input, err));
         st = connect_input(r, op, parse_input(input), &reason);
         if (st != EMP_OK)
-            EMP_FAIL(st, "node \"%s\", input %d, \"%.*s\": %s",
-                     emp_graph_builder_name(r->builder, op), index, EMP_SLICE_ARG(input),
-                     reason.msg);
+            return EMP_ERROR(st, "node \"%s\", input %d, \"%.*s\": %s",
+                             emp_graph_builder_name(r->builder, op), index,
+                             EMP_SLICE_ARG(input), reason.msg);
     }
-
-cleanup:
     return st;
 }
 
@@ -198,17 +196,16 @@ static emp_status declare_nodes(reader *r, emp_slice body, emp_error *err)
     for (;;) {
         node_def  node = {0};
         emp_error reason = {0};
-        EMP_TRY(emp_message_next(&graph, &field, &found, err));
+        EMP_CHECK(emp_message_next(&graph, &field, &found, err));
         if (!found) break;
         if (field.number != GRAPH_NODE) continue;
         st = read_node(r, &field, &graph, &node, &reason);
         if (st == EMP_OK) st = declare_node(r, &node, &reason);
         if (st != EMP_OK)
-            EMP_FAIL(st, "node %d, \"%.*s\": %s", emp_graph_builder_op_count(r->builder),
-                     EMP_SLICE_ARG(node.name), reason.msg);
+            return EMP_ERROR(st, "node %d, \"%.*s\": %s",
+                             emp_graph_builder_op_count(r->builder),
+                             EMP_SLICE_ARG(node.name), reason.msg);
     }
-
-cleanup:
     return st;
 }
 

@@ -14,18 +14,14 @@ emp_status emp_instance_add(emp_graph_builder *b, const char *name, bool is_back
                             const char *type, const emp_stated_op *stated, emp_op_id *op,
                             emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       full[EMP_INSTANCE_NAME_BYTES];
+    char full[EMP_INSTANCE_NAME_BYTES];
 
     int length =
         snprintf(full, sizeof full, "%s%s", is_backward ? "gradients/" : "", name);
     if (length >= (int)sizeof full)
-        EMP_FAIL(EMP_EFORMAT, "\"%.80s...\" is too long a name of a node", name);
-    st = emp_graph_builder_state(b, full, type, stated, op, err);
-    if (st == EMP_EINVAL) st = EMP_EFORMAT;
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EFORMAT, "\"%.80s...\" is too long a name of a node", name);
+    emp_status st = emp_graph_builder_state(b, full, type, stated, op, err);
+    return st == EMP_EINVAL ? EMP_EFORMAT : st;
 }
 
 emp_status emp_instance_set_targets(emp_graph *graph, emp_error *err)

@@ -209,9 +209,9 @@ emp_status emp_import_tensor(const emp_message *holder, const emp_field *field,
     int32_t     given = 0;
 
     *out = (emp_tensor_proto){.shape = EMP_SHAPE_SCALAR};
-    EMP_TRY(emp_field_message(holder, field, tensor_names, &message, err));
+    EMP_CHECK(emp_field_message(holder, field, tensor_names, &message, err));
     for (;;) {
-        EMP_TRY(emp_message_next(&message, &part, &found, err));
+        EMP_CHECK(emp_message_next(&message, &part, &found, err));
         if (!found) break;
         switch (part.number) {
         case 0: break;
@@ -224,7 +224,7 @@ emp_status emp_import_tensor(const emp_message *holder, const emp_field *field,
         case TENSOR_CONTENT: content = part; break;
         default: st = add_values(out, &given, &message, &part, err); break;
         }
-        if (st != EMP_OK) goto cleanup;
+        if (st != EMP_OK) return st;
     }
 
     int64_t count = emp_shape_elements(&out->shape);
@@ -233,10 +233,8 @@ emp_status emp_import_tensor(const emp_message *holder, const emp_field *field,
         return EMP_OK;
     out->value_count = (int32_t)count;
     if (content.number != 0)
-        EMP_TRY(read_content(out, &message, &content, err));
+        EMP_CHECK(read_content(out, &message, &content, err));
     else
         splat(out, given);
-
-cleanup:
     return st;
 }

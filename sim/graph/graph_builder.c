@@ -185,22 +185,16 @@ emp_status emp_graph_builder_add(emp_graph_builder *b, const char *name, const c
                                  int32_t input_count, const emp_op_id *controls,
                                  int32_t control_count, emp_op_id *op, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     *op = -1;
-    EMP_TRY(append_node(b, name, strlen(name), type, strlen(type), attrs, false, err));
-    EMP_TRY(set_edges(b, &b->node[b->node_count], inputs, input_count, controls,
-                      control_count, err));
+    EMP_CHECK(append_node(b, name, strlen(name), type, strlen(type), attrs, false, err));
+    EMP_CHECK(set_edges(b, &b->node[b->node_count], inputs, input_count, controls,
+                        control_count, err));
     for (int32_t i = 0; i < input_count; i++) {
-        st = emp_node_check_output(b, inputs[i], b->node_count, err);
-        if (st == EMP_EFORMAT) st = EMP_EINVAL;
-        if (st != EMP_OK) goto cleanup;
+        emp_status st = emp_node_check_output(b, inputs[i], b->node_count, err);
+        if (st != EMP_OK) return st == EMP_EFORMAT ? EMP_EINVAL : st;
     }
-    EMP_TRY(emp_node_infer(b, b->node_count, true, err));
-    EMP_TRY(commit_node(b, op, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(emp_node_infer(b, b->node_count, true, err));
+    return commit_node(b, op, err);
 }
 
 emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,

@@ -109,21 +109,21 @@ static emp_status store_output(emp_graph_builder *b, emp_tensor_info *output,
 static emp_status run_inference(emp_graph_builder *b, emp_op_id op, bool strict,
                                 int32_t *count, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     const emp_node *node = &b->node[op];
     emp_op_view     view;
     emp_error       reason = {0};
     emp_value_pool  pool = {b->value_buffer, b->value_buffer + EMP_VALUE_BUFFER_SIZE};
 
-    EMP_TRY(emp_node_view(b, op, &view, err));
+    EMP_CHECK(emp_node_view(b, op, &view, err));
     view.pool = &pool;
     if (view.input_count < view.type->min_inputs)
-        EMP_FAIL(EMP_EFORMAT, "op \"%s\" of type %s has %d inputs, needs %d", node->name,
-                 b->type_name[node->type], view.input_count, view.type->min_inputs);
+        return EMP_ERROR(EMP_EFORMAT, "op \"%s\" of type %s has %d inputs, needs %d",
+                         node->name, b->type_name[node->type], view.input_count,
+                         view.type->min_inputs);
     for (int32_t i = 0; i < b->dirty_outputs; i++) b->output_buffer[i] = unknown_output;
     b->dirty_outputs = EMP_MAX_OUTPUTS;
-    *count = 0;
-    st = view.type->infer(&view, b->output_buffer, count, &reason);
+    *count = 1;
+    emp_status st = view.type->infer(&view, b->output_buffer, count, &reason);
     if (st == EMP_OK) b->dirty_outputs = *count;
     if (st == EMP_EFORMAT && !strict) {
         st = EMP_OK;
@@ -131,36 +131,32 @@ static emp_status run_inference(emp_graph_builder *b, emp_op_id op, bool strict,
             b->output_buffer[i].shape = EMP_SHAPE_UNKNOWN;
     }
     if (st != EMP_OK)
-        EMP_FAIL(st, "op \"%s\" of type %s: %s", node->name, b->type_name[node->type],
-                 reason.msg);
-
-cleanup:
-    return st;
+        return EMP_ERROR(st, "op \"%s\" of type %s: %s", node->name,
+                         b->type_name[node->type], reason.msg);
+    return EMP_OK;
 }
 
 emp_status emp_node_infer(emp_graph_builder *b, emp_op_id op, bool strict, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_node  *node = &b->node[op];
-    int32_t    count = 0, file_count = node->output_count;
+    emp_node *node = &b->node[op];
+    int32_t   count = 0, file_count = node->output_count;
 
-    EMP_TRY(run_inference(b, op, strict, &count, err));
+    EMP_CHECK(run_inference(b, op, strict, &count, err));
     if (count < file_count) count = file_count;
     if (count > file_count || node->output == NULL) {
         emp_tensor_info *output =
             emp_arena_alloc(&b->scratch, (size_t)count * sizeof *output);
         if (output == NULL)
-            EMP_FAIL(EMP_ENOMEM, "%d outputs of \"%s\"", count, node->name);
+            return EMP_ERROR(EMP_ENOMEM, "%d outputs of \"%s\"", count, node->name);
         for (int32_t i = 0; i < file_count; i++) output[i].shape = node->output[i].shape;
         node->output = output;
         node->output_count = count;
     }
     for (int32_t i = 0; i < count; i++) {
-        st = store_output(b, &node->output[i], &b->output_buffer[i], i < file_count);
-        if (st != EMP_OK) EMP_FAIL(st, "outputs of op \"%s\"", node->name);
+        emp_status st =
+            store_output(b, &node->output[i], &b->output_buffer[i], i < file_count);
+        if (st != EMP_OK) return EMP_ERROR(st, "outputs of op \"%s\"", node->name);
     }
     node->is_inferred = true;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }

@@ -108,9 +108,10 @@ int64_t *emp_view_new_value(const emp_op_view *op, int64_t count)
     return value;
 }
 
-void emp_set_output(emp_tensor_info *output, emp_shape shape, emp_dtype dtype)
+emp_status emp_set_output(emp_tensor_info *output, emp_shape shape, emp_dtype dtype)
 {
     *output = (emp_tensor_info){.shape = shape, .dtype = dtype};
+    return EMP_OK;
 }
 
 emp_shape emp_shape_of_rank(int64_t rank)
@@ -220,11 +221,6 @@ void emp_op_cost_of(const emp_op_view *op, emp_op_cost *cost)
     };
     functions[op->type->work](op, cost);
     cost->work = op->type->work;
-}
-
-int32_t emp_view_kernels(const emp_op_view *op)
-{
-    return op->type->rates.kernels > 0 ? op->type->rates.kernels : 1;
 }
 
 emp_arithmetic emp_arithmetic_of(double cycles, double elements)

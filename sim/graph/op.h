@@ -114,45 +114,44 @@ typedef enum {
 } emp_op_class;
 
 /* What an op type does, and the function that charges it (sim/graph/op_internal.h). */
-#define EMP_WORK_LIST(X)                          \
-    X(NOTHING, free_) /* no kernel */             \
-    X(HOST, host)                                 \
-    X(ELEMENTWISE, elementwise)                   \
-    X(CAST, cast)                                 \
-    X(ADD_N, add_n)                               \
-    X(FILL, fill)   /* writes without reading */  \
-    X(RANDOM, fill) /* likewise, numbers drawn */ \
-    X(REDUCE, reduce)                             \
-    X(ARG_REDUCE, arg_reduce)                     \
-    X(BIAS_ADD_GRAD, bias_add_grad)               \
-    X(MAT_MUL, mat_mul)                           \
-    X(BATCH_MAT_MUL, batch_mat_mul)               \
-    X(CONV, conv2d)                               \
-    X(CONV_INPUT, conv2d_input)                   \
-    X(CONV_FILTER, conv2d_filter)                 \
-    X(DEPTHWISE, depthwise)                       \
-    X(DEPTHWISE_INPUT, depthwise_input)           \
-    X(DEPTHWISE_FILTER, depthwise_filter)         \
-    X(MAX_POOL, max_pool)                         \
-    X(MAX_POOL_GRAD, max_pool_grad)               \
-    X(AVG_POOL, avg_pool)                         \
-    X(AVG_POOL_GRAD, avg_pool_grad)               \
-    X(BATCH_NORM, batch_norm)                     \
-    X(BATCH_NORM_GRAD, batch_norm_grad)           \
-    X(SOFTMAX, softmax)                           \
-    X(CROSS_ENTROPY, cross_entropy)               \
-    X(MOVE, movement)                             \
-    X(PAD, pad)                                   \
-    X(CONCAT, concat)                             \
-    X(SPLIT, split)                               \
-    X(UNPACK, unpack)                             \
-    X(SLICE, slice)                               \
-    X(STRIDED_SLICE, strided_slice)               \
-    X(TRANSPOSE, transpose)                       \
-    X(LOOKUP, gather)                             \
-    X(SEGMENT, segment) /* sums rows by number */ \
-    X(UPDATE, optimizer)                          \
-    X(SPARSE_UPDATE, sparse_optimizer)            \
+#define EMP_WORK_LIST(X)                                 \
+    X(NOTHING, free_) /* no kernel */                    \
+    X(HOST, host)                                        \
+    X(ELEMENTWISE, elementwise)                          \
+    X(CAST, cast)                                        \
+    X(ADD_N, add_n)                                      \
+    X(FILL, fill)   /* writes without reading */         \
+    X(RANDOM, fill) /* likewise, numbers drawn */        \
+    X(REDUCE, reduce)                                    \
+    X(FULL_REDUCE, full_reduce) /* over whatever axes */ \
+    X(MAT_MUL, mat_mul)                                  \
+    X(BATCH_MAT_MUL, batch_mat_mul)                      \
+    X(CONV, conv2d)                                      \
+    X(CONV_INPUT, conv2d_input)                          \
+    X(CONV_FILTER, conv2d_filter)                        \
+    X(DEPTHWISE, depthwise)                              \
+    X(DEPTHWISE_INPUT, depthwise_input)                  \
+    X(DEPTHWISE_FILTER, depthwise_filter)                \
+    X(MAX_POOL, max_pool)                                \
+    X(MAX_POOL_GRAD, max_pool_grad)                      \
+    X(AVG_POOL, avg_pool)                                \
+    X(AVG_POOL_GRAD, avg_pool_grad)                      \
+    X(BATCH_NORM, batch_norm)                            \
+    X(BATCH_NORM_GRAD, batch_norm_grad)                  \
+    X(SOFTMAX, softmax)                                  \
+    X(CROSS_ENTROPY, cross_entropy)                      \
+    X(MOVE, movement)                                    \
+    X(PAD, pad)                                          \
+    X(CONCAT, concat)                                    \
+    X(SPLIT, split)                                      \
+    X(UNPACK, unpack)                                    \
+    X(SLICE, slice)                                      \
+    X(STRIDED_SLICE, strided_slice)                      \
+    X(TRANSPOSE, transpose)                              \
+    X(LOOKUP, gather)                                    \
+    X(SEGMENT, segment) /* sums rows by number */        \
+    X(UPDATE, optimizer)                                 \
+    X(SPARSE_UPDATE, sparse_optimizer)                   \
     X(SCATTER, scatter)
 
 /** The kind of work of an op type. The class of one op may differ: a convolution of one
@@ -268,7 +267,7 @@ typedef struct emp_op_type {
     emp_op_grappler grappler;
 
     /** Fills shape, dtype, is_ref (and value where it folds to a small constant) of every
-     * output and sets \a *output_count <= EMP_MAX_OUTPUTS. Inputs of unknown shape are
+     * output; sets \a *output_count <= EMP_MAX_OUTPUTS unless it stays 1. Inputs of unknown shape are
      * legal and give unknown outputs. */
     emp_status (*infer)(const emp_op_view *op, emp_tensor_info *output,
                         int32_t *output_count, emp_error *err);

@@ -99,7 +99,6 @@ EMP_INFER(concat)
     if (st == EMP_OK)
         join_values(op, 1, op->input_count - 1, joined_axis(&op->input[0], &output[0]),
                     &output[0]);
-    *output_count = 1;
     return st;
 }
 
@@ -110,7 +109,6 @@ EMP_INFER(concat_v2)
 
     if (st == EMP_OK)
         join_values(op, 0, last, joined_axis(&op->input[last], &output[0]), &output[0]);
-    *output_count = 1;
     return st;
 }
 
@@ -118,7 +116,6 @@ EMP_INFER(pack)
 {
     emp_shape shape = EMP_SHAPE_UNKNOWN, item = op->input[0].shape;
 
-    *output_count = 1;
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     for (int32_t i = 1; i < op->input_count && item.rank < 0; i++)
         item = op->input[i].shape;
@@ -154,6 +151,7 @@ EMP_INFER(unpack)
         emp_axis_normalize(op->attrs->axis, in->shape.rank < 0 ? 0 : in->shape.rank);
     int64_t count = op->attrs->count;
 
+    *output_count = 0;
     if (in->shape.rank >= 0 && axis < 0)
         return EMP_ERROR(EMP_EFORMAT, "axis %d is outside rank %d", op->attrs->axis,
                          in->shape.rank);
@@ -181,6 +179,7 @@ static emp_status start_split(const emp_op_view *op, int32_t data, int32_t axis_
     const emp_tensor_info *axis_info = &op->input[axis_input];
 
     *axis = -1;
+    *output_count = 0;
     if (count < 1 || count > EMP_MAX_OUTPUTS)
         return EMP_ERROR(EMP_EUNSUPPORTED, "%lld pieces, need 1..%d", (long long)count,
                          EMP_MAX_OUTPUTS);
@@ -268,7 +267,6 @@ EMP_INFER(slice)
                           *size = &op->input[2];
     emp_shape shape = emp_shape_from_vector(size);
 
-    *output_count = 1;
     if (shape.rank < 0) shape = emp_shape_of_rank(in->shape.rank);
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     if (size->value == NULL || in->shape.rank < 0) return EMP_OK;
@@ -379,7 +377,6 @@ EMP_INFER(strided_slice)
     int64_t             first = 0, stride = 1;
     char                text[EMP_SHAPE_TEXT_BYTES];
 
-    *output_count = 1;
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
     if (in->rank < 0 || n < 0 || n > 2 * EMP_MAX_RANK) return EMP_OK;
     int32_t named = 0; /* dims of the input that entries name */
@@ -420,11 +417,8 @@ EMP_INFER(strided_slice)
 /* StridedSliceGrad(shape, begin, end, strides, dy). */
 EMP_INFER(strided_slice_grad)
 {
-    (void)err;
-    emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
-                   emp_view_dtype(op, 4));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
+                          emp_view_dtype(op, 4));
 }
 
 EMP_INFER(pad)
@@ -432,7 +426,6 @@ EMP_INFER(pad)
     emp_shape              shape = op->input[0].shape;
     const emp_tensor_info *pads = &op->input[1];
 
-    *output_count = 1;
     emp_set_output(&output[0], emp_shape_of_rank(shape.rank), emp_view_dtype(op, 0));
     if (shape.rank < 0 || pads->value == NULL) return EMP_OK;
     if (pads->value_count != 2 * shape.rank)
@@ -452,7 +445,6 @@ EMP_INFER(tile)
     emp_shape              shape = op->input[0].shape;
     const emp_tensor_info *times = &op->input[1];
 
-    *output_count = 1;
     emp_set_output(&output[0], emp_shape_of_rank(shape.rank), emp_view_dtype(op, 0));
     if (shape.rank < 0 || times->value == NULL) return EMP_OK;
     if (times->value_count != shape.rank)
@@ -471,7 +463,6 @@ EMP_INFER(transpose)
     const emp_tensor_info *order = &op->input[1];
     emp_shape              shape = emp_shape_of_rank(in->rank);
 
-    *output_count = 1;
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     if (in->rank < 0 || order->value == NULL) return EMP_OK;
     if (order->value_count != in->rank)
@@ -495,7 +486,6 @@ EMP_INFER(gather)
     int32_t                axis = 0;
     emp_shape              shape = {.rank = 0};
 
-    *output_count = 1;
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
     if (op->input_count > 2) {
         if (op->input[2].value == NULL || op->input[2].value_count != 1) return EMP_OK;
@@ -518,11 +508,9 @@ EMP_INFER(gather)
 
 EMP_INFER(gather_nd)
 {
-    (void)err;
     const emp_shape *table = &op->input[0].shape, *indices = &op->input[1].shape;
     emp_shape        shape = {.rank = 0};
 
-    *output_count = 1;
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
     if (table->rank < 0 || indices->rank < 1) return EMP_OK;
     int64_t depth = indices->dim[indices->rank - 1];
@@ -541,7 +529,6 @@ EMP_INFER(gather_nd)
  */
 EMP_INFER(one_hot)
 {
-    (void)err;
     emp_shape              shape = op->input[0].shape;
     const emp_tensor_info *depth = &op->input[1];
 
@@ -550,9 +537,7 @@ EMP_INFER(one_hot)
             depth->value != NULL && depth->value_count == 1 ? depth->value[0] : -1;
     else
         shape = EMP_SHAPE_UNKNOWN;
-    emp_set_output(&output[0], shape, emp_view_dtype(op, 2));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], shape, emp_view_dtype(op, 2));
 }
 
 /* Writes one index-data pair of a DynamicStitch of vectors; false when out of range. */
@@ -570,12 +555,10 @@ static bool stitch(const emp_tensor_info *indices, const emp_tensor_info *data,
 /* DynamicStitch(indices..., data...): row indices[i][k] of the output is data[i][k]. */
 EMP_INFER(dynamic_stitch)
 {
-    (void)err;
     int32_t   n = op->input_count / 2;
     int64_t   count = 0;
     emp_shape shape = {.rank = 1, .dim = {-1}};
 
-    *output_count = 1;
     const emp_shape *indices = &op->input[0].shape, *data = &op->input[n].shape;
     if (indices->rank < 0 || data->rank < indices->rank)
         shape = EMP_SHAPE_UNKNOWN;

@@ -6,7 +6,6 @@
 
 EMP_INFER(nothing)
 {
-    (void)op, (void)output, (void)err;
     *output_count = 0;
     return EMP_OK;
 }
@@ -29,7 +28,6 @@ static void fill_constant(const emp_op_view *op, emp_tensor_info *output)
 
 EMP_INFER(constant)
 {
-    (void)err;
     emp_shape shape = op->attrs->shape;
 
     if (!op->attrs->has_shape) {
@@ -39,20 +37,16 @@ EMP_INFER(constant)
     }
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     fill_constant(op, &output[0]);
-    *output_count = 1;
     return EMP_OK;
 }
 
 EMP_INFER(placeholder)
 {
-    (void)err;
     emp_shape shape = op->attrs->has_shape  ? op->attrs->shape
                       : op->input_count > 0 ? op->input[0].shape
                                             : EMP_SHAPE_UNKNOWN;
 
-    emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
 }
 
 EMP_INFER(variable)
@@ -72,22 +66,17 @@ EMP_INFER(var_handle)
 
 EMP_INFER(read_variable)
 {
-    (void)err;
     emp_dtype dtype =
         op->attrs->dtype != EMP_DTYPE_NONE ? op->attrs->dtype : EMP_DTYPE_FLOAT;
 
-    emp_set_output(&output[0], op->input[0].shape, dtype);
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], op->input[0].shape, dtype);
 }
 
 EMP_INFER(pass)
 {
-    (void)err;
     output[0] = op->input[0];
     output[0].dtype = emp_view_dtype(op, 0);
     output[0].is_ref = false;
-    *output_count = 1;
     return EMP_OK;
 }
 
@@ -100,10 +89,7 @@ EMP_INFER(forget)
 
 EMP_INFER(second)
 {
-    (void)err;
-    emp_set_output(&output[0], op->input[1].shape, op->input[1].dtype);
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], op->input[1].shape, op->input[1].dtype);
 }
 
 EMP_INFER(pass_ref)
@@ -115,10 +101,8 @@ EMP_INFER(pass_ref)
 
 EMP_INFER(update)
 {
-    (void)err;
     emp_set_output(&output[0], op->input[0].shape, emp_view_dtype(op, 0));
     output[0].is_ref = true;
-    *output_count = 1;
     return EMP_OK;
 }
 
@@ -131,7 +115,6 @@ EMP_INFER(assign)
 
 EMP_INFER(open)
 {
-    (void)op, (void)output, (void)err;
     *output_count = 0;
     return EMP_OK;
 }
@@ -155,7 +138,6 @@ EMP_INFER(ref_switch)
 /* What all inputs agree on; the back edge of a loop is no longer among them. */
 EMP_INFER(merge)
 {
-    (void)err;
     emp_shape shape = op->input[0].shape;
 
     for (int32_t i = 1; i < op->input_count; i++) {
@@ -172,22 +154,13 @@ EMP_INFER(merge)
 
 EMP_INFER(one_unknown)
 {
-    (void)err;
-    emp_set_output(
+    return emp_set_output(
         &output[0], op->attrs->has_shape ? op->attrs->shape : EMP_SHAPE_UNKNOWN,
         op->attrs->dtype != EMP_DTYPE_NONE ? op->attrs->dtype : EMP_DTYPE_FLOAT);
-    *output_count = 1;
-    return EMP_OK;
 }
 
-#define INFER_SCALAR(name, element_type)                            \
-    EMP_INFER(name)                                                 \
-    {                                                               \
-        (void)op, (void)err;                                        \
-        emp_set_output(&output[0], EMP_SHAPE_SCALAR, element_type); \
-        *output_count = 1;                                          \
-        return EMP_OK;                                              \
-    }
+#define INFER_SCALAR(name, element_type) \
+    EMP_INFER(name) { return emp_set_output(&output[0], EMP_SHAPE_SCALAR, element_type); }
 
 INFER_SCALAR(string_scalar, EMP_DTYPE_STRING)
 INFER_SCALAR(bool_scalar, EMP_DTYPE_BOOL)
@@ -197,34 +170,20 @@ INFER_SCALAR(flow, EMP_DTYPE_FLOAT)
 
 EMP_INFER(handle_and_flow)
 {
-    (void)op, (void)err;
     emp_set_output(&output[0], EMP_SHAPE_SCALAR, EMP_DTYPE_RESOURCE);
     emp_set_output(&output[1], EMP_SHAPE_SCALAR, EMP_DTYPE_FLOAT);
     *output_count = 2;
     return EMP_OK;
 }
 
-EMP_COST(free_)
-{
-    (void)op;
-    *cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
-}
+EMP_COST(free_) { *cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS}; }
 
 EMP_COST(host)
 {
-    int64_t read = emp_view_input_bytes(op), written = emp_view_output_bytes(op);
-    double  elements = 0.0;
-
-    for (int32_t i = 0; i < op->output_count; i++)
-        elements += (double)emp_shape_elements(&op->output[i].shape);
-    *cost = (emp_op_cost){.op_class = EMP_OP_HOST,
-                          .flops = op->type->rates.flops * elements,
-                          .bytes_read = read,
-                          .bytes_written = written,
-                          .kernels = 1,
-                          .cpu_cycles =
-                              op->type->rates.cycles * elements +
-                              EMP_CYCLES_PER_BYTE * ((double)read + (double)written)};
+    emp_op_cost_elementwise(op, cost);
+    cost->op_class = EMP_OP_HOST;
+    cost->cpu_cycles +=
+        EMP_CYCLES_PER_BYTE * ((double)cost->bytes_read + (double)cost->bytes_written);
 }
 
 /* An update of `elements` parameters by the passes and arithmetic of the type's rates. */
@@ -236,13 +195,10 @@ static void cost_update(const emp_op_view *op, int64_t elements, int64_t index_b
     int64_t             size = emp_dtype_bytes(dtype) > 0 ? emp_dtype_bytes(dtype) : 4;
     int64_t             bytes = emp_mul_saturating(elements, size);
 
-    *cost = (emp_op_cost){.op_class = EMP_OP_OPTIMIZER,
-                          .flops = rates->flops * (double)elements,
-                          .bytes_read = emp_add_saturating(
-                              emp_mul_saturating(bytes, rates->reads), index_bytes),
-                          .bytes_written = emp_mul_saturating(bytes, rates->writes),
-                          .kernels = emp_view_kernels(op),
-                          .cpu_cycles = rates->cycles * (double)elements};
+    emp_view_cost(op, EMP_OP_OPTIMIZER, (double)elements, cost);
+    cost->bytes_read =
+        emp_add_saturating(emp_mul_saturating(bytes, rates->reads), index_bytes);
+    cost->bytes_written = emp_mul_saturating(bytes, rates->writes);
 }
 
 EMP_COST(optimizer) { cost_update(op, emp_shape_elements(&op->input[0].shape), 0, cost); }

@@ -7,10 +7,14 @@
 
 #include "sim/graph/op.h"
 
-#define EMP_INFER(name)                                                            \
-    emp_status emp_op_infer_##name(const emp_op_view *op, emp_tensor_info *output, \
-                                   int32_t *output_count, emp_error *err)
-#define EMP_COST(name) void emp_op_cost_##name(const emp_op_view *op, emp_op_cost *cost)
+/* Not all types need all of them. */
+#define EMP_UNUSED __attribute__((unused))
+#define EMP_INFER(name)                                                       \
+    emp_status emp_op_infer_##name(                                           \
+        const emp_op_view *op EMP_UNUSED, emp_tensor_info *output EMP_UNUSED, \
+        int32_t *output_count EMP_UNUSED, emp_error *err EMP_UNUSED)
+#define EMP_COST(name) \
+    void emp_op_cost_##name(const emp_op_view *op EMP_UNUSED, emp_op_cost *cost)
 
 /* op_math.c: element-wise, reductions, matrix products */
 EMP_INFER(same);      /* one output, shaped and typed as input 0 */
@@ -34,13 +38,6 @@ EMP_INFER(arg_reduce);
 EMP_INFER(mat_mul);
 EMP_INFER(batch_mat_mul);
 EMP_INFER(cast);
-EMP_COST(elementwise);
-EMP_COST(add_n);
-EMP_COST(reduce);
-EMP_COST(arg_reduce);
-EMP_COST(mat_mul);
-EMP_COST(batch_mat_mul);
-EMP_COST(cast);
 
 /* op_basic.c: constants, pass-throughs, kernel-less and host ops */
 EMP_INFER(nothing); /* no output */
@@ -66,11 +63,6 @@ EMP_INFER(flow);            /* of a TensorArray */
 EMP_INFER(handle_and_flow); /* of a TensorArray */
 EMP_INFER(string_scalar);
 EMP_INFER(resource);
-EMP_COST(free_);
-EMP_COST(host);
-EMP_COST(optimizer);
-EMP_COST(sparse_optimizer);
-EMP_COST(scatter);
 
 /* op_shape.c: ops that compute or change shapes */
 EMP_INFER(shape);
@@ -105,7 +97,7 @@ EMP_INFER(gather_nd);
 EMP_INFER(one_hot);
 EMP_INFER(dynamic_stitch);
 
-/* op_sparse.c: sampling, segments, blocks; costs of all data movement */
+/* op_sparse.c: sampling, segments, blocks */
 EMP_INFER(unique);
 EMP_INFER(where);
 EMP_INFER(segment_sum);
@@ -116,17 +108,6 @@ EMP_INFER(space_to_batch);
 EMP_INFER(batch_to_space);
 EMP_INFER(candidate_sampler);
 EMP_INFER(accidental_hits);
-EMP_COST(movement);
-EMP_COST(pad);
-EMP_COST(concat);
-EMP_COST(split);
-EMP_COST(unpack);
-EMP_COST(slice);
-EMP_COST(strided_slice);
-EMP_COST(transpose);
-EMP_COST(gather);
-EMP_COST(segment);
-EMP_COST(fill);
 
 /* op_nn.c: convolutions, pools, normalisation, losses */
 EMP_INFER(conv2d);
@@ -141,21 +122,11 @@ EMP_INFER(bias_add_grad);
 EMP_INFER(cross_entropy);
 EMP_INFER(resize);
 EMP_INFER(resize_grad);
-EMP_COST(conv2d);
-EMP_COST(conv2d_input);
-EMP_COST(conv2d_filter);
-EMP_COST(depthwise);
-EMP_COST(depthwise_input);
-EMP_COST(depthwise_filter);
-EMP_COST(max_pool);
-EMP_COST(avg_pool);
-EMP_COST(max_pool_grad);
-EMP_COST(avg_pool_grad);
-EMP_COST(batch_norm);
-EMP_COST(batch_norm_grad);
-EMP_COST(bias_add_grad);
-EMP_COST(softmax);
-EMP_COST(cross_entropy);
+
+/* The cost of each kind of work; where its types are inferred. */
+#define X(kind, cost) EMP_COST(cost);
+EMP_WORK_LIST(X)
+#undef X
 
 /** Eigen's cost of moving one byte to or from memory, in CPU cycles (TensorCostModel). */
 #define EMP_CYCLES_PER_BYTE (11.0 / 64.0)
@@ -173,8 +144,10 @@ int64_t emp_view_output_bytes(const emp_op_view *op);
 /** T if the attributes give it, else the element type of that input. */
 emp_dtype emp_view_dtype(const emp_op_view *op, int32_t input);
 
-/** GPU kernels of one execution by the type's rates; at least 1. */
-int32_t emp_view_kernels(const emp_op_view *op);
+/** Fills \a cost for an op that reads all inputs once and writes all outputs: FLOPs,
+ * cycles and kernels by the type's rates for so many \a elements. */
+void emp_view_cost(const emp_op_view *op, emp_op_class op_class, double elements,
+                   emp_op_cost *cost);
 
 /** Fills \a cost from known inputs and outputs, by the work of the op's type. */
 void emp_op_cost_of(const emp_op_view *op, emp_op_cost *cost);
@@ -182,8 +155,8 @@ void emp_op_cost_of(const emp_op_view *op, emp_op_cost *cost);
 /** Room for the value of an output, or NULL when it is too long or none is wanted. */
 int64_t *emp_view_new_value(const emp_op_view *op, int64_t count);
 
-/** Sets the shape and type of an output, without a value. */
-void emp_set_output(emp_tensor_info *output, emp_shape shape, emp_dtype dtype);
+/** Sets the shape and type of an output, without a value. Always EMP_OK. */
+emp_status emp_set_output(emp_tensor_info *output, emp_shape shape, emp_dtype dtype);
 
 /** A shape of that rank with all sizes unknown; unknown when the rank is out of range. */
 emp_shape emp_shape_of_rank(int64_t rank);

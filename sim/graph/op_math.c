@@ -6,21 +6,14 @@
 
 EMP_INFER(same)
 {
-    (void)err;
-    if (op->input_count > 0)
-        emp_set_output(&output[0], op->input[0].shape, emp_view_dtype(op, 0));
-    else
-        emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0],
+                          op->input_count > 0 ? op->input[0].shape : EMP_SHAPE_UNKNOWN,
+                          emp_view_dtype(op, 0));
 }
 
 EMP_INFER(predicate)
 {
-    (void)err;
-    emp_set_output(&output[0], op->input[0].shape, EMP_DTYPE_BOOL);
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], op->input[0].shape, EMP_DTYPE_BOOL);
 }
 
 EMP_INFER(broadcast)
@@ -30,7 +23,6 @@ EMP_INFER(broadcast)
         emp_shape_broadcast(&op->input[0].shape, &op->input[1].shape, &shape, err);
 
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
-    *output_count = 1;
     return st;
 }
 
@@ -136,7 +128,6 @@ EMP_INFER(add_n)
     emp_shape shape = op->input[0].shape;
     char      text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
 
-    *output_count = 1;
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
     for (int32_t i = 1; i < op->input_count; i++) {
         const emp_shape *other = &op->input[i].shape;
@@ -158,21 +149,16 @@ EMP_INFER(add_n)
 
 EMP_INFER(select)
 {
-    (void)err;
     const emp_shape *shape = &op->input[op->input[1].shape.rank >= 0 ? 1 : 2].shape;
 
-    emp_set_output(&output[0], *shape, emp_view_dtype(op, 1));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], *shape, emp_view_dtype(op, 1));
 }
 
 EMP_INFER(cast)
 {
-    (void)err;
     emp_set_output(&output[0], op->input[0].shape, emp_view_dtype(op, 0));
     output[0].value = op->input[0].value;
     output[0].value_count = op->input[0].value_count;
-    *output_count = 1;
     return EMP_OK;
 }
 
@@ -196,7 +182,6 @@ EMP_INFER(reduce)
     uint32_t               reduced = 0;
     char                   text[EMP_SHAPE_TEXT_BYTES];
 
-    *output_count = 1;
     if (input->rank >= 0 && axes->value != NULL) {
         if (!read_axes(axes, input->rank, &reduced)) {
             emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
@@ -213,8 +198,7 @@ EMP_INFER(reduce)
     } else if (input->rank >= 0 && op->attrs->keep_dims) {
         shape = emp_shape_of_rank(input->rank);
     }
-    emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
-    return EMP_OK;
+    return emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
 }
 
 /* The value of a reduction of a small integer tensor to a single element. */
@@ -254,10 +238,7 @@ EMP_INFER(prod)
 
 EMP_INFER(scalar)
 {
-    (void)err;
-    emp_set_output(&output[0], EMP_SHAPE_SCALAR, emp_view_dtype(op, 0));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], EMP_SHAPE_SCALAR, emp_view_dtype(op, 0));
 }
 
 /* ArgMax, ArgMin: the axis goes away, the elements are indices. */
@@ -305,7 +286,6 @@ EMP_INFER(mat_mul)
     emp_shape shape = emp_shape_of_rank(2);
     char      text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
 
-    *output_count = 1;
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     for (int32_t i = 0; i < 2; i++)
         if (op->input[i].shape.rank >= 0 && op->input[i].shape.rank != 2)
@@ -321,7 +301,6 @@ EMP_INFER(batch_mat_mul)
     emp_shape        shape = a->rank >= 2 ? *a : *b;
     char             text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
 
-    *output_count = 1;
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
     if (a->rank < 0 && b->rank < 0) return EMP_OK;
     if (shape.rank < 2 || (a->rank >= 0 && b->rank >= 0 && a->rank != b->rank))
@@ -334,32 +313,35 @@ EMP_INFER(batch_mat_mul)
     return EMP_OK;
 }
 
+void emp_view_cost(const emp_op_view *op, emp_op_class op_class, double elements,
+                   emp_op_cost *cost)
+{
+    const emp_op_rates *rates = &op->type->rates;
+
+    *cost = (emp_op_cost){.op_class = op_class,
+                          .flops = rates->flops * elements,
+                          .bytes_read = emp_view_input_bytes(op),
+                          .bytes_written = emp_view_output_bytes(op),
+                          .kernels = rates->kernels > 0 ? rates->kernels : 1,
+                          .cpu_cycles = rates->cycles * elements};
+}
+
 EMP_COST(elementwise)
 {
     double elements = 0.0;
 
     for (int32_t i = 0; i < op->output_count; i++)
         elements += (double)emp_shape_elements(&op->output[i].shape);
-    *cost = (emp_op_cost){.op_class = EMP_OP_ELEMENTWISE,
-                          .flops = op->type->rates.flops * elements,
-                          .bytes_read = emp_view_input_bytes(op),
-                          .bytes_written = emp_view_output_bytes(op),
-                          .kernels = emp_view_kernels(op),
-                          .cpu_cycles = op->type->rates.cycles * elements};
+    emp_view_cost(op, EMP_OP_ELEMENTWISE, elements, cost);
 }
 
 /* One kernel adds up to 8 tensors, one of which is the sum so far. */
 EMP_COST(add_n)
 {
-    double adds =
+    emp_view_cost(op, EMP_OP_ELEMENTWISE, 0.0, cost);
+    cost->flops = cost->cpu_cycles =
         (double)emp_shape_elements(&op->output[0].shape) * (op->input_count - 1);
-
-    *cost = (emp_op_cost){.op_class = EMP_OP_ELEMENTWISE,
-                          .flops = adds,
-                          .bytes_read = emp_view_input_bytes(op),
-                          .bytes_written = emp_view_output_bytes(op),
-                          .kernels = (op->input_count - 1 + 6) / 7,
-                          .cpu_cycles = adds};
+    cost->kernels = (op->input_count - 1 + 6) / 7;
     if (op->input_count == 1) *cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
 }
 
@@ -370,16 +352,11 @@ EMP_COST(cast)
         *cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
 }
 
-EMP_COST(arg_reduce)
+EMP_COST(full_reduce)
 {
-    double elements = (double)emp_shape_elements(&op->input[0].shape);
-
-    *cost = (emp_op_cost){.op_class = EMP_OP_REDUCTION,
-                          .flops = op->type->rates.flops * elements,
-                          .bytes_read = emp_info_bytes(&op->input[0]),
-                          .bytes_written = emp_view_output_bytes(op),
-                          .kernels = emp_view_kernels(op),
-                          .cpu_cycles = op->type->rates.cycles * elements};
+    emp_view_cost(op, EMP_OP_REDUCTION, (double)emp_shape_elements(&op->input[0].shape),
+                  cost);
+    cost->bytes_read = emp_info_bytes(&op->input[0]);
 }
 
 /* A reduction over no axes, or over axes of size 1 alone, hands its input on. */
@@ -387,7 +364,7 @@ EMP_COST(reduce)
 {
     const emp_shape *input = &op->input[0].shape, *output = &op->output[0].shape;
 
-    emp_op_cost_arg_reduce(op, cost);
+    emp_op_cost_full_reduce(op, cost);
     if (op->input[1].value != NULL &&
         (op->input[1].value_count == 0 ||
          (emp_shape_is_known(input) && emp_shape_is_known(output) &&
@@ -407,16 +384,12 @@ static void cost_product(const emp_op_view *op, int64_t batch, emp_op_cost *cost
     m = m < 0 ? 1 : m;
     n = n < 0 ? 1 : n;
     k = k < 0 ? 1 : k;
-    *cost =
-        (emp_op_cost){.op_class = EMP_OP_GEMM,
-                      .flops = 2.0 * (double)batch * (double)m * (double)n * (double)k,
-                      .bytes_read = emp_view_input_bytes(op),
-                      .bytes_written = emp_view_output_bytes(op),
-                      .m = m,
-                      .n = n,
-                      .k = k,
-                      .batch = batch,
-                      .kernels = 1};
+    emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);
+    cost->flops = 2.0 * (double)batch * (double)m * (double)n * (double)k;
+    cost->m = m;
+    cost->n = n;
+    cost->k = k;
+    cost->batch = batch;
 }
 
 EMP_COST(mat_mul) { cost_product(op, 1, cost); }

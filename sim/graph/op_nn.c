@@ -73,36 +73,22 @@ static emp_status infer_convolution(const emp_op_view *op, bool is_depthwise,
     return EMP_OK;
 }
 
-EMP_INFER(conv2d)
-{
-    *output_count = 1;
-    return infer_convolution(op, false, &output[0], err);
-}
+EMP_INFER(conv2d) { return infer_convolution(op, false, &output[0], err); }
 
-EMP_INFER(depthwise)
-{
-    *output_count = 1;
-    return infer_convolution(op, true, &output[0], err);
-}
+EMP_INFER(depthwise) { return infer_convolution(op, true, &output[0], err); }
 
 /* Conv2DBackpropInput(sizes, filter, dy). */
 EMP_INFER(conv2d_input)
 {
-    (void)err;
-    emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
-                   emp_view_dtype(op, 2));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
+                          emp_view_dtype(op, 2));
 }
 
 /* Conv2DBackpropFilter(input, sizes, dy). */
 EMP_INFER(conv2d_filter)
 {
-    (void)err;
-    emp_set_output(&output[0], emp_shape_from_vector(&op->input[1]),
-                   emp_view_dtype(op, 0));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[1]),
+                          emp_view_dtype(op, 0));
 }
 
 EMP_INFER(pool)
@@ -112,7 +98,6 @@ EMP_INFER(pool)
     image_layout        at = layout_of(a);
     bool                has_input;
 
-    *output_count = 1;
     emp_set_output(&output[0], emp_shape_of_rank(4), emp_view_dtype(op, 0));
     EMP_CHECK(check_image(in, &has_input, err));
     if (!has_input) return EMP_OK;
@@ -129,11 +114,8 @@ EMP_INFER(pool)
 /* AvgPoolGrad(shape, dy). */
 EMP_INFER(avg_pool_grad)
 {
-    (void)err;
-    emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
-                   emp_view_dtype(op, 1));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
+                          emp_view_dtype(op, 1));
 }
 
 /* One size per channel of an image batch. */
@@ -145,7 +127,6 @@ static emp_shape channel_vector(const emp_op_view *op, const emp_shape *image)
 /* y, and four vectors per channel: mean, variance, and two that the gradient reads. */
 EMP_INFER(batch_norm)
 {
-    (void)err;
     const emp_shape *x = &op->input[0].shape;
 
     emp_set_output(&output[0], *x, emp_view_dtype(op, 0));
@@ -158,7 +139,6 @@ EMP_INFER(batch_norm)
 /* FusedBatchNormGrad(dy, x, scale, ...): dx, dscale, doffset, and two empty tensors. */
 EMP_INFER(batch_norm_grad)
 {
-    (void)err;
     const emp_shape *x = &op->input[op->input[0].shape.rank == 4 ? 0 : 1].shape;
 
     emp_set_output(&output[0], *x, emp_view_dtype(op, 0));
@@ -172,20 +152,16 @@ EMP_INFER(batch_norm_grad)
 
 EMP_INFER(bias_add_grad)
 {
-    (void)err;
     const emp_shape *dy = &op->input[0].shape;
     int32_t          channel = op->attrs->is_nchw && dy->rank == 4 ? 1 : dy->rank - 1;
 
-    emp_set_output(&output[0], EMP_SHAPE(channel >= 0 ? dy->dim[channel] : -1),
-                   emp_view_dtype(op, 0));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], EMP_SHAPE(channel >= 0 ? dy->dim[channel] : -1),
+                          emp_view_dtype(op, 0));
 }
 
 /* The loss of each row of the logits, and its gradient with respect to them. */
 EMP_INFER(cross_entropy)
 {
-    (void)err;
     emp_shape logits = op->input[0].shape;
 
     if (logits.rank < 0)
@@ -200,24 +176,18 @@ EMP_INFER(cross_entropy)
 /* ResizeBilinear(images, size). */
 EMP_INFER(resize)
 {
-    (void)err;
     emp_shape shape = emp_shape_of_rank(4), size = emp_shape_from_vector(&op->input[1]);
 
     if (op->input[0].shape.rank == 4) shape = op->input[0].shape;
     shape.dim[1] = size.rank == 2 ? size.dim[0] : -1;
     shape.dim[2] = size.rank == 2 ? size.dim[1] : -1;
-    emp_set_output(&output[0], shape, EMP_DTYPE_FLOAT);
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], shape, EMP_DTYPE_FLOAT);
 }
 
 /* ResizeBilinearGrad(dy, original). */
 EMP_INFER(resize_grad)
 {
-    (void)err;
-    emp_set_output(&output[0], op->input[1].shape, emp_view_dtype(op, 1));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], op->input[1].shape, emp_view_dtype(op, 1));
 }
 
 /* The three tensors of a convolution or of one of its gradients. */
@@ -249,14 +219,11 @@ static void cost_product(const emp_op_view *op, const conv_tensors *t, emp_op_co
     const emp_shape *filter = &t->filter->shape;
     int64_t          window = emp_mul_saturating(size_of(filter, 0), size_of(filter, 1));
 
-    *cost = (emp_op_cost){.op_class = EMP_OP_CONV,
-                          .bytes_read = emp_view_input_bytes(op),
-                          .bytes_written = emp_view_output_bytes(op),
-                          .m = pixels(op, &t->out->shape),
-                          .n = size_of(filter, 3),
-                          .k = emp_mul_saturating(window, size_of(filter, 2)),
-                          .batch = 1,
-                          .kernels = 1};
+    emp_view_cost(op, EMP_OP_CONV, 0.0, cost);
+    cost->m = pixels(op, &t->out->shape);
+    cost->n = size_of(filter, 3);
+    cost->k = emp_mul_saturating(window, size_of(filter, 2));
+    cost->batch = 1;
     cost->flops = 2.0 * (double)cost->m * (double)cost->n * (double)cost->k;
 }
 
@@ -329,6 +296,12 @@ EMP_COST(conv2d_filter)
     add_layout_changes(op, &t, cost);
 }
 
+static void cost_pooling(const emp_op_view *op, double flops, emp_op_cost *cost)
+{
+    emp_view_cost(op, EMP_OP_POOL, 0.0, cost);
+    cost->flops = cost->cpu_cycles = flops;
+}
+
 /* Depthwise filters have too little arithmetic per byte for a matrix product. */
 static void cost_depthwise(const emp_op_view *op, const emp_tensor_info *filter,
                            const emp_tensor_info *out, emp_op_cost *cost)
@@ -337,12 +310,7 @@ static void cost_depthwise(const emp_op_view *op, const emp_tensor_info *filter,
         (double)size_of(&filter->shape, 0) * (double)size_of(&filter->shape, 1);
     double flops = 2.0 * window * (double)emp_shape_elements(&out->shape);
 
-    *cost = (emp_op_cost){.op_class = EMP_OP_POOL,
-                          .flops = flops,
-                          .bytes_read = emp_view_input_bytes(op),
-                          .bytes_written = emp_view_output_bytes(op),
-                          .kernels = 1,
-                          .cpu_cycles = flops};
+    cost_pooling(op, flops, cost);
 }
 
 EMP_COST(depthwise) { cost_depthwise(op, &op->input[1], &op->output[0], cost); }
@@ -363,16 +331,6 @@ static bool windows_overlap(const emp_op_attrs *a)
 
     return a->ksize[at.height] > a->strides[at.height] ||
            a->ksize[at.width] > a->strides[at.width];
-}
-
-static void cost_pooling(const emp_op_view *op, double flops, emp_op_cost *cost)
-{
-    *cost = (emp_op_cost){.op_class = EMP_OP_POOL,
-                          .flops = flops,
-                          .bytes_read = emp_view_input_bytes(op),
-                          .bytes_written = emp_view_output_bytes(op),
-                          .kernels = emp_view_kernels(op),
-                          .cpu_cycles = flops};
 }
 
 EMP_COST(max_pool)
@@ -420,13 +378,10 @@ static void cost_normalization(const emp_op_view *op, const emp_tensor_info *x,
 {
     int64_t bytes = emp_info_bytes(x);
 
-    *cost = (emp_op_cost){.op_class = EMP_OP_NORM,
-                          .flops = flops,
-                          .bytes_read = emp_mul_saturating(bytes, reads),
-                          .bytes_written = emp_mul_saturating(bytes, writes),
-                          .kernels = emp_view_kernels(op),
-                          .cpu_cycles = op->type->rates.cycles *
-                                        (double)emp_shape_elements(&x->shape)};
+    emp_view_cost(op, EMP_OP_NORM, (double)emp_shape_elements(&x->shape), cost);
+    cost->flops = flops;
+    cost->bytes_read = emp_mul_saturating(bytes, reads);
+    cost->bytes_written = emp_mul_saturating(bytes, writes);
 }
 
 /* `per_element` and `per_channel` FLOPs of a batch norm and its traffic; NHWC data are
@@ -469,18 +424,6 @@ EMP_COST(batch_norm)
 EMP_COST(batch_norm_grad)
 {
     cost_batch_norm(op, &op->input[1], 3, 11.0, 5.0 + RSQRT_FLOPS, 3, cost);
-}
-
-EMP_COST(bias_add_grad)
-{
-    double elements = (double)emp_shape_elements(&op->input[0].shape);
-
-    *cost = (emp_op_cost){.op_class = EMP_OP_REDUCTION,
-                          .flops = elements,
-                          .bytes_read = emp_info_bytes(&op->input[0]),
-                          .bytes_written = emp_view_output_bytes(op),
-                          .kernels = 1,
-                          .cpu_cycles = elements};
 }
 
 /* Maximum, difference, exponential, sum, quotient: five passes of kernels. */

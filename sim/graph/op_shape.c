@@ -46,9 +46,7 @@ static void set_shape_vector(const emp_op_view *op, const emp_shape *shape,
 
 EMP_INFER(shape)
 {
-    (void)err;
     set_shape_vector(op, &op->input[0].shape, &output[0]);
-    *output_count = 1;
     return EMP_OK;
 }
 
@@ -65,22 +63,18 @@ EMP_INFER(shape_n)
 
 EMP_INFER(rank)
 {
-    (void)err;
     emp_set_output(&output[0], EMP_SHAPE_SCALAR, EMP_DTYPE_INT32);
     if (op->input[0].shape.rank >= 0)
         set_scalar(op, &output[0], op->input[0].shape.rank, EMP_DTYPE_INT32);
-    *output_count = 1;
     return EMP_OK;
 }
 
 EMP_INFER(size)
 {
-    (void)err;
     emp_set_output(&output[0], EMP_SHAPE_SCALAR, index_dtype(op));
     if (emp_shape_is_known(&op->input[0].shape))
         set_scalar(op, &output[0], emp_shape_elements(&op->input[0].shape),
                    index_dtype(op));
-    *output_count = 1;
     return EMP_OK;
 }
 
@@ -124,7 +118,6 @@ EMP_INFER(reshape)
 {
     emp_shape shape = emp_shape_from_vector(&op->input[1]);
 
-    *output_count = 1;
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
     if (op->input[1].value != NULL) EMP_CHECK(complete_shape(op, &shape, err));
     output[0].shape = shape;
@@ -137,7 +130,6 @@ EMP_INFER(expand_dims)
     const emp_shape *input = &op->input[0].shape;
     emp_shape        shape = EMP_SHAPE_UNKNOWN;
 
-    *output_count = 1;
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     if (input->rank < 0 || input->rank == EMP_MAX_RANK) return EMP_OK;
     if (op->input[1].value == NULL || op->input[1].value_count != 1) {
@@ -160,7 +152,6 @@ EMP_INFER(expand_dims)
 
 EMP_INFER(squeeze)
 {
-    (void)err;
     const emp_shape *input = &op->input[0].shape;
     uint32_t         dims = op->attrs->squeeze_dims;
     emp_shape        shape = {.rank = input->rank < 0 ? -1 : 0};
@@ -174,17 +165,14 @@ EMP_INFER(squeeze)
     if (dims == 0 && !emp_shape_is_known(input)) shape = EMP_SHAPE_UNKNOWN;
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     keep_value(op, &output[0]);
-    *output_count = 1;
     return EMP_OK;
 }
 
 EMP_INFER(fill)
 {
-    (void)err;
     emp_shape shape = emp_shape_from_vector(&op->input[0]);
 
     emp_set_output(&output[0], shape, emp_view_dtype(op, 1));
-    *output_count = 1;
     if (op->input[1].value == NULL || op->input[1].value_count != 1 ||
         !emp_shape_is_known(&shape))
         return EMP_OK;
@@ -198,23 +186,18 @@ EMP_INFER(fill)
 
 EMP_INFER(random)
 {
-    (void)err;
-    emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
-                   op->attrs->dtype != EMP_DTYPE_NONE ? op->attrs->dtype
-                                                      : EMP_DTYPE_FLOAT);
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
+                          op->attrs->dtype != EMP_DTYPE_NONE ? op->attrs->dtype
+                                                             : EMP_DTYPE_FLOAT);
 }
 
 /* Range(start, limit, delta) of integers. */
 EMP_INFER(range)
 {
-    (void)err;
     const emp_tensor_info *in = op->input;
     emp_dtype              dtype = emp_view_dtype(op, 0);
     int64_t                span, count = 0;
 
-    *output_count = 1;
     emp_set_output(&output[0], EMP_SHAPE(-1), dtype);
     if (dtype != EMP_DTYPE_INT32 && dtype != EMP_DTYPE_INT64) return EMP_OK;
     for (int32_t i = 0; i < 3; i++)
@@ -311,7 +294,6 @@ EMP_INFER(invert_permutation)
 {
     const emp_tensor_info *in = &op->input[0];
 
-    *output_count = 1;
     emp_set_output(&output[0], in->shape, emp_view_dtype(op, 0));
     if (in->value == NULL) return EMP_OK;
     int64_t *value = set_vector(op, &output[0], in->value_count, emp_view_dtype(op, 0));

@@ -8,7 +8,6 @@
  * before the step; we take all to be distinct, as an upper bound of the work behind. */
 EMP_INFER(unique)
 {
-    (void)err;
     emp_dtype index =
         op->attrs->out_type != EMP_DTYPE_NONE ? op->attrs->out_type : EMP_DTYPE_INT32;
 
@@ -20,10 +19,8 @@ EMP_INFER(unique)
 
 EMP_INFER(where)
 {
-    (void)err;
-    emp_set_output(&output[0], EMP_SHAPE(-1, op->input[0].shape.rank), EMP_DTYPE_INT64);
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], EMP_SHAPE(-1, op->input[0].shape.rank),
+                          EMP_DTYPE_INT64);
 }
 
 /* The data's shape with its first `ids` dims replaced by one of `count` segments. */
@@ -39,40 +36,30 @@ static emp_shape segment_shape(const emp_shape *data, int32_t ids, int64_t count
 
 EMP_INFER(segment_sum)
 {
-    (void)err;
-    emp_set_output(&output[0], segment_shape(&op->input[0].shape, 1, -1),
-                   emp_view_dtype(op, 0));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], segment_shape(&op->input[0].shape, 1, -1),
+                          emp_view_dtype(op, 0));
 }
 
 EMP_INFER(unsorted_segment_sum)
 {
-    (void)err;
     const emp_tensor_info *count = &op->input[2];
     int64_t                segments =
         count->value != NULL && count->value_count == 1 ? count->value[0] : -1;
 
-    emp_set_output(&output[0],
-                   segment_shape(&op->input[0].shape, op->input[1].shape.rank, segments),
-                   emp_view_dtype(op, 0));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(
+        &output[0], segment_shape(&op->input[0].shape, op->input[1].shape.rank, segments),
+        emp_view_dtype(op, 0));
 }
 
 /* SparseToDense(indices, shape, values, default). */
 EMP_INFER(sparse_to_dense)
 {
-    (void)err;
-    emp_set_output(&output[0], emp_shape_from_vector(&op->input[1]),
-                   emp_view_dtype(op, 2));
-    *output_count = 1;
-    return EMP_OK;
+    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[1]),
+                          emp_view_dtype(op, 2));
 }
 
 EMP_INFER(top_k)
 {
-    (void)err;
     emp_shape shape = op->input[0].shape;
     int64_t   k = op->attrs->count > 0 ? op->attrs->count : -1;
 
@@ -114,24 +101,19 @@ static void infer_blocks(const emp_op_view *op, bool to_batch, emp_tensor_info *
 
 EMP_INFER(space_to_batch)
 {
-    (void)err;
     infer_blocks(op, true, &output[0]);
-    *output_count = 1;
     return EMP_OK;
 }
 
 EMP_INFER(batch_to_space)
 {
-    (void)err;
     infer_blocks(op, false, &output[0]);
-    *output_count = 1;
     return EMP_OK;
 }
 
 /* Sampled classes, and expected counts of the true and of the sampled ones. */
 EMP_INFER(candidate_sampler)
 {
-    (void)err;
     emp_shape sampled =
         EMP_SHAPE(op->attrs->num_sampled > 0 ? op->attrs->num_sampled : -1);
 
@@ -145,7 +127,6 @@ EMP_INFER(candidate_sampler)
 /* Positions, ids and weights; how many is not known before the step. */
 EMP_INFER(accidental_hits)
 {
-    (void)op, (void)err;
     emp_set_output(&output[0], EMP_SHAPE(-1), EMP_DTYPE_INT32);
     emp_set_output(&output[1], EMP_SHAPE(-1), EMP_DTYPE_INT64);
     emp_set_output(&output[2], EMP_SHAPE(-1), EMP_DTYPE_FLOAT);
@@ -155,19 +136,15 @@ EMP_INFER(accidental_hits)
 
 /* A movement that reads and writes that many bytes. */
 static void cost_copy(const emp_op_view *op, int64_t read, int64_t written,
-                      int32_t kernels, emp_op_cost *cost)
+                      emp_op_cost *cost)
 {
     double elements =
         op->output_count > 0 ? (double)emp_shape_elements(&op->output[0].shape) : 0.0;
 
-    *cost = (emp_op_cost){.op_class = EMP_OP_MOVEMENT,
-                          .flops = op->type->rates.flops * elements,
-                          .bytes_read = read,
-                          .bytes_written = written,
-                          .kernels = kernels,
-                          .cpu_cycles =
-                              EMP_CYCLES_PER_BYTE * ((double)read + (double)written) +
-                              op->type->rates.cycles * elements};
+    emp_view_cost(op, EMP_OP_MOVEMENT, elements, cost);
+    cost->bytes_read = read;
+    cost->bytes_written = written;
+    cost->cpu_cycles += EMP_CYCLES_PER_BYTE * ((double)read + (double)written);
 }
 
 /* Every element written is read once. */
@@ -175,13 +152,13 @@ EMP_COST(movement)
 {
     int64_t bytes = emp_view_output_bytes(op);
 
-    cost_copy(op, bytes, bytes, emp_view_kernels(op), cost);
+    cost_copy(op, bytes, bytes, cost);
 }
 
 /* Reads the input alone, whatever it is stretched to. */
 EMP_COST(pad)
 {
-    cost_copy(op, emp_info_bytes(&op->input[0]), emp_view_output_bytes(op), 1, cost);
+    cost_copy(op, emp_info_bytes(&op->input[0]), emp_view_output_bytes(op), cost);
 }
 
 /* A join of one tensor, or a cut into one piece, hands it on. */
@@ -258,7 +235,7 @@ EMP_COST(gather)
 {
     int64_t rows = emp_view_output_bytes(op);
 
-    cost_copy(op, emp_add_saturating(rows, emp_info_bytes(&op->input[1])), rows, 1, cost);
+    cost_copy(op, emp_add_saturating(rows, emp_info_bytes(&op->input[1])), rows, cost);
 }
 
 /* Adds every row of the data to its segment, after clearing the output. */
@@ -282,6 +259,6 @@ EMP_COST(segment)
 /* Writes without reading: Fill, ZerosLike, random numbers. */
 EMP_COST(fill)
 {
-    cost_copy(op, 0, emp_view_output_bytes(op), 1, cost);
+    cost_copy(op, 0, emp_view_output_bytes(op), cost);
     cost->op_class = EMP_OP_ELEMENTWISE;
 }

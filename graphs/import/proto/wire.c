@@ -54,10 +54,10 @@ emp_status emp_wire_next(emp_cursor *cursor, emp_wire_field *field, emp_error *e
     size_t     start = position(cursor);
     uint64_t   tag = 0, size = 0;
 
-    EMP_TRY(emp_wire_varint(cursor, &tag, err));
+    EMP_CHECK(emp_wire_varint(cursor, &tag, err));
     if (tag >> 3 == 0 || tag >> 3 > FIELD_NUMBER_MAX) {
-        EMP_FAIL(EMP_EFORMAT, "byte %zu: field number %llu is outside 1..%d", start,
-                 (unsigned long long)(tag >> 3), FIELD_NUMBER_MAX);
+        return EMP_ERROR(EMP_EFORMAT, "byte %zu: field number %llu is outside 1..%d",
+                         start, (unsigned long long)(tag >> 3), FIELD_NUMBER_MAX);
     }
     *field = (emp_wire_field){.number = (int32_t)(tag >> 3)};
     switch (tag & 7) {
@@ -75,9 +75,9 @@ emp_status emp_wire_next(emp_cursor *cursor, emp_wire_field *field, emp_error *e
         break;
     case EMP_WIRE_BYTES:
         field->type = EMP_WIRE_BYTES;
-        EMP_TRY(emp_wire_varint(cursor, &size, err));
+        EMP_CHECK(emp_wire_varint(cursor, &size, err));
         if (size > (uint64_t)(cursor->end - cursor->at)) {
-            EMP_FAIL(
+            return EMP_ERROR(
                 EMP_EFORMAT,
                 "byte %zu: field %d claims %llu bytes where %zu are left (truncated?)",
                 start, field->number, (unsigned long long)size,
@@ -87,10 +87,9 @@ emp_status emp_wire_next(emp_cursor *cursor, emp_wire_field *field, emp_error *e
         cursor->at += size;
         break;
     default:
-        EMP_FAIL(EMP_EFORMAT, "byte %zu: field %d has wire type %d, which no graph uses",
-                 start, field->number, (int)(tag & 7));
+        return EMP_ERROR(EMP_EFORMAT,
+                         "byte %zu: field %d has wire type %d, which no graph uses",
+                         start, field->number, (int)(tag & 7));
     }
-
-cleanup:
     return st;
 }

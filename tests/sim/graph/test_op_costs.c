@@ -34,7 +34,7 @@ static const struct cost_case cost_cases[] = {
     {"Sum", "f[64,128] i[1]={0}", {0},
      {EMP_OP_REDUCTION, EMP_WORK_REDUCE, 8192, 4 * 8192, 4 * 128, 0, 0, 0, 0, 2, 8192, 0}},
     {"BiasAddGrad", "f[64,128]", {0},
-     {EMP_OP_REDUCTION, EMP_WORK_BIAS_ADD_GRAD, 8192, 4 * 8192, 4 * 128, 0, 0, 0, 0, 1, 8192, 0}},
+     {EMP_OP_REDUCTION, EMP_WORK_FULL_REDUCE, 8192, 4 * 8192, 4 * 128, 0, 0, 0, 0, 1, 8192, 0}},
     {"ConcatV2", "f[64,128] f[64,128] i[]={1}", {0},
      {EMP_OP_MOVEMENT, EMP_WORK_CONCAT, 0, 4 * 64 * 256, 4 * 64 * 256, 0, 0, 0, 0, 1, 2 * 4 * 64 * 256 * 11.0 / 64, 0}},
     {"Gather", "f[793470,64] i[100]", {0},
