@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-core="base sim/graph sim/machine sim/cost sim/problem"
+core="base sim/graph sim/machine sim/runtime sim/cost sim/problem"
 shared="base sim search"
 # The longest folder that is listed here decides. It may include folders and single headers.
 declare -A may_include=(
@@ -13,7 +13,8 @@ declare -A may_include=(
   [base/lp]="base/lp"
   [sim/graph]="base sim/graph"
   [sim/machine]="base sim/machine"
-  [sim/cost]="base sim/graph sim/machine sim/cost"
+  [sim/runtime]="base sim/machine sim/runtime"
+  [sim/cost]="base sim/graph sim/machine sim/runtime sim/cost"
   [sim/problem]="$core"
   [sim/rules]="$core sim/rules"
   [sim/engine]="$core sim/rules sim/engine"

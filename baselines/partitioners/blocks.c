@@ -353,7 +353,9 @@ static double copy_rate(const emp_problem *problem)
 {
     const emp_device *gpu = emp_machine_first(problem->machine, EMP_DEVICE_GPU);
 
-    if (problem->runtime.host_bytes_per_s > 0.0) return problem->runtime.host_bytes_per_s;
+    if (problem->runtime.rules == EMP_RULES_MSR_LATENCY ||
+        problem->runtime.rules == EMP_RULES_MSR_LOAD)
+        return problem->runtime.msr.host_bytes_per_s;
     return gpu == NULL
                ? 0.0
                : problem->machine->route[gpu - problem->machine->device][gpu->host]

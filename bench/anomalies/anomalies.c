@@ -101,9 +101,9 @@ static void shorten(emp_problem_variant *v, emp_shortening kind,
     case EMP_SHORTEN_OPS: shorten_ops(&v->costs, rng); break;
     case EMP_SHORTEN_GPU: shorten_gpu(v, device_of_op, rng); break;
     case EMP_SHORTEN_ISSUE: drop_issue(v); break;
-    case EMP_SHORTEN_SEND: v->problem.runtime.send_s = 0; break;
-    case EMP_SHORTEN_RECEIVE: v->problem.runtime.receive_s = 0; break;
-    case EMP_SHORTEN_POLL: v->problem.runtime.poll_s = 0; break;
+    case EMP_SHORTEN_SEND: v->problem.runtime.events.send_s = 0; break;
+    case EMP_SHORTEN_RECEIVE: v->problem.runtime.events.receive_s = 0; break;
+    case EMP_SHORTEN_POLL: v->problem.runtime.events.poll_s = 0; break;
     case EMP_SHORTEN_LATENCY: drop_latency(v->machine); break;
     case EMP_SHORTENINGS: break;
     }
@@ -111,7 +111,8 @@ static void shorten(emp_problem_variant *v, emp_shortening kind,
 
 static bool has_issue(const emp_problem *p)
 {
-    if (!p->runtime.serial_issue || emp_machine_count(p->machine, EMP_DEVICE_GPU) == 0)
+    if (!p->runtime.events.serial_issue ||
+        emp_machine_count(p->machine, EMP_DEVICE_GPU) == 0)
         return false;
     for (emp_op_id op = 0; op < p->graph->op_count; op++) {
         const emp_op *o = &p->graph->op[op];
@@ -135,9 +136,9 @@ static bool is_there(const emp_problem *p, emp_shortening kind)
     switch (kind) {
     case EMP_SHORTEN_GPU: return emp_machine_count(p->machine, EMP_DEVICE_GPU) > 0;
     case EMP_SHORTEN_ISSUE: return has_issue(p);
-    case EMP_SHORTEN_SEND: return p->runtime.send_s > 0;
-    case EMP_SHORTEN_RECEIVE: return p->runtime.receive_s > 0;
-    case EMP_SHORTEN_POLL: return p->runtime.poll_s > 0;
+    case EMP_SHORTEN_SEND: return p->runtime.events.send_s > 0;
+    case EMP_SHORTEN_RECEIVE: return p->runtime.events.receive_s > 0;
+    case EMP_SHORTEN_POLL: return p->runtime.events.poll_s > 0;
     case EMP_SHORTEN_LATENCY: return has_latency(p->machine);
     case EMP_SHORTEN_OPS:
     case EMP_SHORTENINGS: break;

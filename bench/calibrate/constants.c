@@ -11,7 +11,7 @@ static const emp_constant table[] = {
     {"issue", EMP_CALIBRATE_RUNTIME, "us", 1e-6, 5e-6, 40e-6,
      "a bare kernel launch on Kepler takes 5 us; published unrolled LSTMs imply 14 to 20 "
      "us",
-     IN_RUNTIME(issue_s)},
+     IN_RUNTIME(events.issue_s)},
     {"skinny_factor", EMP_CALIBRATE_GPU, "", 1.0, 1.0, 4.0,
      "no faster than square products; at worst a quarter of their rate",
      IN_DEVICE(gemm_skinny_factor)},

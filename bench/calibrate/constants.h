@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "sim/machine/machine.h"
+#include "sim/runtime/runtime.h"
 
 /** The file that has the constant. */
 typedef enum {

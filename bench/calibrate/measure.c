@@ -59,7 +59,7 @@ static const emp_constant table[] = {
     {"bandwidth", EMP_CALIBRATE_LINKS, "GB/s", 1e9, 0.05e9, 2e12, any_core,
      IN_LINK(bytes_per_s)},
     {"step", EMP_CALIBRATE_RUNTIME, "us", 1e-6, 10e-9, 10e-3,
-     "beginning and ending a step", IN_RUNTIME(step_s)},
+     "beginning and ending a step", IN_RUNTIME(events.step_s)},
 };
 enum { CONSTANTS = sizeof table / sizeof *table };
 _Static_assert(CONSTANTS <= (int)EMP_FIT_MAX_PARAMETERS, "all can be fitted");
@@ -126,8 +126,8 @@ void emp_measure_derive(emp_machine *machine, emp_runtime *runtime)
         host->core_bytes_per_s = group->memory_bytes_per_s / group->multiprocessors;
         host->memory_bytes_per_s = host->core_bytes_per_s * host->bandwidth_cores;
     }
-    runtime->cpu_op_s = group->core.op_s;
-    runtime->issue_kernelless_s = group->core.kernelless_s;
+    runtime->events.cpu_op_s = group->core.op_s;
+    runtime->events.issue_kernelless_s = group->core.kernelless_s;
 }
 
 /* ---- the fit ----------------------------------------------------------------------- */
@@ -185,6 +185,10 @@ static emp_status check(const emp_measure_params *p, emp_error *err)
         return EMP_ERROR(EMP_EINVAL,
                          "machine %s is not one host with groups on links, as cpu2",
                          p->machine->name);
+    if (p->runtime->rules != EMP_RULES_EVENTS)
+        return EMP_ERROR(EMP_EINVAL,
+                         "nothing of runtime %s is fitted: its rules are '%s'",
+                         p->runtime->name, emp_rules_str(p->runtime->rules));
     for (int32_t i = 0; i < p->count; i++) {
         if (!(p->measured_s[i] > 0.0))
             return EMP_ERROR(EMP_EINVAL, "benchmark %s took %g s; more than 0 is needed",

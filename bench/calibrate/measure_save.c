@@ -190,8 +190,8 @@ static emp_status save_runtime(const emp_measurement *m, const char *machine_pat
     emp_atomic_file  file = {0};
     emp_model_change change[] = {
         {.key = "issue_kernelless"}, {.key = "cpu_op"}, {.key = "step"}};
-    const double value_s[] = {m->runtime.issue_kernelless_s, m->runtime.cpu_op_s,
-                              m->runtime.step_s};
+    const double value_s[] = {m->runtime.events.issue_kernelless_s,
+                              m->runtime.events.cpu_op_s, m->runtime.events.step_s};
 
     for (int i = 0; i < 3; i++)
         snprintf(change[i].value, sizeof change[i].value, "%.*g us", DIGITS,

@@ -16,30 +16,31 @@ const char *const emp_mechanism_method[EMP_MECHANISM_METHODS] = {
 
 /* ---- the mechanisms ---- */
 
-static void no_serial_issue(emp_runtime *r) { r->serial_issue = false; }
-static void no_issue(emp_runtime *r) { r->issue_s = r->issue_kernel_s = 0.0; }
-static void no_kernelless(emp_runtime *r) { r->issue_kernelless_s = 0.0; }
-static void no_cpu_op(emp_runtime *r) { r->cpu_op_s = 0.0; }
-static void no_cpu_pool(emp_runtime *r) { r->cpu_pool = false; }
-static void no_drain(emp_runtime *r) { r->drain_copies = false; }
-static void no_poll(emp_runtime *r) { r->poll_s = 0.0; }
-static void no_send(emp_runtime *r) { r->send_s = r->receive_s = 0.0; }
-static void no_sharing(emp_runtime *r) { r->share_copies = false; }
-static void no_streams(emp_runtime *r) { r->copy_streams = false; }
-static void no_contention(emp_runtime *r) { r->shared_links = false; }
-static void no_messages(emp_runtime *r) { r->control_latency = false; }
+static void no_serial_issue(emp_runtime_events *r) { r->serial_issue = false; }
+static void no_issue(emp_runtime_events *r) { r->issue_s = r->issue_kernel_s = 0.0; }
+static void no_kernelless(emp_runtime_events *r) { r->issue_kernelless_s = 0.0; }
+static void no_cpu_op(emp_runtime_events *r) { r->cpu_op_s = 0.0; }
+static void no_cpu_pool(emp_runtime_events *r) { r->cpu_pool = false; }
+static void no_drain(emp_runtime_events *r) { r->drain_copies = false; }
+static void no_poll(emp_runtime_events *r) { r->poll_s = 0.0; }
+static void no_send(emp_runtime_events *r) { r->send_s = r->receive_s = 0.0; }
+static void no_sharing(emp_runtime_events *r) { r->share_copies = false; }
+static void no_streams(emp_runtime_events *r) { r->copy_streams = false; }
+static void no_contention(emp_runtime_events *r) { r->shared_links = false; }
+static void no_messages(emp_runtime_events *r) { r->control_latency = false; }
 /* The rate that data/runtimes/tf-r1.3.yaml gives with its source. */
-static void pageable(emp_runtime *r) { r->pageable_s_per_byte = 1.0 / 4.5e9; }
-static void no_early_release(emp_runtime *r) { r->release_at_issue = false; }
-static void no_reuse(emp_runtime *r) { r->reuse_inputs = false; }
-static void no_copy_memory(emp_runtime *r) { r->copy_memory = false; }
-static void no_workspace(emp_runtime *r) { r->workspace = false; }
-static void no_waiting_addn(emp_runtime *r) { r->addn_waits = false; }
-static void bfc(emp_runtime *r) { r->bfc_allocator = true; }
+static void pageable(emp_runtime_events *r) { r->pageable_s_per_byte = 1.0 / 4.5e9; }
+static void no_early_release(emp_runtime_events *r) { r->release_at_issue = false; }
+static void no_reuse(emp_runtime_events *r) { r->reuse_inputs = false; }
+static void no_copy_memory(emp_runtime_events *r) { r->copy_memory = false; }
+static void no_workspace(emp_runtime_events *r) { r->workspace = false; }
+static void no_waiting_addn(emp_runtime_events *r) { r->addn_waits = false; }
+static void bfc(emp_runtime_events *r) { r->bfc_allocator = true; }
 
 struct mechanism {
     emp_mechanism mechanism;
-    void (*change)(emp_runtime *runtime); /* NULL: the machine's gpu_channel goes */
+    void (*change)(
+        emp_runtime_events *runtime); /* NULL: the machine's gpu_channel goes */
 };
 
 static const struct mechanism mechanisms[] = {
@@ -184,7 +185,7 @@ static emp_status score_changed(emp_mechanism_row *row, int32_t mechanism,
     if (mechanisms[mechanism].change == NULL) {
         machine = task->tree;
     } else {
-        mechanisms[mechanism].change(&changed);
+        mechanisms[mechanism].change(&changed.events);
     }
     EMP_TRY(emp_problem_create(&problem, task->graph, machine, &changed, row->task->spec,
                                err));

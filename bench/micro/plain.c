@@ -13,7 +13,7 @@ static int64_t whole_granules(int64_t bytes)
     return (bytes + GRANULE - 1) / GRANULE * GRANULE;
 }
 
-static bool is_ideal(const emp_runtime *r)
+static bool is_ideal(const emp_runtime_events *r)
 {
     bool has_host = r->serial_issue || r->cpu_pool || r->control_latency;
     bool has_plain_copies =
@@ -168,7 +168,7 @@ emp_status emp_plain_create(emp_plain **out, const emp_problem *problem, emp_err
     *out = NULL;
     if (!new_op || !new_tensor || !p)
         EMP_FAIL(EMP_ENOMEM, "plain arrays of %d ops", g->op_count);
-    if (!is_ideal(&problem->runtime)) {
+    if (!is_ideal(emp_runtime_events_of(&problem->runtime))) {
         EMP_FAIL(EMP_EUNSUPPORTED,
                  "only the rules of the runtime \"ideal\", not of \"%s\"",
                  problem->runtime.name);

@@ -120,7 +120,9 @@ static int32_t new_copy(struct draft *d, int32_t tensor, int32_t to)
  * shared. */
 static int32_t find_copy(struct draft *d, int32_t tensor, int32_t to)
 {
-    int32_t c = d->problem->runtime.share_copies ? d->first_copy[tensor] : -1;
+    int32_t c = emp_runtime_events_of(&d->problem->runtime)->share_copies
+                    ? d->first_copy[tensor]
+                    : -1;
 
     while (c >= 0 && d->copy[c].to != to) c = d->next_copy[c];
     return c >= 0 ? c : new_copy(d, tensor, to);
@@ -218,7 +220,9 @@ static void set_op(struct draft *d, int32_t op, char **names)
         .is_alias = from->is_alias,
         .is_in_place = (from->flags & EMP_OP_IN_PLACE) && !from->is_alias,
         .persistent_bytes = from->persistent_bytes,
-        .workspace_bytes = d->problem->runtime.workspace ? from->cost.workspace_bytes : 0,
+        .workspace_bytes = emp_runtime_events_of(&d->problem->runtime)->workspace
+                               ? from->cost.workspace_bytes
+                               : 0,
         .name = add_name(names, g->name[id]),
         .type = add_name(names, g->type_name[g->type[id]])};
     set_tensors(d, op);
@@ -277,7 +281,7 @@ static void describe(emp_replay_plan *p, const emp_problem *problem)
     snprintf(p->machine, sizeof p->machine, "%s", problem->machine->name);
     snprintf(p->runtime, sizeof p->runtime, "%s", problem->runtime.name);
     p->graph_hash = problem->graph->hash;
-    p->reuse_inputs = problem->runtime.reuse_inputs;
+    p->reuse_inputs = emp_runtime_events_of(&problem->runtime)->reuse_inputs;
 }
 
 emp_status emp_replay_plan_from_problem(emp_replay_plan **out, const emp_problem *problem,

@@ -98,7 +98,7 @@ static emp_time_ns message(const emp_bound_model *model)
 
     if (model->count[gpu] > 1)
         least = emp_bound_sooner(least, model->message_ns[gpu][gpu]);
-    return model->problem->runtime.control_latency ? least : 0;
+    return emp_runtime_events_of(&model->problem->runtime)->control_latency ? least : 0;
 }
 
 /* All of first and last on the GPU of `from`; by where the second is. */
@@ -279,8 +279,8 @@ static void choose(emp_bound_drains *s, emp_bound_model *model, emp_bound_paths 
 
 static bool have_drains(const emp_runtime *rt)
 {
-    return rt->rules == EMP_RULES_EVENTS && rt->serial_issue && rt->drain_copies &&
-           rt->share_copies;
+    return rt->rules == EMP_RULES_EVENTS && rt->events.serial_issue &&
+           rt->events.drain_copies && rt->events.share_copies;
 }
 
 emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,

@@ -17,7 +17,7 @@ static void count_devices(emp_bound_model *model)
 {
     const emp_machine *m = model->problem->machine;
     const emp_runtime *rt = &model->problem->runtime;
-    bool               has_pool = rt->rules == EMP_RULES_EVENTS && rt->cpu_pool;
+    bool               has_pool = rt->rules == EMP_RULES_EVENTS && rt->events.cpu_pool;
 
     for (int32_t d = 0; d < m->device_count; d++) {
         const emp_device *device = &m->device[d];
@@ -54,9 +54,9 @@ static void limit_memory(emp_bound_model *model)
 /* The fastest there is: latency and rate may be of different routes. */
 static void find_routes(emp_bound_model *model)
 {
-    const emp_machine *m = model->problem->machine;
-    const emp_runtime *rt = &model->problem->runtime;
-    emp_time_ns        ends_ns =
+    const emp_machine        *m = model->problem->machine;
+    const emp_runtime_events *rt = emp_runtime_events_of(&model->problem->runtime);
+    emp_time_ns               ends_ns =
         emp_bound_add(emp_ns_of_seconds(rt->poll_s), emp_ns_of_seconds(rt->receive_s));
 
     model->send_ns = emp_ns_of_seconds(rt->send_s);
@@ -84,13 +84,13 @@ static void set_profile_copies(emp_bound_model *model)
     emp_bound_copy     copy = {0};
 
     if (rt->rules == EMP_RULES_PLACETO)
-        copy.ns_per_byte = 1e9 / fmax(1.0, (double)llround(rt->bus_bytes_per_s));
+        copy.ns_per_byte = 1e9 / fmax(1.0, (double)llround(rt->placeto.bus_bytes_per_s));
     if (rt->rules == EMP_RULES_BAECHI) {
-        copy.fixed_ns = emp_ns_of_seconds(rt->transfer_s);
-        copy.ns_per_byte = fmax(0.0, rt->byte_s * 1e9 - 1e-9);
+        copy.fixed_ns = emp_ns_of_seconds(rt->baechi.transfer_s);
+        copy.ns_per_byte = fmax(0.0, rt->baechi.byte_s * 1e9 - 1e-9);
     }
     if (rt->rules == EMP_RULES_MSR_LATENCY)
-        copy.ns_per_byte = 1e9 / fmax(1.0, (double)llround(rt->host_bytes_per_s));
+        copy.ns_per_byte = 1e9 / fmax(1.0, (double)llround(rt->msr.host_bytes_per_s));
     for (int32_t i = 0; i < EMP_DEVICE_KINDS * EMP_DEVICE_KINDS; i++)
         model->copy[i / EMP_DEVICE_KINDS][i % EMP_DEVICE_KINDS] = copy;
 }
@@ -151,10 +151,10 @@ static void describe_times(const emp_bound_model *model, emp_op_id id, emp_bound
         op->issue_ns = c->gpu[id].issue_ns;
         if (p->graph->op[id].cost.kernels == 0) op->run_ns[EMP_DEVICE_GPU] = 0;
     }
-    if (is_events && rt->cpu_pool) cut_on_pool(p, id, op);
+    if (is_events && rt->events.cpu_pool) cut_on_pool(p, id, op);
     if (rt->rules == EMP_RULES_MSR_LATENCY) op->core_ns = 0; /* no op waits for cores */
     for (int32_t k = 0; rt->rules == EMP_RULES_PLACETO && k < EMP_DEVICE_KINDS; k++)
-        if (op->run_ns[k] > 0) op->gap_ns[k] = emp_ns_of_seconds(rt->op_gap_s);
+        if (op->run_ns[k] > 0) op->gap_ns[k] = emp_ns_of_seconds(rt->placeto.op_gap_s);
 }
 
 static int64_t sum_bytes(int64_t a, int64_t b)
@@ -212,11 +212,11 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
     if (!model->op || !model->floor)
         return EMP_ERROR(EMP_ENOMEM, "bounds of %d ops", problem->graph->op_count);
     model->has_paths = rt->rules != EMP_RULES_MSR_LOAD;
-    model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->serial_issue;
+    model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->events.serial_issue;
     count_devices(model);
     limit_memory(model);
     if (rt->rules == EMP_RULES_EVENTS) {
-        model->step_ns = emp_ns_of_seconds(rt->step_s);
+        model->step_ns = emp_ns_of_seconds(rt->events.step_s);
         find_routes(model);
     } else {
         set_profile_copies(model);
@@ -249,7 +249,7 @@ static int64_t control_bytes(const emp_bound_model *model, emp_op_id from)
     const emp_runtime *rt = &model->problem->runtime;
     bool               has_output = g->output_offset[from + 1] > g->output_offset[from];
 
-    if (rt->rules == EMP_RULES_BAECHI) return rt->control_bytes;
+    if (rt->rules == EMP_RULES_BAECHI) return rt->baechi.control_bytes;
     return has_output ? g->tensor[g->output_offset[from]].copy_bytes : 0;
 }
 
@@ -305,7 +305,7 @@ emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
         return profile_delay(model, edge, from != to || are_apart);
     if (edge->is_control) {
         emp_time_ns latency_ns =
-            (from != to || are_apart) && model->problem->runtime.control_latency
+            (from != to || are_apart) && model->problem->runtime.events.control_latency
                 ? model->message_ns[from][to]
                 : 0;
         return (emp_bound_delay){latency_ns, -1, is_one_gpu};

@@ -118,7 +118,7 @@ static double gpu_compute_s(const emp_op_cost *c, const emp_device *gpu)
     return fmax(t, bytes_of(c) / gpu->memory_bytes_per_s);
 }
 
-static double issue_s(const emp_op_cost *c, const emp_runtime *runtime)
+static double issue_s(const emp_op_cost *c, const emp_runtime_events *runtime)
 {
     if (c->kernels == 0) return runtime->issue_kernelless_s;
     return runtime->issue_s + (c->kernels - 1) * runtime->issue_kernel_s;
@@ -180,7 +180,7 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
 
 /* What the graph states in place of a model; on the CPU one core does it. */
 static void fill_stated(emp_cost_table *t, const emp_graph *graph, emp_op_id op,
-                        const emp_runtime *runtime)
+                        const emp_runtime_events *runtime)
 {
     const emp_stated_cost *stated = &graph->stated[op];
 
@@ -190,7 +190,7 @@ static void fill_stated(emp_cost_table *t, const emp_graph *graph, emp_op_id op,
 }
 
 static void fill_cpu_row(emp_cost_table *t, const emp_graph *graph, emp_op_id op,
-                         const emp_device *cpu, const emp_runtime *runtime)
+                         const emp_device *cpu, const emp_runtime_events *runtime)
 {
     const emp_op_cost *c = &graph->op[op].cost;
     bool               is_free = c->op_class == EMP_OP_KERNELLESS;
@@ -209,23 +209,24 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
                                  const emp_machine *machine, const emp_runtime *runtime,
                                  emp_error *err)
 {
-    emp_status        st = EMP_OK;
-    const emp_device *cpu = &machine->device[0];
-    const emp_device *gpu = emp_machine_first(machine, EMP_DEVICE_GPU);
-    emp_cost_table   *t = EMP_NEW(emp_cost_table);
+    emp_status                st = EMP_OK;
+    const emp_device         *cpu = &machine->device[0];
+    const emp_device         *gpu = emp_machine_first(machine, EMP_DEVICE_GPU);
+    emp_cost_table           *t = EMP_NEW(emp_cost_table);
+    const emp_runtime_events *events = emp_runtime_events_of(runtime);
 
     *out = NULL;
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "cost table");
     EMP_TRY(allocate(t, graph, cpu, err));
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         const emp_op_cost *c = &graph->op[op].cost;
-        if (gpu != NULL) t->gpu[op].issue_ns = emp_ns_of_seconds(issue_s(c, runtime));
+        if (gpu != NULL) t->gpu[op].issue_ns = emp_ns_of_seconds(issue_s(c, events));
         if (graph->stated != NULL) {
-            fill_stated(t, graph, op, runtime);
+            fill_stated(t, graph, op, events);
             continue;
         }
         if (gpu != NULL) t->gpu[op].compute_ns = emp_ns_of_seconds(gpu_compute_s(c, gpu));
-        fill_cpu_row(t, graph, op, cpu, runtime);
+        fill_cpu_row(t, graph, op, cpu, events);
     }
     *out = t;
     t = NULL;

@@ -40,6 +40,7 @@
 
 #include "sim/graph/graph.h"
 #include "sim/machine/machine.h"
+#include "sim/runtime/runtime.h"
 
 /** The cost of one op on a GPU. */
 typedef struct {

@@ -120,7 +120,8 @@ static emp_status allocate_chunks(emp_engine *sim, emp_error *err)
     return EMP_OK;
 }
 
-static uint32_t flags_of(const emp_op *op, bool has_outputs, const emp_runtime *runtime)
+static uint32_t flags_of(const emp_op *op, bool has_outputs,
+                         const emp_runtime_events *runtime)
 {
     bool has_workspace = runtime->workspace && op->cost.workspace_bytes > 0;
 
@@ -138,9 +139,9 @@ static bool is_fed(const emp_graph *g, emp_op_id id)
 static void number_tensors(emp_engine *sim, const emp_problem *problem, emp_op_id id,
                            int32_t op, int32_t *live_tensor)
 {
-    const emp_graph   *g = problem->graph;
-    const emp_runtime *runtime = &problem->runtime;
-    int32_t            tensor = sim->op[op].output;
+    const emp_graph          *g = problem->graph;
+    const emp_runtime_events *runtime = &problem->runtime.events;
+    int32_t                   tensor = sim->op[op].output;
 
     for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
         sim->instance[tensor] =
@@ -182,7 +183,7 @@ static void number_ops(emp_engine *sim, const emp_problem *problem, int32_t *liv
             .issue_ns = costs->gpu[id].issue_ns,
             .output = sim->op[op].output,
             .flags = flags_of(from, g->output_offset[id] < g->output_offset[id + 1],
-                              &problem->runtime),
+                              &problem->runtime.events),
         };
         sim->rest[op] = (emp_sim_op_rest){
             .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes)};
@@ -564,7 +565,7 @@ static emp_status check_times(const emp_engine *sim, emp_error *err)
     return emp_sim_limit_time(total, err);
 }
 
-static void set_runtime(emp_engine *sim, const emp_runtime *r)
+static void set_runtime(emp_engine *sim, const emp_runtime_events *r)
 {
     sim->rules = (emp_sim_rules){.serial_issue = r->serial_issue,
                                  .drain_copies = r->drain_copies,
@@ -584,9 +585,11 @@ static void set_runtime(emp_engine *sim, const emp_runtime *r)
     sim->step_ns = emp_ns_of_seconds(r->step_s);
 }
 
-static emp_status set_devices(emp_engine *sim, const emp_machine *m, const emp_runtime *r,
-                              emp_error *err)
+static emp_status set_devices(emp_engine *sim, const emp_problem *problem, emp_error *err)
 {
+    const emp_machine        *m = problem->machine;
+    const emp_runtime_events *r = &problem->runtime.events;
+
     sim->device_count = m->device_count;
     sim->pool = EMP_NEW_ARRAY(emp_sim_pool, (size_t)m->device_count);
     if (sim->pool == NULL) return EMP_ERROR(EMP_ENOMEM, "%d devices", m->device_count);
@@ -601,7 +604,7 @@ static emp_status set_devices(emp_engine *sim, const emp_machine *m, const emp_r
         sim->spaces_of_device[d][0] = (uint8_t)d;
         sim->spaces_of_device[d][1] = (uint8_t)device->host;
         sim->device[d].memory.limit =
-            r->check_memory ? device->memory_bytes : EMP_SIM_ENDLESS;
+            problem->runtime.check_memory ? device->memory_bytes : EMP_SIM_ENDLESS;
         if (is_cpu && r->cpu_pool) {
             sim->pool[d].core_count = device->cores;
             sim->pool[d].slot_count = r->cpu_slots > 0 ? r->cpu_slots : device->cores;
@@ -624,8 +627,8 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", g->op_count);
     n = count_live(g);
     sim->problem = problem;
-    set_runtime(sim, &problem->runtime);
-    EMP_TRY(set_devices(sim, problem->machine, &problem->runtime, err));
+    set_runtime(sim, &problem->runtime.events);
+    EMP_TRY(set_devices(sim, problem, err));
     sim->task_ns = problem->costs->task_ns;
     compute_routes(sim, problem->machine);
     EMP_TRY(create_sources(sim, err));
@@ -635,7 +638,7 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     connect_readers(sim, g, live);
     count_users(sim);
     describe_outputs(sim);
-    if (!problem->runtime.addn_waits) add_in_place(sim, g);
+    if (!problem->runtime.events.addn_waits) add_in_place(sim, g);
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));

@@ -17,18 +17,19 @@ struct copy {
 };
 
 struct writer {
-    emp_trace_events     events;
-    const emp_problem   *problem;
-    const emp_device_id *device_of_op;
-    int32_t              batch_count[EMP_MAX_DEVICES]; /* [CPU] seen so far */
-    bool                 has_sent[EMP_MAX_DEVICES];    /* [CPU] to another host */
-    emp_time_ns          send_ns, receive_ns;
-    emp_trace_slice     *slice;      /* [op] the last that it ran in, or was issued in */
-    int32_t             *arrival;    /* [op] copy that made it ready, or -1 */
-    int32_t             *first_copy; /* [tensor], or -1 */
-    struct copy         *copy;       /* [edge] */
-    int32_t              copy_count;
-    int32_t              delivered; /* copy whose readers are being told, or -1 */
+    emp_trace_events          events;
+    const emp_problem        *problem;
+    const emp_runtime_events *runtime;
+    const emp_device_id      *device_of_op;
+    int32_t                   batch_count[EMP_MAX_DEVICES]; /* [CPU] seen so far */
+    bool                      has_sent[EMP_MAX_DEVICES];    /* [CPU] to another host */
+    emp_time_ns               send_ns, receive_ns;
+    emp_trace_slice          *slice; /* [op] the last that it ran in, or was issued in */
+    int32_t                  *arrival;    /* [op] copy that made it ready, or -1 */
+    int32_t                  *first_copy; /* [tensor], or -1 */
+    struct copy              *copy;       /* [edge] */
+    int32_t                   copy_count;
+    int32_t                   delivered; /* copy whose readers are being told, or -1 */
 };
 
 static bool is_cpu(const struct writer *w, emp_device_id device)
@@ -38,7 +39,7 @@ static bool is_cpu(const struct writer *w, emp_device_id device)
 
 static bool has_host_thread(const struct writer *w, emp_device_id device)
 {
-    return w->problem->runtime.serial_issue && !is_cpu(w, device);
+    return w->runtime->serial_issue && !is_cpu(w, device);
 }
 
 static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
@@ -165,7 +166,7 @@ static void write_names(struct writer *w)
 static void write_step(struct writer *w, const emp_sim_result *result)
 {
     int32_t     pid = w->problem->machine->device_count;
-    emp_time_ns fixed = emp_ns_of_seconds(w->problem->runtime.step_s);
+    emp_time_ns fixed = emp_ns_of_seconds(w->runtime->step_s);
 
     if (fixed == 0) return;
     emp_trace_name_process(&w->events, pid, "step");
@@ -178,8 +179,8 @@ static emp_status prepare(struct writer *w, emp_error *err)
 {
     const emp_graph *g = w->problem->graph;
 
-    w->send_ns = emp_ns_of_seconds(w->problem->runtime.send_s);
-    w->receive_ns = emp_ns_of_seconds(w->problem->runtime.receive_s);
+    w->send_ns = emp_ns_of_seconds(w->runtime->send_s);
+    w->receive_ns = emp_ns_of_seconds(w->runtime->receive_s);
     w->delivered = -1;
     w->slice = EMP_NEW_ARRAY(emp_trace_slice, (size_t)g->op_count);
     w->arrival = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
@@ -208,7 +209,9 @@ emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
 {
     emp_status      st = EMP_OK;
     emp_atomic_file file = {0};
-    struct writer   w = {.problem = problem, .device_of_op = device_of_op};
+    struct writer   w = {.problem = problem,
+                         .runtime = emp_runtime_events_of(&problem->runtime),
+                         .device_of_op = device_of_op};
     emp_sim_trace   trace = {.context = &w,
                              .op = write_op,
                              .issue = write_issue,

@@ -120,7 +120,8 @@ static void expect_workspace(struct observer *o, emp_op_id op, emp_device_id dev
 {
     const emp_problem *p = o->s->problem;
 
-    if (!p->runtime.workspace || p->graph->op[op].cost.workspace_bytes == 0) return;
+    if (!p->runtime.events.workspace || p->graph->op[op].cost.workspace_bytes == 0)
+        return;
     if (emp_explain_has_host_thread(p, device)) {
         o->next[op] = o->first[device];
         o->first[device] = op;
@@ -160,7 +161,8 @@ static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lan
     struct observer   *o = context;
     const emp_problem *p = o->s->problem;
     bool               is_queued = emp_explain_has_host_thread(p, device) &&
-                     !p->runtime.release_at_issue && p->graph->op[op].cost.kernels > 0;
+                     !p->runtime.events.release_at_issue &&
+                     p->graph->op[op].cost.kernels > 0;
 
     (void)lane;
     (void)start;

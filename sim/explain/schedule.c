@@ -30,7 +30,7 @@ struct recorder {
 
 bool emp_explain_has_host_thread(const emp_problem *problem, emp_device_id device)
 {
-    return problem->runtime.serial_issue &&
+    return problem->runtime.events.serial_issue &&
            problem->machine->device[device].kind == EMP_DEVICE_GPU;
 }
 
@@ -54,7 +54,7 @@ static void on_ready(void *context, emp_op_id op, emp_device_id device, emp_time
     o->ready_by = r->trigger_by;
     if (r->trigger == EMP_EXPLAIN_BY_MESSAGE && r->trigger_to != device)
         o->trigger = EMP_EXPLAIN_BY_OP; /* that tells the rest, after a message at once */
-    if (p->runtime.drain_copies && !p->runtime.serial_issue &&
+    if (p->runtime.events.drain_copies && !p->runtime.events.serial_issue &&
         p->machine->device[device].kind == EMP_DEVICE_GPU) {
         emp_time_ns *queued = &r->queued_ns[device];
         *queued = (*queued > at ? *queued : at) + p->costs->gpu[op].compute_ns;
@@ -163,7 +163,7 @@ static void request_copy(struct recorder *r, emp_explain_copy *c, emp_time_ns at
     const emp_runtime *rt = &r->s->problem->runtime;
     emp_time_ns        computed = 0, ready = at;
 
-    if (rt->drain_copies) {
+    if (rt->events.drain_copies) {
         emp_time_ns from = r->queued_ns[c->from], to = r->queued_ns[c->to];
         computed = from > to ? from : to;
         c->computed_on = from > to ? c->from : c->to;
@@ -172,7 +172,7 @@ static void request_copy(struct recorder *r, emp_explain_copy *c, emp_time_ns at
     }
     c->requested_ns = at;
     c->computed_ns = computed;
-    if (!rt->copy_streams) return;
+    if (!rt->events.copy_streams) return;
     struct stream *stream = stream_of(r, c);
     c->stream_ns = stream->ready_ns;
     if (computed > ready) ready = computed;
@@ -231,7 +231,7 @@ static void on_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
     if (c == NULL) return;
     c->start_ns = start;
     c->end_ns = end;
-    if (!r->s->problem->runtime.copy_streams) return;
+    if (!r->s->problem->runtime.events.copy_streams) return;
     struct stream *stream = stream_of(r, c);
     if (stream->copied_ns > c->stream_ns) c->stream_ns = stream->copied_ns;
     stream->copied_ns = end;
@@ -299,10 +299,10 @@ emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *
                                 .transfer = on_transfer,
                                 .memory = on_memory};
 
-    s->send_ns = emp_ns_of_seconds(rt->send_s);
-    s->receive_ns = emp_ns_of_seconds(rt->receive_s);
-    s->poll_ns = emp_ns_of_seconds(rt->poll_s);
-    s->step_ns = emp_ns_of_seconds(rt->step_s);
+    s->send_ns = emp_ns_of_seconds(rt->events.send_s);
+    s->receive_ns = emp_ns_of_seconds(rt->events.receive_s);
+    s->poll_ns = emp_ns_of_seconds(rt->events.poll_s);
+    s->step_ns = emp_ns_of_seconds(rt->events.step_s);
     s->oom_change = -1;
     memset(s->peak_change, -1, sizeof s->peak_change);
     EMP_CHECK(allocate(s, err));

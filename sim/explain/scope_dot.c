@@ -117,8 +117,8 @@ static void list_edges(struct picture *p, uint64_t *seen)
             if (p->scope_of_op[op] < 0 || p->scope_of_op[t->producer] < 0) continue;
             emp_device_id home = memory_of(p, t->producer, t->on_host);
             emp_device_id to = memory_of(p, op, g->op[op].host_input_mask >> bit & 1u);
-            bool          is_there =
-                p->problem->runtime.share_copies && (seen[g->input[i]] >> to & 1u) != 0;
+            bool is_there = emp_runtime_events_of(&p->problem->runtime)->share_copies &&
+                            (seen[g->input[i]] >> to & 1u) != 0;
             seen[g->input[i]] |= UINT64_C(1) << to;
             p->edge[p->edge_count++] =
                 (struct edge){p->scope_of_op[t->producer], p->scope_of_op[op],

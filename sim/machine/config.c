@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/config_internal.h"
+#include "sim/machine/config.h"
 
 #include <errno.h>
 #include <stdarg.h>

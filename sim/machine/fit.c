@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/fit_internal.h"
+#include "sim/machine/fit.h"
 
 #include "sim/machine/machine.h"
 

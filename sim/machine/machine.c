@@ -11,8 +11,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "sim/machine/config_internal.h"
-#include "sim/machine/fit_internal.h"
+#include "sim/machine/config.h"
+#include "sim/machine/fit.h"
 #include "sim/machine/topology_internal.h"
 
 /* key in the file, kind, member of struct model */

@@ -56,24 +56,24 @@ static emp_status create(emp_rules_sim *p, emp_error *err)
 {
     const emp_runtime *r = &p->problem->runtime;
     baechi            *s = EMP_NEW(baechi);
-    double             per_byte = r->byte_s * 1e18, total = 0.0;
+    double             per_byte = r->baechi.byte_s * 1e18, total = 0.0;
 
     p->state = s;
     if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
     if (!(per_byte < 0x1p62)) {
         return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "per_byte is %g s; at most %.3g s are possible", r->byte_s,
-                         0x1p62 * 1e-18);
+                         "per_byte is %g s; at most %.3g s are possible",
+                         r->baechi.byte_s, 0x1p62 * 1e-18);
     }
-    if (!((double)r->control_bytes * p->edge_count < 0x1p62)) {
+    if (!((double)r->baechi.control_bytes * p->edge_count < 0x1p62)) {
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "control_size is %.3g B, too much for %d edges",
-                         (double)r->control_bytes, p->edge_count);
+                         (double)r->baechi.control_bytes, p->edge_count);
     }
     EMP_CHECK(allocate(s, p, err));
     emp_rules_rate rate = {(uint64_t)llround(per_byte), 1000000000};
-    emp_time_ns    fixed_ns = emp_ns_of_seconds(r->transfer_s);
-    s->control_bytes = r->control_bytes;
+    emp_time_ns    fixed_ns = emp_ns_of_seconds(r->baechi.transfer_s);
+    s->control_bytes = r->baechi.control_bytes;
     for (int32_t port = 0; port < p->port_count; port++) {
         s->transfer_ns[port] = emp_rules_duration(rate, bytes_of(p, s, port)) + fixed_ns;
     }

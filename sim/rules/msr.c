@@ -109,7 +109,7 @@ static emp_status create(emp_rules_sim *p, bool is_latency, emp_error *err)
 
     p->state = s;
     if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    EMP_CHECK(emp_rules_rate_of(&rate, r->host_bytes_per_s, "host_rate", err));
+    EMP_CHECK(emp_rules_rate_of(&rate, r->msr.host_bytes_per_s, "host_rate", err));
     EMP_CHECK(allocate(s, p, is_latency, err));
     sort_topologically(p, s);
     sum_results(p, s);

@@ -111,13 +111,13 @@ static emp_status create(emp_rules_sim *p, emp_error *err)
 
     p->state = s;
     if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    EMP_CHECK(emp_rules_rate_of(&rate, r->bus_bytes_per_s, "bus_rate", err));
+    EMP_CHECK(emp_rules_rate_of(&rate, r->placeto.bus_bytes_per_s, "bus_rate", err));
     EMP_CHECK(allocate(s, p, err));
     list_wanted(s, p);
     list_readers(s, p);
-    s->op_gap_ns = emp_ns_of_seconds(r->op_gap_s);
-    s->bus_gap_ns = emp_ns_of_seconds(r->bus_gap_s);
-    s->early_ns = emp_ns_of_seconds(r->early_release_s);
+    s->op_gap_ns = emp_ns_of_seconds(r->placeto.op_gap_s);
+    s->bus_gap_ns = emp_ns_of_seconds(r->placeto.bus_gap_s);
+    s->early_ns = emp_ns_of_seconds(r->placeto.early_release_s);
     double total = (double)s->op_gap_ns * p->op_count;
     for (int32_t port = 0; port < p->port_count; port++) {
         s->transfer_ns[port] = emp_rules_duration(rate, p->port[port].bytes);

@@ -80,7 +80,8 @@ static emp_status set_routes(emp_surrogate *s, emp_error *err)
         double ns_per_byte = 1e9 / r->bytes_per_s;
         s->latency_ns[i] = ns_of_seconds(r->latency_s);
         s->ns_per_byte[i] = ns_per_byte < FLT_MAX ? (float)ns_per_byte : FLT_MAX;
-        if (s->problem->runtime.control_latency) s->message_ns[i] = s->latency_ns[i];
+        if (s->problem->runtime.events.control_latency)
+            s->message_ns[i] = s->latency_ns[i];
         for (int32_t k = 0; k < s->hop_count && r->link_count > 0; k++) {
             int32_t last = r->link_count - 1;
             int32_t link = r->link[k < last ? k : last];
@@ -97,13 +98,13 @@ static void set_costs(emp_surrogate_op *op, const emp_surrogate *s, emp_op_id id
     emp_gpu_cost       gpu = p->costs->gpu[id];
     emp_cpu_cost       cpu = p->costs->cpu[id];
     double             share = (double)cpu.lanes / p->machine->device[0].cores;
-    bool               is_issued = p->runtime.serial_issue;
+    bool               is_issued = p->runtime.events.serial_issue;
 
     op->gpu_run_ns = (float)(is_issued ? gpu.issue_ns : gpu.compute_ns);
     op->gpu_kernels_ns = (float)(is_issued ? gpu.compute_ns : 0);
     op->cpu_run_ns = (float)cpu.compute_ns;
     op->cpu_hold_ns =
-        (float)((double)cpu.compute_ns * (p->runtime.cpu_pool ? share : 1.0));
+        (float)((double)cpu.compute_ns * (p->runtime.events.cpu_pool ? share : 1.0));
 }
 
 /* Numbers the tensors that an op reads, in the order of the sweep; counts their readers
@@ -199,9 +200,9 @@ emp_status emp_surrogate_create(emp_surrogate **out, const emp_problem *problem,
                  problem->machine->name);
     }
     s->problem = problem;
-    s->send_ns = ns_of_seconds(r->send_s);
-    s->arrive_ns = ns_of_seconds(r->poll_s + r->receive_s);
-    s->step_ns = ns_of_seconds(r->step_s);
+    s->send_ns = ns_of_seconds(r->events.send_s);
+    s->arrive_ns = ns_of_seconds(r->events.poll_s + r->events.receive_s);
+    s->step_ns = ns_of_seconds(r->events.step_s);
     EMP_TRY(choose_kernel(s, kernel, err));
     EMP_TRY(allocate_sweep(s, err));
     EMP_TRY(set_routes(s, err));

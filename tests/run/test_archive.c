@@ -77,7 +77,7 @@ Test(archive, other_runs_are_not_found)
     cr_expect_not(can_find(&t, &params));
     params = tiny_params(8, 1);
     cr_expect_not(can_find(&other, &params), "another graph");
-    t.problem->runtime.issue_s *= 2;
+    t.problem->runtime.events.issue_s *= 2;
     cr_expect_not(can_find(&t, &params), "another runtime");
     emp_record_clear(&record);
     tiny_destroy(&t);

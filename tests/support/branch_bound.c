@@ -38,8 +38,8 @@ static bool may_be_on(const tree *t, int32_t class, emp_device_id d)
 
 static emp_time_ns kernels_ns(const tree *t, emp_op_id op)
 {
-    bool is_kernelless =
-        t->problem->runtime.serial_issue && t->problem->graph->op[op].cost.kernels == 0;
+    bool is_kernelless = t->problem->runtime.events.serial_issue &&
+                         t->problem->graph->op[op].cost.kernels == 0;
 
     return is_kernelless ? 0 : t->problem->costs->gpu[op].compute_ns;
 }
@@ -50,7 +50,7 @@ static emp_time_ns cpu_ns(const tree *t, emp_op_id op)
     const emp_cost_table *c = t->problem->costs;
     emp_time_ns           least_ns = c->cpu[op].compute_ns;
 
-    if (!t->problem->runtime.cpu_pool) return least_ns;
+    if (!t->problem->runtime.events.cpu_pool) return least_ns;
     for (int32_t i = c->cpu_offset[op]; i < c->cpu_offset[op + 1]; i++)
         if (c->task_ns[i] < least_ns) least_ns = c->task_ns[i];
     return least_ns;
@@ -61,7 +61,8 @@ static ends duration(const tree *t, emp_op_id op, bool is_on_gpu)
 {
     emp_time_ns run_ns = is_on_gpu ? kernels_ns(t, op) : cpu_ns(t, op);
 
-    if (!is_on_gpu || !t->problem->runtime.serial_issue) return (ends){run_ns, run_ns};
+    if (!is_on_gpu || !t->problem->runtime.events.serial_issue)
+        return (ends){run_ns, run_ns};
     emp_time_ns issue_ns = t->problem->costs->gpu[op].issue_ns;
     return (ends){issue_ns, issue_ns + run_ns};
 }
@@ -81,11 +82,12 @@ static ends copy_ns(const tree *t, const emp_tensor *tensor, emp_device_id home,
     const emp_runtime *rt = &t->problem->runtime;
     const emp_route   *route = &t->problem->machine->route[home][reads_in];
     double             bytes_ns = (double)tensor->copy_bytes * 1e9 / route->bytes_per_s;
-    emp_time_ns ns = emp_ns_of_seconds(route->latency_s) + emp_ns_of_seconds(rt->poll_s) +
-                     emp_ns_of_seconds(rt->receive_s);
+    emp_time_ns        ns = emp_ns_of_seconds(route->latency_s) +
+                     emp_ns_of_seconds(rt->events.poll_s) +
+                     emp_ns_of_seconds(rt->events.receive_s);
 
     if (bytes_ns > 1.0) ns += (emp_time_ns)(bytes_ns - 1.0);
-    return (ends){emp_ns_of_seconds(rt->send_s) + ns, is_gpu(t, home) ? ns : -1};
+    return (ends){emp_ns_of_seconds(rt->events.send_s) + ns, is_gpu(t, home) ? ns : -1};
 }
 
 /* When input number i lets an op on device d, or NOWHERE, be ready. */
@@ -151,7 +153,7 @@ static emp_time_ns busiest_ns(const tree *t)
         emp_device_id d = t->device_of_class[g->op[op].colocation_class];
         if (g->op[op].is_folded || d == NOWHERE || !is_gpu(t, d)) continue;
         stream_ns[d] += kernels_ns(t, op);
-        if (t->problem->runtime.serial_issue)
+        if (t->problem->runtime.events.serial_issue)
             thread_ns[d] += t->problem->costs->gpu[op].issue_ns;
         if (stream_ns[d] > most) most = stream_ns[d];
         if (thread_ns[d] > most) most = thread_ns[d];
@@ -171,7 +173,7 @@ static emp_time_ns bound_ns(tree *t)
         if (t->end[op].told_ns > most) most = t->end[op].told_ns;
         if (t->end[op].done_ns > most) most = t->end[op].done_ns;
     }
-    return most + emp_ns_of_seconds(t->problem->runtime.step_s);
+    return most + emp_ns_of_seconds(t->problem->runtime.events.step_s);
 }
 
 /* Variables are there from the start. */

@@ -311,7 +311,7 @@ static struct buffer *reusable(struct textbook *b, emp_op_id op, emp_tensor_id o
 
 static int64_t workspace(const struct textbook *b, emp_op_id op)
 {
-    return b->rt->workspace ? rounded(b->g->op[op].cost.workspace_bytes) : 0;
+    return b->rt->events.workspace ? rounded(b->g->op[op].cost.workspace_bytes) : 0;
 }
 
 static void create_outputs(struct textbook *b, emp_op_id op)
@@ -333,7 +333,7 @@ static void create_outputs(struct textbook *b, emp_op_id op)
                 continue;
             }
         }
-        if (is_first && (o->flags & EMP_OP_IN_PLACE) && b->rt->reuse_inputs) {
+        if (is_first && (o->flags & EMP_OP_IN_PLACE) && b->rt->events.reuse_inputs) {
             old = reusable(b, op, t);
         }
         if (old != NULL) {
@@ -360,7 +360,7 @@ static void release_inputs(struct textbook *b, emp_op_id op)
 
 static int has_host_thread(const struct textbook *b, int d)
 {
-    return !is_cpu(b, d) && b->rt->serial_issue;
+    return !is_cpu(b, d) && b->rt->events.serial_issue;
 }
 
 static void start_next_task(struct textbook *b, int d)
@@ -372,8 +372,8 @@ static void start_next_task(struct textbook *b, int d)
     s->is_busy = 1;
     s->task = pop(&s->ready);
     s->began = b->now;
-    if (s->task.kind == SEND) time = to_ns(b->rt->send_s);
-    if (s->task.kind == RECEIVE) time = to_ns(b->rt->receive_s);
+    if (s->task.kind == SEND) time = to_ns(b->rt->events.send_s);
+    if (s->task.kind == RECEIVE) time = to_ns(b->rt->events.receive_s);
     if (s->task.kind == ISSUE && has_host_thread(b, d)) {
         time = b->p->costs->gpu[s->task.a].issue_ns;
     }
@@ -382,7 +382,7 @@ static void start_next_task(struct textbook *b, int d)
                             : b->p->costs->gpu[s->task.a].compute_ns;
         b->r->event_count++;
         create_outputs(b, s->task.a);
-        if (b->rt->release_at_issue) release_inputs(b, s->task.a);
+        if (b->rt->events.release_at_issue) release_inputs(b, s->task.a);
     }
     schedule(b, b->now + time, rank_of_server(d), TASK_END, d, 0);
 }
@@ -397,11 +397,11 @@ static void op_is_ready(struct textbook *b, emp_op_id op)
 {
     int d = b->device[op];
 
-    if (is_cpu(b, d) && b->rt->cpu_pool) {
+    if (is_cpu(b, d) && b->rt->events.cpu_pool) {
         push(&b->pool[d].line, (struct entry){b->now, 0, b->seq++, 0, op, 0});
         return;
     }
-    if (!is_cpu(b, d) && !b->rt->serial_issue) {
+    if (!is_cpu(b, d) && !b->rt->events.serial_issue) {
         b->queued[d] = later(b->queued[d], b->now) + b->p->costs->gpu[op].compute_ns;
     }
     add_task(b, d, ISSUE, op, 0);
@@ -437,10 +437,11 @@ static void send_copies(struct textbook *b, emp_tensor_id t)
         is_sent[space] = 1;
         if (has_host_thread(b, from)) {
             add_task(b, from, SEND, t, space);
-        } else if (to_ns(b->rt->send_s) == 0) {
+        } else if (to_ns(b->rt->events.send_s) == 0) {
             copy_requested(b, t, space);
         } else {
-            schedule(b, b->now + to_ns(b->rt->send_s), rank_of_send(), SENT, t, space);
+            schedule(b, b->now + to_ns(b->rt->events.send_s), rank_of_send(), SENT, t,
+                     space);
         }
     }
 }
@@ -453,7 +454,7 @@ static void tell_followers(struct textbook *b, emp_op_id op)
     for (int i = 0; i < b->followers[op]; i++) {
         emp_op_id next = b->follower[op][i];
         int       to = b->device[next];
-        if (to == from || !b->rt->control_latency) {
+        if (to == from || !b->rt->events.control_latency) {
             something_arrived(b, next);
         } else if (!is_told[to]) {
             ns latency = to_ns(b->p->machine->route[from][to].latency_s);
@@ -563,7 +564,7 @@ static void op_issued(struct textbook *b, int d, emp_op_id op)
     b->copyable[op] = later(b->now, b->queued[d]);
     b->r->event_count += 2;
     fingerprint(b, 0, d, op, start, end);
-    if (b->rt->release_at_issue || !launches) {
+    if (b->rt->events.release_at_issue || !launches) {
         release_inputs(b, op);
     } else {
         schedule(b, end, rank_of_kernel(d), KERNEL_END, op, 0);
@@ -577,7 +578,7 @@ static void op_served(struct textbook *b, int d, emp_op_id op)
     b->copyable[op] = b->now;
     b->r->event_count++;
     fingerprint(b, 0, d, op, b->server[d].began, b->now);
-    if (!b->rt->release_at_issue) release_inputs(b, op);
+    if (!b->rt->events.release_at_issue) release_inputs(b, op);
     tell(b, op);
 }
 
@@ -597,7 +598,7 @@ static int crossings(const struct textbook *b, emp_tensor_id t, int to)
     for (int i = 0; i < b->readers[t]; i++) {
         count += reads_in(b, b->reader[t][i].op, b->reader[t][i].input) == to;
     }
-    return b->rt->share_copies ? 1 : count;
+    return b->rt->events.share_copies ? 1 : count;
 }
 
 static int is_fed(const struct textbook *b, emp_tensor_id t)
@@ -614,18 +615,19 @@ static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
     int streams, from = home(b, t), channel = channel_of(b, from, to, &streams);
     ns  wait = 0;
 
-    new_buffer(b, t, to, b->rt->copy_memory ? b->g->tensor[t].copy_bytes : 0);
+    new_buffer(b, t, to, b->rt->events.copy_memory ? b->g->tensor[t].copy_bytes : 0);
     b->r->event_count++;
     b->r->transfer_count++;
     b->r->traffic_bytes += b->g->tensor[t].copy_bytes * crossings(b, t, to);
-    if (b->rt->drain_copies) {
+    if (b->rt->events.drain_copies) {
         if (!is_cpu(b, from)) wait = later(wait, b->queued[from]);
         if (!is_cpu(b, to)) wait = later(wait, b->queued[to]);
     } else if (!is_cpu(b, from)) {
         wait = b->copyable[b->g->tensor[t].producer];
     }
     ns ready = later(b->now, wait);
-    if (b->rt->copy_streams) ready = later(ready, b->stream_ready[streams][channel]);
+    if (b->rt->events.copy_streams)
+        ready = later(ready, b->stream_ready[streams][channel]);
     b->stream_ready[streams][channel] = ready;
     b->stream_waiting[streams][channel]++;
     if (ready == b->now && b->stream_waiting[streams][channel] == 1) {
@@ -643,11 +645,11 @@ static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
     ns               start = b->now;
 
     b->stream_waiting[streams][channel]--;
-    if (b->rt->copy_streams) start = later(start, b->stream_end[streams][channel]);
-    for (int i = 0; b->rt->shared_links && i < route->link_count; i++)
+    if (b->rt->events.copy_streams) start = later(start, b->stream_end[streams][channel]);
+    for (int i = 0; b->rt->events.shared_links && i < route->link_count; i++)
         start = later(start, b->link_free[route->link[i]]);
     double ns_per_byte = 1e9 / route->bytes_per_s;
-    double pageable = 1e9 * b->rt->pageable_s_per_byte;
+    double pageable = 1e9 * b->rt->events.pageable_s_per_byte;
     int    is_from_host = is_cpu(b, from) && !is_cpu(b, to);
     if (is_from_host && is_fed(b, t) && pageable > ns_per_byte) ns_per_byte = pageable;
     ns crossing = to_ns(route->latency_s) +
@@ -656,8 +658,8 @@ static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
     for (int i = 0; i < route->link_count; i++) b->link_free[route->link[i]] = end;
     b->stream_end[streams][channel] = end;
     fingerprint(b, 1, to, t, start, end);
-    schedule(b, end + to_ns(b->rt->poll_s), rank_of_seen(streams, channel), COPY_SEEN, t,
-             to);
+    schedule(b, end + to_ns(b->rt->events.poll_s), rank_of_seen(streams, channel),
+             COPY_SEEN, t, to);
 }
 
 static void copy_seen(struct textbook *b, emp_tensor_id t, int to)
@@ -665,10 +667,11 @@ static void copy_seen(struct textbook *b, emp_tensor_id t, int to)
     no_longer_read(b, t, home(b, t));
     if (has_host_thread(b, to)) {
         add_task(b, to, RECEIVE, t, to);
-    } else if (to_ns(b->rt->receive_s) == 0) {
+    } else if (to_ns(b->rt->events.receive_s) == 0) {
         copy_received(b, t, to);
     } else {
-        schedule(b, b->now + to_ns(b->rt->receive_s), rank_of_receive(), RECEIVED, t, to);
+        schedule(b, b->now + to_ns(b->rt->events.receive_s), rank_of_receive(), RECEIVED,
+                 t, to);
     }
 }
 
@@ -795,10 +798,10 @@ static void finish(struct textbook *b)
     for (int d = 0; d < b->devices; d++) {
         r->step_time_ns = later(r->step_time_ns, b->queued[d]);
         r->busy_ns[d] = b->busy[d];
-        if (is_cpu(b, d) && b->rt->cpu_pool)
+        if (is_cpu(b, d) && b->rt->events.cpu_pool)
             r->busy_ns[d] /= b->p->machine->device[d].cores;
     }
-    r->step_time_ns += to_ns(b->rt->step_s);
+    r->step_time_ns += to_ns(b->rt->events.step_s);
     r->is_feasible = r->oom_device < 0;
     for (emp_op_id op = 0; op < b->g->op_count; op++) {
         assert(b->missing[op] == 0);
@@ -813,7 +816,8 @@ static void open_pools(struct textbook *b)
     for (int d = 0; d < b->devices; d++) {
         struct pool *pool = &b->pool[d];
         if (is_cpu(b, d)) pool->free_cores = b->p->machine->device[d].cores;
-        pool->slots = b->rt->cpu_slots > 0 ? b->rt->cpu_slots : pool->free_cores;
+        pool->slots =
+            b->rt->events.cpu_slots > 0 ? b->rt->events.cpu_slots : pool->free_cores;
         pool->starting = -1;
         for (int n = 0; n < EMP_MAX_CORES; n++) pool->batch_op[n] = -1;
     }

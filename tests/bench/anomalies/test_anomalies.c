@@ -48,7 +48,7 @@ static void create_graham(tiny_problem *t, const int64_t time_ns[GRAHAM])
 {
     emp_runtime runtime = tiny_list_scheduling();
 
-    runtime.cpu_pool = true;
+    runtime.events.cpu_pool = true;
     tiny_problem_create(t, graham_ops, GRAHAM, &runtime);
     t->machine->device[0].cores = 3;
     for (int op = 0; op < GRAHAM; op++) {
@@ -134,7 +134,7 @@ Test(anomalies, a_poll_can_save_a_step)
     emp_time_ns       with = SHORT_READY + GPU + 50 * GPU;
     emp_time_ns       without = GPU + COPY + 50 * GPU + GPU + COPY + CPU;
 
-    runtime.poll_s = 7e-9;
+    runtime.events.poll_s = 7e-9;
     tiny_problem_create(&t, ops, 5, &runtime);
     t.problem->costs->cpu[2].compute_ns = SHORT_READY;
     cr_expect_eq(step_of(&t), with);

@@ -96,19 +96,19 @@ Test(mechanisms, are_the_profile_with_one_change)
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_expect_eq(simulate_on_gpu(step, machine, &runtime), t->row[0].before[GPU].step_s);
     changed = runtime;
-    changed.issue_s = changed.issue_kernel_s = 0.0;
+    changed.events.issue_s = changed.events.issue_kernel_s = 0.0;
     cr_expect_eq(simulate_on_gpu(step, machine, &changed),
                  t->row[0].after[number_of("issue")][GPU].step_s);
     changed = runtime;
-    changed.drain_copies = false;
+    changed.events.drain_copies = false;
     cr_expect_eq(simulate_on_gpu(step, machine, &changed),
                  t->row[0].after[number_of("drain_copies")][GPU].step_s);
     changed = runtime;
-    changed.poll_s = 0.0;
+    changed.events.poll_s = 0.0;
     cr_expect_eq(simulate_on_gpu(step, machine, &changed),
                  t->row[0].after[number_of("poll")][GPU].step_s);
     changed = runtime;
-    changed.send_s = changed.receive_s = 0.0;
+    changed.events.send_s = changed.events.receive_s = 0.0;
     cr_expect_eq(simulate_on_gpu(step, machine, &changed),
                  t->row[0].after[number_of("send, receive")][GPU].step_s);
     emp_machine_destroy(machine);

@@ -150,7 +150,7 @@ Test(textbook, refuses_other_rules)
     emp_error     err = {0};
 
     setup(&c, 8, 1);
-    c.problem->runtime.serial_issue = true;
+    c.problem->runtime.events.serial_issue = true;
     cr_expect_eq(emp_textbook_create(&book, c.problem, &err), EMP_EUNSUPPORTED);
     cr_expect_null(book);
     cr_expect_not_null(strstr(err.msg, "ideal"), "%s", err.msg);

@@ -47,14 +47,25 @@ static emp_bounds bounds_of(const emp_problem *problem)
 static void set_rules(emp_runtime *rt, uint64_t seed)
 {
     rt->rules = (emp_rules)(seed % 2 == 0 ? 0 : seed / 2 % EMP_RULES_COUNT);
-    rt->op_gap_s = (double)(seed % 5) * 1e-9;
-    rt->bus_bytes_per_s = 1e9 * (double)(1 + seed % 97);
-    rt->bus_gap_s = (double)(seed % 3) * 1e-9;
-    rt->early_release_s = 1e-9;
-    rt->byte_s = 1e-12 * (double)(1 + seed % 301);
-    rt->transfer_s = (double)(seed % 7) * 1e-9;
-    rt->control_bytes = (int64_t)(seed % 6);
-    rt->host_bytes_per_s = 1e9 * (double)(1 + seed % 53);
+    switch (rt->rules) {
+    case EMP_RULES_PLACETO:
+        rt->placeto =
+            (emp_runtime_placeto){.op_gap_s = (double)(seed % 5) * 1e-9,
+                                  .bus_bytes_per_s = 1e9 * (double)(1 + seed % 97),
+                                  .bus_gap_s = (double)(seed % 3) * 1e-9,
+                                  .early_release_s = 1e-9};
+        break;
+    case EMP_RULES_BAECHI:
+        rt->baechi = (emp_runtime_baechi){.byte_s = 1e-12 * (double)(1 + seed % 301),
+                                          .transfer_s = (double)(seed % 7) * 1e-9,
+                                          .control_bytes = (int64_t)(seed % 6)};
+        break;
+    case EMP_RULES_MSR_LATENCY:
+    case EMP_RULES_MSR_LOAD:
+        rt->msr.host_bytes_per_s = 1e9 * (double)(1 + seed % 53);
+        break;
+    default: break;
+    }
 }
 
 static void expect_below(const emp_bounds *b, emp_time_ns step_ns, uint64_t seed)
@@ -166,14 +177,16 @@ static void draw_ops(tiny_op *ops, emp_rng *rng)
 
 static emp_runtime draw_runtime(emp_rng *rng)
 {
-    emp_runtime rt = emp_rng_below(rng, 4) == 0 ? tiny_list_scheduling() : tiny_serial();
-    bool *const flag[] = {&rt.serial_issue, &rt.drain_copies,    &rt.cpu_pool,
-                          &rt.share_copies, &rt.copy_streams,    &rt.shared_links,
-                          &rt.reuse_inputs, &rt.control_latency, &rt.release_at_issue};
+    emp_runtime runtime =
+        emp_rng_below(rng, 4) == 0 ? tiny_list_scheduling() : tiny_serial();
+    emp_runtime_events *const rt = &runtime.events;
+    bool *const flag[] = {&rt->serial_issue, &rt->drain_copies,    &rt->cpu_pool,
+                          &rt->share_copies, &rt->copy_streams,    &rt->shared_links,
+                          &rt->reuse_inputs, &rt->control_latency, &rt->release_at_issue};
 
     for (size_t i = 0; i < sizeof flag / sizeof flag[0]; i++)
         if (emp_rng_below(rng, 5) == 0) *flag[i] = !*flag[i];
-    return rt;
+    return runtime;
 }
 
 /* Joins bind where ops may be on several GPUs and copies are dear. */

@@ -34,10 +34,10 @@ static const emp_device cpu = {.kind = EMP_DEVICE_CPU,
                                .thread_cycles = 1e5,
                                .cycles_per_byte = 0.25};
 
-static const emp_runtime runtime = {.issue_s = 20e-6,
-                                    .issue_kernel_s = 5e-6,
-                                    .issue_kernelless_s = 2e-6,
-                                    .cpu_op_s = 8e-6};
+static const emp_runtime runtime = {.events = {.issue_s = 20e-6,
+                                               .issue_kernel_s = 5e-6,
+                                               .issue_kernelless_s = 2e-6,
+                                               .cpu_op_s = 8e-6}};
 
 static emp_cost_table *table_on(const emp_op_cost *cost, int32_t cpu_count)
 {

@@ -227,27 +227,28 @@ static emp_runtime draw_runtime(emp_rng *rng)
 {
     int32_t like = below(rng, 4); /* the rules of ideal, of tf-r1.3, or any */
 
-    return (emp_runtime){.name = "random",
-                         .serial_issue = draw_switch(rng, 60, like, false),
-                         .drain_copies = draw_switch(rng, 50, like, false),
-                         .release_at_issue = draw_switch(rng, 50, like, false),
-                         .reuse_inputs = draw_switch(rng, 50, like, false),
-                         .cpu_pool = draw_switch(rng, 70, like, false),
-                         .control_latency = draw_switch(rng, 50, like, false),
-                         .share_copies = draw_switch(rng, 70, like, true),
-                         .copy_streams = draw_switch(rng, 70, like, true),
-                         .shared_links = draw_switch(rng, 70, like, true),
-                         .copy_memory = draw_switch(rng, 80, like, true),
-                         .workspace = draw_switch(rng, 80, like, true),
-                         .addn_waits = true,
-                         .pageable_s_per_byte =
-                             chance(rng, 30) ? (1 + below(rng, 8)) * 1e-9 : 0.0,
-                         .check_memory = chance(rng, 80),
-                         .send_s = below(rng, 3) * 1e-9,
-                         .receive_s = below(rng, 3) * 1e-9,
-                         .poll_s = below(rng, 4) * 1e-9,
-                         .step_s = below(rng, 10) * 1e-9,
-                         .cpu_slots = below(rng, 6)};
+    return (emp_runtime){
+        .name = "random",
+        .check_memory = chance(rng, 80),
+        .events = {.serial_issue = draw_switch(rng, 60, like, false),
+                   .drain_copies = draw_switch(rng, 50, like, false),
+                   .release_at_issue = draw_switch(rng, 50, like, false),
+                   .reuse_inputs = draw_switch(rng, 50, like, false),
+                   .cpu_pool = draw_switch(rng, 70, like, false),
+                   .control_latency = draw_switch(rng, 50, like, false),
+                   .share_copies = draw_switch(rng, 70, like, true),
+                   .copy_streams = draw_switch(rng, 70, like, true),
+                   .shared_links = draw_switch(rng, 70, like, true),
+                   .copy_memory = draw_switch(rng, 80, like, true),
+                   .workspace = draw_switch(rng, 80, like, true),
+                   .addn_waits = true,
+                   .pageable_s_per_byte =
+                       chance(rng, 30) ? (1 + below(rng, 8)) * 1e-9 : 0.0,
+                   .send_s = below(rng, 3) * 1e-9,
+                   .receive_s = below(rng, 3) * 1e-9,
+                   .poll_s = below(rng, 4) * 1e-9,
+                   .step_s = below(rng, 10) * 1e-9,
+                   .cpu_slots = below(rng, 6)}};
 }
 
 /* Costs that no machine would give in such variety; row lengths of task_ns are kept. */
@@ -332,11 +333,11 @@ void random_problem_scale(random_problem *r, int32_t factor)
         for (int32_t k = 0; k < c->cpu[op].lanes; k++)
             c->task_ns[c->cpu_offset[op] + k] *= factor;
     }
-    rt->send_s *= factor;
-    rt->receive_s *= factor;
-    rt->poll_s *= factor;
-    rt->step_s *= factor;
-    rt->pageable_s_per_byte *= factor;
+    rt->events.send_s *= factor;
+    rt->events.receive_s *= factor;
+    rt->events.poll_s *= factor;
+    rt->events.step_s *= factor;
+    rt->events.pageable_s_per_byte *= factor;
     for (int32_t i = 0; i < r->machine->device_count; i++) {
         for (int32_t j = 0; j < r->machine->device_count; j++) {
             r->machine->route[i][j].latency_s *= factor;

@@ -132,22 +132,22 @@ Test(engine, each_switch_changes_what_it_says)
 {
     emp_runtime r = tiny_serial();
 
-    r.drain_copies = false;
+    r.events.drain_copies = false;
     EXPECT_TIME("drain_copies", &r, ISSUE + 50 * GPU + GPU + STEP, {ON(1)},
                 {ON(2), .weight = 50}, {ON(2), FROM1(0)});
     r = tiny_serial();
-    r.control_latency = false;
+    r.events.control_latency = false;
     EXPECT_TIME("control_latency", &r, ISSUE + ISSUE + GPU + STEP, {ON(1)},
                 {ON(2), .control = 1});
     r = tiny_serial();
-    r.serial_issue = false;
+    r.events.serial_issue = false;
     EXPECT_TIME("serial_issue", &r, GPU + GPU + STEP, {ON(1)}, {ON(1), FROM1(0)});
     r = tiny_serial();
     EXPECT_TIME("cpu_pool on", &r, CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
-    r.cpu_pool = false;
+    r.events.cpu_pool = false;
     EXPECT_TIME("cpu_pool off", &r, 4 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
     r = tiny_serial();
-    r.cpu_slots = 2;
+    r.events.cpu_slots = 2;
     EXPECT_TIME("cpu_slots", &r, 2 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
 }
 
@@ -207,8 +207,8 @@ Test(engine, peaks_add_up)
     for (size_t i = 0; i < sizeof memory_cases / sizeof memory_cases[0]; i++) {
         const struct memory_case *c = &memory_cases[i];
         emp_runtime               runtime = tiny_serial();
-        runtime.release_at_issue = c->at_issue;
-        runtime.reuse_inputs = c->reuse;
+        runtime.events.release_at_issue = c->at_issue;
+        runtime.events.reuse_inputs = c->reuse;
         emp_sim_result r = simulate_tiny(c->op, c->count, &runtime);
         cr_expect_eq(r.peak_bytes[1], c->peak, "%s: %" PRId64 ", want %" PRId64, c->name,
                      r.peak_bytes[1], c->peak);
@@ -223,7 +223,7 @@ static void expect_first_taken_over(const tiny_op *ops, int count, int64_t last_
     emp_runtime  runtime = tiny_serial();
     tiny_problem t;
 
-    runtime.bfc_allocator = true;
+    runtime.events.bfc_allocator = true;
     tiny_problem_create(&t, ops, count, &runtime);
     t.graph->tensor[t.graph->output_offset[count - 1]].bytes = last_bytes;
     cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], BYTES + last_bytes);
@@ -466,7 +466,8 @@ Test(engine, runs_up_to_the_longest_time)
     emp_runtime   runtime = tiny_list_scheduling();
     tiny_problem  t;
 
-    runtime.share_copies = false; /* a copy is counted once, not once for each device */
+    runtime.events.share_copies =
+        false; /* a copy is counted once, not once for each device */
     for (int count = 1; count <= 2; count++) {
         tiny_problem_create(&t, ops, count, &runtime);
         for (int i = 0; i < count; i++)
@@ -509,7 +510,7 @@ static void expect_creation_to_survive(bool bfc_allocator)
     emp_status     st = EMP_ENOMEM;
 
     random_problem_create(&r, 7);
-    r.problem->runtime.bfc_allocator = bfc_allocator;
+    r.problem->runtime.events.bfc_allocator = bfc_allocator;
     long before = emp_mem_live_blocks();
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_sim *sim = NULL;
@@ -542,7 +543,7 @@ Test(engine, a_run_allocates_nothing)
 
     random_problem_create(&r, 11);
     for (int bfc = 0; bfc < 2; bfc++) {
-        r.problem->runtime.bfc_allocator = bfc;
+        r.problem->runtime.events.bfc_allocator = bfc;
         cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
         emp_mem_fail_after(0);
         cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);

@@ -436,6 +436,20 @@ Test(profiles, refuse_sizes_beyond_64_bits)
     }
 }
 
+/* A rate of \a bytes_per_s, or of Baechi's rules \a byte_s, and more for each transfer. */
+static void set_rate(emp_runtime *r, double bytes_per_s, double byte_s, double fixed_s)
+{
+    if (r->rules == EMP_RULES_PLACETO) {
+        r->placeto.bus_bytes_per_s = bytes_per_s;
+        r->placeto.bus_gap_s += fixed_s;
+    } else if (r->rules == EMP_RULES_BAECHI) {
+        r->baechi.byte_s = byte_s;
+        r->baechi.transfer_s += fixed_s;
+    } else {
+        r->msr.host_bytes_per_s = bytes_per_s;
+    }
+}
+
 Test(profiles, refuse_constants_that_cannot_be)
 {
     static const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
@@ -444,21 +458,19 @@ Test(profiles, refuse_constants_that_cannot_be)
         emp_runtime  runtime = load(profiles[i]);
         bool         is_baechi = runtime.rules == EMP_RULES_BAECHI;
         tiny_problem t;
-        runtime.bus_bytes_per_s = runtime.host_bytes_per_s = 0.5;
-        runtime.byte_s = 1e17;
+        set_rate(&runtime, 0.5, 1e17, 0.0);
         tiny_problem_create(&t, ops, 2, &runtime);
         expect_unsupported(&t, is_baechi ? "per_byte is 1e+17 s" : "_rate is 0.5 B/s");
         t.problem->runtime = load(profiles[i]);
-        t.problem->runtime.bus_gap_s = t.problem->runtime.transfer_s = 1e7;
-        t.problem->runtime.host_bytes_per_s = 1.0;
+        set_rate(&t.problem->runtime, 1.0, 1.0, 1e7);
         t.graph->tensor[0].copy_bytes = 10 * 1000 * 1000;
         expect_unsupported(&t, "ops and transfers of ");
         tiny_problem_destroy(&t);
     }
     tiny_problem t;
     emp_runtime  runtime = load("baechi");
-    runtime.byte_s = 0.0;
-    runtime.control_bytes = INT64_MAX;
+    runtime.baechi.byte_s = 0.0;
+    runtime.baechi.control_bytes = INT64_MAX;
     tiny_problem_create(&t, ops, 2, &runtime);
     expect_unsupported(&t, "control_size is 9.22e+18 B");
     tiny_problem_destroy(&t);

@@ -75,7 +75,7 @@ typedef struct {
 
 static bool has_host_thread(const random_problem *r, emp_device_id device)
 {
-    return r->problem->runtime.serial_issue && device > 0;
+    return r->problem->runtime.events.serial_issue && device > 0;
 }
 
 static void see_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
@@ -111,9 +111,9 @@ static void see_copy(void *context, emp_tensor_id tensor, emp_device_id from,
 
     (void)from, (void)at_ns;
     if (phase == EMP_SIM_COPY_REQUESTED && has_host_thread(l->r, sender))
-        l->thread_ns[sender] += emp_ns_of_seconds(rt->send_s);
+        l->thread_ns[sender] += emp_ns_of_seconds(rt->events.send_s);
     if (phase == EMP_SIM_COPY_DELIVERED && has_host_thread(l->r, to))
-        l->thread_ns[to] += emp_ns_of_seconds(rt->receive_s);
+        l->thread_ns[to] += emp_ns_of_seconds(rt->events.receive_s);
 }
 
 static void see_transfer(void *context, emp_tensor_id tensor, emp_device_id from,
@@ -126,7 +126,7 @@ static void see_transfer(void *context, emp_tensor_id tensor, emp_device_id from
     for (int32_t i = 0; i < route->link_count; i++) {
         int32_t link = route->link[i];
         l->link_ns[link] += end_ns - start_ns;
-        if (!l->r->problem->runtime.shared_links) continue;
+        if (!l->r->problem->runtime.events.shared_links) continue;
         cr_expect_geq(start_ns, l->link_end_ns[link],
                       "seed %" PRIu64 ": transfers overlap on link %d", l->seed, link);
         l->link_end_ns[link] = end_ns;
@@ -146,14 +146,15 @@ Test(properties, a_step_is_no_shorter_than_anything_is_busy)
                                 .copy = see_copy,
                                 .transfer = see_transfer};
         emp_sim_result s = simulate_with(r.problem, r.device_of_op, &trace);
-        emp_time_ns step = s.step_time_ns - emp_ns_of_seconds(r.problem->runtime.step_s);
+        emp_time_ns    step =
+            s.step_time_ns - emp_ns_of_seconds(r.problem->runtime.events.step_s);
         for (int32_t d = 0; d < r.machine->device_count; d++) {
             cr_expect_geq(step, s.busy_ns[d], "seed %" PRIu64 ": device %d", seed, d);
             cr_expect_geq(step, l.thread_ns[d], "seed %" PRIu64 ": thread %d", seed, d);
             cr_expect(d == 0 || l.kernel_ns[d] == s.busy_ns[d], "seed %" PRIu64, seed);
         }
-        for (int32_t k = 0; r.problem->runtime.shared_links && k < r.machine->link_count;
-             k++) {
+        for (int32_t k = 0;
+             r.problem->runtime.events.shared_links && k < r.machine->link_count; k++) {
             cr_expect_geq(step, l.link_ns[k], "seed %" PRIu64 ": link %d", seed, k);
         }
         random_problem_destroy(&r);
@@ -173,7 +174,7 @@ static emp_time_ns fastest_on_cpu(const emp_problem *p, emp_op_id op)
     int32_t               lanes = c->cpu[op].lanes, cores = p->machine->device[0].cores;
     emp_time_ns           fastest = INT64_MAX;
 
-    if (!p->runtime.cpu_pool) return c->cpu[op].compute_ns;
+    if (!p->runtime.events.cpu_pool) return c->cpu[op].compute_ns;
     for (int32_t n = (lanes + 3) / 4; n <= lanes; n++) {
         int32_t     tasks = n * emp_cost_rounds(lanes);
         emp_time_ns ns =
@@ -189,9 +190,9 @@ static emp_time_ns copy_ns(const emp_problem *p, const emp_tensor *tensor,
     const emp_route *route = &p->machine->route[from][to];
     double           ns = (double)tensor->copy_bytes * 1e9 / route->bytes_per_s;
 
-    return emp_ns_of_seconds(p->runtime.poll_s) +
-           emp_ns_of_seconds(p->runtime.receive_s) + emp_ns_of_seconds(route->latency_s) +
-           (emp_time_ns)(ns + 0.5);
+    return emp_ns_of_seconds(p->runtime.events.poll_s) +
+           emp_ns_of_seconds(p->runtime.events.receive_s) +
+           emp_ns_of_seconds(route->latency_s) + (emp_time_ns)(ns + 0.5);
 }
 
 static void wait_for_input(const random_problem *r, const earliest *at, emp_op_id op,
@@ -213,7 +214,8 @@ static void wait_for_input(const random_problem *r, const earliest *at, emp_op_i
             ready->stream_ns = later_of(ready->stream_ns, from->stream_ns);
         return;
     }
-    emp_time_ns leaves = from->told_ns + emp_ns_of_seconds(r->problem->runtime.send_s);
+    emp_time_ns leaves =
+        from->told_ns + emp_ns_of_seconds(r->problem->runtime.events.send_s);
     if (home > 0) leaves = later_of(leaves, from->stream_ns);
     ready->told_ns =
         later_of(ready->told_ns, leaves + copy_ns(r->problem, t, home, reads_in));
@@ -227,7 +229,7 @@ static void wait_for_control(const random_problem *r, const earliest *at, emp_op
 
     if (r->graph->op[before].is_folded) return;
     if (from == to) ready->stream_ns = later_of(ready->stream_ns, at[before].stream_ns);
-    if (from != to && r->problem->runtime.control_latency)
+    if (from != to && r->problem->runtime.events.control_latency)
         told += emp_ns_of_seconds(r->machine->route[from][to].latency_s);
     ready->told_ns = later_of(ready->told_ns, told);
 }
@@ -266,7 +268,7 @@ static emp_time_ns critical_path(const random_problem *r)
         at[op] = run_alone(r, op, ready);
         longest = later_of(longest, later_of(at[op].told_ns, at[op].stream_ns));
     }
-    return longest + emp_ns_of_seconds(r->problem->runtime.step_s);
+    return longest + emp_ns_of_seconds(r->problem->runtime.events.step_s);
 }
 
 Test(properties, no_placement_beats_the_critical_path)
@@ -491,7 +493,8 @@ Test(properties, any_order_of_ops_computes_and_sends_the_same)
             if (is_large) draw_large_costs(&r, seed);
             emp_sim_result once = simulate(&r);
             emp_sim_result again = simulate_relabelled(&r, false, seed);
-            for (int32_t d = r.problem->runtime.cpu_pool; d < once.device_count; d++)
+            for (int32_t d = r.problem->runtime.events.cpu_pool; d < once.device_count;
+                 d++)
                 cr_expect_eq(once.busy_ns[d], again.busy_ns[d], "seed %" PRIu64, seed);
             cr_expect_eq(once.traffic_bytes, again.traffic_bytes, "seed %" PRIu64, seed);
             cr_expect_eq(once.transfer_count, again.transfer_count, "seed %" PRIu64,
@@ -545,7 +548,7 @@ Test(properties, every_byte_is_freed)
             int64_t        persistent[EMP_MAX_DEVICES] = {0};
             random_problem_create(&r, seed);
             count_persistent(&r, persistent);
-            r.problem->runtime.bfc_allocator = with_chunks;
+            r.problem->runtime.events.bfc_allocator = with_chunks;
             emp_sim_result s = simulate_with(r.problem, r.device_of_op, &trace);
             for (int32_t d = 0; d < s.device_count; d++) {
                 cr_expect_eq(t.last[d], persistent[d],
@@ -574,7 +577,7 @@ Test(properties, chunks_change_peaks_only)
             r.machine->device[d].memory_bytes = INT64_C(1) << 40;
         }
         emp_sim_result sum = simulate(&r);
-        r.problem->runtime.bfc_allocator = true;
+        r.problem->runtime.events.bfc_allocator = true;
         emp_sim_result chunks = simulate(&r);
         cr_expect_eq(chunks.fingerprint, sum.fingerprint, "seed %" PRIu64, seed);
         cr_expect(chunks.is_feasible, "seed %" PRIu64, seed);
@@ -645,7 +648,7 @@ static emp_time_ns ideal_chain(const tiny_problem *t, int device)
 static emp_time_ns tf_chain(const tiny_problem *t, int device)
 {
     const emp_cost_table *c = t->problem->costs;
-    emp_time_ns           step = emp_ns_of_seconds(t->problem->runtime.step_s);
+    emp_time_ns           step = emp_ns_of_seconds(t->problem->runtime.events.step_s);
     emp_time_ns           issued = 0, kernels = 0, longest = 0, sum = 0;
 
     for (int i = 0; i < c->op_count; i++) {

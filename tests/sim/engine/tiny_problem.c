@@ -14,35 +14,35 @@ enum { CORES = 4, GPU_NS = 10, CPU_NS = 20, ISSUE_NS = 3 };
 emp_runtime tiny_list_scheduling(void)
 {
     return (emp_runtime){.name = "list",
-                         .share_copies = true,
-                         .copy_streams = true,
-                         .shared_links = true,
-                         .copy_memory = true,
-                         .workspace = true,
-                         .addn_waits = true,
-                         .check_memory = true};
+                         .check_memory = true,
+                         .events = {.share_copies = true,
+                                    .copy_streams = true,
+                                    .shared_links = true,
+                                    .copy_memory = true,
+                                    .workspace = true,
+                                    .addn_waits = true}};
 }
 
 emp_runtime tiny_serial(void)
 {
     return (emp_runtime){.name = "serial",
-                         .serial_issue = true,
-                         .drain_copies = true,
-                         .release_at_issue = true,
-                         .reuse_inputs = true,
-                         .cpu_pool = true,
-                         .control_latency = true,
-                         .share_copies = true,
-                         .copy_streams = true,
-                         .shared_links = true,
-                         .copy_memory = true,
-                         .workspace = true,
-                         .addn_waits = true,
                          .check_memory = true,
-                         .send_s = 2e-9,
-                         .receive_s = 4e-9,
-                         .poll_s = 7e-9,
-                         .step_s = 100e-9};
+                         .events = {.serial_issue = true,
+                                    .drain_copies = true,
+                                    .release_at_issue = true,
+                                    .reuse_inputs = true,
+                                    .cpu_pool = true,
+                                    .control_latency = true,
+                                    .share_copies = true,
+                                    .copy_streams = true,
+                                    .shared_links = true,
+                                    .copy_memory = true,
+                                    .workspace = true,
+                                    .addn_waits = true,
+                                    .send_s = 2e-9,
+                                    .receive_s = 4e-9,
+                                    .poll_s = 7e-9,
+                                    .step_s = 100e-9}};
 }
 
 static emp_graph *build(const tiny_op *ops, int op_count)

@@ -81,9 +81,9 @@ static void expect_path(const emp_explain *why, const random_problem *r,
         total += why->cause_ns[c];
     }
     cr_expect_eq(total, why->result.step_time_ns, "seed %" PRIu64, seed);
-    if (!r->problem->runtime.shared_links)
+    if (!r->problem->runtime.events.shared_links)
         cr_expect_eq(why->cause_ns[EMP_CAUSE_LINK_WAIT], 0, "seed %" PRIu64, seed);
-    if (!r->problem->runtime.control_latency)
+    if (!r->problem->runtime.events.control_latency)
         cr_expect_eq(why->cause_ns[EMP_CAUSE_MESSAGE], 0, "seed %" PRIu64, seed);
 }
 
@@ -113,7 +113,7 @@ static void expect_idle(const emp_explain *why, const random_problem *r, uint64_
         cr_expect_eq(total, why->result.step_time_ns, "seed %" PRIu64 ", device %d", seed,
                      d);
         bool is_gpu = r->machine->device[d].kind == EMP_DEVICE_GPU;
-        if (is_gpu || !r->problem->runtime.cpu_pool) {
+        if (is_gpu || !r->problem->runtime.events.cpu_pool) {
             cr_expect_eq(why->device[d].busy_ns, why->result.busy_ns[d],
                          "seed %" PRIu64 ", device %d", seed, d);
         } else {
@@ -152,7 +152,7 @@ static void expect_memory(const emp_explain *why, const random_problem *r, uint6
                      seed, d);
         expect_sums(peak, seed);
         bool is_cpu = r->machine->device[d].kind == EMP_DEVICE_CPU;
-        if (!r->problem->runtime.bfc_allocator || is_cpu) {
+        if (!r->problem->runtime.events.bfc_allocator || is_cpu) {
             cr_expect_eq(peak->held_bytes, peak->bytes, "seed %" PRIu64, seed);
         } else if (result->is_feasible) {
             cr_expect_leq(peak->held_bytes, peak->bytes, "seed %" PRIu64, seed);
@@ -162,7 +162,7 @@ static void expect_memory(const emp_explain *why, const random_problem *r, uint6
     if (result->oom_device < 0) return;
     int64_t limit = r->machine->device[result->oom_device].memory_bytes;
     cr_expect_eq(why->oom.at_ns, result->oom_at_ns, "seed %" PRIu64, seed);
-    if (!r->problem->runtime.bfc_allocator)
+    if (!r->problem->runtime.events.bfc_allocator)
         cr_expect_gt(why->oom.bytes, limit, "seed %" PRIu64, seed);
     cr_expect_leq(why->oom.bytes - result->oom_bytes, limit, "seed %" PRIu64, seed);
     expect_sums(&why->oom, seed);
@@ -174,7 +174,7 @@ static void expect_sums_on_random_problems(void (*create)(random_problem *, uint
         random_problem r;
         struct witness w;
         create(&r, seed);
-        r.problem->runtime.bfc_allocator = seed % 4 == 3;
+        r.problem->runtime.events.bfc_allocator = seed % 4 == 3;
         emp_sim_result result = run_traced(&r, &w);
         emp_explain   *why = explain(r.problem, r.device_of_op);
         cr_expect_eq(why->result.fingerprint, result.fingerprint, "seed %" PRIu64, seed);

@@ -118,7 +118,7 @@ static double plain_send(plain *m, const emp_tensor *t, int32_t from, int32_t to
 {
     const emp_route   *route = &m->p->machine->route[from][to];
     const emp_runtime *rt = &m->p->runtime;
-    double             begin = leave + 1e9 * rt->send_s;
+    double             begin = leave + 1e9 * rt->events.send_s;
     double             duration =
         1e9 * (route->latency_s + (double)t->copy_bytes / route->bytes_per_s);
 
@@ -126,7 +126,7 @@ static double plain_send(plain *m, const emp_tensor *t, int32_t from, int32_t to
         begin = fmax(begin, m->link_ns[route->link[k]]);
     for (int32_t k = 0; is_first && k < route->link_count; k++)
         m->link_ns[route->link[k]] = begin + duration;
-    return begin + duration + 1e9 * (rt->poll_s + rt->receive_s);
+    return begin + duration + 1e9 * (rt->events.poll_s + rt->events.receive_s);
 }
 
 /* All reads of a tensor by the ops behind position i. */
@@ -162,7 +162,7 @@ static void plain_tell_followers(plain *m, emp_op_id op)
     for (int32_t c = g->control_out_offset[op]; c < g->control_out_offset[op + 1]; c++) {
         emp_op_id     follower = g->control_out[c];
         emp_device_id from = m->device_of_op[op], to = m->device_of_op[follower];
-        double        message = from != to && m->p->runtime.control_latency
+        double        message = from != to && m->p->runtime.events.control_latency
                                     ? 1e9 * m->p->machine->route[from][to].latency_s
                                     : 0.0;
         m->ready[follower] = fmax(m->ready[follower], m->done[op] + message);
@@ -182,15 +182,18 @@ static double plain_step_s(const emp_problem *p, const emp_device_id *device_of_
         emp_cpu_cost cpu = p->costs->cpu[op];
         double       issue = (double)p->costs->gpu[op].issue_ns;
         double       compute = (double)p->costs->gpu[op].compute_ns;
-        double run = d == 0 ? (double)cpu.compute_ns : rt->serial_issue ? issue : compute;
-        double hold =
-            d == 0 && rt->cpu_pool ? run * cpu.lanes / p->machine->device[0].cores : run;
-        double start = fmax(m.ready[op], m.free_ns[d]);
+        double       run = d == 0                    ? (double)cpu.compute_ns
+                           : rt->events.serial_issue ? issue
+                                                     : compute;
+        double       hold = d == 0 && rt->events.cpu_pool
+                                ? run * cpu.lanes / p->machine->device[0].cores
+                                : run;
+        double       start = fmax(m.ready[op], m.free_ns[d]);
         m.free_ns[d] = start + hold;
         m.done[op] = m.leave[op] = start + run;
         if (d > 0) {
-            m.queue_ns[d] =
-                fmax(m.done[op], m.queue_ns[d]) + (rt->serial_issue ? compute : 0.0);
+            m.queue_ns[d] = fmax(m.done[op], m.queue_ns[d]) +
+                            (rt->events.serial_issue ? compute : 0.0);
             m.leave[op] = m.queue_ns[d];
         }
         last = fmax(last, m.leave[op]);
@@ -199,7 +202,7 @@ static double plain_step_s(const emp_problem *p, const emp_device_id *device_of_
             plain_tell(&m, order, count, i, t);
         plain_tell_followers(&m, op);
     }
-    return 1e-9 * last + rt->step_s;
+    return 1e-9 * last + rt->events.step_s;
 }
 
 /* ---- tests ---- */
@@ -279,7 +282,7 @@ Test(surrogate, of_one_device_is_the_sum_of_its_costs)
         random_problem r;
         double         sum = 0.0, estimate;
         random_problem_create(&r, seed);
-        r.problem->runtime.cpu_pool = false;
+        r.problem->runtime.events.cpu_pool = false;
         for (emp_op_id op = 0; op < r.graph->op_count; op++) {
             r.device_of_op[op] = 0;
             if (!r.graph->op[op].is_folded)
@@ -287,7 +290,8 @@ Test(surrogate, of_one_device_is_the_sum_of_its_costs)
         }
         emp_surrogate *surrogate = create(r.problem, EMP_SURROGATE_FASTEST);
         run(surrogate, &r.device_of_op, 1, &estimate);
-        cr_assert_float_eq(estimate, 1e-9 * sum + r.problem->runtime.step_s, 1e-15);
+        cr_assert_float_eq(estimate, 1e-9 * sum + r.problem->runtime.events.step_s,
+                           1e-15);
         emp_surrogate_destroy(surrogate);
         random_problem_destroy(&r);
     }

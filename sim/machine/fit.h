@@ -1,9 +1,9 @@
-/** \file sim/machine/fit_internal.h
+/** \file sim/machine/fit.h
  * The section `fit` of a data file: which of its constants were fitted, and to which
  * published step times. It is there for people; the program needs the cells' names.
  */
-#ifndef EMP_SIM_MACHINE_FIT_INTERNAL_H
-#define EMP_SIM_MACHINE_FIT_INTERNAL_H
+#ifndef EMP_SIM_MACHINE_FIT_H
+#define EMP_SIM_MACHINE_FIT_H
 
 #include <cyaml/cyaml.h>
 
@@ -31,4 +31,4 @@ extern const cyaml_schema_field_t emp_fit_fields[];
     CYAML_FIELD_MAPPING_PTR("fit", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, fit, \
                             emp_fit_fields)
 
-#endif /* EMP_SIM_MACHINE_FIT_INTERNAL_H */
+#endif /* EMP_SIM_MACHINE_FIT_H */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Runtime profiles: data/runtimes/NAME.yaml. */
+#include "sim/runtime/runtime.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +9,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "sim/machine/config_internal.h"
-#include "sim/machine/fit_internal.h"
+#include "sim/machine/config.h"
+#include "sim/machine/fit.h"
 #include "sim/machine/machine.h"
 
 /* Sets of rules. */
@@ -22,39 +24,39 @@ enum {
 
 /* key in the file, kind, member of emp_runtime, rules that use it: the file must have it
  * under those, and may not under others. The order is that of the hash. */
-#define RUNTIME_FIELDS(X)                                      \
-    X(serial_issue, SWITCH, serial_issue, EVENTS)              \
-    X(drain_copies, SWITCH, drain_copies, EVENTS)              \
-    X(release_at_issue, SWITCH, release_at_issue, EVENTS)      \
-    X(reuse_inputs, SWITCH, reuse_inputs, EVENTS)              \
-    X(cpu_pool, SWITCH, cpu_pool, EVENTS)                      \
-    X(control_latency, SWITCH, control_latency, EVENTS)        \
-    X(share_copies, SWITCH, share_copies, EVENTS)              \
-    X(copy_streams, SWITCH, copy_streams, EVENTS)              \
-    X(shared_links, SWITCH, shared_links, EVENTS)              \
-    X(copy_memory, SWITCH, copy_memory, EVENTS)                \
-    X(workspace, SWITCH, workspace, EVENTS)                    \
-    X(addn_waits, SWITCH, addn_waits, EVENTS)                  \
-    X(bfc_allocator, SWITCH, bfc_allocator, EVENTS)            \
-    X(check_memory, SWITCH, check_memory, ALL)                 \
-    X(issue, SECONDS, issue_s, EVENTS)                         \
-    X(issue_kernel, SECONDS, issue_kernel_s, EVENTS)           \
-    X(issue_kernelless, SECONDS, issue_kernelless_s, EVENTS)   \
-    X(cpu_op, SECONDS, cpu_op_s, EVENTS)                       \
-    X(send, SECONDS, send_s, EVENTS)                           \
-    X(receive, SECONDS, receive_s, EVENTS)                     \
-    X(poll, SECONDS, poll_s, EVENTS)                           \
-    X(step, SECONDS, step_s, EVENTS)                           \
-    X(pageable_per_byte, SECONDS, pageable_s_per_byte, EVENTS) \
-    X(cpu_slots, COUNT_OR_0, cpu_slots, EVENTS)                \
-    X(op_gap, SECONDS, op_gap_s, PLACETO)                      \
-    X(bus_rate, BYTES_PER_S, bus_bytes_per_s, PLACETO)         \
-    X(bus_gap, SECONDS, bus_gap_s, PLACETO)                    \
-    X(early_release, SECONDS, early_release_s, PLACETO)        \
-    X(per_byte, SECONDS, byte_s, BAECHI)                       \
-    X(per_transfer, SECONDS, transfer_s, BAECHI)               \
-    X(control_size, BYTES, control_bytes, BAECHI)              \
-    X(host_rate, BYTES_PER_S, host_bytes_per_s, MSR)
+#define RUNTIME_FIELDS(X)                                             \
+    X(serial_issue, SWITCH, events.serial_issue, EVENTS)              \
+    X(drain_copies, SWITCH, events.drain_copies, EVENTS)              \
+    X(release_at_issue, SWITCH, events.release_at_issue, EVENTS)      \
+    X(reuse_inputs, SWITCH, events.reuse_inputs, EVENTS)              \
+    X(cpu_pool, SWITCH, events.cpu_pool, EVENTS)                      \
+    X(control_latency, SWITCH, events.control_latency, EVENTS)        \
+    X(share_copies, SWITCH, events.share_copies, EVENTS)              \
+    X(copy_streams, SWITCH, events.copy_streams, EVENTS)              \
+    X(shared_links, SWITCH, events.shared_links, EVENTS)              \
+    X(copy_memory, SWITCH, events.copy_memory, EVENTS)                \
+    X(workspace, SWITCH, events.workspace, EVENTS)                    \
+    X(addn_waits, SWITCH, events.addn_waits, EVENTS)                  \
+    X(bfc_allocator, SWITCH, events.bfc_allocator, EVENTS)            \
+    X(check_memory, SWITCH, check_memory, ALL)                        \
+    X(issue, SECONDS, events.issue_s, EVENTS)                         \
+    X(issue_kernel, SECONDS, events.issue_kernel_s, EVENTS)           \
+    X(issue_kernelless, SECONDS, events.issue_kernelless_s, EVENTS)   \
+    X(cpu_op, SECONDS, events.cpu_op_s, EVENTS)                       \
+    X(send, SECONDS, events.send_s, EVENTS)                           \
+    X(receive, SECONDS, events.receive_s, EVENTS)                     \
+    X(poll, SECONDS, events.poll_s, EVENTS)                           \
+    X(step, SECONDS, events.step_s, EVENTS)                           \
+    X(pageable_per_byte, SECONDS, events.pageable_s_per_byte, EVENTS) \
+    X(cpu_slots, COUNT_OR_0, events.cpu_slots, EVENTS)                \
+    X(op_gap, SECONDS, placeto.op_gap_s, PLACETO)                     \
+    X(bus_rate, BYTES_PER_S, placeto.bus_bytes_per_s, PLACETO)        \
+    X(bus_gap, SECONDS, placeto.bus_gap_s, PLACETO)                   \
+    X(early_release, SECONDS, placeto.early_release_s, PLACETO)       \
+    X(per_byte, SECONDS, baechi.byte_s, BAECHI)                       \
+    X(per_transfer, SECONDS, baechi.transfer_s, BAECHI)               \
+    X(control_size, BYTES, baechi.control_bytes, BAECHI)              \
+    X(host_rate, BYTES_PER_S, msr.host_bytes_per_s, MSR)
 
 struct raw_runtime {
     char *description;
@@ -104,6 +106,13 @@ static const char *const rules_names[] = {
 };
 
 const char *emp_rules_str(emp_rules rules) { return rules_names[rules]; }
+
+const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime)
+{
+    static const emp_runtime_events none = {0};
+
+    return runtime->rules == EMP_RULES_EVENTS ? &runtime->events : &none;
+}
 
 static bool is_used(size_t field, emp_rules rules)
 {
@@ -225,10 +234,10 @@ emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
     EMP_TRY(emp_config_open(&config, path, &schema, err));
     EMP_TRY(read_rules(&loaded.rules, &config, err));
     EMP_TRY(read_fields(&loaded, &config, err));
-    if (loaded.cpu_slots > EMP_MAX_CORES) {
+    const int32_t cpu_slots = emp_runtime_events_of(&loaded)->cpu_slots;
+    if (cpu_slots > EMP_MAX_CORES) {
         EMP_FAIL(EMP_EFORMAT, "%s:%d: cpu_slots is %d, at most %d", path,
-                 emp_config_line(&config, "cpu_slots", ""), loaded.cpu_slots,
-                 EMP_MAX_CORES);
+                 emp_config_line(&config, "cpu_slots", ""), cpu_slots, EMP_MAX_CORES);
     }
     const char *base = strrchr(path, '/');
     snprintf(loaded.name, sizeof loaded.name, "%.*s", (int)sizeof loaded.name - 1,

@@ -1,9 +1,9 @@
-/** \file sim/machine/config_internal.h
+/** \file sim/machine/config.h
  * Reads a YAML file by libcyaml into strings, and strings into quantities by a table of
  * fields. Every error is one sentence that names the file, the line and the key.
  */
-#ifndef EMP_SIM_MACHINE_CONFIG_INTERNAL_H
-#define EMP_SIM_MACHINE_CONFIG_INTERNAL_H
+#ifndef EMP_SIM_MACHINE_CONFIG_H
+#define EMP_SIM_MACHINE_CONFIG_H
 
 #include <cyaml/cyaml.h>
 #include <stddef.h>
@@ -59,4 +59,4 @@ int emp_config_line(const emp_config *config, const char *key, const char *value
 void emp_config_path(char *path, size_t size, const char *folder,
                      const char *name_or_path);
 
-#endif /* EMP_SIM_MACHINE_CONFIG_INTERNAL_H */
+#endif /* EMP_SIM_MACHINE_CONFIG_H */

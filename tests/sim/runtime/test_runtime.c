@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The profiles that come with the program, and what is said of bad files. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/runtime/runtime.h"
+#include "tests/support/scratch.h"
+
+static void write_file(char *path, size_t size, const char *name, const char *text)
+{
+    scratch_write(name, text, strlen(text));
+    snprintf(path, size, "%s", scratch_path(name));
+}
+
+struct bad_file {
+    const char *find, *put, *message;
+};
+
+Test(runtime, profiles_load)
+{
+    emp_runtime tf = {0}, ideal = {0};
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_runtime_load(&tf, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(tf.name, "tf-r1.3");
+    cr_expect(tf.events.serial_issue && tf.events.drain_copies && tf.events.cpu_pool &&
+              tf.check_memory);
+    cr_expect_float_eq(tf.events.poll_s, 15e-6, 1e-12);
+    cr_expect_not(ideal.events.serial_issue || ideal.events.drain_copies ||
+                  ideal.events.cpu_pool);
+    cr_expect_eq(ideal.events.step_s, 0.0);
+}
+
+Test(runtime, other_simulators_have_their_constants)
+{
+    emp_runtime placeto = {0}, baechi = {0}, latency = {0}, load = {0};
+
+    cr_assert_eq(emp_runtime_load(&placeto, "placeto", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&baechi, "baechi", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&latency, "msr-latency", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&load, "msr-load", NULL), EMP_OK);
+    cr_expect_eq(placeto.rules, EMP_RULES_PLACETO);
+    cr_expect_float_eq(placeto.placeto.op_gap_s, 5.7e-6, 1e-15);
+    cr_expect_eq(placeto.placeto.bus_bytes_per_s, 7.6e9);
+    cr_expect_float_eq(placeto.placeto.bus_gap_s, 25e-6, 1e-15);
+    cr_expect_float_eq(placeto.placeto.early_release_s, 1e-6, 1e-15);
+    cr_expect_eq(baechi.rules, EMP_RULES_BAECHI);
+    cr_expect_float_eq(baechi.baechi.byte_s, 1.754e-10, 1e-20);
+    cr_expect_float_eq(baechi.baechi.transfer_s, 134e-6, 1e-15);
+    cr_expect_eq(baechi.baechi.control_bytes, 4);
+    cr_expect_eq(latency.rules, EMP_RULES_MSR_LATENCY);
+    cr_expect_eq(load.rules, EMP_RULES_MSR_LOAD);
+    cr_expect_eq(load.msr.host_bytes_per_s, 0x1p31);
+    cr_expect(placeto.check_memory && baechi.check_memory && load.check_memory);
+    cr_expect_not(emp_runtime_events_of(&placeto)->serial_issue);
+    cr_expect_str_eq(emp_rules_str(load.rules), "msr-load");
+}
+
+Test(runtime, the_hash_sees_rules_and_what_they_use)
+{
+    emp_runtime ideal = {0}, load = {0};
+
+    cr_assert_eq(emp_runtime_load(&ideal, "ideal", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&load, "msr-load", NULL), EMP_OK);
+    uint64_t hash = emp_runtime_hash(&ideal);
+    ideal.events.poll_s = 5.0;
+    cr_expect_neq(emp_runtime_hash(&ideal), hash);
+    hash = emp_runtime_hash(&load);
+    load.rules = EMP_RULES_MSR_LATENCY;
+    cr_expect_neq(emp_runtime_hash(&load), hash);
+    load.rules = EMP_RULES_MSR_LOAD;
+    load.msr.host_bytes_per_s *= 2.0;
+    cr_expect_neq(emp_runtime_hash(&load), hash);
+}
+
+static const char baechi_text[] = "description: \"x\"\n"
+                                  "rules: baechi\n"
+                                  "check_memory: yes\n"
+                                  "per_byte: \"1 ns\"\n"
+                                  "per_transfer: \"2 us\"\n"
+                                  "control_size: \"4 B\"\n";
+
+static const struct bad_file bad_runtimes[] = {
+    {"rules: baechi", "rules: heft",
+     ":2: rules: 'heft' is none of events placeto baechi msr-latency msr-load"},
+    {"rules: baechi\n", "", ":3: per_byte: the rules 'events' have no such key"},
+    {"rules: baechi", "rules: placeto",
+     ":4: per_byte: the rules 'placeto' have no such key"},
+    {"per_byte: \"1 ns\"\n", "",
+     ":2: the key 'per_byte' is missing; the rules 'baechi' "
+     "use it"},
+    {"check_memory: yes\n", "", ":2: the key 'check_memory' is missing"},
+    {"control_size", "issue: \"1 us\"\ncontrol_size",
+     ":6: issue: the rules 'baechi' have no such key"},
+    {"4 B", "0 B", ":6: control_size: '0 B' must be above zero"},
+    {"1 ns", "1 ns/B", ":4: per_byte: "},
+    {"per_byte", "per_bit", ":4: Unexpected key: per_bit"},
+    {"description: \"x\"\n", "", ":5: Missing required mapping field: description"},
+};
+
+Test(runtime, a_file_has_the_keys_of_its_rules, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    char path[SCRATCH_PATH_BYTES], text[2 * sizeof baechi_text],
+        want[SCRATCH_PATH_BYTES + 256];
+    emp_runtime r = {0};
+
+    write_file(path, sizeof path, "own.yaml", baechi_text);
+    cr_assert_eq(emp_runtime_load(&r, path, NULL), EMP_OK);
+    cr_expect_str_eq(r.name, "own");
+    cr_expect_float_eq(r.baechi.transfer_s, 2e-6, 1e-15);
+    for (size_t i = 0; i < sizeof bad_runtimes / sizeof bad_runtimes[0]; i++) {
+        const struct bad_file *c = &bad_runtimes[i];
+        emp_error              err = {0};
+        const char            *at = strstr(baechi_text, c->find);
+        cr_assert_not_null(at);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - baechi_text), baechi_text,
+                 c->put, at + strlen(c->find));
+        write_file(path, sizeof path, "bad.yaml", text);
+        cr_expect_eq(emp_runtime_load(&r, path, &err), EMP_EFORMAT, "%s", c->put);
+        snprintf(want, sizeof want, "%s%s", path, c->message);
+        cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
+                     err.msg, want);
+        cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", c->put);
+    }
+    cr_expect_str_eq(r.name, "own", "a failure writes nothing");
+}
+
+Test(runtime, load_survives_every_allocation_failure)
+{
+    emp_status st = EMP_ENOMEM;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_runtime r;
+        emp_mem_fail_after(allowed);
+        st = emp_runtime_load(&r, "placeto", NULL);
+        emp_mem_fail_after(-1);
+        if (st != EMP_OK)
+            cr_assert_eq(st, EMP_ENOMEM, "after %ld: %s", allowed, emp_status_str(st));
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
+    }
+}
+
+Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_remove)
+{
+    char        path[SCRATCH_PATH_BYTES];
+    emp_runtime r = {0};
+    emp_error   err = {0};
+
+    cr_expect_eq(emp_runtime_load(&r, "tf-r9", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "known: tf-r1.3, ideal"), "%s", err.msg);
+    write_file(
+        path, sizeof path, "half.yaml",
+        "description: \"x\"\nserial_issue: maybe\ndrain_copies: yes\nrelease_at_issue: "
+        "no\n"
+        "reuse_inputs: no\ncpu_pool: no\ncontrol_latency: no\nshare_copies: no\n"
+        "copy_streams: no\nshared_links: no\ncopy_memory: no\nworkspace: no\n"
+        "addn_waits: no\nbfc_allocator: no\ncheck_memory: no\nissue: 0 "
+        "s\n"
+        "issue_kernel: 0 s\nissue_kernelless: 0 s\ncpu_op: 0 s\nsend: 0 s\nreceive: 0 s\n"
+        "poll: 0 s\nstep: 0 s\npageable_per_byte: 0 s\ncpu_slots: 0\n");
+    err = (emp_error){0};
+    cr_expect_eq(emp_runtime_load(&r, path, &err), EMP_EFORMAT);
+    cr_expect_not_null(
+        strstr(err.msg, "half.yaml:2: serial_issue: 'maybe' is neither yes nor no"), "%s",
+        err.msg);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
