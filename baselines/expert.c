@@ -18,7 +18,6 @@
 #include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
-#include "search/method_options.h"
 #include "search/one_shot.h"
 #include "sim/graph/op_name.h"
 
@@ -249,8 +248,8 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
         .problem = problem, .graph = problem->graph, .device_of_op = device_of_op};
     traits is = find_traits(x.graph);
 
-    EMP_CHECK(emp_options_parse(params->options, "expert", NULL, 0, err));
-    x.gpu_count = emp_devices_of_kind(problem->machine, EMP_DEVICE_GPU, x.gpu);
+    EMP_CHECK(emp_placer_options_parse(NULL, &emp_placer_expert, params, err));
+    x.gpu_count = emp_machine_list(problem->machine, EMP_DEVICE_GPU, x.gpu);
     if (x.gpu_count == 0)
         return EMP_ERROR(EMP_EUNSUPPORTED, "method expert: machine %s has no GPU",
                          problem->machine->name);

@@ -8,9 +8,12 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
-#include "search/method_options.h"
 
 enum { CANDIDATE_STREAM = 0, GROUP_STREAM = 1 }; /* substreams */
+
+typedef struct {
+    int32_t groups; /* 0: every class on its own */
+} random_options;
 
 typedef struct {
     const emp_problem *problem;
@@ -45,23 +48,22 @@ static void draw_groups(random_placer *r, int32_t class_count, bool is_grouped)
 static emp_status create(void **state, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err)
 {
-    emp_status       st = EMP_OK;
-    int32_t          class_count = problem->graph->class_count;
-    int64_t          groups = 0; /* 0: every class on its own */
-    const emp_option options[] = {{"groups", 1, 1 << 20, &groups, NULL}};
-    random_placer   *r = EMP_NEW(random_placer);
+    emp_status     st = EMP_OK;
+    int32_t        class_count = problem->graph->class_count;
+    random_options options;
+    random_placer *r = EMP_NEW(random_placer);
 
     *state = NULL;
     if (r == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(emp_options_parse(params->options, "random", options, 1, err));
+    EMP_TRY(emp_placer_options_parse(&options, &emp_placer_random, params, err));
     r->problem = problem;
     r->seed = params->seed;
-    r->group_count = groups == 0 ? class_count : (int32_t)groups;
+    r->group_count = options.groups == 0 ? class_count : options.groups;
     r->group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)class_count);
     r->device_of_group = EMP_NEW_ARRAY(emp_device_id, (size_t)r->group_count);
     if (r->group_of_class == NULL || r->device_of_group == NULL)
         EMP_FAIL(EMP_ENOMEM, "%d groups of %d classes", r->group_count, class_count);
-    draw_groups(r, class_count, groups != 0);
+    draw_groups(r, class_count, options.groups != 0);
 
     *state = r;
     r = NULL;
@@ -103,11 +105,17 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     return EMP_OK;
 }
 
+static const emp_option option_list[] = {
+    EMP_INTEGER_OPTION("groups", random_options, groups, 0, 1 << 20,
+                       "random groups that move together; 0: none", 0),
+    EMP_NO_OPTION};
+
 const emp_placer_type emp_placer_random = {
-    .options = "groups\t0\trandom groups that move together; 0: none\n",
+    .options = option_list,
     .name = "random",
     .description = "uniform random devices, afresh until the budget ends; groups=N",
-    .is_learner = true,
+    .uses_budget = true,
+    .uses_seed = true,
     .create = create,
     .ask = ask,
     .tell = tell,

@@ -4,19 +4,19 @@
 #include <stddef.h>
 
 #include "baselines/baselines.h"
-#include "search/method_options.h"
 #include "search/one_shot.h"
 
 static emp_status place_on(const emp_problem *problem, const emp_placer_params *params,
-                           emp_device_kind kind, const char *method,
+                           emp_device_kind kind, const emp_placer_type *method,
                            emp_device_id *device_of_op, emp_error *err)
 {
     emp_device_id device[EMP_MAX_DEVICES];
 
-    EMP_CHECK(emp_options_parse(params->options, method, NULL, 0, err));
-    if (emp_devices_of_kind(problem->machine, kind, device) == 0) {
-        return EMP_ERROR(EMP_EUNSUPPORTED, "method %s: machine %s has no %s", method,
-                         problem->machine->name, kind == EMP_DEVICE_GPU ? "GPU" : "CPU");
+    EMP_CHECK(emp_placer_options_parse(NULL, method, params, err));
+    if (emp_machine_list(problem->machine, kind, device) == 0) {
+        return EMP_ERROR(EMP_EUNSUPPORTED, "method %s: machine %s has no %s",
+                         method->name, problem->machine->name,
+                         kind == EMP_DEVICE_GPU ? "GPU" : "CPU");
     }
     for (emp_op_id op = 0; op < problem->graph->op_count; op++)
         device_of_op[op] = device[0];
@@ -27,14 +27,14 @@ static emp_status place_on_cpu(const emp_problem       *problem,
                                const emp_placer_params *params,
                                emp_device_id *device_of_op, emp_error *err)
 {
-    return place_on(problem, params, EMP_DEVICE_CPU, "cpu", device_of_op, err);
+    return place_on(problem, params, EMP_DEVICE_CPU, &emp_placer_cpu, device_of_op, err);
 }
 
 static emp_status place_on_gpu(const emp_problem       *problem,
                                const emp_placer_params *params,
                                emp_device_id *device_of_op, emp_error *err)
 {
-    return place_on(problem, params, EMP_DEVICE_GPU, "gpu", device_of_op, err);
+    return place_on(problem, params, EMP_DEVICE_GPU, &emp_placer_gpu, device_of_op, err);
 }
 
 static emp_status create_cpu(void **state, const emp_problem *problem,

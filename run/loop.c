@@ -79,7 +79,7 @@ static emp_status check_params(const emp_run_params *params, emp_error *err)
     const emp_placer_type *method = params->method;
 
     if (params->budget_evaluations <= 0 && !(params->budget_s > 0) &&
-        method->is_learner) {
+        method->uses_budget) {
         return EMP_ERROR(EMP_EINVAL, "method %s needs a budget in evaluations or seconds",
                          method->name);
     }

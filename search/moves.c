@@ -5,10 +5,6 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "search/groups/class_groups.h"
-
-/* Of `groups`, beside emp_class_grouping. */
-enum { ALL_GROUPS = EMP_CLASS_GROUPS_NAMES + 1 };
 
 /* A drawn move may change nothing: so many are tried. */
 enum { MOST_DRAWS = 20 };
@@ -20,25 +16,6 @@ enum { LONGEST_PATH = 32 };
 /* Largest group over the mean: a layer is a better group than an equal share. */
 static const double IMBALANCE = 2.0;
 
-void emp_move_options_list(emp_move_options *o, emp_option list[EMP_MOVES_OPTIONS])
-{
-    *o = (emp_move_options){.kind = EMP_MOVES_MIXED,
-                            .groups = ALL_GROUPS,
-                            .coarsest = 8,
-                            .finest = 768,
-                            .near = 50,
-                            .propagate = 10};
-    const emp_option all[EMP_MOVES_OPTIONS] = {
-        {"moves", .value = &o->kind, .words = "ops|groups|mixed"},
-        {"groups", .value = &o->groups, .words = EMP_CLASS_GROUPING_WORDS "|all"},
-        {"coarsest", 1, 1 << 14, &o->coarsest, NULL},
-        {"finest", 1, 1 << 14, &o->finest, NULL},
-        {"near", 0, 100, &o->near, NULL},
-        {"propagate", 0, 100, &o->propagate, NULL}};
-
-    memcpy(list, all, sizeof all);
-}
-
 /* ---- creation ---------------------------------------------------------------------- */
 
 /* Groups of one kind in all sizes; not twice as many if there are no more. */
@@ -47,10 +24,10 @@ static emp_status add_levels(emp_moves *m, const emp_problem *problem,
 {
     int32_t before = -1;
 
-    for (int64_t count = m->options.coarsest;
+    for (int32_t count = m->options.coarsest;
          count <= m->options.finest && m->level_count < EMP_MOVES_MAX_LEVELS;
          count *= 2) {
-        const emp_class_groups_params params = {kind, (int32_t)count, IMBALANCE,
+        const emp_class_groups_params params = {kind, count, IMBALANCE,
                                                 seed + (uint64_t)count};
         emp_members                  *level = &m->level[m->level_count];
         EMP_CHECK(emp_class_groups_ops(level, &m->groups_hash, problem, &params, err));
@@ -75,15 +52,15 @@ emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
                           const emp_move_options *options, uint64_t seed, emp_error *err)
 {
     emp_status st = EMP_OK;
-    const bool is_all = options->groups == ALL_GROUPS;
+    const bool is_all = options->groups == EMP_MOVES_ALL;
 
     *m = (emp_moves){.options = *options,
                      .odds = emp_device_odds_of(problem->machine),
                      .graph = problem->graph,
                      .groups_hash = EMP_HASH_SEED};
     if (options->coarsest > options->finest) {
-        EMP_FAIL(EMP_EINVAL, "coarsest=%lld groups are more than finest=%lld",
-                 (long long)options->coarsest, (long long)options->finest);
+        EMP_FAIL(EMP_EINVAL, "coarsest=%d groups are more than finest=%d",
+                 options->coarsest, options->finest);
     }
     EMP_TRY(emp_partition_graph_create(&m->neighbors, problem, false, err));
     EMP_TRY(list_vertices(m, err));
@@ -126,9 +103,10 @@ static int32_t below(emp_rng *rng, int32_t bound)
     return (int32_t)emp_rng_below(rng, (uint32_t)bound);
 }
 
-static bool happens(emp_rng *rng, int64_t percent)
+/* Whether a hundredth, drawn evenly, lies within the share. */
+static bool happens(emp_rng *rng, double share)
 {
-    return emp_rng_below(rng, 100) < (uint32_t)percent;
+    return emp_rng_below(rng, 100) + 0.5 < 100.0 * share;
 }
 
 static emp_device_id device_of_vertex(const emp_moves *m, int32_t vertex,

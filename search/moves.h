@@ -16,13 +16,14 @@
 #ifndef EMP_SEARCH_MOVES_H
 #define EMP_SEARCH_MOVES_H
 
+#include "base/options.h"
 #include "base/rng.h"
+#include "search/groups/class_groups.h"
 #include "search/groups/members.h"
-#include "search/method_options.h"
 #include "search/odds.h"
 #include "search/partition/partition_graph.h"
 
-enum { EMP_MOVES_MAX_LEVELS = 32, EMP_MOVES_OPTIONS = 6 };
+enum { EMP_MOVES_MAX_LEVELS = 32 };
 
 typedef enum {
     EMP_MOVES_OPS, /**< single classes */
@@ -31,26 +32,34 @@ typedef enum {
 } emp_move_kind;
 
 typedef struct {
-    int64_t kind;             /**< emp_move_kind */
-    int64_t groups;           /**< how they are made: emp_class_grouping; 4 = all but
-                                   COLOCRL and Scotch */
-    int64_t coarsest, finest; /**< groups: of the first level, twice as many in each
-                                   further one, at most finest */
-    int64_t near;             /**< percent of moves that go where a neighbour is */
-    int64_t propagate;        /**< percent of moves that copy a device along edges */
+    emp_move_kind kind;
+    int32_t       groups; /**< how they are made: emp_class_grouping, or EMP_MOVES_ALL */
+    int32_t       coarsest, finest; /**< groups: of the first level, twice as many in each
+                                         further one, at most finest */
+    double near;      /**< share of moves that go where a neighbour is, to the percent */
+    double propagate; /**< share of moves that copy a device along edges, likewise */
 } emp_move_options;
 
-/** Defaults, and the options that overwrite them. */
-void emp_move_options_list(emp_move_options *options, emp_option list[EMP_MOVES_OPTIONS]);
-/* Their help; what a method begins with may differ. */
-#define EMP_MOVE_OPTIONS_TEXT(moves, finest)                                       \
-    "moves\t" moves "\twhat is moved: ops, groups, or mixed\n"                     \
-    "groups\tall\tmetis, scotch, colocrl (its rules), names (layer x direction x " \
-    "8 steps), or all: metis and names\n"                                          \
-    "coarsest\t8\tgroups of the first size; each further one has twice as many\n"  \
-    "finest\t" finest "\tgroups at most\n"                                         \
-    "near\t50\tpercent of moves that go to a neighbour's device\n"                 \
-    "propagate\t10\tpercent of moves that copy a device along edges\n"
+enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_NAMES + 1 /**< but COLOCRL and Scotch */ };
+
+/** Rows of a method's options; \a at is the emp_move_options in its struct \a type. */
+#define EMP_MOVE_OPTIONS(type, at, moves, most)                                       \
+    EMP_WORD_OPTION("moves", type, at.kind, "ops|groups|mixed",                       \
+                    "what is moved: single ops, groups, or both", moves),             \
+        EMP_WORD_OPTION("groups", type, at.groups, EMP_CLASS_GROUPING_WORDS "|all",   \
+                        "how groups are made; colocrl: by its rules, names: layer x " \
+                        "direction x 8 steps, all: metis and names",                  \
+                        EMP_MOVES_ALL),                                               \
+        EMP_INTEGER_OPTION("coarsest", type, at.coarsest, 1, 1 << 14,                 \
+                           "groups of the first size; each further one has twice as " \
+                           "many",                                                    \
+                           8),                                                        \
+        EMP_INTEGER_OPTION("finest", type, at.finest, 1, 1 << 14, "groups at most",   \
+                           most),                                                     \
+        EMP_REAL_OPTION("near", type, at.near, 0, 1,                                  \
+                        "share of moves that go to a neighbour's device", 0.5),       \
+        EMP_REAL_OPTION("propagate", type, at.propagate, 0, 1,                        \
+                        "share of moves that copy a device along edges", 0.1)
 
 typedef struct {
     emp_move_options     options;

@@ -64,14 +64,3 @@ void emp_one_shot_destroy(void *state)
     emp_free(s->device_of_op);
     emp_free(s);
 }
-
-int32_t emp_devices_of_kind(const emp_machine *machine, emp_device_kind kind,
-                            emp_device_id device[EMP_MAX_DEVICES])
-{
-    int32_t count = 0;
-
-    for (emp_device_id d = 0; d < machine->device_count; d++) {
-        if (machine->device[d].kind == kind) device[count++] = d;
-    }
-    return count;
-}

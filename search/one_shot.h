@@ -22,8 +22,4 @@ emp_status emp_one_shot_tell(void *state, const emp_score *scores, int32_t count
                              emp_error *err);
 void       emp_one_shot_destroy(void *state);
 
-/** The devices of a kind, in order; returns their number. */
-int32_t emp_devices_of_kind(const emp_machine *machine, emp_device_kind kind,
-                            emp_device_id device[EMP_MAX_DEVICES]);
-
 #endif /* EMP_SEARCH_ONE_SHOT_H */

@@ -20,6 +20,7 @@
 #define EMP_SEARCH_PLACER_H
 
 #include "base/named_array.h"
+#include "base/options.h"
 #include "sim/problem/problem.h"
 
 enum {
@@ -79,10 +80,10 @@ typedef struct {
 typedef struct emp_placer_type {
     const char *name;        /**< "scotch" */
     const char *description; /**< one line, with the source */
-    bool        is_learner;  /**< uses its whole budget; others stop by themselves */
-    const char *presets;     /**< names of its presets; NULL: it has none */
-    const char *options;     /**< a line each, "key\tdefault\tmeaning\n"; NULL: none.
-                                  With presets the default has a value for each: "4/8" */
+    bool        uses_budget; /**< all of it; others stop by themselves */
+    bool        uses_seed;   /**< false: every seed gives the same placement */
+    const char *presets; /**< names of its presets, "paper|emplace"; NULL: it has none */
+    const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
 
     emp_status (*create)(void **state, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err);
@@ -108,5 +109,11 @@ typedef struct emp_placer_type {
     /** OPTIONAL; without it a run has one rank. */
     const emp_placer_sharing *sharing;
 } emp_placer_type;
+
+/** Fills a method's own \a options from preset and text of \a params, as its table says;
+ * NULL for a method without any.
+ * \retval EMP_EINVAL  See emp_options_parse(). */
+emp_status emp_placer_options_parse(void *options, const emp_placer_type *type,
+                                    const emp_placer_params *params, emp_error *err);
 
 #endif /* EMP_SEARCH_PLACER_H */

@@ -12,10 +12,13 @@
 #include "search/groups/colocation_groups.h"
 #include "search/one_shot.h"
 
+typedef enum { UNITS_GROUPS, UNITS_CLASSES } acyclic_units;
+
 typedef struct {
-    const emp_problem *problem;
-    int64_t            has_classes; /* vertices are classes, not groups */
-    int64_t            imbalance;   /* thousandths */
+    const emp_problem     *problem;
+    acyclic_units          units; /* what vertices are */
+    double                 imbalance;
+    emp_partition_settings settings;
 } acyclic_options;
 
 /* The group of each vertex by ColocRL's rules: gradients with their forward ops. */
@@ -59,11 +62,11 @@ static emp_status make_flows(emp_flow_graph **flows, int32_t *group_of_vertex,
     emp_status st = EMP_OK;
     int32_t    group_count = 0;
 
-    if (o->has_classes == 0) {
+    if (o->units == UNITS_GROUPS) {
         EMP_TRY(group_vertices(g, o->problem, group_of_vertex, &group_count, err));
         EMP_TRY(emp_flow_graph_create(flows, g, o->problem, group_of_vertex, group_count,
                                       err));
-        if (fits(*flows, target, (double)o->imbalance / 1000.0)) goto cleanup;
+        if (fits(*flows, target, o->imbalance)) goto cleanup;
         emp_flow_graph_destroy(*flows);
     }
     for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = v;
@@ -87,8 +90,8 @@ static emp_status cut(const emp_partition_graph *g, const emp_partition_target *
     if (group_of_vertex == NULL || part_of_group == NULL)
         EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
     EMP_TRY(make_flows(&flows, group_of_vertex, g, target, o, err));
-    EMP_TRY(emp_acyclic_cut(flows, target->count, target->power,
-                            (double)o->imbalance / 1000.0, seed, part_of_group, err));
+    EMP_TRY(emp_acyclic_cut(flows, target->count, target->power, o->imbalance, seed,
+                            part_of_group, err));
     for (int32_t v = 0; v < g->vertex_count; v++)
         part_of_vertex[v] = part_of_group[group_of_vertex[v]];
 
@@ -102,18 +105,12 @@ cleanup:
 static emp_status place(const emp_problem *problem, const emp_placer_params *params,
                         emp_device_id *device_of_op, emp_error *err)
 {
-    emp_partition_settings settings = {0};
-    acyclic_options        own = {.problem = problem, .imbalance = 50};
-    const emp_option       options[] = {
-              {"units", 0, 0, &own.has_classes, "groups|classes"},
-              {"imbalance", 0, EMP_PARTITION_IMBALANCE_LIMIT, &own.imbalance, NULL},
-              EMP_PARTITION_OPTIONS(settings)};
+    acyclic_options own = {.problem = problem};
 
-    EMP_CHECK(emp_options_parse(params->options, "acyclic", options,
-                                sizeof options / sizeof *options, err));
+    EMP_CHECK(emp_placer_options_parse(&own, &emp_placer_acyclic, params, err));
     const emp_partition_request request = {
         .method = "acyclic", .partitioner = cut, .options = &own, .seed = params->seed};
-    return emp_partition_method_place(problem, request, &settings, device_of_op, err);
+    return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
 }
 
 static emp_status create(void **state, const emp_problem *problem,
@@ -122,14 +119,20 @@ static emp_status create(void **state, const emp_problem *problem,
     return emp_one_shot_create(state, problem, params, place, err);
 }
 
+static const emp_option option_list[] = {
+    EMP_WORD_OPTION("units", acyclic_options, units, "groups|classes",
+                    "what stays together: gradients with forward ops, or classes",
+                    UNITS_GROUPS),
+    EMP_REAL_OPTION("imbalance", acyclic_options, imbalance, 0, 1,
+                    "load of a device over its share", 0.05),
+    EMP_PARTITION_OPTIONS(acyclic_options, settings), EMP_NO_OPTION};
+
 const emp_placer_type emp_placer_acyclic = {
-    .options = "units\tgroups\twhat stays together: groups (gradients with forward ops) "
-               "| classes\n"
-               "imbalance\t50\tload of a device over its share, in "
-               "thousandths\n" EMP_PARTITION_OPTION_LINES,
+    .options = option_list,
     .name = "acyclic",
     .description =
         "acyclic multilevel bisection over the GPUs (dagP, Herrmann et al. 2019)",
+    .uses_seed = true,
     .create = create,
     .ask = emp_one_shot_ask,
     .tell = emp_one_shot_tell,

@@ -18,10 +18,11 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/ideals.h"
-#include "search/method_options.h"
 #include "search/one_shot.h"
 
-enum { ORDER_ANY, ORDER_ONE, ORDER_EITHER, IDEALS_DEFAULT = 50000, MAX_STATES = 1 << 26 };
+typedef enum { ORDER_ANY, ORDER_ONE, ORDER_EITHER } order;
+
+enum { MAX_STATES = 1 << 26 };
 
 /* No load yet. */
 static const emp_time_ns NEVER = INT64_MAX;
@@ -280,20 +281,9 @@ cleanup:
 /* ---- the method ---- */
 
 typedef struct {
-    int64_t order, ideals;
+    order   order;
+    int32_t ideals;
 } options;
-
-static emp_status parse_options(options *o, const char *text, emp_error *err)
-{
-    const emp_option list[] = {
-        {"order", .value = &o->order, .words = "any|one|either"},
-        {"ideals", 2, 1 << 24, &o->ideals, NULL},
-    };
-
-    *o = (options){ORDER_ANY, IDEALS_DEFAULT};
-    return emp_options_parse(text, "dp-contiguous", list, sizeof list / sizeof *list,
-                             err);
-}
 
 static emp_status find_split(emp_device_id *device_of_block, const emp_problem *problem,
                              const emp_blocks *blocks, const options *o, emp_error *err)
@@ -304,21 +294,21 @@ static emp_status find_split(emp_device_id *device_of_block, const emp_problem *
     bool          is_whole = true;
     split         s = {.blocks = blocks, .limit_ns = NEVER};
 
-    s.gpu_count = emp_devices_of_kind(problem->machine, EMP_DEVICE_GPU, gpu);
-    s.cpu_count = emp_devices_of_kind(problem->machine, EMP_DEVICE_CPU, cpu);
+    s.gpu_count = emp_machine_list(problem->machine, EMP_DEVICE_GPU, gpu);
+    s.cpu_count = emp_machine_list(problem->machine, EMP_DEVICE_CPU, cpu);
     s.state_count = (s.gpu_count + 1) * (s.cpu_count + 1);
     s.memory_bytes = INT64_MAX;
     if (s.gpu_count > 0 && problem->runtime.check_memory)
         s.memory_bytes = problem->machine->device[gpu[0]].memory_bytes;
     if (o->order != ORDER_ONE)
-        EMP_TRY(emp_ideals_init(&all, &is_whole, blocks, (int32_t)o->ideals, err));
+        EMP_TRY(emp_ideals_init(&all, &is_whole, blocks, o->ideals, err));
     if (!is_whole && o->order == ORDER_ANY)
         EMP_FAIL(
             EMP_EINFEASIBLE,
-            "method dp-contiguous gives up on a graph of %d blocks with more than %lld "
+            "method dp-contiguous gives up on a graph of %d blocks with more than %d "
             "ideals, between which it may be cut; --options order=one takes one order "
             "of the blocks, ideals=N more ideals",
-            blocks->count, (long long)o->ideals);
+            blocks->count, o->ideals);
     EMP_TRY(emp_ideals_init_line(&line, blocks->count, err));
     s.ideals = &line;
     EMP_TRY(run(&s, gpu, cpu, device_of_block, err));
@@ -341,7 +331,8 @@ emp_status emp_dp_contiguous_place(emp_device_id     *device_of_op,
     emp_blocks     blocks = {0};
     emp_device_id *device_of_block = NULL;
 
-    EMP_TRY(parse_options(&o, text, err));
+    EMP_TRY(emp_placer_options_parse(&o, &emp_placer_dp_contiguous,
+                                     &(emp_placer_params){.options = text}, err));
     EMP_TRY(emp_blocks_init(&blocks, problem, err));
     device_of_block = EMP_NEW_ARRAY(emp_device_id, (size_t)blocks.count);
     if (device_of_block == NULL) EMP_FAIL(EMP_ENOMEM, "%d blocks", blocks.count);
@@ -369,13 +360,18 @@ static emp_status create(void **state, const emp_problem *problem,
     return emp_one_shot_create(state, problem, params, place, err);
 }
 
-static const char options_text[] =
-    "order\tany\tsplits in any order of the blocks; in one alone; or either: any where "
-    "that is not too much\n"
-    "ideals\t50000\tat most so many sets of blocks closed under what they wait for\n";
+static const emp_option option_list[] = {
+    EMP_WORD_OPTION("order", options, order, "any|one|either",
+                    "splits in any order of the blocks; in one alone; or either: any "
+                    "where that is not too much",
+                    ORDER_ANY),
+    EMP_INTEGER_OPTION("ideals", options, ideals, 2, 1 << 24,
+                       "at most so many sets of blocks closed under what they wait for",
+                       50000),
+    EMP_NO_OPTION};
 
 const emp_placer_type emp_placer_dp_contiguous = {
-    .options = options_text,
+    .options = option_list,
     .name = "dp-contiguous",
     .description = "contiguous parts of the least greatest load, by dynamic program "
                    "(Tarnawski et al. 2020)",

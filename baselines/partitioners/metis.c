@@ -9,10 +9,14 @@
 #include "search/one_shot.h"
 #include "search/partition/metis_cut.h"
 
+typedef enum { STRATEGY_RECURSIVE, STRATEGY_KWAY } metis_strategy;
+
 typedef struct {
-    const emp_problem *problem;
-    int64_t            with_cpu, has_memory, is_kway;
-    int64_t            imbalance, memory_imbalance; /* thousandths; 0 = METIS's own */
+    const emp_problem     *problem;
+    bool                   with_cpu, has_memory;
+    metis_strategy         strategy;
+    double                 imbalance, memory_imbalance; /* 0 = METIS's own */
+    emp_partition_settings settings;
 } metis_options;
 
 static void share_memory(const emp_partition_target *target, double *share)
@@ -36,11 +40,11 @@ static emp_status cut(const emp_partition_graph *g, const emp_partition_target *
     double               memory_share[EMP_MAX_DEVICES];
     int32_t             *memory = NULL;
     emp_metis_cut        c = {.share = target->power,
-                              .is_kway = o->is_kway != 0,
-                              .imbalance = (double)o->imbalance / 1000.0,
-                              .memory_imbalance = (double)o->memory_imbalance / 1000.0};
+                              .is_kway = o->strategy == STRATEGY_KWAY,
+                              .imbalance = o->imbalance,
+                              .memory_imbalance = o->memory_imbalance};
 
-    if (o->has_memory != 0) {
+    if (o->has_memory) {
         memory = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
         if (memory == NULL)
             EMP_FAIL(EMP_ENOMEM, "memory of %d vertices", g->vertex_count);
@@ -59,28 +63,17 @@ cleanup:
 static emp_status place(const emp_problem *problem, const emp_placer_params *params,
                         emp_device_id *device_of_op, emp_error *err)
 {
-    emp_partition_settings settings = {0};
-    metis_options          own = {.problem = problem};
-    const int64_t          limit = EMP_PARTITION_IMBALANCE_LIMIT;
-    const emp_option       options[] = {
-              {"cpu", 0, 1, &own.with_cpu, NULL},
-              {"strategy", 0, 0, &own.is_kway, "recursive|kway"},
-              {"imbalance", 0, limit, &own.imbalance, NULL},
-              {"memory", 0, 1, &own.has_memory, NULL},
-              {"memory_imbalance", 0, limit, &own.memory_imbalance, NULL},
-              EMP_PARTITION_OPTIONS(settings)};
+    metis_options own = {.problem = problem};
 
-    EMP_CHECK(emp_options_parse(params->options, "metis", options,
-                                sizeof options / sizeof *options, err));
-    if (own.memory_imbalance > 0 && own.has_memory == 0)
-        return EMP_ERROR(EMP_EINVAL,
-                         "option \"memory_imbalance\" of method metis needs memory=1");
+    EMP_CHECK(emp_placer_options_parse(&own, &emp_placer_metis, params, err));
+    if (own.memory_imbalance > 0 && !own.has_memory)
+        return EMP_ERROR(EMP_EINVAL, "metis: option memory_imbalance needs memory=1");
     const emp_partition_request request = {.method = "metis",
-                                           .params = {.with_cpu = own.with_cpu != 0},
+                                           .params = {.with_cpu = own.with_cpu},
                                            .partitioner = cut,
                                            .options = &own,
                                            .seed = params->seed};
-    return emp_partition_method_place(problem, request, &settings, device_of_op, err);
+    return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
 }
 
 static emp_status create(void **state, const emp_problem *problem,
@@ -89,18 +82,26 @@ static emp_status create(void **state, const emp_problem *problem,
     return emp_one_shot_create(state, problem, params, place, err);
 }
 
+static const emp_option option_list[] = {
+    EMP_BOOL_OPTION("cpu", metis_options, with_cpu, "1: the CPU is one of the parts", 0),
+    EMP_WORD_OPTION("strategy", metis_options, strategy, "recursive|kway",
+                    "how METIS cuts", STRATEGY_RECURSIVE),
+    EMP_REAL_OPTION("imbalance", metis_options, imbalance, 0, 1,
+                    "load of a part over its share; 0: METIS's own", 0),
+    EMP_BOOL_OPTION("memory", metis_options, has_memory,
+                    "1: parts also get their device's share of the memory", 0),
+    EMP_REAL_OPTION("memory_imbalance", metis_options, memory_imbalance, 0, 1,
+                    "likewise of its memory; 0: as imbalance", 0),
+    EMP_PARTITION_OPTIONS(metis_options, settings),
+    EMP_NO_OPTION};
+
 const emp_placer_type emp_placer_metis = {
-    .options =
-        "cpu\t0\t1: the CPU is one of the parts\n"
-        "strategy\trecursive\thow METIS cuts: recursive | kway\n"
-        "imbalance\t0\tload of a part over its share, in thousandths; 0: METIS's own\n"
-        "memory\t0\t1: parts also get their device's share of the memory\n"
-        "memory_imbalance\t0\tlikewise of its memory; 0: as "
-        "imbalance\n" EMP_PARTITION_OPTION_LINES,
+    .options = option_list,
     .name = "metis",
     .description =
         "METIS recursive bisection over the GPUs (Karypis and Kumar 1998); cpu=1 "
         "adds the CPU",
+    .uses_seed = true,
     .create = create,
     .ask = emp_one_shot_ask,
     .tell = emp_one_shot_tell,

@@ -13,10 +13,10 @@ emp_status emp_partition_method_place(const emp_problem            *problem,
             EMP_EUNSUPPORTED,
             "ops of %s state how long they take, and nothing of FLOPs; use costs=time",
             problem->workload);
-    request.params.costs = (emp_op_costs)settings->costs;
-    request.params.power = (emp_device_power)settings->power;
+    request.params.costs = settings->costs;
+    request.params.power = settings->power;
     EMP_CHECK(emp_partition_place(problem, &request, device_of_op, err));
-    if (settings->repair != 0)
+    if (settings->repair)
         EMP_CHECK(
             emp_memory_repair(problem, request.method, request.seed, device_of_op, err));
     return EMP_OK;

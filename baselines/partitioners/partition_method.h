@@ -5,32 +5,27 @@
 #ifndef EMP_BASELINES_PARTITIONERS_PARTITION_METHOD_H
 #define EMP_BASELINES_PARTITIONERS_PARTITION_METHOD_H
 
-#include "search/method_options.h"
 #include "search/partition/partition_graph.h"
 #include "search/placer.h"
 
-/** Values of the shared options; 0 is the default of each. */
+/** Values of the shared options. */
 typedef struct {
-    int64_t costs; /**< emp_op_costs */
-    int64_t power; /**< emp_device_power */
-    int64_t repair;
+    emp_op_costs     costs;
+    emp_device_power power;
+    bool             repair;
 } emp_partition_settings;
 
-enum { EMP_PARTITION_IMBALANCE_LIMIT = 1000 /**< thousandths */ };
-
-/** Their entries in a table of options; settings is an emp_partition_settings. */
-/* clang-format off */
-#define EMP_PARTITION_OPTIONS(settings)                         \
-    {"costs", 0, 0, &(settings).costs, EMP_OP_COSTS_WORDS},     \
-    {"power", 0, 0, &(settings).power, EMP_DEVICE_POWER_WORDS}, \
-    {"repair", 0, 1, &(settings).repair, NULL}
-/* clang-format on */
-
-/** Their lines in the list of a method's options. */
-#define EMP_PARTITION_OPTION_LINES                                                     \
-    "costs\ttime\tweight of an op: time | flops | grappler (TensorFlow's estimate)\n"  \
-    "power\tpeak\tshare of a device: peak FLOP/s | measured on the ops of the graph\n" \
-    "repair\t0\t1: groups of ops leave devices that lack memory\n"
+/** Rows of a method's options; \a at is the emp_partition_settings in its struct \a type. */
+#define EMP_PARTITION_OPTIONS(type, at)                                              \
+    EMP_WORD_OPTION("costs", type, at.costs, EMP_OP_COSTS_WORDS,                     \
+                    "weight of an op; grappler: TensorFlow's estimate",              \
+                    EMP_OP_COSTS_TIME),                                              \
+        EMP_WORD_OPTION("power", type, at.power, EMP_DEVICE_POWER_WORDS,             \
+                        "share of a device: peak FLOP/s, or measured on the ops of " \
+                        "the graph",                                                 \
+                        EMP_POWER_PEAK),                                             \
+        EMP_BOOL_OPTION("repair", type, at.repair,                                   \
+                        "1: groups of ops leave devices that lack memory", 0)
 
 /** Cuts as \a request says, with the costs and powers of \a settings put into it, and repairs
  * if they say so (memory_repair.h). */

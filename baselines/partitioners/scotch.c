@@ -6,51 +6,49 @@
 #include "search/one_shot.h"
 #include "search/partition/scotch_cut.h"
 
-#define OPTION_LINES                                                                   \
-    "arch\tmachine\tdistance of two devices: machine (time of a transfer) | complete " \
-    "(1)\n"                                                                            \
-    "strategy\tquality\twhat Scotch aims at: quality | default | speed | balance\n"    \
-    "imbalance\t50\tload of a device over its share, in "                              \
-    "thousandths\n" EMP_PARTITION_OPTION_LINES
+typedef struct {
+    emp_scotch_options     scotch;
+    emp_partition_settings settings;
+} mapping_options;
+
+static const emp_option option_list[] = {
+    EMP_WORD_OPTION("arch", mapping_options, scotch.architecture,
+                    EMP_SCOTCH_ARCHITECTURE_WORDS,
+                    "distance of two devices: time of a transfer on the machine, or 1",
+                    EMP_SCOTCH_MACHINE),
+    EMP_WORD_OPTION("strategy", mapping_options, scotch.strategy,
+                    EMP_SCOTCH_STRATEGY_WORDS, "what Scotch aims at", EMP_SCOTCH_QUALITY),
+    EMP_REAL_OPTION("imbalance", mapping_options, scotch.imbalance, 0.001, 1,
+                    "load of a device over its share", 0.05),
+    EMP_PARTITION_OPTIONS(mapping_options, settings), EMP_NO_OPTION};
 
 static emp_status place(const emp_problem *problem, const emp_placer_params *params,
-                        const char *method, bool with_cpu, emp_device_id *device_of_op,
-                        emp_error *err)
+                        const emp_placer_type *type, bool with_cpu,
+                        emp_device_id *device_of_op, emp_error *err)
 {
-    emp_partition_settings settings = {0};
-    int64_t                architecture = 0, strategy = 0, imbalance = 50;
-    const emp_option       options[] = {
-              {"arch", 0, 0, &architecture, EMP_SCOTCH_ARCHITECTURE_WORDS},
-              {"strategy", 0, 0, &strategy, EMP_SCOTCH_STRATEGY_WORDS},
-              {"imbalance", 1, EMP_PARTITION_IMBALANCE_LIMIT, &imbalance, NULL},
-              EMP_PARTITION_OPTIONS(settings)};
+    mapping_options own;
 
-    EMP_CHECK(emp_options_parse(params->options, method, options,
-                                sizeof options / sizeof *options, err));
-    const emp_scotch_options    scotch = {.architecture =
-                                              (emp_scotch_architecture)architecture,
-                                          .strategy = (emp_scotch_strategy)strategy,
-                                          .imbalance = (double)imbalance / 1000.0};
-    const emp_partition_request request = {.method = method,
+    EMP_CHECK(emp_placer_options_parse(&own, type, params, err));
+    const emp_partition_request request = {.method = type->name,
                                            .params = {.with_cpu = with_cpu},
                                            .partitioner = emp_scotch_map,
-                                           .options = &scotch,
+                                           .options = &own.scotch,
                                            .seed = params->seed};
-    return emp_partition_method_place(problem, request, &settings, device_of_op, err);
+    return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
 }
 
 static emp_status place_scotch(const emp_problem       *problem,
                                const emp_placer_params *params,
                                emp_device_id *device_of_op, emp_error *err)
 {
-    return place(problem, params, "scotch", true, device_of_op, err);
+    return place(problem, params, &emp_placer_scotch, true, device_of_op, err);
 }
 
 static emp_status place_mincut(const emp_problem       *problem,
                                const emp_placer_params *params,
                                emp_device_id *device_of_op, emp_error *err)
 {
-    return place(problem, params, "mincut", false, device_of_op, err);
+    return place(problem, params, &emp_placer_mincut, false, device_of_op, err);
 }
 
 static emp_status create_scotch(void **state, const emp_problem *problem,
@@ -66,7 +64,8 @@ static emp_status create_mincut(void **state, const emp_problem *problem,
 }
 
 const emp_placer_type emp_placer_scotch = {
-    .options = OPTION_LINES,
+    .options = option_list,
+    .uses_seed = true,
     .name = "scotch",
     .description = "Scotch static mapping onto the CPU and the GPUs (Pellegrini 1994)",
     .create = create_scotch,
@@ -76,7 +75,8 @@ const emp_placer_type emp_placer_scotch = {
 };
 
 const emp_placer_type emp_placer_mincut = {
-    .options = OPTION_LINES,
+    .options = option_list,
+    .uses_seed = true,
     .name = "mincut",
     .description = "Scotch static mapping onto the GPUs alone (Mirhoseini et al. 2017)",
     .create = create_mincut,

@@ -74,8 +74,8 @@ cleanup:
 static emp_status place(const emp_problem *problem, const emp_placer_params *params,
                         emp_device_id *device_of_op, emp_error *err)
 {
-    return emp_list_place(problem, params, "heft", EMP_TASKS_OPS, emp_schedule_heft,
-                          device_of_op, err);
+    return emp_list_place(problem, params, &emp_placer_heft, EMP_TASKS_OPS,
+                          emp_schedule_heft, device_of_op, err);
 }
 
 static emp_status create(void **state, const emp_problem *problem,

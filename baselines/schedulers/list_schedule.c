@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "search/method_options.h"
 
 static emp_status allocate(emp_list_schedule *s, emp_error *err)
 {
@@ -276,7 +275,7 @@ void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level
 /* ---- placers ---- */
 
 emp_status emp_list_place(const emp_problem *problem, const emp_placer_params *params,
-                          const char *method, emp_task_units units,
+                          const emp_placer_type *method, emp_task_units units,
                           emp_list_scheduler *scheduler, emp_device_id *device_of_op,
                           emp_error *err)
 {
@@ -284,7 +283,7 @@ emp_status emp_list_place(const emp_problem *problem, const emp_placer_params *p
     emp_task_graph   *graph = NULL;
     emp_list_schedule schedule = {0};
 
-    EMP_TRY(emp_options_parse(params->options, method, NULL, 0, err));
+    EMP_TRY(emp_placer_options_parse(NULL, method, params, err));
     EMP_TRY(emp_task_graph_create(&graph, problem, units, err));
     EMP_TRY(emp_list_schedule_init(&schedule, graph, err));
     EMP_TRY(scheduler(&schedule, err));

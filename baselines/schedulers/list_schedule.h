@@ -100,7 +100,7 @@ emp_list_scheduler emp_schedule_m_sct;  /**< m_sct.c */
 /** What the placers share: tasks of \a problem, a schedule of them, every op where its task
  * is. Folded ops go to device 0. \a method takes no options. */
 emp_status emp_list_place(const emp_problem *problem, const emp_placer_params *params,
-                          const char *method, emp_task_units units,
+                          const emp_placer_type *method, emp_task_units units,
                           emp_list_scheduler *scheduler, emp_device_id *device_of_op,
                           emp_error *err);
 

@@ -11,8 +11,8 @@ emp_status emp_schedule_m_etf(emp_list_schedule *s, emp_error *err)
 static emp_status place(const emp_problem *problem, const emp_placer_params *params,
                         emp_device_id *device_of_op, emp_error *err)
 {
-    return emp_list_place(problem, params, "m-etf", EMP_TASKS_FUSED, emp_schedule_m_etf,
-                          device_of_op, err);
+    return emp_list_place(problem, params, &emp_placer_m_etf, EMP_TASKS_FUSED,
+                          emp_schedule_m_etf, device_of_op, err);
 }
 
 static emp_status create(void **state, const emp_problem *problem,

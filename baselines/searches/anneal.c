@@ -15,10 +15,10 @@
 
 typedef struct {
     emp_walk_options walk;
-    int64_t          warmup;  /* samples that set the first temperature */
-    int64_t          heat;    /* percent of their standard deviation */
-    int64_t          cooling; /* first temperature over the last */
-    int64_t          length;  /* samples in all; 0 = the run's budget */
+    int32_t          warmup;  /* samples that set the first temperature */
+    double           heat;    /* the latter over their standard deviation */
+    double           cooling; /* first temperature over the last */
+    int32_t          length;  /* samples in all; 0 = the run's budget */
 } anneal_options;
 
 /* What a checkpoint must keep of the first moves. */
@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     emp_walk       walk; /* first */
     anneal_options options;
-    int64_t        told;
+    int64_t        length, told;
     spread         d;
 } annealer;
 
@@ -45,20 +45,6 @@ static void destroy(void *state)
     emp_free(a);
 }
 
-static emp_status parse_options(anneal_options *o, const char *text, emp_error *err)
-{
-    emp_option list[EMP_WALK_OPTIONS + 4];
-
-    *o = (anneal_options){.warmup = 100, .heat = 20, .cooling = 1000, .length = 0};
-    emp_walk_options_list(&o->walk, list);
-    emp_option *own = list + EMP_WALK_OPTIONS;
-    own[0] = (emp_option){"warmup", 2, 1 << 20, &o->warmup, NULL};
-    own[1] = (emp_option){"heat", 0, 10000, &o->heat, NULL};
-    own[2] = (emp_option){"cooling", 1, 1 << 30, &o->cooling, NULL};
-    own[3] = (emp_option){"length", 0, 1 << 30, &o->length, NULL};
-    return emp_options_parse(text, "anneal", list, EMP_WALK_OPTIONS + 4, err);
-}
-
 static emp_status create(void **state, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err)
 {
@@ -67,10 +53,10 @@ static emp_status create(void **state, const emp_problem *problem,
 
     *state = NULL;
     if (a == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(parse_options(&a->options, params->options, err));
-    if (a->options.length == 0)
-        a->options.length =
-            params->budget_evaluations > 0 ? params->budget_evaluations : USUAL_LENGTH;
+    EMP_TRY(emp_placer_options_parse(&a->options, &emp_placer_anneal, params, err));
+    a->length = a->options.length > 0            ? a->options.length
+                : params->budget_evaluations > 0 ? params->budget_evaluations
+                                                 : USUAL_LENGTH;
     EMP_TRY(emp_walk_init(&a->walk, problem, &a->options.walk, params->seed, err));
     *state = a;
     a = NULL;
@@ -96,9 +82,9 @@ static double temperature(const annealer *a)
     if (a->told <= o->warmup || d->count < 1.0) return 0.0;
     double mean = d->sum / d->count;
     double deviation = sqrt(fmax(0.0, d->sum_of_squares / d->count - mean * mean));
-    double left = (double)(o->length - o->warmup);
+    double left = (double)(a->length - o->warmup);
     double done = left > 0.0 ? fmin(1.0, (double)(a->told - o->warmup) / left) : 1.0;
-    return (double)o->heat / 100.0 * deviation * pow((double)o->cooling, -done);
+    return o->heat * deviation * pow(o->cooling, -done);
 }
 
 static void note_spread(annealer *a, const emp_score *scores, int32_t count)
@@ -139,20 +125,26 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return count;
 }
 
-static const char options_text[] =
-    "warmup\t100\tsamples that set the first temperature\n"
-    "heat\t20\tthe first temperature, percent of the standard deviation of their "
-    "changes\n"
-    "cooling\t1000\tthe first temperature over the last\n"
-    "length\t0\tsamples in all; 0: the run's budget, or 4000\n" EMP_WALK_OPTIONS_TEXT(
-        "mixed", "768");
+static const emp_option option_list[] = {
+    EMP_INTEGER_OPTION("warmup", anneal_options, warmup, 2, 1 << 20,
+                       "samples that set the first temperature", 100),
+    EMP_REAL_OPTION("heat", anneal_options, heat, 0, 10,
+                    "the first temperature over the standard deviation of their changes",
+                    0.2),
+    EMP_REAL_OPTION("cooling", anneal_options, cooling, 1, 1 << 30,
+                    "the first temperature over the last", 1000),
+    EMP_INTEGER_OPTION("length", anneal_options, length, 0, 1 << 30,
+                       "samples in all; 0: the run's budget, or 4000", 0),
+    EMP_WALK_OPTIONS(anneal_options, walk, EMP_MOVES_MIXED, 768),
+    EMP_NO_OPTION};
 
 const emp_placer_type emp_placer_anneal = {
-    .options = options_text,
+    .options = option_list,
     .name = "anneal",
     .description = "simulated annealing by moves of ops and groups (Kirkpatrick et al. "
                    "1983)",
-    .is_learner = true,
+    .uses_budget = true,
+    .uses_seed = true,
     .create = create,
     .ask = ask,
     .tell = tell,

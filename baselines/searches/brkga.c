@@ -7,6 +7,7 @@
  * are drawn afresh, and of children: each key is that of an elite parent with probability
  * 0.7, else that of another parent. REGAL also has keys that order ops; the runtime orders
  * them by itself here, so there are none. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +16,15 @@
 #include "baselines/baselines.h"
 #include "baselines/searches/grouped.h"
 
+/* Of a share, as a person writes it, of a count. */
+static const double ROUNDING = 1e-6;
+
 typedef struct {
     emp_grouped_options groups;
 
-    int64_t population, elite, mutants; /* the latter in percent of it */
-    int64_t bias;                       /* percent of keys from the elite parent */
+    int32_t population;
+    double  elite, mutants; /* shares of it */
+    double  bias;           /* share of keys from the elite parent */
 } brkga_options;
 
 /* What a checkpoint must keep, beside the arrays. */
@@ -61,29 +66,17 @@ static void destroy(void *state)
     emp_free(b);
 }
 
-static emp_status parse_options(brkga *b, const char *text, emp_error *err)
+static emp_status divide_population(brkga *b, emp_error *err)
 {
-    brkga_options *o = &b->options;
-    emp_option     list[EMP_GROUPED_OPTIONS + 4];
+    const brkga_options *o = &b->options;
 
-    *o = (brkga_options){.population = 50, .elite = 20, .mutants = 10, .bias = 70};
-    emp_grouped_options_list(&o->groups, list);
-    const emp_option own[] = {{"population", 3, 1 << 14, &o->population, NULL},
-                              {"elite", 1, 50, &o->elite, NULL},
-                              {"mutants", 0, 50, &o->mutants, NULL},
-                              {"bias", 50, 100, &o->bias, NULL}};
-    memcpy(list + EMP_GROUPED_OPTIONS, own, sizeof own);
-    EMP_CHECK(emp_options_parse(text, "brkga", list, sizeof list / sizeof *list, err));
-    b->elite_count = (int32_t)((o->population * o->elite + 99) / 100);
-    b->mutant_count = (int32_t)(o->population * o->mutants / 100);
-    if (b->elite_count + b->mutant_count >= o->population) {
-        return EMP_ERROR(
-            EMP_EINVAL,
-            "options of method brkga: an elite of %lld %% and %lld %% mutants leave "
-            "no room for children",
-            (long long)o->elite, (long long)o->mutants);
-    }
-    return EMP_OK;
+    b->elite_count = (int32_t)ceil(o->population * o->elite - ROUNDING);
+    b->mutant_count = (int32_t)floor(o->population * o->mutants + ROUNDING);
+    if (b->elite_count + b->mutant_count < o->population) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "brkga: an elite of %g and mutants of %g of a population leave no "
+                     "room for children",
+                     o->elite, o->mutants);
 }
 
 static double *chromosome(const brkga *b, double *keys, int64_t member)
@@ -128,7 +121,8 @@ static emp_status create(void **state, const emp_problem *problem,
 
     *state = NULL;
     if (b == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(parse_options(b, params->options, err));
+    EMP_TRY(emp_placer_options_parse(&b->options, &emp_placer_brkga, params, err));
+    EMP_TRY(divide_population(b, err));
     b->seed = params->seed;
     EMP_TRY(emp_grouped_init(&b->groups, problem, &b->options.groups, params->seed, err));
     b->key_count = b->groups.ops.group_count * b->groups.device_count;
@@ -194,7 +188,7 @@ static int by_cost(const void *a, const void *b)
 static void cross(const brkga *b, emp_rng *rng, const double *elite, const double *other,
                   double *child)
 {
-    const double bias = (double)b->options.bias / 100.0;
+    const double bias = b->options.bias;
 
     for (int32_t i = 0; i < b->key_count; i++)
         child[i] = emp_rng_uniform(rng) < bias ? elite[i] : other[i];
@@ -203,7 +197,7 @@ static void cross(const brkga *b, emp_rng *rng, const double *elite, const doubl
 /* The elite first, best first, with its costs; then mutants, then children. */
 static void breed(brkga *b)
 {
-    const int32_t members = (int32_t)b->options.population, elite = b->elite_count;
+    const int32_t members = b->options.population, elite = b->elite_count;
     emp_rng       rng;
 
     for (int32_t i = 0; i < members; i++) b->rank[i] = (ranked){b->cost_s[i], i};
@@ -259,18 +253,26 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return sizeof list / sizeof *list;
 }
 
-static const char options_text[] = "population\t50\tplacements of a generation\n"
-                                   "elite\t20\tpercent of them that live on\n"
-                                   "mutants\t10\tpercent of them that are drawn afresh\n"
-                                   "bias\t70\tpercent of the keys of a child that are "
-                                   "those of its elite parent\n" EMP_GROUPED_OPTIONS_TEXT;
+static const emp_option option_list[] = {
+    EMP_INTEGER_OPTION("population", brkga_options, population, 3, 1 << 14,
+                       "placements of a generation", 50),
+    EMP_REAL_OPTION("elite", brkga_options, elite, 0.01, 0.5,
+                    "share of them that live on", 0.2),
+    EMP_REAL_OPTION("mutants", brkga_options, mutants, 0, 0.5,
+                    "share of them that are drawn afresh", 0.1),
+    EMP_REAL_OPTION("bias", brkga_options, bias, 0.5, 1,
+                    "share of the keys of a child that are those of its elite parent",
+                    0.7),
+    EMP_GROUPED_OPTIONS(brkga_options, groups),
+    EMP_NO_OPTION};
 
 const emp_placer_type emp_placer_brkga = {
-    .options = options_text,
+    .options = option_list,
     .name = "brkga",
     .description = "biased random-key genetic algorithm on groups (Goncalves and Resende "
                    "2011; Paliwal et al. 2020)",
-    .is_learner = true,
+    .uses_budget = true,
+    .uses_seed = true,
     .create = create,
     .ask = ask,
     .tell = tell,

@@ -22,7 +22,6 @@
 #include "baselines/baselines.h"
 #include "search/elites.h"
 #include "search/groups/clusters.h"
-#include "search/method_options.h"
 
 enum { MOST_STARTS = 8, METRICS = 4 };
 
@@ -31,11 +30,11 @@ enum { MOST_STARTS = 8, METRICS = 4 };
 static const double IMBALANCE[] = {2.0, 4.0};
 
 typedef struct {
-    int64_t samples, elites; /* per batch; kept */
-    int64_t coarse, fine;    /* groups: of the first start; about */
-    int64_t starts, start_samples;
-    int64_t rate;                 /* percent */
-    int64_t strays, strays_first; /* groups of a sample that leave the elite: always, and
+    int32_t samples, elites; /* per batch; kept */
+    int32_t coarse, fine;    /* groups: of the first start; about */
+    int32_t starts, start_samples;
+    double  rate;
+    double  strays, strays_first; /* groups of a sample that leave the elite: always, and
                                      when the fine groups begin */
 } ce_options;
 
@@ -95,9 +94,9 @@ static int32_t group_count(const ce *c)
 }
 
 /* As a share of all groups, at most half. */
-static double share_of(const ce *c, int64_t groups)
+static double share_of(const ce *c, double groups)
 {
-    return fmin(0.5, (double)groups / fmax(1.0, group_count(c)));
+    return fmin(0.5, groups / fmax(1.0, group_count(c)));
 }
 
 static void spread_evenly(ce *c)
@@ -131,36 +130,11 @@ static void begin_stage(ce *c)
     if (is_fine(c)) begin_fine(c);
 }
 
-static emp_status parse_options(ce_options *o, const char *text, emp_error *err)
-{
-    *o = (ce_options){.samples = 8,
-                      .elites = 5,
-                      .coarse = 12,
-                      .fine = 1024,
-                      .starts = 3,
-                      .start_samples = 400,
-                      .rate = 20,
-                      .strays = 1,
-                      .strays_first = 6};
-    const emp_option options[] = {{"samples", 1, EMP_MAX_BATCH, &o->samples, NULL},
-                                  {"elites", 1, 1024, &o->elites, NULL},
-                                  {"coarse", 1, 64, &o->coarse, NULL},
-                                  {"fine", 1, 1 << 14, &o->fine, NULL},
-                                  {"starts", 1, MOST_STARTS, &o->starts, NULL},
-                                  {"start_samples", 1, 1 << 30, &o->start_samples, NULL},
-                                  {"rate", 1, 100, &o->rate, NULL},
-                                  {"strays", 0, 1 << 16, &o->strays, NULL},
-                                  {"strays_first", 0, 1 << 16, &o->strays_first, NULL}};
-
-    return emp_options_parse(text, "ce", options, sizeof options / sizeof *options, err);
-}
-
 static emp_status create_clusters(ce *c, emp_error *err)
 {
     for (int32_t i = 0; i < c->options.starts; i++) {
         EMP_CHECK(emp_clusters_create(
-            &c->clusters[i], c->problem, (int32_t)c->options.fine,
-            (int32_t)c->options.coarse << i,
+            &c->clusters[i], c->problem, c->options.fine, c->options.coarse << i,
             IMBALANCE[(size_t)i % (sizeof IMBALANCE / sizeof *IMBALANCE)],
             c->seed * MOST_STARTS + (uint64_t)i, err));
         if (c->clusters[i]->fine_count > c->most_groups)
@@ -194,12 +168,12 @@ static emp_status create(void **state, const emp_problem *problem,
     c->problem = problem;
     c->seed = params->seed;
     c->device_count = problem->machine->device_count;
-    EMP_TRY(parse_options(&c->options, params->options, err));
+    EMP_TRY(emp_placer_options_parse(&c->options, &emp_placer_ce, params, err));
     EMP_TRY(create_clusters(c, err));
     size_t groups = (size_t)c->most_groups;
     c->p = EMP_NEW_ARRAY(double, groups *(size_t)c->device_count);
     c->sample = EMP_NEW_ARRAY(int32_t, (size_t)c->options.samples * groups);
-    EMP_TRY(emp_elites_init(&c->elites, (int32_t)c->options.elites, c->most_groups, err));
+    EMP_TRY(emp_elites_init(&c->elites, c->options.elites, c->most_groups, err));
     c->best = EMP_NEW_ARRAY(int32_t, groups);
     if (!c->p || !c->sample || !c->best)
         EMP_FAIL(EMP_ENOMEM, "table of %zu groups", groups);
@@ -267,7 +241,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
     ce *c = state;
 
     EMP_CHECK(check_state(c, err));
-    *count = c->options.samples < max ? (int32_t)c->options.samples : max;
+    *count = c->options.samples < max ? c->options.samples : max;
     c->sample_count = *count;
     for (int32_t k = 0; k < *count; k++)
         draw_candidate(c, c->sample + (size_t)k * (size_t)c->most_groups, candidates[k]);
@@ -276,7 +250,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
 
 static void move_table(ce *c)
 {
-    const double  rate = (double)c->options.rate / 100.0;
+    const double  rate = c->options.rate;
     const double  stray = share_of(c, c->options.strays), n = (double)c->elites.count;
     const int32_t groups = group_count(c);
 
@@ -378,24 +352,36 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return sizeof list / sizeof *list;
 }
 
-static const char options_text[] =
-    "samples\t8\tplacements a batch\n"
-    "elites\t5\tbest placements that are kept\n"
-    "coarse\t12\tgroups of the first start; each further one has twice as many\n"
-    "fine\t1024\tgroups in the end, about\n"
-    "starts\t3\tgroupings that are tried\n"
-    "start_samples\t400\tplacements for each of them\n"
-    "rate\t20\tpercent by which the table moves towards the elite\n"
-    "strays\t1\tgroups of a sample that leave the elite on average\n"
-    "strays_first\t6\tthe same when the fine groups begin\n";
+static const emp_option option_list[] = {
+    EMP_INTEGER_OPTION("samples", ce_options, samples, 1, EMP_MAX_BATCH,
+                       "placements a batch", 8),
+    EMP_INTEGER_OPTION("elites", ce_options, elites, 1, 1024,
+                       "best placements that are kept", 5),
+    EMP_INTEGER_OPTION("coarse", ce_options, coarse, 1, 64,
+                       "groups of the first start; each further one has twice as many",
+                       12),
+    EMP_INTEGER_OPTION("fine", ce_options, fine, 1, 1 << 14, "groups in the end, about",
+                       1024),
+    EMP_INTEGER_OPTION("starts", ce_options, starts, 1, MOST_STARTS,
+                       "groupings that are tried", 3),
+    EMP_INTEGER_OPTION("start_samples", ce_options, start_samples, 1, 1 << 30,
+                       "placements for each of them", 400),
+    EMP_REAL_OPTION("rate", ce_options, rate, 0.01, 1,
+                    "share of the way that the table moves towards the elite", 0.2),
+    EMP_REAL_OPTION("strays", ce_options, strays, 0, 1 << 16,
+                    "groups of a sample that leave the elite on average", 1),
+    EMP_REAL_OPTION("strays_first", ce_options, strays_first, 0, 1 << 16,
+                    "the same when the fine groups begin", 6),
+    EMP_NO_OPTION};
 
 const emp_placer_type emp_placer_ce = {
-    .options = options_text,
+    .options = option_list,
     .name = "ce",
     .description =
         "cross-entropy method on METIS groups, from coarse to fine (Rubinstein "
         "1999; Gao et al. 2018)",
-    .is_learner = true,
+    .uses_budget = true,
+    .uses_seed = true,
     .create = create,
     .ask = ask,
     .tell = tell,

@@ -5,26 +5,16 @@
 
 #include "base/hash.h"
 #include "baselines/searches/walk.h"
-#include "search/groups/class_groups.h"
 
 /* Largest group over the mean: a layer is a better group than an equal share. */
 static const double IMBALANCE = 2.0;
-
-void emp_grouped_options_list(emp_grouped_options *o,
-                              emp_option           list[EMP_GROUPED_OPTIONS])
-{
-    *o = (emp_grouped_options){.kind = EMP_CLASS_GROUPS_METIS, .count = 24};
-    list[0] =
-        (emp_option){"groups", .value = &o->kind, .words = EMP_CLASS_GROUPING_WORDS};
-    list[1] = (emp_option){"count", 1, 1 << 14, &o->count, NULL};
-}
 
 emp_status emp_grouped_init(emp_grouped *g, const emp_problem *problem,
                             const emp_grouped_options *options, uint64_t seed,
                             emp_error *err)
 {
-    const emp_class_groups_params groups = {(emp_class_grouping)options->kind,
-                                            (int32_t)options->count, IMBALANCE, seed};
+    const emp_class_groups_params groups = {options->kind, options->count, IMBALANCE,
+                                            seed};
 
     *g = (emp_grouped){.problem = problem,
                        .device_count = problem->machine->device_count,

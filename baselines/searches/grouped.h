@@ -6,15 +6,15 @@
 #ifndef EMP_BASELINES_SEARCHES_GROUPED_H
 #define EMP_BASELINES_SEARCHES_GROUPED_H
 
+#include "search/groups/class_groups.h"
 #include "search/groups/members.h"
-#include "search/method_options.h"
 #include "search/placer.h"
 
-enum { EMP_GROUPED_OPTIONS = 2, EMP_GROUPED_METRICS = 3 };
+enum { EMP_GROUPED_METRICS = 3 };
 
 typedef struct {
-    int64_t kind;  /**< emp_class_grouping */
-    int64_t count; /**< groups at most */
+    emp_class_grouping kind;
+    int32_t            count; /**< groups at most */
 } emp_grouped_options;
 
 typedef struct {
@@ -27,12 +27,12 @@ typedef struct {
     emp_placer_metric  metric[EMP_GROUPED_METRICS];
 } emp_grouped;
 
-/** Defaults, and the options that overwrite them. */
-void emp_grouped_options_list(emp_grouped_options *options,
-                              emp_option           list[EMP_GROUPED_OPTIONS]);
-#define EMP_GROUPED_OPTIONS_TEXT                                                        \
-    "groups\tmetis\thow groups are made: metis, scotch, colocrl (its rules) or names\n" \
-    "count\t24\tgroups at most\n"
+/** Rows of a method's options; \a at is the emp_grouped_options in its struct \a type. */
+#define EMP_GROUPED_OPTIONS(type, at)                                  \
+    EMP_WORD_OPTION("groups", type, at.kind, EMP_CLASS_GROUPING_WORDS, \
+                    "how groups are made; colocrl: by its rules",      \
+                    EMP_CLASS_GROUPS_METIS),                           \
+        EMP_INTEGER_OPTION("count", type, at.count, 1, 1 << 14, "groups at most", 24)
 
 /** \a problem is borrowed. \retval EMP_ENOMEM, and those of class_groups.h */
 emp_status emp_grouped_init(emp_grouped *grouped, const emp_problem *problem,

@@ -12,7 +12,13 @@
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
 
-enum { PICK_FIRST, PICK_BEST };
+typedef enum { PICK_FIRST, PICK_BEST } local_pick;
+
+typedef struct {
+    emp_walk_options walk;
+    local_pick       pick;
+    int32_t          kicks;
+} local_options;
 
 /* Streams of the walk's seed, away from those of its moves: substreams from 16 on. */
 enum { STREAM_ORDER = 16, STREAM_RESTART };
@@ -26,14 +32,13 @@ typedef struct {
 } local_progress;
 
 typedef struct {
-    emp_walk         walk; /* first: make_move() is handed it */
-    emp_walk_options options;
-    int64_t          pick, kicks;
-    int32_t          move_count;
-    int32_t         *order;    /* [move] */
-    int64_t          order_of; /* the restart for which it was drawn; -1 = none yet */
-    local_progress   at;
-    double           best_s; /* cost of at.best, or of where the walk stands */
+    emp_walk       walk; /* first: make_move() is handed it */
+    local_options  options;
+    int32_t        move_count;
+    int32_t       *order;    /* [move] */
+    int64_t        order_of; /* the restart for which it was drawn; -1 = none yet */
+    local_progress at;
+    double         best_s; /* cost of at.best, or of where the walk stands */
 } local_search;
 
 static void destroy(void *state)
@@ -53,21 +58,6 @@ static bool make_move(emp_walk *walk, int64_t draft, emp_device_id *device_of_op
     return emp_moves_make(&walk->moves, s->order[draft % s->move_count], device_of_op);
 }
 
-static emp_status parse_options(local_search *s, const char *text, emp_error *err)
-{
-    emp_option list[EMP_WALK_OPTIONS + 2];
-
-    s->pick = PICK_FIRST;
-    s->kicks = 2;
-    emp_walk_options_list(&s->options, list);
-    s->options.moves.kind = EMP_MOVES_GROUPS; /* of single ops there are too many */
-    s->options.moves.finest = 128;
-    list[EMP_WALK_OPTIONS] =
-        (emp_option){"pick", .value = &s->pick, .words = "first|best"};
-    list[EMP_WALK_OPTIONS + 1] = (emp_option){"kicks", 0, 1 << 20, &s->kicks, NULL};
-    return emp_options_parse(text, "local", list, EMP_WALK_OPTIONS + 2, err);
-}
-
 static emp_status create(void **state, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err)
 {
@@ -76,8 +66,8 @@ static emp_status create(void **state, const emp_problem *problem,
 
     *state = NULL;
     if (s == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(parse_options(s, params->options, err));
-    EMP_TRY(emp_walk_init(&s->walk, problem, &s->options, params->seed, err));
+    EMP_TRY(emp_placer_options_parse(&s->options, &emp_placer_local, params, err));
+    EMP_TRY(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
     s->walk.make = make_move;
     int64_t moves = emp_moves_count(&s->walk.moves);
     if (moves < 1 || moves > INT32_MAX)
@@ -140,8 +130,9 @@ static void restart(local_search *s)
 
     emp_rng_init(&rng, w->seed, (uint32_t)s->at.restarts++, STREAM_RESTART);
     emp_walk_return(w);
-    for (int64_t i = 0; i < s->kicks; i++) emp_moves_draw(&w->moves, &rng, w->here);
-    if (s->kicks == 0) emp_moves_scatter(&w->moves, &rng, w->here);
+    for (int32_t i = 0; i < s->options.kicks; i++)
+        emp_moves_draw(&w->moves, &rng, w->here);
+    if (s->options.kicks == 0) emp_moves_scatter(&w->moves, &rng, w->here);
     w->at.is_new = 1;
 }
 
@@ -161,7 +152,7 @@ static void go_on(local_search *s)
 {
     const bool is_over = s->walk.at.drafted - s->at.step_at >= s->move_count;
 
-    if (s->at.best >= 0 && (is_over || s->pick == PICK_FIRST)) {
+    if (s->at.best >= 0 && (is_over || s->options.pick == PICK_FIRST)) {
         emp_walk_step(&s->walk, s->at.best, s->best_s);
         begin_sweep(s);
     } else if (is_over) {
@@ -200,18 +191,25 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return count;
 }
 
-static const char options_text[] =
-    "pick\tfirst\tgo on with the first batch that has a faster sample, or the best of "
-    "all moves\n"
-    "kicks\t2\trandom moves away from the best that leave a local optimum; 0: another "
-    "random placement\n" EMP_WALK_OPTIONS_TEXT("groups", "128");
+static const emp_option option_list[] = {
+    EMP_WORD_OPTION("pick", local_options, pick, "first|best",
+                    "go on with the first batch that has a faster sample, or the best of "
+                    "all moves",
+                    PICK_FIRST),
+    EMP_INTEGER_OPTION("kicks", local_options, kicks, 0, 1 << 20,
+                       "random moves away from the best that leave a local optimum; 0: "
+                       "another random placement",
+                       2),
+    /* Of single ops there are too many moves. */
+    EMP_WALK_OPTIONS(local_options, walk, EMP_MOVES_GROUPS, 128), EMP_NO_OPTION};
 
 const emp_placer_type emp_placer_local = {
-    .options = options_text,
+    .options = option_list,
     .name = "local",
     .description = "local search by moves of ops and groups, with restarts (as in "
                    "Tarnawski et al. 2020)",
-    .is_learner = true,
+    .uses_budget = true,
+    .uses_seed = true,
     .create = create,
     .ask = ask,
     .tell = tell,

@@ -15,10 +15,16 @@
 #include "baselines/searches/walk.h"
 
 typedef struct {
-    emp_walk         walk; /* first */
-    emp_walk_options options;
-    int64_t          alpha, reset; /* samples between two returns to the best */
-    int64_t          since_reset;
+    emp_walk_options walk;
+    double           alpha;
+    int32_t          reset; /* 0: usual_reset() */
+} mcmc_options;
+
+typedef struct {
+    emp_walk     walk; /* first */
+    mcmc_options options;
+    int64_t      reset; /* samples between two returns to the best */
+    int64_t      since_reset;
 } sampler;
 
 static void destroy(void *state)
@@ -28,18 +34,6 @@ static void destroy(void *state)
     if (s == NULL) return;
     emp_walk_clear(&s->walk);
     emp_free(s);
-}
-
-static emp_status parse_options(sampler *s, const char *text, emp_error *err)
-{
-    emp_option list[EMP_WALK_OPTIONS + 2];
-
-    s->alpha = 100;
-    s->reset = 0;
-    emp_walk_options_list(&s->options, list);
-    list[EMP_WALK_OPTIONS] = (emp_option){"alpha", 0, 1 << 30, &s->alpha, NULL};
-    list[EMP_WALK_OPTIONS + 1] = (emp_option){"reset", 0, 1 << 30, &s->reset, NULL};
-    return emp_options_parse(text, "mcmc", list, EMP_WALK_OPTIONS + 2, err);
 }
 
 /* FlexFlow's rule; without a budget its upper end. */
@@ -58,9 +52,10 @@ static emp_status create(void **state, const emp_problem *problem,
 
     *state = NULL;
     if (s == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(parse_options(s, params->options, err));
-    if (s->reset == 0) s->reset = usual_reset(params->budget_evaluations);
-    EMP_TRY(emp_walk_init(&s->walk, problem, &s->options, params->seed, err));
+    EMP_TRY(emp_placer_options_parse(&s->options, &emp_placer_mcmc, params, err));
+    s->reset =
+        s->options.reset > 0 ? s->options.reset : usual_reset(params->budget_evaluations);
+    EMP_TRY(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
     *state = s;
     s = NULL;
 
@@ -82,7 +77,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     bool     is_new;
     int32_t  accepted = 0;
     /* alpha = 0 accepts everything. */
-    const double t = s->alpha > 0 ? 1.0 / (double)s->alpha : 1e300;
+    const double t = s->options.alpha > 0.0 ? 1.0 / s->options.alpha : 1e300;
 
     EMP_CHECK(emp_walk_begin(&s->walk, scores, count, &is_new, err));
     if (!is_new) {
@@ -109,18 +104,24 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return count;
 }
 
-static const char options_text[] =
-    "alpha\t100\ta sample slower by a share x is accepted with probability exp(-alpha "
-    "x)\n"
-    "reset\t0\tsamples between two returns to the best; 0: a hundredth of the budget, at "
-    "most 1000\n" EMP_WALK_OPTIONS_TEXT("mixed", "768");
+static const emp_option option_list[] = {
+    EMP_REAL_OPTION("alpha", mcmc_options, alpha, 0, 1 << 30,
+                    "a sample slower by a share x is accepted with probability "
+                    "exp(-alpha x)",
+                    100),
+    EMP_INTEGER_OPTION("reset", mcmc_options, reset, 0, 1 << 30,
+                       "samples between two returns to the best; 0: a hundredth of the "
+                       "budget, at most 1000",
+                       0),
+    EMP_WALK_OPTIONS(mcmc_options, walk, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
 
 const emp_placer_type emp_placer_mcmc = {
-    .options = options_text,
+    .options = option_list,
     .name = "mcmc",
     .description = "FlexFlow's Markov chain Monte Carlo by moves of ops and groups (Jia "
                    "et al. 2019)",
-    .is_learner = true,
+    .uses_budget = true,
+    .uses_seed = true,
     .create = create,
     .ask = ask,
     .tell = tell,

@@ -17,17 +17,20 @@
 #include "baselines/searches/ppo.h"
 #include "search/elites.h"
 
+/* Of a share, as a person writes it, of a count. */
+static const double ROUNDING = 1e-6;
+
 typedef struct {
     emp_grouped_options groups;
 
-    int64_t samples;   /* of a batch */
-    int64_t steps;     /* gradient steps after each */
-    int64_t step_size; /* hundredths */
-    int64_t clip;      /* percent */
-    int64_t batches;   /* between two refits */
-    int64_t elite;     /* percent of the samples in between */
-    int64_t rate;      /* percent by which a refit moves the table */
-    int64_t spread;    /* percent of it that is spread evenly */
+    int32_t samples; /* of a batch */
+    int32_t steps;   /* gradient steps after each */
+    double  step_size;
+    double  clip;
+    int32_t batches; /* between two refits */
+    double  elite;   /* share of the samples in between */
+    double  rate;    /* of a refit */
+    double  spread;  /* share of the table that is spread evenly */
 } post_options;
 
 /* What a checkpoint must keep, beside the arrays. */
@@ -61,29 +64,9 @@ static void destroy(void *state)
     emp_free(p);
 }
 
-static emp_status parse_options(post_options *o, const char *text, emp_error *err)
+static int64_t window_of(const post *p)
 {
-    emp_option list[EMP_GROUPED_OPTIONS + 8];
-
-    *o = (post_options){.samples = 10,
-                        .steps = 10,
-                        .step_size = 50,
-                        .clip = 20,
-                        .batches = 5,
-                        .elite = 10,
-                        .rate = 70,
-                        .spread = 2};
-    emp_grouped_options_list(&o->groups, list);
-    const emp_option own[] = {{"samples", 2, EMP_MAX_BATCH, &o->samples, NULL},
-                              {"steps", 0, 1000, &o->steps, NULL},
-                              {"step_size", 0, 100000, &o->step_size, NULL},
-                              {"clip", 1, 100, &o->clip, NULL},
-                              {"batches", 1, 1000, &o->batches, NULL},
-                              {"elite", 1, 100, &o->elite, NULL},
-                              {"rate", 0, 100, &o->rate, NULL},
-                              {"spread", 1, 100, &o->spread, NULL}};
-    memcpy(list + EMP_GROUPED_OPTIONS, own, sizeof own);
-    return emp_options_parse(text, "post", list, sizeof list / sizeof *list, err);
+    return (int64_t)p->options.batches * p->options.samples;
 }
 
 static emp_status create(void **state, const emp_problem *problem,
@@ -94,12 +77,12 @@ static emp_status create(void **state, const emp_problem *problem,
 
     *state = NULL;
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(parse_options(&p->options, params->options, err));
+    EMP_TRY(emp_placer_options_parse(&p->options, &emp_placer_post, params, err));
     p->seed = params->seed;
     EMP_TRY(emp_grouped_init(&p->groups, problem, &p->options.groups, params->seed, err));
     size_t groups = (size_t)p->groups.ops.group_count;
     size_t entries = groups * (size_t)p->groups.device_count;
-    size_t window = (size_t)(p->options.batches * p->options.samples);
+    size_t window = (size_t)window_of(p);
     p->logits = EMP_NEW_ARRAY(double, entries); /* 0: even */
     p->gradient = EMP_NEW_ARRAY(double, entries);
     p->sample = EMP_NEW_ARRAY(int32_t, window * groups);
@@ -112,11 +95,6 @@ static emp_status create(void **state, const emp_problem *problem,
 cleanup:
     destroy(p);
     return st;
-}
-
-static int64_t window_of(const post *p)
-{
-    return p->options.batches * p->options.samples;
 }
 
 static int32_t *sample_at(const post *p, int64_t index)
@@ -192,20 +170,20 @@ static void climb(post *p, const int32_t *choice, const double *cost_s, int32_t 
 {
     double        advantage[EMP_MAX_BATCH], old_log_p[EMP_MAX_BATCH];
     const int32_t groups = p->groups.ops.group_count, devices = p->groups.device_count;
-    const double  step = (double)p->options.step_size / 100.0;
+    const double  step = p->options.step_size;
     emp_ppo_batch batch = {.groups = groups,
                            .devices = devices,
                            .samples = count,
                            .choice = choice,
                            .old_log_p = old_log_p,
                            .advantage = advantage,
-                           .clip = (double)p->options.clip / 100.0};
+                           .clip = p->options.clip};
 
     judge(cost_s, count, advantage);
     for (int32_t k = 0; k < count; k++)
         old_log_p[k] =
             emp_ppo_log_p(p->logits, groups, devices, choice + (int64_t)k * groups);
-    for (int64_t i = 0; i < p->options.steps; i++) {
+    for (int32_t i = 0; i < p->options.steps; i++) {
         emp_ppo_objective(&batch, p->logits, p->gradient);
         for (int32_t j = 0; j < groups * devices; j++)
             p->logits[j] += step * p->gradient[j];
@@ -226,8 +204,7 @@ static bool is_elite(const post *p, int64_t index, int64_t wanted)
 /* One row towards its frequencies in the elite. */
 static void refit_row(const post *p, double *row, const double *frequency)
 {
-    const double rate = (double)p->options.rate / 100.0;
-    const double spread = (double)p->options.spread / 100.0;
+    const double rate = p->options.rate, spread = p->options.spread;
     double       old[EMP_MAX_DEVICES];
 
     emp_ppo_softmax(row, p->groups.device_count, old);
@@ -240,8 +217,9 @@ static void refit_row(const post *p, double *row, const double *frequency)
 static void refit(post *p)
 {
     const int32_t groups = p->groups.ops.group_count, devices = p->groups.device_count;
-    const int64_t wanted = (p->at.collected * p->options.elite + 99) / 100;
-    double       *frequency = p->gradient; /* which nobody needs now */
+    const int64_t wanted =
+        (int64_t)ceil((double)p->at.collected * p->options.elite - ROUNDING);
+    double *frequency = p->gradient; /* which nobody needs now */
 
     memset(frequency, 0, (size_t)(groups * devices) * sizeof *frequency);
     for (int64_t i = 0; i < p->at.collected; i++) {
@@ -300,23 +278,33 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return sizeof list / sizeof *list;
 }
 
-static const char options_text[] =
-    "samples\t10\tplacements a batch\n"
-    "steps\t10\tgradient steps after a batch\n"
-    "step_size\t50\tof logits along the gradient, hundredths\n"
-    "clip\t20\tpercent by which the ratio of probabilities may change\n"
-    "batches\t5\tbatches between two refits to the elite\n"
-    "elite\t10\tpercent of the samples of these batches that are the elite\n"
-    "rate\t70\tpercent by which a refit moves the table\n"
-    "spread\t2\tpercent of the table that a refit spreads "
-    "evenly\n" EMP_GROUPED_OPTIONS_TEXT;
+static const emp_option option_list[] = {
+    EMP_INTEGER_OPTION("samples", post_options, samples, 2, EMP_MAX_BATCH,
+                       "placements a batch", 10),
+    EMP_INTEGER_OPTION("steps", post_options, steps, 0, 1000,
+                       "gradient steps after a batch", 10),
+    EMP_REAL_OPTION("step_size", post_options, step_size, 0, 10,
+                    "of logits along the gradient", 0.5),
+    EMP_REAL_OPTION("clip", post_options, clip, 0.01, 1,
+                    "share by which the ratio of probabilities may change", 0.2),
+    EMP_INTEGER_OPTION("batches", post_options, batches, 1, 1000,
+                       "batches between two refits to the elite", 5),
+    EMP_REAL_OPTION("elite", post_options, elite, 0.01, 1,
+                    "share of the samples of these batches that are the elite", 0.1),
+    EMP_REAL_OPTION("rate", post_options, rate, 0, 1,
+                    "share of the way that a refit moves the table", 0.7),
+    EMP_REAL_OPTION("spread", post_options, spread, 0.01, 1,
+                    "share of the table that a refit spreads evenly", 0.02),
+    EMP_GROUPED_OPTIONS(post_options, groups),
+    EMP_NO_OPTION};
 
 const emp_placer_type emp_placer_post = {
-    .options = options_text,
+    .options = option_list,
     .name = "post",
     .description = "Post: cross-entropy and proximal policy optimisation on groups (Gao "
                    "et al. 2018)",
-    .is_learner = true,
+    .uses_budget = true,
+    .uses_seed = true,
     .create = create,
     .ask = ask,
     .tell = tell,

@@ -11,23 +11,8 @@
 /* Substreams of a number: a move, and the decision on it. */
 enum { STREAM_MOVE, STREAM_DECISION, STREAM_START };
 
-enum { START_GPU, START_RANDOM, START_SPLIT };
-
-enum { MOST_DRAFTS = 64 };
-
 /* Moves that change nothing: so many are passed over. */
 enum { MOST_SKIPS = 20 };
-
-void emp_walk_options_list(emp_walk_options *o, emp_option list[EMP_WALK_OPTIONS])
-{
-    o->samples = 4;
-    o->start = START_GPU;
-    o->prefilter = 1;
-    list[0] = (emp_option){"samples", 1, EMP_MAX_BATCH, &o->samples, NULL};
-    list[1] = (emp_option){"start", .value = &o->start, .words = "gpu|random|split"};
-    list[2] = (emp_option){"prefilter", 1, MOST_DRAFTS, &o->prefilter, NULL};
-    emp_move_options_list(&o->moves, list + 3);
-}
 
 double emp_penalized_s(const emp_score *score)
 {
@@ -63,9 +48,9 @@ static emp_status place_start(emp_walk *w, emp_error *err)
     emp_rng       rng;
 
     emp_rng_init(&rng, w->seed, 0, STREAM_START);
-    if (w->options.start == START_SPLIT)
+    if (w->options.start == EMP_START_SPLIT)
         return emp_dp_contiguous_place(w->here, w->problem, "order=either", err);
-    if (w->options.start == START_RANDOM) {
+    if (w->options.start == EMP_START_RANDOM) {
         emp_moves_scatter(&w->moves, &rng, w->here);
         return EMP_OK;
     }
@@ -94,8 +79,7 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
     if (options->prefilter > 1) {
         EMP_TRY(emp_surrogate_create(&w->surrogate, problem, EMP_SURROGATE_FASTEST, err));
         w->drafts = EMP_NEW_ARRAY(emp_device_id, (size_t)options->prefilter * ops);
-        if (w->drafts == NULL)
-            EMP_FAIL(EMP_ENOMEM, "%lld drafts", (long long)options->prefilter);
+        if (w->drafts == NULL) EMP_FAIL(EMP_ENOMEM, "%d drafts", options->prefilter);
     }
     EMP_TRY(place_start(w, err));
 
@@ -136,10 +120,10 @@ static int64_t make_draft(emp_walk *w, emp_device_id *device_of_op)
 static emp_status pick_draft(emp_walk *w, emp_device_id *device_of_op, int64_t *picked,
                              emp_error *err)
 {
-    const int32_t  count = (int32_t)w->options.prefilter;
-    emp_device_id *placement[MOST_DRAFTS];
-    double         guess_s[MOST_DRAFTS];
-    int64_t        number[MOST_DRAFTS];
+    const int32_t  count = w->options.prefilter;
+    emp_device_id *placement[EMP_WALK_MOST_DRAFTS];
+    double         guess_s[EMP_WALK_MOST_DRAFTS];
+    int64_t        number[EMP_WALK_MOST_DRAFTS];
     int32_t        best = 0;
 
     for (int32_t i = 0; i < count; i++) {
@@ -178,9 +162,7 @@ emp_status emp_walk_ask(emp_walk *w, const char *method, emp_device_id *const *c
                         int32_t max, int32_t *count, emp_error *err)
 {
     EMP_CHECK(check_state(w, method, err));
-    *count = w->at.is_new               ? 1
-             : w->options.samples < max ? (int32_t)w->options.samples
-                                        : max;
+    *count = w->at.is_new ? 1 : w->options.samples < max ? w->options.samples : max;
     w->sample_count = *count;
     for (int32_t k = 0; k < *count; k++) {
         if (w->at.is_new) {

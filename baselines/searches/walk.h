@@ -22,28 +22,35 @@
 #include "search/placer.h"
 #include "sim/surrogate/surrogate.h"
 
-enum {
-    EMP_WALK_OPTIONS = 3 + EMP_MOVES_OPTIONS,
-    EMP_WALK_ARRAYS = 5,
-    EMP_WALK_METRICS = 4
-};
+enum { EMP_WALK_MOST_DRAFTS = 64, EMP_WALK_ARRAYS = 5, EMP_WALK_METRICS = 4 };
+
+typedef enum {
+    EMP_START_GPU, /**< all on the first */
+    EMP_START_RANDOM,
+    EMP_START_SPLIT /**< dp_contiguous.h */
+} emp_walk_start;
 
 typedef struct {
     emp_move_options moves;
-    int64_t          samples; /**< placements of a batch */
-    int64_t start;     /**< 0 gpu: all on the first; 1 random; 2 split: dp_contiguous.h */
-    int64_t prefilter; /**< moves drawn for each sample; of several the surrogate's
-                                     favourite is taken */
+    int32_t          samples; /**< placements of a batch */
+    emp_walk_start   start;
+    int32_t prefilter; /**< moves drawn for each sample; of several the surrogate's
+                            favourite is taken */
 } emp_walk_options;
 
-/** Defaults, and the options that overwrite them. */
-void emp_walk_options_list(emp_walk_options *options, emp_option list[EMP_WALK_OPTIONS]);
-#define EMP_WALK_OPTIONS_TEXT(moves, finest)                                             \
-    "samples\t4\tplacements a batch\n"                                                   \
-    "start\tgpu\twhere the walk begins: gpu, all on the first; random; or split, where " \
-    "dp-contiguous ends\n"                                                               \
-    "prefilter\t1\tmoves drawn for each sample, of which the surrogate picks "           \
-    "one\n" EMP_MOVE_OPTIONS_TEXT(moves, finest)
+/** Rows of a method's options; \a at is the emp_walk_options in its struct \a type. */
+#define EMP_WALK_OPTIONS(type, at, moved, most)                                         \
+    EMP_INTEGER_OPTION("samples", type, at.samples, 1, EMP_MAX_BATCH,                   \
+                       "placements a batch", 4),                                        \
+        EMP_WORD_OPTION("start", type, at.start, "gpu|random|split",                    \
+                        "where the walk begins: all on the first GPU, at random, or "   \
+                        "where dp-contiguous ends",                                     \
+                        EMP_START_GPU),                                                 \
+        EMP_INTEGER_OPTION("prefilter", type, at.prefilter, 1, EMP_WALK_MOST_DRAFTS,    \
+                           "moves drawn for each sample, of which the surrogate picks " \
+                           "one",                                                       \
+                           1),                                                          \
+        EMP_MOVE_OPTIONS(type, at.moves, moved, most)
 
 /** What a checkpoint must keep, beside the arrays. */
 typedef struct {

@@ -69,7 +69,7 @@ static void shorten_gpu(emp_problem_variant *v, const emp_device_id *device_of_o
                         emp_rng *rng)
 {
     emp_device_id gpu[EMP_MAX_DEVICES];
-    int32_t       count = emp_devices_of_kind(v->machine, EMP_DEVICE_GPU, gpu);
+    int32_t       count = emp_machine_list(v->machine, EMP_DEVICE_GPU, gpu);
     emp_device_id faster = gpu[emp_rng_below(rng, (uint32_t)count)];
 
     for (emp_op_id op = 0; op < v->costs.op_count; op++) {

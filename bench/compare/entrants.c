@@ -7,18 +7,6 @@
 #include "base/io/text.h"
 #include "run/methods.h"
 
-/* Methods that give the same placement with every seed; tests/bench/compare holds them to it. */
-static const char *const undrawn[] = {"cpu",   "gpu",          "expert", "heft",
-                                      "peft",  "etf",          "m-topo", "m-etf",
-                                      "m-sct", "dp-contiguous"};
-
-static bool is_drawn(const char *method)
-{
-    for (size_t i = 0; i < sizeof undrawn / sizeof *undrawn; i++)
-        if (strcmp(undrawn[i], method) == 0) return false;
-    return true;
-}
-
 /* The first preset goes by the method's name alone, as in the tables. */
 static void add(emp_entrant *entrant, const emp_placer_type *method, const char *preset,
                 size_t length, bool is_first)
@@ -26,8 +14,8 @@ static void add(emp_entrant *entrant, const emp_placer_type *method, const char 
     emp_text key = {entrant->key, sizeof entrant->key, 0};
 
     *entrant = (emp_entrant){.method = method,
-                             .is_budgeted = method->is_learner,
-                             .is_drawn = is_drawn(method->name)};
+                             .is_budgeted = method->uses_budget,
+                             .is_drawn = method->uses_seed};
     snprintf(entrant->preset, sizeof entrant->preset, "%.*s", (int)length, preset);
     emp_text_add(&key, "%s", method->name);
     if (!is_first) emp_text_add(&key, "-%s", entrant->preset);
@@ -41,13 +29,13 @@ int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS])
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
         const char *at = method->presets != NULL ? method->presets : "";
         bool        is_first = true;
-        do { /* "paper, emplace" */
-            size_t length = strcspn(at, ",");
+        do { /* "paper|emplace" */
+            size_t length = strcspn(at, "|");
             assert(count < EMP_COMPARISON_ENTRANTS);
             add(&entrants[count++], method, at, length, is_first);
             is_first = false;
             at += length;
-            at += strspn(at, ", ");
+            at += strspn(at, "|");
         } while (*at != '\0');
     }
     return count;

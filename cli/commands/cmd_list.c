@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/text.h"
 #include "cli/cli.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"
@@ -175,84 +176,143 @@ cleanup:
     return st;
 }
 
-/* One line of a method's options, cut into its three parts. */
-typedef struct {
-    int         key_length, value_length, help_length;
-    const char *key, *value, *help;
-} option_line;
+/* ---- methods ----------------------------------------------------------------------- */
 
-/* The length of a value: of values for two presets one is enough if they are the same. */
-static int shorten(const char *value, int length)
+/* The default; of presets that differ, both: "256/12". */
+static void write_defaults(char text[2 * EMP_OPTION_TEXT_BYTES], const emp_option *option,
+                           const char *presets)
 {
-    const char *slash = memchr(value, '/', (size_t)length);
-    int         first = slash == NULL ? length : (int)(slash - value);
+    emp_text line = {text, 2 * EMP_OPTION_TEXT_BYTES, 0};
+    char     value[EMP_OPTION_TEXT_BYTES];
+    size_t   length;
 
-    return length == 2 * first + 1 && memcmp(value, slash + 1, (size_t)first) == 0
-               ? first
-               : length;
-}
-
-/* \return where the next line begins. */
-static const char *cut_line(option_line *line, const char *text)
-{
-    line->key = text;
-    line->key_length = (int)strcspn(text, "\t");
-    line->value = text + line->key_length + 1;
-    int value_length = (int)strcspn(line->value, "\t");
-    line->value_length = shorten(line->value, value_length);
-    line->help = line->value + value_length + 1;
-    line->help_length = (int)strcspn(line->help, "\n");
-    return line->help + line->help_length + 1;
+    for (int32_t i = 0; i == 0 || emp_words_at(presets, i, &length) != NULL; i++) {
+        if (i > 0 && option->preset[i] == option->preset[0]) continue;
+        emp_option_write_default(value, option, i);
+        emp_text_add(&line, "%s%s", i == 0 ? "" : "/", value);
+    }
 }
 
 static void print_method(const emp_placer_type *method)
 {
-    option_line line;
+    char        defaults[2 * EMP_OPTION_TEXT_BYTES], range[EMP_OPTION_TEXT_BYTES];
+    size_t      length;
+    const char *preset;
 
     printf("%s: %s\n", method->name, method->description);
+    for (int32_t i = 0; (preset = emp_words_at(method->presets, i, &length)) != NULL; i++)
+        printf("%s%.*s", i == 0 ? "  presets: " : ", ", (int)length, preset);
     if (method->presets != NULL)
-        printf("  presets: %s%s\n", method->presets,
-               strchr(method->presets, ',') == NULL
-                   ? ""
-                   : "; options have the first one's value / the second's");
-    for (const char *text = method->options; text != NULL && *text != '\0';) {
-        text = cut_line(&line, text);
-        printf("  %-20.*s %13.*s  %.*s\n", line.key_length, line.key, line.value_length,
-               line.value, line.help_length, line.help);
+        printf("%s\n", strchr(method->presets, '|') == NULL
+                           ? ""
+                           : "; options have the first one's value / the second's");
+    for (const emp_option *o = method->options; o != NULL && o->name != NULL; o++) {
+        write_defaults(defaults, o, method->presets);
+        emp_option_write_range(range, o);
+        printf("  %-20s %13s  %s (%s)\n", o->name, defaults, o->help, range);
     }
+}
+
+static json_t *json_words(const char *words)
+{
+    json_t     *array = json_array();
+    size_t      length;
+    const char *word;
+
+    for (int32_t i = 0; (word = emp_words_at(words, i, &length)) != NULL; i++)
+        json_array_append_new(array, json_stringn(word, length));
+    return array;
+}
+
+/* A value of the option. */
+static json_t *json_value(const emp_option *option, double value)
+{
+    size_t      length = 0;
+    const char *word;
+
+    switch (option->kind) {
+    case EMP_OPTION_BOOL: return json_boolean(value != 0.0);
+    case EMP_OPTION_INTEGER: return json_integer((json_int_t)value);
+    case EMP_OPTION_REAL: return json_real(value);
+    case EMP_OPTION_WORD: break;
+    }
+    word = emp_words_at(option->words, (int32_t)value, &length);
+    return json_stringn(word, length);
+}
+
+/* With presets the default is an object of one for each. */
+static json_t *json_option(const emp_option *option, const char *presets)
+{
+    json_t     *object = json_object(), *defaults = json_object();
+    size_t      length;
+    const char *preset;
+
+    for (int32_t i = 0; (preset = emp_words_at(presets, i, &length)) != NULL; i++)
+        json_object_setn_new(defaults, preset, length,
+                             json_value(option, option->preset[i]));
+    if (presets == NULL)
+        json_object_set_new(object, "default", json_value(option, option->preset[0]));
+    else
+        json_object_set(object, "default", defaults);
+    json_decref(defaults);
+    if (option->kind == EMP_OPTION_WORD) {
+        json_object_set_new(object, "choices", json_words(option->words));
+    } else if (option->kind != EMP_OPTION_BOOL) {
+        json_object_set_new(object, "minimum", json_value(option, option->low));
+        json_object_set_new(object, "maximum", json_value(option, option->high));
+    }
+    json_object_set_new(object, "help", json_string(option->help));
+    return object;
 }
 
 static json_t *json_method(const emp_placer_type *method)
 {
-    json_t     *options_of_method = json_object();
-    option_line line;
+    json_t *options_of_method = json_object();
 
-    for (const char *text = method->options; text != NULL && *text != '\0';) {
-        text = cut_line(&line, text);
-        json_object_setn_new(options_of_method, line.key, (size_t)line.key_length,
-                             json_pack("{s:s%, s:s%}", "default", line.value,
-                                       (size_t)line.value_length, "help", line.help,
-                                       (size_t)line.help_length));
-    }
-    return json_pack("{s:s, s:b, s:o}", "description", method->description, "uses_budget",
-                     method->is_learner, "options", options_of_method);
+    for (const emp_option *o = method->options; o != NULL && o->name != NULL; o++)
+        json_object_set_new(options_of_method, o->name, json_option(o, method->presets));
+    return json_pack("{s:s, s:b, s:o, s:o}", "description", method->description,
+                     "uses_budget", method->uses_budget, "presets",
+                     json_words(method->presets), "options", options_of_method);
+}
+
+struct method_args {
+    struct args            common;
+    const emp_placer_type *method; /* the only one that is wanted, or NULL */
+};
+
+static error_t parse_method(int key, char *arg, struct argp_state *state)
+{
+    struct method_args *args = (struct method_args *)state->input;
+    emp_error           err = {0};
+
+    if (key != ARGP_KEY_ARG || args->method != NULL) return parse(key, arg, state);
+    if (emp_method_find(&args->method, arg, &err) != EMP_OK)
+        cli_usage_error("%s", err.msg);
+    return 0;
 }
 
 emp_status cmd_methods(int argc, char **argv, emp_error *err)
 {
-    bool                   is_json = wants_json(argc, argv,
-                                                "List the placement methods, their options and defaults.\v"
-                                                                  "  emplace place nmt:layers=2 --machine k40x2 "
-                                                                  "--method scotch");
-    json_t                *object = is_json ? json_object() : NULL;
+    const struct argp      argp = {.options = options,
+                                   .parser = parse_method,
+                                   .args_doc = "[METHOD]",
+                                   .doc = "List the placement methods, or one, with the "
+                                               "options: name, default, meaning, range.\v"
+                                               "  emplace methods scotch\n"
+                                               "  emplace place nmt:layers=2 --machine k40x2 "
+                                               "--method scotch --options imbalance=0.1"};
+    struct method_args     args = {.method = NULL};
     const emp_placer_type *method = NULL;
 
+    cli_parse(&argp, argc, argv, &args);
+    json_t *object = args.common.is_json ? json_object() : NULL;
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
-        if (is_json) {
+        if (args.method != NULL && args.method != method) continue;
+        if (args.common.is_json)
             json_object_set_new(object, method->name, json_method(method));
-        } else {
+        else
             print_method(method);
-        }
     }
     return print_object(&object, err);
 }

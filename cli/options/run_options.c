@@ -119,7 +119,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
         .best = best,
     };
 
-    if (params.budget_evaluations == 0 && params.budget_s <= 0 && method->is_learner) {
+    if (params.budget_evaluations == 0 && params.budget_s <= 0 && method->uses_budget) {
         params.budget_evaluations = default_budget;
     }
     cli_bar_init(&bar);

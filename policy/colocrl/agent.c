@@ -21,10 +21,10 @@ static emp_status init_network(emp_colocrl_agent *a, int32_t device_count, emp_e
     EMP_CHECK(
         emp_device_net_init(&a->net,
                             &(emp_device_net_shape){.inputs = a->groups.inputs,
-                                                    .hidden = (int32_t)o->hidden,
+                                                    .hidden = o->hidden,
                                                     .devices = device_count,
                                                     .max_steps = a->groups.steps,
-                                                    .max_samples = (int32_t)o->samples,
+                                                    .max_samples = o->samples,
                                                     .temperature = o->temperature,
                                                     .tanh_constant = o->tanh_constant,
                                                     .learned_inputs = a->groups.width},
@@ -58,9 +58,9 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
                              .seed = seed,
                              .draw_seed = seed,
                              .threads = threads < 1 ? 1 : threads};
-    if ((double)group_count > options->max_groups) {
+    if (group_count > options->max_groups) {
         EMP_FAIL(EMP_EINVAL,
-                 "colocrl: co-location leaves %d groups, more than max_groups=%g; raise "
+                 "colocrl: co-location leaves %d groups, more than max_groups=%d; raise "
                  "it, at a price in memory that grows with its square, or let a method "
                  "such as hdp learn groups",
                  group_count, options->max_groups);
@@ -69,8 +69,7 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
         a->metric[i] = (emp_placer_metric){metric_names[i], NAN};
     emp_blas_single_thread();
     EMP_TRY(emp_group_embedding_init(&a->groups, ops, group_of_row, group_count,
-                                     (int32_t)options->type_width,
-                                     (emp_group_sequence)options->order, seed, err));
+                                     options->type_width, options->order, seed, err));
     EMP_TRY(init_network(a, device_count, err));
 
 cleanup:
@@ -146,7 +145,7 @@ void emp_colocrl_agent_backward(emp_colocrl_agent *a, const emp_score *scores,
     const emp_reinforce_rules  rules = {.failure = o->failure,
                                         .updates_failures = o->updates_failures,
                                         .baseline_decay = o->baseline_decay,
-                                        .baseline_first = o->baseline_first != 0.0};
+                                        .baseline_first = o->baseline_first};
     double                     loss = 0.0;
     unsigned                   saved = emp_flush_begin();
     emp_judgement j = emp_reinforce_judge(&rules, &a->baseline, a->update, scores, count);

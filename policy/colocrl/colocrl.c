@@ -79,7 +79,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
 {
     emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
     const int32_t     *row_of_op = agent->ops->row_of_op;
-    int32_t            samples = (int32_t)agent->options.samples;
+    int32_t            samples = agent->options.samples;
 
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
@@ -147,21 +147,14 @@ static const emp_placer_sharing sharing = {.backward = backward,
                                            .list_gradient = list_gradient,
                                            .list_values = list_values};
 
-static const char options_text[] =
-#define X(name, paper, low, high, whole, help) #name "\t" #paper "\t" help "\n"
-    EMP_COLOCRL_OPTION_LIST(X)
-#undef X
-#define X(name, paper, paper_name, names, help) #name "\t" #paper_name "\t" help "\n"
-        EMP_COLOCRL_CHOICE_LIST(X);
-#undef X
-
 const emp_placer_type emp_placer_colocrl = {
     .name = "colocrl",
     .description = "REINFORCE on devices of groups that rules make (Mirhoseini et al., "
                    "ICML 2017)",
-    .is_learner = true,
+    .uses_budget = true,
+    .uses_seed = true,
     .presets = "paper",
-    .options = options_text,
+    .options = emp_colocrl_option_list,
     .create = create,
     .ask = ask,
     .tell = tell,

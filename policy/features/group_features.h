@@ -23,6 +23,7 @@ typedef enum {
     EMP_ORDER_RANDOM, /**< one for each seed */
     EMP_ORDER_REVERSE /**< by mean position, the last first */
 } emp_group_sequence;
+#define EMP_GROUP_SEQUENCE_WORDS "position|number|random|reverse"
 
 /** Numbers per group. */
 int32_t emp_group_feature_count(const emp_op_features *ops, int32_t group_count);

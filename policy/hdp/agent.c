@@ -47,25 +47,24 @@ static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_erro
 
     EMP_CHECK(emp_grouper_init(
         &a->grouper,
-        &(emp_grouper_shape){.hidden = (int32_t)o->grouper_hidden,
-                             .groups = (int32_t)o->groups,
-                             .type_width = (int32_t)o->type_width,
-                             .activation = o->relu != 0 ? EMP_ACTIVATION_RELU
-                                                        : EMP_ACTIVATION_TANH},
+        &(emp_grouper_shape){.hidden = o->grouper_hidden,
+                             .groups = o->groups,
+                             .type_width = o->type_width,
+                             .activation =
+                                 o->relu ? EMP_ACTIVATION_RELU : EMP_ACTIVATION_TANH},
         a->ops, err));
     EMP_CHECK(emp_device_net_init(
         &a->net,
-        &(emp_device_net_shape){.inputs =
-                                    emp_group_feature_count(a->ops, (int32_t)o->groups),
-                                .hidden = (int32_t)o->hidden,
+        &(emp_device_net_shape){.inputs = emp_group_feature_count(a->ops, o->groups),
+                                .hidden = o->hidden,
                                 .devices = device_count,
-                                .max_steps = (int32_t)o->groups,
+                                .max_steps = o->groups,
                                 .max_samples = max_samples(o),
                                 .temperature = o->temperature,
                                 .tanh_constant = o->tanh_constant},
         err));
     emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, 0);
-    if (o->ranges != 0)
+    if (o->ranges)
         EMP_CHECK(emp_grouper_start_ranges(&a->grouper, o->ranges_slope, o->ranges_gain,
                                            &rng, err));
     else
@@ -96,8 +95,7 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
     a->group_sums = EMP_NEW_ARRAY(double, 2 * groups);
     a->x = EMP_NEW_ARRAY(emp_real, groups * (size_t)a->net.shape.inputs);
     if (options->elites > 0)
-        EMP_TRY(
-            emp_elites_init(&a->elites, (int32_t)options->elites, (int32_t)groups, err));
+        EMP_TRY(emp_elites_init(&a->elites, options->elites, (int32_t)groups, err));
     if (!a->order || !a->step_of_group || !a->group_sums || !a->x) {
         EMP_FAIL(EMP_ENOMEM, "features of %zu groups", groups);
     }
@@ -151,7 +149,7 @@ static void stray(emp_hdp_agent *a, const emp_draw *draw)
 
     if (o->strays <= 0) return;
     emp_rng_init(&rng, draw->seed, draw->update, SUBSTREAM_STRAYS);
-    for (int32_t k = o->greedy != 0; k < a->net.samples; k++) {
+    for (int32_t k = o->greedy ? 1 : 0; k < a->net.samples; k++) {
         for (int32_t step = 0; step < a->used; step++) {
             if (emp_rng_uniform(&rng) >= share) continue;
             a->net.device[k * a->used + step] =
@@ -172,12 +170,12 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
     const emp_exploration  explore = {.noise = is_noisy ? o->noise : 0.0,
                                       .run_shortest = o->run_shortest,
                                       .run_longest = o->run_longest,
-                                      .is_first_greedy = o->greedy != 0};
+                                      .is_first_greedy = o->greedy};
     unsigned               saved = emp_flush_begin();
 
     group_ops(a, &draw, groups);
     a->used = emp_group_order(a->order, a->ops, a->grouper.group_of_row, group_count,
-                              (emp_group_sequence)o->order, a->seed, a->group_sums);
+                              o->order, a->seed, a->group_sums);
     emp_group_features(a->x, a->ops, a->grouper.group_of_row, group_count, a->order,
                        a->used, a->step_of_group);
     emp_device_net_run(&a->net, a->x, a->used, samples, &draw, &explore, devices);
@@ -259,7 +257,7 @@ void emp_hdp_agent_backward(emp_hdp_agent *a, const emp_score *scores, int32_t c
     double                    loss = 0.0, greedy_s = NAN;
     unsigned                  saved = emp_flush_begin();
 
-    if (o->greedy != 0 && own > 0 && scores[first].is_feasible)
+    if (o->greedy && own > 0 && scores[first].is_feasible)
         greedy_s = scores[first].step_time_s;
     j = emp_reinforce_judge(&rules, &a->baseline, a->update, scores, count);
     a->has_gradient = j.count > 0;

@@ -11,10 +11,7 @@
 /* Room for the seeds of all groupings: of each start, then of each of refinement. */
 enum { SEEDS = 2 * EMP_HDP_MAX_STARTS + EMP_MOVE_MAX_GROUPINGS };
 
-static int32_t start_count(const emp_group_planner *p)
-{
-    return (int32_t)p->options.starts;
-}
+static int32_t start_count(const emp_group_planner *p) { return p->options.starts; }
 
 static bool is_refining(const emp_group_planner *p) { return p->at.is_refining != 0; }
 
@@ -26,11 +23,11 @@ static emp_status create_groups(emp_group_planner *p, const emp_problem *problem
     const emp_hdp_options *o = &p->options;
     size_t                 bytes = (size_t)p->agent.ops->row_count * sizeof **p->groups;
 
-    if ((emp_grouping)o->grouping == EMP_GROUPING_LEARNED) goto cleanup;
+    if (o->grouping == EMP_GROUPING_LEARNED) goto cleanup;
     for (int32_t i = 0; i == 0 || i < start_count(p); i++) {
-        EMP_TRY(emp_fixed_groups_create(&p->groups[i], (emp_grouping)o->grouping, problem,
-                                        p->agent.ops, (int32_t)o->groups, o->imbalance,
-                                        seed + (uint64_t)i, err));
+        EMP_TRY(emp_fixed_groups_create(&p->groups[i], o->grouping, problem, p->agent.ops,
+                                        o->groups, o->imbalance, seed + (uint64_t)i,
+                                        err));
         p->groups_hash = emp_hash_bytes(p->groups_hash, p->groups[i], bytes);
     }
     p->agent.fixed_groups = p->groups[0];
@@ -204,10 +201,10 @@ static void move_on(emp_group_planner *p)
 
     if (p->at.stage == start_count(p)) return;
     if (is_refining(p)) {
-        if (p->at.asked >= (int64_t)o->start_refine) end_start(p);
+        if (p->at.asked >= o->start_refine) end_start(p);
         return;
     }
-    if (p->at.asked < (int64_t)o->start_samples) return;
+    if (p->at.asked < o->start_samples) return;
     if (o->start_refine > 0 && p->best_of_start.count > 0)
         begin_refining(p, &p->best_of_start);
     else

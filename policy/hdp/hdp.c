@@ -9,9 +9,6 @@
 #include "policy/hdp/op_agent.h"
 #include "search/partition/balance.h"
 
-/* In the order of the option `objective`. */
-enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE };
-
 /* The state. Exactly one of the two agents is at work. */
 typedef struct {
     emp_group_planner  groups; /* first: its agent is what tests look at */
@@ -114,8 +111,7 @@ static emp_status create(void **state, const emp_problem *problem,
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "hdp");
     p->options = options;
     p->problem = problem;
-    EMP_TRY(
-        emp_op_features_create_window(&p->ops, problem, (int32_t)options.window, err));
+    EMP_TRY(emp_op_features_create_window(&p->ops, problem, options.window, err));
     if (has_groups(p))
         EMP_TRY(create_groups(p, params, err));
     else
@@ -153,7 +149,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
                       int32_t *count, emp_error *err)
 {
     planner *p = (planner *)state;
-    int32_t  samples = (int32_t)p->options.samples;
+    int32_t  samples = p->options.samples;
 
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
@@ -250,23 +246,14 @@ static const emp_placer_sharing sharing = {.backward = backward,
                                            .list_gradient = list_gradient,
                                            .list_values = list_values};
 
-static const char options_text[] =
-#define X(name, paper, emplace, low, high, whole, help) \
-#name "\t" #paper "/" #emplace "\t" help "\n"
-    EMP_HDP_OPTION_LIST(X)
-#undef X
-#define X(name, paper, emplace, paper_name, emplace_name, names, help) \
-#name "\t" #paper_name "/" #emplace_name "\t" help "\n"
-        EMP_HDP_CHOICE_LIST(X);
-#undef X
-
 const emp_placer_type emp_placer_hdp = {
     .name = "hdp",
     .description = "Hierarchical Planner: REINFORCE on groups and devices (Mirhoseini et "
                    "al., ICLR 2018)",
-    .is_learner = true,
-    .presets = "paper, emplace",
-    .options = options_text,
+    .uses_budget = true,
+    .uses_seed = true,
+    .presets = EMP_HDP_PRESETS,
+    .options = emp_hdp_option_list,
     .create = create,
     .ask = ask,
     .tell = tell,

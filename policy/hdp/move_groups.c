@@ -38,9 +38,8 @@ static emp_status add_grouping(emp_move_groups *m, const emp_problem *problem,
     int32_t           *group_of_row = NULL;
     emp_move_grouping *added = &m->grouping[m->count];
 
-    EMP_TRY(emp_fixed_groups_create(&group_of_row, (emp_grouping)o->grouping, problem,
-                                    ops, group_count, o->refine_imbalance,
-                                    seed + (uint64_t)m->count, err));
+    EMP_TRY(emp_fixed_groups_create(&group_of_row, o->grouping, problem, ops, group_count,
+                                    o->refine_imbalance, seed + (uint64_t)m->count, err));
     m->count++;
     EMP_TRY(
         emp_members_init(&added->rows, group_of_row, ops->row_count, group_count, err));
@@ -60,10 +59,10 @@ emp_status emp_move_groups_init(emp_move_groups *m, const emp_problem *problem,
                                 uint64_t seed, emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t    largest = (int32_t)o->refine_largest, cuts = (int32_t)o->refine_cuts;
+    int32_t    largest = o->refine_largest, cuts = o->refine_cuts;
 
     *m = (emp_move_groups){.hash = EMP_HASH_SEED};
-    for (int32_t groups = (int32_t)o->refine_smallest; groups <= largest; groups *= 2)
+    for (int32_t groups = o->refine_smallest; groups <= largest; groups *= 2)
         for (int32_t i = 0; i < cuts; i++)
             EMP_TRY(add_grouping(m, problem, ops, o, groups, seed, err));
 

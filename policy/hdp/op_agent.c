@@ -24,11 +24,11 @@ emp_status emp_op_agent_init(emp_op_agent *a, const emp_op_features *ops,
 {
     emp_status              st = EMP_OK;
     size_t                  samples = (size_t)o->samples;
-    const emp_grouper_shape shape = {.hidden = (int32_t)o->grouper_hidden,
+    const emp_grouper_shape shape = {.hidden = o->grouper_hidden,
                                      .groups = device_count,
-                                     .type_width = (int32_t)o->type_width,
-                                     .activation = o->relu != 0 ? EMP_ACTIVATION_RELU
-                                                                : EMP_ACTIVATION_TANH};
+                                     .type_width = o->type_width,
+                                     .activation = o->relu ? EMP_ACTIVATION_RELU
+                                                           : EMP_ACTIVATION_TANH};
     emp_rng                 rng;
 
     *a = (emp_op_agent){.options = *o,
@@ -69,7 +69,7 @@ void emp_op_agent_propose(emp_op_agent *a, int32_t samples)
     a->samples = samples;
     a->entropy = 0.0;
     for (int32_t k = 0; k < samples; k++) {
-        int64_t        stream = STREAM_SAMPLES + a->update * (int64_t)a->options.samples;
+        int64_t        stream = STREAM_SAMPLES + a->update * a->options.samples;
         const emp_draw draw = {.seed = a->draw_seed,
                                .update = (uint32_t)(stream + k),
                                .threads = a->threads};

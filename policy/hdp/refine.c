@@ -31,11 +31,11 @@ emp_status emp_refine_init(emp_refine *f, const emp_problem *problem,
                       .odds = emp_device_odds_of(problem->machine),
                       .chosen_share = o->refine_chosen,
                       .alike = o->refine_alike,
-                      .filter = (int32_t)o->refine_filter,
+                      .filter = o->refine_filter,
                       .seed = seed};
     EMP_TRY(emp_move_groups_init(&f->groups, problem, ops, o, seed + 1, err));
     EMP_TRY(emp_guide_init(&f->guide, problem, ops, err));
-    EMP_TRY(emp_elites_init(&f->elites, (int32_t)o->refine_elites, ops->row_count, err));
+    EMP_TRY(emp_elites_init(&f->elites, o->refine_elites, ops->row_count, err));
     f->elite_hash = EMP_NEW_ARRAY(uint64_t, (size_t)o->refine_elites);
     f->known = EMP_NEW_ARRAY(int64_t, EMP_REFINE_KNOWN);
     f->move = EMP_NEW_ARRAY(emp_refine_move, samples * (size_t)f->filter);

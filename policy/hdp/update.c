@@ -4,10 +4,10 @@
 emp_reinforce_rules emp_hdp_rules(const emp_hdp_options *o)
 {
     return (emp_reinforce_rules){.failure = o->failure,
-                                 .form = (emp_reward_form)o->reward,
+                                 .form = o->reward,
                                  .updates_failures = o->updates_failures,
                                  .baseline_decay = o->baseline_decay,
-                                 .baseline_first = o->baseline_first != 0.0};
+                                 .baseline_first = o->baseline_first};
 }
 
 double emp_hdp_ascend(emp_params *params, const emp_hdp_options *o)

@@ -590,6 +590,16 @@ int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind)
     return count;
 }
 
+int32_t emp_machine_list(const emp_machine *machine, emp_device_kind kind,
+                         emp_device_id device[EMP_MAX_DEVICES])
+{
+    int32_t count = 0;
+
+    for (emp_device_id d = 0; d < machine->device_count; d++)
+        if (machine->device[d].kind == kind) device[count++] = d;
+    return count;
+}
+
 bool emp_machine_is_fitted_to(const emp_machine *machine, const char *cell)
 {
     for (int32_t i = 0; i < machine->fitted_count; i++) {

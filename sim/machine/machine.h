@@ -139,6 +139,9 @@ const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind 
 
 /** Number of devices of a kind. */
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind);
+/** Lists the devices of a kind, in order; returns their number. */
+int32_t emp_machine_list(const emp_machine *machine, emp_device_kind kind,
+                         emp_device_id device[EMP_MAX_DEVICES]);
 
 /** Whether constants of a device model were fitted to that cell ("rnnlm:gpu": that task
  * on one device). */

@@ -90,37 +90,50 @@ Test(cli, lists_name_what_there_is)
     }
 }
 
-static void expect_default(json_t *methods, const char *method, const char *option,
-                           const char *value)
+static json_t *option_of(json_t *methods, const char *method, const char *option)
 {
     json_t *options = json_object_get(json_object_get(methods, method), "options");
-    json_t *found = json_object_get(json_object_get(options, option), "default");
 
-    cr_expect_str_eq(json_string_value(found), value, "%s %s", method, option);
+    return json_object_get(options, option);
 }
 
-/* Of an option the values of both presets, or one if they agree. */
-Test(cli, methods_show_the_values_of_presets)
+Test(cli, methods_describe_their_options)
 {
     json_t *methods = emplace_json("methods --json");
+    json_t *lr = option_of(methods, "hdp", "lr"),
+           *units = option_of(methods, "acyclic", "units"), *value;
 
-    expect_default(methods, "hdp", "groups", "256/12");
-    expect_default(methods, "hdp", "lr", "0.1/0.003");
-    expect_default(methods, "hdp", "hidden", "256");
-    expect_default(methods, "hdp", "grouping", "learned/scotch");
-    expect_default(methods, "hdp", "order", "position");
-    expect_default(methods, "colocrl", "hidden", "256");
+    value = json_object_get(lr, "default");
+    cr_expect_eq(json_real_value(json_object_get(value, "paper")), 0.1);
+    cr_expect_eq(json_real_value(json_object_get(value, "emplace")), 0.003);
+    cr_expect_eq(json_real_value(json_object_get(lr, "maximum")), 10.0);
+    cr_expect_str_eq(json_string_value(json_object_get(units, "default")), "groups");
+    value = json_object_get(units, "choices");
+    cr_expect_str_eq(json_string_value(json_array_get(value, 1)), "classes");
+    value = json_object_get(option_of(methods, "metis", "memory"), "default");
+    cr_expect(json_is_false(value));
+    value = json_object_get(json_object_get(methods, "hdp"), "presets");
+    cr_expect_eq(json_array_size(value), 2);
     json_decref(methods);
-    cr_assert_eq(emplace_run("methods"), 0);
+}
+
+Test(cli, methods_show_one_with_its_ranges)
+{
+    cr_assert_eq(emplace_run("methods hdp"), 0);
+    cr_expect_null(strstr(program_out, "colocrl:"));
     cr_expect_not_null(strstr(program_out,
                               "  presets: paper, emplace; options have the first "
                               "one's value / the second's\n"));
-    cr_expect_not_null(strstr(program_out, "  presets: paper\n"),
-                       "one preset, one value");
-    cr_expect_not_null(
-        strstr(program_out, "  groups                      256/12  groups that ops"));
+    cr_expect_not_null(strstr(program_out,
+                              "  groups                      256/12  groups that ops are "
+                              "put into (1..4096)\n"));
     cr_expect_not_null(
         strstr(program_out, "  hidden                         256  cells of each"));
+    cr_assert_eq(emplace_run("methods colocrl"), 0);
+    cr_expect_not_null(strstr(program_out, "  presets: paper\n"),
+                       "one preset, one value");
+    cr_assert_eq(emplace_run("methods metis --json"), 0);
+    cr_expect_null(strstr(program_out, "\"scotch\":"));
 }
 
 /* ---- graph ---- */

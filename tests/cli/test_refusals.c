@@ -119,6 +119,8 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt --machine k40x2 --method gpu --out no/such/p.json", 1, "no/such/p.json"},
     {"place small.pbtxt --machine k40x2 --method hdp --preset nonesuch",    1, "nonesuch"},
     {"place small.pbtxt --machine k40x2 --method random --options x=1",     1, "x"},
+    {"place small.pbtxt --machine k40x2 --method metis --options imbalance=50", 1, "5 % is 0.05"},
+    {"methods nonesuch",                                                    2, "nonesuch"},
     {"train small.pbtxt --machine k40x2 --record r.h5 --method scotch",     1, "scotch"},
     {"train small.pbtxt --machine k40x2 --record r.h5 --method random",     1, "no state to go on from"},
     {"train small.pbtxt --machine k40x2 --record no/such/r.h5",             1, "no/such/r.h5"},

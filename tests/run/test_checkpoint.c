@@ -205,7 +205,7 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
         {&emp_placer_mcmc, NULL, "samples=3,reset=6", 9},
         {&emp_placer_ce, NULL, "samples=3,starts=2,start_samples=6,fine=3,coarse=2", 8},
         {&emp_placer_post, NULL, "samples=3,batches=2,count=4", 8},
-        {&emp_placer_brkga, NULL, "population=5,elite=20,mutants=20,count=4", 6}};
+        {&emp_placer_brkga, NULL, "population=5,elite=0.2,mutants=0.2,count=4", 6}};
 
     for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
         expect_same_bytes(&searches[i]);

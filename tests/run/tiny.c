@@ -147,7 +147,8 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 const emp_placer_type tiny_placer = {
     .name = "scripted",
     .description = "for tests",
-    .is_learner = true,
+    .uses_budget = true,
+    .uses_seed = true,
     .presets = "paper",
     .create = create,
     .ask = ask,

@@ -33,16 +33,19 @@ TestSuite(moves, .init = set_up, .fini = tear_down);
 /* Moves by the default options, as overwritten by `text`. */
 static emp_moves create(const char *text)
 {
-    emp_move_options options;
-    emp_option       list[EMP_MOVES_OPTIONS];
-    emp_moves        moves;
-    emp_error        err = {0};
+    struct options {
+        emp_move_options moves;
+    } options;
+    static const emp_option list[] = {
+        EMP_MOVE_OPTIONS(struct options, moves, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
+    const emp_option_table table = {"test", NULL, list};
+    emp_moves              moves;
+    emp_error              err = {0};
 
-    emp_move_options_list(&options, list);
-    cr_assert_eq(emp_options_parse(text, "test", list, EMP_MOVES_OPTIONS, &err), EMP_OK,
-                 "%s", err.msg);
-    cr_assert_eq(emp_moves_init(&moves, fixture_problem(f), &options, 1, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(emp_options_parse(&options, &table, NULL, text, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_eq(emp_moves_init(&moves, fixture_problem(f), &options.moves, 1, &err),
+                 EMP_OK, "%s", err.msg);
     return moves;
 }
 
@@ -118,7 +121,7 @@ Test(moves, go_where_a_neighbor_is_or_by_power)
     int count[3] = {0}, moved = 0;
 
     f->machine.device[0].peak_flops_per_s = 0.5e12; /* 1 : 2 beside device 2 */
-    emp_moves m = create("moves=ops,near=50,propagate=0");
+    emp_moves m = create("moves=ops,near=0.5,propagate=0");
     for (uint32_t i = 0; i < DRAWS; i++) {
         emp_device_id device[OPS];
         moved += draw(&m, i, device);
@@ -129,7 +132,7 @@ Test(moves, go_where_a_neighbor_is_or_by_power)
     cr_expect_lt(abs(count[0] - DRAWS / 3), 150);
     emp_moves_clear(&m);
 
-    m = create("moves=ops,near=100,propagate=0");
+    m = create("moves=ops,near=1,propagate=0");
     for (uint32_t i = 0; i < 200; i++) {
         emp_device_id device[OPS] = {0}, before[OPS] = {0};
         emp_rng       rng;
@@ -150,7 +153,7 @@ Test(moves, go_where_a_neighbor_is_or_by_power)
 Test(moves, along_edges_copy_a_device_to_neighbors)
 {
     int       copies = 0, draws = 0, others = 0;
-    emp_moves m = create("propagate=100");
+    emp_moves m = create("propagate=1");
 
     for (uint32_t i = 0; i < DRAWS; i++) {
         emp_device_id device[OPS] = {0};
@@ -222,7 +225,7 @@ Test(moves, scatter_keeps_the_coarsest_groups_together)
 Test(moves, leave_alone_what_has_no_choice)
 {
     fixture_cpu_only(f, 3);
-    emp_moves m = create("propagate=20");
+    emp_moves m = create("propagate=0.2");
     for (uint32_t i = 0; i < 500; i++) {
         emp_device_id device[OPS] = {0};
         emp_rng       rng;

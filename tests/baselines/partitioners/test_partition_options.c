@@ -137,7 +137,7 @@ Test(metis, memory_is_a_second_constraint)
     for (int32_t with_memory = 0; with_memory < 2; with_memory++) {
         double load[3] = {0.0}, memory[3] = {0.0};
         fixture_place(&emp_placer_metis, problem, 1,
-                      with_memory ? "memory=1,imbalance=50,memory_imbalance=100" : NULL,
+                      with_memory ? "memory=1,imbalance=0.05,memory_imbalance=0.1" : NULL,
                       device);
         for (int32_t i = 0; i < OPS; i++) {
             load[device[i]] += (double)f->gpu_cost[i].compute_ns;
@@ -271,10 +271,10 @@ ParameterizedTestParameters(partition_options, keep_placements_a_function_of_the
     static struct seeded cases[] = {
         {"scotch", "arch=complete"},  {"scotch", "strategy=default"},
         {"scotch", "strategy=speed"}, {"scotch", "strategy=balance"},
-        {"scotch", "imbalance=200"},  {"scotch", "costs=flops"},
+        {"scotch", "imbalance=0.2"},  {"scotch", "costs=flops"},
         {"scotch", "costs=grappler"}, {"scotch", "power=measured"},
         {"mincut", "arch=complete"},  {"mincut", "costs=grappler"},
-        {"metis", "strategy=kway"},   {"metis", "imbalance=100"},
+        {"metis", "strategy=kway"},   {"metis", "imbalance=0.1"},
         {"metis", "memory=1"},        {"metis", "cpu=1,power=measured"},
         {"acyclic", "units=classes"}, {"acyclic", "imbalance=0"},
         {"acyclic", "costs=flops"}};
@@ -323,33 +323,25 @@ ParameterizedTestParameters(partition_options, are_refused_in_a_sentence)
 {
     static struct wrong cases[] = {
         {"scotch", "arch=tleaf",
-         "option \"arch=tleaf\" of method scotch: expected arch=machine|complete"},
+         "scotch: option arch is tleaf, must be one of machine|complete"},
         {"mincut", "strategy=best",
-         "option \"strategy=best\" of method mincut: expected "
-         "strategy=quality|default|speed|balance"},
-        {"scotch", "imbalance=0",
-         "option \"imbalance=0\" of method scotch: expected imbalance=N with N in "
-         "1..1000"},
+         "mincut: option strategy is best, must be one of quality|default|speed|balance"},
+        {"scotch", "imbalance=0", "scotch: option imbalance is 0, must lie in 0.001..1"},
         {"scotch", "costs=time_ns",
-         "option \"costs=time_ns\" of method scotch: expected costs=time|flops|grappler"},
+         "scotch: option costs is time_ns, must be one of time|flops|grappler"},
         {"mincut",
-         "power=", "option \"power=\" of method mincut: expected power=peak|measured"},
-        {"metis", "repair=2",
-         "option \"repair=2\" of method metis: expected repair=N with N in 0..1"},
+         "power=", "mincut: option power has no value, must be one of peak|measured"},
+        {"metis", "repair=2", "metis: option repair is 2, must be one of 0|1"},
         {"metis", "strategy=quality",
-         "option \"strategy=quality\" of method metis: expected strategy=recursive|kway"},
-        {"metis", "memory=yes",
-         "option \"memory=yes\" of method metis: expected memory=N with N in 0..1"},
-        {"metis", "memory_imbalance=50",
-         "option \"memory_imbalance\" of method metis needs memory=1"},
-        {"metis", "imbalance=1001",
-         "option \"imbalance=1001\" of method metis: expected imbalance=N with N in "
-         "0..1000"},
+         "metis: option strategy is quality, must be one of recursive|kway"},
+        {"metis", "memory=yes", "metis: option memory is yes, must be one of 0|1"},
+        {"metis", "memory_imbalance=0.05",
+         "metis: option memory_imbalance needs memory=1"},
+        {"metis", "imbalance=50",
+         "metis: option imbalance is 50, must lie in 0..1; 5 % is 0.05"},
         {"acyclic", "units=ops",
-         "option \"units=ops\" of method acyclic: expected units=groups|classes"},
-        {"acyclic", "imbalance=-1",
-         "option \"imbalance=-1\" of method acyclic: expected imbalance=N with N in "
-         "0..1000"}};
+         "acyclic: option units is ops, must be one of groups|classes"},
+        {"acyclic", "imbalance=-1", "acyclic: option imbalance is -1, must lie in 0..1"}};
 
     return cr_make_param_array(struct wrong, cases, sizeof cases / sizeof *cases);
 }

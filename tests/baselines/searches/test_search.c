@@ -131,13 +131,13 @@ static const searcher searchers[] = {
     {&emp_placer_local, NULL},
     {&emp_placer_local, "pick=best"},
     {&emp_placer_local, "moves=ops,kicks=0,start=random"},
-    {&emp_placer_anneal, "heat=200,groups=metis"},
-    {&emp_placer_anneal, "heat=200,samples=1,start=random,moves=ops"},
+    {&emp_placer_anneal, "heat=2,groups=metis"},
+    {&emp_placer_anneal, "heat=2,samples=1,start=random,moves=ops"},
     {&emp_placer_mcmc, "alpha=10,groups=metis"},
     {&emp_placer_mcmc, "alpha=10,reset=1000,samples=8,moves=ops,near=0,propagate=0"},
-    {&emp_placer_post, "spread=10"},
+    {&emp_placer_post, "spread=0.1"},
     {&emp_placer_brkga, NULL},
-    {&emp_placer_brkga, "population=20,elite=10,mutants=20"}};
+    {&emp_placer_brkga, "population=20,elite=0.1,mutants=0.2"}};
 enum { SEARCHERS = sizeof searchers / sizeof *searchers, BUDGET = 3000 };
 
 static double best_of_run(const searcher *how, uint64_t seed)
@@ -302,7 +302,7 @@ Test(search, annealing_cools_from_the_spread_of_its_first_moves)
 {
     enum { WARMUP = 50, LENGTH = 250 };
     search s = start(&emp_placer_anneal,
-                     "samples=1,warmup=50,heat=40,cooling=100,length=250", 0);
+                     "samples=1,warmup=50,heat=0.4,cooling=100,length=250", 0);
     double sum = 0.0, squares = 0.0;
 
     for (int i = 0; i <= LENGTH; i++) {
@@ -426,7 +426,7 @@ static emp_named_array find_array(search *s, const char *name)
  * best one put its groups, and 6 % of it are spread. */
 Test(search, post_refits_to_its_elite)
 {
-    search        s = start(&emp_placer_post, "steps=0,batches=1,spread=6,rate=70", 0);
+    search s = start(&emp_placer_post, "steps=0,batches=1,spread=0.06,rate=0.7", 0);
     emp_device_id best[OPS];
     int           at = 0;
 

@@ -45,21 +45,25 @@ static void tear_down(void)
 TestSuite(walk, .init = set_up, .fini = tear_down);
 
 /* A walk past its start, with groups by names alone, which need no METIS. */
-static void begin(emp_walk *walk, emp_device_id *candidate, int64_t prefilter)
+static void begin(emp_walk *walk, emp_device_id *candidate, int32_t prefilter)
 {
-    emp_walk_options options;
-    emp_option       list[EMP_WALK_OPTIONS];
-    emp_device_id   *candidates[1] = {candidate};
-    const emp_score  score = {.step_time_s = 1.0, .is_feasible = true};
-    int32_t          count;
-    bool             is_new;
-    emp_error        err = {0};
+    struct options {
+        emp_walk_options walk;
+    } options;
+    static const emp_option list[] = {
+        EMP_WALK_OPTIONS(struct options, walk, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
+    const emp_option_table table = {"test", NULL, list};
+    emp_device_id         *candidates[1] = {candidate};
+    const emp_score        score = {.step_time_s = 1.0, .is_feasible = true};
+    int32_t                count;
+    bool                   is_new;
+    emp_error              err = {0};
 
-    emp_walk_options_list(&options, list);
-    options.prefilter = prefilter;
-    options.samples = 1;
-    options.moves.groups = 3; /* names */
-    cr_assert_eq(emp_walk_init(walk, w.problem, &options, 9, &err), EMP_OK, "%s",
+    cr_assert_eq(emp_options_parse(&options, &table, NULL, NULL, &err), EMP_OK);
+    options.walk.prefilter = prefilter;
+    options.walk.samples = 1;
+    options.walk.moves.groups = 3; /* names */
+    cr_assert_eq(emp_walk_init(walk, w.problem, &options.walk, 9, &err), EMP_OK, "%s",
                  err.msg);
     cr_assert_eq(emp_walk_ask(walk, "test", candidates, 1, &count, &err), EMP_OK);
     cr_assert_eq(emp_walk_begin(walk, &score, count, &is_new, &err), EMP_OK);

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/options.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io/text.h"
+
+/* ---- lists of words ---------------------------------------------------------------- */
+
+const char *emp_words_at(const char *words, int32_t index, size_t *length)
+{
+    while (words != NULL) {
+        *length = strcspn(words, "|");
+        if (index-- == 0) return words;
+        words = words[*length] == '|' ? words + *length + 1 : NULL;
+    }
+    return NULL;
+}
+
+int32_t emp_words_find(const char *words, const char *word, size_t length)
+{
+    const char *own;
+    size_t      size;
+
+    for (int32_t i = 0; (own = emp_words_at(words, i, &size)) != NULL; i++)
+        if (size == length && memcmp(own, word, length) == 0) return i;
+    return -1;
+}
+
+/* ---- one option -------------------------------------------------------------------- */
+
+void emp_option_write_default(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option,
+                              int32_t preset)
+{
+    size_t      length = 0;
+    const char *word =
+        emp_words_at(option->words, (int32_t)option->preset[preset], &length);
+
+    if (word != NULL)
+        snprintf(text, EMP_OPTION_TEXT_BYTES, "%.*s", (int)length, word);
+    else
+        snprintf(text, EMP_OPTION_TEXT_BYTES, "%.15g", option->preset[preset]);
+}
+
+void emp_option_write_range(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option)
+{
+    if (option->kind == EMP_OPTION_BOOL)
+        snprintf(text, EMP_OPTION_TEXT_BYTES, "0|1");
+    else if (option->kind == EMP_OPTION_WORD)
+        snprintf(text, EMP_OPTION_TEXT_BYTES, "%s", option->words);
+    else
+        snprintf(text, EMP_OPTION_TEXT_BYTES, "%.15g..%.15g", option->low, option->high);
+}
+
+static void store(void *values, const emp_option *option, double value)
+{
+    char         *at = (char *)values + option->offset;
+    const int32_t whole = option->kind == EMP_OPTION_REAL ? 0 : (int32_t)value;
+    const bool    is_true = value != 0.0;
+
+    switch (option->kind) {
+    case EMP_OPTION_BOOL: memcpy(at, &is_true, sizeof is_true); break;
+    case EMP_OPTION_REAL: memcpy(at, &value, sizeof value); break;
+    case EMP_OPTION_INTEGER:
+    case EMP_OPTION_WORD: memcpy(at, &whole, sizeof whole); break;
+    }
+}
+
+/* Whether the text of \a length characters is a value of the option. */
+static bool read_value(double *value, const emp_option *option, const char *text,
+                       size_t length)
+{
+    char *end = NULL;
+
+    if (option->kind == EMP_OPTION_WORD) {
+        *value = emp_words_find(option->words, text, length);
+        return *value >= 0.0;
+    }
+    if (length == 0 || isspace((unsigned char)*text)) return false;
+    *value = strtod(text, &end);
+    return end == text + length && *value >= option->low && *value <= option->high &&
+           (option->kind == EMP_OPTION_REAL || *value == floor(*value));
+}
+
+/* ---- tables ------------------------------------------------------------------------ */
+
+/* "paper, emplace", or the names of the options. */
+static void list_names(emp_text *text, const emp_option *list)
+{
+    for (const emp_option *o = list; o->name != NULL; o++)
+        emp_text_add(text, "%s%s", o == list ? "" : ", ", o->name);
+}
+
+static emp_status refuse_value(const emp_option_table *table, const emp_option *option,
+                               const char *text, size_t length, emp_error *err)
+{
+    static const char *const wanted[] = {[EMP_OPTION_BOOL] = "be one of",
+                                         [EMP_OPTION_INTEGER] = "be a whole number in",
+                                         [EMP_OPTION_REAL] = "lie in",
+                                         [EMP_OPTION_WORD] = "be one of"};
+    char                     range[EMP_OPTION_TEXT_BYTES];
+    /* Shares were once percents or thousandths. */
+    const char *hint =
+        option->kind == EMP_OPTION_REAL && option->high == 1.0 && strtod(text, NULL) > 1.0
+            ? "; 5 % is 0.05"
+            : "";
+
+    emp_option_write_range(range, option);
+    return EMP_ERROR(EMP_EINVAL, "%s: option %s %s%.*s, must %s %s%s", table->owner,
+                     option->name, length == 0 ? "has no value" : "is ", (int)length,
+                     text, wanted[option->kind], range, hint);
+}
+
+/* One "name=value" of \a length characters. */
+static emp_status parse_one(void *values, const emp_option_table *table, const char *text,
+                            size_t length, emp_error *err)
+{
+    const char       *equals = memchr(text, '=', length);
+    const size_t      name = equals == NULL ? length : (size_t)(equals - text);
+    const char       *given = equals == NULL ? text + length : equals + 1;
+    const size_t      given_length = (size_t)(text + length - given);
+    const emp_option *o = table->list;
+    char              names[EMP_ERROR_MSG_BYTES];
+    emp_text          known = {names, sizeof names, 0};
+    double            value;
+
+    if (o == NULL)
+        return EMP_ERROR(EMP_EINVAL, "%s takes no options, not \"%.*s\"", table->owner,
+                         (int)length, text);
+    while (o->name != NULL &&
+           (strlen(o->name) != name || memcmp(o->name, text, name) != 0))
+        o++;
+    if (o->name == NULL) {
+        list_names(&known, table->list);
+        return EMP_ERROR(EMP_EINVAL, "%s has no option \"%.*s\"; it has %s", table->owner,
+                         (int)name, text, names);
+    }
+    if (!read_value(&value, o, given, given_length))
+        return refuse_value(table, o, given, given_length, err);
+    store(values, o, value);
+    return EMP_OK;
+}
+
+static emp_status find_preset(int32_t *index, const emp_option_table *table,
+                              const char *preset, emp_error *err)
+{
+    *index = preset == NULL ? 0 : emp_words_find(table->presets, preset, strlen(preset));
+    if (*index >= 0) return EMP_OK;
+    if (table->presets == NULL)
+        return EMP_ERROR(EMP_EINVAL, "%s has no presets, not \"%s\"", table->owner,
+                         preset);
+    return EMP_ERROR(EMP_EINVAL, "%s has no preset \"%s\"; it has %s", table->owner,
+                     preset, table->presets);
+}
+
+emp_status emp_options_parse(void *values, const emp_option_table *table,
+                             const char *preset, const char *text, emp_error *err)
+{
+    int32_t column;
+
+    EMP_CHECK(find_preset(&column, table, preset, err));
+    for (const emp_option *o = table->list; o != NULL && o->name != NULL; o++)
+        store(values, o, o->preset[column]);
+    while (text != NULL && *text != '\0') {
+        size_t length = strcspn(text, ",");
+        EMP_CHECK(parse_one(values, table, text, length, err));
+        text += length + (text[length] == ',');
+    }
+    return EMP_OK;
+}

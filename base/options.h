@@ -1,0 +1,117 @@
+/** \file base/options.h
+ * Options as a person writes them, "name=value,name=value", read into a struct as one const
+ * table says. The same table lists them: name, range, default a preset, one sentence.
+ *
+ *     typedef struct { int32_t samples; double rate; } my_options;
+ *
+ *     static const emp_option list[] = {
+ *         EMP_INTEGER_OPTION("samples", my_options, samples, 1, 64, "of a batch", 4, 8),
+ *         EMP_REAL_OPTION("rate", my_options, rate, 0, 1, "of learning", 0.5, 0.1),
+ *         EMP_NO_OPTION};
+ *     static const emp_option_table table = {"mine", "careful|fast", list};
+ *     ...
+ *     EMP_CHECK(emp_options_parse(&options, &table, "fast", "samples=16", err));
+ *
+ * Lists of words are "one|two|three". Threads. No state.
+ */
+#ifndef EMP_BASE_OPTIONS_H
+#define EMP_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum { EMP_OPTION_PRESETS = 2, EMP_OPTION_TEXT_BYTES = 128 };
+
+typedef enum {
+    EMP_OPTION_BOOL,    /**< a bool: 0 or 1 */
+    EMP_OPTION_INTEGER, /**< an int32_t */
+    EMP_OPTION_REAL,    /**< a double */
+    EMP_OPTION_WORD     /**< an enum or int32_t: the position of a word in a list */
+} emp_option_kind;
+
+typedef struct {
+    const char     *name; /**< NULL ends a list */
+    emp_option_kind kind;
+    size_t          offset; /**< of the value in the struct */
+    double          low, high;
+    const char     *words;                      /**< "one|two", of EMP_OPTION_WORD */
+    const char     *help;                       /**< one sentence */
+    double          preset[EMP_OPTION_PRESETS]; /**< the default in each preset */
+} emp_option;
+
+/** Rows of a list; \a field of struct \a type, whose C type is checked; the last arguments
+ * are the default in each preset, or the one default. */
+#define EMP_BOOL_OPTION(name, type, field, help, ...) \
+    {                                                 \
+        name, EMP_OPTION_BOOL,                        \
+            _Generic(((type *)0)->field, bool         \
+                     : offsetof(type, field)),        \
+            0, 1, NULL, help,                         \
+        {                                             \
+            __VA_ARGS__                               \
+        }                                             \
+    }
+#define EMP_INTEGER_OPTION(name, type, field, low, high, help, ...) \
+    {                                                               \
+        name, EMP_OPTION_INTEGER,                                   \
+            _Generic(((type *)0)->field, int32_t                    \
+                     : offsetof(type, field)),                      \
+            low, high, NULL, help,                                  \
+        {                                                           \
+            __VA_ARGS__                                             \
+        }                                                           \
+    }
+#define EMP_REAL_OPTION(name, type, field, low, high, help, ...) \
+    {                                                            \
+        name, EMP_OPTION_REAL,                                   \
+            _Generic(((type *)0)->field, double                  \
+                     : offsetof(type, field)),                   \
+            low, high, NULL, help,                               \
+        {                                                        \
+            __VA_ARGS__                                          \
+        }                                                        \
+    }
+#define EMP_WORD_OPTION(name, type, field, words, help, ...) \
+    {                                                        \
+        name, EMP_OPTION_WORD,                               \
+            _Generic(((type *)0)->field, int32_t             \
+                     : offsetof(type, field), uint32_t       \
+                     : offsetof(type, field)),               \
+            0, 0, words, help,                               \
+        {                                                    \
+            __VA_ARGS__                                      \
+        }                                                    \
+    }
+#define EMP_NO_OPTION \
+    {                 \
+        0             \
+    }
+
+typedef struct {
+    const char       *owner;   /**< begins messages: "hdp" */
+    const char       *presets; /**< "paper|emplace"; NULL: there is one default each */
+    const emp_option *list;    /**< ends with EMP_NO_OPTION; NULL: no options */
+} emp_option_table;
+
+/** Fills the struct at \a values: the defaults of \a preset (NULL: of the first), then what
+ * \a text gives (NULL or "": nothing). O(characters of \a text x options).
+ * \retval EMP_EINVAL  An unknown preset or name, or a value out of range; the message lists
+ *                     what would be right. */
+emp_status emp_options_parse(void *values, const emp_option_table *table,
+                             const char *preset, const char *text, emp_error *err);
+
+/** The default in preset number \a preset as a person writes it. */
+void emp_option_write_default(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option,
+                              int32_t preset);
+/** What it may be: "0..1", "1..64", "0|1", "one|two". */
+void emp_option_write_range(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option);
+
+/** The position of a word in "one|two|three"; -1 = it is not there. */
+int32_t emp_words_find(const char *words, const char *word, size_t length);
+/** Word number \a index, and its length; NULL = there is none. */
+const char *emp_words_at(const char *words, int32_t index, size_t *length);
+
+#endif /* EMP_BASE_OPTIONS_H */

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are options read as the table says, every kind of them, and is what is wrong with one
+ * said in a sentence? */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/options.h"
+
+typedef enum { COLOR_RED, COLOR_GREEN, COLOR_BLUE } color;
+
+struct inner {
+    double share;
+};
+
+struct options {
+    bool         is_loud;
+    int32_t      count;
+    struct inner inner;
+    double       large;
+    color        color;
+    int32_t      word;
+    char         guard; /* of no option */
+};
+
+static const emp_option list[] = {
+    EMP_BOOL_OPTION("loud", struct options, is_loud, "1: it is heard", 0, 1),
+    EMP_INTEGER_OPTION("count", struct options, count, -2, 1 << 30, "how many", 3, 7),
+    EMP_REAL_OPTION("share", struct options, inner.share, 0, 1, "of all", 0.05, 0.5),
+    EMP_REAL_OPTION("large", struct options, large, 1e-30, 1e9, "a number", 1e9, 1e-30),
+    EMP_WORD_OPTION("color", struct options, color, "red|green|blue", "a color",
+                    COLOR_GREEN, COLOR_BLUE),
+    EMP_WORD_OPTION("word", struct options, word, "a|ab", "a word", 1, 0),
+    EMP_NO_OPTION};
+static const emp_option_table table = {"test", "slow|fast", list};
+
+static struct options parse(const char *preset, const char *text)
+{
+    struct options o = {.guard = 'x'};
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_options_parse(&o, &table, preset, text, &err), EMP_OK, "%s: %s",
+                 text, err.msg);
+    cr_expect_eq(o.guard, 'x');
+    return o;
+}
+
+Test(options, begin_with_the_defaults_of_a_preset)
+{
+    const char *const first[] = {NULL, "slow"};
+
+    for (int i = 0; i < 2; i++) {
+        struct options o = parse(first[i], i == 0 ? NULL : "");
+        cr_expect(!o.is_loud && o.count == 3 && o.inner.share == 0.05 && o.large == 1e9);
+        cr_expect(o.color == COLOR_GREEN && o.word == 1);
+    }
+    struct options o = parse("fast", NULL);
+    cr_expect(o.is_loud && o.count == 7 && o.inner.share == 0.5 && o.large == 1e-30);
+    cr_expect(o.color == COLOR_BLUE && o.word == 0);
+}
+
+Test(options, take_values_of_their_kind)
+{
+    struct options o = parse("fast", "loud=0,count=-2,share=0.125,large=2.5e3,color=red");
+
+    cr_expect(!o.is_loud && o.count == -2 && o.inner.share == 0.125 && o.large == 2500);
+    cr_expect(o.color == COLOR_RED && o.word == 0);
+    o = parse(NULL, "loud=1,count=1e9,share=1,word=a,color=blue");
+    cr_expect(o.is_loud && o.count == 1000000000 && o.inner.share == 1.0);
+    cr_expect(o.color == COLOR_BLUE && o.word == 0);
+    o = parse(NULL, "count=1,count=2");
+    cr_expect_eq(o.count, 2, "the later one counts");
+}
+
+/* What was written as percent or thousandths is the same number as a fraction. */
+Test(options, read_fractions_as_division_gives_them)
+{
+    char text[32];
+
+    for (int i = 0; i <= 1000; i++) {
+        snprintf(text, sizeof text, "share=%d.%03d", i / 1000, i % 1000);
+        cr_expect_eq(parse(NULL, text).inner.share, i / 1000.0, "%s", text);
+    }
+}
+
+struct wrong {
+    char preset[8], text[40], message[112];
+};
+
+ParameterizedTestParameters(options, say_what_is_wrong)
+{
+    static struct wrong cases[] = {
+        {"", "loud=2", "test: option loud is 2, must be one of 0|1"},
+        {"", "loud=yes", "test: option loud is yes, must be one of 0|1"},
+        {"", "loud", "test: option loud has no value, must be one of 0|1"},
+        {"", "count=-3",
+         "test: option count is -3, must be a whole number in "
+         "-2..1073741824"},
+        {"", "count=2.5",
+         "test: option count is 2.5, must be a whole number in "
+         "-2..1073741824"},
+        {"", "count=99999999999999999999,loud=1",
+         "test: option count is 99999999999999999999, must be a whole number in "
+         "-2..1073741824"},
+        {"", "share=-0.1", "test: option share is -0.1, must lie in 0..1"},
+        {"", "share=50", "test: option share is 50, must lie in 0..1; 5 % is 0.05"},
+        {"", "share=nan", "test: option share is nan, must lie in 0..1"},
+        {"", "share=1x", "test: option share is 1x, must lie in 0..1"},
+        {"", "share= 1", "test: option share is  1, must lie in 0..1"},
+        {"", "share=", "test: option share has no value, must lie in 0..1"},
+        {"", "large=inf", "test: option large is inf, must lie in 1e-30..1000000000"},
+        {"", "color=gre", "test: option color is gre, must be one of red|green|blue"},
+        {"", "color=", "test: option color has no value, must be one of red|green|blue"},
+        {"", "color=red|green",
+         "test: option color is red|green, must be one of red|green|blue"},
+        {"", "word=b", "test: option word is b, must be one of a|ab"},
+        {"", "count=1,colour=red",
+         "test has no option \"colour\"; it has loud, count, share, large, color, word"},
+        {"", "coun=1",
+         "test has no option \"coun\"; it has loud, count, share, large, color, word"},
+        {"", "=1",
+         "test has no option \"\"; it has loud, count, share, large, color, "
+         "word"},
+        {"best", "", "test has no preset \"best\"; it has slow|fast"}};
+
+    return cr_make_param_array(struct wrong, cases, sizeof cases / sizeof *cases);
+}
+
+ParameterizedTest(struct wrong *c, options, say_what_is_wrong)
+{
+    struct options o;
+    emp_error      err = {0};
+
+    cr_expect_eq(emp_options_parse(&o, &table, c->preset[0] == '\0' ? NULL : c->preset,
+                                   c->text, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, c->message);
+}
+
+Test(options, may_be_none)
+{
+    const emp_option_table none = {"heft", NULL, NULL};
+    emp_error              err = {0};
+
+    cr_expect_eq(emp_options_parse(NULL, &none, NULL, NULL, &err), EMP_OK);
+    cr_expect_eq(emp_options_parse(NULL, &none, NULL, "a=1", &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "heft takes no options, not \"a=1\"");
+    err = (emp_error){0};
+    cr_expect_eq(emp_options_parse(NULL, &none, "paper", NULL, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "heft has no presets, not \"paper\"");
+}
+
+Test(options, write_defaults_that_they_read)
+{
+    const char *const presets[] = {"slow", "fast"};
+
+    for (int32_t i = 0; i < 2; i++) {
+        struct options wanted = parse(presets[i], NULL);
+        char           text[512] = "", value[EMP_OPTION_TEXT_BYTES];
+        for (const emp_option *o = list; o->name != NULL; o++) {
+            emp_option_write_default(value, o, i);
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s=%s,", o->name,
+                     value);
+        }
+        struct options read = parse(presets[1 - i], text);
+        cr_expect(read.is_loud == wanted.is_loud && read.count == wanted.count &&
+                  read.inner.share == wanted.inner.share && read.large == wanted.large &&
+                  read.color == wanted.color && read.word == wanted.word);
+    }
+}
+
+Test(options, write_their_ranges)
+{
+    const char *const wanted[] = {
+        "0|1", "-2..1073741824", "0..1", "1e-30..1000000000", "red|green|blue", "a|ab"};
+    char text[EMP_OPTION_TEXT_BYTES];
+
+    for (int i = 0; i < 6; i++) {
+        emp_option_write_range(text, &list[i]);
+        cr_expect_str_eq(text, wanted[i]);
+    }
+}
+
+/* Nothing is allocated, so nothing can be missing. */
+Test(options, allocate_nothing)
+{
+    emp_mem_fail_after(0);
+    struct options o = parse("fast", "count=4,color=red");
+    emp_mem_fail_after(-1);
+    cr_expect(o.count == 4 && o.color == COLOR_RED);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(words, are_found_whole)
+{
+    size_t length = 0;
+
+    cr_expect_eq(emp_words_find("one|two|three", "two", 3), 1);
+    cr_expect_eq(emp_words_find("one|two|three", "three", 5), 2);
+    cr_expect_eq(emp_words_find("one|two|three", "thre", 4), -1);
+    cr_expect_eq(emp_words_find("one|two|three", "", 0), -1);
+    cr_expect_eq(emp_words_find(NULL, "one", 3), -1);
+    cr_expect_eq(strncmp(emp_words_at("one|two", 1, &length), "two", 3), 0);
+    cr_expect_eq(length, 3);
+    cr_expect_null(emp_words_at("one|two", 2, &length));
+    cr_expect_null(emp_words_at(NULL, 0, &length));
+}
