@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "run/archive.h"
 #include "run/methods.h"
 
@@ -27,18 +27,10 @@ struct emp_jobs_plan {
 static emp_status load_task(emp_loaded_task *loaded, const emp_task *task,
                             const emp_runtime *runtime, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_graph *whole = NULL;
-
-    EMP_TRY(emp_machine_load(&loaded->machine, task->machine, err));
-    EMP_TRY(emp_workload_build(&whole, task->spec, err));
-    EMP_TRY(emp_graph_prune(&loaded->graph, whole, err));
-    EMP_TRY(emp_problem_create(&loaded->problem, loaded->graph, loaded->machine, runtime,
-                               task->spec, err));
-
-cleanup:
-    emp_graph_destroy(whole);
-    return st;
+    EMP_CHECK(emp_machine_load(&loaded->machine, task->machine, err));
+    EMP_CHECK(emp_graph_load(&loaded->graph, NULL, NULL, task->spec, err));
+    return emp_problem_create(&loaded->problem, loaded->graph, loaded->machine, runtime,
+                              task->spec, err);
 }
 
 emp_status emp_tasks_load(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,

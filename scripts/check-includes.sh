@@ -21,6 +21,7 @@ declare -A may_include=(
   [sim/explain]="$core sim/rules sim/engine sim/explain"
   [sim/surrogate]="$core sim/rules sim/engine sim/surrogate"
   [sim/bounds]="$core sim/bounds"
+  [graphs]="base sim/graph graphs"
   [graphs/tensorflow]="base sim/graph graphs/tensorflow"
   [graphs/workloads]="base sim/graph graphs/tensorflow graphs/workloads"
   [graphs/import]="base sim/graph graphs/import"

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "bench/tables/paper.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 
 /* ---- the paper's cells ------------------------------------------------------------- */
 
@@ -104,19 +104,11 @@ static int32_t first_of(const emp_cell_oracle *o, int32_t i)
 
 static emp_status build_graph(emp_cell_oracle *o, int32_t i, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_graph *whole = NULL;
+    const int32_t first = first_of(o, i);
 
-    if (first_of(o, i) < i) {
-        o->graph[i] = o->graph[first_of(o, i)];
-        goto cleanup;
-    }
-    EMP_TRY(emp_workload_build(&whole, o->cell[i].spec, err));
-    EMP_TRY(emp_graph_prune(&o->graph[i], whole, err));
-
-cleanup:
-    emp_graph_destroy(whole);
-    return st;
+    if (first == i) return emp_graph_load(&o->graph[i], NULL, NULL, o->cell[i].spec, err);
+    o->graph[i] = o->graph[first];
+    return EMP_OK;
 }
 
 static emp_status add_cell(emp_cell_oracle *o, int32_t i, const emp_machine *machine,

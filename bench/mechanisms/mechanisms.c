@@ -6,7 +6,7 @@
 #include "base/io/word_list.h"
 #include "base/mem.h"
 #include "bench/tables/paper.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "run/loop.h"
 #include "run/methods.h"
 #include "sim/engine/sim.h"
@@ -93,16 +93,9 @@ static void clear_task(struct task *task)
 
 static emp_status load_task(struct task *task, const emp_task *row, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_graph *whole = NULL;
-
-    EMP_TRY(emp_machine_load(&task->machine, row->machine, err));
-    EMP_TRY(emp_machine_load_tree(&task->tree, row->machine, err));
-    EMP_TRY(emp_workload_build(&whole, row->spec, err));
-    EMP_TRY(emp_graph_prune(&task->graph, whole, err));
-cleanup:
-    emp_graph_destroy(whole);
-    return st;
+    EMP_CHECK(emp_machine_load(&task->machine, row->machine, err));
+    EMP_CHECK(emp_machine_load_tree(&task->tree, row->machine, err));
+    return emp_graph_load(&task->graph, NULL, NULL, row->spec, err);
 }
 
 static emp_status place(emp_device_id **device_of_op, const char *method,

@@ -4,10 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 
 #define MAX_LOAD_RUNTIME "msr-load"
@@ -84,43 +83,17 @@ static void warn_of_assumptions(const emp_graph *graph)
     if (sentence[0] != '\0') cli_warn("%s", sentence);
 }
 
-static const char *list_families(char *list, size_t size)
-{
-    int32_t             count = 0;
-    const emp_workload *table = emp_workload_table(&count);
-
-    list[0] = '\0';
-    for (int32_t i = 0; i < count; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, size - used, "%s%s", i == 0 ? "" : ", ", table[i].name);
-    }
-    return list;
-}
-
 static emp_status load_graph(cli_inputs *inputs, emp_import_devices *devices,
                              const char *spec, emp_error *err)
 {
-    *devices = (emp_import_devices){0};
-    if (emp_workload_is_spec(spec)) {
-        EMP_CHECK(emp_workload_build(&inputs->whole, spec, err));
-    } else if (access(spec, F_OK) != 0) {
-        char families[256];
-        return EMP_ERROR(EMP_EIO, "\"%s\" is neither a file nor a workload family (%s)",
-                         spec, list_families(families, sizeof families));
-    } else {
-        emp_import_params params = emp_import_params_default();
-        EMP_CHECK(emp_import_load_instance(&inputs->whole, devices, spec, &params, err));
-    }
-    EMP_CHECK(emp_graph_prune(&inputs->step, inputs->whole, err));
+    EMP_CHECK(emp_graph_load(&inputs->step, &inputs->whole, devices, spec, err));
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
     return EMP_OK;
 }
 
 emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err)
 {
-    emp_import_devices devices;
-
-    return load_graph(inputs, &devices, spec, err);
+    return load_graph(inputs, NULL, spec, err);
 }
 
 void cli_require_machine(const char *spec, const char *machine)

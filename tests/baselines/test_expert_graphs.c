@@ -13,13 +13,13 @@
 #include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/graph/op_name.h"
 
 /* What is under test: a step graph, placed by the expert on a GPU per layer. */
 typedef struct {
-    emp_graph     *whole, *graph;
+    emp_graph     *graph;
     emp_machine   *machine;
     emp_problem   *problem;
     emp_device_id *device;
@@ -29,18 +29,13 @@ typedef struct {
 static emp_status place(placed *p, const char *source, emp_error *err)
 {
     emp_status        st = EMP_OK;
-    emp_import_params import = emp_import_params_default();
     emp_placer_params params = {.seed = 1, .threads = 1};
     emp_runtime       runtime;
     void             *state = NULL;
     int32_t           count = 0;
     char              name[16];
 
-    if (emp_workload_is_spec(source))
-        EMP_TRY(emp_workload_build(&p->whole, source, err));
-    else
-        EMP_TRY(emp_import_load(&p->whole, source, &import, err));
-    EMP_TRY(emp_graph_prune(&p->graph, p->whole, err));
+    EMP_TRY(emp_graph_load(&p->graph, NULL, NULL, source, err));
     snprintf(name, sizeof name, "k40x%d", p->layer_count);
     EMP_TRY(emp_machine_load(&p->machine, name, err));
     EMP_TRY(emp_runtime_load(&runtime, "tf-r1.3", err));
@@ -61,7 +56,6 @@ static void clear(placed *p)
     emp_problem_destroy(p->problem);
     emp_machine_destroy(p->machine);
     emp_graph_destroy(p->graph);
-    emp_graph_destroy(p->whole);
 }
 
 /* A live op that may run on a GPU. */

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "replay/planner/plan_from_problem.h"
 
 static void place(replay_fixture *f, int32_t seed)
@@ -29,8 +29,7 @@ void replay_fixture_create(replay_fixture *f, const char *spec, int32_t seed)
     emp_runtime runtime;
 
     *f = (replay_fixture){0};
-    assert(emp_workload_build(&f->whole, spec, &err) == EMP_OK);
-    assert(emp_graph_prune(&f->step, f->whole, &err) == EMP_OK);
+    assert(emp_graph_load(&f->step, NULL, NULL, spec, &err) == EMP_OK);
     assert(emp_machine_load(&f->machine, "cpu2", &err) == EMP_OK);
     assert(emp_runtime_load(&runtime, "replay-cpu", &err) == EMP_OK);
     assert(emp_problem_create(&f->problem, f->step, f->machine, &runtime, spec, &err) ==
@@ -46,7 +45,6 @@ void replay_fixture_destroy(replay_fixture *f)
     emp_problem_destroy(f->problem);
     emp_machine_destroy(f->machine);
     emp_graph_destroy(f->step);
-    emp_graph_destroy(f->whole);
 }
 
 emp_replay_plan *replay_fixture_plan(const replay_fixture *f)

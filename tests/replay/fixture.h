@@ -8,7 +8,7 @@
 #include "sim/problem/problem.h"
 
 typedef struct {
-    emp_graph     *whole, *step;
+    emp_graph     *step;
     emp_machine   *machine;
     emp_problem   *problem;
     emp_device_id *device_of_op; /**< legal */

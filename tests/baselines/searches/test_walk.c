@@ -7,11 +7,11 @@
 
 #include "base/mem.h"
 #include "baselines/searches/walk.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "sim/machine/machine.h"
 
 typedef struct {
-    emp_graph   *whole, *graph;
+    emp_graph   *graph;
     emp_machine *machine;
     emp_problem *problem;
 } world;
@@ -23,9 +23,8 @@ static void set_up(void)
     emp_error   err = {0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_workload_build(&w.whole, "rnnlm:steps=4", &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_graph_prune(&w.graph, w.whole, &err), EMP_OK);
+    cr_assert_eq(emp_graph_load(&w.graph, NULL, NULL, "rnnlm:steps=4", &err), EMP_OK,
+                 "%s", err.msg);
     cr_assert_eq(emp_machine_load(&w.machine, "k40x2", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
@@ -38,7 +37,6 @@ static void tear_down(void)
     emp_problem_destroy(w.problem);
     emp_machine_destroy(w.machine);
     emp_graph_destroy(w.graph);
-    emp_graph_destroy(w.whole);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "bench/anomalies/anomalies.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/sim/engine/tiny_problem.h"
@@ -187,7 +187,7 @@ Test(anomalies, each_kind_shortens_what_it_says)
 /* ---- placements ---- */
 
 typedef struct {
-    emp_graph   *whole, *step;
+    emp_graph   *step;
     emp_machine *machine;
     emp_problem *problem;
 } workload;
@@ -197,9 +197,8 @@ static void load(workload *w, const char *machine)
     emp_error   err = {0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_workload_build(&w->whole, "nmt:layers=2,steps=2", &err), EMP_OK,
-                 "%s", err.msg);
-    cr_assert_eq(emp_graph_prune(&w->step, w->whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_load(&w->step, NULL, NULL, "nmt:layers=2,steps=2", &err),
+                 EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_load(&w->machine, machine, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
@@ -212,7 +211,6 @@ static void unload(workload *w)
     emp_problem_destroy(w->problem);
     emp_machine_destroy(w->machine);
     emp_graph_destroy(w->step);
-    emp_graph_destroy(w->whole);
 }
 
 static int32_t count_differences(const workload *w, const emp_device_id *a,

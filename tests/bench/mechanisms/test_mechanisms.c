@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "bench/mechanisms/mechanisms.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 
 static emp_mechanism_table *make(const char *rows, int32_t threads)
@@ -86,12 +86,11 @@ static double simulate_on_gpu(const emp_graph *step, const emp_machine *machine,
 Test(mechanisms, are_the_profile_with_one_change)
 {
     emp_mechanism_table *t = make("rnnlm", 1);
-    emp_graph           *whole = NULL, *step = NULL;
+    emp_graph           *step = NULL;
     emp_machine         *machine = NULL;
     emp_runtime          runtime, changed;
 
-    cr_assert_eq(emp_workload_build(&whole, "rnnlm", NULL), EMP_OK);
-    cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
+    cr_assert_eq(emp_graph_load(&step, NULL, NULL, "rnnlm", NULL), EMP_OK);
     cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_expect_eq(simulate_on_gpu(step, machine, &runtime), t->row[0].before[GPU].step_s);
@@ -113,7 +112,6 @@ Test(mechanisms, are_the_profile_with_one_change)
                  t->row[0].after[number_of("send, receive")][GPU].step_s);
     emp_machine_destroy(machine);
     emp_graph_destroy(step);
-    emp_graph_destroy(whole);
     emp_mechanism_table_destroy(t);
 }
 

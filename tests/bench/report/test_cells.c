@@ -9,7 +9,7 @@
 #include "baselines/baselines.h"
 #include "bench/report/cells.h"
 #include "bench/report/op_place.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "tests/sim/engine/tiny_problem.h"
 
 enum { STEPS = 4, LAYERS = 3 };
@@ -17,7 +17,7 @@ enum { STEPS = 4, LAYERS = 3 };
 static const char nmt[] = "nmt:layers=3,steps=4,units=16,vocab=100,batch=4";
 
 struct model {
-    emp_graph     *whole, *step;
+    emp_graph     *step;
     emp_machine   *machine;
     emp_problem   *problem;
     emp_device_id *device_of_op;
@@ -28,8 +28,7 @@ static void load(struct model *m, const char *spec)
     emp_error   err = {0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_workload_build(&m->whole, spec, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_prune(&m->step, m->whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_load(&m->step, NULL, NULL, spec, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_load(&m->machine, "k40x4", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
@@ -45,7 +44,6 @@ static void unload(struct model *m)
     emp_problem_destroy(m->problem);
     emp_machine_destroy(m->machine);
     emp_graph_destroy(m->step);
-    emp_graph_destroy(m->whole);
 }
 
 /* As people place it. */

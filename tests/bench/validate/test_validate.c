@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "bench/validate/diverse.h"
 #include "bench/validate/validate.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 
 static void check_memory(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
 
@@ -123,7 +123,7 @@ Test(validate, a_measured_time_of_nothing_is_an_error)
 
 /* ---- on a problem ------------------------------------------------------------------ */
 
-static emp_graph     *whole, *step;
+static emp_graph     *step;
 static emp_machine   *machine;
 static emp_problem   *problem;
 static emp_device_id *base, *first, *second;
@@ -133,10 +133,9 @@ static void create_problem(void)
     emp_error   err = {0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_workload_build(
-                     &whole, "nmt:layers=2,units=32,batch=4,steps=3,vocab=200", &err),
+    cr_assert_eq(emp_graph_load(&step, NULL, NULL,
+                                "nmt:layers=2,units=32,batch=4,steps=3,vocab=200", &err),
                  EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_load(&machine, "cpu2", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&runtime, "replay-cpu", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, "nmt", &err),
@@ -154,7 +153,6 @@ static void destroy_problem(void)
     emp_problem_destroy(problem);
     emp_machine_destroy(machine);
     emp_graph_destroy(step);
-    emp_graph_destroy(whole);
     emp_free(base);
     emp_free(first);
     emp_free(second);

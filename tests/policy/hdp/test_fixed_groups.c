@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "policy/hdp/fixed_groups.h"
 #include "policy/hdp/hdp.h"
 #include "sim/machine/machine.h"
 
 static const char *const SPEC = "nmt:layers=1,steps=2,units=16,vocab=100";
 
-static emp_graph       *whole, *graph;
+static emp_graph       *graph;
 static emp_machine     *machine;
 static emp_problem     *problem;
 static emp_op_features *ops;
@@ -22,8 +22,7 @@ static void create_problem(void)
     emp_error   err = {0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_workload_build(&whole, SPEC, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_prune(&graph, whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_load(&graph, NULL, NULL, SPEC, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_load(&machine, "k40x4x2", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, SPEC, &err),
@@ -37,7 +36,6 @@ static void destroy_problem(void)
     emp_problem_destroy(problem);
     emp_machine_destroy(machine);
     emp_graph_destroy(graph);
-    emp_graph_destroy(whole);
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "search/groups/colocation_groups.h"
 #include "sim/graph/op_name.h"
 #include "sim/machine/machine.h"
@@ -285,7 +285,7 @@ Test(colocation_groups, equal_the_rule_applied_plainly)
 /* ---- generated workloads ----------------------------------------------------------- */
 
 typedef struct {
-    emp_graph             *whole, *graph;
+    emp_graph             *graph;
     emp_machine           *machine;
     emp_problem           *problem;
     emp_colocation_groups *groups;
@@ -297,8 +297,8 @@ static void make(workload *w, const char *spec)
     emp_runtime runtime;
 
     memset(w, 0, sizeof *w);
-    cr_assert_eq(emp_workload_build(&w->whole, spec, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_prune(&w->graph, w->whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_load(&w->graph, NULL, NULL, spec, &err), EMP_OK, "%s",
+                 err.msg);
     cr_assert_eq(emp_machine_load(&w->machine, "k40x2", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
@@ -313,7 +313,6 @@ static void clear(workload *w)
     emp_problem_destroy(w->problem);
     emp_machine_destroy(w->machine);
     emp_graph_destroy(w->graph);
-    emp_graph_destroy(w->whole);
 }
 
 static int32_t group_of_op(const workload *w, emp_op_id op)

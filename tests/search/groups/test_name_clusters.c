@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "search/groups/class_groups.h"
 #include "search/groups/name_clusters.h"
 #include "sim/machine/machine.h"
@@ -127,7 +127,7 @@ Test(name_clusters, beyond_the_limit_share_the_last)
 /* ---- workloads ---- */
 
 typedef struct {
-    emp_graph   *whole, *graph;
+    emp_graph   *graph;
     emp_machine *machine;
     emp_problem *problem;
 } world;
@@ -137,8 +137,8 @@ static void build(world *w, const char *spec)
     emp_error   err = {0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_workload_build(&w->whole, spec, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_prune(&w->graph, w->whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_load(&w->graph, NULL, NULL, spec, &err), EMP_OK, "%s",
+                 err.msg);
     cr_assert_eq(emp_machine_load(&w->machine, "k40x2", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&runtime, "ideal", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
@@ -151,7 +151,6 @@ static void clear(world *w)
     emp_problem_destroy(w->problem);
     emp_machine_destroy(w->machine);
     emp_graph_destroy(w->graph);
-    emp_graph_destroy(w->whole);
 }
 
 struct graph_case {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/scratch.h"
@@ -107,9 +107,9 @@ static void compare_workloads(const char *machine_name, int workload_count)
 
     cr_assert_eq(emp_machine_load(&machine, machine_name, &err), EMP_OK, "%s", err.msg);
     for (int i = 0; i < workload_count; i++) {
-        emp_graph *whole = NULL, *step = NULL;
-        cr_assert_eq(emp_workload_build(&whole, specs[i], &err), EMP_OK, "%s", err.msg);
-        cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
+        emp_graph *step = NULL;
+        cr_assert_eq(emp_graph_load(&step, NULL, NULL, specs[i], &err), EMP_OK, "%s",
+                     err.msg);
         emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
         for (int k = 0; k < 2; k++) {
             emp_runtime  runtime;
@@ -133,7 +133,6 @@ static void compare_workloads(const char *machine_name, int workload_count)
         }
         emp_free(device);
         emp_graph_destroy(step);
-        emp_graph_destroy(whole);
     }
     emp_machine_destroy(machine);
 }

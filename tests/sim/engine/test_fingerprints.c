@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 
 enum { CASES = 34 };
@@ -107,12 +107,9 @@ Test(fingerprints, are_the_committed_ones)
     for (int i = 0; i < CASES; i++) {
         const fingerprint_case *c = &cases[i];
         if (strcmp(spec, c->spec) != 0) {
-            emp_graph *whole = NULL;
             emp_graph_destroy(step);
             spec = c->spec;
-            cr_assert_eq(emp_workload_build(&whole, spec, NULL), EMP_OK);
-            cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
-            emp_graph_destroy(whole);
+            cr_assert_eq(emp_graph_load(&step, NULL, NULL, spec, NULL), EMP_OK);
         }
         emp_sim_result r = simulate(c, step);
         cr_expect_eq(r.fingerprint, c->fingerprint,

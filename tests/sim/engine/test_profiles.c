@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/sim/engine/tiny_problem.h"
@@ -233,14 +233,13 @@ static void compare_with_plain(const char *profile)
 /* Real graphs: many runs, long queues. */
 static void compare_workload(const char *spec)
 {
-    emp_graph     *whole = NULL, *step = NULL;
+    emp_graph     *step = NULL;
     emp_machine   *machine = NULL;
     emp_device_id *device = NULL;
     emp_rng        rng;
 
     emp_rng_init(&rng, 7, 0, 0);
-    cr_assert_eq(emp_workload_build(&whole, spec, NULL), EMP_OK);
-    cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
+    cr_assert_eq(emp_graph_load(&step, NULL, NULL, spec, NULL), EMP_OK);
     cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
     device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
     cr_assert_not_null(device);
@@ -275,7 +274,6 @@ static void compare_workload(const char *spec)
     emp_free(device);
     emp_machine_destroy(machine);
     emp_graph_destroy(step);
-    emp_graph_destroy(whole);
 }
 
 Test(profiles, are_the_plain_ones_on_workloads)

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "graphs/workloads/workloads.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 
 struct cell {
@@ -37,7 +37,7 @@ ParameterizedTestParameters(single_device, stays_near_the_published_time)
 
 ParameterizedTest(struct cell *c, single_device, stays_near_the_published_time)
 {
-    emp_graph     *whole = NULL, *step = NULL;
+    emp_graph     *step = NULL;
     emp_machine   *machine = NULL;
     emp_problem   *problem = NULL;
     emp_sim       *sim = NULL;
@@ -45,8 +45,7 @@ ParameterizedTest(struct cell *c, single_device, stays_near_the_published_time)
     emp_runtime    runtime;
     emp_error      err = {0};
 
-    cr_assert_eq(emp_workload_build(&whole, c->spec, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_load(&step, NULL, NULL, c->spec, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_load(&machine, "k40x1", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, c->spec, &err),
@@ -76,6 +75,5 @@ ParameterizedTest(struct cell *c, single_device, stays_near_the_published_time)
     emp_problem_destroy(problem);
     emp_machine_destroy(machine);
     emp_graph_destroy(step);
-    emp_graph_destroy(whole);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/load.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graphs/workloads/workloads.h"
+
+static const char *list_families(char *list, size_t size)
+{
+    int32_t             count = 0;
+    const emp_workload *table = emp_workload_table(&count);
+
+    list[0] = '\0';
+    for (int32_t i = 0; i < count; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, size - used, "%s%s", i == 0 ? "" : ", ", table[i].name);
+    }
+    return list;
+}
+
+static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
+                             const char *source, emp_error *err)
+{
+    emp_import_params params = emp_import_params_default();
+    char              families[256];
+
+    if (emp_workload_is_spec(source)) return emp_workload_build(whole, source, err);
+    if (access(source, F_OK) != 0)
+        return EMP_ERROR(EMP_EIO, "\"%s\" is neither a file nor a workload family (%s)",
+                         source, list_families(families, sizeof families));
+    return emp_import_load_instance(whole, devices, source, &params, err);
+}
+
+emp_status emp_graph_load(emp_graph **step, emp_graph **whole,
+                          emp_import_devices *devices, const char *source, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_graph         *made = NULL;
+    emp_import_devices stated = {0};
+
+    *step = NULL;
+    EMP_TRY(load_whole(&made, &stated, source, err));
+    EMP_TRY(emp_graph_prune(step, made, err));
+    if (devices != NULL) *devices = stated;
+    if (whole != NULL) {
+        *whole = made;
+        made = NULL;
+    }
+
+cleanup:
+    emp_graph_destroy(made);
+    return st;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is a spec or a file made into the graphs that its front end makes, without a leak? */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/load.h"
+#include "tests/support/scratch.h"
+
+TestSuite(load, .init = scratch_create, .fini = scratch_remove);
+
+Test(load, spec_gives_the_graph_and_its_step)
+{
+    emp_graph         *step = NULL, *whole = NULL;
+    emp_import_devices devices = {.cpu_count = 7};
+    emp_error          err = {0};
+
+    cr_assert_eq(emp_graph_load(&step, &whole, &devices, "rnnlm:steps=2", &err), EMP_OK,
+                 "%s", err.msg);
+    cr_expect_gt(whole->op_count, step->op_count);
+    cr_expect_eq(devices.cpu_count, 0);
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(load, file_is_read_when_no_family_has_its_name)
+{
+    static const char text[] = "node { name: \"a\" op: \"NoOp\" }\n";
+    emp_graph        *step = NULL;
+    emp_error         err = {0};
+
+    scratch_write("text.pbtxt", text, strlen(text));
+    cr_assert_eq(emp_graph_load(&step, NULL, NULL, scratch_path("text.pbtxt"), &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(step->op_count, 1);
+    emp_graph_destroy(step);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(load, neither_spec_nor_file_names_the_families)
+{
+    emp_graph *step = NULL;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_graph_load(&step, NULL, NULL, "nmtt", &err), EMP_EIO);
+    cr_expect_str_eq(err.msg, "\"nmtt\" is neither a file nor a workload family "
+                              "(nmt, rnnlm, inception_v3, resnet)");
+}
+
+Test(load, survives_every_allocation_failure)
+{
+    emp_status st = EMP_ENOMEM;
+    long       live = emp_mem_live_blocks();
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_graph *step = NULL, *whole = NULL;
+        emp_mem_fail_after(allowed);
+        st = emp_graph_load(&step, &whole, NULL, "rnnlm:steps=1,layers=1", NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "%s", emp_status_str(st));
+        emp_graph_destroy(step);
+        emp_graph_destroy(whole);
+        cr_assert_eq(emp_mem_live_blocks(), live, "leak after %ld allocations", allowed);
+    }
+}
