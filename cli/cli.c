@@ -142,27 +142,26 @@ static void copy_folder(char folder[FOLDER_BYTES], const char *path)
 
 emp_status cli_check_output(const char *path, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       folder[FOLDER_BYTES];
-
+    char        folder[FOLDER_BYTES];
     struct stat there;
 
-    if (path == NULL) goto cleanup;
+    if (path == NULL) return EMP_OK;
     if (strcmp(path, "-") == 0)
-        EMP_FAIL(EMP_EINVAL,
-                 "\"-\" names no file to write; for one of this name give \"./-\"");
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "\"-\" names no file to write; for one of this name give \"./-\"");
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
-        EMP_FAIL(EMP_EIO, "%s cannot be written: it is a directory; name a file in it",
-                 path);
+        return EMP_ERROR(
+            EMP_EIO, "%s cannot be written: it is a directory; name a file in it", path);
     copy_folder(folder, path);
     if (access(folder, W_OK) != 0) {
-        EMP_FAIL(EMP_EIO, "%s cannot be written: %s: %s", path, folder, strerror(errno));
+        return EMP_ERROR(EMP_EIO, "%s cannot be written: %s: %s", path, folder,
+                         strerror(errno));
     }
     if (stat(folder, &there) == 0 && !S_ISDIR(there.st_mode))
-        EMP_FAIL(EMP_EIO, "%s cannot be written: %s is no directory", path, folder);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EIO, "%s cannot be written: %s is no directory", path,
+                         folder);
+    return EMP_OK;
 }
 
 /* The files need not exist: of one name, in one folder, however that is spelt. A link is a

@@ -11,19 +11,15 @@ emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
                           const emp_device_id *device_of_op, const emp_sim_result *result,
                           bool is_wanted, emp_error *err)
 {
-    emp_status st = EMP_OK;
+    emp_error  unsaid = {0};
+    emp_status st;
 
     *out = NULL;
-    if (is_wanted) {
-        EMP_TRY(emp_explain_create(out, problem, device_of_op, err));
-    } else if (!result->is_feasible) {
-        emp_error unsaid = {0};
-        st = emp_explain_create(out, problem, device_of_op, &unsaid);
-        if (st == EMP_EUNSUPPORTED) st = EMP_OK;
-        if (st != EMP_OK) EMP_FAIL(st, "%s", unsaid.msg);
-    }
-cleanup:
-    return st;
+    if (is_wanted) return emp_explain_create(out, problem, device_of_op, err);
+    if (result->is_feasible) return EMP_OK;
+    st = emp_explain_create(out, problem, device_of_op, &unsaid);
+    if (st == EMP_OK || st == EMP_EUNSUPPORTED) return EMP_OK;
+    return EMP_ERROR(st, "%s", unsaid.msg);
 }
 
 static const char *type_of(const emp_problem *problem, emp_op_id op)

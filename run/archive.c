@@ -152,8 +152,8 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
 
     if (params->method->list_state == NULL) return emp_run(record, problem, params, err);
     emp_run_describe(record, problem, params);
-    EMP_TRY(emp_folder_make(folder, err));
-    EMP_TRY(sweep(folder, record, err));
+    EMP_CHECK(emp_folder_make(folder, err));
+    EMP_CHECK(sweep(folder, record, err));
     name_file(path, folder, record, CHECKPOINT);
     checkpoint->path = path;
     checkpoint->is_resumed = access(path, F_OK) == 0;
@@ -165,8 +165,6 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
         checkpoint->is_resumed = false;
         st = emp_run(record, problem, &own, err);
     }
-
-cleanup:
     return st;
 }
 

@@ -161,19 +161,16 @@ static bool was_stopped(const emp_jobs_params *params)
 
 static emp_status find_record(emp_job *job, bool *is_read, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_jobs_params *p = job->plan->params;
 
-    EMP_TRY(
+    EMP_CHECK(
         emp_archive_find(&job->record, is_read, p->folder, job->problem, &job->run, err));
     if (*is_read) job->elapsed_s = emp_archive_elapsed_s(p->folder, &job->record);
-    if (*is_read || !p->keeps_refusals) goto cleanup;
-    EMP_TRY(emp_archive_find_refusal(job->error.msg, &job->is_refused, p->folder,
-                                     job->problem, &job->run, err));
+    if (*is_read || !p->keeps_refusals) return EMP_OK;
+    EMP_CHECK(emp_archive_find_refusal(job->error.msg, &job->is_refused, p->folder,
+                                       job->problem, &job->run, err));
     *is_read = job->is_refused;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* What is left of a run without a placement is its description and the reason. */
@@ -199,27 +196,25 @@ static emp_status run_job(emp_job *job, emp_error *err)
     emp_status             st = EMP_OK;
     bool                   is_read = false;
 
-    EMP_TRY(find_record(job, &is_read, err));
+    EMP_CHECK(find_record(job, &is_read, err));
     if (!is_read) {
         emp_record_clear(&job->record);
         job->run.progress = on_batch;
         job->run.context = job;
         st = emp_archive_run(&job->record, p->folder, job->problem, &job->run, err);
         job->is_refused = st == EMP_EINFEASIBLE && p->keeps_refusals;
-        if (!job->is_refused) EMP_TRY(st);
+        if (!job->is_refused) EMP_CHECK(st);
     }
     if (job->is_refused) return refuse(job, is_read, err);
     job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
-    if (!job->is_ready) goto cleanup; /* half a run would stand in for a whole one */
+    if (!job->is_ready) return EMP_OK; /* half a run would stand in for a whole one */
     if (!is_read) {
-        EMP_TRY(emp_archive_put(p->folder, &job->record, job->elapsed_s,
-                                job->run.placer.threads, err));
+        EMP_CHECK(emp_archive_put(p->folder, &job->record, job->elapsed_s,
+                                  job->run.placer.threads, err));
     }
     emp_archive_drop_checkpoint(p->folder, &job->record);
     on_job_done(job, is_read);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Jobs by falling cost; the caller frees the array. */

@@ -36,24 +36,20 @@ bool emp_method_exists(const char *name) { return lookup(name) != NULL; }
 emp_status emp_method_find(const emp_placer_type **method, const char *name,
                            emp_error *err)
 {
-    emp_status             st = EMP_OK;
     char                   names[256] = "";
     size_t                 used = 0;
     const emp_placer_type *other = NULL;
 
     *method = lookup(name);
-    if (*method != NULL) goto cleanup;
+    if (*method != NULL) return EMP_OK;
     for (int32_t i = 0; (other = emp_method_at(i)) != NULL && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                  i == 0 ? "" : ", ", other->name);
     }
     if (strcmp(name, "hdp-emplace") == 0) /* as the column of Table 1 is called */
-        EMP_FAIL(EMP_EINVAL,
-                 "there is no method \"%s\"; it is method hdp with preset "
-                 "emplace",
-                 name);
-    EMP_FAIL(EMP_EINVAL, "there is no method \"%s\"; there are %s", name, names);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EINVAL,
+                         "there is no method \"%s\"; it is method hdp with preset "
+                         "emplace",
+                         name);
+    return EMP_ERROR(EMP_EINVAL, "there is no method \"%s\"; there are %s", name, names);
 }

@@ -185,28 +185,25 @@ static void print_csv(FILE *stream, const void *report)
 emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
 {
     const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
-    emp_status        st = EMP_OK, measured = EMP_OK;
+    emp_status        measured = EMP_OK;
     struct args       args = {.seed = 1};
     emp_oracle_report report;
     cli_bar           bar;
 
     cli_parse(&argp, argc, argv, &args);
     emp_oracle_params params = make_params(&args);
-    EMP_TRY(cli_check_output(args.csv, err));
+    EMP_CHECK(cli_check_output(args.csv, err));
     params.stop = cli_stop_flag();
     params.on_progress = on_progress;
     params.context = &bar;
     cli_bar_init(&bar);
     measured = emp_oracle_measure(&report, &params, err);
     cli_bar_clear(&bar);
-    if (measured != EMP_OK && measured != EMP_EINTERRUPTED) EMP_TRY(measured);
-    EMP_TRY(cli_write_file(args.csv, print_csv, &report, err));
+    if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
+    EMP_CHECK(cli_write_file(args.csv, print_csv, &report, err));
     if (args.is_json)
-        EMP_TRY(cli_print_json(emp_oracle_json(&report), err));
+        EMP_CHECK(cli_print_json(emp_oracle_json(&report), err));
     else
         emp_oracle_print_text(stdout, &report);
-    st = measured;
-
-cleanup:
-    return st;
+    return measured;
 }

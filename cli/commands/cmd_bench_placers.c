@@ -225,43 +225,36 @@ static const char *default_figure_row(const emp_comparison_params *p)
 /* Before hours of runs, not after them. */
 static emp_status check_files(struct args *args, emp_error *err)
 {
-    emp_status        st = EMP_OK;
     const char *const paths[] = {args->curves, args->changes, args->figure, args->page};
 
-    EMP_TRY(cli_check_outputs(paths, 4, err));
-    if (args->figure == NULL) goto cleanup;
+    EMP_CHECK(cli_check_outputs(paths, 4, err));
+    if (args->figure == NULL) return EMP_OK;
     if (args->figure_row == NULL) args->figure_row = default_figure_row(&args->params);
     if (!is_compared(&args->params, args->figure_row))
-        EMP_FAIL(
+        return EMP_ERROR(
             EMP_EINVAL,
             "the comparison has no workload \"%s\" to draw; give --figure-row one of "
             "those that are compared",
             args->figure_row);
-    if (!emp_gnuplot_exists()) EMP_FAIL(EMP_EUNSUPPORTED, "%s", EMP_GNUPLOT_ABSENCE);
-
-cleanup:
-    return st;
+    if (!emp_gnuplot_exists())
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%s", EMP_GNUPLOT_ABSENCE);
+    return EMP_OK;
 }
 
 static emp_status print_all(const struct args *args, const emp_comparison *c,
                             bool is_whole, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (args->is_json)
-        EMP_TRY(cli_print_json(emp_comparison_json(c), err));
+        EMP_CHECK(cli_print_json(emp_comparison_json(c), err));
     else if (args->is_csv)
         emp_comparison_print_csv(stdout, c);
     else
         emp_comparison_print_text(stdout, c);
-    if (!is_whole) goto cleanup; /* no file is written over by a part */
-    EMP_TRY(cli_write_file(args->curves, print_curves, c, err));
-    EMP_TRY(cli_write_file(args->changes, print_changes, c, err));
-    EMP_TRY(write_drawn(args->figure, draw_figure, args, c, err));
-    EMP_TRY(write_drawn(args->page, draw_page, args, c, err));
-
-cleanup:
-    return st;
+    if (!is_whole) return EMP_OK; /* no file is written over by a part */
+    EMP_CHECK(cli_write_file(args->curves, print_curves, c, err));
+    EMP_CHECK(cli_write_file(args->changes, print_changes, c, err));
+    EMP_CHECK(write_drawn(args->figure, draw_figure, args, c, err));
+    return write_drawn(args->page, draw_page, args, c, err);
 }
 
 emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)

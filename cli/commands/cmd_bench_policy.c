@@ -135,7 +135,7 @@ static void print_csv(FILE *stream, const void *report)
 emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
 {
     const struct argp       argp = {options, parse, NULL, doc, NULL, NULL, NULL};
-    emp_status              st = EMP_OK, measured = EMP_OK;
+    emp_status              measured = EMP_OK;
     struct args             args = {.params = {.networks = (1u << EMP_STAND_COUNT) - 1,
                                                .hidden = {512, 256},
                                                .hidden_count = 2,
@@ -152,21 +152,18 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
     cli_bar                 bar;
 
     cli_parse(&argp, argc, argv, &args);
-    EMP_TRY(cli_check_output(args.csv, err));
+    EMP_CHECK(cli_check_output(args.csv, err));
     args.params.stop = cli_stop_flag();
     args.params.on_progress = on_progress;
     args.params.context = &bar;
     cli_bar_init(&bar);
     measured = emp_speed_measure(&report, &args.params, err);
     cli_bar_clear(&bar);
-    if (measured != EMP_OK && measured != EMP_EINTERRUPTED) EMP_TRY(measured);
-    EMP_TRY(cli_write_file(args.csv, print_csv, &report, err));
+    if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
+    EMP_CHECK(cli_write_file(args.csv, print_csv, &report, err));
     if (args.is_json)
-        EMP_TRY(cli_print_json(emp_speed_json(&report), err));
+        EMP_CHECK(cli_print_json(emp_speed_json(&report), err));
     else
         emp_speed_print_text(stdout, &report);
-    st = measured;
-
-cleanup:
-    return st;
+    return measured;
 }

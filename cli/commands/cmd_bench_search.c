@@ -92,7 +92,7 @@ static void on_progress(void *context, double done_frac)
 emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
 {
     const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
-    emp_status        st = EMP_OK, measured = EMP_OK;
+    emp_status        measured = EMP_OK;
     emp_search_report report;
     cli_bar           bar;
     struct args       args = {.params = {.machine = EMP_ORACLE_MACHINE,
@@ -107,18 +107,15 @@ emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
 
     cli_parse(&argp, argc, argv, &args);
     parse_sizes(&args.params, args.sizes);
-    EMP_TRY(find_methods(&args.params, args.methods, err));
+    EMP_CHECK(find_methods(&args.params, args.methods, err));
     args.params.stop = cli_stop_flag();
     cli_bar_init(&bar);
     measured = emp_search_measure(&report, &args.params, err);
     cli_bar_clear(&bar);
-    if (measured != EMP_OK && measured != EMP_EINTERRUPTED) EMP_TRY(measured);
+    if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
     if (args.is_json)
-        EMP_TRY(cli_print_json(emp_search_json(&report), err));
+        EMP_CHECK(cli_print_json(emp_search_json(&report), err));
     else
         emp_search_print_text(stdout, &report);
-    st = measured;
-
-cleanup:
-    return st;
+    return measured;
 }

@@ -261,19 +261,16 @@ static void on_progress(void *context, double done_frac)
 static emp_status check_out(const char *folder, emp_error *err)
 {
     static const char *const inner[] = {"", "/machines", "/machines/models", "/runtimes"};
-    emp_status               st = EMP_OK;
 
-    if (folder == NULL) goto cleanup;
-    if (access(folder, F_OK) != 0) EMP_TRY(cli_check_output(folder, err));
+    if (folder == NULL) return EMP_OK;
+    if (access(folder, F_OK) != 0) EMP_CHECK(cli_check_output(folder, err));
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
         char path[1024], file[sizeof path + 8];
         snprintf(path, sizeof path, "%s%s", folder, inner[i]);
         snprintf(file, sizeof file, "%s/a.yaml", path);
-        if (access(path, F_OK) == 0) EMP_TRY(cli_check_output(file, err));
+        if (access(path, F_OK) == 0) EMP_CHECK(cli_check_output(file, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status save(const emp_calibration *c, const struct args *args, emp_error *err)

@@ -282,23 +282,20 @@ static emp_status save(const emp_measurement *m, const struct bench *b, emp_erro
 
 static emp_status check(const struct args *a, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       runtime[EMP_MEASURE_PATH_BYTES];
+    char runtime[EMP_MEASURE_PATH_BYTES];
 
     if (strcmp(a->backend, "cpu") != 0)
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "backend \"%s\" cannot be measured; there is cpu, groups of cores",
-                 a->backend);
-    if (a->out == NULL) goto cleanup;
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "backend \"%s\" cannot be measured; there is cpu, groups of cores",
+            a->backend);
+    if (a->out == NULL) return EMP_OK;
     if (strlen(a->out) < 6 || strcmp(a->out + strlen(a->out) - 5, ".yaml") != 0)
-        EMP_FAIL(EMP_EINVAL, "--out is \"%s\"; it must end in .yaml", a->out);
+        return EMP_ERROR(EMP_EINVAL, "--out is \"%s\"; it must end in .yaml", a->out);
     emp_measurement_runtime_path(runtime, a->out);
-    EMP_TRY(cli_check_output(a->out, err));
-    EMP_TRY(cli_check_output(runtime, err));
-    EMP_TRY(cli_check_inputs(&a->machine, 1, &a->out, 1, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(cli_check_output(a->out, err));
+    EMP_CHECK(cli_check_output(runtime, err));
+    return cli_check_inputs(&a->machine, 1, &a->out, 1, err);
 }
 
 static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)

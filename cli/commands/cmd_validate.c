@@ -596,17 +596,14 @@ static emp_status check(const struct args *a, emp_error *err)
 
 static emp_status load_imported(struct validation *v, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    count = v->args->import_count;
+    int32_t count = v->args->import_count;
 
-    if (count == 0) goto cleanup;
+    if (count == 0) return EMP_OK;
     v->imported = EMP_NEW_ARRAY(emp_replay_result, (size_t)count);
-    if (v->imported == NULL) EMP_FAIL(EMP_ENOMEM, "%d results", count);
+    if (v->imported == NULL) return EMP_ERROR(EMP_ENOMEM, "%d results", count);
     for (int32_t i = 0; i < count; i++)
-        EMP_TRY(emp_replay_result_load(&v->imported[i], v->args->import[i], err));
-
-cleanup:
-    return st;
+        EMP_CHECK(emp_replay_result_load(&v->imported[i], v->args->import[i], err));
+    return EMP_OK;
 }
 
 /* Up to the first failure. */

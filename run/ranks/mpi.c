@@ -31,16 +31,12 @@ static double patience_s(void)
 
 static emp_status check(int code, const char *what, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       text[MPI_MAX_ERROR_STRING] = "";
-    int        length = 0;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int  length = 0;
 
-    if (code == MPI_SUCCESS) goto cleanup;
+    if (code == MPI_SUCCESS) return EMP_OK;
     MPI_Error_string(code, text, &length);
-    EMP_FAIL(EMP_EEXTERNAL, "MPI failed to %s: %s", what, text);
-
-cleanup:
-    return st;
+    return EMP_ERROR(EMP_EEXTERNAL, "MPI failed to %s: %s", what, text);
 }
 
 /* Open MPI's own waiting would spin, and go on for ever when ranks have gone. Only rank 0
@@ -152,17 +148,16 @@ cleanup:
 emp_status emp_distributed_join(const emp_ranks **out, const volatile sig_atomic_t *stop,
                                 emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int        provided, rank, count;
+    int provided, rank, count;
 
     *out = NULL;
-    if (emp_distributed_count() == 1) goto cleanup;
+    if (emp_distributed_count() == 1) return EMP_OK;
     is_stopping = stop;
-    EMP_TRY(
+    EMP_CHECK(
         check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "start", err));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    EMP_TRY(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "number ranks", err));
-    EMP_TRY(check(MPI_Comm_size(MPI_COMM_WORLD, &count), "count ranks", err));
+    EMP_CHECK(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "number ranks", err));
+    EMP_CHECK(check(MPI_Comm_size(MPI_COMM_WORLD, &count), "count ranks", err));
     ranks = (emp_ranks){.rank = rank,
                         .count = count,
                         .gather = gather,
@@ -171,15 +166,14 @@ emp_status emp_distributed_join(const emp_ranks **out, const volatile sig_atomic
                         .receive = receive,
                         .agree = agree};
     if (count != emp_distributed_count()) {
-        EMP_FAIL(EMP_EEXTERNAL,
-                 "mpirun started %d programs, but this MPI library sees %d: they are of "
-                 "different MPIs",
-                 emp_distributed_count(), count);
+        return EMP_ERROR(
+            EMP_EEXTERNAL,
+            "mpirun started %d programs, but this MPI library sees %d: they are of "
+            "different MPIs",
+            emp_distributed_count(), count);
     }
     *out = &ranks;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Who has given up just ends: mpirun is about to end all others. */
