@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "base/io/atomic_file.h"
 #include "base/io/folder.h"
-#include "base/mem.h"
 #include "sim/engine/sim.h"
 
 static const char RECORD[] = ".h5", TIMING[] = ".timing.json",
@@ -92,23 +91,17 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    char        path[EMP_ARCHIVE_PATH_BYTES];
-    emp_record *wanted = EMP_NEW(emp_record);
+    char       path[EMP_ARCHIVE_PATH_BYTES];
+    emp_record wanted;
 
     *is_found = false;
     memset(record, 0, sizeof *record);
-    if (wanted == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
-    emp_run_describe(wanted, problem, params);
-    name_file(path, folder, wanted, RECORD);
-    if (emp_record_load(record, path, NULL) != EMP_OK) goto cleanup;
-    if (identity_of(record) != identity_of(wanted)) goto cleanup;
-    if (strcmp(record->stopped_by, "interrupt") == 0) goto cleanup;
-    EMP_TRY(check_score(record, is_found, problem, err));
-
-cleanup:
-    emp_free(wanted);
-    return st;
+    emp_run_describe(&wanted, problem, params);
+    name_file(path, folder, &wanted, RECORD);
+    if (emp_record_load(record, path, NULL) != EMP_OK) return EMP_OK;
+    if (identity_of(record) != identity_of(&wanted)) return EMP_OK;
+    if (strcmp(record->stopped_by, "interrupt") == 0) return EMP_OK;
+    return check_score(record, is_found, problem, err);
 }
 
 static emp_status write_timing(const char *path, const emp_record *record,
@@ -184,21 +177,16 @@ emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
                               const emp_run_params *params, emp_error *err)
 {
     static const char *const suffixes[] = {RECORD, TIMING, CHECKPOINT, REFUSED};
-    emp_status               st = EMP_OK;
     char                     path[EMP_ARCHIVE_PATH_BYTES];
-    emp_record              *run = EMP_NEW(emp_record);
+    emp_record               run;
 
-    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
-    emp_run_describe(run, problem, params);
+    emp_run_describe(&run, problem, params);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        name_file(path, folder, run, suffixes[i]);
+        name_file(path, folder, &run, suffixes[i]);
         if (remove(path) != 0 && errno != ENOENT)
-            EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
+            return EMP_ERROR(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
     }
-
-cleanup:
-    emp_free(run);
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_timing_load(double *elapsed_s, const char *path, emp_error *err)
@@ -238,47 +226,39 @@ emp_status emp_archive_put_refusal(const char *folder, const emp_problem *proble
     emp_status      st = EMP_OK;
     emp_atomic_file file = {0};
     char            path[EMP_ARCHIVE_PATH_BYTES];
-    emp_record     *run = EMP_NEW(emp_record);
+    emp_record      run;
 
-    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
-    emp_run_describe(run, problem, params);
+    emp_run_describe(&run, problem, params);
     EMP_TRY(emp_folder_make(folder, err));
-    name_file(path, folder, run, REFUSED);
+    name_file(path, folder, &run, REFUSED);
     EMP_TRY(emp_atomic_file_open(&file, path, err));
-    fprintf(file.stream, "%016" PRIx64 "\n%s\n", identity_of(run), reason);
+    fprintf(file.stream, "%016" PRIx64 "\n%s\n", identity_of(&run), reason);
     EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
     emp_atomic_file_abort(&file);
-    emp_free(run);
     return st;
 }
 
-emp_status emp_archive_find_refusal(char reason[EMP_ERROR_MSG_BYTES], bool *is_found,
-                                    const char *folder, const emp_problem *problem,
-                                    const emp_run_params *params, emp_error *err)
+void emp_archive_find_refusal(char reason[EMP_ERROR_MSG_BYTES], bool *is_found,
+                              const char *folder, const emp_problem *problem,
+                              const emp_run_params *params)
 {
-    emp_status  st = EMP_OK;
-    char        path[EMP_ARCHIVE_PATH_BYTES], wanted[32], identity[32];
-    FILE       *file = NULL;
-    emp_record *run = EMP_NEW(emp_record);
+    char       path[EMP_ARCHIVE_PATH_BYTES], wanted[32], identity[32];
+    emp_record run;
 
     *is_found = false;
-    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "description of a run");
-    emp_run_describe(run, problem, params);
-    name_file(path, folder, run, REFUSED);
-    file = fopen(path, "r");
-    if (file == NULL || fgets(identity, sizeof identity, file) == NULL ||
-        fgets(reason, EMP_ERROR_MSG_BYTES, file) == NULL)
-        goto cleanup;
-    snprintf(wanted, sizeof wanted, "%016" PRIx64 "\n", identity_of(run));
-    *is_found = strcmp(identity, wanted) == 0;
-    reason[strcspn(reason, "\n")] = '\0';
-
-cleanup:
-    if (file != NULL) fclose(file);
-    emp_free(run);
-    return st;
+    emp_run_describe(&run, problem, params);
+    name_file(path, folder, &run, REFUSED);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return;
+    if (fgets(identity, sizeof identity, file) != NULL &&
+        fgets(reason, EMP_ERROR_MSG_BYTES, file) != NULL) {
+        snprintf(wanted, sizeof wanted, "%016" PRIx64 "\n", identity_of(&run));
+        *is_found = strcmp(identity, wanted) == 0;
+        reason[strcspn(reason, "\n")] = '\0';
+    }
+    fclose(file);
 }
 
 void emp_archive_drop_checkpoint(const char *folder, const emp_record *record)

@@ -45,7 +45,7 @@ emp_status emp_archive_put(const char *folder, const emp_record *record, double 
 
 /** Removes all that the folder has of exactly this run, so that it starts anew. A folder that
  * is not there has nothing.
- * \retval EMP_ENOMEM \retval EMP_EIO */
+ * \retval EMP_EIO */
 emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
                               const emp_run_params *params, emp_error *err);
 
@@ -62,11 +62,10 @@ emp_status emp_archive_put_refusal(const char *folder, const emp_problem *proble
                                    const emp_run_params *params, const char *reason,
                                    emp_error *err);
 
-/** Looks for such a reason of exactly this run.
- * \retval EMP_ENOMEM */
-emp_status emp_archive_find_refusal(char reason[EMP_ERROR_MSG_BYTES], bool *is_found,
-                                    const char *folder, const emp_problem *problem,
-                                    const emp_run_params *params, emp_error *err);
+/** Looks for such a reason of exactly this run. */
+void emp_archive_find_refusal(char reason[EMP_ERROR_MSG_BYTES], bool *is_found,
+                              const char *folder, const emp_problem *problem,
+                              const emp_run_params *params);
 
 /** Removes the checkpoint of a run whose record is in the folder, if there is one: after
  * the record was put there, and when it is found, as a kill may have come between. One

@@ -167,8 +167,8 @@ static emp_status find_record(emp_job *job, bool *is_read, emp_error *err)
         emp_archive_find(&job->record, is_read, p->folder, job->problem, &job->run, err));
     if (*is_read) job->elapsed_s = emp_archive_elapsed_s(p->folder, &job->record);
     if (*is_read || !p->keeps_refusals) return EMP_OK;
-    EMP_CHECK(emp_archive_find_refusal(job->error.msg, &job->is_refused, p->folder,
-                                       job->problem, &job->run, err));
+    emp_archive_find_refusal(job->error.msg, &job->is_refused, p->folder, job->problem,
+                             &job->run);
     *is_read = job->is_refused;
     return EMP_OK;
 }

@@ -218,7 +218,7 @@ Test(calibrate, refuses_by_name)
 
     expect_refused(&params, "none of the cells has a step time to fit to");
     params = make_params(&bad, 1);
-    expect_refused(&params, "no workload \"lstm\"");
+    expect_refused(&params, "\"lstm:units=2\" is neither a file nor a workload family");
     params.machine = "k80x1";
     expect_refused(&params, "no machine 'k80x1'");
     params = make_params(&bad, 1);
