@@ -30,22 +30,24 @@ function(emp_add_library name)
   target_link_libraries(${name} ${arg_LINK} PRIVATE emp_warnings)
 endfunction()
 
-# emp_add_test(<name> [FULL | PEERS | WITH_PEERS] [DOUBLE] [LINK <more>] [SOURCES <more>] [TIMEOUT <s>])
+# emp_add_test(<name> [FULL | PEERS] [PEER_SUITE <suite>] [DOUBLE] [LINK <more>] [SOURCES <more>]
+#              [TIMEOUT <s>])
 # Builds <name>.c as a Criterion program on all of the product and tests/support. DOUBLE: its
 # networks are those in double, which LINK names. Each test has one tier as its CTest label:
 #   fast   (default)  takes less than about two seconds
 #   full   FULL       takes longer
 #   peers  PEERS      compares with other programs or files, and is skipped without them
-# WITH_PEERS adds a second test <name>_peers: the same program with EMP_PEERS=1, on their files.
+# PEER_SUITE adds a second test <name>_peers of the tier peers: that suite of the program once
+# more with EMP_PEERS=1, on the files of others (tests/support/facts.h).
 function(emp_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "DOUBLE;FULL;PEERS;WITH_PEERS" "TIMEOUT" "LINK;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DOUBLE;FULL;PEERS" "TIMEOUT;PEER_SUITE" "LINK;SOURCES")
   set(tier fast)
   if(arg_FULL)
     set(tier full)
   elseif(arg_PEERS)
     set(tier peers)
   endif()
-  if(arg_PEERS OR arg_WITH_PEERS)
+  if(arg_PEERS OR arg_PEER_SUITE)
     list(APPEND arg_SOURCES ${PROJECT_SOURCE_DIR}/tests/support/peers_main.c)
   endif()
   if(NOT arg_TIMEOUT)
@@ -57,15 +59,16 @@ function(emp_add_test name)
   endif()
   target_link_libraries(${name} PRIVATE ${arg_LINK} emp_warnings PkgConfig::CRITERION m)
   set_target_properties(${name} PROPERTIES C_EXTENSIONS ON) # Criterion needs GNU C
-  emp_register_test(${name} ${name} ${tier} ${arg_TIMEOUT} "")
-  if(arg_WITH_PEERS)
-    emp_register_test(${name}_peers ${name} peers ${arg_TIMEOUT} ";EMP_PEERS=1")
+  emp_register_test(${name} ${tier} "${arg_TIMEOUT}" ${name})
+  if(arg_PEER_SUITE)
+    emp_register_test(${name}_peers peers "${arg_TIMEOUT}" ${name} --filter ${arg_PEER_SUITE}/*)
+    set_property(TEST ${name}_peers APPEND PROPERTY ENVIRONMENT EMP_PEERS=1)
   endif()
 endfunction()
 
-# emp_register_test(<test> <program> <tier> <timeout> <more of the environment>)
-function(emp_register_test name program tier timeout environment)
-  add_test(NAME ${name} COMMAND ${program})
+# emp_register_test(<name> <tier> <timeout> <command>...)
+function(emp_register_test name tier timeout)
+  add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS ${tier} TIMEOUT ${timeout} SKIP_RETURN_CODE 77
-    ENVIRONMENT "EMP_SOURCE_DIR=${PROJECT_SOURCE_DIR};EMP_BINARY_DIR=${PROJECT_BINARY_DIR}${environment}")
+    ENVIRONMENT "EMP_SOURCE_DIR=${PROJECT_SOURCE_DIR};EMP_BINARY_DIR=${PROJECT_BINARY_DIR}")
 endfunction()

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The expert on whole translation graphs, generated and made by TensorFlow: every op gets
- * a device, gradients stand beside their forward op, each GPU does exactly its layer's
+/* The expert on whole translation graphs, generated and from files (with EMP_PEERS=1:
+ * TensorFlow's): every op gets a device, gradients stand beside their forward op, each GPU does exactly its layer's
  * work. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/strmap.h"
@@ -16,6 +15,8 @@
 #include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/graph/op_name.h"
+#include "tests/support/facts.h"
+#include "tests/support/scratch.h"
 
 /* What is under test: a step graph, placed by the expert on a GPU per layer. */
 typedef struct {
@@ -169,24 +170,15 @@ ParameterizedTest(struct graph_case *c, expert, places_generated_translators)
     check(c->source, c->layer_count);
 }
 
-ParameterizedTestParameters(expert, places_imported_translators)
+ParameterizedTestParameters(made, places_imported_translators)
 {
-    static struct graph_case cases[] = {
-        {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_r13g.pb.gz", 2},
-        {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_res_r13g.pb.gz", 2},
-        {"nmt_8l_h1024_b64_t40_std_bahdanau_adam_batched_r13g.pb.gz", 8}};
-
-    return cr_make_param_array(struct graph_case, cases, sizeof cases / sizeof cases[0]);
+    return cr_make_param_array(fact_graph, fact_graphs(), FACT_GRAPHS);
 }
 
-ParameterizedTest(struct graph_case *c, expert, places_imported_translators)
+ParameterizedTest(fact_graph *g, made, places_imported_translators,
+                  .init = scratch_create, .fini = scratch_remove)
 {
-    char path[512];
-
-    snprintf(path, sizeof path, "%s/../shared/graphs/%s", getenv("EMP_SOURCE_DIR"),
-             c->source);
-    if (access(path, R_OK) != 0) cr_skip_test("no %s", path);
-    check(path, c->layer_count);
+    if (strncmp(g->name, "nmt_", 4) == 0) check(fact_graph_path(g), g->name[4] - '0');
 }
 
 /* The front end pins a variable's snapshot and the look-up of its rows to the variable:

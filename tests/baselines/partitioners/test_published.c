@@ -1,54 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The published instances of msr-fiddle/dnn-partitioning: are all devices' loads those that its
  * authors' programs compute for the splits of experts, is the best contiguous split theirs, and
- * does local search end below it? Skips what is not in ../shared. */
+ * does local search end below it? Two instances are written from facts (tests/data); with
+ * EMP_PEERS=1 all are the published files. */
 #include <criterion/criterion.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "graphs/import/import.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/placement.h"
+#include "tests/support/facts.h"
+#include "tests/support/scratch.h"
 
-enum { PATH_BYTES = 1024, BUDGET = 20000 };
+TestSuite(published, .init = scratch_create, .fini = scratch_remove);
 
-/* Of the published program, rounded to six digits; 0: none. The contiguous split of inceptionv3 is its
- * best in one order of the nodes, which turns out to be the best of all. */
+enum { BUDGET = 20000 };
+
+/* A row of published_loads.tsv: loads of the published programs, rounded to six digits; 0: none.
+ * The contiguous split of inceptionv3 is their best in one order of the nodes, which turns out to
+ * be the best of all. */
 typedef struct {
-    const char *name, *expert;
-    double      contiguous_ms, expert_ms, scotch_ms;
+    char   name[32], file[128], expert[32]; /* expert "-": none */
+    double contiguous_ms, expert_ms, scotch_ms;
 } instance;
 
-#define PROFILES "profiles/dnn-partitioning/"
-#define LAYERS   PROFILES "throughput-inputs__LayerGraphs__"
-#define OPS      PROFILES "throughput-inputs__OperatorGraphs__"
-#define EXPERT   PROFILES "human-experts__"
-
-static const instance instances[] = {
-    {LAYERS "bert24_inference.json", EXPERT "bert24_inference_expert.json", 17.7899,
-     20.084, 18.0259},
-    {LAYERS "gnmt_inference.json", EXPERT "gnmt_inference_expert.json", 32.9107, 46.2085,
-     34.9241},
-    {"graphs/dnnpart_throughput_layer_gnmt_training.json",
-     EXPERT "gnmt_training_expert.json", 107.004, 137.154, 93.8855},
-    {LAYERS "inceptionv3_inference.json", EXPERT "inceptionv3_inference_expert.json",
-     51.5519, 102.482, 52.2937},
-    {LAYERS "resnet50_inference.json", EXPERT "resnet50_inference_expert.json", 33.7747,
-     43.9183, 34.3088},
-    {LAYERS "resnet50_training.json", EXPERT "resnet50_inference_expert.json", 78.6318,
-     112.108, 80.3845},
-    {OPS "bert_l-3_inference.json", NULL, 27.9186, 0, 35.9352},
-    {"graphs/dnnpart_throughput_op_bert_l-3_training.json", NULL, 65.3031, 0, 403.773},
-    {OPS "bert_l-6_inference.json", NULL, 29.5795, 0, 58.0815},
-    {OPS "bert_l-12_inference.json", NULL, 147.478, 0, 246.918},
-    {OPS "resnet50_inference.json", NULL, 124.349, 0, 197.848},
-};
-
-enum { INSTANCES = sizeof instances / sizeof *instances };
+enum { MAX_INSTANCES = 16 };
 
 typedef struct {
     emp_graph     *graph;
@@ -58,26 +40,79 @@ typedef struct {
     emp_device_id *device_of_op;
 } world;
 
-static const char *make_path(const char *name)
+/* Writes the instance and its expert's split from published_instances.tsv; false: it is not in
+ * there. */
+static bool write_instance(const char *name)
 {
-    static char path[PATH_BYTES];
-    const char *root = getenv("EMP_SOURCE_DIR");
+    json_t    *nodes = json_array(), *edges = json_array(), *gpus = json_array();
+    json_t    *split = json_pack("{s:[], s:o}", "cpus", "fpgas", gpus), *root = NULL;
+    fact_table t;
 
-    snprintf(path, sizeof path, "%s/../shared/%s", root != NULL ? root : ".", name);
-    return path;
+    for (fact_table_open(&t, "published_instances.tsv"); fact_table_next(&t);) {
+        if (strcmp(t.cell[0], name) != 0) continue;
+        int    a = atoi(t.cell[2]), b = atoi(t.cell[3]), gpu = atoi(t.cell[6]);
+        double c = atof(t.cell[4]), d = atof(t.cell[5]);
+        if (strcmp(t.cell[1], "machine") == 0) {
+            root = json_pack("{s:i, s:i, s:f, s:o, s:o}", "maxCPUs", a, "maxFPGAs", b,
+                             "maxSizePerFPGA", c, "nodes", nodes, "edges", edges);
+            for (int i = 0; i < b; i++)
+                json_array_append_new(gpus, json_pack("{s:[]}", "nodes"));
+        } else if (strcmp(t.cell[1], "edge") == 0) {
+            json_array_append_new(edges, json_pack("{s:i, s:i, s:f, s:f}", "sourceId", a,
+                                                   "destId", b, "cost", c, "size", d));
+        } else {
+            json_array_append_new(nodes, json_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f}",
+                                                   "id", a, "supportedOnFpga", 1,
+                                                   "isBackwardNode", 0, "colorClass", a,
+                                                   "cpuLatency", atof(t.cell[3]),
+                                                   "fpgaLatency", c, "size", d));
+            json_array_append_new(
+                json_object_get(json_array_get(gpus, (size_t)gpu), "nodes"),
+                json_integer(a));
+        }
+    }
+    if (root != NULL) {
+        cr_assert_eq(json_dump_file(root, scratch_path("instance.json"), 0), 0);
+        cr_assert_eq(json_dump_file(split, scratch_path("expert.json"), 0), 0);
+    } else {
+        json_decref(nodes);
+        json_decref(edges);
+    }
+    json_decref(split);
+    json_decref(root);
+    return root != NULL;
 }
 
-/* false: the file is not there */
+static int32_t read_instances(instance *in)
+{
+    fact_table t;
+    int32_t    count = 0;
+
+    for (fact_table_open(&t, "published_loads.tsv"); fact_table_next(&t); count++) {
+        cr_assert(t.count == 6 && count < MAX_INSTANCES);
+        snprintf(in[count].name, sizeof in[count].name, "%s", t.cell[0]);
+        snprintf(in[count].file, sizeof in[count].file, "%s", t.cell[1]);
+        snprintf(in[count].expert, sizeof in[count].expert, "%s", t.cell[2]);
+        in[count].contiguous_ms = atof(t.cell[3]);
+        in[count].expert_ms = atof(t.cell[4]);
+        in[count].scotch_ms = atof(t.cell[5]);
+    }
+    return count;
+}
+
+/* false: the instance is not among the facts */
 static bool enter(world *w, const instance *in)
 {
     emp_import_params  params = emp_import_params_default();
     emp_import_devices devices;
     emp_runtime        runtime;
     emp_error          err = {0};
-    const char        *path = make_path(in->name);
+
+    if (!fact_is_peer() && !write_instance(in->name)) return false;
+    const char *path = fact_is_peer() ? fact_peer_path(".", in->file, "")
+                                      : scratch_path("instance.json");
 
     *w = (world){0};
-    if (access(path, R_OK) != 0) return false;
     cr_assert_eq(emp_import_load_instance(&w->graph, &devices, path, &params, &err),
                  EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_create(&w->machine, "instance", devices.cpu_count,
@@ -147,59 +182,62 @@ static double search_ms(world *w, const emp_placer_type *type, const char *optio
     return best_ms;
 }
 
-static void skip_unless(int32_t found)
+static bool has_expert(const instance *in) { return strcmp(in->expert, "-") != 0; }
+
+static void expect_experts_load(world *w, const instance *in)
 {
-    if (found == 0) cr_skip_test("%s is not there", make_path(PROFILES));
+    emp_error err = {0};
+    char      name[64];
+
+    if (!has_expert(in)) return;
+    snprintf(name, sizeof name, "human-experts__%s_expert", in->expert);
+    const char *path = fact_is_peer()
+                           ? fact_peer_path("profiles/dnn-partitioning", name, ".json")
+                           : scratch_path("expert.json");
+    cr_assert_eq(emp_placement_load(w->device_of_op, path, w->problem, &err), EMP_OK,
+                 "%s", err.msg);
+    expect_ms(max_load_ms(w), in->expert_ms, in->name);
 }
 
-Test(published, experts_have_the_published_loads)
+static void expect_contiguous_load(world *w, const instance *in)
 {
-    int32_t found = 0;
+    expect_ms(search_ms(w, &emp_placer_dp_contiguous, NULL, 1), in->contiguous_ms,
+              in->name);
+}
 
-    for (int32_t i = 0; i < INSTANCES; i++) {
-        world     w;
-        emp_error err = {0};
-        if (instances[i].expert == NULL || !enter(&w, &instances[i])) continue;
-        cr_assert_eq(emp_placement_load(w.device_of_op, make_path(instances[i].expert),
-                                        w.problem, &err),
-                     EMP_OK, "%s", err.msg);
-        expect_ms(max_load_ms(&w), instances[i].expert_ms, instances[i].name);
+static void expect_less_by_search(world *w, const instance *in)
+{
+    double ms = search_ms(w, &emp_placer_local, "start=split,samples=1", BUDGET);
+
+    cr_expect_leq(ms, in->contiguous_ms * 1.00001, "%s: %g", in->name, ms);
+    cr_expect_leq(ms, in->scotch_ms, "%s: %g", in->name, ms);
+    if (has_expert(in)) cr_expect_leq(ms, in->expert_ms, "%s: %g", in->name, ms);
+}
+
+static void check_all(void (*check)(world *w, const instance *in))
+{
+    instance in[MAX_INSTANCES];
+    int32_t  count = read_instances(in), checked = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        world w;
+        if (!enter(&w, &in[i])) continue;
+        check(&w, &in[i]);
         leave(&w);
-        found++;
+        checked++;
     }
-    skip_unless(found);
+    cr_expect_geq(checked, 2);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
+
+Test(published, experts_have_the_published_loads) { check_all(expect_experts_load); }
 
 Test(published, contiguous_splits_have_the_published_loads)
 {
-    int32_t found = 0;
-
-    for (int32_t i = 0; i < INSTANCES; i++) {
-        world w;
-        if (!enter(&w, &instances[i])) continue;
-        expect_ms(search_ms(&w, &emp_placer_dp_contiguous, NULL, 1),
-                  instances[i].contiguous_ms, instances[i].name);
-        leave(&w);
-        found++;
-    }
-    skip_unless(found);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    check_all(expect_contiguous_load);
 }
 
 Test(published, local_search_from_there_is_below_all_that_is_published)
 {
-    int32_t found = 0;
-
-    for (int32_t i = 0; i < INSTANCES; i++) {
-        const instance *in = &instances[i];
-        world           w;
-        if (!enter(&w, in)) continue;
-        double ms = search_ms(&w, &emp_placer_local, "start=split,samples=1", BUDGET);
-        cr_expect_leq(ms, in->contiguous_ms * 1.00001, "%s: %g", in->name, ms);
-        cr_expect_leq(ms, in->scotch_ms, "%s: %g", in->name, ms);
-        if (in->expert != NULL) cr_expect_leq(ms, in->expert_ms, "%s: %g", in->name, ms);
-        leave(&w);
-        found++;
-    }
-    skip_unless(found);
+    check_all(expect_less_by_search);
 }

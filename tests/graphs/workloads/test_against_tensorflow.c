@@ -3,123 +3,75 @@
  * settings: every count is equal, not close. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "graphs/workloads/workloads.h"
+#include "tests/support/facts.h"
 
-struct file_case {
-    char file[96];
-    char spec[96];
-};
-
-/* clang-format off */
-static struct file_case file_cases[] = {
-    {"inception_v3_b32_rmsprop_unfusedbn_r13",
-     "inception_v3:batch=32"},
-    {"resnet_v1_152_b32_momentum",
-     "resnet:depth=152,old_broadcast_grads=0,const_zeros=0"},
-    {"rnnlm_2x2048_b64_t40_sampled_adagrad_r13g",
-     "rnnlm:units=2048,vocab=793470,sampled=8192"},
-    {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_r13g",
-     "nmt:layers=2,residual=0,bidirectional=0,per_step_softmax=0,vocab=32000"},
-    {"nmt_2l_h1024_b64_t40_std_bahdanau_adam_batched_res_r13g",
-     "nmt:layers=2,residual=1,bidirectional=0,per_step_softmax=0,vocab=32000"},
-    {"nmt_8l_h1024_b64_t40_std_bahdanau_adam_batched_r13g",
-     "nmt:layers=8,residual=0,bidirectional=0,per_step_softmax=0,vocab=32000"},
-};
-/* clang-format on */
-
-static int64_t integer(const json_t *object, const char *key)
+static void expect_variable(const emp_graph *graph, const char *name, const char *shape)
 {
-    return json_integer_value(json_object_get(object, key));
+    char      text[64] = "-";
+    emp_op_id op = emp_graph_find(graph, name);
+
+    cr_assert_geq(op, 0, "no variable %s", name);
+    const emp_shape *has = &graph->tensor[graph->output_offset[op]].shape;
+    for (int32_t d = 0, used = 0; d < has->rank; d++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%lld",
+                         d > 0 ? "," : "", (long long)has->dim[d]);
+    cr_expect_str_eq(text, shape, "%s: %s, not %s", name, text, shape);
 }
 
-static int32_t count_type(const emp_graph *graph, const char *type)
+/* A variable, and its slots, which have its shape; returns their number. */
+static int32_t expect_variable_and_slots(const emp_graph *graph, const fact_table *t)
 {
-    int32_t count = 0;
+    int32_t count = 1;
+    char   *slots = t->cell[3], name[512];
 
-    for (emp_op_id op = 0; op < graph->op_count; op++) {
-        count += strcmp(graph->type_name[graph->type[op]], type) == 0;
+    expect_variable(graph, t->cell[1], t->cell[2]);
+    for (char *slot; strcmp(t->cell[3], "-") != 0 && (slot = strsep(&slots, ",")) != NULL;
+         count++) {
+        snprintf(name, sizeof name, "%s/%s", t->cell[1], slot);
+        expect_variable(graph, name, t->cell[2]);
     }
     return count;
 }
 
-/* Equal counts of the file's types, and no type besides them. */
-static void expect_same_types(const emp_graph *graph, json_t *hist)
+static void expect_same_variables(const emp_graph *graph, const char *name)
 {
-    const char *type;
-    json_t     *expected;
-    int64_t     total = 0;
+    fact_table t;
+    int32_t    expected = 0, count = 0;
 
-    cr_expect_gt(json_object_size(hist), 40);
-    json_object_foreach(hist, type, expected)
-    {
-        cr_expect_eq(count_type(graph, type), json_integer_value(expected),
-                     "%s: %d, not %d", type, count_type(graph, type),
-                     (int)json_integer_value(expected));
-        total += json_integer_value(expected);
-    }
-    cr_expect_eq(graph->op_count, total, "there are types that the file does not have");
-}
-
-static void expect_same_variables(const emp_graph *graph, json_t *variables)
-{
-    size_t  i;
-    json_t *entry;
-
-    cr_expect_eq(count_type(graph, "VariableV2"), (int32_t)json_array_size(variables));
-    json_array_foreach(variables, i, entry)
-    {
-        const char   *name = json_string_value(json_array_get(entry, 0));
-        const json_t *sizes = json_array_get(entry, 1);
-        emp_op_id     op = emp_graph_find(graph, name);
-        cr_assert_geq(op, 0, "no variable %s", name);
-        const emp_shape *shape = &graph->tensor[graph->output_offset[op]].shape;
-        cr_assert_eq(shape->rank, (int32_t)json_array_size(sizes), "%s has rank %d", name,
-                     shape->rank);
-        for (int32_t d = 0; d < shape->rank; d++) {
-            cr_expect_eq(shape->dim[d],
-                         json_integer_value(json_array_get(sizes, (size_t)d)),
-                         "%s: dimension %d is %lld", name, d, (long long)shape->dim[d]);
-        }
-    }
+    for (fact_table_open(&t, "tensorflow_variables.tsv"); fact_table_next(&t);)
+        if (strcmp(t.cell[0], name) == 0)
+            expected += expect_variable_and_slots(graph, &t);
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        count += strcmp(graph->type_name[graph->type[op]], "VariableV2") == 0;
+    cr_expect_eq(count, expected, "%s: %d variables, not %d", name, count, expected);
 }
 
 ParameterizedTestParameters(workloads, equal_what_tensorflow_made)
 {
-    return cr_make_param_array(struct file_case, file_cases,
-                               sizeof file_cases / sizeof file_cases[0]);
+    return cr_make_param_array(fact_graph, fact_graphs(), FACT_GRAPHS);
 }
 
-ParameterizedTest(struct file_case *c, workloads, equal_what_tensorflow_made)
+ParameterizedTest(fact_graph *g, workloads, equal_what_tensorflow_made)
 {
-    char       path[512];
     emp_error  err = {0};
     emp_graph *graph = NULL;
 
-    snprintf(path, sizeof path, "%s/../shared/graphs/%s.hist.json",
-             getenv("EMP_SOURCE_DIR"), c->file);
-    if (access(path, R_OK) != 0) cr_skip_test("no %s", path);
-    json_t *file = json_load_file(path, 0, NULL);
-    cr_assert_not_null(file, "%s is not JSON", path);
-    cr_assert_eq(emp_workload_build(&graph, c->spec, &err), EMP_OK, "%s: %s", c->spec,
+    cr_assert_eq(emp_workload_build(&graph, g->spec, &err), EMP_OK, "%s: %s", g->spec,
                  err.msg);
-
-    cr_expect_eq(graph->op_count, integer(file, "nodes"), "%s: %d nodes", c->spec,
-                 graph->op_count);
-    cr_expect_eq(graph->edge_count, integer(file, "edges") - integer(file, "ctrl"),
-                 "%s: %d data edges", c->spec, graph->edge_count);
-    cr_expect_eq(graph->control_edge_count, integer(file, "ctrl"), "%s: %d control edges",
-                 c->spec, graph->control_edge_count);
-    cr_expect_eq(graph->parameter_count, integer(file, "params"), "%s: %lld parameters",
-                 c->spec, (long long)graph->parameter_count);
+    cr_expect_eq(graph->op_count, g->nodes, "%s: %d nodes", g->spec, graph->op_count);
+    cr_expect_eq(graph->edge_count, g->inputs - g->controls, "%s: %d data edges", g->spec,
+                 graph->edge_count);
+    cr_expect_eq(graph->control_edge_count, g->controls, "%s: %d control edges", g->spec,
+                 graph->control_edge_count);
+    cr_expect_eq(graph->parameter_count, g->parameters, "%s: %lld parameters", g->spec,
+                 (long long)graph->parameter_count);
     cr_expect_eq(graph->unknown_op_count, 0);
-    expect_same_types(graph, json_object_get(file, "hist"));
-    expect_same_variables(graph, json_object_get(file, "vars"));
+    fact_graph_expect_types(g, graph);
+    expect_same_variables(graph, g->name);
     emp_graph_destroy(graph);
-    json_decref(file);
 }

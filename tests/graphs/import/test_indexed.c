@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The real files of ../shared: node and edge counts are those that independent tools counted,
+ * and files of other formats are refused in one sentence. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/import/import.h"
+#include "tests/graphs/import/contradictions.h"
+#include "tests/support/facts.h"
+
+enum { LINE_BYTES = 4096 };
+
+static const char *shared_path(const char *name)
+{
+    return fact_peer_path("graphs", name, "");
+}
+
+static emp_graph *load(const char *name)
+{
+    const emp_import_params params = emp_import_params_default();
+    emp_graph              *graph = NULL;
+    emp_error               err = {0};
+
+    cr_assert_eq(emp_import_load(&graph, shared_path(name), &params, &err), EMP_OK, "%s",
+                 err.msg);
+    return graph;
+}
+
+static int32_t input_count(const emp_graph *graph)
+{
+    return graph->edge_count + graph->back_edge_count + graph->control_edge_count;
+}
+
+/* A tab-separated field, counted from 0. */
+static void get_column(const char *line, int column, char *out, size_t size)
+{
+    while (column-- > 0) {
+        line += strcspn(line, "\t");
+        line += *line == '\t';
+    }
+    snprintf(out, size, "%.*s", (int)strcspn(line, "\t\n"), line);
+}
+
+static bool is_profile(const char *format)
+{
+    return strncmp(format, "PipeDream", 9) == 0;
+}
+
+static bool is_instance(const char *format)
+{
+    return strstr(format, "dnn-partitioning") != NULL || is_profile(format);
+}
+
+static bool is_tensorflow_graph(const char *format)
+{
+    return strncmp(format, "GraphDef", 8) == 0 || strncmp(format, "SavedModel", 10) == 0;
+}
+
+Test(indexed, have_the_counts_of_the_index)
+{
+    FILE *index = fopen(shared_path("INDEX.tsv"), "r");
+    char  line[LINE_BYTES], name[256], format[256], nodes[32], edges[32];
+    int   loaded = 0;
+
+    while (fgets(line, sizeof line, index) != NULL) {
+        get_column(line, 0, name, sizeof name);
+        get_column(line, 2, format, sizeof format);
+        get_column(line, 8, nodes, sizeof nodes);
+        get_column(line, 9, edges, sizeof edges);
+        if (!is_tensorflow_graph(format) && !is_instance(format)) continue;
+        emp_graph *graph = load(name);
+        /* of a layer's two ops the second reads the first */
+        int ops = is_profile(format) ? 2 * atoi(nodes) : atoi(nodes);
+        int inputs = is_profile(format) ? 2 * atoi(edges) + atoi(nodes) : atoi(edges);
+        cr_expect_eq(graph->op_count, ops, "%s: %d ops", name, graph->op_count);
+        cr_expect_eq(input_count(graph), inputs, "%s: %d inputs", name,
+                     input_count(graph));
+        emp_graph_destroy(graph);
+        loaded++;
+    }
+    fclose(index);
+    cr_expect_gt(loaded, 5);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(indexed, of_other_formats_are_refused_in_one_sentence)
+{
+    FILE *index = fopen(shared_path("INDEX.tsv"), "r");
+    char  line[LINE_BYTES], name[256], format[256];
+    int   refused = 0;
+
+    cr_assert_not_null(fgets(line, sizeof line, index)); /* the heading */
+    while (fgets(line, sizeof line, index) != NULL) {
+        emp_import_params params = emp_import_params_default();
+        emp_graph        *graph = NULL;
+        emp_error         err = {0};
+        get_column(line, 0, name, sizeof name);
+        get_column(line, 2, format, sizeof format);
+        if (is_tensorflow_graph(format) || is_instance(format)) continue;
+        cr_expect_eq(emp_import_load(&graph, shared_path(name), &params, &err),
+                     EMP_EFORMAT, "%s", name);
+        const char *kind = strstr(err.msg, name);
+        cr_assert_not_null(kind, "%s does not name %s", err.msg, name);
+        kind += strlen(name);
+        bool is_named = strncmp(format, "ONNX", 4) == 0  ? strstr(kind, "ONNX") != NULL
+                        : strstr(format, "JSON") != NULL ? strstr(kind, "JSON") != NULL
+                        : strncmp(format, "RunMetadata", 11) == 0
+                            ? strstr(kind, "RunMetadata") != NULL
+                            : strstr(kind, "not a TensorFlow graph") != NULL;
+        cr_expect(is_named, "%s, which is %s: %s", name, format, kind);
+        refused++;
+    }
+    fclose(index);
+    cr_expect_gt(refused, 15);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(indexed, have_the_shapes_that_inference_finds)
+{
+    expect_no_contradiction(shared_path("pixel_link_train.pbtxt"));
+    expect_no_contradiction(shared_path("half_plus_two_saved_model.pbtxt"));
+    expect_no_contradiction(shared_path("tfprof_graph.pbtxt"));
+}
