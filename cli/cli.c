@@ -93,7 +93,7 @@ long long cli_integer(const char *option, const char *text, long long minimum,
     return value;
 }
 
-int32_t cli_size(const char *text)
+static int32_t parse_size(const char *text)
 {
     static const struct {
         const char *name;
@@ -219,6 +219,19 @@ bool cli_next_word(const char **list, char *word, size_t size)
     return true;
 }
 
+int32_t cli_sizes(const char *list, int32_t *sizes, int32_t most)
+{
+    char    word[32];
+    int32_t count = 0;
+
+    if (*list == '\0') cli_usage_error("--sizes takes a list, not \"\"");
+    while (cli_next_word(&list, word, sizeof word)) {
+        if (count == most) cli_usage_error("--sizes takes at most %d sizes", most);
+        sizes[count++] = parse_size(word);
+    }
+    return count;
+}
+
 emp_status cli_write_file(const char *path, void (*print)(FILE *stream, const void *what),
                           const void *what, emp_error *err)
 {
@@ -236,6 +249,11 @@ cleanup:
 }
 
 int cli_default_threads(void) { return omp_get_num_procs(); }
+
+json_t *cli_json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
 
 emp_status cli_print_json(json_t *object, emp_error *err)
 {

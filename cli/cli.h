@@ -62,9 +62,9 @@ EMP_PRINTF_LIKE(1, 2) void cli_warn(const char *format, ...);
 long long cli_integer(const char *option, const char *text, long long minimum,
                       long long maximum);
 
-/** A word of --sizes: ops of a synthetic graph, 1k, 10k, 83k (82944), 1M, or a whole number;
- * exits 2 otherwise. */
-int32_t cli_size(const char *text);
+/** The value of --sizes: ops of synthetic graphs, 1k, 10k, 83k (82944), 1M, or whole numbers.
+ * \return their number, 1 to \a most; exits 2 otherwise. */
+int32_t cli_sizes(const char *list, int32_t *sizes, int32_t most);
 
 /** The value of an option: a number above 0; exits 2 otherwise. */
 double cli_positive(const char *option, const char *text);
@@ -91,6 +91,9 @@ emp_status cli_write_file(const char *path, void (*print)(FILE *stream, const vo
 
 /** Number of processors this program may use. */
 int cli_default_threads(void);
+
+/** A number, or null for NaN and infinity, which JSON lacks. */
+json_t *cli_json_number(double value);
 
 /** Prints one JSON object to standard output and releases it. NULL (no memory) fails. */
 emp_status cli_print_json(json_t *object, emp_error *err);

@@ -10,9 +10,10 @@
 
 enum { WIDTH = 28 };
 
-void cli_bar_init(cli_bar *bar)
+void cli_bar_init(cli_bar *bar, const char *text)
 {
-    *bar = (cli_bar){.is_terminal = isatty(STDERR_FILENO) == 1,
+    *bar = (cli_bar){.text = text,
+                     .is_terminal = isatty(STDERR_FILENO) == 1,
                      .start_s = emp_clock_now_s()};
 }
 
@@ -52,6 +53,11 @@ void cli_bar_draw_share(cli_bar *bar, double done_frac, const char *text)
 
     cli_bar_draw(bar, done_frac,
                  done_frac > 0 ? elapsed_s / done_frac - elapsed_s : INFINITY, text);
+}
+
+void cli_bar_on_progress(void *bar, double done_frac)
+{
+    cli_bar_draw_share((cli_bar *)bar, done_frac, ((cli_bar *)bar)->text);
 }
 
 void cli_bar_clear(cli_bar *bar)

@@ -8,12 +8,14 @@
 #include <stdbool.h>
 
 typedef struct {
-    bool   is_terminal;
-    bool   is_drawn;
-    double start_s, drawn_s;
+    const char *text; /**< beside the bar, where cli_bar_on_progress() draws it */
+    bool        is_terminal;
+    bool        is_drawn;
+    double      start_s, drawn_s;
 } cli_bar;
 
-void cli_bar_init(cli_bar *bar);
+/** \a text may be NULL. */
+void cli_bar_init(cli_bar *bar, const char *text);
 
 /** Draws the bar, at most ten times a second. \a remaining_s may be infinite: not known.
  */
@@ -21,6 +23,9 @@ void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char
 
 /** The same, with the time that is left as the share done lets expect. */
 void cli_bar_draw_share(cli_bar *bar, double done_frac, const char *text);
+
+/** The same with the bar's own text: for functions that report their progress to a cli_bar. */
+void cli_bar_on_progress(void *bar, double done_frac);
 
 /** Removes what is drawn, so that other lines can be printed. */
 void cli_bar_clear(cli_bar *bar);

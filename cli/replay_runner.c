@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/stop.h"
+#include "replay/execute.h"
+#include "replay/trace.h"
 
 enum { MOST_ARGUMENTS = 24, NUMBER_BYTES = 24, POLL_US = 20000 };
 
@@ -65,7 +68,7 @@ static void find_runner(char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%s", name);
 }
 
-/* The command line; what it points to is in the request, the folder and here. */
+/* The command line; what it points to is in the options, the folder and here. */
 struct command {
     const char *argument[MOST_ARGUMENTS];
     int         count;
@@ -80,9 +83,9 @@ static void add(struct command *c, const char *option, const char *value)
 }
 
 static void write_command(struct command *c, const struct folder *f,
-                          const cli_runner_request *r)
+                          const cli_replay_options *r, const char *trace)
 {
-    const emp_replay_options *o = r->options;
+    const emp_replay_options *o = &r->options;
 
     c->argument[c->count++] = name;
     c->argument[c->count++] = f->plan;
@@ -96,7 +99,7 @@ static void write_command(struct command *c, const struct folder *f,
     add(c, "--memory", o->host_bytes > 0 ? c->memory : NULL);
     add(c, "--cores", r->cores);
     add(c, "--gpus", r->gpus);
-    add(c, "--trace", r->trace);
+    add(c, "--trace", trace);
     if (o->is_checked) c->argument[c->count++] = "--check";
     if (o->keeps_rates) c->argument[c->count++] = "--keep-rates";
     c->argument[c->count] = NULL;
@@ -165,8 +168,10 @@ static emp_status pass_on(const struct folder *f, int status, emp_error *err)
                          "%s ended with status %d", name, WEXITSTATUS(status));
 }
 
-emp_status cli_runner_run(emp_replay_result *result, const emp_replay_plan *plan,
-                          const cli_runner_request *request, emp_error *err)
+/* By files in a folder that is gone afterwards. */
+static emp_status run_elsewhere(emp_replay_result *result, const emp_replay_plan *plan,
+                                const cli_replay_options *o, const char *trace,
+                                emp_error *err)
 {
     emp_status     st = EMP_OK;
     struct folder  folder = {0};
@@ -175,14 +180,37 @@ emp_status cli_runner_run(emp_replay_result *result, const emp_replay_plan *plan
 
     EMP_TRY(create_folder(&folder, err));
     EMP_TRY(emp_replay_plan_save(folder.plan, plan, err));
-    write_command(&command, &folder, request);
+    write_command(&command, &folder, o, trace);
     EMP_TRY(spawn(&child, &folder, &command, err));
-    int status = wait_for(child, request->options->stop);
+    int status = wait_for(child, cli_stop_flag());
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         EMP_TRY(pass_on(&folder, status, err));
     EMP_TRY(emp_replay_result_load(result, folder.result, err));
 
 cleanup:
     if (folder.path[0] != '\0') remove_folder(&folder);
+    return st;
+}
+
+emp_status cli_replay_run(emp_replay_result *result, const emp_replay_plan *plan,
+                          const cli_replay_options *o, const char *trace, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_replay        *replay = NULL;
+    emp_replay_options options;
+
+    EMP_CHECK(cli_replay_options_map(&options, o, plan, err));
+    if (strcmp(o->backend, "cuda") == 0)
+        return run_elsewhere(result, plan, o, trace, err);
+    options.stop = cli_stop_flag();
+    options.is_timed = trace != NULL;
+    EMP_TRY(emp_replay_create(&replay, plan, &emp_replay_cpu, &options, err));
+    EMP_TRY(emp_replay_run(replay, result, err));
+    if (trace != NULL && result->is_feasible)
+        EMP_TRY(
+            emp_replay_trace_write(trace, plan, emp_replay_get_timeline(replay), err));
+
+cleanup:
+    emp_replay_destroy(replay);
     return st;
 }

@@ -39,7 +39,7 @@ void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs)
     jobs->on_progress = on_progress;
     jobs->context = report;
     jobs->stop = cli_stop_flag();
-    cli_bar_init(&report->bar);
+    cli_bar_init(&report->bar, NULL);
 }
 
 void cli_run_report_end(cli_run_report *report) { cli_bar_clear(&report->bar); }

@@ -2,7 +2,6 @@
 /* emplace bench anomalies SPEC: how often less work takes longer, and by how much. */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "bench/anomalies/anomalies.h"
 #include "cli/cli.h"
@@ -32,18 +31,15 @@ typedef struct {
     const emp_problem       *problem;
     emp_anomaly_count        counts[EMP_ANOMALIES_FAMILIES][EMP_SHORTENINGS];
     cli_bar                  bar;
-    double                   start_s;
     int                      family; /* being measured */
 } stand;
 
 static void on_progress(void *context, double done_frac)
 {
     stand *s = (stand *)context;
-    double elapsed_s = emp_clock_now_s() - s->start_s;
-    double all_frac = (s->family + done_frac) / EMP_ANOMALIES_FAMILIES;
 
-    cli_bar_draw(&s->bar, all_frac, elapsed_s * (1.0 - all_frac) / all_frac,
-                 emp_anomalies_family_name((emp_anomalies_family)s->family));
+    cli_bar_draw_share(&s->bar, (s->family + done_frac) / EMP_ANOMALIES_FAMILIES,
+                       emp_anomalies_family_name((emp_anomalies_family)s->family));
 }
 
 static emp_status measure_family(stand *s, emp_device_id *const *placements,
@@ -72,8 +68,7 @@ static emp_status measure(stand *s, emp_error *err)
     if (!devices || !placements)
         EMP_FAIL(EMP_ENOMEM, "%zu placements of %zu ops", count, op_count);
     for (size_t i = 0; i < count; i++) placements[i] = devices + i * op_count;
-    cli_bar_init(&s->bar);
-    s->start_s = emp_clock_now_s();
+    cli_bar_init(&s->bar, NULL);
     for (s->family = 0; s->family < EMP_ANOMALIES_FAMILIES; s->family++)
         EMP_TRY(measure_family(s, placements, err));
 cleanup:

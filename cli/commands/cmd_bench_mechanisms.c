@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace bench mechanisms: step times with one mechanism of the runtime switched. */
-#include <math.h>
 #include <string.h>
 
 #include "bench/mechanisms/mechanisms.h"
@@ -58,11 +57,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void on_progress(void *context, double done_frac)
-{
-    cli_bar_draw((cli_bar *)context, done_frac, INFINITY, "mechanisms");
-}
-
 emp_status cmd_bench_mechanisms(int argc, char **argv, emp_error *err)
 {
     const struct argp    argp = {options, parse, NULL, doc, NULL, NULL, NULL};
@@ -72,12 +66,12 @@ emp_status cmd_bench_mechanisms(int argc, char **argv, emp_error *err)
     struct args          args = {.params = {.runtime = "tf-r1.3",
                                             .seed = 1,
                                             .threads = cli_default_threads(),
-                                            .on_progress = on_progress,
+                                            .on_progress = cli_bar_on_progress,
                                             .context = &bar}};
 
     cli_parse(&argp, argc, argv, &args);
     args.params.stop = cli_stop_flag();
-    cli_bar_init(&bar);
+    cli_bar_init(&bar, "mechanisms");
     st = emp_mechanism_table_make(&table, &args.params, err);
     cli_bar_clear(&bar);
     EMP_TRY(st);

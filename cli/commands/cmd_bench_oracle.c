@@ -137,18 +137,6 @@ static uint32_t parse_choices(const char *option, const char *list, const choice
     return bits;
 }
 
-static void parse_sizes(emp_oracle_params *p, const char *list)
-{
-    char word[32];
-
-    if (*list == '\0') cli_usage_error("--sizes takes a list, not \"\"");
-    while (cli_next_word(&list, word, sizeof word)) {
-        if (p->size_count == EMP_ORACLE_MAX_SIZES)
-            cli_usage_error("--sizes takes at most %d sizes", EMP_ORACLE_MAX_SIZES);
-        p->size[p->size_count++] = cli_size(word);
-    }
-}
-
 static const char *or_default(const char *text, const char *otherwise)
 {
     return text != NULL ? text : otherwise;
@@ -160,7 +148,8 @@ static emp_oracle_params make_params(const struct args *a)
     emp_oracle_params p = {.machine = a->machine, .threads = a->threads, .seed = a->seed};
 
     p.repeats = a->repeats > 0 ? a->repeats : quick ? 5 : 15;
-    parse_sizes(&p, or_default(a->sizes, quick ? "1k,10k" : "1k,10k,83k,1M"));
+    p.size_count = cli_sizes(or_default(a->sizes, quick ? "1k,10k" : "1k,10k,83k,1M"),
+                             p.size, EMP_ORACLE_MAX_SIZES);
     p.placements = parse_choices("placements",
                                  or_default(a->placements, "gpu,pipeline,groups,random"),
                                  placements, CHOICES);
@@ -170,11 +159,6 @@ static emp_oracle_params make_params(const struct args *a)
         "peers", or_default(a->peers, quick ? "textbook" : "textbook,simgrid,python"),
         peers, CHOICES);
     return p;
-}
-
-static void on_progress(void *context, double done_frac)
-{
-    cli_bar_draw_share((cli_bar *)context, done_frac, "bench oracle");
 }
 
 static void print_csv(FILE *stream, const void *report)
@@ -194,9 +178,9 @@ emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
     emp_oracle_params params = make_params(&args);
     EMP_CHECK(cli_check_output(args.csv, err));
     params.stop = cli_stop_flag();
-    params.on_progress = on_progress;
+    params.on_progress = cli_bar_on_progress;
     params.context = &bar;
-    cli_bar_init(&bar);
+    cli_bar_init(&bar, "bench oracle");
     measured = emp_oracle_measure(&report, &params, err);
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;

@@ -122,11 +122,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void on_progress(void *context, double done_frac)
-{
-    cli_bar_draw_share((cli_bar *)context, done_frac, "bench policy");
-}
-
 static void print_csv(FILE *stream, const void *report)
 {
     emp_speed_print_csv(stream, report);
@@ -154,9 +149,9 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
     cli_parse(&argp, argc, argv, &args);
     EMP_CHECK(cli_check_output(args.csv, err));
     args.params.stop = cli_stop_flag();
-    args.params.on_progress = on_progress;
+    args.params.on_progress = cli_bar_on_progress;
     args.params.context = &bar;
-    cli_bar_init(&bar);
+    cli_bar_init(&bar, "bench policy");
     measured = emp_speed_measure(&report, &args.params, err);
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;

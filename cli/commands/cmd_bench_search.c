@@ -40,18 +40,6 @@ static const char doc[] =
     "  emplace bench search\n"
     "  emplace bench search --methods anneal --sizes 1000,10k --runtime tf-r1.3";
 
-static void parse_sizes(emp_search_params *p, const char *list)
-{
-    char word[32];
-
-    while (cli_next_word(&list, word, sizeof word)) {
-        if (p->size_count == EMP_SEARCH_MAX_SIZES)
-            cli_usage_error("--sizes takes at most %d sizes", EMP_SEARCH_MAX_SIZES);
-        p->size[p->size_count++] = cli_size(word);
-    }
-    if (p->size_count == 0) cli_usage_error("--sizes takes a list, not \"\"");
-}
-
 static emp_status find_methods(emp_search_params *p, const char *list, emp_error *err)
 {
     char word[32];
@@ -84,11 +72,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void on_progress(void *context, double done_frac)
-{
-    cli_bar_draw_share((cli_bar *)context, done_frac, "bench search");
-}
-
 emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
 {
     const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
@@ -100,16 +83,17 @@ emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
                                          .repeats = 5,
                                          .ops = DEFAULT_OPS,
                                          .seed = 1,
-                                         .on_progress = on_progress,
+                                         .on_progress = cli_bar_on_progress,
                                          .context = &bar},
                               .sizes = "10k,83k",
                               .methods = "local,anneal,mcmc"};
 
     cli_parse(&argp, argc, argv, &args);
-    parse_sizes(&args.params, args.sizes);
+    args.params.size_count =
+        cli_sizes(args.sizes, args.params.size, EMP_SEARCH_MAX_SIZES);
     EMP_CHECK(find_methods(&args.params, args.methods, err));
     args.params.stop = cli_stop_flag();
-    cli_bar_init(&bar);
+    cli_bar_init(&bar, "bench search");
     measured = emp_search_measure(&report, &args.params, err);
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;

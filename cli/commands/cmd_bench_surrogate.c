@@ -237,14 +237,11 @@ static void print_text(const stand *s, const row *rows)
     }
 }
 
-/* JSON has no NaN. */
-static json_t *json_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
 static json_t *json_agreement(const emp_agreement *a)
 {
-    return json_pack("{s:o, s:o, s:o}", "spearman", json_number(a->spearman), "kendall",
-                     json_number(a->kendall), "mean_relative_error",
-                     json_number(a->mean_relative_error));
+    return json_pack("{s:o, s:o, s:o}", "spearman", cli_json_number(a->spearman),
+                     "kendall", cli_json_number(a->kendall), "mean_relative_error",
+                     cli_json_number(a->mean_relative_error));
 }
 
 static json_t *json_row(const row *r)

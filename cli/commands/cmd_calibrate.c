@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/units.h"
 #include "bench/calibrate/calibrate.h"
 #include "bench/tables/paper.h"
@@ -181,11 +180,6 @@ static void print_text(const emp_calibration *c)
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
-static json_t *number_or_null(double number)
-{
-    return isfinite(number) ? json_real(number) : json_null();
-}
-
 static json_t *json_constant(const emp_calibration *c, const emp_constant *constant,
                              int32_t j)
 {
@@ -195,14 +189,15 @@ static json_t *json_constant(const emp_calibration *c, const emp_constant *const
         if (!emp_calibration_leans(c, j, i)) continue;
         json_object_set_new(leans, c->cells[i].name, json_real(c->fit.share[j][i]));
     }
-    return json_pack(
-        "{s:s, s:s, s:b, s:b, s:f, s:f, s:o, s:o, s:f, s:f, s:s, s:o}", "name",
-        constant->name, "file",
-        emp_calibrate_file_name(constant->file, c->machine, &c->runtime), "fitted",
-        c->fit.is_fitted[j], "at_bound", c->fit.is_at_bound[j], "value",
-        c->fit.parameter[j], "before", c->before[j], "low", number_or_null(c->fit.low[j]),
-        "high", number_or_null(c->fit.high[j]), "bound_low", constant->low, "bound_high",
-        constant->high, "why", constant->why, "leans_on", leans);
+    return json_pack("{s:s, s:s, s:b, s:b, s:f, s:f, s:o, s:o, s:f, s:f, s:s, s:o}",
+                     "name", constant->name, "file",
+                     emp_calibrate_file_name(constant->file, c->machine, &c->runtime),
+                     "fitted", c->fit.is_fitted[j], "at_bound", c->fit.is_at_bound[j],
+                     "value", c->fit.parameter[j], "before", c->before[j], "low",
+                     cli_json_number(c->fit.low[j]), "high",
+                     cli_json_number(c->fit.high[j]), "bound_low", constant->low,
+                     "bound_high", constant->high, "why", constant->why, "leans_on",
+                     leans);
 }
 
 static json_t *json_cell(const emp_calibration *c, int32_t i)
@@ -214,10 +209,10 @@ static json_t *json_cell(const emp_calibration *c, int32_t i)
 
     return json_pack("{s:s, s:s, s:o, s:f, s:o, s:o, s:o, s:b, s:b, s:I, s:I}", "cell",
                      cell->name, "workload", cell->spec, "published_s",
-                     number_or_null(cell->published_s), "fitted_s", o->step_s, "off",
-                     number_or_null(is_timed ? emp_cell_off(cell, o->step_s) : NAN),
-                     "left_out_s", number_or_null(alone_s), "left_out_off",
-                     number_or_null(emp_cell_off(cell, alone_s)), "published_fits",
+                     cli_json_number(cell->published_s), "fitted_s", o->step_s, "off",
+                     cli_json_number(is_timed ? emp_cell_off(cell, o->step_s) : NAN),
+                     "left_out_s", cli_json_number(alone_s), "left_out_off",
+                     cli_json_number(emp_cell_off(cell, alone_s)), "published_fits",
                      is_timed, "fits", o->is_feasible, "peak_bytes",
                      (json_int_t)o->peak_bytes, "limit_bytes",
                      (json_int_t)o->limit_bytes);
@@ -243,19 +238,6 @@ static emp_status print_json(const emp_calibration *c, emp_error *err)
 }
 
 /* ---- the command ------------------------------------------------------------------- */
-
-struct watch {
-    cli_bar bar;
-    double  start_s;
-};
-
-static void on_progress(void *context, double done_frac)
-{
-    struct watch *w = (struct watch *)context;
-    double        elapsed_s = emp_clock_now_s() - w->start_s;
-
-    cli_bar_draw(&w->bar, done_frac, elapsed_s * (1.0 - done_frac) / done_frac, "fit");
-}
 
 /* The folder, and those in it, are made when there is something to save. */
 static emp_status check_out(const char *folder, emp_error *err)
@@ -287,7 +269,7 @@ static emp_status save(const emp_calibration *c, const struct args *args, emp_er
 emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
 {
     const struct argp argp = {options, parse, "fit\nmeasure", doc, NULL, NULL, NULL};
-    struct watch      watch = {.start_s = emp_clock_now_s()};
+    cli_bar           bar;
     struct args       args = {
               .fit = {.runtime = default_runtime, .threads = cli_default_threads()}};
     emp_status       st = EMP_OK;
@@ -304,11 +286,11 @@ emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
     EMP_TRY(check_out(args.out, err));
     args.fit.cells = cells;
     args.fit.machine = machine_of(args.machine, machine, sizeof machine);
-    args.fit.on_progress = on_progress;
-    args.fit.context = &watch;
-    cli_bar_init(&watch.bar);
+    args.fit.on_progress = cli_bar_on_progress;
+    args.fit.context = &bar;
+    cli_bar_init(&bar, "fit");
     st = emp_calibration_create(&c, &args.fit, err);
-    cli_bar_clear(&watch.bar);
+    cli_bar_clear(&bar);
     EMP_TRY(st);
     if (args.out != NULL) EMP_TRY(save(c, &args, err));
     if (args.is_json)

@@ -12,8 +12,8 @@
 #include "cli/cli.h"
 #include "cli/options/replay_options.h"
 #include "cli/progress.h"
+#include "cli/replay_runner.h"
 #include "cli/stop.h"
-#include "replay/execute.h"
 #include "replay/planner/plan_from_problem.h"
 
 enum { DIGITS = 4, MIB = 1 << 20 };
@@ -21,7 +21,7 @@ enum { DIGITS = 4, MIB = 1 << 20 };
 static const int64_t usual_cache_bytes = MIB; /* where the system does not say */
 
 struct args {
-    const char        *machine, *runtime, *backend, *out;
+    const char        *machine, *runtime, *out;
     cli_replay_options replay;
     int32_t            threads;
     bool               is_json;
@@ -53,7 +53,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
-    case 'B': a->backend = arg; return 0;
+    case 'B': a->replay.backend = arg; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
     case 'o': a->out = arg; return 0;
@@ -80,24 +80,6 @@ struct bench {
     cli_bar            bar;
 };
 
-static emp_status execute(emp_replay_result *result, const emp_replay_plan *plan,
-                          const struct args *args, emp_error *err)
-{
-    emp_status         st = EMP_OK;
-    emp_replay        *replay = NULL;
-    emp_replay_options o = args->replay.options;
-
-    o.stop = cli_stop_flag();
-    if (args->replay.cores != NULL)
-        EMP_TRY(emp_replay_options_cores(&o, plan, args->replay.cores, err));
-    EMP_TRY(emp_replay_create(&replay, plan, &emp_replay_cpu, &o, err));
-    EMP_TRY(emp_replay_run(replay, result, err));
-
-cleanup:
-    emp_replay_destroy(replay);
-    return st;
-}
-
 static emp_status measure_one(struct bench *b, int32_t i, emp_error *err)
 {
     emp_status        st = EMP_OK;
@@ -108,7 +90,7 @@ static emp_status measure_one(struct bench *b, int32_t i, emp_error *err)
     EMP_TRY(emp_problem_create(&problem, b->micro[i].graph, b->machine, &b->runtime,
                                b->micro[i].name, err));
     EMP_TRY(emp_replay_plan_from_problem(&plan, problem, b->micro[i].device_of_op, err));
-    EMP_TRY(execute(&r, plan, b->args, err));
+    EMP_TRY(cli_replay_run(&r, plan, &b->args->replay, NULL, err));
     if (!r.is_feasible)
         EMP_FAIL(EMP_EINVAL, "benchmark %s does not fit in the memory of %s",
                  b->micro[i].name, r.device[r.oom_device].name);
@@ -204,11 +186,6 @@ static void print_measured(const struct bench *b)
                100.0 * b->spread_frac[i]);
 }
 
-static json_t *number_or_null(double number)
-{
-    return isfinite(number) ? json_real(number) : json_null();
-}
-
 static json_t *json_constants(const emp_measurement *m)
 {
     int32_t             count;
@@ -220,8 +197,8 @@ static json_t *json_constants(const emp_measurement *m)
             constants,
             json_pack("{s:s, s:f, s:b, s:b, s:o, s:o}", "name", table[j].name, "value",
                       m->fit.parameter[j], "fitted", m->fit.is_fitted[j], "at_bound",
-                      m->fit.is_at_bound[j], "low", number_or_null(m->fit.low[j]), "high",
-                      number_or_null(m->fit.high[j])));
+                      m->fit.is_at_bound[j], "low", cli_json_number(m->fit.low[j]),
+                      "high", cli_json_number(m->fit.high[j])));
     return constants;
 }
 
@@ -236,12 +213,12 @@ static emp_status print_json(const emp_measurement *m, const struct bench *b,
             benchmarks,
             json_pack("{s:s, s:f, s:f, s:o, s:o}", "name", b->micro[i].name, "measured_s",
                       b->measured_s[i], "spread", b->spread_frac[i], "fitted_s",
-                      number_or_null(m != NULL ? m->fit.value[i] : NAN), "off",
-                      number_or_null(m != NULL ? off_of(m, i) : NAN)));
+                      cli_json_number(m != NULL ? m->fit.value[i] : NAN), "off",
+                      cli_json_number(m != NULL ? off_of(m, i) : NAN)));
     return cli_print_json(
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "products", b->products, "converged",
                   m != NULL ? json_boolean(m->fit.has_converged) : json_null(),
-                  "mean_off", number_or_null(m != NULL ? mean_off(m) : NAN), "constants",
+                  "mean_off", cli_json_number(m != NULL ? mean_off(m) : NAN), "constants",
                   m != NULL ? json_constants(m) : json_array(), "benchmarks", benchmarks),
         err);
 }
@@ -271,7 +248,7 @@ static emp_status save(const emp_measurement *m, const struct bench *b, emp_erro
         command, sizeof command,
         "emplace calibrate measure --backend %s --machine %s --runtime %s --steps %d "
         "--warmup %d%s%s%s%s",
-        b->args->backend, b->args->machine, b->args->runtime,
+        b->args->replay.backend, b->args->machine, b->args->runtime,
         b->args->replay.options.steps, b->args->replay.options.warmup,
         b->args->replay.options.keeps_rates ? " --keep-rates" : "",
         cores != NULL ? " --cores '" : "", cores != NULL ? cores : "",
@@ -284,11 +261,11 @@ static emp_status check(const struct args *a, emp_error *err)
 {
     char runtime[EMP_MEASURE_PATH_BYTES];
 
-    if (strcmp(a->backend, "cpu") != 0)
+    if (strcmp(a->replay.backend, "cpu") != 0)
         return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "backend \"%s\" cannot be measured; there is cpu, groups of cores",
-            a->backend);
+            a->replay.backend);
     if (a->out == NULL) return EMP_OK;
     if (strlen(a->out) < 6 || strcmp(a->out + strlen(a->out) - 5, ".yaml") != 0)
         return EMP_ERROR(EMP_EINVAL, "--out is \"%s\"; it must end in .yaml", a->out);
@@ -332,8 +309,7 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     const struct argp       argp = {options, parse, NULL, doc, children, NULL, NULL};
     struct args             args = {.machine = "cpu2",
                                     .runtime = "replay-cpu",
-                                    .backend = "cpu",
-                                    .replay = {.options = emp_replay_options_default()},
+                                    .replay = cli_replay_options_default(),
                                     .threads = cli_default_threads()};
     emp_status              st = EMP_OK;
     emp_measurement        *m = NULL;
@@ -345,7 +321,7 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     b = EMP_NEW(struct bench);
     if (b == NULL) EMP_FAIL(EMP_ENOMEM, "benchmarks");
     b->args = &args;
-    cli_bar_init(&b->bar);
+    cli_bar_init(&b->bar, NULL);
     st = run(b, &m, err);
     if (m == NULL && b->is_measured) print_without_fit(b);
     EMP_TRY(st);

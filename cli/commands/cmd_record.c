@@ -47,12 +47,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* JSON has neither NaN nor infinity. */
-static json_t *json_number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *json_curve(const emp_record *r)
 {
     json_t *curve = json_array();
@@ -62,10 +56,10 @@ static json_t *json_curve(const emp_record *r)
         json_t                *point =
             json_pack("{s:I, s:I, s:o, s:o}", "evaluations", (json_int_t)p->evaluations,
                       "feasible_count", (json_int_t)p->feasible_count, "best_s",
-                      json_number(p->best_s), "mean_s", json_number(p->mean_s));
+                      cli_json_number(p->best_s), "mean_s", cli_json_number(p->mean_s));
         for (int32_t m = 0; m < r->metric_count; m++) {
             json_object_set_new(point, r->metric_name[m],
-                                json_number(r->metric[i * r->metric_count + m]));
+                                cli_json_number(r->metric[i * r->metric_count + m]));
         }
         json_array_append_new(curve, point);
     }
@@ -84,7 +78,7 @@ static emp_status print_json(const emp_record *r, emp_error *err)
         r->ranks > 1 ? r->ranks : 1, "async", r->is_async, "stopped_by", r->stopped_by,
         "evaluations", (json_int_t)r->evaluations, "feasible_count",
         (json_int_t)r->feasible_count, "step_time_s", r->best_step_time_s, "feasible",
-        r->is_feasible, "median_s", json_number(r->median_s), "version", r->version,
+        r->is_feasible, "median_s", cli_json_number(r->median_s), "version", r->version,
         "commit", r->commit, "dirty", r->is_dirty, "curve", json_curve(r));
 
     if (object != NULL && json_object_update_missing(object, result) != 0) {

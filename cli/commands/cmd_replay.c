@@ -15,10 +15,7 @@
 #include "cli/options/replay_options.h"
 #include "cli/progress.h"
 #include "cli/replay_runner.h"
-#include "cli/stop.h"
-#include "replay/execute.h"
 #include "replay/planner/plan_from_problem.h"
-#include "replay/trace.h"
 #include "run/methods.h"
 #include "search/placer.h"
 #include "sim/engine/sim.h"
@@ -36,8 +33,7 @@ enum {
 struct args {
     const char        *placement[MAX_PLACEMENTS]; /**< files or methods */
     int32_t            placement_count;
-    const char        *workload, *machine, *runtime, *backend;
-    const char        *gpus;               /**< or NULL */
+    const char        *workload, *machine, *runtime;
     const char        *trace, *out, *plan; /**< files, or NULL */
     int32_t            top;                /**< 0 = all */
     cli_replay_options replay;
@@ -93,11 +89,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
     case KEY_TOP: a->top = (int32_t)cli_integer("top", arg, 1, MAX_PLACEMENTS); return 0;
-    case 'B': a->backend = arg; return 0;
+    case 'B': a->replay.backend = arg; return 0;
     case KEY_WORKLOAD: a->workload = arg; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
-    case KEY_GPUS: a->gpus = arg; return 0;
+    case KEY_GPUS: a->replay.gpus = arg; return 0;
     case KEY_CHECK: a->replay.options.is_checked = true; return 0;
     case 'T': a->trace = arg; return 0;
     case 'o': a->out = arg; return 0;
@@ -152,14 +148,6 @@ static emp_status find_origin(struct args *a, cli_placement_origin *origin,
     return EMP_OK;
 }
 
-static emp_status check_backend(const char *name, emp_error *err)
-{
-    if (strcmp(name, "cpu") != 0 && strcmp(name, "cuda") != 0)
-        return EMP_ERROR(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda",
-                         name);
-    return EMP_OK;
-}
-
 static emp_status load_candidate(struct candidate *c, const char *name, emp_sim *sim,
                                  const emp_problem *problem, emp_error *err)
 {
@@ -170,7 +158,8 @@ static emp_status load_candidate(struct candidate *c, const char *name, emp_sim 
     if (c->device_of_op == NULL)
         return EMP_ERROR(EMP_ENOMEM, "placement of %zu ops", ops);
     if (is_method(name))
-        EMP_CHECK(cli_placement_by_method(c->device_of_op, name, problem, err));
+        EMP_CHECK(
+            cli_placement_by_method(c->device_of_op, NULL, name, NULL, problem, err));
     else
         EMP_CHECK(cli_placement_load(c->device_of_op, name, problem, err));
     return emp_sim_run(sim, c->device_of_op, &c->predicted, err);
@@ -225,55 +214,28 @@ static void on_progress(void *context, int32_t done, int32_t count)
     cli_bar_draw_share(&p->bar, (double)done / count, text);
 }
 
-static emp_status measure_here(struct candidate *c, const struct args *a,
-                               const emp_replay_plan    *plan,
-                               const emp_replay_options *given, emp_error *err)
-{
-    emp_status         st = EMP_OK;
-    emp_replay        *replay = NULL;
-    emp_replay_options o = *given;
-    struct progress    progress = {.name = c->name};
-
-    cli_bar_init(&progress.bar);
-    o.progress = on_progress;
-    o.progress_context = &progress;
-    o.is_timed = a->trace != NULL;
-    EMP_TRY(emp_replay_create(&replay, plan, &emp_replay_cpu, &o, err));
-    EMP_TRY(emp_replay_run(replay, &c->measured, err));
-    if (a->trace != NULL && c->measured.is_feasible)
-        EMP_TRY(
-            emp_replay_trace_write(a->trace, plan, emp_replay_get_timeline(replay), err));
-
-cleanup:
-    cli_bar_clear(&progress.bar);
-    emp_replay_destroy(replay);
-    return st;
-}
-
 static emp_status measure(struct candidate *c, const struct args *a,
                           const emp_problem *problem, emp_error *err)
 {
     emp_status         st = EMP_OK;
     emp_replay_plan   *plan = NULL;
-    emp_replay_options o = a->replay.options;
-    cli_runner_request request = {"cuda", a->replay.cores, a->gpus, a->trace, &o};
+    cli_replay_options o = a->replay;
+    struct progress    progress = {.name = c->name};
 
+    cli_bar_init(&progress.bar, NULL);
+    o.options.progress = on_progress;
+    o.options.progress_context = &progress;
     EMP_TRY(make_plan(&plan, c, problem, err));
-    if (a->replay.cores != NULL)
-        EMP_TRY(emp_replay_options_cores(&o, plan, a->replay.cores, err));
-    if (a->gpus != NULL) EMP_TRY(emp_replay_options_gpus(&o, plan, a->gpus, err));
     if (a->plan != NULL) {
+        EMP_TRY(cli_replay_options_map(&o.options, &a->replay, plan, err));
         EMP_TRY(emp_replay_plan_save(a->plan, plan, err));
         goto cleanup;
     }
-    o.stop = cli_stop_flag();
-    if (strcmp(a->backend, "cuda") == 0)
-        EMP_TRY(cli_runner_run(&c->measured, plan, &request, err));
-    else
-        EMP_TRY(measure_here(c, a, plan, &o, err));
+    EMP_TRY(cli_replay_run(&c->measured, plan, &o, a->trace, err));
     if (a->out != NULL) EMP_TRY(emp_replay_result_save(a->out, &c->measured, err));
 
 cleanup:
+    cli_bar_clear(&progress.bar);
     emp_replay_plan_destroy(plan);
     return st;
 }
@@ -337,11 +299,12 @@ static emp_status print_json(const struct args *a, const emp_problem *problem,
 
     for (int32_t i = 0; i < count; i++)
         json_array_append_new(list, json_candidate(&c[i]));
-    return cli_print_json(
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "workload", a->workload, "machine",
-                  problem->machine->name, "runtime", problem->runtime.name, "backend",
-                  a->backend, "products", c[0].measured.products, "placements", list),
-        err);
+    return cli_print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "workload",
+                                    a->workload, "machine", problem->machine->name,
+                                    "runtime", problem->runtime.name, "backend",
+                                    a->replay.backend, "products", c[0].measured.products,
+                                    "placements", list),
+                          err);
 }
 
 static void print_csv(const struct candidate *c, int32_t count)
@@ -369,7 +332,7 @@ static void print_text(const struct args *a, const emp_problem *problem,
     char text[32];
 
     printf("%s on %s, placement %s, backend %s, predicted with runtime %s\n", a->workload,
-           problem->machine->name, c->name, a->backend, problem->runtime.name);
+           problem->machine->name, c->name, a->replay.backend, problem->runtime.name);
     emp_replay_result_print(stdout, &c->measured);
     for (int32_t d = 0; d < c->measured.device_count; d++) {
         printf("%-12s predicted busy %.3f ms, peak memory %s\n",
@@ -415,9 +378,9 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
     cli_inputs           inputs = {0};
     emp_sim             *sim = NULL;
     int32_t              count = a->placement_count;
-    bool                 is_cuda = strcmp(a->backend, "cuda") == 0;
+    bool                 is_cuda = strcmp(a->replay.backend, "cuda") == 0;
 
-    EMP_TRY(check_backend(a->backend, err));
+    EMP_TRY(cli_replay_check_backend(&a->replay, err));
     EMP_TRY(check_files(a, err));
     EMP_TRY(find_origin(a, &origin, err));
     if (a->runtime == NULL) a->runtime = is_cuda ? "tf-r1.3" : "replay-cpu";
@@ -430,7 +393,7 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
     for (int32_t i = 0; i < count; i++) EMP_TRY(measure(&c[i], a, inputs.problem, err));
     if (a->plan != NULL) goto cleanup;
     EMP_TRY(print_all(a, inputs.problem, c, count, err));
-    if (cli_is_uncalibrated(inputs.machine, a->backend))
+    if (cli_is_uncalibrated(inputs.machine, a->replay.backend))
         cli_warn_uncalibrated(a->machine);
 
 cleanup:
@@ -443,8 +406,7 @@ emp_status cmd_replay(int argc, char **argv, emp_error *err)
 {
     const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
     const struct argp       argp = {options, parse, "FILE...", doc, children, NULL, NULL};
-    struct args             args = {.backend = "cpu",
-                                    .replay = {.options = emp_replay_options_default()}};
+    struct args             args = {.replay = cli_replay_options_default()};
     emp_status              st = EMP_OK;
     struct candidate       *candidates = NULL;
 

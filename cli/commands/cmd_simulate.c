@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace simulate SPEC: one training step under one placement. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/options/placement_input.h"
-#include "cli/options/run_options.h"
 #include "cli/report.h"
 #include "cli/report_why.h"
 #include "cli/stop.h"
@@ -15,7 +13,7 @@
 #include "sim/engine/trace_chrome.h"
 #include "sim/explain/scope_dot.h"
 
-enum { KEY_DOT = 512, KEY_DOT_DEPTH, DEFAULT_BUDGET = 100 };
+enum { KEY_DOT = 512, KEY_DOT_DEPTH };
 
 struct args {
     cli_run_options run;
@@ -84,37 +82,23 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
                                 const struct args *args, const emp_problem *problem,
                                 emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    const emp_placer_type *method = NULL;
-    emp_record             record = {0};
+    const cli_run_options *run = &args->run;
 
-    if (emp_method_exists(args->placement)) {
-        EMP_TRY(emp_method_find(&method, args->placement, err));
-        EMP_TRY(cli_run(&record, NULL, &args->run, problem, method, DEFAULT_BUDGET, err));
-        for (emp_op_id op = 0; op < record.op_count; op++) {
-            device_of_op[op] = record.device_of_op[op];
-        }
-        *is_partial = strcmp(record.stopped_by, "interrupt") == 0;
-    } else {
-        if (access(args->placement, F_OK) != 0) {
-            EMP_FAIL(EMP_EIO,
-                     "\"%s\" is neither a method nor a file; emplace methods lists "
-                     "the methods",
-                     args->placement);
-        }
-        if (args->run.preset != NULL || args->run.options != NULL ||
-            args->run.budget > 0 || args->run.seconds > 0) {
-            EMP_FAIL(EMP_EINVAL,
-                     "--budget, --seconds, --preset and --options are for methods, and "
-                     "\"%s\" is a file",
-                     args->placement);
-        }
-        EMP_TRY(cli_placement_load(device_of_op, args->placement, problem, err));
-    }
-
-cleanup:
-    emp_record_clear(&record);
-    return st;
+    if (emp_method_exists(args->placement))
+        return cli_placement_by_method(device_of_op, is_partial, args->placement, run,
+                                       problem, err);
+    if (access(args->placement, F_OK) != 0)
+        return EMP_ERROR(EMP_EIO,
+                         "\"%s\" is neither a method nor a file; emplace methods lists "
+                         "the methods",
+                         args->placement);
+    if (run->preset != NULL || run->options != NULL || run->budget > 0 ||
+        run->seconds > 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--budget, --seconds, --preset and --options are for methods, "
+                         "and \"%s\" is a file",
+                         args->placement);
+    return cli_placement_load(device_of_op, args->placement, problem, err);
 }
 
 static emp_status simulate(const struct args *args, const emp_problem *problem,

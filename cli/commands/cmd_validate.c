@@ -2,7 +2,6 @@
 /* emplace validate: what the simulator predicts beside what replay measures, on many
  * placements of several workloads. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,8 +19,6 @@
 #include "cli/options/replay_options.h"
 #include "cli/progress.h"
 #include "cli/replay_runner.h"
-#include "cli/stop.h"
-#include "replay/execute.h"
 #include "replay/planner/plan_from_problem.h"
 #include "run/manifest.h"
 
@@ -60,7 +57,7 @@ struct args {
     const char        *workload[MOST_WORKLOADS];
     int32_t            workload_count;
     char               list[MOST_WORKLOADS][256];
-    const char        *machine, *runtime, *backend, *gpus, *export_to, *plot, *record;
+    const char        *machine, *runtime, *export_to, *plot, *record;
     const char       **import;
     int32_t            import_count, placements;
     uint64_t           seed;
@@ -150,12 +147,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_WORKLOADS: add_workloads(a, arg); return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
-    case 'B': a->backend = arg; return 0;
+    case 'B': a->replay.backend = arg; return 0;
     case KEY_PLACEMENTS:
         a->placements = (int32_t)cli_integer("placements", arg, 1, MOST_PLACEMENTS);
         return 0;
     case KEY_SEED: a->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
-    case KEY_GPUS: a->gpus = arg; return 0;
+    case KEY_GPUS: a->replay.gpus = arg; return 0;
     case KEY_EXPORT: a->export_to = arg; return 0;
     case KEY_IMPORT: a->is_import = true; return 0;
     case KEY_PLOT: a->plot = arg; return 0;
@@ -213,37 +210,6 @@ static const emp_replay_result *find_imported(const struct validation *v,
     return NULL;
 }
 
-static emp_status measure_here(emp_replay_result *result, const emp_replay_plan *plan,
-                               const emp_replay_options *o, emp_error *err)
-{
-    emp_status  st = EMP_OK;
-    emp_replay *replay = NULL;
-
-    EMP_TRY(emp_replay_create(&replay, plan, &emp_replay_cpu, o, err));
-    EMP_TRY(emp_replay_run(replay, result, err));
-
-cleanup:
-    emp_replay_destroy(replay);
-    return st;
-}
-
-static emp_status measure(emp_replay_result *result, const emp_replay_plan *plan,
-                          const struct args *a, emp_error *err)
-{
-    emp_replay_options o = a->replay.options;
-    cli_runner_request request = {"cuda", a->replay.cores, a->gpus, NULL, &o};
-
-    o.stop = cli_stop_flag();
-    if (a->replay.cores != NULL)
-        EMP_CHECK(emp_replay_options_cores(&o, plan, a->replay.cores, err));
-    if (a->gpus != NULL) EMP_CHECK(emp_replay_options_gpus(&o, plan, a->gpus, err));
-    if (strcmp(a->backend, "cuda") == 0)
-        EMP_CHECK(cli_runner_run(result, plan, &request, err));
-    else
-        EMP_CHECK(measure_here(result, plan, &o, err));
-    return EMP_OK;
-}
-
 static emp_status export_plan(const struct validation *v, const struct part *part,
                               const emp_replay_plan *plan, int32_t index, emp_error *err)
 {
@@ -289,7 +255,7 @@ static emp_status run_placement(struct validation *v, struct part *part, const c
     if (v->args->is_import)
         measured = find_imported(v, plan);
     else
-        EMP_TRY(measure(&result, plan, v->args, err));
+        EMP_TRY(cli_replay_run(&result, plan, &v->args->replay, NULL, err));
     if (measured != NULL)
         EMP_TRY(add_case(part, name, problem, device_of_op, &predicted, measured, err));
 
@@ -305,11 +271,13 @@ static emp_status run_placements(struct validation *v, struct part *part, emp_si
 {
     char name[EMP_DIVERSE_NAME_BYTES];
 
-    EMP_CHECK(cli_placement_by_method(base, methods[BASE_METHOD], problem, err));
+    EMP_CHECK(
+        cli_placement_by_method(base, NULL, methods[BASE_METHOD], NULL, problem, err));
     for (int32_t i = 0; i < v->args->placements; i++) {
         if (i < METHODS) {
             snprintf(name, sizeof name, "%s", methods[i]);
-            EMP_CHECK(cli_placement_by_method(device_of_op, methods[i], problem, err));
+            EMP_CHECK(cli_placement_by_method(device_of_op, NULL, methods[i], NULL,
+                                              problem, err));
         } else
             EMP_CHECK(emp_diverse_placement(device_of_op, name, problem, base,
                                             i - METHODS, v->args->seed, err));
@@ -327,7 +295,7 @@ static emp_status run_part(struct validation *v, struct part *part, emp_error *e
     emp_device_id     *device_of_op = NULL, *base = NULL;
 
     EMP_TRY(cli_inputs_load(&inputs, part->spec, a->machine, a->runtime, err));
-    v->is_uncalibrated = cli_is_uncalibrated(inputs.machine, a->backend);
+    v->is_uncalibrated = cli_is_uncalibrated(inputs.machine, a->replay.backend);
     EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
     size_t ops = (size_t)inputs.problem->graph->op_count;
     part->cases = EMP_NEW_ARRAY(emp_validation_case, (size_t)a->placements);
@@ -420,11 +388,6 @@ static void print_part(const struct part *p)
     printf("\n");
 }
 
-static json_t *number_or_null(double number)
-{
-    return isfinite(number) ? json_real(number) : json_null();
-}
-
 static json_t *json_case(const emp_validation_case *c)
 {
     json_t *devices = json_array();
@@ -461,13 +424,14 @@ static json_t *json_part(const struct part *p)
         "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:i, s:i, "
         "s:i, s:i, s:i, s:o, s:o}",
         "workload", p->spec, "timed", s->timed_count, "shared", s->shared_count,
-        "mean_abs_error", number_or_null(s->mean_abs_error_frac), "bias",
-        number_or_null(s->bias_frac), "worst_error", number_or_null(s->worst_error_frac),
-        "spearman", number_or_null(s->spearman), "kendall", number_or_null(s->kendall),
-        "pairs_apart", s->apart_count, "pairs_apart_in_order", s->apart_in_order,
-        "busy_error", number_or_null(s->busy_error_frac), "peak_error",
-        number_or_null(s->peak_error_frac), "worst_peak_error",
-        number_or_null(s->worst_peak_error_frac), "both_fit", s->both_fit, "both_oom",
+        "mean_abs_error", cli_json_number(s->mean_abs_error_frac), "bias",
+        cli_json_number(s->bias_frac), "worst_error",
+        cli_json_number(s->worst_error_frac), "spearman", cli_json_number(s->spearman),
+        "kendall", cli_json_number(s->kendall), "pairs_apart", s->apart_count,
+        "pairs_apart_in_order", s->apart_in_order, "busy_error",
+        cli_json_number(s->busy_error_frac), "peak_error",
+        cli_json_number(s->peak_error_frac), "worst_peak_error",
+        cli_json_number(s->worst_peak_error_frac), "both_fit", s->both_fit, "both_oom",
         s->both_oom, "missed_oom", s->missed_oom, "false_oom", s->false_oom, "missing",
         p->missing, "placements", cases, "op_types", types);
 }
@@ -480,7 +444,7 @@ static emp_status print_json(const struct validation *v, emp_error *err)
         json_array_append_new(parts, json_part(&v->part[i]));
     return cli_print_json(json_pack("{s:s, s:s, s:s, s:I, s:o}", "machine",
                                     v->args->machine, "runtime", v->args->runtime,
-                                    "backend", v->args->backend, "seed",
+                                    "backend", v->args->replay.backend, "seed",
                                     (json_int_t)v->args->seed, "workloads", parts),
                           err);
 }
@@ -571,8 +535,8 @@ static emp_status save(const struct validation *v, emp_error *err)
 {
     const struct args    *a = v->args;
     emp_manifest          manifest = emp_manifest_get();
-    emp_validation_origin origin = {a->machine, a->runtime, a->backend, manifest.version,
-                                    manifest.commit};
+    emp_validation_origin origin = {a->machine, a->runtime, a->replay.backend,
+                                    manifest.version, manifest.commit};
     emp_validation_part   parts[MOST_WORKLOADS];
 
     for (int32_t i = 0; i < a->workload_count; i++)
@@ -585,9 +549,7 @@ static emp_status save(const struct validation *v, emp_error *err)
 
 static emp_status check(const struct args *a, emp_error *err)
 {
-    if (strcmp(a->backend, "cpu") != 0 && strcmp(a->backend, "cuda") != 0)
-        return EMP_ERROR(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda",
-                         a->backend);
+    EMP_CHECK(cli_replay_check_backend(&a->replay, err));
     if (a->plot != NULL && !emp_gnuplot_exists())
         return EMP_ERROR(EMP_EUNSUPPORTED, "--plot: %s", EMP_GNUPLOT_ABSENCE);
     EMP_CHECK(cli_check_output(a->plot, err));
@@ -695,21 +657,21 @@ emp_status cmd_validate(int argc, char **argv, emp_error *err)
     emp_status         st = EMP_OK;
     struct validation *v = NULL;
     struct args        args = {.machine = "cpu2",
-                               .backend = "cpu",
                                .placements = 30,
                                .seed = 1,
-                               .replay = {.options = emp_replay_options_default()}};
+                               .replay = cli_replay_options_default()};
 
     args.import = EMP_NEW_ARRAY(const char *, MOST_IMPORTS);
     if (args.import == NULL) EMP_FAIL(EMP_ENOMEM, "%d names", MOST_IMPORTS);
     cli_parse(&argp, argc, argv, &args);
     if (args.runtime == NULL)
-        args.runtime = strcmp(args.backend, "cuda") == 0 ? "tf-r1.3" : "replay-cpu";
+        args.runtime =
+            strcmp(args.replay.backend, "cuda") == 0 ? "tf-r1.3" : "replay-cpu";
     EMP_TRY(check(&args, err));
     v = EMP_NEW(struct validation);
     if (v == NULL) EMP_FAIL(EMP_ENOMEM, "validation");
     v->args = &args;
-    cli_bar_init(&v->bar);
+    cli_bar_init(&v->bar, NULL);
     EMP_TRY(run(v, err));
 
 cleanup:

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/options/run_options.h"
 #include "run/methods.h"
 #include "run/store/store.h"
 #include "sim/problem/placement.h"
@@ -125,18 +124,22 @@ cleanup:
     return st;
 }
 
-emp_status cli_placement_by_method(emp_device_id *device_of_op, const char *method,
+emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial,
+                                   const char *method, const cli_run_options *options,
                                    const emp_problem *problem, emp_error *err)
 {
     emp_status             st = EMP_OK;
     const emp_placer_type *type = NULL;
     emp_record             record = {0};
-    cli_run_options        run = cli_run_options_default();
+    cli_run_options        usual = cli_run_options_default();
 
+    if (options == NULL) options = &usual;
     EMP_TRY(emp_method_find(&type, method, err));
-    EMP_TRY(cli_run(&record, NULL, &run, problem, type, SEARCH_BUDGET, err));
-    for (emp_op_id op = 0; op < record.op_count; op++)
-        device_of_op[op] = record.device_of_op[op];
+    EMP_TRY(cli_run(&record, NULL, options, problem, type, SEARCH_BUDGET, err));
+    memcpy(device_of_op, record.device_of_op,
+           (size_t)record.op_count * sizeof *device_of_op);
+    if (is_partial != NULL) *is_partial = strcmp(record.stopped_by, "interrupt") == 0;
+
 cleanup:
     emp_record_clear(&record);
     return st;

@@ -5,7 +5,7 @@
 #ifndef EMP_CLI_OPTIONS_PLACEMENT_INPUT_H
 #define EMP_CLI_OPTIONS_PLACEMENT_INPUT_H
 
-#include "sim/problem/problem.h"
+#include "cli/options/run_options.h"
 
 /** What a placement was made for, as its file names it. */
 typedef struct {
@@ -21,9 +21,12 @@ emp_status cli_placement_read_origin(cli_placement_origin *origin, const char *p
 emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_error *err);
 
-/** The best placement that the method of that name finds, with the few evaluations that
- * searches get here. Legal. */
-emp_status cli_placement_by_method(emp_device_id *device_of_op, const char *method,
+/** The best placement that the method of that name finds. Searches get 100 evaluations unless
+ * the options say more. Legal.
+ * \param[in]  options     NULL: what holds when none is given.
+ * \param[out] is_partial  Whether Ctrl-C has ended it; NULL is fine. */
+emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial,
+                                   const char *method, const cli_run_options *options,
                                    const emp_problem *problem, emp_error *err);
 
 #endif /* EMP_CLI_OPTIONS_PLACEMENT_INPUT_H */

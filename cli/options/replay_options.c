@@ -43,6 +43,30 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp cli_replay_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
+cli_replay_options cli_replay_options_default(void)
+{
+    return (cli_replay_options){.backend = "cpu",
+                                .options = emp_replay_options_default()};
+}
+
+emp_status cli_replay_check_backend(const cli_replay_options *o, emp_error *err)
+{
+    if (strcmp(o->backend, "cpu") != 0 && strcmp(o->backend, "cuda") != 0)
+        return EMP_ERROR(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda",
+                         o->backend);
+    return EMP_OK;
+}
+
+emp_status cli_replay_options_map(emp_replay_options *mapped, const cli_replay_options *o,
+                                  const emp_replay_plan *plan, emp_error *err)
+{
+    *mapped = o->options;
+    if (o->cores != NULL)
+        EMP_CHECK(emp_replay_options_cores(mapped, plan, o->cores, err));
+    if (o->gpus != NULL) EMP_CHECK(emp_replay_options_gpus(mapped, plan, o->gpus, err));
+    return EMP_OK;
+}
+
 bool cli_is_uncalibrated(const emp_machine *machine, const char *backend)
 {
     bool is_uncalibrated = false;

@@ -11,13 +11,26 @@
 #include "sim/machine/machine.h"
 
 typedef struct {
-    const char        *cores;   /**< of devices, as a map that a plan can read; or NULL */
+    const char *backend; /**< cpu or cuda; commands have it as an option of theirs */
+    const char *cores;   /**< of devices, as a map that a plan can read; or NULL */
+    const char *gpus;    /**< likewise */
     emp_replay_options options; /**< steps, warm-up, memory, rates */
 } cli_replay_options;
 
 /** Options and their parser. A command adds it as an argp child with its cli_replay_options
- * as input, which begin with emp_replay_options_default(). */
+ * as input. */
 extern const struct argp cli_replay_argp;
+
+/** What holds when an option is not given. */
+cli_replay_options cli_replay_options_default(void);
+
+/** \retval EMP_EINVAL  There is no such backend. */
+emp_status cli_replay_check_backend(const cli_replay_options *options, emp_error *err);
+
+/** The options with the maps of cores and GPUs as they are meant for \a plan. */
+emp_status cli_replay_options_map(emp_replay_options       *mapped,
+                                  const cli_replay_options *options,
+                                  const emp_replay_plan *plan, emp_error *err);
 
 /** Whether the backend is this computer's cores, and the machine has GPUs that no calibration
  * describes as cores: predictions are then not of what is measured. */

@@ -122,7 +122,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
     if (params.budget_evaluations == 0 && params.budget_s <= 0 && method->uses_budget) {
         params.budget_evaluations = default_budget;
     }
-    cli_bar_init(&bar);
+    cli_bar_init(&bar, NULL);
     emp_status st = emp_run(record, problem, &params, err);
     cli_bar_clear(&bar);
     return st;
