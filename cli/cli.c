@@ -124,6 +124,16 @@ double cli_positive(const char *option, const char *text)
     return value;
 }
 
+emp_sheet_format cli_format(const char *text)
+{
+    emp_sheet_format format;
+    emp_error        err = {0};
+
+    if (emp_sheet_format_parse(&format, text, &err) != EMP_OK)
+        cli_usage_error("%s", err.msg);
+    return format;
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -245,6 +255,34 @@ emp_status cli_write_file(const char *path, void (*print)(FILE *stream, const vo
 
 cleanup:
     emp_atomic_file_abort(&file);
+    return st;
+}
+
+emp_status cli_write_sheet(const char *path, const emp_sheet *sheet, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+
+    if (path == NULL) return EMP_OK;
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    EMP_TRY(emp_sheet_print(file.stream, sheet, EMP_SHEET_CSV, err));
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
+    return st;
+}
+
+emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, const char *csv,
+                           emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(cli_write_sheet(csv, sheet, err));
+    EMP_TRY(emp_sheet_print(stdout, sheet, format, err));
+
+cleanup:
+    emp_sheet_clear(sheet);
     return st;
 }
 

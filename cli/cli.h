@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "run/sheet.h"
 
 typedef struct {
     const char *name;    /**< "place" */
@@ -69,6 +70,9 @@ int32_t cli_sizes(const char *list, int32_t *sizes, int32_t most);
 /** The value of an option: a number above 0; exits 2 otherwise. */
 double cli_positive(const char *option, const char *text);
 
+/** The value of --format: text, md, csv or json; exits 2 otherwise. */
+emp_sheet_format cli_format(const char *text);
+
 /** Fails now, before the work, if a file could not be written to \a path later (NULL is
  * fine), or if it is "-", which does not mean standard output here. */
 emp_status cli_check_output(const char *path, emp_error *err);
@@ -88,6 +92,14 @@ bool cli_next_word(const char **list, char *word, size_t size);
 /** What \a print writes, as a file that appears whole; nothing if \a path is NULL. */
 emp_status cli_write_file(const char *path, void (*print)(FILE *stream, const void *what),
                           const void *what, emp_error *err);
+
+/** Prints the sheet and those that follow it to standard output, after it wrote it as CSV to
+ * \a csv unless that is NULL, and clears it. */
+emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, const char *csv,
+                           emp_error *err);
+
+/** The sheet as a CSV file that appears whole; nothing if \a path is NULL. */
+emp_status cli_write_sheet(const char *path, const emp_sheet *sheet, emp_error *err);
 
 /** Number of processors this program may use. */
 int cli_default_threads(void);

@@ -111,6 +111,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     emp_blas_fix(argv);
+    emp_manifest_set_command(argc, argv);
     emp_store_silence();
     gsl_set_error_handler_off();
     atexit(check_help);

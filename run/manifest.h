@@ -10,9 +10,13 @@ typedef struct {
     const char *version; /**< "0.1.0" */
     const char *commit;  /**< 40 hexadecimal digits, or "unknown" */
     bool        is_dirty;
+    const char *command; /**< how the program was called; "" before it was told */
 } emp_manifest;
 
 /** The program that is running; static storage. */
 emp_manifest emp_manifest_get(void);
+
+/** Notes the command line, once, at the start of the program; what does not fit is cut off. */
+void emp_manifest_set_command(int argc, char **argv);
 
 #endif /* EMP_RUN_MANIFEST_H */

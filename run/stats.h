@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "run/sheet.h"
+
 /** All NaN when there is no value. Infinite values (out of memory) are larger than all.
  */
 typedef struct {
@@ -23,5 +25,11 @@ typedef struct {
 
 /** Sorts \a values in place; no value may be NaN. O(n log n). */
 emp_quartiles emp_quartiles_of(double *values, size_t count);
+
+/** The median with the others as its range; none when there is no value. */
+static inline emp_value emp_quartiles_value(const emp_quartiles *q)
+{
+    return emp_value_if(q->count > 0, emp_value_range(q->median, q->low, q->high));
+}
 
 #endif /* EMP_RUN_STATS_H */

@@ -44,9 +44,9 @@ int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
     return c->entrant[entrant].is_drawn ? c->seed_count : 1;
 }
 
-const char *emp_comparison_number(double value, char text[EMP_CELL_BYTES])
+const char *emp_comparison_number(double value, char text[EMP_SHEET_CELL_BYTES])
 {
-    return isinf(value) ? "none" : emp_table_number(value, text);
+    return isinf(value) ? "none" : emp_sheet_number(value, text);
 }
 
 void emp_comparison_sort(const emp_comparison *c, int32_t budget,

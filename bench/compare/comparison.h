@@ -4,7 +4,7 @@
  *
  *     emp_comparison_params params = emp_comparison_params_default();
  *     EMP_TRY(emp_comparison_make(&comparison, &params, err));
- *     emp_comparison_print_text(stdout, comparison);
+ *     EMP_TRY(emp_comparison_print(stdout, comparison, EMP_SHEET_TEXT, err));
  *
  * Rows are workloads on machines, entrants are methods (with each of their presets), and a
  * cell is an entrant on a row within a budget: one run a seed (run/jobs.h), on record
@@ -29,7 +29,6 @@
 #ifndef EMP_BENCH_COMPARE_COMPARISON_H
 #define EMP_BENCH_COMPARE_COMPARISON_H
 
-#include <jansson.h>
 #include <stdio.h>
 
 #include "bench/compare/statistics.h"
@@ -161,15 +160,13 @@ int32_t emp_comparison_cell_index(const emp_comparison *c, int32_t budget, int32
 /** The row of that key, or -1. */
 int32_t emp_comparison_find_row(const emp_comparison *c, const char *key);
 
-/** For people: a table a budget, then the sensitivity. */
-void emp_comparison_print_text(FILE *out, const emp_comparison *c);
-/** One object (docs/formats.md); NULL when memory is out. */
-json_t *emp_comparison_json(const emp_comparison *c);
-/** One line a cell. */
-void emp_comparison_print_csv(FILE *out, const emp_comparison *c);
-/** One line a point of a curve. */
-void emp_comparison_print_curves(FILE *out, const emp_comparison *c);
-/** One line a budget, row and kind. */
-void emp_comparison_print_changes(FILE *out, const emp_comparison *c);
+/** Writes the cells, a table a budget, then for people the sensitivity. docs/formats.md says
+ * what JSON has. \retval EMP_ENOMEM */
+emp_status emp_comparison_print(FILE *out, const emp_comparison *c,
+                                emp_sheet_format format, emp_error *err);
+/** Makes a sheet with a line a point of a curve; to be cleared. */
+void emp_comparison_curves(emp_sheet *sheet, const emp_comparison *c);
+/** Makes a sheet with a line a budget, row and kind; to be cleared. */
+void emp_comparison_changes(emp_sheet *sheet, const emp_comparison *c);
 
 #endif /* EMP_BENCH_COMPARE_COMPARISON_H */

@@ -28,7 +28,7 @@ double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *
 
 /** As in the tables, but "none" for what is infinite: who found nothing may also have said
  * so. \return \a text or static storage */
-const char *emp_comparison_number(double value, char text[EMP_CELL_BYTES]);
+const char *emp_comparison_number(double value, char text[EMP_SHEET_CELL_BYTES]);
 
 /** Entrants by mean rank, those without one last: [entrant_count] of \a order. */
 void emp_comparison_sort(const emp_comparison *c, int32_t budget,

@@ -39,7 +39,8 @@ static void write_table_head(FILE *file, const emp_comparison *c, int32_t b)
 static void write_cell(FILE *file, const emp_comparison *c,
                        const emp_comparison_cell *cell, const emp_entrant *entrant)
 {
-    char median[EMP_CELL_BYTES], low[EMP_CELL_BYTES], high[EMP_CELL_BYTES];
+    char median[EMP_SHEET_CELL_BYTES], low[EMP_SHEET_CELL_BYTES],
+        high[EMP_SHEET_CELL_BYTES];
     bool is_partial = cell->failed_count > 0 && isfinite(cell->step_s.median);
 
     fprintf(file, "<td>%s%s%s%s%s", cell->is_best ? "<b>" : "",
@@ -66,7 +67,7 @@ static void write_number(FILE *file, const char *form, double value)
 static void write_entrant(FILE *file, const emp_comparison *c, int32_t b, int32_t e)
 {
     const emp_comparison_overall *overall = &c->overall[b * c->entrant_count + e];
-    char                          ratio[EMP_CELL_BYTES];
+    char                          ratio[EMP_SHEET_CELL_BYTES];
 
     fprintf(file, "<tr%s>", overall->is_best ? " class=\"best\"" : "");
     write_heading(file, "td", c->entrant[e].key);
@@ -84,7 +85,7 @@ static void write_entrant(FILE *file, const emp_comparison *c, int32_t b, int32_
 
 static void write_bounds(FILE *file, const emp_comparison *c, int32_t b)
 {
-    char text[EMP_CELL_BYTES];
+    char text[EMP_SHEET_CELL_BYTES];
 
     fputs("<tr><td>lower bound<small>best above it</small></td>", file);
     for (int32_t r = 0; r < c->row_count; r++) {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/io/text.h"
 #include "base/io/word_list.h"
 #include "base/mem.h"
 #include "bench/tables/paper.h"
@@ -304,78 +305,86 @@ void emp_mechanism_table_destroy(emp_mechanism_table *table)
 
 /* ---- printing ---- */
 
-static void print_score(FILE *out, const emp_mechanism_score *s)
-{
-    fprintf(out, " %.4g s%s |", s->step_s, s->fits ? "" : ", does not fit");
-}
+static const emp_sheet_column legend_columns[] = {
+    EMP_COLUMN("mechanism", "mechanism", EMP_SHEET_WORD),
+    EMP_COLUMN("switched", "switched", EMP_SHEET_WORD)};
 
-static void print_change(FILE *out, const emp_mechanism_score *before,
-                         const emp_mechanism_score *after)
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("row", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("method", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
+    EMP_COLUMN(NULL, "mechanism", EMP_SHEET_WORD, EMP_SHEET_ROW),
+    EMP_COLUMN("switched", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("step_time_s", NULL, EMP_SHEET_REAL, .precision = 9),
+    EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("fits", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN(NULL, "", EMP_SHEET_WORD)};
+
+static void describe_change(emp_text *out, const emp_mechanism_score *before,
+                            const emp_mechanism_score *after)
 {
     double time = 100.0 * (after->step_s / before->step_s - 1.0);
     double peak = 100.0 * ((double)after->peak_bytes / (double)before->peak_bytes - 1.0);
 
-    if (time > -0.05 && time < 0.05) {
-        fprintf(out, " 0");
-    } else {
-        fprintf(out, " %+.1f %%", time);
-    }
-    if (before->peak_bytes > 0 && (peak >= 1.0 || peak <= -1.0)) {
-        fprintf(out, ", memory %+.0f %%", peak);
-    }
-    if (before->fits != after->fits) fprintf(out, after->fits ? ", fits" : ", no fit");
-    fprintf(out, " |");
+    if (time > -0.05 && time < 0.05)
+        emp_text_add(out, "0");
+    else
+        emp_text_add(out, "%+.1f %%", time);
+    if (before->peak_bytes > 0 && (peak >= 1.0 || peak <= -1.0))
+        emp_text_add(out, ", memory %+.0f %%", peak);
+    if (before->fits != after->fits)
+        emp_text_add(out, after->fits ? ", fits" : ", no fit");
 }
 
-static void print_row(FILE *out, const emp_mechanism_row *row, int32_t mechanisms_count)
+/* \a after: NULL of the runtime as it is. */
+static void add_line(emp_sheet *s, const emp_mechanism_row *row, int32_t method,
+                     const char *mechanism, const emp_mechanism_score *after)
 {
-    fprintf(out, "\n### %s on %s\n\n| mechanism |", row->task->title, row->task->machine);
+    const emp_mechanism_score *before = &row->before[method];
+    const emp_mechanism_score *score = after == NULL ? before : after;
+    char                       array[EMP_SHEET_CELL_BYTES];
+    emp_text                   text = {array, sizeof array, 0};
+
+    if (after == NULL)
+        emp_text_add(&text, "%.4g s%s", before->step_s,
+                     before->fits ? "" : ", does not fit");
+    else
+        describe_change(&text, before, after);
+    EMP_SHEET_ADD(s, EMP_V(row->task->key), EMP_V(row->task->machine),
+                  EMP_V(emp_mechanism_method[method]),
+                  EMP_V(after == NULL ? "as it is" : mechanism),
+                  EMP_V(after == NULL ? "nothing" : mechanism), EMP_V(score->step_s),
+                  EMP_V(score->peak_bytes), EMP_V(score->fits), EMP_V(array));
+}
+
+static void tabulate(emp_sheet *s, const emp_mechanism_row *row, int32_t mechanism_count)
+{
+    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    emp_sheet_set_title(s, "%s on %s", row->task->title, row->task->machine);
     for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
-        fprintf(out, " %s |", emp_mechanism_method[k]);
+        add_line(s, row, k, NULL, NULL);
+        for (int32_t m = 0; m < mechanism_count; m++)
+            add_line(s, row, k, emp_mechanism_at(m)->name, &row->after[m][k]);
     }
-    fprintf(out, "\n| --- |");
-    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) fprintf(out, " --- |");
-    fprintf(out, "\n| as it is |");
-    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) print_score(out, &row->before[k]);
-    for (int32_t m = 0; m < mechanisms_count; m++) {
-        fprintf(out, "\n| %s |", emp_mechanism_at(m)->name);
-        for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
-            print_change(out, &row->before[k], &row->after[m][k]);
-        }
-    }
-    fprintf(out, "\n");
 }
 
-void emp_mechanism_table_print(FILE *out, const emp_mechanism_table *table)
+emp_status emp_mechanism_table_print(FILE *out, const emp_mechanism_table *table,
+                                     emp_sheet_format format, emp_error *err)
 {
-    fprintf(out, "| mechanism | switched |\n| --- | --- |\n");
-    for (int32_t m = 0; m < table->mechanism_count; m++) {
-        const emp_mechanism *mechanism = emp_mechanism_at(m);
-        fprintf(out, "| %s | %s |\n", mechanism->name, mechanism->what);
-    }
+    emp_sheet sheet[EMP_PAPER_TASKS], legend;
+    bool      is_read = format == EMP_SHEET_TEXT || format == EMP_SHEET_MD;
+
+    emp_sheet_init(&legend, legend_columns, 2);
+    for (int32_t m = 0; m < table->mechanism_count; m++)
+        EMP_SHEET_ADD(&legend, EMP_V(emp_mechanism_at(m)->name),
+                      EMP_V(emp_mechanism_at(m)->what));
     for (int32_t r = 0; r < table->row_count; r++) {
-        print_row(out, &table->row[r], table->mechanism_count);
+        tabulate(&sheet[r], &table->row[r], table->mechanism_count);
+        if (r > 0) sheet[r - 1].next = &sheet[r];
     }
-}
-
-static void print_line(FILE *out, const emp_mechanism_row *row, int32_t method,
-                       const char *mechanism, const emp_mechanism_score *s)
-{
-    fprintf(out, "%s,%s,%s,\"%s\",%.9g,%lld,%s\n", row->task->key, row->task->machine,
-            emp_mechanism_method[method], mechanism, s->step_s, (long long)s->peak_bytes,
-            s->fits ? "yes" : "no");
-}
-
-void emp_mechanism_table_print_csv(FILE *out, const emp_mechanism_table *table)
-{
-    fprintf(out, "row,machine,method,switched,step_time_s,peak_bytes,fits\n");
-    for (int32_t r = 0; r < table->row_count; r++) {
-        const emp_mechanism_row *row = &table->row[r];
-        for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
-            print_line(out, row, k, "nothing", &row->before[k]);
-            for (int32_t m = 0; m < table->mechanism_count; m++) {
-                print_line(out, row, k, emp_mechanism_at(m)->name, &row->after[m][k]);
-            }
-        }
-    }
+    legend.next = &sheet[0];
+    emp_status st = emp_sheet_print(out, is_read ? &legend : &sheet[0], format, err);
+    for (int32_t r = 0; r < table->row_count; r++) emp_sheet_clear(&sheet[r]);
+    emp_sheet_clear(&legend);
+    return st;
 }

@@ -57,10 +57,10 @@ emp_status emp_mechanism_table_make(emp_mechanism_table       **out,
                                     const emp_mechanism_params *params, emp_error *err);
 void       emp_mechanism_table_destroy(emp_mechanism_table *table);
 
-/** A table per task: changes of step time in percent; where the memory that the fullest
- * GPU needs changes by 1 % or more, that too; and verdicts that turn. */
-void emp_mechanism_table_print(FILE *out, const emp_mechanism_table *table);
-/** A line per task, method and mechanism. */
-void emp_mechanism_table_print_csv(FILE *out, const emp_mechanism_table *table);
+/** Writes, for people, a table per task: changes of step time in percent; where the memory that
+ * the fullest GPU needs changes by 1 % or more, that too; and verdicts that turn. For programs, a
+ * line per task, method and mechanism. \retval EMP_ENOMEM */
+emp_status emp_mechanism_table_print(FILE *out, const emp_mechanism_table *table,
+                                     emp_sheet_format format, emp_error *err);
 
 #endif /* EMP_BENCH_MECHANISMS_MECHANISMS_H */

@@ -8,9 +8,7 @@
 #ifndef EMP_BENCH_MICRO_ORACLE_H
 #define EMP_BENCH_MICRO_ORACLE_H
 
-#include <jansson.h>
 #include <signal.h>
-#include <stdio.h>
 
 #include "bench/micro/synthetic.h"
 #include "run/stats.h"
@@ -86,10 +84,7 @@ int32_t emp_oracle_most_ops(emp_series series);
 emp_status emp_oracle_measure(emp_oracle_report *report, const emp_oracle_params *params,
                               emp_error *err);
 
-void emp_oracle_print_text(FILE *stream, const emp_oracle_report *report);
-/** A line per size, placement and series. */
-void emp_oracle_print_csv(FILE *stream, const emp_oracle_report *report);
-/** NULL when memory is out. */
-json_t *emp_oracle_json(const emp_oracle_report *report);
+/** A sheet with a line per size, placement and series; to be cleared. */
+void emp_oracle_tabulate(emp_sheet *sheet, const emp_oracle_report *report);
 
 #endif /* EMP_BENCH_MICRO_ORACLE_H */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <math.h>
-
 #include "bench/micro/oracle.h"
 #include "bench/micro/peer.h"
-#include "run/manifest.h"
 
 #if defined(__clang__)
 #define COMPILER __VERSION__
@@ -11,211 +8,99 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* For three digits or more in all. */
-static int digits_after_point(double value)
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("ops", "ops", EMP_SHEET_COUNT, EMP_SHEET_ROW),
+    EMP_COLUMN("placement", "placement", EMP_SHEET_WORD, EMP_SHEET_ROW),
+    EMP_COLUMN(NULL, "steps/s", EMP_SHEET_REAL, EMP_SHEET_ROW, .form = "%.4g"),
+    EMP_COLUMN(NULL, "events/op", EMP_SHEET_REAL, EMP_SHEET_ROW, .form = "%.2f"),
+    EMP_COLUMN("series", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
+    EMP_COLUMN("rounds", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN(NULL, "ns/op", EMP_SHEET_REAL, .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN(NULL, "x ideal", EMP_SHEET_REAL, .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN("ns_per_op", NULL, EMP_SHEET_REAL, .low = "ns_per_op_q1",
+               .high = "ns_per_op_q3"),
+    EMP_COLUMN("ratio", NULL, EMP_SHEET_REAL, .low = "ratio_q1", .high = "ratio_q3"),
+    EMP_COLUMN("events_per_op", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("disagreements", NULL, EMP_SHEET_COUNT, EMP_SHEET_ROW),
+    EMP_COLUMN("threads_speedup", "threads: faster", EMP_SHEET_REAL, EMP_SHEET_END,
+               .range = EMP_SHEET_BEHIND, .is_optional = true),
+    EMP_COLUMN("threads_cpu_ratio", "CPU time a run x", EMP_SHEET_REAL, EMP_SHEET_END,
+               .range = EMP_SHEET_BEHIND, .is_optional = true)};
+
+static void add_line(emp_sheet *s, const emp_oracle_report *report,
+                     const emp_oracle_row *row, emp_series series)
 {
-    return value < 10 ? 2 : value < 100 ? 1 : 0;
-}
-
-static void print_cell(FILE *stream, int width, const emp_quartiles *q)
-{
-    char text[48] = "-";
-    int  digits = digits_after_point(q->median);
-
-    if (q->count > 0) {
-        snprintf(text, sizeof text, "%.*f [%.*f-%.*f]", digits, q->median, digits, q->low,
-                 digits, q->high);
-    }
-    fprintf(stream, " %-*s", width, text);
-}
-
-enum { CELL = 18 };
-
-/* "ideal, ns/op", and "x textbook": how many times as long. */
-static void print_title(FILE *stream, const emp_oracle_report *report, int32_t series)
-{
-    static const char *const names[] = {"ideal",        "tf-r1.3",     "textbook",
-                                        "SimGrid FIFO", "SimGrid DAG", "Python"};
+    emp_series leading = emp_oracle_leading(&report->params);
+    emp_value  time = emp_quartiles_value(&row->ns_per_op[series]);
+    emp_value  ratio = emp_quartiles_value(&row->ratio[series]);
     bool is_time = series == EMP_SERIES_IDEAL || !emp_oracle_has_ideal(&report->params);
-    char text[32];
+    /* Others have the rules of `ideal`. */
+    bool has_events = (series == EMP_SERIES_TF) == (leading == EMP_SERIES_TF);
 
-    snprintf(text, sizeof text, "%s%s%s", is_time ? "" : "x ", names[series],
-             is_time ? ", ns/op" : "");
-    fprintf(stream, " %-*s", CELL, text);
-}
-
-static void print_head(FILE *stream, const emp_oracle_report *report)
-{
-    fprintf(stream, "%-8s %-9s %-9s %-9s", "ops", "placement", "steps/s", "events/op");
-    for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
-        if (report->params.series >> i & 1u) print_title(stream, report, i);
-    }
-    if (report->params.threads > 1) {
-        fprintf(stream, " %-*s", CELL, "threads: faster");
-        fprintf(stream, " %-*s", CELL, "CPU time a run x");
-    }
-    fputc('\n', stream);
-}
-
-static void print_row(FILE *stream, const emp_oracle_report *report,
-                      const emp_oracle_row *row)
-{
-    double ns_per_op = row->ns_per_op[emp_oracle_leading(&report->params)].median;
-
-    fprintf(stream, "%-8d %-9s %-9.4g %-9.2f", row->op_count,
-            emp_synthetic_kind_name(row->placement), 1e9 / ns_per_op / row->op_count,
-            row->events_per_op);
-    for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
-        bool is_time = i == EMP_SERIES_IDEAL || !emp_oracle_has_ideal(&report->params);
-        if (report->params.series >> i & 1u)
-            print_cell(stream, CELL, is_time ? &row->ns_per_op[i] : &row->ratio[i]);
-    }
-    if (report->params.threads > 1) {
-        print_cell(stream, CELL, &row->speedup);
-        print_cell(stream, CELL, &row->cpu_ratio);
-    }
-    fputc('\n', stream);
+    EMP_SHEET_ADD(s, EMP_V(row->op_count), EMP_V(emp_synthetic_kind_name(row->placement)),
+                  EMP_V(1e9 / row->ns_per_op[leading].median / row->op_count),
+                  EMP_V(row->events_per_op), EMP_V(emp_series_name(series)),
+                  EMP_V((int64_t)row->ns_per_op[series].count),
+                  emp_value_if(is_time, time), emp_value_if(!is_time, ratio), time, ratio,
+                  emp_value_if(has_events, EMP_V(row->events_per_op)),
+                  EMP_V(row->disagreements), emp_quartiles_value(&row->speedup),
+                  emp_quartiles_value(&row->cpu_ratio));
 }
 
 /* Why a series has no figure for some of the sizes. */
-static void print_limit(FILE *stream, const emp_oracle_report *report, emp_series series)
+static void note_limit(emp_sheet *s, const emp_oracle_report *report, emp_series series)
 {
     for (int32_t i = 0; i < report->params.size_count; i++) {
         if (report->params.size[i] <= emp_oracle_most_ops(series)) continue;
-        fprintf(stream, "%s: up to %d ops, beyond it takes minutes\n",
-                emp_series_name(series), emp_oracle_most_ops(series));
+        emp_sheet_note(s, "%s: up to %d ops, beyond it takes minutes.",
+                       emp_series_name(series), emp_oracle_most_ops(series));
         return;
     }
 }
 
-static void print_notes(FILE *stream, const emp_oracle_report *report)
+static void add_notes(emp_sheet *s, const emp_oracle_report *report)
 {
     const char *last = NULL;
 
+    emp_sheet_note(s,
+                   "CPU time of one thread, median [quartiles] of %d rounds%s. Steps and "
+                   "events of %s. Compiler: %s.",
+                   report->params.repeats,
+                   emp_oracle_has_ideal(&report->params)
+                       ? "; x: times the oracle's under ideal in the same round"
+                       : "",
+                   emp_series_name(emp_oracle_leading(&report->params)), COMPILER);
     for (int32_t i = EMP_SERIES_SIMGRID_FIFO; i < EMP_SERIES_COUNT; i++) {
         if (!(report->params.series >> i & 1u)) continue;
         const char *why = emp_peer_absence((emp_peer_kind)(i - EMP_SERIES_SIMGRID_FIFO));
-        if (why != NULL && why != last) fprintf(stream, "%s\n", why);
-        if (why == NULL) print_limit(stream, report, (emp_series)i);
+        if (why != NULL && why != last) emp_sheet_note(s, "%s", why);
+        if (why == NULL) note_limit(s, report, (emp_series)i);
         last = why;
     }
     for (int32_t i = 0; i < report->row_count; i++) {
         const emp_oracle_row *row = &report->row[i];
-        if (row->disagreements == 0) continue;
-        fprintf(stream, "%d ops, %s: %d step times were not the oracle's\n",
-                row->op_count, emp_synthetic_kind_name(row->placement),
-                row->disagreements);
+        if (row->disagreements > 0)
+            emp_sheet_note(s, "%d ops, %s: %d step times were not the oracle's.",
+                           row->op_count, emp_synthetic_kind_name(row->placement),
+                           row->disagreements);
     }
 }
 
-void emp_oracle_print_text(FILE *stream, const emp_oracle_report *report)
+void emp_oracle_tabulate(emp_sheet *s, const emp_oracle_report *report)
 {
-    emp_manifest m = emp_manifest_get();
+    const emp_oracle_params *p = &report->params;
 
-    fprintf(stream,
-            "Oracle on %s, CPU time of one thread, median [quartiles] of %d rounds%s.\n"
-            "Steps and events of %s. Commit %.12s%s, %s\n\n",
-            report->params.machine, report->params.repeats,
-            emp_oracle_has_ideal(&report->params)
-                ? "; x: times the oracle's\nunder ideal in the same round"
-                : "",
-            emp_series_name(emp_oracle_leading(&report->params)), m.commit,
-            m.is_dirty ? ", modified" : "", COMPILER);
-    print_head(stream, report);
-    for (int32_t i = 0; i < report->row_count; i++)
-        print_row(stream, report, &report->row[i]);
-    print_notes(stream, report);
-}
-
-static void print_csv_quartiles(FILE *stream, const emp_quartiles *q)
-{
-    if (q->count > 0)
-        fprintf(stream, ",%.6g,%.6g,%.6g", q->median, q->low, q->high);
-    else
-        fprintf(stream, ",,,");
-}
-
-/* Others have the rules of `ideal`. */
-static void print_csv_events(FILE *stream, const emp_oracle_report *report,
-                             const emp_oracle_row *row, int32_t series)
-{
-    bool is_of_tf = emp_oracle_leading(&report->params) == EMP_SERIES_TF;
-
-    if ((series == EMP_SERIES_TF) == is_of_tf)
-        fprintf(stream, ",%.6g", row->events_per_op);
-    else
-        fprintf(stream, ",");
-}
-
-void emp_oracle_print_csv(FILE *stream, const emp_oracle_report *report)
-{
-    emp_manifest m = emp_manifest_get();
-
-    fprintf(stream, "ops,placement,series,rounds,ns_per_op,ns_per_op_q1,ns_per_op_q3,"
-                    "ratio,ratio_q1,ratio_q3,events_per_op,commit\n");
+    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    emp_sheet_set_title(s, "The oracle's speed on %s", p->machine);
+    s->cells = "series";
+    s->is_keyed = true;
+    s->facts = json_pack("{s:s, s:s, s:s, s:i, s:i}", "machine", p->machine, "events_of",
+                         emp_series_name(emp_oracle_leading(p)), "compiler", COMPILER,
+                         "repeats", p->repeats, "threads", p->threads);
     for (int32_t r = 0; r < report->row_count; r++) {
-        const emp_oracle_row *row = &report->row[r];
-        for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
-            if (row->ns_per_op[i].count == 0) continue;
-            fprintf(stream, "%d,%s,%s,%zu", row->op_count,
-                    emp_synthetic_kind_name(row->placement),
-                    emp_series_name((emp_series)i), row->ns_per_op[i].count);
-            print_csv_quartiles(stream, &row->ns_per_op[i]);
-            print_csv_quartiles(stream, &row->ratio[i]);
-            print_csv_events(stream, report, row, i);
-            fprintf(stream, ",%s%s\n", m.commit, m.is_dirty ? "+" : "");
-        }
+        for (int32_t i = 0; i < EMP_SERIES_COUNT; i++)
+            if (report->row[r].ns_per_op[i].count > 0)
+                add_line(s, report, &report->row[r], (emp_series)i);
     }
-}
-
-static json_t *json_quartiles(const emp_quartiles *q)
-{
-    if (q->count == 0) return json_null();
-    return json_pack("{s:f, s:f, s:f}", "median", q->median, "q1", q->low, "q3", q->high);
-}
-
-static json_t *json_series(const emp_oracle_row *row)
-{
-    json_t *series = json_object();
-
-    for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
-        if (row->ns_per_op[i].count == 0) continue;
-        json_t *one = json_pack(
-            "{s:I, s:o, s:o}", "rounds", (json_int_t)row->ns_per_op[i].count, "ns_per_op",
-            json_quartiles(&row->ns_per_op[i]), "ratio", json_quartiles(&row->ratio[i]));
-        if (json_object_set_new(series, emp_series_name((emp_series)i), one) != 0) {
-            json_decref(series);
-            return NULL;
-        }
-    }
-    return series;
-}
-
-static json_t *json_row(const emp_oracle_row *row)
-{
-    return json_pack("{s:i, s:s, s:f, s:i, s:o, s:o, s:o}", "ops", row->op_count,
-                     "placement", emp_synthetic_kind_name(row->placement),
-                     "events_per_op", row->events_per_op, "disagreements",
-                     row->disagreements, "series", json_series(row), "threads_speedup",
-                     json_quartiles(&row->speedup), "threads_cpu_ratio",
-                     json_quartiles(&row->cpu_ratio));
-}
-
-json_t *emp_oracle_json(const emp_oracle_report *report)
-{
-    emp_manifest m = emp_manifest_get();
-    json_t      *rows = json_array();
-
-    for (int32_t i = 0; i < report->row_count; i++) {
-        if (json_array_append_new(rows, json_row(&report->row[i])) != 0) {
-            json_decref(rows);
-            return NULL;
-        }
-    }
-    return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:i, s:o}", "machine",
-                     report->params.machine, "events_of",
-                     emp_series_name(emp_oracle_leading(&report->params)), "version",
-                     m.version, "commit", m.commit, "is_modified", m.is_dirty, "compiler",
-                     COMPILER, "repeats", report->params.repeats, "threads",
-                     report->params.threads, "rows", rows);
+    add_notes(s, report);
 }

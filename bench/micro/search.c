@@ -166,37 +166,24 @@ cleanup:
 
 /* ---- printed ---- */
 
-void emp_search_print_text(FILE *stream, const emp_search_report *report)
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("ops", "ops", EMP_SHEET_COUNT),
+    EMP_COLUMN("method", "method", EMP_SHEET_WORD),
+    EMP_COLUMN("proposals_per_s", "proposals/s on a core", EMP_SHEET_REAL, .form = "%.0f",
+               .low = "low", .high = "high", .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN("oracle_share", "of that the oracle alone", EMP_SHEET_SHARE,
+               .form = "%.0f%%"),
+    EMP_COLUMN("rounds", NULL, EMP_SHEET_COUNT)};
+
+void emp_search_tabulate(emp_sheet *s, const emp_search_report *report)
 {
-    fprintf(stream, "%-8s %-10s %-24s %s\n", "ops", "method", "proposals/s on a core",
-            "of that the oracle alone");
+    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    s->rows = "searches";
     for (int32_t i = 0; i < report->row_count; i++) {
         const emp_search_row *r = &report->row[i];
-        char                  rate[48];
-        snprintf(rate, sizeof rate, "%.0f [%.0f-%.0f]", r->proposals_per_s.median,
-                 r->proposals_per_s.low, r->proposals_per_s.high);
-        fprintf(stream, "%-8d %-10s %-24s %.0f %%\n", r->op_count, r->method->name, rate,
-                100.0 * r->oracle_share.median);
+        EMP_SHEET_ADD(s, EMP_V(r->op_count), EMP_V(r->method->name),
+                      emp_quartiles_value(&r->proposals_per_s),
+                      EMP_V(r->oracle_share.median),
+                      EMP_V((int64_t)r->proposals_per_s.count));
     }
-}
-
-static json_t *json_row(const emp_search_row *r)
-{
-    return json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:i}", "ops", r->op_count, "method",
-                     r->method->name, "proposals_per_s", r->proposals_per_s.median, "low",
-                     r->proposals_per_s.low, "high", r->proposals_per_s.high,
-                     "oracle_share", r->oracle_share.median, "rounds",
-                     (int)r->proposals_per_s.count);
-}
-
-json_t *emp_search_json(const emp_search_report *report)
-{
-    json_t *rows = json_array();
-
-    for (int32_t i = 0; i < report->row_count; i++) {
-        if (json_array_append_new(rows, json_row(&report->row[i])) == 0) continue;
-        json_decref(rows);
-        return NULL;
-    }
-    return json_pack("{s:o}", "searches", rows);
 }

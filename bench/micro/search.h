@@ -9,9 +9,7 @@
 #ifndef EMP_BENCH_MICRO_SEARCH_H
 #define EMP_BENCH_MICRO_SEARCH_H
 
-#include <jansson.h>
 #include <signal.h>
-#include <stdio.h>
 
 #include "run/stats.h"
 #include "search/placer.h"
@@ -50,8 +48,7 @@ typedef struct {
 emp_status emp_search_measure(emp_search_report *report, const emp_search_params *params,
                               emp_error *err);
 
-void emp_search_print_text(FILE *stream, const emp_search_report *report);
-/** NULL when memory is out. */
-json_t *emp_search_json(const emp_search_report *report);
+/** A sheet with a line per size and method; to be cleared. */
+void emp_search_tabulate(emp_sheet *sheet, const emp_search_report *report);
 
 #endif /* EMP_BENCH_MICRO_SEARCH_H */

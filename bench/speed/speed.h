@@ -8,7 +8,6 @@
 #ifndef EMP_BENCH_SPEED_SPEED_H
 #define EMP_BENCH_SPEED_SPEED_H
 
-#include <jansson.h>
 #include <signal.h>
 
 #include "bench/speed/stand.h"
@@ -52,9 +51,7 @@ typedef struct {
 emp_status emp_speed_measure(emp_speed_report *report, const emp_speed_params *params,
                              emp_error *err);
 
-void emp_speed_print_text(FILE *stream, const emp_speed_report *report);
-void emp_speed_print_csv(FILE *stream, const emp_speed_report *report);
-/** NULL when memory is out. */
-json_t *emp_speed_json(const emp_speed_report *report);
+/** A sheet with a line a row; to be cleared. */
+void emp_speed_tabulate(emp_sheet *sheet, const emp_speed_report *report);
 
 #endif /* EMP_BENCH_SPEED_SPEED_H */

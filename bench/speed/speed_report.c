@@ -1,131 +1,84 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <math.h>
-
 #include "bench/speed/speed.h"
 #include "policy/nn/blas.h"
-#include "run/manifest.h"
 
-static void print_ms(FILE *stream, const emp_quartiles *q)
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("network", "network", EMP_SHEET_WORD),
+    EMP_COLUMN("hidden", "hidden", EMP_SHEET_COUNT),
+    EMP_COLUMN("samples", "samples", EMP_SHEET_COUNT),
+    EMP_COLUMN("groups", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("ops", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("threads", "threads", EMP_SHEET_COUNT),
+    EMP_COLUMN("rounds", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("ours_s", NULL, EMP_SHEET_REAL, .low = "ours_s_q1", .high = "ours_s_q3"),
+    EMP_COLUMN("torch_s", NULL, EMP_SHEET_REAL, .low = "torch_s_q1",
+               .high = "torch_s_q3"),
+    EMP_COLUMN(NULL, "ours, ms", EMP_SHEET_REAL, .form = "%.1f",
+               .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN(NULL, "PyTorch, ms", EMP_SHEET_REAL, .form = "%.1f",
+               .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN("ratio", "x as long", EMP_SHEET_REAL, .form = "%.2f", .low = "ratio_q1",
+               .high = "ratio_q3", .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN("flops", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("stream_bytes", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("limit_s", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN(NULL, "GFLOP/s", EMP_SHEET_REAL, .form = "%.1f"),
+    EMP_COLUMN(NULL, "GB/s", EMP_SHEET_REAL, .form = "%.1f"),
+    EMP_COLUMN(NULL, "limit, ms", EMP_SHEET_REAL, .form = "%.1f"),
+    EMP_COLUMN(NULL, "of limit", EMP_SHEET_SHARE, .form = "%.0f%%"),
+    EMP_COLUMN("disagreement", NULL, EMP_SHEET_REAL)};
+
+static emp_value in_ms(emp_value s)
 {
-    char text[48] = "-";
-
-    if (q->count > 0)
-        snprintf(text, sizeof text, "%.1f [%.1f-%.1f]", 1e3 * q->median, 1e3 * q->low,
-                 1e3 * q->high);
-    fprintf(stream, " %-22s", text);
+    s.real *= 1e3;
+    s.low *= 1e3;
+    s.high *= 1e3;
+    return s;
 }
 
-static void print_ratio(FILE *stream, const emp_quartiles *q)
+static void add_row(emp_sheet *s, const emp_speed_row *row)
 {
-    char text[48] = "-";
+    double    median_s = row->ours_s.median;
+    emp_value ours = emp_quartiles_value(&row->ours_s);
+    emp_value torch = emp_quartiles_value(&row->torch_s);
 
-    if (q->count > 0)
-        snprintf(text, sizeof text, "%.2f [%.2f-%.2f]", q->median, q->low, q->high);
-    fprintf(stream, " %-18s", text);
-}
-
-static void print_row(FILE *stream, const emp_speed_row *row)
-{
-    double s = row->ours_s.median;
-
-    fprintf(stream, "%-8s %-7d %-8d %-8d", emp_stand_name(row->network.kind),
-            row->network.hidden, row->network.samples, row->threads);
-    print_ms(stream, &row->ours_s);
-    print_ms(stream, &row->torch_s);
-    print_ratio(stream, &row->ratio);
-    fprintf(stream, " %-8.1f %-7.1f %-9.1f %.0f %%\n", 1e-9 * row->flops / s,
-            1e-9 * row->stream_bytes / s, 1e3 * row->limit_s, 100 * row->limit_s / s);
+    EMP_SHEET_ADD(s, EMP_V(emp_stand_name(row->network.kind)), EMP_V(row->network.hidden),
+                  EMP_V(row->network.samples), EMP_V(row->network.groups),
+                  EMP_V(row->network.ops), EMP_V(row->threads),
+                  EMP_V((int64_t)row->ours_s.count), ours, torch, in_ms(ours),
+                  in_ms(torch), emp_quartiles_value(&row->ratio), EMP_V(row->flops),
+                  EMP_V(row->stream_bytes), EMP_V(row->limit_s),
+                  EMP_V(1e-9 * row->flops / median_s),
+                  EMP_V(1e-9 * row->stream_bytes / median_s), EMP_V(1e3 * row->limit_s),
+                  EMP_V(row->limit_s / median_s), EMP_V(row->disagreement));
 }
 
 /* Float sums in another order differ by far less. */
 static const double DISAGREEMENT = 1e-4;
 
-void emp_speed_print_text(FILE *stream, const emp_speed_report *report)
+void emp_speed_tabulate(emp_sheet *s, const emp_speed_report *report)
 {
-    emp_manifest m = emp_manifest_get();
+    const emp_speed_params *p = &report->params;
 
-    fprintf(stream,
-            "One update of %d groups (placer) or %d ops (grouper); median [quartiles] of "
-            "up to %d rounds; CPU time on\none thread, else wall clock. OpenBLAS core "
-            "%s. Commit %.12s%s\n\n",
-            report->params.groups, report->params.ops, report->params.repeats,
-            emp_blas_core_name(), m.commit, m.is_dirty ? ", modified" : "");
-    fprintf(stream, "%-8s %-7s %-8s %-8s %-22s %-22s %-18s %-8s %-7s %-9s %s\n",
-            "network", "hidden", "samples", "threads", "ours, ms", "PyTorch, ms",
-            "x as long", "GFLOP/s", "GB/s", "limit, ms", "of limit");
-    for (int32_t i = 0; i < report->row_count; i++) print_row(stream, &report->row[i]);
+    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    s->facts = json_pack("{s:i, s:i, s:s, s:b}", "groups", p->groups, "ops", p->ops,
+                         "openblas_core", emp_blas_core_name(), "torch_is_absent",
+                         report->torch_is_absent);
+    for (int32_t i = 0; i < report->row_count; i++) add_row(s, &report->row[i]);
+    emp_sheet_note(
+        s,
+        "One update of %d groups (placer) or %d ops (grouper); median [quartiles] "
+        "of up to %d rounds; CPU time on one thread, else wall clock. OpenBLAS "
+        "core %s.",
+        p->groups, p->ops, p->repeats, emp_blas_core_name());
     if (report->torch_is_absent)
-        fprintf(stream, "PyTorch is not there: install python3-torch\n");
+        emp_sheet_note(s, "PyTorch is not there: install python3-torch");
     for (int32_t i = 0; i < report->row_count; i++) {
         const emp_speed_row *row = &report->row[i];
-        if (!(row->disagreement > DISAGREEMENT)) continue;
-        fprintf(stream, "%s, %d hidden, %d samples: losses differ by %.1g of PyTorch's\n",
+        if (row->disagreement > DISAGREEMENT)
+            emp_sheet_note(
+                s, "%s, %d hidden, %d samples: losses differ by %.1g of PyTorch's.",
                 emp_stand_name(row->network.kind), row->network.hidden,
                 row->network.samples, row->disagreement);
     }
-}
-
-static void print_csv_quartiles(FILE *stream, const emp_quartiles *q)
-{
-    if (q->count > 0)
-        fprintf(stream, ",%.6g,%.6g,%.6g", q->median, q->low, q->high);
-    else
-        fprintf(stream, ",,,");
-}
-
-void emp_speed_print_csv(FILE *stream, const emp_speed_report *report)
-{
-    emp_manifest m = emp_manifest_get();
-
-    fprintf(stream, "network,hidden,samples,groups,ops,threads,rounds,ours_s,ours_s_q1,"
-                    "ours_s_q3,torch_s,torch_s_q1,torch_s_q3,ratio,ratio_q1,ratio_q3,"
-                    "flops,stream_bytes,limit_s,disagreement,commit\n");
-    for (int32_t i = 0; i < report->row_count; i++) {
-        const emp_speed_row *row = &report->row[i];
-        fprintf(stream, "%s,%d,%d,%d,%d,%d,%zu", emp_stand_name(row->network.kind),
-                row->network.hidden, row->network.samples, row->network.groups,
-                row->network.ops, row->threads, row->ours_s.count);
-        print_csv_quartiles(stream, &row->ours_s);
-        print_csv_quartiles(stream, &row->torch_s);
-        print_csv_quartiles(stream, &row->ratio);
-        fprintf(stream, ",%.6g,%.6g,%.6g,", row->flops, row->stream_bytes, row->limit_s);
-        if (!isnan(row->disagreement)) fprintf(stream, "%.3g", row->disagreement);
-        fprintf(stream, ",%s%s\n", m.commit, m.is_dirty ? "+" : "");
-    }
-}
-
-static json_t *json_quartiles(const emp_quartiles *q)
-{
-    if (q->count == 0) return json_null();
-    return json_pack("{s:f, s:f, s:f}", "median", q->median, "q1", q->low, "q3", q->high);
-}
-
-static json_t *json_row(const emp_speed_row *row)
-{
-    return json_pack(
-        "{s:s, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:f, s:f, s:f, s:o}", "network",
-        emp_stand_name(row->network.kind), "hidden", row->network.hidden, "samples",
-        row->network.samples, "threads", row->threads, "rounds",
-        (json_int_t)row->ours_s.count, "ours_s", json_quartiles(&row->ours_s), "torch_s",
-        json_quartiles(&row->torch_s), "ratio", json_quartiles(&row->ratio), "flops",
-        row->flops, "stream_bytes", row->stream_bytes, "limit_s", row->limit_s,
-        "disagreement",
-        isnan(row->disagreement) ? json_null() : json_real(row->disagreement));
-}
-
-json_t *emp_speed_json(const emp_speed_report *report)
-{
-    emp_manifest m = emp_manifest_get();
-    json_t      *rows = json_array();
-
-    for (int32_t i = 0; i < report->row_count; i++) {
-        if (json_array_append_new(rows, json_row(&report->row[i])) != 0) {
-            json_decref(rows);
-            return NULL;
-        }
-    }
-    return json_pack("{s:i, s:i, s:s, s:s, s:b, s:b, s:o}", "groups",
-                     report->params.groups, "ops", report->params.ops, "openblas_core",
-                     emp_blas_core_name(), "commit", m.commit, "modified", m.is_dirty,
-                     "torch_is_absent", report->torch_is_absent, "rows", rows);
 }

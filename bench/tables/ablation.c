@@ -6,7 +6,6 @@
 
 #include "base/io/word_list.h"
 #include "base/mem.h"
-#include "run/manifest.h"
 
 struct plan {
     const emp_ablation        *definition;
@@ -66,16 +65,12 @@ static emp_status check(const struct plan *plan, emp_error *err)
 static emp_status create_table(struct plan *plan, emp_error *err)
 {
     const emp_ablation *d = plan->definition;
-    emp_manifest        manifest = emp_manifest_get();
     size_t              cells = (size_t)d->arm_count * (size_t)d->row_count;
     emp_ablation_table *t = plan->table = EMP_NEW(emp_ablation_table);
 
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "study");
     t->definition = d;
     t->budget = plan->params->budget;
-    snprintf(t->version, sizeof t->version, "%s", manifest.version);
-    snprintf(t->commit, sizeof t->commit, "%s", manifest.commit);
-    t->is_dirty = manifest.is_dirty;
     t->cell = EMP_NEW_ARRAY(emp_ablation_cell, cells);
     plan->row = EMP_NEW_ARRAY(emp_task, (size_t)d->row_count);
     if (t->cell == NULL || plan->row == NULL)

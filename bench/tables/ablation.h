@@ -64,9 +64,6 @@ typedef struct {
     emp_ablation_cell  *cell; /**< [row][arm] */
     int64_t             budget;
     char                runtime[EMP_RECORD_NAME_BYTES];
-    char                version[EMP_RECORD_NAME_BYTES];
-    char                commit[EMP_RECORD_NAME_BYTES];
-    bool                is_dirty;
 } emp_ablation_table;
 
 /** Makes a study.
@@ -79,7 +76,8 @@ void       emp_ablation_destroy(emp_ablation_table *table);
 /** The preset of an arm. */
 const char *emp_ablation_preset_of(const emp_ablation *definition, const emp_arm *arm);
 
-void emp_ablation_print_text(FILE *out, const emp_ablation_table *table);
-void emp_ablation_print_csv(FILE *out, const emp_ablation_table *table);
+/** Writes the study. \retval EMP_ENOMEM */
+emp_status emp_ablation_print(FILE *out, const emp_ablation_table *table,
+                              emp_sheet_format format, emp_error *err);
 
 #endif /* EMP_BENCH_TABLES_ABLATION_H */

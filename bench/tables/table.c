@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/tables/table_internal.h"
 #include "run/manifest.h"
 
 emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_count,
@@ -160,35 +159,4 @@ emp_table_order emp_table_compare_order(const emp_table *table)
         }
     }
     return order;
-}
-
-emp_status emp_table_format_parse(emp_table_format *format, const char *name,
-                                  emp_error *err)
-{
-    static const char *const names[] = {"text", "md", "csv", "json"};
-    emp_status               st = EMP_OK;
-
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(names[i], name) == 0) {
-            *format = (emp_table_format)i;
-            goto cleanup;
-        }
-    }
-    EMP_FAIL(EMP_EINVAL, "there is no format \"%s\"; there are text, md, csv, json",
-             name);
-
-cleanup:
-    return st;
-}
-
-emp_status emp_table_print(FILE *out, const emp_table *table, emp_table_format format,
-                           emp_error *err)
-{
-    switch (format) {
-    case EMP_TABLE_TEXT: emp_table_print_text(out, table); return EMP_OK;
-    case EMP_TABLE_MD: emp_table_print_md(out, table); return EMP_OK;
-    case EMP_TABLE_CSV: emp_table_print_csv(out, table); return EMP_OK;
-    case EMP_TABLE_JSON: return emp_table_print_json(out, table, err);
-    }
-    return EMP_OK;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "run/jobs.h"
+#include "run/sheet.h"
 #include "run/stats.h"
 #include "run/store/store.h"
 
@@ -65,13 +66,6 @@ typedef struct {
     bool is_dirty;
 } emp_table;
 
-typedef enum {
-    EMP_TABLE_TEXT,
-    EMP_TABLE_MD,
-    EMP_TABLE_CSV,
-    EMP_TABLE_JSON
-} emp_table_format;
-
 /** An empty table of that size; fill in the rows and columns. */
 emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_count,
                             emp_error *err);
@@ -100,20 +94,8 @@ typedef struct {
 } emp_table_order;
 emp_table_order emp_table_compare_order(const emp_table *table);
 
-/** "text", "md", "csv" or "json".
- * \retval EMP_EINVAL  Something else. */
-emp_status emp_table_format_parse(emp_table_format *format, const char *name,
-                                  emp_error *err);
-
-/** Writes the table. \retval EMP_ENOMEM  Only for JSON. */
-emp_status emp_table_print(FILE *out, const emp_table *table, emp_table_format format,
+/** Writes the table. \retval EMP_ENOMEM */
+emp_status emp_table_print(FILE *out, const emp_table *table, emp_sheet_format format,
                            emp_error *err);
-
-enum { EMP_CELL_BYTES = 64 };
-/** Three significant digits, as the paper's tables have; - for NaN, OOM for infinity. Returns
- * text. */
-const char *emp_table_number(double value, char text[EMP_CELL_BYTES]);
-/** A comma and a number; nothing for NaN, OOM for infinity. */
-void emp_table_csv_number(FILE *out, double value);
 
 #endif /* EMP_BENCH_TABLES_TABLE_H */

@@ -14,7 +14,7 @@ struct args {
     cli_jobs_options    run;
     const char         *arms; /**< comma-separated studies and arms, or NULL */
     const emp_ablation *study;
-    bool                is_csv;
+    emp_sheet_format    format;
 };
 
 static const struct argp_option options[] = {
@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
      "order, window, reward, objective; preset: from paper, stages, learning, grouping, "
      "groups, refining, guiding); the default is always made",
      0},
-    {"format", 'f', "FORMAT", 0, "text (default) or csv", 0},
+    {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
     {0},
 };
 
@@ -58,11 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
     case KEY_ARMS: args->arms = arg; return 0;
-    case 'f':
-        if (strcmp(arg, "text") != 0 && strcmp(arg, "csv") != 0)
-            cli_usage_error("--format is text or csv, not \"%s\"", arg);
-        args->is_csv = strcmp(arg, "csv") == 0;
-        return 0;
+    case 'f': args->format = cli_format(arg); return 0;
     case ARGP_KEY_ARG: parse_study(args, arg); return 0;
     case ARGP_KEY_END:
         if (args->study == NULL)
@@ -95,10 +91,7 @@ emp_status cmd_ablate(int argc, char **argv, emp_error *err)
     made = emp_ablation_make(&table, args.study, &params, err);
     cli_run_report_end(&report);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (args.is_csv)
-        emp_ablation_print_csv(stdout, table);
-    else
-        emp_ablation_print_text(stdout, table);
+    EMP_TRY(emp_ablation_print(stdout, table, args.format, err));
     if (made == EMP_EINTERRUPTED) {
         cli_run_report_warn(&params.jobs);
         st = made;

@@ -80,66 +80,56 @@ cleanup:
 
 /* ---- printing ---- */
 
-static void print_count(const emp_anomaly_count *c)
-{
-    if (!c->is_there) {
-        printf("  %36s", "no such cost");
-        return;
-    }
-    printf("  %5.1f %%", 100.0 * c->longer / c->cases);
-    if (c->longer > 0)
-        printf(" %+7.3f %% %+7.3f %%", 100 * c->median_growth, 100 * c->worst_growth);
-    else
-        printf(" %9s %9s", "-", "-");
-    printf(" %+6.2f %%", 100 * c->median_change);
-}
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN(NULL, "shortened", EMP_SHEET_WORD, .width = 28),
+    EMP_COLUMN("shortened", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("cases", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("longer", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("shorter", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN(NULL, "longer", EMP_SHEET_SHARE),
+    EMP_COLUMN("median_growth", "median", EMP_SHEET_SHARE, .form = "%+.3f%%"),
+    EMP_COLUMN("worst_growth", "worst", EMP_SHEET_SHARE, .form = "%+.3f%%"),
+    EMP_COLUMN("median_change", "all", EMP_SHEET_SHARE, .form = "%+.2f%%")};
 
-static void print_text(const stand *s)
+static void tabulate(emp_sheet *s, const stand *from, emp_anomalies_family family)
 {
-    printf("%s on %s, runtime %s: %d placements of each family\n\n", s->args->spec,
-           s->problem->machine->name, s->problem->runtime.name, s->args->samples);
-    printf("%-28s  %-36s  %s\n", "", "random", "expert");
-    printf("%-28s", "shortened");
-    for (int f = 0; f < EMP_ANOMALIES_FAMILIES; f++)
-        printf("  %7s %9s %9s %8s", "longer", "median", "worst", "all");
-    printf("\n");
+    const char *name = emp_anomalies_family_name(family);
+
+    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    emp_sheet_set_title(s, "%d placements: %s", from->args->samples, name);
+    s->facts = json_pack("{s:s}", "placements", name);
     for (int k = 0; k < EMP_SHORTENINGS; k++) {
-        printf("%-28s", emp_shortening_text((emp_shortening)k));
-        for (int f = 0; f < EMP_ANOMALIES_FAMILIES; f++) print_count(&s->counts[f][k]);
-        printf("\n");
+        const emp_anomaly_count *c = &from->counts[family][k];
+        bool                     has_grown = c->longer > 0;
+        EMP_SHEET_ADD(
+            s, EMP_V(emp_shortening_text((emp_shortening)k)),
+            EMP_V(emp_shortening_name((emp_shortening)k)), EMP_V(c->cases),
+            EMP_V(c->longer), EMP_V(c->shorter),
+            c->is_there ? EMP_V((double)c->longer / c->cases) : EMP_V("no such cost"),
+            emp_value_if(c->is_there, EMP_V(has_grown ? c->median_growth : NAN)),
+            emp_value_if(c->is_there, EMP_V(has_grown ? c->worst_growth : NAN)),
+            emp_value_if(c->is_there, EMP_V(c->median_change)));
     }
 }
 
-static json_t *json_count(const emp_anomaly_count *c, emp_shortening kind)
+static emp_status print(const stand *s, emp_error *err)
 {
-    bool has_grown = c->longer > 0;
+    emp_sheet random, expert;
 
-    return json_pack(
-        "{s:s, s:i, s:i, s:i, s:o, s:o, s:o}", "shortened", emp_shortening_name(kind),
-        "cases", c->cases, "longer", c->longer, "shorter", c->shorter, "median_growth",
-        has_grown ? json_real(c->median_growth) : json_null(), "worst_growth",
-        has_grown ? json_real(c->worst_growth) : json_null(), "median_change",
-        c->is_there ? json_real(c->median_change) : json_null());
-}
-
-static json_t *json_family(const stand *s, emp_anomalies_family family)
-{
-    json_t *rows = json_array();
-
-    for (int k = 0; k < EMP_SHORTENINGS; k++) {
-        json_array_append_new(rows, json_count(&s->counts[family][k], (emp_shortening)k));
-    }
-    return json_pack("{s:s, s:o}", "placements", emp_anomalies_family_name(family),
-                     "rows", rows);
-}
-
-static json_t *json_report(const stand *s)
-{
-    return json_pack(
-        "{s:s, s:s, s:s, s:i, s:I, s:[o, o]}", "spec", s->args->spec, "machine",
-        s->problem->machine->name, "runtime", s->problem->runtime.name, "samples",
-        s->args->samples, "seed", (json_int_t)s->args->seed, "families",
-        json_family(s, EMP_ANOMALIES_RANDOM), json_family(s, EMP_ANOMALIES_EXPERT));
+    tabulate(&random, s, EMP_ANOMALIES_RANDOM);
+    tabulate(&expert, s, EMP_ANOMALIES_EXPERT);
+    random.next = &expert;
+    random.list = "families";
+    random.head =
+        json_pack("{s:s, s:s, s:s, s:i, s:I}", "spec", s->args->spec, "machine",
+                  s->problem->machine->name, "runtime", s->problem->runtime.name,
+                  "samples", s->args->samples, "seed", (json_int_t)s->args->seed);
+    emp_sheet_note(&expert, "%s on %s, runtime %s.", s->args->spec,
+                   s->problem->machine->name, s->problem->runtime.name);
+    emp_status st = cli_print_sheet(
+        &random, s->args->is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, NULL, err);
+    emp_sheet_clear(&expert);
+    return st;
 }
 
 emp_status cmd_bench_anomalies(int argc, char **argv, emp_error *err)
@@ -155,10 +145,7 @@ emp_status cmd_bench_anomalies(int argc, char **argv, emp_error *err)
     EMP_TRY(cli_inputs_load(&inputs, args.spec, args.machine, args.runtime, err));
     s.problem = inputs.problem;
     EMP_TRY(measure(&s, err));
-    if (args.is_json)
-        EMP_TRY(cli_print_json(json_report(&s), err));
-    else
-        print_text(&s);
+    EMP_TRY(print(&s, err));
 
 cleanup:
     cli_inputs_clear(&inputs);

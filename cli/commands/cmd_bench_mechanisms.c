@@ -11,7 +11,7 @@ enum { KEY_ROWS = 256, KEY_RUNTIME };
 
 struct args {
     emp_mechanism_params params;
-    bool                 is_csv;
+    emp_sheet_format     format;
 };
 
 static const struct argp_option options[] = {
@@ -20,7 +20,7 @@ static const struct argp_option options[] = {
     {"runtime", KEY_RUNTIME, "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
     {"seed", 'k', "K", 0, "Seed of the partitioners and the random placement (default 1)",
      0},
-    {"format", 'f', "FORMAT", 0, "md (default) or csv", 0},
+    {"format", 'f', "FORMAT", 0, "md (default), text, csv or json", 0},
     {"threads", 't', "T", 0, "Threads; results do not depend on it", 0},
     {0},
 };
@@ -44,11 +44,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'k':
         args->params.seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX);
         return 0;
-    case 'f':
-        if (strcmp(arg, "md") != 0 && strcmp(arg, "csv") != 0)
-            cli_usage_error("--format is md or csv, not \"%s\"", arg);
-        args->is_csv = strcmp(arg, "csv") == 0;
-        return 0;
+    case 'f': args->format = cli_format(arg); return 0;
     case 't':
         args->params.threads = (int32_t)cli_integer("threads", arg, 1, 1024);
         return 0;
@@ -63,7 +59,8 @@ emp_status cmd_bench_mechanisms(int argc, char **argv, emp_error *err)
     emp_status           st = EMP_OK;
     emp_mechanism_table *table = NULL;
     cli_bar              bar;
-    struct args          args = {.params = {.runtime = "tf-r1.3",
+    struct args          args = {.format = EMP_SHEET_MD,
+                                 .params = {.runtime = "tf-r1.3",
                                             .seed = 1,
                                             .threads = cli_default_threads(),
                                             .on_progress = cli_bar_on_progress,
@@ -75,11 +72,7 @@ emp_status cmd_bench_mechanisms(int argc, char **argv, emp_error *err)
     st = emp_mechanism_table_make(&table, &args.params, err);
     cli_bar_clear(&bar);
     EMP_TRY(st);
-    if (args.is_csv) {
-        emp_mechanism_table_print_csv(stdout, table);
-    } else {
-        emp_mechanism_table_print(stdout, table);
-    }
+    EMP_TRY(emp_mechanism_table_print(stdout, table, args.format, err));
 
 cleanup:
     emp_mechanism_table_destroy(table);

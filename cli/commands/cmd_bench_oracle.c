@@ -161,11 +161,6 @@ static emp_oracle_params make_params(const struct args *a)
     return p;
 }
 
-static void print_csv(FILE *stream, const void *report)
-{
-    emp_oracle_print_csv(stream, report);
-}
-
 emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
 {
     const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
@@ -173,6 +168,7 @@ emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
     struct args       args = {.seed = 1};
     emp_oracle_report report;
     cli_bar           bar;
+    emp_sheet         sheet;
 
     cli_parse(&argp, argc, argv, &args);
     emp_oracle_params params = make_params(&args);
@@ -184,10 +180,8 @@ emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
     measured = emp_oracle_measure(&report, &params, err);
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
-    EMP_CHECK(cli_write_file(args.csv, print_csv, &report, err));
-    if (args.is_json)
-        EMP_CHECK(cli_print_json(emp_oracle_json(&report), err));
-    else
-        emp_oracle_print_text(stdout, &report);
+    emp_oracle_tabulate(&sheet, &report);
+    EMP_CHECK(cli_print_sheet(&sheet, args.is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT,
+                              args.csv, err));
     return measured;
 }

@@ -30,7 +30,7 @@ struct args {
     cli_jobs_options      run;
     emp_comparison_params params;
     bool                  has_budgets; /* given, instead of the default */
-    bool                  is_csv, is_json;
+    emp_sheet_format      format;
     const char           *curves, *changes, *figure, *figure_row, *page;
 };
 
@@ -50,7 +50,7 @@ static const struct argp_option options[] = {
      0},
     {"draws", KEY_DRAWS, "R", 0,
      "Draws of +-10 % cost noise for the sensitivity (default 20); 0 = no re-scoring", 0},
-    {"format", 'f', "FORMAT", 0, "text (default), csv or json", 0},
+    {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
     {"curves", KEY_CURVES, "FILE", 0, "Write quality against evaluations as CSV", 0},
     {"sensitivity", KEY_CHANGES, "FILE", 0, "Write the sensitivity as CSV", 0},
     {"figure", KEY_FIGURE, "FILE", 0, "Draw quality against evaluations as SVG (gnuplot)",
@@ -115,12 +115,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_METHODS: args->params.methods = arg; return 0;
     case KEY_BUDGETS: parse_budgets(args, arg, false); return 0;
     case KEY_SECONDS: parse_budgets(args, arg, true); return 0;
-    case 'f':
-        args->is_csv = strcmp(arg, "csv") == 0;
-        args->is_json = strcmp(arg, "json") == 0;
-        if (!args->is_csv && !args->is_json && strcmp(arg, "text") != 0)
-            cli_usage_error("--format is text, csv or json, not \"%s\"", arg);
-        return 0;
+    case 'f': args->format = cli_format(arg); return 0;
     case KEY_CURVES: args->curves = arg; return 0;
     case KEY_CHANGES: args->changes = arg; return 0;
     case KEY_FIGURE: args->figure = arg; return 0;
@@ -153,14 +148,16 @@ static void take_run_options(struct args *args)
 
 /* ---- files ---- */
 
-static void print_curves(FILE *stream, const void *what)
+static emp_status write_sheet(const char *path,
+                              void (*make)(emp_sheet *sheet, const emp_comparison *c),
+                              const emp_comparison *c, emp_error *err)
 {
-    emp_comparison_print_curves(stream, what);
-}
+    emp_sheet sheet;
 
-static void print_changes(FILE *stream, const void *what)
-{
-    emp_comparison_print_changes(stream, what);
+    make(&sheet, c);
+    emp_status st = cli_write_sheet(path, &sheet, err);
+    emp_sheet_clear(&sheet);
+    return st;
 }
 
 static void print_drawn(FILE *stream, const void *what)
@@ -244,15 +241,10 @@ static emp_status check_files(struct args *args, emp_error *err)
 static emp_status print_all(const struct args *args, const emp_comparison *c,
                             bool is_whole, emp_error *err)
 {
-    if (args->is_json)
-        EMP_CHECK(cli_print_json(emp_comparison_json(c), err));
-    else if (args->is_csv)
-        emp_comparison_print_csv(stdout, c);
-    else
-        emp_comparison_print_text(stdout, c);
+    EMP_CHECK(emp_comparison_print(stdout, c, args->format, err));
     if (!is_whole) return EMP_OK; /* no file is written over by a part */
-    EMP_CHECK(cli_write_file(args->curves, print_curves, c, err));
-    EMP_CHECK(cli_write_file(args->changes, print_changes, c, err));
+    EMP_CHECK(write_sheet(args->curves, emp_comparison_curves, c, err));
+    EMP_CHECK(write_sheet(args->changes, emp_comparison_changes, c, err));
     EMP_CHECK(write_drawn(args->figure, draw_figure, args, c, err));
     return write_drawn(args->page, draw_page, args, c, err);
 }

@@ -122,11 +122,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void print_csv(FILE *stream, const void *report)
-{
-    emp_speed_print_csv(stream, report);
-}
-
 emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
 {
     const struct argp       argp = {options, parse, NULL, doc, NULL, NULL, NULL};
@@ -145,6 +140,7 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
                                                .seed = 1}};
     static emp_speed_report report;
     cli_bar                 bar;
+    emp_sheet               sheet;
 
     cli_parse(&argp, argc, argv, &args);
     EMP_CHECK(cli_check_output(args.csv, err));
@@ -155,10 +151,8 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
     measured = emp_speed_measure(&report, &args.params, err);
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
-    EMP_CHECK(cli_write_file(args.csv, print_csv, &report, err));
-    if (args.is_json)
-        EMP_CHECK(cli_print_json(emp_speed_json(&report), err));
-    else
-        emp_speed_print_text(stdout, &report);
+    emp_speed_tabulate(&sheet, &report);
+    EMP_CHECK(cli_print_sheet(&sheet, args.is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT,
+                              args.csv, err));
     return measured;
 }

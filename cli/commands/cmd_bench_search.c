@@ -78,6 +78,7 @@ emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
     emp_status        measured = EMP_OK;
     emp_search_report report;
     cli_bar           bar;
+    emp_sheet         sheet;
     struct args       args = {.params = {.machine = EMP_ORACLE_MACHINE,
                                          .runtime = "ideal",
                                          .repeats = 5,
@@ -97,9 +98,8 @@ emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
     measured = emp_search_measure(&report, &args.params, err);
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
-    if (args.is_json)
-        EMP_CHECK(cli_print_json(emp_search_json(&report), err));
-    else
-        emp_search_print_text(stdout, &report);
+    emp_search_tabulate(&sheet, &report);
+    EMP_CHECK(cli_print_sheet(&sheet, args.is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT,
+                              NULL, err));
     return measured;
 }

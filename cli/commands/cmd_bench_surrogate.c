@@ -211,57 +211,51 @@ static emp_status measure(stand *s, int stream, row *r, emp_error *err)
 
 /* ---- printing ---- */
 
-static void print_agreement(const emp_agreement *a)
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("placements", "", EMP_SHEET_WORD, EMP_SHEET_ROW),
+    EMP_COLUMN("surrogate_ns_per_op", "surrogate", EMP_SHEET_REAL, EMP_SHEET_ROW),
+    EMP_COLUMN("exact_ns_per_op", "exact", EMP_SHEET_REAL, EMP_SHEET_ROW),
+    EMP_COLUMN("ratio", "ratio", EMP_SHEET_REAL, EMP_SHEET_ROW, .form = "%.1f"),
+    EMP_COLUMN(NULL, "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
+    EMP_COLUMN("spearman", "Spearman", EMP_SHEET_REAL, .form = "%.3f"),
+    EMP_COLUMN("kendall", "Kendall", EMP_SHEET_REAL, .form = "%.3f"),
+    EMP_COLUMN("mean_relative_error", "error", EMP_SHEET_SHARE)};
+
+static void add_line(emp_sheet *s, const row *r, const char *order,
+                     const emp_agreement *a)
 {
-    printf("   %8.3f %7.3f %5.1f %%", a->spearman, a->kendall,
-           100 * a->mean_relative_error);
+    EMP_SHEET_ADD(s, EMP_V(r->name), EMP_V(r->surrogate_ns), EMP_V(r->exact_ns),
+                  EMP_V(r->ratio), EMP_V(order), EMP_V(a->spearman), EMP_V(a->kendall),
+                  EMP_V(a->mean_relative_error));
 }
 
-static void print_text(const stand *s, const row *rows)
+static emp_status print(const stand *from, const row *rows, emp_error *err)
 {
-    printf("%s on %s, runtime %s: %d ops that are not folded, %s kernel, %d placements "
-           "of each kind\n\n",
-           s->args->study.spec, s->problem->machine->name, s->problem->runtime.name,
-           emp_surrogate_op_count(s->surrogate), emp_surrogate_kernel_name(s->surrogate),
-           s->args->study.samples);
-    printf("           ns per op and placement        topological order"
-           "          order of exact runs\n"
-           "           surrogate    exact  ratio   Spearman Kendall   error"
-           "   Spearman Kendall   error\n");
+    const cli_study_options *study = &from->args->study;
+    const emp_problem       *problem = from->problem;
+    const char              *kernel = emp_surrogate_kernel_name(from->surrogate);
+    int32_t                  op_count = emp_surrogate_op_count(from->surrogate);
+    emp_sheet                s;
+
+    emp_sheet_init(&s, columns, sizeof columns / sizeof *columns);
+    s.cells = NULL;
+    s.is_keyed = true;
+    s.facts = json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:I}", "spec", study->spec,
+                        "machine", problem->machine->name, "runtime",
+                        problem->runtime.name, "op_count", op_count, "kernel", kernel,
+                        "samples", study->samples, "seed", (json_int_t)study->seed);
     for (int i = 0; i < STREAM_COUNT; i++) {
-        printf("%-10s %9.2f %8.1f %6.1f", rows[i].name, rows[i].surrogate_ns,
-               rows[i].exact_ns, rows[i].ratio);
-        print_agreement(&rows[i].topological);
-        print_agreement(&rows[i].followed);
-        printf("\n");
+        add_line(&s, &rows[i], "topological_order", &rows[i].topological);
+        add_line(&s, &rows[i], "order_of_exact_runs", &rows[i].followed);
     }
-}
-
-static json_t *json_agreement(const emp_agreement *a)
-{
-    return json_pack("{s:o, s:o, s:o}", "spearman", cli_json_number(a->spearman),
-                     "kendall", cli_json_number(a->kendall), "mean_relative_error",
-                     cli_json_number(a->mean_relative_error));
-}
-
-static json_t *json_row(const row *r)
-{
-    return json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "placements", r->name,
-                     "surrogate_ns_per_op", r->surrogate_ns, "exact_ns_per_op",
-                     r->exact_ns, "ratio", r->ratio, "topological_order",
-                     json_agreement(&r->topological), "order_of_exact_runs",
-                     json_agreement(&r->followed));
-}
-
-static json_t *json_report(const stand *s, const row *rows)
-{
-    return json_pack(
-        "{s:s, s:s, s:s, s:i, s:s, s:i, s:I, s:[o, o]}", "spec", s->args->study.spec,
-        "machine", s->problem->machine->name, "runtime", s->problem->runtime.name,
-        "op_count", emp_surrogate_op_count(s->surrogate), "kernel",
-        emp_surrogate_kernel_name(s->surrogate), "samples", s->args->study.samples,
-        "seed", (json_int_t)s->args->study.seed, "rows", json_row(&rows[STREAM_RANDOM]),
-        json_row(&rows[STREAM_LOCAL]));
+    emp_sheet_note(
+        &s,
+        "%s on %s, runtime %s: %d ops that are not folded, %s kernel, %d "
+        "placements of each kind. Surrogate and exact: ns per op and placement.",
+        study->spec, problem->machine->name, problem->runtime.name, op_count, kernel,
+        study->samples);
+    return cli_print_sheet(&s, study->is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, NULL,
+                           err);
 }
 
 emp_status cmd_bench_surrogate(int argc, char **argv, emp_error *err)
@@ -280,10 +274,7 @@ emp_status cmd_bench_surrogate(int argc, char **argv, emp_error *err)
     s.problem = inputs.problem;
     EMP_TRY(set_up(&s, err));
     for (int i = 0; i < STREAM_COUNT; i++) EMP_TRY(measure(&s, i, &rows[i], err));
-    if (args.study.is_json)
-        EMP_TRY(cli_print_json(json_report(&s, rows), err));
-    else
-        print_text(&s, rows);
+    EMP_TRY(print(&s, rows, err));
 
 cleanup:
     tear_down(&s);

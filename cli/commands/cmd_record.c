@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "run/store/store.h"
@@ -47,26 +48,54 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static json_t *json_curve(const emp_record *r)
-{
-    json_t *curve = json_array();
+/* ---- the learning curve ---- */
 
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("seed", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("evaluations", "evaluations", EMP_SHEET_COUNT),
+    EMP_COLUMN("feasible_count", "fitting", EMP_SHEET_COUNT),
+    EMP_COLUMN("best_s", "best s", EMP_SHEET_REAL, .form = "%.4g", .width = 7,
+               .precision = 9),
+    EMP_COLUMN("mean_s", "mean s", EMP_SHEET_REAL, .form = "%.4g", .width = 7,
+               .precision = 9)};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static emp_value value_of(double value) { return EMP_V(isfinite(value) ? value : NAN); }
+
+/* People see \a most points at most. */
+static void tabulate(emp_sheet *s, const emp_record *r, int32_t most)
+{
+    int32_t   step = most > 0 ? (r->point_count + most - 1) / most : 1;
+    emp_value line[EMP_SHEET_COLUMNS];
+
+    emp_sheet_init(s, columns, COLUMNS);
+    s->version = r->version;
+    s->commit = r->commit;
+    s->is_dirty = r->is_dirty;
+    s->is_bare = true;
+    s->rows = "curve";
+    for (int32_t m = 0; m < r->metric_count; m++) {
+        emp_sheet_add_column(s, (emp_sheet_column)EMP_COLUMN(
+                                    r->metric_name[m], r->metric_name[m], EMP_SHEET_REAL,
+                                    .form = "%.4g", .precision = 9));
+    }
     for (int32_t i = 0; i < r->point_count; i++) {
         const emp_curve_point *p = &r->curve[i];
-        json_t                *point =
-            json_pack("{s:I, s:I, s:o, s:o}", "evaluations", (json_int_t)p->evaluations,
-                      "feasible_count", (json_int_t)p->feasible_count, "best_s",
-                      cli_json_number(p->best_s), "mean_s", cli_json_number(p->mean_s));
-        for (int32_t m = 0; m < r->metric_count; m++) {
-            json_object_set_new(point, r->metric_name[m],
-                                cli_json_number(r->metric[i * r->metric_count + m]));
-        }
-        json_array_append_new(curve, point);
+        if ((i + 1) % step != 0 && i + 1 != r->point_count) continue;
+        const emp_value begin[COLUMNS] = {EMP_V(r->workload),       EMP_V(r->machine),
+                                          EMP_V(r->seed),           EMP_V(p->evaluations),
+                                          EMP_V(p->feasible_count), value_of(p->best_s),
+                                          value_of(p->mean_s)};
+        memcpy(line, begin, sizeof begin);
+        for (int32_t m = 0; m < r->metric_count; m++)
+            line[COLUMNS + m] = value_of(r->metric[i * r->metric_count + m]);
+        emp_sheet_add(s, line, (size_t)s->column_count);
     }
-    return curve;
 }
 
-static emp_status print_json(const emp_record *r, emp_error *err)
+static json_t *json_facts(const emp_record *r)
 {
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "method", r->method, "preset",
@@ -74,80 +103,52 @@ static emp_status print_json(const emp_record *r, emp_error *err)
         "runtime", r->runtime, "seed", (json_int_t)r->seed, "budget_evaluations",
         (json_int_t)r->budget_evaluations, "budget_s", r->budget_s);
     json_t *result = json_pack(
-        "{s:i, s:b, s:s, s:I, s:I, s:f, s:b, s:o, s:s, s:s, s:b, s:o}", "ranks",
-        r->ranks > 1 ? r->ranks : 1, "async", r->is_async, "stopped_by", r->stopped_by,
-        "evaluations", (json_int_t)r->evaluations, "feasible_count",
-        (json_int_t)r->feasible_count, "step_time_s", r->best_step_time_s, "feasible",
-        r->is_feasible, "median_s", cli_json_number(r->median_s), "version", r->version,
-        "commit", r->commit, "dirty", r->is_dirty, "curve", json_curve(r));
+        "{s:i, s:b, s:s, s:I, s:I, s:f, s:b, s:o}", "ranks", r->ranks > 1 ? r->ranks : 1,
+        "async", r->is_async, "stopped_by", r->stopped_by, "evaluations",
+        (json_int_t)r->evaluations, "feasible_count", (json_int_t)r->feasible_count,
+        "step_time_s", r->best_step_time_s, "feasible", r->is_feasible, "median_s",
+        cli_json_number(r->median_s));
 
-    if (object != NULL && json_object_update_missing(object, result) != 0) {
-        json_decref(object);
-        object = NULL;
-    }
+    json_object_update(object, result);
     json_decref(result);
-    return cli_print_json(object, err);
+    return object;
 }
 
-/* An empty field is a number that there is not. */
-static void print_csv_number(double value)
+/* What stands above the curve; false when there is none. */
+static bool print_head(const emp_record *r)
 {
-    if (!isfinite(value))
-        printf(",");
-    else
-        printf(",%.9g", value);
-}
-
-static void print_csv(const emp_record *r)
-{
-    printf("workload,machine,seed,evaluations,feasible_count,best_s,mean_s");
-    for (int32_t m = 0; m < r->metric_count; m++) printf(",%s", r->metric_name[m]);
-    for (int32_t i = 0; i < r->point_count; i++) {
-        const emp_curve_point *p = &r->curve[i];
-        printf("\n\"%s\",%s,%" PRIu64 ",%" PRId64 ",%" PRId64, r->workload, r->machine,
-               r->seed, p->evaluations, p->feasible_count);
-        print_csv_number(p->best_s);
-        print_csv_number(p->mean_s);
-        for (int32_t m = 0; m < r->metric_count; m++)
-            print_csv_number(r->metric[i * r->metric_count + m]);
-    }
-    printf("\n");
-}
-
-static void print_text(const emp_record *r)
-{
-    int32_t step = (r->point_count + SHOWN_POINTS - 1) / SHOWN_POINTS;
-    bool    is_under_way = r->stopped_by[0] == '\0';
+    bool is_under_way = r->stopped_by[0] == '\0';
 
     printf("%s on %s, runtime %s, by %s%s%s, seed %" PRIu64
            ", emplace %s (commit %.12s%s)\n",
            r->workload, r->machine, r->runtime, r->method,
            r->preset[0] == '\0' ? "" : " ", r->preset, r->seed, r->version, r->commit,
            r->is_dirty ? ", modified" : "");
-    if (r->ranks > 1) {
+    if (r->ranks > 1)
         printf("shared by %d ranks%s\n", r->ranks,
                r->is_async ? ", asynchronous: another run of this kind differs" : "");
-    }
     if (r->evaluations == 0) {
         printf("nothing evaluated yet\n");
-        return;
+        return false;
     }
     printf("%" PRId64 " evaluations, %" PRId64 " fit in memory; best %.6g s%s; %s%s\n\n",
            r->evaluations, r->feasible_count, r->best_step_time_s,
            r->is_feasible ? "" : ", which does not fit",
            is_under_way ? "under way" : "ended by ", r->stopped_by);
-    printf("evaluations   best s   mean s  fitting");
-    for (int32_t m = 0; m < r->metric_count; m++) printf(" %12.12s", r->metric_name[m]);
-    for (int32_t i = 0; i < r->point_count; i++) {
-        const emp_curve_point *p = &r->curve[i];
-        if ((i + 1) % step != 0 && i + 1 != r->point_count) continue;
-        printf("\n%11" PRId64 " %8.4g %8.4g %8" PRId64, p->evaluations, p->best_s,
-               p->mean_s, p->feasible_count);
-        for (int32_t m = 0; m < r->metric_count; m++) {
-            printf(" %12.4g", r->metric[i * r->metric_count + m]);
-        }
-    }
-    printf("\n");
+    return true;
+}
+
+static emp_status print(const emp_record *r, const struct args *args, emp_error *err)
+{
+    emp_sheet_format format = args->is_json  ? EMP_SHEET_JSON
+                              : args->is_csv ? EMP_SHEET_CSV
+                                             : EMP_SHEET_TEXT;
+    emp_sheet        s;
+
+    if (format == EMP_SHEET_TEXT && !print_head(r)) return EMP_OK;
+    tabulate(&s, r, format == EMP_SHEET_TEXT ? SHOWN_POINTS : r->point_count);
+    if (format == EMP_SHEET_JSON) s.facts = json_facts(r);
+    return cli_print_sheet(&s, format, NULL, err);
 }
 
 emp_status cmd_record(int argc, char **argv, emp_error *err)
@@ -159,12 +160,7 @@ emp_status cmd_record(int argc, char **argv, emp_error *err)
 
     cli_parse(&argp, argc, argv, &args);
     EMP_TRY(emp_record_load(&record, args.path, err));
-    if (args.is_json)
-        EMP_TRY(print_json(&record, err));
-    else if (args.is_csv)
-        print_csv(&record);
-    else
-        print_text(&record);
+    EMP_TRY(print(&record, &args, err));
 
 cleanup:
     emp_record_clear(&record);

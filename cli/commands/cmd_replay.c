@@ -307,23 +307,35 @@ static emp_status print_json(const struct args *a, const emp_problem *problem,
                           err);
 }
 
-static void print_csv(const struct candidate *c, int32_t count)
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("placement", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("device", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("predicted_s", NULL, EMP_SHEET_REAL, .precision = 9),
+    EMP_COLUMN("median_s", NULL, EMP_SHEET_REAL, .precision = 9, .low = "low_s",
+               .high = "high_s"),
+    EMP_COLUMN("feasible", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN("predicted_busy_s", NULL, EMP_SHEET_REAL, .precision = 9),
+    EMP_COLUMN("busy_s", NULL, EMP_SHEET_REAL, .precision = 9),
+    EMP_COLUMN("predicted_peak_bytes", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT)};
+
+static emp_status print_csv(const struct candidate *c, int32_t count, emp_error *err)
 {
-    printf("placement,device,predicted_s,median_s,low_s,high_s,feasible,"
-           "predicted_busy_s,busy_s,predicted_peak_bytes,peak_bytes\n");
+    emp_sheet s;
+
+    emp_sheet_init(&s, columns, sizeof columns / sizeof *columns);
     for (int32_t i = 0; i < count; i++) {
         const emp_replay_result *r = &c[i].measured;
-        for (int32_t d = 0; d < r->device_count; d++) {
-            printf("%s,%s,%.9g,", c[i].name, r->device[d].name, predicted_s(&c[i]));
-            if (r->is_feasible)
-                printf("%.9g,%.9g,%.9g,", r->median_s, r->low_s, r->high_s);
-            else
-                printf(",,,");
-            printf("%d,%.9g,%.9g,%" PRId64 ",%" PRId64 "\n", r->is_feasible,
-                   (double)c[i].predicted.busy_ns[d] * 1e-9, r->device[d].busy_s,
-                   c[i].predicted.peak_bytes[d], r->device[d].peak_bytes);
-        }
+        for (int32_t d = 0; d < r->device_count; d++)
+            EMP_SHEET_ADD(
+                &s, EMP_V(c[i].name), EMP_V(r->device[d].name), EMP_V(predicted_s(&c[i])),
+                emp_value_if(r->is_feasible,
+                             emp_value_range(r->median_s, r->low_s, r->high_s)),
+                EMP_V(r->is_feasible), EMP_V((double)c[i].predicted.busy_ns[d] * 1e-9),
+                EMP_V(r->device[d].busy_s), EMP_V(c[i].predicted.peak_bytes[d]),
+                EMP_V(r->device[d].peak_bytes));
     }
+    return cli_print_sheet(&s, EMP_SHEET_CSV, NULL, err);
 }
 
 static void print_text(const struct args *a, const emp_problem *problem,
@@ -348,8 +360,8 @@ static emp_status print_all(const struct args *a, const emp_problem *problem,
                             const struct candidate *c, int32_t count, emp_error *err)
 {
     if (a->is_json) return print_json(a, problem, c, count, err);
-    if (a->is_csv) print_csv(c, count);
-    for (int32_t i = 0; !a->is_csv && i < count; i++) {
+    if (a->is_csv) return print_csv(c, count, err);
+    for (int32_t i = 0; i < count; i++) {
         if (i > 0) putchar('\n');
         print_text(a, problem, &c[i]);
     }

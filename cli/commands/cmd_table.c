@@ -15,7 +15,7 @@ struct args {
     const char            *methods; /**< comma-separated keys of columns, or NULL */
     bool                   is_quick;
     const emp_paper_table *definition;
-    emp_table_format       format;
+    emp_sheet_format       format;
 };
 
 static const struct argp_option options[] = {
@@ -41,17 +41,12 @@ static const char doc[] =
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args *args = (struct args *)state->input;
-    emp_error    err = {0};
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
     case 'q': args->is_quick = true; return 0;
     case KEY_METHODS: args->methods = arg; return 0;
-    case 'f':
-        if (emp_table_format_parse(&args->format, arg, &err) != EMP_OK) {
-            cli_usage_error("%s", err.msg);
-        }
-        return 0;
+    case 'f': args->format = cli_format(arg); return 0;
     case ARGP_KEY_ARG:
         if (args->definition != NULL)
             cli_usage_error("one table only, not also \"%s\"", arg);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace validate: what the simulator predicts beside what replay measures, on many
  * placements of several workloads. */
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/io/atomic_file.h"
 #include "base/io/folder.h"
 #include "base/mem.h"
-#include "base/units.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/validate/diverse.h"
 #include "bench/validate/validate.h"
@@ -220,10 +219,10 @@ static emp_status export_plan(const struct validation *v, const struct part *par
     return emp_replay_plan_save(path, plan, err);
 }
 
-static emp_status add_case(struct part *part, const char *name,
-                           const emp_problem *problem, const emp_device_id *device_of_op,
-                           const emp_sim_result    *predicted,
-                           const emp_replay_result *measured, emp_error *err)
+static emp_status take_case(struct part *part, const char *name,
+                            const emp_problem *problem, const emp_device_id *device_of_op,
+                            const emp_sim_result    *predicted,
+                            const emp_replay_result *measured, emp_error *err)
 {
     emp_validation_case_set(&part->cases[part->count++], name, predicted, measured);
     if (measured->is_feasible)
@@ -257,7 +256,7 @@ static emp_status run_placement(struct validation *v, struct part *part, const c
     else
         EMP_TRY(cli_replay_run(&result, plan, &v->args->replay, NULL, err));
     if (measured != NULL)
-        EMP_TRY(add_case(part, name, problem, device_of_op, &predicted, measured, err));
+        EMP_TRY(take_case(part, name, problem, device_of_op, &predicted, measured, err));
 
 cleanup:
     emp_replay_result_clear(&result);
@@ -315,114 +314,117 @@ cleanup:
 
 /* ---- what is printed --------------------------------------------------------------- */
 
-static double error_of(const emp_validation_case *c)
+/* A line a placement and device. */
+static const emp_sheet_column case_columns[] = {
+    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("placement", "placement", EMP_SHEET_WORD, EMP_SHEET_ROW, .width = 20),
+    EMP_COLUMN(NULL, "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
+    EMP_COLUMN("device", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("predicted_feasible", NULL, EMP_SHEET_FLAG, EMP_SHEET_ROW),
+    EMP_COLUMN("feasible", NULL, EMP_SHEET_FLAG, EMP_SHEET_ROW),
+    EMP_COLUMN("shared", NULL, EMP_SHEET_FLAG, EMP_SHEET_ROW),
+    EMP_COLUMN("predicted_s", NULL, EMP_SHEET_REAL, EMP_SHEET_ROW, .precision = 9),
+    EMP_COLUMN("measured_s", NULL, EMP_SHEET_REAL, EMP_SHEET_ROW, .precision = 9,
+               .low = "low_s", .high = "high_s"),
+    EMP_COLUMN(NULL, "predicted", EMP_SHEET_SECONDS, EMP_SHEET_ROW),
+    EMP_COLUMN(NULL, "measured", EMP_SHEET_SECONDS, EMP_SHEET_ROW),
+    EMP_COLUMN(NULL, "off", EMP_SHEET_SHARE, EMP_SHEET_ROW, .form = "%+.1f%%"),
+    EMP_COLUMN(NULL, "predicted", EMP_SHEET_SECONDS),
+    EMP_COLUMN(NULL, "busy", EMP_SHEET_SECONDS),
+    EMP_COLUMN("predicted_busy_s", NULL, EMP_SHEET_REAL, .precision = 9),
+    EMP_COLUMN("busy_s", NULL, EMP_SHEET_REAL, .precision = 9),
+    EMP_COLUMN("predicted_peak_bytes", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN(NULL, "", EMP_SHEET_WORD, EMP_SHEET_END, .is_optional = true)};
+
+static const emp_sheet_column type_columns[] = {
+    EMP_COLUMN("type", "ops that take longest", EMP_SHEET_WORD, .width = 32),
+    EMP_COLUMN("count", "count", EMP_SHEET_COUNT),
+    EMP_COLUMN("predicted_s", "predicted", EMP_SHEET_SECONDS),
+    EMP_COLUMN("measured_s", "measured", EMP_SHEET_SECONDS),
+    EMP_COLUMN(NULL, "off", EMP_SHEET_SHARE, .form = "%+.1f%%")};
+
+/* What people are told of a case beside its times. */
+static const char *remark_on(const emp_validation_case *c)
 {
-    return c->predicted_s / c->measured_s - 1.0;
+    if (c->is_feasible && c->is_predicted_feasible)
+        return c->is_shared ? "on shared cores" : NULL;
+    if (c->is_predicted_feasible) return "predicted to fit, does not fit";
+    return c->is_feasible ? "predicted to not fit, fits"
+                          : "predicted to not fit, does not fit";
 }
 
-static void print_case(const emp_validation_case *c)
+static void add_case(emp_sheet *s, const char *workload, const emp_validation_case *c)
 {
-    char predicted[32], measured[32];
+    bool is_timed = c->is_feasible && c->is_predicted_feasible;
+    char device[32];
 
-    printf("  %-20s ", c->name);
-    if (!c->is_feasible || !c->is_predicted_feasible) {
-        printf("predicted to %s, %s\n", c->is_predicted_feasible ? "fit" : "not fit",
-               c->is_feasible ? "fits" : "does not fit");
-        return;
+    for (int32_t d = 0; d < c->device_count; d++) {
+        snprintf(device, sizeof device, "device %d", d);
+        EMP_SHEET_ADD(
+            s, EMP_V(workload), EMP_V(c->name), EMP_V(device), EMP_V(d),
+            EMP_V(c->is_predicted_feasible), EMP_V(c->is_feasible), EMP_V(c->is_shared),
+            EMP_V(c->predicted_s), emp_value_range(c->measured_s, c->low_s, c->high_s),
+            emp_value_if(is_timed, EMP_V(c->predicted_s)),
+            emp_value_if(is_timed, EMP_V(c->measured_s)),
+            emp_value_if(is_timed, EMP_V(c->predicted_s / c->measured_s - 1.0)),
+            emp_value_if(is_timed, EMP_V(c->predicted_busy_s[d])),
+            emp_value_if(is_timed, EMP_V(c->busy_s[d])), EMP_V(c->predicted_busy_s[d]),
+            EMP_V(c->busy_s[d]), EMP_V(c->predicted_peak_bytes[d]),
+            EMP_V(c->peak_bytes[d]), EMP_V(remark_on(c)));
     }
-    printf("%10s %10s %+7.1f %%  busy",
-           emp_units_format_seconds(c->predicted_s, predicted, sizeof predicted),
-           emp_units_format_seconds(c->measured_s, measured, sizeof measured),
-           100.0 * error_of(c));
-    for (int32_t d = 0; d < c->device_count; d++)
-        printf(" %.0f/%.0f", 1e3 * c->predicted_busy_s[d], 1e3 * c->busy_s[d]);
-    printf(" ms%s\n", c->is_shared ? ", on shared cores" : "");
 }
 
-static void print_types(const emp_validation_types *types)
+static void tabulate_types(emp_sheet *s, const emp_validation_types *types, int32_t most)
 {
-    printf("  ops that take longest (count, predicted, measured, off):\n");
-    for (int32_t i = 0; i < types->count && i < SHOWN_TYPES; i++) {
+    emp_sheet_init(s, type_columns, sizeof type_columns / sizeof *type_columns);
+    for (int32_t i = 0; i < types->count && i < most; i++) {
         const emp_validation_type *t = &types->type[i];
-        char                       predicted[32], measured[32];
-        printf("    %-32s %8" PRId64 " %10s %10s %+7.1f %%\n", t->type, t->count,
-               emp_units_format_seconds(t->predicted_s, predicted, sizeof predicted),
-               emp_units_format_seconds(t->measured_s, measured, sizeof measured),
-               100.0 * (t->predicted_s / t->measured_s - 1.0));
+        EMP_SHEET_ADD(s, EMP_V(t->type), EMP_V(t->count), EMP_V(t->predicted_s),
+                      EMP_V(t->measured_s), EMP_V(t->predicted_s / t->measured_s - 1.0));
     }
 }
 
-/* Of placements that have a result. */
-static void print_results(const struct part *p)
+static void add_notes(emp_sheet *sheet, const struct part *p)
 {
     const emp_validation_summary *s = &p->summary;
 
-    printf("  %-20s %10s %10s %9s\n", "placement", "predicted", "measured", "off");
-    for (int32_t i = 0; i < p->count; i++) print_case(&p->cases[i]);
-    print_types(&p->types);
-    printf("  step time    mean |error| %.1f %%, bias %+.1f %%, worst %+.1f %% of %d; "
-           "Spearman %.3f, Kendall %.3f\n"
-           "               %d of %d pairs that are more than %.0f %% apart are in order\n"
-           "  busy time    mean |error| %.1f %%\n"
-           "  peak memory  mean |error| %.1f %%, worst %+.1f %%\n"
-           "  verdicts     %d fit and %d not, as predicted; %d did not fit, %d did, "
-           "against the prediction\n",
-           100.0 * s->mean_abs_error_frac, 100.0 * s->bias_frac,
-           100.0 * s->worst_error_frac, s->timed_count, s->spearman, s->kendall,
-           s->apart_in_order, s->apart_count, 100.0 * EMP_VALIDATION_APART,
-           100.0 * s->busy_error_frac, 100.0 * s->peak_error_frac,
-           100.0 * s->worst_peak_error_frac, s->both_fit, s->both_oom, s->missed_oom,
-           s->false_oom);
+    if (p->count > 0) {
+        emp_sheet_note(
+            sheet,
+            "step time: mean |error| %.1f %%, bias %+.1f %%, worst %+.1f %% of "
+            "%d; Spearman %.3f, Kendall %.3f; %d of %d pairs that are more than "
+            "%.0f %% apart are in order",
+            100.0 * s->mean_abs_error_frac, 100.0 * s->bias_frac,
+            100.0 * s->worst_error_frac, s->timed_count, s->spearman, s->kendall,
+            s->apart_in_order, s->apart_count, 100.0 * EMP_VALIDATION_APART);
+        emp_sheet_note(sheet, "busy time: mean |error| %.1f %%",
+                       100.0 * s->busy_error_frac);
+        emp_sheet_note(sheet, "peak memory: mean |error| %.1f %%, worst %+.1f %%",
+                       100.0 * s->peak_error_frac, 100.0 * s->worst_peak_error_frac);
+        emp_sheet_note(
+            sheet,
+            "verdicts: %d fit and %d not, as predicted; %d did not fit, %d did, "
+            "against the prediction",
+            s->both_fit, s->both_oom, s->missed_oom, s->false_oom);
+    }
     if (s->shared_count > 0)
-        printf(
-            "  %d placements kept two devices busy on the same cores or GPU; errors of "
-            "time are those of the others\n",
-            s->shared_count);
+        emp_sheet_note(sheet,
+                       "%d placements kept two devices busy on the same cores or GPU; "
+                       "errors of time are those of the others",
+                       s->shared_count);
+    if (p->missing > 0) emp_sheet_note(sheet, "%d placements have no result", p->missing);
 }
 
-static void print_part(const struct part *p)
-{
-    printf("%s\n", p->spec);
-    if (p->count > 0) print_results(p);
-    if (p->missing > 0) printf("  %d placements have no result\n", p->missing);
-    printf("\n");
-}
-
-static json_t *json_case(const emp_validation_case *c)
-{
-    json_t *devices = json_array();
-
-    for (int32_t d = 0; d < c->device_count; d++)
-        json_array_append_new(devices,
-                              json_pack("{s:f, s:f, s:I, s:I}", "predicted_busy_s",
-                                        c->predicted_busy_s[d], "busy_s", c->busy_s[d],
-                                        "predicted_peak_bytes",
-                                        (json_int_t)c->predicted_peak_bytes[d],
-                                        "peak_bytes", (json_int_t)c->peak_bytes[d]));
-    return json_pack("{s:s, s:b, s:b, s:b, s:f, s:f, s:f, s:f, s:o}", "placement",
-                     c->name, "predicted_feasible", c->is_predicted_feasible, "feasible",
-                     c->is_feasible, "shared", c->is_shared, "predicted_s",
-                     c->predicted_s, "measured_s", c->measured_s, "low_s", c->low_s,
-                     "high_s", c->high_s, "devices", devices);
-}
-
-static json_t *json_part(const struct part *p)
+static json_t *json_facts(const struct part *p)
 {
     const emp_validation_summary *s = &p->summary;
-    json_t                       *cases = json_array(), *types = json_array();
+    emp_sheet                     types;
 
-    for (int32_t i = 0; i < p->count; i++)
-        json_array_append_new(cases, json_case(&p->cases[i]));
-    for (int32_t i = 0; i < p->types.count; i++) {
-        const emp_validation_type *t = &p->types.type[i];
-        json_array_append_new(types,
-                              json_pack("{s:s, s:I, s:f, s:f}", "type", t->type, "count",
-                                        (json_int_t)t->count, "predicted_s",
-                                        t->predicted_s, "measured_s", t->measured_s));
-    }
-    return json_pack(
+    tabulate_types(&types, &p->types, p->types.count);
+    json_t *facts = json_pack(
         "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:i, s:i, "
-        "s:i, s:i, s:i, s:o, s:o}",
+        "s:i, s:i, s:i, s:o}",
         "workload", p->spec, "timed", s->timed_count, "shared", s->shared_count,
         "mean_abs_error", cli_json_number(s->mean_abs_error_frac), "bias",
         cli_json_number(s->bias_frac), "worst_error",
@@ -433,39 +435,50 @@ static json_t *json_part(const struct part *p)
         cli_json_number(s->peak_error_frac), "worst_peak_error",
         cli_json_number(s->worst_peak_error_frac), "both_fit", s->both_fit, "both_oom",
         s->both_oom, "missed_oom", s->missed_oom, "false_oom", s->false_oom, "missing",
-        p->missing, "placements", cases, "op_types", types);
+        p->missing, "op_types", emp_sheet_rows(&types));
+    emp_sheet_clear(&types);
+    return facts;
 }
 
-static emp_status print_json(const struct validation *v, emp_error *err)
+static void tabulate_part(emp_sheet *s, const struct part *p)
 {
-    json_t *parts = json_array();
-
-    for (int32_t i = 0; i < v->args->workload_count; i++)
-        json_array_append_new(parts, json_part(&v->part[i]));
-    return cli_print_json(json_pack("{s:s, s:s, s:s, s:I, s:o}", "machine",
-                                    v->args->machine, "runtime", v->args->runtime,
-                                    "backend", v->args->replay.backend, "seed",
-                                    (json_int_t)v->args->seed, "workloads", parts),
-                          err);
+    emp_sheet_init(s, case_columns, sizeof case_columns / sizeof *case_columns);
+    emp_sheet_set_title(s, "%s", p->spec);
+    s->rows = "placements";
+    s->cells = "devices";
+    for (int32_t i = 0; i < p->count; i++) add_case(s, p->spec, &p->cases[i]);
 }
 
-static void print_csv(const struct validation *v)
+/* People see what ops take after the placements of each workload. */
+static emp_status print(const struct validation *v, emp_error *err)
 {
-    printf("workload,placement,device,predicted_feasible,feasible,shared,predicted_s,"
-           "measured_s,"
-           "low_s,high_s,predicted_busy_s,busy_s,predicted_peak_bytes,peak_bytes\n");
-    for (int32_t i = 0; i < v->args->workload_count; i++) {
-        for (int32_t k = 0; k < v->part[i].count; k++) {
-            const emp_validation_case *c = &v->part[i].cases[k];
-            for (int32_t d = 0; d < c->device_count; d++)
-                printf("\"%s\",%s,%d,%d,%d,%d,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%" PRId64
-                       ",%" PRId64 "\n",
-                       v->part[i].spec, c->name, d, c->is_predicted_feasible,
-                       c->is_feasible, c->is_shared, c->predicted_s, c->measured_s,
-                       c->low_s, c->high_s, c->predicted_busy_s[d], c->busy_s[d],
-                       c->predicted_peak_bytes[d], c->peak_bytes[d]);
-        }
+    emp_status         st = EMP_OK;
+    const struct args *a = v->args;
+    int32_t            count = a->workload_count;
+    emp_sheet_format   format = a->is_json  ? EMP_SHEET_JSON
+                                : a->is_csv ? EMP_SHEET_CSV
+                                            : EMP_SHEET_TEXT;
+    emp_sheet *s = EMP_NEW_ARRAY(emp_sheet, 2 * (size_t)count), *types = s + count;
+
+    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "tables of %d workloads", count);
+    for (int32_t i = 0; i < count; i++) {
+        tabulate_part(&s[i], &v->part[i]);
+        tabulate_types(&types[i], &v->part[i].types, SHOWN_TYPES);
+        add_notes(&types[i], &v->part[i]);
+        if (a->is_json) s[i].facts = json_facts(&v->part[i]);
+        types[i].next = i + 1 < count ? &s[i + 1] : NULL;
+        s[i].next = format == EMP_SHEET_TEXT ? &types[i] : types[i].next;
     }
+    s[0].list = "workloads";
+    s[0].head =
+        json_pack("{s:s, s:s, s:s, s:I}", "machine", a->machine, "runtime", a->runtime,
+                  "backend", a->replay.backend, "seed", (json_int_t)a->seed);
+    st = emp_sheet_print(stdout, &s[0], format, err);
+
+cleanup:
+    for (int32_t i = 0; s != NULL && i < 2 * count; i++) emp_sheet_clear(&s[i]);
+    emp_free(s);
+    return st;
 }
 
 /* ---- a plot ------------------------------------------------------------------------ */
@@ -585,17 +598,6 @@ static emp_status summarize(struct validation *v, emp_error *err)
             emp_validation_summarize(&part->summary, part->cases, part->count, err));
         emp_validation_sort_types(&part->types);
     }
-    return EMP_OK;
-}
-
-static emp_status print(const struct validation *v, emp_error *err)
-{
-    const struct args *a = v->args;
-
-    if (a->is_json) EMP_CHECK(print_json(v, err));
-    if (a->is_csv) print_csv(v);
-    for (int32_t i = 0; !a->is_json && !a->is_csv && i < a->workload_count; i++)
-        print_part(&v->part[i]);
     return EMP_OK;
 }
 

@@ -81,7 +81,7 @@ Test(emplace_replay, files_say_what_they_are_of_and_top_chooses)
     cr_assert_eq(run("replay gpu.json run.h5 --memory 1024 --top 1 --csv"), 0, "%s", err);
     int lines = 0;
     for (const char *c = out; *c != '\0'; c++) lines += *c == '\n';
-    cr_expect_eq(lines, 1 + 3, "a line a device:\n%s", out);
+    cr_expect_eq(lines, 2 + 3, "a line a device:\n%s", out);
 }
 
 Test(emplace_replay, a_plan_goes_to_the_runner_and_its_result_comes_back)

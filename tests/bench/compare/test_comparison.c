@@ -85,6 +85,16 @@ static emp_comparison *make(const emp_comparison_params *params)
     return c;
 }
 
+static void print_sheet(FILE *out, const emp_comparison *c,
+                        void (*fill)(emp_sheet *sheet, const emp_comparison *c))
+{
+    emp_sheet sheet;
+
+    fill(&sheet, c);
+    cr_assert_eq(emp_sheet_print(out, &sheet, EMP_SHEET_CSV, NULL), EMP_OK);
+    emp_sheet_clear(&sheet);
+}
+
 /* All that is printed; release with free(). */
 static char *print(const emp_comparison *c)
 {
@@ -92,10 +102,10 @@ static char *print(const emp_comparison *c)
     size_t size = 0;
     FILE  *out = open_memstream(&text, &size);
 
-    emp_comparison_print_text(out, c);
-    emp_comparison_print_csv(out, c);
-    emp_comparison_print_curves(out, c);
-    emp_comparison_print_changes(out, c);
+    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_TEXT, NULL), EMP_OK);
+    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_CSV, NULL), EMP_OK);
+    print_sheet(out, c, emp_comparison_curves);
+    print_sheet(out, c, emp_comparison_changes);
     fclose(out);
     return text;
 }
@@ -370,7 +380,8 @@ static int count_fields(const char **line)
     return fields;
 }
 
-static int count_lines(void (*print_csv)(FILE *, const emp_comparison *),
+/* Lines of CSV, without the comment and the head. */
+static int count_lines(void (*fill)(emp_sheet *sheet, const emp_comparison *c),
                        const emp_comparison *c)
 {
     char       *text = NULL;
@@ -379,9 +390,13 @@ static int count_lines(void (*print_csv)(FILE *, const emp_comparison *),
     int         lines = 0;
     const char *at;
 
-    print_csv(out, c);
+    if (fill != NULL)
+        print_sheet(out, c, fill);
+    else
+        cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_CSV, NULL), EMP_OK);
     fclose(out);
-    at = text;
+    cr_expect_eq(strncmp(text, "# made by: scripts/emplace bench placers", 40), 0);
+    at = strchr(text, '\n') + 1;
     int fields = count_fields(&at);
     for (; *at != '\0'; lines++)
         cr_expect_eq(count_fields(&at), fields, "line %d", lines);
@@ -395,9 +410,9 @@ Test(comparison, csv_has_a_line_a_cell_with_all_fields)
     emp_comparison_params p = make_params(&counts, "one,huge", "cpu,m-etf,anneal");
     emp_comparison       *c = make(&p);
 
-    cr_expect_eq(count_lines(emp_comparison_print_csv, c), 2 * 2 * 3);
-    cr_expect_eq(count_lines(emp_comparison_print_changes, c), 2 * 2 * EMP_SCORED_KINDS);
-    cr_expect_geq(count_lines(emp_comparison_print_curves, c), 2 * 2 * 3);
+    cr_expect_eq(count_lines(NULL, c), 2 * 2 * 3);
+    cr_expect_eq(count_lines(emp_comparison_changes, c), 2 * 2 * EMP_SCORED_KINDS);
+    cr_expect_geq(count_lines(emp_comparison_curves, c), 2 * 2 * 3);
     emp_comparison_destroy(c);
 }
 
@@ -458,32 +473,45 @@ Test(comparison, a_page_has_tables_figures_and_reasons)
     emp_comparison_destroy(c);
 }
 
+static int32_t find_entrant(const emp_comparison *c, const char *key)
+{
+    int32_t e = 0;
+
+    while (strcmp(c->entrant[e].key, key) != 0) e++;
+    return e;
+}
+
 Test(comparison, json_has_what_the_cells_have)
 {
     struct counts         counts = {0};
     emp_comparison_params p = make_params(&counts, "one,huge", "cpu,m-etf,anneal");
     emp_comparison       *c = make(&p);
-    json_t               *root = emp_comparison_json(c);
+    char                 *text = NULL;
+    size_t                size = 0;
+    FILE                 *out = open_memstream(&text, &size);
 
-    cr_assert_not_null(root);
+    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_JSON, NULL), EMP_OK);
+    fclose(out);
+    json_t *root = json_loads(text, 0, NULL), *budgets = json_object_get(root, "budgets");
+    cr_assert_eq(json_array_size(budgets), 2);
     for (int32_t i = 0; i < 2 * 2 * 3; i++) {
-        int32_t b = i / 6, e = i / 2 % 3, r = i % 2;
-        json_t *entrant = json_array_get(
-            json_object_get(json_array_get(json_object_get(root, "budgets"), (size_t)b),
-                            "entrants"),
-            (size_t)e);
+        int32_t b = i / 6, r = i % 2;
+        json_t *entrants =
+            json_object_get(json_array_get(budgets, (size_t)b), "entrants");
+        json_t *entrant = json_array_get(entrants, (size_t)(i / 2 % 3));
         json_t *cell = json_array_get(json_object_get(entrant, "cells"), (size_t)r);
-        double  median = cell_of(c, b, r, e)->step_s.median;
-        cr_expect_str_eq(json_string_value(json_object_get(entrant, "entrant")),
-                         c->entrant[e].key);
-        cr_expect_str_eq(json_string_value(json_object_get(cell, "row")), c->row[r].key);
+        json_t *median_s = json_object_get(cell, "median_s");
+        int32_t e =
+            find_entrant(c, json_string_value(json_object_get(entrant, "entrant")));
+        double median = cell_of(c, b, r, e)->step_s.median;
+        cr_expect_str_eq(json_string_value(json_object_get(cell, "task")), c->row[r].key);
         if (isfinite(median))
-            cr_expect_float_eq(json_real_value(json_object_get(cell, "median_s")), median,
-                               1e-9 * median);
+            cr_expect_float_eq(json_real_value(median_s), median, 1e-9 * median);
         else
-            cr_expect(json_is_null(json_object_get(cell, "median_s")));
+            cr_expect_str_eq(json_string_value(median_s), "OOM");
     }
     json_decref(root);
+    free(text);
     emp_comparison_destroy(c);
 }
 

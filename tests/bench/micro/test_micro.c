@@ -374,12 +374,15 @@ Test(bench, measures_what_was_asked_for)
 
 static char *csv_of(const emp_oracle_report *report)
 {
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *stream = open_memstream(&text, &size);
+    emp_sheet sheet;
+    char     *text = NULL;
+    size_t    size = 0;
+    FILE     *stream = open_memstream(&text, &size);
 
     cr_assert_not_null(stream);
-    emp_oracle_print_csv(stream, report);
+    emp_oracle_tabulate(&sheet, report);
+    cr_assert_eq(emp_sheet_print(stream, &sheet, EMP_SHEET_CSV, NULL), EMP_OK);
+    emp_sheet_clear(&sheet);
     fclose(stream);
     return text;
 }

@@ -45,6 +45,7 @@ Test(search_speed, has_a_row_for_each_graph_and_method)
     const char *const methods[] = {"anneal", "local"};
     emp_search_params p = make_params(methods, 2);
     emp_search_report report;
+    emp_sheet         sheet;
     emp_error         err = {0};
     double            done_frac = 0.0;
 
@@ -62,9 +63,11 @@ Test(search_speed, has_a_row_for_each_graph_and_method)
     }
     cr_expect_eq(progress_calls, 4 * ROUNDS);
     cr_expect_float_eq(done_frac, 1.0, 1e-12);
-    json_t *json = emp_search_json(&report);
-    cr_expect_eq(json_array_size(json_object_get(json, "searches")), 4);
-    json_decref(json);
+    emp_search_tabulate(&sheet, &report);
+    json_t *rows = emp_sheet_rows(&sheet);
+    cr_expect_eq(json_array_size(rows), 4);
+    json_decref(rows);
+    emp_sheet_clear(&sheet);
 }
 
 Test(search_speed, a_method_that_proposes_once_has_nothing_to_time)

@@ -111,20 +111,21 @@ static emp_speed_params tiny(void)
 
 static void check_prints(const emp_speed_report *report, const char *wanted)
 {
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *stream = open_memstream(&text, &size);
+    emp_sheet sheet;
+    char     *text = NULL;
+    size_t    size = 0;
+    FILE     *stream = open_memstream(&text, &size);
 
-    emp_speed_print_text(stream, report);
-    emp_speed_print_csv(stream, report);
+    emp_speed_tabulate(&sheet, report);
+    cr_assert_eq(emp_sheet_print(stream, &sheet, EMP_SHEET_TEXT, NULL), EMP_OK);
+    cr_assert_eq(emp_sheet_print(stream, &sheet, EMP_SHEET_CSV, NULL), EMP_OK);
     fclose(stream);
     cr_expect_not_null(strstr(text, wanted), "no %s in\n%s", wanted, text);
     free(text);
-    json_t *object = emp_speed_json(report);
-    cr_assert_not_null(object);
-    cr_expect_eq(json_array_size(json_object_get(object, "rows")),
-                 (size_t)report->row_count);
-    json_decref(object);
+    json_t *rows = emp_sheet_rows(&sheet);
+    cr_expect_eq(json_array_size(rows), (size_t)report->row_count);
+    json_decref(rows);
+    emp_sheet_clear(&sheet);
 }
 
 Test(speed, rows_are_whole_without_a_peer)

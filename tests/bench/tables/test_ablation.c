@@ -221,8 +221,29 @@ Test(ablation, wrong_names_are_refused)
     expect_refused(&study, &params, "0 seeds; give 1 to 100");
 }
 
+static char *print(const emp_ablation_table *t, emp_sheet_format format)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+
+    cr_assert_eq(emp_ablation_print(out, t, format, NULL), EMP_OK);
+    fclose(out);
+    return text;
+}
+
 Test(ablation, prints_text_and_csv)
 {
+    static const char *const csv[] = {
+        "\nstudy,arm,task,workload,machine,runtime,method,preset,options,budget,seeds,"
+        "oom_seeds,median_s,best_s,worst_s,ratio_to_default,evaluations,feasible_frac,"
+        "commit,dirty\n"
+        "default,default,One layer,"
+        "\"rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0\",k40x2,tf-r1.3,hdp,paper,"
+        "\"groups=4,hidden=4\",8,3,0,2,1.5,2.5,1,24,0.75,",
+        "\ngrouping,grouping=none,One layer,"
+        "\"rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0\",k40x2,tf-r1.3,hdp,paper,"
+        "\"grouping=none,hidden=4\",8,3,3,OOM,OOM,OOM,,24,0,"};
     emp_ablation_cell cells[2] = {
         {&arms[0], &rows[0], 3, 0, {2.0, 1.5, 2.5}, 1.0, 24, 0.75},
         {&arms[2], &rows[0], 3, 3, {INFINITY, INFINITY, INFINITY}, NAN, 24, 0.0}};
@@ -231,35 +252,18 @@ Test(ablation, prints_text_and_csv)
                                   .row_count = 1,
                                   .cell = cells,
                                   .budget = 8,
-                                  .runtime = "tf-r1.3",
-                                  .version = "1.2.3",
-                                  .commit = "c0ffee"};
-    char                    *text = NULL;
-    size_t                   size = 0;
-    FILE                    *out = open_memstream(&text, &size);
+                                  .runtime = "tf-r1.3"};
+    char                    *text = print(&t, EMP_SHEET_CSV);
 
-    emp_ablation_print_csv(out, &t);
-    fclose(out);
-    cr_expect_str_eq(
-        text,
-        "study,arm,task,workload,machine,runtime,method,preset,options,budget,seeds,"
-        "oom_seeds,median_s,best_s,worst_s,ratio_to_default,evaluations,feasible_frac,"
-        "commit,dirty\n"
-        "default,default,\"One layer\","
-        "\"rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0\",k40x2,tf-r1.3,hdp,paper,"
-        "\"groups=4,hidden=4\",8,3,0,2,1.5,2.5,1,24,0.75,c0ffee,0\n"
-        "grouping,grouping=none,\"One layer\","
-        "\"rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0\",k40x2,tf-r1.3,hdp,paper,"
-        "\"grouping=none,hidden=4\",8,3,3,OOM,OOM,OOM,,24,0,c0ffee,0\n");
+    for (int i = 0; i < 2; i++) cr_expect_not_null(strstr(text, csv[i]), "%s", text);
     free(text);
-    out = open_memstream(&text, &size);
-    emp_ablation_print_text(out, &t);
-    fclose(out);
-    cr_expect_not_null(strstr(text, "  default                  3     2.00     1.50     "
-                                    "2.50    1.00           24     75.0%\n"),
+    text = print(&t, EMP_SHEET_TEXT);
+    cr_expect_not_null(strstr(text, "default                   3     2.00     1.50     "
+                                    "2.50   1.00           24    75.0%\n"),
                        "%s", text);
-    cr_expect_not_null(strstr(text, "  grouping=none            3      OOM      OOM      "
-                                    "OOM       -           24      0.0%\n"),
+    cr_expect_not_null(strstr(text, "grouping=none             3      OOM      OOM      "
+                                    "OOM      -           24     0.0%\n"),
                        "%s", text);
     free(text);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -269,7 +269,7 @@ static void expect_note(const emp_table *t, const char *note)
     size_t size = 0;
     FILE  *out = open_memstream(&text, &size);
 
-    cr_assert_eq(emp_table_print(out, t, EMP_TABLE_MD, NULL), EMP_OK);
+    cr_assert_eq(emp_table_print(out, t, EMP_SHEET_MD, NULL), EMP_OK);
     fclose(out);
     cr_expect_not_null(strstr(text, note), "%s", text);
     free(text);

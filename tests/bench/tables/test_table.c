@@ -86,7 +86,7 @@ static emp_table *make_table(void)
     return t;
 }
 
-static void print(const emp_table *t, emp_table_format format, char *text)
+static void print(const emp_table *t, emp_sheet_format format, char *text)
 {
     FILE *out = tmpfile();
 
@@ -97,7 +97,7 @@ static void print(const emp_table *t, emp_table_format format, char *text)
     fclose(out);
 }
 
-static void expect_golden(emp_table_format format, const char *name)
+static void expect_golden(emp_sheet_format format, const char *name)
 {
     emp_table *t = make_table();
     char      *got = malloc(CAPACITY), *want = malloc(CAPACITY), path[512];
@@ -122,10 +122,10 @@ static void expect_golden(emp_table_format format, const char *name)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(table, text) { expect_golden(EMP_TABLE_TEXT, "table.txt"); }
-Test(table, markdown) { expect_golden(EMP_TABLE_MD, "table.md"); }
-Test(table, csv) { expect_golden(EMP_TABLE_CSV, "table.csv"); }
-Test(table, json) { expect_golden(EMP_TABLE_JSON, "table.json"); }
+Test(table, text) { expect_golden(EMP_SHEET_TEXT, "table.txt"); }
+Test(table, markdown) { expect_golden(EMP_SHEET_MD, "table.md"); }
+Test(table, csv) { expect_golden(EMP_SHEET_CSV, "table.csv"); }
+Test(table, json) { expect_golden(EMP_SHEET_JSON, "table.json"); }
 
 Test(table, order_counts_pairs_of_predictions_that_differ_in_the_paper)
 {
@@ -182,7 +182,7 @@ Test(table, text_lines_fit_in_120_columns)
     emp_table *t = make_table();
     char      *text = malloc(CAPACITY);
 
-    print(t, EMP_TABLE_TEXT, text);
+    print(t, EMP_SHEET_TEXT, text);
     char *notes = strstr(text, "  Ours:"); /* prose below wraps in any terminal */
     cr_assert_not_null(notes);
     *notes = '\0';
@@ -204,16 +204,6 @@ Test(table, median_counts_out_of_memory_as_slowest)
     cr_expect_float_eq(emp_table_ratio(emp_table_at(t, 0, 0)), 5.0 / 6.25, 1e-12);
     cr_expect(isnan(emp_table_ratio(emp_table_at(t, 0, 1))));
     emp_table_destroy(t);
-}
-
-Test(table, unknown_format_is_named)
-{
-    emp_table_format format;
-    emp_error        err = {0};
-
-    cr_expect_eq(emp_table_format_parse(&format, "latex", &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg,
-                     "there is no format \"latex\"; there are text, md, csv, json");
 }
 
 Test(table, create_survives_every_allocation_failure)

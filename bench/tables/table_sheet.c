@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A paper's table as a sheet: a line a cell. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/io/text.h"
+#include "bench/tables/table.h"
+#include "run/sheet.h"
+
+static const char *const shown_name[] = {[EMP_SHOWN_MEDIAN] = "median",
+                                         [EMP_SHOWN_BEST] = "best",
+                                         [EMP_SHOWN_WORST] = "worst",
+                                         [EMP_SHOWN_GAIN] = "gain"};
+
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("task", "", EMP_SHEET_WORD, EMP_SHEET_ROW, .width = 13),
+    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD, EMP_SHEET_ROW),
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD, EMP_SHEET_ROW),
+    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD, EMP_SHEET_ROW),
+    EMP_COLUMN("gpus", "GPUs", EMP_SHEET_COUNT, EMP_SHEET_ROW),
+    EMP_COLUMN(NULL, "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
+    EMP_COLUMN("method", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("preset", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("options", NULL, EMP_SHEET_WORD, .is_optional = true),
+    EMP_COLUMN("shown", NULL, EMP_SHEET_WORD, .is_optional = true),
+    EMP_COLUMN("budget", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("seeds", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("oom_seeds", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN(NULL, "ours", EMP_SHEET_REAL, .width = 6, .mark = 1),
+    EMP_COLUMN(NULL, "best", EMP_SHEET_REAL, .width = 6, .mark = 1),
+    EMP_COLUMN("ours_s", NULL, EMP_SHEET_REAL, .low = "min_s", .high = "max_s"),
+    EMP_COLUMN("median_of_candidates_s", "median", EMP_SHEET_REAL, .width = 7),
+    EMP_COLUMN(NULL, "paper", EMP_SHEET_REAL, .form = "%.2f", .width = 6),
+    EMP_COLUMN("paper_s", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN(NULL, "ratio", EMP_SHEET_REAL, .form = "%.2f", .width = 5),
+    EMP_COLUMN("ratio", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("fitted", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("graph_hash", NULL, EMP_SHEET_HASH),
+    EMP_COLUMN("machine_hash", NULL, EMP_SHEET_HASH),
+    EMP_COLUMN("runtime_hash", NULL, EMP_SHEET_HASH)};
+
+/* A column has options or shows something else than a median: then a cell says which
+ * options its runs had and what is shown of them. Of a gain, ours_s and paper_s are no
+ * seconds but fractions. */
+static bool is_mixed_table(const emp_table *t)
+{
+    for (int32_t c = 0; c < t->column_count; c++) {
+        if (t->column[c].options != NULL || t->column[c].shown != EMP_SHOWN_MEDIAN)
+            return true;
+    }
+    return false;
+}
+
+/* What people see of a figure: seconds, or a gain. */
+static emp_value value_of(const emp_table_column *column, double value,
+                          char text[EMP_SHEET_CELL_BYTES])
+{
+    if (column->shown != EMP_SHOWN_GAIN || !isfinite(value)) return emp_value_real(value);
+    snprintf(text, EMP_SHEET_CELL_BYTES, "%.1f%%", 100.0 * value);
+    return emp_value_word(text);
+}
+
+static emp_value ours_of(const emp_table_column *column, const emp_table_cell *cell,
+                         char text[EMP_SHEET_CELL_BYTES])
+{
+    emp_value v = value_of(column, cell->shown, text);
+
+    if (column->shown == EMP_SHOWN_MEDIAN && cell->run_count > 1)
+        v = emp_value_range(cell->shown, cell->ours_s.min, cell->ours_s.max);
+    return emp_value_marked(v, cell->is_fitted ? "*" : NULL);
+}
+
+/* Paper and ours both out of memory agree; where just one is, there is no ratio. */
+static emp_value ratio_of(const emp_table_cell *cell)
+{
+    bool is_same = isinf(cell->paper_s) && isinf(cell->shown);
+
+    return is_same ? emp_value_word("same") : emp_value_real(emp_table_ratio(cell));
+}
+
+static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
+                     bool is_mixed)
+{
+    const emp_task         *row = &t->row[r];
+    const emp_table_column *column = &t->column[c];
+    const emp_table_cell   *cell = emp_table_at(t, r, c);
+    bool                    is_best = column->has_median;
+    char                    shown[EMP_SHEET_CELL_BYTES], paper[EMP_SHEET_CELL_BYTES];
+    emp_value               ours = ours_of(column, cell, shown);
+
+    EMP_SHEET_ADD(
+        s, EMP_V(row->title), EMP_V(row->spec), EMP_V(row->machine), EMP_V(t->runtime),
+        EMP_V(row->gpu_count), EMP_V(column->title), EMP_V(column->method),
+        EMP_V(column->preset),
+        emp_value_if(is_mixed, EMP_V(column->options == NULL ? "" : column->options)),
+        emp_value_if(is_mixed, EMP_V(shown_name[column->shown])), EMP_V(column->budget),
+        EMP_V(cell->run_count), EMP_V(cell->oom_count), emp_value_if(!is_best, ours),
+        emp_value_if(is_best, ours),
+        emp_value_range(cell->shown, cell->ours_s.min, cell->ours_s.max),
+        emp_value_if(is_best, EMP_V(cell->typical_s)),
+        emp_value_if(column->has_paper, value_of(column, cell->paper_s, paper)),
+        EMP_V(cell->paper_s), emp_value_if(column->has_paper, ratio_of(cell)),
+        EMP_V(emp_table_ratio(cell)), EMP_V(cell->is_fitted), EMP_V(cell->peak_bytes),
+        EMP_V(cell->graph_hash), EMP_V(cell->machine_hash), EMP_V(cell->runtime_hash));
+}
+
+/* ---- notes ---- */
+
+/* True when the column before has the same runs. */
+static bool repeats_runs(const emp_table *t, int32_t column)
+{
+    return column > 0 &&
+           emp_table_has_same_runs(&t->column[column - 1], &t->column[column]);
+}
+
+static void note_budgets(emp_sheet *s, const emp_table *t)
+{
+    for (int32_t c = 0; c < t->column_count; c++) {
+        const emp_table_column *column = &t->column[c];
+        char                    array[512];
+        emp_text                line = {array, sizeof array, 0};
+        if (column->budget == 0 && column->seed_count == 1) continue;
+        if (column->shown == EMP_SHOWN_GAIN || repeats_runs(t, c)) continue;
+        if (column->preset != NULL) emp_text_add(&line, "preset %s, ", column->preset);
+        if (column->options != NULL) emp_text_add(&line, "%s, ", column->options);
+        if (column->budget > 0)
+            emp_text_add(&line, "%" PRId64 " evaluations a run, ", column->budget);
+        if (column->seed_count == 1)
+            emp_text_add(&line, "seed 1");
+        else
+            emp_text_add(&line, "seeds 1 to %d", column->seed_count);
+        emp_sheet_note(s, "%s: %s.", column->title, line.at);
+    }
+}
+
+static void note_failures(emp_sheet *s, const emp_table *t)
+{
+    for (int32_t i = 0; i < t->row_count * t->column_count; i++) {
+        const emp_table_cell *cell = &t->cell[i];
+        if (cell->oom_count == 0 || cell->oom_count == cell->run_count) continue;
+        if (repeats_runs(t, i % t->column_count)) continue;
+        emp_sheet_note(s, "%s, %s: %d of %d seeds found no placement that fits.",
+                       t->row[i / t->column_count].title,
+                       t->column[i % t->column_count].title, cell->oom_count,
+                       cell->run_count);
+    }
+}
+
+static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
+{
+    const char *const notes[] = {t->note, t->fitted_note, t->gain_note};
+
+    emp_sheet_note(
+        s,
+        "Ours: seconds of the simulated machine, runtime %s: the best placement found, "
+        "median over seeds, with min-max where seeds differ. OOM: nothing that was tried "
+        "fits in memory.",
+        t->runtime);
+    emp_sheet_note(s, "Paper: reported figures, %s. Ratio: ours / paper.", t->source);
+    for (int i = 0; i < 3; i++)
+        if (notes[i][0] != '\0') emp_sheet_note(s, "%s", notes[i]);
+    if (order.pairs > 0)
+        emp_sheet_note(
+            s,
+            "%d of the %d pairs of predicted cells of a row, of different runs, that the "
+            "paper puts in an order are in that order here.",
+            order.same, order.pairs);
+    note_budgets(s, t);
+    note_failures(s, t);
+    for (int32_t r = 0; r < t->row_count; r++)
+        emp_sheet_note(s, "%s: %s on %s.", t->row[r].title, t->row[r].spec,
+                       t->row[r].machine);
+    emp_sheet_note(s, "Sizes that a row does not name are defaults: emplace workloads.");
+}
+
+emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format format,
+                           emp_error *err)
+{
+    emp_table_order order = emp_table_compare_order(t);
+    bool            is_mixed = is_mixed_table(t);
+    emp_sheet       s;
+
+    emp_sheet_init(&s, columns, sizeof columns / sizeof *columns);
+    s.command = t->command;
+    s.version = t->version;
+    s.commit = t->commit;
+    s.is_dirty = t->is_dirty;
+    s.group_width = 13;
+    emp_sheet_set_title(&s, "%s", t->title);
+    s.facts = json_pack("{s:s, s:s, s:s, s:{s:i, s:i}}", "runtime", t->runtime, "paper",
+                        t->source, "fitted", t->fitted_note, "order", "pairs",
+                        order.pairs, "same", order.same);
+    for (int32_t i = 0; i < t->row_count * t->column_count; i++)
+        add_cell(&s, t, i / t->column_count, i % t->column_count, is_mixed);
+    add_notes(&s, t, order);
+    emp_status st = emp_sheet_print(out, &s, format, err);
+    emp_sheet_clear(&s);
+    return st;
+}

@@ -1,0 +1,217 @@
+/** \file run/sheet.h
+ * A table as a value: typed columns, rows, notes, and where it comes from. Each command builds
+ * one; it is printed here alone, as aligned text, Markdown, CSV or JSON.
+ *
+ *     static const emp_sheet_column columns[] = {
+ *         EMP_COLUMN("method", "method", EMP_SHEET_WORD),
+ *         EMP_COLUMN("step_s", "s", EMP_SHEET_REAL)};
+ *     emp_sheet sheet;
+ *     emp_sheet_init(&sheet, columns, 2);
+ *     EMP_SHEET_ADD(&sheet, EMP_V("gpu"), EMP_V(0.15));
+ *     emp_sheet_note(&sheet, "Runtime %s.", runtime);
+ *     st = emp_sheet_print(stdout, &sheet, EMP_SHEET_TEXT, err);
+ *     emp_sheet_clear(&sheet);
+ *
+ * A line of the sheet is a line of CSV. People may see the lines spread: a sheet with a column
+ * at EMP_SHEET_ACROSS has a group of columns for each of its values, and lines that agree in
+ * all columns at EMP_SHEET_ROW share a row. JSON then nests lines in rows, too.
+ *
+ * Building never fails: when memory is out the sheet remembers it, and printing says so.
+ *
+ * Of numbers NaN means that there is none, and infinity that nothing fits in memory. A value
+ * that is left out (EMP_NONE) makes no sense in its place.
+ */
+#ifndef EMP_RUN_SHEET_H
+#define EMP_RUN_SHEET_H
+
+#include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+
+enum { EMP_SHEET_COLUMNS = 48, EMP_SHEET_CELL_BYTES = 96 };
+
+typedef enum {
+    EMP_SHEET_WORD,
+    EMP_SHEET_COUNT,
+    EMP_SHEET_REAL,    /**< people see three digits or more: 0.123, 1.23, 12.34, 123.4 */
+    EMP_SHEET_FLAG,    /**< yes, no; of CSV 1, 0 */
+    EMP_SHEET_SECONDS, /**< people see 12.3 ms */
+    EMP_SHEET_BYTES,   /**< people see 1.2 GiB */
+    EMP_SHEET_SHARE,   /**< a fraction; people see 12.3% */
+    EMP_SHEET_HASH     /**< 16 hexadecimal digits */
+} emp_sheet_kind;
+
+/** Where people see a column of a sheet that is spread. */
+typedef enum {
+    EMP_SHEET_CELL,   /**< in every group */
+    EMP_SHEET_ROW,    /**< at the left; names the row */
+    EMP_SHEET_ACROSS, /**< names the group */
+    EMP_SHEET_END     /**< at the right; belongs to the row */
+} emp_sheet_place;
+
+/** How people see the range of a value. */
+typedef enum {
+    EMP_SHEET_BELOW, /**< under it, where its ends differ; Markdown: behind it */
+    EMP_SHEET_BEHIND /**< 1.23 [1.20-1.30] */
+} emp_sheet_range;
+
+typedef struct {
+    const char     *key;   /**< of programs; NULL = only people see it */
+    const char     *title; /**< of people; NULL = only programs see it */
+    emp_sheet_kind  kind;
+    emp_sheet_place place;
+    const char
+        *form;  /**< OPTIONAL. Of printf and a double, percent of a share, for people */
+    int  width; /**< of text, at least */
+    int  mark;  /**< room for marks behind the value, at least */
+    int  precision;             /**< significant digits of CSV; 0 = 6 */
+    const char     *low, *high; /**< OPTIONAL. Keys of the ends of the range */
+    emp_sheet_range range;
+    bool            is_optional; /**< left out where no line has a value */
+} emp_sheet_column;
+
+/** The fields in order, the last ones by name: EMP_COLUMN("step_s", "s", EMP_SHEET_REAL). */
+#define EMP_COLUMN(...)    \
+    {                      \
+        .key = __VA_ARGS__ \
+    }
+
+typedef enum {
+    EMP_VALUE_NONE,
+    EMP_VALUE_WORD,
+    EMP_VALUE_COUNT,
+    EMP_VALUE_REAL
+} emp_value_tag;
+
+typedef struct {
+    emp_value_tag tag;
+    const char   *word; /**< borrowed until it is added, which copies it */
+    int64_t       count;
+    double        real;
+    bool          has_range;
+    double        low, high;
+    const char   *mark; /**< OPTIONAL. Static: "*" */
+} emp_value;
+
+#define EMP_NONE ((emp_value){.tag = EMP_VALUE_NONE})
+
+/** NULL is no value. */
+static inline emp_value emp_value_word(const char *word)
+{
+    return (emp_value){.tag = word != NULL ? EMP_VALUE_WORD : EMP_VALUE_NONE,
+                       .word = word};
+}
+static inline emp_value emp_value_count(int64_t count)
+{
+    return (emp_value){.tag = EMP_VALUE_COUNT, .count = count};
+}
+static inline emp_value emp_value_bits(uint64_t bits)
+{
+    return emp_value_count((int64_t)bits);
+}
+static inline emp_value emp_value_real(double real)
+{
+    return (emp_value){.tag = EMP_VALUE_REAL, .real = real};
+}
+static inline emp_value emp_value_range(double real, double low, double high)
+{
+    return (emp_value){
+        .tag = EMP_VALUE_REAL, .real = real, .has_range = true, .low = low, .high = high};
+}
+/** The value, or none unless \a is_there. */
+static inline emp_value emp_value_if(bool is_there, emp_value value)
+{
+    return is_there ? value : EMP_NONE;
+}
+static inline emp_value emp_value_marked(emp_value value, const char *mark)
+{
+    value.mark = mark;
+    return value;
+}
+
+/** The value of a C expression: text, a whole number, a flag or a real number. */
+#define EMP_V(x) \
+    _Generic((x),                                                                         \
+        char *: emp_value_word,                                                           \
+        const char *: emp_value_word,                                                     \
+        double: emp_value_real, \
+        float: emp_value_real, \
+        unsigned long: emp_value_bits,                                                    \
+        unsigned long long: emp_value_bits,                                               \
+        default: emp_value_count)(x)
+
+typedef struct emp_sheet {
+    const char *title;   /**< or NULL */
+    const char *command; /**< that makes it; that of the program unless set */
+    const char *version, *commit;
+    bool        is_dirty;
+    const char *infinite;     /**< what people see of infinity; "OOM" unless set */
+    int         group_width;  /**< of a group, at least */
+    bool        is_bare;      /**< people are not told who made it */
+    json_t     *facts;        /**< OPTIONAL, owned. What JSON says beside the rows */
+    const char *rows, *cells; /**< JSON keys: of the rows, and of the lines of a row */
+    bool
+        is_keyed; /**< lines are no list but an object, by the name of the group; with no key of
+                      lines they stand in the row itself */
+    /** OPTIONAL, borrowed. More sheets of the same columns: CSV has their lines, too, people see
+     * one after the other, and JSON lists all under the key \a list of the first. */
+    struct emp_sheet *next;
+    const char       *list;
+    json_t *head; /**< OPTIONAL, owned. Of the first: what JSON says beside the list */
+
+    /* private */
+    emp_sheet_column column[EMP_SHEET_COLUMNS];
+    int32_t          column_count, line_count, line_room, note_count, note_room;
+    emp_value       *value; /* [line][column] */
+    const char     **note;
+    emp_arena        texts;
+    bool             is_short; /* memory was out */
+} emp_sheet;
+
+typedef enum {
+    EMP_SHEET_TEXT,
+    EMP_SHEET_MD,
+    EMP_SHEET_CSV,
+    EMP_SHEET_JSON
+} emp_sheet_format;
+
+/** An empty sheet, made by this program (run/manifest.h). Copies the columns. */
+void emp_sheet_init(emp_sheet *sheet, const emp_sheet_column *columns, size_t count);
+void emp_sheet_clear(emp_sheet *sheet);
+
+/** One more column, before the first line; its texts are copied. */
+void emp_sheet_add_column(emp_sheet *sheet, emp_sheet_column column);
+
+/** A line: a value a column. */
+void emp_sheet_add(emp_sheet *sheet, const emp_value *values, size_t count);
+#define EMP_SHEET_ADD(sheet, ...)                          \
+    emp_sheet_add(sheet, (const emp_value[]){__VA_ARGS__}, \
+                  sizeof(const emp_value[]){__VA_ARGS__} / sizeof(emp_value))
+
+EMP_PRINTF_LIKE(2, 3) void emp_sheet_set_title(emp_sheet *sheet, const char *format, ...);
+/** A sentence below the table, for people. */
+EMP_PRINTF_LIKE(2, 3) void emp_sheet_note(emp_sheet *sheet, const char *format, ...);
+
+/** "text", "md", "csv" or "json".
+ * \retval EMP_EINVAL  Something else. */
+emp_status emp_sheet_format_parse(emp_sheet_format *format, const char *name,
+                                  emp_error *err);
+
+/** Prints the sheet and those that follow it.
+ * \retval EMP_ENOMEM  Now, or while it was built. */
+emp_status emp_sheet_print(FILE *out, const emp_sheet *sheet, emp_sheet_format format,
+                           emp_error *err);
+
+/** The rows alone, for an object that has more: a list; NULL when memory is out. */
+json_t *emp_sheet_rows(const emp_sheet *sheet);
+
+/** Three significant digits, as the papers' tables have; - for NaN, OOM for infinity. Returns
+ * \a text. */
+const char *emp_sheet_number(double value, char text[EMP_SHEET_CELL_BYTES]);
+
+#endif /* EMP_RUN_SHEET_H */

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* For people: aligned text in blocks of at most LINE_WIDTH, and Markdown. */
+#include <string.h>
+
+#include "base/io/text.h"
+#include "base/units.h"
+#include "run/sheet_internal.h"
+
+enum { LINE_WIDTH = 110, LINE_BYTES = 1024, GAP = 2, MOST_ITEMS = 256 };
+
+/* ---- values ---- */
+
+const char *emp_sheet_number(double value, char text[EMP_SHEET_CELL_BYTES])
+{
+    int digits = value < 1 ? 3 : value < 100 ? 2 : 1;
+
+    if (isnan(value)) return "-";
+    if (isinf(value)) return "OOM";
+    snprintf(text, EMP_SHEET_CELL_BYTES, "%.*f", digits, value);
+    return text;
+}
+
+static void add_real(emp_text *out, const emp_sheet *s, const emp_sheet_column *column,
+                     double value)
+{
+    char   text[EMP_SHEET_CELL_BYTES];
+    bool   is_share = column->kind == EMP_SHEET_SHARE;
+    double shown = is_share ? 100.0 * value : value;
+
+    if (isnan(value))
+        emp_text_add(out, "-");
+    else if (isinf(value))
+        emp_text_add(out, "%s", s->infinite);
+    else if (column->form != NULL) {
+        snprintf(text, sizeof text, column->form, shown);
+        emp_text_add(out, "%s", text);
+    } else if (is_share)
+        emp_text_add(out, "%.1f%%", shown);
+    else if (column->kind == EMP_SHEET_SECONDS)
+        emp_text_add(out, "%s", emp_units_format_seconds(value, text, sizeof text));
+    else if (column->kind == EMP_SHEET_BYTES)
+        emp_text_add(out, "%s",
+                     emp_units_format_bytes((int64_t)value, text, sizeof text));
+    else
+        emp_text_add(out, "%s", emp_sheet_number(value, text));
+}
+
+static void add_range(emp_text *out, const emp_sheet *s, const emp_sheet_column *column,
+                      const emp_value *v)
+{
+    add_real(out, s, column, v->low);
+    emp_text_add(out, "-");
+    add_real(out, s, column, v->high);
+}
+
+static bool has_range(const emp_sheet_column *column, const emp_value *v,
+                      emp_sheet_range where)
+{
+    return v->has_range && column->range == where && !isnan(v->real) &&
+           (where == EMP_SHEET_BEHIND || v->low < v->high);
+}
+
+/* What people see of a value, without its mark; \a is_wide: and its range. */
+static const char *format_value(const emp_sheet *s, int32_t c, const emp_value *v,
+                                bool is_wide, char text[EMP_SHEET_CELL_BYTES])
+{
+    const emp_sheet_column *column = &s->column[c];
+    emp_text                out = {text, EMP_SHEET_CELL_BYTES, 0};
+
+    text[0] = '\0';
+    switch (v->tag) {
+    case EMP_VALUE_NONE: return text;
+    case EMP_VALUE_WORD: return v->word;
+    case EMP_VALUE_COUNT:
+        if (column->kind == EMP_SHEET_FLAG) return v->count != 0 ? "yes" : "no";
+        if (column->kind == EMP_SHEET_HASH)
+            emp_text_add(&out, "%016llx", (unsigned long long)v->count);
+        else if (column->kind == EMP_SHEET_COUNT)
+            emp_text_add(&out, "%lld", (long long)v->count);
+        else
+            add_real(&out, s, column, (double)v->count);
+        break;
+    case EMP_VALUE_REAL:
+        if (column->kind == EMP_SHEET_COUNT && isfinite(v->real) && column->form == NULL)
+            emp_text_add(&out, "%.0f", v->real);
+        else
+            add_real(&out, s, column, v->real);
+        if (has_range(column, v, EMP_SHEET_BEHIND)) {
+            emp_text_add(&out, " [");
+            add_range(&out, s, column, v);
+            emp_text_add(&out, "]");
+        } else if (is_wide && has_range(column, v, EMP_SHEET_BELOW)) {
+            if (v->mark != NULL) emp_text_add(&out, "%s", v->mark);
+            emp_text_add(&out, " [");
+            add_range(&out, s, column, v);
+            emp_text_add(&out, "]");
+        }
+    }
+    return text;
+}
+
+/* Characters, not bytes. */
+static int width_of(const char *text)
+{
+    int width = 0;
+
+    for (; *text != '\0'; text++) width += (*text & 0xC0) != 0x80;
+    return width;
+}
+
+/* ---- layout ---- */
+
+/* A column as it stands on a line: of a group, or of the row (-1). */
+typedef struct {
+    int32_t column, group;
+    int     gap, width, mark, pad; /* blanks before, of the text, of its mark, behind */
+    int     start;                 /* of its group */
+} item;
+
+static const emp_value *value_of(const emp_sheet_grid *g, const item *at, int32_t row)
+{
+    int32_t line =
+        at->group < 0 ? g->first[row] : g->line[row * g->group_count + at->group];
+
+    return line < 0 ? NULL : emp_sheet_at(g->sheet, line, at->column);
+}
+
+/* True if there is something to see. */
+static bool measure(const emp_sheet_grid *g, item *at)
+{
+    const emp_sheet_column *column = &g->sheet->column[at->column];
+    char                    text[EMP_SHEET_CELL_BYTES];
+    bool                    is_there = false;
+
+    at->width =
+        column->width > width_of(column->title) ? column->width : width_of(column->title);
+    at->mark = column->mark;
+    for (int32_t r = 0; r < g->row_count; r++) {
+        const emp_value *v = value_of(g, at, r);
+        if (v == NULL || v->tag == EMP_VALUE_NONE) continue;
+        int width = width_of(format_value(g->sheet, at->column, v, false, text));
+        int mark = v->mark == NULL ? 0 : width_of(v->mark);
+        if (width > at->width) at->width = width;
+        if (mark > at->mark) at->mark = mark;
+        is_there = true;
+    }
+    return is_there || !column->is_optional;
+}
+
+static const char *group_title(const emp_sheet_grid *g, int32_t group)
+{
+    return g->across < 0 ? "" : emp_sheet_at(g->sheet, g->group[group], g->across)->word;
+}
+
+static bool is_used(const emp_sheet_grid *g, const item *at)
+{
+    for (int32_t r = 0; r < g->row_count; r++) {
+        const emp_value *v = value_of(g, at, r);
+        if (v != NULL && v->tag != EMP_VALUE_NONE) return true;
+    }
+    return false;
+}
+
+/* Adds the items of a place, of a group unless that is -1; returns their width. */
+static int add_items(const emp_sheet_grid *g, emp_sheet_place place, int32_t group,
+                     int first_gap, item *items, int *count)
+{
+    bool is_spread = g->across >= 0;
+    int  width = 0, from = *count;
+
+    for (int32_t c = 0; c < g->sheet->column_count && *count < MOST_ITEMS; c++) {
+        const emp_sheet_column *column = &g->sheet->column[c];
+        if (column->title == NULL || (is_spread && column->place != place)) continue;
+        item at = {.column = c, .group = group};
+        if (!measure(g, &at) || (is_spread && group >= 0 && !is_used(g, &at))) continue;
+        at.gap = *count == from                        ? first_gap
+                 : is_spread && place != EMP_SHEET_END ? 1
+                                                       : GAP;
+        width += at.gap + at.width + at.mark;
+        items[(*count)++] = at;
+    }
+    if (group < 0 || !is_spread || *count == from) return width;
+    int least = width_of(group_title(g, group));
+    if (least < g->sheet->group_width) least = g->sheet->group_width;
+    items[*count - 1].pad = least > width - first_gap ? least - width + first_gap : 0;
+    return width + items[*count - 1].pad;
+}
+
+/* The items of a block; returns its end, the first group that does not fit. */
+static int32_t lay_out(const emp_sheet_grid *g, int32_t from, item *items, int *count)
+{
+    bool    is_spread = g->across >= 0;
+    int32_t end = from;
+    int     width;
+
+    *count = 0;
+    if (!is_spread) {
+        add_items(g, EMP_SHEET_CELL, 0, 0, items, count);
+        return g->group_count;
+    }
+    width = add_items(g, EMP_SHEET_ROW, -1, 0, items, count);
+    while (end < g->group_count) {
+        int before = *count;
+        width +=
+            add_items(g, EMP_SHEET_CELL, end, end == from ? 2 * GAP : GAP, items, count);
+        if (width > LINE_WIDTH + GAP && end > from) {
+            *count = before;
+            break;
+        }
+        end++;
+    }
+    if (end == g->group_count) add_items(g, EMP_SHEET_END, -1, GAP, items, count);
+    return end;
+}
+
+/* ---- text ---- */
+
+static bool is_right(const emp_sheet *s, const item *at)
+{
+    return s->column[at->column].kind != EMP_SHEET_WORD;
+}
+
+/* No line ends in blanks. */
+static void end_line(FILE *out, emp_text *line)
+{
+    while (line->used > 0 && line->at[line->used - 1] == ' ') line->used--;
+    fprintf(out, "%.*s\n", (int)line->used, line->at);
+    line->used = 0;
+}
+
+static void add_item(emp_text *line, const emp_sheet *s, const item *at, const char *text,
+                     const char *mark)
+{
+    int blanks = at->width - width_of(text);
+
+    emp_text_add(line, "%*s", at->gap + (is_right(s, at) ? blanks : 0), "");
+    emp_text_add(line, "%s%s", text, mark == NULL ? "" : mark);
+    int marked = mark == NULL ? 0 : width_of(mark);
+    emp_text_add(line, "%*s",
+                 (is_right(s, at) ? 0 : blanks) + at->mark - marked + at->pad, "");
+}
+
+/* Groups of one column without a title of its own have theirs on the line of the others. */
+static bool has_bare_groups(const emp_sheet_grid *g, const item *items, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (items[i].group >= 0 && g->sheet->column[items[i].column].title[0] != '\0')
+            return false;
+    return g->across >= 0;
+}
+
+static void print_head(FILE *out, const emp_sheet_grid *g, const item *items, int count)
+{
+    char     array[LINE_BYTES];
+    emp_text line = {array, sizeof array, 0};
+    bool     is_bare = has_bare_groups(g, items, count);
+
+    for (int i = 0; g->across >= 0 && !is_bare && i < count;) {
+        int from = i, width = 0;
+        do {
+            width += items[i].gap + items[i].width + items[i].mark + items[i].pad;
+            i++;
+        } while (i < count && items[i].group >= 0 && items[i].group == items[from].group);
+        emp_text_add(&line, "%*s%-*s", items[from].gap, "", width - items[from].gap,
+                     items[from].group < 0 ? "" : group_title(g, items[from].group));
+    }
+    if (line.used > 0) end_line(out, &line);
+    for (int i = 0; i < count; i++) {
+        add_item(&line, g->sheet, &items[i],
+                 is_bare && items[i].group >= 0 ? group_title(g, items[i].group)
+                                                : g->sheet->column[items[i].column].title,
+                 NULL);
+    }
+    if (strspn(line.at, " ") < line.used) end_line(out, &line);
+}
+
+/* Below a row: the ranges, if any, where they fit, or else from the start of the group. */
+static void print_ranges(FILE *out, const emp_sheet_grid *g, const item *items, int count,
+                         int32_t row)
+{
+    char     array[LINE_BYTES], text[EMP_SHEET_CELL_BYTES];
+    emp_text line = {array, sizeof array, 0};
+    int      at = 0, start = 0;
+
+    for (int i = 0; i < count; i++) {
+        const item      *it = &items[i];
+        const emp_value *v = value_of(g, it, row);
+        emp_text         range = {text, sizeof text, 0};
+        if (i == 0 || it->group != items[i - 1].group) start = at + it->gap + GAP;
+        at += it->gap + it->width;
+        if (v != NULL && has_range(&g->sheet->column[it->column], v, EMP_SHEET_BELOW)) {
+            add_range(&range, g->sheet, &g->sheet->column[it->column], v);
+            int first = (int)range.used <= it->width ? at - (int)range.used : start;
+            emp_text_add(&line, "%*s%s", first - (int)line.used, "", text);
+        }
+        at += it->mark + it->pad;
+    }
+    if (line.used > 0) end_line(out, &line);
+}
+
+static void print_block(FILE *out, const emp_sheet_grid *g, const item *items, int count)
+{
+    char     array[LINE_BYTES], text[EMP_SHEET_CELL_BYTES];
+    emp_text line = {array, sizeof array, 0};
+
+    print_head(out, g, items, count);
+    for (int32_t r = 0; r < g->row_count; r++) {
+        for (int i = 0; i < count; i++) {
+            const emp_value *v = value_of(g, &items[i], r);
+            add_item(&line, g->sheet, &items[i],
+                     v == NULL ? ""
+                               : format_value(g->sheet, items[i].column, v, false, text),
+                     v == NULL ? NULL : v->mark);
+        }
+        end_line(out, &line);
+        print_ranges(out, g, items, count, r);
+    }
+    fputc('\n', out);
+}
+
+/* Wrapped under itself. */
+static void print_wrapped(FILE *out, const char *text)
+{
+    size_t width = 0;
+
+    for (const char *word = text; *word != '\0';) {
+        size_t length = strcspn(word, " ");
+        if (width > 0 && width + 1 + length > LINE_WIDTH) {
+            fputc('\n', out);
+            width = 0;
+        }
+        size_t blanks = width > 0 ? 1 : word == text ? 2 : 4;
+        fprintf(out, "%*s%.*s", (int)blanks, "", (int)length, word);
+        width += length + blanks;
+        word += length + strspn(word + length, " ");
+    }
+    fputc('\n', out);
+}
+
+static void print_notes(FILE *out, const emp_sheet *s, bool is_md)
+{
+    char origin[2048];
+
+    snprintf(origin, sizeof origin, "Made by: %s (emplace %s, commit %.12s%s).",
+             s->command, s->version, s->commit, s->is_dirty ? ", modified" : "");
+    for (int32_t i = 0; i < s->note_count + (s->next == NULL && !s->is_bare); i++) {
+        const char *note = i < s->note_count ? s->note[i] : origin;
+        if (is_md)
+            fprintf(out, "- %s\n", note);
+        else
+            print_wrapped(out, note);
+    }
+    if (s->next != NULL && s->note_count > 0) fputc('\n', out);
+}
+
+emp_status emp_sheet_print_text(FILE *out, const emp_sheet *s, emp_error *err)
+{
+    emp_sheet_grid g;
+    item           items[MOST_ITEMS];
+    int            count;
+
+    EMP_CHECK(emp_sheet_grid_create(&g, s, err));
+    if (s->title != NULL) fprintf(out, "%s\n\n", s->title);
+    for (int32_t from = 0; from < g.group_count && g.row_count > 0;) {
+        from = lay_out(&g, from, items, &count);
+        print_block(out, &g, items, count);
+    }
+    print_notes(out, s, false);
+    emp_sheet_grid_clear(&g);
+    return EMP_OK;
+}
+
+/* ---- Markdown ---- */
+
+static void print_md_head(FILE *out, const emp_sheet_grid *g, const item *items,
+                          int count)
+{
+    const char *main_title = NULL; /* of a group, which then needs no title but its own */
+
+    fputc('|', out);
+    for (int i = 0; i < count; i++) {
+        const char *title = g->sheet->column[items[i].column].title;
+        bool        is_first = i == 0 || items[i].group != items[i - 1].group;
+        if (items[i].group < 0 || g->across < 0 || !is_first) {
+            fprintf(out, title[0] == '\0' ? " |" : " %s |", title);
+            continue;
+        }
+        if (main_title == NULL) main_title = title;
+        fprintf(out, " %s%s%s |", group_title(g, items[i].group),
+                strcmp(title, main_title) == 0 ? "" : ", ",
+                strcmp(title, main_title) == 0 ? "" : title);
+    }
+    fputs("\n|", out);
+    for (int i = 0; i < count; i++) fputs(" --- |", out);
+    fputc('\n', out);
+}
+
+emp_status emp_sheet_print_md(FILE *out, const emp_sheet *s, emp_error *err)
+{
+    emp_sheet_grid g;
+    item           items[MOST_ITEMS];
+    int            count = 0;
+    char           text[EMP_SHEET_CELL_BYTES];
+
+    EMP_CHECK(emp_sheet_grid_create(&g, s, err));
+    if (s->title != NULL) fprintf(out, "**%s**\n\n", s->title);
+    if (g.across >= 0) add_items(&g, EMP_SHEET_ROW, -1, 0, items, &count);
+    for (int32_t i = 0; i < g.group_count; i++)
+        add_items(&g, EMP_SHEET_CELL, i, 0, items, &count);
+    if (g.across >= 0) add_items(&g, EMP_SHEET_END, -1, 0, items, &count);
+    print_md_head(out, &g, items, count);
+    for (int32_t r = 0; r < g.row_count; r++) {
+        fputc('|', out);
+        for (int i = 0; i < count; i++) {
+            const emp_value *v = value_of(&g, &items[i], r);
+            if (v == NULL) v = &EMP_NONE;
+            const char *shown = format_value(s, items[i].column, v, true, text);
+            bool        is_marked = v->mark != NULL && strchr(shown, '[') == NULL;
+            fprintf(out, " %s%s |", shown, is_marked ? v->mark : "");
+        }
+        fputc('\n', out);
+    }
+    fputc('\n', out);
+    print_notes(out, s, true);
+    emp_sheet_grid_clear(&g);
+    return EMP_OK;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A sheet in all its forms: plain, spread, and several in a chain; what is missing or infinite,
+ * marked or a range; that memory which ran out while it was built is told when it is printed. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "run/sheet.h"
+
+static const emp_sheet_column plain[] = {
+    EMP_COLUMN("name", "name", EMP_SHEET_WORD),
+    EMP_COLUMN("count", "count", EMP_SHEET_COUNT),
+    EMP_COLUMN("step_s", "step", EMP_SHEET_SECONDS),
+    EMP_COLUMN("share", "share", EMP_SHEET_SHARE),
+    EMP_COLUMN("fits", "fits", EMP_SHEET_FLAG),
+    EMP_COLUMN("hash", NULL, EMP_SHEET_HASH),
+    EMP_COLUMN("extra", "extra", EMP_SHEET_WORD, .is_optional = true)};
+
+static void fill_plain(emp_sheet *s)
+{
+    emp_sheet_init(s, plain, sizeof plain / sizeof *plain);
+    s->command = "made here";
+    s->version = "1.2.3";
+    s->commit = "c0ffee";
+    s->is_dirty = false;
+    EMP_SHEET_ADD(s, EMP_V("a, \"b\""), EMP_V(3), EMP_V(0.25), EMP_V(0.5), EMP_V(true),
+                  EMP_V((uint64_t)255), EMP_NONE);
+    EMP_SHEET_ADD(s, EMP_V("c"), EMP_NONE, EMP_V(INFINITY), EMP_V(NAN), EMP_V(false),
+                  EMP_V((uint64_t)1), EMP_NONE);
+    emp_sheet_note(s, "A note of %d words.", 5);
+}
+
+static const emp_sheet_column spread[] = {
+    EMP_COLUMN("task", "", EMP_SHEET_WORD, EMP_SHEET_ROW),
+    EMP_COLUMN("method", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
+    EMP_COLUMN("s", "ours", EMP_SHEET_REAL, .width = 6, .mark = 1, .low = "low_s",
+               .high = "high_s"),
+    EMP_COLUMN(NULL, "paper", EMP_SHEET_REAL, .form = "%.2f"),
+    EMP_COLUMN("rank", "rank", EMP_SHEET_COUNT, EMP_SHEET_END)};
+
+static void fill_spread(emp_sheet *s)
+{
+    emp_sheet_init(s, spread, sizeof spread / sizeof *spread);
+    s->command = "made here";
+    s->version = "1.2.3";
+    s->commit = "c0ffee";
+    s->is_dirty = false;
+    EMP_SHEET_ADD(s, EMP_V("one"), EMP_V("gpu"), emp_value_range(1.5, 1.25, 2.0),
+                  EMP_V(1.0), EMP_V(1));
+    EMP_SHEET_ADD(s, EMP_V("one"), EMP_V("cpu"), emp_value_marked(EMP_V(120.0), "*"),
+                  EMP_NONE, EMP_V(1));
+    EMP_SHEET_ADD(s, EMP_V("two"), EMP_V("gpu"), EMP_V(INFINITY), EMP_V(NAN), EMP_V(2));
+}
+
+static char *print(const emp_sheet *s, emp_sheet_format format)
+{
+    char     *text = NULL;
+    size_t    size = 0;
+    FILE     *out = open_memstream(&text, &size);
+    emp_error err = {0};
+
+    cr_assert_eq(emp_sheet_print(out, s, format, &err), EMP_OK, "%s", err.msg);
+    fclose(out);
+    return text;
+}
+
+static void expect_printed(const emp_sheet *s, emp_sheet_format format, const char *want)
+{
+    char *got = print(s, format);
+
+    cr_expect_str_eq(got, want, "%s", got);
+    free(got);
+}
+
+Test(sheet, plain_has_a_line_a_line)
+{
+    emp_sheet s;
+
+    fill_plain(&s);
+    expect_printed(&s, EMP_SHEET_TEXT,
+                   "name    count    step  share  fits\n"
+                   "a, \"b\"      3  250 ms  50.0%   yes\n"
+                   "c                 OOM      -    no\n"
+                   "\n"
+                   "  A note of 5 words.\n"
+                   "  Made by: made here (emplace 1.2.3, commit c0ffee).\n");
+    expect_printed(&s, EMP_SHEET_MD,
+                   "| name | count | step | share | fits |\n"
+                   "| --- | --- | --- | --- | --- |\n"
+                   "| a, \"b\" | 3 | 250 ms | 50.0% | yes |\n"
+                   "| c |  | OOM | - | no |\n"
+                   "\n"
+                   "- A note of 5 words.\n"
+                   "- Made by: made here (emplace 1.2.3, commit c0ffee).\n");
+    expect_printed(&s, EMP_SHEET_CSV,
+                   "# made by: made here\n"
+                   "name,count,step_s,share,fits,hash,commit,dirty\n"
+                   "\"a, \"\"b\"\"\",3,0.25,0.5,1,00000000000000ff,c0ffee,0\n"
+                   "c,,OOM,,0,0000000000000001,c0ffee,0\n");
+    emp_sheet_clear(&s);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(sheet, spread_has_groups_of_columns)
+{
+    emp_sheet s;
+
+    fill_spread(&s);
+    expect_printed(&s, EMP_SHEET_TEXT,
+                   "       gpu            cpu\n"
+                   "         ours  paper    ours   rank\n"
+                   "one      1.50   1.00   120.0*     1\n"
+                   "         1.25-2.00\n"
+                   "two       OOM      -              2\n"
+                   "\n"
+                   "  Made by: made here (emplace 1.2.3, commit c0ffee).\n");
+    expect_printed(&s, EMP_SHEET_MD,
+                   "| | gpu | paper | cpu | rank |\n"
+                   "| --- | --- | --- | --- | --- |\n"
+                   "| one | 1.50 [1.25-2.00] | 1.00 | 120.0* | 1 |\n"
+                   "| two | OOM | - |  | 2 |\n"
+                   "\n"
+                   "- Made by: made here (emplace 1.2.3, commit c0ffee).\n");
+    expect_printed(&s, EMP_SHEET_CSV,
+                   "# made by: made here\n"
+                   "task,method,s,low_s,high_s,rank,commit,dirty\n"
+                   "one,gpu,1.5,1.25,2,1,c0ffee,0\n"
+                   "one,cpu,120,,,1,c0ffee,0\n"
+                   "two,gpu,OOM,,,2,c0ffee,0\n");
+    emp_sheet_clear(&s);
+}
+
+Test(sheet, json_nests_what_is_spread)
+{
+    emp_sheet s;
+
+    fill_spread(&s);
+    s.facts = json_pack("{s:s}", "runtime", "ideal");
+    char   *text = print(&s, EMP_SHEET_JSON);
+    json_t *root = json_loads(text, 0, NULL), *rows = json_object_get(root, "rows");
+    json_t *row = json_array_get(rows, 0);
+    json_t *cell = json_array_get(json_object_get(row, "cells"), 0);
+    cr_expect_str_eq(json_string_value(json_object_get(root, "runtime")), "ideal");
+    cr_expect_str_eq(json_string_value(json_object_get(root, "commit")), "c0ffee");
+    cr_expect_eq(json_array_size(rows), 2);
+    cr_expect_str_eq(json_string_value(json_object_get(row, "task")), "one");
+    cr_expect_eq(json_integer_value(json_object_get(row, "rank")), 1);
+    cr_expect_str_eq(json_string_value(json_object_get(cell, "method")), "gpu");
+    cr_expect_eq(json_real_value(json_object_get(cell, "high_s")), 2.0);
+    json_decref(root);
+    free(text);
+    s.is_keyed = true;
+    rows = emp_sheet_rows(&s);
+    cell = json_object_get(json_object_get(json_array_get(rows, 1), "cells"), "gpu");
+    cr_expect_str_eq(json_string_value(json_object_get(cell, "s")), "OOM");
+    json_decref(rows);
+    emp_sheet_clear(&s);
+}
+
+Test(sheet, sheets_in_a_chain_are_one_csv_and_a_list)
+{
+    emp_sheet first, second;
+
+    fill_spread(&first);
+    fill_spread(&second);
+    first.next = &second;
+    first.list = "parts";
+    char *csv = print(&first, EMP_SHEET_CSV), *text = print(&first, EMP_SHEET_JSON);
+    cr_expect_null(strstr(strstr(csv, "task,"), "\ntask,"), "one head");
+    cr_expect_not_null(strstr(strstr(csv, "two,gpu"), "one,gpu"));
+    json_t *root = json_loads(text, 0, NULL);
+    cr_expect_eq(json_array_size(json_object_get(root, "parts")), 2);
+    json_decref(root);
+    free(csv);
+    free(text);
+    emp_sheet_clear(&first);
+    emp_sheet_clear(&second);
+}
+
+Test(sheet, wide_ones_are_printed_in_blocks)
+{
+    emp_sheet s;
+    char      name[16];
+
+    emp_sheet_init(&s, spread, sizeof spread / sizeof *spread);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "method %d", i);
+        EMP_SHEET_ADD(&s, EMP_V("one"), EMP_V(name), EMP_V(1.0), EMP_V(2.0), EMP_V(1));
+    }
+    char *text = print(&s, EMP_SHEET_TEXT);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        cr_expect_leq(strlen(line), 120, "%s", line);
+    free(text);
+    emp_sheet_clear(&s);
+}
+
+Test(sheet, unknown_format_is_named)
+{
+    emp_sheet_format format;
+    emp_error        err = {0};
+
+    cr_expect_eq(emp_sheet_format_parse(&format, "latex", &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg,
+                     "there is no format \"latex\"; there are text, md, csv, json");
+    cr_expect_eq(emp_sheet_format_parse(&format, "md", &err), EMP_OK);
+    cr_expect_eq(format, EMP_SHEET_MD);
+}
+
+Test(sheet, every_allocation_failure_is_told_when_printed)
+{
+    FILE      *out = fopen("/dev/null", "w");
+    emp_status st = EMP_ENOMEM;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_sheet s;
+        emp_mem_fail_after(allowed);
+        fill_plain(&s);
+        st = emp_sheet_print(out, &s, EMP_SHEET_TEXT, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+        emp_sheet_clear(&s);
+        cr_assert_eq(emp_mem_live_blocks(), 0);
+    }
+    fclose(out);
+}
