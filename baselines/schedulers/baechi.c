@@ -25,8 +25,6 @@ typedef struct {
     emp_device_id device; /**< -1: there is none */
 } choice;
 
-static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
-
 static emp_time_ns *received_of(const loop *l, int32_t tensor)
 {
     return l->received_ns + (size_t)tensor * (size_t)l->device_count;
@@ -36,10 +34,10 @@ static emp_time_ns *received_of(const loop *l, int32_t tensor)
 static emp_time_ns send(emp_time_ns *channel_ns, emp_device_id from, emp_device_id to,
                         emp_time_ns end, emp_time_ns lasts)
 {
-    emp_time_ns sent = later_of(end, channel_ns[from]);
+    emp_time_ns sent = emp_time_later(end, channel_ns[from]);
 
     channel_ns[from] = sent + lasts;
-    emp_time_ns received = later_of(sent, channel_ns[to]);
+    emp_time_ns received = emp_time_later(sent, channel_ns[to]);
     channel_ns[to] = received + lasts;
     return received + lasts;
 }
@@ -65,7 +63,7 @@ static emp_time_ns deliver(loop *l, int32_t at, int32_t row_end, emp_device_id t
             is_missing = true;
             bytes += t->tensor[t->input[i]].copy_bytes;
         }
-        there = later_of(there, received);
+        there = emp_time_later(there, received);
     }
     if (!is_missing) return there;
     emp_time_ns sent = send(channel_ns, from, to, s->end_ns[edge.producer],
@@ -74,7 +72,7 @@ static emp_time_ns deliver(loop *l, int32_t at, int32_t row_end, emp_device_id t
         emp_time_ns *received = &received_of(l, t->input[i])[to];
         if (*received == NOT_THERE) *received = sent;
     }
-    return later_of(there, sent);
+    return emp_time_later(there, sent);
 }
 
 /* The earliest start of a ready task on a device. */
@@ -87,7 +85,7 @@ static emp_time_ns start_on(loop *l, int32_t task, emp_device_id device,
 
     for (int32_t i = t->input_offset[task]; i < row_end;) {
         emp_time_ns there = deliver(l, i, row_end, device, channel_ns, is_booked, &i);
-        start = later_of(start, there);
+        start = emp_time_later(start, there);
     }
     return start;
 }
@@ -147,7 +145,7 @@ static void look_at(loop *l, int32_t task, choice *best, emp_time_ns *next)
         may_go[d] = emp_list_may_go(l->schedule, task, d);
         if (!may_go[d]) continue;
         start[d] = preview(l, task, d);
-        latest = later_of(latest, start[d]);
+        latest = emp_time_later(latest, start[d]);
     }
     for (emp_device_id d = 0; d < l->device_count; d++) {
         if (!may_go[d]) continue;
@@ -166,7 +164,8 @@ static emp_status book(loop *l, choice c, emp_error *err)
 {
     emp_time_ns start = start_on(l, c.task, c.device, l->channel_ns, true);
 
-    EMP_CHECK(emp_list_book(l->schedule, c.task, c.device, later_of(start, l->now), err));
+    EMP_CHECK(
+        emp_list_book(l->schedule, c.task, c.device, emp_time_later(start, l->now), err));
     l->last[c.device] = c.task;
     return EMP_OK;
 }

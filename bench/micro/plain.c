@@ -26,11 +26,6 @@ static bool is_ideal(const emp_runtime_events *r)
     return !has_host && has_plain_copies && has_plain_memory && !(delays_s > 0);
 }
 
-static bool reads_on_host(const emp_op *op, int32_t input)
-{
-    return op->host_input_mask >> (input < 31 ? input : 31) & 1u;
-}
-
 static emp_status allocate(emp_plain *p, const emp_graph *g, emp_error *err)
 {
     p->id_of_op = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count);
@@ -96,7 +91,7 @@ static void connect_inputs(emp_plain *p, const emp_graph *g, const int32_t *new_
                 o->first = tensor < 0 ? EMP_PLAIN_NO_BYTES : EMP_PLAIN_SHARES_INPUT;
             if (tensor < 0) continue;
             p->input[p->edge_count++] =
-                (emp_plain_edge){tensor, reads_on_host(&g->op[id], i - first)};
+                (emp_plain_edge){tensor, emp_op_reads_on_host(&g->op[id], i - first)};
             p->tensor[tensor].reader++;
             o->missing++;
         }
@@ -130,7 +125,7 @@ static void connect_readers(emp_plain *p, const emp_graph *g, const int32_t *new
             int32_t tensor = new_tensor[g->input[i]];
             if (tensor < 0) continue;
             p->reader[--p->tensor[tensor].reader] =
-                (emp_plain_edge){op, reads_on_host(&g->op[id], i - first)};
+                (emp_plain_edge){op, emp_op_reads_on_host(&g->op[id], i - first)};
         }
         for (int32_t i = g->control_offset[id + 1] - 1; i >= g->control_offset[id]; i--) {
             int32_t from = new_op[g->control[i]];

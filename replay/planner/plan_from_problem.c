@@ -24,11 +24,6 @@ struct draft {
     emp_replay_plan *plan;
 };
 
-static bool reads_on_host(const emp_op *op, int32_t input)
-{
-    return op->host_input_mask >> (input < 31 ? input : 31) & 1u;
-}
-
 static emp_status number(struct draft *d, emp_error *err)
 {
     const emp_graph *g = d->g;
@@ -141,7 +136,7 @@ static void set_inputs(struct draft *d, int32_t op)
         const emp_tensor *t = &g->tensor[g->input[i]];
         int32_t           bytes = emp_dtype_bytes(t->dtype);
         int32_t           place = d->live_tensor[g->input[i]];
-        bool              on_host = reads_on_host(&g->op[id], i - first);
+        bool              on_host = emp_op_reads_on_host(&g->op[id], i - first);
         int32_t           memory = emp_replay_memory(p, device, on_host);
         if (place >= 0 && emp_replay_memory_of_place(p, place) != memory)
             place = d->tensor_count + find_copy(d, place, memory);

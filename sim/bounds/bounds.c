@@ -26,9 +26,9 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32
     EMP_TRY(emp_bound_model_init(&model, problem, err));
     EMP_TRY(emp_bound_facts_find(&facts, &model, near_of(effort), err));
     out->is_infeasible = facts.is_infeasible;
-    facts.drained_ns = emp_bound_later(facts.drained_ns, facts.joined_ns);
-    best_ns = emp_bound_later(emp_bound_later(facts.drained_ns, facts.area_ns),
-                              emp_bound_later(facts.class_ns, facts.window_ns));
+    facts.drained_ns = emp_time_later(facts.drained_ns, facts.joined_ns);
+    best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
+                             emp_time_later(facts.class_ns, facts.window_ns));
     out->path_ns = or_none(facts.path_ns, model.step_ns);
     out->joined_ns = or_none(facts.joined_ns, model.step_ns);
     out->drained_ns = or_none(facts.drained_ns, model.step_ns);

@@ -60,18 +60,18 @@ static emp_time_ns serve(const emp_crowd *crowd, int32_t count, int32_t server)
     for (int32_t i = count - 1; i >= 0; i--) {
         const emp_crowd_member *m = &crowd->member[crowd->order[i]];
         work_ns = emp_bound_add(work_ns, m->work_ns[server]);
-        tail_ns = emp_bound_sooner(tail_ns, m->tail_ns[server]);
+        tail_ns = emp_time_sooner(tail_ns, m->tail_ns[server]);
         emp_time_ns end_ns =
             emp_bound_add(m->release_ns[server], emp_bound_add(work_ns, tail_ns));
-        best_ns = emp_bound_later(best_ns, end_ns);
+        best_ns = emp_time_later(best_ns, end_ns);
     }
     return best_ns;
 }
 
 static emp_time_ns serve_all(const emp_crowd *crowd, int32_t count)
 {
-    return emp_bound_later(serve(crowd, count, EMP_CROWD_THREAD),
-                           serve(crowd, count, EMP_CROWD_STREAM));
+    return emp_time_later(serve(crowd, count, EMP_CROWD_THREAD),
+                          serve(crowd, count, EMP_CROWD_STREAM));
 }
 
 /* Either the first n members are all here or one of them is elsewhere, for at least as long
@@ -91,5 +91,5 @@ emp_time_ns emp_crowd_least(const emp_crowd *crowd)
     }
     emp_time_ns served_ns = serve_all(crowd, here);
     if (here == crowd->count) return served_ns;
-    return emp_bound_later(served_ns, crowd->member[here].elsewhere_ns);
+    return emp_time_later(served_ns, crowd->member[here].elsewhere_ns);
 }

@@ -22,13 +22,6 @@ static bool is_in_gpu_memory(const emp_bound_edge *edge)
     return !edge->is_control && !edge->is_on_host && !edge->is_read_on_host;
 }
 
-static bool is_read_on_host(const emp_graph *g, emp_op_id op, int32_t input)
-{
-    int32_t bit = input - g->input_offset[op];
-
-    return g->op[op].host_input_mask >> (bit < 31 ? bit : 31) & 1u;
-}
-
 /* What an op reads, if that is the tensor, in GPU memory alone, and at most one more. */
 static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
                            emp_tensor_id tensor, emp_tensor_id *other)
@@ -41,7 +34,8 @@ static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
         if (g->op[g->tensor[g->input[i]].producer].is_folded) continue;
         if (g->input[i] == tensor) {
-            if (is_read_on_host(g, op, i)) return false; /* a copy that x waits for */
+            if (emp_op_reads_on_host(&g->op[op], i - g->input_offset[op]))
+                return false; /* a copy that x waits for */
             continue;
         }
         if (*other >= 0 && *other != g->input[i]) return false;
@@ -88,16 +82,16 @@ static emp_time_ns cross(const emp_bound_model *model, const emp_bound_edge *edg
 {
     emp_bound_delay d = emp_bound_delay_of(model, edge, from, to, EMP_BOUND_APART);
 
-    return from == gpu ? emp_bound_later(d.after_done_ns, 0) : d.after_told_ns;
+    return from == gpu ? emp_time_later(d.after_done_ns, 0) : d.after_told_ns;
 }
 
 static emp_time_ns message(const emp_bound_model *model)
 {
     emp_time_ns least =
-        emp_bound_sooner(model->message_ns[cpu][gpu], model->message_ns[gpu][cpu]);
+        emp_time_sooner(model->message_ns[cpu][gpu], model->message_ns[gpu][cpu]);
 
     if (model->count[gpu] > 1)
-        least = emp_bound_sooner(least, model->message_ns[gpu][gpu]);
+        least = emp_time_sooner(least, model->message_ns[gpu][gpu]);
     return emp_runtime_events_of(&model->problem->runtime)->control_latency ? least : 0;
 }
 
@@ -112,12 +106,12 @@ static emp_time_ns with_second(const emp_bound_model *model, const fork *f)
     if (emp_bound_may(second, gpu)) {
         least_ns = second->run_ns[gpu];
         if (model->count[gpu] > 1)
-            least_ns = emp_bound_sooner(least_ns, cross(model, &f->to_second, gpu, gpu) +
-                                                      second->issue_ns + back_ns);
+            least_ns = emp_time_sooner(least_ns, cross(model, &f->to_second, gpu, gpu) +
+                                                     second->issue_ns + back_ns);
     }
     if (emp_bound_may(second, cpu))
-        least_ns = emp_bound_sooner(least_ns, cross(model, &f->to_second, gpu, cpu) +
-                                                  second->run_ns[cpu] + back_ns);
+        least_ns = emp_time_sooner(least_ns, cross(model, &f->to_second, gpu, cpu) +
+                                                 second->run_ns[cpu] + back_ns);
     return emp_bound_add(first->run_ns[gpu], least_ns);
 }
 
@@ -141,7 +135,7 @@ static emp_bound_drain measure(const emp_bound_model *model, const fork *f)
     if (emp_bound_may(first, gpu)) {
         together_ns = with_second(model, f);
         if (model->count[gpu] > 1) {
-            emp_time_ns sooner_ns = emp_bound_sooner(
+            emp_time_ns sooner_ns = emp_time_sooner(
                 cross(model, &f->onward, gpu, gpu) + model->op[d.to].issue_ns,
                 cross(model, &f->to_first, gpu, gpu) + first->issue_ns);
             apart_ns = emp_bound_add(run_ns, sooner_ns);
@@ -150,10 +144,10 @@ static emp_bound_drain measure(const emp_bound_model *model, const fork *f)
     } else {
         d.after_ns[cpu] = EMP_COST_LIMIT_NS;
     }
-    d.after_ns[cpu] = emp_bound_sooner(d.after_ns[cpu], by_cpu(model, f));
+    d.after_ns[cpu] = emp_time_sooner(d.after_ns[cpu], by_cpu(model, f));
     d.after_ns[gpu] =
-        emp_bound_sooner(emp_bound_sooner(together_ns, apart_ns),
-                         cross(model, &f->to_first, gpu, cpu) + by_cpu(model, f));
+        emp_time_sooner(emp_time_sooner(together_ns, apart_ns),
+                        cross(model, &f->to_first, gpu, cpu) + by_cpu(model, f));
     d.gain_ns = d.after_ns[gpu] - run_ns;
     return d;
 }
@@ -206,7 +200,7 @@ static void sum_losses(emp_bound_drains *s, const emp_bound_model *model)
     for (int32_t i = 0; i < s->group_count; i++) s->gain_ns[i] = 0;
     for (int32_t i = 0; i < s->count; i++) {
         emp_time_ns *most = s->drain[i].group < 0 ? NULL : &s->gain_ns[s->drain[i].group];
-        if (most != NULL) *most = emp_bound_later(*most, s->drain[i].gain_ns);
+        if (most != NULL) *most = emp_time_later(*most, s->drain[i].gain_ns);
     }
     s->loss_ns = 0;
     for (int32_t i = 0; i < s->group_count; i++)
@@ -225,7 +219,7 @@ emp_time_ns emp_bound_drains_start(const emp_bound_drains *s,
     if (d->group >= 0 && !s->is_used[d->group]) return 0;
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
         if (emp_bound_may(&model->op[d->from], k))
-            least_ns = emp_bound_sooner(
+            least_ns = emp_time_sooner(
                 least_ns, emp_bound_add(paths->head[d->from][k].done_ns, d->after_ns[k]));
     return least_ns;
 }

@@ -81,12 +81,12 @@ static void go_through(const joiner *j, near_op *n)
         if (has_stream(j, place)) {
             n->start_ns[goal][place] = plus(l->done_ns, run_ns);
             n->ready_ns[goal][place] =
-                emp_bound_later(plus(l->told_ns, o->issue_ns),
-                                plus(n->start_ns[goal][place], o->issue_ns));
+                emp_time_later(plus(l->told_ns, o->issue_ns),
+                               plus(n->start_ns[goal][place], o->issue_ns));
         } else {
             n->start_ns[goal][place] = -1;
             n->ready_ns[goal][place] =
-                plus(emp_bound_later(l->told_ns, l->done_ns), run_ns);
+                plus(emp_time_later(l->told_ns, l->done_ns), run_ns);
         }
     }
 }
@@ -127,16 +127,16 @@ static void lengthen(const joiner *j, const emp_bound_edge *edge, const near_op 
             emp_time_ns ready_ns = reader->ready_ns[goal][to];
             emp_time_ns done_ns = is_queued ? reader->start_ns[goal][to] : -1;
             if (d.after_done_ns >= 0)
-                done_ns = emp_bound_later(done_ns, plus(ready_ns, d.after_done_ns));
+                done_ns = emp_time_later(done_ns, plus(ready_ns, d.after_done_ns));
             least[goal].told_ns =
-                emp_bound_sooner(least[goal].told_ns, plus(ready_ns, d.after_told_ns));
-            least[goal].done_ns = emp_bound_sooner(least[goal].done_ns, done_ns);
+                emp_time_sooner(least[goal].told_ns, plus(ready_ns, d.after_told_ns));
+            least[goal].done_ns = emp_time_sooner(least[goal].done_ns, done_ns);
         }
     }
     for (int32_t goal = 0; goal < GOALS; goal++) {
         lag *all = &maker->lag[goal][from];
-        all->told_ns = emp_bound_later(all->told_ns, least[goal].told_ns);
-        all->done_ns = emp_bound_later(all->done_ns, least[goal].done_ns);
+        all->told_ns = emp_time_later(all->told_ns, least[goal].told_ns);
+        all->done_ns = emp_time_later(all->done_ns, least[goal].done_ns);
     }
 }
 
@@ -183,8 +183,8 @@ static emp_time_ns least_elsewhere(const joiner *j, const near_op *n, int32_t go
         const lag            *l = &n->lag[goal][place];
         if (!(n->places >> place & 1u)) continue;
         least_ns =
-            emp_bound_sooner(least_ns, emp_bound_later(plus(l->told_ns, head->told_ns),
-                                                       plus(l->done_ns, head->done_ns)));
+            emp_time_sooner(least_ns, emp_time_later(plus(l->told_ns, head->told_ns),
+                                                     plus(l->done_ns, head->done_ns)));
     }
     return least_ns;
 }
@@ -202,9 +202,9 @@ static emp_crowd_member describe(const joiner *j, const near_op *n, int32_t goal
     m.work_ns[EMP_CROWD_THREAD] = j->model->has_thread ? o->issue_ns : run_ns;
     m.tail_ns[EMP_CROWD_THREAD] = l->told_ns;
     if (!j->model->has_thread || goal == READY) return m;
-    m.release_ns[EMP_CROWD_STREAM] = emp_bound_later(head->told_ns, head->queued_ns);
+    m.release_ns[EMP_CROWD_STREAM] = emp_time_later(head->told_ns, head->queued_ns);
     m.work_ns[EMP_CROWD_STREAM] = run_ns;
-    m.tail_ns[EMP_CROWD_STREAM] = emp_bound_later(l->done_ns, 0);
+    m.tail_ns[EMP_CROWD_STREAM] = emp_time_later(l->done_ns, 0);
     return m;
 }
 
@@ -247,14 +247,14 @@ static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
 {
     const emp_bound_head *head = &j->paths->head[op][EMP_DEVICE_GPU];
     emp_time_ns           least_ns[GOALS] = {head->ready_ns,
-                                             emp_bound_later(head->told_ns, head->queued_ns)};
+                                             emp_time_later(head->told_ns, head->queued_ns)};
 
     j->to = op;
     look_around(j, least_ns);
-    floor->ready_ns = emp_bound_later(least_ns[READY], emp_crowd_least(&j->crowd[READY]));
+    floor->ready_ns = emp_time_later(least_ns[READY], emp_crowd_least(&j->crowd[READY]));
     if (j->model->has_thread)
         floor->queued_ns =
-            emp_bound_later(least_ns[START], emp_crowd_least(&j->crowd[START]));
+            emp_time_later(least_ns[START], emp_crowd_least(&j->crowd[START]));
 }
 
 /* ---- all ---- */

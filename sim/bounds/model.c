@@ -131,8 +131,8 @@ static void cut_on_pool(const emp_problem *p, emp_op_id id, emp_bound_op *op)
         int32_t     tasks = n * emp_cost_rounds(lanes);
         emp_time_ns task_ns = c->task_ns[c->cpu_offset[id] + n - 1];
         if (task_ns > EMP_COST_LIMIT_NS / tasks) continue;
-        least_ns = emp_bound_sooner(least_ns, tasks * task_ns);
-        fastest_ns = emp_bound_sooner(fastest_ns, (tasks + cores - 1) / cores * task_ns);
+        least_ns = emp_time_sooner(least_ns, tasks * task_ns);
+        fastest_ns = emp_time_sooner(fastest_ns, (tasks + cores - 1) / cores * task_ns);
     }
     op->run_ns[EMP_DEVICE_CPU] = fastest_ns;
     op->core_ns = least_ns;
@@ -268,8 +268,7 @@ bool emp_bound_edge_get(const emp_bound_model *model, emp_op_id op, int32_t numb
         edge->from = t->producer;
         edge->bytes = t->copy_bytes;
         edge->is_on_host = t->on_host;
-        edge->is_read_on_host =
-            g->op[op].host_input_mask >> (number < 31 ? number : 31) & 1u;
+        edge->is_read_on_host = emp_op_reads_on_host(&g->op[op], number);
     }
     edge->is_bound = g->op[edge->from].colocation_class == g->op[op].colocation_class;
     return !g->op[edge->from].is_folded;

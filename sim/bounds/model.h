@@ -99,14 +99,4 @@ static inline emp_time_ns emp_bound_add(emp_time_ns a, emp_time_ns b)
     return a + b < EMP_COST_LIMIT_NS ? a + b : EMP_COST_LIMIT_NS;
 }
 
-static inline emp_time_ns emp_bound_later(emp_time_ns a, emp_time_ns b)
-{
-    return a > b ? a : b;
-}
-
-static inline emp_time_ns emp_bound_sooner(emp_time_ns a, emp_time_ns b)
-{
-    return a < b ? a : b;
-}
-
 #endif /* EMP_SIM_BOUNDS_MODEL_H */

@@ -33,16 +33,16 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
                                                (emp_device_kind)kind, EMP_BOUND_ANY_TWO);
         emp_time_ns     ready = emp_bound_add(from->told_ns, d.after_told_ns);
         if (d.after_done_ns >= 0)
-            ready = emp_bound_later(ready, emp_bound_add(from->done_ns, d.after_done_ns));
+            ready = emp_time_later(ready, emp_bound_add(from->done_ns, d.after_done_ns));
         emp_time_ns start = emp_bound_add(ready, issue_ns);
         if (d.is_in_order && has_stream(model, k) && has_stream(model, kind))
-            start = emp_bound_later(start, from->done_ns);
-        ready_ns = emp_bound_sooner(ready_ns, ready);
-        start_ns = emp_bound_sooner(start_ns, start);
+            start = emp_time_later(start, from->done_ns);
+        ready_ns = emp_time_sooner(ready_ns, ready);
+        start_ns = emp_time_sooner(start_ns, start);
     }
-    head->ready_ns = emp_bound_later(head->ready_ns, ready_ns);
+    head->ready_ns = emp_time_later(head->ready_ns, ready_ns);
     if (has_stream(model, kind))
-        head->queued_ns = emp_bound_later(head->queued_ns, start_ns);
+        head->queued_ns = emp_time_later(head->queued_ns, start_ns);
 }
 
 void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
@@ -57,13 +57,13 @@ void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *mo
         if (emp_bound_edge_get(model, op, i, &edge))
             wait_for(paths, model, &edge, kind, &head);
     if (kind == EMP_DEVICE_GPU) {
-        head.ready_ns = emp_bound_later(head.ready_ns, floor->ready_ns);
-        head.queued_ns = emp_bound_later(head.queued_ns, floor->queued_ns);
+        head.ready_ns = emp_time_later(head.ready_ns, floor->ready_ns);
+        head.queued_ns = emp_time_later(head.queued_ns, floor->queued_ns);
     }
     if (has_stream(model, kind)) {
         head.told_ns = emp_bound_add(head.ready_ns, o->issue_ns);
         head.done_ns =
-            emp_bound_add(emp_bound_later(head.told_ns, head.queued_ns), o->run_ns[kind]);
+            emp_bound_add(emp_time_later(head.told_ns, head.queued_ns), o->run_ns[kind]);
     } else {
         head.told_ns = head.done_ns = emp_bound_add(head.ready_ns, o->run_ns[kind]);
     }
@@ -86,12 +86,12 @@ static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
         bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
         emp_time_ns done = is_queued ? to->queued_ns : 0;
         if (d.after_done_ns >= 0)
-            done = emp_bound_later(done, emp_bound_add(d.after_done_ns, to->ready_ns));
-        told_ns = emp_bound_sooner(told_ns, emp_bound_add(d.after_told_ns, to->ready_ns));
-        done_ns = emp_bound_sooner(done_ns, done);
+            done = emp_time_later(done, emp_bound_add(d.after_done_ns, to->ready_ns));
+        told_ns = emp_time_sooner(told_ns, emp_bound_add(d.after_told_ns, to->ready_ns));
+        done_ns = emp_time_sooner(done_ns, done);
     }
-    tail->told_ns = emp_bound_later(tail->told_ns, told_ns);
-    tail->done_ns = emp_bound_later(tail->done_ns, done_ns);
+    tail->told_ns = emp_time_later(tail->told_ns, told_ns);
+    tail->done_ns = emp_time_later(tail->done_ns, done_ns);
 }
 
 /* All that waits for the op has added to told and done. Then those before it are told. */
@@ -101,13 +101,13 @@ static void find_tail(const emp_bound_paths *paths, const emp_bound_model *model
     const emp_bound_op *o = &model->op[op];
     emp_bound_tail     *tail = &paths->tail[op][kind];
 
-    tail->told_ns = emp_bound_later(tail->told_ns, o->gap_ns[kind]);
+    tail->told_ns = emp_time_later(tail->told_ns, o->gap_ns[kind]);
     tail->queued_ns = emp_bound_add(o->run_ns[kind], tail->done_ns);
     if (has_stream(model, kind)) {
         tail->ready_ns =
-            emp_bound_add(o->issue_ns, emp_bound_later(tail->told_ns, tail->queued_ns));
+            emp_bound_add(o->issue_ns, emp_time_later(tail->told_ns, tail->queued_ns));
     } else {
-        tail->told_ns = tail->done_ns = emp_bound_later(tail->told_ns, tail->done_ns);
+        tail->told_ns = tail->done_ns = emp_time_later(tail->told_ns, tail->done_ns);
         tail->ready_ns = emp_bound_add(o->run_ns[kind], tail->told_ns);
     }
 }
@@ -171,8 +171,8 @@ emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
     const emp_bound_head *head = &paths->head[op][kind];
     const emp_bound_tail *tail = &paths->tail[op][kind];
 
-    return emp_bound_later(emp_bound_add(head->ready_ns, tail->ready_ns),
-                           emp_bound_add(head->queued_ns, tail->queued_ns));
+    return emp_time_later(emp_bound_add(head->ready_ns, tail->ready_ns),
+                          emp_bound_add(head->queued_ns, tail->queued_ns));
 }
 
 emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
@@ -185,8 +185,8 @@ emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
         if (model->op[op].kinds == 0) continue;
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
             if (emp_bound_may(&model->op[op], k))
-                least = emp_bound_sooner(least, emp_bound_paths_through(paths, op, k));
-        longest = emp_bound_later(longest, least);
+                least = emp_time_sooner(least, emp_bound_paths_through(paths, op, k));
+        longest = emp_time_later(longest, least);
     }
     return longest;
 }

@@ -74,13 +74,13 @@ static emp_status drain(emp_bound_model *model, emp_bound_paths *paths, int32_t 
     if (drains.in_use == 0) goto cleanup;
     EMP_TRY(emp_bound_join(model, paths, &drains, near, err));
     *drained_ns =
-        emp_bound_later(0, emp_bound_paths_longest(paths, model) - drains.loss_ns);
+        emp_time_later(0, emp_bound_paths_longest(paths, model) - drains.loss_ns);
     for (size_t v = 0; v < ops; v++) {
         const emp_bound_floor *most = &model->floor[v];
         joined[v].ready_ns =
-            emp_bound_later(joined[v].ready_ns, most->ready_ns - drains.loss_ns);
+            emp_time_later(joined[v].ready_ns, most->ready_ns - drains.loss_ns);
         joined[v].queued_ns =
-            emp_bound_later(joined[v].queued_ns, most->queued_ns - drains.loss_ns);
+            emp_time_later(joined[v].queued_ns, most->queued_ns - drains.loss_ns);
     }
 
 cleanup:
@@ -93,7 +93,6 @@ cleanup:
 /* All bounds for the kinds that are left. */
 static emp_status find_facts(search *s, emp_bound_facts *facts, emp_error *err)
 {
-    emp_status        st = EMP_OK;
     emp_area          area;
     double            window_ns = 0.0;
     const int32_t     classes = s->model.problem->graph->class_count;
@@ -103,24 +102,21 @@ static emp_status find_facts(search *s, emp_bound_facts *facts, emp_error *err)
     if (s->model.has_paths)
         facts->drained_ns = emp_bound_paths_longest(&s->paths, &s->model);
     facts->class_ns = emp_bound_longest_class(&s->model, s->of_class);
-    EMP_TRY(emp_area_solve(&area, s->of_class, classes, s->model.capacity, 1e-5, err));
+    EMP_CHECK(emp_area_solve(&area, s->of_class, classes, s->model.capacity, 1e-5, err));
     facts->area_ns = (emp_time_ns)ceil(area.value);
     facts->is_infeasible = area.is_infeasible;
     if (!s->model.has_paths || facts->is_infeasible || facts->area_ns > enough_ns)
-        goto cleanup;
-    EMP_TRY(emp_bound_window(&window_ns, &s->model, &s->paths, s->of_op, area.price,
-                             (double)enough_ns, err));
+        return EMP_OK;
+    EMP_CHECK(emp_bound_window(&window_ns, &s->model, &s->paths, s->of_op, area.price,
+                               (double)enough_ns, err));
     facts->window_ns = (emp_time_ns)ceil(window_ns);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* Whether no placement takes at most that long. */
 static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns target_ns,
                            bool *is_refuted, emp_error *err)
 {
-    emp_status      st = EMP_OK;
     emp_bound_facts facts;
     size_t          ops = (size_t)model->problem->graph->op_count;
     bool            is_lost = false;
@@ -128,20 +124,18 @@ static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns 
     memcpy(s->model.op, model->op, ops * sizeof *model->op);
     s->target_ns = target_ns;
     *is_refuted = true;
-    if (!emp_bound_restrict(&s->model, s->of_class)) goto cleanup;
+    if (!emp_bound_restrict(&s->model, s->of_class)) return EMP_OK;
     for (int32_t i = 0; i < ROUNDS; i++) {
         bool has_changed = restrict_by_paths(s, &is_lost);
-        if (is_lost) goto cleanup;
+        if (is_lost) return EMP_OK;
         if (!has_changed) break;
     }
     if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
-    EMP_TRY(find_facts(s, &facts, err));
+    EMP_CHECK(find_facts(s, &facts, err));
     *is_refuted = facts.is_infeasible || facts.drained_ns > target_ns ||
                   facts.area_ns > target_ns || facts.class_ns > target_ns ||
                   facts.window_ns > target_ns;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 emp_status emp_bound_facts_find(emp_bound_facts *facts, emp_bound_model *model,

@@ -45,9 +45,9 @@ static emp_area_item cut(const emp_bound_model *model, const emp_bound_paths *pa
     if (!emp_bound_may(o, gpu)) return item;
     emp_time_ns start_ns = head[gpu].ready_ns;
     if (model->has_thread) {
-        emp_time_ns issued_tail = emp_bound_later(tail[gpu].told_ns, tail[gpu].queued_ns);
+        emp_time_ns issued_tail = emp_time_later(tail[gpu].told_ns, tail[gpu].queued_ns);
         item.load[gpu][EMP_BOUND_THREAD] = inside(o->issue_ns, start_ns, issued_tail, w);
-        start_ns = emp_bound_later(head[gpu].told_ns, head[gpu].queued_ns);
+        start_ns = emp_time_later(head[gpu].told_ns, head[gpu].queued_ns);
     }
     item.load[gpu][EMP_BOUND_STREAM] =
         inside(o->run_ns[gpu], start_ns, tail[gpu].done_ns, w);

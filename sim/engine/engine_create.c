@@ -5,11 +5,6 @@
 #include "base/mem.h"
 #include "sim/engine/engine_internal.h"
 
-static bool reads_on_host(const emp_op *op, int32_t input)
-{
-    return op->host_input_mask >> (input < 31 ? input : 31) & 1u;
-}
-
 /* Counts of what is left when folded ops are gone. */
 struct sizes {
     int32_t op_count, tensor_count, edge_count, control_count;
@@ -267,7 +262,7 @@ static void add_reader(emp_engine *sim, const emp_graph *g, const int32_t *live,
 
     for (int32_t i = g->input_offset[id + 1] - 1; i >= g->input_offset[id]; i--) {
         if (live[g->tensor[g->input[i]].producer] < 0) continue;
-        bool on_host = reads_on_host(&g->op[id], i - g->input_offset[id]);
+        bool on_host = emp_op_reads_on_host(&g->op[id], i - g->input_offset[id]);
         sim->reader[--sim->instance[sim->input[input]].reader] =
             (emp_sim_reader){2 * (uint32_t)op + on_host, input};
         if (on_host) sim->op[op].flags |= EMP_SIM_HAS_HOST_INPUTS;

@@ -305,8 +305,6 @@ emp_status emp_engine_run(emp_engine *sim, const emp_device_id *device_of_op,
                           emp_sim_result *result, emp_error *err);
 void       emp_engine_destroy(emp_engine *sim);
 
-enum { EMP_SIM_GRANULE = 256 };
-
 _Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
 _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
 
@@ -314,15 +312,6 @@ _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
 
 _Static_assert(2 * EMP_SIM_LAST_NS - 1 <= INT64_MAX >> EMP_SIM_SOURCE_BITS,
                "an event at now + EMP_SIM_LAST_NS fits");
-
-/** What an allocation of \a bytes takes: whole granules, and no more than 64 bits hold. */
-static inline int64_t emp_sim_round_up(int64_t bytes)
-{
-    int64_t most = INT64_MAX - EMP_SIM_GRANULE + 1;
-
-    if (bytes > most) bytes = most;
-    return (bytes + (EMP_SIM_GRANULE - 1)) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
-}
 
 /** What is seldom so is laid out of the way of what mostly happens. */
 #define EMP_SIM_SELDOM(x) __builtin_expect(!!(x), 0)

@@ -19,7 +19,7 @@ static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t dev
     }
     if (EMP_RULES.drain_copies && !EMP_RULES.serial_issue && d->kind == EMP_DEVICE_GPU) {
         d->queued_ns =
-            emp_run_later_of(d->queued_ns, sim->now) + emp_run_cost_on(sim, op, device);
+            emp_time_later(d->queued_ns, sim->now) + emp_run_cost_on(sim, op, device);
     }
     emp_run_serve(sim, device, op, emp_run_duration_on(sim, op, device));
 }
@@ -178,13 +178,12 @@ static inline void emp_run_issue_op(emp_engine *sim, int32_t op, int32_t device,
     emp_run_create_outputs(sim, op, device);
     if (launches) {
         emp_time_ns cost = sim->op[op].gpu_ns;
-        start = emp_run_later_of(d->queued_ns, sim->now);
+        start = emp_time_later(d->queued_ns, sim->now);
         end = start + cost;
         d->queued_ns = end;
         d->busy_ns += cost;
     }
-    if (!EMP_RULES.drain_copies)
-        sim->until[op] = emp_run_later_of(d->queued_ns, sim->now);
+    if (!EMP_RULES.drain_copies) sim->until[op] = emp_time_later(d->queued_ns, sim->now);
     emp_run_record_op(sim, op, device, start, end);
     emp_run_trace_op(sim, op, device, 0, start, end);
     if (launches && !EMP_RULES.release_at_issue)

@@ -75,7 +75,7 @@ EMP_SIM_INLINE emp_time_ns emp_run_keep_links(emp_engine *sim, const int32_t *li
 {
     emp_time_ns *free_ns = sim->link_free_ns, end = sim->now;
 
-    for (int32_t i = 0; i < count; i++) end = emp_run_later_of(end, free_ns[link[i]]);
+    for (int32_t i = 0; i < count; i++) end = emp_time_later(end, free_ns[link[i]]);
     end += duration;
     for (int32_t i = 0; i < count; i++) free_ns[link[i]] = end;
     return end;
@@ -115,12 +115,12 @@ static inline emp_time_ns emp_run_copy_ready_at(const emp_engine      *sim,
 {
     emp_time_ns ready = sim->now;
 
-    if (EMP_RULES.copy_streams) ready = emp_run_later_of(ready, stream_ready_ns);
+    if (EMP_RULES.copy_streams) ready = emp_time_later(ready, stream_ready_ns);
     if (EMP_RULES.drain_copies) {
-        ready = emp_run_later_of(ready, sim->device[from].queued_ns);
-        ready = emp_run_later_of(ready, sim->device[to].queued_ns);
+        ready = emp_time_later(ready, sim->device[from].queued_ns);
+        ready = emp_time_later(ready, sim->device[to].queued_ns);
     } else if (emp_run_has_host_thread(sim, from)) {
-        ready = emp_run_later_of(ready, sim->until[p->producer]);
+        ready = emp_time_later(ready, sim->until[p->producer]);
     }
     return ready;
 }

@@ -8,11 +8,6 @@
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
 
-static inline emp_time_ns emp_run_later_of(emp_time_ns a, emp_time_ns b)
-{
-    return a > b ? a : b;
-}
-
 /** Compilers would compute the address anew wherever it is used; they keep what comes from an
  * empty asm, of which they know nothing. */
 EMP_SIM_INLINE emp_sim_device *emp_run_device_at(emp_engine *sim, int32_t device)

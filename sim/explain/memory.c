@@ -7,8 +7,7 @@
 #include "base/mem.h"
 #include "sim/engine/sim_live.h"
 #include "sim/explain/explain_internal.h"
-
-enum { GRANULE = 256 };
+#include "sim/rules/limits.h"
 
 struct observer {
     emp_explain                *why;
@@ -23,11 +22,6 @@ struct observer {
     int32_t *next;  /* [op] */
     int32_t *parts; /* [op] that are still to run; 0 = it has ended */
 };
-
-static int64_t round_up(int64_t bytes)
-{
-    return (bytes + GRANULE - 1) / GRANULE * GRANULE;
-}
 
 static void add_buffer(emp_explain_memory *m, const emp_explain_buffer *buffer)
 {
@@ -62,8 +56,8 @@ static void add_persistent(struct observer *o, emp_explain_memory *m, int64_t by
         if (op->is_folded || op->persistent_bytes == 0 ||
             o->s->device_of_op[id] != m->device)
             continue;
-        add_buffer(m, &(emp_explain_buffer){round_up(op->persistent_bytes), id, -1,
-                                            EMP_HELD_PERSISTENT});
+        add_buffer(m, &(emp_explain_buffer){emp_sim_round_up(op->persistent_bytes), id,
+                                            -1, EMP_HELD_PERSISTENT});
     }
 }
 
@@ -84,8 +78,9 @@ static void add_workspaces(struct observer *o, emp_explain_memory *m, int64_t by
          op = o->next[op]) {
         if (o->parts[op] == 0 || o->s->op[op].workspace_change > o->change_count)
             continue;
-        add_buffer(m, &(emp_explain_buffer){round_up(g->op[op].cost.workspace_bytes), op,
-                                            -1, EMP_HELD_WORKSPACE});
+        add_buffer(m,
+                   &(emp_explain_buffer){emp_sim_round_up(g->op[op].cost.workspace_bytes),
+                                         op, -1, EMP_HELD_WORKSPACE});
     }
 }
 

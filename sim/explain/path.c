@@ -33,10 +33,6 @@ struct walk {
     void                       *context;
 };
 
-static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
-
-static emp_time_ns earlier_of(emp_time_ns a, emp_time_ns b) { return a < b ? a : b; }
-
 /* The time from \a start to the walk's moment went into \a segment; \a start is the
  * moment now. */
 static void spend(struct walk *w, emp_time_ns start, emp_explain_segment segment)
@@ -45,7 +41,7 @@ static void spend(struct walk *w, emp_time_ns start, emp_explain_segment segment
         w->is_strange = true;
         return;
     }
-    segment.start_ns = later_of(start, w->floor);
+    segment.start_ns = emp_time_later(start, w->floor);
     segment.end_ns = w->at;
     if (segment.start_ns < segment.end_ns) w->take(w, &segment);
     w->at = start;
@@ -205,9 +201,9 @@ static void leave_start(struct walk *w, const emp_explain_copy *c)
     bool        is_on_gpu = c->from == producer->device && producer->data_op >= 0;
     bool        is_computed_later = is_on_gpu && producer->data_ns > c->requested_ns;
     emp_time_ns begin = is_computed_later ? producer->data_ns : c->requested_ns;
-    emp_time_ns computed = later_of(begin, earlier_of(w->at, c->computed_ns));
+    emp_time_ns computed = emp_time_later(begin, emp_time_sooner(w->at, c->computed_ns));
 
-    spend_on_copy(w, later_of(computed, earlier_of(w->at, c->stream_ns)),
+    spend_on_copy(w, emp_time_later(computed, emp_time_sooner(w->at, c->stream_ns)),
                   EMP_CAUSE_LINK_WAIT, c);
     spend_on_copy(w, computed, EMP_CAUSE_COPY_STREAM_WAIT, c);
     spend_on_copy(w, begin, EMP_CAUSE_COPY_COMPUTE_WAIT, c);
@@ -377,7 +373,7 @@ static emp_status divide_time(emp_explain_device *device, const emp_explain_sche
                          .take = add_idle,
                          .context = device};
         EMP_CHECK(walk_back(&w, err));
-        device->busy_ns += run->end_ns - later_of(done, run->start_ns);
+        device->busy_ns += run->end_ns - emp_time_later(done, run->start_ns);
         done = run->end_ns;
     }
     device->idle_ns[EMP_IDLE_NOTHING_LEFT] = last - done;

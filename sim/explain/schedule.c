@@ -160,10 +160,10 @@ static struct stream *stream_of(struct recorder *r, const emp_explain_copy *c)
 
 static void request_copy(struct recorder *r, emp_explain_copy *c, emp_time_ns at)
 {
-    const emp_runtime *rt = &r->s->problem->runtime;
-    emp_time_ns        computed = 0, ready = at;
+    const emp_runtime_events *rt = &r->s->problem->runtime.events;
+    emp_time_ns               computed = 0, ready = at;
 
-    if (rt->events.drain_copies) {
+    if (rt->drain_copies) {
         emp_time_ns from = r->queued_ns[c->from], to = r->queued_ns[c->to];
         computed = from > to ? from : to;
         c->computed_on = from > to ? c->from : c->to;
@@ -172,7 +172,7 @@ static void request_copy(struct recorder *r, emp_explain_copy *c, emp_time_ns at
     }
     c->requested_ns = at;
     c->computed_ns = computed;
-    if (!rt->events.copy_streams) return;
+    if (!rt->copy_streams) return;
     struct stream *stream = stream_of(r, c);
     c->stream_ns = stream->ready_ns;
     if (computed > ready) ready = computed;
@@ -288,21 +288,21 @@ static emp_status allocate(emp_explain_schedule *s, emp_error *err)
 
 emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *err)
 {
-    const emp_runtime *rt = &s->problem->runtime;
-    struct recorder    r = {.s = s, .sim = sim, .trigger_by = -1};
-    emp_sim_trace      trace = {.context = &r,
-                                .op = on_op,
-                                .issue = on_issue,
-                                .ready = on_ready,
-                                .copy = on_copy,
-                                .message = on_message,
-                                .transfer = on_transfer,
-                                .memory = on_memory};
+    const emp_runtime_events *rt = &s->problem->runtime.events;
+    struct recorder           r = {.s = s, .sim = sim, .trigger_by = -1};
+    emp_sim_trace             trace = {.context = &r,
+                                       .op = on_op,
+                                       .issue = on_issue,
+                                       .ready = on_ready,
+                                       .copy = on_copy,
+                                       .message = on_message,
+                                       .transfer = on_transfer,
+                                       .memory = on_memory};
 
-    s->send_ns = emp_ns_of_seconds(rt->events.send_s);
-    s->receive_ns = emp_ns_of_seconds(rt->events.receive_s);
-    s->poll_ns = emp_ns_of_seconds(rt->events.poll_s);
-    s->step_ns = emp_ns_of_seconds(rt->events.step_s);
+    s->send_ns = emp_ns_of_seconds(rt->send_s);
+    s->receive_ns = emp_ns_of_seconds(rt->receive_s);
+    s->poll_ns = emp_ns_of_seconds(rt->poll_s);
+    s->step_ns = emp_ns_of_seconds(rt->step_s);
     s->oom_change = -1;
     memset(s->peak_change, -1, sizeof s->peak_change);
     EMP_CHECK(allocate(s, err));

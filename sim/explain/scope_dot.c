@@ -113,10 +113,10 @@ static void list_edges(struct picture *p, uint64_t *seen)
         int32_t first = g->input_offset[op];
         for (int32_t i = first; i < g->input_offset[op + 1]; i++) {
             const emp_tensor *t = &g->tensor[g->input[i]];
-            int32_t           bit = i - first < 31 ? i - first : 31;
             if (p->scope_of_op[op] < 0 || p->scope_of_op[t->producer] < 0) continue;
             emp_device_id home = memory_of(p, t->producer, t->on_host);
-            emp_device_id to = memory_of(p, op, g->op[op].host_input_mask >> bit & 1u);
+            emp_device_id to =
+                memory_of(p, op, emp_op_reads_on_host(&g->op[op], i - first));
             bool is_there = emp_runtime_events_of(&p->problem->runtime)->share_copies &&
                             (seen[g->input[i]] >> to & 1u) != 0;
             seen[g->input[i]] |= UINT64_C(1) << to;

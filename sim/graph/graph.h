@@ -129,4 +129,10 @@ emp_op_id emp_graph_find(const emp_graph *graph, const char *name);
 /** Releases \a graph; NULL is allowed. */
 void emp_graph_destroy(emp_graph *graph);
 
+/** Whether the op, on a GPU, reads that input in host memory. */
+static inline bool emp_op_reads_on_host(const emp_op *op, int32_t input)
+{
+    return op->host_input_mask >> (input < 31 ? input : 31) & 1u;
+}
+
 #endif /* EMP_SIM_GRAPH_GRAPH_H */

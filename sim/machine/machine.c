@@ -15,82 +15,79 @@
 #include "sim/machine/fit.h"
 #include "sim/machine/topology_internal.h"
 
-/* key in the file, kind, member of struct model */
-#define GPU_FIELDS(X)                                     \
-    X(memory, BYTES, device.memory_bytes)                 \
-    X(peak, FLOPS_PER_S, device.peak_flops_per_s)         \
-    X(multiprocessors, COUNT, device.multiprocessors)     \
-    X(clock, HERTZ, device.clock_hz)                      \
-    X(stream, BYTES_PER_S, device.memory_bytes_per_s)     \
-    X(gemm_clock, HERTZ, gemm_clock_hz)                   \
-    X(gemm_base, SECONDS, device.gemm_base_s)             \
-    X(gemm_per_k, SECONDS, device.gemm_per_k_s)           \
-    X(gemm_per_wave, SECONDS, device.gemm_per_wave_s)     \
-    X(gemm_tile_rows, COUNT, device.gemm_tile_rows)       \
-    X(conv_tile_rows, COUNT, device.conv_tile_rows)       \
-    X(split_limit, COUNT, device.split_limit)             \
-    X(skinny_factor, RATIO, device.gemm_skinny_factor)    \
-    X(skinny_limit, COUNT_OR_0, device.gemm_skinny_limit) \
-    X(conv_factor, RATIO, device.conv_factor)             \
-    X(kernel_minimum, SECONDS, device.kernel_minimum_s)
+/* type of the raw struct, key in the file, kind, member of struct model */
+#define GPU_FIELDS(X, type)                                     \
+    X(type, memory, BYTES, device.memory_bytes)                 \
+    X(type, peak, FLOPS_PER_S, device.peak_flops_per_s)         \
+    X(type, multiprocessors, COUNT, device.multiprocessors)     \
+    X(type, clock, HERTZ, device.clock_hz)                      \
+    X(type, stream, BYTES_PER_S, device.memory_bytes_per_s)     \
+    X(type, gemm_clock, HERTZ, gemm_clock_hz)                   \
+    X(type, gemm_base, SECONDS, device.gemm_base_s)             \
+    X(type, gemm_per_k, SECONDS, device.gemm_per_k_s)           \
+    X(type, gemm_per_wave, SECONDS, device.gemm_per_wave_s)     \
+    X(type, gemm_tile_rows, COUNT, device.gemm_tile_rows)       \
+    X(type, conv_tile_rows, COUNT, device.conv_tile_rows)       \
+    X(type, split_limit, COUNT, device.split_limit)             \
+    X(type, skinny_factor, RATIO, device.gemm_skinny_factor)    \
+    X(type, skinny_limit, COUNT_OR_0, device.gemm_skinny_limit) \
+    X(type, conv_factor, RATIO, device.conv_factor)             \
+    X(type, kernel_minimum, SECONDS, device.kernel_minimum_s)
 
-#define CPU_FIELDS(X)                                       \
-    X(memory, BYTES, device.memory_bytes)                   \
-    X(peak, FLOPS_PER_S, device.peak_flops_per_s)           \
-    X(cores, COUNT, device.cores)                           \
-    X(clock, HERTZ, device.clock_hz)                        \
-    X(gemm_core, FLOPS_PER_S, device.gemm_core_flops_per_s) \
-    X(conv_core, FLOPS_PER_S, device.conv_core_flops_per_s) \
-    X(scaling_exponent, RATIO, device.scaling_exponent)     \
-    X(core_stream, BYTES_PER_S, device.core_bytes_per_s)    \
-    X(bandwidth_cores, COUNT, device.bandwidth_cores)       \
-    X(thread_cycles, RATIO, device.thread_cycles)           \
-    X(cycles_per_byte, RATIO, device.cycles_per_byte)
+#define CPU_FIELDS(X, type)                                       \
+    X(type, memory, BYTES, device.memory_bytes)                   \
+    X(type, peak, FLOPS_PER_S, device.peak_flops_per_s)           \
+    X(type, cores, COUNT, device.cores)                           \
+    X(type, clock, HERTZ, device.clock_hz)                        \
+    X(type, gemm_core, FLOPS_PER_S, device.gemm_core_flops_per_s) \
+    X(type, conv_core, FLOPS_PER_S, device.conv_core_flops_per_s) \
+    X(type, scaling_exponent, RATIO, device.scaling_exponent)     \
+    X(type, core_stream, BYTES_PER_S, device.core_bytes_per_s)    \
+    X(type, bandwidth_cores, COUNT, device.bandwidth_cores)       \
+    X(type, thread_cycles, RATIO, device.thread_cycles)           \
+    X(type, cycles_per_byte, RATIO, device.cycles_per_byte)
 
-#define CORE_FIELDS(X)                                    \
-    X(op, SECONDS, device.core.op_s)                      \
-    X(kernelless, SECONDS, device.core.kernelless_s)      \
-    X(cache, BYTES, device.core.cache_bytes)              \
-    X(cache_factor, RATIO, device.core.cache_factor)      \
-    X(pack, BYTES_PER_S, device.core.pack_bytes_per_s)    \
-    X(columns, HERTZ, device.core.columns_hz)             \
-    X(columns_input, HERTZ, device.core.columns_input_hz) \
-    X(light, HERTZ, device.core.light_hz)                 \
-    X(divide, HERTZ, device.core.divide_hz)               \
-    X(exp, HERTZ, device.core.exp_hz)                     \
-    X(reduce, HERTZ, device.core.reduce_hz)               \
-    X(move, HERTZ, device.core.move_hz)                   \
-    X(transpose, HERTZ, device.core.transpose_hz)         \
-    X(pool, HERTZ, device.core.pool_hz)                   \
-    X(pool_grad, HERTZ, device.core.pool_grad_hz)         \
-    X(norm, HERTZ, device.core.norm_hz)                   \
-    X(softmax, HERTZ, device.core.softmax_hz)             \
-    X(loss, HERTZ, device.core.loss_hz)                   \
-    X(update, HERTZ, device.core.update_hz)
+#define CORE_FIELDS(X, type)                                    \
+    X(type, op, SECONDS, device.core.op_s)                      \
+    X(type, kernelless, SECONDS, device.core.kernelless_s)      \
+    X(type, cache, BYTES, device.core.cache_bytes)              \
+    X(type, cache_factor, RATIO, device.core.cache_factor)      \
+    X(type, pack, BYTES_PER_S, device.core.pack_bytes_per_s)    \
+    X(type, columns, HERTZ, device.core.columns_hz)             \
+    X(type, columns_input, HERTZ, device.core.columns_input_hz) \
+    X(type, light, HERTZ, device.core.light_hz)                 \
+    X(type, divide, HERTZ, device.core.divide_hz)               \
+    X(type, exp, HERTZ, device.core.exp_hz)                     \
+    X(type, reduce, HERTZ, device.core.reduce_hz)               \
+    X(type, move, HERTZ, device.core.move_hz)                   \
+    X(type, transpose, HERTZ, device.core.transpose_hz)         \
+    X(type, pool, HERTZ, device.core.pool_hz)                   \
+    X(type, pool_grad, HERTZ, device.core.pool_grad_hz)         \
+    X(type, norm, HERTZ, device.core.norm_hz)                   \
+    X(type, softmax, HERTZ, device.core.softmax_hz)             \
+    X(type, loss, HERTZ, device.core.loss_hz)                   \
+    X(type, update, HERTZ, device.core.update_hz)
 
 struct model {
     emp_device device;
     double     gemm_clock_hz; /* of the measurements behind the GEMM constants */
 };
 
+/* A field as a member of its raw struct, in its schema, and in the table that converts it. */
+#define MEMBER(type, key, kind, member) char *key;
+#define SCHEMA(type, key, kind, member) STRING(type, key, 0),
+#define ROW(type, key, kind, member) \
+    {#key, EMP_CONFIG_##kind, offsetof(type, key), offsetof(struct model, member)},
+
 struct raw_gpu {
-#define X(key, kind, member) char *key;
-    GPU_FIELDS(X)
-#undef X
+    GPU_FIELDS(MEMBER, )
 };
-
 struct raw_cpu {
-#define X(key, kind, member) char *key;
-    CPU_FIELDS(X)
-#undef X
+    CPU_FIELDS(MEMBER, )
 };
-
 struct raw_core {
-#define X(key, kind, member) char *key;
-    CORE_FIELDS(X)
-#undef X
+    CORE_FIELDS(MEMBER, )
 };
-
 struct raw_model {
     struct raw_gpu     *gpu;
     struct raw_cpu     *cpu;
@@ -123,24 +120,12 @@ struct raw_machine {
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | (flags), type, key, 0, \
                            CYAML_UNLIMITED)
 
-static const cyaml_schema_field_t gpu_schema[] = {
-#define X(key, kind, member) STRING(struct raw_gpu, key, 0),
-    GPU_FIELDS(X)
-#undef X
-        CYAML_FIELD_END};
-
-static const cyaml_schema_field_t cpu_schema[] = {
-#define X(key, kind, member) STRING(struct raw_cpu, key, 0),
-    CPU_FIELDS(X)
-#undef X
-        CYAML_FIELD_END};
-
-static const cyaml_schema_field_t core_schema[] = {
-#define X(key, kind, member) STRING(struct raw_core, key, 0),
-    CORE_FIELDS(X)
-#undef X
-        CYAML_FIELD_END};
-
+static const cyaml_schema_field_t gpu_schema[] = {GPU_FIELDS(SCHEMA, struct raw_gpu)
+                                                      CYAML_FIELD_END};
+static const cyaml_schema_field_t cpu_schema[] = {CPU_FIELDS(SCHEMA, struct raw_cpu)
+                                                      CYAML_FIELD_END};
+static const cyaml_schema_field_t core_schema[] = {CORE_FIELDS(SCHEMA, struct raw_core)
+                                                       CYAML_FIELD_END};
 static const cyaml_schema_field_t model_fields[] = {
     CYAML_FIELD_MAPPING_PTR("gpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, gpu, gpu_schema),
@@ -188,30 +173,9 @@ static const cyaml_schema_value_t machine_schema = {
 
 #define FIELD_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 
-static const emp_config_field gpu_table[] = {
-#define X(key, kind, member)                                 \
-    {#key, EMP_CONFIG_##kind, offsetof(struct raw_gpu, key), \
-     offsetof(struct model, member)},
-    GPU_FIELDS(X)
-#undef X
-};
-
-static const emp_config_field cpu_table[] = {
-#define X(key, kind, member)                                 \
-    {#key, EMP_CONFIG_##kind, offsetof(struct raw_cpu, key), \
-     offsetof(struct model, member)},
-    CPU_FIELDS(X)
-#undef X
-};
-
-static const emp_config_field core_table[] = {
-#define X(key, kind, member)                                  \
-    {#key, EMP_CONFIG_##kind, offsetof(struct raw_core, key), \
-     offsetof(struct model, member)},
-    CORE_FIELDS(X)
-#undef X
-};
-
+static const emp_config_field gpu_table[] = {GPU_FIELDS(ROW, struct raw_gpu)};
+static const emp_config_field cpu_table[] = {CPU_FIELDS(ROW, struct raw_cpu)};
+static const emp_config_field core_table[] = {CORE_FIELDS(ROW, struct raw_core)};
 /* The link of a node or device to its parent, in the order of struct raw_link. */
 static const emp_config_field link_table[] = {
     {"bandwidth", EMP_CONFIG_BYTES_PER_S, offsetof(struct raw_link, bandwidth),

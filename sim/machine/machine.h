@@ -153,4 +153,14 @@ emp_device_id emp_machine_find(const emp_machine *machine, const char *name);
 /** Names of the machines that come with the program; sets \a *count. Static storage. */
 const char *const *emp_machine_names(int32_t *count);
 
+static inline emp_time_ns emp_time_later(emp_time_ns a, emp_time_ns b)
+{
+    return a > b ? a : b;
+}
+
+static inline emp_time_ns emp_time_sooner(emp_time_ns a, emp_time_ns b)
+{
+    return a < b ? a : b;
+}
+
 #endif /* EMP_SIM_MACHINE_MACHINE_H */

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/rules/rules_internal.h"
 
 /* When what leaves a port of the op in service is there on a device. */
@@ -26,7 +25,7 @@ typedef struct {
     emp_time_ns  free_ns[EMP_MAX_DEVICES], channel_ns[EMP_MAX_DEVICES];
 } baechi;
 
-static emp_status allocate(baechi *s, const emp_rules_sim *p, emp_error *err)
+static emp_status allocate(baechi *s, emp_rules_sim *p, emp_error *err)
 {
     size_t ops = (size_t)p->op_count, most_ports = 0;
 
@@ -34,17 +33,13 @@ static emp_status allocate(baechi *s, const emp_rules_sim *p, emp_error *err)
         size_t ports = (size_t)(p->op[op + 1].port - p->op[op].port);
         if (ports > most_ports) most_ports = ports;
     }
-    s->transfer_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)p->port_count);
-    s->consumer_count = EMP_NEW_ARRAY(int32_t, ops);
-    s->received = EMP_NEW_ARRAY(arrival, most_ports * (size_t)p->device_count);
-    s->missing = EMP_NEW_ARRAY(int32_t, ops);
-    s->reading = EMP_NEW_ARRAY(int32_t, ops);
-    s->ready_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
-    if (!s->transfer_ns || !s->consumer_count || !s->received || !s->missing ||
-        !s->reading || !s->ready_ns) {
-        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    }
-    return EMP_OK;
+    s->transfer_ns = emp_rules_new(p, (size_t)p->port_count, sizeof(emp_time_ns));
+    s->consumer_count = emp_rules_new(p, ops, sizeof(int32_t));
+    s->received = emp_rules_new(p, most_ports * (size_t)p->device_count, sizeof(arrival));
+    s->missing = emp_rules_new(p, ops, sizeof(int32_t));
+    s->reading = emp_rules_new(p, ops, sizeof(int32_t));
+    s->ready_ns = emp_rules_new(p, ops, sizeof(emp_time_ns));
+    return emp_rules_check_memory(p, err);
 }
 
 static int64_t bytes_of(const emp_rules_sim *p, const baechi *s, int32_t port)
@@ -55,11 +50,9 @@ static int64_t bytes_of(const emp_rules_sim *p, const baechi *s, int32_t port)
 static emp_status create(emp_rules_sim *p, emp_error *err)
 {
     const emp_runtime *r = &p->problem->runtime;
-    baechi            *s = EMP_NEW(baechi);
+    baechi            *s = p->state;
     double             per_byte = r->baechi.byte_s * 1e18, total = 0.0;
 
-    p->state = s;
-    if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
     if (!(per_byte < 0x1p62)) {
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "per_byte is %g s; at most %.3g s are possible",
@@ -88,32 +81,16 @@ static emp_status create(emp_rules_sim *p, emp_error *err)
     return emp_rules_check_times(p, total, err);
 }
 
-static void destroy(void *state)
-{
-    baechi *s = state;
-
-    if (s == NULL) return;
-    emp_free(s->transfer_ns);
-    emp_free(s->consumer_count);
-    emp_free(s->received);
-    emp_free(s->missing);
-    emp_free(s->reading);
-    emp_free(s->ready_ns);
-    emp_free(s);
-}
-
-static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
-
 /* Sends what leaves \a port at \a end to device \a to; when it is there. */
 static emp_time_ns send(emp_rules_sim *p, baechi *s, int32_t port, int32_t to,
                         emp_time_ns end)
 {
     int32_t     from = p->device[p->port[port].op];
     emp_time_ns lasts = s->transfer_ns[port];
-    emp_time_ns sent = later_of(end, s->channel_ns[from]);
+    emp_time_ns sent = emp_time_later(end, s->channel_ns[from]);
 
     s->channel_ns[from] = sent + lasts;
-    emp_time_ns received = later_of(sent, s->channel_ns[to]);
+    emp_time_ns received = emp_time_later(sent, s->channel_ns[to]);
     s->channel_ns[to] = received + lasts;
     emp_rules_book(p, bytes_of(p, s, port));
     emp_rules_tell_transfer(p, port, from, to, received, received + lasts);
@@ -162,7 +139,7 @@ static void account_memory(emp_rules_sim *p, baechi *s, int32_t op)
 static void serve(emp_rules_sim *p, baechi *s, int32_t op)
 {
     int32_t     device = p->device[op];
-    emp_time_ns start = later_of(s->ready_ns[op], s->free_ns[device]);
+    emp_time_ns start = emp_time_later(s->ready_ns[op], s->free_ns[device]);
     emp_time_ns end = start + emp_rules_cost(p, op);
 
     s->service++;
@@ -172,7 +149,7 @@ static void serve(emp_rules_sim *p, baechi *s, int32_t op)
     account_memory(p, s, op);
     for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
         int32_t v = p->out[i].consumer;
-        s->ready_ns[v] = later_of(s->ready_ns[v], deliver(p, s, op, p->out[i]));
+        s->ready_ns[v] = emp_time_later(s->ready_ns[v], deliver(p, s, op, p->out[i]));
         if (--s->missing[v] == 0) queue_op(p, s, v);
     }
 }
@@ -191,8 +168,8 @@ static void run(emp_rules_sim *p)
     }
     while (p->heap.count > 0) serve(p, s, (int32_t)emp_rules_pop(&p->heap).tie);
     for (int32_t d = 0; d < p->device_count; d++) {
-        p->result.step_time_ns = later_of(p->result.step_time_ns, s->free_ns[d]);
+        p->result.step_time_ns = emp_time_later(p->result.step_time_ns, s->free_ns[d]);
     }
 }
 
-const emp_rules_type emp_rules_baechi = {create, run, destroy};
+const emp_rules_type emp_rules_baechi = {sizeof(baechi), create, run};

@@ -6,7 +6,7 @@
 
 #include "sim/problem/problem.h"
 
-enum { EMP_SIM_SOURCE_BITS = 13 };
+enum { EMP_SIM_SOURCE_BITS = 13, EMP_SIM_GRANULE = 256 };
 
 /** Times are less: the engine keeps an event in one word, time above source. At this time
  * nothing happens any more, nor later: the event of a server for which nothing waits is at
@@ -15,6 +15,15 @@ enum { EMP_SIM_SOURCE_BITS = 13 };
 
 /** More bytes than a step can hold or move. */
 #define EMP_SIM_ENDLESS (INT64_C(1) << 62)
+
+/** What an allocation of \a bytes takes: whole granules, and no more than 64 bits hold. */
+static inline int64_t emp_sim_round_up(int64_t bytes)
+{
+    int64_t most = INT64_MAX - EMP_SIM_GRANULE + 1;
+
+    if (bytes > most) bytes = most;
+    return (bytes + (EMP_SIM_GRANULE - 1)) / EMP_SIM_GRANULE * EMP_SIM_GRANULE;
+}
 
 /** Refuse a step whose sums could overflow: \a total bytes that it holds and moves, or the
  * time of everything one after the other. \retval EMP_EUNSUPPORTED */

@@ -4,7 +4,6 @@
  * `msr-latency` divides a GPU's ops so that no runs wait for each other in a circle. */
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/rules/rules_internal.h"
 
 typedef struct {
@@ -42,30 +41,24 @@ typedef struct {
 
 /* ---- creation ---- */
 
-static emp_status allocate(msr *s, const emp_rules_sim *p, bool has_before,
-                           emp_error *err)
+static emp_status allocate(msr *s, emp_rules_sim *p, bool has_before, emp_error *err)
 {
     size_t ops = (size_t)p->op_count, devices = (size_t)p->device_count;
     size_t runs = ops > devices ? ops : devices;
 
-    s->cross_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
-    s->cross_bytes = EMP_NEW_ARRAY(int64_t, ops);
-    s->is_read = EMP_NEW_ARRAY(bool, (size_t)p->port_count);
-    s->shown = EMP_NEW_ARRAY(int32_t, ops);
-    s->told_run = EMP_NEW_ARRAY(int32_t, ops);
-    s->order = EMP_NEW_ARRAY(int32_t, ops);
-    s->run = EMP_NEW_ARRAY(run, runs);
-    s->run_of_op = EMP_NEW_ARRAY(int32_t, ops);
-    s->next_op = EMP_NEW_ARRAY(int32_t, ops);
-    s->run_of_number = EMP_NEW_ARRAY(int32_t, ops);
-    s->before = EMP_NEW_ARRAY(int32_t, has_before ? ops * devices : 0);
-    s->changed = EMP_NEW_ARRAY(int32_t, runs);
-    if (!s->cross_ns || !s->cross_bytes || !s->is_read || !s->shown || !s->told_run ||
-        !s->order || !s->run || !s->run_of_op || !s->next_op || !s->run_of_number ||
-        !s->before || !s->changed) {
-        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    }
-    return EMP_OK;
+    s->cross_ns = emp_rules_new(p, ops, sizeof(emp_time_ns));
+    s->cross_bytes = emp_rules_new(p, ops, sizeof(int64_t));
+    s->is_read = emp_rules_new(p, (size_t)p->port_count, sizeof(bool));
+    s->shown = emp_rules_new(p, ops, sizeof(int32_t));
+    s->told_run = emp_rules_new(p, ops, sizeof(int32_t));
+    s->order = emp_rules_new(p, ops, sizeof(int32_t));
+    s->run = emp_rules_new(p, runs, sizeof(run));
+    s->run_of_op = emp_rules_new(p, ops, sizeof(int32_t));
+    s->next_op = emp_rules_new(p, ops, sizeof(int32_t));
+    s->run_of_number = emp_rules_new(p, ops, sizeof(int32_t));
+    s->before = emp_rules_new(p, has_before ? ops * devices : 0, sizeof(int32_t));
+    s->changed = emp_rules_new(p, runs, sizeof(int32_t));
+    return emp_rules_check_memory(p, err);
 }
 
 /* run_of_op serves as the counts of what is missing. */
@@ -104,11 +97,9 @@ static emp_status create(emp_rules_sim *p, bool is_latency, emp_error *err)
 {
     const emp_runtime *r = &p->problem->runtime;
     emp_rules_rate     rate;
-    msr               *s = EMP_NEW(msr);
+    msr               *s = p->state;
     double             total = 0.0;
 
-    p->state = s;
-    if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
     EMP_CHECK(emp_rules_rate_of(&rate, r->msr.host_bytes_per_s, "host_rate", err));
     EMP_CHECK(allocate(s, p, is_latency, err));
     sort_topologically(p, s);
@@ -134,26 +125,6 @@ static emp_status create_latency(emp_rules_sim *p, emp_error *err)
 static emp_status create_load(emp_rules_sim *p, emp_error *err)
 {
     return create(p, false, err);
-}
-
-static void destroy(void *state)
-{
-    msr *s = state;
-
-    if (s == NULL) return;
-    emp_free(s->cross_ns);
-    emp_free(s->cross_bytes);
-    emp_free(s->is_read);
-    emp_free(s->shown);
-    emp_free(s->told_run);
-    emp_free(s->order);
-    emp_free(s->run);
-    emp_free(s->run_of_op);
-    emp_free(s->next_op);
-    emp_free(s->run_of_number);
-    emp_free(s->before);
-    emp_free(s->changed);
-    emp_free(s);
 }
 
 /* ---- runs ---- */
@@ -406,8 +377,6 @@ static void play(emp_rules_sim *p, msr *s, int32_t r, bool in_lanes)
     if (is_told && is_gpu) tell_out(p, s, r, now);
 }
 
-static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
-
 static void queue_run(emp_rules_sim *p, const msr *s, int32_t r)
 {
     emp_rules_push(&p->heap, s->run[r].start_ns, (uint64_t)r);
@@ -415,7 +384,7 @@ static void queue_run(emp_rules_sim *p, const msr *s, int32_t r)
 
 static void wait_no_more(emp_rules_sim *p, msr *s, int32_t r, emp_time_ns now)
 {
-    s->run[r].start_ns = later_of(s->run[r].start_ns, now);
+    s->run[r].start_ns = emp_time_later(s->run[r].start_ns, now);
     if (--s->run[r].waits_for == 0) queue_run(p, s, r);
 }
 
@@ -423,7 +392,7 @@ static void finish_run(emp_rules_sim *p, msr *s, int32_t r)
 {
     emp_time_ns end = s->run[r].start_ns + length_of(&s->run[r]);
 
-    p->result.step_time_ns = later_of(p->result.step_time_ns, end);
+    p->result.step_time_ns = emp_time_later(p->result.step_time_ns, end);
     for (int32_t u = s->run[r].first_op; u >= 0; u = s->next_op[u]) {
         for (int32_t i = p->op[u].out; i < p->op[u + 1].out; i++) {
             int32_t to = s->run_of_op[p->out[i].consumer];
@@ -487,9 +456,9 @@ static void run_load(emp_rules_sim *p)
         play(p, s, d, false);
         emp_time_ns load = length_of(&s->run[d]);
         p->result.busy_ns[d] = load; /* not its ops alone */
-        p->result.step_time_ns = later_of(p->result.step_time_ns, load);
+        p->result.step_time_ns = emp_time_later(p->result.step_time_ns, load);
     }
 }
 
-const emp_rules_type emp_rules_msr_latency = {create_latency, run_latency, destroy};
-const emp_rules_type emp_rules_msr_load = {create_load, run_load, destroy};
+const emp_rules_type emp_rules_msr_latency = {sizeof(msr), create_latency, run_latency};
+const emp_rules_type emp_rules_msr_load = {sizeof(msr), create_load, run_load};

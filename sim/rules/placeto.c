@@ -8,7 +8,6 @@
  * its consumers in rising order: nothing that a release sets off comes between two of
  * them. So a device has at most four events pending: one of its compute server, one of its
  * bus, the end of its op, and the arrival of its transfer. */
-#include "base/mem.h"
 #include "sim/rules/rules_internal.h"
 
 enum event_kind { RELEASE, BUS, DEVICE };
@@ -37,25 +36,21 @@ typedef struct {
 
 /* ---- creation ---- */
 
-static emp_status allocate(placeto *s, const emp_rules_sim *p, emp_error *err)
+static emp_status allocate(placeto *s, emp_rules_sim *p, emp_error *err)
 {
     size_t ops = (size_t)p->op_count, ports = (size_t)p->port_count;
     size_t edges = (size_t)p->edge_count;
 
-    s->transfer_ns = EMP_NEW_ARRAY(emp_time_ns, ports);
-    s->wanted = EMP_NEW_ARRAY(int32_t, edges);
-    s->first_wanted = EMP_NEW_ARRAY(int32_t, ops + 1);
-    s->reader = EMP_NEW_ARRAY(int32_t, edges);
-    s->first_reader = EMP_NEW_ARRAY(int32_t, ports + 1);
-    s->missing = EMP_NEW_ARRAY(int32_t, ops);
-    s->next_op = EMP_NEW_ARRAY(int32_t, ops);
-    s->next_port = EMP_NEW_ARRAY(int32_t, ports);
-    s->started = EMP_NEW_ARRAY(int32_t, ops);
-    if (!s->transfer_ns || !s->wanted || !s->first_wanted || !s->reader ||
-        !s->first_reader || !s->missing || !s->next_op || !s->next_port || !s->started) {
-        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    }
-    return EMP_OK;
+    s->transfer_ns = emp_rules_new(p, ports, sizeof(emp_time_ns));
+    s->wanted = emp_rules_new(p, edges, sizeof(int32_t));
+    s->first_wanted = emp_rules_new(p, ops + 1, sizeof(int32_t));
+    s->reader = emp_rules_new(p, edges, sizeof(int32_t));
+    s->first_reader = emp_rules_new(p, ports + 1, sizeof(int32_t));
+    s->missing = emp_rules_new(p, ops, sizeof(int32_t));
+    s->next_op = emp_rules_new(p, ops, sizeof(int32_t));
+    s->next_port = emp_rules_new(p, ports, sizeof(int32_t));
+    s->started = emp_rules_new(p, ops, sizeof(int32_t));
+    return emp_rules_check_memory(p, err);
 }
 
 /* An op's control port comes last in a row, its output 0 first: so an edge of control is
@@ -107,10 +102,8 @@ static emp_status create(emp_rules_sim *p, emp_error *err)
 {
     const emp_runtime *r = &p->problem->runtime;
     emp_rules_rate     rate;
-    placeto           *s = EMP_NEW(placeto);
+    placeto           *s = p->state;
 
-    p->state = s;
-    if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
     EMP_CHECK(emp_rules_rate_of(&rate, r->placeto.bus_bytes_per_s, "bus_rate", err));
     EMP_CHECK(allocate(s, p, err));
     list_wanted(s, p);
@@ -124,23 +117,6 @@ static emp_status create(emp_rules_sim *p, emp_error *err)
         total += (double)s->transfer_ns[port] + (double)s->bus_gap_ns;
     }
     return emp_rules_check_times(p, total, err);
-}
-
-static void destroy(void *state)
-{
-    placeto *s = state;
-
-    if (s == NULL) return;
-    emp_free(s->transfer_ns);
-    emp_free(s->wanted);
-    emp_free(s->first_wanted);
-    emp_free(s->reader);
-    emp_free(s->first_reader);
-    emp_free(s->missing);
-    emp_free(s->next_op);
-    emp_free(s->next_port);
-    emp_free(s->started);
-    emp_free(s);
 }
 
 /* ---- events ---- */
@@ -358,4 +334,4 @@ static void run(emp_rules_sim *p)
     account_memory(p, s);
 }
 
-const emp_rules_type emp_rules_placeto = {create, run, destroy};
+const emp_rules_type emp_rules_placeto = {sizeof(placeto), create, run};

@@ -84,6 +84,22 @@ emp_status emp_rules_check_times(const emp_rules_sim *profile, double others,
     return emp_sim_limit_time(total, err);
 }
 
+/* ---- memory ---- */
+
+void *emp_rules_new(emp_rules_sim *p, size_t count, size_t size)
+{
+    void *block = emp_arena_alloc(&p->arena, count * size);
+
+    p->is_starved |= block == NULL;
+    return block;
+}
+
+emp_status emp_rules_check_memory(const emp_rules_sim *p, emp_error *err)
+{
+    if (!p->is_starved) return EMP_OK;
+    return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
+}
+
 /* ---- the graph ---- */
 
 static emp_status allocate(emp_rules_sim *p, const emp_graph *g, emp_error *err)
@@ -103,19 +119,16 @@ static emp_status allocate(emp_rules_sim *p, const emp_graph *g, emp_error *err)
     }
     size_t ops = (size_t)p->op_count;
     size_t events = 4 * (size_t)p->device_count;
-    p->op = EMP_NEW_ARRAY(emp_rules_op, ops + 1);
-    p->port = EMP_NEW_ARRAY(emp_rules_port, (size_t)ports);
-    p->in = EMP_NEW_ARRAY(int32_t, (size_t)edges);
-    p->out = EMP_NEW_ARRAY(emp_rules_edge, (size_t)edges);
-    p->heap.key = EMP_NEW_ARRAY(emp_rules_key, ops > events ? ops : events);
-    p->device = EMP_NEW_ARRAY(uint8_t, ops);
-    p->start_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
-    p->end_ns = EMP_NEW_ARRAY(emp_time_ns, ops);
-    if (!p->op || !p->port || !p->in || !p->out || !p->heap.key || !p->device ||
-        !p->start_ns || !p->end_ns) {
-        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
-    }
-    return EMP_OK;
+    p->op = emp_rules_new(p, ops + 1, sizeof(emp_rules_op));
+    p->port = emp_rules_new(p, (size_t)ports, sizeof(emp_rules_port));
+    p->in = emp_rules_new(p, (size_t)edges, sizeof(int32_t));
+    p->out = emp_rules_new(p, (size_t)edges, sizeof(emp_rules_edge));
+    p->heap.key = emp_rules_new(p, ops > events ? ops : events, sizeof(emp_rules_key));
+    p->device = emp_rules_new(p, ops, sizeof(uint8_t));
+    p->start_ns = emp_rules_new(p, ops, sizeof(emp_time_ns));
+    p->end_ns = emp_rules_new(p, ops, sizeof(emp_time_ns));
+    p->state = emp_rules_new(p, 1, p->type->state_bytes);
+    return emp_rules_check_memory(p, err);
 }
 
 /* At most INT64_MAX, which check_bytes() refuses. */
@@ -276,15 +289,7 @@ cleanup:
 void emp_rules_sim_destroy(emp_rules_sim *p)
 {
     if (p == NULL) return;
-    if (p->type != NULL) p->type->destroy(p->state);
-    emp_free(p->op);
-    emp_free(p->port);
-    emp_free(p->in);
-    emp_free(p->out);
-    emp_free(p->heap.key);
-    emp_free(p->device);
-    emp_free(p->start_ns);
-    emp_free(p->end_ns);
+    emp_arena_clear(&p->arena);
     emp_free(p);
 }
 

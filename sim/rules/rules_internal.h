@@ -8,6 +8,7 @@
 #ifndef EMP_SIM_RULES_RULES_INTERNAL_H
 #define EMP_SIM_RULES_RULES_INTERNAL_H
 
+#include "base/arena.h"
 #include "sim/rules/rules.h"
 
 typedef struct {
@@ -47,12 +48,12 @@ typedef struct {
 
 /** A rule set. */
 typedef struct {
-    /** Fills `state` and may change memory limits; must ask emp_rules_check_times(). */
+    size_t state_bytes;
+    /** Fills `state`, which is zeroed, and may change memory limits; must ask emp_rules_check_times(). */
     emp_status (*create)(emp_rules_sim *p, emp_error *err);
     /** One step of a placement that is in place: fills the result's step time, busy times,
      * traffic and transfers, and the memories of devices. */
     void (*run)(emp_rules_sim *p);
-    void (*destroy)(void *state); /**< NULL is allowed */
 } emp_rules_type;
 
 extern const emp_rules_type emp_rules_placeto, emp_rules_baechi, emp_rules_msr_latency,
@@ -60,6 +61,8 @@ extern const emp_rules_type emp_rules_placeto, emp_rules_baechi, emp_rules_msr_l
 
 struct emp_rules_sim {
     const emp_rules_type *type;
+    emp_arena             arena;      /**< all arrays */
+    bool                  is_starved; /**< one of them is missing */
     const emp_problem    *problem;
     int32_t               device_count;
     uint8_t               kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
@@ -80,6 +83,12 @@ struct emp_rules_sim {
     emp_time_ns         *start_ns; /**< [op] */
     emp_time_ns         *end_ns;   /**< [op] */
 };
+
+/** Zeroed; lives as long as the simulator. After one or several, ask emp_rules_check_memory(). */
+void *emp_rules_new(emp_rules_sim *p, size_t count, size_t size);
+
+/** \retval EMP_ENOMEM  Memory was out at some time. */
+emp_status emp_rules_check_memory(const emp_rules_sim *p, emp_error *err);
 
 void          emp_rules_push(emp_rules_heap *heap, emp_time_ns at, uint64_t tie);
 emp_rules_key emp_rules_pop(emp_rules_heap *heap);

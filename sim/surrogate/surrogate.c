@@ -15,11 +15,6 @@ static float ns_of_seconds(double seconds) { return (float)emp_ns_of_seconds(sec
 
 /* ---- creation ---- */
 
-static bool reads_on_host(const emp_op *op, int32_t input)
-{
-    return op->host_input_mask >> (input < 31 ? input : 31) & 1u;
-}
-
 static emp_status allocate_sweep(emp_surrogate *s, emp_error *err)
 {
     const emp_graph *g = s->problem->graph;
@@ -156,7 +151,7 @@ static void lay_out(emp_surrogate *s)
         for (int32_t e = g->input_offset[id + 1] - 1; e >= g->input_offset[id]; e--) {
             if (s->position[g->tensor[g->input[e]].producer] == s->op_count) continue;
             emp_surrogate_tensor *t = &s->tensor[s->number_of_tensor[g->input[e]]];
-            bool on_host = reads_on_host(&g->op[id], e - g->input_offset[id]);
+            bool on_host = emp_op_reads_on_host(&g->op[id], e - g->input_offset[id]);
             s->reader[--t->reader] = (emp_surrogate_reader){i, on_host ? 0 : ~0u};
         }
         for (int32_t e = g->control_offset[id]; e < g->control_offset[id + 1]; e++) {
