@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/facts.h"
 
+#undef NDEBUG
 #include <assert.h>
 #include <criterion/criterion.h>
 #include <stdlib.h>

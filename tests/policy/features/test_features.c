@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/mem.h"
 #include "policy/features/group_features.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/policy/hdp/small_problem.h"
+#include "tests/support/survive.h"
 
 enum { IN, VARIABLE, READ, PRODUCT, RELU, OPS };
 
@@ -289,4 +289,16 @@ Test(features, groups_count_types_sum_sizes_and_share_edges)
     cr_expect_float_eq((double)sizes[1], log(1.0 + 16 + 16), 1e-6);
     cr_expect(shared[0] < 0.5f && shared[1] > 0.5f && shared[2] < 0.5f &&
               shared[3] > 0.5f);
+}
+
+Test(features, survive_every_allocation_failure)
+{
+    emp_op_features *other = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_op_features_create(&other, problem.problem, NULL), cr_assert_null(other));
+    cr_expect_eq(other->row_count, ops->row_count);
+    cr_expect_arr_eq(other->value, ops->value,
+                     (size_t)(ops->row_count * ops->width) * sizeof *ops->value);
+    emp_op_features_destroy(other);
 }

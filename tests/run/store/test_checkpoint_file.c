@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do checkpoints and tables come back as they were saved, and are torn files, wrong seals and
+ * checkpoints of other runs refused? */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/store/checkpoint.h"
+#include "run/store/columns.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+enum { OPS = 3, ROWS = 4, HEADER_BYTES = 512 };
+
+static void set_up(void)
+{
+    emp_store_silence();
+    scratch_create();
+}
+
+TestSuite(checkpoint_file, .init = set_up, .fini = scratch_remove);
+TestSuite(columns, .init = set_up, .fini = scratch_remove);
+
+/* A run after 5 candidates, 2 of which fit. */
+static emp_record record_so_far(void)
+{
+    emp_record r = {.method = "random",
+                    .workload = "w",
+                    .machine = "k40x2",
+                    .runtime = "ideal",
+                    .seed = 9,
+                    .evaluations = 5,
+                    .feasible_count = 2,
+                    .median_s = NAN,
+                    .device_count = 1,
+                    .device_name = {"cpu:0"},
+                    .op_count = OPS};
+
+    r.device_of_op = EMP_NEW_ARRAY(emp_device_id, OPS);
+    r.feasible_s = EMP_NEW_ARRAY(double, 2);
+    r.feasible_s[0] = 0.5;
+    r.feasible_s[1] = 0.25;
+    return r;
+}
+
+/* The same run as it begins. */
+static emp_record record_at_first(void)
+{
+    emp_record r = record_so_far();
+
+    emp_free(r.feasible_s);
+    r.feasible_s = NULL;
+    r.evaluations = r.feasible_count = 0;
+    return r;
+}
+
+typedef struct {
+    int32_t numbers[3];
+    int64_t large[1];
+    float   single[2];
+    double  precise[2];
+} state;
+
+static emp_checkpoint checkpoint_of(emp_record *record, state *s)
+{
+    return (emp_checkpoint){.record = record,
+                            .array_count = 4,
+                            .array = {{"numbers", EMP_ARRAY_INT32, 3, s->numbers},
+                                      {"large", EMP_ARRAY_INT64, 1, s->large},
+                                      {"single", EMP_ARRAY_FLOAT, 2, s->single},
+                                      {"precise", EMP_ARRAY_DOUBLE, 2, s->precise}}};
+}
+
+static const state saved_state = {
+    {1, -2, INT32_MAX}, {INT64_MIN}, {0.1F, -0.0F}, {1.0 / 3.0, INFINITY}};
+
+static void save_checkpoint(void)
+{
+    emp_record     record = record_so_far();
+    state          s = saved_state;
+    emp_checkpoint c = checkpoint_of(&record, &s);
+    emp_error      err = {0};
+
+    c.elapsed_s = 12.5;
+    cr_assert_eq(emp_checkpoint_save(scratch_path("c.h5"), &c, &err), EMP_OK, "%s",
+                 err.msg);
+    emp_record_clear(&record);
+}
+
+static emp_status load_checkpoint(emp_record *record, state *s, double *elapsed_s,
+                                  emp_error *err)
+{
+    emp_checkpoint c = checkpoint_of(record, s);
+    emp_status     st = emp_checkpoint_load(&c, scratch_path("c.h5"), err);
+
+    *elapsed_s = c.elapsed_s;
+    return st;
+}
+
+Test(checkpoint_file, comes_back_as_saved)
+{
+    emp_record record = record_at_first();
+    state      s = {0};
+    double     elapsed_s = 0.0;
+    emp_error  err = {0};
+
+    save_checkpoint();
+    cr_assert_eq(load_checkpoint(&record, &s, &elapsed_s, &err), EMP_OK, "%s", err.msg);
+    cr_expect_arr_eq(&s, &saved_state, sizeof s);
+    cr_expect_eq(elapsed_s, 12.5);
+    cr_expect_eq(record.evaluations, 5);
+    cr_assert_eq(record.feasible_count, 2);
+    cr_expect(record.feasible_s[0] == 0.5 && record.feasible_s[1] == 0.25);
+    emp_record_clear(&record);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void expect_refused(emp_status status, const char *why)
+{
+    emp_record record = record_at_first();
+    state      s;
+    double     elapsed_s;
+    emp_error  err = {0};
+
+    cr_expect_eq(load_checkpoint(&record, &s, &elapsed_s, &err), status, "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, why), "not \"%s\": %s", why, err.msg);
+    emp_record_clear(&record);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(checkpoint_file, torn_is_refused_at_any_length)
+{
+    size_t size;
+
+    save_checkpoint();
+    char *bytes = scratch_read("c.h5", &size);
+    for (size_t length = 0; length < size; length += size / 19 + 1) {
+        scratch_write("c.h5", bytes, length);
+        expect_refused(EMP_EFORMAT,
+                       length < HEADER_BYTES ? "is no checkpoint" : "is torn");
+    }
+    free(bytes);
+}
+
+/* The seal is the header's hash of all that follows it. */
+Test(checkpoint_file, with_a_wrong_seal_is_refused)
+{
+    size_t size;
+
+    save_checkpoint();
+    char *bytes = scratch_read("c.h5", &size);
+    char *seal = strchr(bytes, ' ') + 1;
+    seal[0] = seal[0] == '0' ? '1' : '0';
+    scratch_write("c.h5", bytes, size);
+    expect_refused(EMP_EFORMAT, "is torn or damaged");
+    free(bytes);
+}
+
+Test(checkpoint_file, of_another_run_is_refused_by_name)
+{
+    emp_record record = record_at_first();
+    state      s;
+    double     elapsed_s;
+    emp_error  err = {0};
+
+    save_checkpoint();
+    record.seed = 10;
+    cr_expect_eq(load_checkpoint(&record, &s, &elapsed_s, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "seed"), "%s", err.msg);
+    emp_record_clear(&record);
+}
+
+Test(checkpoint_file, without_an_array_is_refused)
+{
+    emp_record     record = record_so_far();
+    emp_checkpoint c = {.record = &record};
+
+    cr_assert_eq(emp_checkpoint_save(scratch_path("c.h5"), &c, NULL), EMP_OK);
+    emp_record_clear(&record);
+    expect_refused(EMP_EFORMAT, "lacks the array \"method_state/numbers\"");
+}
+
+Test(checkpoint_file, survives_every_allocation_failure)
+{
+    emp_record record = record_at_first();
+    state      s;
+    double     elapsed_s;
+
+    save_checkpoint();
+    SURVIVES_EVERY_ALLOCATION_FAILURE(load_checkpoint(&record, &s, &elapsed_s, NULL), );
+    emp_record_clear(&record);
+}
+
+typedef struct {
+    char    word[ROWS][EMP_COLUMN_TEXT_BYTES];
+    int64_t whole[ROWS];
+    double  real[ROWS];
+} table;
+
+static emp_columns columns_of(table *t)
+{
+    return (emp_columns){.text_count = 1,
+                         .column_count = 3,
+                         .row_count = ROWS,
+                         .text = {{.key = "about"}},
+                         .column = {{"word", EMP_COLUMN_TEXT, t->word},
+                                    {"whole", EMP_COLUMN_INT64, t->whole},
+                                    {"real", EMP_COLUMN_DOUBLE, t->real}}};
+}
+
+static void save_table(void)
+{
+    table       t = {{"a", "", "c", "d"}, {1, -1, INT64_MAX, 0}, {0.5, -0.0, 1e300, 3}};
+    emp_columns c = columns_of(&t);
+
+    strcpy(c.text[0].value, "four rows");
+    cr_assert_eq(emp_columns_save(scratch_path("t.h5"), &c, NULL), EMP_OK);
+}
+
+Test(columns, come_back_as_saved)
+{
+    table       t = {0};
+    emp_columns c = columns_of(&t);
+    emp_error   err = {0};
+
+    save_table();
+    cr_assert_eq(emp_columns_load(&c, scratch_path("t.h5"), &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(c.text[0].value, "four rows");
+    cr_expect_str_eq(t.word[3], "d");
+    cr_expect(t.whole[1] == -1 && t.whole[2] == INT64_MAX);
+    cr_expect(t.real[0] == 0.5 && t.real[2] == 1e300);
+}
+
+static void expect_table_refused(emp_columns *c, const char *why)
+{
+    emp_error err = {0};
+
+    cr_expect_eq(emp_columns_load(c, scratch_path("t.h5"), &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, why), "%s", err.msg);
+}
+
+Test(columns, that_are_missing_or_shorter_are_named)
+{
+    table       t;
+    emp_columns c = columns_of(&t);
+
+    save_table();
+    c.column[1].name = "broken";
+    expect_table_refused(&c, "no column broken of 4 values");
+    c = columns_of(&t);
+    c.row_count = ROWS - 1;
+    expect_table_refused(&c, "no column word of 3 values");
+    c = columns_of(&t);
+    strcpy(c.text[0].key, "author");
+    expect_table_refused(&c, "no text author");
+}
+
+Test(columns, that_are_torn_are_refused)
+{
+    size_t      size;
+    table       t;
+    emp_columns c = columns_of(&t);
+
+    save_table();
+    char *bytes = scratch_read("t.h5", &size);
+    scratch_write("t.h5", bytes, size / 2);
+    expect_table_refused(&c, "is torn");
+    free(bytes);
+    save_checkpoint();
+    cr_expect_eq(emp_columns_load(&c, scratch_path("c.h5"), NULL), EMP_EFORMAT,
+                 "a checkpoint is no table");
+}

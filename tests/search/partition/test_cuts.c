@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do METIS and Scotch get the graph, the shares and the seed that they are meant to get? Their
+ * cuts of small graphs are those that brute force finds. */
+#include <string.h>
+
+#include "search/partition/metis_cut.h"
+#include "search/partition/scotch_cut.h"
+#include "tests/baselines/fixture.h"
+#include "tests/support/survive.h"
+
+enum { SIDE = 6, VERTICES = 2 * SIDE };
+
+typedef struct {
+    fixture             *f;
+    emp_partition_graph *graph;
+    emp_partition_target target;
+} cut_case;
+
+/* Two cliques of SIDE ops that exchange much, joined by one thin tensor; two GPUs. */
+static void set_up(cut_case *c)
+{
+    c->f = fixture_create(2);
+    emp_op_id first = fixture_clique(c->f, SIDE, 1000);
+    emp_op_id second = fixture_clique(c->f, SIDE, 1000);
+    fixture_edge(c->f, first, second);
+    c->f->tensor[first].bytes = 10;
+    cr_assert_eq(
+        emp_partition_graph_create(&c->graph, fixture_problem(c->f), false, NULL),
+        EMP_OK);
+    cr_assert_eq(c->graph->vertex_count, VERTICES);
+    cr_assert_eq(
+        emp_partition_target_init(&c->target, &c->f->machine, false, "test", NULL),
+        EMP_OK);
+}
+
+static void tear_down(cut_case *c)
+{
+    emp_partition_graph_destroy(c->graph);
+    emp_free(c->f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static int64_t cut_of(const emp_partition_graph *g, const int32_t *part)
+{
+    int64_t cut = 0;
+
+    for (int32_t v = 0; v < g->vertex_count; v++)
+        for (int32_t i = g->row[v]; i < g->row[v + 1]; i++)
+            if (part[v] < part[g->neighbor[i]]) cut += g->traffic[i];
+    return cut;
+}
+
+static int64_t load_of(const emp_partition_graph *g, const int32_t *part, int32_t of)
+{
+    int64_t load = 0;
+
+    for (int32_t v = 0; v < g->vertex_count; v++) load += part[v] == of ? g->load[v] : 0;
+    return load;
+}
+
+/* The least cut with a given number of vertices, which weigh the same, in part 0. */
+static int64_t least_cut(const emp_partition_graph *g, int32_t in_first)
+{
+    int64_t least = INT64_MAX;
+
+    for (int32_t mask = 0; mask < 1 << VERTICES; mask++) {
+        int32_t part[VERTICES], zeros = 0;
+        for (int32_t v = 0; v < VERTICES; v++) {
+            part[v] = mask >> v & 1;
+            zeros += part[v] == 0;
+        }
+        if (zeros == in_first && cut_of(g, part) < least) least = cut_of(g, part);
+    }
+    return least;
+}
+
+static const double equal_shares[] = {0.5, 0.5};
+
+Test(metis, cuts_where_brute_force_does)
+{
+    cut_case c;
+    int32_t  part[VERTICES];
+
+    set_up(&c);
+    for (int is_kway = 0; is_kway < 2; is_kway++) {
+        const emp_metis_cut cut = {.share = equal_shares, .is_kway = is_kway};
+        cr_assert_eq(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), EMP_OK);
+        cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
+        cr_expect_eq(load_of(c.graph, part, 0), load_of(c.graph, part, 1));
+    }
+    tear_down(&c);
+}
+
+Test(metis, follows_shares)
+{
+    cut_case            c;
+    const double        shares[] = {0.25, 0.75};
+    const emp_metis_cut cut = {.share = shares};
+    int32_t             part[VERTICES], count = 0;
+
+    set_up(&c);
+    cr_assert_eq(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), EMP_OK);
+    for (int32_t v = 0; v < VERTICES; v++) count += part[v] == 0;
+    cr_expect_eq(count, VERTICES / 4);
+    cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, VERTICES / 4));
+    tear_down(&c);
+}
+
+/* All memory is in one clique: half of each clique must go to each part. */
+Test(metis, shares_memory_too)
+{
+    cut_case            c;
+    int32_t             part[VERTICES], memory[VERTICES], held = 0;
+    const emp_metis_cut cut = {
+        .share = equal_shares, .memory = memory, .memory_share = equal_shares};
+
+    set_up(&c);
+    for (int32_t v = 0; v < VERTICES; v++) memory[v] = v < SIDE ? 100 : 0;
+    cr_assert_eq(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), EMP_OK);
+    for (int32_t v = 0; v < VERTICES; v++) held += part[v] == 0 ? memory[v] : 0;
+    cr_expect_eq(held, 100 * SIDE / 2);
+    tear_down(&c);
+}
+
+Test(metis, k_way_keeps_to_its_imbalance)
+{
+    cut_case c;
+    int32_t  part[VERTICES];
+
+    set_up(&c);
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        cr_assert_eq(emp_metis_kway(c.graph, 3, 1.1, seed, part, NULL), EMP_OK);
+        for (int32_t p = 0; p < 3; p++) {
+            cr_expect_leq(load_of(c.graph, part, p) * VERTICES,
+                          (VERTICES / 3 + 1) *
+                              load_of(c.graph, (int32_t[VERTICES]){0}, 0));
+        }
+    }
+    tear_down(&c);
+}
+
+Test(metis, depends_on_its_seed_alone_and_leaves_signals_alone)
+{
+    cut_case c;
+    int32_t  once[VERTICES], again[VERTICES];
+
+    set_up(&c);
+    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, once, NULL), EMP_OK);
+    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 8, again, NULL), EMP_OK);
+    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, again, NULL), EMP_OK);
+    cr_expect_arr_eq(once, again, sizeof once);
+    tear_down(&c);
+}
+
+Test(metis, survives_every_allocation_failure)
+{
+    cut_case            c;
+    int32_t             part[VERTICES], memory[VERTICES] = {1};
+    const emp_metis_cut cut = {
+        .share = equal_shares, .memory = memory, .memory_share = equal_shares};
+
+    set_up(&c);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_metis_kway(c.graph, 2, 1.1, 1, part, NULL), );
+    tear_down(&c);
+}
+
+Test(scotch, maps_where_brute_force_does)
+{
+    cut_case c;
+    int32_t  part[VERTICES];
+
+    set_up(&c);
+    for (int architecture = 0; architecture < 2; architecture++) {
+        const emp_scotch_options options = {
+            .architecture = (emp_scotch_architecture)architecture, .imbalance = 0.05};
+        cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, part, NULL), EMP_OK);
+        cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
+    }
+    cr_assert_eq(emp_scotch_parts(c.graph, 2, 0.05, 1, part, NULL), EMP_OK);
+    cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
+    tear_down(&c);
+}
+
+Test(scotch, follows_powers)
+{
+    cut_case                 c;
+    const emp_scotch_options options = {.imbalance = 0.01};
+    int32_t                  part[VERTICES];
+
+    set_up(&c);
+    c.target.power[0] = 0.25;
+    c.target.power[1] = 0.75;
+    cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, part, NULL), EMP_OK);
+    int64_t first = load_of(c.graph, part, 0), second = load_of(c.graph, part, 1);
+    cr_expect(2 * first < second && 4 * first > second, "%lld and %lld", (long long)first,
+              (long long)second);
+    tear_down(&c);
+}
+
+Test(scotch, fixes_what_only_runs_on_the_cpu)
+{
+    fixture                 *f = fixture_create(2);
+    emp_partition_graph     *graph = NULL;
+    emp_partition_target     target;
+    const emp_scotch_options options = {.imbalance = 0.05};
+    int32_t                  part[VERTICES];
+
+    fixture_clique(f, VERTICES, 1000);
+    fixture_cpu_only(f, 3);
+    fixture_cpu_only(f, 8);
+    cr_assert_eq(emp_partition_graph_create(&graph, fixture_problem(f), true, NULL),
+                 EMP_OK);
+    cr_assert_eq(emp_partition_target_init(&target, &f->machine, true, "test", NULL),
+                 EMP_OK);
+    cr_assert_eq(emp_scotch_map(graph, &target, &options, 1, part, NULL), EMP_OK);
+    cr_expect(part[3] == 0 && part[8] == 0);
+    emp_partition_graph_destroy(graph);
+    emp_free(f);
+}
+
+Test(scotch, depends_on_its_seed_alone)
+{
+    cut_case c;
+    int32_t  once[VERTICES], again[VERTICES];
+
+    set_up(&c);
+    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, once, NULL), EMP_OK);
+    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 8, again, NULL), EMP_OK);
+    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, again, NULL), EMP_OK);
+    cr_expect_arr_eq(once, again, sizeof once);
+    tear_down(&c);
+}
+
+Test(scotch, survives_every_allocation_failure)
+{
+    cut_case                 c;
+    const emp_scotch_options options = {.imbalance = 0.05};
+    int32_t                  part[VERTICES];
+
+    set_up(&c);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_scotch_map(c.graph, &c.target, &options, 1, part, NULL), );
+    tear_down(&c);
+}
+
+Test(partition_graph, survives_every_allocation_failure)
+{
+    fixture             *f = fixture_create(2);
+    emp_partition_graph *graph = NULL;
+
+    fixture_clique(f, 5, 100);
+    const emp_problem *problem = fixture_problem(f);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_partition_graph_create(&graph, problem, true, NULL), );
+    emp_partition_graph_destroy(graph);
+    emp_free(f);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do problems know who leads a class and where it may go, and do variants leave the original
+ * alone? Problems are random; a second implementation of the rules is beside them. */
+#include <string.h>
+
+#include "base/rng.h"
+#include "sim/problem/variant.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/support/survive.h"
+
+enum { SEEDS = 60 };
+
+/* What the class of an op allows, from all of its live members. */
+static uint32_t kinds_of(const emp_graph *g, int32_t class)
+{
+    uint32_t kinds = EMP_KIND_CPU | EMP_KIND_GPU;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (g->op[op].colocation_class == class && !g->op[op].is_folded)
+            kinds &= g->op[op].kinds;
+    return kinds | EMP_KIND_CPU;
+}
+
+static emp_op_id leader_of(const emp_graph *g, int32_t class)
+{
+    emp_op_id op = 0;
+
+    while (g->op[op].colocation_class != class) op++;
+    return op;
+}
+
+Test(problem, knows_leaders_and_kinds_of_its_classes)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        random_problem r;
+        emp_problem   *p = NULL;
+        random_problem_create(&r, seed);
+        const emp_graph *g = r.graph;
+        cr_assert_eq(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL),
+                     EMP_OK);
+        for (int32_t c = 0; c < g->class_count; c++) {
+            cr_expect_eq(p->kinds_of_class[c], kinds_of(g, c), "seed %d", (int)seed);
+            cr_expect_eq(p->leader_of_class[c], leader_of(g, c), "seed %d", (int)seed);
+        }
+        for (emp_op_id op = 0; op < g->op_count; op++)
+            cr_expect_eq(p->class_of_op[op],
+                         g->op[op].is_folded ? -1 : g->op[op].colocation_class);
+        cr_expect_str_eq(p->workload, "w");
+        emp_problem_destroy(p);
+        random_problem_destroy(&r);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Each op by itself: the device of its leader, or the CPU of that device's host. */
+static emp_device_id legal_device(const emp_problem *p, const emp_device_id *proposed,
+                                  emp_op_id op)
+{
+    const emp_graph *g = p->graph;
+    int32_t class = g->op[op].colocation_class;
+
+    if (g->op[op].is_folded) return proposed[op];
+    emp_device_id device = proposed[leader_of(g, class)];
+    return kinds_of(g, class) & EMP_KIND_GPU ? device : p->machine->device[device].host;
+}
+
+Test(problem, makes_placements_legal_as_stated_and_leaves_legal_ones)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        random_problem r;
+        emp_rng        rng;
+        emp_rng_init(&rng, seed, 1, 0);
+        random_problem_create_hosts(&r, seed);
+        const emp_problem *p = r.problem;
+        size_t             count = (size_t)p->graph->op_count;
+        emp_device_id     *proposed = EMP_NEW_ARRAY(emp_device_id, count);
+        emp_device_id     *legal = EMP_NEW_ARRAY(emp_device_id, count);
+        for (size_t op = 0; op < count; op++)
+            legal[op] = proposed[op] =
+                (emp_device_id)emp_rng_below(&rng, (uint32_t)p->machine->device_count);
+        emp_problem_legalize(p, legal);
+        for (size_t op = 0; op < count; op++)
+            cr_expect_eq(legal[op], legal_device(p, proposed, (emp_op_id)op),
+                         "seed %d, op %zu", (int)seed, op);
+        memcpy(proposed, legal, count * sizeof *legal);
+        emp_problem_legalize(p, legal);
+        cr_expect_arr_eq(legal, proposed, count * sizeof *legal);
+        emp_free(proposed);
+        emp_free(legal);
+        random_problem_destroy(&r);
+    }
+}
+
+Test(variant, changes_and_goes_back_without_touching_the_original)
+{
+    random_problem      r;
+    emp_problem_variant v = {0};
+
+    random_problem_create(&r, 3);
+    const emp_problem *p = r.problem;
+    const emp_time_ns  compute_ns = p->costs->gpu[0].compute_ns;
+    const int64_t      memory_bytes = p->machine->device[0].memory_bytes;
+    cr_assert_eq(emp_problem_variant_init(&v, p, NULL), EMP_OK);
+    cr_expect_eq(v.problem.graph, p->graph);
+    for (int round = 0; round < 2; round++) {
+        cr_expect_eq(v.costs.gpu[0].compute_ns, compute_ns);
+        cr_expect_eq(v.problem.machine->device[0].memory_bytes, memory_bytes);
+        cr_expect_eq(v.problem.runtime.check_memory, p->runtime.check_memory);
+        v.costs.gpu[0].compute_ns += 5;
+        v.costs.task_ns[0] += 5;
+        v.machine->device[0].memory_bytes += 5;
+        v.problem.runtime.check_memory = !v.problem.runtime.check_memory;
+        cr_expect_eq(p->costs->gpu[0].compute_ns, compute_ns);
+        cr_expect_eq(p->machine->device[0].memory_bytes, memory_bytes);
+        emp_problem_variant_restore(&v);
+    }
+    cr_expect_eq(v.costs.task_ns[0], p->costs->task_ns[0]);
+    emp_problem_variant_clear(&v);
+    random_problem_destroy(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(variant, survives_every_allocation_failure)
+{
+    random_problem      r;
+    emp_problem_variant v = {0};
+
+    random_problem_create(&r, 3);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_problem_variant_init(&v, r.problem, NULL),
+                                      emp_problem_variant_clear(&v));
+    emp_problem_variant_clear(&v);
+    random_problem_destroy(&r);
+}
