@@ -48,45 +48,107 @@ static emp_status print_object(json_t **object, emp_error *err)
     return printed != NULL ? cli_print_json(printed, err) : EMP_OK;
 }
 
-static json_t *json_param(const emp_workload_param *p)
+/* ---- tables of options ---------------------------------------------------------------- */
+
+/* The default; of presets that differ, both: "256/12". */
+static void write_defaults(char text[2 * EMP_OPTION_TEXT_BYTES], const emp_option *option,
+                           const char *presets)
 {
-    if (p->names == NULL) {
-        return json_pack("{s:I, s:I, s:I, s:s}", "default", (json_int_t)p->value,
-                         "minimum", (json_int_t)p->minimum, "maximum",
-                         (json_int_t)p->maximum, "help", p->help);
+    emp_text line = {text, 2 * EMP_OPTION_TEXT_BYTES, 0};
+    char     value[EMP_OPTION_TEXT_BYTES];
+    size_t   length;
+
+    for (int32_t i = 0; i == 0 || emp_words_at(presets, i, &length) != NULL; i++) {
+        if (i > 0 && option->preset[i] == option->preset[0]) continue;
+        emp_option_write_default(value, option, i);
+        emp_text_add(&line, "%s%s", i == 0 ? "" : "/", value);
     }
-    json_t *choices = json_array();
-    for (const char *const *name = p->names; *name != NULL; name++) {
-        json_array_append_new(choices, json_string(*name));
-    }
-    return json_pack("{s:s, s:o, s:s}", "default", p->names[p->value], "choices", choices,
-                     "help", p->help);
 }
+
+static void print_options(const emp_option *list, const char *presets)
+{
+    char defaults[2 * EMP_OPTION_TEXT_BYTES], range[EMP_OPTION_TEXT_BYTES];
+
+    for (const emp_option *o = list; o != NULL && o->name != NULL; o++) {
+        write_defaults(defaults, o, presets);
+        emp_option_write_range(range, o);
+        printf("  %-20s %13s  %s (%s)\n", o->name, defaults, o->help, range);
+    }
+}
+
+static json_t *json_words(const char *words)
+{
+    json_t     *array = json_array();
+    size_t      length;
+    const char *word;
+
+    for (int32_t i = 0; (word = emp_words_at(words, i, &length)) != NULL; i++)
+        json_array_append_new(array, json_stringn(word, length));
+    return array;
+}
+
+/* A value of the option. */
+static json_t *json_value(const emp_option *option, double value)
+{
+    size_t      length = 0;
+    const char *word;
+
+    switch (option->kind) {
+    case EMP_OPTION_BOOL: return json_boolean(value != 0.0);
+    case EMP_OPTION_INTEGER: return json_integer((json_int_t)value);
+    case EMP_OPTION_REAL: return json_real(value);
+    case EMP_OPTION_WORD: break;
+    }
+    word = emp_words_at(option->words, (int32_t)value, &length);
+    return json_stringn(word, length);
+}
+
+/* With presets the default is an object of one for each. */
+static json_t *json_option(const emp_option *option, const char *presets)
+{
+    json_t     *object = json_object(), *defaults = json_object();
+    size_t      length;
+    const char *preset;
+
+    for (int32_t i = 0; (preset = emp_words_at(presets, i, &length)) != NULL; i++)
+        json_object_setn_new(defaults, preset, length,
+                             json_value(option, option->preset[i]));
+    if (presets == NULL)
+        json_object_set_new(object, "default", json_value(option, option->preset[0]));
+    else
+        json_object_set(object, "default", defaults);
+    json_decref(defaults);
+    if (option->kind == EMP_OPTION_WORD) {
+        json_object_set_new(object, "choices", json_words(option->words));
+    } else if (option->kind != EMP_OPTION_BOOL) {
+        json_object_set_new(object, "minimum", json_value(option, option->low));
+        json_object_set_new(object, "maximum", json_value(option, option->high));
+    }
+    json_object_set_new(object, "help", json_string(option->help));
+    return object;
+}
+
+static json_t *json_options(const emp_option *list, const char *presets)
+{
+    json_t *object = json_object();
+
+    for (const emp_option *o = list; o != NULL && o->name != NULL; o++)
+        json_object_set_new(object, o->name, json_option(o, presets));
+    return object;
+}
+
+/* ---- workloads --- */
 
 static json_t *json_workload(const emp_workload *workload)
 {
-    json_t *params = json_object();
-
-    for (const emp_workload_param *p = workload->params; p->key != NULL; p++) {
-        json_object_set_new(params, p->key, json_param(p));
-    }
     return json_pack("{s:s, s:o}", "description", workload->description, "params",
-                     params);
+                     json_options(workload->params, NULL));
 }
 
 static void print_workload(const emp_workload *workload)
 {
     printf("%s: %s\n", workload->name, workload->description);
-    for (const emp_workload_param *p = workload->params; p->key != NULL; p++) {
-        if (p->names == NULL) {
-            printf("  %-20s %8lld  %s\n", p->key, (long long)p->value, p->help);
-            continue;
-        }
-        printf("  %-20s %8s  %s:", p->key, p->names[p->value], p->help);
-        for (const char *const *name = p->names; *name != NULL; name++)
-            printf(" %s", *name);
-        printf("\n");
-    }
+    print_options(workload->params, NULL);
 }
 
 emp_status cmd_workloads(int argc, char **argv, emp_error *err)
@@ -176,26 +238,10 @@ cleanup:
     return st;
 }
 
-/* ---- methods ----------------------------------------------------------------------- */
-
-/* The default; of presets that differ, both: "256/12". */
-static void write_defaults(char text[2 * EMP_OPTION_TEXT_BYTES], const emp_option *option,
-                           const char *presets)
-{
-    emp_text line = {text, 2 * EMP_OPTION_TEXT_BYTES, 0};
-    char     value[EMP_OPTION_TEXT_BYTES];
-    size_t   length;
-
-    for (int32_t i = 0; i == 0 || emp_words_at(presets, i, &length) != NULL; i++) {
-        if (i > 0 && option->preset[i] == option->preset[0]) continue;
-        emp_option_write_default(value, option, i);
-        emp_text_add(&line, "%s%s", i == 0 ? "" : "/", value);
-    }
-}
+/* ---- methods --- */
 
 static void print_method(const emp_placer_type *method)
 {
-    char        defaults[2 * EMP_OPTION_TEXT_BYTES], range[EMP_OPTION_TEXT_BYTES];
     size_t      length;
     const char *preset;
 
@@ -206,74 +252,15 @@ static void print_method(const emp_placer_type *method)
         printf("%s\n", strchr(method->presets, '|') == NULL
                            ? ""
                            : "; options have the first one's value / the second's");
-    for (const emp_option *o = method->options; o != NULL && o->name != NULL; o++) {
-        write_defaults(defaults, o, method->presets);
-        emp_option_write_range(range, o);
-        printf("  %-20s %13s  %s (%s)\n", o->name, defaults, o->help, range);
-    }
-}
-
-static json_t *json_words(const char *words)
-{
-    json_t     *array = json_array();
-    size_t      length;
-    const char *word;
-
-    for (int32_t i = 0; (word = emp_words_at(words, i, &length)) != NULL; i++)
-        json_array_append_new(array, json_stringn(word, length));
-    return array;
-}
-
-/* A value of the option. */
-static json_t *json_value(const emp_option *option, double value)
-{
-    size_t      length = 0;
-    const char *word;
-
-    switch (option->kind) {
-    case EMP_OPTION_BOOL: return json_boolean(value != 0.0);
-    case EMP_OPTION_INTEGER: return json_integer((json_int_t)value);
-    case EMP_OPTION_REAL: return json_real(value);
-    case EMP_OPTION_WORD: break;
-    }
-    word = emp_words_at(option->words, (int32_t)value, &length);
-    return json_stringn(word, length);
-}
-
-/* With presets the default is an object of one for each. */
-static json_t *json_option(const emp_option *option, const char *presets)
-{
-    json_t     *object = json_object(), *defaults = json_object();
-    size_t      length;
-    const char *preset;
-
-    for (int32_t i = 0; (preset = emp_words_at(presets, i, &length)) != NULL; i++)
-        json_object_setn_new(defaults, preset, length,
-                             json_value(option, option->preset[i]));
-    if (presets == NULL)
-        json_object_set_new(object, "default", json_value(option, option->preset[0]));
-    else
-        json_object_set(object, "default", defaults);
-    json_decref(defaults);
-    if (option->kind == EMP_OPTION_WORD) {
-        json_object_set_new(object, "choices", json_words(option->words));
-    } else if (option->kind != EMP_OPTION_BOOL) {
-        json_object_set_new(object, "minimum", json_value(option, option->low));
-        json_object_set_new(object, "maximum", json_value(option, option->high));
-    }
-    json_object_set_new(object, "help", json_string(option->help));
-    return object;
+    print_options(method->options, method->presets);
 }
 
 static json_t *json_method(const emp_placer_type *method)
 {
-    json_t *options_of_method = json_object();
-
-    for (const emp_option *o = method->options; o != NULL && o->name != NULL; o++)
-        json_object_set_new(options_of_method, o->name, json_option(o, method->presets));
     return json_pack("{s:s, s:b, s:o, s:o}", "description", method->description,
                      "uses_budget", method->uses_budget, "presets",
-                     json_words(method->presets), "options", options_of_method);
+                     json_words(method->presets), "options",
+                     json_options(method->options, method->presets));
 }
 
 struct method_args {

@@ -60,9 +60,6 @@ static const rule rules[] = {
                      .inputs = "v01pqabcdg"},
 };
 
-const char *const emp_tf_optimizer_names[] = {"sgd",     "momentum", "adagrad",
-                                              "rmsprop", "adam",     NULL};
-
 /* A variable to train, its gradient, its slots. */
 typedef struct {
     emp_tf_variable variable;

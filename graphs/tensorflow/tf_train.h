@@ -37,8 +37,8 @@ typedef enum {
     EMP_TF_ADAM
 } emp_tf_optimizer;
 
-/** Names of the optimizers, in the order of the enum; ends with NULL. */
-extern const char *const emp_tf_optimizer_names[];
+/** The options that name them, in the order of the enum. */
+#define EMP_TF_OPTIMIZER_WORDS "sgd|momentum|adagrad|rmsprop|adam"
 
 /** optimizer.apply_gradients(clip(gradients(loss))): over all trainable variables that
  * the loss depends on. \a clip_norm 0: no clipping. Returns the op that counts the step.

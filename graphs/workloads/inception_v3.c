@@ -8,11 +8,11 @@
 
 enum { BATCH, CLASSES, FUSED_BN, COMMON };
 
-const emp_workload_param emp_inception_v3_params[] = {
-    [BATCH] = {"batch", 1, 1, 65536, "images", NULL},
-    [CLASSES] = {"classes", 1001, 2, 1000000, "classes", NULL},
-    [FUSED_BN] = {"fused_bn", 0, 0, 1, "one op for batch norm, not ten", NULL},
-    [COMMON] = EMP_WORKLOAD_COMMON(EMP_TF_RMSPROP, 1, 0),
+const emp_option emp_inception_v3_params[] = {
+    EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "images", 1),
+    EMP_WORKLOAD_NUMBER(CLASSES, "classes", 2, 1000000, "classes", 1001),
+    EMP_WORKLOAD_FLAG(FUSED_BN, "fused_bn", "one op for batch norm, not ten", 0),
+    EMP_WORKLOAD_COMMON(COMMON, EMP_TF_RMSPROP, 1, 0),
 };
 
 enum { IMAGE_SIZE = 299, MAX_LAYERS = 6, BRANCHES = 4 };

@@ -20,18 +20,20 @@ enum {
     COMMON
 };
 
-const emp_workload_param emp_nmt_params[] = {
-    [LAYERS] = {"layers", 2, 1, EMP_TF_MAX_LAYERS, "LSTM layers on each side", NULL},
-    [UNITS] = {"units", 1024, 1, 65536, "units of a layer", NULL},
-    [BATCH] = {"batch", 64, 1, 65536, "sentence pairs", NULL},
-    [STEPS] = {"steps", 40, 1, EMP_WORKLOAD_MAX_STEPS, "words of each sentence", NULL},
-    [VOCAB] = {"vocab", 51200, 2, 10000000, "words of each language", NULL},
-    [RESIDUAL] = {"residual", 1, 0, 1, "layers above the bottom add their input", NULL},
-    [DROPOUT] = {"dropout", 0, 0, 1, "drop a fifth of each layer's input", NULL},
-    [BIDIRECTIONAL] = {"bidirectional", 1, 0, 1, "bottom encoder layer reads both ways",
-                       NULL},
-    [PER_STEP_SOFTMAX] = {"per_step_softmax", 1, 0, 1, "a softmax at every step", NULL},
-    [COMMON] = EMP_WORKLOAD_COMMON(EMP_TF_ADAM, 1, 0),
+const emp_option emp_nmt_params[] = {
+    EMP_WORKLOAD_NUMBER(LAYERS, "layers", 1, EMP_TF_MAX_LAYERS,
+                        "LSTM layers on each side", 2),
+    EMP_WORKLOAD_NUMBER(UNITS, "units", 1, 65536, "units of a layer", 1024),
+    EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "sentence pairs", 64),
+    EMP_WORKLOAD_NUMBER(STEPS, "steps", 1, EMP_WORKLOAD_MAX_STEPS,
+                        "words of each sentence", 40),
+    EMP_WORKLOAD_NUMBER(VOCAB, "vocab", 2, 10000000, "words of each language", 51200),
+    EMP_WORKLOAD_FLAG(RESIDUAL, "residual", "layers above the bottom add their input", 1),
+    EMP_WORKLOAD_FLAG(DROPOUT, "dropout", "drop a fifth of each layer's input", 0),
+    EMP_WORKLOAD_FLAG(BIDIRECTIONAL, "bidirectional",
+                      "bottom encoder layer reads both ways", 1),
+    EMP_WORKLOAD_FLAG(PER_STEP_SOFTMAX, "per_step_softmax", "a softmax at every step", 1),
+    EMP_WORKLOAD_COMMON(COMMON, EMP_TF_ADAM, 1, 0),
 };
 
 static const double clip_norm = 5.0;

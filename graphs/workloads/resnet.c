@@ -9,12 +9,13 @@
 
 enum { DEPTH, BATCH, CLASSES, FUSED_BN, COMMON };
 
-const emp_workload_param emp_resnet_params[] = {
-    [DEPTH] = {"depth", 152, 50, 152, "layers with weights: 50, 101 or 152", NULL},
-    [BATCH] = {"batch", 32, 1, 65536, "images", NULL},
-    [CLASSES] = {"classes", 1001, 2, 1000000, "classes", NULL},
-    [FUSED_BN] = {"fused_bn", 1, 0, 1, "one op for batch norm, not ten", NULL},
-    [COMMON] = EMP_WORKLOAD_COMMON(EMP_TF_MOMENTUM, 1, 1),
+const emp_option emp_resnet_params[] = {
+    EMP_WORKLOAD_NUMBER(DEPTH, "depth", 50, 152, "layers with weights: 50, 101 or 152",
+                        152),
+    EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "images", 32),
+    EMP_WORKLOAD_NUMBER(CLASSES, "classes", 2, 1000000, "classes", 1001),
+    EMP_WORKLOAD_FLAG(FUSED_BN, "fused_bn", "one op for batch norm, not ten", 1),
+    EMP_WORKLOAD_COMMON(COMMON, EMP_TF_MOMENTUM, 1, 1),
 };
 
 enum { BLOCKS = 4, IMAGE_SIZE = 224 };

@@ -18,19 +18,21 @@ enum {
     COMMON
 };
 
-const emp_workload_param emp_rnnlm_params[] = {
-    [LAYERS] = {"layers", 2, 1, EMP_TF_MAX_LAYERS, "LSTM layers", NULL},
-    [UNITS] = {"units", 2000, 1, 65536, "units of a layer", NULL},
-    [PROJECTION] = {"projection", 0, 0, 65536, "size of h and embedding; 0 = units",
-                    NULL},
-    [BATCH] = {"batch", 64, 1, 65536, "sequences", NULL},
-    [STEPS] = {"steps", 40, 1, EMP_WORKLOAD_MAX_STEPS, "unrolled time steps", NULL},
-    [VOCAB] = {"vocab", 32000, 2, 10000000, "words", NULL},
-    [SAMPLED] = {"sampled", 24576, 0, 1000000, "sampled classes; 0 = full softmax", NULL},
-    [PER_STEP_SOFTMAX] = {"per_step_softmax", 0, 0, 1, "a full softmax at every step",
-                          NULL},
-    [DROPOUT] = {"dropout", 0, 0, 1, "drop a tenth of each layer's input", NULL},
-    [COMMON] = EMP_WORKLOAD_COMMON(EMP_TF_ADAGRAD, 1, 0),
+const emp_option emp_rnnlm_params[] = {
+    EMP_WORKLOAD_NUMBER(LAYERS, "layers", 1, EMP_TF_MAX_LAYERS, "LSTM layers", 2),
+    EMP_WORKLOAD_NUMBER(UNITS, "units", 1, 65536, "units of a layer", 2000),
+    EMP_WORKLOAD_NUMBER(PROJECTION, "projection", 0, 65536,
+                        "size of h and embedding; 0 = units", 0),
+    EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "sequences", 64),
+    EMP_WORKLOAD_NUMBER(STEPS, "steps", 1, EMP_WORKLOAD_MAX_STEPS, "unrolled time steps",
+                        40),
+    EMP_WORKLOAD_NUMBER(VOCAB, "vocab", 2, 10000000, "words", 32000),
+    EMP_WORKLOAD_NUMBER(SAMPLED, "sampled", 0, 1000000,
+                        "sampled classes; 0 = full softmax", 24576),
+    EMP_WORKLOAD_FLAG(PER_STEP_SOFTMAX, "per_step_softmax",
+                      "a full softmax at every step", 0),
+    EMP_WORKLOAD_FLAG(DROPOUT, "dropout", "drop a tenth of each layer's input", 0),
+    EMP_WORKLOAD_COMMON(COMMON, EMP_TF_ADAGRAD, 1, 0),
 };
 
 static const double clip_norm = 10.0;

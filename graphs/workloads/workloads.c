@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/workloads/workloads.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/io/text.h"
 #include "graphs/workloads/workloads_internal.h"
-
-enum { MAX_PARAMS = 32, LIST_BYTES = 320 };
 
 /* ---- what the families share ------------------------------------------------------- */
 
@@ -81,121 +77,29 @@ bool emp_workload_is_spec(const char *spec) { return find_family(spec) != NULL; 
 
 /* ---- specs ------------------------------------------------------------------------- */
 
-/* Appends "name, " lists for messages; what does not fit is left out. */
-static void append_name(char *list, const char *name)
+static emp_status refuse_family(const char *spec, emp_error *err)
 {
-    size_t used = strlen(list);
+    char     names[128];
+    emp_text list = {names, sizeof names, 0};
 
-    snprintf(list + used, LIST_BYTES - used, "%s%s", used == 0 ? "" : ", ", name);
-}
-
-static void list_families(char *list)
-{
-    list[0] = '\0';
-    for (int32_t i = 0; i < FAMILY_COUNT; i++) append_name(list, families[i].name);
-}
-
-static void list_keys(const emp_workload *family, char *list)
-{
-    list[0] = '\0';
-    for (const emp_workload_param *p = family->params; p->key != NULL; p++) {
-        append_name(list, p->key);
-    }
-}
-
-static void list_values(const emp_workload_param *param, char *list)
-{
-    list[0] = '\0';
-    if (param->names == NULL) {
-        snprintf(list, LIST_BYTES, "an integer in %lld..%lld", (long long)param->minimum,
-                 (long long)param->maximum);
-        return;
-    }
-    for (const char *const *name = param->names; *name != NULL; name++) {
-        append_name(list, *name);
-    }
-}
-
-static bool equals(const char *text, size_t length, const char *name)
-{
-    return strlen(name) == length && memcmp(text, name, length) == 0;
-}
-
-/* A number in range, or one of the names. */
-static bool parse_value(const emp_workload_param *param, const char *text, size_t length,
-                        int64_t *value)
-{
-    char  digits[24];
-    char *end = NULL;
-
-    for (int64_t i = 0; param->names != NULL && param->names[i] != NULL; i++) {
-        if (equals(text, length, param->names[i])) {
-            *value = i;
-            return true;
-        }
-    }
-    if (param->names != NULL || length == 0 || length >= sizeof digits) return false;
-    memcpy(digits, text, length);
-    digits[length] = '\0';
-    errno = 0;
-    *value = strtoll(digits, &end, 10);
-    return errno == 0 && *end == '\0' && digits[0] != ' ' && *value >= param->minimum &&
-           *value <= param->maximum;
-}
-
-/* Reads one "key=value" of \a length bytes. */
-static emp_status parse_setting(const emp_workload *family, const char *text,
-                                size_t length, int64_t *values, emp_error *err)
-{
-    char        list[LIST_BYTES];
-    const char *equal = (const char *)memchr(text, '=', length);
-    size_t      key_length = equal == NULL ? length : (size_t)(equal - text);
-    int32_t     index = 0;
-
-    while (family->params[index].key != NULL &&
-           !equals(text, key_length, family->params[index].key)) {
-        index++;
-    }
-    const emp_workload_param *param = &family->params[index];
-    if (param->key == NULL) {
-        list_keys(family, list);
-        return EMP_ERROR(EMP_EINVAL, "%s has no key \"%.*s\"; its keys are %s",
-                         family->name, (int)key_length, text, list);
-    }
-    list_values(param, list);
-    if (equal == NULL) {
-        return EMP_ERROR(EMP_EINVAL, "%s: %s has no value; write %s=..., %s",
-                         family->name, param->key, param->key, list);
-    }
-    if (!parse_value(param, equal + 1, length - key_length - 1, &values[index])) {
-        return EMP_ERROR(EMP_EINVAL, "%s: %.*s is not allowed; %s is %s%s", family->name,
-                         (int)length, text, param->key,
-                         param->names == NULL ? "" : "one of ", list);
-    }
-    return EMP_OK;
+    for (int32_t i = 0; i < FAMILY_COUNT; i++)
+        emp_text_add(&list, "%s%s", i == 0 ? "" : ", ", families[i].name);
+    return EMP_ERROR(EMP_EINVAL, "no workload \"%.*s\"; there are %s",
+                     (int)strcspn(spec, ":"), spec, names);
 }
 
 emp_status emp_workload_build(emp_graph **out, const char *spec, emp_error *err)
 {
-    char                list[LIST_BYTES];
-    int64_t             values[MAX_PARAMS];
     const emp_workload *family = find_family(spec);
+    emp_workload_values given;
+    int64_t             values[EMP_WORKLOAD_MAX_PARAMS];
 
     *out = NULL;
-    if (family == NULL) {
-        list_families(list);
-        return EMP_ERROR(EMP_EINVAL, "no workload \"%.*s\"; there are %s",
-                         (int)strcspn(spec, ":"), spec, list);
-    }
-    for (int32_t i = 0; family->params[i].key != NULL; i++) {
-        values[i] = family->params[i].value;
-    }
-    const char *text = spec + strlen(family->name);
-    while (*text != '\0') {
-        text++; /* the colon, or the comma before the next setting */
-        size_t length = strcspn(text, ",");
-        EMP_CHECK(parse_setting(family, text, length, values, err));
-        text += length;
-    }
+    if (family == NULL) return refuse_family(spec, err);
+    const emp_option_table table = {family->name, NULL, family->params};
+    const char            *text = spec + strlen(family->name); /* "" or ":..." */
+    EMP_CHECK(
+        emp_options_parse(&given, &table, NULL, *text == ':' ? text + 1 : text, err));
+    for (int32_t i = 0; family->params[i].name != NULL; i++) values[i] = given.value[i];
     return family->build(values, out, err);
 }

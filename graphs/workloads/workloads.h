@@ -9,20 +9,20 @@
 #ifndef EMP_GRAPHS_WORKLOADS_WORKLOADS_H
 #define EMP_GRAPHS_WORKLOADS_WORKLOADS_H
 
+#include "base/options.h"
 #include "sim/graph/graph.h"
 
+enum { EMP_WORKLOAD_MAX_PARAMS = 32 };
+
+/** What a spec gives: value[i] is that of row i of the family's parameters. */
 typedef struct {
-    const char        *key;
-    int64_t            value; /**< default; flags are 0 or 1 */
-    int64_t            minimum, maximum;
-    const char        *help;
-    const char *const *names; /**< names[value], ends with NULL; or NULL = numbers only */
-} emp_workload_param;
+    int32_t value[EMP_WORKLOAD_MAX_PARAMS];
+} emp_workload_values;
 
 typedef struct emp_workload {
-    const char               *name;        /**< "nmt" */
-    const char               *description; /**< one line */
-    const emp_workload_param *params;      /**< ends with a NULL key */
+    const char       *name;        /**< "nmt" */
+    const char       *description; /**< one line */
+    const emp_option *params;      /**< of an emp_workload_values; flags are 0 or 1 */
     /** Builds the whole graph; values[i] belongs to params[i]. */
     emp_status (*build)(const int64_t *values, emp_graph **out, emp_error *err);
 } emp_workload;

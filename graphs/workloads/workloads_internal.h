@@ -7,8 +7,8 @@
 #include "graphs/tensorflow/tf_train.h"
 #include "graphs/workloads/workloads.h"
 
-extern const emp_workload_param emp_inception_v3_params[], emp_nmt_params[],
-    emp_resnet_params[], emp_rnnlm_params[];
+extern const emp_option emp_inception_v3_params[], emp_nmt_params[], emp_resnet_params[],
+    emp_rnnlm_params[];
 
 emp_status emp_inception_v3_build(const int64_t *values, emp_graph **out, emp_error *err);
 emp_status emp_nmt_build(const int64_t *values, emp_graph **out, emp_error *err);
@@ -27,31 +27,30 @@ enum {
     EMP_COMMON_COUNT
 };
 
-/** Their entries, with the end mark; the arguments are the family's defaults. */
-#define EMP_WORKLOAD_COMMON(optimizer, old_broadcast_grads, const_zeros)           \
-    {"optimizer",                                                                  \
-     (optimizer),                                                                  \
-     EMP_TF_SGD,                                                                   \
-     EMP_TF_ADAM,                                                                  \
-     "what updates the weights",                                                   \
-     emp_tf_optimizer_names},                                                      \
-        {"gate_gradients", 1, 0, 1, "tuples around the gradients of an op", NULL}, \
-        {"old_broadcast_grads",                                                    \
-         (old_broadcast_grads),                                                    \
-         0,                                                                        \
-         1,                                                                        \
-         "before TF 1.4: gradients of Add, Mul always reduce",                     \
-         NULL},                                                                    \
-        {"const_zeros",                                                            \
-         (const_zeros),                                                            \
-         0,                                                                        \
-         1,                                                                        \
-         "before TF 1.4: zeros and ones are one Const",                            \
-         NULL},                                                                    \
-        {"saver", 1, 0, 1, "ops that save and restore all variables", NULL},       \
-    {                                                                              \
-        NULL, 0, 0, 0, NULL, NULL                                                  \
-    }
+/** Row \a index of a family's parameters: a number, or a flag. */
+#define EMP_WORKLOAD_NUMBER(index, name, low, high, help, number)                    \
+    [index] = EMP_INTEGER_OPTION(name, emp_workload_values, value[index], low, high, \
+                                 help, number)
+#define EMP_WORKLOAD_FLAG(index, name, help, is_set) \
+    EMP_WORKLOAD_NUMBER(index, name, 0, 1, help, is_set)
+
+/** The common rows from \a first on, with the end mark; then come the family's defaults. */
+/* clang-format off */
+#define EMP_WORKLOAD_COMMON(first, optimizer, old_broadcast_grads, const_zeros)        \
+    [(first) + EMP_COMMON_OPTIMIZER] = EMP_WORD_OPTION(                                \
+        "optimizer", emp_workload_values, value[(first) + EMP_COMMON_OPTIMIZER],       \
+        EMP_TF_OPTIMIZER_WORDS, "what updates the weights", optimizer),                \
+    EMP_WORKLOAD_FLAG((first) + EMP_COMMON_GATE_GRADIENTS, "gate_gradients",           \
+                      "tuples around the gradients of an op", 1),                      \
+    EMP_WORKLOAD_FLAG((first) + EMP_COMMON_OLD_BROADCAST_GRADS, "old_broadcast_grads", \
+                      "before TF 1.4: gradients of Add, Mul always reduce",            \
+                      old_broadcast_grads),                                            \
+    EMP_WORKLOAD_FLAG((first) + EMP_COMMON_CONST_ZEROS, "const_zeros",                 \
+                      "before TF 1.4: zeros and ones are one Const", const_zeros),     \
+    EMP_WORKLOAD_FLAG((first) + EMP_COMMON_SAVER, "saver",                             \
+                      "ops that save and restore all variables", 1),                   \
+    [(first) + EMP_COMMON_COUNT] = EMP_NO_OPTION
+/* clang-format on */
 
 /** Runs \a emit on a fresh emp_tf that obeys the common flags, and freezes the result. */
 emp_status emp_workload_generate(void (*emit)(emp_tf *tf, const int64_t *values),

@@ -194,10 +194,15 @@ Test(workloads, table_has_defaults_in_range)
     cr_assert_eq(count, 4);
     for (int32_t i = 0; i < count; i++) {
         cr_expect(emp_workload_is_spec(table[i].name));
-        for (const emp_workload_param *p = table[i].params; p->key != NULL; p++) {
-            cr_expect(p->minimum <= p->value && p->value <= p->maximum, "%s: %s",
-                      table[i].name, p->key);
-            cr_expect_not_null(p->help, "%s: %s", table[i].name, p->key);
+        for (const emp_option *p = table[i].params; p->name != NULL; p++) {
+            char value[EMP_OPTION_TEXT_BYTES];
+            emp_option_write_default(value, p, 0);
+            if (p->kind == EMP_OPTION_INTEGER)
+                cr_expect(p->low <= p->preset[0] && p->preset[0] <= p->high, "%s: %s",
+                          table[i].name, p->name);
+            else
+                cr_expect_geq(emp_words_find(p->words, value, strlen(value)), 0);
+            cr_expect_not_null(p->help, "%s: %s", table[i].name, p->name);
         }
     }
 }
@@ -221,19 +226,18 @@ struct message_case {
 static struct message_case message_cases[] = {
     {"vgg:batch=1",       "no workload \"vgg\"; there are nmt, rnnlm, inception_v3, resnet"},
     {"",                  "no workload \"\"; there are nmt, rnnlm, inception_v3, resnet"},
-    {"resnet:color=3",    "resnet has no key \"color\"; its keys are depth, batch, classes, fused_bn, "
+    {"resnet:color=3",    "resnet has no option \"color\"; it has depth, batch, classes, fused_bn, "
                           "optimizer, gate_gradients, old_broadcast_grads, const_zeros, saver"},
-    {"nmt:layers=0",      "nmt: layers=0 is not allowed; layers is an integer in 1..64"},
-    {"nmt:layers=65",     "nmt: layers=65 is not allowed; layers is an integer in 1..64"},
-    {"nmt:layers=two",    "nmt: layers=two is not allowed; layers is an integer in 1..64"},
-    {"nmt:layers=2x",     "nmt: layers=2x is not allowed; layers is an integer in 1..64"},
-    {"nmt:layers= 2",     "nmt: layers= 2 is not allowed; layers is an integer in 1..64"},
-    {"nmt:layers=",       "nmt: layers= is not allowed; layers is an integer in 1..64"},
-    {"nmt:layers",        "nmt: layers has no value; write layers=..., an integer in 1..64"},
-    {"nmt:layers=99999999999999999999", "nmt: layers=99999999999999999999 is not allowed; layers is an "
-                          "integer in 1..64"},
-    {"nmt:optimizer=lamb", "nmt: optimizer=lamb is not allowed; optimizer is one of sgd, momentum, "
-                          "adagrad, rmsprop, adam"},
+    {"nmt:layers=0",      "nmt: option layers is 0, must be a whole number in 1..64"},
+    {"nmt:layers=65",     "nmt: option layers is 65, must be a whole number in 1..64"},
+    {"nmt:layers=two",    "nmt: option layers is two, must be a whole number in 1..64"},
+    {"nmt:layers=2x",     "nmt: option layers is 2x, must be a whole number in 1..64"},
+    {"nmt:layers= 2",     "nmt: option layers is  2, must be a whole number in 1..64"},
+    {"nmt:layers=",       "nmt: option layers has no value, must be a whole number in 1..64"},
+    {"nmt:layers",        "nmt: option layers has no value, must be a whole number in 1..64"},
+    {"nmt:layers=99999999999999999999", "nmt: option layers is 99999999999999999999, must be a whole number in 1..64"},
+    {"nmt:optimizer=lamb", "nmt: option optimizer is lamb, must be one of sgd|momentum|adagrad|rmsprop|"
+                          "adam"},
     {"resnet:depth=60",   "resnet: depth=60 is not allowed; depth is 50, 101 or 152"},
     {"rnnlm:vocab=100",   "rnnlm: sampled=24576 is more than vocab=100; sample fewer words, or 0 for "
                           "the full softmax"},
