@@ -53,7 +53,7 @@ static emp_status create(void **state, const emp_problem *problem,
     emp_colocrl_options options;
 
     *state = NULL;
-    EMP_TRY(emp_colocrl_options_parse(&options, params->preset, params->options, err));
+    EMP_TRY(emp_placer_options_parse(&options, &emp_placer_colocrl, params, err));
     agent = EMP_NEW(emp_colocrl_agent);
     if (agent == NULL) EMP_FAIL(EMP_ENOMEM, "colocrl");
     EMP_TRY(emp_op_features_create(&ops, problem, err));

@@ -47,11 +47,3 @@ const emp_option emp_colocrl_option_list[] = {
                     "number (first op), random, or last position first",
                     EMP_ORDER_POSITION),
     EMP_NO_OPTION};
-
-emp_status emp_colocrl_options_parse(emp_colocrl_options *options, const char *preset,
-                                     const char *text, emp_error *err)
-{
-    static const emp_option_table table = {"colocrl", "paper", emp_colocrl_option_list};
-
-    return emp_options_parse(options, &table, preset, text, err);
-}

@@ -19,11 +19,4 @@ typedef struct {
 
 extern const emp_option emp_colocrl_option_list[];
 
-/** Fills \a options from \a preset ("paper"; NULL = "paper") and then from \a text (NULL =
- * nothing more).
- * \retval EMP_EINVAL  Unknown preset or key, or a value out of range; the message lists
- *                     what would be right. */
-emp_status emp_colocrl_options_parse(emp_colocrl_options *options, const char *preset,
-                                     const char *text, emp_error *err);
-
 #endif /* EMP_POLICY_COLOCRL_OPTIONS_H */

@@ -198,7 +198,9 @@ emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here
         print_value(theirs, sizeof theirs, &fields[i], there);
         print_value(ours, sizeof ours, &fields[i], here);
         if (strcmp(theirs, ours) != 0)
-            return EMP_ERROR(EMP_EINVAL, "%s is of another run: %s %s there, %s here",
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s is of another run: %s %s there, %s here; "
+                             "without --resume one begins anew",
                              path, fields[i].name, theirs, ours);
     }
     return EMP_OK;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "policy/colocrl/agent.h"
+#include "policy/colocrl/colocrl.h"
 #include "search/groups/colocation_groups.h"
 #include "tests/policy/colocrl/hand_graph.h"
 
@@ -28,10 +29,10 @@ static void create_agent(void)
     int32_t                group_of_row[64];
 
     hand_graph_comb(&h, LAYERS);
-    cr_assert_eq(emp_colocrl_options_parse(&options, NULL,
-                                           "hidden=5,type_width=3,lr=0.01,epsilon=1e-3,"
-                                           "clip=0.05,updates_failures=1,samples=3",
-                                           NULL),
+    const emp_placer_params params = {.options =
+                                          "hidden=5,type_width=3,lr=0.01,epsilon=1e-3,"
+                                          "clip=0.05,updates_failures=1,samples=3"};
+    cr_assert_eq(emp_placer_options_parse(&options, &emp_placer_colocrl, &params, NULL),
                  EMP_OK);
     cr_assert_eq(emp_op_features_create(&ops, h.problem, NULL), EMP_OK);
     cr_assert_eq(emp_colocation_groups_create(&groups, h.problem, NULL), EMP_OK);
