@@ -284,13 +284,8 @@ static void describe_run(const emp_replay *r, emp_replay_result *to)
 {
     const emp_replay_plan *p = r->plan;
 
-    memcpy(to->workload, p->workload, sizeof to->workload);
-    memcpy(to->machine, p->machine, sizeof to->machine);
-    memcpy(to->runtime, p->runtime, sizeof to->runtime);
-    memcpy(to->placement, p->placement, sizeof to->placement);
-    to->graph_hash = p->graph_hash;
+    to->origin = p->origin;
     to->plan_hash = emp_replay_plan_hash(p);
-    to->predicted_s = p->predicted_s;
     snprintf(to->backend, sizeof to->backend, "%s", r->backend->name);
     snprintf(to->products, sizeof to->products, "%s", emp_gemm_name());
     to->device_count = p->device_count;

@@ -22,12 +22,11 @@ typedef struct {
 
 /** Zero-initialise; emp_replay_result_clear() releases the arrays. */
 typedef struct {
-    char     workload[256], machine[64], runtime[64], placement[256];
-    uint64_t graph_hash, plan_hash;
-    double   predicted_s; /**< below 0 = not known */
-    char     backend[16];
-    char     products[EMP_REPLAY_TEXT_BYTES]; /**< who multiplies matrices on cores */
-    int32_t  device_count;
+    emp_replay_origin origin;
+    uint64_t          plan_hash;
+    char              backend[16];
+    char    products[EMP_REPLAY_TEXT_BYTES]; /**< who multiplies matrices on cores */
+    int32_t device_count;
     emp_replay_device_result device[EMP_REPLAY_MAX_DEVICES];
 
     bool    is_feasible;

@@ -165,8 +165,8 @@ static emp_status run(struct args *a, emp_error *err)
     if (a->out != NULL) EMP_TRY(emp_replay_result_save(a->out, &result, err));
     end_progress();
     printf("%s on %s, placement %s, backend %s, products on cores by %s\n",
-           result.workload, result.machine, result.placement, result.backend,
-           result.products);
+           result.origin.workload, result.origin.machine, result.origin.placement,
+           result.backend, result.products);
     emp_replay_result_print(stdout, &result);
 
 cleanup:

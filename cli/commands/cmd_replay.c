@@ -195,8 +195,8 @@ static emp_status make_plan(emp_replay_plan **plan, const struct candidate *c,
                             const emp_problem *problem, emp_error *err)
 {
     EMP_CHECK(emp_replay_plan_from_problem(plan, problem, c->device_of_op, err));
-    snprintf((*plan)->placement, sizeof(*plan)->placement, "%s", c->name);
-    if (c->predicted.is_feasible) (*plan)->predicted_s = predicted_s(c);
+    snprintf((*plan)->origin.placement, sizeof(*plan)->origin.placement, "%s", c->name);
+    if (c->predicted.is_feasible) (*plan)->origin.predicted_s = predicted_s(c);
     return EMP_OK;
 }
 

@@ -245,8 +245,9 @@ static emp_status run_placement(struct validation *v, struct part *part, const c
     tell(v, part->spec, name);
     EMP_TRY(emp_sim_run(sim, device_of_op, &predicted, err));
     EMP_TRY(emp_replay_plan_from_problem(&plan, problem, device_of_op, err));
-    snprintf(plan->placement, sizeof plan->placement, "%s", name);
-    if (predicted.is_feasible) plan->predicted_s = (double)predicted.step_time_ns * 1e-9;
+    snprintf(plan->origin.placement, sizeof plan->origin.placement, "%s", name);
+    if (predicted.is_feasible)
+        plan->origin.predicted_s = (double)predicted.step_time_ns * 1e-9;
     if (v->args->export_to != NULL) {
         EMP_TRY(export_plan(v, part, plan, index, err));
         goto cleanup;

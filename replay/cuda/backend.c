@@ -80,8 +80,8 @@ struct cuda {
     int32_t         pending_count;
 };
 
-/* Needs a `const char *device` besides. */
-#define CUDA_TRY(call) EMP_CUDA_TRY(device, call)
+/* A call for device d of the plan. */
+#define CUDA_CHECK(d, call) EMP_CUDA_CHECK(name_of(c, d), call)
 
 static bool is_gpu(const struct cuda *c, int32_t device)
 {
@@ -97,54 +97,50 @@ static const char *name_of(const struct cuda *c, int32_t device)
 
 static emp_status assign(struct cuda *c, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     const emp_replay_plan *p = c->plan;
     int32_t                number = 0;
     cudaError_t            code = cudaGetDeviceCount(&c->physical_count);
 
     if (code != cudaSuccess || c->physical_count == 0)
-        EMP_FAIL(EMP_EUNSUPPORTED, "this computer has no GPU that CUDA can use: %s",
-                 code != cudaSuccess ? cudaGetErrorString(code) : "none is there");
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED, "this computer has no GPU that CUDA can use: %s",
+            code != cudaSuccess ? cudaGetErrorString(code) : "none is there");
     for (int32_t d = 0; d < p->device_count; d++) {
         c->gpu[d].physical = -1;
         if (p->device[d].is_cpu) continue;
         int32_t wanted = c->options->physical[d];
         if (wanted >= c->physical_count)
-            EMP_FAIL(EMP_EINVAL, "%s is to be GPU %d, and there are %d",
-                     p->device[d].name, wanted, c->physical_count);
+            return EMP_ERROR(EMP_EINVAL, "%s is to be GPU %d, and there are %d",
+                             p->device[d].name, wanted, c->physical_count);
         c->gpu[d].physical = wanted >= 0 ? wanted : number % c->physical_count;
         number++;
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status open_gpu(struct cuda *c, int32_t d, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    const char *device = name_of(c, d);
     struct gpu *g = &c->gpu[d];
 
-    CUDA_TRY(cudaSetDevice(g->physical));
-    CUDA_TRY(cudaStreamCreateWithFlags(&g->compute, cudaStreamNonBlocking));
+    CUDA_CHECK(d, cudaSetDevice(g->physical));
+    CUDA_CHECK(d, cudaStreamCreateWithFlags(&g->compute, cudaStreamNonBlocking));
     for (int i = 0; i < STREAMS; i++)
-        CUDA_TRY(cudaStreamCreateWithFlags(&g->copy[i], cudaStreamNonBlocking));
-    CUDA_TRY(cudaEventCreate(&g->base));
-    EMP_TRY(emp_cuda_work_create(&g->work, c->plan, device, g->compute, err));
+        CUDA_CHECK(d, cudaStreamCreateWithFlags(&g->copy[i], cudaStreamNonBlocking));
+    CUDA_CHECK(d, cudaEventCreate(&g->base));
+    EMP_CHECK(emp_cuda_work_create(&g->work, c->plan, name_of(c, d), g->compute, err));
     for (int32_t e = 0; e < d; e++) {
         int can_reach = 0, other = c->gpu[e].physical;
         if (!is_gpu(c, e) || other == g->physical) continue;
-        CUDA_TRY(cudaDeviceCanAccessPeer(&can_reach, g->physical, other));
+        CUDA_CHECK(d, cudaDeviceCanAccessPeer(&can_reach, g->physical, other));
         if (!can_reach) continue; /* the driver goes by the host */
         /* there already, by another GPU of the plan: fine */
         if (cudaDeviceEnablePeerAccess(other, 0) != cudaSuccess) (void)cudaGetLastError();
-        CUDA_TRY(cudaSetDevice(other));
+        CUDA_CHECK(d, cudaSetDevice(other));
         if (cudaDeviceEnablePeerAccess(g->physical, 0) != cudaSuccess)
             (void)cudaGetLastError();
-        CUDA_TRY(cudaSetDevice(g->physical));
+        CUDA_CHECK(d, cudaSetDevice(g->physical));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static int32_t memory_of(const struct cuda *c, int32_t copy)
@@ -155,31 +151,24 @@ static int32_t memory_of(const struct cuda *c, int32_t copy)
 static emp_status create_mark(struct cuda *c, int32_t gpu, cudaEvent_t *event,
                               emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    const char *device = name_of(c, gpu);
-
-    CUDA_TRY(cudaSetDevice(c->gpu[gpu].physical));
-    CUDA_TRY(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-cleanup:
-    return st;
+    CUDA_CHECK(gpu, cudaSetDevice(c->gpu[gpu].physical));
+    CUDA_CHECK(gpu, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    return EMP_OK;
 }
 
 static emp_status open_copy(struct cuda *c, int32_t copy, emp_error *err)
 {
-    emp_status   st = EMP_OK;
     int32_t      from = memory_of(c, copy), to = c->plan->copy[copy].to;
     struct copy *v = &c->copy[copy];
 
     v->gpu = is_gpu(c, from) ? from : is_gpu(c, to) ? to : -1;
-    if (v->gpu < 0) goto cleanup;
-    const char *device = name_of(c, v->gpu);
-    if (is_gpu(c, from)) EMP_TRY(create_mark(c, from, &v->waits_from, err));
-    if (is_gpu(c, to)) EMP_TRY(create_mark(c, to, &v->waits_to, err));
-    CUDA_TRY(cudaSetDevice(c->gpu[v->gpu].physical));
-    CUDA_TRY(cudaEventCreate(&v->start));
-    CUDA_TRY(cudaEventCreate(&v->end));
-cleanup:
-    return st;
+    if (v->gpu < 0) return EMP_OK;
+    if (is_gpu(c, from)) EMP_CHECK(create_mark(c, from, &v->waits_from, err));
+    if (is_gpu(c, to)) EMP_CHECK(create_mark(c, to, &v->waits_to, err));
+    CUDA_CHECK(v->gpu, cudaSetDevice(c->gpu[v->gpu].physical));
+    CUDA_CHECK(v->gpu, cudaEventCreate(&v->start));
+    CUDA_CHECK(v->gpu, cudaEventCreate(&v->end));
+    return EMP_OK;
 }
 
 static void tell_failure(struct cuda *c, int32_t gpu, const char *what, cudaError_t code)
@@ -371,21 +360,17 @@ static void cuda_describe(const void *state, int32_t device, char *text, size_t 
 
 static emp_status add_region(struct cuda *c, struct region region, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (c->region_count == MAX_REGIONS) {
         close_region(&region);
-        EMP_FAIL(EMP_EUNSUPPORTED, "too many regions");
+        return EMP_ERROR(EMP_EUNSUPPORTED, "too many regions");
     }
     c->region[c->region_count++] = region;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status reserve_host(struct cuda *c, int32_t memory, int64_t bytes,
                                void **region, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     struct region r = {NULL, (size_t)bytes, -1, false};
 
     r.is_pinned = bytes <= emp_cpu_available_bytes() / PINNED_SHARE;
@@ -398,13 +383,12 @@ static emp_status reserve_host(struct cuda *c, int32_t memory, int64_t bytes,
         r.at = mmap(NULL, r.bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (r.at == MAP_FAILED)
-            EMP_FAIL(EMP_ENOMEM, "no %lld MiB of memory for %s: %s",
-                     (long long)(bytes >> 20), name_of(c, memory), strerror(errno));
+            return EMP_ERROR(EMP_ENOMEM, "no %lld MiB of memory for %s: %s",
+                             (long long)(bytes >> 20), name_of(c, memory),
+                             strerror(errno));
     }
     *region = r.at;
-    EMP_TRY(add_region(c, r, err));
-cleanup:
-    return st;
+    return add_region(c, r, err);
 }
 
 /* How many GPUs of the plan will still want memory of this one. */
@@ -421,24 +405,21 @@ static int64_t count_waiting(const struct cuda *c, int physical)
 static emp_status reserve_gpu(struct cuda *c, int32_t memory, int64_t *bytes,
                               void **region, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    const char   *device = name_of(c, memory);
     struct gpu   *g = &c->gpu[memory];
     struct region r = {NULL, 0, g->physical, false};
     size_t        free_bytes, total_bytes;
 
-    CUDA_TRY(cudaSetDevice(g->physical));
-    CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
+    CUDA_CHECK(memory, cudaSetDevice(g->physical));
+    CUDA_CHECK(memory, cudaMemGetInfo(&free_bytes, &total_bytes));
     int64_t share = (int64_t)(free_bytes / 20 * 19) / count_waiting(c, g->physical);
     share = share / EMP_REPLAY_ALIGNMENT * EMP_REPLAY_ALIGNMENT;
     if (*bytes > share) *bytes = share;
-    if (*bytes <= 0) EMP_FAIL(EMP_ENOMEM, "%s has no memory left", device);
+    if (*bytes <= 0)
+        return EMP_ERROR(EMP_ENOMEM, "%s has no memory left", name_of(c, memory));
     r.bytes = (size_t)*bytes;
-    CUDA_TRY(cudaMalloc(&r.at, r.bytes));
+    CUDA_CHECK(memory, cudaMalloc(&r.at, r.bytes));
     *region = r.at;
-    EMP_TRY(add_region(c, r, err));
-cleanup:
-    return st;
+    return add_region(c, r, err);
 }
 
 /* The executor asks for constants first and for the pool second. */
@@ -456,19 +437,15 @@ static emp_status cuda_reserve(void *state, int32_t memory, int64_t *bytes, void
 static emp_status transfer(struct cuda *c, int32_t memory, void *to, const void *from,
                            int64_t bytes, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    const char *device = name_of(c, memory);
-
     if (!is_gpu(c, memory)) {
         memcpy(to, from, (size_t)bytes);
-        goto cleanup;
+        return EMP_OK;
     }
-    CUDA_TRY(cudaSetDevice(c->gpu[memory].physical));
-    CUDA_TRY(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault,
-                             c->gpu[memory].compute));
-    CUDA_TRY(cudaStreamSynchronize(c->gpu[memory].compute));
-cleanup:
-    return st;
+    CUDA_CHECK(memory, cudaSetDevice(c->gpu[memory].physical));
+    CUDA_CHECK(memory, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault,
+                                       c->gpu[memory].compute));
+    CUDA_CHECK(memory, cudaStreamSynchronize(c->gpu[memory].compute));
+    return EMP_OK;
 }
 
 static emp_status cuda_read(void *state, int32_t memory, const void *from, void *to,
@@ -493,31 +470,24 @@ static bool cuda_is_queue(const void *state, int32_t device)
 static emp_status cuda_enqueue(void *state, int32_t d, int32_t op,
                                const emp_kernel_call *call, emp_error *err)
 {
-    emp_status   st = EMP_OK;
     struct cuda *c = (struct cuda *)state;
     struct gpu  *g = &c->gpu[d];
-    const char  *device = name_of(c, d);
 
-    CUDA_TRY(cudaSetDevice(g->physical));
-    if (c->is_timed) CUDA_TRY(cudaEventRecord(c->op_start[op], g->compute));
-    EMP_TRY(emp_cuda_work_enqueue(g->work, op, call, err));
-    if (c->is_timed) CUDA_TRY(cudaEventRecord(c->op_end[op], g->compute));
-cleanup:
-    return st;
+    CUDA_CHECK(d, cudaSetDevice(g->physical));
+    if (c->is_timed) CUDA_CHECK(d, cudaEventRecord(c->op_start[op], g->compute));
+    EMP_CHECK(emp_cuda_work_enqueue(g->work, op, call, err));
+    if (c->is_timed) CUDA_CHECK(d, cudaEventRecord(c->op_end[op], g->compute));
+    return EMP_OK;
 }
 
 static emp_status wait_for_compute(struct cuda *c, int32_t gpu, cudaEvent_t mark,
                                    cudaStream_t stream, int mover, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    const char *device = name_of(c, gpu);
-
-    CUDA_TRY(cudaSetDevice(c->gpu[gpu].physical));
-    CUDA_TRY(cudaEventRecord(mark, c->gpu[gpu].compute));
-    CUDA_TRY(cudaSetDevice(mover));
-    CUDA_TRY(cudaStreamWaitEvent(stream, mark, 0));
-cleanup:
-    return st;
+    CUDA_CHECK(gpu, cudaSetDevice(c->gpu[gpu].physical));
+    CUDA_CHECK(gpu, cudaEventRecord(mark, c->gpu[gpu].compute));
+    CUDA_CHECK(gpu, cudaSetDevice(mover));
+    CUDA_CHECK(gpu, cudaStreamWaitEvent(stream, mark, 0));
+    return EMP_OK;
 }
 
 static cudaStream_t stream_of(const struct cuda *c, int32_t copy)
@@ -531,128 +501,107 @@ static cudaStream_t stream_of(const struct cuda *c, int32_t copy)
 static emp_status start_copy(struct cuda *c, int32_t copy, const void *from, void *to,
                              emp_error *err)
 {
-    emp_status   st = EMP_OK;
     struct copy *v = &c->copy[copy];
     int32_t      source = memory_of(c, copy), target = c->plan->copy[copy].to;
-    const char  *device = name_of(c, v->gpu);
     int          mover = c->gpu[v->gpu].physical;
     cudaStream_t stream = stream_of(c, copy);
     size_t       bytes = (size_t)c->plan->copy[copy].bytes;
 
     if (is_gpu(c, source))
-        EMP_TRY(wait_for_compute(c, source, v->waits_from, stream, mover, err));
+        EMP_CHECK(wait_for_compute(c, source, v->waits_from, stream, mover, err));
     if (is_gpu(c, target))
-        EMP_TRY(wait_for_compute(c, target, v->waits_to, stream, mover, err));
-    CUDA_TRY(cudaSetDevice(mover));
-    CUDA_TRY(cudaEventRecord(v->start, stream));
+        EMP_CHECK(wait_for_compute(c, target, v->waits_to, stream, mover, err));
+    CUDA_CHECK(v->gpu, cudaSetDevice(mover));
+    CUDA_CHECK(v->gpu, cudaEventRecord(v->start, stream));
     if (is_gpu(c, source) && is_gpu(c, target) && c->gpu[target].physical != mover)
-        CUDA_TRY(
-            cudaMemcpyPeerAsync(to, c->gpu[target].physical, from, mover, bytes, stream));
+        CUDA_CHECK(v->gpu, cudaMemcpyPeerAsync(to, c->gpu[target].physical, from, mover,
+                                               bytes, stream));
     else
-        CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
-    CUDA_TRY(cudaEventRecord(v->end, stream));
-cleanup:
-    return st;
+        CUDA_CHECK(v->gpu, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+    CUDA_CHECK(v->gpu, cudaEventRecord(v->end, stream));
+    return EMP_OK;
 }
 
 static emp_status cuda_copy(void *state, int32_t copy, const void *from, void *to,
                             emp_error *err)
 {
-    emp_status   st = EMP_OK;
     struct cuda *c = (struct cuda *)state;
 
     if (c->copy[copy].gpu < 0) { /* between hosts: there is no queue to wait in */
         memcpy(to, from, (size_t)c->plan->copy[copy].bytes);
         c->hooks->copied(c->hooks->executor, copy);
-        goto cleanup;
+        return EMP_OK;
     }
-    EMP_TRY(start_copy(c, copy, from, to, err));
+    EMP_CHECK(start_copy(c, copy, from, to, err));
     pthread_mutex_lock(&c->lock);
     c->pending[c->pending_count++] = copy;
     pthread_cond_signal(&c->more);
     pthread_mutex_unlock(&c->lock);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status cuda_drain(void *state, int32_t d, emp_error *err)
 {
-    emp_status   st = EMP_OK;
     struct cuda *c = (struct cuda *)state;
-    const char  *device = name_of(c, d);
 
-    CUDA_TRY(cudaSetDevice(c->gpu[d].physical));
-    CUDA_TRY(cudaStreamSynchronize(c->gpu[d].compute));
-cleanup:
-    return st;
+    CUDA_CHECK(d, cudaSetDevice(c->gpu[d].physical));
+    CUDA_CHECK(d, cudaStreamSynchronize(c->gpu[d].compute));
+    return EMP_OK;
 }
 
 /* ---- steps ---- */
 
 static emp_status create_op_events(struct cuda *c, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     for (int32_t op = 0; op < c->plan->op_count; op++) {
-        int32_t     d = c->plan->op[op].device;
-        const char *device = name_of(c, d);
+        int32_t d = c->plan->op[op].device;
         if (!is_gpu(c, d)) continue;
-        CUDA_TRY(cudaSetDevice(c->gpu[d].physical));
-        CUDA_TRY(cudaEventCreate(&c->op_start[op]));
-        CUDA_TRY(cudaEventCreate(&c->op_end[op]));
+        CUDA_CHECK(d, cudaSetDevice(c->gpu[d].physical));
+        CUDA_CHECK(d, cudaEventCreate(&c->op_start[op]));
+        CUDA_CHECK(d, cudaEventCreate(&c->op_end[op]));
     }
     c->has_op_events = true;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status cuda_begin_step(void *state, int64_t start_ns, bool is_timed,
                                   emp_error *err)
 {
-    emp_status   st = EMP_OK;
     struct cuda *c = (struct cuda *)state;
 
     c->start_ns = start_ns;
     c->is_timed = is_timed;
-    if (is_timed && !c->has_op_events) EMP_TRY(create_op_events(c, err));
+    if (is_timed && !c->has_op_events) EMP_CHECK(create_op_events(c, err));
     for (int32_t d = 0; d < c->plan->device_count; d++) {
-        const char *device = name_of(c, d);
         if (!is_gpu(c, d)) continue;
-        CUDA_TRY(cudaSetDevice(c->gpu[d].physical));
-        CUDA_TRY(cudaEventRecord(c->gpu[d].base, c->gpu[d].compute));
+        CUDA_CHECK(d, cudaSetDevice(c->gpu[d].physical));
+        CUDA_CHECK(d, cudaEventRecord(c->gpu[d].base, c->gpu[d].compute));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status cuda_end_step(void *state, emp_error *err)
 {
-    emp_status   st = EMP_OK;
     struct cuda *c = (struct cuda *)state;
 
     for (int32_t d = 0; d < c->plan->device_count; d++) {
-        const char *device = name_of(c, d);
         if (!is_gpu(c, d)) continue;
-        CUDA_TRY(cudaSetDevice(c->gpu[d].physical));
-        CUDA_TRY(cudaDeviceSynchronize());
+        CUDA_CHECK(d, cudaSetDevice(c->gpu[d].physical));
+        CUDA_CHECK(d, cudaDeviceSynchronize());
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* An event's time since the step began; 0 where it was not recorded in this step. */
 static emp_status since_base(const struct cuda *c, int32_t d, cudaEvent_t event,
                              int64_t *ns, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    const char *device = name_of(c, d);
-    float       ms = 0.0f;
+    float ms = 0.0f;
 
-    CUDA_TRY(cudaSetDevice(c->gpu[d].physical));
-    CUDA_TRY(cudaEventElapsedTime(&ms, c->gpu[d].base, event));
+    CUDA_CHECK(d, cudaSetDevice(c->gpu[d].physical));
+    CUDA_CHECK(d, cudaEventElapsedTime(&ms, c->gpu[d].base, event));
     *ns = (int64_t)(1e6 * (double)ms);
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static bool is_enqueued(const emp_replay_plan *p, int32_t op)
@@ -666,27 +615,25 @@ static bool is_enqueued(const emp_replay_plan *p, int32_t op)
 
 static emp_status cuda_times(void *state, emp_replay_times *times, emp_error *err)
 {
-    emp_status             st = EMP_OK;
     struct cuda           *c = (struct cuda *)state;
     const emp_replay_plan *p = c->plan;
 
     if (!c->is_timed) return EMP_OK; /* nobody asks between steps that count */
     for (int32_t i = 0; i < p->copy_count; i++) {
         if (c->copy[i].gpu < 0) continue;
-        EMP_TRY(since_base(c, c->copy[i].gpu, c->copy[i].start, &times->copy_start_ns[i],
-                           err));
-        EMP_TRY(
+        EMP_CHECK(since_base(c, c->copy[i].gpu, c->copy[i].start,
+                             &times->copy_start_ns[i], err));
+        EMP_CHECK(
             since_base(c, c->copy[i].gpu, c->copy[i].end, &times->copy_end_ns[i], err));
     }
     for (int32_t op = 0; op < p->op_count; op++) {
         int32_t d = p->op[op].device;
         times->op_start_ns[op] = times->op_end_ns[op] = 0;
         if (!is_gpu(c, d) || !is_enqueued(p, op)) continue;
-        EMP_TRY(since_base(c, d, c->op_start[op], &times->op_start_ns[op], err));
-        EMP_TRY(since_base(c, d, c->op_end[op], &times->op_end_ns[op], err));
+        EMP_CHECK(since_base(c, d, c->op_start[op], &times->op_start_ns[op], err));
+        EMP_CHECK(since_base(c, d, c->op_end[op], &times->op_end_ns[op], err));
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static const emp_replay_backend cuda = {.name = "cuda",

@@ -30,8 +30,8 @@ struct emp_cuda_conv {
     int32_t       op_count;
 };
 
-#define CUDNN_TRY(call) \
-    EMP_CUDA_LIBRARY_TRY(v->device, cudnnStatus_t, cudnnGetErrorString, call)
+#define CUDNN_CHECK(call) \
+    EMP_CUDA_LIBRARY_CHECK(v->device, cudnnStatus_t, cudnnGetErrorString, call)
 
 /* cuDNN 9 has a thousand codes for it, by reason. */
 static bool is_unsupported(cudnnStatus_t code)
@@ -41,18 +41,26 @@ static bool is_unsupported(cudnnStatus_t code)
     return (int)code == first || (first >= 1000 && (int)code / 1000 == first / 1000);
 }
 
-/* As CUDNN_TRY, but what cuDNN does not support is no error: the op is not possible here. */
-#define CUDNN_TRY_IF_SUPPORTED(form, call)                          \
-    do {                                                            \
-        cudnnStatus_t answer = (call);                              \
-        if (is_unsupported(answer)) {                               \
-            (form)->is_possible = false;                            \
-            goto cleanup;                                           \
-        }                                                           \
-        if (answer != CUDNN_STATUS_SUCCESS)                         \
-            EMP_FAIL(EMP_EEXTERNAL, "%s: %s: %s", v->device, #call, \
-                     cudnnGetErrorString(answer));                  \
+/* As CUDNN_CHECK, but what cuDNN does not support is no error: the op is not possible
+ * here. */
+#define CUDNN_CHECK_IF_SUPPORTED(form, call)                                \
+    do {                                                                    \
+        cudnnStatus_t answer = (call);                                      \
+        if (is_unsupported(answer)) {                                       \
+            (form)->is_possible = false;                                    \
+            return EMP_OK;                                                  \
+        }                                                                   \
+        if (answer != CUDNN_STATUS_SUCCESS)                                 \
+            return EMP_ERROR(EMP_EEXTERNAL, "%s: %s: %s", v->device, #call, \
+                             cudnnGetErrorString(answer));                  \
     } while (0)
+
+static emp_status open_library(emp_cuda_conv *v, emp_error *err)
+{
+    CUDNN_CHECK(cudnnCreate(&v->handle));
+    CUDNN_CHECK(cudnnSetStream(v->handle, v->stream));
+    return EMP_OK;
+}
 
 emp_status emp_cuda_conv_create(emp_cuda_conv **out, int32_t op_count, const char *device,
                                 cudaStream_t stream, emp_error *err)
@@ -67,8 +75,7 @@ emp_status emp_cuda_conv_create(emp_cuda_conv **out, int32_t op_count, const cha
     v->op_count = op_count;
     v->form = EMP_NEW_ARRAY(struct form, (size_t)op_count);
     if (v->form == NULL) EMP_FAIL(EMP_ENOMEM, "convolutions of %d ops", op_count);
-    CUDNN_TRY(cudnnCreate(&v->handle));
-    CUDNN_TRY(cudnnSetStream(v->handle, stream));
+    EMP_TRY(open_library(v, err));
     *out = v;
     v = NULL;
 
@@ -121,31 +128,28 @@ static bool lay_out(struct form *f, const emp_kernel_call *call)
 static emp_status describe(emp_cuda_conv *v, struct form *f, const int64_t *s,
                            emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    CUDNN_TRY(cudnnCreateTensorDescriptor(&f->image));
-    CUDNN_TRY(cudnnCreateTensorDescriptor(&f->out));
-    CUDNN_TRY(cudnnCreateFilterDescriptor(&f->filter));
-    CUDNN_TRY(cudnnCreateConvolutionDescriptor(&f->conv));
-    CUDNN_TRY_IF_SUPPORTED(
+    CUDNN_CHECK(cudnnCreateTensorDescriptor(&f->image));
+    CUDNN_CHECK(cudnnCreateTensorDescriptor(&f->out));
+    CUDNN_CHECK(cudnnCreateFilterDescriptor(&f->filter));
+    CUDNN_CHECK(cudnnCreateConvolutionDescriptor(&f->conv));
+    CUDNN_CHECK_IF_SUPPORTED(
         f, cudnnSetTensor4dDescriptor(f->image, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
                                       (int)s[EMP_CONV_N], (int)s[EMP_CONV_C],
                                       (int)s[EMP_CONV_H], (int)s[EMP_CONV_W]));
-    CUDNN_TRY_IF_SUPPORTED(
+    CUDNN_CHECK_IF_SUPPORTED(
         f, cudnnSetTensor4dDescriptor(f->out, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
                                       (int)s[EMP_CONV_N], (int)s[EMP_CONV_F],
                                       (int)s[EMP_CONV_OH], (int)s[EMP_CONV_OW]));
-    CUDNN_TRY_IF_SUPPORTED(
+    CUDNN_CHECK_IF_SUPPORTED(
         f, cudnnSetFilter4dDescriptor(f->filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW,
                                       (int)s[EMP_CONV_F], (int)s[EMP_CONV_C],
                                       (int)s[EMP_CONV_KH], (int)s[EMP_CONV_KW]));
-    CUDNN_TRY_IF_SUPPORTED(f, cudnnSetConvolution2dDescriptor(
-                                  f->conv, (int)s[EMP_CONV_PH], (int)s[EMP_CONV_PW],
-                                  (int)s[EMP_CONV_SH], (int)s[EMP_CONV_SW], 1, 1,
-                                  CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-    CUDNN_TRY_IF_SUPPORTED(f, cudnnSetConvolutionMathType(f->conv, CUDNN_FMA_MATH));
-cleanup:
-    return st;
+    CUDNN_CHECK_IF_SUPPORTED(f, cudnnSetConvolution2dDescriptor(
+                                    f->conv, (int)s[EMP_CONV_PH], (int)s[EMP_CONV_PW],
+                                    (int)s[EMP_CONV_SH], (int)s[EMP_CONV_SW], 1, 1,
+                                    CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    CUDNN_CHECK_IF_SUPPORTED(f, cudnnSetConvolutionMathType(f->conv, CUDNN_FMA_MATH));
+    return EMP_OK;
 }
 
 /* The first of cuDNN's own ranking whose workspace there is, without tensor cores;
@@ -164,47 +168,42 @@ cleanup:
 static emp_status choose(emp_cuda_conv *v, struct form *f, int32_t direction,
                          emp_error *err)
 {
-    emp_status                          st = EMP_OK;
     int                                 count = 0;
     cudnnConvolutionFwdAlgoPerf_t       forward[MOST_ALGORITHMS];
     cudnnConvolutionBwdDataAlgoPerf_t   input[MOST_ALGORITHMS];
     cudnnConvolutionBwdFilterAlgoPerf_t filter[MOST_ALGORITHMS];
 
     if (direction == EMP_CONV_FORWARD) {
-        CUDNN_TRY_IF_SUPPORTED(f, cudnnGetConvolutionForwardAlgorithm_v7(
-                                      v->handle, f->image, f->filter, f->conv, f->out,
-                                      MOST_ALGORITHMS, &count, forward));
+        CUDNN_CHECK_IF_SUPPORTED(f, cudnnGetConvolutionForwardAlgorithm_v7(
+                                        v->handle, f->image, f->filter, f->conv, f->out,
+                                        MOST_ALGORITHMS, &count, forward));
         CHOOSE(forward, count, &f->algorithm, f->is_possible);
     } else if (direction == EMP_CONV_INPUT) {
-        CUDNN_TRY_IF_SUPPORTED(f, cudnnGetConvolutionBackwardDataAlgorithm_v7(
-                                      v->handle, f->filter, f->out, f->conv, f->image,
-                                      MOST_ALGORITHMS, &count, input));
+        CUDNN_CHECK_IF_SUPPORTED(f, cudnnGetConvolutionBackwardDataAlgorithm_v7(
+                                        v->handle, f->filter, f->out, f->conv, f->image,
+                                        MOST_ALGORITHMS, &count, input));
         CHOOSE(input, count, &f->algorithm, f->is_possible);
     } else {
-        CUDNN_TRY_IF_SUPPORTED(f, cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                                      v->handle, f->image, f->out, f->conv, f->filter,
-                                      MOST_ALGORITHMS, &count, filter));
+        CUDNN_CHECK_IF_SUPPORTED(f, cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+                                        v->handle, f->image, f->out, f->conv, f->filter,
+                                        MOST_ALGORITHMS, &count, filter));
         CHOOSE(filter, count, &f->algorithm, f->is_possible);
     }
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status learn(emp_cuda_conv *v, struct form *f, const emp_kernel_call *call,
                         emp_error *err)
 {
-    emp_status     st = EMP_OK;
     const int64_t *s = call->kernel->size;
 
     f->is_known = true;
     if (!has_even_padding(s) || !lay_out(f, call)) return EMP_OK;
     f->is_possible = true;
-    EMP_TRY(describe(v, f, s, err));
-    if (!f->is_possible) goto cleanup;
+    EMP_CHECK(describe(v, f, s, err));
+    if (!f->is_possible) return EMP_OK;
     f->is_possible = false; /* until there is an algorithm */
-    EMP_TRY(choose(v, f, call->kernel->variant & EMP_CONV_DIRECTION, err));
-cleanup:
-    return st;
+    return choose(v, f, call->kernel->variant & EMP_CONV_DIRECTION, err);
 }
 
 /* Operands where cuDNN finds them. */
@@ -217,20 +216,16 @@ static emp_status change_images(emp_cuda_conv *v, const float *from, float *to,
                                 int64_t images, int64_t pixels, int64_t channels,
                                 bool is_back, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    EMP_CUDA_TRY(v->device, emp_cuda_transpose(v->stream, from, to, images,
-                                               is_back ? channels : pixels,
-                                               is_back ? pixels : channels));
-cleanup:
-    return st;
+    EMP_CUDA_CHECK(v->device, emp_cuda_transpose(v->stream, from, to, images,
+                                                 is_back ? channels : pixels,
+                                                 is_back ? pixels : channels));
+    return EMP_OK;
 }
 
 static emp_status run(emp_cuda_conv *v, struct form *f, int32_t direction,
                       const int64_t *s, const struct operands *at, void *rest,
                       emp_error *err)
 {
-    emp_status  st = EMP_OK;
     const float zero = 0.0f;
     double      pixels = (double)(s[EMP_CONV_N] * s[EMP_CONV_OH] * s[EMP_CONV_OW]);
     double      taps = (double)(s[EMP_CONV_KH] * s[EMP_CONV_KW]);
@@ -241,25 +236,24 @@ static emp_status run(emp_cuda_conv *v, struct form *f, int32_t direction,
     size_t      bytes = (size_t)f->rest_bytes;
 
     if (direction == EMP_CONV_FORWARD)
-        CUDNN_TRY_IF_SUPPORTED(
+        CUDNN_CHECK_IF_SUPPORTED(
             f, cudnnConvolutionForward(v->handle, &scale, f->image, at->image, f->filter,
                                        at->filter, f->conv,
                                        (cudnnConvolutionFwdAlgo_t)f->algorithm, rest,
                                        bytes, &zero, f->out, at->out));
     else if (direction == EMP_CONV_INPUT)
-        CUDNN_TRY_IF_SUPPORTED(
+        CUDNN_CHECK_IF_SUPPORTED(
             f, cudnnConvolutionBackwardData(v->handle, &scale, f->filter, at->filter,
                                             f->out, at->out, f->conv,
                                             (cudnnConvolutionBwdDataAlgo_t)f->algorithm,
                                             rest, bytes, &zero, f->image, at->image));
     else
-        CUDNN_TRY_IF_SUPPORTED(f, cudnnConvolutionBackwardFilter(
-                                      v->handle, &scale, f->image, at->image, f->out,
-                                      at->out, f->conv,
-                                      (cudnnConvolutionBwdFilterAlgo_t)f->algorithm, rest,
-                                      bytes, &zero, f->filter, at->filter));
-cleanup:
-    return st;
+        CUDNN_CHECK_IF_SUPPORTED(f, cudnnConvolutionBackwardFilter(
+                                        v->handle, &scale, f->image, at->image, f->out,
+                                        at->out, f->conv,
+                                        (cudnnConvolutionBwdFilterAlgo_t)f->algorithm,
+                                        rest, bytes, &zero, f->filter, at->filter));
+    return EMP_OK;
 }
 
 /* Changes layouts there, runs, changes the result back. Where cuDNN cannot run it after all
@@ -267,7 +261,6 @@ cleanup:
 static emp_status enqueue(emp_cuda_conv *v, struct form *f, const emp_kernel_call *call,
                           emp_error *err)
 {
-    emp_status      st = EMP_OK;
     const int64_t  *s = call->kernel->size;
     int32_t         direction = call->kernel->variant & EMP_CONV_DIRECTION;
     bool            is_nhwc = !(call->kernel->variant & EMP_CONV_NCHW);
@@ -286,37 +279,34 @@ static emp_status enqueue(emp_cuda_conv *v, struct form *f, const emp_kernel_cal
     void           *rest = (char *)call->workspace + f->rest_at;
 
     if (direction != EMP_CONV_FILTER)
-        EMP_CUDA_TRY(v->device, emp_cuda_filter_layout(v->stream, call->kernel, filter,
-                                                       room, false));
+        EMP_CUDA_CHECK(v->device, emp_cuda_filter_layout(v->stream, call->kernel, filter,
+                                                         room, false));
     if (is_nhwc && direction != EMP_CONV_INPUT)
-        EMP_TRY(change_images(v, image, at.image, n, in_pixels, c, false, err));
+        EMP_CHECK(change_images(v, image, at.image, n, in_pixels, c, false, err));
     if (is_nhwc && direction != EMP_CONV_FORWARD)
-        EMP_TRY(change_images(v, out, at.out, n, out_pixels, k, false, err));
-    EMP_TRY(run(v, f, direction, s, &at, rest, err));
-    if (!f->is_possible) goto cleanup;
+        EMP_CHECK(change_images(v, out, at.out, n, out_pixels, k, false, err));
+    EMP_CHECK(run(v, f, direction, s, &at, rest, err));
+    if (!f->is_possible) return EMP_OK;
     if (direction == EMP_CONV_FILTER)
-        EMP_CUDA_TRY(v->device,
-                     emp_cuda_filter_layout(v->stream, call->kernel, room, filter, true));
+        EMP_CUDA_CHECK(v->device, emp_cuda_filter_layout(v->stream, call->kernel, room,
+                                                         filter, true));
     if (is_nhwc && direction == EMP_CONV_INPUT)
-        EMP_TRY(change_images(v, at.image, image, n, in_pixels, c, true, err));
+        EMP_CHECK(change_images(v, at.image, image, n, in_pixels, c, true, err));
     if (is_nhwc && direction == EMP_CONV_FORWARD)
-        EMP_TRY(change_images(v, at.out, out, n, out_pixels, k, true, err));
-cleanup:
-    return st;
+        EMP_CHECK(change_images(v, at.out, out, n, out_pixels, k, true, err));
+    return EMP_OK;
 }
 
 emp_status emp_cuda_conv_enqueue(emp_cuda_conv *v, int32_t op,
                                  const emp_kernel_call *call, bool *is_done,
                                  emp_error *err)
 {
-    emp_status   st = EMP_OK;
     struct form *f = &v->form[op];
 
-    if (!f->is_known) EMP_TRY(learn(v, f, call, err));
-    if (f->is_possible) EMP_TRY(enqueue(v, f, call, err));
+    if (!f->is_known) EMP_CHECK(learn(v, f, call, err));
+    if (f->is_possible) EMP_CHECK(enqueue(v, f, call, err));
     *is_done = f->is_possible;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 long emp_cuda_conv_version(void) { return (long)cudnnGetVersion(); }

@@ -1,6 +1,6 @@
 /** \file replay/cuda/error.h
  * From codes of CUDA and its libraries to statuses and sentences. The macros need a local
- * `emp_status st`, `emp_error *err` and a label `cleanup`.
+ * `emp_error *err`.
  */
 #ifndef EMP_REPLAY_CUDA_ERROR_H
 #define EMP_REPLAY_CUDA_ERROR_H
@@ -19,22 +19,21 @@ static inline emp_status emp_cuda_complain(const char *device, const char *what,
                          cudaGetErrorString(code));
 }
 
-/** A call that returns cudaError_t, or one as an int, as kernels of our own do. */
-#define EMP_CUDA_TRY(device, call)                                \
-    do {                                                          \
-        cudaError_t code = (cudaError_t)(call);                   \
-        if (code != cudaSuccess) {                                \
-            st = emp_cuda_complain((device), #call, code, (err)); \
-            goto cleanup;                                         \
-        }                                                         \
+/** Returns when a call fails that returns cudaError_t, or one as an int, as kernels of our
+ * own do. */
+#define EMP_CUDA_CHECK(device, call)                                                     \
+    do {                                                                                 \
+        cudaError_t code = (cudaError_t)(call);                                          \
+        if (code != cudaSuccess) return emp_cuda_complain((device), #call, code, (err)); \
     } while (0)
 
-/** A call of a library with codes of its own, of which 0 is success. */
-#define EMP_CUDA_LIBRARY_TRY(device, code_type, text_of, call)                     \
-    do {                                                                           \
-        code_type code = (call);                                                   \
-        if ((int)code != 0)                                                        \
-            EMP_FAIL(EMP_EEXTERNAL, "%s: %s: %s", (device), #call, text_of(code)); \
+/** The same for a library with codes of its own, of which 0 is success. */
+#define EMP_CUDA_LIBRARY_CHECK(device, code_type, text_of, call)           \
+    do {                                                                   \
+        code_type code = (call);                                           \
+        if ((int)code != 0)                                                \
+            return EMP_ERROR(EMP_EEXTERNAL, "%s: %s: %s", (device), #call, \
+                             text_of(code));                               \
     } while (0)
 
 #endif /* EMP_REPLAY_CUDA_ERROR_H */

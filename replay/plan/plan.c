@@ -24,7 +24,7 @@ emp_status emp_replay_plan_create(emp_replay_plan **out, int32_t op_count,
     p->copy_count = copy_count;
     p->input_count = input_count;
     p->control_count = control_count;
-    p->predicted_s = -1.0;
+    p->origin.predicted_s = -1.0;
     p->route = EMP_NEW_ARRAY(emp_replay_route,
                              (size_t)EMP_REPLAY_MAX_DEVICES * EMP_REPLAY_MAX_DEVICES);
     p->op = EMP_NEW_ARRAY(emp_replay_op, ops);

@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "replay/kernel.h"
+#include "replay/plan/text_lines.h"
 
 enum {
     EMP_REPLAY_MAX_DEVICES = 64,
@@ -76,11 +77,16 @@ typedef struct {
     double latency_s;
 } emp_replay_route;
 
+/** What is replayed. */
 typedef struct {
     char     workload[256], machine[64], runtime[64], placement[256];
     uint64_t graph_hash;
     double   predicted_s; /**< by the simulator; below 0 = not known */
-    bool     reuse_inputs;
+} emp_replay_origin;
+
+typedef struct {
+    emp_replay_origin origin;
+    bool              reuse_inputs;
 
     int32_t           device_count;
     emp_replay_device device[EMP_REPLAY_MAX_DEVICES];
@@ -118,6 +124,9 @@ emp_status emp_replay_plan_save(const char *path, const emp_replay_plan *plan,
                                 emp_error *err);
 /** Reads and checks it. \retval EMP_EFORMAT  The message names the line. */
 emp_status emp_replay_plan_load(emp_replay_plan **out, const char *path, emp_error *err);
+
+/** The lines that files of plans and of results begin with; without predicted_s. */
+void emp_replay_origin_lines(emp_lines *io, emp_replay_origin *origin);
 
 /** Of all that an executor does; names apart. */
 uint64_t emp_replay_plan_hash(const emp_replay_plan *plan);

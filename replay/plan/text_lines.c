@@ -4,150 +4,195 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-static emp_status read_line(emp_text_lines *lines, emp_error *err)
+static void set_failure(emp_lines *io, emp_status status)
 {
-    lines->line++;
-    if (fgets(lines->text, sizeof lines->text, lines->file) == NULL)
-        return EMP_ERROR(ferror(lines->file) ? EMP_EIO : EMP_EFORMAT,
-                         "%s ends after line %" PRId64 ": it is not whole", lines->path,
-                         lines->line - 1);
-    size_t length = strlen(lines->text);
-    if (length == 0 || lines->text[length - 1] != '\n')
-        return EMP_ERROR(EMP_EFORMAT, "%s:%" PRId64 ": a line without end", lines->path,
-                         lines->line);
-    lines->text[length - 1] = '\0';
-    lines->at = lines->text;
-    return EMP_OK;
+    if (io->status == EMP_OK) io->status = status;
 }
 
-emp_status emp_text_lines_open(emp_text_lines *lines, const char *path,
-                               const char *format, emp_error *err)
+void emp_lines_fail(emp_lines *io, const char *what, ...)
 {
-    emp_status st = EMP_OK;
+    emp_error *err = io->err;
+    char       text[EMP_ERROR_MSG_BYTES];
+    va_list    args;
 
-    lines->path = path;
-    lines->line = 0;
-    lines->file = fopen(path, "r");
-    if (lines->file == NULL) EMP_FAIL(EMP_EIO, "%s: %s", path, strerror(errno));
-    EMP_TRY(read_line(lines, err));
-    if (strcmp(lines->text, format) != 0)
-        EMP_FAIL(EMP_EFORMAT, "%s: its first line is not '%s'", path, format);
-
-cleanup:
-    if (st != EMP_OK) emp_text_lines_close(lines);
-    return st;
+    if (io->status != EMP_OK) return;
+    va_start(args, what);
+    vsnprintf(text, sizeof text, what, args);
+    va_end(args);
+    set_failure(io,
+                EMP_ERROR(EMP_EFORMAT, "%s:%" PRId64 ": %s", io->path, io->line, text));
 }
 
-void emp_text_lines_close(emp_text_lines *lines)
+static void read_line(emp_lines *io)
 {
-    if (lines->file != NULL) fclose(lines->file);
-    lines->file = NULL;
+    emp_error *err = io->err;
+
+    io->line++;
+    if (fgets(io->text, sizeof io->text, io->file) == NULL) {
+        set_failure(io, EMP_ERROR(ferror(io->file) ? EMP_EIO : EMP_EFORMAT,
+                                  "%s ends after line %" PRId64 ": it is not whole",
+                                  io->path, io->line - 1));
+        return;
+    }
+    size_t length = strlen(io->text);
+    if (length == 0 || io->text[length - 1] != '\n') {
+        emp_lines_fail(io, "a line without end");
+        return;
+    }
+    io->text[length - 1] = '\0';
+    io->at = io->text;
 }
 
-emp_status emp_text_lines_expect(emp_text_lines *lines, int64_t lines_left,
-                                 emp_error *err)
+void emp_lines_open(emp_lines *io, const char *path, const char *format, emp_error *err)
 {
-    long here = ftell(lines->file);
+    *io = (emp_lines){.path = path, .err = err, .file = fopen(path, "r"), .at = io->text};
+    if (io->file == NULL) {
+        set_failure(io, EMP_ERROR(EMP_EIO, "%s: %s", path, strerror(errno)));
+        return;
+    }
+    read_line(io);
+    if (io->status == EMP_OK && strcmp(io->text, format) != 0)
+        set_failure(
+            io, EMP_ERROR(EMP_EFORMAT, "%s: its first line is not '%s'", path, format));
+}
 
-    if (here < 0 || fseek(lines->file, 0, SEEK_END) != 0) return EMP_OK; /* a pipe */
-    long end = ftell(lines->file);
-    if (fseek(lines->file, here, SEEK_SET) != 0)
-        return EMP_ERROR(EMP_EIO, "%s: %s", lines->path, strerror(errno));
+void emp_lines_begin(emp_lines *io, FILE *stream, const char *format)
+{
+    *io = (emp_lines){.file = stream, .is_writing = true};
+    fputs(format, stream);
+}
+
+void emp_lines_close(emp_lines *io)
+{
+    if (io->is_writing)
+        fputc('\n', io->file);
+    else if (io->file != NULL)
+        fclose(io->file);
+    io->file = NULL;
+}
+
+void emp_lines_expect(emp_lines *io, int64_t lines_left)
+{
+    emp_error *err = io->err;
+    long       here = io->status == EMP_OK ? ftell(io->file) : -1;
+
+    if (here < 0 || fseek(io->file, 0, SEEK_END) != 0) return; /* a pipe */
+    long end = ftell(io->file);
+    if (fseek(io->file, here, SEEK_SET) != 0)
+        set_failure(io, EMP_ERROR(EMP_EIO, "%s: %s", io->path, strerror(errno)));
     if (lines_left > (end - here) / (int64_t)strlen("op 0\n"))
-        return EMP_ERROR(EMP_EFORMAT,
-                         "%s:%" PRId64 ": counts of more than the file holds",
-                         lines->path, lines->line);
-    return EMP_OK;
+        emp_lines_fail(io, "counts of more than the file holds");
 }
 
-static char *next_word(emp_text_lines *lines)
+/* The next word of what is read; NULL when writing, after a failure and where there is
+ * none, which is one. */
+static char *next_word(emp_lines *io, const char *what)
 {
-    char *word = lines->at + strspn(lines->at, " ");
+    if (io->is_writing || io->status != EMP_OK) return NULL;
+    char *word = io->at + strspn(io->at, " ");
     char *end = word + strcspn(word, " ");
-
-    if (*word == '\0') return NULL;
-    lines->at = *end == '\0' ? end : end + 1;
+    if (*word == '\0') {
+        emp_lines_fail(io, "%s is expected", what);
+        return NULL;
+    }
+    io->at = *end == '\0' ? end : end + 1;
     *end = '\0';
     return word;
 }
 
-static emp_status complain(const emp_text_lines *lines, const char *what, emp_error *err)
+void emp_lines_next(emp_lines *io, const char *keyword)
 {
-    return emp_error_set(err, EMP_EFORMAT, __FILE__, __LINE__,
-                         "%s:%" PRId64 ": %s is expected", lines->path, lines->line,
-                         what);
+    if (io->is_writing) fprintf(io->file, "\n%s", keyword);
+    if (io->is_writing || io->status != EMP_OK) return;
+    read_line(io);
+    if (io->status != EMP_OK) return;
+    size_t length = strcspn(io->text, " ");
+    io->at = io->text + length + (io->text[length] == ' ');
+    io->text[length] = '\0';
+    if (strcmp(io->text, keyword) != 0)
+        emp_lines_fail(io, "a line '%s' is expected, not '%s'", keyword, io->text);
 }
 
-emp_status emp_text_lines_word(emp_text_lines *lines, const char **word, emp_error *err)
+void emp_lines_integer(emp_lines *io, int64_t minimum, int64_t maximum, int64_t *value)
 {
-    *word = next_word(lines);
-    return *word != NULL ? EMP_OK : complain(lines, "a word", err);
-}
-
-emp_status emp_text_lines_next(emp_text_lines *lines, const char *keyword, emp_error *err)
-{
-    const char *word;
-
-    EMP_CHECK(read_line(lines, err));
-    word = next_word(lines);
-    if (word == NULL || strcmp(word, keyword) != 0)
-        return EMP_ERROR(EMP_EFORMAT, "%s:%" PRId64 ": a line '%s' is expected, not '%s'",
-                         lines->path, lines->line, keyword, word == NULL ? "" : word);
-    return EMP_OK;
-}
-
-emp_status emp_text_lines_integer(emp_text_lines *lines, int64_t minimum, int64_t maximum,
-                                  int64_t *value, emp_error *err)
-{
-    char *word = next_word(lines), *end = NULL;
-
-    if (word == NULL) return complain(lines, "a whole number", err);
+    if (io->is_writing) fprintf(io->file, " %" PRId64, *value);
+    char *word = next_word(io, "a whole number"), *end = NULL;
+    if (word == NULL) return;
     errno = 0;
-    *value = strtoll(word, &end, 10);
-    if (end == word || *end != '\0' || errno != 0 || *value < minimum || *value > maximum)
-        return emp_error_set(err, EMP_EFORMAT, __FILE__, __LINE__,
-                             "%s:%" PRId64 ": a whole number from %" PRId64 " to %" PRId64
-                             " is expected, not '%s'",
-                             lines->path, lines->line, minimum, maximum, word);
-    return EMP_OK;
+    int64_t number = strtoll(word, &end, 10);
+    if (end == word || *end != '\0' || errno != 0 || number < minimum || number > maximum)
+        emp_lines_fail(
+            io, "a whole number from %" PRId64 " to %" PRId64 " is expected, not '%s'",
+            minimum, maximum, word);
+    else
+        *value = number;
 }
 
-emp_status emp_text_lines_count(emp_text_lines *lines, int64_t minimum, int64_t maximum,
-                                int32_t *value, emp_error *err)
+void emp_lines_count(emp_lines *io, int64_t minimum, int64_t maximum, int32_t *value)
 {
-    int64_t    wide = 0;
-    emp_status st = emp_text_lines_integer(lines, minimum, maximum, &wide, err);
+    int64_t wide = *value;
 
-    *value = (int32_t)wide;
-    return st;
+    emp_lines_integer(io, minimum, maximum, &wide);
+    if (!io->is_writing) *value = (int32_t)wide;
 }
 
-emp_status emp_text_lines_number(emp_text_lines *lines, double *value, emp_error *err)
+void emp_lines_flag(emp_lines *io, bool *value)
 {
-    char *word = next_word(lines), *end = NULL;
+    int64_t wide = *value;
 
-    if (word == NULL) return complain(lines, "a number", err);
-    *value = strtod(word, &end);
-    if (end == word || *end != '\0' || !isfinite(*value))
-        return complain(lines, "a number", err);
-    return EMP_OK;
+    emp_lines_integer(io, 0, 1, &wide);
+    if (!io->is_writing) *value = wide != 0;
 }
 
-emp_status emp_text_lines_hash(emp_text_lines *lines, uint64_t *value, emp_error *err)
+void emp_lines_number(emp_lines *io, int digits, double *value)
 {
-    char *word = next_word(lines), *end = NULL;
-
-    if (word == NULL || strlen(word) != 16)
-        return complain(lines, "a hash of 16 digits", err);
-    *value = strtoull(word, &end, 16);
-    return *end == '\0' ? EMP_OK : complain(lines, "a hash of 16 digits", err);
+    if (io->is_writing) fprintf(io->file, " %.*g", digits, *value);
+    char *word = next_word(io, "a number"), *end = NULL;
+    if (word == NULL) return;
+    double number = strtod(word, &end);
+    if (end == word || *end != '\0' || !isfinite(number))
+        emp_lines_fail(io, "a number is expected");
+    else
+        *value = number;
 }
 
-void emp_text_lines_rest(emp_text_lines *lines, char *text, size_t size)
+void emp_lines_hash(emp_lines *io, uint64_t *value)
 {
-    snprintf(text, size, "%s", lines->at);
-    lines->at += strlen(lines->at);
+    if (io->is_writing) fprintf(io->file, " %016" PRIx64, *value);
+    char *word = next_word(io, "a hash of 16 digits"), *end = NULL;
+    if (word == NULL) return;
+    uint64_t number = strtoull(word, &end, 16);
+    if (strlen(word) != 16 || *end != '\0')
+        emp_lines_fail(io, "a hash of 16 digits is expected");
+    else
+        *value = number;
+}
+
+const char *emp_lines_word(emp_lines *io, const char *text)
+{
+    if (io->is_writing) {
+        fprintf(io->file, " %s", text);
+        return text;
+    }
+    const char *word = next_word(io, "a word");
+    return word != NULL ? word : "";
+}
+
+void emp_lines_name(emp_lines *io, char *text, size_t size)
+{
+    const char *word = emp_lines_word(io, text);
+
+    if (!io->is_writing) snprintf(text, size, "%s", word);
+}
+
+void emp_lines_rest(emp_lines *io, char *text, size_t size)
+{
+    if (io->is_writing)
+        fprintf(io->file, " %s", text);
+    else if (io->status == EMP_OK)
+        snprintf(text, size, "%s", io->at);
 }

@@ -272,10 +272,10 @@ static emp_status fill(struct draft *d, emp_error *err)
 
 static void describe(emp_replay_plan *p, const emp_problem *problem)
 {
-    snprintf(p->workload, sizeof p->workload, "%s", problem->workload);
-    snprintf(p->machine, sizeof p->machine, "%s", problem->machine->name);
-    snprintf(p->runtime, sizeof p->runtime, "%s", problem->runtime.name);
-    p->graph_hash = problem->graph->hash;
+    snprintf(p->origin.workload, sizeof p->origin.workload, "%s", problem->workload);
+    snprintf(p->origin.machine, sizeof p->origin.machine, "%s", problem->machine->name);
+    snprintf(p->origin.runtime, sizeof p->origin.runtime, "%s", problem->runtime.name);
+    p->origin.graph_hash = problem->graph->hash;
     p->reuse_inputs = emp_runtime_events_of(&problem->runtime)->reuse_inputs;
 }
 

@@ -98,10 +98,10 @@ Test(emplace_replay, a_plan_goes_to_the_runner_and_its_result_comes_back)
     cr_expect_not_null(strstr(out, "found what was written"), "%s", out);
     cr_assert_eq(emp_replay_result_load(&r, scratch_path("result.txt"), &error), EMP_OK,
                  "%s", error.msg);
-    cr_expect_str_eq(r.workload, SPEC);
-    cr_expect_str_eq(r.placement, "random");
+    cr_expect_str_eq(r.origin.workload, SPEC);
+    cr_expect_str_eq(r.origin.placement, "random");
     cr_expect_eq(r.step_count, 2);
-    cr_expect_gt(r.predicted_s, 0.0);
+    cr_expect_gt(r.origin.predicted_s, 0.0);
     cr_expect_gt(r.verified_ops, 1);
     json_t *trace = json_load_file(scratch_path("step.json"), 0, &where);
     cr_expect_not_null(trace, "%s", where.text);

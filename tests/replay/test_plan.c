@@ -117,16 +117,16 @@ Test(plan, comes_back_from_its_file)
 
     replay_fixture_create(&f, REPLAY_SMALL_NMT, 1);
     emp_replay_plan *plan = replay_fixture_plan(&f);
-    plan->predicted_s = 0.25;
+    plan->origin.predicted_s = 0.25;
     cr_assert_eq(emp_replay_plan_save(scratch_path("plan.txt"), plan, &err), EMP_OK, "%s",
                  err.msg);
     cr_assert_eq(emp_replay_plan_load(&loaded, scratch_path("plan.txt"), &err), EMP_OK,
                  "%s", err.msg);
     cr_expect_eq(emp_replay_plan_hash(loaded), emp_replay_plan_hash(plan));
-    cr_expect_eq(loaded->graph_hash, f.step->hash);
-    cr_expect_eq(loaded->predicted_s, 0.25);
+    cr_expect_eq(loaded->origin.graph_hash, f.step->hash);
+    cr_expect_eq(loaded->origin.predicted_s, 0.25);
     cr_expect_eq(loaded->reuse_inputs, plan->reuse_inputs);
-    cr_expect_str_eq(loaded->workload, REPLAY_SMALL_NMT);
+    cr_expect_str_eq(loaded->origin.workload, REPLAY_SMALL_NMT);
     for (int32_t op = 0; op < plan->op_count; op++) {
         cr_assert_str_eq(loaded->op[op].name, plan->op[op].name);
         cr_assert_str_eq(loaded->op[op].type, plan->op[op].type);
