@@ -43,8 +43,10 @@ const char *emp_status_str(emp_status status);
 
 #if defined(__GNUC__)
 #define EMP_PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
+#define EMP_UNUSED                  __attribute__((unused)) /**< a parameter */
 #else
 #define EMP_PRINTF_LIKE(fmt, first)
+#define EMP_UNUSED
 #endif
 
 /** Records the first failure into \a err (NULL is fine) and returns \a status. */

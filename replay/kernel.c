@@ -43,3 +43,16 @@ double emp_kernel_flops(const emp_kernel *k)
            (double)s[EMP_CONV_F] * (double)s[EMP_CONV_KH] * (double)s[EMP_CONV_KW] *
            (double)s[EMP_CONV_C];
 }
+
+double emp_kernel_terms(const emp_kernel *kernel)
+{
+    const int64_t *s = kernel->size;
+
+    if (kernel->kind == EMP_KERNEL_PRODUCT) return (double)s[EMP_PRODUCT_K];
+    switch (kernel->variant & EMP_CONV_DIRECTION) {
+    case EMP_CONV_FORWARD:
+        return (double)(s[EMP_CONV_KH] * s[EMP_CONV_KW] * s[EMP_CONV_C]);
+    case EMP_CONV_INPUT: return (double)(s[EMP_CONV_KH] * s[EMP_CONV_KW] * s[EMP_CONV_F]);
+    default: return (double)(s[EMP_CONV_N] * s[EMP_CONV_OH] * s[EMP_CONV_OW]);
+    }
+}

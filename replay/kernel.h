@@ -169,6 +169,10 @@ bool        emp_kernel_find(const char *name, emp_kernel_kind *kind);
 
 /** Of products and convolutions; 0 of others. */
 double emp_kernel_flops(const emp_kernel *kernel);
+
+/** Terms of each sum of a product or convolution, zeros at the border included: kernels
+ * divide by the root of it. */
+double emp_kernel_terms(const emp_kernel *kernel);
 #endif
 
 /** A tensor as a kernel sees it. */

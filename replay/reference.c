@@ -160,24 +160,10 @@ static struct sum filter_element(const emp_kernel_call *call, int64_t index)
     return sum;
 }
 
-/* What kernels divide by: the root of the terms, zeros at the border included. */
-static double terms_of(const emp_kernel *kernel)
-{
-    const int64_t *s = kernel->size;
-
-    if (kernel->kind == EMP_KERNEL_PRODUCT) return (double)s[EMP_PRODUCT_K];
-    switch (kernel->variant & EMP_CONV_DIRECTION) {
-    case EMP_CONV_FORWARD:
-        return (double)(s[EMP_CONV_KH] * s[EMP_CONV_KW] * s[EMP_CONV_C]);
-    case EMP_CONV_INPUT: return (double)(s[EMP_CONV_KH] * s[EMP_CONV_KW] * s[EMP_CONV_F]);
-    default: return (double)(s[EMP_CONV_N] * s[EMP_CONV_OH] * s[EMP_CONV_OW]);
-    }
-}
-
 double emp_reference_element(const emp_kernel_call *call, int64_t index, double *absolute)
 {
     int32_t    direction = call->kernel->variant & EMP_CONV_DIRECTION;
-    double     scale = 1.0 / sqrt(terms_of(call->kernel));
+    double     scale = 1.0 / sqrt(emp_kernel_terms(call->kernel));
     struct sum sum = call->kernel->kind == EMP_KERNEL_PRODUCT
                          ? product_element(call, index)
                      : direction == EMP_CONV_FORWARD ? forward_element(call, index)

@@ -3,25 +3,21 @@
 #include "graphs/tensorflow/tf_grad_internal.h"
 #include "graphs/tensorflow/tf_ops.h"
 
-void emp_tf_grad_identity(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                          emp_tf_grad *in)
+EMP_TF_GRAD(identity)
 {
     (void)tf;
-    (void)op;
     in[0] = out[0];
 }
 
 /* Of Reshape, ExpandDims and Squeeze alike. */
-void emp_tf_grad_reshape(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                         emp_tf_grad *in)
+EMP_TF_GRAD(reshape)
 {
     emp_port sizes = emp_tf_shape_of(tf, emp_tf_input(tf, op, 0));
 
     in[0] = emp_tf_dense(emp_tf_reshape_to(tf, out[0].values, sizes));
 }
 
-void emp_tf_grad_transpose(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                           emp_tf_grad *in)
+EMP_TF_GRAD(transpose)
 {
     emp_port inverse = emp_tf_op1(tf, "InvertPermutation", NULL, emp_tf_input(tf, op, 1));
 
@@ -29,15 +25,14 @@ void emp_tf_grad_transpose(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
         emp_tf_dense(emp_tf_op2(tf, "Transpose", "transpose", out[0].values, inverse));
 }
 
-void emp_tf_grad_fill(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(fill)
 {
-    (void)op;
     in[1] = emp_tf_dense(emp_tf_reduce_all(tf, "Sum", NULL, out[0].values));
 }
 
 /* ---- joining and splitting --------------------------------------------------------- */
 
-void emp_tf_grad_pack(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(pack)
 {
     const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
     int32_t             count = emp_graph_builder_input_count(tf->builder, op);
@@ -48,7 +43,7 @@ void emp_tf_grad_pack(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_g
     }
 }
 
-void emp_tf_grad_unpack(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(unpack)
 {
     const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
     int32_t             count = emp_graph_builder_output_count(tf->builder, op);
@@ -58,7 +53,7 @@ void emp_tf_grad_unpack(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf
     in[0] = emp_tf_dense(emp_tf_stack(tf, NULL, values, count, attrs->axis));
 }
 
-void emp_tf_grad_split(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(split)
 {
     int32_t      count = emp_graph_builder_output_count(tf->builder, op);
     emp_op_attrs attrs = {.count = count};
@@ -104,7 +99,7 @@ static void split_apart(emp_tf *tf, emp_port grad, emp_port axis, const emp_port
     for (int32_t i = 0; i < count; i++) in[i] = emp_tf_dense((emp_port){parts.op, i});
 }
 
-void emp_tf_grad_concat(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(concat)
 {
     enum { MANY = 16 };
     int32_t  count = emp_graph_builder_input_count(tf->builder, op) - 1;
@@ -127,7 +122,7 @@ void emp_tf_grad_concat(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf
 /* ---- parts of a tensor ------------------------------------------------------------- */
 
 /* Pads the gradient of a part with zeros to the size of the whole. */
-void emp_tf_grad_slice(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(slice)
 {
     emp_port whole = emp_tf_input(tf, op, 0), begin = emp_tf_input(tf, op, 1);
     emp_port part = {op, 0};
@@ -144,15 +139,12 @@ void emp_tf_grad_slice(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_
     in[0] = emp_tf_dense(emp_tf_op2(tf, "Pad", NULL, out[0].values, paddings));
 }
 
-void emp_tf_grad_pad(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(pad)
 {
-    emp_port    x = emp_tf_input(tf, op, 0), paddings = emp_tf_input(tf, op, 1);
-    emp_port    rank = emp_tf_int(tf, NULL, "Rank", emp_tf_shape(tf, x).rank);
-    emp_port    column = emp_tf_stack_int(tf, NULL, rank, 1);
-    const char *slice = emp_tf_unique(tf, "Slice");
-    emp_port    corner = emp_tf_ints(tf, slice, "begin", (int64_t[]){0, 0}, 2);
-    emp_port    before =
-        emp_tf_emit(tf, slice, "Slice", NULL, EMP_TF_PORTS(paddings, corner, column));
+    emp_port x = emp_tf_input(tf, op, 0), paddings = emp_tf_input(tf, op, 1);
+    emp_port rank = emp_tf_int(tf, NULL, "Rank", emp_tf_shape(tf, x).rank);
+    emp_port column = emp_tf_stack_int(tf, NULL, rank, 1);
+    emp_port before = emp_tf_slice_first(tf, paddings, column, 2);
     emp_port begin = emp_tf_reshape(tf, NULL, before, EMP_SHAPE(-1));
     emp_port size = emp_tf_shape_of(tf, x);
 
@@ -160,7 +152,7 @@ void emp_tf_grad_pad(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_gr
 }
 
 /* The gradient of a lookup is sparse: rows of values at the looked-up indices. */
-void emp_tf_grad_gather(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(gather)
 {
     emp_port     indices = emp_tf_input(tf, op, 1);
     emp_shape    table = emp_tf_shape(tf, emp_tf_input(tf, op, 0));

@@ -10,6 +10,11 @@
 
 #include "graphs/tensorflow/tf_grad.h"
 
+/** The head of a gradient function; not all need all of it. */
+#define EMP_TF_GRAD(name)                                                                \
+    void emp_tf_grad_##name(emp_tf *tf, emp_op_id op EMP_UNUSED, const emp_tf_grad *out, \
+                            emp_tf_grad *in)
+
 typedef void emp_tf_grad_fn(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
                             emp_tf_grad *in);
 

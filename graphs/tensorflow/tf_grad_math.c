@@ -38,7 +38,7 @@ static bool is_plain(const emp_tf *tf, emp_op_id op)
            emp_tf_shape_is_static(tf, y) && emp_shape_equal(&shape_x, &shape_y);
 }
 
-void emp_tf_grad_add(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(add)
 {
     emp_port grad = out[0].values;
 
@@ -52,7 +52,7 @@ void emp_tf_grad_add(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_gr
 }
 
 /* Not simplified in any version, unlike Add. */
-void emp_tf_grad_sub(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(sub)
 {
     emp_port  grad = out[0].values;
     broadcast b = find_broadcast(tf, op);
@@ -63,7 +63,7 @@ void emp_tf_grad_sub(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_gr
     in[1] = emp_tf_dense(emp_tf_reshape_to(tf, neg, b.size_y));
 }
 
-void emp_tf_grad_mul(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(mul)
 {
     emp_port x = emp_tf_input(tf, op, 0), y = emp_tf_input(tf, op, 1);
     emp_port grad = out[0].values;
@@ -81,8 +81,7 @@ void emp_tf_grad_mul(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_gr
 }
 
 /* d(x / y) = dx / y - x / y / y dy; not simplified either. */
-void emp_tf_grad_real_div(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                          emp_tf_grad *in)
+EMP_TF_GRAD(real_div)
 {
     emp_port  x = emp_tf_input(tf, op, 0), y = emp_tf_input(tf, op, 1);
     emp_port  grad = out[0].values;
@@ -96,8 +95,7 @@ void emp_tf_grad_real_div(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
     in[1] = emp_tf_dense(reduce_to(tf, product, b.axes_y, b.size_y));
 }
 
-void emp_tf_grad_squared_difference(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                                    emp_tf_grad *in)
+EMP_TF_GRAD(squared_difference)
 {
     emp_port  x = emp_tf_input(tf, op, 0), y = emp_tf_input(tf, op, 1);
     emp_port  grad = out[0].values;
@@ -115,7 +113,7 @@ void emp_tf_grad_squared_difference(emp_tf *tf, emp_op_id op, const emp_tf_grad 
     in[1] = emp_tf_dense(emp_tf_op1(tf, "Neg", NULL, reduced));
 }
 
-void emp_tf_grad_select(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(select)
 {
     emp_port condition = emp_tf_input(tf, op, 0), grad = out[0].values;
     emp_port zeros = emp_tf_zeros_like(tf, emp_tf_input(tf, op, 1));
@@ -135,25 +133,15 @@ static emp_tf_grad from_output(emp_tf *tf, const char *type, emp_op_id op,
     return emp_tf_dense(emp_tf_op2(tf, type, NULL, (emp_port){op, 0}, out[0].values));
 }
 
-void emp_tf_grad_sigmoid(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                         emp_tf_grad *in)
-{
-    in[0] = from_output(tf, "SigmoidGrad", op, out);
-}
+EMP_TF_GRAD(sigmoid) { in[0] = from_output(tf, "SigmoidGrad", op, out); }
 
-void emp_tf_grad_tanh(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
-{
-    in[0] = from_output(tf, "TanhGrad", op, out);
-}
+EMP_TF_GRAD(tanh) { in[0] = from_output(tf, "TanhGrad", op, out); }
 
-void emp_tf_grad_rsqrt(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
-{
-    in[0] = from_output(tf, "RsqrtGrad", op, out);
-}
+EMP_TF_GRAD(rsqrt) { in[0] = from_output(tf, "RsqrtGrad", op, out); }
 
 /* ---- sums and products ------------------------------------------------------------- */
 
-void emp_tf_grad_add_n(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(add_n)
 {
     for (int32_t i = 0; i < emp_graph_builder_input_count(tf->builder, op); i++) {
         in[i] = out[0];
@@ -176,16 +164,9 @@ static void matmul_grads(emp_tf *tf, emp_op_id op, const char *type, emp_port gr
     in[1] = emp_tf_dense(grad_b);
 }
 
-void emp_tf_grad_matmul(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
-{
-    matmul_grads(tf, op, "MatMul", out[0].values, in);
-}
+EMP_TF_GRAD(matmul) { matmul_grads(tf, op, "MatMul", out[0].values, in); }
 
-void emp_tf_grad_batch_matmul(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                              emp_tf_grad *in)
-{
-    matmul_grads(tf, op, "BatchMatMul", out[0].values, in);
-}
+EMP_TF_GRAD(batch_matmul) { matmul_grads(tf, op, "BatchMatMul", out[0].values, in); }
 
 /* ---- reductions -------------------------------------------------------------------- */
 
@@ -244,12 +225,9 @@ static emp_port sum_grad(emp_tf *tf, emp_op_id op, emp_port grad)
     return emp_tf_op2(tf, "Tile", NULL, grad, multiples);
 }
 
-void emp_tf_grad_sum(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
-{
-    in[0] = emp_tf_dense(sum_grad(tf, op, out[0].values));
-}
+EMP_TF_GRAD(sum) { in[0] = emp_tf_dense(sum_grad(tf, op, out[0].values)); }
 
-void emp_tf_grad_mean(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(mean)
 {
     emp_shape x = emp_tf_shape(tf, emp_tf_input(tf, op, 0));
     emp_shape y = emp_tf_shape(tf, (emp_port){op, 0});

@@ -3,21 +3,19 @@
 #include "graphs/tensorflow/tf_grad_internal.h"
 #include "graphs/tensorflow/tf_ops.h"
 
-void emp_tf_grad_relu(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(relu)
 {
     in[0] =
         emp_tf_dense(emp_tf_op2(tf, "ReluGrad", NULL, out[0].values, (emp_port){op, 0}));
 }
 
-void emp_tf_grad_l2_loss(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                         emp_tf_grad *in)
+EMP_TF_GRAD(l2_loss)
 {
     in[0] = emp_tf_dense(
         emp_tf_op2(tf, "Mul", "mul", emp_tf_input(tf, op, 0), out[0].values));
 }
 
-void emp_tf_grad_bias_add(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                          emp_tf_grad *in)
+EMP_TF_GRAD(bias_add)
 {
     const emp_op_attrs *forward = emp_graph_builder_attrs(tf->builder, op);
     emp_op_attrs        attrs = {.is_nchw = forward->is_nchw};
@@ -26,7 +24,7 @@ void emp_tf_grad_bias_add(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
     in[1] = emp_tf_dense(emp_tf_op(tf, "BiasAddGrad", NULL, &attrs, &out[0].values, 1));
 }
 
-void emp_tf_grad_conv2d(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(conv2d)
 {
     emp_op_attrs attrs = *emp_graph_builder_attrs(tf->builder, op);
     emp_port     x = emp_tf_input(tf, op, 0), filter = emp_tf_input(tf, op, 1);
@@ -44,8 +42,7 @@ void emp_tf_grad_conv2d(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_tf
                                    EMP_TF_PORTS(x, filter_size, grad)));
 }
 
-void emp_tf_grad_max_pool(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                          emp_tf_grad *in)
+EMP_TF_GRAD(max_pool)
 {
     const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
     emp_port            x = emp_tf_input(tf, op, 0), y = {op, 0};
@@ -54,8 +51,7 @@ void emp_tf_grad_max_pool(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
         emp_tf_op(tf, "MaxPoolGrad", NULL, attrs, EMP_TF_PORTS(x, y, out[0].values)));
 }
 
-void emp_tf_grad_avg_pool(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                          emp_tf_grad *in)
+EMP_TF_GRAD(avg_pool)
 {
     const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
     emp_port            size = emp_tf_shape_of(tf, emp_tf_input(tf, op, 0));
@@ -65,8 +61,7 @@ void emp_tf_grad_avg_pool(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
 }
 
 /* Five gradients, also for the two statistics that only inference reads. */
-void emp_tf_grad_fused_batch_norm(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                                  emp_tf_grad *in)
+EMP_TF_GRAD(fused_batch_norm)
 {
     const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
     emp_port            x = emp_tf_input(tf, op, 0), scale = emp_tf_input(tf, op, 1);
@@ -79,8 +74,7 @@ void emp_tf_grad_fused_batch_norm(emp_tf *tf, emp_op_id op, const emp_tf_grad *o
 }
 
 /* (dy - sum(dy * y)) * y */
-void emp_tf_grad_softmax(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                         emp_tf_grad *in)
+EMP_TF_GRAD(softmax)
 {
     emp_port grad = out[0].values, softmax = {op, 0};
     int64_t  rows = 1;
@@ -100,16 +94,14 @@ static emp_tf_grad scale_rows(emp_tf *tf, emp_port weights, emp_port matrix)
 }
 
 /* The kernel computed d loss / d logits on the way forward: output 1. */
-void emp_tf_grad_softmax_cross_entropy(emp_tf *tf, emp_op_id op, const emp_tf_grad *out,
-                                       emp_tf_grad *in)
+EMP_TF_GRAD(softmax_cross_entropy)
 {
     in[0] = scale_rows(tf, out[0].values, (emp_port){op, 1});
     emp_port log = emp_tf_op1(tf, "LogSoftmax", NULL, emp_tf_input(tf, op, 0));
     in[1] = scale_rows(tf, out[0].values, emp_tf_op1(tf, "Neg", NULL, log));
 }
 
-void emp_tf_grad_sparse_softmax_cross_entropy(emp_tf *tf, emp_op_id op,
-                                              const emp_tf_grad *out, emp_tf_grad *in)
+EMP_TF_GRAD(sparse_softmax_cross_entropy)
 {
     emp_port matrix = emp_tf_op1(tf, "PreventGradient", NULL, (emp_port){op, 1});
 

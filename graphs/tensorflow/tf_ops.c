@@ -125,6 +125,30 @@ emp_port emp_tf_slice(emp_tf *tf, emp_port x, emp_port begin, emp_port size)
     return emp_tf_op(tf, "Slice", NULL, NULL, EMP_TF_PORTS(x, begin, size));
 }
 
+/* A Slice of which Python states one end: a vector of \a rank equal numbers. */
+static emp_port slice_stated(emp_tf *tf, emp_port x, emp_port other, int32_t rank,
+                             const char *leaf, int64_t number)
+{
+    const char *full = emp_tf_unique(tf, "Slice");
+    int64_t     numbers[EMP_MAX_RANK];
+
+    for (int32_t d = 0; d < rank; d++) numbers[d] = number;
+    emp_port stated = emp_tf_ints(tf, full, leaf, numbers, rank);
+    return number == 0
+               ? emp_tf_emit(tf, full, "Slice", NULL, EMP_TF_PORTS(x, stated, other))
+               : emp_tf_emit(tf, full, "Slice", NULL, EMP_TF_PORTS(x, other, stated));
+}
+
+emp_port emp_tf_slice_first(emp_tf *tf, emp_port x, emp_port size, int32_t rank)
+{
+    return slice_stated(tf, x, size, rank, "begin", 0);
+}
+
+emp_port emp_tf_slice_rest(emp_tf *tf, emp_port x, emp_port begin, int32_t rank)
+{
+    return slice_stated(tf, x, begin, rank, "size", -1);
+}
+
 emp_port emp_tf_gather(emp_tf *tf, const char *name, emp_port table, emp_port indices)
 {
     return emp_tf_op2(tf, "Gather", or_default(name, "embedding_lookup"), table, indices);

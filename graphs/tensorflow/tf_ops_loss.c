@@ -114,12 +114,6 @@ emp_port emp_tf_sequence_loss(emp_tf *tf, const emp_port *logits, emp_port targe
 
 /* ---- sampled softmax --------------------------------------------------------------- */
 
-static emp_port int_vector(emp_tf *tf, const char *parent, const char *leaf,
-                           int64_t value)
-{
-    return emp_tf_ints(tf, parent, leaf, &value, 1);
-}
-
 static emp_port hidden(emp_tf *tf, emp_port x)
 {
     emp_tf_hide_shape(tf, x);
@@ -152,35 +146,23 @@ static void gather_weights(emp_tf *tf, emp_port weights, emp_port labels_flat,
     emp_port     w = emp_tf_gather(tf, NULL, weights, rows->ids);
     emp_tf_range first = {.begin = 0, .end = 1, .shrink = true};
 
-    emp_port    n = emp_tf_strided_slice(tf, emp_tf_shape_of(tf, labels_flat), first);
-    emp_port    size = emp_tf_stack_int(tf, NULL, n, -1);
-    const char *slice = emp_tf_unique(tf, "Slice");
-    emp_port    begin = emp_tf_ints(tf, slice, "begin", (int64_t[]){0, 0}, 2);
-    rows->true_w =
-        hidden(tf, emp_tf_emit(tf, slice, "Slice", NULL, EMP_TF_PORTS(w, begin, size)));
-
+    emp_port n = emp_tf_strided_slice(tf, emp_tf_shape_of(tf, labels_flat), first);
+    emp_port size = emp_tf_stack_int(tf, NULL, n, -1);
+    rows->true_w = hidden(tf, emp_tf_slice_first(tf, w, size, 2));
     n = emp_tf_strided_slice(tf, emp_tf_shape_of(tf, labels_flat), first);
-    begin = emp_tf_stack_int(tf, NULL, n, 0);
-    slice = emp_tf_unique(tf, "Slice");
-    size = emp_tf_ints(tf, slice, "size", (int64_t[]){-1, -1}, 2);
-    rows->sampled_w =
-        hidden(tf, emp_tf_emit(tf, slice, "Slice", NULL, EMP_TF_PORTS(w, begin, size)));
+    emp_port begin = emp_tf_stack_int(tf, NULL, n, 0);
+    rows->sampled_w = hidden(tf, emp_tf_slice_rest(tf, w, begin, 2));
 }
 
 static void gather_biases(emp_tf *tf, emp_port biases, emp_port labels_flat,
                           sampled_rows *rows)
 {
     emp_port b = emp_tf_gather(tf, NULL, biases, rows->ids);
+    emp_port size = emp_tf_shape_of(tf, labels_flat);
 
-    emp_port    size = emp_tf_shape_of(tf, labels_flat);
-    const char *slice = emp_tf_unique(tf, "Slice");
-    emp_port    begin = int_vector(tf, slice, "begin", 0);
-    rows->true_b = emp_tf_emit(tf, slice, "Slice", NULL, EMP_TF_PORTS(b, begin, size));
-
-    begin = emp_tf_shape_of(tf, labels_flat);
-    slice = emp_tf_unique(tf, "Slice");
-    size = int_vector(tf, slice, "size", -1);
-    rows->sampled_b = emp_tf_emit(tf, slice, "Slice", NULL, EMP_TF_PORTS(b, begin, size));
+    rows->true_b = emp_tf_slice_first(tf, b, size, 1);
+    emp_port begin = emp_tf_shape_of(tf, labels_flat);
+    rows->sampled_b = emp_tf_slice_rest(tf, b, begin, 1);
 }
 
 /* The row-wise dot products inputs . true_w, as a product with a column of ones. */

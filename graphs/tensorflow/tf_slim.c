@@ -30,17 +30,23 @@ typedef struct {
     emp_tf_variable beta, gamma, mean, variance;
 } batch_norm;
 
-/* tf.contrib's moving_averages.assign_moving_average(). */
+/* tf.contrib's moving_averages.assign_moving_average(). The layers API's variant reads the
+ * average afresh and shares one decay constant; here \a decay is EMP_TF_NONE otherwise. */
 static void assign_moving_average(emp_tf_slim *s, const emp_tf_variable *average,
-                                  emp_port value)
+                                  emp_port value, emp_port decay)
 {
     emp_tf     *tf = s->tf;
+    bool        is_fused = decay.op >= 0;
     const char *full = emp_tf_unique(tf, "AssignMovingAvg");
     const char *outer = emp_tf_reenter(tf, emp_tf_join(tf, full, "/", ""));
-    emp_port    decay = emp_tf_float(tf, NULL, "decay", 0.0);
-    emp_port    change = emp_tf_op2(tf, "Sub", "sub", average->read, value);
+    emp_port    read = average->read;
 
-    change = emp_tf_op2(tf, "Mul", "mul", change, decay);
+    if (is_fused)
+        read = emp_tf_op1(tf, "Identity", "read", average->ref);
+    else
+        decay = emp_tf_float(tf, NULL, "decay", 0.0);
+    emp_port change = emp_tf_op2(tf, "Sub", is_fused ? NULL : "sub", read, value);
+    change = emp_tf_op2(tf, "Mul", is_fused ? NULL : "mul", change, decay);
     s->updates[s->update_count++] =
         emp_tf_emit(tf, full, "AssignSub", NULL, EMP_TF_PORTS(average->ref, change)).op;
     emp_tf_leave(tf, outer);
@@ -95,25 +101,9 @@ static emp_port unfused_batch_norm(emp_tf_slim *s, emp_port x, emp_shape channel
     }
     create_averages(s, channels, &bn);
     moments(s->tf, x, &mean, &variance);
-    assign_moving_average(s, &bn.mean, mean);
-    assign_moving_average(s, &bn.variance, variance);
+    assign_moving_average(s, &bn.mean, mean, EMP_TF_NONE);
+    assign_moving_average(s, &bn.variance, variance, EMP_TF_NONE);
     return normalize(s->tf, x, mean, variance, &bn, s->batch_norm_scale);
-}
-
-/* The layers API's variant: reads the average afresh, shares one decay constant. */
-static void assign_fused_average(emp_tf_slim *s, const emp_tf_variable *average,
-                                 emp_port value, emp_port decay)
-{
-    emp_tf     *tf = s->tf;
-    const char *full = emp_tf_unique(tf, "AssignMovingAvg");
-    const char *outer = emp_tf_reenter(tf, emp_tf_join(tf, full, "/", ""));
-    emp_port    read = emp_tf_op1(tf, "Identity", "read", average->ref);
-    emp_port    change = emp_tf_op2(tf, "Sub", NULL, read, value);
-
-    change = emp_tf_op2(tf, "Mul", NULL, change, decay);
-    s->updates[s->update_count++] =
-        emp_tf_emit(tf, full, "AssignSub", NULL, EMP_TF_PORTS(average->ref, change)).op;
-    emp_tf_leave(tf, outer);
 }
 
 static emp_port fused_batch_norm(emp_tf_slim *s, emp_port x, emp_shape channels)
@@ -136,8 +126,8 @@ static emp_port fused_batch_norm(emp_tf_slim *s, emp_port x, emp_shape channels)
     x = emp_tf_op(tf, "FusedBatchNorm", NULL, NULL,
                   EMP_TF_PORTS(x, gamma, bn.beta.read, none[0], none[1]));
     emp_port decay = emp_tf_float(tf, NULL, "Const", 0.003);
-    assign_fused_average(s, &bn.mean, (emp_port){x.op, 1}, decay);
-    assign_fused_average(s, &bn.variance, (emp_port){x.op, 2}, decay);
+    assign_moving_average(s, &bn.mean, (emp_port){x.op, 1}, decay);
+    assign_moving_average(s, &bn.variance, (emp_port){x.op, 2}, decay);
     return x;
 }
 

@@ -83,13 +83,12 @@ EMP_CLONES static void bound(float *x, int64_t count)
     for (int64_t i = 0; i < count; i++) x[i] = emp_bounded(x[i]);
 }
 
-void emp_cpu_map(const emp_kernel_call *call, int32_t part, int32_t parts, float *scratch)
+EMP_CPU_KERNEL(map)
 {
     emp_range range = emp_range_of(call->kernel->size[EMP_MAP_N], part, parts, GRAIN);
     float     mean[BLOCK], room[BLOCK];
     float     weight = 1.0f / (float)(call->input_count > 0 ? call->input_count : 1);
 
-    (void)scratch;
     for (int64_t first = range.first; first < range.end; first += BLOCK) {
         int64_t count = least(BLOCK, range.end - first);
         memset(mean, 0, sizeof mean);
@@ -133,15 +132,13 @@ EMP_CLONES static void reduce_outer(const float *x, float *to, int64_t n, int64_
     }
 }
 
-void emp_cpu_reduce(const emp_kernel_call *call, int32_t part, int32_t parts,
-                    float *scratch)
+EMP_CPU_KERNEL(reduce)
 {
     const int64_t *s = call->kernel->size;
     int64_t        n = s[EMP_REDUCE_N], m = s[EMP_REDUCE_M];
     const float   *x = emp_floats(&call->input[0]);
     float         *to = emp_floats(&call->output[0]);
 
-    (void)scratch;
     if (call->kernel->variant == EMP_REDUCE_OUTER) {
         reduce_outer(x, to, n, m, emp_range_of(m, part, parts, GRAIN));
         return;
@@ -228,10 +225,8 @@ EMP_CLONES static void transpose(const emp_kernel_call *call, int32_t part, int3
     }
 }
 
-void emp_cpu_move(const emp_kernel_call *call, int32_t part, int32_t parts,
-                  float *scratch)
+EMP_CPU_KERNEL(move)
 {
-    (void)scratch;
     if (call->kernel->variant == EMP_MOVE_TRANSPOSE)
         transpose(call, part, parts);
     else
@@ -249,15 +244,13 @@ static uint32_t word_at(const emp_operand *operand, int64_t i)
     return word;
 }
 
-void emp_cpu_lookup(const emp_kernel_call *call, int32_t part, int32_t parts,
-                    float *scratch)
+EMP_CPU_KERNEL(lookup)
 {
     const int64_t *s = call->kernel->size;
     int64_t        width = s[EMP_LOOKUP_WIDTH];
     int64_t        table_rows = call->input[0].bytes / 4 / width;
     emp_range      range = emp_range_of(s[EMP_LOOKUP_ROWS], part, parts, 1);
 
-    (void)scratch;
     for (int64_t row = range.first; row < range.end; row++) {
         int64_t from = emp_row_of(word_at(&call->input[1], row), table_rows);
         memcpy(emp_floats(&call->output[0]) + row * width,
@@ -271,8 +264,7 @@ EMP_CLONES static void mix_row(float *table, const float *value, int64_t width)
         table[i] = emp_bounded(0.9f * table[i] + 0.1f * value[i]);
 }
 
-void emp_cpu_scatter(const emp_kernel_call *call, int32_t part, int32_t parts,
-                     float *scratch)
+EMP_CPU_KERNEL(scatter)
 {
     const int64_t     *s = call->kernel->size;
     bool               is_output = call->kernel->variant == EMP_SCATTER_OUTPUT;
@@ -280,8 +272,6 @@ void emp_cpu_scatter(const emp_kernel_call *call, int32_t part, int32_t parts,
     int64_t            tables = is_output ? 1 : s[EMP_SCATTER_TABLES];
     const emp_operand *table = is_output ? call->output : call->input;
 
-    (void)scratch;
-    (void)parts;
     if (part != 0) return;
     if (is_output) memset(table->data, 0, (size_t)table->bytes);
     for (int64_t row = 0; row < s[EMP_SCATTER_ROWS]; row++) {
@@ -322,10 +312,8 @@ void emp_cpu_fill_outputs(const emp_kernel_call *call, int32_t first)
         emp_cpu_fill_random(call->output[i].data, call->output[i].bytes);
 }
 
-void emp_cpu_fill(const emp_kernel_call *call, int32_t part, int32_t parts,
-                  float *scratch)
+EMP_CPU_KERNEL(fill)
 {
-    (void)scratch;
     for (int32_t i = 0; i < call->output_count; i++) {
         const emp_operand *out = &call->output[i];
         emp_range          range = emp_range_of(out->bytes / 4, part, parts, GRAIN);
@@ -362,14 +350,12 @@ EMP_CLONES static void update_block(const emp_kernel_call *call, int64_t first,
         variable[i] = emp_bounded(variable[i] - 0.001f * step[i]);
 }
 
-void emp_cpu_update(const emp_kernel_call *call, int32_t part, int32_t parts,
-                    float *scratch)
+EMP_CPU_KERNEL(update)
 {
     const int64_t *s = call->kernel->size;
     emp_range      range = emp_range_of(s[EMP_UPDATE_N], part, parts, GRAIN);
     float          room[BLOCK];
 
-    (void)scratch;
     for (int64_t first = range.first; first < range.end; first += BLOCK) {
         static const emp_operand nothing = {NULL, 0, 1};
         int64_t                  count = least(BLOCK, range.end - first);

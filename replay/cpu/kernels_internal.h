@@ -4,6 +4,7 @@
 #ifndef EMP_REPLAY_CPU_KERNELS_INTERNAL_H
 #define EMP_REPLAY_CPU_KERNELS_INTERNAL_H
 
+#include "base/error.h"
 #include "replay/cpu/kernels.h"
 
 /** From \a first to before \a end. */
@@ -39,15 +40,20 @@ static inline float emp_bounded(float x)
     return x > 2.0f ? 2.0f : x < -2.0f ? -2.0f : x;
 }
 
+/** The head of a kernel; not all need all of it. */
+#define EMP_CPU_KERNEL(name)                                                  \
+    void emp_cpu_##name(const emp_kernel_call *call, int32_t part EMP_UNUSED, \
+                        int32_t parts EMP_UNUSED, float *scratch EMP_UNUSED)
+
 typedef void emp_cpu_kernel(const emp_kernel_call *call, int32_t part, int32_t parts,
                             float *scratch);
 
-/* cpu_product.c */
+/* product.c */
 emp_cpu_kernel emp_cpu_product, emp_cpu_conv;
-/* cpu_elements.c: element-wise, and data movement */
+/* elements.c: element-wise, and data movement */
 emp_cpu_kernel emp_cpu_map, emp_cpu_reduce, emp_cpu_move, emp_cpu_lookup, emp_cpu_scatter,
     emp_cpu_fill, emp_cpu_update;
-/* cpu_layers.c: kernels of several passes */
+/* layers.c: kernels of several passes */
 emp_cpu_kernel emp_cpu_softmax, emp_cpu_norm, emp_cpu_pool, emp_cpu_host;
 
 #endif /* EMP_REPLAY_CPU_KERNELS_INTERNAL_H */

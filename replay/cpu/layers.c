@@ -26,15 +26,13 @@ EMP_CLONES static void scale(float *x, float factor, int64_t count)
     for (int64_t i = 0; i < count; i++) x[i] *= factor;
 }
 
-void emp_cpu_softmax(const emp_kernel_call *call, int32_t part, int32_t parts,
-                     float *scratch)
+EMP_CPU_KERNEL(softmax)
 {
     const int64_t *s = call->kernel->size;
     bool           is_loss = call->kernel->variant == EMP_SOFTMAX_LOSS;
     int64_t        columns = s[EMP_SOFTMAX_COLUMNS];
     emp_range      range = emp_range_of(s[EMP_SOFTMAX_ROWS], part, parts, 1);
 
-    (void)scratch;
     for (int64_t row = range.first; row < range.end; row++) {
         const float *x = emp_floats(&call->input[0]) + row * columns;
         float       *to = emp_floats(&call->output[is_loss ? 1 : 0]) + row * columns;
@@ -99,8 +97,7 @@ EMP_CLONES static void scale_channels(const struct norm *v, emp_range c,
     }
 }
 
-void emp_cpu_norm(const emp_kernel_call *call, int32_t part, int32_t parts,
-                  float *scratch)
+EMP_CPU_KERNEL(norm)
 {
     const int64_t *s = call->kernel->size;
     struct norm    v = {
@@ -201,8 +198,7 @@ static void clear_image(const struct pool *v, int64_t n, emp_range c)
                (size_t)(c.end - c.first) * sizeof *v->image);
 }
 
-void emp_cpu_pool(const emp_kernel_call *call, int32_t part, int32_t parts,
-                  float *scratch)
+EMP_CPU_KERNEL(pool)
 {
     const int64_t *s = call->kernel->size;
     int32_t        variant = call->kernel->variant;
@@ -221,7 +217,6 @@ void emp_cpu_pool(const emp_kernel_call *call, int32_t part, int32_t parts,
                         .is_max = !is_avg};
     const float   *from = is_avg && is_grad ? NULL : emp_floats(&call->input[0]);
 
-    (void)scratch;
     v.scale = 1.0f / (float)(v.kh * v.kw);
     v.image = is_grad ? emp_floats(&call->output[0]) : emp_floats(&call->input[0]);
     v.out =
@@ -245,12 +240,10 @@ void emp_cpu_pool(const emp_kernel_call *call, int32_t part, int32_t parts,
 }
 
 /* Sampling, strings, input: a chain of integer arithmetic, four cycles a round. */
-void emp_cpu_host(const emp_kernel_call *call, int32_t part, int32_t parts,
-                  float *scratch)
+EMP_CPU_KERNEL(host)
 {
     uint32_t x = UINT32_C(2463534242);
 
-    (void)parts;
     if (part != 0) return;
     for (int64_t i = 0; i < call->kernel->size[EMP_HOST_ROUNDS]; i++)
         x = (x ^ x << 13) + (x >> 7);

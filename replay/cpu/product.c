@@ -11,8 +11,10 @@ enum { SCRATCH_FLOATS = EMP_CPU_SCRATCH_BYTES / 4, ROW_GRAIN = 8, CHANNEL_GRAIN 
 
 static float scale_of(int64_t k) { return 1.0f / sqrtf((float)k); }
 
-/* Rows of one of a batch of products; the batch comes first where it is long. */
-static void multiply_rows(const emp_kernel_call *call, int64_t batch, emp_range rows)
+/* Rows and columns of one of a batch of products; the batch comes first where it is long.
+ */
+static void multiply(const emp_kernel_call *call, int64_t batch, emp_range rows,
+                     emp_range columns)
 {
     const int64_t *s = call->kernel->size;
     int64_t        m = s[EMP_PRODUCT_M], n = s[EMP_PRODUCT_N], k = s[EMP_PRODUCT_K];
@@ -22,45 +24,27 @@ static void multiply_rows(const emp_kernel_call *call, int64_t batch, emp_range 
     const float   *b = emp_floats(&call->input[s[EMP_PRODUCT_B]]) + batch * k * n;
     float         *c = emp_floats(&call->output[0]) + batch * m * n;
 
-    if (rows.first >= rows.end) return;
-    emp_gemm(ta, tb, rows.end - rows.first, n, k, scale_of(k),
-             a + rows.first * (ta ? 1 : k), ta ? m : k, b, tb ? k : n, 0.0f,
-             c + rows.first * n, n);
+    if (rows.first >= rows.end || columns.first >= columns.end) return;
+    emp_gemm(ta, tb, rows.end - rows.first, columns.end - columns.first, k, scale_of(k),
+             a + rows.first * (ta ? 1 : k), ta ? m : k, b + columns.first * (tb ? k : 1),
+             tb ? k : n, 0.0f, c + rows.first * n + columns.first, n);
 }
 
-/* Columns, where a product is wide and low. */
-static void multiply_columns(const emp_kernel_call *call, emp_range columns)
-{
-    const int64_t *s = call->kernel->size;
-    int64_t        m = s[EMP_PRODUCT_M], n = s[EMP_PRODUCT_N], k = s[EMP_PRODUCT_K];
-    bool           ta = call->kernel->variant & EMP_PRODUCT_TRANSPOSE_A;
-    bool           tb = call->kernel->variant & EMP_PRODUCT_TRANSPOSE_B;
-    const float   *a = emp_floats(&call->input[s[EMP_PRODUCT_A]]);
-    const float   *b = emp_floats(&call->input[s[EMP_PRODUCT_B]]);
-    float         *c = emp_floats(&call->output[0]);
-
-    if (columns.first >= columns.end) return;
-    emp_gemm(ta, tb, m, columns.end - columns.first, k, scale_of(k), a, ta ? m : k,
-             b + columns.first * (tb ? k : 1), tb ? k : n, 0.0f, c + columns.first, n);
-}
-
-void emp_cpu_product(const emp_kernel_call *call, int32_t part, int32_t parts,
-                     float *scratch)
+EMP_CPU_KERNEL(product)
 {
     const int64_t *s = call->kernel->size;
     int64_t        m = s[EMP_PRODUCT_M], n = s[EMP_PRODUCT_N];
 
-    (void)scratch;
-    if (s[EMP_PRODUCT_BATCH] == 1) {
-        if (m >= n)
-            multiply_rows(call, 0, emp_range_of(m, part, parts, ROW_GRAIN));
-        else
-            multiply_columns(call, emp_range_of(n, part, parts, 2 * ROW_GRAIN));
-        return;
+    emp_range all_rows = {0, m}, all_columns = {0, n};
+    if (s[EMP_PRODUCT_BATCH] == 1 && m >= n) {
+        multiply(call, 0, emp_range_of(m, part, parts, ROW_GRAIN), all_columns);
+    } else if (s[EMP_PRODUCT_BATCH] == 1) { /* wide and low */
+        multiply(call, 0, all_rows, emp_range_of(n, part, parts, 2 * ROW_GRAIN));
+    } else {
+        emp_range batches = emp_range_of(s[EMP_PRODUCT_BATCH], part, parts, 1);
+        for (int64_t b = batches.first; b < batches.end; b++)
+            multiply(call, b, all_rows, all_columns);
     }
-    emp_range batches = emp_range_of(s[EMP_PRODUCT_BATCH], part, parts, 1);
-    for (int64_t b = batches.first; b < batches.end; b++)
-        multiply_rows(call, b, (emp_range){0, m});
 }
 
 /* An image batch: distances of neighbours in each direction. */
@@ -259,8 +243,7 @@ static void conv_filter(const struct conv *v, emp_range taps, float *scratch)
     }
 }
 
-void emp_cpu_conv(const emp_kernel_call *call, int32_t part, int32_t parts,
-                  float *scratch)
+EMP_CPU_KERNEL(conv)
 {
     struct conv    v = conv_of(call);
     const int64_t *s = v.s;

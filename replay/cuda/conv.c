@@ -222,17 +222,12 @@ static emp_status change_images(emp_cuda_conv *v, const float *from, float *to,
     return EMP_OK;
 }
 
-static emp_status run(emp_cuda_conv *v, struct form *f, int32_t direction,
-                      const int64_t *s, const struct operands *at, void *rest,
-                      emp_error *err)
+static emp_status run(emp_cuda_conv *v, struct form *f, const emp_kernel *kernel,
+                      const struct operands *at, void *rest, emp_error *err)
 {
+    int32_t     direction = kernel->variant & EMP_CONV_DIRECTION;
     const float zero = 0.0f;
-    double      pixels = (double)(s[EMP_CONV_N] * s[EMP_CONV_OH] * s[EMP_CONV_OW]);
-    double      taps = (double)(s[EMP_CONV_KH] * s[EMP_CONV_KW]);
-    double      terms = direction == EMP_CONV_FORWARD ? taps * (double)s[EMP_CONV_C]
-                        : direction == EMP_CONV_INPUT ? taps * (double)s[EMP_CONV_F]
-                                                      : pixels;
-    const float scale = (float)(1.0 / sqrt(terms));
+    const float scale = (float)(1.0 / sqrt(emp_kernel_terms(kernel)));
     size_t      bytes = (size_t)f->rest_bytes;
 
     if (direction == EMP_CONV_FORWARD)
@@ -285,7 +280,7 @@ static emp_status enqueue(emp_cuda_conv *v, struct form *f, const emp_kernel_cal
         EMP_CHECK(change_images(v, image, at.image, n, in_pixels, c, false, err));
     if (is_nhwc && direction != EMP_CONV_FORWARD)
         EMP_CHECK(change_images(v, out, at.out, n, out_pixels, k, false, err));
-    EMP_CHECK(run(v, f, direction, s, &at, rest, err));
+    EMP_CHECK(run(v, f, call->kernel, &at, rest, err));
     if (!f->is_possible) return EMP_OK;
     if (direction == EMP_CONV_FILTER)
         EMP_CUDA_CHECK(v->device, emp_cuda_filter_layout(v->stream, call->kernel, room,

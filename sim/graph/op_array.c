@@ -414,13 +414,6 @@ EMP_INFER(strided_slice)
     return EMP_OK;
 }
 
-/* StridedSliceGrad(shape, begin, end, strides, dy). */
-EMP_INFER(strided_slice_grad)
-{
-    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
-                          emp_view_dtype(op, 4));
-}
-
 EMP_INFER(pad)
 {
     emp_shape              shape = op->input[0].shape;

@@ -72,6 +72,7 @@ EMP_INFER(read_variable)
     return emp_set_output(&output[0], op->input[0].shape, dtype);
 }
 
+/* Output 0 is input 0, value and all. */
 EMP_INFER(pass)
 {
     output[0] = op->input[0];
@@ -80,6 +81,7 @@ EMP_INFER(pass)
     return EMP_OK;
 }
 
+/* Output 0 is like input 0, but may differ in value. */
 EMP_INFER(forget)
 {
     emp_op_infer_pass(op, output, output_count, err);
@@ -87,11 +89,13 @@ EMP_INFER(forget)
     return EMP_OK;
 }
 
+/* Output 0 is like input 1. */
 EMP_INFER(second)
 {
     return emp_set_output(&output[0], op->input[1].shape, op->input[1].dtype);
 }
 
+/* A reference stays one. */
 EMP_INFER(pass_ref)
 {
     emp_op_infer_pass(op, output, output_count, err);
@@ -99,6 +103,7 @@ EMP_INFER(pass_ref)
     return EMP_OK;
 }
 
+/* Of Assign and Apply*: the output is a reference to input 0's variable. */
 EMP_INFER(update)
 {
     emp_set_output(&output[0], op->input[0].shape, emp_view_dtype(op, 0));
@@ -113,6 +118,7 @@ EMP_INFER(assign)
     return EMP_OK;
 }
 
+/* Nothing is known of the outputs. */
 EMP_INFER(open)
 {
     *output_count = 0;

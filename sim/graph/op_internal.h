@@ -8,7 +8,6 @@
 #include "sim/graph/op.h"
 
 /* Not all types need all of them. */
-#define EMP_UNUSED __attribute__((unused))
 #define EMP_INFER(name)                                                       \
     emp_status emp_op_infer_##name(                                           \
         const emp_op_view *op EMP_UNUSED, emp_tensor_info *output EMP_UNUSED, \
@@ -16,114 +15,54 @@
 #define EMP_COST(name) \
     void emp_op_cost_##name(const emp_op_view *op EMP_UNUSED, emp_op_cost *cost)
 
+/* The outputs of op types, by the file that holds the functions. */
+typedef emp_status emp_op_infer(const emp_op_view *op, emp_tensor_info *output,
+                                int32_t *output_count, emp_error *err);
+
 /* op_math.c: element-wise, reductions, matrix products */
-EMP_INFER(same);      /* one output, shaped and typed as input 0 */
-EMP_INFER(broadcast); /* binary, of T */
-EMP_INFER(compare);   /* binary, bool */
-EMP_INFER(predicate); /* unary, bool */
-EMP_INFER(add);
-EMP_INFER(sub);
-EMP_INFER(mul);
-EMP_INFER(floor_div);
-EMP_INFER(floor_mod);
-EMP_INFER(maximum);
-EMP_INFER(minimum);
-EMP_INFER(add_n);
-EMP_INFER(select);
-EMP_INFER(reduce);
-EMP_INFER(sum);
-EMP_INFER(prod);
-EMP_INFER(scalar);
-EMP_INFER(arg_reduce);
-EMP_INFER(mat_mul);
-EMP_INFER(batch_mat_mul);
-EMP_INFER(cast);
+emp_op_infer emp_op_infer_same, emp_op_infer_broadcast, emp_op_infer_compare,
+    emp_op_infer_predicate, emp_op_infer_add, emp_op_infer_sub, emp_op_infer_mul,
+    emp_op_infer_floor_div, emp_op_infer_floor_mod, emp_op_infer_maximum,
+    emp_op_infer_minimum, emp_op_infer_add_n, emp_op_infer_select, emp_op_infer_reduce,
+    emp_op_infer_sum, emp_op_infer_prod, emp_op_infer_scalar, emp_op_infer_arg_reduce,
+    emp_op_infer_mat_mul, emp_op_infer_batch_mat_mul, emp_op_infer_cast;
 
 /* op_basic.c: constants, pass-throughs, kernel-less and host ops */
-EMP_INFER(nothing); /* no output */
-EMP_INFER(constant);
-EMP_INFER(placeholder);
-EMP_INFER(variable);
-EMP_INFER(var_handle);
-EMP_INFER(read_variable);
-EMP_INFER(pass);     /* output 0 is input 0, value and all */
-EMP_INFER(pass_ref); /* a reference stays one */
-EMP_INFER(update);   /* Assign, Apply*: output is a reference to input 0's variable */
-EMP_INFER(assign);
-EMP_INFER(open); /* nothing is known of the outputs */
-EMP_INFER(switch_);
-EMP_INFER(ref_switch);
-EMP_INFER(merge);
-EMP_INFER(forget); /* output 0 is like input 0, but may differ in value */
-EMP_INFER(second); /* output 0 is like input 1 */
-EMP_INFER(one_unknown);
-EMP_INFER(bool_scalar);
-EMP_INFER(int32_scalar);
-EMP_INFER(flow);            /* of a TensorArray */
-EMP_INFER(handle_and_flow); /* of a TensorArray */
-EMP_INFER(string_scalar);
-EMP_INFER(resource);
+emp_op_infer emp_op_infer_nothing, emp_op_infer_constant, emp_op_infer_placeholder,
+    emp_op_infer_variable, emp_op_infer_var_handle, emp_op_infer_read_variable,
+    emp_op_infer_pass, emp_op_infer_pass_ref, emp_op_infer_update, emp_op_infer_assign,
+    emp_op_infer_open, emp_op_infer_switch_, emp_op_infer_ref_switch, emp_op_infer_merge,
+    emp_op_infer_forget, emp_op_infer_second, emp_op_infer_one_unknown,
+    emp_op_infer_bool_scalar, emp_op_infer_int32_scalar, emp_op_infer_flow,
+    emp_op_infer_handle_and_flow, emp_op_infer_string_scalar, emp_op_infer_resource;
 
 /* op_shape.c: ops that compute or change shapes */
-EMP_INFER(shape);
-EMP_INFER(shape_n);
-EMP_INFER(rank);
-EMP_INFER(size);
-EMP_INFER(reshape);
-EMP_INFER(expand_dims);
-EMP_INFER(squeeze);
-EMP_INFER(fill);
-EMP_INFER(range);
-EMP_INFER(broadcast_gradient_args);
-EMP_INFER(concat_offset);
-EMP_INFER(invert_permutation);
-EMP_INFER(random); /* shape is the value of input 0 */
+emp_op_infer emp_op_infer_shape, emp_op_infer_shape_n, emp_op_infer_rank,
+    emp_op_infer_size, emp_op_infer_reshape, emp_op_infer_expand_dims,
+    emp_op_infer_squeeze, emp_op_infer_fill, emp_op_infer_range,
+    emp_op_infer_broadcast_gradient_args, emp_op_infer_concat_offset,
+    emp_op_infer_invert_permutation, emp_op_infer_random;
 
 /* op_array.c: data movement */
-EMP_INFER(concat);
-EMP_INFER(concat_v2);
-EMP_INFER(split);
-EMP_INFER(split_v);
-EMP_INFER(slice);
-EMP_INFER(strided_slice);
-EMP_INFER(strided_slice_grad);
-EMP_INFER(pad);
-EMP_INFER(tile);
-EMP_INFER(transpose);
-EMP_INFER(pack);
-EMP_INFER(unpack);
-EMP_INFER(gather);
-EMP_INFER(gather_nd);
-EMP_INFER(one_hot);
-EMP_INFER(dynamic_stitch);
+emp_op_infer emp_op_infer_concat, emp_op_infer_concat_v2, emp_op_infer_split,
+    emp_op_infer_split_v, emp_op_infer_slice, emp_op_infer_strided_slice,
+    emp_op_infer_strided_slice_grad, emp_op_infer_pad, emp_op_infer_tile,
+    emp_op_infer_transpose, emp_op_infer_pack, emp_op_infer_unpack, emp_op_infer_gather,
+    emp_op_infer_gather_nd, emp_op_infer_one_hot, emp_op_infer_dynamic_stitch;
 
 /* op_sparse.c: sampling, segments, blocks */
-EMP_INFER(unique);
-EMP_INFER(where);
-EMP_INFER(segment_sum);
-EMP_INFER(unsorted_segment_sum);
-EMP_INFER(sparse_to_dense);
-EMP_INFER(top_k);
-EMP_INFER(space_to_batch);
-EMP_INFER(batch_to_space);
-EMP_INFER(candidate_sampler);
-EMP_INFER(accidental_hits);
+emp_op_infer emp_op_infer_unique, emp_op_infer_where, emp_op_infer_segment_sum,
+    emp_op_infer_unsorted_segment_sum, emp_op_infer_sparse_to_dense, emp_op_infer_top_k,
+    emp_op_infer_space_to_batch, emp_op_infer_batch_to_space,
+    emp_op_infer_candidate_sampler, emp_op_infer_accidental_hits;
 
 /* op_nn.c: convolutions, pools, normalisation, losses */
-EMP_INFER(conv2d);
-EMP_INFER(conv2d_input);
-EMP_INFER(conv2d_filter);
-EMP_INFER(depthwise);
-EMP_INFER(pool);
-EMP_INFER(avg_pool_grad);
-EMP_INFER(batch_norm);
-EMP_INFER(batch_norm_grad);
-EMP_INFER(bias_add_grad);
-EMP_INFER(cross_entropy);
-EMP_INFER(resize);
-EMP_INFER(resize_grad);
+emp_op_infer emp_op_infer_conv2d, emp_op_infer_conv2d_input, emp_op_infer_conv2d_filter,
+    emp_op_infer_depthwise, emp_op_infer_pool, emp_op_infer_avg_pool_grad,
+    emp_op_infer_batch_norm, emp_op_infer_batch_norm_grad, emp_op_infer_bias_add_grad,
+    emp_op_infer_cross_entropy, emp_op_infer_resize, emp_op_infer_resize_grad;
 
-/* The cost of each kind of work; where its types are inferred. */
+/* The cost of each kind of work, in the file that infers its types. */
 #define X(kind, cost) EMP_COST(cost);
 EMP_WORK_LIST(X)
 #undef X

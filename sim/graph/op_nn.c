@@ -77,20 +77,6 @@ EMP_INFER(conv2d) { return infer_convolution(op, false, &output[0], err); }
 
 EMP_INFER(depthwise) { return infer_convolution(op, true, &output[0], err); }
 
-/* Conv2DBackpropInput(sizes, filter, dy). */
-EMP_INFER(conv2d_input)
-{
-    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
-                          emp_view_dtype(op, 2));
-}
-
-/* Conv2DBackpropFilter(input, sizes, dy). */
-EMP_INFER(conv2d_filter)
-{
-    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[1]),
-                          emp_view_dtype(op, 0));
-}
-
 EMP_INFER(pool)
 {
     const emp_op_attrs *a = op->attrs;
@@ -109,13 +95,6 @@ EMP_INFER(pool)
         window_positions(a, in->dim[at.width], at_least_1(a->ksize[at.width]),
                          at_least_1(a->strides[at.width]));
     return EMP_OK;
-}
-
-/* AvgPoolGrad(shape, dy). */
-EMP_INFER(avg_pool_grad)
-{
-    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),
-                          emp_view_dtype(op, 1));
 }
 
 /* One size per channel of an image batch. */

@@ -184,6 +184,20 @@ EMP_INFER(fill)
     return EMP_OK;
 }
 
+/* The shape is the value of one input, the element type that of another. */
+#define INFER_STATED(name, sizes, like)                                             \
+    EMP_INFER(name)                                                                 \
+    {                                                                               \
+        return emp_set_output(&output[0], emp_shape_from_vector(&op->input[sizes]), \
+                              emp_view_dtype(op, like));                            \
+    }
+
+INFER_STATED(conv2d_input, 0, 2)       /* (sizes, filter, dy) */
+INFER_STATED(conv2d_filter, 1, 0)      /* (input, sizes, dy) */
+INFER_STATED(avg_pool_grad, 0, 1)      /* (sizes, dy) */
+INFER_STATED(strided_slice_grad, 0, 4) /* (sizes, begin, end, strides, dy) */
+INFER_STATED(sparse_to_dense, 1, 2)    /* (indices, sizes, values, default) */
+
 EMP_INFER(random)
 {
     return emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),

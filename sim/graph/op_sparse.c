@@ -51,13 +51,6 @@ EMP_INFER(unsorted_segment_sum)
         emp_view_dtype(op, 0));
 }
 
-/* SparseToDense(indices, shape, values, default). */
-EMP_INFER(sparse_to_dense)
-{
-    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[1]),
-                          emp_view_dtype(op, 2));
-}
-
 EMP_INFER(top_k)
 {
     emp_shape shape = op->input[0].shape;
