@@ -6,7 +6,6 @@
 #include "bench/tables/ablation.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
-#include "cli/run_report.h"
 
 enum { KEY_ARMS = 256 };
 

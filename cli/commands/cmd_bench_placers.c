@@ -11,7 +11,6 @@
 #include "bench/plots/gnuplot.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
-#include "cli/run_report.h"
 
 enum {
     KEY_WORKLOADS = 256,

@@ -53,15 +53,14 @@ const struct argp              cli_place_argp = {
 static emp_status load(const cli_place_args *args, const emp_placer_type **method,
                        cli_inputs *inputs, emp_error *err)
 {
+    const cli_task_options *task = &args->run.task;
     const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path};
-
-    const char *const files[] = {args->run.spec, args->run.machine, args->run.runtime};
+    const char *const files[] = {task->spec, task->machine, task->runtime};
 
     EMP_CHECK(emp_method_find(method, args->method, err));
     EMP_CHECK(cli_check_outputs(outputs, 3, err));
     EMP_CHECK(cli_check_inputs(files, 3, outputs, 3, err));
-    return cli_inputs_load(inputs, args->run.spec, args->run.machine, args->run.runtime,
-                           err);
+    return cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err);
 }
 
 /* Each file is tried even if the other cannot be written. The record comes first: the
@@ -91,7 +90,8 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
         cli_stop_at_once(); /* nothing is left behind */
     printed = cli_bound(&bounds, &args->run, problem, err);
     if (printed == EMP_OK)
-        printed = cli_report_run(record, problem, best, &bounds, args->run.is_json, err);
+        printed =
+            cli_report_run(record, problem, best, &bounds, args->run.task.is_json, err);
     if (saved != EMP_OK) return saved;
     if (printed != EMP_OK) return printed;
     return strcmp(record->stopped_by, "interrupt") == 0 ? EMP_EINTERRUPTED : EMP_OK;

@@ -141,7 +141,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
 {
     const emp_problem *problem = inputs->problem;
 
-    if (args->run.is_json) {
+    if (args->run.task.is_json) {
         json_t *object = cli_report_json(problem, result, why, bounds);
         int     failures =
             json_object_set_new(object, "interrupted", json_boolean(is_partial));
@@ -153,7 +153,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
         }
         return cli_print_json(object, err);
     }
-    printf("%s on %s, runtime %s, placement %s%s\n", args->run.spec,
+    printf("%s on %s, runtime %s, placement %s%s\n", args->run.task.spec,
            inputs->machine->name, problem->runtime.name, args->placement,
            is_partial ? ", interrupted" : "");
     cli_report_print(problem, result, why, bounds);
@@ -175,13 +175,13 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     bool                    is_partial = false;
 
     cli_parse(&argp, argc, argv, &args);
-    const char *const outputs[] = {args.trace, args.dot};
-    const char *const files[] = {args.run.spec, args.run.machine, args.run.runtime,
-                                 args.placement};
+    const cli_task_options *task = &args.run.task;
+    const char *const       outputs[] = {args.trace, args.dot};
+    const char *const       files[] = {task->spec, task->machine, task->runtime,
+                                       args.placement};
     EMP_TRY(cli_check_outputs(outputs, 2, err));
     EMP_TRY(cli_check_inputs(files, 4, outputs, 2, err));
-    EMP_TRY(
-        cli_inputs_load(&inputs, args.run.spec, args.run.machine, args.run.runtime, err));
+    EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);
     if (device_of_op == NULL)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);

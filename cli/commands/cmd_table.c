@@ -6,7 +6,6 @@
 #include "bench/tables/paper_table.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
-#include "cli/run_report.h"
 
 enum { KEY_METHODS = 256 };
 

@@ -11,20 +11,63 @@
 
 #define MAX_LOAD_RUNTIME "msr-load"
 
-bool cli_asks_max_load(const char *objective)
+enum { KEY_OBJECTIVE = 256 };
+
+static const struct argp_option options[] = {
+    {"machine", 'm', "NAME|FILE", 0,
+     "Machine to place on (emplace machines lists them); a benchmark instance that "
+     "states its own needs none",
+     0},
+    {"runtime", 'r', "NAME|FILE", 0,
+     "Runtime profile (default tf-r1.3; on the machine of an instance "
+     "msr-latency): " EMP_RUNTIME_NAMES,
+     0},
+    {"objective", KEY_OBJECTIVE, "NAME", 0,
+     "step-time (default), or max-load: the time per sample of a pipeline, which is "
+     "that of its busiest device. It is what --runtime msr-load calls a step",
+     0},
+    {"json", 'j', NULL, 0, "Print a JSON object", 0},
+    {0},
+};
+
+static bool asks_max_load(const char *objective)
 {
     if (strcmp(objective, "max-load") == 0) return true;
     if (strcmp(objective, "step-time") == 0) return false;
     cli_usage_error("--objective is step-time or max-load, not \"%s\"", objective);
 }
 
-const char *cli_runtime_of_max_load(const char *runtime)
+static void check_options(cli_task_options *o, const char *command)
 {
-    if (runtime != NULL && strcmp(runtime, MAX_LOAD_RUNTIME) != 0)
+    if (o->spec == NULL) cli_usage_error("a SPEC is missing; see %s --help", command);
+    if (o->machine == NULL && emp_workload_is_spec(o->spec))
+        cli_usage_error("--machine is missing; emplace machines lists what there is");
+    if (!o->is_max_load) return;
+    if (o->runtime != NULL && strcmp(o->runtime, MAX_LOAD_RUNTIME) != 0)
         cli_usage_error("--objective max-load is --runtime " MAX_LOAD_RUNTIME ", not %s",
-                        runtime);
-    return MAX_LOAD_RUNTIME;
+                        o->runtime);
+    o->runtime = MAX_LOAD_RUNTIME;
 }
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    cli_task_options *o = (cli_task_options *)state->input;
+
+    switch (key) {
+    case 'm': o->machine = arg; return 0;
+    case 'r': o->runtime = arg; return 0;
+    case KEY_OBJECTIVE: o->is_max_load = asks_max_load(arg); return 0;
+    case 'j': o->is_json = true; return 0;
+    case ARGP_KEY_ARG:
+        if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
+        o->spec = arg;
+        return 0;
+    case ARGP_KEY_END: check_options(o, state->name); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp cli_task_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
 /* Adds a part to a sentence; those before end with a semicolon. */
 EMP_PRINTF_LIKE(3, 4)
@@ -94,12 +137,6 @@ static emp_status load_graph(cli_inputs *inputs, emp_import_devices *devices,
 emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err)
 {
     return load_graph(inputs, NULL, spec, err);
-}
-
-void cli_require_machine(const char *spec, const char *machine)
-{
-    if (machine == NULL && emp_workload_is_spec(spec))
-        cli_usage_error("--machine is missing; emplace machines lists what there is");
 }
 
 static emp_status make_machine(emp_machine **machine, const emp_import_devices *devices,

@@ -4,6 +4,8 @@
 #ifndef EMP_CLI_OPTIONS_INPUTS_H
 #define EMP_CLI_OPTIONS_INPUTS_H
 
+#include <argp.h>
+
 #include "sim/problem/problem.h"
 
 /** Zero-initialise; cli_inputs_clear() releases it, also after a failure. */
@@ -17,28 +19,18 @@ typedef struct {
 /** The machine that a benchmark instance states in its own file, as a name. */
 #define CLI_INSTANCE_MACHINE "instance"
 
-/** For the options that name machine and runtime of cli_inputs_load(). */
-#define CLI_MACHINE_HELP                                                            \
-    "Machine to place on (emplace machines lists them); a benchmark instance that " \
-    "states "                                                                       \
-    "its own needs none"
-#define CLI_RUNTIME_HELP                                               \
-    "Runtime profile (default tf-r1.3; on the machine of an instance " \
-    "msr-latency): " EMP_RUNTIME_NAMES
+/** The options that name what is to be loaded, and how results are printed. */
+typedef struct {
+    const char *spec;
+    const char *machine;     /**< NULL: that of the instance */
+    const char *runtime;     /**< NULL: that of cli_inputs_load() */
+    bool        is_max_load; /**< has set the runtime */
+    bool        is_json;
+} cli_task_options;
 
-#define CLI_OBJECTIVE_HELP                                                           \
-    "step-time (default), or max-load: the time per sample of a pipeline, which is " \
-    "that of its busiest device. It is what --runtime msr-load calls a step"
-
-/** \return whether --objective asks for the maximum load; a usage error if it is neither of
- * two. */
-bool cli_asks_max_load(const char *objective);
-
-/** The runtime of that objective; a usage error if another one is given. */
-const char *cli_runtime_of_max_load(const char *runtime);
-
-/** A usage error if no machine is given for a workload that cannot state one. */
-void cli_require_machine(const char *spec, const char *machine);
+/** Options and their parser. A command adds it as an argp child with its cli_task_options as
+ * input, zeroed. SPEC must be given, and --machine where SPEC cannot state one. */
+extern const struct argp cli_task_argp;
 
 /** Loads the two graphs of a workload spec or graph file, and warns of what had to be
  * assumed. */

@@ -1,12 +1,13 @@
 /** \file cli/options/jobs_options.h
- * The options of commands that make many runs on the paper's tasks: `table`, `ablate` and
- * `bench placers`.
+ * What commands have in common that make many runs on the paper's tasks, `table`, `ablate` and
+ * `bench placers`: options, and reports of progress.
  */
 #ifndef EMP_CLI_OPTIONS_JOBS_OPTIONS_H
 #define EMP_CLI_OPTIONS_JOBS_OPTIONS_H
 
 #include <argp.h>
 
+#include "cli/progress.h"
 #include "run/jobs.h"
 
 typedef struct {
@@ -28,5 +29,19 @@ extern const struct argp cli_jobs_argp;
 
 /** What holds when an option is not given. */
 cli_jobs_options cli_jobs_options_default(void);
+
+/** What such a command says on standard error meanwhile: a bar on a terminal, else a line a
+ * run. */
+typedef struct {
+    cli_bar bar;
+    char    text[32]; /**< beside the bar: "table 1" */
+} cli_run_report;
+
+/** Lets the runs report to \a report, and Ctrl-C end them. */
+void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs);
+void cli_run_report_end(cli_run_report *report);
+
+/** Says how to go on after an interrupt. */
+void cli_run_report_warn(const emp_jobs_params *jobs);
 
 #endif /* EMP_CLI_OPTIONS_JOBS_OPTIONS_H */

@@ -10,19 +10,9 @@
 #include "cli/progress.h"
 #include "cli/stop.h"
 
-enum {
-    KEY_BUDGET = 'b',
-    KEY_RUNTIME = 'r',
-    KEY_PRESET = 256,
-    KEY_OPTIONS,
-    KEY_OBJECTIVE,
-    KEY_NO_BOUND
-};
+enum { KEY_BUDGET = 'b', KEY_PRESET = 256, KEY_OPTIONS, KEY_NO_BOUND };
 
 static const struct argp_option options[] = {
-    {"machine", 'm', "NAME|FILE", 0, CLI_MACHINE_HELP, 0},
-    {"runtime", KEY_RUNTIME, "NAME|FILE", 0, CLI_RUNTIME_HELP, 0},
-    {"objective", KEY_OBJECTIVE, "NAME", 0, CLI_OBJECTIVE_HELP, 0},
     {"budget", KEY_BUDGET, "N", 0, "Evaluations the method may use", 0},
     {"seconds", 's', "S", 0, "Seconds the method may use", 0},
     {"seed", 'k', "K", 0, "Seed of the method's random numbers (default 1)", 0},
@@ -31,7 +21,6 @@ static const struct argp_option options[] = {
     {"options", KEY_OPTIONS, "KEY=VALUE,...", 0, "Options of the method", 0},
     {"no-bound", KEY_NO_BOUND, NULL, 0,
      "Do not look for the lower bound, which takes seconds on large graphs", 0},
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
     {0},
 };
 
@@ -40,9 +29,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     cli_run_options *o = (cli_run_options *)state->input;
 
     switch (key) {
-    case 'm': o->machine = arg; return 0;
-    case KEY_RUNTIME: o->runtime = arg; return 0;
-    case KEY_OBJECTIVE: o->is_max_load = cli_asks_max_load(arg); return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &o->task; return 0;
     case KEY_NO_BOUND: o->is_unbound = true; return 0;
     case KEY_BUDGET:
         o->budget = cli_integer("budget", arg, 1, INT64_C(1) << 40);
@@ -52,22 +39,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 't': o->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
     case KEY_PRESET: o->preset = arg; return 0;
     case KEY_OPTIONS: o->options = arg; return 0;
-    case 'j': o->is_json = true; return 0;
-    case ARGP_KEY_ARG:
-        if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
-        o->spec = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (o->spec == NULL)
-            cli_usage_error("a SPEC is missing; see %s --help", state->name);
-        cli_require_machine(o->spec, o->machine);
-        if (o->is_max_load) o->runtime = cli_runtime_of_max_load(o->runtime);
-        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-const struct argp cli_run_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+static const struct argp_child children[] = {{&cli_task_argp, 0, NULL, 0}, {0}};
+const struct argp cli_run_argp = {options, parse, NULL, NULL, children, NULL, NULL};
 
 cli_run_options cli_run_options_default(void)
 {

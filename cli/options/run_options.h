@@ -12,18 +12,14 @@
 #include "sim/bounds/bounds.h"
 
 typedef struct {
-    const char *spec;
-    const char *machine; /**< NULL: that of the instance */
-    const char *runtime; /**< NULL: that of cli_inputs_load() */
-    const char *preset;
-    const char *options;
-    int64_t     budget;  /**< evaluations; 0 = not given */
-    double      seconds; /**< 0 = not given */
-    uint64_t    seed;
-    int32_t     threads;
-    bool        is_json;
-    bool        is_max_load; /**< has set the runtime */
-    bool        is_unbound;
+    cli_task_options task;
+    const char      *preset;
+    const char      *options;
+    int64_t          budget;  /**< evaluations; 0 = not given */
+    double           seconds; /**< 0 = not given */
+    uint64_t         seed;
+    int32_t          threads;
+    bool             is_unbound;
     /* No options of cli_run_argp: `train` fills them in. */
     emp_run_checkpoint checkpoint;
     const emp_ranks   *ranks;

@@ -107,6 +107,22 @@ Test(runner, best_is_the_fastest)
     tiny_destroy(&t);
 }
 
+Test(runner, gives_what_the_oracle_says_of_the_best)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(20, 2);
+    emp_sim_result best = {0};
+
+    params.best = &best;
+    tiny_placer_script = (tiny_script){.batch = 5};
+    emp_record r = run(&t, &params);
+    cr_expect_eq((double)best.step_time_ns * 1e-9, r.best_step_time_s);
+    cr_expect_eq(best.fingerprint, r.fingerprint);
+    cr_expect_eq(best.traffic_bytes, r.traffic_bytes);
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
 Test(runner, first_of_equals_is_kept)
 {
     tiny           t = tiny_create(SMALL);
