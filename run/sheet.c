@@ -17,6 +17,7 @@ void emp_sheet_init(emp_sheet *s, const emp_sheet_column *columns, size_t count)
                      .commit = manifest.commit,
                      .is_dirty = manifest.is_dirty,
                      .infinite = "OOM",
+                     .best_line = -1,
                      .rows = "rows",
                      .cells = "cells",
                      .list = "tables",
@@ -178,6 +179,16 @@ emp_status emp_sheet_grid_create(emp_sheet_grid *g, const emp_sheet *s, emp_erro
         g->line[row * g->group_count + group] = i;
     }
     return EMP_OK;
+}
+
+int32_t emp_sheet_row_of(const emp_sheet_grid *g, int32_t line)
+{
+    int32_t row = 0;
+
+    if (g->across < 0) return line;
+    while (row < g->row_count && !agree(g->sheet, g->first[row], line, EMP_SHEET_ROW))
+        row++;
+    return row;
 }
 
 void emp_sheet_grid_clear(emp_sheet_grid *g)

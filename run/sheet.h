@@ -153,6 +153,7 @@ typedef struct emp_sheet {
     const char *infinite;     /**< what people see of infinity; "OOM" unless set */
     int         group_width;  /**< of a group, at least */
     bool        is_bare;      /**< people are not told who made it */
+    int32_t     best_line;    /**< its row is set off on a page; below 0 unless set */
     json_t     *facts;        /**< OPTIONAL, owned. What JSON says beside the rows */
     const char *rows, *cells; /**< JSON keys: of the rows, and of the lines of a row */
     bool
@@ -206,6 +207,12 @@ emp_status emp_sheet_format_parse(emp_sheet_format *format, const char *name,
  * \retval EMP_ENOMEM  Now, or while it was built. */
 emp_status emp_sheet_print(FILE *out, const emp_sheet *sheet, emp_sheet_format format,
                            emp_error *err);
+
+/** Writes the sheet alone as a table of a page, its notes below it. \a text writes escaped text.
+ * \retval EMP_ENOMEM */
+emp_status emp_sheet_print_html(FILE *out, const emp_sheet *sheet,
+                                void (*text)(FILE *out, const char *text),
+                                emp_error *err);
 
 /** The rows alone, for an object that has more: a list; NULL when memory is out. */
 json_t *emp_sheet_rows(const emp_sheet *sheet);

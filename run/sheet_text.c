@@ -395,19 +395,27 @@ static void print_md_head(FILE *out, const emp_sheet_grid *g, const item *items,
     fputc('\n', out);
 }
 
+/* The items of all groups beside each other; returns their number. */
+static int list_items(const emp_sheet_grid *g, item *items)
+{
+    int count = 0;
+
+    if (g->across >= 0) add_items(g, EMP_SHEET_ROW, -1, 0, items, &count);
+    for (int32_t i = 0; i < g->group_count; i++)
+        add_items(g, EMP_SHEET_CELL, i, 0, items, &count);
+    if (g->across >= 0) add_items(g, EMP_SHEET_END, -1, 0, items, &count);
+    return count;
+}
+
 emp_status emp_sheet_print_md(FILE *out, const emp_sheet *s, emp_error *err)
 {
     emp_sheet_grid g;
     item           items[MOST_ITEMS];
-    int            count = 0;
     char           text[EMP_SHEET_CELL_BYTES];
 
     EMP_CHECK(emp_sheet_grid_create(&g, s, err));
     if (s->title != NULL) fprintf(out, "**%s**\n\n", s->title);
-    if (g.across >= 0) add_items(&g, EMP_SHEET_ROW, -1, 0, items, &count);
-    for (int32_t i = 0; i < g.group_count; i++)
-        add_items(&g, EMP_SHEET_CELL, i, 0, items, &count);
-    if (g.across >= 0) add_items(&g, EMP_SHEET_END, -1, 0, items, &count);
+    int count = list_items(&g, items);
     print_md_head(out, &g, items, count);
     for (int32_t r = 0; r < g.row_count; r++) {
         fputc('|', out);
@@ -422,6 +430,86 @@ emp_status emp_sheet_print_md(FILE *out, const emp_sheet *s, emp_error *err)
     }
     fputc('\n', out);
     print_notes(out, s, true);
+    emp_sheet_grid_clear(&g);
+    return EMP_OK;
+}
+
+/* ---- HTML ---- */
+
+typedef void (*write_text)(FILE *out, const char *text);
+
+static void print_html_head(FILE *out, const emp_sheet_grid *g, const item *items,
+                            int count, write_text text)
+{
+    bool is_bare = has_bare_groups(g, items, count);
+
+    fputs("<thead>", out);
+    if (g->across >= 0 && !is_bare) {
+        fputs("<tr>", out);
+        for (int i = 0, from = 0; i < count; i = from) {
+            for (from = i + 1; from < count && items[i].group >= 0 &&
+                               items[from].group == items[i].group;)
+                from++;
+            fprintf(out, "<th colspan=\"%d\">", from - i);
+            if (items[i].group >= 0) text(out, group_title(g, items[i].group));
+            fputs("</th>", out);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("<tr>", out);
+    for (int i = 0; i < count; i++) {
+        fputs(is_right(g->sheet, &items[i]) ? "<th>" : "<th class=\"text\">", out);
+        text(out, is_bare && items[i].group >= 0
+                      ? group_title(g, items[i].group)
+                      : g->sheet->column[items[i].column].title);
+        fputs("</th>", out);
+    }
+    fputs("</tr></thead>\n<tbody>\n", out);
+}
+
+static void print_html_value(FILE *out, const emp_sheet_grid *g, const item *at,
+                             const emp_value *v, write_text text)
+{
+    char                    array[EMP_SHEET_CELL_BYTES];
+    const emp_sheet_column *column = &g->sheet->column[at->column];
+
+    fputs(is_right(g->sheet, at) ? "<td>" : "<td class=\"text wrap\">", out);
+    text(out, v == NULL ? "" : format_value(g->sheet, at->column, v, false, array));
+    if (v != NULL && v->mark != NULL) text(out, v->mark);
+    if (v != NULL && has_range(column, v, EMP_SHEET_BELOW)) {
+        emp_text range = {array, sizeof array, 0};
+        add_range(&range, g->sheet, column, v);
+        fprintf(out, "<small>%s</small>", array);
+    }
+    fputs("</td>", out);
+}
+
+emp_status emp_sheet_print_html(FILE *out, const emp_sheet *s, write_text text,
+                                emp_error *err)
+{
+    emp_sheet_grid g;
+    item           items[MOST_ITEMS];
+
+    if (s->is_short) return EMP_ERROR(EMP_ENOMEM, "table");
+    EMP_CHECK(emp_sheet_grid_create(&g, s, err));
+    int     count = list_items(&g, items);
+    int32_t best = s->best_line < 0 ? -1 : emp_sheet_row_of(&g, s->best_line);
+    fputs("<div class=\"scroll\"><table><caption>", out);
+    text(out, s->title == NULL ? "" : s->title);
+    fputs("</caption>\n", out);
+    print_html_head(out, &g, items, count, text);
+    for (int32_t r = 0; r < g.row_count; r++) {
+        fputs(r == best ? "<tr class=\"best\">" : "<tr>", out);
+        for (int i = 0; i < count; i++)
+            print_html_value(out, &g, &items[i], value_of(&g, &items[i], r), text);
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody></table></div>\n", out);
+    for (int32_t i = 0; i < s->note_count; i++) {
+        fputs("<p class=\"how\">", out);
+        text(out, s->note[i]);
+        fputs("</p>\n", out);
+    }
     emp_sheet_grid_clear(&g);
     return EMP_OK;
 }

@@ -343,7 +343,6 @@ static emp_status leave_out(emp_fit *fit, const struct task *full, slopes d, int
                             emp_error *err)
 {
     const emp_fit_problem *p = full->problem;
-    emp_status             st = EMP_OK;
     struct task            t = *full;
     double                 value[EMP_FIT_MAX_CELLS];
 
@@ -352,16 +351,14 @@ static emp_status leave_out(emp_fit *fit, const struct task *full, slopes d, int
         if (i != left) t.cell[t.cell_count++] = i;
     }
     if (find_determined(&t, d, full->free, t.free_count, t.free) < t.free_count)
-        goto cleanup;
+        return EMP_OK;
     t.done = (left + 1.0) / (p->cell_count + 1.0);
     t.done_to = (left + 2.0) / (p->cell_count + 1.0);
-    EMP_TRY(run_bounded_fit(&t, err));
-    EMP_TRY(p->model(p->context, t.parameter, value, err));
+    EMP_CHECK(run_bounded_fit(&t, err));
+    EMP_CHECK(p->model(p->context, t.parameter, value, err));
     fit->left_out[left] = value[left];
     if (t.is_unfinished) fit->has_converged = false;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status check(const emp_fit_problem *p, emp_error *err)

@@ -37,6 +37,11 @@ void emp_comparison_sort(const emp_comparison *c, int32_t budget,
 /** Of the row's best over its lower bound; NaN = not known. */
 double emp_comparison_least_gap(const emp_comparison *c, int32_t budget, int32_t row);
 
+/** A sheet of a budget's cells; to be cleared. */
+void emp_comparison_tabulate(emp_sheet *sheet, const emp_comparison *c, int32_t budget);
+/** Adds notes on what is shown, and what the methods say that found nothing. */
+void emp_comparison_explain(emp_sheet *sheet, const emp_comparison *c);
+
 /** Fills in cells, ranks and tests from the runs that are ready (ranking.c).
  * \retval EMP_ENOMEM */
 emp_status emp_comparison_fill(emp_comparison_plan *plan, emp_error *err);

@@ -110,7 +110,7 @@ static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
                        c->friedman[b].statistic, c->friedman[b].p);
 }
 
-static void fill_budget(emp_sheet *s, const emp_comparison *c, int32_t b)
+void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
 {
     const emp_comparison_budget *budget = &c->budget[b];
     int32_t                      order[EMP_COMPARISON_ENTRANTS];
@@ -142,7 +142,11 @@ static void fill_budget(emp_sheet *s, const emp_comparison *c, int32_t b)
         isnan(c->friedman[b].p) ? json_null() : json_real(c->friedman[b].p));
     emp_comparison_sort(c, b, order);
     for (int32_t r = 0; r < c->row_count; r++)
-        for (int32_t i = 0; i < c->entrant_count; i++) add_cell(s, c, b, r, order[i]);
+        for (int32_t i = 0; i < c->entrant_count; i++) {
+            if (c->overall[b * c->entrant_count + order[i]].is_best)
+                s->best_line = s->line_count;
+            add_cell(s, c, b, r, order[i]);
+        }
     note_bounds(s, c, b);
 }
 
@@ -166,6 +170,12 @@ void emp_comparison_changes(emp_sheet *s, const emp_comparison *c)
     emp_sheet_init(s, COLUMNS(change_columns));
     s->command = c->command;
     emp_sheet_set_title(s, "Would the ranking be another?");
+    emp_sheet_note(s,
+                   "The placements found, re-scored: with +-10 %% on every cost (%d "
+                   "draws), and by other rules of the runtime; no search is run again. "
+                   "tau: Kendall's, of the methods' medians with those before. kept: "
+                   "draws in which no method is better than the one that was best.",
+                   c->draws);
     for (int32_t i = 0; i < c->budget_count * c->row_count; i++) {
         int32_t b = i / c->row_count, r = i % c->row_count;
         for (int k = 0; k < EMP_SCORED_KINDS; k++) {
@@ -213,16 +223,8 @@ void emp_comparison_curves(emp_sheet *s, const emp_comparison *c)
 
 /* ---- all of it ---- */
 
-static void add_notes(emp_sheet *s, const emp_comparison *c)
+void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
 {
-    if (c->draws > 0)
-        emp_sheet_note(
-            s,
-            "The placements found, re-scored: with +-10 %% on every cost (%d "
-            "draws), and by other rules of the runtime; no search is run again. "
-            "tau: Kendall's, of the methods' medians with those before. kept: "
-            "draws in which no method is better than the one that was best.",
-            c->draws);
     emp_sheet_note(
         s, "*: the row's lowest median. ': above it at the 5 %% level (Wilcoxon's "
            "signed-rank test, pairs are seeds, Holm's correction; not possible with "
@@ -251,7 +253,7 @@ emp_status emp_comparison_print(FILE *out, const emp_comparison *c,
     bool      is_read = format == EMP_SHEET_TEXT || format == EMP_SHEET_MD;
 
     for (int32_t b = 0; b <= last; b++) {
-        fill_budget(&sheet[b], c, b);
+        emp_comparison_tabulate(&sheet[b], c, b);
         if (b > 0) sheet[b - 1].next = &sheet[b];
     }
     emp_comparison_changes(&changes, c);
@@ -262,7 +264,7 @@ emp_status emp_comparison_print(FILE *out, const emp_comparison *c,
         json_object_set_new(sheet[0].head, "sensitivity", emp_sheet_rows(&changes));
         if (is_read) sheet[last].next = &changes;
     }
-    add_notes(is_read && c->draws > 0 ? &changes : &sheet[last], c);
+    emp_comparison_explain(is_read && c->draws > 0 ? &changes : &sheet[last], c);
     emp_status st = emp_sheet_print(out, &sheet[0], format, err);
     for (int32_t b = 0; b <= last; b++) emp_sheet_clear(&sheet[b]);
     emp_sheet_clear(&changes);

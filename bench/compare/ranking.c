@@ -130,29 +130,26 @@ cleanup:
 
 static emp_status rank_row(emp_comparison *c, int32_t b, int32_t r, emp_error *err)
 {
-    emp_status           st = EMP_OK;
     emp_comparison_cell *cell = &c->cell[emp_comparison_cell_index(c, b, r, 0)];
     double               median[EMP_COMPARISON_ENTRANTS], rank[EMP_COMPARISON_ENTRANTS];
     double               p[EMP_COMPARISON_ENTRANTS], corrected[EMP_COMPARISON_ENTRANTS];
     int32_t              best = 0;
 
-    if (!is_whole(c, b, r)) goto cleanup;
+    if (!is_whole(c, b, r)) return EMP_OK;
     for (int32_t e = 0; e < c->entrant_count; e++) {
         median[e] = cell[e].step_s.median;
         if (median[e] < median[best]) best = e;
     }
     emp_rank_all(rank, median, c->entrant_count);
     for (int32_t e = 0; e < c->entrant_count; e++) cell[e].rank = rank[e];
-    if (isinf(median[best])) goto cleanup; /* nobody found anything */
+    if (isinf(median[best])) return EMP_OK; /* nobody found anything */
     cell[best].is_best = true;
-    EMP_TRY(test_all(c, b, r, r, best, p, corrected, err));
+    EMP_CHECK(test_all(c, b, r, r, best, p, corrected, err));
     for (int32_t e = 0; e < c->entrant_count; e++) {
         cell[e].p = p[e];
         cell[e].p_holm = corrected[e];
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static double best_median(const emp_comparison *c, int32_t b, int32_t r)

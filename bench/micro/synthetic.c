@@ -82,22 +82,20 @@ static emp_status connect_both_ways(draft *d, int32_t from, int32_t to, emp_erro
 
 static emp_status connect_forward_op(draft *d, int32_t op, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    mirror = mirror_of(d, op), hub = op - op % HUB_SPAN;
-    int32_t    above = op - op % COLUMNS - COLUMNS; /* first op of the layer above */
-    int32_t    second = above + below(&d->rng, COLUMNS);
-    bool       is_last_layer = op + COLUMNS >= (d->op_count + 1) / 2;
+    int32_t mirror = mirror_of(d, op), hub = op - op % HUB_SPAN;
+    int32_t above = op - op % COLUMNS - COLUMNS; /* first op of the layer above */
+    int32_t second = above + below(&d->rng, COLUMNS);
+    bool    is_last_layer = op + COLUMNS >= (d->op_count + 1) / 2;
 
-    if (above >= 0) EMP_TRY(connect_both_ways(d, op - COLUMNS, op, err));
+    if (above >= 0) EMP_CHECK(connect_both_ways(d, op - COLUMNS, op, err));
     if (chance(&d->rng, SECOND_INPUT) && above >= 0 && second != op - COLUMNS)
-        EMP_TRY(connect_both_ways(d, second, op, err));
-    if (chance(&d->rng, HUB) && hub < op) EMP_TRY(connect(d, hub, op, err));
-    if (mirror == op) goto cleanup;
-    if (chance(&d->rng, HUB)) EMP_TRY(connect(d, hub, mirror, err));
+        EMP_CHECK(connect_both_ways(d, second, op, err));
+    if (chance(&d->rng, HUB) && hub < op) EMP_CHECK(connect(d, hub, op, err));
+    if (mirror == op) return EMP_OK;
+    if (chance(&d->rng, HUB)) EMP_CHECK(connect(d, hub, mirror, err));
     if (chance(&d->rng, ACTIVATION) || is_last_layer)
-        EMP_TRY(connect(d, op, mirror, err));
-cleanup:
-    return st;
+        EMP_CHECK(connect(d, op, mirror, err));
+    return EMP_OK;
 }
 
 emp_status emp_synthetic_graph(emp_graph **out, int32_t op_count, uint64_t seed,

@@ -186,10 +186,8 @@ static emp_status draw_metrics(FILE *file, const emp_report_runs *runs,
         for (int32_t m = 0; m < r->metric_count && st == EMP_OK; m++)
             st = draw_metric(file, runs, g, i, m, err);
         fputs("</div>\n", file);
-        EMP_TRY(st);
+        EMP_CHECK(st);
     }
-
-cleanup:
     return st;
 }
 
@@ -216,11 +214,8 @@ emp_status emp_report_curves(FILE *file, const emp_report_runs *runs,
         st = draw(file, runs, group, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, figure,
                   "Mean of the batch", err);
     fputs("</div>\n", file);
-    EMP_TRY(st);
-    EMP_TRY(draw_metrics(file, runs, group, err));
-
-cleanup:
-    return st;
+    EMP_CHECK(st);
+    return draw_metrics(file, runs, group, err);
 }
 
 struct timing {

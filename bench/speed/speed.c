@@ -36,19 +36,17 @@ static void tear_down(subject *s)
 static emp_status update_both(subject *s, int32_t threads, double *ours_s,
                               double *torch_s, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     emp_torch_update theirs;
     double           wall_s = emp_clock_now_s(), cpu_s = emp_clock_thread_s();
     double           loss = emp_stand_update(&s->stand, threads);
 
     *ours_s = threads > 1 ? emp_clock_now_s() - wall_s : emp_clock_thread_s() - cpu_s;
-    if (s->torch == NULL) goto cleanup;
-    EMP_TRY(emp_torch_run(s->torch, threads, &theirs, err));
+    if (s->torch == NULL) return EMP_OK;
+    EMP_CHECK(emp_torch_run(s->torch, threads, &theirs, err));
     *torch_s = threads > 1 ? theirs.wall_s : theirs.cpu_s;
     double off = fabs(loss / theirs.loss - 1);
     if (!(off <= s->disagreement)) s->disagreement = isnan(off) ? INFINITY : off;
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status set_up(subject *s, const emp_stand_params *network, const char *python,

@@ -83,15 +83,15 @@ static emp_status compare_times(emp_validation_summary    *s,
                                 const emp_validation_case *cases, int32_t count,
                                 double *predicted, double *measured, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     emp_agreement agreement;
     double        sum = 0.0, abs_sum = 0.0;
 
     for (int32_t i = 0; i < count; i++) {
         if (!is_timed(&cases[i])) continue;
         if (!(cases[i].measured_s > 0.0))
-            EMP_FAIL(EMP_EINVAL, "placement %s: measured %g s, which is no step time",
-                     cases[i].name, cases[i].measured_s);
+            return EMP_ERROR(EMP_EINVAL,
+                             "placement %s: measured %g s, which is no step time",
+                             cases[i].name, cases[i].measured_s);
         double error = cases[i].predicted_s / cases[i].measured_s - 1.0;
         sum += error;
         abs_sum += fabs(error);
@@ -102,14 +102,12 @@ static emp_status compare_times(emp_validation_summary    *s,
     s->mean_abs_error_frac = abs_sum / s->timed_count; /* NaN of none */
     s->bias_frac = sum / s->timed_count;
     s->spearman = s->kendall = NAN;
-    if (s->timed_count < 2) goto cleanup;
-    EMP_TRY(emp_agreement_of(&agreement, predicted, measured, s->timed_count, err));
+    if (s->timed_count < 2) return EMP_OK;
+    EMP_CHECK(emp_agreement_of(&agreement, predicted, measured, s->timed_count, err));
     s->spearman = agreement.spearman;
     s->kendall = agreement.kendall;
     compare_pairs(s, predicted, measured);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static void compare_busy(emp_validation_summary *s, const emp_validation_case *cases,

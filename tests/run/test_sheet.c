@@ -178,6 +178,30 @@ Test(sheet, sheets_in_a_chain_are_one_csv_and_a_list)
     emp_sheet_clear(&second);
 }
 
+static void write_plain(FILE *out, const char *text) { fputs(text, out); }
+
+Test(sheet, a_page_has_its_best_row_set_off)
+{
+    emp_sheet s;
+    char     *text = NULL;
+    size_t    size = 0;
+    FILE     *out = open_memstream(&text, &size);
+
+    fill_spread(&s);
+    s.best_line = 2;
+    emp_sheet_note(&s, "A note.");
+    cr_assert_eq(emp_sheet_print_html(out, &s, write_plain, NULL), EMP_OK);
+    fclose(out);
+    cr_expect_not_null(
+        strstr(text, "<th colspan=\"2\">gpu</th><th colspan=\"1\">cpu</th>"), "%s", text);
+    cr_expect_not_null(strstr(text, "<td>1.50<small>1.25-2.00</small></td>"), "%s", text);
+    cr_expect_not_null(
+        strstr(text, "<tr class=\"best\"><td class=\"text wrap\">two</td>"), "%s", text);
+    cr_expect_not_null(strstr(text, "<p class=\"how\">A note.</p>"), "%s", text);
+    free(text);
+    emp_sheet_clear(&s);
+}
+
 Test(sheet, wide_ones_are_printed_in_blocks)
 {
     emp_sheet s;
