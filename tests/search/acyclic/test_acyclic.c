@@ -457,7 +457,7 @@ static fixture *create_layers(void)
 
     for (int32_t i = 0; i < 8; i++) {
         fixture_op(f, names[i], 100);
-        if (i < 4) f->op[i].cost.op_class = EMP_OP_POOL;
+        if (i < 4) f->op[i].flags |= EMP_OP_LAYER;
         if (i > 0) fixture_edge(f, i - 1, i);
         if (i > 4) fixture_edge(f, 7 - i, i); /* what it differentiates */
     }
