@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "policy/nn/blas.h"
 #include "run/manifest.h"
-#include "run/ranks/distributed.h"
+#include "run/ranks/ranks.h"
 #include "run/store/store.h"
 
 static const cli_command commands[] = {
@@ -72,8 +72,8 @@ static void print_version(bool is_verbose)
     printf("GSL %s\n%s\n", gsl_version, emp_store_library_version());
     print_blas();
     printf("jansson %s\nzlib %s\n", JANSSON_VERSION, zlibVersion());
-    printf("MPI: %s\n", emp_distributed_library() != NULL ? emp_distributed_library()
-                                                          : "not in this build");
+    printf("MPI: %s\n",
+           emp_ranks_library() != NULL ? emp_ranks_library() : "not in this build");
 }
 
 static bool is_written(void) { return fflush(stdout) == 0 && !ferror(stdout); }
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(argv[1], commands[i].name) == 0) {
             int code = run_command(&commands[i], argc - 1, argv + 1);
-            emp_distributed_leave(code != 0 && code != CLI_EXIT_INTERRUPTED);
+            emp_ranks_leave(code != 0 && code != CLI_EXIT_INTERRUPTED);
             return code;
         }
     }

@@ -11,7 +11,7 @@
 #include "cli/commands/place.h"
 #include "cli/stop.h"
 #include "run/methods.h"
-#include "run/ranks/distributed.h"
+#include "run/ranks/ranks.h"
 
 enum { KEY_EVERY = 768, KEY_RESUME, KEY_ASYNC };
 
@@ -98,7 +98,7 @@ static emp_status train(cli_place_args *args, emp_error *err)
     char            *path = NULL;
     bool             is_first = true;
 
-    EMP_TRY(emp_distributed_join(&ranks, cli_stop_flag(), err));
+    EMP_TRY(emp_ranks_join(&ranks, cli_stop_flag(), err));
     args->run.ranks = ranks;
     is_first = ranks == NULL || ranks->rank == 0;
     st = check_resumable(args->method, err);

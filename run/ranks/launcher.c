@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <stdlib.h>
 
-#include "run/ranks/distributed.h"
+#include "run/ranks/ranks.h"
 
-int32_t emp_distributed_count(void)
+int32_t emp_ranks_count(void)
 {
     /* Of Open MPI; of MPICH and its relatives. */
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/ranks/distributed.h"
+#include "run/ranks/ranks.h"
 
 /* Who waits looks that often without a pause: most answers come at once. */
 enum { EAGER_LOOKS = 200, PAUSE_NS = 20000 };
@@ -145,13 +145,13 @@ cleanup:
     return st;
 }
 
-emp_status emp_distributed_join(const emp_ranks **out, const volatile sig_atomic_t *stop,
-                                emp_error *err)
+emp_status emp_ranks_join(const emp_ranks **out, const volatile sig_atomic_t *stop,
+                          emp_error *err)
 {
     int provided, rank, count;
 
     *out = NULL;
-    if (emp_distributed_count() == 1) return EMP_OK;
+    if (emp_ranks_count() == 1) return EMP_OK;
     is_stopping = stop;
     EMP_CHECK(
         check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "start", err));
@@ -165,19 +165,19 @@ emp_status emp_distributed_join(const emp_ranks **out, const volatile sig_atomic
                         .send = send,
                         .receive = receive,
                         .agree = agree};
-    if (count != emp_distributed_count()) {
+    if (count != emp_ranks_count()) {
         return EMP_ERROR(
             EMP_EEXTERNAL,
             "mpirun started %d programs, but this MPI library sees %d: they are of "
             "different MPIs",
-            emp_distributed_count(), count);
+            emp_ranks_count(), count);
     }
     *out = &ranks;
     return EMP_OK;
 }
 
 /* Who has given up just ends: mpirun is about to end all others. */
-void emp_distributed_leave(bool has_failed)
+void emp_ranks_leave(bool has_failed)
 {
     if (ranks.count == 0 || has_given_up) return;
     if (!has_failed || is_ending_together)
@@ -187,7 +187,7 @@ void emp_distributed_leave(bool has_failed)
     ranks.count = 0;
 }
 
-const char *emp_distributed_library(void)
+const char *emp_ranks_library(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int         length = 0;

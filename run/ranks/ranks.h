@@ -1,13 +1,17 @@
 /** \file run/ranks/ranks.h
  * How the programs that share one run, its ranks, talk with each other: what the runner
  * needs of MPI and no more. Ranks are numbered from 0; each calls the same collective
- * functions in the same order. run/ranks has the one implementation.
+ * functions in the same order. mpi.c is the only file that knows MPI; a build without it
+ * has alone.c in its place.
  *
- * Data are bytes: ranks must have the same layout of them.
+ * MPI is started only if mpirun started this program with others: otherwise no function of
+ * the library is called. Data are bytes: ranks must have the same layout of them.
  */
 #ifndef EMP_RUN_RANKS_RANKS_H
 #define EMP_RUN_RANKS_RANKS_H
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,5 +38,25 @@ typedef struct {
      * EMP_EELSEWHERE and an empty \a err. After that all of them end. */
     emp_status (*agree)(emp_status st, emp_error *err);
 } emp_ranks;
+
+/** How many programs mpirun started together, by the environment; 1 without it. */
+int32_t emp_ranks_count(void);
+
+/** Joins the programs that mpirun started. At most once in a program.
+ *
+ * \param[out] ranks  NULL when this one is alone.
+ * \param[in]  stop   Set by a signal handler. mpirun sends SIGTERM to the others when a rank
+ *                    dies: who then waits for one that does not answer gives up soon.
+ * \retval EMP_EUNSUPPORTED  It is not alone, and this build is without MPI.
+ * \retval EMP_EEXTERNAL     MPI does not start. */
+emp_status emp_ranks_join(const emp_ranks **ranks, const volatile sig_atomic_t *stop,
+                          emp_error *err);
+
+/** Last of all calls: leaves in good order, or, if this rank alone has failed, ends the
+ * others. Nothing when it is alone. */
+void emp_ranks_leave(bool has_failed);
+
+/** Name and version of the MPI library, one line; NULL: this build is without. */
+const char *emp_ranks_library(void);
 
 #endif /* EMP_RUN_RANKS_RANKS_H */
