@@ -19,6 +19,7 @@ extern const emp_placer_type emp_placer_random;        /**< random.c */
 extern const emp_placer_type emp_placer_local;         /**< local.c */
 extern const emp_placer_type emp_placer_anneal;        /**< anneal.c */
 extern const emp_placer_type emp_placer_mcmc;          /**< mcmc.c */
+extern const emp_placer_type emp_placer_refine;        /**< refine.c */
 extern const emp_placer_type emp_placer_ce;            /**< ce.c */
 extern const emp_placer_type emp_placer_post;          /**< post.c */
 extern const emp_placer_type emp_placer_brkga;         /**< brkga.c */

@@ -46,10 +46,8 @@ emp_status emp_method_find(const emp_placer_type **method, const char *name,
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                  i == 0 ? "" : ", ", other->name);
     }
-    if (strcmp(name, "hdp-emplace") == 0) /* as the column of Table 1 is called */
+    if (strcmp(name, "hdp-emplace") == 0) /* as a column of Table 1 was called */
         return EMP_ERROR(EMP_EINVAL,
-                         "there is no method \"%s\"; it is method hdp with preset "
-                         "emplace",
-                         name);
+                         "there is no method \"%s\" any more; it is method refine", name);
     return EMP_ERROR(EMP_EINVAL, "there is no method \"%s\"; there are %s", name, names);
 }

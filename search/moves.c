@@ -13,10 +13,27 @@ enum { MOST_DRAWS = 20 };
 static const double CONTINUE = 0.75;
 enum { LONGEST_PATH = 32 };
 
-/* Largest group over the mean: a layer is a better group than an equal share. */
+/* Largest group over the mean, unless options say: a layer is a better group than an equal
+ * share. */
 static const double IMBALANCE = 2.0;
 
 /* ---- creation ---------------------------------------------------------------------- */
+
+/* The seed is that of the size, and of its cut beyond the first. */
+static emp_status add_level(emp_moves *m, const emp_problem *problem,
+                            emp_class_grouping kind, int32_t count, int32_t cut,
+                            uint64_t seed, emp_error *err)
+{
+    const double                  imbalance = m->options.imbalance;
+    const emp_class_groups_params params = {kind, count,
+                                            imbalance > 0.0 ? imbalance : IMBALANCE,
+                                            seed + (uint64_t)(count + 10007 * cut)};
+
+    EMP_CHECK(emp_class_groups_ops(&m->level[m->level_count], &m->groups_hash, problem,
+                                   &params, err));
+    m->level_count++;
+    return EMP_OK;
+}
 
 /* Groups of one kind in all sizes; not twice as many if there are no more. */
 static emp_status add_levels(emp_moves *m, const emp_problem *problem,
@@ -24,18 +41,16 @@ static emp_status add_levels(emp_moves *m, const emp_problem *problem,
 {
     int32_t before = -1;
 
-    for (int32_t count = m->options.coarsest;
-         count <= m->options.finest && m->level_count < EMP_MOVES_MAX_LEVELS;
-         count *= 2) {
-        const emp_class_groups_params params = {kind, count, IMBALANCE,
-                                                seed + (uint64_t)count};
-        emp_members                  *level = &m->level[m->level_count];
-        EMP_CHECK(emp_class_groups_ops(level, &m->groups_hash, problem, &params, err));
-        if (level->group_count == before) {
-            emp_members_clear(level);
-        } else {
+    for (int32_t count = m->options.coarsest; count <= m->options.finest; count *= 2) {
+        for (int32_t cut = 0; cut == 0 || cut < m->options.cuts; cut++) {
+            EMP_CHECK(add_level(m, problem, kind, count, cut, seed, err));
+            emp_members *level = &m->level[m->level_count - 1];
+            if (cut == 0 && level->group_count == before) {
+                emp_members_clear(level);
+                m->level_count--;
+                break;
+            }
             before = level->group_count;
-            m->level_count++;
         }
     }
     return EMP_OK;
@@ -78,24 +93,66 @@ void emp_moves_clear(emp_moves *m)
 {
     emp_partition_graph_destroy(m->neighbors);
     emp_members_clear(&m->ops_of_vertex);
-    for (int32_t i = 0; i < m->level_count; i++) emp_members_clear(&m->level[i]);
+    for (int32_t i = 0; i < m->level_count; i++) {
+        emp_members_clear(&m->level[i]);
+        emp_free(m->up_to[i]);
+    }
     *m = (emp_moves){0};
+}
+
+/* ---- weights ----------------------------------------------------------------------- */
+
+/* If all weights are 0, all groups are alike. */
+static void share_out(const emp_members *groups, const double *weight, double alike,
+                      double *up_to)
+{
+    double all = 0.0, sum = 0.0, even = 1.0 / groups->group_count;
+
+    for (int32_t g = 0; g < groups->group_count; g++) {
+        up_to[g] = 0.0;
+        for (int32_t i = groups->first[g]; i < groups->first[g + 1]; i++)
+            up_to[g] += weight[groups->member[i]];
+        all += up_to[g];
+    }
+    for (int32_t g = 0; g < groups->group_count; g++) {
+        double share = all > 0.0 ? up_to[g] / all : even;
+        sum += alike * even + (1.0 - alike) * share;
+        up_to[g] = sum;
+    }
+}
+
+emp_status emp_moves_weigh(emp_moves *m, const double *weight, double alike,
+                           emp_error *err)
+{
+    for (int32_t i = 0; i < m->level_count; i++) {
+        size_t groups = (size_t)m->level[i].group_count;
+        if (m->up_to[i] == NULL) m->up_to[i] = EMP_NEW_ARRAY(double, groups);
+        if (m->up_to[i] == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu groups", groups);
+        share_out(&m->level[i], weight, alike, m->up_to[i]);
+    }
+    return EMP_OK;
 }
 
 /* ---- moves ------------------------------------------------------------------------- */
 
-/* Sends a group to a device; returns whether that changes anything. */
+bool emp_move_make(const emp_move *move, emp_device_id *device_of_op)
+{
+    const emp_members *groups = move->groups;
+    bool               has_changed = false;
+
+    for (int32_t i = groups->first[move->group]; i < groups->first[move->group + 1];
+         i++) {
+        emp_device_id *device = &device_of_op[groups->member[i]];
+        has_changed |= *device != move->to;
+        *device = move->to;
+    }
+    return has_changed;
+}
+
 static bool send(const emp_members *groups, int32_t group, emp_device_id to,
                  emp_device_id *device_of_op)
 {
-    bool has_changed = false;
-
-    for (int32_t i = groups->first[group]; i < groups->first[group + 1]; i++) {
-        emp_device_id *device = &device_of_op[groups->member[i]];
-        has_changed |= *device != to;
-        *device = to;
-    }
-    return has_changed;
+    return emp_move_make(&(emp_move){groups, group, to}, device_of_op);
 }
 
 static int32_t below(emp_rng *rng, int32_t bound)
@@ -174,12 +231,38 @@ static const emp_members *allowed_level(const emp_moves *m, int32_t index)
     return index - singles < groups ? &m->level[index - singles] : NULL;
 }
 
-static const emp_members *draw_level(const emp_moves *m, emp_rng *rng)
+/* The first group whose sum is above a uniform number. */
+static int32_t draw_weighed(const double *up_to, int32_t count, emp_rng *rng)
 {
-    int32_t count = 0;
+    const double u = emp_rng_uniform(rng);
+    int32_t      low = 0, high = count - 1;
+
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (up_to[middle] > u)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+emp_move emp_moves_pick(const emp_moves *m, emp_rng *rng,
+                        const emp_device_id *device_of_op)
+{
+    emp_move move;
+    int32_t  count = 0;
 
     while (allowed_level(m, count) != NULL) count++;
-    return allowed_level(m, below(rng, count));
+    move.groups = allowed_level(m, below(rng, count));
+    const double *up_to =
+        move.groups == &m->ops_of_vertex ? NULL : m->up_to[move.groups - m->level];
+    move.group = up_to == NULL ? below(rng, move.groups->group_count)
+                               : draw_weighed(up_to, move.groups->group_count, rng);
+    move.to = happens(rng, m->options.near)
+                  ? draw_near(m, move.groups, move.group, device_of_op, rng)
+                  : emp_device_odds_draw(&m->odds, rng);
+    return move;
 }
 
 bool emp_moves_draw(const emp_moves *m, emp_rng *rng, emp_device_id *device_of_op)
@@ -190,12 +273,8 @@ bool emp_moves_draw(const emp_moves *m, emp_rng *rng, emp_device_id *device_of_o
             if (copy_along_edges(m, rng, device_of_op)) return true;
             continue;
         }
-        const emp_members *groups = draw_level(m, rng);
-        int32_t            group = below(rng, groups->group_count);
-        emp_device_id      to = happens(rng, m->options.near)
-                                    ? draw_near(m, groups, group, device_of_op, rng)
-                                    : emp_device_odds_draw(&m->odds, rng);
-        if (send(groups, group, to, device_of_op)) return true;
+        const emp_move move = emp_moves_pick(m, rng, device_of_op);
+        if (emp_move_make(&move, device_of_op)) return true;
     }
     return false;
 }

@@ -23,7 +23,10 @@
 #include "search/odds.h"
 #include "search/partition/partition_graph.h"
 
-enum { EMP_MOVES_MAX_LEVELS = 32 };
+enum {
+    EMP_MOVES_MAX_CUTS = 16,
+    EMP_MOVES_MAX_LEVELS = 2 * 15 * EMP_MOVES_MAX_CUTS /**< two ways, 1 .. 1 << 14 */
+};
 
 typedef enum {
     EMP_MOVES_OPS, /**< single classes */
@@ -36,8 +39,10 @@ typedef struct {
     int32_t       groups; /**< how they are made: emp_class_grouping, or EMP_MOVES_ALL */
     int32_t       coarsest, finest; /**< groups: of the first level, twice as many in each
                                          further one, at most finest */
-    double near;      /**< share of moves that go where a neighbour is, to the percent */
-    double propagate; /**< share of moves that copy a device along edges, likewise */
+    double  near;      /**< share of moves that go where a neighbour is, to the percent */
+    double  propagate; /**< share of moves that copy a device along edges, likewise */
+    int32_t cuts;      /**< groupings of each size, by other seeds; 0 = one */
+    double  imbalance; /**< METIS, Scotch: largest group over the mean; 0 = 2 */
 } emp_move_options;
 
 enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_NAMES + 1 /**< but COLOCRL and Scotch */ };
@@ -69,8 +74,17 @@ typedef struct {
     emp_members          ops_of_vertex;
     int32_t              level_count;
     emp_members level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; coarse to fine */
-    uint64_t    groups_hash;                 /**< of all of them */
+    double  *up_to[EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the odds that it is
+                                                drawn; NULL = all groups alike */
+    uint64_t groups_hash;                 /**< of all of them */
 } emp_moves;
+
+/** A group that goes to a device. */
+typedef struct {
+    const emp_members *groups;
+    int32_t            group;
+    emp_device_id      to;
+} emp_move;
 
 /** Groups the classes of \a problem, whose graph is borrowed.
  * \retval EMP_EINVAL  coarsest > finest. \retval EMP_ENOMEM, and those of class_groups.h */
@@ -78,7 +92,19 @@ emp_status emp_moves_init(emp_moves *moves, const emp_problem *problem,
                           const emp_move_options *options, uint64_t seed, emp_error *err);
 void       emp_moves_clear(emp_moves *moves); /**< legal after a failed init */
 
-/** Changes a placement by a drawn move. Draws again, a few times, if that changes
+/** From now on groups, not single classes, are drawn in proportion to the \a weight [op] of
+ * their ops, none of which is negative, but of \a alike of the draws, in which all groups of
+ * a size are alike. O(V x levels). \retval EMP_ENOMEM */
+emp_status emp_moves_weigh(emp_moves *moves, const double *weight, double alike,
+                           emp_error *err);
+
+/** Draws a size, all alike, a group of it and a device for it. */
+emp_move emp_moves_pick(const emp_moves *moves, emp_rng *rng,
+                        const emp_device_id *device_of_op);
+/** Makes a move; returns whether that changes anything. O(group). */
+bool emp_move_make(const emp_move *move, emp_device_id *device_of_op);
+
+/** Changes a placement by a drawn move, of a group or along edges. Draws again, a few times, if that changes
  * nothing; returns whether it did. */
 bool emp_moves_draw(const emp_moves *moves, emp_rng *rng, emp_device_id *device_of_op);
 

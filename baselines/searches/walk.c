@@ -76,11 +76,6 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
     w->best = EMP_NEW_ARRAY(emp_device_id, ops);
     if (w->here == NULL || w->best == NULL)
         EMP_FAIL(EMP_ENOMEM, "placements of %zu ops", ops);
-    if (options->prefilter > 1) {
-        EMP_TRY(emp_surrogate_create(&w->surrogate, problem, EMP_SURROGATE_FASTEST, err));
-        w->drafts = EMP_NEW_ARRAY(emp_device_id, (size_t)options->prefilter * ops);
-        if (w->drafts == NULL) EMP_FAIL(EMP_ENOMEM, "%d drafts", options->prefilter);
-    }
     EMP_TRY(place_start(w, err));
 
 cleanup:
@@ -91,8 +86,6 @@ cleanup:
 void emp_walk_clear(emp_walk *w)
 {
     emp_moves_clear(&w->moves);
-    emp_surrogate_destroy(w->surrogate);
-    emp_free(w->drafts);
     emp_free(w->here);
     emp_free(w->best);
     *w = (emp_walk){0};
@@ -116,31 +109,8 @@ static int64_t make_draft(emp_walk *w, emp_device_id *device_of_op)
     return number;
 }
 
-/* Of so many drafts that the surrogate sees, the one it thinks fastest. */
-static emp_status pick_draft(emp_walk *w, emp_device_id *device_of_op, int64_t *picked,
-                             emp_error *err)
-{
-    const int32_t  count = w->options.prefilter;
-    emp_device_id *placement[EMP_WALK_MOST_DRAFTS];
-    double         guess_s[EMP_WALK_MOST_DRAFTS];
-    int64_t        number[EMP_WALK_MOST_DRAFTS];
-    int32_t        best = 0;
-
-    for (int32_t i = 0; i < count; i++) {
-        placement[i] = w->drafts + (size_t)i * (size_t)w->problem->graph->op_count;
-        number[i] = make_draft(w, placement[i]);
-        emp_problem_legalize(w->problem, placement[i]);
-    }
-    EMP_CHECK(emp_surrogate_run(w->surrogate, placement, count, guess_s, err));
-    for (int32_t i = 1; i < count; i++)
-        if (guess_s[i] < guess_s[best]) best = i;
-    *picked = number[best];
-    memcpy(device_of_op, placement[best], placement_bytes(w));
-    return EMP_OK;
-}
-
 /* A restored state may come from anywhere. */
-static emp_status check_state(const emp_walk *w, const char *method, emp_error *err)
+emp_status emp_walk_check(const emp_walk *w, const char *method, emp_error *err)
 {
     int32_t devices = w->problem->machine->device_count;
     int32_t ops = w->problem->graph->op_count;
@@ -161,15 +131,13 @@ static emp_status check_state(const emp_walk *w, const char *method, emp_error *
 emp_status emp_walk_ask(emp_walk *w, const char *method, emp_device_id *const *candidates,
                         int32_t max, int32_t *count, emp_error *err)
 {
-    EMP_CHECK(check_state(w, method, err));
+    EMP_CHECK(emp_walk_check(w, method, err));
     *count = w->at.is_new ? 1 : w->options.samples < max ? w->options.samples : max;
     w->sample_count = *count;
     for (int32_t k = 0; k < *count; k++) {
         if (w->at.is_new) {
             w->draft[k] = -1;
             memcpy(candidates[k], w->here, placement_bytes(w));
-        } else if (w->surrogate != NULL) {
-            EMP_CHECK(pick_draft(w, candidates[k], &w->draft[k], err));
         } else {
             w->draft[k] = make_draft(w, candidates[k]);
         }

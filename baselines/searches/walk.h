@@ -20,9 +20,8 @@
 
 #include "search/moves.h"
 #include "search/placer.h"
-#include "sim/surrogate/surrogate.h"
 
-enum { EMP_WALK_MOST_DRAFTS = 64, EMP_WALK_ARRAYS = 5, EMP_WALK_METRICS = 4 };
+enum { EMP_WALK_ARRAYS = 5, EMP_WALK_METRICS = 4 };
 
 typedef enum {
     EMP_START_GPU, /**< all on the first */
@@ -34,29 +33,22 @@ typedef struct {
     emp_move_options moves;
     int32_t          samples; /**< placements of a batch */
     emp_walk_start   start;
-    int32_t prefilter; /**< moves drawn for each sample; of several the surrogate's
-                            favourite is taken */
 } emp_walk_options;
 
 /** Rows of a method's options; \a at is the emp_walk_options in its struct \a type. */
-#define EMP_WALK_OPTIONS(type, at, moved, most)                                         \
-    EMP_INTEGER_OPTION("samples", type, at.samples, 1, EMP_MAX_BATCH,                   \
-                       "placements a batch", 4),                                        \
-        EMP_WORD_OPTION("start", type, at.start, "gpu|random|split",                    \
-                        "where the walk begins: all on the first GPU, at random, or "   \
-                        "where dp-contiguous ends",                                     \
-                        EMP_START_GPU),                                                 \
-        EMP_INTEGER_OPTION("prefilter", type, at.prefilter, 1, EMP_WALK_MOST_DRAFTS,    \
-                           "moves drawn for each sample, of which the surrogate picks " \
-                           "one",                                                       \
-                           1),                                                          \
+#define EMP_WALK_OPTIONS(type, at, moved, most)                                       \
+    EMP_INTEGER_OPTION("samples", type, at.samples, 1, EMP_MAX_BATCH,                 \
+                       "placements a batch", 4),                                      \
+        EMP_WORD_OPTION("start", type, at.start, "gpu|random|split",                  \
+                        "where the walk begins: all on the first GPU, at random, or " \
+                        "where dp-contiguous ends",                                   \
+                        EMP_START_GPU),                                               \
         EMP_MOVE_OPTIONS(type, at.moves, moved, most)
 
 /** What a checkpoint must keep, beside the arrays. */
 typedef struct {
     int64_t is_new;  /**< the next sample is where the walk stands: not yet scored */
-    int64_t drafted; /**< moves in all, also those that are no samples: they change
-                          nothing, or the surrogate has dropped them */
+    int64_t drafted; /**< moves in all, also those that are no samples */
 } emp_walk_progress;
 
 /** Of the placements that the walk keeps, by emp_penalized_s(). */
@@ -73,8 +65,6 @@ struct emp_walk {
     /** Makes move number \a draft on a placement; returns whether it changes anything.
      * Draws it by the number unless a method says else. */
     bool (*make)(emp_walk *walk, int64_t draft, emp_device_id *device_of_op);
-    emp_surrogate *surrogate; /**< NULL without prefilter */
-    emp_device_id *drafts;    /**< [prefilter][op] */
 
     emp_walk_progress at;
     emp_device_id    *here, *best; /**< [op] */
@@ -91,14 +81,17 @@ struct emp_walk {
 double emp_penalized_s(const emp_score *score);
 
 /** Begins at the start that the options say. \a problem is borrowed.
- * \retval EMP_EUNSUPPORTED  A prefilter for which there is no surrogate.
  * \retval EMP_ENOMEM, and those of emp_moves_init(). */
 emp_status emp_walk_init(emp_walk *walk, const emp_problem *problem,
                          const emp_walk_options *options, uint64_t seed, emp_error *err);
 void       emp_walk_clear(emp_walk *walk); /**< legal after a failed init */
 
-/** Where the walk stands if that is new, else up to \a max samples. \retval EMP_EFORMAT  The restored state of
- * \a method is damaged, or METIS or Scotch makes other groups here. */
+/** \retval EMP_EFORMAT  The restored state of \a method is damaged, or METIS or Scotch makes
+ * other groups here. */
+emp_status emp_walk_check(const emp_walk *walk, const char *method, emp_error *err);
+
+/** Where the walk stands if that is new, else up to \a max samples; after
+ * emp_walk_check(). */
 emp_status emp_walk_ask(emp_walk *walk, const char *method,
                         emp_device_id *const *candidates, int32_t max, int32_t *count,
                         emp_error *err);

@@ -44,8 +44,8 @@ enum {
 
 /** A method, with a preset if it has any. */
 typedef struct {
-    char key
-        [EMP_COMPARISON_NAME_BYTES]; /**< "hdp" its first preset, "hdp-emplace" another */
+    char
+        key[EMP_COMPARISON_NAME_BYTES]; /**< "hdp" its first preset, "hdp-NAME" another */
     const emp_placer_type *method;
     char                   preset[EMP_COMPARISON_NAME_BYTES]; /**< "" = none */
     bool                   is_budgeted; /**< else it stops by itself */

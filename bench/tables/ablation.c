@@ -117,11 +117,6 @@ static emp_status load_tasks(struct plan *plan, emp_error *err)
                           plan->params->jobs.threads, err);
 }
 
-const char *emp_ablation_preset_of(const emp_ablation *definition, const emp_arm *arm)
-{
-    return arm->preset != NULL ? arm->preset : definition->preset;
-}
-
 static emp_status add_jobs(struct plan *plan, emp_error *err)
 {
     const emp_ablation_table *t = plan->table;
@@ -134,8 +129,7 @@ static emp_status add_jobs(struct plan *plan, emp_error *err)
         int32_t              r = i / t->arm_count;
         const emp_job_method method = {.title = arm->name,
                                        .method = plan->definition->method,
-                                       .preset =
-                                           emp_ablation_preset_of(plan->definition, arm),
+                                       .preset = plan->definition->preset,
                                        .options = arm->options,
                                        .budget = plan->params->budget};
         for (int32_t s = 0; s < seeds; s++)

@@ -1,6 +1,6 @@
 /** \file bench/tables/ablation.h
- * Studies in which one choice of a learner is varied at a time. A definition
- * (ablate_grouping.c, ablate_preset.c) lists the arms; the first is the default, to which
+ * Studies in which one choice of a method is varied at a time. A definition
+ * (ablate_grouping.c, ablate_refine.c) lists the arms; the first is the default, to which
  * ratios are.
  */
 #ifndef EMP_BENCH_TABLES_ABLATION_H
@@ -16,13 +16,12 @@ typedef struct {
     const char *study;   /**< what is varied: "order" */
     const char *name;    /**< unique: "order=random" */
     const char *options; /**< of the method, on top of the preset; NULL = none */
-    const char *preset;  /**< NULL = the definition's */
 } emp_arm;
 
 typedef struct {
-    const char     *name; /**< "grouping" */
-    const char     *method, *preset;
-    const emp_arm  *arm; /**< [0] is the default */
+    const char     *name;            /**< "grouping" */
+    const char     *method, *preset; /**< the latter NULL: it has none */
+    const emp_arm  *arm;             /**< [0] is the default */
     int32_t         arm_count;
     const emp_task *row;
     int32_t         row_count;
@@ -33,8 +32,8 @@ typedef struct {
 
 /** What the planner's groups owe to each choice that makes them. */
 extern const emp_ablation emp_ablation_grouping;
-/** What each choice of the preset emplace contributes. */
-extern const emp_ablation emp_ablation_preset;
+/** What each choice of refining contributes. */
+extern const emp_ablation emp_ablation_refine;
 
 typedef struct {
     const char *rows; /**< comma-separated keys, or NULL: those of the definition */
@@ -72,9 +71,6 @@ typedef struct {
 emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
                              const emp_ablation_params *params, emp_error *err);
 void       emp_ablation_destroy(emp_ablation_table *table);
-
-/** The preset of an arm. */
-const char *emp_ablation_preset_of(const emp_ablation *definition, const emp_arm *arm);
 
 /** Writes the study. \retval EMP_ENOMEM */
 emp_status emp_ablation_print(FILE *out, const emp_ablation_table *table,

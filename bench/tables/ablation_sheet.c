@@ -38,7 +38,7 @@ static void fill(emp_sheet *s, const emp_ablation_table *t, int32_t row)
         const emp_ablation_cell *c = &cell[a];
         EMP_SHEET_ADD(s, EMP_V(c->arm->study), EMP_V(c->arm->name), EMP_V(task->title),
                       EMP_V(task->spec), EMP_V(task->machine), EMP_V(t->runtime),
-                      EMP_V(d->method), EMP_V(emp_ablation_preset_of(d, c->arm)),
+                      EMP_V(d->method), EMP_V(d->preset),
                       EMP_V(c->arm->options), EMP_V(t->budget), EMP_V(c->run_count),
                       EMP_V(c->oom_count), EMP_V(c->step_s.median), EMP_V(c->step_s.min),
                       EMP_V(c->step_s.max), EMP_V(c->ratio), EMP_V(c->evaluations),
@@ -59,10 +59,10 @@ emp_status emp_ablation_print(FILE *out, const emp_ablation_table *t,
     }
     emp_sheet_note(
         &sheet[t->row_count - 1],
-        "%s, preset %s, one choice changed at a time: seconds per training "
-        "step, simulated, runtime %s. Median, best and worst over seeds of the "
-        "best placement of a run of %" PRId64 " evaluations.",
-        t->definition->method, t->definition->preset, t->runtime, t->budget);
+        "%s, one choice changed at a time: seconds per training step, simulated, runtime "
+        "%s. Median, best and worst over seeds of the best placement of a run of %" PRId64
+        " evaluations.",
+        t->definition->method, t->runtime, t->budget);
     emp_sheet_note(
         &sheet[t->row_count - 1],
         "Ratio: of the median to that of default. Fits: share of all placements "

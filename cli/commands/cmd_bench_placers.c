@@ -35,10 +35,7 @@ struct args {
 
 static const struct argp_option options[] = {
     {"workloads", KEY_WORKLOADS, "A,B,...", 0, "The same as --rows", 0},
-    {"methods", KEY_METHODS, "A,B,...", 0,
-     "Only these: names of emplace methods, or with a preset that is not the first, as "
-     "hdp-emplace",
-     0},
+    {"methods", KEY_METHODS, "A,B,...", 0, "Only these: names of emplace methods", 0},
     {"budgets", KEY_BUDGETS, "N,M,...", 0,
      "Evaluations of each run that learns or searches (default 100,1000); up to 8 "
      "budgets",

@@ -13,16 +13,9 @@
 /* Streams of random numbers: initial weights, and one per update. */
 enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
 
-/* Of an update, away from those of rows and samples. */
-enum { SUBSTREAM_STRAYS = UINT16_MAX };
-
-/* Arrays of the state that are there only with elites; they come last. */
-enum { ELITE_ARRAYS = 4 };
-
 /* Metrics that only the step knows. */
 enum { GROUPER_NORM = 7, PLACER_NORM = 8 };
 
-/* Of one run of the placer: it draws samples, and imitates elites. */
 static const char *const metric_names[EMP_HDP_METRICS] = {"loss",
                                                           "reward",
                                                           "baseline",
@@ -32,13 +25,7 @@ static const char *const metric_names[EMP_HDP_METRICS] = {"loss",
                                                           "placer_log_prob",
                                                           "grouper_gradient_norm",
                                                           "placer_gradient_norm",
-                                                          "groups_used",
-                                                          "greedy_s"};
-
-static int32_t max_samples(const emp_hdp_options *o)
-{
-    return (int32_t)(o->elites > o->samples ? o->elites : o->samples);
-}
+                                                          "groups_used"};
 
 static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_error *err)
 {
@@ -59,7 +46,7 @@ static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_erro
                                 .hidden = o->hidden,
                                 .devices = device_count,
                                 .max_steps = o->groups,
-                                .max_samples = max_samples(o),
+                                .max_samples = o->samples,
                                 .temperature = o->temperature,
                                 .tanh_constant = o->tanh_constant},
         err));
@@ -94,8 +81,6 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
     a->step_of_group = EMP_NEW_ARRAY(int32_t, groups);
     a->group_sums = EMP_NEW_ARRAY(double, 2 * groups);
     a->x = EMP_NEW_ARRAY(emp_real, groups * (size_t)a->net.shape.inputs);
-    if (options->elites > 0)
-        EMP_TRY(emp_elites_init(&a->elites, options->elites, (int32_t)groups, err));
     if (!a->order || !a->step_of_group || !a->group_sums || !a->x) {
         EMP_FAIL(EMP_ENOMEM, "features of %zu groups", groups);
     }
@@ -108,7 +93,6 @@ cleanup:
 void emp_hdp_agent_clear(emp_hdp_agent *a)
 {
     emp_op_features_destroy(a->ops);
-    emp_elites_clear(&a->elites);
     emp_grouper_clear(&a->grouper);
     emp_device_net_clear(&a->net);
     emp_free(a->order);
@@ -116,17 +100,6 @@ void emp_hdp_agent_clear(emp_hdp_agent *a)
     emp_free(a->group_sums);
     emp_free(a->x);
     *a = (emp_hdp_agent){0};
-}
-
-void emp_hdp_agent_restart(emp_hdp_agent *a, uint32_t start)
-{
-    emp_rng rng;
-
-    emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, start);
-    emp_device_net_randomize(&a->net, a->options.placer_gain, &rng);
-    emp_params_restart_adam(&a->net.params);
-    a->baseline = (emp_baseline){0};
-    emp_elites_restart(&a->elites, 0);
 }
 
 /* Draws a grouping, or takes the one that is given or fixed. */
@@ -140,24 +113,6 @@ static void group_ops(emp_hdp_agent *a, const emp_draw *draw, const int32_t *giv
            (size_t)a->ops->row_count * sizeof *a->fixed_groups);
 }
 
-/* Each group goes anywhere with the same small probability; a greedy sample stays. */
-static void stray(emp_hdp_agent *a, const emp_draw *draw)
-{
-    const emp_hdp_options *o = &a->options;
-    const double           share = fmin(0.5, o->strays / a->used);
-    emp_rng                rng;
-
-    if (o->strays <= 0) return;
-    emp_rng_init(&rng, draw->seed, draw->update, SUBSTREAM_STRAYS);
-    for (int32_t k = o->greedy ? 1 : 0; k < a->net.samples; k++) {
-        for (int32_t step = 0; step < a->used; step++) {
-            if (emp_rng_uniform(&rng) >= share) continue;
-            a->net.device[k * a->used + step] =
-                (int32_t)emp_rng_below(&rng, (uint32_t)a->net.shape.devices);
-        }
-    }
-}
-
 void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *groups,
                            const int32_t *devices)
 {
@@ -169,8 +124,7 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
                                    .threads = a->threads};
     const emp_exploration  explore = {.noise = is_noisy ? o->noise : 0.0,
                                       .run_shortest = o->run_shortest,
-                                      .run_longest = o->run_longest,
-                                      .is_first_greedy = o->greedy};
+                                      .run_longest = o->run_longest};
     unsigned               saved = emp_flush_begin();
 
     group_ops(a, &draw, groups);
@@ -179,7 +133,6 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
     emp_group_features(a->x, a->ops, a->grouper.group_of_row, group_count, a->order,
                        a->used, a->step_of_group);
     emp_device_net_run(&a->net, a->x, a->used, samples, &draw, &explore, devices);
-    if (devices == NULL) stray(a, &draw);
     emp_flush_end(saved);
 }
 
@@ -217,55 +170,20 @@ static double take_gradients(emp_hdp_agent *a, const double *weight, int32_t own
     return loss;
 }
 
-/* Each elite weighs half as much as the one before it; the sum is 1. */
-static double weight_of_elite(int64_t index, int64_t count)
-{
-    return ldexp(1.0, -(int)index - 1) / (1.0 - ldexp(1.0, -(int)count));
-}
-
-/* Keeps the best samples, and leaves the gradient of the weighted log p of the elites; returns
- * minus that. The network then holds the elites in place of the samples. */
-static double imitate_elites(emp_hdp_agent *a, const emp_score *scores)
-{
-    const emp_draw        draw = {.seed = a->draw_seed, .threads = a->threads};
-    const emp_exploration none = {0};
-    emp_elites           *e = &a->elites;
-    double                weight[EMP_MAX_BATCH], loss = 0.0;
-
-    if (e->count == 0) emp_elites_restart(e, a->used);
-    for (int32_t k = 0; k < a->net.samples; k++)
-        if (scores[k].is_feasible)
-            emp_elites_keep(e, &a->net.device[k * a->used], scores[k].step_time_s);
-    a->has_gradient = e->count > 0;
-    if (e->count == 0) return 0.0;
-    emp_device_net_run(&a->net, a->x, a->used, (int32_t)e->count, &draw, &none,
-                       e->choice);
-    for (int64_t i = 0; i < e->count; i++) {
-        weight[i] = weight_of_elite(i, e->count);
-        loss -= weight[i] * a->net.log_prob[i];
-    }
-    emp_device_net_backward(&a->net, weight, a->options.entropy, a->threads);
-    return loss;
-}
-
 void emp_hdp_agent_backward(emp_hdp_agent *a, const emp_score *scores, int32_t count,
                             int32_t first, int32_t own)
 {
     const emp_hdp_options    *o = &a->options;
     const emp_reinforce_rules rules = emp_hdp_rules(o);
     emp_judgement             j;
-    double                    loss = 0.0, greedy_s = NAN;
+    double                    loss = 0.0;
     unsigned                  saved = emp_flush_begin();
 
-    if (o->greedy && own > 0 && scores[first].is_feasible)
-        greedy_s = scores[first].step_time_s;
     j = emp_reinforce_judge(&rules, &a->baseline, a->update, scores, count);
     a->has_gradient = j.count > 0;
     if (own == 0) {
         emp_params_zero_gradient(&a->grouper.params);
         emp_params_zero_gradient(&a->net.params);
-    } else if (o->elites > 0) {
-        loss = imitate_elites(a, scores + first);
     } else if (j.count > 0) {
         loss =
             take_gradients(a, j.weight + first, own, o->entropy * ((double)own / count));
@@ -280,8 +198,7 @@ void emp_hdp_agent_backward(emp_hdp_agent *a, const emp_score *scores, int32_t c
                                            mean(a->net.log_prob, a->net.samples),
                                            NAN,
                                            NAN,
-                                           a->used,
-                                           greedy_s};
+                                           a->used};
     for (int i = 0; i < EMP_HDP_METRICS; i++) a->metric[i].value = value[i];
 }
 
@@ -333,8 +250,6 @@ int32_t emp_hdp_agent_list_state(emp_hdp_agent  *a,
                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_params           *grouper = &a->grouper.params, *placer = &a->net.params;
-    emp_elites           *e = &a->elites;
-    size_t                capacity = (size_t)e->capacity;
     const emp_named_array all[] = {
         {"update", EMP_ARRAY_INT64, 1, &a->update},
         {"baseline", EMP_ARRAY_DOUBLE, 1, &a->baseline.value},
@@ -347,12 +262,8 @@ int32_t emp_hdp_agent_list_state(emp_hdp_agent  *a,
         {"placer_value", EMP_ARRAY_REAL, placer->count, placer->value},
         {"placer_moment1", EMP_ARRAY_REAL, placer->count, placer->moment1},
         {"placer_moment2", EMP_ARRAY_REAL, placer->count, placer->moment2},
-        {"elite_count", EMP_ARRAY_INT64, 1, &e->count},
-        {"elite_width", EMP_ARRAY_INT32, 1, &e->width},
-        {"elite_device", EMP_ARRAY_INT32, capacity * (size_t)e->max_width, e->choice},
-        {"elite_step_time_s", EMP_ARRAY_DOUBLE, capacity, e->step_time_s},
     };
 
     memcpy(arrays, all, sizeof all);
-    return (int32_t)(sizeof all / sizeof *all) - (capacity == 0 ? ELITE_ARRAYS : 0);
+    return sizeof all / sizeof *all;
 }

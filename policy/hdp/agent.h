@@ -7,11 +7,6 @@
  * of the rewards of placements that ran. Placements are drawn near the policy, not from
  * it (device_net.h), so that grad J is an estimate with a bias. The update uses the very
  * actions that were scored, and the features of that grouping.
- *
- * With elites an update raises the log-probability of the best placements so far instead
- * (the cross-entropy method, Rubinstein 1999). Each weighs half as much as the one before
- * it, so that the best has more than half of the weight and becomes the likeliest, and
- * mirror images of each other, which many are, do not hold each other in balance. Groups are then fixed.
  */
 #ifndef EMP_POLICY_HDP_AGENT_H
 #define EMP_POLICY_HDP_AGENT_H
@@ -20,10 +15,9 @@
 #include "policy/hdp/options.h"
 #include "policy/reinforce/reinforce.h"
 #include "policy/seq2seq/device_net.h"
-#include "search/elites.h"
 #include "search/placer.h"
 
-enum { EMP_HDP_METRICS = 11 };
+enum { EMP_HDP_METRICS = 10 };
 
 typedef struct {
     emp_hdp_options   options;
@@ -36,9 +30,8 @@ typedef struct {
     emp_device_net    net;
     int64_t           update; /**< updates made */
     emp_baseline      baseline;
-    emp_elites        elites; /**< choices: device of each step; none under REINFORCE */
-    int32_t           used;   /**< groups that have members */
-    int32_t          *order;  /**< [step] group */
+    int32_t           used;  /**< groups that have members */
+    int32_t          *order; /**< [step] group */
     int32_t          *step_of_group;
     double           *group_sums;   /**< scratch */
     emp_real         *x;            /**< (used, features) of the last grouping */
@@ -51,11 +44,6 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *agent, emp_op_features *ops,
                               int32_t device_count, const emp_hdp_options *options,
                               uint64_t seed, int32_t threads, emp_error *err);
 void       emp_hdp_agent_clear(emp_hdp_agent *agent);
-
-/** Forgets what the placer learned, for groups that are fixed: draws the first weights of
- * start number \a start, from 1; those of emp_hdp_agent_init() are of start 0. Random
- * numbers of updates go on. */
-void emp_hdp_agent_restart(emp_hdp_agent *agent, uint32_t start);
 
 /** Draws a grouping and \a samples placements of it. For tests, both may be given:
  * \a groups [row], \a devices [sample][step], where steps are the used groups in order.

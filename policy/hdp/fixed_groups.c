@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "policy/hdp/name_groups.h"
 #include "search/groups/class_groups.h"
+#include "search/groups/name_groups.h"
 
 /* Away from the streams of the agent. */
 enum { STREAM_GROUPS = UINT16_MAX };

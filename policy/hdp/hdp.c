@@ -3,16 +3,20 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
+#include "policy/hdp/agent.h"
 #include "policy/hdp/fixed_groups.h"
-#include "policy/hdp/group_planner.h"
 #include "policy/hdp/op_agent.h"
 #include "search/partition/balance.h"
 
 /* The state. Exactly one of the two agents is at work. */
 typedef struct {
-    emp_group_planner  groups; /* first: its agent is what tests look at */
+    emp_hdp_agent      agent; /* first: tests look at it */
     emp_op_agent       single;
+    int32_t           *groups; /* [row]; NULL = they are learned, or there are none */
+    uint64_t           groups_hash; /* of them */
+    int64_t            saved_hash;  /* the same, or that of a restored state */
     emp_hdp_options    options;
     emp_op_features   *ops; /* borrowed from the first, owned beside the second */
     const emp_problem *problem;
@@ -38,10 +42,11 @@ static void destroy(void *state)
 
     if (p == NULL) return;
     if (has_groups(p))
-        emp_group_planner_clear(&p->groups);
+        emp_hdp_agent_clear(&p->agent);
     else
         emp_op_features_destroy(p->ops);
     emp_op_agent_clear(&p->single);
+    emp_free(p->groups);
     emp_balance_clear(&p->balance);
     emp_free(p->legal);
     emp_free(p);
@@ -50,12 +55,21 @@ static void destroy(void *state)
 static emp_status create_groups(planner *p, const emp_placer_params *params,
                                 emp_error *err)
 {
-    emp_op_features *ops = p->ops;
+    const emp_hdp_options *o = &p->options;
+    emp_op_features       *ops = p->ops;
 
     p->ops = NULL; /* taken over, even on failure */
-    EMP_CHECK(
-        emp_group_planner_init(&p->groups, p->problem, ops, &p->options, params, err));
+    EMP_CHECK(emp_hdp_agent_init(&p->agent, ops, p->problem->machine->device_count, o,
+                                 params->seed, params->threads, err));
     p->ops = ops;
+    p->agent.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
+    if (o->grouping == EMP_GROUPING_LEARNED) return EMP_OK;
+    EMP_CHECK(emp_fixed_groups_create(&p->groups, o->grouping, p->problem, ops, o->groups,
+                                      o->imbalance, params->seed, err));
+    p->agent.fixed_groups = p->groups;
+    p->groups_hash = emp_hash_bytes(EMP_HASH_SEED, p->groups,
+                                    (size_t)ops->row_count * sizeof *p->groups);
+    p->saved_hash = (int64_t)p->groups_hash;
     return EMP_OK;
 }
 
@@ -78,25 +92,6 @@ static emp_status create_balance(planner *p, emp_error *err)
     return EMP_OK;
 }
 
-/* Ranks share gradients only. */
-static emp_status check_ranks(const emp_hdp_options *o, int32_t ranks, emp_error *err)
-{
-    emp_status st = EMP_OK;
-
-    if (ranks <= 1) goto cleanup;
-    if (o->elites > 0 || o->starts > 0)
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "hdp: ranks share no elites and no starts; start it without mpirun, or "
-                 "with preset paper");
-    if (o->objective == EMP_OBJECTIVE_BALANCE)
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "hdp: objective=balance is for a run of one rank; start it without "
-                 "mpirun");
-
-cleanup:
-    return st;
-}
-
 static emp_status create(void **state, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err)
 {
@@ -106,7 +101,10 @@ static emp_status create(void **state, const emp_problem *problem,
 
     *state = NULL;
     EMP_TRY(emp_hdp_options_parse(&options, params->preset, params->options, err));
-    EMP_TRY(check_ranks(&options, params->ranks, err));
+    if (params->ranks > 1 && options.objective == EMP_OBJECTIVE_BALANCE)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "hdp: objective=balance is for a run of one rank; start it without "
+                 "mpirun");
     p = EMP_NEW(planner);
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "hdp");
     p->options = options;
@@ -131,10 +129,9 @@ static void fill_candidate(const planner *p, int32_t sample, emp_device_id *devi
 {
     for (emp_op_id op = 0; op < p->ops->op_count; op++) {
         int32_t row = p->ops->row_of_op[op];
-        device_of_op[op] = row < 0 ? 0
-                           : has_groups(p)
-                               ? emp_group_planner_device(&p->groups, sample, row)
-                               : emp_op_agent_device(&p->single, sample, row);
+        device_of_op[op] = row < 0         ? 0
+                           : has_groups(p) ? emp_hdp_agent_device(&p->agent, sample, row)
+                                           : emp_op_agent_device(&p->single, sample, row);
     }
 }
 
@@ -153,9 +150,13 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
 
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    if ((uint64_t)p->saved_hash != p->groups_hash)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "the saved state of hdp is of other groups than those that are "
+                         "made here; begin anew");
     *count = p->count = samples < max ? samples : max;
     if (has_groups(p))
-        EMP_CHECK(emp_group_planner_propose(&p->groups, *count, err));
+        emp_hdp_agent_propose(&p->agent, *count, NULL, NULL);
     else
         emp_op_agent_propose(&p->single, *count);
     for (int32_t k = 0; k < *count; k++) {
@@ -180,7 +181,7 @@ static emp_status backward(void *state, const emp_score *scores, int32_t count,
         scores = cost;
     }
     if (has_groups(p))
-        emp_group_planner_backward(&p->groups, scores, count, first, own);
+        emp_hdp_agent_backward(&p->agent, scores, count, first, own);
     else
         emp_op_agent_backward(&p->single, scores, count, first, own);
     return EMP_OK;
@@ -191,7 +192,7 @@ static void step(void *state)
     planner *p = (planner *)state;
 
     if (has_groups(p))
-        emp_group_planner_step(&p->groups);
+        emp_hdp_agent_step(&p->agent);
     else
         emp_op_agent_step(&p->single);
 }
@@ -212,24 +213,27 @@ static const emp_placer_metric *metrics(const void *state, int32_t *count)
 {
     const planner *p = (const planner *)state;
 
-    *count = EMP_OP_AGENT_METRICS;
-    return has_groups(p) ? emp_group_planner_metrics(&p->groups, count)
-                         : p->single.metric;
+    *count = has_groups(p) ? EMP_HDP_METRICS : EMP_OP_AGENT_METRICS;
+    return has_groups(p) ? p->agent.metric : p->single.metric;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     planner *p = (planner *)state;
+    int32_t  count = has_groups(p) ? emp_hdp_agent_list_state(&p->agent, arrays)
+                                   : emp_op_agent_list_state(&p->single, arrays);
 
-    return has_groups(p) ? emp_group_planner_list_state(&p->groups, arrays)
-                         : emp_op_agent_list_state(&p->single, arrays);
+    if (p->groups != NULL)
+        arrays[count++] =
+            (emp_named_array){"groups_hash", EMP_ARRAY_INT64, 1, &p->saved_hash};
+    return count;
 }
 
 static int32_t list_gradient(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     planner *p = (planner *)state;
 
-    return has_groups(p) ? emp_hdp_agent_list_gradient(&p->groups.agent, arrays)
+    return has_groups(p) ? emp_hdp_agent_list_gradient(&p->agent, arrays)
                          : emp_op_agent_list_gradient(&p->single, arrays);
 }
 
@@ -237,7 +241,7 @@ static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARR
 {
     planner *p = (planner *)state;
 
-    return has_groups(p) ? emp_hdp_agent_list_values(&p->groups.agent, arrays)
+    return has_groups(p) ? emp_hdp_agent_list_values(&p->agent, arrays)
                          : emp_op_agent_list_values(&p->single, arrays);
 }
 

@@ -15,13 +15,11 @@ typedef enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE } emp_hdp_objective;
 /** Meaning, range and presets of each: emp_hdp_option_list. */
 typedef struct {
     int32_t groups, grouper_hidden, type_width, hidden, samples, updates_noise,
-        updates_failures, window, elites, starts, start_samples, start_refine,
-        refine_elites, refine_smallest, refine_largest, refine_cuts, refine_filter;
+        updates_failures, window;
     double temperature, tanh_constant, lr, beta1, beta2, epsilon, clip, failure,
         baseline_decay, noise, run_shortest, run_longest, ranges_slope, ranges_gain,
-        placer_gain, entropy, imbalance, strays, refine_imbalance, refine_alike,
-        refine_chosen;
-    bool               relu, baseline_first, ranges, greedy;
+        placer_gain, entropy, imbalance;
+    bool               relu, baseline_first, ranges;
     emp_grouping       grouping;
     emp_group_sequence order;
     emp_reward_form    reward;
@@ -29,12 +27,12 @@ typedef struct {
 } emp_hdp_options;
 
 extern const emp_option emp_hdp_option_list[];
-#define EMP_HDP_PRESETS "paper|emplace"
+#define EMP_HDP_PRESETS "paper"
 
-/** Fills \a options from \a preset ("paper", "emplace"; NULL = "paper") and then from
+/** Fills \a options from \a preset ("paper", or NULL) and then from
  * \a text (NULL = nothing more).
- * \retval EMP_EINVAL  Unknown preset or key, a value out of range, or values that do not go
- *                     together; the message lists what would be right. */
+ * \retval EMP_EINVAL  Unknown preset or key, or a value out of range; the message lists
+ *                     what would be right. */
 emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
                                  const char *text, emp_error *err);
 

@@ -189,13 +189,6 @@ void emp_params_adam(emp_params *params, const emp_adam *adam)
     }
 }
 
-void emp_params_restart_adam(emp_params *params)
-{
-    memset(params->moment1, 0, params->count * sizeof *params->moment1);
-    memset(params->moment2, 0, params->count * sizeof *params->moment2);
-    params->step = 0;
-}
-
 double emp_params_ascend(emp_params *params, double limit, const emp_adam *adam)
 {
     double norm;

@@ -67,9 +67,6 @@ typedef struct {
 /** One step of Adam (Kingma and Ba, 2015), bias-corrected, against the gradient. */
 void emp_params_adam(emp_params *params, const emp_adam *adam);
 
-/** Forgets all steps of Adam; values stay. */
-void emp_params_restart_adam(emp_params *params);
-
 /** One step of Adam up the gradient that is held, clipped to the norm \a limit. Returns
  * the norm before. */
 double emp_params_ascend(emp_params *params, double limit, const emp_adam *adam);

@@ -238,12 +238,6 @@ static int32_t draw_device(chooser *c, const emp_real *logits, int32_t count,
     return best;
 }
 
-/* A scale of 0 leaves the likeliest device. */
-static double noise_of(const emp_exploration *explore, int32_t sample)
-{
-    return sample == 0 && explore->is_first_greedy ? -1.0 : explore->noise;
-}
-
 /* Chooses sample k's device of step t from its logits, which are in net->p and become
  * probabilities. */
 static void choose(emp_device_net *net, int32_t k, int64_t t, double noise,
@@ -336,7 +330,7 @@ static void finish_step(emp_device_net *net, const share *m, chooser *chance, in
                         &net->output[(m->first * S + t) * 2 * H], S * 2 * H,
                         m->end - m->first, all);
     for (int32_t k = m->first; k < m->end; k++)
-        choose(net, k, t, noise_of(m->explore, k), m->given, &chance[k - m->first]);
+        choose(net, k, t, m->explore->noise, m->given, &chance[k - m->first]);
 }
 
 /* All samples in lockstep, so that they share each pass over the weights. */

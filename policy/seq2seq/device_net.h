@@ -44,7 +44,6 @@ typedef struct {
     double
         run_shortest; /**< part of the steps that share Gumbel numbers on average: ... */
     double run_longest; /**< ... each sample draws its own, log-uniform between the two */
-    bool   is_first_greedy; /**< the first sample takes the likeliest device each time */
 } emp_exploration;
 
 /** Parameter slices. Those of the backward encoder follow the forward one's. */

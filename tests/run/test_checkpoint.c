@@ -179,21 +179,8 @@ static void expect_same_bytes(const small_steps *how)
     remove(path);
 }
 
-/* With two starts of two batches each, each refined for one, and two batches of refinement at
- * the end. */
-Test(checkpoint, resumed_record_is_the_same_bytes_in_each_stage_of_the_planner)
-{
-    const small_steps planner = {
-        &emp_placer_hdp, "emplace",
-        "grouping=random,groups=3,samples=3,starts=2,start_samples=6,"
-        "start_refine=3,refine_smallest=1,refine_largest=4,refine_cuts=2,hidden=4,"
-        "grouper_hidden=4,type_width=2",
-        8};
-
-    expect_same_bytes(&planner);
-}
-
-/* Walks score where they begin alone; the local search restarts; Post refits after every
+/* Walks score where they begin alone; the local search restarts, refining
+ * begins twice; Post refits after every
  * second batch; a generation of five ends with a batch of two or one. */
 Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 {
@@ -201,7 +188,8 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
         {&emp_placer_local, NULL, "samples=3,moves=groups,coarsest=2,finest=2", 9},
         {&emp_placer_local, NULL, "samples=3,pick=best,kicks=0", 9},
         {&emp_placer_anneal, NULL, "samples=3,warmup=6", 9},
-        {&emp_placer_anneal, NULL, "samples=3,warmup=6,prefilter=4", 9},
+        {&emp_placer_refine, NULL,
+         "samples=3,starts=2,start_samples=4,coarsest=1,finest=4,cuts=2,filter=4", 9},
         {&emp_placer_mcmc, NULL, "samples=3,reset=6", 9},
         {&emp_placer_ce, NULL, "samples=3,starts=2,start_samples=6,fine=3,coarse=2", 8},
         {&emp_placer_post, NULL, "samples=3,batches=2,count=4", 8},

@@ -35,7 +35,7 @@ static emp_moves create(const char *text)
 {
     struct options {
         emp_move_options moves;
-    } options;
+    } options = {0};
     static const emp_option list[] = {
         EMP_MOVE_OPTIONS(struct options, moves, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
     const emp_option_table table = {"test", NULL, list};
@@ -234,5 +234,59 @@ Test(moves, leave_alone_what_has_no_choice)
         cr_expect(emp_moves_draw(&m, &rng, device));
         cr_expect_eq(device[3], 0);
     }
+    emp_moves_clear(&m);
+}
+
+/* ---- groups of more cuts, drawn by weight ---- */
+
+/* Sizes 3 and 6, twice each, as 12 would be too many. */
+Test(moves, may_be_of_several_cuts_of_each_size)
+{
+    const emp_move_options options = {
+        .groups = EMP_CLASS_GROUPS_METIS, .coarsest = 3, .finest = 11, .cuts = 2};
+    emp_moves m;
+
+    cr_assert_eq(emp_moves_init(&m, fixture_problem(f), &options, 1, NULL), EMP_OK);
+    cr_assert_eq(m.level_count, 4);
+    for (int i = 0; i < 4; i++) {
+        cr_expect_eq(m.level[i].first[m.level[i].group_count], OPS);
+        cr_expect_leq(m.level[i].group_count, i < 2 ? 3 : 6);
+    }
+    emp_moves_clear(&m);
+}
+
+/* Of one grouping into three, how often each is drawn. */
+static void expect_shares(const emp_moves *m, const double share[3])
+{
+    enum { PICKS = 20000 };
+    const emp_device_id device[OPS] = {0};
+    int                 times[3] = {0};
+    emp_rng             rng;
+
+    emp_rng_init(&rng, 3, 0, 0);
+    for (int i = 0; i < PICKS; i++) {
+        const emp_move move = emp_moves_pick(m, &rng, device);
+        cr_assert_eq(move.groups, &m->level[0]);
+        times[move.group]++;
+    }
+    for (int g = 0; g < 3; g++)
+        cr_expect_float_eq((double)times[g] / PICKS, share[g], 0.015, "group %d: %d", g,
+                           times[g]);
+}
+
+Test(moves, of_groups_are_drawn_by_their_weight)
+{
+    double    weight[OPS] = {0};
+    emp_moves m = create("moves=groups,groups=metis,coarsest=3,finest=3");
+
+    cr_assert_eq(m.level[0].group_count, 3);
+    expect_shares(&m, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3});
+    cr_assert_eq(emp_moves_weigh(&m, weight, 0.0, NULL), EMP_OK); /* all of them 0 */
+    expect_shares(&m, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3});
+    for (int g = 0; g < 3; g++) weight[m.level[0].member[m.level[0].first[g]]] = g;
+    cr_assert_eq(emp_moves_weigh(&m, weight, 0.0, NULL), EMP_OK);
+    expect_shares(&m, (double[]){0.0, 1.0 / 3, 2.0 / 3});
+    cr_assert_eq(emp_moves_weigh(&m, weight, 0.6, NULL), EMP_OK);
+    expect_shares(&m, (double[]){0.2, 0.2 + 0.4 / 3, 0.2 + 0.8 / 3});
     emp_moves_clear(&m);
 }

@@ -135,6 +135,7 @@ static const searcher searchers[] = {
     {&emp_placer_anneal, "heat=2,samples=1,start=random,moves=ops"},
     {&emp_placer_mcmc, "alpha=10,groups=metis"},
     {&emp_placer_mcmc, "alpha=10,reset=1000,samples=8,moves=ops,near=0,propagate=0"},
+    {&emp_placer_refine, "start_samples=100,starts=20,groups=metis"},
     {&emp_placer_post, "spread=0.1"},
     {&emp_placer_brkga, NULL},
     {&emp_placer_brkga, "population=20,elite=0.1,mutants=0.2"}};

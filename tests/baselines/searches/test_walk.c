@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A walk by itself: are its samples one move away, is the surrogate's favourite taken, and
- * are the members of groups listed as given? */
+/* A walk by itself: are its samples one move away, and are the members of groups listed as
+ * given? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -43,11 +43,11 @@ static void tear_down(void)
 TestSuite(walk, .init = set_up, .fini = tear_down);
 
 /* A walk past its start, with groups by names alone, which need no METIS. */
-static void begin(emp_walk *walk, emp_device_id *candidate, int32_t prefilter)
+static void begin(emp_walk *walk, emp_device_id *candidate)
 {
     struct options {
         emp_walk_options walk;
-    } options;
+    } options = {0};
     static const emp_option list[] = {
         EMP_WALK_OPTIONS(struct options, walk, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
     const emp_option_table table = {"test", NULL, list};
@@ -58,7 +58,6 @@ static void begin(emp_walk *walk, emp_device_id *candidate, int32_t prefilter)
     emp_error              err = {0};
 
     cr_assert_eq(emp_options_parse(&options, &table, NULL, NULL, &err), EMP_OK);
-    options.walk.prefilter = prefilter;
     options.walk.samples = 1;
     options.walk.moves.groups = 3; /* names */
     cr_assert_eq(emp_walk_init(walk, w.problem, &options.walk, 9, &err), EMP_OK, "%s",
@@ -75,7 +74,7 @@ Test(walk, goes_where_its_sample_was)
     emp_device_id *candidate = EMP_NEW_ARRAY(emp_device_id, (size_t)ops);
     int32_t        count;
 
-    begin(&walk, candidate, 1);
+    begin(&walk, candidate);
     for (int i = 0; i < 50; i++) {
         const emp_score faster = {.step_time_s = 0.9 - 0.01 * i, .is_feasible = true};
         bool            is_new;
@@ -90,44 +89,6 @@ Test(walk, goes_where_its_sample_was)
     }
     emp_walk_clear(&walk);
     emp_free(candidate);
-}
-
-/* Of each six moves the one that the surrogate thinks fastest, the first of equals. */
-Test(walk, takes_the_favourite_of_the_surrogate)
-{
-    enum { DRAFTS = 6, ROUNDS = 20 };
-    const size_t   ops = (size_t)w.graph->op_count;
-    emp_walk       walk;
-    emp_surrogate *judge = NULL;
-    emp_device_id *candidate = EMP_NEW_ARRAY(emp_device_id, ops);
-    emp_device_id *draft = EMP_NEW_ARRAY(emp_device_id, ops);
-    int32_t        count, not_first = 0;
-
-    begin(&walk, candidate, DRAFTS);
-    cr_assert_eq(emp_surrogate_create(&judge, w.problem, EMP_SURROGATE_SCALAR, NULL),
-                 EMP_OK);
-    for (int i = 0; i < ROUNDS; i++) {
-        const int64_t first = walk.at.drafted;
-        double        favourite_s = INFINITY, picked_s, guess_s;
-        cr_assert_eq(emp_walk_ask(&walk, "test", &candidate, 1, &count, NULL), EMP_OK);
-        for (int64_t number = first; number < walk.at.drafted; number++) {
-            memcpy(draft, walk.here, ops * sizeof *draft);
-            if (!walk.make(&walk, number, draft)) continue;
-            emp_problem_legalize(w.problem, draft);
-            cr_assert_eq(emp_surrogate_run(judge, &draft, 1, &guess_s, NULL), EMP_OK);
-            if (guess_s < favourite_s) favourite_s = guess_s;
-        }
-        emp_problem_legalize(w.problem, candidate);
-        cr_assert_eq(emp_surrogate_run(judge, &candidate, 1, &picked_s, NULL), EMP_OK);
-        cr_expect_eq(picked_s, favourite_s, "%g is not the least, %g", picked_s,
-                     favourite_s);
-        not_first += walk.draft[0] != first;
-    }
-    cr_expect_gt(not_first, ROUNDS / 2);
-    emp_surrogate_destroy(judge);
-    emp_walk_clear(&walk);
-    emp_free(candidate);
-    emp_free(draft);
 }
 
 /* ---- members ---- */

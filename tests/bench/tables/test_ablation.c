@@ -15,9 +15,9 @@
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
 
 static const emp_arm arms[ARMS] = {
-    {"default", "default", "groups=4,hidden=4", NULL},
-    {"groups", "groups=2", "groups=2,hidden=4", NULL},
-    {"grouping", "grouping=none", "grouping=none,hidden=4", NULL},
+    {"default", "default", "groups=4,hidden=4"},
+    {"groups", "groups=2", "groups=2,hidden=4"},
+    {"grouping", "grouping=none", "grouping=none,hidden=4"},
 };
 static const emp_task rows[ROWS] = {
     {"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2},
@@ -137,18 +137,10 @@ static bool has_row(const emp_ablation *d, const char *key, size_t length)
 
 static void expect_definition(const emp_ablation *d)
 {
-    emp_hdp_options options;
-    emp_error       err = {0};
-
-    cr_expect_str_eq(d->method, "hdp");
     cr_expect_str_eq(d->arm[0].name, "default");
     cr_expect(d->seed_count > 0 && d->budget > 0);
     for (int32_t i = 0; i < d->arm_count; i++) {
         const emp_arm *arm = &d->arm[i];
-        const char    *preset = emp_ablation_preset_of(d, arm);
-        cr_expect_str_eq(preset, arm->preset != NULL ? arm->preset : d->preset);
-        cr_expect_eq(emp_hdp_options_parse(&options, preset, arm->options, &err), EMP_OK,
-                     "%s: %s", arm->name, err.msg);
         cr_expect((arm->options == NULL) == (i == 0), "%s changes nothing", arm->name);
         for (int32_t j = 0; j < i; j++) {
             cr_expect_str_neq(arm->name, d->arm[j].name);
@@ -165,7 +157,7 @@ static void expect_definition(const emp_ablation *d)
 Test(ablation, definitions_name_what_there_is)
 {
     expect_definition(&emp_ablation_grouping);
-    expect_definition(&emp_ablation_preset);
+    expect_definition(&emp_ablation_refine);
 }
 
 static volatile sig_atomic_t stop_flag;
@@ -209,13 +201,11 @@ Test(ablation, wrong_names_are_refused)
     expect_refused(&study, &params,
                    "the study has no arm \"order\"; it has default, groups, "
                    "grouping, default, groups=2, grouping=none");
-    expect_refused(
-        &emp_ablation_preset, &params,
-        "the study has no arm \"order\"; it has default, from paper, stages, "
-        "learning, grouping, groups, refining, guiding, default, 12 scotch "
-        "groups, 12 scotch groups and imitation, starts=0, starts=1, starts=2, "
-        "start_refine=0, start_samples=100, start_samples=400, reinforce, elites=1, "
-        "elites=20, ...");
+    expect_refused(&emp_ablation_refine, &params,
+                   "the study has no arm \"order\"; it has default, stages, grouping, "
+                   "guiding, default, starts=1, starts=5, groups=metis, groups=names, "
+                   "large groups only, small groups only, cuts=1, cuts=4, no blame, no "
+                   "surrogate, neither, surrogate chooses all, filter=16, filter=256");
     params = make_params(NULL);
     params.seed_count = 0;
     expect_refused(&study, &params, "0 seeds; give 1 to 100");

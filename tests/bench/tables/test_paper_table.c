@@ -168,7 +168,7 @@ Test(paper_table, wrong_names_are_refused)
     params.methods = "gpus";
     expect_refused(&params,
                    "table 1 has no method \"gpus\"; it has cpu, gpu, expert, scotch, "
-                   "mincut, metis, random, hdp, hdp-emplace, anneal, ce");
+                   "mincut, metis, random, hdp, refine, anneal, ce");
     params = make_params(&counts);
     params.seed_count = 101;
     expect_refused(&params, "101 seeds; give 1 to 100");
@@ -323,7 +323,7 @@ static void expect_creates(const emp_problem *problem, const char *method,
 Test(paper_table, definitions_name_what_exists)
 {
     const emp_paper_table *const tables[] = {&emp_paper_table1, &emp_paper_table2};
-    const emp_ablation *const studies[] = {&emp_ablation_grouping, &emp_ablation_preset};
+    const emp_ablation *const studies[] = {&emp_ablation_grouping, &emp_ablation_refine};
     emp_runtime               runtime;
     emp_loaded_task           task = {0};
 
@@ -340,8 +340,8 @@ Test(paper_table, definitions_name_what_exists)
     for (int i = 0; i < 2; i++) {
         for (int32_t a = 0; a < studies[i]->arm_count; a++) {
             const emp_arm *arm = &studies[i]->arm[a];
-            expect_creates(task.problem, studies[i]->method,
-                           emp_ablation_preset_of(studies[i], arm), arm->options);
+            expect_creates(task.problem, studies[i]->method, studies[i]->preset,
+                           arm->options);
         }
     }
     emp_tasks_clear(&task, 1);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* On a machine of several hosts ops that only a CPU can run have a choice of CPUs. Have they
- * a group, whoever makes the groups, and does the planner plan with them? */
+ * a group, whoever makes the groups? */
 #include <criterion/criterion.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "graphs/load.h"
 #include "policy/hdp/fixed_groups.h"
-#include "policy/hdp/hdp.h"
 #include "sim/machine/machine.h"
 
 static const char *const SPEC = "nmt:layers=1,steps=2,units=16,vocab=100";
@@ -83,54 +81,4 @@ Test(fixed_groups, keep_the_last_for_what_only_cpus_run)
         for (size_t i = 0; i < sizeof count / sizeof *count; i++)
             check_groups(grouping[g], count[i]);
     }
-}
-
-static double metric(const void *state, const char *name)
-{
-    int32_t                  count = 0;
-    const emp_placer_metric *all = emp_placer_hdp.metrics(state, &count);
-
-    for (int32_t i = 0; i < count; i++)
-        if (strcmp(all[i].name, name) == 0) return all[i].value;
-    cr_assert_fail("no metric %s", name);
-    return 0.0;
-}
-
-/* Two starts of two asks, each refined for one, then refinement to the end, which groups ops
- * anew. On several hosts the surrogate is silent. */
-Test(fixed_groups, of_preset_emplace_serve_several_hosts)
-{
-    enum { SAMPLES = 8, STARTS = 2, ASKS = 8 };
-    const emp_placer_params params = {.seed = 1,
-                                      .threads = 1,
-                                      .preset = "emplace",
-                                      .options = "hidden=10,starts=2,start_samples=16,"
-                                                 "start_refine=8,refine_smallest=1"};
-    emp_device_id          *candidates[SAMPLES];
-    emp_score               score[SAMPLES];
-    emp_error               err = {0};
-    void                   *state = NULL;
-    int32_t                 count = 0;
-
-    for (int k = 0; k < SAMPLES; k++) {
-        candidates[k] = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
-        score[k] = (emp_score){.step_time_s = 1.0 + k, .is_feasible = true};
-    }
-    cr_assert_eq(emp_placer_hdp.create(&state, problem, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    for (int i = 0; i < ASKS; i++) {
-        cr_assert_eq(emp_placer_hdp.ask(state, candidates, SAMPLES, &count, &err), EMP_OK,
-                     "%s", err.msg);
-        for (int32_t k = 0; k < count; k++) {
-            for (emp_op_id op = 0; op < graph->op_count; op++)
-                cr_assert(candidates[k][op] >= 0 &&
-                              candidates[k][op] < machine->device_count,
-                          "op %d on %d", op, candidates[k][op]);
-        }
-        cr_assert_eq(emp_placer_hdp.tell(state, score, count, &err), EMP_OK, "%s",
-                     err.msg);
-    }
-    cr_expect_eq(metric(state, "stage"), STARTS, "it does not refine");
-    emp_placer_hdp.destroy(state);
-    for (int k = 0; k < SAMPLES; k++) emp_free(candidates[k]);
 }

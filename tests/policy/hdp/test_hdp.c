@@ -734,7 +734,8 @@ Test(hdp_options, name_what_is_wrong)
                    "hdp: option groups is 0, must be a whole number in 1..4096");
     expect_refusal(NULL, "grouping=kahip",
                    "hdp: option grouping is kahip, must be one of learned|random|chunks");
-    expect_refusal("best", NULL, "hdp has no preset \"best\"; it has paper|emplace");
+    expect_refusal("best", NULL, "hdp has no preset \"best\"; it has paper");
+    expect_refusal("emplace", NULL, "hdp has no preset \"emplace\" any more");
 }
 
 Test(hdp_options, paper_preset_holds_the_paper_constants)

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "policy/hdp/name_groups.h"
+#include "search/groups/name_groups.h"
 
 enum { NAMES = 9 };
 

@@ -1,9 +1,9 @@
-/** \file policy/hdp/name_groups.h
+/** \file search/groups/name_groups.h
  * Groups by the name scopes that a front end wrote into the names of ops, as in
  * "gradients/decoder/cell_3/MatMul": the longest common prefixes, until there are enough.
  */
-#ifndef EMP_POLICY_HDP_NAME_GROUPS_H
-#define EMP_POLICY_HDP_NAME_GROUPS_H
+#ifndef EMP_SEARCH_GROUPS_NAME_GROUPS_H
+#define EMP_SEARCH_GROUPS_NAME_GROUPS_H
 
 #include <stdint.h>
 
@@ -19,4 +19,4 @@
 emp_status emp_name_groups(int32_t *group, const char *const *name, int32_t count,
                            int32_t group_count, emp_error *err);
 
-#endif /* EMP_POLICY_HDP_NAME_GROUPS_H */
+#endif /* EMP_SEARCH_GROUPS_NAME_GROUPS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hdp/name_groups.h"
+#include "search/groups/name_groups.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Local search that asks the simulator more than a step time.
+ *
+ * A sample is the best placement so far in which one group of ops has gone to another device.
+ * Groups are Scotch's, of many sizes, and cut in several ways: large ones keep together what
+ * belongs together, small ones balance the load. They are drawn by their share of the critical
+ * path (sim/explain/blame.h): what is not on it can be anywhere. A part of the samples are those
+ * of many drafts that the surrogate thinks fastest. What has been proposed is not proposed again
+ * as long as it is remembered.
+ *
+ * Where a search ends depends on where it begins more than on how long it lasts. So there are
+ * several starts from random placements; the best of all is refined to the end. */
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "baselines/searches/walk.h"
+#include "sim/explain/blame.h"
+#include "sim/surrogate/agreement.h"
+
+/* Slots for the hashes of proposals; of two that share a slot the later one is remembered. Of
+ * 4,000 proposals a tenth is forgotten. */
+enum { KNOWN = 1 << 14 };
+
+/* Most moves may be known: after so many draws the last one is taken as it is. */
+enum { MOST_DRAWS = 20 };
+
+enum { BLOCK = 16 /* drafts that are estimated at once */ };
+
+/* Streams of the walk's seed, away from its own: substreams from 16 on. */
+enum { STREAM_MOVE = 16, STREAM_START };
+
+/* Largest group of Scotch or METIS over the mean. */
+static const double IMBALANCE = 3.0;
+
+typedef struct {
+    emp_walk_options walk;
+    int32_t          starts, start_samples;
+    double           alike, chosen; /* shares of moves, of samples */
+    int32_t          filter;        /* drafts for each sample that is chosen */
+} refine_options;
+
+typedef struct {
+    int64_t  number;
+    uint64_t hash;   /* of the placement */
+    bool     is_new; /* was not proposed before */
+    double   guess_s;
+} draft;
+
+/* What a checkpoint must keep, beside the arrays. */
+typedef struct {
+    int64_t stage; /* number of the start, or that of starts: the last refinement */
+    int64_t told;  /* samples of it */
+} refine_progress;
+
+typedef struct {
+    emp_walk        walk; /* first */
+    refine_options  options;
+    refine_progress at;
+    emp_sim        *sim;       /* NULL: these rules cannot be explained */
+    emp_surrogate  *surrogate; /* NULL: nothing can be estimated */
+    double         *blame_s;   /* [op] */
+    int64_t        *known;     /* [hash % KNOWN] hash of a proposal, or 0 */
+    draft          *draft;
+    emp_device_id  *block;     /* [BLOCK][op] */
+    uint64_t        here_hash; /* of where the walk stands ... */
+    bool            is_seen;   /* ... which the simulator has looked at */
+} refiner;
+
+static void destroy(void *state)
+{
+    refiner *r = state;
+
+    if (r == NULL) return;
+    emp_walk_clear(&r->walk);
+    emp_sim_destroy(r->sim);
+    emp_surrogate_destroy(r->surrogate);
+    emp_free(r->blame_s);
+    emp_free(r->known);
+    emp_free(r->draft);
+    emp_free(r->block);
+    emp_free(r);
+}
+
+/* ---- what the simulator says ------------------------------------------------------- */
+
+/* A placement's hash is the sum of these over its ops, so that a move changes few. */
+static uint64_t hash_of_op(emp_op_id op, emp_device_id device)
+{
+    return emp_hash_u64(EMP_HASH_SEED, (uint64_t)op << 32 | (uint32_t)device);
+}
+
+/* Has the simulator look at where the walk stands, if that is new. */
+static emp_status look(refiner *r, emp_error *err)
+{
+    emp_walk            *w = &r->walk;
+    emp_device_id *const here[] = {w->here};
+    uint64_t             hash = 0;
+
+    for (emp_op_id op = 0; op < w->problem->graph->op_count; op++)
+        hash += hash_of_op(op, w->here[op]);
+    if (r->is_seen && hash == r->here_hash) return EMP_OK;
+    r->here_hash = hash;
+    r->is_seen = false;
+    if (r->sim != NULL) {
+        EMP_CHECK(emp_explain_blame(r->blame_s, w->problem, r->sim, w->here, err));
+        EMP_CHECK(emp_moves_weigh(&w->moves, r->blame_s, r->options.alike, err));
+    }
+    if (r->surrogate != NULL)
+        EMP_CHECK(emp_surrogate_follow(r->surrogate, r->sim, here, 1, err));
+    r->is_seen = true;
+    return EMP_OK;
+}
+
+/* ---- drafts ------------------------------------------------------------------------ */
+
+static emp_move pick(const emp_walk *w, int64_t number, const emp_device_id *device_of_op)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, w->seed, (uint32_t)number, STREAM_MOVE);
+    return emp_moves_pick(&w->moves, &rng, device_of_op);
+}
+
+static bool make_move(emp_walk *walk, int64_t number, emp_device_id *device_of_op)
+{
+    const emp_move move = pick(walk, number, device_of_op);
+
+    return emp_move_make(&move, device_of_op);
+}
+
+static uint64_t hash_of_move(const refiner *r, const emp_move *m)
+{
+    const emp_members *g = m->groups;
+    uint64_t           hash = r->here_hash;
+
+    for (int32_t i = g->first[m->group]; i < g->first[m->group + 1]; i++) {
+        emp_op_id     op = g->member[i];
+        emp_device_id from = r->walk.here[op];
+        if (from != m->to) hash += hash_of_op(op, m->to) - hash_of_op(op, from);
+    }
+    return hash;
+}
+
+/* Neither where the walk stands, nor proposed before, nor among the first `count` drafts. */
+static bool is_new(const refiner *r, uint64_t hash, int32_t count)
+{
+    if (hash == r->here_hash || r->known[hash % KNOWN] == (int64_t)hash) return false;
+    for (int32_t i = 0; i < count; i++)
+        if (r->draft[i].hash == hash) return false;
+    return true;
+}
+
+static void draw_draft(refiner *r, int32_t index)
+{
+    draft *d = &r->draft[index];
+
+    for (int i = 0; i == 0 || (i < MOST_DRAWS && !d->is_new); i++) {
+        d->number = r->walk.at.drafted++;
+        const emp_move move = pick(&r->walk, d->number, r->walk.here);
+        d->hash = hash_of_move(r, &move);
+        d->is_new = is_new(r, d->hash, index);
+    }
+}
+
+static void make_draft(refiner *r, const draft *d, emp_device_id *device_of_op)
+{
+    memcpy(device_of_op, r->walk.here,
+           (size_t)r->walk.problem->graph->op_count * sizeof *device_of_op);
+    make_move(&r->walk, d->number, device_of_op);
+}
+
+/* Estimates the drafts from `first` to `end`. What is not new is the last to be chosen. */
+static emp_status estimate(refiner *r, int32_t first, int32_t end, emp_error *err)
+{
+    const size_t   ops = (size_t)r->walk.problem->graph->op_count;
+    emp_device_id *placement[BLOCK];
+    double         guess_s[BLOCK];
+
+    for (int32_t i = 0; i < BLOCK; i++) placement[i] = r->block + (size_t)i * ops;
+    for (; first < end; first += BLOCK) {
+        int32_t count = end - first < BLOCK ? end - first : BLOCK;
+        draft  *d = &r->draft[first];
+        for (int32_t i = 0; i < count; i++) make_draft(r, &d[i], placement[i]);
+        EMP_CHECK(emp_surrogate_run(r->surrogate, placement, count, guess_s, err));
+        for (int32_t i = 0; i < count; i++)
+            d[i].guess_s = d[i].is_new ? guess_s[i] : INFINITY;
+    }
+    return EMP_OK;
+}
+
+/* Brings the `chosen` drafts with the least estimates to `first` and after it. */
+static void choose(refiner *r, int32_t first, int32_t end, int32_t chosen)
+{
+    for (int32_t k = first; k < first + chosen; k++) {
+        int32_t best = k;
+        for (int32_t i = k + 1; i < end; i++)
+            if (r->draft[i].guess_s < r->draft[best].guess_s) best = i;
+        const draft kept = r->draft[k];
+        r->draft[k] = r->draft[best];
+        r->draft[best] = kept;
+    }
+}
+
+/* Fills the first `count` drafts, of which the last ones are chosen. */
+static emp_status draw_samples(refiner *r, int32_t count, emp_error *err)
+{
+    const int32_t chosen =
+        r->surrogate == NULL ? 0 : (int32_t)(count * r->options.chosen);
+    const int32_t plain = count - chosen;
+    const int32_t drafts = plain + chosen * r->options.filter;
+
+    EMP_CHECK(look(r, err));
+    for (int32_t i = 0; i < drafts; i++) draw_draft(r, i);
+    if (chosen > 0) EMP_CHECK(estimate(r, plain, drafts, err));
+    choose(r, plain, drafts, chosen);
+    return EMP_OK;
+}
+
+static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    refiner  *r = state;
+    emp_walk *w = &r->walk;
+
+    if (r->at.stage < 0 || r->at.stage > r->options.starts || r->at.told < 0)
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of refine is damaged");
+    if (w->at.is_new) return emp_walk_ask(w, "refine", candidates, max, count, err);
+    EMP_CHECK(emp_walk_check(w, "refine", err));
+    *count = w->sample_count = w->options.samples < max ? w->options.samples : max;
+    EMP_CHECK(draw_samples(r, *count, err));
+    for (int32_t k = 0; k < *count; k++) {
+        const draft *d = &r->draft[k];
+        w->draft[k] = d->number;
+        make_draft(r, d, candidates[k]);
+        r->known[d->hash % KNOWN] = (int64_t)d->hash;
+    }
+    return EMP_OK;
+}
+
+/* ---- stages ------------------------------------------------------------------------ */
+
+/* The next start, or the refinement of the best of all. */
+static void move_on(refiner *r)
+{
+    emp_walk *w = &r->walk;
+    emp_rng   rng;
+
+    if (r->at.stage == r->options.starts || r->at.told < r->options.start_samples) return;
+    r->at = (refine_progress){.stage = r->at.stage + 1};
+    if (r->at.stage == r->options.starts) {
+        emp_walk_return(w);
+        return;
+    }
+    emp_rng_init(&rng, w->seed, (uint32_t)r->at.stage, STREAM_START);
+    emp_moves_scatter(&w->moves, &rng, w->here);
+    emp_problem_legalize(w->problem, w->here);
+    w->at.is_new = 1;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    refiner *r = state;
+    bool     is_new;
+    int32_t  accepted = 0;
+
+    EMP_CHECK(emp_walk_begin(&r->walk, scores, count, &is_new, err));
+    if (!is_new) accepted = emp_walk_metropolis(&r->walk, scores, count, 0.0);
+    r->at.told += count;
+    emp_walk_report(&r->walk, (emp_placer_metric){"stage", (double)r->at.stage},
+                    (emp_placer_metric){"accepted_frac", (double)accepted / count});
+    move_on(r);
+    return EMP_OK;
+}
+
+/* ---- creation ---------------------------------------------------------------------- */
+
+/* Not all rules can be explained, and not all machines estimated. */
+static emp_status create_simulators(refiner *r, const emp_problem *problem,
+                                    emp_error *err)
+{
+    if (problem->runtime.rules != EMP_RULES_EVENTS) return EMP_OK;
+    EMP_CHECK(emp_sim_create(&r->sim, problem, err));
+    emp_status st =
+        emp_surrogate_create(&r->surrogate, problem, EMP_SURROGATE_FASTEST, err);
+    return st == EMP_EUNSUPPORTED ? EMP_OK : st;
+}
+
+static emp_status create(void **state, const emp_problem *problem,
+                         const emp_placer_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    refiner   *r = EMP_NEW(refiner);
+    size_t     ops = (size_t)problem->graph->op_count;
+
+    *state = NULL;
+    if (r == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    EMP_TRY(emp_placer_options_parse(&r->options, &emp_placer_refine, params, err));
+    r->options.walk.start = EMP_START_RANDOM;
+    r->options.walk.moves.kind = EMP_MOVES_GROUPS;
+    r->options.walk.moves.imbalance = IMBALANCE;
+    EMP_TRY(emp_walk_init(&r->walk, problem, &r->options.walk, params->seed, err));
+    r->walk.make = make_move;
+    emp_problem_legalize(problem, r->walk.here);
+    EMP_TRY(create_simulators(r, problem, err));
+    r->blame_s = EMP_NEW_ARRAY(double, ops);
+    r->known = EMP_NEW_ARRAY(int64_t, KNOWN);
+    r->draft =
+        EMP_NEW_ARRAY(draft, (size_t)r->options.walk.samples * (size_t)r->options.filter);
+    r->block = EMP_NEW_ARRAY(emp_device_id, BLOCK * ops);
+    if (!r->blame_s || !r->known || !r->draft || !r->block)
+        EMP_FAIL(EMP_ENOMEM, "drafts of %zu ops", ops);
+    *state = r;
+    r = NULL;
+
+cleanup:
+    destroy(r);
+    return st;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    refiner *r = state;
+    int32_t  count = emp_walk_list_state(&r->walk, arrays);
+
+    arrays[count++] = (emp_named_array){"stage", EMP_ARRAY_INT64,
+                                        sizeof r->at / sizeof(int64_t), &r->at};
+    arrays[count++] = (emp_named_array){"known", EMP_ARRAY_INT64, KNOWN, r->known};
+    return count;
+}
+
+static const emp_option option_list[] = {
+    EMP_INTEGER_OPTION("samples", refine_options, walk.samples, 1, EMP_MAX_BATCH,
+                       "placements a batch", 8),
+    EMP_INTEGER_OPTION("starts", refine_options, starts, 1, 64,
+                       "times to begin at a random placement", 3),
+    EMP_INTEGER_OPTION("start_samples", refine_options, start_samples, 1, 1 << 30,
+                       "samples of each", 700),
+    EMP_WORD_OPTION(
+        "groups", refine_options, walk.moves.groups, EMP_CLASS_GROUPING_WORDS "|all",
+        "how groups are made; colocrl: by its rules, names: layer x direction x "
+        "8 steps, all: metis and names",
+        EMP_CLASS_GROUPS_SCOTCH),
+    EMP_INTEGER_OPTION("coarsest", refine_options, walk.moves.coarsest, 1, 1 << 14,
+                       "groups of the first size; each further one has twice as many",
+                       12),
+    EMP_INTEGER_OPTION("finest", refine_options, walk.moves.finest, 1, 1 << 14,
+                       "groups at most", 768),
+    EMP_INTEGER_OPTION("cuts", refine_options, walk.moves.cuts, 1, EMP_MOVES_MAX_CUTS,
+                       "groupings of each size", 8),
+    EMP_REAL_OPTION("alike", refine_options, alike, 0, 1,
+                    "share of moves of any group; others go by its share of the critical "
+                    "path",
+                    0.3),
+    EMP_REAL_OPTION("chosen", refine_options, chosen, 0, 1,
+                    "share of samples that the surrogate chooses", 0.5),
+    EMP_INTEGER_OPTION("filter", refine_options, filter, 1, 1024,
+                       "moves drawn for each of these", 64),
+    EMP_NO_OPTION};
+
+const emp_placer_type emp_placer_refine = {
+    .options = option_list,
+    .name = "refine",
+    .description =
+        "local search by moves of Scotch groups, led by the critical path and the "
+        "surrogate",
+    .uses_budget = true,
+    .uses_seed = true,
+    .create = create,
+    .ask = ask,
+    .tell = tell,
+    .destroy = destroy,
+    .metrics = emp_walk_metrics,
+    .list_state = list_state,
+};

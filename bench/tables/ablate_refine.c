@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Refining, one choice changed at a time. */
+#include "bench/tables/ablation.h"
+#include "bench/tables/paper.h"
+
+static const emp_arm arms[] = {
+    {"default", "default", NULL},
+
+    {"stages", "starts=1", "starts=1"},
+    {"stages", "starts=5", "starts=5,start_samples=400"},
+
+    {"grouping", "groups=metis", "groups=metis"},
+    {"grouping", "groups=names", "groups=names"},
+    {"grouping", "large groups only", "finest=12"},
+    {"grouping", "small groups only", "coarsest=768"},
+    {"grouping", "cuts=1", "cuts=1"},
+    {"grouping", "cuts=4", "cuts=4"},
+
+    {"guiding", "no blame", "alike=1"},
+    {"guiding", "no surrogate", "chosen=0"},
+    {"guiding", "neither", "alike=1,chosen=0"},
+    {"guiding", "surrogate chooses all", "chosen=1"},
+    {"guiding", "filter=16", "filter=16"},
+    {"guiding", "filter=256", "filter=256"},
+};
+
+const emp_ablation emp_ablation_refine = {.name = "refine",
+                                          .method = "refine",
+                                          .arm = arms,
+                                          .arm_count = sizeof arms / sizeof *arms,
+                                          .row = emp_paper_task,
+                                          .row_count = EMP_PAPER_TASKS,
+                                          .rows = "inception_v3,rnnlm,nmt2,nmt4",
+                                          .seed_count = 5,
+                                          .budget = 4000};

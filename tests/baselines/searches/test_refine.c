@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is each sample of the refinement the best placement with one group on another device, which was
+ * not proposed before? Do starts end when they should, and do blame and estimates decide what is
+ * moved? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "graphs/workloads/workloads.h"
+#include "sim/engine/sim.h"
+#include "sim/explain/blame.h"
+#include "sim/machine/machine.h"
+#include "sim/surrogate/surrogate.h"
+
+enum { SAMPLES = 8 };
+
+#define SMALL "groups=metis,coarsest=3,finest=192,cuts=2"
+/* Moves are drawn without a look at step times. */
+#define BLIND SMALL ",chosen=0,alike=1"
+
+static emp_graph     *whole, *graph;
+static emp_machine   *machine;
+static emp_problem   *problem;
+static emp_device_id *candidate[EMP_MAX_BATCH], *here;
+static size_t         bytes; /* of a placement */
+
+static void create_problem(const char *rules)
+{
+    emp_error   err = {0};
+    emp_runtime runtime;
+
+    cr_assert_eq(emp_workload_build(&whole, "rnnlm:steps=4", &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_eq(emp_graph_prune(&graph, whole, &err), EMP_OK);
+    cr_assert_eq(emp_machine_load(&machine, "k40x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, rules, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, "rnnlm", &err),
+                 EMP_OK, "%s", err.msg);
+    bytes = (size_t)graph->op_count * sizeof *here;
+    here = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
+    for (int k = 0; k < SAMPLES; k++)
+        candidate[k] = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
+}
+
+static void set_up(void) { create_problem("tf-r1.3"); }
+
+static void tear_down(void)
+{
+    for (int k = 0; k < SAMPLES; k++) emp_free(candidate[k]);
+    emp_free(here);
+    emp_problem_destroy(problem);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(graph);
+    emp_graph_destroy(whole);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(refine, .init = set_up, .fini = tear_down);
+
+static void *create(const char *options)
+{
+    const emp_placer_params params = {.seed = 3, .threads = 1, .options = options};
+    void                   *state = NULL;
+    emp_error               err = {0};
+
+    cr_assert_eq(emp_placer_refine.create(&state, problem, &params, &err), EMP_OK, "%s",
+                 err.msg);
+    return state;
+}
+
+static int32_t ask(void *state)
+{
+    emp_error err = {0};
+    int32_t   count;
+
+    cr_assert_eq(emp_placer_refine.ask(state, candidate, SAMPLES, &count, &err), EMP_OK,
+                 "%s", err.msg);
+    return count;
+}
+
+/* Tells that the samples take so many seconds. */
+static void tell(void *state, const double *step_time_s, int32_t count)
+{
+    emp_score score[SAMPLES];
+
+    for (int32_t k = 0; k < count; k++) score[k] = (emp_score){step_time_s[k], true, 0.0};
+    cr_assert_eq(emp_placer_refine.tell(state, score, count, NULL), EMP_OK);
+}
+
+static void tell_all(void *state, double step_time_s, int32_t count)
+{
+    double all[SAMPLES];
+
+    for (int32_t k = 0; k < count; k++) all[k] = step_time_s;
+    tell(state, all, count);
+}
+
+/* Past the start, which takes 100 s; leaves it in `here`. */
+static void *start(const char *options)
+{
+    void *state = create(options);
+
+    cr_assert_eq(ask(state), 1);
+    memcpy(here, candidate[0], bytes);
+    tell_all(state, 100.0, 1);
+    return state;
+}
+
+static double metric(const void *state, const char *name)
+{
+    int32_t                  count;
+    const emp_placer_metric *m = emp_placer_refine.metrics(state, &count);
+
+    for (int32_t i = 0; i < count; i++)
+        if (strcmp(m[i].name, name) == 0) return m[i].value;
+    cr_assert_fail("no metric %s", name);
+    return NAN;
+}
+
+/* Whether some ops have gone from `here` to one device. */
+static bool is_move(const emp_device_id *device)
+{
+    emp_device_id to = -1;
+
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        if (device[op] == here[op]) continue;
+        if (to >= 0 && device[op] != to) return false;
+        to = device[op];
+    }
+    return to >= 0;
+}
+
+/* The third sample of a batch is the fastest so far, and where all go on from. */
+Test(refine, samples_are_the_best_in_which_one_group_has_moved)
+{
+    const char *const options[] = {BLIND, SMALL};
+
+    for (int i = 0; i < 2; i++) {
+        void *state = start(options[i]);
+        for (int u = 0; u < 15; u++) {
+            double time_s[SAMPLES];
+            cr_assert_eq(ask(state), SAMPLES);
+            for (int k = 0; k < SAMPLES; k++) {
+                cr_expect(is_move(candidate[k]), "%s: update %d, sample %d", options[i],
+                          u, k);
+                time_s[k] = k == 2 ? 99.0 - u : 200.0;
+            }
+            memcpy(here, candidate[2], bytes);
+            tell(state, time_s, SAMPLES);
+        }
+        emp_placer_refine.destroy(state);
+    }
+}
+
+/* One or two may be forgotten, as others have taken their slots. */
+Test(refine, nothing_that_is_remembered_is_proposed_again)
+{
+    enum { BATCHES = 20, ALL = BATCHES * SAMPLES };
+    emp_device_id *seen = malloc(ALL * bytes);
+    void          *state = start(BLIND);
+    int            again = 0;
+
+    for (int n = 0; n < ALL; n++) {
+        if (n % SAMPLES == 0) cr_assert_eq(ask(state), SAMPLES);
+        memcpy((char *)seen + (size_t)n * bytes, candidate[n % SAMPLES], bytes);
+        for (int i = 0; i < n; i++)
+            again += memcmp((char *)seen + (size_t)i * bytes, candidate[n % SAMPLES],
+                            bytes) == 0;
+        if (n % SAMPLES == SAMPLES - 1) tell_all(state, 200.0, SAMPLES);
+    }
+    cr_expect_leq(again, 2, "%d of %d again", again, (int)ALL);
+    free(seen);
+    emp_placer_refine.destroy(state);
+}
+
+/* Two starts of two batches, each begun by a placement that comes alone; in the end the best of
+ * both, which the first start has found. */
+Test(refine, the_best_of_all_starts_is_refined_to_the_end)
+{
+    void          *state = start(BLIND ",starts=2,start_samples=16");
+    emp_device_id *best = malloc(bytes);
+
+    cr_assert_eq(ask(state), SAMPLES);
+    memcpy(best, candidate[5], bytes);
+    tell(state, (double[]){9, 9, 9, 9, 9, 1, 9, 9}, SAMPLES);
+    cr_assert_eq(ask(state), SAMPLES);
+    cr_expect_eq(metric(state, "stage"), 0.0);
+    tell_all(state, 9.0, SAMPLES);
+    cr_assert_eq(ask(state), 1, "the second start");
+    cr_expect_neq(memcmp(candidate[0], here, bytes), 0);
+    tell_all(state, 5.0, 1);
+    cr_expect_eq(metric(state, "stage"), 1.0);
+    cr_expect_eq(metric(state, "here_s"), 5.0);
+    for (int u = 0; u < 2; u++) {
+        cr_assert_eq(ask(state), SAMPLES);
+        tell_all(state, 4.0 - u, SAMPLES);
+    }
+    memcpy(here, best, bytes);
+    for (int u = 0; u < 5; u++) {
+        cr_assert_eq(ask(state), SAMPLES);
+        for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]));
+        tell_all(state, 9.0, SAMPLES);
+        cr_expect_eq(metric(state, "stage"), 2.0);
+        cr_expect_eq(metric(state, "here_s"), 1.0);
+    }
+    free(best);
+    emp_placer_refine.destroy(state);
+}
+
+/* ---- what the simulator says ---- */
+
+/* Share of the blame of `here` that goes to ops of samples that have moved. */
+static double moved_blame(const char *options)
+{
+    enum { BATCHES = 10 };
+    double  *blame_s = EMP_NEW_ARRAY(double, (size_t)graph->op_count), sum = 0.0;
+    double   moved = 0.0;
+    int      ops = 0;
+    emp_sim *sim = NULL;
+    void    *state = start(options);
+
+    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    cr_assert_eq(emp_explain_blame(blame_s, problem, sim, here, NULL), EMP_OK);
+    for (emp_op_id op = 0; op < graph->op_count; op++) sum += blame_s[op];
+    for (int u = 0; u < BATCHES; u++) {
+        ask(state);
+        for (int k = 0; k < SAMPLES; k++) {
+            for (emp_op_id op = 0; op < graph->op_count; op++) {
+                if (candidate[k][op] == here[op]) continue;
+                moved += blame_s[op] / sum;
+                ops++;
+            }
+        }
+        tell_all(state, 200.0, SAMPLES);
+    }
+    emp_placer_refine.destroy(state);
+    emp_sim_destroy(sim);
+    emp_free(blame_s);
+    return moved / ops * graph->op_count;
+}
+
+Test(refine, moves_begin_with_what_is_to_blame)
+{
+    double by_blame = moved_blame(SMALL ",chosen=0,alike=0");
+    double alike = moved_blame(BLIND);
+
+    cr_expect_gt(by_blame, 1.2 * alike, "%g, else %g", by_blame, alike);
+}
+
+/* Mean estimate of the first samples, in the topological order. */
+static double mean_estimate(const char *options)
+{
+    enum { BATCHES = 5 };
+    emp_surrogate *surrogate = NULL;
+    double         sum = 0.0, estimate_s[SAMPLES];
+    void          *state = start(options);
+
+    cr_assert_eq(emp_surrogate_create(&surrogate, problem, EMP_SURROGATE_SCALAR, NULL),
+                 EMP_OK);
+    for (int u = 0; u < BATCHES; u++) {
+        ask(state);
+        for (int k = 0; k < SAMPLES; k++) emp_problem_legalize(problem, candidate[k]);
+        cr_assert_eq(emp_surrogate_run(surrogate, candidate, SAMPLES, estimate_s, NULL),
+                     EMP_OK);
+        for (int k = 0; k < SAMPLES; k++) sum += estimate_s[k];
+        tell_all(state, 200.0, SAMPLES);
+    }
+    emp_placer_refine.destroy(state);
+    emp_surrogate_destroy(surrogate);
+    return sum / (BATCHES * SAMPLES);
+}
+
+Test(refine, the_surrogate_chooses_among_drafts)
+{
+    double blind = mean_estimate(BLIND), half = mean_estimate(SMALL ",alike=1");
+    double all = mean_estimate(SMALL ",alike=1,chosen=1");
+
+    cr_expect_lt(half, 0.98 * blind, "%g, else %g", half, blind);
+    cr_expect_lt(all, 0.98 * half, "%g, else %g", all, half);
+}
+
+/* Under rules that cannot be explained nothing is weighed or chosen. */
+TestSuite(refine_rules, .fini = tear_down);
+
+Test(refine_rules, others_are_refined_without_a_guide)
+{
+    create_problem("msr-load");
+    void *state = start(SMALL);
+    for (int u = 0; u < 20; u++) {
+        cr_assert_eq(ask(state), SAMPLES);
+        for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]));
+        tell_all(state, 200.0, SAMPLES);
+    }
+    emp_placer_refine.destroy(state);
+}
+
+Test(refine, other_options_are_refused)
+{
+    const emp_placer_params params = {.options = "coarsest=30,finest=20"};
+    void                   *state = NULL;
+    emp_error               err = {0};
+
+    cr_expect_eq(emp_placer_refine.create(&state, problem, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "finest=20"));
+}
+
+/* ---- allocation failures ---- */
+
+/* Of the first batch, which explains a placement. */
+static void ask_in_spite_of_failures(void *state)
+{
+    emp_status st = EMP_ENOMEM;
+    int32_t    count;
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_placer_refine.ask(state, candidate, SAMPLES, &count, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                  emp_status_str(st));
+    }
+}
+
+Test(refine, survives_every_allocation_failure)
+{
+    const emp_placer_params params = {
+        .seed = 3, .options = "groups=names,coarsest=12,finest=12,cuts=1"};
+    emp_status st = EMP_ENOMEM;
+    void      *state = NULL;
+    long       before = emp_mem_live_blocks();
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_placer_refine.create(&state, problem, &params, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                     emp_status_str(st));
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    cr_assert_eq(ask(state), 1);
+    tell_all(state, 100.0, 1);
+    ask_in_spite_of_failures(state);
+    emp_placer_refine.destroy(state);
+}
