@@ -217,36 +217,6 @@ static void begin_op(emp_worker *w, emp_server *s, int32_t op)
     run_task(w, s, op, 0);
 }
 
-/* Tasks of ops that have begun come first. */
-static void *serve_cores(void *argument)
-{
-    emp_worker *w = (emp_worker *)argument;
-    emp_replay *r = w->replay;
-    emp_server *s = &r->server[w->lane.device];
-
-    emp_cpu_flush_denormals();
-    pthread_mutex_lock(&s->lock);
-    while (!atomic_load(&r->is_over)) {
-        if (s->line_first < s->line_end) {
-            int32_t op = s->line[s->line_first], part = r->op[op].next_part++;
-            if (r->op[op].next_part == r->op[op].parts) s->line_first++;
-            pthread_mutex_unlock(&s->lock);
-            run_task(w, s, op, part);
-            pthread_mutex_lock(&s->lock);
-        } else if (s->ready_first < s->ready_end) {
-            int32_t op = s->ready[s->ready_first++];
-            s->running++;
-            pthread_mutex_unlock(&s->lock);
-            begin_op(w, s, op);
-            pthread_mutex_lock(&s->lock);
-        } else {
-            pthread_cond_wait(&s->more, &s->lock);
-        }
-    }
-    pthread_mutex_unlock(&s->lock);
-    return NULL;
-}
-
 /* An op with a result in host memory works there, on the thread that would enqueue it;
  * what it takes from the device's memory is sizes. */
 static bool is_on_host(const emp_replay_plan *p, int32_t op)
@@ -316,7 +286,8 @@ static void enqueue_op(emp_worker *w, int32_t op)
     finish_op(r, op);
 }
 
-static void *serve_queue(void *argument)
+/* Tasks of ops that have begun come first; a queue has none. */
+static void *serve(void *argument)
 {
     emp_worker *w = (emp_worker *)argument;
     emp_replay *r = w->replay;
@@ -325,14 +296,24 @@ static void *serve_queue(void *argument)
     emp_cpu_flush_denormals();
     pthread_mutex_lock(&s->lock);
     while (!atomic_load(&r->is_over)) {
-        if (s->ready_first == s->ready_end) {
+        if (s->line_first < s->line_end) {
+            int32_t op = s->line[s->line_first], part = r->op[op].next_part++;
+            if (r->op[op].next_part == r->op[op].parts) s->line_first++;
+            pthread_mutex_unlock(&s->lock);
+            run_task(w, s, op, part);
+            pthread_mutex_lock(&s->lock);
+        } else if (s->ready_first < s->ready_end) {
+            int32_t op = s->ready[s->ready_first++];
+            s->running += !s->is_queue;
+            pthread_mutex_unlock(&s->lock);
+            if (s->is_queue)
+                enqueue_op(w, op);
+            else
+                begin_op(w, s, op);
+            pthread_mutex_lock(&s->lock);
+        } else {
             pthread_cond_wait(&s->more, &s->lock);
-            continue;
         }
-        int32_t op = s->ready[s->ready_first++];
-        pthread_mutex_unlock(&s->lock);
-        enqueue_op(w, op);
-        pthread_mutex_lock(&s->lock);
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -342,9 +323,7 @@ emp_status emp_replay_start_threads(emp_replay *r, emp_error *err)
 {
     for (int32_t i = 0; i < r->worker_count; i++) {
         emp_worker *w = &r->worker[i];
-        bool        is_queue = r->server[w->lane.device].is_queue;
-        int         code =
-            pthread_create(&w->thread, NULL, is_queue ? serve_queue : serve_cores, w);
+        int         code = pthread_create(&w->thread, NULL, serve, w);
         if (code != 0)
             return EMP_ERROR(EMP_ENOMEM, "no thread for %s: %s",
                              r->plan->device[w->lane.device].name, strerror(code));

@@ -99,24 +99,11 @@ static const attr_rule *find_rule(emp_slice key)
 }
 
 /* The field of AttrValue that an effect wants. */
-static int32_t wanted_field(attr_effect effect)
-{
-    switch (effect) {
-    case SET_BOOL:
-    case SET_TRAINING: return VALUE_B;
-    case SET_INT: return VALUE_I;
-    case SET_PADDING:
-    case SET_LAYOUT: return VALUE_S;
-    case SET_TYPE:
-    case SET_DTYPE: return VALUE_TYPE;
-    case SET_SHAPE: return VALUE_SHAPE;
-    case SET_TENSOR: return VALUE_TENSOR;
-    case SET_INTS:
-    case SET_DIM_MASK:
-    case SET_OUTPUTS: break;
-    }
-    return VALUE_LIST;
-}
+static const int32_t wanted_field[] = {
+    [SET_BOOL] = VALUE_B,        [SET_INT] = VALUE_I,         [SET_INTS] = VALUE_LIST,
+    [SET_DIM_MASK] = VALUE_LIST, [SET_TYPE] = VALUE_TYPE,     [SET_DTYPE] = VALUE_TYPE,
+    [SET_SHAPE] = VALUE_SHAPE,   [SET_TENSOR] = VALUE_TENSOR, [SET_OUTPUTS] = VALUE_LIST,
+    [SET_PADDING] = VALUE_S,     [SET_LAYOUT] = VALUE_S,      [SET_TRAINING] = VALUE_B};
 
 static void *member(emp_node_attrs *node, const attr_rule *rule)
 {
@@ -288,7 +275,7 @@ static emp_status read_value(emp_node_attrs *node, const attr_rule *rule,
     for (;;) {
         EMP_CHECK(emp_message_next(&value, &kind, &found, err));
         if (!found) break;
-        if (kind.number == wanted_field(rule->effect))
+        if (kind.number == wanted_field[rule->effect])
             EMP_CHECK(apply_rule(node, rule, &value, &kind, err));
         else if (kind.number == VALUE_LIST && rule->effect == SET_DTYPE)
             EMP_CHECK(read_list(node, rule, &value, &kind, err));

@@ -3,6 +3,17 @@
  * from; what it cannot evaluate is hidden from emp_tf_shape_of(). */
 #include "graphs/tensorflow/tf_ops.h"
 
+/* concat([[values_0], tail], 0) */
+static emp_port prepend(emp_tf *tf, const int64_t *values, int32_t count, emp_port tail)
+{
+    const char  *full = emp_tf_unique(tf, "concat");
+    emp_op_attrs two = {.count = 2};
+    emp_port     first = emp_tf_ints(tf, full, "values_0", values, count);
+    emp_port     axis = emp_tf_int(tf, full, "axis", 0);
+
+    return emp_tf_emit(tf, full, "ConcatV2", &two, EMP_TF_PORTS(first, tail, axis));
+}
+
 /* nn_ops._flatten_outer_dims: [..., n] as [-1, n]. */
 static emp_port flatten_outer_dims(emp_tf *tf, emp_port x, emp_port rank)
 {
@@ -17,11 +28,7 @@ static emp_port flatten_outer_dims(emp_tf *tf, emp_port x, emp_port rank)
     emp_tf_leave(tf, outer);
     last = emp_tf_emit(tf, slice, "Slice", NULL, EMP_TF_PORTS(sizes, begin, size));
 
-    const char  *concat = emp_tf_unique(tf, "concat");
-    emp_op_attrs two = {.count = 2};
-    emp_port     first = emp_tf_ints(tf, concat, "values_0", &rest, 1);
-    emp_port     axis = emp_tf_int(tf, concat, "axis", 0);
-    sizes = emp_tf_emit(tf, concat, "ConcatV2", &two, EMP_TF_PORTS(first, last, axis));
+    sizes = prepend(tf, &rest, 1, last);
     return emp_tf_reshape_to(tf, x, sizes);
 }
 
@@ -118,17 +125,6 @@ static emp_port hidden(emp_tf *tf, emp_port x)
 {
     emp_tf_hide_shape(tf, x);
     return x;
-}
-
-/* concat([[values_0], tail], 0) */
-static emp_port prepend(emp_tf *tf, const int64_t *values, int32_t count, emp_port tail)
-{
-    const char  *full = emp_tf_unique(tf, "concat");
-    emp_op_attrs two = {.count = 2};
-    emp_port     first = emp_tf_ints(tf, full, "values_0", values, count);
-    emp_port     axis = emp_tf_int(tf, full, "axis", 0);
-
-    return emp_tf_emit(tf, full, "ConcatV2", &two, EMP_TF_PORTS(first, tail, axis));
 }
 
 typedef struct {
