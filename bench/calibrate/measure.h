@@ -54,7 +54,8 @@ emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes);
  * host's ops. */
 void emp_measure_derive(emp_machine *machine, emp_runtime *runtime);
 
-/** \retval EMP_EINVAL  The machine has several hosts, or no group.
+/** \retval EMP_EINVAL  The machine has several hosts, or no group; the runtime has other
+ * rules than `events`.
  * \retval EMP_EINTERRUPTED  params->stop was set.
  * \retval  What the fit returns. */
 emp_status emp_measurement_create(emp_measurement **out, const emp_measure_params *params,

@@ -13,9 +13,7 @@ enum { MOST_RENT = 16 };
 
 /* ---- the dual ---- */
 
-/* What an item costs on its cheapest kind. */
-static int32_t cheapest_kind(const emp_area_item *item, const double *price,
-                             double *least)
+int32_t emp_area_cheapest(const emp_area_item *item, const double *price, double *least)
 {
     int32_t best = -1;
 
@@ -38,7 +36,7 @@ static double value_at(const emp_area_item *item, int32_t count, const double *p
     *plane = (emp_area_plane){0};
     for (int32_t i = 0; i < count; i++) {
         double  least = 0.0;
-        int32_t k = cheapest_kind(&item[i], price, &least);
+        int32_t k = emp_area_cheapest(&item[i], price, &least);
         if (k < 0) continue;
         sum += least;
         for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++)

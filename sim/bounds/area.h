@@ -20,6 +20,9 @@
 
 #include "sim/bounds/model.h"
 
+/** Prices of resources, then rents of memories. */
+enum { EMP_AREA_PRICES = EMP_BOUND_RESOURCES + EMP_DEVICE_KINDS };
+
 typedef struct {
     uint32_t kinds; /**< EMP_KIND_ mask; 0 = no item */
     double   load[EMP_DEVICE_KINDS][EMP_BOUND_RESOURCES];
@@ -41,5 +44,9 @@ typedef struct {
 emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t count,
                           const double capacity[EMP_BOUND_RESOURCES], double accuracy,
                           emp_error *err);
+
+/** The kind on which the item is cheapest at \a price [EMP_AREA_PRICES], and what it costs there.
+ * \return -1, and \a *least as it was: it may be on none. */
+int32_t emp_area_cheapest(const emp_area_item *item, const double *price, double *least);
 
 #endif /* EMP_SIM_BOUNDS_AREA_H */

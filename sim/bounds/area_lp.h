@@ -6,10 +6,7 @@
 
 #include "sim/bounds/area.h"
 
-enum {
-    EMP_AREA_PRICES = EMP_BOUND_RESOURCES + EMP_DEVICE_KINDS, /**< prices, then rents */
-    EMP_AREA_PLANES = 60
-};
+enum { EMP_AREA_PLANES = 60 };
 
 /** value <= constant + sum of slope x price. */
 typedef struct {

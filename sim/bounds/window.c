@@ -54,20 +54,6 @@ static emp_area_item cut(const emp_bound_model *model, const emp_bound_paths *pa
     return item;
 }
 
-static double cost_of(const emp_area_item *item, const double *price)
-{
-    double least = INFINITY;
-
-    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-        double cost = 0.0;
-        if (!(item->kinds >> k & 1u)) continue;
-        for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++)
-            cost += price[r] * item->load[k][r];
-        least = fmin(least, cost);
-    }
-    return least < INFINITY ? least : 0.0;
-}
-
 static double value_at(const emp_bound_model *model, const emp_bound_paths *paths,
                        const double *price, window w)
 {
@@ -75,7 +61,8 @@ static double value_at(const emp_bound_model *model, const emp_bound_paths *path
 
     for (emp_op_id op = 0; op < model->problem->graph->op_count; op++) {
         emp_area_item item = cut(model, paths, op, w);
-        work += cost_of(&item, price);
+        double        least = 0.0;
+        if (emp_area_cheapest(&item, price, &least) >= 0) work += least;
     }
     if (!(work > 0.0)) return 0.0; /* a window without work may be empty */
     return w.before + w.after + work * (1.0 - 1e-9);
@@ -122,7 +109,7 @@ emp_status emp_bound_window(double *best, const emp_bound_model *model,
                             const double *price, double enough, emp_error *err)
 {
     double longest = (double)emp_bound_paths_longest(paths, model);
-    double width = longest, now[EMP_BOUND_RESOURCES];
+    double width = longest, now[EMP_AREA_PRICES] = {0}; /* memory is free here */
     window w = {width / 2, width / 2};
 
     *best = 0.0;

@@ -160,6 +160,11 @@ Test(measure, says_what_cannot_be_fitted)
     cr_expect_eq(emp_measurement_create(&m, &params, &err), EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, micro[3].name), "%s", err.msg);
     cr_expect_null(m);
+    const emp_runtime other = {.name = "own", .rules = EMP_RULES_BAECHI};
+    params.runtime = &other;
+    err = (emp_error){0};
+    cr_expect_eq(emp_measurement_create(&m, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "rules are 'baechi'"), "%s", err.msg);
 }
 
 Test(measure, a_fit_that_is_interrupted_ends)
