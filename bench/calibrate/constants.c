@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/calibrate/constants.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,4 +110,18 @@ const char *emp_calibrate_file_name(emp_calibrate_file file, const emp_machine *
     const char *slash = strrchr(path, '/');
 
     return slash == NULL ? path : slash + 1;
+}
+
+const char *emp_constant_interval(const emp_constant *constant, const emp_fit *fit,
+                                  int32_t number, char *text, size_t size)
+{
+    char low[48], high[48];
+
+    if (!fit->is_fitted[number]) return "kept: not determined";
+    if (fit->is_at_bound[number]) return "at its bound";
+    if (isnan(fit->low[number])) return "none: nothing to spare";
+    snprintf(text, size, "%s .. %s",
+             emp_constant_format(constant, fit->low[number], 3, low, sizeof low),
+             emp_constant_format(constant, fit->high[number], 3, high, sizeof high));
+    return text;
 }

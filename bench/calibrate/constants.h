@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "bench/calibrate/fit.h"
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 
@@ -52,5 +53,10 @@ const char *emp_calibrate_file_name(emp_calibrate_file file, const emp_machine *
 /** Its path. */
 const char *emp_calibrate_file_path(emp_calibrate_file file, const emp_machine *machine,
                                     const emp_runtime *runtime);
+
+/** What a fit says of the constant of that number, beside its value: "1.2 us .. 1.4 us", or why
+ * there is no interval. Returns \a text. */
+const char *emp_constant_interval(const emp_constant *constant, const emp_fit *fit,
+                                  int32_t number, char *text, size_t size);
 
 #endif /* EMP_BENCH_CALIBRATE_CONSTANTS_H */

@@ -4,19 +4,18 @@
 #include <assert.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "run/stats.h"
 
 /* ---- the interval of a median ---- */
 
 static double median_of(double *values, int32_t count)
 {
-    gsl_sort(values, 1, (size_t)count);
-    return gsl_stats_median_from_sorted_data(values, 1, (size_t)count);
+    return emp_summary_of(values, (size_t)count).median;
 }
 
 emp_interval emp_median_interval(const double *values, int32_t count, uint64_t seed)

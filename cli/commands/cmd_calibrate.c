@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/units.h"
+#include "base/io/text.h"
 #include "bench/calibrate/calibrate.h"
 #include "bench/tables/paper.h"
 #include "cli/cli.h"
@@ -98,143 +98,127 @@ static const char *machine_of(const char *name, char *buffer, size_t size)
     return buffer;
 }
 
-/* ---- text -------------------------------------------------------------------------- */
+/* ---- what is printed ---------------------------------------------------------------- */
 
-static void print_constant(const emp_calibration *c, const emp_constant *constant,
-                           int32_t j)
+static const emp_sheet_column constant_columns[] = {
+    EMP_COLUMN("name", "constant", EMP_SHEET_WORD),
+    EMP_COLUMN("file", "file", EMP_SHEET_WORD),
+    EMP_COLUMN("fitted", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN("at_bound", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN(NULL, "value", EMP_SHEET_WORD),
+    EMP_COLUMN(NULL, "95 % interval", EMP_SHEET_WORD),
+    EMP_COLUMN(NULL, "was", EMP_SHEET_WORD),
+    EMP_COLUMN("value", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("before", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("low", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("high", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("bound_low", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("bound_high", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("why", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN(NULL, "leans on", EMP_SHEET_WORD)};
+
+static const emp_sheet_column cell_columns[] = {
+    EMP_COLUMN("cell", "cell", EMP_SHEET_WORD, .width = 17),
+    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("published_s", "published", EMP_SHEET_REAL, .form = "%.4g s"),
+    EMP_COLUMN("fitted_s", "fitted", EMP_SHEET_REAL, .form = "%.4g s"),
+    EMP_COLUMN("off", "off", EMP_SHEET_SHARE, .form = "%+.1f%%"),
+    EMP_COLUMN("left_out_s", "left out", EMP_SHEET_REAL, .form = "%.4g s"),
+    EMP_COLUMN("left_out_off", "off", EMP_SHEET_SHARE, .form = "%+.1f%%"),
+    EMP_COLUMN("published_fits", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN("fits", "fits", EMP_SHEET_FLAG),
+    EMP_COLUMN("peak_bytes", "peak memory", EMP_SHEET_BYTES),
+    EMP_COLUMN("limit_bytes", "of", EMP_SHEET_BYTES)};
+
+static void tabulate_constants(emp_sheet *s, const emp_calibration *c)
 {
-    char value[48], before[48], low[48], high[48];
+    int32_t             count;
+    const emp_constant *table = emp_constant_table(&count);
+    char                value[48], before[48], interval[112], leans[512];
 
-    emp_constant_format(constant, c->fit.parameter[j], DIGITS, value, sizeof value);
-    emp_constant_format(constant, c->before[j], DIGITS, before, sizeof before);
-    printf("  %-17s %-15s", constant->name,
-           emp_calibrate_file_name(constant->file, c->machine, &c->runtime));
-    if (!c->fit.is_fitted[j]) {
-        printf(" %-14s kept: the cells do not determine it\n", value);
-        return;
+    emp_sheet_init(s, constant_columns,
+                   sizeof constant_columns / sizeof *constant_columns);
+    for (int32_t j = 0; j < count; j++) {
+        emp_text text = {leans, sizeof leans, 0};
+        leans[0] = '\0';
+        for (int32_t i = 0; i < c->timed_count; i++)
+            if (c->fit.is_fitted[j] && emp_calibration_leans(c, j, i))
+                emp_text_add(&text, "%s%s %.0f %%", text.used > 0 ? ", " : "",
+                             c->cells[i].name, 100 * c->fit.share[j][i]);
+        EMP_SHEET_ADD(
+            s, EMP_V(table[j].name),
+            EMP_V(emp_calibrate_file_name(table[j].file, c->machine, &c->runtime)),
+            EMP_V(c->fit.is_fitted[j]), EMP_V(c->fit.is_at_bound[j]),
+            EMP_V(emp_constant_format(&table[j], c->fit.parameter[j], DIGITS, value,
+                                      sizeof value)),
+            EMP_V(
+                emp_constant_interval(&table[j], &c->fit, j, interval, sizeof interval)),
+            EMP_V(emp_constant_format(&table[j], c->before[j], DIGITS, before,
+                                      sizeof before)),
+            EMP_V(c->fit.parameter[j]), EMP_V(c->before[j]), EMP_V(c->fit.low[j]),
+            EMP_V(c->fit.high[j]), EMP_V(table[j].low), EMP_V(table[j].high),
+            EMP_V(table[j].why), EMP_V(leans));
     }
-    printf(" %-14s ", value);
-    if (c->fit.is_at_bound[j])
-        printf("at its bound");
-    else if (isnan(c->fit.low[j]))
-        printf("no spare cell for an interval");
-    else {
-        emp_constant_format(constant, c->fit.low[j], 3, low, sizeof low);
-        emp_constant_format(constant, c->fit.high[j], 3, high, sizeof high);
-        printf("%s .. %s", low, high);
-    }
-    printf(", was %s; leans on", before);
-    for (int32_t i = 0; i < c->timed_count; i++) {
-        if (!emp_calibration_leans(c, j, i)) continue;
-        printf(" %s %.0f %%", c->cells[i].name, 100 * c->fit.share[j][i]);
-    }
-    printf("\n");
 }
 
-static void print_cells(const emp_calibration *c)
+static void tabulate_cells(emp_sheet *s, const emp_calibration *c)
 {
-    printf("\n  %-17s %10s %10s %8s %10s %8s\n", "cell", "published", "fitted", "off",
-           "left out", "off");
-    for (int32_t i = 0; i < c->timed_count; i++) {
-        const emp_cell *cell = &c->cells[i];
-        double          s = c->outcome[i].step_s, alone_s = c->fit.left_out[i];
-        printf("  %-17s %8.4g s %8.4g s %+6.1f %%", cell->name, cell->published_s, s,
-               100 * emp_cell_off(cell, s));
-        if (isnan(alone_s))
-            printf("          the others do not determine all constants\n");
-        else
-            printf(" %8.4g s %+6.1f %%\n", alone_s, 100 * emp_cell_off(cell, alone_s));
-    }
-}
-
-static void print_memory(const emp_calibration *c)
-{
-    printf("\n");
+    emp_sheet_init(s, cell_columns, sizeof cell_columns / sizeof *cell_columns);
+    s->rows = "cells";
     for (int32_t i = 0; i < c->cell_count; i++) {
         const emp_cell         *cell = &c->cells[i];
         const emp_cell_outcome *o = &c->outcome[i];
-        char                    peak[32], limit[32];
-        if (cell->device == 0) continue;
-        printf("  %-17s %s of %s, %.1f %% %s: %s, as published%s\n", cell->name,
-               emp_units_format_bytes(o->peak_bytes, peak, sizeof peak),
-               emp_units_format_bytes(o->limit_bytes, limit, sizeof limit),
-               100 * fabs((double)o->peak_bytes / (double)o->limit_bytes - 1.0),
-               o->is_feasible ? "below" : "above",
-               o->is_feasible ? "fits" : "does not fit",
-               o->is_feasible == (bool)isfinite(cell->published_s) ? "" : ": NOT");
+        bool                    is_timed = i < c->timed_count;
+        double                  alone_s = is_timed ? c->fit.left_out[i] : NAN;
+        EMP_SHEET_ADD(s, EMP_V(cell->name), EMP_V(cell->spec), EMP_V(cell->published_s),
+                      EMP_V(o->step_s),
+                      EMP_V(is_timed ? emp_cell_off(cell, o->step_s) : NAN),
+                      EMP_V(alone_s), EMP_V(emp_cell_off(cell, alone_s)), EMP_V(is_timed),
+                      EMP_V(o->is_feasible), EMP_V(o->peak_bytes), EMP_V(o->limit_bytes));
     }
+    if (!c->fit.has_converged) emp_sheet_note(s, "%s", EMP_FIT_UNFINISHED);
+    emp_sheet_note(
+        s,
+        "%s, %s; constants fitted: %d, to cells: %d. Left out: predicted by a "
+        "fit to the other cells; - where those do not determine all constants.",
+        c->machine->name, c->runtime.name, c->fit.fitted_count, c->timed_count);
 }
 
-static void print_text(const emp_calibration *c)
+/* Constants as JSON: their rows, and the share of each cell that a constant leans on. */
+static json_t *json_constants(const emp_sheet *constants, const emp_calibration *c)
 {
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
+    json_t *rows = emp_sheet_rows(constants), *row;
+    size_t  j;
 
-    printf("%s, %s; constants fitted: %d, to cells: %d; 95 %% intervals\n\n",
-           c->machine->name, c->runtime.name, c->fit.fitted_count, c->timed_count);
-    if (!c->fit.has_converged) printf("%s\n\n", EMP_FIT_UNFINISHED);
-    for (int32_t j = 0; j < count; j++) print_constant(c, &table[j], j);
-    print_cells(c);
-    print_memory(c);
+    json_array_foreach(rows, j, row)
+    {
+        json_t *leans = json_object();
+        for (int32_t i = 0; i < c->timed_count; i++)
+            if (emp_calibration_leans(c, (int32_t)j, i))
+                json_object_set_new(leans, c->cells[i].name,
+                                    json_real(c->fit.share[j][i]));
+        json_object_set_new(row, "leans_on", leans);
+    }
+    return rows;
 }
 
-/* ---- JSON -------------------------------------------------------------------------- */
-
-static json_t *json_constant(const emp_calibration *c, const emp_constant *constant,
-                             int32_t j)
+static emp_status print(const emp_calibration *c, bool is_json, emp_error *err)
 {
-    json_t *leans = json_object();
+    emp_sheet constants, cells;
 
-    for (int32_t i = 0; i < c->timed_count; i++) {
-        if (!emp_calibration_leans(c, j, i)) continue;
-        json_object_set_new(leans, c->cells[i].name, json_real(c->fit.share[j][i]));
-    }
-    return json_pack("{s:s, s:s, s:b, s:b, s:f, s:f, s:o, s:o, s:f, s:f, s:s, s:o}",
-                     "name", constant->name, "file",
-                     emp_calibrate_file_name(constant->file, c->machine, &c->runtime),
-                     "fitted", c->fit.is_fitted[j], "at_bound", c->fit.is_at_bound[j],
-                     "value", c->fit.parameter[j], "before", c->before[j], "low",
-                     cli_json_number(c->fit.low[j]), "high",
-                     cli_json_number(c->fit.high[j]), "bound_low", constant->low,
-                     "bound_high", constant->high, "why", constant->why, "leans_on",
-                     leans);
-}
-
-static json_t *json_cell(const emp_calibration *c, int32_t i)
-{
-    const emp_cell         *cell = &c->cells[i];
-    const emp_cell_outcome *o = &c->outcome[i];
-    bool                    is_timed = i < c->timed_count;
-    double                  alone_s = is_timed ? c->fit.left_out[i] : NAN;
-
-    return json_pack("{s:s, s:s, s:o, s:f, s:o, s:o, s:o, s:b, s:b, s:I, s:I}", "cell",
-                     cell->name, "workload", cell->spec, "published_s",
-                     cli_json_number(cell->published_s), "fitted_s", o->step_s, "off",
-                     cli_json_number(is_timed ? emp_cell_off(cell, o->step_s) : NAN),
-                     "left_out_s", cli_json_number(alone_s), "left_out_off",
-                     cli_json_number(emp_cell_off(cell, alone_s)), "published_fits",
-                     is_timed, "fits", o->is_feasible, "peak_bytes",
-                     (json_int_t)o->peak_bytes, "limit_bytes",
-                     (json_int_t)o->limit_bytes);
-}
-
-static emp_status print_json(const emp_calibration *c, emp_error *err)
-{
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
-    json_t             *constants = json_array(), *cells = json_array();
-
-    for (int32_t j = 0; j < count; j++) {
-        json_array_append_new(constants, json_constant(c, &table[j], j));
-    }
-    for (int32_t i = 0; i < c->cell_count; i++) {
-        json_array_append_new(cells, json_cell(c, i));
-    }
-    return cli_print_json(
-        json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "machine", c->machine->name,
-                  "runtime", c->runtime.name, "source", emp_paper_source, "converged",
-                  c->fit.has_converged, "constants", constants, "cells", cells),
-        err);
+    tabulate_constants(&constants, c);
+    tabulate_cells(&cells, c);
+    constants.next = &cells;
+    if (is_json)
+        cells.facts =
+            json_pack("{s:s, s:s, s:s, s:b, s:o}", "machine", c->machine->name, "runtime",
+                      c->runtime.name, "source", emp_paper_source, "converged",
+                      c->fit.has_converged, "constants", json_constants(&constants, c));
+    emp_status st = emp_sheet_print(stdout, is_json ? &cells : &constants,
+                                    is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, err);
+    emp_sheet_clear(&cells);
+    emp_sheet_clear(&constants);
+    return st;
 }
 
 /* ---- the command ------------------------------------------------------------------- */
@@ -293,10 +277,7 @@ emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
     cli_bar_clear(&bar);
     EMP_TRY(st);
     if (args.out != NULL) EMP_TRY(save(c, &args, err));
-    if (args.is_json)
-        EMP_TRY(print_json(c, err));
-    else
-        print_text(c);
+    EMP_TRY(print(c, args.is_json, err));
     if (!args.is_json && args.out != NULL) {
         printf("\nConstants fitted are below %s. A machine file in %s/machines uses the "
                "models in %s/machines/models.\n",

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/units.h"
 #include "bench/calibrate/measure.h"
 #include "cli/cli.h"
 #include "cli/options/replay_options.h"
@@ -123,22 +122,22 @@ static void on_fit(void *context, double done_frac)
 
 /* ---- what is printed --------------------------------------------------------------- */
 
-static void print_constant(const emp_measurement *m, const emp_constant *c, int32_t j)
-{
-    char value[48], low[48], high[48];
+static const emp_sheet_column constant_columns[] = {
+    EMP_COLUMN("name", "constant", EMP_SHEET_WORD),
+    EMP_COLUMN(NULL, "value", EMP_SHEET_WORD),
+    EMP_COLUMN(NULL, "95 % interval", EMP_SHEET_WORD),
+    EMP_COLUMN("value", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("fitted", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN("at_bound", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN("low", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("high", NULL, EMP_SHEET_REAL)};
 
-    emp_constant_format(c, m->fit.parameter[j], DIGITS, value, sizeof value);
-    printf("  %-14s %-14s ", c->name, value);
-    if (!m->fit.is_fitted[j])
-        printf("kept: the benchmarks do not determine it\n");
-    else if (m->fit.is_at_bound[j])
-        printf("at its bound\n");
-    else if (isnan(m->fit.low[j]))
-        printf("no spare benchmark for an interval\n");
-    else
-        printf("%s .. %s\n", emp_constant_format(c, m->fit.low[j], 3, low, sizeof low),
-               emp_constant_format(c, m->fit.high[j], 3, high, sizeof high));
-}
+static const emp_sheet_column benchmark_columns[] = {
+    EMP_COLUMN("name", "benchmark", EMP_SHEET_WORD, .width = 28),
+    EMP_COLUMN("measured_s", "measured", EMP_SHEET_SECONDS),
+    EMP_COLUMN("spread", "spread", EMP_SHEET_SHARE),
+    EMP_COLUMN("fitted_s", "fitted", EMP_SHEET_SECONDS),
+    EMP_COLUMN("off", "off", EMP_SHEET_SHARE, .form = "%+.1f%%")};
 
 static double off_of(const emp_measurement *m, int32_t i)
 {
@@ -153,84 +152,69 @@ static double mean_off(const emp_measurement *m)
     return sum / m->count;
 }
 
-static void print_text(const emp_measurement *m, const struct bench *b)
+/* \a m: NULL where there is no fit. */
+static void tabulate_constants(emp_sheet *s, const emp_measurement *m)
 {
     int32_t             count;
     const emp_constant *table = emp_measure_table(&count);
-    char                measured[32], fitted[32];
+    char                value[48], interval[112];
 
-    printf("products by %s; constants fitted: %d, to benchmarks: %d; 95 %% intervals\n\n",
-           b->products, m->fit.fitted_count, m->count);
-    if (!m->fit.has_converged) printf("%s\n\n", EMP_FIT_UNFINISHED);
-    for (int32_t j = 0; j < count; j++) print_constant(m, &table[j], j);
-    printf("\n  %-28s %10s %8s %10s %8s\n", "benchmark", "measured", "spread", "fitted",
-           "off");
-    for (int32_t i = 0; i < m->count; i++)
-        printf("  %-28s %10s %6.1f %% %10s %+6.1f %%\n", m->micro[i].name,
-               emp_units_format_seconds(m->measured_s[i], measured, sizeof measured),
-               100.0 * b->spread_frac[i],
-               emp_units_format_seconds(m->fit.value[i], fitted, sizeof fitted),
-               100.0 * off_of(m, i));
-    printf("\n  mean of |off| %.1f %%\n", 100.0 * mean_off(m));
+    emp_sheet_init(s, constant_columns,
+                   sizeof constant_columns / sizeof *constant_columns);
+    for (int32_t j = 0; m != NULL && j < count; j++)
+        EMP_SHEET_ADD(s, EMP_V(table[j].name),
+                      EMP_V(emp_constant_format(&table[j], m->fit.parameter[j], DIGITS,
+                                                value, sizeof value)),
+                      EMP_V(emp_constant_interval(&table[j], &m->fit, j, interval,
+                                                  sizeof interval)),
+                      EMP_V(m->fit.parameter[j]), EMP_V(m->fit.is_fitted[j]),
+                      EMP_V(m->fit.is_at_bound[j]), EMP_V(m->fit.low[j]),
+                      EMP_V(m->fit.high[j]));
 }
 
-static void print_measured(const struct bench *b)
+static void tabulate_benchmarks(emp_sheet *s, const emp_measurement *m,
+                                const struct bench *b)
 {
-    char measured[32];
-
-    printf("products by %s; no constants\n\n  %-28s %10s %8s\n", b->products, "benchmark",
-           "measured", "spread");
+    emp_sheet_init(s, benchmark_columns,
+                   sizeof benchmark_columns / sizeof *benchmark_columns);
+    s->rows = "benchmarks";
     for (int32_t i = 0; i < b->count; i++)
-        printf("  %-28s %10s %6.1f %%\n", b->micro[i].name,
-               emp_units_format_seconds(b->measured_s[i], measured, sizeof measured),
-               100.0 * b->spread_frac[i]);
-}
-
-static json_t *json_constants(const emp_measurement *m)
-{
-    int32_t             count;
-    const emp_constant *table = emp_measure_table(&count);
-    json_t             *constants = json_array();
-
-    for (int32_t j = 0; j < count; j++)
-        json_array_append_new(
-            constants,
-            json_pack("{s:s, s:f, s:b, s:b, s:o, s:o}", "name", table[j].name, "value",
-                      m->fit.parameter[j], "fitted", m->fit.is_fitted[j], "at_bound",
-                      m->fit.is_at_bound[j], "low", cli_json_number(m->fit.low[j]),
-                      "high", cli_json_number(m->fit.high[j])));
-    return constants;
+        EMP_SHEET_ADD(s, EMP_V(b->micro[i].name), EMP_V(b->measured_s[i]),
+                      EMP_V(b->spread_frac[i]), EMP_V(m != NULL ? m->fit.value[i] : NAN),
+                      EMP_V(m != NULL ? off_of(m, i) : NAN));
+    if (m == NULL) {
+        emp_sheet_note(s, "Products by %s; no constants.", b->products);
+        return;
+    }
+    if (!m->fit.has_converged) emp_sheet_note(s, "%s", EMP_FIT_UNFINISHED);
+    emp_sheet_note(
+        s,
+        "Products by %s; constants fitted: %d, to benchmarks: %d; mean of |off| "
+        "%.1f %%.",
+        b->products, m->fit.fitted_count, m->count, 100.0 * mean_off(m));
 }
 
 /* \a m: NULL where there is no fit. */
-static emp_status print_json(const emp_measurement *m, const struct bench *b,
-                             emp_error *err)
+static emp_status print(const emp_measurement *m, const struct bench *b, emp_error *err)
 {
-    json_t *benchmarks = json_array();
+    emp_sheet constants, benchmarks;
+    bool      is_json = b->args->is_json;
 
-    for (int32_t i = 0; i < b->count; i++)
-        json_array_append_new(
-            benchmarks,
-            json_pack("{s:s, s:f, s:f, s:o, s:o}", "name", b->micro[i].name, "measured_s",
-                      b->measured_s[i], "spread", b->spread_frac[i], "fitted_s",
-                      cli_json_number(m != NULL ? m->fit.value[i] : NAN), "off",
-                      cli_json_number(m != NULL ? off_of(m, i) : NAN)));
-    return cli_print_json(
-        json_pack("{s:s, s:o, s:o, s:o, s:o}", "products", b->products, "converged",
-                  m != NULL ? json_boolean(m->fit.has_converged) : json_null(),
-                  "mean_off", cli_json_number(m != NULL ? mean_off(m) : NAN), "constants",
-                  m != NULL ? json_constants(m) : json_array(), "benchmarks", benchmarks),
-        err);
-}
-
-/* What took minutes to measure is not lost with the fit; that the fit failed is the error
- * that is told. */
-static void print_without_fit(const struct bench *b)
-{
-    if (b->args->is_json)
-        print_json(NULL, b, NULL);
-    else
-        print_measured(b);
+    tabulate_constants(&constants, m);
+    tabulate_benchmarks(&benchmarks, m, b);
+    constants.next = &benchmarks;
+    if (is_json)
+        benchmarks.facts =
+            json_pack("{s:s, s:o, s:o, s:o}", "products", b->products, "converged",
+                      m != NULL ? json_boolean(m->fit.has_converged) : json_null(),
+                      "mean_off", cli_json_number(m != NULL ? mean_off(m) : NAN),
+                      "constants", emp_sheet_rows(&constants));
+    emp_status st =
+        emp_sheet_print(stdout, is_json || m == NULL ? &benchmarks : &constants,
+                        is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, err);
+    emp_sheet_clear(&benchmarks);
+    emp_sheet_clear(&constants);
+    return st;
 }
 
 /* ---- the command ------------------------------------------------------------------- */
@@ -323,13 +307,11 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     b->args = &args;
     cli_bar_init(&b->bar, NULL);
     st = run(b, &m, err);
-    if (m == NULL && b->is_measured) print_without_fit(b);
+    if (m == NULL && b->is_measured)
+        print(NULL, b, NULL); /* what took minutes is not lost */
     EMP_TRY(st);
     if (args.out != NULL) EMP_TRY(save(m, b, err));
-    if (args.is_json)
-        EMP_TRY(print_json(m, b, err));
-    else
-        print_text(m, b);
+    EMP_TRY(print(m, b, err));
 
 cleanup:
     emp_measurement_destroy(m);
