@@ -18,7 +18,6 @@
 #include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
-#include "search/one_shot.h"
 #include "sim/graph/op_name.h"
 
 enum { UNPLACED = -1 };
@@ -241,14 +240,15 @@ static void place_the_rest(expert *x)
     }
 }
 
-static emp_status place(const emp_problem *problem, const emp_placer_params *params,
-                        emp_device_id *device_of_op, emp_error *err)
+static emp_status place(const emp_placer_type *type, const emp_problem *problem,
+                        const emp_placer_params *params, emp_device_id *device_of_op,
+                        emp_error *err)
 {
     expert x = {
         .problem = problem, .graph = problem->graph, .device_of_op = device_of_op};
     traits is = find_traits(x.graph);
 
-    EMP_CHECK(emp_placer_options_parse(NULL, &emp_placer_expert, params, err));
+    EMP_CHECK(emp_placer_options_parse(NULL, type, params, err));
     x.gpu_count = emp_machine_list(problem->machine, EMP_DEVICE_GPU, x.gpu);
     if (x.gpu_count == 0)
         return EMP_ERROR(EMP_EUNSUPPORTED, "method expert: machine %s has no GPU",
@@ -271,18 +271,9 @@ static emp_status place(const emp_problem *problem, const emp_placer_params *par
     return EMP_OK;
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
-{
-    return emp_one_shot_create(state, problem, params, place, err);
-}
-
 const emp_placer_type emp_placer_expert = {
     .name = "expert",
     .description = "hand rules per family: a GPU per recurrent layer, or one GPU for all "
                    "(Mirhoseini et al. 2018)",
-    .create = create,
-    .ask = emp_one_shot_ask,
-    .tell = emp_one_shot_tell,
-    .destroy = emp_one_shot_destroy,
+    .place = place,
 };

@@ -97,14 +97,6 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
     return EMP_OK;
 }
 
-static emp_status tell(void *state, const emp_score *scores, int32_t count,
-                       emp_error *err)
-{
-    (void)state, (void)scores, (void)count,
-        (void)err; /* nothing is learned from a score */
-    return EMP_OK;
-}
-
 static const emp_option option_list[] = {
     EMP_INTEGER_OPTION("groups", random_options, groups, 0, 1 << 20,
                        "random groups that move together; 0: none", 0),
@@ -118,6 +110,5 @@ const emp_placer_type emp_placer_random = {
     .uses_seed = true,
     .create = create,
     .ask = ask,
-    .tell = tell,
     .destroy = destroy,
 };

@@ -58,13 +58,14 @@ static emp_status run_loop(emp_run_state *run, emp_error *err)
     int32_t                room;
 
     while ((room = emp_run_room(run, emp_run_end_now(run), 0)) > 0) {
-        EMP_CHECK(method->ask(run->placer, run->candidate, room, &run->count, err));
+        EMP_CHECK(
+            emp_placer_ask(method, run->placer, run->candidate, room, &run->count, err));
         if (run->count == 0) {
             emp_run_log_end(run, "method"); /* it has nothing more to propose */
             break;
         }
         EMP_CHECK(emp_run_score(run, run->count, err));
-        EMP_CHECK(method->tell(run->placer, run->score, run->count, err));
+        EMP_CHECK(emp_placer_tell(method, run->placer, run->score, run->count, err));
         EMP_CHECK(log_batch(run, err));
         EMP_CHECK(emp_run_checkpoint_save_if_due(run, err));
         emp_run_report(run);
@@ -129,7 +130,8 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
         run->candidate[i] = run->candidate_block + (size_t)i * op_count;
     for (int32_t i = 0; i < run->threads; i++)
         EMP_CHECK(emp_sim_create(&run->sim[i], run->problem, err));
-    return run->params->method->create(&run->placer, run->problem, &placer, err);
+    return emp_placer_create(&run->placer, run->params->method, run->problem, &placer,
+                             err);
 }
 
 /* What only the end of a run knows. The schedule of its best placement has a fingerprint,
@@ -177,7 +179,7 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
 
 cleanup:
     if (run != NULL) {
-        params->method->destroy(run->placer);
+        emp_placer_destroy(params->method, run->placer);
         for (int32_t i = 0; run->sim != NULL && i < run->threads; i++)
             emp_sim_destroy(run->sim[i]);
         emp_free(run->sim);

@@ -4,14 +4,14 @@
  * Ask and tell. The caller (run/loop.c) owns the loop, hence the budget, the log
  * and the best so far, identical for all methods:
  *
- *     EMP_TRY(type->create(&state, problem, &params, err));
+ *     EMP_TRY(emp_placer_create(&state, type, problem, &params, err));
  *     while (evaluations < budget) {
- *         EMP_TRY(type->ask(state, candidates, max, &count, err));
+ *         EMP_TRY(emp_placer_ask(type, state, candidates, max, &count, err));
  *         if (count == 0) break;                          // nothing more to propose
  *         score all candidates, in parallel;
- *         EMP_TRY(type->tell(state, scores, count, err));
+ *         EMP_TRY(emp_placer_tell(type, state, scores, count, err));
  *     }
- *     type->destroy(state);
+ *     emp_placer_destroy(type, state);
  *
  * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and told
  * in order. Same problem, params and scores give the same candidates on any thread count.
@@ -85,12 +85,20 @@ typedef struct emp_placer_type {
     const char *presets; /**< names of its presets, "paper|emplace"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
 
+    /** Fills device_of_op[op_count] with the only proposal of a method, which need not be
+     * legal. A method with it has none of the four functions below. */
+    emp_status (*place)(const struct emp_placer_type *type, const emp_problem *problem,
+                        const emp_placer_params *params, emp_device_id *device_of_op,
+                        emp_error *err);
+    const void *own; /**< what place() alone reads, of its own type; NULL: nothing */
+
     emp_status (*create)(void **state, const emp_problem *problem,
                          const emp_placer_params *params, emp_error *err);
     /** Writes up to \a max placements, candidates[i][op], and their number; 0 = done.
      * Candidates need not be legal: the runner legalizes them. */
     emp_status (*ask)(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err);
+    /** NULL: nothing is learned from a score. */
     emp_status (*tell)(void *state, const emp_score *scores, int32_t count,
                        emp_error *err);
     void (*destroy)(void *state); /**< NULL is allowed */
@@ -109,6 +117,18 @@ typedef struct emp_placer_type {
     /** OPTIONAL; without it a run has one rank. */
     const emp_placer_sharing *sharing;
 } emp_placer_type;
+
+/** These four do what a type's own functions do. For a type with place() they compute the
+ * placement when the state is created, give it once, and learn nothing. */
+emp_status emp_placer_create(void **state, const emp_placer_type *type,
+                             const emp_problem *problem, const emp_placer_params *params,
+                             emp_error *err);
+emp_status emp_placer_ask(const emp_placer_type *type, void *state,
+                          emp_device_id *const *candidates, int32_t max, int32_t *count,
+                          emp_error *err);
+emp_status emp_placer_tell(const emp_placer_type *type, void *state,
+                           const emp_score *scores, int32_t count, emp_error *err);
+void       emp_placer_destroy(const emp_placer_type *type, void *state);
 
 /** Fills a method's own \a options from preset and text of \a params, as its table says;
  * NULL for a method without any.

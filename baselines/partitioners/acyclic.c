@@ -10,7 +10,6 @@
 #include "baselines/partitioners/partition_method.h"
 #include "search/acyclic/acyclic_cut.h"
 #include "search/groups/colocation_groups.h"
-#include "search/one_shot.h"
 
 typedef enum { UNITS_GROUPS, UNITS_CLASSES } acyclic_units;
 
@@ -102,21 +101,16 @@ cleanup:
     return st;
 }
 
-static emp_status place(const emp_problem *problem, const emp_placer_params *params,
-                        emp_device_id *device_of_op, emp_error *err)
+static emp_status place(const emp_placer_type *type, const emp_problem *problem,
+                        const emp_placer_params *params, emp_device_id *device_of_op,
+                        emp_error *err)
 {
     acyclic_options own = {.problem = problem};
 
-    EMP_CHECK(emp_placer_options_parse(&own, &emp_placer_acyclic, params, err));
+    EMP_CHECK(emp_placer_options_parse(&own, type, params, err));
     const emp_partition_request request = {
-        .method = "acyclic", .partitioner = cut, .options = &own, .seed = params->seed};
+        .method = type->name, .partitioner = cut, .options = &own, .seed = params->seed};
     return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
-}
-
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
-{
-    return emp_one_shot_create(state, problem, params, place, err);
 }
 
 static const emp_option option_list[] = {
@@ -133,8 +127,5 @@ const emp_placer_type emp_placer_acyclic = {
     .description =
         "acyclic multilevel bisection over the GPUs (dagP, Herrmann et al. 2019)",
     .uses_seed = true,
-    .create = create,
-    .ask = emp_one_shot_ask,
-    .tell = emp_one_shot_tell,
-    .destroy = emp_one_shot_destroy,
+    .place = place,
 };

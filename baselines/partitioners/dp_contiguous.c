@@ -11,14 +11,11 @@
  * One order of the blocks, whose ideals are few, comes first. What it gives is a limit: for each I
  * only those J are looked at for whose ops alone a device takes less, and only those states kept
  * from which the devices that are left could do the rest. */
-#include "baselines/partitioners/dp_contiguous.h"
-
 #include <math.h>
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/ideals.h"
-#include "search/one_shot.h"
 
 typedef enum { ORDER_ANY, ORDER_ONE, ORDER_EITHER } order;
 
@@ -322,17 +319,16 @@ cleanup:
     return st;
 }
 
-emp_status emp_dp_contiguous_place(emp_device_id     *device_of_op,
-                                   const emp_problem *problem, const char *text,
-                                   emp_error *err)
+static emp_status place(const emp_placer_type *type, const emp_problem *problem,
+                        const emp_placer_params *params, emp_device_id *device_of_op,
+                        emp_error *err)
 {
     emp_status     st = EMP_OK;
     options        o;
     emp_blocks     blocks = {0};
     emp_device_id *device_of_block = NULL;
 
-    EMP_TRY(emp_placer_options_parse(&o, &emp_placer_dp_contiguous,
-                                     &(emp_placer_params){.options = text}, err));
+    EMP_TRY(emp_placer_options_parse(&o, type, params, err));
     EMP_TRY(emp_blocks_init(&blocks, problem, err));
     device_of_block = EMP_NEW_ARRAY(emp_device_id, (size_t)blocks.count);
     if (device_of_block == NULL) EMP_FAIL(EMP_ENOMEM, "%d blocks", blocks.count);
@@ -346,18 +342,6 @@ cleanup:
     emp_free(device_of_block);
     emp_blocks_clear(&blocks);
     return st;
-}
-
-static emp_status place(const emp_problem *problem, const emp_placer_params *params,
-                        emp_device_id *device_of_op, emp_error *err)
-{
-    return emp_dp_contiguous_place(device_of_op, problem, params->options, err);
-}
-
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
-{
-    return emp_one_shot_create(state, problem, params, place, err);
 }
 
 static const emp_option option_list[] = {
@@ -375,8 +359,5 @@ const emp_placer_type emp_placer_dp_contiguous = {
     .name = "dp-contiguous",
     .description = "contiguous parts of the least greatest load, by dynamic program "
                    "(Tarnawski et al. 2020)",
-    .create = create,
-    .ask = emp_one_shot_ask,
-    .tell = emp_one_shot_tell,
-    .destroy = emp_one_shot_destroy,
+    .place = place,
 };

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/partition_method.h"
-#include "search/one_shot.h"
 #include "search/partition/metis_cut.h"
 
 typedef enum { STRATEGY_RECURSIVE, STRATEGY_KWAY } metis_strategy;
@@ -60,26 +59,21 @@ cleanup:
     return st;
 }
 
-static emp_status place(const emp_problem *problem, const emp_placer_params *params,
-                        emp_device_id *device_of_op, emp_error *err)
+static emp_status place(const emp_placer_type *type, const emp_problem *problem,
+                        const emp_placer_params *params, emp_device_id *device_of_op,
+                        emp_error *err)
 {
     metis_options own = {.problem = problem};
 
-    EMP_CHECK(emp_placer_options_parse(&own, &emp_placer_metis, params, err));
+    EMP_CHECK(emp_placer_options_parse(&own, type, params, err));
     if (own.memory_imbalance > 0 && !own.has_memory)
         return EMP_ERROR(EMP_EINVAL, "metis: option memory_imbalance needs memory=1");
-    const emp_partition_request request = {.method = "metis",
+    const emp_partition_request request = {.method = type->name,
                                            .params = {.with_cpu = own.with_cpu},
                                            .partitioner = cut,
                                            .options = &own,
                                            .seed = params->seed};
     return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
-}
-
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
-{
-    return emp_one_shot_create(state, problem, params, place, err);
 }
 
 static const emp_option option_list[] = {
@@ -102,8 +96,5 @@ const emp_placer_type emp_placer_metis = {
         "METIS recursive bisection over the GPUs (Karypis and Kumar 1998); cpu=1 "
         "adds the CPU",
     .uses_seed = true,
-    .create = create,
-    .ask = emp_one_shot_ask,
-    .tell = emp_one_shot_tell,
-    .destroy = emp_one_shot_destroy,
+    .place = place,
 };

@@ -3,7 +3,6 @@
  * same mapper with the CPU taken out of the target (Mirhoseini et al. 2017). */
 #include "baselines/baselines.h"
 #include "baselines/partitioners/partition_method.h"
-#include "search/one_shot.h"
 #include "search/partition/scotch_cut.h"
 
 typedef struct {
@@ -22,45 +21,20 @@ static const emp_option option_list[] = {
                     "load of a device over its share", 0.05),
     EMP_PARTITION_OPTIONS(mapping_options, settings), EMP_NO_OPTION};
 
-static emp_status place(const emp_problem *problem, const emp_placer_params *params,
-                        const emp_placer_type *type, bool with_cpu,
-                        emp_device_id *device_of_op, emp_error *err)
+static emp_status place(const emp_placer_type *type, const emp_problem *problem,
+                        const emp_placer_params *params, emp_device_id *device_of_op,
+                        emp_error *err)
 {
     mapping_options own;
 
     EMP_CHECK(emp_placer_options_parse(&own, type, params, err));
-    const emp_partition_request request = {.method = type->name,
-                                           .params = {.with_cpu = with_cpu},
-                                           .partitioner = emp_scotch_map,
-                                           .options = &own.scotch,
-                                           .seed = params->seed};
+    const emp_partition_request request = {
+        .method = type->name,
+        .params = {.with_cpu = type == &emp_placer_scotch},
+        .partitioner = emp_scotch_map,
+        .options = &own.scotch,
+        .seed = params->seed};
     return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
-}
-
-static emp_status place_scotch(const emp_problem       *problem,
-                               const emp_placer_params *params,
-                               emp_device_id *device_of_op, emp_error *err)
-{
-    return place(problem, params, &emp_placer_scotch, true, device_of_op, err);
-}
-
-static emp_status place_mincut(const emp_problem       *problem,
-                               const emp_placer_params *params,
-                               emp_device_id *device_of_op, emp_error *err)
-{
-    return place(problem, params, &emp_placer_mincut, false, device_of_op, err);
-}
-
-static emp_status create_scotch(void **state, const emp_problem *problem,
-                                const emp_placer_params *params, emp_error *err)
-{
-    return emp_one_shot_create(state, problem, params, place_scotch, err);
-}
-
-static emp_status create_mincut(void **state, const emp_problem *problem,
-                                const emp_placer_params *params, emp_error *err)
-{
-    return emp_one_shot_create(state, problem, params, place_mincut, err);
 }
 
 const emp_placer_type emp_placer_scotch = {
@@ -68,10 +42,7 @@ const emp_placer_type emp_placer_scotch = {
     .uses_seed = true,
     .name = "scotch",
     .description = "Scotch static mapping onto the CPU and the GPUs (Pellegrini 1994)",
-    .create = create_scotch,
-    .ask = emp_one_shot_ask,
-    .tell = emp_one_shot_tell,
-    .destroy = emp_one_shot_destroy,
+    .place = place,
 };
 
 const emp_placer_type emp_placer_mincut = {
@@ -79,8 +50,5 @@ const emp_placer_type emp_placer_mincut = {
     .uses_seed = true,
     .name = "mincut",
     .description = "Scotch static mapping onto the GPUs alone (Mirhoseini et al. 2017)",
-    .create = create_mincut,
-    .ask = emp_one_shot_ask,
-    .tell = emp_one_shot_tell,
-    .destroy = emp_one_shot_destroy,
+    .place = place,
 };

@@ -84,24 +84,9 @@ cleanup:
     return st;
 }
 
-static emp_status place(const emp_problem *problem, const emp_placer_params *params,
-                        emp_device_id *device_of_op, emp_error *err)
-{
-    return emp_list_place(problem, params, &emp_placer_etf, EMP_TASKS_GPU_OPS,
-                          emp_schedule_etf, device_of_op, err);
-}
-
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
-{
-    return emp_one_shot_create(state, problem, params, place, err);
-}
-
 const emp_placer_type emp_placer_etf = {
     .name = "etf",
     .description = "ETF, earliest task first (Hwang et al. 1989)",
-    .create = create,
-    .ask = emp_one_shot_ask,
-    .tell = emp_one_shot_tell,
-    .destroy = emp_one_shot_destroy,
+    .place = emp_list_place,
+    .own = &(const emp_list_method){EMP_TASKS_GPU_OPS, emp_schedule_etf},
 };

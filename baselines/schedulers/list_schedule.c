@@ -274,19 +274,19 @@ void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level
 
 /* ---- placers ---- */
 
-emp_status emp_list_place(const emp_problem *problem, const emp_placer_params *params,
-                          const emp_placer_type *method, emp_task_units units,
-                          emp_list_scheduler *scheduler, emp_device_id *device_of_op,
+emp_status emp_list_place(const emp_placer_type *type, const emp_problem *problem,
+                          const emp_placer_params *params, emp_device_id *device_of_op,
                           emp_error *err)
 {
-    emp_status        st = EMP_OK;
-    emp_task_graph   *graph = NULL;
-    emp_list_schedule schedule = {0};
+    emp_status             st = EMP_OK;
+    const emp_list_method *method = type->own;
+    emp_task_graph        *graph = NULL;
+    emp_list_schedule      schedule = {0};
 
-    EMP_TRY(emp_placer_options_parse(NULL, method, params, err));
-    EMP_TRY(emp_task_graph_create(&graph, problem, units, err));
+    EMP_TRY(emp_placer_options_parse(NULL, type, params, err));
+    EMP_TRY(emp_task_graph_create(&graph, problem, method->units, err));
     EMP_TRY(emp_list_schedule_init(&schedule, graph, err));
-    EMP_TRY(scheduler(&schedule, err));
+    EMP_TRY(method->schedule(&schedule, err));
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         int32_t task = graph->task_of_op[op];
         device_of_op[op] = task < 0 ? 0 : schedule.device_of_task[task];

@@ -17,7 +17,7 @@
 #define EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H
 
 #include "baselines/schedulers/task_graph.h"
-#include "search/one_shot.h"
+#include "search/placer.h"
 
 /** Of a task that takes time. */
 typedef struct {
@@ -97,11 +97,16 @@ emp_list_scheduler emp_schedule_m_topo; /**< m_topo.c */
 emp_list_scheduler emp_schedule_m_etf;  /**< m_etf.c */
 emp_list_scheduler emp_schedule_m_sct;  /**< m_sct.c */
 
-/** What the placers share: tasks of \a problem, a schedule of them, every op where its task
- * is. Folded ops go to device 0. \a method takes no options. */
-emp_status emp_list_place(const emp_problem *problem, const emp_placer_params *params,
-                          const emp_placer_type *method, emp_task_units units,
-                          emp_list_scheduler *scheduler, emp_device_id *device_of_op,
+/** What a method of this folder has in its type as its own. */
+typedef struct {
+    emp_task_units      units;
+    emp_list_scheduler *schedule;
+} emp_list_method;
+
+/** The place() of these methods: tasks of \a problem, a schedule of them, every op where its
+ * task is. Folded ops go to device 0. */
+emp_status emp_list_place(const emp_placer_type *type, const emp_problem *problem,
+                          const emp_placer_params *params, emp_device_id *device_of_op,
                           emp_error *err);
 
 #endif /* EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H */

@@ -41,25 +41,10 @@ cleanup:
     return st;
 }
 
-static emp_status place(const emp_problem *problem, const emp_placer_params *params,
-                        emp_device_id *device_of_op, emp_error *err)
-{
-    return emp_list_place(problem, params, &emp_placer_m_sct, EMP_TASKS_FUSED,
-                          emp_schedule_m_sct, device_of_op, err);
-}
-
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
-{
-    return emp_one_shot_create(state, problem, params, place, err);
-}
-
 const emp_placer_type emp_placer_m_sct = {
     .name = "m-sct",
     .description =
         "m-SCT, m-ETF with favourite children by a linear program (Baechi 2020)",
-    .create = create,
-    .ask = emp_one_shot_ask,
-    .tell = emp_one_shot_tell,
-    .destroy = emp_one_shot_destroy,
+    .place = emp_list_place,
+    .own = &(const emp_list_method){EMP_TASKS_FUSED, emp_schedule_m_sct},
 };

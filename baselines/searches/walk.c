@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "baselines/partitioners/dp_contiguous.h"
+#include "baselines/baselines.h"
 #include "search/elites.h"
 
 /* Substreams of a number: a move, and the decision on it. */
@@ -49,7 +49,9 @@ static emp_status place_start(emp_walk *w, emp_error *err)
 
     emp_rng_init(&rng, w->seed, 0, STREAM_START);
     if (w->options.start == EMP_START_SPLIT)
-        return emp_dp_contiguous_place(w->here, w->problem, "order=either", err);
+        return emp_placer_dp_contiguous.place(
+            &emp_placer_dp_contiguous, w->problem,
+            &(emp_placer_params){.options = "order=either"}, w->here, err);
     if (w->options.start == EMP_START_RANDOM) {
         emp_moves_scatter(&w->moves, &rng, w->here);
         return EMP_OK;

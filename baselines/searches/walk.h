@@ -26,7 +26,7 @@ enum { EMP_WALK_ARRAYS = 5, EMP_WALK_METRICS = 4 };
 typedef enum {
     EMP_START_GPU, /**< all on the first */
     EMP_START_RANDOM,
-    EMP_START_SPLIT /**< dp_contiguous.h */
+    EMP_START_SPLIT /**< the method dp-contiguous, order=either */
 } emp_walk_start;
 
 typedef struct {

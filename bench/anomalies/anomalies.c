@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "run/stats.h"
-#include "search/one_shot.h"
+#include "search/placer.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/variant.h"
 
@@ -279,10 +279,10 @@ static emp_status ask_expert(const emp_problem *problem, emp_device_id *device_o
     void                  *state = NULL;
     int32_t                count = 0;
 
-    EMP_TRY(expert->create(&state, problem, &params, err));
-    EMP_TRY(expert->ask(state, &device_of_op, 1, &count, err));
+    EMP_TRY(emp_placer_create(&state, expert, problem, &params, err));
+    EMP_TRY(emp_placer_ask(expert, state, &device_of_op, 1, &count, err));
 cleanup:
-    expert->destroy(state);
+    emp_placer_destroy(expert, state);
     return st;
 }
 

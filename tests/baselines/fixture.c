@@ -157,9 +157,9 @@ void fixture_place(const emp_placer_type *type, const emp_problem *problem, uint
     void             *state = NULL;
     int32_t           count = 0;
 
-    cr_assert_eq(type->create(&state, problem, &params, &err), EMP_OK, "%s: %s",
-                 type->name, err.msg);
-    cr_assert_eq(type->ask(state, candidate, 1, &count, &err), EMP_OK);
+    cr_assert_eq(emp_placer_create(&state, type, problem, &params, &err), EMP_OK,
+                 "%s: %s", type->name, err.msg);
+    cr_assert_eq(emp_placer_ask(type, state, candidate, 1, &count, &err), EMP_OK);
     cr_assert_eq(count, 1, "%s gives a placement", type->name);
-    type->destroy(state);
+    emp_placer_destroy(type, state);
 }

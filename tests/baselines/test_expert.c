@@ -261,8 +261,9 @@ Test(expert, needs_a_gpu)
     void                   *state = NULL;
 
     fixture_clique(f, 3, 1);
-    cr_expect_eq(emp_placer_expert.create(&state, fixture_problem(f), &params, &err),
-                 EMP_EUNSUPPORTED);
+    cr_expect_eq(
+        emp_placer_create(&state, &emp_placer_expert, fixture_problem(f), &params, &err),
+        EMP_EUNSUPPORTED);
     cr_expect_str_eq(err.msg, "method expert: machine test0 has no GPU");
     emp_free(f);
 }
@@ -278,14 +279,14 @@ Test(expert, survives_every_allocation_failure)
         void              *state = NULL;
         for (long allowed = 0; st != EMP_OK; allowed++) {
             emp_mem_fail_after(allowed);
-            st = emp_placer_expert.create(&state, problem, &params, NULL);
+            st = emp_placer_create(&state, &emp_placer_expert, problem, &params, NULL);
             emp_mem_fail_after(-1);
             if (st == EMP_OK) break;
             cr_assert_eq(st, EMP_ENOMEM);
             cr_assert_null(state);
             cr_assert_eq(emp_mem_live_blocks(), 2, "leak after %ld", allowed);
         }
-        emp_placer_expert.destroy(state);
+        emp_placer_destroy(&emp_placer_expert, state);
     }
     for (size_t i = 0; i < 2; i++) emp_free(models[i]);
     cr_expect_eq(emp_mem_live_blocks(), 0);

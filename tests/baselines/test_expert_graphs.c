@@ -42,12 +42,12 @@ static emp_status place(placed *p, const char *source, emp_error *err)
     EMP_TRY(emp_runtime_load(&runtime, "tf-r1.3", err));
     EMP_TRY(emp_problem_create(&p->problem, p->graph, p->machine, &runtime, source, err));
     p->device = EMP_NEW_ARRAY(emp_device_id, (size_t)p->graph->op_count);
-    EMP_TRY(emp_placer_expert.create(&state, p->problem, &params, err));
-    EMP_TRY(emp_placer_expert.ask(state, &p->device, 1, &count, err));
+    EMP_TRY(emp_placer_create(&state, &emp_placer_expert, p->problem, &params, err));
+    EMP_TRY(emp_placer_ask(&emp_placer_expert, state, &p->device, 1, &count, err));
     emp_problem_legalize(p->problem, p->device);
 
 cleanup:
-    emp_placer_expert.destroy(state);
+    emp_placer_destroy(&emp_placer_expert, state);
     return st;
 }
 

@@ -306,14 +306,16 @@ Test(placers, all_but_searches_propose_once)
     for (int32_t t = 0; t < type_count; t++) {
         void   *state = NULL;
         int32_t count = 0;
-        cr_assert_eq(types[t]->create(&state, problem, &params, NULL), EMP_OK);
-        cr_assert_eq(types[t]->ask(state, candidates, 2, &count, NULL), EMP_OK);
+        cr_assert_eq(emp_placer_create(&state, types[t], problem, &params, NULL), EMP_OK);
+        cr_assert_eq(emp_placer_ask(types[t], state, candidates, 2, &count, NULL),
+                     EMP_OK);
         cr_expect(count == 1 || (count == 2 && types[t]->uses_budget), "%s",
                   types[t]->name);
-        cr_assert_eq(types[t]->tell(state, score, count, NULL), EMP_OK);
-        cr_assert_eq(types[t]->ask(state, candidates, 2, &count, NULL), EMP_OK);
+        cr_assert_eq(emp_placer_tell(types[t], state, score, count, NULL), EMP_OK);
+        cr_assert_eq(emp_placer_ask(types[t], state, candidates, 2, &count, NULL),
+                     EMP_OK);
         cr_expect_eq(count, types[t]->uses_budget ? 2 : 0, "%s", types[t]->name);
-        types[t]->destroy(state);
+        emp_placer_destroy(types[t], state);
     }
     emp_free(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -453,7 +455,8 @@ ParameterizedTest(struct option_case *c, placers, wrong_options_are_named)
     emp_error               err = {0};
     void                   *state = NULL;
 
-    cr_expect_eq(find_type(c->method)->create(&state, fixture_problem(f), &params, &err),
+    cr_expect_eq(emp_placer_create(&state, find_type(c->method), fixture_problem(f),
+                                   &params, &err),
                  EMP_EINVAL);
     cr_expect_str_eq(err.msg, c->message);
     cr_expect_null(state);
@@ -479,9 +482,9 @@ Test(placers, take_the_defaults_that_they_list)
             emp_option_write_default(value, o, 0);
             snprintf(option, sizeof option, "%s=%s", o->name, value);
             const emp_placer_params params = {.seed = 1, .threads = 1, .options = option};
-            cr_expect_eq(types[t]->create(&state, problem, &params, &err), EMP_OK,
-                         "%s: %s", types[t]->name, err.msg);
-            types[t]->destroy(state);
+            cr_expect_eq(emp_placer_create(&state, types[t], problem, &params, &err),
+                         EMP_OK, "%s: %s", types[t]->name, err.msg);
+            emp_placer_destroy(types[t], state);
         }
     }
     emp_free(f);
@@ -519,7 +522,7 @@ Test(placers, survive_every_allocation_failure)
         long       allowed = 0;
         for (; st != EMP_OK; allowed++) {
             emp_mem_fail_after(allowed);
-            st = types[t]->create(&state, problem, &params, NULL);
+            st = emp_placer_create(&state, types[t], problem, &params, NULL);
             emp_mem_fail_after(-1);
             if (st == EMP_OK) break;
             cr_assert_eq(st, EMP_ENOMEM, "%s after %ld: %s", types[t]->name, allowed,
@@ -529,7 +532,7 @@ Test(placers, survive_every_allocation_failure)
                          allowed); /* the fixture's own */
         }
         cr_expect_gt(allowed, 1);
-        types[t]->destroy(state);
+        emp_placer_destroy(types[t], state);
     }
     emp_free(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -36,12 +36,12 @@ static emp_status place(const emp_problem *problem, const char *options,
     emp_device_id          *candidate[1] = {device};
     void                   *state = NULL;
     int32_t                 count = 0;
-    emp_status              st = type->create(&state, problem, &params, err);
+    emp_status              st = emp_placer_create(&state, type, problem, &params, err);
 
-    if (st == EMP_OK) st = type->ask(state, candidate, 1, &count, err);
+    if (st == EMP_OK) st = emp_placer_ask(type, state, candidate, 1, &count, err);
     if (st == EMP_OK) cr_assert_eq(count, 1);
     if (st == EMP_OK) emp_problem_legalize(problem, device);
-    if (state != NULL) type->destroy(state);
+    if (state != NULL) emp_placer_destroy(type, state);
     return st;
 }
 

@@ -354,7 +354,8 @@ ParameterizedTest(struct wrong *c, partition_options, are_refused_in_a_sentence)
     void                   *state = NULL;
 
     fixture_op(f, NULL, 1);
-    cr_expect_eq(find_type(c->method)->create(&state, fixture_problem(f), &params, &err),
+    cr_expect_eq(emp_placer_create(&state, find_type(c->method), fixture_problem(f),
+                                   &params, &err),
                  EMP_EINVAL);
     cr_expect_str_eq(err.msg, c->message);
     cr_expect_null(state);

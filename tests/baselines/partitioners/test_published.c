@@ -166,19 +166,20 @@ static double search_ms(world *w, const emp_placer_type *type, const char *optio
     double                  best_ms = INFINITY;
     emp_error               err = {0};
 
-    cr_assert_eq(type->create(&state, w->problem, &params, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_placer_create(&state, type, w->problem, &params, &err), EMP_OK, "%s",
+                 err.msg);
     for (int32_t i = 0; i < budget; i++) {
         int32_t        count = 0;
         emp_sim_result r;
-        cr_assert_eq(type->ask(state, candidate, 1, &count, &err), EMP_OK);
+        cr_assert_eq(emp_placer_ask(type, state, candidate, 1, &count, &err), EMP_OK);
         if (count == 0) break;
         emp_problem_legalize(w->problem, w->device_of_op);
         cr_assert_eq(emp_sim_run(w->sim, w->device_of_op, &r, NULL), EMP_OK);
         emp_score score = {(double)r.step_time_ns * 1e-9, r.is_feasible, 0.0};
         if (r.is_feasible) best_ms = fmin(best_ms, (double)r.step_time_ns * 1e-6);
-        cr_assert_eq(type->tell(state, &score, 1, &err), EMP_OK);
+        cr_assert_eq(emp_placer_tell(type, state, &score, 1, &err), EMP_OK);
     }
-    type->destroy(state);
+    emp_placer_destroy(type, state);
     return best_ms;
 }
 

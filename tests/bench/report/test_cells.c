@@ -53,10 +53,13 @@ static void place_by_expert(struct model *m)
     void                   *state = NULL;
     int32_t                 count = 0;
 
-    cr_assert_eq(emp_placer_expert.create(&state, m->problem, &params, NULL), EMP_OK);
-    cr_assert_eq(emp_placer_expert.ask(state, &m->device_of_op, 1, &count, NULL), EMP_OK);
+    cr_assert_eq(emp_placer_create(&state, &emp_placer_expert, m->problem, &params, NULL),
+                 EMP_OK);
+    cr_assert_eq(
+        emp_placer_ask(&emp_placer_expert, state, &m->device_of_op, 1, &count, NULL),
+        EMP_OK);
     cr_assert_eq(count, 1);
-    emp_placer_expert.destroy(state);
+    emp_placer_destroy(&emp_placer_expert, state);
 }
 
 static int32_t find_row(const emp_cells *c, const char *name)

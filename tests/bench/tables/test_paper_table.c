@@ -315,9 +315,9 @@ static void expect_creates(const emp_problem *problem, const char *method,
     void     *state = NULL;
 
     cr_assert_eq(emp_method_find(&type, method, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(type->create(&state, problem, &params, &err), EMP_OK, "%s %s: %s",
-                 method, options, err.msg);
-    type->destroy(state);
+    cr_assert_eq(emp_placer_create(&state, type, problem, &params, &err), EMP_OK,
+                 "%s %s: %s", method, options, err.msg);
+    emp_placer_destroy(type, state);
 }
 
 Test(paper_table, definitions_name_what_exists)

@@ -66,10 +66,10 @@ static void place(const emp_problem *problem, const char *method, emp_device_id 
     void                   *state = NULL;
     int32_t                 count = 0;
 
-    cr_assert_eq(type->create(&state, problem, &params, NULL), EMP_OK);
-    cr_assert_eq(type->ask(state, candidates, 1, &count, NULL), EMP_OK);
+    cr_assert_eq(emp_placer_create(&state, type, problem, &params, NULL), EMP_OK);
+    cr_assert_eq(emp_placer_ask(type, state, candidates, 1, &count, NULL), EMP_OK);
     cr_assert_eq(count, 1);
-    type->destroy(state);
+    emp_placer_destroy(type, state);
     emp_problem_legalize(problem, device);
 }
 
