@@ -1,6 +1,6 @@
 /** \file search/elites.h
- * The best placements seen so far, best first: what a search goes on from and a learner
- * imitates. A placement is an array of choices, as a device for each group; only the owner
+ * The best placements seen so far, best first: what a search goes on
+ * from. A placement is an array of choices, as a device for each group; only the owner
  * knows what they mean.
  */
 #ifndef EMP_SEARCH_ELITES_H

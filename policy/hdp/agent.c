@@ -27,19 +27,20 @@ static const char *const metric_names[EMP_HDP_METRICS] = {"loss",
                                                           "placer_gradient_norm",
                                                           "groups_used"};
 
+/* How steep the hidden units are that tell the first groups, and how sharply they do. */
+static const double RANGES_SLOPE = 10.0, RANGES_GAIN = 3000.0;
+
 static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_error *err)
 {
     const emp_hdp_options *o = &a->options;
     emp_rng                rng;
 
-    EMP_CHECK(emp_grouper_init(
-        &a->grouper,
-        &(emp_grouper_shape){.hidden = o->grouper_hidden,
-                             .groups = o->groups,
-                             .type_width = o->type_width,
-                             .activation =
-                                 o->relu ? EMP_ACTIVATION_RELU : EMP_ACTIVATION_TANH},
-        a->ops, err));
+    EMP_CHECK(emp_grouper_init(&a->grouper,
+                               &(emp_grouper_shape){.hidden = o->grouper_hidden,
+                                                    .groups = o->groups,
+                                                    .type_width = o->type_width,
+                                                    .activation = EMP_ACTIVATION_TANH},
+                               a->ops, err));
     EMP_CHECK(emp_device_net_init(
         &a->net,
         &(emp_device_net_shape){.inputs = emp_group_feature_count(a->ops, o->groups),
@@ -52,8 +53,8 @@ static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_erro
         err));
     emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, 0);
     if (o->ranges)
-        EMP_CHECK(emp_grouper_start_ranges(&a->grouper, o->ranges_slope, o->ranges_gain,
-                                           &rng, err));
+        EMP_CHECK(
+            emp_grouper_start_ranges(&a->grouper, RANGES_SLOPE, RANGES_GAIN, &rng, err));
     else
         emp_grouper_randomize(&a->grouper, &rng);
     emp_device_net_randomize(&a->net, o->placer_gain, &rng);

@@ -27,8 +27,7 @@ emp_status emp_op_agent_init(emp_op_agent *a, const emp_op_features *ops,
     const emp_grouper_shape shape = {.hidden = o->grouper_hidden,
                                      .groups = device_count,
                                      .type_width = o->type_width,
-                                     .activation = o->relu ? EMP_ACTIVATION_RELU
-                                                           : EMP_ACTIVATION_TANH};
+                                     .activation = EMP_ACTIVATION_TANH};
     emp_rng                 rng;
 
     *a = (emp_op_agent){.options = *o,

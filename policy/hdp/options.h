@@ -16,10 +16,9 @@ typedef enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE } emp_hdp_objective;
 typedef struct {
     int32_t groups, grouper_hidden, type_width, hidden, samples, updates_noise,
         updates_failures, window;
-    double temperature, tanh_constant, lr, beta1, beta2, epsilon, clip, failure,
-        baseline_decay, noise, run_shortest, run_longest, ranges_slope, ranges_gain,
-        placer_gain, entropy, imbalance;
-    bool               relu, baseline_first, ranges;
+    double temperature, tanh_constant, lr, epsilon, clip, failure, baseline_decay, noise,
+        run_shortest, run_longest, placer_gain, entropy, imbalance;
+    bool               baseline_first, ranges;
     emp_grouping       grouping;
     emp_group_sequence order;
     emp_reward_form    reward;

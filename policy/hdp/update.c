@@ -12,10 +12,8 @@ emp_reinforce_rules emp_hdp_rules(const emp_hdp_options *o)
 
 double emp_hdp_ascend(emp_params *params, const emp_hdp_options *o)
 {
-    const emp_adam adam = {.learning_rate = o->lr,
-                           .beta1 = o->beta1,
-                           .beta2 = o->beta2,
-                           .epsilon = o->epsilon};
+    const emp_adam adam = {
+        .learning_rate = o->lr, .beta1 = 0.9, .beta2 = 0.999, .epsilon = o->epsilon};
 
     return emp_params_ascend(params, o->clip, &adam);
 }

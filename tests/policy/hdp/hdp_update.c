@@ -167,13 +167,12 @@ Test(hdp, two_updates_equal_the_reference)
     emp_hdp_agent   agent;
 
     read_arrays();
-    cr_assert_eq(
-        emp_hdp_options_parse(&options, "paper",
-                              "groups=8,hidden=6,grouper_hidden=7,type_width=3,"
-                              "noise=0,updates_failures=1,baseline_first=0,relu=0,"
-                              "entropy=0,epsilon=1e-4",
-                              NULL),
-        EMP_OK);
+    cr_assert_eq(emp_hdp_options_parse(&options, "paper",
+                                       "groups=8,hidden=6,grouper_hidden=7,type_width=3,"
+                                       "noise=0,updates_failures=1,baseline_first=0,"
+                                       "entropy=0,epsilon=1e-4",
+                                       NULL),
+                 EMP_OK);
     cr_assert_eq(emp_hdp_agent_init(&agent, read_ops(), DEVICES, &options, 1, 1, NULL),
                  EMP_OK);
     load_weights(&agent.grouper.params, "grouper");

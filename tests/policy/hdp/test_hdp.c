@@ -386,11 +386,7 @@ static void expect_ranges(const char *options)
     emp_placer_hdp.destroy(state);
 }
 
-Test(hdp_placer, first_groups_are_ranges)
-{
-    expect_ranges(SMALL);
-    expect_ranges(SMALL ",relu=1");
-}
+Test(hdp_placer, first_groups_are_ranges) { expect_ranges(SMALL); }
 
 Test(hdp_placer, first_groups_may_be_random)
 {
