@@ -7,12 +7,11 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "graphs/load.h"
 #include "replay/planner/plan_from_problem.h"
 
-static void place(replay_fixture *f, int32_t seed)
+static void place(task *f, int32_t seed)
 {
-    const emp_graph *g = f->step;
+    const emp_graph *g = f->graph;
     uint64_t         devices = (uint64_t)f->machine->device_count;
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
@@ -23,31 +22,13 @@ static void place(replay_fixture *f, int32_t seed)
     emp_problem_legalize(f->problem, f->device_of_op);
 }
 
-void replay_fixture_create(replay_fixture *f, const char *spec, int32_t seed)
+void replay_fixture_create(task *f, const char *spec, int32_t seed)
 {
-    emp_error   err = {0};
-    emp_runtime runtime;
-
-    *f = (replay_fixture){0};
-    assert(emp_graph_load(&f->step, NULL, NULL, spec, &err) == EMP_OK);
-    assert(emp_machine_load(&f->machine, "cpu2", &err) == EMP_OK);
-    assert(emp_runtime_load(&runtime, "replay-cpu", &err) == EMP_OK);
-    assert(emp_problem_create(&f->problem, f->step, f->machine, &runtime, spec, &err) ==
-           EMP_OK);
-    f->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)f->step->op_count);
-    assert(f->device_of_op != NULL);
+    task_create(f, spec, "cpu2", "replay-cpu");
     place(f, seed);
 }
 
-void replay_fixture_destroy(replay_fixture *f)
-{
-    emp_free(f->device_of_op);
-    emp_problem_destroy(f->problem);
-    emp_machine_destroy(f->machine);
-    emp_graph_destroy(f->step);
-}
-
-emp_replay_plan *replay_fixture_plan(const replay_fixture *f)
+emp_replay_plan *replay_fixture_plan(const task *f)
 {
     emp_replay_plan *plan = NULL;
     emp_error        err = {0};

@@ -5,14 +5,7 @@
 #define EMP_TESTS_REPLAY_FIXTURE_H
 
 #include "replay/plan/plan.h"
-#include "sim/problem/problem.h"
-
-typedef struct {
-    emp_graph     *step;
-    emp_machine   *machine;
-    emp_problem   *problem;
-    emp_device_id *device_of_op; /**< legal */
-} replay_fixture;
+#include "tests/support/task.h"
 
 /** Two GPUs; NMT with 2 layers of 32 units. */
 #define REPLAY_SMALL_NMT "nmt:layers=2,units=32,batch=4,steps=3,vocab=200"
@@ -20,10 +13,9 @@ typedef struct {
 /** On the machine cpu2 with the runtime replay-cpu; colocation classes are dealt to all
  * devices by a hash of \a seed, or all ops put on one if \a seed is minus its number less
  * one. Aborts by assert() where something fails. */
-void replay_fixture_create(replay_fixture *f, const char *spec, int32_t seed);
-void replay_fixture_destroy(replay_fixture *f);
+void replay_fixture_create(task *f, const char *spec, int32_t seed);
 
-emp_replay_plan *replay_fixture_plan(const replay_fixture *f);
+emp_replay_plan *replay_fixture_plan(const task *f);
 
 /** A step of two ops on two CPUs: op 0 fills a tensor of so many floats; op 1 is the kernel,
  * reads a copy of it thrice and writes two such tensors. Not checked. */

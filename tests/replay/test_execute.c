@@ -45,7 +45,7 @@ static emp_status execute(const emp_replay_plan *plan, const emp_replay_backend 
 }
 
 /* The small NMT on the devices that a seed deals. */
-static replay_fixture   small;
+static task             small;
 static emp_replay_plan *small_plan;
 
 static void open_small(int32_t seed)
@@ -57,7 +57,7 @@ static void open_small(int32_t seed)
 static void close_small(void)
 {
     emp_replay_plan_destroy(small_plan);
-    replay_fixture_destroy(&small);
+    task_destroy(&small);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -118,7 +118,7 @@ ParameterizedTestParameters(execute, checked_steps_are_right_and_fit_as_predicte
                                sizeof step_cases / sizeof step_cases[0]);
 }
 
-static void simulate(const replay_fixture *f, emp_sim_result *r)
+static void simulate(const task *f, emp_sim_result *r)
 {
     emp_sim  *sim = NULL;
     emp_error err = {0};
@@ -129,7 +129,7 @@ static void simulate(const replay_fixture *f, emp_sim_result *r)
 }
 
 /* Where one device works there is one order, the simulator's. */
-static void expect_predicted_peaks(const replay_fixture *f, const emp_replay_result *r)
+static void expect_predicted_peaks(const task *f, const emp_replay_result *r)
 {
     emp_sim_result predicted;
 
@@ -187,7 +187,7 @@ static void expect_possible_peaks(const emp_replay_plan *p, const emp_replay_res
 ParameterizedTest(struct step_case *c, execute,
                   checked_steps_are_right_and_fit_as_predicted)
 {
-    replay_fixture     f;
+    task               f;
     emp_replay_options o = few_steps();
     emp_replay_result  r = {0};
     emp_error          err = {0};
@@ -208,14 +208,14 @@ ParameterizedTest(struct step_case *c, execute,
     if (c->seed < 0) expect_predicted_peaks(&f, &r);
     emp_replay_result_clear(&r);
     emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Devices of several cores run ops side by side and cut them into tasks. */
 Test(execute, several_cores_share_the_work)
 {
-    replay_fixture     f;
+    task               f;
     emp_replay_options o = few_steps();
     emp_replay_result  r = {0};
     emp_error          err = {0};
@@ -232,7 +232,7 @@ Test(execute, several_cores_share_the_work)
     cr_expect_gt(r.verified_ops, 2);
     emp_replay_result_clear(&r);
     emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -452,7 +452,7 @@ Test(execute, a_later_step_that_does_not_fit_leaves_no_times)
 
 Test(execute, a_computer_with_too_little_memory_is_no_verdict)
 {
-    replay_fixture     f;
+    task               f;
     emp_replay_options o = few_steps();
     emp_replay_result  r = {0};
     emp_error          err = {0};
@@ -465,14 +465,14 @@ Test(execute, a_computer_with_too_little_memory_is_no_verdict)
     cr_expect_not_null(strstr(err.msg, "this computer's memory"), "%s", err.msg);
     cr_expect_null(r.step_s);
     emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(execute, survives_every_allocation_failure)
 {
-    replay_fixture f;
-    emp_status     st = EMP_ENOMEM;
+    task       f;
+    emp_status st = EMP_ENOMEM;
 
     replay_fixture_create(&f, "rnnlm:layers=1,units=4,batch=2,steps=1,vocab=8,sampled=0",
                           0);
@@ -490,7 +490,7 @@ Test(execute, survives_every_allocation_failure)
         cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld", allowed);
     }
     emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
 }
 
 /* ---- a backend that fails ---- */

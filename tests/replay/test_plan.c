@@ -14,13 +14,14 @@
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 TestSuite(plan, .init = scratch_create, .fini = scratch_remove);
 
 Test(plan, as_many_copies_of_as_many_bytes_as_the_simulator_counts)
 {
     for (int32_t seed = 0; seed < 3; seed++) {
-        replay_fixture f;
+        task           f;
         emp_sim       *sim = NULL;
         emp_sim_result r;
         emp_error      err = {0};
@@ -36,7 +37,7 @@ Test(plan, as_many_copies_of_as_many_bytes_as_the_simulator_counts)
         cr_expect_gt(plan->copy_count, 100);
         emp_sim_destroy(sim);
         emp_replay_plan_destroy(plan);
-        replay_fixture_destroy(&f);
+        task_destroy(&f);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -58,37 +59,37 @@ ParameterizedTestParameters(plan, every_op_that_costs_has_a_kernel)
 
 ParameterizedTest(struct network *n, plan, every_op_that_costs_has_a_kernel)
 {
-    replay_fixture f;
+    task f;
 
     replay_fixture_create(&f, n->spec, -2);
-    for (emp_op_id op = 0; op < f.step->op_count; op++) {
-        const emp_op *o = &f.step->op[op];
-        emp_kernel    k = emp_kernel_of_op(f.step, op);
-        const char   *type = f.step->type_name[f.step->type[op]];
+    for (emp_op_id op = 0; op < f.graph->op_count; op++) {
+        const emp_op *o = &f.graph->op[op];
+        emp_kernel    k = emp_kernel_of_op(f.graph, op);
+        const char   *type = f.graph->type_name[f.graph->type[op]];
         bool          is_free = o->is_folded || o->cost.op_class == EMP_OP_KERNELLESS;
         bool          is_product =
             o->cost.op_class == EMP_OP_GEMM || o->cost.op_class == EMP_OP_CONV;
         if (is_free) continue;
-        cr_expect_neq(k.kind, EMP_KERNEL_NOTHING, "%s (%s)", f.step->name[op], type);
+        cr_expect_neq(k.kind, EMP_KERNEL_NOTHING, "%s (%s)", f.graph->name[op], type);
         if (is_product)
             cr_expect_float_eq(emp_kernel_flops(&k) / o->cost.flops, 1.0, 1e-9, "%s (%s)",
-                               f.step->name[op], type);
+                               f.graph->name[op], type);
     }
     emp_replay_plan_destroy(replay_fixture_plan(&f)); /* which checks it */
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
 }
 
 /* ---- convolutions and pools from shapes ---- */
 
 Test(plan, windows_and_strides_are_found_from_shapes)
 {
-    replay_fixture f;
-    int            convs = 0, pools = 0, found = 0;
+    task f;
+    int  convs = 0, pools = 0, found = 0;
 
     replay_fixture_create(&f, "inception_v3", -2);
-    for (emp_op_id op = 0; op < f.step->op_count; op++) {
-        emp_kernel  k = emp_kernel_of_op(f.step, op);
-        const char *name = f.step->name[op];
+    for (emp_op_id op = 0; op < f.graph->op_count; op++) {
+        emp_kernel  k = emp_kernel_of_op(f.graph, op);
+        const char *name = f.graph->name[op];
         if (strcmp(name, "InceptionV3/InceptionV3/Conv2d_1a_3x3/Conv2D") == 0) {
             found++;
             cr_expect_eq(k.size[EMP_CONV_KH], 3);
@@ -104,14 +105,14 @@ Test(plan, windows_and_strides_are_found_from_shapes)
     cr_expect_eq(found, 1);
     cr_expect_gt(convs, 100);
     cr_expect_gt(pools, 20);
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
 }
 
 /* ---- files ---- */
 
 Test(plan, comes_back_from_its_file)
 {
-    replay_fixture   f;
+    task             f;
     emp_replay_plan *loaded = NULL;
     emp_error        err = {0};
 
@@ -123,7 +124,7 @@ Test(plan, comes_back_from_its_file)
     cr_assert_eq(emp_replay_plan_load(&loaded, scratch_path("plan.txt"), &err), EMP_OK,
                  "%s", err.msg);
     cr_expect_eq(emp_replay_plan_hash(loaded), emp_replay_plan_hash(plan));
-    cr_expect_eq(loaded->origin.graph_hash, f.step->hash);
+    cr_expect_eq(loaded->origin.graph_hash, f.graph->hash);
     cr_expect_eq(loaded->origin.predicted_s, 0.25);
     cr_expect_eq(loaded->reuse_inputs, plan->reuse_inputs);
     cr_expect_str_eq(loaded->origin.workload, REPLAY_SMALL_NMT);
@@ -133,7 +134,7 @@ Test(plan, comes_back_from_its_file)
     }
     emp_replay_plan_destroy(loaded);
     emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -141,9 +142,9 @@ static char *text;
 
 static size_t write_small_plan(void)
 {
-    replay_fixture f;
-    emp_error      err = {0};
-    size_t         size;
+    task      f;
+    emp_error err = {0};
+    size_t    size;
 
     replay_fixture_create(&f, "rnnlm:layers=1,units=4,batch=2,steps=1,vocab=8,sampled=0",
                           0);
@@ -151,7 +152,7 @@ static size_t write_small_plan(void)
     cr_assert_eq(emp_replay_plan_save(scratch_path("plan.txt"), plan, &err), EMP_OK, "%s",
                  err.msg);
     emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
     text = scratch_read("plan.txt", &size);
     return size;
 }
@@ -249,8 +250,8 @@ Test(plan, counts_beyond_the_file_ask_for_no_memory)
 
 Test(plan, a_kernel_beyond_its_tensors_is_refused)
 {
-    replay_fixture f;
-    emp_error      err = {0};
+    task      f;
+    emp_error err = {0};
 
     replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
     emp_replay_plan *plan = replay_fixture_plan(&f);
@@ -263,7 +264,7 @@ Test(plan, a_kernel_beyond_its_tensors_is_refused)
     cr_expect_eq(emp_replay_plan_check(plan, &err), EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "MatMul"), "%s", err.msg);
     emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
 }
 
 /* Kernels that 16 floats in each operand suffice for: three inputs, two outputs. */
@@ -324,21 +325,13 @@ ParameterizedTest(struct kernel_case *c, plan, kernels_stay_within_what_they_rea
 
 Test(plan, survives_every_allocation_failure)
 {
-    replay_fixture   f;
+    task             f;
     emp_replay_plan *plan = NULL;
-    emp_status       st = EMP_ENOMEM;
 
     replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_replay_plan_from_problem(&plan, f.problem, f.device_of_op, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM);
-        cr_assert_null(plan);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld", allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_replay_plan_from_problem(&plan, f.problem, f.device_of_op, NULL),
+        cr_assert_null(plan));
     emp_replay_plan_destroy(plan);
-    replay_fixture_destroy(&f);
+    task_destroy(&f);
 }

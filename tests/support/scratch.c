@@ -59,6 +59,12 @@ void scratch_write(const char *name, const void *bytes, size_t size)
     fclose(file);
 }
 
+void scratch_write_text(char *path, size_t size, const char *name, const char *text)
+{
+    scratch_write(name, text, strlen(text));
+    snprintf(path, size, "%s", scratch_path(name));
+}
+
 char *scratch_read(const char *name, size_t *size)
 {
     FILE *file = fopen(scratch_path(name), "rb");

@@ -22,6 +22,9 @@ char *scratch_find(const char *pattern);
 
 void scratch_write(const char *name, const void *bytes, size_t size);
 
+/** Likewise a text; copies the file's path to \a path. */
+void scratch_write_text(char *path, size_t size, const char *name, const char *text);
+
 /** The bytes of a file, terminated; release with free(). \a size may be NULL. */
 char *scratch_read(const char *name, size_t *size);
 

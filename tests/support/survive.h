@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 
+#include "base/error.h"
 #include "base/mem.h"
 
 /** Evaluates \a call, an emp_status, until no allocation of it fails; \a undo is a statement

@@ -9,6 +9,7 @@
 #include "baselines/partitioners/memory_repair.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/survive.h"
 
 enum { TENSOR_BYTES = 256 };
 
@@ -138,17 +139,9 @@ Test(memory_repair, survives_every_allocation_failure)
 {
     emp_runtime  runtime = tiny_serial();
     tiny_problem t;
-    emp_status   st = EMP_ENOMEM;
 
     tiny_problem_create(&t, variables, 4, &runtime);
     limit_gpus(&t, 1, 4);
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = repair(&t, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), before);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(repair(&t, NULL), );
     tiny_problem_destroy(&t);
 }

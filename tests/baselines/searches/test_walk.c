@@ -7,36 +7,15 @@
 
 #include "base/mem.h"
 #include "baselines/searches/walk.h"
-#include "graphs/load.h"
-#include "sim/machine/machine.h"
+#include "tests/support/task.h"
 
-typedef struct {
-    emp_graph   *graph;
-    emp_machine *machine;
-    emp_problem *problem;
-} world;
+static task w;
 
-static world w;
-
-static void set_up(void)
-{
-    emp_error   err = {0};
-    emp_runtime runtime;
-
-    cr_assert_eq(emp_graph_load(&w.graph, NULL, NULL, "rnnlm:steps=4", &err), EMP_OK,
-                 "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&w.machine, "k40x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_problem_create(&w.problem, w.graph, w.machine, &runtime, "rnnlm", &err),
-        EMP_OK, "%s", err.msg);
-}
+static void set_up(void) { task_create(&w, "rnnlm:steps=4", "k40x2", "tf-r1.3"); }
 
 static void tear_down(void)
 {
-    emp_problem_destroy(w.problem);
-    emp_machine_destroy(w.machine);
-    emp_graph_destroy(w.graph);
+    task_destroy(&w);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 

@@ -7,10 +7,11 @@
 
 #include "base/mem.h"
 #include "bench/anomalies/anomalies.h"
-#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/survive.h"
+#include "tests/support/task.h"
 
 enum { TINY_CORES = 4, CASES = 100 };
 
@@ -186,51 +187,24 @@ Test(anomalies, each_kind_shortens_what_it_says)
 
 /* ---- placements ---- */
 
-typedef struct {
-    emp_graph   *step;
-    emp_machine *machine;
-    emp_problem *problem;
-} workload;
-
-static void load(workload *w, const char *machine)
-{
-    emp_error   err = {0};
-    emp_runtime runtime;
-
-    cr_assert_eq(emp_graph_load(&w->step, NULL, NULL, "nmt:layers=2,steps=2", &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&w->machine, machine, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_problem_create(&w->problem, w->step, w->machine, &runtime, "nmt", &err),
-        EMP_OK, "%s", err.msg);
-}
-
-static void unload(workload *w)
-{
-    emp_problem_destroy(w->problem);
-    emp_machine_destroy(w->machine);
-    emp_graph_destroy(w->step);
-}
-
-static int32_t count_differences(const workload *w, const emp_device_id *a,
+static int32_t count_differences(const task *w, const emp_device_id *a,
                                  const emp_device_id *b)
 {
     int32_t count = 0;
 
-    for (emp_op_id op = 0; op < w->step->op_count; op++)
-        count += !w->step->op[op].is_folded && a[op] != b[op];
+    for (emp_op_id op = 0; op < w->graph->op_count; op++)
+        count += !w->graph->op[op].is_folded && a[op] != b[op];
     return count;
 }
 
 Test(anomalies, families_are_what_they_say)
 {
-    workload       w;
+    task           w;
     emp_device_id *devices[3];
 
-    load(&w, "k40x2");
+    task_create(&w, "nmt:layers=2,steps=2", "k40x2", "tf-r1.3");
     for (int i = 0; i < 3; i++)
-        devices[i] = EMP_NEW_ARRAY(emp_device_id, (size_t)w.step->op_count);
+        devices[i] = EMP_NEW_ARRAY(emp_device_id, (size_t)w.graph->op_count);
     for (int i = 0; i < 3; i++) {
         cr_assert_eq(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, i == 2,
                                          devices[i], NULL),
@@ -238,15 +212,15 @@ Test(anomalies, families_are_what_they_say)
     }
     cr_expect_eq(count_differences(&w, devices[0], devices[1]), 0, "the same again");
     int32_t moved = count_differences(&w, devices[0], devices[2]);
-    cr_expect(moved > 0 && moved < w.step->op_count / 20, "%d ops moved", moved);
+    cr_expect(moved > 0 && moved < w.graph->op_count / 20, "%d ops moved", moved);
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(
             emp_anomalies_place(w.problem, EMP_ANOMALIES_RANDOM, 1, i, devices[i], NULL),
             EMP_OK);
     }
-    cr_expect_gt(count_differences(&w, devices[0], devices[1]), w.step->op_count / 3);
+    cr_expect_gt(count_differences(&w, devices[0], devices[1]), w.graph->op_count / 3);
     for (int i = 0; i < 3; i++) emp_free(devices[i]);
-    unload(&w);
+    task_destroy(&w);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -280,41 +254,23 @@ Test(anomalies, measuring_survives_every_allocation_failure)
     random_problem    r;
     emp_anomaly_count counts[EMP_SHORTENINGS];
     emp_device_id    *placements[2];
-    emp_status        st = EMP_ENOMEM;
 
     random_problem_create(&r, 7);
     placements[0] = placements[1] = r.device_of_op;
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_anomalies_measure(counts, r.problem, placements, 2,
-                                   &(emp_anomalies_params){.seed = 1}, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                  emp_status_str(st));
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_anomalies_measure(counts, r.problem, placements, 2,
+                              &(emp_anomalies_params){.seed = 1}, NULL), );
     random_problem_destroy(&r);
 }
 
 Test(anomalies, placing_survives_every_allocation_failure)
 {
-    workload   w;
-    emp_status st = EMP_ENOMEM;
+    task w;
 
-    load(&w, "k40x2");
-    emp_device_id *devices = EMP_NEW_ARRAY(emp_device_id, (size_t)w.step->op_count);
-    long           before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, 1, devices, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                  emp_status_str(st));
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    task_create(&w, "nmt:layers=2,steps=2", "k40x2", "tf-r1.3");
+    emp_device_id *devices = EMP_NEW_ARRAY(emp_device_id, (size_t)w.graph->op_count);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, 1, devices, NULL), );
     emp_free(devices);
-    unload(&w);
+    task_destroy(&w);
 }

@@ -8,6 +8,7 @@
 #include "bench/compare/noise.h"
 #include "run/jobs.h"
 #include "sim/engine/sim.h"
+#include "tests/support/survive.h"
 
 static const emp_task row = {"two", "Two layers",
                              "rnnlm:layers=2,steps=2,units=512,vocab=4096,sampled=0",
@@ -151,18 +152,8 @@ Test(noise, routes_are_timed_as_they_were_loaded)
 
 Test(noise, a_variant_survives_every_allocation_failure)
 {
-    emp_status st = EMP_ENOMEM;
-    long       before;
-
     emp_problem_variant_clear(&variant);
-    before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_problem_variant_init(&variant, task.problem, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        if (st == EMP_OK) break;
-        emp_problem_variant_clear(&variant);
-        cr_assert_eq(emp_mem_live_blocks(), before, "after %ld allocations", allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_problem_variant_init(&variant, task.problem, NULL),
+        emp_problem_variant_clear(&variant));
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "bench/compare/statistics.h"
+#include "tests/support/survive.h"
 
 /* ---- intervals ---- */
 
@@ -170,16 +171,9 @@ Test(wilcoxon, many_differences_by_the_normal_approximation)
 Test(wilcoxon, survives_every_allocation_failure)
 {
     const double difference[] = {1, 2, 3};
-    emp_status   st = EMP_ENOMEM;
     double       p;
 
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_wilcoxon(&p, difference, 3, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_wilcoxon(&p, difference, 3, NULL), );
 }
 
 /* ---- many tests ---- */

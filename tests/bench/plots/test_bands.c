@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "bench/plots/bands.h"
+#include "tests/support/survive.h"
 
 /* Three seeds that are told at different places. The curves, as steps:
  *
@@ -137,17 +138,10 @@ Test(band, every_allocation_may_fail)
 {
     emp_report_run run[3];
     emp_band       band;
-    emp_status     st = EMP_ENOMEM;
-    long           live = emp_mem_live_blocks();
 
     fill(run);
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS,
-                             NULL);
-        emp_mem_fail_after(-1);
-        emp_band_clear(&band);
-        cr_assert_eq(emp_mem_live_blocks(), live);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
+        emp_band_clear(&band));
+    emp_band_clear(&band);
 }

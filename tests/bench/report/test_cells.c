@@ -9,45 +9,16 @@
 #include "baselines/baselines.h"
 #include "bench/report/cells.h"
 #include "bench/report/op_place.h"
-#include "graphs/load.h"
 #include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/survive.h"
+#include "tests/support/task.h"
 
 enum { STEPS = 4, LAYERS = 3 };
 
 static const char nmt[] = "nmt:layers=3,steps=4,units=16,vocab=100,batch=4";
 
-struct model {
-    emp_graph     *step;
-    emp_machine   *machine;
-    emp_problem   *problem;
-    emp_device_id *device_of_op;
-};
-
-static void load(struct model *m, const char *spec)
-{
-    emp_error   err = {0};
-    emp_runtime runtime;
-
-    cr_assert_eq(emp_graph_load(&m->step, NULL, NULL, spec, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&m->machine, "k40x4", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_problem_create(&m->problem, m->step, m->machine, &runtime, spec, &err),
-        EMP_OK, "%s", err.msg);
-    m->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)m->step->op_count);
-    cr_assert_not_null(m->device_of_op);
-}
-
-static void unload(struct model *m)
-{
-    emp_free(m->device_of_op);
-    emp_problem_destroy(m->problem);
-    emp_machine_destroy(m->machine);
-    emp_graph_destroy(m->step);
-}
-
 /* As people place it. */
-static void place_by_expert(struct model *m)
+static void place_by_expert(task *m)
 {
     const emp_placer_params params = {.seed = 1, .threads = 1};
     void                   *state = NULL;
@@ -127,27 +98,27 @@ Test(cells, layers_of_the_expert_have_one_colour_each)
                                        "encoder layer 1, left to right",
                                        "encoder embedding",
                                        "other ops"};
-    struct model             m = {0};
+    task                     m;
     emp_cells                c = {0};
 
-    load(&m, nmt);
+    task_create(&m, nmt, "k40x4", "tf-r1.3");
     place_by_expert(&m);
     cr_assert_eq(emp_cells_create(&c, m.problem, m.device_of_op, NULL), EMP_OK);
     cr_assert_eq(c.step_count, STEPS);
     cr_assert_eq(c.row_count, (int32_t)(sizeof rows / sizeof *rows));
     for (int32_t r = 0; r < c.row_count; r++) cr_expect_str_eq(c.row_name[r], rows[r]);
-    expect_all_counted(&c, m.step);
+    expect_all_counted(&c, m.graph);
     for (int32_t r = 0; r < c.row_count; r++) {
         if (strstr(rows[r], "layer") != NULL) expect_one_device(&c, rows[r]);
     }
     cr_expect_gt(sum_of(&c, find_row(&c, "encoder layer 2"), EMP_PASS_UPDATE, STEPS), 0);
     emp_cells_clear(&c);
-    unload(&m);
+    task_destroy(&m);
 }
 
-static void move(struct model *m, const char *name, emp_device_id device)
+static void move(task *m, const char *name, emp_device_id device)
 {
-    emp_op_id op = emp_graph_find(m->step, name);
+    emp_op_id op = emp_graph_find(m->graph, name);
 
     cr_assert_geq(op, 0, "%s", name);
     m->device_of_op[op] = device;
@@ -170,10 +141,10 @@ Test(cells, ops_are_at_the_step_that_their_number_says)
 {
     static const char decoder[] = "decoder/step/step/attention/attention/multi_rnn_cell/";
     char              name[256];
-    struct model      m = {0};
+    task              m;
     emp_cells         c = {0};
 
-    load(&m, nmt);
+    task_create(&m, nmt, "k40x4", "tf-r1.3");
     /* one matrix product a step: number 2 is of the third */
     snprintf(name, sizeof name, "%scell_0/basic_lstm_cell/MatMul_2", decoder);
     move(&m, name, 2);
@@ -196,15 +167,16 @@ Test(cells, ops_are_at_the_step_that_their_number_says)
                  STEPS - 1);
     cr_expect_eq(marked_step(&c, "encoder layer 2", EMP_PASS_FORWARD), -1);
     emp_cells_clear(&c);
-    unload(&m);
+    task_destroy(&m);
 }
 
 Test(cells, steps_of_a_layer_are_alike)
 {
-    struct model m = {0};
-    emp_cells    c = {0};
+    task      m;
+    emp_cells c = {0};
 
-    load(&m, "rnnlm:layers=2,steps=6,units=16,vocab=100,sampled=10,batch=4");
+    task_create(&m, "rnnlm:layers=2,steps=6,units=16,vocab=100,sampled=10,batch=4",
+                "k40x4", "tf-r1.3");
     cr_assert_eq(emp_cells_create(&c, m.problem, m.device_of_op, NULL), EMP_OK);
     cr_assert_eq(c.step_count, 6);
     for (int32_t s = 2; s < 5; s++) {
@@ -214,26 +186,26 @@ Test(cells, steps_of_a_layer_are_alike)
         cr_expect_eq(sum_of(&c, row, EMP_PASS_BACKWARD, s),
                      sum_of(&c, row, EMP_PASS_BACKWARD, 1));
     }
-    expect_all_counted(&c, m.step);
+    expect_all_counted(&c, m.graph);
     emp_cells_clear(&c);
-    unload(&m);
+    task_destroy(&m);
 }
 
 Test(cells, other_models_have_a_row_a_scope)
 {
-    struct model m = {0};
-    emp_cells    c = {0};
+    task      m;
+    emp_cells c = {0};
 
-    load(&m, "inception_v3");
+    task_create(&m, "inception_v3", "k40x4", "tf-r1.3");
     cr_assert_eq(emp_cells_create(&c, m.problem, m.device_of_op, NULL), EMP_OK);
     cr_expect_eq(c.step_count, 0);
     int32_t first = find_row(&c, "Conv2d_1a_3x3"), last = find_row(&c, "Mixed_7c");
     cr_expect_lt(first, last, "rows are in the order of the graph");
     for (int32_t p = 0; p < EMP_PASS_COUNT; p++)
         cr_expect_gt(sum_of(&c, first, (emp_pass)p, 0), 0);
-    expect_all_counted(&c, m.step);
+    expect_all_counted(&c, m.graph);
     emp_cells_clear(&c);
-    unload(&m);
+    task_destroy(&m);
 }
 
 Test(cells, a_graph_without_scopes_is_one_row)
@@ -256,21 +228,14 @@ Test(cells, a_graph_without_scopes_is_one_row)
 
 Test(cells, every_allocation_may_fail)
 {
-    struct model m = {0};
-    emp_status   st = EMP_ENOMEM;
+    task m;
 
-    load(&m, nmt);
-    long live = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_cells c = {0};
-        emp_mem_fail_after(allowed);
-        st = emp_cells_create(&c, m.problem, m.device_of_op, NULL);
-        emp_mem_fail_after(-1);
-        emp_cells_clear(&c);
-        cr_assert_eq(emp_mem_live_blocks(), live);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-    }
-    unload(&m);
+    task_create(&m, nmt, "k40x4", "tf-r1.3");
+    emp_cells c = {0};
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_cells_create(&c, m.problem, m.device_of_op, NULL), emp_cells_clear(&c));
+    emp_cells_clear(&c);
+    task_destroy(&m);
 }
 
 Test(op_place, names_are_unwrapped)

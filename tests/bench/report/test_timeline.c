@@ -7,6 +7,7 @@
 #include "bench/report/timeline.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 60 };
 
@@ -86,18 +87,12 @@ Test(timeline, every_allocation_may_fail)
 {
     tiny_problem t;
     emp_runtime  runtime = tiny_serial();
-    emp_status   st = EMP_ENOMEM;
 
     tiny_problem_create(&t, ops, 2, &runtime);
-    long live = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_timeline timeline = {0};
-        emp_mem_fail_after(allowed);
-        st = emp_timeline_create(&timeline, t.problem, t.device_of_op, NULL);
-        emp_mem_fail_after(-1);
-        emp_timeline_clear(&timeline);
-        cr_assert_eq(emp_mem_live_blocks(), live);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-    }
+    emp_timeline timeline = {0};
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_timeline_create(&timeline, t.problem, t.device_of_op, NULL),
+        emp_timeline_clear(&timeline));
+    emp_timeline_clear(&timeline);
     tiny_problem_destroy(&t);
 }

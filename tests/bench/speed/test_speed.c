@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bench/speed/limit.h"
 #include "bench/speed/speed.h"
+#include "tests/support/survive.h"
 
 /* Hidden units that make panels and vectors incomplete. */
 static emp_stand_params small(emp_stand_kind kind)
@@ -46,37 +47,21 @@ Test(stand, threads_do_not_change_an_update)
 
 Test(stand, every_failed_allocation_is_reported_and_freed)
 {
-    long blocks = emp_mem_live_blocks();
-
     for (int kind = 0; kind < EMP_STAND_COUNT; kind++) {
         const emp_stand_params network = small((emp_stand_kind)kind);
-        emp_status             st = EMP_ENOMEM;
-        for (long allowed = 0; st != EMP_OK; allowed++) {
-            emp_stand stand;
-            emp_mem_fail_after(allowed);
-            st = emp_stand_init(&stand, &network, NULL);
-            emp_mem_fail_after(-1);
-            cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-            emp_stand_clear(&stand);
-            cr_assert_eq(emp_mem_live_blocks(), blocks);
-        }
+        emp_stand              stand;
+        SURVIVES_EVERY_ALLOCATION_FAILURE(emp_stand_init(&stand, &network, NULL),
+                                          emp_stand_clear(&stand));
+        emp_stand_clear(&stand);
     }
 }
 
 Test(limit, every_failed_allocation_is_reported_and_freed)
 {
     const emp_stand_work work = {1e9, {{1e5, 10, 1}, {2e5, 10, 4}}};
-    long                 blocks = emp_mem_live_blocks();
-    emp_status           st = EMP_ENOMEM;
     double               limit_s = 0;
 
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_limit_measure(&limit_s, &work, 1, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), blocks);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_limit_measure(&limit_s, &work, 1, NULL), );
     cr_expect_gt(limit_s, 0);
 }
 

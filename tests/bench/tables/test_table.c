@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "bench/tables/table.h"
+#include "tests/support/survive.h"
 
 enum { CAPACITY = 1 << 16 };
 
@@ -209,15 +210,8 @@ Test(table, median_counts_out_of_memory_as_slowest)
 Test(table, create_survives_every_allocation_failure)
 {
     emp_table *t = NULL;
-    emp_status st = EMP_ENOMEM;
 
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_table_create(&t, 3, 4, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_null(t);
-        cr_assert_eq(emp_mem_live_blocks(), 0);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_table_create(&t, 3, 4, NULL),
+                                      cr_assert_null(t));
     emp_table_destroy(t);
 }

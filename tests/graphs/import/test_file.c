@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "graphs/import/file.h"
+#include "tests/support/survive.h"
 
 static char path[64];
 
@@ -140,19 +141,11 @@ Test(file, refuses_truncated_and_damaged_gzip)
 Test(file, survives_every_allocation_failure)
 {
     enum { SIZE = 100000 };
-    char      *zeros = calloc(SIZE, 1), *bytes = NULL;
-    size_t     size;
-    emp_status st = EMP_ENOMEM;
+    char  *zeros = calloc(SIZE, 1), *bytes = NULL;
+    size_t size;
 
     write_packed(zeros, SIZE); /* packs so well that the block must grow several times */
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_file_load(path, &bytes, &size, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_file_load(path, &bytes, &size, NULL), );
     cr_expect_eq(size, SIZE);
     emp_free(bytes);
     free(zeros);

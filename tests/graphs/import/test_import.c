@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "tests/graphs/import/sample.h"
+#include "tests/support/survive.h"
 
 static const emp_import_params *defaults(void)
 {
@@ -437,18 +438,9 @@ Test(import, survives_every_allocation_failure)
     for (int syntax = 0; syntax < 2; syntax++) {
         proto_writer w = {.is_text = syntax == 1};
         emp_graph   *graph = NULL;
-        emp_status   st = EMP_ENOMEM;
         write_meta(&w, "train");
-        for (long allowed = 0; st != EMP_OK; allowed++) {
-            emp_mem_fail_after(allowed);
-            st = sample_load(&graph, &w, defaults(), NULL);
-            emp_mem_fail_after(-1);
-            if (st == EMP_OK) break;
-            cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                         emp_status_str(st));
-            cr_assert_null(graph);
-            cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
-        }
+        SURVIVES_EVERY_ALLOCATION_FAILURE(sample_load(&graph, &w, defaults(), NULL),
+                                          cr_assert_null(graph));
         emp_graph_destroy(graph);
         proto_clear(&w);
     }

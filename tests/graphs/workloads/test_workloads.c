@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "graphs/workloads/workloads.h"
+#include "tests/support/survive.h"
 
 static emp_graph *build(const char *spec)
 {
@@ -292,18 +293,9 @@ ParameterizedTestParameters(workloads, survive_every_allocation_failure)
 ParameterizedTest(struct spec_case *c, workloads, survive_every_allocation_failure)
 {
     emp_graph *graph = NULL;
-    emp_status st = EMP_ENOMEM;
 
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_workload_build(&graph, c->spec, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM, "%s, after %ld allocations: %s", c->spec, allowed,
-                     emp_status_str(st));
-        cr_assert_null(graph);
-        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_workload_build(&graph, c->spec, NULL),
+                                      cr_assert_null(graph));
     emp_graph_destroy(graph);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "run/store/store.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { OPS = 5, POINTS = 3, METRICS = 2, DEVICES = 3 };
 
@@ -264,18 +265,11 @@ Test(record, missing_folder_is_named)
 Test(record, loading_survives_every_allocation_failure)
 {
     emp_record r = make_record(), got;
-    emp_status st = EMP_ENOMEM;
-    long       live = emp_mem_live_blocks();
 
     save(&r);
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_record_load(&got, path, NULL);
-        emp_mem_fail_after(-1);
-        emp_record_clear(&got);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), live, "leak after %ld allocations", allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_record_load(&got, path, NULL),
+                                      emp_record_clear(&got));
+    emp_record_clear(&got);
     emp_record_clear(&r);
 }
 

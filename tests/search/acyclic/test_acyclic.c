@@ -15,6 +15,7 @@
 #include "search/acyclic/flow_clusters.h"
 #include "search/acyclic/gain_queue.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/survive.h"
 
 enum { MOST = 160, RANDOM_GRAPHS = 300 };
 
@@ -402,18 +403,11 @@ Test(acyclic_cut, survives_every_allocation_failure)
     static matrix m;
     const double  quarter[] = {0.25, 0.25, 0.25, 0.25};
     int32_t       part[MOST];
-    emp_status    st = EMP_ENOMEM;
 
     draw_matrix(&m, 1, 5);
     emp_flow_graph *g = flow_graph_of(&m);
-    long            before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_acyclic_cut(g, 4, quarter, 0.1, 1, part, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), before);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_acyclic_cut(g, 4, quarter, 0.1, 1, part, NULL), );
     emp_flow_graph_destroy(g);
 }
 

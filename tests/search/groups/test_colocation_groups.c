@@ -13,6 +13,7 @@
 #include "sim/graph/op_name.h"
 #include "sim/machine/machine.h"
 #include "tests/policy/colocrl/hand_graph.h"
+#include "tests/support/survive.h"
 
 static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
 
@@ -498,20 +499,10 @@ Test(colocation_groups, survive_every_allocation_failure)
 {
     hand_graph             h;
     emp_colocation_groups *groups = NULL;
-    emp_status             st = EMP_ENOMEM;
 
     hand_graph_comb(&h, 3);
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_colocation_groups_create(&groups, h.problem, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM);
-        cr_assert_null(groups);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_colocation_groups_create(&groups, h.problem, NULL), cr_assert_null(groups));
     emp_colocation_groups_destroy(groups);
     hand_graph_clear(&h);
 }

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/load.h"
 #include "search/groups/class_groups.h"
 #include "search/groups/name_clusters.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/task.h"
 
 static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
 
@@ -126,33 +126,6 @@ Test(name_clusters, beyond_the_limit_share_the_last)
 
 /* ---- workloads ---- */
 
-typedef struct {
-    emp_graph   *graph;
-    emp_machine *machine;
-    emp_problem *problem;
-} world;
-
-static void build(world *w, const char *spec)
-{
-    emp_error   err = {0};
-    emp_runtime runtime;
-
-    cr_assert_eq(emp_graph_load(&w->graph, NULL, NULL, spec, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_machine_load(&w->machine, "k40x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "ideal", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_problem_create(&w->problem, w->graph, w->machine, &runtime, spec, &err),
-        EMP_OK, "%s", err.msg);
-}
-
-static void clear(world *w)
-{
-    emp_problem_destroy(w->problem);
-    emp_machine_destroy(w->machine);
-    emp_graph_destroy(w->graph);
-}
-
 struct graph_case {
     char    spec[48];
     int32_t most, low, high;
@@ -173,11 +146,11 @@ ParameterizedTestParameters(name_clusters, are_some_dozens_on_every_workload)
 /* No cluster holds both forward ops and gradients: leaders of classes say which. */
 ParameterizedTest(struct graph_case *c, name_clusters, are_some_dozens_on_every_workload)
 {
-    world     w = {0};
+    task      w;
     int32_t   count = 0, is_forward[200] = {0}, is_backward[200] = {0};
     emp_error err = {0};
 
-    build(&w, c->spec);
+    task_create(&w, c->spec, "k40x2", "ideal");
     int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
     const emp_class_groups_params params = {EMP_CLASS_GROUPS_NAMES, c->most, 2.0, 1};
     cr_assert_eq(emp_class_groups(of, &count, w.problem, &params, &err), EMP_OK, "%s",
@@ -194,10 +167,10 @@ ParameterizedTest(struct graph_case *c, name_clusters, are_some_dozens_on_every_
         cr_expect((is_forward[k] == 0) != (is_backward[k] == 0), "%s: %d and %d", c->spec,
                   is_forward[k], is_backward[k]);
     emp_free(of);
-    clear(&w);
+    task_destroy(&w);
 }
 
-static int32_t cluster_of(const world *w, const int32_t *of, const char *name)
+static int32_t cluster_of(const task *w, const int32_t *of, const char *name)
 {
     emp_op_id op = emp_graph_find(w->graph, name);
 
@@ -209,11 +182,11 @@ static int32_t cluster_of(const world *w, const int32_t *of, const char *name)
 
 Test(name_clusters, of_a_language_model_are_eight_steps_of_a_layer)
 {
-    world                         w = {0};
+    task                          w;
     int32_t                       count;
     const emp_name_cluster_params params = {200, 8};
 
-    build(&w, "rnnlm");
+    task_create(&w, "rnnlm", "k40x2", "ideal");
     int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
     cr_assert_eq(emp_name_clusters(of, &count, w.problem, &params, NULL), EMP_OK);
     cr_expect_eq(cluster_of(&w, of, CELL "MatMul"), cluster_of(&w, of, CELL "MatMul_7"));
@@ -227,17 +200,17 @@ Test(name_clusters, of_a_language_model_are_eight_steps_of_a_layer)
     cr_expect_eq(cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul_1"),
                  cluster_of(&w, of, "gradients/" CELL "MatMul_15_grad/MatMul_1"));
     emp_free(of);
-    clear(&w);
+    task_destroy(&w);
 }
 
 Test(name_clusters, survive_every_allocation_failure)
 {
-    world                         w = {0};
+    task                          w;
     int32_t                       count;
     const emp_name_cluster_params params = {20, 8};
     emp_status                    st = EMP_ENOMEM;
 
-    build(&w, "rnnlm:steps=10");
+    task_create(&w, "rnnlm:steps=10", "k40x2", "ideal");
     int32_t   *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
     const long before = emp_mem_live_blocks();
     long       allowed = 0;
@@ -250,5 +223,5 @@ Test(name_clusters, survive_every_allocation_failure)
     }
     cr_expect_gt(allowed, 5);
     emp_free(of);
-    clear(&w);
+    task_destroy(&w);
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "search/partition/balance.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/survive.h"
 
 /* a -30-> b -10-> c, and d alone: each 1 ms on a GPU. Weights are one more than bytes.
  * CPU and both GPUs are equally strong: each may have a third of the load. */
@@ -70,20 +71,11 @@ Test(balance, survives_every_allocation_failure)
 {
     fixture           *f = fixture_create(2);
     emp_balance        balance;
-    emp_status         st = EMP_ENOMEM;
     const emp_problem *problem;
 
     fixture_clique(f, 4, 100);
     problem = fixture_problem(f);
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_balance_init(&balance, problem, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), before);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_balance_init(&balance, problem, NULL), );
     emp_balance_clear(&balance);
     emp_free(f);
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "sim/cost/cost.h"
 #include "tests/sim/cost/one_op.h"
+#include "tests/support/survive.h"
 
 static const emp_device gpu = {.kind = EMP_DEVICE_GPU,
                                .memory_bytes_per_s = 100e9,
@@ -217,20 +218,12 @@ Test(cost, create_survives_every_allocation_failure)
     emp_op_cost  none = {.op_class = EMP_OP_KERNELLESS};
     emp_graph   *g = one_op_graph(&none);
     emp_machine *m = NULL;
-    emp_status   st = EMP_ENOMEM;
 
     cr_assert_eq(emp_machine_load(&m, "k40x1", NULL), EMP_OK);
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_cost_table *t = NULL;
-        emp_mem_fail_after(allowed);
-        st = emp_cost_table_create(&t, g, m, &runtime, NULL);
-        emp_mem_fail_after(-1);
-        if (st != EMP_OK) cr_assert_eq(st, EMP_ENOMEM);
-        emp_cost_table_destroy(t);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    emp_cost_table *t = NULL;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_cost_table_create(&t, g, m, &runtime, NULL),
+                                      emp_cost_table_destroy(t));
+    emp_cost_table_destroy(t);
     emp_machine_destroy(m);
     emp_graph_destroy(g);
 }

@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "graphs/load.h"
 #include "sim/engine/sim.h"
+#include "tests/support/task.h"
 
 struct cell {
     char   spec[24];
@@ -37,24 +37,16 @@ ParameterizedTestParameters(single_device, stays_near_the_published_time)
 
 ParameterizedTest(struct cell *c, single_device, stays_near_the_published_time)
 {
-    emp_graph     *step = NULL;
-    emp_machine   *machine = NULL;
-    emp_problem   *problem = NULL;
+    task           t;
     emp_sim       *sim = NULL;
     emp_sim_result r = {0};
-    emp_runtime    runtime;
     emp_error      err = {0};
 
-    cr_assert_eq(emp_graph_load(&step, NULL, NULL, c->spec, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&machine, "k40x1", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, c->spec, &err),
-                 EMP_OK);
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
-    for (emp_op_id op = 0; op < step->op_count; op++) device[op] = c->device;
-    emp_problem_legalize(problem, device);
-    cr_assert_eq(emp_sim_run(sim, device, &r, &err), EMP_OK, "%s", err.msg);
+    task_create(&t, c->spec, "k40x1", "tf-r1.3");
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = c->device;
+    emp_problem_legalize(t.problem, t.device_of_op);
+    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
 
     double seconds = (double)r.step_time_ns * 1e-9;
     cr_expect_eq(r.is_feasible, c->published_s > 0.0, "%s on device %d: %s", c->spec,
@@ -66,14 +58,11 @@ ParameterizedTest(struct cell *c, single_device, stays_near_the_published_time)
                      seconds, c->published_s);
     }
     if (c->device == 1) {
-        double used = (double)r.peak_bytes[1] / (double)machine->device[1].memory_bytes;
+        double used = (double)r.peak_bytes[1] / (double)t.machine->device[1].memory_bytes;
         cr_expect_gt(100.0 * fabs(used - 1.0), MARGIN_PERCENT, "%s: %.1f %% of memory",
                      c->spec, 100.0 * used);
     }
-    emp_free(device);
     emp_sim_destroy(sim);
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
-    emp_graph_destroy(step);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

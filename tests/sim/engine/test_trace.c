@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "sim/engine/trace_chrome.h"
 #include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/survive.h"
 
 static const tiny_op ops[] = {
     {.device = 1},
@@ -172,21 +173,13 @@ Test(trace, survives_every_allocation_failure)
     tiny_problem   t;
     emp_sim       *sim = NULL;
     emp_sim_result r;
-    emp_status     st = EMP_ENOMEM;
     char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
     tiny_problem_create(&t, ops, 3, &runtime);
     cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_trace_chrome_write(path, sim, t.problem, t.device_of_op, &r, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations", allowed);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_trace_chrome_write(path, sim, t.problem, t.device_of_op, &r, NULL), );
     remove(path);
     emp_sim_destroy(sim);
     tiny_problem_destroy(&t);

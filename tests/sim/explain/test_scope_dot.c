@@ -13,6 +13,7 @@
 #include "sim/explain/scope_dot.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 300, TEXT_BYTES = 8192 };
 
@@ -117,20 +118,12 @@ Test(scope_dot, labels_add_up_to_the_traffic)
 Test(scope_dot, survives_every_allocation_failure)
 {
     random_problem r;
-    emp_status     st = EMP_ENOMEM;
     char           path[] = P_tmpdir "/emplace-dot-XXXXXX";
 
     close(mkstemp(path));
     random_problem_create(&r, 7);
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_scope_dot_write(path, r.problem, r.device_of_op, 0, NULL, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations", allowed);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_scope_dot_write(path, r.problem, r.device_of_op, 0, NULL, NULL), );
     remove(path);
     random_problem_destroy(&r);
 }

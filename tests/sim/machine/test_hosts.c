@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "sim/machine/machine.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 /* Latencies differ, so that the highest and sums tell links apart. The third host has no
  * GPU and hangs on the network itself. */
@@ -233,18 +234,10 @@ Test(hosts, a_root_may_have_links, .init = scratch_create, .fini = scratch_remov
 
 Test(hosts, load_survives_every_allocation_failure)
 {
-    emp_status st = EMP_ENOMEM;
-
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_machine *m = NULL;
-        emp_mem_fail_after(allowed);
-        st = emp_machine_load(&m, "k40x4x2", NULL);
-        emp_mem_fail_after(-1);
-        if (st != EMP_OK)
-            cr_assert_eq(st, EMP_ENOMEM, "after %ld: %s", allowed, emp_status_str(st));
-        emp_machine_destroy(m);
-        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
-    }
+    emp_machine *m = NULL;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_load(&m, "k40x4x2", NULL),
+                                      emp_machine_destroy(m));
+    emp_machine_destroy(m);
 }
 
 /* ---- of an instance ---- */

@@ -11,37 +11,21 @@
 
 #include "base/mem.h"
 #include "sim/machine/machine.h"
-
-static char folder[64];
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 /* With a model beside the machine files: the K40 under another name. */
 static void make_folder(void)
 {
-    char command[512];
+    char command[4 * SCRATCH_PATH_BYTES];
 
-    snprintf(folder, sizeof folder, P_tmpdir "/emplace-machine-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(command, sizeof command,
-             "mkdir %s/models && cp \"$EMP_SOURCE_DIR\"/data/machines/models/k40.yaml "
-             "%s/models/k40b.yaml",
-             folder, folder);
+    scratch_create();
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && mkdir models && cp \"$EMP_SOURCE_DIR\"/data/machines/models/k40.yaml "
+        "models/k40b.yaml",
+        scratch_path(""));
     cr_assert_eq(system(command), 0);
-}
-
-static void remove_folder(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    cr_assert_eq(system(command), 0);
-}
-
-static void write_file(char *path, size_t size, const char *name, const char *text)
-{
-    snprintf(path, size, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 Test(machine, every_known_machine_loads)
@@ -133,13 +117,13 @@ static const char tree_text[] =
     "  - {model: \"k40\", at: \"b\", bandwidth: \"8 GB/s\", latency: \"1 us\"}\n";
 
 Test(machine, without_a_channel_peers_follow_the_tree, .init = make_folder,
-     .fini = remove_folder)
+     .fini = scratch_remove)
 {
-    char         path[128];
+    char         path[SCRATCH_PATH_BYTES];
     emp_machine *m = NULL;
     emp_error    err = {0};
 
-    write_file(path, sizeof path, "tree.yaml", tree_text);
+    scratch_write_text(path, sizeof path, "tree.yaml", tree_text);
     cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
     cr_expect_str_eq(m->name, "tree");
     expect_route(m, "gpu:0", "gpu:1",
@@ -149,16 +133,16 @@ Test(machine, without_a_channel_peers_follow_the_tree, .init = make_folder,
     emp_machine_destroy(m);
 }
 
-Test(machine, the_hash_sees_every_constant, .init = make_folder, .fini = remove_folder)
+Test(machine, the_hash_sees_every_constant, .init = make_folder, .fini = scratch_remove)
 {
-    char         path[128], changed[sizeof tree_text];
+    char         path[SCRATCH_PATH_BYTES], changed[sizeof tree_text];
     emp_machine *a = NULL, *b = NULL;
 
-    write_file(path, sizeof path, "tree.yaml", tree_text);
+    scratch_write_text(path, sizeof path, "tree.yaml", tree_text);
     cr_assert_eq(emp_machine_load(&a, path, NULL), EMP_OK);
     strcpy(changed, tree_text);
     *strchr(strstr(changed, "4 GB/s"), '4') = '5';
-    write_file(path, sizeof path, "tree.yaml", changed);
+    scratch_write_text(path, sizeof path, "tree.yaml", changed);
     cr_assert_eq(emp_machine_load(&b, path, NULL), EMP_OK);
     cr_expect_neq(a->hash, b->hash);
     emp_machine_destroy(a);
@@ -203,18 +187,19 @@ static const struct bad_file bad_files[] = {
 };
 
 Test(machine, bad_files_are_refused_by_file_line_and_key, .init = make_folder,
-     .fini = remove_folder)
+     .fini = scratch_remove)
 {
     for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
         const struct bad_file *c = &bad_files[i];
-        char                   path[128], text[2 * sizeof tree_text], want[256];
-        emp_machine           *m = NULL;
-        emp_error              err = {0};
-        const char            *at = strstr(tree_text, c->find);
+        char                   path[SCRATCH_PATH_BYTES], text[2 * sizeof tree_text],
+            want[SCRATCH_PATH_BYTES + 256];
+        emp_machine *m = NULL;
+        emp_error    err = {0};
+        const char  *at = strstr(tree_text, c->find);
         cr_assert_not_null(at);
         snprintf(text, sizeof text, "%.*s%s%s", (int)(at - tree_text), tree_text, c->put,
                  at + strlen(c->find));
-        write_file(path, sizeof path, "bad.yaml", text);
+        scratch_write_text(path, sizeof path, "bad.yaml", text);
         cr_expect_eq(emp_machine_load(&m, path, &err), EMP_EFORMAT, "%s", c->put);
         cr_expect_null(m);
         snprintf(want, sizeof want, "%s%s", path, c->message);
@@ -247,16 +232,8 @@ Test(machine, the_data_folder_can_be_elsewhere)
 
 Test(machine, load_survives_every_allocation_failure)
 {
-    emp_status st = EMP_ENOMEM;
-
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_machine *m = NULL;
-        emp_mem_fail_after(allowed);
-        st = emp_machine_load(&m, "k40x2", NULL);
-        emp_mem_fail_after(-1);
-        if (st != EMP_OK)
-            cr_assert_eq(st, EMP_ENOMEM, "after %ld: %s", allowed, emp_status_str(st));
-        emp_machine_destroy(m);
-        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
-    }
+    emp_machine *m = NULL;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_load(&m, "k40x2", NULL),
+                                      emp_machine_destroy(m));
+    emp_machine_destroy(m);
 }

@@ -10,6 +10,7 @@
 #include "search/placer.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/placement.h"
+#include "tests/support/survive.h"
 
 enum { OPS = 5 };
 
@@ -260,19 +261,12 @@ Test(placement, a_score_that_fits_is_better_then_the_shorter_step)
 Test(placement, a_problem_survives_every_allocation_failure)
 {
     emp_runtime runtime = {0};
-    long        before = emp_mem_live_blocks();
-    emp_status  st = EMP_ENOMEM;
 
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_problem *p = NULL;
-        emp_mem_fail_after(allowed);
-        st = emp_problem_create(&p, graph, machine, &runtime, "tiny", NULL);
-        emp_mem_fail_after(-1);
-        if (st != EMP_OK) cr_assert_eq(st, EMP_ENOMEM);
-        emp_problem_destroy(p);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    emp_problem *p = NULL;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_problem_create(&p, graph, machine, &runtime, "tiny", NULL),
+        emp_problem_destroy(p));
+    emp_problem_destroy(p);
 }
 
 Test(placement, loading_survives_every_allocation_failure)

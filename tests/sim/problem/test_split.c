@@ -7,6 +7,7 @@
 #include "sim/problem/placement.h"
 #include "tests/support/scratch.h"
 #include "tests/support/stated_problem.h"
+#include "tests/support/survive.h"
 
 enum { OPS = 4, ROOMY = 1 << 20 };
 
@@ -87,14 +88,7 @@ Test(split, faults_are_one_sentence)
 Test(split, survives_every_allocation_failure)
 {
     emp_device_id device[OPS];
-    long          live = emp_mem_live_blocks();
-    emp_status    st = EMP_ENOMEM;
 
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = load(device, "{\"fpgas\": [{\"nodes\": [0, 1, 2]}], \"cpus\": []}", NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), live, "leaks after %ld", allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        load(device, "{\"fpgas\": [{\"nodes\": [0, 1, 2]}], \"cpus\": []}", NULL), );
 }

@@ -7,12 +7,7 @@
 #include "base/mem.h"
 #include "sim/runtime/runtime.h"
 #include "tests/support/scratch.h"
-
-static void write_file(char *path, size_t size, const char *name, const char *text)
-{
-    scratch_write(name, text, strlen(text));
-    snprintf(path, size, "%s", scratch_path(name));
-}
+#include "tests/support/survive.h"
 
 struct bad_file {
     const char *find, *put, *message;
@@ -108,7 +103,7 @@ Test(runtime, a_file_has_the_keys_of_its_rules, .init = scratch_create,
         want[SCRATCH_PATH_BYTES + 256];
     emp_runtime r = {0};
 
-    write_file(path, sizeof path, "own.yaml", baechi_text);
+    scratch_write_text(path, sizeof path, "own.yaml", baechi_text);
     cr_assert_eq(emp_runtime_load(&r, path, NULL), EMP_OK);
     cr_expect_str_eq(r.name, "own");
     cr_expect_float_eq(r.baechi.transfer_s, 2e-6, 1e-15);
@@ -119,7 +114,7 @@ Test(runtime, a_file_has_the_keys_of_its_rules, .init = scratch_create,
         cr_assert_not_null(at);
         snprintf(text, sizeof text, "%.*s%s%s", (int)(at - baechi_text), baechi_text,
                  c->put, at + strlen(c->find));
-        write_file(path, sizeof path, "bad.yaml", text);
+        scratch_write_text(path, sizeof path, "bad.yaml", text);
         cr_expect_eq(emp_runtime_load(&r, path, &err), EMP_EFORMAT, "%s", c->put);
         snprintf(want, sizeof want, "%s%s", path, c->message);
         cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
@@ -131,17 +126,8 @@ Test(runtime, a_file_has_the_keys_of_its_rules, .init = scratch_create,
 
 Test(runtime, load_survives_every_allocation_failure)
 {
-    emp_status st = EMP_ENOMEM;
-
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_runtime r;
-        emp_mem_fail_after(allowed);
-        st = emp_runtime_load(&r, "placeto", NULL);
-        emp_mem_fail_after(-1);
-        if (st != EMP_OK)
-            cr_assert_eq(st, EMP_ENOMEM, "after %ld: %s", allowed, emp_status_str(st));
-        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
-    }
+    emp_runtime r;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_runtime_load(&r, "placeto", NULL), );
 }
 
 Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_remove)
@@ -152,7 +138,7 @@ Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_
 
     cr_expect_eq(emp_runtime_load(&r, "tf-r9", &err), EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "known: tf-r1.3, ideal"), "%s", err.msg);
-    write_file(
+    scratch_write_text(
         path, sizeof path, "half.yaml",
         "description: \"x\"\nserial_issue: maybe\ndrain_copies: yes\nrelease_at_issue: "
         "no\n"
