@@ -172,13 +172,19 @@ ParameterizedTest(struct graph_case *c, expert, places_generated_translators)
 
 ParameterizedTestParameters(made, places_imported_translators)
 {
-    return cr_make_param_array(fact_graph, fact_graphs(), FACT_GRAPHS);
+    static fact_graph translators[FACT_GRAPHS];
+    const fact_graph *all = fact_graphs();
+    size_t            count = 0;
+
+    for (int i = 0; i < FACT_GRAPHS; i++)
+        if (strncmp(all[i].name, "nmt_", 4) == 0) translators[count++] = all[i];
+    return cr_make_param_array(fact_graph, translators, count);
 }
 
 ParameterizedTest(fact_graph *g, made, places_imported_translators,
                   .init = scratch_create, .fini = scratch_remove)
 {
-    if (strncmp(g->name, "nmt_", 4) == 0) check(fact_graph_path(g), g->name[4] - '0');
+    check(fact_graph_path(g), g->name[4] - '0'); /* nmt_2l_..., nmt_8l_... */
 }
 
 /* The front end pins a variable's snapshot and the look-up of its rows to the variable:
