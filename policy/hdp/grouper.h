@@ -13,8 +13,8 @@
 #define EMP_POLICY_HDP_GROUPER_H
 
 #include "policy/features/op_features.h"
-#include "policy/nn/activation.h"
-#include "policy/nn/draw.h"
+#include "policy/nn/categorical.h"
+#include "policy/nn/linear.h"
 #include "policy/nn/panels.h"
 #include "policy/nn/params.h"
 

@@ -1,10 +1,17 @@
 /** \file policy/nn/categorical.h
- * Categorical distributions given by rows of logits.
+ * Categorical distributions given by rows of logits, and how networks draw.
  */
 #ifndef EMP_POLICY_NN_CATEGORICAL_H
 #define EMP_POLICY_NN_CATEGORICAL_H
 
 #include "policy/nn/real.h"
+
+/** How a network draws: sample k of update t uses the same random numbers on any thread. */
+typedef struct {
+    uint64_t seed;
+    uint32_t update;
+    int32_t  threads;
+} emp_draw;
 
 /** Logits in, probabilities out; returns the entropy in nats. */
 double emp_categorical_softmax(emp_real *row, int32_t count);

@@ -1,5 +1,5 @@
 /** \file policy/nn/linear.h
- * Affine maps and embeddings. B rows in a batch, C channels in, K channels out, V rows of
+ * Affine maps, embeddings and activations. B rows in a batch, C channels in, K channels out, V rows of
  * an embedding. Backward functions accumulate into parameter gradients, so that a weight
  * shared by several steps needs no special case. Results do not depend on the number of
  * threads.
@@ -27,5 +27,14 @@ void emp_embedding_forward(emp_real *y, const emp_real *e, const int32_t *index,
 /** de[index[i]] += dy[i]. */
 void emp_embedding_backward(emp_real *de, const emp_real *dy, const int32_t *index,
                             int32_t B, int32_t K);
+
+typedef enum { EMP_ACTIVATION_RELU, EMP_ACTIVATION_TANH } emp_activation;
+
+/** y = f(x) in place. */
+void emp_activation_forward(emp_activation f, emp_real *x, int64_t count);
+
+/** dy = dy f'(x) in place, from \a y = f(x). */
+void emp_activation_backward(emp_activation f, emp_real *dy, const emp_real *y,
+                             int64_t count);
 
 #endif /* EMP_POLICY_NN_LINEAR_H */

@@ -69,14 +69,6 @@ void emp_params_clear(emp_params *params)
     *params = (emp_params){0};
 }
 
-int32_t emp_params_find(const emp_params *params, const char *name)
-{
-    for (int32_t i = 0; i < params->slice_count; i++) {
-        if (strcmp(params->slice[i].name, name) == 0) return i;
-    }
-    return -1;
-}
-
 emp_real *emp_params_value(const emp_params *params, int32_t slice)
 {
     return params->value + params->slice[slice].offset;
@@ -116,7 +108,7 @@ EMP_KERNEL static double sum_of_squares(const emp_real *x, size_t count)
     return sum;
 }
 
-double emp_params_gradient_norm(const emp_params *params)
+static double gradient_norm(const emp_params *params)
 {
     double part[PARTS], sum = 0.0;
 
@@ -147,7 +139,7 @@ void emp_params_scale_gradient(emp_params *params, double factor)
 
 double emp_params_clip(emp_params *params, double limit)
 {
-    double norm = emp_params_gradient_norm(params);
+    double norm = gradient_norm(params);
 
     if (norm > limit) emp_params_scale_gradient(params, limit / norm);
     return norm;

@@ -37,9 +37,6 @@ emp_status emp_params_init(emp_params *params, const emp_param_slice *slices,
                            int32_t count, emp_error *err);
 void       emp_params_clear(emp_params *params); /**< legal after a failed init */
 
-/** The slice of that name, or -1. */
-int32_t emp_params_find(const emp_params *params, const char *name);
-
 emp_real *emp_params_value(const emp_params *params, int32_t slice);
 emp_real *emp_params_gradient(const emp_params *params, int32_t slice);
 
@@ -48,13 +45,10 @@ void emp_params_zero_gradient(emp_params *params);
 /** Glorot and Bengio (2010): uniform in +-gain sqrt(6 / (rows + cols)). */
 void emp_params_glorot(emp_params *params, int32_t slice, double gain, emp_rng *rng);
 
-/** The Euclidean norm of all gradients. */
-double emp_params_gradient_norm(const emp_params *params);
-
 /** Multiplies all gradients by \a factor. */
 void emp_params_scale_gradient(emp_params *params, double factor);
 
-/** Scales the gradients so that their norm is at most \a limit; returns the norm before.
+/** Scales the gradients so that their Euclidean norm is at most \a limit; returns the norm before.
  */
 double emp_params_clip(emp_params *params, double limit);
 

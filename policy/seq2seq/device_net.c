@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/nn/activation.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
