@@ -242,35 +242,14 @@ int32_t cli_sizes(const char *list, int32_t *sizes, int32_t most)
     return count;
 }
 
-emp_status cli_write_file(const char *path, void (*print)(FILE *stream, const void *what),
-                          const void *what, emp_error *err)
+static emp_status print_csv(FILE *stream, const void *sheet, emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    emp_atomic_file file = {0};
-
-    if (path == NULL) return EMP_OK;
-    EMP_TRY(emp_atomic_file_open(&file, path, err));
-    print(file.stream, what);
-    EMP_TRY(emp_atomic_file_commit(&file, err));
-
-cleanup:
-    emp_atomic_file_abort(&file);
-    return st;
+    return emp_sheet_print(stream, (const emp_sheet *)sheet, EMP_SHEET_CSV, err);
 }
 
 emp_status cli_write_sheet(const char *path, const emp_sheet *sheet, emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    emp_atomic_file file = {0};
-
-    if (path == NULL) return EMP_OK;
-    EMP_TRY(emp_atomic_file_open(&file, path, err));
-    EMP_TRY(emp_sheet_print(file.stream, sheet, EMP_SHEET_CSV, err));
-    EMP_TRY(emp_atomic_file_commit(&file, err));
-
-cleanup:
-    emp_atomic_file_abort(&file);
-    return st;
+    return path == NULL ? EMP_OK : emp_atomic_file_write(path, print_csv, sheet, err);
 }
 
 emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, const char *csv,

@@ -89,10 +89,6 @@ emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
  * end. Exits 2 if it is longer than \a size - 1. */
 bool cli_next_word(const char **list, char *word, size_t size);
 
-/** What \a print writes, as a file that appears whole; nothing if \a path is NULL. */
-emp_status cli_write_file(const char *path, void (*print)(FILE *stream, const void *what),
-                          const void *what, emp_error *err);
-
 /** Prints the sheet and those that follow it to standard output, after it wrote it as CSV to
  * \a csv unless that is NULL, and clears it. */
 emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, const char *csv,

@@ -131,6 +131,23 @@ void emp_atomic_file_abort(emp_atomic_file *file)
     *file = (emp_atomic_file){0};
 }
 
+emp_status emp_atomic_file_write(const char *path,
+                                 emp_status (*print)(FILE *stream, const void *what,
+                                                     emp_error *err),
+                                 const void *what, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    EMP_TRY(print(file.stream, what, err));
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
+    return st;
+}
+
 emp_status emp_atomic_file_sweep(const char *path, emp_error *err)
 {
     emp_status st = EMP_OK;

@@ -40,6 +40,13 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err);
 /** Drops what was written, and releases \a file; after a commit only the latter. */
 void emp_atomic_file_abort(emp_atomic_file *file);
 
+/** What \a print writes of \a what, as a file that appears whole, or not at all if \a print fails.
+ * \retval EMP_ENOMEM \retval EMP_EIO  Else that of \a print. */
+emp_status emp_atomic_file_write(const char *path,
+                                 emp_status (*print)(FILE *stream, const void *what,
+                                                     emp_error *err),
+                                 const void *what, emp_error *err);
+
 /** Removes what writers that were killed left beside \a path. Only for the one who knows
  * that nobody is writing there. \retval EMP_ENOMEM */
 emp_status emp_atomic_file_sweep(const char *path, emp_error *err);

@@ -92,10 +92,7 @@ emp_status cmd_ablate(int argc, char **argv, emp_error *err)
     cli_run_report_end(&report);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     EMP_TRY(emp_ablation_print(stdout, table, args.format, err));
-    if (made == EMP_EINTERRUPTED) {
-        cli_run_report_warn(&params.jobs);
-        st = made;
-    }
+    st = cli_run_report_warn(made, &params.jobs);
 
 cleanup:
     emp_ablation_destroy(table);

@@ -95,14 +95,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const choice *find(const choice *known, int count, const char *word)
-{
-    for (int i = 0; i < count; i++) {
-        if (strcmp(known[i].name, word) == 0) return &known[i];
-    }
-    return NULL;
-}
-
 static void list_names(char names[NAMES_BYTES], const choice *known, int count)
 {
     int length = 0;
@@ -123,7 +115,9 @@ static uint32_t parse_choices(const char *option, const char *list, const choice
 
     if (*list == '\0') cli_usage_error("--%s takes a list, not \"\"", option);
     while (cli_next_word(&list, word, sizeof word)) {
-        const choice *found = find(known, count, word);
+        const choice *found = NULL;
+        for (int i = 0; i < count; i++)
+            if (strcmp(known[i].name, word) == 0) found = &known[i];
         if (found == NULL) {
             list_names(names, known, count);
             cli_usage_error("--%s: there is no \"%s\"; there are %s", option, word,

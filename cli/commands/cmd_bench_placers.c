@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace bench placers: all methods on the same tasks with equal budgets. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/io/atomic_file.h"
 #include "base/io/word_list.h"
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_page.h"
@@ -156,48 +156,25 @@ static emp_status write_sheet(const char *path,
     return st;
 }
 
-static void print_drawn(FILE *stream, const void *what)
+/* What a file shows of a comparison. */
+struct drawing {
+    const emp_comparison *c;
+    const char           *figure_row;
+};
+
+static emp_status draw_figure(FILE *stream, const void *what, emp_error *err)
 {
-    fputs((const char *)what, stream);
+    const struct drawing *d = (const struct drawing *)what;
+    int32_t               row = emp_comparison_find_row(d->c, d->figure_row);
+
+    return emp_comparison_draw_figure(stream, d->c, row, err);
 }
 
-typedef emp_status (*draw_with)(FILE *stream, const struct args *args,
-                                const emp_comparison *c, emp_error *err);
-
-static emp_status draw_figure(FILE *stream, const struct args *args,
-                              const emp_comparison *c, emp_error *err)
+static emp_status draw_page(FILE *stream, const void *what, emp_error *err)
 {
-    int32_t row = emp_comparison_find_row(c, args->figure_row);
+    const struct drawing *d = (const struct drawing *)what;
 
-    return emp_comparison_draw_figure(stream, c, row, err);
-}
-
-static emp_status draw_page(FILE *stream, const struct args *args,
-                            const emp_comparison *c, emp_error *err)
-{
-    (void)args;
-    return emp_comparison_write_page(stream, c, emp_gnuplot_exists(), err);
-}
-
-/* Drawn in memory before the file is opened: what fails leaves no half of it. */
-static emp_status write_drawn(const char *path, draw_with draw, const struct args *args,
-                              const emp_comparison *c, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    char      *text = NULL;
-    size_t     size = 0;
-    FILE      *stream = NULL;
-
-    if (path == NULL) goto cleanup;
-    stream = open_memstream(&text, &size);
-    if (stream == NULL) EMP_FAIL(EMP_ENOMEM, "text of %s", path);
-    st = draw(stream, args, c, err);
-    if (fclose(stream) != 0 && st == EMP_OK) EMP_FAIL(EMP_ENOMEM, "text of %s", path);
-    if (st == EMP_OK) EMP_TRY(cli_write_file(path, print_drawn, text, err));
-
-cleanup:
-    free(text);
-    return st;
+    return emp_comparison_write_page(stream, d->c, emp_gnuplot_exists(), err);
 }
 
 static bool is_compared(const emp_comparison_params *p, const char *row)
@@ -237,12 +214,17 @@ static emp_status check_files(struct args *args, emp_error *err)
 static emp_status print_all(const struct args *args, const emp_comparison *c,
                             bool is_whole, emp_error *err)
 {
+    const struct drawing drawing = {c, args->figure_row};
+
     EMP_CHECK(emp_comparison_print(stdout, c, args->format, err));
     if (!is_whole) return EMP_OK; /* no file is written over by a part */
     EMP_CHECK(write_sheet(args->curves, emp_comparison_curves, c, err));
     EMP_CHECK(write_sheet(args->changes, emp_comparison_changes, c, err));
-    EMP_CHECK(write_drawn(args->figure, draw_figure, args, c, err));
-    return write_drawn(args->page, draw_page, args, c, err);
+    if (args->figure != NULL)
+        EMP_CHECK(emp_atomic_file_write(args->figure, draw_figure, &drawing, err));
+    if (args->page != NULL)
+        EMP_CHECK(emp_atomic_file_write(args->page, draw_page, &drawing, err));
+    return EMP_OK;
 }
 
 emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
@@ -263,10 +245,7 @@ emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
     cli_run_report_end(&report);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     EMP_TRY(print_all(&args, comparison, made == EMP_OK, err));
-    if (made == EMP_EINTERRUPTED) {
-        cli_run_report_warn(&args.params.jobs);
-        st = made;
-    }
+    st = cli_run_report_warn(made, &args.params.jobs);
 
 cleanup:
     emp_comparison_destroy(comparison);

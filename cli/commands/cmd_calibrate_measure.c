@@ -104,15 +104,6 @@ cleanup:
     return st;
 }
 
-static emp_status measure_all(struct bench *b, emp_error *err)
-{
-    for (int32_t i = 0; i < b->count; i++) {
-        cli_bar_draw_share(&b->bar, (double)i / b->count, b->micro[i].name);
-        EMP_CHECK(measure_one(b, i, err));
-    }
-    return EMP_OK;
-}
-
 static void on_fit(void *context, double done_frac)
 {
     struct bench *b = (struct bench *)context;
@@ -268,7 +259,10 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
     EMP_TRY(emp_machine_load(&b->machine, a->machine, err));
     EMP_TRY(emp_runtime_load(&b->runtime, a->runtime, err));
     EMP_TRY(emp_micros_build(b->micro, &b->count, b->machine, &b->runtime, err));
-    EMP_TRY(measure_all(b, err));
+    for (int32_t i = 0; i < b->count; i++) {
+        cli_bar_draw_share(&b->bar, (double)i / b->count, b->micro[i].name);
+        EMP_TRY(measure_one(b, i, err));
+    }
     b->is_measured = true;
     emp_measure_params params = {.micro = b->micro,
                                  .measured_s = b->measured_s,

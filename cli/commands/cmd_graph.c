@@ -129,16 +129,6 @@ static void print_stated_facts(const emp_graph *step)
            emp_units_format_seconds(cpu_s, cpu, sizeof cpu));
 }
 
-static void print_step_facts(const emp_graph *step, int64_t parameter_count,
-                             int64_t parameter_bytes)
-{
-    char size[32];
-
-    printf("A step does %.4g GFLOP with %" PRId64 " parameters (%s).\n",
-           step->flops * 1e-9, parameter_count,
-           emp_units_format_bytes(parameter_bytes, size, sizeof size));
-}
-
 emp_status cmd_graph(int argc, char **argv, emp_error *err)
 {
     const struct argp  argp = {options, parse, "SPEC", doc, NULL, NULL, NULL};
@@ -146,9 +136,10 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
     struct args        args = {0};
     cli_inputs         inputs = {0};
     struct type_count *whole = NULL, *step = NULL;
+    char               size[32];
 
     cli_parse(&argp, argc, argv, &args);
-    EMP_TRY(cli_inputs_load_graph(&inputs, args.spec, err));
+    EMP_TRY(cli_inputs_load_graph(&inputs, NULL, args.spec, err));
     EMP_TRY(count_types(&whole, inputs.whole, err));
     EMP_TRY(count_types(&step, inputs.step, err));
     if (args.is_json) {
@@ -167,8 +158,10 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
         if (inputs.step->stated != NULL)
             print_stated_facts(inputs.step);
         else
-            print_step_facts(inputs.step, inputs.whole->parameter_count,
-                             inputs.whole->parameter_bytes);
+            printf(
+                "A step does %.4g GFLOP with %" PRId64 " parameters (%s).\n",
+                inputs.step->flops * 1e-9, inputs.whole->parameter_count,
+                emp_units_format_bytes(inputs.whole->parameter_bytes, size, sizeof size));
     }
 
 cleanup:

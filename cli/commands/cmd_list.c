@@ -139,18 +139,6 @@ static json_t *json_options(const emp_option *list, const char *presets)
 
 /* ---- workloads --- */
 
-static json_t *json_workload(const emp_workload *workload)
-{
-    return json_pack("{s:s, s:o}", "description", workload->description, "params",
-                     json_options(workload->params, NULL));
-}
-
-static void print_workload(const emp_workload *workload)
-{
-    printf("%s: %s\n", workload->name, workload->description);
-    print_options(workload->params, NULL);
-}
-
 emp_status cmd_workloads(int argc, char **argv, emp_error *err)
 {
     bool is_json =
@@ -162,11 +150,15 @@ emp_status cmd_workloads(int argc, char **argv, emp_error *err)
     const emp_workload *table = emp_workload_table(&count);
     json_t             *object = is_json ? json_object() : NULL;
 
-    for (int32_t i = 0; i < count; i++) {
-        if (is_json)
-            json_object_set_new(object, table[i].name, json_workload(&table[i]));
-        else
-            print_workload(&table[i]);
+    for (const emp_workload *w = table; w < table + count; w++) {
+        if (is_json) {
+            json_object_set_new(object, w->name,
+                                json_pack("{s:s, s:o}", "description", w->description,
+                                          "params", json_options(w->params, NULL)));
+        } else {
+            printf("%s: %s\n", w->name, w->description);
+            print_options(w->params, NULL);
+        }
     }
     return print_object(&object, err);
 }

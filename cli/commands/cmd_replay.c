@@ -191,15 +191,6 @@ static void sort(struct candidate *c, int32_t count)
     }
 }
 
-static emp_status make_plan(emp_replay_plan **plan, const struct candidate *c,
-                            const emp_problem *problem, emp_error *err)
-{
-    EMP_CHECK(emp_replay_plan_from_problem(plan, problem, c->device_of_op, err));
-    snprintf((*plan)->origin.placement, sizeof(*plan)->origin.placement, "%s", c->name);
-    if (c->predicted.is_feasible) (*plan)->origin.predicted_s = predicted_s(c);
-    return EMP_OK;
-}
-
 struct progress {
     cli_bar     bar;
     const char *name;
@@ -225,7 +216,9 @@ static emp_status measure(struct candidate *c, const struct args *a,
     cli_bar_init(&progress.bar, NULL);
     o.options.progress = on_progress;
     o.options.progress_context = &progress;
-    EMP_TRY(make_plan(&plan, c, problem, err));
+    EMP_TRY(emp_replay_plan_from_problem(&plan, problem, c->device_of_op, err));
+    snprintf(plan->origin.placement, sizeof plan->origin.placement, "%s", c->name);
+    if (c->predicted.is_feasible) plan->origin.predicted_s = predicted_s(c);
     if (a->plan != NULL) {
         EMP_TRY(cli_replay_options_map(&o.options, &a->replay, plan, err));
         EMP_TRY(emp_replay_plan_save(a->plan, plan, err));
@@ -356,18 +349,6 @@ static void print_text(const struct args *a, const emp_problem *problem,
                problem->machine->device[c->predicted.oom_device].name);
 }
 
-static emp_status print_all(const struct args *a, const emp_problem *problem,
-                            const struct candidate *c, int32_t count, emp_error *err)
-{
-    if (a->is_json) return print_json(a, problem, c, count, err);
-    if (a->is_csv) return print_csv(c, count, err);
-    for (int32_t i = 0; i < count; i++) {
-        if (i > 0) putchar('\n');
-        print_text(a, problem, &c[i]);
-    }
-    return EMP_OK;
-}
-
 static emp_status check_files(const struct args *a, emp_error *err)
 {
     const char *const outputs[] = {a->trace, a->out, a->plan};
@@ -404,7 +385,14 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
     if (a->top > 0 && a->top < count) count = a->top;
     for (int32_t i = 0; i < count; i++) EMP_TRY(measure(&c[i], a, inputs.problem, err));
     if (a->plan != NULL) goto cleanup;
-    EMP_TRY(print_all(a, inputs.problem, c, count, err));
+    if (a->is_json)
+        EMP_TRY(print_json(a, inputs.problem, c, count, err));
+    else if (a->is_csv)
+        EMP_TRY(print_csv(c, count, err));
+    for (int32_t i = 0; !a->is_json && !a->is_csv && i < count; i++) {
+        if (i > 0) putchar('\n');
+        print_text(a, inputs.problem, &c[i]);
+    }
     if (cli_is_uncalibrated(inputs.machine, a->replay.backend))
         cli_warn_uncalibrated(a->machine);
 

@@ -219,18 +219,6 @@ static emp_status export_plan(const struct validation *v, const struct part *par
     return emp_replay_plan_save(path, plan, err);
 }
 
-static emp_status take_case(struct part *part, const char *name,
-                            const emp_problem *problem, const emp_device_id *device_of_op,
-                            const emp_sim_result    *predicted,
-                            const emp_replay_result *measured, emp_error *err)
-{
-    emp_validation_case_set(&part->cases[part->count++], name, predicted, measured);
-    if (measured->is_feasible)
-        EMP_CHECK(
-            emp_validation_add_ops(&part->types, problem, device_of_op, measured, err));
-    return EMP_OK;
-}
-
 /* Predicts and measures one placement. */
 static emp_status run_placement(struct validation *v, struct part *part, const char *name,
                                 int32_t index, emp_sim *sim, const emp_problem *problem,
@@ -256,8 +244,11 @@ static emp_status run_placement(struct validation *v, struct part *part, const c
         measured = find_imported(v, plan);
     else
         EMP_TRY(cli_replay_run(&result, plan, &v->args->replay, NULL, err));
-    if (measured != NULL)
-        EMP_TRY(take_case(part, name, problem, device_of_op, &predicted, measured, err));
+    if (measured == NULL) goto cleanup;
+    emp_validation_case_set(&part->cases[part->count++], name, &predicted, measured);
+    if (measured->is_feasible)
+        EMP_TRY(
+            emp_validation_add_ops(&part->types, problem, device_of_op, measured, err));
 
 cleanup:
     emp_replay_result_clear(&result);
@@ -441,15 +432,6 @@ static json_t *json_facts(const struct part *p)
     return facts;
 }
 
-static void tabulate_part(emp_sheet *s, const struct part *p)
-{
-    emp_sheet_init(s, case_columns, sizeof case_columns / sizeof *case_columns);
-    emp_sheet_set_title(s, "%s", p->spec);
-    s->rows = "placements";
-    s->cells = "devices";
-    for (int32_t i = 0; i < p->count; i++) add_case(s, p->spec, &p->cases[i]);
-}
-
 /* People see what ops take after the placements of each workload. */
 static emp_status print(const struct validation *v, emp_error *err)
 {
@@ -463,10 +445,16 @@ static emp_status print(const struct validation *v, emp_error *err)
 
     if (s == NULL) EMP_FAIL(EMP_ENOMEM, "tables of %d workloads", count);
     for (int32_t i = 0; i < count; i++) {
-        tabulate_part(&s[i], &v->part[i]);
-        tabulate_types(&types[i], &v->part[i].types, SHOWN_TYPES);
-        add_notes(&types[i], &v->part[i]);
-        if (a->is_json) s[i].facts = json_facts(&v->part[i]);
+        const struct part *part = &v->part[i];
+        emp_sheet_init(&s[i], case_columns, sizeof case_columns / sizeof *case_columns);
+        emp_sheet_set_title(&s[i], "%s", part->spec);
+        s[i].rows = "placements";
+        s[i].cells = "devices";
+        for (int32_t k = 0; k < part->count; k++)
+            add_case(&s[i], part->spec, &part->cases[k]);
+        tabulate_types(&types[i], &part->types, SHOWN_TYPES);
+        add_notes(&types[i], part);
+        if (a->is_json) s[i].facts = json_facts(part);
         types[i].next = i + 1 < count ? &s[i + 1] : NULL;
         s[i].next = format == EMP_SHEET_TEXT ? &types[i] : types[i].next;
     }
@@ -502,10 +490,11 @@ static int32_t script_points(FILE *script, const struct validation *v)
     return shown;
 }
 
-static emp_status draw(FILE *file, const struct validation *v, emp_error *err)
+static emp_status draw(FILE *file, const void *what, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    FILE      *script = NULL;
+    emp_status               st = EMP_OK;
+    const struct validation *v = (const struct validation *)what;
+    FILE                    *script = NULL;
 
     EMP_TRY(emp_gnuplot_begin(&script, 720, 640, err));
     if (script_points(script, v) == 0)
@@ -516,8 +505,7 @@ static emp_status draw(FILE *file, const struct validation *v, emp_error *err)
                     "set ylabel 'predicted step time / s'\n"
                     "plot x with lines lc rgb '#888888' title 'equal'");
     for (int32_t i = 0; i < v->args->workload_count; i++) {
-        bool is_empty = v->part[i].summary.timed_count == 0;
-        if (is_empty) continue;
+        if (v->part[i].summary.timed_count == 0) continue;
         fprintf(script, ", $w%d using 1:2 with points pt 7 ps 0.6 title 'workload %d'", i,
                 i + 1);
     }
@@ -526,20 +514,6 @@ static emp_status draw(FILE *file, const struct validation *v, emp_error *err)
 
 cleanup:
     if (script != NULL) fclose(script);
-    return st;
-}
-
-static emp_status plot(const struct validation *v, emp_error *err)
-{
-    emp_status      st = EMP_OK;
-    emp_atomic_file file = {0};
-
-    EMP_TRY(emp_atomic_file_open(&file, v->args->plot, err));
-    EMP_TRY(draw(file.stream, v, err));
-    EMP_TRY(emp_atomic_file_commit(&file, err));
-
-cleanup:
-    emp_atomic_file_abort(&file);
     return st;
 }
 
@@ -582,14 +556,6 @@ static emp_status load_imported(struct validation *v, emp_error *err)
     return EMP_OK;
 }
 
-/* Up to the first failure. */
-static emp_status run_parts(struct validation *v, emp_error *err)
-{
-    for (int32_t i = 0; i < v->args->workload_count; i++)
-        EMP_CHECK(run_part(v, &v->part[i], err));
-    return EMP_OK;
-}
-
 static emp_status summarize(struct validation *v, emp_error *err)
 {
     for (int32_t i = 0; i < v->args->workload_count; i++) {
@@ -599,13 +565,6 @@ static emp_status summarize(struct validation *v, emp_error *err)
             emp_validation_summarize(&part->summary, part->cases, part->count, err));
         emp_validation_sort_types(&part->types);
     }
-    return EMP_OK;
-}
-
-static emp_status write_files(const struct validation *v, emp_error *err)
-{
-    if (v->args->record != NULL) EMP_CHECK(save(v, err));
-    if (v->args->plot != NULL) EMP_CHECK(plot(v, err));
     return EMP_OK;
 }
 
@@ -626,7 +585,8 @@ static emp_status run(struct validation *v, emp_error *err)
     for (int32_t i = 0; i < a->workload_count; i++) v->part[i].spec = a->workload[i];
     EMP_TRY(load_imported(v, err));
     if (a->export_to != NULL) EMP_TRY(emp_folder_make(a->export_to, err));
-    st = run_parts(v, err);
+    for (int32_t i = 0; i < a->workload_count && st == EMP_OK; i++)
+        st = run_part(v, &v->part[i], err);
     cli_bar_clear(&v->bar);
     if (a->export_to != NULL || (st != EMP_OK && !has_cases(v))) goto cleanup;
     if (st != EMP_OK) {
@@ -635,7 +595,8 @@ static emp_status run(struct validation *v, emp_error *err)
     }
     EMP_TRY(summarize(v, err));
     EMP_TRY(print(v, err));
-    EMP_TRY(write_files(v, err));
+    if (a->record != NULL) EMP_TRY(save(v, err));
+    if (a->plot != NULL) EMP_TRY(emp_atomic_file_write(a->plot, draw, v, err));
     if (v->is_uncalibrated) cli_warn_uncalibrated(a->machine);
 
 cleanup:

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 
 #define MAX_LOAD_RUNTIME "msr-load"
@@ -126,31 +125,12 @@ static void warn_of_assumptions(const emp_graph *graph)
     if (sentence[0] != '\0') cli_warn("%s", sentence);
 }
 
-static emp_status load_graph(cli_inputs *inputs, emp_import_devices *devices,
-                             const char *spec, emp_error *err)
+emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices,
+                                 const char *spec, emp_error *err)
 {
     EMP_CHECK(emp_graph_load(&inputs->step, &inputs->whole, devices, spec, err));
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
     return EMP_OK;
-}
-
-emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err)
-{
-    return load_graph(inputs, NULL, spec, err);
-}
-
-static emp_status make_machine(emp_machine **machine, const emp_import_devices *devices,
-                               const char *spec, emp_error *err)
-{
-    if (devices->cpu_count == 0)
-        return EMP_ERROR(
-            EMP_EINVAL,
-            "\"%s\" states no machine of its own; name one by --machine (emplace "
-            "machines "
-            "lists what there is)",
-            spec);
-    return emp_machine_create(machine, CLI_INSTANCE_MACHINE, devices->cpu_count,
-                              devices->gpu_count, devices->gpu_memory_bytes, err);
 }
 
 /* Mistakes in the names of machine and runtime are told before a graph is built. */
@@ -164,8 +144,18 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     if (!is_own) EMP_CHECK(emp_machine_load(&inputs->machine, machine, err));
     if (runtime == NULL) runtime = is_own ? "msr-latency" : "tf-r1.3";
     EMP_CHECK(emp_runtime_load(&profile, runtime, err));
-    EMP_CHECK(load_graph(inputs, &devices, spec, err));
-    if (is_own) EMP_CHECK(make_machine(&inputs->machine, &devices, spec, err));
+    EMP_CHECK(cli_inputs_load_graph(inputs, &devices, spec, err));
+    if (is_own && devices.cpu_count == 0)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "\"%s\" states no machine of its own; name one by --machine (emplace "
+            "machines "
+            "lists what there is)",
+            spec);
+    if (is_own)
+        EMP_CHECK(emp_machine_create(&inputs->machine, CLI_INSTANCE_MACHINE,
+                                     devices.cpu_count, devices.gpu_count,
+                                     devices.gpu_memory_bytes, err));
     return emp_problem_create(&inputs->problem, inputs->step, inputs->machine, &profile,
                               spec, err);
 }

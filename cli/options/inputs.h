@@ -6,6 +6,7 @@
 
 #include <argp.h>
 
+#include "graphs/load.h"
 #include "sim/problem/problem.h"
 
 /** Zero-initialise; cli_inputs_clear() releases it, also after a failure. */
@@ -33,8 +34,9 @@ typedef struct {
 extern const struct argp cli_task_argp;
 
 /** Loads the two graphs of a workload spec or graph file, and warns of what had to be
- * assumed. */
-emp_status cli_inputs_load_graph(cli_inputs *inputs, const char *spec, emp_error *err);
+ * assumed. \a devices (NULL is fine) receives those that the file states. */
+emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices,
+                                 const char *spec, emp_error *err);
 
 /** Loads everything. With \a machine NULL or CLI_INSTANCE_MACHINE it is the one that the file
  * states; with \a runtime NULL it is msr-latency on that machine, by whose rules such files are

@@ -87,8 +87,10 @@ void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs)
 
 void cli_run_report_end(cli_run_report *report) { cli_bar_clear(&report->bar); }
 
-void cli_run_report_warn(const emp_jobs_params *jobs)
+emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs)
 {
-    cli_warn("interrupted; what is done is in %s, the same command %sgoes on",
-             jobs->folder, jobs->is_fresh ? "without --fresh " : "");
+    if (made == EMP_EINTERRUPTED)
+        cli_warn("interrupted; what is done is in %s, the same command %sgoes on",
+                 jobs->folder, jobs->is_fresh ? "without --fresh " : "");
+    return made;
 }

@@ -41,7 +41,7 @@ typedef struct {
 void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs);
 void cli_run_report_end(cli_run_report *report);
 
-/** Says how to go on after an interrupt. */
-void cli_run_report_warn(const emp_jobs_params *jobs);
+/** How the runs ended: after an interrupt it says how to go on. \return \a made */
+emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs);
 
 #endif /* EMP_CLI_OPTIONS_JOBS_OPTIONS_H */
