@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/disjoint.h"
 #include "base/mem.h"
 #include "sim/graph/op_name.h"
@@ -54,12 +55,12 @@ static void sort_pairs(maker *m)
 }
 
 /* Rows of the second members by the first: offset[row_count + 1]. */
-static emp_status make_rows(const maker *m, int32_t row_count, int32_t **offset,
-                            int32_t **entry, emp_error *err)
+static emp_status make_rows(const maker *m, int32_t row_count, emp_arrays *arrays,
+                            int32_t **offset, int32_t **entry, emp_error *err)
 {
-    *offset = EMP_NEW_ARRAY(int32_t, (size_t)row_count + 1);
-    *entry = EMP_NEW_ARRAY(int32_t, (size_t)m->pair_count);
-    if (*offset == NULL || *entry == NULL)
+    *offset = EMP_ADD_ARRAY(arrays, int32_t, (size_t)row_count + 1);
+    *entry = EMP_ADD_ARRAY(arrays, int32_t, (size_t)m->pair_count);
+    if (arrays->is_short)
         return EMP_ERROR(EMP_ENOMEM, "%d edges of blocks", m->pair_count);
     for (int32_t i = 0; i < m->pair_count; i++) {
         (*offset)[m->pair[i].a + 1]++;
@@ -123,12 +124,13 @@ static void add_neighbours(maker *m, emp_op_id from, emp_op_id to)
 
 /* Tarjan's algorithm (SIAM J. Comput. 1(2), 1972), without recursion. */
 typedef struct {
-    int32_t *offset, *entry; /* whom a class waits for */
-    int32_t *number, *low;   /* [class] number 0 = not yet seen */
-    int32_t *next;           /* [class] the edge to follow next */
-    int32_t *open, *path;    /* classes of no component yet; those on the way */
-    bool    *is_open;
-    int32_t  open_count, path_count, seen;
+    int32_t   *offset, *entry; /* whom a class waits for */
+    int32_t   *number, *low;   /* [class] number 0 = not yet seen */
+    int32_t   *next;           /* [class] the edge to follow next */
+    int32_t   *open, *path;    /* classes of no component yet; those on the way */
+    bool      *is_open;
+    int32_t    open_count, path_count, seen;
+    emp_arrays arrays;
 } search;
 
 static void enter(search *s, int32_t c)
@@ -180,30 +182,23 @@ static emp_status join_circles(maker *m, emp_error *err)
 {
     emp_status st = EMP_OK;
     size_t     classes = (size_t)m->class_count;
-    search     s = {.number = EMP_NEW_ARRAY(int32_t, classes),
-                    .low = EMP_NEW_ARRAY(int32_t, classes),
-                    .next = EMP_NEW_ARRAY(int32_t, classes),
-                    .open = EMP_NEW_ARRAY(int32_t, classes),
-                    .path = EMP_NEW_ARRAY(int32_t, classes),
-                    .is_open = EMP_NEW_ARRAY(bool, classes)};
+    search     s = {0};
 
-    if (!s.number || !s.low || !s.next || !s.open || !s.path || !s.is_open)
-        EMP_FAIL(EMP_ENOMEM, "%d colocation classes", m->class_count);
+    s.number = EMP_ADD_ARRAY(&s.arrays, int32_t, classes);
+    s.low = EMP_ADD_ARRAY(&s.arrays, int32_t, classes);
+    s.next = EMP_ADD_ARRAY(&s.arrays, int32_t, classes);
+    s.open = EMP_ADD_ARRAY(&s.arrays, int32_t, classes);
+    s.path = EMP_ADD_ARRAY(&s.arrays, int32_t, classes);
+    s.is_open = EMP_ADD_ARRAY(&s.arrays, bool, classes);
+    if (s.arrays.is_short) EMP_FAIL(EMP_ENOMEM, "%d colocation classes", m->class_count);
     m->pair_count = 0;
     each_edge(m, true, add_wait);
     sort_pairs(m);
-    EMP_TRY(make_rows(m, m->class_count, &s.offset, &s.entry, err));
+    EMP_TRY(make_rows(m, m->class_count, &s.arrays, &s.offset, &s.entry, err));
     find_circles(&s, m->class_count, m->root);
 
 cleanup:
-    emp_free(s.offset);
-    emp_free(s.entry);
-    emp_free(s.number);
-    emp_free(s.low);
-    emp_free(s.next);
-    emp_free(s.open);
-    emp_free(s.path);
-    emp_free(s.is_open);
+    emp_arrays_clear(&s.arrays);
     return st;
 }
 
@@ -273,17 +268,17 @@ static emp_status number_blocks(maker *m, emp_error *err)
     emp_status st = EMP_OK;
     size_t     classes = (size_t)m->class_count;
     int32_t   *offset = NULL, *entry = NULL, free_count = 0;
-    int32_t   *waiting = EMP_NEW_ARRAY(int32_t, classes);
-    int32_t   *are_free = EMP_NEW_ARRAY(int32_t, classes);
-    int32_t   *number = EMP_NEW_ARRAY(int32_t, classes);
-    bool      *is_block = EMP_NEW_ARRAY(bool, classes);
+    emp_arrays arrays = {0};
+    int32_t   *waiting = EMP_ADD_ARRAY(&arrays, int32_t, classes);
+    int32_t   *are_free = EMP_ADD_ARRAY(&arrays, int32_t, classes);
+    int32_t   *number = EMP_ADD_ARRAY(&arrays, int32_t, classes);
+    bool      *is_block = EMP_ADD_ARRAY(&arrays, bool, classes);
 
-    if (!waiting || !are_free || !number || !is_block)
-        EMP_FAIL(EMP_ENOMEM, "%d colocation classes", m->class_count);
+    if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "%d colocation classes", m->class_count);
     m->pair_count = 0;
     each_edge(m, true, add_wait);
     sort_pairs(m);
-    EMP_TRY(make_rows(m, m->class_count, &offset, &entry, err));
+    EMP_TRY(make_rows(m, m->class_count, &arrays, &offset, &entry, err));
     for (int32_t i = 0; i < m->pair_count; i++) waiting[m->pair[i].b]++;
     m->blocks->count = count_blocks(m, is_block);
     for (int32_t c = 0; c < m->class_count; c++)
@@ -300,12 +295,7 @@ static emp_status number_blocks(maker *m, emp_error *err)
     }
 
 cleanup:
-    emp_free(offset);
-    emp_free(entry);
-    emp_free(waiting);
-    emp_free(are_free);
-    emp_free(number);
-    emp_free(is_block);
+    emp_arrays_clear(&arrays);
     return st;
 }
 
@@ -314,7 +304,7 @@ static emp_status sum_up(maker *m, emp_error *err)
     const emp_cost_table *costs = m->problem->costs;
     emp_blocks           *b = m->blocks;
 
-    b->block = EMP_NEW_ARRAY(emp_block, (size_t)b->count);
+    b->block = EMP_ADD_ARRAY(&b->arrays, emp_block, (size_t)b->count);
     if (b->block == NULL) return EMP_ERROR(EMP_ENOMEM, "%d blocks", b->count);
     for (int32_t i = 0; i < b->count; i++) b->block[i].has_gpu = true;
     for (emp_op_id op = 0; op < m->g->op_count; op++) {
@@ -336,7 +326,8 @@ static emp_status list_waits(maker *m, emp_error *err)
     m->pair_count = 0;
     each_edge(m, true, add_wait);
     sort_pairs(m);
-    return make_rows(m, m->blocks->count, &m->blocks->wait_offset, &m->blocks->wait, err);
+    return make_rows(m, m->blocks->count, &m->blocks->arrays, &m->blocks->wait_offset,
+                     &m->blocks->wait, err);
 }
 
 /* ---- nets ---- */
@@ -383,7 +374,7 @@ static emp_status number_nets(maker *m, emp_error *err)
 
     for (int32_t i = 0; i < m->pair_count; i++)
         b->net_count += i == 0 || m->pair[i].a != m->pair[i - 1].a;
-    b->copy_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)b->net_count);
+    b->copy_ns = EMP_ADD_ARRAY(&b->arrays, emp_time_ns, (size_t)b->net_count);
     if (b->copy_ns == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nets", b->net_count);
     for (int32_t i = 0, net = -1, last = -1; i < m->pair_count; i++) {
         if (m->pair[i].a != last) {
@@ -403,11 +394,11 @@ static emp_status list_nets(maker *m, emp_error *err)
     each_edge(m, false, add_pin);
     sort_pairs(m);
     EMP_CHECK(number_nets(m, err));
-    EMP_CHECK(make_rows(m, b->net_count, &b->pin_offset, &b->pin, err));
+    EMP_CHECK(make_rows(m, b->net_count, &b->arrays, &b->pin_offset, &b->pin, err));
     for (int32_t i = 0; i < m->pair_count; i++)
         m->pair[i] = (pair){m->pair[i].b, m->pair[i].a};
     sort_pairs(m);
-    return make_rows(m, b->count, &b->net_offset, &b->net, err);
+    return make_rows(m, b->count, &b->arrays, &b->net_offset, &b->net, err);
 }
 
 /* ---- lifecycle ---- */
@@ -422,7 +413,8 @@ static emp_status allocate(maker *m, emp_error *err)
     m->has_forward = EMP_NEW_ARRAY(bool, (size_t)m->class_count);
     m->root = EMP_NEW_ARRAY(int32_t, (size_t)m->class_count);
     m->pair = EMP_NEW_ARRAY(pair, (size_t)pairs);
-    m->blocks->block_of_op = EMP_NEW_ARRAY(int32_t, (size_t)m->g->op_count);
+    m->blocks->block_of_op =
+        EMP_ADD_ARRAY(&m->blocks->arrays, int32_t, (size_t)m->g->op_count);
     if (!m->has_forward || !m->root || !m->pair || !m->blocks->block_of_op)
         return EMP_ERROR(EMP_ENOMEM, "blocks of %d ops", m->g->op_count);
     return EMP_OK;
@@ -460,14 +452,6 @@ cleanup:
 
 void emp_blocks_clear(emp_blocks *blocks)
 {
-    emp_free(blocks->block);
-    emp_free(blocks->block_of_op);
-    emp_free(blocks->wait_offset);
-    emp_free(blocks->wait);
-    emp_free(blocks->copy_ns);
-    emp_free(blocks->pin_offset);
-    emp_free(blocks->pin);
-    emp_free(blocks->net_offset);
-    emp_free(blocks->net);
+    emp_arrays_clear(&blocks->arrays);
     *blocks = (emp_blocks){0};
 }

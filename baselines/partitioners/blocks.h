@@ -13,6 +13,7 @@
 #ifndef EMP_BASELINES_PARTITIONERS_BLOCKS_H
 #define EMP_BASELINES_PARTITIONERS_BLOCKS_H
 
+#include "base/arrays.h"
 #include "sim/problem/problem.h"
 
 typedef struct {
@@ -34,6 +35,7 @@ typedef struct {
     int32_t     *pin;        /**< blocks of a net, ascending, two at least */
     int32_t     *net_offset; /**< [block + 1] */
     int32_t     *net;        /**< nets that a block is in, ascending */
+    emp_arrays   arrays;     /**< all of these */
 } emp_blocks;
 
 /** A copy takes what the graph states, or as long as its bytes at the rate between GPUs and host

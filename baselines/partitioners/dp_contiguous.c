@@ -13,6 +13,7 @@
  * from which the devices that are left could do the rest. */
 #include <math.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/ideals.h"
@@ -49,6 +50,7 @@ typedef struct {
     part         part;
     int32_t     *seen; /* [ideal] the I from which it was seen last, plus 1 */
     level       *stack;
+    emp_arrays   arrays;
 } split;
 
 /* ---- parts ---- */
@@ -203,28 +205,15 @@ static emp_status allocate(split *s, emp_error *err)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "%zu ideals with %zu counts of devices, %d at most", ideals,
                          states, MAX_STATES);
-    s->room_ns = EMP_NEW_ARRAY(double, states);
-    s->rest_ns = EMP_NEW_ARRAY(double, ideals);
-    s->load_ns = EMP_NEW_ARRAY(emp_time_ns, ideals * states);
-    s->from = EMP_NEW_ARRAY(int32_t, ideals * states);
-    s->seen = EMP_NEW_ARRAY(int32_t, ideals);
-    s->stack = EMP_NEW_ARRAY(level, (size_t)s->blocks->count + 1);
-    s->part.inside = EMP_NEW_ARRAY(int32_t, (size_t)s->blocks->net_count);
-    if (!s->room_ns || !s->rest_ns || !s->load_ns || !s->from || !s->seen || !s->stack ||
-        !s->part.inside)
-        return EMP_ERROR(EMP_ENOMEM, "loads of %zu ideals", ideals);
+    s->room_ns = EMP_ADD_ARRAY(&s->arrays, double, states);
+    s->rest_ns = EMP_ADD_ARRAY(&s->arrays, double, ideals);
+    s->load_ns = EMP_ADD_ARRAY(&s->arrays, emp_time_ns, ideals * states);
+    s->from = EMP_ADD_ARRAY(&s->arrays, int32_t, ideals * states);
+    s->seen = EMP_ADD_ARRAY(&s->arrays, int32_t, ideals);
+    s->stack = EMP_ADD_ARRAY(&s->arrays, level, (size_t)s->blocks->count + 1);
+    s->part.inside = EMP_ADD_ARRAY(&s->arrays, int32_t, (size_t)s->blocks->net_count);
+    if (s->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "loads of %zu ideals", ideals);
     return EMP_OK;
-}
-
-static void clear(split *s)
-{
-    emp_free(s->room_ns);
-    emp_free(s->rest_ns);
-    emp_free(s->load_ns);
-    emp_free(s->from);
-    emp_free(s->seen);
-    emp_free(s->stack);
-    emp_free(s->part.inside);
 }
 
 /* Goes back along the devices. Each is given a whole ideal, of which those before it then take
@@ -271,7 +260,7 @@ static emp_status run(split *s, const emp_device_id *gpu, const emp_device_id *c
     s->limit_ns = last_ns[best];
 
 cleanup:
-    clear(s);
+    emp_arrays_clear(&s->arrays);
     return st;
 }
 

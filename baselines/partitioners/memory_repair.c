@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/arrays.h"
 #include "base/units.h"
 #include "search/groups/class_groups.h"
 #include "sim/engine/sim_live.h"
@@ -21,8 +21,9 @@ typedef struct {
     emp_device_id     *device_of_op; /* [op] as it is now */
     emp_device_id     *before;       /* [op] as it was before the round */
     uint64_t          *barred;       /* [group] bit d: did not help when it left d */
-    int64_t           *live; /* [tensor] bytes at the peak of the device at hand */
-    int64_t           *seen; /* [tensor] the judgement that met it last */
+    int64_t           *live;   /* [tensor] bytes at the peak of the device at hand */
+    int64_t           *seen;   /* [tensor] the judgement that met it last */
+    emp_arrays         arrays; /* all of these */
     int64_t            judgement;
     emp_sim_result     result;                /* of the last run */
     int64_t            room[EMP_MAX_DEVICES]; /* bytes left, by estimate */
@@ -298,12 +299,12 @@ static emp_status make_groups(repair *r, uint64_t seed, emp_error *err)
     uint64_t                      hash = 0;
 
     EMP_CHECK(emp_class_groups_ops(&r->groups, &hash, r->problem, &params, err));
-    r->barred = EMP_NEW_ARRAY(uint64_t, (size_t)r->groups.group_count);
-    r->group_of_op = EMP_NEW_ARRAY(int32_t, (size_t)r->graph->op_count);
-    r->before = EMP_NEW_ARRAY(emp_device_id, (size_t)r->graph->op_count);
-    r->live = EMP_NEW_ARRAY(int64_t, (size_t)r->graph->tensor_count);
-    r->seen = EMP_NEW_ARRAY(int64_t, (size_t)r->graph->tensor_count);
-    if (!r->barred || !r->group_of_op || !r->before || !r->live || !r->seen)
+    r->barred = EMP_ADD_ARRAY(&r->arrays, uint64_t, (size_t)r->groups.group_count);
+    r->group_of_op = EMP_ADD_ARRAY(&r->arrays, int32_t, (size_t)r->graph->op_count);
+    r->before = EMP_ADD_ARRAY(&r->arrays, emp_device_id, (size_t)r->graph->op_count);
+    r->live = EMP_ADD_ARRAY(&r->arrays, int64_t, (size_t)r->graph->tensor_count);
+    r->seen = EMP_ADD_ARRAY(&r->arrays, int64_t, (size_t)r->graph->tensor_count);
+    if (r->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "memory repair of %d ops", r->graph->op_count);
     for (emp_op_id op = 0; op < r->graph->op_count; op++) r->group_of_op[op] = -1;
     for (int32_t group = 0; group < r->groups.group_count; group++)
@@ -312,26 +313,15 @@ static emp_status make_groups(repair *r, uint64_t seed, emp_error *err)
     return EMP_OK;
 }
 
-static void clear(repair *r)
-{
-    emp_sim_destroy(r->sim);
-    emp_members_clear(&r->groups);
-    emp_free(r->group_of_op);
-    emp_free(r->device_of_op);
-    emp_free(r->before);
-    emp_free(r->barred);
-    emp_free(r->live);
-    emp_free(r->seen);
-}
-
 emp_status emp_memory_repair(const emp_problem *problem, const char *method,
                              uint64_t seed, emp_device_id *device_of_op, emp_error *err)
 {
     emp_status st = EMP_OK;
     repair     r = {.problem = problem, .graph = problem->graph};
 
-    r.device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)problem->graph->op_count);
-    if (r.device_of_op == NULL)
+    r.device_of_op =
+        EMP_ADD_ARRAY(&r.arrays, emp_device_id, (size_t)problem->graph->op_count);
+    if (r.arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "placement of %d ops", problem->graph->op_count);
     copy_placement(&r, r.device_of_op, device_of_op);
     emp_problem_legalize(problem, r.device_of_op);
@@ -343,6 +333,8 @@ emp_status emp_memory_repair(const emp_problem *problem, const char *method,
     copy_placement(&r, device_of_op, r.device_of_op);
 
 cleanup:
-    clear(&r);
+    emp_sim_destroy(r.sim);
+    emp_members_clear(&r.groups);
+    emp_arrays_clear(&r.arrays);
     return st;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "baselines/schedulers/fusion.h"
 
+#include "base/arrays.h"
 #include "base/disjoint.h"
 #include "base/mem.h"
 
@@ -9,11 +10,11 @@ emp_status emp_fusion_init(emp_fusion *f, const emp_graph *graph, emp_error *err
     size_t ops = (size_t)graph->op_count;
 
     *f = (emp_fusion){.graph = graph};
-    f->parent = EMP_NEW_ARRAY(int32_t, ops);
-    f->next = EMP_NEW_ARRAY(emp_op_id, ops);
-    f->last = EMP_NEW_ARRAY(emp_op_id, ops);
-    f->root_of_set = EMP_NEW_ARRAY(emp_op_id, ops);
-    if (!f->parent || !f->next || !f->last || !f->root_of_set)
+    f->parent = EMP_ADD_ARRAY(&f->arrays, int32_t, ops);
+    f->next = EMP_ADD_ARRAY(&f->arrays, emp_op_id, ops);
+    f->last = EMP_ADD_ARRAY(&f->arrays, emp_op_id, ops);
+    f->root_of_set = EMP_ADD_ARRAY(&f->arrays, emp_op_id, ops);
+    if (f->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "tasks of %d ops", graph->op_count);
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         f->parent[op] = graph->op[op].is_folded ? -1 : op;
@@ -23,13 +24,7 @@ emp_status emp_fusion_init(emp_fusion *f, const emp_graph *graph, emp_error *err
     return EMP_OK;
 }
 
-void emp_fusion_clear(emp_fusion *f)
-{
-    emp_free(f->parent);
-    emp_free(f->next);
-    emp_free(f->last);
-    emp_free(f->root_of_set);
-}
+void emp_fusion_clear(emp_fusion *f) { emp_arrays_clear(&f->arrays); }
 
 emp_op_id emp_fusion_root(const emp_fusion *f, emp_op_id op)
 {

@@ -5,6 +5,7 @@
 #ifndef EMP_BASELINES_SCHEDULERS_FUSION_H
 #define EMP_BASELINES_SCHEDULERS_FUSION_H
 
+#include "base/arrays.h"
 #include "sim/graph/graph.h"
 
 typedef struct {
@@ -14,6 +15,7 @@ typedef struct {
     emp_op_id       *last;   /**< [root] the last member; the root is the first */
     int32_t          set_count;
     emp_op_id       *root_of_set; /**< [set] in topological order */
+    emp_arrays       arrays;      /**< all of these */
 } emp_fusion;
 
 /** Sets of one op each. \retval EMP_ENOMEM */

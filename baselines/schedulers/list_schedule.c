@@ -6,28 +6,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-static emp_status allocate(emp_list_schedule *s, emp_error *err)
-{
-    const emp_task_graph *t = s->graph;
-    size_t                tasks = (size_t)t->task_count;
-
-    s->device_of_task = EMP_NEW_ARRAY(emp_device_id, tasks);
-    s->start_ns = EMP_NEW_ARRAY(emp_time_ns, tasks);
-    s->end_ns = EMP_NEW_ARRAY(emp_time_ns, tasks);
-    s->ready = EMP_NEW_ARRAY(int32_t, tasks);
-    s->ready_index = EMP_NEW_ARRAY(int32_t, tasks);
-    s->missing = EMP_NEW_ARRAY(int32_t, tasks);
-    s->device_of_pin = EMP_NEW_ARRAY(emp_device_id, (size_t)t->pin_count);
-    s->unread = EMP_NEW_ARRAY(int32_t, (size_t)t->tensor_count);
-    s->devices_of_tensor = EMP_NEW_ARRAY(uint64_t, (size_t)t->tensor_count);
-    if (!s->device_of_task || !s->start_ns || !s->end_ns || !s->ready ||
-        !s->ready_index || !s->missing || !s->device_of_pin || !s->unread ||
-        !s->devices_of_tensor) {
-        return EMP_ERROR(EMP_ENOMEM, "schedule of %d tasks", t->task_count);
-    }
-    return EMP_OK;
-}
-
 static void make_ready(emp_list_schedule *s, int32_t task)
 {
     s->ready_index[task] = s->ready_count;
@@ -37,8 +15,20 @@ static void make_ready(emp_list_schedule *s, int32_t task)
 emp_status emp_list_schedule_init(emp_list_schedule *s, const emp_task_graph *t,
                                   emp_error *err)
 {
+    size_t tasks = (size_t)t->task_count, tensors = (size_t)t->tensor_count;
+
     *s = (emp_list_schedule){.graph = t};
-    EMP_CHECK(allocate(s, err));
+    s->device_of_task = EMP_ADD_ARRAY(&s->arrays, emp_device_id, tasks);
+    s->start_ns = EMP_ADD_ARRAY(&s->arrays, emp_time_ns, tasks);
+    s->end_ns = EMP_ADD_ARRAY(&s->arrays, emp_time_ns, tasks);
+    s->ready = EMP_ADD_ARRAY(&s->arrays, int32_t, tasks);
+    s->ready_index = EMP_ADD_ARRAY(&s->arrays, int32_t, tasks);
+    s->missing = EMP_ADD_ARRAY(&s->arrays, int32_t, tasks);
+    s->device_of_pin = EMP_ADD_ARRAY(&s->arrays, emp_device_id, (size_t)t->pin_count);
+    s->unread = EMP_ADD_ARRAY(&s->arrays, int32_t, tensors);
+    s->devices_of_tensor = EMP_ADD_ARRAY(&s->arrays, uint64_t, tensors);
+    if (s->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "schedule of %d tasks", t->task_count);
     for (emp_device_id d = 0; d < t->machine->device_count; d++)
         s->free_bytes[d] = t->machine->device[d].memory_bytes;
     for (int32_t pin = 0; pin < t->pin_count; pin++) s->device_of_pin[pin] = -1;
@@ -54,15 +44,7 @@ emp_status emp_list_schedule_init(emp_list_schedule *s, const emp_task_graph *t,
 
 void emp_list_schedule_clear(emp_list_schedule *s)
 {
-    emp_free(s->device_of_task);
-    emp_free(s->start_ns);
-    emp_free(s->end_ns);
-    emp_free(s->ready);
-    emp_free(s->ready_index);
-    emp_free(s->missing);
-    emp_free(s->device_of_pin);
-    emp_free(s->unread);
-    emp_free(s->devices_of_tensor);
+    emp_arrays_clear(&s->arrays);
     for (emp_device_id d = 0; d < EMP_MAX_DEVICES; d++) emp_free(s->slots[d].slot);
 }
 

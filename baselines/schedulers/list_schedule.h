@@ -16,6 +16,7 @@
 #ifndef EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H
 #define EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H
 
+#include "base/arrays.h"
 #include "baselines/schedulers/task_graph.h"
 #include "search/placer.h"
 
@@ -46,6 +47,7 @@ typedef struct {
     int64_t        free_bytes[EMP_MAX_DEVICES]; /**< may be negative: nobody has to ask */
     int32_t       *unread;            /**< [tensor] readers that are not booked */
     uint64_t      *devices_of_tensor; /**< [tensor] bit d: device d has it */
+    emp_arrays     arrays;            /**< all of these but slots */
 } emp_list_schedule;
 
 /** Nothing booked. \a graph is borrowed. \retval EMP_ENOMEM */

@@ -3,8 +3,8 @@
 
 #include <glpk.h>
 
+#include "base/arrays.h"
 #include "base/lp/guard.h"
-#include "base/mem.h"
 
 /* Rows and columns, from 1 on as GLPK counts. A column for each task (s), each edge (x),
  * and w; a row for each edge, then for each task three, of which some stay free. */
@@ -18,6 +18,7 @@ typedef struct {
     int                   entry_count;
     int32_t              *reader_count, *producer_count; /**< [task] */
     glp_prob             *lp;
+    emp_arrays            arrays;
 } program;
 
 static int start_column(int32_t task) { return 1 + task; }
@@ -66,24 +67,21 @@ static emp_status allocate(program *p, emp_error *err)
     size_t                tasks = (size_t)t->task_count;
     size_t                inputs = (size_t)t->input_offset[t->task_count];
 
-    s->edge = EMP_NEW_ARRAY(emp_sct_edge, inputs);
-    s->apart = EMP_NEW_ARRAY(double, inputs);
-    s->start_ns = EMP_NEW_ARRAY(double, tasks);
-    s->edge_dual = EMP_NEW_ARRAY(double, inputs);
-    s->readers_dual = EMP_NEW_ARRAY(double, tasks);
-    s->producers_dual = EMP_NEW_ARRAY(double, tasks);
-    s->end_dual = EMP_NEW_ARRAY(double, tasks);
-    p->time = EMP_NEW_ARRAY(double, tasks);
-    p->reader_count = EMP_NEW_ARRAY(int32_t, tasks);
-    p->producer_count = EMP_NEW_ARRAY(int32_t, tasks);
-    p->row = EMP_NEW_ARRAY(int, 5 * inputs + 2 * tasks + 1);
-    p->column = EMP_NEW_ARRAY(int, 5 * inputs + 2 * tasks + 1);
-    p->value = EMP_NEW_ARRAY(double, 5 * inputs + 2 * tasks + 1);
-    if (!s->edge || !s->apart || !s->start_ns || !s->edge_dual || !s->readers_dual ||
-        !s->producers_dual || !s->end_dual || !p->time || !p->reader_count ||
-        !p->producer_count || !p->row || !p->column || !p->value) {
+    s->edge = EMP_ADD_ARRAY(&s->arrays, emp_sct_edge, inputs);
+    s->apart = EMP_ADD_ARRAY(&s->arrays, double, inputs);
+    s->start_ns = EMP_ADD_ARRAY(&s->arrays, double, tasks);
+    s->edge_dual = EMP_ADD_ARRAY(&s->arrays, double, inputs);
+    s->readers_dual = EMP_ADD_ARRAY(&s->arrays, double, tasks);
+    s->producers_dual = EMP_ADD_ARRAY(&s->arrays, double, tasks);
+    s->end_dual = EMP_ADD_ARRAY(&s->arrays, double, tasks);
+    p->time = EMP_ADD_ARRAY(&p->arrays, double, tasks);
+    p->reader_count = EMP_ADD_ARRAY(&p->arrays, int32_t, tasks);
+    p->producer_count = EMP_ADD_ARRAY(&p->arrays, int32_t, tasks);
+    p->row = EMP_ADD_ARRAY(&p->arrays, int, 5 * inputs + 2 * tasks + 1);
+    p->column = EMP_ADD_ARRAY(&p->arrays, int, 5 * inputs + 2 * tasks + 1);
+    p->value = EMP_ADD_ARRAY(&p->arrays, double, 5 * inputs + 2 * tasks + 1);
+    if (s->arrays.is_short || p->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "linear program of %d tasks", t->task_count);
-    }
     return EMP_OK;
 }
 
@@ -203,15 +201,12 @@ emp_status emp_sct_solve(emp_sct_solution *solution, const emp_task_graph *graph
                          emp_error *err)
 {
     emp_status st = EMP_OK;
-    program   *p = EMP_NEW(program);
+    program    p = {.graph = graph, .solution = solution};
 
     *solution = (emp_sct_solution){0};
-    if (p == NULL) EMP_FAIL(EMP_ENOMEM, "linear program of %d tasks", graph->task_count);
-    p->graph = graph;
-    p->solution = solution;
-    EMP_TRY(allocate(p, err));
-    measure(p);
-    int failure = graph->task_count > 0 ? emp_lp_guarded(solve, p) : 0;
+    EMP_TRY(allocate(&p, err));
+    measure(&p);
+    int failure = graph->task_count > 0 ? emp_lp_guarded(solve, &p) : 0;
     if (failure != 0) {
         EMP_FAIL(EMP_EEXTERNAL,
                  "GLPK cannot solve the linear program of %d edges: code %d",
@@ -219,26 +214,12 @@ emp_status emp_sct_solve(emp_sct_solution *solution, const emp_task_graph *graph
     }
 
 cleanup:
-    if (p != NULL) {
-        emp_free(p->time);
-        emp_free(p->reader_count);
-        emp_free(p->producer_count);
-        emp_free(p->row);
-        emp_free(p->column);
-        emp_free(p->value);
-        emp_free(p);
-    }
+    emp_arrays_clear(&p.arrays);
     return st;
 }
 
 void emp_sct_solution_clear(emp_sct_solution *s)
 {
-    emp_free(s->edge);
-    emp_free(s->apart);
-    emp_free(s->start_ns);
-    emp_free(s->edge_dual);
-    emp_free(s->readers_dual);
-    emp_free(s->producers_dual);
-    emp_free(s->end_dual);
+    emp_arrays_clear(&s->arrays);
     *s = (emp_sct_solution){0};
 }

@@ -21,6 +21,7 @@
 #ifndef EMP_BASELINES_SCHEDULERS_SCT_LP_H
 #define EMP_BASELINES_SCHEDULERS_SCT_LP_H
 
+#include "base/arrays.h"
 #include "baselines/schedulers/task_graph.h"
 
 /** An edge between tasks. */
@@ -41,6 +42,7 @@ typedef struct {
     double *readers_dual; /**< [task] of the row of its readers; 0 where there is none */
     double *producers_dual; /**< [task] likewise */
     double *end_dual;       /**< [task] of s + p <= w; of tasks with readers 0 */
+    emp_arrays arrays;      /**< all of these */
 } emp_sct_solution;
 
 /** Solves it by the dual simplex method. \retval EMP_ENOMEM

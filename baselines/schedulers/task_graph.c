@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "baselines/schedulers/fusion.h"
 #include "search/groups/colocation_groups.h"
@@ -15,6 +16,7 @@ typedef struct {
     int32_t           *pin_of_op; /**< [op] */
     int32_t           *seen;      /**< [task] the last tensor that it reads, plus 1 */
     int32_t            reader_count;
+    emp_arrays         arrays;
 } builder;
 
 /* No sum of so many such reaches 2^61. */
@@ -75,9 +77,9 @@ static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err
     const emp_graph   *g = p->graph;
     uint64_t           gpus = devices_of_kinds(p->machine, EMP_KIND_GPU);
 
-    t->persistent_bytes = EMP_NEW_ARRAY(int64_t, (size_t)t->pin_count);
-    t->devices_of_pin = EMP_NEW_ARRAY(uint64_t, (size_t)t->pin_count);
-    if (t->persistent_bytes == NULL || t->devices_of_pin == NULL)
+    t->persistent_bytes = EMP_ADD_ARRAY(&t->arrays, int64_t, (size_t)t->pin_count);
+    t->devices_of_pin = EMP_ADD_ARRAY(&t->arrays, uint64_t, (size_t)t->pin_count);
+    if (t->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "%d groups of tasks", t->pin_count);
     for (int32_t pin = 0; pin < t->pin_count; pin++)
         t->devices_of_pin[pin] = devices_of_kinds(p->machine, ~UINT32_C(0));
@@ -123,16 +125,15 @@ static emp_status list_tasks(builder *b, emp_error *err)
 
     t->task_count = b->fusion.set_count;
     t->op_count = g->op_count;
-    t->time_ns = EMP_NEW_ARRAY(emp_time_ns, tasks * (size_t)t->machine->device_count);
-    t->pin_of_task = EMP_NEW_ARRAY(int32_t, tasks);
-    t->workspace_bytes = EMP_NEW_ARRAY(int64_t, tasks);
-    t->name = EMP_NEW_ARRAY(const char *, tasks);
-    t->task_of_op = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    b->seen = EMP_NEW_ARRAY(int32_t, tasks);
-    if (!t->time_ns || !t->pin_of_task || !t->workspace_bytes || !t->name ||
-        !t->task_of_op || !b->seen) {
+    t->time_ns =
+        EMP_ADD_ARRAY(&t->arrays, emp_time_ns, tasks * (size_t)t->machine->device_count);
+    t->pin_of_task = EMP_ADD_ARRAY(&t->arrays, int32_t, tasks);
+    t->workspace_bytes = EMP_ADD_ARRAY(&t->arrays, int64_t, tasks);
+    t->name = EMP_ADD_ARRAY(&t->arrays, const char *, tasks);
+    t->task_of_op = EMP_ADD_ARRAY(&t->arrays, int32_t, (size_t)g->op_count);
+    b->seen = EMP_ADD_ARRAY(&b->arrays, int32_t, tasks);
+    if (t->arrays.is_short || b->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "%d tasks", t->task_count);
-    }
     for (emp_op_id op = 0; op < g->op_count; op++) t->task_of_op[op] = -1;
     for (int32_t task = 0; task < t->task_count; task++) {
         emp_op_id root = b->fusion.root_of_set[task];
@@ -254,12 +255,13 @@ static emp_status list_tensors(builder *b, emp_error *err)
     size_t           tasks = (size_t)t->task_count;
     size_t           edges = (size_t)g->edge_count + (size_t)g->control_edge_count;
 
-    t->output_offset = EMP_NEW_ARRAY(int32_t, tasks + 1);
-    t->tensor = EMP_NEW_ARRAY(emp_task_tensor, (size_t)g->tensor_count + tasks + 1);
-    t->reader = EMP_NEW_ARRAY(int32_t, edges);
-    t->input_offset = EMP_NEW_ARRAY(int32_t, tasks + 2);
-    t->input = EMP_NEW_ARRAY(int32_t, edges);
-    if (!t->output_offset || !t->tensor || !t->reader || !t->input_offset || !t->input)
+    t->output_offset = EMP_ADD_ARRAY(&t->arrays, int32_t, tasks + 1);
+    t->tensor =
+        EMP_ADD_ARRAY(&t->arrays, emp_task_tensor, (size_t)g->tensor_count + tasks + 1);
+    t->reader = EMP_ADD_ARRAY(&t->arrays, int32_t, edges);
+    t->input_offset = EMP_ADD_ARRAY(&t->arrays, int32_t, tasks + 2);
+    t->input = EMP_ADD_ARRAY(&t->arrays, int32_t, edges);
+    if (t->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "%zu edges between tasks", edges);
     for (int32_t task = 0; task < t->task_count; task++) add_outputs(b, task);
 
@@ -285,8 +287,8 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
     *out = NULL;
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "graph of tasks");
     t->machine = problem->machine;
-    b.pin_of_op = EMP_NEW_ARRAY(int32_t, (size_t)problem->graph->op_count);
-    if (b.pin_of_op == NULL)
+    b.pin_of_op = EMP_ADD_ARRAY(&b.arrays, int32_t, (size_t)problem->graph->op_count);
+    if (b.arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "groups of %d ops", problem->graph->op_count);
     if (units == EMP_TASKS_FUSED)
         EMP_TRY(pin_groups(&b, err));
@@ -304,8 +306,7 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
 
 cleanup:
     emp_fusion_clear(&b.fusion);
-    emp_free(b.pin_of_op);
-    emp_free(b.seen);
+    emp_arrays_clear(&b.arrays);
     emp_task_graph_destroy(t);
     return st;
 }
@@ -313,18 +314,7 @@ cleanup:
 void emp_task_graph_destroy(emp_task_graph *t)
 {
     if (t == NULL) return;
-    emp_free(t->time_ns);
-    emp_free(t->pin_of_task);
-    emp_free(t->workspace_bytes);
-    emp_free(t->persistent_bytes);
-    emp_free(t->devices_of_pin);
-    emp_free(t->output_offset);
-    emp_free(t->tensor);
-    emp_free(t->reader);
-    emp_free(t->input_offset);
-    emp_free(t->input);
-    emp_free(t->name);
-    emp_free(t->task_of_op);
+    emp_arrays_clear(&t->arrays);
     emp_free(t);
 }
 

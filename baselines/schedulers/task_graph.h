@@ -36,6 +36,7 @@
 #ifndef EMP_BASELINES_SCHEDULERS_TASK_GRAPH_H
 #define EMP_BASELINES_SCHEDULERS_TASK_GRAPH_H
 
+#include "base/arrays.h"
 #include "sim/problem/problem.h"
 
 typedef enum { EMP_TASKS_OPS, EMP_TASKS_GPU_OPS, EMP_TASKS_FUSED } emp_task_units;
@@ -62,6 +63,7 @@ typedef struct {
     const char     **name;          /**< [task] of its first op, for messages; borrowed */
     int32_t          op_count;
     int32_t         *task_of_op; /**< [op]; -1: folded */
+    emp_arrays       arrays;     /**< all of these */
 } emp_task_graph;
 
 /** The caller destroys \a *out. O(V + E) for ops; fusion takes that for each of its rounds,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "policy/nn/blas.h"
 
@@ -12,12 +13,14 @@ static emp_status number_steps(emp_group_embedding *e, const emp_op_features *op
                                emp_group_sequence sequence, uint64_t seed, emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t   *order = EMP_NEW_ARRAY(int32_t, (size_t)group_count);
-    int32_t   *step_of_group = EMP_NEW_ARRAY(int32_t, (size_t)group_count);
-    double    *sum = EMP_NEW_ARRAY(double, 2 * (size_t)group_count);
+    size_t     groups = (size_t)group_count;
+    emp_arrays scratch = {0};
+    int32_t   *order = EMP_ADD_ARRAY(&scratch, int32_t, groups);
+    int32_t   *step_of_group = EMP_ADD_ARRAY(&scratch, int32_t, groups);
+    double    *sum = EMP_ADD_ARRAY(&scratch, double, 2 * groups);
 
-    e->step_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
-    if (!order || !step_of_group || !sum || !e->step_of_row)
+    e->step_of_row = EMP_ADD_ARRAY(&e->arrays, int32_t, (size_t)ops->row_count);
+    if (scratch.is_short || e->arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "order of %d groups", group_count);
     e->steps =
         emp_group_order(order, ops, group_of_row, group_count, sequence, seed, sum);
@@ -26,9 +29,7 @@ static emp_status number_steps(emp_group_embedding *e, const emp_op_features *op
         e->step_of_row[r] = step_of_group[group_of_row[r]];
 
 cleanup:
-    emp_free(order);
-    emp_free(step_of_group);
-    emp_free(sum);
+    emp_arrays_clear(&scratch);
     return st;
 }
 
@@ -38,8 +39,8 @@ static emp_status fill_shares(emp_group_embedding *e, const emp_op_features *ops
     emp_status st = EMP_OK;
     int32_t   *members = EMP_NEW_ARRAY(int32_t, (size_t)e->steps);
 
-    e->share = EMP_NEW_ARRAY(emp_real, (size_t)e->steps * (size_t)e->types);
-    if (members == NULL || e->share == NULL)
+    e->share = EMP_ADD_ARRAY(&e->arrays, emp_real, (size_t)e->steps * (size_t)e->types);
+    if (members == NULL || e->arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "op types of %d groups", e->steps);
     for (int32_t r = 0; r < ops->row_count; r++) {
         members[e->step_of_row[r]]++;
@@ -63,23 +64,22 @@ static emp_status fill_fixed_part(emp_group_embedding *e, const emp_op_features 
     emp_status st = EMP_OK;
     size_t     steps = (size_t)e->steps;
     int64_t    count = emp_group_feature_count(ops, e->steps);
-    int32_t   *order = EMP_NEW_ARRAY(int32_t, steps);
-    int32_t   *scratch = EMP_NEW_ARRAY(int32_t, steps);
-    emp_real  *features = EMP_NEW_ARRAY(emp_real, steps * (size_t)count);
+    emp_arrays scratch = {0};
+    int32_t   *order = EMP_ADD_ARRAY(&scratch, int32_t, steps);
+    int32_t   *work = EMP_ADD_ARRAY(&scratch, int32_t, steps);
+    emp_real  *features = EMP_ADD_ARRAY(&scratch, emp_real, steps * (size_t)count);
 
-    e->x = EMP_NEW_ARRAY(emp_real, steps * (size_t)e->inputs);
-    if (!order || !scratch || !features || !e->x)
+    e->x = EMP_ADD_ARRAY(&e->arrays, emp_real, steps * (size_t)e->inputs);
+    if (scratch.is_short || e->arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "features of %d groups", e->steps);
     for (int32_t s = 0; s < e->steps; s++) order[s] = s;
-    emp_group_features(features, ops, e->step_of_row, e->steps, order, e->steps, scratch);
+    emp_group_features(features, ops, e->step_of_row, e->steps, order, e->steps, work);
     for (int64_t s = 0; s < e->steps; s++)
         memcpy(&e->x[s * e->inputs + e->width], &features[s * count + e->types],
                (size_t)(e->inputs - e->width) * sizeof *e->x);
 
 cleanup:
-    emp_free(order);
-    emp_free(scratch);
-    emp_free(features);
+    emp_arrays_clear(&scratch);
     return st;
 }
 
@@ -105,9 +105,7 @@ cleanup:
 
 void emp_group_embedding_clear(emp_group_embedding *e)
 {
-    emp_free(e->step_of_row);
-    emp_free(e->share);
-    emp_free(e->x);
+    emp_arrays_clear(&e->arrays);
     emp_params_clear(&e->params);
     *e = (emp_group_embedding){0};
 }

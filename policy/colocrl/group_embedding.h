@@ -14,6 +14,7 @@
 #ifndef EMP_POLICY_COLOCRL_GROUP_EMBEDDING_H
 #define EMP_POLICY_COLOCRL_GROUP_EMBEDDING_H
 
+#include "base/arrays.h"
 #include "policy/features/group_features.h"
 #include "policy/nn/params.h"
 
@@ -26,6 +27,7 @@ typedef struct {
     emp_real  *share;  /**< P, (steps, types) */
     emp_real  *x;      /**< (steps, inputs) */
     emp_params params; /**< E */
+    emp_arrays arrays; /**< all of these */
 } emp_group_embedding;
 
 /** \a group_of_row gives each row of \a ops a group of 0 .. group_count-1; \a seed is for

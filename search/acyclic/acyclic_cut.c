@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "search/acyclic/acyclic_refine.h"
 #include "search/acyclic/acyclic_start.h"
@@ -31,38 +32,22 @@ typedef struct {
     int8_t           *trial; /* [vertex] */
     emp_acyclic_score score; /* of side */
     bool              is_made;
+    int32_t   *order, *level, *cluster; /* [vertex] of the graph, as it becomes coarser */
+    emp_arrays arrays;
 } division;
-
-static emp_status init_division(division *d, int32_t vertex_count, emp_error *err)
-{
-    *d = (division){.side = EMP_NEW_ARRAY(int8_t, (size_t)vertex_count),
-                    .trial = EMP_NEW_ARRAY(int8_t, (size_t)vertex_count)};
-    if (d->side == NULL || d->trial == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "sides of %d vertices", vertex_count);
-    return EMP_OK;
-}
-
-static void clear_division(division *d)
-{
-    emp_free(d->side);
-    emp_free(d->trial);
-}
 
 /* Refines the trial, and keeps it if it is the best so far. */
 static emp_status try_out(division *d, const emp_flow_graph *g, const request *r,
                           emp_error *err)
 {
-    emp_status        st = EMP_OK;
     emp_acyclic_score score;
 
-    EMP_TRY(emp_acyclic_refine(g, r->limit, d->trial, &score, err));
-    if (d->is_made && !emp_acyclic_is_better(score, d->score)) goto cleanup;
+    EMP_CHECK(emp_acyclic_refine(g, r->limit, d->trial, &score, err));
+    if (d->is_made && !emp_acyclic_is_better(score, d->score)) return EMP_OK;
     memcpy(d->side, d->trial, (size_t)g->vertex_count);
     d->score = score;
     d->is_made = true;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static double share_of_first(const request *r)
@@ -70,41 +55,32 @@ static double share_of_first(const request *r)
     return (double)r->limit[0] / ((double)r->limit[0] + (double)r->limit[1]);
 }
 
-static emp_status divide_few(division *d, const emp_flow_graph *g, const int32_t *order,
-                             const request *r, emp_error *err)
+static emp_status divide_few(division *d, const emp_flow_graph *g, const request *r,
+                             emp_error *err)
 {
     for (int8_t side = 0; side < 2; side++) {
         memset(d->trial, side, (size_t)g->vertex_count);
         EMP_CHECK(try_out(d, g, r, err));
     }
-    emp_acyclic_start_order(g, order, share_of_first(r), d->trial);
+    emp_acyclic_start_order(g, d->order, share_of_first(r), d->trial);
     return try_out(d, g, r, err);
 }
 
-/* A graph as it becomes coarser. */
-typedef struct {
-    int32_t *order, *level, *cluster; /* [vertex] */
-} scratch;
-
-static emp_status init_scratch(scratch *s, const emp_flow_graph *g, emp_error *err)
+static emp_status init_division(division *d, const emp_flow_graph *g, emp_error *err)
 {
     size_t count = (size_t)g->vertex_count;
 
-    *s = (scratch){EMP_NEW_ARRAY(int32_t, count), EMP_NEW_ARRAY(int32_t, count),
-                   EMP_NEW_ARRAY(int32_t, count)};
-    if (!s->order || !s->level || !s->cluster)
-        return EMP_ERROR(EMP_ENOMEM, "order of %d vertices", g->vertex_count);
-    if (!emp_flow_graph_sort(g, s->order, s->level))
+    d->side = EMP_ADD_ARRAY(&d->arrays, int8_t, count);
+    d->trial = EMP_ADD_ARRAY(&d->arrays, int8_t, count);
+    d->order = EMP_ADD_ARRAY(&d->arrays, int32_t, count);
+    d->level = EMP_ADD_ARRAY(&d->arrays, int32_t, count);
+    d->cluster = EMP_ADD_ARRAY(&d->arrays, int32_t, count);
+    if (d->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "sides of %d vertices", g->vertex_count);
+    if (!emp_flow_graph_sort(g, d->order, d->level))
         return EMP_ERROR(EMP_ECYCLE, "flows of %d vertices form a cycle",
                          g->vertex_count);
     return EMP_OK;
-}
-
-static void clear_scratch(scratch *s)
-{
-    emp_free(s->order);
-    emp_free(s->level);
-    emp_free(s->cluster);
 }
 
 /* Puts the best division of a graph that shrinks level by level into \a side. The depth of
@@ -113,23 +89,21 @@ static emp_status divide(const emp_flow_graph *g, const request *r, int8_t *side
                          emp_acyclic_score *score, emp_error *err)
 {
     emp_status      st = EMP_OK;
-    scratch         s = {0};
     division        d = {0};
     emp_flow_graph *coarse = NULL;
     int32_t         count = g->vertex_count;
 
-    EMP_TRY(init_scratch(&s, g, err));
-    EMP_TRY(init_division(&d, g->vertex_count, err));
+    EMP_TRY(init_division(&d, g, err));
     if (g->vertex_count > FEW)
-        EMP_TRY(emp_flow_clusters(s.cluster, &count, g, s.level,
+        EMP_TRY(emp_flow_clusters(d.cluster, &count, g, d.level,
                                   emp_flow_graph_load(g) / SHARES, r->seed, (*r->draws)++,
                                   err));
     if (count > (int64_t)g->vertex_count * WORTH_PERCENT / 100) {
-        EMP_TRY(divide_few(&d, g, s.order, r, err));
+        EMP_TRY(divide_few(&d, g, r, err));
     } else {
-        EMP_TRY(emp_flow_graph_contract(&coarse, g, s.cluster, count, err));
+        EMP_TRY(emp_flow_graph_contract(&coarse, g, d.cluster, count, err));
         EMP_TRY(divide(coarse, r, side, score, err));
-        for (int32_t v = 0; v < g->vertex_count; v++) d.trial[v] = side[s.cluster[v]];
+        for (int32_t v = 0; v < g->vertex_count; v++) d.trial[v] = side[d.cluster[v]];
         EMP_TRY(try_out(&d, g, r, err));
     }
     memcpy(side, d.side, (size_t)g->vertex_count);
@@ -137,44 +111,37 @@ static emp_status divide(const emp_flow_graph *g, const request *r, int8_t *side
 
 cleanup:
     emp_flow_graph_destroy(coarse);
-    clear_division(&d);
-    clear_scratch(&s);
+    emp_arrays_clear(&d.arrays);
     return st;
 }
 
 /* Starts that need no clusters: the middle of an order; METIS's sides, either of them first,
  * mended either way. */
-static emp_status divide_all(division *d, const emp_flow_graph *g, const int32_t *order,
-                             const request *r, int8_t *side, emp_error *err)
+static emp_status divide_all(division *d, const emp_flow_graph *g, const request *r,
+                             int8_t *side, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    emp_acyclic_start_order(g, order, share_of_first(r), d->trial);
-    EMP_TRY(try_out(d, g, r, err));
-    if (g->vertex_count < 2) goto cleanup;
-    EMP_TRY(emp_acyclic_start_metis(g, share_of_first(r), r->seed, side, err));
+    emp_acyclic_start_order(g, d->order, share_of_first(r), d->trial);
+    EMP_CHECK(try_out(d, g, r, err));
+    if (g->vertex_count < 2) return EMP_OK;
+    EMP_CHECK(emp_acyclic_start_metis(g, share_of_first(r), r->seed, side, err));
     for (int32_t way = 0; way < 4; way++) {
         int8_t first = (int8_t)(way / 2);
         for (int32_t v = 0; v < g->vertex_count; v++) d->trial[v] = side[v] ^ first;
-        emp_acyclic_start_mend(g, order, way % 2 == 0, d->trial);
-        EMP_TRY(try_out(d, g, r, err));
+        emp_acyclic_start_mend(g, d->order, way % 2 == 0, d->trial);
+        EMP_CHECK(try_out(d, g, r, err));
     }
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static emp_status bisect(const emp_flow_graph *g, const request *r, int8_t *side,
                          emp_error *err)
 {
     emp_status        st = EMP_OK;
-    scratch           s = {0};
     division          d = {0};
     emp_acyclic_score score;
 
-    EMP_TRY(init_scratch(&s, g, err));
-    EMP_TRY(init_division(&d, g->vertex_count, err));
-    EMP_TRY(divide_all(&d, g, s.order, r, side, err));
+    EMP_TRY(init_division(&d, g, err));
+    EMP_TRY(divide_all(&d, g, r, side, err));
     for (int32_t i = 0; i < TRIES; i++) {
         EMP_TRY(divide(g, r, side, &score, err));
         memcpy(d.trial, side, (size_t)g->vertex_count);
@@ -183,8 +150,7 @@ static emp_status bisect(const emp_flow_graph *g, const request *r, int8_t *side
     memcpy(side, d.side, (size_t)g->vertex_count);
 
 cleanup:
-    clear_division(&d);
-    clear_scratch(&s);
+    emp_arrays_clear(&d.arrays);
     return st;
 }
 

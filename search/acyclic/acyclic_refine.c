@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/acyclic/acyclic_refine.h"
 
-#include "base/mem.h"
+#include "base/arrays.h"
 #include "search/acyclic/gain_queue.h"
 
 enum { MOST_PASSES = 10, PATIENCE = 64 /* moves without gain; and a quarter of all */ };
@@ -18,6 +18,7 @@ typedef struct {
     emp_gain_queue queue[2]; /* of each side: who may move and has not yet */
     int32_t       *moved;    /* vertices in the order of their moves */
     int32_t        moved_count;
+    emp_arrays     arrays;
 } refinement;
 
 bool emp_acyclic_is_better(emp_acyclic_score score, emp_acyclic_score than)
@@ -152,14 +153,12 @@ static emp_status init(refinement *r, const emp_flow_graph *graph, const int64_t
 {
     size_t count = (size_t)graph->vertex_count;
 
-    *r = (refinement){.graph = graph,
-                      .limit = limit,
-                      .side = side,
-                      .gain = EMP_NEW_ARRAY(int64_t, count),
-                      .blockers = EMP_NEW_ARRAY(int32_t, count),
-                      .has_moved = EMP_NEW_ARRAY(bool, count),
-                      .moved = EMP_NEW_ARRAY(int32_t, count)};
-    if (!r->gain || !r->blockers || !r->has_moved || !r->moved)
+    *r = (refinement){.graph = graph, .limit = limit, .side = side};
+    r->gain = EMP_ADD_ARRAY(&r->arrays, int64_t, count);
+    r->blockers = EMP_ADD_ARRAY(&r->arrays, int32_t, count);
+    r->has_moved = EMP_ADD_ARRAY(&r->arrays, bool, count);
+    r->moved = EMP_ADD_ARRAY(&r->arrays, int32_t, count);
+    if (r->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "sides of %d vertices", graph->vertex_count);
     for (int32_t s = 0; s < 2; s++)
         EMP_CHECK(emp_gain_queue_init(&r->queue[s], r->gain, graph->vertex_count, err));
@@ -169,10 +168,7 @@ static emp_status init(refinement *r, const emp_flow_graph *graph, const int64_t
 
 static void clear(refinement *r)
 {
-    emp_free(r->gain);
-    emp_free(r->blockers);
-    emp_free(r->has_moved);
-    emp_free(r->moved);
+    emp_arrays_clear(&r->arrays);
     for (int32_t s = 0; s < 2; s++) emp_gain_queue_clear(&r->queue[s]);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/acyclic/flow_clusters.h"
 
-#include "base/mem.h"
+#include "base/arrays.h"
 #include "base/rng.h"
 
 enum { NONE = -1, SEVERAL = -2, STREAM = 0x666c6f77 /* "flow" */ };
@@ -111,16 +111,17 @@ emp_status emp_flow_clusters(int32_t *cluster_of_vertex, int32_t *cluster_count,
 {
     emp_status st = EMP_OK;
     size_t     count = (size_t)graph->vertex_count;
-    int32_t   *scratch = EMP_NEW_ARRAY(int32_t, count);
+    emp_arrays arrays = {0};
+    int32_t   *scratch = EMP_ADD_ARRAY(&arrays, int32_t, count);
     clustering c = {.graph = graph,
                     .level = level,
                     .load_limit = load_limit,
-                    .cluster = EMP_NEW_ARRAY(int32_t, count),
-                    .beside = EMP_NEW_ARRAY(int32_t, count),
-                    .load = EMP_NEW_ARRAY(int64_t, count),
-                    .low = EMP_NEW_ARRAY(int32_t, count)};
+                    .cluster = EMP_ADD_ARRAY(&arrays, int32_t, count),
+                    .beside = EMP_ADD_ARRAY(&arrays, int32_t, count),
+                    .load = EMP_ADD_ARRAY(&arrays, int64_t, count),
+                    .low = EMP_ADD_ARRAY(&arrays, int32_t, count)};
 
-    if (!scratch || !c.cluster || !c.beside || !c.load || !c.low)
+    if (arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "clusters of %d vertices", graph->vertex_count);
     for (size_t v = 0; v < count; v++) c.cluster[v] = c.beside[v] = NONE;
     shuffle(scratch, graph->vertex_count, seed, substream);
@@ -128,10 +129,6 @@ emp_status emp_flow_clusters(int32_t *cluster_of_vertex, int32_t *cluster_count,
     *cluster_count = number_clusters(&c, scratch, cluster_of_vertex);
 
 cleanup:
-    emp_free(scratch);
-    emp_free(c.cluster);
-    emp_free(c.beside);
-    emp_free(c.load);
-    emp_free(c.low);
+    emp_arrays_clear(&arrays);
     return st;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/acyclic/flow_graph.h"
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "search/groups/members.h"
 
@@ -10,12 +11,12 @@ static emp_flow_graph *allocate(int32_t vertex_count, int32_t arc_count)
 
     if (g == NULL) return NULL;
     g->vertex_count = vertex_count;
-    g->load = EMP_NEW_ARRAY(int64_t, (size_t)vertex_count);
-    g->row = EMP_NEW_ARRAY(int32_t, (size_t)vertex_count + 1);
-    g->neighbor = EMP_NEW_ARRAY(int32_t, (size_t)arc_count);
-    g->traffic = EMP_NEW_ARRAY(int64_t, (size_t)arc_count);
-    g->flow = EMP_NEW_ARRAY(int8_t, (size_t)arc_count);
-    if (g->load && g->row && g->neighbor && g->traffic && g->flow) return g;
+    g->load = EMP_ADD_ARRAY(&g->arrays, int64_t, (size_t)vertex_count);
+    g->row = EMP_ADD_ARRAY(&g->arrays, int32_t, (size_t)vertex_count + 1);
+    g->neighbor = EMP_ADD_ARRAY(&g->arrays, int32_t, (size_t)arc_count);
+    g->traffic = EMP_ADD_ARRAY(&g->arrays, int64_t, (size_t)arc_count);
+    g->flow = EMP_ADD_ARRAY(&g->arrays, int8_t, (size_t)arc_count);
+    if (!g->arrays.is_short) return g;
     emp_flow_graph_destroy(g);
     return NULL;
 }
@@ -23,11 +24,7 @@ static emp_flow_graph *allocate(int32_t vertex_count, int32_t arc_count)
 void emp_flow_graph_destroy(emp_flow_graph *g)
 {
     if (g == NULL) return;
-    emp_free(g->load);
-    emp_free(g->row);
-    emp_free(g->neighbor);
-    emp_free(g->traffic);
-    emp_free(g->flow);
+    emp_arrays_clear(&g->arrays);
     emp_free(g);
 }
 
@@ -35,33 +32,13 @@ void emp_flow_graph_destroy(emp_flow_graph *g)
 
 /* The edges of one cluster, gathered from those of its members. */
 typedef struct {
-    int32_t *met;     /* [cluster] the last cluster + 1 that met it */
-    int64_t *traffic; /* [cluster] */
-    int8_t  *flow;    /* [cluster] */
-    int32_t *list;    /* clusters met */
-    int32_t  count;
+    int32_t   *met;     /* [cluster] the last cluster + 1 that met it */
+    int64_t   *traffic; /* [cluster] */
+    int8_t    *flow;    /* [cluster] */
+    int32_t   *list;    /* clusters met */
+    int32_t    count;
+    emp_arrays arrays;
 } gathering;
-
-static emp_status init_gathering(gathering *a, int32_t cluster_count, emp_error *err)
-{
-    size_t count = (size_t)cluster_count;
-
-    *a = (gathering){.met = EMP_NEW_ARRAY(int32_t, count),
-                     .traffic = EMP_NEW_ARRAY(int64_t, count),
-                     .flow = EMP_NEW_ARRAY(int8_t, count),
-                     .list = EMP_NEW_ARRAY(int32_t, count)};
-    if (!a->met || !a->traffic || !a->flow || !a->list)
-        return EMP_ERROR(EMP_ENOMEM, "edges of %d clusters", cluster_count);
-    return EMP_OK;
-}
-
-static void clear_gathering(gathering *a)
-{
-    emp_free(a->met);
-    emp_free(a->traffic);
-    emp_free(a->flow);
-    emp_free(a->list);
-}
 
 static void gather(gathering *a, const emp_flow_graph *fine,
                    const int32_t *cluster_of_vertex, const emp_members *members,
@@ -119,7 +96,11 @@ emp_status emp_flow_graph_contract(emp_flow_graph **out, const emp_flow_graph *f
 
     *out = NULL;
     if (g == NULL) EMP_FAIL(EMP_ENOMEM, "graph of %d clusters", cluster_count);
-    EMP_TRY(init_gathering(&a, cluster_count, err));
+    a.met = EMP_ADD_ARRAY(&a.arrays, int32_t, (size_t)cluster_count);
+    a.traffic = EMP_ADD_ARRAY(&a.arrays, int64_t, (size_t)cluster_count);
+    a.flow = EMP_ADD_ARRAY(&a.arrays, int8_t, (size_t)cluster_count);
+    a.list = EMP_ADD_ARRAY(&a.arrays, int32_t, (size_t)cluster_count);
+    if (a.arrays.is_short) EMP_FAIL(EMP_ENOMEM, "edges of %d clusters", cluster_count);
     EMP_TRY(emp_members_init(&members, cluster_of_vertex, fine->vertex_count,
                              cluster_count, err));
     for (int32_t v = 0; v < fine->vertex_count; v++)
@@ -131,7 +112,7 @@ emp_status emp_flow_graph_contract(emp_flow_graph **out, const emp_flow_graph *f
 cleanup:
     emp_flow_graph_destroy(g);
     emp_members_clear(&members);
-    clear_gathering(&a);
+    emp_arrays_clear(&a.arrays);
     return st;
 }
 

@@ -14,15 +14,17 @@
 #ifndef EMP_SEARCH_ACYCLIC_FLOW_GRAPH_H
 #define EMP_SEARCH_ACYCLIC_FLOW_GRAPH_H
 
+#include "base/arrays.h"
 #include "search/partition/partition_graph.h"
 
 typedef struct {
-    int32_t  vertex_count;
-    int64_t *load;     /**< [vertex] */
-    int32_t *row;      /**< [vertex + 1] into the arrays below */
-    int32_t *neighbor; /**< ascending in a row; every edge is in two rows */
-    int64_t *traffic;  /**< beside neighbor */
-    int8_t  *flow;     /**< likewise: 1 to the neighbour, -1 from it, 0 only returns */
+    int32_t    vertex_count;
+    int64_t   *load;     /**< [vertex] */
+    int32_t   *row;      /**< [vertex + 1] into the arrays below */
+    int32_t   *neighbor; /**< ascending in a row; every edge is in two rows */
+    int64_t   *traffic;  /**< beside neighbor */
+    int8_t    *flow;     /**< likewise: 1 to the neighbour, -1 from it, 0 only returns */
+    emp_arrays arrays;   /**< all of these */
 } emp_flow_graph;
 
 /** \param group_of_vertex  [vertex of graph] 0 .. group_count-1: what becomes one vertex, all

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/disjoint.h"
 #include "base/mem.h"
 #include "base/strmap.h"
@@ -20,6 +21,7 @@ typedef struct {
     bool            *is_layer; /* [root] rule 3 has made it */
     int32_t         *first_op; /* [class + 1] into op_of_class */
     emp_op_id       *op_of_class;
+    emp_arrays       arrays;
 } sets;
 
 static bool is_member(const sets *s, emp_op_id op)
@@ -61,17 +63,15 @@ static emp_status init_sets(sets *s, const emp_problem *problem, emp_error *err)
     const emp_graph *g = problem->graph;
     size_t           classes = (size_t)g->class_count;
 
-    *s = (sets){.graph = g,
-                .parent = EMP_NEW_ARRAY(int32_t, classes),
-                .next = EMP_NEW_ARRAY(int32_t, classes),
-                .is_free = EMP_NEW_ARRAY(bool, classes),
-                .is_layer = EMP_NEW_ARRAY(bool, classes),
-                .first_op = EMP_NEW_ARRAY(int32_t, classes + 1),
-                .op_of_class = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count)};
-    if (!s->parent || !s->next || !s->is_free || !s->is_layer || !s->first_op ||
-        !s->op_of_class) {
+    *s = (sets){.graph = g};
+    s->parent = EMP_ADD_ARRAY(&s->arrays, int32_t, classes);
+    s->next = EMP_ADD_ARRAY(&s->arrays, int32_t, classes);
+    s->is_free = EMP_ADD_ARRAY(&s->arrays, bool, classes);
+    s->is_layer = EMP_ADD_ARRAY(&s->arrays, bool, classes);
+    s->first_op = EMP_ADD_ARRAY(&s->arrays, int32_t, classes + 1);
+    s->op_of_class = EMP_ADD_ARRAY(&s->arrays, emp_op_id, (size_t)g->op_count);
+    if (s->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "groups of %d classes", g->class_count);
-    }
     for (emp_op_id op = 0; op < g->op_count; op++) {
         int32_t c = g->op[op].colocation_class;
         if (!g->op[op].is_folded && (problem->kinds_of_class[c] & EMP_KIND_GPU) != 0)
@@ -81,16 +81,6 @@ static emp_status init_sets(sets *s, const emp_problem *problem, emp_error *err)
     emp_disjoint_init(s->parent, g->class_count);
     for (int32_t c = 0; c < g->class_count; c++) s->next[c] = c;
     return EMP_OK;
-}
-
-static void clear_sets(sets *s)
-{
-    emp_free(s->parent);
-    emp_free(s->next);
-    emp_free(s->is_free);
-    emp_free(s->is_layer);
-    emp_free(s->first_op);
-    emp_free(s->op_of_class);
 }
 
 /* ---- rule 1: gradients ------------------------------------------------------------- */
@@ -301,12 +291,13 @@ static emp_status join_cell_steps(sets *s, emp_error *err)
     emp_status       st = EMP_OK;
     const emp_graph *g = s->graph;
     size_t           ops = (size_t)g->op_count;
-    int32_t         *cell = EMP_NEW_ARRAY(int32_t, ops);
-    int32_t         *step = EMP_NEW_ARRAY(int32_t, ops);
-    cell_op         *list = EMP_NEW_ARRAY(cell_op, ops);
+    emp_arrays       arrays = {0};
+    int32_t         *cell = EMP_ADD_ARRAY(&arrays, int32_t, ops);
+    int32_t         *step = EMP_ADD_ARRAY(&arrays, int32_t, ops);
+    cell_op         *list = EMP_ADD_ARRAY(&arrays, cell_op, ops);
     int32_t          count = 0;
 
-    if (!cell || !step || !list) EMP_FAIL(EMP_ENOMEM, "steps of %d ops", g->op_count);
+    if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "steps of %d ops", g->op_count);
     EMP_TRY(find_cells(s, cell, err));
     number_steps(g, cell, step);
     for (emp_op_id op = 0; op < g->op_count; op++) {
@@ -321,9 +312,7 @@ static emp_status join_cell_steps(sets *s, emp_error *err)
     }
 
 cleanup:
-    emp_free(cell);
-    emp_free(step);
-    emp_free(list);
+    emp_arrays_clear(&arrays);
     return st;
 }
 
@@ -428,7 +417,7 @@ emp_status emp_colocation_groups_create(emp_colocation_groups **out,
     groups = NULL;
 
 cleanup:
-    clear_sets(&s);
+    emp_arrays_clear(&s.arrays);
     emp_colocation_groups_destroy(groups);
     return st;
 }

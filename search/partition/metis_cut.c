@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "base/arrays.h"
 
 _Static_assert(sizeof(idx_t) >= sizeof(int32_t), "METIS must hold our 32-bit numbers");
 
@@ -29,11 +29,12 @@ typedef struct {
     real_t         *tolerance; /* [constraint] 1 + imbalance; borrowed; NULL = METIS's */
     idx_t           options[METIS_NOPTIONS];
     idx_t          *part; /* [vertex] the result */
+    emp_arrays      arrays;
 } task;
 
-static idx_t *copy_to_idx(const int32_t *value, int32_t count)
+static idx_t *copy_to_idx(emp_arrays *arrays, const int32_t *value, int32_t count)
 {
-    idx_t *copy = EMP_NEW_ARRAY(idx_t, (size_t)count);
+    idx_t *copy = EMP_ADD_ARRAY(arrays, idx_t, (size_t)count);
 
     for (int32_t i = 0; copy != NULL && i < count; i++) copy[i] = value[i];
     return copy;
@@ -48,27 +49,18 @@ static emp_status init_task(task *t, metis_function *function,
     *t = (task){.function = function,
                 .vertex_count = g->vertex_count,
                 .part_count = part_count,
-                .constraint_count = 1,
-                .row = copy_to_idx(g->row, g->vertex_count + 1),
-                .neighbor = copy_to_idx(g->neighbor, arc_count),
-                .load = copy_to_idx(g->load, g->vertex_count),
-                .traffic = copy_to_idx(g->traffic, arc_count),
-                .part = EMP_NEW_ARRAY(idx_t, (size_t)g->vertex_count)};
-    if (!t->row || !t->neighbor || !t->load || !t->traffic || !t->part)
+                .constraint_count = 1};
+    t->row = copy_to_idx(&t->arrays, g->row, g->vertex_count + 1);
+    t->neighbor = copy_to_idx(&t->arrays, g->neighbor, arc_count);
+    t->load = copy_to_idx(&t->arrays, g->load, g->vertex_count);
+    t->traffic = copy_to_idx(&t->arrays, g->traffic, arc_count);
+    t->part = EMP_ADD_ARRAY(&t->arrays, idx_t, (size_t)g->vertex_count);
+    if (t->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "METIS graph of %d vertices", g->vertex_count);
     METIS_SetDefaultOptions(t->options);
     t->options[METIS_OPTION_SEED] = (idx_t)(seed % INT_MAX);
     t->options[METIS_OPTION_DBGLVL] = 0;
     return EMP_OK;
-}
-
-static void clear_task(task *t)
-{
-    emp_free(t->row);
-    emp_free(t->neighbor);
-    emp_free(t->load);
-    emp_free(t->traffic);
-    emp_free(t->part);
 }
 
 static bool write_all(int fd, const void *data, size_t size)
@@ -157,7 +149,7 @@ static emp_status run_task(const task *t, int32_t *part_of_vertex, emp_error *er
 /* Puts memory beside the load of every vertex. */
 static emp_status add_memory(task *t, const int32_t *memory, emp_error *err)
 {
-    idx_t *both = EMP_NEW_ARRAY(idx_t, 2 * (size_t)t->vertex_count);
+    idx_t *both = EMP_ADD_ARRAY(&t->arrays, idx_t, 2 * (size_t)t->vertex_count);
 
     if (both == NULL)
         return EMP_ERROR(EMP_ENOMEM, "memory of %d vertices", (int)t->vertex_count);
@@ -165,7 +157,6 @@ static emp_status add_memory(task *t, const int32_t *memory, emp_error *err)
         both[2 * v] = t->load[v];
         both[2 * v + 1] = memory[v];
     }
-    emp_free(t->load);
     t->load = both;
     t->constraint_count = 2;
     return EMP_OK;
@@ -204,7 +195,7 @@ emp_status emp_metis_parts(const emp_partition_graph *graph, int32_t part_count,
     EMP_TRY(run_task(&t, part_of_vertex, err));
 
 cleanup:
-    clear_task(&t);
+    emp_arrays_clear(&t.arrays);
     return st;
 }
 
@@ -220,6 +211,6 @@ emp_status emp_metis_kway(const emp_partition_graph *graph, int32_t part_count,
     EMP_TRY(run_task(&t, part_of_vertex, err));
 
 cleanup:
-    clear_task(&t);
+    emp_arrays_clear(&t.arrays);
     return st;
 }

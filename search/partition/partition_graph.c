@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 
 enum { CPU = 0 }; /* runs all ops; of several hosts that of the first */
@@ -77,10 +78,10 @@ static emp_status number_vertices(emp_partition_graph *g, const emp_problem *pro
     const emp_graph *graph = problem->graph;
     size_t           class_count = (size_t)graph->class_count;
 
-    g->vertex_of_class = EMP_NEW_ARRAY(int32_t, class_count);
-    g->class_of_vertex = EMP_NEW_ARRAY(int32_t, class_count);
-    g->is_cpu_only = EMP_NEW_ARRAY(bool, class_count);
-    if (!g->vertex_of_class || !g->class_of_vertex || !g->is_cpu_only)
+    g->vertex_of_class = EMP_ADD_ARRAY(&g->arrays, int32_t, class_count);
+    g->class_of_vertex = EMP_ADD_ARRAY(&g->arrays, int32_t, class_count);
+    g->is_cpu_only = EMP_ADD_ARRAY(&g->arrays, bool, class_count);
+    if (g->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "vertices of %d classes", graph->class_count);
 
     for (size_t c = 0; c < class_count; c++) g->vertex_of_class[c] = -1;
@@ -131,8 +132,8 @@ static emp_status weigh_vertices(emp_partition_graph *g, const emp_problem *prob
     int64_t  total = 0;
     int64_t *amount = EMP_NEW_ARRAY(int64_t, (size_t)g->vertex_count);
 
-    g->load = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-    if (amount == NULL || g->load == NULL)
+    g->load = EMP_ADD_ARRAY(&g->arrays, int32_t, (size_t)g->vertex_count);
+    if (amount == NULL || g->arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "weights of %d vertices", g->vertex_count);
 
     for (emp_op_id op = 0; op < graph->op_count; op++) {
@@ -243,10 +244,10 @@ static emp_status fill_rows(emp_partition_graph *g, const edge_list *list,
     size_t     arc_count = 2 * (size_t)list->count;
     int32_t   *next = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
 
-    g->row = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count + 1);
-    g->neighbor = EMP_NEW_ARRAY(int32_t, arc_count);
-    g->traffic = EMP_NEW_ARRAY(int32_t, arc_count);
-    if (!next || !g->row || !g->neighbor || !g->traffic)
+    g->row = EMP_ADD_ARRAY(&g->arrays, int32_t, (size_t)g->vertex_count + 1);
+    g->neighbor = EMP_ADD_ARRAY(&g->arrays, int32_t, arc_count);
+    g->traffic = EMP_ADD_ARRAY(&g->arrays, int32_t, arc_count);
+    if (next == NULL || g->arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "rows of %zu entries", arc_count);
 
     for (int32_t i = 0; i < list->count; i++) {
@@ -317,13 +318,7 @@ cleanup:
 void emp_partition_graph_destroy(emp_partition_graph *g)
 {
     if (g == NULL) return;
-    emp_free(g->vertex_of_class);
-    emp_free(g->class_of_vertex);
-    emp_free(g->load);
-    emp_free(g->is_cpu_only);
-    emp_free(g->row);
-    emp_free(g->neighbor);
-    emp_free(g->traffic);
+    emp_arrays_clear(&g->arrays);
     emp_free(g);
 }
 

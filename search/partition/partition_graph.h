@@ -17,6 +17,7 @@
 #ifndef EMP_SEARCH_PARTITION_PARTITION_GRAPH_H
 #define EMP_SEARCH_PARTITION_PARTITION_GRAPH_H
 
+#include "base/arrays.h"
 #include "search/partition/op_costs.h"
 
 enum {
@@ -46,14 +47,15 @@ typedef struct {
 } emp_partition_target;
 
 typedef struct {
-    int32_t  vertex_count;
-    int32_t *vertex_of_class; /**< [class]; -1 = has no vertex */
-    int32_t *class_of_vertex; /**< [vertex] ascending */
-    int32_t *load;            /**< [vertex] */
-    bool    *is_cpu_only;     /**< [vertex] */
-    int32_t *row;             /**< [vertex + 1] into neighbor and traffic */
-    int32_t *neighbor;        /**< ascending in a row; every edge is in two rows */
-    int32_t *traffic;         /**< beside neighbor */
+    int32_t    vertex_count;
+    int32_t   *vertex_of_class; /**< [class]; -1 = has no vertex */
+    int32_t   *class_of_vertex; /**< [vertex] ascending */
+    int32_t   *load;            /**< [vertex] */
+    bool      *is_cpu_only;     /**< [vertex] */
+    int32_t   *row;             /**< [vertex + 1] into neighbor and traffic */
+    int32_t   *neighbor;        /**< ascending in a row; every edge is in two rows */
+    int32_t   *traffic;         /**< beside neighbor */
+    emp_arrays arrays;          /**< all of these */
 } emp_partition_graph;
 
 /** Cuts \a graph into the parts of \a target, at least 2: fills part_of_vertex with

@@ -12,7 +12,7 @@
 
 #include <scotch.h> /* uses stdint.h without including it */
 
-#include "base/mem.h"
+#include "base/arrays.h"
 #include "search/partition/scotch_arch.h"
 
 _Static_assert(sizeof(SCOTCH_Num) >= sizeof(int32_t),
@@ -43,9 +43,9 @@ void SCOTCH_errorPrintW(const char *const format, ...) { (void)format; }
     } while (0)
 
 /* A copy in Scotch's integers. */
-static SCOTCH_Num *copy_to_num(const int32_t *value, int32_t count)
+static SCOTCH_Num *copy_to_num(emp_arrays *arrays, const int32_t *value, int32_t count)
 {
-    SCOTCH_Num *copy = EMP_NEW_ARRAY(SCOTCH_Num, (size_t)count);
+    SCOTCH_Num *copy = EMP_ADD_ARRAY(arrays, SCOTCH_Num, (size_t)count);
 
     for (int32_t i = 0; copy != NULL && i < count; i++) copy[i] = value[i];
     return copy;
@@ -161,14 +161,15 @@ static emp_status cut(const emp_partition_graph *g, const request *r,
     emp_status    st = EMP_OK;
     const int32_t part_count = r->part_count, arc_count = g->row[g->vertex_count];
     SCOTCH_Graph  graph;
-    SCOTCH_Num   *row = copy_to_num(g->row, g->vertex_count + 1);
-    SCOTCH_Num   *neighbor = copy_to_num(g->neighbor, arc_count);
-    SCOTCH_Num   *load = copy_to_num(g->load, g->vertex_count);
-    SCOTCH_Num   *traffic = copy_to_num(g->traffic, arc_count);
-    SCOTCH_Num   *part = EMP_NEW_ARRAY(SCOTCH_Num, (size_t)g->vertex_count);
+    emp_arrays    arrays = {0};
+    SCOTCH_Num   *row = copy_to_num(&arrays, g->row, g->vertex_count + 1);
+    SCOTCH_Num   *neighbor = copy_to_num(&arrays, g->neighbor, arc_count);
+    SCOTCH_Num   *load = copy_to_num(&arrays, g->load, g->vertex_count);
+    SCOTCH_Num   *traffic = copy_to_num(&arrays, g->traffic, arc_count);
+    SCOTCH_Num   *part = EMP_ADD_ARRAY(&arrays, SCOTCH_Num, (size_t)g->vertex_count);
 
     SCOTCH_graphInit(&graph);
-    if (!row || !neighbor || !load || !traffic || !part)
+    if (arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "Scotch graph of %d vertices", g->vertex_count);
     TRY_SCOTCH(SCOTCH_graphBuild(&graph, 0, g->vertex_count, row, NULL, load, NULL,
                                  arc_count, neighbor, traffic));
@@ -179,11 +180,7 @@ static emp_status cut(const emp_partition_graph *g, const request *r,
 
 cleanup:
     SCOTCH_graphExit(&graph);
-    emp_free(row);
-    emp_free(neighbor);
-    emp_free(load);
-    emp_free(traffic);
-    emp_free(part);
+    emp_arrays_clear(&arrays);
     return st;
 }
 

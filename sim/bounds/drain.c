@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/drain.h"
 
-#include "base/mem.h"
+#include "base/arrays.h"
 
 /* A group that is on the longest path so often pays in any case. */
 enum { LEAST_DRAINS = 2 };
@@ -283,16 +283,16 @@ emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
     emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
     const size_t     ops = (size_t)g->op_count, tensors = (size_t)g->tensor_count + 1;
-    int32_t         *group_of = EMP_NEW_ARRAY(int32_t, tensors);
-    int32_t         *count_of_group = EMP_NEW_ARRAY(int32_t, tensors);
+    emp_arrays       scratch = {0};
+    int32_t         *group_of = EMP_ADD_ARRAY(&scratch, int32_t, tensors);
+    int32_t         *count_of_group = EMP_ADD_ARRAY(&scratch, int32_t, tensors);
 
     *s = (emp_bound_drains){0};
-    s->drain = EMP_NEW_ARRAY(emp_bound_drain, ops);
-    s->of_op = EMP_NEW_ARRAY(int32_t, ops);
-    s->is_used = EMP_NEW_ARRAY(bool, tensors);
-    s->gain_ns = EMP_NEW_ARRAY(emp_time_ns, tensors);
-    if (!group_of || !count_of_group || !s->drain || !s->of_op || !s->is_used ||
-        !s->gain_ns)
+    s->drain = EMP_ADD_ARRAY(&s->arrays, emp_bound_drain, ops);
+    s->of_op = EMP_ADD_ARRAY(&s->arrays, int32_t, ops);
+    s->is_used = EMP_ADD_ARRAY(&s->arrays, bool, tensors);
+    s->gain_ns = EMP_ADD_ARRAY(&s->arrays, emp_time_ns, tensors);
+    if (scratch.is_short || s->arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "drains of %d ops", g->op_count);
     for (size_t t = 0; t < tensors; t++) group_of[t] = -1;
     for (size_t v = 0; v < ops; v++) s->of_op[v] = -1;
@@ -302,16 +302,12 @@ emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
     if (s->count > 0) choose(s, model, paths, count_of_group);
 
 cleanup:
-    emp_free(group_of);
-    emp_free(count_of_group);
+    emp_arrays_clear(&scratch);
     return st;
 }
 
 void emp_bound_drains_clear(emp_bound_drains *s)
 {
-    emp_free(s->drain);
-    emp_free(s->of_op);
-    emp_free(s->is_used);
-    emp_free(s->gain_ns);
+    emp_arrays_clear(&s->arrays);
     *s = (emp_bound_drains){0};
 }

@@ -9,6 +9,7 @@
 #ifndef EMP_SIM_BOUNDS_DRAIN_H
 #define EMP_SIM_BOUNDS_DRAIN_H
 
+#include "base/arrays.h"
 #include "sim/bounds/path.h"
 
 /** An op waits at least so long for another, with exceptions: of all drains of one group
@@ -28,6 +29,7 @@ typedef struct {
     bool            *is_used;                    /**< [group] */
     emp_time_ns     *gain_ns;                    /**< [group] the most of a drain */
     emp_time_ns      loss_ns; /**< by all exceptions in groups that are used */
+    emp_arrays       arrays;  /**< all of these */
 } emp_bound_drains;
 
 /** Finds drains, and uses the groups that pay by the longest path: more than they lose.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/join.h"
 
-#include "base/mem.h"
+#include "base/arrays.h"
 #include "sim/bounds/crowd.h"
 
 /* Where an op is, seen from the GPU of the op that waits. */
@@ -36,6 +36,7 @@ typedef struct {
     int32_t                open_count;
     emp_crowd              crowd[GOALS];
     emp_op_id              to; /**< the op that waits */
+    emp_arrays             arrays;
 } joiner;
 
 static emp_device_kind kind_of(int32_t place)
@@ -265,12 +266,11 @@ static emp_status joiner_init(joiner *j, const emp_bound_model *model,
     const emp_graph *g = model->problem->graph;
 
     *j = (joiner){.model = model, .paths = paths, .near_limit = near};
-    j->rank = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    j->slot_of = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    j->near = EMP_NEW_ARRAY(near_op, (size_t)near);
-    j->open = EMP_NEW_ARRAY(int32_t, (size_t)near);
-    if (!j->rank || !j->slot_of || !j->near || !j->open)
-        return EMP_ERROR(EMP_ENOMEM, "joins of %d ops", g->op_count);
+    j->rank = EMP_ADD_ARRAY(&j->arrays, int32_t, (size_t)g->op_count);
+    j->slot_of = EMP_ADD_ARRAY(&j->arrays, int32_t, (size_t)g->op_count);
+    j->near = EMP_ADD_ARRAY(&j->arrays, near_op, (size_t)near);
+    j->open = EMP_ADD_ARRAY(&j->arrays, int32_t, (size_t)near);
+    if (j->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "joins of %d ops", g->op_count);
     for (int32_t goal = 0; goal < GOALS; goal++)
         EMP_CHECK(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
     for (int32_t i = 0; i < g->op_count; i++) {
@@ -282,10 +282,7 @@ static emp_status joiner_init(joiner *j, const emp_bound_model *model,
 
 static void joiner_clear(joiner *j)
 {
-    emp_free(j->rank);
-    emp_free(j->slot_of);
-    emp_free(j->near);
-    emp_free(j->open);
+    emp_arrays_clear(&j->arrays);
     for (int32_t goal = 0; goal < GOALS; goal++) emp_crowd_clear(&j->crowd[goal]);
 }
 

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/surrogate/surrogate_internal.h"
 
@@ -28,17 +29,16 @@ static emp_status allocate_sweep(emp_surrogate *s, emp_error *err)
         controls += (size_t)(g->control_offset[op + 1] - g->control_offset[op]);
     }
     s->op_count = (int32_t)ops;
-    s->op = EMP_NEW_ARRAY(emp_surrogate_op, ops + 1);
-    s->tensor = EMP_NEW_ARRAY(emp_surrogate_tensor, tensors + 1);
-    s->reader = EMP_NEW_ARRAY(emp_surrogate_reader, edges);
-    s->follower = EMP_NEW_ARRAY(int32_t, controls);
-    s->order = EMP_NEW_ARRAY(emp_op_id, ops);
-    s->position = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    s->number_of_tensor = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
-    s->device = EMP_NEW_ARRAY(uint8_t, (ops + 1) * LANES);
-    s->ready_ns = EMP_NEW_ARRAY(float, ops *LANES);
-    if (!s->op || !s->tensor || !s->reader || !s->follower || !s->order || !s->position ||
-        !s->number_of_tensor || !s->device || !s->ready_ns) {
+    s->op = EMP_ADD_ARRAY(&s->arrays, emp_surrogate_op, ops + 1);
+    s->tensor = EMP_ADD_ARRAY(&s->arrays, emp_surrogate_tensor, tensors + 1);
+    s->reader = EMP_ADD_ARRAY(&s->arrays, emp_surrogate_reader, edges);
+    s->follower = EMP_ADD_ARRAY(&s->arrays, int32_t, controls);
+    s->order = EMP_ADD_ARRAY(&s->arrays, emp_op_id, ops);
+    s->position = EMP_ADD_ARRAY(&s->arrays, int32_t, (size_t)g->op_count);
+    s->number_of_tensor = EMP_ADD_ARRAY(&s->arrays, int32_t, (size_t)g->tensor_count);
+    s->device = EMP_ADD_ARRAY(&s->arrays, uint8_t, (ops + 1) * LANES);
+    s->ready_ns = EMP_ADD_ARRAY(&s->arrays, float, ops *LANES);
+    if (s->arrays.is_short) {
         return EMP_ERROR(EMP_ENOMEM, "surrogate of %zu ops", ops);
     }
     return EMP_OK;
@@ -56,16 +56,15 @@ static emp_status set_routes(emp_surrogate *s, emp_error *err)
         const emp_route *r = &m->route[i / n][i % n];
         if (r->link_count > s->hop_count) s->hop_count = r->link_count;
     }
-    s->latency_ns = EMP_NEW_ARRAY(float, pairs);
-    s->ns_per_byte = EMP_NEW_ARRAY(float, pairs);
-    s->message_ns = EMP_NEW_ARRAY(float, pairs);
-    s->links_of_route = EMP_NEW_ARRAY(uint32_t, pairs);
-    s->link_of_hop = EMP_NEW_ARRAY(int32_t, pairs * (size_t)s->hop_count);
-    s->free_ns = EMP_NEW_ARRAY(float, (size_t)n *LANES);
-    s->queue_ns = EMP_NEW_ARRAY(float, (size_t)n *LANES);
-    s->link_ns = EMP_NEW_ARRAY(float, (size_t)m->link_count *LANES);
-    if (!s->latency_ns || !s->ns_per_byte || !s->message_ns || !s->links_of_route ||
-        !s->link_of_hop || !s->free_ns || !s->queue_ns || !s->link_ns) {
+    s->latency_ns = EMP_ADD_ARRAY(&s->arrays, float, pairs);
+    s->ns_per_byte = EMP_ADD_ARRAY(&s->arrays, float, pairs);
+    s->message_ns = EMP_ADD_ARRAY(&s->arrays, float, pairs);
+    s->links_of_route = EMP_ADD_ARRAY(&s->arrays, uint32_t, pairs);
+    s->link_of_hop = EMP_ADD_ARRAY(&s->arrays, int32_t, pairs * (size_t)s->hop_count);
+    s->free_ns = EMP_ADD_ARRAY(&s->arrays, float, (size_t)n *LANES);
+    s->queue_ns = EMP_ADD_ARRAY(&s->arrays, float, (size_t)n *LANES);
+    s->link_ns = EMP_ADD_ARRAY(&s->arrays, float, (size_t)m->link_count *LANES);
+    if (s->arrays.is_short) {
         return EMP_ERROR(EMP_ENOMEM, "surrogate of %d devices and %d links", n,
                          m->link_count);
     }
@@ -229,23 +228,7 @@ const char *emp_surrogate_kernel_name(const emp_surrogate *s)
 void emp_surrogate_destroy(emp_surrogate *s)
 {
     if (s == NULL) return;
-    emp_free(s->op);
-    emp_free(s->tensor);
-    emp_free(s->reader);
-    emp_free(s->follower);
-    emp_free(s->order);
-    emp_free(s->position);
-    emp_free(s->number_of_tensor);
-    emp_free(s->latency_ns);
-    emp_free(s->ns_per_byte);
-    emp_free(s->message_ns);
-    emp_free(s->links_of_route);
-    emp_free(s->link_of_hop);
-    emp_free(s->device);
-    emp_free(s->ready_ns);
-    emp_free(s->free_ns);
-    emp_free(s->queue_ns);
-    emp_free(s->link_ns);
+    emp_arrays_clear(&s->arrays);
     emp_free(s);
 }
 

@@ -4,6 +4,7 @@
 #ifndef EMP_SIM_SURROGATE_SURROGATE_INTERNAL_H
 #define EMP_SIM_SURROGATE_SURROGATE_INTERNAL_H
 
+#include "base/arrays.h"
 #include "sim/surrogate/surrogate.h"
 
 enum { EMP_SURROGATE_LANES = 16 };
@@ -63,6 +64,8 @@ struct emp_surrogate {
     float   *free_ns;  /**< [device_count] */
     float   *queue_ns; /**< [device_count]; the CPU's stays 0 */
     float   *link_ns;  /**< [link_count] */
+
+    emp_arrays arrays; /**< all of these */
 };
 
 /** Fills \a order [op_count] with the live ops in the order of \a time_of_op (NULL: of
