@@ -114,7 +114,6 @@ static int width_of(const char *text)
 typedef struct {
     int32_t column, group;
     int     gap, width, mark, pad; /* blanks before, of the text, of its mark, behind */
-    int     start;                 /* of its group */
 } item;
 
 static const emp_value *value_of(const emp_sheet_grid *g, const item *at, int32_t row)
@@ -125,7 +124,7 @@ static const emp_value *value_of(const emp_sheet_grid *g, const item *at, int32_
     return line < 0 ? NULL : emp_sheet_at(g->sheet, line, at->column);
 }
 
-/* True if there is something to see. */
+/* True if there is something to see, or the column need not have anything. */
 static bool measure(const emp_sheet_grid *g, item *at)
 {
     const emp_sheet_column *column = &g->sheet->column[at->column];
@@ -144,21 +143,13 @@ static bool measure(const emp_sheet_grid *g, item *at)
         if (mark > at->mark) at->mark = mark;
         is_there = true;
     }
-    return is_there || !column->is_optional;
+    bool is_of_group = g->across >= 0 && at->group >= 0;
+    return is_there || !(column->is_optional || is_of_group);
 }
 
 static const char *group_title(const emp_sheet_grid *g, int32_t group)
 {
     return g->across < 0 ? "" : emp_sheet_at(g->sheet, g->group[group], g->across)->word;
-}
-
-static bool is_used(const emp_sheet_grid *g, const item *at)
-{
-    for (int32_t r = 0; r < g->row_count; r++) {
-        const emp_value *v = value_of(g, at, r);
-        if (v != NULL && v->tag != EMP_VALUE_NONE) return true;
-    }
-    return false;
 }
 
 /* Adds the items of a place, of a group unless that is -1; returns their width. */
@@ -172,7 +163,7 @@ static int add_items(const emp_sheet_grid *g, emp_sheet_place place, int32_t gro
         const emp_sheet_column *column = &g->sheet->column[c];
         if (column->title == NULL || (is_spread && column->place != place)) continue;
         item at = {.column = c, .group = group};
-        if (!measure(g, &at) || (is_spread && group >= 0 && !is_used(g, &at))) continue;
+        if (!measure(g, &at)) continue;
         at.gap = *count == from                        ? first_gap
                  : is_spread && place != EMP_SHEET_END ? 1
                                                        : GAP;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/calibrate/measure.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -197,11 +198,6 @@ static emp_status check(const emp_measure_params *p, emp_error *err)
     return EMP_OK;
 }
 
-static double clamp(double value, double low, double high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
 static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error *err)
 {
     double          start[CONSTANTS], low[CONSTANTS], high[CONSTANTS];
@@ -221,8 +217,8 @@ static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error
     for (int32_t j = 0; j < CONSTANTS; j++) {
         low[j] = table[j].low;
         high[j] = table[j].high;
-        start[j] =
-            clamp(emp_constant_get(&table[j], m->machine, &m->runtime), low[j], high[j]);
+        start[j] = emp_constant_get(&table[j], m->machine, &m->runtime);
+        start[j] = fmin(fmax(start[j], low[j]), high[j]);
     }
     EMP_CHECK(emp_fit_solve(&m->fit, &problem, err));
     set_constants(m->machine, &m->runtime, m->fit.parameter);

@@ -183,42 +183,30 @@ static void joints(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-/* size: images, side, channels, window, stride */
-static void spread_gradients(emp_tf *tf, const int64_t *size, int32_t repeats)
-{
-    int32_t      window = (int32_t)size[3], stride = (int32_t)size[4];
-    int64_t      side = (size[1] + stride - 1) / stride;
-    emp_shape    image = EMP_SHAPE(size[0], size[1], size[1], size[2]);
-    emp_port     y;
-    emp_op_attrs attrs = {.padding_is_same = true,
-                          .strides = {1, stride, stride, 1},
-                          .ksize = {1, window, window, 1}};
-
-    for (int32_t i = 0; i < repeats; i++) {
-        take_operand(tf, &y, "y", EMP_SHAPE(size[0], side, side, size[2]), i);
-        emp_port sizes = emp_tf_dims(tf, NULL, "sizes", &image);
-        add_target(tf,
-                   emp_tf_op(tf, "AvgPoolGrad", NULL, &attrs, EMP_TF_PORTS(sizes, y)));
-    }
-}
-
-/* size: images, side, channels, window, stride, gradients instead */
+/* size: images, side, channels, window, stride, what: MaxPool, its gradient, AvgPool's */
 static void pools(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     int32_t      window = (int32_t)size[3], stride = (int32_t)size[4];
     int64_t      side = (size[1] + stride - 1) / stride;
+    emp_shape    image = EMP_SHAPE(size[0], size[1], size[1], size[2]);
     emp_port     x, y;
     emp_op_attrs attrs = {.padding_is_same = true,
                           .strides = {1, stride, stride, 1},
                           .ksize = {1, window, window, 1}};
 
     for (int32_t i = 0; i < repeats; i++) {
-        take_operand(tf, &x, "x", EMP_SHAPE(size[0], size[1], size[1], size[2]), i);
+        take_operand(tf, &x, "x", image, i);
         take_operand(tf, &y, "y", EMP_SHAPE(size[0], side, side, size[2]), i);
-        add_target(tf,
-                   size[5] != 0
-                       ? emp_tf_op(tf, "MaxPoolGrad", NULL, &attrs, EMP_TF_PORTS(x, y, y))
-                       : emp_tf_op(tf, "MaxPool", NULL, &attrs, EMP_TF_PORTS(x)));
+        if (size[5] == 0)
+            add_target(tf, emp_tf_op(tf, "MaxPool", NULL, &attrs, EMP_TF_PORTS(x)));
+        if (size[5] == 1)
+            add_target(tf,
+                       emp_tf_op(tf, "MaxPoolGrad", NULL, &attrs, EMP_TF_PORTS(x, y, y)));
+        if (size[5] == 2) {
+            emp_port sizes = emp_tf_dims(tf, NULL, "sizes", &image);
+            add_target(
+                tf, emp_tf_op(tf, "AvgPoolGrad", NULL, &attrs, EMP_TF_PORTS(sizes, y)));
+        }
     }
 }
 
@@ -340,7 +328,7 @@ static const struct entry entries[] = {
     {"concat small", joints, {48, 768}, 100},
     {"max pool", pools, {4, 48, 96, 3, 2, 0}, 60},
     {"max pool gradient", pools, {4, 48, 96, 3, 2, 1}, 20},
-    {"average pool gradient", spread_gradients, {4, 24, 256, 3, 1}, 20},
+    {"average pool gradient", pools, {4, 24, 256, 3, 1, 2}, 20},
     {"batch norm", norms, {4, 48, 96, 0}, 60},
     {"batch norm gradient", norms, {4, 48, 96, 1}, 40},
     {"softmax", softmaxes, {300, 6000, 0}, 12},

@@ -10,7 +10,6 @@
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/entrants.h"
 #include "bench/tables/paper.h"
-#include "run/manifest.h"
 #include "sim/bounds/bounds.h"
 
 emp_comparison_params emp_comparison_params_default(void)
@@ -194,8 +193,7 @@ static void describe_budgets(emp_text *text, const emp_comparison *c, bool is_se
 
 static void describe(emp_comparison *c, const emp_comparison_params *p)
 {
-    emp_manifest manifest = emp_manifest_get();
-    emp_text     command = {c->command, sizeof c->command, 0};
+    emp_text command = {c->command, sizeof c->command, 0};
 
     emp_text_add(&command, "scripts/emplace bench placers");
     if (p->rows != NULL) emp_text_add(&command, " --workloads %s", p->rows);
@@ -205,9 +203,6 @@ static void describe(emp_comparison *c, const emp_comparison_params *p)
     emp_text_add(&command, " --seeds %d --draws %d", c->seed_count, c->draws);
     if (strcmp(p->runtime, "tf-r1.3") != 0)
         emp_text_add(&command, " --runtime %s", p->runtime);
-    snprintf(c->version, sizeof c->version, "%s", manifest.version);
-    snprintf(c->commit, sizeof c->commit, "%s", manifest.commit);
-    c->is_dirty = manifest.is_dirty;
 }
 
 static void blank(emp_comparison *c)

@@ -142,9 +142,6 @@ typedef struct {
     uint64_t  runtime_hash;
     char      runtime[EMP_RECORD_NAME_BYTES];
     char      command[2 * EMP_RECORD_TEXT_BYTES]; /**< makes this comparison */
-    char      version[EMP_RECORD_NAME_BYTES];
-    char      commit[EMP_RECORD_NAME_BYTES];
-    bool      is_dirty;
 } emp_comparison;
 
 /** Makes a comparison.

@@ -8,13 +8,7 @@
 #include "bench/compare/figure.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/report/html.h"
-
-static void write_heading(FILE *file, const char *element, const char *text)
-{
-    fprintf(file, "<%s>", element);
-    emp_html_text(file, text);
-    fprintf(file, "</%s>", element);
-}
+#include "run/manifest.h"
 
 /* ---- figures ---- */
 
@@ -32,9 +26,9 @@ static emp_status write_figures(FILE *file, const emp_comparison *c, bool has_fi
           file);
     for (int32_t r = 0; r < c->row_count; r++) {
         if (!emp_comparison_has_figure(c, r)) continue;
-        write_heading(file, "h3", c->row[r].title);
+        emp_html_put(file, "<h3>", c->row[r].title, "</h3>");
         fputs("<div class=\"figure paper\">", file);
-        EMP_CHECK(emp_comparison_embed_figure(file, c, r, err));
+        EMP_CHECK(emp_comparison_draw_figure(file, c, r, true, err));
         fputs("</div>\n", file);
     }
     return EMP_OK;
@@ -69,23 +63,18 @@ static emp_status write_changes(FILE *file, const emp_comparison *c, emp_error *
     return st;
 }
 
-static void write_origin(FILE *file, const emp_comparison *c)
-{
-    fputs("<p class=\"how\">Simulated, runtime ", file);
-    emp_html_text(file, c->runtime);
-    fputs(". Made by <code>", file);
-    emp_html_text(file, c->command);
-    fputs("</code>, emplace ", file);
-    emp_html_text(file, c->version);
-    fprintf(file, ", commit %.12s%s.</p>\n", c->commit, c->is_dirty ? ", modified" : "");
-}
-
 emp_status emp_comparison_write_page(FILE *file, const emp_comparison *c,
                                      bool has_figures, emp_error *err)
 {
+    emp_manifest manifest = emp_manifest_get();
+
     emp_html_begin(file, "Placement methods compared");
     fputs("<h1>Placement methods compared</h1>\n", file);
-    write_origin(file, c);
+    emp_html_put(file, "<p class=\"how\">Simulated, runtime ", c->runtime, "");
+    emp_html_put(file, ". Made by <code>", c->command, "</code>, emplace ");
+    emp_html_put(file, "", manifest.version, "");
+    fprintf(file, ", commit %.12s%s.</p>\n", manifest.commit,
+            manifest.is_dirty ? ", modified" : "");
     fputs("<h2>Who finds what</h2>\n", file);
     EMP_CHECK(write_tables(file, c, err));
     EMP_CHECK(write_figures(file, c, has_figures, err));

@@ -7,7 +7,7 @@
 #include "bench/compare/comparison.h"
 
 /** Writes XHTML that opens without a network. Without gnuplot (\a has_figures false) a
- * sentence stands in place of the figures. \retval those of emp_comparison_embed_figure() */
+ * sentence stands in place of the figures. \retval those of emp_comparison_draw_figure() */
 emp_status emp_comparison_write_page(FILE *file, const emp_comparison *c,
                                      bool has_figures, emp_error *err);
 

@@ -118,9 +118,6 @@ void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
 
     emp_sheet_init(s, COLUMNS(cell_columns));
     s->command = c->command;
-    s->version = c->version;
-    s->commit = c->commit;
-    s->is_dirty = c->is_dirty;
     s->infinite = "none";
     s->rows = "entrants";
     if (budget->evaluations > 0)

@@ -52,16 +52,6 @@ static void stretch(struct figure *f, double step_s)
     f->high_s = fmax(f->high_s, step_s);
 }
 
-/* Puts a line where it belongs by its end. */
-static void insert(struct figure *f, struct line line)
-{
-    int32_t at = f->count++;
-
-    for (; at > 0 && f->line[at - 1].end_s > line.end_s; at--)
-        f->line[at] = f->line[at - 1];
-    f->line[at] = line;
-}
-
 static void add_line(struct figure *f, int32_t entrant)
 {
     const emp_comparison *c = f->c;
@@ -73,7 +63,11 @@ static void add_line(struct figure *f, int32_t entrant)
         line.end_s = line.curve[p].median;
         stretch(f, line.end_s);
     }
-    if (isfinite(line.end_s)) insert(f, line);
+    if (!isfinite(line.end_s)) return;
+    int32_t at = f->count++;
+    for (; at > 0 && f->line[at - 1].end_s > line.end_s; at--)
+        f->line[at] = f->line[at - 1];
+    f->line[at] = line;
 }
 
 /* Labels a row apart, on a logarithmic axis. */
@@ -103,8 +97,6 @@ static void collect(struct figure *f)
 }
 
 /* ---- the script ---- */
-
-static const char *colour_of(int32_t line) { return emp_report_series_colour(line); }
 
 /* Of gnuplot: 1 solid, then dashes; colours begin anew after EMP_REPORT_COLOURS. */
 static int dash_of(int32_t line) { return line / EMP_REPORT_COLOURS == 0 ? 1 : 4; }
@@ -188,13 +180,15 @@ static void write_frame(FILE *script, const struct figure *f)
     for (int32_t i = 0; i < f->count; i++)
         fprintf(script,
                 "set label '%s' at graph 1,first %.9g left offset 0.8,0 tc rgb '%s'\n",
-                c->entrant[f->line[i].entrant].key, f->line[i].label_s, colour_of(i));
+                c->entrant[f->line[i].entrant].key, f->line[i].label_s,
+                emp_report_series_colour(i));
     label_dots(script, f);
 }
 
-static void write_script(FILE *script, const struct figure *f)
+static void write_script(FILE *script, const void *what)
 {
-    const char *comma = "";
+    const struct figure *f = (const struct figure *)what;
+    const char          *comma = "";
 
     for (int32_t i = 0; i < f->count; i++) write_line(script, f, i);
     bool has_dots = write_dots(script, f);
@@ -204,12 +198,12 @@ static void write_script(FILE *script, const struct figure *f)
         fprintf(script,
                 "%s$c%d using 1:3:4 with filledcurves lc rgb '%s' fs transparent solid "
                 "0.12 noborder",
-                comma, i, colour_of(i));
+                comma, i, emp_report_series_colour(i));
         comma = ", ";
     }
     for (int32_t i = 0; i < f->count; i++)
         fprintf(script, "%s$c%d using 1:2 with lines lw 2 lc rgb '%s' dt %d", comma, i,
-                colour_of(i), dash_of(i));
+                emp_report_series_colour(i), dash_of(i));
     if (has_dots)
         fprintf(script,
                 "%s$dots using 1:2 with circles fs solid noborder lc rgb '#606060'",
@@ -242,9 +236,8 @@ bool emp_comparison_has_figure(const emp_comparison *c, int32_t row)
     return has_any(&f);
 }
 
-/* The caller closes the script. */
-static emp_status make_script(FILE **script, const emp_comparison *c, int32_t row,
-                              emp_error *err)
+emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
+                                      bool is_embedded, emp_error *err)
 {
     struct figure f = figure_of(c, row);
 
@@ -253,35 +246,7 @@ static emp_status make_script(FILE **script, const emp_comparison *c, int32_t ro
             EMP_EINVAL,
             "no run found a placement of %s that fits; there is nothing to draw",
             c->row[row].title);
-    EMP_CHECK(emp_gnuplot_begin(script, WIDTH, HEIGHT, err));
-    write_script(*script, &f);
-    return EMP_OK;
-}
-
-emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
-                                      emp_error *err)
-{
-    emp_status st = EMP_OK;
-    FILE      *script = NULL;
-
-    EMP_TRY(make_script(&script, c, row, err));
-    EMP_TRY(emp_gnuplot_save(file, script, err));
-
-cleanup:
-    if (script != NULL) fclose(script);
-    return st;
-}
-
-emp_status emp_comparison_embed_figure(FILE *file, const emp_comparison *c, int32_t row,
-                                       emp_error *err)
-{
-    emp_status st = EMP_OK;
-    FILE      *script = NULL;
-
-    EMP_TRY(make_script(&script, c, row, err));
-    EMP_TRY(emp_gnuplot_draw(file, script, "quality against placements scored", err));
-
-cleanup:
-    if (script != NULL) fclose(script);
-    return st;
+    return emp_gnuplot_draw(file, WIDTH, HEIGHT, write_script, &f,
+                            is_embedded ? "quality against placements scored" : NULL,
+                            err);
 }

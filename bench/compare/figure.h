@@ -6,17 +6,13 @@
 
 #include "bench/compare/comparison.h"
 
-/** Draws an SVG file of its own by gnuplot: a curve with its interval for each entrant that
+/** Draws an SVG file of its own, or an svg element of a page, by gnuplot: a curve with its interval for each entrant that
  * has a budget, within the largest budget in evaluations (else the last); dots for those that
  * propose once; the lower bound as a dashed line.
  * \retval EMP_EINVAL  No run on the row found a placement that fits; else as
  *                     emp_gnuplot_draw(). */
 emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
-                                      emp_error *err);
-
-/** The same as an svg element of a page. */
-emp_status emp_comparison_embed_figure(FILE *file, const emp_comparison *c, int32_t row,
-                                       emp_error *err);
+                                      bool is_embedded, emp_error *err);
 
 /** Whether some run on the row found a placement that fits. */
 bool emp_comparison_has_figure(const emp_comparison *c, int32_t row);

@@ -90,14 +90,9 @@ static void write_legend(FILE *file, const emp_report_runs *runs,
 static emp_status write_figure(FILE *file, const emp_figure *figure, const char *caption,
                                emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    fputs("<figure class=\"figure\"><figcaption>", file);
-    emp_html_text(file, caption);
-    fputs("</figcaption>\n", file);
-    EMP_TRY(emp_figure_write(file, figure, err));
-
-cleanup:
+    emp_html_put(file, "<figure class=\"figure\"><figcaption>", caption,
+                 "</figcaption>\n");
+    emp_status st = emp_figure_write(file, figure, err);
     fputs("</figure>\n", file);
     return st;
 }
@@ -180,9 +175,8 @@ static emp_status draw_metrics(FILE *file, const emp_report_runs *runs,
         const emp_report_series *s = &runs->series[g->first_series + i];
         const emp_record        *r = &runs->run[s->first_run].record;
         if (r->metric_count == 0 || is_one_shot(runs, s)) continue;
-        fputs("<h4>What ", file);
-        emp_html_text(file, s->label);
-        fputs(" reports</h4>\n<div class=\"small\">\n", file);
+        emp_html_put(file, "<h4>What ", s->label,
+                     " reports</h4>\n<div class=\"small\">\n");
         for (int32_t m = 0; m < r->metric_count && st == EMP_OK; m++)
             st = draw_metric(file, runs, g, i, m, err);
         fputs("</div>\n", file);

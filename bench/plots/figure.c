@@ -122,9 +122,10 @@ static void write_axes(FILE *script, const emp_figure *f, struct range range)
     }
 }
 
-static void write_script(FILE *script, const emp_figure *f)
+static void write_script(FILE *script, const void *what)
 {
-    struct range range = find_x_range(f);
+    const emp_figure *f = (const emp_figure *)what;
+    struct range      range = find_x_range(f);
 
     for (int32_t c = 0; c < f->curve_count; c++) write_curve(script, f, c, range);
     write_axes(script, f, range);
@@ -146,14 +147,6 @@ static void write_script(FILE *script, const emp_figure *f)
 
 emp_status emp_figure_write(FILE *file, const emp_figure *figure, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    FILE      *script = NULL;
-
-    EMP_TRY(emp_gnuplot_begin(&script, figure->width, figure->height, err));
-    write_script(script, figure);
-    EMP_TRY(emp_gnuplot_draw(file, script, figure->name, err));
-
-cleanup:
-    if (script != NULL) fclose(script);
-    return st;
+    return emp_gnuplot_draw(file, figure->width, figure->height, write_script, figure,
+                            figure->name, err);
 }

@@ -30,18 +30,6 @@ bool emp_gnuplot_exists(void)
     return false;
 }
 
-emp_status emp_gnuplot_begin(FILE **script, int width, int height, emp_error *err)
-{
-    *script = tmpfile(); /* has no name: nothing is left of it */
-    if (*script == NULL)
-        return EMP_ERROR(EMP_EIO, "no temporary file for gnuplot: %s", strerror(errno));
-    fprintf(*script,
-            "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,12'\n"
-            "set encoding utf8\n",
-            width, height);
-    return EMP_OK;
-}
-
 static emp_status read_all(char **text, int from, emp_error *err)
 {
     size_t  used = 0, size = 0;
@@ -119,17 +107,6 @@ static const char *find_left_out(const char *text, const char **behind)
     return first;
 }
 
-static void copy_without(FILE *file, const char *text)
-{
-    const char *behind = NULL, *begin = find_left_out(text, &behind);
-
-    for (; begin != NULL; begin = find_left_out(text, &behind)) {
-        fwrite(text, 1, (size_t)(begin - text), file);
-        text = behind;
-    }
-    fputs(text, file);
-}
-
 /* The figure without what only a file of its own needs: prologue, titles, and markers,
  * whose ids would be there once a figure. */
 static emp_status copy_figure(FILE *file, const char *svg, const char *name,
@@ -143,7 +120,10 @@ static emp_status copy_figure(FILE *file, const char *svg, const char *name,
     fprintf(file, "<svg class=\"plot\" role=\"img\" aria-label=\"%s\" %.*s\">\n<g>", name,
             (int)strcspn(box + 9, "\"") + 9, box);
     from += strlen("</defs>");
-    copy_without(file, from);
+    for (const char *begin, *behind; (begin = find_left_out(from, &behind)) != NULL;
+         from = behind)
+        fwrite(from, 1, (size_t)(begin - from), file);
+    fputs(from, file);
     return EMP_OK;
 }
 
@@ -178,28 +158,29 @@ cleanup:
     return st;
 }
 
-emp_status emp_gnuplot_draw(FILE *file, FILE *script, const char *name, emp_error *err)
+emp_status emp_gnuplot_draw(FILE *file, int width, int height,
+                            void (*write)(FILE *script, const void *what),
+                            const void *what, const char *name, emp_error *err)
 {
     emp_status st = EMP_OK;
     char      *svg = NULL;
+    FILE      *script = tmpfile(); /* has no name: nothing is left of it */
 
+    if (script == NULL)
+        EMP_FAIL(EMP_EIO, "no temporary file for gnuplot: %s", strerror(errno));
+    fprintf(script,
+            "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,12'\n"
+            "set encoding utf8\n",
+            width, height);
+    write(script, what);
     EMP_TRY(draw(&svg, script, err));
-    EMP_TRY(copy_figure(file, svg, name, err));
+    if (name == NULL)
+        fputs(svg, file);
+    else
+        EMP_TRY(copy_figure(file, svg, name, err));
 
 cleanup:
-    emp_free(svg);
-    return st;
-}
-
-emp_status emp_gnuplot_save(FILE *file, FILE *script, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    char      *svg = NULL;
-
-    EMP_TRY(draw(&svg, script, err));
-    fputs(svg, file);
-
-cleanup:
+    if (script != NULL) fclose(script);
     emp_free(svg);
     return st;
 }

@@ -50,6 +50,13 @@ void emp_html_text(FILE *file, const char *text)
     }
 }
 
+void emp_html_put(FILE *file, const char *before, const char *text, const char *after)
+{
+    fputs(before, file);
+    emp_html_text(file, text);
+    fputs(after, file);
+}
+
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#1b1f24;--soft:#59636e;--line:#d5dae0;"
     "--paper:#fff;--tint:#f5f7f9}\n"

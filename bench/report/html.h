@@ -11,6 +11,9 @@
  * or no character of XML becomes a replacement character. */
 void emp_html_text(FILE *file, const char *text);
 
+/** Text between two pieces of markup. */
+void emp_html_put(FILE *file, const char *before, const char *text, const char *after);
+
 /** Up to and with the opening of the body: style for screen, print, light and dark. */
 void emp_html_begin(FILE *file, const char *title);
 void emp_html_end(FILE *file);

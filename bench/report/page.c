@@ -53,8 +53,7 @@ static bool is_stopped(const emp_report_params *params)
 static void begin_section(FILE *file, const char *id, const char *title, const char *how)
 {
     fprintf(file, "<section id=\"%s\">\n<h2>%s</h2>\n<p class=\"how\">", id, title);
-    emp_html_text(file, how);
-    fputs("</p>\n", file);
+    emp_html_put(file, "", how, "</p>\n");
 }
 
 static void write_group_title(FILE *file, const emp_report_runs *runs,
@@ -62,20 +61,14 @@ static void write_group_title(FILE *file, const emp_report_runs *runs,
 {
     const emp_record *r = &runs->run[g->first_run].record;
 
-    fputs("<h3>", file);
-    emp_html_text(file, r->workload);
-    fputs(" on ", file);
-    emp_html_text(file, r->machine);
-    fputs(", runtime ", file);
-    emp_html_text(file, r->runtime);
-    fputs("</h3>\n", file);
+    emp_html_put(file, "<h3>", r->workload, " on ");
+    emp_html_put(file, "", r->machine, ", runtime ");
+    emp_html_put(file, "", r->runtime, "</h3>\n");
 }
 
 static void write_note(FILE *file, const char *text)
 {
-    fputs("<p class=\"note\">", file);
-    emp_html_text(file, text);
-    fputs("</p>\n", file);
+    emp_html_put(file, "<p class=\"note\">", text, "</p>\n");
 }
 
 /* ---- sections of every group --------------------------------------------------------- */
@@ -121,14 +114,6 @@ struct show {
     emp_device_id     *device_of_op;
     emp_error          err;
 };
-
-static void clear_show(struct show *s)
-{
-    emp_cells_clear(&s->cells);
-    emp_timeline_clear(&s->timeline);
-    emp_free(s->device_of_op);
-    *s = (struct show){0};
-}
 
 static emp_status check_problem(const emp_record *r, const emp_problem *problem,
                                 emp_error *err)
@@ -217,22 +202,6 @@ static void write_difference(FILE *file, const struct show *s, const emp_record 
     write_note(file, text);
 }
 
-static void write_placement(FILE *file, const struct show *s)
-{
-    emp_picture_devices(file, s->problem, s->device_of_op);
-    fputs("<div class=\"figure wide\">\n", file);
-    emp_picture_cells(file, &s->cells, s->problem->machine);
-    fputs("</div>\n", file);
-}
-
-static void write_timeline(FILE *file, const struct show *s, const emp_record *r)
-{
-    write_difference(file, s, r);
-    fputs("<div class=\"figure wide\">\n", file);
-    emp_picture_timeline(file, &s->timeline, s->problem->machine);
-    fputs("</div>\n", file);
-}
-
 /* Both sections of a group need its graph, which is made once: the second section is kept
  * in \a later. */
 static emp_status show_group(FILE *file, FILE *later, const emp_report_runs *runs,
@@ -256,11 +225,19 @@ static emp_status show_group(FILE *file, FILE *later, const emp_report_runs *run
             params->on_absence(params->context, r, show.err.msg);
         goto cleanup;
     }
-    write_placement(file, &show);
-    write_timeline(later, &show, r);
+    emp_picture_devices(file, show.problem, show.device_of_op);
+    fputs("<div class=\"figure wide\">\n", file);
+    emp_picture_cells(file, &show.cells, show.problem->machine);
+    fputs("</div>\n", file);
+    write_difference(later, &show, r);
+    fputs("<div class=\"figure wide\">\n", later);
+    emp_picture_timeline(later, &show.timeline, show.problem->machine);
+    fputs("</div>\n", later);
 
 cleanup:
-    clear_show(&show);
+    emp_cells_clear(&show.cells);
+    emp_timeline_clear(&show.timeline);
+    emp_free(show.device_of_op);
     return st;
 }
 

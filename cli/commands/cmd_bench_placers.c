@@ -167,7 +167,7 @@ static emp_status draw_figure(FILE *stream, const void *what, emp_error *err)
     const struct drawing *d = (const struct drawing *)what;
     int32_t               row = emp_comparison_find_row(d->c, d->figure_row);
 
-    return emp_comparison_draw_figure(stream, d->c, row, err);
+    return emp_comparison_draw_figure(stream, d->c, row, false, err);
 }
 
 static emp_status draw_page(FILE *stream, const void *what, emp_error *err)

@@ -473,33 +473,24 @@ cleanup:
 /* ---- a plot ------------------------------------------------------------------------ */
 
 /* A block of points a workload, which "plot" then names by number. */
-static int32_t script_points(FILE *script, const struct validation *v)
+static void script_points(FILE *script, const struct validation *v)
 {
-    int32_t shown = 0;
-
     for (int32_t i = 0; i < v->args->workload_count; i++) {
         fprintf(script, "$w%d << EOD\n", i);
         for (int32_t k = 0; k < v->part[i].count; k++) {
             const emp_validation_case *c = &v->part[i].cases[k];
             if (!c->is_feasible || !c->is_predicted_feasible) continue;
             fprintf(script, "%.9g %.9g\n", c->measured_s, c->predicted_s);
-            shown++;
         }
         fprintf(script, "EOD\n");
     }
-    return shown;
 }
 
-static emp_status draw(FILE *file, const void *what, emp_error *err)
+static void write_script(FILE *script, const void *what)
 {
-    emp_status               st = EMP_OK;
     const struct validation *v = (const struct validation *)what;
-    FILE                    *script = NULL;
 
-    EMP_TRY(emp_gnuplot_begin(&script, 720, 640, err));
-    if (script_points(script, v) == 0)
-        EMP_FAIL(EMP_EINVAL, "no placement was both predicted and measured to fit: there "
-                             "is nothing to plot");
+    script_points(script, v);
     fprintf(script, "set logscale xy\nset key left top\nset size square\n"
                     "set xlabel 'measured step time / s'\n"
                     "set ylabel 'predicted step time / s'\n"
@@ -510,11 +501,21 @@ static emp_status draw(FILE *file, const void *what, emp_error *err)
                 i + 1);
     }
     fprintf(script, "\n");
-    EMP_TRY(emp_gnuplot_draw(file, script, "predicted against measured step times", err));
+}
 
-cleanup:
-    if (script != NULL) fclose(script);
-    return st;
+static emp_status draw(FILE *file, const void *what, emp_error *err)
+{
+    const struct validation *v = (const struct validation *)what;
+    int32_t                  shown = 0;
+
+    for (int32_t i = 0; i < v->args->workload_count; i++)
+        shown += v->part[i].summary.both_fit;
+    if (shown == 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "no placement was both predicted and measured to fit: "
+                         "there is nothing to plot");
+    return emp_gnuplot_draw(file, 720, 640, write_script, v,
+                            "predicted against measured step times", err);
 }
 
 /* ---- a record ---------------------------------------------------------------------- */

@@ -354,7 +354,7 @@ Test(comparison, where_nobody_finds_anything_nobody_is_best)
 
     cr_expect_not(cell_of(c, 0, 0, 0)->is_best || cell_of(c, 0, 0, 1)->is_best);
     cr_expect(isnan(cell_of(c, 0, 0, 0)->p));
-    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, &err), EMP_EINVAL);
+    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_EINVAL);
     cr_expect_str_eq(err.msg, "no run found a placement of Huge that fits; there is "
                               "nothing to draw");
     fclose(out);
@@ -425,7 +425,8 @@ Test(comparison, a_figure_is_an_svg_file_with_the_bound)
     emp_error             err = {0};
 
     if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
-    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_OK, "%s",
+                 err.msg);
     fclose(out);
     cr_expect_not_null(strstr(text, "xmlns=\"http://www.w3.org/2000/svg\""));
     cr_expect_not_null(strstr(text, ">bound<"));
