@@ -57,12 +57,12 @@ static emp_status create(void **state, const emp_problem *problem,
     agent = EMP_NEW(emp_colocrl_agent);
     if (agent == NULL) EMP_FAIL(EMP_ENOMEM, "colocrl");
     EMP_TRY(emp_op_features_create(&ops, problem, err));
-    agent->ops = ops; /* from here on the agent's */
+    agent->learner.ops = ops; /* from here on the agent's */
     EMP_TRY(group_rows(&group_of_row, &group_count, problem, ops, err));
     EMP_TRY(emp_colocrl_agent_init(agent, ops, group_of_row, group_count,
                                    problem->machine->device_count, &options, params->seed,
                                    params->threads, err));
-    agent->draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
+    agent->learner.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
     *state = agent;
     agent = NULL;
 
@@ -72,80 +72,10 @@ cleanup:
     return st;
 }
 
-/* Ops without a row have no choice or no effect: device 0, from which legalization sends
- * them where they belong. */
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
-                      int32_t *count, emp_error *err)
-{
-    emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
-    const int32_t     *row_of_op = agent->ops->row_of_op;
-    int32_t            samples = agent->options.samples;
-
-    if (max < 1)
-        return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
-    *count = samples < max ? samples : max;
-    emp_colocrl_agent_propose(agent, *count, NULL);
-    for (int32_t k = 0; k < *count; k++) {
-        for (emp_op_id op = 0; op < agent->ops->op_count; op++) {
-            candidates[k][op] =
-                row_of_op[op] < 0 ? 0 : emp_colocrl_agent_device(agent, k, row_of_op[op]);
-        }
-    }
-    return EMP_OK;
-}
-
-static emp_status backward(void *state, const emp_score *scores, int32_t count,
-                           int32_t first, int32_t own, emp_error *err)
-{
-    emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
-
-    if (own > 0 && own != agent->net.samples)
-        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", own,
-                         agent->net.samples);
-    emp_colocrl_agent_backward(agent, scores, count, first, own);
-    return EMP_OK;
-}
-
-static void step(void *state) { emp_colocrl_agent_step((emp_colocrl_agent *)state); }
-
-static emp_status tell(void *state, const emp_score *scores, int32_t count,
-                       emp_error *err)
-{
-    const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
-
-    if (count != agent->net.samples)
-        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count,
-                         agent->net.samples);
-    EMP_CHECK(backward(state, scores, count, 0, count, err));
-    step(state);
-    return EMP_OK;
-}
-
-static const emp_placer_metric *metrics(const void *state, int32_t *count)
-{
-    *count = EMP_COLOCRL_METRICS;
-    return ((const emp_colocrl_agent *)state)->metric;
-}
-
-static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
-{
-    return emp_colocrl_agent_list_state((emp_colocrl_agent *)state, arrays);
-}
-
-static int32_t list_gradient(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
-{
-    return emp_colocrl_agent_list_gradient((emp_colocrl_agent *)state, arrays);
-}
-
-static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
-{
-    return emp_colocrl_agent_list_values((emp_colocrl_agent *)state, arrays);
-}
-
-static const emp_placer_sharing sharing = {.backward = backward,
-                                           .step = step,
-                                           .list_gradient = list_gradient,
-                                           .list_values = list_values};
+static const emp_placer_sharing sharing = {.backward = emp_learner_backward,
+                                           .step = emp_learner_step,
+                                           .list_gradient = emp_learner_list_gradient,
+                                           .list_values = emp_learner_list_values};
 
 const emp_placer_type emp_placer_colocrl = {
     .name = "colocrl",
@@ -156,9 +86,9 @@ const emp_placer_type emp_placer_colocrl = {
     .presets = "paper",
     .options = emp_colocrl_option_list,
     .create = create,
-    .ask = ask,
-    .tell = tell,
+    .ask = emp_learner_ask,
+    .tell = emp_learner_tell,
     .destroy = destroy,
-    .metrics = metrics,
-    .list_state = list_state,
+    .metrics = emp_learner_metrics,
+    .list_state = emp_learner_list_state,
     .sharing = &sharing};

@@ -7,13 +7,13 @@
 
 #include "base/options.h"
 #include "policy/features/group_features.h"
+#include "policy/reinforce/learner.h"
 
 /** Meaning, range and preset of each: emp_colocrl_option_list. */
 typedef struct {
-    int32_t max_groups, type_width, hidden, samples, updates_failures;
-    double  temperature, tanh_constant, lr, beta1, beta2, epsilon, clip, failure,
-        baseline_decay, run_shortest, run_longest, placer_gain, entropy;
-    bool               baseline_first;
+    emp_learner_options learner;
+    int32_t             max_groups, type_width, hidden;
+    double             temperature, tanh_constant, run_shortest, run_longest, placer_gain;
     emp_group_sequence order;
 } emp_colocrl_options;
 

@@ -10,26 +10,20 @@
 #include "policy/hdp/op_agent.h"
 #include "search/partition/balance.h"
 
-/* The state. Exactly one of the two agents is at work. */
+/* The state. One of the two agents is at work, and the learner is its. */
 typedef struct {
     emp_hdp_agent      agent; /* first: tests look at it */
     emp_op_agent       single;
+    emp_learner       *learner;
     int32_t           *groups; /* [row]; NULL = they are learned, or there are none */
     uint64_t           groups_hash; /* of them */
     int64_t            saved_hash;  /* the same, or that of a restored state */
     emp_hdp_options    options;
-    emp_op_features   *ops; /* borrowed from the first, owned beside the second */
     const emp_problem *problem;
     emp_balance        balance;             /* if the objective is balance */
     emp_device_id     *legal;               /* [op] scratch of it */
-    int32_t            count;               /* candidates asked last ... */
-    double             cost[EMP_MAX_BATCH]; /* ... and their costs, if it is balance */
+    double             cost[EMP_MAX_BATCH]; /* of candidates asked last, likewise */
 } planner;
-
-static bool has_groups(const planner *p)
-{
-    return p->options.grouping != EMP_GROUPING_NONE;
-}
 
 static bool is_for_balance(const planner *p)
 {
@@ -41,10 +35,7 @@ static void destroy(void *state)
     planner *p = (planner *)state;
 
     if (p == NULL) return;
-    if (has_groups(p))
-        emp_hdp_agent_clear(&p->agent);
-    else
-        emp_op_features_destroy(p->ops);
+    emp_hdp_agent_clear(&p->agent);
     emp_op_agent_clear(&p->single);
     emp_free(p->groups);
     emp_balance_clear(&p->balance);
@@ -52,33 +43,39 @@ static void destroy(void *state)
     emp_free(p);
 }
 
-static emp_status create_groups(planner *p, const emp_placer_params *params,
-                                emp_error *err)
+static emp_status fix_groups(planner *p, const emp_placer_params *params, emp_error *err)
 {
     const emp_hdp_options *o = &p->options;
-    emp_op_features       *ops = p->ops;
+    const emp_op_features *ops = p->learner->ops;
 
-    p->ops = NULL; /* taken over, even on failure */
-    EMP_CHECK(emp_hdp_agent_init(&p->agent, ops, p->problem->machine->device_count, o,
-                                 params->seed, params->threads, err));
-    p->ops = ops;
-    p->agent.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
-    if (o->grouping == EMP_GROUPING_LEARNED) return EMP_OK;
     EMP_CHECK(emp_fixed_groups_create(&p->groups, o->grouping, p->problem, ops, o->groups,
                                       o->imbalance, params->seed, err));
-    p->agent.fixed_groups = p->groups;
+    emp_hdp_agent_fix_groups(&p->agent, p->groups);
     p->groups_hash = emp_hash_bytes(EMP_HASH_SEED, p->groups,
                                     (size_t)ops->row_count * sizeof *p->groups);
     p->saved_hash = (int64_t)p->groups_hash;
     return EMP_OK;
 }
 
-static emp_status create_single(planner *p, const emp_placer_params *params,
-                                emp_error *err)
+static emp_status create_agent(planner *p, const emp_placer_params *params,
+                               emp_error *err)
 {
-    EMP_CHECK(emp_op_agent_init(&p->single, p->ops, p->problem->machine->device_count,
-                                &p->options, params->seed, params->threads, err));
-    p->single.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
+    const emp_hdp_options *o = &p->options;
+    const int32_t          devices = p->problem->machine->device_count;
+    const bool             has_groups = o->grouping != EMP_GROUPING_NONE;
+    emp_op_features       *ops;
+
+    EMP_CHECK(emp_op_features_create_window(&ops, p->problem, o->window, err));
+    p->learner = has_groups ? &p->agent.learner : &p->single.learner;
+    if (has_groups)
+        EMP_CHECK(emp_hdp_agent_init(&p->agent, ops, devices, o, params->seed,
+                                     params->threads, err));
+    else
+        EMP_CHECK(emp_op_agent_init(&p->single, ops, devices, o, params->seed,
+                                    params->threads, err));
+    p->learner->draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
+    if (has_groups && o->grouping != EMP_GROUPING_LEARNED)
+        EMP_CHECK(fix_groups(p, params, err));
     return EMP_OK;
 }
 
@@ -109,11 +106,7 @@ static emp_status create(void **state, const emp_problem *problem,
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "hdp");
     p->options = options;
     p->problem = problem;
-    EMP_TRY(emp_op_features_create_window(&p->ops, problem, options.window, err));
-    if (has_groups(p))
-        EMP_TRY(create_groups(p, params, err));
-    else
-        EMP_TRY(create_single(p, params, err));
+    EMP_TRY(create_agent(p, params, err));
     if (is_for_balance(p)) EMP_TRY(create_balance(p, err));
     *state = p;
     p = NULL;
@@ -123,21 +116,10 @@ cleanup:
     return st;
 }
 
-/* Ops without a row have no choice or no effect: device 0, from which legalization sends
- * them where they belong. */
-static void fill_candidate(const planner *p, int32_t sample, emp_device_id *device_of_op)
-{
-    for (emp_op_id op = 0; op < p->ops->op_count; op++) {
-        int32_t row = p->ops->row_of_op[op];
-        device_of_op[op] = row < 0         ? 0
-                           : has_groups(p) ? emp_hdp_agent_device(&p->agent, sample, row)
-                                           : emp_op_agent_device(&p->single, sample, row);
-    }
-}
-
 static double cost_of(planner *p, const emp_device_id *device_of_op)
 {
-    memcpy(p->legal, device_of_op, (size_t)p->ops->op_count * sizeof *p->legal);
+    memcpy(p->legal, device_of_op,
+           (size_t)p->problem->graph->op_count * sizeof *p->legal);
     emp_problem_legalize(p->problem, p->legal);
     return emp_balance_cost(emp_balance_judge(&p->balance, p->legal));
 }
@@ -146,82 +128,50 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
                       int32_t *count, emp_error *err)
 {
     planner *p = (planner *)state;
-    int32_t  samples = p->options.samples;
 
-    if (max < 1)
-        return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     if ((uint64_t)p->saved_hash != p->groups_hash)
         return EMP_ERROR(EMP_EFORMAT,
                          "the saved state of hdp is of other groups than those that are "
                          "made here; begin anew");
-    *count = p->count = samples < max ? samples : max;
-    if (has_groups(p))
-        emp_hdp_agent_propose(&p->agent, *count, NULL, NULL);
-    else
-        emp_op_agent_propose(&p->single, *count);
-    for (int32_t k = 0; k < *count; k++) {
-        fill_candidate(p, k, candidates[k]);
-        if (is_for_balance(p)) p->cost[k] = cost_of(p, candidates[k]);
-    }
+    EMP_CHECK(emp_learner_ask(p->learner, candidates, max, count, err));
+    for (int32_t k = 0; k < *count && is_for_balance(p); k++)
+        p->cost[k] = cost_of(p, candidates[k]);
     return EMP_OK;
 }
 
-/* Under the objective of balance a cost of 1 counts as a step of 1 s, and nothing is a
- * failure: partitioners know no memory. It is for runs of one rank. */
 static emp_status backward(void *state, const emp_score *scores, int32_t count,
                            int32_t first, int32_t own, emp_error *err)
+{
+    return emp_learner_backward(((planner *)state)->learner, scores, count, first, own,
+                                err);
+}
+
+static void step(void *state) { emp_learner_step(((planner *)state)->learner); }
+
+/* Under the objective of balance a cost of 1 counts as a step of 1 s, and nothing is a
+ * failure: partitioners know no memory. It is for runs of one rank. */
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
 {
     planner  *p = (planner *)state;
     emp_score cost[EMP_MAX_BATCH];
 
-    if (own > 0 && own != p->count)
-        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", own, p->count);
-    if (is_for_balance(p)) {
+    if (is_for_balance(p) && count <= EMP_MAX_BATCH) {
         for (int32_t k = 0; k < count; k++) cost[k] = (emp_score){p->cost[k], true, 0.0};
         scores = cost;
     }
-    if (has_groups(p))
-        emp_hdp_agent_backward(&p->agent, scores, count, first, own);
-    else
-        emp_op_agent_backward(&p->single, scores, count, first, own);
-    return EMP_OK;
-}
-
-static void step(void *state)
-{
-    planner *p = (planner *)state;
-
-    if (has_groups(p))
-        emp_hdp_agent_step(&p->agent);
-    else
-        emp_op_agent_step(&p->single);
-}
-
-static emp_status tell(void *state, const emp_score *scores, int32_t count,
-                       emp_error *err)
-{
-    const planner *p = (const planner *)state;
-
-    if (count != p->count)
-        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count, p->count);
-    EMP_CHECK(backward(state, scores, count, 0, count, err));
-    step(state);
-    return EMP_OK;
+    return emp_learner_tell(p->learner, scores, count, err);
 }
 
 static const emp_placer_metric *metrics(const void *state, int32_t *count)
 {
-    const planner *p = (const planner *)state;
-
-    *count = has_groups(p) ? EMP_HDP_METRICS : EMP_OP_AGENT_METRICS;
-    return has_groups(p) ? p->agent.metric : p->single.metric;
+    return emp_learner_metrics(((const planner *)state)->learner, count);
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     planner *p = (planner *)state;
-    int32_t  count = has_groups(p) ? emp_hdp_agent_list_state(&p->agent, arrays)
-                                   : emp_op_agent_list_state(&p->single, arrays);
+    int32_t  count = emp_learner_list_state(p->learner, arrays);
 
     if (p->groups != NULL)
         arrays[count++] =
@@ -231,18 +181,12 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 
 static int32_t list_gradient(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    planner *p = (planner *)state;
-
-    return has_groups(p) ? emp_hdp_agent_list_gradient(&p->agent, arrays)
-                         : emp_op_agent_list_gradient(&p->single, arrays);
+    return emp_learner_list_gradient(((planner *)state)->learner, arrays);
 }
 
 static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    planner *p = (planner *)state;
-
-    return has_groups(p) ? emp_hdp_agent_list_values(&p->agent, arrays)
-                         : emp_op_agent_list_values(&p->single, arrays);
+    return emp_learner_list_values(((planner *)state)->learner, arrays);
 }
 
 static const emp_placer_sharing sharing = {.backward = backward,

@@ -16,19 +16,7 @@ const emp_option emp_hdp_option_list[] = {
                     "T in C tanh(logit / T)", 10),
     EMP_REAL_OPTION("tanh_constant", emp_hdp_options, tanh_constant, 1e-3, 1e6,
                     "C in C tanh(logit / T)", 5),
-    EMP_INTEGER_OPTION("samples", emp_hdp_options, samples, 1, 64,
-                       "placements per update (k)", 4),
-    EMP_REAL_OPTION("lr", emp_hdp_options, lr, 0, 10, "learning rate of Adam", 0.1),
-    EMP_REAL_OPTION("epsilon", emp_hdp_options, epsilon, 1e-30, 1e6, "Adam's epsilon", 5),
-    EMP_REAL_OPTION("clip", emp_hdp_options, clip, 1e-6, 1e9,
-                    "largest gradient norm of each network", 1),
-    EMP_REAL_OPTION("failure", emp_hdp_options, failure, 0, 1e6,
-                    "out of memory counts as a step of failure^2 s", 10),
-    EMP_REAL_OPTION("baseline_decay", emp_hdp_options, baseline_decay, 0, 1,
-                    "of the moving average of rewards", 0.9),
-    EMP_BOOL_OPTION(
-        "baseline_first", emp_hdp_options, baseline_first,
-        "1: it starts at the first placements that ran, 0: at a failure's reward", 1),
+    EMP_LEARNER_OPTIONS(emp_hdp_options, learner, 0.1, 1, 500),
     EMP_REAL_OPTION("noise", emp_hdp_options, noise, 0, 100,
                     "exploration: added to the scale 1 of Gumbel draws", 0.5),
     EMP_INTEGER_OPTION("updates_noise", emp_hdp_options, updates_noise, 0, 1e9,
@@ -37,8 +25,6 @@ const emp_option emp_hdp_option_list[] = {
                     "part of the groups that share a draw: least", 0.03),
     EMP_REAL_OPTION("run_longest", emp_hdp_options, run_longest, 0, 1,
                     "and most; 0: all draws are independent", 1),
-    EMP_INTEGER_OPTION("updates_failures", emp_hdp_options, updates_failures, 0, 1e9,
-                       "updates that failures take part in", 500),
     EMP_BOOL_OPTION("ranges", emp_hdp_options, ranges,
                     "first groups: 1 ranges of the numbering of ops, 0 by Glorot weights",
                     1),
@@ -47,8 +33,6 @@ const emp_option emp_hdp_option_list[] = {
     EMP_INTEGER_OPTION("window", emp_hdp_options, window, 0, 16,
                        "neighbours a side that an op's features hold; 0 needs ranges=0",
                        6),
-    EMP_REAL_OPTION("entropy", emp_hdp_options, entropy, 0, 1e6,
-                    "weight of the placer's entropy in the objective", 0),
     EMP_REAL_OPTION("imbalance", emp_hdp_options, imbalance, 1, 64,
                     "largest group of METIS or Scotch over the mean", 2),
     EMP_WORD_OPTION("grouping", emp_hdp_options, grouping,
@@ -60,7 +44,7 @@ const emp_option emp_hdp_option_list[] = {
                     "of groups given to the placer: mean position of their ops, their "
                     "number, random, or last position first",
                     EMP_ORDER_POSITION),
-    EMP_WORD_OPTION("reward", emp_hdp_options, reward, "sqrt|identity|log",
+    EMP_WORD_OPTION("reward", emp_hdp_options, learner.rules.form, "sqrt|identity|log",
                     "of a step of t seconds: -sqrt(t), -t, -ln(t)", EMP_REWARD_SQRT),
     EMP_WORD_OPTION("objective", emp_hdp_options, objective, "time|balance",
                     "what rewards are for: short steps, or little traffic cut under "
@@ -77,5 +61,8 @@ emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
         return EMP_ERROR(EMP_EINVAL,
                          "hdp has no preset \"emplace\" any more, whose search did as "
                          "well without a network; give --method refine");
-    return emp_options_parse(options, &table, preset, text, err);
+    EMP_CHECK(emp_options_parse(options, &table, preset, text, err));
+    options->learner.adam.beta1 = 0.9;
+    options->learner.adam.beta2 = 0.999;
+    return EMP_OK;
 }

@@ -8,20 +8,19 @@
 #include "base/options.h"
 #include "policy/features/group_features.h"
 #include "policy/hdp/fixed_groups.h"
-#include "policy/reinforce/reinforce.h"
+#include "policy/reinforce/learner.h"
 
 typedef enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE } emp_hdp_objective;
 
 /** Meaning, range and presets of each: emp_hdp_option_list. */
 typedef struct {
-    int32_t groups, grouper_hidden, type_width, hidden, samples, updates_noise,
-        updates_failures, window;
-    double temperature, tanh_constant, lr, epsilon, clip, failure, baseline_decay, noise,
-        run_shortest, run_longest, placer_gain, entropy, imbalance;
-    bool               baseline_first, ranges;
+    emp_learner_options learner;
+    int32_t             groups, grouper_hidden, type_width, hidden, updates_noise, window;
+    double temperature, tanh_constant, noise, run_shortest, run_longest, placer_gain,
+        imbalance;
+    bool               ranges;
     emp_grouping       grouping;
     emp_group_sequence order;
-    emp_reward_form    reward;
     emp_hdp_objective  objective;
 } emp_hdp_options;
 

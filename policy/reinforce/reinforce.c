@@ -62,7 +62,7 @@ emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
 
     start_baseline(rules, baseline, has_ran, mean);
     for (int32_t k = 0; k < count; k++) {
-        takes_part[k] = scores[k].is_feasible || (double)update < rules->updates_failures;
+        takes_part[k] = scores[k].is_feasible || update < rules->updates_failures;
         j.reward += reward_of(rules, &scores[k]) / count;
         j.count += takes_part[k];
     }

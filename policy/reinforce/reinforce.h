@@ -28,7 +28,7 @@ typedef struct {
      * 10 is a step of 100 s, worth -10, -100 or -4.6. */
     double          failure;
     emp_reward_form form;
-    double          updates_failures; /**< updates in which failures take part */
+    int32_t         updates_failures; /**< updates in which failures take part */
     double          baseline_decay;   /**< of the moving average */
     bool baseline_first; /**< starts at the first placements that ran, not at a failure */
 } emp_reinforce_rules;

@@ -106,12 +106,12 @@ Test(colocrl, ops_of_a_group_get_one_device)
 
     update(state, true);
     cr_expect_eq(metric(state, "groups_used"), GROUPS);
-    for (int32_t r = 0; r < agent->ops->row_count; r++) {
+    for (int32_t r = 0; r < agent->learner.ops->row_count; r++) {
         for (int32_t s = 0; s < r; s++) {
             if (agent->groups.step_of_row[r] != agent->groups.step_of_row[s]) continue;
             for (int k = 0; k < SAMPLES; k++)
-                cr_expect_eq(storage[k][agent->ops->op_of_row[r]],
-                             storage[k][agent->ops->op_of_row[s]]);
+                cr_expect_eq(storage[k][agent->learner.ops->op_of_row[r]],
+                             storage[k][agent->learner.ops->op_of_row[s]]);
         }
     }
     emp_placer_colocrl.destroy(state);
@@ -124,8 +124,8 @@ static int count_descents(const emp_colocrl_agent *a)
     int32_t members[GROUPS] = {0};
     int     descents = 0;
 
-    for (int32_t r = 0; r < a->ops->row_count; r++) {
-        sum[a->groups.step_of_row[r]] += (double)a->ops->position[r];
+    for (int32_t r = 0; r < a->learner.ops->row_count; r++) {
+        sum[a->groups.step_of_row[r]] += (double)a->learner.ops->position[r];
         members[a->groups.step_of_row[r]]++;
     }
     for (int s = 1; s < GROUPS; s++)
@@ -440,7 +440,7 @@ Test(colocrl, ops_that_only_cpus_run_share_a_group)
     cr_assert_eq(emp_placer_colocrl.create(&state, two.problem, &params, &err), EMP_OK,
                  "%s", err.msg);
     const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
-    cr_assert_geq(agent->ops->row_of_op[text], 0, "has no choice");
+    cr_assert_geq(agent->learner.ops->row_of_op[text], 0, "has no choice");
     cr_expect_eq(agent->groups.steps, 3, "in, a, and one more");
     cr_expect_eq(emp_placer_colocrl.ask(state, candidates, SAMPLES, &count, &err),
                  EMP_OK);

@@ -150,12 +150,13 @@ Test(colocrl_update, two_updates_follow_the_formulas)
         ascend_plainly(&types, &agent.groups.params, number);
 
         emp_colocrl_agent_propose(&agent, SAMPLES, device);
-        emp_colocrl_agent_backward(&agent, scores[number - 1], agent.net.samples, 0,
-                                   agent.net.samples);
-        emp_colocrl_agent_step(&agent);
+        cr_assert_eq(emp_learner_backward(&agent, scores[number - 1], agent.net.samples,
+                                          0, agent.net.samples, NULL),
+                     EMP_OK);
+        emp_learner_step(&agent);
         compare(&net, &agent.net.params, "network", number);
         compare(&types, &agent.groups.params, "type embedding", number);
-        cr_expect_float_eq(agent.baseline.value, baseline, 1e-12);
+        cr_expect_float_eq(agent.learner.baseline.value, baseline, 1e-12);
     }
 }
 
@@ -163,7 +164,7 @@ Test(colocrl_update, two_updates_follow_the_formulas)
 Test(colocrl_update, rows_are_as_stated)
 {
     const emp_group_embedding *g = &agent.groups;
-    const emp_op_features     *ops = agent.ops;
+    const emp_op_features     *ops = agent.learner.ops;
     const double              *embedding = g->params.value;
 
     emp_colocrl_agent_propose(&agent, SAMPLES, NULL);

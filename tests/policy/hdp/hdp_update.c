@@ -157,8 +157,10 @@ static void update(emp_hdp_agent *agent, int number)
         }
     }
     emp_hdp_agent_propose(agent, SAMPLES, group_of_row, device);
-    emp_hdp_agent_backward(agent, score, agent->net.samples, 0, agent->net.samples);
-    emp_hdp_agent_step(agent);
+    cr_assert_eq(emp_learner_backward(agent, score, agent->net.samples, 0,
+                                      agent->net.samples, NULL),
+                 EMP_OK);
+    emp_learner_step(agent);
 }
 
 Test(hdp, two_updates_equal_the_reference)
@@ -181,10 +183,10 @@ Test(hdp, two_updates_equal_the_reference)
         update(&agent, number);
         compare_all(&agent.grouper.params, "grouper", number);
         compare_all(&agent.net.params, "placer", number);
-        cr_expect_float_eq(agent.metric[0].value,
+        cr_expect_float_eq(agent.learner.metric[0].value,
                            find_of_update("loss", number)->value[0], 1e-3,
                            "loss of update %d", number);
-        cr_expect_float_eq(agent.baseline.value,
+        cr_expect_float_eq(agent.learner.baseline.value,
                            find_of_update("baseline", number)->value[0], 1e-7,
                            "baseline after update %d", number);
     }

@@ -312,7 +312,7 @@ static draws draw_devices(const char *options)
     draws                 d = {.changes = 0.0};
 
     for (int u = 0; u < UPDATES; u++) {
-        agent->update = u;
+        agent->learner.update = u;
         emp_hdp_agent_propose(agent, SAMPLES, NULL, NULL);
         for (int32_t k = 0; k < SAMPLES; k++) {
             const int32_t *device = &net->device[k * net->steps];
@@ -359,7 +359,7 @@ static double place(const emp_hdp_agent *agent, int32_t row)
     double sum = 0.0;
 
     for (int32_t c = EMP_FEATURE_OUTPUTS * EMP_FEATURE_DIMS; c < EMP_OP_FEATURES; c++)
-        sum += (double)agent->ops->value[row * EMP_OP_FEATURES + c];
+        sum += (double)agent->learner.ops->value[row * EMP_OP_FEATURES + c];
     return sum / (2 * EMP_FEATURE_NEIGHBOURS);
 }
 
@@ -370,7 +370,7 @@ static void expect_ranges(const char *options)
     void                *state = create(3, 1, options);
     const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
     const int32_t       *group = agent->grouper.group_of_row;
-    int32_t              members[GROUPS] = {0}, rows = agent->ops->row_count;
+    int32_t              members[GROUPS] = {0}, rows = agent->learner.ops->row_count;
     int32_t              misplaced = 0;
 
     update(state, true);
@@ -403,7 +403,7 @@ static const emp_hdp_agent *update_fixed(void **state, uint64_t seed, const char
     const emp_hdp_agent *agent = *state = create(seed, 1, options);
     double               before = weight_sum(agent);
     emp_real             grouper = agent->grouper.params.value[0];
-    int32_t              rows = agent->ops->row_count, group[MAX_OPS];
+    int32_t              rows = agent->learner.ops->row_count, group[MAX_OPS];
 
     update(*state, true);
     memcpy(group, agent->grouper.group_of_row, (size_t)rows * sizeof *group);
@@ -422,7 +422,7 @@ Test(hdp_placer, fixed_groups_may_be_random)
     void                *state, *other;
     const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=random");
     const emp_hdp_agent *b = update_fixed(&other, 4, SMALL ",grouping=random");
-    int                  members[12] = {0}, same = 0, rows = a->ops->row_count;
+    int                  members[12] = {0}, same = 0, rows = a->learner.ops->row_count;
 
     for (int r = 0; r < rows; r++) {
         members[a->grouper.group_of_row[r]]++;
@@ -438,12 +438,12 @@ Test(hdp_placer, fixed_groups_may_be_chunks)
 {
     void                *state;
     const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=chunks");
-    int                  members[12] = {0}, rows = a->ops->row_count;
+    int                  members[12] = {0}, rows = a->learner.ops->row_count;
 
     for (int r = 0; r < rows; r++) {
         members[a->grouper.group_of_row[r]]++;
         for (int s = 0; s < rows; s++) {
-            if (a->ops->position[r] < a->ops->position[s])
+            if (a->learner.ops->position[r] < a->learner.ops->position[s])
                 cr_assert_leq(a->grouper.group_of_row[r], a->grouper.group_of_row[s]);
         }
     }
@@ -458,11 +458,11 @@ static void expect_cut(const char *options)
     const emp_hdp_agent *a = update_fixed(&state, 3, options);
     int                  apart = 0;
 
-    for (int e = 0; e < a->ops->edge_count; e++)
-        apart += a->grouper.group_of_row[a->ops->edge[e][0]] !=
-                 a->grouper.group_of_row[a->ops->edge[e][1]];
-    cr_expect_lt(apart, a->ops->edge_count / 4, "%d of %d edges", apart,
-                 a->ops->edge_count);
+    for (int e = 0; e < a->learner.ops->edge_count; e++)
+        apart += a->grouper.group_of_row[a->learner.ops->edge[e][0]] !=
+                 a->grouper.group_of_row[a->learner.ops->edge[e][1]];
+    cr_expect_lt(apart, a->learner.ops->edge_count / 4, "%d of %d edges", apart,
+                 a->learner.ops->edge_count);
     emp_placer_hdp.destroy(state);
 }
 
@@ -477,7 +477,7 @@ Test(hdp_placer, groups_of_scotch_are_balanced)
 {
     void                *state;
     const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=scotch");
-    int                  members[12] = {0}, rows = a->ops->row_count, used = 0;
+    int                  members[12] = {0}, rows = a->learner.ops->row_count, used = 0;
 
     for (int r = 0; r < rows; r++) members[a->grouper.group_of_row[r]]++;
     for (int g = 0; g < 12; g++) {
@@ -498,7 +498,7 @@ Test(hdp_placer, fixed_groups_may_be_those_of_colocation_rules)
 
     b = update_fixed(&other, 4, SMALL ",grouping=colocation");
     cr_expect_arr_eq(a->grouper.group_of_row, b->grouper.group_of_row,
-                     (size_t)a->ops->row_count * sizeof(int32_t), "no seed");
+                     (size_t)a->learner.ops->row_count * sizeof(int32_t), "no seed");
     emp_placer_hdp.destroy(state);
     emp_placer_hdp.destroy(other);
 }
@@ -509,7 +509,7 @@ Test(hdp_placer, fixed_groups_may_be_those_of_names)
     void                *state;
     const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=names");
 
-    for (int r = 0; r < a->ops->row_count; r++)
+    for (int r = 0; r < a->learner.ops->row_count; r++)
         cr_expect_eq(a->grouper.group_of_row[r], 0);
     emp_placer_hdp.destroy(state);
 }
@@ -624,7 +624,7 @@ Test(hdp_placer, window_says_what_the_grouper_sees)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         state = create(3, 1, cases[i].options);
-        cr_expect_eq(((emp_hdp_agent *)state)->ops->width, cases[i].width);
+        cr_expect_eq(((emp_hdp_agent *)state)->learner.ops->width, cases[i].width);
         update(state, true);
         update(state, true);
         emp_placer_hdp.destroy(state);
@@ -740,11 +740,12 @@ Test(hdp_options, paper_preset_holds_the_paper_constants)
 
     cr_assert_eq(emp_hdp_options_parse(&o, NULL, NULL, NULL), EMP_OK);
     cr_expect(o.groups == 256 && o.grouper_hidden == 64 && o.hidden == 256);
-    cr_expect(o.type_width == 20 && o.samples == 4 && o.temperature == 10);
-    cr_expect(o.tanh_constant == 5 && o.lr == 0.1 && o.clip == 1 && o.failure == 10);
-    cr_expect(o.baseline_decay == 0.9 && o.updates_noise == 500 &&
-              o.updates_failures == 500);
-    cr_expect(o.entropy == 0, "the paper has no entropy bonus");
+    cr_expect(o.type_width == 20 && o.learner.samples == 4 && o.temperature == 10);
+    cr_expect(o.tanh_constant == 5 && o.learner.adam.learning_rate == 0.1 &&
+              o.learner.clip == 1 && o.learner.rules.failure == 10);
+    cr_expect(o.learner.rules.baseline_decay == 0.9 && o.updates_noise == 500 &&
+              o.learner.rules.updates_failures == 500);
+    cr_expect(o.learner.entropy == 0, "the paper has no entropy bonus");
 }
 
 Test(hdp_options, single_options_change_a_preset)
@@ -752,5 +753,6 @@ Test(hdp_options, single_options_change_a_preset)
     emp_hdp_options o;
 
     cr_assert_eq(emp_hdp_options_parse(&o, "paper", "lr=0.01,groups=64", NULL), EMP_OK);
-    cr_expect(o.lr == 0.01 && o.groups == 64 && o.samples == 4);
+    cr_expect(o.learner.adam.learning_rate == 0.01 && o.groups == 64 &&
+              o.learner.samples == 4);
 }

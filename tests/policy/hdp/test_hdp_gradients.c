@@ -100,7 +100,7 @@ static double sample_log_prob(void *context)
     op_case *c = (op_case *)context;
 
     emp_grouper_run(&c->agent.net, &draw,
-                    &c->agent.device[c->sample * c->agent.ops->row_count]);
+                    &c->agent.device[c->sample * c->agent.learner.ops->row_count]);
     return c->agent.net.log_prob;
 }
 
@@ -137,11 +137,10 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
     const emp_score scores[2] = {{1.0, true, 0.0}, {4.0, true, 0.0}};
     for (size_t i = 0; i < params->count; i++)
         total[i] = 0.25 * (c.agent.gradient[i] - c.agent.gradient[params->count + i]);
-    emp_op_agent_backward(&c.agent, scores, 2, 0, 2);
+    cr_assert_eq(emp_learner_backward(&c.agent, scores, 2, 0, 2, NULL), EMP_OK);
     for (size_t i = 0; i < params->count; i++)
         cr_assert_float_eq(params->gradient[i], total[i], 1e-9);
     emp_op_agent_clear(&c.agent);
-    emp_op_features_destroy(ops);
 }
 
 enum { INPUTS = 9, HIDDEN = 6, DEVICES = 3, STEPS = 5, SAMPLES = 3, LEARNED = 4 };

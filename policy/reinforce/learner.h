@@ -1,0 +1,142 @@
+/** \file policy/reinforce/learner.h
+ * What all policies that REINFORCE trains have in common: one ask draws a batch of
+ * placements, one tell is one update.
+ *
+ *     grad J = 1/k sum_j (R_j - b) grad log p(d_j)
+ *
+ * for k placements d_j, rewards R and baseline b (reinforce.h). An update has two halves,
+ * between which ranks add their gradients (emp_placer_sharing).
+ *
+ * A policy is a struct that begins with an emp_learner, and an emp_learner_type. Functions
+ * that take a void *state are for the table of a method; \a state is the policy.
+ */
+#ifndef EMP_POLICY_REINFORCE_LEARNER_H
+#define EMP_POLICY_REINFORCE_LEARNER_H
+
+#include "policy/features/op_features.h"
+#include "policy/nn/params.h"
+#include "policy/reinforce/reinforce.h"
+
+enum { EMP_LEARNER_MAX_NETS = 2, EMP_LEARNER_MAX_METRICS = 10 };
+
+typedef struct {
+    int32_t             samples; /**< placements per update */
+    double              clip;    /**< largest gradient norm of each network */
+    double              entropy; /**< weight of the policy's entropy in the objective */
+    emp_adam            adam;
+    emp_reinforce_rules rules;
+} emp_learner_options;
+
+/** Rows of a method's options; \a at is the emp_learner_options in its struct \a type. */
+#define EMP_LEARNER_OPTIONS(type, at, rate, first, failures)                            \
+    EMP_INTEGER_OPTION("samples", type, at.samples, 1, EMP_MAX_BATCH,                   \
+                       "placements per update (k)", 4),                                 \
+        EMP_REAL_OPTION("lr", type, at.adam.learning_rate, 0, 10,                       \
+                        "learning rate of Adam", rate),                                 \
+        EMP_REAL_OPTION("epsilon", type, at.adam.epsilon, 1e-30, 1e6, "Adam's epsilon", \
+                        5),                                                             \
+        EMP_REAL_OPTION("clip", type, at.clip, 1e-6, 1e9,                               \
+                        "largest gradient norm of each network", 1),                    \
+        EMP_REAL_OPTION("failure", type, at.rules.failure, 0, 1e6,                      \
+                        "out of memory counts as a step of failure^2 s", 10),           \
+        EMP_REAL_OPTION("baseline_decay", type, at.rules.baseline_decay, 0, 1,          \
+                        "of the moving average of rewards", 0.9),                       \
+        EMP_BOOL_OPTION("baseline_first", type, at.rules.baseline_first,                \
+                        "1: it starts at the first placements that ran, 0: at a "       \
+                        "failure's reward",                                             \
+                        first),                                                         \
+        EMP_INTEGER_OPTION("updates_failures", type, at.rules.updates_failures, 0, 1e9, \
+                           "updates that failures take part in", failures),             \
+        EMP_REAL_OPTION("entropy", type, at.entropy, 0, 1e6,                            \
+                        "weight of the placer's entropy in the objective", 0)
+
+/** The parameters of a network, and their names in a checkpoint. */
+typedef struct {
+    emp_params *params;
+    const char *step, *value, *moment1, *moment2, *gradient;
+    int32_t     norm;     /**< the metric that is the norm of their gradient */
+    bool        is_fixed; /**< they are kept, but learn nothing */
+} emp_learner_net;
+
+/** One whose names begin with \a prefix, a literal. */
+#define EMP_LEARNER_NET(prefix, params, norm)                                      \
+    (emp_learner_net)                                                              \
+    {                                                                              \
+        params, prefix "step", prefix "value", prefix "moment1", prefix "moment2", \
+            prefix "gradient", norm, false                                         \
+    }
+
+typedef struct emp_learner emp_learner;
+
+/** What is a policy's own. */
+typedef struct {
+    int32_t            metric_count;
+    const char *const *metrics; /**< names: "loss", "reward", "baseline", its own */
+
+    /** Draws \a samples placements, at most as many as the options say, sets \a drawn, and
+     * allocates nothing. */
+    void (*propose)(emp_learner *learner, int32_t samples);
+    /** The device of a row of the features in a placement drawn last. */
+    emp_device_id (*device)(const emp_learner *learner, int32_t sample, int32_t row);
+    /** Sets the gradients of all networks to those of the sum of weight[k] log p(d_k) over
+     * the \a own placements drawn last, at least 1, and of \a entropy times their mean
+     * entropy. Returns the loss. */
+    double (*take_gradients)(emp_learner *learner, const double *weight, int32_t own,
+                             double entropy);
+    /** Sets the metrics of its own but the norms. */
+    void (*report)(emp_learner *learner);
+} emp_learner_type;
+
+struct emp_learner {
+    const emp_learner_type *type;
+    emp_learner_options     options;
+    emp_op_features        *ops;       /**< owned */
+    uint64_t                seed;      /**< of the first weights */
+    uint64_t                draw_seed; /**< of placements; the same unless set */
+    int32_t                 threads;   /**< at least 1 */
+    int32_t                 net_count; /**< set by the policy, as what follows */
+    emp_learner_net         net[EMP_LEARNER_MAX_NETS];
+    int32_t                 drawn; /**< placements drawn last */
+
+    int64_t           update; /**< updates made */
+    emp_baseline      baseline;
+    int32_t           has_gradient; /**< a sample took part: a step changes something */
+    emp_placer_metric metric[EMP_LEARNER_MAX_METRICS];
+};
+
+/** What a policy begins with; takes \a ops over. */
+emp_learner emp_learner_start(const emp_learner_type    *type,
+                              const emp_learner_options *options, emp_op_features *ops,
+                              uint64_t seed, int32_t threads);
+
+/** Adds a network, whose loops then take the learner's threads. */
+void emp_learner_add(emp_learner *learner, emp_learner_net net);
+
+/** Draws a batch. Ops without a row have no choice or no effect: device 0, from which
+ * legalization sends them where they belong. */
+emp_status emp_learner_ask(void *state, emp_device_id *const *candidates, int32_t max,
+                           int32_t *count, emp_error *err);
+
+/** Both halves of an update. \retval EMP_EINVAL  Not as many scores as were drawn. */
+emp_status emp_learner_tell(void *state, const emp_score *scores, int32_t count,
+                            emp_error *err);
+
+/** The functions of emp_placer_sharing. \retval EMP_EINVAL  As emp_learner_tell(). */
+emp_status emp_learner_backward(void *state, const emp_score *scores, int32_t count,
+                                int32_t first, int32_t own, emp_error *err);
+void       emp_learner_step(void *state);
+int32_t    emp_learner_list_gradient(void           *state,
+                                     emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+int32_t    emp_learner_list_values(void           *state,
+                                   emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+
+/** What the next placements depend on beyond the arguments of a creation; random numbers
+ * follow from seed and update. */
+int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+
+/** Of \a count values; NaN for none. */
+double emp_learner_mean(const double *values, int32_t count);
+
+const emp_placer_metric *emp_learner_metrics(const void *state, int32_t *count);
+
+#endif /* EMP_POLICY_REINFORCE_LEARNER_H */
