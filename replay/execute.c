@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/arrays.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "replay/cpu/cores.h"
@@ -31,24 +32,21 @@ static emp_status allocate_ops(emp_replay *r, emp_error *err)
     size_t                 ops = (size_t)p->op_count, places = (size_t)place_count(p);
     emp_replay_timeline   *t = &r->timeline;
 
-    r->place = EMP_NEW_ARRAY(emp_place, places);
-    r->op = EMP_NEW_ARRAY(emp_op_state, ops);
-    r->input_operand = EMP_NEW_ARRAY(emp_operand, (size_t)p->input_count);
-    r->output_operand = EMP_NEW_ARRAY(emp_operand, (size_t)p->tensor_count);
-    r->reader_offset = EMP_NEW_ARRAY(int32_t, places + 1);
-    r->reader = EMP_NEW_ARRAY(int32_t, (size_t)p->input_count);
-    r->follower_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
-    r->follower = EMP_NEW_ARRAY(int32_t, (size_t)p->control_count);
-    t->times.op_start_ns = EMP_NEW_ARRAY(int64_t, ops);
-    t->times.op_end_ns = EMP_NEW_ARRAY(int64_t, ops);
-    t->times.copy_start_ns = EMP_NEW_ARRAY(int64_t, (size_t)p->copy_count);
-    t->times.copy_end_ns = EMP_NEW_ARRAY(int64_t, (size_t)p->copy_count);
-    t->issue_start_ns = EMP_NEW_ARRAY(int64_t, ops);
-    t->issue_end_ns = EMP_NEW_ARRAY(int64_t, ops);
-    if (!r->place || !r->op || !r->input_operand || !r->output_operand ||
-        !r->reader_offset || !r->reader || !r->follower_offset || !r->follower ||
-        !t->times.op_start_ns || !t->times.op_end_ns || !t->times.copy_start_ns ||
-        !t->times.copy_end_ns || !t->issue_start_ns || !t->issue_end_ns)
+    r->place = EMP_ADD_ARRAY(&r->arrays, emp_place, places);
+    r->op = EMP_ADD_ARRAY(&r->arrays, emp_op_state, ops);
+    r->input_operand = EMP_ADD_ARRAY(&r->arrays, emp_operand, (size_t)p->input_count);
+    r->output_operand = EMP_ADD_ARRAY(&r->arrays, emp_operand, (size_t)p->tensor_count);
+    r->reader_offset = EMP_ADD_ARRAY(&r->arrays, int32_t, places + 1);
+    r->reader = EMP_ADD_ARRAY(&r->arrays, int32_t, (size_t)p->input_count);
+    r->follower_offset = EMP_ADD_ARRAY(&r->arrays, int32_t, ops + 1);
+    r->follower = EMP_ADD_ARRAY(&r->arrays, int32_t, (size_t)p->control_count);
+    t->times.op_start_ns = EMP_ADD_ARRAY(&r->arrays, int64_t, ops);
+    t->times.op_end_ns = EMP_ADD_ARRAY(&r->arrays, int64_t, ops);
+    t->times.copy_start_ns = EMP_ADD_ARRAY(&r->arrays, int64_t, (size_t)p->copy_count);
+    t->times.copy_end_ns = EMP_ADD_ARRAY(&r->arrays, int64_t, (size_t)p->copy_count);
+    t->issue_start_ns = EMP_ADD_ARRAY(&r->arrays, int64_t, ops);
+    t->issue_end_ns = EMP_ADD_ARRAY(&r->arrays, int64_t, ops);
+    if (r->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "executor of %d ops", p->op_count);
     return EMP_OK;
 }
@@ -262,20 +260,7 @@ void emp_replay_destroy(emp_replay *r)
     pthread_mutex_destroy(&r->verify_lock);
     pthread_cond_destroy(&r->changed);
     emp_free(r->worker);
-    emp_free(r->place);
-    emp_free(r->op);
-    emp_free(r->input_operand);
-    emp_free(r->output_operand);
-    emp_free(r->reader_offset);
-    emp_free(r->reader);
-    emp_free(r->follower_offset);
-    emp_free(r->follower);
-    emp_free(r->timeline.times.op_start_ns);
-    emp_free(r->timeline.times.op_end_ns);
-    emp_free(r->timeline.times.copy_start_ns);
-    emp_free(r->timeline.times.copy_end_ns);
-    emp_free(r->timeline.issue_start_ns);
-    emp_free(r->timeline.issue_end_ns);
+    emp_arrays_clear(&r->arrays);
     emp_free(r->timeline.lane);
     emp_free(r);
 }

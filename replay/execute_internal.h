@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/arrays.h"
 #include "replay/execute.h"
 #include "replay/pool.h"
 
@@ -123,6 +124,7 @@ struct emp_replay {
     double          verified_error;
 
     emp_replay_timeline timeline;
+    emp_arrays          arrays; /**< of ops, places and times */
 };
 
 /* execute_memory.c */

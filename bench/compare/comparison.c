@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/io/text.h"
 #include "base/io/word_list.h"
 #include "base/mem.h"
@@ -133,20 +134,19 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
     size_t          rows = (size_t)c->row_count, entrants = (size_t)c->entrant_count;
     size_t          budgets = (size_t)c->budget_count, cells = budgets * rows * entrants;
 
-    c->cell = EMP_NEW_ARRAY(emp_comparison_cell, cells);
-    c->step_s = EMP_NEW_ARRAY(double, cells *(size_t)c->seed_count);
-    c->overall = EMP_NEW_ARRAY(emp_comparison_overall, budgets * entrants);
-    c->friedman = EMP_NEW_ARRAY(emp_friedman_test, budgets);
-    c->change = EMP_NEW_ARRAY(emp_comparison_change, budgets * rows * EMP_SCORED_KINDS);
-    c->bound_s = EMP_NEW_ARRAY(double, rows);
-    c->graph_hash = EMP_NEW_ARRAY(uint64_t, rows);
-    c->machine_hash = EMP_NEW_ARRAY(uint64_t, rows);
-    c->refusal = emp_calloc(rows * entrants, sizeof *c->refusal);
+    c->cell = EMP_ADD_ARRAY(&c->arrays, emp_comparison_cell, cells);
+    c->step_s = EMP_ADD_ARRAY(&c->arrays, double, cells *(size_t)c->seed_count);
+    c->overall = EMP_ADD_ARRAY(&c->arrays, emp_comparison_overall, budgets * entrants);
+    c->friedman = EMP_ADD_ARRAY(&c->arrays, emp_friedman_test, budgets);
+    c->change = EMP_ADD_ARRAY(&c->arrays, emp_comparison_change,
+                              budgets * rows * EMP_SCORED_KINDS);
+    c->bound_s = EMP_ADD_ARRAY(&c->arrays, double, rows);
+    c->graph_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
+    c->machine_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
+    c->refusal = emp_arrays_add(&c->arrays, rows * entrants, sizeof *c->refusal);
     plan->task = EMP_NEW_ARRAY(emp_loaded_task, rows);
     plan->first_job = EMP_NEW_ARRAY(int32_t, cells);
-    if (!c->cell || !c->step_s || !c->overall || !c->friedman || !c->change ||
-        !c->bound_s || !c->graph_hash || !c->machine_hash || !c->refusal || !plan->task ||
-        !plan->first_job)
+    if (c->arrays.is_short || !plan->task || !plan->first_job)
         return EMP_ERROR(EMP_ENOMEM, "comparison of %zu cells", cells);
     return EMP_OK;
 }
@@ -157,10 +157,10 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
     const emp_comparison_params *p = plan->params;
     emp_comparison              *c = plan->c;
 
-    c->row = EMP_NEW_ARRAY(emp_task, (size_t)p->row_count);
-    c->entrant = EMP_NEW_ARRAY(emp_entrant, (size_t)all->count);
-    c->budget = EMP_NEW_ARRAY(emp_comparison_budget, (size_t)p->budget_count);
-    if (!c->row || !c->entrant || !c->budget) return EMP_ERROR(EMP_ENOMEM, "comparison");
+    c->row = EMP_ADD_ARRAY(&c->arrays, emp_task, (size_t)p->row_count);
+    c->entrant = EMP_ADD_ARRAY(&c->arrays, emp_entrant, (size_t)all->count);
+    c->budget = EMP_ADD_ARRAY(&c->arrays, emp_comparison_budget, (size_t)p->budget_count);
+    if (c->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "comparison");
     for (int32_t r = 0; r < p->row_count; r++)
         if (emp_word_list_has(p->rows, p->row[r].key)) c->row[c->row_count++] = p->row[r];
     for (int32_t e = 0; e < all->count; e++) {
@@ -378,19 +378,6 @@ cleanup:
 void emp_comparison_destroy(emp_comparison *c)
 {
     if (c == NULL) return;
-    emp_free(c->entrant);
-    emp_free(c->row);
-    emp_free(c->budget);
-    emp_free(c->bound_s);
-    emp_free(c->cell);
-    emp_free(c->step_s);
-    emp_free(c->overall);
-    emp_free(c->friedman);
-    emp_free(c->change);
-    emp_free(c->point);
-    emp_free(c->curve);
-    emp_free(c->refusal);
-    emp_free(c->graph_hash);
-    emp_free(c->machine_hash);
+    emp_arrays_clear(&c->arrays);
     emp_free(c);
 }

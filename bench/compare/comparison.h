@@ -31,6 +31,7 @@
 
 #include <stdio.h>
 
+#include "base/arrays.h"
 #include "bench/compare/statistics.h"
 #include "bench/tables/table.h"
 #include "run/jobs.h"
@@ -138,10 +139,11 @@ typedef struct {
     emp_interval *curve; /**< [budget][row][entrant][point]: best so far over seeds; NaN
                                 before the first score, infinity while nothing fits */
     char (*refusal)[EMP_ERROR_MSG_BYTES]; /**< [row][entrant] */
-    uint64_t *graph_hash, *machine_hash;  /**< [row] */
-    uint64_t  runtime_hash;
-    char      runtime[EMP_RECORD_NAME_BYTES];
-    char      command[2 * EMP_RECORD_TEXT_BYTES]; /**< makes this comparison */
+    uint64_t  *graph_hash, *machine_hash; /**< [row] */
+    uint64_t   runtime_hash;
+    char       runtime[EMP_RECORD_NAME_BYTES];
+    char       command[2 * EMP_RECORD_TEXT_BYTES]; /**< makes this comparison */
+    emp_arrays arrays;                             /**< all of these */
 } emp_comparison;
 
 /** Makes a comparison.

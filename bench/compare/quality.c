@@ -82,10 +82,11 @@ emp_status emp_comparison_draw_curves(emp_comparison_plan *plan, emp_error *err)
     emp_comparison *c = plan->c;
     int32_t         cells = c->budget_count * c->row_count * c->entrant_count;
 
-    c->point = EMP_NEW_ARRAY(int64_t, EMP_COMPARISON_POINTS);
+    c->point = EMP_ADD_ARRAY(&c->arrays, int64_t, EMP_COMPARISON_POINTS);
     if (c->point == NULL) return EMP_ERROR(EMP_ENOMEM, "points of curves");
     lay_points(c, most_evaluations(plan));
-    c->curve = EMP_NEW_ARRAY(emp_interval, (size_t)cells * (size_t)c->point_count);
+    c->curve =
+        EMP_ADD_ARRAY(&c->arrays, emp_interval, (size_t)cells * (size_t)c->point_count);
     if (c->curve == NULL) return EMP_ERROR(EMP_ENOMEM, "%d curves", cells);
     for (int32_t i = 0; i < cells; i++) {
         int32_t budget = i / (c->row_count * c->entrant_count);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "graphs/tensorflow/tf_grad_internal.h"
 #include "graphs/tensorflow/tf_ops.h"
@@ -28,6 +29,7 @@ typedef struct {
     emp_tf_grad *in, *out; /**< of the op at hand */
     emp_port    *terms;    /**< of the sum at hand */
     emp_op_id   *gating;
+    emp_arrays   arrays; /* all but pool and terms */
 } walk;
 
 static const emp_tf_grad_entry table[] = {
@@ -100,8 +102,8 @@ static emp_status allocate_walk(emp_tf *tf, walk *w)
 
     w->op_count = emp_graph_builder_op_count(tf->builder);
     size_t ops = (size_t)w->op_count;
-    w->first_output = EMP_NEW_ARRAY(int32_t, ops + 1);
-    if (w->first_output == NULL)
+    w->first_output = EMP_ADD_ARRAY(&w->arrays, int32_t, ops + 1);
+    if (w->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "gradients of %d ops", w->op_count);
     for (emp_op_id op = 0; op < w->op_count; op++) {
         int32_t in = emp_graph_builder_input_count(tf->builder, op);
@@ -112,37 +114,19 @@ static emp_status allocate_walk(emp_tf *tf, walk *w)
         if (out > outputs) outputs = out;
     }
     w->first_output[w->op_count] = tensors;
-    w->is_between = EMP_NEW_ARRAY(bool, ops);
-    w->is_source = EMP_NEW_ARRAY(bool, ops);
-    w->pending = EMP_NEW_ARRAY(int32_t, ops);
-    w->head = EMP_NEW_ARRAY(int32_t, (size_t)tensors + 1);
-    w->tail = EMP_NEW_ARRAY(int32_t, (size_t)tensors + 1);
-    w->queue = EMP_NEW_ARRAY(emp_op_id, ops + 1);
-    w->in = EMP_NEW_ARRAY(emp_tf_grad, (size_t)inputs);
-    w->out = EMP_NEW_ARRAY(emp_tf_grad, (size_t)outputs);
-    w->gating = EMP_NEW_ARRAY(emp_op_id, (size_t)inputs);
-    if (!w->is_between || !w->is_source || !w->pending || !w->head || !w->tail ||
-        !w->queue || !w->in || !w->out || !w->gating) {
+    w->is_between = EMP_ADD_ARRAY(&w->arrays, bool, ops);
+    w->is_source = EMP_ADD_ARRAY(&w->arrays, bool, ops);
+    w->pending = EMP_ADD_ARRAY(&w->arrays, int32_t, ops);
+    w->head = EMP_ADD_ARRAY(&w->arrays, int32_t, (size_t)tensors + 1);
+    w->tail = EMP_ADD_ARRAY(&w->arrays, int32_t, (size_t)tensors + 1);
+    w->queue = EMP_ADD_ARRAY(&w->arrays, emp_op_id, ops + 1);
+    w->in = EMP_ADD_ARRAY(&w->arrays, emp_tf_grad, (size_t)inputs);
+    w->out = EMP_ADD_ARRAY(&w->arrays, emp_tf_grad, (size_t)outputs);
+    w->gating = EMP_ADD_ARRAY(&w->arrays, emp_op_id, (size_t)inputs);
+    if (w->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "gradients of %d ops", w->op_count);
-    }
     for (int32_t t = 0; t < tensors; t++) w->head[t] = w->tail[t] = -1;
     return EMP_OK;
-}
-
-static void clear_walk(walk *w)
-{
-    emp_free(w->first_output);
-    emp_free(w->is_between);
-    emp_free(w->is_source);
-    emp_free(w->pending);
-    emp_free(w->head);
-    emp_free(w->tail);
-    emp_free(w->pool);
-    emp_free(w->queue);
-    emp_free(w->in);
-    emp_free(w->out);
-    emp_free(w->terms);
-    emp_free(w->gating);
 }
 
 /* Makes room for one more summand, and for a sum of all. */
@@ -366,5 +350,7 @@ void emp_tf_gradients(emp_tf *tf, emp_port loss, const emp_port *xs, int32_t cou
         if (entry >= 0) grads[i] = w.pool[entry].grad;
     }
     emp_tf_leave(tf, outer);
-    clear_walk(&w);
+    emp_arrays_clear(&w.arrays);
+    emp_free(w.pool);
+    emp_free(w.terms);
 }

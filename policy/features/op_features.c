@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 
 static const double NOTHING = -1.0;
@@ -22,17 +23,15 @@ static emp_status create_arrays(emp_op_features **out, int32_t row_count,
     f->op_count = op_count;
     f->edge_count = edge_count;
     f->width = EMP_FEATURE_SIZES + 2 * neighbours;
-    f->op_of_row = EMP_NEW_ARRAY(emp_op_id, (size_t)row_count);
-    f->row_of_op = EMP_NEW_ARRAY(int32_t, (size_t)op_count);
-    f->type = EMP_NEW_ARRAY(int32_t, (size_t)row_count);
-    f->value = EMP_NEW_ARRAY(emp_real, (size_t)row_count * (size_t)f->width);
-    f->sizes = EMP_NEW_ARRAY(float, (size_t)row_count *EMP_ROW_SIZES);
-    f->position = EMP_NEW_ARRAY(float, (size_t)row_count);
-    f->edge = (int32_t(*)[2])emp_calloc((size_t)edge_count, sizeof *f->edge);
-    if (!f->op_of_row || !f->row_of_op || !f->type || !f->value || !f->sizes ||
-        !f->position || !f->edge) {
-        EMP_FAIL(EMP_ENOMEM, "features of %d ops", row_count);
-    }
+    f->op_of_row = EMP_ADD_ARRAY(&f->arrays, emp_op_id, (size_t)row_count);
+    f->row_of_op = EMP_ADD_ARRAY(&f->arrays, int32_t, (size_t)op_count);
+    f->type = EMP_ADD_ARRAY(&f->arrays, int32_t, (size_t)row_count);
+    f->value = EMP_ADD_ARRAY(&f->arrays, emp_real, (size_t)row_count * (size_t)f->width);
+    f->sizes = EMP_ADD_ARRAY(&f->arrays, float, (size_t)row_count *EMP_ROW_SIZES);
+    f->position = EMP_ADD_ARRAY(&f->arrays, float, (size_t)row_count);
+    f->edge =
+        (int32_t(*)[2])emp_arrays_add(&f->arrays, (size_t)edge_count, sizeof *f->edge);
+    if (f->arrays.is_short) EMP_FAIL(EMP_ENOMEM, "features of %d ops", row_count);
     *out = f;
     f = NULL;
 
@@ -52,13 +51,7 @@ emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count
 void emp_op_features_destroy(emp_op_features *f)
 {
     if (f == NULL) return;
-    emp_free(f->op_of_row);
-    emp_free(f->row_of_op);
-    emp_free(f->type);
-    emp_free(f->value);
-    emp_free(f->sizes);
-    emp_free(f->position);
-    emp_free(f->edge);
+    emp_arrays_clear(&f->arrays);
     emp_free(f);
 }
 

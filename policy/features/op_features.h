@@ -23,6 +23,7 @@
 #ifndef EMP_POLICY_FEATURES_OP_FEATURES_H
 #define EMP_POLICY_FEATURES_OP_FEATURES_H
 
+#include "base/arrays.h"
 #include "policy/nn/real.h"
 #include "sim/problem/problem.h"
 
@@ -53,6 +54,7 @@ typedef struct {
     float     *position; /**< [row] own place in the numbering, 0 .. 1 */
     int32_t    edge_count;
     int32_t (*edge)[2]; /**< rows joined by a tensor, from and to; no loops */
+    emp_arrays arrays;  /**< all of these */
 } emp_op_features;
 
 /** O(V + E). \retval EMP_EINVAL  No op of the problem is free to move. */

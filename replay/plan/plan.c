@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "replay/plan/plan_internal.h"
@@ -25,22 +26,19 @@ emp_status emp_replay_plan_create(emp_replay_plan **out, int32_t op_count,
     p->input_count = input_count;
     p->control_count = control_count;
     p->origin.predicted_s = -1.0;
-    p->route = EMP_NEW_ARRAY(emp_replay_route,
+    p->route = EMP_ADD_ARRAY(&p->arrays, emp_replay_route,
                              (size_t)EMP_REPLAY_MAX_DEVICES * EMP_REPLAY_MAX_DEVICES);
-    p->op = EMP_NEW_ARRAY(emp_replay_op, ops);
-    p->input_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
-    p->input = EMP_NEW_ARRAY(emp_replay_input, (size_t)input_count);
-    p->control_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
-    p->control = EMP_NEW_ARRAY(int32_t, (size_t)control_count);
-    p->output_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
-    p->tensor = EMP_NEW_ARRAY(emp_replay_tensor, tensors);
-    p->copy = EMP_NEW_ARRAY(emp_replay_copy, (size_t)copy_count);
-    p->copy_offset = EMP_NEW_ARRAY(int32_t, tensors + 1);
-    p->names = EMP_NEW_ARRAY(char, (size_t)name_bytes);
-    if (!p->route || !p->op || !p->input_offset || !p->input || !p->control_offset ||
-        !p->control || !p->output_offset || !p->tensor || !p->copy || !p->copy_offset ||
-        !p->names)
-        EMP_FAIL(EMP_ENOMEM, "plan of %d ops", op_count);
+    p->op = EMP_ADD_ARRAY(&p->arrays, emp_replay_op, ops);
+    p->input_offset = EMP_ADD_ARRAY(&p->arrays, int32_t, ops + 1);
+    p->input = EMP_ADD_ARRAY(&p->arrays, emp_replay_input, (size_t)input_count);
+    p->control_offset = EMP_ADD_ARRAY(&p->arrays, int32_t, ops + 1);
+    p->control = EMP_ADD_ARRAY(&p->arrays, int32_t, (size_t)control_count);
+    p->output_offset = EMP_ADD_ARRAY(&p->arrays, int32_t, ops + 1);
+    p->tensor = EMP_ADD_ARRAY(&p->arrays, emp_replay_tensor, tensors);
+    p->copy = EMP_ADD_ARRAY(&p->arrays, emp_replay_copy, (size_t)copy_count);
+    p->copy_offset = EMP_ADD_ARRAY(&p->arrays, int32_t, tensors + 1);
+    p->names = EMP_ADD_ARRAY(&p->arrays, char, (size_t)name_bytes);
+    if (p->arrays.is_short) EMP_FAIL(EMP_ENOMEM, "plan of %d ops", op_count);
     *out = p;
     p = NULL;
 
@@ -52,17 +50,7 @@ cleanup:
 void emp_replay_plan_destroy(emp_replay_plan *plan)
 {
     if (plan == NULL) return;
-    emp_free(plan->route);
-    emp_free(plan->op);
-    emp_free(plan->input_offset);
-    emp_free(plan->input);
-    emp_free(plan->control_offset);
-    emp_free(plan->control);
-    emp_free(plan->output_offset);
-    emp_free(plan->tensor);
-    emp_free(plan->copy);
-    emp_free(plan->copy_offset);
-    emp_free(plan->names);
+    emp_arrays_clear(&plan->arrays);
     emp_free(plan);
 }
 

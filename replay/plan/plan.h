@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/arrays.h"
 #include "base/error.h"
 #include "replay/kernel.h"
 #include "replay/plan/text_lines.h"
@@ -104,7 +105,8 @@ typedef struct {
     emp_replay_copy   *copy;        /**< [copy], those of a tensor together, in order */
     int32_t           *copy_offset; /**< [tensor + 1] into copy */
 
-    char *names; /**< owns op[].name and op[].type */
+    char      *names;  /**< owns op[].name and op[].type */
+    emp_arrays arrays; /**< all of these */
 } emp_replay_plan;
 
 /** Counts known, arrays empty. */

@@ -2,6 +2,7 @@
 /* Compacts a step graph into the arrays that a run walks. */
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/engine/engine_internal.h"
 
@@ -36,23 +37,21 @@ static emp_status allocate_graph(emp_engine *sim, const struct sizes *n, emp_err
     sim->tensor_count = n->tensor_count;
     sim->copy_limit = n->edge_count;
     sim->message_limit = n->control_count;
-    sim->op = EMP_NEW_ARRAY(emp_sim_op, ops + 1);
-    sim->rest = EMP_NEW_ARRAY(emp_sim_op_rest, ops + 1);
-    sim->instance = EMP_NEW_ARRAY(emp_sim_instance, tensors + 1 + edges);
-    sim->payload = EMP_NEW_ARRAY(emp_sim_payload, tensors);
-    sim->start = EMP_NEW_ARRAY(emp_sim_op_start, ops);
-    sim->awaited = EMP_NEW_ARRAY(int32_t, ops);
-    sim->persistent = EMP_NEW_ARRAY(emp_sim_persistent, ops);
-    sim->first = EMP_NEW_ARRAY(int32_t, ops);
-    sim->input = EMP_NEW_ARRAY(int32_t, inputs);
-    sim->reader = EMP_NEW_ARRAY(emp_sim_reader, edges + 1); /* the last is nobody */
-    sim->reads = EMP_NEW_ARRAY(int32_t, inputs);
-    sim->control = EMP_NEW_ARRAY(int32_t, (size_t)n->control_count);
-    if (!sim->op || !sim->rest || !sim->instance || !sim->payload || !sim->start ||
-        !sim->awaited || !sim->persistent || !sim->first || !sim->input || !sim->reader ||
-        !sim->reads || !sim->control) {
+    sim->op = EMP_ADD_ARRAY(&sim->arrays, emp_sim_op, ops + 1);
+    sim->rest = EMP_ADD_ARRAY(&sim->arrays, emp_sim_op_rest, ops + 1);
+    sim->instance = EMP_ADD_ARRAY(&sim->arrays, emp_sim_instance, tensors + 1 + edges);
+    sim->payload = EMP_ADD_ARRAY(&sim->arrays, emp_sim_payload, tensors);
+    sim->start = EMP_ADD_ARRAY(&sim->arrays, emp_sim_op_start, ops);
+    sim->awaited = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
+    sim->persistent = EMP_ADD_ARRAY(&sim->arrays, emp_sim_persistent, ops);
+    sim->first = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
+    sim->input = EMP_ADD_ARRAY(&sim->arrays, int32_t, inputs);
+    sim->reader =
+        EMP_ADD_ARRAY(&sim->arrays, emp_sim_reader, edges + 1); /* the last is nobody */
+    sim->reads = EMP_ADD_ARRAY(&sim->arrays, int32_t, inputs);
+    sim->control = EMP_ADD_ARRAY(&sim->arrays, int32_t, (size_t)n->control_count);
+    if (sim->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", n->op_count);
-    }
     sim->first_copy = n->tensor_count + 1;
     sim->copy_item = sim->op_count - sim->first_copy;
     sim->first_received = sim->op_count + sim->copy_limit + sim->message_limit;
@@ -60,17 +59,15 @@ static emp_status allocate_graph(emp_engine *sim, const struct sizes *n, emp_err
 }
 
 /* All leaves of a tree are equally deep, so that the walk up foresees its end. */
-static emp_status create_tree(emp_sim_tree *tree, int32_t top, int32_t first_source,
-                              int32_t sources, emp_error *err)
+static void create_tree(emp_sim_tree *tree, emp_arrays *arrays, int32_t top,
+                        int32_t first_source, int32_t sources)
 {
     int32_t leaves = 4 * top; /* two rows at least: a walk up has no case of one */
 
     while (leaves < sources) leaves *= 4;
     tree->leaf_count = leaves;
     tree->first_leaf = leaves - first_source;
-    tree->node = EMP_NEW_ARRAY(int64_t, 2 * (size_t)leaves);
-    if (tree->node == NULL) return EMP_ERROR(EMP_ENOMEM, "%d event sources", sources);
-    return EMP_OK;
+    tree->node = EMP_ADD_ARRAY(arrays, int64_t, 2 * (size_t)leaves);
 }
 
 static emp_status allocate_state(emp_engine *sim, emp_error *err)
@@ -80,19 +77,18 @@ static emp_status allocate_state(emp_engine *sim, emp_error *err)
     size_t  items = ops + copies + messages + (sim->rules.serial_issue ? copies : 0);
     int32_t others = sim->source_count - sim->device_count + 1; /* one has no events */
 
-    sim->missing = EMP_NEW_ARRAY(int32_t, ops);
-    sim->space_of_place = EMP_NEW_ARRAY(uint8_t, 2 * ops);
-    sim->open_tasks = EMP_NEW_ARRAY(int32_t, ops);
-    sim->message = EMP_NEW_ARRAY(emp_sim_message, messages);
-    sim->until = EMP_NEW_ARRAY(emp_time_ns, ops);
-    sim->link = EMP_NEW_ARRAY(emp_sim_link, items + (size_t)sim->source_count);
-    EMP_CHECK(create_tree(&sim->servers, EMP_SIM_SERVERS_TOP, 0, sim->device_count, err));
-    EMP_CHECK(
-        create_tree(&sim->others, EMP_SIM_OTHERS_TOP, sim->device_count, others, err));
-    if (!sim->missing || !sim->space_of_place || !sim->open_tasks || !sim->message ||
-        !sim->until || !sim->link) {
+    sim->missing = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
+    sim->space_of_place = EMP_ADD_ARRAY(&sim->arrays, uint8_t, 2 * ops);
+    sim->open_tasks = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
+    sim->message = EMP_ADD_ARRAY(&sim->arrays, emp_sim_message, messages);
+    sim->until = EMP_ADD_ARRAY(&sim->arrays, emp_time_ns, ops);
+    sim->link =
+        EMP_ADD_ARRAY(&sim->arrays, emp_sim_link, items + (size_t)sim->source_count);
+    create_tree(&sim->servers, &sim->arrays, EMP_SIM_SERVERS_TOP, 0, sim->device_count);
+    create_tree(&sim->others, &sim->arrays, EMP_SIM_OTHERS_TOP, sim->device_count,
+                others);
+    if (sim->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
-    }
     sim->first_head = (int32_t)items;
     sim->head = sim->link + items;
     return EMP_OK;
@@ -107,11 +103,10 @@ static emp_status allocate_chunks(emp_engine *sim, emp_error *err)
     /* variables, workspaces and buffers */
     EMP_CHECK(emp_bfc_create(&sim->bfc, sim->device_count, (int64_t)(2 * ops + instances),
                              err));
-    sim->chunk_of_instance = EMP_NEW_ARRAY(int32_t, instances);
-    sim->chunk_of_op = EMP_NEW_ARRAY(int32_t, ops);
-    if (!sim->chunk_of_instance || !sim->chunk_of_op) {
+    sim->chunk_of_instance = EMP_ADD_ARRAY(&sim->arrays, int32_t, instances);
+    sim->chunk_of_op = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
+    if (sim->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
-    }
     return EMP_OK;
 }
 
@@ -437,7 +432,7 @@ static emp_status create_sources(emp_engine *sim, emp_error *err)
                          "%d cores, copy streams and latencies; at most %d",
                          sim->source_count, 1 << EMP_SIM_SOURCE_BITS);
     }
-    sim->source = EMP_NEW_ARRAY(emp_sim_source, (size_t)sim->source_count);
+    sim->source = EMP_ADD_ARRAY(&sim->arrays, emp_sim_source, (size_t)sim->source_count);
     if (sim->source == NULL)
         return EMP_ERROR(EMP_ENOMEM, "%d event sources", sim->source_count);
     add_sources(sim);
@@ -586,10 +581,10 @@ static emp_status set_devices(emp_engine *sim, const emp_problem *problem, emp_e
     const emp_runtime_events *r = &problem->runtime.events;
 
     sim->device_count = m->device_count;
-    sim->pool = EMP_NEW_ARRAY(emp_sim_pool, (size_t)m->device_count);
-    if (sim->pool == NULL) return EMP_ERROR(EMP_ENOMEM, "%d devices", m->device_count);
-    sim->route = emp_calloc((size_t)m->device_count, sizeof *sim->route);
-    if (sim->route == NULL)
+    sim->pool = EMP_ADD_ARRAY(&sim->arrays, emp_sim_pool, (size_t)m->device_count);
+    sim->route =
+        emp_arrays_add(&sim->arrays, (size_t)m->device_count, sizeof *sim->route);
+    if (sim->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "routes of %d devices", m->device_count);
     for (int32_t d = 0; d < m->device_count; d++) {
         const emp_device *device = &m->device[d];
@@ -613,12 +608,13 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
     struct sizes     n = {0};
-    int32_t         *live = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    int32_t         *live_tensor = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
-    emp_engine      *sim = EMP_NEW(emp_engine);
+    emp_arrays       scratch = {0};
+    int32_t         *live = EMP_ADD_ARRAY(&scratch, int32_t, (size_t)g->op_count);
+    int32_t    *live_tensor = EMP_ADD_ARRAY(&scratch, int32_t, (size_t)g->tensor_count);
+    emp_engine *sim = EMP_NEW(emp_engine);
 
     *out = NULL;
-    if (!live || !live_tensor || !sim)
+    if (scratch.is_short || sim == NULL)
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", g->op_count);
     n = count_live(g);
     sim->problem = problem;
@@ -642,8 +638,7 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     sim = NULL;
 
 cleanup:
-    emp_free(live);
-    emp_free(live_tensor);
+    emp_arrays_clear(&scratch);
     emp_engine_destroy(sim);
     return st;
 }
@@ -651,31 +646,7 @@ cleanup:
 void emp_engine_destroy(emp_engine *sim)
 {
     if (sim == NULL) return;
-    emp_free(sim->op);
-    emp_free(sim->rest);
-    emp_free(sim->payload);
-    emp_free(sim->start);
-    emp_free(sim->awaited);
-    emp_free(sim->persistent);
-    emp_free(sim->first);
-    emp_free(sim->input);
-    emp_free(sim->reader);
-    emp_free(sim->reads);
-    emp_free(sim->control);
-    emp_free(sim->pool);
-    emp_free(sim->route);
-    emp_free(sim->source);
-    emp_free(sim->missing);
-    emp_free(sim->space_of_place);
-    emp_free(sim->open_tasks);
-    emp_free(sim->instance);
-    emp_free(sim->message);
-    emp_free(sim->until);
-    emp_free(sim->link);
-    emp_free(sim->servers.node);
-    emp_free(sim->others.node);
     emp_bfc_destroy(sim->bfc);
-    emp_free(sim->chunk_of_instance);
-    emp_free(sim->chunk_of_op);
+    emp_arrays_clear(&sim->arrays);
     emp_free(sim);
 }

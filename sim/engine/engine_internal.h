@@ -12,6 +12,7 @@
 #ifndef EMP_SIM_ENGINE_ENGINE_INTERNAL_H
 #define EMP_SIM_ENGINE_ENGINE_INTERNAL_H
 
+#include "base/arrays.h"
 #include "sim/engine/bfc.h"
 #include "sim/rules/limits.h"
 #include "sim/rules/step.h"
@@ -295,6 +296,7 @@ typedef struct {
     int32_t      *chunk_of_op;              /**< its workspace */
     uint64_t      eager_pools; /**< CPUs that may be able to start something */
     emp_sim_pool *pool;        /**< [device], CPUs only */
+    emp_arrays    arrays;      /**< all of these */
 } emp_engine;
 
 /** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */

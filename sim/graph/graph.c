@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 
@@ -11,27 +12,24 @@ emp_status emp_graph_allocate(emp_graph *g, emp_error *err)
     size_t ops = (size_t)g->op_count, tensors = (size_t)g->tensor_count;
     size_t types = (size_t)g->type_count;
 
-    g->name = EMP_NEW_ARRAY(const char *, ops);
-    g->type = EMP_NEW_ARRAY(int32_t, ops);
-    g->type_name = EMP_NEW_ARRAY(const char *, types);
-    g->type_entry = EMP_NEW_ARRAY(const emp_op_type *, types);
-    g->op = EMP_NEW_ARRAY(emp_op, ops);
-    g->input_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
-    g->input = EMP_NEW_ARRAY(emp_tensor_id, (size_t)g->edge_count);
-    g->control_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
-    g->control = EMP_NEW_ARRAY(emp_op_id, (size_t)g->control_edge_count);
-    g->output_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
-    g->tensor = EMP_NEW_ARRAY(emp_tensor, tensors);
-    g->consumer_offset = EMP_NEW_ARRAY(int32_t, tensors + 1);
-    g->consumer = EMP_NEW_ARRAY(emp_op_id, (size_t)g->edge_count);
-    g->control_out_offset = EMP_NEW_ARRAY(int32_t, ops + 1);
-    g->control_out = EMP_NEW_ARRAY(emp_op_id, (size_t)g->control_edge_count);
-    g->topo = EMP_NEW_ARRAY(emp_op_id, ops);
-    g->is_target = EMP_NEW_ARRAY(bool, ops);
-    if (!g->name || !g->type || !g->type_name || !g->type_entry || !g->op ||
-        !g->input_offset || !g->input || !g->control_offset || !g->control ||
-        !g->output_offset || !g->tensor || !g->consumer_offset || !g->consumer ||
-        !g->control_out_offset || !g->control_out || !g->topo || !g->is_target)
+    g->name = EMP_ADD_ARRAY(&g->arrays, const char *, ops);
+    g->type = EMP_ADD_ARRAY(&g->arrays, int32_t, ops);
+    g->type_name = EMP_ADD_ARRAY(&g->arrays, const char *, types);
+    g->type_entry = EMP_ADD_ARRAY(&g->arrays, const emp_op_type *, types);
+    g->op = EMP_ADD_ARRAY(&g->arrays, emp_op, ops);
+    g->input_offset = EMP_ADD_ARRAY(&g->arrays, int32_t, ops + 1);
+    g->input = EMP_ADD_ARRAY(&g->arrays, emp_tensor_id, (size_t)g->edge_count);
+    g->control_offset = EMP_ADD_ARRAY(&g->arrays, int32_t, ops + 1);
+    g->control = EMP_ADD_ARRAY(&g->arrays, emp_op_id, (size_t)g->control_edge_count);
+    g->output_offset = EMP_ADD_ARRAY(&g->arrays, int32_t, ops + 1);
+    g->tensor = EMP_ADD_ARRAY(&g->arrays, emp_tensor, tensors);
+    g->consumer_offset = EMP_ADD_ARRAY(&g->arrays, int32_t, tensors + 1);
+    g->consumer = EMP_ADD_ARRAY(&g->arrays, emp_op_id, (size_t)g->edge_count);
+    g->control_out_offset = EMP_ADD_ARRAY(&g->arrays, int32_t, ops + 1);
+    g->control_out = EMP_ADD_ARRAY(&g->arrays, emp_op_id, (size_t)g->control_edge_count);
+    g->topo = EMP_ADD_ARRAY(&g->arrays, emp_op_id, ops);
+    g->is_target = EMP_ADD_ARRAY(&g->arrays, bool, ops);
+    if (g->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "graph of %d ops, %d edges", g->op_count,
                          g->edge_count);
     return EMP_OK;
@@ -39,8 +37,8 @@ emp_status emp_graph_allocate(emp_graph *g, emp_error *err)
 
 emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err)
 {
-    g->stated = EMP_NEW_ARRAY(emp_stated_cost, (size_t)g->op_count);
-    if (g->stated == NULL)
+    g->stated = EMP_ADD_ARRAY(&g->arrays, emp_stated_cost, (size_t)g->op_count);
+    if (g->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "stated costs of %d ops", g->op_count);
     return EMP_OK;
 }
@@ -48,26 +46,7 @@ emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err)
 void emp_graph_destroy(emp_graph *g)
 {
     if (g == NULL) return;
-    emp_free((void *)g->name);
-    emp_free(g->type);
-    emp_free((void *)g->type_name);
-    emp_free((void *)g->type_entry);
-    emp_free(g->op);
-    emp_free(g->input_offset);
-    emp_free(g->input);
-    emp_free(g->control_offset);
-    emp_free(g->control);
-    emp_free(g->output_offset);
-    emp_free(g->tensor);
-    emp_free(g->consumer_offset);
-    emp_free(g->consumer);
-    emp_free(g->control_out_offset);
-    emp_free(g->control_out);
-    emp_free(g->topo);
-    emp_free(g->stated);
-    emp_free(g->is_target);
-    emp_free(g->back_edge_from);
-    emp_free(g->back_edge_to);
+    emp_arrays_clear(&g->arrays);
     if (g->storage != NULL) emp_arena_clear(g->storage);
     emp_free(g->storage);
     emp_free(g);

@@ -15,6 +15,7 @@
 #ifndef EMP_SIM_GRAPH_GRAPH_H
 #define EMP_SIM_GRAPH_GRAPH_H
 
+#include "base/arrays.h"
 #include "sim/graph/op.h"
 
 /** One output of an op. */
@@ -91,9 +92,10 @@ typedef struct emp_graph {
     double   flops;               /**< of all ops that are not folded */
     int64_t  parameter_count; /**< elements of the variables that an optimizer updates */
     int64_t  parameter_bytes;
-    uint64_t hash;    /**< of structure, types, shapes, names and stated costs;
+    uint64_t hash;     /**< of structure, types, shapes, names and stated costs;
                            machine-independent */
-    void    *storage; /**< owns the names; private */
+    void    *storage;  /**< owns the names; private */
+    emp_arrays arrays; /**< all of these; private */
 } emp_graph;
 
 /** The subgraph of all ancestors (by data and control edges) of the targets.

@@ -2,6 +2,7 @@
 // From nodes under construction to the frozen graph.
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/op_internal.h"
@@ -40,10 +41,9 @@ static emp_status drop_back_edges(emp_graph_builder *b, emp_graph *g, emp_error 
     for (emp_op_id op = 0; op < b->node_count; op++)
         for (int32_t i = 0; i < b->node[op].input_count; i++)
             count += is_back_edge(b, b->node[op].input[i].op, op);
-    g->back_edge_from = EMP_NEW_ARRAY(emp_op_id, (size_t)count);
-    g->back_edge_to = EMP_NEW_ARRAY(emp_op_id, (size_t)count);
-    if (g->back_edge_from == NULL || g->back_edge_to == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%d back edges", count);
+    g->back_edge_from = EMP_ADD_ARRAY(&g->arrays, emp_op_id, (size_t)count);
+    g->back_edge_to = EMP_ADD_ARRAY(&g->arrays, emp_op_id, (size_t)count);
+    if (g->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d back edges", count);
     for (emp_op_id op = 0; count > 0 && op < b->node_count; op++) {
         emp_node *node = &b->node[op];
         int32_t   kept = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string.h>
 
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 
@@ -141,10 +142,9 @@ static emp_status copy_back_edges(emp_graph *g, const emp_graph *whole,
 {
     size_t count = (size_t)whole->back_edge_count;
 
-    g->back_edge_from = EMP_NEW_ARRAY(emp_op_id, count);
-    g->back_edge_to = EMP_NEW_ARRAY(emp_op_id, count);
-    if (g->back_edge_from == NULL || g->back_edge_to == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%zu back edges", count);
+    g->back_edge_from = EMP_ADD_ARRAY(&g->arrays, emp_op_id, count);
+    g->back_edge_to = EMP_ADD_ARRAY(&g->arrays, emp_op_id, count);
+    if (g->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%zu back edges", count);
     for (int32_t i = 0; i < whole->back_edge_count; i++) {
         if (new_of_op[whole->back_edge_to[i]] < 0) continue;
         g->back_edge_from[g->back_edge_count] = new_of_op[whole->back_edge_from[i]];
@@ -157,13 +157,15 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
 {
     emp_status st = EMP_OK;
     size_t     ops = (size_t)whole->op_count;
-    worklist   work = {EMP_NEW_ARRAY(bool, ops), EMP_NEW_ARRAY(emp_op_id, ops), 0};
-    int32_t   *new_of_op = EMP_NEW_ARRAY(int32_t, ops);
-    int32_t   *new_of_type = EMP_NEW_ARRAY(int32_t, (size_t)whole->type_count);
+    emp_arrays scratch = {0};
+    worklist   work = {EMP_ADD_ARRAY(&scratch, bool, ops),
+                       EMP_ADD_ARRAY(&scratch, emp_op_id, ops), 0};
+    int32_t   *new_of_op = EMP_ADD_ARRAY(&scratch, int32_t, ops);
+    int32_t   *new_of_type = EMP_ADD_ARRAY(&scratch, int32_t, (size_t)whole->type_count);
     emp_graph *g = EMP_NEW(emp_graph);
 
     *out = NULL;
-    if (!work.is_kept || !work.stack || !new_of_op || !new_of_type || !g)
+    if (scratch.is_short || g == NULL)
         EMP_FAIL(EMP_ENOMEM, "step graph of %d ops", whole->op_count);
     mark_ancestors(whole, &work);
     number_kept(g, whole, work.is_kept, new_of_op, new_of_type);
@@ -182,10 +184,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
     g = NULL;
 
 cleanup:
-    emp_free(work.is_kept);
-    emp_free(work.stack);
-    emp_free(new_of_op);
-    emp_free(new_of_type);
+    emp_arrays_clear(&scratch);
     emp_graph_destroy(g);
     return st;
 }
