@@ -14,7 +14,7 @@
 
 #include "base/io/atomic_file.h"
 
-enum { FOLDER_BYTES = 4096 };
+enum { FOLDER_BYTES = 4096, NAMES_BYTES = 64 };
 
 struct parse_input {
     argp_parser_t parser;
@@ -227,6 +227,41 @@ bool cli_next_word(const char **list, char *word, size_t size)
     *list += length;
     *list += **list == ',';
     return true;
+}
+
+static void list_names(char names[NAMES_BYTES], const cli_choice *known, int count)
+{
+    int length = 0;
+
+    for (int i = 0; i < count && length < NAMES_BYTES; i++) {
+        length += snprintf(names + length, (size_t)(NAMES_BYTES - length), "%s%s",
+                           i == 0 ? "" : ", ", known[i].name);
+    }
+}
+
+uint32_t cli_choices(const char *option, const char *list, const cli_choice *known,
+                     int count)
+{
+    uint32_t    bits = 0;
+    char        word[32], names[NAMES_BYTES];
+    const char *none = NULL;
+
+    if (*list == '\0') cli_usage_error("--%s takes a list, not \"\"", option);
+    while (cli_next_word(&list, word, sizeof word)) {
+        const cli_choice *found = NULL;
+        for (int i = 0; i < count; i++)
+            if (strcmp(known[i].name, word) == 0) found = &known[i];
+        if (found == NULL) {
+            list_names(names, known, count);
+            cli_usage_error("--%s: there is no \"%s\"; there are %s", option, word,
+                            names);
+        }
+        bits |= found->value;
+        if (found->value == 0) none = found->name;
+    }
+    if (none != NULL && bits != 0)
+        cli_usage_error("--%s: \"%s\" and others make no sense together", option, none);
+    return bits;
 }
 
 int32_t cli_sizes(const char *list, int32_t *sizes, int32_t most)

@@ -94,6 +94,16 @@ bool cli_next_word(const char **list, char *word, size_t size);
 emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, const char *csv,
                            emp_error *err);
 
+/** A word that a list may have, and its bits. One of no bits stands alone. */
+typedef struct {
+    const char *name;
+    uint32_t    value;
+} cli_choice;
+
+/** The value of an option that is a list of choices: their bits; exits 2 otherwise. */
+uint32_t cli_choices(const char *option, const char *list, const cli_choice *known,
+                     int count);
+
 /** The sheet as a CSV file that appears whole; nothing if \a path is NULL. */
 emp_status cli_write_sheet(const char *path, const emp_sheet *sheet, emp_error *err);
 

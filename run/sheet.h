@@ -6,7 +6,7 @@
  *         EMP_COLUMN("method", "method", EMP_SHEET_WORD),
  *         EMP_COLUMN("step_s", "s", EMP_SHEET_REAL)};
  *     emp_sheet sheet;
- *     emp_sheet_init(&sheet, columns, 2);
+ *     EMP_SHEET_INIT(&sheet, columns);
  *     EMP_SHEET_ADD(&sheet, EMP_V("gpu"), EMP_V(0.15));
  *     emp_sheet_note(&sheet, "Runtime %s.", runtime);
  *     st = emp_sheet_print(stdout, &sheet, EMP_SHEET_TEXT, err);
@@ -183,6 +183,8 @@ typedef enum {
 
 /** An empty sheet, made by this program (run/manifest.h). Copies the columns. */
 void emp_sheet_init(emp_sheet *sheet, const emp_sheet_column *columns, size_t count);
+#define EMP_SHEET_INIT(sheet, columns) \
+    emp_sheet_init(sheet, columns, sizeof(columns) / sizeof *(columns))
 void emp_sheet_clear(emp_sheet *sheet);
 
 /** One more column, before the first line; its texts are copied. */

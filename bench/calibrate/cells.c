@@ -41,12 +41,6 @@ static bool is_word(const char *text, size_t length, const char *word)
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-static bool names_cell(const char *text, size_t length, const emp_cell *cell)
-{
-    return is_word(text, length, cell->name) || is_word(text, length, "all") ||
-           is_word(text, length, device_names[cell->device]);
-}
-
 static emp_status fail_unknown(const char *text, size_t length, const emp_cell *known,
                                int32_t count, emp_error *err)
 {
@@ -72,7 +66,9 @@ emp_status emp_cells_select(const char *list, emp_cell cells[EMP_MAX_CELLS],
         size_t length = strcspn(at, ",");
         bool   is_known = false;
         for (int32_t i = 0; i < known_count; i++) {
-            if (!names_cell(at, length, &known[i])) continue;
+            if (!is_word(at, length, known[i].name) && !is_word(at, length, "all") &&
+                !is_word(at, length, device_names[known[i].device]))
+                continue;
             is_chosen[i] = is_known = true;
         }
         if (!is_known) return fail_unknown(at, length, known, known_count, err);
@@ -102,22 +98,16 @@ static int32_t first_of(const emp_cell_oracle *o, int32_t i)
     return first;
 }
 
-static emp_status build_graph(emp_cell_oracle *o, int32_t i, emp_error *err)
-{
-    const int32_t first = first_of(o, i);
-
-    if (first == i) return emp_graph_load(&o->graph[i], NULL, NULL, o->cell[i].spec, err);
-    o->graph[i] = o->graph[first];
-    return EMP_OK;
-}
-
 static emp_status add_cell(emp_cell_oracle *o, int32_t i, const emp_machine *machine,
                            const emp_runtime *runtime, emp_error *err)
 {
     emp_status   st = EMP_OK;
     emp_problem *problem = NULL;
+    int32_t      first = first_of(o, i);
 
-    EMP_TRY(build_graph(o, i, err));
+    if (first == i)
+        EMP_TRY(emp_graph_load(&o->graph[i], NULL, NULL, o->cell[i].spec, err));
+    o->graph[i] = o->graph[first];
     int32_t op_count = o->graph[i]->op_count;
     o->device_of_op[i] = EMP_NEW_ARRAY(emp_device_id, (size_t)op_count);
     if (o->device_of_op[i] == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %d ops", op_count);

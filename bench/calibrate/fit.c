@@ -149,24 +149,18 @@ static int jacobian(const gsl_vector *x, void *context, gsl_matrix *out)
     return GSL_SUCCESS;
 }
 
-/* No end is known; each step takes a fifth of what is left. */
-static void tell_progress(struct task *t)
-{
-    const emp_fit_problem *p = t->problem;
-
-    t->done += 0.2 * (t->done_to - t->done);
-    if (p->on_progress != NULL) p->on_progress(p->context, t->done);
-}
-
 /* Steps until one is smaller than the tolerance. GSL's ENOPROG is an end, too: nothing
  * near is better, as happens where the model has steps. */
 static int iterate(struct task *t, gsl_multifit_nlinear_workspace *work)
 {
+    const emp_fit_problem *p = t->problem;
+
     for (int step = 1; step <= EMP_FIT_MAX_STEPS; step++) {
         int ended = gsl_multifit_nlinear_iterate(work);
         if (ended == GSL_ENOPROG) return GSL_SUCCESS;
         if (ended != GSL_SUCCESS) return ended;
-        tell_progress(t);
+        t->done += 0.2 * (t->done_to - t->done); /* no end is known */
+        if (p->on_progress != NULL) p->on_progress(p->context, t->done);
         const gsl_vector *dx = work->dx;
         if (fmax(fabs(gsl_vector_max(dx)), fabs(gsl_vector_min(dx))) < tolerance)
             return GSL_SUCCESS;
@@ -228,26 +222,21 @@ static int32_t find_farthest(const struct task *t)
     return farthest;
 }
 
-static void fix_at_bound(struct task *t, int32_t k)
-{
-    int32_t j = t->free[k];
-
-    t->parameter[j] = clamp(t->parameter[j], t->problem->low[j], t->problem->high[j]);
-    t->free_count--;
-    memmove(&t->free[k], &t->free[k + 1], (size_t)(t->free_count - k) * sizeof *t->free);
-}
-
 /* While a parameter ends out of bounds, it is put there and the others are fitted again. */
 static emp_status run_bounded_fit(struct task *t, emp_error *err)
 {
-    int32_t farthest = 0;
+    const emp_fit_problem *p = t->problem;
 
-    while (farthest >= 0) {
+    for (;;) {
         EMP_CHECK(run_fit(t, err));
-        farthest = find_farthest(t);
-        if (farthest >= 0) fix_at_bound(t, farthest);
+        int32_t k = find_farthest(t);
+        if (k < 0) return EMP_OK;
+        int32_t j = t->free[k];
+        t->parameter[j] = clamp(t->parameter[j], p->low[j], p->high[j]);
+        t->free_count--;
+        memmove(&t->free[k], &t->free[k + 1],
+                (size_t)(t->free_count - k) * sizeof *t->free);
     }
-    return EMP_OK;
 }
 
 /* ---- what it says ------------------------------------------------------------------ */
@@ -376,17 +365,6 @@ static emp_status check(const emp_fit_problem *p, emp_error *err)
     return EMP_OK;
 }
 
-/* Makes row i the slopes of ln value: what a cell's time says does not depend on how far
- * off it is at the start. */
-static void scale_rows(const emp_fit_problem *p, const double *value, slopes d)
-{
-    for (int32_t i = 0; i < p->cell_count && !p->is_logarithmic; i++) {
-        for (int32_t j = 0; j < p->parameter_count; j++) {
-            d[i][j] *= p->target[i] / value[i];
-        }
-    }
-}
-
 /* A task of all cells and of the parameters that they determine at the start. */
 static emp_status set_up(struct task *t, const emp_fit_problem *p, slopes d,
                          emp_error *err)
@@ -405,7 +383,11 @@ static emp_status set_up(struct task *t, const emp_fit_problem *p, slopes d,
     }
     EMP_CHECK(p->model(p->context, t->parameter, value, err));
     EMP_CHECK(find_slopes(t, all, p->parameter_count, d));
-    scale_rows(p, value, d);
+    /* Row i becomes the slopes of ln value: what a cell's time says does not depend on how far
+     * off it is at the start. */
+    for (int32_t i = 0; i < p->cell_count && !p->is_logarithmic; i++)
+        for (int32_t j = 0; j < p->parameter_count; j++)
+            d[i][j] *= p->target[i] / value[i];
     t->free_count = find_determined(t, d, all, p->parameter_count, t->free);
     return EMP_OK;
 }

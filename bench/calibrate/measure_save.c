@@ -111,15 +111,6 @@ static void print_constants(FILE *out, const emp_measurement *m)
     }
 }
 
-static void print_benchmarks(FILE *out, const emp_measurement *m)
-{
-    fprintf(out, "# Benchmarks: measured, fitted, off.\n");
-    for (int32_t i = 0; i < m->count; i++)
-        fprintf(out, "#   %-28s %10.4g s %10.4g s %+6.1f %%\n", m->micro[i].name,
-                m->measured_s[i], m->fit.value[i],
-                100.0 * (m->fit.value[i] / m->measured_s[i] - 1.0));
-}
-
 static void print_group(FILE *out, const emp_device *g)
 {
     fprintf(out, "gpu:\n");
@@ -216,7 +207,11 @@ static emp_status save_machine(const emp_measurement *m, const struct place *p,
     EMP_TRY(emp_atomic_file_open(&file, p->path, err));
     print_origin(file.stream, origin);
     print_constants(file.stream, m);
-    print_benchmarks(file.stream, m);
+    fprintf(file.stream, "# Benchmarks: measured, fitted, off.\n");
+    for (int32_t i = 0; i < m->count; i++)
+        fprintf(file.stream, "#   %-28s %10.4g s %10.4g s %+6.1f %%\n", m->micro[i].name,
+                m->measured_s[i], m->fit.value[i],
+                100.0 * (m->fit.value[i] / m->measured_s[i] - 1.0));
     fprintf(file.stream,
             "description: \"%d groups of %d cores and a host, measured\"\n"
             "nodes:\n"

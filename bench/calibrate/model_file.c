@@ -39,15 +39,6 @@ static size_t length_of(const char *value)
     return length;
 }
 
-static void write_changed(FILE *out, const char *line, const char *value,
-                          const char *changed)
-{
-    const char *quote = *value == '"' ? "\"" : "";
-
-    fprintf(out, "%.*s%s%s%s%s", (int)(value - line), line, quote, changed, quote,
-            value + length_of(value));
-}
-
 /* Writes the line, with its new value if it has one. */
 static void write_line(FILE *out, const char *line, const emp_model_change *changes,
                        int change_count, int *seen)
@@ -56,7 +47,9 @@ static void write_line(FILE *out, const char *line, const emp_model_change *chan
         const char *value = value_of(line, changes[i].key);
         if (value == NULL) continue;
         seen[i]++;
-        write_changed(out, line, value, changes[i].value);
+        const char *quote = *value == '"' ? "\"" : "";
+        fprintf(out, "%.*s%s%s%s%s", (int)(value - line), line, quote, changes[i].value,
+                quote, value + length_of(value));
         return;
     }
     fputs(line, out);

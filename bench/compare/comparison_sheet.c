@@ -19,7 +19,6 @@
         EMP_V((c)->runtime),                                                             \
         emp_value_if((c)->budget[b].evaluations > 0, EMP_V((c)->budget[b].evaluations)), \
         emp_value_if((c)->budget[b].seconds > 0, EMP_V((c)->budget[b].seconds))
-#define COLUMNS(columns) columns, sizeof(columns) / sizeof *(columns)
 
 /* ---- cells ---- */
 
@@ -116,7 +115,7 @@ void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
     int32_t                      order[EMP_COMPARISON_ENTRANTS];
     char                         text[64];
 
-    emp_sheet_init(s, COLUMNS(cell_columns));
+    EMP_SHEET_INIT(s, cell_columns);
     s->command = c->command;
     s->infinite = "none";
     s->rows = "entrants";
@@ -164,7 +163,7 @@ static const emp_sheet_column change_columns[] = {
 
 void emp_comparison_changes(emp_sheet *s, const emp_comparison *c)
 {
-    emp_sheet_init(s, COLUMNS(change_columns));
+    EMP_SHEET_INIT(s, change_columns);
     s->command = c->command;
     emp_sheet_set_title(s, "Would the ranking be another?");
     emp_sheet_note(s,
@@ -203,7 +202,7 @@ void emp_comparison_curves(emp_sheet *s, const emp_comparison *c)
 {
     int32_t per_budget = c->row_count * c->entrant_count;
 
-    emp_sheet_init(s, COLUMNS(curve_columns));
+    EMP_SHEET_INIT(s, curve_columns);
     s->command = c->command;
     for (int32_t i = 0; i < c->budget_count * per_budget; i++) {
         const emp_entrant *e = &c->entrant[i % c->entrant_count];

@@ -23,17 +23,6 @@ double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *
     return job->record.best_step_time_s;
 }
 
-static void note_refusal(emp_comparison_plan *plan, emp_comparison_cell *cell,
-                         int32_t row, int32_t entrant, const emp_job *job)
-{
-    emp_comparison *c = plan->c;
-    char           *text = c->refusal[row * c->entrant_count + entrant];
-
-    if (!job->is_refused) return;
-    snprintf(text, EMP_ERROR_MSG_BYTES, "%s", job->error.msg);
-    cell->refusal = text;
-}
-
 static void fill_cell(emp_comparison_plan *plan, int32_t b, int32_t r, int32_t e)
 {
     emp_comparison      *c = plan->c;
@@ -54,7 +43,10 @@ static void fill_cell(emp_comparison_plan *plan, int32_t b, int32_t r, int32_t e
         cell->failed_count += isinf(value);
         cell->late_count += is_late(&c->budget[b], &job[s]);
         evaluations += (double)job[s].record.evaluations;
-        note_refusal(plan, cell, r, e, &job[s]);
+        if (!job[s].is_refused) continue;
+        cell->refusal = c->refusal[r * c->entrant_count + e];
+        snprintf(c->refusal[r * c->entrant_count + e], EMP_ERROR_MSG_BYTES, "%s",
+                 job[s].error.msg);
     }
     if (cell->run_count == 0) return;
     cell->step_s = emp_median_interval(ready, cell->run_count, 1);

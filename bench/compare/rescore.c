@@ -99,29 +99,23 @@ cleanup:
     return st;
 }
 
-static void report(struct stand *s, int32_t total)
-{
-    const emp_comparison_params *p = s->plan->params;
-
-#pragma omp critical(emp_comparison)
-    {
-        s->done++;
-        if (p->on_rescored != NULL)
-            p->on_rescored(p->jobs.context, (double)s->done / total);
-    }
-}
-
 static emp_status score(struct stand *s, int32_t condition, int32_t row, int32_t total,
                         emp_error *err)
 {
-    const emp_jobs_params *jobs = &s->plan->params->jobs;
+    const emp_comparison_params *p = s->plan->params;
+    const emp_jobs_params       *jobs = &p->jobs;
 
     if (jobs->stop != NULL && *jobs->stop != 0)
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     EMP_CHECK(kind_of(s, condition) == EMP_SCORED_NOISE
                   ? score_noise(s, condition, row, err)
                   : score_profile(s, condition, row, err));
-    report(s, total);
+#pragma omp critical(emp_comparison)
+    {
+        s->done++;
+        if (p->on_rescored != NULL)
+            p->on_rescored(jobs->context, (double)s->done / total);
+    }
     return EMP_OK;
 }
 

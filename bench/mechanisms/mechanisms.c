@@ -84,21 +84,6 @@ struct task {
     emp_device_id *device_of_op[EMP_MECHANISM_METHODS];
 };
 
-static void clear_task(struct task *task)
-{
-    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) emp_free(task->device_of_op[k]);
-    emp_graph_destroy(task->graph);
-    emp_machine_destroy(task->machine);
-    emp_machine_destroy(task->tree);
-}
-
-static emp_status load_task(struct task *task, const emp_task *row, emp_error *err)
-{
-    EMP_CHECK(emp_machine_load(&task->machine, row->machine, err));
-    EMP_CHECK(emp_machine_load_tree(&task->tree, row->machine, err));
-    return emp_graph_load(&task->graph, NULL, NULL, row->spec, err);
-}
-
 static emp_status place(emp_device_id **device_of_op, const char *method,
                         const emp_problem *problem, const emp_mechanism_params *params,
                         emp_error *err)
@@ -244,7 +229,9 @@ static emp_status make_row(emp_mechanism_row *row, const emp_runtime *runtime,
     emp_status  st = EMP_OK;
     struct task task = {0};
 
-    EMP_TRY(load_task(&task, row->task, err));
+    EMP_TRY(emp_machine_load(&task.machine, row->task->machine, err));
+    EMP_TRY(emp_machine_load_tree(&task.tree, row->task->machine, err));
+    EMP_TRY(emp_graph_load(&task.graph, NULL, NULL, row->task->spec, err));
     EMP_TRY(place_and_score(row, &task, runtime, progress->params, err));
     EMP_TRY(count_done(progress, err));
     for (int32_t m = 0; m < MECHANISMS; m++) {
@@ -252,7 +239,10 @@ static emp_status make_row(emp_mechanism_row *row, const emp_runtime *runtime,
         EMP_TRY(count_done(progress, err));
     }
 cleanup:
-    clear_task(&task);
+    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) emp_free(task.device_of_op[k]);
+    emp_graph_destroy(task.graph);
+    emp_machine_destroy(task.machine);
+    emp_machine_destroy(task.tree);
     return st;
 }
 
@@ -359,7 +349,7 @@ static void add_line(emp_sheet *s, const emp_mechanism_row *row, int32_t method,
 
 static void tabulate(emp_sheet *s, const emp_mechanism_row *row, int32_t mechanism_count)
 {
-    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    EMP_SHEET_INIT(s, columns);
     emp_sheet_set_title(s, "%s on %s", row->task->title, row->task->machine);
     for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
         add_line(s, row, k, NULL, NULL);

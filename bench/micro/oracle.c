@@ -154,16 +154,6 @@ static const emp_device_id *placement(const stand *s, int32_t number)
     return s->pool + (size_t)(number % s->pool_count) * (size_t)s->graph->op_count;
 }
 
-static void draw_pool(stand *s, emp_synthetic_kind kind)
-{
-    int32_t n = s->graph->op_count;
-
-    for (int32_t i = 0; i < s->pool_count; i++) {
-        emp_synthetic_place(s->pool + (size_t)i * (size_t)n, n, s->machine, kind,
-                            s->params->seed, (uint32_t)i);
-    }
-}
-
 /* Placements first .. first + count - 1 by one of the simulators of this process.
  * \a last_ns is the step time of the last one. */
 static emp_status run_here(stand *s, int32_t series, int32_t first, int32_t count,
@@ -219,20 +209,16 @@ static bool agrees(int32_t series, emp_time_ns got, emp_time_ns want)
     return got == want;
 }
 
-/* Whose step times are to be the oracle's. */
-static bool has_others(const stand *s)
-{
-    return s->present & ~(1u << EMP_SERIES_IDEAL | 1u << EMP_SERIES_TF);
-}
-
 static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_error *err)
 {
     int32_t     count = count_runs(s->graph->op_count);
     int32_t     first = (int32_t)((int64_t)round * count % s->pool_count);
     double      ideal_s = NAN;
     emp_time_ns ideal_ns = 0;
+    /* Their step times are to be the oracle's. */
+    bool has_others = s->present & ~(1u << EMP_SERIES_IDEAL | 1u << EMP_SERIES_TF);
 
-    if (!emp_oracle_has_ideal(s->params) && has_others(s))
+    if (!emp_oracle_has_ideal(s->params) && has_others)
         EMP_CHECK(run_here(s, EMP_SERIES_IDEAL, first + count - 1, 1, &ideal_ns, err));
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         double      s_per_op = NAN;
@@ -248,16 +234,6 @@ static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_er
         s->ratio[i][s->rounds[i]] = s_per_op / ideal_s;
         s->rounds[i]++;
     }
-    return EMP_OK;
-}
-
-static emp_status count_events(stand *s, emp_oracle_row *row, emp_error *err)
-{
-    emp_sim_result result;
-
-    EMP_CHECK(emp_sim_run(s->sim[emp_oracle_leading(s->params)], placement(s, 0), &result,
-                          err));
-    row->events_per_op = (double)result.event_count / s->graph->op_count;
     return EMP_OK;
 }
 
@@ -280,13 +256,20 @@ static emp_status go_on(const emp_oracle_params *params, progress *work, double 
 static emp_status measure_row(stand *s, emp_oracle_row *row, progress *work,
                               emp_error *err)
 {
-    draw_pool(s, row->placement);
+    int32_t        n = s->graph->op_count;
+    emp_sim_result result;
+
+    for (int32_t i = 0; i < s->pool_count; i++)
+        emp_synthetic_place(s->pool + (size_t)i * (size_t)n, n, s->machine,
+                            row->placement, s->params->seed, (uint32_t)i);
     memset(s->rounds, 0, sizeof s->rounds);
     memset(s->spent_s, 0, sizeof s->spent_s);
-    EMP_CHECK(count_events(s, row, err));
+    EMP_CHECK(emp_sim_run(s->sim[emp_oracle_leading(s->params)], placement(s, 0), &result,
+                          err));
+    row->events_per_op = (double)result.event_count / n;
     for (int32_t round = 0; round < s->params->repeats; round++) {
         EMP_CHECK(run_round(s, round, row, err));
-        EMP_CHECK(go_on(s->params, work, s->graph->op_count, err));
+        EMP_CHECK(go_on(s->params, work, n, err));
     }
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         bool has_base = emp_oracle_has_ideal(s->params);

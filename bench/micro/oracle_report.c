@@ -90,7 +90,7 @@ void emp_oracle_tabulate(emp_sheet *s, const emp_oracle_report *report)
 {
     const emp_oracle_params *p = &report->params;
 
-    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    EMP_SHEET_INIT(s, columns);
     emp_sheet_set_title(s, "The oracle's speed on %s", p->machine);
     s->cells = "series";
     s->is_keyed = true;

@@ -19,15 +19,6 @@ typedef struct {
     double                  *proposals_per_s, *oracle_share; /* [round] */
 } stand;
 
-static void tear_down(stand *s)
-{
-    emp_sim_destroy(s->sim);
-    emp_problem_destroy(s->problem);
-    emp_graph_destroy(s->graph);
-    emp_free(s->proposals_per_s);
-    emp_free(s->oracle_share);
-}
-
 static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
 {
     const emp_search_params *p = s->params;
@@ -75,8 +66,6 @@ static emp_status time_oracle(const stand *s, const emp_device_id *device_of_op,
     return EMP_OK;
 }
 
-static bool is_stopped(const emp_search_params *p) { return p->stop && *p->stop; }
-
 static emp_status measure_round(stand *s, const emp_placer_type *method, int32_t round,
                                 emp_error *err)
 {
@@ -94,7 +83,8 @@ static emp_status measure_round(stand *s, const emp_placer_type *method, int32_t
         .context = &w};
 
     EMP_TRY(emp_run(&record, s->problem, &run, err));
-    if (is_stopped(s->params)) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
+    if (s->params->stop != NULL && *s->params->stop != 0)
+        EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
     if (w.last == w.first)
         EMP_FAIL(EMP_EINVAL,
                  "%s ended with its first batch on %d ops; there is nothing to "
@@ -144,7 +134,11 @@ static emp_status measure_size(emp_search_report *report, const emp_search_param
                                err));
 
 cleanup:
-    tear_down(&s);
+    emp_sim_destroy(s.sim);
+    emp_problem_destroy(s.problem);
+    emp_graph_destroy(s.graph);
+    emp_free(s.proposals_per_s);
+    emp_free(s.oracle_share);
     return st;
 }
 
@@ -177,7 +171,7 @@ static const emp_sheet_column columns[] = {
 
 void emp_search_tabulate(emp_sheet *s, const emp_search_report *report)
 {
-    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    EMP_SHEET_INIT(s, columns);
     s->rows = "searches";
     for (int32_t i = 0; i < report->row_count; i++) {
         const emp_search_row *r = &report->row[i];

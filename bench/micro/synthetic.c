@@ -162,12 +162,10 @@ void emp_synthetic_place(emp_device_id *device_of_op, int32_t op_count,
                          uint64_t seed, uint32_t draw)
 {
     emp_device_id device_of_group[EMP_SYNTHETIC_GROUPS], gpu[EMP_MAX_DEVICES];
-    int32_t       device_count = machine->device_count, gpu_count = 0;
+    int32_t       device_count = machine->device_count;
+    int32_t       gpu_count = emp_machine_list(machine, EMP_DEVICE_GPU, gpu);
     emp_rng       rng;
 
-    for (emp_device_id d = 0; d < device_count; d++) {
-        if (machine->device[d].kind == EMP_DEVICE_GPU) gpu[gpu_count++] = d;
-    }
     emp_rng_init(&rng, seed, STREAM_PLACEMENTS, draw);
     for (int32_t g = 0; g < EMP_SYNTHETIC_GROUPS; g++)
         device_of_group[g] = below(&rng, device_count);

@@ -21,15 +21,6 @@ static bool is_counted(const emp_report_run *run, emp_curve_axis axis)
     return axis == EMP_CURVE_BY_EVALUATIONS || isfinite(run->elapsed_s);
 }
 
-/* The metric of that name in another run of the series. */
-static int32_t find_metric(const emp_record *r, const char *name)
-{
-    for (int32_t m = 0; m < r->metric_count; m++) {
-        if (strcmp(r->metric_name[m], name) == 0) return m;
-    }
-    return -1;
-}
-
 /* NaN = nothing to count. */
 static double value_of(const emp_record *r, int32_t point, int32_t what, const char *name)
 {
@@ -37,8 +28,10 @@ static double value_of(const emp_record *r, int32_t point, int32_t what, const c
 
     if (what == EMP_CURVE_BEST) return isnan(p->best_s) ? INFINITY : p->best_s;
     if (what == EMP_CURVE_MEAN) return p->mean_s;
-    int32_t metric = find_metric(r, name);
-    return metric < 0 ? NAN : r->metric[point * r->metric_count + metric];
+    for (int32_t m = 0; m < r->metric_count; m++) /* other runs may number it otherwise */
+        if (strcmp(r->metric_name[m], name) == 0)
+            return r->metric[point * r->metric_count + m];
+    return NAN;
 }
 
 /* Sorted, without repetitions, thinned out; the last one stays. */

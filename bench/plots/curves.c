@@ -17,14 +17,6 @@ struct curves {
     int32_t           count;
 };
 
-static void clear_curves(struct curves *c)
-{
-    for (int32_t i = 0; c->band != NULL && i < c->count; i++) emp_band_clear(&c->band[i]);
-    emp_free(c->band);
-    emp_free(c->curve);
-    *c = (struct curves){0};
-}
-
 /* A method that had all scored at once has no curve, but a level to compare with. */
 static bool is_one_shot(const emp_report_runs *runs, const emp_report_series *s)
 {
@@ -132,7 +124,9 @@ static emp_status draw(FILE *file, const emp_report_runs *runs, const emp_report
     EMP_TRY(write_figure(file, &figure, caption, err));
 
 cleanup:
-    clear_curves(&c);
+    for (int32_t i = 0; c.band != NULL && i < c.count; i++) emp_band_clear(&c.band[i]);
+    emp_free(c.band);
+    emp_free(c.curve);
     return st;
 }
 

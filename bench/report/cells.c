@@ -34,21 +34,15 @@ static bool is_shown(const struct builder *b, emp_op_id op)
     return !b->problem->graph->op[op].is_folded;
 }
 
-static bool has_decoder(const emp_graph *g)
-{
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        if (strncmp(g->name[op], "decoder/", 8) == 0) return true;
-    }
-    return false;
-}
-
 /* ---- steps --------------------------------------------------------------------------- */
 
 static emp_status find_likes(struct builder *b, emp_error *err)
 {
     const emp_graph *g = b->problem->graph;
-    bool             is_translation = has_decoder(g);
+    bool             is_translation = false;
 
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        is_translation |= strncmp(g->name[op], "decoder/", 8) == 0;
     for (emp_op_id op = 0; op < g->op_count; op++) {
         emp_op_place *place = &b->place[op];
         emp_op_place_read(place, g->name[op], is_translation);

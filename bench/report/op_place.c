@@ -33,13 +33,6 @@ static bool is_optimizer(const char *component)
     return false;
 }
 
-static void copy(char *to, const char *from, size_t length)
-{
-    if (length >= EMP_OP_NAME_BYTES) length = EMP_OP_NAME_BYTES - 1;
-    memcpy(to, from, length);
-    to[length] = '\0';
-}
-
 /* The pass, and the name that stands inside. */
 static void unwrap(emp_op_place *place, const char *name)
 {
@@ -59,7 +52,8 @@ static void unwrap(emp_op_place *place, const char *name)
     } else if (is_optimizer(name) || (leaf != NULL && is_optimizer(leaf + 1))) {
         place->pass = EMP_PASS_UPDATE;
     }
-    copy(place->forward, forward, length > 0 ? length : strlen(forward));
+    snprintf(place->forward, sizeof place->forward, "%.*s",
+             (int)(length > 0 ? length : strlen(forward)), forward);
 }
 
 /* Length of a component without its "_N", and N; "cell_1" is a name, "cell_1_2" is not. */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io/text.h"
 #include "base/mem.h"
 #include "run/archive.h"
 #include "search/placer.h"
@@ -181,83 +182,44 @@ static int compare_runs(const void *left, const void *right)
 
 /* ---- series and groups --------------------------------------------------------------- */
 
-static void append(char *label, const char *before, const char *text)
-{
-    size_t used = strlen(label);
-
-    snprintf(label + used, EMP_REPORT_LABEL_BYTES - used, "%s%s", before, text);
-}
-
-static bool is_same_setup(const emp_record *a, const emp_record *b)
-{
-    return strcmp(a->method, b->method) == 0 && strcmp(a->preset, b->preset) == 0 &&
-           strcmp(a->options, b->options) == 0;
-}
-
-static bool is_same_budget(const emp_record *a, const emp_record *b)
-{
-    return a->budget_evaluations == b->budget_evaluations && a->budget_s == b->budget_s;
-}
-
-static void append_ranks(char *label, const emp_record *r)
-{
-    char text[64];
-
-    snprintf(text, sizeof text, "%d ranks%s", r->ranks, r->is_async ? " --async" : "");
-    append(label, ", ", text);
-}
-
-static void append_budget(char *label, const emp_record *r)
-{
-    char text[64];
-
-    snprintf(text, sizeof text, "%" PRId64 " evaluations", r->budget_evaluations);
-    if (r->budget_evaluations > 0) append(label, ", ", text);
-    snprintf(text, sizeof text, "%g s", r->budget_s);
-    if (r->budget_s > 0) append(label, ", ", text);
-    if (r->budget_evaluations == 0 && r->budget_s == 0) append(label, ", ", "no budget");
-}
-
 /* The method, and what tells it apart from others of the group. */
 static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_t series)
 {
     emp_report_series *s = &runs->series[series];
     const emp_record  *r = &runs->run[s->first_run].record;
+    emp_text           label = {s->label, sizeof s->label, 0};
     bool               has_other_budget = false, has_other_commit = false;
 
     for (int32_t i = g->first_series; i < g->first_series + g->series_count; i++) {
         const emp_record *other = &runs->run[runs->series[i].first_run].record;
-        if (i == series || !is_same_setup(other, r)) continue;
-        if (is_same_budget(other, r))
+        if (i == series || strcmp(other->method, r->method) != 0 ||
+            strcmp(other->preset, r->preset) != 0 ||
+            strcmp(other->options, r->options) != 0)
+            continue;
+        if (other->budget_evaluations == r->budget_evaluations &&
+            other->budget_s == r->budget_s)
             has_other_commit = true;
         else
             has_other_budget = true;
     }
-    append(s->label, "", r->method);
-    if (r->preset[0] != '\0') append(s->label, " ", r->preset);
-    if (r->options[0] != '\0') append(s->label, " ", r->options);
-    if (r->ranks > 1) append_ranks(s->label, r);
-    if (has_other_budget) append_budget(s->label, r);
-    if (!has_other_commit) return;
-    append(s->label, ", commit ", r->commit);
-    if (r->is_dirty) append(s->label, ", ", "modified");
+    emp_text_add(&label, "%s", r->method);
+    if (r->preset[0] != '\0') emp_text_add(&label, " %s", r->preset);
+    if (r->options[0] != '\0') emp_text_add(&label, " %s", r->options);
+    if (r->ranks > 1)
+        emp_text_add(&label, ", %d ranks%s", r->ranks, r->is_async ? " --async" : "");
+    if (has_other_budget && r->budget_evaluations > 0)
+        emp_text_add(&label, ", %" PRId64 " evaluations", r->budget_evaluations);
+    if (has_other_budget && r->budget_s > 0) emp_text_add(&label, ", %g s", r->budget_s);
+    if (has_other_budget && r->budget_evaluations == 0 && r->budget_s == 0)
+        emp_text_add(&label, ", no budget");
+    if (has_other_commit)
+        emp_text_add(&label, ", commit %s%s", r->commit, r->is_dirty ? ", modified" : "");
 }
 
 static emp_score score_of(const emp_report_run *run)
 {
     return (emp_score){.step_time_s = run->record.best_step_time_s,
                        .is_feasible = run->record.is_feasible};
-}
-
-static void add_to_group(emp_report_runs *runs, int32_t i)
-{
-    emp_report_group  *g = &runs->group[runs->group_count - 1];
-    emp_report_series *s = &runs->series[runs->series_count - 1];
-
-    s->run_count++;
-    g->run_count++;
-    emp_score score = score_of(&runs->run[i]), best = score_of(&runs->run[g->best_run]);
-    if (emp_score_is_better(&score, &best)) g->best_run = i;
 }
 
 emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)
@@ -286,7 +248,12 @@ emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)
             s->first_run = i;
             runs->group[runs->group_count - 1].series_count++;
         }
-        add_to_group(runs, i);
+        emp_report_group *g = &runs->group[runs->group_count - 1];
+        emp_score         score = score_of(&runs->run[i]),
+                  best = score_of(&runs->run[g->best_run]);
+        if (emp_score_is_better(&score, &best)) g->best_run = i;
+        runs->series[runs->series_count - 1].run_count++;
+        g->run_count++;
     }
     for (int32_t i = 0; i < runs->group_count; i++) {
         const emp_report_group *g = &runs->group[i];

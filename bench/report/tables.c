@@ -62,12 +62,6 @@ static const emp_sheet_column setup_columns[] = {
     EMP_COLUMN("version", "version", EMP_SHEET_WORD),
     EMP_COLUMN("commit", "commit", EMP_SHEET_WORD)};
 
-static void add_seeds(emp_text *out, const emp_report_run *run, int32_t count)
-{
-    for (int32_t i = 0; i < count; i++)
-        emp_text_add(out, "%s%" PRIu64, i > 0 ? ", " : "", run[i].record.seed);
-}
-
 static void add_budget(emp_text *out, const emp_record *r)
 {
     if (r->budget_evaluations > 0)
@@ -97,7 +91,8 @@ static void add_setup(emp_sheet *s, const emp_report_run *run, int32_t count)
     emp_text seeds_text = {seeds, sizeof seeds, 0}, ends_text = {ends, sizeof ends, 0};
     emp_text budget_text = {budget, sizeof budget, 0};
 
-    add_seeds(&seeds_text, run, count);
+    for (int32_t i = 0; i < count; i++)
+        emp_text_add(&seeds_text, "%s%" PRIu64, i > 0 ? ", " : "", run[i].record.seed);
     add_budget(&budget_text, r);
     add_ends(&ends_text, run, count);
     snprintf(commit, sizeof commit, "%.12s%s", r->commit,
@@ -163,9 +158,8 @@ emp_status emp_report_tables(FILE *file, const emp_report_runs *runs,
     double    *value = EMP_NEW_ARRAY(double, (size_t)group->run_count);
     emp_sheet  setup, result;
 
-    emp_sheet_init(&setup, setup_columns, sizeof setup_columns / sizeof *setup_columns);
-    emp_sheet_init(&result, result_columns,
-                   sizeof result_columns / sizeof *result_columns);
+    EMP_SHEET_INIT(&setup, setup_columns);
+    EMP_SHEET_INIT(&result, result_columns);
     if (value == NULL) EMP_FAIL(EMP_ENOMEM, "summary of %d runs", group->run_count);
     emp_sheet_set_title(&setup, "What was run");
     emp_sheet_set_title(&result, "What came of it");

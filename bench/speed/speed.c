@@ -24,15 +24,6 @@ typedef struct {
     int32_t                 rounds;
 } subject;
 
-static void tear_down(subject *s)
-{
-    emp_torch_destroy(s->torch);
-    emp_stand_clear(&s->stand);
-    emp_free(s->ours_s);
-    emp_free(s->torch_s);
-    emp_free(s->ratio);
-}
-
 static emp_status update_both(subject *s, int32_t threads, double *ours_s,
                               double *torch_s, emp_error *err)
 {
@@ -143,7 +134,11 @@ static emp_status measure_network(emp_speed_report *report, emp_stand_params net
     EMP_TRY(run_rounds(&s, all, err));
     add_rows(report, &s);
 cleanup:
-    tear_down(&s);
+    emp_torch_destroy(s.torch);
+    emp_stand_clear(&s.stand);
+    emp_free(s.ours_s);
+    emp_free(s.torch_s);
+    emp_free(s.ratio);
     return st;
 }
 

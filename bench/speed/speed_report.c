@@ -60,7 +60,7 @@ void emp_speed_tabulate(emp_sheet *s, const emp_speed_report *report)
 {
     const emp_speed_params *p = &report->params;
 
-    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    EMP_SHEET_INIT(s, columns);
     s->facts = json_pack("{s:i, s:i, s:s, s:b}", "groups", p->groups, "ops", p->ops,
                          "openblas_core", emp_blas_core_name(), "torch_is_absent",
                          report->torch_is_absent);

@@ -32,7 +32,7 @@ static void fill(emp_sheet *s, const emp_ablation_table *t, int32_t row)
     const emp_ablation_cell *cell = &t->cell[row * t->arm_count];
     const emp_task          *task = cell->row;
 
-    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    EMP_SHEET_INIT(s, columns);
     emp_sheet_set_title(s, "%s (%s on %s)", task->title, task->spec, task->machine);
     for (int32_t a = 0; a < t->arm_count; a++) {
         const emp_ablation_cell *c = &cell[a];

@@ -182,7 +182,7 @@ emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format forma
     bool            is_mixed = is_mixed_table(t);
     emp_sheet       s;
 
-    emp_sheet_init(&s, columns, sizeof columns / sizeof *columns);
+    EMP_SHEET_INIT(&s, columns);
     s.command = t->command;
     s.version = t->version;
     s.commit = t->commit;

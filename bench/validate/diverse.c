@@ -37,19 +37,15 @@ static emp_device_id any_gpu(struct deal *d)
     return d->gpu[emp_rng_below(&d->rng, (uint32_t)d->gpu_count)];
 }
 
-static emp_device_id any_device(struct deal *d)
-{
-    return (emp_device_id)emp_rng_below(&d->rng,
-                                        (uint32_t)d->problem->machine->device_count);
-}
-
 /* The device of a block; the ops of blocks are neighbours in topological order. */
 static emp_device_id deal_block(struct deal *d, enum kind kind, int32_t count,
                                 int32_t block)
 {
     if (kind == CHUNKS) return d->gpu[block % d->gpu_count];
     if (kind == BLOCKS) return any_gpu(d);
-    return emp_rng_below(&d->rng, 100) < (uint32_t)count ? any_device(d) : -1;
+    if (emp_rng_below(&d->rng, 100) >= (uint32_t)count) return -1;
+    return (emp_device_id)emp_rng_below(&d->rng,
+                                        (uint32_t)d->problem->machine->device_count);
 }
 
 /* The GPU of each part of METIS's. */
@@ -113,8 +109,7 @@ emp_status emp_diverse_placement(emp_device_id     *device_of_op,
     enum kind   kind = turn[index % TURN].kind;
     int32_t     count = turn[index % TURN].count;
 
-    for (emp_device_id i = 0; i < problem->machine->device_count; i++)
-        if (problem->machine->device[i].kind == EMP_DEVICE_GPU) d.gpu[d.gpu_count++] = i;
+    d.gpu_count = emp_machine_list(problem->machine, EMP_DEVICE_GPU, d.gpu);
     if (d.gpu_count == 0)
         return EMP_ERROR(EMP_EINVAL, "machine %s has no GPU to deal ops to",
                          problem->machine->name);

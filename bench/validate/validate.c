@@ -56,14 +56,6 @@ static bool fits(const emp_validation_case *c)
 
 static bool is_timed(const emp_validation_case *c) { return fits(c) && !c->is_shared; }
 
-static void count_verdicts(emp_validation_summary *s, const emp_validation_case *c)
-{
-    if (c->is_feasible && c->is_predicted_feasible) s->both_fit++;
-    if (!c->is_feasible && !c->is_predicted_feasible) s->both_oom++;
-    if (!c->is_feasible && c->is_predicted_feasible) s->missed_oom++;
-    if (c->is_feasible && !c->is_predicted_feasible) s->false_oom++;
-}
-
 static double farther(double a, double b) { return fabs(a) > fabs(b) ? a : b; }
 
 static void compare_pairs(emp_validation_summary *s, const double *predicted,
@@ -166,7 +158,11 @@ emp_status emp_validation_summarize(emp_validation_summary    *out,
     if (predicted == NULL || measured == NULL)
         EMP_FAIL(EMP_ENOMEM, "times of %d placements", count);
     for (int32_t i = 0; i < count; i++) {
-        count_verdicts(out, &cases[i]);
+        bool is_predicted = cases[i].is_predicted_feasible;
+        out->both_fit += cases[i].is_feasible && is_predicted;
+        out->both_oom += !cases[i].is_feasible && !is_predicted;
+        out->missed_oom += !cases[i].is_feasible && is_predicted;
+        out->false_oom += cases[i].is_feasible && !is_predicted;
         out->shared_count += fits(&cases[i]) && cases[i].is_shared;
     }
     EMP_TRY(compare_times(out, cases, count, predicted, measured, err));

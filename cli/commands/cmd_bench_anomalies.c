@@ -95,7 +95,7 @@ static void tabulate(emp_sheet *s, const stand *from, emp_anomalies_family famil
 {
     const char *name = emp_anomalies_family_name(family);
 
-    emp_sheet_init(s, columns, sizeof columns / sizeof *columns);
+    EMP_SHEET_INIT(s, columns);
     emp_sheet_set_title(s, "%d placements: %s", from->args->samples, name);
     s->facts = json_pack("{s:s}", "placements", name);
     for (int k = 0; k < EMP_SHORTENINGS; k++) {

@@ -12,23 +12,19 @@ enum { KEY_SIZES = 256, KEY_PLACEMENTS, KEY_PROFILES, KEY_PEERS, KEY_CSV, KEY_JS
 
 enum { BIT_IDEAL = 1u << EMP_SERIES_IDEAL, BIT_TEXTBOOK = 1u << EMP_SERIES_TEXTBOOK };
 
-typedef struct {
-    const char *name;
-    uint32_t    value;
-} choice;
-
-static const choice placements[] = {{"gpu", 1u << EMP_PLACE_GPU},
-                                    {"pipeline", 1u << EMP_PLACE_PIPELINE},
-                                    {"groups", 1u << EMP_PLACE_GROUPS},
-                                    {"random", 1u << EMP_PLACE_RANDOM}};
-static const choice profiles[] = {{"ideal", BIT_IDEAL}, {"tf-r1.3", 1u << EMP_SERIES_TF}};
-static const choice peers[] = {
+static const cli_choice placements[] = {{"gpu", 1u << EMP_PLACE_GPU},
+                                        {"pipeline", 1u << EMP_PLACE_PIPELINE},
+                                        {"groups", 1u << EMP_PLACE_GROUPS},
+                                        {"random", 1u << EMP_PLACE_RANDOM}};
+static const cli_choice profiles[] = {{"ideal", BIT_IDEAL},
+                                      {"tf-r1.3", 1u << EMP_SERIES_TF}};
+static const cli_choice peers[] = {
     {"none", 0},
     {"textbook", BIT_TEXTBOOK},
     {"simgrid", 1u << EMP_SERIES_SIMGRID_FIFO | 1u << EMP_SERIES_SIMGRID_DAG},
     {"python", 1u << EMP_SERIES_PYTHON}};
 
-enum { CHOICES = 4, PROFILES = 2, NAMES_BYTES = 64 };
+enum { CHOICES = 4, PROFILES = 2 };
 
 struct args {
     const char *csv;
@@ -95,42 +91,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void list_names(char names[NAMES_BYTES], const choice *known, int count)
-{
-    int length = 0;
-
-    for (int i = 0; i < count && length < NAMES_BYTES; i++) {
-        length += snprintf(names + length, (size_t)(NAMES_BYTES - length), "%s%s",
-                           i == 0 ? "" : ", ", known[i].name);
-    }
-}
-
-/* A choice of no bits stands alone: nothing, and nothing else. */
-static uint32_t parse_choices(const char *option, const char *list, const choice *known,
-                              int count)
-{
-    uint32_t    bits = 0;
-    char        word[32], names[NAMES_BYTES];
-    const char *none = NULL;
-
-    if (*list == '\0') cli_usage_error("--%s takes a list, not \"\"", option);
-    while (cli_next_word(&list, word, sizeof word)) {
-        const choice *found = NULL;
-        for (int i = 0; i < count; i++)
-            if (strcmp(known[i].name, word) == 0) found = &known[i];
-        if (found == NULL) {
-            list_names(names, known, count);
-            cli_usage_error("--%s: there is no \"%s\"; there are %s", option, word,
-                            names);
-        }
-        bits |= found->value;
-        if (found->value == 0) none = found->name;
-    }
-    if (none != NULL && bits != 0)
-        cli_usage_error("--%s: \"%s\" and others make no sense together", option, none);
-    return bits;
-}
-
 static const char *or_default(const char *text, const char *otherwise)
 {
     return text != NULL ? text : otherwise;
@@ -144,12 +104,12 @@ static emp_oracle_params make_params(const struct args *a)
     p.repeats = a->repeats > 0 ? a->repeats : quick ? 5 : 15;
     p.size_count = cli_sizes(or_default(a->sizes, quick ? "1k,10k" : "1k,10k,83k,1M"),
                              p.size, EMP_ORACLE_MAX_SIZES);
-    p.placements = parse_choices("placements",
-                                 or_default(a->placements, "gpu,pipeline,groups,random"),
-                                 placements, CHOICES);
-    p.series = parse_choices("profiles", or_default(a->profiles, "ideal,tf-r1.3"),
-                             profiles, PROFILES);
-    p.series |= parse_choices(
+    p.placements =
+        cli_choices("placements", or_default(a->placements, "gpu,pipeline,groups,random"),
+                    placements, CHOICES);
+    p.series = cli_choices("profiles", or_default(a->profiles, "ideal,tf-r1.3"), profiles,
+                           PROFILES);
+    p.series |= cli_choices(
         "peers", or_default(a->peers, quick ? "textbook" : "textbook,simgrid,python"),
         peers, CHOICES);
     return p;

@@ -67,30 +67,9 @@ static int32_t parse_numbers(const char *option, const char *list, int32_t *numb
     return count;
 }
 
-static uint32_t parse_networks(const char *list)
-{
-    uint32_t bits = 0;
-    char     word[32];
-
-    if (*list == '\0') cli_usage_error("--networks takes a list, not \"\"");
-    while (cli_next_word(&list, word, sizeof word)) {
-        int kind = 0;
-        while (kind < EMP_STAND_COUNT &&
-               strcmp(emp_stand_name((emp_stand_kind)kind), word) != 0)
-            kind++;
-        if (kind == EMP_STAND_COUNT)
-            cli_usage_error("--networks: there are placer and grouper, not \"%s\"", word);
-        bits |= 1u << kind;
-    }
-    return bits;
-}
-
-static bool parse_peers(const char *word)
-{
-    if (strcmp(word, "torch") == 0) return true;
-    if (strcmp(word, "none") == 0) return false;
-    cli_usage_error("--peers: there are torch and none, not \"%s\"", word);
-}
+static const cli_choice networks[] = {{"placer", 1u << EMP_STAND_PLACER},
+                                      {"grouper", 1u << EMP_STAND_GROUPER}};
+static const cli_choice peers[] = {{"none", 0}, {"torch", 1}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -98,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     emp_speed_params *p = &args->params;
 
     switch (key) {
-    case KEY_NETWORKS: p->networks = parse_networks(arg); return 0;
+    case KEY_NETWORKS: p->networks = cli_choices("networks", arg, networks, 2); return 0;
     case KEY_HIDDEN:
         p->hidden_count = parse_numbers("hidden", arg, p->hidden, 4096);
         return 0;
@@ -107,7 +86,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_GROUPS: p->groups = (int32_t)cli_integer("groups", arg, 1, 4096); return 0;
     case KEY_OPS: p->ops = (int32_t)cli_integer("ops", arg, 1, 10000000); return 0;
-    case KEY_PEERS: p->has_torch = parse_peers(arg); return 0;
+    case KEY_PEERS: p->has_torch = cli_choices("peers", arg, peers, 2); return 0;
     case KEY_CSV: args->csv = arg; return 0;
     case KEY_JSON: args->is_json = true; return 0;
     case 'n': p->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000); return 0;

@@ -237,7 +237,7 @@ static emp_status print(const stand *from, const row *rows, emp_error *err)
     int32_t                  op_count = emp_surrogate_op_count(from->surrogate);
     emp_sheet                s;
 
-    emp_sheet_init(&s, columns, sizeof columns / sizeof *columns);
+    EMP_SHEET_INIT(&s, columns);
     s.cells = NULL;
     s.is_keyed = true;
     s.facts = json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:I}", "spec", study->spec,

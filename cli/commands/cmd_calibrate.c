@@ -136,8 +136,7 @@ static void tabulate_constants(emp_sheet *s, const emp_calibration *c)
     const emp_constant *table = emp_constant_table(&count);
     char                value[48], before[48], interval[112], leans[512];
 
-    emp_sheet_init(s, constant_columns,
-                   sizeof constant_columns / sizeof *constant_columns);
+    EMP_SHEET_INIT(s, constant_columns);
     for (int32_t j = 0; j < count; j++) {
         emp_text text = {leans, sizeof leans, 0};
         leans[0] = '\0';
@@ -163,7 +162,7 @@ static void tabulate_constants(emp_sheet *s, const emp_calibration *c)
 
 static void tabulate_cells(emp_sheet *s, const emp_calibration *c)
 {
-    emp_sheet_init(s, cell_columns, sizeof cell_columns / sizeof *cell_columns);
+    EMP_SHEET_INIT(s, cell_columns);
     s->rows = "cells";
     for (int32_t i = 0; i < c->cell_count; i++) {
         const emp_cell         *cell = &c->cells[i];

@@ -150,8 +150,7 @@ static void tabulate_constants(emp_sheet *s, const emp_measurement *m)
     const emp_constant *table = emp_measure_table(&count);
     char                value[48], interval[112];
 
-    emp_sheet_init(s, constant_columns,
-                   sizeof constant_columns / sizeof *constant_columns);
+    EMP_SHEET_INIT(s, constant_columns);
     for (int32_t j = 0; m != NULL && j < count; j++)
         EMP_SHEET_ADD(s, EMP_V(table[j].name),
                       EMP_V(emp_constant_format(&table[j], m->fit.parameter[j], DIGITS,
@@ -166,8 +165,7 @@ static void tabulate_constants(emp_sheet *s, const emp_measurement *m)
 static void tabulate_benchmarks(emp_sheet *s, const emp_measurement *m,
                                 const struct bench *b)
 {
-    emp_sheet_init(s, benchmark_columns,
-                   sizeof benchmark_columns / sizeof *benchmark_columns);
+    EMP_SHEET_INIT(s, benchmark_columns);
     s->rows = "benchmarks";
     for (int32_t i = 0; i < b->count; i++)
         EMP_SHEET_ADD(s, EMP_V(b->micro[i].name), EMP_V(b->measured_s[i]),

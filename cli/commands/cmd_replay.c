@@ -2,6 +2,7 @@
 /* emplace replay FILE...: executes placements with real work, and sets what was measured
  * beside what the simulator says. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,11 +255,6 @@ static json_t *json_oom(const emp_replay_result *r)
                      (json_int_t)r->device[r->oom_device].memory_bytes);
 }
 
-static json_t *json_time(bool is_known, double seconds)
-{
-    return is_known ? json_real(seconds) : json_null();
-}
-
 static json_t *json_candidate(const struct candidate *c)
 {
     const emp_replay_result *r = &c->measured;
@@ -272,10 +268,11 @@ static json_t *json_candidate(const struct candidate *c)
     json_t *o = json_pack(
         "{s:s, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "placement",
         c->name, "predicted_feasible", c->predicted.is_feasible, "predicted_s",
-        json_time(c->predicted.is_feasible, predicted_s(c)), "feasible", r->is_feasible,
-        "median_s", json_time(is_timed, r->median_s), "low_s",
-        json_time(is_timed, r->low_s), "high_s", json_time(is_timed, r->high_s),
-        "steps_s", steps, "oom", json_oom(r), "devices", devices, "checked",
+        cli_json_number(c->predicted.is_feasible ? predicted_s(c) : NAN), "feasible",
+        r->is_feasible, "median_s", cli_json_number(is_timed ? r->median_s : NAN),
+        "low_s", cli_json_number(is_timed ? r->low_s : NAN), "high_s",
+        cli_json_number(is_timed ? r->high_s : NAN), "steps_s", steps, "oom", json_oom(r),
+        "devices", devices, "checked",
         r->is_checked ? json_pack("{s:I, s:i, s:f}", "reads",
                                   (json_int_t)r->checked_reads, "verified_ops",
                                   r->verified_ops, "verified_error", r->verified_error)
@@ -316,7 +313,7 @@ static emp_status print_csv(const struct candidate *c, int32_t count, emp_error 
 {
     emp_sheet s;
 
-    emp_sheet_init(&s, columns, sizeof columns / sizeof *columns);
+    EMP_SHEET_INIT(&s, columns);
     for (int32_t i = 0; i < count; i++) {
         const emp_replay_result *r = &c[i].measured;
         for (int32_t d = 0; d < r->device_count; d++)

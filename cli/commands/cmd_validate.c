@@ -369,7 +369,7 @@ static void add_case(emp_sheet *s, const char *workload, const emp_validation_ca
 
 static void tabulate_types(emp_sheet *s, const emp_validation_types *types, int32_t most)
 {
-    emp_sheet_init(s, type_columns, sizeof type_columns / sizeof *type_columns);
+    EMP_SHEET_INIT(s, type_columns);
     for (int32_t i = 0; i < types->count && i < most; i++) {
         const emp_validation_type *t = &types->type[i];
         EMP_SHEET_ADD(s, EMP_V(t->type), EMP_V(t->count), EMP_V(t->predicted_s),
@@ -446,7 +446,7 @@ static emp_status print(const struct validation *v, emp_error *err)
     if (s == NULL) EMP_FAIL(EMP_ENOMEM, "tables of %d workloads", count);
     for (int32_t i = 0; i < count; i++) {
         const struct part *part = &v->part[i];
-        emp_sheet_init(&s[i], case_columns, sizeof case_columns / sizeof *case_columns);
+        EMP_SHEET_INIT(&s[i], case_columns);
         emp_sheet_set_title(&s[i], "%s", part->spec);
         s[i].rows = "placements";
         s[i].cells = "devices";
