@@ -26,11 +26,6 @@ emp_status emp_fusion_init(emp_fusion *f, const emp_graph *graph, emp_error *err
 
 void emp_fusion_clear(emp_fusion *f) { emp_arrays_clear(&f->arrays); }
 
-emp_op_id emp_fusion_root(const emp_fusion *f, emp_op_id op)
-{
-    return emp_disjoint_root(f->parent, op);
-}
-
 /* The producers' set joins the readers' at its front, so that members stay in an order in
  * which they can run. */
 static void unite(emp_fusion *f, emp_op_id producer, emp_op_id reader)
@@ -47,7 +42,7 @@ static emp_op_id add_neighbor(const emp_fusion *f, emp_op_id known, emp_op_id ow
                               emp_op_id op)
 {
     if (f->parent[op] < 0) return known; /* folded */
-    emp_op_id root = emp_fusion_root(f, op);
+    emp_op_id root = emp_disjoint_root(f->parent, op);
     if (root == own || root == known) return known;
     return known == NONE ? root : SEVERAL;
 }
@@ -118,7 +113,7 @@ static void count_edge(emp_fusion *f, int32_t *missing, emp_op_id own, emp_op_id
                        int32_t change)
 {
     if (f->parent[reader] < 0) return;
-    emp_op_id root = emp_fusion_root(f, reader);
+    emp_op_id root = emp_disjoint_root(f->parent, reader);
     if (root == own) return;
     missing[root] += change;
     if (change < 0 && missing[root] == 0) f->root_of_set[f->set_count++] = root;

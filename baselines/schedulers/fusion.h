@@ -28,7 +28,4 @@ void emp_fusion_run(emp_fusion *fusion, const int32_t *pin_of_op);
 /** Fills set_count and root_of_set. O(V + E). \retval EMP_ENOMEM */
 emp_status emp_fusion_sort(emp_fusion *fusion, emp_error *err);
 
-/** The root of the set of an op that is not folded. */
-emp_op_id emp_fusion_root(const emp_fusion *fusion, emp_op_id op);
-
 #endif /* EMP_BASELINES_SCHEDULERS_FUSION_H */

@@ -234,6 +234,28 @@ emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id devic
     return EMP_OK;
 }
 
+emp_status emp_list_book_first_end(emp_list_schedule *s, int32_t task,
+                                   const double *after_ns, emp_error *err)
+{
+    emp_device_id best = -1;
+    emp_time_ns   best_start = 0;
+    double        best_end = 0.0;
+
+    for (emp_device_id d = 0; d < s->graph->machine->device_count; d++) {
+        if (!emp_list_may_go(s, task, d)) continue;
+        emp_time_ns time = emp_list_time_ns(s, task, d);
+        emp_time_ns start =
+            emp_list_first_gap(s, d, emp_list_arrival_ns(s, task, d), time);
+        double end = (double)(start + time) + (after_ns != NULL ? after_ns[d] : 0.0);
+        if (best >= 0 && end >= best_end) continue;
+        best = d;
+        best_start = start;
+        best_end = end;
+    }
+    if (best < 0) EMP_CHECK(emp_list_no_room(s, task, err));
+    return emp_list_book(s, task, best, best_start, err);
+}
+
 void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level)
 {
     uint64_t devices = 0;

@@ -81,6 +81,12 @@ emp_time_ns emp_list_first_gap(const emp_list_schedule *s, emp_device_id device,
 emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id device,
                          emp_time_ns start_ns, emp_error *err);
 
+/** Books a ready task into the first gap of the device on which it ends first, or where the
+ * end and \a after_ns [device] are least. Ties go to the lower device.
+ * \retval EMP_ENOMEM \retval EMP_EINFEASIBLE  It fits nowhere. */
+emp_status emp_list_book_first_end(emp_list_schedule *s, int32_t task,
+                                   const double *after_ns, emp_error *err);
+
 /** Says in one sentence that \a task fits nowhere.
  * \retval EMP_EINFEASIBLE  Always. */
 emp_status emp_list_no_room(const emp_list_schedule *s, int32_t task, emp_error *err);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* m-SCT of Baechi (Jeon et al., SoCC 2020): m-ETF that knows each task's favourite child, by
  * the linear program of small communication times, rounded. */
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/schedulers/baechi.h"
 #include "baselines/schedulers/sct_lp.h"
@@ -25,19 +24,18 @@ emp_status emp_schedule_m_sct(emp_list_schedule *s, emp_error *err)
     emp_status       st = EMP_OK;
     int32_t          count = s->graph->task_count;
     emp_sct_solution lp = {0};
-    int32_t         *parent = EMP_NEW_ARRAY(int32_t, (size_t)count);
-    int32_t         *child = EMP_NEW_ARRAY(int32_t, (size_t)count);
+    emp_arrays       arrays = {0};
+    int32_t         *parent = EMP_ADD_ARRAY(&arrays, int32_t, (size_t)count);
+    int32_t         *child = EMP_ADD_ARRAY(&arrays, int32_t, (size_t)count);
 
-    if (parent == NULL || child == NULL)
-        EMP_FAIL(EMP_ENOMEM, "favourites of %d tasks", count);
+    if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "favourites of %d tasks", count);
     EMP_TRY(emp_sct_solve(&lp, s->graph, err));
     round_favourites(&lp, count, parent, child);
     EMP_TRY(emp_baechi_schedule(s, child, err));
 
 cleanup:
     emp_sct_solution_clear(&lp);
-    emp_free(parent);
-    emp_free(child);
+    emp_arrays_clear(&arrays);
     return st;
 }
 

@@ -7,7 +7,6 @@
  * is what must follow v at least when v runs on d. Of the ready tasks the one with the
  * largest mean OCT goes first, into the gap of the device with the least end + OCT. Ties go
  * to the lower number. */
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/schedulers/list_schedule.h"
 
@@ -18,6 +17,7 @@ typedef struct {
     double            *rank; /**< [task] */
     int32_t           *heap; /**< ready tasks, the first in order at 0 */
     int32_t            heap_count;
+    emp_arrays         arrays;
 } peft;
 
 static double *oct_of(const peft *p, int32_t task)
@@ -105,51 +105,28 @@ static int32_t pop(peft *p)
     return first;
 }
 
-static emp_status book_best(peft *p, int32_t task, emp_error *err)
-{
-    emp_list_schedule *s = p->schedule;
-    emp_device_id      best = -1;
-    emp_time_ns        best_start = 0;
-    double             best_end = 0.0;
-
-    for (emp_device_id d = 0; d < p->device_count; d++) {
-        if (!emp_list_may_go(s, task, d)) continue;
-        emp_time_ns time = emp_list_time_ns(s, task, d);
-        emp_time_ns start =
-            emp_list_first_gap(s, d, emp_list_arrival_ns(s, task, d), time);
-        double end = (double)(start + time) + oct_of(p, task)[d];
-        if (best >= 0 && end >= best_end) continue;
-        best = d;
-        best_start = start;
-        best_end = end;
-    }
-    if (best < 0) EMP_CHECK(emp_list_no_room(s, task, err));
-    return emp_list_book(s, task, best, best_start, err);
-}
-
 emp_status emp_schedule_peft(emp_list_schedule *s, emp_error *err)
 {
     emp_status st = EMP_OK;
     size_t     tasks = (size_t)s->graph->task_count;
     peft       p = {.schedule = s, .device_count = s->graph->machine->device_count};
 
-    p.oct = EMP_NEW_ARRAY(double, tasks *(size_t)p.device_count);
-    p.rank = EMP_NEW_ARRAY(double, tasks);
-    p.heap = EMP_NEW_ARRAY(int32_t, tasks);
-    if (!p.oct || !p.rank || !p.heap)
+    p.oct = EMP_ADD_ARRAY(&p.arrays, double, tasks *(size_t)p.device_count);
+    p.rank = EMP_ADD_ARRAY(&p.arrays, double, tasks);
+    p.heap = EMP_ADD_ARRAY(&p.arrays, int32_t, tasks);
+    if (p.arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "cost table of %d tasks", s->graph->task_count);
     look_ahead(&p);
     for (int32_t i = 0; i < s->ready_count; i++) push(&p, s->ready[i]);
     while (p.heap_count > 0) {
         int32_t known = s->ready_count - 1; /* booking takes one and appends others */
-        EMP_TRY(book_best(&p, pop(&p), err));
+        int32_t task = pop(&p);
+        EMP_TRY(emp_list_book_first_end(s, task, oct_of(&p, task), err));
         for (int32_t i = known; i < s->ready_count; i++) push(&p, s->ready[i]);
     }
 
 cleanup:
-    emp_free(p.oct);
-    emp_free(p.rank);
-    emp_free(p.heap);
+    emp_arrays_clear(&p.arrays);
     return st;
 }
 
