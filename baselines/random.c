@@ -24,14 +24,12 @@ typedef struct {
     emp_device_id     *device_of_group; /* of the latest candidate */
 } random_placer;
 
-static void destroy(void *state)
+static void clear(void *state)
 {
     random_placer *r = state;
 
-    if (r == NULL) return;
     emp_free(r->group_of_class);
     emp_free(r->device_of_group);
-    emp_free(r);
 }
 
 static void draw_groups(random_placer *r, int32_t class_count, bool is_grouped)
@@ -45,32 +43,24 @@ static void draw_groups(random_placer *r, int32_t class_count, bool is_grouped)
     }
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    emp_status     st = EMP_OK;
     int32_t        class_count = problem->graph->class_count;
     random_options options;
-    random_placer *r = EMP_NEW(random_placer);
+    random_placer *r = state;
 
-    *state = NULL;
-    if (r == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(emp_placer_options_parse(&options, &emp_placer_random, params, err));
+    EMP_CHECK(emp_placer_options_parse(&options, &emp_placer_random, params, err));
     r->problem = problem;
     r->seed = params->seed;
     r->group_count = options.groups == 0 ? class_count : options.groups;
     r->group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)class_count);
     r->device_of_group = EMP_NEW_ARRAY(emp_device_id, (size_t)r->group_count);
     if (r->group_of_class == NULL || r->device_of_group == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d groups of %d classes", r->group_count, class_count);
+        return EMP_ERROR(EMP_ENOMEM, "%d groups of %d classes", r->group_count,
+                         class_count);
     draw_groups(r, class_count, options.groups != 0);
-
-    *state = r;
-    r = NULL;
-
-cleanup:
-    destroy(r);
-    return st;
+    return EMP_OK;
 }
 
 static void draw_candidate(random_placer *r, emp_device_id *device_of_op)
@@ -108,7 +98,8 @@ const emp_placer_type emp_placer_random = {
     .description = "uniform random devices, afresh until the budget ends; groups=N",
     .uses_budget = true,
     .uses_seed = true,
-    .create = create,
+    .state_bytes = sizeof(random_placer),
+    .init = init,
     .ask = ask,
-    .destroy = destroy,
+    .clear = clear,
 };

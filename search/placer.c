@@ -26,26 +26,33 @@ emp_status emp_placer_options_parse(void *options, const emp_placer_type *type,
     return emp_options_parse(options, &table, params->preset, params->options, err);
 }
 
+static emp_status place(placed *p, const emp_placer_type *type,
+                        const emp_problem *problem, const emp_placer_params *params,
+                        emp_error *err)
+{
+    p->op_count = problem->graph->op_count;
+    p->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)p->op_count);
+    if (p->device_of_op == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "placement of %d ops", p->op_count);
+    return type->place(type, problem, params, p->device_of_op, err);
+}
+
 emp_status emp_placer_create(void **state, const emp_placer_type *type,
                              const emp_problem *problem, const emp_placer_params *params,
                              emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t    op_count = problem->graph->op_count;
-    placed    *p = NULL;
+    void      *own = emp_calloc(1, type->place ? sizeof(placed) : type->state_bytes);
 
-    if (type->place == NULL) return type->create(state, problem, params, err);
-    *state = p = EMP_NEW(placed);
-    if (p == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    p->op_count = op_count;
-    p->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)op_count);
-    if (p->device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %d ops", op_count);
-    EMP_TRY(type->place(type, problem, params, p->device_of_op, err));
-    return EMP_OK;
+    *state = NULL;
+    if (own == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
+    EMP_TRY(type->place ? place(own, type, problem, params, err)
+                        : type->init(own, problem, params, err));
+    *state = own;
+    own = NULL;
 
 cleanup:
-    emp_placer_destroy(type, p);
-    *state = NULL;
+    emp_placer_destroy(type, own);
     return st;
 }
 
@@ -71,12 +78,8 @@ emp_status emp_placer_tell(const emp_placer_type *type, void *state,
 
 void emp_placer_destroy(const emp_placer_type *type, void *state)
 {
-    placed *p = state;
-
-    if (type->place == NULL) {
-        type->destroy(state);
-    } else if (p != NULL) {
-        emp_free(p->device_of_op);
-        emp_free(p);
-    }
+    if (state == NULL) return;
+    if (type->place != NULL) emp_free(((placed *)state)->device_of_op);
+    if (type->clear != NULL) type->clear(state);
+    emp_free(state);
 }

@@ -86,14 +86,16 @@ typedef struct emp_placer_type {
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
 
     /** Fills device_of_op[op_count] with the only proposal of a method, which need not be
-     * legal. A method with it has none of the four functions below. */
+     * legal. A method with it has no state of its own and none of the
+     * four functions below. */
     emp_status (*place)(const struct emp_placer_type *type, const emp_problem *problem,
                         const emp_placer_params *params, emp_device_id *device_of_op,
                         emp_error *err);
     const void *own; /**< what place() alone reads, of its own type; NULL: nothing */
 
-    emp_status (*create)(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err);
+    size_t state_bytes; /**< of the state, which init() gets zeroed */
+    emp_status (*init)(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err);
     /** Writes up to \a max placements, candidates[i][op], and their number; 0 = done.
      * Candidates need not be legal: the runner legalizes them. */
     emp_status (*ask)(void *state, emp_device_id *const *candidates, int32_t max,
@@ -101,7 +103,8 @@ typedef struct emp_placer_type {
     /** NULL: nothing is learned from a score. */
     emp_status (*tell)(void *state, const emp_score *scores, int32_t count,
                        emp_error *err);
-    void (*destroy)(void *state); /**< NULL is allowed */
+    /** Frees what a state owns, also after a failed init(); NULL: it owns nothing. */
+    void (*clear)(void *state);
 
     /** OPTIONAL. Metrics of the last tell; sets \a *count. Those that only step() knows
      * are NaN after backward(). */
@@ -118,8 +121,9 @@ typedef struct emp_placer_type {
     const emp_placer_sharing *sharing;
 } emp_placer_type;
 
-/** These four do what a type's own functions do. For a type with place() they compute the
- * placement when the state is created, give it once, and learn nothing. */
+/** These four do what a type's own functions do, on a state that the first allocates and the
+ * last frees; NULL is no state. For a type with place() they compute the placement when the
+ * state is created, give it once, and learn nothing. */
 emp_status emp_placer_create(void **state, const emp_placer_type *type,
                              const emp_problem *problem, const emp_placer_params *params,
                              emp_error *err);

@@ -36,34 +36,24 @@ typedef struct {
 /* Without a budget in evaluations. */
 enum { USUAL_LENGTH = 4000 };
 
-static void destroy(void *state)
+static void clear(void *state)
 {
     annealer *a = state;
 
-    if (a == NULL) return;
     emp_walk_clear(&a->walk);
-    emp_free(a);
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    annealer  *a = EMP_NEW(annealer);
+    annealer *a = state;
 
-    *state = NULL;
-    if (a == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(emp_placer_options_parse(&a->options, &emp_placer_anneal, params, err));
+    EMP_CHECK(emp_placer_options_parse(&a->options, &emp_placer_anneal, params, err));
     a->length = a->options.length > 0            ? a->options.length
                 : params->budget_evaluations > 0 ? params->budget_evaluations
                                                  : USUAL_LENGTH;
-    EMP_TRY(emp_walk_init(&a->walk, problem, &a->options.walk, params->seed, err));
-    *state = a;
-    a = NULL;
-
-cleanup:
-    destroy(a);
-    return st;
+    EMP_CHECK(emp_walk_init(&a->walk, problem, &a->options.walk, params->seed, err));
+    return EMP_OK;
 }
 
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
@@ -145,10 +135,11 @@ const emp_placer_type emp_placer_anneal = {
                    "1983)",
     .uses_budget = true,
     .uses_seed = true,
-    .create = create,
+    .state_bytes = sizeof(annealer),
+    .init = init,
     .ask = ask,
     .tell = tell,
-    .destroy = destroy,
+    .clear = clear,
     .metrics = emp_walk_metrics,
     .list_state = list_state,
 };

@@ -52,18 +52,16 @@ typedef struct {
     int32_t       *device_of_group; /* of the latest candidate */
 } brkga;
 
-static void destroy(void *state)
+static void clear(void *state)
 {
     brkga *b = state;
 
-    if (b == NULL) return;
     emp_grouped_clear(&b->groups);
     emp_free(b->key);
     emp_free(b->next_key);
     emp_free(b->cost_s);
     emp_free(b->rank);
     emp_free(b->device_of_group);
-    emp_free(b);
 }
 
 static emp_status divide_population(brkga *b, emp_error *err)
@@ -113,27 +111,20 @@ static emp_status allocate(brkga *b, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    brkga     *b = EMP_NEW(brkga);
+    brkga *b = state;
 
-    *state = NULL;
-    if (b == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(emp_placer_options_parse(&b->options, &emp_placer_brkga, params, err));
-    EMP_TRY(divide_population(b, err));
+    EMP_CHECK(emp_placer_options_parse(&b->options, &emp_placer_brkga, params, err));
+    EMP_CHECK(divide_population(b, err));
     b->seed = params->seed;
-    EMP_TRY(emp_grouped_init(&b->groups, problem, &b->options.groups, params->seed, err));
+    EMP_CHECK(
+        emp_grouped_init(&b->groups, problem, &b->options.groups, params->seed, err));
     b->key_count = b->groups.ops.group_count * b->groups.device_count;
-    EMP_TRY(allocate(b, err));
+    EMP_CHECK(allocate(b, err));
     draw_population(b);
-    *state = b;
-    b = NULL;
-
-cleanup:
-    destroy(b);
-    return st;
+    return EMP_OK;
 }
 
 /* ---- ask --------------------------------------------------------------------------- */
@@ -273,10 +264,11 @@ const emp_placer_type emp_placer_brkga = {
                    "2011; Paliwal et al. 2020)",
     .uses_budget = true,
     .uses_seed = true,
-    .create = create,
+    .state_bytes = sizeof(brkga),
+    .init = init,
     .ask = ask,
     .tell = tell,
-    .destroy = destroy,
+    .clear = clear,
     .metrics = emp_grouped_metrics,
     .list_state = list_state,
 };

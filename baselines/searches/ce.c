@@ -65,17 +65,15 @@ typedef struct {
     emp_placer_metric metric[METRICS];
 } ce;
 
-static void destroy(void *state)
+static void clear(void *state)
 {
     ce *c = state;
 
-    if (c == NULL) return;
     for (int i = 0; i < MOST_STARTS; i++) emp_clusters_destroy(c->clusters[i]);
     emp_free(c->p);
     emp_free(c->sample);
     emp_elites_clear(&c->elites);
     emp_free(c->best);
-    emp_free(c);
 }
 
 static bool is_fine(const ce *c) { return c->at.stage == c->options.starts; }
@@ -157,36 +155,28 @@ static uint64_t hash_clusters(const ce *c)
     return hash;
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    ce        *c = EMP_NEW(ce);
+    ce *c = state;
 
-    *state = NULL;
-    if (c == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
     c->problem = problem;
     c->seed = params->seed;
     c->device_count = problem->machine->device_count;
-    EMP_TRY(emp_placer_options_parse(&c->options, &emp_placer_ce, params, err));
-    EMP_TRY(create_clusters(c, err));
+    EMP_CHECK(emp_placer_options_parse(&c->options, &emp_placer_ce, params, err));
+    EMP_CHECK(create_clusters(c, err));
     size_t groups = (size_t)c->most_groups;
     c->p = EMP_NEW_ARRAY(double, groups *(size_t)c->device_count);
     c->sample = EMP_NEW_ARRAY(int32_t, (size_t)c->options.samples * groups);
-    EMP_TRY(emp_elites_init(&c->elites, c->options.elites, c->most_groups, err));
+    EMP_CHECK(emp_elites_init(&c->elites, c->options.elites, c->most_groups, err));
     c->best = EMP_NEW_ARRAY(int32_t, groups);
     if (!c->p || !c->sample || !c->best)
-        EMP_FAIL(EMP_ENOMEM, "table of %zu groups", groups);
+        return EMP_ERROR(EMP_ENOMEM, "table of %zu groups", groups);
     c->hash_of_groups = hash_clusters(c);
     c->groups_hash = (int64_t)c->hash_of_groups;
     c->at.best_start = -1;
     begin_stage(c);
-    *state = c;
-    c = NULL;
-
-cleanup:
-    destroy(c);
-    return st;
+    return EMP_OK;
 }
 
 static int32_t draw_device(const ce *c, int32_t group, emp_rng *rng)
@@ -382,10 +372,11 @@ const emp_placer_type emp_placer_ce = {
         "1999; Gao et al. 2018)",
     .uses_budget = true,
     .uses_seed = true,
-    .create = create,
+    .state_bytes = sizeof(ce),
+    .init = init,
     .ask = ask,
     .tell = tell,
-    .destroy = destroy,
+    .clear = clear,
     .metrics = metrics,
     .list_state = list_state,
 };

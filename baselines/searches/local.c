@@ -41,14 +41,12 @@ typedef struct {
     double         best_s; /* cost of at.best, or of where the walk stands */
 } local_search;
 
-static void destroy(void *state)
+static void clear(void *state)
 {
     local_search *s = state;
 
-    if (s == NULL) return;
     emp_walk_clear(&s->walk);
     emp_free(s->order);
-    emp_free(s);
 }
 
 static bool make_move(emp_walk *walk, int64_t draft, emp_device_id *device_of_op)
@@ -58,33 +56,27 @@ static bool make_move(emp_walk *walk, int64_t draft, emp_device_id *device_of_op
     return emp_moves_make(&walk->moves, s->order[draft % s->move_count], device_of_op);
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    local_search *s = EMP_NEW(local_search);
+    local_search *s = state;
 
-    *state = NULL;
-    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(emp_placer_options_parse(&s->options, &emp_placer_local, params, err));
-    EMP_TRY(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
+    EMP_CHECK(emp_placer_options_parse(&s->options, &emp_placer_local, params, err));
+    EMP_CHECK(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
     s->walk.make = make_move;
     int64_t moves = emp_moves_count(&s->walk.moves);
     if (moves < 1 || moves > INT32_MAX)
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "method local can make %lld moves of a class or group to a device, want "
-                 "1 to %d",
-                 (long long)moves, INT32_MAX);
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "method local can make %lld moves of a class or group to a device, want "
+            "1 to %d",
+            (long long)moves, INT32_MAX);
     s->move_count = (int32_t)moves;
     s->order_of = s->at.best = -1;
     s->order = EMP_NEW_ARRAY(int32_t, (size_t)moves);
-    if (s->order == NULL) EMP_FAIL(EMP_ENOMEM, "order of %d moves", s->move_count);
-    *state = s;
-    s = NULL;
-
-cleanup:
-    destroy(s);
-    return st;
+    if (s->order == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "order of %d moves", s->move_count);
+    return EMP_OK;
 }
 
 /* By Fisher and Yates, from the number of the restart. */
@@ -210,10 +202,11 @@ const emp_placer_type emp_placer_local = {
                    "Tarnawski et al. 2020)",
     .uses_budget = true,
     .uses_seed = true,
-    .create = create,
+    .state_bytes = sizeof(local_search),
+    .init = init,
     .ask = ask,
     .tell = tell,
-    .destroy = destroy,
+    .clear = clear,
     .metrics = emp_walk_metrics,
     .list_state = list_state,
 };

@@ -27,13 +27,11 @@ typedef struct {
     int64_t      since_reset;
 } sampler;
 
-static void destroy(void *state)
+static void clear(void *state)
 {
     sampler *s = state;
 
-    if (s == NULL) return;
     emp_walk_clear(&s->walk);
-    emp_free(s);
 }
 
 /* FlexFlow's rule; without a budget its upper end. */
@@ -44,24 +42,16 @@ static int64_t usual_reset(int64_t budget)
     return reset < 1 ? 1 : reset > 1000 ? 1000 : reset;
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    sampler   *s = EMP_NEW(sampler);
+    sampler *s = state;
 
-    *state = NULL;
-    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(emp_placer_options_parse(&s->options, &emp_placer_mcmc, params, err));
+    EMP_CHECK(emp_placer_options_parse(&s->options, &emp_placer_mcmc, params, err));
     s->reset =
         s->options.reset > 0 ? s->options.reset : usual_reset(params->budget_evaluations);
-    EMP_TRY(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
-    *state = s;
-    s = NULL;
-
-cleanup:
-    destroy(s);
-    return st;
+    EMP_CHECK(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
+    return EMP_OK;
 }
 
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
@@ -122,10 +112,11 @@ const emp_placer_type emp_placer_mcmc = {
                    "et al. 2019)",
     .uses_budget = true,
     .uses_seed = true,
-    .create = create,
+    .state_bytes = sizeof(sampler),
+    .init = init,
     .ask = ask,
     .tell = tell,
-    .destroy = destroy,
+    .clear = clear,
     .metrics = emp_walk_metrics,
     .list_state = list_state,
 };

@@ -51,17 +51,15 @@ typedef struct {
     double       *cost_s; /* [collected] */
 } post;
 
-static void destroy(void *state)
+static void clear(void *state)
 {
     post *p = state;
 
-    if (p == NULL) return;
     emp_grouped_clear(&p->groups);
     emp_free(p->logits);
     emp_free(p->gradient);
     emp_free(p->sample);
     emp_free(p->cost_s);
-    emp_free(p);
 }
 
 static int64_t window_of(const post *p)
@@ -69,17 +67,15 @@ static int64_t window_of(const post *p)
     return (int64_t)p->options.batches * p->options.samples;
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    post      *p = EMP_NEW(post);
+    post *p = state;
 
-    *state = NULL;
-    if (p == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(emp_placer_options_parse(&p->options, &emp_placer_post, params, err));
+    EMP_CHECK(emp_placer_options_parse(&p->options, &emp_placer_post, params, err));
     p->seed = params->seed;
-    EMP_TRY(emp_grouped_init(&p->groups, problem, &p->options.groups, params->seed, err));
+    EMP_CHECK(
+        emp_grouped_init(&p->groups, problem, &p->options.groups, params->seed, err));
     size_t groups = (size_t)p->groups.ops.group_count;
     size_t entries = groups * (size_t)p->groups.device_count;
     size_t window = (size_t)window_of(p);
@@ -88,13 +84,8 @@ static emp_status create(void **state, const emp_problem *problem,
     p->sample = EMP_NEW_ARRAY(int32_t, window * groups);
     p->cost_s = EMP_NEW_ARRAY(double, window);
     if (!p->logits || !p->gradient || !p->sample || !p->cost_s)
-        EMP_FAIL(EMP_ENOMEM, "table of %zu groups", groups);
-    *state = p;
-    p = NULL;
-
-cleanup:
-    destroy(p);
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "table of %zu groups", groups);
+    return EMP_OK;
 }
 
 static int32_t *sample_at(const post *p, int64_t index)
@@ -305,10 +296,11 @@ const emp_placer_type emp_placer_post = {
                    "et al. 2018)",
     .uses_budget = true,
     .uses_seed = true,
-    .create = create,
+    .state_bytes = sizeof(post),
+    .init = init,
     .ask = ask,
     .tell = tell,
-    .destroy = destroy,
+    .clear = clear,
     .metrics = emp_grouped_metrics,
     .list_state = list_state,
 };

@@ -69,11 +69,10 @@ typedef struct {
     bool            is_seen;   /* ... which the simulator has looked at */
 } refiner;
 
-static void destroy(void *state)
+static void clear(void *state)
 {
     refiner *r = state;
 
-    if (r == NULL) return;
     emp_walk_clear(&r->walk);
     emp_sim_destroy(r->sim);
     emp_surrogate_destroy(r->surrogate);
@@ -81,7 +80,6 @@ static void destroy(void *state)
     emp_free(r->known);
     emp_free(r->draft);
     emp_free(r->block);
-    emp_free(r);
 }
 
 /* ---- what the simulator says ------------------------------------------------------- */
@@ -289,36 +287,28 @@ static emp_status create_simulators(refiner *r, const emp_problem *problem,
     return st == EMP_EUNSUPPORTED ? EMP_OK : st;
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    refiner   *r = EMP_NEW(refiner);
-    size_t     ops = (size_t)problem->graph->op_count;
+    refiner *r = state;
+    size_t   ops = (size_t)problem->graph->op_count;
 
-    *state = NULL;
-    if (r == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(emp_placer_options_parse(&r->options, &emp_placer_refine, params, err));
+    EMP_CHECK(emp_placer_options_parse(&r->options, &emp_placer_refine, params, err));
     r->options.walk.start = EMP_START_RANDOM;
     r->options.walk.moves.kind = EMP_MOVES_GROUPS;
     r->options.walk.moves.imbalance = IMBALANCE;
-    EMP_TRY(emp_walk_init(&r->walk, problem, &r->options.walk, params->seed, err));
+    EMP_CHECK(emp_walk_init(&r->walk, problem, &r->options.walk, params->seed, err));
     r->walk.make = make_move;
     emp_problem_legalize(problem, r->walk.here);
-    EMP_TRY(create_simulators(r, problem, err));
+    EMP_CHECK(create_simulators(r, problem, err));
     r->blame_s = EMP_NEW_ARRAY(double, ops);
     r->known = EMP_NEW_ARRAY(int64_t, KNOWN);
     r->draft =
         EMP_NEW_ARRAY(draft, (size_t)r->options.walk.samples * (size_t)r->options.filter);
     r->block = EMP_NEW_ARRAY(emp_device_id, BLOCK * ops);
     if (!r->blame_s || !r->known || !r->draft || !r->block)
-        EMP_FAIL(EMP_ENOMEM, "drafts of %zu ops", ops);
-    *state = r;
-    r = NULL;
-
-cleanup:
-    destroy(r);
-    return st;
+        return EMP_ERROR(EMP_ENOMEM, "drafts of %zu ops", ops);
+    return EMP_OK;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
@@ -369,10 +359,11 @@ const emp_placer_type emp_placer_refine = {
         "surrogate",
     .uses_budget = true,
     .uses_seed = true,
-    .create = create,
+    .state_bytes = sizeof(refiner),
+    .init = init,
     .ask = ask,
     .tell = tell,
-    .destroy = destroy,
+    .clear = clear,
     .metrics = emp_walk_metrics,
     .list_state = list_state,
 };

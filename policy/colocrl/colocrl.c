@@ -5,14 +5,7 @@
 #include "policy/colocrl/agent.h"
 #include "search/groups/colocation_groups.h"
 
-static void destroy(void *state)
-{
-    emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
-
-    if (agent == NULL) return;
-    emp_colocrl_agent_clear(agent);
-    emp_free(agent);
-}
+static void clear(void *state) { emp_colocrl_agent_clear((emp_colocrl_agent *)state); }
 
 /* The group of each row. Rows of several hosts' CPUs, which the rules leave out, share one
  * more group. */
@@ -43,32 +36,24 @@ cleanup:
     return st;
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
     emp_status          st = EMP_OK;
-    emp_colocrl_agent  *agent = NULL;
-    emp_op_features    *ops = NULL;
+    emp_colocrl_agent  *agent = (emp_colocrl_agent *)state;
     int32_t            *group_of_row = NULL, group_count = 0;
     emp_colocrl_options options;
 
-    *state = NULL;
     EMP_TRY(emp_placer_options_parse(&options, &emp_placer_colocrl, params, err));
-    agent = EMP_NEW(emp_colocrl_agent);
-    if (agent == NULL) EMP_FAIL(EMP_ENOMEM, "colocrl");
-    EMP_TRY(emp_op_features_create(&ops, problem, err));
-    agent->learner.ops = ops; /* from here on the agent's */
-    EMP_TRY(group_rows(&group_of_row, &group_count, problem, ops, err));
-    EMP_TRY(emp_colocrl_agent_init(agent, ops, group_of_row, group_count,
+    EMP_TRY(emp_op_features_create(&agent->learner.ops, problem, err));
+    EMP_TRY(group_rows(&group_of_row, &group_count, problem, agent->learner.ops, err));
+    EMP_TRY(emp_colocrl_agent_init(agent, agent->learner.ops, group_of_row, group_count,
                                    problem->machine->device_count, &options, params->seed,
                                    params->threads, err));
     agent->learner.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
-    *state = agent;
-    agent = NULL;
 
 cleanup:
     emp_free(group_of_row);
-    destroy(agent);
     return st;
 }
 
@@ -85,10 +70,11 @@ const emp_placer_type emp_placer_colocrl = {
     .uses_seed = true,
     .presets = "paper",
     .options = emp_colocrl_option_list,
-    .create = create,
+    .state_bytes = sizeof(emp_colocrl_agent),
+    .init = init,
     .ask = emp_learner_ask,
     .tell = emp_learner_tell,
-    .destroy = destroy,
+    .clear = clear,
     .metrics = emp_learner_metrics,
     .list_state = emp_learner_list_state,
     .sharing = &sharing};

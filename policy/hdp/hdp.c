@@ -30,17 +30,15 @@ static bool is_for_balance(const planner *p)
     return p->options.objective == EMP_OBJECTIVE_BALANCE;
 }
 
-static void destroy(void *state)
+static void clear(void *state)
 {
     planner *p = (planner *)state;
 
-    if (p == NULL) return;
     emp_hdp_agent_clear(&p->agent);
     emp_op_agent_clear(&p->single);
     emp_free(p->groups);
     emp_balance_clear(&p->balance);
     emp_free(p->legal);
-    emp_free(p);
 }
 
 static emp_status fix_groups(planner *p, const emp_placer_params *params, emp_error *err)
@@ -89,31 +87,19 @@ static emp_status create_balance(planner *p, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status create(void **state, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    planner        *p = NULL;
-    emp_hdp_options options;
+    planner *p = (planner *)state;
 
-    *state = NULL;
-    EMP_TRY(emp_hdp_options_parse(&options, params->preset, params->options, err));
-    if (params->ranks > 1 && options.objective == EMP_OBJECTIVE_BALANCE)
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "hdp: objective=balance is for a run of one rank; start it without "
-                 "mpirun");
-    p = EMP_NEW(planner);
-    if (p == NULL) EMP_FAIL(EMP_ENOMEM, "hdp");
-    p->options = options;
+    EMP_CHECK(emp_hdp_options_parse(&p->options, params->preset, params->options, err));
+    if (params->ranks > 1 && is_for_balance(p))
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "hdp: objective=balance is for a run of one rank; start it "
+                         "without mpirun");
     p->problem = problem;
-    EMP_TRY(create_agent(p, params, err));
-    if (is_for_balance(p)) EMP_TRY(create_balance(p, err));
-    *state = p;
-    p = NULL;
-
-cleanup:
-    destroy(p);
-    return st;
+    EMP_CHECK(create_agent(p, params, err));
+    return is_for_balance(p) ? create_balance(p, err) : EMP_OK;
 }
 
 static double cost_of(planner *p, const emp_device_id *device_of_op)
@@ -202,10 +188,11 @@ const emp_placer_type emp_placer_hdp = {
     .uses_seed = true,
     .presets = EMP_HDP_PRESETS,
     .options = emp_hdp_option_list,
-    .create = create,
+    .state_bytes = sizeof(planner),
+    .init = init,
     .ask = ask,
     .tell = tell,
-    .destroy = destroy,
+    .clear = clear,
     .metrics = metrics,
     .list_state = list_state,
     .sharing = &sharing};

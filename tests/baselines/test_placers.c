@@ -344,13 +344,14 @@ static void draw_many(const emp_problem *problem, uint64_t seed, const char *opt
     int32_t                 count;
 
     for (size_t i = 0; i < MANY; i++) candidates[i] = device[i];
-    cr_assert_eq(emp_placer_random.create(&state, problem, &params, NULL), EMP_OK);
+    cr_assert_eq(emp_placer_create(&state, &emp_placer_random, problem, &params, NULL),
+                 EMP_OK);
     for (int32_t i = 0; i < MANY; i += count) {
         int32_t batch = MANY - i < 7 ? MANY - i : 7;
         cr_assert_eq(emp_placer_random.ask(state, &candidates[i], batch, &count, NULL),
                      EMP_OK);
     }
-    emp_placer_random.destroy(state);
+    emp_placer_destroy(&emp_placer_random, state);
 }
 
 static emp_device_id draws[MANY][FIXTURE_MAX_OPS], other_draws[MANY][FIXTURE_MAX_OPS];

@@ -74,18 +74,16 @@ struct state {
     emp_placer_metric  metric[2];
 };
 
-static emp_status create(void **out, const emp_problem *problem,
-                         const emp_placer_params *params, emp_error *err)
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_placer_params *params, emp_error *err)
 {
-    struct state *s = EMP_NEW(struct state);
+    struct state *s = (struct state *)state;
 
-    *out = NULL;
-    if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "scripted placer");
+    (void)err;
     s->problem = problem;
     s->seed = params->seed;
     tiny_placer_script.asked = tiny_placer_script.told = 0;
     tiny_placer_script.is_told_order = true;
-    *out = s;
     return EMP_OK;
 }
 
@@ -150,10 +148,10 @@ const emp_placer_type tiny_placer = {
     .uses_budget = true,
     .uses_seed = true,
     .presets = "paper",
-    .create = create,
+    .state_bytes = sizeof(struct state),
+    .init = init,
     .ask = ask,
     .tell = tell,
-    .destroy = emp_free,
     .metrics = metrics,
     .list_state = list_state,
 };

@@ -87,8 +87,8 @@ static void start(search *s, const emp_problem *problem, uint64_t seed,
     const emp_placer_params params = {.seed = seed, .threads = 1, .options = options};
     emp_error               err = {0};
 
-    cr_assert_eq(emp_placer_ce.create(&s->state, problem, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(emp_placer_create(&s->state, &emp_placer_ce, problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
 }
 
 static void ask(search *s)
@@ -137,7 +137,7 @@ Test(ce, finds_the_placement_that_scores_best)
         if (best_of(&s) < best) best = best_of(&s);
     }
     cr_expect_eq(best, 1.0, "found %g", best);
-    emp_placer_ce.destroy(s.state);
+    emp_placer_destroy(&emp_placer_ce, s.state);
     emp_free(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -169,7 +169,7 @@ Test(ce, goes_from_coarse_to_fine_where_it_was_best)
     }
     ask(&s);
     for (int k = 0; k < BATCH; k++) cr_expect_arr_eq(s.device[k], best, sizeof best);
-    emp_placer_ce.destroy(s.state);
+    emp_placer_destroy(&emp_placer_ce, s.state);
     emp_free(f);
 }
 
@@ -195,7 +195,7 @@ Test(ce, refuses_a_state_that_is_not_its_own)
         memcpy(number, &was, is_device ? 4 : 8);
     }
     cr_expect_eq(refused, 3, "elite_count, best, groups_hash");
-    emp_placer_ce.destroy(s.state);
+    emp_placer_destroy(&emp_placer_ce, s.state);
     emp_free(f);
 }
 
@@ -214,8 +214,8 @@ Test(ce, learns_nothing_from_what_does_not_fit)
         emp_placer_ce.tell(fresh.state, s.score, BATCH, NULL);
         cr_expect_arr_eq(s.device, fresh.device, sizeof s.device);
     }
-    emp_placer_ce.destroy(s.state);
-    emp_placer_ce.destroy(fresh.state);
+    emp_placer_destroy(&emp_placer_ce, s.state);
+    emp_placer_destroy(&emp_placer_ce, fresh.state);
     emp_free(f);
 }
 
@@ -245,7 +245,7 @@ Test(ce, goes_on_from_its_listed_state)
         score(&s, false);
         score(&other, false);
     }
-    emp_placer_ce.destroy(s.state);
-    emp_placer_ce.destroy(other.state);
+    emp_placer_destroy(&emp_placer_ce, s.state);
+    emp_placer_destroy(&emp_placer_ce, other.state);
     emp_free(f);
 }

@@ -66,8 +66,8 @@ static void *create(const char *options)
     void                   *state = NULL;
     emp_error               err = {0};
 
-    cr_assert_eq(emp_placer_refine.create(&state, problem, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(emp_placer_create(&state, &emp_placer_refine, problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
     return state;
 }
 
@@ -151,7 +151,7 @@ Test(refine, samples_are_the_best_in_which_one_group_has_moved)
             memcpy(here, candidate[2], bytes);
             tell(state, time_s, SAMPLES);
         }
-        emp_placer_refine.destroy(state);
+        emp_placer_destroy(&emp_placer_refine, state);
     }
 }
 
@@ -173,7 +173,7 @@ Test(refine, nothing_that_is_remembered_is_proposed_again)
     }
     cr_expect_leq(again, 2, "%d of %d again", again, (int)ALL);
     free(seen);
-    emp_placer_refine.destroy(state);
+    emp_placer_destroy(&emp_placer_refine, state);
 }
 
 /* Two starts of two batches, each begun by a placement that comes alone; in the end the best of
@@ -207,7 +207,7 @@ Test(refine, the_best_of_all_starts_is_refined_to_the_end)
         cr_expect_eq(metric(state, "here_s"), 1.0);
     }
     free(best);
-    emp_placer_refine.destroy(state);
+    emp_placer_destroy(&emp_placer_refine, state);
 }
 
 /* ---- what the simulator says ---- */
@@ -236,7 +236,7 @@ static double moved_blame(const char *options)
         }
         tell_all(state, 200.0, SAMPLES);
     }
-    emp_placer_refine.destroy(state);
+    emp_placer_destroy(&emp_placer_refine, state);
     emp_sim_destroy(sim);
     emp_free(blame_s);
     return moved / ops * graph->op_count;
@@ -268,7 +268,7 @@ static double mean_estimate(const char *options)
         for (int k = 0; k < SAMPLES; k++) sum += estimate_s[k];
         tell_all(state, 200.0, SAMPLES);
     }
-    emp_placer_refine.destroy(state);
+    emp_placer_destroy(&emp_placer_refine, state);
     emp_surrogate_destroy(surrogate);
     return sum / (BATCHES * SAMPLES);
 }
@@ -294,7 +294,7 @@ Test(refine_rules, others_are_refined_without_a_guide)
         for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]));
         tell_all(state, 200.0, SAMPLES);
     }
-    emp_placer_refine.destroy(state);
+    emp_placer_destroy(&emp_placer_refine, state);
 }
 
 Test(refine, other_options_are_refused)
@@ -303,7 +303,8 @@ Test(refine, other_options_are_refused)
     void                   *state = NULL;
     emp_error               err = {0};
 
-    cr_expect_eq(emp_placer_refine.create(&state, problem, &params, &err), EMP_EINVAL);
+    cr_expect_eq(emp_placer_create(&state, &emp_placer_refine, problem, &params, &err),
+                 EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "finest=20"));
 }
 
@@ -334,7 +335,7 @@ Test(refine, survives_every_allocation_failure)
 
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
-        st = emp_placer_refine.create(&state, problem, &params, NULL);
+        st = emp_placer_create(&state, &emp_placer_refine, problem, &params, NULL);
         emp_mem_fail_after(-1);
         if (st == EMP_OK) break;
         cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
@@ -345,5 +346,5 @@ Test(refine, survives_every_allocation_failure)
     cr_assert_eq(ask(state), 1);
     tell_all(state, 100.0, 1);
     ask_in_spite_of_failures(state);
-    emp_placer_refine.destroy(state);
+    emp_placer_destroy(&emp_placer_refine, state);
 }

@@ -85,8 +85,8 @@ static search start_seed(const emp_placer_type *method, const char *options,
     search    s = {.method = method, .max = EMP_MAX_BATCH};
     emp_error err = {0};
 
-    cr_assert_eq(method->create(&s.state, &f->problem, &params, &err), EMP_OK, "%s: %s",
-                 method->name, err.msg);
+    cr_assert_eq(emp_placer_create(&s.state, method, &f->problem, &params, &err), EMP_OK,
+                 "%s: %s", method->name, err.msg);
     return s;
 }
 
@@ -152,7 +152,7 @@ static double best_of_run(const searcher *how, uint64_t seed)
         for (int k = 0; k < s.count; k++) best = fmin(best, s.score[k].step_time_s);
         tell(&s);
     }
-    s.method->destroy(s.state);
+    emp_placer_destroy(s.method, s.state);
     return best;
 }
 
@@ -209,7 +209,7 @@ Test(search, comes_out_of_where_nothing_fits)
         }
         cr_expect_gt(fit, 100, "%s %s: %d fit", s.method->name, searchers[i].options,
                      fit);
-        s.method->destroy(s.state);
+        emp_placer_destroy(s.method, s.state);
     }
 }
 
@@ -274,7 +274,7 @@ Test(search, mcmc_accepts_by_the_share_of_the_step_time)
         accepted += is_accepted;
     }
     cr_expect_float_eq((double)accepted / told, exp(-0.7), 0.032); /* 4 deviations */
-    s.method->destroy(s.state);
+    emp_placer_destroy(s.method, s.state);
 }
 
 /* By default every hundredth of the budget the walk goes back to the best. */
@@ -294,7 +294,7 @@ Test(search, mcmc_returns_to_the_best)
         cr_expect_eq(find_metric(&s, "here_s"), i % 20 == 0 ? 1.0 : 2.0,
                      "after %d samples", i);
     }
-    s.method->destroy(s.state);
+    emp_placer_destroy(s.method, s.state);
 }
 
 /* The first temperature is a share of the deviation of the first moves; the last is that
@@ -325,7 +325,7 @@ Test(search, annealing_cools_from_the_spread_of_its_first_moves)
                            0.4 * deviation * pow(0.01, done), 1e-9);
         if (i == WARMUP + 1) break; /* from now on it may move */
     }
-    s.method->destroy(s.state);
+    emp_placer_destroy(s.method, s.state);
 }
 
 /* ---- local search ---- */
@@ -366,7 +366,7 @@ Test(search, local_tries_every_move_once_before_it_restarts)
         ask(&s);
     }
     cr_expect_eq(s.count, 1, "where it restarts comes alone");
-    s.method->destroy(s.state);
+    emp_placer_destroy(s.method, s.state);
 }
 
 /* ---- Post ---- */
@@ -446,7 +446,7 @@ Test(search, post_refits_to_its_elite)
             cr_expect_float_eq(
                 p[d], 0.94 * (0.3 / 3 + (d == best[op] ? 0.7 : 0.0)) + 0.06 / 3, 1e-12);
     }
-    s.method->destroy(s.state);
+    emp_placer_destroy(s.method, s.state);
 }
 
 /* ---- BRKGA ---- */
@@ -511,7 +511,7 @@ Test(search, brkga_breeds_elite_mutants_and_children)
     cr_expect_float_eq((double)of_elite / (of_elite + of_others), 0.7, 0.06);
     ask(&s);
     cr_expect_eq(s.count, MEMBERS - ELITE, "the elite is not scored again");
-    s.method->destroy(s.state);
+    emp_placer_destroy(s.method, s.state);
 }
 
 /* ---- saved states ---- */
@@ -556,9 +556,9 @@ Test(search, goes_on_from_its_state_after_every_batch)
                 tell(&other);
             }
             tell(&s);
-            other.method->destroy(other.state);
+            emp_placer_destroy(other.method, other.state);
         }
-        s.method->destroy(s.state);
+        emp_placer_destroy(s.method, s.state);
     }
 }
 
@@ -590,6 +590,6 @@ Test(search, refuses_a_damaged_state)
             memcpy(arrays[k].values, was, bytes);
         }
         cr_expect_geq(refused, 2, "%s: %d refused", s.method->name, refused);
-        s.method->destroy(s.state);
+        emp_placer_destroy(s.method, s.state);
     }
 }

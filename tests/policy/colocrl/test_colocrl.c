@@ -41,8 +41,8 @@ static void *create(uint64_t seed, int32_t threads, const char *options)
     emp_error err = {0};
     void     *state = NULL;
 
-    cr_assert_eq(emp_placer_colocrl.create(&state, h.problem, &params, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(emp_placer_create(&state, &emp_placer_colocrl, h.problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
     return state;
 }
 
@@ -114,7 +114,7 @@ Test(colocrl, ops_of_a_group_get_one_device)
                              storage[k][agent->learner.ops->op_of_row[s]]);
         }
     }
-    emp_placer_colocrl.destroy(state);
+    emp_placer_destroy(&emp_placer_colocrl, state);
 }
 
 /* Steps of the sequence whose groups have an earlier mean position than those before. */
@@ -147,7 +147,7 @@ Test(colocrl, order_says_how_groups_are_read)
         int   descents = count_descents((const emp_colocrl_agent *)state);
         cr_expect(descents >= order[i].least && descents <= order[i].most, "%s: %d",
                   order[i].options, descents);
-        emp_placer_colocrl.destroy(state);
+        emp_placer_destroy(&emp_placer_colocrl, state);
     }
 }
 
@@ -160,7 +160,7 @@ Test(colocrl, threads_do_not_change_candidates)
         update(state, u % 2 == 0);
         memcpy(one_thread[u], storage, sizeof storage);
     }
-    emp_placer_colocrl.destroy(state);
+    emp_placer_destroy(&emp_placer_colocrl, state);
     for (int32_t threads = 2; threads <= 3; threads++) {
         state = create(7, threads, SMALL);
         for (int u = 0; u < 5; u++) {
@@ -168,7 +168,7 @@ Test(colocrl, threads_do_not_change_candidates)
             cr_expect_eq(memcmp(one_thread[u], storage, sizeof storage), 0,
                          "update %d on %d threads", u, threads);
         }
-        emp_placer_colocrl.destroy(state);
+        emp_placer_destroy(&emp_placer_colocrl, state);
     }
 }
 
@@ -204,8 +204,8 @@ Test(colocrl, listed_state_is_all_that_the_next_updates_depend_on)
     cr_expect_eq(metric(state, "baseline"), metric(resumed, "baseline"));
     cr_expect_eq(metric(state, "embedding_gradient_norm"),
                  metric(resumed, "embedding_gradient_norm"));
-    emp_placer_colocrl.destroy(state);
-    emp_placer_colocrl.destroy(resumed);
+    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_placer_destroy(&emp_placer_colocrl, resumed);
 }
 
 /* Asks a rank of two; it is told what update() would say, twice. */
@@ -261,8 +261,8 @@ Test(colocrl, ranks_with_the_same_samples_learn_what_one_does)
     }
     cr_expect_eq(weight_sum(rank[0]), weight_sum(rank[1]));
     cr_expect_float_eq(weight_sum(rank[0]) - before, learned, 1e-4 * fabs(learned));
-    emp_placer_colocrl.destroy(alone);
-    for (int r = 0; r < 2; r++) emp_placer_colocrl.destroy(rank[r]);
+    emp_placer_destroy(&emp_placer_colocrl, alone);
+    for (int r = 0; r < 2; r++) emp_placer_destroy(&emp_placer_colocrl, rank[r]);
 }
 
 /* The same parameters, other candidates; none of one's own is no gradient. */
@@ -275,7 +275,8 @@ Test(colocrl, ranks_draw_differently_and_may_have_no_samples)
     emp_score            score[2 * SAMPLES];
     void                *state = create(7, 1, SMALL), *rank = NULL;
 
-    cr_assert_eq(emp_placer_colocrl.create(&rank, h.problem, &params, NULL), EMP_OK);
+    cr_assert_eq(emp_placer_create(&rank, &emp_placer_colocrl, h.problem, &params, NULL),
+                 EMP_OK);
     cr_expect_eq(weight_sum(state), weight_sum(rank));
     ask_rank(rank, score);
     memcpy(other, storage, sizeof storage);
@@ -295,8 +296,8 @@ Test(colocrl, ranks_draw_differently_and_may_have_no_samples)
     }
     cr_expect_eq(emp_placer_colocrl.sharing->backward(state, score, SAMPLES, 0, 1, NULL),
                  EMP_EINVAL, "not all of its own");
-    emp_placer_colocrl.destroy(state);
-    emp_placer_colocrl.destroy(rank);
+    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_placer_destroy(&emp_placer_colocrl, rank);
 }
 
 /* A controller takes the server's values and then proposes what it would. */
@@ -319,8 +320,8 @@ Test(colocrl, listed_values_are_all_that_a_controller_needs)
     memcpy(servers, storage, sizeof storage);
     update(controller, true);
     cr_expect_eq(memcmp(servers, storage, sizeof storage), 0);
-    emp_placer_colocrl.destroy(server);
-    emp_placer_colocrl.destroy(controller);
+    emp_placer_destroy(&emp_placer_colocrl, server);
+    emp_placer_destroy(&emp_placer_colocrl, controller);
 }
 
 Test(colocrl, the_baseline_starts_at_the_failing_signal)
@@ -335,7 +336,7 @@ Test(colocrl, the_baseline_starts_at_the_failing_signal)
     reward = metric(state, "reward");
     cr_expect_float_eq(metric(state, "baseline"), -9.0 + 0.1 * reward, 1e-12);
     cr_expect_neq(weight_sum(state), weights);
-    emp_placer_colocrl.destroy(state);
+    emp_placer_destroy(&emp_placer_colocrl, state);
 }
 
 Test(colocrl, failures_teach_at_first_and_are_dropped_later)
@@ -354,7 +355,7 @@ Test(colocrl, failures_teach_at_first_and_are_dropped_later)
     cr_expect_eq(weight_sum(state), weights, "only failures: nothing to learn from");
     update(state, true);
     cr_expect_neq(weight_sum(state), weights, "valid placements still teach");
-    emp_placer_colocrl.destroy(state);
+    emp_placer_destroy(&emp_placer_colocrl, state);
 }
 
 Test(colocrl, network_and_embedding_both_learn)
@@ -366,7 +367,7 @@ Test(colocrl, network_and_embedding_both_learn)
     update(state, true);
     cr_expect_neq(sum_of(&agent->net.params), net);
     cr_expect_neq(sum_of(&agent->groups.params), types);
-    emp_placer_colocrl.destroy(state);
+    emp_placer_destroy(&emp_placer_colocrl, state);
 }
 
 /* The best placement is all ops on device 1. */
@@ -382,7 +383,7 @@ Test(colocrl, concentrates_on_the_best_placement)
     cr_expect_gt(first, 1.5, "untrained: two thirds elsewhere");
     cr_expect_lt(last, 1.1, "from %g only to %g", first, last);
     cr_expect_lt(metric(state, "placer_entropy"), 0.2 * entropy);
-    emp_placer_colocrl.destroy(state);
+    emp_placer_destroy(&emp_placer_colocrl, state);
 }
 
 Test(colocrl, a_small_batch_is_filled)
@@ -395,7 +396,7 @@ Test(colocrl, a_small_batch_is_filled)
     cr_expect_eq(count, 2);
     cr_expect_eq(emp_placer_colocrl.tell(state, score, 1, NULL), EMP_EINVAL);
     cr_expect_eq(emp_placer_colocrl.tell(state, score, 2, NULL), EMP_OK);
-    emp_placer_colocrl.destroy(state);
+    emp_placer_destroy(&emp_placer_colocrl, state);
 }
 
 Test(colocrl, survives_every_allocation_failure)
@@ -407,7 +408,7 @@ Test(colocrl, survives_every_allocation_failure)
 
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
-        st = emp_placer_colocrl.create(&state, h.problem, &params, NULL);
+        st = emp_placer_create(&state, &emp_placer_colocrl, h.problem, &params, NULL);
         emp_mem_fail_after(-1);
         if (st == EMP_OK) break;
         cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
@@ -419,7 +420,7 @@ Test(colocrl, survives_every_allocation_failure)
     emp_mem_fail_after(0);
     update(state, true); /* ask and tell allocate nothing */
     emp_mem_fail_after(-1);
-    emp_placer_colocrl.destroy(state);
+    emp_placer_destroy(&emp_placer_colocrl, state);
 }
 
 /* On two CPUs an op without a GPU kernel has a choice, but no group by the rules. */
@@ -437,14 +438,15 @@ Test(colocrl, ops_that_only_cpus_run_share_a_group)
     hand_graph_op(&two, "a", "Relu", x);
     hand_graph_finish(&two);
     const emp_placer_params params = {.seed = 1, .threads = 1, .options = SMALL};
-    cr_assert_eq(emp_placer_colocrl.create(&state, two.problem, &params, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(
+        emp_placer_create(&state, &emp_placer_colocrl, two.problem, &params, &err),
+        EMP_OK, "%s", err.msg);
     const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
     cr_assert_geq(agent->learner.ops->row_of_op[text], 0, "has no choice");
     cr_expect_eq(agent->groups.steps, 3, "in, a, and one more");
     cr_expect_eq(emp_placer_colocrl.ask(state, candidates, SAMPLES, &count, &err),
                  EMP_OK);
-    emp_placer_colocrl.destroy(state);
+    emp_placer_destroy(&emp_placer_colocrl, state);
     hand_graph_clear(&two);
 }
 
@@ -455,7 +457,8 @@ static void expect_refusal(const char *preset, const char *options, const char *
     emp_error err = {0};
     void     *state = NULL;
 
-    cr_assert_eq(emp_placer_colocrl.create(&state, h.problem, &params, &err), EMP_EINVAL);
+    cr_assert_eq(emp_placer_create(&state, &emp_placer_colocrl, h.problem, &params, &err),
+                 EMP_EINVAL);
     cr_expect_null(state);
     cr_expect_eq(strncmp(err.msg, start, strlen(start)), 0, "%s", err.msg);
 }
