@@ -25,16 +25,17 @@ static emp_status group_vertices(const emp_partition_graph *g, const emp_problem
                                  int32_t *group_of_vertex, int32_t *group_count,
                                  emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    emp_colocation_groups *groups = NULL;
+    emp_status st = EMP_OK;
+    int32_t    classes = problem->graph->class_count;
+    int32_t   *group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)classes);
 
-    EMP_TRY(emp_colocation_groups_create(&groups, problem, err));
+    if (group_of_class == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d classes", classes);
+    EMP_TRY(emp_colocation_groups(group_of_class, group_count, problem, err));
     for (int32_t v = 0; v < g->vertex_count; v++)
-        group_of_vertex[v] = groups->group_of_class[g->class_of_vertex[v]];
-    *group_count = groups->group_count;
+        group_of_vertex[v] = group_of_class[g->class_of_vertex[v]];
 
 cleanup:
-    emp_colocation_groups_destroy(groups);
+    emp_free(group_of_class);
     return st;
 }
 

@@ -41,20 +41,19 @@ static void pin_classes(builder *b)
 /* Classes that are in no group are pins of their own, after the groups. */
 static emp_status pin_groups(builder *b, emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    const emp_graph       *g = b->problem->graph;
-    emp_colocation_groups *groups = NULL;
+    const emp_graph *g = b->problem->graph;
+    int32_t          group_count;
+    int32_t         *group = EMP_ADD_ARRAY(&b->arrays, int32_t, (size_t)g->class_count);
 
-    EMP_TRY(emp_colocation_groups_create(&groups, b->problem, err));
+    if (group == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "groups of %d classes", g->class_count);
+    EMP_CHECK(emp_colocation_groups(group, &group_count, b->problem, err));
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        int32_t c = g->op[op].colocation_class, group = groups->group_of_class[c];
-        b->pin_of_op[op] = group >= 0 ? group : groups->group_count + c;
+        int32_t c = g->op[op].colocation_class;
+        b->pin_of_op[op] = group[c] >= 0 ? group[c] : group_count + c;
     }
-    b->graph->pin_count = groups->group_count + g->class_count;
-
-cleanup:
-    emp_colocation_groups_destroy(groups);
-    return st;
+    b->graph->pin_count = group_count + g->class_count;
+    return EMP_OK;
 }
 
 static uint64_t devices_of_kinds(const emp_machine *machine, uint32_t kinds)

@@ -13,25 +13,25 @@ static emp_status group_rows(int32_t **out, int32_t *group_count,
                              const emp_problem *problem, const emp_op_features *ops,
                              emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    emp_colocation_groups *groups = NULL;
-    int32_t               *group = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
+    emp_status st = EMP_OK;
+    int32_t *group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)problem->graph->class_count);
+    int32_t *group = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count), rest;
 
-    if (group == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d ops", ops->row_count);
-    EMP_TRY(emp_colocation_groups_create(&groups, problem, err));
-    *group_count = groups->group_count;
+    if (group == NULL || group_of_class == NULL)
+        EMP_FAIL(EMP_ENOMEM, "groups of %d ops", ops->row_count);
+    EMP_TRY(emp_colocation_groups(group_of_class, group_count, problem, err));
+    rest = *group_count;
     for (int32_t r = 0; r < ops->row_count; r++) {
-        int32_t class_id = problem->graph->op[ops->op_of_row[r]].colocation_class;
-        group[r] = groups->group_of_class[class_id];
+        group[r] = group_of_class[problem->graph->op[ops->op_of_row[r]].colocation_class];
         if (group[r] >= 0) continue;
-        group[r] = groups->group_count;
-        *group_count = groups->group_count + 1;
+        group[r] = rest;
+        *group_count = rest + 1;
     }
     *out = group;
     group = NULL;
 
 cleanup:
-    emp_colocation_groups_destroy(groups);
+    emp_free(group_of_class);
     emp_free(group);
     return st;
 }

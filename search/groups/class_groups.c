@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/groups/class_groups.h"
 
-#include <string.h>
-
 #include "base/hash.h"
 #include "base/mem.h"
 #include "search/groups/colocation_groups.h"
@@ -46,22 +44,6 @@ cleanup:
     return st;
 }
 
-static emp_status apply_rules(int32_t *group_of_class, int32_t *group_count,
-                              const emp_problem *problem, emp_error *err)
-{
-    emp_status             st = EMP_OK;
-    emp_colocation_groups *rules = NULL;
-
-    EMP_TRY(emp_colocation_groups_create(&rules, problem, err));
-    memcpy(group_of_class, rules->group_of_class,
-           (size_t)rules->class_count * sizeof *group_of_class);
-    *group_count = rules->group_count;
-
-cleanup:
-    emp_colocation_groups_destroy(rules);
-    return st;
-}
-
 emp_status emp_class_groups(int32_t *group_of_class, int32_t *group_count,
                             const emp_problem             *problem,
                             const emp_class_groups_params *params, emp_error *err)
@@ -71,7 +53,7 @@ emp_status emp_class_groups(int32_t *group_of_class, int32_t *group_count,
     *group_count = params->count;
     switch (params->kind) {
     case EMP_CLASS_GROUPS_COLOCRL:
-        return apply_rules(group_of_class, group_count, problem, err);
+        return emp_colocation_groups(group_of_class, group_count, problem, err);
     case EMP_CLASS_GROUPS_NAMES:
         return emp_name_clusters(group_of_class, group_count, problem, &names, err);
     case EMP_CLASS_GROUPS_METIS:

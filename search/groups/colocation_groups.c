@@ -381,50 +381,34 @@ cleanup:
 
 /* ------------------------------------------------------------------------------------ */
 
-static void number_groups(sets *s, emp_colocation_groups *groups)
+static void number_groups(sets *s, int32_t *group_of_class, int32_t *group_count)
 {
     const emp_graph *g = s->graph;
 
-    for (int32_t c = 0; c < g->class_count; c++) groups->group_of_class[c] = -1;
+    *group_count = 0;
+    for (int32_t c = 0; c < g->class_count; c++) group_of_class[c] = -1;
     for (emp_op_id op = 0; op < g->op_count; op++) {
         if (!is_member(s, op)) continue;
-        int32_t *group = &groups->group_of_class[find_of_op(s, op)];
-        if (*group < 0) *group = groups->group_count++;
-        groups->group_of_class[g->op[op].colocation_class] = *group;
+        int32_t *group = &group_of_class[find_of_op(s, op)];
+        if (*group < 0) *group = (*group_count)++;
+        group_of_class[g->op[op].colocation_class] = *group;
     }
 }
 
-emp_status emp_colocation_groups_create(emp_colocation_groups **out,
-                                        const emp_problem *problem, emp_error *err)
+emp_status emp_colocation_groups(int32_t *group_of_class, int32_t *group_count,
+                                 const emp_problem *problem, emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    sets                   s = {0};
-    emp_colocation_groups *groups = EMP_NEW(emp_colocation_groups);
+    emp_status st = EMP_OK;
+    sets       s = {0};
 
-    *out = NULL;
-    if (groups == NULL) EMP_FAIL(EMP_ENOMEM, "groups of a graph");
-    groups->class_count = problem->graph->class_count;
-    groups->group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)groups->class_count);
-    if (groups->group_of_class == NULL)
-        EMP_FAIL(EMP_ENOMEM, "groups of %d classes", groups->class_count);
     EMP_TRY(init_sets(&s, problem, err));
     EMP_TRY(join_gradients(&s, err));
     EMP_TRY(join_convolutions(&s, err));
     EMP_TRY(join_cell_steps(&s, err));
     EMP_TRY(join_only_readers(&s, err));
-    number_groups(&s, groups);
-    *out = groups;
-    groups = NULL;
+    number_groups(&s, group_of_class, group_count);
 
 cleanup:
     emp_arrays_clear(&s.arrays);
-    emp_colocation_groups_destroy(groups);
     return st;
-}
-
-void emp_colocation_groups_destroy(emp_colocation_groups *groups)
-{
-    if (groups == NULL) return;
-    emp_free(groups->group_of_class);
-    emp_free(groups);
 }

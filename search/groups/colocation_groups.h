@@ -18,17 +18,13 @@
 
 #include "sim/problem/problem.h"
 
-typedef struct {
-    int32_t  group_count; /**< all have members */
-    int32_t  class_count;
-    int32_t *group_of_class; /**< [class]; -1: can only run on a CPU, or has no live op */
-} emp_colocation_groups;
-
-/** Groups are numbered by their first op. The caller destroys \a *out.
+/** Groups are numbered by their first op; all have members.
+ *
+ * \param[out] group_of_class  [class]; -1: can only run on a CPU, or has no live op.
+ * \param[out] group_count
  * O((V + E) log V) times the rounds of rule 2, of which a graph needs a few: consumers are
  * looked at before producers. \retval EMP_ENOMEM */
-emp_status emp_colocation_groups_create(emp_colocation_groups **out,
-                                        const emp_problem *problem, emp_error *err);
-void       emp_colocation_groups_destroy(emp_colocation_groups *groups);
+emp_status emp_colocation_groups(int32_t *group_of_class, int32_t *group_count,
+                                 const emp_problem *problem, emp_error *err);
 
 #endif /* EMP_SEARCH_GROUPS_COLOCATION_GROUPS_H */

@@ -23,10 +23,9 @@ static double            weight[SAMPLES];
 
 static void create_agent(void)
 {
-    emp_colocrl_options    options;
-    emp_op_features       *ops = NULL;
-    emp_colocation_groups *groups = NULL;
-    int32_t                group_of_row[64];
+    emp_colocrl_options options;
+    emp_op_features    *ops = NULL;
+    int32_t             group_of_row[64], group_of_class[64], group_count;
 
     hand_graph_comb(&h, LAYERS);
     const emp_placer_params params = {.options =
@@ -35,16 +34,16 @@ static void create_agent(void)
     cr_assert_eq(emp_placer_options_parse(&options, &emp_placer_colocrl, &params, NULL),
                  EMP_OK);
     cr_assert_eq(emp_op_features_create(&ops, h.problem, NULL), EMP_OK);
-    cr_assert_eq(emp_colocation_groups_create(&groups, h.problem, NULL), EMP_OK);
+    cr_assert_leq(h.graph->class_count, 64);
+    cr_assert_eq(emp_colocation_groups(group_of_class, &group_count, h.problem, NULL),
+                 EMP_OK);
     cr_assert_leq(ops->row_count, 64);
     for (int32_t r = 0; r < ops->row_count; r++)
-        group_of_row[r] =
-            groups->group_of_class[h.graph->op[ops->op_of_row[r]].colocation_class];
-    cr_assert_eq(emp_colocrl_agent_init(&agent, ops, group_of_row, groups->group_count, 3,
+        group_of_row[r] = group_of_class[h.graph->op[ops->op_of_row[r]].colocation_class];
+    cr_assert_eq(emp_colocrl_agent_init(&agent, ops, group_of_row, group_count, 3,
                                         &options, 1, 1, NULL),
                  EMP_OK);
     cr_assert_leq(agent.groups.steps, MAX_STEPS);
-    emp_colocation_groups_destroy(groups);
 }
 
 static void destroy_agent(void)
