@@ -181,16 +181,6 @@ emp_status emp_sheet_grid_create(emp_sheet_grid *g, const emp_sheet *s, emp_erro
     return EMP_OK;
 }
 
-int32_t emp_sheet_row_of(const emp_sheet_grid *g, int32_t line)
-{
-    int32_t row = 0;
-
-    if (g->across < 0) return line;
-    while (row < g->row_count && !agree(g->sheet, g->first[row], line, EMP_SHEET_ROW))
-        row++;
-    return row;
-}
-
 void emp_sheet_grid_clear(emp_sheet_grid *g)
 {
     emp_free(g->first);

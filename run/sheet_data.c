@@ -190,7 +190,6 @@ static json_t *json_sheet(const emp_sheet *s, bool is_alone)
     json_t *object = json_object();
 
     if (s->title != NULL) json_object_set_new(object, "title", json_string(s->title));
-    if (is_alone && s->head != NULL) json_object_update(object, s->head);
     if (s->facts != NULL) json_object_update(object, s->facts);
     if (is_alone) add_origin(object, s);
     if (json_object_set_new(object, s->rows, emp_sheet_rows(s)) == 0) return object;

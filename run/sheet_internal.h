@@ -26,9 +26,6 @@ static inline const emp_value *emp_sheet_at(const emp_sheet *s, int32_t line,
     return &s->value[line * s->column_count + column];
 }
 
-/** The row of a line. */
-int32_t emp_sheet_row_of(const emp_sheet_grid *grid, int32_t line);
-
 /** True if a line of the sheet or of those after it has a value. */
 bool emp_sheet_has_values(const emp_sheet *sheet, int32_t column);
 

@@ -483,14 +483,16 @@ emp_status emp_sheet_print_html(FILE *out, const emp_sheet *s, write_text text,
 
     if (s->is_short) return EMP_ERROR(EMP_ENOMEM, "table");
     EMP_CHECK(emp_sheet_grid_create(&g, s, err));
-    int     count = list_items(&g, items);
-    int32_t best = s->best_line < 0 ? -1 : emp_sheet_row_of(&g, s->best_line);
+    int count = list_items(&g, items);
     fputs("<div class=\"scroll\"><table><caption>", out);
     text(out, s->title == NULL ? "" : s->title);
     fputs("</caption>\n", out);
     print_html_head(out, &g, items, count, text);
     for (int32_t r = 0; r < g.row_count; r++) {
-        fputs(r == best ? "<tr class=\"best\">" : "<tr>", out);
+        bool is_best = false;
+        for (int32_t k = 0; s->best_line >= 0 && k < g.group_count; k++)
+            is_best |= g.line[r * g.group_count + k] == s->best_line;
+        fputs(is_best ? "<tr class=\"best\">" : "<tr>", out);
         for (int i = 0; i < count; i++)
             print_html_value(out, &g, &items[i], value_of(&g, &items[i], r), text);
         fputs("</tr>\n", out);

@@ -20,11 +20,9 @@ struct model {
 
 static void set_constants(emp_calibration *c, const double *value)
 {
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
 
-    for (int32_t j = 0; j < count; j++) {
-        emp_constant_set(&table[j], c->machine, &c->runtime, value[j]);
+    for (int32_t j = 0; j < EMP_CONSTANTS; j++) {
+        emp_constant_set(&emp_constants[j], c->machine, &c->runtime, value[j]);
     }
 }
 
@@ -62,20 +60,17 @@ static void on_progress(void *context, double done_frac)
 
 static emp_status check_start(const emp_calibration *c, emp_error *err)
 {
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
 
-    for (int32_t j = 0; j < count; j++) {
-        char value[48], low[48], high[48];
-        if (c->before[j] >= table[j].low && c->before[j] <= table[j].high) continue;
+    for (int32_t j = 0; j < EMP_CONSTANTS; j++) {
+        const emp_constant *k = &emp_constants[j];
+        char                value[48], low[48], high[48];
+        if (c->before[j] >= k->low && c->before[j] <= k->high) continue;
         return EMP_ERROR(
             EMP_EINVAL, "%s: %s is %s; a fit keeps it within %s .. %s: %s",
-            emp_calibrate_file_path(table[j].file, c->machine, &c->runtime),
-            table[j].name,
-            emp_constant_format(&table[j], c->before[j], DIGITS, value, sizeof value),
-            emp_constant_format(&table[j], table[j].low, DIGITS, low, sizeof low),
-            emp_constant_format(&table[j], table[j].high, DIGITS, high, sizeof high),
-            table[j].why);
+            emp_calibrate_file_path(k->file, c->machine, &c->runtime), k->name,
+            emp_constant_format(k, c->before[j], DIGITS, value, sizeof value),
+            emp_constant_format(k, k->low, DIGITS, low, sizeof low),
+            emp_constant_format(k, k->high, DIGITS, high, sizeof high), k->why);
     }
     return EMP_OK;
 }
@@ -83,8 +78,6 @@ static emp_status check_start(const emp_calibration *c, emp_error *err)
 static emp_status load(emp_calibration *c, const emp_calibrate_params *params,
                        emp_error *err)
 {
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
 
     EMP_CHECK(emp_machine_load(&c->machine, params->machine, err));
     EMP_CHECK(emp_runtime_load(&c->runtime, params->runtime, err));
@@ -108,31 +101,29 @@ static emp_status load(emp_calibration *c, const emp_calibrate_params *params,
                          "none of the cells has a step time to fit to; add one that "
                          "fits in memory");
     }
-    for (int32_t j = 0; j < count; j++) {
-        c->before[j] = emp_constant_get(&table[j], c->machine, &c->runtime);
+    for (int32_t j = 0; j < EMP_CONSTANTS; j++) {
+        c->before[j] = emp_constant_get(&emp_constants[j], c->machine, &c->runtime);
     }
     return check_start(c, err);
 }
 
 static emp_status fit_constants(emp_calibration *c, struct model *model, emp_error *err)
 {
-    double              low[EMP_FIT_MAX_PARAMETERS], high[EMP_FIT_MAX_PARAMETERS];
-    double              target[EMP_FIT_MAX_CELLS];
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
-    emp_fit_problem     problem = {.parameter_count = count,
-                                   .cell_count = c->timed_count,
-                                   .start = c->before,
-                                   .low = low,
-                                   .high = high,
-                                   .target = target,
-                                   .model = run_model,
-                                   .on_progress = on_progress,
-                                   .context = model};
+    double          low[EMP_FIT_MAX_PARAMETERS], high[EMP_FIT_MAX_PARAMETERS];
+    double          target[EMP_FIT_MAX_CELLS];
+    emp_fit_problem problem = {.parameter_count = EMP_CONSTANTS,
+                               .cell_count = c->timed_count,
+                               .start = c->before,
+                               .low = low,
+                               .high = high,
+                               .target = target,
+                               .model = run_model,
+                               .on_progress = on_progress,
+                               .context = model};
 
-    for (int32_t j = 0; j < count; j++) {
-        low[j] = table[j].low;
-        high[j] = table[j].high;
+    for (int32_t j = 0; j < EMP_CONSTANTS; j++) {
+        low[j] = emp_constants[j].low;
+        high[j] = emp_constants[j].high;
     }
     for (int32_t i = 0; i < c->timed_count; i++) target[i] = c->cells[i].published_s;
     return emp_fit_solve(&c->fit, &problem, err);
@@ -141,14 +132,13 @@ static emp_status fit_constants(emp_calibration *c, struct model *model, emp_err
 /* As the files will have them, so that what is reported is what they give. */
 static void round_constants(emp_calibration *c)
 {
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
 
-    for (int32_t j = 0; j < count; j++) {
+    for (int32_t j = 0; j < EMP_CONSTANTS; j++) {
         char text[48];
         if (!c->fit.is_fitted[j]) continue;
-        emp_constant_format(&table[j], c->fit.parameter[j], DIGITS, text, sizeof text);
-        c->fit.parameter[j] = strtod(text, NULL) * table[j].scale;
+        emp_constant_format(&emp_constants[j], c->fit.parameter[j], DIGITS, text,
+                            sizeof text);
+        c->fit.parameter[j] = strtod(text, NULL) * emp_constants[j].scale;
     }
     set_constants(c, c->fit.parameter);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "bench/calibrate/micro.h"
 #include "bench/tables/paper.h"
 #include "graphs/load.h"
 
@@ -151,25 +152,6 @@ void emp_cell_oracle_destroy(emp_cell_oracle *oracle)
     emp_free(oracle);
 }
 
-static emp_status run_cell(const emp_cell_oracle *o, int32_t i,
-                           const emp_machine *machine, const emp_runtime *runtime,
-                           emp_sim_result *result, emp_error *err)
-{
-    emp_status   st = EMP_OK;
-    emp_problem *problem = NULL;
-    emp_sim     *sim = NULL;
-
-    EMP_TRY(emp_problem_create(&problem, o->graph[i], machine, runtime, o->cell[i].spec,
-                               err));
-    EMP_TRY(emp_sim_create(&sim, problem, err));
-    EMP_TRY(emp_sim_run(sim, o->device_of_op[i], result, err));
-
-cleanup:
-    emp_sim_destroy(sim);
-    emp_problem_destroy(problem);
-    return st;
-}
-
 /* The largest graphs come last in the table, so they are begun first. */
 emp_status emp_cell_oracle_run(const emp_cell_oracle *oracle, int32_t count,
                                const emp_machine *machine, const emp_runtime *runtime,
@@ -180,7 +162,9 @@ emp_status emp_cell_oracle_run(const emp_cell_oracle *oracle, int32_t count,
 
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int32_t i = count - 1; i >= 0; i--) {
-        status[i] = run_cell(oracle, i, machine, runtime, &result[i], &error[i]);
+        status[i] =
+            emp_step_predict(&result[i], oracle->graph[i], oracle->device_of_op[i],
+                             machine, runtime, oracle->cell[i].spec, &error[i]);
     }
     for (int32_t i = 0; i < count; i++) {
         if (status[i] != EMP_OK) {

@@ -8,7 +8,7 @@
 #define IN_DEVICE(member)  offsetof(emp_device, member)
 #define IN_RUNTIME(member) offsetof(emp_runtime, member)
 
-static const emp_constant table[] = {
+const emp_constant emp_constants[EMP_CONSTANTS] = {
     {"issue", EMP_CALIBRATE_RUNTIME, "us", 1e-6, 5e-6, 40e-6,
      "a bare kernel launch on Kepler takes 5 us; published unrolled LSTMs imply 14 to 20 "
      "us",
@@ -30,12 +30,6 @@ static const emp_constant table[] = {
      "1 is perfect scaling; at 0.5 the 18 cores would do the work of 4",
      IN_DEVICE(scaling_exponent)},
 };
-
-const emp_constant *emp_constant_table(int32_t *count)
-{
-    *count = (int32_t)(sizeof table / sizeof table[0]);
-    return table;
-}
 
 static emp_device_kind kind_of(emp_calibrate_file file)
 {

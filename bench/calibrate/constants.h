@@ -31,8 +31,9 @@ typedef struct {
     size_t             offset; /**< of a double in emp_device, emp_runtime or emp_link */
 } emp_constant;
 
-/** The table of all that published step times may move; sets \a *count. */
-const emp_constant *emp_constant_table(int32_t *count);
+/** All that published step times may move. */
+enum { EMP_CONSTANTS = 6 };
+extern const emp_constant emp_constants[EMP_CONSTANTS];
 
 /** The value, in base units; the machine has a CPU and a GPU. */
 double emp_constant_get(const emp_constant *constant, const emp_machine *machine,

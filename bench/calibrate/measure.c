@@ -22,7 +22,7 @@ static const double start_bytes_per_s = 50e9;
 static const char any_core[] = "from embedded cores to what no core does yet";
 
 /* In the order in which constants are freed: those that most cells depend on first. */
-static const emp_constant table[] = {
+const emp_constant emp_measure_constants[EMP_MEASURE_CONSTANTS] = {
     {"gemm_per_wave", EMP_CALIBRATE_GPU, "ns", 1e-9, 4e-9, 40e-6,
      "2 TFLOP/s to 0.2 GFLOP/s", IN_DEVICE(gemm_per_wave_s)},
     {"stream", EMP_CALIBRATE_GPU, "GB/s", 1e9, 0.2e9, 2e12, any_core,
@@ -62,14 +62,7 @@ static const emp_constant table[] = {
     {"step", EMP_CALIBRATE_RUNTIME, "us", 1e-6, 10e-9, 10e-3,
      "beginning and ending a step", IN_RUNTIME(events.step_s)},
 };
-enum { CONSTANTS = sizeof table / sizeof *table };
-_Static_assert(CONSTANTS <= (int)EMP_FIT_MAX_PARAMETERS, "all can be fitted");
-
-const emp_constant *emp_measure_table(int32_t *count)
-{
-    *count = CONSTANTS;
-    return table;
-}
+_Static_assert(EMP_MEASURE_CONSTANTS <= (int)EMP_FIT_MAX_PARAMETERS, "all can be fitted");
 
 /* ---- machines ---------------------------------------------------------------------- */
 
@@ -142,8 +135,8 @@ struct model {
 static void set_constants(emp_machine *machine, emp_runtime *runtime,
                           const double *parameter)
 {
-    for (int32_t j = 0; j < CONSTANTS; j++)
-        emp_constant_set(&table[j], machine, runtime, parameter[j]);
+    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++)
+        emp_constant_set(&emp_measure_constants[j], machine, runtime, parameter[j]);
     emp_measure_derive(machine, runtime);
 }
 
@@ -160,8 +153,11 @@ static emp_status run_model(void *context, const double *parameter, double *valu
     set_constants(m->machine, &m->runtime, parameter);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(p->threads)
     for (int32_t i = 0; i < p->count; i++) {
-        status[i] = emp_micro_predict(&value[i], &p->micro[i], m->machine, &m->runtime,
-                                      &error[i]);
+        emp_sim_result result = {0};
+        status[i] =
+            emp_step_predict(&result, p->micro[i].graph, p->micro[i].device_of_op,
+                             m->machine, &m->runtime, p->micro[i].name, &error[i]);
+        value[i] = (double)result.step_time_ns * 1e-9;
     }
     for (int32_t i = 0; i < p->count; i++) {
         if (status[i] != EMP_OK)
@@ -200,9 +196,10 @@ static emp_status check(const emp_measure_params *p, emp_error *err)
 
 static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error *err)
 {
-    double          start[CONSTANTS], low[CONSTANTS], high[CONSTANTS];
+    double start[EMP_MEASURE_CONSTANTS], low[EMP_MEASURE_CONSTANTS],
+        high[EMP_MEASURE_CONSTANTS];
     struct model    model = {p, m->machine, m->runtime};
-    emp_fit_problem problem = {.parameter_count = CONSTANTS,
+    emp_fit_problem problem = {.parameter_count = EMP_MEASURE_CONSTANTS,
                                .cell_count = p->count,
                                .start = start,
                                .low = low,
@@ -214,10 +211,10 @@ static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error
                                .is_logarithmic = true,
                                .leaves_none_out = true};
 
-    for (int32_t j = 0; j < CONSTANTS; j++) {
-        low[j] = table[j].low;
-        high[j] = table[j].high;
-        start[j] = emp_constant_get(&table[j], m->machine, &m->runtime);
+    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++) {
+        low[j] = emp_measure_constants[j].low;
+        high[j] = emp_measure_constants[j].high;
+        start[j] = emp_constant_get(&emp_measure_constants[j], m->machine, &m->runtime);
         start[j] = fmin(fmax(start[j], low[j]), high[j]);
     }
     EMP_CHECK(emp_fit_solve(&m->fit, &problem, err));

@@ -40,11 +40,12 @@ typedef struct {
     const double    *measured_s;
     int32_t          count;
     emp_fit
-        fit; /**< parameters in the order of emp_measure_table(); its values: seconds */
+        fit; /**< parameters in the order of emp_measure_constants; its values: seconds */
 } emp_measurement;
 
-/** What may be fitted; sets \a *count. */
-const emp_constant *emp_measure_table(int32_t *count);
+/** What may be fitted. */
+enum { EMP_MEASURE_CONSTANTS = 23 };
+extern const emp_constant emp_measure_constants[EMP_MEASURE_CONSTANTS];
 
 /** A copy of \a machine as it is when the fit starts, its groups and its host made of cores
  * of \a cache_bytes; NULL = no memory. */

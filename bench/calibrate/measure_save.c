@@ -88,18 +88,18 @@ static void print_origin(FILE *out, const emp_measure_origin *o)
 
 static void print_constants(FILE *out, const emp_measurement *m)
 {
-    int32_t             count;
-    const emp_constant *table = emp_measure_table(&count);
-    char                value[48], low[48], high[48];
+    char value[48], low[48], high[48];
 
     fprintf(out, "# Constants with 95 %% intervals; the others are those of the machine "
                  "that the fit started from.\n");
     if (!m->fit.has_converged) fprintf(out, "# %s\n", EMP_FIT_UNFINISHED);
-    for (int32_t j = 0; j < count; j++) {
-        emp_constant_format(&table[j], m->fit.parameter[j], DIGITS, value, sizeof value);
-        emp_constant_format(&table[j], m->fit.low[j], 3, low, sizeof low);
-        emp_constant_format(&table[j], m->fit.high[j], 3, high, sizeof high);
-        fprintf(out, "#   %-14s %-16s", table[j].name, value);
+    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++) {
+        emp_constant_format(&emp_measure_constants[j], m->fit.parameter[j], DIGITS, value,
+                            sizeof value);
+        emp_constant_format(&emp_measure_constants[j], m->fit.low[j], 3, low, sizeof low);
+        emp_constant_format(&emp_measure_constants[j], m->fit.high[j], 3, high,
+                            sizeof high);
+        fprintf(out, "#   %-14s %-16s", emp_measure_constants[j].name, value);
         if (!m->fit.is_fitted[j])
             fprintf(out, "not determined by the benchmarks\n");
         else if (m->fit.is_at_bound[j])

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/tensorflow/tf_train.h"
-#include "sim/engine/sim.h"
 
 enum { CPU, FIRST, SECOND }; /* devices, by their kind and number */
 
@@ -417,20 +416,17 @@ void emp_micros_clear(emp_micro *micro, int32_t count)
     }
 }
 
-emp_status emp_micro_predict(double *step_s, const emp_micro *micro,
-                             const emp_machine *machine, const emp_runtime *runtime,
-                             emp_error *err)
+emp_status emp_step_predict(emp_sim_result *result, const emp_graph *graph,
+                            const emp_device_id *device_of_op, const emp_machine *machine,
+                            const emp_runtime *runtime, const char *name, emp_error *err)
 {
-    emp_status     st = EMP_OK;
-    emp_problem   *problem = NULL;
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
+    emp_status   st = EMP_OK;
+    emp_problem *problem = NULL;
+    emp_sim     *sim = NULL;
 
-    EMP_TRY(
-        emp_problem_create(&problem, micro->graph, machine, runtime, micro->name, err));
+    EMP_TRY(emp_problem_create(&problem, graph, machine, runtime, name, err));
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    EMP_TRY(emp_sim_run(sim, micro->device_of_op, &result, err));
-    *step_s = (double)result.step_time_ns * 1e-9;
+    EMP_TRY(emp_sim_run(sim, device_of_op, result, err));
 
 cleanup:
     emp_sim_destroy(sim);

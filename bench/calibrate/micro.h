@@ -9,7 +9,7 @@
 #ifndef EMP_BENCH_CALIBRATE_MICRO_H
 #define EMP_BENCH_CALIBRATE_MICRO_H
 
-#include "sim/problem/problem.h"
+#include "sim/engine/sim.h"
 
 enum { EMP_MICRO_NAME_BYTES = 32, EMP_MICRO_MOST = 64 };
 
@@ -26,9 +26,10 @@ emp_status emp_micros_build(emp_micro *micro, int32_t *count, const emp_machine 
                             const emp_runtime *runtime, emp_error *err);
 void       emp_micros_clear(emp_micro *micro, int32_t count);
 
-/** What the simulator says of one under a machine's and a runtime's constants. */
-emp_status emp_micro_predict(double *step_s, const emp_micro *micro,
-                             const emp_machine *machine, const emp_runtime *runtime,
-                             emp_error *err);
+/** What the simulator says of a step under a machine's and a runtime's constants; \a name is
+ * that of the workload. */
+emp_status emp_step_predict(emp_sim_result *result, const emp_graph *graph,
+                            const emp_device_id *device_of_op, const emp_machine *machine,
+                            const emp_runtime *runtime, const char *name, emp_error *err);
 
 #endif /* EMP_BENCH_CALIBRATE_MICRO_H */

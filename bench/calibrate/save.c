@@ -17,24 +17,21 @@ static const char *const folder_of_file[EMP_CALIBRATE_FILES] = {
     [EMP_CALIBRATE_LINKS] = "machines",
 };
 
-static bool is_in(const emp_calibration *c, const emp_constant *table, int32_t j,
-                  emp_calibrate_file file)
+static bool is_in(const emp_calibration *c, int32_t j, emp_calibrate_file file)
 {
-    return c->fit.is_fitted[j] && table[j].file == file;
+    return c->fit.is_fitted[j] && emp_constants[j].file == file;
 }
 
 static int list_changes(const emp_calibration *c, emp_calibrate_file file,
                         emp_model_change *changes)
 {
-    int32_t             count;
-    int                 change_count = 0;
-    const emp_constant *table = emp_constant_table(&count);
+    int change_count = 0;
 
-    for (int32_t j = 0; j < count; j++) {
-        if (!is_in(c, table, j, file)) continue;
+    for (int32_t j = 0; j < EMP_CONSTANTS; j++) {
+        if (!is_in(c, j, file)) continue;
         emp_model_change *change = &changes[change_count++];
-        change->key = table[j].name;
-        emp_constant_format(&table[j], c->fit.parameter[j], DIGITS, change->value,
+        change->key = emp_constants[j].name;
+        emp_constant_format(&emp_constants[j], c->fit.parameter[j], DIGITS, change->value,
                             sizeof change->value);
     }
     return change_count;
@@ -87,8 +84,6 @@ static void print_cell(FILE *out, const emp_calibration *c, int32_t i)
 static void print_section(FILE *out, const emp_calibration *c, emp_calibrate_file file,
                           const char *source, const char *command)
 {
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
 
     fprintf(out,
             "fit:\n"
@@ -101,8 +96,8 @@ static void print_section(FILE *out, const emp_calibration *c, emp_calibrate_fil
             c->fit.fitted_count, 100.0 * EMP_LEANS_SHARE);
     if (!c->fit.has_converged) fprintf(out, "  # %s\n", EMP_FIT_UNFINISHED);
     fprintf(out, "  source: \"%s\"\n  command: \"%s\"\n  constants:\n", source, command);
-    for (int32_t j = 0; j < count; j++) {
-        if (is_in(c, table, j, file)) print_constant(out, c, &table[j], j);
+    for (int32_t j = 0; j < EMP_CONSTANTS; j++) {
+        if (is_in(c, j, file)) print_constant(out, c, &emp_constants[j], j);
     }
     fprintf(out, "  cells:\n");
     for (int32_t i = 0; i < c->timed_count; i++) print_cell(out, c, i);

@@ -195,13 +195,6 @@ void emp_plain_destroy(emp_plain *plain)
     emp_free(plain);
 }
 
-static void write_route(const emp_plain_route *r, FILE *stream)
-{
-    fprintf(stream, "%" PRId64 " %.17g %d", r->latency_ns, r->ns_per_byte, r->link_count);
-    for (int32_t i = 0; i < r->link_count; i++) fprintf(stream, " %d", r->link[i]);
-    fputc('\n', stream);
-}
-
 static void write_op(const emp_plain *p, int32_t op, const emp_device_id *device_of_op,
                      FILE *stream)
 {
@@ -247,8 +240,14 @@ void emp_plain_write(const emp_plain *plain, const emp_device_id *device_of_op,
     for (int32_t d = 0; d < plain->device_count; d++)
         fprintf(stream, "%d%c", plain->host[d], d + 1 < plain->device_count ? ' ' : '\n');
     for (int32_t from = 0; from < plain->device_count; from++) {
-        for (int32_t to = 0; to < plain->device_count; to++)
-            write_route(&plain->route[from][to], stream);
+        for (int32_t to = 0; to < plain->device_count; to++) {
+            const emp_plain_route *r = &plain->route[from][to];
+            fprintf(stream, "%" PRId64 " %.17g %d", r->latency_ns, r->ns_per_byte,
+                    r->link_count);
+            for (int32_t i = 0; i < r->link_count; i++)
+                fprintf(stream, " %d", r->link[i]);
+            fputc('\n', stream);
+        }
     }
     for (int32_t op = 0; op < plain->op_count; op++)
         write_op(plain, op, device_of_op, stream);

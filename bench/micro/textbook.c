@@ -273,12 +273,6 @@ static void end_op(emp_textbook *b, int32_t op)
     start_next(b, device);
 }
 
-static void end_copy(emp_textbook *b, int32_t tensor, int32_t memory)
-{
-    release(b, place_of(b, tensor, home_of(b, tensor)));
-    tell_readers(b, tensor, memory);
-}
-
 /* ---- a run ---- */
 
 static void count_readers(emp_textbook *b)
@@ -345,10 +339,12 @@ void emp_textbook_run(emp_textbook *book, const emp_device_id *device_of_op,
     while (b->events.count > 0) {
         item event = pop(&b->events);
         b->now = event.at;
-        if (event.memory == NO_COPY)
+        if (event.memory == NO_COPY) {
             end_op(b, event.id);
-        else
-            end_copy(b, event.id, event.memory);
+            continue;
+        }
+        release(b, place_of(b, event.id, home_of(b, event.id)));
+        tell_readers(b, event.id, event.memory);
     }
     result->step_time_ns = b->now;
     memcpy(result->peak_bytes, b->peak_bytes, sizeof result->peak_bytes);

@@ -72,14 +72,6 @@ static emp_value ours_of(const emp_table_column *column, const emp_table_cell *c
     return emp_value_marked(v, cell->is_fitted ? "*" : NULL);
 }
 
-/* Paper and ours both out of memory agree; where just one is, there is no ratio. */
-static emp_value ratio_of(const emp_table_cell *cell)
-{
-    bool is_same = isinf(cell->paper_s) && isinf(cell->shown);
-
-    return is_same ? emp_value_word("same") : emp_value_real(emp_table_ratio(cell));
-}
-
 static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
                      bool is_mixed)
 {
@@ -89,6 +81,9 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
     bool                    is_best = column->has_median;
     char                    shown[EMP_SHEET_CELL_BYTES], paper[EMP_SHEET_CELL_BYTES];
     emp_value               ours = ours_of(column, cell, shown);
+    /* Paper and ours both out of memory agree; where just one is, there is no ratio. */
+    bool      is_same = isinf(cell->paper_s) && isinf(cell->shown);
+    emp_value ratio = is_same ? EMP_V("same") : EMP_V(emp_table_ratio(cell));
 
     EMP_SHEET_ADD(
         s, EMP_V(row->title), EMP_V(row->spec), EMP_V(row->machine), EMP_V(t->runtime),
@@ -101,7 +96,7 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
         emp_value_range(cell->shown, cell->ours_s.min, cell->ours_s.max),
         emp_value_if(is_best, EMP_V(cell->typical_s)),
         emp_value_if(column->has_paper, value_of(column, cell->paper_s, paper)),
-        EMP_V(cell->paper_s), emp_value_if(column->has_paper, ratio_of(cell)),
+        EMP_V(cell->paper_s), emp_value_if(column->has_paper, ratio),
         EMP_V(emp_table_ratio(cell)), EMP_V(cell->is_fitted), EMP_V(cell->peak_bytes),
         EMP_V(cell->graph_hash), EMP_V(cell->machine_hash), EMP_V(cell->runtime_hash));
 }

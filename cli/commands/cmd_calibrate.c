@@ -132,31 +132,28 @@ static const emp_sheet_column cell_columns[] = {
 
 static void tabulate_constants(emp_sheet *s, const emp_calibration *c)
 {
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
-    char                value[48], before[48], interval[112], leans[512];
+    char value[48], before[48], interval[112], leans[512];
 
     EMP_SHEET_INIT(s, constant_columns);
-    for (int32_t j = 0; j < count; j++) {
-        emp_text text = {leans, sizeof leans, 0};
+    for (int32_t j = 0; j < EMP_CONSTANTS; j++) {
+        const emp_constant *k = &emp_constants[j];
+        emp_text            text = {leans, sizeof leans, 0};
         leans[0] = '\0';
         for (int32_t i = 0; i < c->timed_count; i++)
             if (c->fit.is_fitted[j] && emp_calibration_leans(c, j, i))
                 emp_text_add(&text, "%s%s %.0f %%", text.used > 0 ? ", " : "",
                              c->cells[i].name, 100 * c->fit.share[j][i]);
         EMP_SHEET_ADD(
-            s, EMP_V(table[j].name),
-            EMP_V(emp_calibrate_file_name(table[j].file, c->machine, &c->runtime)),
+            s, EMP_V(k->name),
+            EMP_V(emp_calibrate_file_name(k->file, c->machine, &c->runtime)),
             EMP_V(c->fit.is_fitted[j]), EMP_V(c->fit.is_at_bound[j]),
-            EMP_V(emp_constant_format(&table[j], c->fit.parameter[j], DIGITS, value,
-                                      sizeof value)),
             EMP_V(
-                emp_constant_interval(&table[j], &c->fit, j, interval, sizeof interval)),
-            EMP_V(emp_constant_format(&table[j], c->before[j], DIGITS, before,
-                                      sizeof before)),
+                emp_constant_format(k, c->fit.parameter[j], DIGITS, value, sizeof value)),
+            EMP_V(emp_constant_interval(k, &c->fit, j, interval, sizeof interval)),
+            EMP_V(emp_constant_format(k, c->before[j], DIGITS, before, sizeof before)),
             EMP_V(c->fit.parameter[j]), EMP_V(c->before[j]), EMP_V(c->fit.low[j]),
-            EMP_V(c->fit.high[j]), EMP_V(table[j].low), EMP_V(table[j].high),
-            EMP_V(table[j].why), EMP_V(leans));
+            EMP_V(c->fit.high[j]), EMP_V(k->low), EMP_V(k->high), EMP_V(k->why),
+            EMP_V(leans));
     }
 }
 

@@ -146,20 +146,19 @@ static double mean_off(const emp_measurement *m)
 /* \a m: NULL where there is no fit. */
 static void tabulate_constants(emp_sheet *s, const emp_measurement *m)
 {
-    int32_t             count;
-    const emp_constant *table = emp_measure_table(&count);
-    char                value[48], interval[112];
+    char value[48], interval[112];
 
     EMP_SHEET_INIT(s, constant_columns);
-    for (int32_t j = 0; m != NULL && j < count; j++)
-        EMP_SHEET_ADD(s, EMP_V(table[j].name),
-                      EMP_V(emp_constant_format(&table[j], m->fit.parameter[j], DIGITS,
-                                                value, sizeof value)),
-                      EMP_V(emp_constant_interval(&table[j], &m->fit, j, interval,
-                                                  sizeof interval)),
-                      EMP_V(m->fit.parameter[j]), EMP_V(m->fit.is_fitted[j]),
-                      EMP_V(m->fit.is_at_bound[j]), EMP_V(m->fit.low[j]),
-                      EMP_V(m->fit.high[j]));
+    for (int32_t j = 0; m != NULL && j < EMP_MEASURE_CONSTANTS; j++) {
+        const emp_constant *k = &emp_measure_constants[j];
+        EMP_SHEET_ADD(
+            s, EMP_V(k->name),
+            EMP_V(
+                emp_constant_format(k, m->fit.parameter[j], DIGITS, value, sizeof value)),
+            EMP_V(emp_constant_interval(k, &m->fit, j, interval, sizeof interval)),
+            EMP_V(m->fit.parameter[j]), EMP_V(m->fit.is_fitted[j]),
+            EMP_V(m->fit.is_at_bound[j]), EMP_V(m->fit.low[j]), EMP_V(m->fit.high[j]));
+    }
 }
 
 static void tabulate_benchmarks(emp_sheet *s, const emp_measurement *m,

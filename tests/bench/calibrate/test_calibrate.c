@@ -44,19 +44,17 @@ static const double truth[CHANGED] = {22e-6, 2.2, 1.2, 21e9, 7.5e9};
 
 static void publish(emp_cell *cells)
 {
-    emp_machine        *machine = NULL;
-    emp_runtime         runtime;
-    emp_cell_oracle    *oracle = NULL;
-    emp_sim_result      result[CELLS];
-    emp_error           err = {0};
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
+    emp_machine     *machine = NULL;
+    emp_runtime      runtime;
+    emp_cell_oracle *oracle = NULL;
+    emp_sim_result   result[CELLS];
+    emp_error        err = {0};
 
     memcpy(cells, blank_cells, sizeof blank_cells);
     cr_assert_eq(emp_machine_load(&machine, "k40x1", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     for (int j = 0; j < CHANGED; j++) {
-        emp_constant_set(&table[j], machine, &runtime, truth[j]);
+        emp_constant_set(&emp_constants[j], machine, &runtime, truth[j]);
     }
     cr_assert_eq(emp_cell_oracle_create(&oracle, cells, CELLS, machine, &runtime, &err),
                  EMP_OK, "%s", err.msg);
@@ -80,11 +78,9 @@ static emp_calibrate_params make_params(const emp_cell *cells, int32_t count)
 
 Test(calibrate, finds_the_constants_behind_synthetic_times)
 {
-    emp_cell            cells[CELLS];
-    emp_calibration    *c = NULL;
-    emp_error           err = {0};
-    int32_t             count;
-    const emp_constant *table = emp_constant_table(&count);
+    emp_cell         cells[CELLS];
+    emp_calibration *c = NULL;
+    emp_error        err = {0};
 
     publish(cells);
     emp_calibrate_params params = make_params(cells, CELLS);
@@ -94,9 +90,9 @@ Test(calibrate, finds_the_constants_behind_synthetic_times)
                      cells[i].name, emp_cell_off(&cells[i], c->outcome[i].step_s));
     }
     for (int j = 0; j < CHANGED; j++) {
-        cr_expect(c->fit.is_fitted[j], "%s", table[j].name);
+        cr_expect(c->fit.is_fitted[j], "%s", emp_constants[j].name);
         cr_expect_lt(fabs(c->fit.parameter[j] / truth[j] - 1.0), 1e-3, "%s: %g, not %g",
-                     table[j].name, c->fit.parameter[j], truth[j]);
+                     emp_constants[j].name, c->fit.parameter[j], truth[j]);
     }
     cr_expect_eq(c->fit.fitted_count, CHANGED); /* not the scaling exponent */
     emp_calibration_destroy(c);
@@ -144,8 +140,6 @@ Test(calibrate, files_load_and_say_what_was_fitted)
     emp_machine         *machine = NULL;
     emp_runtime          runtime;
     emp_error            err = {0};
-    int32_t              count;
-    const emp_constant  *table = emp_constant_table(&count);
     emp_calibrate_params params = make_params(cells, CELLS);
 
     copy_machine();
@@ -154,9 +148,9 @@ Test(calibrate, files_load_and_say_what_was_fitted)
     for (int time = 0; time < 2; time++) { /* the second time over the first */
         save_to_scratch(c);
         load_scratch(&machine, &runtime);
-        for (int j = 0; j < count; j++) {
-            cr_expect_eq(emp_constant_get(&table[j], machine, &runtime),
-                         c->fit.parameter[j], "%s", table[j].name);
+        for (int j = 0; j < EMP_CONSTANTS; j++) {
+            cr_expect_eq(emp_constant_get(&emp_constants[j], machine, &runtime),
+                         c->fit.parameter[j], "%s", emp_constants[j].name);
         }
         for (int i = 0; i < CELLS; i++) {
             cr_expect(emp_machine_is_fitted_to(machine, cells[i].name));

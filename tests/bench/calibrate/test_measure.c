@@ -23,23 +23,31 @@ static int32_t      count;
 static double       measured_s[EMP_MICRO_MOST];
 static double       known[EMP_FIT_MAX_PARAMETERS];
 
+static double predict(const emp_micro *m, const emp_machine *machine,
+                      const emp_runtime *rules)
+{
+    emp_sim_result result;
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_step_predict(&result, m->graph, m->device_of_op, machine, rules,
+                                  m->name, &err),
+                 EMP_OK, "%s", err.msg);
+    return (double)result.step_time_ns * 1e-9;
+}
+
 static void measure_known_machine(void)
 {
-    emp_error           err = {0};
-    int32_t             constants;
-    const emp_constant *table = emp_measure_table(&constants);
-    emp_machine        *truth = emp_measure_start(start, CACHE_BYTES);
-    emp_runtime         rules = runtime;
+    emp_machine *truth = emp_measure_start(start, CACHE_BYTES);
+    emp_runtime  rules = runtime;
 
     cr_assert_not_null(truth);
-    for (int32_t j = 0; j < constants; j++) {
-        known[j] = factors[j % 4] * emp_constant_get(&table[j], truth, &rules);
-        emp_constant_set(&table[j], truth, &rules, known[j]);
+    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++) {
+        known[j] =
+            factors[j % 4] * emp_constant_get(&emp_measure_constants[j], truth, &rules);
+        emp_constant_set(&emp_measure_constants[j], truth, &rules, known[j]);
     }
     emp_measure_derive(truth, &rules);
-    for (int32_t i = 0; i < count; i++)
-        cr_assert_eq(emp_micro_predict(&measured_s[i], &micro[i], truth, &rules, &err),
-                     EMP_OK, "%s", err.msg);
+    for (int32_t i = 0; i < count; i++) measured_s[i] = predict(&micro[i], truth, &rules);
     emp_machine_destroy(truth);
 }
 
@@ -89,17 +97,17 @@ static emp_measurement *fit(void)
 
 Test(measure, times_of_a_known_machine_lead_back_to_its_constants)
 {
-    int32_t             constants, fitted = 0;
-    const emp_constant *table = emp_measure_table(&constants);
-    emp_measurement    *m = fit();
+    int32_t          fitted = 0;
+    emp_measurement *m = fit();
 
-    for (int32_t j = 0; j < constants; j++) {
+    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++) {
         if (!m->fit.is_fitted[j]) continue;
         fitted++;
         cr_expect_lt(fabs(m->fit.parameter[j] / known[j] - 1.0), 0.02, "%s is %g, not %g",
-                     table[j].name, m->fit.parameter[j], known[j]);
+                     emp_measure_constants[j].name, m->fit.parameter[j], known[j]);
     }
-    cr_expect_geq(fitted, constants - 1, "only %d of %d", fitted, constants);
+    cr_expect_geq(fitted, EMP_MEASURE_CONSTANTS - 1, "only %d of %d", fitted,
+                  EMP_MEASURE_CONSTANTS);
     for (int32_t i = 0; i < count; i++)
         cr_expect_lt(fabs(m->fit.value[i] / measured_s[i] - 1.0), 0.02, "%s",
                      micro[i].name);
@@ -108,18 +116,18 @@ Test(measure, times_of_a_known_machine_lead_back_to_its_constants)
 
 Test(measure, noise_of_five_percent_leaves_constants_within_their_intervals)
 {
-    int32_t             constants, outside = 0;
-    const emp_constant *table = emp_measure_table(&constants);
+    int32_t outside = 0;
 
     for (int32_t i = 0; i < count; i++) measured_s[i] *= 1.0 + 0.05 * sin(7.0 * i + 1.0);
     emp_measurement *m = fit();
-    for (int32_t j = 0; j < constants; j++) {
+    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++) {
         if (!m->fit.is_fitted[j]) continue;
         outside += known[j] < m->fit.low[j] || known[j] > m->fit.high[j];
         cr_expect_lt(fabs(log(m->fit.parameter[j] / known[j])), 0.4, "%s is %g, not %g",
-                     table[j].name, m->fit.parameter[j], known[j]);
+                     emp_measure_constants[j].name, m->fit.parameter[j], known[j]);
     }
-    cr_expect_leq(outside, 3, "%d of %d intervals of 95 %%", outside, constants);
+    cr_expect_leq(outside, 3, "%d of %d intervals of 95 %%", outside,
+                  EMP_MEASURE_CONSTANTS);
     emp_measurement_destroy(m);
 }
 
@@ -140,9 +148,7 @@ Test(measure, files_load_as_the_machine_that_was_fitted)
     cr_assert_eq(emp_runtime_load(&rules, runtime_path, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(loaded->device_count, start->device_count);
     for (int32_t i = 0; i < count; i++) {
-        double step_s = 0.0;
-        cr_assert_eq(emp_micro_predict(&step_s, &micro[i], loaded, &rules, &err), EMP_OK,
-                     "%s", err.msg);
+        double step_s = predict(&micro[i], loaded, &rules);
         cr_expect_lt(fabs(step_s / m->fit.value[i] - 1.0), 1e-3, "%s: %g s, not %g s",
                      micro[i].name, step_s, m->fit.value[i]);
     }
