@@ -9,14 +9,12 @@
 #include "policy/features/group_features.h"
 #include "policy/reinforce/learner.h"
 
-/** Meaning, range and preset of each: emp_colocrl_option_list. */
+/** Meaning, range and preset of each: the table in colocrl.c. */
 typedef struct {
     emp_learner_options learner;
     int32_t             max_groups, type_width, hidden;
     double             temperature, tanh_constant, run_shortest, run_longest, placer_gain;
     emp_group_sequence order;
 } emp_colocrl_options;
-
-extern const emp_option emp_colocrl_option_list[];
 
 #endif /* EMP_POLICY_COLOCRL_OPTIONS_H */
