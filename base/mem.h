@@ -10,6 +10,14 @@
 #define EMP_NEW(type)              ((type *)emp_calloc(1, sizeof(type)))
 #define EMP_NEW_ARRAY(type, count) ((type *)emp_calloc((count), sizeof(type)))
 
+/** Gives the pointer \a array zeroed memory for \a count items. The value is a status; the
+ * message of a failure names \a array. Needs base/error.h and a local `err`. */
+#define EMP_ALLOC(array, count)                                            \
+    (((array) = emp_calloc((count), sizeof *(array))) != NULL              \
+         ? EMP_OK                                                          \
+         : EMP_ERROR(EMP_ENOMEM, "%zu x %zu bytes of %s", (size_t)(count), \
+                     sizeof *(array), #array))
+
 /** Zeroed memory for \a count items, aligned to 64 bytes when it is 4 KiB or more; NULL
  * on failure or overflow. A count of 0 gives a distinct block. Release with emp_free().
  */

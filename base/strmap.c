@@ -30,9 +30,7 @@ static emp_status grow(emp_strmap *map, emp_error *err)
     emp_strmap bigger = {.capacity = map->capacity == 0 ? 64 : 2 * map->capacity,
                          .count = map->count};
 
-    bigger.slots = EMP_NEW_ARRAY(emp_strmap_slot, bigger.capacity);
-    if (bigger.slots == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "a map of %zu names", bigger.capacity);
+    EMP_CHECK(EMP_ALLOC(bigger.slots, bigger.capacity));
     for (size_t i = 0; i < map->capacity; i++) {
         const emp_strmap_slot *slot = &map->slots[i];
         if (slot->key != NULL) *find(&bigger, slot->key, slot->length) = *slot;

@@ -54,11 +54,8 @@ static emp_status init(void *state, const emp_problem *problem,
     r->problem = problem;
     r->seed = params->seed;
     r->group_count = options.groups == 0 ? class_count : options.groups;
-    r->group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)class_count);
-    r->device_of_group = EMP_NEW_ARRAY(emp_device_id, (size_t)r->group_count);
-    if (r->group_of_class == NULL || r->device_of_group == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%d groups of %d classes", r->group_count,
-                         class_count);
+    EMP_CHECK(EMP_ALLOC(r->group_of_class, (size_t)class_count));
+    EMP_CHECK(EMP_ALLOC(r->device_of_group, (size_t)r->group_count));
     draw_groups(r, class_count, options.groups != 0);
     return EMP_OK;
 }

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "run/sheet.h"
+#include "run/sheet/sheet.h"
 
 typedef struct {
     const char *name;    /**< "place" */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "base/text/units.h"
 
 emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
                           const emp_device_id *device_of_op, const emp_sim_result *result,

@@ -59,8 +59,7 @@ emp_status emp_pool_create(emp_pool **out, int64_t bytes, int32_t parts, emp_err
 
     *out = NULL;
     if (pool == NULL) EMP_FAIL(EMP_ENOMEM, "pool");
-    pool->part = EMP_NEW_ARRAY(struct part, (size_t)count);
-    if (pool->part == NULL) EMP_FAIL(EMP_ENOMEM, "pool of %d parts", parts);
+    EMP_TRY(EMP_ALLOC(pool->part, (size_t)count));
     for (int32_t c = 0; c < CLASSES; c++) pool->first_free[c] = NONE;
     for (int32_t i = 1; i < count; i++) pool->part[i].next = i + 1 < count ? i + 1 : NONE;
     pool->unused = 1;

@@ -62,8 +62,7 @@ emp_status emp_replay_result_summarize(emp_replay_result *r, emp_error *err)
 
     r->median_s = r->low_s = r->high_s = 0.0;
     if (r->step_count == 0) goto cleanup;
-    sorted = EMP_NEW_ARRAY(double, (size_t)r->step_count);
-    if (sorted == NULL) EMP_FAIL(EMP_ENOMEM, "median of %d steps", r->step_count);
+    EMP_TRY(EMP_ALLOC(sorted, (size_t)r->step_count));
     memcpy(sorted, r->step_s, (size_t)r->step_count * sizeof *sorted);
     r->median_s = emp_replay_quantile(sorted, r->step_count, 0.5);
     r->low_s = emp_replay_quantile(sorted, r->step_count, 0.25);

@@ -139,8 +139,7 @@ emp_status emp_replay_trace_write(const char *path, const emp_replay_plan *plan,
     emp_atomic_file file = {0};
     struct writer   w = {.plan = plan, .timeline = timeline};
 
-    w.slice = EMP_NEW_ARRAY(emp_trace_slice, (size_t)plan->op_count);
-    if (w.slice == NULL) EMP_FAIL(EMP_ENOMEM, "trace of %d ops", plan->op_count);
+    EMP_TRY(EMP_ALLOC(w.slice, (size_t)plan->op_count));
     for (int32_t op = 0; op < plan->op_count; op++) w.slice[op].at_ns = -1;
     EMP_TRY(emp_atomic_file_open(&file, path, err));
     emp_trace_begin(&w.events, file.stream);

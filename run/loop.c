@@ -102,9 +102,7 @@ static emp_status prepare_record(emp_record *record, const emp_problem *problem,
         snprintf(record->device_name[i], sizeof record->device_name[i], "%s",
                  machine->device[i].name);
     }
-    record->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)record->op_count);
-    if (record->device_of_op == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "placement of %d ops", record->op_count);
+    EMP_CHECK(EMP_ALLOC(record->device_of_op, (size_t)record->op_count));
     return EMP_OK;
 }
 
@@ -122,10 +120,8 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
     run->threads = placer.threads < 1 ? 1 : placer.threads;
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     EMP_CHECK(prepare_record(run->record, run->problem, err));
-    run->candidate_block = EMP_NEW_ARRAY(emp_device_id, op_count * EMP_MAX_BATCH);
-    run->sim = EMP_NEW_ARRAY(emp_sim *, (size_t)run->threads);
-    if (run->candidate_block == NULL || run->sim == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%d candidates of %zu ops", EMP_MAX_BATCH, op_count);
+    EMP_CHECK(EMP_ALLOC(run->candidate_block, op_count * EMP_MAX_BATCH));
+    EMP_CHECK(EMP_ALLOC(run->sim, (size_t)run->threads));
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
         run->candidate[i] = run->candidate_block + (size_t)i * op_count;
     for (int32_t i = 0; i < run->threads; i++)

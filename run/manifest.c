@@ -4,7 +4,7 @@
 #include <build_info.h>
 #include <string.h>
 
-#include "base/io/text.h"
+#include "base/text/text.h"
 
 static char command[1024];
 

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "run/sheet.h"
+#include "run/sheet/sheet.h"
 
 /** All NaN when there is no value. Infinite values (out of memory) are larger than all.
  */

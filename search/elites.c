@@ -11,10 +11,8 @@ emp_status emp_elites_init(emp_elites *e, int32_t capacity, int32_t max_width,
     emp_status st = EMP_OK;
 
     *e = (emp_elites){.capacity = capacity, .max_width = max_width, .width = max_width};
-    e->choice = EMP_NEW_ARRAY(int32_t, (size_t)capacity * (size_t)max_width);
-    e->step_time_s = EMP_NEW_ARRAY(double, (size_t)capacity);
-    if (e->choice == NULL || e->step_time_s == NULL)
-        EMP_FAIL(EMP_ENOMEM, "the best %d placements", capacity);
+    EMP_TRY(EMP_ALLOC(e->choice, (size_t)capacity * (size_t)max_width));
+    EMP_TRY(EMP_ALLOC(e->step_time_s, (size_t)capacity));
 
 cleanup:
     if (st != EMP_OK) emp_elites_clear(e);

@@ -16,8 +16,8 @@
 #ifndef EMP_SEARCH_MOVES_H
 #define EMP_SEARCH_MOVES_H
 
-#include "base/options.h"
 #include "base/rng.h"
+#include "base/text/options.h"
 #include "search/groups/class_groups.h"
 #include "search/groups/members.h"
 #include "search/odds.h"

@@ -31,9 +31,7 @@ static emp_status place(placed *p, const emp_placer_type *type,
                         emp_error *err)
 {
     p->op_count = problem->graph->op_count;
-    p->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)p->op_count);
-    if (p->device_of_op == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "placement of %d ops", p->op_count);
+    EMP_CHECK(EMP_ALLOC(p->device_of_op, (size_t)p->op_count));
     return type->place(type, problem, params, p->device_of_op, err);
 }
 

@@ -20,7 +20,7 @@
 #define EMP_SEARCH_PLACER_H
 
 #include "base/named_array.h"
-#include "base/options.h"
+#include "base/text/options.h"
 #include "sim/problem/problem.h"
 
 enum {

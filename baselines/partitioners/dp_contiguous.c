@@ -319,8 +319,7 @@ static emp_status place(const emp_placer_type *type, const emp_problem *problem,
 
     EMP_TRY(emp_placer_options_parse(&o, type, params, err));
     EMP_TRY(emp_blocks_init(&blocks, problem, err));
-    device_of_block = EMP_NEW_ARRAY(emp_device_id, (size_t)blocks.count);
-    if (device_of_block == NULL) EMP_FAIL(EMP_ENOMEM, "%d blocks", blocks.count);
+    EMP_TRY(EMP_ALLOC(device_of_block, (size_t)blocks.count));
     EMP_TRY(find_split(device_of_block, problem, &blocks, &o, err));
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
         int32_t block = blocks.block_of_op[op];

@@ -41,10 +41,8 @@ static emp_status allocate(finder *f, emp_error *err)
     size_t blocks = (size_t)f->blocks->count;
 
     f->words = (f->blocks->count + WORD_BITS - 1) / WORD_BITS + 1;
-    f->waits = EMP_NEW_ARRAY(uint64_t, blocks * (size_t)f->words);
-    f->candidate = EMP_NEW_ARRAY(uint64_t, (size_t)f->words);
-    if (f->waits == NULL || f->candidate == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "ideals of %d blocks", f->blocks->count);
+    EMP_CHECK(EMP_ALLOC(f->waits, blocks * (size_t)f->words));
+    EMP_CHECK(EMP_ALLOC(f->candidate, (size_t)f->words));
     for (int32_t b = 0; b < f->blocks->count; b++) {
         for (int32_t i = f->blocks->wait_offset[b]; i < f->blocks->wait_offset[b + 1];
              i++)
@@ -92,8 +90,7 @@ static emp_status grow_sets(finder *f, emp_error *err)
     if (origin == NULL) return EMP_ERROR(EMP_ENOMEM, "%d ideals", capacity);
     f->ideals->origin = origin;
     emp_free(f->slot);
-    f->slot = EMP_NEW_ARRAY(int32_t, 2 * rows);
-    if (f->slot == NULL) return EMP_ERROR(EMP_ENOMEM, "%d ideals", capacity);
+    EMP_CHECK(EMP_ALLOC(f->slot, 2 * rows));
     f->capacity = capacity;
     for (int32_t i = 0; i < f->ideals->count; i++)
         *find_slot(f, members_of(f, i)) = i + 1;
@@ -186,11 +183,9 @@ cleanup:
 emp_status emp_ideals_init_line(emp_ideals *ideals, int32_t block_count, emp_error *err)
 {
     *ideals = (emp_ideals){.count = block_count + 1};
-    ideals->step_offset = EMP_NEW_ARRAY(int32_t, (size_t)block_count + 2);
-    ideals->step = EMP_NEW_ARRAY(emp_ideal_step, (size_t)block_count);
-    ideals->origin = EMP_NEW_ARRAY(emp_ideal_step, (size_t)block_count + 1);
-    if (!ideals->step_offset || !ideals->step || !ideals->origin)
-        return EMP_ERROR(EMP_ENOMEM, "an order of %d blocks", block_count);
+    EMP_CHECK(EMP_ALLOC(ideals->step_offset, (size_t)block_count + 2));
+    EMP_CHECK(EMP_ALLOC(ideals->step, (size_t)block_count));
+    EMP_CHECK(EMP_ALLOC(ideals->origin, (size_t)block_count + 1));
     for (int32_t i = 0; i < block_count; i++) {
         ideals->step_offset[i + 1] = i + 1;
         ideals->step[i] = (emp_ideal_step){i, i + 1};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/arrays.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "search/groups/class_groups.h"
 #include "sim/engine/sim_live.h"
 

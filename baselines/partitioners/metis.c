@@ -44,9 +44,7 @@ static emp_status cut(const emp_partition_graph *g, const emp_partition_target *
                               .memory_imbalance = o->memory_imbalance};
 
     if (o->has_memory) {
-        memory = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-        if (memory == NULL)
-            EMP_FAIL(EMP_ENOMEM, "memory of %d vertices", g->vertex_count);
+        EMP_TRY(EMP_ALLOC(memory, (size_t)g->vertex_count));
         EMP_TRY(emp_partition_graph_memory(g, o->problem, memory, err));
         share_memory(target, memory_share);
         c.memory = memory;

@@ -200,9 +200,7 @@ emp_status emp_baechi_schedule(emp_list_schedule *s, const int32_t *favourite_ch
                     .device_count = s->graph->machine->device_count};
     size_t     places = (size_t)s->graph->tensor_count * (size_t)l.device_count;
 
-    l.received_ns = EMP_NEW_ARRAY(emp_time_ns, places);
-    if (l.received_ns == NULL)
-        EMP_FAIL(EMP_ENOMEM, "arrivals of %d tensors", s->graph->tensor_count);
+    EMP_TRY(EMP_ALLOC(l.received_ns, places));
     for (size_t i = 0; i < places; i++) l.received_ns[i] = NOT_THERE;
     for (emp_device_id d = 0; d < l.device_count; d++) l.last[d] = -1;
     while (s->ready_count > 0) EMP_TRY(advance(&l, err));

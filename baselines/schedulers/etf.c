@@ -64,10 +64,8 @@ emp_status emp_schedule_etf(emp_list_schedule *s, emp_error *err)
     size_t     tasks = (size_t)s->graph->task_count;
     etf        e = {.schedule = s, .device_count = s->graph->machine->device_count};
 
-    e.level = EMP_NEW_ARRAY(double, tasks);
-    e.arrival = EMP_NEW_ARRAY(emp_time_ns, tasks * (size_t)e.device_count);
-    if (e.level == NULL || e.arrival == NULL)
-        EMP_FAIL(EMP_ENOMEM, "levels of %d tasks", s->graph->task_count);
+    EMP_TRY(EMP_ALLOC(e.level, tasks));
+    EMP_TRY(EMP_ALLOC(e.arrival, tasks * (size_t)e.device_count));
     emp_list_levels(s->graph, false, e.level);
     note_arrivals(&e, 0);
     while (s->ready_count > 0) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/units.h"
+#include "base/text/units.h"
 
 static void make_ready(emp_list_schedule *s, int32_t task)
 {

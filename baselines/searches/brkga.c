@@ -101,13 +101,11 @@ static emp_status allocate(brkga *b, emp_error *err)
 {
     size_t members = (size_t)b->options.population;
 
-    b->key = EMP_NEW_ARRAY(double, members *(size_t)b->key_count);
-    b->next_key = EMP_NEW_ARRAY(double, members *(size_t)b->key_count);
-    b->cost_s = EMP_NEW_ARRAY(double, members);
-    b->rank = EMP_NEW_ARRAY(ranked, members);
-    b->device_of_group = EMP_NEW_ARRAY(int32_t, (size_t)b->groups.ops.group_count);
-    if (!b->key || !b->next_key || !b->cost_s || !b->rank || !b->device_of_group)
-        return EMP_ERROR(EMP_ENOMEM, "%zu chromosomes of %d keys", members, b->key_count);
+    EMP_CHECK(EMP_ALLOC(b->key, members * (size_t)b->key_count));
+    EMP_CHECK(EMP_ALLOC(b->next_key, members * (size_t)b->key_count));
+    EMP_CHECK(EMP_ALLOC(b->cost_s, members));
+    EMP_CHECK(EMP_ALLOC(b->rank, members));
+    EMP_CHECK(EMP_ALLOC(b->device_of_group, (size_t)b->groups.ops.group_count));
     return EMP_OK;
 }
 

@@ -166,12 +166,10 @@ static emp_status init(void *state, const emp_problem *problem,
     EMP_CHECK(emp_placer_options_parse(&c->options, &emp_placer_ce, params, err));
     EMP_CHECK(create_clusters(c, err));
     size_t groups = (size_t)c->most_groups;
-    c->p = EMP_NEW_ARRAY(double, groups *(size_t)c->device_count);
-    c->sample = EMP_NEW_ARRAY(int32_t, (size_t)c->options.samples * groups);
+    EMP_CHECK(EMP_ALLOC(c->p, groups * (size_t)c->device_count));
+    EMP_CHECK(EMP_ALLOC(c->sample, (size_t)c->options.samples * groups));
     EMP_CHECK(emp_elites_init(&c->elites, c->options.elites, c->most_groups, err));
-    c->best = EMP_NEW_ARRAY(int32_t, groups);
-    if (!c->p || !c->sample || !c->best)
-        return EMP_ERROR(EMP_ENOMEM, "table of %zu groups", groups);
+    EMP_CHECK(EMP_ALLOC(c->best, groups));
     c->hash_of_groups = hash_clusters(c);
     c->groups_hash = (int64_t)c->hash_of_groups;
     c->at.best_start = -1;

@@ -73,9 +73,7 @@ static emp_status init(void *state, const emp_problem *problem,
             (long long)moves, INT32_MAX);
     s->move_count = (int32_t)moves;
     s->order_of = s->at.best = -1;
-    s->order = EMP_NEW_ARRAY(int32_t, (size_t)moves);
-    if (s->order == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "order of %d moves", s->move_count);
+    EMP_CHECK(EMP_ALLOC(s->order, (size_t)moves));
     return EMP_OK;
 }
 

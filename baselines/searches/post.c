@@ -79,12 +79,10 @@ static emp_status init(void *state, const emp_problem *problem,
     size_t groups = (size_t)p->groups.ops.group_count;
     size_t entries = groups * (size_t)p->groups.device_count;
     size_t window = (size_t)window_of(p);
-    p->logits = EMP_NEW_ARRAY(double, entries); /* 0: even */
-    p->gradient = EMP_NEW_ARRAY(double, entries);
-    p->sample = EMP_NEW_ARRAY(int32_t, window * groups);
-    p->cost_s = EMP_NEW_ARRAY(double, window);
-    if (!p->logits || !p->gradient || !p->sample || !p->cost_s)
-        return EMP_ERROR(EMP_ENOMEM, "table of %zu groups", groups);
+    EMP_CHECK(EMP_ALLOC(p->logits, entries)); /* 0: even */
+    EMP_CHECK(EMP_ALLOC(p->gradient, entries));
+    EMP_CHECK(EMP_ALLOC(p->sample, window * groups));
+    EMP_CHECK(EMP_ALLOC(p->cost_s, window));
     return EMP_OK;
 }
 

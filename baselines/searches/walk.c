@@ -74,10 +74,8 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
                     .cost.best_s = INFINITY};
     EMP_TRY(emp_moves_init(&w->moves, problem, &options->moves, seed, err));
     w->groups_hash = (int64_t)w->moves.groups_hash;
-    w->here = EMP_NEW_ARRAY(emp_device_id, ops);
-    w->best = EMP_NEW_ARRAY(emp_device_id, ops);
-    if (w->here == NULL || w->best == NULL)
-        EMP_FAIL(EMP_ENOMEM, "placements of %zu ops", ops);
+    EMP_TRY(EMP_ALLOC(w->here, ops));
+    EMP_TRY(EMP_ALLOC(w->best, ops));
     EMP_TRY(place_start(w, err));
 
 cleanup:

@@ -240,11 +240,9 @@ emp_status emp_anomalies_measure(emp_anomaly_count     counts[EMP_SHORTENINGS],
                  "rules \"events\"",
                  problem->runtime.name);
     }
-    s.before_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)count);
-    s.growth = EMP_NEW_ARRAY(double, (size_t)count);
-    s.change = EMP_NEW_ARRAY(double, (size_t)count);
-    if (!s.before_ns || !s.growth || !s.change)
-        EMP_FAIL(EMP_ENOMEM, "step times of %d placements", count);
+    EMP_TRY(EMP_ALLOC(s.before_ns, (size_t)count));
+    EMP_TRY(EMP_ALLOC(s.growth, (size_t)count));
+    EMP_TRY(EMP_ALLOC(s.change, (size_t)count));
     for (int k = 0; k < EMP_SHORTENINGS; k++)
         if (is_there(problem, (emp_shortening)k)) s.run_count += count;
     EMP_TRY(emp_problem_variant_init(&v, problem, err));

@@ -110,8 +110,7 @@ static emp_status add_cell(emp_cell_oracle *o, int32_t i, const emp_machine *mac
         EMP_TRY(emp_graph_load(&o->graph[i], NULL, NULL, o->cell[i].spec, err));
     o->graph[i] = o->graph[first];
     int32_t op_count = o->graph[i]->op_count;
-    o->device_of_op[i] = EMP_NEW_ARRAY(emp_device_id, (size_t)op_count);
-    if (o->device_of_op[i] == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %d ops", op_count);
+    EMP_TRY(EMP_ALLOC(o->device_of_op[i], (size_t)op_count));
     for (int32_t op = 0; op < op_count; op++) o->device_of_op[i][op] = o->cell[i].device;
     EMP_TRY(emp_problem_create(&problem, o->graph[i], machine, runtime, o->cell[i].spec,
                                err));

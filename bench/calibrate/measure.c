@@ -230,8 +230,7 @@ emp_status emp_measurement_create(emp_measurement **out, const emp_measure_param
 
     *out = NULL;
     EMP_TRY(check(params, err));
-    m = EMP_NEW(emp_measurement);
-    if (m == NULL) EMP_FAIL(EMP_ENOMEM, "measurement");
+    EMP_TRY(EMP_ALLOC(m, 1));
     m->machine = emp_measure_start(params->machine, params->cache_bytes);
     if (m->machine == NULL) EMP_FAIL(EMP_ENOMEM, "machine");
     m->runtime = *params->runtime;

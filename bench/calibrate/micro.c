@@ -376,8 +376,7 @@ static emp_status build(emp_micro *micro, const struct entry *e,
     snprintf(micro->name, sizeof micro->name, "%s", e->name);
     EMP_TRY(build_graph(&micro->graph, e, err));
     const emp_graph *g = micro->graph;
-    micro->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)g->op_count);
-    if (micro->device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "benchmark %s", e->name);
+    EMP_TRY(EMP_ALLOC(micro->device_of_op, (size_t)g->op_count));
     for (emp_op_id op = 0; op < g->op_count; op++)
         micro->device_of_op[op] = device[device_of_name(g->name[op])];
     EMP_TRY(emp_problem_create(&problem, g, machine, runtime, e->name, err));

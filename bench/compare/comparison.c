@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/arrays.h"
-#include "base/io/text.h"
-#include "base/io/word_list.h"
 #include "base/mem.h"
+#include "base/text/text.h"
+#include "base/text/word_list.h"
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/entrants.h"
 #include "bench/tables/paper.h"
@@ -297,9 +297,7 @@ static emp_status add_jobs(emp_comparison_plan *plan, emp_error *err)
     for (int32_t e = 0; e < c->entrant_count; e++)
         plan->jobs_of_row += emp_comparison_runs_of(c, e) *
                              (c->entrant[e].is_budgeted ? c->budget_count : 1);
-    plan->job = EMP_NEW_ARRAY(emp_job, (size_t)plan->jobs_of_row * (size_t)c->row_count);
-    if (plan->job == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%d runs a row", plan->jobs_of_row);
+    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)plan->jobs_of_row * (size_t)c->row_count));
     for (int32_t r = 0; r < c->row_count; r++) {
         for (int32_t b = 0; b < c->budget_count; b++) {
             for (int32_t e = 0; e < c->entrant_count; e++) {

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/io/text.h"
+#include "base/text/text.h"
 #include "bench/compare/comparison_internal.h"
 
 /* What a line is of. */

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/io/text.h"
+#include "base/text/text.h"
 #include "run/methods.h"
 
 /* The first preset goes by the method's name alone, as in the tables. */

@@ -252,8 +252,7 @@ emp_status emp_comparison_rescore(emp_comparison_plan *plan, emp_error *err)
     if (plan->c->draws <= 0) goto cleanup;
     for (int32_t i = 0; i < PROFILES; i++)
         EMP_TRY(emp_runtime_load(&s.profile[i], names[EMP_SCORED_IDEAL + i], err));
-    s.step_s = EMP_NEW_ARRAY(double, (size_t)s.conditions *(size_t)plan->job_count);
-    if (s.step_s == NULL) EMP_FAIL(EMP_ENOMEM, "scores of %d runs", plan->job_count);
+    EMP_TRY(EMP_ALLOC(s.step_s, (size_t)s.conditions * (size_t)plan->job_count));
     EMP_TRY(score_all(&s, err));
     EMP_TRY(compare_all(&s, err));
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/io/text.h"
-#include "base/io/word_list.h"
 #include "base/mem.h"
+#include "base/text/text.h"
+#include "base/text/word_list.h"
 #include "bench/tables/paper.h"
 #include "graphs/load.h"
 #include "run/loop.h"
@@ -190,8 +190,7 @@ static emp_status create_table(emp_mechanism_table       **out,
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "table of mechanisms");
     *out = t;
     t->mechanism_count = MECHANISMS;
-    t->row = EMP_NEW_ARRAY(emp_mechanism_row, EMP_PAPER_TASKS);
-    if (t->row == NULL) return EMP_ERROR(EMP_ENOMEM, "table of mechanisms");
+    EMP_CHECK(EMP_ALLOC(t->row, EMP_PAPER_TASKS));
     for (int32_t i = 0; i < EMP_PAPER_TASKS; i++) {
         if (!emp_word_list_has(params->rows, emp_paper_task[i].key)) continue;
         emp_mechanism_row *row = &t->row[t->row_count++];

@@ -28,14 +28,12 @@ static bool is_ideal(const emp_runtime_events *r)
 
 static emp_status allocate(emp_plain *p, const emp_graph *g, emp_error *err)
 {
-    p->id_of_op = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count);
-    p->op = EMP_NEW_ARRAY(emp_plain_op, (size_t)g->op_count + 1);
-    p->tensor = EMP_NEW_ARRAY(emp_plain_tensor, (size_t)g->tensor_count + 1);
-    p->input = EMP_NEW_ARRAY(emp_plain_edge, (size_t)g->edge_count);
-    p->reader = EMP_NEW_ARRAY(emp_plain_edge, (size_t)g->edge_count);
-    p->follower = EMP_NEW_ARRAY(int32_t, (size_t)g->control_edge_count);
-    if (!p->id_of_op || !p->op || !p->tensor || !p->input || !p->reader || !p->follower)
-        return EMP_ERROR(EMP_ENOMEM, "plain arrays of %d ops", g->op_count);
+    EMP_CHECK(EMP_ALLOC(p->id_of_op, (size_t)g->op_count));
+    EMP_CHECK(EMP_ALLOC(p->op, (size_t)g->op_count + 1));
+    EMP_CHECK(EMP_ALLOC(p->tensor, (size_t)g->tensor_count + 1));
+    EMP_CHECK(EMP_ALLOC(p->input, (size_t)g->edge_count));
+    EMP_CHECK(EMP_ALLOC(p->reader, (size_t)g->edge_count));
+    EMP_CHECK(EMP_ALLOC(p->follower, (size_t)g->control_edge_count));
     return EMP_OK;
 }
 

@@ -24,10 +24,8 @@ static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
     const emp_search_params *p = s->params;
     emp_runtime              runtime;
 
-    s->proposals_per_s = EMP_NEW_ARRAY(double, (size_t)p->repeats);
-    s->oracle_share = EMP_NEW_ARRAY(double, (size_t)p->repeats);
-    if (!s->proposals_per_s || !s->oracle_share)
-        return EMP_ERROR(EMP_ENOMEM, "%d rounds", p->repeats);
+    EMP_CHECK(EMP_ALLOC(s->proposals_per_s, (size_t)p->repeats));
+    EMP_CHECK(EMP_ALLOC(s->oracle_share, (size_t)p->repeats));
     EMP_CHECK(emp_synthetic_graph(&s->graph, op_count, p->seed, err));
     EMP_CHECK(emp_runtime_load(&runtime, p->runtime, err));
     EMP_CHECK(emp_problem_create(&s->problem, s->graph, s->machine, &runtime, "synthetic",

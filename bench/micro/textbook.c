@@ -375,18 +375,14 @@ emp_status emp_textbook_create(emp_textbook **out, const emp_problem *problem,
     size_t places = (size_t)b->plain->tensor_count * (size_t)b->plain->device_count;
     if (places > INT32_MAX)
         EMP_FAIL(EMP_EUNSUPPORTED, "more than 2^31 tensors times devices");
-    b->device_of_op = EMP_NEW_ARRAY(int32_t, ops);
-    b->missing = EMP_NEW_ARRAY(int32_t, ops);
+    EMP_TRY(EMP_ALLOC(b->device_of_op, ops));
+    EMP_TRY(EMP_ALLOC(b->missing, ops));
     b->place_count = places;
-    b->readers = EMP_NEW_ARRAY(int32_t, places);
-    b->is_requested = EMP_NEW_ARRAY(bool, places);
-    b->buffer_of = EMP_NEW_ARRAY(buffer, places);
-    b->ready_items = EMP_NEW_ARRAY(item, ops);
-    b->events.items = EMP_NEW_ARRAY(item, count_events(b->plain));
-    if (!b->device_of_op || !b->missing || !b->readers || !b->is_requested ||
-        !b->buffer_of || !b->ready_items || !b->events.items) {
-        EMP_FAIL(EMP_ENOMEM, "textbook simulator of %zu ops", ops);
-    }
+    EMP_TRY(EMP_ALLOC(b->readers, places));
+    EMP_TRY(EMP_ALLOC(b->is_requested, places));
+    EMP_TRY(EMP_ALLOC(b->buffer_of, places));
+    EMP_TRY(EMP_ALLOC(b->ready_items, ops));
+    EMP_TRY(EMP_ALLOC(b->events.items, count_events(b->plain)));
     *out = b;
     b = NULL;
 

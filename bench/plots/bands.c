@@ -95,8 +95,7 @@ emp_status emp_band_create(emp_band *band, const emp_report_run *run, int32_t ru
             x[count++] = x_of(&run[r], i, axis);
     }
     count = clean_places(x, count);
-    band->point = EMP_NEW_ARRAY(emp_band_point, (size_t)count);
-    if (band->point == NULL) EMP_FAIL(EMP_ENOMEM, "curve of %d points", count);
+    EMP_TRY(EMP_ALLOC(band->point, (size_t)count));
     fill(band, x, count, run, run_count, what, axis, at, value);
 
 cleanup:

@@ -45,10 +45,8 @@ static emp_status create_curves(struct curves *c, const emp_report_runs *runs,
                                 emp_curve_axis axis, emp_error *err)
 {
     *c = (struct curves){.count = g->series_count};
-    c->band = EMP_NEW_ARRAY(emp_band, (size_t)c->count);
-    c->curve = EMP_NEW_ARRAY(emp_figure_curve, (size_t)c->count);
-    if (c->band == NULL || c->curve == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%d curves", c->count);
+    EMP_CHECK(EMP_ALLOC(c->band, (size_t)c->count));
+    EMP_CHECK(EMP_ALLOC(c->curve, (size_t)c->count));
     for (int32_t i = 0; i < c->count; i++) {
         const emp_report_series *s = &runs->series[g->first_series + i];
         bool is_line = is_one_shot(runs, s); /* where it lies in x is of no interest */

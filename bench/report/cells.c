@@ -239,12 +239,10 @@ emp_status emp_cells_create(emp_cells *cells, const emp_problem *problem,
     *cells = (emp_cells){0};
     if (b == NULL) EMP_FAIL(EMP_ENOMEM, "grid of %zu ops", op_count);
     b->problem = problem;
-    b->place = EMP_NEW_ARRAY(emp_op_place, op_count);
-    b->like = EMP_NEW_ARRAY(int32_t, op_count);
-    b->last = EMP_NEW_ARRAY(int32_t, op_count);
-    b->row = EMP_NEW_ARRAY(int32_t, op_count);
-    if (!b->place || !b->like || !b->last || !b->row)
-        EMP_FAIL(EMP_ENOMEM, "grid of %zu ops", op_count);
+    EMP_TRY(EMP_ALLOC(b->place, op_count));
+    EMP_TRY(EMP_ALLOC(b->like, op_count));
+    EMP_TRY(EMP_ALLOC(b->last, op_count));
+    EMP_TRY(EMP_ALLOC(b->row, op_count));
     EMP_TRY(find_likes(b, err));
     find_rows(b);
     EMP_TRY(count_ops(cells, b, device_of_op, err));

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "bench/plots/curves.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/report/html.h"
@@ -149,8 +149,7 @@ static emp_status prepare(struct show *s, const emp_record *r,
 
     EMP_TRY(params->get_problem(params->context, r, &problem, &s->err));
     EMP_TRY(check_problem(r, problem, &s->err));
-    s->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->op_count);
-    if (s->device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %d ops", r->op_count);
+    EMP_TRY(EMP_ALLOC(s->device_of_op, (size_t)r->op_count));
     memcpy(s->device_of_op, r->device_of_op,
            (size_t)r->op_count * sizeof *s->device_of_op);
     emp_problem_legalize(problem, s->device_of_op);

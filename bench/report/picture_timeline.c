@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <math.h>
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "bench/plots/colours.h"
 #include "bench/report/html.h"
 #include "bench/report/pictures.h"

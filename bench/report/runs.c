@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io/text.h"
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "run/archive.h"
 #include "search/placer.h"
 
@@ -226,10 +226,8 @@ emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)
 {
     if (runs->run_count > 0)
         qsort(runs->run, (size_t)runs->run_count, sizeof *runs->run, compare_runs);
-    runs->series = EMP_NEW_ARRAY(emp_report_series, (size_t)runs->run_count);
-    runs->group = EMP_NEW_ARRAY(emp_report_group, (size_t)runs->run_count);
-    if (runs->series == NULL || runs->group == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "groups of %d runs", runs->run_count);
+    EMP_CHECK(EMP_ALLOC(runs->series, (size_t)runs->run_count));
+    EMP_CHECK(EMP_ALLOC(runs->group, (size_t)runs->run_count));
     for (int32_t i = 0; i < runs->run_count; i++) {
         const emp_record *r = &runs->run[i].record;
         const emp_record *last = i > 0 ? &runs->run[i - 1].record : NULL;

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/text.h"
 #include "base/mem.h"
-#include "base/units.h"
+#include "base/text/text.h"
+#include "base/text/units.h"
 #include "bench/report/html.h"
-#include "run/sheet.h"
+#include "run/sheet/sheet.h"
 #include "run/stats.h"
 
 static double best_of(const emp_report_run *run)

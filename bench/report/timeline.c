@@ -108,9 +108,7 @@ emp_status emp_timeline_create(emp_timeline *timeline, const emp_problem *proble
     int32_t         device_count = problem->machine->device_count;
 
     *timeline = (emp_timeline){.device_count = device_count};
-    timeline->track = EMP_NEW_ARRAY(emp_track, (size_t)(device_count * EMP_TRACK_COUNT));
-    if (timeline->track == NULL)
-        EMP_FAIL(EMP_ENOMEM, "timeline of %d devices", device_count);
+    EMP_TRY(EMP_ALLOC(timeline->track, (size_t)(device_count * EMP_TRACK_COUNT)));
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_sim_run_traced(sim, device_of_op, &trace, &timeline->result, err));
     if (r.is_out_of_memory) EMP_FAIL(EMP_ENOMEM, "timeline of %zu intervals", r.count);

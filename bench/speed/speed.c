@@ -47,11 +47,9 @@ static emp_status set_up(subject *s, const emp_stand_params *network, const char
     double unused;
 
     EMP_CHECK(emp_stand_init(&s->stand, network, err));
-    s->ours_s = EMP_NEW_ARRAY(double, count);
-    s->torch_s = EMP_NEW_ARRAY(double, count);
-    s->ratio = EMP_NEW_ARRAY(double, count);
-    if (!s->ours_s || !s->torch_s || !s->ratio)
-        return EMP_ERROR(EMP_ENOMEM, "%zu times", count);
+    EMP_CHECK(EMP_ALLOC(s->ours_s, count));
+    EMP_CHECK(EMP_ALLOC(s->torch_s, count));
+    EMP_CHECK(EMP_ALLOC(s->ratio, count));
     if (python != NULL) EMP_CHECK(emp_torch_create(&s->torch, python, &s->stand, err));
     /* The first updates pay for cold memory and start threads. */
     for (int32_t i = 0; i < s->params->threads_count; i++)

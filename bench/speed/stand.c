@@ -39,11 +39,9 @@ static emp_status init_placer(emp_stand *s, emp_rng *rng, emp_error *err)
 
     EMP_CHECK(emp_device_net_init(&s->placer, &shape, err));
     emp_device_net_randomize(&s->placer, 1.0, rng);
-    s->x = EMP_NEW_ARRAY(emp_real, inputs);
-    s->action = EMP_NEW_ARRAY(int32_t, actions);
-    s->weight = EMP_NEW_ARRAY(double, (size_t)s->params.samples);
-    if (!s->x || !s->action || !s->weight)
-        return EMP_ERROR(EMP_ENOMEM, "%d groups", steps);
+    EMP_CHECK(EMP_ALLOC(s->x, inputs));
+    EMP_CHECK(EMP_ALLOC(s->action, actions));
+    EMP_CHECK(EMP_ALLOC(s->weight, (size_t)s->params.samples));
     for (size_t i = 0; i < inputs; i++) s->x[i] = (emp_real)emp_rng_uniform(rng);
     for (size_t i = 0; i < actions; i++)
         s->action[i] = (int32_t)emp_rng_below(rng, DEVICES);
@@ -68,9 +66,8 @@ static emp_status init_grouper(emp_stand *s, emp_rng *rng, emp_error *err)
         s->ops->value[i] = (emp_real)emp_rng_normal(rng);
     EMP_CHECK(emp_grouper_init(&s->grouper, &shape, s->ops, err));
     emp_grouper_randomize(&s->grouper, rng);
-    s->action = EMP_NEW_ARRAY(int32_t, (size_t)rows);
-    s->weight = EMP_NEW(double);
-    if (!s->action || !s->weight) return EMP_ERROR(EMP_ENOMEM, "%d ops", rows);
+    EMP_CHECK(EMP_ALLOC(s->action, (size_t)rows));
+    EMP_CHECK(EMP_ALLOC(s->weight, 1));
     for (int32_t i = 0; i < rows; i++)
         s->action[i] = (int32_t)emp_rng_below(rng, (uint32_t)s->params.groups);
     s->weight[0] = 0.25;

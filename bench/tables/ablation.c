@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/word_list.h"
 #include "base/mem.h"
+#include "base/text/word_list.h"
 
 struct plan {
     const emp_ablation        *definition;
@@ -71,10 +71,8 @@ static emp_status create_table(struct plan *plan, emp_error *err)
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "study");
     t->definition = d;
     t->budget = plan->params->budget;
-    t->cell = EMP_NEW_ARRAY(emp_ablation_cell, cells);
-    plan->row = EMP_NEW_ARRAY(emp_task, (size_t)d->row_count);
-    if (t->cell == NULL || plan->row == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%zu cells", cells);
+    EMP_CHECK(EMP_ALLOC(t->cell, cells));
+    EMP_CHECK(EMP_ALLOC(plan->row, (size_t)d->row_count));
     return EMP_OK;
 }
 
@@ -109,8 +107,7 @@ static emp_status load_tasks(struct plan *plan, emp_error *err)
     emp_ablation_table *t = plan->table;
     emp_runtime         runtime;
 
-    plan->task = EMP_NEW_ARRAY(emp_loaded_task, (size_t)t->row_count);
-    if (plan->task == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tasks", t->row_count);
+    EMP_CHECK(EMP_ALLOC(plan->task, (size_t)t->row_count));
     EMP_CHECK(emp_runtime_load(&runtime, plan->params->runtime, err));
     snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
     return emp_tasks_load(plan->task, plan->row, t->row_count, &runtime,
@@ -122,8 +119,7 @@ static emp_status add_jobs(struct plan *plan, emp_error *err)
     const emp_ablation_table *t = plan->table;
     int32_t cells = t->row_count * t->arm_count, seeds = plan->params->seed_count;
 
-    plan->job = EMP_NEW_ARRAY(emp_job, (size_t)cells * (size_t)seeds);
-    if (plan->job == NULL) return EMP_ERROR(EMP_ENOMEM, "%d runs", cells * seeds);
+    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)cells * (size_t)seeds));
     for (int32_t i = 0; i < cells; i++) {
         const emp_arm       *arm = t->cell[i].arm;
         int32_t              r = i / t->arm_count;

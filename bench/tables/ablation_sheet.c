@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "bench/tables/ablation.h"
-#include "run/sheet.h"
+#include "run/sheet/sheet.h"
 
 static const emp_sheet_column columns[] = {
     EMP_COLUMN("study", NULL, EMP_SHEET_WORD),

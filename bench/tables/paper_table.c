@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/text.h"
-#include "base/io/word_list.h"
 #include "base/mem.h"
+#include "base/text/text.h"
+#include "base/text/word_list.h"
 
 static const char fitted_note[] = "* Machine constants (one set for all rows) were "
                                   "fitted to the paper's figures of these "
@@ -211,8 +211,7 @@ static emp_status load_tasks(struct plan *plan, emp_error *err)
     emp_table  *t = plan->table;
     emp_runtime runtime;
 
-    plan->task = EMP_NEW_ARRAY(emp_loaded_task, (size_t)t->row_count);
-    if (plan->task == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tasks", t->row_count);
+    EMP_CHECK(EMP_ALLOC(plan->task, (size_t)t->row_count));
     EMP_CHECK(emp_runtime_load(&runtime, plan->params->runtime, err));
     snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
     EMP_CHECK(emp_tasks_load(plan->task, t->row, t->row_count, &runtime,
@@ -235,9 +234,7 @@ static emp_status add_jobs(struct plan *plan, emp_error *err)
 
     for (int32_t c = 0; c < t->column_count; c++)
         per_row += has_own_runs(plan, c) ? t->column[c].seed_count : 0;
-    plan->job = EMP_NEW_ARRAY(emp_job, (size_t)(per_row * t->row_count));
-    if (plan->job == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%d runs", per_row * t->row_count);
+    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)(per_row * t->row_count)));
     for (int32_t r = 0; r < t->row_count; r++) {
         for (int32_t c = 0; c < t->column_count; c++) {
             const emp_table_column *column = &t->column[c];

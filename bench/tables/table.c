@@ -19,12 +19,9 @@ emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_c
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "table");
     t->row_count = row_count;
     t->column_count = column_count;
-    t->row = EMP_NEW_ARRAY(emp_task, (size_t)row_count);
-    t->column = EMP_NEW_ARRAY(emp_table_column, (size_t)column_count);
-    t->cell = EMP_NEW_ARRAY(emp_table_cell, cell_count);
-    if (t->row == NULL || t->column == NULL || t->cell == NULL) {
-        EMP_FAIL(EMP_ENOMEM, "table of %d rows, %d columns", row_count, column_count);
-    }
+    EMP_TRY(EMP_ALLOC(t->row, (size_t)row_count));
+    EMP_TRY(EMP_ALLOC(t->column, (size_t)column_count));
+    EMP_TRY(EMP_ALLOC(t->cell, cell_count));
     for (size_t i = 0; i < cell_count; i++) {
         t->cell[i].ours_s = (emp_summary){NAN, NAN, NAN};
         t->cell[i].shown = t->cell[i].typical_s = NAN;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "run/jobs.h"
-#include "run/sheet.h"
+#include "run/sheet/sheet.h"
 #include "run/stats.h"
 #include "run/store/store.h"
 

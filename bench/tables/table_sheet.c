@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/io/text.h"
+#include "base/text/text.h"
 #include "bench/tables/table.h"
-#include "run/sheet.h"
+#include "run/sheet/sheet.h"
 
 static const char *const shown_name[] = {[EMP_SHOWN_MEDIAN] = "median",
                                          [EMP_SHOWN_BEST] = "best",

@@ -59,8 +59,7 @@ static emp_status deal_parts(struct deal *d, int32_t count, uint64_t seed,
     int32_t                *part_of_class = NULL;
     emp_class_groups_params how = {EMP_CLASS_GROUPS_METIS, count, parts_imbalance, seed};
 
-    part_of_class = EMP_NEW_ARRAY(int32_t, (size_t)g->class_count);
-    if (part_of_class == NULL) EMP_FAIL(EMP_ENOMEM, "%d classes", g->class_count);
+    EMP_TRY(EMP_ALLOC(part_of_class, (size_t)g->class_count));
     EMP_TRY(emp_class_groups(part_of_class, &part_count, d->problem, &how, err));
     for (int32_t i = 0; i < count; i++) gpu_of_part[i] = any_gpu(d);
     for (emp_op_id op = 0; op < g->op_count; op++) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/word_list.h"
+#include "base/text/word_list.h"
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_page.h"
 #include "bench/compare/figure.h"

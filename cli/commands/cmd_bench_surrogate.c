@@ -135,12 +135,10 @@ static emp_status set_up(stand *s, emp_error *err)
     size_t           count = (size_t)(FOLLOWED + s->args->study.samples);
     size_t           op_count = (size_t)g->op_count;
 
-    s->group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)g->class_count);
-    s->devices = EMP_NEW_ARRAY(emp_device_id, count * op_count);
-    s->placements = EMP_NEW_ARRAY(emp_device_id *, count);
-    s->estimate_s = EMP_NEW_ARRAY(double, count);
-    if (!s->group_of_class || !s->devices || !s->placements || !s->estimate_s)
-        return EMP_ERROR(EMP_ENOMEM, "%zu placements of %zu ops", count, op_count);
+    EMP_CHECK(EMP_ALLOC(s->group_of_class, (size_t)g->class_count));
+    EMP_CHECK(EMP_ALLOC(s->devices, count * op_count));
+    EMP_CHECK(EMP_ALLOC(s->placements, count));
+    EMP_CHECK(EMP_ALLOC(s->estimate_s, count));
     for (size_t i = 0; i < count; i++) s->placements[i] = s->devices + i * op_count;
     draw_groups(s);
     EMP_CHECK(emp_sim_create(&s->sim, s->problem, err));

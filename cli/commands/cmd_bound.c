@@ -2,7 +2,7 @@
 /* emplace bound SPEC: times that no placement can beat. */
 #include <stdio.h>
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
 #include "cli/report.h"

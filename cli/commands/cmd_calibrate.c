@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/text.h"
+#include "base/text/text.h"
 #include "bench/calibrate/calibrate.h"
 #include "bench/tables/paper.h"
 #include "cli/cli.h"

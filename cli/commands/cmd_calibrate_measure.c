@@ -293,8 +293,7 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     args.replay.options.steps = 9;
     cli_parse(&argp, argc, argv, &args);
     EMP_TRY(check(&args, err));
-    b = EMP_NEW(struct bench);
-    if (b == NULL) EMP_FAIL(EMP_ENOMEM, "benchmarks");
+    EMP_TRY(EMP_ALLOC(b, 1));
     b->args = &args;
     cli_bar_init(&b->bar, NULL);
     st = run(b, &m, err);

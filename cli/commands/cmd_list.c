@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/text.h"
+#include "base/text/text.h"
 #include "cli/cli.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"

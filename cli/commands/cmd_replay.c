@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
@@ -155,9 +155,7 @@ static emp_status load_candidate(struct candidate *c, const char *name, emp_sim 
     size_t ops = (size_t)problem->graph->op_count;
 
     c->name = name;
-    c->device_of_op = EMP_NEW_ARRAY(emp_device_id, ops);
-    if (c->device_of_op == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "placement of %zu ops", ops);
+    EMP_CHECK(EMP_ALLOC(c->device_of_op, ops));
     if (is_method(name))
         EMP_CHECK(
             cli_placement_by_method(c->device_of_op, NULL, name, NULL, problem, err));
@@ -408,8 +406,7 @@ emp_status cmd_replay(int argc, char **argv, emp_error *err)
     struct candidate       *candidates = NULL;
 
     cli_parse(&argp, argc, argv, &args);
-    candidates = EMP_NEW_ARRAY(struct candidate, (size_t)args.placement_count);
-    if (candidates == NULL) EMP_FAIL(EMP_ENOMEM, "%d placements", args.placement_count);
+    EMP_TRY(EMP_ALLOC(candidates, (size_t)args.placement_count));
     EMP_TRY(replay(&args, candidates, err));
 
 cleanup:

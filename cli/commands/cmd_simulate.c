@@ -182,9 +182,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     EMP_TRY(cli_check_outputs(outputs, 2, err));
     EMP_TRY(cli_check_inputs(files, 4, outputs, 2, err));
     EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
-    device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)inputs.step->op_count);
-    if (device_of_op == NULL)
-        EMP_FAIL(EMP_ENOMEM, "placement of %d ops", inputs.step->op_count);
+    EMP_TRY(EMP_ALLOC(device_of_op, (size_t)inputs.step->op_count));
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
     EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));

@@ -289,11 +289,9 @@ static emp_status run_part(struct validation *v, struct part *part, emp_error *e
     v->is_uncalibrated = cli_is_uncalibrated(inputs.machine, a->replay.backend);
     EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
     size_t ops = (size_t)inputs.problem->graph->op_count;
-    part->cases = EMP_NEW_ARRAY(emp_validation_case, (size_t)a->placements);
-    device_of_op = EMP_NEW_ARRAY(emp_device_id, ops);
-    base = EMP_NEW_ARRAY(emp_device_id, ops);
-    if (part->cases == NULL || device_of_op == NULL || base == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d placements of %zu ops", a->placements, ops);
+    EMP_TRY(EMP_ALLOC(part->cases, (size_t)a->placements));
+    EMP_TRY(EMP_ALLOC(device_of_op, ops));
+    EMP_TRY(EMP_ALLOC(base, ops));
     EMP_TRY(run_placements(v, part, sim, inputs.problem, device_of_op, base, err));
 
 cleanup:
@@ -550,8 +548,7 @@ static emp_status load_imported(struct validation *v, emp_error *err)
     int32_t count = v->args->import_count;
 
     if (count == 0) return EMP_OK;
-    v->imported = EMP_NEW_ARRAY(emp_replay_result, (size_t)count);
-    if (v->imported == NULL) return EMP_ERROR(EMP_ENOMEM, "%d results", count);
+    EMP_CHECK(EMP_ALLOC(v->imported, (size_t)count));
     for (int32_t i = 0; i < count; i++)
         EMP_CHECK(emp_replay_result_load(&v->imported[i], v->args->import[i], err));
     return EMP_OK;
@@ -626,15 +623,13 @@ emp_status cmd_validate(int argc, char **argv, emp_error *err)
                                .seed = 1,
                                .replay = cli_replay_options_default()};
 
-    args.import = EMP_NEW_ARRAY(const char *, MOST_IMPORTS);
-    if (args.import == NULL) EMP_FAIL(EMP_ENOMEM, "%d names", MOST_IMPORTS);
+    EMP_TRY(EMP_ALLOC(args.import, MOST_IMPORTS));
     cli_parse(&argp, argc, argv, &args);
     if (args.runtime == NULL)
         args.runtime =
             strcmp(args.replay.backend, "cuda") == 0 ? "tf-r1.3" : "replay-cpu";
     EMP_TRY(check(&args, err));
-    v = EMP_NEW(struct validation);
-    if (v == NULL) EMP_FAIL(EMP_ENOMEM, "validation");
+    EMP_TRY(EMP_ALLOC(v, 1));
     v->args = &args;
     cli_bar_init(&v->bar, NULL);
     EMP_TRY(run(v, err));

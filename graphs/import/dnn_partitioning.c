@@ -130,8 +130,7 @@ static emp_status index_nodes(reader *r, emp_error *err)
 
     r->node_count = json_array_size(r->nodes);
     if (r->node_count == 0) return EMP_ERROR(EMP_EFORMAT, "the list \"nodes\" is empty");
-    r->result = EMP_NEW_ARRAY(result, r->node_count);
-    if (r->result == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu nodes", r->node_count);
+    EMP_CHECK(EMP_ALLOC(r->result, r->node_count));
     for (size_t i = 0; i < r->node_count; i++) {
         r->result[i] = (result){.op = (int32_t)i, .copy_ms = -1.0};
         EMP_CHECK(get_integer(&r->result[i].id, json_array_get(r->nodes, i),

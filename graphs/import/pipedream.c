@@ -205,10 +205,8 @@ static emp_status read_profile(profile *p, emp_slice file, emp_error *err)
 
     for (size_t i = 0; i < file.size; i++) lines += file.data[i] == '\n';
     if (lines > INT32_MAX / 4) return EMP_ERROR(EMP_EUNSUPPORTED, "%zu lines", lines);
-    p->layer = EMP_NEW_ARRAY(layer, lines);
-    p->edge = EMP_NEW_ARRAY(edge, lines);
-    if (p->layer == NULL || p->edge == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%zu lines", lines);
+    EMP_CHECK(EMP_ALLOC(p->layer, lines));
+    EMP_CHECK(EMP_ALLOC(p->edge, lines));
     EMP_CHECK(read_lines(p, file, false, err));
     return read_lines(p, file, true, err);
 }

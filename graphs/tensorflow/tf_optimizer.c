@@ -320,14 +320,13 @@ emp_op_id emp_tf_minimize(emp_tf *tf, emp_port loss, const emp_tf_variable *glob
     emp_op_id    train_op = -1;
     size_t       room = (size_t)tf->variable_count;
     trainer      t = {.rule = &rules[optimizer]};
-    emp_port    *xs = EMP_NEW_ARRAY(emp_port, room);
-    emp_tf_grad *grads = EMP_NEW_ARRAY(emp_tf_grad, room);
+    emp_port    *xs = NULL;
+    emp_tf_grad *grads = NULL;
 
-    t.item = EMP_NEW_ARRAY(trained, room);
-    t.updates = EMP_NEW_ARRAY(emp_op_id, room + 2);
-    if (xs == NULL || grads == NULL || t.item == NULL || t.updates == NULL) {
-        EMP_FAIL(EMP_ENOMEM, "training %zu variables", room);
-    }
+    EMP_TRY(EMP_ALLOC(t.item, room));
+    EMP_TRY(EMP_ALLOC(t.updates, room + 2));
+    EMP_TRY(EMP_ALLOC(xs, room));
+    EMP_TRY(EMP_ALLOC(grads, room));
     if (!emp_tf_is_ok(tf)) goto cleanup;
     collect(tf, &t, loss, xs, grads);
     if (clip_norm > 0.0) clip(tf, &t, clip_norm);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/io/text.h"
+#include "base/text/text.h"
 #include "graphs/workloads/workloads_internal.h"
 
 /* ---- what the families share ------------------------------------------------------- */

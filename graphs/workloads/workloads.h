@@ -9,7 +9,7 @@
 #ifndef EMP_GRAPHS_WORKLOADS_WORKLOADS_H
 #define EMP_GRAPHS_WORKLOADS_WORKLOADS_H
 
-#include "base/options.h"
+#include "base/text/options.h"
 #include "sim/graph/graph.h"
 
 enum { EMP_WORKLOAD_MAX_PARAMS = 32 };

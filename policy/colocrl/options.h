@@ -5,7 +5,7 @@
 #ifndef EMP_POLICY_COLOCRL_OPTIONS_H
 #define EMP_POLICY_COLOCRL_OPTIONS_H
 
-#include "base/options.h"
+#include "base/text/options.h"
 #include "policy/features/group_features.h"
 #include "policy/reinforce/learner.h"
 

@@ -176,13 +176,10 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
     emp_learner_add(&a->learner,
                     EMP_LEARNER_NET("grouper_", &a->grouper.params, GROUPER_NORM));
     emp_learner_add(&a->learner, EMP_LEARNER_NET("placer_", &a->net.params, PLACER_NORM));
-    a->order = EMP_NEW_ARRAY(int32_t, groups);
-    a->step_of_group = EMP_NEW_ARRAY(int32_t, groups);
-    a->group_sums = EMP_NEW_ARRAY(double, 2 * groups);
-    a->x = EMP_NEW_ARRAY(emp_real, groups * (size_t)a->net.shape.inputs);
-    if (!a->order || !a->step_of_group || !a->group_sums || !a->x) {
-        EMP_FAIL(EMP_ENOMEM, "features of %zu groups", groups);
-    }
+    EMP_TRY(EMP_ALLOC(a->order, groups));
+    EMP_TRY(EMP_ALLOC(a->step_of_group, groups));
+    EMP_TRY(EMP_ALLOC(a->group_sums, 2 * groups));
+    EMP_TRY(EMP_ALLOC(a->x, groups * (size_t)a->net.shape.inputs));
 
 cleanup:
     if (st != EMP_OK) emp_hdp_agent_clear(a);

@@ -104,12 +104,9 @@ emp_status emp_grouper_init(emp_grouper *gr, const emp_grouper_shape *shape,
     EMP_TRY(emp_panels_init(&gr->value, ops->width, H, err));
     EMP_TRY(emp_panels_init(&gr->out, H, G, err));
     EMP_TRY(emp_panels_init(&gr->out_t, G, H, err));
-    gr->group_of_row = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
-    gr->type_image = EMP_NEW_ARRAY(emp_real, image);
-    gr->work = EMP_NEW_ARRAY(emp_real, CHUNKS * gr->work_count);
-    if (!gr->group_of_row || !gr->type_image || !gr->work) {
-        EMP_FAIL(EMP_ENOMEM, "grouper of %d ops", ops->row_count);
-    }
+    EMP_TRY(EMP_ALLOC(gr->group_of_row, (size_t)ops->row_count));
+    EMP_TRY(EMP_ALLOC(gr->type_image, image));
+    EMP_TRY(EMP_ALLOC(gr->work, CHUNKS * gr->work_count));
 
 cleanup:
     if (st != EMP_OK) emp_grouper_clear(gr);

@@ -82,8 +82,7 @@ static emp_status create_balance(planner *p, emp_error *err)
     int32_t op_count = p->problem->graph->op_count;
 
     EMP_CHECK(emp_balance_init(&p->balance, p->problem, err));
-    p->legal = EMP_NEW_ARRAY(emp_device_id, (size_t)op_count);
-    if (p->legal == NULL) return EMP_ERROR(EMP_ENOMEM, "placement of %d ops", op_count);
+    EMP_CHECK(EMP_ALLOC(p->legal, (size_t)op_count));
     return EMP_OK;
 }
 

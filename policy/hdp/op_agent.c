@@ -112,10 +112,8 @@ emp_status emp_op_agent_init(emp_op_agent *a, emp_op_features *ops, int32_t devi
     emp_learner_add(&a->learner, EMP_LEARNER_NET("", &a->net.params, GRADIENT_NORM));
     emp_rng_init(&rng, seed, STREAM_WEIGHTS, 0);
     emp_grouper_randomize(&a->net, &rng);
-    a->device = EMP_NEW_ARRAY(int32_t, samples * (size_t)ops->row_count);
-    a->gradient = EMP_NEW_ARRAY(emp_real, samples * a->net.params.count);
-    if (a->device == NULL || a->gradient == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%zu samples of %d ops", samples, ops->row_count);
+    EMP_TRY(EMP_ALLOC(a->device, samples * (size_t)ops->row_count));
+    EMP_TRY(EMP_ALLOC(a->gradient, samples * a->net.params.count));
 
 cleanup:
     if (st != EMP_OK) emp_op_agent_clear(a);

@@ -21,10 +21,8 @@ emp_status emp_panels_init(emp_panels *panels, int32_t rows, int32_t cols, emp_e
 {
     *panels = (emp_panels){
         .rows = rows, .cols = cols, .width = cols > LANES ? (int32_t)WIDTH : LANES};
-    panels->data = EMP_NEW_ARRAY(emp_real, (size_t)panel_count(panels) * (size_t)rows *
-                                               (size_t)panels->width);
-    if (panels->data == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "packed %d x %d matrix", rows, cols);
+    EMP_CHECK(EMP_ALLOC(panels->data, (size_t)panel_count(panels) * (size_t)rows *
+                                          (size_t)panels->width));
     return EMP_OK;
 }
 

@@ -47,13 +47,10 @@ emp_status emp_params_init(emp_params *params, const emp_param_slice *slices,
     params->slice_count = count;
     params->threads = 1;
     params->count = total;
-    params->value = EMP_NEW_ARRAY(emp_real, total);
-    params->gradient = EMP_NEW_ARRAY(emp_real, total);
-    params->moment1 = EMP_NEW_ARRAY(emp_real, total);
-    params->moment2 = EMP_NEW_ARRAY(emp_real, total);
-    if (!params->value || !params->gradient || !params->moment1 || !params->moment2) {
-        EMP_FAIL(EMP_ENOMEM, "%zu parameters", total);
-    }
+    EMP_TRY(EMP_ALLOC(params->value, total));
+    EMP_TRY(EMP_ALLOC(params->gradient, total));
+    EMP_TRY(EMP_ALLOC(params->moment1, total));
+    EMP_TRY(EMP_ALLOC(params->moment2, total));
 
 cleanup:
     if (st != EMP_OK) emp_params_clear(params);

@@ -92,13 +92,10 @@ emp_status emp_device_net_init(emp_device_net *net, const emp_device_net_shape *
     *net = (emp_device_net){.shape = *shape};
     EMP_TRY(emp_params_init(&net->params, slices, EMP_NET_SLICES, err));
     EMP_TRY(init_panels(&net->panels, H, D, err));
-    net->device = EMP_NEW_ARRAY(int32_t, K * S);
-    net->log_prob = EMP_NEW_ARRAY(double, K);
-    net->entropy = EMP_NEW_ARRAY(double, K);
-    net->work = EMP_NEW_ARRAY(emp_real, lay_out(net, NULL));
-    if (!net->device || !net->log_prob || !net->entropy || !net->work) {
-        EMP_FAIL(EMP_ENOMEM, "placer network of %d steps", shape->max_steps);
-    }
+    EMP_TRY(EMP_ALLOC(net->device, K * S));
+    EMP_TRY(EMP_ALLOC(net->log_prob, K));
+    EMP_TRY(EMP_ALLOC(net->entropy, K));
+    EMP_TRY(EMP_ALLOC(net->work, lay_out(net, NULL)));
     lay_out(net, net->work);
 
 cleanup:

@@ -137,8 +137,7 @@ static emp_status start_queue(struct cpu *cpu, int32_t number, int32_t room,
 
     q->cpu = cpu;
     q->room = room;
-    q->request = EMP_NEW_ARRAY(struct request, (size_t)room);
-    if (q->request == NULL) return EMP_ERROR(EMP_ENOMEM, "queue of %d copies", room);
+    EMP_CHECK(EMP_ALLOC(q->request, (size_t)room));
     int code = pthread_create(&q->thread, NULL, serve, q);
     if (code != 0)
         return EMP_ERROR(EMP_ENOMEM, "no thread for copies: %s", strerror(code));
@@ -208,10 +207,8 @@ static emp_status cpu_open(void **state, const emp_replay_plan *plan,
         pthread_cond_init(&cpu->queue[i].more, NULL);
     }
     for (int32_t d = 0; d < plan->device_count; d++) is_wanted[d] = true;
-    cpu->copy_start_ns = EMP_NEW_ARRAY(int64_t, (size_t)plan->copy_count);
-    cpu->copy_end_ns = EMP_NEW_ARRAY(int64_t, (size_t)plan->copy_count);
-    if (!cpu->copy_start_ns || !cpu->copy_end_ns)
-        EMP_FAIL(EMP_ENOMEM, "times of %d copies", plan->copy_count);
+    EMP_TRY(EMP_ALLOC(cpu->copy_start_ns, (size_t)plan->copy_count));
+    EMP_TRY(EMP_ALLOC(cpu->copy_end_ns, (size_t)plan->copy_count));
     EMP_TRY(emp_cpu_cores_choose(&cpu->cores, plan, options, is_wanted, err));
     EMP_TRY(start_queues(cpu, err));
     *state = cpu;

@@ -314,12 +314,10 @@ static emp_status cuda_open(void **state, const emp_replay_plan *plan,
     }
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->more, NULL);
-    c->copy = EMP_NEW_ARRAY(struct copy, (size_t)plan->copy_count);
-    c->pending = EMP_NEW_ARRAY(int32_t, (size_t)plan->copy_count);
-    c->op_start = EMP_NEW_ARRAY(cudaEvent_t, (size_t)plan->op_count);
-    c->op_end = EMP_NEW_ARRAY(cudaEvent_t, (size_t)plan->op_count);
-    if (!c->copy || !c->pending || !c->op_start || !c->op_end)
-        EMP_FAIL(EMP_ENOMEM, "events of %d ops", plan->op_count);
+    EMP_TRY(EMP_ALLOC(c->copy, (size_t)plan->copy_count));
+    EMP_TRY(EMP_ALLOC(c->pending, (size_t)plan->copy_count));
+    EMP_TRY(EMP_ALLOC(c->op_start, (size_t)plan->op_count));
+    EMP_TRY(EMP_ALLOC(c->op_end, (size_t)plan->op_count));
     EMP_TRY(emp_cpu_cores_choose(&c->cores, plan, options, is_cores, err));
     EMP_TRY(assign(c, err));
     for (int32_t d = 0; d < plan->device_count; d++) {

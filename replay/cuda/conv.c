@@ -73,8 +73,7 @@ emp_status emp_cuda_conv_create(emp_cuda_conv **out, int32_t op_count, const cha
     v->device = device;
     v->stream = stream;
     v->op_count = op_count;
-    v->form = EMP_NEW_ARRAY(struct form, (size_t)op_count);
-    if (v->form == NULL) EMP_FAIL(EMP_ENOMEM, "convolutions of %d ops", op_count);
+    EMP_TRY(EMP_ALLOC(v->form, (size_t)op_count));
     EMP_TRY(open_library(v, err));
     *out = v;
     v = NULL;

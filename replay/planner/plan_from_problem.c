@@ -294,14 +294,12 @@ emp_status emp_replay_plan_from_problem(emp_replay_plan **out, const emp_problem
                  "%s states how long its ops take, not what they do: "
                  "there is no work to replay",
                  problem->workload);
-    d.live = EMP_NEW_ARRAY(int32_t, ops);
-    d.live_tensor = EMP_NEW_ARRAY(int32_t, tensors);
-    d.op = EMP_NEW_ARRAY(emp_op_id, ops);
-    d.first_copy = EMP_NEW_ARRAY(int32_t, tensors);
-    d.copy = EMP_NEW_ARRAY(emp_replay_copy, edges);
-    d.next_copy = EMP_NEW_ARRAY(int32_t, edges);
-    if (!d.live || !d.live_tensor || !d.op || !d.first_copy || !d.copy || !d.next_copy)
-        EMP_FAIL(EMP_ENOMEM, "plan of %d ops", g->op_count);
+    EMP_TRY(EMP_ALLOC(d.live, ops));
+    EMP_TRY(EMP_ALLOC(d.live_tensor, tensors));
+    EMP_TRY(EMP_ALLOC(d.op, ops));
+    EMP_TRY(EMP_ALLOC(d.first_copy, tensors));
+    EMP_TRY(EMP_ALLOC(d.copy, edges));
+    EMP_TRY(EMP_ALLOC(d.next_copy, edges));
     EMP_TRY(number(&d, err));
     EMP_TRY(fill(&d, err));
     describe(d.plan, problem);

@@ -66,10 +66,7 @@ static bool sizes_fit(const emp_record *so_far, const emp_record *run)
 static emp_status read_times(emp_h5_file file, emp_record *r, const char *path,
                              emp_error *err)
 {
-    r->feasible_s = EMP_NEW_ARRAY(double, (size_t)r->feasible_count);
-    if (r->feasible_s == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "times of %lld candidates",
-                         (long long)r->feasible_count);
+    EMP_CHECK(EMP_ALLOC(r->feasible_s, (size_t)r->feasible_count));
     const emp_h5_array times = feasible_times(r);
     if (!emp_h5_read_array(file, &times))
         return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,

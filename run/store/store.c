@@ -121,13 +121,9 @@ emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
                          "%s is damaged: %d devices, %d ops, %d tells, %d metrics", path,
                          r->device_count, r->op_count, r->point_count, r->metric_count);
     }
-    r->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->op_count);
-    r->curve = EMP_NEW_ARRAY(emp_curve_point, (size_t)r->point_count);
-    r->metric = EMP_NEW_ARRAY(double, (size_t)r->point_count *(size_t)r->metric_count);
-    if (r->device_of_op == NULL || r->curve == NULL || r->metric == NULL) {
-        return EMP_ERROR(EMP_ENOMEM, "record of %d ops, %d tells", r->op_count,
-                         r->point_count);
-    }
+    EMP_CHECK(EMP_ALLOC(r->device_of_op, (size_t)r->op_count));
+    EMP_CHECK(EMP_ALLOC(r->curve, (size_t)r->point_count));
+    EMP_CHECK(EMP_ALLOC(r->metric, (size_t)r->point_count * (size_t)r->metric_count));
     int array_count = list_arrays(r, arrays);
     for (int i = 0; i < array_count; i++) {
         if (!emp_h5_read_array(file, &arrays[i])) {

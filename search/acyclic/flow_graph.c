@@ -211,8 +211,7 @@ emp_status emp_flow_graph_create(emp_flow_graph **out, const emp_partition_graph
         emp_flow_graph_destroy(g);
         g = coarse;
     }
-    l.position = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-    if (l.position == NULL) EMP_FAIL(EMP_ENOMEM, "order of %d vertices", g->vertex_count);
+    EMP_TRY(EMP_ALLOC(l.position, (size_t)g->vertex_count));
     find_positions(&l, g->vertex_count);
     mark_flows(g, &l);
     *out = g;

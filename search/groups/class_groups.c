@@ -30,8 +30,7 @@ static emp_status cut(int32_t *group_of_class, const emp_problem *problem,
     int32_t             *part = NULL;
 
     EMP_TRY(emp_partition_graph_create(&g, problem, false, err));
-    part = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-    if (part == NULL) EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
+    EMP_TRY(EMP_ALLOC(part, (size_t)g->vertex_count));
     EMP_TRY(cut_vertices(part, g, params, err));
     for (int32_t c = 0; c < problem->graph->class_count; c++) {
         int32_t vertex = g->vertex_of_class[c];

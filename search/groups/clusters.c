@@ -69,10 +69,8 @@ static emp_status allocate(emp_clusters *c, int32_t class_count, int32_t vertex_
                            emp_error *err)
 {
     c->class_count = class_count;
-    c->fine_of_class = EMP_NEW_ARRAY(int32_t, (size_t)class_count);
-    c->coarse_of_fine = EMP_NEW_ARRAY(int32_t, (size_t)vertex_count);
-    if (!c->fine_of_class || !c->coarse_of_fine)
-        return EMP_ERROR(EMP_ENOMEM, "groups of %d classes", class_count);
+    EMP_CHECK(EMP_ALLOC(c->fine_of_class, (size_t)class_count));
+    EMP_CHECK(EMP_ALLOC(c->coarse_of_fine, (size_t)vertex_count));
     return EMP_OK;
 }
 
@@ -89,10 +87,8 @@ emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,
     if (c == NULL) EMP_FAIL(EMP_ENOMEM, "groups of a graph");
     EMP_TRY(emp_partition_graph_create(&g, problem, false, err));
     EMP_TRY(allocate(c, problem->graph->class_count, g->vertex_count, err));
-    fine_of_vertex = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-    coarse_of_vertex = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-    if (fine_of_vertex == NULL || coarse_of_vertex == NULL)
-        EMP_FAIL(EMP_ENOMEM, "groups of %d vertices", g->vertex_count);
+    EMP_TRY(EMP_ALLOC(fine_of_vertex, (size_t)g->vertex_count));
+    EMP_TRY(EMP_ALLOC(coarse_of_vertex, (size_t)g->vertex_count));
 
     EMP_TRY(group(g, fine, imbalance, seed, fine_of_vertex, &c->fine_count, err));
     EMP_TRY(group(g, coarse, imbalance, seed, coarse_of_vertex, &c->coarse_count, err));

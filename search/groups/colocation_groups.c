@@ -189,8 +189,7 @@ static emp_status join_convolutions(sets *s, emp_error *err)
     const emp_graph *g = s->graph;
     scopes           all = {0};
 
-    all.scope = EMP_NEW_ARRAY(scope, (size_t)count_path_parts(s));
-    if (all.scope == NULL) EMP_FAIL(EMP_ENOMEM, "layers of %d ops", g->op_count);
+    EMP_TRY(EMP_ALLOC(all.scope, (size_t)count_path_parts(s)));
     for (emp_op_id op = 0; op < g->op_count; op++) {
         if (!is_convolution_or_pooling(s, op)) continue;
         s->is_layer[find_of_op(s, op)] = true;

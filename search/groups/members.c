@@ -30,10 +30,8 @@ emp_status emp_members_init(emp_members *members, const int32_t *group_of_item,
     emp_status st = EMP_OK;
 
     *members = (emp_members){.group_count = group_count};
-    members->first = EMP_NEW_ARRAY(int32_t, (size_t)group_count + 2);
-    members->member = EMP_NEW_ARRAY(int32_t, (size_t)count);
-    if (members->first == NULL || members->member == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d groups of %d items", group_count, count);
+    EMP_TRY(EMP_ALLOC(members->first, (size_t)group_count + 2));
+    EMP_TRY(EMP_ALLOC(members->member, (size_t)count));
     fill(members, group_of_item, count);
     drop_empty_groups(members);
 

@@ -395,12 +395,10 @@ static emp_status init(namer *n, const emp_problem *problem, emp_error *err)
     size_t           ops = (size_t)g->op_count;
 
     n->problem = problem;
-    n->series = EMP_NEW_ARRAY(series, count_components(g));
-    n->layer = EMP_NEW_ARRAY(layer, ops);
-    n->tag = EMP_NEW_ARRAY(tag, ops);
-    n->first_op = EMP_NEW_ARRAY(int32_t, (size_t)g->class_count);
-    if (!n->series || !n->layer || !n->tag || !n->first_op)
-        return EMP_ERROR(EMP_ENOMEM, "names of %d ops", g->op_count);
+    EMP_CHECK(EMP_ALLOC(n->series, count_components(g)));
+    EMP_CHECK(EMP_ALLOC(n->layer, ops));
+    EMP_CHECK(EMP_ALLOC(n->tag, ops));
+    EMP_CHECK(EMP_ALLOC(n->first_op, (size_t)g->class_count));
     find_first_ops(n);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const char *name;

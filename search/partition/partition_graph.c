@@ -297,9 +297,8 @@ emp_status emp_partition_graph_create_with(emp_partition_graph       **out,
     EMP_TRY(number_vertices(g, problem, params->with_cpu, err));
     EMP_TRY(weigh_vertices(g, problem, params, err));
 
-    list.edge = EMP_NEW_ARRAY(edge, edge_count);
-    seen = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-    if (list.edge == NULL || seen == NULL) EMP_FAIL(EMP_ENOMEM, "%zu edges", edge_count);
+    EMP_TRY(EMP_ALLOC(list.edge, edge_count));
+    EMP_TRY(EMP_ALLOC(seen, (size_t)g->vertex_count));
     for (emp_op_id op = 0; op < graph->op_count; op++)
         list_edges_of_op(g, graph, op, seen, &list);
     int64_t total_bytes = merge_edges(&list);
@@ -356,9 +355,7 @@ emp_status emp_partition_place(const emp_problem *problem, const emp_partition_r
     if (r->params.power == EMP_POWER_MEASURED)
         emp_partition_target_measure(&target, problem);
     EMP_TRY(emp_partition_graph_create_with(&g, problem, &r->params, err));
-    part_of_vertex = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
-    if (part_of_vertex == NULL)
-        EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
+    EMP_TRY(EMP_ALLOC(part_of_vertex, (size_t)g->vertex_count));
     if (g->vertex_count > 0 && target.count > 1)
         EMP_TRY(r->partitioner(g, &target, r->options, r->seed, part_of_vertex, err));
     EMP_TRY(spread_parts(g, problem, &target, part_of_vertex, device_of_op, err));

@@ -6,10 +6,8 @@
 emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err)
 {
     *crowd = (emp_crowd){.limit = limit};
-    crowd->member = EMP_NEW_ARRAY(emp_crowd_member, (size_t)limit);
-    crowd->order = EMP_NEW_ARRAY(int32_t, (size_t)limit);
-    if (!crowd->member || !crowd->order)
-        return EMP_ERROR(EMP_ENOMEM, "a crowd of %d", limit);
+    EMP_CHECK(EMP_ALLOC(crowd->member, (size_t)limit));
+    EMP_CHECK(EMP_ALLOC(crowd->order, (size_t)limit));
     return EMP_OK;
 }
 

@@ -207,10 +207,8 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
     const emp_runtime *rt = &problem->runtime;
 
     *model = (emp_bound_model){.problem = problem};
-    model->op = EMP_NEW_ARRAY(emp_bound_op, (size_t)problem->graph->op_count);
-    model->floor = EMP_NEW_ARRAY(emp_bound_floor, (size_t)problem->graph->op_count);
-    if (!model->op || !model->floor)
-        return EMP_ERROR(EMP_ENOMEM, "bounds of %d ops", problem->graph->op_count);
+    EMP_CHECK(EMP_ALLOC(model->op, (size_t)problem->graph->op_count));
+    EMP_CHECK(EMP_ALLOC(model->floor, (size_t)problem->graph->op_count));
     model->has_paths = rt->rules != EMP_RULES_MSR_LOAD;
     model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->events.serial_issue;
     count_devices(model);

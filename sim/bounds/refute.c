@@ -23,11 +23,9 @@ static emp_status search_init(search *s, const emp_bound_model *model, emp_error
     const emp_graph *g = model->problem->graph;
 
     *s = (search){.model = *model};
-    s->model.op = EMP_NEW_ARRAY(emp_bound_op, (size_t)g->op_count);
-    s->of_class = EMP_NEW_ARRAY(emp_area_item, (size_t)g->class_count);
-    s->of_op = EMP_NEW_ARRAY(emp_area_item, (size_t)g->op_count);
-    if (!s->model.op || !s->of_class || !s->of_op)
-        return EMP_ERROR(EMP_ENOMEM, "bounds of %d ops", g->op_count);
+    EMP_CHECK(EMP_ALLOC(s->model.op, (size_t)g->op_count));
+    EMP_CHECK(EMP_ALLOC(s->of_class, (size_t)g->class_count));
+    EMP_CHECK(EMP_ALLOC(s->of_op, (size_t)g->op_count));
     return emp_bound_paths_init(&s->paths, model, err);
 }
 
@@ -68,8 +66,7 @@ static emp_status drain(emp_bound_model *model, emp_bound_paths *paths, int32_t 
     emp_bound_drains drains = {0};
     emp_bound_floor *joined = model->floor;
 
-    model->floor = EMP_NEW_ARRAY(emp_bound_floor, ops);
-    if (model->floor == NULL) EMP_FAIL(EMP_ENOMEM, "floors of %zu ops", ops);
+    EMP_TRY(EMP_ALLOC(model->floor, ops));
     EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
     if (drains.in_use == 0) goto cleanup;
     EMP_TRY(emp_bound_join(model, paths, &drains, near, err));

@@ -156,12 +156,9 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
     int64_t entries = 0;
 
     t->op_count = graph->op_count;
-    t->gpu = EMP_NEW_ARRAY(emp_gpu_cost, (size_t)graph->op_count);
-    t->cpu = EMP_NEW_ARRAY(emp_cpu_cost, (size_t)graph->op_count);
-    t->cpu_offset = EMP_NEW_ARRAY(int32_t, (size_t)graph->op_count + 1);
-    if (!t->gpu || !t->cpu || !t->cpu_offset) {
-        return EMP_ERROR(EMP_ENOMEM, "costs of %d ops", graph->op_count);
-    }
+    EMP_CHECK(EMP_ALLOC(t->gpu, (size_t)graph->op_count));
+    EMP_CHECK(EMP_ALLOC(t->cpu, (size_t)graph->op_count));
+    EMP_CHECK(EMP_ALLOC(t->cpu_offset, (size_t)graph->op_count + 1));
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         const emp_op_cost *c = &graph->op[op].cost;
         t->cpu[op].lanes = 1;
@@ -172,9 +169,7 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
             return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
         t->cpu_offset[op + 1] = (int32_t)entries;
     }
-    t->task_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)entries);
-    if (t->task_ns == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "costs of %d ops", graph->op_count);
+    EMP_CHECK(EMP_ALLOC(t->task_ns, (size_t)entries));
     return EMP_OK;
 }
 

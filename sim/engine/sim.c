@@ -27,11 +27,10 @@ static emp_status check_counts(const emp_graph *g, emp_error *err)
 emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err)
 {
     emp_status st = EMP_OK;
-    emp_sim   *sim = EMP_NEW(emp_sim);
+    emp_sim   *sim = NULL;
 
     *out = NULL;
-    if (sim == NULL)
-        EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", problem->graph->op_count);
+    EMP_TRY(EMP_ALLOC(sim, 1));
     EMP_TRY(check_counts(problem->graph, err));
     if (problem->runtime.rules == EMP_RULES_EVENTS) {
         EMP_TRY(emp_engine_create(&sim->engine, problem, err));

@@ -182,12 +182,10 @@ static emp_status prepare(struct writer *w, emp_error *err)
     w->send_ns = emp_ns_of_seconds(w->runtime->send_s);
     w->receive_ns = emp_ns_of_seconds(w->runtime->receive_s);
     w->delivered = -1;
-    w->slice = EMP_NEW_ARRAY(emp_trace_slice, (size_t)g->op_count);
-    w->arrival = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    w->first_copy = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
-    w->copy = EMP_NEW_ARRAY(struct copy, (size_t)g->edge_count);
-    if (!w->slice || !w->arrival || !w->first_copy || !w->copy)
-        return EMP_ERROR(EMP_ENOMEM, "trace of %d ops", g->op_count);
+    EMP_CHECK(EMP_ALLOC(w->slice, (size_t)g->op_count));
+    EMP_CHECK(EMP_ALLOC(w->arrival, (size_t)g->op_count));
+    EMP_CHECK(EMP_ALLOC(w->first_copy, (size_t)g->tensor_count));
+    EMP_CHECK(EMP_ALLOC(w->copy, (size_t)g->edge_count));
     for (emp_op_id op = 0; op < g->op_count; op++) w->slice[op].at_ns = -1;
     memset(w->arrival, -1, (size_t)g->op_count * sizeof *w->arrival);
     memset(w->first_copy, -1, (size_t)g->tensor_count * sizeof *w->first_copy);

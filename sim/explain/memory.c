@@ -181,9 +181,8 @@ emp_status emp_explain_find_memory(emp_explain *why, const emp_explain_schedule 
     memset(o.first, -1, sizeof o.first);
     why->oom.device = -1;
     for (emp_device_id d = 0; d < EMP_MAX_DEVICES; d++) why->device[d].peak.device = -1;
-    o.next = EMP_NEW_ARRAY(int32_t, ops);
-    o.parts = EMP_NEW_ARRAY(int32_t, ops);
-    if (!o.next || !o.parts) EMP_FAIL(EMP_ENOMEM, "explanation of memory");
+    EMP_TRY(EMP_ALLOC(o.next, ops));
+    EMP_TRY(EMP_ALLOC(o.parts, ops));
     for (size_t op = 0; op < ops; op++) o.parts[op] = s->op[op].part_count;
     emp_sim_live_reset(sim);
     EMP_TRY(emp_sim_run_traced(sim, s->device_of_op, &trace, &result, err));

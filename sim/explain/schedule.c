@@ -267,11 +267,9 @@ static emp_status allocate(emp_explain_schedule *s, emp_error *err)
     const emp_graph *g = s->problem->graph;
 
     s->copy_limit = g->edge_count;
-    s->op = EMP_NEW_ARRAY(emp_explain_op, (size_t)g->op_count);
-    s->first_copy = EMP_NEW_ARRAY(int32_t, (size_t)g->tensor_count);
-    s->copy = EMP_NEW_ARRAY(emp_explain_copy, (size_t)s->copy_limit);
-    if (!s->op || !s->first_copy || !s->copy)
-        return EMP_ERROR(EMP_ENOMEM, "explanation of %d ops", g->op_count);
+    EMP_CHECK(EMP_ALLOC(s->op, (size_t)g->op_count));
+    EMP_CHECK(EMP_ALLOC(s->first_copy, (size_t)g->tensor_count));
+    EMP_CHECK(EMP_ALLOC(s->copy, (size_t)s->copy_limit));
     for (emp_op_id op = 0; op < g->op_count; op++) {
         s->op[op] = (emp_explain_op){.device = -1,
                                      .ready_by = -1,

@@ -9,7 +9,7 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "base/units.h"
+#include "base/text/units.h"
 
 enum { DEFAULT_DEPTH = 2, COLOUR_BYTES = 8 };
 
@@ -86,8 +86,7 @@ static emp_status count_devices(struct picture *p, emp_error *err)
 {
     size_t devices = (size_t)p->problem->machine->device_count;
 
-    p->on_device = EMP_NEW_ARRAY(int32_t, (size_t)p->scope_count * devices);
-    if (p->on_device == NULL) return EMP_ERROR(EMP_ENOMEM, "%d scopes", p->scope_count);
+    EMP_CHECK(EMP_ALLOC(p->on_device, (size_t)p->scope_count * devices));
     for (emp_op_id op = 0; op < p->problem->graph->op_count; op++) {
         size_t scope = (size_t)p->scope_of_op[op];
         if (p->scope_of_op[op] < 0) continue;
@@ -139,11 +138,10 @@ static emp_status find_edges(struct picture *p, emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t    count = 0;
-    uint64_t  *seen = EMP_NEW_ARRAY(uint64_t, (size_t)p->problem->graph->tensor_count);
+    uint64_t  *seen = NULL;
 
-    p->edge = EMP_NEW_ARRAY(struct edge, (size_t)p->problem->graph->edge_count);
-    if (!seen || !p->edge)
-        EMP_FAIL(EMP_ENOMEM, "edges between %d scopes", p->scope_count);
+    EMP_TRY(EMP_ALLOC(p->edge, (size_t)p->problem->graph->edge_count));
+    EMP_TRY(EMP_ALLOC(seen, (size_t)p->problem->graph->tensor_count));
     list_edges(p, seen);
     qsort(p->edge, (size_t)p->edge_count, sizeof *p->edge, compare_edges);
     for (int32_t i = 0; i < p->edge_count; i++) {
@@ -288,9 +286,8 @@ emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
     size_t          ops = (size_t)problem->graph->op_count;
     struct picture  p = {.problem = problem, .device_of_op = device_of_op};
 
-    p.scope_of_op = EMP_NEW_ARRAY(int32_t, ops);
-    p.scope = EMP_NEW_ARRAY(struct scope, ops);
-    if (!p.scope_of_op || !p.scope) EMP_FAIL(EMP_ENOMEM, "scopes of %zu ops", ops);
+    EMP_TRY(EMP_ALLOC(p.scope_of_op, ops));
+    EMP_TRY(EMP_ALLOC(p.scope, ops));
     EMP_TRY(find_scopes(&p, depth > 0 ? depth : DEFAULT_DEPTH, err));
     if (depth == 0 && p.scope_count > EMP_SCOPE_DOT_NODES)
         EMP_TRY(find_scopes(&p, 1, err));

@@ -13,11 +13,9 @@ emp_status emp_graph_builder_create(emp_graph_builder **out, emp_error *err)
 
     *out = NULL;
     if (b == NULL) EMP_FAIL(EMP_ENOMEM, "graph builder");
-    b->output_buffer = EMP_NEW_ARRAY(emp_tensor_info, EMP_MAX_OUTPUTS);
+    EMP_TRY(EMP_ALLOC(b->output_buffer, EMP_MAX_OUTPUTS));
     b->dirty_outputs = EMP_MAX_OUTPUTS;
-    b->value_buffer = EMP_NEW_ARRAY(int64_t, EMP_VALUE_BUFFER_SIZE);
-    if (b->output_buffer == NULL || b->value_buffer == NULL)
-        EMP_FAIL(EMP_ENOMEM, "buffers of a graph builder");
+    EMP_TRY(EMP_ALLOC(b->value_buffer, EMP_VALUE_BUFFER_SIZE));
 
     *out = b;
     b = NULL;

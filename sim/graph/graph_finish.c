@@ -228,8 +228,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     if (b->node_count == 0) EMP_FAIL(EMP_EINVAL, "the graph has no op, need at least 1");
     EMP_TRY(drop_back_edges(b, g, err));
     EMP_TRY(count_edges(b, g, err));
-    topo = EMP_NEW_ARRAY(emp_op_id, (size_t)b->node_count);
-    if (topo == NULL) EMP_FAIL(EMP_ENOMEM, "order of %d ops", b->node_count);
+    EMP_TRY(EMP_ALLOC(topo, (size_t)b->node_count));
     EMP_TRY(emp_builder_sort(b, topo, err));
     EMP_TRY(infer_all(b, topo, err));
     EMP_TRY(count_edges(b, g, err)); /* inference has added outputs */

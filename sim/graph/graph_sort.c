@@ -46,9 +46,7 @@ static emp_status create_successors(const emp_graph_builder *b, successor_rows *
 {
     int64_t edges = 0;
 
-    rows->offset = EMP_NEW_ARRAY(int64_t, (size_t)b->node_count + 2);
-    if (rows->offset == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "edges of %d ops", b->node_count);
+    EMP_CHECK(EMP_ALLOC(rows->offset, (size_t)b->node_count + 2));
     /* Count two places ahead, so that filling a row leaves its start in offset[op]. */
     for (emp_op_id op = 0; op < b->node_count; op++) {
         const emp_node *node = &b->node[op];
@@ -60,8 +58,7 @@ static emp_status create_successors(const emp_graph_builder *b, successor_rows *
     }
     for (emp_op_id op = 0; op < b->node_count; op++)
         rows->offset[op + 2] += rows->offset[op + 1];
-    rows->to = EMP_NEW_ARRAY(emp_op_id, (size_t)edges);
-    if (rows->to == NULL) return EMP_ERROR(EMP_ENOMEM, "%lld edges", (long long)edges);
+    EMP_CHECK(EMP_ALLOC(rows->to, (size_t)edges));
     for (emp_op_id op = 0; op < b->node_count; op++) {
         const emp_node *node = &b->node[op];
         for (int32_t i = 0; i < node->input_count; i++)
@@ -112,11 +109,10 @@ static emp_status sort_with_heap(const emp_graph_builder *b, emp_op_id *topo,
     successor_rows rows = {0};
     id_heap        ready = {0};
     int32_t        done = 0;
-    int32_t       *missing = EMP_NEW_ARRAY(int32_t, (size_t)b->node_count);
+    int32_t       *missing = NULL;
 
-    ready.id = EMP_NEW_ARRAY(emp_op_id, (size_t)b->node_count);
-    if (missing == NULL || ready.id == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d op counters", b->node_count);
+    EMP_TRY(EMP_ALLOC(ready.id, (size_t)b->node_count));
+    EMP_TRY(EMP_ALLOC(missing, (size_t)b->node_count));
     EMP_TRY(create_successors(b, &rows, err));
     for (emp_op_id op = 0; op < b->node_count; op++) {
         missing[op] = b->node[op].input_count + b->node[op].control_count;

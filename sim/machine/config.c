@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/units.h"
+#include "base/text/units.h"
 
 enum { MAX_FILE_BYTES = 1 << 20 };
 

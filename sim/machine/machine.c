@@ -489,10 +489,8 @@ static emp_status load(emp_machine **out, const char *name_or_path, bool has_cha
     *out = NULL;
     emp_config_path(path, sizeof path, "machines", name_or_path);
     if (access(path, R_OK) != 0) return fail_unknown(name_or_path, path, err);
-    l = EMP_NEW(struct loader);
-    if (l == NULL) EMP_FAIL(EMP_ENOMEM, "machine %s", name_or_path);
-    l->machine = EMP_NEW(emp_machine);
-    if (l->machine == NULL) EMP_FAIL(EMP_ENOMEM, "machine %s", name_or_path);
+    EMP_TRY(EMP_ALLOC(l, 1));
+    EMP_TRY(EMP_ALLOC(l->machine, 1));
     l->machine->hash = EMP_HASH_SEED;
 
     EMP_TRY(emp_config_open(&l->config, path, &machine_schema, err));

@@ -38,11 +38,9 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
     p->machine = machine;
     p->runtime = *runtime;
     snprintf(p->workload, sizeof p->workload, "%s", workload);
-    p->kinds_of_class = EMP_NEW_ARRAY(uint32_t, (size_t)graph->class_count);
-    p->leader_of_class = EMP_NEW_ARRAY(emp_op_id, (size_t)graph->class_count);
-    p->class_of_op = EMP_NEW_ARRAY(int32_t, (size_t)graph->op_count);
-    if (!p->kinds_of_class || !p->leader_of_class || !p->class_of_op)
-        EMP_FAIL(EMP_ENOMEM, "%d colocation classes", graph->class_count);
+    EMP_TRY(EMP_ALLOC(p->kinds_of_class, (size_t)graph->class_count));
+    EMP_TRY(EMP_ALLOC(p->leader_of_class, (size_t)graph->class_count));
+    EMP_TRY(EMP_ALLOC(p->class_of_op, (size_t)graph->op_count));
     EMP_TRY(emp_cost_table_create(&p->costs, graph, machine, runtime, err));
     find_classes(p);
     *out = p;

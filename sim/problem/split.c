@@ -83,10 +83,9 @@ static emp_status place_rest(reader *r, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = r->problem->graph;
-    emp_device_id *device_of_class = EMP_NEW_ARRAY(emp_device_id, (size_t)g->class_count);
+    emp_device_id   *device_of_class = NULL;
 
-    if (device_of_class == NULL)
-        EMP_FAIL(EMP_ENOMEM, "%d colocation classes", g->class_count);
+    EMP_TRY(EMP_ALLOC(device_of_class, (size_t)g->class_count));
     for (int32_t c = 0; c < g->class_count; c++) device_of_class[c] = -1;
     for (emp_op_id op = 0; op < g->op_count; op++) {
         if (r->device_of_op[op] >= 0)

@@ -33,8 +33,7 @@ emp_status emp_agreement_of(emp_agreement *out, const double *estimate,
     double    *work = NULL, error = 0.0;
 
     if (count < 2) EMP_FAIL(EMP_EINVAL, "ranks of %d values; at least 2", count);
-    work = EMP_NEW_ARRAY(double, 2 * (size_t)count);
-    if (work == NULL) EMP_FAIL(EMP_ENOMEM, "ranks of %d values", count);
+    EMP_TRY(EMP_ALLOC(work, 2 * (size_t)count));
     for (int32_t i = 0; i < count; i++) error += fabs(estimate[i] / exact[i] - 1.0);
     out->spearman = gsl_stats_spearman(estimate, 1, exact, 1, (size_t)count, work);
     out->kendall = emp_kendall_of(estimate, exact, count);

@@ -93,11 +93,9 @@ emp_status emp_surrogate_sort(const emp_surrogate *s, const double *time_of_op,
         }
         goto cleanup;
     }
-    r.rank = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    r.missing = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    r.heap = EMP_NEW_ARRAY(emp_op_id, (size_t)s->op_count);
-    if (!r.rank || !r.missing || !r.heap)
-        EMP_FAIL(EMP_ENOMEM, "order of %d ops", s->op_count);
+    EMP_TRY(EMP_ALLOC(r.rank, (size_t)g->op_count));
+    EMP_TRY(EMP_ALLOC(r.missing, (size_t)g->op_count));
+    EMP_TRY(EMP_ALLOC(r.heap, (size_t)s->op_count));
     sort_by_time(&r, g, order);
 
 cleanup:

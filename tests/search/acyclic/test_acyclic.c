@@ -32,11 +32,11 @@ static emp_flow_graph *flow_graph_of(const matrix *m)
     size_t          n = (size_t)m->count;
 
     g->vertex_count = m->count;
-    g->load = EMP_NEW_ARRAY(int64_t, n);
-    g->row = EMP_NEW_ARRAY(int32_t, n + 1);
-    g->neighbor = EMP_NEW_ARRAY(int32_t, n * n);
-    g->traffic = EMP_NEW_ARRAY(int64_t, n * n);
-    g->flow = EMP_NEW_ARRAY(int8_t, n * n);
+    g->load = EMP_ADD_ARRAY(&g->arrays, int64_t, n);
+    g->row = EMP_ADD_ARRAY(&g->arrays, int32_t, n + 1);
+    g->neighbor = EMP_ADD_ARRAY(&g->arrays, int32_t, n * n);
+    g->traffic = EMP_ADD_ARRAY(&g->arrays, int64_t, n * n);
+    g->flow = EMP_ADD_ARRAY(&g->arrays, int8_t, n * n);
     for (int32_t v = 0; v < m->count; v++) {
         int32_t at = g->row[v];
         g->load[v] = m->load[v];

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "run/sheet_internal.h"
+#include "run/sheet/sheet_internal.h"
 
 static bool has_key(const emp_sheet *s, int32_t c)
 {

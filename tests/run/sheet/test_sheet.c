@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "run/sheet.h"
+#include "run/sheet/sheet.h"
 
 static const emp_sheet_column plain[] = {
     EMP_COLUMN("name", "name", EMP_SHEET_WORD),

@@ -2,9 +2,9 @@
 /* For people: aligned text in blocks of at most LINE_WIDTH, and Markdown. */
 #include <string.h>
 
-#include "base/io/text.h"
-#include "base/units.h"
-#include "run/sheet_internal.h"
+#include "base/text/text.h"
+#include "base/text/units.h"
+#include "run/sheet/sheet_internal.h"
 
 enum { LINE_WIDTH = 110, LINE_BYTES = 1024, GAP = 2, MOST_ITEMS = 256 };
 
@@ -411,10 +411,10 @@ emp_status emp_sheet_print_md(FILE *out, const emp_sheet *s, emp_error *err)
     for (int32_t r = 0; r < g.row_count; r++) {
         fputc('|', out);
         for (int i = 0; i < count; i++) {
-            const emp_value *v = value_of(&g, &items[i], r);
-            if (v == NULL) v = &EMP_NONE;
-            const char *shown = format_value(s, items[i].column, v, true, text);
-            bool        is_marked = v->mark != NULL && strchr(shown, '[') == NULL;
+            const emp_value *found = value_of(&g, &items[i], r), *none = &EMP_NONE;
+            const emp_value *v = found != NULL ? found : none;
+            const char      *shown = format_value(s, items[i].column, v, true, text);
+            bool             is_marked = v->mark != NULL && strchr(shown, '[') == NULL;
             fprintf(out, " %s%s |", shown, is_marked ? v->mark : "");
         }
         fputc('\n', out);

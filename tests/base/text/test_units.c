@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
-#include "base/units.h"
+#include "base/text/units.h"
 
 struct quantity_case {
     char     text[24];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/io/word_list.h"
+#include "base/text/word_list.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/units.h"
+#include "base/text/units.h"
 
 #include <math.h>
 #include <stdio.h>

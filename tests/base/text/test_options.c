@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/options.h"
+#include "base/text/options.h"
 
 typedef enum { COLOR_RED, COLOR_GREEN, COLOR_BLUE } color;
 

@@ -1,4 +1,4 @@
-/** \file run/sheet.h
+/** \file run/sheet/sheet.h
  * A table as a value: typed columns, rows, notes, and where it comes from. Each command builds
  * one; it is printed here alone, as aligned text, Markdown, CSV or JSON.
  *
@@ -21,8 +21,8 @@
  * Of numbers NaN means that there is none, and infinity that nothing fits in memory. A value
  * that is left out (EMP_NONE) makes no sense in its place.
  */
-#ifndef EMP_RUN_SHEET_H
-#define EMP_RUN_SHEET_H
+#ifndef EMP_RUN_SHEET_SHEET_H
+#define EMP_RUN_SHEET_SHEET_H
 
 #include <jansson.h>
 #include <math.h>
@@ -223,4 +223,4 @@ json_t *emp_sheet_rows(const emp_sheet *sheet);
  * \a text. */
 const char *emp_sheet_number(double value, char text[EMP_SHEET_CELL_BYTES]);
 
-#endif /* EMP_RUN_SHEET_H */
+#endif /* EMP_RUN_SHEET_SHEET_H */

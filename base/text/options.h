@@ -1,4 +1,4 @@
-/** \file base/options.h
+/** \file base/text/options.h
  * Options as a person writes them, "name=value,name=value", read into a struct as one const
  * table says. The same table lists them: name, range, default a preset, one sentence.
  *
@@ -14,8 +14,8 @@
  *
  * Lists of words are "one|two|three". Threads. No state.
  */
-#ifndef EMP_BASE_OPTIONS_H
-#define EMP_BASE_OPTIONS_H
+#ifndef EMP_BASE_TEXT_OPTIONS_H
+#define EMP_BASE_TEXT_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,4 +114,4 @@ int32_t emp_words_find(const char *words, const char *word, size_t length);
 /** Word number \a index, and its length; NULL = there is none. */
 const char *emp_words_at(const char *words, int32_t index, size_t *length);
 
-#endif /* EMP_BASE_OPTIONS_H */
+#endif /* EMP_BASE_TEXT_OPTIONS_H */

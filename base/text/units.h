@@ -1,9 +1,9 @@
-/** \file base/units.h
+/** \file base/text/units.h
  * Quantities as people write them in machine files: "12.8 GB/s", "5 us", "10.6 GiB",
  * "4.29 TFLOP/s", "745 MHz". 1 GB = 10^9 B, 1 GiB = 2^30 B.
  */
-#ifndef EMP_BASE_UNITS_H
-#define EMP_BASE_UNITS_H
+#ifndef EMP_BASE_TEXT_UNITS_H
+#define EMP_BASE_TEXT_UNITS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,4 +29,4 @@ const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size);
 /** Writes e.g. "1.57 s", "149 ms", "12.3 us" into \a buffer and returns it. */
 const char *emp_units_format_seconds(double seconds, char *buffer, size_t size);
 
-#endif /* EMP_BASE_UNITS_H */
+#endif /* EMP_BASE_TEXT_UNITS_H */

@@ -1,4 +1,4 @@
-/** \file base/io/text.h
+/** \file base/text/text.h
  * A text that is built up piece by piece in an array of the caller's; what does not fit is
  * cut off.
  *
@@ -6,8 +6,8 @@
  *     emp_text line = {array, sizeof array, 0};
  *     emp_text_add(&line, "%d seeds", 3);
  */
-#ifndef EMP_BASE_IO_TEXT_H
-#define EMP_BASE_IO_TEXT_H
+#ifndef EMP_BASE_TEXT_TEXT_H
+#define EMP_BASE_TEXT_TEXT_H
 
 #include <stddef.h>
 
@@ -21,4 +21,4 @@ typedef struct {
 
 EMP_PRINTF_LIKE(2, 3) void emp_text_add(emp_text *text, const char *format, ...);
 
-#endif /* EMP_BASE_IO_TEXT_H */
+#endif /* EMP_BASE_TEXT_TEXT_H */

@@ -1,8 +1,8 @@
-/** \file base/io/word_list.h
+/** \file base/text/word_list.h
  * Lists of keys as options give them: "rnnlm,nmt2". NULL is the list of all.
  */
-#ifndef EMP_BASE_IO_WORD_LIST_H
-#define EMP_BASE_IO_WORD_LIST_H
+#ifndef EMP_BASE_TEXT_WORD_LIST_H
+#define EMP_BASE_TEXT_WORD_LIST_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,4 +20,4 @@ emp_status emp_word_list_check(const char *list, const char *what,
                                const char *(*key)(const void *context, int32_t i),
                                const void *context, emp_error *err);
 
-#endif /* EMP_BASE_IO_WORD_LIST_H */
+#endif /* EMP_BASE_TEXT_WORD_LIST_H */

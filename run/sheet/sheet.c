@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "run/manifest.h"
-#include "run/sheet_internal.h"
+#include "run/sheet/sheet_internal.h"
 
 /* ---- building ---- */
 
@@ -153,8 +153,7 @@ emp_status emp_sheet_grid_create(emp_sheet_grid *g, const emp_sheet *s, emp_erro
     *g = (emp_sheet_grid){.sheet = s, .across = -1};
     for (int32_t c = 0; c < s->column_count; c++)
         if (s->column[c].place == EMP_SHEET_ACROSS) g->across = c;
-    g->first = EMP_NEW_ARRAY(int32_t, 2 * lines);
-    if (g->first == NULL) return EMP_ERROR(EMP_ENOMEM, "table of %zu lines", lines);
+    EMP_CHECK(EMP_ALLOC(g->first, 2 * lines));
     g->group = g->first + lines;
     bool is_spread = g->across >= 0;
     for (int32_t i = 0; i < s->line_count; i++) {

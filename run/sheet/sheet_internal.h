@@ -1,10 +1,10 @@
-/** \file run/sheet_internal.h
+/** \file run/sheet/sheet_internal.h
  * A sheet as the files that print it see it.
  */
-#ifndef EMP_RUN_SHEET_INTERNAL_H
-#define EMP_RUN_SHEET_INTERNAL_H
+#ifndef EMP_RUN_SHEET_SHEET_INTERNAL_H
+#define EMP_RUN_SHEET_SHEET_INTERNAL_H
 
-#include "run/sheet.h"
+#include "run/sheet/sheet.h"
 
 /** Lines in rows and groups. */
 typedef struct {
@@ -34,4 +34,4 @@ emp_status emp_sheet_print_md(FILE *out, const emp_sheet *sheet, emp_error *err)
 void       emp_sheet_print_csv(FILE *out, const emp_sheet *sheet);
 emp_status emp_sheet_print_json(FILE *out, const emp_sheet *sheet, emp_error *err);
 
-#endif /* EMP_RUN_SHEET_INTERNAL_H */
+#endif /* EMP_RUN_SHEET_SHEET_INTERNAL_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/options.h"
+#include "base/text/options.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/text.h"
+#include "base/text/text.h"
 
 /* ---- lists of words ---------------------------------------------------------------- */
 

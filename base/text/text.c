@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/io/text.h"
+#include "base/text/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
