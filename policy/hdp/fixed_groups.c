@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "search/groups/class_groups.h"
-#include "search/groups/name_groups.h"
 
 /* Away from the streams of the agent. */
 enum { STREAM_GROUPS = UINT16_MAX };
@@ -104,23 +103,6 @@ cleanup:
     return st;
 }
 
-static emp_status cut_by_names(int32_t *group, const emp_problem *problem,
-                               const emp_op_features *ops, int32_t group_count,
-                               emp_error *err)
-{
-    emp_status   st = EMP_OK;
-    const char **name = EMP_NEW_ARRAY(const char *, (size_t)ops->row_count);
-
-    if (name == NULL) EMP_FAIL(EMP_ENOMEM, "names of %d ops", ops->row_count);
-    for (int32_t r = 0; r < ops->row_count; r++)
-        name[r] = problem->graph->name[ops->op_of_row[r]];
-    EMP_TRY(emp_name_groups(group, name, ops->row_count, group_count, err));
-
-cleanup:
-    emp_free(name);
-    return st;
-}
-
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
                                    int32_t group_count, double imbalance, uint64_t seed,
@@ -137,27 +119,18 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
     if (group == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d ops", ops->row_count);
     switch (grouping) {
     case EMP_GROUPING_CHUNKS: EMP_TRY(cut_chunks(group, ops, group_count, err)); break;
-    case EMP_GROUPING_METIS:
-        how.kind = EMP_CLASS_GROUPS_METIS;
-        EMP_TRY(cut_classes(group, problem, ops, &how, err));
-        break;
-    case EMP_GROUPING_SCOTCH:
-        how.kind = EMP_CLASS_GROUPS_SCOTCH;
-        EMP_TRY(cut_classes(group, problem, ops, &how, err));
-        break;
-    case EMP_GROUPING_NAMES:
-        EMP_TRY(cut_by_names(group, problem, ops, group_count, err));
-        break;
-    case EMP_GROUPING_COLOCATION:
-        how.kind = EMP_CLASS_GROUPS_COLOCRL;
-        EMP_TRY(cut_classes(group, problem, ops, &how, err));
-        break;
     case EMP_GROUPING_RANDOM:
         draw_groups(group, ops->row_count, group_count, seed);
         break;
+    case EMP_GROUPING_METIS: how.kind = EMP_CLASS_GROUPS_METIS; break;
+    case EMP_GROUPING_SCOTCH: how.kind = EMP_CLASS_GROUPS_SCOTCH; break;
+    case EMP_GROUPING_NAMES: how.kind = EMP_CLASS_GROUPS_NAMES; break;
+    case EMP_GROUPING_COLOCATION: how.kind = EMP_CLASS_GROUPS_COLOCRL; break;
     case EMP_GROUPING_LEARNED:
     case EMP_GROUPING_NONE: EMP_FAIL(EMP_EINVAL, "groups that are learned, or none");
     }
+    if (grouping != EMP_GROUPING_CHUNKS && grouping != EMP_GROUPING_RANDOM)
+        EMP_TRY(cut_classes(group, problem, ops, &how, err));
     fill_last_group(group, ops->row_count, group_count);
     *out = group;
     group = NULL;
