@@ -7,15 +7,12 @@
 
 emp_status emp_folder_make(const char *path, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     struct stat there;
 
-    if (mkdir(path, 0777) == 0) goto cleanup;
+    if (mkdir(path, 0777) == 0) return EMP_OK;
     if (errno != EEXIST)
-        EMP_FAIL(EMP_EIO, "cannot make the folder %s: %s", path, strerror(errno));
+        return EMP_ERROR(EMP_EIO, "cannot make the folder %s: %s", path, strerror(errno));
     if (stat(path, &there) != 0 || !S_ISDIR(there.st_mode))
-        EMP_FAIL(EMP_EIO, "cannot make the folder %s: it is a file", path);
-
-cleanup:
-    return st;
+        return EMP_ERROR(EMP_EIO, "cannot make the folder %s: it is a file", path);
+    return EMP_OK;
 }

@@ -61,26 +61,23 @@ static const char *example_of(emp_unit unit)
 
 emp_status emp_units_parse(const char *text, emp_unit unit, double *value, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char      *end = NULL;
-    double     number = strtod(text, &end);
+    char  *end = NULL;
+    double number = strtod(text, &end);
 
     if (end == text || !isfinite(number)) {
-        EMP_FAIL(EMP_EFORMAT, "\"%s\" is not a quantity; write e.g. \"%s\"", text,
-                 example_of(unit));
+        return EMP_ERROR(EMP_EFORMAT, "\"%s\" is not a quantity; write e.g. \"%s\"", text,
+                         example_of(unit));
     }
     while (*end == ' ') end++;
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         if (symbols[i].unit == unit && strcmp(symbols[i].text, end) == 0) {
             *value = number * symbols[i].scale;
-            goto cleanup;
+            return EMP_OK;
         }
     }
-    EMP_FAIL(EMP_EFORMAT, "\"%s\" has no unit of the right kind; write e.g. \"%s\"", text,
-             example_of(unit));
-
-cleanup:
-    return st;
+    return EMP_ERROR(EMP_EFORMAT,
+                     "\"%s\" has no unit of the right kind; write e.g. \"%s\"", text,
+                     example_of(unit));
 }
 
 const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size)

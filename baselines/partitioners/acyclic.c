@@ -59,21 +59,17 @@ static emp_status make_flows(emp_flow_graph **flows, int32_t *group_of_vertex,
                              const emp_partition_target *target, const acyclic_options *o,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-    int32_t    group_count = 0;
+    int32_t group_count = 0;
 
     if (o->units == UNITS_GROUPS) {
-        EMP_TRY(group_vertices(g, o->problem, group_of_vertex, &group_count, err));
-        EMP_TRY(emp_flow_graph_create(flows, g, o->problem, group_of_vertex, group_count,
-                                      err));
-        if (fits(*flows, target, o->imbalance)) goto cleanup;
+        EMP_CHECK(group_vertices(g, o->problem, group_of_vertex, &group_count, err));
+        EMP_CHECK(emp_flow_graph_create(flows, g, o->problem, group_of_vertex,
+                                        group_count, err));
+        if (fits(*flows, target, o->imbalance)) return EMP_OK;
         emp_flow_graph_destroy(*flows);
     }
     for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = v;
-    EMP_TRY(emp_flow_graph_create(flows, g, o->problem, NULL, 0, err));
-
-cleanup:
-    return st;
+    return emp_flow_graph_create(flows, g, o->problem, NULL, 0, err);
 }
 
 static emp_status cut(const emp_partition_graph *g, const emp_partition_target *target,

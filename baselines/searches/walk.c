@@ -150,18 +150,15 @@ emp_status emp_walk_ask(emp_walk *w, const char *method, emp_device_id *const *c
 emp_status emp_walk_begin(emp_walk *w, const emp_score *scores, int32_t count,
                           bool *is_new, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
     if (count != w->sample_count)
-        EMP_FAIL(EMP_EINVAL, "told %d scores of %d candidates", count, w->sample_count);
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count,
+                         w->sample_count);
     *is_new = w->at.is_new != 0;
-    if (!*is_new) goto cleanup;
+    if (!*is_new) return EMP_OK;
     w->at.is_new = 0;
     w->cost.here_s = emp_penalized_s(&scores[0]);
     emp_walk_keep_best(w, 0, w->cost.here_s);
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 static double draw_uniform(const emp_walk *w, int32_t sample)

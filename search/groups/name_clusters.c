@@ -348,20 +348,17 @@ static bool coarsen(const namer *n, coarseness *how)
 static emp_status make_clusters(namer *n, const emp_name_cluster_params *params,
                                 int32_t *cluster_of_class, int32_t *count, emp_error *err)
 {
-    emp_status st = EMP_OK;
     coarseness how = {.depth = deepest(n), .block = params->block};
 
     do {
-        EMP_TRY(cut_scopes(n, &how, err));
-        EMP_TRY(number_clusters(n, how.block, cluster_of_class, count, err));
+        EMP_CHECK(cut_scopes(n, &how, err));
+        EMP_CHECK(number_clusters(n, how.block, cluster_of_class, count, err));
     } while (*count > params->most && coarsen(n, &how));
-    if (*count <= params->most) goto cleanup;
+    if (*count <= params->most) return EMP_OK;
     for (int32_t c = 0; c < n->problem->graph->class_count; c++)
         if (cluster_of_class[c] >= params->most) cluster_of_class[c] = params->most - 1;
     *count = params->most;
-
-cleanup:
-    return st;
+    return EMP_OK;
 }
 
 /* ---- all --------------------------------------------------------------------------- */
