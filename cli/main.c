@@ -10,8 +10,8 @@
 
 #include "cli/cli.h"
 #include "policy/nn/blas.h"
-#include "run/manifest.h"
 #include "run/ranks/ranks.h"
+#include "run/sheet/manifest.h"
 #include "run/store/store.h"
 
 static const cli_command commands[] = {

@@ -5,7 +5,7 @@
 #ifndef EMP_REPLAY_REFERENCE_H
 #define EMP_REPLAY_REFERENCE_H
 
-#include "replay/kernel.h"
+#include "replay/plan/kernel.h"
 
 /** Element \a index of output 0 of a PRODUCT or CONV; operands in this computer's memory.
  * \a absolute gets the sum of the absolute values of its terms, for the tolerance.

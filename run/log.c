@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/loop_internal.h"
-#include "run/manifest.h"
+#include "run/sheet/manifest.h"
 
 static void copy_text(char *to, size_t size, const char *from)
 {

@@ -27,6 +27,8 @@ declare -A may_include=(
   [graphs/import]="base sim/graph graphs/import"
   [graphs/import/proto]="base graphs/import/proto"
   [replay]="base sim/machine/tracks.h replay/plan replay/cpu replay/cuda replay"
+  [replay/plan]="base replay/plan"
+  [replay/cpu]="base replay/plan replay/cpu"
   [replay/planner]="$core replay"
   [search]="$shared"
   [search/partition]="$core search/partition"
@@ -37,6 +39,7 @@ declare -A may_include=(
   [baselines]="$shared baselines"
   [run/store]="base sim/machine run/store"
   [run/ranks]="base run/ranks"
+  [run/sheet]="base run/sheet"
   [run]="$shared graphs policy baselines run"
   [bench]="$shared graphs replay policy baselines run bench"
   [cli]="$shared graphs replay policy baselines run bench cli"
@@ -70,6 +73,13 @@ while read -r folder; do
     fail "$folder/ may include only: $allowed"
   fi
 done < <(git ls-files '*.[ch]' | grep -v '^tests/' | sed 's#/[^/]*$##' | sort -u)
+
+# Folders, each with one that it includes; tsort names those that stand in a circle.
+if ! git ls-files '*.[ch]' '*.cu' | grep -v '^tests/' | xargs grep -E '^#include "' /dev/null |
+  awk -F'[:"]' '{ sub(/\/[^\/]*$/, "", $1); sub(/\/[^\/]*$/, "", $3); print $1, $3 }' |
+  sort -u | tsort >/dev/null; then
+  fail "folders include each other in a circle"
+fi
 
 if git ls-files -z '*.[ch]' | grep -zv '^tests/' | xargs -0 grep -nE '^#include ".*_internal\.h"' |
   awk -F'[:"]' '{ a = $1; b = $4; sub(/[^\/]*$/, "", a); sub(/[^\/]*$/, "", b)

@@ -7,8 +7,8 @@
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/figure.h"
 #include "bench/plots/gnuplot.h"
-#include "bench/report/html.h"
-#include "run/manifest.h"
+#include "bench/plots/html.h"
+#include "run/sheet/manifest.h"
 
 /* ---- figures ---- */
 

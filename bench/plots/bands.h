@@ -5,7 +5,7 @@
 #ifndef EMP_BENCH_PLOTS_BANDS_H
 #define EMP_BENCH_PLOTS_BANDS_H
 
-#include "bench/report/runs.h"
+#include "bench/plots/runs.h"
 
 enum { EMP_BAND_POINTS = 400 /* at most; more are thinned out evenly */ };
 

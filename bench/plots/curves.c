@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "bench/plots/colours.h"
 #include "bench/plots/figure.h"
-#include "bench/report/html.h"
+#include "bench/plots/html.h"
 
 enum { WIDE = 460, HIGH = 270, SMALL_WIDE = 230, SMALL_HIGH = 145, LOG_FROM = 10 };
 

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "bench/report/runs.h"
+#include "bench/plots/runs.h"
 
 /** Best so far and mean of the batch; the metrics of learners below.
  * Errors of both: as emp_gnuplot_draw(), and EMP_ENOMEM. */

@@ -9,7 +9,7 @@
 #include "base/text/units.h"
 #include "bench/plots/curves.h"
 #include "bench/plots/gnuplot.h"
-#include "bench/report/html.h"
+#include "bench/plots/html.h"
 #include "bench/report/pictures.h"
 #include "bench/report/tables.h"
 

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "bench/report/runs.h"
+#include "bench/plots/runs.h"
 #include "sim/problem/problem.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bench/plots/colours.h"
-#include "bench/report/html.h"
+#include "bench/plots/html.h"
 #include "bench/report/pictures.h"
 
 /* Sizes in units of the picture, which is scaled to the page. */

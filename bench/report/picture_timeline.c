@@ -3,7 +3,7 @@
 
 #include "base/text/units.h"
 #include "bench/plots/colours.h"
-#include "bench/report/html.h"
+#include "bench/plots/html.h"
 #include "bench/report/pictures.h"
 
 /* Sizes in units of the picture, which is scaled to the page. A bin is one unit wide. */

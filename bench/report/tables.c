@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "bench/report/html.h"
+#include "bench/plots/html.h"
 #include "run/sheet/sheet.h"
 #include "run/stats.h"
 

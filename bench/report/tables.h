@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "bench/report/runs.h"
+#include "bench/plots/runs.h"
 
 /** The two tables of a group, a line a series.
  * \retval EMP_ENOMEM */

@@ -10,8 +10,8 @@
 #include "bench/calibrate/measure.h"
 #include "cli/cli.h"
 #include "cli/options/replay_options.h"
+#include "cli/options/replay_runner.h"
 #include "cli/progress.h"
-#include "cli/replay_runner.h"
 #include "cli/stop.h"
 #include "replay/planner/plan_from_problem.h"
 

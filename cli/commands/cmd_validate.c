@@ -16,10 +16,10 @@
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/replay_options.h"
+#include "cli/options/replay_runner.h"
 #include "cli/progress.h"
-#include "cli/replay_runner.h"
 #include "replay/planner/plan_from_problem.h"
-#include "run/manifest.h"
+#include "run/sheet/manifest.h"
 
 enum {
     KEY_WORKLOADS = 512,

@@ -7,7 +7,7 @@
 
 #include <argp.h>
 
-#include "replay/options.h"
+#include "replay/plan/options.h"
 #include "sim/machine/machine.h"
 
 typedef struct {

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "replay/options.h"
+#include "replay/plan/options.h"
 
 typedef struct {
     int32_t count[EMP_REPLAY_MAX_DEVICES]; /**< 0 of devices that are no cores */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "replay/kernel.h"
+#include "replay/plan/kernel.h"
 
 /** Floats between 0 and 1 that follow from their places; bytes of an unfinished one are 0.
  */

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "replay/kernel.h"
+#include "replay/plan/kernel.h"
 
 /** Memory of a core for what a kernel needs beside its operands: im2col and the like. */
 enum { EMP_CPU_SCRATCH_BYTES = 16 << 20 };

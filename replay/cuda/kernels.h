@@ -10,7 +10,7 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
-#include "replay/kernel.h"
+#include "replay/plan/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {

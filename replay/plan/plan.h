@@ -21,7 +21,7 @@
 
 #include "base/arrays.h"
 #include "base/error.h"
-#include "replay/kernel.h"
+#include "replay/plan/kernel.h"
 #include "replay/plan/text_lines.h"
 
 enum {

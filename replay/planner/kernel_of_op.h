@@ -6,7 +6,7 @@
 #ifndef EMP_REPLAY_PLANNER_KERNEL_OF_OP_H
 #define EMP_REPLAY_PLANNER_KERNEL_OF_OP_H
 
-#include "replay/kernel.h"
+#include "replay/plan/kernel.h"
 #include "sim/graph/graph.h"
 
 /** The kernel of \a op, inputs and outputs numbered as in the graph. O(rank). */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "run/manifest.h"
+#include "run/sheet/manifest.h"
 #include "run/sheet/sheet_internal.h"
 
 /* ---- building ---- */

@@ -181,7 +181,7 @@ typedef enum {
     EMP_SHEET_JSON
 } emp_sheet_format;
 
-/** An empty sheet, made by this program (run/manifest.h). Copies the columns. */
+/** An empty sheet, made by this program (run/sheet/manifest.h). Copies the columns. */
 void emp_sheet_init(emp_sheet *sheet, const emp_sheet_column *columns, size_t count);
 #define EMP_SHEET_INIT(sheet, columns) \
     emp_sheet_init(sheet, columns, sizeof(columns) / sizeof *(columns))

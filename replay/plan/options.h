@@ -1,8 +1,8 @@
-/** \file replay/options.h
+/** \file replay/plan/options.h
  * How a plan is executed.
  */
-#ifndef EMP_REPLAY_OPTIONS_H
-#define EMP_REPLAY_OPTIONS_H
+#ifndef EMP_REPLAY_PLAN_OPTIONS_H
+#define EMP_REPLAY_PLAN_OPTIONS_H
 
 #include <signal.h>
 
@@ -50,4 +50,4 @@ emp_status emp_replay_options_gpus(emp_replay_options    *options,
                                    const emp_replay_plan *plan, const char *text,
                                    emp_error *err);
 
-#endif /* EMP_REPLAY_OPTIONS_H */
+#endif /* EMP_REPLAY_PLAN_OPTIONS_H */

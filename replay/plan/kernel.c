@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "replay/kernel.h"
+#include "replay/plan/kernel.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "run/manifest.h"
+#include "run/sheet/manifest.h"
 
 #include <build_info.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "replay/options.h"
+#include "replay/plan/options.h"
 
 #include <stdlib.h>
 #include <string.h>

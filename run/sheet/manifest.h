@@ -1,8 +1,8 @@
-/** \file run/manifest.h
+/** \file run/sheet/manifest.h
  * Which program made a result: version, commit, and whether the tree differed from it.
  */
-#ifndef EMP_RUN_MANIFEST_H
-#define EMP_RUN_MANIFEST_H
+#ifndef EMP_RUN_SHEET_MANIFEST_H
+#define EMP_RUN_SHEET_MANIFEST_H
 
 #include <stdbool.h>
 
@@ -19,4 +19,4 @@ emp_manifest emp_manifest_get(void);
 /** Notes the command line, once, at the start of the program; what does not fit is cut off. */
 void emp_manifest_set_command(int argc, char **argv);
 
-#endif /* EMP_RUN_MANIFEST_H */
+#endif /* EMP_RUN_SHEET_MANIFEST_H */

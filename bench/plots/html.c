@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/report/html.h"
+#include "bench/plots/html.h"
 
 #include <stdint.h>
 

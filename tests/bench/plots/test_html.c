@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/report/html.h"
+#include "bench/plots/html.h"
 
 static void expect_text(const char *text, const char *written)
 {

@@ -1,9 +1,9 @@
-/** \file bench/report/html.h
+/** \file bench/plots/html.h
  * Writing a page. It is XHTML, so that XML tools read it, too: no named entities, every
  * element closed.
  */
-#ifndef EMP_BENCH_REPORT_HTML_H
-#define EMP_BENCH_REPORT_HTML_H
+#ifndef EMP_BENCH_PLOTS_HTML_H
+#define EMP_BENCH_PLOTS_HTML_H
 
 #include <stdio.h>
 
@@ -18,4 +18,4 @@ void emp_html_put(FILE *file, const char *before, const char *text, const char *
 void emp_html_begin(FILE *file, const char *title);
 void emp_html_end(FILE *file);
 
-#endif /* EMP_BENCH_REPORT_HTML_H */
+#endif /* EMP_BENCH_PLOTS_HTML_H */

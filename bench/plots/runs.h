@@ -1,4 +1,4 @@
-/** \file bench/report/runs.h
+/** \file bench/plots/runs.h
  * Run records for a report: loaded, and put in order by what they have in common. Runs of
  * one *series* differ in their seed alone; series of one *group* solve the same problem
  * (workload, machine and runtime, with equal constants).
@@ -10,8 +10,8 @@
  * cleanup:
  *     emp_report_runs_clear(&runs);
  */
-#ifndef EMP_BENCH_REPORT_RUNS_H
-#define EMP_BENCH_REPORT_RUNS_H
+#ifndef EMP_BENCH_PLOTS_RUNS_H
+#define EMP_BENCH_PLOTS_RUNS_H
 
 #include "run/store/store.h"
 
@@ -58,4 +58,4 @@ emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err);
 
 void emp_report_runs_clear(emp_report_runs *runs);
 
-#endif /* EMP_BENCH_REPORT_RUNS_H */
+#endif /* EMP_BENCH_PLOTS_RUNS_H */

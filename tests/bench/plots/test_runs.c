@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/report/runs.h"
+#include "bench/plots/runs.h"
 #include "tests/support/scratch.h"
 
 static emp_device_id placement[] = {1, 2};

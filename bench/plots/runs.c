@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _POSIX_C_SOURCE 200809L
-#include "bench/report/runs.h"
+#include "bench/plots/runs.h"
 
 #include <dirent.h>
 #include <errno.h>

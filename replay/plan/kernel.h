@@ -1,4 +1,4 @@
-/** \file replay/kernel.h
+/** \file replay/plan/kernel.h
  * The work of an op: which loop, over how much. A backend has one routine for each kind.
  *
  * Values are not the network's. Every kernel reads all that its op reads, writes all that
@@ -9,8 +9,8 @@
  *
  * Sizes count elements of four bytes, unless said.
  */
-#ifndef EMP_REPLAY_KERNEL_H
-#define EMP_REPLAY_KERNEL_H
+#ifndef EMP_REPLAY_PLAN_KERNEL_H
+#define EMP_REPLAY_PLAN_KERNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -192,4 +192,4 @@ typedef struct {
     void              *workspace;
 } emp_kernel_call;
 
-#endif /* EMP_REPLAY_KERNEL_H */
+#endif /* EMP_REPLAY_PLAN_KERNEL_H */
