@@ -506,15 +506,25 @@ Test(hdp_placer, fixed_groups_may_be_those_of_colocation_rules)
     emp_placer_destroy(&emp_placer_hdp, other);
 }
 
-/* The 401 names of the chain have no scope in common: they cannot make just 12 groups. */
+/* The chain has 100 steps of three ops, and one op before them. Blocks of 8 steps would be 13
+ * groups; so 12 allow blocks of 16 steps, of which the last has 4. No seed plays a part. */
 Test(hdp_placer, fixed_groups_may_be_those_of_names)
 {
-    void                *state;
+    static const int     want[12] = {49, 48, 48, 48, 48, 48, 12};
+    void                *state, *other;
     const emp_hdp_agent *a = update_fixed(&state, 3, SMALL ",grouping=names");
+    const emp_hdp_agent *b = update_fixed(&other, 4, SMALL ",grouping=names");
+    int                  members[12] = {0};
 
-    for (int r = 0; r < a->learner.ops->row_count; r++)
-        cr_expect_eq(a->grouper.group_of_row[r], 0);
+    for (int r = 0; r < a->learner.ops->row_count; r++) {
+        int32_t group = a->grouper.group_of_row[r];
+        cr_assert(group >= 0 && group < 12);
+        cr_expect_eq(group, b->grouper.group_of_row[r]);
+        members[group]++;
+    }
+    cr_expect_arr_eq(members, want, sizeof want);
     emp_placer_destroy(&emp_placer_hdp, state);
+    emp_placer_destroy(&emp_placer_hdp, other);
 }
 
 /* Without groups ops of one placement are drawn one by one, and each placement anew. */
