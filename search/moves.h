@@ -11,7 +11,8 @@
  * A placement is device_of_op as the oracle takes it. A move touches the ops of its group
  * and nothing else: O(group).
  *
- * Threads. Read-only after creation; share it freely.
+ * Threads. emp_moves_weigh() changes the moves: an object that is weighed belongs to one
+ * thread. All else reads only.
  */
 #ifndef EMP_SEARCH_MOVES_H
 #define EMP_SEARCH_MOVES_H
@@ -98,7 +99,8 @@ void       emp_moves_clear(emp_moves *moves); /**< legal after a failed init */
 emp_status emp_moves_weigh(emp_moves *moves, const double *weight, double alike,
                            emp_error *err);
 
-/** Draws a size, all alike, a group of it and a device for it. */
+/** Draws a size, all alike, a group of it and a device for it. There is a move to draw:
+ * emp_moves_count() is at least 1. */
 emp_move emp_moves_pick(const emp_moves *moves, emp_rng *rng,
                         const emp_device_id *device_of_op);
 /** Makes a move; returns whether that changes anything. O(group). */

@@ -280,11 +280,14 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
 static emp_status create_simulators(refiner *r, const emp_problem *problem,
                                     emp_error *err)
 {
+    emp_error unsaid = {0};
+
     if (problem->runtime.rules != EMP_RULES_EVENTS) return EMP_OK;
     EMP_CHECK(emp_sim_create(&r->sim, problem, err));
     emp_status st =
-        emp_surrogate_create(&r->surrogate, problem, EMP_SURROGATE_FASTEST, err);
-    return st == EMP_EUNSUPPORTED ? EMP_OK : st;
+        emp_surrogate_create(&r->surrogate, problem, EMP_SURROGATE_FASTEST, &unsaid);
+    if (st == EMP_OK || st == EMP_EUNSUPPORTED) return EMP_OK;
+    return EMP_ERROR(st, "%s", unsaid.msg);
 }
 
 static emp_status init(void *state, const emp_problem *problem,
@@ -298,6 +301,9 @@ static emp_status init(void *state, const emp_problem *problem,
     r->options.walk.moves.kind = EMP_MOVES_GROUPS;
     r->options.walk.moves.imbalance = IMBALANCE;
     EMP_CHECK(emp_walk_init(&r->walk, problem, &r->options.walk, params->seed, err));
+    if (emp_moves_count(&r->walk.moves) < 1)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "nothing can be moved: no op may run on a GPU");
     r->walk.make = make_move;
     emp_problem_legalize(problem, r->walk.here);
     EMP_CHECK(create_simulators(r, problem, err));

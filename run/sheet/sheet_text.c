@@ -242,7 +242,7 @@ static bool has_bare_groups(const emp_sheet_grid *g, const item *items, int coun
 
 static void print_head(FILE *out, const emp_sheet_grid *g, const item *items, int count)
 {
-    char     array[LINE_BYTES];
+    char     array[LINE_BYTES] = "";
     emp_text line = {array, sizeof array, 0};
     bool     is_bare = has_bare_groups(g, items, count);
 
