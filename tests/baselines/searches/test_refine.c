@@ -14,6 +14,7 @@
 #include "sim/explain/blame.h"
 #include "sim/machine/machine.h"
 #include "sim/surrogate/surrogate.h"
+#include "tests/baselines/fixture.h"
 
 enum { SAMPLES = 8 };
 
@@ -306,6 +307,23 @@ Test(refine, other_options_are_refused)
     cr_expect_eq(emp_placer_create(&state, &emp_placer_refine, problem, &params, &err),
                  EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "finest=20"));
+}
+
+/* Ops that only a CPU can run have one place on a machine of one host. */
+Test(refine_nothing, what_cannot_be_moved_is_refused)
+{
+    fixture                *f = fixture_create(2);
+    const emp_placer_params params = {.options = SMALL};
+    void                   *state = NULL;
+    emp_error               err = {0};
+
+    fixture_cpu_only(f, fixture_op(f, "a", 4));
+    fixture_cpu_only(f, fixture_op(f, "b", 4));
+    cr_expect_eq(
+        emp_placer_create(&state, &emp_placer_refine, fixture_problem(f), &params, &err),
+        EMP_EUNSUPPORTED, "%s", err.msg);
+    cr_expect_null(state);
+    emp_free(f);
 }
 
 /* ---- allocation failures ---- */
