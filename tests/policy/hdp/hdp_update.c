@@ -102,13 +102,15 @@ static void load_weights(const emp_params *params, const char *kind)
     }
 }
 
-/* Adam divides a gradient by its own size, so that one of the size of rounding errors moves its
- * weight by chance. In float that is up to 2.6e-4 of all that moves, and depends on the
- * processor's sums. The double build holds the formulas. */
-static const double tolerance = sizeof(emp_real) == sizeof(float) ? 1e-3 : 1e-7;
+static const double tolerance = sizeof(emp_real) == sizeof(float) ? 1e-4 : 1e-7;
 
-/* |ours - theirs| <= tolerance |theirs - from|, as vectors. */
-static void compare(const emp_real *ours, const array *theirs, const double *from)
+/* Of the second update, which starts where rounding left the first. In float it was up to
+ * 2.6e-4 off with OpenBLAS's kernels for Haswell, Zen and SkylakeX on an AMD EPYC. */
+static const double second_tolerance = sizeof(emp_real) == sizeof(float) ? 4e-4 : 1e-7;
+
+/* |ours - theirs| <= most |theirs - from|, as vectors. */
+static void compare(const emp_real *ours, const array *theirs, const double *from,
+                    double most)
 {
     double error = 0.0, size = 0.0;
 
@@ -118,7 +120,7 @@ static void compare(const emp_real *ours, const array *theirs, const double *fro
         size += (want - base) * (want - base);
     }
     cr_expect_gt(size, 0.0, "%s did not move", theirs->name);
-    cr_expect_lt(sqrt(error), tolerance * sqrt(size), "%s: off by %g of %g", theirs->name,
+    cr_expect_lt(sqrt(error), most * sqrt(size), "%s: off by %g of %g", theirs->name,
                  sqrt(error), sqrt(size));
 }
 
@@ -130,11 +132,11 @@ static void compare_all(const emp_params *params, const char *kind, int update)
         const array *first = find("%s/%s/after0", kind, name);
         if (update == 0) {
             const array *gradient = find("%s/%s/gradient", kind, name);
-            compare(emp_params_gradient(params, s), gradient, NULL);
-            compare(emp_params_value(params, s), first, before->value);
+            compare(emp_params_gradient(params, s), gradient, NULL, tolerance);
+            compare(emp_params_value(params, s), first, before->value, tolerance);
         } else {
             compare(emp_params_value(params, s), find("%s/%s/after1", kind, name),
-                    first->value);
+                    first->value, second_tolerance);
         }
     }
 }
