@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "baselines/baselines.h"
 
-static const emp_placer_type *const table[] = {
-    &emp_placer_cpu,     &emp_placer_gpu,
-    &emp_placer_expert,  &emp_placer_scotch,
-    &emp_placer_mincut,  &emp_placer_metis,
-    &emp_placer_acyclic, &emp_placer_random,
-    &emp_placer_local,   &emp_placer_anneal,
-    &emp_placer_mcmc,    &emp_placer_refine,
-    &emp_placer_ce,      &emp_placer_post,
-    &emp_placer_brkga,   &emp_placer_heft,
-    &emp_placer_peft,    &emp_placer_etf,
-    &emp_placer_m_topo,  &emp_placer_m_etf,
-    &emp_placer_m_sct,   &emp_placer_dp_contiguous,
+static const emp_method *const table[] = {
+    &emp_method_cpu,     &emp_method_gpu,
+    &emp_method_expert,  &emp_method_scotch,
+    &emp_method_mincut,  &emp_method_metis,
+    &emp_method_acyclic, &emp_method_random,
+    &emp_method_local,   &emp_method_anneal,
+    &emp_method_mcmc,    &emp_method_refine,
+    &emp_method_ce,      &emp_method_post,
+    &emp_method_brkga,   &emp_method_heft,
+    &emp_method_peft,    &emp_method_etf,
+    &emp_method_m_topo,  &emp_method_m_etf,
+    &emp_method_m_sct,   &emp_method_dp_contiguous,
 };
 
-const emp_placer_type *const *emp_baselines(int32_t *count)
+const emp_method *const *emp_baselines(int32_t *count)
 {
     *count = (int32_t)(sizeof table / sizeof table[0]);
     return table;

@@ -240,15 +240,15 @@ static void place_the_rest(expert *x)
     }
 }
 
-static emp_status place(const emp_placer_type *type, const emp_problem *problem,
-                        const emp_placer_params *params, emp_device_id *device_of_op,
+static emp_status place(const emp_method *type, const emp_problem *problem,
+                        const emp_method_params *params, emp_device_id *device_of_op,
                         emp_error *err)
 {
     expert x = {
         .problem = problem, .graph = problem->graph, .device_of_op = device_of_op};
     traits is = find_traits(x.graph);
 
-    EMP_CHECK(emp_placer_options_parse(NULL, type, params, err));
+    EMP_CHECK(emp_method_options_parse(NULL, type, params, err));
     x.gpu_count = emp_machine_list(problem->machine, EMP_DEVICE_GPU, x.gpu);
     if (x.gpu_count == 0)
         return EMP_ERROR(EMP_EUNSUPPORTED, "method expert: machine %s has no GPU",
@@ -271,7 +271,7 @@ static emp_status place(const emp_placer_type *type, const emp_problem *problem,
     return EMP_OK;
 }
 
-const emp_placer_type emp_placer_expert = {
+const emp_method emp_method_expert = {
     .name = "expert",
     .description = "hand rules per family: a GPU per recurrent layer, or one GPU for all "
                    "(Mirhoseini et al. 2018)",

@@ -44,13 +44,13 @@ static void draw_groups(random_placer *r, int32_t class_count, bool is_grouped)
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     int32_t        class_count = problem->graph->class_count;
     random_options options;
     random_placer *r = state;
 
-    EMP_CHECK(emp_placer_options_parse(&options, &emp_placer_random, params, err));
+    EMP_CHECK(emp_method_options_parse(&options, &emp_method_random, params, err));
     r->problem = problem;
     r->seed = params->seed;
     r->group_count = options.groups == 0 ? class_count : options.groups;
@@ -89,7 +89,7 @@ static const emp_option option_list[] = {
                        "random groups that move together; 0: none", 0),
     EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_random = {
+const emp_method emp_method_random = {
     .options = option_list,
     .name = "random",
     .description = "uniform random devices, afresh until the budget ends; groups=N",

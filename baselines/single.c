@@ -5,14 +5,14 @@
 
 #include "baselines/baselines.h"
 
-static emp_status place(const emp_placer_type *type, const emp_problem *problem,
-                        const emp_placer_params *params, emp_device_id *device_of_op,
+static emp_status place(const emp_method *type, const emp_problem *problem,
+                        const emp_method_params *params, emp_device_id *device_of_op,
                         emp_error *err)
 {
-    emp_device_kind kind = type == &emp_placer_gpu ? EMP_DEVICE_GPU : EMP_DEVICE_CPU;
+    emp_device_kind kind = type == &emp_method_gpu ? EMP_DEVICE_GPU : EMP_DEVICE_CPU;
     emp_device_id   device[EMP_MAX_DEVICES];
 
-    EMP_CHECK(emp_placer_options_parse(NULL, type, params, err));
+    EMP_CHECK(emp_method_options_parse(NULL, type, params, err));
     if (emp_machine_list(problem->machine, kind, device) == 0) {
         return EMP_ERROR(EMP_EUNSUPPORTED, "method %s: machine %s has no %s", type->name,
                          problem->machine->name, kind == EMP_DEVICE_GPU ? "GPU" : "CPU");
@@ -22,13 +22,13 @@ static emp_status place(const emp_placer_type *type, const emp_problem *problem,
     return EMP_OK;
 }
 
-const emp_placer_type emp_placer_cpu = {
+const emp_method emp_method_cpu = {
     .name = "cpu",
     .description = "the whole model on the CPU",
     .place = place,
 };
 
-const emp_placer_type emp_placer_gpu = {
+const emp_method emp_method_gpu = {
     .name = "gpu",
     .description =
         "the whole model on the first GPU; ops without a GPU kernel on the CPU",

@@ -69,7 +69,7 @@ void emp_tasks_clear(emp_loaded_task *loaded, int32_t count)
 
 /* Learners that train a network have presets; what an update of it takes is about a
  * simulation of 10,000 ops. */
-static double guess_cost(const emp_placer_type *method, int64_t budget, int32_t op_count)
+static double guess_cost(const emp_method *method, int64_t budget, int32_t op_count)
 {
     double update_cost = method->presets != NULL ? 1.0 : 0.0;
 

@@ -89,7 +89,7 @@ static void keep_best(emp_record *record, const emp_candidate *best)
             (size_t)record->op_count * sizeof *record->device_of_op);
 }
 
-int32_t emp_run_metrics(const emp_run_state *run, const emp_placer_metric **metric)
+int32_t emp_run_metrics(const emp_run_state *run, const emp_method_metric **metric)
 {
     int32_t count = 0;
 
@@ -103,7 +103,7 @@ int32_t emp_run_metrics(const emp_run_state *run, const emp_placer_metric **metr
 static emp_status log_metrics(emp_run_state *run, const double *value, emp_error *err)
 {
     emp_record              *record = run->record;
-    const emp_placer_metric *metric = NULL;
+    const emp_method_metric *metric = NULL;
     int32_t                  count = emp_run_metrics(run, &metric);
 
     if (record->point_count == 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The loop around every method, as search/placer.h draws it. */
+/* The loop around every method, as search/method.h draws it. */
 #include "run/loop.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
 
 static emp_status log_batch(emp_run_state *run, emp_error *err)
 {
-    const emp_placer_metric *metric = NULL;
+    const emp_method_metric *metric = NULL;
     int32_t       best = emp_run_find_best(run), count = emp_run_metrics(run, &metric);
     emp_candidate candidate = {0};
     double        value[EMP_MAX_METRICS];
@@ -54,18 +54,18 @@ static emp_status log_batch(emp_run_state *run, emp_error *err)
 
 static emp_status run_loop(emp_run_state *run, emp_error *err)
 {
-    const emp_placer_type *method = run->params->method;
-    int32_t                room;
+    const emp_method *method = run->params->method;
+    int32_t           room;
 
     while ((room = emp_run_room(run, emp_run_end_now(run), 0)) > 0) {
         EMP_CHECK(
-            emp_placer_ask(method, run->placer, run->candidate, room, &run->count, err));
+            emp_method_ask(method, run->placer, run->candidate, room, &run->count, err));
         if (run->count == 0) {
             emp_run_log_end(run, "method"); /* it has nothing more to propose */
             break;
         }
         EMP_CHECK(emp_run_score(run, run->count, err));
-        EMP_CHECK(emp_placer_tell(method, run->placer, run->score, run->count, err));
+        EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
         EMP_CHECK(log_batch(run, err));
         EMP_CHECK(emp_run_checkpoint_save_if_due(run, err));
         emp_run_report(run);
@@ -77,7 +77,7 @@ static emp_status run_loop(emp_run_state *run, emp_error *err)
 
 static emp_status check_params(const emp_run_params *params, emp_error *err)
 {
-    const emp_placer_type *method = params->method;
+    const emp_method *method = params->method;
 
     if (params->budget_evaluations <= 0 && !(params->budget_s > 0) &&
         method->uses_budget) {
@@ -109,7 +109,7 @@ static emp_status prepare_record(emp_record *record, const emp_problem *problem,
 static emp_status prepare(emp_run_state *run, emp_error *err)
 {
     const size_t      op_count = (size_t)run->problem->graph->op_count;
-    emp_placer_params placer = run->params->placer;
+    emp_method_params placer = run->params->placer;
 
     placer.budget_evaluations = run->params->budget_evaluations;
     placer.ranks = run->ranks != NULL ? run->ranks->count : 1;
@@ -126,7 +126,7 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
         run->candidate[i] = run->candidate_block + (size_t)i * op_count;
     for (int32_t i = 0; i < run->threads; i++)
         EMP_CHECK(emp_sim_create(&run->sim[i], run->problem, err));
-    return emp_placer_create(&run->placer, run->params->method, run->problem, &placer,
+    return emp_method_create(&run->placer, run->params->method, run->problem, &placer,
                              err);
 }
 
@@ -175,7 +175,7 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
 
 cleanup:
     if (run != NULL) {
-        emp_placer_destroy(params->method, run->placer);
+        emp_method_destroy(params->method, run->placer);
         for (int32_t i = 0; run->sim != NULL && i < run->threads; i++)
             emp_sim_destroy(run->sim[i]);
         emp_free(run->sim);

@@ -19,7 +19,7 @@
 
 #include "run/ranks/ranks.h"
 #include "run/store/store.h"
-#include "search/placer.h"
+#include "search/method.h"
 #include "sim/engine/sim.h"
 
 /** Where a run stands. */
@@ -47,13 +47,13 @@ typedef struct {
 } emp_run_checkpoint;
 
 typedef struct {
-    const emp_placer_type *method;
-    emp_placer_params      placer;             /**< threads: also of the scoring */
-    int64_t                budget_evaluations; /**< 0 = no limit */
-    double                 budget_s;           /**< 0 = no limit */
-    emp_run_checkpoint     checkpoint;
-    const emp_ranks       *ranks;    /**< NULL = alone; for methods that have `sharing` */
-    bool                   is_async; /**< needs ranks */
+    const emp_method  *method;
+    emp_method_params  placer;             /**< threads: also of the scoring */
+    int64_t            budget_evaluations; /**< 0 = no limit */
+    double             budget_s;           /**< 0 = no limit */
+    emp_run_checkpoint checkpoint;
+    const emp_ranks   *ranks;    /**< NULL = alone; for methods that have `sharing` */
+    bool               is_async; /**< needs ranks */
     /** OPTIONAL. Set by a signal handler: the run ends after the current batch. */
     const volatile sig_atomic_t *stop;
     /** OPTIONAL. Called after each batch, and when a run goes on from its checkpoint. */

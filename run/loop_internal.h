@@ -64,7 +64,7 @@ emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err);
 /** The best of the batch if it is better than all before, else -1. */
 int32_t emp_run_find_best(const emp_run_state *run);
 /** The method's metrics and their number, at most EMP_MAX_METRICS. */
-int32_t emp_run_metrics(const emp_run_state *run, const emp_placer_metric **metric);
+int32_t emp_run_metrics(const emp_run_state *run, const emp_method_metric **metric);
 /** Enters the scores of a batch, the values of all metrics after it, and its new best,
  * or NULL. The first batch fixes the names of the metrics. */
 emp_status emp_run_log(emp_run_state *run, const emp_candidate *best,

@@ -8,22 +8,22 @@
 #include "policy/colocrl/colocrl.h"
 #include "policy/hdp/hdp.h"
 
-static const emp_placer_type *const policies[] = {&emp_placer_hdp, &emp_placer_colocrl};
+static const emp_method *const policies[] = {&emp_method_hdp, &emp_method_colocrl};
 enum { POLICY_COUNT = sizeof policies / sizeof *policies };
 
-const emp_placer_type *emp_method_at(int32_t index)
+const emp_method *emp_method_at(int32_t index)
 {
-    int32_t                       baseline_count = 0;
-    const emp_placer_type *const *baselines = emp_baselines(&baseline_count);
+    int32_t                  baseline_count = 0;
+    const emp_method *const *baselines = emp_baselines(&baseline_count);
 
     if (index < baseline_count) return baselines[index];
     return index - baseline_count < POLICY_COUNT ? policies[index - baseline_count]
                                                  : NULL;
 }
 
-static const emp_placer_type *lookup(const char *name)
+static const emp_method *lookup(const char *name)
 {
-    const emp_placer_type *method = NULL;
+    const emp_method *method = NULL;
 
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
         if (strcmp(method->name, name) == 0) return method;
@@ -33,12 +33,11 @@ static const emp_placer_type *lookup(const char *name)
 
 bool emp_method_exists(const char *name) { return lookup(name) != NULL; }
 
-emp_status emp_method_find(const emp_placer_type **method, const char *name,
-                           emp_error *err)
+emp_status emp_method_find(const emp_method **method, const char *name, emp_error *err)
 {
-    char                   names[256] = "";
-    size_t                 used = 0;
-    const emp_placer_type *other = NULL;
+    char              names[256] = "";
+    size_t            used = 0;
+    const emp_method *other = NULL;
 
     *method = lookup(name);
     if (*method != NULL) return EMP_OK;

@@ -4,15 +4,14 @@
 #ifndef EMP_RUN_METHODS_H
 #define EMP_RUN_METHODS_H
 
-#include "search/placer.h"
+#include "search/method.h"
 
 /** The method of that position, in the order of listings; NULL past the last one. */
-const emp_placer_type *emp_method_at(int32_t index);
+const emp_method *emp_method_at(int32_t index);
 
 /** The method of that name.
  * \retval EMP_EINVAL  There is none; the message lists what there is. */
-emp_status emp_method_find(const emp_placer_type **method, const char *name,
-                           emp_error *err);
+emp_status emp_method_find(const emp_method **method, const char *name, emp_error *err);
 
 /** True when there is a method of that name. */
 bool emp_method_exists(const char *name);

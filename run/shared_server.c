@@ -74,7 +74,7 @@ static int32_t best_of(const emp_score *score, int32_t count)
 
 static void fill_report(const emp_run_state *run, int32_t count, report *r)
 {
-    const emp_placer_metric *metric = NULL;
+    const emp_method_metric *metric = NULL;
     int32_t                  metrics = emp_run_metrics(run, &metric);
 
     memset(r, 0, sizeof *r);
@@ -87,8 +87,8 @@ static void fill_report(const emp_run_state *run, int32_t count, report *r)
 
 emp_status emp_run_work(emp_run_state *run, emp_error *err)
 {
-    const emp_placer_type    *method = run->params->method;
-    const emp_placer_sharing *sharing = method->sharing;
+    const emp_method         *method = run->params->method;
+    const emp_method_sharing *sharing = method->sharing;
     const emp_ranks          *ranks = run->ranks;
     int32_t                   server = SERVER, room, count;
     report                    r;
@@ -136,7 +136,7 @@ static emp_status give_order(emp_run_state *run, crew *c, int32_t to, emp_error 
 static emp_status log_report(emp_run_state *run, report *r, emp_error *err)
 {
     const emp_candidate      best = {run->candidate[0], &r->result};
-    const emp_placer_metric *metric = NULL;
+    const emp_method_metric *metric = NULL;
     int32_t                  count = emp_run_metrics(run, &metric);
 
     for (int32_t i = 0; i < count; i++) {
@@ -148,7 +148,7 @@ static emp_status log_report(emp_run_state *run, report *r, emp_error *err)
 /* Waits for a report, and steps. */
 static emp_status take_report(emp_run_state *run, crew *c, int32_t *from, emp_error *err)
 {
-    const emp_placer_sharing *sharing = run->params->method->sharing;
+    const emp_method_sharing *sharing = run->params->method->sharing;
     report                    r;
 
     *from = EMP_ANY_RANK;

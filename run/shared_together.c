@@ -100,7 +100,7 @@ static emp_status add_over_ranks(emp_run_state *run, const batch *b,
 
 static emp_status tell(emp_run_state *run, const batch *b, emp_error *err)
 {
-    const emp_placer_sharing *sharing = run->params->method->sharing;
+    const emp_method_sharing *sharing = run->params->method->sharing;
     emp_named_array           array[EMP_MAX_NAMED_ARRAYS];
     int32_t                   count;
 
@@ -135,7 +135,7 @@ static emp_status share_best(emp_run_state *run, const batch *b, int32_t i,
 static emp_status share_metrics(emp_run_state *run, const batch *b, double *value,
                                 emp_error *err)
 {
-    const emp_placer_metric *metric = NULL;
+    const emp_method_metric *metric = NULL;
     int32_t                  count = emp_run_metrics(run, &metric), sharers = 0;
     const double            *all = (const double *)b->exchange;
 
@@ -165,10 +165,10 @@ static emp_status log_batch(emp_run_state *run, const batch *b, emp_error *err)
 
 static emp_status run_loop(emp_run_state *run, batch *b, emp_error *err)
 {
-    const emp_placer_type *method = run->params->method;
-    const int32_t          ranks = run->ranks->count, rank = run->ranks->rank;
-    emp_run_end            end;
-    int32_t                room;
+    const emp_method *method = run->params->method;
+    const int32_t     ranks = run->ranks->count, rank = run->ranks->rank;
+    emp_run_end       end;
+    int32_t           room;
 
     for (;;) {
         EMP_CHECK(share_end(run, &end, err));

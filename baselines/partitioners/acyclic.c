@@ -98,13 +98,13 @@ cleanup:
     return st;
 }
 
-static emp_status place(const emp_placer_type *type, const emp_problem *problem,
-                        const emp_placer_params *params, emp_device_id *device_of_op,
+static emp_status place(const emp_method *type, const emp_problem *problem,
+                        const emp_method_params *params, emp_device_id *device_of_op,
                         emp_error *err)
 {
     acyclic_options own = {.problem = problem};
 
-    EMP_CHECK(emp_placer_options_parse(&own, type, params, err));
+    EMP_CHECK(emp_method_options_parse(&own, type, params, err));
     const emp_partition_request request = {
         .method = type->name, .partitioner = cut, .options = &own, .seed = params->seed};
     return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
@@ -118,7 +118,7 @@ static const emp_option option_list[] = {
                     "load of a device over its share", 0.05),
     EMP_PARTITION_OPTIONS(acyclic_options, settings), EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_acyclic = {
+const emp_method emp_method_acyclic = {
     .options = option_list,
     .name = "acyclic",
     .description =

@@ -308,8 +308,8 @@ cleanup:
     return st;
 }
 
-static emp_status place(const emp_placer_type *type, const emp_problem *problem,
-                        const emp_placer_params *params, emp_device_id *device_of_op,
+static emp_status place(const emp_method *type, const emp_problem *problem,
+                        const emp_method_params *params, emp_device_id *device_of_op,
                         emp_error *err)
 {
     emp_status     st = EMP_OK;
@@ -317,7 +317,7 @@ static emp_status place(const emp_placer_type *type, const emp_problem *problem,
     emp_blocks     blocks = {0};
     emp_device_id *device_of_block = NULL;
 
-    EMP_TRY(emp_placer_options_parse(&o, type, params, err));
+    EMP_TRY(emp_method_options_parse(&o, type, params, err));
     EMP_TRY(emp_blocks_init(&blocks, problem, err));
     EMP_TRY(EMP_ALLOC(device_of_block, (size_t)blocks.count));
     EMP_TRY(find_split(device_of_block, problem, &blocks, &o, err));
@@ -342,7 +342,7 @@ static const emp_option option_list[] = {
                        50000),
     EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_dp_contiguous = {
+const emp_method emp_method_dp_contiguous = {
     .options = option_list,
     .name = "dp-contiguous",
     .description = "contiguous parts of the least greatest load, by dynamic program "

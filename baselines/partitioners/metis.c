@@ -57,13 +57,13 @@ cleanup:
     return st;
 }
 
-static emp_status place(const emp_placer_type *type, const emp_problem *problem,
-                        const emp_placer_params *params, emp_device_id *device_of_op,
+static emp_status place(const emp_method *type, const emp_problem *problem,
+                        const emp_method_params *params, emp_device_id *device_of_op,
                         emp_error *err)
 {
     metis_options own = {.problem = problem};
 
-    EMP_CHECK(emp_placer_options_parse(&own, type, params, err));
+    EMP_CHECK(emp_method_options_parse(&own, type, params, err));
     if (own.memory_imbalance > 0 && !own.has_memory)
         return EMP_ERROR(EMP_EINVAL, "metis: option memory_imbalance needs memory=1");
     const emp_partition_request request = {.method = type->name,
@@ -87,7 +87,7 @@ static const emp_option option_list[] = {
     EMP_PARTITION_OPTIONS(metis_options, settings),
     EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_metis = {
+const emp_method emp_method_metis = {
     .options = option_list,
     .name = "metis",
     .description =

@@ -5,8 +5,8 @@
 #ifndef EMP_BASELINES_PARTITIONERS_PARTITION_METHOD_H
 #define EMP_BASELINES_PARTITIONERS_PARTITION_METHOD_H
 
+#include "search/method.h"
 #include "search/partition/partition_graph.h"
-#include "search/placer.h"
 
 /** Values of the shared options. */
 typedef struct {

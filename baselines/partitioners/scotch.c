@@ -21,23 +21,23 @@ static const emp_option option_list[] = {
                     "load of a device over its share", 0.05),
     EMP_PARTITION_OPTIONS(mapping_options, settings), EMP_NO_OPTION};
 
-static emp_status place(const emp_placer_type *type, const emp_problem *problem,
-                        const emp_placer_params *params, emp_device_id *device_of_op,
+static emp_status place(const emp_method *type, const emp_problem *problem,
+                        const emp_method_params *params, emp_device_id *device_of_op,
                         emp_error *err)
 {
     mapping_options own;
 
-    EMP_CHECK(emp_placer_options_parse(&own, type, params, err));
+    EMP_CHECK(emp_method_options_parse(&own, type, params, err));
     const emp_partition_request request = {
         .method = type->name,
-        .params = {.with_cpu = type == &emp_placer_scotch},
+        .params = {.with_cpu = type == &emp_method_scotch},
         .partitioner = emp_scotch_map,
         .options = &own.scotch,
         .seed = params->seed};
     return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
 }
 
-const emp_placer_type emp_placer_scotch = {
+const emp_method emp_method_scotch = {
     .options = option_list,
     .uses_seed = true,
     .name = "scotch",
@@ -45,7 +45,7 @@ const emp_placer_type emp_placer_scotch = {
     .place = place,
 };
 
-const emp_placer_type emp_placer_mincut = {
+const emp_method emp_method_mincut = {
     .options = option_list,
     .uses_seed = true,
     .name = "mincut",

@@ -82,7 +82,7 @@ cleanup:
     return st;
 }
 
-const emp_placer_type emp_placer_etf = {
+const emp_method emp_method_etf = {
     .name = "etf",
     .description = "ETF, earliest task first (Hwang et al. 1989)",
     .place = emp_list_place,

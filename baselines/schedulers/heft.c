@@ -40,7 +40,7 @@ cleanup:
     return st;
 }
 
-const emp_placer_type emp_placer_heft = {
+const emp_method emp_method_heft = {
     .name = "heft",
     .description = "HEFT, heterogeneous earliest finish time (Topcuoglu et al. 2002)",
     .place = emp_list_place,

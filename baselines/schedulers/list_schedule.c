@@ -278,8 +278,8 @@ void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level
 
 /* ---- placers ---- */
 
-emp_status emp_list_place(const emp_placer_type *type, const emp_problem *problem,
-                          const emp_placer_params *params, emp_device_id *device_of_op,
+emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
+                          const emp_method_params *params, emp_device_id *device_of_op,
                           emp_error *err)
 {
     emp_status             st = EMP_OK;
@@ -287,7 +287,7 @@ emp_status emp_list_place(const emp_placer_type *type, const emp_problem *proble
     emp_task_graph        *graph = NULL;
     emp_list_schedule      schedule = {0};
 
-    EMP_TRY(emp_placer_options_parse(NULL, type, params, err));
+    EMP_TRY(emp_method_options_parse(NULL, type, params, err));
     EMP_TRY(emp_task_graph_create(&graph, problem, method->units, err));
     EMP_TRY(emp_list_schedule_init(&schedule, graph, err));
     EMP_TRY(method->schedule(&schedule, err));

@@ -18,7 +18,7 @@
 
 #include "base/arrays.h"
 #include "baselines/schedulers/task_graph.h"
-#include "search/placer.h"
+#include "search/method.h"
 
 /** Of a task that takes time. */
 typedef struct {
@@ -113,8 +113,8 @@ typedef struct {
 
 /** The place() of these methods: tasks of \a problem, a schedule of them, every op where its
  * task is. Folded ops go to device 0. */
-emp_status emp_list_place(const emp_placer_type *type, const emp_problem *problem,
-                          const emp_placer_params *params, emp_device_id *device_of_op,
+emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
+                          const emp_method_params *params, emp_device_id *device_of_op,
                           emp_error *err);
 
 #endif /* EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H */

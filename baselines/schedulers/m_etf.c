@@ -8,7 +8,7 @@ emp_status emp_schedule_m_etf(emp_list_schedule *s, emp_error *err)
     return emp_baechi_schedule(s, NULL, err);
 }
 
-const emp_placer_type emp_placer_m_etf = {
+const emp_method emp_method_m_etf = {
     .name = "m-etf",
     .description = "m-ETF, earliest task first on groups, within memory (Baechi 2020)",
     .place = emp_list_place,

@@ -39,7 +39,7 @@ cleanup:
     return st;
 }
 
-const emp_placer_type emp_placer_m_sct = {
+const emp_method emp_method_m_sct = {
     .name = "m-sct",
     .description =
         "m-SCT, m-ETF with favourite children by a linear program (Baechi 2020)",

@@ -88,7 +88,7 @@ cleanup:
     return st;
 }
 
-const emp_placer_type emp_placer_m_topo = {
+const emp_method emp_method_m_topo = {
     .name = "m-topo",
     .description =
         "m-TOPO, GPUs filled with equal memory in topological order (Baechi 2020)",

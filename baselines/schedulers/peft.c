@@ -130,7 +130,7 @@ cleanup:
     return st;
 }
 
-const emp_placer_type emp_placer_peft = {
+const emp_method emp_method_peft = {
     .name = "peft",
     .description = "PEFT, HEFT with a look ahead (Arabnejad and Barbosa 2014)",
     .place = emp_list_place,

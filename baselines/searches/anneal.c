@@ -44,11 +44,11 @@ static void clear(void *state)
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     annealer *a = state;
 
-    EMP_CHECK(emp_placer_options_parse(&a->options, &emp_placer_anneal, params, err));
+    EMP_CHECK(emp_method_options_parse(&a->options, &emp_method_anneal, params, err));
     a->length = a->options.length > 0            ? a->options.length
                 : params->budget_evaluations > 0 ? params->budget_evaluations
                                                  : USUAL_LENGTH;
@@ -99,8 +99,8 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     if (!is_new && a->told <= a->options.warmup) note_spread(a, scores, count);
     if (!is_new) accepted = emp_walk_metropolis(&a->walk, scores, count, t);
     a->told += count;
-    emp_walk_report(&a->walk, (emp_placer_metric){"temperature", t},
-                    (emp_placer_metric){"accepted_frac", (double)accepted / count});
+    emp_walk_report(&a->walk, (emp_method_metric){"temperature", t},
+                    (emp_method_metric){"accepted_frac", (double)accepted / count});
     return EMP_OK;
 }
 
@@ -128,7 +128,7 @@ static const emp_option option_list[] = {
     EMP_WALK_OPTIONS(anneal_options, walk, EMP_MOVES_MIXED, 768),
     EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_anneal = {
+const emp_method emp_method_anneal = {
     .options = option_list,
     .name = "anneal",
     .description = "simulated annealing by moves of ops and groups (Kirkpatrick et al. "

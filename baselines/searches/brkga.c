@@ -110,11 +110,11 @@ static emp_status allocate(brkga *b, emp_error *err)
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     brkga *b = state;
 
-    EMP_CHECK(emp_placer_options_parse(&b->options, &emp_placer_brkga, params, err));
+    EMP_CHECK(emp_method_options_parse(&b->options, &emp_method_brkga, params, err));
     EMP_CHECK(divide_population(b, err));
     b->seed = params->seed;
     EMP_CHECK(
@@ -224,7 +224,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
         emp_grouped_begin_tell(&b->groups, scores, count, b->cost_s + b->at.next, err));
     b->at.next += count;
     if (b->at.next == b->options.population) breed(b);
-    b->groups.metric[0] = (emp_placer_metric){"generation", (double)b->at.generation};
+    b->groups.metric[0] = (emp_method_metric){"generation", (double)b->at.generation};
     return EMP_OK;
 }
 
@@ -255,7 +255,7 @@ static const emp_option option_list[] = {
     EMP_GROUPED_OPTIONS(brkga_options, groups),
     EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_brkga = {
+const emp_method emp_method_brkga = {
     .options = option_list,
     .name = "brkga",
     .description = "biased random-key genetic algorithm on groups (Goncalves and Resende "

@@ -62,7 +62,7 @@ typedef struct {
     int32_t          *best;         /* [coarse group] device, of the best start */
     double            best_s;       /* its step time */
     int64_t           groups_hash;  /* hash_of_groups, or that of a restored state */
-    emp_placer_metric metric[METRICS];
+    emp_method_metric metric[METRICS];
 } ce;
 
 static void clear(void *state)
@@ -156,14 +156,14 @@ static uint64_t hash_clusters(const ce *c)
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     ce *c = state;
 
     c->problem = problem;
     c->seed = params->seed;
     c->device_count = problem->machine->device_count;
-    EMP_CHECK(emp_placer_options_parse(&c->options, &emp_placer_ce, params, err));
+    EMP_CHECK(emp_method_options_parse(&c->options, &emp_method_ce, params, err));
     EMP_CHECK(create_clusters(c, err));
     size_t groups = (size_t)c->most_groups;
     EMP_CHECK(EMP_ALLOC(c->p, groups * (size_t)c->device_count));
@@ -284,7 +284,7 @@ static double entropy(const ce *c)
 
 static void report(ce *c)
 {
-    const emp_placer_metric metric[METRICS] = {
+    const emp_method_metric metric[METRICS] = {
         {"stage", (double)c->at.stage},
         {"groups", group_count(c)},
         {"entropy", entropy(c)},
@@ -314,7 +314,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     return EMP_OK;
 }
 
-static const emp_placer_metric *metrics(const void *state, int32_t *count)
+static const emp_method_metric *metrics(const void *state, int32_t *count)
 {
     *count = METRICS;
     return ((const ce *)state)->metric;
@@ -362,7 +362,7 @@ static const emp_option option_list[] = {
                     "the same when the fine groups begin", 6),
     EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_ce = {
+const emp_method emp_method_ce = {
     .options = option_list,
     .name = "ce",
     .description =

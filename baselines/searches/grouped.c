@@ -22,7 +22,7 @@ emp_status emp_grouped_init(emp_grouped *g, const emp_problem *problem,
     EMP_CHECK(emp_class_groups_ops(&g->ops, &g->own_hash, problem, &groups, err));
     g->groups_hash = (int64_t)g->own_hash;
     g->metric[1].name = "mean_cost_s";
-    g->metric[2] = (emp_placer_metric){"groups", g->ops.group_count};
+    g->metric[2] = (emp_method_metric){"groups", g->ops.group_count};
     return EMP_OK;
 }
 
@@ -63,7 +63,7 @@ emp_status emp_grouped_begin_tell(emp_grouped *g, const emp_score *scores, int32
     return EMP_OK;
 }
 
-const emp_placer_metric *emp_grouped_metrics(const void *state, int32_t *count)
+const emp_method_metric *emp_grouped_metrics(const void *state, int32_t *count)
 {
     *count = EMP_GROUPED_METRICS;
     return ((const emp_grouped *)state)->metric;

@@ -8,7 +8,7 @@
 
 #include "search/groups/class_groups.h"
 #include "search/groups/members.h"
-#include "search/placer.h"
+#include "search/method.h"
 
 enum { EMP_GROUPED_METRICS = 3 };
 
@@ -24,7 +24,7 @@ typedef struct {
     uint64_t           own_hash;
     int64_t            groups_hash;  /**< own_hash, or that of a restored state */
     int32_t            sample_count; /**< of the last ask */
-    emp_placer_metric  metric[EMP_GROUPED_METRICS];
+    emp_method_metric  metric[EMP_GROUPED_METRICS];
 } emp_grouped;
 
 /** Rows of a method's options; \a at is the emp_grouped_options in its struct \a type. */
@@ -53,6 +53,6 @@ emp_status emp_grouped_begin_tell(emp_grouped *grouped, const emp_score *scores,
                                   int32_t count, double *cost_s, emp_error *err);
 
 /** For the table of a method: its own metric, "mean_cost_s" and "groups". */
-const emp_placer_metric *emp_grouped_metrics(const void *state, int32_t *count);
+const emp_method_metric *emp_grouped_metrics(const void *state, int32_t *count);
 
 #endif /* EMP_BASELINES_SEARCHES_GROUPED_H */

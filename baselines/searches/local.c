@@ -57,11 +57,11 @@ static bool make_move(emp_walk *walk, int64_t draft, emp_device_id *device_of_op
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     local_search *s = state;
 
-    EMP_CHECK(emp_placer_options_parse(&s->options, &emp_placer_local, params, err));
+    EMP_CHECK(emp_method_options_parse(&s->options, &emp_method_local, params, err));
     EMP_CHECK(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
     s->walk.make = make_move;
     int64_t moves = emp_moves_count(&s->walk.moves);
@@ -165,8 +165,8 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     }
     double tried = (double)(s->walk.at.drafted - s->at.step_at);
     emp_walk_report(&s->walk,
-                    (emp_placer_metric){"tried_frac", tried / (double)s->move_count},
-                    (emp_placer_metric){"restarts", (double)s->at.restarts});
+                    (emp_method_metric){"tried_frac", tried / (double)s->move_count},
+                    (emp_method_metric){"restarts", (double)s->at.restarts});
     return EMP_OK;
 }
 
@@ -193,7 +193,7 @@ static const emp_option option_list[] = {
     /* Of single ops there are too many moves. */
     EMP_WALK_OPTIONS(local_options, walk, EMP_MOVES_GROUPS, 128), EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_local = {
+const emp_method emp_method_local = {
     .options = option_list,
     .name = "local",
     .description = "local search by moves of ops and groups, with restarts (as in "

@@ -43,11 +43,11 @@ static int64_t usual_reset(int64_t budget)
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     sampler *s = state;
 
-    EMP_CHECK(emp_placer_options_parse(&s->options, &emp_placer_mcmc, params, err));
+    EMP_CHECK(emp_method_options_parse(&s->options, &emp_method_mcmc, params, err));
     s->reset =
         s->options.reset > 0 ? s->options.reset : usual_reset(params->budget_evaluations);
     EMP_CHECK(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
@@ -79,8 +79,8 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
         emp_walk_return(&s->walk);
     }
     emp_walk_report(&s->walk,
-                    (emp_placer_metric){"accepted_frac", (double)accepted / count},
-                    (emp_placer_metric){"since_reset", (double)s->since_reset});
+                    (emp_method_metric){"accepted_frac", (double)accepted / count},
+                    (emp_method_metric){"since_reset", (double)s->since_reset});
     return EMP_OK;
 }
 
@@ -105,7 +105,7 @@ static const emp_option option_list[] = {
                        0),
     EMP_WALK_OPTIONS(mcmc_options, walk, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_mcmc = {
+const emp_method emp_method_mcmc = {
     .options = option_list,
     .name = "mcmc",
     .description = "FlexFlow's Markov chain Monte Carlo by moves of ops and groups (Jia "

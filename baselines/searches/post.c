@@ -68,11 +68,11 @@ static int64_t window_of(const post *p)
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     post *p = state;
 
-    EMP_CHECK(emp_placer_options_parse(&p->options, &emp_placer_post, params, err));
+    EMP_CHECK(emp_method_options_parse(&p->options, &emp_method_post, params, err));
     p->seed = params->seed;
     EMP_CHECK(
         emp_grouped_init(&p->groups, problem, &p->options.groups, params->seed, err));
@@ -247,7 +247,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
         refit(p);
         p->at.collected = 0;
     }
-    p->groups.metric[0] = (emp_placer_metric){"entropy", entropy(p)};
+    p->groups.metric[0] = (emp_method_metric){"entropy", entropy(p)};
     return EMP_OK;
 }
 
@@ -287,7 +287,7 @@ static const emp_option option_list[] = {
     EMP_GROUPED_OPTIONS(post_options, groups),
     EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_post = {
+const emp_method emp_method_post = {
     .options = option_list,
     .name = "post",
     .description = "Post: cross-entropy and proximal policy optimisation on groups (Gao "

@@ -268,8 +268,8 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     EMP_CHECK(emp_walk_begin(&r->walk, scores, count, &is_new, err));
     if (!is_new) accepted = emp_walk_metropolis(&r->walk, scores, count, 0.0);
     r->at.told += count;
-    emp_walk_report(&r->walk, (emp_placer_metric){"stage", (double)r->at.stage},
-                    (emp_placer_metric){"accepted_frac", (double)accepted / count});
+    emp_walk_report(&r->walk, (emp_method_metric){"stage", (double)r->at.stage},
+                    (emp_method_metric){"accepted_frac", (double)accepted / count});
     move_on(r);
     return EMP_OK;
 }
@@ -291,12 +291,12 @@ static emp_status create_simulators(refiner *r, const emp_problem *problem,
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     refiner *r = state;
     size_t   ops = (size_t)problem->graph->op_count;
 
-    EMP_CHECK(emp_placer_options_parse(&r->options, &emp_placer_refine, params, err));
+    EMP_CHECK(emp_method_options_parse(&r->options, &emp_method_refine, params, err));
     r->options.walk.start = EMP_START_RANDOM;
     r->options.walk.moves.kind = EMP_MOVES_GROUPS;
     r->options.walk.moves.imbalance = IMBALANCE;
@@ -357,7 +357,7 @@ static const emp_option option_list[] = {
                        "moves drawn for each of these", 64),
     EMP_NO_OPTION};
 
-const emp_placer_type emp_placer_refine = {
+const emp_method emp_method_refine = {
     .options = option_list,
     .name = "refine",
     .description =

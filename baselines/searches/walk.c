@@ -49,9 +49,9 @@ static emp_status place_start(emp_walk *w, emp_error *err)
 
     emp_rng_init(&rng, w->seed, 0, STREAM_START);
     if (w->options.start == EMP_START_SPLIT)
-        return emp_placer_dp_contiguous.place(
-            &emp_placer_dp_contiguous, w->problem,
-            &(emp_placer_params){.options = "order=either"}, w->here, err);
+        return emp_method_dp_contiguous.place(
+            &emp_method_dp_contiguous, w->problem,
+            &(emp_method_params){.options = "order=either"}, w->here, err);
     if (w->options.start == EMP_START_RANDOM) {
         emp_moves_scatter(&w->moves, &rng, w->here);
         return EMP_OK;
@@ -209,15 +209,15 @@ void emp_walk_return(emp_walk *w)
     w->cost.here_s = w->cost.best_s;
 }
 
-void emp_walk_report(emp_walk *w, emp_placer_metric first, emp_placer_metric second)
+void emp_walk_report(emp_walk *w, emp_method_metric first, emp_method_metric second)
 {
     w->metric[0] = first;
     w->metric[1] = second;
-    w->metric[2] = (emp_placer_metric){"here_s", w->cost.here_s};
-    w->metric[3] = (emp_placer_metric){"best_cost_s", w->cost.best_s};
+    w->metric[2] = (emp_method_metric){"here_s", w->cost.here_s};
+    w->metric[3] = (emp_method_metric){"best_cost_s", w->cost.best_s};
 }
 
-const emp_placer_metric *emp_walk_metrics(const void *state, int32_t *count)
+const emp_method_metric *emp_walk_metrics(const void *state, int32_t *count)
 {
     *count = EMP_WALK_METRICS;
     return ((const emp_walk *)state)->metric;

@@ -18,8 +18,8 @@
 #ifndef EMP_BASELINES_SEARCHES_WALK_H
 #define EMP_BASELINES_SEARCHES_WALK_H
 
+#include "search/method.h"
 #include "search/moves.h"
-#include "search/placer.h"
 
 enum { EMP_WALK_ARRAYS = 5, EMP_WALK_METRICS = 4 };
 
@@ -72,7 +72,7 @@ struct emp_walk {
     int64_t           groups_hash;  /**< that of the moves, or of a restored state */
     int32_t           sample_count; /**< of the last ask */
     int64_t           draft[EMP_MAX_BATCH]; /**< [sample] its move; -1 = none */
-    emp_placer_metric metric[EMP_WALK_METRICS];
+    emp_method_metric metric[EMP_WALK_METRICS];
 };
 
 /** Step time, and more for what does not fit: twice the time, and as much again for every
@@ -115,9 +115,9 @@ void emp_walk_step(emp_walk *walk, int64_t draft, double cost_s);
 void emp_walk_return(emp_walk *walk);
 
 /** Ends a tell: two metrics of the method's own, "here_s" and "best_cost_s". */
-void emp_walk_report(emp_walk *walk, emp_placer_metric first, emp_placer_metric second);
+void emp_walk_report(emp_walk *walk, emp_method_metric first, emp_method_metric second);
 /** For the table of a method. */
-const emp_placer_metric *emp_walk_metrics(const void *state, int32_t *count);
+const emp_method_metric *emp_walk_metrics(const void *state, int32_t *count);
 
 /** What later asks depend on; returns EMP_WALK_ARRAYS. */
 int32_t emp_walk_list_state(emp_walk *walk, emp_named_array *arrays);

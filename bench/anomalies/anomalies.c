@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "run/stats.h"
-#include "search/placer.h"
+#include "search/method.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/variant.h"
 
@@ -271,16 +271,16 @@ const char *emp_anomalies_family_name(emp_anomalies_family family)
 static emp_status ask_expert(const emp_problem *problem, emp_device_id *device_of_op,
                              emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    const emp_placer_type *expert = &emp_placer_expert;
-    emp_placer_params      params = {.threads = 1};
-    void                  *state = NULL;
-    int32_t                count = 0;
+    emp_status        st = EMP_OK;
+    const emp_method *expert = &emp_method_expert;
+    emp_method_params params = {.threads = 1};
+    void             *state = NULL;
+    int32_t           count = 0;
 
-    EMP_TRY(emp_placer_create(&state, expert, problem, &params, err));
-    EMP_TRY(emp_placer_ask(expert, state, &device_of_op, 1, &count, err));
+    EMP_TRY(emp_method_create(&state, expert, problem, &params, err));
+    EMP_TRY(emp_method_ask(expert, state, &device_of_op, 1, &count, err));
 cleanup:
-    emp_placer_destroy(expert, state);
+    emp_method_destroy(expert, state);
     return st;
 }
 

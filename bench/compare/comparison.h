@@ -47,10 +47,10 @@ enum {
 typedef struct {
     char
         key[EMP_COMPARISON_NAME_BYTES]; /**< "hdp" its first preset, "hdp-NAME" another */
-    const emp_placer_type *method;
-    char                   preset[EMP_COMPARISON_NAME_BYTES]; /**< "" = none */
-    bool                   is_budgeted; /**< else it stops by itself */
-    bool                   is_drawn;    /**< else every seed gives the same run */
+    const emp_method *method;
+    char              preset[EMP_COMPARISON_NAME_BYTES]; /**< "" = none */
+    bool              is_budgeted;                       /**< else it stops by itself */
+    bool              is_drawn; /**< else every seed gives the same run */
 } emp_entrant;
 
 /** One of the two is 0. */

@@ -8,7 +8,7 @@
 #include "run/methods.h"
 
 /* The first preset goes by the method's name alone, as in the tables. */
-static void add(emp_entrant *entrant, const emp_placer_type *method, const char *preset,
+static void add(emp_entrant *entrant, const emp_method *method, const char *preset,
                 size_t length, bool is_first)
 {
     emp_text key = {entrant->key, sizeof entrant->key, 0};
@@ -23,8 +23,8 @@ static void add(emp_entrant *entrant, const emp_placer_type *method, const char 
 
 int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS])
 {
-    const emp_placer_type *method;
-    int32_t                count = 0;
+    const emp_method *method;
+    int32_t           count = 0;
 
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
         const char *at = method->presets != NULL ? method->presets : "";

@@ -64,7 +64,7 @@ static emp_status time_oracle(const stand *s, const emp_device_id *device_of_op,
     return EMP_OK;
 }
 
-static emp_status measure_round(stand *s, const emp_placer_type *method, int32_t round,
+static emp_status measure_round(stand *s, const emp_method *method, int32_t round,
                                 emp_error *err)
 {
     emp_status     st = EMP_OK;

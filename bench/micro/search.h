@@ -12,19 +12,19 @@
 #include <signal.h>
 
 #include "run/stats.h"
-#include "search/placer.h"
+#include "search/method.h"
 
 enum { EMP_SEARCH_MAX_SIZES = 8, EMP_SEARCH_MAX_METHODS = 8 };
 
 typedef struct {
-    const char            *machine, *runtime;          /**< names or paths */
-    int32_t                size[EMP_SEARCH_MAX_SIZES]; /**< ops, at least 2 */
-    int32_t                size_count;
-    const emp_placer_type *method[EMP_SEARCH_MAX_METHODS]; /**< that search */
-    int32_t                method_count;
-    int32_t                repeats; /**< rounds */
-    int64_t                ops;     /**< scored by a run, over all its proposals */
-    uint64_t               seed;
+    const char       *machine, *runtime;          /**< names or paths */
+    int32_t           size[EMP_SEARCH_MAX_SIZES]; /**< ops, at least 2 */
+    int32_t           size_count;
+    const emp_method *method[EMP_SEARCH_MAX_METHODS]; /**< that search */
+    int32_t           method_count;
+    int32_t           repeats; /**< rounds */
+    int64_t           ops;     /**< scored by a run, over all its proposals */
+    uint64_t          seed;
     void (*on_progress)(void *context, double done_frac); /**< or NULL */
     void                        *context;
     const volatile sig_atomic_t *stop; /**< or NULL; non-zero ends after a round */
@@ -32,10 +32,10 @@ typedef struct {
 
 /** One method on one graph. */
 typedef struct {
-    int32_t                op_count;
-    const emp_placer_type *method;
-    emp_quartiles          proposals_per_s;
-    emp_quartiles oracle_share; /**< of a proposal's time, what the oracle takes */
+    int32_t           op_count;
+    const emp_method *method;
+    emp_quartiles     proposals_per_s;
+    emp_quartiles     oracle_share; /**< of a proposal's time, what the oracle takes */
 } emp_search_row;
 
 typedef struct {

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "run/archive.h"
-#include "search/placer.h"
+#include "search/method.h"
 
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
                   TIMING[] = ".timing.json";

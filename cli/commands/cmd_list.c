@@ -232,7 +232,7 @@ cleanup:
 
 /* ---- methods --- */
 
-static void print_method(const emp_placer_type *method)
+static void print_method(const emp_method *method)
 {
     size_t      length;
     const char *preset;
@@ -247,7 +247,7 @@ static void print_method(const emp_placer_type *method)
     print_options(method->options, method->presets);
 }
 
-static json_t *json_method(const emp_placer_type *method)
+static json_t *json_method(const emp_method *method)
 {
     return json_pack("{s:s, s:b, s:o, s:o}", "description", method->description,
                      "uses_budget", method->uses_budget, "presets",
@@ -256,8 +256,8 @@ static json_t *json_method(const emp_placer_type *method)
 }
 
 struct method_args {
-    struct args            common;
-    const emp_placer_type *method; /* the only one that is wanted, or NULL */
+    struct args       common;
+    const emp_method *method; /* the only one that is wanted, or NULL */
 };
 
 static error_t parse_method(int key, char *arg, struct argp_state *state)
@@ -273,16 +273,16 @@ static error_t parse_method(int key, char *arg, struct argp_state *state)
 
 emp_status cmd_methods(int argc, char **argv, emp_error *err)
 {
-    const struct argp      argp = {.options = options,
-                                   .parser = parse_method,
-                                   .args_doc = "[METHOD]",
-                                   .doc = "List the placement methods, or one, with the "
-                                               "options: name, default, meaning, range.\v"
-                                               "  emplace methods scotch\n"
-                                               "  emplace place nmt:layers=2 --machine k40x2 "
-                                               "--method scotch --options imbalance=0.1"};
-    struct method_args     args = {.method = NULL};
-    const emp_placer_type *method = NULL;
+    const struct argp  argp = {.options = options,
+                               .parser = parse_method,
+                               .args_doc = "[METHOD]",
+                               .doc = "List the placement methods, or one, with the "
+                                       "options: name, default, meaning, range.\v"
+                                       "  emplace methods scotch\n"
+                                       "  emplace place nmt:layers=2 --machine k40x2 "
+                                       "--method scotch --options imbalance=0.1"};
+    struct method_args args = {.method = NULL};
+    const emp_method  *method = NULL;
 
     cli_parse(&argp, argc, argv, &args);
     json_t *object = args.common.is_json ? json_object() : NULL;

@@ -50,7 +50,7 @@ static const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
 const struct argp              cli_place_argp = {
                  .options = options, .parser = parse, .children = children};
 
-static emp_status load(const cli_place_args *args, const emp_placer_type **method,
+static emp_status load(const cli_place_args *args, const emp_method **method,
                        cli_inputs *inputs, emp_error *err)
 {
     const cli_task_options *task = &args->run.task;
@@ -99,12 +99,12 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
 
 emp_status cli_place(const cli_place_args *args, emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    const emp_ranks       *ranks = args->run.ranks;
-    const emp_placer_type *method = NULL;
-    cli_inputs             inputs = {0};
-    emp_record             record = {0};
-    emp_sim_result         best;
+    emp_status        st = EMP_OK;
+    const emp_ranks  *ranks = args->run.ranks;
+    const emp_method *method = NULL;
+    cli_inputs        inputs = {0};
+    emp_record        record = {0};
+    emp_sim_result    best;
 
     (void)cli_stop_flag(); /* from now on Ctrl-C saves, though the search has not begun */
     st = load(args, &method, &inputs, err);

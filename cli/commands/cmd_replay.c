@@ -18,7 +18,7 @@
 #include "cli/progress.h"
 #include "replay/planner/plan_from_problem.h"
 #include "run/methods.h"
-#include "search/placer.h"
+#include "search/method.h"
 #include "sim/engine/sim.h"
 
 enum {

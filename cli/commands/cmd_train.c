@@ -80,7 +80,7 @@ static char *name_checkpoint(const char *record)
 /* Learners and searches are; the others are soon started anew. */
 static emp_status check_resumable(const char *name, emp_error *err)
 {
-    const emp_placer_type *method = NULL;
+    const emp_method *method = NULL;
 
     EMP_CHECK(emp_method_find(&method, name, err));
     if (method->list_state == NULL) {

@@ -128,10 +128,10 @@ emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial
                                    const char *method, const cli_run_options *options,
                                    const emp_problem *problem, emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    const emp_placer_type *type = NULL;
-    emp_record             record = {0};
-    cli_run_options        usual = cli_run_options_default();
+    emp_status        st = EMP_OK;
+    const emp_method *type = NULL;
+    emp_record        record = {0};
+    cli_run_options   usual = cli_run_options_default();
 
     if (options == NULL) options = &usual;
     EMP_TRY(emp_method_find(&type, method, err));

@@ -75,7 +75,7 @@ static void on_progress(void *context, const emp_progress *p)
 }
 
 emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_options *o,
-                   const emp_problem *problem, const emp_placer_type *method,
+                   const emp_problem *problem, const emp_method *method,
                    int64_t default_budget, emp_error *err)
 {
     cli_bar        bar;

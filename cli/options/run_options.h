@@ -43,6 +43,6 @@ emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
  * (NULL is fine) receives what the oracle says of the best placement. */
 emp_status cli_run(emp_record *record, emp_sim_result *best,
                    const cli_run_options *options, const emp_problem *problem,
-                   const emp_placer_type *method, int64_t default_budget, emp_error *err);
+                   const emp_method *method, int64_t default_budget, emp_error *err);
 
 #endif /* EMP_CLI_OPTIONS_RUN_OPTIONS_H */

@@ -104,7 +104,7 @@ static double take_gradients(emp_learner *learner, const double *weight, int32_t
 static void report(emp_learner *learner)
 {
     const emp_colocrl_agent *a = (const emp_colocrl_agent *)learner;
-    emp_placer_metric       *metric = learner->metric;
+    emp_method_metric       *metric = learner->metric;
 
     metric[PLACER_ENTROPY].value = emp_learner_mean(a->net.entropy, a->net.samples);
     metric[PLACER_LOG_PROB].value = emp_learner_mean(a->net.log_prob, a->net.samples);

@@ -37,14 +37,14 @@ cleanup:
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     emp_status          st = EMP_OK;
     emp_colocrl_agent  *agent = (emp_colocrl_agent *)state;
     int32_t            *group_of_row = NULL, group_count = 0;
     emp_colocrl_options options;
 
-    EMP_TRY(emp_placer_options_parse(&options, &emp_placer_colocrl, params, err));
+    EMP_TRY(emp_method_options_parse(&options, &emp_method_colocrl, params, err));
     EMP_TRY(emp_op_features_create(&agent->learner.ops, problem, err));
     EMP_TRY(group_rows(&group_of_row, &group_count, problem, agent->learner.ops, err));
     EMP_TRY(emp_colocrl_agent_init(agent, agent->learner.ops, group_of_row, group_count,
@@ -87,12 +87,12 @@ static const emp_option option_list[] = {
                     EMP_ORDER_POSITION),
     EMP_NO_OPTION};
 
-static const emp_placer_sharing sharing = {.backward = emp_learner_backward,
+static const emp_method_sharing sharing = {.backward = emp_learner_backward,
                                            .step = emp_learner_step,
                                            .list_gradient = emp_learner_list_gradient,
                                            .list_values = emp_learner_list_values};
 
-const emp_placer_type emp_placer_colocrl = {
+const emp_method emp_method_colocrl = {
     .name = "colocrl",
     .description = "REINFORCE on devices of groups that rules make (Mirhoseini et al., "
                    "ICML 2017)",

@@ -10,8 +10,8 @@
 #ifndef EMP_POLICY_COLOCRL_COLOCRL_H
 #define EMP_POLICY_COLOCRL_COLOCRL_H
 
-#include "search/placer.h"
+#include "search/method.h"
 
-extern const emp_placer_type emp_placer_colocrl;
+extern const emp_method emp_method_colocrl;
 
 #endif /* EMP_POLICY_COLOCRL_COLOCRL_H */

@@ -147,7 +147,7 @@ static double take_gradients(emp_learner *learner, const double *weight, int32_t
 static void report(emp_learner *learner)
 {
     const emp_hdp_agent *a = (const emp_hdp_agent *)learner;
-    emp_placer_metric   *metric = learner->metric;
+    emp_method_metric   *metric = learner->metric;
 
     metric[GROUPER_ENTROPY].value = a->grouper.entropy;
     metric[PLACER_ENTROPY].value = emp_learner_mean(a->net.entropy, a->net.samples);

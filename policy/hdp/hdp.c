@@ -41,7 +41,7 @@ static void clear(void *state)
     emp_free(p->legal);
 }
 
-static emp_status fix_groups(planner *p, const emp_placer_params *params, emp_error *err)
+static emp_status fix_groups(planner *p, const emp_method_params *params, emp_error *err)
 {
     const emp_hdp_options *o = &p->options;
     const emp_op_features *ops = p->learner->ops;
@@ -55,7 +55,7 @@ static emp_status fix_groups(planner *p, const emp_placer_params *params, emp_er
     return EMP_OK;
 }
 
-static emp_status create_agent(planner *p, const emp_placer_params *params,
+static emp_status create_agent(planner *p, const emp_method_params *params,
                                emp_error *err)
 {
     const emp_hdp_options *o = &p->options;
@@ -87,7 +87,7 @@ static emp_status create_balance(planner *p, emp_error *err)
 }
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     planner *p = (planner *)state;
 
@@ -148,7 +148,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     return emp_learner_tell(p->learner, scores, count, err);
 }
 
-static const emp_placer_metric *metrics(const void *state, int32_t *count)
+static const emp_method_metric *metrics(const void *state, int32_t *count)
 {
     return emp_learner_metrics(((const planner *)state)->learner, count);
 }
@@ -174,12 +174,12 @@ static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARR
     return emp_learner_list_values(((planner *)state)->learner, arrays);
 }
 
-static const emp_placer_sharing sharing = {.backward = backward,
+static const emp_method_sharing sharing = {.backward = backward,
                                            .step = step,
                                            .list_gradient = list_gradient,
                                            .list_values = list_values};
 
-const emp_placer_type emp_placer_hdp = {
+const emp_method emp_method_hdp = {
     .name = "hdp",
     .description = "Hierarchical Planner: REINFORCE on groups and devices (Mirhoseini et "
                    "al., ICLR 2018)",

@@ -10,8 +10,8 @@
 #ifndef EMP_POLICY_HDP_HDP_H
 #define EMP_POLICY_HDP_HDP_H
 
-#include "search/placer.h"
+#include "search/method.h"
 
-extern const emp_placer_type emp_placer_hdp;
+extern const emp_method emp_method_hdp;
 
 #endif /* EMP_POLICY_HDP_HDP_H */

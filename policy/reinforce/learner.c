@@ -21,7 +21,7 @@ emp_learner emp_learner_start(const emp_learner_type    *type,
                      .threads = threads < 1 ? 1 : threads};
 
     for (int32_t i = 0; i < type->metric_count; i++)
-        l.metric[i] = (emp_placer_metric){type->metrics[i], NAN};
+        l.metric[i] = (emp_method_metric){type->metrics[i], NAN};
     emp_blas_single_thread();
     return l;
 }
@@ -169,7 +169,7 @@ double emp_learner_mean(const double *values, int32_t count)
     return count > 0 ? sum / count : NAN;
 }
 
-const emp_placer_metric *emp_learner_metrics(const void *state, int32_t *count)
+const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count)
 {
     const emp_learner *l = (const emp_learner *)state;
 

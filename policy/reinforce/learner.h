@@ -5,7 +5,7 @@
  *     grad J = 1/k sum_j (R_j - b) grad log p(d_j)
  *
  * for k placements d_j, rewards R and baseline b (reinforce.h). An update has two halves,
- * between which ranks add their gradients (emp_placer_sharing).
+ * between which ranks add their gradients (emp_method_sharing).
  *
  * A policy is a struct that begins with an emp_learner, and an emp_learner_type. Functions
  * that take a void *state are for the table of a method; \a state is the policy.
@@ -101,7 +101,7 @@ struct emp_learner {
     int64_t           update; /**< updates made */
     emp_baseline      baseline;
     int32_t           has_gradient; /**< a sample took part: a step changes something */
-    emp_placer_metric metric[EMP_LEARNER_MAX_METRICS];
+    emp_method_metric metric[EMP_LEARNER_MAX_METRICS];
 };
 
 /** What a policy begins with; takes \a ops over. */
@@ -121,7 +121,7 @@ emp_status emp_learner_ask(void *state, emp_device_id *const *candidates, int32_
 emp_status emp_learner_tell(void *state, const emp_score *scores, int32_t count,
                             emp_error *err);
 
-/** The functions of emp_placer_sharing. \retval EMP_EINVAL  As emp_learner_tell(). */
+/** The functions of emp_method_sharing. \retval EMP_EINVAL  As emp_learner_tell(). */
 emp_status emp_learner_backward(void *state, const emp_score *scores, int32_t count,
                                 int32_t first, int32_t own, emp_error *err);
 void       emp_learner_step(void *state);
@@ -137,6 +137,6 @@ int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED
 /** Of \a count values; NaN for none. */
 double emp_learner_mean(const double *values, int32_t count);
 
-const emp_placer_metric *emp_learner_metrics(const void *state, int32_t *count);
+const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count);
 
 #endif /* EMP_POLICY_REINFORCE_LEARNER_H */

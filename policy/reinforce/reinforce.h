@@ -11,7 +11,7 @@
 #ifndef EMP_POLICY_REINFORCE_REINFORCE_H
 #define EMP_POLICY_REINFORCE_REINFORCE_H
 
-#include "search/placer.h"
+#include "search/method.h"
 
 /** What a step of t seconds is worth; the paper found the first to be the best. */
 typedef enum {

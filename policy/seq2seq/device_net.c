@@ -13,7 +13,7 @@
 #include "policy/nn/linear.h"
 #include "policy/nn/lstm.h"
 #include "policy/nn/team.h"
-#include "search/placer.h"
+#include "search/method.h"
 
 /* Cuts the workspace into arrays; with base NULL only adds up its size. */
 static size_t lay_out(emp_device_net *net, emp_real *base)

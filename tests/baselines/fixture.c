@@ -148,18 +148,18 @@ const emp_problem *fixture_problem(fixture *f)
     return &f->problem;
 }
 
-void fixture_place(const emp_placer_type *type, const emp_problem *problem, uint64_t seed,
+void fixture_place(const emp_method *type, const emp_problem *problem, uint64_t seed,
                    const char *options, emp_device_id *device_of_op)
 {
     emp_error         err = {0};
-    emp_placer_params params = {.seed = seed, .threads = 1, .options = options};
+    emp_method_params params = {.seed = seed, .threads = 1, .options = options};
     emp_device_id    *candidate[1] = {device_of_op};
     void             *state = NULL;
     int32_t           count = 0;
 
-    cr_assert_eq(emp_placer_create(&state, type, problem, &params, &err), EMP_OK,
+    cr_assert_eq(emp_method_create(&state, type, problem, &params, &err), EMP_OK,
                  "%s: %s", type->name, err.msg);
-    cr_assert_eq(emp_placer_ask(type, state, candidate, 1, &count, &err), EMP_OK);
+    cr_assert_eq(emp_method_ask(type, state, candidate, 1, &count, &err), EMP_OK);
     cr_assert_eq(count, 1, "%s gives a placement", type->name);
-    emp_placer_destroy(type, state);
+    emp_method_destroy(type, state);
 }

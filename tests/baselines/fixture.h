@@ -6,7 +6,7 @@
 #ifndef EMP_TESTS_BASELINES_FIXTURE_H
 #define EMP_TESTS_BASELINES_FIXTURE_H
 
-#include "search/placer.h"
+#include "search/method.h"
 
 enum { FIXTURE_MAX_OPS = 128, FIXTURE_MAX_EDGES = 2048 };
 
@@ -50,7 +50,7 @@ emp_op_id fixture_clique(fixture *f, int32_t count, int64_t bytes);
 const emp_problem *fixture_problem(fixture *f);
 
 /* Creates, asks once, destroys; device_of_op[op_count]. Fails the test on an error. */
-void fixture_place(const emp_placer_type *type, const emp_problem *problem, uint64_t seed,
+void fixture_place(const emp_method *type, const emp_problem *problem, uint64_t seed,
                    const char *options, emp_device_id *device_of_op);
 
 #endif /* EMP_TESTS_BASELINES_FIXTURE_H */

@@ -143,7 +143,7 @@ Test(expert, gives_each_layer_its_gpu)
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         fixture *f = create_translator(layers[i], gpus[i]);
         int32_t  used = gpus[i] < layers[i] ? gpus[i] : layers[i];
-        fixture_place(&emp_placer_expert, fixture_problem(f), 1, NULL, device);
+        fixture_place(&emp_method_expert, fixture_problem(f), 1, NULL, device);
         for (int32_t k = 0; k < layers[i]; k++) {
             for (int32_t j = 0; j < 8; j++) { /* AddN and clipping follow their input */
                 const char *of_layer[] = {
@@ -182,7 +182,7 @@ Test(expert, keeps_language_models_and_convolutions_on_one_gpu)
             f->name[first] = "rnn/multi_rnn_cell/cell_1/MatMul";
         else
             f->op[first].cost.op_class = EMP_OP_CONV;
-        fixture_place(&emp_placer_expert, fixture_problem(f), 1, NULL, device);
+        fixture_place(&emp_method_expert, fixture_problem(f), 1, NULL, device);
         for (emp_op_id op = 0; op < 8; op++) cr_expect_eq(device[op], 1);
         emp_free(f);
     }
@@ -231,12 +231,12 @@ Test(expert, cuts_an_unknown_model_into_layers_only_if_it_must)
     emp_device_id device[FIXTURE_MAX_OPS];
     fixture      *f = create_unknown_model(LAYERS, (1 << 30) / LAYERS);
 
-    fixture_place(&emp_placer_expert, fixture_problem(f), 1, NULL, device);
+    fixture_place(&emp_method_expert, fixture_problem(f), 1, NULL, device);
     for (emp_op_id op = 0; op < f->graph.op_count; op++) cr_expect_eq(device[op], 1);
     emp_free(f);
 
     f = create_unknown_model(LAYERS, (1 << 30) / LAYERS + 1);
-    fixture_place(&emp_placer_expert, fixture_problem(f), 1, NULL, device);
+    fixture_place(&emp_method_expert, fixture_problem(f), 1, NULL, device);
     for (int32_t k = 0; k < LAYERS; k++) {
         const char   *format[] = {"w%d", "w%d/read", "gradients/block%d/mul_grad/mul"};
         char          name[48];
@@ -256,13 +256,13 @@ Test(expert, cuts_an_unknown_model_into_layers_only_if_it_must)
 Test(expert, needs_a_gpu)
 {
     fixture                *f = fixture_create(0);
-    const emp_placer_params params = {0};
+    const emp_method_params params = {0};
     emp_error               err = {0};
     void                   *state = NULL;
 
     fixture_clique(f, 3, 1);
     cr_expect_eq(
-        emp_placer_create(&state, &emp_placer_expert, fixture_problem(f), &params, &err),
+        emp_method_create(&state, &emp_method_expert, fixture_problem(f), &params, &err),
         EMP_EUNSUPPORTED);
     cr_expect_str_eq(err.msg, "method expert: machine test0 has no GPU");
     emp_free(f);
@@ -270,7 +270,7 @@ Test(expert, needs_a_gpu)
 
 Test(expert, survives_every_allocation_failure)
 {
-    const emp_placer_params params = {0};
+    const emp_method_params params = {0};
     fixture *models[] = {create_translator(2, 2), create_unknown_model(8, 1 << 30)};
 
     for (size_t i = 0; i < 2; i++) {
@@ -279,14 +279,14 @@ Test(expert, survives_every_allocation_failure)
         void              *state = NULL;
         for (long allowed = 0; st != EMP_OK; allowed++) {
             emp_mem_fail_after(allowed);
-            st = emp_placer_create(&state, &emp_placer_expert, problem, &params, NULL);
+            st = emp_method_create(&state, &emp_method_expert, problem, &params, NULL);
             emp_mem_fail_after(-1);
             if (st == EMP_OK) break;
             cr_assert_eq(st, EMP_ENOMEM);
             cr_assert_null(state);
             cr_assert_eq(emp_mem_live_blocks(), 2, "leak after %ld", allowed);
         }
-        emp_placer_destroy(&emp_placer_expert, state);
+        emp_method_destroy(&emp_method_expert, state);
     }
     for (size_t i = 0; i < 2; i++) emp_free(models[i]);
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -30,7 +30,7 @@ typedef struct {
 static emp_status place(placed *p, const char *source, emp_error *err)
 {
     emp_status        st = EMP_OK;
-    emp_placer_params params = {.seed = 1, .threads = 1};
+    emp_method_params params = {.seed = 1, .threads = 1};
     emp_runtime       runtime;
     void             *state = NULL;
     int32_t           count = 0;
@@ -42,12 +42,12 @@ static emp_status place(placed *p, const char *source, emp_error *err)
     EMP_TRY(emp_runtime_load(&runtime, "tf-r1.3", err));
     EMP_TRY(emp_problem_create(&p->problem, p->graph, p->machine, &runtime, source, err));
     p->device = EMP_NEW_ARRAY(emp_device_id, (size_t)p->graph->op_count);
-    EMP_TRY(emp_placer_create(&state, &emp_placer_expert, p->problem, &params, err));
-    EMP_TRY(emp_placer_ask(&emp_placer_expert, state, &p->device, 1, &count, err));
+    EMP_TRY(emp_method_create(&state, &emp_method_expert, p->problem, &params, err));
+    EMP_TRY(emp_method_ask(&emp_method_expert, state, &p->device, 1, &count, err));
     emp_problem_legalize(p->problem, p->device);
 
 cleanup:
-    emp_placer_destroy(&emp_placer_expert, state);
+    emp_method_destroy(&emp_method_expert, state);
     return st;
 }
 

@@ -37,10 +37,10 @@ static int32_t count_cut_edges(const fixture *f, const emp_device_id *device_of_
     return cut;
 }
 
-static const emp_placer_type *find_type(const char *name)
+static const emp_method *find_type(const char *name)
 {
-    int32_t                       count;
-    const emp_placer_type *const *types = emp_baselines(&count);
+    int32_t                  count;
+    const emp_method *const *types = emp_baselines(&count);
 
     for (int32_t t = 0; t < count; t++) {
         if (strcmp(types[t]->name, name) == 0) return types[t];
@@ -50,9 +50,9 @@ static const emp_placer_type *find_type(const char *name)
 }
 
 /* For graphs as wide as a tangle: dp-contiguous takes one order of them, and has tests of its own. */
-static const char *options_for_wide(const emp_placer_type *type)
+static const char *options_for_wide(const emp_method *type)
 {
-    return type == &emp_placer_dp_contiguous ? "order=one" : NULL;
+    return type == &emp_method_dp_contiguous ? "order=one" : NULL;
 }
 
 struct cut_case {
@@ -94,7 +94,7 @@ Test(partitioners, scotch_maps_around_what_is_fixed_to_the_cpu)
         if (i > 0) fixture_edge(f, i - 1, i);
     }
     fixture_cpu_only(f, 98);
-    fixture_place(&emp_placer_scotch, fixture_problem(f), 7, NULL, device);
+    fixture_place(&emp_method_scotch, fixture_problem(f), 7, NULL, device);
     for (int32_t i = 0; i < 99; i++) count[device[i]]++;
     cr_expect_eq(device[98], 0);
     cr_expect_leq(count_cut_edges(f, device), 3);
@@ -104,9 +104,9 @@ Test(partitioners, scotch_maps_around_what_is_fixed_to_the_cpu)
 
 Test(partitioners, without_the_cpu_only_what_must_stays_there)
 {
-    const emp_placer_type *types[] = {&emp_placer_mincut, &emp_placer_metis};
-    fixture               *f = create_chain_of_cliques(2, 2);
-    emp_device_id          device[FIXTURE_MAX_OPS];
+    const emp_method *types[] = {&emp_method_mincut, &emp_method_metis};
+    fixture          *f = create_chain_of_cliques(2, 2);
+    emp_device_id     device[FIXTURE_MAX_OPS];
 
     fixture_cpu_only(f, 3);
     fixture_cpu_only(f, CLIQUE + 3);
@@ -125,10 +125,10 @@ Test(partitioners, without_the_cpu_only_what_must_stays_there)
 
 Test(partitioners, parts_follow_the_power_of_devices)
 {
-    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_metis};
-    const char            *options[] = {NULL, "cpu=1"};
-    fixture               *f = fixture_create(2);
-    emp_device_id          device[FIXTURE_MAX_OPS];
+    const emp_method *types[] = {&emp_method_scotch, &emp_method_metis};
+    const char       *options[] = {NULL, "cpu=1"};
+    fixture          *f = fixture_create(2);
+    emp_device_id     device[FIXTURE_MAX_OPS];
 
     for (int32_t i = 0; i < 99; i++) { /* a chain can be cut anywhere */
         fixture_op(f, NULL, 100);
@@ -168,7 +168,7 @@ Test(partitioners, scotch_keeps_heavy_traffic_on_fast_links)
             fixture_edge(f, first[heavy[i][0]] + k, first[heavy[i][1]] + k);
         fixture_edge(f, first[light[i][0]], first[light[i][1]]);
     }
-    fixture_place(&emp_placer_mincut, fixture_problem(f), 7, NULL, device);
+    fixture_place(&emp_method_mincut, fixture_problem(f), 7, NULL, device);
     for (int32_t i = 0; i < 2; i++) {
         emp_device_id a = device[first[heavy[i][0]]], b = device[first[heavy[i][1]]];
         cr_expect_eq((a - 1) / 2, (b - 1) / 2, "clique %d on %d, clique %d on %d",
@@ -179,10 +179,10 @@ Test(partitioners, scotch_keeps_heavy_traffic_on_fast_links)
 
 Test(partitioners, one_gpu_takes_everything)
 {
-    const emp_placer_type *types[] = {&emp_placer_mincut, &emp_placer_metis};
-    fixture               *f = create_chain_of_cliques(2, 1);
-    const emp_problem     *problem = fixture_problem(f);
-    emp_device_id          device[FIXTURE_MAX_OPS];
+    const emp_method  *types[] = {&emp_method_mincut, &emp_method_metis};
+    fixture           *f = create_chain_of_cliques(2, 1);
+    const emp_problem *problem = fixture_problem(f);
+    emp_device_id      device[FIXTURE_MAX_OPS];
 
     for (size_t t = 0; t < 2; t++) {
         fixture_place(types[t], problem, 7, NULL, device);
@@ -209,18 +209,18 @@ static fixture *create_tangle(int32_t gpu_count)
 
 Test(placers, equal_seeds_give_equal_placements)
 {
-    fixture                      *f = create_tangle(4);
-    const emp_problem            *problem = fixture_problem(f);
-    emp_device_id                 device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
-    int32_t                       count;
-    const emp_placer_type *const *types = emp_baselines(&count);
-    size_t                        bytes = (size_t)f->graph.op_count * sizeof device[0];
+    fixture                 *f = create_tangle(4);
+    const emp_problem       *problem = fixture_problem(f);
+    emp_device_id            device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
+    int32_t                  count;
+    const emp_method *const *types = emp_baselines(&count);
+    size_t                   bytes = (size_t)f->graph.op_count * sizeof device[0];
 
     for (int32_t t = 0; t < count; t++) {
         const char *options = options_for_wide(types[t]);
         fixture_place(types[t], problem, 3, options, device);
         for (int i = 0; i < 5; i++) {
-            fixture_place(&emp_placer_scotch, problem, 100 + (uint64_t)i, NULL, again);
+            fixture_place(&emp_method_scotch, problem, 100 + (uint64_t)i, NULL, again);
             fixture_place(types[t], problem, 3, options, again);
             cr_expect_eq(memcmp(device, again, bytes), 0, "%s differs", types[t]->name);
         }
@@ -229,9 +229,9 @@ Test(placers, equal_seeds_give_equal_placements)
 }
 
 struct job {
-    const emp_placer_type *type;
-    const emp_problem     *problem;
-    emp_device_id          device[FIXTURE_MAX_OPS];
+    const emp_method  *type;
+    const emp_problem *problem;
+    emp_device_id      device[FIXTURE_MAX_OPS];
 };
 
 static void *run_job(void *argument)
@@ -247,10 +247,10 @@ Test(placers, concurrent_calls_give_the_same_placements)
 /* METIS runs in a child process. The allocator of AddressSanitizer, unlike glibc's, leaves its
  * locks to the child as another thread may hold them at that moment. */
 #ifdef __SANITIZE_ADDRESS__
-    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_m_sct};
+    const emp_method *types[] = {&emp_method_scotch, &emp_method_m_sct};
 #else
-    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_metis,
-                                      &emp_placer_m_sct};
+    const emp_method *types[] = {&emp_method_scotch, &emp_method_metis,
+                                 &emp_method_m_sct};
 #endif
     enum { THREADS = 9, TYPES = sizeof types / sizeof *types };
     fixture           *f = create_tangle(4);
@@ -273,12 +273,12 @@ Test(placers, concurrent_calls_give_the_same_placements)
 
 Test(placers, partitioners_use_their_seed)
 {
-    const emp_placer_type *types[] = {&emp_placer_scotch, &emp_placer_mincut,
-                                      &emp_placer_metis};
-    fixture               *f = create_tangle(4);
-    const emp_problem     *problem = fixture_problem(f);
-    emp_device_id          device[FIXTURE_MAX_OPS], other[FIXTURE_MAX_OPS];
-    size_t                 bytes = (size_t)f->graph.op_count * sizeof device[0];
+    const emp_method  *types[] = {&emp_method_scotch, &emp_method_mincut,
+                                  &emp_method_metis};
+    fixture           *f = create_tangle(4);
+    const emp_problem *problem = fixture_problem(f);
+    emp_device_id      device[FIXTURE_MAX_OPS], other[FIXTURE_MAX_OPS];
+    size_t             bytes = (size_t)f->graph.op_count * sizeof device[0];
 
     for (size_t t = 0; t < 3; t++) {
         int differing = 0;
@@ -294,28 +294,28 @@ Test(placers, partitioners_use_their_seed)
 
 Test(placers, all_but_searches_propose_once)
 {
-    fixture                      *f = create_chain_of_cliques(2, 2);
-    const emp_problem            *problem = fixture_problem(f);
-    int32_t                       type_count;
-    const emp_placer_type *const *types = emp_baselines(&type_count);
-    emp_device_id                 device[2][FIXTURE_MAX_OPS];
-    emp_device_id                *candidates[2] = {device[0], device[1]};
-    const emp_placer_params       params = {.seed = 1, .threads = 1};
-    const emp_score               score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
+    fixture                 *f = create_chain_of_cliques(2, 2);
+    const emp_problem       *problem = fixture_problem(f);
+    int32_t                  type_count;
+    const emp_method *const *types = emp_baselines(&type_count);
+    emp_device_id            device[2][FIXTURE_MAX_OPS];
+    emp_device_id           *candidates[2] = {device[0], device[1]};
+    const emp_method_params  params = {.seed = 1, .threads = 1};
+    const emp_score          score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
 
     for (int32_t t = 0; t < type_count; t++) {
         void   *state = NULL;
         int32_t count = 0;
-        cr_assert_eq(emp_placer_create(&state, types[t], problem, &params, NULL), EMP_OK);
-        cr_assert_eq(emp_placer_ask(types[t], state, candidates, 2, &count, NULL),
+        cr_assert_eq(emp_method_create(&state, types[t], problem, &params, NULL), EMP_OK);
+        cr_assert_eq(emp_method_ask(types[t], state, candidates, 2, &count, NULL),
                      EMP_OK);
         cr_expect(count == 1 || (count == 2 && types[t]->uses_budget), "%s",
                   types[t]->name);
-        cr_assert_eq(emp_placer_tell(types[t], state, score, count, NULL), EMP_OK);
-        cr_assert_eq(emp_placer_ask(types[t], state, candidates, 2, &count, NULL),
+        cr_assert_eq(emp_method_tell(types[t], state, score, count, NULL), EMP_OK);
+        cr_assert_eq(emp_method_ask(types[t], state, candidates, 2, &count, NULL),
                      EMP_OK);
         cr_expect_eq(count, types[t]->uses_budget ? 2 : 0, "%s", types[t]->name);
-        emp_placer_destroy(types[t], state);
+        emp_method_destroy(types[t], state);
     }
     emp_free(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -327,9 +327,9 @@ Test(single, puts_every_op_on_one_device)
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      device[FIXTURE_MAX_OPS];
 
-    fixture_place(&emp_placer_cpu, problem, 1, NULL, device);
+    fixture_place(&emp_method_cpu, problem, 1, NULL, device);
     for (emp_op_id op = 0; op < f->graph.op_count; op++) cr_expect_eq(device[op], 0);
-    fixture_place(&emp_placer_gpu, problem, 1, NULL, device);
+    fixture_place(&emp_method_gpu, problem, 1, NULL, device);
     for (emp_op_id op = 0; op < f->graph.op_count; op++) cr_expect_eq(device[op], 1);
     emp_free(f);
 }
@@ -338,20 +338,20 @@ Test(single, puts_every_op_on_one_device)
 static void draw_many(const emp_problem *problem, uint64_t seed, const char *options,
                       emp_device_id (*device)[FIXTURE_MAX_OPS])
 {
-    const emp_placer_params params = {.seed = seed, .threads = 1, .options = options};
+    const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
     void                   *state = NULL;
     emp_device_id          *candidates[MANY];
     int32_t                 count;
 
     for (size_t i = 0; i < MANY; i++) candidates[i] = device[i];
-    cr_assert_eq(emp_placer_create(&state, &emp_placer_random, problem, &params, NULL),
+    cr_assert_eq(emp_method_create(&state, &emp_method_random, problem, &params, NULL),
                  EMP_OK);
     for (int32_t i = 0; i < MANY; i += count) {
         int32_t batch = MANY - i < 7 ? MANY - i : 7;
-        cr_assert_eq(emp_placer_random.ask(state, &candidates[i], batch, &count, NULL),
+        cr_assert_eq(emp_method_random.ask(state, &candidates[i], batch, &count, NULL),
                      EMP_OK);
     }
-    emp_placer_destroy(&emp_placer_random, state);
+    emp_method_destroy(&emp_method_random, state);
 }
 
 static emp_device_id draws[MANY][FIXTURE_MAX_OPS], other_draws[MANY][FIXTURE_MAX_OPS];
@@ -392,7 +392,7 @@ Test(random, depends_on_the_seed_but_not_on_the_batch)
 
     draw_many(problem, 5, NULL, draws);
     draw_many(problem, 6, NULL, other_draws);
-    fixture_place(&emp_placer_random, problem, 5, NULL, first); /* a batch of one */
+    fixture_place(&emp_method_random, problem, 5, NULL, first); /* a batch of one */
     cr_expect_eq(memcmp(first, draws[0], bytes), 0);
     for (size_t i = 0; i < MANY; i++)
         cr_expect_neq(memcmp(draws[i], other_draws[i], bytes), 0);
@@ -452,11 +452,11 @@ ParameterizedTestParameters(placers, wrong_options_are_named)
 ParameterizedTest(struct option_case *c, placers, wrong_options_are_named)
 {
     fixture                *f = create_chain_of_cliques(2, 2);
-    const emp_placer_params params = {.options = c->options};
+    const emp_method_params params = {.options = c->options};
     emp_error               err = {0};
     void                   *state = NULL;
 
-    cr_expect_eq(emp_placer_create(&state, find_type(c->method), fixture_problem(f),
+    cr_expect_eq(emp_method_create(&state, find_type(c->method), fixture_problem(f),
                                    &params, &err),
                  EMP_EINVAL);
     cr_expect_str_eq(err.msg, c->message);
@@ -470,10 +470,10 @@ static void on_signal(int number) { (void)number; }
 /* What a method says of its options is what it takes. */
 Test(placers, take_the_defaults_that_they_list)
 {
-    fixture                      *f = create_chain_of_cliques(2, 2);
-    const emp_problem            *problem = fixture_problem(f);
-    int32_t                       count;
-    const emp_placer_type *const *types = emp_baselines(&count);
+    fixture                 *f = create_chain_of_cliques(2, 2);
+    const emp_problem       *problem = fixture_problem(f);
+    int32_t                  count;
+    const emp_method *const *types = emp_baselines(&count);
 
     for (int32_t t = 0; t < count; t++) {
         for (const emp_option *o = types[t]->options; o != NULL && o->name != NULL; o++) {
@@ -482,10 +482,10 @@ Test(placers, take_the_defaults_that_they_list)
             emp_error err = {0};
             emp_option_write_default(value, o, 0);
             snprintf(option, sizeof option, "%s=%s", o->name, value);
-            const emp_placer_params params = {.seed = 1, .threads = 1, .options = option};
-            cr_expect_eq(emp_placer_create(&state, types[t], problem, &params, &err),
+            const emp_method_params params = {.seed = 1, .threads = 1, .options = option};
+            cr_expect_eq(emp_method_create(&state, types[t], problem, &params, &err),
                          EMP_OK, "%s: %s", types[t]->name, err.msg);
-            emp_placer_destroy(types[t], state);
+            emp_method_destroy(types[t], state);
         }
     }
     emp_free(f);
@@ -499,7 +499,7 @@ Test(metis, leaves_signal_handlers_as_they_were)
     emp_device_id    device[FIXTURE_MAX_OPS];
 
     for (size_t i = 0; i < 2; i++) sigaction(signals[i], &mine, NULL);
-    fixture_place(&emp_placer_metis, fixture_problem(f), 1, NULL, device);
+    fixture_place(&emp_method_metis, fixture_problem(f), 1, NULL, device);
     for (size_t i = 0; i < 2; i++) {
         sigaction(signals[i], NULL, &after);
         cr_expect_eq(after.sa_handler, on_signal);
@@ -510,20 +510,20 @@ Test(metis, leaves_signal_handlers_as_they_were)
 
 Test(placers, survive_every_allocation_failure)
 {
-    fixture                      *f = create_tangle(2);
-    const emp_problem            *problem = fixture_problem(f);
-    int32_t                       count;
-    const emp_placer_type *const *types = emp_baselines(&count);
+    fixture                 *f = create_tangle(2);
+    const emp_problem       *problem = fixture_problem(f);
+    int32_t                  count;
+    const emp_method *const *types = emp_baselines(&count);
 
     for (int32_t t = 0; t < count; t++) {
-        const emp_placer_params params = {
+        const emp_method_params params = {
             .seed = 1, .threads = 1, .options = options_for_wide(types[t])};
         void      *state = NULL;
         emp_status st = EMP_ENOMEM;
         long       allowed = 0;
         for (; st != EMP_OK; allowed++) {
             emp_mem_fail_after(allowed);
-            st = emp_placer_create(&state, types[t], problem, &params, NULL);
+            st = emp_method_create(&state, types[t], problem, &params, NULL);
             emp_mem_fail_after(-1);
             if (st == EMP_OK) break;
             cr_assert_eq(st, EMP_ENOMEM, "%s after %ld: %s", types[t]->name, allowed,
@@ -533,7 +533,7 @@ Test(placers, survive_every_allocation_failure)
                          allowed); /* the fixture's own */
         }
         cr_expect_gt(allowed, 1);
-        emp_placer_destroy(types[t], state);
+        emp_method_destroy(types[t], state);
     }
     emp_free(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);

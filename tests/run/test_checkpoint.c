@@ -137,9 +137,9 @@ Test(checkpoint, resumed_record_is_the_same_bytes_wherever_the_run_was_stopped)
 
 /* A method whose batches hold at most 3, for so many of them. */
 typedef struct {
-    const emp_placer_type *method;
-    const char            *preset, *options;
-    int                    batches;
+    const emp_method *method;
+    const char       *preset, *options;
+    int               batches;
 } small_steps;
 
 static void use(emp_run_params *params, const small_steps *how)
@@ -185,15 +185,15 @@ static void expect_same_bytes(const small_steps *how)
 Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 {
     static const small_steps searches[] = {
-        {&emp_placer_local, NULL, "samples=3,moves=groups,coarsest=2,finest=2", 9},
-        {&emp_placer_local, NULL, "samples=3,pick=best,kicks=0", 9},
-        {&emp_placer_anneal, NULL, "samples=3,warmup=6", 9},
-        {&emp_placer_refine, NULL,
+        {&emp_method_local, NULL, "samples=3,moves=groups,coarsest=2,finest=2", 9},
+        {&emp_method_local, NULL, "samples=3,pick=best,kicks=0", 9},
+        {&emp_method_anneal, NULL, "samples=3,warmup=6", 9},
+        {&emp_method_refine, NULL,
          "samples=3,starts=2,start_samples=4,coarsest=1,finest=4,cuts=2,filter=4", 9},
-        {&emp_placer_mcmc, NULL, "samples=3,reset=6", 9},
-        {&emp_placer_ce, NULL, "samples=3,starts=2,start_samples=6,fine=3,coarse=2", 8},
-        {&emp_placer_post, NULL, "samples=3,batches=2,count=4", 8},
-        {&emp_placer_brkga, NULL, "population=5,elite=0.2,mutants=0.2,count=4", 6}};
+        {&emp_method_mcmc, NULL, "samples=3,reset=6", 9},
+        {&emp_method_ce, NULL, "samples=3,starts=2,start_samples=6,fine=3,coarse=2", 8},
+        {&emp_method_post, NULL, "samples=3,batches=2,count=4", 8},
+        {&emp_method_brkga, NULL, "population=5,elite=0.2,mutants=0.2,count=4", 6}};
 
     for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
         expect_same_bytes(&searches[i]);
@@ -426,9 +426,9 @@ Test(checkpoint, of_other_sources_or_state_is_refused)
 
 Test(checkpoint, method_without_state_is_refused)
 {
-    emp_placer_type plain = tiny_placer;
-    emp_run_params  params = tiny_params(BUDGET, 1);
-    emp_error       err;
+    emp_method     plain = tiny_placer;
+    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_error      err;
 
     plain.list_state = NULL;
     params.method = &plain;

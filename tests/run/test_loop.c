@@ -44,11 +44,11 @@ Test(runner, budget_is_used_up_and_not_exceeded)
 
 Test(runner, preset_of_a_method_without_any_is_refused)
 {
-    tiny            t = tiny_create(SMALL);
-    emp_run_params  params = tiny_params(4, 1);
-    emp_placer_type plain = *params.method;
-    emp_record      record;
-    emp_error       err = {0};
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(4, 1);
+    emp_method     plain = *params.method;
+    emp_record     record;
+    emp_error      err = {0};
 
     plain.presets = NULL;
     params.method = &plain;

@@ -71,11 +71,11 @@ struct state {
     const emp_problem *problem;
     uint64_t           seed;
     int64_t            proposed;
-    emp_placer_metric  metric[2];
+    emp_method_metric  metric[2];
 };
 
 static emp_status init(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err)
+                       const emp_method_params *params, emp_error *err)
 {
     struct state *s = (struct state *)state;
 
@@ -118,8 +118,8 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     if (tiny_placer_script.told != tiny_placer_script.asked) {
         tiny_placer_script.is_told_order = false;
     }
-    s->metric[0] = (emp_placer_metric){"first_s", scores[0].step_time_s};
-    s->metric[1] = (emp_placer_metric){"proposed", (double)s->proposed};
+    s->metric[0] = (emp_method_metric){"first_s", scores[0].step_time_s};
+    s->metric[1] = (emp_method_metric){"proposed", (double)s->proposed};
     tiny_placer_script.overflow_frac = scores[0].overflow_frac;
     if (tiny_placer_script.fail_tell != EMP_OK) {
         return EMP_ERROR(tiny_placer_script.fail_tell, "scripted failure");
@@ -127,7 +127,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     return EMP_OK;
 }
 
-static const emp_placer_metric *metrics(const void *state, int32_t *count)
+static const emp_method_metric *metrics(const void *state, int32_t *count)
 {
     *count = 2;
     return ((const struct state *)state)->metric;
@@ -142,7 +142,7 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return 1;
 }
 
-const emp_placer_type tiny_placer = {
+const emp_method tiny_placer = {
     .name = "scripted",
     .description = "for tests",
     .uses_budget = true,

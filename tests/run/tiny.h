@@ -39,8 +39,8 @@ typedef struct {
     bool          is_told_order; /**< as many told as asked at every tell */
 } tiny_script;
 
-extern tiny_script           tiny_placer_script;
-extern const emp_placer_type tiny_placer;
+extern tiny_script      tiny_placer_script;
+extern const emp_method tiny_placer;
 
 /** A run of the scripted placer. */
 emp_run_params tiny_params(int64_t budget, int32_t threads);

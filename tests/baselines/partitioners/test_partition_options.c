@@ -105,8 +105,8 @@ Test(scotch, complete_architecture_knows_no_slow_links)
     }
     const emp_problem *problem = fixture_problem(f);
     for (uint64_t seed = 0; seed < 8; seed++) {
-        fixture_place(&emp_placer_mincut, problem, seed, NULL, machine);
-        fixture_place(&emp_placer_mincut, problem, seed, "arch=complete", complete);
+        fixture_place(&emp_method_mincut, problem, seed, NULL, machine);
+        fixture_place(&emp_method_mincut, problem, seed, "arch=complete", complete);
         for (int32_t i = 0; i < f->graph.edge_count; i++) {
             slow[0] += (machine[f->from[i]] - 1) / 2 != (machine[f->to[i]] - 1) / 2;
             slow[1] += (complete[f->from[i]] - 1) / 2 != (complete[f->to[i]] - 1) / 2;
@@ -136,7 +136,7 @@ Test(metis, memory_is_a_second_constraint)
     const emp_problem *problem = fixture_problem(f);
     for (int32_t with_memory = 0; with_memory < 2; with_memory++) {
         double load[3] = {0.0}, memory[3] = {0.0};
-        fixture_place(&emp_placer_metis, problem, 1,
+        fixture_place(&emp_method_metis, problem, 1,
                       with_memory ? "memory=1,imbalance=0.05,memory_imbalance=0.1" : NULL,
                       device);
         for (int32_t i = 0; i < OPS; i++) {
@@ -282,10 +282,10 @@ ParameterizedTestParameters(partition_options, keep_placements_a_function_of_the
     return cr_make_param_array(struct seeded, cases, sizeof cases / sizeof *cases);
 }
 
-static const emp_placer_type *find_type(const char *name)
+static const emp_method *find_type(const char *name)
 {
-    int32_t                       count;
-    const emp_placer_type *const *types = emp_baselines(&count);
+    int32_t                  count;
+    const emp_method *const *types = emp_baselines(&count);
 
     while (count > 0 && strcmp(types[count - 1]->name, name) != 0) count--;
     cr_assert_gt(count, 0);
@@ -349,12 +349,12 @@ ParameterizedTestParameters(partition_options, are_refused_in_a_sentence)
 ParameterizedTest(struct wrong *c, partition_options, are_refused_in_a_sentence)
 {
     fixture                *f = fixture_create(2);
-    const emp_placer_params params = {.options = c->options};
+    const emp_method_params params = {.options = c->options};
     emp_error               err = {0};
     void                   *state = NULL;
 
     fixture_op(f, NULL, 1);
-    cr_expect_eq(emp_placer_create(&state, find_type(c->method), fixture_problem(f),
+    cr_expect_eq(emp_method_create(&state, find_type(c->method), fixture_problem(f),
                                    &params, &err),
                  EMP_EINVAL);
     cr_expect_str_eq(err.msg, c->message);

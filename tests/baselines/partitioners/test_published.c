@@ -157,29 +157,29 @@ static void expect_ms(double got_ms, double published_ms, const char *name)
                   name, got_ms, published_ms);
 }
 
-static double search_ms(world *w, const emp_placer_type *type, const char *options,
+static double search_ms(world *w, const emp_method *type, const char *options,
                         int32_t budget)
 {
-    const emp_placer_params params = {.seed = 1, .threads = 1, .options = options};
+    const emp_method_params params = {.seed = 1, .threads = 1, .options = options};
     emp_device_id          *candidate[1] = {w->device_of_op};
     void                   *state = NULL;
     double                  best_ms = INFINITY;
     emp_error               err = {0};
 
-    cr_assert_eq(emp_placer_create(&state, type, w->problem, &params, &err), EMP_OK, "%s",
+    cr_assert_eq(emp_method_create(&state, type, w->problem, &params, &err), EMP_OK, "%s",
                  err.msg);
     for (int32_t i = 0; i < budget; i++) {
         int32_t        count = 0;
         emp_sim_result r;
-        cr_assert_eq(emp_placer_ask(type, state, candidate, 1, &count, &err), EMP_OK);
+        cr_assert_eq(emp_method_ask(type, state, candidate, 1, &count, &err), EMP_OK);
         if (count == 0) break;
         emp_problem_legalize(w->problem, w->device_of_op);
         cr_assert_eq(emp_sim_run(w->sim, w->device_of_op, &r, NULL), EMP_OK);
         emp_score score = {(double)r.step_time_ns * 1e-9, r.is_feasible, 0.0};
         if (r.is_feasible) best_ms = fmin(best_ms, (double)r.step_time_ns * 1e-6);
-        cr_assert_eq(emp_placer_tell(type, state, &score, 1, &err), EMP_OK);
+        cr_assert_eq(emp_method_tell(type, state, &score, 1, &err), EMP_OK);
     }
-    emp_placer_destroy(type, state);
+    emp_method_destroy(type, state);
     return best_ms;
 }
 
@@ -202,13 +202,13 @@ static void expect_experts_load(world *w, const instance *in)
 
 static void expect_contiguous_load(world *w, const instance *in)
 {
-    expect_ms(search_ms(w, &emp_placer_dp_contiguous, NULL, 1), in->contiguous_ms,
+    expect_ms(search_ms(w, &emp_method_dp_contiguous, NULL, 1), in->contiguous_ms,
               in->name);
 }
 
 static void expect_less_by_search(world *w, const instance *in)
 {
-    double ms = search_ms(w, &emp_placer_local, "start=split,samples=1", BUDGET);
+    double ms = search_ms(w, &emp_method_local, "start=split,samples=1", BUDGET);
 
     cr_expect_leq(ms, in->contiguous_ms * 1.00001, "%s: %g", in->name, ms);
     cr_expect_leq(ms, in->scotch_ms, "%s: %g", in->name, ms);

@@ -84,10 +84,10 @@ typedef struct {
 static void start(search *s, const emp_problem *problem, uint64_t seed,
                   const char *options)
 {
-    const emp_placer_params params = {.seed = seed, .threads = 1, .options = options};
+    const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
     emp_error               err = {0};
 
-    cr_assert_eq(emp_placer_create(&s->state, &emp_placer_ce, problem, &params, &err),
+    cr_assert_eq(emp_method_create(&s->state, &emp_method_ce, problem, &params, &err),
                  EMP_OK, "%s", err.msg);
 }
 
@@ -96,7 +96,7 @@ static void ask(search *s)
     emp_device_id *candidates[BATCH];
 
     for (int k = 0; k < BATCH; k++) candidates[k] = s->device[k];
-    cr_assert_eq(emp_placer_ce.ask(s->state, candidates, BATCH, &s->count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_ce.ask(s->state, candidates, BATCH, &s->count, NULL), EMP_OK);
     cr_assert_eq(s->count, BATCH);
 }
 
@@ -112,7 +112,7 @@ static void score(search *s, bool needs_device_2)
         }
         s->score[k] = (emp_score){1.0 + wrong, !needs_device_2 || on_2 > 0, 0.0};
     }
-    cr_assert_eq(emp_placer_ce.tell(s->state, s->score, BATCH, NULL), EMP_OK);
+    cr_assert_eq(emp_method_ce.tell(s->state, s->score, BATCH, NULL), EMP_OK);
 }
 
 static double best_of(const search *s)
@@ -137,7 +137,7 @@ Test(ce, finds_the_placement_that_scores_best)
         if (best_of(&s) < best) best = best_of(&s);
     }
     cr_expect_eq(best, 1.0, "found %g", best);
-    emp_placer_destroy(&emp_placer_ce, s.state);
+    emp_method_destroy(&emp_method_ce, s.state);
     emp_free(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -169,7 +169,7 @@ Test(ce, goes_from_coarse_to_fine_where_it_was_best)
     }
     ask(&s);
     for (int k = 0; k < BATCH; k++) cr_expect_arr_eq(s.device[k], best, sizeof best);
-    emp_placer_destroy(&emp_placer_ce, s.state);
+    emp_method_destroy(&emp_method_ce, s.state);
     emp_free(f);
 }
 
@@ -183,7 +183,7 @@ Test(ce, refuses_a_state_that_is_not_its_own)
 
     for (int k = 0; k < BATCH; k++) candidates[k] = s.device[k];
     start(&s, fixture_problem(f), 1, NULL);
-    int32_t count = emp_placer_ce.list_state(s.state, arrays);
+    int32_t count = emp_method_ce.list_state(s.state, arrays);
     for (int32_t i = 0; i < count; i++) {
         bool     is_device = arrays[i].type == EMP_ARRAY_INT32;
         int64_t *number = arrays[i].values, was = 0;
@@ -191,11 +191,11 @@ Test(ce, refuses_a_state_that_is_not_its_own)
         memcpy(&was, number, is_device ? 4 : 8);
         memset(number, 0x77, is_device ? 4 : 8);
         refused +=
-            emp_placer_ce.ask(s.state, candidates, BATCH, &s.count, NULL) == EMP_EFORMAT;
+            emp_method_ce.ask(s.state, candidates, BATCH, &s.count, NULL) == EMP_EFORMAT;
         memcpy(number, &was, is_device ? 4 : 8);
     }
     cr_expect_eq(refused, 3, "elite_count, best, groups_hash");
-    emp_placer_destroy(&emp_placer_ce, s.state);
+    emp_method_destroy(&emp_method_ce, s.state);
     emp_free(f);
 }
 
@@ -210,12 +210,12 @@ Test(ce, learns_nothing_from_what_does_not_fit)
         ask(&s);
         ask(&fresh);
         for (int k = 0; k < BATCH; k++) s.score[k] = (emp_score){1.0 + k, false, 0.0};
-        emp_placer_ce.tell(s.state, s.score, BATCH, NULL);
-        emp_placer_ce.tell(fresh.state, s.score, BATCH, NULL);
+        emp_method_ce.tell(s.state, s.score, BATCH, NULL);
+        emp_method_ce.tell(fresh.state, s.score, BATCH, NULL);
         cr_expect_arr_eq(s.device, fresh.device, sizeof s.device);
     }
-    emp_placer_destroy(&emp_placer_ce, s.state);
-    emp_placer_destroy(&emp_placer_ce, fresh.state);
+    emp_method_destroy(&emp_method_ce, s.state);
+    emp_method_destroy(&emp_method_ce, fresh.state);
     emp_free(f);
 }
 
@@ -231,8 +231,8 @@ Test(ce, goes_on_from_its_listed_state)
         score(&s, false);
     }
     start(&other, &f->problem, 7, "start_samples=80");
-    int32_t count = emp_placer_ce.list_state(s.state, from);
-    cr_assert_eq(emp_placer_ce.list_state(other.state, to), count);
+    int32_t count = emp_method_ce.list_state(s.state, from);
+    cr_assert_eq(emp_method_ce.list_state(other.state, to), count);
     for (int32_t i = 0; i < count; i++) {
         static const size_t size[] = {4, 8, 4, 8};
         cr_assert_eq(from[i].count, to[i].count);
@@ -245,7 +245,7 @@ Test(ce, goes_on_from_its_listed_state)
         score(&s, false);
         score(&other, false);
     }
-    emp_placer_destroy(&emp_placer_ce, s.state);
-    emp_placer_destroy(&emp_placer_ce, other.state);
+    emp_method_destroy(&emp_method_ce, s.state);
+    emp_method_destroy(&emp_method_ce, other.state);
     emp_free(f);
 }

@@ -63,11 +63,11 @@ TestSuite(refine, .init = set_up, .fini = tear_down);
 
 static void *create(const char *options)
 {
-    const emp_placer_params params = {.seed = 3, .threads = 1, .options = options};
+    const emp_method_params params = {.seed = 3, .threads = 1, .options = options};
     void                   *state = NULL;
     emp_error               err = {0};
 
-    cr_assert_eq(emp_placer_create(&state, &emp_placer_refine, problem, &params, &err),
+    cr_assert_eq(emp_method_create(&state, &emp_method_refine, problem, &params, &err),
                  EMP_OK, "%s", err.msg);
     return state;
 }
@@ -77,7 +77,7 @@ static int32_t ask(void *state)
     emp_error err = {0};
     int32_t   count;
 
-    cr_assert_eq(emp_placer_refine.ask(state, candidate, SAMPLES, &count, &err), EMP_OK,
+    cr_assert_eq(emp_method_refine.ask(state, candidate, SAMPLES, &count, &err), EMP_OK,
                  "%s", err.msg);
     return count;
 }
@@ -88,7 +88,7 @@ static void tell(void *state, const double *step_time_s, int32_t count)
     emp_score score[SAMPLES];
 
     for (int32_t k = 0; k < count; k++) score[k] = (emp_score){step_time_s[k], true, 0.0};
-    cr_assert_eq(emp_placer_refine.tell(state, score, count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_refine.tell(state, score, count, NULL), EMP_OK);
 }
 
 static void tell_all(void *state, double step_time_s, int32_t count)
@@ -113,7 +113,7 @@ static void *start(const char *options)
 static double metric(const void *state, const char *name)
 {
     int32_t                  count;
-    const emp_placer_metric *m = emp_placer_refine.metrics(state, &count);
+    const emp_method_metric *m = emp_method_refine.metrics(state, &count);
 
     for (int32_t i = 0; i < count; i++)
         if (strcmp(m[i].name, name) == 0) return m[i].value;
@@ -152,7 +152,7 @@ Test(refine, samples_are_the_best_in_which_one_group_has_moved)
             memcpy(here, candidate[2], bytes);
             tell(state, time_s, SAMPLES);
         }
-        emp_placer_destroy(&emp_placer_refine, state);
+        emp_method_destroy(&emp_method_refine, state);
     }
 }
 
@@ -174,7 +174,7 @@ Test(refine, nothing_that_is_remembered_is_proposed_again)
     }
     cr_expect_leq(again, 2, "%d of %d again", again, (int)ALL);
     free(seen);
-    emp_placer_destroy(&emp_placer_refine, state);
+    emp_method_destroy(&emp_method_refine, state);
 }
 
 /* Two starts of two batches, each begun by a placement that comes alone; in the end the best of
@@ -208,7 +208,7 @@ Test(refine, the_best_of_all_starts_is_refined_to_the_end)
         cr_expect_eq(metric(state, "here_s"), 1.0);
     }
     free(best);
-    emp_placer_destroy(&emp_placer_refine, state);
+    emp_method_destroy(&emp_method_refine, state);
 }
 
 /* ---- what the simulator says ---- */
@@ -237,7 +237,7 @@ static double moved_blame(const char *options)
         }
         tell_all(state, 200.0, SAMPLES);
     }
-    emp_placer_destroy(&emp_placer_refine, state);
+    emp_method_destroy(&emp_method_refine, state);
     emp_sim_destroy(sim);
     emp_free(blame_s);
     return moved / ops * graph->op_count;
@@ -269,7 +269,7 @@ static double mean_estimate(const char *options)
         for (int k = 0; k < SAMPLES; k++) sum += estimate_s[k];
         tell_all(state, 200.0, SAMPLES);
     }
-    emp_placer_destroy(&emp_placer_refine, state);
+    emp_method_destroy(&emp_method_refine, state);
     emp_surrogate_destroy(surrogate);
     return sum / (BATCHES * SAMPLES);
 }
@@ -295,16 +295,16 @@ Test(refine_rules, others_are_refined_without_a_guide)
         for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]));
         tell_all(state, 200.0, SAMPLES);
     }
-    emp_placer_destroy(&emp_placer_refine, state);
+    emp_method_destroy(&emp_method_refine, state);
 }
 
 Test(refine, other_options_are_refused)
 {
-    const emp_placer_params params = {.options = "coarsest=30,finest=20"};
+    const emp_method_params params = {.options = "coarsest=30,finest=20"};
     void                   *state = NULL;
     emp_error               err = {0};
 
-    cr_expect_eq(emp_placer_create(&state, &emp_placer_refine, problem, &params, &err),
+    cr_expect_eq(emp_method_create(&state, &emp_method_refine, problem, &params, &err),
                  EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "finest=20"));
 }
@@ -313,14 +313,14 @@ Test(refine, other_options_are_refused)
 Test(refine_nothing, what_cannot_be_moved_is_refused)
 {
     fixture                *f = fixture_create(2);
-    const emp_placer_params params = {.options = SMALL};
+    const emp_method_params params = {.options = SMALL};
     void                   *state = NULL;
     emp_error               err = {0};
 
     fixture_cpu_only(f, fixture_op(f, "a", 4));
     fixture_cpu_only(f, fixture_op(f, "b", 4));
     cr_expect_eq(
-        emp_placer_create(&state, &emp_placer_refine, fixture_problem(f), &params, &err),
+        emp_method_create(&state, &emp_method_refine, fixture_problem(f), &params, &err),
         EMP_EUNSUPPORTED, "%s", err.msg);
     cr_expect_null(state);
     emp_free(f);
@@ -336,7 +336,7 @@ static void ask_in_spite_of_failures(void *state)
 
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
-        st = emp_placer_refine.ask(state, candidate, SAMPLES, &count, NULL);
+        st = emp_method_refine.ask(state, candidate, SAMPLES, &count, NULL);
         emp_mem_fail_after(-1);
         cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations: %s", allowed,
                   emp_status_str(st));
@@ -345,7 +345,7 @@ static void ask_in_spite_of_failures(void *state)
 
 Test(refine, survives_every_allocation_failure)
 {
-    const emp_placer_params params = {
+    const emp_method_params params = {
         .seed = 3, .options = "groups=names,coarsest=12,finest=12,cuts=1"};
     emp_status st = EMP_ENOMEM;
     void      *state = NULL;
@@ -353,7 +353,7 @@ Test(refine, survives_every_allocation_failure)
 
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
-        st = emp_placer_create(&state, &emp_placer_refine, problem, &params, NULL);
+        st = emp_method_create(&state, &emp_method_refine, problem, &params, NULL);
         emp_mem_fail_after(-1);
         if (st == EMP_OK) break;
         cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
@@ -364,5 +364,5 @@ Test(refine, survives_every_allocation_failure)
     cr_assert_eq(ask(state), 1);
     tell_all(state, 100.0, 1);
     ask_in_spite_of_failures(state);
-    emp_placer_destroy(&emp_placer_refine, state);
+    emp_method_destroy(&emp_method_refine, state);
 }

@@ -15,11 +15,11 @@
 enum { OPS = 8, DEVICES = 3, PLACEMENTS = 6561 /* 3 ^ 8 */ };
 
 typedef struct {
-    const emp_placer_type *method;
-    void                  *state;
-    emp_device_id          device[EMP_MAX_BATCH][OPS];
-    emp_score              score[EMP_MAX_BATCH];
-    int32_t                count, max;
+    const emp_method *method;
+    void             *state;
+    emp_device_id     device[EMP_MAX_BATCH][OPS];
+    emp_score         score[EMP_MAX_BATCH];
+    int32_t           count, max;
 } search;
 
 static fixture *f;
@@ -77,20 +77,20 @@ static double find_optimum(void)
     return best;
 }
 
-static search start_seed(const emp_placer_type *method, const char *options,
-                         int64_t budget, uint64_t seed)
+static search start_seed(const emp_method *method, const char *options, int64_t budget,
+                         uint64_t seed)
 {
-    const emp_placer_params params = {
+    const emp_method_params params = {
         .seed = seed, .threads = 1, .options = options, .budget_evaluations = budget};
     search    s = {.method = method, .max = EMP_MAX_BATCH};
     emp_error err = {0};
 
-    cr_assert_eq(emp_placer_create(&s.state, method, &f->problem, &params, &err), EMP_OK,
+    cr_assert_eq(emp_method_create(&s.state, method, &f->problem, &params, &err), EMP_OK,
                  "%s: %s", method->name, err.msg);
     return s;
 }
 
-static search start(const emp_placer_type *method, const char *options, int64_t budget)
+static search start(const emp_method *method, const char *options, int64_t budget)
 {
     return start_seed(method, options, budget, 3);
 }
@@ -123,22 +123,22 @@ static void score(search *s)
 
 /* The landscape is rougher than that of step times: hot where there is a temperature. */
 typedef struct {
-    const emp_placer_type *method;
-    const char            *options;
+    const emp_method *method;
+    const char       *options;
 } searcher;
 
 static const searcher searchers[] = {
-    {&emp_placer_local, NULL},
-    {&emp_placer_local, "pick=best"},
-    {&emp_placer_local, "moves=ops,kicks=0,start=random"},
-    {&emp_placer_anneal, "heat=2,groups=metis"},
-    {&emp_placer_anneal, "heat=2,samples=1,start=random,moves=ops"},
-    {&emp_placer_mcmc, "alpha=10,groups=metis"},
-    {&emp_placer_mcmc, "alpha=10,reset=1000,samples=8,moves=ops,near=0,propagate=0"},
-    {&emp_placer_refine, "start_samples=100,starts=20,groups=metis"},
-    {&emp_placer_post, "spread=0.1"},
-    {&emp_placer_brkga, NULL},
-    {&emp_placer_brkga, "population=20,elite=0.1,mutants=0.2"}};
+    {&emp_method_local, NULL},
+    {&emp_method_local, "pick=best"},
+    {&emp_method_local, "moves=ops,kicks=0,start=random"},
+    {&emp_method_anneal, "heat=2,groups=metis"},
+    {&emp_method_anneal, "heat=2,samples=1,start=random,moves=ops"},
+    {&emp_method_mcmc, "alpha=10,groups=metis"},
+    {&emp_method_mcmc, "alpha=10,reset=1000,samples=8,moves=ops,near=0,propagate=0"},
+    {&emp_method_refine, "start_samples=100,starts=20,groups=metis"},
+    {&emp_method_post, "spread=0.1"},
+    {&emp_method_brkga, NULL},
+    {&emp_method_brkga, "population=20,elite=0.1,mutants=0.2"}};
 enum { SEARCHERS = sizeof searchers / sizeof *searchers, BUDGET = 3000 };
 
 static double best_of_run(const searcher *how, uint64_t seed)
@@ -152,7 +152,7 @@ static double best_of_run(const searcher *how, uint64_t seed)
         for (int k = 0; k < s.count; k++) best = fmin(best, s.score[k].step_time_s);
         tell(&s);
     }
-    emp_placer_destroy(s.method, s.state);
+    emp_method_destroy(s.method, s.state);
     return best;
 }
 
@@ -209,7 +209,7 @@ Test(search, comes_out_of_where_nothing_fits)
         }
         cr_expect_gt(fit, 100, "%s %s: %d fit", s.method->name, searchers[i].options,
                      fit);
-        emp_placer_destroy(s.method, s.state);
+        emp_method_destroy(s.method, s.state);
     }
 }
 
@@ -247,7 +247,7 @@ Test(search, acceptance_follows_the_formula)
 static double find_metric(const search *s, const char *name)
 {
     int32_t                  count;
-    const emp_placer_metric *metric = s->method->metrics(s->state, &count);
+    const emp_method_metric *metric = s->method->metrics(s->state, &count);
 
     for (int32_t i = 0; i < count; i++)
         if (strcmp(metric[i].name, name) == 0) return metric[i].value;
@@ -258,7 +258,7 @@ static double find_metric(const search *s, const char *name)
 /* Of samples that are each slower by a hundredth, MCMC accepts exp(-alpha / 100). */
 Test(search, mcmc_accepts_by_the_share_of_the_step_time)
 {
-    search s = start(&emp_placer_mcmc, "alpha=70,samples=1,reset=1000000", 0);
+    search s = start(&emp_method_mcmc, "alpha=70,samples=1,reset=1000000", 0);
     double here_s = 5.0;
     int    accepted = 0, told = 4000;
 
@@ -274,13 +274,13 @@ Test(search, mcmc_accepts_by_the_share_of_the_step_time)
         accepted += is_accepted;
     }
     cr_expect_float_eq((double)accepted / told, exp(-0.7), 0.032); /* 4 deviations */
-    emp_placer_destroy(s.method, s.state);
+    emp_method_destroy(s.method, s.state);
 }
 
 /* By default every hundredth of the budget the walk goes back to the best. */
 Test(search, mcmc_returns_to_the_best)
 {
-    search        s = start(&emp_placer_mcmc, "alpha=0,samples=1", 2000);
+    search        s = start(&emp_method_mcmc, "alpha=0,samples=1", 2000);
     emp_device_id best[OPS];
 
     ask(&s);
@@ -294,7 +294,7 @@ Test(search, mcmc_returns_to_the_best)
         cr_expect_eq(find_metric(&s, "here_s"), i % 20 == 0 ? 1.0 : 2.0,
                      "after %d samples", i);
     }
-    emp_placer_destroy(s.method, s.state);
+    emp_method_destroy(s.method, s.state);
 }
 
 /* The first temperature is a share of the deviation of the first moves; the last is that
@@ -302,7 +302,7 @@ Test(search, mcmc_returns_to_the_best)
 Test(search, annealing_cools_from_the_spread_of_its_first_moves)
 {
     enum { WARMUP = 50, LENGTH = 250 };
-    search s = start(&emp_placer_anneal,
+    search s = start(&emp_method_anneal,
                      "samples=1,warmup=50,heat=0.4,cooling=100,length=250", 0);
     double sum = 0.0, squares = 0.0;
 
@@ -325,7 +325,7 @@ Test(search, annealing_cools_from_the_spread_of_its_first_moves)
                            0.4 * deviation * pow(0.01, done), 1e-9);
         if (i == WARMUP + 1) break; /* from now on it may move */
     }
-    emp_placer_destroy(s.method, s.state);
+    emp_method_destroy(s.method, s.state);
 }
 
 /* ---- local search ---- */
@@ -333,7 +333,7 @@ Test(search, annealing_cools_from_the_spread_of_its_first_moves)
 /* Until a local optimum is left, no placement comes twice; each is a move away. */
 Test(search, local_tries_every_move_once_before_it_restarts)
 {
-    search        s = start(&emp_placer_local, "moves=ops,samples=4", 0);
+    search        s = start(&emp_method_local, "moves=ops,samples=4", 0);
     emp_device_id first[OPS];
     int           seen[OPS][DEVICES] = {{0}}, tried = 0;
 
@@ -366,7 +366,7 @@ Test(search, local_tries_every_move_once_before_it_restarts)
         ask(&s);
     }
     cr_expect_eq(s.count, 1, "where it restarts comes alone");
-    emp_placer_destroy(s.method, s.state);
+    emp_method_destroy(s.method, s.state);
 }
 
 /* ---- Post ---- */
@@ -427,7 +427,7 @@ static emp_named_array find_array(search *s, const char *name)
  * best one put its groups, and 6 % of it are spread. */
 Test(search, post_refits_to_its_elite)
 {
-    search s = start(&emp_placer_post, "steps=0,batches=1,spread=0.06,rate=0.7", 0);
+    search s = start(&emp_method_post, "steps=0,batches=1,spread=0.06,rate=0.7", 0);
     emp_device_id best[OPS];
     int           at = 0;
 
@@ -446,7 +446,7 @@ Test(search, post_refits_to_its_elite)
             cr_expect_float_eq(
                 p[d], 0.94 * (0.3 / 3 + (d == best[op] ? 0.7 : 0.0)) + 0.06 / 3, 1e-12);
     }
-    emp_placer_destroy(s.method, s.state);
+    emp_method_destroy(s.method, s.state);
 }
 
 /* ---- BRKGA ---- */
@@ -477,7 +477,7 @@ static void sort_members(const double *keys, const double *cost_s, double *sorte
 Test(search, brkga_breeds_elite_mutants_and_children)
 {
     static double keys[MEMBERS * KEYS], sorted[MEMBERS * KEYS];
-    search        s = start(&emp_placer_brkga, NULL, 0);
+    search        s = start(&emp_method_brkga, NULL, 0);
     double        cost_s[MEMBERS];
     int           of_elite = 0, of_others = 0;
 
@@ -511,7 +511,7 @@ Test(search, brkga_breeds_elite_mutants_and_children)
     cr_expect_float_eq((double)of_elite / (of_elite + of_others), 0.7, 0.06);
     ask(&s);
     cr_expect_eq(s.count, MEMBERS - ELITE, "the elite is not scored again");
-    emp_placer_destroy(s.method, s.state);
+    emp_method_destroy(s.method, s.state);
 }
 
 /* ---- saved states ---- */
@@ -556,9 +556,9 @@ Test(search, goes_on_from_its_state_after_every_batch)
                 tell(&other);
             }
             tell(&s);
-            emp_placer_destroy(other.method, other.state);
+            emp_method_destroy(other.method, other.state);
         }
-        emp_placer_destroy(s.method, s.state);
+        emp_method_destroy(s.method, s.state);
     }
 }
 
@@ -590,6 +590,6 @@ Test(search, refuses_a_damaged_state)
             memcpy(arrays[k].values, was, bytes);
         }
         cr_expect_geq(refused, 2, "%s: %d refused", s.method->name, refused);
-        emp_placer_destroy(s.method, s.state);
+        emp_method_destroy(s.method, s.state);
     }
 }

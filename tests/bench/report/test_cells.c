@@ -20,17 +20,17 @@ static const char nmt[] = "nmt:layers=3,steps=4,units=16,vocab=100,batch=4";
 /* As people place it. */
 static void place_by_expert(task *m)
 {
-    const emp_placer_params params = {.seed = 1, .threads = 1};
+    const emp_method_params params = {.seed = 1, .threads = 1};
     void                   *state = NULL;
     int32_t                 count = 0;
 
-    cr_assert_eq(emp_placer_create(&state, &emp_placer_expert, m->problem, &params, NULL),
+    cr_assert_eq(emp_method_create(&state, &emp_method_expert, m->problem, &params, NULL),
                  EMP_OK);
     cr_assert_eq(
-        emp_placer_ask(&emp_placer_expert, state, &m->device_of_op, 1, &count, NULL),
+        emp_method_ask(&emp_method_expert, state, &m->device_of_op, 1, &count, NULL),
         EMP_OK);
     cr_assert_eq(count, 1);
-    emp_placer_destroy(&emp_placer_expert, state);
+    emp_method_destroy(&emp_method_expert, state);
 }
 
 static int32_t find_row(const emp_cells *c, const char *name)

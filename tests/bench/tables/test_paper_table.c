@@ -308,16 +308,16 @@ Test(paper_table, a_gain_needs_both_of_its_columns)
 static void expect_creates(const emp_problem *problem, const char *method,
                            const char *preset, const char *options)
 {
-    const emp_placer_type  *type = NULL;
-    const emp_placer_params params = {
+    const emp_method       *type = NULL;
+    const emp_method_params params = {
         .seed = 1, .threads = 1, .preset = preset, .options = options};
     emp_error err = {0};
     void     *state = NULL;
 
     cr_assert_eq(emp_method_find(&type, method, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_placer_create(&state, type, problem, &params, &err), EMP_OK,
+    cr_assert_eq(emp_method_create(&state, type, problem, &params, &err), EMP_OK,
                  "%s %s: %s", method, options, err.msg);
-    emp_placer_destroy(type, state);
+    emp_method_destroy(type, state);
 }
 
 Test(paper_table, definitions_name_what_exists)

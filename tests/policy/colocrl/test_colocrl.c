@@ -36,12 +36,12 @@ TestSuite(colocrl, .init = create_problem, .fini = destroy_problem);
 
 static void *create(uint64_t seed, int32_t threads, const char *options)
 {
-    const emp_placer_params params = {
+    const emp_method_params params = {
         .seed = seed, .threads = threads, .options = options};
     emp_error err = {0};
     void     *state = NULL;
 
-    cr_assert_eq(emp_placer_create(&state, &emp_placer_colocrl, h.problem, &params, &err),
+    cr_assert_eq(emp_method_create(&state, &emp_method_colocrl, h.problem, &params, &err),
                  EMP_OK, "%s", err.msg);
     return state;
 }
@@ -54,7 +54,7 @@ static double update(void *state, bool is_feasible)
     int32_t   count = 0, ops = h.graph->op_count;
     double    sum = 0.0;
 
-    cr_assert_eq(emp_placer_colocrl.ask(state, candidates, SAMPLES, &count, NULL),
+    cr_assert_eq(emp_method_colocrl.ask(state, candidates, SAMPLES, &count, NULL),
                  EMP_OK);
     cr_assert_eq(count, SAMPLES);
     for (int32_t k = 0; k < count; k++) {
@@ -67,14 +67,14 @@ static double update(void *state, bool is_feasible)
         score[k] = (emp_score){1.0 + (double)elsewhere / ops, is_feasible, 0.0};
         sum += score[k].step_time_s;
     }
-    cr_assert_eq(emp_placer_colocrl.tell(state, score, count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_colocrl.tell(state, score, count, NULL), EMP_OK);
     return sum / count;
 }
 
 static double metric(const void *state, const char *name)
 {
     int32_t                  count = 0;
-    const emp_placer_metric *all = emp_placer_colocrl.metrics(state, &count);
+    const emp_method_metric *all = emp_method_colocrl.metrics(state, &count);
 
     for (int32_t i = 0; i < count; i++) {
         if (strcmp(all[i].name, name) == 0) return all[i].value;
@@ -114,7 +114,7 @@ Test(colocrl, ops_of_a_group_get_one_device)
                              storage[k][agent->learner.ops->op_of_row[s]]);
         }
     }
-    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, state);
 }
 
 /* Steps of the sequence whose groups have an earlier mean position than those before. */
@@ -147,7 +147,7 @@ Test(colocrl, order_says_how_groups_are_read)
         int   descents = count_descents((const emp_colocrl_agent *)state);
         cr_expect(descents >= order[i].least && descents <= order[i].most, "%s: %d",
                   order[i].options, descents);
-        emp_placer_destroy(&emp_placer_colocrl, state);
+        emp_method_destroy(&emp_method_colocrl, state);
     }
 }
 
@@ -160,7 +160,7 @@ Test(colocrl, threads_do_not_change_candidates)
         update(state, u % 2 == 0);
         memcpy(one_thread[u], storage, sizeof storage);
     }
-    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, state);
     for (int32_t threads = 2; threads <= 3; threads++) {
         state = create(7, threads, SMALL);
         for (int u = 0; u < 5; u++) {
@@ -168,7 +168,7 @@ Test(colocrl, threads_do_not_change_candidates)
             cr_expect_eq(memcmp(one_thread[u], storage, sizeof storage), 0,
                          "update %d on %d threads", u, threads);
         }
-        emp_placer_destroy(&emp_placer_colocrl, state);
+        emp_method_destroy(&emp_method_colocrl, state);
     }
 }
 
@@ -185,8 +185,8 @@ Test(colocrl, listed_state_is_all_that_the_next_updates_depend_on)
     void                *state = create(7, 1, options), *resumed = create(7, 2, options);
 
     for (int u = 0; u < 3; u++) update(state, u != 1);
-    int32_t count = emp_placer_colocrl.list_state(state, from);
-    cr_assert_eq(emp_placer_colocrl.list_state(resumed, to), count);
+    int32_t count = emp_method_colocrl.list_state(state, from);
+    cr_assert_eq(emp_method_colocrl.list_state(resumed, to), count);
     for (int32_t i = 0; i < count; i++) {
         cr_assert_str_eq(from[i].name, to[i].name);
         cr_assert_eq(from[i].count, to[i].count);
@@ -204,8 +204,8 @@ Test(colocrl, listed_state_is_all_that_the_next_updates_depend_on)
     cr_expect_eq(metric(state, "baseline"), metric(resumed, "baseline"));
     cr_expect_eq(metric(state, "embedding_gradient_norm"),
                  metric(resumed, "embedding_gradient_norm"));
-    emp_placer_destroy(&emp_placer_colocrl, state);
-    emp_placer_destroy(&emp_placer_colocrl, resumed);
+    emp_method_destroy(&emp_method_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, resumed);
 }
 
 /* Asks a rank of two; it is told what update() would say, twice. */
@@ -213,7 +213,7 @@ static void ask_rank(void *state, emp_score score[2 * SAMPLES])
 {
     int32_t count = 0, ops = h.graph->op_count;
 
-    cr_assert_eq(emp_placer_colocrl.ask(state, candidates, SAMPLES, &count, NULL),
+    cr_assert_eq(emp_method_colocrl.ask(state, candidates, SAMPLES, &count, NULL),
                  EMP_OK);
     for (int k = 0; k < 2 * SAMPLES; k++) {
         int32_t elsewhere = 0;
@@ -225,9 +225,9 @@ static void ask_rank(void *state, emp_score score[2 * SAMPLES])
 static void add_gradients(void *into, void *from)
 {
     emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count = emp_placer_colocrl.sharing->list_gradient(into, a);
+    int32_t         count = emp_method_colocrl.sharing->list_gradient(into, a);
 
-    cr_assert_eq(emp_placer_colocrl.sharing->list_gradient(from, b), count);
+    cr_assert_eq(emp_method_colocrl.sharing->list_gradient(from, b), count);
     for (int32_t i = 0; i < count; i++) {
         if (a[i].type != EMP_ARRAY_FLOAT) continue;
         for (size_t k = 0; k < a[i].count; k++)
@@ -252,30 +252,30 @@ Test(colocrl, ranks_with_the_same_samples_learn_what_one_does)
     for (int u = 0; u < 2; u++) {
         for (int32_t r = 0; r < 2; r++) {
             ask_rank(rank[r], score);
-            cr_assert_eq(emp_placer_colocrl.sharing->backward(rank[r], score, 2 * SAMPLES,
+            cr_assert_eq(emp_method_colocrl.sharing->backward(rank[r], score, 2 * SAMPLES,
                                                               r * SAMPLES, SAMPLES, NULL),
                          EMP_OK);
         }
         add_gradients(rank[0], rank[1]);
-        for (int r = 0; r < 2; r++) emp_placer_colocrl.sharing->step(rank[r]);
+        for (int r = 0; r < 2; r++) emp_method_colocrl.sharing->step(rank[r]);
     }
     cr_expect_eq(weight_sum(rank[0]), weight_sum(rank[1]));
     cr_expect_float_eq(weight_sum(rank[0]) - before, learned, 1e-4 * fabs(learned));
-    emp_placer_destroy(&emp_placer_colocrl, alone);
-    for (int r = 0; r < 2; r++) emp_placer_destroy(&emp_placer_colocrl, rank[r]);
+    emp_method_destroy(&emp_method_colocrl, alone);
+    for (int r = 0; r < 2; r++) emp_method_destroy(&emp_method_colocrl, rank[r]);
 }
 
 /* The same parameters, other candidates; none of one's own is no gradient. */
 Test(colocrl, ranks_draw_differently_and_may_have_no_samples)
 {
-    const emp_placer_params params = {
+    const emp_method_params params = {
         .seed = 7, .rank = 1, .threads = 1, .options = SMALL};
     static emp_device_id other[SAMPLES][MAX_OPS];
     emp_named_array      array[EMP_MAX_NAMED_ARRAYS];
     emp_score            score[2 * SAMPLES];
     void                *state = create(7, 1, SMALL), *rank = NULL;
 
-    cr_assert_eq(emp_placer_create(&rank, &emp_placer_colocrl, h.problem, &params, NULL),
+    cr_assert_eq(emp_method_create(&rank, &emp_method_colocrl, h.problem, &params, NULL),
                  EMP_OK);
     cr_expect_eq(weight_sum(state), weight_sum(rank));
     ask_rank(rank, score);
@@ -283,21 +283,21 @@ Test(colocrl, ranks_draw_differently_and_may_have_no_samples)
     ask_rank(state, score);
     cr_expect_neq(memcmp(other, storage, sizeof storage), 0);
     cr_assert_eq(
-        emp_placer_colocrl.sharing->backward(state, score, SAMPLES, 0, SAMPLES, NULL),
+        emp_method_colocrl.sharing->backward(state, score, SAMPLES, 0, SAMPLES, NULL),
         EMP_OK); /* leaves a gradient, which the next one replaces */
     cr_assert_eq(
-        emp_placer_colocrl.sharing->backward(state, score, SAMPLES, SAMPLES, 0, NULL),
+        emp_method_colocrl.sharing->backward(state, score, SAMPLES, SAMPLES, 0, NULL),
         EMP_OK);
-    int32_t count = emp_placer_colocrl.sharing->list_gradient(state, array);
+    int32_t count = emp_method_colocrl.sharing->list_gradient(state, array);
     for (int32_t i = 0; i < count; i++) {
         if (array[i].type != EMP_ARRAY_FLOAT) continue;
         for (size_t k = 0; k < array[i].count; k++)
             cr_assert_eq(((const float *)array[i].values)[k], 0);
     }
-    cr_expect_eq(emp_placer_colocrl.sharing->backward(state, score, SAMPLES, 0, 1, NULL),
+    cr_expect_eq(emp_method_colocrl.sharing->backward(state, score, SAMPLES, 0, 1, NULL),
                  EMP_EINVAL, "not all of its own");
-    emp_placer_destroy(&emp_placer_colocrl, state);
-    emp_placer_destroy(&emp_placer_colocrl, rank);
+    emp_method_destroy(&emp_method_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, rank);
 }
 
 /* A controller takes the server's values and then proposes what it would. */
@@ -310,8 +310,8 @@ Test(colocrl, listed_values_are_all_that_a_controller_needs)
     int32_t count;
 
     for (int u = 0; u < 3; u++) update(server, true);
-    count = emp_placer_colocrl.sharing->list_values(server, from);
-    cr_assert_eq(emp_placer_colocrl.sharing->list_values(controller, to), count);
+    count = emp_method_colocrl.sharing->list_values(server, from);
+    cr_assert_eq(emp_method_colocrl.sharing->list_values(controller, to), count);
     for (int32_t i = 0; i < count; i++)
         memcpy(to[i].values, from[i].values,
                from[i].count * (from[i].type == EMP_ARRAY_FLOAT ? 4 : 8));
@@ -320,8 +320,8 @@ Test(colocrl, listed_values_are_all_that_a_controller_needs)
     memcpy(servers, storage, sizeof storage);
     update(controller, true);
     cr_expect_eq(memcmp(servers, storage, sizeof storage), 0);
-    emp_placer_destroy(&emp_placer_colocrl, server);
-    emp_placer_destroy(&emp_placer_colocrl, controller);
+    emp_method_destroy(&emp_method_colocrl, server);
+    emp_method_destroy(&emp_method_colocrl, controller);
 }
 
 Test(colocrl, the_baseline_starts_at_the_failing_signal)
@@ -336,7 +336,7 @@ Test(colocrl, the_baseline_starts_at_the_failing_signal)
     reward = metric(state, "reward");
     cr_expect_float_eq(metric(state, "baseline"), -9.0 + 0.1 * reward, 1e-12);
     cr_expect_neq(weight_sum(state), weights);
-    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, state);
 }
 
 Test(colocrl, failures_teach_at_first_and_are_dropped_later)
@@ -355,7 +355,7 @@ Test(colocrl, failures_teach_at_first_and_are_dropped_later)
     cr_expect_eq(weight_sum(state), weights, "only failures: nothing to learn from");
     update(state, true);
     cr_expect_neq(weight_sum(state), weights, "valid placements still teach");
-    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, state);
 }
 
 Test(colocrl, network_and_embedding_both_learn)
@@ -367,7 +367,7 @@ Test(colocrl, network_and_embedding_both_learn)
     update(state, true);
     cr_expect_neq(sum_of(&agent->net.params), net);
     cr_expect_neq(sum_of(&agent->groups.params), types);
-    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, state);
 }
 
 /* The best placement is all ops on device 1. */
@@ -383,7 +383,7 @@ Test(colocrl, concentrates_on_the_best_placement)
     cr_expect_gt(first, 1.5, "untrained: two thirds elsewhere");
     cr_expect_lt(last, 1.1, "from %g only to %g", first, last);
     cr_expect_lt(metric(state, "placer_entropy"), 0.2 * entropy);
-    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, state);
 }
 
 Test(colocrl, a_small_batch_is_filled)
@@ -392,23 +392,23 @@ Test(colocrl, a_small_batch_is_filled)
     int32_t   count = 0;
     emp_score score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
 
-    cr_assert_eq(emp_placer_colocrl.ask(state, candidates, 2, &count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_colocrl.ask(state, candidates, 2, &count, NULL), EMP_OK);
     cr_expect_eq(count, 2);
-    cr_expect_eq(emp_placer_colocrl.tell(state, score, 1, NULL), EMP_EINVAL);
-    cr_expect_eq(emp_placer_colocrl.tell(state, score, 2, NULL), EMP_OK);
-    emp_placer_destroy(&emp_placer_colocrl, state);
+    cr_expect_eq(emp_method_colocrl.tell(state, score, 1, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_method_colocrl.tell(state, score, 2, NULL), EMP_OK);
+    emp_method_destroy(&emp_method_colocrl, state);
 }
 
 Test(colocrl, survives_every_allocation_failure)
 {
-    const emp_placer_params params = {.seed = 1, .threads = 1, .options = SMALL};
+    const emp_method_params params = {.seed = 1, .threads = 1, .options = SMALL};
     void                   *state = NULL;
     emp_status              st = EMP_ENOMEM;
     long                    before = emp_mem_live_blocks();
 
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
-        st = emp_placer_create(&state, &emp_placer_colocrl, h.problem, &params, NULL);
+        st = emp_method_create(&state, &emp_method_colocrl, h.problem, &params, NULL);
         emp_mem_fail_after(-1);
         if (st == EMP_OK) break;
         cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
@@ -420,7 +420,7 @@ Test(colocrl, survives_every_allocation_failure)
     emp_mem_fail_after(0);
     update(state, true); /* ask and tell allocate nothing */
     emp_mem_fail_after(-1);
-    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, state);
 }
 
 /* On two CPUs an op without a GPU kernel has a choice, but no group by the rules. */
@@ -437,27 +437,27 @@ Test(colocrl, ops_that_only_cpus_run_share_a_group)
     emp_op_id text = hand_graph_op(&two, "text", "AsString", x);
     hand_graph_op(&two, "a", "Relu", x);
     hand_graph_finish(&two);
-    const emp_placer_params params = {.seed = 1, .threads = 1, .options = SMALL};
+    const emp_method_params params = {.seed = 1, .threads = 1, .options = SMALL};
     cr_assert_eq(
-        emp_placer_create(&state, &emp_placer_colocrl, two.problem, &params, &err),
+        emp_method_create(&state, &emp_method_colocrl, two.problem, &params, &err),
         EMP_OK, "%s", err.msg);
     const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
     cr_assert_geq(agent->learner.ops->row_of_op[text], 0, "has no choice");
     cr_expect_eq(agent->groups.steps, 3, "in, a, and one more");
-    cr_expect_eq(emp_placer_colocrl.ask(state, candidates, SAMPLES, &count, &err),
+    cr_expect_eq(emp_method_colocrl.ask(state, candidates, SAMPLES, &count, &err),
                  EMP_OK);
-    emp_placer_destroy(&emp_placer_colocrl, state);
+    emp_method_destroy(&emp_method_colocrl, state);
     hand_graph_clear(&two);
 }
 
 static void expect_refusal(const char *preset, const char *options, const char *start)
 {
-    const emp_placer_params params = {
+    const emp_method_params params = {
         .seed = 1, .threads = 1, .preset = preset, .options = options};
     emp_error err = {0};
     void     *state = NULL;
 
-    cr_assert_eq(emp_placer_create(&state, &emp_placer_colocrl, h.problem, &params, &err),
+    cr_assert_eq(emp_method_create(&state, &emp_method_colocrl, h.problem, &params, &err),
                  EMP_EINVAL);
     cr_expect_null(state);
     cr_expect_eq(strncmp(err.msg, start, strlen(start)), 0, "%s", err.msg);

@@ -28,10 +28,10 @@ static void create_agent(void)
     int32_t             group_of_row[64], group_of_class[64], group_count;
 
     hand_graph_comb(&h, LAYERS);
-    const emp_placer_params params = {.options =
+    const emp_method_params params = {.options =
                                           "hidden=5,type_width=3,lr=0.01,epsilon=1e-3,"
                                           "clip=0.05,updates_failures=1,samples=3"};
-    cr_assert_eq(emp_placer_options_parse(&options, &emp_placer_colocrl, &params, NULL),
+    cr_assert_eq(emp_method_options_parse(&options, &emp_method_colocrl, &params, NULL),
                  EMP_OK);
     cr_assert_eq(emp_op_features_create(&ops, h.problem, NULL), EMP_OK);
     cr_assert_leq(h.graph->class_count, 64);

@@ -10,7 +10,7 @@
 #ifndef EMP_TESTS_POLICY_HDP_SMALL_PROBLEM_H
 #define EMP_TESTS_POLICY_HDP_SMALL_PROBLEM_H
 
-#include "search/placer.h"
+#include "search/method.h"
 
 typedef struct {
     emp_machine  machine;

@@ -37,13 +37,13 @@ TestSuite(hdp_placer, .init = create_problem, .fini = destroy_problem);
 
 static void *create(uint64_t seed, int32_t threads, const char *options)
 {
-    const emp_placer_params params = {
+    const emp_method_params params = {
         .seed = seed, .threads = threads, .options = options};
     emp_error err = {0};
     void     *state = NULL;
 
     cr_assert_eq(
-        emp_placer_create(&state, &emp_placer_hdp, problem.problem, &params, &err),
+        emp_method_create(&state, &emp_method_hdp, problem.problem, &params, &err),
         EMP_OK, "%s", err.msg);
     return state;
 }
@@ -56,7 +56,7 @@ static double update(void *state, bool is_feasible)
     int32_t   count = 0, ops = problem.graph->op_count;
     double    sum = 0.0;
 
-    cr_assert_eq(emp_placer_hdp.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_hdp.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
     cr_assert_eq(count, SAMPLES);
     for (int32_t k = 0; k < count; k++) {
         int32_t elsewhere = 0;
@@ -68,14 +68,14 @@ static double update(void *state, bool is_feasible)
         score[k] = (emp_score){1.0 + (double)elsewhere / ops, is_feasible, 0.0};
         sum += score[k].step_time_s;
     }
-    cr_assert_eq(emp_placer_hdp.tell(state, score, count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_hdp.tell(state, score, count, NULL), EMP_OK);
     return sum / count;
 }
 
 static double metric(const void *state, const char *name)
 {
     int32_t                  count = 0;
-    const emp_placer_metric *all = emp_placer_hdp.metrics(state, &count);
+    const emp_method_metric *all = emp_method_hdp.metrics(state, &count);
 
     for (int32_t i = 0; i < count; i++) {
         if (strcmp(all[i].name, name) == 0) return all[i].value;
@@ -107,7 +107,7 @@ Test(hdp_placer, threads_do_not_change_candidates)
         update(state, u % 2 == 0);
         memcpy(one_thread[u], storage, sizeof storage);
     }
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
     for (int32_t threads = 2; threads <= 3; threads++) {
         state = create(7, threads, SMALL);
         for (int u = 0; u < 5; u++) {
@@ -115,7 +115,7 @@ Test(hdp_placer, threads_do_not_change_candidates)
             cr_expect_eq(memcmp(one_thread[u], storage, sizeof storage), 0,
                          "update %d on %d threads", u, threads);
         }
-        emp_placer_destroy(&emp_placer_hdp, state);
+        emp_method_destroy(&emp_method_hdp, state);
     }
 }
 
@@ -140,8 +140,8 @@ Test(hdp_placer, listed_state_is_all_that_the_next_updates_depend_on)
     void                *state = create(7, 1, options), *resumed = create(7, 2, options);
 
     for (int u = 0; u < 3; u++) update(state, u != 1);
-    int32_t count = emp_placer_hdp.list_state(state, from);
-    cr_assert_eq(emp_placer_hdp.list_state(resumed, to), count);
+    int32_t count = emp_method_hdp.list_state(state, from);
+    cr_assert_eq(emp_method_hdp.list_state(resumed, to), count);
     for (int32_t i = 0; i < count; i++) copy_array(&to[i], &from[i]);
     for (int u = 0; u < 3; u++) {
         update(state, u != 1);
@@ -155,8 +155,8 @@ Test(hdp_placer, listed_state_is_all_that_the_next_updates_depend_on)
     cr_expect_eq(metric(state, "baseline"), metric(resumed, "baseline"));
     cr_expect_eq(metric(state, "placer_gradient_norm"),
                  metric(resumed, "placer_gradient_norm"));
-    emp_placer_destroy(&emp_placer_hdp, state);
-    emp_placer_destroy(&emp_placer_hdp, resumed);
+    emp_method_destroy(&emp_method_hdp, state);
+    emp_method_destroy(&emp_method_hdp, resumed);
 }
 
 /* Asks a rank of two; it is told what update() would say, twice. */
@@ -164,7 +164,7 @@ static void ask_rank(void *state, emp_score score[2 * SAMPLES])
 {
     int32_t count = 0;
 
-    cr_assert_eq(emp_placer_hdp.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_hdp.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
     for (int k = 0; k < 2 * SAMPLES; k++) {
         int32_t elsewhere = 0;
         for (emp_op_id op = 0; op < problem.graph->op_count; op++)
@@ -177,9 +177,9 @@ static void ask_rank(void *state, emp_score score[2 * SAMPLES])
 static void add_gradients(void *into, void *from)
 {
     emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count = emp_placer_hdp.sharing->list_gradient(into, a);
+    int32_t         count = emp_method_hdp.sharing->list_gradient(into, a);
 
-    emp_placer_hdp.sharing->list_gradient(from, b);
+    emp_method_hdp.sharing->list_gradient(from, b);
     for (int32_t i = 0; i < count; i++) {
         if (a[i].type != EMP_ARRAY_FLOAT) continue;
         for (size_t k = 0; k < a[i].count; k++)
@@ -201,24 +201,24 @@ Test(hdp_placer, ranks_with_the_same_samples_learn_what_one_does)
     for (int u = 0; u < 2; u++) {
         for (int32_t r = 0; r < 2; r++) {
             ask_rank(rank[r], score);
-            cr_assert_eq(emp_placer_hdp.sharing->backward(rank[r], score, 2 * SAMPLES,
+            cr_assert_eq(emp_method_hdp.sharing->backward(rank[r], score, 2 * SAMPLES,
                                                           r * SAMPLES, SAMPLES, NULL),
                          EMP_OK);
         }
         add_gradients(rank[0], rank[1]);
-        for (int r = 0; r < 2; r++) emp_placer_hdp.sharing->step(rank[r]);
+        for (int r = 0; r < 2; r++) emp_method_hdp.sharing->step(rank[r]);
     }
     cr_expect_eq(weight_sum(rank[0]), weight_sum(rank[1]));
     cr_expect_float_eq(weight_sum(rank[0]) - before, weight_sum(alone) - before,
                        1e-4 * fabs(weight_sum(alone) - before));
-    emp_placer_destroy(&emp_placer_hdp, alone);
-    for (int r = 0; r < 2; r++) emp_placer_destroy(&emp_placer_hdp, rank[r]);
+    emp_method_destroy(&emp_method_hdp, alone);
+    for (int r = 0; r < 2; r++) emp_method_destroy(&emp_method_hdp, rank[r]);
 }
 
 /* The same parameters, other candidates; none of one's own is no gradient. */
 Test(hdp_placer, ranks_draw_differently_and_may_have_no_samples)
 {
-    const emp_placer_params params = {
+    const emp_method_params params = {
         .seed = 7, .rank = 1, .threads = 1, .options = SMALL};
     static emp_device_id other[SAMPLES][MAX_OPS];
     emp_named_array      array[EMP_MAX_NAMED_ARRAYS];
@@ -226,7 +226,7 @@ Test(hdp_placer, ranks_draw_differently_and_may_have_no_samples)
     void                *state = create(7, 1, SMALL), *rank = NULL;
 
     cr_assert_eq(
-        emp_placer_create(&rank, &emp_placer_hdp, problem.problem, &params, NULL),
+        emp_method_create(&rank, &emp_method_hdp, problem.problem, &params, NULL),
         EMP_OK);
     cr_expect_eq(weight_sum(state), weight_sum(rank));
     ask_rank(rank, score);
@@ -234,16 +234,16 @@ Test(hdp_placer, ranks_draw_differently_and_may_have_no_samples)
     ask_rank(state, score);
     cr_expect_neq(memcmp(other, storage, sizeof storage), 0);
     cr_assert_eq(
-        emp_placer_hdp.sharing->backward(state, score, SAMPLES, SAMPLES, 0, NULL),
+        emp_method_hdp.sharing->backward(state, score, SAMPLES, SAMPLES, 0, NULL),
         EMP_OK);
-    int32_t count = emp_placer_hdp.sharing->list_gradient(state, array);
+    int32_t count = emp_method_hdp.sharing->list_gradient(state, array);
     for (int32_t i = 0; i < count; i++) {
         if (array[i].type != EMP_ARRAY_FLOAT) continue;
         for (size_t k = 0; k < array[i].count; k++)
             cr_assert_eq(((const float *)array[i].values)[k], 0);
     }
-    emp_placer_destroy(&emp_placer_hdp, state);
-    emp_placer_destroy(&emp_placer_hdp, rank);
+    emp_method_destroy(&emp_method_hdp, state);
+    emp_method_destroy(&emp_method_hdp, rank);
 }
 
 Test(hdp_placer, seeds_differ)
@@ -253,11 +253,11 @@ Test(hdp_placer, seeds_differ)
 
     update(state, true);
     memcpy(other, storage, sizeof other);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
     state = create(2, 1, SMALL);
     update(state, true);
     cr_expect_neq(memcmp(other, storage, sizeof other), 0);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 Test(hdp_placer, failures_teach_at_first_and_are_dropped_later)
@@ -281,7 +281,7 @@ Test(hdp_placer, failures_teach_at_first_and_are_dropped_later)
     cr_expect_float_eq(metric(state, "reward"), -10.0, 1e-12);
     update(state, true);
     cr_expect_neq(weight_sum(state), weights, "valid placements still teach");
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 /* With a learning rate of 0 the weights stay. Under strong noise devices are then less
@@ -297,7 +297,7 @@ Test(hdp_placer, noise_explores_and_stops)
     }
     cr_expect_lt(placer[0], 1.5 * placer[1], "%g with noise, %g without", placer[0],
                  placer[1]);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 /* What an untrained policy that prefers some devices draws in 400 updates. */
@@ -328,7 +328,7 @@ static draws draw_devices(const char *options)
                              (double)(UPDATES * SAMPLES * (net->steps - 1));
         }
     }
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
     return d;
 }
 
@@ -386,7 +386,7 @@ static void expect_ranges(const char *options)
     for (int g = 0; g < GROUPS; g++)
         cr_expect(abs(members[g] - rows / GROUPS) < rows / GROUPS / 2,
                   "group %d has %d of %d", g, members[g], rows);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 Test(hdp_placer, first_groups_are_ranges) { expect_ranges(SMALL); }
@@ -397,7 +397,7 @@ Test(hdp_placer, first_groups_may_be_random)
 
     update(state, true);
     cr_expect_gt(metric(state, "grouper_entropy"), 0.5 * log(12));
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 /* Groups that are not learned stay; the placer learns nevertheless. */
@@ -433,8 +433,8 @@ Test(hdp_placer, fixed_groups_may_be_random)
     }
     for (int g = 0; g < 12; g++) cr_expect_gt(members[g], 0);
     cr_expect_lt(same, rows / 4, "seeds give the same groups");
-    emp_placer_destroy(&emp_placer_hdp, state);
-    emp_placer_destroy(&emp_placer_hdp, other);
+    emp_method_destroy(&emp_method_hdp, state);
+    emp_method_destroy(&emp_method_hdp, other);
 }
 
 Test(hdp_placer, fixed_groups_may_be_chunks)
@@ -451,7 +451,7 @@ Test(hdp_placer, fixed_groups_may_be_chunks)
         }
     }
     for (int g = 0; g < 12; g++) cr_expect(abs(members[g] - rows / 12) <= 1);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 /* Neighbours in the chain are mostly in one group. */
@@ -466,7 +466,7 @@ static void expect_cut(const char *options)
                  a->grouper.group_of_row[a->learner.ops->edge[e][1]];
     cr_expect_lt(apart, a->learner.ops->edge_count / 4, "%d of %d edges", apart,
                  a->learner.ops->edge_count);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 Test(hdp_placer, fixed_groups_may_be_those_of_partitioners)
@@ -488,7 +488,7 @@ Test(hdp_placer, groups_of_scotch_are_balanced)
         cr_expect_lt(members[g], 3 * rows / 12, "%d of %d", members[g], rows);
     }
     cr_expect_geq(used, 7);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 /* In range, however many groups the rules give, and the same for every seed. */
@@ -502,8 +502,8 @@ Test(hdp_placer, fixed_groups_may_be_those_of_colocation_rules)
     b = update_fixed(&other, 4, SMALL ",grouping=colocation");
     cr_expect_arr_eq(a->grouper.group_of_row, b->grouper.group_of_row,
                      (size_t)a->learner.ops->row_count * sizeof(int32_t), "no seed");
-    emp_placer_destroy(&emp_placer_hdp, state);
-    emp_placer_destroy(&emp_placer_hdp, other);
+    emp_method_destroy(&emp_method_hdp, state);
+    emp_method_destroy(&emp_method_hdp, other);
 }
 
 /* The chain has 100 steps of three ops, and one op before them. Blocks of 8 steps would be 13
@@ -523,8 +523,8 @@ Test(hdp_placer, fixed_groups_may_be_those_of_names)
         members[group]++;
     }
     cr_expect_arr_eq(members, want, sizeof want);
-    emp_placer_destroy(&emp_placer_hdp, state);
-    emp_placer_destroy(&emp_placer_hdp, other);
+    emp_method_destroy(&emp_method_hdp, state);
+    emp_method_destroy(&emp_method_hdp, other);
 }
 
 /* Without groups ops of one placement are drawn one by one, and each placement anew. */
@@ -540,7 +540,7 @@ Test(hdp_placer, without_groups_every_op_has_a_device_of_its_own)
     }
     for (int d = 0; d < 3; d++) cr_expect_gt(at[d], ops / 10, "device %d: %d", d, at[d]);
     cr_expect_lt(same, 3 * ops / 4, "samples are alike");
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 Test(hdp_placer, without_groups_step_times_fall)
@@ -552,7 +552,7 @@ Test(hdp_placer, without_groups_step_times_fall)
     for (int u = 0; u < 10; u++) last += update(state, true) / 10;
     cr_expect_gt(first, 1.5, "untrained: two thirds elsewhere");
     cr_expect_lt(last, 1.1, "from %g only to %g", first, last);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 Test(hdp_placer, without_groups_threads_and_resuming_change_nothing)
@@ -563,8 +563,8 @@ Test(hdp_placer, without_groups_threads_and_resuming_change_nothing)
     void                *state = create(7, 1, options), *resumed = create(7, 3, options);
 
     for (int u = 0; u < 3; u++) update(state, u != 1);
-    int32_t count = emp_placer_hdp.list_state(state, from);
-    cr_assert_eq(emp_placer_hdp.list_state(resumed, to), count);
+    int32_t count = emp_method_hdp.list_state(state, from);
+    cr_assert_eq(emp_method_hdp.list_state(resumed, to), count);
     for (int32_t i = 0; i < count; i++) copy_array(&to[i], &from[i]);
     for (int u = 0; u < 3; u++) {
         update(state, u != 1);
@@ -574,8 +574,8 @@ Test(hdp_placer, without_groups_threads_and_resuming_change_nothing)
         update(resumed, u != 1);
         cr_expect_eq(memcmp(undisturbed[u], storage, sizeof storage), 0, "update %d", u);
     }
-    emp_placer_destroy(&emp_placer_hdp, state);
-    emp_placer_destroy(&emp_placer_hdp, resumed);
+    emp_method_destroy(&emp_method_hdp, state);
+    emp_method_destroy(&emp_method_hdp, resumed);
 }
 
 /* Rewards are of the placements themselves; what the oracle says teaches nothing. */
@@ -599,8 +599,8 @@ static void expect_balance(const char *options)
     }
     cr_expect_float_eq(metric(state, "reward"), reward / SAMPLES, 1e-12);
     emp_balance_clear(&balance);
-    emp_placer_destroy(&emp_placer_hdp, state);
-    emp_placer_destroy(&emp_placer_hdp, deaf);
+    emp_method_destroy(&emp_method_hdp, state);
+    emp_method_destroy(&emp_method_hdp, deaf);
 }
 
 Test(hdp_placer, rewards_may_be_for_balance)
@@ -618,7 +618,7 @@ Test(hdp_placer, rewards_may_have_other_forms)
         void *state = create(3, 1, options[i]);
         update(state, false);
         cr_expect_float_eq(metric(state, "reward"), failure[i], 1e-9);
-        emp_placer_destroy(&emp_placer_hdp, state);
+        emp_method_destroy(&emp_method_hdp, state);
     }
 }
 
@@ -631,7 +631,7 @@ Test(hdp_placer, window_says_what_the_grouper_sees)
                  {SMALL ",window=3", 30},
                  {SMALL ",window=16", 56},
                  {SMALL ",window=0,ranges=0", 24}};
-    const emp_placer_params params = {.seed = 1, .options = SMALL ",window=0"};
+    const emp_method_params params = {.seed = 1, .options = SMALL ",window=0"};
     emp_error               err = {0};
     void                   *state = NULL;
 
@@ -640,10 +640,10 @@ Test(hdp_placer, window_says_what_the_grouper_sees)
         cr_expect_eq(((emp_hdp_agent *)state)->learner.ops->width, cases[i].width);
         update(state, true);
         update(state, true);
-        emp_placer_destroy(&emp_placer_hdp, state);
+        emp_method_destroy(&emp_method_hdp, state);
     }
     cr_expect_eq(
-        emp_placer_create(&state, &emp_placer_hdp, problem.problem, &params, &err),
+        emp_method_create(&state, &emp_method_hdp, problem.problem, &params, &err),
         EMP_EINVAL);
     cr_expect_str_eq(err.msg,
                      "the first groups cannot be ranges of positions that ops do not "
@@ -663,7 +663,7 @@ Test(hdp_placer, the_baseline_starts_with_placements_that_ran)
     reward = metric(state, "reward");
     cr_expect_float_eq(metric(state, "baseline"), reward, 1e-12);
     cr_expect_neq(weight_sum(state), weights);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 Test(hdp_placer, step_times_fall)
@@ -675,7 +675,7 @@ Test(hdp_placer, step_times_fall)
     for (int u = 0; u < 10; u++) last += update(state, true) / 10;
     cr_expect_gt(first, 1.5, "untrained: two thirds elsewhere");
     cr_expect_lt(last, 1.1, "from %g only to %g", first, last);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 Test(hdp_placer, a_small_batch_is_filled)
@@ -684,23 +684,23 @@ Test(hdp_placer, a_small_batch_is_filled)
     int32_t   count = 0;
     emp_score score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
 
-    cr_assert_eq(emp_placer_hdp.ask(state, candidates, 2, &count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_hdp.ask(state, candidates, 2, &count, NULL), EMP_OK);
     cr_expect_eq(count, 2);
-    cr_expect_eq(emp_placer_hdp.tell(state, score, 1, NULL), EMP_EINVAL);
-    cr_expect_eq(emp_placer_hdp.tell(state, score, 2, NULL), EMP_OK);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    cr_expect_eq(emp_method_hdp.tell(state, score, 1, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_method_hdp.tell(state, score, 2, NULL), EMP_OK);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 static void survive_allocation_failures(const char *options)
 {
-    const emp_placer_params params = {.seed = 1, .threads = 1, .options = options};
+    const emp_method_params params = {.seed = 1, .threads = 1, .options = options};
     void                   *state = NULL;
     emp_status              st = EMP_ENOMEM;
     long                    before = emp_mem_live_blocks();
 
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
-        st = emp_placer_create(&state, &emp_placer_hdp, problem.problem, &params, NULL);
+        st = emp_method_create(&state, &emp_method_hdp, problem.problem, &params, NULL);
         emp_mem_fail_after(-1);
         if (st == EMP_OK) break;
         cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
@@ -712,7 +712,7 @@ static void survive_allocation_failures(const char *options)
     emp_mem_fail_after(0);
     update(state, true); /* ask and tell allocate nothing */
     emp_mem_fail_after(-1);
-    emp_placer_destroy(&emp_placer_hdp, state);
+    emp_method_destroy(&emp_method_hdp, state);
 }
 
 Test(hdp_placer, survives_every_allocation_failure)

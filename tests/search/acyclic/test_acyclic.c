@@ -426,7 +426,7 @@ Test(acyclic, makes_stages_of_a_pipeline)
     }
     fixture_cpu_only(f, 50);
     const emp_problem *problem = fixture_problem(f);
-    fixture_place(&emp_placer_acyclic, problem, 1, "units=classes", device);
+    fixture_place(&emp_method_acyclic, problem, 1, "units=classes", device);
     for (int32_t i = 0; i < 99; i++) count[device[i]]++;
     cr_expect_eq(device[50], 0);
     cr_expect_eq(count[0], 1);
@@ -464,10 +464,10 @@ Test(acyclic, puts_gradients_where_their_forward_ops_are)
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      device[FIXTURE_MAX_OPS];
 
-    fixture_place(&emp_placer_acyclic, problem, 1, NULL, device);
+    fixture_place(&emp_method_acyclic, problem, 1, NULL, device);
     for (int32_t i = 0; i < 8; i++)
         cr_expect_eq(device[i], i == 0 || i == 1 || i == 6 || i == 7 ? 1 : 2, "op %d", i);
-    fixture_place(&emp_placer_acyclic, problem, 1, "units=classes", device);
+    fixture_place(&emp_method_acyclic, problem, 1, "units=classes", device);
     for (int32_t i = 0; i < 8; i++) cr_expect_eq(device[i], i < 4 ? 1 : 2, "op %d", i);
     emp_free(f);
 }
@@ -482,7 +482,7 @@ Test(acyclic, takes_classes_where_a_group_is_too_large)
         fixture_op(f, NULL, 100);
         if (i > 0) fixture_edge(f, i - 1, i);
     }
-    fixture_place(&emp_placer_acyclic, fixture_problem(f), 1, NULL, device);
+    fixture_place(&emp_method_acyclic, fixture_problem(f), 1, NULL, device);
     for (int32_t i = 0; i < 10; i++) cr_expect_eq(device[i], i < 5 ? 1 : 2, "op %d", i);
     emp_free(f);
 }

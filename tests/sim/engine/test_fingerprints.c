@@ -45,10 +45,10 @@ static int read_cases(fingerprint_case *cases)
     return count;
 }
 
-static const emp_placer_type *find_placer(const char *name)
+static const emp_method *find_placer(const char *name)
 {
-    static const emp_placer_type *const placers[] = {
-        &emp_placer_cpu, &emp_placer_gpu, &emp_placer_expert, &emp_placer_random};
+    static const emp_method *const placers[] = {&emp_method_cpu, &emp_method_gpu,
+                                                &emp_method_expert, &emp_method_random};
 
     for (size_t i = 0; i < sizeof placers / sizeof placers[0]; i++) {
         if (strcmp(placers[i]->name, name) == 0) return placers[i];
@@ -60,16 +60,16 @@ static const emp_placer_type *find_placer(const char *name)
 /* The first placement that the method proposes. */
 static void place(const emp_problem *problem, const char *method, emp_device_id *device)
 {
-    const emp_placer_type  *type = find_placer(method);
-    const emp_placer_params params = {.seed = 1, .threads = 1};
+    const emp_method       *type = find_placer(method);
+    const emp_method_params params = {.seed = 1, .threads = 1};
     emp_device_id *const    candidates[] = {device};
     void                   *state = NULL;
     int32_t                 count = 0;
 
-    cr_assert_eq(emp_placer_create(&state, type, problem, &params, NULL), EMP_OK);
-    cr_assert_eq(emp_placer_ask(type, state, candidates, 1, &count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_create(&state, type, problem, &params, NULL), EMP_OK);
+    cr_assert_eq(emp_method_ask(type, state, candidates, 1, &count, NULL), EMP_OK);
     cr_assert_eq(count, 1);
-    emp_placer_destroy(type, state);
+    emp_method_destroy(type, state);
     emp_problem_legalize(problem, device);
 }
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "search/placer.h"
+#include "search/method.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/placement.h"
 #include "tests/support/survive.h"

@@ -1,23 +1,23 @@
-/** \file search/placer.h
- * A placement method: every baseline and every learner is one const emp_placer_type.
+/** \file search/method.h
+ * A placement method: every baseline and every learner is one const emp_method.
  *
  * Ask and tell. The caller (run/loop.c) owns the loop, hence the budget, the log
  * and the best so far, identical for all methods:
  *
- *     EMP_TRY(emp_placer_create(&state, type, problem, &params, err));
+ *     EMP_TRY(emp_method_create(&state, type, problem, &params, err));
  *     while (evaluations < budget) {
- *         EMP_TRY(emp_placer_ask(type, state, candidates, max, &count, err));
+ *         EMP_TRY(emp_method_ask(type, state, candidates, max, &count, err));
  *         if (count == 0) break;                          // nothing more to propose
  *         score all candidates, in parallel;
- *         EMP_TRY(emp_placer_tell(type, state, scores, count, err));
+ *         EMP_TRY(emp_method_tell(type, state, scores, count, err));
  *     }
- *     emp_placer_destroy(type, state);
+ *     emp_method_destroy(type, state);
  *
  * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and told
  * in order. Same problem, params and scores give the same candidates on any thread count.
  */
-#ifndef EMP_SEARCH_PLACER_H
-#define EMP_SEARCH_PLACER_H
+#ifndef EMP_SEARCH_METHOD_H
+#define EMP_SEARCH_METHOD_H
 
 #include "base/named_array.h"
 #include "base/text/options.h"
@@ -48,13 +48,13 @@ typedef struct {
     int64_t     budget_evaluations; /**< of the whole run, for schedules; 0 = unknown */
     const char *preset;  /**< of methods that have presets ("paper"), or NULL */
     const char *options; /**< "key=value,key=value" for the method, or NULL */
-} emp_placer_params;
+} emp_method_params;
 
 /** A number that a method reports with each tell (loss, baseline, entropy, ...). */
 typedef struct {
     const char *name; /**< static storage */
     double      value;
-} emp_placer_metric;
+} emp_method_metric;
 
 /** How several ranks (run/ranks/ranks.h), each with a state of its own, make one update:
  *
@@ -75,9 +75,9 @@ typedef struct {
     /** As list_state(): what of later asks and updates step() changes, without what only
      * step() itself reads. */
     int32_t (*list_values)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
-} emp_placer_sharing;
+} emp_method_sharing;
 
-typedef struct emp_placer_type {
+typedef struct emp_method {
     const char *name;        /**< "scotch" */
     const char *description; /**< one line, with the source */
     bool        uses_budget; /**< all of it; others stop by themselves */
@@ -88,14 +88,14 @@ typedef struct emp_placer_type {
     /** Fills device_of_op[op_count] with the only proposal of a method, which need not be
      * legal. A method with it has no state of its own and none of the
      * four functions below. */
-    emp_status (*place)(const struct emp_placer_type *type, const emp_problem *problem,
-                        const emp_placer_params *params, emp_device_id *device_of_op,
+    emp_status (*place)(const struct emp_method *type, const emp_problem *problem,
+                        const emp_method_params *params, emp_device_id *device_of_op,
                         emp_error *err);
     const void *own; /**< what place() alone reads, of its own type; NULL: nothing */
 
     size_t state_bytes; /**< of the state, which init() gets zeroed */
     emp_status (*init)(void *state, const emp_problem *problem,
-                       const emp_placer_params *params, emp_error *err);
+                       const emp_method_params *params, emp_error *err);
     /** Writes up to \a max placements, candidates[i][op], and their number; 0 = done.
      * Candidates need not be legal: the runner legalizes them. */
     emp_status (*ask)(void *state, emp_device_id *const *candidates, int32_t max,
@@ -108,7 +108,7 @@ typedef struct emp_placer_type {
 
     /** OPTIONAL. Metrics of the last tell; sets \a *count. Those that only step() knows
      * are NaN after backward(). */
-    const emp_placer_metric *(*metrics)(const void *state, int32_t *count);
+    const emp_method_metric *(*metrics)(const void *state, int32_t *count);
 
     /** OPTIONAL; without it a run has no checkpoints. Lists what later asks depend on
      * beyond problem and params, in the method's own memory: saving reads the values,
@@ -118,26 +118,26 @@ typedef struct emp_placer_type {
     int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
     /** OPTIONAL; without it a run has one rank. */
-    const emp_placer_sharing *sharing;
-} emp_placer_type;
+    const emp_method_sharing *sharing;
+} emp_method;
 
 /** These four do what a type's own functions do, on a state that the first allocates and the
  * last frees; NULL is no state. For a type with place() they compute the placement when the
  * state is created, give it once, and learn nothing. */
-emp_status emp_placer_create(void **state, const emp_placer_type *type,
-                             const emp_problem *problem, const emp_placer_params *params,
+emp_status emp_method_create(void **state, const emp_method *type,
+                             const emp_problem *problem, const emp_method_params *params,
                              emp_error *err);
-emp_status emp_placer_ask(const emp_placer_type *type, void *state,
+emp_status emp_method_ask(const emp_method *type, void *state,
                           emp_device_id *const *candidates, int32_t max, int32_t *count,
                           emp_error *err);
-emp_status emp_placer_tell(const emp_placer_type *type, void *state,
-                           const emp_score *scores, int32_t count, emp_error *err);
-void       emp_placer_destroy(const emp_placer_type *type, void *state);
+emp_status emp_method_tell(const emp_method *type, void *state, const emp_score *scores,
+                           int32_t count, emp_error *err);
+void       emp_method_destroy(const emp_method *type, void *state);
 
 /** Fills a method's own \a options from preset and text of \a params, as its table says;
  * NULL for a method without any.
  * \retval EMP_EINVAL  See emp_options_parse(). */
-emp_status emp_placer_options_parse(void *options, const emp_placer_type *type,
-                                    const emp_placer_params *params, emp_error *err);
+emp_status emp_method_options_parse(void *options, const emp_method *type,
+                                    const emp_method_params *params, emp_error *err);
 
-#endif /* EMP_SEARCH_PLACER_H */
+#endif /* EMP_SEARCH_METHOD_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "search/placer.h"
+#include "search/method.h"
 
 #include <string.h>
 
@@ -18,25 +18,24 @@ bool emp_score_is_better(const emp_score *score, const emp_score *than)
     return score->step_time_s < than->step_time_s;
 }
 
-emp_status emp_placer_options_parse(void *options, const emp_placer_type *type,
-                                    const emp_placer_params *params, emp_error *err)
+emp_status emp_method_options_parse(void *options, const emp_method *type,
+                                    const emp_method_params *params, emp_error *err)
 {
     const emp_option_table table = {type->name, type->presets, type->options};
 
     return emp_options_parse(options, &table, params->preset, params->options, err);
 }
 
-static emp_status place(placed *p, const emp_placer_type *type,
-                        const emp_problem *problem, const emp_placer_params *params,
-                        emp_error *err)
+static emp_status place(placed *p, const emp_method *type, const emp_problem *problem,
+                        const emp_method_params *params, emp_error *err)
 {
     p->op_count = problem->graph->op_count;
     EMP_CHECK(EMP_ALLOC(p->device_of_op, (size_t)p->op_count));
     return type->place(type, problem, params, p->device_of_op, err);
 }
 
-emp_status emp_placer_create(void **state, const emp_placer_type *type,
-                             const emp_problem *problem, const emp_placer_params *params,
+emp_status emp_method_create(void **state, const emp_method *type,
+                             const emp_problem *problem, const emp_method_params *params,
                              emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -50,11 +49,11 @@ emp_status emp_placer_create(void **state, const emp_placer_type *type,
     own = NULL;
 
 cleanup:
-    emp_placer_destroy(type, own);
+    emp_method_destroy(type, own);
     return st;
 }
 
-emp_status emp_placer_ask(const emp_placer_type *type, void *state,
+emp_status emp_method_ask(const emp_method *type, void *state,
                           emp_device_id *const *candidates, int32_t max, int32_t *count,
                           emp_error *err)
 {
@@ -68,13 +67,13 @@ emp_status emp_placer_ask(const emp_placer_type *type, void *state,
     return EMP_OK;
 }
 
-emp_status emp_placer_tell(const emp_placer_type *type, void *state,
-                           const emp_score *scores, int32_t count, emp_error *err)
+emp_status emp_method_tell(const emp_method *type, void *state, const emp_score *scores,
+                           int32_t count, emp_error *err)
 {
     return type->tell != NULL ? type->tell(state, scores, count, err) : EMP_OK;
 }
 
-void emp_placer_destroy(const emp_placer_type *type, void *state)
+void emp_method_destroy(const emp_method *type, void *state)
 {
     if (state == NULL) return;
     if (type->place != NULL) emp_free(((placed *)state)->device_of_op);
