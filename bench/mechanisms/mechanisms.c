@@ -40,8 +40,8 @@ static void bfc(emp_runtime_events *r) { r->bfc_allocator = true; }
 
 struct mechanism {
     emp_mechanism mechanism;
-    void (*change)(
-        emp_runtime_events *runtime); /* NULL: the machine's gpu_channel goes */
+    /* NULL: the latency of the machine's links goes. */
+    void (*change)(emp_runtime_events *runtime);
 };
 
 static const struct mechanism mechanisms[] = {
@@ -56,7 +56,7 @@ static const struct mechanism mechanisms[] = {
     {{"share_copies", "off: a copy per edge, not per tensor and device"}, no_sharing},
     {{"copy_streams", "off: copies of one direction overlap"}, no_streams},
     {{"shared_links", "off: every copy has its links to itself"}, no_contention},
-    {{"gpu_channel", "off: GPUs copy through the PCIe tree"}, NULL},
+    {{"latency", "0: a copy takes the time of its bytes"}, NULL},
     {{"control_latency", "off: control edges between devices are free"}, no_messages},
     {{"pageable_per_byte", "on: fed tensors cross at 4.5 GB/s"}, pageable},
     {{"release_at_issue", "off: inputs are kept until the kernel ends"},
@@ -80,7 +80,7 @@ const emp_mechanism *emp_mechanism_at(int32_t index)
 /** A task and the placements that the methods found for it. */
 struct task {
     emp_graph     *graph;
-    emp_machine   *machine, *tree;
+    emp_machine   *machine, *prompt; /**< \a prompt: without latency */
     emp_device_id *device_of_op[EMP_MECHANISM_METHODS];
 };
 
@@ -162,7 +162,7 @@ static emp_status score_changed(emp_mechanism_row *row, int32_t mechanism,
     const emp_machine *machine = task->machine;
 
     if (mechanisms[mechanism].change == NULL) {
-        machine = task->tree;
+        machine = task->prompt;
     } else {
         mechanisms[mechanism].change(&changed.events);
     }
@@ -229,7 +229,10 @@ static emp_status make_row(emp_mechanism_row *row, const emp_runtime *runtime,
     struct task task = {0};
 
     EMP_TRY(emp_machine_load(&task.machine, row->task->machine, err));
-    EMP_TRY(emp_machine_load_tree(&task.tree, row->task->machine, err));
+    EMP_TRY(emp_machine_load(&task.prompt, row->task->machine, err));
+    for (int32_t l = 0; l < task.prompt->link_count; l++)
+        task.prompt->link[l].latency_s = 0.0;
+    emp_machine_time_routes(task.prompt);
     EMP_TRY(emp_graph_load(&task.graph, NULL, NULL, row->task->spec, err));
     EMP_TRY(place_and_score(row, &task, runtime, progress->params, err));
     EMP_TRY(count_done(progress, err));
@@ -241,7 +244,7 @@ cleanup:
     for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) emp_free(task.device_of_op[k]);
     emp_graph_destroy(task.graph);
     emp_machine_destroy(task.machine);
-    emp_machine_destroy(task.tree);
+    emp_machine_destroy(task.prompt);
     return st;
 }
 

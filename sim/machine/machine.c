@@ -479,8 +479,7 @@ static void name_after_file(char *name, size_t size, const char *path)
              base);
 }
 
-static emp_status load(emp_machine **out, const char *name_or_path, bool has_channel,
-                       emp_error *err)
+emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err)
 {
     emp_status     st = EMP_OK;
     char           path[512];
@@ -502,7 +501,7 @@ static emp_status load(emp_machine **out, const char *name_or_path, bool has_cha
     EMP_TRY(add_devices(l, err));
     EMP_TRY(find_hosts(l, err));
     memset(l->topology.gpu_channel, -1, sizeof l->topology.gpu_channel);
-    if (has_channel && raw->gpu_channel != NULL) EMP_TRY(add_gpu_channels(l, err));
+    if (raw->gpu_channel != NULL) EMP_TRY(add_gpu_channels(l, err));
     emp_error why = {0};
     if (emp_topology_route_all(l->machine, &l->topology, &why) != EMP_OK) {
         EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path,
@@ -520,17 +519,6 @@ cleanup:
         emp_free(l);
     }
     return st;
-}
-
-emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err)
-{
-    return load(out, name_or_path, true, err);
-}
-
-emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
-                                 emp_error *err)
-{
-    return load(out, name_or_path, false, err);
 }
 
 void emp_machine_destroy(emp_machine *machine) { emp_free(machine); }

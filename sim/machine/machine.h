@@ -118,9 +118,6 @@ typedef struct {
  * \retval EMP_EFORMAT  The message names the file, the line, the key and what is
  * expected. */
 emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err);
-/** The same without its gpu_channel: copies between GPUs take the links of the tree. */
-emp_status emp_machine_load_tree(emp_machine **out, const char *name_or_path,
-                                 emp_error *err);
 /** A machine for graphs that state their costs: \a cpu_count CPUs, and GPUs, all with the first
  * CPU as their host, of so much memory each. Links carry 2^31 B/s; a GPU counts as ten times as
  * fast as a CPU where a method wants to know.

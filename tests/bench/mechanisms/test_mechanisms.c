@@ -47,7 +47,7 @@ Test(mechanisms, what_a_switch_cannot_reach_stays)
     }
     /* nothing crosses to another device */
     static const char *const of_copies[] = {"drain_copies", "poll", "share_copies",
-                                            "shared_links", "gpu_channel"};
+                                            "shared_links", "latency"};
     for (int32_t i = 0; i < 5; i++) {
         int32_t m = number_of(of_copies[i]);
         cr_expect_eq(row->after[m][CPU].step_s, row->before[CPU].step_s, "%s",

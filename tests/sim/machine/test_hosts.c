@@ -211,7 +211,7 @@ Test(hosts, sixty_four_devices_load)
         cr_expect_eq(m->device[d].host, d / 8 * 8, "%s", m->device[d].name);
     cr_expect_eq(m->route[1][63].link_count, 6);
     cr_expect_float_eq(m->route[1][63].bytes_per_s, 1.25e9, 1.0);
-    cr_expect_float_eq(m->route[1][63].latency_s, 134e-6 + 2 * 25e-6, 1e-12);
+    cr_expect_float_eq(m->route[1][63].latency_s, 10e-6 + 2 * 25e-6, 1e-12);
     emp_machine_destroy(m);
 }
 

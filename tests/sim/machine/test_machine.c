@@ -85,7 +85,7 @@ static void expect_route(const emp_machine *m, const char *from, const char *to,
     cr_expect_eq(r->link_count, count, "%s to %s", from, to);
 }
 
-Test(machine, routes_follow_the_tree_and_the_channel)
+Test(machine, routes_follow_the_tree)
 {
     emp_machine *m = NULL;
 
@@ -95,11 +95,13 @@ Test(machine, routes_follow_the_tree_and_the_channel)
     expect_route(m, "gpu:3", "cpu:0", (const char *[]){"gpu:3 up", "switch:0 up", NULL});
     expect_route(m, "cpu:0", "gpu:4",
                  (const char *[]){"socket:1 down", "switch:1 down", "gpu:4 down", NULL});
+    expect_route(m, "gpu:0", "gpu:2", (const char *[]){"gpu:0 up", "gpu:2 down", NULL});
     expect_route(m, "gpu:0", "gpu:7",
-                 (const char *[]){"gpu:0 up", "gpu channel", "gpu:7 down", NULL});
-    const emp_route *peers = &m->route[1][2];
-    cr_expect_float_eq(peers->bytes_per_s, 5.7e9, 1.0);
-    cr_expect_float_eq(peers->latency_s, 134e-6, 1e-12);
+                 (const char *[]){"gpu:0 up", "switch:0 up", "socket:1 down",
+                                  "switch:1 down", "gpu:7 down", NULL});
+    cr_expect_float_eq(m->route[1][2].bytes_per_s, 10e9, 1.0);
+    cr_expect_float_eq(m->route[1][2].latency_s, 10e-6, 1e-12);
+    cr_expect_float_eq(m->route[1][8].bytes_per_s, 5.7e9, 1.0, "staged between sockets");
     cr_expect_float_eq(m->route[0][1].bytes_per_s, 10e9, 1.0);
     cr_expect_eq(m->route[0][0].link_count, 0);
     emp_machine_destroy(m);
@@ -130,6 +132,24 @@ Test(machine, without_a_channel_peers_follow_the_tree, .init = make_folder,
                  (const char *[]){"gpu:0 up", "a up", "b down", "gpu:1 down", NULL});
     cr_expect_float_eq(m->route[1][2].bytes_per_s, 2e9, 1.0, "the lowest on the route");
     cr_expect_float_eq(m->route[1][2].latency_s, 3e-6, 1e-12, "the highest on the route");
+    emp_machine_destroy(m);
+}
+
+Test(machine, with_a_channel_peers_share_it, .init = make_folder, .fini = scratch_remove)
+{
+    char         path[SCRATCH_PATH_BYTES], text[sizeof tree_text + 80];
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    snprintf(text, sizeof text,
+             "%sgpu_channel: {bandwidth: \"1 GB/s\", latency: \"7 us\"}\n", tree_text);
+    scratch_write_text(path, sizeof path, "shared.yaml", text);
+    cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
+    expect_route(m, "gpu:0", "gpu:1",
+                 (const char *[]){"gpu:0 up", "gpu channel", "gpu:1 down", NULL});
+    expect_route(m, "cpu:0", "gpu:1", (const char *[]){"b down", "gpu:1 down", NULL});
+    cr_expect_float_eq(m->route[1][2].bytes_per_s, 1e9, 1.0);
+    cr_expect_float_eq(m->route[1][2].latency_s, 7e-6, 1e-12);
     emp_machine_destroy(m);
 }
 
