@@ -39,6 +39,17 @@ void *emp_calloc(size_t count, size_t size)
     return block;
 }
 
+emp_status emp_mem_allocate(void *pointer, size_t count, size_t size, const char *file,
+                            int line, emp_error *err)
+{
+    void *block = emp_calloc(count, size);
+
+    memcpy(pointer, &block, sizeof block);
+    if (block != NULL) return EMP_OK;
+    return emp_error_set(err, EMP_ENOMEM, file, line, "%zu items of %zu bytes", count,
+                         size);
+}
+
 void *emp_realloc(void *block, size_t count, size_t size)
 {
     if (!may_allocate() || (size != 0 && count > SIZE_MAX / 2 / size)) return NULL;

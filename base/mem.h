@@ -7,21 +7,25 @@
 
 #include <stddef.h>
 
+#include "base/error.h"
+
 #define EMP_NEW(type)              ((type *)emp_calloc(1, sizeof(type)))
 #define EMP_NEW_ARRAY(type, count) ((type *)emp_calloc((count), sizeof(type)))
 
-/** Gives the pointer \a array zeroed memory for \a count items. The value is a status; the
- * message of a failure names \a array. Needs base/error.h and a local `err`. */
-#define EMP_ALLOC(array, count)                                            \
-    (((array) = emp_calloc((count), sizeof *(array))) != NULL              \
-         ? EMP_OK                                                          \
-         : EMP_ERROR(EMP_ENOMEM, "%zu x %zu bytes of %s", (size_t)(count), \
-                     sizeof *(array), #array))
+/** Gives the pointer \a array zeroed memory for \a count items. The value is a status; a
+ * failure is recorded into the local `err`, as EMP_ERROR() does it. */
+#define EMP_ALLOC(array, count) \
+    emp_mem_allocate(&(array), (count), sizeof *(array), __FILE__, __LINE__, err)
 
 /** Zeroed memory for \a count items, aligned to 64 bytes when it is 4 KiB or more; NULL
  * on failure or overflow. A count of 0 gives a distinct block. Release with emp_free().
  */
 void *emp_calloc(size_t count, size_t size);
+
+/** What EMP_ALLOC() does; \a pointer is the address of a pointer to items of \a size bytes.
+ * \retval EMP_ENOMEM  The pointer is NULL. */
+emp_status emp_mem_allocate(void *pointer, size_t count, size_t size, const char *file,
+                            int line, emp_error *err);
 
 /** Grows or shrinks \a block (NULL is allowed) to \a count items; new bytes are not
  * zeroed. On failure returns NULL and \a block stays valid. */

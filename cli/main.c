@@ -104,7 +104,9 @@ static int run_command(const cli_command *command, int argc, char **argv)
     if (st == EMP_OK) return 0;
     if (st == EMP_EINTERRUPTED) return CLI_EXIT_INTERRUPTED;
     if (st == EMP_EELSEWHERE) return CLI_EXIT_INPUT;
-    fprintf(stderr, "emplace: %s\n", err.msg[0] != '\0' ? err.msg : emp_status_str(st));
+    bool        has_words = err.msg[0] != '\0';
+    const char *prefix = st == EMP_ENOMEM && has_words ? "out of memory: " : "";
+    fprintf(stderr, "emplace: %s%s\n", prefix, has_words ? err.msg : emp_status_str(st));
     return CLI_EXIT_INPUT;
 }
 

@@ -82,7 +82,7 @@ typedef struct emp_method {
     const char *description; /**< one line, with the source */
     bool        uses_budget; /**< all of it; others stop by themselves */
     bool        uses_seed;   /**< false: every seed gives the same placement */
-    const char *presets; /**< names of its presets, "paper|emplace"; NULL: it has none */
+    const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
 
     /** Fills device_of_op[op_count] with the only proposal of a method, which need not be

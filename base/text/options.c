@@ -33,17 +33,22 @@ int32_t emp_words_find(const char *words, const char *word, size_t length)
 
 /* ---- one option -------------------------------------------------------------------- */
 
+double emp_option_default(const emp_option *option, int32_t preset)
+{
+    return option->preset[preset < option->preset_count ? preset : 0];
+}
+
 void emp_option_write_default(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option,
                               int32_t preset)
 {
-    size_t      length = 0;
-    const char *word =
-        emp_words_at(option->words, (int32_t)option->preset[preset], &length);
+    size_t       length = 0;
+    const double value = emp_option_default(option, preset);
+    const char  *word = emp_words_at(option->words, (int32_t)value, &length);
 
     if (word != NULL)
         snprintf(text, EMP_OPTION_TEXT_BYTES, "%.*s", (int)length, word);
     else
-        snprintf(text, EMP_OPTION_TEXT_BYTES, "%.15g", option->preset[preset]);
+        snprintf(text, EMP_OPTION_TEXT_BYTES, "%.15g", value);
 }
 
 void emp_option_write_range(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option)
@@ -88,7 +93,7 @@ static bool read_value(double *value, const emp_option *option, const char *text
 
 /* ---- tables ------------------------------------------------------------------------ */
 
-/* "paper, emplace", or the names of the options. */
+/* "samples, rate". */
 static void list_names(emp_text *text, const emp_option *list)
 {
     for (const emp_option *o = list; o->name != NULL; o++)
@@ -164,7 +169,7 @@ emp_status emp_options_parse(void *values, const emp_option_table *table,
 
     EMP_CHECK(find_preset(&column, table, preset, err));
     for (const emp_option *o = table->list; o != NULL && o->name != NULL; o++)
-        store(values, o, o->preset[column]);
+        store(values, o, emp_option_default(o, column));
     while (text != NULL && *text != '\0') {
         size_t length = strcspn(text, ",");
         EMP_CHECK(parse_one(values, table, text, length, err));

@@ -39,52 +39,40 @@ typedef struct {
     double          low, high;
     const char     *words;                      /**< "one|two", of EMP_OPTION_WORD */
     const char     *help;                       /**< one sentence */
-    double          preset[EMP_OPTION_PRESETS]; /**< the default in each preset */
+    double          preset[EMP_OPTION_PRESETS]; /**< the default in each preset ... */
+    int32_t preset_count; /**< ... of the first; the others have the first one's */
 } emp_option;
 
-/** Rows of a list; \a field of struct \a type, whose C type is checked; the last arguments
- * are the default in each preset, or the one default. */
-#define EMP_BOOL_OPTION(name, type, field, help, ...) \
-    {                                                 \
-        name, EMP_OPTION_BOOL,                        \
-            _Generic(((type *)0)->field, bool         \
-                     : offsetof(type, field)),        \
-            0, 1, NULL, help,                         \
-        {                                             \
-            __VA_ARGS__                               \
-        }                                             \
-    }
-#define EMP_INTEGER_OPTION(name, type, field, low, high, help, ...) \
+/* A row of a list. */
+#define EMP_OPTION(name, kind, offset, low, high, words, help, ...) \
     {                                                               \
-        name, EMP_OPTION_INTEGER,                                   \
-            _Generic(((type *)0)->field, int32_t                    \
-                     : offsetof(type, field)),                      \
-            low, high, NULL, help,                                  \
-        {                                                           \
-            __VA_ARGS__                                             \
-        }                                                           \
+        name, kind, offset, low, high, words, help, {__VA_ARGS__},  \
+            sizeof(const double[]){__VA_ARGS__} / sizeof(double)    \
     }
+
+/** Rows of a list; \a field of struct \a type, whose C type is checked. The last arguments are
+ * the default in each preset. Presets without one have the default of the first. */
+#define EMP_BOOL_OPTION(name, type, field, help, ...) \
+    EMP_OPTION(name, EMP_OPTION_BOOL,                 \
+               _Generic(((type *)0)->field, bool      \
+                        : offsetof(type, field)),     \
+               0, 1, NULL, help, __VA_ARGS__)
+#define EMP_INTEGER_OPTION(name, type, field, low, high, help, ...) \
+    EMP_OPTION(name, EMP_OPTION_INTEGER,                            \
+               _Generic(((type *)0)->field, int32_t                 \
+                        : offsetof(type, field)),                   \
+               low, high, NULL, help, __VA_ARGS__)
 #define EMP_REAL_OPTION(name, type, field, low, high, help, ...) \
-    {                                                            \
-        name, EMP_OPTION_REAL,                                   \
-            _Generic(((type *)0)->field, double                  \
-                     : offsetof(type, field)),                   \
-            low, high, NULL, help,                               \
-        {                                                        \
-            __VA_ARGS__                                          \
-        }                                                        \
-    }
+    EMP_OPTION(name, EMP_OPTION_REAL,                            \
+               _Generic(((type *)0)->field, double               \
+                        : offsetof(type, field)),                \
+               low, high, NULL, help, __VA_ARGS__)
 #define EMP_WORD_OPTION(name, type, field, words, help, ...) \
-    {                                                        \
-        name, EMP_OPTION_WORD,                               \
-            _Generic(((type *)0)->field, int32_t             \
-                     : offsetof(type, field), uint32_t       \
-                     : offsetof(type, field)),               \
-            0, 0, words, help,                               \
-        {                                                    \
-            __VA_ARGS__                                      \
-        }                                                    \
-    }
+    EMP_OPTION(name, EMP_OPTION_WORD,                        \
+               _Generic(((type *)0)->field, int32_t          \
+                        : offsetof(type, field), uint32_t    \
+                        : offsetof(type, field)),            \
+               0, 0, words, help, __VA_ARGS__)
 #define EMP_NO_OPTION \
     {                 \
         0             \
@@ -92,7 +80,7 @@ typedef struct {
 
 typedef struct {
     const char       *owner;   /**< begins messages: "hdp" */
-    const char       *presets; /**< "paper|emplace"; NULL: there is one default each */
+    const char       *presets; /**< "careful|fast"; NULL: there is one default each */
     const emp_option *list;    /**< ends with EMP_NO_OPTION; NULL: no options */
 } emp_option_table;
 
@@ -103,7 +91,9 @@ typedef struct {
 emp_status emp_options_parse(void *values, const emp_option_table *table,
                              const char *preset, const char *text, emp_error *err);
 
-/** The default in preset number \a preset as a person writes it. */
+/** The default in preset number \a preset, of the first from 0 on. */
+double emp_option_default(const emp_option *option, int32_t preset);
+/** The same as a person writes it. */
 void emp_option_write_default(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option,
                               int32_t preset);
 /** What it may be: "0..1", "1..64", "0|1", "one|two". */

@@ -29,7 +29,7 @@ int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS])
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
         const char *at = method->presets != NULL ? method->presets : "";
         bool        is_first = true;
-        do { /* "paper|emplace" */
+        do { /* "careful|fast" */
             size_t length = strcspn(at, "|");
             assert(count < EMP_COMPARISON_ENTRANTS);
             add(&entrants[count++], method, at, length, is_first);

@@ -140,27 +140,30 @@ static emp_status check_problem(const emp_record *r, const emp_problem *problem,
     return EMP_OK;
 }
 
-/* Whatever fails but memory is for the page to say. */
-static emp_status prepare(struct show *s, const emp_record *r,
-                          const emp_report_params *params, emp_error *err)
+static emp_status load(struct show *s, const emp_record *r,
+                       const emp_report_params *params, emp_error *err)
 {
-    emp_status         st = EMP_OK;
     const emp_problem *problem = NULL;
 
-    EMP_TRY(params->get_problem(params->context, r, &problem, &s->err));
-    EMP_TRY(check_problem(r, problem, &s->err));
-    EMP_TRY(EMP_ALLOC(s->device_of_op, (size_t)r->op_count));
+    EMP_CHECK(params->get_problem(params->context, r, &problem, err));
+    EMP_CHECK(check_problem(r, problem, err));
+    EMP_CHECK(EMP_ALLOC(s->device_of_op, (size_t)r->op_count));
     memcpy(s->device_of_op, r->device_of_op,
            (size_t)r->op_count * sizeof *s->device_of_op);
     emp_problem_legalize(problem, s->device_of_op);
-    EMP_TRY(emp_cells_create(&s->cells, problem, s->device_of_op, &s->err));
-    EMP_TRY(emp_timeline_create(&s->timeline, problem, s->device_of_op, &s->err));
+    EMP_CHECK(emp_cells_create(&s->cells, problem, s->device_of_op, err));
+    EMP_CHECK(emp_timeline_create(&s->timeline, problem, s->device_of_op, err));
     s->problem = problem;
+    return EMP_OK;
+}
 
-cleanup:
-    if (st != EMP_OK && st != EMP_ENOMEM) st = EMP_OK;
-    if (st != EMP_OK) emp_error_set(err, st, __FILE__, __LINE__, "%s", s->err.msg);
-    return st;
+/* The page itself tells of every failure except missing memory. */
+static emp_status prepare(struct show *s, const emp_record *r,
+                          const emp_report_params *params, emp_error *err)
+{
+    emp_status st = load(s, r, params, &s->err);
+
+    return st == EMP_ENOMEM ? EMP_ERROR(st, "%s", s->err.msg) : EMP_OK;
 }
 
 static void write_absence(FILE *file, const struct show *s)

@@ -59,7 +59,8 @@ static void write_defaults(char text[2 * EMP_OPTION_TEXT_BYTES], const emp_optio
     size_t   length;
 
     for (int32_t i = 0; i == 0 || emp_words_at(presets, i, &length) != NULL; i++) {
-        if (i > 0 && option->preset[i] == option->preset[0]) continue;
+        if (i > 0 && emp_option_default(option, i) == emp_option_default(option, 0))
+            continue;
         emp_option_write_default(value, option, i);
         emp_text_add(&line, "%s%s", i == 0 ? "" : "/", value);
     }
@@ -112,9 +113,10 @@ static json_t *json_option(const emp_option *option, const char *presets)
 
     for (int32_t i = 0; (preset = emp_words_at(presets, i, &length)) != NULL; i++)
         json_object_setn_new(defaults, preset, length,
-                             json_value(option, option->preset[i]));
+                             json_value(option, emp_option_default(option, i)));
     if (presets == NULL)
-        json_object_set_new(object, "default", json_value(option, option->preset[0]));
+        json_object_set_new(object, "default",
+                            json_value(option, emp_option_default(option, 0)));
     else
         json_object_set(object, "default", defaults);
     json_decref(defaults);

@@ -33,6 +33,28 @@ Test(mem, calloc_zeroes_and_aligns_large_blocks)
     }
 }
 
+static emp_status allocate(double **array, size_t *count, emp_error *err)
+{
+    return EMP_ALLOC(*array, (*count)++);
+}
+
+Test(mem, alloc_takes_its_count_once_and_says_what_is_missing)
+{
+    double    unset, *array = &unset;
+    size_t    count = 3;
+    emp_error err = {0};
+
+    cr_assert_eq(allocate(&array, &count, &err), EMP_OK);
+    cr_expect_eq(count, 4);
+    for (int i = 0; i < 3; i++) cr_expect_eq(array[i], 0);
+    emp_free(array);
+    count = SIZE_MAX / 4;
+    cr_expect_eq(allocate(&array, &count, &err), EMP_ENOMEM);
+    cr_expect_null(array);
+    cr_expect_not_null(strstr(err.file, "test_mem.c"));
+    cr_expect_not_null(strstr(err.msg, " items of 8 bytes"), "%s", err.msg);
+}
+
 Test(mem, refuses_sizes_that_overflow)
 {
     cr_expect_null(emp_calloc(SIZE_MAX / 2, 3));

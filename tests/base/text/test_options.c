@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -59,6 +60,35 @@ Test(options, begin_with_the_defaults_of_a_preset)
     struct options o = parse("fast", NULL);
     cr_expect(o.is_loud && o.count == 7 && o.inner.share == 0.5 && o.large == 1e-30);
     cr_expect(o.color == COLOR_BLUE && o.word == 0);
+}
+
+/* A preset for which a row has no default of its own has that of the first. */
+Test(options, have_one_default_of_all_presets_unless_more_are_given)
+{
+    static const emp_option some[] = {
+        EMP_BOOL_OPTION("loud", struct options, is_loud, "1: it is heard", 1),
+        EMP_INTEGER_OPTION("count", struct options, count, 0, 9, "how many", 3, 7),
+        EMP_REAL_OPTION("share", struct options, inner.share, 0, 1, "of all", 0.05),
+        EMP_WORD_OPTION("color", struct options, color, "red|green|blue", "a color",
+                        COLOR_GREEN),
+        EMP_NO_OPTION};
+    static const emp_option_table three = {"test", "one|two|three", some};
+    static const struct {
+        const char *preset, *count;
+        int32_t     index;
+    } cases[] = {{"one", "3", 0}, {"two", "7", 1}, {"three", "3", 2}};
+
+    for (int i = 0; i < 3; i++) {
+        struct options o = {0};
+        char           text[EMP_OPTION_TEXT_BYTES];
+        cr_assert_eq(emp_options_parse(&o, &three, cases[i].preset, NULL, NULL), EMP_OK);
+        cr_expect(o.is_loud && o.inner.share == 0.05 && o.color == COLOR_GREEN);
+        cr_expect_eq(o.count, atoi(cases[i].count));
+        emp_option_write_default(text, &some[1], cases[i].index);
+        cr_expect_str_eq(text, cases[i].count);
+        emp_option_write_default(text, &some[3], cases[i].index);
+        cr_expect_str_eq(text, "green");
+    }
 }
 
 Test(options, take_values_of_their_kind)
