@@ -35,12 +35,16 @@ void SCOTCH_errorPrint(const char *const format, ...)
 
 void SCOTCH_errorPrintW(const char *const format, ...) { (void)format; }
 
-#define TRY_SCOTCH(call)                                                     \
-    do {                                                                     \
-        if ((call) != 0)                                                     \
-            EMP_FAIL(EMP_EEXTERNAL, "Scotch, %d vertices into %d parts: %s", \
-                     g->vertex_count, part_count, scotch_message);           \
-    } while (0)
+static emp_status tell_result(int result, const emp_partition_graph *g,
+                              int32_t part_count, emp_error *err)
+{
+    if (result == 0) return EMP_OK;
+    return EMP_ERROR(EMP_EEXTERNAL, "Scotch, %d vertices into %d parts: %s",
+                     g->vertex_count, part_count, scotch_message);
+}
+
+/* The status of a call of Scotch. */
+#define STATUS(call) tell_result((call), g, part_count, err)
 
 /* A copy in Scotch's integers. */
 static SCOTCH_Num *copy_to_num(emp_arrays *arrays, const int32_t *value, int32_t count)
@@ -54,17 +58,15 @@ static SCOTCH_Num *copy_to_num(emp_arrays *arrays, const int32_t *value, int32_t
 static emp_status load_architecture(SCOTCH_Arch *arch, const emp_partition_graph *g,
                                     const emp_partition_target *target, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     const int32_t part_count = target->count;
     FILE         *file = fmemopen(NULL, EMP_SCOTCH_ARCH_BYTES, "w+");
 
-    if (file == NULL) EMP_FAIL(EMP_ENOMEM, "description of %d devices", target->count);
+    if (file == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "description of %d devices", target->count);
     emp_scotch_arch_write(target, file);
     rewind(file);
-    TRY_SCOTCH(SCOTCH_archLoad(arch, file));
-
-cleanup:
-    if (file != NULL) fclose(file);
+    emp_status st = STATUS(SCOTCH_archLoad(arch, file));
+    fclose(file);
     return st;
 }
 
@@ -80,34 +82,24 @@ typedef struct {
 static emp_status make_complete(SCOTCH_Arch *arch, const emp_partition_graph *g,
                                 const emp_partition_target *target, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     const int32_t part_count = target->count;
     int32_t       power[EMP_MAX_DEVICES];
     SCOTCH_Num    weight[EMP_MAX_DEVICES];
 
     emp_scotch_arch_powers(target, power);
     for (int32_t p = 0; p < part_count; p++) weight[p] = power[p];
-    TRY_SCOTCH(SCOTCH_archCmpltw(arch, part_count, weight));
-
-cleanup:
-    return st;
+    return STATUS(SCOTCH_archCmpltw(arch, part_count, weight));
 }
 
 static emp_status make_architecture(SCOTCH_Arch *arch, const emp_partition_graph *g,
                                     const request *r, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     const int32_t part_count = r->part_count;
 
-    if (r->target == NULL)
-        TRY_SCOTCH(SCOTCH_archCmplt(arch, part_count));
-    else if (r->options.architecture == EMP_SCOTCH_COMPLETE)
-        EMP_TRY(make_complete(arch, g, r->target, err));
-    else
-        EMP_TRY(load_architecture(arch, g, r->target, err));
-
-cleanup:
-    return st;
+    if (r->target == NULL) return STATUS(SCOTCH_archCmplt(arch, part_count));
+    return r->options.architecture == EMP_SCOTCH_COMPLETE
+               ? make_complete(arch, g, r->target, err)
+               : load_architecture(arch, g, r->target, err);
 }
 
 static SCOTCH_Num flags_of(emp_scotch_strategy strategy)
@@ -136,16 +128,17 @@ static emp_status map_in_context(SCOTCH_Graph *graph, const emp_partition_graph 
     SCOTCH_archInit(&arch);
     SCOTCH_stratInit(&strategy);
 
-    TRY_SCOTCH(SCOTCH_contextOptionSetNum(&context, SCOTCH_OPTIONNUMDETERMINISTIC, 1));
-    TRY_SCOTCH(SCOTCH_contextRandomClone(&context));
+    EMP_TRY(
+        STATUS(SCOTCH_contextOptionSetNum(&context, SCOTCH_OPTIONNUMDETERMINISTIC, 1)));
+    EMP_TRY(STATUS(SCOTCH_contextRandomClone(&context)));
     SCOTCH_contextRandomSeed(&context, (SCOTCH_Num)(r->seed % INT_MAX));
     SCOTCH_contextRandomReset(&context);
-    TRY_SCOTCH(SCOTCH_contextThreadSpawn(&context, 1, NULL));
-    TRY_SCOTCH(SCOTCH_contextBindGraph(&context, graph, &bound));
+    EMP_TRY(STATUS(SCOTCH_contextThreadSpawn(&context, 1, NULL)));
+    EMP_TRY(STATUS(SCOTCH_contextBindGraph(&context, graph, &bound)));
     EMP_TRY(make_architecture(&arch, g, r, err));
-    TRY_SCOTCH(SCOTCH_stratGraphMapBuild(&strategy, flags_of(r->options.strategy),
-                                         part_count, r->options.imbalance));
-    TRY_SCOTCH(SCOTCH_graphMapFixed(&bound, &arch, &strategy, part));
+    EMP_TRY(STATUS(SCOTCH_stratGraphMapBuild(&strategy, flags_of(r->options.strategy),
+                                             part_count, r->options.imbalance)));
+    EMP_TRY(STATUS(SCOTCH_graphMapFixed(&bound, &arch, &strategy, part)));
 
 cleanup:
     SCOTCH_stratExit(&strategy);
@@ -171,8 +164,8 @@ static emp_status cut(const emp_partition_graph *g, const request *r,
     SCOTCH_graphInit(&graph);
     if (arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "Scotch graph of %d vertices", g->vertex_count);
-    TRY_SCOTCH(SCOTCH_graphBuild(&graph, 0, g->vertex_count, row, NULL, load, NULL,
-                                 arc_count, neighbor, traffic));
+    EMP_TRY(STATUS(SCOTCH_graphBuild(&graph, 0, g->vertex_count, row, NULL, load, NULL,
+                                     arc_count, neighbor, traffic)));
     /* Part 0 is the CPU: without it in the target, no vertex is bound to it. */
     for (int32_t v = 0; v < g->vertex_count; v++) part[v] = g->is_cpu_only[v] ? 0 : -1;
     EMP_TRY(map_in_context(&graph, g, r, part, err));
