@@ -33,12 +33,13 @@ static emp_status allocate(baechi *s, emp_rules_sim *p, emp_error *err)
         size_t ports = (size_t)(p->op[op + 1].port - p->op[op].port);
         if (ports > most_ports) most_ports = ports;
     }
-    s->transfer_ns = emp_rules_new(p, (size_t)p->port_count, sizeof(emp_time_ns));
-    s->consumer_count = emp_rules_new(p, ops, sizeof(int32_t));
-    s->received = emp_rules_new(p, most_ports * (size_t)p->device_count, sizeof(arrival));
-    s->missing = emp_rules_new(p, ops, sizeof(int32_t));
-    s->reading = emp_rules_new(p, ops, sizeof(int32_t));
-    s->ready_ns = emp_rules_new(p, ops, sizeof(emp_time_ns));
+    s->transfer_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, (size_t)p->port_count);
+    s->consumer_count = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->received =
+        EMP_ADD_ARRAY(&p->arrays, arrival, most_ports * (size_t)p->device_count);
+    s->missing = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->reading = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->ready_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, ops);
     return emp_rules_check_memory(p, err);
 }
 

@@ -46,18 +46,18 @@ static emp_status allocate(msr *s, emp_rules_sim *p, bool has_before, emp_error 
     size_t ops = (size_t)p->op_count, devices = (size_t)p->device_count;
     size_t runs = ops > devices ? ops : devices;
 
-    s->cross_ns = emp_rules_new(p, ops, sizeof(emp_time_ns));
-    s->cross_bytes = emp_rules_new(p, ops, sizeof(int64_t));
-    s->is_read = emp_rules_new(p, (size_t)p->port_count, sizeof(bool));
-    s->shown = emp_rules_new(p, ops, sizeof(int32_t));
-    s->told_run = emp_rules_new(p, ops, sizeof(int32_t));
-    s->order = emp_rules_new(p, ops, sizeof(int32_t));
-    s->run = emp_rules_new(p, runs, sizeof(run));
-    s->run_of_op = emp_rules_new(p, ops, sizeof(int32_t));
-    s->next_op = emp_rules_new(p, ops, sizeof(int32_t));
-    s->run_of_number = emp_rules_new(p, ops, sizeof(int32_t));
-    s->before = emp_rules_new(p, has_before ? ops * devices : 0, sizeof(int32_t));
-    s->changed = emp_rules_new(p, runs, sizeof(int32_t));
+    s->cross_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, ops);
+    s->cross_bytes = EMP_ADD_ARRAY(&p->arrays, int64_t, ops);
+    s->is_read = EMP_ADD_ARRAY(&p->arrays, bool, (size_t)p->port_count);
+    s->shown = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->told_run = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->order = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->run = EMP_ADD_ARRAY(&p->arrays, run, runs);
+    s->run_of_op = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->next_op = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->run_of_number = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->before = EMP_ADD_ARRAY(&p->arrays, int32_t, has_before ? ops * devices : 0);
+    s->changed = EMP_ADD_ARRAY(&p->arrays, int32_t, runs);
     return emp_rules_check_memory(p, err);
 }
 

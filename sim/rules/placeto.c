@@ -41,15 +41,15 @@ static emp_status allocate(placeto *s, emp_rules_sim *p, emp_error *err)
     size_t ops = (size_t)p->op_count, ports = (size_t)p->port_count;
     size_t edges = (size_t)p->edge_count;
 
-    s->transfer_ns = emp_rules_new(p, ports, sizeof(emp_time_ns));
-    s->wanted = emp_rules_new(p, edges, sizeof(int32_t));
-    s->first_wanted = emp_rules_new(p, ops + 1, sizeof(int32_t));
-    s->reader = emp_rules_new(p, edges, sizeof(int32_t));
-    s->first_reader = emp_rules_new(p, ports + 1, sizeof(int32_t));
-    s->missing = emp_rules_new(p, ops, sizeof(int32_t));
-    s->next_op = emp_rules_new(p, ops, sizeof(int32_t));
-    s->next_port = emp_rules_new(p, ports, sizeof(int32_t));
-    s->started = emp_rules_new(p, ops, sizeof(int32_t));
+    s->transfer_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, ports);
+    s->wanted = EMP_ADD_ARRAY(&p->arrays, int32_t, edges);
+    s->first_wanted = EMP_ADD_ARRAY(&p->arrays, int32_t, ops + 1);
+    s->reader = EMP_ADD_ARRAY(&p->arrays, int32_t, edges);
+    s->first_reader = EMP_ADD_ARRAY(&p->arrays, int32_t, ports + 1);
+    s->missing = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->next_op = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
+    s->next_port = EMP_ADD_ARRAY(&p->arrays, int32_t, ports);
+    s->started = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
     return emp_rules_check_memory(p, err);
 }
 

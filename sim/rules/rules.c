@@ -86,17 +86,9 @@ emp_status emp_rules_check_times(const emp_rules_sim *profile, double others,
 
 /* ---- memory ---- */
 
-void *emp_rules_new(emp_rules_sim *p, size_t count, size_t size)
-{
-    void *block = emp_arena_alloc(&p->arena, count * size);
-
-    p->is_starved |= block == NULL;
-    return block;
-}
-
 emp_status emp_rules_check_memory(const emp_rules_sim *p, emp_error *err)
 {
-    if (!p->is_starved) return EMP_OK;
+    if (!p->arrays.is_short) return EMP_OK;
     return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", p->op_count);
 }
 
@@ -119,15 +111,15 @@ static emp_status allocate(emp_rules_sim *p, const emp_graph *g, emp_error *err)
     }
     size_t ops = (size_t)p->op_count;
     size_t events = 4 * (size_t)p->device_count;
-    p->op = emp_rules_new(p, ops + 1, sizeof(emp_rules_op));
-    p->port = emp_rules_new(p, (size_t)ports, sizeof(emp_rules_port));
-    p->in = emp_rules_new(p, (size_t)edges, sizeof(int32_t));
-    p->out = emp_rules_new(p, (size_t)edges, sizeof(emp_rules_edge));
-    p->heap.key = emp_rules_new(p, ops > events ? ops : events, sizeof(emp_rules_key));
-    p->device = emp_rules_new(p, ops, sizeof(uint8_t));
-    p->start_ns = emp_rules_new(p, ops, sizeof(emp_time_ns));
-    p->end_ns = emp_rules_new(p, ops, sizeof(emp_time_ns));
-    p->state = emp_rules_new(p, 1, p->type->state_bytes);
+    p->op = EMP_ADD_ARRAY(&p->arrays, emp_rules_op, ops + 1);
+    p->port = EMP_ADD_ARRAY(&p->arrays, emp_rules_port, (size_t)ports);
+    p->in = EMP_ADD_ARRAY(&p->arrays, int32_t, (size_t)edges);
+    p->out = EMP_ADD_ARRAY(&p->arrays, emp_rules_edge, (size_t)edges);
+    p->heap.key = EMP_ADD_ARRAY(&p->arrays, emp_rules_key, ops > events ? ops : events);
+    p->device = EMP_ADD_ARRAY(&p->arrays, uint8_t, ops);
+    p->start_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, ops);
+    p->end_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, ops);
+    p->state = emp_arrays_add(&p->arrays, 1, p->type->state_bytes);
     return emp_rules_check_memory(p, err);
 }
 
@@ -269,6 +261,8 @@ emp_status emp_rules_sim_create(emp_rules_sim **out, const emp_problem *problem,
     if (!port_of || !control_of || !p)
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", g->op_count);
     p->type = table[problem->runtime.rules];
+    if (p->type == NULL)
+        EMP_FAIL(EMP_EINVAL, "the rules \"events\" are simulated by emp_sim_create()");
     set_devices(p, problem);
     EMP_TRY(allocate(p, g, err));
     number_ports(p, port_of, control_of);
@@ -289,7 +283,7 @@ cleanup:
 void emp_rules_sim_destroy(emp_rules_sim *p)
 {
     if (p == NULL) return;
-    emp_arena_clear(&p->arena);
+    emp_arrays_clear(&p->arrays);
     emp_free(p);
 }
 

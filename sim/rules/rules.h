@@ -12,8 +12,9 @@
 
 typedef struct emp_rules_sim emp_rules_sim;
 
-/** Creates a simulator for repeated runs under the rules of the problem's runtime, which are
- * not `events`. \a problem is borrowed. O(V + E).
+/** Creates a simulator for repeated runs under the rules of the problem's runtime. \a problem
+ * is borrowed. O(V + E).
+ * \retval EMP_EINVAL        The rules are `events`, which sim/engine has.
  * \retval EMP_EUNSUPPORTED  As emp_sim_create() says. */
 emp_status emp_rules_sim_create(emp_rules_sim **out, const emp_problem *problem,
                                 emp_error *err);

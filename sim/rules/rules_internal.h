@@ -8,7 +8,7 @@
 #ifndef EMP_SIM_RULES_RULES_INTERNAL_H
 #define EMP_SIM_RULES_RULES_INTERNAL_H
 
-#include "base/arena.h"
+#include "base/arrays.h"
 #include "sim/rules/rules.h"
 
 typedef struct {
@@ -61,8 +61,7 @@ extern const emp_rules_type emp_rules_placeto, emp_rules_baechi, emp_rules_msr_l
 
 struct emp_rules_sim {
     const emp_rules_type *type;
-    emp_arena             arena;      /**< all arrays */
-    bool                  is_starved; /**< one of them is missing */
+    emp_arrays            arrays; /**< all that follow, and those of the state */
     const emp_problem    *problem;
     int32_t               device_count;
     uint8_t               kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
@@ -84,10 +83,8 @@ struct emp_rules_sim {
     emp_time_ns         *end_ns;   /**< [op] */
 };
 
-/** Zeroed; lives as long as the simulator. After one or several, ask emp_rules_check_memory(). */
-void *emp_rules_new(emp_rules_sim *p, size_t count, size_t size);
-
-/** \retval EMP_ENOMEM  Memory was out at some time. */
+/** A rule set asks once, after it has added its arrays.
+ * \retval EMP_ENOMEM  Memory was out for one of them. */
 emp_status emp_rules_check_memory(const emp_rules_sim *p, emp_error *err);
 
 void          emp_rules_push(emp_rules_heap *heap, emp_time_ns at, uint64_t tie);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "graphs/load.h"
 #include "sim/engine/sim.h"
+#include "sim/rules/rules.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/sim/engine/tiny_problem.h"
 #include "tests/support/baechi_plain.h"
@@ -537,4 +538,18 @@ Test(profiles, of_folded_ops_alone_take_no_time)
         emp_sim_destroy(sim);
         tiny_problem_destroy(&t);
     }
+}
+
+Test(profiles, leave_the_rules_of_events_to_the_engine)
+{
+    random_problem r;
+    emp_rules_sim *sim = NULL;
+    emp_error      err = {0};
+
+    random_problem_create(&r, 1);
+    cr_expect_eq(emp_rules_sim_create(&sim, r.problem, &err), EMP_EINVAL);
+    cr_expect_null(sim);
+    cr_expect_str_eq(err.msg, "the rules \"events\" are simulated by emp_sim_create()");
+    random_problem_destroy(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
