@@ -128,14 +128,16 @@ void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
                         "Seconds per training step, simulated, after %s: median of %d "
                         "seed%s, 95 %% interval below",
                         text, c->seed_count, c->seed_count == 1 ? "" : "s");
-    s->facts = json_pack(
-        "{s:o, s:o, s:o, s:o}", "evaluations",
-        budget->evaluations > 0 ? json_integer(budget->evaluations) : json_null(),
-        "seconds", budget->seconds > 0 ? json_real(budget->seconds) : json_null(),
-        "friedman",
-        isnan(c->friedman[b].p) ? json_null() : json_real(c->friedman[b].statistic),
-        "friedman_p",
-        isnan(c->friedman[b].p) ? json_null() : json_real(c->friedman[b].p));
+    emp_sheet_set_facts(
+        s,
+        json_pack(
+            "{s:o, s:o, s:o, s:o}", "evaluations",
+            budget->evaluations > 0 ? json_integer(budget->evaluations) : json_null(),
+            "seconds", budget->seconds > 0 ? json_real(budget->seconds) : json_null(),
+            "friedman",
+            isnan(c->friedman[b].p) ? json_null() : json_real(c->friedman[b].statistic),
+            "friedman_p",
+            isnan(c->friedman[b].p) ? json_null() : json_real(c->friedman[b].p)));
     emp_comparison_sort(c, b, order);
     for (int32_t r = 0; r < c->row_count; r++)
         for (int32_t i = 0; i < c->entrant_count; i++) {
@@ -254,12 +256,15 @@ emp_status emp_comparison_print(FILE *out, const emp_comparison *c,
     }
     emp_comparison_changes(&changes, c);
     sheet[0].list = "budgets";
-    sheet[0].head = json_pack("{s:s, s:i, s:i}", "runtime", c->runtime, "seeds",
-                              c->seed_count, "draws", c->draws);
-    if (c->draws > 0) {
-        json_object_set_new(sheet[0].head, "sensitivity", emp_sheet_rows(&changes));
-        if (is_read) sheet[last].next = &changes;
+    json_t *head = json_pack("{s:s, s:i, s:i}", "runtime", c->runtime, "seeds",
+                             c->seed_count, "draws", c->draws);
+    if (c->draws > 0 &&
+        json_object_set_new(head, "sensitivity", emp_sheet_rows(&changes)) != 0) {
+        json_decref(head);
+        head = NULL;
     }
+    emp_sheet_set_head(&sheet[0], head);
+    if (is_read && c->draws > 0) sheet[last].next = &changes;
     emp_comparison_explain(is_read && c->draws > 0 ? &changes : &sheet[last], c);
     emp_status st = emp_sheet_print(out, &sheet[0], format, err);
     for (int32_t b = 0; b <= last; b++) emp_sheet_clear(&sheet[b]);

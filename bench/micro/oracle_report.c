@@ -94,9 +94,10 @@ void emp_oracle_tabulate(emp_sheet *s, const emp_oracle_report *report)
     emp_sheet_set_title(s, "The oracle's speed on %s", p->machine);
     s->cells = "series";
     s->is_keyed = true;
-    s->facts = json_pack("{s:s, s:s, s:s, s:i, s:i}", "machine", p->machine, "events_of",
-                         emp_series_name(emp_oracle_leading(p)), "compiler", COMPILER,
-                         "repeats", p->repeats, "threads", p->threads);
+    emp_sheet_set_facts(s, json_pack("{s:s, s:s, s:s, s:i, s:i}", "machine", p->machine,
+                                     "events_of", emp_series_name(emp_oracle_leading(p)),
+                                     "compiler", COMPILER, "repeats", p->repeats,
+                                     "threads", p->threads));
     for (int32_t r = 0; r < report->row_count; r++) {
         for (int32_t i = 0; i < EMP_SERIES_COUNT; i++)
             if (report->row[r].ns_per_op[i].count > 0)

@@ -61,9 +61,9 @@ void emp_speed_tabulate(emp_sheet *s, const emp_speed_report *report)
     const emp_speed_params *p = &report->params;
 
     EMP_SHEET_INIT(s, columns);
-    s->facts = json_pack("{s:i, s:i, s:s, s:b}", "groups", p->groups, "ops", p->ops,
-                         "openblas_core", emp_blas_core_name(), "torch_is_absent",
-                         report->torch_is_absent);
+    emp_sheet_set_facts(s, json_pack("{s:i, s:i, s:s, s:b}", "groups", p->groups, "ops",
+                                     p->ops, "openblas_core", emp_blas_core_name(),
+                                     "torch_is_absent", report->torch_is_absent));
     for (int32_t i = 0; i < report->row_count; i++) add_row(s, &report->row[i]);
     emp_sheet_note(
         s,

@@ -184,9 +184,10 @@ emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format forma
     s.is_dirty = t->is_dirty;
     s.group_width = 13;
     emp_sheet_set_title(&s, "%s", t->title);
-    s.facts = json_pack("{s:s, s:s, s:s, s:{s:i, s:i}}", "runtime", t->runtime, "paper",
-                        t->source, "fitted", t->fitted_note, "order", "pairs",
-                        order.pairs, "same", order.same);
+    emp_sheet_set_facts(&s,
+                        json_pack("{s:s, s:s, s:s, s:{s:i, s:i}}", "runtime", t->runtime,
+                                  "paper", t->source, "fitted", t->fitted_note, "order",
+                                  "pairs", order.pairs, "same", order.same));
     for (int32_t i = 0; i < t->row_count * t->column_count; i++)
         add_cell(&s, t, i / t->column_count, i % t->column_count, is_mixed);
     add_notes(&s, t, order);

@@ -97,7 +97,7 @@ static void tabulate(emp_sheet *s, const stand *from, emp_anomalies_family famil
 
     EMP_SHEET_INIT(s, columns);
     emp_sheet_set_title(s, "%d placements: %s", from->args->samples, name);
-    s->facts = json_pack("{s:s}", "placements", name);
+    emp_sheet_set_facts(s, json_pack("{s:s}", "placements", name));
     for (int k = 0; k < EMP_SHORTENINGS; k++) {
         const emp_anomaly_count *c = &from->counts[family][k];
         bool                     has_grown = c->longer > 0;

@@ -238,10 +238,11 @@ static emp_status print(const stand *from, const row *rows, emp_error *err)
     EMP_SHEET_INIT(&s, columns);
     s.cells = NULL;
     s.is_keyed = true;
-    s.facts = json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:I}", "spec", study->spec,
-                        "machine", problem->machine->name, "runtime",
-                        problem->runtime.name, "op_count", op_count, "kernel", kernel,
-                        "samples", study->samples, "seed", (json_int_t)study->seed);
+    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:I}", "spec",
+                                      study->spec, "machine", problem->machine->name,
+                                      "runtime", problem->runtime.name, "op_count",
+                                      op_count, "kernel", kernel, "samples",
+                                      study->samples, "seed", (json_int_t)study->seed));
     for (int i = 0; i < STREAM_COUNT; i++) {
         add_line(&s, &rows[i], "topological_order", &rows[i].topological);
         add_line(&s, &rows[i], "order_of_exact_runs", &rows[i].followed);

@@ -206,10 +206,11 @@ static emp_status print(const emp_calibration *c, bool is_json, emp_error *err)
     tabulate_cells(&cells, c);
     constants.next = &cells;
     if (is_json)
-        cells.facts =
+        emp_sheet_set_facts(
+            &cells,
             json_pack("{s:s, s:s, s:s, s:b, s:o}", "machine", c->machine->name, "runtime",
                       c->runtime.name, "source", emp_paper_source, "converged",
-                      c->fit.has_converged, "constants", json_constants(&constants, c));
+                      c->fit.has_converged, "constants", json_constants(&constants, c)));
     emp_status st = emp_sheet_print(stdout, is_json ? &cells : &constants,
                                     is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, err);
     emp_sheet_clear(&cells);

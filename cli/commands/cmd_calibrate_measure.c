@@ -192,11 +192,12 @@ static emp_status print(const emp_measurement *m, const struct bench *b, emp_err
     tabulate_benchmarks(&benchmarks, m, b);
     constants.next = &benchmarks;
     if (is_json)
-        benchmarks.facts =
+        emp_sheet_set_facts(
+            &benchmarks,
             json_pack("{s:s, s:o, s:o, s:o}", "products", b->products, "converged",
                       m != NULL ? json_boolean(m->fit.has_converged) : json_null(),
                       "mean_off", cli_json_number(m != NULL ? mean_off(m) : NAN),
-                      "constants", emp_sheet_rows(&constants));
+                      "constants", emp_sheet_rows(&constants)));
     emp_status st =
         emp_sheet_print(stdout, is_json || m == NULL ? &benchmarks : &constants,
                         is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, err);

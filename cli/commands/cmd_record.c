@@ -147,7 +147,7 @@ static emp_status print(const emp_record *r, const struct args *args, emp_error 
 
     if (format == EMP_SHEET_TEXT && !print_head(r)) return EMP_OK;
     tabulate(&s, r, format == EMP_SHEET_TEXT ? SHOWN_POINTS : r->point_count);
-    if (format == EMP_SHEET_JSON) s.facts = json_facts(r);
+    if (format == EMP_SHEET_JSON) emp_sheet_set_facts(&s, json_facts(r));
     return cli_print_sheet(&s, format, NULL, err);
 }
 

@@ -452,14 +452,14 @@ static emp_status print(const struct validation *v, emp_error *err)
             add_case(&s[i], part->spec, &part->cases[k]);
         tabulate_types(&types[i], &part->types, SHOWN_TYPES);
         add_notes(&types[i], part);
-        if (a->is_json) s[i].facts = json_facts(part);
+        if (a->is_json) emp_sheet_set_facts(&s[i], json_facts(part));
         types[i].next = i + 1 < count ? &s[i + 1] : NULL;
         s[i].next = format == EMP_SHEET_TEXT ? &types[i] : types[i].next;
     }
     s[0].list = "workloads";
-    s[0].head =
-        json_pack("{s:s, s:s, s:s, s:I}", "machine", a->machine, "runtime", a->runtime,
-                  "backend", a->replay.backend, "seed", (json_int_t)a->seed);
+    emp_sheet_set_head(&s[0], json_pack("{s:s, s:s, s:s, s:I}", "machine", a->machine,
+                                        "runtime", a->runtime, "backend",
+                                        a->replay.backend, "seed", (json_int_t)a->seed));
     st = emp_sheet_print(stdout, &s[0], format, err);
 
 cleanup:

@@ -20,9 +20,13 @@ void emp_sheet_init(emp_sheet *s, const emp_sheet_column *columns, size_t count)
                      .best_line = -1,
                      .rows = "rows",
                      .cells = "cells",
-                     .list = "tables",
-                     .column_count = (int32_t)count};
-    memcpy(s->column, columns, count * sizeof *columns);
+                     .list = "tables"};
+    if (count > EMP_SHEET_COLUMNS)
+        s->failure = EMP_EINVAL;
+    else {
+        s->column_count = (int32_t)count;
+        memcpy(s->column, columns, count * sizeof *columns);
+    }
 }
 
 void emp_sheet_clear(emp_sheet *s)
@@ -39,12 +43,16 @@ static const char *keep(emp_sheet *s, const char *text)
 {
     if (text == NULL) return NULL;
     const char *copy = emp_arena_strndup(&s->texts, text, strlen(text));
-    s->is_short |= copy == NULL;
+    if (copy == NULL) s->failure = EMP_ENOMEM;
     return copy;
 }
 
 void emp_sheet_add_column(emp_sheet *s, emp_sheet_column column)
 {
+    if (s->column_count == EMP_SHEET_COLUMNS || s->line_count > 0) {
+        s->failure = EMP_EINVAL;
+        return;
+    }
     column.key = keep(s, column.key);
     column.title = keep(s, column.title);
     s->column[s->column_count++] = column;
@@ -57,7 +65,7 @@ static bool grow(emp_sheet *s, void **items, int32_t count, int32_t *room, size_
     int32_t more = *room == 0 ? 16 : 2 * *room;
     void   *grown = emp_realloc(*items, (size_t)more, size);
     if (grown == NULL) {
-        s->is_short = true;
+        s->failure = EMP_ENOMEM;
         return false;
     }
     *items = grown;
@@ -69,11 +77,10 @@ void emp_sheet_add(emp_sheet *s, const emp_value *values, size_t count)
 {
     void *lines = s->value;
 
-    if (count != (size_t)s->column_count || /* a defect of the caller shows as no sheet */
-        !grow(s, &lines, s->line_count, &s->line_room, count * sizeof *values)) {
-        s->is_short = true;
+    if (count != (size_t)s->column_count) s->failure = EMP_EINVAL;
+    if (s->failure == EMP_EINVAL ||
+        !grow(s, &lines, s->line_count, &s->line_room, count * sizeof *values))
         return;
-    }
     s->value = lines;
     emp_value *line = &s->value[(size_t)s->line_count++ * count];
     for (size_t c = 0; c < count; c++) {
@@ -114,6 +121,26 @@ void emp_sheet_note(emp_sheet *s, const char *format, ...)
         return;
     s->note = notes;
     s->note[s->note_count++] = text;
+}
+
+static void set_object(emp_sheet *s, json_t **field, json_t *object)
+{
+    if (object == NULL) s->failure = EMP_ENOMEM;
+    json_decref(*field);
+    *field = object;
+}
+
+void emp_sheet_set_facts(emp_sheet *s, json_t *facts) { set_object(s, &s->facts, facts); }
+
+void emp_sheet_set_head(emp_sheet *s, json_t *head) { set_object(s, &s->head, head); }
+
+emp_status emp_sheet_check(const emp_sheet *s, emp_error *err)
+{
+    if (s->failure == EMP_OK) return EMP_OK;
+    return EMP_ERROR(s->failure, s->failure == EMP_ENOMEM
+                                     ? "table"
+                                     : "a table has other values than columns, or more "
+                                       "columns than there is room for");
 }
 
 /* ---- rows and groups ---- */
@@ -214,16 +241,18 @@ emp_status emp_sheet_format_parse(emp_sheet_format *format, const char *name,
 emp_status emp_sheet_print(FILE *out, const emp_sheet *sheet, emp_sheet_format format,
                            emp_error *err)
 {
+    emp_status st = EMP_OK;
+
     for (const emp_sheet *s = sheet; s != NULL; s = s->next)
-        if (s->is_short) return EMP_ERROR(EMP_ENOMEM, "table");
-    switch (format) {
-    case EMP_SHEET_CSV: emp_sheet_print_csv(out, sheet); return EMP_OK;
-    case EMP_SHEET_JSON: return emp_sheet_print_json(out, sheet, err);
-    case EMP_SHEET_TEXT:
-    case EMP_SHEET_MD: break;
-    }
-    for (const emp_sheet *s = sheet; s != NULL; s = s->next)
-        EMP_CHECK(format == EMP_SHEET_MD ? emp_sheet_print_md(out, s, err)
-                                         : emp_sheet_print_text(out, s, err));
-    return EMP_OK;
+        EMP_CHECK(emp_sheet_check(s, err));
+    if (format == EMP_SHEET_CSV)
+        emp_sheet_print_csv(out, sheet);
+    else if (format == EMP_SHEET_JSON)
+        st = emp_sheet_print_json(out, sheet, err);
+    else
+        for (const emp_sheet *s = sheet; s != NULL && st == EMP_OK; s = s->next)
+            st = format == EMP_SHEET_MD ? emp_sheet_print_md(out, s, err)
+                                        : emp_sheet_print_text(out, s, err);
+    if (st == EMP_OK && ferror(out)) st = EMP_ERROR(EMP_EIO, "cannot write the table");
+    return st;
 }

@@ -16,7 +16,8 @@
  * at EMP_SHEET_ACROSS has a group of columns for each of its values, and lines that agree in
  * all columns at EMP_SHEET_ROW share a row. JSON then nests lines in rows, too.
  *
- * Building never fails: when memory is out the sheet remembers it, and printing says so.
+ * Building never fails: the sheet remembers that memory was out, or that a line did not have
+ * a value a column, and printing says so.
  *
  * Of numbers NaN means that there is none, and infinity that nothing fits in memory. A value
  * that is left out (EMP_NONE) makes no sense in its place.
@@ -154,7 +155,7 @@ typedef struct emp_sheet {
     int         group_width;  /**< of a group, at least */
     bool        is_bare;      /**< people are not told who made it */
     int32_t     best_line;    /**< its row is set off on a page; below 0 unless set */
-    json_t     *facts;        /**< OPTIONAL, owned. What JSON says beside the rows */
+    json_t     *facts;        /**< OPTIONAL, owned: emp_sheet_set_facts() */
     const char *rows, *cells; /**< JSON keys: of the rows, and of the lines of a row */
     bool
         is_keyed; /**< lines are no list but an object, by the name of the group; with no key of
@@ -163,7 +164,7 @@ typedef struct emp_sheet {
      * one after the other, and JSON lists all under the key \a list of the first. */
     struct emp_sheet *next;
     const char       *list;
-    json_t *head; /**< OPTIONAL, owned. Of the first: what JSON says beside the list */
+    json_t           *head; /**< OPTIONAL, owned: emp_sheet_set_head() */
 
     /* private */
     emp_sheet_column column[EMP_SHEET_COLUMNS];
@@ -171,7 +172,7 @@ typedef struct emp_sheet {
     emp_value       *value; /* [line][column] */
     const char     **note;
     emp_arena        texts;
-    bool             is_short; /* memory was out */
+    emp_status       failure; /* what is wrong with it, or EMP_OK */
 } emp_sheet;
 
 typedef enum {
@@ -187,7 +188,8 @@ void emp_sheet_init(emp_sheet *sheet, const emp_sheet_column *columns, size_t co
     emp_sheet_init(sheet, columns, sizeof(columns) / sizeof *(columns))
 void emp_sheet_clear(emp_sheet *sheet);
 
-/** One more column, before the first line; its texts are copied. */
+/** One more column, before the first line and of EMP_SHEET_COLUMNS at most; its texts are
+ * copied. */
 void emp_sheet_add_column(emp_sheet *sheet, emp_sheet_column column);
 
 /** A line: a value a column. */
@@ -200,23 +202,34 @@ EMP_PRINTF_LIKE(2, 3) void emp_sheet_set_title(emp_sheet *sheet, const char *for
 /** A sentence below the table, for people. */
 EMP_PRINTF_LIKE(2, 3) void emp_sheet_note(emp_sheet *sheet, const char *format, ...);
 
+/** What JSON says beside the rows of this sheet. Takes over the object, which becomes a part of
+ * what is printed; NULL means that memory was out for it. */
+void emp_sheet_set_facts(emp_sheet *sheet, json_t *facts);
+/** What JSON says beside the list of several sheets; for the first of them. */
+void emp_sheet_set_head(emp_sheet *sheet, json_t *head);
+
 /** "text", "md", "csv" or "json".
  * \retval EMP_EINVAL  Something else. */
 emp_status emp_sheet_format_parse(emp_sheet_format *format, const char *name,
                                   emp_error *err);
 
 /** Prints the sheet and those that follow it.
- * \retval EMP_ENOMEM  Now, or while it was built. */
+ * \retval EMP_ENOMEM  Now, or while it was built.
+ * \retval EMP_EINVAL  A line has not one value a column, there are too many columns, or JSON
+ *                     is to hold a text that is not UTF-8.
+ * \retval EMP_EIO     \a out has failed. */
 emp_status emp_sheet_print(FILE *out, const emp_sheet *sheet, emp_sheet_format format,
                            emp_error *err);
 
 /** Writes the sheet alone as a table of a page, its notes below it. \a text writes escaped text.
- * \retval EMP_ENOMEM */
+ * \retval EMP_ENOMEM, EMP_EINVAL, EMP_EIO  As emp_sheet_print(). */
 emp_status emp_sheet_print_html(FILE *out, const emp_sheet *sheet,
                                 void (*text)(FILE *out, const char *text),
                                 emp_error *err);
 
-/** The rows alone, for an object that has more: a list; NULL when memory is out. */
+/** Makes a JSON array of the sheet's rows, as JSON prints them, for an object that has more
+ * than the sheet. The caller owns it. NULL when memory is out, now or while the sheet was built;
+ * emp_sheet_set_facts() and emp_sheet_set_head() remember that of an object made with it. */
 json_t *emp_sheet_rows(const emp_sheet *sheet);
 
 /** Three significant digits, as the papers' tables have; - for NaN, OOM for infinity. Returns

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* For programs: CSV and JSON. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -81,7 +82,22 @@ void emp_sheet_print_csv(FILE *out, const emp_sheet *first)
     for (const emp_sheet *s = first; s != NULL; s = s->next) print_lines(out, first, s);
 }
 
-/* ---- JSON ---- */
+/* ---- JSON ----
+ * What is made here is NULL when memory is out. Texts are checked when they are written. */
+
+/* True if the object has got the value, which it then owns; else nobody has it any more. */
+static bool put(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new_nocheck(object, key, value) == 0;
+}
+
+/* The object if all went well, else NULL. */
+static json_t *whole(json_t *object, bool is_whole)
+{
+    if (is_whole) return object;
+    json_decref(object);
+    return NULL;
+}
 
 /* JSON has neither infinity nor NaN. */
 static json_t *json_number(double value)
@@ -97,7 +113,7 @@ static json_t *json_value(const emp_sheet_column *column, const emp_value *v)
 
     switch (v->tag) {
     case EMP_VALUE_NONE: break;
-    case EMP_VALUE_WORD: return json_string(v->word);
+    case EMP_VALUE_WORD: return json_string_nocheck(v->word);
     case EMP_VALUE_COUNT:
         if (column->kind == EMP_SHEET_FLAG) return json_boolean(v->count != 0);
         if (column->kind != EMP_SHEET_HASH) return json_integer(v->count);
@@ -120,68 +136,71 @@ static bool is_part(const emp_sheet_column *column, part wanted)
 static json_t *json_line(const emp_sheet *s, int32_t line, part wanted)
 {
     json_t *object = json_object();
+    bool    is_whole = object != NULL;
 
-    for (int32_t c = 0; c < s->column_count; c++) {
+    for (int32_t c = 0; is_whole && c < s->column_count; c++) {
         const emp_sheet_column *column = &s->column[c];
         const emp_value        *v = emp_sheet_at(s, line, c);
         if (column->key == NULL || !is_part(column, wanted)) continue;
         if (column->is_optional && v->tag == EMP_VALUE_NONE) continue;
-        json_object_set_new(object, column->key, json_value(column, v));
-        if (column->low == NULL) continue;
-        json_object_set_new(object, column->low,
-                            json_number(v->has_range ? v->low : NAN));
-        json_object_set_new(object, column->high,
-                            json_number(v->has_range ? v->high : NAN));
+        is_whole = put(object, column->key, json_value(column, v));
+        if (!is_whole || column->low == NULL) continue;
+        is_whole = put(object, column->low, json_number(v->has_range ? v->low : NAN)) &&
+                   put(object, column->high, json_number(v->has_range ? v->high : NAN));
     }
-    return object;
+    return whole(object, is_whole);
+}
+
+/* The lines of a row, as a list or by the names of their groups. */
+static json_t *json_cells(const emp_sheet_grid *g, int32_t r)
+{
+    const emp_sheet *s = g->sheet;
+    json_t          *cells = s->is_keyed ? json_object() : json_array();
+    bool             is_whole = cells != NULL;
+
+    for (int32_t i = 0; is_whole && i < g->group_count; i++) {
+        int32_t line = g->line[r * g->group_count + i];
+        if (line < 0) continue;
+        json_t *cell = json_line(s, line, OF_CELL);
+        is_whole = s->is_keyed ? put(cells, emp_sheet_at(s, line, g->across)->word, cell)
+                               : json_array_append_new(cells, cell) == 0;
+    }
+    return whole(cells, is_whole);
 }
 
 /* A row: what all its lines have, and those. */
 static json_t *json_row(const emp_sheet_grid *g, int32_t r)
 {
     const emp_sheet *s = g->sheet;
-    json_t          *row = json_line(s, g->first[r], OF_ROW);
-    json_t          *cells = s->is_keyed ? json_object() : json_array();
+    json_t          *row = json_line(s, g->first[r], OF_ROW), *cells = json_cells(g, r);
+    int              failed = s->cells != NULL ? json_object_set(row, s->cells, cells)
+                                               : json_object_update(row, cells);
 
-    for (int32_t i = 0; i < g->group_count; i++) {
-        int32_t line = g->line[r * g->group_count + i];
-        if (line < 0) continue;
-        json_t *cell = json_line(s, line, OF_CELL);
-        if (s->is_keyed)
-            json_object_set_new(cells, emp_sheet_at(s, line, g->across)->word, cell);
-        else
-            json_array_append_new(cells, cell);
-    }
-    if (s->cells != NULL)
-        json_object_set(row, s->cells, cells);
-    else
-        json_object_update(row, cells);
     json_decref(cells);
-    return row;
+    return whole(row, failed == 0);
 }
 
 json_t *emp_sheet_rows(const emp_sheet *s)
 {
     emp_sheet_grid g;
     json_t        *rows = json_array();
+    bool           is_whole = rows != NULL;
 
-    if (s->is_short || emp_sheet_grid_create(&g, s, NULL) != EMP_OK) {
-        json_decref(rows);
-        return NULL;
-    }
-    for (int32_t r = 0; r < g.row_count; r++)
-        json_array_append_new(rows,
-                              g.across < 0 ? json_line(s, r, OF_LINE) : json_row(&g, r));
+    if (s->failure != EMP_OK || emp_sheet_grid_create(&g, s, NULL) != EMP_OK)
+        return whole(rows, false);
+    for (int32_t r = 0; is_whole && r < g.row_count; r++)
+        is_whole = json_array_append_new(rows, g.across < 0 ? json_line(s, r, OF_LINE)
+                                                            : json_row(&g, r)) == 0;
     emp_sheet_grid_clear(&g);
-    return rows;
+    return whole(rows, is_whole);
 }
 
-static void add_origin(json_t *object, const emp_sheet *s)
+static bool add_origin(json_t *object, const emp_sheet *s)
 {
-    json_object_set_new(object, "command", json_string(s->command));
-    json_object_set_new(object, "version", json_string(s->version));
-    json_object_set_new(object, "commit", json_string(s->commit));
-    json_object_set_new(object, "dirty", json_boolean(s->is_dirty));
+    return put(object, "command", json_string_nocheck(s->command)) &&
+           put(object, "version", json_string(s->version)) &&
+           put(object, "commit", json_string(s->commit)) &&
+           put(object, "dirty", json_boolean(s->is_dirty));
 }
 
 /* What the sheet says beside its rows, and those. */
@@ -189,37 +208,42 @@ static json_t *json_sheet(const emp_sheet *s, bool is_alone)
 {
     json_t *object = json_object();
 
-    if (s->title != NULL) json_object_set_new(object, "title", json_string(s->title));
-    if (s->facts != NULL) json_object_update(object, s->facts);
-    if (is_alone) add_origin(object, s);
-    if (json_object_set_new(object, s->rows, emp_sheet_rows(s)) == 0) return object;
-    json_decref(object);
-    return NULL;
+    return whole(
+        object,
+        (s->title == NULL || put(object, "title", json_string_nocheck(s->title))) &&
+            (s->facts == NULL || json_object_update(object, s->facts) == 0) &&
+            (!is_alone || add_origin(object, s)) &&
+            put(object, s->rows, emp_sheet_rows(s)));
+}
+
+/* What the first sheet says beside the list of all, and that. */
+static json_t *json_list(const emp_sheet *first)
+{
+    json_t *root = json_object(), *list = json_array();
+    bool    is_whole = list != NULL;
+
+    for (const emp_sheet *s = first; is_whole && s != NULL; s = s->next)
+        is_whole = json_array_append_new(list, json_sheet(s, false)) == 0;
+    is_whole = is_whole &&
+               (first->head == NULL || json_object_update(root, first->head) == 0) &&
+               add_origin(root, first) && json_object_set(root, first->list, list) == 0;
+    json_decref(list);
+    return whole(root, is_whole);
 }
 
 emp_status emp_sheet_print_json(FILE *out, const emp_sheet *first, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    bool       is_list = first->next != NULL || first->head != NULL;
-    json_t    *root = is_list ? json_object() : json_sheet(first, true);
-    json_t    *list = json_array();
+    bool    is_list = first->next != NULL || first->head != NULL;
+    json_t *root = is_list ? json_list(first) : json_sheet(first, true);
 
-    for (const emp_sheet *s = first; is_list && s != NULL; s = s->next) {
-        if (json_array_append_new(list, json_sheet(s, false)) != 0)
-            EMP_FAIL(EMP_ENOMEM, "table as JSON");
-    }
-    if (is_list) {
-        if (first->head != NULL) json_object_update(root, first->head);
-        add_origin(root, first);
-        json_object_set(root, first->list, list);
-    }
-    if (root == NULL ||
-        json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) != 0)
-        EMP_FAIL(EMP_ENOMEM, "table as JSON");
-    fputc('\n', out);
-
-cleanup:
+    if (root == NULL) return EMP_ERROR(EMP_ENOMEM, "table as JSON");
+    errno = 0;
+    int  failed = json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    bool is_starved = errno == ENOMEM;
     json_decref(root);
-    json_decref(list);
-    return st;
+    if (failed != 0 && is_starved) return EMP_ERROR(EMP_ENOMEM, "table as JSON");
+    if (failed != 0 && !ferror(out)) /* of which emp_sheet_print() tells */
+        return EMP_ERROR(EMP_EINVAL, "a text of the table is not valid UTF-8");
+    fputc('\n', out);
+    return EMP_OK;
 }

@@ -6,6 +6,9 @@
 
 #include "run/sheet/sheet.h"
 
+/** What went wrong while the sheet was built. \retval EMP_ENOMEM, EMP_EINVAL */
+emp_status emp_sheet_check(const emp_sheet *sheet, emp_error *err);
+
 /** Lines in rows and groups. */
 typedef struct {
     const emp_sheet *sheet;

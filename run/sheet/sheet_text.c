@@ -265,7 +265,8 @@ static void print_head(FILE *out, const emp_sheet_grid *g, const item *items, in
     if (strspn(line.at, " ") < line.used) end_line(out, &line);
 }
 
-/* Below a row: the ranges, if any, where they fit, or else from the start of the group. */
+/* Below a row: the ranges, if any, where they fit, or else from the start of the group, or else
+ * behind the range before. */
 static void print_ranges(FILE *out, const emp_sheet_grid *g, const item *items, int count,
                          int32_t row)
 {
@@ -282,7 +283,8 @@ static void print_ranges(FILE *out, const emp_sheet_grid *g, const item *items, 
         if (v != NULL && has_range(&g->sheet->column[it->column], v, EMP_SHEET_BELOW)) {
             add_range(&range, g->sheet, &g->sheet->column[it->column], v);
             int first = (int)range.used <= it->width ? at - (int)range.used : start;
-            emp_text_add(&line, "%*s%s", first - (int)line.used, "", text);
+            int gap = first - (int)line.used, least = line.used > 0 ? 1 : 0;
+            emp_text_add(&line, "%*s%s", gap > least ? gap : least, "", text);
         }
         at += it->mark + it->pad;
     }
@@ -363,6 +365,15 @@ emp_status emp_sheet_print_text(FILE *out, const emp_sheet *s, emp_error *err)
 
 /* ---- Markdown ---- */
 
+/* A bar would end the cell. */
+static void print_md_text(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '|') fputc('\\', out);
+        fputc(*text == '\n' ? ' ' : *text, out);
+    }
+}
+
 static void print_md_head(FILE *out, const emp_sheet_grid *g, const item *items,
                           int count)
 {
@@ -372,14 +383,16 @@ static void print_md_head(FILE *out, const emp_sheet_grid *g, const item *items,
     for (int i = 0; i < count; i++) {
         const char *title = g->sheet->column[items[i].column].title;
         bool        is_first = i == 0 || items[i].group != items[i - 1].group;
-        if (items[i].group < 0 || g->across < 0 || !is_first) {
-            fprintf(out, title[0] == '\0' ? " |" : " %s |", title);
-            continue;
+        bool        is_alone = items[i].group < 0 || g->across < 0 || !is_first;
+        if (!is_alone) {
+            if (main_title == NULL) main_title = title;
+            fputc(' ', out);
+            print_md_text(out, group_title(g, items[i].group));
+            if (strcmp(title, main_title) == 0) title = "";
         }
-        if (main_title == NULL) main_title = title;
-        fprintf(out, " %s%s%s |", group_title(g, items[i].group),
-                strcmp(title, main_title) == 0 ? "" : ", ",
-                strcmp(title, main_title) == 0 ? "" : title);
+        if (title[0] != '\0') fputs(is_alone ? " " : ", ", out);
+        print_md_text(out, title);
+        fputs(" |", out);
     }
     fputs("\n|", out);
     for (int i = 0; i < count; i++) fputs(" --- |", out);
@@ -415,7 +428,9 @@ emp_status emp_sheet_print_md(FILE *out, const emp_sheet *s, emp_error *err)
             const emp_value *v = found != NULL ? found : none;
             const char      *shown = format_value(s, items[i].column, v, true, text);
             bool             is_marked = v->mark != NULL && strchr(shown, '[') == NULL;
-            fprintf(out, " %s%s |", shown, is_marked ? v->mark : "");
+            fputc(' ', out);
+            print_md_text(out, shown);
+            fprintf(out, "%s |", is_marked ? v->mark : "");
         }
         fputc('\n', out);
     }
@@ -481,7 +496,7 @@ emp_status emp_sheet_print_html(FILE *out, const emp_sheet *s, write_text text,
     emp_sheet_grid g;
     item           items[MOST_ITEMS];
 
-    if (s->is_short) return EMP_ERROR(EMP_ENOMEM, "table");
+    EMP_CHECK(emp_sheet_check(s, err));
     EMP_CHECK(emp_sheet_grid_create(&g, s, err));
     int count = list_items(&g, items);
     fputs("<div class=\"scroll\"><table><caption>", out);
@@ -504,5 +519,5 @@ emp_status emp_sheet_print_html(FILE *out, const emp_sheet *s, write_text text,
         fputs("</p>\n", out);
     }
     emp_sheet_grid_clear(&g);
-    return EMP_OK;
+    return ferror(out) ? EMP_ERROR(EMP_EIO, "cannot write the table") : EMP_OK;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A sheet in all its forms: plain, spread, and several in a chain; what is missing or infinite,
- * marked or a range; that memory which ran out while it was built is told when it is printed. */
+ * marked or a range; that what went wrong while it was built is told when it is printed. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,7 +137,7 @@ Test(sheet, json_nests_what_is_spread)
     emp_sheet s;
 
     fill_spread(&s);
-    s.facts = json_pack("{s:s}", "runtime", "ideal");
+    emp_sheet_set_facts(&s, json_pack("{s:s}", "runtime", "ideal"));
     char   *text = print(&s, EMP_SHEET_JSON);
     json_t *root = json_loads(text, 0, NULL), *rows = json_object_get(root, "rows");
     json_t *row = json_array_get(rows, 0);
@@ -219,6 +220,126 @@ Test(sheet, wide_ones_are_printed_in_blocks)
     emp_sheet_clear(&s);
 }
 
+Test(sheet, markdown_escapes_bars)
+{
+    static const emp_sheet_column columns[] = {
+        EMP_COLUMN("a", "a|b", EMP_SHEET_WORD, EMP_SHEET_ROW),
+        EMP_COLUMN("g", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
+        EMP_COLUMN("c", "", EMP_SHEET_WORD)};
+    emp_sheet s;
+
+    EMP_SHEET_INIT(&s, columns);
+    s.is_bare = true;
+    EMP_SHEET_ADD(&s, EMP_V("x|y"), EMP_V("g|h"), EMP_V("|\n|"));
+    expect_printed(&s, EMP_SHEET_MD,
+                   "| a\\|b | g\\|h |\n"
+                   "| --- | --- |\n"
+                   "| x\\|y | \\| \\| |\n\n");
+    emp_sheet_clear(&s);
+}
+
+/* Ranges wider than their columns stand behind each other, a blank between them. */
+Test(sheet, ranges_that_collide_stay_apart)
+{
+    static const emp_sheet_column columns[] = {
+        EMP_COLUMN("a", "a", EMP_SHEET_REAL, .low = "al", .high = "ah"),
+        EMP_COLUMN("b", "b", EMP_SHEET_REAL, .low = "bl", .high = "bh"),
+        EMP_COLUMN("c", "c", EMP_SHEET_REAL, .low = "cl", .high = "ch")};
+    emp_sheet s;
+
+    EMP_SHEET_INIT(&s, columns);
+    s.is_bare = true;
+    EMP_SHEET_ADD(&s, emp_value_range(1, 1, 2), emp_value_range(3, 3, 4),
+                  emp_value_range(5, 5, 6));
+    expect_printed(&s, EMP_SHEET_TEXT,
+                   "   a     b     c\n"
+                   "1.00  3.00  5.00\n"
+                   "  1.00-2.00 3.00-4.00 5.00-6.00\n\n");
+    emp_sheet_clear(&s);
+}
+
+static void expect_defect(emp_sheet *s)
+{
+    static const emp_sheet_format formats[] = {EMP_SHEET_TEXT, EMP_SHEET_MD,
+                                               EMP_SHEET_CSV, EMP_SHEET_JSON};
+    char                         *text = NULL;
+    size_t                        size = 0;
+    FILE                         *out = open_memstream(&text, &size);
+
+    for (int i = 0; i < 4; i++)
+        cr_expect_eq(emp_sheet_print(out, s, formats[i], NULL), EMP_EINVAL);
+    cr_expect_eq(emp_sheet_print_html(out, s, NULL, NULL), EMP_EINVAL);
+    cr_expect_null(emp_sheet_rows(s));
+    fclose(out);
+    cr_expect_eq(size, 0, "%s", text);
+    free(text);
+    emp_sheet_clear(s);
+}
+
+Test(sheet, has_room_for_so_many_columns)
+{
+    static emp_sheet_column many[EMP_SHEET_COLUMNS + 1];
+    emp_sheet               s;
+
+    for (int c = 0; c <= EMP_SHEET_COLUMNS; c++)
+        many[c] = (emp_sheet_column)EMP_COLUMN("k", "t", EMP_SHEET_WORD);
+    emp_sheet_init(&s, many, EMP_SHEET_COLUMNS);
+    free(print(&s, EMP_SHEET_CSV));
+    emp_sheet_add_column(&s, many[0]);
+    expect_defect(&s);
+    emp_sheet_init(&s, many, EMP_SHEET_COLUMNS + 1);
+    EMP_SHEET_ADD(&s, EMP_V("word"));
+    expect_defect(&s);
+}
+
+Test(sheet, has_a_value_a_column)
+{
+    emp_sheet s;
+
+    fill_plain(&s);
+    EMP_SHEET_ADD(&s, EMP_V("alone"));
+    expect_defect(&s);
+    fill_plain(&s);
+    emp_sheet_add_column(&s, (emp_sheet_column)EMP_COLUMN("late", NULL, EMP_SHEET_WORD));
+    expect_defect(&s);
+}
+
+Test(sheet, a_file_that_cannot_be_written_is_told)
+{
+    static const emp_sheet_format formats[] = {EMP_SHEET_TEXT, EMP_SHEET_MD,
+                                               EMP_SHEET_CSV, EMP_SHEET_JSON};
+    emp_sheet                     s;
+
+    fill_plain(&s);
+    for (int i = 0; i <= 4; i++) {
+        FILE     *out = fopen("/dev/full", "w");
+        emp_error err = {0};
+        cr_assert_not_null(out);
+        setvbuf(out, NULL, _IONBF, 0);
+        cr_expect_eq(i < 4 ? emp_sheet_print(out, &s, formats[i], &err)
+                           : emp_sheet_print_html(out, &s, write_plain, &err),
+                     EMP_EIO);
+        cr_expect_str_eq(err.msg, "cannot write the table");
+        fclose(out);
+    }
+    emp_sheet_clear(&s);
+}
+
+Test(sheet, json_refuses_what_is_not_utf8)
+{
+    emp_error err = {0};
+    emp_sheet s;
+
+    EMP_SHEET_INIT(&s, plain);
+    EMP_SHEET_ADD(&s, EMP_V("\xff"), EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE,
+                  EMP_NONE);
+    FILE *out = fopen("/dev/null", "w");
+    cr_expect_eq(emp_sheet_print(out, &s, EMP_SHEET_JSON, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "a text of the table is not valid UTF-8");
+    fclose(out);
+    emp_sheet_clear(&s);
+}
+
 Test(sheet, unknown_format_is_named)
 {
     emp_sheet_format format;
@@ -231,20 +352,45 @@ Test(sheet, unknown_format_is_named)
     cr_expect_eq(format, EMP_SHEET_MD);
 }
 
+/* All that jansson allocates comes from here, too, so that it fails as the rest does. */
+static void *json_allocate(size_t bytes)
+{
+    void *block = emp_calloc(1, bytes);
+
+    if (block == NULL) errno = ENOMEM;
+    return block;
+}
+
+static void fill_all(emp_sheet first[2])
+{
+    fill_spread(&first[0]);
+    fill_spread(&first[1]);
+    emp_sheet_set_facts(&first[0], json_pack("{s:s}", "runtime", "ideal"));
+    emp_sheet_set_head(&first[0], json_pack("{s:i}", "seeds", 5));
+    first[0].next = &first[1];
+    first[1].is_keyed = true;
+    first[1].cells = NULL;
+}
+
 Test(sheet, every_allocation_failure_is_told_when_printed)
 {
-    FILE      *out = fopen("/dev/null", "w");
-    emp_status st = EMP_ENOMEM;
+    FILE *out = fopen("/dev/null", "w");
 
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_sheet s;
-        emp_mem_fail_after(allowed);
-        fill_plain(&s);
-        st = emp_sheet_print(out, &s, EMP_SHEET_TEXT, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        emp_sheet_clear(&s);
-        cr_assert_eq(emp_mem_live_blocks(), 0);
+    json_set_alloc_funcs(json_allocate, emp_free);
+    for (int format = EMP_SHEET_TEXT; format <= EMP_SHEET_JSON; format++) {
+        emp_status st = EMP_ENOMEM;
+        for (long allowed = 0; st != EMP_OK; allowed++) {
+            emp_sheet s[2];
+            emp_mem_fail_after(allowed);
+            fill_all(s);
+            st = emp_sheet_print(out, s, (emp_sheet_format)format, NULL);
+            emp_mem_fail_after(-1);
+            cr_assert(st == EMP_OK || st == EMP_ENOMEM, "%ld: %s", allowed,
+                      emp_status_str(st));
+            emp_sheet_clear(&s[0]);
+            emp_sheet_clear(&s[1]);
+            cr_assert_eq(emp_mem_live_blocks(), 0);
+        }
     }
     fclose(out);
 }
