@@ -40,6 +40,11 @@ static emp_port flatten(emp_tf *tf, emp_port x, emp_shape shape)
     return emp_tf_reshape(tf, NULL, x, shape);
 }
 
+static bool is_luong(const emp_tf_attention *a)
+{
+    return a->kind == EMP_TF_LUONG || a->kind == EMP_TF_SCALED_LUONG;
+}
+
 void emp_tf_attention_create_keys(emp_tf *tf, emp_tf_attention *a)
 {
     emp_shape memory = emp_tf_shape(tf, a->memory);
@@ -47,7 +52,8 @@ void emp_tf_attention_create_keys(emp_tf *tf, emp_tf_attention *a)
     int64_t   units = a->cell->units;
     emp_shape shape = EMP_SHAPE(batch, time, units);
 
-    const char *outer = emp_tf_enter(tf, "BahdanauAttention");
+    const char *outer =
+        emp_tf_enter(tf, is_luong(a) ? "LuongAttention" : "BahdanauAttention");
     emp_tf_filled(tf, "ones", EMP_DTYPE_INT32, EMP_SHAPE(1), 1);
     emp_tf_variable kernel =
         emp_tf_weights(tf, emp_tf_join(tf, outer, "memory_layer/kernel", ""),
@@ -67,19 +73,22 @@ void emp_tf_attention_zero_state(emp_tf *tf, emp_tf_attention *a,
                                  emp_tf_lstm_state *cell_state)
 {
     const emp_tf_rnn_cell *cell = a->cell;
-    int32_t                time = (int32_t)emp_tf_shape(tf, a->memory).dim[1];
+    emp_shape              memory = emp_tf_shape(tf, a->memory);
+    int32_t                time = (int32_t)memory.dim[1], depth = (int32_t)memory.dim[2];
     const char            *outer = emp_tf_enter(tf, "AttentionWrapperZeroState");
 
     emp_tf_zero_state(tf, cell, cell_state);
     emp_op_id check = assert_equal(tf, cell->batch, cell->batch);
     emp_tf_begin_controls(tf, &check, 1);
     for (int32_t layer = 0; layer < cell->layers; layer++) {
-        emp_tf_op1(tf, "Identity", "checked_cell_state", cell_state[layer].c);
-        emp_tf_op1(tf, "Identity", "checked_cell_state", cell_state[layer].h);
+        emp_tf_lstm_state *s = &cell_state[layer];
+        s->c = emp_tf_op1(tf, "Identity", "checked_cell_state", s->c);
+        s->h = emp_tf_op1(tf, "Identity", "checked_cell_state", s->h);
     }
     emp_tf_end_controls(tf);
     a->time = emp_tf_filled(tf, "zeros", EMP_DTYPE_INT32, EMP_SHAPE_SCALAR, 0);
-    a->attention = emp_tf_zero_state_tensor(tf, cell->batch, cell->units);
+    a->attention =
+        emp_tf_zero_state_tensor(tf, cell->batch, a->has_layer ? cell->units : depth);
     emp_tf_zero_state_tensor(tf, cell->batch, time); /* alignments */
     emp_tf_zero_state_tensor(tf, cell->batch, time); /* attention state */
     emp_tf_leave(tf, outer);
@@ -105,10 +114,42 @@ static emp_port dense(emp_tf *tf, const emp_tf_attention *a, const char *scope,
     return x;
 }
 
-/* v . tanh(keys + W query), for every memory position: [batch, time]. */
-static emp_port score(emp_tf *tf, emp_tf_attention *a, emp_port query)
+/* Scalars of the mechanism: get_variable() with a number as initializer. */
+static emp_tf_variable scalar(emp_tf *tf, const emp_tf_attention *a, const char *name)
+{
+    return emp_tf_get_variable(tf, emp_tf_join(tf, a->variables, name, ""),
+                               EMP_DTYPE_FLOAT, EMP_SHAPE_SCALAR, EMP_TF_INIT_VALUE,
+                               true);
+}
+
+static void create_bahdanau(emp_tf *tf, emp_tf_attention *a)
+{
+    int64_t units = a->cell->units;
+
+    a->v = weights(tf, a, "bahdanau_attention/attention_v", EMP_SHAPE(units));
+    if (a->kind != EMP_TF_NORMED_BAHDANAU) return;
+    a->g = scalar(tf, a, "bahdanau_attention/attention_g");
+    a->b = emp_tf_weights(
+        tf, emp_tf_join(tf, a->variables, "bahdanau_attention/attention_b", ""),
+        EMP_SHAPE(units), EMP_TF_INIT_ZEROS);
+}
+
+/* g v / |v|, computed anew at every step. */
+static emp_port normed_v(emp_tf *tf, const emp_tf_attention *a)
+{
+    emp_port v = emp_tf_op2(tf, "Mul", "mul", a->g.read, a->v.read);
+    emp_port norm = emp_tf_op1(tf, "Square", NULL, a->v.read);
+
+    norm = emp_tf_reduce_all(tf, "Sum", NULL, norm);
+    norm = emp_tf_op1(tf, "Rsqrt", NULL, norm);
+    return emp_tf_op2(tf, "Mul", "mul", v, norm);
+}
+
+/* For every memory position: [batch, time]. */
+static emp_port bahdanau_score(emp_tf *tf, emp_tf_attention *a, emp_port query)
 {
     int64_t units = a->cell->units, last = 2;
+    bool    is_normed = a->kind == EMP_TF_NORMED_BAHDANAU;
 
     if (!a->has_variables) {
         a->query_kernel = weights(tf, a, "bahdanau_attention/query_layer/kernel",
@@ -117,13 +158,28 @@ static emp_port score(emp_tf *tf, emp_tf_attention *a, emp_port query)
     query = dense(tf, a, "bahdanau_attention/query_layer", query, &a->query_kernel);
     const char *outer = emp_tf_enter(tf, "bahdanau_attention");
     query = emp_tf_expand_dims(tf, query, 1);
-    if (!a->has_variables) {
-        a->v = weights(tf, a, "bahdanau_attention/attention_v", EMP_SHAPE(units));
-    }
+    if (!a->has_variables) create_bahdanau(tf, a);
+    emp_port v = is_normed ? normed_v(tf, a) : a->v.read;
     emp_port sum = emp_tf_op2(tf, "Add", "add", a->keys, query);
+    if (is_normed) sum = emp_tf_op2(tf, "Add", "add", sum, a->b.read);
     sum = emp_tf_op1(tf, "Tanh", NULL, sum);
-    emp_port product = emp_tf_op2(tf, "Mul", "mul", a->v.read, sum);
+    emp_port product = emp_tf_op2(tf, "Mul", "mul", v, sum);
     product = emp_tf_reduce(tf, "Sum", NULL, product, &last, 1, false);
+    emp_tf_leave(tf, outer);
+    return product;
+}
+
+static emp_port luong_score(emp_tf *tf, emp_tf_attention *a, emp_port query)
+{
+    const char *outer = emp_tf_enter(tf, "luong_attention");
+
+    query = emp_tf_expand_dims(tf, query, 1);
+    emp_port product = emp_tf_matmul(tf, "BatchMatMul", query, a->keys, false, true);
+    product = emp_tf_squeeze(tf, NULL, product, 1U << 1);
+    if (a->kind == EMP_TF_SCALED_LUONG) {
+        if (!a->has_variables) a->g = scalar(tf, a, "luong_attention/attention_g");
+        product = emp_tf_op2(tf, "Mul", "mul", a->g.read, product);
+    }
     emp_tf_leave(tf, outer);
     return product;
 }
@@ -136,6 +192,20 @@ static emp_port read_memory(emp_tf *tf, const emp_tf_attention *a, emp_port scor
     weight = emp_tf_expand_dims(tf, weight, 1);
     emp_port context = emp_tf_matmul(tf, "BatchMatMul", weight, a->memory, false, false);
     return emp_tf_squeeze(tf, NULL, context, 1U << 1);
+}
+
+/* A Dense layer of output and context. */
+static emp_port apply_layer(emp_tf *tf, emp_tf_attention *a, emp_port output,
+                            emp_port context)
+{
+    const emp_port both[] = {output, context};
+    emp_port       x = emp_tf_concat(tf, NULL, both, 2, 1);
+
+    if (!a->has_variables) {
+        a->layer_kernel = weights(tf, a, "attention_layer/kernel",
+                                  EMP_SHAPE(emp_tf_shape(tf, x).dim[1], a->cell->units));
+    }
+    return dense(tf, a, "attention_layer", x, &a->layer_kernel);
 }
 
 emp_port emp_tf_attention_step(emp_tf *tf, emp_tf_attention *a, emp_port input,
@@ -152,18 +222,13 @@ emp_port emp_tf_attention_step(emp_tf *tf, emp_tf_attention *a, emp_port input,
     output = emp_tf_op1(tf, "Identity", "checked_cell_output", output);
     emp_tf_end_controls(tf);
 
-    emp_port       context = read_memory(tf, a, score(tf, a, output));
-    const emp_port both[] = {output, context};
-    context = emp_tf_concat(tf, NULL, both, 2, 1);
-    if (!a->has_variables) {
-        a->layer_kernel =
-            weights(tf, a, "attention_layer/kernel",
-                    EMP_SHAPE(emp_tf_shape(tf, context).dim[1], a->cell->units));
-        a->has_variables = true;
-    }
-    context = dense(tf, a, "attention_layer", context, &a->layer_kernel);
+    emp_port scores =
+        is_luong(a) ? luong_score(tf, a, output) : bahdanau_score(tf, a, output);
+    emp_port context = read_memory(tf, a, scores);
+    if (a->has_layer) context = apply_layer(tf, a, output, context);
+    a->has_variables = true;
     a->attention = emp_tf_concat(tf, NULL, &context, 1, 1);
     a->time = emp_tf_op_y(tf, "Add", "add", a->time, 1.0);
     emp_tf_leave(tf, outer);
-    return a->attention;
+    return output;
 }

@@ -63,6 +63,8 @@ static const emp_tf_grad_entry table[] = {
     {"SoftmaxCrossEntropyWithLogits", emp_tf_grad_softmax_cross_entropy},
     {"SparseSoftmaxCrossEntropyWithLogits", emp_tf_grad_sparse_softmax_cross_entropy},
     {"Split", emp_tf_grad_split},
+    {"SplitV", emp_tf_grad_split_v},
+    {"Square", emp_tf_grad_square},
     {"SquaredDifference", emp_tf_grad_squared_difference},
     {"Squeeze", emp_tf_grad_reshape},
     {"StopGradient", NULL},

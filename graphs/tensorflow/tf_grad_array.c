@@ -53,16 +53,21 @@ EMP_TF_GRAD(unpack)
     in[0] = emp_tf_dense(emp_tf_stack(tf, NULL, values, count, attrs->axis));
 }
 
-EMP_TF_GRAD(split)
+/* Joins the gradients of all parts along \a axis, which serves again. */
+static emp_tf_grad join(emp_tf *tf, emp_op_id op, const emp_tf_grad *out, emp_port axis)
 {
     int32_t      count = emp_graph_builder_output_count(tf->builder, op);
     emp_op_attrs attrs = {.count = count};
     emp_port     inputs[EMP_MAX_OUTPUTS + 1];
 
     for (int32_t o = 0; o < count; o++) inputs[o] = out[o].values;
-    inputs[count] = emp_tf_input(tf, op, 0); /* the axis serves again */
-    in[1] = emp_tf_dense(emp_tf_op(tf, "ConcatV2", "concat", &attrs, inputs, count + 1));
+    inputs[count] = axis;
+    return emp_tf_dense(emp_tf_op(tf, "ConcatV2", "concat", &attrs, inputs, count + 1));
 }
+
+EMP_TF_GRAD(split) { in[1] = join(tf, op, out, emp_tf_input(tf, op, 0)); }
+
+EMP_TF_GRAD(split_v) { in[0] = join(tf, op, out, emp_tf_input(tf, op, 2)); }
 
 /* Few inputs: one Slice each, at the offsets that ConcatOffset computes. */
 static void slice_apart(emp_tf *tf, emp_port grad, emp_port axis, const emp_port *sizes,

@@ -33,13 +33,14 @@ emp_tf_grad emp_tf_dense(emp_port values);
 /* tf_grad_math.c */
 emp_tf_grad_fn emp_tf_grad_add, emp_tf_grad_add_n, emp_tf_grad_batch_matmul,
     emp_tf_grad_matmul, emp_tf_grad_mean, emp_tf_grad_mul, emp_tf_grad_real_div,
-    emp_tf_grad_rsqrt, emp_tf_grad_select, emp_tf_grad_sigmoid,
+    emp_tf_grad_rsqrt, emp_tf_grad_select, emp_tf_grad_sigmoid, emp_tf_grad_square,
     emp_tf_grad_squared_difference, emp_tf_grad_sub, emp_tf_grad_sum, emp_tf_grad_tanh;
 
 /* tf_grad_array.c */
 emp_tf_grad_fn emp_tf_grad_concat, emp_tf_grad_fill, emp_tf_grad_gather,
     emp_tf_grad_identity, emp_tf_grad_pack, emp_tf_grad_pad, emp_tf_grad_reshape,
-    emp_tf_grad_slice, emp_tf_grad_split, emp_tf_grad_transpose, emp_tf_grad_unpack;
+    emp_tf_grad_slice, emp_tf_grad_split, emp_tf_grad_split_v, emp_tf_grad_transpose,
+    emp_tf_grad_unpack;
 
 /* tf_grad_nn.c */
 emp_tf_grad_fn emp_tf_grad_avg_pool, emp_tf_grad_bias_add, emp_tf_grad_conv2d,

@@ -95,6 +95,16 @@ EMP_TF_GRAD(real_div)
     in[1] = emp_tf_dense(reduce_to(tf, product, b.axes_y, b.size_y));
 }
 
+EMP_TF_GRAD(square)
+{
+    emp_port grad = out[0].values;
+
+    emp_tf_begin_controls(tf, &grad.op, 1);
+    emp_port twice = emp_tf_x_op(tf, "Mul", "mul", 2.0, emp_tf_input(tf, op, 0));
+    in[0] = emp_tf_dense(emp_tf_op2(tf, "Mul", "mul", grad, twice));
+    emp_tf_end_controls(tf);
+}
+
 EMP_TF_GRAD(squared_difference)
 {
     emp_port  x = emp_tf_input(tf, op, 0), y = emp_tf_input(tf, op, 1);

@@ -8,11 +8,18 @@ static int32_t output_size(const emp_tf_rnn_cell *cell)
     return cell->projection > 0 ? cell->projection : cell->units;
 }
 
+static bool drops(double keep) { return keep > 0.0 && keep < 1.0; }
+
+static bool has_dropout(const emp_tf_rnn_cell *cell)
+{
+    return drops(cell->keep_input) || drops(cell->keep_output);
+}
+
 /* A DropoutWrapper converts the three probabilities of keeping input, state and output.
  */
 void emp_tf_create_wrappers(emp_tf *tf, const emp_tf_rnn_cell *cell)
 {
-    for (int32_t layer = 0; layer < cell->layers && cell->keep_prob < 1.0; layer++) {
+    for (int32_t layer = 0; layer < cell->layers && has_dropout(cell); layer++) {
         const char *outer = emp_tf_enter(tf, "DropoutWrapperInit");
         for (int32_t i = 0; i < 3; i++) emp_tf_float(tf, NULL, "Const", 1.0);
         emp_tf_leave(tf, outer);
@@ -44,7 +51,7 @@ static void layer_zero_state(emp_tf *tf, const emp_tf_rnn_cell *cell, bool is_re
     const char *outer = tf->scope;
 
     if (is_residual) emp_tf_enter(tf, "ResidualWrapperZeroState");
-    if (cell->keep_prob < 1.0) emp_tf_enter(tf, "DropoutWrapperZeroState");
+    if (has_dropout(cell)) emp_tf_enter(tf, "DropoutWrapperZeroState");
     emp_tf_enter(tf, "BasicLSTMCellZeroState");
     state->c = emp_tf_zero_state_tensor(tf, cell->batch, cell->units);
     state->h = emp_tf_zero_state_tensor(tf, cell->batch, output_size(cell));
@@ -53,24 +60,33 @@ static void layer_zero_state(emp_tf *tf, const emp_tf_rnn_cell *cell, bool is_re
 
 void emp_tf_zero_state(emp_tf *tf, const emp_tf_rnn_cell *cell, emp_tf_lstm_state *state)
 {
-    const char *outer = emp_tf_enter(tf, "MultiRNNCellZeroState");
+    const char *outer = tf->scope;
 
+    if (!cell->is_bare && !cell->has_beside) emp_tf_enter(tf, "MultiRNNCellZeroState");
     for (int32_t layer = 0; layer < cell->layers; layer++) {
-        layer_zero_state(tf, cell, cell->residual && layer > 0, &state[layer]);
+        layer_zero_state(tf, cell, layer >= cell->first_residual, &state[layer]);
     }
     emp_tf_leave(tf, outer);
 }
 
 /* ---- steps ------------------------------------------------------------------------- */
 
+/* "<parent>cell_<number>/", or the parent itself for a bare cell. */
+static const char *cell_scope(emp_tf *tf, const emp_tf_rnn_cell *cell, const char *parent,
+                              int32_t layer)
+{
+    if (cell->is_bare) return parent;
+    return emp_tf_join(tf, parent,
+                       emp_tf_number(tf, "cell_%d/", cell->first_layer + layer), "");
+}
+
 static void create_variables(emp_tf *tf, emp_tf_rnn_cell *cell, int32_t layer,
                              emp_port input)
 {
-    const char *scope = emp_tf_join(
-        tf, cell->variables, emp_tf_number(tf, "cell_%d/", cell->first_layer + layer),
-        "basic_lstm_cell/");
-    int64_t gates = 4 * (int64_t)cell->units;
-    int64_t rows = emp_tf_shape(tf, input).dim[1] + output_size(cell);
+    const char *scope = emp_tf_join(tf, cell_scope(tf, cell, cell->variables, layer),
+                                    "basic_lstm_cell/", "");
+    int64_t     gates = 4 * (int64_t)cell->units;
+    int64_t     rows = emp_tf_shape(tf, input).dim[1] + output_size(cell);
 
     cell->kernel[layer] = emp_tf_weights(tf, emp_tf_join(tf, scope, "kernel", ""),
                                          EMP_SHAPE(rows, gates), EMP_TF_INIT_UNIFORM);
@@ -117,21 +133,52 @@ static emp_port lstm(emp_tf *tf, const emp_tf_rnn_cell *cell, int32_t layer,
     return state->h;
 }
 
+/* tensorflow/nmt's residual function: of an input that carries more behind what the layer
+ * below put out, only that is added. */
+static emp_port add_input(emp_tf *tf, emp_port input, emp_port output)
+{
+    int64_t width = emp_tf_shape(tf, input).dim[1];
+    int64_t size = emp_tf_shape(tf, output).dim[1];
+
+    if (width > size) {
+        emp_op_attrs two = {.count = 2};
+        emp_port     sizes =
+            emp_tf_ints(tf, NULL, "Const", (const int64_t[]){size, width - size}, 2);
+        const char    *full = emp_tf_unique(tf, "split");
+        emp_port       axis = emp_tf_int(tf, full, "split_dim", -1);
+        const emp_port split[] = {input, sizes, axis};
+        input = emp_tf_emit(tf, full, "SplitV", &two, split, 3);
+    }
+    return emp_tf_op2(tf, "Add", "add", input, output);
+}
+
+/* The scope of a layer's wrappers: a new one each step. */
+static const char *wrapper_scope(emp_tf *tf, const emp_tf_rnn_cell *cell, int32_t layer)
+{
+    const char *name = emp_tf_number(tf, "cell_%d", cell->first_layer + layer);
+
+    if (cell->is_bare) return tf->scope;
+    return emp_tf_join(tf, emp_tf_unique_in(tf, cell->ops, name), "/", "");
+}
+
 static emp_port layer_step(emp_tf *tf, emp_tf_rnn_cell *cell, int32_t layer,
                            emp_port input, emp_tf_lstm_state *state)
 {
-    const char *name = emp_tf_number(tf, "cell_%d", cell->first_layer + layer);
-    const char *outer = emp_tf_reenter(tf, cell->ops);
-    const char *layer_scope = emp_tf_join(tf, emp_tf_unique(tf, name), "/", "");
-    emp_port    x = input;
+    const char *wrappers = wrapper_scope(tf, cell, layer);
+    const char *outer = emp_tf_reenter(tf, wrappers);
 
-    emp_tf_reenter(tf, layer_scope); /* wrappers: a new scope each step */
-    if (cell->keep_prob < 1.0) x = emp_tf_dropout(tf, NULL, x, cell->keep_prob);
+    if (cell->has_beside)
+        input = emp_tf_concat(tf, NULL, (const emp_port[]){input, cell->beside}, 2, -1);
+    emp_port x = input;
+    if (drops(cell->keep_input)) x = emp_tf_dropout(tf, NULL, x, cell->keep_input);
     if (!cell->has_variables[layer]) create_variables(tf, cell, layer, x);
-    emp_tf_reenter(tf, emp_tf_join(tf, cell->ops, name, "/basic_lstm_cell/"));
+    emp_tf_reenter(tf, emp_tf_join(tf, cell_scope(tf, cell, cell->ops, layer),
+                                   "basic_lstm_cell/", ""));
     emp_port output = lstm(tf, cell, layer, x, state);
-    emp_tf_reenter(tf, layer_scope);
-    if (cell->residual && layer > 0) output = emp_tf_op2(tf, "Add", "add", input, output);
+    emp_tf_reenter(tf, wrappers);
+    if (drops(cell->keep_output))
+        output = emp_tf_dropout(tf, NULL, output, cell->keep_output);
+    if (layer >= cell->first_residual) output = add_input(tf, input, output);
     emp_tf_leave(tf, outer);
     return output;
 }

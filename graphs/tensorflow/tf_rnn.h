@@ -7,7 +7,7 @@
 
 #include "graphs/tensorflow/tf_train.h"
 
-enum { EMP_TF_MAX_LAYERS = 64 };
+enum { EMP_TF_MAX_LAYERS = 64, EMP_TF_NO_RESIDUAL = EMP_TF_MAX_LAYERS };
 
 /** State of one layer, [batch, units] each ([batch, projection] for h). */
 typedef struct {
@@ -17,12 +17,16 @@ typedef struct {
 /** Set the first group of fields, zero the rest. */
 typedef struct {
     int32_t     layers, units, batch;
-    int32_t     first_layer; /**< number of the bottom layer: "cell_<first_layer>" */
-    int32_t     projection;  /**< size of h if smaller than units; 0 = units */
-    bool        residual;    /**< layers above the bottom add their input */
-    double      keep_prob;   /**< of each layer's input; 1 = no dropout */
-    const char *variables;   /**< scope of the variables: "rnn/multi_rnn_cell/" */
-    const char *ops;         /**< scope of the ops: "rnn/rnn/multi_rnn_cell/" */
+    int32_t     first_layer;    /**< number of the bottom layer: "cell_<first_layer>" */
+    int32_t     first_residual; /**< layers from this one on add their input */
+    int32_t     projection;     /**< size of h if smaller than units; 0 = units */
+    double      keep_input;     /**< share of a layer's input that dropout keeps */
+    double      keep_output;    /**< the same of its output; 1 and 0 = no dropout */
+    bool        is_bare;        /**< one layer that is not in a MultiRNNCell */
+    const char *variables;      /**< scope of the variables: "rnn/multi_rnn_cell/" */
+    const char *ops;            /**< scope of the ops: "rnn/rnn/multi_rnn_cell/" */
+    bool        has_beside;     /**< layers read \a beside too; not in a MultiRNNCell */
+    emp_port    beside;         /**< [batch, any], set before each step */
 
     /* Made by the first step, as their shapes follow from its input. */
     emp_tf_variable kernel[EMP_TF_MAX_LAYERS], bias[EMP_TF_MAX_LAYERS];
@@ -39,7 +43,8 @@ emp_port emp_tf_zero_state_tensor(emp_tf *tf, int32_t batch, int32_t size);
 /** cell.zero_state() in the current scope. */
 void emp_tf_zero_state(emp_tf *tf, const emp_tf_rnn_cell *cell, emp_tf_lstm_state *state);
 
-/** One time step through all layers: updates \a state, returns the output. */
+/** One time step through all layers: updates \a state, returns the output. A bare cell's
+ * wrappers make their ops in the current scope. */
 emp_port emp_tf_rnn_step(emp_tf *tf, emp_tf_rnn_cell *cell, emp_port input,
                          emp_tf_lstm_state *state);
 

@@ -31,7 +31,7 @@ const emp_option emp_rnnlm_params[] = {
                         "sampled classes; 0 = full softmax", 24576),
     EMP_WORKLOAD_FLAG(PER_STEP_SOFTMAX, "per_step_softmax",
                       "a full softmax at every step", 0),
-    EMP_WORKLOAD_FLAG(DROPOUT, "dropout", "drop a tenth of each layer's input", 0),
+    EMP_WORKLOAD_FLAG(DROPOUT, "dropout", "drop a tenth of each layer's output", 0),
     EMP_WORKLOAD_COMMON(COMMON, EMP_TF_ADAGRAD, 1, 0),
 };
 
@@ -64,24 +64,24 @@ static emp_port full_loss(emp_tf *tf, emp_port inputs, emp_port targets, int64_t
     return emp_tf_reduce_all(tf, "Mean", NULL, losses);
 }
 
+/* The means of the steps' losses, added. */
 static emp_port per_step_loss(emp_tf *tf, const emp_port *outputs, emp_port targets,
                               int32_t steps, int64_t size, int64_t vocab)
 {
-    softmax  s = create_softmax(tf, size, vocab, vocab);
-    emp_port logits[EMP_WORKLOAD_MAX_STEPS];
-    emp_port weights =
-        emp_tf_placeholder(tf, NULL, EMP_DTYPE_FLOAT, emp_tf_shape(tf, targets));
-    const char *outer = emp_tf_enter(tf, "softmax");
+    softmax  s = create_softmax(tf, vocab, size, vocab);
+    emp_port losses[EMP_WORKLOAD_MAX_STEPS];
 
     targets = emp_tf_unstack(tf, targets, steps, 1);
-    weights = emp_tf_unstack(tf, weights, steps, 1);
     for (int32_t t = 0; t < steps; t++) {
-        logits[t] = emp_tf_matmul(tf, "MatMul", outputs[t], s.w.read, false, false);
-        logits[t] = emp_tf_op2(tf, "BiasAdd", NULL, logits[t], s.b.read);
+        emp_port logits = emp_tf_matmul(tf, "MatMul", outputs[t], s.w.read, false, true);
+        logits = emp_tf_op2(tf, "BiasAdd", NULL, logits, s.b.read);
+        emp_port loss = emp_tf_sparse_softmax_cross_entropy(
+            tf, "SparseSoftmaxCrossEntropyWithLogits", (emp_port){targets.op, t}, logits);
+        losses[t] = emp_tf_reduce_all(tf, "Mean", NULL, loss);
     }
-    emp_port loss = emp_tf_sequence_loss(tf, logits, targets, weights, steps);
-    emp_tf_leave(tf, outer);
-    return loss;
+    emp_op_attrs attrs = {.count = steps};
+    emp_port     sum = emp_tf_op(tf, "AddN", NULL, &attrs, losses, steps);
+    return emp_tf_reduce_all(tf, "Mean", NULL, sum);
 }
 
 static emp_port sampled_loss(emp_tf *tf, emp_port inputs, emp_port targets, int64_t size,
@@ -104,13 +104,13 @@ static void unroll(emp_tf *tf, const int64_t *v, emp_port inputs, int32_t steps,
           .units = (int32_t)v[UNITS],
           .batch = (int32_t)v[BATCH],
           .projection = (int32_t)v[PROJECTION],
-          .keep_prob = v[DROPOUT] != 0 ? 0.9 : 1.0,
+          .first_residual = EMP_TF_NO_RESIDUAL,
+          .keep_output = v[DROPOUT] != 0 ? 0.9 : 1.0,
           .variables = "rnn/multi_rnn_cell/",
           .ops = "rnn/rnn/multi_rnn_cell/",
     };
-    const char *outer = emp_tf_enter(tf, "rnn");
-
     emp_tf_create_wrappers(tf, &cell);
+    const char *outer = emp_tf_enter(tf, "rnn");
     emp_tf_zero_state(tf, &cell, state);
     for (int32_t t = 0; t < steps; t++) {
         outputs[t] = emp_tf_rnn_step(tf, &cell, (emp_port){inputs.op, t}, state);
@@ -132,14 +132,14 @@ static void emit(emp_tf *tf, const int64_t *v)
     emp_port inputs = emp_tf_gather(tf, NULL, table.read, words);
 
     unroll(tf, v, emp_tf_unstack(tf, inputs, steps, 1), steps, outputs);
-    if (v[PER_STEP_SOFTMAX] != 0) {
+    emp_port all = emp_tf_concat(tf, NULL, outputs, steps, 1);
+    all = emp_tf_reshape(tf, NULL, all, EMP_SHAPE(-1, size));
+    if (v[PER_STEP_SOFTMAX] != 0)
         loss = per_step_loss(tf, outputs, targets, steps, size, v[VOCAB]);
-    } else {
-        emp_port all = emp_tf_concat(tf, NULL, outputs, steps, 1);
-        all = emp_tf_reshape(tf, NULL, all, EMP_SHAPE(-1, size));
-        loss = v[SAMPLED] == 0 ? full_loss(tf, all, targets, size, v[VOCAB])
-                               : sampled_loss(tf, all, targets, size, v);
-    }
+    else if (v[SAMPLED] == 0)
+        loss = full_loss(tf, all, targets, size, v[VOCAB]);
+    else
+        loss = sampled_loss(tf, all, targets, size, v);
     emp_workload_train(tf, loss, &step, clip_norm, v + COMMON);
 }
 

@@ -27,19 +27,22 @@ enum {
     EMP_COMMON_COUNT
 };
 
-/** Row \a index of a family's parameters: a number, or a flag. */
+/** Row \a index of a family's parameters: a number, a flag, or one of some words. */
 #define EMP_WORKLOAD_NUMBER(index, name, low, high, help, number)                    \
     [index] = EMP_INTEGER_OPTION(name, emp_workload_values, value[index], low, high, \
                                  help, number)
 #define EMP_WORKLOAD_FLAG(index, name, help, is_set) \
     EMP_WORKLOAD_NUMBER(index, name, 0, 1, help, is_set)
 
+#define EMP_WORKLOAD_WORD(index, name, words, help, preset) \
+    [index] =                                               \
+        EMP_WORD_OPTION(name, emp_workload_values, value[index], words, help, preset)
+
 /** The common rows from \a first on, with the end mark; then come the family's defaults. */
 /* clang-format off */
 #define EMP_WORKLOAD_COMMON(first, optimizer, old_broadcast_grads, const_zeros)        \
-    [(first) + EMP_COMMON_OPTIMIZER] = EMP_WORD_OPTION(                                \
-        "optimizer", emp_workload_values, value[(first) + EMP_COMMON_OPTIMIZER],       \
-        EMP_TF_OPTIMIZER_WORDS, "what updates the weights", optimizer),                \
+    EMP_WORKLOAD_WORD((first) + EMP_COMMON_OPTIMIZER, "optimizer",                     \
+                      EMP_TF_OPTIMIZER_WORDS, "what updates the weights", optimizer),  \
     EMP_WORKLOAD_FLAG((first) + EMP_COMMON_GATE_GRADIENTS, "gate_gradients",           \
                       "tuples around the gradients of an op", 1),                      \
     EMP_WORKLOAD_FLAG((first) + EMP_COMMON_OLD_BROADCAST_GRADS, "old_broadcast_grads", \

@@ -177,7 +177,7 @@ ParameterizedTestParameters(made, places_imported_translators)
     size_t            count = 0;
 
     for (int i = 0; i < FACT_GRAPHS; i++)
-        if (strncmp(all[i].name, "nmt_", 4) == 0) translators[count++] = all[i];
+        if (strstr(all[i].name, "_std_") != NULL) translators[count++] = all[i];
     return cr_make_param_array(fact_graph, translators, count);
 }
 

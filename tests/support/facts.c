@@ -4,10 +4,12 @@
 #undef NDEBUG
 #include <assert.h>
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/support/proto_writer.h"
@@ -76,7 +78,40 @@ fact_graph *fact_graphs(void)
         g->step_gflop = strtod(t.cell[14], NULL);
     }
     assert(count == FACT_GRAPHS);
+    for (fact_table_open(&t, "tensorflow_digests.tsv"); fact_table_next(&t);)
+        for (int i = 0; i < FACT_GRAPHS; i++)
+            if (strcmp(graphs[i].name, t.cell[0]) == 0)
+                snprintf(graphs[i].digest, sizeof graphs[i].digest, "%s", t.cell[1]);
     return graphs;
+}
+
+/* A node as a line: name, type and inputs, as the table's maker writes it. */
+static void write_line(FILE *lines, const emp_graph *graph, emp_op_id op)
+{
+    fprintf(lines, "%s\t%s", graph->name[op], graph->type_name[graph->type[op]]);
+    for (int32_t i = graph->input_offset[op]; i < graph->input_offset[op + 1]; i++) {
+        emp_op_id from = graph->tensor[graph->input[i]].producer;
+        int32_t   index = graph->input[i] - graph->output_offset[from];
+        fprintf(lines, "\t%s", graph->name[from]);
+        if (index > 0) fprintf(lines, ":%d", index);
+    }
+    for (int32_t i = graph->control_offset[op]; i < graph->control_offset[op + 1]; i++)
+        fprintf(lines, "\t^%s", graph->name[graph->control[i]]);
+    fputc('\n', lines);
+}
+
+void fact_graph_expect_nodes(const fact_graph *g, const emp_graph *graph)
+{
+    char  *text = NULL, digest[17];
+    size_t size = 0;
+    FILE  *lines = open_memstream(&text, &size);
+
+    for (emp_op_id op = 0; op < graph->op_count; op++) write_line(lines, graph, op);
+    fclose(lines);
+    snprintf(digest, sizeof digest, "%016" PRIx64,
+             emp_hash_bytes(EMP_HASH_SEED, text, size));
+    cr_expect_str_eq(digest, g->digest, "%s: some nodes differ", g->name);
+    free(text);
 }
 
 static int32_t count_type(const emp_graph *graph, const char *type)

@@ -29,19 +29,24 @@ bool fact_table_next(fact_table *t);
 /** A training graph that TensorFlow's own Python front end made, and the workload that is to
  * equal it. The columns of tensorflow_graphs.tsv. */
 typedef struct {
-    char    name[64], spec[80];
+    char    name[64], spec[96];
     int64_t nodes, inputs, controls, parameters; /**< of the whole graph */
     int64_t step_ops, step_edges, step_controls; /**< of its step */
     int64_t unknown_shapes;                      /**< of sampled softmax alone */
     int64_t live_ops, launching_ops, kernels;    /**< of a prototype; 0 = unknown */
     double  product_gflop;                       /**< likewise */
     double  step_gflop;
+    char    digest[17]; /**< of names, types, inputs and their order; in hexadecimal */
 } fact_graph;
 
-enum { FACT_GRAPHS = 6 };
+enum { FACT_GRAPHS = 8 };
 
 /** All of them; valid for ever. */
 fact_graph *fact_graphs(void);
+
+/** Expects the same nodes as in TensorFlow's graph, in the same order: name, type, inputs,
+ * control inputs. */
+void fact_graph_expect_nodes(const fact_graph *g, const emp_graph *graph);
 
 /** Expects the ops by type that TensorFlow's graph has, and no others. */
 void fact_graph_expect_types(const fact_graph *g, const emp_graph *graph);

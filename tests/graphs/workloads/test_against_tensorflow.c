@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Whole graphs against those that TensorFlow's own Python front end made with the same
- * settings: every count is equal, not close. */
+ * settings: every node and every edge is equal, not close. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <stdio.h>
@@ -72,6 +72,7 @@ ParameterizedTest(fact_graph *g, workloads, equal_what_tensorflow_made)
                  (long long)graph->parameter_count);
     cr_expect_eq(graph->unknown_op_count, 0);
     fact_graph_expect_types(g, graph);
+    fact_graph_expect_nodes(g, graph);
     expect_same_variables(graph, g->name);
     emp_graph_destroy(graph);
 }

@@ -54,6 +54,7 @@ static struct count_case front_end_cases[] = {
     {"resnet:depth=50,old_broadcast_grads=0,const_zeros=0", 7333},
     {"rnnlm:sampled=0,gate_gradients=0,old_broadcast_grads=0", 4264},
     {"rnnlm:gate_gradients=0,old_broadcast_grads=0", 4566},
+    {"rnnlm:per_step_softmax=1", 9444},
     {"nmt:layers=4,residual=0,bidirectional=0,per_step_softmax=0", 38755},
     {"nmt:layers=4,residual=1,bidirectional=0,per_step_softmax=0", 41556},
     {"nmt:dropout=1,residual=0,bidirectional=0,per_step_softmax=0", 28487},
@@ -262,6 +263,27 @@ ParameterizedTest(struct message_case *c, workloads, say_what_a_spec_may_be)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* Source and target sentences can differ in length; `steps` is both. */
+Test(workloads, sentences_have_their_own_lengths)
+{
+    static const char small[] = "nmt:layers=2,units=8,vocab=10,batch=2,architecture=gnmt";
+    char              spec[160];
+    int32_t           nodes[2][2];
+
+    for (int32_t source = 0; source < 2; source++)
+        for (int32_t target = 0; target < 2; target++) {
+            snprintf(spec, sizeof spec, "%s,steps=3,src_steps=%d,tgt_steps=%d", small,
+                     3 + source, 3 + target);
+            nodes[source][target] = count_nodes(spec);
+        }
+    snprintf(spec, sizeof spec, "%s,steps=3", small);
+    cr_expect_eq(count_nodes(spec), nodes[0][0]);
+    snprintf(spec, sizeof spec, "%s,steps=4", small);
+    cr_expect_eq(count_nodes(spec), nodes[1][1]);
+    cr_expect_gt(nodes[1][0], nodes[0][0]);
+    cr_expect_eq(nodes[1][1] - nodes[1][0], nodes[0][1] - nodes[0][0]);
+}
+
 Test(workloads, later_settings_win)
 {
     cr_expect_eq(count_nodes("rnnlm:steps=7,sampled=0,steps=2"),
@@ -271,7 +293,7 @@ Test(workloads, later_settings_win)
 /* ---- memory ------------------------------------------------------------------------ */
 
 struct spec_case {
-    char spec[112];
+    char spec[128];
 };
 
 /* Between them: all optimizers, dense and sparse; all losses; all kinds of layers. */
@@ -280,6 +302,10 @@ static struct spec_case small_cases[] = {
     {"nmt:layers=2,steps=2,units=8,vocab=10,batch=2,optimizer=rmsprop,dropout=1"},
     {"nmt:layers=1,steps=2,units=8,vocab=10,batch=2,bidirectional=0,per_step_softmax=0,"
      "optimizer=sgd"},
+    {"nmt:layers=3,steps=2,units=8,vocab=10,batch=2,architecture=gnmt,"
+     "attention=normed_bahdanau,optimizer=sgd,dropout=1"},
+    {"nmt:layers=1,steps=2,units=8,vocab=10,batch=2,architecture=gnmt_v2,"
+     "attention=scaled_luong"},
     {"rnnlm:layers=1,steps=2,units=8,vocab=10,batch=2,sampled=3,projection=4"},
     {"rnnlm:layers=1,steps=18,units=8,vocab=10,batch=2,sampled=0,optimizer=momentum"},
 };
