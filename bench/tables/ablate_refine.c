@@ -4,24 +4,24 @@
 #include "bench/tables/paper.h"
 
 static const emp_arm arms[] = {
-    {"default", "default", NULL},
+    {"default", "default", NULL, NULL},
 
-    {"stages", "starts=1", "starts=1"},
-    {"stages", "starts=5", "starts=5,start_samples=400"},
+    {"stages", "starts=1", "starts=1", NULL},
+    {"stages", "starts=5", "starts=5,start_samples=400", NULL},
 
-    {"grouping", "groups=metis", "groups=metis"},
-    {"grouping", "groups=names", "groups=names"},
-    {"grouping", "large groups only", "finest=12"},
-    {"grouping", "small groups only", "coarsest=768"},
-    {"grouping", "cuts=1", "cuts=1"},
-    {"grouping", "cuts=4", "cuts=4"},
+    {"grouping", "groups=metis", "groups=metis", NULL},
+    {"grouping", "groups=names", "groups=names", NULL},
+    {"grouping", "large groups only", "finest=12", NULL},
+    {"grouping", "small groups only", "coarsest=768", NULL},
+    {"grouping", "cuts=1", "cuts=1", NULL},
+    {"grouping", "cuts=4", "cuts=4", NULL},
 
-    {"guiding", "no blame", "alike=1"},
-    {"guiding", "no surrogate", "chosen=0"},
-    {"guiding", "neither", "alike=1,chosen=0"},
-    {"guiding", "surrogate chooses all", "chosen=1"},
-    {"guiding", "filter=16", "filter=16"},
-    {"guiding", "filter=256", "filter=256"},
+    {"guiding", "no blame", "alike=1", NULL},
+    {"guiding", "no surrogate", "chosen=0", NULL},
+    {"guiding", "neither", "alike=1,chosen=0", NULL},
+    {"guiding", "surrogate chooses all", "chosen=1", NULL},
+    {"guiding", "filter=16", "filter=16", NULL},
+    {"guiding", "filter=256", "filter=256", NULL},
 };
 
 const emp_ablation emp_ablation_refine = {.name = "refine",

@@ -102,6 +102,11 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
 
 /* ---- runs ---- */
 
+const char *emp_ablation_preset(const emp_ablation *definition, const emp_arm *arm)
+{
+    return arm->preset != NULL ? arm->preset : definition->preset;
+}
+
 static emp_status load_tasks(struct plan *plan, emp_error *err)
 {
     emp_ablation_table *t = plan->table;
@@ -125,7 +130,8 @@ static emp_status add_jobs(struct plan *plan, emp_error *err)
         int32_t              r = i / t->arm_count;
         const emp_job_method method = {.title = arm->name,
                                        .method = plan->definition->method,
-                                       .preset = plan->definition->preset,
+                                       .preset =
+                                           emp_ablation_preset(plan->definition, arm),
                                        .options = arm->options,
                                        .budget = plan->params->budget};
         for (int32_t s = 0; s < seeds; s++)

@@ -1,6 +1,6 @@
 /** \file bench/tables/ablation.h
  * Studies in which one choice of a method is varied at a time. A definition
- * (ablate_grouping.c, ablate_refine.c) lists the arms; the first is the default, to which
+ * (ablate_grouping.c, ablate_hdp.c, ablate_refine.c) lists the arms; the first is the default, to which
  * ratios are.
  */
 #ifndef EMP_BENCH_TABLES_ABLATION_H
@@ -16,6 +16,7 @@ typedef struct {
     const char *study;   /**< what is varied: "order" */
     const char *name;    /**< unique: "order=random" */
     const char *options; /**< of the method, on top of the preset; NULL = none */
+    const char *preset;  /**< another than the study's; NULL = that */
 } emp_arm;
 
 typedef struct {
@@ -32,6 +33,8 @@ typedef struct {
 
 /** What the planner's groups owe to each choice that makes them. */
 extern const emp_ablation emp_ablation_grouping;
+/** What each of our choices is worth that the preset "literal" of the planner undoes. */
+extern const emp_ablation emp_ablation_hdp;
 /** What each choice of refining contributes. */
 extern const emp_ablation emp_ablation_refine;
 
@@ -71,6 +74,9 @@ typedef struct {
 emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
                              const emp_ablation_params *params, emp_error *err);
 void       emp_ablation_destroy(emp_ablation_table *table);
+
+/** The preset of an arm; NULL: the method has none. */
+const char *emp_ablation_preset(const emp_ablation *definition, const emp_arm *arm);
 
 /** Writes the study. \retval EMP_ENOMEM */
 emp_status emp_ablation_print(FILE *out, const emp_ablation_table *table,

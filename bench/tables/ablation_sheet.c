@@ -38,10 +38,11 @@ static void fill(emp_sheet *s, const emp_ablation_table *t, int32_t row)
         const emp_ablation_cell *c = &cell[a];
         EMP_SHEET_ADD(s, EMP_V(c->arm->study), EMP_V(c->arm->name), EMP_V(task->title),
                       EMP_V(task->spec), EMP_V(task->machine), EMP_V(t->runtime),
-                      EMP_V(d->method), EMP_V(d->preset), EMP_V(c->arm->options),
-                      EMP_V(t->budget), EMP_V(c->run_count), EMP_V(c->oom_count),
-                      EMP_V(c->step_s.median), EMP_V(c->step_s.min), EMP_V(c->step_s.max),
-                      EMP_V(c->ratio), EMP_V(c->evaluations), EMP_V(c->feasible_frac));
+                      EMP_V(d->method), EMP_V(emp_ablation_preset(d, c->arm)),
+                      EMP_V(c->arm->options), EMP_V(t->budget), EMP_V(c->run_count),
+                      EMP_V(c->oom_count), EMP_V(c->step_s.median), EMP_V(c->step_s.min),
+                      EMP_V(c->step_s.max), EMP_V(c->ratio), EMP_V(c->evaluations),
+                      EMP_V(c->feasible_frac));
     }
 }
 

@@ -19,7 +19,9 @@ struct args {
 static const struct argp_option options[] = {
     {"arms", KEY_ARMS, "A,B,...", 0,
      "Only these arms (\"groups=64\") or kinds of them (grouping: grouping, groups, "
-     "order, window, reward, objective; refine: stages, grouping, guiding); the default "
+     "order, window, reward, objective; hdp: literal, undone, back, defect; refine: "
+     "stages, "
+     "grouping, guiding); the default "
      "is always made",
      0},
     {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
@@ -29,17 +31,21 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Run a method with one choice changed at a time. The study \"grouping\", of the "
     "planner hdp: who groups ops, number and order of groups, what the grouper sees, "
-    "form of the reward, what rewards are for. The study \"refine\": what each choice of "
+    "form of the reward, what rewards are for. The study \"hdp\", of its preset paper: "
+    "each choice of ours undone, all of them (preset literal), and literal with one of "
+    "them back. The study \"refine\": what each choice of "
     "the method refine contributes.\v" CLI_JOBS_DOC
     "Unless others are given, grouping takes the rows inception_v3 and nmt2, 3 seeds and "
-    "2000 evaluations a run; refine the rows rnnlm and nmt4, too, 5 seeds and 4000 "
-    "evaluations.\n\n"
+    "2000 evaluations a run; hdp the row nmt2, 5 seeds and 2000 evaluations; refine "
+    "those "
+    "of grouping, rnnlm and nmt4, 5 seeds and 4000 evaluations.\n\n"
     "  emplace ablate grouping --rows nmt2 --arms grouping,groups=64 \\\n"
     "      --budget 400 --seeds 1\n"
+    "  emplace ablate hdp --rows nmt4 --arms literal,undone\n"
     "  emplace ablate refine --rows nmt2 --arms guiding --seeds 2\n"
     "  emplace ablate grouping --format csv > bench/results/ablate_grouping.csv";
 
-static const emp_ablation *const studies[] = {&emp_ablation_grouping,
+static const emp_ablation *const studies[] = {&emp_ablation_grouping, &emp_ablation_hdp,
                                               &emp_ablation_refine};
 
 static void parse_study(struct args *args, const char *name)
@@ -48,7 +54,8 @@ static void parse_study(struct args *args, const char *name)
     for (size_t i = 0; i < sizeof studies / sizeof *studies; i++)
         if (strcmp(name, studies[i]->name) == 0) args->study = studies[i];
     if (args->study == NULL)
-        cli_usage_error("there is no study \"%s\"; there are grouping, refine", name);
+        cli_usage_error("there is no study \"%s\"; there are grouping, hdp, refine",
+                        name);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -62,7 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG: parse_study(args, arg); return 0;
     case ARGP_KEY_END:
         if (args->study == NULL)
-            cli_usage_error("which study? there are grouping, refine");
+            cli_usage_error("which study? there are grouping, hdp, refine");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

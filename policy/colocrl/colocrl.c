@@ -70,7 +70,7 @@ static const emp_option option_list[] = {
                     "T in C tanh(logit / T)", 10),
     EMP_REAL_OPTION("tanh_constant", emp_colocrl_options, tanh_constant, 1e-3, 1e6,
                     "C in C tanh(logit / T)", 5),
-    EMP_LEARNER_OPTIONS(emp_colocrl_options, learner, 0.03, 0, 5000),
+    EMP_LEARNER_OPTIONS(emp_colocrl_options, learner, 0.03, 5, 0, 0, 0, 5000),
     EMP_REAL_OPTION("beta1", emp_colocrl_options, learner.adam.beta1, 0, 0.9999,
                     "decay of Adam's first moment", 0.9),
     EMP_REAL_OPTION("beta2", emp_colocrl_options, learner.adam.beta2, 0, 0.999999,

@@ -22,8 +22,8 @@ static emp_status number_steps(emp_group_embedding *e, const emp_op_features *op
     e->step_of_row = EMP_ADD_ARRAY(&e->arrays, int32_t, (size_t)ops->row_count);
     if (scratch.is_short || e->arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "order of %d groups", group_count);
-    e->steps =
-        emp_group_order(order, ops, group_of_row, group_count, sequence, seed, sum);
+    e->steps = emp_group_order(order, ops, group_of_row, group_count, sequence, false,
+                               seed, sum);
     for (int32_t s = 0; s < e->steps; s++) step_of_group[order[s]] = s;
     for (int32_t r = 0; r < ops->row_count; r++)
         e->step_of_row[r] = step_of_group[group_of_row[r]];

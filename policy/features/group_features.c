@@ -22,7 +22,7 @@ static double order_key(emp_group_sequence sequence, uint64_t seed, int32_t grou
 
     switch (sequence) {
     case EMP_ORDER_POSITION: return mean_position;
-    case EMP_ORDER_REVERSE: return -mean_position;
+    case EMP_ORDER_REVERSE: return isinf(mean_position) ? mean_position : -mean_position;
     case EMP_ORDER_NUMBER: return 0.0;
     case EMP_ORDER_RANDOM:
         emp_rng_init(&rng, seed, (uint32_t)group, STREAM_ORDER);
@@ -33,7 +33,8 @@ static double order_key(emp_group_sequence sequence, uint64_t seed, int32_t grou
 
 int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
                         const int32_t *group_of_row, int32_t group_count,
-                        emp_group_sequence sequence, uint64_t seed, double *sum)
+                        emp_group_sequence sequence, bool has_empty, uint64_t seed,
+                        double *sum)
 {
     double *members = sum + group_count;
     int32_t used = 0;
@@ -44,9 +45,10 @@ int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
         members[group_of_row[row]] += 1;
     }
     for (int32_t g = 0; g < group_count; g++) {
-        if (members[g] == 0.0) continue;
+        bool is_empty = members[g] == 0.0;
+        if (is_empty && !has_empty) continue;
         order[used++] = g;
-        sum[g] = order_key(sequence, seed, g, sum[g] / members[g]);
+        sum[g] = order_key(sequence, seed, g, is_empty ? INFINITY : sum[g] / members[g]);
     }
     /* Insertion keeps equal means in the order of their numbers; 256 groups are few. */
     for (int32_t i = 1; i < used; i++) {

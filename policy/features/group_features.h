@@ -7,12 +7,14 @@
  *
  * Counts and sums n become ln(1 + n) (raw in the paper, which is silent on scale).
  *
- * Groups without members are left out: no reward depends on their device. Groups are
+ * Groups without members are left out by default: no reward depends on their device. Groups are
  * by default in the order of their ops' mean position, so that neighbours in the sequence are
  * neighbours in the graph; columns of the adjacency keep the groups' own numbers.
  */
 #ifndef EMP_POLICY_FEATURES_GROUP_FEATURES_H
 #define EMP_POLICY_FEATURES_GROUP_FEATURES_H
+
+#include <stdbool.h>
 
 #include "policy/features/op_features.h"
 
@@ -28,12 +30,14 @@ typedef enum {
 /** Numbers per group. */
 int32_t emp_group_feature_count(const emp_op_features *ops, int32_t group_count);
 
-/** Writes the groups that have members into \a order, as \a sequence says (ties by
- * number); returns how many. \a seed is for a random one. \a sum is scratch for
+/** Writes the groups that have members, or with \a has_empty all, into \a order, as \a
+ * sequence says (ties by number); returns how many. Those without members have no position
+ * and come last by it. \a seed is for a random sequence. \a sum is scratch for
  * 2 x group_count values. O(rows + groups^2). */
 int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
                         const int32_t *group_of_row, int32_t group_count,
-                        emp_group_sequence sequence, uint64_t seed, double *sum);
+                        emp_group_sequence sequence, bool has_empty, uint64_t seed,
+                        double *sum);
 
 /** Fills \a x, a row of features for each of the first \a used groups of \a order.
  * \a step_of_group is scratch for group_count entries. O(rows + edges + size of x). */

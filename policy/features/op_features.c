@@ -213,15 +213,16 @@ static void add_neighbour(window *w, int32_t number, double scale)
 }
 
 static void fill_neighbours(const emp_graph *g, emp_op_features *f, int32_t row,
-                            const int32_t *number, double scale)
+                            const int32_t *number, double scale, emp_absent absent)
 {
     emp_op_id op = f->op_of_row[row];
     int32_t   room = (f->width - EMP_FEATURE_SIZES) / 2;
     emp_real *value = &f->value[(int64_t)row * f->width + EMP_FEATURE_SIZES];
     window    in = {value, 0, room}, out = {value + room, 0, room};
+    double    own = (double)number[op] * scale;
 
     for (int32_t i = 0; i < 2 * room; i++)
-        value[i] = (emp_real)((double)number[op] * scale);
+        value[i] = (emp_real)(absent == EMP_ABSENT_OWN ? own : NOTHING);
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
         add_neighbour(&in, number[g->tensor[g->input[i]].producer], scale);
     }
@@ -298,12 +299,13 @@ static void standardize(emp_op_features *f)
 emp_status emp_op_features_create(emp_op_features **out, const emp_problem *problem,
                                   emp_error *err)
 {
-    return emp_op_features_create_window(out, problem, EMP_FEATURE_NEIGHBOURS, err);
+    return emp_op_features_create_window(out, problem, EMP_FEATURE_NEIGHBOURS,
+                                         EMP_ABSENT_OWN, err);
 }
 
 emp_status emp_op_features_create_window(emp_op_features  **out,
                                          const emp_problem *problem, int32_t neighbours,
-                                         emp_error *err)
+                                         emp_absent absent, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
@@ -330,7 +332,7 @@ emp_status emp_op_features_create_window(emp_op_features  **out,
     for (int32_t row = 0; row < rows; row++) {
         f->position[row] = (float)number[f->op_of_row[row]] / (float)live;
         fill_sizes(g, f, row);
-        fill_neighbours(g, f, row, number, 1.0 / live);
+        fill_neighbours(g, f, row, number, 1.0 / live, absent);
     }
     standardize(f);
     *out = f;

@@ -10,8 +10,8 @@
  *     12 values  positions of 6 producers and 6 consumers in a breadth-first numbering;
  *                the window, 6 a side in the paper, can be chosen
  *
- * with -1 where there is no such size, and the op's own position where there is no such
- * neighbour. The paper does not say how it scales raw sizes and positions, which reach
+ * with -1 where there is no such size, and the op's own position (or -1) where there is no
+ * such neighbour. The paper does not say how it scales raw sizes and positions, which reach
  * 10^7; here a size d becomes ln(1 + d) / 10, a position becomes a fraction of the number
  * of ops, and then every column is shifted and scaled to mean 0 and variance 1 over the
  * graph's rows. Nor does it say where its numbering starts; here all variables are roots
@@ -61,10 +61,16 @@ typedef struct {
 emp_status emp_op_features_create(emp_op_features **out, const emp_problem *problem,
                                   emp_error *err);
 
+/** What stands for a neighbour that an op lacks. */
+typedef enum {
+    EMP_ABSENT_OWN,    /**< the op's own position */
+    EMP_ABSENT_MINUS_1 /**< -1, as where there is no size */
+} emp_absent;
+
 /** The same with that many neighbours per direction, 0..EMP_MAX_FEATURE_NEIGHBOURS. */
 emp_status emp_op_features_create_window(emp_op_features  **out,
                                          const emp_problem *problem, int32_t neighbours,
-                                         emp_error *err);
+                                         emp_absent absent, emp_error *err);
 
 /** Allocates the arrays, zeroed, for tests that fill them by hand; the window is the
  * paper's. */

@@ -91,29 +91,58 @@ static void group_ops(emp_hdp_agent *a, const emp_draw *draw, const int32_t *giv
            (size_t)a->learner.ops->row_count * sizeof *a->fixed_groups);
 }
 
+static emp_draw draw_of(const emp_learner *l, uint64_t seed)
+{
+    return (emp_draw){.seed = seed,
+                      .update = (uint32_t)(STREAM_UPDATES + l->update),
+                      .threads = l->threads};
+}
+
+/* Sets that of the grouper, too. */
+static emp_exploration explore(emp_hdp_agent *a)
+{
+    const emp_hdp_options *o = &a->options;
+    double                 noise = a->learner.update < o->updates_noise ? o->noise : 0.0;
+    bool                   is_gaussian = o->noise_form == EMP_NOISE_GAUSSIAN;
+
+    a->grouper.noise = is_gaussian ? noise : 0.0;
+    return (emp_exploration){.noise = is_gaussian ? 0.0 : noise,
+                             .logits_noise = is_gaussian ? noise : 0.0,
+                             .run_shortest = o->run_shortest,
+                             .run_longest = o->run_longest};
+}
+
 void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *groups,
                            const int32_t *devices)
 {
     const emp_hdp_options *o = &a->options;
     emp_learner           *l = &a->learner;
     int32_t                group_count = a->grouper.shape.groups;
-    bool                   is_noisy = (double)l->update < o->updates_noise;
-    const emp_draw         draw = {.seed = l->draw_seed,
-                                   .update = (uint32_t)(STREAM_UPDATES + l->update),
-                                   .threads = l->threads};
-    const emp_exploration  explore = {.noise = is_noisy ? o->noise : 0.0,
-                                      .run_shortest = o->run_shortest,
-                                      .run_longest = o->run_longest};
+    const emp_draw         draw = draw_of(l, l->draw_seed);
+    const emp_exploration  how = explore(a);
     unsigned               saved = emp_flush_begin();
 
     l->drawn = samples;
     group_ops(a, &draw, groups);
     a->used = emp_group_order(a->order, l->ops, a->grouper.group_of_row, group_count,
-                              o->order, l->seed, a->group_sums);
+                              o->order, o->empty_groups, l->seed, a->group_sums);
     emp_group_features(a->x, l->ops, a->grouper.group_of_row, group_count, a->order,
                        a->used, a->step_of_group);
-    emp_device_net_run(&a->net, a->x, a->used, samples, &draw, &explore, devices);
+    emp_device_net_run(&a->net, a->x, a->used, samples, &draw, &how, devices);
     emp_flush_end(saved);
+}
+
+/* The defect of the released code: its update runs the networks anew, which draw other
+ * groups and devices, and feeds the placer no groups. */
+static void draw_anew(emp_hdp_agent *a)
+{
+    emp_learner          *l = &a->learner;
+    const emp_draw        draw = draw_of(l, ~l->draw_seed);
+    const emp_exploration how = explore(a);
+
+    group_ops(a, &draw, NULL);
+    memset(a->x, 0, (size_t)a->used * (size_t)a->net.shape.inputs * sizeof *a->x);
+    emp_device_net_run(&a->net, a->x, a->used, l->drawn, &draw, &how, NULL);
 }
 
 static void propose(emp_learner *learner, int32_t samples)
@@ -136,6 +165,7 @@ static double take_gradients(emp_learner *learner, const double *weight, int32_t
     emp_hdp_agent *a = (emp_hdp_agent *)learner;
     double         advantage = 0.0, loss;
 
+    if (a->options.redraw) draw_anew(a);
     for (int32_t k = 0; k < own; k++) advantage += weight[k];
     loss = -advantage * a->grouper.log_prob;
     for (int32_t k = 0; k < own; k++) loss -= weight[k] * a->net.log_prob[k];

@@ -45,8 +45,18 @@ enum { FACTORS = 8 };
 typedef struct {
     emp_real *gradient, *d_type_image;
     emp_real *hidden, *d_hidden, *logits;
-    double    log_prob, entropy;
+    double    log_prob, entropy, squares;
 } chunk_work;
+
+/* What all rows of a run have in common. */
+typedef struct {
+    const emp_draw *draw;
+    const int32_t  *given;
+    double          deviation; /* of the noise of the logits */
+} sampling;
+
+/* Away from the streams that groups are drawn from, which begin at their first row. */
+enum { STREAM_NOISE = INT32_MAX };
 
 static size_t round_up(size_t count) { return (count + 15) / 16 * 16; }
 
@@ -257,23 +267,37 @@ static void draw_strip(emp_grouper *gr, chunk_work *w, emp_real *logits, emp_rng
     }
 }
 
+static void add_noise(emp_real *logits, int32_t stride, int32_t groups, int32_t rows,
+                      double deviation, emp_rng *rng)
+{
+    for (int32_t i = 0; i < rows; i++)
+        for (int32_t g = 0; g < groups; g++)
+            logits[(int64_t)i * stride + g] +=
+                (emp_real)(deviation * emp_rng_normal(rng));
+}
+
 /* From hidden units to the gradients by logits and hidden units. */
-static void draw_block(emp_grouper *gr, chunk_work *w, const emp_draw *draw,
-                       const int32_t *given, int32_t first, int32_t count)
+static void draw_block(emp_grouper *gr, chunk_work *w, const sampling *how, int32_t first,
+                       int32_t count)
 {
     int32_t         H = hidden_stride(gr), G = logits_stride(gr);
     const emp_real *bias = emp_params_value(&gr->params, OUT_BIAS);
     emp_real       *d_bias = w->gradient + gr->params.slice[OUT_BIAS].offset;
-    emp_rng         rng;
+    const emp_draw *draw = how->draw;
+    emp_rng         rng, normal;
 
     emp_rng_init(&rng, draw->seed, draw->update, (uint32_t)first);
+    emp_rng_init(&normal, draw->seed, draw->update,
+                 (uint32_t)STREAM_NOISE + (uint32_t)first);
     for (int32_t i = 0; i < count; i += STRIP) {
         int32_t   rows = count - i < STRIP ? count - i : STRIP;
         emp_real *logits = &w->logits[(int64_t)i * G];
         emp_real *hidden = &w->hidden[(int64_t)i * H];
         emp_real *d_hidden = &w->d_hidden[(int64_t)i * H];
         emp_panels_affine(&gr->out, logits, G, bias, hidden, H, rows);
-        draw_strip(gr, w, logits, &rng, given, first + i, rows);
+        if (how->deviation > 0)
+            add_noise(logits, G, gr->shape.groups, rows, how->deviation, &normal);
+        draw_strip(gr, w, logits, &rng, how->given, first + i, rows);
         emp_outer_add_rows(d_bias, logits, G, gr->shape.groups, rows);
         memset(d_hidden, 0, (size_t)(rows * H) * sizeof *d_hidden);
         emp_panels_multiply(&gr->out_t, d_hidden, H, logits, G, rows, whole);
@@ -298,20 +322,66 @@ static void backward_block(const emp_grouper *gr, const chunk_work *w, int32_t f
                   gr->ops->width, w->d_hidden, stride, H, count);
 }
 
-static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const emp_draw *draw,
-                      const int32_t *given)
+/* Rows first .. end-1 of a chunk. */
+typedef struct {
+    int32_t first, end;
+} range;
+
+static range range_of(const emp_grouper *gr, int chunk)
 {
     int64_t rows = gr->ops->row_count;
-    int32_t first = (int32_t)(rows * chunk / CHUNKS);
-    int32_t end = (int32_t)(rows * (chunk + 1) / CHUNKS);
+
+    return (range){(int32_t)(rows * chunk / CHUNKS),
+                   (int32_t)(rows * (chunk + 1) / CHUNKS)};
+}
+
+static void run_chunk(emp_grouper *gr, chunk_work *w, int chunk, const sampling *how)
+{
+    range r = range_of(gr, chunk);
 
     memset(w->gradient, 0, sums_count(gr) * sizeof *w->gradient);
-    for (; first < end; first += BLOCK) {
-        int32_t count = end - first < BLOCK ? end - first : BLOCK;
-        forward_hidden(gr, w, first, count);
-        draw_block(gr, w, draw, given, first, count);
-        backward_block(gr, w, first, count);
+    for (; r.first < r.end; r.first += BLOCK) {
+        int32_t count = r.end - r.first < BLOCK ? r.end - r.first : BLOCK;
+        forward_hidden(gr, w, r.first, count);
+        draw_block(gr, w, how, r.first, count);
+        backward_block(gr, w, r.first, count);
     }
+}
+
+/* The squares of a chunk's logits, added up. */
+static void square_chunk(const emp_grouper *gr, chunk_work *w, int chunk)
+{
+    const emp_real *bias = emp_params_value(&gr->params, OUT_BIAS);
+    int32_t         H = hidden_stride(gr), G = logits_stride(gr);
+    range           r = range_of(gr, chunk);
+
+    for (; r.first < r.end; r.first += BLOCK) {
+        int32_t count = r.end - r.first < BLOCK ? r.end - r.first : BLOCK;
+        forward_hidden(gr, w, r.first, count);
+        emp_panels_affine(&gr->out, w->logits, G, bias, w->hidden, H, count);
+        for (int32_t i = 0; i < count; i++) {
+            const emp_real *row = &w->logits[(int64_t)i * G];
+            for (int32_t g = 0; g < gr->shape.groups; g++)
+                w->squares += (double)row[g] * (double)row[g];
+        }
+    }
+}
+
+/* Runs over all logits, which are not kept. */
+static double root_mean_square(const emp_grouper *gr, int threads)
+{
+    double squares[CHUNKS], sum = 0.0;
+
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int c = 0; c < CHUNKS; c++) {
+        unsigned   saved = emp_flush_begin();
+        chunk_work w = chunk_at(gr, c, omp_get_thread_num());
+        square_chunk(gr, &w, c);
+        squares[c] = w.squares;
+        emp_flush_end(saved);
+    }
+    for (int c = 0; c < CHUNKS; c++) sum += squares[c];
+    return sqrt(sum / ((double)gr->ops->row_count * gr->shape.groups));
 }
 
 void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given)
@@ -321,6 +391,7 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     chunk_work  work[CHUNKS];
     emp_real   *image = chunk_at(gr, 0, 0).d_type_image;
     int         threads = draw->threads < CHUNKS ? draw->threads : CHUNKS;
+    sampling    all = {draw, given, 0.0};
 
     emp_linear_forward(gr->type_image, emp_params_value(p, TYPE_EMBEDDING),
                        emp_params_value(p, TYPE_WEIGHT), emp_params_value(p, HIDDEN_BIAS),
@@ -328,11 +399,12 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
     emp_panels_pack(&gr->value, emp_params_value(p, VALUE_WEIGHT), false);
     emp_panels_pack(&gr->out, emp_params_value(p, OUT_WEIGHT), false);
     emp_panels_pack(&gr->out_t, emp_params_value(p, OUT_WEIGHT), true);
+    if (gr->noise > 0) all.deviation = gr->noise * root_mean_square(gr, threads);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int c = 0; c < CHUNKS; c++) {
         unsigned saved = emp_flush_begin();
         work[c] = chunk_at(gr, c, omp_get_thread_num());
-        run_chunk(gr, &work[c], c, draw, given);
+        run_chunk(gr, &work[c], c, &all);
         emp_flush_end(saved);
     }
     emp_params_zero_gradient(p);

@@ -26,10 +26,12 @@ typedef struct {
 typedef struct {
     emp_grouper_shape      shape;
     const emp_op_features *ops; /**< borrowed */
-    emp_params             params;
-    int32_t               *group_of_row; /**< the grouping drawn last */
-    double                 log_prob;     /**< of it, summed over ops */
-    double                 entropy;      /**< mean over ops, nats */
+    double noise; /**< deviation of normal numbers that a run adds to the logits, over the
+                     root mean square of all of them; 0 unless set */
+    emp_params params;
+    int32_t   *group_of_row; /**< the grouping drawn last */
+    double     log_prob;     /**< of it, summed over ops */
+    double     entropy;      /**< mean over ops, nats */
     /* Private. */
     emp_real  *type_image; /**< [type][hidden] embedding x its part of W_1, + b_1 */
     emp_panels value, out, out_t; /**< W_1 of the values, W_2 and its transpose */
@@ -55,7 +57,8 @@ emp_status emp_grouper_start_ranges(emp_grouper *grouper, double slope, double g
                                     emp_rng *rng, emp_error *err);
 
 /** Draws a grouping, or takes \a given (row_count groups; NULL = draw), and leaves the
- * gradient of its log-probability in the parameters' gradients. Allocates nothing. */
+ * gradient of its log-probability in the parameters' gradients. Probabilities are those of
+ * the noisy logits, and gradients take the noise for a constant. Allocates nothing. */
 void emp_grouper_run(emp_grouper *grouper, const emp_draw *draw, const int32_t *given);
 
 #endif /* EMP_POLICY_HDP_GROUPER_H */

@@ -63,7 +63,7 @@ static emp_status create_agent(planner *p, const emp_method_params *params,
     const bool             has_groups = o->grouping != EMP_GROUPING_NONE;
     emp_op_features       *ops;
 
-    EMP_CHECK(emp_op_features_create_window(&ops, p->problem, o->window, err));
+    EMP_CHECK(emp_op_features_create_window(&ops, p->problem, o->window, o->absent, err));
     p->learner = has_groups ? &p->agent.learner : &p->single.learner;
     if (has_groups)
         EMP_CHECK(emp_hdp_agent_init(&p->agent, ops, devices, o, params->seed,

@@ -5,7 +5,7 @@
  * from.
  *
  * One ask proposes a batch: one grouping and k placements of it; one tell is one update.
- * Preset: "paper"; options: policy/hdp/options.h.
+ * Presets: "paper", our reading of it, and "literal"; options: policy/hdp/options.h.
  */
 #ifndef EMP_POLICY_HDP_HDP_H
 #define EMP_POLICY_HDP_HDP_H

@@ -165,6 +165,7 @@ void emp_params_adam(emp_params *params, const emp_adam *adam)
     double step = (double)++params->step;
     double root = sqrt(1.0 - pow(adam->beta2, step));
     double rate = adam->learning_rate * root / (1.0 - pow(adam->beta1, step));
+    double epsilon = adam->epsilon_hat ? adam->epsilon : adam->epsilon * root;
 
 #pragma omp parallel for num_threads(params->threads)
     for (size_t i = 0; i < PARTS; i++) {
@@ -173,7 +174,7 @@ void emp_params_adam(emp_params *params, const emp_adam *adam)
         adam_update(params->value + r.first, params->moment1 + r.first,
                     params->moment2 + r.first, params->gradient + r.first, r.count,
                     (emp_real)(1.0 - adam->beta1), (emp_real)(1.0 - adam->beta2),
-                    (emp_real)rate, (emp_real)(adam->epsilon * root));
+                    (emp_real)rate, (emp_real)epsilon);
         emp_flush_end(saved);
     }
 }

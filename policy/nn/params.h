@@ -6,6 +6,7 @@
 #ifndef EMP_POLICY_NN_PARAMS_H
 #define EMP_POLICY_NN_PARAMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -55,7 +56,9 @@ double emp_params_clip(emp_params *params, double limit);
 typedef struct {
     double learning_rate;
     double beta1, beta2; /**< decay of the moments: 0.9, 0.999 */
-    double epsilon;      /**< added to the root of the second moment */
+    double epsilon;      /**< added to the root of the second moment ... */
+    bool   epsilon_hat;  /**< ... before its bias is corrected, as TensorFlow does, not
+                            after: "epsilon hat" of the paper */
 } emp_adam;
 
 /** One step of Adam (Kingma and Ba, 2015), bias-corrected, against the gradient. */

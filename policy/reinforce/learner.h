@@ -27,28 +27,40 @@ typedef struct {
     emp_reinforce_rules rules;
 } emp_learner_options;
 
-/** Rows of a method's options; \a at is the emp_learner_options in its struct \a type. */
-#define EMP_LEARNER_OPTIONS(type, at, rate, first, failures)                            \
+/** The defaults of an option in a method's presets, for EMP_LEARNER_OPTIONS. */
+#define EMP_LEARNER_DEFAULTS(...) __VA_ARGS__
+
+/** Rows of a method's options; \a at is the emp_learner_options in its struct \a type, the
+ * last six are a number or EMP_LEARNER_DEFAULTS. */
+#define EMP_LEARNER_OPTIONS(type, at, rate, eps, hat, first, average, failures)         \
     EMP_INTEGER_OPTION("samples", type, at.samples, 1, EMP_MAX_BATCH,                   \
-                       "placements per update (k)", 4),                                 \
+                       "placements per update (k)", 4, 4),                              \
         EMP_REAL_OPTION("lr", type, at.adam.learning_rate, 0, 10,                       \
                         "learning rate of Adam", rate),                                 \
         EMP_REAL_OPTION("epsilon", type, at.adam.epsilon, 1e-30, 1e6, "Adam's epsilon", \
-                        5),                                                             \
+                        eps),                                                           \
+        EMP_BOOL_OPTION("epsilon_hat", type, at.adam.epsilon_hat,                       \
+                        "1: it is added before the second moment's bias is corrected, " \
+                        "as in TensorFlow, 0: after",                                   \
+                        hat),                                                           \
         EMP_REAL_OPTION("clip", type, at.clip, 1e-6, 1e9,                               \
-                        "largest gradient norm of each network", 1),                    \
+                        "largest gradient norm of each network", 1, 1),                 \
         EMP_REAL_OPTION("failure", type, at.rules.failure, 0, 1e6,                      \
-                        "out of memory counts as a step of failure^2 s", 10),           \
+                        "out of memory counts as a step of failure^2 s", 10, 10),       \
         EMP_REAL_OPTION("baseline_decay", type, at.rules.baseline_decay, 0, 1,          \
-                        "of the moving average of rewards", 0.9),                       \
+                        "of the moving average of rewards", 0.9, 0.9),                  \
         EMP_BOOL_OPTION("baseline_first", type, at.rules.baseline_first,                \
                         "1: it starts at the first placements that ran, 0: at a "       \
                         "failure's reward",                                             \
                         first),                                                         \
+        EMP_BOOL_OPTION("baseline_failures", type, at.rules.baseline_failures,          \
+                        "1: failures that take part in an update enter it, 0: only "    \
+                        "placements that ran do",                                       \
+                        average),                                                       \
         EMP_INTEGER_OPTION("updates_failures", type, at.rules.updates_failures, 0, 1e9, \
                            "updates that failures take part in", failures),             \
         EMP_REAL_OPTION("entropy", type, at.entropy, 0, 1e6,                            \
-                        "weight of the placer's entropy in the objective", 0)
+                        "weight of the placer's entropy in the objective", 0, 0)
 
 /** The parameters of a network, and their names in a checkpoint. */
 typedef struct {

@@ -71,6 +71,9 @@ emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
         j.weight[k] = (reward_of(rules, &scores[k]) - baseline->value) / j.count;
         j.advantage += j.weight[k];
     }
-    if (has_ran) baseline->value = decay * baseline->value + (1.0 - decay) * mean;
+    if (rules->baseline_failures && update < rules->updates_failures)
+        baseline->value = decay * baseline->value + (1.0 - decay) * j.reward;
+    else if (has_ran)
+        baseline->value = decay * baseline->value + (1.0 - decay) * mean;
     return j;
 }

@@ -3,7 +3,8 @@
  * Mirhoseini et al., 2017 and 2018):
  *
  *     R = -sqrt(t), -t or -ln(t), t the step time in s; out of memory t = failure^2
- *     b = moving average of the mean reward of the samples that ran
+ *     b = moving average of the mean reward of the samples that ran, or of all that take
+ *         part
  *     advantage of sample k = R_k - b
  *
  * After some updates samples that ran out of memory no longer take part.
@@ -31,12 +32,14 @@ typedef struct {
     int32_t         updates_failures; /**< updates in which failures take part */
     double          baseline_decay;   /**< of the moving average */
     bool baseline_first; /**< starts at the first placements that ran, not at a failure */
+    bool baseline_failures; /**< failures that take part are averaged, too */
 } emp_reinforce_rules;
 
 /** Zero-initialise. All of it is what a checkpoint keeps. */
 typedef struct {
-    double  value;
-    int32_t is_started; /**< 0 until a placement has run: nothing to learn before */
+    double value;
+    int32_t
+        is_started; /**< 0 until a placement has run: it is a failure's reward before */
 } emp_baseline;
 
 /** What an update is computed from. */

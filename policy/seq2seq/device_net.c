@@ -192,6 +192,7 @@ static const double SMALLEST = 1e-38;
 /* A sample's source of chance. */
 typedef struct {
     emp_rng rng;
+    emp_rng normal;  /* for noise of the logits: the same whether devices are given */
     double  renewal; /* probability that a run ends */
     double  gumbel[EMP_MAX_DEVICES];
 } chooser;
@@ -213,6 +214,8 @@ static void start_chooser(chooser *c, const emp_device_net *net, int32_t sample,
     double shortest = fmin(longest, fmax(1.0, explore->run_shortest * net->steps));
 
     emp_rng_init(&c->rng, draw->seed, draw->update, UINT32_MAX - (uint32_t)sample);
+    emp_rng_init(&c->normal, draw->seed, draw->update,
+                 UINT32_MAX - EMP_MAX_BATCH - (uint32_t)sample);
     c->renewal = 1.0 / (shortest * pow(longest / shortest, emp_rng_uniform(&c->rng)));
     renew(c, net->shape.devices);
 }
@@ -234,10 +237,20 @@ static int32_t draw_device(chooser *c, const emp_real *logits, int32_t count,
     return best;
 }
 
+static void add_noise(chooser *c, emp_real *logits, int32_t count, double noise)
+{
+    double squares = 0.0;
+
+    for (int32_t d = 0; d < count; d++) squares += (double)logits[d] * (double)logits[d];
+    double deviation = noise * sqrt(squares / count);
+    for (int32_t d = 0; d < count; d++)
+        logits[d] += (emp_real)(deviation * emp_rng_normal(&c->normal));
+}
+
 /* Chooses sample k's device of step t from its logits, which are in net->p and become
  * probabilities. */
-static void choose(emp_device_net *net, int32_t k, int64_t t, double noise,
-                   const int32_t *given, chooser *c)
+static void choose(emp_device_net *net, int32_t k, int64_t t,
+                   const emp_exploration *explore, const int32_t *given, chooser *c)
 {
     int64_t   step = (int64_t)k * net->steps + t;
     int32_t   D = net->shape.devices, device = given != NULL ? given[step] : -1;
@@ -248,7 +261,8 @@ static void choose(emp_device_net *net, int32_t k, int64_t t, double noise,
     for (int32_t d = 0; d < D; d++) squashed[d] = p[d] / T;
     emp_activation_forward(EMP_ACTIVATION_TANH, squashed, D);
     for (int32_t d = 0; d < D; d++) p[d] = C * squashed[d];
-    if (device < 0) device = draw_device(c, p, D, noise);
+    if (explore->logits_noise > 0) add_noise(c, p, D, explore->logits_noise);
+    if (device < 0) device = draw_device(c, p, D, explore->noise);
     net->entropy[k] += emp_categorical_softmax(p, D) / net->steps;
     net->log_prob[k] += log(fmax((double)p[device], SMALLEST));
     net->device[step] = device;
@@ -326,7 +340,7 @@ static void finish_step(emp_device_net *net, const share *m, chooser *chance, in
                         &net->output[(m->first * S + t) * 2 * H], S * 2 * H,
                         m->end - m->first, all);
     for (int32_t k = m->first; k < m->end; k++)
-        choose(net, k, t, m->explore->noise, m->given, &chance[k - m->first]);
+        choose(net, k, t, m->explore, m->given, &chance[k - m->first]);
 }
 
 /* All samples in lockstep, so that they share each pass over the weights. */

@@ -17,6 +17,8 @@
  * per device. Within a run they are no longer independent of the device before, which the
  * decoder reads, so a sample is then only near the policy; log-probabilities and gradients
  * are those of p, without noise or runs: a bias that is accepted for the exploration.
+ * Noise may instead be normal numbers added to the logits: then p is that of the noisy
+ * logits, and gradients take the numbers for constants.
  *
  * One encoding serves all k samples of an update. Threads share the columns of the
  * recurrent products, the rows of the attention, and then the samples: results do not
@@ -40,7 +42,9 @@ typedef struct {
 
 /** How samples depart from independent draws of the policy; all 0: not at all. */
 typedef struct {
-    double noise; /**< added to the scale 1 of Gumbel numbers */
+    double noise;        /**< added to the scale 1 of Gumbel numbers */
+    double logits_noise; /**< deviation of normal numbers that are added to a step's
+                            logits, over the root mean square of those */
     double
         run_shortest; /**< part of the steps that share Gumbel numbers on average: ... */
     double run_longest; /**< ... each sample draws its own, log-uniform between the two */

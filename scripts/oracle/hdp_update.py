@@ -8,6 +8,11 @@ REINFORCE updates make of the weights. The C implementation reads the file and m
 autograd, the optimizer from torch.optim, everything is float64.
 
     scripts/oracle/hdp_update.py > tests/policy/hdp/hdp_update.txt
+    scripts/oracle/hdp_update.py literal > tests/policy/hdp/hdp_literal.txt
+
+With "literal" it does as the code that the method's authors released (TensorFlow,
+tensorflow/python/grappler/hierarchical_controller.py, 2018): TensorFlow's Adam, a baseline
+of all rewards, all groups in the order of their numbers.
 
 Needs Debian's python3-torch. Format: "name rows cols", then rows lines of numbers.
 """
@@ -23,6 +28,9 @@ TEMPERATURE, TANH_CONSTANT = 10.0, 5.0
 LEARNING_RATE, CLIP, FAILURE, DECAY = 0.1, 1.0, 10.0, 0.9
 EPSILON = 1e-4  # well above float32 noise in the smallest gradients
 FAILURES_COUNT_IN_UPDATES = 1
+IS_LITERAL = sys.argv[1:] == ["literal"]
+if sys.argv[1:] and not IS_LITERAL:
+    sys.exit(f"{sys.argv[0]}: give nothing or literal, not {' '.join(sys.argv[1:])}")
 
 torch.set_default_dtype(torch.float64)
 torch.manual_seed(20180430)
@@ -92,7 +100,10 @@ placer = {
 
 
 def group_order(group_of_op):
-    """Groups that have members, by the mean position of their ops, ties by number."""
+    """Groups that have members, by the mean position of their ops, ties by number; or all
+    by number."""
+    if IS_LITERAL:
+        return list(range(GROUPS))
     used = sorted(set(group_of_op.tolist()))
     return sorted(used, key=lambda g: (op_position[group_of_op == g].mean().item(), g))
 
@@ -156,6 +167,40 @@ def placement_log_prob(x, devices):
     return total
 
 
+class TensorFlowAdam:
+    """tf.train.AdamOptimizer(learning_rate), from its documentation: lr_t = lr sqrt(1 - b2^t)
+    / (1 - b1^t), x -= lr_t m / (sqrt(v) + epsilon)."""
+
+    def __init__(self, tensors, lr, beta1=0.9, beta2=0.999, epsilon=1e-8):
+        self.tensors = list(tensors)
+        self.lr, self.beta1, self.beta2, self.epsilon = lr, beta1, beta2, epsilon
+        self.m = [torch.zeros_like(t) for t in self.tensors]
+        self.v = [torch.zeros_like(t) for t in self.tensors]
+        self.t = 0
+
+    def zero_grad(self):
+        for tensor in self.tensors:
+            tensor.grad = None
+
+    def step(self):
+        self.t += 1
+        rate = self.lr * math.sqrt(1 - self.beta2**self.t) / (1 - self.beta1**self.t)
+        for i, tensor in enumerate(self.tensors):
+            g = tensor.grad
+            self.m[i] = self.beta1 * self.m[i] + (1 - self.beta1) * g
+            self.v[i] = self.beta2 * self.v[i] + (1 - self.beta2) * g * g
+            with torch.no_grad():
+                tensor -= rate * self.m[i] / (self.v[i].sqrt() + self.epsilon)
+
+
+def next_baseline(baseline, reward, feasible, update):
+    """Of placements that ran; or, while failures take part, of all."""
+    ran = [r.item() for r, f in zip(reward, feasible) if f > 0]
+    if IS_LITERAL and update < FAILURES_COUNT_IN_UPDATES:
+        ran = reward.tolist()
+    return DECAY * baseline + (1 - DECAY) * sum(ran) / len(ran) if ran else baseline
+
+
 def main():
     emit("op_type", op_type)
     emit("op_value", op_value)
@@ -169,9 +214,12 @@ def main():
         for name, tensor in network.items():
             emit(f"{kind}/{name}/before", tensor)
             tensor.requires_grad_(True)
-        optimizer[kind] = torch.optim.Adam(
-            network.values(), lr=LEARNING_RATE, eps=EPSILON
-        )
+        if IS_LITERAL:
+            optimizer[kind] = TensorFlowAdam(network.values(), lr=LEARNING_RATE)
+        else:
+            optimizer[kind] = torch.optim.Adam(
+                network.values(), lr=LEARNING_RATE, eps=EPSILON
+            )
 
     baseline = -FAILURE
     for update in range(2):
@@ -188,8 +236,6 @@ def main():
         part = list(range(SAMPLES))
         if update >= FAILURES_COUNT_IN_UPDATES:
             part = [k for k in part if feasible[k] > 0]
-        ran = [k for k in part if feasible[k] > 0]
-        mean = reward[ran].mean()
         order = group_order(group_of_op)
         x = group_features(group_of_op, order)
         log_prob_of_groups = grouping_log_prob(group_of_op)
@@ -198,7 +244,7 @@ def main():
             devices = device_of_group[k][order].tolist()
             log_prob = placement_log_prob(x, devices) + log_prob_of_groups
             loss = loss - (reward[k] - baseline) * log_prob / len(part)
-        baseline = DECAY * baseline + (1 - DECAY) * mean
+        baseline = next_baseline(baseline, reward, feasible, update)
 
         for kind, network in networks.items():
             optimizer[kind].zero_grad()
@@ -213,7 +259,7 @@ def main():
                     emit(f"{kind}/{name}/gradient", tensor.grad)
                 emit(f"{kind}/{name}/after{update}", tensor.detach())
         emit(f"loss{update}", loss.detach())
-        emit(f"baseline{update}", baseline.detach())
+        emit(f"baseline{update}", float(baseline))
 
 
 if __name__ == "__main__":

@@ -112,7 +112,9 @@ Test(cli, methods_describe_their_options)
     value = json_object_get(option_of(methods, "metis", "memory"), "default");
     cr_expect(json_is_false(value));
     value = json_object_get(json_object_get(methods, "hdp"), "presets");
-    cr_expect_eq(json_array_size(value), 1);
+    cr_expect_eq(json_array_size(value), 2);
+    value = json_object_get(option_of(methods, "hdp", "epsilon"), "default");
+    cr_expect_eq(json_real_value(json_object_get(value, "literal")), 1e-8);
     json_decref(methods);
 }
 

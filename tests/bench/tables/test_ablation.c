@@ -15,9 +15,9 @@
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
 
 static const emp_arm arms[ARMS] = {
-    {"default", "default", "groups=4,hidden=4"},
-    {"groups", "groups=2", "groups=2,hidden=4"},
-    {"grouping", "grouping=none", "grouping=none,hidden=4"},
+    {"default", "default", "groups=4,hidden=4", NULL},
+    {"groups", "groups=2", "groups=2,hidden=4", NULL},
+    {"grouping", "grouping=none", "grouping=none,hidden=4", NULL},
 };
 static const emp_task rows[ROWS] = {
     {"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2},
@@ -141,7 +141,8 @@ static void expect_definition(const emp_ablation *d)
     cr_expect(d->seed_count > 0 && d->budget > 0);
     for (int32_t i = 0; i < d->arm_count; i++) {
         const emp_arm *arm = &d->arm[i];
-        cr_expect((arm->options == NULL) == (i == 0), "%s changes nothing", arm->name);
+        cr_expect((arm->options == NULL && arm->preset == NULL) == (i == 0),
+                  "%s changes nothing", arm->name);
         for (int32_t j = 0; j < i; j++) {
             cr_expect_str_neq(arm->name, d->arm[j].name);
             cr_expect_str_neq(arm->study, d->arm[j].name, "which of the two is meant?");
@@ -157,6 +158,7 @@ static void expect_definition(const emp_ablation *d)
 Test(ablation, definitions_name_what_there_is)
 {
     expect_definition(&emp_ablation_grouping);
+    expect_definition(&emp_ablation_hdp);
     expect_definition(&emp_ablation_refine);
 }
 

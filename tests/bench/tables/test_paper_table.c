@@ -168,7 +168,7 @@ Test(paper_table, wrong_names_are_refused)
     params.methods = "gpus";
     expect_refused(&params,
                    "table 1 has no method \"gpus\"; it has cpu, gpu, expert, scotch, "
-                   "mincut, metis, random, hdp, refine, anneal, ce");
+                   "mincut, metis, random, hdp, hdp-literal, refine, anneal, ce");
     params = make_params(&counts);
     params.seed_count = 101;
     expect_refused(&params, "101 seeds; give 1 to 100");

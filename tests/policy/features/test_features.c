@@ -190,18 +190,38 @@ Test(features, a_window_keeps_the_first_neighbours)
     const emp_real  *wide = &ops->value[row * ops->width];
 
     cr_expect_eq(ops->width, EMP_OP_FEATURES);
-    cr_assert_eq(emp_op_features_create_window(&narrow, problem.problem, 1, NULL),
-                 EMP_OK);
+    cr_assert_eq(
+        emp_op_features_create_window(&narrow, problem.problem, 1, EMP_ABSENT_OWN, NULL),
+        EMP_OK);
     cr_assert_eq(narrow->width, sizes + 2);
     const emp_real *value_of = &narrow->value[row * narrow->width];
     for (int32_t i = 0; i <= sizes; i++) cr_expect_eq(value_of[i], wide[i]);
     cr_expect_eq(value_of[sizes + 1], wide[sizes + EMP_FEATURE_NEIGHBOURS]);
     emp_op_features_destroy(narrow);
-    cr_assert_eq(emp_op_features_create_window(&none, problem.problem, 0, NULL), EMP_OK);
+    cr_assert_eq(
+        emp_op_features_create_window(&none, problem.problem, 0, EMP_ABSENT_OWN, NULL),
+        EMP_OK);
     cr_assert_eq(none->width, sizes);
     for (int32_t i = 0; i < sizes; i++)
         cr_expect_eq(none->value[row * none->width + i], wide[i]);
     emp_op_features_destroy(none);
+}
+
+Test(features, an_absent_neighbour_may_be_minus_one)
+{
+    emp_op_features *f = NULL;
+    const int32_t    in = EMP_FEATURE_SIZES, row = ops->row_of_op[PRODUCT];
+
+    cr_assert_eq(
+        emp_op_features_create_window(&f, problem.problem, 6, EMP_ABSENT_MINUS_1, NULL),
+        EMP_OK);
+    for (int32_t c = in; c < f->width; c++) {
+        double got = (double)f->value[row * f->width + c] * f->deviation[c] + f->mean[c];
+        bool   is_there = c < in + 2 || c == in + 6;
+        cr_expect_float_eq(got, is_there ? value(PRODUCT, c) : -1.0, 1e-6, "column %d",
+                           c);
+    }
+    emp_op_features_destroy(f);
 }
 
 /* Groups 1, 0, 3 by position, as below. */
@@ -215,14 +235,25 @@ Test(features, groups_can_be_given_in_other_orders)
     group_of_row[ops->row_of_op[IN]] = 3;
     group_of_row[ops->row_of_op[VARIABLE]] = 1;
     group_of_row[ops->row_of_op[PRODUCT]] = group_of_row[ops->row_of_op[RELU]] = 0;
-    cr_assert_eq(
-        emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_REVERSE, 1, sums), 3);
+    cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_REVERSE,
+                                 false, 1, sums),
+                 3);
     cr_expect(order[0] == 3 && order[1] == 0 && order[2] == 1);
+    for (int sequence = EMP_ORDER_POSITION; sequence <= EMP_ORDER_REVERSE; sequence++) {
+        cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS,
+                                     (emp_group_sequence)sequence, true, 1, sums),
+                     GROUPS, "the empty one, too");
+        if (sequence == EMP_ORDER_NUMBER)
+            cr_expect(order[0] == 0 && order[2] == 2 && order[3] == 3);
+        else if (sequence != EMP_ORDER_RANDOM)
+            cr_expect_eq(order[3], 2, "it has no position");
+    }
     for (uint64_t seed = 1; seed < 20; seed++) {
         cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_RANDOM,
-                                     seed, sums),
+                                     false, seed, sums),
                      3);
-        emp_group_order(again, ops, group_of_row, GROUPS, EMP_ORDER_RANDOM, seed, sums);
+        emp_group_order(again, ops, group_of_row, GROUPS, EMP_ORDER_RANDOM, false, seed,
+                        sums);
         cr_expect_arr_eq(order, again, 3 * sizeof *order);
         cr_expect_eq(order[0] + order[1] + order[2], 0 + 1 + 3);
         differs += order[0] != 1;
@@ -271,12 +302,13 @@ Test(features, groups_count_types_sum_sizes_and_share_edges)
     group_of_row[ops->row_of_op[PRODUCT]] = group_of_row[ops->row_of_op[RELU]] = 0;
 
     /* Mean positions in fifths: group 1 0, group 0 (2 + 3) / 2, group 3 4. */
-    cr_assert_eq(
-        emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_POSITION, 1, sums),
-        3);
+    cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_POSITION,
+                                 false, 1, sums),
+                 3);
     cr_expect(order[0] == 1 && order[1] == 0 && order[2] == 3);
-    cr_assert_eq(
-        emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_NUMBER, 1, sums), 3);
+    cr_assert_eq(emp_group_order(order, ops, group_of_row, GROUPS, EMP_ORDER_NUMBER,
+                                 false, 1, sums),
+                 3);
     cr_expect(order[0] == 0 && order[1] == 1 && order[2] == 3);
 
     emp_group_features(x, ops, group_of_row, GROUPS, order, 3, step_of_group);

@@ -35,10 +35,11 @@ static void destroy_problem(void)
 
 TestSuite(hdp_placer, .init = create_problem, .fini = destroy_problem);
 
-static void *create(uint64_t seed, int32_t threads, const char *options)
+static void *create_preset(uint64_t seed, int32_t threads, const char *preset,
+                           const char *options)
 {
     const emp_method_params params = {
-        .seed = seed, .threads = threads, .options = options};
+        .seed = seed, .threads = threads, .preset = preset, .options = options};
     emp_error err = {0};
     void     *state = NULL;
 
@@ -46,6 +47,11 @@ static void *create(uint64_t seed, int32_t threads, const char *options)
         emp_method_create(&state, &emp_method_hdp, problem.problem, &params, &err),
         EMP_OK, "%s", err.msg);
     return state;
+}
+
+static void *create(uint64_t seed, int32_t threads, const char *options)
+{
+    return create_preset(seed, threads, NULL, options);
 }
 
 /* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops that are not on
@@ -98,10 +104,10 @@ static double weight_sum(const void *state)
     return sum;
 }
 
-Test(hdp_placer, threads_do_not_change_candidates)
+static void expect_threads_change_nothing(const char *preset, const char *options)
 {
     static emp_device_id one_thread[5][SAMPLES][MAX_OPS];
-    void                *state = create(7, 1, SMALL);
+    void                *state = create_preset(7, 1, preset, options);
 
     for (int u = 0; u < 5; u++) {
         update(state, u % 2 == 0);
@@ -109,7 +115,7 @@ Test(hdp_placer, threads_do_not_change_candidates)
     }
     emp_method_destroy(&emp_method_hdp, state);
     for (int32_t threads = 2; threads <= 3; threads++) {
-        state = create(7, threads, SMALL);
+        state = create_preset(7, threads, preset, options);
         for (int u = 0; u < 5; u++) {
             update(state, u % 2 == 0);
             cr_expect_eq(memcmp(one_thread[u], storage, sizeof storage), 0,
@@ -117,6 +123,13 @@ Test(hdp_placer, threads_do_not_change_candidates)
         }
         emp_method_destroy(&emp_method_hdp, state);
     }
+}
+
+Test(hdp_placer, threads_do_not_change_candidates)
+{
+    expect_threads_change_nothing("paper", SMALL);
+    expect_threads_change_nothing("literal", SMALL);
+    expect_threads_change_nothing("literal", SMALL ",redraw=1");
 }
 
 static void copy_array(const emp_named_array *to, const emp_named_array *from)
@@ -132,12 +145,13 @@ static void copy_array(const emp_named_array *to, const emp_named_array *from)
 }
 
 /* What a checkpoint saves, put into a planner that has just been created. */
-Test(hdp_placer, listed_state_is_all_that_the_next_updates_depend_on)
+static void expect_resumed(const char *preset)
 {
     static emp_device_id undisturbed[3][SAMPLES][MAX_OPS];
     emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
     const char          *options = SMALL ",updates_noise=4,updates_failures=4";
-    void                *state = create(7, 1, options), *resumed = create(7, 2, options);
+    void                *state = create_preset(7, 1, preset, options);
+    void                *resumed = create_preset(7, 2, preset, options);
 
     for (int u = 0; u < 3; u++) update(state, u != 1);
     int32_t count = emp_method_hdp.list_state(state, from);
@@ -157,6 +171,12 @@ Test(hdp_placer, listed_state_is_all_that_the_next_updates_depend_on)
                  metric(resumed, "placer_gradient_norm"));
     emp_method_destroy(&emp_method_hdp, state);
     emp_method_destroy(&emp_method_hdp, resumed);
+}
+
+Test(hdp_placer, listed_state_is_all_that_the_next_updates_depend_on)
+{
+    expect_resumed("paper");
+    expect_resumed("literal");
 }
 
 /* Asks a rank of two; it is told what update() would say, twice. */
@@ -666,6 +686,138 @@ Test(hdp_placer, the_baseline_starts_with_placements_that_ran)
     emp_method_destroy(&emp_method_hdp, state);
 }
 
+/* The mean of all rewards, failures among them, is averaged in as long as those teach. */
+Test(hdp_placer, the_literal_baseline_starts_at_a_failure_and_averages_all)
+{
+    void  *state = create_preset(3, 1, "literal", SMALL ",updates_failures=2");
+    double want = -10.0;
+
+    for (int u = 0; u < 4; u++) {
+        bool has_ran = u != 1 && u != 3;
+        update(state, has_ran);
+        if (u < 2 || has_ran) want = 0.9 * want + 0.1 * metric(state, "reward");
+        cr_expect_float_eq(metric(state, "baseline"), want, 1e-12, "update %d", u);
+    }
+    emp_method_destroy(&emp_method_hdp, state);
+}
+
+Test(hdp_placer, empty_groups_may_be_given_to_the_placer)
+{
+    const char *const options[] = {"groups=900,hidden=6",
+                                   "groups=900,hidden=6,empty_groups=1"};
+
+    for (int i = 0; i < 2; i++) {
+        void *state = create(3, 1, options[i]);
+        update(state, true);
+        cr_expect_eq(metric(state, "groups_used") == 900.0, i == 1);
+        update(state, true);
+        emp_method_destroy(&emp_method_hdp, state);
+    }
+}
+
+/* The same placements are measured; but others are learned, which their rewards say nothing
+ * of. */
+Test(hdp_placer, redrawing_teaches_nothing)
+{
+    const char *const    options = SMALL ",lr=0.01,noise=0,epsilon=1e-8,run_longest=0";
+    static emp_device_id first[SAMPLES][MAX_OPS];
+    char                 redraw[200];
+    double               last[2] = {0.0, 0.0}, weights[2];
+
+    snprintf(redraw, sizeof redraw, "%s,redraw=1", options);
+    for (int i = 0; i < 2; i++) {
+        void *state = create(5, 1, i == 0 ? options : redraw);
+        update(state, true);
+        if (i == 0) memcpy(first, storage, sizeof first);
+        cr_expect_eq(memcmp(first, storage, sizeof first), 0);
+        update(state, true);
+        weights[i] = weight_sum(state);
+        for (int u = 0; u < 200; u++) update(state, true);
+        for (int u = 0; u < 10; u++) last[i] += update(state, true) / 10;
+        emp_method_destroy(&emp_method_hdp, state);
+    }
+    cr_expect_neq(weights[0], weights[1]);
+    cr_expect_lt(last[0], 1.15);
+    cr_expect_gt(last[1], last[0] + 0.2, "%g redrawn, %g not", last[1], last[0]);
+}
+
+/* What remains of the noise in the probabilities of given devices: of D numbers, D - 1. */
+Test(hdp_placer, gaussian_noise_of_the_placer_is_as_large_as_its_logits)
+{
+    enum { UPDATES = 99 };
+    void          *clean = create(3, 1, SMALL ",noise=0,lr=0,placer_gain=300");
+    void          *noisy = create(3, 1,
+                                  SMALL ",noise=0.5,noise_form=gaussian,updates_noise=99,"
+                                                 "lr=0,placer_gain=300");
+    emp_hdp_agent *a = (emp_hdp_agent *)clean, *b = (emp_hdp_agent *)noisy;
+    int32_t        rows = a->learner.ops->row_count, group[MAX_OPS];
+    int32_t        device[SAMPLES * 12];
+    double         want = 0.0, got = 0.0;
+
+    for (int32_t r = 0; r < rows; r++) group[r] = r % 12;
+    for (int i = 0; i < SAMPLES * 12; i++) device[i] = i % 3;
+    for (int u = 0; u < UPDATES; u++) {
+        a->learner.update = b->learner.update = u;
+        emp_hdp_agent_propose(a, SAMPLES, group, device);
+        emp_hdp_agent_propose(b, SAMPLES, group, device);
+        for (int64_t step = 0; step < SAMPLES * 12; step++) {
+            double sum = 0.0, squares = 0.0;
+            for (int64_t d = 3 * step; d < 3 * step + 3; d++) {
+                double logit = 5.0 * (double)a->net.squashed[d];
+                double difference = log((double)b->net.p[d] / (double)a->net.p[d]);
+                want += 0.25 * logit * logit / 3.0 * 2.0;
+                sum += difference;
+                squares += difference * difference;
+            }
+            got += squares - sum * sum / 3.0;
+        }
+    }
+    cr_expect_gt(want, 1.0);
+    cr_expect_float_eq(got, want, 0.05 * want, "%g, not %g", got, want);
+    emp_method_destroy(&emp_method_hdp, clean);
+    emp_method_destroy(&emp_method_hdp, noisy);
+}
+
+/* The mean of ln sigmoid(x) over normal x of a deviation, by the trapezoidal rule. */
+static double mean_log_sigmoid(double deviation)
+{
+    const double step = 0.01;
+    double       sum = 0.0;
+
+    for (double z = -8.0; z <= 8.0; z += step)
+        sum -= log1p(exp(-deviation * z)) * exp(-z * z / 2) * step;
+    return sum / sqrt(2 * acos(-1.0));
+}
+
+/* Two groups whose logits are 2 and 2 for every op: their root mean square is 2, and what noise
+ * puts between them has the deviation 0.5 x 2 x sqrt(2). */
+Test(hdp_placer, gaussian_noise_of_the_grouper_is_as_large_as_its_logits)
+{
+    enum { UPDATES = 100, OUT_WEIGHT = 4, OUT_BIAS = 5 };
+    void          *state = create(3, 1,
+                                  "groups=2,hidden=4,grouper_hidden=3,noise_form=gaussian,"
+                                           "updates_noise=100");
+    emp_hdp_agent *a = (emp_hdp_agent *)state;
+    emp_params    *p = &a->grouper.params;
+    int32_t        rows = a->learner.ops->row_count, group[MAX_OPS];
+    double         got = 0.0, want = mean_log_sigmoid(sqrt(2.0));
+
+    for (int32_t r = 0; r < rows; r++) group[r] = r % 2;
+    for (int32_t i = 0; i < 3 * 2; i++) emp_params_value(p, OUT_WEIGHT)[i] = 0;
+    for (int32_t i = 0; i < 2; i++) emp_params_value(p, OUT_BIAS)[i] = 2;
+    for (int u = 0; u < UPDATES; u++) {
+        a->learner.update = u;
+        emp_hdp_agent_propose(a, 1, group, NULL);
+        got += a->grouper.log_prob / ((double)UPDATES * rows);
+    }
+    cr_expect_float_eq(got, want, 0.02, "%g, not %g", got, want);
+    cr_expect_lt(want, log(0.5) - 0.1, "without noise it is ln 1/2");
+    a->learner.update = UPDATES;
+    emp_hdp_agent_propose(a, 1, group, NULL);
+    cr_expect_float_eq(a->grouper.log_prob / rows, log(0.5), 1e-6, "noise has ended");
+    emp_method_destroy(&emp_method_hdp, state);
+}
+
 Test(hdp_placer, step_times_fall)
 {
     void  *state = create(5, 1, SMALL ",lr=0.01,noise=0,epsilon=1e-8");
@@ -718,6 +870,7 @@ static void survive_allocation_failures(const char *options)
 Test(hdp_placer, survives_every_allocation_failure)
 {
     survive_allocation_failures(SMALL);
+    survive_allocation_failures(SMALL ",noise_form=gaussian,redraw=1,empty_groups=1");
     survive_allocation_failures(SMALL ",grouping=chunks");
     survive_allocation_failures(SMALL ",grouping=metis");
     survive_allocation_failures(SMALL ",grouping=scotch");
@@ -760,6 +913,44 @@ Test(hdp_options, paper_preset_holds_the_paper_constants)
     cr_expect(o.learner.rules.baseline_decay == 0.9 && o.updates_noise == 500 &&
               o.learner.rules.updates_failures == 500);
     cr_expect(o.learner.entropy == 0, "the paper has no entropy bonus");
+}
+
+/* What differs from "paper", and nothing else. */
+Test(hdp_options, literal_preset_holds_what_the_released_code_does)
+{
+    emp_hdp_options paper, o;
+
+    cr_assert_eq(emp_hdp_options_parse(&paper, "paper", NULL, NULL), EMP_OK);
+    cr_assert_eq(emp_hdp_options_parse(&o, "literal", NULL, NULL), EMP_OK);
+    cr_expect(o.learner.adam.epsilon == 1e-8 && o.learner.adam.epsilon_hat,
+              "tf.train.AdamOptimizer's defaults");
+    cr_expect(o.run_shortest == 0 && o.run_longest == 0, "independent draws");
+    cr_expect_not(o.ranges, "Glorot weights");
+    cr_expect_not(o.learner.rules.baseline_first);
+    cr_expect(o.learner.rules.baseline_failures);
+    cr_expect(o.noise_form == EMP_NOISE_GAUSSIAN && o.noise == 0.5);
+    cr_expect(o.order == EMP_ORDER_NUMBER && o.empty_groups);
+    cr_expect(o.absent == EMP_ABSENT_MINUS_1);
+    cr_expect_not(o.redraw, "a defect");
+    for (const emp_option *i = emp_hdp_option_list; i->name != NULL; i++) {
+        static const char differ[] =
+            " epsilon epsilon_hat run_shortest run_longest ranges baseline_first "
+            "baseline_failures noise_form order empty_groups absent ";
+        char text[EMP_OPTION_TEXT_BYTES], other[EMP_OPTION_TEXT_BYTES], name[64];
+        emp_option_write_default(text, i, 0);
+        emp_option_write_default(other, i, 1);
+        snprintf(name, sizeof name, " %s ", i->name);
+        cr_expect_eq(strcmp(text, other) != 0, strstr(differ, name) != NULL,
+                     "%s is %s and %s", i->name, text, other);
+    }
+}
+
+/* Whoever reads the list of options has no source at hand. */
+Test(hdp_options, help_names_no_files)
+{
+    for (const emp_option *i = emp_hdp_option_list; i->name != NULL; i++)
+        cr_expect(strstr(i->help, ".h") == NULL && strstr(i->help, ".c") == NULL,
+                  "%s: %s", i->name, i->help);
 }
 
 Test(hdp_options, single_options_change_a_preset)

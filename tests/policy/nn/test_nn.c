@@ -353,10 +353,11 @@ Test(params, clip_keeps_the_direction)
     emp_params_clear(&p);
 }
 
-/* Two steps with gradients 1 and 3, by the paper's algorithm 1 written out. */
-Test(params, adam_follows_its_definition)
+/* Two steps with gradients 1 and 3, by the paper's algorithm 1, or its section 2's variant,
+ * written out. */
+static void expect_adam(bool is_hat)
 {
-    const emp_adam adam = {0.1, 0.9, 0.999, 1e-3};
+    const emp_adam adam = {0.1, 0.9, 0.999, 1e-3, is_hat};
     const double   g[] = {1.0, 3.0};
     double         m = 0.0, v = 0.0, x = 0.0;
     emp_params     p;
@@ -367,12 +368,22 @@ Test(params, adam_follows_its_definition)
         emp_params_adam(&p, &adam);
         m = 0.9 * m + 0.1 * g[t - 1];
         v = 0.999 * v + 0.001 * g[t - 1] * g[t - 1];
-        x -= 0.1 * (m / (1.0 - pow(0.9, t))) / (sqrt(v / (1.0 - pow(0.999, t))) + 1e-3);
+        if (is_hat)
+            x -= 0.1 * sqrt(1.0 - pow(0.999, t)) / (1.0 - pow(0.9, t)) * m /
+                 (sqrt(v) + 1e-3);
+        else
+            x -= 0.1 * (m / (1.0 - pow(0.9, t))) /
+                 (sqrt(v / (1.0 - pow(0.999, t))) + 1e-3);
         cr_expect_float_eq((double)p.value[2], x, 1e-6, "step %d", t);
     }
     cr_expect_eq((double)p.value[3], 0.0, "no gradient, no step");
     emp_params_clear(&p);
 }
+
+Test(params, adam_follows_its_definition) { expect_adam(false); }
+
+/* As TensorFlow documents it. */
+Test(params, adam_may_add_epsilon_hat) { expect_adam(true); }
 
 Test(flush, makes_denormals_zero_and_restores)
 {

@@ -38,3 +38,22 @@ Test(reinforce, failures_count_as_a_step_of_100_s)
         cr_expect_eq(j.weight[1], 0.0);
     }
 }
+
+/* As long as failures take part they enter an average of all; then it is of those that ran. */
+Test(reinforce, the_baseline_may_average_failures)
+{
+    const emp_score           scores[2] = {{4.0, true, 0.0}, {1.0, false, 0.0}};
+    const emp_reinforce_rules rules = {.failure = 10,
+                                       .updates_failures = 1,
+                                       .baseline_decay = 0.9,
+                                       .baseline_failures = true};
+    emp_baseline              b = {0};
+    emp_judgement             j = emp_reinforce_judge(&rules, &b, 0, scores, 2);
+
+    cr_expect_float_eq(j.weight[0], (-2.0 + 10.0) / 2, 1e-12, "it begins at a failure");
+    cr_expect_float_eq(b.value, 0.9 * -10.0 + 0.1 * -6.0, 1e-12);
+    emp_reinforce_judge(&rules, &b, 1, &scores[1], 1);
+    cr_expect_float_eq(b.value, -9.6, 1e-12, "nothing ran");
+    emp_reinforce_judge(&rules, &b, 1, scores, 2);
+    cr_expect_float_eq(b.value, 0.9 * -9.6 + 0.1 * -2.0, 1e-12);
+}
