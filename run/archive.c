@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +25,10 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 /* What makes two runs the same run: the sources, too, as a placer may have changed. */
 static uint64_t identity_of(const emp_record *r)
 {
-    uint64_t hash = EMP_HASH_SEED, budget_bits;
+    uint64_t hash = EMP_HASH_SEED, budget_bits, clock_bits;
 
     memcpy(&budget_bits, &r->budget_s, sizeof budget_bits);
+    memcpy(&clock_bits, &r->budget_cpu_s, sizeof clock_bits);
     hash = hash_text(hash, r->version);
     hash = hash_text(hash, r->commit);
     hash = emp_hash_u64(hash, r->is_dirty);
@@ -41,6 +41,7 @@ static uint64_t identity_of(const emp_record *r)
     hash = emp_hash_u64(hash, r->seed);
     hash = emp_hash_u64(hash, (uint64_t)r->budget_evaluations);
     hash = emp_hash_u64(hash, budget_bits);
+    hash = emp_hash_u64(hash, clock_bits);
     hash = emp_hash_u64(hash, r->graph_hash);
     hash = emp_hash_u64(hash, r->machine_hash);
     return emp_hash_u64(hash, r->runtime_hash);
@@ -104,25 +105,6 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
     return check_score(record, is_found, problem, err);
 }
 
-static emp_status write_timing(const char *path, const emp_record *record,
-                               double elapsed_s, int32_t threads, emp_error *err)
-{
-    emp_status      st = EMP_OK;
-    emp_atomic_file file = {0};
-
-    EMP_TRY(emp_atomic_file_open(&file, path, err));
-    fprintf(file.stream,
-            "{\"elapsed_s\": %.3f, \"evaluations\": %" PRId64
-            ", \"evaluations_per_s\": %.1f, \"threads\": %d}\n",
-            elapsed_s, record->evaluations,
-            elapsed_s > 0 ? (double)record->evaluations / elapsed_s : 0.0, threads);
-    EMP_TRY(emp_atomic_file_commit(&file, err));
-
-cleanup:
-    emp_atomic_file_abort(&file);
-    return st;
-}
-
 /* Only for a run that owns a checkpoint, of which there is one at a time. */
 static emp_status sweep(const char *folder, const emp_record *run, emp_error *err)
 {
@@ -143,7 +125,8 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
     emp_run_checkpoint *checkpoint = &own.checkpoint;
     char                path[EMP_ARCHIVE_PATH_BYTES];
 
-    if (params->method->list_state == NULL) return emp_run(record, problem, params, err);
+    if (params->method->list_state == NULL || params->budget_cpu_s > 0)
+        return emp_run(record, problem, params, err);
     emp_run_describe(record, problem, params);
     EMP_CHECK(emp_folder_make(folder, err));
     EMP_CHECK(sweep(folder, record, err));
@@ -161,14 +144,14 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
     return st;
 }
 
-emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
-                           int32_t threads, emp_error *err)
+emp_status emp_archive_put(const char *folder, const emp_record *record,
+                           const emp_timing *timing, emp_error *err)
 {
     char path[EMP_ARCHIVE_PATH_BYTES];
 
     EMP_CHECK(emp_folder_make(folder, err));
     name_file(path, folder, record, TIMING);
-    EMP_CHECK(write_timing(path, record, elapsed_s, threads, err));
+    EMP_CHECK(emp_timing_save(timing, path, record->evaluations, err));
     name_file(path, folder, record, RECORD); /* last: with it, all is there */
     return emp_record_save(path, record, err);
 }
@@ -189,32 +172,17 @@ emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
     return EMP_OK;
 }
 
-emp_status emp_timing_load(double *elapsed_s, const char *path, emp_error *err)
+emp_status emp_archive_timing(emp_timing *timing, const char *folder,
+                              const emp_record *record)
 {
-    emp_status st = EMP_OK;
-    json_t    *root = json_load_file(path, 0, NULL);
-    json_t    *elapsed = json_object_get(root, "elapsed_s");
-
-    if (!json_is_number(elapsed) || json_number_value(elapsed) < 0)
-        EMP_FAIL(
-            EMP_EFORMAT,
-            "%s is no timing file: it has no elapsed_s; without it no time is known, "
-            "and nothing else is lost",
-            path);
-    *elapsed_s = json_number_value(elapsed);
-
-cleanup:
-    json_decref(root);
-    return st;
-}
-
-double emp_archive_elapsed_s(const char *folder, const emp_record *record)
-{
-    char   path[EMP_ARCHIVE_PATH_BYTES];
-    double elapsed_s = NAN;
+    char path[EMP_ARCHIVE_PATH_BYTES];
 
     name_file(path, folder, record, TIMING);
-    return emp_timing_load(&elapsed_s, path, NULL) == EMP_OK ? elapsed_s : NAN;
+    emp_status st = emp_timing_load(timing, path, NULL);
+    if (st == EMP_OK || st == EMP_ENOMEM) return st;
+    emp_timing_clear(timing);
+    timing->elapsed_s = timing->cpu_s = NAN;
+    return EMP_OK;
 }
 
 /* ---- runs without a placement ---- */

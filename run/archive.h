@@ -14,6 +14,7 @@
 #define EMP_RUN_ARCHIVE_H
 
 #include "run/loop.h"
+#include "run/timing.h"
 
 enum { EMP_ARCHIVE_PATH_BYTES = 1024 };
 
@@ -29,7 +30,8 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
 
 /** emp_run(), where a method that has state to save gets a checkpoint in the folder, which
  * is made if it is not there, and goes on from one that is. A checkpoint that cannot be
- * read or is of another run counts as absent.
+ * read or is of another run counts as absent. A run with a budget in CPU seconds has none: it
+ * starts anew.
  *
  * \param[out] record  Clear it afterwards, also after a failure.
  * \param[in]  params  Without a checkpoint.
@@ -40,8 +42,8 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
 
 /** Saves a record and, beside it, how long it took. Makes the folder if it is not there.
  * \retval EMP_ENOMEM \retval EMP_EIO */
-emp_status emp_archive_put(const char *folder, const emp_record *record, double elapsed_s,
-                           int32_t threads, emp_error *err);
+emp_status emp_archive_put(const char *folder, const emp_record *record,
+                           const emp_timing *timing, emp_error *err);
 
 /** Removes all that the folder has of exactly this run, so that it starts anew. A folder that
  * is not there has nothing.
@@ -49,12 +51,11 @@ emp_status emp_archive_put(const char *folder, const emp_record *record, double 
 emp_status emp_archive_forget(const char *folder, const emp_problem *problem,
                               const emp_run_params *params, emp_error *err);
 
-/** Seconds that the run of a record in the folder took, by its timing file; NaN: there is
- * none that can be read. */
-double emp_archive_elapsed_s(const char *folder, const emp_record *record);
-
-/** Reads a timing file. \retval EMP_EFORMAT  It is none. */
-emp_status emp_timing_load(double *elapsed_s, const char *path, emp_error *err);
+/** Reads how long the run of a record in the folder took. Without a timing file that can be read
+ * all its times are NaN, and it has no points. Clear it afterwards.
+ * \retval EMP_ENOMEM */
+emp_status emp_archive_timing(emp_timing *timing, const char *folder,
+                              const emp_record *record);
 
 /** Keeps the reason why the method of this run found no placement.
  * \retval EMP_ENOMEM \retval EMP_EIO */

@@ -18,6 +18,7 @@ static emp_checkpoint describe_state(emp_run_state *run)
     emp_checkpoint checkpoint = {.record = run->record};
 
     checkpoint.elapsed_s = emp_clock_now_s() - run->start_s;
+    checkpoint.cpu_s = emp_clock_thread_s() - run->start_cpu_s;
     checkpoint.array_count =
         run->params->method->list_state(run->placer, checkpoint.array);
     return checkpoint;
@@ -50,6 +51,8 @@ static emp_status resume(emp_run_state *run, emp_error *err)
 
     EMP_CHECK(emp_checkpoint_load(&checkpoint, run->params->checkpoint.path, err));
     run->start_s = emp_clock_now_s() - checkpoint.elapsed_s;
+    if (!isnan(run->start_cpu_s))
+        run->start_cpu_s = emp_clock_thread_s() - checkpoint.cpu_s;
     run->feasible_capacity = (size_t)record->feasible_count;
     run->point_capacity = run->metric_capacity = (size_t)record->point_count;
     memset(record->stopped_by, 0, sizeof record->stopped_by); /* all bytes are stored */

@@ -118,12 +118,15 @@ static void on_batch(void *context, const emp_progress *progress)
     double   budget = (double)progress->budget_evaluations;
     bool     is_counted = budget > 0;
 
-    job->elapsed_s = progress->elapsed_s;
-    if (!is_counted && !(progress->budget_s > 0)) return;
+    emp_timing_note(&job->timing, progress->evaluations, progress->elapsed_s,
+                    progress->cpu_s, progress->best_s);
+    if (!is_counted && !(progress->budget_s > 0) && !(progress->budget_cpu_s > 0)) return;
 #pragma omp critical(emp_jobs)
     {
         job->done_frac = is_counted ? (double)progress->evaluations / budget
-                                    : fmin(1.0, progress->elapsed_s / progress->budget_s);
+                         : progress->budget_s > 0
+                             ? fmin(1.0, progress->elapsed_s / progress->budget_s)
+                             : fmin(1.0, progress->cpu_s / progress->budget_cpu_s);
         if (is_counted) job->earlier_frac = (double)progress->resumed / budget;
         report_progress(job->plan);
     }
@@ -144,7 +147,7 @@ static void on_job_done(emp_job *job, bool is_read)
                                    job->record.seed,
                                    job->record.is_feasible ? job->record.best_step_time_s
                                                            : INFINITY,
-                                   is_read ? 0.0 : job->elapsed_s,
+                                   is_read ? 0.0 : job->timing.elapsed_s,
                                    is_read,
                                    plan->done,
                                    plan->count};
@@ -165,7 +168,10 @@ static emp_status find_record(emp_job *job, bool *is_read, emp_error *err)
 
     EMP_CHECK(
         emp_archive_find(&job->record, is_read, p->folder, job->problem, &job->run, err));
-    if (*is_read) job->elapsed_s = emp_archive_elapsed_s(p->folder, &job->record);
+    if (*is_read && emp_archive_timing(&job->timing, p->folder, &job->record) != EMP_OK)
+        return EMP_ERROR(EMP_ENOMEM, "timing of a run");
+    /* Without its timing a run by the clock says nothing of shorter clocks. */
+    if (job->run.budget_cpu_s > 0 && job->timing.point_count == 0) *is_read = false;
     if (*is_read || !p->keeps_refusals) return EMP_OK;
     emp_archive_find_refusal(job->error.msg, &job->is_refused, p->folder, job->problem,
                              &job->run);
@@ -199,6 +205,8 @@ static emp_status run_job(emp_job *job, emp_error *err)
     EMP_CHECK(find_record(job, &is_read, err));
     if (!is_read) {
         emp_record_clear(&job->record);
+        emp_timing_clear(&job->timing);
+        job->timing.threads = job->run.placer.threads;
         job->run.progress = on_batch;
         job->run.context = job;
         st = emp_archive_run(&job->record, p->folder, job->problem, &job->run, err);
@@ -209,8 +217,8 @@ static emp_status run_job(emp_job *job, emp_error *err)
     job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
     if (!job->is_ready) return EMP_OK; /* half a run would stand in for a whole one */
     if (!is_read) {
-        EMP_CHECK(emp_archive_put(p->folder, &job->record, job->elapsed_s,
-                                  job->run.placer.threads, err));
+        EMP_CHECK(emp_timing_check(&job->timing, err));
+        EMP_CHECK(emp_archive_put(p->folder, &job->record, &job->timing, err));
     }
     emp_archive_drop_checkpoint(p->folder, &job->record);
     on_job_done(job, is_read);
@@ -245,7 +253,7 @@ static void prepare(struct emp_jobs_plan *plan)
         emp_job *job = &plan->job[i];
         job->plan = plan;
         job->run.stop = plan->params->stop;
-        job->run.placer.threads = threads < 1 ? 1 : threads;
+        job->run.placer.threads = threads < 1 || plan->params->is_single ? 1 : threads;
         plan->cost += job->cost;
     }
     if (plan->params->threads > plan->count) omp_set_max_active_levels(2);
@@ -289,5 +297,8 @@ cleanup:
 
 void emp_jobs_clear(emp_job *jobs, int32_t count)
 {
-    for (int32_t i = 0; i < count && jobs != NULL; i++) emp_record_clear(&jobs[i].record);
+    for (int32_t i = 0; i < count && jobs != NULL; i++) {
+        emp_record_clear(&jobs[i].record);
+        emp_timing_clear(&jobs[i].timing);
+    }
 }

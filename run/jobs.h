@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "run/loop.h"
+#include "run/timing.h"
 
 /** A task: a workload on a machine. */
 typedef struct {
@@ -47,7 +48,8 @@ typedef struct {
 typedef struct {
     const char *folder; /**< of the run records */
     int32_t     threads;
-    bool        is_fresh; /**< first remove what the folder has of these runs */
+    bool        is_fresh;  /**< first remove what the folder has of these runs */
+    bool        is_single; /**< each run has one thread, even where more are free */
     /** A method that finds no placement gives a result that says so; else it is a failure. */
     bool keeps_refusals;
     const volatile sig_atomic_t
@@ -70,7 +72,7 @@ typedef struct {
     bool is_refused; /**< ... or, if refusals are kept, says what was run, and `error` why
                           there is no placement */
     emp_record record;
-    double elapsed_s; /**< that the run took; NaN: of a record without a timing file */
+    emp_timing timing; /**< times are NaN of a record without a timing file */
     /* Private. */
     double                done_frac, earlier_frac; /**< of its work; before this call */
     emp_status            status;
@@ -98,7 +100,7 @@ emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_t
 emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
                         emp_error *err);
 
-/** Releases the records; the array stays the caller's. NULL is allowed. */
+/** Releases what they found; the array stays the caller's. NULL is allowed. */
 void emp_jobs_clear(emp_job *jobs, int32_t count);
 
 #endif /* EMP_RUN_JOBS_H */

@@ -29,6 +29,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     record->seed = params->placer.seed;
     record->budget_evaluations = params->budget_evaluations;
     record->budget_s = params->budget_s;
+    record->budget_cpu_s = params->budget_cpu_s;
     record->median_s = NAN; /* only the end knows it */
     record->graph_hash = problem->graph->hash;
     record->machine_hash = problem->machine->hash;
@@ -172,6 +173,7 @@ double emp_progress_remaining_s(const emp_progress *p)
         remaining_s = p->elapsed_s * left / (double)p->evaluations;
     }
     if (p->budget_s > 0) remaining_s = fmin(remaining_s, p->budget_s - p->elapsed_s);
+    if (p->budget_cpu_s > 0) remaining_s = fmin(remaining_s, p->budget_cpu_s - p->cpu_s);
     return fmax(remaining_s, 0.0);
 }
 
@@ -185,6 +187,8 @@ void emp_run_report(const emp_run_state *run)
                              .budget_evaluations = record->budget_evaluations,
                              .elapsed_s = emp_clock_now_s() - run->start_s,
                              .budget_s = record->budget_s,
+                             .cpu_s = emp_clock_thread_s() - run->start_cpu_s,
+                             .budget_cpu_s = record->budget_cpu_s,
                              .best_s =
                                  record->is_feasible ? record->best_step_time_s : NAN};
     run->params->progress(run->params->context, &progress);

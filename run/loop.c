@@ -2,6 +2,7 @@
 /* The loop around every method, as search/method.h draws it. */
 #include "run/loop.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,9 @@ emp_run_end emp_run_end_now(const emp_run_state *run)
     end.is_stopped = params->stop != NULL && *params->stop != 0;
     end.is_late =
         params->budget_s > 0 && emp_clock_now_s() - run->start_s >= params->budget_s;
+    if (params->budget_cpu_s > 0 &&
+        emp_clock_thread_s() - run->start_cpu_s >= params->budget_cpu_s)
+        end.is_late = true;
     return end;
 }
 
@@ -80,7 +84,7 @@ static emp_status check_params(const emp_run_params *params, emp_error *err)
     const emp_method *method = params->method;
 
     if (params->budget_evaluations <= 0 && !(params->budget_s > 0) &&
-        method->uses_budget) {
+        !(params->budget_cpu_s > 0) && method->uses_budget) {
         return EMP_ERROR(EMP_EINVAL, "method %s needs a budget in evaluations or seconds",
                          method->name);
     }
@@ -88,6 +92,13 @@ static emp_status check_params(const emp_run_params *params, emp_error *err)
         return EMP_ERROR(EMP_EINVAL, "method %s has no presets, not \"%s\"", method->name,
                          params->placer.preset);
     }
+    if (params->budget_cpu_s > 0 && (params->placer.threads > 1 || params->ranks != NULL))
+        return EMP_ERROR(
+            EMP_EINVAL, "a budget in CPU seconds is one of a single thread; this run has "
+                        "several threads or ranks");
+    if (params->budget_cpu_s > 0 && params->checkpoint.path != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "a run with a budget in CPU seconds has no checkpoint");
     return emp_run_check_ranks(params, err);
 }
 
@@ -165,6 +176,9 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
     run->is_first = run->ranks == NULL || run->ranks->rank == 0;
     run->record = record;
     run->start_s = emp_clock_now_s();
+    run->start_cpu_s = NAN;
+    if (params->placer.threads <= 1 && params->ranks == NULL)
+        run->start_cpu_s = emp_clock_thread_s();
     EMP_TRY(emp_run_agree(run, check_params(params, err), err));
     EMP_TRY(emp_run_agree(run, prepare(run, err), err));
     EMP_TRY(emp_run_checkpoint_begin(run, err));

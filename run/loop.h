@@ -29,7 +29,9 @@ typedef struct {
     int64_t budget_evaluations; /**< 0 = no limit */
     double  elapsed_s;          /**< also before it went on */
     double  budget_s;           /**< 0 = no limit */
-    double  best_s;             /**< NaN while nothing fits in memory */
+    double  cpu_s; /**< of the run's one thread, also before; NaN: it has several */
+    double  budget_cpu_s; /**< 0 = no limit */
+    double  best_s;       /**< NaN while nothing fits in memory */
 } emp_progress;
 
 /** Estimated seconds until the budget is used up, whichever limit comes first. */
@@ -51,6 +53,7 @@ typedef struct {
     emp_method_params  placer;             /**< threads: also of the scoring */
     int64_t            budget_evaluations; /**< 0 = no limit */
     double             budget_s;           /**< 0 = no limit */
+    double             budget_cpu_s; /**< of one thread; 0 = no limit; needs one thread */
     emp_run_checkpoint checkpoint;
     const emp_ranks   *ranks;    /**< NULL = alone; for methods that have `sharing` */
     bool               is_async; /**< needs ranks */
@@ -84,7 +87,8 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  *
  * \param[out] record  Clear it afterwards, also after a failure. With is_async only rank 0 has
  *                     it whole.
- * \retval EMP_EINVAL  No limit at all for a method that never ends by itself; a checkpoint
+ * \retval EMP_EINVAL  A budget in CPU seconds and several threads or ranks, or a checkpoint
+ *                     with it; no limit at all for a method that never ends by itself; a checkpoint
  *                     of another run, one in the way, or for a method that has no state
  *                     to save.
  * \retval EMP_EIO     A checkpoint cannot be written, or there is none to resume.

@@ -31,8 +31,10 @@ typedef struct {
     size_t  feasible_capacity, point_capacity, metric_capacity;
     int64_t resumed; /**< evaluations */
     double  start_s; /**< earlier by what a resumed run has spent before */
-    double  next_checkpoint_s;
-    bool    is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
+    double
+        start_cpu_s; /**< likewise, by the clock of the thread; NaN: there are several */
+    double next_checkpoint_s;
+    bool   is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
 } emp_run_state;
 
 /** What ends a run early. */

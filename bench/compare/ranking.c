@@ -12,7 +12,7 @@ static const double late_factor = 1.1; /* of a budget in seconds: a batch ends a
 
 static bool is_late(const emp_comparison_budget *budget, const emp_job *job)
 {
-    return budget->seconds > 0 && job->elapsed_s > late_factor * budget->seconds;
+    return budget->seconds > 0 && job->timing.elapsed_s > late_factor * budget->seconds;
 }
 
 double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *job)

@@ -36,13 +36,18 @@ static emp_status find_timing(emp_report_run *run, emp_error *err)
     size_t     length = strlen(run->path), size = length + sizeof TIMING;
     char      *path = EMP_NEW_ARRAY(char, size);
 
+    emp_timing timing = {0};
+
     run->elapsed_s = NAN;
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the timing of %s", run->path);
     if (ends_with(run->path, RECORD)) length -= strlen(RECORD);
     snprintf(path, size, "%.*s%s", (int)length, run->path, TIMING);
-    if (access(path, F_OK) == 0) EMP_TRY(emp_timing_load(&run->elapsed_s, path, err));
+    if (access(path, F_OK) != 0) goto cleanup;
+    EMP_TRY(emp_timing_load(&timing, path, err));
+    run->elapsed_s = timing.elapsed_s;
 
 cleanup:
+    emp_timing_clear(&timing);
     emp_free(path);
     return st;
 }
@@ -156,6 +161,7 @@ static int compare_series(const emp_record *a, const emp_record *b)
     RETURN_TEXT_ORDER(a->options, b->options);
     RETURN_ORDER(a->budget_evaluations, b->budget_evaluations);
     RETURN_ORDER(a->budget_s, b->budget_s);
+    RETURN_ORDER(a->budget_cpu_s, b->budget_cpu_s);
     RETURN_ORDER(a->ranks, b->ranks);
     RETURN_ORDER(a->is_async, b->is_async);
     RETURN_TEXT_ORDER(a->version, b->version);
@@ -197,7 +203,7 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
             strcmp(other->options, r->options) != 0)
             continue;
         if (other->budget_evaluations == r->budget_evaluations &&
-            other->budget_s == r->budget_s)
+            other->budget_s == r->budget_s && other->budget_cpu_s == r->budget_cpu_s)
             has_other_commit = true;
         else
             has_other_budget = true;
@@ -210,7 +216,10 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
     if (has_other_budget && r->budget_evaluations > 0)
         emp_text_add(&label, ", %" PRId64 " evaluations", r->budget_evaluations);
     if (has_other_budget && r->budget_s > 0) emp_text_add(&label, ", %g s", r->budget_s);
-    if (has_other_budget && r->budget_evaluations == 0 && r->budget_s == 0)
+    if (has_other_budget && r->budget_cpu_s > 0)
+        emp_text_add(&label, ", %g CPU s", r->budget_cpu_s);
+    if (has_other_budget && r->budget_evaluations == 0 && r->budget_s == 0 &&
+        r->budget_cpu_s == 0)
         emp_text_add(&label, ", no budget");
     if (has_other_commit)
         emp_text_add(&label, ", commit %s%s", r->commit, r->is_dirty ? ", modified" : "");

@@ -68,7 +68,10 @@ static void add_budget(emp_text *out, const emp_record *r)
         emp_text_add(out, "%" PRId64 " evaluations", r->budget_evaluations);
     if (r->budget_evaluations > 0 && r->budget_s > 0) emp_text_add(out, ", ");
     if (r->budget_s > 0) emp_text_add(out, "%g s", r->budget_s);
-    if (r->budget_evaluations == 0 && r->budget_s == 0) emp_text_add(out, "none");
+    if (r->budget_cpu_s > 0)
+        emp_text_add(out, "%s%g CPU seconds", out->used > 0 ? ", " : "", r->budget_cpu_s);
+    if (r->budget_evaluations == 0 && r->budget_s == 0 && r->budget_cpu_s == 0)
+        emp_text_add(out, "none");
 }
 
 /* Why runs ended, each reason once. */

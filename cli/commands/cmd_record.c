@@ -97,11 +97,12 @@ static void tabulate(emp_sheet *s, const emp_record *r, int32_t most)
 
 static json_t *json_facts(const emp_record *r)
 {
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "method", r->method, "preset",
-        r->preset, "options", r->options, "workload", r->workload, "machine", r->machine,
-        "runtime", r->runtime, "seed", (json_int_t)r->seed, "budget_evaluations",
-        (json_int_t)r->budget_evaluations, "budget_s", r->budget_s);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f}",
+                               "method", r->method, "preset", r->preset, "options",
+                               r->options, "workload", r->workload, "machine", r->machine,
+                               "runtime", r->runtime, "seed", (json_int_t)r->seed,
+                               "budget_evaluations", (json_int_t)r->budget_evaluations,
+                               "budget_s", r->budget_s, "budget_cpu_s", r->budget_cpu_s);
     json_t *result = json_pack(
         "{s:i, s:b, s:s, s:I, s:I, s:f, s:b, s:o}", "ranks", r->ranks > 1 ? r->ranks : 1,
         "async", r->is_async, "stopped_by", r->stopped_by, "evaluations",

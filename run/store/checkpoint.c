@@ -7,8 +7,10 @@
 #include "base/mem.h"
 #include "run/store/h5_internal.h"
 
-static const emp_h5_field elapsed = {"elapsed_s", EMP_H5_DOUBLE,
-                                     offsetof(emp_checkpoint, elapsed_s), 0};
+static const emp_h5_field times_spent[] = {
+    {"elapsed_s", EMP_H5_DOUBLE, offsetof(emp_checkpoint, elapsed_s), 0},
+    {"cpu_s", EMP_H5_DOUBLE, offsetof(emp_checkpoint, cpu_s), 0}};
+enum { TIMES_SPENT = sizeof times_spent / sizeof *times_spent };
 
 enum { NAME_BYTES = 96 /* of an array in the file */ };
 
@@ -37,10 +39,11 @@ static bool write_checkpoint(emp_h5_file file, const void *object)
     const emp_checkpoint *c = (const emp_checkpoint *)object;
     const emp_h5_array    times = feasible_times(c->record);
     char                  name[NAME_BYTES];
-    bool                  is_written = emp_h5_write_record(file, c->record) &&
-                      emp_h5_write_field(file, &elapsed, c) &&
-                      emp_h5_write_array(file, &times);
+    bool                  is_written =
+        emp_h5_write_record(file, c->record) && emp_h5_write_array(file, &times);
 
+    for (int i = 0; i < TIMES_SPENT && is_written; i++)
+        is_written = emp_h5_write_field(file, &times_spent[i], c);
     for (int32_t i = 0; i < c->array_count && is_written; i++) {
         const emp_h5_array array = stored_array(&c->array[i], name);
         is_written = emp_h5_write_array(file, &array);
@@ -89,9 +92,11 @@ static emp_status read_checkpoint(emp_h5_file file, void *object, const char *pa
         EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d devices, %d ops, %lld candidates", path,
                  so_far->device_count, so_far->op_count, (long long)so_far->evaluations);
     EMP_TRY(read_times(file, so_far, path, err));
-    if (!emp_h5_read_field(file, &elapsed, c))
-        EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
-                 elapsed.name);
+    for (int i = 0; i < TIMES_SPENT; i++) {
+        if (!emp_h5_read_field(file, &times_spent[i], c))
+            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
+                     times_spent[i].name);
+    }
     for (int32_t i = 0; i < c->array_count; i++) {
         const emp_h5_array array = stored_array(&c->array[i], name);
         if (!emp_h5_read_array(file, &array))

@@ -11,6 +11,7 @@
 typedef struct {
     emp_record     *record; /**< borrowed; so far, with feasible_s */
     double          elapsed_s;
+    double          cpu_s; /**< of the run's one thread; NaN = not known */
     int32_t         array_count;
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];
 } emp_checkpoint;

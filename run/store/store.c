@@ -41,6 +41,9 @@ static const emp_h5_field rank_fields[] = {FIELD(EMP_H5_INT32, ranks),
                                            FIELD(EMP_H5_BOOLEAN, is_async)};
 enum { RANK_FIELD_COUNT = sizeof rank_fields / sizeof *rank_fields };
 
+/* Only runs with such a budget have it. */
+static const emp_h5_field clock_field = FIELD(EMP_H5_DOUBLE, budget_cpu_s);
+
 /* The arrays of a record, one HDF5 dataset each. */
 enum { MAX_ARRAYS = 7 };
 
@@ -77,6 +80,8 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
     for (int i = 0; i < RANK_FIELD_COUNT && is_written && copy.ranks > 1; i++) {
         is_written = emp_h5_write_field(file, &rank_fields[i], record);
     }
+    if (is_written && copy.budget_cpu_s > 0)
+        is_written = emp_h5_write_field(file, &clock_field, record);
     for (int i = 0; i < array_count && is_written; i++) {
         is_written = emp_h5_write_array(file, &arrays[i]);
     }
@@ -116,6 +121,10 @@ emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
         (r->ranks < 2 || !emp_h5_read_field(file, &rank_fields[1], r))) {
         return EMP_ERROR(EMP_EFORMAT, "%s is damaged: %d ranks", path, r->ranks);
     }
+    r->budget_cpu_s = 0;
+    if (emp_h5_read_field(file, &clock_field, r) && !(r->budget_cpu_s > 0))
+        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: a budget of %g CPU seconds", path,
+                         r->budget_cpu_s);
     if (!sizes_are_sane(r)) {
         return EMP_ERROR(EMP_EFORMAT,
                          "%s is damaged: %d devices, %d ops, %d tells, %d metrics", path,

@@ -39,6 +39,7 @@ typedef struct {
     uint64_t seed;
     int64_t  budget_evaluations; /**< 0 = no limit */
     double   budget_s;           /**< 0 = no limit */
+    double   budget_cpu_s; /**< of one thread; 0 = no limit, and its file says nothing */
     uint64_t graph_hash, machine_hash, runtime_hash;
     /* What ran it. */
     char version[EMP_RECORD_NAME_BYTES];

@@ -13,6 +13,8 @@
 
 enum { SMALL = 1000 };
 
+static const emp_timing a_second = {.elapsed_s = 1, .cpu_s = 1, .threads = 1};
+
 static char folder[SCRATCH_PATH_BYTES];
 
 static void set_up(void)
@@ -31,7 +33,8 @@ static emp_record run_and_put(const tiny *t, const emp_run_params *params)
     emp_error  err = {0};
 
     cr_assert_eq(emp_run(&record, t->problem, params, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_archive_put(folder, &record, 1.0, 1, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_archive_put(folder, &record, &a_second, &err), EMP_OK, "%s",
+                 err.msg);
     return record;
 }
 
@@ -92,7 +95,7 @@ Test(archive, stale_score_is_not_found)
     emp_record     record = run_and_put(&t, &params);
 
     record.best_step_time_s *= 1.001;
-    cr_assert_eq(emp_archive_put(folder, &record, 1.0, 1, NULL), EMP_OK);
+    cr_assert_eq(emp_archive_put(folder, &record, &a_second, NULL), EMP_OK);
     cr_expect_not(can_find(&t, &params));
     emp_record_clear(&record);
     tiny_destroy(&t);
@@ -105,7 +108,7 @@ Test(archive, interrupted_run_is_not_found)
     emp_record     record = run_and_put(&t, &params);
 
     snprintf(record.stopped_by, sizeof record.stopped_by, "interrupt");
-    cr_assert_eq(emp_archive_put(folder, &record, 1.0, 1, NULL), EMP_OK);
+    cr_assert_eq(emp_archive_put(folder, &record, &a_second, NULL), EMP_OK);
     cr_expect_not(can_find(&t, &params));
     emp_record_clear(&record);
     tiny_destroy(&t);
@@ -116,7 +119,7 @@ Test(archive, folder_that_cannot_be_made_is_named)
     emp_record record = {0};
     emp_error  err = {0};
 
-    cr_expect_eq(emp_archive_put("/nowhere/deep", &record, 0, 1, &err), EMP_EIO);
+    cr_expect_eq(emp_archive_put("/nowhere/deep", &record, &a_second, &err), EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "/nowhere/deep"), "%s", err.msg);
 }
 
@@ -129,7 +132,7 @@ Test(archive, record_of_a_changed_tree_is_not_found)
 
     cr_assert_eq(emp_run(&record, t.problem, &params, NULL), EMP_OK);
     record.is_dirty = !record.is_dirty;
-    cr_assert_eq(emp_archive_put(folder, &record, 1.0, 1, NULL), EMP_OK);
+    cr_assert_eq(emp_archive_put(folder, &record, &a_second, NULL), EMP_OK);
     cr_expect_not(can_find(&t, &params));
     emp_record_clear(&record);
     tiny_destroy(&t);
@@ -147,7 +150,7 @@ static int64_t run_in_folder(const tiny *t, const emp_run_params *params)
                  err.msg);
     int64_t evaluations = record.evaluations;
     if (strcmp(record.stopped_by, "interrupt") != 0) {
-        cr_assert_eq(emp_archive_put(folder, &record, 1.0, 1, &err), EMP_OK, "%s",
+        cr_assert_eq(emp_archive_put(folder, &record, &a_second, &err), EMP_OK, "%s",
                      err.msg);
         emp_archive_drop_checkpoint(folder, &record);
     }

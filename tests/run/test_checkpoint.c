@@ -284,6 +284,7 @@ Test(checkpoint, progress_counts_what_was_done_before)
     cr_expect_eq(progress.evaluations, BUDGET);
     cr_expect_eq(progress.resumed, BUDGET);
     cr_expect_gt(progress.elapsed_s, 0.0);
+    cr_expect_gt(progress.cpu_s, 0.0);
 
     leave_checkpoint(1);
     free(run(&params, NULL));

@@ -75,7 +75,13 @@ static void run_all(watch *w, bool is_fresh, emp_status want)
     int ready = 0;
     for (int i = 0; i < JOBS; i++) {
         ready += jobs[i].is_ready;
-        if (jobs[i].is_ready) cr_expect_eq(jobs[i].record.evaluations, BUDGET);
+        if (!jobs[i].is_ready) continue;
+        const emp_timing *t = &jobs[i].timing;
+        cr_expect_eq(jobs[i].record.evaluations, BUDGET);
+        cr_expect(t->elapsed_s > 0 && t->cpu_s > 0 && t->threads == 1);
+        cr_assert_gt(t->point_count, 0);
+        cr_expect_eq(t->point[t->point_count - 1].evaluations, BUDGET);
+        cr_expect_eq(t->point[t->point_count - 1].cpu_s, t->cpu_s);
     }
     cr_expect_eq(ready, w->ready);
     emp_jobs_clear(jobs, JOBS);

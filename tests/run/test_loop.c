@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "tests/run/tiny.h"
 #include "tests/support/scratch.h"
@@ -73,6 +74,11 @@ Test(runner, method_may_end_by_itself)
     tiny_destroy(&t);
 }
 
+static void keep_progress(void *context, const emp_progress *progress)
+{
+    *(emp_progress *)context = *progress;
+}
+
 Test(runner, seconds_end_a_run_after_at_least_one_batch)
 {
     tiny           t = tiny_create(SMALL);
@@ -83,6 +89,39 @@ Test(runner, seconds_end_a_run_after_at_least_one_batch)
     emp_record r = run(&t, &params);
     cr_expect_eq(r.evaluations, 3);
     cr_expect_str_eq(r.stopped_by, "budget");
+    emp_record_clear(&r);
+    tiny_destroy(&t);
+}
+
+Test(runner, cpu_seconds_end_a_run_and_are_told)
+{
+    tiny           t = tiny_create(SMALL);
+    emp_run_params params = tiny_params(0, 1);
+    emp_progress   progress = {0};
+
+    params.budget_cpu_s = 0.02;
+    params.progress = keep_progress;
+    params.context = &progress;
+    tiny_placer_script = (tiny_script){.batch = 3};
+    double     before_s = emp_clock_thread_s();
+    emp_record r = run(&t, &params);
+    double     used_s = emp_clock_thread_s() - before_s;
+    cr_expect_str_eq(r.stopped_by, "budget");
+    cr_expect_eq(r.budget_cpu_s, 0.02);
+    cr_expect_gt(r.evaluations, 3);
+    cr_expect_geq(progress.cpu_s, 0.02, "the last batch ends at or after the budget");
+    cr_expect_leq(progress.cpu_s, used_s);
+    emp_record_clear(&r);
+    params.placer.threads = 2;
+    emp_error err = {0};
+    cr_expect_eq(emp_run(&r, t.problem, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "single thread"), "%s", err.msg);
+    emp_record_clear(&r);
+    params = tiny_params(6, 2);
+    params.progress = keep_progress;
+    params.context = &progress;
+    r = run(&t, &params);
+    cr_expect(isnan(progress.cpu_s), "the clock of one thread does not see the other");
     emp_record_clear(&r);
     tiny_destroy(&t);
 }
@@ -305,6 +344,9 @@ Test(runner, remaining_time_is_the_nearer_limit)
     cr_expect_float_eq(emp_progress_remaining_s(&p), 5.0 * (40 - 10) / 10, 1e-12);
     p.budget_s = 8;
     cr_expect_float_eq(emp_progress_remaining_s(&p), 8.0 - 5.0, 1e-12);
+    p.budget_cpu_s = 6;
+    p.cpu_s = 4.5;
+    cr_expect_float_eq(emp_progress_remaining_s(&p), 6.0 - 4.5, 1e-12);
 }
 
 Test(runner, failure_of_the_method_is_passed_on)

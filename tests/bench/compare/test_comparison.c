@@ -291,15 +291,15 @@ Test(comparison, a_budget_in_seconds_ends_runs)
 Test(comparison, who_is_late_found_nothing)
 {
     emp_comparison_budget seconds = {.seconds = 10}, evaluations = {.evaluations = 10};
-    emp_job               job = {.is_ready = true, .elapsed_s = 10.9};
+    emp_job               job = {.is_ready = true, .timing.elapsed_s = 10.9};
 
     job.record.is_feasible = true;
     job.record.best_step_time_s = 2;
     cr_expect_eq(emp_comparison_value(&seconds, &job), 2.0, "the end of a batch");
-    job.elapsed_s = 11.1;
+    job.timing.elapsed_s = 11.1;
     cr_expect_eq(emp_comparison_value(&seconds, &job), INFINITY);
     cr_expect_eq(emp_comparison_value(&evaluations, &job), 2.0);
-    job.elapsed_s = NAN;
+    job.timing.elapsed_s = NAN;
     cr_expect_eq(emp_comparison_value(&seconds, &job), 2.0, "not known to be late");
     job.record.is_feasible = false;
     cr_expect_eq(emp_comparison_value(&evaluations, &job), INFINITY);

@@ -82,6 +82,7 @@ static void save_checkpoint(void)
     emp_error      err = {0};
 
     c.elapsed_s = 12.5;
+    c.cpu_s = 11.25;
     cr_assert_eq(emp_checkpoint_save(scratch_path("c.h5"), &c, &err), EMP_OK, "%s",
                  err.msg);
     emp_record_clear(&record);
@@ -94,6 +95,7 @@ static emp_status load_checkpoint(emp_record *record, state *s, double *elapsed_
     emp_status     st = emp_checkpoint_load(&c, scratch_path("c.h5"), err);
 
     *elapsed_s = c.elapsed_s;
+    if (st == EMP_OK) cr_expect_eq(c.cpu_s, 11.25);
     return st;
 }
 

@@ -38,6 +38,7 @@ static emp_record make_record(void)
                     .seed = UINT64_MAX,
                     .budget_evaluations = 4000,
                     .budget_s = 1.5,
+                    .budget_cpu_s = 2.5,
                     .graph_hash = 0x123456789abcdef0,
                     .machine_hash = UINT64_C(0xfedcba9876543210),
                     .runtime_hash = 3,

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does a timing say how far a run was after so many CPU seconds, also when it is read again? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "run/timing.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(timing, .init = scratch_create, .fini = scratch_remove);
+
+enum { BATCHES = 5000 };
+
+/* A run of batches of 4; the best of batch i, and the CPU seconds at its end. */
+typedef struct {
+    double best_s[BATCHES], cpu_s[BATCHES];
+} history;
+
+static void make_run(history *h, emp_timing *t)
+{
+    emp_rng rng;
+    double  best_s = NAN, cpu_s = 0;
+
+    emp_rng_init(&rng, 5, 0, 0);
+    for (int i = 0; i < BATCHES; i++) {
+        cpu_s += 1e-3 * (1 + emp_rng_uniform(&rng));
+        if (i > 10 && emp_rng_below(&rng, 1 + (uint32_t)i / 4) == 0)
+            best_s = isnan(best_s) ? 1 : 0.9 * best_s;
+        h->best_s[i] = best_s;
+        h->cpu_s[i] = cpu_s;
+        emp_timing_note(t, 4 * (i + 1), 2 * cpu_s, cpu_s, best_s);
+    }
+    cr_assert_eq(emp_timing_check(t, NULL), EMP_OK);
+}
+
+static double best_within(const history *h, double cpu_s, int64_t evaluations)
+{
+    double best_s = NAN;
+
+    for (int i = 0; i < BATCHES && h->cpu_s[i] <= cpu_s; i++)
+        if (evaluations < 0 || 4 * (i + 1) <= evaluations) best_s = h->best_s[i];
+    return best_s;
+}
+
+/* Points are few, and yet the best so far is exact at every moment. */
+Test(timing, points_tell_the_best_so_far_at_every_moment)
+{
+    history   *h = malloc(sizeof *h);
+    emp_timing t = {0};
+
+    make_run(h, &t);
+    cr_expect_lt(t.point_count, BATCHES / 8);
+    cr_expect_eq(t.point[t.point_count - 1].evaluations, 4 * BATCHES);
+    cr_expect_eq(t.cpu_s, t.point[t.point_count - 1].cpu_s);
+    cr_expect_null(emp_timing_within(&t, h->cpu_s[0] / 2));
+    for (double cpu_s = 0.003; cpu_s < 10; cpu_s *= 1.0123) {
+        const emp_timing_point *at = emp_timing_within(&t, cpu_s);
+        double                  truth = best_within(h, cpu_s, -1);
+        double told = at == NULL ? NAN : best_within(h, cpu_s, at->evaluations);
+        cr_assert(truth == told || (isnan(truth) && isnan(told)), "%g s: %g, not %g",
+                  cpu_s, told, truth);
+        if (at != NULL) cr_expect_leq(at->cpu_s, cpu_s);
+    }
+    emp_timing_clear(&t);
+    free(h);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void expect_same(const emp_timing *a, const emp_timing *b)
+{
+    cr_expect(a->threads == b->threads && a->cpu_s == b->cpu_s);
+    cr_expect_float_eq(a->elapsed_s, b->elapsed_s, 1e-6);
+    cr_assert_eq(a->point_count, b->point_count);
+    for (int32_t i = 0; i < a->point_count; i++)
+        cr_expect(a->point[i].evaluations == b->point[i].evaluations &&
+                      a->point[i].cpu_s == b->point[i].cpu_s,
+                  "point %d", i);
+}
+
+Test(timing, comes_back_as_saved)
+{
+    history   *h = malloc(sizeof *h);
+    emp_timing t = {.threads = 1}, read;
+    char       path[SCRATCH_PATH_BYTES];
+    emp_error  err = {0};
+
+    make_run(h, &t);
+    snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
+    cr_assert_eq(emp_timing_save(&t, path, 4 * BATCHES, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_timing_load(&read, path, &err), EMP_OK, "%s", err.msg);
+    expect_same(&t, &read);
+    emp_timing_clear(&t);
+    emp_timing_clear(&read);
+    free(h);
+}
+
+Test(timing, several_threads_have_no_cpu_seconds)
+{
+    emp_timing t = {.threads = 2}, read;
+    char       path[SCRATCH_PATH_BYTES];
+
+    emp_timing_note(&t, 4, 1.5, NAN, 2.0);
+    snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
+    cr_assert_eq(emp_timing_save(&t, path, 4, NULL), EMP_OK);
+    cr_assert_eq(emp_timing_load(&read, path, NULL), EMP_OK);
+    cr_expect(read.elapsed_s == 1.5 && isnan(read.cpu_s) && read.point_count == 0);
+    cr_expect_eq(read.threads, 2);
+    emp_timing_clear(&t);
+    emp_timing_clear(&read);
+}
+
+static emp_status load_text(emp_timing *t, const char *text, emp_error *err)
+{
+    scratch_write("b.timing.json", text, strlen(text));
+    return emp_timing_load(t, scratch_path("b.timing.json"), err);
+}
+
+/* Files of older versions have no CPU seconds. */
+Test(timing, what_a_file_lacks_is_not_known)
+{
+    emp_timing t;
+
+    cr_assert_eq(load_text(&t, "{\"elapsed_s\": 2.5, \"threads\": 3}", NULL), EMP_OK);
+    cr_expect(t.elapsed_s == 2.5 && isnan(t.cpu_s) && t.threads == 3);
+    cr_expect_null(emp_timing_within(&t, 1e9));
+    emp_timing_clear(&t);
+}
+
+Test(timing, damaged_files_are_refused)
+{
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"elapsed_s\": -1}",
+        "{\"elapsed_s\": \"1\"}",
+        "{\"elapsed_s\": 1, \"curve\": [[1, 0.5], [1, 0.6]]}",
+        "{\"elapsed_s\": 1, \"curve\": [[1, 0.5], [2, 0.4]]}",
+        "{\"elapsed_s\": 1, \"curve\": [[1.5, 0.5]]}",
+        "{\"elapsed_s\": 1, \"curve\": [[-3, 0.5]]}",
+        "{\"elapsed_s\": 1, \"curve\": [[1, null]]}",
+        "{\"elapsed_s\": 1, \"curve\": [7]}"};
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        emp_timing t;
+        emp_error  err = {0};
+        cr_expect_eq(load_text(&t, bad[i], &err), EMP_EFORMAT, "%s", bad[i]);
+        cr_expect_not_null(strstr(err.msg, "b.timing.json"), "%s", err.msg);
+        emp_timing_clear(&t);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Random damage: a timing or a refusal, and what is read rises. */
+Test(timing, any_bytes_are_read_or_refused)
+{
+    const char good[] = "{\"elapsed_s\": 1.5, \"cpu_s\": 1.25, \"evaluations\": 12, "
+                        "\"threads\": 1, \"curve\": [[4, 0.25], [8, 0.75], [12, 1.25]]}";
+    char       bytes[sizeof good];
+    emp_rng    rng;
+    int        refused = 0;
+
+    emp_rng_init(&rng, 9, 0, 0);
+    for (int round = 0; round < 500; round++) {
+        emp_timing t;
+        memcpy(bytes, good, sizeof good);
+        for (uint32_t k = 1 + emp_rng_below(&rng, 3); k > 0; k--)
+            bytes[emp_rng_below(&rng, sizeof good - 1)] = (char)emp_rng_below(&rng, 256);
+        scratch_write("c.timing.json", bytes, sizeof good - 1);
+        emp_status st = emp_timing_load(&t, scratch_path("c.timing.json"), NULL);
+        cr_assert(st == EMP_OK || st == EMP_EFORMAT);
+        refused += st != EMP_OK;
+        for (int32_t i = 1; st == EMP_OK && i < t.point_count; i++)
+            cr_assert(t.point[i].evaluations > t.point[i - 1].evaluations &&
+                      t.point[i].cpu_s >= t.point[i - 1].cpu_s);
+        emp_timing_clear(&t);
+    }
+    cr_expect(refused > 250 && refused < 500, "%d refused", refused);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static emp_status note_many(emp_timing *t)
+{
+    for (int i = 0; i < 200; i++) emp_timing_note(t, i + 1, i, i, 1.0 / (i + 1));
+    return emp_timing_check(t, NULL);
+}
+
+Test(timing, survives_every_allocation_failure)
+{
+    emp_timing t = {0}, read;
+    char       path[SCRATCH_PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
+    SURVIVES_EVERY_ALLOCATION_FAILURE(note_many(&t), emp_timing_clear(&t));
+    cr_expect_eq(t.point_count, 200, "each is better than all before");
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_timing_save(&t, path, 200, NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_timing_load(&read, path, NULL),
+                                      emp_timing_clear(&read));
+    expect_same(&t, &read);
+    emp_timing_clear(&t);
+    emp_timing_clear(&read);
+}
