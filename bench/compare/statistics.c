@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_randist.h>
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <string.h>
@@ -11,30 +12,74 @@
 #include "base/rng.h"
 #include "run/stats.h"
 
-/* ---- the interval of a median ---- */
+/* ---- intervals ---- */
+
+/* Of the values, which it may sort. */
+typedef double (*summary)(double *values, int32_t count);
 
 static double median_of(double *values, int32_t count)
 {
     return emp_summary_of(values, (size_t)count).median;
 }
 
-emp_interval emp_median_interval(const double *values, int32_t count, uint64_t seed)
+static double mean_of(double *values, int32_t count)
+{
+    double sum = 0;
+
+    for (int32_t i = 0; i < count; i++) sum += values[i];
+    return sum / count;
+}
+
+static bool has_nan(const double *values, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (isnan(values[i])) return true;
+    return false;
+}
+
+/* The middle 95 % of what the function says of resamples; NaN if it says so of any. */
+static void resample(double *low, double *high, summary of, const double *values,
+                     int32_t count, uint64_t seed)
 {
     enum { LOW = EMP_BOOTSTRAP_RESAMPLES / 40, HIGH = EMP_BOOTSTRAP_RESAMPLES - 1 - LOW };
-    double  sample[EMP_BOOTSTRAP_VALUES], median[EMP_BOOTSTRAP_RESAMPLES];
+    double  sample[EMP_BOOTSTRAP_VALUES], result[EMP_BOOTSTRAP_RESAMPLES];
     emp_rng rng;
 
     assert(count <= EMP_BOOTSTRAP_VALUES);
-    if (count == 0) return (emp_interval){NAN, NAN, NAN};
+    *low = *high = NAN;
     emp_rng_init(&rng, seed, 0, 0);
     for (int32_t r = 0; r < EMP_BOOTSTRAP_RESAMPLES; r++) {
         for (int32_t i = 0; i < count; i++)
             sample[i] = values[emp_rng_below(&rng, (uint32_t)count)];
-        median[r] = median_of(sample, count);
+        result[r] = of(sample, count);
     }
-    gsl_sort(median, 1, EMP_BOOTSTRAP_RESAMPLES);
-    memcpy(sample, values, (size_t)count * sizeof *values);
-    return (emp_interval){median_of(sample, count), median[LOW], median[HIGH]};
+    if (has_nan(result, EMP_BOOTSTRAP_RESAMPLES)) return;
+    gsl_sort(result, 1, EMP_BOOTSTRAP_RESAMPLES);
+    *low = result[LOW];
+    *high = result[HIGH];
+}
+
+emp_interval emp_median_interval(const double *values, int32_t count, uint64_t seed)
+{
+    double       sorted[EMP_BOOTSTRAP_VALUES];
+    emp_interval interval = {NAN, NAN, NAN};
+
+    if (count == 0) return interval;
+    resample(&interval.low, &interval.high, median_of, values, count, seed);
+    memcpy(sorted, values, (size_t)count * sizeof *values);
+    interval.median = median_of(sorted, count);
+    return interval;
+}
+
+emp_ratio emp_ratio_interval(const double *log_ratio, int32_t count, uint64_t seed)
+{
+    double    copy[EMP_BOOTSTRAP_VALUES];
+    emp_ratio ratio = {NAN, NAN, NAN};
+
+    if (count == 0) return ratio;
+    resample(&ratio.low, &ratio.high, mean_of, log_ratio, count, seed);
+    memcpy(copy, log_ratio, (size_t)count * sizeof *log_ratio);
+    return (emp_ratio){exp(mean_of(copy, count)), exp(ratio.low), exp(ratio.high)};
 }
 
 /* ---- ranks ---- */
@@ -127,6 +172,14 @@ cleanup:
     return st;
 }
 
+int32_t emp_wilcoxon_least(int32_t tests, double level)
+{
+    int32_t n = 1;
+
+    while (!(ldexp(2.0 * tests, -n) < level)) n++;
+    return n;
+}
+
 /* ---- many tests ---- */
 
 /* How many tests remain when the test of this p comes up: those whose p is no less. */
@@ -166,7 +219,48 @@ emp_friedman_test emp_friedman(const double *rank, int32_t rows, int32_t count)
         }
         between += sum * sum;
     }
-    if (rows < 2 || !(within > 0)) return (emp_friedman_test){NAN, NAN};
-    double statistic = (count - 1) * between / within;
-    return (emp_friedman_test){statistic, gsl_cdf_chisq_Q(statistic, count - 1.0)};
+    if (rows < 2 || !(within > 0)) return (emp_friedman_test){NAN, NAN, NAN, NAN};
+    double degrees = count - 1.0, statistic = degrees * between / within;
+    double left =
+        rows * degrees - statistic; /* 0 up to rounding when all rankings agree */
+    bool   agree = left <= 1e-12 * rows * degrees;
+    double f = agree ? INFINITY : (rows - 1) * statistic / left;
+    return (emp_friedman_test){
+        .statistic = statistic,
+        .p = gsl_cdf_chisq_Q(statistic, degrees),
+        .f = f,
+        .f_p = agree ? 0 : gsl_cdf_fdist_Q(f, degrees, degrees * (rows - 1))};
+}
+
+/* P(range of that many standard normal values <= q)
+ *   = count int phi(z) (Phi(z) - Phi(z - q))^(count - 1) dz, z the largest. Simpson's rule. */
+static double range_distribution(double q, int32_t count)
+{
+    enum { STEPS = 2000 };
+    const double from = -8, to = 8 + q, step = (to - from) / STEPS;
+    double       sum = 0;
+
+    for (int i = 0; i <= STEPS; i++) {
+        double z = from + i * step, weight = i == 0 || i == STEPS ? 1
+                                             : i % 2 == 1         ? 4
+                                                                  : 2;
+        double between = gsl_cdf_ugaussian_P(z) - gsl_cdf_ugaussian_P(z - q);
+        sum += weight * gsl_ran_ugaussian_pdf(z) * pow(between, count - 1);
+    }
+    return count * sum * step / 3;
+}
+
+double emp_nemenyi_difference(int32_t count, int32_t rows, double level)
+{
+    double low = 0, high = 20;
+
+    if (count < 2 || rows < 1) return NAN;
+    for (int i = 0; i < 50; i++) { /* to the last bits of a double */
+        double middle = (low + high) / 2;
+        if (range_distribution(middle, count) < 1 - level)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low / sqrt(2) * sqrt(count * (count + 1.0) / (6.0 * rows));
 }
