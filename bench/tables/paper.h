@@ -23,6 +23,10 @@ extern const emp_task emp_paper_task[EMP_PAPER_TASKS];
  * figure. */
 double emp_paper_step_s(int32_t task, const char *method);
 
+/** True when a size of the workload was inferred from the reported figure of that cell
+ * ("nmt2:gpu"); graphs/workloads/README.md says which size, and why. */
+bool emp_paper_is_inferred(const char *cell);
+
 /** Seconds per step as reported for a task whose ops were grouped at random, over several
  * groupings (Table 2). */
 emp_summary emp_paper_random_s(int32_t task);

@@ -8,11 +8,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/word_list.h"
-
-static const char fitted_note[] = "* Machine constants (one set for all rows) were "
-                                  "fitted to the paper's figures of these "
-                                  "cells; all others are predictions, but that an "
-                                  "expert on one GPU repeats that cell.";
+#include "bench/tables/paper.h"
 
 const emp_paper_table *emp_paper_table_find(const char *name)
 {
@@ -190,18 +186,20 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
 /* ---- tasks and runs ---- */
 
 /* A cell is fitted if the constants of the row's machine were fitted to it; the model
- * files say so. */
-static void mark_fitted(struct plan *plan)
+ * files say so. All machines of the paper have the same models. */
+static void mark_chosen(struct plan *plan, const emp_runtime *runtime)
 {
     emp_table *t = plan->table;
 
     for (int32_t r = 0; r < t->row_count; r++) {
+        const emp_machine *machine = plan->task[r].machine;
+        t->fitted_constants = machine->fitted_constants + runtime->fitted_constants;
         for (int32_t c = 0; c < t->column_count; c++) {
-            char name[EMP_FIT_NAME_BYTES];
+            emp_table_cell *cell = emp_table_at(t, r, c);
+            char            name[EMP_FIT_NAME_BYTES];
             snprintf(name, sizeof name, "%s:%s", t->row[r].key, t->column[c].method);
-            if (!emp_machine_is_fitted_to(plan->task[r].machine, name)) continue;
-            emp_table_at(t, r, c)->is_fitted = true;
-            t->fitted_note = fitted_note;
+            if (emp_paper_is_inferred(name)) cell->origin = EMP_ORIGIN_INFERRED;
+            if (emp_machine_is_fitted_to(machine, name)) cell->origin = EMP_ORIGIN_FITTED;
         }
     }
 }
@@ -216,7 +214,7 @@ static emp_status load_tasks(struct plan *plan, emp_error *err)
     snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
     EMP_CHECK(emp_tasks_load(plan->task, t->row, t->row_count, &runtime,
                              plan->params->jobs.threads, err));
-    mark_fitted(plan);
+    mark_chosen(plan, &runtime);
     return EMP_OK;
 }
 
@@ -297,6 +295,7 @@ static void fill_table(struct plan *plan)
             if (t->column[c].shown == EMP_SHOWN_GAIN) fill_gain(plan, r, c);
         }
     }
+    emp_table_trace_origins(t);
 }
 
 emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definition,

@@ -27,7 +27,7 @@ emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_c
         t->cell[i].shown = t->cell[i].typical_s = NAN;
         t->cell[i].paper_s = NAN;
     }
-    t->title = t->source = t->note = t->fitted_note = "";
+    t->title = t->source = t->note = "";
     snprintf(t->version, sizeof t->version, "%s", manifest.version);
     snprintf(t->commit, sizeof t->commit, "%s", manifest.commit);
     t->is_dirty = manifest.is_dirty;
@@ -122,9 +122,49 @@ double emp_table_ratio(const emp_table_cell *cell)
     return both && !is_gain ? cell->shown / cell->paper_s : NAN;
 }
 
+static bool is_same_step(const emp_table_cell *a, const emp_table_cell *b)
+{
+    return a->shown == b->shown && a->peak_bytes == b->peak_bytes;
+}
+
+/* A method that finds the placement of a fitted cell predicts nothing. */
+static bool is_repeated(const emp_table *t, int32_t row, const emp_table_cell *cell)
+{
+    for (int32_t c = 0; c < t->column_count; c++) {
+        const emp_table_cell *other = emp_table_at(t, row, c);
+        if (other == cell) continue;
+        if (other->origin != EMP_ORIGIN_FITTED && other->origin != EMP_ORIGIN_INFERRED)
+            continue;
+        if (is_same_step(other, cell)) return true;
+    }
+    return false;
+}
+
+void emp_table_trace_origins(emp_table *t)
+{
+    for (int32_t r = 0; r < t->row_count; r++) {
+        for (int32_t c = 0; c < t->column_count; c++) {
+            emp_table_cell *cell = emp_table_at(t, r, c);
+            if (cell->origin != EMP_ORIGIN_BARE) continue;
+            if (isnan(cell->paper_s) || isnan(cell->shown)) continue;
+            cell->origin =
+                is_repeated(t, r, cell) ? EMP_ORIGIN_REPEATED : EMP_ORIGIN_PREDICTED;
+        }
+    }
+}
+
+int32_t emp_table_count_origin(const emp_table *t, emp_origin origin)
+{
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < t->row_count * t->column_count; i++)
+        count += t->cell[i].origin == origin;
+    return count;
+}
+
 static bool is_prediction(const emp_table_cell *cell)
 {
-    return !cell->is_fitted && isfinite(emp_table_ratio(cell));
+    return cell->origin == EMP_ORIGIN_PREDICTED && isfinite(emp_table_ratio(cell));
 }
 
 static int sign_of(double x) { return (x > 0.0) - (x < 0.0); }

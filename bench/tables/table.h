@@ -24,6 +24,16 @@ typedef enum {
     EMP_SHOWN_GAIN /**< no seconds: 1 - a cell / another */
 } emp_shown;
 
+/** What our figure of a cell owes to the paper's. */
+typedef enum {
+    EMP_ORIGIN_BARE,      /**< the paper has no figure of it: not comparable */
+    EMP_ORIGIN_PREDICTED, /**< nothing was chosen by the paper's figure */
+    EMP_ORIGIN_FITTED,    /**< machine constants were fitted to the paper's figure */
+    EMP_ORIGIN_INFERRED,  /**< a size of the workload was inferred from it */
+    EMP_ORIGIN_REPEATED, /**< the placement is that of a fitted or inferred cell of the row */
+    EMP_ORIGIN_COUNT
+} emp_origin;
+
 /** A method. */
 typedef struct {
     const char *title; /**< "Human expert" */
@@ -40,13 +50,13 @@ typedef struct {
 typedef struct {
     emp_summary ours_s; /**< best step time over the seeds; of a gain NaN */
     double      shown;  /**< what its column shows: one of ours_s, or a gain */
-    double  typical_s; /**< median over the feasible candidates of a run; if has_median */
-    double  paper_s;   /**< reported */
-    bool    is_fitted; /**< machine constants were fitted to the paper's figure */
-    int32_t run_count; /**< seeds that were run */
-    int32_t oom_count; /**< of them, those that found nothing that fits */
-    int64_t peak_bytes; /**< largest of a device, in the last run */
-    uint64_t graph_hash, machine_hash, runtime_hash;
+    double typical_s; /**< median over the feasible candidates of a run; if has_median */
+    double paper_s;   /**< reported */
+    emp_origin origin;
+    int32_t    run_count;  /**< seeds that were run */
+    int32_t    oom_count;  /**< of them, those that found nothing that fits */
+    int64_t    peak_bytes; /**< largest of a device, in the last run */
+    uint64_t   graph_hash, machine_hash, runtime_hash;
 } emp_table_cell;
 
 typedef struct {
@@ -57,7 +67,7 @@ typedef struct {
     const char       *title;
     const char       *source;              /**< of the paper's figures */
     const char       *note;                /**< what the columns mean, or "" */
-    const char       *fitted_note;         /**< which cells were used for fitting */
+    int32_t           fitted_constants;    /**< of the machines and the runtime */
     char gain_note[EMP_RECORD_TEXT_BYTES]; /**< which columns gains lack, or "" */
     char runtime[EMP_RECORD_NAME_BYTES];
     char command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
@@ -80,6 +90,13 @@ void emp_table_fill(emp_table *table, int32_t row, int32_t column,
 /** Gives a cell the runs of another in its row, of which its column may show something
  * else. */
 void emp_table_copy(emp_table *table, int32_t row, int32_t column, int32_t from);
+
+/** Says of every cell without an origin which one it has: bare, repeated or predicted. To
+ * be called when all cells are filled, and the fitted and inferred ones are marked. */
+void emp_table_trace_origins(emp_table *table);
+
+/** How many cells have that origin. */
+int32_t emp_table_count_origin(const emp_table *table, emp_origin origin);
 
 /** True when both ask for the same runs. */
 bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *b);

@@ -13,6 +13,14 @@ static const char *const shown_name[] = {[EMP_SHOWN_MEDIAN] = "median",
                                          [EMP_SHOWN_WORST] = "worst",
                                          [EMP_SHOWN_GAIN] = "gain"};
 
+static const struct {
+    const char *name, *mark;
+} origin_text[EMP_ORIGIN_COUNT] = {[EMP_ORIGIN_BARE] = {"", NULL},
+                                   [EMP_ORIGIN_PREDICTED] = {"predicted", NULL},
+                                   [EMP_ORIGIN_FITTED] = {"fitted", "*"},
+                                   [EMP_ORIGIN_INFERRED] = {"inferred", "+"},
+                                   [EMP_ORIGIN_REPEATED] = {"repeated", "="}};
+
 static const emp_sheet_column columns[] = {
     EMP_COLUMN("task", "", EMP_SHEET_WORD, EMP_SHEET_ROW, .width = 13),
     EMP_COLUMN("workload", NULL, EMP_SHEET_WORD, EMP_SHEET_ROW),
@@ -35,15 +43,16 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("paper_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN(NULL, "ratio", EMP_SHEET_REAL, .form = "%.2f", .width = 5),
     EMP_COLUMN("ratio", NULL, EMP_SHEET_REAL),
-    EMP_COLUMN("fitted", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN("gain_frac", NULL, EMP_SHEET_REAL, .is_optional = true),
+    EMP_COLUMN("paper_gain_frac", NULL, EMP_SHEET_REAL, .is_optional = true),
+    EMP_COLUMN("origin", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("graph_hash", NULL, EMP_SHEET_HASH),
     EMP_COLUMN("machine_hash", NULL, EMP_SHEET_HASH),
     EMP_COLUMN("runtime_hash", NULL, EMP_SHEET_HASH)};
 
 /* A column has options or shows something else than a median: then a cell says which
- * options its runs had and what is shown of them. Of a gain, ours_s and paper_s are no
- * seconds but fractions. */
+ * options its runs had and what is shown of them. */
 static bool is_mixed_table(const emp_table *t)
 {
     for (int32_t c = 0; c < t->column_count; c++) {
@@ -69,7 +78,7 @@ static emp_value ours_of(const emp_table_column *column, const emp_table_cell *c
 
     if (column->shown == EMP_SHOWN_MEDIAN && cell->run_count > 1)
         v = emp_value_range(cell->shown, cell->ours_s.min, cell->ours_s.max);
-    return emp_value_marked(v, cell->is_fitted ? "*" : NULL);
+    return emp_value_marked(v, origin_text[cell->origin].mark);
 }
 
 static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
@@ -79,6 +88,7 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
     const emp_table_column *column = &t->column[c];
     const emp_table_cell   *cell = emp_table_at(t, r, c);
     bool                    is_best = column->has_median;
+    bool                    is_gain = column->shown == EMP_SHOWN_GAIN;
     char                    shown[EMP_SHEET_CELL_BYTES], paper[EMP_SHEET_CELL_BYTES];
     emp_value               ours = ours_of(column, cell, shown);
     /* Paper and ours both out of memory agree; where just one is, there is no ratio. */
@@ -93,11 +103,15 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
         emp_value_if(is_mixed, EMP_V(shown_name[column->shown])), EMP_V(column->budget),
         EMP_V(cell->run_count), EMP_V(cell->oom_count), emp_value_if(!is_best, ours),
         emp_value_if(is_best, ours),
-        emp_value_range(cell->shown, cell->ours_s.min, cell->ours_s.max),
+        emp_value_if(!is_gain,
+                     emp_value_range(cell->shown, cell->ours_s.min, cell->ours_s.max)),
         emp_value_if(is_best, EMP_V(cell->typical_s)),
         emp_value_if(column->has_paper, value_of(column, cell->paper_s, paper)),
-        EMP_V(cell->paper_s), emp_value_if(column->has_paper, ratio),
-        EMP_V(emp_table_ratio(cell)), EMP_V(cell->is_fitted), EMP_V(cell->peak_bytes),
+        emp_value_if(!is_gain, EMP_V(cell->paper_s)),
+        emp_value_if(column->has_paper, ratio), EMP_V(emp_table_ratio(cell)),
+        emp_value_if(is_gain, EMP_V(cell->shown)),
+        emp_value_if(is_gain, EMP_V(cell->paper_s)),
+        EMP_V(origin_text[cell->origin].name), EMP_V(cell->peak_bytes),
         EMP_V(cell->graph_hash), EMP_V(cell->machine_hash), EMP_V(cell->runtime_hash));
 }
 
@@ -143,9 +157,34 @@ static void note_failures(emp_sheet *s, const emp_table *t)
     }
 }
 
+static void note_origins(emp_sheet *s, const emp_table *t)
+{
+    int32_t count[EMP_ORIGIN_COUNT];
+
+    for (int32_t i = 0; i < EMP_ORIGIN_COUNT; i++)
+        count[i] = emp_table_count_origin(t, (emp_origin)i);
+    if (count[EMP_ORIGIN_FITTED] > 0)
+        emp_sheet_note(
+            s,
+            "* Fitted: %d constants of machine and runtime, one set for all rows, "
+            "were fitted to published figures. Cells: %d.",
+            t->fitted_constants, count[EMP_ORIGIN_FITTED]);
+    if (count[EMP_ORIGIN_INFERRED] > 0)
+        emp_sheet_note(s,
+                       "+ Inferred: a size of the workload was inferred from the paper's "
+                       "verdict. Cells: %d.",
+                       count[EMP_ORIGIN_INFERRED]);
+    if (count[EMP_ORIGIN_REPEATED] > 0)
+        emp_sheet_note(s, "= Repeats a fitted or inferred cell of its row. Cells: %d.",
+                       count[EMP_ORIGIN_REPEATED]);
+    emp_sheet_note(
+        s, "Cells without a mark: %d are predicted, %d have no figure to compare with.",
+        count[EMP_ORIGIN_PREDICTED], count[EMP_ORIGIN_BARE]);
+}
+
 static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
 {
-    const char *const notes[] = {t->note, t->fitted_note, t->gain_note};
+    const char *const notes[] = {t->note, t->gain_note};
 
     emp_sheet_note(
         s,
@@ -154,7 +193,8 @@ static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
         "fits in memory.",
         t->runtime);
     emp_sheet_note(s, "Paper: reported figures, %s. Ratio: ours / paper.", t->source);
-    for (int i = 0; i < 3; i++)
+    note_origins(s, t);
+    for (int i = 0; i < 2; i++)
         if (notes[i][0] != '\0') emp_sheet_note(s, "%s", notes[i]);
     if (order.pairs > 0)
         emp_sheet_note(
@@ -184,10 +224,10 @@ emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format forma
     s.is_dirty = t->is_dirty;
     s.group_width = 13;
     emp_sheet_set_title(&s, "%s", t->title);
-    emp_sheet_set_facts(&s,
-                        json_pack("{s:s, s:s, s:s, s:{s:i, s:i}}", "runtime", t->runtime,
-                                  "paper", t->source, "fitted", t->fitted_note, "order",
-                                  "pairs", order.pairs, "same", order.same));
+    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:i, s:{s:i, s:i}}", "runtime",
+                                      t->runtime, "paper", t->source, "fitted_constants",
+                                      t->fitted_constants, "order", "pairs", order.pairs,
+                                      "same", order.same));
     for (int32_t i = 0; i < t->row_count * t->column_count; i++)
         add_cell(&s, t, i / t->column_count, i % t->column_count, is_mixed);
     add_notes(&s, t, order);

@@ -263,6 +263,8 @@ static emp_status load_model(struct loader *l, const char *name, emp_device *dev
         model.device.has_core = true;
     }
     *device = model.device;
+    if (raw->fit != NULL && strcmp(l->machine->model_path[device->kind], path) != 0)
+        l->machine->fitted_constants += (int32_t)raw->fit->constants_count;
     snprintf(l->machine->model_path[device->kind], sizeof l->machine->model_path[0], "%s",
              path);
     note_fitted_cells(l->machine, raw->fit);

@@ -107,6 +107,7 @@ typedef struct {
     emp_route  route[EMP_MAX_DEVICES][EMP_MAX_DEVICES]; /**< [from][to] */
     uint64_t   hash;                                    /**< of every constant */
     char       model_path[EMP_DEVICE_KINDS][512];       /**< files of its device models */
+    int32_t    fitted_constants; /**< how many of its models' were fitted */
     int32_t    fitted_count;
     char fitted_cell[EMP_DEVICE_KINDS * EMP_MAX_FITTED][EMP_FIT_NAME_BYTES]; /**< what its
         models say that their constants were fitted to */

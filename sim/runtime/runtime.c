@@ -245,6 +245,8 @@ emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
     snprintf(loaded.path, sizeof loaded.path, "%s", path);
     snprintf(loaded.description, sizeof loaded.description, "%s",
              ((const struct raw_runtime *)config.data)->description);
+    const struct emp_raw_fit *fit = ((const struct raw_runtime *)config.data)->fit;
+    if (fit != NULL) loaded.fitted_constants = (int32_t)fit->constants_count;
     char *suffix = strstr(loaded.name, ".yaml");
     if (suffix != NULL) *suffix = '\0';
     *runtime = loaded;

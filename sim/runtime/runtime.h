@@ -91,7 +91,8 @@ typedef struct {
     char      path[512]; /**< of its file */
     char      description[160];
     bool      check_memory; /**< an allocation that does not fit gives an OOM verdict */
-    emp_rules rules;        /**< which member of the union holds */
+    int32_t   fitted_constants; /**< how many of its constants were fitted */
+    emp_rules rules;            /**< which member of the union holds */
     union {
         emp_runtime_events  events;
         emp_runtime_placeto placeto;

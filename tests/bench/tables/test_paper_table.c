@@ -69,9 +69,10 @@ Test(paper_table, reads_what_it_has_recorded)
     cr_expect_eq(a->row_count, 1);
     cr_expect_eq(a->column_count, 2);
     cr_expect_eq(emp_table_at(a, 0, 0)->paper_s, 1.57);
-    cr_expect(emp_table_at(a, 0, 0)->is_fitted); /* the GPU model's file says so */
-    cr_expect_not(emp_table_at(a, 0, 1)->is_fitted);
-    cr_expect_neq(a->fitted_note[0], '\0');
+    /* the GPU model's file says so */
+    cr_expect_eq(emp_table_at(a, 0, 0)->origin, EMP_ORIGIN_FITTED);
+    cr_expect_eq(emp_table_at(a, 0, 1)->origin, EMP_ORIGIN_BARE);
+    cr_expect_gt(a->fitted_constants, 0);
     cr_expect_eq(emp_table_at(a, 0, 1)->run_count, 2);
     for (int c = 0; c < 2; c++) {
         cr_expect_eq(emp_table_at(a, 0, c)->ours_s.median,

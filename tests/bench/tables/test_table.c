@@ -47,7 +47,7 @@ static emp_table *make_table(void)
     cr_assert_eq(emp_table_create(&t, 2, 6, NULL), EMP_OK);
     t->title = "A small table.";
     t->source = "Nobody, Table 0";
-    t->fitted_note = "* fitted.";
+    t->fitted_constants = 5;
     snprintf(t->runtime, sizeof t->runtime, "tf-r1.3");
     snprintf(t->command, sizeof t->command, "scripts/emplace table 0");
     snprintf(t->version, sizeof t->version, "1.2.3");
@@ -66,7 +66,8 @@ static emp_table *make_table(void)
                                       .has_median = true};
     t->column[5] = (emp_table_column){"HDP", "hdp", "paper", 400, 3, .has_paper = true};
     emp_table_at(t, 0, 0)->paper_s = 6.25;
-    emp_table_at(t, 0, 0)->is_fitted = true;
+    emp_table_at(t, 0, 0)->origin = EMP_ORIGIN_FITTED;
+    emp_table_at(t, 0, 1)->origin = EMP_ORIGIN_INFERRED;
     emp_table_at(t, 0, 1)->paper_s = INFINITY;
     emp_table_at(t, 0, 2)->paper_s = 2.5;
     emp_table_at(t, 0, 5)->paper_s = 0.5;
@@ -84,6 +85,7 @@ static emp_table *make_table(void)
     fill(t, 1, 2, (double[]){2.0, INFINITY, INFINITY}, 3);
     fill(t, 1, 4, (double[]){INFINITY}, 1);
     fill(t, 1, 5, (double[]){90.0, INFINITY, 110.0}, 3); /* METIS has not been run */
+    emp_table_trace_origins(t);
     return t;
 }
 
@@ -134,24 +136,47 @@ Test(table, order_counts_pairs_of_predictions_that_differ_in_the_paper)
     const struct {
         const char *method;
         double      ours, paper;
-        bool        is_fitted;
-    } cells[5] = {{"a", 1, 10, false},
-                  {"b", 2, 20, false},
-                  {"c", 3, 15, false},
-                  {"d", 9, 5, true},
-                  {"e", 4, 20, false}};
+        emp_origin  origin;
+    } cells[5] = {{"a", 1, 10, EMP_ORIGIN_BARE},
+                  {"b", 2, 20, EMP_ORIGIN_BARE},
+                  {"c", 3, 15, EMP_ORIGIN_BARE},
+                  {"d", 9, 5, EMP_ORIGIN_FITTED},
+                  {"e", 4, 20, EMP_ORIGIN_BARE}};
 
     cr_assert_eq(emp_table_create(&t, 1, 5, NULL), EMP_OK);
     for (int32_t c = 0; c < 5; c++) {
         t->column[c].method = cells[c].method;
         fill(t, 0, c, &cells[c].ours, 1);
         emp_table_at(t, 0, c)->paper_s = cells[c].paper;
-        emp_table_at(t, 0, c)->is_fitted = cells[c].is_fitted;
+        emp_table_at(t, 0, c)->origin = cells[c].origin;
     }
+    emp_table_trace_origins(t);
     /* 10 < 20, 10 < 15, 10 < 20 and 15 < 20 hold, 20 > 15 does not; 20 = 20 is no order */
     emp_table_order order = emp_table_compare_order(t);
     cr_expect_eq(order.pairs, 5);
     cr_expect_eq(order.same, 4);
+    emp_table_destroy(t);
+}
+
+/* A method that ends at the placement of a fitted cell predicts nothing. */
+Test(table, origins_of_cells)
+{
+    emp_table   *t = NULL;
+    const double ours[5] = {1, 1, 2, 3, 1}, paper[5] = {4, 5, 6, NAN, NAN};
+
+    cr_assert_eq(emp_table_create(&t, 1, 5, NULL), EMP_OK);
+    for (int32_t c = 0; c < 5; c++) {
+        t->column[c].method = "m";
+        fill(t, 0, c, &ours[c], 1);
+        emp_table_at(t, 0, c)->paper_s = paper[c];
+    }
+    emp_table_at(t, 0, 0)->origin = EMP_ORIGIN_FITTED;
+    emp_table_trace_origins(t);
+    const emp_origin want[5] = {EMP_ORIGIN_FITTED, EMP_ORIGIN_REPEATED,
+                                EMP_ORIGIN_PREDICTED, EMP_ORIGIN_BARE, EMP_ORIGIN_BARE};
+    for (int32_t c = 0; c < 5; c++)
+        cr_expect_eq(emp_table_at(t, 0, c)->origin, want[c], "cell %d", c);
+    cr_expect_eq(emp_table_count_origin(t, EMP_ORIGIN_BARE), 2);
     emp_table_destroy(t);
 }
 
@@ -171,6 +196,7 @@ Test(table, order_does_not_count_pairs_of_the_same_runs)
     fill(t, 0, 0, (double[]){4, 5}, 2);
     emp_table_copy(t, 0, 1, 0);
     fill(t, 0, 2, (double[]){4.5, 4.5}, 2);
+    emp_table_trace_origins(t);
     /* 4 < 4.5 as 1 < 3, but 5 > 4.5; 4 < 5 could not be otherwise */
     emp_table_order order = emp_table_compare_order(t);
     cr_expect_eq(order.pairs, 2);
