@@ -131,15 +131,22 @@ static emp_port fused_batch_norm(emp_tf_slim *s, emp_port x, emp_shape channels)
     return x;
 }
 
-static emp_port add_batch_norm(emp_tf_slim *s, emp_port x, int64_t filters)
+static emp_port add_batch_norm(emp_tf_slim *s, const char *name, emp_port x,
+                               bool with_relu)
 {
-    emp_shape         channels = EMP_SHAPE(filters);
-    emp_tf_slim_scope outer = emp_tf_slim_enter(s, "BatchNorm");
+    emp_shape         channels = EMP_SHAPE(emp_tf_shape(s->tf, x).dim[3]);
+    emp_tf_slim_scope outer = emp_tf_slim_enter(s, name);
 
     x = s->fused_batch_norm ? fused_batch_norm(s, x, channels)
                             : unfused_batch_norm(s, x, channels);
+    if (with_relu) x = emp_tf_op1(s->tf, "Relu", NULL, x);
     emp_tf_slim_leave(s, outer);
     return x;
+}
+
+emp_port emp_tf_slim_batch_norm_relu(emp_tf_slim *s, const char *name, emp_port x)
+{
+    return add_batch_norm(s, name, x, true);
 }
 
 /* ---- convolution and pooling ------------------------------------------------------- */
@@ -180,7 +187,7 @@ emp_port emp_tf_slim_conv2d(emp_tf_slim *s, const char *name, emp_port x,
     if (conv.kind == EMP_TF_CONV_BIAS) {
         x = emp_tf_op2(tf, "BiasAdd", NULL, x, biases.read);
     } else {
-        x = add_batch_norm(s, x, conv.filters);
+        x = add_batch_norm(s, "BatchNorm", x, false);
     }
     if (conv.kind == EMP_TF_CONV_BN_RELU) x = emp_tf_op1(tf, "Relu", NULL, x);
     emp_tf_slim_leave(s, outer);

@@ -52,6 +52,9 @@ typedef struct {
 emp_port emp_tf_slim_conv2d(emp_tf_slim *s, const char *name, emp_port x,
                             emp_tf_conv conv);
 
+/** slim.batch_norm with a Relu behind it, in the scope \a name. */
+emp_port emp_tf_slim_batch_norm_relu(emp_tf_slim *s, const char *name, emp_port x);
+
 /** "MaxPool" or "AvgPool" in the scope \a name; filters and kind are not used. */
 emp_port emp_tf_slim_pool(emp_tf_slim *s, const char *name, const char *type, emp_port x,
                           emp_tf_conv window);

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* ResNet v1 of He et al. (2015) with bottleneck units, as slim builds it: the last unit
- * of each of the first three blocks halves the resolution. */
+/* ResNet of He et al. with bottleneck units, v1 (2015) and v2 (2016), as slim builds it:
+ * the last unit of each of the first three blocks halves the resolution. */
 #include <stddef.h>
 
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/tensorflow/tf_slim.h"
 #include "graphs/workloads/workloads_internal.h"
 
-enum { DEPTH, BATCH, CLASSES, FUSED_BN, COMMON };
+enum { DEPTH, VERSION, BATCH, CLASSES, FUSED_BN, COMMON };
 
 const emp_option emp_resnet_params[] = {
     EMP_WORKLOAD_NUMBER(DEPTH, "depth", 50, 152, "layers with weights: 50, 101 or 152",
                         152),
+    EMP_WORKLOAD_NUMBER(VERSION, "version", 1, 2,
+                        "2: batch norm and Relu before each convolution", 1),
     EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "images", 32),
     EMP_WORKLOAD_NUMBER(CLASSES, "classes", 2, 1000000, "classes", 1001),
     EMP_WORKLOAD_FLAG(FUSED_BN, "fused_bn", "one op for batch norm, not ten", 1),
@@ -21,15 +23,14 @@ const emp_option emp_resnet_params[] = {
 enum { BLOCKS = 4, IMAGE_SIZE = 224 };
 
 typedef struct {
-    int32_t     depth;
-    const char *scope;
-    int32_t     units[BLOCKS];
+    int32_t depth;
+    int32_t units[BLOCKS];
 } variant;
 
 static const variant variants[] = {
-    {50, "resnet_v1_50", {3, 4, 6, 3}},
-    {101, "resnet_v1_101", {3, 4, 23, 3}},
-    {152, "resnet_v1_152", {3, 8, 36, 3}},
+    {50, {3, 4, 6, 3}},
+    {101, {3, 4, 23, 3}},
+    {152, {3, 8, 36, 3}},
 };
 
 static const variant *find_variant(int64_t depth)
@@ -60,28 +61,30 @@ static emp_port conv2d_same(emp_tf_slim *s, const char *name, emp_port x,
     return emp_tf_slim_conv2d(s, name, x, conv);
 }
 
-static emp_port shortcut(emp_tf_slim *s, emp_port x, int32_t depth, int32_t stride)
+/* A 1x1 convolution where the depth changes, else the input. \a normed is what a
+ * convolution reads: the input itself, or in v2 its batch norm. */
+static emp_port shortcut(emp_tf_slim *s, emp_port x, emp_port normed, int32_t depth,
+                         int32_t stride, emp_tf_conv_kind kind)
 {
     emp_tf_conv conv = {.height = 1,
                         .width = 1,
                         .filters = depth,
                         .stride = stride,
                         .is_same = true,
-                        .kind = EMP_TF_CONV_BN};
+                        .kind = kind};
 
     if (emp_tf_shape(s->tf, x).dim[3] != depth) {
-        return emp_tf_slim_conv2d(s, "shortcut", x, conv);
+        return emp_tf_slim_conv2d(s, "shortcut", normed, conv);
     }
     return stride == 1 ? x : emp_tf_slim_pool(s, "shortcut", "MaxPool", x, conv);
 }
 
-/* 1x1 down to a quarter of the depth, 3x3, 1x1 back up; plus the shortcut. */
-static emp_port bottleneck(emp_tf_slim *s, emp_port x, int32_t depth, int32_t stride)
+/* 1x1 down to a quarter of the depth, 3x3, 1x1 back up. */
+static emp_port residual(emp_tf_slim *s, emp_port x, int32_t depth, int32_t stride,
+                         emp_tf_conv_kind kind)
 {
-    emp_tf_slim_scope outer = emp_tf_slim_enter(s, "bottleneck_v1");
-    emp_port          direct = shortcut(s, x, depth, stride);
-    emp_tf_conv       conv = {
-              .height = 1, .width = 1, .filters = depth / 4, .stride = 1, .is_same = true};
+    emp_tf_conv conv = {
+        .height = 1, .width = 1, .filters = depth / 4, .stride = 1, .is_same = true};
 
     x = emp_tf_slim_conv2d(s, "conv1", x, conv);
     emp_tf_conv middle = conv;
@@ -89,15 +92,30 @@ static emp_port bottleneck(emp_tf_slim *s, emp_port x, int32_t depth, int32_t st
     middle.stride = stride;
     x = conv2d_same(s, "conv2", x, middle);
     conv.filters = depth;
-    conv.kind = EMP_TF_CONV_BN;
-    x = emp_tf_slim_conv2d(s, "conv3", x, conv);
+    conv.kind = kind;
+    return emp_tf_slim_conv2d(s, "conv3", x, conv);
+}
+
+/* The residual plus the shortcut. v1 has batch norm in the last convolution and a Relu
+ * behind the sum, v2 both at the front of the unit. */
+static emp_port bottleneck(emp_tf_slim *s, emp_port x, bool is_v2, int32_t depth,
+                           int32_t stride)
+{
+    emp_tf_slim_scope outer =
+        emp_tf_slim_enter(s, is_v2 ? "bottleneck_v2" : "bottleneck_v1");
+    emp_tf_conv_kind kind = is_v2 ? EMP_TF_CONV_BIAS : EMP_TF_CONV_BN;
+    emp_port         normed = is_v2 ? emp_tf_slim_batch_norm_relu(s, "preact", x) : x;
+    emp_port         direct = shortcut(s, x, normed, depth, stride, kind);
+
+    x = residual(s, normed, depth, stride, kind);
     x = emp_tf_op2(s->tf, "Add", "add", direct, x);
-    x = emp_tf_op1(s->tf, "Relu", NULL, x);
+    if (!is_v2) x = emp_tf_op1(s->tf, "Relu", NULL, x);
     emp_tf_slim_leave(s, outer);
     return x;
 }
 
-static emp_port block(emp_tf_slim *s, emp_port x, int32_t number, int32_t unit_count)
+static emp_port block(emp_tf_slim *s, emp_port x, bool is_v2, int32_t number,
+                      int32_t unit_count)
 {
     emp_tf_slim_scope outer =
         emp_tf_slim_enter(s, emp_tf_number(s->tf, "block%d", number + 1));
@@ -106,7 +124,7 @@ static emp_port block(emp_tf_slim *s, emp_port x, int32_t number, int32_t unit_c
         bool              is_last = unit == unit_count - 1 && number < BLOCKS - 1;
         emp_tf_slim_scope inner =
             emp_tf_slim_enter(s, emp_tf_number(s->tf, "unit_%d", unit + 1));
-        x = bottleneck(s, x, 256 << number, is_last ? 2 : 1);
+        x = bottleneck(s, x, is_v2, 256 << number, is_last ? 2 : 1);
         emp_tf_slim_leave(s, inner);
     }
     emp_tf_slim_leave(s, outer);
@@ -125,13 +143,18 @@ static emp_port network(emp_tf_slim *s, emp_port x, const int64_t *v)
                                  .is_same = true,
                                  .kind = EMP_TF_CONV_BIAS};
     const variant       *shape = find_variant(v[DEPTH]);
-    emp_tf_slim_scope    outer = emp_tf_slim_enter(s, shape->scope);
+    bool                 is_v2 = v[VERSION] == 2;
+    const char          *name = is_v2 ? "resnet_v2_%d" : "resnet_v1_%d";
+    emp_tf_slim_scope    outer =
+        emp_tf_slim_enter(s, emp_tf_number(s->tf, name, shape->depth));
 
+    if (is_v2) first.kind = EMP_TF_CONV_BIAS;
     x = conv2d_same(s, "conv1", x, first);
     x = emp_tf_slim_pool(s, "pool1", "MaxPool", x, window);
     for (int32_t i = 0; i < BLOCKS; i++) {
-        x = block(s, x, i, shape->units[i]);
+        x = block(s, x, is_v2, i, shape->units[i]);
     }
+    if (is_v2) x = emp_tf_slim_batch_norm_relu(s, "postnorm", x);
     x = emp_tf_reduce(s->tf, "Mean", "pool5", x, space, 2, true);
     x = emp_tf_slim_conv2d(s, "logits", x, last);
     emp_tf_slim_predictions(s, "predictions", x);

@@ -48,7 +48,7 @@ static const emp_workload families[] = {
      emp_rnnlm_params, emp_rnnlm_build},
     {"inception_v3", "image classifier: Inception-V3 with auxiliary head, 299 x 299",
      emp_inception_v3_params, emp_inception_v3_build},
-    {"resnet", "image classifier: ResNet v1 with bottleneck units, 224 x 224",
+    {"resnet", "image classifier: ResNet v1 or v2 with bottleneck units, 224 x 224",
      emp_resnet_params, emp_resnet_build},
 };
 

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/logging.h>
 #include <criterion/parameterized.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,6 +53,7 @@ static struct count_case front_end_cases[] = {
     {"inception_v3:old_broadcast_grads=0", 23603},
     {"resnet:depth=152,fused_bn=0,old_broadcast_grads=0,const_zeros=0", 38327},
     {"resnet:depth=50,old_broadcast_grads=0,const_zeros=0", 7333},
+    {"resnet:version=2,old_broadcast_grads=0,const_zeros=0", 22057},
     {"rnnlm:sampled=0,gate_gradients=0,old_broadcast_grads=0", 4264},
     {"rnnlm:gate_gradients=0,old_broadcast_grads=0", 4566},
     {"rnnlm:per_step_softmax=1", 9444},
@@ -155,6 +157,27 @@ Test(workloads, a_step_trains_and_does_not_save)
     emp_graph_destroy(step);
 }
 
+/* What the front end made of slim's resnet_v2_152. The layers by hand: 50 units of three
+ * convolutions and three batch norms, four projections, first and last convolution, and the
+ * last batch norm. */
+Test(workloads, resnet_v2_has_batch_norm_before_convolutions)
+{
+    emp_graph *graph =
+        build("resnet:depth=152,version=2,old_broadcast_grads=0,const_zeros=0");
+
+    cr_expect_eq(graph->edge_count + graph->control_edge_count, 34306);
+    cr_expect_eq(graph->control_edge_count, 6203);
+    cr_expect_eq(llround((double)graph->parameter_count / 1e3), 60239, "%lld",
+                 (long long)graph->parameter_count);
+    cr_expect_eq(count_type(graph, "Conv2D"), 3 * 50 + 4 + 2);
+    cr_expect_eq(count_type(graph, "FusedBatchNorm"), 3 * 50 + 1);
+    cr_expect_eq(count_type(graph, "BiasAdd"), 50 + 4 + 2);
+    cr_expect_geq(
+        emp_graph_find(graph, "resnet_v2_152/block3/unit_36/bottleneck_v2/preact/Relu"),
+        0);
+    emp_graph_destroy(graph);
+}
+
 Test(workloads, the_saver_can_be_left_out)
 {
     emp_graph *graph = build("nmt:layers=1,steps=2,units=8,vocab=10,batch=2,saver=0");
@@ -228,7 +251,7 @@ struct message_case {
 static struct message_case message_cases[] = {
     {"vgg:batch=1",       "no workload \"vgg\"; there are nmt, rnnlm, inception_v3, resnet"},
     {"",                  "no workload \"\"; there are nmt, rnnlm, inception_v3, resnet"},
-    {"resnet:color=3",    "resnet has no option \"color\"; it has depth, batch, classes, fused_bn, "
+    {"resnet:color=3",    "resnet has no option \"color\"; it has depth, version, batch, classes, fused_bn, "
                           "optimizer, gate_gradients, old_broadcast_grads, const_zeros, saver"},
     {"nmt:layers=0",      "nmt: option layers is 0, must be a whole number in 1..64"},
     {"nmt:layers=65",     "nmt: option layers is 65, must be a whole number in 1..64"},
