@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are tables read as they were written, and is damage an error with its place? */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text/csv.h"
+#include "tests/support/scratch.h"
+
+static void tear_down(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+
+TestSuite(csv, .fini = tear_down);
+
+static emp_status parse(emp_csv *csv, const char *text, emp_error *err)
+{
+    return emp_csv_parse(csv, text, strlen(text), "t.csv", err);
+}
+
+Test(csv, fields_are_texts_numbers_and_hashes)
+{
+    emp_error err = {0};
+    emp_csv   csv = {0};
+    int32_t   column;
+    double    real;
+    int64_t   count;
+    uint64_t  hash;
+
+    cr_assert_eq(parse(&csv,
+                       "# made by: me, \"quoted\"\nname,step_s,n,hash\n"
+                       "\"a,\"\"b\"\"\",1.5e-3,-7,00000000000000ff\n\n,2,8,x\r\n",
+                       &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(csv.column_count, 4);
+    cr_assert_eq(csv.row_count, 2);
+    cr_expect_str_eq(emp_csv_text(&csv, 0, 0), "a,\"b\"");
+    cr_expect_str_eq(emp_csv_text(&csv, 1, 0), "");
+    cr_assert_eq(emp_csv_find(&column, &csv, "step_s", &err), EMP_OK);
+    cr_expect_eq(emp_csv_real(&real, &csv, 0, column, &err), EMP_OK);
+    cr_expect_eq(real, 1.5e-3);
+    cr_expect_eq(emp_csv_count(&count, &csv, 0, 2, &err), EMP_OK);
+    cr_expect_eq(count, -7);
+    cr_expect_eq(emp_csv_hash(&hash, &csv, 0, 3, &err), EMP_OK);
+    cr_expect_eq(hash, 255);
+    cr_expect_eq(emp_csv_hash(&hash, &csv, 1, 3, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "t.csv, row 2: hash is \"x\""), "%s", err.msg);
+    err = (emp_error){0};
+    cr_expect_eq(emp_csv_real(&real, &csv, 0, 0, &err), EMP_EFORMAT);
+    cr_expect_eq(emp_csv_count(&count, &csv, 0, 1, NULL), EMP_EFORMAT);
+    err = (emp_error){0};
+    cr_expect_eq(emp_csv_find(&column, &csv, "colour", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "no column colour"), "%s", err.msg);
+    emp_csv_clear(&csv);
+}
+
+struct refusal {
+    char text[48];
+    char mentions[24];
+};
+
+/* clang-format off */
+static struct refusal refusals[] = {
+    {"",                       "no table"},
+    {"# nothing\n",            "no table"},
+    {"a,b\n1\n",               "t.csv:2: 1 fields"},
+    {"a,b\n1,2\n1,2,3\n",      "t.csv:3: 3 fields"},
+    {"a,b\n\"1,2\n",           "t.csv:2: a quote"},
+    {"a,b\n\"1\"x,2\n",        "t.csv:2: a quote"},
+};
+/* clang-format on */
+
+ParameterizedTestParameters(csv, what_is_no_table_is_refused)
+{
+    return cr_make_param_array(struct refusal, refusals,
+                               sizeof refusals / sizeof *refusals);
+}
+
+ParameterizedTest(struct refusal *r, csv, what_is_no_table_is_refused)
+{
+    emp_error err = {0};
+    emp_csv   csv = {0};
+
+    cr_expect_eq(parse(&csv, r->text, &err), EMP_EFORMAT, "%s", r->text);
+    cr_expect_not_null(strstr(err.msg, r->mentions), "%s", err.msg);
+    emp_csv_clear(&csv);
+}
+
+static const char sample[] =
+    "# made by: emplace\nworkload,s,hash\n\"nmt:a=1,b=2\",0.25,0123456789abcdef\n"
+    "\"x\"\"y\",1e9,ffffffffffffffff\n";
+
+/* Reads all fields in all ways. \return how many are numbers, or -1: no table. */
+static int32_t read_all(const char *bytes, size_t size)
+{
+    emp_csv  csv = {0};
+    int32_t  numbers = -1;
+    double   real;
+    int64_t  count;
+    uint64_t hash;
+
+    if (emp_csv_parse(&csv, bytes, size, "t.csv", NULL) == EMP_OK) {
+        numbers = 0;
+        for (int32_t r = 0; r < csv.row_count; r++) {
+            for (int32_t c = 0; c < csv.column_count; c++) {
+                numbers += emp_csv_real(&real, &csv, r, c, NULL) == EMP_OK;
+                numbers += emp_csv_count(&count, &csv, r, c, NULL) == EMP_OK;
+                numbers += emp_csv_hash(&hash, &csv, r, c, NULL) == EMP_OK;
+            }
+        }
+    }
+    emp_csv_clear(&csv);
+    return numbers;
+}
+
+/* In memory of exactly its size, so that a sanitizer sees what lies beyond. */
+Test(csv, damaged_bytes_are_an_error_or_a_table)
+{
+    uint32_t state = 20261123;
+    int      refused = 0;
+
+    for (int round = 0; round < 5000; round++) {
+        size_t size = sizeof sample - 1;
+        char  *bytes = malloc(size);
+        cr_assert_not_null(bytes);
+        memcpy(bytes, sample, size);
+        for (int i = 0; i < 3; i++) {
+            state = state * 1664525u + 1013904223u;
+            bytes[(state >> 8) % size] = "\n,\"#\r\0x9"[(state >> 4) & 7];
+            if ((state >> 24) < 8) size = 1 + state % size;
+        }
+        refused += read_all(bytes, size) < 0;
+        free(bytes);
+    }
+    cr_expect_gt(refused, 500);
+    cr_expect_lt(refused, 5000);
+}
+
+Test(csv, files_are_read_and_missing_ones_are_named)
+{
+    char      path[SCRATCH_PATH_BYTES];
+    emp_error err = {0};
+    emp_csv   csv = {0};
+
+    scratch_create();
+    scratch_write_text(path, sizeof path, "t.csv", sample);
+    cr_expect_eq(emp_csv_load(&csv, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(csv.row_count, 2);
+    emp_csv_clear(&csv);
+    cr_expect_eq(emp_csv_load(&csv, "nowhere.csv", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "nowhere.csv"), "%s", err.msg);
+    emp_csv_clear(&csv);
+    scratch_remove();
+}
+
+Test(csv, every_allocation_may_fail)
+{
+    emp_status st = EMP_ENOMEM;
+
+    for (long successes = 0; st != EMP_OK; successes++) {
+        emp_csv csv = {0};
+        emp_mem_fail_after(successes);
+        st = parse(&csv, sample, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
+        emp_csv_clear(&csv);
+        cr_expect_eq(emp_mem_live_blocks(), 0);
+    }
+}
