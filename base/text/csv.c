@@ -168,8 +168,8 @@ void emp_csv_clear(emp_csv *csv)
 
 static const char *field(const emp_csv *csv, int32_t record, int32_t column)
 {
-    return csv->text + csv->cell[(size_t)record * (size_t)csv->column_count +
-                                 (size_t)column];
+    return csv->text +
+           csv->cell[(size_t)record * (size_t)csv->column_count + (size_t)column];
 }
 
 emp_status emp_csv_find(int32_t *column, const emp_csv *csv, const char *name,

@@ -110,12 +110,16 @@ emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes)
 void emp_measure_derive(emp_machine *machine, emp_runtime *runtime)
 {
     const emp_device *group = emp_machine_first(machine, EMP_DEVICE_GPU);
+    double            core_flops_per_s = wave_flops / group->gemm_per_wave_s;
 
     for (int32_t d = 0; d < machine->device_count; d++) {
         emp_device *host = &machine->device[d];
+        host->peak_flops_per_s =
+            core_flops_per_s *
+            (host->kind == EMP_DEVICE_CPU ? host->cores : host->multiprocessors);
         if (host->kind != EMP_DEVICE_CPU) continue;
         host->core = group->core;
-        host->gemm_core_flops_per_s = wave_flops / group->gemm_per_wave_s;
+        host->gemm_core_flops_per_s = core_flops_per_s;
         host->conv_core_flops_per_s = host->gemm_core_flops_per_s;
         host->core_bytes_per_s = group->memory_bytes_per_s / group->multiprocessors;
         host->memory_bytes_per_s = host->core_bytes_per_s * host->bandwidth_cores;

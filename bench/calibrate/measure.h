@@ -51,8 +51,8 @@ extern const emp_constant emp_measure_constants[EMP_MEASURE_CONSTANTS];
  * of \a cache_bytes; NULL = no memory. */
 emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes);
 
-/** Gives hosts the constants of the groups' cores, and the runtime what it says of the
- * host's ops. */
+/** Gives hosts the constants of the groups' cores, all devices the peak that products reach, and
+ * the runtime what it says of the host's ops. */
 void emp_measure_derive(emp_machine *machine, emp_runtime *runtime);
 
 /** \retval EMP_EINVAL  The machine has several hosts, or no group; the runtime has other

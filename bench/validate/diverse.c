@@ -32,6 +32,47 @@ struct deal {
     emp_device_id      gpu[EMP_MAX_DEVICES];
 };
 
+/* ---- a machine to deal on ---------------------------------------------------------- */
+
+/* About those of one core of a server; only how they compare matters. */
+static const double plain_flops_per_s = 60e9, plain_bytes_per_s = 10e9,
+                    plain_link_bytes_per_s = 5e9, plain_kernel_s = 5e-6;
+enum { TILE = 64 };
+
+static void make_plain(emp_device *d)
+{
+    d->has_core = false;
+    d->peak_flops_per_s = plain_flops_per_s;
+    d->memory_bytes_per_s = d->core_bytes_per_s = plain_bytes_per_s;
+    d->gemm_base_s = d->kernel_minimum_s = plain_kernel_s;
+    d->gemm_per_k_s = 0.0;
+    d->gemm_per_wave_s = 2.0 * TILE * TILE / plain_flops_per_s;
+    d->multiprocessors = d->split_limit = 1;
+    d->gemm_tile_rows = d->conv_tile_rows = TILE;
+    d->gemm_skinny_factor = d->conv_factor = d->scaling_exponent = 1.0;
+    d->gemm_skinny_limit = 0;
+    d->cores = d->bandwidth_cores = 1;
+    d->clock_hz = 1e9;
+    d->gemm_core_flops_per_s = d->conv_core_flops_per_s = plain_flops_per_s;
+}
+
+emp_machine *emp_diverse_machine(const emp_machine *machine)
+{
+    emp_machine *m = EMP_NEW(emp_machine);
+
+    if (m == NULL) return NULL;
+    *m = *machine;
+    for (int32_t d = 0; d < m->device_count; d++) make_plain(&m->device[d]);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        m->link[l].bytes_per_s = plain_link_bytes_per_s;
+        m->link[l].latency_s = 0.0;
+    }
+    emp_machine_time_routes(m);
+    return m;
+}
+
+/* ---- placements -------------------------------------------------------------------- */
+
 static emp_device_id any_gpu(struct deal *d)
 {
     return d->gpu[emp_rng_below(&d->rng, (uint32_t)d->gpu_count)];

@@ -10,6 +10,11 @@
 
 enum { EMP_DIVERSE_NAME_BYTES = 32 };
 
+/** A machine of the same devices and links, all of whose constants are plain: placements that are
+ * dealt on it do not change with what is calibrated, so that measurements can be compared with
+ * another model later. emp_machine_destroy() releases it; NULL = memory is out. */
+emp_machine *emp_diverse_machine(const emp_machine *machine);
+
 /** Placement \a index >= 0 of an endless list that \a seed makes: legal, and named
  * ("chunks 3", "parts 8 #1", "mixed 15 % #0"). \a base is what mixed ones start from.
  * \retval EMP_EINVAL  The machine has no GPU; and those of metis_cut.h. */

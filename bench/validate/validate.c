@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/arrays.h"
+#include "base/hash.h"
+#include "bench/validate/guesses.h"
 #include "sim/surrogate/agreement.h"
 
 static bool is_in_use(const emp_replay_result *r, int32_t device)
@@ -26,25 +28,47 @@ static bool is_shared(const emp_replay_result *r)
     return false;
 }
 
-void emp_validation_case_set(emp_validation_case *out, const char *name,
-                             const emp_sim_result    *predicted,
-                             const emp_replay_result *measured)
+void emp_validation_case_measured(emp_validation_case *out, const char *name,
+                                  const emp_replay_result *measured)
 {
-    *out = (emp_validation_case){.is_predicted_feasible = predicted->is_feasible,
-                                 .is_feasible = measured->is_feasible,
+    *out = (emp_validation_case){.is_feasible = measured->is_feasible,
                                  .is_shared = is_shared(measured),
-                                 .predicted_s = (double)predicted->step_time_ns * 1e-9,
                                  .measured_s = measured->median_s,
                                  .low_s = measured->low_s,
                                  .high_s = measured->high_s,
                                  .device_count = measured->device_count};
     snprintf(out->name, sizeof out->name, "%s", name);
     for (int32_t d = 0; d < measured->device_count; d++) {
-        out->predicted_busy_s[d] = (double)predicted->busy_ns[d] * 1e-9;
         out->busy_s[d] = measured->device[d].busy_s;
-        out->predicted_peak_bytes[d] = predicted->peak_bytes[d];
         out->peak_bytes[d] = measured->device[d].peak_bytes;
     }
+}
+
+void emp_validation_case_predicted(emp_validation_case  *out,
+                                   const emp_sim_result *predicted)
+{
+    out->is_predicted_feasible = predicted->is_feasible;
+    out->predicted_s = (double)predicted->step_time_ns * 1e-9;
+    for (int32_t d = 0; d < out->device_count; d++) {
+        out->predicted_busy_s[d] = (double)predicted->busy_ns[d] * 1e-9;
+        out->predicted_peak_bytes[d] = predicted->peak_bytes[d];
+    }
+}
+
+uint64_t emp_validation_hash(const emp_graph *graph, const emp_device_id *device_of_op)
+{
+    uint64_t hash = emp_hash_u64(EMP_HASH_SEED, graph->hash);
+
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        if (!graph->op[op].is_folded)
+            hash = emp_hash_u64(hash, (uint64_t)device_of_op[op]);
+    return hash;
+}
+
+double emp_validation_spread(const emp_validation_case *c)
+{
+    return c->is_feasible && c->measured_s > 0.0 ? (c->high_s - c->low_s) / c->measured_s
+                                                 : 0.0;
 }
 
 /* ---- a summary --------------------------------------------------------------------- */
@@ -70,13 +94,17 @@ static void compare_pairs(emp_validation_summary *s, const double *predicted,
     }
 }
 
+/* Times of the steps that count, and guesses of them; all [timed_count]. */
+struct times {
+    double *measured, *predicted, *roofline, *copies;
+};
+
 /* Step times of those cases that have both. */
-static emp_status compare_times(emp_validation_summary    *s,
+static emp_status collect_times(emp_validation_summary    *s,
                                 const emp_validation_case *cases, int32_t count,
-                                double *predicted, double *measured, emp_error *err)
+                                struct times *t, emp_error *err)
 {
-    emp_agreement agreement;
-    double        sum = 0.0, abs_sum = 0.0;
+    double sum = 0.0, abs_sum = 0.0, roofline_sum = 0.0;
 
     for (int32_t i = 0; i < count; i++) {
         if (!is_timed(&cases[i])) continue;
@@ -84,21 +112,42 @@ static emp_status compare_times(emp_validation_summary    *s,
             return EMP_ERROR(EMP_EINVAL,
                              "placement %s: measured %g s, which is no step time",
                              cases[i].name, cases[i].measured_s);
-        double error = cases[i].predicted_s / cases[i].measured_s - 1.0;
+        int32_t k = s->timed_count++;
+        t->measured[k] = cases[i].measured_s;
+        t->predicted[k] = cases[i].predicted_s;
+        t->roofline[k] = cases[i].roofline_s;
+        t->copies[k] = cases[i].copies_s;
+        double error = t->predicted[k] / t->measured[k] - 1.0;
         sum += error;
         abs_sum += fabs(error);
+        roofline_sum += fabs(t->roofline[k] / t->measured[k] - 1.0);
         s->worst_error_frac = farther(error, s->worst_error_frac);
-        predicted[s->timed_count] = cases[i].predicted_s;
-        measured[s->timed_count++] = cases[i].measured_s;
+        s->least_s = fmin(s->least_s, t->measured[k]);
+        s->most_s = fmax(s->most_s, t->measured[k]);
     }
     s->mean_abs_error_frac = abs_sum / s->timed_count; /* NaN of none */
     s->bias_frac = sum / s->timed_count;
-    s->spearman = s->kendall = NAN;
+    s->roofline_error_frac = roofline_sum / s->timed_count;
+    s->constant_s =
+        emp_guess_constant(&s->constant_error_frac, t->measured, s->timed_count);
+    return EMP_OK;
+}
+
+static emp_status compare_ranks(emp_validation_summary *s, const struct times *t,
+                                emp_error *err)
+{
+    emp_agreement a;
+
+    s->spearman = s->kendall = s->roofline_spearman = s->copies_spearman = NAN;
     if (s->timed_count < 2) return EMP_OK;
-    EMP_CHECK(emp_agreement_of(&agreement, predicted, measured, s->timed_count, err));
-    s->spearman = agreement.spearman;
-    s->kendall = agreement.kendall;
-    compare_pairs(s, predicted, measured);
+    EMP_CHECK(emp_agreement_of(&a, t->predicted, t->measured, s->timed_count, err));
+    s->spearman = a.spearman;
+    s->kendall = a.kendall;
+    EMP_CHECK(emp_agreement_of(&a, t->roofline, t->measured, s->timed_count, err));
+    s->roofline_spearman = a.spearman;
+    EMP_CHECK(emp_agreement_of(&a, t->copies, t->measured, s->timed_count, err));
+    s->copies_spearman = a.spearman;
+    compare_pairs(s, t->predicted, t->measured);
     return EMP_OK;
 }
 
@@ -150,13 +199,15 @@ emp_status emp_validation_summarize(emp_validation_summary    *out,
                                     const emp_validation_case *cases, int32_t count,
                                     emp_error *err)
 {
-    emp_status st = EMP_OK;
-    double    *predicted = EMP_NEW_ARRAY(double, (size_t)count + 1);
-    double    *measured = EMP_NEW_ARRAY(double, (size_t)count + 1);
+    emp_status   st = EMP_OK;
+    emp_arrays   arrays = {0};
+    size_t       room = (size_t)count;
+    struct times t = {
+        EMP_ADD_ARRAY(&arrays, double, room), EMP_ADD_ARRAY(&arrays, double, room),
+        EMP_ADD_ARRAY(&arrays, double, room), EMP_ADD_ARRAY(&arrays, double, room)};
 
-    *out = (emp_validation_summary){0};
-    if (predicted == NULL || measured == NULL)
-        EMP_FAIL(EMP_ENOMEM, "times of %d placements", count);
+    *out = (emp_validation_summary){.least_s = INFINITY};
+    if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "times of %d placements", count);
     for (int32_t i = 0; i < count; i++) {
         bool is_predicted = cases[i].is_predicted_feasible;
         out->both_fit += cases[i].is_feasible && is_predicted;
@@ -164,14 +215,18 @@ emp_status emp_validation_summarize(emp_validation_summary    *out,
         out->missed_oom += !cases[i].is_feasible && is_predicted;
         out->false_oom += cases[i].is_feasible && !is_predicted;
         out->shared_count += fits(&cases[i]) && cases[i].is_shared;
+        double spread = emp_validation_spread(&cases[i]);
+        out->unsteady_count += spread > EMP_VALIDATION_SPREAD;
+        out->worst_spread = fmax(out->worst_spread, spread);
     }
-    EMP_TRY(compare_times(out, cases, count, predicted, measured, err));
+    EMP_TRY(collect_times(out, cases, count, &t, err));
+    EMP_TRY(compare_ranks(out, &t, err));
+    if (out->timed_count == 0) out->least_s = out->most_s = NAN;
     compare_busy(out, cases, count);
     compare_peaks(out, cases, count);
 
 cleanup:
-    emp_free(predicted);
-    emp_free(measured);
+    emp_arrays_clear(&arrays);
     return st;
 }
 

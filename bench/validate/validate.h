@@ -9,6 +9,10 @@
  * do not fit, by either word, count for verdicts only. So do those in which two devices
  * worked on the same cores or GPU, as happens on a computer that has fewer than the machine:
  * the simulator takes devices to be apart.
+ *
+ * A prediction is worth something if it beats those that know less. So three guesses stand beside
+ * it: one constant for all placements of a workload, chosen with the measurements in hand; a
+ * roofline (bench/validate/guesses.h); and the order of what copies take on their links.
  */
 #ifndef EMP_BENCH_VALIDATE_VALIDATE_H
 #define EMP_BENCH_VALIDATE_VALIDATE_H
@@ -18,6 +22,9 @@
 
 /** A device is in use if it is busy for more than this part of the step. */
 #define EMP_VALIDATION_IN_USE 0.02
+/** A measurement is steady if the quartiles of its steps are no farther apart than this part of
+ * the median. */
+#define EMP_VALIDATION_SPREAD 0.1
 /** Two steps are apart if the longer one takes longer by more than this part. */
 #define EMP_VALIDATION_APART 0.1
 /** A device's peak counts if it holds at least this part of all peaks: others hold a few
@@ -25,20 +32,32 @@
 #define EMP_VALIDATION_PEAK 0.01
 
 typedef struct {
-    char    name[64];
-    bool    is_predicted_feasible, is_feasible;
-    bool    is_shared;               /**< two devices in use ran on the same hardware */
-    double  predicted_s, measured_s; /**< of the step */
-    double  low_s, high_s;           /**< quartiles of the measured */
-    int32_t device_count;
-    double  predicted_busy_s[EMP_MAX_DEVICES], busy_s[EMP_MAX_DEVICES];
-    int64_t predicted_peak_bytes[EMP_MAX_DEVICES], peak_bytes[EMP_MAX_DEVICES];
+    char     name[64];
+    uint64_t hash; /**< emp_validation_hash() */
+    bool     is_predicted_feasible, is_feasible;
+    bool     is_shared;               /**< two devices in use ran on the same hardware */
+    bool     keeps_rates;             /**< copies took the time of the machine's links */
+    double   predicted_s, measured_s; /**< of the step */
+    double   low_s, high_s;           /**< quartiles of the measured */
+    double   roofline_s;              /**< emp_guess_roofline_s() */
+    double   copies_s;                /**< emp_guess_copies_s() */
+    int32_t  device_count;
+    double   predicted_busy_s[EMP_MAX_DEVICES], busy_s[EMP_MAX_DEVICES];
+    int64_t  predicted_peak_bytes[EMP_MAX_DEVICES], peak_bytes[EMP_MAX_DEVICES];
 } emp_validation_case;
 
-/** Puts both words together. */
-void emp_validation_case_set(emp_validation_case *out, const char *name,
-                             const emp_sim_result    *predicted,
-                             const emp_replay_result *measured);
+/** Fills what was measured, and clears the rest. */
+void emp_validation_case_measured(emp_validation_case *out, const char *name,
+                                  const emp_replay_result *measured);
+/** Fills what the simulator says; the device count is there already. */
+void emp_validation_case_predicted(emp_validation_case  *out,
+                                   const emp_sim_result *predicted);
+
+/** Which graph and which placement: all that a measurement depends on but the computer. O(V). */
+uint64_t emp_validation_hash(const emp_graph *graph, const emp_device_id *device_of_op);
+
+/** How far the quartiles of the steps are apart, of the median; 0 of a step that does not fit. */
+double emp_validation_spread(const emp_validation_case *c);
 
 /** NaN where there is nothing to compare. */
 typedef struct {
@@ -48,8 +67,15 @@ typedef struct {
     double  bias_frac;           /**< mean error, with its sign */
     double  worst_error_frac;    /**< the one farthest from 0, with its sign */
     double  spearman, kendall;   /**< of step times */
-    int32_t apart_count;         /**< pairs of steps that are apart, as measured */
-    int32_t apart_in_order;      /**< of these, predicted in the same order */
+    double  least_s, most_s;     /**< measured */
+    double  constant_s;          /**< the one guess for all that is least wrong */
+    double  constant_error_frac; /**< its mean of |error| */
+    double  roofline_error_frac; /**< likewise, of the roofline */
+    double  roofline_spearman, copies_spearman;
+    int32_t unsteady_count;  /**< cases that fit and are not steady, timed or not */
+    double  worst_spread;    /**< of these and all others */
+    int32_t apart_count;     /**< pairs of steps that are apart, as measured */
+    int32_t apart_in_order;  /**< of these, predicted in the same order */
     double  busy_error_frac; /**< mean of |error|, devices weighted by measured time */
     double  peak_error_frac; /**< mean of |error| of peaks that count */
     double  worst_peak_error_frac;

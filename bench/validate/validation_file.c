@@ -1,76 +1,69 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/validate/validation_file.h"
 
-#include <stdio.h>
-
+#include "base/arrays.h"
 #include "base/mem.h"
 #include "run/store/columns.h"
 
-/* Column, and what it holds of device d of case c. */
-#define INTEGERS(X)                                     \
-    X(device, d)                                        \
-    X(predicted_feasible, c->is_predicted_feasible)     \
-    X(feasible, c->is_feasible)                         \
-    X(shared, c->is_shared)                             \
-    X(predicted_peak_bytes, c->predicted_peak_bytes[d]) \
-    X(peak_bytes, c->peak_bytes[d])
-#define NUMBERS(X)                              \
-    X(predicted_s, c->predicted_s)              \
-    X(measured_s, c->measured_s)                \
-    X(low_s, c->low_s)                          \
-    X(high_s, c->high_s)                        \
-    X(predicted_busy_s, c->predicted_busy_s[d]) \
-    X(busy_s, c->busy_s[d])
+typedef char text_value[EMP_COLUMN_TEXT_BYTES];
 
-struct rows {
-    int64_t  count;
-    int64_t *workload;
-    char (*placement)[EMP_COLUMN_TEXT_BYTES];
-#define X(name, value) int64_t *name;
-    INTEGERS(X)
-#undef X
-#define X(name, value) double *name;
-    NUMBERS(X)
-#undef X
-};
+enum range { VALUE, LOW, HIGH };
 
-static bool allocate(struct rows *r, size_t count)
+static bool is_real(const emp_sheet_column *c)
 {
-    bool is_there = true;
-
-    r->workload = EMP_NEW_ARRAY(int64_t, count);
-    r->placement = emp_calloc(count, sizeof *r->placement);
-    is_there = r->workload != NULL && r->placement != NULL;
-#define X(name, value)                            \
-    r->name = emp_calloc(count, sizeof *r->name); \
-    is_there = is_there && r->name != NULL;
-    INTEGERS(X)
-    NUMBERS(X)
-#undef X
-    return is_there;
+    return c->kind == EMP_SHEET_REAL || c->kind == EMP_SHEET_SECONDS ||
+           c->kind == EMP_SHEET_SHARE;
 }
 
-static void clear(struct rows *r)
+static double real_of(const emp_value *v, enum range range)
 {
-    emp_free(r->workload);
-    emp_free(r->placement);
-#define X(name, value) emp_free(r->name);
-    INTEGERS(X)
-    NUMBERS(X)
-#undef X
+    if (v->tag != EMP_VALUE_REAL) return NAN;
+    if (range == VALUE) return v->real;
+    if (!v->has_range) return NAN;
+    return range == LOW ? v->low : v->high;
 }
 
-static void add_row(struct rows *r, int64_t workload, const emp_validation_case *c,
-                    int32_t d)
+/* Line \a row of the column, which is of all sheets. */
+static void put(emp_column *to, int64_t row, const emp_value *v, enum range range)
 {
-    int64_t at = r->count++;
+    if (to->type == EMP_COLUMN_DOUBLE)
+        ((double *)to->values)[row] = real_of(v, range);
+    else if (to->type == EMP_COLUMN_INT64)
+        ((int64_t *)to->values)[row] = v->tag == EMP_VALUE_COUNT ? v->count : -1;
+    else if (v->tag == EMP_VALUE_WORD)
+        snprintf(((text_value *)to->values)[row], sizeof(text_value), "%.*s",
+                 (int)sizeof(text_value) - 1, v->word);
+}
 
-    r->workload[at] = workload;
-    snprintf(r->placement[at], sizeof r->placement[at], "%.31s", c->name);
-#define X(name, value) r->name[at] = value;
-    INTEGERS(X)
-    NUMBERS(X)
-#undef X
+static void add_column(emp_columns *table, emp_arrays *arrays, const char *name,
+                       emp_column_type type)
+{
+    size_t size = type == EMP_COLUMN_TEXT ? sizeof(text_value) : sizeof(double);
+
+    table->column[table->column_count++] =
+        (emp_column){name, type, emp_arrays_add(arrays, (size_t)table->row_count, size)};
+}
+
+/* Column \a c of the sheets as one of the table, or as its ends. */
+static void copy_column(emp_columns *table, emp_arrays *arrays, const emp_sheet *sheets,
+                        int32_t c, enum range range)
+{
+    const emp_sheet_column *from = &sheets->column[c];
+    const char *name[] = {[VALUE] = from->key, [LOW] = from->low, [HIGH] = from->high};
+    emp_column_type type = is_real(from)                           ? EMP_COLUMN_DOUBLE
+                           : c > 0 && from->kind == EMP_SHEET_WORD ? EMP_COLUMN_TEXT
+                                                                   : EMP_COLUMN_INT64;
+    int64_t         row = 0, number = 0;
+
+    add_column(table, arrays, name[range], type);
+    if (arrays->is_short) return;
+    for (const emp_sheet *s = sheets; s != NULL; s = s->next, number++) {
+        for (int32_t line = 0; line < s->line_count; line++) {
+            emp_value is_first = emp_value_count(number);
+            put(&table->column[table->column_count - 1], row++,
+                c == 0 ? &is_first : emp_sheet_at(s, line, c), range);
+        }
+    }
 }
 
 static void add_text(emp_columns *table, const char *key, const char *value)
@@ -81,71 +74,56 @@ static void add_text(emp_columns *table, const char *key, const char *value)
     snprintf(text->value, sizeof text->value, "%s", value);
 }
 
-static void add_column(emp_columns *table, const char *name, emp_column_type type,
-                       void *values)
+static void list_texts(emp_columns *table, const emp_sheet *sheets,
+                       const emp_validation_origin *origin)
 {
-    table->column[table->column_count++] = (emp_column){name, type, values};
-}
-
-static void list_columns(emp_columns *table, const struct rows *r)
-{
-    table->row_count = r->count;
-    add_column(table, "workload", EMP_COLUMN_INT64, r->workload);
-    add_column(table, "placement", EMP_COLUMN_TEXT, r->placement);
-#define X(name, value) add_column(table, #name, EMP_COLUMN_INT64, r->name);
-    INTEGERS(X)
-#undef X
-#define X(name, value) add_column(table, #name, EMP_COLUMN_DOUBLE, r->name);
-    NUMBERS(X)
-#undef X
-}
-
-static void list_texts(emp_columns *table, const emp_validation_part *parts,
-                       int32_t part_count, const emp_validation_origin *origin)
-{
-    char key[EMP_RECORD_NAME_BYTES];
+    char    key[EMP_RECORD_NAME_BYTES];
+    int32_t number = 0;
 
     add_text(table, "machine", origin->machine);
     add_text(table, "runtime", origin->runtime);
     add_text(table, "backend", origin->backend);
-    add_text(table, "version", origin->version);
-    add_text(table, "commit", origin->commit);
-    for (int32_t i = 0; i < part_count; i++) {
-        snprintf(key, sizeof key, "workload %d", i);
-        add_text(table, key, parts[i].workload);
+    add_text(table, "version", sheets->version);
+    add_text(table, "commit", sheets->commit);
+    for (const emp_sheet *s = sheets; s != NULL; s = s->next) {
+        snprintf(key, sizeof key, "%s %d", sheets->column[0].key, number++);
+        add_text(table, key, s->title);
     }
 }
 
-emp_status emp_validation_save(const char *path, const emp_validation_part *parts,
-                               int32_t part_count, const emp_validation_origin *origin,
-                               emp_error *err)
+emp_status emp_validation_save(const char *path, const emp_sheet *sheets,
+                               const emp_validation_origin *origin, emp_error *err)
 {
     emp_status   st = EMP_OK;
-    struct rows  rows = {0};
-    emp_columns *table = NULL;
-    size_t       count = 0;
+    emp_arrays   arrays = {0};
+    int64_t      lines = 0;
+    int32_t      count = 0;
+    emp_columns *table = EMP_NEW(emp_columns);
 
-    for (int32_t i = 0; i < part_count; i++)
-        for (int32_t k = 0; k < parts[i].count; k++)
-            count += (size_t)parts[i].cases[k].device_count;
-    if (part_count > EMP_VALIDATION_PARTS || count == 0)
+    if (table == NULL) EMP_FAIL(EMP_ENOMEM, "a record");
+    for (const emp_sheet *s = sheets; s != NULL; s = s->next, count++) {
+        EMP_TRY(emp_sheet_check(s, err));
+        lines += s->line_count;
+    }
+    if (count > EMP_VALIDATION_PARTS || lines == 0)
         EMP_FAIL(EMP_EINVAL,
-                 "%s: %zu rows of %d workloads; a record has 1 row or more, of "
-                 "at most %d",
-                 path, count, part_count, EMP_VALIDATION_PARTS);
-    table = EMP_NEW(emp_columns);
-    if (table == NULL || !allocate(&rows, count))
-        EMP_FAIL(EMP_ENOMEM, "record of %zu rows", count);
-    for (int32_t i = 0; i < part_count; i++)
-        for (int32_t k = 0; k < parts[i].count; k++)
-            for (int32_t d = 0; d < parts[i].cases[k].device_count; d++)
-                add_row(&rows, i, &parts[i].cases[k], d);
-    list_texts(table, parts, part_count, origin);
-    list_columns(table, &rows);
+                 "%s: %lld lines of %d workloads; a record has 1 line or more, of at "
+                 "most %d",
+                 path, (long long)lines, count, EMP_VALIDATION_PARTS);
+    table->row_count = lines;
+    list_texts(table, sheets, origin);
+    for (int32_t c = 0; c < sheets->column_count; c++) {
+        if (sheets->column[c].key == NULL) continue;
+        copy_column(table, &arrays, sheets, c, VALUE);
+        if (sheets->column[c].low == NULL) continue;
+        copy_column(table, &arrays, sheets, c, LOW);
+        copy_column(table, &arrays, sheets, c, HIGH);
+    }
+    if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "record of %lld lines", (long long)lines);
     EMP_TRY(emp_columns_save(path, table, err));
 
 cleanup:
-    clear(&rows);
+    emp_arrays_clear(&arrays);
     emp_free(table);
     return st;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text/csv.h"
 #include "bench/calibrate/measure.h"
 #include "cli/cli.h"
 #include "cli/options/replay_options.h"
@@ -19,11 +20,13 @@ enum { DIGITS = 4, MIB = 1 << 20 };
 
 static const int64_t usual_cache_bytes = MIB; /* where the system does not say */
 
+enum { KEY_CSV = 256, KEY_MEASURED };
+
 struct args {
-    const char        *machine, *runtime, *out;
+    const char        *machine, *runtime, *out, *measured;
     cli_replay_options replay;
     int32_t            threads;
-    bool               is_json;
+    bool               is_json, is_csv;
 };
 
 static const struct argp_option options[] = {
@@ -33,7 +36,10 @@ static const struct argp_option options[] = {
     {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu)", 0},
     {"out", 'o', "FILE.yaml", 0,
      "Write a machine file, its models in models/ beside it, and FILE-runtime.yaml", 0},
+    {"measured", KEY_MEASURED, "FILE.csv", 0,
+     "Fit to what an earlier --csv has measured, and measure nothing", 0},
     {"json", 'j', NULL, 0, "Print a JSON object", 0},
+    {"csv", KEY_CSV, NULL, 0, "Print CSV, a line a benchmark", 0},
     {"threads", 't', "T", 0, "Threads of the fit; results do not depend on it", 0},
     {0},
 };
@@ -43,7 +49,8 @@ static const char doc[] =
     "ops and copies, and fit a machine's constants to that.\v"
     "Benchmarks are small steps that the replay engine executes. Let nothing else run "
     "meanwhile.\n\n"
-    "  emplace calibrate measure --backend cpu -o mine.yaml\n"
+    "  emplace calibrate measure --backend cpu -o mine.yaml --csv > mine-benchmarks.csv\n"
+    "  emplace calibrate measure --measured mine-benchmarks.csv -o other.yaml\n"
     "  emplace replay expert --workload nmt:units=128 -m mine.yaml -r mine-runtime.yaml";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -56,9 +63,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
     case 'o': a->out = arg; return 0;
+    case KEY_MEASURED: a->measured = arg; return 0;
+    case KEY_CSV: a->is_csv = true; return 0;
     case 'j': a->is_json = true; return 0;
     case 't': a->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
     case ARGP_KEY_ARG: cli_usage_error("unexpected \"%s\"", arg);
+    case ARGP_KEY_END:
+        if (a->is_json && a->is_csv) cli_usage_error("--json or --csv, not both");
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -104,6 +116,48 @@ cleanup:
     return st;
 }
 
+/* The benchmarks that there are now, from an earlier table of them. */
+static emp_status read_measured(struct bench *b, const emp_csv *csv, emp_error *err)
+{
+    int32_t name, measured, spread, products;
+
+    EMP_CHECK(emp_csv_find(&name, csv, "name", err));
+    EMP_CHECK(emp_csv_find(&measured, csv, "measured_s", err));
+    EMP_CHECK(emp_csv_find(&spread, csv, "spread", err));
+    EMP_CHECK(emp_csv_find(&products, csv, "products", err));
+    for (int32_t i = 0; i < b->count; i++) {
+        int32_t row = 0;
+        while (row < csv->row_count &&
+               strcmp(emp_csv_text(csv, row, name), b->micro[i].name) != 0)
+            row++;
+        if (row == csv->row_count)
+            return EMP_ERROR(EMP_EINVAL, "%s has no benchmark \"%s\"; measure anew",
+                             b->args->measured, b->micro[i].name);
+        EMP_CHECK(emp_csv_real(&b->measured_s[i], csv, row, measured, err));
+        EMP_CHECK(emp_csv_real(&b->spread_frac[i], csv, row, spread, err));
+        snprintf(b->products, sizeof b->products, "%s", emp_csv_text(csv, row, products));
+    }
+    return EMP_OK;
+}
+
+static emp_status measure_all(struct bench *b, emp_error *err)
+{
+    emp_csv    csv = {0};
+    emp_status st = EMP_OK;
+
+    if (b->args->measured != NULL) {
+        st = emp_csv_load(&csv, b->args->measured, err);
+        if (st == EMP_OK) st = read_measured(b, &csv, err);
+        emp_csv_clear(&csv);
+        return st;
+    }
+    for (int32_t i = 0; i < b->count; i++) {
+        cli_bar_draw_share(&b->bar, (double)i / b->count, b->micro[i].name);
+        EMP_CHECK(measure_one(b, i, err));
+    }
+    return EMP_OK;
+}
+
 static void on_fit(void *context, double done_frac)
 {
     struct bench *b = (struct bench *)context;
@@ -125,8 +179,9 @@ static const emp_sheet_column constant_columns[] = {
 
 static const emp_sheet_column benchmark_columns[] = {
     EMP_COLUMN("name", "benchmark", EMP_SHEET_WORD, .width = 28),
-    EMP_COLUMN("measured_s", "measured", EMP_SHEET_SECONDS),
+    EMP_COLUMN("measured_s", "measured", EMP_SHEET_SECONDS, .precision = 9),
     EMP_COLUMN("spread", "spread", EMP_SHEET_SHARE),
+    EMP_COLUMN("products", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("fitted_s", "fitted", EMP_SHEET_SECONDS),
     EMP_COLUMN("off", "off", EMP_SHEET_SHARE, .form = "%+.1f%%")};
 
@@ -168,7 +223,8 @@ static void tabulate_benchmarks(emp_sheet *s, const emp_measurement *m,
     s->rows = "benchmarks";
     for (int32_t i = 0; i < b->count; i++)
         EMP_SHEET_ADD(s, EMP_V(b->micro[i].name), EMP_V(b->measured_s[i]),
-                      EMP_V(b->spread_frac[i]), EMP_V(m != NULL ? m->fit.value[i] : NAN),
+                      EMP_V(b->spread_frac[i]), EMP_V(b->products),
+                      EMP_V(m != NULL ? m->fit.value[i] : NAN),
                       EMP_V(m != NULL ? off_of(m, i) : NAN));
     if (m == NULL) {
         emp_sheet_note(s, "Products by %s; no constants.", b->products);
@@ -186,7 +242,7 @@ static void tabulate_benchmarks(emp_sheet *s, const emp_measurement *m,
 static emp_status print(const emp_measurement *m, const struct bench *b, emp_error *err)
 {
     emp_sheet constants, benchmarks;
-    bool      is_json = b->args->is_json;
+    bool      is_json = b->args->is_json, is_csv = b->args->is_csv;
 
     tabulate_constants(&constants, m);
     tabulate_benchmarks(&benchmarks, m, b);
@@ -199,8 +255,11 @@ static emp_status print(const emp_measurement *m, const struct bench *b, emp_err
                       "mean_off", cli_json_number(m != NULL ? mean_off(m) : NAN),
                       "constants", emp_sheet_rows(&constants)));
     emp_status st =
-        emp_sheet_print(stdout, is_json || m == NULL ? &benchmarks : &constants,
-                        is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, err);
+        emp_sheet_print(stdout, is_json || is_csv || m == NULL ? &benchmarks : &constants,
+                        is_json  ? EMP_SHEET_JSON
+                        : is_csv ? EMP_SHEET_CSV
+                                 : EMP_SHEET_TEXT,
+                        err);
     emp_sheet_clear(&benchmarks);
     emp_sheet_clear(&constants);
     return st;
@@ -220,12 +279,13 @@ static emp_status save(const emp_measurement *m, const struct bench *b, emp_erro
     snprintf(
         command, sizeof command,
         "emplace calibrate measure --backend %s --machine %s --runtime %s --steps %d "
-        "--warmup %d%s%s%s%s",
+        "--warmup %d%s%s%s%s%s%s",
         b->args->replay.backend, b->args->machine, b->args->runtime,
         b->args->replay.options.steps, b->args->replay.options.warmup,
         b->args->replay.options.keeps_rates ? " --keep-rates" : "",
         cores != NULL ? " --cores '" : "", cores != NULL ? cores : "",
-        cores != NULL ? "'" : "");
+        cores != NULL ? "'" : "", b->args->measured != NULL ? " --measured " : "",
+        b->args->measured != NULL ? b->args->measured : "");
     return emp_measurement_save(
         m, b->args->out, &(emp_measure_origin){computer, b->products, command}, err);
 }
@@ -257,10 +317,7 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
     EMP_TRY(emp_machine_load(&b->machine, a->machine, err));
     EMP_TRY(emp_runtime_load(&b->runtime, a->runtime, err));
     EMP_TRY(emp_micros_build(b->micro, &b->count, b->machine, &b->runtime, err));
-    for (int32_t i = 0; i < b->count; i++) {
-        cli_bar_draw_share(&b->bar, (double)i / b->count, b->micro[i].name);
-        EMP_TRY(measure_one(b, i, err));
-    }
+    EMP_TRY(measure_all(b, err));
     b->is_measured = true;
     emp_measure_params params = {.micro = b->micro,
                                  .measured_s = b->measured_s,
@@ -303,6 +360,7 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     EMP_TRY(st);
     if (args.out != NULL) EMP_TRY(save(m, b, err));
     EMP_TRY(print(m, b, err));
+    cli_warn_rates(&args.replay);
 
 cleanup:
     emp_measurement_destroy(m);

@@ -390,6 +390,7 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
     }
     if (cli_is_uncalibrated(inputs.machine, a->replay.backend))
         cli_warn_uncalibrated(a->machine);
+    cli_warn_rates(&a->replay);
 
 cleanup:
     emp_sim_destroy(sim);

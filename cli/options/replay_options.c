@@ -15,8 +15,8 @@ static const struct argp_option options[] = {
      "Cores of devices, as in \"gpu:0=0 gpu:1=1,2 cpu:0=4-7\"", 0},
     {"memory", KEY_MEMORY, "MIB", 0, "Memory of this computer that may be used", 0},
     {"keep-rates", KEY_RATES, NULL, 0,
-     "Copies take no less time than the machine's links: cores joined by slow links "
-     "(cpu)",
+     "Copies sleep until the time of the machine's links is over: cores joined by slow "
+     "links (cpu). That part of a step is the model's, not measured",
      0},
     {0},
 };
@@ -82,4 +82,9 @@ void cli_warn_uncalibrated(const char *machine)
     cli_warn("what is predicted is the machine %s, not this computer; emplace calibrate "
              "measure makes a machine file of its cores",
              machine);
+}
+
+void cli_warn_rates(const cli_replay_options *o)
+{
+    if (o->options.keeps_rates) cli_warn("--keep-rates: " CLI_KEEPS_RATES);
 }

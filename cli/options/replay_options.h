@@ -39,4 +39,12 @@ bool cli_is_uncalibrated(const emp_machine *machine, const char *backend);
 /** Says so: to be called after results, so that an error is one sentence. */
 void cli_warn_uncalibrated(const char *machine);
 
+/** What the option --keep-rates does, in a sentence. */
+#define CLI_KEEPS_RATES                                                                \
+    "copies slept for the time that the model gives their links, so that much of the " \
+    "step is the model's own time, and the order of steps largely that of the sleeps."
+
+/** Says so if the option is given; likewise to be called after results. */
+void cli_warn_rates(const cli_replay_options *options);
+
 #endif /* EMP_CLI_OPTIONS_REPLAY_OPTIONS_H */

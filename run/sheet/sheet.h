@@ -198,6 +198,16 @@ void emp_sheet_add(emp_sheet *sheet, const emp_value *values, size_t count);
     emp_sheet_add(sheet, (const emp_value[]){__VA_ARGS__}, \
                   sizeof(const emp_value[]){__VA_ARGS__} / sizeof(emp_value))
 
+/** What went wrong while the sheet was built. \retval EMP_ENOMEM, EMP_EINVAL */
+emp_status emp_sheet_check(const emp_sheet *sheet, emp_error *err);
+
+/** The value of a line in a column; both count from 0. */
+static inline const emp_value *emp_sheet_at(const emp_sheet *sheet, int32_t line,
+                                            int32_t column)
+{
+    return &sheet->value[line * sheet->column_count + column];
+}
+
 EMP_PRINTF_LIKE(2, 3) void emp_sheet_set_title(emp_sheet *sheet, const char *format, ...);
 /** A sentence below the table, for people. */
 EMP_PRINTF_LIKE(2, 3) void emp_sheet_note(emp_sheet *sheet, const char *format, ...);

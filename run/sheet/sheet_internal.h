@@ -6,9 +6,6 @@
 
 #include "run/sheet/sheet.h"
 
-/** What went wrong while the sheet was built. \retval EMP_ENOMEM, EMP_EINVAL */
-emp_status emp_sheet_check(const emp_sheet *sheet, emp_error *err);
-
 /** Lines in rows and groups. */
 typedef struct {
     const emp_sheet *sheet;
@@ -22,12 +19,6 @@ typedef struct {
 emp_status emp_sheet_grid_create(emp_sheet_grid *grid, const emp_sheet *sheet,
                                  emp_error *err);
 void       emp_sheet_grid_clear(emp_sheet_grid *grid);
-
-static inline const emp_value *emp_sheet_at(const emp_sheet *s, int32_t line,
-                                            int32_t column)
-{
-    return &s->value[line * s->column_count + column];
-}
 
 /** True if a line of the sheet or of those after it has a value. */
 bool emp_sheet_has_values(const emp_sheet *sheet, int32_t column);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text/csv.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"
 
@@ -34,27 +35,53 @@ static json_t *read_out(void)
     return json_array_get(json_object_get(root, "workloads"), 0);
 }
 
+static void save_out(const char *name)
+{
+    scratch_write(name, program_out, strlen(program_out));
+}
+
+/* The constants of the file, below what says how they were measured. */
+static char *constants_of(const char *name)
+{
+    char *file = scratch_read(name, NULL), *begin = strstr(file, "core:");
+
+    cr_assert_not_null(begin, "%s", file);
+    memmove(file, begin, strlen(begin) + 1);
+    return file;
+}
+
+/* Single steps are noisy: whether the fit converges is not known, but said. The same measurements
+ * give the same constants again. */
 Test(emplace_validate, what_is_measured_becomes_a_machine_to_validate_on)
 {
     json_error_t where;
 
-    /* single steps are noisy: whether the fit converges is not known, but said */
     cr_assert_eq(run("calibrate measure --steps 1 --warmup 0 --memory 2048 -o mine.yaml "
-                     "--cores gpu:0=0 --json"),
+                     "--cores gpu:0=0 --csv"),
                  0, "%s", program_err);
+    save_out("benchmarks.csv");
     char *file = scratch_read("mine.yaml", NULL);
     cr_expect_not_null(strstr(file, "--runtime replay-cpu --steps 1 --warmup 0 "
                                     "--cores 'gpu:0=0'"),
                        "%s", file);
     free(file);
+    cr_assert_eq(run("calibrate measure --measured benchmarks.csv -o again.yaml --json"),
+                 0, "%s", program_err);
     json_t *report = json_loads(program_out, 0, &where);
     cr_assert_not_null(report, "%s", where.text);
     cr_expect(json_is_boolean(json_object_get(report, "converged")));
     cr_expect(json_is_real(json_object_get(report, "mean_off")));
     cr_expect_gt(json_array_size(json_object_get(report, "benchmarks")), 10);
     json_decref(report);
+    char *first = constants_of("models/mine-group.yaml");
+    char *second = constants_of("models/again-group.yaml");
+    cr_expect_str_eq(first, second);
+    free(first);
+    free(second);
+    cr_expect_eq(run("calibrate measure --measured mine.yaml"), 1,
+                 "no table of benchmarks: %s", program_out);
     cr_assert_eq(run("validate " FEW "-m mine.yaml -r mine-runtime.yaml --steps 2 --json "
-                     "--record mine.h5"),
+                     "--force --record mine.h5"),
                  0, "%s", program_err);
     char *record = scratch_find("mine.h5");
     cr_expect_not_null(record, "--record writes a file");
@@ -80,7 +107,8 @@ Test(emplace_validate, results_of_exported_plans_are_found_again)
                     "plans/0-rnnlm-003.txt --backend cpu --memory 1024 --steps 2 "
                     "--out result.txt"),
         0, "%s", program_err);
-    cr_assert_eq(run("validate " FEW "--json --import result.txt"), 0, "%s", program_err);
+    cr_assert_eq(run("validate " FEW "--force --json --import result.txt"), 0, "%s",
+                 program_err);
     json_t *part = read_out(), *list = json_object_get(part, "placements");
     cr_assert_geq(json_array_size(list), 1);
     cr_expect_eq(json_array_size(list) +
@@ -105,6 +133,112 @@ Test(emplace_validate, what_was_measured_before_a_failure_is_printed)
                  "per-op times need no logged step");
 }
 
+/* ---- measurements made up ---------------------------------------------------------- */
+
+/* Writes v.csv: as \a name.csv, but every step takes \a factor times what is predicted there,
+ * and its quartiles are \a spread apart. \return the number of rows. */
+static int32_t make_up(const char *name, double factor, double spread)
+{
+    static const char *const real[] = {"measured_s", "low_s", "high_s"};
+    emp_error                err = {0};
+    emp_csv                  csv = {0};
+    int32_t                  column[4];
+    double                   predicted_s;
+    FILE                    *out = fopen(scratch_path("v.csv"), "w");
+
+    cr_assert_not_null(out);
+    cr_assert_eq(emp_csv_load(&csv, scratch_path(name), &err), EMP_OK, "%s", err.msg);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(emp_csv_find(&column[i], &csv, real[i], &err), EMP_OK);
+    cr_assert_eq(emp_csv_find(&column[3], &csv, "predicted_s", &err), EMP_OK);
+    for (int32_t row = -1; row < csv.row_count; row++) {
+        for (int32_t c = 0; c < csv.column_count; c++) {
+            const char *text = emp_csv_text(&csv, row, c);
+            const char *mark = strchr(text, ',') != NULL ? "\"" : "";
+            int which = c == column[0] ? 0 : c == column[1] ? -1 : c == column[2] ? 1 : 2;
+            if (row >= 0 && which < 2) {
+                cr_assert_eq(emp_csv_real(&predicted_s, &csv, row, column[3], &err),
+                             EMP_OK);
+                fprintf(out, "%.17g,",
+                        factor * predicted_s * (1.0 + 0.5 * spread * which));
+            } else {
+                fprintf(out, "%s%s%s,", mark, text, mark);
+            }
+        }
+        fprintf(out, "end\n");
+    }
+    int32_t rows = csv.row_count;
+    emp_csv_clear(&csv);
+    fclose(out);
+    return rows;
+}
+
+static double number(json_t *part, const char *key)
+{
+    json_t *value = json_object_get(part, key);
+
+    cr_assert(json_is_number(value), "%s", key);
+    return json_number_value(value);
+}
+
+/* If all steps take 1.25 times what is predicted, the model is 20 % short, and its order is
+ * right. The measurements of one model judge another. */
+Test(emplace_validate, measurements_are_judged_again_and_nothing_is_measured)
+{
+    cr_assert_eq(run("validate " FEW "--steps 1 --force --csv"), 0, "%s", program_err);
+    save_out("measured.csv");
+    cr_assert_eq(make_up("measured.csv", 1.25, 0.05), 8 * 3);
+    cr_assert_eq(run("validate " FEW "--measured v.csv --json"), 0, "%s", program_err);
+    json_t *part = read_out();
+    cr_expect_eq(number(part, "timed") + number(part, "shared"), 8);
+    cr_expect_eq(number(part, "missing"), 0);
+    cr_expect_float_eq(number(part, "mean_abs_error"), 0.2, 1e-6);
+    cr_expect_float_eq(number(part, "bias"), -0.2, 1e-6);
+    cr_expect_float_eq(number(part, "spearman"), 1.0, 1e-9);
+    cr_expect_float_eq(number(part, "worst_spread"), 0.05, 1e-6);
+    double constant_s = number(part, "constant_s");
+    cr_expect_geq(constant_s, number(part, "least_s"));
+    cr_expect_leq(constant_s, number(part, "most_s"));
+    cr_expect_eq(run("validate " FEW "--measured v.csv -m cpu2-slow --json"), 0, "%s",
+                 program_err);
+    cr_expect_neq(number(read_out(), "bias"), -0.2, "another model");
+    cr_expect_eq(run("validate " FEW "--seed 2 --measured v.csv --json"), 0, "%s",
+                 program_err);
+    cr_expect_geq(number(read_out(), "missing"), 1, "another placement");
+}
+
+Test(emplace_validate, measurements_that_spread_are_refused)
+{
+    cr_assert_eq(run("validate " FEW "--steps 1 --force --csv"), 0, "%s", program_err);
+    save_out("measured.csv");
+    make_up("measured.csv", 1.0, 0.11);
+    cr_expect_eq(run("validate " FEW "--measured v.csv --summary --csv --record v.h5"),
+                 1);
+    cr_expect_not_null(strstr(program_err, "8 of 8 measurements are not steady"), "%s",
+                       program_err);
+    cr_expect_not_null(strstr(program_err, "--force"), "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "constant_error"),
+                       "what was found is printed: %s", program_out);
+    cr_expect_null(scratch_find("v.h5"), "and not recorded");
+    cr_expect_eq(run("validate " FEW "--measured v.csv --force --record v.h5"), 0, "%s",
+                 program_err);
+    cr_expect_not_null(strstr(program_out, "8 measurements spread by more than 10 %"),
+                       "%s", program_out);
+}
+
+Test(emplace_validate, what_keep_rates_does_is_said_where_it_is_used)
+{
+    cr_expect_eq(run("validate " FEW "-m cpu2-slow --steps 1 --keep-rates --force"), 0,
+                 "%s", program_err);
+    cr_expect_not_null(strstr(program_err, "copies slept"), "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "Spearman of these sleeps alone"), "%s",
+                       program_out);
+    cr_expect_eq(run("replay expert --workload " WORKLOAD
+                     " -m cpu2-slow --steps 1 --memory 1024 --keep-rates"),
+                 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_err, "copies slept"), "%s", program_err);
+}
+
 struct error_case {
     char arguments[160];
     int  status;
@@ -116,6 +250,10 @@ static struct error_case error_cases[] = {
     {"validate nowhere.txt",                                2, "nowhere.txt"},
     {"validate --import",                                   2, "--import"},
     {"validate --json --csv",                               2, "not both"},
+    {"validate --measured x.csv --import y.txt",            2, "--measured"},
+    {"validate " FEW "--measured nowhere.csv",              1, "nowhere.csv"},
+    {"calibrate measure --measured nowhere.csv",            1, "nowhere.csv"},
+    {"calibrate measure --json --csv",                      2, "not both"},
     {"validate --placements 0",                             2, "\"0\""},
     {"validate " FEW "--backend tpu",                       1, "\"tpu\""},
     {"validate " FEW "--import nowhere.txt",                1, "nowhere.txt"},

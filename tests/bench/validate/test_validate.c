@@ -6,8 +6,10 @@
 
 #include "base/mem.h"
 #include "bench/validate/diverse.h"
+#include "bench/validate/guesses.h"
 #include "bench/validate/validate.h"
 #include "graphs/load.h"
+#include "replay/planner/plan_from_problem.h"
 
 static void check_memory(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
 
@@ -96,18 +98,77 @@ Test(validate, devices_on_shared_cores_count_for_memory_alone)
     r.device[0].peak_bytes = 1000;
     r.device[1].peak_bytes = 9; /* less than 1 % of the bytes */
     predicted.peak_bytes[0] = 900;
-    emp_validation_case_set(&c[0], "apart", &predicted, &r);
+    emp_validation_case_measured(&c[0], "apart", &r);
+    emp_validation_case_predicted(&c[0], &predicted);
     r.device[1].busy_s = 1.0;
-    emp_validation_case_set(&c[1], "shared", &predicted, &r);
+    emp_validation_case_measured(&c[1], "shared", &r);
+    emp_validation_case_predicted(&c[1], &predicted);
     cr_assert_eq(emp_validation_summarize(&s, c, 2, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(s.timed_count, 1);
     cr_expect_eq(s.shared_count, 1);
     cr_expect_float_eq(s.mean_abs_error_frac, 0.5, 1e-12);
     cr_expect_float_eq(s.peak_error_frac, 0.1, 1e-12);
     strcpy(r.device[1].runs_on, "core 1");
-    emp_validation_case_set(&c[1], "apart", &predicted, &r);
+    emp_validation_case_measured(&c[1], "apart", &r);
+    emp_validation_case_predicted(&c[1], &predicted);
     cr_assert_eq(emp_validation_summarize(&s, c, 2, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(s.shared_count, 0);
+}
+
+/* Of 1, 2 and 4 s the constant 2 is wrong by 1, 0 and 1/2; 1 by 0, 1/2 and 3/4; 4 by 3, 1
+ * and 0. 1 is best: 1.25 / 3. No other constant is better. */
+Test(validate, the_best_constant_is_as_worked_out_by_hand)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_validation_case    c[] = {timed(1.0, 4.0), timed(1.0, 1.0), timed(1.0, 2.0)};
+    double                 error, times[] = {4.0, 1.0, 2.0};
+
+    cr_expect_eq(emp_guess_constant(&error, times, 3), 1.0);
+    cr_expect_float_eq(error, 1.25 / 3.0, 1e-12);
+    for (double other = 0.5; other < 5.0; other += 0.03125) {
+        double sum = 0.0;
+        for (int i = 0; i < 3; i++) sum += fabs(other / times[i] - 1.0);
+        cr_expect_geq(sum / 3.0, error - 1e-12, "%g is better", other);
+    }
+    cr_assert_eq(emp_validation_summarize(&s, c, 3, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.constant_s, 1.0);
+    cr_expect_float_eq(s.constant_error_frac, s.mean_abs_error_frac, 1e-12,
+                       "a model that says the same of all is no better");
+    cr_expect_eq(s.least_s, 1.0);
+    cr_expect_eq(s.most_s, 4.0);
+    cr_expect(isnan(emp_guess_constant(&error, times, 0)) && isnan(error));
+}
+
+Test(validate, guesses_are_judged_as_the_model_is)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_validation_case    c[] = {timed(1.0, 1.0), timed(2.0, 2.0), timed(4.0, 4.0)};
+
+    c[0].roofline_s = 0.5, c[1].roofline_s = 3.0, c[2].roofline_s = 1.0;
+    c[0].copies_s = 3.0, c[1].copies_s = 2.0, c[2].copies_s = 1.0;
+    cr_assert_eq(emp_validation_summarize(&s, c, 3, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.mean_abs_error_frac, 0.0);
+    cr_expect_float_eq(s.spearman, 1.0, 1e-12);
+    cr_expect_float_eq(s.roofline_error_frac, (0.5 + 0.5 + 0.75) / 3.0, 1e-12);
+    cr_expect_float_eq(s.roofline_spearman, 0.5, 1e-12); /* ranks 1 3 2 */
+    cr_expect_float_eq(s.copies_spearman, -1.0, 1e-12);
+}
+
+Test(validate, steps_that_spread_are_counted)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_validation_case    c[] = {timed(1.0, 1.0), timed(1.0, 2.0), timed(1.0, 0.0)};
+
+    c[0].low_s = 0.96, c[0].high_s = 1.05;
+    c[1].low_s = 1.8, c[1].high_s = 2.1;
+    c[2].is_feasible = false;
+    cr_assert_eq(emp_validation_summarize(&s, c, 3, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.unsteady_count, 1);
+    cr_expect_float_eq(s.worst_spread, 0.15, 1e-12);
+    cr_expect_eq(emp_validation_spread(&c[2]), 0.0, "what does not fit has no steps");
 }
 
 Test(validate, a_measured_time_of_nothing_is_an_error)
@@ -213,6 +274,93 @@ Test(diverse, mixed_ones_move_about_the_share_that_they_are_named_after)
     /* two thirds of what is dealt leaves its device; variables pull their class along */
     cr_expect_gt(share / count, 0.10);
     cr_expect_lt(share / count, 0.35);
+}
+
+/* All on one device, its sum; and each device has its own. */
+Test(diverse, rooflines_are_sums_of_each_device)
+{
+    const emp_device *gpu = &machine->device[1];
+    double            sum_s = 0.0, half_s[3] = {0};
+
+    for (int32_t op = 0; op < step->op_count; op++) {
+        const emp_op_cost *c = &step->op[op].cost;
+        second[op] = 1 + op % 2;
+        if (step->op[op].is_folded || c->op_class == EMP_OP_KERNELLESS) continue;
+        double s = c->flops / gpu->peak_flops_per_s +
+                   (double)(c->bytes_read + c->bytes_written) / gpu->memory_bytes_per_s;
+        sum_s += s;
+        half_s[second[op]] += s;
+    }
+    for (int32_t op = 0; op < step->op_count; op++) first[op] = 1;
+    cr_expect_float_eq(emp_guess_roofline_s(problem, first), sum_s, 1e-12);
+    cr_expect_float_eq(emp_guess_roofline_s(problem, second), fmax(half_s[1], half_s[2]),
+                       1e-12);
+    cr_expect_lt(fmax(half_s[1], half_s[2]), sum_s);
+}
+
+Test(diverse, copies_take_their_links_one_after_the_other)
+{
+    emp_error        err = {0};
+    emp_replay_plan *plan = NULL;
+    double           sum_s = 0.0;
+
+    for (int32_t op = 0; op < step->op_count; op++) first[op] = 1 + op / 8 % 2;
+    emp_problem_legalize(problem, first);
+    cr_assert_eq(emp_replay_plan_from_problem(&plan, problem, first, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_gt(plan->copy_count, 10);
+    for (int32_t c = 0; c < plan->copy_count; c++) {
+        int32_t          from = emp_replay_memory_of_place(plan, plan->copy[c].tensor);
+        const emp_route *r = &machine->route[from][plan->copy[c].to];
+        sum_s += r->latency_s + (double)plan->copy[c].bytes / r->bytes_per_s;
+    }
+    cr_expect_float_eq(emp_guess_copies_s(plan), sum_s, 1e-12);
+    emp_replay_plan_destroy(plan);
+}
+
+Test(diverse, placements_and_graphs_have_hashes_of_their_own)
+{
+    int32_t live = 0;
+
+    while (step->op[live].is_folded) live++;
+    memcpy(first, base, (size_t)step->op_count * sizeof *first);
+    uint64_t hash = emp_validation_hash(step, base);
+    cr_expect_eq(emp_validation_hash(step, first), hash);
+    first[live] = 2;
+    cr_expect_neq(emp_validation_hash(step, first), hash);
+}
+
+/* Constants of the machine change nothing of what is dealt. */
+Test(diverse, placements_dealt_on_a_plain_machine_do_not_change_with_constants)
+{
+    emp_error    err = {0};
+    emp_runtime  runtime = problem->runtime;
+    emp_machine *plain[2];
+    emp_problem *dealt[2];
+    char         name[EMP_DIVERSE_NAME_BYTES];
+    size_t       bytes = (size_t)step->op_count * sizeof *first;
+
+    for (int i = 0; i < 2; i++) {
+        plain[i] = emp_diverse_machine(machine);
+        cr_assert_not_null(plain[i]);
+        cr_assert_eq(emp_problem_create(&dealt[i], step, plain[i], &runtime, "nmt", &err),
+                     EMP_OK, "%s", err.msg);
+        machine->device[1].gemm_per_wave_s *= 3.0;
+        machine->device[1].kernel_minimum_s *= 9.0;
+        machine->link[0].bytes_per_s *= 0.1;
+        machine->link[0].latency_s += 1e-3;
+    }
+    for (int32_t i = 0; i < 20; i++) {
+        cr_assert_eq(emp_diverse_placement(first, name, dealt[0], base, i, 1, &err),
+                     EMP_OK);
+        cr_assert_eq(emp_diverse_placement(second, name, dealt[1], base, i, 1, &err),
+                     EMP_OK);
+        cr_expect_arr_eq(first, second, bytes, "%s", name);
+    }
+    for (int i = 0; i < 2; i++) {
+        emp_problem_destroy(dealt[i]);
+        emp_machine_destroy(plain[i]);
+    }
 }
 
 Test(diverse, op_times_are_summed_by_type)

@@ -1,34 +1,57 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A validation that is saved has every figure of every device in its columns. */
+/* A validation that is saved has every figure of every device in its columns, and what was
+ * measured can be read from its CSV again. */
 #include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "bench/validate/validation_file.h"
+#include "bench/validate/validation_sheet.h"
 #include "run/store/columns.h"
 #include "tests/support/scratch.h"
 
 enum { ROWS = 5 };
 
-static const emp_validation_origin origin = {"cpu2", "replay-cpu", "cpu", "1.2", "abc"};
+static const emp_validation_origin origin = {"cpu2", "replay-cpu", "cpu"};
 
 static emp_validation_case cases[] = {
     {.name = "gpu",
+     .hash = 0xfedcba9876543210,
      .is_predicted_feasible = true,
      .is_feasible = true,
      .predicted_s = 1.5,
      .measured_s = 1.25,
      .low_s = 1.0,
      .high_s = 2.0,
+     .roofline_s = 0.25,
+     .copies_s = 0.125,
      .device_count = 2,
      .predicted_busy_s = {0.5, 0.25},
      .busy_s = {0.75, 0.125},
      .predicted_peak_bytes = {10, INT64_C(1) << 40},
      .peak_bytes = {11, 12}},
     {.name = "parts 8 #1", .is_shared = true, .device_count = 2, .peak_bytes = {13, 14}},
-    {.name = "cpu", .measured_s = 3.0, .device_count = 1},
+    {.name = "cpu", .measured_s = 3.0, .keeps_rates = true, .device_count = 1},
 };
-static const emp_validation_part parts[] = {{"rnnlm", cases, 2}, {"nmt", &cases[2], 1}};
+
+static void tabulate(emp_sheet sheets[2])
+{
+    emp_validation_sheet_init(&sheets[0], "rnnlm:a=1,b=2");
+    emp_validation_sheet_init(&sheets[1], "nmt");
+    emp_validation_sheet_add(&sheets[0], "rnnlm:a=1,b=2", &cases[0]);
+    emp_validation_sheet_add(&sheets[0], "rnnlm:a=1,b=2", &cases[1]);
+    emp_validation_sheet_add(&sheets[1], "nmt", &cases[2]);
+    sheets[0].next = &sheets[1];
+    sheets[0].commit = "abc";
+}
+
+static void clear(emp_sheet sheets[2])
+{
+    emp_sheet_clear(&sheets[0]);
+    emp_sheet_clear(&sheets[1]);
+}
 
 static void set_up(void)
 {
@@ -46,19 +69,25 @@ TestSuite(validation_file, .init = set_up, .fini = tear_down);
 
 static emp_status save(emp_error *err)
 {
-    return emp_validation_save(scratch_path("v.h5"), parts, 2, &origin, err);
+    emp_sheet sheets[2];
+
+    tabulate(sheets);
+    emp_status st = emp_validation_save(scratch_path("v.h5"), sheets, &origin, err);
+    clear(sheets);
+    return st;
 }
 
 Test(validation_file, what_is_saved_is_read_again)
 {
     emp_error   err = {0};
     int64_t     workload[ROWS], device[ROWS], shared[ROWS], peak[ROWS], predicted[ROWS];
-    double      measured_s[ROWS], busy_s[ROWS];
+    int64_t     hash[ROWS];
+    double      measured_s[ROWS], busy_s[ROWS], low_s[ROWS];
     char        placement[ROWS][EMP_COLUMN_TEXT_BYTES];
     emp_columns c = {.text_count = 2,
                      .text = {{"commit", ""}, {"workload 1", ""}},
                      .row_count = ROWS,
-                     .column_count = 8,
+                     .column_count = 10,
                      .column = {{"workload", EMP_COLUMN_INT64, workload},
                                 {"device", EMP_COLUMN_INT64, device},
                                 {"shared", EMP_COLUMN_INT64, shared},
@@ -66,6 +95,8 @@ Test(validation_file, what_is_saved_is_read_again)
                                 {"predicted_peak_bytes", EMP_COLUMN_INT64, predicted},
                                 {"measured_s", EMP_COLUMN_DOUBLE, measured_s},
                                 {"busy_s", EMP_COLUMN_DOUBLE, busy_s},
+                                {"hash", EMP_COLUMN_INT64, hash},
+                                {"low_s", EMP_COLUMN_DOUBLE, low_s},
                                 {"placement", EMP_COLUMN_TEXT, placement}}};
 
     cr_assert_eq(save(&err), EMP_OK, "%s", err.msg);
@@ -80,6 +111,91 @@ Test(validation_file, what_is_saved_is_read_again)
     cr_expect_arr_eq(measured_s, ((double[]){1.25, 1.25, 0, 0, 3}), sizeof measured_s);
     cr_expect_arr_eq(busy_s, ((double[]){0.75, 0.125, 0, 0, 0}), sizeof busy_s);
     cr_expect_str_eq(placement[2], "parts 8 #1");
+    cr_expect_eq((uint64_t)hash[1], 0xfedcba9876543210);
+    cr_expect_eq(low_s[0], 1.0);
+}
+
+static void write_csv(void)
+{
+    emp_error err = {0};
+    emp_sheet sheets[2];
+    FILE     *file = fopen(scratch_path("v.csv"), "w");
+
+    cr_assert_not_null(file);
+    tabulate(sheets);
+    cr_assert_eq(emp_sheet_print(file, sheets, EMP_SHEET_CSV, &err), EMP_OK, "%s",
+                 err.msg);
+    clear(sheets);
+    fclose(file);
+}
+
+Test(validation_file, what_was_measured_is_read_from_csv_and_nothing_else)
+{
+    emp_error                  err = {0};
+    emp_validation_record      r = {0};
+    const emp_validation_case *c;
+
+    write_csv();
+    cr_assert_eq(emp_validation_record_load(&r, scratch_path("v.csv"), &err), EMP_OK,
+                 "%s", err.msg);
+    cr_assert_eq(r.count, 3);
+    c = emp_validation_record_find(&r, "rnnlm:a=1,b=2", "gpu", cases[0].hash);
+    cr_assert_not_null(c);
+    cr_expect(c->is_feasible && !c->is_shared && !c->keeps_rates);
+    cr_expect_eq(c->device_count, 2);
+    cr_expect_eq(c->measured_s, 1.25);
+    cr_expect_eq(c->low_s, 1.0);
+    cr_expect_eq(c->high_s, 2.0);
+    cr_expect_eq(c->copies_s, 0.125);
+    cr_expect_eq(c->busy_s[1], 0.125);
+    cr_expect_eq(c->peak_bytes[0], 11);
+    cr_expect_eq(c->predicted_s, 0.0, "predictions are not read");
+    cr_expect_not(c->is_predicted_feasible);
+    c = emp_validation_record_find(&r, "nmt", "cpu", 0);
+    cr_assert_not_null(c);
+    cr_expect(c->keeps_rates);
+    cr_expect_null(emp_validation_record_find(&r, "nmt", "gpu", cases[0].hash));
+    cr_expect_null(emp_validation_record_find(&r, "rnnlm:a=1,b=2", "gpu", 1));
+    emp_validation_record_clear(&r);
+}
+
+struct refusal {
+    char text[256];
+    char mentions[48];
+};
+
+#define HEAD                                                                       \
+    "workload,placement,hash,device,feasible,shared,keeps_rates,measured_s,low_s," \
+    "high_s,copies_s,busy_s,peak_bytes\n"
+/* clang-format off */
+static struct refusal refusals[] = {
+    {"workload,placement\nnmt,gpu\n",                        "no column hash"},
+    {HEAD "nmt,gpu,00000000000000ff,1,1,0,0,1,1,1,0,0,9\n",   "device 1 of placement gpu"},
+    {HEAD "nmt,gpu,00000000000000ff,0,1,0,0,1,1,1,0,0,9\n"
+          "nmt,gpu,00000000000000ff,2,1,0,0,1,1,1,0,0,9\n",   "row 2: device 2"},
+    {HEAD "nmt,gpu,ff,0,1,0,0,1,1,1,0,0,9\n",                 "hash is \"ff\""},
+    {HEAD "nmt,gpu,00000000000000ff,0,1,0,0,x,1,1,0,0,9\n",   "measured_s is \"x\""},
+    {HEAD "nmt,gpu,00000000000000ff,0,1,0,0,1,1,1,0,0,1.5\n", "peak_bytes is \"1.5\""},
+};
+/* clang-format on */
+
+ParameterizedTestParameters(validation_file, what_is_no_record_is_refused)
+{
+    return cr_make_param_array(struct refusal, refusals,
+                               sizeof refusals / sizeof *refusals);
+}
+
+ParameterizedTest(struct refusal *c, validation_file, what_is_no_record_is_refused,
+                  .init = set_up, .fini = tear_down)
+{
+    char                  path[SCRATCH_PATH_BYTES];
+    emp_error             err = {0};
+    emp_validation_record r = {0};
+
+    scratch_write_text(path, sizeof path, "v.csv", c->text);
+    cr_expect_eq(emp_validation_record_load(&r, path, &err), EMP_EFORMAT, "%s", c->text);
+    cr_expect_not_null(strstr(err.msg, c->mentions), "%s", err.msg);
+    emp_validation_record_clear(&r);
 }
 
 Test(validation_file, tables_say_what_they_lack)
@@ -102,9 +218,12 @@ Test(validation_file, tables_say_what_they_lack)
 Test(validation_file, no_placement_is_no_record)
 {
     emp_error err = {0};
+    emp_sheet empty;
 
-    cr_expect_eq(emp_validation_save(scratch_path("v.h5"), parts, 0, &origin, &err),
+    emp_validation_sheet_init(&empty, "nmt");
+    cr_expect_eq(emp_validation_save(scratch_path("v.h5"), &empty, &origin, &err),
                  EMP_EINVAL);
+    emp_sheet_clear(&empty);
     cr_expect_null(scratch_find("*"), "nothing is written");
 }
 
