@@ -31,16 +31,24 @@ static bool is_key(const char *word, size_t length, key_function *key,
     return false;
 }
 
+/* Whether key number i stands before, too. */
+static bool is_repeated(int32_t i, key_function *key, const void *context)
+{
+    for (int32_t k = 0; k < i; k++)
+        if (strcmp(key(context, k), key(context, i)) == 0) return true;
+    return false;
+}
+
 /* As many whole keys as there is room for; an ellipsis stands for the others. */
 static void list_keys(char *text, size_t size, key_function *key, const void *context)
 {
     static const char others[] = ", ...";
-    const char       *name, *before = NULL;
+    const char       *name;
     size_t            used = 0;
 
     text[0] = '\0';
     for (int32_t i = 0; (name = key(context, i)) != NULL; i++) {
-        if (before != NULL && strcmp(before, name) == 0) continue;
+        if (is_repeated(i, key, context)) continue;
         const char *separator = i == 0 ? "" : ", ";
         size_t      length = strlen(separator) + strlen(name);
         if (used + length + sizeof others > size) {
@@ -49,7 +57,6 @@ static void list_keys(char *text, size_t size, key_function *key, const void *co
         }
         snprintf(text + used, size - used, "%s%s", separator, name);
         used += length;
-        before = name;
     }
 }
 

@@ -13,7 +13,7 @@
 bool emp_word_list_has(const char *list, const char *word);
 
 /** Every word of the list must be one of key(context, 0), key(context, 1), ... up to NULL,
- * where equal ones may stand together.
+ * some of which may be equal.
  * \param what  What the list is of, for the message: "table 1 has no row".
  * \retval EMP_EINVAL  The message names the word and the keys, the first of many. */
 emp_status emp_word_list_check(const char *list, const char *what,

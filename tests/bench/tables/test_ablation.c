@@ -202,10 +202,10 @@ Test(ablation, wrong_names_are_refused)
     params.arms = "order";
     expect_refused(&study, &params,
                    "the study has no arm \"order\"; it has default, groups, "
-                   "grouping, default, groups=2, grouping=none");
+                   "grouping, groups=2, grouping=none");
     expect_refused(&emp_ablation_refine, &params,
                    "the study has no arm \"order\"; it has default, stages, grouping, "
-                   "guiding, default, starts=1, starts=5, groups=metis, groups=names, "
+                   "guiding, starts=1, starts=5, groups=metis, groups=names, "
                    "large groups only, small groups only, cuts=1, cuts=4, no blame, no "
                    "surrogate, neither, surrogate chooses all, filter=16, filter=256");
     params = make_params(NULL);
