@@ -91,7 +91,8 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  *                     with it; no limit at all for a method that never ends by itself; a checkpoint
  *                     of another run, one in the way, or for a method that has no state
  *                     to save.
- * \retval EMP_EIO     A checkpoint cannot be written, or there is none to resume.
+ * \retval EMP_EIO     A checkpoint cannot be written, also the one that is due when other ranks
+ *                     have gone, or there is none to resume.
  * \retval EMP_EFORMAT What should be a checkpoint is none, or is torn.
  * \retval EMP_EUNSUPPORTED  A method that cannot share a run, with ranks.
  * \retval EMP_EEXTERNAL     Other ranks have gone; rank 0 has then saved a checkpoint, unless

@@ -29,7 +29,20 @@ emp_status emp_run_agree(const emp_run_state *run, emp_status st, emp_error *err
     return run->ranks != NULL ? run->ranks->agree(st, err) : st;
 }
 
-/* When others have gone, what was learned so far is saved before the failure is told. */
+/* Saves what was learned before the others went; \a err already says that they did. */
+static emp_status save_alone(emp_run_state *run, emp_error *err)
+{
+    emp_error  unsaved = {0};
+    emp_status st = emp_run_checkpoint_save(run, &unsaved);
+
+    if (st == EMP_OK) return EMP_EEXTERNAL;
+    if (err == NULL) return st;
+    const emp_error gone = *err;
+    *err = (emp_error){0};
+    return EMP_ERROR(st, "%s; what was learned since the last checkpoint is lost: %s",
+                     gone.msg, unsaved.msg);
+}
+
 emp_status emp_run_shared(emp_run_state *run, emp_error *err)
 {
     emp_status st;
@@ -39,7 +52,5 @@ emp_status emp_run_shared(emp_run_state *run, emp_error *err)
         st = emp_run_together(run, err);
     else
         st = run->is_first ? emp_run_serve(run, err) : emp_run_work(run, err);
-    if (st == EMP_EEXTERNAL && run->is_between_updates)
-        emp_run_checkpoint_save(run, NULL);
-    return st;
+    return st == EMP_EEXTERNAL && run->is_between_updates ? save_alone(run, err) : st;
 }

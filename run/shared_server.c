@@ -97,7 +97,7 @@ emp_status emp_run_work(emp_run_state *run, emp_error *err)
         EMP_CHECK(ranks->receive(&server, &room, sizeof room, err));
         if (room == 0) break;
         EMP_CHECK(receive_arrays(run, SERVER, sharing->list_values, err));
-        EMP_CHECK(method->ask(run->placer, run->candidate, room, &count, err));
+        EMP_CHECK(emp_method_ask(method, run->placer, run->candidate, room, &count, err));
         EMP_CHECK(emp_run_score(run, count, err));
         EMP_CHECK(sharing->backward(run->placer, run->score, count, 0, count, err));
         fill_report(run, count, &r);
@@ -174,8 +174,8 @@ emp_status emp_run_serve(emp_run_state *run, emp_error *err)
 
     if (c.ordered == NULL) EMP_FAIL(EMP_ENOMEM, "%d controllers", run->ranks->count);
     /* Its own proposal is not scored: it says how large one is. */
-    EMP_TRY(run->params->method->ask(run->placer, run->candidate, EMP_MAX_BATCH, &c.batch,
-                                     err));
+    EMP_TRY(emp_method_ask(run->params->method, run->placer, run->candidate,
+                           EMP_MAX_BATCH, &c.batch, err));
     for (int32_t to = SERVER + 1; to < run->ranks->count; to++)
         EMP_TRY(give_order(run, &c, to, err));
     while (c.working > 0) {

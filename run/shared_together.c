@@ -176,7 +176,8 @@ static emp_status run_loop(emp_run_state *run, batch *b, emp_error *err)
         if (room == 0) break;
         b->own = room / ranks + (rank < room % ranks ? 1 : 0);
         if (b->own > 0)
-            EMP_CHECK(method->ask(run->placer, run->candidate, b->own, &b->own, err));
+            EMP_CHECK(emp_method_ask(method, run->placer, run->candidate, b->own, &b->own,
+                                     err));
         EMP_CHECK(emp_run_score(run, b->own, err));
         EMP_CHECK(share_scores(run, b, err));
         if (run->count == 0) {

@@ -493,6 +493,91 @@ Test(checkpoint, full_disk_ends_the_run_and_keeps_the_last_one)
     free(resumed);
 }
 
+/* ---- other ranks that go ---- */
+
+static emp_status agree(emp_status st, emp_error *err)
+{
+    (void)err;
+    return st;
+}
+
+static emp_status send_nothing(int32_t to, const void *block, size_t bytes,
+                               emp_error *err)
+{
+    (void)to, (void)block, (void)bytes, (void)err;
+    return EMP_OK;
+}
+
+static emp_status tell_that_all_have_gone(int32_t *from, void *block, size_t bytes,
+                                          emp_error *err)
+{
+    (void)from, (void)block, (void)bytes;
+    return EMP_ERROR(EMP_EEXTERNAL, "rank 1 has gone");
+}
+
+static emp_status lose_the_disk(int32_t *from, void *block, size_t bytes, emp_error *err)
+{
+    struct rlimit limit;
+
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = 1024;
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    return tell_that_all_have_gone(from, block, bytes, err);
+}
+
+static int32_t list_no_array(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    (void)state, (void)arrays;
+    return 0;
+}
+
+/* A parameter server whose one controller is gone before it reports. */
+static emp_status
+serve_alone(emp_status (*receive)(int32_t *, void *, size_t, emp_error *), emp_error *err)
+{
+    const emp_method_sharing sharing = {.list_values = list_no_array};
+    const emp_ranks          ranks = {
+                 .count = 2, .send = send_nothing, .receive = receive, .agree = agree};
+    emp_method     method = tiny_placer;
+    emp_run_params params = tiny_params(BUDGET, 1);
+
+    method.sharing = &sharing;
+    params.method = &method;
+    params.ranks = &ranks;
+    params.is_async = true;
+    params.checkpoint.path = path;
+    return try_run(&params, err);
+}
+
+Test(checkpoint, is_saved_when_other_ranks_have_gone)
+{
+    emp_error  err;
+    emp_record record;
+
+    cr_expect_eq(serve_alone(tell_that_all_have_gone, &err), EMP_EEXTERNAL);
+    cr_expect_str_eq(err.msg, "rank 1 has gone");
+    cr_assert_eq(emp_record_load(&record, path, &err), EMP_OK, "%s", err.msg);
+    emp_record_clear(&record);
+}
+
+Test(checkpoint, one_that_is_not_saved_then_is_told)
+{
+    struct rlimit before;
+    emp_error     err;
+
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    emp_status st = serve_alone(lose_the_disk, &err);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    cr_expect_eq(st, EMP_EIO);
+    cr_expect_not_null(
+        strstr(err.msg, "rank 1 has gone; what was learned since the last checkpoint is "
+                        "lost: "),
+        "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "run.checkpoint.h5 cannot be written: "), "%s",
+                       err.msg);
+}
+
 Test(checkpoint, what_a_killed_writer_left_is_removed)
 {
     int            batches = 0;
