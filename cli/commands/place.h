@@ -9,8 +9,9 @@
 typedef struct {
     cli_run_options run;
     const char     *method;
-    const char     *out;    /**< placement file, or NULL */
-    const char     *record; /**< record file, or NULL */
+    const char     *out;       /**< placement file, or NULL */
+    const char     *record;    /**< record file, or NULL */
+    bool            is_forced; /**< of train: the record may replace any file */
 } cli_place_args;
 
 /** The options of both, to be used as an argp child; the input is a cli_place_args. */

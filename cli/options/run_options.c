@@ -74,6 +74,19 @@ static void on_progress(void *context, const emp_progress *p)
     cli_bar_draw((cli_bar *)context, share, emp_progress_remaining_s(p), text);
 }
 
+static emp_status check_kept(const cli_run_options *o, const emp_problem *problem,
+                             const emp_run_params *params, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_record run;
+
+    if (o->kept == NULL) return EMP_OK;
+    emp_run_describe(&run, problem, params);
+    if (o->ranks == NULL || o->ranks->rank == 0)
+        st = emp_record_check_replaced(o->kept, &run, err);
+    return o->ranks != NULL ? o->ranks->agree(st, err) : st;
+}
+
 emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_options *o,
                    const emp_problem *problem, const emp_method *method,
                    int64_t default_budget, emp_error *err)
@@ -99,6 +112,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
     if (params.budget_evaluations == 0 && params.budget_s <= 0 && method->uses_budget) {
         params.budget_evaluations = default_budget;
     }
+    EMP_CHECK(check_kept(o, problem, &params, err));
     cli_bar_init(&bar, NULL);
     emp_status st = emp_run(record, problem, &params, err);
     cli_bar_clear(&bar);

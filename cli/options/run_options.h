@@ -24,6 +24,7 @@ typedef struct {
     emp_run_checkpoint checkpoint;
     const emp_ranks   *ranks;
     bool               is_async;
+    const char        *kept; /**< a record that no other run may replace, or NULL */
 } cli_run_options;
 
 /** Options for argp's table, and their parser: returns ARGP_ERR_UNKNOWN for other keys.

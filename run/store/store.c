@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L
 #include "run/store/store.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "run/store/h5_internal.h"
@@ -180,35 +182,63 @@ static void print_value(char *text, size_t size, const emp_h5_field *field,
     }
 }
 
+enum { DIFFERENCE_BYTES = 3 * EMP_RECORD_TEXT_BYTES };
+
 static int32_t rank_count(const emp_record *r) { return r->ranks > 1 ? r->ranks : 1; }
+
+/* Whether both are of different runs, and the first thing that differs: "seed 5 there, 6 here". */
+static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
+                   const emp_record *here)
+{
+    int32_t their_ranks = rank_count(there), our_ranks = rank_count(here);
+    char    theirs[EMP_RECORD_TEXT_BYTES + 8], ours[EMP_RECORD_TEXT_BYTES + 8];
+
+    if (their_ranks != our_ranks || there->is_async != here->is_async) {
+        bool is_count = their_ranks != our_ranks;
+        snprintf(text, DIFFERENCE_BYTES, "%s %d there, %d here",
+                 is_count ? "ranks" : "async", is_count ? their_ranks : there->is_async,
+                 is_count ? our_ranks : here->is_async);
+        return true;
+    }
+    for (int i = 0; i < IDENTITY_COUNT; i++) {
+        print_value(theirs, sizeof theirs, &fields[i], there);
+        print_value(ours, sizeof ours, &fields[i], here);
+        if (strcmp(theirs, ours) == 0) continue;
+        snprintf(text, DIFFERENCE_BYTES, "%s %s there, %s here", fields[i].name, theirs,
+                 ours);
+        return true;
+    }
+    return false;
+}
 
 emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here,
                                  const char *path, emp_error *err)
 {
-    int32_t their_ranks = rank_count(there), our_ranks = rank_count(here);
+    char text[DIFFERENCE_BYTES];
 
-    if (their_ranks != our_ranks) {
-        return EMP_ERROR(
-            EMP_EINVAL,
-            "%s is of a run of %d rank%s and goes on with as many, not with %d", path,
-            their_ranks, their_ranks == 1 ? "" : "s", our_ranks);
-    }
-    if (there->is_async != here->is_async) {
-        return EMP_ERROR(EMP_EINVAL, "%s is of a run %s --async and goes on so", path,
-                         there->is_async ? "with" : "without");
-    }
+    if (!differ(text, there, here)) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "%s is of another run: %s; without --resume one begins anew", path,
+                     text);
+}
 
-    for (int i = 0; i < IDENTITY_COUNT; i++) {
-        char theirs[EMP_RECORD_TEXT_BYTES + 8], ours[EMP_RECORD_TEXT_BYTES + 8];
-        print_value(theirs, sizeof theirs, &fields[i], there);
-        print_value(ours, sizeof ours, &fields[i], here);
-        if (strcmp(theirs, ours) != 0)
-            return EMP_ERROR(EMP_EINVAL,
-                             "%s is of another run: %s %s there, %s here; "
-                             "without --resume one begins anew",
-                             path, fields[i].name, theirs, ours);
-    }
-    return EMP_OK;
+emp_status emp_record_check_replaced(const char *path, const emp_record *run,
+                                     emp_error *err)
+{
+    char       text[DIFFERENCE_BYTES] = "it cannot be read";
+    emp_record there;
+    emp_error  unread = {0};
+
+    if (access(path, F_OK) != 0) return EMP_OK;
+    emp_status st = emp_record_load(&there, path, &unread);
+    bool       is_other = st != EMP_OK || differ(text, &there, run);
+    emp_record_clear(&there);
+    if (st == EMP_ENOMEM) return EMP_ERROR(st, "%s", unread.msg);
+    if (!is_other) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "%s is not a record of this run, but would be replaced: %s; name "
+                     "another file, or give --force",
+                     path, text);
 }
 
 void emp_record_clear(emp_record *record)

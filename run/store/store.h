@@ -89,6 +89,12 @@ emp_status emp_record_save(const char *path, const emp_record *record, emp_error
  * \retval EMP_EFORMAT  Not a record, of another version, or torn; the message says so. */
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err);
 
+/** Looks whether a record of \a run (emp_run_describe()) may be saved at \a path: there is no
+ * file, or one of this very run.
+ * \retval EMP_EINVAL  Another file would be lost; the message says how its run differs. */
+emp_status emp_record_check_replaced(const char *path, const emp_record *run,
+                                     emp_error *err);
+
 /** Releases the arrays and zeroes the rest. */
 void emp_record_clear(emp_record *record);
 

@@ -227,6 +227,37 @@ static void expect_to_save_and_go_on(int signal)
     expect_undisturbed_record();
 }
 
+Test(train, the_record_of_another_run_is_kept)
+{
+    static const struct {
+        const char *arguments, *says;
+    } refused[] = {{"--seed 6", "seed 5 there, 6 here"},
+                   {"--budget 8", "budget_evaluations 4000 there, 8 here"},
+                   {"--runtime ideal", "runtime \"tf-r1.3\" there, \"ideal\" here"}};
+    char   arguments[2 * PATH];
+    size_t size;
+
+    scratch_write("run.h5", undisturbed, undisturbed_size);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        snprintf(arguments, sizeof arguments, TRAIN "--record run.h5 %s",
+                 refused[i].arguments);
+        cr_expect_eq(run("", arguments), 1, "%s", arguments);
+        expect_sentence("run.h5 is not a record of this run", refused[i].says);
+        expect_sentence("name another file, or give --force", "");
+        expect_undisturbed_record();
+    }
+    cr_expect_eq(run("", TRAIN "--record run.h5 --budget 8 --force"), 0);
+    cr_expect_eq(evaluations_in("run.h5"), 8);
+    cr_expect_eq(run("", TRAIN "--record run.h5 --budget 8"), 0, "it is the same run");
+
+    scratch_write("run.h5", "no record", 9);
+    cr_expect_eq(run("", TRAIN "--record run.h5"), 1);
+    expect_sentence("run.h5 is not a record of this run", "it cannot be read");
+    char *bytes = scratch_read("run.h5", &size);
+    cr_expect_str_eq(bytes, "no record");
+    free(bytes);
+}
+
 Test(train, ctrl_c_saves_and_resume_goes_on) { expect_to_save_and_go_on(SIGINT); }
 Test(train, sigterm_saves_and_resume_goes_on) { expect_to_save_and_go_on(SIGTERM); }
 
