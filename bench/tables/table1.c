@@ -65,7 +65,8 @@ const emp_paper_table emp_paper_table1 = {
     .name = "1",
     .title = "Table 1. Seconds per training step: ours, simulated, beside the paper's.",
     .source = emp_paper_source,
-    .note = "",
+    .note = "HDP is our reading of the paper (preset paper); HDP, literal is without our "
+            "choices (preset literal).",
     .row = emp_paper_task,
     .row_count = EMP_PAPER_TASKS,
     .column = columns,

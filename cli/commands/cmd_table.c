@@ -20,7 +20,8 @@ struct args {
 static const struct argp_option options[] = {
     {"quick", 'q', NULL, 0, "Smaller budgets for the learner: minutes, not an hour", 0},
     {"methods", KEY_METHODS, "A,B,...", 0,
-     "Only these columns: method names in table 1; random, learned, improvement, none in "
+     "Only these columns: method names in table 1, and hdp-literal; random, learned, "
+     "improvement, none in "
      "table 2",
      0},
     {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},

@@ -34,7 +34,7 @@ typedef struct {
  * last six are a number or EMP_LEARNER_DEFAULTS. */
 #define EMP_LEARNER_OPTIONS(type, at, rate, eps, hat, first, average, failures)         \
     EMP_INTEGER_OPTION("samples", type, at.samples, 1, EMP_MAX_BATCH,                   \
-                       "placements per update (k)", 4, 4),                              \
+                       "placements per update (k)", 4),                                 \
         EMP_REAL_OPTION("lr", type, at.adam.learning_rate, 0, 10,                       \
                         "learning rate of Adam", rate),                                 \
         EMP_REAL_OPTION("epsilon", type, at.adam.epsilon, 1e-30, 1e6, "Adam's epsilon", \
@@ -44,11 +44,11 @@ typedef struct {
                         "as in TensorFlow, 0: after",                                   \
                         hat),                                                           \
         EMP_REAL_OPTION("clip", type, at.clip, 1e-6, 1e9,                               \
-                        "largest gradient norm of each network", 1, 1),                 \
+                        "largest gradient norm of each network", 1),                    \
         EMP_REAL_OPTION("failure", type, at.rules.failure, 0, 1e6,                      \
-                        "out of memory counts as a step of failure^2 s", 10, 10),       \
+                        "out of memory counts as a step of failure^2 s", 10),           \
         EMP_REAL_OPTION("baseline_decay", type, at.rules.baseline_decay, 0, 1,          \
-                        "of the moving average of rewards", 0.9, 0.9),                  \
+                        "of the moving average of rewards", 0.9),                       \
         EMP_BOOL_OPTION("baseline_first", type, at.rules.baseline_first,                \
                         "1: it starts at the first placements that ran, 0: at a "       \
                         "failure's reward",                                             \
@@ -60,7 +60,7 @@ typedef struct {
         EMP_INTEGER_OPTION("updates_failures", type, at.rules.updates_failures, 0, 1e9, \
                            "updates that failures take part in", failures),             \
         EMP_REAL_OPTION("entropy", type, at.entropy, 0, 1e6,                            \
-                        "weight of the placer's entropy in the objective", 0, 0)
+                        "weight of the placer's entropy in the objective", 0)
 
 /** The parameters of a network, and their names in a checkpoint. */
 typedef struct {
