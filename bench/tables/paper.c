@@ -21,6 +21,14 @@ const emp_task emp_paper_task[EMP_PAPER_TASKS] = {
     {"nmt8", "NMT, 8 layers", "nmt:layers=8", "k40x8", 8},
 };
 
+int32_t emp_paper_find(const char *key)
+{
+    for (int32_t i = 0; i < EMP_PAPER_TASKS; i++) {
+        if (strcmp(emp_paper_task[i].key, key) == 0) return i;
+    }
+    return -1;
+}
+
 enum { METHODS = 6 };
 
 static const char *const methods[METHODS] = {"cpu",    "gpu",    "expert",

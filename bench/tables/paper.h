@@ -18,6 +18,9 @@ extern const char emp_paper_source2[]; /**< Table 2 */
 /** The tasks in the order of the paper. Their sizes are the defaults of graphs/workloads. */
 extern const emp_task emp_paper_task[EMP_PAPER_TASKS];
 
+/** The number of the task with that key, or -1. */
+int32_t emp_paper_find(const char *key);
+
 /** Seconds per step as reported for a task under a placement ("cpu", "gpu", "expert",
  * "scotch", "mincut", "hdp"): infinity for out of memory, NaN where the paper has no
  * figure. */

@@ -40,9 +40,8 @@ static const emp_paper_column *definition_of(const struct plan *plan, int32_t co
 
 static const char *row_key(const void *context, int32_t i)
 {
-    const emp_paper_table *d = (const emp_paper_table *)context;
-
-    return i < d->row_count ? d->row[i].key : NULL;
+    (void)context;
+    return i < EMP_PAPER_TASKS ? emp_paper_task[i].key : NULL;
 }
 
 static const char *column_key(const void *context, int32_t i)
@@ -62,7 +61,7 @@ static emp_status check_words(const emp_paper_table *d, const emp_paper_table_pa
                          EMP_TABLE_MAX_SEEDS);
     }
     snprintf(what, sizeof what, "table %s has no row", d->name);
-    EMP_CHECK(emp_word_list_check(p->rows, what, row_key, d, err));
+    EMP_CHECK(emp_word_list_check(p->rows, what, row_key, NULL, err));
     snprintf(what, sizeof what, "table %s has no method", d->name);
     return emp_word_list_check(p->methods, what, column_key, d, err);
 }
@@ -176,7 +175,8 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
         if (!emp_word_list_has(p->rows, d->row[i].key)) continue;
         for (int32_t c = 0; c < column_count; c++) {
             if (definition_of(plan, c)->paper != NULL)
-                emp_table_at(t, r, c)->paper_s = definition_of(plan, c)->paper(i);
+                emp_table_at(t, r, c)->paper_s =
+                    definition_of(plan, c)->paper(emp_paper_find(d->row[i].key));
         }
         t->row[r++] = d->row[i];
     }
@@ -184,6 +184,12 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
 }
 
 /* ---- tasks and runs ---- */
+
+/* Constants were fitted to rows of the paper's sizes, which are the defaults. */
+static bool has_paper_sizes(const emp_task *row)
+{
+    return strcmp(row->spec, emp_paper_task[emp_paper_find(row->key)].spec) == 0;
+}
 
 /* A cell is fitted if the constants of the row's machine were fitted to it; the model
  * files say so. All machines of the paper have the same models. */
@@ -194,6 +200,7 @@ static void mark_chosen(struct plan *plan, const emp_runtime *runtime)
     for (int32_t r = 0; r < t->row_count; r++) {
         const emp_machine *machine = plan->task[r].machine;
         t->fitted_constants = machine->fitted_constants + runtime->fitted_constants;
+        if (!has_paper_sizes(&t->row[r])) continue;
         for (int32_t c = 0; c < t->column_count; c++) {
             emp_table_cell *cell = emp_table_at(t, r, c);
             char            name[EMP_FIT_NAME_BYTES];

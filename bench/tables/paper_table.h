@@ -33,7 +33,7 @@ typedef struct {
     const char             *name; /**< "1" */
     const char             *title, *source;
     const char             *note; /**< what the columns mean, or "" */
-    const emp_task         *row;  /**< the paper's tasks */
+    const emp_task         *row;  /**< the paper's tasks, or variants with their keys */
     int32_t                 row_count;
     const emp_paper_column *column;
     int32_t                 column_count;
@@ -43,6 +43,9 @@ typedef struct {
 extern const emp_paper_table emp_paper_table1;
 /** Groups drawn at random against groups that are learned. */
 extern const emp_paper_table emp_paper_table2;
+
+/** Table 1 under other sizes of its workloads. */
+extern const emp_paper_table emp_paper_sensitivity;
 
 /** The table of that name; NULL: there is none. */
 const emp_paper_table *emp_paper_table_find(const char *name);

@@ -7,12 +7,12 @@
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
 
-enum { KEY_METHODS = 256 };
+enum { KEY_METHODS = 256, KEY_SENSITIVITY };
 
 struct args {
     cli_jobs_options       run;
     const char            *methods; /**< comma-separated keys of columns, or NULL */
-    bool                   is_quick;
+    bool                   is_quick, has_other_sizes;
     const emp_paper_table *definition;
     emp_sheet_format       format;
 };
@@ -24,6 +24,8 @@ static const struct argp_option options[] = {
      "improvement, none in "
      "table 2",
      0},
+    {"sensitivity", KEY_SENSITIVITY, NULL, 0,
+     "Table 1 under other plausible sizes of its workloads", 0},
     {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
     {0},
 };
@@ -36,6 +38,7 @@ static const char doc[] =
     "  emplace table 1 --quick\n"
     "  emplace table 1 --rows rnnlm,nmt2 --methods expert,hdp --seeds 5\n"
     "  emplace table 1 --format csv > bench/results/table1.csv\n"
+    "  emplace table 1 --sensitivity --rows nmt2,nmt4\n"
     "  emplace table 2 --rows nmt2 --budget 2000";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -46,6 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
     case 'q': args->is_quick = true; return 0;
     case KEY_METHODS: args->methods = arg; return 0;
+    case KEY_SENSITIVITY: args->has_other_sizes = true; return 0;
     case 'f': args->format = cli_format(arg); return 0;
     case ARGP_KEY_ARG:
         if (args->definition != NULL)
@@ -58,6 +62,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (args->definition == NULL)
             cli_usage_error("which table? there are table 1 and table 2");
+        if (!args->has_other_sizes) return 0;
+        if (args->definition != &emp_paper_table1)
+            cli_usage_error("--sensitivity is for table 1");
+        args->definition = &emp_paper_sensitivity;
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -85,6 +85,30 @@ Test(paper_table, reads_what_it_has_recorded)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* Only rows of the paper's own sizes can have been fitted; bigger batches take longer. */
+Test(paper_table, other_sizes_are_predictions)
+{
+    struct counts          counts = {0};
+    emp_paper_table_params params = make_params(&counts);
+    emp_table             *t = NULL;
+    emp_error              err = {0};
+
+    params.rows = "resnet";
+    params.methods = "gpu";
+    cr_assert_eq(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &err), EMP_OK,
+                 "%s", err.msg);
+    cr_assert_eq(t->row_count, 3);
+    cr_expect_eq(emp_table_at(t, 0, 0)->origin, EMP_ORIGIN_FITTED);
+    for (int32_t r = 0; r < 3; r++) {
+        cr_expect_eq(emp_table_at(t, r, 0)->paper_s, 1.18);
+        if (r > 0) cr_expect_eq(emp_table_at(t, r, 0)->origin, EMP_ORIGIN_PREDICTED);
+    }
+    cr_expect_str_eq(t->row[2].spec, "resnet:depth=152,batch=64");
+    cr_expect_gt(emp_table_at(t, 2, 0)->shown, emp_table_at(t, 0, 0)->shown);
+    cr_expect_lt(emp_table_at(t, 1, 0)->shown, emp_table_at(t, 0, 0)->shown);
+    emp_table_destroy(t);
+}
+
 Test(paper_table, fresh_runs_read_nothing)
 {
     struct counts          counts = {0};
