@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/policy/hdp/planner.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/hdp/agent.h"
+#include "policy/hdp/hdp.h"
+
+enum { LAYERS = 100 };
+
+small_problem planner_problem;
+emp_device_id planner_storage[PLANNER_SAMPLES][PLANNER_MAX_OPS];
+
+emp_device_id *const planner_candidates[PLANNER_SAMPLES] = {
+    planner_storage[0], planner_storage[1], planner_storage[2], planner_storage[3]};
+
+void planner_problem_create(void)
+{
+    small_problem_init(&planner_problem, LAYERS);
+    cr_assert_leq(planner_problem.graph->op_count, PLANNER_MAX_OPS);
+}
+
+void planner_problem_destroy(void)
+{
+    small_problem_clear(&planner_problem);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+void *planner_create_preset(uint64_t seed, int32_t threads, const char *preset,
+                            const char *options)
+{
+    const emp_method_params params = {
+        .seed = seed, .threads = threads, .preset = preset, .options = options};
+    emp_error err = {0};
+    void     *state = NULL;
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_hdp, planner_problem.problem,
+                                   &params, &err),
+                 EMP_OK, "%s", err.msg);
+    return state;
+}
+
+void *planner_create(uint64_t seed, int32_t threads, const char *options)
+{
+    return planner_create_preset(seed, threads, NULL, options);
+}
+
+double planner_update(void *state, bool is_feasible)
+{
+    emp_score score[PLANNER_SAMPLES];
+    int32_t   count = 0, ops = planner_problem.graph->op_count;
+    double    sum = 0.0;
+
+    cr_assert_eq(
+        emp_method_hdp.ask(state, planner_candidates, PLANNER_SAMPLES, &count, NULL),
+        EMP_OK);
+    cr_assert_eq(count, PLANNER_SAMPLES);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t elsewhere = 0;
+        for (emp_op_id op = 0; op < ops; op++) {
+            cr_assert(planner_storage[k][op] >= 0 && planner_storage[k][op] < 3,
+                      "op %d on device %d", op, planner_storage[k][op]);
+            elsewhere += planner_storage[k][op] != 1;
+        }
+        score[k] = (emp_score){1.0 + (double)elsewhere / ops, is_feasible, 0.0};
+        sum += score[k].step_time_s;
+    }
+    cr_assert_eq(emp_method_hdp.tell(state, score, count, NULL), EMP_OK);
+    return sum / count;
+}
+
+double planner_metric(const void *state, const char *name)
+{
+    int32_t                  count = 0;
+    const emp_method_metric *all = emp_method_hdp.metrics(state, &count);
+
+    for (int32_t i = 0; i < count; i++) {
+        if (strcmp(all[i].name, name) == 0) return all[i].value;
+    }
+    cr_assert_fail("no metric %s", name);
+    return 0.0;
+}
+
+double planner_weight_sum(const void *state)
+{
+    const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
+    double               sum = 0.0;
+
+    for (size_t i = 0; i < agent->grouper.params.count; i++) {
+        sum += (double)agent->grouper.params.value[i] * (double)(i % 7);
+    }
+    for (size_t i = 0; i < agent->net.params.count; i++) {
+        sum += (double)agent->net.params.value[i] * (double)(i % 7);
+    }
+    return sum;
+}
+
+void planner_copy_array(const emp_named_array *to, const emp_named_array *from)
+{
+    static const size_t bytes_of[] = {[EMP_ARRAY_INT32] = 4,
+                                      [EMP_ARRAY_INT64] = 8,
+                                      [EMP_ARRAY_FLOAT] = 4,
+                                      [EMP_ARRAY_DOUBLE] = 8};
+
+    cr_assert_str_eq(from->name, to->name);
+    cr_assert_eq(from->count, to->count);
+    memcpy(to->values, from->values, from->count * bytes_of[from->type]);
+}
