@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/tables/paper_table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -150,6 +151,15 @@ static void note_gains(struct plan *plan)
     }
 }
 
+/* Rows have keys of the paper's tasks. */
+static int32_t task_of(const emp_task *row)
+{
+    int32_t task = emp_paper_find(row->key);
+
+    assert(task >= 0);
+    return task;
+}
+
 static emp_status lay_out(struct plan *plan, emp_error *err)
 {
     const emp_paper_table_params *p = plan->params;
@@ -176,7 +186,7 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
         for (int32_t c = 0; c < column_count; c++) {
             if (definition_of(plan, c)->paper != NULL)
                 emp_table_at(t, r, c)->paper_s =
-                    definition_of(plan, c)->paper(emp_paper_find(d->row[i].key));
+                    definition_of(plan, c)->paper(task_of(&d->row[i]));
         }
         t->row[r++] = d->row[i];
     }
@@ -188,7 +198,7 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
 /* Constants were fitted to rows of the paper's sizes, which are the defaults. */
 static bool has_paper_sizes(const emp_task *row)
 {
-    return strcmp(row->spec, emp_paper_task[emp_paper_find(row->key)].spec) == 0;
+    return strcmp(row->spec, emp_paper_task[task_of(row)].spec) == 0;
 }
 
 /* A cell is fitted if the constants of the row's machine were fitted to it; the model

@@ -232,8 +232,8 @@ Test(paper_table, table_2_has_the_figures_of_the_paper)
 static double one_second(int32_t task) { return 1.0 + task; }
 
 /* Runs of random placements stand in for the planner's. */
-static const emp_task small_row = {"small", "Small", "rnnlm:layers=1,steps=2", "k40x2",
-                                   2};
+static const emp_task small_row = {"inception_v3", "Small", "rnnlm:layers=1,steps=2",
+                                   "k40x2", 2};
 static const emp_paper_column small_columns[] = {
     {.key = "few",
      .column = {"Best", "random", .budget = 3, .seed_count = 4, .has_paper = true,
