@@ -10,14 +10,11 @@
 #include "base/text/word_list.h"
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/entrants.h"
-#include "bench/tables/paper.h"
 #include "sim/bounds/bounds.h"
 
 emp_comparison_params emp_comparison_params_default(void)
 {
     return (emp_comparison_params){
-        .row = emp_paper_task,
-        .row_count = EMP_PAPER_TASKS,
         .runtime = "tf-r1.3",
         .seed_count = 5,
         .budget_count = 2,
@@ -49,10 +46,53 @@ const char *emp_comparison_number(double value, char text[EMP_SHEET_CELL_BYTES])
     return isinf(value) ? "none" : emp_sheet_number(value, text);
 }
 
-void emp_comparison_sort(const emp_comparison *c, int32_t budget,
+int32_t emp_comparison_overall_index(const emp_comparison *c, int32_t budget,
+                                     emp_task_set set, int32_t entrant)
+{
+    return (budget * EMP_TASK_SETS + (int32_t)set) * c->entrant_count + entrant;
+}
+
+emp_comparison_axis emp_comparison_axis_of(const emp_comparison_budget *budget)
+{
+    return budget->clock_s > 0 ? EMP_BY_CLOCK : EMP_BY_EVALUATIONS;
+}
+
+int32_t emp_comparison_largest(const emp_comparison *c, emp_comparison_axis axis)
+{
+    int32_t largest = -1;
+
+    for (int32_t b = 0; b < c->budget_count; b++) {
+        const emp_comparison_budget *budget = &c->budget[b];
+        if (emp_comparison_axis_of(budget) != axis) continue;
+        if (largest < 0 || budget->evaluations > c->budget[largest].evaluations ||
+            budget->clock_s > c->budget[largest].clock_s)
+            largest = b;
+    }
+    return largest;
+}
+
+bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row)
+{
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        if (c->cell[emp_comparison_cell_index(c, budget, row, e)].run_count <
+            emp_comparison_runs_of(c, e))
+            return false;
+    }
+    return true;
+}
+
+emp_task_set emp_comparison_main_set(const emp_comparison *c)
+{
+    for (int32_t r = 0; r < c->row_count; r++)
+        if (c->set[r] == EMP_TASKS_FRESH) return EMP_TASKS_FRESH;
+    return EMP_TASKS_TUNED;
+}
+
+void emp_comparison_sort(const emp_comparison *c, int32_t budget, emp_task_set set,
                          int32_t order[EMP_COMPARISON_ENTRANTS])
 {
-    const emp_comparison_overall *overall = &c->overall[budget * c->entrant_count];
+    const emp_comparison_overall *overall =
+        &c->overall[emp_comparison_overall_index(c, budget, set, 0)];
 
     for (int32_t e = 0; e < c->entrant_count; e++) {
         int32_t at = e;
@@ -82,7 +122,7 @@ static const char *row_key(const void *context, int32_t i)
 {
     const emp_comparison_params *p = (const emp_comparison_params *)context;
 
-    return i < p->row_count ? p->row[i].key : NULL;
+    return i < p->row_count ? p->row[i].task.key : NULL;
 }
 
 struct entrants {
@@ -97,30 +137,37 @@ static const char *entrant_key(const void *context, int32_t i)
     return i < all->count ? all->entrant[i].key : NULL;
 }
 
-static emp_status check(const emp_comparison_params *p, const struct entrants *all,
-                        emp_error *err)
+static emp_status check_budgets(const emp_comparison_params *p, emp_error *err)
 {
-    if (p->seed_count < 1 || p->seed_count > EMP_TABLE_MAX_SEEDS)
-        return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                         EMP_TABLE_MAX_SEEDS);
     if (p->budget_count < 1 || p->budget_count > EMP_COMPARISON_BUDGETS)
         return EMP_ERROR(EMP_EINVAL, "%d budgets; give 1 to %d", p->budget_count,
                          EMP_COMPARISON_BUDGETS);
     for (int32_t b = 0; b < p->budget_count; b++) {
         const emp_comparison_budget *budget = &p->budget[b];
-        if ((budget->evaluations > 0) == (budget->seconds > 0))
+        if ((budget->evaluations > 0) == (budget->clock_s > 0))
             return EMP_ERROR(EMP_EINVAL,
-                             "budget %d is not a number above 0 of evaluations or of "
+                             "budget %d is not a number above 0 of evaluations or of CPU "
                              "seconds",
                              b + 1);
-    }
-    for (int32_t b = 0; b < p->budget_count; b++) {
         for (int32_t a = 0; a < b; a++) /* their runs would share files */
             if (p->budget[a].evaluations == p->budget[b].evaluations &&
-                p->budget[a].seconds == p->budget[b].seconds)
+                p->budget[a].clock_s == p->budget[b].clock_s)
                 return EMP_ERROR(EMP_EINVAL, "budgets %d and %d are the same", a + 1,
                                  b + 1);
     }
+    return EMP_OK;
+}
+
+static emp_status check(const emp_comparison_params *p, const struct entrants *all,
+                        emp_error *err)
+{
+    if (p->row_count < 1 || p->row_count > EMP_TASK_LIST_MOST)
+        return EMP_ERROR(EMP_EINVAL, "%d tasks; give 1 to %d", p->row_count,
+                         EMP_TASK_LIST_MOST);
+    if (p->seed_count < 1 || p->seed_count > EMP_TABLE_MAX_SEEDS)
+        return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
+                         EMP_TABLE_MAX_SEEDS);
+    EMP_CHECK(check_budgets(p, err));
     EMP_CHECK(
         emp_word_list_check(p->rows, "the comparison has no workload", row_key, p, err));
     return emp_word_list_check(p->methods, "the comparison has no method", entrant_key,
@@ -136,8 +183,9 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
 
     c->cell = EMP_ADD_ARRAY(&c->arrays, emp_comparison_cell, cells);
     c->step_s = EMP_ADD_ARRAY(&c->arrays, double, cells *(size_t)c->seed_count);
-    c->overall = EMP_ADD_ARRAY(&c->arrays, emp_comparison_overall, budgets * entrants);
-    c->friedman = EMP_ADD_ARRAY(&c->arrays, emp_friedman_test, budgets);
+    c->overall = EMP_ADD_ARRAY(&c->arrays, emp_comparison_overall,
+                               budgets * EMP_TASK_SETS * entrants);
+    c->test = EMP_ADD_ARRAY(&c->arrays, emp_comparison_test, budgets * EMP_TASK_SETS);
     c->change = EMP_ADD_ARRAY(&c->arrays, emp_comparison_change,
                               budgets * rows * EMP_SCORED_KINDS);
     c->bound_s = EMP_ADD_ARRAY(&c->arrays, double, rows);
@@ -158,11 +206,15 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
     emp_comparison              *c = plan->c;
 
     c->row = EMP_ADD_ARRAY(&c->arrays, emp_task, (size_t)p->row_count);
+    c->set = EMP_ADD_ARRAY(&c->arrays, emp_task_set, (size_t)p->row_count);
     c->entrant = EMP_ADD_ARRAY(&c->arrays, emp_entrant, (size_t)all->count);
     c->budget = EMP_ADD_ARRAY(&c->arrays, emp_comparison_budget, (size_t)p->budget_count);
     if (c->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "comparison");
-    for (int32_t r = 0; r < p->row_count; r++)
-        if (emp_word_list_has(p->rows, p->row[r].key)) c->row[c->row_count++] = p->row[r];
+    for (int32_t r = 0; r < p->row_count; r++) {
+        if (!emp_word_list_has(p->rows, p->row[r].task.key)) continue;
+        c->set[c->row_count] = p->row[r].set;
+        c->row[c->row_count++] = p->row[r].task;
+    }
     for (int32_t e = 0; e < all->count; e++) {
         if (emp_word_list_has(p->methods, all->entrant[e].key))
             c->entrant[c->entrant_count++] = all->entrant[e];
@@ -174,17 +226,18 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
     return EMP_OK;
 }
 
-/* " --budgets 100,1000", or of seconds; nothing without any. */
-static void describe_budgets(emp_text *text, const emp_comparison *c, bool is_seconds)
+/* " --budgets 100,1000", " --clock 5,30"; nothing without any. */
+static void describe_budgets(emp_text *text, const emp_comparison *c,
+                             emp_comparison_axis axis)
 {
-    const char *before = is_seconds ? " --seconds " : " --budgets ";
+    const char *before = axis == EMP_BY_CLOCK ? " --clock " : " --budgets ";
 
     for (int32_t b = 0; b < c->budget_count; b++) {
         const emp_comparison_budget *budget = &c->budget[b];
-        if ((budget->seconds > 0) != is_seconds) continue;
+        if (emp_comparison_axis_of(budget) != axis) continue;
         emp_text_add(text, "%s", before);
-        if (is_seconds)
-            emp_text_add(text, "%g", budget->seconds);
+        if (axis == EMP_BY_CLOCK)
+            emp_text_add(text, "%g", budget->clock_s);
         else
             emp_text_add(text, "%" PRId64, budget->evaluations);
         before = ",";
@@ -196,10 +249,11 @@ static void describe(emp_comparison *c, const emp_comparison_params *p)
     emp_text command = {c->command, sizeof c->command, 0};
 
     emp_text_add(&command, "scripts/emplace bench placers");
+    if (p->tasks != NULL) emp_text_add(&command, " --tasks %s", p->tasks);
     if (p->rows != NULL) emp_text_add(&command, " --workloads %s", p->rows);
     if (p->methods != NULL) emp_text_add(&command, " --methods %s", p->methods);
-    describe_budgets(&command, c, false);
-    describe_budgets(&command, c, true);
+    describe_budgets(&command, c, EMP_BY_EVALUATIONS);
+    describe_budgets(&command, c, EMP_BY_CLOCK);
     emp_text_add(&command, " --seeds %d --draws %d", c->seed_count, c->draws);
     if (strcmp(p->runtime, "tf-r1.3") != 0)
         emp_text_add(&command, " --runtime %s", p->runtime);
@@ -215,14 +269,21 @@ static void blank(emp_comparison *c)
                                       .best_s = NAN,
                                       .worst_s = NAN,
                                       .evaluations = NAN,
+                                      .cpu_s = NAN,
                                       .gap_frac = NAN,
-                                      .rank = NAN,
-                                      .p = NAN,
-                                      .p_holm = NAN};
+                                      .rank = NAN};
         for (int k = 0; k < EMP_SCORED_KINDS; k++) cell->rescored_s[k] = NAN;
     }
-    for (int32_t i = 0; i < c->budget_count * c->entrant_count; i++)
-        c->overall[i] = (emp_comparison_overall){NAN, NAN, NAN, NAN, false};
+    for (int32_t i = 0; i < c->budget_count * EMP_TASK_SETS * c->entrant_count; i++)
+        c->overall[i] = (emp_comparison_overall){.mean_rank = NAN,
+                                                 .to_least = {NAN, NAN, NAN},
+                                                 .to_best = {NAN, NAN, NAN},
+                                                 .p = NAN,
+                                                 .p_holm = NAN,
+                                                 .cpu_s = NAN};
+    for (int32_t i = 0; i < c->budget_count * EMP_TASK_SETS; i++)
+        c->test[i] =
+            (emp_comparison_test){.friedman = {NAN, NAN, NAN, NAN}, .difference = NAN};
     for (int32_t i = 0; i < c->budget_count * c->row_count * EMP_SCORED_KINDS; i++)
         c->change[i] = (emp_comparison_change){NAN, NAN, NAN};
 }
@@ -281,35 +342,49 @@ static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t ro
         emp_job *job = &plan->job[plan->job_count++];
         EMP_CHECK(emp_job_init(job, &plan->task[row], &c->row[row], &method,
                                (uint64_t)s + 1, err));
-        if (e->is_budgeted && limit->seconds > 0) {
-            job->run.budget_s = limit->seconds;
-            job->cost *= limit->seconds * 100; /* evaluations a second, more or less */
+        if (e->is_budgeted && limit->clock_s > 0) {
+            job->run.budget_cpu_s = limit->clock_s;
+            job->cost *= limit->clock_s * 100; /* evaluations a second, more or less */
         }
     }
     return EMP_OK;
 }
 
-/* Methods that stop by themselves share their runs with the first budget. */
+/* The budget whose runs an entrant's cells of a budget show: methods that stop by themselves have
+ * those of the first, and the longest clock has those of all clocks. */
+static int32_t source_of(const emp_comparison *c, int32_t budget, int32_t entrant)
+{
+    if (!c->entrant[entrant].is_budgeted) return 0;
+    if (emp_comparison_axis_of(&c->budget[budget]) == EMP_BY_EVALUATIONS) return budget;
+    return emp_comparison_largest(c, EMP_BY_CLOCK);
+}
+
+static emp_status add_row_jobs(emp_comparison_plan *plan, int32_t row, emp_error *err)
+{
+    emp_comparison *c = plan->c;
+
+    for (int32_t b = 0; b < c->budget_count; b++) {
+        for (int32_t e = 0; e < c->entrant_count; e++)
+            if (source_of(c, b, e) == b) EMP_CHECK(add_runs(plan, b, row, e, err));
+    }
+    for (int32_t b = 0; b < c->budget_count; b++) {
+        for (int32_t e = 0; e < c->entrant_count; e++)
+            plan->first_job[emp_comparison_cell_index(c, b, row, e)] =
+                plan->first_job[emp_comparison_cell_index(c, source_of(c, b, e), row, e)];
+    }
+    return EMP_OK;
+}
+
 static emp_status add_jobs(emp_comparison_plan *plan, emp_error *err)
 {
     emp_comparison *c = plan->c;
 
-    for (int32_t e = 0; e < c->entrant_count; e++)
-        plan->jobs_of_row += emp_comparison_runs_of(c, e) *
-                             (c->entrant[e].is_budgeted ? c->budget_count : 1);
-    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)plan->jobs_of_row * (size_t)c->row_count));
-    for (int32_t r = 0; r < c->row_count; r++) {
-        for (int32_t b = 0; b < c->budget_count; b++) {
-            for (int32_t e = 0; e < c->entrant_count; e++) {
-                if (b == 0 || c->entrant[e].is_budgeted) {
-                    EMP_CHECK(add_runs(plan, b, r, e, err));
-                    continue;
-                }
-                plan->first_job[emp_comparison_cell_index(c, b, r, e)] =
-                    plan->first_job[emp_comparison_cell_index(c, 0, r, e)];
-            }
-        }
+    for (int32_t i = 0; i < c->budget_count * c->entrant_count; i++) {
+        int32_t b = i / c->entrant_count, e = i % c->entrant_count;
+        if (source_of(c, b, e) == b) plan->jobs_of_row += emp_comparison_runs_of(c, e);
     }
+    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)plan->jobs_of_row * (size_t)c->row_count));
+    for (int32_t r = 0; r < c->row_count; r++) EMP_CHECK(add_row_jobs(plan, r, err));
     return EMP_OK;
 }
 
@@ -350,13 +425,15 @@ emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params
 
     *out = NULL;
     jobs.keeps_refusals = true;
+    jobs.is_single = true;
     EMP_TRY(lay_out(&plan, err));
     EMP_TRY(load_tasks(&plan, err));
     EMP_TRY(add_jobs(&plan, err));
     EMP_TRY(find_bounds(&plan, err));
     made = emp_jobs_run(plan.job, plan.job_count, &jobs, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    EMP_TRY(emp_comparison_fill(&plan, err));
+    emp_comparison_fill(&plan);
+    EMP_TRY(emp_comparison_sum_up(plan.c, err));
     EMP_TRY(emp_comparison_draw_curves(&plan, err));
     if (made == EMP_OK) made = emp_comparison_rescore(&plan, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);

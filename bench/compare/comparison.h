@@ -3,28 +3,34 @@
  * is, and whether it would be so with somewhat other costs.
  *
  *     emp_comparison_params params = emp_comparison_params_default();
+ *     params.row = list.task;
+ *     params.row_count = list.count;
  *     EMP_TRY(emp_comparison_make(&comparison, &params, err));
  *     EMP_TRY(emp_comparison_print(stdout, comparison, EMP_SHEET_TEXT, err));
  *
- * Rows are workloads on machines, entrants are methods (with each of their presets), and a
- * cell is an entrant on a row within a budget: one run a seed (run/jobs.h), on record
+ * Rows are workloads on machines (tasks.h), entrants are methods (with each of their presets), and
+ * a cell is an entrant on a row within a budget: one run a seed (run/jobs.h), on record
  * in a folder, so that a comparison that was killed goes on.
  *
  * Rules, the same for all:
- * - A budget is a number of placements that the oracle scores, or seconds of one thread; with the
- *   latter results depend on the host. Methods that stop by themselves (partitioners, list
- *   schedulers, hand rules) propose once whatever the budget is, and their runs are shared
- *   by all budgets. Those that draw nothing run once and stand for every seed.
+ * - A budget is a number of placements that the oracle scores, or CPU seconds of one thread. Each
+ *   run has one thread. Results by the clock depend on the host and differ from run to run.
+ * - One run of the longest clock stands for the shorter ones: it counts with what was best after
+ *   so many CPU seconds. A batch that ends after the clock is too late.
+ * - Methods that stop by themselves (partitioners, list schedulers, hand rules) propose once
+ *   whatever the budget is, and their runs are shared by all budgets. Those that draw nothing run
+ *   once and stand for every seed.
  * - A run counts with the best placement that the oracle says fits in memory. One that finds
- *   none, whose method says that there is none, or which takes a tenth more than a budget in
- *   seconds, counts as infinitely slow.
- * - Tests are paired by seed with the row's best method, the one of lowest median; over all
- *   rows, pairs are (row, seed), of logarithms of step times, with the method of lowest mean
- *   rank. Holm's correction is over the other methods. The best is known from the same runs,
- *   so that the tests are somewhat too ready to tell it from the others; and 5 seeds are too
- *   few for p < 0.05 on one row (the least p is 2 / 2^5).
- * - Sensitivity re-scores the placements that were found, under costs that were changed; no
- *   search is run again.
+ *   none, whose method says that there is none, or whose first scores come after the clock, counts
+ *   as infinitely slow.
+ * - Seeds are nested in tasks: a task has one figure an entrant, the median over seeds. Tests and
+ *   intervals of what holds over tasks draw tasks, never runs.
+ * - Tuned and fresh tasks are ranked and tested apart. The tests are Friedman's, with Nemenyi's
+ *   critical difference of mean ranks, and Wilcoxon's of each entrant against the one of lowest
+ *   mean rank, with Holm's correction. The best is known from the same tasks, so that the latter
+ *   are somewhat too ready. Where tasks are too few for a test there is no p.
+ * - Sensitivity re-scores the placements that were found within budgets in evaluations, under
+ *   costs that were changed; no search is run again.
  */
 #ifndef EMP_BENCH_COMPARE_COMPARISON_H
 #define EMP_BENCH_COMPARE_COMPARISON_H
@@ -33,6 +39,7 @@
 
 #include "base/arrays.h"
 #include "bench/compare/statistics.h"
+#include "bench/compare/tasks.h"
 #include "bench/tables/table.h"
 #include "run/jobs.h"
 
@@ -56,8 +63,15 @@ typedef struct {
 /** One of the two is 0. */
 typedef struct {
     int64_t evaluations;
-    double  seconds;
+    double  clock_s; /**< CPU seconds */
 } emp_comparison_budget;
+
+/** What budgets are counted in, and curves drawn against. */
+typedef enum {
+    EMP_BY_EVALUATIONS,
+    EMP_BY_CLOCK,
+    EMP_COMPARISON_AXES
+} emp_comparison_axis;
 
 /** What placements are re-scored under. */
 typedef enum {
@@ -72,13 +86,14 @@ typedef enum {
 const char *emp_scored_name(emp_scored kind);
 
 typedef struct {
-    const emp_task *row; /**< the choice of rows */
-    int32_t         row_count;
-    const char     *rows;    /**< comma-separated keys, or NULL for all */
-    const char     *methods; /**< comma-separated keys of entrants, or NULL for all */
-    const char     *runtime; /**< profile name or path */
-    int32_t         seed_count;
-    int32_t         budget_count;
+    const emp_compared_task *row; /**< the choice of rows */
+    int32_t                  row_count;
+    const char              *tasks; /**< what the choice is called, for the command */
+    const char              *rows;  /**< comma-separated keys, or NULL for all */
+    const char *methods; /**< comma-separated keys of entrants, or NULL for all */
+    const char *runtime; /**< profile name or path */
+    int32_t     seed_count;
+    int32_t     budget_count;
     emp_comparison_budget budget[EMP_COMPARISON_BUDGETS];
     int32_t               draws; /**< of noise; 0 = nothing is re-scored */
     emp_jobs_params       jobs;
@@ -87,8 +102,8 @@ typedef struct {
     void (*on_rescored)(void *context, double done_frac);
 } emp_comparison_params;
 
-/** The six tasks of the paper's Table 1, all methods, five seeds, 100 and 1,000
- * evaluations, 20 draws, records in "runs", one thread. */
+/** All methods, five seeds, 100 and 1,000 evaluations, 20 draws, records in "runs", one thread; no
+ * tasks yet. */
 emp_comparison_params emp_comparison_params_default(void);
 
 /** An entrant on a row within a budget. NaN: not known, as some run is not ready. */
@@ -98,22 +113,34 @@ typedef struct {
     int32_t      late_count;   /**< of those, for being late */
     emp_interval step_s;       /**< over seeds */
     double       best_s, worst_s;
-    double       evaluations; /**< mean of the runs */
+    double       evaluations; /**< mean of the runs; of a clock, within it */
+    double       cpu_s;       /**< likewise, CPU seconds; NaN: some run's are not known */
     double       gap_frac; /**< of the median over the row's lower bound; NaN without */
     double       rank;     /**< on the row, by median; 1 = lowest */
     bool         is_best;
-    double       p, p_holm; /**< of the test against the best; NaN of the best */
     double       rescored_s[EMP_SCORED_KINDS]; /**< median over seeds; noise: and draws */
     const char  *refusal; /**< what the method says that found none, or NULL */
 } emp_comparison_cell;
 
-/** An entrant within a budget, over all rows of which all runs are ready. */
+/** An entrant within a budget, over the rows of a set of which all runs are ready. */
 typedef struct {
-    double mean_rank;
-    double ratio; /**< geometric mean over rows, of the median to the row's best median */
-    double p, p_holm; /**< of the test against the best over all; NaN of the best */
-    bool   is_best;
+    int32_t   solved_count; /**< rows where the median is finite */
+    double    mean_rank;
+    emp_ratio to_least;  /**< of the median to each row's lowest median */
+    emp_ratio to_best;   /**< of the median to that of the entrant of lowest mean rank */
+    double    p, p_holm; /**< of the test against that entrant; NaN of itself */
+    double    cpu_s;     /**< of a run, mean over rows; NaN: not known */
+    bool      is_best;   /**< the first of lowest mean rank */
+    bool      is_near; /**< its mean rank is within the critical difference of that one */
 } emp_comparison_overall;
+
+/** What is said of all entrants over the rows of a set. */
+typedef struct {
+    int32_t           row_count;      /**< those whose runs are all ready */
+    emp_friedman_test friedman;       /**< NaN where rows are too few */
+    double            difference;     /**< Nemenyi's, of mean ranks; likewise */
+    int32_t           wilcoxon_least; /**< rows that the tests against the best need */
+} emp_comparison_test;
 
 /** How much of a row's ranking remains when placements are re-scored. */
 typedef struct {
@@ -126,18 +153,21 @@ typedef struct {
     int32_t                entrant_count, row_count, seed_count, budget_count, draws;
     emp_entrant           *entrant;
     emp_task              *row;
+    emp_task_set          *set; /**< [row] */
     emp_comparison_budget *budget;
     double              *bound_s; /**< [row]; no placement that fits is below; 0 = none */
     emp_comparison_cell *cell;    /**< [budget][row][entrant] */
     double *step_s; /**< [budget][row][entrant][seed]; infinity: nothing fits,
                                          NaN: not ready */
-    emp_comparison_overall *overall;  /**< [budget][entrant] */
-    emp_friedman_test      *friedman; /**< [budget] */
-    emp_comparison_change  *change;   /**< [budget][row][kind] */
-    int32_t                 point_count;
-    int64_t      *point; /**< evaluations: 1, 2, 5, 10, ... up to the largest budget */
-    emp_interval *curve; /**< [budget][row][entrant][point]: best so far over seeds; NaN
-                                before the first score, infinity while nothing fits */
+    emp_comparison_overall *overall; /**< [budget][set][entrant] */
+    emp_comparison_test    *test;    /**< [budget][set] */
+    emp_comparison_change  *change;  /**< [budget][row][kind] */
+    int32_t                 point_count[EMP_COMPARISON_AXES];
+    double *point[EMP_COMPARISON_AXES]; /**< 1, 2, 5, 10, ... up to the largest budget */
+    emp_interval
+        *curve; /**< [budget][row][entrant][EMP_COMPARISON_POINTS], by the axis of the
+                                budget: best so far over seeds; NaN before the first score, infinity
+                                while nothing fits */
     char (*refusal)[EMP_ERROR_MSG_BYTES]; /**< [row][entrant] */
     uint64_t  *graph_hash, *machine_hash; /**< [row] */
     uint64_t   runtime_hash;
@@ -156,15 +186,25 @@ void       emp_comparison_destroy(emp_comparison *comparison);
 
 int32_t emp_comparison_cell_index(const emp_comparison *c, int32_t budget, int32_t row,
                                   int32_t entrant);
+/** Of `overall`. */
+int32_t             emp_comparison_overall_index(const emp_comparison *c, int32_t budget,
+                                                 emp_task_set set, int32_t entrant);
+emp_comparison_axis emp_comparison_axis_of(const emp_comparison_budget *budget);
+/** The largest budget of that axis, or -1. */
+int32_t emp_comparison_largest(const emp_comparison *c, emp_comparison_axis axis);
 /** The row of that key, or -1. */
 int32_t emp_comparison_find_row(const emp_comparison *c, const char *key);
 
-/** Writes the cells, a table a budget, then for people the sensitivity. docs/formats.md says
+/** Writes the cells, a table a budget; for people first the rankings and last the sensitivity. docs/formats.md says
  * what JSON has. \retval EMP_ENOMEM */
 emp_status emp_comparison_print(FILE *out, const emp_comparison *c,
                                 emp_sheet_format format, emp_error *err);
 /** Makes a sheet with a line a point of a curve; to be cleared. */
 void emp_comparison_curves(emp_sheet *sheet, const emp_comparison *c);
+/** Makes a sheet with a line a budget, set and entrant; to be cleared. */
+void emp_comparison_rankings(emp_sheet *sheet, const emp_comparison *c);
+/** Makes a sheet with the CPU seconds of each cell, which differ from run to run; to be cleared. */
+void emp_comparison_times(emp_sheet *sheet, const emp_comparison *c);
 /** Makes a sheet with a line a budget, row and kind; to be cleared. */
 void emp_comparison_changes(emp_sheet *sheet, const emp_comparison *c);
 

@@ -26,25 +26,47 @@ int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant);
 /** What a run counts with within a budget: seconds per step, infinity, NaN if not ready. */
 double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *job);
 
+/** True if the first scores of the run came after the budget's clock. */
+bool emp_comparison_is_late(const emp_comparison_budget *budget, const emp_job *job);
+
+/** The best of a run that is ready after so many evaluations, infinity while nothing fits, NaN
+ * before the first scores. O(log points). */
+double emp_comparison_best_after(const emp_record *record, int64_t evaluations);
+
 /** As in the tables, but "none" for what is infinite: who found nothing may also have said
  * so. \return \a text or static storage */
 const char *emp_comparison_number(double value, char text[EMP_SHEET_CELL_BYTES]);
 
-/** Entrants by mean rank, those without one last: [entrant_count] of \a order. */
-void emp_comparison_sort(const emp_comparison *c, int32_t budget,
+/** Entrants by mean rank over a set, those without one last: [entrant_count] of \a order. */
+void emp_comparison_sort(const emp_comparison *c, int32_t budget, emp_task_set set,
                          int32_t order[EMP_COMPARISON_ENTRANTS]);
+
+/** The set by which lines are sorted: fresh, unless no row of a budget is of it. */
+emp_task_set emp_comparison_main_set(const emp_comparison *c);
+
+/** True if every run of the row within the budget is ready. */
+bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row);
 
 /** Of the row's best over its lower bound; NaN = not known. */
 double emp_comparison_least_gap(const emp_comparison *c, int32_t budget, int32_t row);
 
+/** "1000 evaluations", "30 CPU seconds". */
+void emp_comparison_name_budget(char                         text[EMP_SHEET_CELL_BYTES],
+                                const emp_comparison_budget *budget);
+
+/** A sheet of who is how good over the rows of a set within a budget; to be cleared. */
+void emp_comparison_rank(emp_sheet *sheet, const emp_comparison *c, int32_t budget,
+                         emp_task_set set);
 /** A sheet of a budget's cells; to be cleared. */
 void emp_comparison_tabulate(emp_sheet *sheet, const emp_comparison *c, int32_t budget);
 /** Adds notes on what is shown, and what the methods say that found nothing. */
 void emp_comparison_explain(emp_sheet *sheet, const emp_comparison *c);
 
-/** Fills in cells, ranks and tests from the runs that are ready (ranking.c).
- * \retval EMP_ENOMEM */
-emp_status emp_comparison_fill(emp_comparison_plan *plan, emp_error *err);
+/** Fills in cells and their ranks from the runs that are ready (ranking.c). */
+void emp_comparison_fill(emp_comparison_plan *plan);
+
+/** Fills in what holds over rows, from the cells (overall.c). \retval EMP_ENOMEM */
+emp_status emp_comparison_sum_up(emp_comparison *c, emp_error *err);
 
 /** Fills in `change` of the comparison and `rescored_s` of its cells (rescore.c).
  * \retval EMP_EINTERRUPTED  \a stop was set; nothing is filled in. */

@@ -15,7 +15,7 @@
 static emp_status write_figures(FILE *file, const emp_comparison *c, bool has_figures,
                                 emp_error *err)
 {
-    fputs("<h2>Quality against samples</h2>\n", file);
+    fputs("<h2>Quality against placements scored and CPU seconds</h2>\n", file);
     if (!has_figures) {
         fputs("<p>No figures: " EMP_GNUPLOT_ABSENCE ".</p>\n", file);
         return EMP_OK;
@@ -41,6 +41,13 @@ static emp_status write_tables(FILE *file, const emp_comparison *c, emp_error *e
     emp_status st = EMP_OK;
     emp_sheet  sheet = {0};
 
+    for (int32_t i = 0; i < c->budget_count * EMP_TASK_SETS; i++) {
+        if (c->test[i].row_count == 0) continue;
+        emp_comparison_rank(&sheet, c, i / EMP_TASK_SETS,
+                            (emp_task_set)(i % EMP_TASK_SETS));
+        EMP_TRY(emp_sheet_print_html(file, &sheet, emp_html_text, err));
+        emp_sheet_clear(&sheet);
+    }
     for (int32_t b = 0; b < c->budget_count; b++) {
         emp_comparison_tabulate(&sheet, c, b);
         if (b == c->budget_count - 1) emp_comparison_explain(&sheet, c);
@@ -78,7 +85,8 @@ emp_status emp_comparison_write_page(FILE *file, const emp_comparison *c,
     fputs("<h2>Who finds what</h2>\n", file);
     EMP_CHECK(write_tables(file, c, err));
     EMP_CHECK(write_figures(file, c, has_figures, err));
-    if (c->draws > 0) EMP_CHECK(write_changes(file, c, err));
+    if (c->draws > 0 && emp_comparison_largest(c, EMP_BY_EVALUATIONS) >= 0)
+        EMP_CHECK(write_changes(file, c, err));
     emp_html_end(file);
     return EMP_OK;
 }

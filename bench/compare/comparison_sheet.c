@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A comparison as sheets: its cells, one sheet a budget; its sensitivity; its curves. */
+/* A comparison as sheets: its cells, one sheet a budget; their CPU seconds; its sensitivity; its
+ * curves. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -7,18 +8,18 @@
 #include "bench/compare/comparison_internal.h"
 
 /* What a line is of. */
-#define TASK_COLUMNS                                  \
-    EMP_COLUMN("task", NULL, EMP_SHEET_WORD),         \
-        EMP_COLUMN("workload", NULL, EMP_SHEET_WORD), \
-        EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),  \
-        EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),  \
-        EMP_COLUMN("budget", NULL, EMP_SHEET_COUNT),  \
-        EMP_COLUMN("budget_s", NULL, EMP_SHEET_REAL)
+#define TASK_COLUMNS                                                                   \
+    EMP_COLUMN("task", NULL, EMP_SHEET_WORD), EMP_COLUMN("set", NULL, EMP_SHEET_WORD), \
+        EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),                                  \
+        EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),                                   \
+        EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),                                   \
+        EMP_COLUMN("budget", NULL, EMP_SHEET_COUNT),                                   \
+        EMP_COLUMN("clock_s", NULL, EMP_SHEET_REAL)
 #define TASK_VALUES(c, b, r)                                                             \
-    EMP_V((c)->row[r].key), EMP_V((c)->row[r].spec), EMP_V((c)->row[r].machine),         \
-        EMP_V((c)->runtime),                                                             \
+    EMP_V((c)->row[r].key), EMP_V(emp_task_set_name((c)->set[r])),                       \
+        EMP_V((c)->row[r].spec), EMP_V((c)->row[r].machine), EMP_V((c)->runtime),        \
         emp_value_if((c)->budget[b].evaluations > 0, EMP_V((c)->budget[b].evaluations)), \
-        emp_value_if((c)->budget[b].seconds > 0, EMP_V((c)->budget[b].seconds))
+        emp_value_if((c)->budget[b].clock_s > 0, EMP_V((c)->budget[b].clock_s))
 
 /* ---- cells ---- */
 
@@ -40,14 +41,6 @@ static const emp_sheet_column cell_columns[] = {
     EMP_COLUMN("gap_frac", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("rank", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("is_best", NULL, EMP_SHEET_FLAG),
-    EMP_COLUMN("p", NULL, EMP_SHEET_REAL),
-    EMP_COLUMN("p_holm", NULL, EMP_SHEET_REAL),
-    EMP_COLUMN("mean_rank", "rank", EMP_SHEET_REAL, EMP_SHEET_END, .form = "%.1f",
-               .width = 5),
-    EMP_COLUMN("ratio", "ratio", EMP_SHEET_REAL, EMP_SHEET_END, .width = 6),
-    EMP_COLUMN(NULL, "p", EMP_SHEET_REAL, EMP_SHEET_END, .form = "%.2g", .width = 7),
-    EMP_COLUMN("overall_p", NULL, EMP_SHEET_REAL, EMP_SHEET_END),
-    EMP_COLUMN("overall_p_holm", NULL, EMP_SHEET_REAL, EMP_SHEET_END),
     EMP_COLUMN("noise_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("ideal_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("placeto_s", NULL, EMP_SHEET_REAL),
@@ -61,17 +54,15 @@ static const char *mark_of(const emp_comparison_cell *cell)
     bool is_partial = cell->failed_count > 0 && isfinite(cell->step_s.median);
 
     if (cell->is_best) return is_partial ? "!*" : "*";
-    if (cell->p_holm < EMP_COMPARISON_LEVEL) return is_partial ? "!'" : "'";
     return is_partial ? "!" : NULL;
 }
 
 static void add_cell(emp_sheet *s, const emp_comparison *c, int32_t b, int32_t r,
                      int32_t e)
 {
-    const emp_comparison_cell    *cell = &c->cell[emp_comparison_cell_index(c, b, r, e)];
-    const emp_comparison_overall *o = &c->overall[b * c->entrant_count + e];
-    const emp_entrant            *entrant = &c->entrant[e];
-    const emp_interval           *step = &cell->step_s;
+    const emp_comparison_cell *cell = &c->cell[emp_comparison_cell_index(c, b, r, e)];
+    const emp_entrant         *entrant = &c->entrant[e];
+    const emp_interval        *step = &cell->step_s;
 
     EMP_SHEET_ADD(
         s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title), EMP_V(entrant->key),
@@ -81,9 +72,7 @@ static void add_cell(emp_sheet *s, const emp_comparison *c, int32_t b, int32_t r
                          mark_of(cell)),
         EMP_V(cell->best_s), EMP_V(cell->worst_s), EMP_V(cell->evaluations),
         EMP_V(c->bound_s[r]), EMP_V(cell->gap_frac), EMP_V(cell->rank),
-        EMP_V(cell->is_best), EMP_V(cell->p), EMP_V(cell->p_holm), EMP_V(o->mean_rank),
-        EMP_V(o->ratio), o->is_best ? EMP_V("best") : EMP_V(o->p_holm), EMP_V(o->p),
-        EMP_V(o->p_holm), EMP_V(cell->rescored_s[EMP_SCORED_NOISE]),
+        EMP_V(cell->is_best), EMP_V(cell->rescored_s[EMP_SCORED_NOISE]),
         EMP_V(cell->rescored_s[EMP_SCORED_IDEAL]),
         EMP_V(cell->rescored_s[EMP_SCORED_PLACETO]), EMP_V(cell->refusal),
         EMP_V(c->graph_hash[r]), EMP_V(c->machine_hash[r]), EMP_V(c->runtime_hash));
@@ -91,7 +80,7 @@ static void add_cell(emp_sheet *s, const emp_comparison *c, int32_t b, int32_t r
 
 static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
 {
-    char     array[1024] = "", text[EMP_SHEET_CELL_BYTES];
+    char     array[2000] = "", text[EMP_SHEET_CELL_BYTES];
     emp_text line = {array, sizeof array, 0};
 
     for (int32_t r = 0; r < c->row_count; r++) {
@@ -99,53 +88,81 @@ static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
         if (!(c->bound_s[r] > 0)) continue;
         emp_text_add(&line, "%s %s %s", line.used > 0 ? "," : "", c->row[r].title,
                      emp_comparison_number(c->bound_s[r], text));
-        if (!isnan(gap)) emp_text_add(&line, " (the best is %.0f%% above it)", 100 * gap);
+        if (!isnan(gap)) emp_text_add(&line, " (+%.0f%%)", 100 * gap);
     }
     if (line.used > 0)
-        emp_sheet_note(s, "Lower bounds, below which no placement that fits is:%s.",
+        emp_sheet_note(s,
+                       "Lower bounds, below which no placement that fits is, and how far "
+                       "the best median is above:%s.",
                        array);
-    if (!isnan(c->friedman[b].p))
-        emp_sheet_note(s, "Friedman's test that all are alike: chi2 = %.1f, p = %.2g.",
-                       c->friedman[b].statistic, c->friedman[b].p);
+}
+
+void emp_comparison_name_budget(char                         text[EMP_SHEET_CELL_BYTES],
+                                const emp_comparison_budget *budget)
+{
+    if (budget->clock_s > 0)
+        snprintf(text, EMP_SHEET_CELL_BYTES, "%g CPU seconds", budget->clock_s);
+    else
+        snprintf(text, EMP_SHEET_CELL_BYTES, "%" PRId64 " evaluations",
+                 budget->evaluations);
 }
 
 void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
 {
     const emp_comparison_budget *budget = &c->budget[b];
     int32_t                      order[EMP_COMPARISON_ENTRANTS];
-    char                         text[64];
+    emp_task_set                 set = emp_comparison_main_set(c);
+    char                         text[EMP_SHEET_CELL_BYTES];
 
     EMP_SHEET_INIT(s, cell_columns);
     s->command = c->command;
     s->infinite = "none";
     s->rows = "entrants";
-    if (budget->evaluations > 0)
-        snprintf(text, sizeof text, "%" PRId64 " evaluations", budget->evaluations);
-    else
-        snprintf(text, sizeof text, "%g s of one thread of this computer",
-                 budget->seconds);
+    emp_comparison_name_budget(text, budget);
     emp_sheet_set_title(s,
                         "Seconds per training step, simulated, after %s: median of %d "
                         "seed%s, 95 %% interval below",
                         text, c->seed_count, c->seed_count == 1 ? "" : "s");
     emp_sheet_set_facts(
-        s,
-        json_pack(
-            "{s:o, s:o, s:o, s:o}", "evaluations",
-            budget->evaluations > 0 ? json_integer(budget->evaluations) : json_null(),
-            "seconds", budget->seconds > 0 ? json_real(budget->seconds) : json_null(),
-            "friedman",
-            isnan(c->friedman[b].p) ? json_null() : json_real(c->friedman[b].statistic),
-            "friedman_p",
-            isnan(c->friedman[b].p) ? json_null() : json_real(c->friedman[b].p)));
-    emp_comparison_sort(c, b, order);
+        s, json_pack("{s:o, s:o}", "evaluations",
+                     budget->evaluations > 0 ? json_integer(budget->evaluations)
+                                             : json_null(),
+                     "clock_s",
+                     budget->clock_s > 0 ? json_real(budget->clock_s) : json_null()));
+    emp_comparison_sort(c, b, set, order);
     for (int32_t r = 0; r < c->row_count; r++)
         for (int32_t i = 0; i < c->entrant_count; i++) {
-            if (c->overall[b * c->entrant_count + order[i]].is_best)
+            if (c->overall[emp_comparison_overall_index(c, b, set, order[i])].is_best)
                 s->best_line = s->line_count;
             add_cell(s, c, b, r, order[i]);
         }
     note_bounds(s, c, b);
+}
+
+/* ---- CPU seconds ---- */
+
+static const emp_sheet_column time_columns[] = {
+    TASK_COLUMNS,
+    EMP_COLUMN("entrant", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("method", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("preset", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("evaluations", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("cpu_s", NULL, EMP_SHEET_REAL)};
+
+void emp_comparison_times(emp_sheet *s, const emp_comparison *c)
+{
+    int32_t per_budget = c->row_count * c->entrant_count;
+
+    EMP_SHEET_INIT(s, time_columns);
+    s->command = c->command;
+    for (int32_t i = 0; i < c->budget_count * per_budget; i++) {
+        const emp_entrant *e = &c->entrant[i % c->entrant_count];
+        int32_t            r = i % per_budget / c->entrant_count;
+        if (isnan(c->cell[i].cpu_s)) continue;
+        EMP_SHEET_ADD(s, TASK_VALUES(c, i / per_budget, r), EMP_V(e->key),
+                      EMP_V(e->method->name), EMP_V(e->preset),
+                      EMP_V(c->cell[i].evaluations), EMP_V(c->cell[i].cpu_s));
+    }
 }
 
 /* ---- sensitivity and curves ---- */
@@ -154,8 +171,6 @@ static const emp_sheet_column change_columns[] = {
     TASK_COLUMNS,
     EMP_COLUMN(NULL, "", EMP_SHEET_WORD, EMP_SHEET_ROW, .width = 13),
     EMP_COLUMN(NULL, "evaluations", EMP_SHEET_COUNT, EMP_SHEET_ROW, .is_optional = true),
-    EMP_COLUMN(NULL, "seconds", EMP_SHEET_REAL, EMP_SHEET_ROW, .form = "%g",
-               .is_optional = true),
     EMP_COLUMN("rescored", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
     EMP_COLUMN("draws", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("tau", "tau", EMP_SHEET_REAL, .form = "%.2f", .width = 5),
@@ -176,18 +191,18 @@ void emp_comparison_changes(emp_sheet *s, const emp_comparison *c)
                    c->draws);
     for (int32_t i = 0; i < c->budget_count * c->row_count; i++) {
         int32_t b = i / c->row_count, r = i % c->row_count;
+        if (c->budget[b].clock_s > 0) continue;
         for (int k = 0; k < EMP_SCORED_KINDS; k++) {
             const emp_comparison_change *change = &c->change[i * EMP_SCORED_KINDS + k];
             bool                         is_noise = k == EMP_SCORED_NOISE;
-            EMP_SHEET_ADD(
-                s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title),
-                emp_value_if(c->budget[b].evaluations > 0,
-                             EMP_V(c->budget[b].evaluations)),
-                emp_value_if(c->budget[b].seconds > 0, EMP_V(c->budget[b].seconds)),
-                EMP_V(emp_scored_name((emp_scored)k)), EMP_V(is_noise ? c->draws : 1),
-                EMP_V(change->tau), EMP_V(change->least_tau),
-                emp_value_if(is_noise, EMP_V(change->least_tau)),
-                EMP_V(change->kept_frac));
+            EMP_SHEET_ADD(s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title),
+                          emp_value_if(c->budget[b].evaluations > 0,
+                                       EMP_V(c->budget[b].evaluations)),
+                          EMP_V(emp_scored_name((emp_scored)k)),
+                          EMP_V(is_noise ? c->draws : 1), EMP_V(change->tau),
+                          EMP_V(change->least_tau),
+                          emp_value_if(is_noise, EMP_V(change->least_tau)),
+                          EMP_V(change->kept_frac));
         }
     }
 }
@@ -198,22 +213,29 @@ static const emp_sheet_column curve_columns[] = {
     EMP_COLUMN("method", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("preset", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("evaluations", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("cpu_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("median_s", NULL, EMP_SHEET_REAL, .low = "low_s", .high = "high_s")};
 
 void emp_comparison_curves(emp_sheet *s, const emp_comparison *c)
 {
     int32_t per_budget = c->row_count * c->entrant_count;
+    int32_t longest = emp_comparison_largest(c, EMP_BY_CLOCK);
 
     EMP_SHEET_INIT(s, curve_columns);
     s->command = c->command;
     for (int32_t i = 0; i < c->budget_count * per_budget; i++) {
-        const emp_entrant *e = &c->entrant[i % c->entrant_count];
-        int32_t            r = i % per_budget / c->entrant_count;
-        for (int32_t p = 0; p < c->point_count; p++) {
-            const emp_interval *at = &c->curve[i * c->point_count + p];
+        const emp_entrant  *e = &c->entrant[i % c->entrant_count];
+        int32_t             b = i / per_budget, r = i % per_budget / c->entrant_count;
+        emp_comparison_axis axis = emp_comparison_axis_of(&c->budget[b]);
+        if (axis == EMP_BY_CLOCK && b != longest) continue; /* all clocks have its runs */
+        for (int32_t p = 0; p < c->point_count[axis]; p++) {
+            const emp_interval *at = &c->curve[i * EMP_COMPARISON_POINTS + p];
+            double              value = c->point[axis][p];
             if (isnan(at->median)) continue;
-            EMP_SHEET_ADD(s, TASK_VALUES(c, i / per_budget, r), EMP_V(e->key),
-                          EMP_V(e->method->name), EMP_V(e->preset), EMP_V(c->point[p]),
+            EMP_SHEET_ADD(s, TASK_VALUES(c, b, r), EMP_V(e->key), EMP_V(e->method->name),
+                          EMP_V(e->preset),
+                          emp_value_if(axis == EMP_BY_EVALUATIONS, EMP_V((int64_t)value)),
+                          emp_value_if(axis == EMP_BY_CLOCK, EMP_V(value)),
                           emp_value_range(at->median, at->low, at->high));
         }
     }
@@ -221,20 +243,27 @@ void emp_comparison_curves(emp_sheet *s, const emp_comparison *c)
 
 /* ---- all of it ---- */
 
-void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
+static void note_clock(emp_sheet *s, const emp_comparison *c)
 {
-    emp_sheet_note(
-        s, "*: the row's lowest median. ': above it at the 5 %% level (Wilcoxon's "
-           "signed-rank test, pairs are seeds, Holm's correction; not possible with "
-           "fewer than 6 seeds). none: no placement that fits in memory, counted as "
-           "infinitely slow. !: so in some seeds.");
+    if (emp_comparison_largest(c, EMP_BY_CLOCK) < 0) return;
     emp_sheet_note(
         s,
-        "rank, ratio: mean over rows of the rank, geometric mean of the ratio to "
-        "the row's best. p: the same test over rows and seeds against the method "
-        "of lowest mean rank. Methods that stop by themselves propose once, "
-        "whatever the budget. Runtime %s.",
-        c->runtime);
+        "Results by the clock depend on this computer and differ from run to run. One "
+        "run "
+        "of the longest clock stands for the shorter ones, with what was best after so "
+        "many CPU seconds of its one thread.");
+}
+
+void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
+{
+    emp_sheet_note(s,
+                   "*: the task's lowest median. none: no placement that fits in memory, "
+                   "counted as infinitely slow. !: so in some seeds.");
+    emp_sheet_note(s,
+                   "Methods that stop by themselves propose once, whatever the budget. "
+                   "Runtime %s.",
+                   c->runtime);
+    note_clock(s, c);
     for (int32_t i = 0; i < c->row_count * c->entrant_count; i++) {
         const char *reason = c->cell[i].refusal; /* of any budget the same */
         if (reason != NULL)
@@ -243,31 +272,63 @@ void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
     }
 }
 
-emp_status emp_comparison_print(FILE *out, const emp_comparison *c,
-                                emp_sheet_format format, emp_error *err)
+/* For people: rankings, cells, sensitivity. Each sheet is followed by the next. */
+static emp_status print_all(FILE *out, const emp_comparison *c, emp_sheet_format format,
+                            emp_error *err)
 {
-    emp_sheet sheet[EMP_COMPARISON_BUDGETS], changes;
+    enum { RANKINGS = EMP_COMPARISON_BUDGETS * EMP_TASK_SETS };
+    emp_sheet sheet[RANKINGS + EMP_COMPARISON_BUDGETS + 1];
+    int32_t   count = 0;
+
+    for (int32_t i = 0; i < c->budget_count * EMP_TASK_SETS; i++)
+        if (c->test[i].row_count > 0)
+            emp_comparison_rank(&sheet[count++], c, i / EMP_TASK_SETS,
+                                (emp_task_set)(i % EMP_TASK_SETS));
+    for (int32_t b = 0; b < c->budget_count; b++)
+        emp_comparison_tabulate(&sheet[count++], c, b);
+    if (c->draws > 0 && emp_comparison_largest(c, EMP_BY_EVALUATIONS) >= 0)
+        emp_comparison_changes(&sheet[count++], c);
+    for (int32_t i = 0; i < count - 1; i++) sheet[i].next = &sheet[i + 1];
+    emp_comparison_explain(&sheet[count - 1], c);
+    emp_status st = emp_sheet_print(out, &sheet[0], format, err);
+    for (int32_t i = 0; i < count; i++) emp_sheet_clear(&sheet[i]);
+    return st;
+}
+
+/* For programs: cells; JSON has the other sheets' rows beside them. */
+static emp_status print_data(FILE *out, const emp_comparison *c, emp_sheet_format format,
+                             emp_error *err)
+{
+    emp_sheet sheet[EMP_COMPARISON_BUDGETS], changes, rankings;
     int32_t   last = c->budget_count - 1;
-    bool      is_read = format == EMP_SHEET_TEXT || format == EMP_SHEET_MD;
 
     for (int32_t b = 0; b <= last; b++) {
         emp_comparison_tabulate(&sheet[b], c, b);
         if (b > 0) sheet[b - 1].next = &sheet[b];
     }
     emp_comparison_changes(&changes, c);
+    emp_comparison_rankings(&rankings, c);
     sheet[0].list = "budgets";
-    json_t *head = json_pack("{s:s, s:i, s:i}", "runtime", c->runtime, "seeds",
-                             c->seed_count, "draws", c->draws);
+    json_t *head =
+        json_pack("{s:s, s:i, s:i, s:o}", "runtime", c->runtime, "seeds", c->seed_count,
+                  "draws", c->draws, "rankings", emp_sheet_rows(&rankings));
     if (c->draws > 0 &&
         json_object_set_new(head, "sensitivity", emp_sheet_rows(&changes)) != 0) {
         json_decref(head);
         head = NULL;
     }
     emp_sheet_set_head(&sheet[0], head);
-    if (is_read && c->draws > 0) sheet[last].next = &changes;
-    emp_comparison_explain(is_read && c->draws > 0 ? &changes : &sheet[last], c);
     emp_status st = emp_sheet_print(out, &sheet[0], format, err);
     for (int32_t b = 0; b <= last; b++) emp_sheet_clear(&sheet[b]);
     emp_sheet_clear(&changes);
+    emp_sheet_clear(&rankings);
     return st;
+}
+
+emp_status emp_comparison_print(FILE *out, const emp_comparison *c,
+                                emp_sheet_format format, emp_error *err)
+{
+    bool is_read = format == EMP_SHEET_TEXT || format == EMP_SHEET_MD;
+
+    return is_read ? print_all(out, c, format, err) : print_data(out, c, format, err);
 }

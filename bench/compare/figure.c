@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/compare/figure.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -9,56 +8,56 @@
 #include "bench/plots/gnuplot.h"
 
 enum {
-    WIDTH = 860,
+    WIDTH = 860, /* of a panel */
     HEIGHT = 520,
     LABEL_ROWS = 30 /* labels that fit above each other */
 };
 
 /* What is drawn, and where its label stands. */
 struct line {
-    int32_t             entrant;
+    int32_t             entrant, colour;
     const emp_interval *curve; /* [point] */
     double              end_s; /* median at the end */
     double              label_s;
 };
 
-struct figure {
+/* Quality by one axis, within the largest budget of it. */
+struct panel {
     const emp_comparison *c;
+    emp_comparison_axis   axis;
     int32_t               row, budget, count;
     struct line line[EMP_COMPARISON_ENTRANTS]; /* with a budget, lowest end first */
     double      low_s, high_s;                 /* of all that is drawn */
+    double      first, last;                   /* of the axis */
+};
+
+struct figure {
+    struct panel panel[EMP_COMPARISON_AXES];
+    int          count;
 };
 
 /* ---- what is drawn ---- */
 
-static int32_t choose_budget(const emp_comparison *c)
-{
-    int32_t budget = c->budget_count - 1;
-
-    for (int32_t b = 0; b < c->budget_count; b++)
-        if (c->budget[b].evaluations > c->budget[budget].evaluations) budget = b;
-    return budget;
-}
-
-static const emp_comparison_cell *cell_of(const struct figure *f, int32_t entrant)
+static const emp_comparison_cell *cell_of(const struct panel *f, int32_t entrant)
 {
     return &f->c->cell[emp_comparison_cell_index(f->c, f->budget, f->row, entrant)];
 }
 
-static void stretch(struct figure *f, double step_s)
+static void stretch(struct panel *f, double step_s)
 {
     if (!isfinite(step_s) || step_s <= 0) return;
     f->low_s = fmin(f->low_s, step_s);
     f->high_s = fmax(f->high_s, step_s);
 }
 
-static void add_line(struct figure *f, int32_t entrant)
+static void add_line(struct panel *f, int32_t entrant, int32_t colour)
 {
     const emp_comparison *c = f->c;
     int32_t     index = emp_comparison_cell_index(c, f->budget, f->row, entrant);
-    struct line line = {entrant, &c->curve[index * c->point_count], NAN, NAN};
+    struct line line = {entrant, colour, &c->curve[index * EMP_COMPARISON_POINTS], NAN,
+                        NAN};
 
-    for (int32_t p = 0; p < c->point_count; p++) {
+    for (int32_t p = 0; p < c->point_count[f->axis]; p++) {
         if (!isfinite(line.curve[p].median)) continue;
         line.end_s = line.curve[p].median;
         stretch(f, line.end_s);
@@ -71,7 +70,7 @@ static void add_line(struct figure *f, int32_t entrant)
 }
 
 /* Labels a row apart, on a logarithmic axis. */
-static void place_labels(struct figure *f)
+static void place_labels(struct panel *f)
 {
     double apart = pow(f->high_s / f->low_s, 1.0 / LABEL_ROWS);
 
@@ -82,33 +81,47 @@ static void place_labels(struct figure *f)
     }
 }
 
-static void collect(struct figure *f)
+/* An entrant has the same colour in both panels. */
+static void collect(struct panel *f)
 {
     const emp_comparison *c = f->c;
+    int32_t               colour = 0, points = c->point_count[f->axis];
 
+    f->first = points > 0 ? c->point[f->axis][0] : 1;
+    f->last = points > 0 ? fmax(c->point[f->axis][points - 1], 2 * f->first) : 2;
     stretch(f, c->bound_s[f->row]);
     for (int32_t e = 0; e < c->entrant_count; e++) {
         if (c->entrant[e].is_budgeted)
-            add_line(f, e);
+            add_line(f, e, colour++);
         else
             stretch(f, cell_of(f, e)->step_s.median);
     }
     place_labels(f);
 }
 
+/* Methods that propose once stand where their runs end: after one placement, or so many CPU
+ * seconds. */
+static double place_of(const struct panel *f, int32_t entrant)
+{
+    double cpu_s = cell_of(f, entrant)->cpu_s;
+
+    if (f->axis == EMP_BY_EVALUATIONS || isnan(cpu_s)) return f->first;
+    return fmin(fmax(cpu_s, f->first), f->last);
+}
+
 /* ---- the script ---- */
 
 /* Of gnuplot: 1 solid, then dashes; colours begin anew after EMP_REPORT_COLOURS. */
-static int dash_of(int32_t line) { return line / EMP_REPORT_COLOURS == 0 ? 1 : 4; }
+static int dash_of(int32_t colour) { return colour / EMP_REPORT_COLOURS == 0 ? 1 : 4; }
 
-static void write_line(FILE *script, const struct figure *f, int32_t number)
+static void write_line(FILE *script, const struct panel *f, int32_t number)
 {
     const emp_interval *curve = f->line[number].curve;
 
     fprintf(script, "$c%d << END_OF_CURVE\n", number);
-    for (int32_t p = 0; p < f->c->point_count; p++) {
+    for (int32_t p = 0; p < f->c->point_count[f->axis]; p++) {
         if (!isfinite(curve[p].median)) continue;
-        fprintf(script, "%" PRId64 " %.9g %.9g %.9g\n", f->c->point[p], curve[p].median,
+        fprintf(script, "%.9g %.9g %.9g %.9g\n", f->c->point[f->axis][p], curve[p].median,
                 isfinite(curve[p].low) ? curve[p].low : curve[p].median,
                 isfinite(curve[p].high) ? curve[p].high : curve[p].median);
     }
@@ -116,7 +129,7 @@ static void write_line(FILE *script, const struct figure *f, int32_t number)
 }
 
 /* Those that propose once; true if there is any. */
-static bool write_dots(FILE *script, const struct figure *f)
+static bool write_dots(FILE *script, const struct panel *f)
 {
     bool has_any = false;
 
@@ -124,7 +137,7 @@ static bool write_dots(FILE *script, const struct figure *f)
     for (int32_t e = 0; e < f->c->entrant_count; e++) {
         double step_s = cell_of(f, e)->step_s.median;
         if (f->c->entrant[e].is_budgeted || !isfinite(step_s)) continue;
-        fprintf(script, "1 %.9g\n", step_s);
+        fprintf(script, "%.9g %.9g\n", place_of(f, e), step_s);
         has_any = true;
     }
     fprintf(script, "END_OF_CURVE\n");
@@ -132,7 +145,7 @@ static bool write_dots(FILE *script, const struct figure *f)
 }
 
 /* Names the expert and the best of those that propose once. */
-static void label_dots(FILE *script, const struct figure *f)
+static void label_dots(FILE *script, const struct panel *f)
 {
     const emp_comparison *c = f->c;
     int32_t               best = -1;
@@ -146,29 +159,29 @@ static void label_dots(FILE *script, const struct figure *f)
         double step_s = cell_of(f, e)->step_s.median;
         bool   is_expert = strcmp(c->entrant[e].key, "expert") == 0;
         if (e != best && !(is_expert && isfinite(step_s))) continue;
-        fprintf(script, "set label '%s' at 1,%.9g left offset 0.8,0.5 tc rgb '#606060'\n",
-                c->entrant[e].key, step_s);
+        fprintf(script,
+                "set label '%s' at %.9g,%.9g left offset 0.8,0.5 tc rgb '#606060'\n",
+                c->entrant[e].key, place_of(f, e), step_s);
     }
 }
 
-static void write_frame(FILE *script, const struct figure *f)
+static void write_frame(FILE *script, const struct panel *f)
 {
     const emp_comparison *c = f->c;
     double                bound_s = c->bound_s[f->row];
-    int64_t               last = c->point[c->point_count - 1];
 
     fprintf(
         script,
-        "set object rectangle from screen 0,0 to screen 1,1 behind fc rgb 'white' "
-        "fs solid noborder\nunset key\nset border 3 lc rgb '#808080'\n"
+        "unset label\nunset arrow\nunset key\nset border 3 lc rgb '#808080'\n"
         "set tics nomirror scale 0.5\nset grid ytics lc rgb '#d0d0d0' lw 0.6 dt 1\n"
-        "set logscale xy\nset xrange [1:%" PRId64 "]\nset yrange [%.9g:%.9g]\n"
+        "set logscale xy\nset xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n"
         "set ytics (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)\nset "
-        "rmargin 16\nset xlabel 'placements scored'\n"
+        "rmargin 16\nset xlabel '%s'\n"
         "set ylabel 'best step so far, s'\nset style circle radius screen 0.004 noclip\n"
         "set title '%s on %s'\n",
-        last > 1 ? last : 2, f->low_s / 1.08, f->high_s * 1.08, c->row[f->row].title,
-        c->row[f->row].machine);
+        f->first, f->last, f->low_s / 1.08, f->high_s * 1.08,
+        f->axis == EMP_BY_CLOCK ? "CPU seconds of one thread" : "placements scored",
+        c->row[f->row].title, c->row[f->row].machine);
     if (bound_s > 0)
         fprintf(
             script,
@@ -181,14 +194,13 @@ static void write_frame(FILE *script, const struct figure *f)
         fprintf(script,
                 "set label '%s' at graph 1,first %.9g left offset 0.8,0 tc rgb '%s'\n",
                 c->entrant[f->line[i].entrant].key, f->line[i].label_s,
-                emp_report_series_colour(i));
+                emp_report_series_colour(f->line[i].colour));
     label_dots(script, f);
 }
 
-static void write_script(FILE *script, const void *what)
+static void write_panel(FILE *script, const struct panel *f)
 {
-    const struct figure *f = (const struct figure *)what;
-    const char          *comma = "";
+    const char *comma = "";
 
     for (int32_t i = 0; i < f->count; i++) write_line(script, f, i);
     bool has_dots = write_dots(script, f);
@@ -198,12 +210,12 @@ static void write_script(FILE *script, const void *what)
         fprintf(script,
                 "%s$c%d using 1:3:4 with filledcurves lc rgb '%s' fs transparent solid "
                 "0.12 noborder",
-                comma, i, emp_report_series_colour(i));
+                comma, i, emp_report_series_colour(f->line[i].colour));
         comma = ", ";
     }
     for (int32_t i = 0; i < f->count; i++)
         fprintf(script, "%s$c%d using 1:2 with lines lw 2 lc rgb '%s' dt %d", comma, i,
-                emp_report_series_colour(i), dash_of(i));
+                emp_report_series_colour(f->line[i].colour), dash_of(f->line[i].colour));
     if (has_dots)
         fprintf(script,
                 "%s$dots using 1:2 with circles fs solid noborder lc rgb '#606060'",
@@ -211,16 +223,21 @@ static void write_script(FILE *script, const void *what)
     fprintf(script, "\n");
 }
 
-static struct figure figure_of(const emp_comparison *c, int32_t row)
+static void write_script(FILE *script, const void *what)
 {
-    struct figure f = {
-        .c = c, .row = row, .budget = choose_budget(c), .low_s = INFINITY, .high_s = 0};
+    const struct figure *f = (const struct figure *)what;
 
-    collect(&f);
-    return f;
+    fprintf(script, "set object rectangle from screen 0,0 to screen 1,1 behind fc rgb "
+                    "'white' fs solid noborder\n");
+    if (f->count > 1) fprintf(script, "set multiplot layout 1,%d\n", f->count);
+    for (int i = 0; i < f->count; i++) {
+        write_panel(script, &f->panel[i]);
+        fprintf(script, "unset object\n"); /* the second panel must not cover the first */
+    }
+    if (f->count > 1) fprintf(script, "unset multiplot\n");
 }
 
-static bool has_any(const struct figure *f)
+static bool has_any(const struct panel *f)
 {
     bool has_dots = false;
 
@@ -229,11 +246,30 @@ static bool has_any(const struct figure *f)
     return f->count > 0 || has_dots;
 }
 
+/* The panels that show something. */
+static struct figure figure_of(const emp_comparison *c, int32_t row)
+{
+    struct figure f = {.count = 0};
+
+    for (int a = 0; a < EMP_COMPARISON_AXES; a++) {
+        struct panel *panel = &f.panel[f.count];
+        int32_t       budget = emp_comparison_largest(c, (emp_comparison_axis)a);
+        if (budget < 0) continue;
+        *panel = (struct panel){.c = c,
+                                .axis = (emp_comparison_axis)a,
+                                .row = row,
+                                .budget = budget,
+                                .low_s = INFINITY,
+                                .high_s = 0};
+        collect(panel);
+        f.count += has_any(panel);
+    }
+    return f;
+}
+
 bool emp_comparison_has_figure(const emp_comparison *c, int32_t row)
 {
-    struct figure f = figure_of(c, row);
-
-    return has_any(&f);
+    return figure_of(c, row).count > 0;
 }
 
 emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
@@ -241,12 +277,12 @@ emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32
 {
     struct figure f = figure_of(c, row);
 
-    if (!has_any(&f))
+    if (f.count == 0)
         return EMP_ERROR(
             EMP_EINVAL,
             "no run found a placement of %s that fits; there is nothing to draw",
             c->row[row].title);
-    return emp_gnuplot_draw(file, WIDTH, HEIGHT, write_script, &f,
-                            is_embedded ? "quality against placements scored" : NULL,
-                            err);
+    return emp_gnuplot_draw(
+        file, f.count * WIDTH, HEIGHT, write_script, &f,
+        is_embedded ? "quality against placements scored and CPU seconds" : NULL, err);
 }

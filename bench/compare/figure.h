@@ -1,14 +1,15 @@
 /** \file bench/compare/figure.h
- * The figure of a comparison: quality against samples on one row.
+ * The figure of a comparison: quality against placements scored and CPU seconds on one row.
  */
 #ifndef EMP_BENCH_COMPARE_FIGURE_H
 #define EMP_BENCH_COMPARE_FIGURE_H
 
 #include "bench/compare/comparison.h"
 
-/** Draws an SVG file of its own, or an svg element of a page, by gnuplot: a curve with its interval for each entrant that
- * has a budget, within the largest budget in evaluations (else the last); dots for those that
- * propose once; the lower bound as a dashed line.
+/** Draws an SVG file of its own, or an svg element of a page, by gnuplot: a curve with its interval
+ * for each entrant that has a budget, dots for those that propose once, the lower bound as a dashed
+ * line. One panel is by placements scored, within the largest budget in evaluations, and one by
+ * CPU seconds, within the longest clock, as far as there are such budgets.
  * \retval EMP_EINVAL  No run on the row found a placement that fits; else as
  *                     emp_gnuplot_draw(). */
 emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,

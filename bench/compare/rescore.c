@@ -52,6 +52,7 @@ static emp_status score_jobs(struct stand *s, int32_t condition, int32_t row,
     for (int32_t i = row * plan->jobs_of_row; i < (row + 1) * plan->jobs_of_row; i++) {
         double *step_s = &s->step_s[condition * plan->job_count + i];
         *step_s = INFINITY;
+        if (plan->job[i].run.budget_cpu_s > 0) continue;
         if (plan->job[i].is_refused || !plan->job[i].record.is_feasible) continue;
         memcpy(device_of_op, plan->job[i].record.device_of_op,
                op_count * sizeof *device_of_op);
@@ -229,11 +230,13 @@ cleanup:
     return st;
 }
 
+/* The placement of a shorter clock is not on record, so that no clock is compared. */
 static emp_status compare_all(struct stand *s, emp_error *err)
 {
     const emp_comparison *c = s->plan->c;
 
     for (int32_t i = 0; i < c->budget_count * c->row_count; i++) {
+        if (c->budget[i / c->row_count].clock_s > 0) continue;
         for (int32_t first = 0, last; first < s->conditions; first = last + 1) {
             last = first < c->draws ? c->draws - 1 : first;
             compare(s, i / c->row_count, i % c->row_count, first, last);
@@ -249,7 +252,8 @@ emp_status emp_comparison_rescore(emp_comparison_plan *plan, emp_error *err)
     emp_status   st = EMP_OK;
     struct stand s = {.plan = plan, .conditions = plan->c->draws + PROFILES};
 
-    if (plan->c->draws <= 0) goto cleanup;
+    if (plan->c->draws <= 0 || emp_comparison_largest(plan->c, EMP_BY_EVALUATIONS) < 0)
+        goto cleanup;
     for (int32_t i = 0; i < PROFILES; i++)
         EMP_TRY(emp_runtime_load(&s.profile[i], names[EMP_SCORED_IDEAL + i], err));
     EMP_TRY(EMP_ALLOC(s.step_s, (size_t)s.conditions * (size_t)plan->job_count));

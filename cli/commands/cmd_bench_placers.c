@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
+#include "base/mem.h"
 #include "base/text/word_list.h"
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_page.h"
@@ -16,7 +17,10 @@ enum {
     KEY_WORKLOADS = 256,
     KEY_METHODS,
     KEY_BUDGETS,
-    KEY_SECONDS,
+    KEY_CLOCK,
+    KEY_TASKS,
+    KEY_RANKINGS,
+    KEY_TIMES,
     KEY_DRAWS,
     KEY_CURVES,
     KEY_CHANGES,
@@ -30,27 +34,41 @@ struct args {
     emp_comparison_params params;
     bool                  has_budgets; /* given, instead of the default */
     emp_sheet_format      format;
+    emp_task_list        *tasks;
+    const char           *rankings, *times;
     const char           *curves, *changes, *figure, *figure_row, *page;
 };
 
 static const struct argp_option options[] = {
-    {"workloads", KEY_WORKLOADS, "A,B,...", 0, "The same as --rows", 0},
+    {"tasks", KEY_TASKS, "SET|FILE,...", 0,
+     "table1 (the paper's), fresh (no constant was chosen on them), all (default: both), "
+     "or "
+     "files with a line a task: NAME SPEC|FILE MACHINE",
+     0},
+    {"workloads", KEY_WORKLOADS, "A,B,...", 0,
+     "Only these tasks, by name; --rows is the same", 0},
     {"methods", KEY_METHODS, "A,B,...", 0, "Only these: names of emplace methods", 0},
     {"budgets", KEY_BUDGETS, "N,M,...", 0,
      "Evaluations of each run that learns or searches (default 100,1000); up to 8 "
      "budgets",
      0},
-    {"seconds", KEY_SECONDS, "S,T,...", 0,
-     "Budgets in seconds of one thread, instead or besides; results then depend on the "
-     "computer",
+    {"clock", KEY_CLOCK, "S,T,...", 0,
+     "Budgets in CPU seconds of one thread, instead or besides; such results depend on "
+     "the "
+     "computer and differ from run to run",
      0},
     {"draws", KEY_DRAWS, "R", 0,
      "Draws of +-10 % cost noise for the sensitivity (default 20); 0 = no re-scoring", 0},
     {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
-    {"curves", KEY_CURVES, "FILE", 0, "Write quality against evaluations as CSV", 0},
+    {"rankings", KEY_RANKINGS, "FILE", 0,
+     "Write mean ranks, ratios and tests over tasks as CSV", 0},
+    {"times", KEY_TIMES, "FILE", 0,
+     "Write the CPU seconds of runs as CSV; they differ from run to run", 0},
+    {"curves", KEY_CURVES, "FILE", 0,
+     "Write quality against evaluations and CPU seconds as CSV", 0},
     {"sensitivity", KEY_CHANGES, "FILE", 0, "Write the sensitivity as CSV", 0},
-    {"figure", KEY_FIGURE, "FILE", 0, "Draw quality against evaluations as SVG (gnuplot)",
-     0},
+    {"figure", KEY_FIGURE, "FILE", 0,
+     "Draw quality against evaluations and CPU seconds as SVG (gnuplot)", 0},
     {"figure-row", KEY_FIGURE_ROW, "ROW", 0,
      "Workload of the figure (default nmt4, or the first)", 0},
     {"page", KEY_PAGE, "FILE", 0,
@@ -59,16 +77,20 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Run every placement method on the tasks of Table 1 with equal budgets and compare "
-    "them: medians with bootstrap intervals, ranks, paired tests against the best, gap "
-    "to the lower bound, and whether the ranking would be the same with somewhat other "
-    "costs.\v" CLI_JOBS_DOC "Without --seeds there are 5. --budget N is --budgets with "
-    "one. With --seconds results depend on the computer.\n\n"
+    "Run every placement method on the same tasks with equal budgets and compare "
+    "them: medians with bootstrap intervals, gap to the lower bound, ranks and tests "
+    "over "
+    "tasks, and whether the ranking would be the same with somewhat other costs. Tasks "
+    "on "
+    "which constants of our own methods were chosen, and fresh ones, are reported "
+    "apart.\v" CLI_JOBS_DOC
+    "Without --seeds there are 5. --budget N is --budgets with one.\n\n"
     "  emplace bench placers --rows rnnlm --methods expert,anneal --seeds 2\n"
+    "  emplace bench placers --tasks fresh --clock 5,30 --times times.csv\n"
     "  emplace bench placers --format csv > bench/results/placers.csv\n"
     "  emplace bench placers --figure nmt4.svg --curves curves.csv\n"
     "  emplace bench placers --page placers.html\n"
-    "  emplace bench placers --workloads nmt2 --seconds 10,60";
+    "  emplace bench placers --tasks mine.txt --methods gpu,metis,local";
 
 static emp_comparison_budget *add_budget(struct args *args)
 {
@@ -82,17 +104,17 @@ static emp_comparison_budget *add_budget(struct args *args)
     return &p->budget[p->budget_count++];
 }
 
-static void parse_budgets(struct args *args, const char *list, bool is_seconds)
+static void parse_budgets(struct args *args, const char *list, bool is_clock)
 {
     char word[32];
 
     if (*list == '\0')
         cli_usage_error("--%s takes numbers, as in 100,1000",
-                        is_seconds ? "seconds" : "budgets");
+                        is_clock ? "clock" : "budgets");
     while (cli_next_word(&list, word, sizeof word)) {
         emp_comparison_budget *budget = add_budget(args);
-        if (is_seconds)
-            budget->seconds = cli_positive("seconds", word);
+        if (is_clock)
+            budget->clock_s = cli_positive("clock", word);
         else
             budget->evaluations = cli_integer("budgets", word, 1, 1000000000);
     }
@@ -110,7 +132,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_METHODS: args->params.methods = arg; return 0;
     case KEY_BUDGETS: parse_budgets(args, arg, false); return 0;
-    case KEY_SECONDS: parse_budgets(args, arg, true); return 0;
+    case KEY_CLOCK: parse_budgets(args, arg, true); return 0;
+    case KEY_TASKS: args->params.tasks = arg; return 0;
+    case KEY_RANKINGS: args->rankings = arg; return 0;
+    case KEY_TIMES: args->times = arg; return 0;
     case 'f': args->format = cli_format(arg); return 0;
     case KEY_CURVES: args->curves = arg; return 0;
     case KEY_CHANGES: args->changes = arg; return 0;
@@ -140,6 +165,16 @@ static void take_run_options(struct args *args)
     p->runtime = args->run.runtime;
     p->jobs = args->run.jobs;
     p->on_rescored = on_rescored;
+}
+
+static emp_status load_tasks(struct args *args, emp_error *err)
+{
+    args->tasks = EMP_NEW(emp_task_list);
+    if (args->tasks == NULL) return EMP_ERROR(EMP_ENOMEM, "list of tasks");
+    EMP_CHECK(emp_task_list_add(args->tasks, args->params.tasks, err));
+    args->params.row = args->tasks->task;
+    args->params.row_count = args->tasks->count;
+    return EMP_OK;
 }
 
 /* ---- files ---- */
@@ -180,7 +215,7 @@ static emp_status draw_page(FILE *stream, const void *what, emp_error *err)
 static bool is_compared(const emp_comparison_params *p, const char *row)
 {
     for (int32_t r = 0; r < p->row_count; r++)
-        if (strcmp(p->row[r].key, row) == 0) return emp_word_list_has(p->rows, row);
+        if (strcmp(p->row[r].task.key, row) == 0) return emp_word_list_has(p->rows, row);
     return false;
 }
 
@@ -188,16 +223,17 @@ static const char *default_figure_row(const emp_comparison_params *p)
 {
     if (is_compared(p, "nmt4")) return "nmt4";
     for (int32_t r = 0; r < p->row_count; r++)
-        if (is_compared(p, p->row[r].key)) return p->row[r].key;
+        if (is_compared(p, p->row[r].task.key)) return p->row[r].task.key;
     return "";
 }
 
 /* Before hours of runs, not after them. */
 static emp_status check_files(struct args *args, emp_error *err)
 {
-    const char *const paths[] = {args->curves, args->changes, args->figure, args->page};
+    const char *const paths[] = {args->rankings, args->times,  args->curves,
+                                 args->changes,  args->figure, args->page};
 
-    EMP_CHECK(cli_check_outputs(paths, 4, err));
+    EMP_CHECK(cli_check_outputs(paths, sizeof paths / sizeof *paths, err));
     if (args->figure == NULL) return EMP_OK;
     if (args->figure_row == NULL) args->figure_row = default_figure_row(&args->params);
     if (!is_compared(&args->params, args->figure_row))
@@ -218,6 +254,8 @@ static emp_status print_all(const struct args *args, const emp_comparison *c,
 
     EMP_CHECK(emp_comparison_print(stdout, c, args->format, err));
     if (!is_whole) return EMP_OK; /* no file is written over by a part */
+    EMP_CHECK(write_sheet(args->rankings, emp_comparison_rankings, c, err));
+    EMP_CHECK(write_sheet(args->times, emp_comparison_times, c, err));
     EMP_CHECK(write_sheet(args->curves, emp_comparison_curves, c, err));
     EMP_CHECK(write_sheet(args->changes, emp_comparison_changes, c, err));
     if (args->figure != NULL)
@@ -237,8 +275,10 @@ emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
     struct args             args = {.run = cli_jobs_options_default(),
                                     .params = emp_comparison_params_default()};
 
+    args.params.tasks = "all";
     cli_parse(&argp, argc, argv, &args);
     take_run_options(&args);
+    EMP_TRY(load_tasks(&args, err));
     EMP_TRY(check_files(&args, err));
     cli_run_report_begin(&report, &args.params.jobs);
     made = emp_comparison_make(&comparison, &args.params, err);
@@ -249,5 +289,7 @@ emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
 
 cleanup:
     emp_comparison_destroy(comparison);
+    if (args.tasks != NULL) emp_task_list_clear(args.tasks);
+    emp_free(args.tasks);
     return st;
 }
