@@ -101,7 +101,8 @@ void emp_comparison_name_budget(char                         text[EMP_SHEET_CELL
                                 const emp_comparison_budget *budget)
 {
     if (budget->clock_s > 0)
-        snprintf(text, EMP_SHEET_CELL_BYTES, "%g CPU seconds", budget->clock_s);
+        snprintf(text, EMP_SHEET_CELL_BYTES, "%g CPU second%s", budget->clock_s,
+                 budget->clock_s == 1 ? "" : "s");
     else
         snprintf(text, EMP_SHEET_CELL_BYTES, "%" PRId64 " evaluations",
                  budget->evaluations);

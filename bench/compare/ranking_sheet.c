@@ -117,10 +117,11 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
     s->infinite = "none";
     emp_comparison_name_budget(text, &c->budget[b]);
     emp_sheet_set_title(
-        s, "Ranking after %s on %d %s task%s%s", text, t->row_count,
-        set == EMP_TASKS_FRESH ? "fresh" : "Table 1", t->row_count == 1 ? "" : "s",
-        set == EMP_TASKS_FRESH ? ""
-                               : ", on which constants of our own methods were chosen");
+        s, "Ranking after %s on %d %stask%s%s", text, t->row_count,
+        set == EMP_TASKS_FRESH ? "fresh " : "", t->row_count == 1 ? "" : "s",
+        set == EMP_TASKS_FRESH
+            ? ""
+            : " of Table 1, on which constants of our own methods were chosen");
     add_lines(s, c, b, set);
     emp_sheet_note(s,
                    "rank: mean over tasks of the rank by median over %d seed%s. Ratios: "

@@ -58,11 +58,12 @@ Test(bench, placers_compares_and_writes_its_files)
 {
     cr_expect_eq(
         emplace_run("bench placers --workloads rnnlm --methods cpu,expert --budgets 5 "
-                    "--draws 1 --curves c.csv --sensitivity s.csv --format csv"),
+                    "--draws 1 --curves c.csv --sensitivity s.csv --rankings r.csv "
+                    "--times t.csv --format csv"),
         0, "%s", program_err);
     cr_expect_not_null(
-        strstr(program_out, "\nrnnlm,rnnlm,k40x2,tf-r1.3,5,,expert,expert,,1,"), "%s",
-        program_out);
+        strstr(program_out, "\nrnnlm,table1,rnnlm,k40x2,tf-r1.3,5,,expert,expert,,1,"),
+        "%s", program_out);
     if (system("command -v gnuplot >/dev/null") == 0) /* of the only row */
         cr_expect_eq(
             emplace_run(
@@ -70,7 +71,13 @@ Test(bench, placers_compares_and_writes_its_files)
                 "--draws 0 --figure rnnlm.svg"),
             0, "%s", program_err);
     char *curves = scratch_read("c.csv", NULL), *changes = scratch_read("s.csv", NULL);
-    cr_expect_not_null(strstr(curves, ",expert,expert,,5,"), "%s", curves);
+    char *rankings = scratch_read("r.csv", NULL), *times = scratch_read("t.csv", NULL);
+    cr_expect_not_null(strstr(curves, ",expert,expert,,5,,"), "%s", curves);
+    cr_expect_not_null(strstr(rankings, "\n5,,table1,1,expert,expert,,1,1,,1,1,1,"), "%s",
+                       rankings);
+    cr_expect_not_null(strstr(times, ",tf-r1.3,5,,expert,expert,,1,0.0"), "%s", times);
+    free(rankings);
+    free(times);
     cr_expect_not_null(strstr(changes, ",noise,1,1,1,"), "%s", changes);
     free(curves);
     free(changes);

@@ -20,12 +20,16 @@
 enum { ROWS = 3, SEEDS = 2 };
 
 /* The last fits no GPU, and no list scheduler finds room for it. */
-static const emp_task rows[ROWS] = {
-    {"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2},
-    {"two", "Two layers", "rnnlm:layers=2,steps=2,units=64,vocab=16,sampled=0", "k40x2",
-     2},
-    {"huge", "Huge", "rnnlm:layers=1,steps=2,units=1024,vocab=4000000,sampled=0", "k40x2",
-     2}};
+static const emp_compared_task rows[ROWS] = {
+    {{"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2",
+      2},
+     EMP_TASKS_TUNED},
+    {{"two", "Two layers", "rnnlm:layers=2,steps=2,units=64,vocab=16,sampled=0", "k40x2",
+      2},
+     EMP_TASKS_FRESH},
+    {{"huge", "Huge", "rnnlm:layers=1,steps=2,units=1024,vocab=4000000,sampled=0",
+      "k40x2", 2},
+     EMP_TASKS_FRESH}};
 
 static char folder[SCRATCH_PATH_BYTES];
 
@@ -95,17 +99,30 @@ static void print_sheet(FILE *out, const emp_comparison *c,
     emp_sheet_clear(&sheet);
 }
 
-/* All that is printed; release with free(). */
+/* All that must repeat; release with free(). People see CPU seconds beside it. */
 static char *print(const emp_comparison *c)
 {
     char  *text = NULL;
     size_t size = 0;
     FILE  *out = open_memstream(&text, &size);
 
-    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_TEXT, NULL), EMP_OK);
     cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_CSV, NULL), EMP_OK);
+    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_JSON, NULL), EMP_OK);
+    print_sheet(out, c, emp_comparison_rankings);
     print_sheet(out, c, emp_comparison_curves);
     print_sheet(out, c, emp_comparison_changes);
+    fclose(out);
+    return text;
+}
+
+/* What people see; release with free(). */
+static char *print_text(const emp_comparison *c)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+
+    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_TEXT, NULL), EMP_OK);
     fclose(out);
     return text;
 }
@@ -156,7 +173,7 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
     emp_record      a = {0}, b = {0};
 
     cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
-    cr_assert_eq(emp_tasks_load(&task, &rows[1], 1, &runtime, 1, NULL), EMP_OK);
+    cr_assert_eq(emp_tasks_load(&task, &rows[1].task, 1, &runtime, 1, NULL), EMP_OK);
     for (int32_t i = 0; i < count; i++) {
         if (entrant[i].is_drawn) continue;
         undrawn++;
@@ -235,8 +252,9 @@ Test(comparison, cells_are_what_the_runs_found)
         for (int32_t e = 0; e < 3; e++) {
             const emp_comparison_cell *cell = cell_of(c, b, 0, e);
             cr_expect_eq(cell->is_best, cell->rank < 1.75, "the first of equals");
-            cr_expect_eq(isnan(cell->p), cell->is_best);
-            cr_expect_eq(c->overall[b * 3 + e].mean_rank, cell->rank, "of one row");
+            cr_expect_gt(cell->cpu_s, 0.0);
+            int32_t fresh = emp_comparison_overall_index(c, b, EMP_TASKS_FRESH, e);
+            cr_expect_eq(c->overall[fresh].mean_rank, cell->rank, "of one row");
         }
     }
     emp_comparison_destroy(c);
@@ -250,14 +268,16 @@ Test(comparison, curves_lead_to_the_medians)
     emp_comparison       *c = make(&p);
     static const int64_t  points[] = {1, 2, 5, 8, 10, 20};
 
-    cr_assert_eq(c->point_count, 6);
-    for (int32_t i = 0; i < 6; i++) cr_expect_eq(c->point[i], points[i]);
+    cr_assert_eq(c->point_count[EMP_BY_EVALUATIONS], 6);
+    cr_assert_eq(c->point_count[EMP_BY_CLOCK], 0);
+    for (int32_t i = 0; i < 6; i++)
+        cr_expect_eq(c->point[EMP_BY_EVALUATIONS][i], (double)points[i]);
     for (int32_t b = 0; b < 2; b++) {
         for (int32_t e = 0; e < 2; e++) {
             int32_t index = emp_comparison_cell_index(c, b, 0, e);
             double  last_s = INFINITY;
             for (int32_t i = 0; i < 6; i++) {
-                const emp_interval *at = &c->curve[index * 6 + i];
+                const emp_interval *at = &c->curve[index * EMP_COMPARISON_POINTS + i];
                 cr_expect_eq(isnan(at->median) && last_s < INFINITY,
                              e == 1 && points[i] > p.budget[b].evaluations);
                 if (isnan(at->median)) continue;
@@ -268,43 +288,6 @@ Test(comparison, curves_lead_to_the_medians)
         }
     }
     emp_comparison_destroy(c);
-}
-
-Test(comparison, a_budget_in_seconds_ends_runs)
-{
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one", "expert,anneal");
-
-    p.budget_count = 1;
-    p.budget[0] = (emp_comparison_budget){.seconds = 0.3};
-    p.draws = 0;
-    emp_comparison *c = make(&p);
-    cr_expect_eq(cell_of(c, 0, 0, 0)->evaluations, 1.0);
-    cr_expect_gt(cell_of(c, 0, 0, 1)->evaluations, 1.0, "a batch at least");
-    cr_expect_eq(cell_of(c, 0, 0, 1)->run_count, SEEDS);
-    cr_expect(isnan(c->change[0].tau), "nothing was re-scored");
-    cr_expect_not_null(strstr(c->command, " --seconds 0.3 --seeds 2 --draws 0"), "%s",
-                       c->command);
-    emp_comparison_destroy(c);
-}
-
-Test(comparison, who_is_late_found_nothing)
-{
-    emp_comparison_budget seconds = {.seconds = 10}, evaluations = {.evaluations = 10};
-    emp_job               job = {.is_ready = true, .timing.elapsed_s = 10.9};
-
-    job.record.is_feasible = true;
-    job.record.best_step_time_s = 2;
-    cr_expect_eq(emp_comparison_value(&seconds, &job), 2.0, "the end of a batch");
-    job.timing.elapsed_s = 11.1;
-    cr_expect_eq(emp_comparison_value(&seconds, &job), INFINITY);
-    cr_expect_eq(emp_comparison_value(&evaluations, &job), 2.0);
-    job.timing.elapsed_s = NAN;
-    cr_expect_eq(emp_comparison_value(&seconds, &job), 2.0, "not known to be late");
-    job.record.is_feasible = false;
-    cr_expect_eq(emp_comparison_value(&evaluations, &job), INFINITY);
-    job.is_ready = false;
-    cr_expect(isnan(emp_comparison_value(&evaluations, &job)));
 }
 
 /* ---- what does not fit ---- */
@@ -329,9 +312,12 @@ Test(comparison, what_finds_nothing_is_infinitely_slow)
         cr_expect_eq(gpu->rescored_s[k], INFINITY, "nowhere is it credited");
         cr_expect_eq(m_etf->rescored_s[k], INFINITY);
     }
-    cr_expect(c->overall[3 + 1].ratio == INFINITY);
-    char *text = print(c);
-    cr_expect_not_null(strstr(text, "none"));
+    int32_t gpu_overall = emp_comparison_overall_index(c, 1, EMP_TASKS_FRESH, 1);
+    cr_expect(c->overall[gpu_overall].to_least.mean == INFINITY);
+    cr_expect_eq(c->overall[gpu_overall].solved_count, 0);
+    char *read = print_text(c), *text = print(c);
+    cr_expect_not_null(strstr(read, "none"));
+    free(read);
     cr_expect_not_null(strstr(text, ",OOM,OOM,OOM,OOM,OOM,1,"), "%s", text);
     p.jobs.context = &again;
     emp_comparison *d = make(&p);
@@ -353,7 +339,7 @@ Test(comparison, where_nobody_finds_anything_nobody_is_best)
     emp_error             err = {0};
 
     cr_expect_not(cell_of(c, 0, 0, 0)->is_best || cell_of(c, 0, 0, 1)->is_best);
-    cr_expect(isnan(cell_of(c, 0, 0, 0)->p));
+    cr_expect_eq(cell_of(c, 0, 0, 0)->rank, 1.5);
     cr_expect_eq(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_EINVAL);
     cr_expect_str_eq(err.msg, "no run found a placement of Huge that fits; there is "
                               "nothing to draw");
@@ -410,6 +396,8 @@ Test(comparison, csv_has_a_line_a_cell_with_all_fields)
 
     cr_expect_eq(count_lines(NULL, c), 2 * 2 * 3);
     cr_expect_eq(count_lines(emp_comparison_changes, c), 2 * 2 * EMP_SCORED_KINDS);
+    cr_expect_eq(count_lines(emp_comparison_rankings, c), 2 * EMP_TASK_SETS * 3);
+    cr_expect_eq(count_lines(emp_comparison_times, c), 2 * (2 * 3 - 1), "one refuses");
     cr_expect_geq(count_lines(emp_comparison_curves, c), 2 * 2 * 3);
     emp_comparison_destroy(c);
 }
@@ -445,7 +433,7 @@ static int count_words(const char *text, const char *word)
     return count;
 }
 
-/* Budgets x (entrants + head + bound) lines, a figure for each row but the huge one, where nobody
+/* Budgets x (entrants + head) lines, those of sensitivity and of rankings, a figure for each row but the huge one, where nobody
  * finds anything, and what its methods say. */
 Test(comparison, a_page_has_tables_figures_and_reasons)
 {
@@ -453,6 +441,7 @@ Test(comparison, a_page_has_tables_figures_and_reasons)
     emp_comparison_params p = make_params(&counts, "one,huge", "m-etf,anneal");
     emp_comparison       *c = make(&p);
     emp_error             err = {0};
+    const int             rankings = 2 * EMP_TASK_SETS * (1 + 2);
 
     for (int has_figures = 0; has_figures <= emp_gnuplot_exists(); has_figures++) {
         char  *text = NULL;
@@ -461,7 +450,7 @@ Test(comparison, a_page_has_tables_figures_and_reasons)
         cr_expect_eq(emp_comparison_write_page(out, c, has_figures, &err), EMP_OK, "%s",
                      err.msg);
         fclose(out);
-        cr_expect_eq(count_words(text, "<tr"), 2 * (1 + 2) + 2 + 2 * 2);
+        cr_expect_eq(count_words(text, "<tr"), 2 * (1 + 2) + 2 + 2 * 2 + rankings);
         cr_expect_eq(count_words(text, "</tr>"), count_words(text, "<tr"));
         cr_expect_eq(count_words(text, "<svg class=\"plot\""), has_figures);
         cr_expect_eq(count_words(text, "gnuplot is not installed"), !has_figures);
@@ -538,11 +527,15 @@ Test(comparison, wrong_choices_are_refused)
     p.seed_count = 0;
     expect_refused(&p, "0 seeds; give 1 to 100");
     p = make_params(NULL, NULL, NULL);
+    p.row_count = 0;
+    expect_refused(&p, "0 tasks; give 1 to 128");
+    p = make_params(NULL, NULL, NULL);
     p.budget_count = 0;
     expect_refused(&p, "0 budgets; give 1 to 8");
     p = make_params(NULL, NULL, NULL);
-    p.budget[1].seconds = 1;
-    expect_refused(&p, "budget 2 is not a number above 0 of evaluations or of seconds");
+    p.budget[1].clock_s = 1;
+    expect_refused(&p,
+                   "budget 2 is not a number above 0 of evaluations or of CPU seconds");
     p = make_params(NULL, NULL, NULL);
     p.budget[1] = p.budget[0];
     expect_refused(&p, "budgets 1 and 2 are the same");
@@ -564,6 +557,7 @@ Test(comparison, stop_leaves_the_rest_blank)
     cr_expect(isnan(cell_of(c, 0, 0, 0)->step_s.median));
     cr_expect(isnan(cell_of(c, 0, 0, 0)->rank) && isnan(c->overall[0].mean_rank));
     free(print(c));
+    free(print_text(c));
     emp_comparison_destroy(c);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Budgets in CPU seconds: does one run of the longest clock say what shorter ones found? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/compare/comparison_internal.h"
+#include "bench/compare/figure.h"
+#include "bench/plots/gnuplot.h"
+#include "tests/support/scratch.h"
+
+enum { SEEDS = 2 };
+
+static char folder[SCRATCH_PATH_BYTES];
+
+static void set_up(void)
+{
+    emp_store_silence();
+    scratch_create();
+    snprintf(folder, sizeof folder, "%s", scratch_path("runs"));
+}
+
+TestSuite(clock, .init = set_up, .fini = scratch_remove);
+
+static const emp_compared_task row = {
+    {"two", "Two layers", "rnnlm:layers=2,steps=2,units=64,vocab=16,sampled=0", "k40x2",
+     2},
+    EMP_TASKS_FRESH};
+
+static void count_made(void *context, const emp_job_event *event)
+{
+    *(int *)context += !event->is_read;
+}
+
+/* Clocks of 0.05, 0.2 and 0.1 s, and 8 evaluations between them. */
+static emp_comparison *make(int *made)
+{
+    emp_comparison_params p = emp_comparison_params_default();
+    emp_comparison       *c = NULL;
+    emp_error             err = {0};
+
+    p.row = &row;
+    p.row_count = 1;
+    p.methods = "expert,anneal";
+    p.seed_count = SEEDS;
+    p.budget_count = 4;
+    p.budget[0] = (emp_comparison_budget){.clock_s = 0.05};
+    p.budget[1] = (emp_comparison_budget){.evaluations = 8};
+    p.budget[2] = (emp_comparison_budget){.clock_s = 0.2};
+    p.budget[3] = (emp_comparison_budget){.clock_s = 0.1};
+    p.draws = 1;
+    p.jobs.folder = folder;
+    p.jobs.on_run = count_made;
+    p.jobs.context = made;
+    cr_assert_eq(emp_comparison_make(&c, &p, &err), EMP_OK, "%s", err.msg);
+    return c;
+}
+
+static const emp_comparison_cell *cell_of(const emp_comparison *c, int32_t b, int32_t e)
+{
+    return &c->cell[emp_comparison_cell_index(c, b, 0, e)];
+}
+
+Test(clock, one_run_stands_for_all_clocks)
+{
+    static const int32_t rising[] = {0, 3, 2};
+    int                  made = 0;
+    emp_comparison      *c = make(&made);
+
+    cr_expect_eq(made, 1 + SEEDS + SEEDS, "expert, 8 evaluations, 0.2 s");
+    for (int i = 0; i < 3; i++) {
+        int32_t                    b = rising[i];
+        const emp_comparison_cell *anneal = cell_of(c, b, 1), *expert = cell_of(c, b, 0);
+        cr_expect_eq(anneal->run_count, SEEDS);
+        cr_expect_leq(anneal->cpu_s, c->budget[b].clock_s);
+        cr_expect_gt(anneal->cpu_s, 0.5 * c->budget[b].clock_s);
+        cr_expect_eq(expert->evaluations, 1.0);
+        cr_expect(isnan(anneal->rescored_s[EMP_SCORED_NOISE]), "no placement on record");
+        if (i == 0) continue;
+        cr_expect_leq(anneal->step_s.median, cell_of(c, rising[i - 1], 1)->step_s.median);
+        cr_expect_gt(anneal->evaluations, cell_of(c, rising[i - 1], 1)->evaluations);
+    }
+    cr_expect_eq(cell_of(c, 1, 1)->evaluations, 8.0);
+    cr_expect(isfinite(cell_of(c, 1, 1)->rescored_s[EMP_SCORED_NOISE]));
+    cr_expect_not_null(strstr(c->command, " --budgets 8 --clock 0.05,0.2,0.1 --seeds 2"),
+                       "%s", c->command);
+    emp_comparison_destroy(c);
+}
+
+/* The curve by the clock passes through the cells of all clocks. */
+Test(clock, curve_passes_through_the_cells)
+{
+    int             made = 0;
+    emp_comparison *c = make(&made);
+    int32_t         longest = emp_comparison_largest(c, EMP_BY_CLOCK);
+    int32_t         found = 0;
+
+    cr_assert_eq(longest, 2);
+    cr_expect_eq(emp_comparison_largest(c, EMP_BY_EVALUATIONS), 1);
+    for (int32_t p = 0; p < c->point_count[EMP_BY_CLOCK]; p++) {
+        int32_t index = emp_comparison_cell_index(c, longest, 0, 1);
+        double  median = c->curve[index * EMP_COMPARISON_POINTS + p].median;
+        for (int32_t b = 0; b < c->budget_count; b++) {
+            if (c->budget[b].clock_s != c->point[EMP_BY_CLOCK][p]) continue;
+            cr_expect_eq(median, cell_of(c, b, 1)->step_s.median);
+            found++;
+        }
+    }
+    cr_expect_eq(found, 3);
+    emp_comparison_destroy(c);
+}
+
+static char *print(const emp_comparison *c, emp_sheet_format format)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+
+    cr_assert_eq(emp_comparison_print(out, c, format, NULL), EMP_OK);
+    fclose(out);
+    return text;
+}
+
+/* Also the clock's: records and timings are read, nothing is run again. */
+Test(clock, is_the_same_when_read_again)
+{
+    int             made = 0, again = 0;
+    emp_comparison *c = make(&made), *d = make(&again);
+    char           *first = print(c, EMP_SHEET_TEXT), *second = print(d, EMP_SHEET_TEXT);
+
+    cr_expect(made > 0 && again == 0);
+    cr_expect_str_eq(first, second);
+    cr_expect_not_null(strstr(first, "differ from run to run"));
+    free(first);
+    free(second);
+    emp_comparison_destroy(c);
+    emp_comparison_destroy(d);
+}
+
+/* Without its timing a run by the clock says nothing of shorter ones. */
+Test(clock, run_without_a_timing_is_made_again)
+{
+    int   made = 0, again = 0;
+    char *timing;
+
+    emp_comparison_destroy(make(&made));
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        char pattern[64], path[2 * SCRATCH_PATH_BYTES];
+        snprintf(pattern, sizeof pattern, "runs/*.anneal.seed%d.0.*.timing.json", seed);
+        timing = scratch_find(pattern);
+        cr_assert_not_null(timing);
+        snprintf(path, sizeof path, "%s/%s", folder, timing);
+        cr_assert_eq(remove(path), 0, "%s", path);
+        free(timing);
+    }
+    emp_comparison_destroy(make(&again));
+    cr_expect_eq(again, SEEDS, "not those of 8 evaluations");
+}
+
+Test(clock, figure_has_a_panel_for_each_axis)
+{
+    int             made = 0;
+    emp_comparison *c = make(&made);
+    char           *text = NULL;
+    size_t          size = 0;
+    FILE           *out = open_memstream(&text, &size);
+    emp_error       err = {0};
+
+    if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
+    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_OK, "%s",
+                 err.msg);
+    fclose(out);
+    cr_expect_not_null(strstr(text, ">CPU seconds of one thread<"));
+    cr_expect_not_null(strstr(text, ">placements scored<"));
+    free(text);
+    emp_comparison_destroy(c);
+}
+
+/* ---- the value of a run ---- */
+
+static emp_curve_point  curve[] = {{4, 4, 3.0, 3.0}, {8, 4, 2.0, 3.0}, {12, 4, 1.0, 2.0}};
+static emp_timing_point points[] = {{4, 1.0}, {8, 2.0}, {12, 3.5}};
+
+static emp_job job_of_three_batches(void)
+{
+    return (emp_job){.is_ready = true,
+                     .record = {.is_feasible = true,
+                                .best_step_time_s = 1.0,
+                                .evaluations = 12,
+                                .point_count = 3,
+                                .curve = curve},
+                     .timing = {.cpu_s = 3.5, .point_count = 3, .point = points}};
+}
+
+static double value_at(const emp_job *job, double clock_s)
+{
+    const emp_comparison_budget budget = {.clock_s = clock_s};
+
+    return emp_comparison_value(&budget, job);
+}
+
+Test(clock, batch_that_ends_after_it_is_too_late)
+{
+    emp_job                     job = job_of_three_batches();
+    const emp_comparison_budget evaluations = {.evaluations = 12}, short_clock = {0, 0.5};
+
+    cr_expect_eq(value_at(&job, 0.999), INFINITY);
+    cr_expect(emp_comparison_is_late(&short_clock, &job));
+    cr_expect_eq(value_at(&job, 1.0), 3.0);
+    cr_expect_eq(value_at(&job, 1.999), 3.0);
+    cr_expect_eq(value_at(&job, 3.4), 2.0);
+    cr_expect_eq(value_at(&job, 3.5), 1.0);
+    cr_expect_eq(emp_comparison_value(&evaluations, &job), 1.0);
+    curve[0].best_s = NAN; /* nothing fits yet */
+    cr_expect_eq(value_at(&job, 1.5), INFINITY);
+    cr_expect_eq(value_at(&job, 2.5), 2.0);
+    job.record.is_feasible = false;
+    cr_expect_eq(value_at(&job, 9), INFINITY);
+    cr_expect_eq(emp_comparison_value(&evaluations, &job), INFINITY);
+    job.is_ready = false;
+    cr_expect(isnan(value_at(&job, 9)));
+}
+
+/* As the records of older versions, and of methods that stop by themselves on several threads. */
+Test(clock, run_of_unknown_seconds_counts_whole)
+{
+    emp_job job = job_of_three_batches();
+
+    job.timing = (emp_timing){.cpu_s = NAN};
+    cr_expect_eq(value_at(&job, 0.1), 1.0);
+}
