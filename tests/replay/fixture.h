@@ -5,7 +5,7 @@
 #define EMP_TESTS_REPLAY_FIXTURE_H
 
 #include "replay/plan/plan.h"
-#include "tests/support/task.h"
+#include "tests/support/problems.h"
 
 /** Two GPUs; NMT with 2 layers of 32 units. */
 #define REPLAY_SMALL_NMT "nmt:layers=2,units=32,batch=4,steps=3,vocab=200"

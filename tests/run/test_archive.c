@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "run/archive.h"
-#include "tests/run/tiny.h"
+#include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
 
 enum { SMALL = 1000 };
@@ -22,12 +22,12 @@ static void set_up(void)
     emp_store_silence();
     scratch_create();
     snprintf(folder, sizeof folder, "%s", scratch_path(""));
-    tiny_placer_script = (tiny_script){.batch = 4};
+    script = (scripted_plan){.batch = 4};
 }
 
 TestSuite(archive, .init = set_up, .fini = scratch_remove);
 
-static emp_record run_and_put(const tiny *t, const emp_run_params *params)
+static emp_record run_and_put(const task *t, const emp_run_params *params)
 {
     emp_record record;
     emp_error  err = {0};
@@ -38,7 +38,7 @@ static emp_record run_and_put(const tiny *t, const emp_run_params *params)
     return record;
 }
 
-static bool can_find(const tiny *t, const emp_run_params *params)
+static bool can_find(const task *t, const emp_run_params *params)
 {
     emp_record record;
     emp_error  err = {0};
@@ -52,8 +52,8 @@ static bool can_find(const tiny *t, const emp_run_params *params)
 
 Test(archive, finds_what_was_put)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(8, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
 
     cr_expect_not(can_find(&t, &params));
     emp_record record = run_and_put(&t, &params);
@@ -61,57 +61,57 @@ Test(archive, finds_what_was_put)
     params.placer.threads = 2;
     cr_expect(can_find(&t, &params), "threads do not matter");
     emp_record_clear(&record);
-    tiny_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(archive, other_runs_are_not_found)
 {
-    tiny           t = tiny_create(SMALL), other = tiny_create(SMALL + 1);
-    emp_run_params params = tiny_params(8, 1);
+    task           t = task_chain(SMALL), other = task_chain(SMALL + 1);
+    emp_run_params params = scripted_params(8, 1);
     emp_record     record = run_and_put(&t, &params);
 
     params.placer.seed = 8;
     cr_expect_not(can_find(&t, &params));
-    params = tiny_params(9, 1);
+    params = scripted_params(9, 1);
     cr_expect_not(can_find(&t, &params));
-    params = tiny_params(8, 1);
+    params = scripted_params(8, 1);
     params.placer.preset = "paper";
     cr_expect_not(can_find(&t, &params));
-    params = tiny_params(8, 1);
+    params = scripted_params(8, 1);
     cr_expect_not(can_find(&other, &params), "another graph");
     t.problem->runtime.events.issue_s *= 2;
     cr_expect_not(can_find(&t, &params), "another runtime");
     emp_record_clear(&record);
-    tiny_destroy(&t);
-    tiny_destroy(&other);
+    task_destroy(&t);
+    task_destroy(&other);
 }
 
 /* As after a change of the oracle: the inputs are the same, the score is not. */
 Test(archive, stale_score_is_not_found)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(8, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
     emp_record     record = run_and_put(&t, &params);
 
     record.best_step_time_s *= 1.001;
     cr_assert_eq(emp_archive_put(folder, &record, &a_second, NULL), EMP_OK);
     cr_expect_not(can_find(&t, &params));
     emp_record_clear(&record);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(archive, interrupted_run_is_not_found)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(8, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
     emp_record     record = run_and_put(&t, &params);
 
     snprintf(record.stopped_by, sizeof record.stopped_by, "interrupt");
     cr_assert_eq(emp_archive_put(folder, &record, &a_second, NULL), EMP_OK);
     cr_expect_not(can_find(&t, &params));
     emp_record_clear(&record);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(archive, folder_that_cannot_be_made_is_named)
@@ -126,8 +126,8 @@ Test(archive, folder_that_cannot_be_made_is_named)
 /* As with other sources: changes since the commit count. */
 Test(archive, record_of_a_changed_tree_is_not_found)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(8, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
     emp_record     record;
 
     cr_assert_eq(emp_run(&record, t.problem, &params, NULL), EMP_OK);
@@ -135,13 +135,13 @@ Test(archive, record_of_a_changed_tree_is_not_found)
     cr_assert_eq(emp_archive_put(folder, &record, &a_second, NULL), EMP_OK);
     cr_expect_not(can_find(&t, &params));
     emp_record_clear(&record);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 static volatile sig_atomic_t stop_flag;
 
 /* A run with a checkpoint; returns its evaluations. */
-static int64_t run_in_folder(const tiny *t, const emp_run_params *params)
+static int64_t run_in_folder(const task *t, const emp_run_params *params)
 {
     emp_record record;
     emp_error  err = {0};
@@ -158,7 +158,7 @@ static int64_t run_in_folder(const tiny *t, const emp_run_params *params)
     return evaluations;
 }
 
-static void forget(const tiny *t, const emp_run_params *params)
+static void forget(const task *t, const emp_run_params *params)
 {
     emp_error err = {0};
 
@@ -181,8 +181,8 @@ static void leave_half_a_record(void)
 
 Test(archive, interrupted_run_goes_on_from_its_checkpoint)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(12, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(12, 1);
 
     params.stop = &stop_flag;
     stop_flag = 1;
@@ -190,18 +190,18 @@ Test(archive, interrupted_run_goes_on_from_its_checkpoint)
     leave_half_a_record();
     stop_flag = 0;
     cr_expect_eq(run_in_folder(&t, &params), 12);
-    cr_expect_eq(tiny_placer_script.asked, 8, "the first batch is not made again");
+    cr_expect_eq(script.asked, 8, "the first batch is not made again");
     cr_expect(can_find(&t, &params));
     cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
     cr_expect_null(scratch_find("*.tmp*"));
-    tiny_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(archive, forgets_one_run_and_keeps_the_others)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(12, 1), other = params;
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(12, 1), other = params;
 
     other.placer.seed = 8;
     forget(&t, &params); /* there is nothing yet */
@@ -216,14 +216,14 @@ Test(archive, forgets_one_run_and_keeps_the_others)
     cr_expect_eq(run_in_folder(&t, &params), 4);
     forget(&t, &params);
     cr_expect_null(scratch_find("*.checkpoint.h5"));
-    tiny_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(archive, checkpoint_of_no_use_counts_as_absent)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(12, 1), other = params;
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(12, 1), other = params;
     size_t         size;
 
     other.placer.seed = 8;
@@ -240,11 +240,11 @@ Test(archive, checkpoint_of_no_use_counts_as_absent)
         scratch_write(own, of_other, is_torn == 0 ? size : size / 2);
         stop_flag = 0;
         cr_expect_eq(run_in_folder(&t, &params), 12);
-        cr_expect_eq(tiny_placer_script.asked, 12, "all batches are made");
+        cr_expect_eq(script.asked, 12, "all batches are made");
         free(own);
     }
     free(of_other);
     free(name);
-    tiny_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -13,22 +13,22 @@
 #include "baselines/baselines.h"
 #include "policy/hdp/hdp.h"
 #include "run/store/checkpoint.h"
-#include "tests/run/tiny.h"
+#include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
 
 enum { SMALL = 1000, BATCH = 3, BATCHES = 6, BUDGET = BATCH * BATCHES - 1 };
 
-static tiny                  problem;
+static task                  problem;
 static char                  path[SCRATCH_PATH_BYTES];
 static volatile sig_atomic_t stop_flag;
 
 static void set_up(void)
 {
-    tiny_set_up(&problem, SMALL, BATCH);
+    scripted_set_up(&problem, SMALL, BATCH);
     snprintf(path, sizeof path, "%s", scratch_path("run.checkpoint.h5"));
 }
 
-static void tear_down(void) { tiny_tear_down(&problem); }
+static void tear_down(void) { scripted_tear_down(&problem); }
 
 TestSuite(checkpoint, .init = set_up, .fini = tear_down);
 
@@ -43,7 +43,7 @@ static void count_down(void *context, const emp_progress *progress)
 /* A run with a checkpoint that is stopped after so many batches. */
 static emp_run_params stopped_after(int *batches, bool is_resumed)
 {
-    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_run_params params = scripted_params(BUDGET, 1);
 
     params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = is_resumed};
     params.stop = &stop_flag;
@@ -112,7 +112,7 @@ static void expect_resume_refused(emp_status want, const char *sentence_part)
 
 Test(checkpoint, resumed_record_is_the_same_bytes_wherever_the_run_was_stopped)
 {
-    emp_run_params plain = tiny_params(BUDGET, 1);
+    emp_run_params plain = scripted_params(BUDGET, 1);
     size_t         size, again;
 
     char *undisturbed = run(&plain, &size);
@@ -153,7 +153,7 @@ static void use(emp_run_params *params, const small_steps *how)
 /* Stopped after each of its batches, and on two threads afterwards. */
 static void expect_same_bytes(const small_steps *how)
 {
-    emp_run_params plain = tiny_params(BUDGET, 1);
+    emp_run_params plain = scripted_params(BUDGET, 1);
     size_t         size, again;
 
     use(&plain, how);
@@ -201,7 +201,7 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 
 Test(checkpoint, writing_them_changes_nothing)
 {
-    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_run_params params = scripted_params(BUDGET, 1);
     size_t         size, again;
 
     char *without = run(&params, &size);
@@ -229,7 +229,7 @@ Test(checkpoint, is_a_record_of_the_run_so_far)
 
 Test(checkpoint, seconds_already_spent_count)
 {
-    emp_run_params params = tiny_params(0, 1);
+    emp_run_params params = scripted_params(0, 1);
     emp_record     record;
     int64_t        proposed;
     emp_checkpoint checkpoint = {.record = &record,
@@ -273,7 +273,7 @@ static void take_progress(void *context, const emp_progress *progress)
 Test(checkpoint, progress_counts_what_was_done_before)
 {
     emp_progress   progress = {0};
-    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_run_params params = scripted_params(BUDGET, 1);
 
     params.checkpoint = (emp_run_checkpoint){.path = path, .every_s = 1e-9};
     free(run(&params, NULL));
@@ -394,8 +394,8 @@ Test(checkpoint, of_other_settings_is_refused)
 Test(checkpoint, of_another_graph_is_refused)
 {
     leave_checkpoint(2);
-    tiny_destroy(&problem);
-    problem = tiny_create(2 * SMALL);
+    task_destroy(&problem);
+    problem = task_chain(2 * SMALL);
     expect_resume_refused(EMP_EINVAL, "graph_hash");
 }
 
@@ -403,7 +403,7 @@ Test(checkpoint, of_another_graph_is_refused)
  * another shape. */
 Test(checkpoint, of_other_sources_or_state_is_refused)
 {
-    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_run_params params = scripted_params(BUDGET, 1);
     emp_record     record;
     emp_error      err = {0};
     int64_t        proposed[2];
@@ -427,8 +427,8 @@ Test(checkpoint, of_other_sources_or_state_is_refused)
 
 Test(checkpoint, method_without_state_is_refused)
 {
-    emp_method     plain = tiny_placer;
-    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_method     plain = scripted_method;
+    emp_run_params params = scripted_params(BUDGET, 1);
     emp_error      err;
 
     plain.list_state = NULL;
@@ -441,7 +441,7 @@ Test(checkpoint, method_without_state_is_refused)
 
 Test(checkpoint, unwritable_folder_is_named_before_the_run)
 {
-    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_run_params params = scripted_params(BUDGET, 1);
     emp_error      err;
 
     params.checkpoint.path = "/nowhere/run.checkpoint.h5";
@@ -449,7 +449,7 @@ Test(checkpoint, unwritable_folder_is_named_before_the_run)
     cr_expect_str_eq(
         err.msg,
         "/nowhere/run.checkpoint.h5 cannot be written: No such file or directory");
-    cr_expect_eq(tiny_placer_script.asked, 0);
+    cr_expect_eq(script.asked, 0);
 }
 
 static void let_no_file_grow(void *context, const emp_progress *progress)
@@ -463,7 +463,7 @@ static void let_no_file_grow(void *context, const emp_progress *progress)
 Test(checkpoint, full_disk_ends_the_run_and_keeps_the_last_one)
 {
     struct rlimit  before, limit = {1024, RLIM_INFINITY};
-    emp_run_params plain = tiny_params(BUDGET, 1), params = plain;
+    emp_run_params plain = scripted_params(BUDGET, 1), params = plain;
     emp_error      err;
     emp_record     record;
     size_t         size, again;
@@ -538,8 +538,8 @@ serve_alone(emp_status (*receive)(int32_t *, void *, size_t, emp_error *), emp_e
     const emp_method_sharing sharing = {.list_values = list_no_array};
     const emp_ranks          ranks = {
                  .count = 2, .send = send_nothing, .receive = receive, .agree = agree};
-    emp_method     method = tiny_placer;
-    emp_run_params params = tiny_params(BUDGET, 1);
+    emp_method     method = scripted_method;
+    emp_run_params params = scripted_params(BUDGET, 1);
 
     method.sharing = &sharing;
     params.method = &method;

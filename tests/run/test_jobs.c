@@ -7,13 +7,13 @@
 #include <stdlib.h>
 
 #include "run/jobs.h"
-#include "tests/run/tiny.h"
+#include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };
 
 static char                  folder[SCRATCH_PATH_BYTES];
-static tiny                  problem;
+static task                  problem;
 static volatile sig_atomic_t stop_flag;
 
 /** What a call of emp_jobs_run() told, and when it is to be stopped. Progress is reported after
@@ -25,11 +25,11 @@ typedef struct {
 
 static void set_up(void)
 {
-    tiny_set_up(&problem, SMALL, BATCH);
+    scripted_set_up(&problem, SMALL, BATCH);
     snprintf(folder, sizeof folder, "%s", scratch_path(""));
 }
 
-static void tear_down(void) { tiny_tear_down(&problem); }
+static void tear_down(void) { scripted_tear_down(&problem); }
 
 TestSuite(jobs, .init = set_up, .fini = tear_down);
 
@@ -67,7 +67,7 @@ static void run_all(watch *w, bool is_fresh, emp_status want)
         jobs[i] = (emp_job){.row = "tiny",
                             .column = "scripted",
                             .problem = problem.problem,
-                            .run = tiny_params(BUDGET, 1),
+                            .run = scripted_params(BUDGET, 1),
                             .cost = 1};
         jobs[i].run.placer.seed = (uint64_t)i + 1;
     }
@@ -126,7 +126,7 @@ Test(jobs, plain_call_reads_what_a_fresh_one_has_made)
     cr_expect_eq(fresh.read, 0);
     run_all(&plain, false, EMP_OK);
     cr_expect(plain.ready == JOBS && plain.read == 1);
-    cr_expect_eq(tiny_placer_script.asked, BUDGET - BATCH, "the second goes on");
+    cr_expect_eq(script.asked, BUDGET - BATCH, "the second goes on");
 }
 
 Test(jobs, stop_that_comes_when_all_is_done_interrupts_nothing)

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "tests/run/tiny.h"
+#include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
 
 enum { CPU = 0, GPU = 1, SMALL = 1000 };
@@ -16,7 +16,7 @@ enum { CPU = 0, GPU = 1, SMALL = 1000 };
 /* Two tensors of it fit in the CPU's memory, one does not fit in a GPU's. */
 static const int64_t BIG = INT64_C(4) << 30;
 
-static emp_record run(const tiny *t, const emp_run_params *params)
+static emp_record run(const task *t, const emp_run_params *params)
 {
     emp_record record;
     emp_error  err = {0};
@@ -27,26 +27,26 @@ static emp_record run(const tiny *t, const emp_run_params *params)
 
 Test(runner, budget_is_used_up_and_not_exceeded)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(10, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(10, 1);
 
-    tiny_placer_script = (tiny_script){.batch = 4};
+    script = (scripted_plan){.batch = 4};
     emp_record r = run(&t, &params);
     cr_expect_eq(r.evaluations, 10);
-    cr_expect_eq(tiny_placer_script.told, 10);
-    cr_expect(tiny_placer_script.is_told_order);
+    cr_expect_eq(script.told, 10);
+    cr_expect(script.is_told_order);
     cr_expect_eq(r.point_count, 3); /* 4 + 4 + 2 */
     cr_expect_eq(r.curve[2].evaluations, 10);
     cr_expect_str_eq(r.stopped_by, "budget");
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(runner, preset_of_a_method_without_any_is_refused)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(4, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(4, 1);
     emp_method     plain = *params.method;
     emp_record     record;
     emp_error      err = {0};
@@ -57,21 +57,21 @@ Test(runner, preset_of_a_method_without_any_is_refused)
     cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINVAL);
     cr_expect_str_eq(err.msg, "method scripted has no presets, not \"paper\"");
     emp_record_clear(&record);
-    tiny_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(runner, method_may_end_by_itself)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(100, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(100, 1);
 
-    tiny_placer_script = (tiny_script){.batch = 4, .end_after = 5};
+    script = (scripted_plan){.batch = 4, .end_after = 5};
     emp_record r = run(&t, &params);
     cr_expect_eq(r.evaluations, 5);
     cr_expect_str_eq(r.stopped_by, "method");
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 static void keep_progress(void *context, const emp_progress *progress)
@@ -81,28 +81,28 @@ static void keep_progress(void *context, const emp_progress *progress)
 
 Test(runner, seconds_end_a_run_after_at_least_one_batch)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(0, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(0, 1);
 
     params.budget_s = 1e-9;
-    tiny_placer_script = (tiny_script){.batch = 3};
+    script = (scripted_plan){.batch = 3};
     emp_record r = run(&t, &params);
     cr_expect_eq(r.evaluations, 3);
     cr_expect_str_eq(r.stopped_by, "budget");
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, cpu_seconds_end_a_run_and_are_told)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(0, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(0, 1);
     emp_progress   progress = {0};
 
     params.budget_cpu_s = 0.02;
     params.progress = keep_progress;
     params.context = &progress;
-    tiny_placer_script = (tiny_script){.batch = 3};
+    script = (scripted_plan){.batch = 3};
     double     before_s = emp_clock_thread_s();
     emp_record r = run(&t, &params);
     double     used_s = emp_clock_thread_s() - before_s;
@@ -117,21 +117,21 @@ Test(runner, cpu_seconds_end_a_run_and_are_told)
     cr_expect_eq(emp_run(&r, t.problem, &params, &err), EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "single thread"), "%s", err.msg);
     emp_record_clear(&r);
-    params = tiny_params(6, 2);
+    params = scripted_params(6, 2);
     params.progress = keep_progress;
     params.context = &progress;
     r = run(&t, &params);
     cr_expect(isnan(progress.cpu_s), "the clock of one thread does not see the other");
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, best_is_the_fastest)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(50, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(50, 1);
 
-    tiny_placer_script = (tiny_script){.batch = 7};
+    script = (scripted_plan){.batch = 7};
     emp_record r = run(&t, &params);
     double     least_s = INFINITY;
     for (int32_t i = 0; i < r.point_count; i++) {
@@ -143,46 +143,44 @@ Test(runner, best_is_the_fastest)
     cr_expect_geq(r.median_s, r.best_step_time_s);
     cr_expect_eq(r.feasible_count, 50);
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, gives_what_the_oracle_says_of_the_best)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(20, 2);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(20, 2);
     emp_sim_result best = {0};
 
     params.best = &best;
-    tiny_placer_script = (tiny_script){.batch = 5};
+    script = (scripted_plan){.batch = 5};
     emp_record r = run(&t, &params);
     cr_expect_eq((double)best.step_time_ns * 1e-9, r.best_step_time_s);
     cr_expect_eq(best.fingerprint, r.fingerprint);
     cr_expect_eq(best.traffic_bytes, r.traffic_bytes);
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, first_of_equals_is_kept)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(2, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(2, 1);
 
-    tiny_placer_script =
-        (tiny_script){.batch = 2, .device = {GPU, GPU + 1}, .device_count = 2};
+    script = (scripted_plan){.batch = 2, .device = {GPU, GPU + 1}, .device_count = 2};
     emp_record r = run(&t, &params);
     cr_expect_eq(r.device_of_op[t.graph->op_count - 1], GPU);
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, what_does_not_fit_is_never_best_beside_what_fits)
 {
-    tiny           t = tiny_create(BIG);
-    emp_run_params params = tiny_params(3, 1);
+    task           t = task_chain(BIG);
+    emp_run_params params = scripted_params(3, 1);
 
     /* The GPU would be faster, but is too small; the CPU comes second and third. */
-    tiny_placer_script =
-        (tiny_script){.batch = 1, .device = {GPU, CPU, GPU}, .device_count = 3};
+    script = (scripted_plan){.batch = 1, .device = {GPU, CPU, GPU}, .device_count = 3};
     emp_record r = run(&t, &params);
     cr_expect(r.is_feasible);
     cr_expect_eq(r.device_of_op[t.graph->op_count - 1], CPU);
@@ -192,18 +190,18 @@ Test(runner, what_does_not_fit_is_never_best_beside_what_fits)
     cr_expect_eq(r.curve[0].feasible_count, 0);
     cr_expect_lt(r.curve[0].mean_s, r.best_step_time_s, "the GPU must be the faster one");
     cr_expect_eq(r.curve[2].best_s, r.best_step_time_s);
-    cr_expect_gt(tiny_placer_script.overflow_frac, 0.0, "the third does not fit");
+    cr_expect_gt(script.overflow_frac, 0.0, "the third does not fit");
     cr_expect_str_empty(r.oom_device);
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, nothing_that_fits_is_said_so)
 {
-    tiny           t = tiny_create(BIG);
-    emp_run_params params = tiny_params(2, 1);
+    task           t = task_chain(BIG);
+    emp_run_params params = scripted_params(2, 1);
 
-    tiny_placer_script = (tiny_script){.batch = 1, .device = {GPU}, .device_count = 1};
+    script = (scripted_plan){.batch = 1, .device = {GPU}, .device_count = 1};
     emp_record r = run(&t, &params);
     cr_expect_not(r.is_feasible);
     cr_expect_str_eq(r.oom_device, "gpu:0");
@@ -211,20 +209,20 @@ Test(runner, nothing_that_fits_is_said_so)
     cr_expect(isnan(r.curve[1].best_s));
     cr_expect_gt(r.peak_bytes[GPU], t.machine->device[GPU].memory_bytes);
     cr_expect_float_eq(
-        tiny_placer_script.overflow_frac,
+        script.overflow_frac,
         (double)r.peak_bytes[GPU] / (double)t.machine->device[GPU].memory_bytes - 1.0,
         1e-12, "the method hears how much was missing");
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, record_says_what_was_run)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(4, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(4, 1);
 
     params.placer.preset = "paper";
-    tiny_placer_script = (tiny_script){.batch = 4};
+    script = (scripted_plan){.batch = 4};
     emp_record r = run(&t, &params);
     cr_expect_str_eq(r.method, "scripted");
     cr_expect_str_eq(r.preset, "paper");
@@ -241,12 +239,12 @@ Test(runner, record_says_what_was_run)
     cr_expect_str_eq(r.metric_name[1], "proposed");
     cr_expect_eq(r.metric[1], 4);
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
-static void save_run(const tiny *t, int32_t threads, const char *path)
+static void save_run(const task *t, int32_t threads, const char *path)
 {
-    emp_run_params params = tiny_params(100, threads);
+    emp_run_params params = scripted_params(100, threads);
     emp_error      err = {0};
 
     emp_record r = run(t, &params);
@@ -257,10 +255,10 @@ static void save_run(const tiny *t, int32_t threads, const char *path)
 Test(runner, records_are_the_same_bytes_with_one_and_two_threads, .init = scratch_create,
      .fini = scratch_remove)
 {
-    tiny   t = tiny_create(SMALL);
+    task   t = task_chain(SMALL);
     size_t size, again;
 
-    tiny_placer_script = (tiny_script){.batch = 9};
+    script = (scripted_plan){.batch = 9};
     save_run(&t, 1, scratch_path("record.h5"));
     char *one = scratch_read("record.h5", &size);
     save_run(&t, 2, scratch_path("record.h5"));
@@ -269,22 +267,22 @@ Test(runner, records_are_the_same_bytes_with_one_and_two_threads, .init = scratc
     cr_expect_arr_eq(one, two, size);
     free(one);
     free(two);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, other_seed_gives_another_run)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(8, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
 
-    tiny_placer_script = (tiny_script){.batch = 8};
+    script = (scripted_plan){.batch = 8};
     emp_record a = run(&t, &params);
     params.placer.seed = 8;
     emp_record b = run(&t, &params);
     cr_expect_neq(a.curve[0].mean_s, b.curve[0].mean_s);
     emp_record_clear(&a);
     emp_record_clear(&b);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 static volatile sig_atomic_t stop_flag;
@@ -300,32 +298,32 @@ static void stop_after_two_batches(void *context, const emp_progress *progress)
 
 Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(1000, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(1000, 1);
     int            calls = 0;
 
     params.stop = &stop_flag;
     params.progress = stop_after_two_batches;
     params.context = &calls;
-    tiny_placer_script = (tiny_script){.batch = 4};
+    script = (scripted_plan){.batch = 4};
     emp_record r = run(&t, &params);
     cr_expect_str_eq(r.stopped_by, "interrupt");
     cr_expect_eq(r.evaluations, 8);
     cr_expect(r.is_feasible);
-    cr_expect_eq(tiny_placer_script.told, 8);
+    cr_expect_eq(script.told, 8);
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 /* Whoever asks for it: a person, or somebody who stops all runs of a table. */
 Test(runner, stop_with_the_budget_spent_comes_too_late)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(4, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(4, 1);
 
     stop_flag = 1;
     params.stop = &stop_flag;
-    tiny_placer_script = (tiny_script){.batch = 4};
+    script = (scripted_plan){.batch = 4};
     emp_record r = run(&t, &params);
     cr_expect_str_eq(r.stopped_by, "budget");
     emp_record_clear(&r);
@@ -334,7 +332,7 @@ Test(runner, stop_with_the_budget_spent_comes_too_late)
     r = run(&t, &params);
     cr_expect_str_eq(r.stopped_by, "budget");
     emp_record_clear(&r);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, remaining_time_is_the_nearer_limit)
@@ -351,55 +349,55 @@ Test(runner, remaining_time_is_the_nearer_limit)
 
 Test(runner, failure_of_the_method_is_passed_on)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(8, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
     emp_record     record;
     emp_error      err = {0};
 
-    tiny_placer_script = (tiny_script){.batch = 4, .fail_tell = EMP_EEXTERNAL};
+    script = (scripted_plan){.batch = 4, .fail_tell = EMP_EEXTERNAL};
     cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EEXTERNAL);
     cr_expect_str_eq(err.msg, "scripted failure");
     emp_record_clear(&record);
-    tiny_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(runner, method_without_a_proposal_is_named)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(8, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
     emp_record     record;
     emp_error      err = {0};
 
-    tiny_placer_script = (tiny_script){.batch = 0};
+    script = (scripted_plan){.batch = 0};
     cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINFEASIBLE);
     cr_expect_str_eq(err.msg, "method scripted proposed no placement");
     emp_record_clear(&record);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, endless_run_is_refused)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(0, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(0, 1);
     emp_record     record;
     emp_error      err = {0};
 
     cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINVAL);
     cr_expect_str_eq(err.msg, "method scripted needs a budget in evaluations or seconds");
     emp_record_clear(&record);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(runner, survives_every_allocation_failure)
 {
-    tiny           t = tiny_create(SMALL);
-    emp_run_params params = tiny_params(6, 1);
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(6, 1);
     emp_record     record;
     emp_status     st = EMP_ENOMEM;
     long           live = emp_mem_live_blocks(), allowed = 0;
 
-    tiny_placer_script = (tiny_script){.batch = 3};
+    script = (scripted_plan){.batch = 3};
     for (; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
         st = emp_run(&record, t.problem, &params, NULL);
@@ -409,5 +407,5 @@ Test(runner, survives_every_allocation_failure)
         cr_assert_eq(emp_mem_live_blocks(), live, "leak after %ld allocations", allowed);
     }
     cr_expect_gt(allowed, 5);
-    tiny_destroy(&t);
+    task_destroy(&t);
 }

@@ -12,7 +12,7 @@
 #include "baselines/partitioners/ideals.h"
 #include "sim/engine/sim.h"
 #include "sim/graph/op_name.h"
-#include "tests/support/stated_problem.h"
+#include "tests/support/problems.h"
 
 enum { SEEDS = 300, MAX_CLASSES = 6, ROOMY = 1 << 30 };
 
@@ -58,9 +58,9 @@ static const stated_edge diamond_edges[] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {0, 
 /* gpu:0 has 0 and 1: 30, and copies of both out, 1 + 2; gpu:1 has 2 and 3: 70, and both in. */
 Test(max_load, is_that_worked_out_by_hand)
 {
-    stated_problem p;
+    task p;
 
-    stated_problem_init(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-load");
+    task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-load");
     emp_sim_result r = simulate(p.problem, (emp_device_id[]){1, 1, 2, 2});
     cr_expect_eq(r.step_time_ns, 73000);
     cr_expect_eq(r.busy_ns[1], 33000);
@@ -74,41 +74,41 @@ Test(max_load, is_that_worked_out_by_hand)
     cr_expect_eq(r.step_time_ns, 400000);
     r = simulate(p.problem, (emp_device_id[]){1, 1, 1, 1});
     cr_expect_eq(r.step_time_ns, 100000);
-    stated_problem_clear(&p);
+    task_destroy(&p);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(max_load, knows_the_memory_of_gpus)
 {
-    stated_problem p;
+    task p;
 
-    stated_problem_init(&p, diamond, 4, diamond_edges, 5, 1, 2, 14, "msr-load");
+    task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, 14, "msr-load");
     cr_expect(simulate(p.problem, (emp_device_id[]){0, 1, 1, 2}).is_feasible);
     cr_expect_not(simulate(p.problem, (emp_device_id[]){1, 1, 2, 2}).is_feasible);
     cr_expect(simulate(p.problem, (emp_device_id[]){0, 0, 0, 0}).is_feasible);
-    stated_problem_clear(&p);
+    task_destroy(&p);
 }
 
 /* Latency: 0 and 1 take 30 and copies 1 + 2, then 2 and 3 copies 1 + 2 and 70. */
 Test(latency, has_the_stated_copies)
 {
-    stated_problem p;
+    task p;
 
-    stated_problem_init(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-latency");
+    task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-latency");
     cr_expect_eq(simulate(p.problem, (emp_device_id[]){1, 1, 2, 2}).step_time_ns, 106000);
-    stated_problem_clear(&p);
+    task_destroy(&p);
 }
 
 /* Two GPUs: the cuts are 10 + 1 | 90 + 1, 30 + 3 | 70 + 3, 40 + 4 | 60 + 4, and 60 + 6 | 40 + 6. */
 Test(dp_contiguous, cuts_the_diamond_best)
 {
-    stated_problem p;
-    emp_device_id  device[4];
+    task          p;
+    emp_device_id device[4];
 
-    stated_problem_init(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-load");
+    task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-load");
     cr_assert_eq(place(p.problem, NULL, device, NULL), EMP_OK);
     cr_expect_eq(simulate(p.problem, device).step_time_ns, 64000);
-    stated_problem_clear(&p);
+    task_destroy(&p);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -118,16 +118,16 @@ static void expect_blocks(const stated_op *ops, int32_t op_count,
                           const stated_edge *edges, int32_t edge_count,
                           const int32_t *want, int32_t want_count)
 {
-    stated_problem p;
-    emp_blocks     b;
+    task       p;
+    emp_blocks b;
 
-    stated_problem_init(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
+    task_create_stated(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
     cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
     cr_expect_eq(b.count, want_count);
     for (int32_t i = 0; i < op_count; i++)
         cr_expect_eq(b.block_of_op[i], want[i], "op %d: %d", i, b.block_of_op[i]);
     emp_blocks_clear(&b);
-    stated_problem_clear(&p);
+    task_destroy(&p);
 }
 
 /* Classes 1 (ops 0 and 2) and 2 (ops 1 and 3) wait for each other. */
@@ -171,12 +171,12 @@ Test(blocks, order_lone_backward_ops_as_their_mirror_images)
 static int32_t count_ideals(const stated_op *ops, int32_t op_count,
                             const stated_edge *edges, int32_t edge_count)
 {
-    stated_problem p;
-    emp_blocks     b;
-    emp_ideals     ideals;
-    bool           is_whole;
+    task       p;
+    emp_blocks b;
+    emp_ideals ideals;
+    bool       is_whole;
 
-    stated_problem_init(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
+    task_create_stated(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
     cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
     cr_assert_eq(emp_ideals_init(&ideals, &is_whole, &b, 1 << 20, NULL), EMP_OK);
     cr_assert(is_whole);
@@ -190,7 +190,7 @@ static int32_t count_ideals(const stated_op *ops, int32_t op_count,
     cr_expect_eq(most, count - 1);
     emp_ideals_clear(&ideals);
     emp_blocks_clear(&b);
-    stated_problem_clear(&p);
+    task_destroy(&p);
     return count;
 }
 
@@ -210,13 +210,13 @@ Test(ideals, are_all_there)
 
 Test(dp_contiguous, gives_up_on_too_many_ideals_in_one_sentence)
 {
-    stated_problem p;
-    stated_op      ops[20];
-    emp_device_id  device[20];
-    emp_error      err = {0};
+    task          p;
+    stated_op     ops[20];
+    emp_device_id device[20];
+    emp_error     err = {0};
 
     for (int32_t i = 0; i < 20; i++) ops[i] = (stated_op){.gpu_us = 1, .cpu_us = 50};
-    stated_problem_init(&p, ops, 20, NULL, 0, 1, 2, ROOMY, "msr-load");
+    task_create_stated(&p, ops, 20, NULL, 0, 1, 2, ROOMY, "msr-load");
     cr_expect_eq(place(p.problem, NULL, device, &err), EMP_EINFEASIBLE);
     cr_expect_not_null(strstr(err.msg, "20 blocks with more than 50000 ideals"), "%s",
                        err.msg);
@@ -226,7 +226,7 @@ Test(dp_contiguous, gives_up_on_too_many_ideals_in_one_sentence)
     cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
     cr_expect_eq(place(p.problem, "ideals=2000000", device, NULL), EMP_OK);
     cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
-    stated_problem_clear(&p);
+    task_destroy(&p);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -361,13 +361,13 @@ Test(dp_contiguous, finds_the_best_of_all_contiguous_splits)
     int32_t split = 0;
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        draft          d;
-        stated_problem p;
-        emp_device_id  device[STATED_MAX_OPS];
-        emp_error      err = {0};
+        draft         d;
+        task          p;
+        emp_device_id device[STATED_MAX_OPS];
+        emp_error     err = {0};
         draw_draft(&d, seed);
-        stated_problem_init(&p, d.op, d.op_count, d.edge, d.edge_count, d.cpu_count,
-                            d.gpu_count, d.gpu_bytes, "msr-load");
+        task_create_stated(&p, d.op, d.op_count, d.edge, d.edge_count, d.cpu_count,
+                           d.gpu_count, d.gpu_bytes, "msr-load");
         cr_assert_eq(place(p.problem, NULL, device, &err), EMP_OK, "%s", err.msg);
         emp_sim_result r = simulate(p.problem, device);
         emp_time_ns    best_ns = search_all(&d, p.problem);
@@ -379,7 +379,7 @@ Test(dp_contiguous, finds_the_best_of_all_contiguous_splits)
             split++;
             break;
         }
-        stated_problem_clear(&p);
+        task_destroy(&p);
     }
     cr_expect_gt(split, SEEDS / 2, "only %d are split at all", split);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -387,14 +387,14 @@ Test(dp_contiguous, finds_the_best_of_all_contiguous_splits)
 
 Test(dp_contiguous, survives_every_allocation_failure)
 {
-    stated_problem p;
-    stated_op      ops[12];
-    emp_device_id  device[12];
-    long           allowed = 0, live;
-    emp_status     st = EMP_ENOMEM;
+    task          p;
+    stated_op     ops[12];
+    emp_device_id device[12];
+    long          allowed = 0, live;
+    emp_status    st = EMP_ENOMEM;
 
     for (int32_t i = 0; i < 12; i++) ops[i] = (stated_op){.gpu_us = 1, .cpu_us = 50};
-    stated_problem_init(&p, ops, 12, NULL, 0, 1, 2, ROOMY, "msr-load");
+    task_create_stated(&p, ops, 12, NULL, 0, 1, 2, ROOMY, "msr-load");
     live = emp_mem_live_blocks();
     for (; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
@@ -405,5 +405,5 @@ Test(dp_contiguous, survives_every_allocation_failure)
         cr_assert_eq(emp_mem_live_blocks(), live, "leaks after %ld", allowed);
     }
     cr_expect_gt(allowed, 50);
-    stated_problem_clear(&p);
+    task_destroy(&p);
 }

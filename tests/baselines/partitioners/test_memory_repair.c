@@ -8,12 +8,12 @@
 #include "base/mem.h"
 #include "baselines/partitioners/memory_repair.h"
 #include "sim/engine/sim.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 enum { TENSOR_BYTES = 256 };
 
-static emp_sim_result simulate(const tiny_problem *t)
+static emp_sim_result simulate(const task *t)
 {
     emp_sim       *sim = NULL;
     emp_sim_result result;
@@ -25,13 +25,13 @@ static emp_sim_result simulate(const tiny_problem *t)
 }
 
 /* GPUs with memory for so many tensors. */
-static void limit_gpus(tiny_problem *t, int first, int second)
+static void limit_gpus(task *t, int first, int second)
 {
     t->machine->device[1].memory_bytes = first * TENSOR_BYTES;
     t->machine->device[2].memory_bytes = second * TENSOR_BYTES;
 }
 
-static emp_status repair(tiny_problem *t, emp_error *err)
+static emp_status repair(task *t, emp_error *err)
 {
     return emp_memory_repair(t->problem, "metis", 1, t->device_of_op, err);
 }
@@ -44,10 +44,10 @@ static const tiny_op variables[] = {{.device = 1, .is_variable = true},
 
 Test(memory_repair, moves_what_is_too_much_to_where_there_is_room)
 {
-    emp_runtime  runtime = tiny_serial();
-    tiny_problem t;
+    emp_runtime runtime = tiny_serial();
+    task        t;
 
-    tiny_problem_create(&t, variables, 4, &runtime);
+    task_create_tiny(&t, variables, 4, &runtime);
     for (int first = 1; first <= 4; first++) {
         for (int op = 0; op < 4; op++) t.device_of_op[op] = 1;
         limit_gpus(&t, first, 4);
@@ -58,7 +58,7 @@ Test(memory_repair, moves_what_is_too_much_to_where_there_is_room)
         for (int op = 0; op < 4; op++) moved += t.device_of_op[op] != 1;
         cr_expect_eq(moved, 4 - first, "no more than needed");
     }
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -68,14 +68,14 @@ Test(memory_repair, leaves_alone_what_fits)
                            {.device = 2, .input_count = 1, .input = {0}},
                            {.device = 0, .input_count = 2, .input = {0, 1}}};
     emp_runtime   runtime = tiny_serial();
-    tiny_problem  t;
+    task          t;
     emp_device_id before[3];
 
-    tiny_problem_create(&t, ops, 3, &runtime);
+    task_create_tiny(&t, ops, 3, &runtime);
     memcpy(before, t.device_of_op, sizeof before);
     cr_assert_eq(repair(&t, NULL), EMP_OK);
     cr_expect_eq(memcmp(before, t.device_of_op, sizeof before), 0);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* Two variables on the first GPU, of which one is read on the other: that one goes, as its
@@ -87,9 +87,9 @@ Test(memory_repair, moves_first_what_adds_least_traffic)
                            {.device = 1, .input_count = 1, .input = {0}},
                            {.device = 2, .input_count = 1, .input = {1}}};
     emp_runtime   runtime = tiny_serial();
-    tiny_problem  t;
+    task          t;
 
-    tiny_problem_create(&t, ops, 4, &runtime);
+    task_create_tiny(&t, ops, 4, &runtime);
     limit_gpus(&t, 2, 8);
     cr_assert_not(simulate(&t).is_feasible);
     cr_assert_eq(repair(&t, NULL), EMP_OK);
@@ -97,16 +97,16 @@ Test(memory_repair, moves_first_what_adds_least_traffic)
     cr_expect_eq(t.device_of_op[0], 1);
     cr_expect_eq(t.device_of_op[1], 2);
     cr_expect_eq(simulate(&t).traffic_bytes, 0);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(memory_repair, takes_the_cpu_where_no_gpu_has_room)
 {
-    emp_runtime  runtime = tiny_serial();
-    tiny_problem t;
-    int          count[3] = {0};
+    emp_runtime runtime = tiny_serial();
+    task        t;
+    int         count[3] = {0};
 
-    tiny_problem_create(&t, variables, 4, &runtime);
+    task_create_tiny(&t, variables, 4, &runtime);
     limit_gpus(&t, 2, 1);
     cr_assert_eq(repair(&t, NULL), EMP_OK);
     cr_expect(simulate(&t).is_feasible);
@@ -114,16 +114,16 @@ Test(memory_repair, takes_the_cpu_where_no_gpu_has_room)
     cr_expect_eq(count[1], 2);
     cr_expect_eq(count[2], 1);
     cr_expect_eq(count[0], 1);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(memory_repair, says_what_is_missing_when_nothing_helps)
 {
-    emp_runtime  runtime = tiny_serial();
-    tiny_problem t;
-    emp_error    err = {0};
+    emp_runtime runtime = tiny_serial();
+    task        t;
+    emp_error   err = {0};
 
-    tiny_problem_create(&t, variables, 4, &runtime);
+    task_create_tiny(&t, variables, 4, &runtime);
     limit_gpus(&t, 1, 1);
     t.machine->device[0].memory_bytes = TENSOR_BYTES;
     cr_expect_eq(repair(&t, &err), EMP_EINFEASIBLE);
@@ -132,16 +132,16 @@ Test(memory_repair, says_what_is_missing_when_nothing_helps)
                  "group of ops whose move would help has room elsewhere; it takes more "
                  "memory or more devices");
     for (int op = 0; op < 4; op++) cr_expect_eq(t.device_of_op[op], 1, "as it was");
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(memory_repair, survives_every_allocation_failure)
 {
-    emp_runtime  runtime = tiny_serial();
-    tiny_problem t;
+    emp_runtime runtime = tiny_serial();
+    task        t;
 
-    tiny_problem_create(&t, variables, 4, &runtime);
+    task_create_tiny(&t, variables, 4, &runtime);
     limit_gpus(&t, 1, 4);
     SURVIVES_EVERY_ALLOCATION_FAILURE(repair(&t, NULL), );
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }

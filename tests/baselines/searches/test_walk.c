@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "baselines/searches/walk.h"
-#include "tests/support/task.h"
+#include "tests/support/problems.h"
 
 static task w;
 

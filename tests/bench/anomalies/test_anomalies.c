@@ -9,13 +9,12 @@
 #include "bench/anomalies/anomalies.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
-#include "tests/support/task.h"
 
 enum { TINY_CORES = 4, CASES = 100 };
 
-static emp_time_ns step_of(const tiny_problem *t)
+static emp_time_ns step_of(const task *t)
 {
     emp_sim       *sim = NULL;
     emp_sim_result result = {0};
@@ -45,12 +44,12 @@ static const tiny_op graham_ops[GRAHAM] = {
     {.input_count = 1, .input = {2}}, /* 9 */
 };
 
-static void create_graham(tiny_problem *t, const int64_t time_ns[GRAHAM])
+static void create_graham(task *t, const int64_t time_ns[GRAHAM])
 {
     emp_runtime runtime = tiny_list_scheduling();
 
     runtime.events.cpu_pool = true;
-    tiny_problem_create(t, graham_ops, GRAHAM, &runtime);
+    task_create_tiny(t, graham_ops, GRAHAM, &runtime);
     t->machine->device[0].cores = 3;
     for (int op = 0; op < GRAHAM; op++) {
         t->problem->costs->task_ns[op * TINY_CORES] = time_ns[op];
@@ -62,14 +61,14 @@ Test(anomalies, grahams_example_takes_longer_when_all_tasks_are_shorter)
 {
     static const int64_t times[GRAHAM] = {2, 2, 3, 2, 4, 4, 4, 4, 9};
     static const int64_t shorter[GRAHAM] = {1, 1, 2, 1, 3, 3, 3, 3, 8};
-    tiny_problem         t;
+    task                 t;
 
     create_graham(&t, times);
     cr_expect_eq(step_of(&t), 12);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     create_graham(&t, shorter);
     cr_expect_eq(step_of(&t), 13);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* The long task's way is free 2 ns before the four are ready: if only their first one is
@@ -83,7 +82,7 @@ static void repeat(emp_device_id **placements, emp_device_id *placement)
 
 Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
 {
-    tiny_problem         t;
+    task                 t;
     emp_device_id       *placements[CASES];
     emp_anomalies_params params = {.seed = 1};
     emp_anomaly_count    first[EMP_SHORTENINGS] = {{0}}, again[EMP_SHORTENINGS] = {{0}};
@@ -114,7 +113,7 @@ Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
         emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL),
         EMP_OK);
     cr_expect_neq(first[EMP_SHORTEN_OPS].shorter, again[EMP_SHORTEN_OPS].shorter);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* ---- one mechanism's cost ---- */
@@ -130,13 +129,13 @@ Test(anomalies, a_poll_can_save_a_step)
                                {.device = 2, .control = 3},
                                {.device = 0, .input_count = 1, .input = {3}}};
     emp_runtime       runtime = tiny_list_scheduling();
-    tiny_problem      t;
+    task              t;
     emp_anomaly_count counts[EMP_SHORTENINGS];
     emp_time_ns       with = SHORT_READY + GPU + 50 * GPU;
     emp_time_ns       without = GPU + COPY + 50 * GPU + GPU + COPY + CPU;
 
     runtime.events.poll_s = 7e-9;
-    tiny_problem_create(&t, ops, 5, &runtime);
+    task_create_tiny(&t, ops, 5, &runtime);
     t.problem->costs->cpu[2].compute_ns = SHORT_READY;
     cr_expect_eq(step_of(&t), with);
     cr_assert_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
@@ -151,7 +150,7 @@ Test(anomalies, a_poll_can_save_a_step)
     cr_expect_not(counts[EMP_SHORTEN_RECEIVE].is_there);
     cr_expect_not(counts[EMP_SHORTEN_ISSUE].is_there, "list scheduling has no issue");
     cr_expect(counts[EMP_SHORTEN_LATENCY].is_there);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* A chain has no alternatives: what is shortened is what is saved. */
@@ -167,10 +166,10 @@ Test(anomalies, each_kind_shortens_what_it_says)
         {.device = 1, .input_count = 1, .input = {0}, .is_kernelless = true},
         {.device = 1, .input_count = 1, .input = {1}, .weight = 10}};
     emp_runtime       runtime = tiny_serial();
-    tiny_problem      t;
+    task              t;
     emp_anomaly_count counts[EMP_SHORTENINGS];
 
-    tiny_problem_create(&t, ops, 3, &runtime);
+    task_create_tiny(&t, ops, 3, &runtime);
     t.machine->device_count = 2; /* one GPU to draw from */
     double before = (double)step_of(&t);
     cr_assert_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
@@ -182,7 +181,7 @@ Test(anomalies, each_kind_shortens_what_it_says)
                            emp_shortening_name((emp_shortening)k),
                            counts[k].median_change * before);
     }
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* ---- placements ---- */
@@ -230,11 +229,11 @@ Test(anomalies, refuses_no_placement_and_an_illegal_one)
 {
     const tiny_op     ops[] = {{.device = 1}};
     emp_runtime       runtime = tiny_serial();
-    tiny_problem      t;
+    task              t;
     emp_anomaly_count counts[EMP_SHORTENINGS];
     emp_error         err = {0};
 
-    tiny_problem_create(&t, ops, 1, &runtime);
+    task_create_tiny(&t, ops, 1, &runtime);
     cr_expect_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 0,
                                        &(emp_anomalies_params){0}, &err),
                  EMP_EINVAL);
@@ -245,13 +244,13 @@ Test(anomalies, refuses_no_placement_and_an_illegal_one)
                                        &(emp_anomalies_params){0}, &err),
                  EMP_EINVAL);
     cr_expect_str_eq(err.msg, "op 'op0' is on device 9 of 0..2");
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(anomalies, measuring_survives_every_allocation_failure)
 {
-    random_problem    r;
+    task              r;
     emp_anomaly_count counts[EMP_SHORTENINGS];
     emp_device_id    *placements[2];
 
@@ -260,7 +259,7 @@ Test(anomalies, measuring_survives_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_anomalies_measure(counts, r.problem, placements, 2,
                               &(emp_anomalies_params){.seed = 1}, NULL), );
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }
 
 Test(anomalies, placing_survives_every_allocation_failure)

@@ -87,7 +87,7 @@ Test(textbook, equals_the_oracle_on_synthetic_graphs)
 }
 
 /* Random times up to a millisecond: no two events meet by chance. */
-static void spread_times(random_problem *r, emp_rng *rng)
+static void spread_times(task *r, emp_rng *rng)
 {
     const uint32_t  most = 1000000;
     emp_cost_table *c = r->problem->costs;
@@ -105,16 +105,16 @@ static void spread_times(random_problem *r, emp_rng *rng)
     }
 }
 
-static void compare_random(void (*create)(random_problem *, uint64_t))
+static void compare_random(void (*create)(task *, uint64_t))
 {
     emp_runtime ideal;
 
     cr_assert_eq(emp_runtime_load(&ideal, "ideal", NULL), EMP_OK);
     for (uint64_t seed = 0; seed < 500; seed++) {
-        random_problem r;
-        emp_rng        rng;
-        emp_sim       *sim = NULL;
-        emp_textbook  *book = NULL;
+        task          r;
+        emp_rng       rng;
+        emp_sim      *sim = NULL;
+        emp_textbook *book = NULL;
         create(&r, seed);
         emp_rng_init(&rng, seed, 1, 0);
         spread_times(&r, &rng);
@@ -128,7 +128,7 @@ static void compare_random(void (*create)(random_problem *, uint64_t))
         }
         emp_textbook_destroy(book);
         emp_sim_destroy(sim);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -9,9 +9,8 @@
 #include "baselines/baselines.h"
 #include "bench/report/cells.h"
 #include "bench/report/op_place.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
-#include "tests/support/task.h"
 
 enum { STEPS = 4, LAYERS = 3 };
 
@@ -213,17 +212,17 @@ Test(cells, a_graph_without_scopes_is_one_row)
     static const tiny_op ops[] = {{.device = 1},
                                   {.device = 2, .input_count = 1, .input = {0}}};
     emp_runtime          runtime = tiny_serial();
-    tiny_problem         t;
+    task                 t;
     emp_cells            c = {0};
 
-    tiny_problem_create(&t, ops, 2, &runtime);
+    task_create_tiny(&t, ops, 2, &runtime);
     cr_assert_eq(emp_cells_create(&c, t.problem, t.device_of_op, NULL), EMP_OK);
     cr_assert_eq(c.row_count, 1);
     cr_expect_str_eq(c.row_name[0], "(top)");
     cr_expect_eq(emp_cells_at(&c, 0, EMP_PASS_FORWARD, 0)[1], 1);
     cr_expect_eq(emp_cells_at(&c, 0, EMP_PASS_FORWARD, 0)[2], 1);
     emp_cells_clear(&c);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(cells, every_allocation_may_fail)

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "bench/report/timeline.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 enum { SEEDS = 60 };
@@ -32,11 +32,11 @@ static double sum_of(const emp_track *track)
 
 Test(timeline, intervals_lie_where_they_were)
 {
-    tiny_problem t;
+    task         t;
     emp_runtime  runtime = tiny_list_scheduling();
     emp_timeline timeline = {0};
 
-    tiny_problem_create(&t, ops, 2, &runtime);
+    task_create_tiny(&t, ops, 2, &runtime);
     cr_assert_eq(emp_timeline_create(&timeline, t.problem, t.device_of_op, NULL), EMP_OK);
     cr_assert_eq(timeline.result.step_time_ns, 10 + 5 + 256 + 10);
     const emp_track *first = emp_timeline_at(&timeline, 1, EMP_TRACK_COMPUTE);
@@ -54,7 +54,7 @@ Test(timeline, intervals_lie_where_they_were)
     cr_expect_gt(second->busy_frac[EMP_TIMELINE_BINS - 1], 0.99f);
     cr_expect_gt(out->busy_frac[EMP_TIMELINE_BINS / 2], 0.99f);
     emp_timeline_clear(&timeline);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* With the profile of TensorFlow and random graphs. */
@@ -63,8 +63,8 @@ Test(timeline, shares_of_gpus_add_up_to_their_busy_time)
     int32_t checked = 0;
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        random_problem r;
-        emp_timeline   timeline = {0};
+        task         r;
+        emp_timeline timeline = {0};
         random_problem_create(&r, seed);
         cr_assert_eq(emp_timeline_create(&timeline, r.problem, r.device_of_op, NULL),
                      EMP_OK);
@@ -78,21 +78,21 @@ Test(timeline, shares_of_gpus_add_up_to_their_busy_time)
             checked += track->busy_ns > 0;
         }
         emp_timeline_clear(&timeline);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_gt(checked, SEEDS / 2);
 }
 
 Test(timeline, every_allocation_may_fail)
 {
-    tiny_problem t;
-    emp_runtime  runtime = tiny_serial();
+    task        t;
+    emp_runtime runtime = tiny_serial();
 
-    tiny_problem_create(&t, ops, 2, &runtime);
+    task_create_tiny(&t, ops, 2, &runtime);
     emp_timeline timeline = {0};
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_timeline_create(&timeline, t.problem, t.device_of_op, NULL),
         emp_timeline_clear(&timeline));
     emp_timeline_clear(&timeline);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }

@@ -9,13 +9,13 @@
 #include "base/mem.h"
 #include "policy/colocrl/agent.h"
 #include "policy/colocrl/colocrl.h"
-#include "tests/policy/colocrl/hand_graph.h"
+#include "tests/support/problems.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 4, GROUPS = 2 * LAYERS + 1 };
 
 #define SMALL "hidden=10,type_width=4"
 
-static hand_graph           h;
+static task                 h;
 static emp_device_id        storage[SAMPLES][MAX_OPS];
 static emp_device_id *const candidates[SAMPLES] = {storage[0], storage[1], storage[2],
                                                    storage[3]};
@@ -28,7 +28,7 @@ static void create_problem(void)
 
 static void destroy_problem(void)
 {
-    hand_graph_clear(&h);
+    task_destroy(&h);
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 
@@ -426,13 +426,13 @@ Test(colocrl, survives_every_allocation_failure)
 /* On two CPUs an op without a GPU kernel has a choice, but no group by the rules. */
 Test(colocrl, ops_that_only_cpus_run_share_a_group)
 {
-    hand_graph two;
-    void      *state = NULL;
-    int32_t    count = 0;
-    emp_error  err = {0};
+    task      two;
+    void     *state = NULL;
+    int32_t   count = 0;
+    emp_error err = {0};
 
     hand_graph_begin(&two);
-    two.machine.device[1].kind = EMP_DEVICE_CPU;
+    two.machine->device[1].kind = EMP_DEVICE_CPU;
     emp_op_id x = hand_graph_op(&two, "in", "Placeholder", -1);
     emp_op_id text = hand_graph_op(&two, "text", "AsString", x);
     hand_graph_op(&two, "a", "Relu", x);
@@ -447,7 +447,7 @@ Test(colocrl, ops_that_only_cpus_run_share_a_group)
     cr_expect_eq(emp_method_colocrl.ask(state, candidates, SAMPLES, &count, &err),
                  EMP_OK);
     emp_method_destroy(&emp_method_colocrl, state);
-    hand_graph_clear(&two);
+    task_destroy(&two);
 }
 
 static void expect_refusal(const char *preset, const char *options, const char *start)

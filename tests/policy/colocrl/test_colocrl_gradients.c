@@ -10,13 +10,13 @@
 #include "policy/colocrl/agent.h"
 #include "policy/colocrl/colocrl.h"
 #include "search/groups/colocation_groups.h"
-#include "tests/policy/colocrl/hand_graph.h"
+#include "tests/support/problems.h"
 
 enum { LAYERS = 3, SAMPLES = 3, MAX_STEPS = 16, MAX_PARAMETERS = 8000 };
 
 static const double STEP = 1e-5, LR = 0.01, EPSILON = 1e-3, CLIP = 0.05;
 
-static hand_graph        h;
+static task              h;
 static emp_colocrl_agent agent;
 static int32_t           device[SAMPLES * MAX_STEPS];
 static double            weight[SAMPLES];
@@ -49,7 +49,7 @@ static void create_agent(void)
 static void destroy_agent(void)
 {
     emp_colocrl_agent_clear(&agent);
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }
 
 TestSuite(colocrl_update, .init = create_agent, .fini = destroy_agent);

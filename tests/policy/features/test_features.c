@@ -10,19 +10,19 @@
 
 #include "policy/features/group_features.h"
 #include "sim/graph/graph_builder.h"
-#include "tests/policy/hdp/small_problem.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 enum { IN, VARIABLE, READ, PRODUCT, RELU, OPS };
 
-static small_problem    problem;
+static task             problem;
 static emp_op_features *ops;
 
 static void create(void)
 {
     emp_error err = {0};
 
-    small_problem_init(&problem, 1);
+    hand_graph_layers(&problem, 1);
     cr_assert_eq(emp_op_features_create(&ops, problem.problem, &err), EMP_OK, "%s",
                  err.msg);
 }
@@ -30,7 +30,7 @@ static void create(void)
 static void destroy(void)
 {
     emp_op_features_destroy(ops);
-    small_problem_clear(&problem);
+    task_destroy(&problem);
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 
@@ -99,7 +99,7 @@ static emp_op_features *features_of(const plain_op *plain, int32_t count, emp_pr
     }
     cr_assert_eq(emp_graph_builder_finish(b, g, NULL), EMP_OK);
     emp_graph_builder_destroy(b);
-    cr_assert_eq(emp_problem_create(p, *g, &problem.machine, &problem.problem->runtime,
+    cr_assert_eq(emp_problem_create(p, *g, problem.machine, &problem.problem->runtime,
                                     "plain", NULL),
                  EMP_OK);
     cr_assert_eq(emp_op_features_create(&f, *p, NULL), EMP_OK);

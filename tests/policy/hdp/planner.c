@@ -10,7 +10,7 @@
 
 enum { LAYERS = 100 };
 
-small_problem planner_problem;
+task          planner_problem;
 emp_device_id planner_storage[PLANNER_SAMPLES][PLANNER_MAX_OPS];
 
 emp_device_id *const planner_candidates[PLANNER_SAMPLES] = {
@@ -18,13 +18,13 @@ emp_device_id *const planner_candidates[PLANNER_SAMPLES] = {
 
 void planner_problem_create(void)
 {
-    small_problem_init(&planner_problem, LAYERS);
+    hand_graph_layers(&planner_problem, LAYERS);
     cr_assert_leq(planner_problem.graph->op_count, PLANNER_MAX_OPS);
 }
 
 void planner_problem_destroy(void)
 {
-    small_problem_clear(&planner_problem);
+    task_destroy(&planner_problem);
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 

@@ -1,5 +1,5 @@
 /** \file tests/policy/hdp/planner.h
- * The planner on a chain of small layers (small_problem.h), asked and told by hand. One
+ * The planner on a chain of small layers (tests/support/problems.h), asked and told by hand. One
  * problem at a time: a suite's .init and .fini create and destroy it.
  */
 #ifndef EMP_TESTS_POLICY_HDP_PLANNER_H
@@ -7,14 +7,15 @@
 
 #include <stdbool.h>
 
-#include "tests/policy/hdp/small_problem.h"
+#include "search/method.h"
+#include "tests/support/problems.h"
 
 enum { PLANNER_MAX_OPS = 512, PLANNER_SAMPLES = 4 };
 
 /** Options of small networks. */
 #define PLANNER_SMALL "groups=12,hidden=10,grouper_hidden=9,type_width=4"
 
-extern small_problem planner_problem;
+extern task planner_problem;
 /** What was asked last. */
 extern emp_device_id        planner_storage[PLANNER_SAMPLES][PLANNER_MAX_OPS];
 extern emp_device_id *const planner_candidates[PLANNER_SAMPLES];

@@ -12,7 +12,7 @@
 #include "search/groups/colocation_groups.h"
 #include "sim/graph/op_name.h"
 #include "sim/machine/machine.h"
-#include "tests/policy/colocrl/hand_graph.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
@@ -61,7 +61,7 @@ static int32_t group_of(const grouping *groups, const emp_graph *graph, const ch
 
 Test(colocation_groups, a_chain_collapses)
 {
-    hand_graph h;
+    task h;
 
     hand_graph_begin(&h);
     emp_op_id x = hand_graph_op(&h, "in", "Placeholder", -1);
@@ -73,12 +73,12 @@ Test(colocation_groups, a_chain_collapses)
     cr_expect_eq(groups->group_count, 1);
     EXPECT_TOGETHER("in", "c");
     ungroup(groups);
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }
 
 Test(colocation_groups, a_fan_out_does_not)
 {
-    hand_graph h;
+    task h;
 
     hand_graph_begin(&h);
     emp_op_id x = hand_graph_op(&h, "in", "Placeholder", -1);
@@ -93,13 +93,13 @@ Test(colocation_groups, a_fan_out_does_not)
     EXPECT_APART("a", "c");
     EXPECT_APART("b", "c");
     ungroup(groups);
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }
 
 /* Its two readers end in one group, which is then its only reader. */
 Test(colocation_groups, a_diamond_collapses_by_repetition)
 {
-    hand_graph h;
+    task h;
 
     hand_graph_begin(&h);
     emp_op_id x = hand_graph_op(&h, "in", "Placeholder", -1);
@@ -110,12 +110,12 @@ Test(colocation_groups, a_diamond_collapses_by_repetition)
     grouping *groups = group(h.problem);
     cr_expect_eq(groups->group_count, 1);
     ungroup(groups);
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }
 
 Test(colocation_groups, a_gradient_joins_its_op)
 {
-    hand_graph h;
+    task h;
 
     hand_graph_begin(&h);
     emp_op_id x = hand_graph_op(&h, "in", "Placeholder", -1);
@@ -132,12 +132,12 @@ Test(colocation_groups, a_gradient_joins_its_op)
     EXPECT_APART("layer/a", "layer/b");
     EXPECT_APART("one", "other");
     ungroup(groups);
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }
 
 Test(colocation_groups, what_cannot_move_has_none_and_takes_nobody_in)
 {
-    hand_graph h;
+    task h;
 
     hand_graph_begin(&h);
     emp_op_id x = hand_graph_op(&h, "in", "Placeholder", -1);
@@ -150,12 +150,12 @@ Test(colocation_groups, what_cannot_move_has_none_and_takes_nobody_in)
     EXPECT_APART("a", "b");
     cr_expect_eq(groups->group_count, 2);
     ungroup(groups);
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }
 
 Test(colocation_groups, variables_go_to_the_only_op_that_reads_them)
 {
-    hand_graph h;
+    task h;
 
     hand_graph_comb(&h, 4);
     grouping *groups = group(h.problem);
@@ -165,14 +165,14 @@ Test(colocation_groups, variables_go_to_the_only_op_that_reads_them)
     EXPECT_APART("relu_1", "relu_2");
     EXPECT_APART("relu_2", "reader_2");
     ungroup(groups);
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }
 
 /* A convolution's scope is its layer. Two in one scope are two layers, and what stands
  * beside them is neither. */
 Test(colocation_groups, a_scope_with_one_convolution_is_a_layer)
 {
-    hand_graph h;
+    task h;
 
     hand_graph_begin(&h);
     emp_op_id x = hand_graph_op(&h, "image", "Placeholder", -1);
@@ -202,7 +202,7 @@ Test(colocation_groups, a_scope_with_one_convolution_is_a_layer)
     EXPECT_APART("shared/MaxPool", "shared/MaxPool_1");
     EXPECT_APART("shared/MaxPool_1", "shared/Relu");
     ungroup(groups);
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }
 
 Test(colocation_groups, names_tell_cells_and_gradients)
@@ -252,7 +252,7 @@ static void check_random_graph(uint64_t seed)
 {
     static bool reads[RANDOM_OPS][RANDOM_OPS];
     int         want[RANDOM_OPS];
-    hand_graph  h;
+    task        h;
     emp_rng     rng;
 
     memset(reads, 0, sizeof reads);
@@ -287,7 +287,7 @@ static void check_random_graph(uint64_t seed)
         }
     }
     ungroup(groups);
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }
 
 Test(colocation_groups, equal_the_rule_applied_plainly)
@@ -509,12 +509,12 @@ Test(colocation_groups, of_table_1_are_as_many_as_stated)
 
 Test(colocation_groups, survive_every_allocation_failure)
 {
-    hand_graph h;
-    int32_t    count, group_of_class[64];
+    task    h;
+    int32_t count, group_of_class[64];
 
     hand_graph_comb(&h, 3);
     cr_assert_leq(h.graph->class_count, 64);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_colocation_groups(group_of_class, &count, h.problem, NULL), );
-    hand_graph_clear(&h);
+    task_destroy(&h);
 }

@@ -11,7 +11,7 @@
 #include "search/groups/name_clusters.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/task.h"
+#include "tests/support/problems.h"
 
 static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
 

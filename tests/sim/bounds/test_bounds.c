@@ -8,9 +8,9 @@
 #include "sim/bounds/bounds.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
 #include "tests/support/best_placement.h"
 #include "tests/support/branch_bound.h"
+#include "tests/support/problems.h"
 
 enum {
     SMALL = 500,          /* problems that are solved exactly: of at most ... */
@@ -81,7 +81,7 @@ static void expect_below(const emp_bounds *b, emp_time_ns step_ns, uint64_t seed
 }
 
 /* Classes that must be on a GPU: where all may be on the CPU few bounds bind. */
-static void pin_to_gpus(random_problem *r, uint64_t seed)
+static void pin_to_gpus(task *r, uint64_t seed)
 {
     emp_rng rng;
 
@@ -92,7 +92,7 @@ static void pin_to_gpus(random_problem *r, uint64_t seed)
             r->problem->kinds_of_class[c] = EMP_KIND_GPU;
 }
 
-static void create_any(random_problem *r, uint64_t seed)
+static void create_any(task *r, uint64_t seed)
 {
     if (seed % 3 == 0)
         random_problem_create_hosts(r, seed);
@@ -103,7 +103,7 @@ static void create_any(random_problem *r, uint64_t seed)
 }
 
 /* A random placement with classes on GPUs that must be there. */
-static void place_any(random_problem *r, emp_rng *rng)
+static void place_any(task *r, emp_rng *rng)
 {
     const emp_problem *p = r->problem;
     emp_device_id      gpu[EMP_MAX_DEVICES];
@@ -141,7 +141,7 @@ Test(bounds, never_above_the_best_placement)
     uint64_t       solved = 0, met = 0, many = 0;
 
     for (uint64_t seed = 0; solved < small; seed++) {
-        random_problem r;
+        task r;
         create_any(&r, seed);
         emp_time_ns best_ns = solve(r.problem);
         if (best_ns >= 0) {
@@ -151,7 +151,7 @@ Test(bounds, never_above_the_best_placement)
             many += best_placement_count(r.problem, MOST_TRIED) > MOST_TRIED;
             solved++;
         }
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_gt(met, small / 4, "the bound is the optimum %" PRIu64 " times", met);
     cr_expect_gt(many, small / 20, "%" PRIu64 " problems are too large to try all", many);
@@ -196,14 +196,14 @@ Test(bounds, joins_are_never_above_the_best_placement)
     uint64_t       longer = 0, met = 0;
 
     for (uint64_t seed = 0; seed < joined; seed++) {
-        tiny_op      ops[NEAR_OPS];
-        tiny_problem t;
-        emp_rng      rng;
+        tiny_op ops[NEAR_OPS];
+        task    t;
+        emp_rng rng;
         emp_rng_init(&rng, seed, 0, 0);
         draw_ops(ops, &rng);
         emp_runtime rt = draw_runtime(&rng);
-        tiny_problem_create(&t, ops, NEAR_OPS, &rt);
-        if (emp_rng_below(&rng, 2) == 0) tiny_problem_split(&t);
+        task_create_tiny(&t, ops, NEAR_OPS, &rt);
+        if (emp_rng_below(&rng, 2) == 0) task_split_hosts(&t);
         for (int32_t c = 0; c < t.graph->class_count; c++)
             if (emp_rng_below(&rng, 12) > 0) t.problem->kinds_of_class[c] = EMP_KIND_GPU;
         emp_time_ns best_ns = solve(t.problem);
@@ -211,7 +211,7 @@ Test(bounds, joins_are_never_above_the_best_placement)
         if (best_ns >= 0) expect_below(&b, best_ns, seed);
         longer += best_ns >= 0 && b.joined_ns > b.path_ns;
         met += best_ns >= 0 && b.joined_ns > b.path_ns && b.joined_ns == best_ns;
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
     cr_expect_gt(longer, joined / 4, "%" PRIu64 " joins are longer than paths", longer);
     cr_expect_gt(met, joined / 20, "%" PRIu64 " are the optimum", met);
@@ -256,15 +256,15 @@ typedef struct {
 
 static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally *sum)
 {
-    tiny_op      ops[TINY_MAX_OPS];
-    tiny_problem t;
-    emp_rng      rng;
+    tiny_op ops[TINY_MAX_OPS];
+    task    t;
+    emp_rng rng;
 
     emp_rng_init(&rng, seed, 0, 0);
     int         count = draw_cells(ops, cells, has_weights, &rng);
     emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
-    tiny_problem_create(&t, ops, count, &rt);
-    if (cells < CELLS && emp_rng_below(&rng, 3) == 0) tiny_problem_split(&t);
+    task_create_tiny(&t, ops, count, &rt);
+    if (cells < CELLS && emp_rng_below(&rng, 3) == 0) task_split_hosts(&t);
     for (int32_t c = 0; c < t.graph->class_count; c++)
         if (cells == CELLS || emp_rng_below(&rng, 20) > 0)
             t.problem->kinds_of_class[c] = EMP_KIND_GPU;
@@ -276,7 +276,7 @@ static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally
         sum->longer += b.drained_ns > b.joined_ns;
         sum->met += b.drained_ns > b.joined_ns && b.drained_ns == best.best_ns;
     }
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* Without weights there are no exceptions; with them chains must be long to be longer. */
@@ -302,8 +302,8 @@ Test(bounds, drains_are_never_above_the_best_placement)
 Test(bounds, drains_know_what_is_read_in_host_memory)
 {
     for (uint64_t seed = 0; seed < JOINED; seed++) {
-        tiny_problem t;
-        emp_rng      rng;
+        task    t;
+        emp_rng rng;
         emp_rng_init(&rng, seed, 0, 0);
         const int     weight[] = {1 + (int)emp_rng_below(&rng, 60),
                                   1 + (int)emp_rng_below(&rng, 60),
@@ -314,7 +314,7 @@ Test(bounds, drains_know_what_is_read_in_host_memory)
             {.weight = weight[2], .input_count = 1, .input = {0}},
             {.device = 1, .input_count = 1, .input = {1}, .control = 2 + 1}};
         emp_runtime rt = tiny_serial();
-        tiny_problem_create(&t, ops, 4, &rt);
+        task_create_tiny(&t, ops, 4, &rt);
         t.graph->op[1].host_input_mask = 1u << 1;
         t.machine->device_count = 2; /* one GPU */
         for (int32_t op = 0; op < 4; op++)
@@ -323,7 +323,7 @@ Test(bounds, drains_know_what_is_read_in_host_memory)
         emp_time_ns best_ns = solve(t.problem);
         emp_bounds  b = bounds_of(t.problem);
         expect_below(&b, best_ns, seed);
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
 }
 
@@ -333,7 +333,7 @@ Test(bounds, branch_and_bound_finds_what_trying_all_finds)
     int64_t steps = 0, placements = 0;
 
     for (uint64_t seed = 0; compared < 200; seed++) {
-        random_problem r;
+        task r;
         create_any(&r, 2 * seed); /* of rules `events` */
         int64_t count = best_placement_count(r.problem, MOST_TRIED);
         if (count <= MOST_TRIED) {
@@ -345,7 +345,7 @@ Test(bounds, branch_and_bound_finds_what_trying_all_finds)
             placements += count;
             compared++;
         }
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_lt(steps, placements / 2, "%" PRId64 " steps for %" PRId64 " placements",
                  steps, placements);
@@ -357,9 +357,9 @@ Test(bounds, never_above_any_placement)
     uint64_t       compared = 0;
 
     for (uint64_t seed = 0; seed < large; seed++) {
-        random_problem r;
-        emp_rng        rng;
-        emp_sim       *sim = NULL;
+        task     r;
+        emp_rng  rng;
+        emp_sim *sim = NULL;
         create_any(&r, seed);
         emp_rng_init(&rng, seed, 1, 0);
         emp_bounds b = bounds_of(r.problem);
@@ -372,7 +372,7 @@ Test(bounds, never_above_any_placement)
             compared += s.is_feasible;
         }
         emp_sim_destroy(sim);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_gt(compared, large);
 }
@@ -382,7 +382,7 @@ Test(bounds, never_above_any_placement)
 Test(bounds, scale_with_all_times)
 {
     for (uint64_t seed = 0; seed < 200; seed++) {
-        random_problem r;
+        task r;
         random_problem_create(&r, seed);
         emp_bounds once = bounds_of(r.problem);
         random_problem_scale(&r, 1000);
@@ -392,7 +392,7 @@ Test(bounds, scale_with_all_times)
         double most = 1000.0 + 1e-4 * (double)scaled.area_ns;
         cr_expect_float_eq((double)scaled.area_ns, 1000.0 * (double)once.area_ns, most,
                            "seed %" PRIu64, seed);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
@@ -414,7 +414,7 @@ Test(bounds, another_device_raises_no_path_class_or_area)
     int32_t lowered = 0;
 
     for (uint64_t seed = 0; seed < 400; seed++) {
-        random_problem r;
+        task r;
         random_problem_create(&r, seed);
         if (r.machine->device_count > 1) {
             emp_bounds before = bounds_of(r.problem);
@@ -426,7 +426,7 @@ Test(bounds, another_device_raises_no_path_class_or_area)
                           "seed %" PRIu64, seed);
             lowered += after.area_ns < before.area_ns;
         }
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_gt(lowered, 100);
 }
@@ -435,11 +435,11 @@ Test(bounds, another_device_raises_no_path_class_or_area)
 
 static emp_bounds bounds_of_tiny(const tiny_op *ops, int count, emp_runtime runtime)
 {
-    tiny_problem t;
+    task t;
 
-    tiny_problem_create(&t, ops, count, &runtime);
+    task_create_tiny(&t, ops, count, &runtime);
     emp_bounds b = bounds_of(t.problem);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     return b;
 }
 
@@ -487,13 +487,13 @@ Test(bounds, of_fork_and_join_knows_what_comes_before_and_after)
 
 Test(bounds, an_op_without_a_gpu_kernel_forces_transfers)
 {
-    tiny_op      chain[] = {{.device = 1, .weight = 100},
-                            {.device = 0, .input_count = 1, .input = {0}},
-                            {.device = 1, .weight = 100, .input_count = 1, .input = {1}}};
-    tiny_problem t;
-    emp_runtime  runtime = tiny_list_scheduling();
+    tiny_op     chain[] = {{.device = 1, .weight = 100},
+                           {.device = 0, .input_count = 1, .input = {0}},
+                           {.device = 1, .weight = 100, .input_count = 1, .input = {1}}};
+    task        t;
+    emp_runtime runtime = tiny_list_scheduling();
 
-    tiny_problem_create(&t, chain, 3, &runtime);
+    task_create_tiny(&t, chain, 3, &runtime);
     for (int32_t c = 0; c < t.graph->class_count; c++)
         t.problem->kinds_of_class[c] =
             t.graph->op[1].colocation_class == c ? EMP_KIND_CPU : EMP_KIND_GPU;
@@ -502,14 +502,14 @@ Test(bounds, an_op_without_a_gpu_kernel_forces_transfers)
     /* 1000 on a GPU, 5 + 256 back, 20 on the CPU, 5 + 256 there, 1000 */
     cr_expect_eq(b.path_ns, 1000 + 261 + 20 + 261 + 1000);
     cr_expect_eq(b.best_ns, best_ns);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* ---- errors ---- */
 
 Test(bounds, every_allocation_may_fail)
 {
-    random_problem r;
+    task r;
 
     random_problem_create(&r, 7);
     long live = emp_mem_live_blocks();
@@ -523,5 +523,5 @@ Test(bounds, every_allocation_may_fail)
         if (st == EMP_OK) break;
         cr_assert_eq(st, EMP_ENOMEM, "allocation %ld: %s", n, err.msg);
     }
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }

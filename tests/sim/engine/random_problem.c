@@ -117,26 +117,9 @@ static void draw_device(emp_machine *m, emp_device_kind kind, emp_rng *rng)
     int32_t     number = emp_machine_count(m, kind);
     emp_device *device = &m->device[m->device_count++];
 
-    *device = (emp_device){.kind = kind,
-                           .memory_bytes = 1 + below(rng, 30000),
-                           .peak_flops_per_s = 1e12,
-                           .memory_bytes_per_s = 1e11,
-                           .multiprocessors = 15,
-                           .gemm_tile_rows = 64,
-                           .conv_tile_rows = 64,
-                           .split_limit = 1,
-                           .gemm_skinny_factor = 1.0,
-                           .conv_factor = 1.0,
-                           .cores = 1 + below(rng, 8),
-                           .clock_hz = 1e9,
-                           .gemm_core_flops_per_s = 1e9,
-                           .conv_core_flops_per_s = 1e9,
-                           .scaling_exponent = 0.75,
-                           .core_bytes_per_s = 1e9,
-                           .bandwidth_cores = 4,
-                           .thread_cycles = 1e5};
-    snprintf(device->name, sizeof device->name, "%s:%d",
-             kind == EMP_DEVICE_CPU ? "cpu" : "gpu", number);
+    *device = task_device(kind, number);
+    device->memory_bytes = 1 + below(rng, 30000);
+    device->cores = 1 + below(rng, 8);
 }
 
 static emp_machine *draw_machine(emp_rng *rng)
@@ -251,7 +234,7 @@ static emp_runtime draw_runtime(emp_rng *rng)
                    .cpu_slots = below(rng, 6)}};
 }
 
-/* Costs that no machine would give in such variety; row lengths of task_ns are kept. */
+/* Costs that no machine would give in such variety. */
 static void shake_costs(emp_problem *p, emp_rng *rng)
 {
     emp_cost_table *c = p->costs;
@@ -262,15 +245,13 @@ static void shake_costs(emp_problem *p, emp_rng *rng)
         c->gpu[op].issue_ns = below(rng, 8);
         c->gpu[op].compute_ns = p->graph->op[op].cost.kernels > 0 ? below(rng, 40) : 0;
         c->cpu[op].lanes = lanes;
-        c->cpu_offset[op] = op * cores;
         emp_time_ns work = below(rng, 60);
         for (int32_t k = 1; k <= lanes; k++) c->task_ns[op * cores + k - 1] = work / k;
         c->cpu[op].compute_ns = work / lanes;
     }
-    c->cpu_offset[c->op_count] = c->op_count * cores;
 }
 
-void random_problem_place(random_problem *r, emp_rng *rng)
+void random_problem_place(task *r, emp_rng *rng)
 {
     int32_t spread = 1 + below(rng, r->machine->device_count);
 
@@ -280,48 +261,26 @@ void random_problem_place(random_problem *r, emp_rng *rng)
     emp_problem_legalize(r->problem, r->device_of_op);
 }
 
-static void create(random_problem *r, uint64_t seed, emp_machine *(*draw)(emp_rng *))
+static void create(task *t, uint64_t seed, emp_machine *(*draw)(emp_rng *))
 {
-    emp_rng   rng;
-    emp_error err = {0};
+    emp_rng rng;
 
     emp_rng_init(&rng, seed, 0, 0);
-    r->graph = draw_graph(&rng);
-    shake_graph(r->graph, &rng);
-    r->machine = draw(&rng);
+    *t = (task){.graph = draw_graph(&rng)};
+    shake_graph(t->graph, &rng);
+    t->machine = draw(&rng);
     emp_runtime runtime = draw_runtime(&rng);
-    emp_status  st =
-        emp_problem_create(&r->problem, r->graph, r->machine, &runtime, "random", &err);
-    assert(st == EMP_OK);
-    emp_cost_table *c = r->problem->costs;
-    size_t          entries = (size_t)(r->graph->op_count * r->machine->device[0].cores);
-    emp_free(c->task_ns);
-    c->task_ns = EMP_NEW_ARRAY(emp_time_ns, entries);
-    r->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->graph->op_count);
-    assert(c->task_ns != NULL && r->device_of_op != NULL);
-    shake_costs(r->problem, &rng);
-    random_problem_place(r, &rng);
+    task_pose(t, &runtime, "random");
+    task_make_room(t);
+    shake_costs(t->problem, &rng);
+    random_problem_place(t, &rng);
 }
 
-void random_problem_create(random_problem *r, uint64_t seed)
-{
-    create(r, seed, draw_machine);
-}
+void random_problem_create(task *r, uint64_t seed) { create(r, seed, draw_machine); }
 
-void random_problem_create_hosts(random_problem *r, uint64_t seed)
-{
-    create(r, seed, draw_hosts);
-}
+void random_problem_create_hosts(task *r, uint64_t seed) { create(r, seed, draw_hosts); }
 
-void random_problem_destroy(random_problem *r)
-{
-    emp_free(r->device_of_op);
-    emp_problem_destroy(r->problem);
-    emp_machine_destroy(r->machine);
-    emp_graph_destroy(r->graph);
-}
-
-void random_problem_scale(random_problem *r, int32_t factor)
+void random_problem_scale(task *r, int32_t factor)
 {
     emp_cost_table *c = r->problem->costs;
     emp_runtime    *rt = &r->problem->runtime;
@@ -404,33 +363,25 @@ static void copy_facts(emp_graph *to, const emp_graph *from, const emp_op_id *id
     }
 }
 
-void random_problem_relabel(random_problem *out, const random_problem *r,
-                            const emp_op_id *new_id_of_op)
+void random_problem_relabel(task *out, const task *r, const emp_op_id *new_id_of_op)
 {
     const emp_graph      *g = r->graph;
     const emp_cost_table *from = r->problem->costs;
     int32_t               cores = r->machine->device[0].cores;
 
-    out->graph = declare_again(g, new_id_of_op);
+    *out =
+        (task){.graph = declare_again(g, new_id_of_op), .machine = EMP_NEW(emp_machine)};
+    assert(out->machine != NULL);
     copy_facts(out->graph, g, new_id_of_op);
-    out->machine = EMP_NEW(emp_machine);
-    out->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)g->op_count);
-    assert(out->machine != NULL && out->device_of_op != NULL);
     *out->machine = *r->machine;
-    emp_status st = emp_problem_create(&out->problem, out->graph, out->machine,
-                                       &r->problem->runtime, "relabelled", NULL);
-    assert(st == EMP_OK);
+    task_pose(out, &r->problem->runtime, "relabelled");
+    task_make_room(out);
     emp_cost_table *to = out->problem->costs;
-    emp_free(to->task_ns);
-    to->task_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)(g->op_count * cores));
-    assert(to->task_ns != NULL);
-    to->cpu_offset[g->op_count] = g->op_count * cores;
     for (emp_op_id op = 0; op < g->op_count; op++) {
         emp_op_id id = new_id_of_op[op];
         to->gpu[id] = from->gpu[op];
         to->cpu[id] = from->cpu[op];
-        to->cpu_offset[id] = id * cores;
-        memcpy(to->task_ns + id * cores, from->task_ns + from->cpu_offset[op],
+        memcpy(to->task_ns + to->cpu_offset[id], from->task_ns + from->cpu_offset[op],
                (size_t)cores * sizeof *to->task_ns);
         out->device_of_op[id] = r->device_of_op[op];
         out->problem->kinds_of_class[out->graph->op[id].colocation_class] =

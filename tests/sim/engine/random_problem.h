@@ -6,31 +6,22 @@
 #define EMP_TESTS_SIM_ENGINE_RANDOM_PROBLEM_H
 
 #include "base/rng.h"
-#include "sim/problem/problem.h"
+#include "tests/support/problems.h"
 
-typedef struct {
-    emp_graph     *graph;
-    emp_machine   *machine;
-    emp_problem   *problem;
-    emp_device_id *device_of_op; /**< legal */
-} random_problem;
-
-/** The problem of this seed; aborts by assert() when memory is out. */
-void random_problem_create(random_problem *r, uint64_t seed);
+/** The problem of this seed, with a legal placement; aborts by assert() when memory is out. */
+void random_problem_create(task *r, uint64_t seed);
 /** Likewise, on a machine of 2 to 4 hosts with up to 3 GPUs each, devices in any order but
  * for the first. */
-void random_problem_create_hosts(random_problem *r, uint64_t seed);
-void random_problem_destroy(random_problem *r);
+void random_problem_create_hosts(task *r, uint64_t seed);
 
 /** Draws another legal placement. */
-void random_problem_place(random_problem *r, emp_rng *rng);
+void random_problem_place(task *r, emp_rng *rng);
 
 /** Multiplies every cost, latency and transfer time by \a factor; exact. */
-void random_problem_scale(random_problem *r, int32_t factor);
+void random_problem_scale(task *r, int32_t factor);
 
 /** The same problem and placement, its ops declared in another order: op v of \a r is
  * op new_id_of_op[v]. Aborts by assert() when memory is out. */
-void random_problem_relabel(random_problem *out, const random_problem *r,
-                            const emp_op_id *new_id_of_op);
+void random_problem_relabel(task *out, const task *r, const emp_op_id *new_id_of_op);
 
 #endif /* EMP_TESTS_SIM_ENGINE_RANDOM_PROBLEM_H */

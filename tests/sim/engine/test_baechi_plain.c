@@ -169,10 +169,10 @@ Test(baechi_plain, counts_memory_in_the_order_of_service)
 Test(baechi_plain, adds_up_costs_on_one_device)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
-        plain_step     step;
-        plain_result   got;
-        int64_t        sum_ns = 0;
+        task         r;
+        plain_step   step;
+        plain_result got;
+        int64_t      sum_ns = 0;
         random_problem_create(&r, seed);
         for (int op = 0; op < r.graph->op_count; op++) r.device_of_op[op] = 0;
         plain_step_create(&step, r.problem, r.device_of_op);
@@ -182,7 +182,7 @@ Test(baechi_plain, adds_up_costs_on_one_device)
         baechi_plain_run(&step, NULL, &got);
         cr_expect_eq(got.step_time_ns, sum_ns, "seed %" PRIu64, seed);
         plain_step_destroy(&step);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -192,9 +192,9 @@ Test(baechi_plain, does_not_see_unused_devices)
     int64_t transfers = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
-        plain_step     step;
-        plain_result   got, want;
+        task         r;
+        plain_step   step;
+        plain_result got, want;
         random_problem_create(&r, seed);
         plain_step_create(&step, r.problem, r.device_of_op);
         baechi_plain_run(&step, NULL, &want);
@@ -208,7 +208,7 @@ Test(baechi_plain, does_not_see_unused_devices)
         cr_expect_arr_eq(got.busy_ns, want.busy_ns, sizeof got.busy_ns);
         cr_expect_eq(got.traffic_bytes, want.traffic_bytes, "seed %" PRIu64, seed);
         transfers += got.transfer_count;
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_gt(transfers, SEEDS);
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -9,7 +9,7 @@
 #include "sim/engine/sim.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 
 enum {
     GPU = 10,
@@ -40,11 +40,11 @@ static emp_sim_result simulate(const emp_problem   *problem,
 static emp_sim_result simulate_tiny(const tiny_op *ops, int count,
                                     const emp_runtime *runtime)
 {
-    tiny_problem t;
+    task t;
 
-    tiny_problem_create(&t, ops, count, runtime);
+    task_create_tiny(&t, ops, count, runtime);
     emp_sim_result result = simulate(t.problem, t.device_of_op);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     return result;
 }
 
@@ -220,14 +220,14 @@ Test(engine, peaks_add_up)
  * other, has been taken over: behind the first the others leave room. */
 static void expect_first_taken_over(const tiny_op *ops, int count, int64_t last_bytes)
 {
-    emp_runtime  runtime = tiny_serial();
-    tiny_problem t;
+    emp_runtime runtime = tiny_serial();
+    task        t;
 
     runtime.events.bfc_allocator = true;
-    tiny_problem_create(&t, ops, count, &runtime);
+    task_create_tiny(&t, ops, count, &runtime);
     t.graph->tensor[t.graph->output_offset[count - 1]].bytes = last_bytes;
     cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], BYTES + last_bytes);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(engine, an_op_in_place_takes_the_first_input_over)
@@ -248,9 +248,9 @@ Test(engine, names_the_first_allocation_that_does_not_fit)
 {
     const tiny_op ops[] = {{ON(1)}, {ON(1)}, {ON(1)}, {ON(1), FROM2(0, 1)}};
     emp_runtime   runtime = tiny_serial();
-    tiny_problem  t;
+    task          t;
 
-    tiny_problem_create(&t, ops, 4, &runtime);
+    task_create_tiny(&t, ops, 4, &runtime);
     t.machine->device[1].memory_bytes = 2 * BYTES - 1;
     emp_sim_result r = simulate(t.problem, t.device_of_op);
     cr_expect_not(r.is_feasible);
@@ -261,21 +261,21 @@ Test(engine, names_the_first_allocation_that_does_not_fit)
     cr_expect_eq(r.step_time_ns, ISSUE + 4 * GPU + STEP, "the run goes on");
     t.problem->runtime.check_memory = false;
     cr_expect(simulate(t.problem, t.device_of_op).is_feasible);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* The device has room for one buffer. Op 0 leaves its output to the host, where op 2 reads it;
  * op 1 reads a copy on the device. */
 static emp_op_id find_verdict(const tiny_op *ops, int count)
 {
-    emp_runtime  runtime = tiny_list_scheduling();
-    tiny_problem t;
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
 
-    tiny_problem_create(&t, ops, count, &runtime);
+    task_create_tiny(&t, ops, count, &runtime);
     t.graph->op[2].host_input_mask = 1;
     t.machine->device[1].memory_bytes = 2 * BYTES - 1;
     emp_sim_result r = simulate(t.problem, t.device_of_op);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(r.oom_at_ns, GPU);
     return r.oom_op;
 }
@@ -308,12 +308,12 @@ Test(engine, refuses_devices_that_do_not_exist_or_fit)
 {
     const tiny_op  ops[] = {{ON(1)}, {ON(1), FROM1(0)}};
     emp_runtime    runtime = tiny_serial();
-    tiny_problem   t;
+    task           t;
     emp_sim       *sim = NULL;
     emp_sim_result r;
     emp_error      err = {0};
 
-    tiny_problem_create(&t, ops, 2, &runtime);
+    task_create_tiny(&t, ops, 2, &runtime);
     t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
     cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
     t.device_of_op[1] = 3;
@@ -324,21 +324,21 @@ Test(engine, refuses_devices_that_do_not_exist_or_fit)
     cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
     cr_expect_str_eq(err.msg, "op 'op1' cannot run on gpu:0");
     emp_sim_destroy(sim);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(engine, refuses_steps_of_many_days)
 {
     const tiny_op ops[] = {{ON(1)}};
     emp_runtime   runtime = tiny_serial();
-    tiny_problem  t;
+    task          t;
     emp_sim      *sim = NULL;
 
-    tiny_problem_create(&t, ops, 1, &runtime);
+    task_create_tiny(&t, ops, 1, &runtime);
     t.problem->costs->gpu[0].compute_ns = INT64_C(1) << 50;
     cr_expect_eq(emp_sim_create(&sim, t.problem, NULL), EMP_EUNSUPPORTED);
     cr_expect_null(sim);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -412,10 +412,10 @@ static emp_status create_with_edges(int32_t inputs, int32_t controls, emp_error 
     const tiny_op ops[] = {{ON(1)}};
     const long    before_arrays = 3;
     emp_runtime   runtime = tiny_list_scheduling();
-    tiny_problem  t;
+    task          t;
     emp_sim      *sim = NULL;
 
-    tiny_problem_create(&t, ops, 1, &runtime);
+    task_create_tiny(&t, ops, 1, &runtime);
     t.graph->input_offset[1] = inputs;
     t.graph->control_offset[1] = controls;
     *err = (emp_error){0};
@@ -424,7 +424,7 @@ static emp_status create_with_edges(int32_t inputs, int32_t controls, emp_error 
     emp_mem_fail_after(-1);
     cr_expect_null(sim);
     t.graph->input_offset[1] = t.graph->control_offset[1] = 0;
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     return st;
 }
 
@@ -444,7 +444,7 @@ Test(engine, refuses_more_than_it_can_number)
                  EMP_EUNSUPPORTED);
 }
 
-static void expect_longest(const tiny_problem *t, emp_time_ns others)
+static void expect_longest(const task *t, emp_time_ns others)
 {
     const emp_time_ns limit = INT64_C(1) << 49;
     emp_time_ns      *first = &t->problem->costs->gpu[0].compute_ns;
@@ -464,12 +464,12 @@ Test(engine, runs_up_to_the_longest_time)
 {
     const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
     emp_runtime   runtime = tiny_list_scheduling();
-    tiny_problem  t;
+    task          t;
 
     runtime.events.share_copies =
         false; /* a copy is counted once, not once for each device */
     for (int count = 1; count <= 2; count++) {
-        tiny_problem_create(&t, ops, count, &runtime);
+        task_create_tiny(&t, ops, count, &runtime);
         for (int i = 0; i < count; i++)
             t.problem->costs->gpu[i].issue_ns = t.problem->costs->cpu[i].compute_ns = 0;
         /* 256 bytes in 256.75 ns, which rounding makes 257 */
@@ -478,7 +478,7 @@ Test(engine, runs_up_to_the_longest_time)
                 t.machine->route[from][to].bytes_per_s = 256e9 / 256.75;
         }
         expect_longest(&t, count == 1 ? 0 : COPY + 1 + GPU);
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
 }
 
@@ -489,10 +489,10 @@ Test(engine, refuses_bytes_beyond_64_bits)
     emp_runtime   runtime = tiny_list_scheduling();
 
     for (int which = 0; which < 3; which++) {
-        tiny_problem t;
-        emp_sim     *sim = NULL;
-        emp_error    err = {0};
-        tiny_problem_create(&t, ops, 2, &runtime);
+        task      t;
+        emp_sim  *sim = NULL;
+        emp_error err = {0};
+        task_create_tiny(&t, ops, 2, &runtime);
         emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
         if (which == 0) tensor->bytes = INT64_MAX;
         if (which == 1) t.graph->op[0].persistent_bytes = INT64_MAX;
@@ -500,14 +500,14 @@ Test(engine, refuses_bytes_beyond_64_bits)
         cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
         cr_expect_not_null(strstr(err.msg, "bytes in all"), "%s", err.msg);
         cr_expect_null(sim);
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
 }
 
 static void expect_creation_to_survive(bool bfc_allocator)
 {
-    random_problem r;
-    emp_status     st = EMP_ENOMEM;
+    task       r;
+    emp_status st = EMP_ENOMEM;
 
     random_problem_create(&r, 7);
     r.problem->runtime.events.bfc_allocator = bfc_allocator;
@@ -526,7 +526,7 @@ static void expect_creation_to_survive(bool bfc_allocator)
         cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
                      allowed);
     }
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }
 
 Test(engine, create_survives_every_allocation_failure)
@@ -537,7 +537,7 @@ Test(engine, create_survives_every_allocation_failure)
 
 Test(engine, a_run_allocates_nothing)
 {
-    random_problem r;
+    task           r;
     emp_sim       *sim = NULL;
     emp_sim_result result;
 
@@ -550,5 +550,5 @@ Test(engine, a_run_allocates_nothing)
         emp_mem_fail_after(-1);
         emp_sim_destroy(sim);
     }
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }

@@ -58,15 +58,15 @@ static void compare(emp_sim *sim, const emp_problem *problem,
     expect_equal(&got, &want, number);
 }
 
-static void compare_random(void (*create)(random_problem *, uint64_t))
+static void compare_random(void (*create)(task *, uint64_t))
 {
     int64_t transfers = 0, infeasible = 0;
 
     for (int seed = 0; seed < PROBLEMS; seed++) {
-        random_problem r;
-        emp_sim       *sim = NULL;
-        emp_error      err = {0};
-        emp_rng        rng;
+        task      r;
+        emp_sim  *sim = NULL;
+        emp_error err = {0};
+        emp_rng   rng;
         create(&r, (uint64_t)seed);
         emp_rng_init(&rng, (uint64_t)seed, 1, 0);
         cr_assert_eq(emp_sim_create(&sim, r.problem, &err), EMP_OK, "seed %d: %s", seed,
@@ -80,7 +80,7 @@ static void compare_random(void (*create)(random_problem *, uint64_t))
             random_problem_place(&r, &rng);
         }
         emp_sim_destroy(sim);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     /* the cases are worth something */
     cr_expect_gt(transfers, 10 * PROBLEMS);

@@ -143,9 +143,9 @@ static void run_step(const plain_step *step, msr_result *r)
 Test(msr_plain, adds_up_costs_on_one_device)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
-        plain_step     step;
-        msr_result     got;
+        task       r;
+        plain_step step;
+        msr_result got;
         random_problem_create(&r, seed);
         int last = r.machine->device_count - 1;
         for (int op = 0; op < r.graph->op_count; op++) r.device_of_op[op] = last;
@@ -159,7 +159,7 @@ Test(msr_plain, adds_up_costs_on_one_device)
         cr_expect(last == 0 ? got.latency_ns <= sum_ns : got.latency_ns == sum_ns,
                   "seed %" PRIu64, seed);
         plain_step_destroy(&step);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -167,9 +167,9 @@ Test(msr_plain, adds_up_costs_on_one_device)
 Test(msr_plain, does_not_see_unused_devices)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
-        plain_step     step;
-        msr_result     got, want;
+        task       r;
+        plain_step step;
+        msr_result got, want;
         random_problem_create(&r, seed);
         plain_step_create(&step, r.problem, r.device_of_op);
         run_step(&step, &want);
@@ -183,7 +183,7 @@ Test(msr_plain, does_not_see_unused_devices)
         cr_expect_eq(got.run_count, want.run_count, "seed %" PRIu64, seed);
         cr_expect_arr_eq(got.load_ns, want.load_ns, sizeof got.load_ns);
         cr_expect_arr_eq(got.size_bytes, want.size_bytes, sizeof got.size_bytes);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -216,9 +216,9 @@ Test(msr_plain, divides_as_published_with_one_gpu)
     int divided = 0;
 
     for (uint64_t seed = 0; seed < 2 * SEEDS; seed++) {
-        random_problem r;
-        plain_step     step;
-        msr_result     got;
+        task       r;
+        plain_step step;
+        msr_result got;
         random_problem_create(&r, seed);
         for (int op = 0; op < r.graph->op_count; op++) {
             if (r.device_of_op[op] > 1) r.device_of_op[op] = 1;
@@ -232,7 +232,7 @@ Test(msr_plain, divides_as_published_with_one_gpu)
         divided += want > 1;
         emp_free(visit_of_op);
         plain_step_destroy(&step);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_gt(divided, SEEDS / 10);
     cr_expect_eq(emp_mem_live_blocks(), 0);

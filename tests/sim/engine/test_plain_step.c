@@ -3,14 +3,14 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "tests/sim/engine/tiny_problem.h"
 #include "tests/support/plain_step.h"
+#include "tests/support/problems.h"
 
 /* Op 0 is folded; op 2 reads ops 0 and 1, and 1 twice, and waits for 1; op 1 is on the
  * CPU, where it takes 20, op 2 on a GPU, where it takes 10. */
 Test(plain_step, leaves_out_folded_ops_and_repeated_edges)
 {
-    tiny_problem  t;
+    task          t;
     plain_step    s;
     const tiny_op ops[] = {
         {.device = 1, .is_folded = true},
@@ -18,7 +18,7 @@ Test(plain_step, leaves_out_folded_ops_and_repeated_edges)
         {.device = 1, .input_count = 3, .input = {0, 1, 1}, .control = 2}};
     emp_runtime runtime = tiny_list_scheduling();
 
-    tiny_problem_create(&t, ops, 3, &runtime);
+    task_create_tiny(&t, ops, 3, &runtime);
     plain_step_create(&s, t.problem, t.device_of_op);
     cr_expect_eq(s.op_count, 2);
     cr_expect_eq(s.device_count, 3);
@@ -33,7 +33,7 @@ Test(plain_step, leaves_out_folded_ops_and_repeated_edges)
     cr_expect_eq(plain_step_cost_ns(&s, 0), 20);
     cr_expect_eq(plain_step_cost_ns(&s, 1), 10);
     plain_step_destroy(&s);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 

@@ -11,10 +11,10 @@
 #include "sim/engine/sim.h"
 #include "sim/rules/rules.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
 #include "tests/support/baechi_plain.h"
 #include "tests/support/msr_plain.h"
 #include "tests/support/placeto_plain.h"
+#include "tests/support/problems.h"
 
 enum { SEEDS = 200, PLACEMENTS = 4, MAX_OPS = 4000 };
 
@@ -31,7 +31,7 @@ static emp_runtime load(const char *name)
 }
 
 /* Costs from nothing to a multiple of the profiles' constants, bytes likewise. */
-static void spread(random_problem *r, uint64_t seed)
+static void spread(task *r, uint64_t seed)
 {
     static const int32_t factors[] = {1, 1, 13, 997, 12345};
     emp_rng              rng;
@@ -157,7 +157,7 @@ static void ask_plain(const plain_step *step, emp_rules rules, struct expected *
            sizeof e->r.busy_ns);
 }
 
-static void compare(const random_problem *p, emp_sim *sim, uint64_t seed)
+static void compare(const task *p, emp_sim *sim, uint64_t seed)
 {
     const char     *profile = p->problem->runtime.name;
     emp_rules       rules = p->problem->runtime.rules;
@@ -200,15 +200,14 @@ static void compare(const random_problem *p, emp_sim *sim, uint64_t seed)
     plain_step_destroy(&step);
 }
 
-static void compare_random(const char *profile,
-                           void (*create)(random_problem *, uint64_t))
+static void compare_random(const char *profile, void (*create)(task *, uint64_t))
 {
     emp_runtime runtime = load(profile);
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        random_problem p;
-        emp_sim       *sim = NULL;
-        emp_rng        rng;
+        task     p;
+        emp_sim *sim = NULL;
+        emp_rng  rng;
         create(&p, seed);
         cr_assert_leq(p.graph->op_count, MAX_OPS);
         spread(&p, seed);
@@ -220,7 +219,7 @@ static void compare_random(const char *profile,
             random_problem_place(&p, &rng);
         }
         emp_sim_destroy(sim);
-        random_problem_destroy(&p);
+        task_destroy(&p);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
@@ -327,10 +326,10 @@ Test(profiles, name_the_first_op_that_does_not_fit)
     for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
         const struct verdict_case *c = &verdicts[i];
         emp_runtime                runtime = load(c->profile);
-        tiny_problem               t;
+        task                       t;
         emp_sim                   *sim = NULL;
         emp_sim_result             r;
-        tiny_problem_create(&t, ops, 4, &runtime);
+        task_create_tiny(&t, ops, 4, &runtime);
         t.machine->device[1].memory_bytes = c->memory_bytes;
         cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
         cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
@@ -346,7 +345,7 @@ Test(profiles, name_the_first_op_that_does_not_fit)
         cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
         cr_expect(r.is_feasible, "%s", c->profile);
         emp_sim_destroy(sim);
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -358,17 +357,17 @@ Test(profiles, only_msr_lets_the_cpu_hold_what_it_likes)
 
     for (int i = 0; i < PROFILES; i++) {
         emp_runtime    runtime = load(profiles[i]);
-        tiny_problem   t;
+        task           t;
         emp_sim       *sim = NULL;
         emp_sim_result r;
-        tiny_problem_create(&t, ops, 1, &runtime);
+        task_create_tiny(&t, ops, 1, &runtime);
         t.machine->device[0].memory_bytes = 1;
         cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
         cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
         cr_expect_eq(r.is_feasible, strncmp(profiles[i], "msr", 3) == 0, "%s",
                      profiles[i]);
         emp_sim_destroy(sim);
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
 }
 
@@ -380,11 +379,11 @@ Test(profiles, refuse_what_is_no_placement)
 
     for (int i = 0; i < PROFILES; i++) {
         emp_runtime    runtime = load(profiles[i]);
-        tiny_problem   t;
+        task           t;
         emp_sim       *sim = NULL;
         emp_sim_result r = {.step_time_ns = -5};
         emp_error      err = {0}, second = {0};
-        tiny_problem_create(&t, ops, 2, &runtime);
+        task_create_tiny(&t, ops, 2, &runtime);
         cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
         t.device_of_op[1] = 3;
         cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
@@ -398,12 +397,12 @@ Test(profiles, refuse_what_is_no_placement)
         cr_expect_str_eq(second.msg, "op 'op1' cannot run on gpu:0");
         cr_expect_eq(r.step_time_ns, -5, "written on success only");
         emp_sim_destroy(sim);
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static void expect_unsupported(const tiny_problem *t, const char *sentence)
+static void expect_unsupported(const task *t, const char *sentence)
 {
     emp_sim  *sim = NULL;
     emp_error err = {0};
@@ -421,8 +420,8 @@ Test(profiles, refuse_sizes_beyond_64_bits)
     for (int i = 0; i < PROFILES; i++) {
         emp_runtime runtime = load(profiles[i]);
         for (int which = 0; which < 5; which++) {
-            tiny_problem t;
-            tiny_problem_create(&t, ops, 2, &runtime);
+            task t;
+            task_create_tiny(&t, ops, 2, &runtime);
             emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
             if (which == 0) tensor->bytes = INT64_MAX;
             if (which == 1) tensor->copy_bytes = INT64_C(1) << 61;
@@ -430,7 +429,7 @@ Test(profiles, refuse_sizes_beyond_64_bits)
             if (which == 3) t.graph->op[1].cost.workspace_bytes = INT64_MAX;
             if (which == 4) t.problem->costs->gpu[1].compute_ns = EMP_COST_LIMIT_NS;
             expect_unsupported(&t, which < 4 ? "bytes in all" : "ops and transfers of ");
-            tiny_problem_destroy(&t);
+            task_destroy(&t);
         }
     }
 }
@@ -454,32 +453,32 @@ Test(profiles, refuse_constants_that_cannot_be)
     static const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
 
     for (int i = 0; i < PROFILES; i++) {
-        emp_runtime  runtime = load(profiles[i]);
-        bool         is_baechi = runtime.rules == EMP_RULES_BAECHI;
-        tiny_problem t;
+        emp_runtime runtime = load(profiles[i]);
+        bool        is_baechi = runtime.rules == EMP_RULES_BAECHI;
+        task        t;
         set_rate(&runtime, 0.5, 1e17, 0.0);
-        tiny_problem_create(&t, ops, 2, &runtime);
+        task_create_tiny(&t, ops, 2, &runtime);
         expect_unsupported(&t, is_baechi ? "per_byte is 1e+17 s" : "_rate is 0.5 B/s");
         t.problem->runtime = load(profiles[i]);
         set_rate(&t.problem->runtime, 1.0, 1.0, 1e7);
         t.graph->tensor[0].copy_bytes = 10 * 1000 * 1000;
         expect_unsupported(&t, "ops and transfers of ");
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
-    tiny_problem t;
-    emp_runtime  runtime = load("baechi");
+    task        t;
+    emp_runtime runtime = load("baechi");
     runtime.baechi.byte_s = 0.0;
     runtime.baechi.control_bytes = INT64_MAX;
-    tiny_problem_create(&t, ops, 2, &runtime);
+    task_create_tiny(&t, ops, 2, &runtime);
     expect_unsupported(&t, "control_size is 9.22e+18 B");
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(profiles, create_survives_every_allocation_failure)
 {
     for (int i = 0; i < PROFILES; i++) {
-        random_problem r;
-        emp_status     st = EMP_ENOMEM;
+        task       r;
+        emp_status st = EMP_ENOMEM;
         random_problem_create(&r, 7);
         r.problem->runtime = load(profiles[i]);
         long before = emp_mem_live_blocks();
@@ -497,14 +496,14 @@ Test(profiles, create_survives_every_allocation_failure)
             cr_assert_eq(emp_mem_live_blocks(), before, "%s leaks after %ld allocations",
                          profiles[i], allowed);
         }
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
 Test(profiles, a_run_allocates_nothing)
 {
     for (int i = 0; i < PROFILES; i++) {
-        random_problem r;
+        task           r;
         emp_sim       *sim = NULL;
         emp_sim_result result;
         random_problem_create(&r, 11);
@@ -516,7 +515,7 @@ Test(profiles, a_run_allocates_nothing)
                      EMP_OK);
         emp_mem_fail_after(-1);
         emp_sim_destroy(sim);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
@@ -527,22 +526,22 @@ Test(profiles, of_folded_ops_alone_take_no_time)
 
     for (int i = 0; i < PROFILES; i++) {
         emp_runtime    runtime = load(profiles[i]);
-        tiny_problem   t;
+        task           t;
         emp_sim       *sim = NULL;
         emp_sim_result r;
-        tiny_problem_create(&t, ops, 1, &runtime);
+        task_create_tiny(&t, ops, 1, &runtime);
         cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
         cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, NULL), EMP_OK);
         cr_expect_eq(r.step_time_ns, 0);
         cr_expect(r.is_feasible);
         emp_sim_destroy(sim);
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
 }
 
 Test(profiles, leave_the_rules_of_events_to_the_engine)
 {
-    random_problem r;
+    task           r;
     emp_rules_sim *sim = NULL;
     emp_error      err = {0};
 
@@ -550,6 +549,6 @@ Test(profiles, leave_the_rules_of_events_to_the_engine)
     cr_expect_eq(emp_rules_sim_create(&sim, r.problem, &err), EMP_EINVAL);
     cr_expect_null(sim);
     cr_expect_str_eq(err.msg, "the rules \"events\" are simulated by emp_sim_create()");
-    random_problem_destroy(&r);
+    task_destroy(&r);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

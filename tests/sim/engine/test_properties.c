@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 
 enum { PROBLEMS = 300, MAX_OPS = 64 };
 
@@ -30,7 +30,7 @@ static emp_sim_result simulate_with(const emp_problem   *problem,
     return result;
 }
 
-static emp_sim_result simulate(const random_problem *r)
+static emp_sim_result simulate(const task *r)
 {
     return simulate_with(r->problem, r->device_of_op, NULL);
 }
@@ -66,14 +66,14 @@ static void expect_same_verdict(const emp_sim_result *a, const emp_sim_result *b
 
 /* What a schedule keeps busy. */
 typedef struct {
-    const random_problem *r;
-    uint64_t              seed;
-    emp_time_ns           kernel_ns[EMP_MAX_DEVICES], kernel_end_ns[EMP_MAX_DEVICES];
-    emp_time_ns           thread_ns[EMP_MAX_DEVICES], issue_end_ns[EMP_MAX_DEVICES];
-    emp_time_ns           link_ns[EMP_MAX_LINKS], link_end_ns[EMP_MAX_LINKS];
+    const task *r;
+    uint64_t    seed;
+    emp_time_ns kernel_ns[EMP_MAX_DEVICES], kernel_end_ns[EMP_MAX_DEVICES];
+    emp_time_ns thread_ns[EMP_MAX_DEVICES], issue_end_ns[EMP_MAX_DEVICES];
+    emp_time_ns link_ns[EMP_MAX_LINKS], link_end_ns[EMP_MAX_LINKS];
 } loads;
 
-static bool has_host_thread(const random_problem *r, emp_device_id device)
+static bool has_host_thread(const task *r, emp_device_id device)
 {
     return r->problem->runtime.events.serial_issue && device > 0;
 }
@@ -137,7 +137,7 @@ static void see_transfer(void *context, emp_tensor_id tensor, emp_device_id from
 Test(properties, a_step_is_no_shorter_than_anything_is_busy)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        random_problem r;
+        task r;
         random_problem_create(&r, seed);
         loads          l = {.r = &r, .seed = seed};
         emp_sim_trace  trace = {.context = &l,
@@ -157,7 +157,7 @@ Test(properties, a_step_is_no_shorter_than_anything_is_busy)
              r.problem->runtime.events.shared_links && k < r.machine->link_count; k++) {
             cr_expect_geq(step, l.link_ns[k], "seed %" PRIu64 ": link %d", seed, k);
         }
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
@@ -195,8 +195,8 @@ static emp_time_ns copy_ns(const emp_problem *p, const emp_tensor *tensor,
            emp_ns_of_seconds(route->latency_s) + (emp_time_ns)(ns + 0.5);
 }
 
-static void wait_for_input(const random_problem *r, const earliest *at, emp_op_id op,
-                           int32_t input, earliest *ready)
+static void wait_for_input(const task *r, const earliest *at, emp_op_id op, int32_t input,
+                           earliest *ready)
 {
     const emp_graph    *g = r->graph;
     const emp_tensor   *t = &g->tensor[g->input[g->input_offset[op] + input]];
@@ -221,7 +221,7 @@ static void wait_for_input(const random_problem *r, const earliest *at, emp_op_i
         later_of(ready->told_ns, leaves + copy_ns(r->problem, t, home, reads_in));
 }
 
-static void wait_for_control(const random_problem *r, const earliest *at, emp_op_id op,
+static void wait_for_control(const task *r, const earliest *at, emp_op_id op,
                              emp_op_id before, earliest *ready)
 {
     emp_device_id from = r->device_of_op[before], to = r->device_of_op[op];
@@ -234,7 +234,7 @@ static void wait_for_control(const random_problem *r, const earliest *at, emp_op
     ready->told_ns = later_of(ready->told_ns, told);
 }
 
-static earliest run_alone(const random_problem *r, emp_op_id op, earliest ready)
+static earliest run_alone(const task *r, emp_op_id op, earliest ready)
 {
     const emp_gpu_cost *gpu = &r->problem->costs->gpu[op];
     emp_device_id       device = r->device_of_op[op];
@@ -251,7 +251,7 @@ static earliest run_alone(const random_problem *r, emp_op_id op, earliest ready)
 }
 
 /* The longest path: ops at their fastest, copies and messages without queues. */
-static emp_time_ns critical_path(const random_problem *r)
+static emp_time_ns critical_path(const task *r)
 {
     const emp_graph *g = r->graph;
     earliest         at[MAX_OPS] = {{0}};
@@ -276,13 +276,13 @@ Test(properties, no_placement_beats_the_critical_path)
     int32_t tight = 0;
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        random_problem r;
+        task r;
         random_problem_create(&r, seed);
         emp_time_ns bound = critical_path(&r), step = simulate(&r).step_time_ns;
         cr_expect_geq(step, bound, "seed %" PRIu64 ": %" PRId64 " < %" PRId64, seed, step,
                       bound);
         tight += step == bound;
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_gt(tight, PROBLEMS / 20, "the bound is met %d times", tight);
 }
@@ -295,7 +295,7 @@ Test(properties, scaling_every_cost_scales_the_step)
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
         for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
-            random_problem r;
+            task r;
             random_problem_create(&r, seed);
             emp_time_ns once = simulate(&r).step_time_ns;
             random_problem_scale(&r, factors[i]);
@@ -303,13 +303,13 @@ Test(properties, scaling_every_cost_scales_the_step)
             cr_expect_eq(scaled, factors[i] * once,
                          "seed %" PRIu64 ": %" PRId64 " and %" PRId64, seed, once,
                          scaled);
-            random_problem_destroy(&r);
+            task_destroy(&r);
         }
     }
 }
 
 /* Makes room for a device at \a place; its routes are as bad as can be. */
-static void insert_device(random_problem *r, int32_t place)
+static void insert_device(task *r, int32_t place)
 {
     emp_machine *m = r->machine;
     emp_machine  old = *m;
@@ -343,7 +343,7 @@ static void forget_device(emp_sim_result *s, int32_t place)
 Test(properties, an_unused_device_changes_nothing)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        random_problem r;
+        task r;
         random_problem_create(&r, seed);
         emp_sim_result without = simulate(&r);
         int32_t        count = r.machine->device_count;
@@ -358,14 +358,14 @@ Test(properties, an_unused_device_changes_nothing)
         expect_same_verdict(&with, &without, seed);
         cr_expect(place < count || with.fingerprint == without.fingerprint,
                   "seed %" PRIu64, seed);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
 Test(properties, an_unused_link_changes_nothing)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        random_problem r;
+        task r;
         random_problem_create(&r, seed);
         emp_sim_result without = simulate(&r);
         emp_machine   *m = r.machine;
@@ -374,7 +374,7 @@ Test(properties, an_unused_link_changes_nothing)
         expect_same(&with, &without, seed);
         expect_same_verdict(&with, &without, seed);
         cr_expect_eq(with.fingerprint, without.fingerprint, "seed %" PRIu64, seed);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
@@ -382,7 +382,7 @@ Test(properties, an_unused_link_changes_nothing)
 
 /* Without folded ops, whose place in the topological order decides when their readers
  * start. */
-static void create_unfolded(random_problem *r, uint64_t seed)
+static void create_unfolded(task *r, uint64_t seed)
 {
     random_problem_create(r, seed);
     for (emp_op_id op = 0; op < r->graph->op_count; op++)
@@ -434,18 +434,18 @@ static void draw_numbers(const emp_graph *g, bool keeps_siblings, emp_rng *rng,
     }
 }
 
-static emp_sim_result simulate_relabelled(const random_problem *r, bool keeps_siblings,
+static emp_sim_result simulate_relabelled(const task *r, bool keeps_siblings,
                                           uint64_t seed)
 {
-    emp_op_id      new_id_of_op[MAX_OPS];
-    random_problem again;
-    emp_rng        rng;
+    emp_op_id new_id_of_op[MAX_OPS];
+    task      again;
+    emp_rng   rng;
 
     emp_rng_init(&rng, seed, 3, keeps_siblings);
     draw_numbers(r->graph, keeps_siblings, &rng, new_id_of_op);
     random_problem_relabel(&again, r, new_id_of_op);
     emp_sim_result result = simulate(&again);
-    random_problem_destroy(&again);
+    task_destroy(&again);
     return result;
 }
 
@@ -454,17 +454,17 @@ static emp_sim_result simulate_relabelled(const random_problem *r, bool keeps_si
 Test(properties, only_the_order_of_siblings_matters)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        random_problem r;
+        task r;
         create_unfolded(&r, seed);
         emp_sim_result once = simulate(&r);
         emp_sim_result again = simulate_relabelled(&r, true, seed);
         expect_same(&once, &again, seed);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
 /* Large random costs, so that no two events are simultaneous by chance. */
-static void draw_large_costs(random_problem *r, uint64_t seed)
+static void draw_large_costs(task *r, uint64_t seed)
 {
     emp_cost_table *c = r->problem->costs;
     emp_rng         rng;
@@ -488,7 +488,7 @@ Test(properties, any_order_of_ops_computes_and_sends_the_same)
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
         for (int is_large = 0; is_large < 2; is_large++) {
-            random_problem r;
+            task r;
             create_unfolded(&r, seed);
             if (is_large) draw_large_costs(&r, seed);
             emp_sim_result once = simulate(&r);
@@ -501,7 +501,7 @@ Test(properties, any_order_of_ops_computes_and_sends_the_same)
                          seed);
             cr_expect_eq(once.event_count, again.event_count, "seed %" PRIu64, seed);
             differ[is_large] += once.step_time_ns != again.step_time_ns;
-            random_problem_destroy(&r);
+            task_destroy(&r);
         }
     }
     cr_log_info("another order of ops: another step time in %d of %d, with large random "
@@ -529,7 +529,7 @@ static void see_memory(void *context, emp_device_id device, emp_time_ns at_ns,
     if (bytes > t->most[device]) t->most[device] = bytes;
 }
 
-static void count_persistent(const random_problem *r, int64_t bytes[EMP_MAX_DEVICES])
+static void count_persistent(const task *r, int64_t bytes[EMP_MAX_DEVICES])
 {
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
         const emp_op *o = &r->graph->op[op];
@@ -542,10 +542,10 @@ Test(properties, every_byte_is_freed)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
         for (int with_chunks = 0; with_chunks < 2; with_chunks++) {
-            random_problem r;
-            tide           t = {.seed = seed};
-            emp_sim_trace  trace = {.context = &t, .memory = see_memory};
-            int64_t        persistent[EMP_MAX_DEVICES] = {0};
+            task          r;
+            tide          t = {.seed = seed};
+            emp_sim_trace trace = {.context = &t, .memory = see_memory};
+            int64_t       persistent[EMP_MAX_DEVICES] = {0};
             random_problem_create(&r, seed);
             count_persistent(&r, persistent);
             r.problem->runtime.events.bfc_allocator = with_chunks;
@@ -562,7 +562,7 @@ Test(properties, every_byte_is_freed)
                           "seed %" PRIu64 ": %" PRId64 ", peak %" PRId64, seed, t.most[d],
                           s.peak_bytes[d]);
             }
-            random_problem_destroy(&r);
+            task_destroy(&r);
         }
     }
 }
@@ -571,7 +571,7 @@ Test(properties, every_byte_is_freed)
 Test(properties, chunks_change_peaks_only)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        random_problem r;
+        task r;
         random_problem_create(&r, seed);
         for (int32_t d = 0; d < r.machine->device_count; d++) {
             r.machine->device[d].memory_bytes = INT64_C(1) << 40;
@@ -597,7 +597,7 @@ Test(properties, chunks_change_peaks_only)
             uses_gpu = uses_gpu || sum.peak_bytes[d] > 0;
         }
         cr_expect_eq(simulate(&r).is_feasible, !uses_gpu, "seed %" PRIu64, seed);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
@@ -605,7 +605,7 @@ Test(properties, chunks_change_peaks_only)
 
 enum { MAX_CHAIN = 30, CHAINS = 200, TINY_CORES = 4 };
 
-static void create_chain(tiny_problem *t, int device, const char *profile, emp_rng *rng)
+static void create_chain(task *t, int device, const char *profile, emp_rng *rng)
 {
     tiny_op     ops[MAX_CHAIN] = {{0}};
     int         count = 1 + (int)emp_rng_below(rng, MAX_CHAIN);
@@ -620,7 +620,7 @@ static void create_chain(tiny_problem *t, int device, const char *profile, emp_r
         ops[i].is_kernelless = emp_rng_below(rng, 4) == 0;
         ops[i].lanes = 1 + (int)emp_rng_below(rng, TINY_CORES);
     }
-    tiny_problem_create(t, ops, count, &runtime);
+    task_create_tiny(t, ops, count, &runtime);
     emp_cost_table *c = t->problem->costs;
     for (int i = 0; i < count; i++) {
         c->gpu[i].issue_ns = emp_rng_below(rng, 50000);
@@ -632,7 +632,7 @@ static void create_chain(tiny_problem *t, int device, const char *profile, emp_r
 }
 
 /* ideal: the sum of the costs. */
-static emp_time_ns ideal_chain(const tiny_problem *t, int device)
+static emp_time_ns ideal_chain(const task *t, int device)
 {
     const emp_cost_table *c = t->problem->costs;
     emp_time_ns           sum = 0;
@@ -645,7 +645,7 @@ static emp_time_ns ideal_chain(const tiny_problem *t, int device)
 /* tf-r1.3 on a GPU: all issues, or those up to some op and all kernels from it on:
  * max over k of issue_1 + ... + issue_k + kernels_k + ... + kernels_n, whichever is most.
  * On the CPU an op has its lanes' cores for itself, and is four tasks for each. */
-static emp_time_ns tf_chain(const tiny_problem *t, int device)
+static emp_time_ns tf_chain(const task *t, int device)
 {
     const emp_cost_table *c = t->problem->costs;
     emp_time_ns           step = emp_ns_of_seconds(t->problem->runtime.events.step_s);
@@ -667,10 +667,10 @@ static emp_time_ns tf_chain(const tiny_problem *t, int device)
 }
 
 static void expect_chain(const char *profile, int device, uint64_t seed,
-                         emp_time_ns (*closed_form)(const tiny_problem *t, int device))
+                         emp_time_ns (*closed_form)(const task *t, int device))
 {
-    tiny_problem t;
-    emp_rng      rng;
+    task    t;
+    emp_rng rng;
 
     emp_rng_init(&rng, seed, 5, (uint32_t)device);
     create_chain(&t, device, profile, &rng);
@@ -679,7 +679,7 @@ static void expect_chain(const char *profile, int device, uint64_t seed,
     cr_expect_eq(step, want,
                  "%s, device %d, seed %" PRIu64 ": %" PRId64 ", want %" PRId64, profile,
                  device, seed, step, want);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(properties, a_chain_on_one_device_is_the_sum_of_its_costs)
@@ -697,7 +697,7 @@ Test(properties, a_chain_on_one_device_is_the_sum_of_its_costs)
 Test(properties, a_repeated_run_is_bit_identical)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        random_problem r;
+        task           r;
         emp_sim       *sim = NULL;
         emp_sim_result first = {0}, other = {0}, again = {0};
         emp_device_id  kept[MAX_OPS];
@@ -712,7 +712,7 @@ Test(properties, a_repeated_run_is_bit_identical)
         cr_assert_eq(emp_sim_run(sim, kept, &again, NULL), EMP_OK);
         cr_expect_eq(memcmp(&first, &again, sizeof first), 0, "seed %" PRIu64, seed);
         emp_sim_destroy(sim);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
@@ -720,7 +720,7 @@ Test(properties, a_repeated_run_is_bit_identical)
 Test(properties, a_traced_run_is_the_same)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        random_problem r;
+        task           r;
         emp_sim       *sim = NULL;
         emp_sim_result plain, traced;
         tide           t = {.seed = seed};
@@ -735,15 +735,15 @@ Test(properties, a_traced_run_is_the_same)
         cr_expect_eq(plain.fingerprint, 0);
         cr_expect_neq(traced.fingerprint, 0);
         emp_sim_destroy(sim);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
 enum { BATCH = 24, BATCH_PROBLEMS = 20 };
 
 /* A simulator for each thread, one problem for all. */
-static void simulate_batch(const random_problem *r, const emp_device_id *placements,
-                           int threads, emp_sim_result *results)
+static void simulate_batch(const task *r, const emp_device_id *placements, int threads,
+                           emp_sim_result *results)
 {
     int failures = 0;
 
@@ -768,8 +768,8 @@ Test(properties, threads_do_not_change_results)
     static emp_sim_result one[BATCH], two[BATCH];
 
     for (uint64_t seed = 0; seed < BATCH_PROBLEMS; seed++) {
-        random_problem r;
-        emp_rng        rng;
+        task    r;
+        emp_rng rng;
         random_problem_create(&r, seed);
         emp_rng_init(&rng, seed, 6, 0);
         for (int i = 0; i < BATCH; i++) {
@@ -784,6 +784,6 @@ Test(properties, threads_do_not_change_results)
             expect_same_verdict(&one[i], &two[i], seed);
             cr_expect_eq(one[i].fingerprint, two[i].fingerprint, "seed %" PRIu64, seed);
         }
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
-#include "tests/support/task.h"
+#include "tests/support/problems.h"
 
 struct cell {
     char   spec[24];

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "sim/engine/trace_chrome.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 static const tiny_op ops[] = {
@@ -21,15 +21,15 @@ static const tiny_op ops[] = {
 static json_t *trace_of(const tiny_op *traced, const emp_runtime *runtime,
                         bool has_two_hosts, emp_sim_result *result)
 {
-    tiny_problem t;
+    task         t;
     emp_sim     *sim = NULL;
     emp_error    err = {0};
     json_error_t why;
     char         path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
-    tiny_problem_create(&t, traced, 3, runtime);
-    if (has_two_hosts) tiny_problem_split(&t);
+    task_create_tiny(&t, traced, 3, runtime);
+    if (has_two_hosts) task_split_hosts(&t);
     cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
         emp_trace_chrome_write(path, sim, t.problem, t.device_of_op, result, &err),
@@ -38,7 +38,7 @@ static json_t *trace_of(const tiny_op *traced, const emp_runtime *runtime,
     cr_assert_not_null(root, "%s", why.text);
     remove(path);
     emp_sim_destroy(sim);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     return root;
 }
 
@@ -170,35 +170,35 @@ Test(trace, every_arrow_binds_to_a_slice)
 Test(trace, survives_every_allocation_failure)
 {
     emp_runtime    runtime = tiny_serial();
-    tiny_problem   t;
+    task           t;
     emp_sim       *sim = NULL;
     emp_sim_result r;
     char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
-    tiny_problem_create(&t, ops, 3, &runtime);
+    task_create_tiny(&t, ops, 3, &runtime);
     cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_trace_chrome_write(path, sim, t.problem, t.device_of_op, &r, NULL), );
     remove(path);
     emp_sim_destroy(sim);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(trace, a_folder_that_is_not_there_is_named)
 {
     emp_runtime    runtime = tiny_serial();
-    tiny_problem   t;
+    task           t;
     emp_sim       *sim = NULL;
     emp_sim_result r;
     emp_error      err = {0};
 
-    tiny_problem_create(&t, ops, 3, &runtime);
+    task_create_tiny(&t, ops, 3, &runtime);
     cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
     cr_expect_eq(emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, t.device_of_op,
                                         &r, &err),
                  EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "/nowhere/t.json"), "%s", err.msg);
     emp_sim_destroy(sim);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }

@@ -10,7 +10,7 @@
 #include "sim/explain/blame.h"
 #include "sim/explain/explain.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 enum { SEEDS = 100 };
@@ -51,7 +51,7 @@ static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lan
 }
 
 /* Each op that runs while its device is waited for: half of the time. */
-static void count_waits(struct count *c, const random_problem *r)
+static void count_waits(struct count *c, const task *r)
 {
     for (int32_t i = 0; i < c->why->segment_count; i++) {
         const emp_explain_segment *s = &c->why->segment[i];
@@ -83,7 +83,7 @@ static void count_segments(struct count *c)
     }
 }
 
-static void expect_second_count(const random_problem *r, uint64_t seed)
+static void expect_second_count(const task *r, uint64_t seed)
 {
     size_t       op_count = (size_t)r->graph->op_count;
     double      *got = blame(r->problem, r->device_of_op);
@@ -110,13 +110,13 @@ static void expect_second_count(const random_problem *r, uint64_t seed)
     free(got);
 }
 
-static void expect_second_count_on(void (*create)(random_problem *, uint64_t))
+static void expect_second_count_on(void (*create)(task *, uint64_t))
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        random_problem r;
+        task r;
         create(&r, seed);
         expect_second_count(&r, seed);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -137,16 +137,16 @@ enum { GPU = 10, COPY = 5 + 256 };
 
 static void expect_blame(const tiny_op *ops, int op_count, const double *want_ns)
 {
-    emp_runtime  runtime = tiny_list_scheduling();
-    tiny_problem t;
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
 
-    tiny_problem_create(&t, ops, op_count, &runtime);
+    task_create_tiny(&t, ops, op_count, &runtime);
     double *got = blame(t.problem, t.device_of_op);
     for (int i = 0; i < op_count; i++)
         cr_expect_float_eq(got[i] * 1e9, want_ns[i], 1e-6, "op %d: %g ns", i,
                            got[i] * 1e9);
     free(got);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(blame, an_op_beside_the_path_gets_nothing)
@@ -175,10 +175,10 @@ Test(blame, a_copy_is_shared_by_both_ends)
 
 Test(blame, the_rules_of_other_simulators_are_refused)
 {
-    random_problem r;
-    emp_error      err = {0};
-    emp_sim       *sim = NULL;
-    double         none = 0.0;
+    task      r;
+    emp_error err = {0};
+    emp_sim  *sim = NULL;
+    double    none = 0.0;
 
     random_problem_create(&r, 7);
     cr_assert_eq(emp_runtime_load(&r.problem->runtime, "msr-load", NULL), EMP_OK);
@@ -187,13 +187,13 @@ Test(blame, the_rules_of_other_simulators_are_refused)
                  EMP_EUNSUPPORTED);
     cr_expect_not_null(strstr(err.msg, "\"msr-load\" do not tell"), "%s", err.msg);
     emp_sim_destroy(sim);
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }
 
 Test(blame, survives_every_allocation_failure)
 {
-    random_problem r;
-    emp_sim       *sim = NULL;
+    task     r;
+    emp_sim *sim = NULL;
 
     random_problem_create(&r, 7);
     double *blame_s = calloc((size_t)r.graph->op_count, sizeof *blame_s);
@@ -202,5 +202,5 @@ Test(blame, survives_every_allocation_failure)
         emp_explain_blame(blame_s, r.problem, sim, r.device_of_op, NULL), );
     emp_sim_destroy(sim);
     free(blame_s);
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "sim/explain/explain_internal.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 
 enum { SEEDS = 1000, MOST_OPS = 64 };
 
@@ -39,7 +39,7 @@ static void see_op(void *context, emp_op_id op, emp_device_id device, int32_t la
     if (end > w->end_ns[op]) w->end_ns[op] = end;
 }
 
-static emp_sim_result run_traced(const random_problem *r, struct witness *w)
+static emp_sim_result run_traced(const task *r, struct witness *w)
 {
     emp_sim       *sim = NULL;
     emp_sim_result result = {0};
@@ -52,8 +52,8 @@ static emp_sim_result run_traced(const random_problem *r, struct witness *w)
     return result;
 }
 
-static void expect_path(const emp_explain *why, const random_problem *r,
-                        const struct witness *w, uint64_t seed)
+static void expect_path(const emp_explain *why, const task *r, const struct witness *w,
+                        uint64_t seed)
 {
     emp_time_ns at = 0, sum[EMP_CAUSE_COUNT] = {0}, total = 0;
 
@@ -102,7 +102,7 @@ static void expect_worst(const emp_explain *why, uint64_t seed)
     }
 }
 
-static void expect_idle(const emp_explain *why, const random_problem *r, uint64_t seed)
+static void expect_idle(const emp_explain *why, const task *r, uint64_t seed)
 {
     for (int32_t d = 0; d < why->result.device_count; d++) {
         emp_time_ns total = why->device[d].busy_ns;
@@ -141,7 +141,7 @@ static void expect_sums(const emp_explain_memory *m, uint64_t seed)
     cr_expect(m->count == m->largest_count || m->largest_count == EMP_EXPLAIN_LARGEST);
 }
 
-static void expect_memory(const emp_explain *why, const random_problem *r, uint64_t seed)
+static void expect_memory(const emp_explain *why, const task *r, uint64_t seed)
 {
     const emp_sim_result *result = &why->result;
 
@@ -168,10 +168,10 @@ static void expect_memory(const emp_explain *why, const random_problem *r, uint6
     expect_sums(&why->oom, seed);
 }
 
-static void expect_sums_on_random_problems(void (*create)(random_problem *, uint64_t))
+static void expect_sums_on_random_problems(void (*create)(task *, uint64_t))
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
+        task           r;
         struct witness w;
         create(&r, seed);
         r.problem->runtime.events.bfc_allocator = seed % 4 == 3;
@@ -183,7 +183,7 @@ static void expect_sums_on_random_problems(void (*create)(random_problem *, uint
         expect_idle(why, &r, seed);
         expect_memory(why, &r, seed);
         emp_explain_destroy(why);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -200,8 +200,8 @@ Test(explain, everything_adds_up_on_several_hosts)
 
 Test(explain, create_survives_every_allocation_failure)
 {
-    random_problem r;
-    emp_status     st = EMP_ENOMEM;
+    task       r;
+    emp_status st = EMP_ENOMEM;
 
     random_problem_create(&r, 7);
     long before = emp_mem_live_blocks();
@@ -219,13 +219,13 @@ Test(explain, create_survives_every_allocation_failure)
         cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
                      allowed);
     }
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }
 
 /* Rules that do not tell when ops are ready leave holes; here all is one. */
 Test(explain, a_schedule_with_holes_is_refused)
 {
-    random_problem       r;
+    task                 r;
     emp_error            err = {0};
     emp_explain          why = {.segment = NULL};
     emp_explain_schedule s = {.result = {.step_time_ns = 5}};
@@ -234,14 +234,14 @@ Test(explain, a_schedule_with_holes_is_refused)
     s.problem = r.problem;
     cr_expect_eq(emp_explain_find_path(&why, &s, &err), EMP_EUNSUPPORTED);
     cr_expect_not_null(strstr(err.msg, "event rules"), "%s", err.msg);
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }
 
 Test(explain, the_rules_of_other_simulators_are_refused)
 {
-    random_problem r;
-    emp_error      err = {0};
-    emp_explain   *why = NULL;
+    task         r;
+    emp_error    err = {0};
+    emp_explain *why = NULL;
 
     random_problem_create(&r, 7);
     cr_assert_eq(emp_runtime_load(&r.problem->runtime, "msr-load", NULL), EMP_OK);
@@ -249,7 +249,7 @@ Test(explain, the_rules_of_other_simulators_are_refused)
                  EMP_EUNSUPPORTED);
     cr_expect_null(why);
     cr_expect_not_null(strstr(err.msg, "\"msr-load\" do not tell"), "%s", err.msg);
-    random_problem_destroy(&r);
+    task_destroy(&r);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -346,9 +346,9 @@ Test(explain, causes_are_those_found_by_hand)
 {
     for (size_t i = 0; i < sizeof hand_cases / sizeof *hand_cases; i++) {
         const struct hand_case *c = &hand_cases[i];
-        emp_runtime  runtime = c->is_serial ? tiny_serial() : tiny_list_scheduling();
-        tiny_problem t;
-        tiny_problem_create(&t, c->op, c->op_count, &runtime);
+        emp_runtime runtime = c->is_serial ? tiny_serial() : tiny_list_scheduling();
+        task        t;
+        task_create_tiny(&t, c->op, c->op_count, &runtime);
         emp_explain *why = explain(t.problem, t.device_of_op);
         for (int k = 0; k < EMP_CAUSE_COUNT; k++) {
             cr_expect_eq(why->cause_ns[k], c->cause_ns[k], "%s: %s %" PRId64 " ns",
@@ -362,7 +362,7 @@ Test(explain, causes_are_those_found_by_hand)
                          why->device[c->device].idle_ns[k]);
         }
         emp_explain_destroy(why);
-        tiny_problem_destroy(&t);
+        task_destroy(&t);
     }
 }
 
@@ -370,9 +370,9 @@ Test(explain, pieces_are_named_and_ordered)
 {
     static const tiny_op ops[] = {{ON(1)}, {ON(1), .weight = 5}, {ON(2), FROM1(0)}};
     emp_runtime          runtime = tiny_serial();
-    tiny_problem         t;
+    task                 t;
 
-    tiny_problem_create(&t, ops, 3, &runtime);
+    task_create_tiny(&t, ops, 3, &runtime);
     emp_explain *why = explain(t.problem, t.device_of_op);
     cr_assert_geq(why->worst_count, 3);
     const emp_explain_segment *s = &why->segment[why->worst[0].segment];
@@ -387,17 +387,17 @@ Test(explain, pieces_are_named_and_ordered)
     cr_expect_eq(why->worst[2].behind.type_ns, 5 * GPU);
     cr_expect_eq(why->worst[0].behind.op_count, 0);
     emp_explain_destroy(why);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(explain, memory_is_named_at_the_peak_and_at_the_verdict)
 {
     static const tiny_op ops[] = {
         {ON(1), .is_variable = true}, {ON(1), FROM1(0)}, {ON(2), FROM1(1)}};
-    emp_runtime  runtime = tiny_serial();
-    tiny_problem t;
+    emp_runtime runtime = tiny_serial();
+    task        t;
 
-    tiny_problem_create(&t, ops, 3, &runtime);
+    task_create_tiny(&t, ops, 3, &runtime);
     t.machine->device[1].memory_bytes = 300; /* the variable fits, no more */
     emp_explain              *why = explain(t.problem, t.device_of_op);
     const emp_explain_memory *m = &why->device[1].peak;
@@ -413,5 +413,5 @@ Test(explain, memory_is_named_at_the_peak_and_at_the_verdict)
     cr_expect_eq(why->oom.at_ns, ISSUE + ISSUE, "when op 1 is issued");
     cr_expect_eq(why->oom.bytes, 256 + 256);
     emp_explain_destroy(why);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }

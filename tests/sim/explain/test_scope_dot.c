@@ -12,7 +12,7 @@
 #include "sim/engine/sim.h"
 #include "sim/explain/scope_dot.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 enum { SEEDS = 300, TEXT_BYTES = 8192 };
@@ -28,14 +28,14 @@ static const char *const names[] = {"enc/cell/a", "enc/cell/b", "enc/\"q\"/c", "
 /* Draws the four ops above; the text of the picture is in text. */
 static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
 {
-    tiny_problem          t;
+    task                  t;
     emp_runtime           runtime = tiny_serial();
     emp_scope_dot_summary summary = {0};
     emp_error             err = {0};
     char                  path[] = P_tmpdir "/emplace-dot-XXXXXX";
 
     close(mkstemp(path));
-    tiny_problem_create(&t, ops, 4, &runtime);
+    task_create_tiny(&t, ops, 4, &runtime);
     for (int i = 0; i < 4; i++) t.graph->name[i] = names[i];
     cr_assert_eq(
         emp_scope_dot_write(path, t.problem, t.device_of_op, depth, &summary, &err),
@@ -45,7 +45,7 @@ static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
     text[fread(text, 1, TEXT_BYTES - 1, file)] = '\0';
     fclose(file);
     remove(path);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     return summary;
 }
 
@@ -93,7 +93,7 @@ Test(scope_dot, labels_add_up_to_the_traffic)
 
     close(mkstemp(path));
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem        r;
+        task                  r;
         emp_sim              *sim = NULL;
         emp_sim_result        result;
         emp_scope_dot_summary summary;
@@ -109,7 +109,7 @@ Test(scope_dot, labels_add_up_to_the_traffic)
             EMP_OK);
         cr_expect_eq(summary.traffic_bytes, result.traffic_bytes, "seed %" PRIu64, seed);
         emp_sim_destroy(sim);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     remove(path);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -117,26 +117,26 @@ Test(scope_dot, labels_add_up_to_the_traffic)
 
 Test(scope_dot, survives_every_allocation_failure)
 {
-    random_problem r;
-    char           path[] = P_tmpdir "/emplace-dot-XXXXXX";
+    task r;
+    char path[] = P_tmpdir "/emplace-dot-XXXXXX";
 
     close(mkstemp(path));
     random_problem_create(&r, 7);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_scope_dot_write(path, r.problem, r.device_of_op, 0, NULL, NULL), );
     remove(path);
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }
 
 Test(scope_dot, a_folder_that_is_not_there_is_named)
 {
-    random_problem r;
-    emp_error      err = {0};
+    task      r;
+    emp_error err = {0};
 
     random_problem_create(&r, 7);
     cr_expect_eq(
         emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0, NULL, &err),
         EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "/nowhere/g.dot"), "%s", err.msg);
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }

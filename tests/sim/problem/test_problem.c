@@ -32,8 +32,8 @@ static emp_op_id leader_of(const emp_graph *g, int32_t class)
 Test(problem, knows_leaders_and_kinds_of_its_classes)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
-        emp_problem   *p = NULL;
+        task         r;
+        emp_problem *p = NULL;
         random_problem_create(&r, seed);
         const emp_graph *g = r.graph;
         cr_assert_eq(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL),
@@ -47,7 +47,7 @@ Test(problem, knows_leaders_and_kinds_of_its_classes)
                          g->op[op].is_folded ? -1 : g->op[op].colocation_class);
         cr_expect_str_eq(p->workload, "w");
         emp_problem_destroy(p);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -67,8 +67,8 @@ static emp_device_id legal_device(const emp_problem *p, const emp_device_id *pro
 Test(problem, makes_placements_legal_as_stated_and_leaves_legal_ones)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
-        emp_rng        rng;
+        task    r;
+        emp_rng rng;
         emp_rng_init(&rng, seed, 1, 0);
         random_problem_create_hosts(&r, seed);
         const emp_problem *p = r.problem;
@@ -87,13 +87,13 @@ Test(problem, makes_placements_legal_as_stated_and_leaves_legal_ones)
         cr_expect_arr_eq(legal, proposed, count * sizeof *legal);
         emp_free(proposed);
         emp_free(legal);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
 Test(variant, changes_and_goes_back_without_touching_the_original)
 {
-    random_problem      r;
+    task                r;
     emp_problem_variant v = {0};
 
     random_problem_create(&r, 3);
@@ -116,18 +116,18 @@ Test(variant, changes_and_goes_back_without_touching_the_original)
     }
     cr_expect_eq(v.costs.task_ns[0], p->costs->task_ns[0]);
     emp_problem_variant_clear(&v);
-    random_problem_destroy(&r);
+    task_destroy(&r);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(variant, survives_every_allocation_failure)
 {
-    random_problem      r;
+    task                r;
     emp_problem_variant v = {0};
 
     random_problem_create(&r, 3);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_problem_variant_init(&v, r.problem, NULL),
                                       emp_problem_variant_clear(&v));
     emp_problem_variant_clear(&v);
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }

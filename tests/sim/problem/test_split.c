@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "sim/problem/placement.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
-#include "tests/support/stated_problem.h"
 #include "tests/support/survive.h"
 
 enum { OPS = 4, ROOMY = 1 << 20 };
@@ -15,17 +15,17 @@ enum { OPS = 4, ROOMY = 1 << 20 };
 static const stated_op ops[OPS] = {
     {.color = 1}, {.color = 2}, {.color = 3}, {"gradients/node7", .color = 1}};
 
-static stated_problem p;
+static task p;
 
 static void set_up(void)
 {
     scratch_create();
-    stated_problem_init(&p, ops, OPS, NULL, 0, 2, 2, ROOMY, "msr-load");
+    task_create_stated(&p, ops, OPS, NULL, 0, 2, 2, ROOMY, "msr-load");
 }
 
 static void tear_down(void)
 {
-    stated_problem_clear(&p);
+    task_destroy(&p);
     scratch_remove();
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

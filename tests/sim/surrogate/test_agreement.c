@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "sim/surrogate/agreement.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 enum { PLACEMENTS = 20 };
@@ -40,13 +40,13 @@ Test(agreement, following_the_oracle_mends_the_order)
                             {.device = 1, .input_count = 1, .input = {0}},
                             {.device = 1}};
     emp_runtime    list = tiny_list_scheduling();
-    tiny_problem   t;
+    task           t;
     emp_surrogate *s = NULL;
     emp_sim       *sim = NULL;
     emp_sim_result exact;
     double         before, after;
 
-    tiny_problem_create(&t, ops, 3, &list);
+    task_create_tiny(&t, ops, 3, &list);
     cr_assert_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_FASTEST, NULL),
                  EMP_OK);
     cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
@@ -58,7 +58,7 @@ Test(agreement, following_the_oracle_mends_the_order)
     cr_expect_float_eq(after, 1e-9 * (double)exact.step_time_ns, 1e-15);
     emp_sim_destroy(sim);
     emp_surrogate_destroy(s);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 /* Both the reports and the new order survive a lack of memory. */
@@ -73,7 +73,7 @@ static emp_status follow_and_compare(emp_agreement *a, emp_surrogate *s, emp_sim
 
 Test(agreement, is_reported_or_memory_is_out)
 {
-    random_problem r;
+    task           r;
     emp_device_id *placements[PLACEMENTS];
     emp_surrogate *s = NULL;
     emp_sim       *sim = NULL;
@@ -99,5 +99,5 @@ Test(agreement, is_reported_or_memory_is_out)
     for (int k = 0; k < PLACEMENTS; k++) emp_free(placements[k]);
     emp_sim_destroy(sim);
     emp_surrogate_destroy(s);
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }

@@ -8,7 +8,7 @@
 #include "sim/engine/sim.h"
 #include "sim/surrogate/surrogate_internal.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/sim/engine/tiny_problem.h"
+#include "tests/support/problems.h"
 
 enum { SEEDS = 200, PLACEMENTS = 37, MAX_LIVE = 64 };
 
@@ -17,7 +17,7 @@ enum { SEEDS = 200, PLACEMENTS = 37, MAX_LIVE = 64 };
 /* A random problem with costs of any size, on a machine of \a device_count devices (0: as
  * drawn), and some legal placements. */
 typedef struct {
-    random_problem r;
+    task           r;
     emp_device_id *placements[PLACEMENTS];
 } sample;
 
@@ -76,7 +76,7 @@ static void sample_create(sample *s, uint64_t seed, int32_t device_count)
 static void sample_destroy(sample *s)
 {
     for (int k = 0; k < PLACEMENTS; k++) emp_free(s->placements[k]);
-    random_problem_destroy(&s->r);
+    task_destroy(&s->r);
 }
 
 static emp_surrogate *create(const emp_problem *problem, emp_surrogate_kernel kernel)
@@ -279,8 +279,8 @@ Test(surrogate, placements_do_not_see_each_other)
 Test(surrogate, of_one_device_is_the_sum_of_its_costs)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
-        double         sum = 0.0, estimate;
+        task   r;
+        double sum = 0.0, estimate;
         random_problem_create(&r, seed);
         r.problem->runtime.events.cpu_pool = false;
         for (emp_op_id op = 0; op < r.graph->op_count; op++) {
@@ -293,19 +293,19 @@ Test(surrogate, of_one_device_is_the_sum_of_its_costs)
         cr_assert_float_eq(estimate, 1e-9 * sum + r.problem->runtime.events.step_s,
                            1e-15);
         emp_surrogate_destroy(surrogate);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
 static double estimate_tiny(const tiny_op *ops, int count, const emp_runtime *runtime,
                             double *exact_s)
 {
-    tiny_problem   t;
+    task           t;
     emp_sim       *sim = NULL;
     emp_sim_result result;
     double         estimate;
 
-    tiny_problem_create(&t, ops, count, runtime);
+    task_create_tiny(&t, ops, count, runtime);
     emp_surrogate *surrogate = create(t.problem, EMP_SURROGATE_FASTEST);
     run(surrogate, &t.device_of_op, 1, &estimate);
     cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
@@ -313,7 +313,7 @@ static double estimate_tiny(const tiny_op *ops, int count, const emp_runtime *ru
     *exact_s = 1e-9 * (double)result.step_time_ns;
     emp_sim_destroy(sim);
     emp_surrogate_destroy(surrogate);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     return estimate;
 }
 
@@ -361,9 +361,9 @@ Test(surrogate, host_thread_and_stream_overlap)
 Test(surrogate, any_order_stays_topological)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
-        double         time_of_op[MAX_LIVE];
-        emp_rng        rng;
+        task    r;
+        double  time_of_op[MAX_LIVE];
+        emp_rng rng;
         random_problem_create(&r, seed);
         emp_rng_init(&rng, seed, 2, 0);
         for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_below(&rng, 8);
@@ -380,16 +380,16 @@ Test(surrogate, any_order_stays_topological)
             }
         }
         emp_surrogate_destroy(s);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
 Test(surrogate, equal_times_leave_the_order_of_the_graph)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        random_problem r;
-        double         time_of_op[MAX_LIVE] = {0};
-        emp_op_id      order[MAX_LIVE];
+        task      r;
+        double    time_of_op[MAX_LIVE] = {0};
+        emp_op_id order[MAX_LIVE];
         random_problem_create(&r, seed);
         emp_surrogate *s = create(r.problem, EMP_SURROGATE_SCALAR);
         size_t         bytes = (size_t)s->op_count * sizeof *order;
@@ -397,7 +397,7 @@ Test(surrogate, equal_times_leave_the_order_of_the_graph)
         cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
         cr_assert_eq(memcmp(order, s->order, bytes), 0, "seed %d", (int)seed);
         emp_surrogate_destroy(s);
-        random_problem_destroy(&r);
+        task_destroy(&r);
     }
 }
 
@@ -406,28 +406,28 @@ Test(surrogate, order_follows_the_times_where_the_graph_is_silent)
     const tiny_op ops[] = {{ON(1)}, {ON(1), FROM(0)}, {ON(1)}, {ON(1)}};
     const double  time_of_op[] = {4, 1, 3, 2};
     emp_runtime   list = tiny_list_scheduling();
-    tiny_problem  t;
+    task          t;
 
-    tiny_problem_create(&t, ops, 4, &list);
+    task_create_tiny(&t, ops, 4, &list);
     emp_surrogate *s = create(t.problem, EMP_SURROGATE_SCALAR);
     cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
     cr_expect_arr_eq(s->order, ((emp_op_id[]){3, 2, 0, 1}), 4 * sizeof(emp_op_id));
     cr_assert_eq(emp_surrogate_set_order(s, NULL, NULL), EMP_OK);
     cr_expect_arr_eq(s->order, t.graph->topo, 4 * sizeof(emp_op_id));
     emp_surrogate_destroy(s);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 static void expect_refusal(emp_surrogate_kernel kernel)
 {
     const tiny_op  ops[] = {{ON(0), .is_folded = true}, {ON(1), FROM(0)}};
     emp_runtime    list = tiny_list_scheduling();
-    tiny_problem   t;
+    task           t;
     emp_device_id  other[] = {0, 1};
     emp_device_id *placements[] = {other, NULL};
     double         estimate[2];
 
-    tiny_problem_create(&t, ops, 2, &list);
+    task_create_tiny(&t, ops, 2, &list);
     placements[1] = t.device_of_op;
     emp_surrogate *s = create(t.problem, kernel);
     t.device_of_op[0] = -7; /* that of a folded op is not looked at */
@@ -441,7 +441,7 @@ static void expect_refusal(emp_surrogate_kernel kernel)
                                          : "op 'op1' is on device -1 of 0..2");
     }
     emp_surrogate_destroy(s);
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
 }
 
 Test(surrogate, refuses_devices_that_do_not_exist)
@@ -454,22 +454,22 @@ Test(surrogate, refuses_the_rules_of_other_simulators)
 {
     const tiny_op  ops[] = {{ON(1)}};
     emp_runtime    runtime = {.name = "x", .rules = EMP_RULES_BAECHI};
-    tiny_problem   t;
+    task           t;
     emp_surrogate *s = NULL;
     emp_error      err = {0};
 
-    tiny_problem_create(&t, ops, 1, &runtime);
+    task_create_tiny(&t, ops, 1, &runtime);
     cr_expect_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_SCALAR, &err),
                  EMP_EUNSUPPORTED);
     cr_expect_null(s);
     cr_expect_str_eq(err.msg, "no surrogate of the runtime x: its rules are 'baechi'");
-    tiny_problem_destroy(&t);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(surrogate, several_hosts_are_refused)
 {
-    random_problem r;
+    task           r;
     emp_surrogate *s = NULL;
     emp_error      err = {0};
 
@@ -479,14 +479,14 @@ Test(surrogate, several_hosts_are_refused)
                  EMP_EUNSUPPORTED);
     cr_expect_null(s);
     cr_expect_str_eq(err.msg, "no surrogate of the machine two: it has several hosts");
-    random_problem_destroy(&r);
+    task_destroy(&r);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(surrogate, create_survives_every_allocation_failure)
 {
-    random_problem r;
-    emp_status     st = EMP_ENOMEM;
+    task       r;
+    emp_status st = EMP_ENOMEM;
 
     random_problem_create(&r, 7);
     long before = emp_mem_live_blocks();
@@ -503,14 +503,14 @@ Test(surrogate, create_survives_every_allocation_failure)
         cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
                      allowed);
     }
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }
 
 Test(surrogate, order_stays_when_memory_is_out_and_a_run_needs_none)
 {
-    random_problem r;
-    emp_status     st = EMP_ENOMEM;
-    double         time_of_op[MAX_LIVE] = {0}, before, after;
+    task       r;
+    emp_status st = EMP_ENOMEM;
+    double     time_of_op[MAX_LIVE] = {0}, before, after;
 
     random_problem_create(&r, 11);
     emp_surrogate *s = create(r.problem, EMP_SURROGATE_FASTEST);
@@ -528,5 +528,5 @@ Test(surrogate, order_stays_when_memory_is_out_and_a_run_needs_none)
         }
     }
     emp_surrogate_destroy(s);
-    random_problem_destroy(&r);
+    task_destroy(&r);
 }

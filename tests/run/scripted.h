@@ -1,31 +1,17 @@
-/** \file tests/run/tiny.h
- * A problem of a few ops and a placer that proposes what a test scripts.
- *
- * The graph is a chain: a random tensor, then CHAIN element-wise ops. With a big tensor
- * it fits the CPU of k40x2 but none of its GPUs.
+/** \file tests/run/scripted.h
+ * A method that proposes what a test scripts, and runs of it on task_chain().
  */
-#ifndef EMP_TESTS_RUN_TINY_H
-#define EMP_TESTS_RUN_TINY_H
+#ifndef EMP_TESTS_RUN_SCRIPTED_H
+#define EMP_TESTS_RUN_SCRIPTED_H
 
 #include "run/loop.h"
-
-enum { TINY_CHAIN = 4 };
-
-typedef struct {
-    emp_graph   *graph;
-    emp_machine *machine;
-    emp_problem *problem;
-} tiny;
-
-/** A chain of tensors of that many floats. */
-tiny tiny_create(int64_t elements);
-void tiny_destroy(tiny *t);
+#include "tests/support/problems.h"
 
 /** For Criterion's .init and .fini: a folder of the test's own (scratch.h), a chain, and a
  * placer that proposes \a batch placements drawn from the seed at a time; in the end all of
  * it is gone, and all memory. */
-void tiny_set_up(tiny *t, int64_t elements, int32_t batch);
-void tiny_tear_down(tiny *t);
+void scripted_set_up(task *t, int64_t elements, int32_t batch);
+void scripted_tear_down(task *t);
 
 /** What the scripted placer does; set before a run, read after. */
 typedef struct {
@@ -37,12 +23,12 @@ typedef struct {
     int64_t       asked, told;
     double        overflow_frac; /**< of the first score of the last tell */
     bool          is_told_order; /**< as many told as asked at every tell */
-} tiny_script;
+} scripted_plan;
 
-extern tiny_script      tiny_placer_script;
-extern const emp_method tiny_placer;
+extern scripted_plan    script;
+extern const emp_method scripted_method;
 
 /** A run of the scripted placer. */
-emp_run_params tiny_params(int64_t budget, int32_t threads);
+emp_run_params scripted_params(int64_t budget, int32_t threads);
 
-#endif /* EMP_TESTS_RUN_TINY_H */
+#endif /* EMP_TESTS_RUN_SCRIPTED_H */

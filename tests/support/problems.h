@@ -1,0 +1,127 @@
+/** \file tests/support/problems.h
+ * Problems for tests: by the names of their parts, put together op by op, or with costs that
+ * are easy to add up. Whatever fails aborts the test with a sentence.
+ *
+ * | function            | graph                             | machine and costs               |
+ * | ------------------- | --------------------------------- | ------------------------------- |
+ * | task_create()       | a workload or a file              | all by name                     |
+ * | task_chain()        | element-wise ops, one tensor size | k40x2, tf-r1.3                  |
+ * | task_create_tiny()  | any, of ops as tiny_op says       | 10 ns on a GPU, 20 ns on a core |
+ * | task_create_stated()| any, of ops that state costs      | uniform, one of the msr rules   |
+ * | hand_graph_begin()  | any, of real op types, by name    | CPU and 2 GPUs, cost model      |
+ */
+#ifndef EMP_TESTS_SUPPORT_PROBLEMS_H
+#define EMP_TESTS_SUPPORT_PROBLEMS_H
+
+#include "sim/graph/graph_builder.h"
+#include "sim/problem/problem.h"
+
+typedef struct {
+    emp_graph_builder *builder; /**< between hand_graph_begin() and hand_graph_finish() */
+    emp_graph         *graph;
+    emp_machine       *machine;
+    emp_problem       *problem;
+    emp_device_id     *device_of_op; /**< all on device 0 if nothing else is said */
+} task;
+
+/** Releases everything and zeroes \a t. */
+void task_destroy(task *t);
+
+/* ---- by name ---- */
+
+/** \a source: a spec, or the path of a graph file. */
+void task_create(task *t, const char *source, const char *machine, const char *runtime);
+
+enum { CHAIN_OPS = 4 };
+/** A placeholder of so many floats, then CHAIN_OPS element-wise ops. With a big tensor it fits
+ * the CPU of k40x2 but none of its GPUs. */
+task task_chain(int64_t elements);
+
+/* ---- with exact times ---- */
+
+enum { TINY_MAX_OPS = 24, TINY_MAX_INPUTS = 3 };
+
+typedef struct {
+    int  device;
+    int  input_count;
+    int  input[TINY_MAX_INPUTS];
+    int  control; /**< number of the op it waits for, plus 1; 0 = none */
+    int  weight;  /**< times its time on a GPU; 0 = 1 */
+    int  lanes;   /**< on the CPU; 0 = 1 */
+    bool is_kernelless, is_alias, is_in_place, is_on_host, is_variable, is_folded;
+} tiny_op;
+
+/** Everything off: list scheduling. */
+emp_runtime tiny_list_scheduling(void);
+/** Everything on: issue 3, send 2, receive 4, poll 7, step 100 ns. */
+emp_runtime tiny_serial(void);
+
+/** Small enough to compute by hand. The machine: cpu:0 with 4 cores, gpu:0 (device 1), gpu:1
+ * (device 2); every GPU has a link in and a link out, 1 byte per ns after 5 ns. Every op makes
+ * one tensor of 256 bytes, takes 10 ns on a GPU and 20 ns on one core. */
+void task_create_tiny(task *t, const tiny_op *ops, int op_count,
+                      const emp_runtime *runtime);
+
+/** Before a simulator is made: lets the machine of a tiny problem be two hosts, cpu:0 with
+ * gpu:0 (device 1), and cpu:1 (device 2) with gpu:1 and gpu:2 (devices 3 and 4). Each host has
+ * a link to the network and one from it, half a byte per ns after 10 ns. */
+void task_split_hosts(task *t);
+
+/* ---- with stated costs ---- */
+
+enum { STATED_MAX_OPS = 64, STATED_MAX_EDGES = 512 };
+
+typedef struct {
+    const char *name; /**< NULL: "node<number>" */
+    int64_t     gpu_us, cpu_us, copy_us;
+    int64_t     bytes;
+    int32_t     color; /**< 0: of no class */
+    bool        is_cpu_only;
+} stated_op;
+
+typedef struct {
+    int32_t from, to;
+} stated_edge;
+
+/** \a runtime: one of the msr profiles. */
+void task_create_stated(task *t, const stated_op *ops, int32_t op_count,
+                        const stated_edge *edges, int32_t edge_count, int32_t cpu_count,
+                        int32_t gpu_count, int64_t gpu_bytes, const char *runtime);
+
+/* ---- op by op ---- */
+
+/** An empty graph, and a CPU and two GPUs. */
+void hand_graph_begin(task *t);
+
+/** Inputs are the first outputs of ops that exist. What has none is a tensor of (8,16), of
+ * (16,16) if it is a variable, or of (3,3,3,3) if its name ends in "image". */
+emp_op_id hand_graph_add(task *t, const char *name, const char *type,
+                         const emp_op_id *inputs, int32_t count);
+
+/** An op of one input; -1: of none. */
+emp_op_id hand_graph_op(task *t, const char *name, const char *type, emp_op_id input);
+
+/** The last op is the step's target. */
+void hand_graph_finish(task *t);
+
+/** A stem of layers on one input: layer i is
+ *
+ *     product = MatMul(relu of layer i-1, read of variable w_i), relu
+ */
+void hand_graph_layers(task *t, int32_t layers);
+/** Layers that each have a reader = Relu(relu), so that by the rules of colocation each layer
+ * is a group and each reader is one. */
+void hand_graph_comb(task *t, int32_t layers);
+
+/* ---- parts ---- */
+
+/** A CPU of 4 cores or a GPU that does 10^12 FLOP/s, "cpu:0" or "gpu:<number>". */
+emp_device task_device(emp_device_kind kind, int32_t number);
+/** A CPU and so many GPUs; any two exchange data at the same speed, over no link. */
+emp_machine *task_machine(int32_t gpu_count, double bytes_per_s, double latency_s);
+/** The problem, once there are graph and machine. */
+void task_pose(task *t, const emp_runtime *runtime, const char *workload);
+/** Room for times on all cores, to be filled in: those of op i begin at i x cores. */
+void task_make_room(task *t);
+
+#endif /* EMP_TESTS_SUPPORT_PROBLEMS_H */
