@@ -33,6 +33,7 @@ emp_status cmd_place(int argc, char **argv, emp_error *err);
 emp_status cmd_train(int argc, char **argv, emp_error *err);
 emp_status cmd_record(int argc, char **argv, emp_error *err);
 emp_status cmd_bound(int argc, char **argv, emp_error *err);
+emp_status cmd_calibrate_check(int argc, char **argv, emp_error *err);
 emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err);
 emp_status cmd_calibrate(int argc, char **argv, emp_error *err);
 emp_status cmd_table(int argc, char **argv, emp_error *err);
@@ -69,6 +70,10 @@ int32_t cli_sizes(const char *list, int32_t *sizes, int32_t most);
 
 /** The value of an option: a number above 0; exits 2 otherwise. */
 double cli_positive(const char *option, const char *text);
+
+/** The machine that --machine names: "k40" is machine k40x1; what names a machine or a file
+ * stays. \return \a buffer. */
+const char *cli_machine_of(const char *name, char *buffer, size_t size);
 
 /** The value of --format: text, md, csv or json; exits 2 otherwise. */
 emp_sheet_format cli_format(const char *text);

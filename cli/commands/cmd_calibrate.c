@@ -39,12 +39,14 @@ static const struct argp_option options[] = {
     {0},
 };
 
+static char check_name[] = "emplace calibrate check";
 static char measure_name[] = "emplace calibrate measure";
 
 static const char doc[] =
     "Fit the free constants of a machine and a runtime to single-device step times of "
-    "table 1; or, as `emplace calibrate measure`, to benchmarks of this computer, which "
-    "has a --help of its own.\v"
+    "table 1; or, as `emplace calibrate measure`, to benchmarks of this computer. "
+    "`emplace calibrate check` lists public measurements beside the model. Both have a "
+    "--help of their own.\v"
     "A constant is fitted if the cells determine it, and else keeps its value. Without "
     "--out\n"
     "nothing is written. Cells that are out of memory are checked, not fitted.\n\n"
@@ -69,8 +71,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (args->verb == NULL || strcmp(args->verb, "fit") != 0) {
-            cli_usage_error("calibrate what? there are emplace calibrate fit and emplace "
-                            "calibrate measure");
+            cli_usage_error("calibrate what? there are emplace calibrate fit, emplace "
+                            "calibrate check and emplace calibrate measure");
         }
         if (args->machine == NULL) cli_usage_error("--machine is missing; e.g. k40");
         if (args->on == NULL) cli_usage_error("--on is missing; e.g. --on all");
@@ -84,8 +86,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* "k40" is the GPU of machine k40x1; what names a machine or a file stays. */
-static const char *machine_of(const char *name, char *buffer, size_t size)
+const char *cli_machine_of(const char *name, char *buffer, size_t size)
 {
     int32_t            count;
     const char *const *known = emp_machine_names(&count);
@@ -249,7 +250,8 @@ static emp_status save(const emp_calibration *c, const struct args *args, emp_er
 
 emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, "fit\nmeasure", doc, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, "fit\ncheck\nmeasure", doc, NULL,
+                              NULL,    NULL};
     cli_bar           bar;
     struct args       args = {
               .fit = {.runtime = default_runtime, .threads = cli_default_threads()}};
@@ -258,6 +260,10 @@ emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
     char             machine[512];
     emp_calibration *c = NULL;
 
+    if (argc > 1 && strcmp(argv[1], "check") == 0) {
+        argv[1] = check_name;
+        return cmd_calibrate_check(argc - 1, argv + 1, err);
+    }
     if (argc > 1 && strcmp(argv[1], "measure") == 0) {
         argv[1] = measure_name; /* getopt's messages begin with it */
         return cmd_calibrate_measure(argc - 1, argv + 1, err);
@@ -266,7 +272,7 @@ emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
     EMP_TRY(emp_cells_select(args.on, cells, &args.fit.cell_count, err));
     EMP_TRY(check_out(args.out, err));
     args.fit.cells = cells;
-    args.fit.machine = machine_of(args.machine, machine, sizeof machine);
+    args.fit.machine = cli_machine_of(args.machine, machine, sizeof machine);
     args.fit.on_progress = cli_bar_on_progress;
     args.fit.context = &bar;
     cli_bar_init(&bar, "fit");

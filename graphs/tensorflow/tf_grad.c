@@ -46,6 +46,7 @@ static const emp_tf_grad_entry table[] = {
     {"Gather", emp_tf_grad_gather},
     {"Identity", emp_tf_grad_identity},
     {"L2Loss", emp_tf_grad_l2_loss},
+    {"LRN", emp_tf_grad_lrn},
     {"MatMul", emp_tf_grad_matmul},
     {"MaxPool", emp_tf_grad_max_pool},
     {"Mean", emp_tf_grad_mean},

@@ -42,6 +42,15 @@ EMP_TF_GRAD(conv2d)
                                    EMP_TF_PORTS(x, filter_size, grad)));
 }
 
+EMP_TF_GRAD(lrn)
+{
+    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
+    emp_port            x = emp_tf_input(tf, op, 0), y = {op, 0};
+
+    in[0] = emp_tf_dense(
+        emp_tf_op(tf, "LRNGrad", NULL, attrs, EMP_TF_PORTS(out[0].values, x, y)));
+}
+
 EMP_TF_GRAD(max_pool)
 {
     const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);

@@ -186,6 +186,11 @@ typedef struct {
     int32_t      kernels;        /**< GPU kernels launched; 0 = kernel-less */
     double  cpu_cycles; /**< Eigen's cycles, all elements, one core; 0 for GEMM, conv */
     int64_t workspace_bytes; /**< device memory held while it runs */
+    /** Of the bytes read, and of those written, and of the kernels: what transposes activations
+     * from NHWC to NCHW and back. */
+    int64_t layout_bytes;
+    int32_t layout_kernels;
+    bool    is_winograd; /**< a convolution of 3 x 3 and stride 1, or a gradient of one */
 } emp_op_cost;
 
 enum {

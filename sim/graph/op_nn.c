@@ -204,6 +204,10 @@ static void cost_product(const emp_op_view *op, const conv_tensors *t, emp_op_co
     cost->k = emp_mul_saturating(window, size_of(filter, 2));
     cost->batch = 1;
     cost->flops = 2.0 * (double)cost->m * (double)cost->n * (double)cost->k;
+    image_layout at = layout_of(op->attrs);
+    cost->is_winograd = size_of(filter, 0) == 3 && size_of(filter, 1) == 3 &&
+                        at_least_1(op->attrs->strides[at.height]) == 1 &&
+                        at_least_1(op->attrs->strides[at.width]) == 1;
 }
 
 /* A 1x1 filter with stride 1 on NHWC data is one matrix product. */
@@ -234,8 +238,10 @@ static void add_layout_changes(const emp_op_view *op, const conv_tensors *t,
     }
     cost->kernels = 2;
     if (!op->attrs->is_nchw) {
-        cost->kernels = 4;
-        moved = emp_add_saturating(moved, emp_add_saturating(image, out));
+        cost->layout_kernels = 2;
+        cost->kernels += cost->layout_kernels;
+        cost->layout_bytes = emp_add_saturating(image, out);
+        moved = emp_add_saturating(moved, cost->layout_bytes);
     }
     cost->bytes_read = emp_add_saturating(cost->bytes_read, moved);
     cost->bytes_written = emp_add_saturating(cost->bytes_written, moved);
@@ -383,7 +389,9 @@ static void cost_batch_norm(const emp_op_view *op, const emp_tensor_info *x,
         emp_add_saturating(cost->bytes_written, emp_mul_saturating(4, vector));
     if (op->attrs->is_nchw) return;
     int64_t moved = emp_mul_saturating(bytes, images);
-    cost->kernels += (int32_t)images;
+    cost->layout_kernels = (int32_t)images;
+    cost->layout_bytes = moved;
+    cost->kernels += cost->layout_kernels;
     cost->bytes_read = emp_add_saturating(cost->bytes_read, moved);
     cost->bytes_written = emp_add_saturating(cost->bytes_written, moved);
     cost->workspace_bytes = moved;
@@ -410,12 +418,14 @@ EMP_COST(softmax)
 {
     const emp_tensor_info *x = &op->input[0];
 
-    cost_normalization(op, x, 4, 2, 5.0 * (double)emp_shape_elements(&x->shape), cost);
+    cost_normalization(
+        op, x, 4, 2, op->type->rates.flops * (double)emp_shape_elements(&x->shape), cost);
 }
 
 EMP_COST(cross_entropy)
 {
     const emp_tensor_info *x = &op->input[0];
 
-    cost_normalization(op, x, 8, 3, 7.0 * (double)emp_shape_elements(&x->shape), cost);
+    cost_normalization(
+        op, x, 8, 3, op->type->rates.flops * (double)emp_shape_elements(&x->shape), cost);
 }

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text/units.h"
+#include "sim/machine/machine.h"
 
 enum { MAX_FILE_BYTES = 1 << 20 };
 
@@ -234,17 +235,24 @@ emp_status emp_config_convert(const emp_config *config, const emp_config_field *
     return EMP_OK;
 }
 
+void emp_data_folder(char *path, size_t size, const char *folder)
+{
+    const char *data = getenv("EMPLACE_DATA");
+
+    snprintf(path, size, "%s/%s", data != NULL && *data ? data : EMP_DATA_DIR, folder);
+}
+
 void emp_config_path(char *path, size_t size, const char *folder,
                      const char *name_or_path)
 {
-    const char *data = getenv("EMPLACE_DATA");
-    size_t      length = strlen(name_or_path);
-    bool        is_yaml = length > 5 && strcmp(name_or_path + length - 5, ".yaml") == 0;
+    size_t length = strlen(name_or_path);
+    bool   is_yaml = length > 5 && strcmp(name_or_path + length - 5, ".yaml") == 0;
 
     if (strchr(name_or_path, '/') != NULL || is_yaml) {
         snprintf(path, size, "%s", name_or_path);
     } else {
-        snprintf(path, size, "%s/%s/%s.yaml", data != NULL && *data ? data : EMP_DATA_DIR,
-                 folder, name_or_path);
+        emp_data_folder(path, size, folder);
+        size_t used = strlen(path);
+        snprintf(path + used, size - used, "/%s.yaml", name_or_path);
     }
 }

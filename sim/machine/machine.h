@@ -14,6 +14,7 @@
 #define EMP_SIM_MACHINE_MACHINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -150,6 +151,10 @@ emp_device_id emp_machine_find(const emp_machine *machine, const char *name);
 
 /** Names of the machines that come with the program; sets \a *count. Static storage. */
 const char *const *emp_machine_names(int32_t *count);
+
+/** Path of a folder of the data folder: that of the environment's EMPLACE_DATA, else of this
+ * build. */
+void emp_data_folder(char *path, size_t size, const char *folder);
 
 static inline emp_time_ns emp_time_later(emp_time_ns a, emp_time_ns b)
 {

@@ -213,8 +213,8 @@ Test(calibrate, refuses_by_name)
     expect_refused(&params, "none of the cells has a step time to fit to");
     params = make_params(&bad, 1);
     expect_refused(&params, "\"lstm:units=2\" is neither a file nor a workload family");
-    params.machine = "k80x1";
-    expect_refused(&params, "no machine 'k80x1'");
+    params.machine = "k90x1";
+    expect_refused(&params, "no machine 'k90x1'");
     params = make_params(&bad, 1);
     params.runtime = "tf-r2";
     expect_refused(&params, "no runtime profile 'tf-r2'");

@@ -1,0 +1,42 @@
+/** \file bench/anchors/check.h
+ * Anchors beside what the model says of them, kind by kind, and a paper's single-device cells
+ * after them.
+ */
+#ifndef EMP_BENCH_ANCHORS_CHECK_H
+#define EMP_BENCH_ANCHORS_CHECK_H
+
+#include "bench/anchors/predict.h"
+#include "run/sheet/sheet.h"
+#include "sim/machine/machine.h"
+
+/** How far off the model is of some anchors. */
+typedef struct {
+    int32_t count, within; /**< within: those whose error is at most their bar */
+    double  mean_frac;     /**< of the errors without their signs; NaN = no anchors */
+    double  worst_frac;    /**< the error that is farthest from 0, with its sign */
+} emp_anchor_errors;
+
+/** A table of each kind of anchors, then one of cells. */
+enum { EMP_ANCHOR_SHEETS = EMP_ANCHOR_KINDS + 1 };
+
+/** Predicts all anchors; \a times has room for all. Results do not depend on \a threads. */
+emp_status emp_anchors_predict(emp_anchor_times *times, const emp_anchors *anchors,
+                               const emp_runtime *runtime, int32_t threads,
+                               emp_error *err);
+
+/** Relative distance of the model from what was measured. */
+double emp_anchor_off(const emp_anchor_times *times);
+
+/** Errors of the anchors of a kind, or of all: EMP_ANCHOR_KINDS; of the CPU's anchors only
+ * if \a kind is EMP_ANCHOR_CPU. */
+emp_anchor_errors emp_anchors_errors(const emp_anchors      *anchors,
+                                     const emp_anchor_times *times, emp_anchor_kind kind);
+
+/** Fills a chain of sheets, which the caller prints from the first one on and clears, all.
+ * Cells are those of the paper, on \a machine; they are simulated here. */
+emp_status emp_anchors_tabulate(emp_sheet          sheets[EMP_ANCHOR_SHEETS],
+                                const emp_anchors *anchors, const emp_anchor_times *times,
+                                const emp_machine *machine, const emp_runtime *runtime,
+                                int32_t threads, emp_error *err);
+
+#endif /* EMP_BENCH_ANCHORS_CHECK_H */

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A libFuzzer driver for tables of anchors. Build with clang, -DEMP_FUZZ=ON and
+// -DEMP_SANITIZE=address,undefined,fuzzer-no-link; it takes a folder of tables.
+#include <stdint.h>
+
+#include "bench/anchors/anchors.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    emp_anchors anchors = {0};
+
+    (void)emp_anchors_read(&anchors, "fuzz", (const char *)bytes, size, NULL);
+    emp_anchors_clear(&anchors);
+    return 0;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do tables of anchors read as they are written, and is what makes no sense refused by name? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/anchors/check.h"
+#include "bench/anchors/nets.h"
+#include "tests/support/survive.h"
+
+#define HEADER "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource\n"
+#define COPY   "a copy\tcopy\tcheck\tk40x1\tcopy cpu:0 gpu:0 1MB\t10 GB/s\t20 %\tsomebody\n"
+#define SQUARE \
+    "a product\tproduct\tfit\tk40x1\tmatmul 64 64 64\t20 us\t15 %\tsomebody else\n"
+
+static emp_status read(emp_anchors *anchors, const char *text, emp_error *err)
+{
+    return emp_anchors_read(anchors, "t", text, strlen(text), err);
+}
+
+Test(anchors, read_what_the_table_says)
+{
+    emp_anchors anchors = {0};
+    emp_error   err = {0};
+
+    cr_assert_eq(read(&anchors, "# remark\n\n" HEADER COPY SQUARE, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_eq(anchors.count, 2);
+    const emp_anchor *a = &anchors.anchor[0];
+    cr_expect_str_eq(a->name, "a copy");
+    cr_expect_eq(a->kind, EMP_ANCHOR_COPY);
+    cr_expect_not(a->is_fit);
+    cr_expect_eq(a->unit, EMP_UNIT_BYTES_PER_S);
+    cr_expect_float_eq(a->measured, 10e9, 1.0);
+    cr_expect_float_eq(a->bar_frac, 0.2, 1e-12);
+    cr_expect_eq(a->line, 4);
+    cr_expect(anchors.anchor[1].is_fit);
+    cr_expect_str_eq(anchors.anchor[1].source, "somebody else");
+    emp_anchors_clear(&anchors);
+}
+
+static void expect_refusal(const char *text, const char *word)
+{
+    emp_anchors anchors = {0};
+    emp_error   err = {0};
+
+    cr_expect_eq(read(&anchors, text, &err), EMP_EFORMAT, "%s", text);
+    cr_expect_not_null(strstr(err.msg, word), "\"%s\" lacks \"%s\"", err.msg, word);
+    emp_anchors_clear(&anchors);
+}
+
+Test(anchors, refuse_tables_that_make_no_sense)
+{
+    expect_refusal("name\tkind\n", "names the columns");
+    expect_refusal(HEADER "a\tcopy\n", "t:2: fewer cells than 8");
+    expect_refusal(HEADER "a\tcopy\tcheck\td\ts\t1 s\t20 %\tx\ty\n", "more cells");
+    expect_refusal(HEADER "a\tcup\tcheck\td\ts\t1 s\t20 %\tx\n", "the kind is \"cup\"");
+    expect_refusal(HEADER "a\tcopy\tguess\td\ts\t1 s\t20 %\tx\n", "the role is");
+    expect_refusal(HEADER "a\tcopy\tcheck\td\ts\t0 s\t20 %\tx\n", "above 0");
+    expect_refusal(HEADER "a\tcopy\tcheck\td\ts\t5\t20 %\tx\n", "its unit");
+    expect_refusal(HEADER "a\tcopy\tcheck\td\ts\t1 s\t20\tx\n", "the bar is \"20\"");
+    expect_refusal(HEADER "a\tcopy\tcheck\td\ts\t1 s\tnan %\tx\n", "the bar is");
+    expect_refusal(HEADER "a\tcopy\tcheck\td\ts\t1 s\t20 %\t\n", "no source");
+    expect_refusal(HEADER "\tcopy\tcheck\td\ts\t1 s\t20 %\tx\n", "no name");
+    expect_refusal(HEADER COPY COPY, "already");
+}
+
+Test(anchors, refuse_zero_bytes)
+{
+    static const char bytes[] = HEADER "a\0b";
+    emp_anchors       anchors = {0};
+    emp_error         err = {0};
+
+    cr_expect_eq(emp_anchors_read(&anchors, "t", bytes, sizeof bytes - 1, &err),
+                 EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "zero byte"));
+    emp_anchors_clear(&anchors);
+}
+
+/* ---- predictions ------------------------------------------------------------------- */
+
+static emp_status predict(const char *device, const char *spec, emp_anchor_times *times,
+                          emp_error *err)
+{
+    emp_anchor  a = {.name = "it", .device = device, .spec = spec, .measured = 1.0};
+    emp_runtime runtime;
+
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", err), EMP_OK, "%s", err->msg);
+    return emp_anchor_predict(times, &a, &runtime, err);
+}
+
+static double model_of(const char *device, const char *spec)
+{
+    emp_anchor_times times = {0};
+    emp_error        err = {0};
+
+    cr_assert_eq(predict(device, spec, &times, &err), EMP_OK, "%s", err.msg);
+    return times.model_s;
+}
+
+Test(anchors, differ_by_what_follows_the_machine)
+{
+    double own = model_of("k40x1", "matmul 4096 4096 4096");
+
+    cr_expect_float_eq(model_of("k40x1:clock=1490", "matmul 4096 4096 4096"), own / 2,
+                       1e-3 * own);
+    cr_expect_gt(model_of("k40x1:cpu=1,cores=2", "matmul 4096 4096 4096"), 10 * own);
+    double host = model_of("k40x1", "host lstm:steps=2");
+    cr_expect_float_eq(model_of("k40x1:host=4600", "host lstm:steps=2"), host / 2,
+                       1e-4 * host);
+}
+
+Test(anchors, transpose_no_activations_in_nchw)
+{
+    cr_expect_lt(model_of("k40x1", "step smallnet:batch=512 nchw"),
+                 model_of("k40x1", "step smallnet:batch=512"));
+}
+
+static void expect_no_prediction(const char *device, const char *spec, const char *word)
+{
+    emp_anchor_times times = {0};
+    emp_error        err = {0};
+
+    cr_expect_neq(predict(device, spec, &times, &err), EMP_OK, "%s", spec);
+    cr_expect_not_null(strstr(err.msg, word), "\"%s\" lacks \"%s\"", err.msg, word);
+    cr_expect_not_null(strstr(err.msg, "anchor it"), "%s", err.msg);
+}
+
+Test(anchors, refuse_specs_that_make_no_sense)
+{
+    expect_no_prediction("k40x1", "", "is no spec");
+    expect_no_prediction("k40x1", "multiply 1 2 3", "begins with matmul");
+    expect_no_prediction("k40x1", "matmul 64 64", "matmul M N K");
+    expect_no_prediction("k40x1", "matmul 64 64 0", "whole number");
+    expect_no_prediction("k40x1", "pass 3 1 1MB", "one or two");
+    expect_no_prediction("k40x1", "pass 1 1 0MB", "4 B");
+    expect_no_prediction("k40x1", "copy cpu:0 gpu:7 1MB", "no device \"gpu:7\"");
+    expect_no_prediction("k40x1", "copy gpu:0 gpu:0 1MB", "no link");
+    expect_no_prediction("k40x1", "kernel 5", "no sizes");
+    expect_no_prediction("k40x1", "step vgg16 nhwc", "nchw");
+    expect_no_prediction("k40x1", "step vgg17", "neither");
+    expect_no_prediction("k40x1", "step vgg16:depth=3", "depth");
+    expect_no_prediction("k40x1:speed=9", "kernel", "speed");
+    expect_no_prediction("k41x1", "kernel", "k41x1");
+    expect_no_prediction("k40x1", "one two three four five six", "too long");
+}
+
+/* ---- memory and damage ------------------------------------------------------------- */
+
+Test(anchors, survive_when_memory_runs_out)
+{
+    emp_anchors anchors = {0};
+    emp_graph  *graph = NULL;
+    emp_error   err = {0};
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(read(&anchors, HEADER COPY SQUARE, &err),
+                                      emp_anchors_clear(&anchors));
+    emp_anchors_clear(&anchors);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_net_build(&graph, "lstm:steps=1,average=1", &err), (void)0);
+    emp_graph_destroy(graph);
+}
+
+static uint32_t state = 20260118;
+
+static uint32_t draw(uint32_t bound)
+{
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state % bound;
+}
+
+Test(anchors, survive_damage)
+{
+    static const char good[] = "# remark\n" HEADER COPY SQUARE;
+    static const char                                   telling[] = "\t\n#\r%0-. e";
+    long                                                before = emp_mem_live_blocks();
+    int                                                 refused = 0;
+
+    for (int round = 0; round < 5000; round++) {
+        char        bytes[sizeof good];
+        emp_anchors anchors = {0};
+        memcpy(bytes, good, sizeof good);
+        for (uint32_t i = 0, count = 1 + draw(4); i < count; i++)
+            bytes[draw(sizeof good - 1)] =
+                draw(2) == 0 ? telling[draw(sizeof telling - 1)] : (char)draw(256);
+        refused +=
+            emp_anchors_read(&anchors, "t", bytes, draw(sizeof good), NULL) != EMP_OK;
+        emp_anchors_clear(&anchors);
+    }
+    cr_expect_gt(refused, 1000);
+    cr_expect_eq(emp_mem_live_blocks(), before);
+}
