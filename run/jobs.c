@@ -196,6 +196,28 @@ static emp_status refuse(emp_job *job, bool is_read, emp_error *err)
     return EMP_OK;
 }
 
+/* The best so far at any number of evaluations stays the same. */
+static void thin(emp_record *r)
+{
+    int32_t kept = 0;
+
+    for (int32_t i = 0; i < r->point_count; i++) {
+        const emp_curve_point *before = kept > 0 ? &r->curve[kept - 1] : NULL;
+        bool                   has_best = !isnan(r->curve[i].best_s);
+        if (before != NULL && (!has_best || before->best_s <= r->curve[i].best_s))
+            continue;
+        r->curve[kept++] = r->curve[i];
+    }
+    if (kept > 0 && kept < r->point_count) {
+        void *shrunk = emp_realloc(r->curve, (size_t)kept, sizeof *r->curve);
+        if (shrunk != NULL) r->curve = (emp_curve_point *)shrunk;
+        r->point_count = kept;
+    }
+    emp_free(r->metric);
+    r->metric = NULL;
+    r->metric_count = 0;
+}
+
 static emp_status run_job(emp_job *job, emp_error *err)
 {
     const emp_jobs_params *p = job->plan->params;
@@ -221,6 +243,7 @@ static emp_status run_job(emp_job *job, emp_error *err)
         EMP_CHECK(emp_archive_put(p->folder, &job->record, &job->timing, err));
     }
     emp_archive_drop_checkpoint(p->folder, &job->record);
+    if (p->is_lean) thin(&job->record);
     on_job_done(job, is_read);
     return EMP_OK;
 }

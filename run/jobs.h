@@ -50,6 +50,9 @@ typedef struct {
     int32_t     threads;
     bool        is_fresh;  /**< first remove what the folder has of these runs */
     bool        is_single; /**< each run has one thread, even where more are free */
+    /** Records keep no metrics, and of their curves the points where the best changed. What is
+     * saved is whole. */
+    bool is_lean;
     /** A method that finds no placement gives a result that says so; else it is a failure. */
     bool keeps_refusals;
     const volatile sig_atomic_t

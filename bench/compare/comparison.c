@@ -425,7 +425,7 @@ emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params
 
     *out = NULL;
     jobs.keeps_refusals = true;
-    jobs.is_single = true;
+    jobs.is_single = jobs.is_lean = true;
     EMP_TRY(lay_out(&plan, err));
     EMP_TRY(load_tasks(&plan, err));
     EMP_TRY(add_jobs(&plan, err));

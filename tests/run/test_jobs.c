@@ -2,6 +2,7 @@
 /* Many runs: those on record are read, fresh ones leave nothing old behind, and what a stop
  * leaves is gone on from. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,16 @@ static void on_progress(void *context, double done_frac, double remaining_s)
     if (w->reports_left > 0 && --w->reports_left == 0) stop_flag = 1;
 }
 
+/* Best so far after each batch, of lean and of whole records. */
+static double best_after(const emp_record *r, int64_t evaluations)
+{
+    double best_s = NAN;
+
+    for (int32_t i = 0; i < r->point_count && r->curve[i].evaluations <= evaluations; i++)
+        best_s = r->curve[i].best_s;
+    return best_s;
+}
+
 /* Runs JOBS seeds one after the other. */
 static void run_all(watch *w, bool is_fresh, emp_status want)
 {
@@ -85,6 +96,36 @@ static void run_all(watch *w, bool is_fresh, emp_status want)
     }
     cr_expect_eq(ready, w->ready);
     emp_jobs_clear(jobs, JOBS);
+}
+
+static void run_one(emp_job *job, bool is_lean)
+{
+    const emp_jobs_params params = {.folder = folder, .threads = 1, .is_lean = is_lean};
+    emp_error             err = {0};
+
+    *job = (emp_job){.row = "tiny",
+                     .column = "scripted",
+                     .problem = problem.problem,
+                     .run = scripted_params(40 * BATCH, 1),
+                     .cost = 1};
+    cr_assert_eq(emp_jobs_run(job, 1, &params, &err), EMP_OK, "%s", err.msg);
+}
+
+Test(jobs, lean_records_tell_the_best_so_far)
+{
+    emp_job lean, whole;
+
+    run_one(&lean, true); /* the file that it leaves is whole */
+    run_one(&whole, false);
+    cr_expect_eq(whole.record.point_count, 40);
+    cr_expect_lt(lean.record.point_count, 40);
+    cr_expect(lean.record.metric == NULL && lean.record.metric_count == 0);
+    for (int64_t n = BATCH; n <= 40 * BATCH; n += BATCH)
+        cr_expect_eq(best_after(&lean.record, n), best_after(&whole.record, n), "%ld",
+                     (long)n);
+    cr_expect_eq(lean.record.best_step_time_s, whole.record.best_step_time_s);
+    emp_jobs_clear(&lean, 1);
+    emp_jobs_clear(&whole, 1);
 }
 
 Test(jobs, what_is_on_record_is_read)
