@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/tensorflow/tf_attention.h"
 
+#include "graphs/tensorflow/tf_loop.h"
 #include "graphs/tensorflow/tf_ops.h"
 
 /* tf.assert_equal() of two static sizes: returns the Assert op. */
@@ -109,7 +110,8 @@ static emp_port dense(emp_tf *tf, const emp_tf_attention *a, const char *scope,
 {
     const char *outer = emp_tf_reenter(tf, emp_tf_join(tf, a->ops, scope, "/"));
 
-    x = emp_tf_matmul(tf, "MatMul", x, kernel->read, false, false);
+    emp_port weights = emp_tf_loop_invariant(tf, kernel->read);
+    x = emp_tf_matmul(tf, "MatMul", x, weights, false, false);
     emp_tf_leave(tf, outer);
     return x;
 }
@@ -137,8 +139,9 @@ static void create_bahdanau(emp_tf *tf, emp_tf_attention *a)
 /* g v / |v|, computed anew at every step. */
 static emp_port normed_v(emp_tf *tf, const emp_tf_attention *a)
 {
-    emp_port v = emp_tf_op2(tf, "Mul", "mul", a->g.read, a->v.read);
-    emp_port norm = emp_tf_op1(tf, "Square", NULL, a->v.read);
+    emp_port unit = emp_tf_loop_invariant(tf, a->v.read);
+    emp_port v = emp_tf_op2(tf, "Mul", "mul", emp_tf_loop_invariant(tf, a->g.read), unit);
+    emp_port norm = emp_tf_op1(tf, "Square", NULL, unit);
 
     norm = emp_tf_reduce_all(tf, "Sum", NULL, norm);
     norm = emp_tf_op1(tf, "Rsqrt", NULL, norm);
@@ -159,9 +162,13 @@ static emp_port bahdanau_score(emp_tf *tf, emp_tf_attention *a, emp_port query)
     const char *outer = emp_tf_enter(tf, "bahdanau_attention");
     query = emp_tf_expand_dims(tf, query, 1);
     if (!a->has_variables) create_bahdanau(tf, a);
-    emp_port v = is_normed ? normed_v(tf, a) : a->v.read;
-    emp_port sum = emp_tf_op2(tf, "Add", "add", a->keys, query);
-    if (is_normed) sum = emp_tf_op2(tf, "Add", "add", sum, a->b.read);
+    emp_port v = is_normed ? normed_v(tf, a) : emp_tf_loop_invariant(tf, a->v.read);
+    emp_port keys = emp_tf_loop_invariant(tf, a->keys);
+    emp_port sum = emp_tf_op2(tf, "Add", "add", keys, query);
+    if (is_normed) {
+        emp_port bias = emp_tf_loop_invariant(tf, a->b.read);
+        sum = emp_tf_op2(tf, "Add", "add", sum, bias);
+    }
     sum = emp_tf_op1(tf, "Tanh", NULL, sum);
     emp_port product = emp_tf_op2(tf, "Mul", "mul", v, sum);
     product = emp_tf_reduce(tf, "Sum", NULL, product, &last, 1, false);
@@ -174,11 +181,13 @@ static emp_port luong_score(emp_tf *tf, emp_tf_attention *a, emp_port query)
     const char *outer = emp_tf_enter(tf, "luong_attention");
 
     query = emp_tf_expand_dims(tf, query, 1);
-    emp_port product = emp_tf_matmul(tf, "BatchMatMul", query, a->keys, false, true);
+    emp_port keys = emp_tf_loop_invariant(tf, a->keys);
+    emp_port product = emp_tf_matmul(tf, "BatchMatMul", query, keys, false, true);
     product = emp_tf_squeeze(tf, NULL, product, 1U << 1);
     if (a->kind == EMP_TF_SCALED_LUONG) {
         if (!a->has_variables) a->g = scalar(tf, a, "luong_attention/attention_g");
-        product = emp_tf_op2(tf, "Mul", "mul", a->g.read, product);
+        emp_port scale = emp_tf_loop_invariant(tf, a->g.read);
+        product = emp_tf_op2(tf, "Mul", "mul", scale, product);
     }
     emp_tf_leave(tf, outer);
     return product;
@@ -190,7 +199,8 @@ static emp_port read_memory(emp_tf *tf, const emp_tf_attention *a, emp_port scor
     emp_port weight = emp_tf_op1(tf, "Softmax", NULL, scores);
 
     weight = emp_tf_expand_dims(tf, weight, 1);
-    emp_port context = emp_tf_matmul(tf, "BatchMatMul", weight, a->memory, false, false);
+    emp_port memory = emp_tf_loop_invariant(tf, a->memory);
+    emp_port context = emp_tf_matmul(tf, "BatchMatMul", weight, memory, false, false);
     return emp_tf_squeeze(tf, NULL, context, 1U << 1);
 }
 
@@ -211,9 +221,12 @@ static emp_port apply_layer(emp_tf *tf, emp_tf_attention *a, emp_port output,
 emp_port emp_tf_attention_step(emp_tf *tf, emp_tf_attention *a, emp_port input,
                                emp_tf_lstm_state *cell_state)
 {
-    const char    *outer = emp_tf_reenter(tf, a->ops);
-    int32_t        batch = a->cell->batch;
-    const emp_port fed[] = {input, a->attention};
+    const char *outer = emp_tf_reenter(tf, a->ops);
+    int32_t     batch = a->cell->batch;
+
+    a->fed = emp_tf_loop_carry(tf, a->attention);
+    a->time = emp_tf_loop_carry(tf, a->time);
+    const emp_port fed[] = {input, a->fed};
     emp_port       output = emp_tf_concat(tf, NULL, fed, 2, -1);
 
     output = emp_tf_rnn_step(tf, a->cell, output, cell_state);

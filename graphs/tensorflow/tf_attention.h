@@ -27,6 +27,7 @@ typedef struct {
 
     emp_port        keys;      /**< [batch, time, units] */
     emp_port        attention; /**< [batch, units or depth], fed to the next step */
+    emp_port        fed;       /**< the one that the last step was fed */
     emp_port        time;
     emp_tf_variable query_kernel, v, g, b, layer_kernel;
     bool            has_variables;

@@ -7,6 +7,7 @@
 #include "base/arrays.h"
 #include "base/mem.h"
 #include "graphs/tensorflow/tf_grad_internal.h"
+#include "graphs/tensorflow/tf_loop.h"
 #include "graphs/tensorflow/tf_ops.h"
 
 /* One summand of the gradient of a tensor. */
@@ -28,6 +29,7 @@ typedef struct {
     int32_t      queue_head, queue_tail;
     emp_tf_grad *in, *out; /**< of the op at hand */
     emp_port    *terms;    /**< of the sum at hand */
+    emp_port    *popped;   /**< [tensor] of loops: what stacks give back */
     emp_op_id   *gating;
     emp_arrays   arrays; /* all but pool and terms */
 } walk;
@@ -40,6 +42,8 @@ static const emp_tf_grad_entry table[] = {
     {"BiasAdd", emp_tf_grad_bias_add},
     {"ConcatV2", emp_tf_grad_concat},
     {"Conv2D", emp_tf_grad_conv2d},
+    {"Enter", emp_tf_grad_enter},
+    {"Exit", emp_tf_grad_exit},
     {"ExpandDims", emp_tf_grad_reshape},
     {"Fill", emp_tf_grad_fill},
     {"FusedBatchNorm", emp_tf_grad_fused_batch_norm},
@@ -51,6 +55,7 @@ static const emp_tf_grad_entry table[] = {
     {"MaxPool", emp_tf_grad_max_pool},
     {"Mean", emp_tf_grad_mean},
     {"Mul", emp_tf_grad_mul},
+    {"NextIteration", emp_tf_grad_next_iteration},
     {"Pack", emp_tf_grad_pack},
     {"Pad", emp_tf_grad_pad},
     {"RealDiv", emp_tf_grad_real_div},
@@ -122,13 +127,17 @@ static emp_status allocate_walk(emp_tf *tf, walk *w)
     w->pending = EMP_ADD_ARRAY(&w->arrays, int32_t, ops);
     w->head = EMP_ADD_ARRAY(&w->arrays, int32_t, (size_t)tensors + 1);
     w->tail = EMP_ADD_ARRAY(&w->arrays, int32_t, (size_t)tensors + 1);
+    w->popped = EMP_ADD_ARRAY(&w->arrays, emp_port, (size_t)tensors + 1);
     w->queue = EMP_ADD_ARRAY(&w->arrays, emp_op_id, ops + 1);
     w->in = EMP_ADD_ARRAY(&w->arrays, emp_tf_grad, (size_t)inputs);
     w->out = EMP_ADD_ARRAY(&w->arrays, emp_tf_grad, (size_t)outputs);
     w->gating = EMP_ADD_ARRAY(&w->arrays, emp_op_id, (size_t)inputs);
     if (w->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "gradients of %d ops", w->op_count);
-    for (int32_t t = 0; t < tensors; t++) w->head[t] = w->tail[t] = -1;
+    for (int32_t t = 0; t < tensors; t++) {
+        w->head[t] = w->tail[t] = -1;
+        w->popped[t] = EMP_TF_NONE;
+    }
     return EMP_OK;
 }
 
@@ -147,11 +156,26 @@ static emp_status reserve_summand(walk *w, emp_error *err)
     return EMP_OK;
 }
 
+/* Whether iterations of a loop add to the gradient of this tensor one after the other. */
+static bool is_accumulated(const emp_tf *tf, emp_op_id op)
+{
+    return emp_graph_builder_attrs(tf->builder, op)->is_constant;
+}
+
 static void add_grad(emp_tf *tf, walk *w, emp_port of, emp_tf_grad grad)
 {
     emp_tf_fail(tf, reserve_summand(w, tf->err));
     if (!emp_tf_is_ok(tf)) return;
     int32_t tensor = w->first_output[of.op] + of.index;
+    if (is_accumulated(tf, of.op)) {
+        int32_t  head = w->head[tensor];
+        emp_port sum = head < 0 ? EMP_TF_NONE : w->pool[head].grad.values;
+        grad.values = emp_tf_loop_accumulate(tf, of, sum, grad.values);
+        if (head >= 0) {
+            w->pool[head].grad = grad;
+            return;
+        }
+    }
     int32_t entry = w->pool_count++;
     w->pool[entry] = (summand){grad, -1};
     if (w->tail[tensor] < 0) {
@@ -216,14 +240,16 @@ static emp_tf_grad join_slices(emp_tf *tf, const walk *w, int32_t tensor)
 }
 
 /* Sums what arrived for a tensor and keeps the sum. */
-static emp_tf_grad aggregate(emp_tf *tf, walk *w, int32_t tensor)
+static emp_tf_grad aggregate(emp_tf *tf, walk *w, emp_op_id op, int32_t index)
 {
+    int32_t      tensor = w->first_output[op] + index;
     int32_t      head = w->head[tensor], count = 0;
     bool         is_sparse = false;
     emp_op_attrs attrs = {0};
 
     if (head < 0) return EMP_TF_NO_GRAD;
     if (w->pool[head].next < 0) return w->pool[head].grad;
+    emp_tf_twin before = emp_tf_loop_twin(tf, op, "sum", index, EMP_TF_ANY_NAME);
     for (int32_t e = head; e >= 0; e = w->pool[e].next) {
         w->terms[count++] = w->pool[e].grad.values;
         is_sparse = is_sparse || w->pool[e].grad.indices.op >= 0;
@@ -232,6 +258,7 @@ static emp_tf_grad aggregate(emp_tf *tf, walk *w, int32_t tensor)
     emp_tf_grad sum =
         is_sparse ? join_slices(tf, w, tensor)
                   : emp_tf_dense(emp_tf_op(tf, "AddN", NULL, &attrs, w->terms, count));
+    tf->twin = before;
     w->pool[head] = (summand){sum, -1};
     w->tail[tensor] = head;
     return sum;
@@ -294,12 +321,15 @@ static void differentiate(emp_tf *tf, walk *w, emp_op_id op)
         return;
     }
     if (entry->fn == NULL) return;
+    emp_tf_twin before = emp_tf_loop_twin(tf, op, "zeros", 0, EMP_TF_ANY_NAME);
     fill_missing(tf, w, op);
     const char *leaf =
         emp_tf_join(tf, emp_graph_builder_name(tf->builder, op), "_grad", "");
     const char *outer = emp_tf_enter(tf, leaf);
+    emp_tf_loop_twin(tf, op, "", 0, strlen(tf->scope));
     if (emp_tf_is_ok(tf)) entry->fn(tf, op, w->out, w->in);
     if (tf->gate_gradients) gate(tf, w, input_count);
+    tf->twin = before;
     emp_tf_leave(tf, outer);
 }
 
@@ -310,7 +340,7 @@ static void visit(emp_tf *tf, walk *w, emp_op_id op)
     bool                     has_grads = false;
 
     for (int32_t o = w->first_output[op]; o < w->first_output[op + 1]; o++) {
-        w->out[o - w->first_output[op]] = aggregate(tf, w, o);
+        w->out[o - w->first_output[op]] = aggregate(tf, w, op, o - w->first_output[op]);
         has_grads = has_grads || w->head[o] >= 0;
     }
     for (int32_t i = 0; i < input_count; i++) w->in[i] = EMP_TF_NO_GRAD;
@@ -341,6 +371,7 @@ void emp_tf_gradients(emp_tf *tf, emp_port loss, const emp_port *xs, int32_t cou
     emp_port    one = emp_tf_float(tf, NULL, "grad_ys_0", 1.0);
     emp_port    seed = emp_tf_op2(tf, "Fill", NULL, sizes, one);
     if (emp_tf_is_ok(tf)) {
+        emp_tf_loop_set_stacks(tf, w.first_output, w.popped, w.op_count);
         mark_between(tf, &w, loss, xs, count);
         add_grad(tf, &w, loss, emp_tf_dense(seed));
         w.queue[w.queue_tail++] = loss.op;
@@ -353,6 +384,7 @@ void emp_tf_gradients(emp_tf *tf, emp_port loss, const emp_port *xs, int32_t cou
         if (entry >= 0) grads[i] = w.pool[entry].grad;
     }
     emp_tf_leave(tf, outer);
+    tf->stacks = (emp_tf_stacks){0};
     emp_arrays_clear(&w.arrays);
     emp_free(w.pool);
     emp_free(w.terms);

@@ -42,6 +42,9 @@ emp_tf_grad_fn emp_tf_grad_concat, emp_tf_grad_fill, emp_tf_grad_gather,
     emp_tf_grad_slice, emp_tf_grad_split, emp_tf_grad_split_v, emp_tf_grad_transpose,
     emp_tf_grad_unpack;
 
+/* tf_grad_loop.c */
+emp_tf_grad_fn emp_tf_grad_enter, emp_tf_grad_exit, emp_tf_grad_next_iteration;
+
 /* tf_grad_nn.c */
 emp_tf_grad_fn emp_tf_grad_avg_pool, emp_tf_grad_bias_add, emp_tf_grad_conv2d,
     emp_tf_grad_fused_batch_norm, emp_tf_grad_l2_loss, emp_tf_grad_lrn,

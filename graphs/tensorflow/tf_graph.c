@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/tensorflow/tf_loop.h"
 
 emp_status emp_tf_init(emp_tf *tf, emp_error *err)
 {
@@ -27,7 +28,9 @@ void emp_tf_clear(emp_tf *tf)
     emp_graph_builder_destroy(tf->builder);
     emp_arena_clear(&tf->names);
     emp_strmap_clear(&tf->times_asked);
+    emp_strmap_clear(&tf->group_of_key);
     emp_free(tf->control_buffer);
+    emp_free(tf->input_buffer);
     emp_free(tf->variable);
     *tf = (emp_tf){0};
 }
@@ -180,6 +183,25 @@ static int32_t collect_controls(emp_tf *tf, const emp_port *inputs, int32_t coun
 
 /* ---- ops --------------------------------------------------------------------------- */
 
+/* The inputs with those popped that stacks keep; NULL = no memory. */
+static const emp_port *pop_inputs(emp_tf *tf, const emp_port *inputs, int32_t count)
+{
+    if (tf->stacks.forward_count == 0) return inputs;
+    if (count > tf->input_capacity) {
+        emp_port *bigger =
+            (emp_port *)emp_realloc(tf->input_buffer, (size_t)count, sizeof *bigger);
+        if (bigger == NULL) {
+            out_of_memory(tf, "inputs of an op");
+            return NULL;
+        }
+        tf->input_buffer = bigger;
+        tf->input_capacity = count;
+    }
+    for (int32_t i = 0; i < count; i++)
+        tf->input_buffer[i] = emp_tf_loop_pop(tf, inputs[i]);
+    return tf->input_buffer;
+}
+
 emp_port emp_tf_emit(emp_tf *tf, const char *full_name, const char *type,
                      const emp_op_attrs *attrs, const emp_port *inputs, int32_t count)
 {
@@ -187,10 +209,14 @@ emp_port emp_tf_emit(emp_tf *tf, const char *full_name, const char *type,
     emp_op_id                 op = -1;
 
     if (!emp_tf_is_ok(tf)) return EMP_TF_NONE;
+    inputs = pop_inputs(tf, inputs, count);
+    if (!emp_tf_is_ok(tf)) return EMP_TF_NONE;
     int32_t control_count = collect_controls(tf, inputs, count);
     if (!emp_tf_is_ok(tf)) return EMP_TF_NONE;
-    tf->status = emp_graph_builder_add(tf->builder, full_name, type,
-                                       attrs == NULL ? &none : attrs, inputs, count,
+    emp_op_attrs own = attrs == NULL ? none : *attrs;
+    own.colocation = emp_tf_loop_colocation(tf, full_name);
+    if (!emp_tf_is_ok(tf)) return EMP_TF_NONE;
+    tf->status = emp_graph_builder_add(tf->builder, full_name, type, &own, inputs, count,
                                        tf->control_buffer, control_count, &op, tf->err);
     return emp_tf_is_ok(tf) ? (emp_port){op, 0} : EMP_TF_NONE;
 }

@@ -53,7 +53,40 @@ typedef struct {
     emp_op_id        first_inside; /**< ops from here on were made inside the block */
 } emp_tf_control;
 
-enum { EMP_TF_MAX_CONTROLS = 4, EMP_TF_MAX_HIDDEN = 16 };
+/** A while loop under construction (tf_loop.h). */
+enum { EMP_TF_MAX_INVARIANTS = 256 };
+typedef struct {
+    const char *scope;
+    emp_port    time, limit;
+    emp_op_id   condition;   /**< of this iteration */
+    int32_t     iteration;   /**< 1 in the first */
+    int32_t     first_group; /**< colocation of the first op of an iteration */
+    int32_t     op_count;    /**< ops that this iteration has made */
+    bool        is_outside;  /**< what is made now does not belong to an iteration */
+    emp_port    outside[EMP_TF_MAX_INVARIANTS], inside[EMP_TF_MAX_INVARIANTS];
+    int32_t     invariant_count;
+} emp_tf_loop;
+
+/** The ops that a loop made. */
+typedef struct {
+    emp_op_id begin, end;
+} emp_tf_loop_range;
+
+/** See emp_tf_loop_set_stacks(). */
+typedef struct {
+    const int32_t *first_output; /**< Borrowed. */
+    emp_port      *popped;       /**< Borrowed. */
+    int32_t        forward_count;
+} emp_tf_stacks;
+
+/** What the names of ops made now are kept under, so that those of other iterations with the
+ * same names share their device. */
+typedef struct {
+    const char *key;  /**< NULL: they are free */
+    size_t      skip; /**< of a full name; the rest goes with the key */
+} emp_tf_twin;
+
+enum { EMP_TF_MAX_CONTROLS = 4, EMP_TF_MAX_HIDDEN = 16, EMP_TF_MAX_LOOPS = 8 };
 
 typedef struct {
     emp_graph_builder *builder;
@@ -73,6 +106,16 @@ typedef struct {
     int32_t        control_count;
     emp_op_id     *control_buffer;
     int32_t        control_capacity;
+    emp_port      *input_buffer;
+    int32_t        input_capacity;
+
+    emp_tf_loop      *loop; /**< the open one, or NULL. Borrowed. */
+    emp_tf_loop_range loops[EMP_TF_MAX_LOOPS];
+    int32_t           loop_count;
+    emp_tf_stacks     stacks;
+    emp_tf_twin       twin;
+    emp_strmap        group_of_key; /**< colocation by key and name */
+    int32_t           group_count;
 
     emp_port hidden[EMP_TF_MAX_HIDDEN]; /**< see emp_tf_hide_shape() */
     int32_t  hidden_count;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/tensorflow/tf_rnn.h"
 
+#include "graphs/tensorflow/tf_loop.h"
 #include "graphs/tensorflow/tf_ops.h"
 
 static int32_t output_size(const emp_tf_rnn_cell *cell)
@@ -110,8 +111,10 @@ static emp_port lstm(emp_tf *tf, const emp_tf_rnn_cell *cell, int32_t layer,
     const emp_port both[] = {input, state->h};
     emp_port       gates = emp_tf_concat(tf, NULL, both, 2, 1);
 
-    gates = emp_tf_matmul(tf, "MatMul", gates, cell->kernel[layer].read, false, false);
-    gates = emp_tf_op2(tf, "BiasAdd", NULL, gates, cell->bias[layer].read);
+    emp_port kernel = emp_tf_loop_invariant(tf, cell->kernel[layer].read);
+    emp_port bias = emp_tf_loop_invariant(tf, cell->bias[layer].read);
+    gates = emp_tf_matmul(tf, "MatMul", gates, kernel, false, false);
+    gates = emp_tf_op2(tf, "BiasAdd", NULL, gates, bias);
     emp_tf_int(tf, NULL, "Const", 4);
     emp_port split = emp_tf_op(tf, "Split", "split", &four, EMP_TF_PORTS(axis, gates));
     emp_port i = {split.op, 0}, j = {split.op, 1}, f = {split.op, 2}, o = {split.op, 3};
@@ -127,8 +130,8 @@ static emp_port lstm(emp_tf *tf, const emp_tf_rnn_cell *cell, int32_t layer,
     o = emp_tf_op1(tf, "Sigmoid", NULL, o);
     state->h = emp_tf_op2(tf, "Mul", NULL, bounded, o);
     if (cell->projection > 0) {
-        state->h = emp_tf_matmul(tf, "MatMul", state->h, cell->projector[layer].read,
-                                 false, false);
+        emp_port projector = emp_tf_loop_invariant(tf, cell->projector[layer].read);
+        state->h = emp_tf_matmul(tf, "MatMul", state->h, projector, false, false);
     }
     return state->h;
 }
@@ -183,11 +186,41 @@ static emp_port layer_step(emp_tf *tf, emp_tf_rnn_cell *cell, int32_t layer,
     return output;
 }
 
+static emp_tf_lstm_state carry(emp_tf *tf, emp_tf_lstm_state state)
+{
+    return (emp_tf_lstm_state){.c = emp_tf_loop_carry(tf, state.c),
+                               .h = emp_tf_loop_carry(tf, state.h)};
+}
+
+static emp_tf_lstm_state leave(emp_tf *tf, emp_tf_lstm_state state)
+{
+    return (emp_tf_lstm_state){.c = emp_tf_loop_exit(tf, state.c),
+                               .h = emp_tf_loop_exit(tf, state.h)};
+}
+
 emp_port emp_tf_rnn_step(emp_tf *tf, emp_tf_rnn_cell *cell, emp_port input,
                          emp_tf_lstm_state *state)
 {
+    const char *outer = tf->scope;
+
+    for (int32_t layer = 0; layer < cell->layers; layer++) {
+        emp_tf_reenter(tf, cell_scope(tf, cell, cell->ops, layer));
+        state[layer] = carry(tf, state[layer]);
+    }
+    emp_tf_leave(tf, outer);
     for (int32_t layer = 0; layer < cell->layers; layer++) {
         input = layer_step(tf, cell, layer, input, &state[layer]);
     }
     return input;
+}
+
+void emp_tf_rnn_exit(emp_tf *tf, const emp_tf_rnn_cell *cell, emp_tf_lstm_state *state)
+{
+    const char *outer = tf->scope;
+
+    for (int32_t layer = 0; layer < cell->layers; layer++) {
+        emp_tf_reenter(tf, cell_scope(tf, cell, cell->ops, layer));
+        state[layer] = leave(tf, state[layer]);
+    }
+    emp_tf_leave(tf, outer);
 }

@@ -1,6 +1,6 @@
 /** \file graphs/tensorflow/tf_rnn.h
- * Statically unrolled recurrent networks: BasicLSTMCell in a MultiRNNCell, with the
- * DropoutWrapper and ResidualWrapper around each layer when asked for.
+ * Recurrent networks, unrolled or in a while loop: BasicLSTMCell in a MultiRNNCell, with
+ * the DropoutWrapper and ResidualWrapper around each layer when asked for.
  */
 #ifndef EMP_GRAPHS_TENSORFLOW_TF_RNN_H
 #define EMP_GRAPHS_TENSORFLOW_TF_RNN_H
@@ -47,5 +47,8 @@ void emp_tf_zero_state(emp_tf *tf, const emp_tf_rnn_cell *cell, emp_tf_lstm_stat
  * wrappers make their ops in the current scope. */
 emp_port emp_tf_rnn_step(emp_tf *tf, emp_tf_rnn_cell *cell, emp_port input,
                          emp_tf_lstm_state *state);
+
+/** The states that an open loop leaves behind its last step. */
+void emp_tf_rnn_exit(emp_tf *tf, const emp_tf_rnn_cell *cell, emp_tf_lstm_state *state);
 
 #endif /* EMP_GRAPHS_TENSORFLOW_TF_RNN_H */

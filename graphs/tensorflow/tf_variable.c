@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/tensorflow/tf_loop.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/tensorflow/tf_train.h"
 
@@ -54,6 +55,7 @@ emp_tf_variable emp_tf_get_variable(emp_tf *tf, const char *name, emp_dtype dtyp
     const char *outer = emp_tf_reenter(tf, emp_tf_join(tf, full, "/", ""));
     emp_port    value;
 
+    emp_tf_loop_set_outside(tf, true);
     if (initializer == EMP_TF_INIT_VALUE) {
         value = emp_tf_const(tf, NULL, "initial_value", dtype, shape, NULL, 0);
     } else {
@@ -68,6 +70,7 @@ emp_tf_variable emp_tf_get_variable(emp_tf *tf, const char *name, emp_dtype dtyp
     variable.assign = emp_tf_op2(tf, "Assign", NULL, variable.ref, value).op;
     variable.read = emp_tf_op1(tf, "Identity", "read", variable.ref);
     emp_tf_leave(tf, outer);
+    emp_tf_loop_set_outside(tf, false);
     emp_tf_add_variable(tf, &variable);
     return variable;
 }

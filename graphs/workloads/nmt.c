@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Neural machine translation (tensorflow/nmt), statically unrolled: LSTM encoder, LSTM
+/* Neural machine translation (tensorflow/nmt), unrolled or in loops: LSTM encoder, LSTM
  * decoder with attention and input feeding, softmax over the target vocabulary. */
+#include "graphs/tensorflow/tf_loop.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/workloads/nmt_internal.h"
 
@@ -18,6 +19,7 @@ enum {
     PER_STEP_SOFTMAX,
     ATTENTION,
     ARCHITECTURE,
+    DYNAMIC,
     COMMON
 };
 
@@ -42,6 +44,7 @@ const emp_option emp_nmt_params[] = {
                       "how the decoder scores the source words", EMP_TF_BAHDANAU),
     EMP_WORKLOAD_WORD(ARCHITECTURE, "architecture", EMP_NMT_ARCHITECTURE_WORDS,
                       "gnmt: the bottom layer alone attends", EMP_NMT_STANDARD),
+    EMP_WORKLOAD_FLAG(DYNAMIC, "dynamic", "while loops instead of a static unroll", 0),
     EMP_WORKLOAD_COMMON(COMMON, EMP_TF_ADAM, 1, 0),
 };
 
@@ -76,6 +79,7 @@ static emp_nmt read_spec(const int64_t *v)
         .residual = v[RESIDUAL] != 0,
         .bidirectional = v[BIDIRECTIONAL] != 0,
         .per_step_softmax = v[PER_STEP_SOFTMAX] != 0,
+        .dynamic = v[DYNAMIC] != 0,
         .architecture = (emp_nmt_architecture)v[ARCHITECTURE],
         .attention = (emp_tf_attention_kind)v[ATTENTION],
     };
@@ -100,17 +104,24 @@ static emp_port batched_loss(emp_tf *tf, const emp_nmt *m, const emp_port *outpu
 static emp_port per_step_loss(emp_tf *tf, const emp_nmt *m, const emp_port *outputs,
                               const emp_tf_variable *w, emp_port targets)
 {
-    int32_t  steps = m->tgt_steps;
-    emp_port logits[EMP_WORKLOAD_MAX_STEPS];
-    emp_port weights =
+    emp_tf_loop loop;
+    int32_t     steps = m->tgt_steps;
+    emp_port    logits[EMP_WORKLOAD_MAX_STEPS];
+    emp_port    weights =
         emp_tf_placeholder(tf, "tgt_weights", EMP_DTYPE_FLOAT, emp_tf_shape(tf, targets));
     const char *outer = emp_tf_enter(tf, "softmax");
 
     targets = emp_tf_unstack(tf, targets, steps, 1);
     weights = emp_tf_unstack(tf, weights, steps, 1);
+    if (m->dynamic) emp_tf_loop_open(tf, &loop, steps);
     for (int32_t t = 0; t < steps; t++) {
-        logits[t] = emp_tf_matmul(tf, "MatMul", outputs[t], w->read, false, false);
+        emp_tf_loop_step(tf);
+        emp_port x = emp_tf_loop_read(tf, outputs[t]);
+        emp_port weight = emp_tf_loop_invariant(tf, w->read);
+        x = emp_tf_matmul(tf, "MatMul", x, weight, false, false);
+        logits[t] = emp_tf_loop_write(tf, x);
     }
+    emp_tf_loop_close(tf);
     emp_port loss = emp_tf_sequence_loss(tf, logits, targets, weights, steps);
     emp_tf_leave(tf, outer);
     return loss;

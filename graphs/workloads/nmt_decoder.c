@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The decoder of the translation model: LSTM layers with attention and input feeding. */
+#include "graphs/tensorflow/tf_loop.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/workloads/nmt_internal.h"
 
@@ -15,6 +16,7 @@ static void decode_standard(emp_tf *tf, const emp_nmt *m, emp_port memory,
                             const emp_tf_variable *table, emp_port words,
                             emp_tf_lstm_state *state, emp_port *outputs)
 {
+    emp_tf_loop       loop;
     emp_tf_lstm_state zeros[EMP_TF_MAX_LAYERS];
     emp_tf_rnn_cell   cell =
         emp_nmt_cell(m, "decoder/step/attention/multi_rnn_cell/",
@@ -32,10 +34,14 @@ static void decode_standard(emp_tf *tf, const emp_nmt *m, emp_port memory,
     emp_tf_create_wrappers(tf, &cell);
     words = embed(tf, m, table, words);
     emp_tf_attention_zero_state(tf, &attention, zeros);
+    if (m->dynamic) emp_tf_loop_open(tf, &loop, m->tgt_steps);
     for (int32_t t = 0; t < m->tgt_steps; t++) {
-        emp_tf_attention_step(tf, &attention, (emp_port){words.op, t}, state);
-        outputs[t] = attention.attention;
+        emp_tf_loop_step(tf);
+        emp_port x = emp_tf_loop_read(tf, (emp_port){words.op, t});
+        emp_tf_attention_step(tf, &attention, x, state);
+        outputs[t] = emp_tf_loop_write(tf, attention.attention);
     }
+    emp_tf_loop_close(tf);
 }
 
 /* The attention wraps the bottom layer; the layers above read it beside the layer below.
@@ -43,6 +49,7 @@ static void decode_standard(emp_tf *tf, const emp_nmt *m, emp_port memory,
 static void decode_gnmt(emp_tf *tf, const emp_nmt *m, emp_port memory,
                         const emp_tf_variable *table, emp_port words, emp_port *outputs)
 {
+    emp_tf_loop       loop;
     emp_tf_lstm_state state[EMP_TF_MAX_LAYERS];
     emp_tf_rnn_cell   bottom =
         emp_nmt_cell(m, "decoder/cell_0_attention/attention/",
@@ -68,14 +75,17 @@ static void decode_gnmt(emp_tf *tf, const emp_nmt *m, emp_port memory,
     words = embed(tf, m, table, words);
     emp_tf_attention_zero_state(tf, &attention, state);
     emp_tf_zero_state(tf, &above, state + 1);
+    if (m->dynamic) emp_tf_loop_open(tf, &loop, m->tgt_steps);
     for (int32_t t = 0; t < m->tgt_steps; t++) {
-        emp_port before = attention.attention;
-        emp_port x =
-            emp_tf_attention_step(tf, &attention, (emp_port){words.op, t}, state);
+        emp_tf_loop_step(tf);
+        emp_port x = emp_tf_loop_read(tf, (emp_port){words.op, t});
+        x = emp_tf_attention_step(tf, &attention, x, state);
         bool is_new = m->architecture == EMP_NMT_GNMT_V2;
-        above.beside = is_new ? attention.attention : before;
-        outputs[t] = emp_tf_rnn_step(tf, &above, x, state + 1);
+        above.beside = is_new ? attention.attention : attention.fed;
+        x = emp_tf_rnn_step(tf, &above, x, state + 1);
+        outputs[t] = emp_tf_loop_write(tf, x);
     }
+    emp_tf_loop_close(tf);
 }
 
 void emp_nmt_decode(emp_tf *tf, const emp_nmt *m, emp_port memory,

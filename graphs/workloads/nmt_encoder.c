@@ -1,7 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The encoder of the translation model: LSTM layers, the bottom one perhaps both ways. */
+#include "graphs/tensorflow/tf_loop.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/workloads/nmt_internal.h"
+
+/* All steps of a cell in the current scope, from the last one if \a is_backward. Inputs and
+ * outputs may be one array. */
+static void run(emp_tf *tf, const emp_nmt *m, emp_tf_rnn_cell *cell, bool is_backward,
+                const emp_port *inputs, emp_port *outputs, emp_tf_lstm_state *state)
+{
+    emp_tf_loop loop;
+
+    emp_tf_zero_state(tf, cell, state);
+    if (m->dynamic) emp_tf_loop_open(tf, &loop, m->src_steps);
+    for (int32_t i = 0; i < m->src_steps; i++) {
+        int32_t t = is_backward ? m->src_steps - 1 - i : i;
+        emp_tf_loop_step(tf);
+        emp_port x = emp_tf_loop_read(tf, inputs[t]);
+        x = emp_tf_rnn_step(tf, cell, x, state);
+        outputs[t] = emp_tf_loop_write(tf, x);
+    }
+    emp_tf_rnn_exit(tf, cell, state);
+    emp_tf_loop_close(tf);
+}
 
 /* One direction of the bidirectional bottom layer. */
 static void run_direction(emp_tf *tf, const emp_nmt *m, emp_tf_rnn_cell *cell,
@@ -11,11 +32,7 @@ static void run_direction(emp_tf *tf, const emp_nmt *m, emp_tf_rnn_cell *cell,
     const char *outer = emp_tf_enter(tf, name);
 
     if (cell->is_bare) emp_tf_enter(tf, name); /* static_rnn opens its scope once more */
-    emp_tf_zero_state(tf, cell, state);
-    for (int32_t i = 0; i < m->src_steps; i++) {
-        int32_t t = is_backward ? m->src_steps - 1 - i : i;
-        outputs[t] = emp_tf_rnn_step(tf, cell, inputs[t], state);
-    }
+    run(tf, m, cell, is_backward, inputs, outputs, state);
     emp_tf_leave(tf, outer);
 }
 
@@ -78,10 +95,7 @@ emp_port emp_nmt_encode(emp_tf *tf, const emp_nmt *m, emp_port words,
     if (cell.layers > 0) {
         emp_tf_create_wrappers(tf, &cell);
         emp_tf_enter(tf, "rnn");
-        emp_tf_zero_state(tf, &cell, state + below);
-        for (int32_t t = 0; t < m->src_steps; t++) {
-            x[t] = emp_tf_rnn_step(tf, &cell, x[t], state + below);
-        }
+        run(tf, m, &cell, false, x, x, state + below);
     }
     emp_tf_leave(tf, outer);
     return emp_tf_stack(tf, NULL, x, m->src_steps, 1);

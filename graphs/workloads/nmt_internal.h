@@ -24,6 +24,7 @@ typedef struct {
     int64_t               vocab;
     double                keep_input; /**< 1 = no dropout */
     bool                  residual, bidirectional, per_step_softmax;
+    bool                  dynamic; /**< while loops, not a static unroll */
     emp_nmt_architecture  architecture;
     emp_tf_attention_kind attention;
 } emp_nmt;

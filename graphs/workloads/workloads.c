@@ -42,7 +42,7 @@ void emp_workload_train(emp_tf *tf, emp_port loss, const emp_tf_variable *global
 /* ---- the table --------------------------------------------------------------------- */
 
 static const emp_workload families[] = {
-    {"nmt", "translation: LSTM encoder and decoder with attention, statically unrolled",
+    {"nmt", "translation: LSTM encoder and decoder with attention, unrolled or in loops",
      emp_nmt_params, emp_nmt_build},
     {"rnnlm", "language model: LSTM layers, sampled or full softmax, statically unrolled",
      emp_rnnlm_params, emp_rnnlm_build},

@@ -37,8 +37,9 @@ typedef struct {
     uint32_t    kinds;           /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
     uint32_t    host_input_mask; /**< bit i: on a GPU it reads input i in host memory;
                                       bit 31 stands for input 31 and all further ones */
+    int32_t     colocation;   /**< ops of one number share a device; 0 = none binds it */
     int32_t colocation_class; /**< dense; shared by ops that references bind, "x/read" and
-                               * embedding look-ups included */
+                               * embedding look-ups included, and those of one number */
     bool    is_folded;        /**< constant: computed before the step, costs nothing */
     bool    is_alias;         /**< output 0 is input 0's buffer */
 } emp_op;

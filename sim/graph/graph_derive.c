@@ -106,14 +106,27 @@ static int compare_bindings(const void *a, const void *b)
     return (x->op > y->op) - (x->op < y->op);
 }
 
-static emp_status join_as_stated(const emp_graph *g, emp_op_id *parent, emp_error *err)
+/* The number that binds an op by itself; -1 = none. */
+static int32_t number_of(const emp_graph *g, emp_op_id op)
+{
+    return g->stated != NULL ? g->stated[op].colocation : g->op[op].colocation - 1;
+}
+
+static bool has_numbers(const emp_graph *g)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (number_of(g, op) >= 0) return true;
+    return false;
+}
+
+static emp_status join_by_numbers(const emp_graph *g, emp_op_id *parent, emp_error *err)
 {
     emp_status st = EMP_OK;
     binding   *bound = EMP_NEW_ARRAY(binding, (size_t)g->op_count);
 
     if (bound == NULL) EMP_FAIL(EMP_ENOMEM, "colocation of %d ops", g->op_count);
     for (emp_op_id op = 0; op < g->op_count; op++)
-        bound[op] = (binding){g->stated[op].colocation, op};
+        bound[op] = (binding){number_of(g, op), op};
     qsort(bound, (size_t)g->op_count, sizeof *bound, compare_bindings);
     for (int32_t i = 1; i < g->op_count; i++) {
         if (bound[i].colocation >= 0 && bound[i].colocation == bound[i - 1].colocation)
@@ -132,10 +145,8 @@ static emp_status derive_classes(emp_graph *g, emp_error *err)
 
     if (parent == NULL) EMP_FAIL(EMP_ENOMEM, "colocation of %d ops", g->op_count);
     emp_disjoint_init(parent, g->op_count);
-    if (g->stated != NULL)
-        EMP_TRY(join_as_stated(g, parent, err));
-    else
-        join_by_references(g, parent);
+    if (g->stated == NULL) join_by_references(g, parent);
+    if (has_numbers(g)) EMP_TRY(join_by_numbers(g, parent, err));
     /* A root has the lowest id of its class, so it is numbered before its members. */
     g->class_count = 0;
     for (emp_op_id op = 0; op < g->op_count; op++) {
@@ -287,6 +298,8 @@ static void derive_hash(emp_graph *g)
             hash = emp_hash_u64(hash, (uint64_t)g->control[i]);
         hash = emp_hash_u64(hash, g->is_target[op]);
         if (g->stated != NULL) hash = hash_stated(hash, g, op);
+        if (g->op[op].colocation > 0)
+            hash = emp_hash_u64(hash, (uint64_t)g->op[op].colocation_class);
         for (int32_t i = g->output_offset[op]; i < g->output_offset[op + 1]; i++) {
             const emp_tensor *tensor = &g->tensor[i];
             hash = emp_hash_u64(hash, (uint64_t)tensor->dtype);

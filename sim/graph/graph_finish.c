@@ -195,6 +195,7 @@ static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
         uint32_t    host_output_mask = 0;
         EMP_CHECK(emp_node_view(b, op, &view, err));
         fill_op(&view, &g->op[op], &host_output_mask);
+        g->op[op].colocation = view.attrs->colocation;
         fill_tensors(b, g, op, host_output_mask);
     }
     return EMP_OK;

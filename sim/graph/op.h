@@ -82,6 +82,8 @@ typedef struct {
     bool      keep_dims;
     bool      is_inference;         /**< is_training=false of batch norm */
     bool      unique;               /**< candidate samplers */
+    bool      is_constant;          /**< Enter: all iterations read this value */
+    int32_t   colocation;           /**< ops of one number share a device; 0 = none */
     int32_t   strides[4], ksize[4]; /**< in the order of data_format */
     int32_t   axis;                 /**< Pack, Unpack, Concat (v1) */
     int32_t   count;                /**< N, num, num_split */

@@ -209,6 +209,79 @@ Test(workloads, names_tell_the_layer)
     emp_graph_destroy(graph);
 }
 
+/* ---- variants of attention --------------------------------------------------------- */
+
+/* Nodes that are not of gradients or updates. */
+static int32_t count_forward(const char *attention)
+{
+    char       spec[128];
+    int32_t    nodes = 0;
+    emp_graph *graph;
+
+    snprintf(spec, sizeof spec,
+             "nmt:layers=1,steps=7,units=8,vocab=10,batch=2,optimizer=sgd,saver=0,"
+             "attention=%s",
+             attention);
+    graph = build(spec);
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        nodes += strncmp(graph->name[op], "gradients/", 10) != 0;
+    emp_graph_destroy(graph);
+    return nodes;
+}
+
+/* What the Python of contrib.seq2seq makes. A step of Bahdanau's score: MatMul, ExpandDims with
+ * its Const, Add, Tanh, Mul, Sum with its Const. Normed: Mul, Square, Const, Sum, Rsqrt, Mul,
+ * Add more. Luong: ExpandDims with its Const, BatchMatMul, Squeeze; scaled: Mul more. A
+ * trained variable has 7 nodes of a uniform initialiser, or 3 of zeros, or one number, and 3 of
+ * its own; its update is one, its clipping 3 (L2Loss, Mul, Identity). */
+Test(workloads, attention_has_the_nodes_of_its_formula)
+{
+    const int32_t steps = 7, uniform = 10 + 4, zeros = 6 + 4, number = 4 + 4;
+    const int32_t bahdanau = count_forward("bahdanau");
+
+    cr_expect_eq(count_forward("normed_bahdanau") - bahdanau, 7 * steps + number + zeros);
+    cr_expect_eq(count_forward("luong") - bahdanau, (4 - 8) * steps - 2 * uniform);
+    cr_expect_eq(count_forward("scaled_luong") - bahdanau,
+                 (5 - 8) * steps - 2 * uniform + number);
+}
+
+/* d(v . v) = 2 v grad, once grad is there; the norm is computed at every step. */
+Test(workloads, normed_attention_trains_its_norm)
+{
+    emp_graph *graph =
+        build("nmt:layers=1,steps=3,units=8,vocab=10,batch=2,attention=normed_bahdanau");
+    const char square[] =
+        "gradients/decoder/step/step/attention/bahdanau_attention/Square_grad/";
+    char name[160];
+
+    cr_expect_eq(count_type(graph, "RsqrtGrad"), 3);
+    snprintf(name, sizeof name, "%smul/x", square);
+    emp_op_id two = emp_graph_find(graph, name);
+    cr_assert_geq(two, 0, "no op %s", name);
+    cr_expect_eq(graph->control_offset[two + 1] - graph->control_offset[two], 1);
+    snprintf(name, sizeof name, "%smul_1", square);
+    cr_expect_geq(emp_graph_find(graph, name), 0);
+    cr_expect_geq(emp_graph_find(graph, "decoder/step/attention/bahdanau_attention/"
+                                        "attention_g/Adam_1"),
+                  0);
+    emp_graph_destroy(graph);
+}
+
+/* Above the third layer GNMT's decoder adds the input without the attention beside it. */
+Test(workloads, gnmt_adds_what_the_layer_below_put_out)
+{
+    emp_graph *graph =
+        build("nmt:layers=4,steps=2,units=8,vocab=10,batch=2,architecture=gnmt");
+
+    cr_expect_eq(count_type(graph, "SplitV"), 2 * 2, "two layers, two steps");
+    cr_expect_lt(emp_graph_find(graph, "decoder/cell_1/add"), 0);
+    emp_op_id sum = emp_graph_find(graph, "decoder/cell_2_1/add");
+    cr_assert_geq(sum, 0);
+    emp_op_id split = graph->tensor[graph->input[graph->input_offset[sum]]].producer;
+    cr_expect_str_eq(graph->name[split], "decoder/cell_2_1/split");
+    emp_graph_destroy(graph);
+}
+
 /* ---- specs ------------------------------------------------------------------------- */
 
 Test(workloads, table_has_defaults_in_range)
@@ -329,6 +402,7 @@ static struct spec_case small_cases[] = {
      "attention=normed_bahdanau,optimizer=sgd,dropout=1"},
     {"nmt:layers=1,steps=2,units=8,vocab=10,batch=2,architecture=gnmt_v2,"
      "attention=scaled_luong"},
+    {"nmt:layers=2,steps=2,units=8,vocab=10,batch=2,architecture=gnmt_v2,dynamic=1"},
     {"rnnlm:layers=1,steps=2,units=8,vocab=10,batch=2,sampled=3,projection=4"},
     {"rnnlm:layers=1,steps=18,units=8,vocab=10,batch=2,sampled=0,optimizer=momentum"},
 };

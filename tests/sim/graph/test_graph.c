@@ -213,6 +213,33 @@ Test(graph, look_ups_colocate_with_their_table)
     emp_graph_destroy(g);
 }
 
+/* Numbers bind ops that no reference binds, also in the part that a step runs. */
+Test(graph, numbers_colocate)
+{
+    const emp_op_attrs first = {.colocation = 1}, other = {.colocation = 2};
+    emp_graph_builder *b = new_builder();
+    emp_port           x = kit_tensor(b, "x", "f[8]");
+    emp_port           one = kit_op(b, "one", "Neg", &first, 1, x);
+    emp_port           free_op = kit_op(b, "free", "Neg", NULL, 1, one);
+    emp_port           two = kit_op(b, "two", "Tanh", &other, 1, free_op);
+    emp_port           three = kit_op(b, "three", "Tanh", &first, 1, two);
+    emp_graph         *step = NULL;
+
+    emp_graph_builder_set_target(b, three.op);
+    emp_graph *g = kit_finish(b);
+    cr_assert_eq(emp_graph_prune(&step, g, NULL), EMP_OK);
+    const emp_graph *graphs[] = {g, step};
+    for (int i = 0; i < 2; i++) {
+        cr_expect_eq(fact(graphs[i], "one")->colocation_class,
+                     fact(graphs[i], "three")->colocation_class);
+        cr_expect_neq(fact(graphs[i], "two")->colocation_class,
+                      fact(graphs[i], "one")->colocation_class);
+        cr_expect_eq(graphs[i]->class_count, graphs[i]->op_count - 1);
+    }
+    emp_graph_destroy(step);
+    emp_graph_destroy(g);
+}
+
 /* A convolution with fused batch norm, its gradient and momentum. */
 Test(graph, conv_and_batch_norm_train)
 {

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/tensorflow/tf_loop.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graphs/tensorflow/tf_ops.h"
+
+static emp_port pass(emp_tf *tf, const char *name, emp_port value)
+{
+    return emp_tf_op1(tf, "Identity", name, value);
+}
+
+/* ---- one device for all iterations of an op ---------------------------------------- */
+
+/* The n-th op of each iteration. */
+static int32_t forward_group(emp_tf *tf)
+{
+    emp_tf_loop *loop = tf->loop;
+    int32_t      number = loop->first_group + loop->op_count++;
+
+    if (number > tf->group_count) tf->group_count = number;
+    return number;
+}
+
+void emp_tf_loop_set_outside(emp_tf *tf, bool is_outside)
+{
+    if (tf->loop != NULL) tf->loop->is_outside = is_outside;
+}
+
+int32_t emp_tf_loop_colocation(emp_tf *tf, const char *full_name)
+{
+    if (tf->loop != NULL && tf->loop->iteration > 0)
+        return tf->loop->is_outside ? 0 : forward_group(tf);
+    if (tf->twin.key == NULL) return 0;
+    size_t      length = strlen(full_name);
+    const char *rest = tf->twin.skip < length ? full_name + tf->twin.skip : "";
+    const char *key = emp_tf_join(tf, tf->twin.key, "/", rest);
+    int32_t     group = emp_strmap_get(&tf->group_of_key, key, strlen(key));
+    if (group > 0) return group;
+    emp_tf_fail(tf, emp_strmap_set(&tf->group_of_key, key, strlen(key), ++tf->group_count,
+                                   tf->err));
+    return tf->group_count;
+}
+
+emp_tf_twin emp_tf_loop_twin(emp_tf *tf, emp_op_id like, const char *part, int32_t output,
+                             size_t skip)
+{
+    emp_tf_twin         before = tf->twin;
+    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, like);
+    char                key[64];
+
+    tf->twin = (emp_tf_twin){.skip = skip};
+    if (attrs->colocation == 0 && !attrs->is_constant) return before;
+    /* An invariant's Enter is no part of an iteration: it goes by itself. */
+    snprintf(key, sizeof key, "%s%d %s %d", attrs->is_constant ? "Enter " : "",
+             attrs->is_constant ? like : attrs->colocation, part, output);
+    tf->twin.key = emp_tf_join(tf, key, "", "");
+    return before;
+}
+
+/* ---- forward ----------------------------------------------------------------------- */
+
+void emp_tf_loop_open(emp_tf *tf, emp_tf_loop *loop, int32_t steps)
+{
+    const char *outer = emp_tf_enter(tf, "while");
+
+    *loop = (emp_tf_loop){.scope = tf->scope, .first_group = tf->group_count + 1};
+    emp_port zero = emp_tf_int(tf, NULL, "time", 0);
+    emp_port limit = emp_tf_int(tf, NULL, "maximum_iterations", steps);
+    loop->time = zero;
+    loop->limit = emp_tf_op1(tf, "Enter", NULL, limit);
+    emp_tf_leave(tf, outer);
+    tf->loop = loop;
+    emp_tf_loop_range *range = &tf->loops[tf->loop_count++];
+    range->begin = range->end = emp_graph_builder_op_count(tf->builder);
+}
+
+void emp_tf_loop_close(emp_tf *tf)
+{
+    if (tf->loop == NULL) return;
+    tf->loops[tf->loop_count - 1].end = emp_graph_builder_op_count(tf->builder);
+    tf->loop = NULL;
+}
+
+/* Merge: from outside in the first iteration, else from the one before. */
+static emp_port merge(emp_tf *tf, emp_port value)
+{
+    bool is_first = tf->loop->iteration <= 1;
+
+    value = emp_tf_op1(tf, is_first ? "Enter" : "NextIteration", NULL, value);
+    return pass(tf, "Merge", value);
+}
+
+void emp_tf_loop_step(emp_tf *tf)
+{
+    emp_tf_loop *loop = tf->loop;
+
+    if (loop == NULL) return;
+    const char *outer = emp_tf_reenter(tf, loop->scope);
+    loop->iteration++;
+    loop->op_count = 0;
+    emp_port time = merge(tf, loop->time);
+    emp_port less = emp_tf_op2(tf, "Less", NULL, time, loop->limit);
+    loop->condition = emp_tf_op1(tf, "LoopCond", NULL, less).op;
+    emp_tf_begin_controls(tf, &loop->condition, 1);
+    time = pass(tf, "Switch", time);
+    emp_tf_end_controls(tf);
+    loop->time = emp_tf_op_y(tf, "Add", "add", pass(tf, "Identity", time), 1.0);
+    emp_tf_leave(tf, outer);
+}
+
+static emp_port choose(emp_tf *tf, emp_port value)
+{
+    value = merge(tf, value);
+    emp_tf_begin_controls(tf, &tf->loop->condition, 1);
+    value = pass(tf, "Switch", value);
+    emp_tf_end_controls(tf);
+    return value;
+}
+
+/* What belongs to a part of the model lies in the scope of that part. */
+static const char *enter_loop(emp_tf *tf)
+{
+    return emp_tf_reenter(tf, emp_tf_join(tf, tf->scope, "while/", ""));
+}
+
+emp_port emp_tf_loop_carry(emp_tf *tf, emp_port value)
+{
+    if (tf->loop == NULL) return value;
+    const char *outer = enter_loop(tf);
+    value = pass(tf, "Identity", choose(tf, value));
+    emp_tf_leave(tf, outer);
+    return value;
+}
+
+emp_port emp_tf_loop_exit(emp_tf *tf, emp_port value)
+{
+    if (tf->loop == NULL) return value;
+    const char *outer = enter_loop(tf);
+    value = emp_tf_op1(tf, "Exit", NULL, choose(tf, value));
+    emp_tf_leave(tf, outer);
+    return value;
+}
+
+emp_port emp_tf_loop_invariant(emp_tf *tf, emp_port value)
+{
+    emp_tf_loop *loop = tf->loop;
+    emp_op_attrs constant = {.is_constant = true};
+
+    if (loop == NULL) return value;
+    for (int32_t i = 0; i < loop->invariant_count; i++)
+        if (loop->outside[i].op == value.op && loop->outside[i].index == value.index)
+            return loop->inside[i];
+    const char *outer = enter_loop(tf);
+    emp_tf_loop_set_outside(tf, true);
+    emp_port inside = emp_tf_op(tf, "Enter", NULL, &constant, &value, 1);
+    emp_tf_loop_set_outside(tf, false);
+    emp_tf_leave(tf, outer);
+    loop->outside[loop->invariant_count] = value;
+    loop->inside[loop->invariant_count++] = inside;
+    return inside;
+}
+
+static emp_port access(emp_tf *tf, const char *name, emp_port value)
+{
+    if (tf->loop == NULL) return value;
+    const char *outer = emp_tf_reenter(tf, tf->loop->scope);
+    value = pass(tf, name, value);
+    emp_tf_leave(tf, outer);
+    return value;
+}
+
+emp_port emp_tf_loop_read(emp_tf *tf, emp_port value)
+{
+    return access(tf, "TensorArrayReadV3", value);
+}
+
+emp_port emp_tf_loop_write(emp_tf *tf, emp_port value)
+{
+    return access(tf, "TensorArrayWriteV3", value);
+}
+
+/* ---- backward ---------------------------------------------------------------------- */
+
+void emp_tf_loop_set_stacks(emp_tf *tf, const int32_t *first_output, emp_port *popped,
+                            int32_t forward_count)
+{
+    tf->stacks =
+        (emp_tf_stacks){first_output, popped, tf->loop_count > 0 ? forward_count : 0};
+}
+
+/* Whether a loop made it, other than what all iterations share. */
+static bool is_of_an_iteration(const emp_tf *tf, emp_op_id op)
+{
+    const char *type = emp_graph_builder_type(tf->builder, op);
+    bool        is_inside = false;
+
+    for (int32_t i = 0; i < tf->loop_count; i++)
+        is_inside |= tf->loops[i].begin <= op && op < tf->loops[i].end;
+    return is_inside && strcmp(type, "Const") != 0 && strcmp(type, "Enter") != 0;
+}
+
+static emp_port push_and_pop(emp_tf *tf, emp_port port)
+{
+    const char *name = emp_graph_builder_name(tf->builder, port.op);
+    const char *outer = emp_tf_reenter(tf, "");
+
+    emp_tf_loop_twin(tf, port.op, "push", port.index, EMP_TF_ANY_NAME);
+    emp_port popped = pass(tf, emp_tf_join(tf, name, "/StackPushV2", ""), port);
+    emp_tf_loop_twin(tf, port.op, "pop", port.index, EMP_TF_ANY_NAME);
+    popped = pass(tf, emp_tf_join(tf, "gradients/", name, "_grad/StackPopV2"), popped);
+    emp_tf_leave(tf, outer);
+    return popped;
+}
+
+emp_port emp_tf_loop_pop(emp_tf *tf, emp_port port)
+{
+    const emp_tf_stacks stacks = tf->stacks;
+    const emp_tf_twin   twin = tf->twin;
+
+    if (port.op < 0 || port.op >= stacks.forward_count ||
+        !is_of_an_iteration(tf, port.op))
+        return port;
+    emp_port *popped = &stacks.popped[stacks.first_output[port.op] + port.index];
+    if (popped->op < 0) {
+        tf->stacks = (emp_tf_stacks){0}; /* the push reads the tensor itself */
+        *popped = push_and_pop(tf, port);
+        tf->stacks = stacks;
+        tf->twin = twin;
+    }
+    return *popped;
+}
+
+emp_port emp_tf_loop_accumulate(emp_tf *tf, emp_port of, emp_port sum, emp_port grad)
+{
+    const char *name = emp_graph_builder_name(tf->builder, of.op);
+    const char *outer = emp_tf_enter(tf, emp_tf_join(tf, name, "_grad/b_acc", ""));
+    emp_tf_twin before = emp_tf_loop_twin(tf, of.op, "sum", 0, strlen(tf->scope));
+
+    if (sum.op < 0) {
+        sum = emp_tf_const(tf, NULL, "Const", emp_tf_dtype(tf, grad),
+                           emp_tf_shape(tf, grad), NULL, 0);
+        sum = emp_tf_op1(tf, "Enter", NULL, sum);
+    } else {
+        sum = emp_tf_op1(tf, "NextIteration", NULL, sum);
+    }
+    sum = pass(tf, "Switch", pass(tf, "Merge", sum));
+    sum = emp_tf_op2(tf, "Add", NULL, sum, grad);
+    tf->twin = before;
+    emp_tf_leave(tf, outer);
+    return sum;
+}
