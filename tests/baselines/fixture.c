@@ -9,30 +9,51 @@
 
 enum { GPU_NS = 1000000, CPU_NS = 4000000 };
 
+static void expect(emp_status st, const emp_error *err)
+{
+    cr_assert_eq(st, EMP_OK, "%s", err->msg);
+}
+
 fixture *fixture_create(int32_t gpu_count)
 {
-    fixture     *f = EMP_NEW(fixture);
-    emp_machine *m = &f->machine;
+    fixture  *f = EMP_NEW(fixture);
+    emp_error err = {0};
 
-    snprintf(m->name, sizeof m->name, "test%d", gpu_count);
-    m->device_count = 1 + gpu_count;
-    for (int32_t d = 0; d <= gpu_count; d++) {
-        m->device[d].kind = d == 0 ? EMP_DEVICE_CPU : EMP_DEVICE_GPU;
-        m->device[d].peak_flops_per_s = 1e12;
-        m->device[d].memory_bytes = 1 << 30;
-        for (int32_t e = 0; e <= gpu_count; e++)
-            m->route[d][e] = (emp_route){.bytes_per_s = 1e10, .latency_s = 1e-5};
-    }
+    cr_assert_not_null(f);
+    f->machine = task_machine(gpu_count, 1e10, 1e-5);
+    snprintf(f->machine->name, sizeof f->machine->name, "test%d", gpu_count);
+    expect(emp_graph_builder_create(&f->builder, &err), &err);
+    f->op = f->stated_op;
+    f->tensor = f->stated_tensor;
+    f->gpu_cost = f->stated_gpu_cost;
+    f->cpu_cost = f->stated_cpu_cost;
     return f;
+}
+
+void fixture_destroy(fixture *f)
+{
+    task t = {.graph = f->graph, .machine = f->machine, .problem = f->problem};
+
+    emp_graph_builder_destroy(f->builder);
+    task_destroy(&t);
+    emp_free(f);
 }
 
 emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes)
 {
-    emp_op_id op = f->graph.op_count++;
+    char               number[8];
+    emp_op_id          op;
+    emp_error          err = {0};
+    const emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
+    const emp_shape    shape = EMP_SHAPE(1);
 
-    cr_assert_lt(op, FIXTURE_MAX_OPS);
-    snprintf(f->default_name[op], sizeof f->default_name[op], "op%d", op);
-    f->name[op] = name != NULL ? name : f->default_name[op];
+    cr_assert_lt(f->op_count, FIXTURE_MAX_OPS);
+    snprintf(number, sizeof number, "op%d", f->op_count++);
+    if (name == NULL) name = number;
+    expect(emp_graph_builder_declare(f->builder, name, strlen(name), "Thing", 5, &attrs,
+                                     &shape, 1, &op, &err),
+           &err);
+    emp_graph_builder_set_target(f->builder, op);
     f->op[op] = (emp_op){.kinds = EMP_KIND_CPU | EMP_KIND_GPU, .colocation_class = op};
     f->tensor[op] = (emp_tensor){.producer = op, .bytes = output_bytes};
     f->gpu_cost[op] = (emp_gpu_cost){.compute_ns = GPU_NS};
@@ -42,16 +63,19 @@ emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes)
 
 void fixture_edge(fixture *f, emp_op_id from, emp_op_id to)
 {
-    cr_assert(from < to && f->graph.edge_count < FIXTURE_MAX_EDGES);
-    f->from[f->graph.edge_count] = from;
-    f->to[f->graph.edge_count++] = to;
+    emp_error err = {0};
+
+    cr_assert(from < to && f->edge_count < FIXTURE_MAX_EDGES);
+    f->from[f->edge_count] = from;
+    f->to[f->edge_count++] = to;
+    expect(emp_graph_builder_connect(f->builder, (emp_port){from, 0}, to, &err), &err);
 }
 
 void fixture_control(fixture *f, emp_op_id from, emp_op_id to)
 {
-    cr_assert(from < to && f->graph.control_edge_count < FIXTURE_MAX_EDGES);
-    f->control_from[f->graph.control_edge_count] = from;
-    f->control_to[f->graph.control_edge_count++] = to;
+    emp_error err = {0};
+
+    expect(emp_graph_builder_add_control(f->builder, from, to, &err), &err);
 }
 
 void fixture_colocate(fixture *f, emp_op_id op, emp_op_id leader)
@@ -63,7 +87,7 @@ void fixture_cpu_only(fixture *f, emp_op_id op) { f->op[op].kinds = EMP_KIND_CPU
 
 emp_op_id fixture_clique(fixture *f, int32_t count, int64_t bytes)
 {
-    emp_op_id first = f->graph.op_count;
+    emp_op_id first = f->op_count;
 
     for (int32_t i = 0; i < count; i++) {
         fixture_op(f, NULL, bytes);
@@ -72,80 +96,42 @@ emp_op_id fixture_clique(fixture *f, int32_t count, int64_t bytes)
     return first;
 }
 
-/* end[row[key[i]] ..] gets the value[i] of each key, in order of i. */
-static void build_rows(int32_t op_count, int32_t count, const int32_t *key,
-                       const int32_t *value, int32_t *row, int32_t *end)
+/* Facts as stated, and classes numbered densely in order of their leaders. */
+static void state_facts(fixture *f)
 {
-    int32_t filled = 0;
+    emp_graph *g = f->graph;
 
-    for (int32_t op = 0; op < op_count; op++) {
-        row[op] = filled;
-        for (int32_t i = 0; i < count; i++) {
-            if (key[i] == op) end[filled++] = value[i];
-        }
+    memcpy(g->op, f->op, (size_t)f->op_count * sizeof *f->op);
+    memcpy(g->tensor, f->tensor, (size_t)f->op_count * sizeof *f->tensor);
+    g->class_count = 0;
+    for (emp_op_id op = 0; op < f->op_count; op++) {
+        emp_op_id leader = f->op[op].colocation_class; /* fixture_op() numbers them so */
+        g->op[op].colocation_class =
+            leader == op ? g->class_count++ : g->op[leader].colocation_class;
     }
-    row[op_count] = filled;
-}
-
-/* Renumbers classes densely in order of their leaders. */
-static void build_classes(fixture *f)
-{
-    emp_graph *g = &f->graph;
-    int32_t    class_of_leader[FIXTURE_MAX_OPS];
-
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        emp_op_id leader = f->op[op].colocation_class; /* fixture_op numbers them so */
-        if (leader == op) {
-            f->leader_of_class[g->class_count] = op;
-            f->kinds_of_class[g->class_count] = EMP_KIND_CPU | EMP_KIND_GPU;
-            class_of_leader[op] = g->class_count++;
-        }
-        f->op[op].colocation_class = f->class_of_op[op] = class_of_leader[leader];
-        f->kinds_of_class[class_of_leader[leader]] &= f->op[op].kinds;
-    }
+    f->op = g->op;
+    f->tensor = g->tensor;
 }
 
 const emp_problem *fixture_problem(fixture *f)
 {
-    emp_graph *g = &f->graph;
-    int32_t    n = g->op_count;
+    const emp_runtime plain = {.name = ""};
+    emp_error         err = {0};
 
-    build_classes(f);
-    f->type_name[0] = "Add";
-    build_rows(n, g->edge_count, f->to, f->from, f->offset[0], f->end[0]);
-    build_rows(n, g->edge_count, f->from, f->to, f->offset[1], f->end[1]);
-    build_rows(n, g->control_edge_count, f->control_to, f->control_from, f->offset[2],
-               f->end[2]);
-    build_rows(n, g->control_edge_count, f->control_from, f->control_to, f->offset[3],
-               f->end[3]);
-    for (int32_t i = 0; i <= n; i++) f->offset[4][i] = i; /* op i has output i */
-    for (int32_t i = 0; i < n; i++) f->topo[i] = i;
-    g->tensor_count = n;
-    g->name = f->name;
-    g->type = f->type;
-    g->type_name = f->type_name;
-    g->type_entry = f->type_entry;
-    g->type_count = 1;
-    g->op = f->op;
-    g->tensor = f->tensor;
-    g->topo = f->topo;
-    g->output_offset = f->offset[4];
-    g->input_offset = f->offset[0];
-    g->input = f->end[0];
-    g->consumer_offset = f->offset[1];
-    g->consumer = f->end[1];
-    g->control_offset = f->offset[2];
-    g->control = f->end[2];
-    g->control_out_offset = f->offset[3];
-    g->control_out = f->end[3];
-    f->costs = (emp_cost_table){.op_count = n, .gpu = f->gpu_cost, .cpu = f->cpu_cost};
-    f->problem = (emp_problem){.graph = g,
-                               .machine = &f->machine,
-                               .costs = &f->costs,
-                               .kinds_of_class = f->kinds_of_class,
-                               .leader_of_class = f->leader_of_class,
-                               .class_of_op = f->class_of_op};
-    return &f->problem;
+    if (f->problem != NULL) return f->problem;
+    expect(emp_graph_builder_finish(f->builder, &f->graph, &err), &err);
+    state_facts(f);
+    task t = {.graph = f->graph, .machine = f->machine};
+    task_pose(&t, &plain, "");
+    emp_free(t.device_of_op);
+    f->problem = t.problem;
+    memcpy(f->problem->costs->gpu, f->gpu_cost,
+           (size_t)f->op_count * sizeof *f->gpu_cost);
+    memcpy(f->problem->costs->cpu, f->cpu_cost,
+           (size_t)f->op_count * sizeof *f->cpu_cost);
+    f->gpu_cost = f->problem->costs->gpu;
+    f->cpu_cost = f->problem->costs->cpu;
+    return f->problem;
 }
 
 void fixture_place(const emp_method *type, const emp_problem *problem, uint64_t seed,

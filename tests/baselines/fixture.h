@@ -7,36 +7,29 @@
 #define EMP_TESTS_BASELINES_FIXTURE_H
 
 #include "search/method.h"
+#include "tests/support/problems.h"
 
 enum { FIXTURE_MAX_OPS = 128, FIXTURE_MAX_EDGES = 2048 };
 
 typedef struct {
-    emp_graph          graph;
-    emp_machine        machine;
-    emp_cost_table     costs;
-    emp_problem        problem;
+    emp_machine       *machine;
+    emp_graph_builder *builder;
+    emp_graph         *graph; /* since fixture_problem() */
+    emp_problem       *problem;
+    int32_t            op_count, edge_count;
     int32_t            from[FIXTURE_MAX_EDGES], to[FIXTURE_MAX_EDGES]; /* data edges */
-    int32_t            control_from[FIXTURE_MAX_EDGES], control_to[FIXTURE_MAX_EDGES];
-    const char        *name[FIXTURE_MAX_OPS], *type_name[1];
-    const emp_op_type *type_entry[1];
-    int32_t            type[FIXTURE_MAX_OPS];            /* all of one type, "Add" */
-    char               default_name[FIXTURE_MAX_OPS][8]; /* "op7" */
-    emp_op             op[FIXTURE_MAX_OPS];
-    emp_tensor         tensor[FIXTURE_MAX_OPS];
-    emp_gpu_cost       gpu_cost[FIXTURE_MAX_OPS];
-    emp_cpu_cost       cpu_cost[FIXTURE_MAX_OPS];
-    uint32_t           kinds_of_class[FIXTURE_MAX_OPS];
-    emp_op_id          leader_of_class[FIXTURE_MAX_OPS], topo[FIXTURE_MAX_OPS];
-    int32_t            class_of_op[FIXTURE_MAX_OPS];
-    int32_t offset[5][FIXTURE_MAX_OPS + 2]; /* input, control, output, consumer, ... */
-    int32_t end[4][FIXTURE_MAX_EDGES];
+    /* Facts and costs, [op]: what is stated, and then those of the problem. */
+    emp_op       *op, stated_op[FIXTURE_MAX_OPS];
+    emp_tensor   *tensor, stated_tensor[FIXTURE_MAX_OPS];
+    emp_gpu_cost *gpu_cost, stated_gpu_cost[FIXTURE_MAX_OPS];
+    emp_cpu_cost *cpu_cost, stated_cpu_cost[FIXTURE_MAX_OPS];
 } fixture;
 
-/* A machine of one CPU and \a gpu_count GPUs of equal power and links. Free with
- * emp_free(). */
+/* A machine of one CPU and \a gpu_count GPUs of equal power and links. */
 fixture *fixture_create(int32_t gpu_count);
+void     fixture_destroy(fixture *f);
 
-/* Ids are given in order; edges may only lead to higher ids. */
+/* Ids are given in order; edges may only lead to higher ids. NULL names it "op<id>". */
 emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes);
 void      fixture_edge(fixture *f, emp_op_id from, emp_op_id to);
 void      fixture_control(fixture *f, emp_op_id from, emp_op_id to);
@@ -46,7 +39,7 @@ void fixture_cpu_only(fixture *f, emp_op_id op);
 /* Every pair of \a count new ops is linked by \a bytes; returns the first. */
 emp_op_id fixture_clique(fixture *f, int32_t count, int64_t bytes);
 
-/* Builds rows and classes; call once, after the last of the above. */
+/* The problem, which the first call builds, after the last of the above. */
 const emp_problem *fixture_problem(fixture *f);
 
 /* Creates, asks once, destroys; device_of_op[op_count]. Fails the test on an error. */

@@ -24,7 +24,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    emp_free(f);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -120,7 +120,7 @@ Test(moves, go_where_a_neighbor_is_or_by_power)
 {
     int count[3] = {0}, moved = 0;
 
-    f->machine.device[0].peak_flops_per_s = 0.5e12; /* 1 : 2 beside device 2 */
+    f->machine->device[0].peak_flops_per_s = 0.5e12; /* 1 : 2 beside device 2 */
     emp_moves m = create("moves=ops,near=0.5,propagate=0");
     for (uint32_t i = 0; i < DRAWS; i++) {
         emp_device_id device[OPS];

@@ -27,10 +27,10 @@ static fixture *create_machine(void)
 {
     fixture *f = fixture_create(4);
 
-    f->machine.device[0].peak_flops_per_s = 0.05e12;
+    f->machine->device[0].peak_flops_per_s = 0.05e12;
     for (int32_t a = 0; a <= 4; a++) {
         for (int32_t b = 0; b <= 4; b++) {
-            emp_route *r = &f->machine.route[a][b];
+            emp_route *r = &f->machine->route[a][b];
             bool       is_pair = a > 0 && b > 0 && (a - 1) / 2 == (b - 1) / 2;
             r->latency_s = is_pair ? 0.1424e-6 : 0.712e-6;
             r->bytes_per_s = a == 0 || b == 0 ? 0.5e9 : is_pair ? 10e9 : 2e9;
@@ -49,13 +49,12 @@ Test(scotch_arch, describes_a_machine_as_worked_out_by_hand)
     char                 text[EMP_SCOTCH_ARCH_BYTES] = "";
     FILE                *file = fmemopen(text, sizeof text, "w");
 
-    cr_assert_eq(emp_partition_target_init(&target, &f->machine, true, "x", NULL),
-                 EMP_OK);
+    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
     emp_scotch_arch_write(&target, file);
     fclose(file);
     cr_expect_str_eq(text, "deco 0\n5 9\n0 5 8\n1 100 9\n2 100 5\n3 100 6\n4 100 7\n"
                            "64 \n64 4 \n64 20 20 \n64 20 20 4 \n");
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* What Scotch says of the architecture that it has read. */
@@ -67,7 +66,7 @@ Test(scotch_arch, is_read_back_by_scotch)
     SCOTCH_Arch arch;
     int         parts, version, vertices, power, part, at = 0;
 
-    cr_assert_eq(emp_partition_target_init(&target, &f->machine, false, "x", NULL),
+    cr_assert_eq(emp_partition_target_init(&target, f->machine, false, "x", NULL),
                  EMP_OK);
     FILE *file = fmemopen(text, sizeof text, "w");
     emp_scotch_arch_write(&target, file);
@@ -88,7 +87,7 @@ Test(scotch_arch, is_read_back_by_scotch)
     cr_assert_eq(sscanf(saved + at, "%d %*d %d", &part, &power), 2);
     cr_expect_eq(power, 400,
                  "the whole machine is four times as strong as the strongest");
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* What must cross keeps off the slow border between the pairs; where all distances are 1 it
@@ -107,14 +106,14 @@ Test(scotch, complete_architecture_knows_no_slow_links)
     for (uint64_t seed = 0; seed < 8; seed++) {
         fixture_place(&emp_method_mincut, problem, seed, NULL, machine);
         fixture_place(&emp_method_mincut, problem, seed, "arch=complete", complete);
-        for (int32_t i = 0; i < f->graph.edge_count; i++) {
+        for (int32_t i = 0; i < f->edge_count; i++) {
             slow[0] += (machine[f->from[i]] - 1) / 2 != (machine[f->to[i]] - 1) / 2;
             slow[1] += (complete[f->from[i]] - 1) / 2 != (complete[f->to[i]] - 1) / 2;
         }
     }
     cr_expect_lt(slow[0], slow[1], "%d edges over slow links, %d when they are as others",
                  slow[0], slow[1]);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* ---- METIS's constraints ----------------------------------------------------------- */
@@ -148,7 +147,7 @@ Test(metis, memory_is_a_second_constraint)
         cr_expect_eq(share <= 0.5 * 1.1 + 0.0125, with_memory,
                      "memory %d: %.3f of it on a GPU", with_memory, share);
     }
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(partition_graph, memory_is_variables_and_all_outputs)
@@ -168,7 +167,7 @@ Test(partition_graph, memory_is_variables_and_all_outputs)
     cr_expect_eq(memory[0], 1 + 30 + 5 + 100);
     cr_expect_eq(memory[1], 1 + 7);
     emp_partition_graph_destroy(g);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* ---- costs and powers -------------------------------------------------------------- */
@@ -216,7 +215,7 @@ static fixture *create_three_ops(void)
     f->op[0].cost.flops = 8e9;
     f->op[1].cost.flops = f->op[2].cost.flops = 1e9;
     fixture_cpu_only(f, 2);
-    f->machine.device[0].peak_flops_per_s = 0.1e12; /* a tenth of the GPU */
+    f->machine->device[0].peak_flops_per_s = 0.1e12; /* a tenth of the GPU */
     return f;
 }
 
@@ -236,7 +235,7 @@ Test(partition_graph, weighs_ops_by_time_or_by_flops)
                                expected[costs][v] / expected[costs][0], 1e-5);
         emp_partition_graph_destroy(g);
     }
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* What both can run takes 3 ms on the GPU and 8 on the CPU. */
@@ -248,8 +247,7 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
     emp_partition_target target;
     emp_partition_graph *g = NULL;
 
-    cr_assert_eq(emp_partition_target_init(&target, &f->machine, true, "x", NULL),
-                 EMP_OK);
+    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
     cr_expect_float_eq(target.power[0], 0.1 / 1.1, 1e-12);
     emp_partition_target_measure(&target, problem);
     cr_expect_float_eq(target.power[0], 0.375 / 1.375, 1e-12);
@@ -257,7 +255,7 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
     cr_assert_eq(emp_partition_graph_create_with(&g, problem, &params, NULL), EMP_OK);
     cr_expect_float_eq((double)(g->load[2] - 1) / (g->load[0] - 1), 4 * 0.375, 1e-5);
     emp_partition_graph_destroy(g);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* ---- all options ------------------------------------------------------------------- */
@@ -303,16 +301,16 @@ ParameterizedTest(struct seeded *c, partition_options,
         f->op[i].cost.flops = 1e6 + 1e5 * (i % 7);
         for (int32_t k = 1; k <= 3 && k * k <= i; k++) fixture_edge(f, i - k * k, i);
     }
-    f->machine.device[0].cores = 1;
-    f->machine.device[0].clock_hz = 1e9;
-    for (int32_t d = 1; d <= 4; d++) f->machine.device[d].memory_bytes_per_s = 1e11;
+    f->machine->device[0].cores = 1;
+    f->machine->device[0].clock_hz = 1e9;
+    for (int32_t d = 1; d <= 4; d++) f->machine->device[d].memory_bytes_per_s = 1e11;
     const emp_problem *problem = fixture_problem(f);
-    size_t             bytes = (size_t)f->graph.op_count * sizeof *device;
+    size_t             bytes = (size_t)f->op_count * sizeof *device;
     fixture_place(find_type(c->method), problem, 3, c->options, device);
     fixture_place(find_type(c->method), problem, 4, c->options, again);
     fixture_place(find_type(c->method), problem, 3, c->options, again);
     cr_expect_eq(memcmp(device, again, bytes), 0, "%s, %s", c->method, c->options);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 struct wrong {
@@ -359,5 +357,5 @@ ParameterizedTest(struct wrong *c, partition_options, are_refused_in_a_sentence)
                  EMP_EINVAL);
     cr_expect_str_eq(err.msg, c->message);
     cr_expect_null(state);
-    emp_free(f);
+    fixture_destroy(f);
 }

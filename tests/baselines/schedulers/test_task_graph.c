@@ -60,7 +60,7 @@ Test(task_graph, ops_are_tasks_as_they_are)
     cr_expect_eq(t->time_ns[3 * 1 + 0], 4000000);
     cr_expect_eq(t->time_ns[3 * 1 + 2], 9, "issue takes longer than the kernel");
     emp_task_graph_destroy(t);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* All that may use a GPU flows into op 3: one group, and the diamond is one task, in which
@@ -80,7 +80,7 @@ Test(task_graph, a_diamond_is_fused)
     cr_expect_eq(t->time_ns[1], 3 * 1000000 + 9);
     cr_expect_eq(t->tensor_count, 1, "the control edge");
     emp_task_graph_destroy(t);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(task_graph, gpus_alone_where_there_are_kernels)
@@ -92,7 +92,7 @@ Test(task_graph, gpus_alone_where_there_are_kernels)
     for (int32_t op = 0; op < 5; op++)
         cr_expect_eq(t->devices_of_pin[t->pin_of_task[op]], op == 4 ? 1 : 6);
     emp_task_graph_destroy(t);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* An output that is a variable's buffer takes nothing where the variable is. */
@@ -114,7 +114,7 @@ Test(task_graph, what_is_read_of_a_variable_takes_no_memory_at_home)
     cr_expect_eq(t->tensor[1].copy_bytes, 800);
     cr_expect_eq(t->pin_of_task[0], t->pin_of_task[1]);
     emp_task_graph_destroy(t);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* Random ops in random classes, one in eight on the CPU. */
@@ -184,17 +184,16 @@ Test(task_graph, any_graph_is_fused_without_cycles_and_to_the_end)
             cr_expect_eq(t->task_of_op[op] < 0, f->op[op].is_folded);
             live += !f->op[op].is_folded;
         }
-        for (int32_t i = 0; i < f->graph.edge_count; i++) {
+        for (int32_t i = 0; i < f->edge_count; i++) {
             int32_t a = t->task_of_op[f->from[i]], b = t->task_of_op[f->to[i]];
             if (a >= 0 && b >= 0) cr_expect_leq(a, b, "tasks are in topological order");
         }
-        for (int32_t task = 0; task < t->task_count; task++)
-            total += t->time_ns[3 * task + 1];
+        for (int32_t i = 0; i < t->task_count; i++) total += t->time_ns[3 * i + 1];
         cr_expect_eq(total, live * INT64_C(1000000), "every op is in one task");
         expect_fused(t);
         fused += live - t->task_count;
         emp_task_graph_destroy(t);
-        emp_free(f);
+        fixture_destroy(f);
     }
     cr_expect_gt(fused, 1000);
 }
@@ -218,5 +217,5 @@ Test(task_graph, every_failed_allocation_is_reported)
         }
         cr_expect_eq(st, EMP_OK);
     }
-    emp_free(f);
+    fixture_destroy(f);
 }

@@ -51,7 +51,7 @@ Test(clusters, are_what_exchanges_much)
     }
     cr_expect(in_first > 0 && in_first < CLIQUES, "%d of %d", in_first, CLIQUES);
     emp_clusters_destroy(c);
-    emp_free(f);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -66,10 +66,10 @@ Test(clusters, of_few_ops_are_the_ops_and_leave_out_what_has_no_choice)
     for (int i = 0; i < OPS; i++)
         cr_expect_eq(c->fine_of_class[i], i == 3 ? -1 : i < 3 ? i : i - 1);
     emp_clusters_destroy(c);
-    c = create(&f->problem, 64, 1);
+    c = create(f->problem, 64, 1);
     cr_expect_eq(c->coarse_count, 1);
     emp_clusters_destroy(c);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* ---- search ---- */
@@ -138,7 +138,7 @@ Test(ce, finds_the_placement_that_scores_best)
     }
     cr_expect_eq(best, 1.0, "found %g", best);
     emp_method_destroy(&emp_method_ce, s.state);
-    emp_free(f);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -170,7 +170,7 @@ Test(ce, goes_from_coarse_to_fine_where_it_was_best)
     ask(&s);
     for (int k = 0; k < BATCH; k++) cr_expect_arr_eq(s.device[k], best, sizeof best);
     emp_method_destroy(&emp_method_ce, s.state);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(ce, refuses_a_state_that_is_not_its_own)
@@ -196,7 +196,7 @@ Test(ce, refuses_a_state_that_is_not_its_own)
     }
     cr_expect_eq(refused, 3, "elite_count, best, groups_hash");
     emp_method_destroy(&emp_method_ce, s.state);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(ce, learns_nothing_from_what_does_not_fit)
@@ -205,7 +205,7 @@ Test(ce, learns_nothing_from_what_does_not_fit)
     search   s = {0}, fresh = {0};
 
     start(&s, fixture_problem(f), 1, "start_samples=80,coarse=64");
-    start(&fresh, &f->problem, 1, "start_samples=1000000,coarse=64");
+    start(&fresh, f->problem, 1, "start_samples=1000000,coarse=64");
     for (int i = 0; i < 50; i++) { /* through all starts to the fine groups */
         ask(&s);
         ask(&fresh);
@@ -216,7 +216,7 @@ Test(ce, learns_nothing_from_what_does_not_fit)
     }
     emp_method_destroy(&emp_method_ce, s.state);
     emp_method_destroy(&emp_method_ce, fresh.state);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(ce, goes_on_from_its_listed_state)
@@ -230,7 +230,7 @@ Test(ce, goes_on_from_its_listed_state)
         ask(&s);
         score(&s, false);
     }
-    start(&other, &f->problem, 7, "start_samples=80");
+    start(&other, f->problem, 7, "start_samples=80");
     int32_t count = emp_method_ce.list_state(s.state, from);
     cr_assert_eq(emp_method_ce.list_state(other.state, to), count);
     for (int32_t i = 0; i < count; i++) {
@@ -247,5 +247,5 @@ Test(ce, goes_on_from_its_listed_state)
     }
     emp_method_destroy(&emp_method_ce, s.state);
     emp_method_destroy(&emp_method_ce, other.state);
-    emp_free(f);
+    fixture_destroy(f);
 }

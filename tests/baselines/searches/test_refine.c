@@ -323,7 +323,7 @@ Test(refine_nothing, what_cannot_be_moved_is_refused)
         emp_method_create(&state, &emp_method_refine, fixture_problem(f), &params, &err),
         EMP_EUNSUPPORTED, "%s", err.msg);
     cr_expect_null(state);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* ---- allocation failures ---- */

@@ -47,7 +47,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    emp_free(f);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -85,7 +85,7 @@ static search start_seed(const emp_method *method, const char *options, int64_t 
     search    s = {.method = method, .max = EMP_MAX_BATCH};
     emp_error err = {0};
 
-    cr_assert_eq(emp_method_create(&s.state, method, &f->problem, &params, &err), EMP_OK,
+    cr_assert_eq(emp_method_create(&s.state, method, f->problem, &params, &err), EMP_OK,
                  "%s: %s", method->name, err.msg);
     return s;
 }

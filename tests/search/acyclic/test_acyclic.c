@@ -147,7 +147,7 @@ Test(flow_graph, what_comes_back_to_a_class_binds_no_order)
                  "what returns weighs");
     emp_flow_graph_destroy(g);
     emp_partition_graph_destroy(vertices);
-    emp_free(f);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -168,7 +168,7 @@ Test(flow_graph, groups_stand_where_their_first_op_does)
     cr_expect_eq(flow(g, 0, 2), 2, "no edge");
     emp_flow_graph_destroy(g);
     emp_partition_graph_destroy(vertices);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(flow_graph, sort_finds_cycles)
@@ -433,7 +433,7 @@ Test(acyclic, makes_stages_of_a_pipeline)
     for (int32_t d = 1; d <= 3; d++) cr_expect(count[d] >= 30 && count[d] <= 35);
     for (int32_t i = 1; i < 50; i++) cr_expect_geq(device[i], device[i - 1]);
     for (int32_t i = 52; i < 99; i++) cr_expect_geq(device[i], device[i - 1]);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* Four poolings, each a layer, and the gradients of each. */
@@ -469,7 +469,7 @@ Test(acyclic, puts_gradients_where_their_forward_ops_are)
         cr_expect_eq(device[i], i == 0 || i == 1 || i == 6 || i == 7 ? 1 : 2, "op %d", i);
     fixture_place(&emp_method_acyclic, problem, 1, "units=classes", device);
     for (int32_t i = 0; i < 8; i++) cr_expect_eq(device[i], i < 4 ? 1 : 2, "op %d", i);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* Without layers a chain is one group, which would be all on one device. */
@@ -484,5 +484,5 @@ Test(acyclic, takes_classes_where_a_group_is_too_large)
     }
     fixture_place(&emp_method_acyclic, fixture_problem(f), 1, NULL, device);
     for (int32_t i = 0; i < 10; i++) cr_expect_eq(device[i], i < 5 ? 1 : 2, "op %d", i);
-    emp_free(f);
+    fixture_destroy(f);
 }

@@ -76,7 +76,7 @@ Test(members, of_classes_are_their_live_ops)
     cr_expect_arr_eq(m.first, ((int32_t[]){0, 1, 3}), 3 * sizeof(int32_t));
     cr_expect_arr_eq(m.member, ((int32_t[]){1, 0, 2}), 3 * sizeof(int32_t));
     emp_members_clear(&m);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(members, survive_every_allocation_failure)
@@ -120,7 +120,7 @@ Test(clusters, are_the_cliques_and_pairs_of_them)
         for (int32_t l = 0; l < k; l++)
             cr_expect_neq(c->fine_of_class[5 * k], c->fine_of_class[5 * l]);
     emp_clusters_destroy(c);
-    emp_free(f);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -136,7 +136,7 @@ Test(clusters, with_room_for_all_are_single_classes)
     for (int32_t i = 0; i < 20; i++) cr_expect_eq(c->fine_of_class[i], i);
     for (int32_t i = 0; i < 20; i++) cr_expect_eq(c->coarse_of_fine[i], 0);
     emp_clusters_destroy(c);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(clusters, survive_every_allocation_failure)
@@ -148,7 +148,7 @@ Test(clusters, survive_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL),
                                       cr_assert_null(c));
     emp_clusters_destroy(c);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(class_groups, by_cuts_keep_to_their_number)
@@ -178,7 +178,7 @@ Test(class_groups, by_cuts_keep_to_their_number)
         cr_expect(hash == again && hash != 1, "equal groups leave equal hashes");
         emp_members_clear(&ops);
     }
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(class_groups, survive_every_allocation_failure)
@@ -193,5 +193,5 @@ Test(class_groups, survive_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_class_groups_ops(&ops, &hash, p, &params, NULL),
                                       emp_members_clear(&ops));
     emp_members_clear(&ops);
-    emp_free(f);
+    fixture_destroy(f);
 }

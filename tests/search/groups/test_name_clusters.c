@@ -25,9 +25,9 @@ static int32_t cluster(const fixture *f, int32_t *of, int32_t most, int32_t bloc
     emp_error                     err = {0};
     int32_t                       count = 0;
 
-    cr_assert_eq(emp_name_clusters(of, &count, &f->problem, &params, &err), EMP_OK, "%s",
+    cr_assert_eq(emp_name_clusters(of, &count, f->problem, &params, &err), EMP_OK, "%s",
                  err.msg);
-    for (int32_t c = 0; c < f->graph.class_count; c++)
+    for (int32_t c = 0; c < f->graph->class_count; c++)
         cr_assert(of[c] >= -1 && of[c] < count);
     return count;
 }
@@ -59,7 +59,7 @@ Test(name_clusters, walk_through_time_by_their_shortest_series)
     }
     cr_expect_eq(cluster(f, of, 3, 4), 2, "blocks are doubled until there is room");
     cr_expect_eq(cluster(f, of, 1, 4), 1);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(name_clusters, tell_layers_and_directions_apart)
@@ -90,7 +90,7 @@ Test(name_clusters, tell_layers_and_directions_apart)
     cr_expect_eq(cluster(f, of, 100, 8), 7);
     for (int i = 0; i < COUNT; i++)
         cr_expect_eq(of[i], wanted[i], "%s is in %d", names[i], of[i]);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(name_clusters, cut_scopes_to_make_room)
@@ -107,7 +107,7 @@ Test(name_clusters, cut_scopes_to_make_room)
     cr_expect(of[0] == 0 && of[1] == 0 && of[2] == 1);
     cr_expect_eq(cluster(f, of, 1, 8), 1);
     cr_expect_eq(of[3], -1, "has no choice");
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* Scopes without any name to go by, more than there may be. */
@@ -121,7 +121,7 @@ Test(name_clusters, beyond_the_limit_share_the_last)
     fixture_problem(f);
     cr_expect_eq(cluster(f, of, 3, 8), 3);
     cr_expect(of[0] == 0 && of[1] == 1 && of[2] == 2 && of[3] == 2);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* ---- workloads ---- */

@@ -37,7 +37,7 @@ Test(balance, counts_cut_traffic_and_the_fullest_device)
     score = emp_balance_judge(&balance, (const emp_device_id[]){1, 1, 0, 2, 2});
     cr_expect_float_eq(score.cut_frac, 11.0 / 42, 1e-12);
     emp_balance_clear(&balance);
-    emp_free(f);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -57,7 +57,7 @@ Test(balance, a_class_is_where_its_leader_is)
     cr_expect_eq(emp_balance_judge(&balance, (const emp_device_id[]){2, 2, 1}).cut_frac,
                  1.0);
     emp_balance_clear(&balance);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* Up to the tolerance of 5 % balance costs nothing. */
@@ -77,5 +77,5 @@ Test(balance, survives_every_allocation_failure)
     problem = fixture_problem(f);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_balance_init(&balance, problem, NULL), );
     emp_balance_clear(&balance);
-    emp_free(f);
+    fixture_destroy(f);
 }

@@ -29,14 +29,14 @@ static void set_up(cut_case *c)
         EMP_OK);
     cr_assert_eq(c->graph->vertex_count, VERTICES);
     cr_assert_eq(
-        emp_partition_target_init(&c->target, &c->f->machine, false, "test", NULL),
+        emp_partition_target_init(&c->target, c->f->machine, false, "test", NULL),
         EMP_OK);
 }
 
 static void tear_down(cut_case *c)
 {
     emp_partition_graph_destroy(c->graph);
-    emp_free(c->f);
+    fixture_destroy(c->f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -211,12 +211,12 @@ Test(scotch, fixes_what_only_runs_on_the_cpu)
     fixture_cpu_only(f, 8);
     cr_assert_eq(emp_partition_graph_create(&graph, fixture_problem(f), true, NULL),
                  EMP_OK);
-    cr_assert_eq(emp_partition_target_init(&target, &f->machine, true, "test", NULL),
+    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "test", NULL),
                  EMP_OK);
     cr_assert_eq(emp_scotch_map(graph, &target, &options, 1, part, NULL), EMP_OK);
     cr_expect(part[3] == 0 && part[8] == 0);
     emp_partition_graph_destroy(graph);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(scotch, depends_on_its_seed_alone)
@@ -254,5 +254,5 @@ Test(partition_graph, survives_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_partition_graph_create(&graph, problem, true, NULL), );
     emp_partition_graph_destroy(graph);
-    emp_free(f);
+    fixture_destroy(f);
 }

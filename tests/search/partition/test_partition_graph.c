@@ -55,7 +55,7 @@ Test(partition_graph, a_tensor_counts_once_per_reading_vertex)
     cr_expect_eq(traffic(g, a, c), 1 + 100);
     cr_expect_eq(traffic(g, b, c), 1, "a control edge weighs least");
     emp_partition_graph_destroy(g);
-    emp_free(f);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -76,7 +76,7 @@ Test(partition_graph, classes_merge_their_ops_and_parallel_edges)
     cr_expect_eq(traffic(g, 0, 1), 1 + 20 + 30);
     cr_expect_eq(g->load[0] - 1, 3 * (g->load[1] - 1), "three ops weigh three times one");
     emp_partition_graph_destroy(g);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(partition_graph, folded_ops_have_no_vertex_and_no_edges)
@@ -93,7 +93,7 @@ Test(partition_graph, folded_ops_have_no_vertex_and_no_edges)
     cr_expect_eq(g->vertex_of_class[constant], -1);
     cr_expect_eq(traffic(g, g->vertex_of_class[a], g->vertex_of_class[b]), 1 + 5);
     emp_partition_graph_destroy(g);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(partition_graph, cpu_only_classes_are_marked_or_left_out)
@@ -118,7 +118,7 @@ Test(partition_graph, cpu_only_classes_are_marked_or_left_out)
     cr_expect_eq(g->vertex_of_class[host], -1);
     cr_expect_eq(g->row[2], 0, "the edges to the CPU are gone");
     emp_partition_graph_destroy(g);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(partition_graph, huge_weights_are_scaled_into_32_bits)
@@ -139,7 +139,7 @@ Test(partition_graph, huge_weights_are_scaled_into_32_bits)
     cr_expect_geq(both_ways, EMP_PARTITION_TRAFFIC_LIMIT);
     cr_expect_eq(traffic(g, first, first + 1), 1, "a small tensor still weighs 1");
     emp_partition_graph_destroy(g);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(partition_graph, target_lists_devices_with_their_share_of_power)
@@ -147,17 +147,16 @@ Test(partition_graph, target_lists_devices_with_their_share_of_power)
     fixture             *f = fixture_create(3);
     emp_partition_target target;
 
-    f->machine.device[0].peak_flops_per_s = 0.5e12; /* and three GPUs of 1e12 */
-    cr_assert_eq(emp_partition_target_init(&target, &f->machine, true, "x", NULL),
-                 EMP_OK);
+    f->machine->device[0].peak_flops_per_s = 0.5e12; /* and three GPUs of 1e12 */
+    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
     cr_expect_eq(target.count, 4);
     cr_expect_float_eq(target.power[0], 0.5 / 3.5, 1e-12);
     cr_expect_float_eq(target.power[3], 1.0 / 3.5, 1e-12);
-    cr_assert_eq(emp_partition_target_init(&target, &f->machine, false, "x", NULL),
+    cr_assert_eq(emp_partition_target_init(&target, f->machine, false, "x", NULL),
                  EMP_OK);
     cr_expect_eq(target.count, 3);
     cr_expect_eq(target.device[0], 1);
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 Test(partition_graph, target_needs_a_gpu)
@@ -169,9 +168,9 @@ Test(partition_graph, target_needs_a_gpu)
     for (int with_cpu = 0; with_cpu < 2; with_cpu++) {
         err = (emp_error){0};
         cr_expect_eq(
-            emp_partition_target_init(&target, &f->machine, with_cpu, "metis", &err),
+            emp_partition_target_init(&target, f->machine, with_cpu, "metis", &err),
             EMP_EUNSUPPORTED);
         cr_expect_str_eq(err.msg, "method metis: machine test0 has no GPU");
     }
-    emp_free(f);
+    fixture_destroy(f);
 }

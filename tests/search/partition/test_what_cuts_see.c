@@ -62,7 +62,7 @@ Test(op_costs, are_times_or_arithmetic)
     cr_expect_eq(emp_op_costs_cpu_speed(p), 1000007.0 / 4000000.0);
     f->op[a].is_folded = true;
     cr_expect_eq(emp_op_costs_cpu_speed(p), 1.0, "there is nothing to measure");
-    emp_free(f);
+    fixture_destroy(f);
 }
 
 /* A CPU of a tenth of the power of two GPUs. 1 MiB at 10^10 bytes/s and 10 us is 115 us; the
@@ -75,16 +75,15 @@ Test(scotch_arch, is_written_as_stated)
     size_t               size = 0;
     FILE                *file = open_memstream(&text, &size);
 
-    f->machine.device[0].peak_flops_per_s = 1e11;
-    f->machine.route[1][2] = f->machine.route[2][1] =
+    f->machine->device[0].peak_flops_per_s = 1e11;
+    f->machine->route[1][2] = f->machine->route[2][1] =
         (emp_route){.bytes_per_s = 1e10 / 3, .latency_s = 3e-5};
-    cr_assert_eq(emp_partition_target_init(&target, &f->machine, true, "x", NULL),
-                 EMP_OK);
+    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
     emp_scotch_arch_write(&target, file);
     fclose(file);
     /* Domains: {cpu:0, gpu:0} is node 2 with leaves 4 and 5, gpu:1 is node 3. */
     cr_expect_str_eq(text, "deco 0\n3 5\n0 10 4\n1 100 5\n2 100 3\n4 \n4 12 \n", "%s",
                      text);
     free(text);
-    emp_free(f);
+    fixture_destroy(f);
 }
