@@ -244,6 +244,19 @@ void emp_comparison_curves(emp_sheet *s, const emp_comparison *c)
 
 /* ---- all of it ---- */
 
+static void note_tuned(emp_sheet *s, const emp_comparison *c)
+{
+    char     array[512] = "";
+    emp_text line = {array, sizeof array, 0};
+
+    for (int32_t r = 0; r < c->row_count; r++)
+        if (c->set[r] == EMP_TASKS_TUNED)
+            emp_text_add(&line, "%s%s", line.used > 0 ? "; " : "", c->row[r].title);
+    if (line.used > 0)
+        emp_sheet_note(
+            s, "Tuned on, as constants of our own methods were chosen there: %s.", array);
+}
+
 static void note_clock(emp_sheet *s, const emp_comparison *c)
 {
     if (emp_comparison_largest(c, EMP_BY_CLOCK) < 0) return;
@@ -264,6 +277,7 @@ void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
                    "Methods that stop by themselves propose once, whatever the budget. "
                    "Runtime %s.",
                    c->runtime);
+    note_tuned(s, c);
     note_clock(s, c);
     for (int32_t i = 0; i < c->row_count * c->entrant_count; i++) {
         const char *reason = c->cell[i].refusal; /* of any budget the same */

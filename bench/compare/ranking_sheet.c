@@ -79,6 +79,8 @@ static void add_lines(emp_sheet *s, const emp_comparison *c, int32_t b, emp_task
 static void note_tests(emp_sheet *s, const emp_comparison *c,
                        const emp_comparison_test *t)
 {
+    int32_t others = c->entrant_count - 1;
+
     if (isnan(t->friedman.p))
         emp_sheet_note(s,
                        "Too few tasks for Friedman's test and a critical difference: %d, "
@@ -95,15 +97,15 @@ static void note_tests(emp_sheet *s, const emp_comparison *c,
             t->difference);
     if (t->row_count < t->wilcoxon_least)
         emp_sheet_note(s,
-                       "Too few tasks for p: %d, comparing %d methods with the best at "
+                       "Too few tasks for p: %d, comparing %d method%s with the best at "
                        "the 5 %% level needs %d.",
-                       t->row_count, c->entrant_count - 1, t->wilcoxon_least);
+                       t->row_count, others, others == 1 ? "" : "s", t->wilcoxon_least);
     else
         emp_sheet_note(s,
                        "p: Wilcoxon's signed-rank test on task medians against the best, "
-                       "Holm's correction over %d methods. The best is known from the "
-                       "same tasks.",
-                       c->entrant_count - 1);
+                       "Holm's correction over %d method%s. The best is known from "
+                       "the same tasks.",
+                       others, others == 1 ? "" : "s");
 }
 
 void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,

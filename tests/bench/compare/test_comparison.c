@@ -503,6 +503,30 @@ Test(comparison, json_has_what_the_cells_have)
     emp_comparison_destroy(c);
 }
 
+/* Whoever reads must see which tasks flatter our own methods. */
+Test(comparison, text_ranks_tuned_and_fresh_tasks_apart)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one,two", "cpu,anneal");
+    emp_comparison       *c = make(&p);
+    char                 *text = print_text(c);
+
+    cr_expect_eq(count_words(text, "Ranking after 8 evaluations on 1 task of Table 1, on "
+                                   "which constants of our own methods were chosen\n"),
+                 1);
+    cr_expect_eq(count_words(text, "Ranking after 20 evaluations on 1 fresh task\n"), 1);
+    cr_expect_eq(count_words(text,
+                             "Tuned on, as constants of our own methods were chosen "
+                             "there: One layer."),
+                 1);
+    cr_expect_eq(
+        count_words(text, "Too few tasks for p: 1, comparing 1 method with the best "),
+        4);
+    cr_expect_null(strstr(text, "by the clock"));
+    free(text);
+    emp_comparison_destroy(c);
+}
+
 /* ---- what goes wrong ---- */
 
 static void expect_refused(const emp_comparison_params *params, const char *message)
