@@ -1,0 +1,193 @@
+"""Does scripts/check-claims find what the files do not support, and nothing else?"""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "check-claims")
+LOADER = importlib.machinery.SourceFileLoader("check_claims", PATH)
+SCRIPT = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_claims", LOADER))
+LOADER.exec_module(SCRIPT)
+SHEET = """# made by: scripts/emplace table 0
+task,method,preset,shown,budget,seeds,ours_s,min_s,max_s,paper_s,ratio,gain_frac,paper_gain_frac,origin,commit,dirty
+Small net,cpu,,median,0,1,5,5,5,6.25,0.8,,,fitted,c0ffee1234,0
+Small net,gpu,,median,0,1,OOM,OOM,OOM,OOM,,,,inferred,c0ffee1234,0
+Small net,hdp,paper,median,400,3,0.4,0.3,0.5,0.5,0.8,,,predicted,beef567890,1
+Small net,hdp,paper,gain,400,3,,,,,,0.125,0.25,,beef567890,1
+"Net, 2 layers",cpu,,median,0,1,120,120,120,,,,,,c0ffee1234,0
+"Net, 2 layers",gpu,,median,0,1,2,2,2,1,2,,,repeated,c0ffee1234,0
+"Net, 2 layers",hdp,paper,median,400,3,1,1,1,1.25,0.8,,,predicted,beef567890,1
+"""
+TABLE = """<!-- table: bench/results/t.csv
+rows: task
+columns: key | cpu-median: CPU; gpu-median: GPU; hdp-paper-median: HDP; hdp-paper-gain: gain
+cells: range: {}; paper: reported; ratio: ratio
+-->
+<!-- end -->
+"""
+RESULTS = f"""# Results
+
+{TABLE}
+HDP takes 9 s on the net with 2 layers, and is 9 to
+9 % below the CPU. Of 7 pairs 7 are in order. `--budget 400` is a command.
+
+```
+scripts/emplace table 0 > bench/results/t.csv
+```
+"""
+CLAIMS = [
+    "*\tnet with 2 layers",
+    "docs/results.md\tHDP takes {:.0f} s on the net with 2 layers, and is {:.0f} to {:.0f} % below the CPU."
+    '\tbench/results/t.csv\tstep("Net, 2 layers", "hdp-paper-median")'
+    '\tmin(below(step(t, "hdp-paper-median"), step(t, "cpu-median")) for t in tasks)'
+    '\tmax(below(step(t, "hdp-paper-median"), step(t, "cpu-median")) for t in tasks)',
+    "docs/results.md\tOf {} pairs {} are in order.\tbench/results/t.csv"
+    '\tlen(pairs("cpu-median", "gpu-median", "hdp-paper-median"))'
+    '\tsum(pairs("cpu-median", "gpu-median", "hdp-paper-median"))',
+]
+MADE = """| | CPU | reported | ratio | GPU | reported | ratio | HDP | reported | ratio | gain | reported |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| Small net | 5.00* | 6.25 | 0.80 | OOM+ | OOM | same | 0.400 [0.300-0.500] | 0.50 | 0.80 | 12.5 % | 25.0 % |
+| Net, 2 layers | 120.0 | | | 2.00= | 1.00 | 2.00 | 1.00 | 1.25 | 0.80 | | |
+
+- `*` fitted, 1 cells; `+` inferred, 1 cells; `=` repeated, 1 cells; without a mark and predicted, 2 cells.
+- HDP: 400 evaluations, 3 seeds.
+- [t.csv](../bench/results/t.csv), made by `scripts/emplace table 0`, commits c0ffee1, beef567, modified.
+"""
+
+
+class CheckClaims(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(os.chdir, os.getcwd())  # first, so that it is the last of all cleanups
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.write("README.md", "# Net\n\n9 lives\n\n## Results\n\nNone.\n\n## Use\n\n9 lives\n")
+        self.write("docs/results.md", RESULTS)
+        self.write("docs/claims.tsv", "\n".join(CLAIMS))
+        self.write("bench/results/t.csv", SHEET)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def change(self, name, old, new):
+        text = self.read(name)
+        self.assertIn(old, text)
+        self.write(name, text.replace(old, new))
+
+    def run_script(self, *options):
+        with contextlib.redirect_stderr(io.StringIO()) as errors:
+            return SCRIPT.main(["--root", self.folder.name, *options]), errors.getvalue()
+
+    def make(self):
+        self.assertEqual(self.run_script("--write"), (0, ""))
+        self.assertEqual(self.run_script(), (0, ""))
+
+    def expect_error(self, *parts):
+        code, errors = self.run_script()
+        self.assertEqual(code, 1)
+        for part in parts:
+            self.assertIn(part, errors)
+
+    def test_writes_tables_and_figures(self):
+        self.make()
+        self.assertIn(f"-->\n{MADE}<!-- end -->", self.read("docs/results.md"))
+        self.assertIn("HDP takes 1 s on the net with 2 layers, and is 92 to\n99 % below the CPU.", self.read("docs/results.md"))
+        self.assertIn("Of 4 pairs 3 are in order.", self.read("docs/results.md"))
+
+    def test_writing_again_changes_nothing(self):
+        self.make()
+        before = self.read("docs/results.md")
+        self.make()
+        self.assertEqual(self.read("docs/results.md"), before)
+
+    def test_sees_a_changed_file(self):
+        self.make()
+        self.change("bench/results/t.csv", "3,1,1,1,1.25", "3,1.9,1.9,1.9,1.25")
+        self.expect_error("docs/results.md:3: the table is not that of bench/results/t.csv", '"1" is 2 in bench/results/t.csv')
+        self.make()
+
+    def test_sees_a_changed_sentence(self):
+        self.make()
+        self.change("docs/results.md", "92 to", "93 to")
+        self.expect_error('docs/results.md:18: "93" is 92 in bench/results/t.csv')
+
+    def test_sees_a_missing_sentence(self):
+        self.make()
+        self.change("docs/results.md", "are in order", "are ordered")
+        self.expect_error("docs/claims.tsv:3: docs/results.md lacks the sentence: Of 4 pairs 3 are in order.")
+
+    def test_sees_a_changed_table(self):
+        self.make()
+        self.change("docs/results.md", "2.00=", "2.00")
+        self.expect_error("docs/results.md:3: the table is not that of")
+
+    def test_sees_numerals_without_a_source(self):
+        self.make()
+        self.change("docs/results.md", "is a command", "is 12.5 % faster\non three nets")
+        self.expect_error('docs/results.md:19: no table, sentence or name of docs/claims.tsv has "12.5"',
+                          'docs/results.md:20: no table, sentence or name of docs/claims.tsv has "three"')
+
+    def test_figures_of_a_template_need_a_source_too(self):
+        self.make()
+        self.change("docs/claims.tsv", "Of {} pairs {} are", "Of {} pairs 3 are")
+        self.change("docs/claims.tsv", '\tsum(pairs("cpu-median", "gpu-median", "hdp-paper-median"))', "")
+        self.expect_error('no table, sentence or name of docs/claims.tsv has "3"')
+
+    def test_looks_at_the_results_of_the_readme_alone(self):
+        self.make()
+        self.change("README.md", "None.", "None, 5 times.")
+        self.expect_error('README.md:7: no table, sentence or name of docs/claims.tsv has "5"')
+
+    def test_conditions_must_hold(self):
+        self.make()
+        self.change("docs/claims.tsv", '\tlen(pairs(', '\tlen(tasks) == 3\tlen(pairs(')
+        self.expect_error("docs/claims.tsv:3: len(tasks) == 3 does not hold, so the sentence must change")
+        self.change("docs/claims.tsv", "len(tasks) == 3", "len(tasks) == 2")
+        self.assertEqual(self.run_script(), (0, ""))
+
+    def test_words_must_hold(self):
+        self.make()
+        self.change("bench/results/t.csv", "3,1,1,1,1.25", "3,121,121,121,1.25")
+        self.expect_error("docs/claims.tsv:2: 121.0 is not below 120.0, so the sentence must change")
+
+    def test_counts_figures(self):
+        self.change("docs/claims.tsv", "pairs {} are", "pairs {} of {} are")
+        self.expect_error("docs/claims.tsv:3: the template has 3 figures, the expressions have 2")
+
+    def test_names_unknown_things(self):
+        self.change("docs/claims.tsv", "docs/results.md\tOf", "docs/other.md\tOf")
+        self.change("docs/claims.tsv", '"Net, 2 layers", "hdp-paper-median"', '"Net, 2 layers", "hdp"')
+        self.expect_error("docs/claims.tsv:3: docs/other.md is no document; there are README.md, docs/results.md and *",
+                          "docs/claims.tsv:2: 0 rows of bench/results/t.csv have {'task': 'Net, 2 layers', 'key': 'hdp'}, not 1")
+
+    def test_says_how_to_remake_a_file_that_lacks_something(self):
+        command = "remake it with `scripts/emplace table 0 > bench/results/t.csv`"
+        self.change("docs/results.md", "rows: task", "rows: network")
+        self.write("docs/claims.tsv", "")
+        self.run_script("--write")
+        self.assertIn(f"There is no table yet. bench/results/t.csv has no column network: {command}.\n", self.read("docs/results.md"))
+        os.remove(self.path("bench/results/t.csv"))
+        self.run_script("--write")
+        self.assertIn(f"There is no table yet. bench/results/t.csv is missing: {command}.\n", self.read("docs/results.md"))
+        self.write("bench/results/t.csv", SHEET.replace(",gpu,", ",other,"))
+        self.change("docs/results.md", "rows: network", "rows: task")
+        self.run_script("--write")
+        self.assertIn(f"- bench/results/t.csv lacks GPU: {command}.\n", self.read("docs/results.md"))
+
+
+if __name__ == "__main__":
+    unittest.main()
