@@ -83,12 +83,10 @@ void emp_tf_loop_close(emp_tf *tf)
     tf->loop = NULL;
 }
 
-/* Merge: from outside in the first iteration, else from the one before. */
-static emp_port merge(emp_tf *tf, emp_port value)
+/* Enter or NextIteration, and Merge. */
+static emp_port merge(emp_tf *tf, bool is_from_outside, emp_port value)
 {
-    bool is_first = tf->loop->iteration <= 1;
-
-    value = emp_tf_op1(tf, is_first ? "Enter" : "NextIteration", NULL, value);
+    value = emp_tf_op1(tf, is_from_outside ? "Enter" : "NextIteration", NULL, value);
     return pass(tf, "Merge", value);
 }
 
@@ -100,7 +98,7 @@ void emp_tf_loop_step(emp_tf *tf)
     const char *outer = emp_tf_reenter(tf, loop->scope);
     loop->iteration++;
     loop->op_count = 0;
-    emp_port time = merge(tf, loop->time);
+    emp_port time = merge(tf, loop->iteration == 1, loop->time);
     emp_port less = emp_tf_op2(tf, "Less", NULL, time, loop->limit);
     loop->condition = emp_tf_op1(tf, "LoopCond", NULL, less).op;
     emp_tf_begin_controls(tf, &loop->condition, 1);
@@ -110,9 +108,9 @@ void emp_tf_loop_step(emp_tf *tf)
     emp_tf_leave(tf, outer);
 }
 
-static emp_port choose(emp_tf *tf, emp_port value)
+static emp_port choose(emp_tf *tf, bool is_from_outside, emp_port value)
 {
-    value = merge(tf, value);
+    value = merge(tf, is_from_outside, value);
     emp_tf_begin_controls(tf, &tf->loop->condition, 1);
     value = pass(tf, "Switch", value);
     emp_tf_end_controls(tf);
@@ -129,7 +127,7 @@ emp_port emp_tf_loop_carry(emp_tf *tf, emp_port value)
 {
     if (tf->loop == NULL) return value;
     const char *outer = enter_loop(tf);
-    value = pass(tf, "Identity", choose(tf, value));
+    value = pass(tf, "Identity", choose(tf, tf->loop->iteration == 1, value));
     emp_tf_leave(tf, outer);
     return value;
 }
@@ -138,7 +136,7 @@ emp_port emp_tf_loop_exit(emp_tf *tf, emp_port value)
 {
     if (tf->loop == NULL) return value;
     const char *outer = enter_loop(tf);
-    value = emp_tf_op1(tf, "Exit", NULL, choose(tf, value));
+    value = emp_tf_op1(tf, "Exit", NULL, choose(tf, false, value));
     emp_tf_leave(tf, outer);
     return value;
 }

@@ -48,11 +48,11 @@ emp_port emp_tf_loop_write(emp_tf *tf, emp_port value);
 void emp_tf_loop_set_outside(emp_tf *tf, bool is_outside);
 /** The colocation of an op of that name that is made now; 0 = none. */
 int32_t emp_tf_loop_colocation(emp_tf *tf, const char *full_name);
+enum { EMP_TF_ANY_NAME = 1 << 30 };
 /** Makes ops that follow twins of those that other iterations made for \a part and \a output
  * of the op \a like: those with the same name behind the first \a skip bytes, which
  * EMP_TF_ANY_NAME leaves out. Nothing binds them if \a like is outside of loops. Returns what
  * was set before. */
-enum { EMP_TF_ANY_NAME = 1 << 30 };
 emp_tf_twin emp_tf_loop_twin(emp_tf *tf, emp_op_id like, const char *part, int32_t output,
                              size_t skip);
 

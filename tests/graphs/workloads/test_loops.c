@@ -115,6 +115,26 @@ Test(loops, backward_iterations_pop_what_forward_ones_pushed)
     emp_graph_destroy(g);
 }
 
+/* Also a loop of one iteration enters from outside and leaves to it. */
+Test(loops, enter_and_leave)
+{
+    for (int32_t steps = 1; steps <= 3; steps++) {
+        char spec[128];
+        snprintf(spec, sizeof spec,
+                 "nmt:layers=1,bidirectional=0,units=8,batch=2,vocab=20,src_steps=%d,"
+                 "tgt_steps=2,per_step_softmax=0,saver=0,dynamic=1",
+                 steps);
+        emp_graph *g = build(spec);
+        /* Loop variables of the encoder: c and h, and the counter, which is not left. */
+        cr_expect_eq(count(g, "NextIteration", "encoder/rnn/rnn") -
+                         count(g, "NextIteration", "gradients/encoder/rnn/rnn"),
+                     2 * steps);
+        cr_expect_eq(count(g, "NextIteration", "encoder/rnn/while"), steps - 1);
+        cr_expect_eq(count(g, "LoopCond", "encoder"), steps);
+        emp_graph_destroy(g);
+    }
+}
+
 /* ---- where ------------------------------------------------------------------------- */
 
 /* Iteration 1 takes a loop variable from outside, the others from the one before. */
