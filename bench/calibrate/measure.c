@@ -13,9 +13,6 @@
 /* Of a wave of one 64 x 64 tile, for each K. */
 static const double wave_flops = 2.0 * 64 * 64;
 
-/* Rows of a tile: products of few rows fill theirs. */
-enum { TILE_ROWS = 16 };
-
 /* Memory slower than that would hide what arithmetic takes, and that it can be fitted. */
 static const double start_bytes_per_s = 50e9;
 
@@ -61,44 +58,64 @@ const emp_constant emp_measure_constants[EMP_MEASURE_CONSTANTS] = {
      IN_LINK(bytes_per_s)},
     {"step", EMP_CALIBRATE_RUNTIME, "us", 1e-6, 10e-9, 10e-3,
      "beginning and ending a step", IN_RUNTIME(events.step_s)},
+    /* from SHARED on: fitted last, to the benchmarks in which devices work at once */
+    {"beside_clock", EMP_CALIBRATE_GPU, "", 1.0, 1.0, 10.0,
+     "cores that share a clock, a pipeline or a cache", IN_DEVICE(sharing.beside_clock)},
+    {"beside_stream", EMP_CALIBRATE_GPU, "", 1.0, 1.0, 10.0, "cores that share a memory",
+     IN_DEVICE(sharing.beside_stream)},
+    {"copy", EMP_CALIBRATE_GPU, "GB/s", 1e9, 0.2e9, 2e12, any_core,
+     IN_DEVICE(sharing.copy_bytes_per_s)},
+    {"hand_over", EMP_CALIBRATE_GPU, "us", 1e-6, 10e-9, 1e-3,
+     "waking and switching threads", IN_DEVICE(sharing.hand_over_s)},
 };
+enum { SHARED = 23 };
+_Static_assert(EMP_MEASURE_CONSTANTS - SHARED == sizeof(emp_sharing) / sizeof(double),
+               "all of a section sharing");
 _Static_assert(EMP_MEASURE_CONSTANTS <= (int)EMP_FIT_MAX_PARAMETERS, "all can be fitted");
 
 /* ---- machines ---------------------------------------------------------------------- */
 
-emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes)
+emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes,
+                               int32_t core_count)
 {
-    emp_machine   *m = EMP_NEW(emp_machine);
-    const emp_core core = {.op_s = 3e-6,
-                           .kernelless_s = 1e-6,
-                           .cache_bytes = cache_bytes,
-                           .cache_factor = 2.0,
-                           .pack_bytes_per_s = 20e9,
-                           .columns_hz = 2e9,
-                           .columns_input_hz = 1e9,
-                           .light_hz = 5e9,
-                           .divide_hz = 20e9,
-                           .exp_hz = 10e9,
-                           .reduce_hz = 4e9,
-                           .transpose_hz = 2e9,
-                           .move_hz = 4e9,
-                           .pool_hz = 5e9,
-                           .pool_grad_hz = 0.5e9,
-                           .norm_hz = 4e9,
-                           .softmax_hz = 5e9,
-                           .loss_hz = 5e9,
-                           .update_hz = 5e9};
+    emp_machine      *m = EMP_NEW(emp_machine);
+    const emp_core    core = {.op_s = 3e-6,
+                              .kernelless_s = 1e-6,
+                              .cache_bytes = cache_bytes,
+                              .cache_factor = 2.0,
+                              .pack_bytes_per_s = 20e9,
+                              .columns_hz = 2e9,
+                              .columns_input_hz = 1e9,
+                              .light_hz = 5e9,
+                              .divide_hz = 20e9,
+                              .exp_hz = 10e9,
+                              .reduce_hz = 4e9,
+                              .transpose_hz = 2e9,
+                              .move_hz = 4e9,
+                              .pool_hz = 5e9,
+                              .pool_grad_hz = 0.5e9,
+                              .norm_hz = 4e9,
+                              .softmax_hz = 5e9,
+                              .loss_hz = 5e9,
+                              .update_hz = 5e9};
+    const emp_sharing sharing = {.beside_stream = 2.0,
+                                 .beside_clock = 2.0,
+                                 .copy_bytes_per_s = 10e9,
+                                 .hand_over_s = 3e-6};
 
     if (m == NULL) return NULL;
     *m = *machine;
+    m->core_count = core_count;
     for (int32_t d = 0; d < m->device_count; d++) {
         emp_device *device = &m->device[d];
         device->has_core = true;
         device->core = core;
         if (device->kind != EMP_DEVICE_GPU) continue;
+        device->has_sharing = true;
+        device->sharing = sharing;
         device->memory_bytes_per_s = start_bytes_per_s;
         device->gemm_base_s = device->gemm_per_k_s = 0.0;
-        device->gemm_tile_rows = device->conv_tile_rows = TILE_ROWS;
+        device->gemm_tile_rows = device->conv_tile_rows = 1;
         device->split_limit = 1;
         device->gemm_skinny_factor = device->conv_factor = 1.0;
         device->gemm_skinny_limit = 0;
@@ -130,10 +147,15 @@ void emp_measure_derive(emp_machine *machine, emp_runtime *runtime)
 
 /* ---- the fit ----------------------------------------------------------------------- */
 
-struct model {
+/* Some of the constants, and the benchmarks that they are fitted to. */
+struct stage {
     const emp_measure_params *params;
     emp_machine              *machine;
     emp_runtime               runtime;
+    int32_t                   first, count; /* constants */
+    int32_t                   cell_count;
+    int32_t                   cell[EMP_MICRO_MOST];
+    double                    constant[EMP_MEASURE_CONSTANTS]; /* all */
 };
 
 static void set_constants(emp_machine *machine, emp_runtime *runtime,
@@ -147,25 +169,26 @@ static void set_constants(emp_machine *machine, emp_runtime *runtime,
 static emp_status run_model(void *context, const double *parameter, double *value,
                             emp_error *err)
 {
-    struct model             *m = (struct model *)context;
-    const emp_measure_params *p = m->params;
+    struct stage             *s = (struct stage *)context;
+    const emp_measure_params *p = s->params;
     emp_status                status[EMP_MICRO_MOST];
     emp_error                 error[EMP_MICRO_MOST] = {0};
 
     if (p->stop != NULL && *p->stop != 0)
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
-    set_constants(m->machine, &m->runtime, parameter);
+    memcpy(s->constant + s->first, parameter, (size_t)s->count * sizeof *parameter);
+    set_constants(s->machine, &s->runtime, s->constant);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(p->threads)
-    for (int32_t i = 0; i < p->count; i++) {
-        emp_sim_result result = {0};
-        status[i] =
-            emp_step_predict(&result, p->micro[i].graph, p->micro[i].device_of_op,
-                             m->machine, &m->runtime, p->micro[i].name, &error[i]);
+    for (int32_t i = 0; i < s->cell_count; i++) {
+        const emp_micro *micro = &p->micro[s->cell[i]];
+        emp_sim_result   result = {0};
+        status[i] = emp_step_predict(&result, micro->graph, micro->device_of_op,
+                                     s->machine, &s->runtime, micro->name, &error[i]);
         value[i] = (double)result.step_time_ns * 1e-9;
     }
-    for (int32_t i = 0; i < p->count; i++) {
+    for (int32_t i = 0; i < s->cell_count; i++) {
         if (status[i] != EMP_OK)
-            return EMP_ERROR(status[i], "benchmark %s: %s", p->micro[i].name,
+            return EMP_ERROR(status[i], "benchmark %s: %s", p->micro[s->cell[i]].name,
                              error[i].msg);
     }
     return EMP_OK;
@@ -173,7 +196,7 @@ static emp_status run_model(void *context, const double *parameter, double *valu
 
 static void tell(void *context, double done_frac)
 {
-    const emp_measure_params *p = ((struct model *)context)->params;
+    const emp_measure_params *p = ((struct stage *)context)->params;
 
     if (p->on_progress != NULL) p->on_progress(p->context, done_frac);
 }
@@ -198,30 +221,76 @@ static emp_status check(const emp_measure_params *p, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error *err)
+/* What a stage found, among all. */
+static void merge(emp_measurement *m, const struct stage *s, const emp_fit *found)
+{
+    emp_fit *fit = &m->fit;
+
+    fit->fitted_count += found->fitted_count;
+    fit->has_converged &= found->has_converged;
+    for (int32_t j = 0; j < s->count; j++) {
+        int32_t to = s->first + j;
+        fit->is_fitted[to] = found->is_fitted[j];
+        fit->is_at_bound[to] = found->is_at_bound[j];
+        fit->parameter[to] = found->parameter[j];
+        fit->low[to] = found->low[j];
+        fit->high[to] = found->high[j];
+        for (int32_t i = 0; i < s->cell_count; i++)
+            fit->share[to][s->cell[i]] = found->share[j][i];
+    }
+    for (int32_t i = 0; i < s->cell_count; i++) fit->value[s->cell[i]] = found->value[i];
+}
+
+/* Fits constants first .. first + count - 1 to the benchmarks in which devices work at once, or to
+ * those in which they do not. */
+static emp_status fit_stage(emp_measurement *m, const emp_measure_params *p,
+                            int32_t first, int32_t count, bool is_shared, emp_error *err)
 {
     double start[EMP_MEASURE_CONSTANTS], low[EMP_MEASURE_CONSTANTS],
-        high[EMP_MEASURE_CONSTANTS];
-    struct model    model = {p, m->machine, m->runtime};
-    emp_fit_problem problem = {.parameter_count = EMP_MEASURE_CONSTANTS,
-                               .cell_count = p->count,
+        high[EMP_MEASURE_CONSTANTS], target[EMP_MICRO_MOST];
+    emp_fit      found;
+    struct stage s = {.params = p,
+                      .machine = m->machine,
+                      .runtime = m->runtime,
+                      .first = first,
+                      .count = count};
+
+    for (int32_t i = 0; i < p->count; i++) {
+        if (p->micro[i].is_shared != is_shared) continue;
+        target[s.cell_count] = p->measured_s[i];
+        s.cell[s.cell_count++] = i;
+    }
+    memcpy(s.constant, m->fit.parameter, sizeof s.constant);
+    for (int32_t j = 0; j < count; j++) {
+        low[j] = emp_measure_constants[first + j].low;
+        high[j] = emp_measure_constants[first + j].high;
+        start[j] = fmin(fmax(s.constant[first + j], low[j]), high[j]);
+    }
+    emp_fit_problem problem = {.parameter_count = count,
+                               .cell_count = s.cell_count,
                                .start = start,
                                .low = low,
                                .high = high,
-                               .target = p->measured_s,
+                               .target = target,
                                .model = run_model,
                                .on_progress = tell,
-                               .context = &model,
+                               .context = &s,
                                .is_logarithmic = true,
                                .leaves_none_out = true};
+    EMP_CHECK(emp_fit_solve(&found, &problem, err));
+    merge(m, &s, &found);
+    return EMP_OK;
+}
 
-    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++) {
-        low[j] = emp_measure_constants[j].low;
-        high[j] = emp_measure_constants[j].high;
-        start[j] = emp_constant_get(&emp_measure_constants[j], m->machine, &m->runtime);
-        start[j] = fmin(fmax(start[j], low[j]), high[j]);
-    }
-    EMP_CHECK(emp_fit_solve(&m->fit, &problem, err));
+/* What cores take alone does not depend on what they take from each other, so it is fitted first. */
+static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error *err)
+{
+    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++)
+        m->fit.parameter[j] =
+            emp_constant_get(&emp_measure_constants[j], m->machine, &m->runtime);
+    m->fit.has_converged = true;
+    EMP_CHECK(fit_stage(m, p, 0, SHARED, false, err));
+    EMP_CHECK(fit_stage(m, p, SHARED, EMP_MEASURE_CONSTANTS - SHARED, true, err));
     set_constants(m->machine, &m->runtime, m->fit.parameter);
     return EMP_OK;
 }
@@ -235,7 +304,8 @@ emp_status emp_measurement_create(emp_measurement **out, const emp_measure_param
     *out = NULL;
     EMP_TRY(check(params, err));
     EMP_TRY(EMP_ALLOC(m, 1));
-    m->machine = emp_measure_start(params->machine, params->cache_bytes);
+    m->machine =
+        emp_measure_start(params->machine, params->cache_bytes, params->core_count);
     if (m->machine == NULL) EMP_FAIL(EMP_ENOMEM, "machine");
     m->runtime = *params->runtime;
     m->micro = params->micro;

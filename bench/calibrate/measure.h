@@ -27,6 +27,7 @@ typedef struct {
     const emp_machine *machine; /**< where the fit starts; one host */
     const emp_runtime *runtime;
     int64_t            cache_bytes;    /**< of a core, which is not fitted; above 0 */
+    int32_t            core_count;     /**< of the computer: emp_machine.core_count */
     int32_t            threads;        /**< results do not depend on it */
     const volatile sig_atomic_t *stop; /**< OPTIONAL: not 0 ends the fit */
     void (*on_progress)(void *context, double done_frac); /**< OPTIONAL */
@@ -44,18 +45,21 @@ typedef struct {
 } emp_measurement;
 
 /** What may be fitted. */
-enum { EMP_MEASURE_CONSTANTS = 23 };
+enum { EMP_MEASURE_CONSTANTS = 27 };
 extern const emp_constant emp_measure_constants[EMP_MEASURE_CONSTANTS];
 
 /** A copy of \a machine as it is when the fit starts, its groups and its host made of cores
- * of \a cache_bytes; NULL = no memory. */
-emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes);
+ * of \a cache_bytes, of which the computer has \a core_count; NULL = no memory. */
+emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes,
+                               int32_t core_count);
 
 /** Gives hosts the constants of the groups' cores, all devices the peak that products reach, and
  * the runtime what it says of the host's ops. */
 void emp_measure_derive(emp_machine *machine, emp_runtime *runtime);
 
-/** \retval EMP_EINVAL  The machine has several hosts, or no group; the runtime has other
+/** Fits in two stages: what cores take alone, to the benchmarks in which one device works at a
+ * time; then what they take from each other (emp_sharing), to the others.
+ * \retval EMP_EINVAL  The machine has several hosts, or no group; the runtime has other
  * rules than `events`.
  * \retval EMP_EINTERRUPTED  params->stop was set.
  * \retval  What the fit returns. */

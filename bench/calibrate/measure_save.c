@@ -131,6 +131,11 @@ static void print_group(FILE *out, const emp_device *g)
     print_value(out, "conv_factor", g->conv_factor, 1.0, "");
     print_value(out, "kernel_minimum", g->kernel_minimum_s, 1e-6, "us");
     print_core(out, &g->core);
+    fprintf(out, "sharing:\n");
+    print_value(out, "beside_stream", g->sharing.beside_stream, 1.0, "");
+    print_value(out, "beside_clock", g->sharing.beside_clock, 1.0, "");
+    print_value(out, "copy", g->sharing.copy_bytes_per_s, 1e9, "GB/s");
+    print_value(out, "hand_over", g->sharing.hand_over_s, 1e-6, "us");
 }
 
 static void print_host(FILE *out, const emp_device *h)
@@ -212,15 +217,17 @@ static emp_status save_machine(const emp_measurement *m, const struct place *p,
         fprintf(file.stream, "#   %-28s %10.4g s %10.4g s %+6.1f %%\n", m->micro[i].name,
                 m->measured_s[i], m->fit.value[i],
                 100.0 * (m->fit.value[i] / m->measured_s[i] - 1.0));
+    fprintf(file.stream, "description: \"%d groups of %d cores and a host, measured\"\n",
+            groups, emp_machine_first(m->machine, EMP_DEVICE_GPU)->multiprocessors);
+    if (m->machine->core_count > 0)
+        fprintf(file.stream, "cores: %d\n", m->machine->core_count);
     fprintf(file.stream,
-            "description: \"%d groups of %d cores and a host, measured\"\n"
             "nodes:\n"
             "  - {name: \"memory\"}\n"
             "devices:\n"
             "  - {model: \"%.*s-host\", at: \"memory\"}\n"
             "  - {model: \"%.*s-group\", count: %d, at: \"memory\", "
             "bandwidth: \"%.*g GB/s\", latency: \"%.*g us\"}\n",
-            groups, emp_machine_first(m->machine, EMP_DEVICE_GPU)->multiprocessors,
             p->name_length, p->name, p->name_length, p->name, groups, DIGITS,
             link->bytes_per_s * 1e-9, DIGITS, link->latency_s * 1e6);
     EMP_TRY(emp_atomic_file_commit(&file, err));

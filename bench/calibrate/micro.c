@@ -23,6 +23,9 @@ struct entry {
     int32_t     repeats;
 };
 
+/* Of size: whether devices work at once, because it is built twice, for both groups, or by itself. */
+enum { AT_ONCE = 7, TWICE = 1, ITSELF = 2 };
+
 /* ---- where ops lie ----------------------------------------------------------------- */
 
 /* Device d has the scope "d<d>", which ops keep in their names. */
@@ -36,10 +39,22 @@ static int32_t device_of_name(const char *name)
     return name[0] == 'd' && name[1] >= '0' && name[1] <= '9' ? name[1] - '0' : FIRST;
 }
 
+static emp_port variable_on(emp_tf *tf, const char *scope, const char *name,
+                            emp_shape shape)
+{
+    return emp_tf_weights(tf, emp_tf_join(tf, scope, name, ""), shape, EMP_TF_INIT_ZEROS)
+        .read;
+}
+
+/* Of the device whose scope is open, or of the first. */
+static const char *scope_of_variables(const emp_tf *tf)
+{
+    return strncmp(tf->scope, "d2/", 3) == 0 ? "d2/" : "d1/";
+}
+
 static emp_port variable(emp_tf *tf, const char *name, emp_shape shape)
 {
-    return emp_tf_weights(tf, emp_tf_join(tf, "d1/", name, ""), shape, EMP_TF_INIT_ZEROS)
-        .read;
+    return variable_on(tf, scope_of_variables(tf), name, shape);
 }
 
 /* Operand of repeat i. A large one is new each time, so that it comes from memory as in a step
@@ -250,9 +265,10 @@ static void updates(emp_tf *tf, const int64_t *size, int32_t repeats)
         emp_port ref[3];
         take_operand(tf, &g, "g", shape, i);
         for (int32_t k = 0; k < (size[1] != 0 ? 3 : 1); k++)
-            ref[k] = emp_tf_weights(tf, emp_tf_join(tf, "d1/", name[k], ""), shape,
-                                    EMP_TF_INIT_ZEROS)
-                         .ref;
+            ref[k] =
+                emp_tf_weights(tf, emp_tf_join(tf, scope_of_variables(tf), name[k], ""),
+                               shape, EMP_TF_INIT_ZEROS)
+                    .ref;
         add_target(tf, size[1] != 0 ? emp_tf_op(tf, "ApplyAdam", NULL, NULL,
                                                 EMP_TF_PORTS(ref[0], ref[1], ref[2], r, r,
                                                              r, r, r, r, g))
@@ -290,6 +306,41 @@ static void crossings(emp_tf *tf, const int64_t *size, int32_t repeats)
         }
         add_target(tf, y);
     }
+}
+
+/* Products that follow each other on one device. */
+static void product_chain(emp_tf *tf, int32_t device, int64_t side, int32_t count)
+{
+    const char *outer = enter_device(tf, device);
+    emp_port    x = variable(tf, "p", EMP_SHAPE(side, side)), w = x;
+
+    for (int32_t i = 0; i < count; i++)
+        x = emp_tf_matmul(tf, "MatMul", x, w, false, false);
+    emp_tf_leave(tf, outer);
+    add_target(tf, x);
+}
+
+/* size: elements, side and number of products. Both groups multiply while the second one gets
+ * tensors from the first, and as many from the host. */
+static void busy_copies(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    product_chain(tf, FIRST, size[1], (int32_t)size[2]);
+    product_chain(tf, SECOND, size[1], (int32_t)size[2]);
+    for (int32_t i = 0; i < 2 * repeats; i++) {
+        emp_port x = variable_on(tf, i % 2 == 0 ? "d1/" : "d0/", "x", EMP_SHAPE(size[0]));
+        const char *outer = enter_device(tf, SECOND);
+        add_target(tf, emp_tf_op1(tf, "Neg", NULL, x));
+        emp_tf_leave(tf, outer);
+    }
+}
+
+/* size: side of products. The host works beside the first group. */
+static void busy_host(emp_tf *tf, const int64_t *size, int32_t repeats)
+{
+    const int64_t on_host[] = {CPU, 0};
+
+    product_chain(tf, FIRST, size[0], repeats);
+    chain(tf, on_host, repeats);
 }
 
 /* ---- the list ---------------------------------------------------------------------- */
@@ -342,7 +393,21 @@ static const struct entry entries[] = {
     {"copies of 1 MiB", crossings, {256 * KIB, FIRST, SECOND, 1}, 20},
     {"copies of 16 MiB", crossings, {4 * MIB, FIRST, SECOND, 1}, 4},
     {"copies from and to the host", crossings, {256 * KIB, CPU, FIRST, 1}, 20},
-    {"copies both ways at once", crossings, {256 * KIB, FIRST, SECOND, 2}, 20},
+    {"copies both ways at once",
+     crossings,
+     {256 * KIB, FIRST, SECOND, 2, [AT_ONCE] = ITSELF},
+     20},
+    {"product 384x384x384, both", products, {384, 384, 384, [AT_ONCE] = TWICE}, 40},
+    {"product 48x1536x768, both", products, {48, 1536, 768, [AT_ONCE] = TWICE}, 50},
+    {"conv 3x3 48, both", convolutions, {4, 40, 48, 3, 48, 1, 0, [AT_ONCE] = TWICE}, 20},
+    {"add 24 Ki, both", additions, {24 * KIB, [AT_ONCE] = TWICE}, 400},
+    {"add 512 Ki, both", additions, {512 * KIB, [AT_ONCE] = TWICE}, 60},
+    {"add 5 Mi, both", additions, {5 * MIB, [AT_ONCE] = TWICE}, 10},
+    {"logarithm 64 Ki, both", logarithms, {64 * KIB, [AT_ONCE] = TWICE}, 100},
+    {"Adam, both", updates, {2 * MIB, 1, [AT_ONCE] = TWICE}, 10},
+    {"copies of 4 KiB, busy", busy_copies, {KIB, 128, 100, [AT_ONCE] = ITSELF}, 200},
+    {"copies of 1 MiB, busy", busy_copies, {256 * KIB, 128, 150, [AT_ONCE] = ITSELF}, 40},
+    {"host beside a group", busy_host, {128, [AT_ONCE] = ITSELF}, 300},
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };
 _Static_assert(ENTRIES <= (int)EMP_MICRO_MOST, "room for all benchmarks");
@@ -357,6 +422,11 @@ static emp_status build_graph(emp_graph **out, const struct entry *e, emp_error 
 
     EMP_TRY(emp_tf_init(&tf, err));
     e->build(&tf, e->size, e->repeats);
+    if (e->size[AT_ONCE] == TWICE) {
+        const char *outer = enter_device(&tf, SECOND);
+        e->build(&tf, e->size, e->repeats);
+        emp_tf_leave(&tf, outer);
+    }
     EMP_TRY(emp_tf_finish(&tf, &whole));
     EMP_TRY(emp_graph_prune(out, whole, err));
 
@@ -374,6 +444,7 @@ static emp_status build(emp_micro *micro, const struct entry *e,
     emp_problem *problem = NULL;
 
     snprintf(micro->name, sizeof micro->name, "%s", e->name);
+    micro->is_shared = e->size[AT_ONCE] != 0;
     EMP_TRY(build_graph(&micro->graph, e, err));
     const emp_graph *g = micro->graph;
     EMP_TRY(EMP_ALLOC(micro->device_of_op, (size_t)g->op_count));

@@ -17,6 +17,7 @@ typedef struct {
     char           name[EMP_MICRO_NAME_BYTES]; /**< "product 64x2048x1024" */
     emp_graph     *graph;                      /**< of the step */
     emp_device_id *device_of_op;               /**< [op] legal */
+    bool           is_shared;                  /**< several devices work at once */
 } emp_micro;
 
 /** Builds all, for a machine with a CPU and two GPUs (groups of cores); \a micro has room

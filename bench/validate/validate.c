@@ -151,6 +151,17 @@ static emp_status compare_ranks(emp_validation_summary *s, const struct times *t
     return EMP_OK;
 }
 
+static void compare_shared(emp_validation_summary *s, const emp_validation_case *cases,
+                           int32_t count)
+{
+    double sum = 0.0;
+
+    for (int32_t i = 0; i < count; i++)
+        if (fits(&cases[i]) && cases[i].is_shared)
+            sum += fabs(cases[i].predicted_s / cases[i].measured_s - 1.0);
+    s->shared_error_frac = sum / s->shared_count; /* NaN of none */
+}
+
 static void compare_busy(emp_validation_summary *s, const emp_validation_case *cases,
                          int32_t count)
 {
@@ -222,6 +233,7 @@ emp_status emp_validation_summarize(emp_validation_summary    *out,
     EMP_TRY(collect_times(out, cases, count, &t, err));
     EMP_TRY(compare_ranks(out, &t, err));
     if (out->timed_count == 0) out->least_s = out->most_s = NAN;
+    compare_shared(out, cases, count);
     compare_busy(out, cases, count);
     compare_peaks(out, cases, count);
 

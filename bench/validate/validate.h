@@ -61,8 +61,10 @@ double emp_validation_spread(const emp_validation_case *c);
 
 /** NaN where there is nothing to compare. */
 typedef struct {
-    int32_t timed_count;         /**< cases that fit, by both words, and share nothing */
-    int32_t shared_count;        /**< that fit, and share */
+    int32_t timed_count;  /**< cases that fit, by both words, and share nothing */
+    int32_t shared_count; /**< that fit, and share */
+    double
+        shared_error_frac; /**< mean of |error| of these: a machine may know of sharing */
     double  mean_abs_error_frac; /**< of step times; MAPE / 100 */
     double  bias_frac;           /**< mean error, with its sign */
     double  worst_error_frac;    /**< the one farthest from 0, with its sign */

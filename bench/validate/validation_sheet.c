@@ -36,6 +36,7 @@ static const emp_sheet_column summary_columns[] = {
     EMP_COLUMN("workload", "workload", EMP_SHEET_WORD),
     EMP_COLUMN("timed", "timed", EMP_SHEET_COUNT),
     EMP_COLUMN("shared", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("shared_error", NULL, EMP_SHEET_SHARE),
     EMP_COLUMN("least_s", "from", EMP_SHEET_SECONDS),
     EMP_COLUMN("most_s", "to", EMP_SHEET_SECONDS),
     EMP_COLUMN("unsteady", NULL, EMP_SHEET_COUNT),
@@ -116,14 +117,14 @@ void emp_validation_summary_add(emp_sheet *sheet, const char *workload,
 {
     EMP_SHEET_ADD(
         sheet, EMP_V(workload), EMP_V(s->timed_count), EMP_V(s->shared_count),
-        EMP_V(s->least_s), EMP_V(s->most_s), EMP_V(s->unsteady_count),
-        EMP_V(s->worst_spread), EMP_V(s->mean_abs_error_frac), EMP_V(s->bias_frac),
-        EMP_V(s->constant_error_frac), EMP_V(s->roofline_error_frac), EMP_V(s->spearman),
-        EMP_V(s->roofline_spearman), EMP_V(s->copies_spearman), EMP_V(s->constant_s),
-        EMP_V(s->worst_error_frac), EMP_V(s->kendall), EMP_V(s->apart_count),
-        EMP_V(s->apart_in_order), EMP_V(s->busy_error_frac), EMP_V(s->peak_error_frac),
-        EMP_V(s->worst_peak_error_frac), EMP_V(s->both_fit), EMP_V(s->both_oom),
-        EMP_V(s->missed_oom), EMP_V(s->false_oom));
+        EMP_V(s->shared_error_frac), EMP_V(s->least_s), EMP_V(s->most_s),
+        EMP_V(s->unsteady_count), EMP_V(s->worst_spread), EMP_V(s->mean_abs_error_frac),
+        EMP_V(s->bias_frac), EMP_V(s->constant_error_frac), EMP_V(s->roofline_error_frac),
+        EMP_V(s->spearman), EMP_V(s->roofline_spearman), EMP_V(s->copies_spearman),
+        EMP_V(s->constant_s), EMP_V(s->worst_error_frac), EMP_V(s->kendall),
+        EMP_V(s->apart_count), EMP_V(s->apart_in_order), EMP_V(s->busy_error_frac),
+        EMP_V(s->peak_error_frac), EMP_V(s->worst_peak_error_frac), EMP_V(s->both_fit),
+        EMP_V(s->both_oom), EMP_V(s->missed_oom), EMP_V(s->false_oom));
 }
 
 /* ---- read -------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "cli/options/replay_runner.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
+#include "replay/cpu/cores.h"
 #include "replay/planner/plan_from_problem.h"
 
 enum { DIGITS = 4, MIB = 1 << 20 };
@@ -325,6 +326,8 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
                                  .machine = b->machine,
                                  .runtime = &b->runtime,
                                  .cache_bytes = cache > 0 ? cache : usual_cache_bytes,
+                                 .core_count =
+                                     a->replay.cores != NULL ? 0 : emp_cpu_core_count(),
                                  .threads = a->threads,
                                  .stop = cli_stop_flag(),
                                  .on_progress = on_fit,

@@ -86,8 +86,8 @@ static void add_notes(emp_sheet *sheet, const cli_validate_part *p)
     if (s->shared_count > 0)
         emp_sheet_note(sheet,
                        "%d placements kept two devices busy on the same cores or GPU; "
-                       "errors of time are those of the others",
-                       s->shared_count);
+                       "errors of time are those of the others (theirs: %.1f %%)",
+                       s->shared_count, 100.0 * s->shared_error_frac);
     if (s->unsteady_count > 0)
         emp_sheet_note(
             sheet, "%d measurements spread by more than %.0f %%, the worst by %.0f %%",

@@ -73,6 +73,14 @@ emp_status emp_cpu_cores_choose(emp_cpu_cores *cores, const emp_replay_plan *pla
     return EMP_OK;
 }
 
+int32_t emp_cpu_core_count(void)
+{
+    cpu_set_t set;
+    int16_t   usable[CPU_SETSIZE];
+
+    return list_usable(usable, &set);
+}
+
 emp_status emp_cpu_pin(pthread_t thread, const int32_t *core, int32_t count,
                        emp_error *err)
 {

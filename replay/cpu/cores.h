@@ -23,6 +23,9 @@ emp_status emp_cpu_cores_choose(emp_cpu_cores *cores, const emp_replay_plan *pla
                                 const emp_replay_options *options, const bool *is_wanted,
                                 emp_error *err);
 
+/** Cores that this program may use; at least 1. */
+int32_t emp_cpu_core_count(void);
+
 /** Keeps a thread on these cores. */
 emp_status emp_cpu_pin(pthread_t thread, const int32_t *core, int32_t count,
                        emp_error *err);

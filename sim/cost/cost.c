@@ -7,6 +7,9 @@
 
 enum { TILE_COLUMNS = 64, FLOAT_BYTES = 4 };
 
+/* Of one 64 x 64 tile, for each K. */
+static const double WAVE_FLOPS = 2.0 * 64 * 64;
+
 emp_time_ns emp_ns_of_seconds(double seconds)
 {
     return seconds * 1e9 < (double)EMP_COST_LIMIT_NS ? (emp_time_ns)(seconds * 1e9 + 0.5)
@@ -80,32 +83,58 @@ static double clock_of(const emp_op_cost *c, const emp_device *device)
     }
 }
 
+static bool is_in_cache(const emp_op_cost *c, const emp_core *core)
+{
+    return bytes_of(c) <= (double)core->cache_bytes;
+}
+
 /* A rate at which a core reads and writes; what fits into its cache is nearer. */
 static double rate_of(const emp_op_cost *c, const emp_core *core, double rate)
 {
-    return bytes_of(c) <= (double)core->cache_bytes ? rate * core->cache_factor : rate;
+    return is_in_cache(c, core) ? rate * core->cache_factor : rate;
+}
+
+/* The column matrix of a convolution. */
+static double columns_s(const emp_op_cost *c, const emp_core *core)
+{
+    if (c->op_class != EMP_OP_CONV || c->n < 1) return 0.0;
+    return c->flops / (2.0 * (double)c->n) /
+           (c->work == EMP_WORK_CONV_INPUT ? core->columns_input_hz : core->columns_hz);
 }
 
 /* What a product takes on a core beside its arithmetic. */
 static double around_product_s(const emp_op_cost *c, const emp_core *core)
 {
-    double pack_s = bytes_of(c) / rate_of(c, core, core->pack_bytes_per_s);
+    return bytes_of(c) / rate_of(c, core, core->pack_bytes_per_s) + columns_s(c, core);
+}
 
-    if (c->op_class != EMP_OP_CONV || c->n < 1) return pack_s;
-    return pack_s + c->flops / (2.0 * (double)c->n) /
-                        (c->work == EMP_WORK_CONV_INPUT ? core->columns_input_hz
-                                                        : core->columns_hz);
+/* Of an op with kernel: its bytes take \a stream times as long as alone where they are not in the
+ * cache, all else \a clock times. */
+static double group_work_s(const emp_op_cost *c, const emp_device *group, double stream,
+                           double clock)
+{
+    const emp_core *core = &group->core;
+    double          factor = is_in_cache(c, core) ? clock : stream;
+    double rate = is_product(c) ? core->pack_bytes_per_s : group->memory_bytes_per_s;
+    double bytes_s = factor * bytes_of(c) / rate_of(c, core, rate);
+
+    if (!is_product(c)) return bytes_s + clock * c->cpu_cycles / clock_of(c, group);
+    double flops_per_s = WAVE_FLOPS / group->gemm_per_wave_s * group->multiprocessors;
+    return bytes_s + clock * (columns_s(c, core) + c->flops / flops_per_s);
 }
 
 static double group_compute_s(const emp_op_cost *c, const emp_device *group)
 {
-    const emp_core *core = &group->core;
-    double          bytes_s = bytes_of(c) / rate_of(c, core, group->memory_bytes_per_s);
+    if (c->kernels == 0) return group->core.kernelless_s;
+    return group->core.op_s + group_work_s(c, group, 1.0, 1.0);
+}
 
-    if (c->kernels == 0) return core->kernelless_s;
-    if (!is_product(c)) return core->op_s + bytes_s + c->cpu_cycles / clock_of(c, group);
-    return core->op_s + around_product_s(c, core) +
-           emp_cost_gemm_s(group, c->m, c->n, c->k, c->batch, c->op_class == EMP_OP_CONV);
+static double group_beside_s(const emp_op_cost *c, const emp_device *group)
+{
+    const emp_sharing *s = &group->sharing;
+
+    if (c->kernels == 0) return group->core.kernelless_s;
+    return group->core.op_s + group_work_s(c, group, s->beside_stream, s->beside_clock);
 }
 
 static double gpu_compute_s(const emp_op_cost *c, const emp_device *gpu)
@@ -151,7 +180,7 @@ static double cpu_compute_s(const emp_op_cost *c, const emp_device *cpu, int32_t
 }
 
 static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
-                           const emp_device *cpu, emp_error *err)
+                           const emp_device *cpu, const emp_device *gpu, emp_error *err)
 {
     int64_t entries = 0;
 
@@ -159,6 +188,8 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
     EMP_CHECK(EMP_ALLOC(t->gpu, (size_t)graph->op_count));
     EMP_CHECK(EMP_ALLOC(t->cpu, (size_t)graph->op_count));
     EMP_CHECK(EMP_ALLOC(t->cpu_offset, (size_t)graph->op_count + 1));
+    if (gpu != NULL && gpu->has_sharing && graph->stated == NULL)
+        EMP_CHECK(EMP_ALLOC(t->gpu_beside_ns, (size_t)graph->op_count));
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         const emp_op_cost *c = &graph->op[op].cost;
         t->cpu[op].lanes = 1;
@@ -212,7 +243,7 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
 
     *out = NULL;
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "cost table");
-    EMP_TRY(allocate(t, graph, cpu, err));
+    EMP_TRY(allocate(t, graph, cpu, gpu, err));
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         const emp_op_cost *c = &graph->op[op].cost;
         if (gpu != NULL) t->gpu[op].issue_ns = emp_ns_of_seconds(issue_s(c, events));
@@ -221,6 +252,8 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
             continue;
         }
         if (gpu != NULL) t->gpu[op].compute_ns = emp_ns_of_seconds(gpu_compute_s(c, gpu));
+        if (t->gpu_beside_ns != NULL)
+            t->gpu_beside_ns[op] = emp_ns_of_seconds(group_beside_s(c, gpu));
         fill_cpu_row(t, graph, op, cpu, events);
     }
     *out = t;
@@ -238,5 +271,6 @@ void emp_cost_table_destroy(emp_cost_table *table)
     emp_free(table->cpu);
     emp_free(table->cpu_offset);
     emp_free(table->task_ns);
+    emp_free(table->gpu_beside_ns);
     emp_free(table);
 }

@@ -25,9 +25,14 @@
  *     t = op + bytes / s + cycles / clock   others: Eigen's cycles, clock of their kind
  *     t = kernelless                        ops without kernel
  *
- * with products as above, columns the elements of a convolution's column matrix, counted
+ * with products on a CPU as above, on a GPU flops at the rate of gemm_per_wave on each of its
+ * multiprocessors (a core has no tiles to fill); columns the elements of a convolution's column matrix, counted
  * as flops / 2 n, s the stream rate, times cache_factor if all bytes fit in the cache, and op and
  * kernelless those of the runtime on a CPU.
+ *
+ * While another device of its computer works, a group whose model has a section `sharing` takes
+ * longer: the bytes of ops that do not fit in its cache take beside_stream times as long, all else
+ * but `op` and `kernelless` beside_clock times.
  *
  * A graph with stated costs (sim/graph/graph.h) has no need of these: an op takes the time that is
  * stated, on the CPU one core's, and the runtime's scheduling cost.
@@ -68,6 +73,9 @@ typedef struct {
     int32_t      *cpu_offset; /**< [op + 1] into task_ns */
     emp_time_ns
         *task_ns; /**< [cpu_offset[op] + p - 1]: of one task on p = 1 .. lanes cores */
+    emp_time_ns
+        *gpu_beside_ns; /**< [op] on a GPU, while another device of its computer works;
+                                     NULL unless its model has a section `sharing` */
 } emp_cost_table;
 
 /** Tasks of an op that uses \a lanes cores, for each core it gets. */

@@ -61,7 +61,7 @@ static void reset(emp_engine *sim)
     for (int32_t d = 0; d < sim->device_count; d++) {
         emp_sim_device *device = &sim->device[d];
         device->current = -1;
-        device->queued_ns = device->busy_ns = 0;
+        device->queued_ns = device->busy_ns = device->core_free_ns = 0;
         device->memory.used = device->memory.peak = device->memory.homeless = 0;
         sim->copy_to[d] = -1;
     }

@@ -530,6 +530,24 @@ static double most_on_cpu(const emp_engine *sim, int32_t op)
 
 /* An event has 63 bits for its time and its source, and twice the time must fit:
  * EMP_SIM_LAST_NS. Rounding adds half a nanosecond to a copy at most. */
+/* What an op is held up for by other cores and by tasks on CPUs at most. */
+static double most_held_up(const emp_engine *sim, int32_t op)
+{
+    return sim->sharing == NULL
+               ? 0.0
+               : (double)sim->sharing->more_ns[op] + most_on_cpu(sim, op);
+}
+
+/* What a copy of a tensor takes of cores. */
+static double most_of_cores(const emp_engine *sim, int32_t tensor)
+{
+    const emp_sim_sharing *s = sim->sharing;
+
+    if (s == NULL) return 0.0;
+    return (double)s->hand_over_ns + 0.5 +
+           s->ns_per_byte * (double)sim->payload[tensor].bytes;
+}
+
 static emp_status check_times(const emp_engine *sim, emp_error *err)
 {
     double total = (double)sim->step_ns, slowest = 0.0, longest = 0.0;
@@ -544,12 +562,14 @@ static emp_status check_times(const emp_engine *sim, emp_error *err)
     longest += (double)(sim->send_ns + sim->receive_ns + sim->poll_ns);
     for (int32_t op = 0; op < sim->op_count; op++) {
         total += (double)sim->op[op].issue_ns + (double)sim->op[op].gpu_ns +
-                 most_on_cpu(sim, op);
+                 most_on_cpu(sim, op) + most_held_up(sim, op);
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         const emp_sim_payload *p = &sim->payload[t];
         double ns_per_byte = p->ns_per_byte > slowest ? p->ns_per_byte : slowest;
-        total += (longest + ns_per_byte * (double)p->bytes + 0.5) * most_copies(sim, t);
+        total +=
+            (longest + ns_per_byte * (double)p->bytes + 0.5 + most_of_cores(sim, t)) *
+            most_copies(sim, t);
     }
     total += longest * sim->message_limit;
     return emp_sim_limit_time(total, err);
@@ -619,6 +639,8 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     n = count_live(g);
     sim->problem = problem;
     set_runtime(sim, &problem->runtime.events);
+    sim->rules.shares_cores = problem->costs->gpu_beside_ns != NULL &&
+                              !sim->rules.serial_issue && !sim->rules.drain_copies;
     EMP_TRY(set_devices(sim, problem, err));
     sim->task_ns = problem->costs->task_ns;
     compute_routes(sim, problem->machine);
@@ -630,6 +652,7 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     count_users(sim);
     describe_outputs(sim);
     if (!problem->runtime.events.addn_waits) add_in_place(sim, g);
+    EMP_TRY(emp_engine_set_sharing(sim, problem, err));
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));

@@ -22,10 +22,20 @@
 typedef struct {
     bool serial_issue, drain_copies, release_at_issue, reuse_inputs, cpu_pool,
         control_latency, share_copies, copy_streams, shared_links, bfc_allocator;
-    bool copy_delays; /**< sending or receiving takes time */
-    bool pageable;    /**< memory that is fed leaves the host more slowly */
-    bool is_traced;   /**< fingerprint and callbacks */
+    bool copy_delays;  /**< sending or receiving takes time */
+    bool pageable;     /**< memory that is fed leaves the host more slowly */
+    bool is_traced;    /**< fingerprint and callbacks */
+    bool shares_cores; /**< devices of one computer hold each other up: run_sharing.h */
 } emp_sim_rules;
+
+/** What devices that are groups of one computer's cores take from each other. */
+typedef struct {
+    emp_time_ns *more_ns;      /**< [op] more on a group, while another device works */
+    emp_time_ns  hand_over_ns; /**< of a core, for each copy */
+    double       ns_per_byte;  /**< of a core that copies */
+    int32_t      core_count[EMP_MAX_DEVICES];              /**< at least 1 */
+    int32_t      shared[EMP_MAX_DEVICES][EMP_MAX_DEVICES]; /**< cores that both have */
+} emp_sim_sharing;
 
 /** Who reads a tensor. */
 typedef struct {
@@ -207,7 +217,8 @@ typedef struct {
     emp_time_ns    queued_ns;  /**< end of all compute queued so far */
     int32_t        kernel_source;
     uint32_t       place; /**< emp_run_first_place() of current, if the server runs ops */
-    int64_t        unused[5]; /**< to a power of two: to find a device is a shift */
+    emp_time_ns core_free_ns; /**< others have its core until then; rules.shares_cores */
+    int64_t     unused[4];    /**< to a power of two: to find a device is a shift */
 } emp_sim_device;
 
 _Static_assert((sizeof(emp_sim_device) & (sizeof(emp_sim_device) - 1)) == 0, "unused[]");
@@ -297,7 +308,12 @@ typedef struct {
     uint64_t      eager_pools; /**< CPUs that may be able to start something */
     emp_sim_pool *pool;        /**< [device], CPUs only */
     emp_arrays    arrays;      /**< all of these */
+    emp_sim_sharing *sharing;  /**< NULL unless rules.shares_cores */
 } emp_engine;
+
+/** Fills \a sim->sharing if the rules ask for it; ops are numbered already. \retval EMP_ENOMEM */
+emp_status emp_engine_set_sharing(emp_engine *sim, const emp_problem *problem,
+                                  emp_error *err);
 
 /** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */
 emp_status emp_engine_create(emp_engine **out, const emp_problem *problem,

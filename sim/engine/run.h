@@ -264,6 +264,11 @@ static inline void emp_run_end_op(emp_engine *sim, int32_t device)
     int32_t         item = d->current;
     bool            has_next = !emp_run_is_empty(&d->line);
 
+    if (EMP_RULES.shares_cores && has_next) {
+        emp_time_ns more = emp_run_more_for(sim, d->line.item, device);
+        d->line.time_ns += more;
+        d->busy_ns += more;
+    }
     emp_run_replace_end(sim, device, d);
     d->current = has_next ? emp_run_take(sim, &d->line) : EMP_SIM_NO_ITEM;
     emp_run_finish_op(sim, item, device, d);

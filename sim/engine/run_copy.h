@@ -105,6 +105,9 @@ EMP_SIM_INLINE void emp_run_transfer(emp_engine *sim, int32_t copy,
                           ? emp_run_keep_links(sim, route->link, EMP_SIM_LINKS, duration)
                           : emp_run_keep_route(sim, route, duration);
     emp_run_trace_transfer(sim, copy, end - duration, end);
+    if (EMP_RULES.shares_cores)
+        emp_run_take_core_for_copy(sim, p->bytes, emp_run_source_of_copy(sim, copy),
+                                   emp_run_target_of_copy(sim, copy));
     emp_run_delay_copy(sim, route->seen_source, copy, end + sim->poll_ns);
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
+#include "sim/engine/run_sharing.h"
 
 static inline void emp_run_wait_for_cores(emp_engine *sim, int32_t cpu, int32_t op)
 {
@@ -46,7 +47,7 @@ static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
 }
 
 /** Tasks of one op that start together end together: a batch. */
-static inline void emp_run_start_batch(emp_engine *sim, emp_sim_pool *pool)
+static inline void emp_run_start_batch(emp_engine *sim, int32_t cpu, emp_sim_pool *pool)
 {
     int32_t tasks =
         pool->starting_tasks < pool->free_cores ? pool->starting_tasks : pool->free_cores;
@@ -59,6 +60,8 @@ static inline void emp_run_start_batch(emp_engine *sim, emp_sim_pool *pool)
     pool->starting_tasks -= tasks;
     pool->batch[batch] = (emp_sim_batch){sim->now, pool->starting_op, tasks};
     emp_run_add_other_event(sim, source, sim->now + pool->starting_task_ns);
+    if (EMP_RULES.shares_cores)
+        emp_run_take_cores_for_tasks(sim, cpu, tasks, pool->starting_task_ns);
 }
 
 static inline void emp_run_start_pool_ops(emp_engine *sim, int32_t cpu)
@@ -71,7 +74,7 @@ static inline void emp_run_start_pool_ops(emp_engine *sim, int32_t cpu)
                 return;
             emp_run_begin_pool_op(sim, cpu);
         }
-        emp_run_start_batch(sim, pool);
+        emp_run_start_batch(sim, cpu, pool);
     }
 }
 

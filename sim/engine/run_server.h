@@ -7,6 +7,7 @@
 
 #include "sim/engine/run_events.h"
 #include "sim/engine/run_memory.h"
+#include "sim/engine/run_sharing.h"
 
 /** Compilers would compute the address anew wherever it is used; they keep what comes from an
  * empty asm, of which they know nothing. */
@@ -100,6 +101,8 @@ static inline void emp_run_serve(emp_engine *sim, int32_t device, int32_t item,
 {
     emp_sim_device *d = emp_run_device_at(sim, device);
 
+    if (EMP_RULES.shares_cores && d->current < 0)
+        duration += emp_run_more_for(sim, item, device);
     if (!emp_run_issues_ops(sim, device)) d->busy_ns += duration;
     if (d->current >= 0) {
         emp_run_append(sim, &d->line, item, duration);

@@ -68,6 +68,12 @@
     X(type, loss, HERTZ, device.core.loss_hz)                   \
     X(type, update, HERTZ, device.core.update_hz)
 
+#define SHARING_FIELDS(X, type)                                 \
+    X(type, beside_stream, RATIO, device.sharing.beside_stream) \
+    X(type, beside_clock, RATIO, device.sharing.beside_clock)   \
+    X(type, copy, BYTES_PER_S, device.sharing.copy_bytes_per_s) \
+    X(type, hand_over, SECONDS, device.sharing.hand_over_s)
+
 struct model {
     emp_device device;
     double     gemm_clock_hz; /* of the measurements behind the GEMM constants */
@@ -88,10 +94,14 @@ struct raw_cpu {
 struct raw_core {
     CORE_FIELDS(MEMBER, )
 };
+struct raw_sharing {
+    SHARING_FIELDS(MEMBER, )
+};
 struct raw_model {
     struct raw_gpu     *gpu;
     struct raw_cpu     *cpu;
     struct raw_core    *core;
+    struct raw_sharing *sharing;
     struct emp_raw_fit *fit;
 };
 
@@ -108,7 +118,7 @@ struct raw_link {
 };
 
 struct raw_machine {
-    char              *description;
+    char              *description, *cores;
     struct raw_node   *nodes;
     unsigned           nodes_count;
     struct raw_device *devices;
@@ -126,6 +136,8 @@ static const cyaml_schema_field_t cpu_schema[] = {CPU_FIELDS(SCHEMA, struct raw_
                                                       CYAML_FIELD_END};
 static const cyaml_schema_field_t core_schema[] = {CORE_FIELDS(SCHEMA, struct raw_core)
                                                        CYAML_FIELD_END};
+static const cyaml_schema_field_t sharing_schema[] = {
+    SHARING_FIELDS(SCHEMA, struct raw_sharing) CYAML_FIELD_END};
 static const cyaml_schema_field_t model_fields[] = {
     CYAML_FIELD_MAPPING_PTR("gpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, gpu, gpu_schema),
@@ -133,7 +145,10 @@ static const cyaml_schema_field_t model_fields[] = {
                             struct raw_model, cpu, cpu_schema),
     CYAML_FIELD_MAPPING_PTR("core", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, core, core_schema),
-    EMP_FIT_FIELD(struct raw_model), CYAML_FIELD_END};
+    CYAML_FIELD_MAPPING_PTR("sharing", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, sharing, sharing_schema),
+    EMP_FIT_FIELD(struct raw_model),
+    CYAML_FIELD_END};
 static const cyaml_schema_value_t model_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_model, model_fields)};
 
@@ -161,6 +176,7 @@ static const cyaml_schema_field_t link_fields[] = {STRING(struct raw_link, bandw
 
 static const cyaml_schema_field_t machine_fields[] = {
     STRING(struct raw_machine, description, 0),
+    STRING(struct raw_machine, cores, CYAML_FLAG_OPTIONAL),
     CYAML_FIELD_SEQUENCE("nodes", CYAML_FLAG_POINTER, struct raw_machine, nodes,
                          &node_schema, 1, EMP_MAX_NODES),
     CYAML_FIELD_SEQUENCE("devices", CYAML_FLAG_POINTER, struct raw_machine, devices,
@@ -176,6 +192,7 @@ static const cyaml_schema_value_t machine_schema = {
 static const emp_config_field gpu_table[] = {GPU_FIELDS(ROW, struct raw_gpu)};
 static const emp_config_field cpu_table[] = {CPU_FIELDS(ROW, struct raw_cpu)};
 static const emp_config_field core_table[] = {CORE_FIELDS(ROW, struct raw_core)};
+static const emp_config_field sharing_table[] = {SHARING_FIELDS(ROW, struct raw_sharing)};
 /* The link of a node or device to its parent, in the order of struct raw_link. */
 static const emp_config_field link_table[] = {
     {"bandwidth", EMP_CONFIG_BYTES_PER_S, offsetof(struct raw_link, bandwidth),
@@ -219,6 +236,33 @@ static void note_fitted_cells(emp_machine *m, const struct emp_raw_fit *fit)
     }
 }
 
+/* The sections of a model that is made of cores. */
+static emp_status read_cores(struct loader *l, const emp_config *config,
+                             const struct raw_model *raw, struct model *model,
+                             emp_error *err)
+{
+    emp_device *d = &model->device;
+
+    if (raw->core != NULL) {
+        EMP_CHECK(emp_config_convert(config, core_table, FIELD_COUNT(core_table),
+                                     raw->core, model, &l->machine->hash, err));
+        d->has_core = true;
+    }
+    if (raw->sharing == NULL) return EMP_OK;
+    if (raw->gpu == NULL || raw->core == NULL)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:%d: sharing: needs the sections gpu and core beside it",
+                         config->path, emp_config_line(config, "sharing", ""));
+    EMP_CHECK(emp_config_convert(config, sharing_table, FIELD_COUNT(sharing_table),
+                                 raw->sharing, model, &l->machine->hash, err));
+    if (d->sharing.beside_stream < 1.0 || d->sharing.beside_clock < 1.0)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:%d: sharing: beside_stream and beside_clock are at least 1",
+                         config->path, emp_config_line(config, "sharing", ""));
+    d->has_sharing = true;
+    return EMP_OK;
+}
+
 static emp_status load_model(struct loader *l, const char *name, emp_device *device,
                              emp_error *err)
 {
@@ -257,11 +301,7 @@ static emp_status load_model(struct loader *l, const char *name, emp_device *dev
                      EMP_MAX_CORES);
         }
     }
-    if (raw->core != NULL) {
-        EMP_TRY(emp_config_convert(&config, core_table, FIELD_COUNT(core_table),
-                                   raw->core, &model, &l->machine->hash, err));
-        model.device.has_core = true;
-    }
+    EMP_TRY(read_cores(l, &config, raw, &model, err));
     *device = model.device;
     if (raw->fit != NULL && strcmp(l->machine->model_path[device->kind], path) != 0)
         l->machine->fitted_constants += (int32_t)raw->fit->constants_count;
@@ -397,6 +437,23 @@ static emp_status add_devices(struct loader *l, emp_error *err)
     return EMP_OK;
 }
 
+static emp_status read_core_count(struct loader *l, emp_error *err)
+{
+    const emp_config_field field = {"cores", EMP_CONFIG_COUNT,
+                                    offsetof(struct raw_machine, cores), 0};
+    emp_machine           *m = l->machine;
+
+    if (((const struct raw_machine *)l->config.data)->cores == NULL) return EMP_OK;
+    EMP_CHECK(emp_config_convert(&l->config, &field, 1, l->config.data, &m->core_count,
+                                 &m->hash, err));
+    if (emp_machine_count(m, EMP_DEVICE_CPU) > 1)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:%d: cores: are those of one computer, not of %d",
+                         l->config.path, emp_config_line(&l->config, "cores", ""),
+                         emp_machine_count(m, EMP_DEVICE_CPU));
+    return EMP_OK;
+}
+
 static emp_status find_hosts(struct loader *l, emp_error *err)
 {
     emp_device_id lost = emp_topology_find_hosts(l->machine, &l->topology);
@@ -502,6 +559,7 @@ emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_err
              raw->description);
     EMP_TRY(add_inner_nodes(l, err));
     EMP_TRY(add_devices(l, err));
+    EMP_TRY(read_core_count(l, err));
     EMP_TRY(find_hosts(l, err));
     memset(l->topology.gpu_channel, -1, sizeof l->topology.gpu_channel);
     if (raw->gpu_channel != NULL) EMP_TRY(add_gpu_channels(l, err));

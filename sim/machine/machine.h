@@ -49,6 +49,16 @@ typedef struct {
         loss_hz, update_hz;
 } emp_core;
 
+/** What a group of cores takes while others use the same computer: the optional section `sharing`
+ * of a GPU's model that has a section `core`. docs/simulator.md says how it counts. */
+typedef struct {
+    double beside_stream; /**< times as long as alone: bytes of ops that do not fit in the
+                                  cache, while another device works; at least 1 */
+    double beside_clock;  /**< likewise, all other work */
+    double copy_bytes_per_s; /**< at which a core copies what others read */
+    double hand_over_s;      /**< of a core, for each copy besides */
+} emp_sharing;
+
 /** Constants of a device's kernels; sim/cost/cost.h states the formulas that use them. */
 typedef struct {
     char            name[32]; /**< "cpu:0", "gpu:1" */
@@ -80,8 +90,9 @@ typedef struct {
     double  thread_cycles;    /**< work that is worth one more thread */
     double  cycles_per_byte;  /**< of loads and stores, when threads are counted */
     /* either, if its model says that it is made of cores */
-    bool     has_core;
-    emp_core core;
+    bool        has_core, has_sharing;
+    emp_core    core;
+    emp_sharing sharing;
 } emp_device;
 
 /** One direction of a physical channel, or a channel shared by both directions. */
@@ -102,6 +113,9 @@ typedef struct {
 typedef struct {
     char       name[32];
     char       description[160];
+    int32_t    core_count; /**< of the one computer whose cores devices take in turn, GPUs
+                                first, beginning anew when all are taken; 0 = each device has
+                                its own */
     int32_t    device_count, link_count;
     emp_device device[EMP_MAX_DEVICES]; /**< device 0 is a CPU */
     emp_link   link[EMP_MAX_LINKS];

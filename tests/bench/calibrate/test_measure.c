@@ -11,7 +11,7 @@
 #include "bench/calibrate/measure.h"
 #include "tests/support/scratch.h"
 
-enum { CACHE_BYTES = 1 << 20 };
+enum { CACHE_BYTES = 1 << 20, CORES = 2 };
 
 /* What the known machine's constants are, as multiples of those that the fit starts from. */
 static const double factors[] = {0.6, 1.5, 0.8, 2.0};
@@ -37,7 +37,7 @@ static double predict(const emp_micro *m, const emp_machine *machine,
 
 static void measure_known_machine(void)
 {
-    emp_machine *truth = emp_measure_start(start, CACHE_BYTES);
+    emp_machine *truth = emp_measure_start(start, CACHE_BYTES, CORES);
     emp_runtime  rules = runtime;
 
     cr_assert_not_null(truth);
@@ -82,6 +82,7 @@ static emp_measure_params make_params(void)
                                 .machine = start,
                                 .runtime = &runtime,
                                 .cache_bytes = CACHE_BYTES,
+                                .core_count = CORES,
                                 .threads = 2};
 }
 

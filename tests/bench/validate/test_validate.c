@@ -106,6 +106,7 @@ Test(validate, devices_on_shared_cores_count_for_memory_alone)
     cr_assert_eq(emp_validation_summarize(&s, c, 2, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(s.timed_count, 1);
     cr_expect_eq(s.shared_count, 1);
+    cr_expect_float_eq(s.shared_error_frac, 0.5, 1e-12);
     cr_expect_float_eq(s.mean_abs_error_frac, 0.5, 1e-12);
     cr_expect_float_eq(s.peak_error_frac, 0.1, 1e-12);
     strcpy(r.device[1].runs_on, "core 1");

@@ -315,15 +315,68 @@ Test(cost, products_on_cores_pack_and_convolutions_make_columns)
                         .flops = 2.0 * 4000 * 64 * 250,
                         .bytes_read = 1900000,
                         .bytes_written = 100000};
-    double      product_s = emp_cost_gemm_s(&gpu, 4000, 64, 250, 1, true), cpu_s, gpu_s;
+    double      flops_per_s = 2.0 * 64 * 64 / gpu.gemm_per_wave_s * gpu.multiprocessors;
+    double      product_s = cost.flops / flops_per_s, cpu_s, gpu_s;
 
     time_on_cores(&cost, &cpu_s, &gpu_s);
     cr_expect_float_eq(gpu_s, 2e-6 + product_s + 100e-6 + 1e-3, 1e-9);
     cr_expect_float_eq(cpu_s, 8e-6 + cost.flops / 5e9 + 100e-6 + 1e-3, 1e-9);
     cost.op_class = EMP_OP_GEMM;
     time_on_cores(&cost, &cpu_s, &gpu_s);
-    cr_expect_float_eq(
-        gpu_s, 2e-6 + emp_cost_gemm_s(&gpu, 4000, 64, 250, 1, false) + 100e-6, 1e-9);
+    cr_expect_float_eq(gpu_s, 2e-6 + product_s + 100e-6, 1e-9);
+}
+
+/* Nanoseconds of one op on a group, alone and while another device works: what is not in the cache
+ * then takes 3 times as long, all else 2 times. */
+static void time_beside(const emp_op_cost *cost, emp_time_ns *alone_ns,
+                        emp_time_ns *beside_ns)
+{
+    emp_graph      *g = one_op_graph(cost);
+    emp_machine    *m = EMP_NEW(emp_machine);
+    emp_cost_table *t = NULL;
+
+    cr_assert_not_null(m);
+    m->device_count = 2;
+    m->device[0] = cpu;
+    m->device[1] = gpu;
+    m->device[1].has_core = m->device[1].has_sharing = true;
+    m->device[1].core = core;
+    m->device[1].sharing = (emp_sharing){.beside_stream = 3.0, .beside_clock = 2.0};
+    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, NULL), EMP_OK);
+    *alone_ns = t->gpu[0].compute_ns;
+    *beside_ns = t->gpu_beside_ns[0];
+    emp_cost_table_destroy(t);
+    emp_machine_destroy(m);
+    emp_graph_destroy(g);
+}
+
+Test(cost, bytes_and_arithmetic_take_longer_beside_another_device)
+{
+    emp_time_ns alone_ns, beside_ns;
+    emp_op_cost cost = {.op_class = EMP_OP_REDUCTION,
+                        .kernels = 1,
+                        .bytes_read = 10000000,
+                        .cpu_cycles = 5e4};
+
+    time_beside(&cost, &alone_ns, &beside_ns); /* 2 us, 100 us of bytes, 50 us */
+    cr_expect_eq(alone_ns, 152000);
+    cr_expect_eq(beside_ns, 2000 + 3 * 100000 + 2 * 50000);
+    cost.bytes_read = 1000000; /* in the cache: 2.5 us */
+    time_beside(&cost, &alone_ns, &beside_ns);
+    cr_expect_eq(beside_ns, 2000 + 2 * 2500 + 2 * 50000);
+    cost = (emp_op_cost){.op_class = EMP_OP_GEMM,
+                         .kernels = 1,
+                         .m = 1000,
+                         .n = 100,
+                         .k = 500,
+                         .batch = 1,
+                         .flops = 1e8,
+                         .bytes_read = 10000000};
+    time_beside(&cost, &alone_ns, &beside_ns); /* 500 us of packing */
+    cr_expect_eq(beside_ns - 2000, 3 * 500000 + 2 * (alone_ns - 2000 - 500000));
+    cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
+    time_beside(&cost, &alone_ns, &beside_ns);
+    cr_expect_eq(beside_ns, alone_ns);
 }
 
 Test(cost, ops_without_kernel_take_their_turn_on_cores)

@@ -233,6 +233,87 @@ Test(machine, bad_files_are_refused_by_file_line_and_key, .init = make_folder,
     }
 }
 
+/* ---- what cores share -------------------------------------------------------------- */
+
+static const char core_text[] =
+    "core: {op: \"2 us\", kernelless: \"1 us\", cache: \"1 MiB\", cache_factor: 2, "
+    "pack: \"9 GB/s\", columns: \"1 GHz\", columns_input: \"1 GHz\", light: \"1 GHz\", "
+    "divide: \"1 GHz\", exp: \"1 GHz\", reduce: \"1 GHz\", move: \"1 GHz\", "
+    "transpose: \"1 GHz\", pool: \"1 GHz\", pool_grad: \"1 GHz\", norm: \"1 GHz\", "
+    "softmax: \"1 GHz\", loss: \"1 GHz\", update: \"1 GHz\"}\n";
+
+/* A machine of two K40s with more sections, on so many cores. */
+static emp_status load_sharing(emp_machine **m, const char *sections, const char *cores,
+                               emp_error *err)
+{
+    char path[SCRATCH_PATH_BYTES], text[4096];
+    char command[4 * SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "sections", sections);
+    snprintf(command, sizeof command,
+             "cd '%s' && sed '/^fit:/,$d' models/k40b.yaml | cat - sections > "
+             "models/group.yaml",
+             scratch_path(""));
+    cr_assert_eq(system(command), 0);
+    snprintf(text, sizeof text,
+             "description: \"groups\"\n%snodes:\n  - {name: \"root\"}\ndevices:\n"
+             "  - {model: \"haswell-18\", at: \"root\"}\n"
+             "  - {model: \"group\", count: 2, at: \"root\", bandwidth: \"8 GB/s\", "
+             "latency: \"1 us\"}\n",
+             cores);
+    scratch_write_text(path, sizeof path, "mine.yaml", text);
+    return emp_machine_load(m, path, err);
+}
+
+#define SHARING(stream, clock)                                  \
+    "sharing: {beside_stream: " stream ", beside_clock: " clock \
+    ", copy: \"8 GB/s\", hand_over: \"3 us\"}\n"
+
+Test(machine, groups_of_cores_share_what_the_file_says, .init = make_folder,
+     .fini = scratch_remove)
+{
+    char         sections[sizeof core_text + 200];
+    emp_machine *m = NULL, *other = NULL;
+    emp_error    err = {0};
+
+    snprintf(sections, sizeof sections, "%s" SHARING("1.5", "1.25"), core_text);
+    cr_assert_eq(load_sharing(&m, sections, "cores: 2\n", &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(m->core_count, 2);
+    cr_expect(m->device[1].has_core && m->device[2].has_sharing);
+    cr_expect_not(m->device[0].has_sharing);
+    cr_expect_eq(m->device[2].sharing.beside_stream, 1.5);
+    cr_expect_eq(m->device[2].sharing.beside_clock, 1.25);
+    cr_expect_float_eq(m->device[2].sharing.copy_bytes_per_s, 8e9, 1.0);
+    cr_expect_float_eq(m->device[2].sharing.hand_over_s, 3e-6, 1e-15);
+    cr_assert_eq(load_sharing(&other, core_text, "", &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(other->core_count, 0);
+    cr_expect_not(other->device[1].has_sharing);
+    cr_expect_neq(other->hash, m->hash);
+    emp_machine_destroy(m);
+    emp_machine_destroy(other);
+}
+
+Test(machine, what_cannot_be_shared_is_refused, .init = make_folder,
+     .fini = scratch_remove)
+{
+    char         sections[sizeof core_text + 200];
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    cr_expect_eq(load_sharing(&m, SHARING("1.5", "1.25"), "", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "sharing: needs the sections gpu and core"), "%s",
+                       err.msg);
+    err = (emp_error){0};
+    snprintf(sections, sizeof sections, "%s" SHARING("0.5", "1.25"), core_text);
+    cr_expect_eq(load_sharing(&m, sections, "", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "at least 1"), "%s", err.msg);
+    err = (emp_error){0};
+    cr_expect_eq(load_sharing(&m, core_text, "cores: 0\n", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "cores"), "%s", err.msg);
+    cr_expect_null(m);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(machine, an_unknown_name_lists_the_known_ones)
 {
     emp_machine *m = NULL;
