@@ -11,6 +11,7 @@
  * Where a search ends depends on where it begins more than on how long it lasts. So there are
  * several starts from random placements; the best of all is refined to the end. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -44,10 +45,18 @@ typedef struct {
 
 typedef struct {
     int64_t  number;
+    emp_move move;
     uint64_t hash;   /* of the placement */
     bool     is_new; /* was not proposed before */
     double   guess_s;
 } draft;
+
+/* Where a draft stands among those that are estimated. */
+typedef struct {
+    int32_t   size; /* ops that it moves */
+    emp_op_id first;
+    int32_t   draft;
+} draft_key;
 
 /* What a checkpoint must keep, beside the arrays. */
 typedef struct {
@@ -62,9 +71,13 @@ typedef struct {
     emp_sim        *sim;       /* NULL: these rules cannot be explained */
     emp_surrogate  *surrogate; /* NULL: nothing can be estimated */
     double         *blame_s;   /* [op] */
+    double         *end_frac;  /* [op] when it ends, of the step */
     int64_t        *known;     /* [hash % KNOWN] hash of a proposal, or 0 */
+    uint64_t       *op_hash;   /* [op][device] hash_of_op() */
     draft          *draft;
-    emp_device_id  *block;     /* [BLOCK][op] */
+    draft_key      *order;     /* [draft] those that are estimated */
+    bool            is_plain;  /* drafts are estimated as whole placements, in `block` */
+    emp_device_id  *block;     /* [BLOCK][op], or NULL */
     uint64_t        here_hash; /* of where the walk stands ... */
     bool            is_seen;   /* ... which the simulator has looked at */
 } refiner;
@@ -77,37 +90,72 @@ static void clear(void *state)
     emp_sim_destroy(r->sim);
     emp_surrogate_destroy(r->surrogate);
     emp_free(r->blame_s);
+    emp_free(r->end_frac);
     emp_free(r->known);
+    emp_free(r->op_hash);
     emp_free(r->draft);
+    emp_free(r->order);
     emp_free(r->block);
 }
 
 /* ---- what the simulator says ------------------------------------------------------- */
 
 /* A placement's hash is the sum of these over its ops, so that a move changes few. */
-static uint64_t hash_of_op(emp_op_id op, emp_device_id device)
+static uint64_t hash_of_op(const refiner *r, emp_op_id op, emp_device_id device)
 {
-    return emp_hash_u64(EMP_HASH_SEED, (uint64_t)op << 32 | (uint32_t)device);
+    return r->op_hash[(size_t)op * (size_t)r->walk.problem->machine->device_count +
+                      (size_t)device];
+}
+
+static void fill_hashes(refiner *r)
+{
+    const int32_t devices = r->walk.problem->machine->device_count;
+    uint64_t     *hash = r->op_hash;
+
+    for (emp_op_id op = 0; op < r->walk.problem->graph->op_count; op++) {
+        for (emp_device_id d = 0; d < devices; d++)
+            *hash++ = emp_hash_u64(EMP_HASH_SEED, (uint64_t)op << 32 | (uint32_t)d);
+    }
+}
+
+/* What the simulator says of where the walk stands: one traced step. */
+static emp_status ask_simulator(refiner *r, emp_error *err)
+{
+    const emp_walk *w = &r->walk;
+
+    EMP_CHECK(emp_explain_blame_ends(r->blame_s, r->end_frac, w->problem, r->sim, w->here,
+                                     err));
+    if (r->surrogate == NULL) return EMP_OK;
+    EMP_CHECK(emp_surrogate_set_order(r->surrogate, r->end_frac, err));
+    return emp_surrogate_set_base(r->surrogate, w->here, err);
+}
+
+/* The same in steps of their own. */
+static emp_status ask_simulator_twice(refiner *r, emp_error *err)
+{
+    emp_walk            *w = &r->walk;
+    emp_device_id *const here[] = {w->here};
+
+    EMP_CHECK(emp_explain_blame(r->blame_s, w->problem, r->sim, w->here, err));
+    if (r->surrogate == NULL) return EMP_OK;
+    return emp_surrogate_follow(r->surrogate, r->sim, here, 1, err);
 }
 
 /* Has the simulator look at where the walk stands, if that is new. */
 static emp_status look(refiner *r, emp_error *err)
 {
-    emp_walk            *w = &r->walk;
-    emp_device_id *const here[] = {w->here};
-    uint64_t             hash = 0;
+    const emp_walk *w = &r->walk;
+    uint64_t        hash = 0;
 
     for (emp_op_id op = 0; op < w->problem->graph->op_count; op++)
-        hash += hash_of_op(op, w->here[op]);
+        hash += hash_of_op(r, op, w->here[op]);
     if (r->is_seen && hash == r->here_hash) return EMP_OK;
     r->here_hash = hash;
     r->is_seen = false;
     if (r->sim != NULL) {
-        EMP_CHECK(emp_explain_blame(r->blame_s, w->problem, r->sim, w->here, err));
-        EMP_CHECK(emp_moves_weigh(&w->moves, r->blame_s, r->options.alike, err));
+        EMP_CHECK(r->is_plain ? ask_simulator_twice(r, err) : ask_simulator(r, err));
+        EMP_CHECK(emp_moves_weigh(&r->walk.moves, r->blame_s, r->options.alike, err));
     }
-    if (r->surrogate != NULL)
-        EMP_CHECK(emp_surrogate_follow(r->surrogate, r->sim, here, 1, err));
     r->is_seen = true;
     return EMP_OK;
 }
@@ -137,7 +185,7 @@ static uint64_t hash_of_move(const refiner *r, const emp_move *m)
     for (int32_t i = g->first[m->group]; i < g->first[m->group + 1]; i++) {
         emp_op_id     op = g->member[i];
         emp_device_id from = r->walk.here[op];
-        if (from != m->to) hash += hash_of_op(op, m->to) - hash_of_op(op, from);
+        if (from != m->to) hash += hash_of_op(r, op, m->to) - hash_of_op(r, op, from);
     }
     return hash;
 }
@@ -157,34 +205,94 @@ static void draw_draft(refiner *r, int32_t index)
 
     for (int i = 0; i == 0 || (i < MOST_DRAWS && !d->is_new); i++) {
         d->number = r->walk.at.drafted++;
-        const emp_move move = pick(&r->walk, d->number, r->walk.here);
-        d->hash = hash_of_move(r, &move);
+        d->move = pick(&r->walk, d->number, r->walk.here);
+        d->hash = hash_of_move(r, &d->move);
         d->is_new = is_new(r, d->hash, index);
     }
 }
 
-static void make_draft(refiner *r, const draft *d, emp_device_id *device_of_op)
+static void make_draft(const refiner *r, const draft *d, emp_device_id *device_of_op)
 {
     memcpy(device_of_op, r->walk.here,
            (size_t)r->walk.problem->graph->op_count * sizeof *device_of_op);
-    make_move(&r->walk, d->number, device_of_op);
+    emp_move_make(&d->move, device_of_op);
+}
+
+static int32_t size_of_move(const emp_move *m)
+{
+    return m->groups->first[m->group + 1] - m->groups->first[m->group];
+}
+
+static emp_op_id first_op(const emp_move *m)
+{
+    return m->groups->member[m->groups->first[m->group]];
+}
+
+/* Those that move more ops come first, of these those of earlier ops. */
+static int compare_drafts(const void *a, const void *b)
+{
+    const draft_key *x = a, *y = b;
+
+    if (x->size != y->size) return x->size > y->size ? -1 : 1;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    return (x->draft > y->draft) - (x->draft < y->draft);
+}
+
+/* Lists the drafts whose estimates matter, those that move as many ops side by side: the
+ * surrogate is fast where few ops of a block move. Returns their number. */
+static int32_t sort_drafts(refiner *r, int32_t first, int32_t end)
+{
+    int32_t count = 0;
+
+    for (int32_t i = first; i < end; i++) {
+        const emp_move *m = &r->draft[i].move;
+        if (r->draft[i].is_new)
+            r->order[count++] = (draft_key){size_of_move(m), first_op(m), i};
+    }
+    qsort(r->order, (size_t)count, sizeof *r->order, compare_drafts);
+    return count;
+}
+
+static emp_status estimate_moves(refiner *r, int32_t count, double guess_s[BLOCK],
+                                 const draft_key *key, emp_error *err)
+{
+    emp_surrogate_move move[BLOCK];
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_move *m = &r->draft[key[i].draft].move;
+        move[i] = (emp_surrogate_move){m->groups->member + m->groups->first[m->group],
+                                       size_of_move(m), m->to};
+    }
+    return emp_surrogate_run_moves(r->surrogate, move, count, guess_s, err);
+}
+
+/* The same, of whole placements. */
+static emp_status estimate_placements(refiner *r, int32_t count, double guess_s[BLOCK],
+                                      const draft_key *key, emp_error *err)
+{
+    const size_t   ops = (size_t)r->walk.problem->graph->op_count;
+    emp_device_id *placement[BLOCK];
+
+    for (int32_t i = 0; i < count; i++) {
+        placement[i] = r->block + (size_t)i * ops;
+        make_draft(r, &r->draft[key[i].draft], placement[i]);
+    }
+    return emp_surrogate_run(r->surrogate, placement, count, guess_s, err);
 }
 
 /* Estimates the drafts from `first` to `end`. What is not new is the last to be chosen. */
 static emp_status estimate(refiner *r, int32_t first, int32_t end, emp_error *err)
 {
-    const size_t   ops = (size_t)r->walk.problem->graph->op_count;
-    emp_device_id *placement[BLOCK];
-    double         guess_s[BLOCK];
+    const int32_t listed = sort_drafts(r, first, end);
+    double        guess_s[BLOCK];
 
-    for (int32_t i = 0; i < BLOCK; i++) placement[i] = r->block + (size_t)i * ops;
-    for (; first < end; first += BLOCK) {
-        int32_t count = end - first < BLOCK ? end - first : BLOCK;
-        draft  *d = &r->draft[first];
-        for (int32_t i = 0; i < count; i++) make_draft(r, &d[i], placement[i]);
-        EMP_CHECK(emp_surrogate_run(r->surrogate, placement, count, guess_s, err));
-        for (int32_t i = 0; i < count; i++)
-            d[i].guess_s = d[i].is_new ? guess_s[i] : INFINITY;
+    for (int32_t i = first; i < end; i++) r->draft[i].guess_s = INFINITY;
+    for (int32_t begin = 0; begin < listed; begin += BLOCK) {
+        const int32_t    count = listed - begin < BLOCK ? listed - begin : BLOCK;
+        const draft_key *key = r->order + begin;
+        EMP_CHECK(r->is_plain ? estimate_placements(r, count, guess_s, key, err)
+                              : estimate_moves(r, count, guess_s, key, err));
+        for (int32_t i = 0; i < count; i++) r->draft[key[i].draft].guess_s = guess_s[i];
     }
     return EMP_OK;
 }
@@ -297,6 +405,8 @@ static emp_status init(void *state, const emp_problem *problem,
     size_t   ops = (size_t)problem->graph->op_count;
 
     EMP_CHECK(emp_method_options_parse(&r->options, &emp_method_refine, params, err));
+    const size_t drafts = (size_t)r->options.walk.samples * (size_t)r->options.filter;
+    r->is_plain = params->is_plain;
     r->options.walk.start = EMP_START_RANDOM;
     r->options.walk.moves.kind = EMP_MOVES_GROUPS;
     r->options.walk.moves.imbalance = IMBALANCE;
@@ -308,12 +418,16 @@ static emp_status init(void *state, const emp_problem *problem,
     emp_problem_legalize(problem, r->walk.here);
     EMP_CHECK(create_simulators(r, problem, err));
     r->blame_s = EMP_NEW_ARRAY(double, ops);
+    r->end_frac = EMP_NEW_ARRAY(double, ops);
     r->known = EMP_NEW_ARRAY(int64_t, KNOWN);
-    r->draft =
-        EMP_NEW_ARRAY(draft, (size_t)r->options.walk.samples * (size_t)r->options.filter);
-    r->block = EMP_NEW_ARRAY(emp_device_id, BLOCK * ops);
-    if (!r->blame_s || !r->known || !r->draft || !r->block)
+    r->op_hash = EMP_NEW_ARRAY(uint64_t, ops * (size_t)problem->machine->device_count);
+    r->draft = EMP_NEW_ARRAY(draft, drafts);
+    r->order = EMP_NEW_ARRAY(draft_key, drafts);
+    if (r->is_plain) r->block = EMP_NEW_ARRAY(emp_device_id, BLOCK * ops);
+    if (!r->blame_s || !r->end_frac || !r->known || !r->op_hash || !r->draft ||
+        !r->order || (r->is_plain && !r->block))
         return EMP_ERROR(EMP_ENOMEM, "drafts of %zu ops", ops);
+    fill_hashes(r);
     return EMP_OK;
 }
 

@@ -1,16 +1,18 @@
 /** \file bench/micro/search.h
- * How many proposals a second a search makes and has scored: `emplace bench search`.
+ * How many proposals a CPU second a search makes and has scored: `emplace bench search`.
  *
- * A search runs on a synthetic graph (synthetic.h) as `emplace place` runs it, on one thread. Its
- * preparations, up to the end of the first batch, do not count. Times are CPU times of the
- * thread. In each round the oracle alone scores the best placement that was found as well, so
- * that what else the machine does hits both alike.
+ * A search runs on a synthetic graph (synthetic.h), or on a task, as `emplace place` runs it, on
+ * one thread. Its preparations, up to the end of the first batch, do not count. Times are CPU
+ * times of the thread. In each round the oracle alone scores the best placement that was found as
+ * well, so that what else the machine does hits both alike. So does the same search without its
+ * short cuts, if asked for: it must find the same placement.
  */
 #ifndef EMP_BENCH_MICRO_SEARCH_H
 #define EMP_BENCH_MICRO_SEARCH_H
 
 #include <signal.h>
 
+#include "run/jobs.h"
 #include "run/stats.h"
 #include "search/method.h"
 
@@ -20,6 +22,10 @@ typedef struct {
     const char       *machine, *runtime;          /**< names or paths */
     int32_t           size[EMP_SEARCH_MAX_SIZES]; /**< ops, at least 2 */
     int32_t           size_count;
+    const emp_task   *task; /**< instead of graphs of these sizes and of the machine */
+    int32_t           task_count; /**< at most EMP_SEARCH_MAX_SIZES; 0 = none */
+    int64_t           moves;      /**< scored by a run on a task */
+    bool              has_plain;  /**< time each search without its short cuts, too */
     const emp_method *method[EMP_SEARCH_MAX_METHODS]; /**< that search */
     int32_t           method_count;
     int32_t           repeats; /**< rounds */
@@ -32,19 +38,23 @@ typedef struct {
 
 /** One method on one graph. */
 typedef struct {
+    const char       *task; /**< its key; NULL = a synthetic graph */
     int32_t           op_count;
     const emp_method *method;
     emp_quartiles     proposals_per_s;
     emp_quartiles     oracle_share; /**< of a proposal's time, what the oracle takes */
+    emp_quartiles     plain_per_s, speedup; /**< without short cuts; with over without */
 } emp_search_row;
 
 typedef struct {
+    bool           has_plain;
     emp_search_row row[EMP_SEARCH_MAX_SIZES * EMP_SEARCH_MAX_METHODS];
     int32_t        row_count;
 } emp_search_report;
 
 /** \retval EMP_EINTERRUPTED  \a report holds the rows that are complete.
- * \retval EMP_EINVAL  A run ended with its first batch: it has nothing to time. */
+ * \retval EMP_EINVAL  A run ended with its first batch: it has nothing to time.
+ * Or with and without short cuts a search found different placements. */
 emp_status emp_search_measure(emp_search_report *report, const emp_search_params *params,
                               emp_error *err);
 

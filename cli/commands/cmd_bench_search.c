@@ -1,28 +1,38 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace bench search: how many proposals a second searches make and have scored. */
+/* emplace bench search: how many moves a CPU second searches make and have scored. */
 #include <string.h>
 
 #include "bench/micro/oracle.h"
 #include "bench/micro/search.h"
+#include "bench/tables/paper.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 
-enum { KEY_SIZES = 256, KEY_METHODS, DEFAULT_OPS = 30000000 };
+enum { KEY_SIZES = 256, KEY_METHODS, KEY_ROWS, KEY_MOVES, KEY_PLAIN };
+enum { DEFAULT_OPS = 30000000, DEFAULT_MOVES = 1000 };
 
 struct args {
     emp_search_params params;
-    const char       *sizes, *methods;
-    bool              is_json;
+    emp_task          task[EMP_PAPER_TASKS];
+    const char       *sizes, *methods, *rows;
+    bool              has_runtime, is_json;
 };
 
 static const struct argp_option options[] = {
     {"sizes", KEY_SIZES, "A,B,...", 0,
      "Ops of the graphs: 1k, 10k, 83k (82944), 1M, or numbers (default 10k,83k)", 0},
-    {"methods", KEY_METHODS, "A,B,...", 0, "Only these (default local,anneal,mcmc)", 0},
+    {"rows", KEY_ROWS, "A,B,...|all", 0,
+     "Rows of Table 1 instead of synthetic graphs, each on its own machine", 0},
+    {"moves", KEY_MOVES, "N", 0, "Moves of a search on such a row (default 1000)", 0},
+    {"plain", KEY_PLAIN, NULL, 0,
+     "Time each search without its short cuts, too, and check that it finds the same", 0},
+    {"methods", KEY_METHODS, "A,B,...", 0,
+     "Only these (default local,anneal,mcmc,refine)", 0},
     {"machine", 'm', "NAME|FILE", 0, "Machine (default " EMP_ORACLE_MACHINE ")", 0},
-    {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default ideal)", 0},
+    {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default ideal, of rows tf-r1.3)",
+     0},
     {"repeats", 'n', "N", 0, "Rounds (default 5)", 0},
     {"seed", 's', "S", 0, "Seed of graphs and searches (default 1)", 0},
     {"json", 'j', NULL, 0, "Print JSON", 0},
@@ -30,14 +40,15 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Count the proposals that searches make and have scored in a second of one core, on "
-    "synthetic training graphs.\v"
-    "Nothing is estimated: the exact oracle scores every proposal. Preparations of a "
-    "method do not count. Of the time of a proposal the oracle alone takes the share "
+    "Count the moves that searches make and have scored in a CPU second, on synthetic "
+    "training graphs or on rows of Table 1.\v"
+    "Nothing is estimated: the exact oracle scores every move. Preparations of a "
+    "method do not count. Of the time of a move the oracle alone takes the share "
     "printed, measured in the same round on the best placement found; a share above 100 "
     "% "
     "means that the placements tried are faster to simulate than that one.\n\n"
     "  emplace bench search\n"
+    "  emplace bench search --rows all --methods refine --plain\n"
     "  emplace bench search --methods anneal --sizes 1000,10k --runtime tf-r1.3";
 
 static emp_status find_methods(emp_search_params *p, const char *list, emp_error *err)
@@ -53,6 +64,32 @@ static emp_status find_methods(emp_search_params *p, const char *list, emp_error
     return EMP_OK;
 }
 
+/* The words of --rows, of which "all" is every row. */
+static void find_rows(struct args *args)
+{
+    const char *list = args->rows;
+    int32_t    *count = &args->params.task_count;
+    char        word[32];
+    bool        is_all = list != NULL && strcmp(list, "all") == 0;
+
+    for (int32_t i = 0; is_all && i < EMP_PAPER_TASKS; i++)
+        args->task[(*count)++] = emp_paper_task[i];
+    while (!is_all && list != NULL && cli_next_word(&list, word, sizeof word)) {
+        int32_t i = 0;
+        while (i < EMP_PAPER_TASKS && strcmp(emp_paper_task[i].key, word) != 0) i++;
+        if (i == EMP_PAPER_TASKS)
+            cli_usage_error("Table 1 has no row \"%s\"; it has inception_v3, resnet, "
+                            "rnnlm, nmt2, nmt4, nmt8",
+                            word);
+        if (*count == EMP_PAPER_TASKS)
+            cli_usage_error("--rows takes at most %d rows", EMP_PAPER_TASKS);
+        args->task[(*count)++] = emp_paper_task[i];
+    }
+    if (list != NULL && *count == 0) cli_usage_error("--rows takes a list, not \"\"");
+    args->params.task = args->task;
+    if (*count > 0 && !args->has_runtime) args->params.runtime = "tf-r1.3";
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args       *args = (struct args *)state->input;
@@ -61,8 +98,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case KEY_SIZES: args->sizes = arg; return 0;
     case KEY_METHODS: args->methods = arg; return 0;
+    case KEY_ROWS: args->rows = arg; return 0;
+    case KEY_MOVES: p->moves = cli_integer("moves", arg, 16, 1000000000); return 0;
+    case KEY_PLAIN: p->has_plain = true; return 0;
     case 'm': p->machine = arg; return 0;
-    case 'r': p->runtime = arg; return 0;
+    case 'r':
+        p->runtime = arg;
+        args->has_runtime = true;
+        return 0;
     case 'n': p->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000); return 0;
     case 's': p->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
     case 'j': args->is_json = true; return 0;
@@ -83,15 +126,17 @@ emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
                                          .runtime = "ideal",
                                          .repeats = 5,
                                          .ops = DEFAULT_OPS,
+                                         .moves = DEFAULT_MOVES,
                                          .seed = 1,
                                          .on_progress = cli_bar_on_progress,
                                          .context = &bar},
                               .sizes = "10k,83k",
-                              .methods = "local,anneal,mcmc"};
+                              .methods = "local,anneal,mcmc,refine"};
 
     cli_parse(&argp, argc, argv, &args);
     args.params.size_count =
         cli_sizes(args.sizes, args.params.size, EMP_SEARCH_MAX_SIZES);
+    find_rows(&args);
     EMP_CHECK(find_methods(&args.params, args.methods, err));
     args.params.stop = cli_stop_flag();
     cli_bar_init(&bar, "bench search");

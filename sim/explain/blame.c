@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/explain/blame.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -62,8 +63,22 @@ static void share_waits(double *blame_s, const emp_explain *why,
     }
 }
 
-emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_sim *sim,
-                             const emp_device_id *device_of_op, emp_error *err)
+/* An op may come in several runs; the last to end counts. */
+static void find_ends(double *end_frac, const emp_explain_schedule *s)
+{
+    const double step_ns = fmax((double)s->result.step_time_ns, 1.0);
+    const size_t ops = (size_t)s->problem->graph->op_count;
+
+    memset(end_frac, 0, ops * sizeof *end_frac);
+    for (int32_t i = 0; i < s->run_count; i++) {
+        double *end = &end_frac[s->run[i].op];
+        *end = fmax(*end, (double)s->run[i].end_ns / step_ns);
+    }
+}
+
+emp_status emp_explain_blame_ends(double *blame_s, double *end_frac,
+                                  const emp_problem *problem, emp_sim *sim,
+                                  const emp_device_id *device_of_op, emp_error *err)
 {
     emp_status           st = EMP_OK;
     emp_explain_schedule s = {.problem = problem, .device_of_op = device_of_op};
@@ -77,9 +92,16 @@ emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_si
     memset(blame_s, 0, (size_t)problem->graph->op_count * sizeof *blame_s);
     share_segments(blame_s, &why);
     share_waits(blame_s, &why, &s);
+    if (end_frac != NULL) find_ends(end_frac, &s);
 
 cleanup:
     emp_explain_schedule_clear(&s);
     emp_free(why.segment);
     return st;
+}
+
+emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_sim *sim,
+                             const emp_device_id *device_of_op, emp_error *err)
+{
+    return emp_explain_blame_ends(blame_s, NULL, problem, sim, device_of_op, err);
 }

@@ -27,4 +27,10 @@
 emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_sim *sim,
                              const emp_device_id *device_of_op, emp_error *err);
 
+/** The same of the same step, and when each op ends, as a share of the step time: the order of
+ * emp_surrogate_follow(). \a end_frac has op_count entries; those of folded ops are 0. */
+emp_status emp_explain_blame_ends(double *blame_s, double *end_frac,
+                                  const emp_problem *problem, emp_sim *sim,
+                                  const emp_device_id *device_of_op, emp_error *err);
+
 #endif /* EMP_SIM_EXPLAIN_BLAME_H */

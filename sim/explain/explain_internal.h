@@ -51,6 +51,7 @@ typedef struct {
 typedef struct {
     const emp_problem   *problem;
     const emp_device_id *device_of_op;
+    bool                 has_memory; /**< changes of memory are noted */
     emp_sim_result       result;
     emp_time_ns          send_ns, receive_ns, poll_ns, step_ns;
     emp_explain_op      *op;         /**< [op] */

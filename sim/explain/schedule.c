@@ -295,7 +295,7 @@ emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *
                                        .copy = on_copy,
                                        .message = on_message,
                                        .transfer = on_transfer,
-                                       .memory = on_memory};
+                                       .memory = s->has_memory ? on_memory : NULL};
 
     s->send_ns = emp_ns_of_seconds(rt->send_s);
     s->receive_ns = emp_ns_of_seconds(rt->receive_s);

@@ -283,6 +283,46 @@ Test(refine, the_surrogate_chooses_among_drafts)
     cr_expect_lt(all, 0.98 * half, "%g, else %g", all, half);
 }
 
+/* A walk that goes on by exact step times proposes the same with and without them. */
+Test(refine, short_cuts_change_no_proposal)
+{
+    void    *state[2] = {NULL, NULL};
+    emp_sim *sim = NULL;
+    double   step_time_s[SAMPLES];
+    int32_t  count;
+
+    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    for (int i = 0; i < 2; i++) {
+        const emp_method_params params = {
+            .seed = 3, .threads = 1, .options = SMALL, .is_plain = i == 0};
+        cr_assert_eq(
+            emp_method_create(&state[i], &emp_method_refine, problem, &params, NULL),
+            EMP_OK);
+    }
+    for (int u = 0; u < 20; u++) {
+        emp_device_id *kept =
+            EMP_NEW_ARRAY(emp_device_id, SAMPLES * bytes / sizeof *kept);
+        cr_assert_not_null(kept);
+        count = ask(state[0]);
+        for (int32_t k = 0; k < count; k++)
+            memcpy(kept + (size_t)k * bytes / sizeof *kept, candidate[k], bytes);
+        cr_assert_eq(ask(state[1]), count);
+        for (int32_t k = 0; k < count; k++) {
+            emp_sim_result result;
+            cr_assert_eq(
+                memcmp(kept + (size_t)k * bytes / sizeof *kept, candidate[k], bytes), 0,
+                "batch %d, sample %d", u, k);
+            emp_problem_legalize(problem, candidate[k]);
+            cr_assert_eq(emp_sim_run(sim, candidate[k], &result, NULL), EMP_OK);
+            step_time_s[k] = 1e-9 * (double)result.step_time_ns;
+        }
+        for (int i = 0; i < 2; i++) tell(state[i], step_time_s, count);
+        emp_free(kept);
+    }
+    for (int i = 0; i < 2; i++) emp_method_destroy(&emp_method_refine, state[i]);
+    emp_sim_destroy(sim);
+}
+
 /* Under rules that cannot be explained nothing is weighed or chosen. */
 TestSuite(refine_rules, .fini = tear_down);
 

@@ -70,6 +70,30 @@ Test(search_speed, has_a_row_for_each_graph_and_method)
     emp_sheet_clear(&sheet);
 }
 
+/* A row of a table, with and without the short cuts of the search. */
+Test(search_speed, a_task_is_timed_plainly_too)
+{
+    static const emp_task task = {"small", "Small", "rnnlm:steps=4", "k40x2", 2};
+    const char *const     methods[] = {"refine"};
+    emp_search_params     p = make_params(methods, 1);
+    emp_search_report     report;
+    emp_error             err = {0};
+
+    p.runtime = "tf-r1.3";
+    p.task = &task;
+    p.task_count = 1;
+    p.moves = 24;
+    p.repeats = 1;
+    p.has_plain = true;
+    cr_assert_eq(emp_search_measure(&report, &p, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(report.row_count, 1);
+    const emp_search_row *r = &report.row[0];
+    cr_expect_str_eq(r->task, "small");
+    cr_expect_gt(r->plain_per_s.median, 0.0);
+    cr_expect_float_eq(r->speedup.median,
+                       r->proposals_per_s.median / r->plain_per_s.median, 1e-12);
+}
+
 Test(search_speed, a_method_that_proposes_once_has_nothing_to_time)
 {
     const char *const methods[] = {"gpu"};

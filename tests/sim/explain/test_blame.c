@@ -171,6 +171,45 @@ Test(blame, a_copy_is_shared_by_both_ends)
     expect_blame(ops, 2, (double[]){GPU + COPY / 2.0, GPU + COPY / 2.0});
 }
 
+static void note_end(void *context, emp_op_id op, emp_device_id device, int32_t lane,
+                     emp_time_ns start_ns, emp_time_ns end_ns)
+{
+    double *end = context;
+
+    (void)device, (void)lane, (void)start_ns;
+    if ((double)end_ns > end[op]) end[op] = (double)end_ns;
+}
+
+/* What a trace says when each op ends, over the step time; and blame is no other. */
+Test(blame, ends_are_shares_of_the_step)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        task           r;
+        emp_sim       *sim = NULL;
+        emp_sim_result result;
+
+        random_problem_create(&r, seed);
+        const size_t ops = (size_t)r.graph->op_count;
+        double *end = calloc(ops, sizeof *end), *found = calloc(2 * ops, sizeof *end);
+        double *alone = blame(r.problem, r.device_of_op);
+        emp_sim_trace trace = {.context = end, .op = note_end};
+        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+        cr_assert_eq(emp_explain_blame_ends(found, found + ops, r.problem, sim,
+                                            r.device_of_op, NULL),
+                     EMP_OK);
+        cr_assert_eq(emp_sim_run_traced(sim, r.device_of_op, &trace, &result, NULL),
+                     EMP_OK);
+        for (size_t op = 0; op < ops; op++)
+            cr_assert_eq(found[ops + op], end[op] / (double)result.step_time_ns);
+        cr_assert_eq(memcmp(found, alone, ops * sizeof *alone), 0);
+        emp_sim_destroy(sim);
+        free(alone);
+        free(end);
+        free(found);
+        task_destroy(&r);
+    }
+}
+
 /* ---- refusals and failures ---- */
 
 Test(blame, the_rules_of_other_simulators_are_refused)
