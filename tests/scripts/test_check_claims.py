@@ -55,10 +55,34 @@ MADE = """| | CPU | reported | ratio | GPU | reported | ratio | HDP | reported |
 | Small net | 5.00* | 6.25 | 0.80 | OOM+ | OOM | same | 0.400 [0.300-0.500] | 0.50 | 0.80 | 12.5 % | 25.0 % |
 | Net, 2 layers | 120.0 | | | 2.00= | 1.00 | 2.00 | 1.00 | 1.25 | 0.80 | | |
 
-- `*` fitted, 1 cells; `+` inferred, 1 cells; `=` repeated, 1 cells; without a mark and predicted, 2 cells.
+- Cells: `*` fitted: 1; `+` inferred: 1; `=` repeated: 1; without a mark, predicted: 2.
 - HDP: 400 evaluations, 3 seeds.
 - [t.csv](../bench/results/t.csv), made by `scripts/emplace table 0`, commits c0ffee1, beef567, modified.
 """
+MECHANISMS = """# made by: emplace mechanisms
+row,method,switched,step_time_s,peak_bytes,fits,commit,dirty
+net,gpu,nothing,0.8,100,0,c0ffee1234,0
+net,gpu,copies,0.7,50,1,c0ffee1234,0
+net,gpu,order,0.80001,100,0,c0ffee1234,0
+net,random,nothing,2,0,1,c0ffee1234,0
+net,random,copies,3,0,0,c0ffee1234,0
+net,random,order,2,0,1,c0ffee1234,0
+net,cpu,nothing,1.23456,10,1,c0ffee1234,0
+net,cpu,copies,1.23456,50,1,c0ffee1234,0
+net,cpu,order,1.23456,10,1,c0ffee1234,0
+"""
+MECHANISMS_MADE = """| | gpu | random | cpu |
+| --- | --- | --- | --- |
+| nothing | 0.8 s, does not fit | 2 s | 1.235 s |
+| copies | -12.5 %, memory -50 %, fits | +50.0 %, no fit | 0, memory +400 % |
+| order | 0 | 0 | 0 |
+
+- [m.csv](../bench/results/m.csv), made by `emplace mechanisms`, commit c0ffee1.
+"""
+MECHANISMS_CLAIM = "\t".join([
+    "docs/mechanisms.md", "Copies cost {:.1f} % to {:.0f} %, and {:.0f} % of the memory.", "bench/results/m.csv",
+    '-min(changes("step_time_s", "copies"))', 'max(changes("step_time_s", "copies", without=""))',
+    'min(changes("peak_bytes", "copies", among=["net"], without="gpu random"))'])
 
 
 class CheckClaims(unittest.TestCase):
@@ -68,6 +92,7 @@ class CheckClaims(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.write("README.md", "# Net\n\n9 lives\n\n## Results\n\nNone.\n\n## Use\n\n9 lives\n")
         self.write("docs/results.md", RESULTS)
+        self.write("docs/mechanisms.md", "# Mechanisms\n")
         self.write("docs/claims.tsv", "\n".join(CLAIMS))
         self.write("bench/results/t.csv", SHEET)
 
@@ -164,6 +189,20 @@ class CheckClaims(unittest.TestCase):
         self.change("bench/results/t.csv", "3,1,1,1,1.25", "3,121,121,121,1.25")
         self.expect_error("docs/claims.tsv:2: 121.0 is not below 120.0, so the sentence must change")
 
+    def test_figures_are_finite(self):
+        self.make()
+        self.change("docs/claims.tsv", '\tlen(pairs(', '\tstep("Small net", "gpu-median")\tlen(pairs(')
+        self.expect_error('docs/claims.tsv:3: step("Small net", "gpu-median") is inf, so the sentence must change')
+
+    def test_shows_what_mechanisms_change(self):
+        table = "<!-- table: bench/results/m.csv\nrows: switched\ncolumns: method\ncells: change: {}\nwhere: row=net\n-->\n"
+        self.write("bench/results/m.csv", MECHANISMS)
+        self.write("docs/mechanisms.md", f"{table}<!-- end -->\n\nCopies cost 1 % to 2 %, and 3 % of the memory.\n")
+        self.write("docs/claims.tsv", self.read("docs/claims.tsv") + "\n" + MECHANISMS_CLAIM)
+        self.make()
+        self.assertEqual(self.read("docs/mechanisms.md"), f"{table}{MECHANISMS_MADE}<!-- end -->\n\n"
+                         "Copies cost 12.5 % to 50 %, and 400 % of the memory.\n")
+
     def test_counts_figures(self):
         self.change("docs/claims.tsv", "pairs {} are", "pairs {} of {} are")
         self.expect_error("docs/claims.tsv:3: the template has 3 figures, the expressions have 2")
@@ -171,7 +210,7 @@ class CheckClaims(unittest.TestCase):
     def test_names_unknown_things(self):
         self.change("docs/claims.tsv", "docs/results.md\tOf", "docs/other.md\tOf")
         self.change("docs/claims.tsv", '"Net, 2 layers", "hdp-paper-median"', '"Net, 2 layers", "hdp"')
-        self.expect_error("docs/claims.tsv:3: docs/other.md is no document; there are README.md, docs/results.md and *",
+        self.expect_error("docs/claims.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/mechanisms.md and *",
                           "docs/claims.tsv:2: 0 rows of bench/results/t.csv have {'task': 'Net, 2 layers', 'key': 'hdp'}, not 1")
 
     def test_says_how_to_remake_a_file_that_lacks_something(self):
