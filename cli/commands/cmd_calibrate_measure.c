@@ -88,6 +88,8 @@ struct bench {
     double             measured_s[EMP_MICRO_MOST];
     double             spread_frac[EMP_MICRO_MOST]; /* between quartiles, of the median */
     char               products[EMP_REPLAY_TEXT_BYTES];
+    int64_t            cache_bytes; /* of a core of the computer that was measured */
+    int64_t            core_count;  /* of the computer; 0: devices were given cores */
     bool               is_measured; /* all of it */
     cli_bar            bar;
 };
@@ -120,12 +122,14 @@ cleanup:
 /* The benchmarks that there are now, from an earlier table of them. */
 static emp_status read_measured(struct bench *b, const emp_csv *csv, emp_error *err)
 {
-    int32_t name, measured, spread, products;
+    int32_t name, measured, spread, products, cache, cores;
 
     EMP_CHECK(emp_csv_find(&name, csv, "name", err));
     EMP_CHECK(emp_csv_find(&measured, csv, "measured_s", err));
     EMP_CHECK(emp_csv_find(&spread, csv, "spread", err));
     EMP_CHECK(emp_csv_find(&products, csv, "products", err));
+    EMP_CHECK(emp_csv_find(&cache, csv, "cache_bytes", err));
+    EMP_CHECK(emp_csv_find(&cores, csv, "cores", err));
     for (int32_t i = 0; i < b->count; i++) {
         int32_t row = 0;
         while (row < csv->row_count &&
@@ -136,8 +140,16 @@ static emp_status read_measured(struct bench *b, const emp_csv *csv, emp_error *
                              b->args->measured, b->micro[i].name);
         EMP_CHECK(emp_csv_real(&b->measured_s[i], csv, row, measured, err));
         EMP_CHECK(emp_csv_real(&b->spread_frac[i], csv, row, spread, err));
+        EMP_CHECK(emp_csv_count(&b->cache_bytes, csv, row, cache, err));
+        EMP_CHECK(emp_csv_count(&b->core_count, csv, row, cores, err));
         snprintf(b->products, sizeof b->products, "%s", emp_csv_text(csv, row, products));
     }
+    if (b->cache_bytes < 1 || b->core_count < 0 || b->core_count > EMP_MAX_CORES)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s: a cache of %lld bytes, %lld cores; at least 1, "
+                         "and 0 to %d",
+                         b->args->measured, (long long)b->cache_bytes,
+                         (long long)b->core_count, EMP_MAX_CORES);
     return EMP_OK;
 }
 
@@ -180,9 +192,11 @@ static const emp_sheet_column constant_columns[] = {
 
 static const emp_sheet_column benchmark_columns[] = {
     EMP_COLUMN("name", "benchmark", EMP_SHEET_WORD, .width = 28),
-    EMP_COLUMN("measured_s", "measured", EMP_SHEET_SECONDS, .precision = 9),
+    EMP_COLUMN("measured_s", "measured", EMP_SHEET_SECONDS, .precision = 17),
     EMP_COLUMN("spread", "spread", EMP_SHEET_SHARE),
     EMP_COLUMN("products", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("cache_bytes", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("cores", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("fitted_s", "fitted", EMP_SHEET_SECONDS),
     EMP_COLUMN("off", "off", EMP_SHEET_SHARE, .form = "%+.1f%%")};
 
@@ -224,8 +238,8 @@ static void tabulate_benchmarks(emp_sheet *s, const emp_measurement *m,
     s->rows = "benchmarks";
     for (int32_t i = 0; i < b->count; i++)
         EMP_SHEET_ADD(s, EMP_V(b->micro[i].name), EMP_V(b->measured_s[i]),
-                      EMP_V(b->spread_frac[i]), EMP_V(b->products),
-                      EMP_V(m != NULL ? m->fit.value[i] : NAN),
+                      EMP_V(b->spread_frac[i]), EMP_V(b->products), EMP_V(b->cache_bytes),
+                      EMP_V(b->core_count), EMP_V(m != NULL ? m->fit.value[i] : NAN),
                       EMP_V(m != NULL ? off_of(m, i) : NAN));
     if (m == NULL) {
         emp_sheet_note(s, "Products by %s; no constants.", b->products);
@@ -315,6 +329,8 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
     const struct args *a = b->args;
     int64_t            cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
 
+    b->cache_bytes = cache > 0 ? cache : usual_cache_bytes;
+    b->core_count = a->replay.cores != NULL ? 0 : emp_cpu_core_count();
     EMP_TRY(emp_machine_load(&b->machine, a->machine, err));
     EMP_TRY(emp_runtime_load(&b->runtime, a->runtime, err));
     EMP_TRY(emp_micros_build(b->micro, &b->count, b->machine, &b->runtime, err));
@@ -325,9 +341,8 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
                                  .count = b->count,
                                  .machine = b->machine,
                                  .runtime = &b->runtime,
-                                 .cache_bytes = cache > 0 ? cache : usual_cache_bytes,
-                                 .core_count =
-                                     a->replay.cores != NULL ? 0 : emp_cpu_core_count(),
+                                 .cache_bytes = b->cache_bytes,
+                                 .core_count = (int32_t)b->core_count,
                                  .threads = a->threads,
                                  .stop = cli_stop_flag(),
                                  .on_progress = on_fit,
