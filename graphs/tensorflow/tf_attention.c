@@ -116,33 +116,35 @@ static emp_port dense(emp_tf *tf, const emp_tf_attention *a, const char *scope,
     return x;
 }
 
-/* Scalars of the mechanism: get_variable() with a number as initializer. */
-static emp_tf_variable scalar(emp_tf *tf, const emp_tf_attention *a, const char *name)
+/* get_variable() with a number as initializer. Each call, also one that finds the variable,
+ * makes a tensor of the number outside of all scopes, to ask for its type. */
+static emp_port scalar(emp_tf *tf, emp_tf_attention *a, const char *name)
 {
-    return emp_tf_get_variable(tf, emp_tf_join(tf, a->variables, name, ""),
-                               EMP_DTYPE_FLOAT, EMP_SHAPE_SCALAR, EMP_TF_INIT_VALUE,
-                               true);
-}
+    const char *outer = emp_tf_reenter(tf, "");
 
-static void create_bahdanau(emp_tf *tf, emp_tf_attention *a)
-{
-    int64_t units = a->cell->units;
-
-    a->v = weights(tf, a, "bahdanau_attention/attention_v", EMP_SHAPE(units));
-    if (a->kind != EMP_TF_NORMED_BAHDANAU) return;
-    a->g = scalar(tf, a, "bahdanau_attention/attention_g");
-    a->b = emp_tf_weights(
-        tf, emp_tf_join(tf, a->variables, "bahdanau_attention/attention_b", ""),
-        EMP_SHAPE(units), EMP_TF_INIT_ZEROS);
+    emp_tf_float(tf, NULL, "Const", 1.0);
+    emp_tf_leave(tf, outer);
+    if (!a->has_variables) {
+        a->g = emp_tf_get_variable(tf, emp_tf_join(tf, a->variables, name, ""),
+                                   EMP_DTYPE_FLOAT, EMP_SHAPE_SCALAR, EMP_TF_INIT_VALUE,
+                                   true);
+    }
+    return emp_tf_loop_invariant(tf, a->g.read);
 }
 
 /* g v / |v|, computed anew at every step. */
-static emp_port normed_v(emp_tf *tf, const emp_tf_attention *a)
+static emp_port normed_v(emp_tf *tf, emp_tf_attention *a)
 {
-    emp_port unit = emp_tf_loop_invariant(tf, a->v.read);
-    emp_port v = emp_tf_op2(tf, "Mul", "mul", emp_tf_loop_invariant(tf, a->g.read), unit);
-    emp_port norm = emp_tf_op1(tf, "Square", NULL, unit);
+    emp_port g = scalar(tf, a, "bahdanau_attention/attention_g");
 
+    if (!a->has_variables) {
+        a->b = emp_tf_weights(
+            tf, emp_tf_join(tf, a->variables, "bahdanau_attention/attention_b", ""),
+            EMP_SHAPE(a->cell->units), EMP_TF_INIT_ZEROS);
+    }
+    emp_port unit = emp_tf_loop_invariant(tf, a->v.read);
+    emp_port v = emp_tf_op2(tf, "Mul", "mul", g, unit);
+    emp_port norm = emp_tf_op1(tf, "Square", NULL, unit);
     norm = emp_tf_reduce_all(tf, "Sum", NULL, norm);
     norm = emp_tf_op1(tf, "Rsqrt", NULL, norm);
     return emp_tf_op2(tf, "Mul", "mul", v, norm);
@@ -161,7 +163,8 @@ static emp_port bahdanau_score(emp_tf *tf, emp_tf_attention *a, emp_port query)
     query = dense(tf, a, "bahdanau_attention/query_layer", query, &a->query_kernel);
     const char *outer = emp_tf_enter(tf, "bahdanau_attention");
     query = emp_tf_expand_dims(tf, query, 1);
-    if (!a->has_variables) create_bahdanau(tf, a);
+    if (!a->has_variables)
+        a->v = weights(tf, a, "bahdanau_attention/attention_v", EMP_SHAPE(units));
     emp_port v = is_normed ? normed_v(tf, a) : emp_tf_loop_invariant(tf, a->v.read);
     emp_port keys = emp_tf_loop_invariant(tf, a->keys);
     emp_port sum = emp_tf_op2(tf, "Add", "add", keys, query);
@@ -185,8 +188,7 @@ static emp_port luong_score(emp_tf *tf, emp_tf_attention *a, emp_port query)
     emp_port product = emp_tf_matmul(tf, "BatchMatMul", query, keys, false, true);
     product = emp_tf_squeeze(tf, NULL, product, 1U << 1);
     if (a->kind == EMP_TF_SCALED_LUONG) {
-        if (!a->has_variables) a->g = scalar(tf, a, "luong_attention/attention_g");
-        emp_port scale = emp_tf_loop_invariant(tf, a->g.read);
+        emp_port scale = scalar(tf, a, "luong_attention/attention_g");
         product = emp_tf_op2(tf, "Mul", "mul", scale, product);
     }
     emp_tf_leave(tf, outer);

@@ -44,9 +44,9 @@ enum { FACT_GRAPHS = 8 };
 /** All of them; valid for ever. */
 fact_graph *fact_graphs(void);
 
-/** Expects the same nodes as in TensorFlow's graph, in the same order: name, type, inputs,
- * control inputs. */
-void fact_graph_expect_nodes(const fact_graph *g, const emp_graph *graph);
+/** Expects the same nodes as in TensorFlow's graph of that digest, in the same order: name,
+ * type, inputs, control inputs. */
+void fact_expect_nodes(const char *name, const char *digest, const emp_graph *graph);
 
 /** Expects the ops by type that TensorFlow's graph has, and no others. */
 void fact_graph_expect_types(const fact_graph *g, const emp_graph *graph);
