@@ -111,7 +111,7 @@ enum { NETWORKS = sizeof networks / sizeof *networks, MAX_STEPS = 500 };
 typedef struct {
     int32_t batch;
     int32_t optimizer;
-    bool    average, decay; /* moving averages of the weights; L2 loss of each */
+    bool    average, decay, gate; /* moving averages; L2 loss of each; gated gradients */
     /* recurrent */
     int32_t layers, units, input, vocab, steps, classes;
 } values;
@@ -122,7 +122,8 @@ typedef struct {
                         "what updates the weights", optimizer_default),               \
         EMP_BOOL_OPTION("average", values, average, "moving averages of the weights", \
                         0),                                                           \
-        EMP_BOOL_OPTION("decay", values, decay, "an L2 loss of all weights", 0)
+        EMP_BOOL_OPTION("decay", values, decay, "an L2 loss of all weights", 0),      \
+        EMP_BOOL_OPTION("gate", values, gate, "tuples around the gradients of an op", 1)
 
 static const emp_option image_options[] = {COMMON(EMP_TF_SGD), EMP_NO_OPTION};
 
@@ -382,7 +383,8 @@ emp_status emp_net_build(emp_graph **step, const char *spec, emp_error *err)
     const char            *text = spec + strlen(w->name);
     EMP_CHECK(emp_options_parse(&n.v, &table, NULL, *text == ':' ? text + 1 : text, err));
     EMP_TRY(emp_tf_init(&tf, err));
-    tf.gate_gradients = tf.old_broadcast_grads = true;
+    tf.gate_gradients = n.v.gate;
+    tf.old_broadcast_grads = true;
     emit(&n, w);
     EMP_TRY(emp_tf_finish(&tf, &whole));
     EMP_TRY(emp_graph_prune(step, whole, err));

@@ -118,6 +118,8 @@ emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes,
         device->gemm_tile_rows = device->conv_tile_rows = 1;
         device->split_limit = 1;
         device->gemm_skinny_factor = device->conv_factor = 1.0;
+        for (int32_t w = 0; w < 3; w++)
+            device->conv_window_factor[w] = device->conv_filter_factor[w] = 1.0;
         device->gemm_skinny_limit = 0;
         device->kernel_minimum_s = 0.0;
     }

@@ -128,7 +128,11 @@ static void print_group(FILE *out, const emp_device *g)
     print_count(out, "split_limit", g->split_limit);
     print_value(out, "skinny_factor", g->gemm_skinny_factor, 1.0, "");
     print_count(out, "skinny_limit", g->gemm_skinny_limit);
+    fprintf(out, "  split_least: 1\n");
     print_value(out, "conv_factor", g->conv_factor, 1.0, "");
+    fprintf(out, "  wide_factor: 1\n  wide_filter_factor: 1\n  point_factor: 1\n  "
+                 "point_filter_factor: 1\n"
+                 "  winograd_factor: 1\n  winograd_filter_factor: 1\n");
     print_value(out, "kernel_minimum", g->kernel_minimum_s, 1e-6, "us");
     print_core(out, &g->core);
     fprintf(out, "sharing:\n");

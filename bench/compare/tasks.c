@@ -56,7 +56,7 @@ const emp_task emp_fresh_task[EMP_FRESH_TASKS] = {
     {"resnet152-big", "ResNet-152 batch 64", "resnet:depth=152,batch=64", "k40x8", 8},
     {"inception-8", "Inception batch 8", "inception_v3:batch=8,optimizer=momentum",
      "k40x8", 8},
-    {"inception-32", "Inception batch 32", "inception_v3:batch=32", "k40x2", 2},
+    {"inception-16", "Inception batch 16", "inception_v3:batch=16", "k40x2", 2},
     {"inception-64", "Inception batch 64", "inception_v3:batch=64,fused_bn=1", "k40x4",
      4},
     {"inception-hosts", "Inception two hosts", "inception_v3:batch=32,fused_bn=1",

@@ -49,8 +49,8 @@ double emp_paper_step_s(int32_t task, const char *method)
     return NAN;
 }
 
-/* The batch of Inception-V3; the units of RNNLM; the words of NMT. */
-static const char *const inferred[] = {"rnnlm:gpu", "nmt2:gpu", "nmt4:gpu", "nmt8:gpu"};
+/* The words of NMT. */
+static const char *const inferred[] = {"nmt2:gpu", "nmt4:gpu", "nmt8:gpu"};
 
 bool emp_paper_is_inferred(const char *cell)
 {

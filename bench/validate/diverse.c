@@ -50,6 +50,8 @@ static void make_plain(emp_device *d)
     d->multiprocessors = d->split_limit = 1;
     d->gemm_tile_rows = d->conv_tile_rows = TILE;
     d->gemm_skinny_factor = d->conv_factor = d->scaling_exponent = 1.0;
+    for (int32_t w = 0; w < 3; w++)
+        d->conv_window_factor[w] = d->conv_filter_factor[w] = 1.0;
     d->gemm_skinny_limit = 0;
     d->cores = d->bandwidth_cores = 1;
     d->clock_hz = 1e9;

@@ -9,7 +9,7 @@
 enum { BATCH, CLASSES, FUSED_BN, COMMON };
 
 const emp_option emp_inception_v3_params[] = {
-    EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "images", 1),
+    EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "images", 32),
     EMP_WORKLOAD_NUMBER(CLASSES, "classes", 2, 1000000, "classes", 1001),
     EMP_WORKLOAD_FLAG(FUSED_BN, "fused_bn", "one op for batch norm, not ten", 0),
     EMP_WORKLOAD_COMMON(COMMON, EMP_TF_RMSPROP, 1, 0),

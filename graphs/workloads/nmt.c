@@ -34,7 +34,7 @@ const emp_option emp_nmt_params[] = {
                         "words of a source sentence; 0 = steps", 0),
     EMP_WORKLOAD_NUMBER(TGT_STEPS, "tgt_steps", 0, EMP_WORKLOAD_MAX_STEPS,
                         "words of a target sentence; 0 = steps", 0),
-    EMP_WORKLOAD_NUMBER(VOCAB, "vocab", 2, 10000000, "words of each language", 51200),
+    EMP_WORKLOAD_NUMBER(VOCAB, "vocab", 2, 10000000, "words of each language", 50000),
     EMP_WORKLOAD_FLAG(RESIDUAL, "residual", "layers above the bottom add their input", 1),
     EMP_WORKLOAD_FLAG(DROPOUT, "dropout", "drop a fifth of each layer's input", 0),
     EMP_WORKLOAD_FLAG(BIDIRECTIONAL, "bidirectional",

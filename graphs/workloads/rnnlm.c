@@ -20,15 +20,15 @@ enum {
 
 const emp_option emp_rnnlm_params[] = {
     EMP_WORKLOAD_NUMBER(LAYERS, "layers", 1, EMP_TF_MAX_LAYERS, "LSTM layers", 2),
-    EMP_WORKLOAD_NUMBER(UNITS, "units", 1, 65536, "units of a layer", 2000),
+    EMP_WORKLOAD_NUMBER(UNITS, "units", 1, 65536, "units of a layer", 2048),
     EMP_WORKLOAD_NUMBER(PROJECTION, "projection", 0, 65536,
                         "size of h and embedding; 0 = units", 0),
     EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "sequences", 64),
     EMP_WORKLOAD_NUMBER(STEPS, "steps", 1, EMP_WORKLOAD_MAX_STEPS, "unrolled time steps",
                         40),
-    EMP_WORKLOAD_NUMBER(VOCAB, "vocab", 2, 10000000, "words", 32000),
+    EMP_WORKLOAD_NUMBER(VOCAB, "vocab", 2, 10000000, "words", 793470),
     EMP_WORKLOAD_NUMBER(SAMPLED, "sampled", 0, 1000000,
-                        "sampled classes; 0 = full softmax", 24576),
+                        "sampled classes; 0 = full softmax", 8192),
     EMP_WORKLOAD_FLAG(PER_STEP_SOFTMAX, "per_step_softmax",
                       "a full softmax at every step", 0),
     EMP_WORKLOAD_FLAG(DROPOUT, "dropout", "drop a tenth of each layer's output", 0),

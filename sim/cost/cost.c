@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-enum { TILE_COLUMNS = 64, FLOAT_BYTES = 4 };
+enum { TILE_COLUMNS = 64, LEAST_COLUMNS = 16, FLOAT_BYTES = 4 };
 
 /* Of one 64 x 64 tile, for each K. */
 static const double WAVE_FLOPS = 2.0 * 64 * 64;
@@ -16,20 +16,32 @@ emp_time_ns emp_ns_of_seconds(double seconds)
                                                      : EMP_COST_LIMIT_NS;
 }
 
+/* cuDNN has narrow tiles for few channels, cuBLAS has not. */
+static double columns_of(int64_t n, bool is_conv)
+{
+    double columns = is_conv ? LEAST_COLUMNS : TILE_COLUMNS;
+
+    while (columns < (double)n && columns < TILE_COLUMNS) columns *= 2.0;
+    return columns;
+}
+
 double emp_cost_gemm_s(const emp_device *gpu, int64_t m, int64_t n, int64_t k,
                        int64_t batch, bool is_conv)
 {
     /* counts in double: those of an imported graph may be beyond 64 bits */
     double rows = is_conv ? gpu->conv_tile_rows : gpu->gemm_tile_rows;
-    double tiles =
-        ceil((double)m / rows) * ceil((double)n / TILE_COLUMNS) * (double)batch;
-    double area = rows / TILE_COLUMNS; /* of a tile, in 64 x 64 tiles */
+    double columns = columns_of(n, is_conv);
+    double tiles = ceil((double)m / rows) * ceil((double)n / columns) * (double)batch;
+    double area = /* of a tile, in 64 x 64 tiles */
+        rows * columns / (TILE_COLUMNS * TILE_COLUMNS);
     double outputs = (double)m * (double)n * (double)batch;
     double pass_s = outputs * FLOAT_BYTES / gpu->memory_bytes_per_s;
     double best = INFINITY;
 
-    for (int64_t s = 1; s <= gpu->split_limit && (s == 1 || s <= k); s++) {
+    double least_part = is_conv ? 1.0 : fmax(1.0, gpu->gemm_split_least);
+    for (int64_t s = 1; s <= gpu->split_limit; s++) {
         double part = (double)k / (double)s;
+        if (s > 1 && part < least_part) break;
         double waves = area * ceil(tiles * (double)s / gpu->multiprocessors);
         double t = gpu->gemm_base_s + gpu->gemm_per_k_s * part +
                    gpu->gemm_per_wave_s * part * waves +
@@ -50,6 +62,23 @@ static bool is_product(const emp_op_cost *c)
 static double bytes_of(const emp_op_cost *c)
 {
     return (double)c->bytes_read + (double)c->bytes_written;
+}
+
+/* Of a convolution's algorithm; conv_factor is in emp_cost_gemm_s() already. */
+static double algorithm_factor(const emp_op_cost *c, const emp_device *gpu)
+{
+    const double *factor = c->work == EMP_WORK_CONV_FILTER ? gpu->conv_filter_factor
+                                                           : gpu->conv_window_factor;
+
+    return factor[c->window] > 0.0 ? factor[c->window] : 1.0;
+}
+
+static double product_s(const emp_op_cost *c, const emp_device *gpu)
+{
+    bool   is_conv = c->op_class == EMP_OP_CONV;
+    double t = emp_cost_gemm_s(gpu, c->m, c->n, c->k, c->batch, is_conv);
+
+    return is_conv ? t * algorithm_factor(c, gpu) : t;
 }
 
 static double elementwise_hz(const emp_op_cost *c, const emp_core *core)
@@ -141,10 +170,12 @@ static double gpu_compute_s(const emp_op_cost *c, const emp_device *gpu)
 {
     if (gpu->has_core) return group_compute_s(c, gpu);
     if (c->kernels == 0) return 0.0;
-    double t = is_product(c) ? emp_cost_gemm_s(gpu, c->m, c->n, c->k, c->batch,
-                                               c->op_class == EMP_OP_CONV)
-                             : c->kernels * gpu->kernel_minimum_s;
-    return fmax(t, bytes_of(c) / gpu->memory_bytes_per_s);
+    if (!is_product(c))
+        return c->kernels * gpu->kernel_minimum_s + bytes_of(c) / gpu->memory_bytes_per_s;
+    /* transposes are kernels of their own */
+    double moved_s = 2.0 * (double)c->layout_bytes / gpu->memory_bytes_per_s;
+    return moved_s +
+           fmax(product_s(c, gpu), bytes_of(c) / gpu->memory_bytes_per_s - moved_s);
 }
 
 static double issue_s(const emp_op_cost *c, const emp_runtime_events *runtime)

@@ -2,16 +2,18 @@
  * Time of every op on every kind of device: graph facts x machine constants.
  *
  * GPU, products (fit of cuBLAS on a K40, tests of 720 sizes), with the split s of K
- * chosen in 1 .. split_limit to be fastest:
+ * chosen in 1 .. split_limit to be fastest, parts of a GEMM being at least split_least long:
  *
  *     t = base + per_k (K / s) + per_wave (K / s) W
  *         + (s + 1) passes over the output if s > 1
- *     W = (R / 64) ceil(ceil(M / R) ceil(N / 64) batch s / multiprocessors)
+ *     W = (R / 64) (C / 64) ceil(ceil(M / R) ceil(N / C) batch s / multiprocessors)
  *
- * with tiles of R x 64, R = gemm_tile_rows or conv_tile_rows, times skinny_factor for a
- * GEMM with min(M, N, K) <= skinny_limit, times conv_factor for a convolution. Other
- * kernels: kernels x kernel_minimum. Neither is ever less than bytes / stream rate.
- * Kernel-less: 0.
+ * with tiles of R x C: R = gemm_tile_rows or conv_tile_rows, C = 64, or of a convolution the
+ * least of 16, 32, 64 that holds N. This is times skinny_factor for a GEMM with
+ * min(M, N, K) <= skinny_limit, and times a factor for a convolution, by its window and by
+ * whether it is the gradient of the filter. It is never less than bytes / stream rate.
+ * Transposes around a convolution come on top, at the stream rate. Other kernels:
+ * kernels x kernel_minimum + bytes / stream rate. Kernel-less: 0.
  *
  * CPU, on p cores: products flops / (core rate x p ^ exponent), others Eigen cycles /
  * (clock x p ^ exponent), never less than bytes / (min(p, bandwidth_cores)

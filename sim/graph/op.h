@@ -178,6 +178,13 @@ emp_arithmetic emp_arithmetic_of(double cycles, double elements);
 /** Device kinds, as bits of a mask. */
 enum { EMP_KIND_CPU = 1, EMP_KIND_GPU = 2 };
 
+/** The window of a convolution, which decides by which algorithm cuDNN does it. */
+typedef enum {
+    EMP_CONV_WIDE,    /**< none of the others */
+    EMP_CONV_POINT,   /**< 1x1 */
+    EMP_CONV_WINOGRAD /**< 3x3 with stride 1 */
+} emp_conv_window;
+
 /** What one execution of an op costs, independent of any machine. */
 typedef struct {
     emp_op_class op_class;
@@ -190,9 +197,9 @@ typedef struct {
     int64_t workspace_bytes; /**< device memory held while it runs */
     /** Of the bytes read, and of those written, and of the kernels: what transposes activations
      * from NHWC to NCHW and back. */
-    int64_t layout_bytes;
-    int32_t layout_kernels;
-    bool    is_winograd; /**< a convolution of 3 x 3 and stride 1, or a gradient of one */
+    int64_t         layout_bytes;
+    int32_t         layout_kernels;
+    emp_conv_window window; /**< of EMP_OP_CONV, and of a 1x1 convolution as a product */
 } emp_op_cost;
 
 enum {

@@ -191,6 +191,19 @@ static int64_t pixels(const emp_op_view *op, const emp_shape *shape)
         emp_mul_saturating(size_of(shape, at.height), size_of(shape, at.width)));
 }
 
+static emp_conv_window window_of(const emp_op_view *op, const emp_shape *filter)
+{
+    image_layout   at = layout_of(op->attrs);
+    const int32_t *strides = op->attrs->strides;
+    int64_t        height = size_of(filter, 0), width = size_of(filter, 1);
+
+    if (height == 1 && width == 1) return EMP_CONV_POINT;
+    return height == 3 && width == 3 && at_least_1(strides[at.height]) == 1 &&
+                   at_least_1(strides[at.width]) == 1
+               ? EMP_CONV_WINOGRAD
+               : EMP_CONV_WIDE;
+}
+
 /* The forward product and its FLOPs, 2 N OH OW KH KW Cin Cout; gradients cost the same.
  */
 static void cost_product(const emp_op_view *op, const conv_tensors *t, emp_op_cost *cost)
@@ -204,10 +217,7 @@ static void cost_product(const emp_op_view *op, const conv_tensors *t, emp_op_co
     cost->k = emp_mul_saturating(window, size_of(filter, 2));
     cost->batch = 1;
     cost->flops = 2.0 * (double)cost->m * (double)cost->n * (double)cost->k;
-    image_layout at = layout_of(op->attrs);
-    cost->is_winograd = size_of(filter, 0) == 3 && size_of(filter, 1) == 3 &&
-                        at_least_1(op->attrs->strides[at.height]) == 1 &&
-                        at_least_1(op->attrs->strides[at.width]) == 1;
+    cost->window = window_of(op, filter);
 }
 
 /* A 1x1 filter with stride 1 on NHWC data is one matrix product. */

@@ -16,22 +16,29 @@
 #include "sim/machine/topology_internal.h"
 
 /* type of the raw struct, key in the file, kind, member of struct model */
-#define GPU_FIELDS(X, type)                                     \
-    X(type, memory, BYTES, device.memory_bytes)                 \
-    X(type, peak, FLOPS_PER_S, device.peak_flops_per_s)         \
-    X(type, multiprocessors, COUNT, device.multiprocessors)     \
-    X(type, clock, HERTZ, device.clock_hz)                      \
-    X(type, stream, BYTES_PER_S, device.memory_bytes_per_s)     \
-    X(type, gemm_clock, HERTZ, gemm_clock_hz)                   \
-    X(type, gemm_base, SECONDS, device.gemm_base_s)             \
-    X(type, gemm_per_k, SECONDS, device.gemm_per_k_s)           \
-    X(type, gemm_per_wave, SECONDS, device.gemm_per_wave_s)     \
-    X(type, gemm_tile_rows, COUNT, device.gemm_tile_rows)       \
-    X(type, conv_tile_rows, COUNT, device.conv_tile_rows)       \
-    X(type, split_limit, COUNT, device.split_limit)             \
-    X(type, skinny_factor, RATIO, device.gemm_skinny_factor)    \
-    X(type, skinny_limit, COUNT_OR_0, device.gemm_skinny_limit) \
-    X(type, conv_factor, RATIO, device.conv_factor)             \
+#define GPU_FIELDS(X, type)                                              \
+    X(type, memory, BYTES, device.memory_bytes)                          \
+    X(type, peak, FLOPS_PER_S, device.peak_flops_per_s)                  \
+    X(type, multiprocessors, COUNT, device.multiprocessors)              \
+    X(type, clock, HERTZ, device.clock_hz)                               \
+    X(type, stream, BYTES_PER_S, device.memory_bytes_per_s)              \
+    X(type, gemm_clock, HERTZ, gemm_clock_hz)                            \
+    X(type, gemm_base, SECONDS, device.gemm_base_s)                      \
+    X(type, gemm_per_k, SECONDS, device.gemm_per_k_s)                    \
+    X(type, gemm_per_wave, SECONDS, device.gemm_per_wave_s)              \
+    X(type, gemm_tile_rows, COUNT, device.gemm_tile_rows)                \
+    X(type, conv_tile_rows, COUNT, device.conv_tile_rows)                \
+    X(type, split_limit, COUNT, device.split_limit)                      \
+    X(type, skinny_factor, RATIO, device.gemm_skinny_factor)             \
+    X(type, skinny_limit, COUNT_OR_0, device.gemm_skinny_limit)          \
+    X(type, split_least, COUNT, device.gemm_split_least)                 \
+    X(type, conv_factor, RATIO, device.conv_factor)                      \
+    X(type, wide_factor, RATIO, device.conv_window_factor[0])            \
+    X(type, wide_filter_factor, RATIO, device.conv_filter_factor[0])     \
+    X(type, point_factor, RATIO, device.conv_window_factor[1])           \
+    X(type, point_filter_factor, RATIO, device.conv_filter_factor[1])    \
+    X(type, winograd_factor, RATIO, device.conv_window_factor[2])        \
+    X(type, winograd_filter_factor, RATIO, device.conv_filter_factor[2]) \
     X(type, kernel_minimum, SECONDS, device.kernel_minimum_s)
 
 #define CPU_FIELDS(X, type)                                       \

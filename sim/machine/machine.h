@@ -77,8 +77,12 @@ typedef struct {
     int32_t split_limit;       /**< most parts that K is split into */
     double gemm_skinny_factor; /**< times GEMM time when a dimension is <= skinny_limit */
     int32_t gemm_skinny_limit;
-    double  conv_factor; /**< times the GEMM time of a convolution */
-    double  kernel_minimum_s;
+    int32_t gemm_split_least; /**< K of each part of a matrix product, at least */
+    double  conv_factor;      /**< times the GEMM time of a convolution */
+    /** [emp_conv_window] times that, of a convolution or the gradient of its input, and of the
+     * gradient of its filter; 0 = 1 */
+    double conv_window_factor[3], conv_filter_factor[3];
+    double kernel_minimum_s;
     /* CPU */
     int32_t cores;
     double  clock_hz;

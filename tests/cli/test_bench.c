@@ -158,9 +158,8 @@ Test(bench, prints_text_csv_and_json)
 
 Test(bench, calibrate_writes_what_the_cells_determine)
 {
-    json_t *object =
-        emplace_json("calibrate fit --machine k40 --on inception_v3:cpu --json "
-                     "--out .");
+    json_t *object = emplace_json("calibrate fit --machine k40 --on nmt2:cpu --json "
+                                  "--out .");
     json_t *constants = json_object_get(object, "constants");
     json_t *cell = json_array_get(json_object_get(object, "cells"), 0);
     size_t  i, fitted = 0;
@@ -170,9 +169,8 @@ Test(bench, calibrate_writes_what_the_cells_determine)
     {
         fitted += json_is_true(json_object_get(constant, "fitted"));
     }
-    cr_expect_eq(fitted, 1); /* the rate of convolutions on a core */
-    cr_expect_str_eq(json_string_value(json_object_get(cell, "cell")),
-                     "inception_v3:cpu");
+    cr_expect_eq(fitted, 1); /* the rate of products on a core */
+    cr_expect_str_eq(json_string_value(json_object_get(cell, "cell")), "nmt2:cpu");
     double off = json_number_value(json_object_get(cell, "off"));
     cr_expect(off > -1e-2 && off < 1e-2, "%g", off);
     json_decref(object);

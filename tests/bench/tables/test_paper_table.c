@@ -69,8 +69,8 @@ Test(paper_table, reads_what_it_has_recorded)
     cr_expect_eq(a->row_count, 1);
     cr_expect_eq(a->column_count, 2);
     cr_expect_eq(emp_table_at(a, 0, 0)->paper_s, 1.57);
-    /* the GPU model's file says so */
-    cr_expect_eq(emp_table_at(a, 0, 0)->origin, EMP_ORIGIN_FITTED);
+    /* no constant of a GPU is fitted to a cell */
+    cr_expect_eq(emp_table_at(a, 0, 0)->origin, EMP_ORIGIN_PREDICTED);
     cr_expect_eq(emp_table_at(a, 0, 1)->origin, EMP_ORIGIN_BARE);
     cr_expect_gt(a->fitted_constants, 0);
     cr_expect_eq(emp_table_at(a, 0, 1)->run_count, 2);
@@ -85,7 +85,7 @@ Test(paper_table, reads_what_it_has_recorded)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* Only rows of the paper's own sizes can have been fitted; bigger batches take longer. */
+/* Only rows of the paper's own sizes can have been fitted; more words take longer. */
 Test(paper_table, other_sizes_are_predictions)
 {
     struct counts          counts = {0};
@@ -93,19 +93,20 @@ Test(paper_table, other_sizes_are_predictions)
     emp_table             *t = NULL;
     emp_error              err = {0};
 
-    params.rows = "resnet";
-    params.methods = "gpu";
+    params.rows = "nmt2";
+    params.methods = "cpu";
     cr_assert_eq(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &err), EMP_OK,
                  "%s", err.msg);
-    cr_assert_eq(t->row_count, 3);
+    cr_assert_eq(t->row_count, 6);
+    /* the CPU model's file says so */
     cr_expect_eq(emp_table_at(t, 0, 0)->origin, EMP_ORIGIN_FITTED);
-    for (int32_t r = 0; r < 3; r++) {
-        cr_expect_eq(emp_table_at(t, r, 0)->paper_s, 1.18);
+    for (int32_t r = 0; r < 6; r++) {
+        cr_expect_eq(emp_table_at(t, r, 0)->paper_s, 6.46);
         if (r > 0) cr_expect_eq(emp_table_at(t, r, 0)->origin, EMP_ORIGIN_PREDICTED);
     }
-    cr_expect_str_eq(t->row[2].spec, "resnet:depth=152,batch=64");
-    cr_expect_gt(emp_table_at(t, 2, 0)->shown, emp_table_at(t, 0, 0)->shown);
-    cr_expect_lt(emp_table_at(t, 1, 0)->shown, emp_table_at(t, 0, 0)->shown);
+    cr_expect_str_eq(t->row[1].spec, "nmt:layers=2,vocab=32000,per_step_softmax=1");
+    cr_expect_lt(emp_table_at(t, 1, 0)->shown, emp_table_at(t, 2, 0)->shown);
+    cr_expect_lt(emp_table_at(t, 2, 0)->shown, emp_table_at(t, 3, 0)->shown);
     emp_table_destroy(t);
 }
 

@@ -338,7 +338,7 @@ static struct message_case message_cases[] = {
     {"nmt:optimizer=lamb", "nmt: option optimizer is lamb, must be one of sgd|momentum|adagrad|rmsprop|"
                           "adam"},
     {"resnet:depth=60",   "resnet: depth=60 is not allowed; depth is 50, 101 or 152"},
-    {"rnnlm:vocab=100",   "rnnlm: sampled=24576 is more than vocab=100; sample fewer words, or 0 for "
+    {"rnnlm:vocab=100",   "rnnlm: sampled=8192 is more than vocab=100; sample fewer words, or 0 for "
                           "the full softmax"},
 };
 /* clang-format on */

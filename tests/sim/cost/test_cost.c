@@ -146,7 +146,7 @@ Test(cost, square_products_are_near_the_measured_ones)
     emp_machine_destroy(m);
 }
 
-Test(cost, a_kernel_is_bound_by_bytes_or_by_its_minimum)
+Test(cost, a_kernel_takes_its_minimum_and_its_bytes)
 {
     emp_op_cost big = {.op_class = EMP_OP_ELEMENTWISE,
                        .kernels = 2,
@@ -155,12 +155,103 @@ Test(cost, a_kernel_is_bound_by_bytes_or_by_its_minimum)
     emp_op_cost small = {.op_class = EMP_OP_ELEMENTWISE, .kernels = 2, .bytes_read = 8};
     emp_cost_table *t = table_of(&big);
 
-    cr_expect_eq(t->gpu[0].compute_ns, 100000, "10 MB at 100 GB/s");
+    cr_expect_eq(t->gpu[0].compute_ns, 2 * 3000 + 100000, "10 MB at 100 GB/s");
     cr_expect_eq(t->gpu[0].issue_ns, 20000 + 5000);
     emp_cost_table_destroy(t);
     t = table_of(&small);
     cr_expect_eq(t->gpu[0].compute_ns, 2 * 3000);
     emp_cost_table_destroy(t);
+}
+
+static emp_time_ns gpu_ns(const emp_op_cost *cost, const emp_device *on)
+{
+    emp_graph      *g = one_op_graph(cost);
+    emp_machine    *m = EMP_NEW(emp_machine);
+    emp_cost_table *t = NULL;
+
+    cr_assert_not_null(m);
+    m->device[0] = cpu;
+    m->device[1] = *on;
+    m->device_count = 2;
+    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, NULL), EMP_OK);
+    emp_time_ns ns = t->gpu[0].compute_ns;
+    emp_cost_table_destroy(t);
+    emp_machine_destroy(m);
+    emp_graph_destroy(g);
+    return ns;
+}
+
+static emp_op_cost convolution(emp_op_work work, emp_conv_window window)
+{
+    return (emp_op_cost){.op_class = EMP_OP_CONV,
+                         .work = work,
+                         .window = window,
+                         .kernels = 1,
+                         .m = 4096,
+                         .n = 256,
+                         .k = 512,
+                         .batch = 1};
+}
+
+Test(cost, a_convolution_has_the_factor_of_its_window)
+{
+    emp_device  windows = gpu;
+    emp_op_cost plain = convolution(EMP_WORK_CONV, EMP_CONV_WIDE);
+    double      whole = (double)gpu_ns(&plain, &gpu);
+
+    for (int w = 0; w < 3; w++) {
+        windows.conv_window_factor[w] = 2 + w;
+        windows.conv_filter_factor[w] = 6 + w;
+    }
+    for (int w = 0; w < 3; w++) {
+        emp_op_cost ahead = convolution(EMP_WORK_CONV, (emp_conv_window)w);
+        emp_op_cost input = convolution(EMP_WORK_CONV_INPUT, (emp_conv_window)w);
+        emp_op_cost filter = convolution(EMP_WORK_CONV_FILTER, (emp_conv_window)w);
+        cr_expect_float_eq((double)gpu_ns(&ahead, &windows), (2 + w) * whole, 8.0);
+        cr_expect_float_eq((double)gpu_ns(&input, &windows), (2 + w) * whole, 8.0);
+        cr_expect_float_eq((double)gpu_ns(&filter, &windows), (6 + w) * whole, 8.0);
+    }
+}
+
+Test(cost, few_channels_take_narrow_tiles)
+{
+    /* 16 channels need a quarter of a tile, 17 a half; products have no narrow tiles */
+    double full = emp_cost_gemm_s(&gpu, 1 << 20, 64, 512, 1, true);
+
+    cr_expect_float_eq(emp_cost_gemm_s(&gpu, 1 << 20, 3, 512, 1, true), full / 4,
+                       0.01 * full);
+    cr_expect_float_eq(emp_cost_gemm_s(&gpu, 1 << 20, 17, 512, 1, true), full / 2,
+                       0.01 * full);
+    cr_expect_float_eq(emp_cost_gemm_s(&gpu, 1 << 20, 3, 512, 1, false),
+                       emp_cost_gemm_s(&gpu, 1 << 20, 64, 512, 1, false), 1e-12);
+}
+
+Test(cost, transposes_come_on_top_of_a_convolution)
+{
+    emp_op_cost c = convolution(EMP_WORK_CONV, EMP_CONV_WIDE);
+    emp_time_ns alone = gpu_ns(&c, &gpu);
+
+    c.layout_bytes = c.bytes_read = c.bytes_written = 5000000;
+    cr_expect_eq(gpu_ns(&c, &gpu), alone + 100000, "10 MB at 100 GB/s");
+}
+
+Test(cost, parts_of_a_product_are_not_short)
+{
+    emp_device split = gpu;
+    split.split_limit = 32;
+
+    double any = emp_cost_gemm_s(&split, 256, 256, 100000, 1, false);
+    split.gemm_split_least = 60000;
+    cr_expect_float_eq(emp_cost_gemm_s(&split, 256, 256, 100000, 1, false),
+                       emp_cost_gemm_s(&gpu, 256, 256, 100000, 1, false), 1e-12);
+    split.gemm_split_least = 20000;
+    double some = emp_cost_gemm_s(&split, 256, 256, 100000, 1, false);
+    cr_expect_gt(some, any);
+    cr_expect_lt(some, emp_cost_gemm_s(&gpu, 256, 256, 100000, 1, false));
+    /* convolutions do not mind */
+    double conv = emp_cost_gemm_s(&split, 256, 256, 100000, 1, true);
+    split.gemm_split_least = 0;
+    cr_expect_float_eq(emp_cost_gemm_s(&split, 256, 256, 100000, 1, true), conv, 1e-12);
 }
 
 Test(cost, a_kernelless_op_costs_host_time_only)
