@@ -96,24 +96,26 @@ void emp_moves_clear(emp_moves *m)
     for (int32_t i = 0; i < m->level_count; i++) {
         emp_members_clear(&m->level[i]);
         emp_free(m->up_to[i]);
+        emp_free(m->group_of_op[i]);
     }
+    emp_free(m->heavy);
     *m = (emp_moves){0};
 }
 
 /* ---- weights ----------------------------------------------------------------------- */
 
-/* If all weights are 0, all groups are alike. */
-static void share_out(const emp_members *groups, const double *weight, double alike,
-                      double *up_to)
+/* If all weights are 0, all groups are alike. Most ops weigh nothing: `heavy` are the others, in
+ * rising order, which is also that of the members of a group. */
+static void share_out(const emp_members *groups, const int32_t *group_of_op,
+                      const double *weight, const emp_op_id *heavy, int32_t heavy_count,
+                      double alike, double *up_to)
 {
     double all = 0.0, sum = 0.0, even = 1.0 / groups->group_count;
 
-    for (int32_t g = 0; g < groups->group_count; g++) {
-        up_to[g] = 0.0;
-        for (int32_t i = groups->first[g]; i < groups->first[g + 1]; i++)
-            up_to[g] += weight[groups->member[i]];
-        all += up_to[g];
-    }
+    memset(up_to, 0, ((size_t)groups->group_count + 1) * sizeof *up_to);
+    for (int32_t i = 0; i < heavy_count; i++)
+        up_to[group_of_op[heavy[i]]] += weight[heavy[i]];
+    for (int32_t g = 0; g < groups->group_count; g++) all += up_to[g];
     for (int32_t g = 0; g < groups->group_count; g++) {
         double share = all > 0.0 ? up_to[g] / all : even;
         sum += alike * even + (1.0 - alike) * share;
@@ -121,15 +123,45 @@ static void share_out(const emp_members *groups, const double *weight, double al
     }
 }
 
+/* Ops of no group are in one behind the last. */
+static void fill_groups(int32_t *group_of_op, int32_t op_count, const emp_members *groups)
+{
+    for (emp_op_id op = 0; op < op_count; op++) group_of_op[op] = groups->group_count;
+    for (int32_t g = 0; g < groups->group_count; g++) {
+        for (int32_t i = groups->first[g]; i < groups->first[g + 1]; i++)
+            group_of_op[groups->member[i]] = g;
+    }
+}
+
+/* What emp_moves_weigh() needs, once. */
+static emp_status prepare_weights(emp_moves *m, emp_error *err)
+{
+    const size_t ops = (size_t)m->graph->op_count;
+
+    if (m->heavy == NULL) EMP_CHECK(EMP_ALLOC(m->heavy, ops));
+    for (int32_t i = 0; i < m->level_count; i++) {
+        const size_t groups = (size_t)m->level[i].group_count;
+        if (m->up_to[i] != NULL) continue;
+        if (m->group_of_op[i] == NULL) EMP_CHECK(EMP_ALLOC(m->group_of_op[i], ops));
+        fill_groups(m->group_of_op[i], m->graph->op_count, &m->level[i]);
+        EMP_CHECK(EMP_ALLOC(m->up_to[i], groups + 1));
+    }
+    return EMP_OK;
+}
+
 emp_status emp_moves_weigh(emp_moves *m, const double *weight, double alike,
                            emp_error *err)
 {
-    for (int32_t i = 0; i < m->level_count; i++) {
-        size_t groups = (size_t)m->level[i].group_count;
-        if (m->up_to[i] == NULL) m->up_to[i] = EMP_NEW_ARRAY(double, groups);
-        if (m->up_to[i] == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu groups", groups);
-        share_out(&m->level[i], weight, alike, m->up_to[i]);
+    int32_t heavy = 0;
+
+    EMP_CHECK(prepare_weights(m, err));
+    for (emp_op_id op = 0; op < m->graph->op_count; op++) {
+        m->heavy[heavy] = op;
+        heavy += weight[op] > 0.0;
     }
+    for (int32_t i = 0; i < m->level_count; i++)
+        share_out(&m->level[i], m->group_of_op[i], weight, m->heavy, heavy, alike,
+                  m->up_to[i]);
     return EMP_OK;
 }
 

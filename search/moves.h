@@ -77,7 +77,9 @@ typedef struct {
     emp_members level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; coarse to fine */
     double  *up_to[EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the odds that it is
                                                 drawn; NULL = all groups alike */
-    uint64_t groups_hash;                 /**< of all of them */
+    int32_t *group_of_op[EMP_MOVES_MAX_LEVELS]; /**< [op]; NULL until weighed */
+    emp_op_id *heavy;                           /**< [op] room for those that weigh */
+    uint64_t   groups_hash;                     /**< of all of them */
 } emp_moves;
 
 /** A group that goes to a device. */

@@ -11,7 +11,6 @@
  * Where a search ends depends on where it begins more than on how long it lasts. So there are
  * several starts from random placements; the best of all is refined to the end. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -51,13 +50,6 @@ typedef struct {
     double   guess_s;
 } draft;
 
-/* Where a draft stands among those that are estimated. */
-typedef struct {
-    int32_t   size; /* ops that it moves */
-    emp_op_id first;
-    int32_t   draft;
-} draft_key;
-
 /* What a checkpoint must keep, beside the arrays. */
 typedef struct {
     int64_t stage; /* number of the start, or that of starts: the last refinement */
@@ -69,15 +61,15 @@ typedef struct {
     refine_options  options;
     refine_progress at;
     emp_sim        *sim;       /* NULL: these rules cannot be explained */
+    emp_blamer     *blamer;    /* of this simulator */
     emp_surrogate  *surrogate; /* NULL: nothing can be estimated */
     double         *blame_s;   /* [op] */
     double         *end_frac;  /* [op] when it ends, of the step */
     int64_t        *known;     /* [hash % KNOWN] hash of a proposal, or 0 */
     uint64_t       *op_hash;   /* [op][device] hash_of_op() */
     draft          *draft;
-    draft_key      *order;     /* [draft] those that are estimated */
-    bool            is_plain;  /* drafts are estimated as whole placements, in `block` */
-    emp_device_id  *block;     /* [BLOCK][op], or NULL */
+    emp_device_id  *block;     /* [BLOCK][op] */
+    bool            is_plain;  /* look at a placement in two steps, not one */
     uint64_t        here_hash; /* of where the walk stands ... */
     bool            is_seen;   /* ... which the simulator has looked at */
 } refiner;
@@ -87,6 +79,7 @@ static void clear(void *state)
     refiner *r = state;
 
     emp_walk_clear(&r->walk);
+    emp_blamer_destroy(r->blamer);
     emp_sim_destroy(r->sim);
     emp_surrogate_destroy(r->surrogate);
     emp_free(r->blame_s);
@@ -94,7 +87,6 @@ static void clear(void *state)
     emp_free(r->known);
     emp_free(r->op_hash);
     emp_free(r->draft);
-    emp_free(r->order);
     emp_free(r->block);
 }
 
@@ -123,11 +115,9 @@ static emp_status ask_simulator(refiner *r, emp_error *err)
 {
     const emp_walk *w = &r->walk;
 
-    EMP_CHECK(emp_explain_blame_ends(r->blame_s, r->end_frac, w->problem, r->sim, w->here,
-                                     err));
+    EMP_CHECK(emp_blamer_run(r->blamer, r->blame_s, r->end_frac, w->here, err));
     if (r->surrogate == NULL) return EMP_OK;
-    EMP_CHECK(emp_surrogate_set_order(r->surrogate, r->end_frac, err));
-    return emp_surrogate_set_base(r->surrogate, w->here, err);
+    return emp_surrogate_set_order(r->surrogate, r->end_frac, err);
 }
 
 /* The same in steps of their own. */
@@ -218,81 +208,26 @@ static void make_draft(const refiner *r, const draft *d, emp_device_id *device_o
     emp_move_make(&d->move, device_of_op);
 }
 
-static int32_t size_of_move(const emp_move *m)
-{
-    return m->groups->first[m->group + 1] - m->groups->first[m->group];
-}
-
-static emp_op_id first_op(const emp_move *m)
-{
-    return m->groups->member[m->groups->first[m->group]];
-}
-
-/* Those that move more ops come first, of these those of earlier ops. */
-static int compare_drafts(const void *a, const void *b)
-{
-    const draft_key *x = a, *y = b;
-
-    if (x->size != y->size) return x->size > y->size ? -1 : 1;
-    if (x->first != y->first) return x->first < y->first ? -1 : 1;
-    return (x->draft > y->draft) - (x->draft < y->draft);
-}
-
-/* Lists the drafts whose estimates matter, those that move as many ops side by side: the
- * surrogate is fast where few ops of a block move. Returns their number. */
-static int32_t sort_drafts(refiner *r, int32_t first, int32_t end)
-{
-    int32_t count = 0;
-
-    for (int32_t i = first; i < end; i++) {
-        const emp_move *m = &r->draft[i].move;
-        if (r->draft[i].is_new)
-            r->order[count++] = (draft_key){size_of_move(m), first_op(m), i};
-    }
-    qsort(r->order, (size_t)count, sizeof *r->order, compare_drafts);
-    return count;
-}
-
-static emp_status estimate_moves(refiner *r, int32_t count, double guess_s[BLOCK],
-                                 const draft_key *key, emp_error *err)
-{
-    emp_surrogate_move move[BLOCK];
-
-    for (int32_t i = 0; i < count; i++) {
-        const emp_move *m = &r->draft[key[i].draft].move;
-        move[i] = (emp_surrogate_move){m->groups->member + m->groups->first[m->group],
-                                       size_of_move(m), m->to};
-    }
-    return emp_surrogate_run_moves(r->surrogate, move, count, guess_s, err);
-}
-
-/* The same, of whole placements. */
-static emp_status estimate_placements(refiner *r, int32_t count, double guess_s[BLOCK],
-                                      const draft_key *key, emp_error *err)
+/* Estimates the drafts from `first` to `end`. What is not new is the last to be chosen, and need
+ * not be estimated. */
+static emp_status estimate(refiner *r, int32_t first, int32_t end, emp_error *err)
 {
     const size_t   ops = (size_t)r->walk.problem->graph->op_count;
     emp_device_id *placement[BLOCK];
+    double         guess_s[BLOCK];
 
-    for (int32_t i = 0; i < count; i++) {
-        placement[i] = r->block + (size_t)i * ops;
-        make_draft(r, &r->draft[key[i].draft], placement[i]);
-    }
-    return emp_surrogate_run(r->surrogate, placement, count, guess_s, err);
-}
-
-/* Estimates the drafts from `first` to `end`. What is not new is the last to be chosen. */
-static emp_status estimate(refiner *r, int32_t first, int32_t end, emp_error *err)
-{
-    const int32_t listed = sort_drafts(r, first, end);
-    double        guess_s[BLOCK];
-
-    for (int32_t i = first; i < end; i++) r->draft[i].guess_s = INFINITY;
-    for (int32_t begin = 0; begin < listed; begin += BLOCK) {
-        const int32_t    count = listed - begin < BLOCK ? listed - begin : BLOCK;
-        const draft_key *key = r->order + begin;
-        EMP_CHECK(r->is_plain ? estimate_placements(r, count, guess_s, key, err)
-                              : estimate_moves(r, count, guess_s, key, err));
-        for (int32_t i = 0; i < count; i++) r->draft[key[i].draft].guess_s = guess_s[i];
+    for (int32_t i = 0; i < BLOCK; i++) placement[i] = r->block + (size_t)i * ops;
+    while (first < end) {
+        draft  *listed[BLOCK];
+        int32_t count = 0;
+        for (; first < end && count < BLOCK; first++) {
+            r->draft[first].guess_s = INFINITY;
+            if (!r->draft[first].is_new) continue;
+            make_draft(r, &r->draft[first], placement[count]);
+            listed[count++] = &r->draft[first];
+        }
+        EMP_CHECK(emp_surrogate_run(r->surrogate, placement, count, guess_s, err));
+        for (int32_t i = 0; i < count; i++) listed[i]->guess_s = guess_s[i];
     }
     return EMP_OK;
 }
@@ -392,6 +327,7 @@ static emp_status create_simulators(refiner *r, const emp_problem *problem,
 
     if (problem->runtime.rules != EMP_RULES_EVENTS) return EMP_OK;
     EMP_CHECK(emp_sim_create(&r->sim, problem, err));
+    EMP_CHECK(emp_blamer_create(&r->blamer, problem, r->sim, err));
     emp_status st =
         emp_surrogate_create(&r->surrogate, problem, EMP_SURROGATE_FASTEST, &unsaid);
     if (st == EMP_OK || st == EMP_EUNSUPPORTED) return EMP_OK;
@@ -422,10 +358,8 @@ static emp_status init(void *state, const emp_problem *problem,
     r->known = EMP_NEW_ARRAY(int64_t, KNOWN);
     r->op_hash = EMP_NEW_ARRAY(uint64_t, ops * (size_t)problem->machine->device_count);
     r->draft = EMP_NEW_ARRAY(draft, drafts);
-    r->order = EMP_NEW_ARRAY(draft_key, drafts);
-    if (r->is_plain) r->block = EMP_NEW_ARRAY(emp_device_id, BLOCK * ops);
-    if (!r->blame_s || !r->end_frac || !r->known || !r->op_hash || !r->draft ||
-        !r->order || (r->is_plain && !r->block))
+    r->block = EMP_NEW_ARRAY(emp_device_id, BLOCK * ops);
+    if (!r->blame_s || !r->end_frac || !r->known || !r->op_hash || !r->draft || !r->block)
         return EMP_ERROR(EMP_ENOMEM, "drafts of %zu ops", ops);
     fill_hashes(r);
     return EMP_OK;

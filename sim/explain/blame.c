@@ -76,26 +76,46 @@ static void find_ends(double *end_frac, const emp_explain_schedule *s)
     }
 }
 
-emp_status emp_explain_blame_ends(double *blame_s, double *end_frac,
-                                  const emp_problem *problem, emp_sim *sim,
-                                  const emp_device_id *device_of_op, emp_error *err)
-{
-    emp_status           st = EMP_OK;
-    emp_explain_schedule s = {.problem = problem, .device_of_op = device_of_op};
-    emp_explain          why = {0};
+struct emp_blamer {
+    emp_sim             *sim; /* borrowed */
+    emp_explain_schedule schedule;
+};
 
-    if (problem->runtime.rules != EMP_RULES_EVENTS)
-        EMP_TRY(emp_explain_refuse(problem, err));
-    EMP_TRY(emp_explain_record(&s, sim, err));
-    EMP_TRY(emp_explain_check_complete(&s, err));
-    EMP_TRY(emp_explain_find_path(&why, &s, err));
-    memset(blame_s, 0, (size_t)problem->graph->op_count * sizeof *blame_s);
+emp_status emp_blamer_create(emp_blamer **out, const emp_problem *problem, emp_sim *sim,
+                             emp_error *err)
+{
+    EMP_CHECK(EMP_ALLOC(*out, 1));
+    (*out)->sim = sim;
+    (*out)->schedule.problem = problem;
+    return EMP_OK;
+}
+
+void emp_blamer_destroy(emp_blamer *b)
+{
+    if (b == NULL) return;
+    emp_explain_schedule_clear(&b->schedule);
+    emp_free(b);
+}
+
+emp_status emp_blamer_run(emp_blamer *b, double *blame_s, double *end_frac,
+                          const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    emp_explain_schedule *s = &b->schedule;
+    emp_explain           why = {0};
+
+    s->device_of_op = device_of_op;
+    if (s->problem->runtime.rules != EMP_RULES_EVENTS)
+        EMP_TRY(emp_explain_refuse(s->problem, err));
+    EMP_TRY(emp_explain_record(s, b->sim, err));
+    EMP_TRY(emp_explain_check_complete(s, err));
+    EMP_TRY(emp_explain_find_path(&why, s, err));
+    memset(blame_s, 0, (size_t)s->problem->graph->op_count * sizeof *blame_s);
     share_segments(blame_s, &why);
-    share_waits(blame_s, &why, &s);
-    if (end_frac != NULL) find_ends(end_frac, &s);
+    share_waits(blame_s, &why, s);
+    if (end_frac != NULL) find_ends(end_frac, s);
 
 cleanup:
-    emp_explain_schedule_clear(&s);
     emp_free(why.segment);
     return st;
 }
@@ -103,5 +123,13 @@ cleanup:
 emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_sim *sim,
                              const emp_device_id *device_of_op, emp_error *err)
 {
-    return emp_explain_blame_ends(blame_s, NULL, problem, sim, device_of_op, err);
+    emp_status  st = EMP_OK;
+    emp_blamer *b = NULL;
+
+    EMP_TRY(emp_blamer_create(&b, problem, sim, err));
+    EMP_TRY(emp_blamer_run(b, blame_s, NULL, device_of_op, err));
+
+cleanup:
+    emp_blamer_destroy(b);
+    return st;
 }

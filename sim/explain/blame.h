@@ -27,10 +27,16 @@
 emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_sim *sim,
                              const emp_device_id *device_of_op, emp_error *err);
 
-/** The same of the same step, and when each op ends, as a share of the step time: the order of
- * emp_surrogate_follow(). \a end_frac has op_count entries; those of folded ops are 0. */
-emp_status emp_explain_blame_ends(double *blame_s, double *end_frac,
-                                  const emp_problem *problem, emp_sim *sim,
-                                  const emp_device_id *device_of_op, emp_error *err);
+/** The same for many placements, and when each op ends; keeps its memory from one to the next. */
+typedef struct emp_blamer emp_blamer;
+
+/** \a problem and \a sim are borrowed. \retval EMP_ENOMEM */
+emp_status emp_blamer_create(emp_blamer **out, const emp_problem *problem, emp_sim *sim,
+                             emp_error *err);
+/** As emp_explain_blame(). \a end_frac [op_count] gets the ends of ops as shares of the step
+ * time, which give the order of emp_surrogate_follow(); 0 of folded ops. NULL: not asked for. */
+emp_status emp_blamer_run(emp_blamer *blamer, double *blame_s, double *end_frac,
+                          const emp_device_id *device_of_op, emp_error *err);
+void       emp_blamer_destroy(emp_blamer *blamer);
 
 #endif /* EMP_SIM_EXPLAIN_BLAME_H */

@@ -72,7 +72,7 @@ bool emp_explain_has_host_thread(const emp_problem *problem, emp_device_id devic
 /** When those who wait for the op are told that it is done. */
 emp_time_ns emp_explain_told_ns(const emp_explain_schedule *s, emp_op_id op);
 
-/** Runs \a sim once and notes what happens. */
+/** Runs \a sim once and notes what happens, in the arrays of the run before if there was one. */
 emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *err);
 void       emp_explain_schedule_clear(emp_explain_schedule *s);
 /** \retval EMP_EUNSUPPORTED  The readiness or the end of an op was not told: other rules

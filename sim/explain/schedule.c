@@ -262,14 +262,17 @@ static void on_memory(void *context, emp_device_id device, emp_time_ns at, int64
     r->change_count++;
 }
 
+/* Once; what a run before has left is forgotten. */
 static emp_status allocate(emp_explain_schedule *s, emp_error *err)
 {
     const emp_graph *g = s->problem->graph;
 
     s->copy_limit = g->edge_count;
-    EMP_CHECK(EMP_ALLOC(s->op, (size_t)g->op_count));
-    EMP_CHECK(EMP_ALLOC(s->first_copy, (size_t)g->tensor_count));
-    EMP_CHECK(EMP_ALLOC(s->copy, (size_t)s->copy_limit));
+    s->copy_count = s->run_count = 0;
+    if (s->op == NULL) EMP_CHECK(EMP_ALLOC(s->op, (size_t)g->op_count));
+    if (s->first_copy == NULL)
+        EMP_CHECK(EMP_ALLOC(s->first_copy, (size_t)g->tensor_count));
+    if (s->copy == NULL) EMP_CHECK(EMP_ALLOC(s->copy, (size_t)s->copy_limit));
     for (emp_op_id op = 0; op < g->op_count; op++) {
         s->op[op] = (emp_explain_op){.device = -1,
                                      .ready_by = -1,

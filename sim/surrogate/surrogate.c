@@ -38,8 +38,6 @@ static emp_status allocate_sweep(emp_surrogate *s, emp_error *err)
     s->number_of_tensor = EMP_ADD_ARRAY(&s->arrays, int32_t, (size_t)g->tensor_count);
     s->device = EMP_ADD_ARRAY(&s->arrays, uint8_t, (ops + 1) * LANES);
     s->ready_ns = EMP_ADD_ARRAY(&s->arrays, float, ops *LANES);
-    s->base = EMP_ADD_ARRAY(&s->arrays, uint8_t, ops + 1);
-    s->moved = EMP_ADD_ARRAY(&s->arrays, int32_t, ops + 1);
     if (s->arrays.is_short) {
         return EMP_ERROR(EMP_ENOMEM, "surrogate of %zu ops", ops);
     }
@@ -216,7 +214,6 @@ emp_status emp_surrogate_set_order(emp_surrogate *s, const double *time_of_op,
 {
     emp_status st = emp_surrogate_sort(s, time_of_op, s->order, err);
 
-    s->has_base = false;
     if (st == EMP_OK) lay_out(s);
     return st;
 }
@@ -259,11 +256,9 @@ static float send(emp_surrogate *s, const emp_surrogate_tensor *t, int32_t pair,
     return end + s->arrive_ns;
 }
 
-/* \a device_of [op * stride] is the placement. */
-static void tell_readers(emp_surrogate *s, const uint8_t *device_of, size_t stride,
-                         int32_t op, float done, float leave)
+static void tell_readers(emp_surrogate *s, int32_t op, float done, float leave)
 {
-    uint32_t device = device_of[(size_t)op * stride];
+    uint32_t device = s->device[op];
 
     for (int32_t i = s->op[op].tensor; i < s->op[op + 1].tensor; i++) {
         const emp_surrogate_tensor *t = &s->tensor[i];
@@ -271,7 +266,7 @@ static void tell_readers(emp_surrogate *s, const uint8_t *device_of, size_t stri
         uint64_t                    sent = 0;
         for (int32_t r = t->reader; r < t[1].reader; r++) {
             int32_t  reader = s->reader[r].op;
-            uint32_t to = device_of[(size_t)reader * stride] & s->reader[r].memory_mask;
+            uint32_t to = s->device[reader] & s->reader[r].memory_mask;
             float    at = done;
             if (to != from) {
                 int32_t  pair = (int32_t)from * s->device_count + (int32_t)to;
@@ -284,13 +279,12 @@ static void tell_readers(emp_surrogate *s, const uint8_t *device_of, size_t stri
     }
     for (int32_t i = s->op[op].follower; i < s->op[op + 1].follower; i++) {
         int32_t follower = s->follower[i];
-        int32_t pair =
-            (int32_t)device * s->device_count + device_of[(size_t)follower * stride];
+        int32_t pair = (int32_t)device * s->device_count + s->device[follower];
         s->ready_ns[follower] = later(s->ready_ns[follower], done + s->message_ns[pair]);
     }
 }
 
-static float sweep(emp_surrogate *s, const uint8_t *device_of, size_t stride)
+static float sweep(emp_surrogate *s)
 {
     float last = 0.0f;
 
@@ -299,7 +293,7 @@ static float sweep(emp_surrogate *s, const uint8_t *device_of, size_t stride)
     memset(s->link_ns, 0, (size_t)s->link_count * sizeof *s->link_ns);
     for (int32_t i = 0; i < s->op_count; i++) {
         const emp_surrogate_op *op = &s->op[i];
-        uint8_t                 d = device_of[(size_t)i * stride];
+        uint8_t                 d = s->device[i];
         float                   start = later(s->ready_ns[i], s->free_ns[d]);
         s->ready_ns[i] = 0.0f;
         s->free_ns[d] = start + (d == 0 ? op->cpu_hold_ns : op->gpu_run_ns);
@@ -307,7 +301,7 @@ static float sweep(emp_surrogate *s, const uint8_t *device_of, size_t stride)
         float leave = later(done, s->queue_ns[d]) + (d == 0 ? 0.0f : op->gpu_kernels_ns);
         if (d != 0) s->queue_ns[d] = leave;
         last = later(last, leave);
-        tell_readers(s, device_of, stride, i, done, leave);
+        tell_readers(s, i, done, leave);
     }
     return last + s->step_ns;
 }
@@ -315,30 +309,18 @@ static float sweep(emp_surrogate *s, const uint8_t *device_of, size_t stride)
 emp_status emp_surrogate_block_scalar(emp_surrogate *s, emp_device_id *const *placements,
                                       int32_t count, float step_ns[LANES], emp_error *err)
 {
+    EMP_CHECK(emp_surrogate_check(s, placements, count, err));
     for (int32_t lane = 0; lane < count; lane++) {
-        EMP_CHECK(emp_surrogate_check(s, placements[lane], err));
         for (int32_t i = 0; i < s->op_count; i++)
             s->device[i] = (uint8_t)placements[lane][s->order[i]];
-        step_ns[lane] = sweep(s, s->device, 1);
+        step_ns[lane] = sweep(s);
     }
     return EMP_OK;
-}
-
-void emp_surrogate_sweep_scalar(emp_surrogate *s, float step_ns[LANES])
-{
-    for (int32_t lane = 0; lane < LANES; lane++)
-        step_ns[lane] = sweep(s, s->device + lane, LANES);
 }
 
 /* ---- running ---- */
 
 #if !EMP_SURROGATE_HAS_AVX512
-void emp_surrogate_sweep_avx512(emp_surrogate *s, float step_ns[LANES])
-{
-    assert(false); /* choose_kernel() does not choose it */
-    emp_surrogate_sweep_scalar(s, step_ns);
-}
-
 emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
                                       int32_t count, float step_ns[LANES], emp_error *err)
 {
@@ -347,15 +329,18 @@ emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *pl
 }
 #endif
 
-emp_status emp_surrogate_check(const emp_surrogate *s, const emp_device_id *device_of_op,
-                               emp_error *err)
+emp_status emp_surrogate_check(const emp_surrogate *s, emp_device_id *const *placements,
+                               int32_t count, emp_error *err)
 {
-    for (int32_t i = 0; i < s->op_count; i++) {
-        emp_op_id     id = s->order[i];
-        emp_device_id device = device_of_op[id];
-        if (device < 0 || device >= s->device_count) {
-            return EMP_ERROR(EMP_EINVAL, "op '%s' is on device %d of 0..%d",
-                             s->problem->graph->name[id], device, s->device_count - 1);
+    for (int32_t k = 0; k < count; k++) {
+        for (int32_t i = 0; i < s->op_count; i++) {
+            emp_op_id     id = s->order[i];
+            emp_device_id device = placements[k][id];
+            if (device < 0 || device >= s->device_count) {
+                return EMP_ERROR(EMP_EINVAL, "op '%s' is on device %d of 0..%d",
+                                 s->problem->graph->name[id], device,
+                                 s->device_count - 1);
+            }
         }
     }
     return EMP_OK;
@@ -366,7 +351,6 @@ emp_status emp_surrogate_run(emp_surrogate *s, emp_device_id *const *placements,
 {
     float step_ns[LANES];
 
-    s->has_base = false;
     for (int32_t k = 0; k < count; k += LANES) {
         int32_t n = count - k < LANES ? count - k : LANES;
         if (s->kernel == EMP_SURROGATE_AVX512) {

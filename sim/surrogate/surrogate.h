@@ -76,27 +76,6 @@ emp_status emp_surrogate_set_order(emp_surrogate *s, const double *time_of_op,
 emp_status emp_surrogate_run(emp_surrogate *s, emp_device_id *const *placements,
                              int32_t count, double *step_time_s, emp_error *err);
 
-/** Ops of a placement that go to another device. */
-typedef struct {
-    const emp_op_id *op; /**< [op_count]; folded ops may be among them */
-    int32_t          op_count;
-    emp_device_id    to;
-} emp_surrogate_move;
-
-/** Says from where emp_surrogate_run_moves() moves, until another run or another order.
- * \a device_of_op is legal, and is read now only. O(V).
- * \retval EMP_EINVAL  As emp_surrogate_run(). */
-emp_status emp_surrogate_set_base(emp_surrogate *s, const emp_device_id *device_of_op,
-                                  emp_error *err);
-
-/** Estimates \a count placements, each one move away from the base: the bits that
- * emp_surrogate_run() gives for them. What all placements of a block of 16 share costs less
- * than half as much, so those that move the same ops had better stand side by side.
- *
- * \retval EMP_EINVAL  There is no base, or a move goes to no device. */
-emp_status emp_surrogate_run_moves(emp_surrogate *s, const emp_surrogate_move *moves,
-                                   int32_t count, double *step_time_s, emp_error *err);
-
 /** Ops that are not folded: what a sweep visits. */
 int32_t emp_surrogate_op_count(const emp_surrogate *s);
 /** "avx512" or "scalar". */

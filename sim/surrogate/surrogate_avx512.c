@@ -186,16 +186,13 @@ INLINE void tell(emp_surrogate *s, int32_t op, __m512 at)
     _mm512_storeu_ps(ready, _mm512_max_ps(_mm512_loadu_ps(ready), at));
 }
 
-/* The readers from \a first on; the tensor has been sent to the memories \a before. */
-INLINE void tell_readers_from(emp_surrogate *s, const emp_surrogate_tensor *t,
-                              int32_t first, uint64_t before, __m512i device, __m512 done,
-                              __m512 leave)
+INLINE void tell_readers(emp_surrogate *s, const emp_surrogate_tensor *t, __m512i device,
+                         __m512 done, __m512 leave)
 {
     __m512i from = _mm512_and_si512(device, _mm512_set1_epi32((int32_t)t->home_mask));
-    __m512i sent[2] = {_mm512_set1_epi32((int32_t)(uint32_t)before),
-                       _mm512_set1_epi32((int32_t)(uint32_t)(before >> 32))};
+    __m512i sent[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
 
-    for (int32_t i = first; i < t[1].reader; i++) {
+    for (int32_t i = t->reader; i < t[1].reader; i++) {
         emp_surrogate_reader reader = s->reader[i];
         __m512i              memory = _mm512_set1_epi32((int32_t)reader.memory_mask);
         __m512i              to = _mm512_and_si512(device_of(s, reader.op), memory);
@@ -208,12 +205,6 @@ INLINE void tell_readers_from(emp_surrogate *s, const emp_surrogate_tensor *t,
         }
         tell(s, reader.op, at);
     }
-}
-
-INLINE void tell_readers(emp_surrogate *s, const emp_surrogate_tensor *t, __m512i device,
-                         __m512 done, __m512 leave)
-{
-    tell_readers_from(s, t, t->reader, 0, device, done, leave);
 }
 
 INLINE void tell_follower(emp_surrogate *s, int32_t follower, __m512i device, __m512 done)
@@ -327,153 +318,13 @@ AVX512 static void sweep_many(emp_surrogate *s, float *step_ns)
 emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
                                       int32_t count, float step_ns[LANES], emp_error *err)
 {
-    if (!take_placements(s, placements, count)) {
-        for (int32_t lane = 0; lane < count; lane++)
-            EMP_CHECK(emp_surrogate_check(s, placements[lane], err));
-    }
+    if (!take_placements(s, placements, count))
+        EMP_CHECK(emp_surrogate_check(s, placements, count, err));
     if (s->device_count <= FEW_DEVICES)
         sweep_few(s, step_ns);
     else
         sweep_many(s, step_ns);
     return EMP_OK;
-}
-
-/* ---- the sweep of moves: most ops are on one device in all lanes ---- */
-
-/* Reads and writes a row of each device, as few as there mostly are. */
-INLINE __m512 read_rows(const float *table, int32_t count, __m512i device)
-{
-    __m512 all = _mm512_loadu_ps(table);
-
-    for (int32_t d = 1; d < count; d++)
-        all = _mm512_mask_loadu_ps(all, lanes_on(device, d), table + (size_t)d * LANES);
-    return all;
-}
-
-INLINE void write_rows(float *table, int32_t first, int32_t count, __m512i device,
-                       __m512 values)
-{
-    for (int32_t d = first; d < count; d++) {
-        float *row = row_of(table, d);
-        __m512 old = _mm512_loadu_ps(row);
-        _mm512_storeu_ps(row, _mm512_mask_mov_ps(old, lanes_on(device, d), values));
-    }
-}
-
-/* Runs an op that some lanes have moved; returns when what it makes may leave. */
-INLINE __m512 run_moved(emp_surrogate *s, int32_t i)
-{
-    const emp_surrogate_op *op = &s->op[i];
-    const int32_t           devices = s->device_count;
-    __m512i                 device = device_of(s, i);
-    __mmask16               is_gpu = _mm512_test_epi32_mask(device, device);
-    float                  *ready = row_of(s->ready_ns, i);
-    __m512                  free_ns = read_rows(s->free_ns, devices, device);
-    __m512                  queue_ns = read_rows(s->queue_ns, devices, device);
-    __m512                  start = _mm512_max_ps(_mm512_loadu_ps(ready), free_ns);
-
-    _mm512_storeu_ps(ready, _mm512_setzero_ps());
-    free_ns = _mm512_add_ps(start, choose(is_gpu, op->gpu_run_ns, op->cpu_hold_ns));
-    __m512 done = _mm512_add_ps(start, choose(is_gpu, op->gpu_run_ns, op->cpu_run_ns));
-    __m512 leave = _mm512_add_ps(_mm512_max_ps(done, queue_ns),
-                                 choose(is_gpu, op->gpu_kernels_ns, 0.0f));
-    write_rows(s->free_ns, 0, devices, device, free_ns);
-    write_rows(s->queue_ns, 1, devices, device, leave);
-    for (int32_t t = op->tensor; t < op[1].tensor; t++)
-        tell_readers(s, &s->tensor[t], device, done, leave);
-    for (int32_t f = op->follower; f < op[1].follower; f++)
-        tell_follower(s, s->follower[f], device, done);
-    return leave;
-}
-
-/* send() where all lanes take the same route. */
-INLINE __m512 send_alike(emp_surrogate *s, const emp_surrogate_tensor *t, bool is_first,
-                         int32_t pair, __m512 leave)
-{
-    const int32_t pairs = s->device_count * s->device_count;
-    const int32_t hops = is_first ? s->hop_count : 0;
-    __m512        begin = _mm512_add_ps(leave, _mm512_set1_ps(s->send_ns));
-    __m512        bytes_ns = _mm512_mul_ps(_mm512_set1_ps(t->copy_bytes),
-                                           _mm512_set1_ps(s->ns_per_byte[pair]));
-    __m512        duration = _mm512_add_ps(_mm512_set1_ps(s->latency_ns[pair]), bytes_ns);
-
-    for (int32_t k = 0; k < hops; k++) {
-        float *link = row_of(s->link_ns, s->link_of_hop[k * pairs + pair]);
-        begin = _mm512_max_ps(begin, _mm512_loadu_ps(link));
-    }
-    __m512 end = _mm512_add_ps(begin, duration);
-    for (int32_t k = 0; k < hops; k++)
-        _mm512_storeu_ps(row_of(s->link_ns, s->link_of_hop[k * pairs + pair]), end);
-    return _mm512_add_ps(end, _mm512_set1_ps(s->arrive_ns));
-}
-
-/* The readers from \a first on, one of which some lanes have moved. */
-AVX512 __attribute__((noinline)) static void
-tell_moved_readers(emp_surrogate *s, const emp_surrogate_tensor *t, int32_t first,
-                   uint64_t sent, uint32_t device, __m512 done, __m512 leave)
-{
-    tell_readers_from(s, t, first, sent, _mm512_set1_epi32((int32_t)device), done, leave);
-}
-
-INLINE void tell_readers_alike(emp_surrogate *s, const emp_surrogate_tensor *t,
-                               uint32_t device, __m512 done, __m512 leave)
-{
-    const uint32_t from = device & t->home_mask;
-    uint64_t       sent = 0;
-
-    for (int32_t i = t->reader; i < t[1].reader; i++) {
-        emp_surrogate_reader reader = s->reader[i];
-        uint32_t             to = s->base[reader.op] & reader.memory_mask;
-        if (to == from) {
-            tell(s, reader.op, done);
-        } else if (to & EMP_SURROGATE_MOVED) {
-            tell_moved_readers(s, t, i, sent, device, done, leave);
-            return;
-        } else {
-            int32_t pair = (int32_t)from * s->device_count + (int32_t)to;
-            bool    is_first = (sent >> to & 1) == 0;
-            tell(s, reader.op, send_alike(s, t, is_first, pair, leave));
-            sent |= UINT64_C(1) << to;
-        }
-    }
-}
-
-/* The op has not moved in any lane. */
-INLINE __m512 run_alike(emp_surrogate *s, int32_t i)
-{
-    const emp_surrogate_op *op = &s->op[i];
-    const uint32_t          device = s->base[i];
-    const bool              is_gpu = device != 0;
-    float *ready = row_of(s->ready_ns, i), *free_ns = row_of(s->free_ns, (int32_t)device),
-          *queue_ns = row_of(s->queue_ns, (int32_t)device);
-    __m512 start = _mm512_max_ps(_mm512_loadu_ps(ready), _mm512_loadu_ps(free_ns));
-    __m512 run = _mm512_set1_ps(is_gpu ? op->gpu_run_ns : op->cpu_run_ns);
-    __m512 hold = _mm512_set1_ps(is_gpu ? op->gpu_run_ns : op->cpu_hold_ns);
-    __m512 kernels = _mm512_set1_ps(is_gpu ? op->gpu_kernels_ns : 0.0f);
-    __m512 done = _mm512_add_ps(start, run);
-    __m512 leave = _mm512_add_ps(_mm512_max_ps(done, _mm512_loadu_ps(queue_ns)), kernels);
-
-    _mm512_storeu_ps(ready, _mm512_setzero_ps());
-    _mm512_storeu_ps(free_ns, _mm512_add_ps(start, hold));
-    if (is_gpu) _mm512_storeu_ps(queue_ns, leave);
-    for (int32_t t = op->tensor; t < op[1].tensor; t++)
-        tell_readers_alike(s, &s->tensor[t], device, done, leave);
-    for (int32_t f = op->follower; f < op[1].follower; f++)
-        tell_follower(s, s->follower[f], _mm512_set1_epi32((int32_t)device), done);
-    return leave;
-}
-
-AVX512 void emp_surrogate_sweep_avx512(emp_surrogate *s, float step_ns[LANES])
-{
-    __m512 last = _mm512_setzero_ps();
-
-    clear(s);
-    for (int32_t i = 0; i < s->op_count; i++) {
-        __m512 leave =
-            s->base[i] & EMP_SURROGATE_MOVED ? run_moved(s, i) : run_alike(s, i);
-        last = _mm512_max_ps(last, leave);
-    }
-    _mm512_storeu_ps(step_ns, _mm512_add_ps(last, _mm512_set1_ps(s->step_ns)));
 }
 
 #endif /* EMP_SURROGATE_HAS_AVX512 */

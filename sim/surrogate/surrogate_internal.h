@@ -7,10 +7,7 @@
 #include "base/arrays.h"
 #include "sim/surrogate/surrogate.h"
 
-enum { EMP_SURROGATE_LANES = 16, EMP_SURROGATE_MOVED = 0x80 };
-
-_Static_assert((int)EMP_MAX_DEVICES <= (int)EMP_SURROGATE_MOVED,
-               "a device and the bit are a byte");
+enum { EMP_SURROGATE_LANES = 16 };
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define EMP_SURROGATE_HAS_AVX512 1
@@ -68,13 +65,6 @@ struct emp_surrogate {
     float   *queue_ns; /**< [device_count]; the CPU's stays 0 */
     float   *link_ns;  /**< [link_count] */
 
-    /* moves: the rows of `device` are those of the base, but while a block is run */
-    bool     has_base;
-    uint8_t *base; /**< [op_count + 1] device, with EMP_SURROGATE_MOVED if in some lane it
-                            is on another */
-    int32_t *moved; /**< [op_count + 1] those with this bit */
-    int32_t  moved_count;
-
     emp_arrays arrays; /**< all of these */
 };
 
@@ -84,8 +74,8 @@ emp_status emp_surrogate_sort(const emp_surrogate *s, const double *time_of_op,
                               emp_op_id *order, emp_error *err);
 
 /** \retval EMP_EINVAL  An entry of an op that is not folded is no device. */
-emp_status emp_surrogate_check(const emp_surrogate *s, const emp_device_id *device_of_op,
-                               emp_error *err);
+emp_status emp_surrogate_check(const emp_surrogate *s, emp_device_id *const *placements,
+                               int32_t count, emp_error *err);
 
 /** Take up to 16 placements into device, and write the step times of these. */
 emp_status emp_surrogate_block_scalar(emp_surrogate *s, emp_device_id *const *placements,
@@ -94,9 +84,5 @@ emp_status emp_surrogate_block_scalar(emp_surrogate *s, emp_device_id *const *pl
 emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
                                       int32_t count, float step_ns[EMP_SURROGATE_LANES],
                                       emp_error *err);
-
-/** Write the step times of the block that `device` has; `base` says what its lanes agree on. */
-void emp_surrogate_sweep_scalar(emp_surrogate *s, float step_ns[EMP_SURROGATE_LANES]);
-void emp_surrogate_sweep_avx512(emp_surrogate *s, float step_ns[EMP_SURROGATE_LANES]);
 
 #endif /* EMP_SIM_SURROGATE_SURROGATE_INTERNAL_H */

@@ -3,43 +3,50 @@
 #include "base/mem.h"
 #include "sim/surrogate/surrogate_internal.h"
 
+/* An op that can be next; its keys stand beside it, where they are compared. */
+typedef struct {
+    double    time;
+    int32_t   rank; /* in topological order */
+    emp_op_id op;
+} ready_op;
+
 typedef struct {
     const double *time_of_op;
-    int32_t      *rank;    /* [op] in topological order */
+    int32_t      *rank;    /* [op] */
     int32_t      *missing; /* [op] inputs that are still to come */
-    emp_op_id    *heap;
+    ready_op     *heap;
     int32_t       count;
 } ready_ops;
 
-static bool is_before(const ready_ops *r, emp_op_id a, emp_op_id b)
+static bool is_before(const ready_op *a, const ready_op *b)
 {
-    double x = r->time_of_op[a], y = r->time_of_op[b];
-
-    return x < y || (!(y < x) && r->rank[a] < r->rank[b]);
+    return a->time < b->time || (!(b->time < a->time) && a->rank < b->rank);
 }
 
 static void push(ready_ops *r, emp_op_id op)
 {
-    int32_t i = r->count++;
+    const ready_op added = {r->time_of_op[op], r->rank[op], op};
+    int32_t        i = r->count++;
 
-    for (; i > 0 && is_before(r, op, r->heap[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i > 0 && is_before(&added, &r->heap[(i - 1) / 2]); i = (i - 1) / 2)
         r->heap[i] = r->heap[(i - 1) / 2];
-    r->heap[i] = op;
+    r->heap[i] = added;
 }
 
 static emp_op_id pop(ready_ops *r)
 {
-    emp_op_id first = r->heap[0], op = r->heap[--r->count];
-    int32_t   i = 0;
+    const emp_op_id first = r->heap[0].op;
+    const ready_op  last = r->heap[--r->count];
+    int32_t         i = 0;
 
     for (int32_t child = 1; child < r->count; child = 2 * i + 1) {
-        if (child + 1 < r->count && is_before(r, r->heap[child + 1], r->heap[child]))
+        if (child + 1 < r->count && is_before(&r->heap[child + 1], &r->heap[child]))
             child++;
-        if (!is_before(r, r->heap[child], op)) break;
+        if (!is_before(&r->heap[child], &last)) break;
         r->heap[i] = r->heap[child];
         i = child;
     }
-    r->heap[i] = op;
+    r->heap[i] = last;
     return first;
 }
 

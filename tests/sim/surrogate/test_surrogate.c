@@ -12,9 +12,6 @@
 
 enum { SEEDS = 200, PLACEMENTS = 37, MAX_LIVE = 64 };
 
-#define ON(d)   .device = (d)
-#define FROM(a) .input_count = 1, .input = {(a)}
-
 /* ---- problems ---- */
 
 /* A random problem with costs of any size, on a machine of \a device_count devices (0: as
@@ -278,113 +275,6 @@ Test(surrogate, placements_do_not_see_each_other)
     }
 }
 
-/* ---- moves ---- */
-
-/* Some ops of a sample, folded ones among them, that go to one device. */
-typedef struct {
-    emp_op_id          op[PLACEMENTS][MAX_LIVE];
-    emp_surrogate_move move[PLACEMENTS];
-} some_moves;
-
-/* Fills the placements with what the moves make of `base`. */
-static void draw_moves(some_moves *m, sample *s, const emp_device_id *base, emp_rng *rng)
-{
-    const int32_t ops = s->r.graph->op_count;
-
-    for (int k = 0; k < PLACEMENTS; k++) {
-        const uint32_t share = 1 + emp_rng_below(rng, 6);
-        int32_t        count = 0;
-        emp_device_id  to =
-            (emp_device_id)emp_rng_below(rng, (uint32_t)s->r.machine->device_count);
-        memcpy(s->placements[k], base, (size_t)ops * sizeof *base);
-        for (emp_op_id op = 0; op < ops && count < MAX_LIVE; op++) {
-            if (emp_rng_below(rng, share) > 0) continue;
-            s->placements[k][op] = to;
-            m->op[k][count++] = op;
-        }
-        m->move[k] = (emp_surrogate_move){m->op[k], count, to};
-    }
-}
-
-/* Moves away from a base, several blocks of them one after the other, and then from another
- * base, in another order: the bits of whole placements, also of those that follow. */
-static void compare_moves(sample *s, emp_surrogate_kernel kernel, uint64_t seed)
-{
-    emp_surrogate *a = create(s->r.problem, kernel), *b = create(s->r.problem, kernel);
-    const size_t   bytes = (size_t)s->r.graph->op_count * sizeof(emp_device_id);
-    emp_device_id *base = emp_calloc(1, bytes);
-    some_moves     m;
-    double         moved[PLACEMENTS], whole[PLACEMENTS], time_of_op[MAX_LIVE];
-    emp_rng        rng;
-
-    cr_assert_not_null(base);
-    emp_rng_init(&rng, seed, 3, 0);
-    for (int round = 0; round < 4; round++) {
-        if (round % 2 == 0) {
-            for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_uniform(&rng);
-            cr_assert_eq(emp_surrogate_set_order(a, time_of_op, NULL), EMP_OK);
-            cr_assert_eq(emp_surrogate_set_order(b, time_of_op, NULL), EMP_OK);
-            memcpy(base, s->placements[emp_rng_below(&rng, PLACEMENTS)], bytes);
-            cr_assert_eq(emp_surrogate_set_base(a, base, NULL), EMP_OK);
-        }
-        draw_moves(&m, s, base, &rng);
-        cr_assert_eq(emp_surrogate_run_moves(a, m.move, PLACEMENTS, moved, NULL), EMP_OK);
-        run(b, s->placements, PLACEMENTS, whole);
-        cr_assert_eq(memcmp(moved, whole, sizeof whole), 0, "seed %d, round %d",
-                     (int)seed, round);
-    }
-    run(a, s->placements, PLACEMENTS, moved);
-    cr_assert_eq(memcmp(moved, whole, sizeof whole), 0, "seed %d", (int)seed);
-    emp_surrogate_destroy(a);
-    emp_surrogate_destroy(b);
-    emp_free(base);
-}
-
-Test(surrogate, moves_give_the_bits_of_whole_placements)
-{
-    static const int32_t device_counts[] = {0, 5, 6, 9, 32, 33, 64};
-
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        sample s;
-        sample_create(&s, seed, device_counts[seed % 7]);
-        compare_moves(&s, EMP_SURROGATE_FASTEST, seed);
-        compare_moves(&s, EMP_SURROGATE_SCALAR, seed);
-        sample_destroy(&s);
-    }
-}
-
-Test(surrogate, moves_need_a_base_and_a_device)
-{
-    const tiny_op      ops[] = {{ON(1)}, {ON(1), FROM(0)}};
-    const emp_op_id    moved[] = {1};
-    emp_surrogate_move move = {moved, 1, 2};
-    emp_runtime        list = tiny_list_scheduling();
-    task               t;
-    double             estimate;
-    emp_error          err = {0};
-
-    task_create_tiny(&t, ops, 2, &list);
-    emp_surrogate *s = create(t.problem, EMP_SURROGATE_FASTEST);
-    cr_expect_eq(emp_surrogate_run_moves(s, &move, 1, &estimate, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "moves from nowhere; emp_surrogate_set_base() comes first");
-    cr_assert_eq(emp_surrogate_set_base(s, t.device_of_op, NULL), EMP_OK);
-    cr_expect_eq(emp_surrogate_run_moves(s, &move, 1, &estimate, &err), EMP_OK);
-    move.to = 3;
-    err = (emp_error){0};
-    cr_expect_eq(emp_surrogate_run_moves(s, &move, 1, &estimate, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "move 0 goes to device 3 of 0..2");
-    move.to = 2;
-    cr_assert_eq(emp_surrogate_set_order(s, NULL, NULL), EMP_OK);
-    cr_expect_eq(emp_surrogate_run_moves(s, &move, 1, &estimate, &err), EMP_EINVAL);
-    t.device_of_op[1] = 7;
-    err = (emp_error){0};
-    cr_expect_eq(emp_surrogate_set_base(s, t.device_of_op, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op 'op1' is on device 7 of 0..2");
-    t.device_of_op[1] = 1;
-    emp_surrogate_destroy(s);
-    task_destroy(&t);
-}
-
 /* On the CPU nothing moves, and one op runs at a time without a pool. */
 Test(surrogate, of_one_device_is_the_sum_of_its_costs)
 {
@@ -426,6 +316,9 @@ static double estimate_tiny(const tiny_op *ops, int count, const emp_runtime *ru
     task_destroy(&t);
     return estimate;
 }
+
+#define ON(d)   .device = (d)
+#define FROM(a) .input_count = 1, .input = {(a)}
 
 /* Where nobody overtakes, the estimate is the oracle's time. */
 Test(surrogate, equals_the_oracle_on_chains_and_fans)
