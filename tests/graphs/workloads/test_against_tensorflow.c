@@ -94,5 +94,5 @@ Test(workloads, variants_equal_what_tensorflow_made)
         fact_expect_nodes(spec, digest, graph);
         emp_graph_destroy(graph);
     }
-    cr_expect_eq(count, 8);
+    cr_expect_eq(count, 9);
 }
