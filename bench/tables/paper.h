@@ -30,6 +30,10 @@ double emp_paper_step_s(int32_t task, const char *method);
  * ("nmt2:gpu"); graphs/workloads/README.md says which size, and why. */
 bool emp_paper_is_inferred(const char *cell);
 
+/** Why the reported figures of a task must be of other sizes than ours, as a sentence; NULL: they
+ * need not be. */
+const char *emp_paper_other_size(int32_t task);
+
 /** Seconds per step as reported for a task whose ops were grouped at random, over several
  * groupings (Table 2). */
 emp_summary emp_paper_random_s(int32_t task);

@@ -215,6 +215,11 @@ static void mark_chosen(struct plan *plan, const emp_runtime *runtime)
             emp_table_cell *cell = emp_table_at(t, r, c);
             char            name[EMP_FIT_NAME_BYTES];
             snprintf(name, sizeof name, "%s:%s", t->row[r].key, t->column[c].method);
+            if (emp_paper_other_size(task_of(&t->row[r])) != NULL &&
+                !isnan(cell->paper_s)) {
+                cell->origin = EMP_ORIGIN_OTHER;
+                t->other_note = emp_paper_other_size(task_of(&t->row[r]));
+            }
             if (emp_paper_is_inferred(name)) cell->origin = EMP_ORIGIN_INFERRED;
             if (emp_machine_is_fitted_to(machine, name)) cell->origin = EMP_ORIGIN_FITTED;
         }

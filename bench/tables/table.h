@@ -31,6 +31,7 @@ typedef enum {
     EMP_ORIGIN_FITTED,    /**< machine constants were fitted to the paper's figure */
     EMP_ORIGIN_INFERRED,  /**< a size of the workload was inferred from it */
     EMP_ORIGIN_REPEATED, /**< the placement is that of a fitted or inferred cell of the row */
+    EMP_ORIGIN_OTHER, /**< the paper's figure must be of another size: not comparable */
     EMP_ORIGIN_COUNT
 } emp_origin;
 
@@ -67,6 +68,7 @@ typedef struct {
     const char       *title;
     const char       *source;              /**< of the paper's figures */
     const char       *note;                /**< what the columns mean, or "" */
+    const char       *other_note;          /**< why cells are EMP_ORIGIN_OTHER, or "" */
     int32_t           fitted_constants;    /**< of the machines and the runtime */
     char gain_note[EMP_RECORD_TEXT_BYTES]; /**< which columns gains lack, or "" */
     char runtime[EMP_RECORD_NAME_BYTES];

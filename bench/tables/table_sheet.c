@@ -19,7 +19,8 @@ static const struct {
                                    [EMP_ORIGIN_PREDICTED] = {"predicted", NULL},
                                    [EMP_ORIGIN_FITTED] = {"fitted", "*"},
                                    [EMP_ORIGIN_INFERRED] = {"inferred", "+"},
-                                   [EMP_ORIGIN_REPEATED] = {"repeated", "="}};
+                                   [EMP_ORIGIN_REPEATED] = {"repeated", "="},
+                                   [EMP_ORIGIN_OTHER] = {"other size", "~"}};
 
 static const emp_sheet_column columns[] = {
     EMP_COLUMN("task", "", EMP_SHEET_WORD, EMP_SHEET_ROW, .width = 13),
@@ -177,6 +178,9 @@ static void note_origins(emp_sheet *s, const emp_table *t)
     if (count[EMP_ORIGIN_REPEATED] > 0)
         emp_sheet_note(s, "= Repeats a fitted or inferred cell of its row. Cells: %d.",
                        count[EMP_ORIGIN_REPEATED]);
+    if (count[EMP_ORIGIN_OTHER] > 0)
+        emp_sheet_note(s, "~ Not comparable: %s Cells: %d.", t->other_note,
+                       count[EMP_ORIGIN_OTHER]);
     emp_sheet_note(
         s, "Cells without a mark: %d are predicted, %d have no figure to compare with.",
         count[EMP_ORIGIN_PREDICTED], count[EMP_ORIGIN_BARE]);
