@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Fails if a folder includes one that it may not know, if a file includes another folder's
-# _internal.h, or if a function or macro of a header lacks its prefix. The table is the
-# architecture.
-set -euo pipefail
+# Fails if a folder includes one that it may not know or has too many files, if a file includes
+# another folder's _internal.h, or if a function or macro of a header lacks its prefix. The table is
+# the architecture.
 cd "$(dirname "$0")/.."
 
 core="base sim/graph sim/machine sim/runtime sim/cost sim/problem"
@@ -73,6 +72,11 @@ while read -r folder; do
     fail "$folder/ may include only: $allowed"
   fi
 done < <(git ls-files '*.[ch]' | grep -v '^tests/' | sed 's#/[^/]*$##' | sort -u)
+
+# Nobody reads a folder of more files.
+if git ls-files | sed 's#/[^/]*$##' | sort | uniq -c | awk '$1 > 25 { print; bad = 1 } END { exit !bad }'; then
+  fail "a folder has at most 25 files of its own"
+fi
 
 # Folders, each with one that it includes; tsort names those that stand in a circle.
 if ! git ls-files '*.[ch]' '*.cu' | grep -v '^tests/' | xargs grep -E '^#include "' /dev/null |

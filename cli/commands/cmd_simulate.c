@@ -10,8 +10,8 @@
 #include "cli/report_why.h"
 #include "cli/stop.h"
 #include "run/methods.h"
-#include "sim/engine/trace_chrome.h"
 #include "sim/explain/scope_dot.h"
+#include "sim/explain/trace_chrome.h"
 
 enum { KEY_DOT = 512, KEY_DOT_DEPTH };
 

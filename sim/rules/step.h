@@ -42,7 +42,7 @@ typedef enum {
  * (an op that is done, a copy that is delivered, a message) is told before that op and
  * after all that made others ready before. An op on a GPU with a host thread creates
  * what it makes between issue and op.
- * sim/engine/trace_chrome.h and sim/explain are uses. */
+ * sim/explain/trace_chrome.h and sim/explain are uses. */
 typedef struct {
     void *context;
     /** An op on a device. lane: 0 on a GPU; on the CPU the batch of tasks that ran, so an

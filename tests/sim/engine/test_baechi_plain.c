@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/baechi_plain.h"
+#include "tests/support/plain/baechi_plain.h"
 
 enum { BYTES = 10000, COPY = 1754 + 134000, SEEDS = 300 };
 

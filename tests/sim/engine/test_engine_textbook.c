@@ -9,8 +9,8 @@
 #include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/plain/textbook.h"
 #include "tests/support/scratch.h"
-#include "tests/support/textbook.h"
 
 enum { PROBLEMS = 1000, PLACEMENTS = 3 };
 

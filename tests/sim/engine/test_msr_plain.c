@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/msr_plain.h"
+#include "tests/support/plain/msr_plain.h"
 
 enum { SEEDS = 200 };
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/placeto_plain.h"
+#include "tests/support/plain/placeto_plain.h"
 
 enum { GAP = 5700, BUS = 25000, SEEDS = 300 };
 

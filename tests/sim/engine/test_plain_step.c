@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "tests/support/plain_step.h"
+#include "tests/support/plain/plain_step.h"
 #include "tests/support/problems.h"
 
 /* Op 0 is folded; op 2 reads ops 0 and 1, and 1 twice, and waits for 1; op 1 is on the

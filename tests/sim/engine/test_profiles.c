@@ -11,9 +11,9 @@
 #include "sim/engine/sim.h"
 #include "sim/rules/rules.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/baechi_plain.h"
-#include "tests/support/msr_plain.h"
-#include "tests/support/placeto_plain.h"
+#include "tests/support/plain/baechi_plain.h"
+#include "tests/support/plain/msr_plain.h"
+#include "tests/support/plain/placeto_plain.h"
 #include "tests/support/problems.h"
 
 enum { SEEDS = 200, PLACEMENTS = 4, MAX_OPS = 4000 };

@@ -1,4 +1,4 @@
-/** \file tests/support/msr_plain.h
+/** \file tests/support/plain/msr_plain.h
  * The two objectives of Tarnawski et al. (NeurIPS 2020) for a given placement, plainly:
  * the greatest load of a device (throughput of a pipeline) and the latency of one sample.
  * docs/profiles.md has the rules.
@@ -24,10 +24,10 @@
  *     by how often a path to them left the GPU and came back works, as in the published
  *     code, the two are equal, whatever the topological order.
  */
-#ifndef EMP_TESTS_SUPPORT_MSR_PLAIN_H
-#define EMP_TESTS_SUPPORT_MSR_PLAIN_H
+#ifndef EMP_TESTS_SUPPORT_PLAIN_MSR_PLAIN_H
+#define EMP_TESTS_SUPPORT_PLAIN_MSR_PLAIN_H
 
-#include "tests/support/plain_step.h"
+#include "tests/support/plain/plain_step.h"
 
 /** What the rules say of a placement. */
 typedef struct {
@@ -44,4 +44,4 @@ void msr_plain_transfers(const plain_step *step, int64_t *transfer_ns);
 void msr_plain_run(const plain_step *step, const int64_t *transfer_ns,
                    msr_result *result);
 
-#endif /* EMP_TESTS_SUPPORT_MSR_PLAIN_H */
+#endif /* EMP_TESTS_SUPPORT_PLAIN_MSR_PLAIN_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/support/textbook.h"
+#include "tests/support/plain/textbook.h"
 
 #undef NDEBUG
 #include <assert.h>

@@ -1,4 +1,4 @@
-/** \file tests/support/placeto_plain.h
+/** \file tests/support/plain/placeto_plain.h
  * Placeto's simulator (Addanki et al., NeurIPS 2019), plainly: a list of events, a list of
  * what waits for each server, and a scan for the least. docs/profiles.md has the rules.
  *
@@ -21,10 +21,10 @@
  *   - Memory: of simultaneous changes, allocations come first. An op without readers
  *     holds its outputs for no time, but they count in the peak.
  */
-#ifndef EMP_TESTS_SUPPORT_PLACETO_PLAIN_H
-#define EMP_TESTS_SUPPORT_PLACETO_PLAIN_H
+#ifndef EMP_TESTS_SUPPORT_PLAIN_PLACETO_PLAIN_H
+#define EMP_TESTS_SUPPORT_PLAIN_PLACETO_PLAIN_H
 
-#include "tests/support/plain_step.h"
+#include "tests/support/plain/plain_step.h"
 
 enum {
     PLACETO_GAP_NS = 5700,
@@ -39,4 +39,4 @@ int64_t placeto_transfer_ns(int64_t bytes);
 /** Simulates; \a start_ns [op] may be NULL. */
 void placeto_plain_run(const plain_step *step, int64_t *start_ns, plain_result *result);
 
-#endif /* EMP_TESTS_SUPPORT_PLACETO_PLAIN_H */
+#endif /* EMP_TESTS_SUPPORT_PLAIN_PLACETO_PLAIN_H */

@@ -1,4 +1,4 @@
-/** \file tests/support/baechi_plain.h
+/** \file tests/support/plain/baechi_plain.h
  * Baechi's execution rules (Jeon et al., SoCC 2020) for a given placement, plainly: ops
  * are served one after another, and each books its device and the channels it needs when
  * it is served. docs/profiles.md has the rules.
@@ -25,10 +25,10 @@
  *     the last to wait for are freed. Outputs that nobody waits for stay.
  *   - Received copies take no memory.
  */
-#ifndef EMP_TESTS_SUPPORT_BAECHI_PLAIN_H
-#define EMP_TESTS_SUPPORT_BAECHI_PLAIN_H
+#ifndef EMP_TESTS_SUPPORT_PLAIN_BAECHI_PLAIN_H
+#define EMP_TESTS_SUPPORT_PLAIN_BAECHI_PLAIN_H
 
-#include "tests/support/plain_step.h"
+#include "tests/support/plain/plain_step.h"
 
 enum { BAECHI_LATENCY_NS = 134000, BAECHI_CONTROL_BYTES = 4 };
 
@@ -38,4 +38,4 @@ int64_t baechi_transfer_ns(int64_t bytes);
 /** Simulates; \a start_ns [op] may be NULL. */
 void baechi_plain_run(const plain_step *step, int64_t *start_ns, plain_result *result);
 
-#endif /* EMP_TESTS_SUPPORT_BAECHI_PLAIN_H */
+#endif /* EMP_TESTS_SUPPORT_PLAIN_BAECHI_PLAIN_H */

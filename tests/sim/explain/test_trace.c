@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "sim/engine/trace_chrome.h"
+#include "sim/explain/trace_chrome.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -1,4 +1,4 @@
-/** \file tests/support/plain_step.h
+/** \file tests/support/plain/plain_step.h
  * One training step under one placement, as the plain simulators of other people's rules
  * see it: placeto_plain.h, baechi_plain.h, msr_plain.h. The rules are docs/profiles.md.
  *
@@ -12,8 +12,8 @@
  *   - aliases, host memory and in-place ops are not known here: every output is a buffer
  *     of its own on its producer's device.
  */
-#ifndef EMP_TESTS_SUPPORT_PLAIN_STEP_H
-#define EMP_TESTS_SUPPORT_PLAIN_STEP_H
+#ifndef EMP_TESTS_SUPPORT_PLAIN_PLAIN_STEP_H
+#define EMP_TESTS_SUPPORT_PLAIN_PLAIN_STEP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,4 +77,4 @@ int32_t *plain_step_edge_rows(const plain_step *step);
  * >= 0, denominator and numerator below 2^31. */
 int64_t plain_scale(int64_t value, int64_t numerator, int64_t denominator);
 
-#endif /* EMP_TESTS_SUPPORT_PLAIN_STEP_H */
+#endif /* EMP_TESTS_SUPPORT_PLAIN_PLAIN_STEP_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/support/placeto_plain.h"
+#include "tests/support/plain/placeto_plain.h"
 
 #undef NDEBUG
 #include <assert.h>

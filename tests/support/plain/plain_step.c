@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/support/plain_step.h"
+#include "tests/support/plain/plain_step.h"
 
 #undef NDEBUG
 #include <assert.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/engine/trace_chrome.h"
+#include "sim/explain/trace_chrome.h"
 
 #include <stdio.h>
 #include <string.h>

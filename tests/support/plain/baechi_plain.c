@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/support/baechi_plain.h"
+#include "tests/support/plain/baechi_plain.h"
 
 #undef NDEBUG
 #include <assert.h>

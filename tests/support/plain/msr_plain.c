@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/support/msr_plain.h"
+#include "tests/support/plain/msr_plain.h"
 
 #undef NDEBUG
 #include <assert.h>

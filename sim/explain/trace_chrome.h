@@ -1,4 +1,4 @@
-/** \file sim/engine/trace_chrome.h
+/** \file sim/explain/trace_chrome.h
  * Writes a simulated step as JSON trace events, for Perfetto (ui.perfetto.dev) and
  * chrome://tracing. A process per device; a track per compute stream, host thread (which
  * issues, sends and receives), copy stream (of a CPU: to other hosts) and batch of CPU
@@ -6,8 +6,8 @@
  * that the trace ends with the step. Arrows go from the op that makes a tensor to its
  * copy, and from there to the op that was ready when the copy came.
  */
-#ifndef EMP_SIM_ENGINE_TRACE_CHROME_H
-#define EMP_SIM_ENGINE_TRACE_CHROME_H
+#ifndef EMP_SIM_EXPLAIN_TRACE_CHROME_H
+#define EMP_SIM_EXPLAIN_TRACE_CHROME_H
 
 #include "sim/engine/sim.h"
 
@@ -19,4 +19,4 @@ emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
                                   const emp_device_id *device_of_op,
                                   emp_sim_result *result, emp_error *err);
 
-#endif /* EMP_SIM_ENGINE_TRACE_CHROME_H */
+#endif /* EMP_SIM_EXPLAIN_TRACE_CHROME_H */

@@ -1,11 +1,11 @@
-/** \file tests/support/textbook.h
+/** \file tests/support/plain/textbook.h
  * A second simulator, written from docs/simulator.md alone: one event heap, one heap of
  * ready work per server, explicit reference counts, a scan where a scan will do. It
  * shares no code with sim/engine and is the witness that the engine's shortcuts change
  * nothing.
  */
-#ifndef EMP_TESTS_SUPPORT_TEXTBOOK_H
-#define EMP_TESTS_SUPPORT_TEXTBOOK_H
+#ifndef EMP_TESTS_SUPPORT_PLAIN_TEXTBOOK_H
+#define EMP_TESTS_SUPPORT_PLAIN_TEXTBOOK_H
 
 #include "sim/engine/sim.h"
 
@@ -14,4 +14,4 @@
 void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
                   emp_sim_result *result);
 
-#endif /* EMP_TESTS_SUPPORT_TEXTBOOK_H */
+#endif /* EMP_TESTS_SUPPORT_PLAIN_TEXTBOOK_H */
