@@ -2,6 +2,7 @@
 # Fails if a folder includes one that it may not know or has too many files, if a file includes
 # another folder's _internal.h, or if a function or macro of a header lacks its prefix. The table is
 # the architecture.
+set -euo pipefail
 cd "$(dirname "$0")/.."
 
 core="base sim/graph sim/machine sim/runtime sim/cost sim/problem"
