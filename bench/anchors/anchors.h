@@ -23,10 +23,11 @@
 #include "base/text/units.h"
 
 /** What an anchor is a measurement of, in the order in which tables list them. */
-#define EMP_ANCHOR_KIND_WORDS "product|memory|kernel|copy|host|cnn|lstm|cpu"
+#define EMP_ANCHOR_KIND_WORDS "product|conv|memory|kernel|copy|host|cnn|lstm|cpu"
 
 typedef enum {
     EMP_ANCHOR_PRODUCT, /**< a matrix product on a GPU */
+    EMP_ANCHOR_CONV,    /**< a convolution on a GPU, or one of its gradients */
     EMP_ANCHOR_MEMORY,  /**< a pass over a GPU's memory */
     EMP_ANCHOR_KERNEL,  /**< a small kernel */
     EMP_ANCHOR_COPY,    /**< a transfer between devices */

@@ -10,6 +10,7 @@
 
 static const char *const titles[EMP_ANCHOR_KINDS] = {
     "Matrix products on a GPU",
+    "Single convolutions on a GPU",
     "Passes over a GPU's memory",
     "Small kernels",
     "Copies",

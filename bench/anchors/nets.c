@@ -394,3 +394,56 @@ cleanup:
     emp_tf_clear(&tf);
     return st;
 }
+
+/* ---- single convolutions ----------------------------------------------------------- */
+
+static emp_status emit_convolution(net *n, const emp_net_convolution *of, emp_error *err)
+{
+    emp_tf_variable steps = emp_tf_global_step(n->tf);
+    emp_shape       shape = EMP_SHAPE(of->batch, of->size, of->size, of->channels);
+    emp_port        x = emp_tf_weights(n->tf, "images", shape, EMP_TF_INIT_NORMAL).read;
+
+    if (!of->is_same && of->window > of->size)
+        return EMP_ERROR(EMP_EINVAL, "a window of %d does not fit into images of %d",
+                         of->window, of->size);
+    x = convolve(n, x, of->filters, of->window, 1, of->is_same);
+    emp_port loss = emp_tf_reduce_all(n->tf, "Mean", NULL, x);
+    emp_tf_set_target(n->tf, emp_tf_minimize(n->tf, loss, &steps, EMP_TF_SGD, 0.0));
+    return EMP_OK;
+}
+
+emp_status emp_net_build_convolution(emp_graph **step, const emp_net_convolution *of,
+                                     emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_tf     tf = {0};
+    emp_graph *whole = NULL;
+    net        n = {.tf = &tf, .v = {.batch = of->batch}};
+
+    *step = NULL;
+    EMP_TRY(emp_tf_init(&tf, err));
+    EMP_TRY(emit_convolution(&n, of, err));
+    EMP_TRY(emp_tf_finish(&tf, &whole));
+    EMP_TRY(emp_graph_prune(step, whole, err));
+    emp_net_set_nchw(*step);
+
+cleanup:
+    emp_graph_destroy(whole);
+    emp_tf_clear(&tf);
+    return st;
+}
+
+void emp_net_set_nchw(emp_graph *graph)
+{
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        emp_op_cost *c = &graph->op[op].cost;
+        if (c->op_class == EMP_OP_GEMM && c->work != EMP_WORK_MAT_MUL &&
+            c->work != EMP_WORK_BATCH_MAT_MUL)
+            c->op_class = EMP_OP_CONV; /* 1x1, which NHWC gives to cuBLAS */
+        if (c->layout_bytes == 0) continue;
+        c->bytes_read -= c->layout_bytes;
+        c->bytes_written -= c->layout_bytes;
+        c->kernels -= c->layout_kernels;
+        c->layout_bytes = c->layout_kernels = 0;
+    }
+}

@@ -29,4 +29,18 @@ bool emp_net_is_spec(const char *spec);
  * what would be right. */
 emp_status emp_net_build(emp_graph **step, const char *spec, emp_error *err);
 
+/** One layer: a convolution with stride 1 of square images in NCHW, and both its gradients. */
+typedef struct {
+    int32_t batch, size, channels, filters, window;
+    bool    is_same; /**< zeros around the image keep its size */
+} emp_net_convolution;
+
+/** Builds a graph with one Conv2D, one Conv2DBackpropInput and one Conv2DBackpropFilter.
+ * \retval EMP_EINVAL  The window does not fit into the image. */
+emp_status emp_net_build_convolution(emp_graph **step, const emp_net_convolution *of,
+                                     emp_error *err);
+
+/** Takes back what cuDNN's ops do to work on NHWC activations, as if they were NCHW. */
+void emp_net_set_nchw(emp_graph *graph);
+
 #endif /* EMP_BENCH_ANCHORS_NETS_H */

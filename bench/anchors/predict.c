@@ -13,18 +13,20 @@
 #include "graphs/load.h"
 #include "sim/graph/graph_builder.h"
 
-enum { MAX_WORDS = 5, WORD_BYTES = 256, FLOAT_BYTES = 4 };
+enum { MAX_WORDS = 8, WORD_BYTES = 256, FLOAT_BYTES = 4 };
 
 /* ---- devices ----------------------------------------------------------------------- */
 
 typedef struct {
-    int32_t clock_mhz, cores, host_mhz;
+    int32_t clock_mhz, stream_gb, cores, host_mhz;
     bool    is_cpu;
 } difference;
 
 static const emp_option difference_options[] = {
     EMP_INTEGER_OPTION("clock", difference, clock_mhz, 0, 10000,
                        "MHz of the GPU; 0 = its own", 0),
+    EMP_INTEGER_OPTION("stream", difference, stream_gb, 0, 100000,
+                       "GB/s of the GPU's memory; 0 = its own", 0),
     EMP_INTEGER_OPTION("cores", difference, cores, 0, EMP_MAX_CORES,
                        "of the CPU; 0 = its own", 0),
     EMP_INTEGER_OPTION("host", difference, host_mhz, 0, 10000,
@@ -66,6 +68,7 @@ static void apply(place *p, const difference *d)
         emp_device *device = &p->machine->device[i];
         bool        is_gpu = device->kind == EMP_DEVICE_GPU;
         if (is_gpu && d->clock_mhz > 0) set_clock(device, d->clock_mhz * 1e6);
+        if (is_gpu && d->stream_gb > 0) device->memory_bytes_per_s = d->stream_gb * 1e9;
         if (!is_gpu && d->cores > 0) device->cores = d->cores;
     }
     if (d->cores > 0) p->runtime.events.cpu_slots = d->cores;
@@ -252,6 +255,56 @@ static emp_status predict_kernel(prediction *out, const words *w, const place *p
     return time_single(&out->model_s, &s, p, err);
 }
 
+/* ---- convolutions ------------------------------------------------------------------ */
+
+static emp_status read_convolution(emp_net_convolution *layer, const char **type,
+                                   const words *w, emp_error *err)
+{
+    static const char *const types[] = {"Conv2D", "Conv2DBackpropInput",
+                                        "Conv2DBackpropFilter"};
+    int64_t                  count[5];
+    int32_t                  of = -1, padding = -1;
+
+    if (w->count == 8) {
+        for (int32_t i = 0; i < 5; i++)
+            EMP_CHECK(read_count(w->word[1 + i], &count[i], err));
+        padding = emp_words_find("valid|same", w->word[6], strlen(w->word[6]));
+        of = emp_words_find("output|input|filter", w->word[7], strlen(w->word[7]));
+    }
+    if (of < 0 || padding < 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "a convolution is conv BATCH SIZE CHANNELS FILTERS WINDOW, then "
+                         "valid or same, then output, input or filter");
+    *layer =
+        (emp_net_convolution){(int32_t)count[0], (int32_t)count[1], (int32_t)count[2],
+                              (int32_t)count[3], (int32_t)count[4], padding == 1};
+    *type = types[of];
+    return EMP_OK;
+}
+
+static emp_op_id find_type(const emp_graph *graph, const char *type)
+{
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        if (strcmp(graph->type_name[graph->type[op]], type) == 0) return op;
+    return -1;
+}
+
+static emp_status predict_conv(prediction *out, const words *w, const place *p,
+                               emp_error *err)
+{
+    emp_net_convolution layer;
+    emp_graph          *graph = NULL;
+    const char         *type = NULL;
+
+    EMP_CHECK(read_convolution(&layer, &type, w, err));
+    EMP_CHECK(emp_net_build_convolution(&graph, &layer, err));
+    emp_op_id op = find_type(graph, type);
+    out->amount = graph->op[op].cost.flops;
+    emp_status st = time_op(&out->model_s, graph, op, p, err);
+    emp_graph_destroy(graph);
+    return st;
+}
+
 /* ---- copies ------------------------------------------------------------------------ */
 
 static emp_status predict_copy(prediction *out, const words *w, const place *p,
@@ -279,22 +332,6 @@ static emp_status predict_copy(prediction *out, const words *w, const place *p,
 
 /* ---- graphs ------------------------------------------------------------------------ */
 
-/* Takes back what cuDNN's ops do to work on NHWC activations. */
-static void set_nchw(emp_graph *graph)
-{
-    for (emp_op_id op = 0; op < graph->op_count; op++) {
-        emp_op_cost *c = &graph->op[op].cost;
-        if (c->op_class == EMP_OP_GEMM && c->work != EMP_WORK_MAT_MUL &&
-            c->work != EMP_WORK_BATCH_MAT_MUL)
-            c->op_class = EMP_OP_CONV; /* 1x1, which NHWC gives to cuBLAS */
-        if (c->layout_bytes == 0) continue;
-        c->bytes_read -= c->layout_bytes;
-        c->bytes_written -= c->layout_bytes;
-        c->kernels -= c->layout_kernels;
-        c->layout_bytes = c->layout_kernels = 0;
-    }
-}
-
 static emp_status load_graph(emp_graph **graph, const words *w, emp_error *err)
 {
     bool is_nchw = w->count > 2 && strcmp(w->word[2], "nchw") == 0;
@@ -305,7 +342,7 @@ static emp_status load_graph(emp_graph **graph, const words *w, emp_error *err)
     EMP_CHECK(emp_net_is_spec(w->word[1])
                   ? emp_net_build(graph, w->word[1], err)
                   : emp_graph_load(graph, NULL, NULL, w->word[1], err));
-    if (is_nchw) set_nchw(*graph);
+    if (is_nchw) emp_net_set_nchw(*graph);
     return EMP_OK;
 }
 
@@ -367,6 +404,7 @@ typedef struct {
 } verb;
 
 static const verb verbs[] = {{"matmul", EMP_UNIT_FLOPS_PER_S, predict_matmul},
+                             {"conv", EMP_UNIT_FLOPS_PER_S, predict_conv},
                              {"pass", EMP_UNIT_BYTES_PER_S, predict_pass},
                              {"kernel", EMP_UNIT_SECONDS, predict_kernel},
                              {"copy", EMP_UNIT_BYTES_PER_S, predict_copy},
@@ -391,8 +429,8 @@ static emp_status predict(emp_anchor_times *times, const emp_anchor *a,
     const verb *v = find_verb(w.word[0]);
     if (v == NULL)
         return EMP_ERROR(EMP_EINVAL,
-                         "\"%s\" is no spec; it begins with matmul, pass, kernel, copy, "
-                         "host or step",
+                         "\"%s\" is no spec; it begins with matmul, conv, pass, "
+                         "kernel, copy, host or step",
                          a->spec);
     if (a->unit != EMP_UNIT_SECONDS && a->unit != v->rate)
         return EMP_ERROR(EMP_EINVAL, "what is measured of \"%s\" is no such rate",

@@ -4,6 +4,7 @@
  * A device is a machine, and what differs from it after a colon, e.g. "k40x1:clock=875":
  *
  *     clock=MHz       of the GPU; what a product takes scales with it
+ *     stream=GB/s     of the GPU's memory
  *     cores=N         of the CPU, which has as many slots for ops
  *     host=MHz        highest clock of the CPU whose host costs were measured; those of the
  *                     runtime hold at EMP_ANCHOR_HOST_MHZ
@@ -13,6 +14,10 @@
  *
  *     matmul M N K [tn|nt]     a matrix product: [M, K] times [K, N]; the first operand, or
  *                              the second, is transposed
+ *     conv BATCH SIZE CHANNELS FILTERS WINDOW PADDING OF
+ *                              a convolution with stride 1 of square images in NCHW;
+ *                              PADDING is valid or same, OF is output, input (the gradient
+ *                              of the images) or filter (that of the filter)
  *     pass READS WRITES BYTES  a kernel that reads and writes so many tensors of BYTES
  *     kernel                   the smallest kernel
  *     copy FROM TO BYTES       from "cpu:0" to "gpu:0"

@@ -113,6 +113,41 @@ Test(anchors, differ_by_what_follows_the_machine)
                        1e-4 * host);
 }
 
+Test(anchors, take_the_stream_rate_that_is_stated)
+{
+    double slow = model_of("k40x1:stream=100", "pass 1 1 1GB");
+    double fast = model_of("k40x1:stream=200", "pass 1 1 1GB");
+
+    cr_expect_float_eq(slow, 20e-3, 1e-5);
+    cr_expect_float_eq(fast, 10e-3, 1e-5);
+}
+
+/* A 3x3 window around every pixel: 9 x 64 terms of 128 x 28 x 28 x 64 sums. */
+Test(anchors, time_a_convolution_and_both_gradients)
+{
+    static const char *const specs[] = {"conv 128 28 64 64 3 same output",
+                                        "conv 128 28 64 64 3 same input",
+                                        "conv 128 28 64 64 3 same filter"};
+    const double             flops = 2.0 * 128 * 28 * 28 * 64 * 9 * 64;
+
+    for (size_t i = 0; i < 3; i++) {
+        double      own = model_of("k40x1", specs[i]);
+        emp_anchor  a = {.name = "it",
+                         .device = "k40x1",
+                         .spec = specs[i],
+                         .measured = 1e12,
+                         .unit = EMP_UNIT_FLOPS_PER_S};
+        emp_runtime runtime;
+        cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+        emp_anchor_times times = {0};
+        cr_assert_eq(emp_anchor_predict(&times, &a, &runtime, NULL), EMP_OK);
+        cr_expect_float_eq(times.measured_s, flops / 1e12, 1e-9, "%s", specs[i]);
+        cr_expect_lt(model_of("k40x1:clock=1490", specs[i]), 0.55 * own);
+    }
+    cr_expect_lt(model_of("k40x1", "conv 128 28 64 64 3 valid output"),
+                 model_of("k40x1", specs[0]), "fewer pixels without padding");
+}
+
 Test(anchors, transpose_no_activations_in_nchw)
 {
     cr_expect_lt(model_of("k40x1", "step smallnet:batch=512 nchw"),
@@ -135,6 +170,11 @@ Test(anchors, refuse_specs_that_make_no_sense)
     expect_no_prediction("k40x1", "multiply 1 2 3", "begins with matmul");
     expect_no_prediction("k40x1", "matmul 64 64", "matmul M N K");
     expect_no_prediction("k40x1", "matmul 64 64 0", "whole number");
+    expect_no_prediction("k40x1", "conv 8 32 16 16 3 same", "conv BATCH SIZE");
+    expect_no_prediction("k40x1", "conv 8 32 16 16 3 full input", "valid or same");
+    expect_no_prediction("k40x1", "conv 8 32 16 16 3 same bias", "output, input or");
+    expect_no_prediction("k40x1", "conv 8 32 16 0 3 same input", "whole number");
+    expect_no_prediction("k40x1", "conv 8 32 16 16 33 valid input", "does not fit");
     expect_no_prediction("k40x1", "pass 3 1 1MB", "one or two");
     expect_no_prediction("k40x1", "pass 1 1 0MB", "4 B");
     expect_no_prediction("k40x1", "copy cpu:0 gpu:7 1MB", "no device \"gpu:7\"");
@@ -145,7 +185,7 @@ Test(anchors, refuse_specs_that_make_no_sense)
     expect_no_prediction("k40x1", "step vgg16:depth=3", "depth");
     expect_no_prediction("k40x1:speed=9", "kernel", "speed");
     expect_no_prediction("k41x1", "kernel", "k41x1");
-    expect_no_prediction("k40x1", "one two three four five six", "too long");
+    expect_no_prediction("k40x1", "1 2 3 4 5 6 7 8 9", "too long");
 }
 
 /* ---- memory and damage ------------------------------------------------------------- */
@@ -159,6 +199,10 @@ Test(anchors, survive_when_memory_runs_out)
     SURVIVES_EVERY_ALLOCATION_FAILURE(read(&anchors, HEADER COPY SQUARE, &err),
                                       emp_anchors_clear(&anchors));
     emp_anchors_clear(&anchors);
+    static const emp_net_convolution small = {2, 8, 3, 4, 3, true};
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_net_build_convolution(&graph, &small, &err),
+                                      (void)0);
+    emp_graph_destroy(graph);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_net_build(&graph, "lstm:steps=1,average=1", &err), (void)0);
     emp_graph_destroy(graph);
