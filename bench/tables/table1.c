@@ -41,12 +41,12 @@ static const emp_paper_column columns[] = {
      .column = {"HDP", "hdp", "paper", .budget = 8000, .has_paper = true,
                 .seed_count = SEEDS},
      .quick_seed_count = QUICK_SEEDS,
-     .quick_budget = 3000,
+     .quick_budget = 1000,
      .paper = hdp},
     {.key = "hdp-literal",
      .column = {"HDP, literal", "hdp", "literal", .budget = 8000, .seed_count = SEEDS},
      .quick_seed_count = QUICK_SEEDS,
-     .quick_budget = 3000},
+     .quick_budget = 1000},
     {.key = "refine",
      .column = {"Refine", "refine", .budget = 4000, .seed_count = SEARCH_SEEDS},
      .quick_seed_count = QUICK_SEEDS,
@@ -58,7 +58,7 @@ static const emp_paper_column columns[] = {
     {.key = "ce",
      .column = {"Cross-entropy", "ce", .budget = 8000, .seed_count = SEEDS},
      .quick_seed_count = QUICK_SEEDS,
-     .quick_budget = 3000},
+     .quick_budget = 1000},
 };
 
 const emp_paper_table emp_paper_table1 = {
