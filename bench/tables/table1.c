@@ -11,8 +11,8 @@ static double scotch(int32_t task) { return emp_paper_step_s(task, "scotch"); }
 static double mincut(int32_t task) { return emp_paper_step_s(task, "mincut"); }
 static double hdp(int32_t task) { return emp_paper_step_s(task, "hdp"); }
 
-/* Methods that draw make so many runs a cell, those that are compared closest more. */
-enum { SEEDS = 3, SEARCH_SEEDS = 5, QUICK_SEEDS = 1 };
+/* Whatever learns or searches has the same budget, in evaluations, and the same seeds. */
+enum { BUDGET = 4000, SEEDS = 5, QUICK_SEEDS = 1 };
 
 static const emp_paper_column columns[] = {
     {.key = "cpu", .column = {"CPU only", "cpu", .has_paper = true}, .paper = cpu},
@@ -38,25 +38,25 @@ static const emp_paper_column columns[] = {
      .quick_budget = 200,
      .keeps_budget = true},
     {.key = "hdp",
-     .column = {"HDP", "hdp", "paper", .budget = 8000, .has_paper = true,
+     .column = {"HDP", "hdp", "paper", .budget = BUDGET, .has_paper = true,
                 .seed_count = SEEDS},
      .quick_seed_count = QUICK_SEEDS,
      .quick_budget = 1000,
      .paper = hdp},
     {.key = "hdp-literal",
-     .column = {"HDP, literal", "hdp", "literal", .budget = 8000, .seed_count = SEEDS},
+     .column = {"HDP, literal", "hdp", "literal", .budget = BUDGET, .seed_count = SEEDS},
      .quick_seed_count = QUICK_SEEDS,
      .quick_budget = 1000},
     {.key = "refine",
-     .column = {"Refine", "refine", .budget = 4000, .seed_count = SEARCH_SEEDS},
+     .column = {"Refine", "refine", .budget = BUDGET, .seed_count = SEEDS},
      .quick_seed_count = QUICK_SEEDS,
      .quick_budget = 2000},
     {.key = "anneal",
-     .column = {"Annealing", "anneal", .budget = 4000, .seed_count = SEARCH_SEEDS},
+     .column = {"Annealing", "anneal", .budget = BUDGET, .seed_count = SEEDS},
      .quick_seed_count = QUICK_SEEDS,
      .quick_budget = 2000},
     {.key = "ce",
-     .column = {"Cross-entropy", "ce", .budget = 8000, .seed_count = SEEDS},
+     .column = {"Cross-entropy", "ce", .budget = BUDGET, .seed_count = SEEDS},
      .quick_seed_count = QUICK_SEEDS,
      .quick_budget = 1000},
 };

@@ -3,20 +3,22 @@
 
 #include <math.h>
 
-double emp_guess_constant(double *error_frac, const double *measured_s, int32_t count)
+double emp_guess_scale(double *error_frac, const double *guess_s,
+                       const double *measured_s, int32_t count)
 {
-    double best_s = NAN;
+    double best = NAN;
 
     *error_frac = NAN;
     for (int32_t i = 0; i < count; i++) {
-        double sum = 0.0;
+        const double scale = measured_s[i] / guess_s[i];
+        double       sum = 0.0;
         for (int32_t k = 0; k < count; k++)
-            sum += fabs(measured_s[i] / measured_s[k] - 1.0);
+            sum += fabs(scale * guess_s[k] / measured_s[k] - 1.0);
         if (sum / count >= *error_frac) continue; /* NaN is not below */
         *error_frac = sum / count;
-        best_s = measured_s[i];
+        best = scale;
     }
-    return best_s;
+    return best;
 }
 
 double emp_guess_roofline_s(const emp_problem *problem, const emp_device_id *device_of_op)

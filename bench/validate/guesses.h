@@ -7,10 +7,12 @@
 #include "replay/plan/plan.h"
 #include "sim/problem/problem.h"
 
-/** The one time c for all that is least wrong: the least mean of |c / measured - 1|, which
- * \a error_frac receives; NaN of none. The mean is convex and straight between measured times,
- * so the best c is one of them. Times are above 0. O(count^2). */
-double emp_guess_constant(double *error_frac, const double *measured_s, int32_t count);
+/** The one factor f for all guesses that makes them least wrong: the least mean of
+ * |f guess / measured - 1|, which \a error_frac receives; NaN of none. With guesses of 1 s it is
+ * the best constant. The mean is convex and straight between the factors that make one guess
+ * right, so the best f is one of them. Times are above 0. O(count^2). */
+double emp_guess_scale(double *error_frac, const double *guess_s,
+                       const double *measured_s, int32_t count);
 
 /** A roofline: of each device, its ops' FLOPs / peak + bytes / bandwidth; of these the longest.
  * It knows the machine's rates, and nothing of kernels, order, copies and the runtime. O(V). */

@@ -96,7 +96,7 @@ static void compare_pairs(emp_validation_summary *s, const double *predicted,
 
 /* Times of the steps that count, and guesses of them; all [timed_count]. */
 struct times {
-    double *measured, *predicted, *roofline, *copies;
+    double *measured, *predicted, *roofline, *copies, *alike;
 };
 
 /* Step times of those cases that have both. */
@@ -117,6 +117,7 @@ static emp_status collect_times(emp_validation_summary    *s,
         t->predicted[k] = cases[i].predicted_s;
         t->roofline[k] = cases[i].roofline_s;
         t->copies[k] = cases[i].copies_s;
+        t->alike[k] = 1.0;
         double error = t->predicted[k] / t->measured[k] - 1.0;
         sum += error;
         abs_sum += fabs(error);
@@ -129,7 +130,9 @@ static emp_status collect_times(emp_validation_summary    *s,
     s->bias_frac = sum / s->timed_count;
     s->roofline_error_frac = roofline_sum / s->timed_count;
     s->constant_s =
-        emp_guess_constant(&s->constant_error_frac, t->measured, s->timed_count);
+        emp_guess_scale(&s->constant_error_frac, t->alike, t->measured, s->timed_count);
+    s->scale =
+        emp_guess_scale(&s->scaled_error_frac, t->predicted, t->measured, s->timed_count);
     return EMP_OK;
 }
 
@@ -215,7 +218,8 @@ emp_status emp_validation_summarize(emp_validation_summary    *out,
     size_t       room = (size_t)count;
     struct times t = {
         EMP_ADD_ARRAY(&arrays, double, room), EMP_ADD_ARRAY(&arrays, double, room),
-        EMP_ADD_ARRAY(&arrays, double, room), EMP_ADD_ARRAY(&arrays, double, room)};
+        EMP_ADD_ARRAY(&arrays, double, room), EMP_ADD_ARRAY(&arrays, double, room),
+        EMP_ADD_ARRAY(&arrays, double, room)};
 
     *out = (emp_validation_summary){.least_s = INFINITY};
     if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "times of %d placements", count);

@@ -43,11 +43,13 @@ static const emp_sheet_column summary_columns[] = {
     EMP_COLUMN("worst_spread", "worst spread", EMP_SHEET_SHARE),
     EMP_COLUMN("mean_abs_error", "model's error", EMP_SHEET_SHARE),
     EMP_COLUMN("bias", "bias", EMP_SHEET_SHARE, .form = "%+.1f%%"),
+    EMP_COLUMN("scaled_error", "scaled", EMP_SHEET_SHARE),
     EMP_COLUMN("constant_error", "a constant's", EMP_SHEET_SHARE),
     EMP_COLUMN("roofline_error", "a roofline's", EMP_SHEET_SHARE),
     EMP_COLUMN("spearman", "Spearman", EMP_SHEET_REAL, .form = "%.3f"),
     EMP_COLUMN("roofline_spearman", "of the roofline", EMP_SHEET_REAL, .form = "%.3f"),
     EMP_COLUMN("copies_spearman", "of copies alone", EMP_SHEET_REAL, .form = "%.3f"),
+    EMP_COLUMN("scale", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("constant_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("worst_error", NULL, EMP_SHEET_SHARE),
     EMP_COLUMN("kendall", NULL, EMP_SHEET_REAL),
@@ -119,12 +121,13 @@ void emp_validation_summary_add(emp_sheet *sheet, const char *workload,
         sheet, EMP_V(workload), EMP_V(s->timed_count), EMP_V(s->shared_count),
         EMP_V(s->shared_error_frac), EMP_V(s->least_s), EMP_V(s->most_s),
         EMP_V(s->unsteady_count), EMP_V(s->worst_spread), EMP_V(s->mean_abs_error_frac),
-        EMP_V(s->bias_frac), EMP_V(s->constant_error_frac), EMP_V(s->roofline_error_frac),
-        EMP_V(s->spearman), EMP_V(s->roofline_spearman), EMP_V(s->copies_spearman),
-        EMP_V(s->constant_s), EMP_V(s->worst_error_frac), EMP_V(s->kendall),
-        EMP_V(s->apart_count), EMP_V(s->apart_in_order), EMP_V(s->busy_error_frac),
-        EMP_V(s->peak_error_frac), EMP_V(s->worst_peak_error_frac), EMP_V(s->both_fit),
-        EMP_V(s->both_oom), EMP_V(s->missed_oom), EMP_V(s->false_oom));
+        EMP_V(s->bias_frac), EMP_V(s->scaled_error_frac), EMP_V(s->constant_error_frac),
+        EMP_V(s->roofline_error_frac), EMP_V(s->spearman), EMP_V(s->roofline_spearman),
+        EMP_V(s->copies_spearman), EMP_V(s->scale), EMP_V(s->constant_s),
+        EMP_V(s->worst_error_frac), EMP_V(s->kendall), EMP_V(s->apart_count),
+        EMP_V(s->apart_in_order), EMP_V(s->busy_error_frac), EMP_V(s->peak_error_frac),
+        EMP_V(s->worst_peak_error_frac), EMP_V(s->both_fit), EMP_V(s->both_oom),
+        EMP_V(s->missed_oom), EMP_V(s->false_oom));
 }
 
 /* ---- read -------------------------------------------------------------------------- */

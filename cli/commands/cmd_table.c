@@ -33,8 +33,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Make a table of A Hierarchical Model for Device Placement, ours beside the paper's: "
     "1, methods on six models; 2, groups drawn at random and learned.\v" CLI_JOBS_DOC
-    "Without --seeds there are 3, or 5 of Refine, of Annealing and in table 2; "
-    "with --quick there is 1, or 3 in table 2. --budget is not for Random.\n\n"
+    "Without --seeds there are 5; with --quick there is 1, or 3 in table 2. --budget is "
+    "not for Random.\n\n"
     "  emplace table 1 --quick\n"
     "  emplace table 1 --rows rnnlm,nmt2 --methods expert,hdp --seeds 5\n"
     "  emplace table 1 --format csv > bench/results/table1.csv\n"

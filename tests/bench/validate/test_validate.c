@@ -123,9 +123,9 @@ Test(validate, the_best_constant_is_as_worked_out_by_hand)
     emp_error              err = {0};
     emp_validation_summary s;
     emp_validation_case    c[] = {timed(1.0, 4.0), timed(1.0, 1.0), timed(1.0, 2.0)};
-    double                 error, times[] = {4.0, 1.0, 2.0};
+    double                 error, times[] = {4.0, 1.0, 2.0}, alike[] = {1.0, 1.0, 1.0};
 
-    cr_expect_eq(emp_guess_constant(&error, times, 3), 1.0);
+    cr_expect_eq(emp_guess_scale(&error, alike, times, 3), 1.0);
     cr_expect_float_eq(error, 1.25 / 3.0, 1e-12);
     for (double other = 0.5; other < 5.0; other += 0.03125) {
         double sum = 0.0;
@@ -138,7 +138,20 @@ Test(validate, the_best_constant_is_as_worked_out_by_hand)
                        "a model that says the same of all is no better");
     cr_expect_eq(s.least_s, 1.0);
     cr_expect_eq(s.most_s, 4.0);
-    cr_expect(isnan(emp_guess_constant(&error, times, 0)) && isnan(error));
+    cr_expect(isnan(emp_guess_scale(&error, alike, times, 0)) && isnan(error));
+}
+
+/* Guesses of 1, 2 and 3 s for 2, 4 and 9 s: twice is right of two, and a third off of the last. */
+Test(validate, one_factor_takes_the_bias_out_of_predictions)
+{
+    emp_error              err = {0};
+    emp_validation_summary s;
+    emp_validation_case    c[] = {timed(1.0, 2.0), timed(2.0, 4.0), timed(3.0, 9.0)};
+
+    cr_assert_eq(emp_validation_summarize(&s, c, 3, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(s.scale, 2.0);
+    cr_expect_float_eq(s.scaled_error_frac, 1.0 / 9.0, 1e-12);
+    cr_expect_gt(s.mean_abs_error_frac, s.scaled_error_frac);
 }
 
 Test(validate, guesses_are_judged_as_the_model_is)
