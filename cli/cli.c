@@ -216,6 +216,26 @@ emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
     return EMP_OK;
 }
 
+static bool holds_something(const char *path)
+{
+    struct stat there;
+
+    return stat(path, &there) == 0 && S_ISREG(there.st_mode) && there.st_size > 0;
+}
+
+emp_status cli_check_replaced(const char *const *paths, int32_t count, bool is_forced,
+                              emp_error *err)
+{
+    for (int32_t i = 0; i < count && !is_forced; i++) {
+        if (paths[i] != NULL && holds_something(paths[i]))
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s is there already; name another file, or give --force "
+                             "to replace it",
+                             paths[i]);
+    }
+    return EMP_OK;
+}
+
 bool cli_next_word(const char **list, char *word, size_t size)
 {
     size_t length = strcspn(*list, ",");

@@ -90,6 +90,21 @@ emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
                             const char *const *outputs, int32_t output_count,
                             emp_error *err);
 
+/** The row of --force in a command's table of options; its parser sees CLI_KEY_FORCE. */
+#define CLI_FORCE_OPTION                                                                \
+    {                                                                                   \
+        "force", CLI_KEY_FORCE, NULL, 0, "Replace output files that are there already", \
+            0                                                                           \
+    }
+enum { CLI_KEY_FORCE = 1024 };
+
+/** Fails now, before the work, if one of the outputs would replace a file with something in it.
+ * Nothing is lost of an empty file, a pipe or /dev/null. Each of \a paths may be NULL.
+ * \param is_forced  --force is given: every file may be replaced.
+ * \retval EMP_EINVAL  The message names the file. */
+emp_status cli_check_replaced(const char *const *paths, int32_t count, bool is_forced,
+                              emp_error *err);
+
 /** The next word of the value of an option that is a list, copied to \a word; false at the
  * end. Exits 2 if it is longer than \a size - 1. */
 bool cli_next_word(const char **list, char *word, size_t size);

@@ -16,6 +16,7 @@ static const struct argp_option options[] = {
     {"method", 'M', "NAME", 0, "Placement method (emplace methods lists them)", 0},
     {"out", 'o', "FILE", 0, "Write the best placement as JSON", 0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -37,6 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'M': args->method = arg; return 0;
     case 'o': args->out = arg; return 0;
     case KEY_RECORD: args->record = arg; return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_END:
         if (args->method == NULL) {
             cli_usage_error("--method is missing; emplace methods lists what there is");
@@ -50,6 +52,12 @@ static const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
 const struct argp              cli_place_argp = {
                  .options = options, .parser = parse, .children = children};
 
+/* A run that goes on wrote the placement itself when it was interrupted. */
+static bool is_out_replaced(const cli_place_args *args)
+{
+    return args->is_forced || args->run.checkpoint.is_resumed;
+}
+
 static emp_status load(const cli_place_args *args, const emp_method **method,
                        cli_inputs *inputs, emp_error *err)
 {
@@ -60,6 +68,7 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(emp_method_find(method, args->method, err));
     EMP_CHECK(cli_check_outputs(outputs, 3, err));
     EMP_CHECK(cli_check_inputs(files, 3, outputs, 3, err));
+    EMP_CHECK(cli_check_replaced(&args->out, 1, is_out_replaced(args), err));
     return cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err);
 }
 
@@ -130,5 +139,6 @@ emp_status cmd_place(int argc, char **argv, emp_error *err)
     argp.args_doc = "SPEC";
     argp.doc = doc;
     cli_parse(&argp, argc, argv, &args);
+    args.run.kept = args.is_forced ? NULL : args.record;
     return cli_place(&args, err);
 }

@@ -13,13 +13,12 @@
 #include "run/methods.h"
 #include "run/ranks/ranks.h"
 
-enum { KEY_EVERY = 768, KEY_RESUME, KEY_ASYNC, KEY_FORCE };
+enum { KEY_EVERY = 768, KEY_RESUME, KEY_ASYNC };
 
 static const struct argp_option options[] = {
     {"checkpoint-every", KEY_EVERY, "S", 0,
      "Seconds between checkpoints (default: 10 or more, for under 1 % of the time)", 0},
     {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
-    {"force", KEY_FORCE, NULL, 0, "Replace the record of another run", 0},
     {"async", KEY_ASYNC, NULL, 0,
      "With mpirun: rank 0 is a parameter server, the others are controllers that do not "
      "wait for each other; no two runs give the same result",
@@ -55,7 +54,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = args; return 0;
     case KEY_EVERY: checkpoint->every_s = cli_positive("checkpoint-every", arg); return 0;
     case KEY_RESUME: checkpoint->is_resumed = true; return 0;
-    case KEY_FORCE: args->is_forced = true; return 0;
     case KEY_ASYNC: args->run.is_async = true; return 0;
     case ARGP_KEY_END:
         if (args->record == NULL)

@@ -11,7 +11,7 @@ typedef struct {
     const char     *method;
     const char     *out;       /**< placement file, or NULL */
     const char     *record;    /**< record file, or NULL */
-    bool            is_forced; /**< of train: the record may replace any file */
+    bool            is_forced; /**< both may replace any file */
 } cli_place_args;
 
 /** The options of both, to be used as an argp child; the input is a cli_place_args. */

@@ -529,7 +529,7 @@ Test(cli, records_of_all_methods_are_the_same_with_one_and_two_threads)
         for (int threads = 1; threads <= 2; threads++) {
             snprintf(arguments, sizeof arguments,
                      "place small.pbtxt --machine k40x2 --method %s --budget 12 --seed 5 "
-                     "--threads %d --record %d.h5",
+                     "--threads %d --record %d.h5 --force",
                      name, threads, threads);
             cr_assert_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);
         }
