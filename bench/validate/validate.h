@@ -72,8 +72,8 @@ typedef struct {
     double  least_s, most_s;     /**< measured */
     double  constant_s;          /**< the one guess for all that is least wrong */
     double  constant_error_frac; /**< its mean of |error| */
-    double  scale; /**< the one factor that makes predictions least wrong */
-    double  scaled_error_frac; /**< mean of |error| of predictions times it */
+    double  scale;               /**< the one factor that makes predictions least wrong */
+    double  scaled_error_frac;   /**< mean of |error| of predictions times it */
     double  roofline_error_frac; /**< likewise, of the roofline */
     double  roofline_spearman, copies_spearman;
     int32_t unsteady_count;  /**< cases that fit and are not steady, timed or not */
