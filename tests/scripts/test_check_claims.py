@@ -93,6 +93,7 @@ class CheckClaims(unittest.TestCase):
         self.write("README.md", "# Net\n\n9 lives\n\n## Results\n\nNone.\n\n## Use\n\n9 lives\n")
         self.write("docs/results.md", RESULTS)
         self.write("docs/mechanisms.md", "# Mechanisms\n")
+        self.write("bench/validate/README.md", "# Validation\n")
         self.write("docs/claims.tsv", "\n".join(CLAIMS))
         self.write("bench/results/t.csv", SHEET)
 
@@ -132,6 +133,13 @@ class CheckClaims(unittest.TestCase):
         self.assertIn(f"-->\n{MADE}<!-- end -->", self.read("docs/results.md"))
         self.assertIn("HDP takes 1 s on the net with 2 layers, and is 92 to\n99 % below the CPU.", self.read("docs/results.md"))
         self.assertIn("Of 4 pairs 3 are in order.", self.read("docs/results.md"))
+
+    def test_a_field_can_be_shown_as_percent(self):
+        table = "<!-- table: bench/results/v.csv\nrows: workload\ncells: error%: off\n-->\n"
+        self.write("bench/results/v.csv", "# made by: emplace validate\nworkload,error,commit,dirty\nnet,-0.125,abcdef0123,0\n")
+        self.write("bench/validate/README.md", f"{table}<!-- end -->\n")
+        self.make()
+        self.assertIn("| | off |\n| --- | --- |\n| net | -12.5 % |\n", self.read("bench/validate/README.md"))
 
     def test_writing_again_changes_nothing(self):
         self.make()
@@ -210,7 +218,7 @@ class CheckClaims(unittest.TestCase):
     def test_names_unknown_things(self):
         self.change("docs/claims.tsv", "docs/results.md\tOf", "docs/other.md\tOf")
         self.change("docs/claims.tsv", '"Net, 2 layers", "hdp-paper-median"', '"Net, 2 layers", "hdp"')
-        self.expect_error("docs/claims.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/mechanisms.md and *",
+        self.expect_error("docs/claims.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/mechanisms.md, bench/validate/README.md and *",
                           "docs/claims.tsv:2: 0 rows of bench/results/t.csv have {'task': 'Net, 2 layers', 'key': 'hdp'}, not 1")
 
     def test_says_how_to_remake_a_file_that_lacks_something(self):
