@@ -8,13 +8,15 @@
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
+#include "cli/commands/graph_output.h"
 #include "cli/options/inputs.h"
 
 enum { SHOWN_TYPES = 20 };
 
 struct args {
-    const char *spec;
-    bool        is_json;
+    const char *spec, *machine, *runtime;
+    const char *out; /**< file, or NULL */
+    bool        is_json, is_forced;
 };
 
 struct type_count {
@@ -25,6 +27,13 @@ struct type_count {
 
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "Print a JSON object", 0},
+    {"out", 'o', "FILE", 0,
+     "Write the ops and edges of a step: FILE.json, or FILE.csv and FILE.edges.csv", 0},
+    {"machine", 'm', "NAME|FILE", 0,
+     "Add to --out what each op takes on the devices of this machine", 0},
+    {"runtime", 'r', "NAME|FILE", 0, "Runtime profile of these times (default tf-r1.3)",
+     0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -33,7 +42,22 @@ static const char doc[] =
     "SPEC is a workload spec or the path of a graph file (.pb, .pb.gz, .pbtxt,\n"
     ".meta, saved_model.pb), or a benchmark instance (.json, graph.txt):\n"
     "  emplace graph nmt:layers=4\n"
-    "  emplace graph model.pb.gz --json";
+    "  emplace graph model.pb.gz --json\n"
+    "  emplace graph nmt:layers=4 --machine k40x4 --out nmt.json\n"
+    "  emplace graph model.pb --out model.csv      # and model.edges.csv\n"
+    "docs/formats.md says what is in these files.";
+
+static void check_output_options(const struct args *args)
+{
+    bool is_timed = args->machine != NULL || args->runtime != NULL;
+
+    if (args->out == NULL && is_timed)
+        cli_usage_error("--machine and --runtime are for --out FILE");
+    if (args->runtime != NULL && args->machine == NULL)
+        cli_usage_error("--runtime is for --machine NAME");
+    if (args->out != NULL && !cli_graph_output_is_named(args->out))
+        cli_usage_error("--out takes a FILE.json or a FILE.csv, not \"%s\"", args->out);
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -41,6 +65,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'j': args->is_json = true; return 0;
+    case 'o': args->out = arg; return 0;
+    case 'm': args->machine = arg; return 0;
+    case 'r': args->runtime = arg; return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (args->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
         args->spec = arg;
@@ -48,6 +76,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (args->spec == NULL)
             cli_usage_error("graph needs a SPEC; see emplace graph --help");
+        check_output_options(args);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -129,6 +158,34 @@ static void print_stated_facts(const emp_graph *step)
            emp_units_format_seconds(cpu_s, cpu, sizeof cpu));
 }
 
+static emp_status check_files(const struct args *args, emp_error *err)
+{
+    char        edges[CLI_GRAPH_PATH_BYTES];
+    bool        has_edges = args->out != NULL && cli_graph_output_edges(edges, args->out);
+    const char *outputs[] = {args->out, has_edges ? edges : NULL};
+    const char *inputs[] = {args->spec, args->machine, args->runtime};
+
+    EMP_CHECK(cli_check_outputs(outputs, 2, err));
+    EMP_CHECK(cli_check_inputs(inputs, 3, outputs, 2, err));
+    return cli_check_replaced(outputs, 2, args->is_forced, err);
+}
+
+static emp_status load(cli_inputs *inputs, const struct args *args, emp_error *err)
+{
+    if (args->machine == NULL)
+        return cli_inputs_load_graph(inputs, NULL, args->spec, err);
+    return cli_inputs_load(inputs, args->spec, args->machine, args->runtime, err);
+}
+
+static emp_status write_output(const struct args *args, const cli_inputs *inputs,
+                               emp_error *err)
+{
+    const cli_graph_output output = {args->out, args->spec, inputs->step,
+                                     inputs->problem};
+
+    return args->out == NULL ? EMP_OK : cli_graph_output_write(&output, err);
+}
+
 emp_status cmd_graph(int argc, char **argv, emp_error *err)
 {
     const struct argp  argp = {options, parse, "SPEC", doc, NULL, NULL, NULL};
@@ -139,7 +196,9 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
     char               size[32];
 
     cli_parse(&argp, argc, argv, &args);
-    EMP_TRY(cli_inputs_load_graph(&inputs, NULL, args.spec, err));
+    EMP_TRY(check_files(&args, err));
+    EMP_TRY(load(&inputs, &args, err));
+    EMP_TRY(write_output(&args, &inputs, err));
     EMP_TRY(count_types(&whole, inputs.whole, err));
     EMP_TRY(count_types(&step, inputs.step, err));
     if (args.is_json) {

@@ -26,6 +26,28 @@ int32_t emp_dtype_bytes(emp_dtype dtype)
     }
 }
 
+const char *emp_dtype_name(emp_dtype dtype)
+{
+    switch (dtype) {
+    case EMP_DTYPE_FLOAT: return "float32";
+    case EMP_DTYPE_DOUBLE: return "float64";
+    case EMP_DTYPE_INT32: return "int32";
+    case EMP_DTYPE_UINT8: return "uint8";
+    case EMP_DTYPE_INT16: return "int16";
+    case EMP_DTYPE_INT8: return "int8";
+    case EMP_DTYPE_STRING: return "string";
+    case EMP_DTYPE_COMPLEX64: return "complex64";
+    case EMP_DTYPE_INT64: return "int64";
+    case EMP_DTYPE_BOOL: return "bool";
+    case EMP_DTYPE_BFLOAT16: return "bfloat16";
+    case EMP_DTYPE_UINT16: return "uint16";
+    case EMP_DTYPE_HALF: return "float16";
+    case EMP_DTYPE_RESOURCE: return "resource";
+    case EMP_DTYPE_VARIANT: return "variant";
+    default: return "other";
+    }
+}
+
 int64_t emp_mul_saturating(int64_t a, int64_t b)
 {
     int64_t product;

@@ -41,6 +41,8 @@ typedef enum {
 
 /** Bytes of one element; 0 for types without a fixed size in device memory. */
 int32_t emp_dtype_bytes(emp_dtype dtype);
+/** The type as people write it: "float32"; "other" of one that is not listed. */
+const char *emp_dtype_name(emp_dtype dtype);
 
 enum { EMP_MAX_RANK = 8 };
 
