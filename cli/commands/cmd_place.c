@@ -52,12 +52,6 @@ static const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
 const struct argp              cli_place_argp = {
                  .options = options, .parser = parse, .children = children};
 
-/* A run that goes on wrote the placement itself when it was interrupted. */
-static bool is_out_replaced(const cli_place_args *args)
-{
-    return args->is_forced || args->run.checkpoint.is_resumed;
-}
-
 static emp_status load(const cli_place_args *args, const emp_method **method,
                        cli_inputs *inputs, emp_error *err)
 {
@@ -68,8 +62,18 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(emp_method_find(method, args->method, err));
     EMP_CHECK(cli_check_outputs(outputs, 3, err));
     EMP_CHECK(cli_check_inputs(files, 3, outputs, 3, err));
-    EMP_CHECK(cli_check_replaced(&args->out, 1, is_out_replaced(args), err));
     return cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err);
+}
+
+static emp_status save_placement(const char *path, const emp_record *record,
+                                 const emp_problem *problem, emp_error *err)
+{
+    double              time_s = record->is_feasible ? record->best_step_time_s : -1.0;
+    emp_named_placement placement =
+        emp_placement_name(problem, record->device_of_op, time_s);
+
+    placement.run = emp_record_identity(record);
+    return emp_placement_write(path, &placement, err);
 }
 
 /* Each file is tried even if the other cannot be written. The record comes first: the
@@ -80,10 +84,7 @@ static emp_status save(const cli_place_args *args, const emp_record *record,
     emp_status recorded = EMP_OK, placed = EMP_OK;
 
     if (args->record != NULL) recorded = emp_record_save(args->record, record, err);
-    if (args->out != NULL)
-        placed = emp_placement_save(args->out, problem, record->device_of_op,
-                                    record->is_feasible ? record->best_step_time_s : -1.0,
-                                    err);
+    if (args->out != NULL) placed = save_placement(args->out, record, problem, err);
     return recorded != EMP_OK ? recorded : placed;
 }
 
@@ -104,6 +105,12 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
     if (saved != EMP_OK) return saved;
     if (printed != EMP_OK) return printed;
     return strcmp(record->stopped_by, "interrupt") == 0 ? EMP_EINTERRUPTED : EMP_OK;
+}
+
+void cli_place_keep(cli_place_args *args)
+{
+    args->run.kept = args->is_forced ? NULL : args->record;
+    args->run.kept_placement = args->is_forced ? NULL : args->out;
 }
 
 emp_status cli_place(const cli_place_args *args, emp_error *err)
@@ -139,6 +146,6 @@ emp_status cmd_place(int argc, char **argv, emp_error *err)
     argp.args_doc = "SPEC";
     argp.doc = doc;
     cli_parse(&argp, argc, argv, &args);
-    args.run.kept = args.is_forced ? NULL : args.record;
+    cli_place_keep(&args);
     return cli_place(&args, err);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace record FILE: what a run found, and how it got there. */
+/* emplace record FILE...: what a run found, how it got there, and its placement. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -7,13 +7,17 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "run/store/store.h"
+#include "cli/options/run_options.h"
+#include "search/method.h"
+#include "sim/problem/placement.h"
 
-enum { SHOWN_POINTS = 20 };
+enum { SHOWN_POINTS = 20, MAX_FILES = 1024 };
 
 struct args {
-    const char *path;
-    bool        is_json, is_csv;
+    const char *path[MAX_FILES];
+    int32_t     path_count;
+    const char *out; /**< placement file, or NULL */
+    bool        is_json, is_csv, is_forced;
 };
 
 enum { KEY_CSV = 256 };
@@ -21,14 +25,19 @@ enum { KEY_CSV = 256 };
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "Print a JSON object with the whole learning curve", 0},
     {"csv", KEY_CSV, NULL, 0, "Print the whole learning curve as CSV", 0},
+    {"out", 'o', "FILE", 0, "Write the best placement as JSON", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
 static const char doc[] =
-    "Show a run record, or the checkpoint of a run under way, and its learning curve.\v"
+    "Show a run record, or the checkpoint of a run under way, and its learning curve.\n"
+    "Of several FILEs of one task it shows the run that found the best placement.\v"
     "  emplace place rnnlm --machine k40x2 --method hdp --record run.h5\n"
     "  emplace record run.h5\n"
-    "  emplace record run.h5 --csv > curve.csv";
+    "  emplace record run.h5 --csv > curve.csv\n"
+    "  emplace record run.h5 --out best.json       # its placement\n"
+    "  emplace record runs/*.h5 --out best.json    # the best of several runs";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -37,12 +46,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'j': args->is_json = true; return 0;
     case KEY_CSV: args->is_csv = true; return 0;
+    case 'o': args->out = arg; return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_ARG:
-        if (args->path != NULL) cli_usage_error("one FILE only, not also \"%s\"", arg);
-        args->path = arg;
+        if (args->path_count == MAX_FILES)
+            cli_usage_error("record takes at most %d FILEs", MAX_FILES);
+        args->path[args->path_count++] = arg;
         return 0;
     case ARGP_KEY_END:
-        if (args->path == NULL) cli_usage_error("record needs a FILE");
+        if (args->path_count == 0) cli_usage_error("record needs a FILE");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -152,15 +164,117 @@ static emp_status print(const emp_record *r, const struct args *args, emp_error 
     return cli_print_sheet(&s, format, NULL, err);
 }
 
+/* ---- the best of several ---- */
+
+static bool is_better(const emp_record *a, const emp_record *b)
+{
+    const emp_score x = {.step_time_s = a->best_step_time_s,
+                         .is_feasible = a->is_feasible};
+    const emp_score y = {.step_time_s = b->best_step_time_s,
+                         .is_feasible = b->is_feasible};
+
+    if (a->evaluations == 0 || b->evaluations == 0) return a->evaluations > 0;
+    return emp_score_is_better(&x, &y);
+}
+
+static emp_status check_same_task(const emp_record *a, const char *path,
+                                  const emp_record *b, const char *other, emp_error *err)
+{
+    if (a->graph_hash == b->graph_hash && a->machine_hash == b->machine_hash &&
+        a->runtime_hash == b->runtime_hash)
+        return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "%s is of %s on %s, runtime %s, %s of %s on %s, runtime %s; name "
+                     "records of one task",
+                     path, a->workload, a->machine, a->runtime, other, b->workload,
+                     b->machine, b->runtime);
+}
+
+/* Leaves the best record in \a best, the first of equals, and its file in \a path. */
+static emp_status load_best(emp_record *best, const char **path, const struct args *args,
+                            emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_record other = {0};
+
+    *path = args->path[0];
+    EMP_TRY(emp_record_load(best, *path, err));
+    for (int32_t i = 1; i < args->path_count; i++) {
+        EMP_TRY(emp_record_load(&other, args->path[i], err));
+        EMP_TRY(check_same_task(best, *path, &other, args->path[i], err));
+        if (is_better(&other, best)) {
+            emp_record worse = *best;
+            *best = other;
+            other = worse;
+            *path = args->path[i];
+        }
+        emp_record_clear(&other);
+    }
+
+cleanup:
+    emp_record_clear(&other);
+    return st;
+}
+
+/* ---- its placement ---- */
+
+static emp_named_placement name_placement(const emp_record *r, const emp_op_names *names)
+{
+    emp_named_placement p = {.workload = r->workload,
+                             .machine = r->machine,
+                             .run = emp_record_identity(r),
+                             .step_time_s = r->is_feasible ? r->best_step_time_s : -1.0,
+                             .device_count = r->device_count,
+                             .op_count = r->op_count,
+                             .op_name = names->name,
+                             .device_of_op = r->device_of_op};
+
+    for (int32_t d = 0; d < r->device_count; d++) p.device_name[d] = r->device_name[d];
+    return p;
+}
+
+static emp_status write_placement(const struct args *args, const emp_record *r,
+                                  const char *path, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_op_names names = {0};
+
+    if (args->out == NULL) return EMP_OK;
+    if (r->evaluations == 0)
+        return EMP_ERROR(EMP_EINVAL, "%s has no placement: nothing was evaluated yet",
+                         path);
+    if (!args->is_forced) EMP_CHECK(cli_check_placement_kept(args->out, r, err));
+    EMP_TRY(emp_record_load_names(&names, path, err));
+    const emp_named_placement placement = name_placement(r, &names);
+    EMP_TRY(emp_placement_write(args->out, &placement, err));
+
+cleanup:
+    emp_op_names_clear(&names);
+    return st;
+}
+
+static void tell_best(const struct args *args, const char *path)
+{
+    bool is_for_people = !args->is_json && !args->is_csv;
+
+    if (is_for_people && args->path_count > 1)
+        printf("the best of %d runs: %s\n", args->path_count, path);
+}
+
 emp_status cmd_record(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, "FILE", doc, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, "FILE...", doc, NULL, NULL, NULL};
     emp_status        st = EMP_OK;
     struct args       args = {0};
     emp_record        record = {0};
+    const char       *path = NULL;
 
     cli_parse(&argp, argc, argv, &args);
-    EMP_TRY(emp_record_load(&record, args.path, err));
+    EMP_TRY(cli_check_output(args.out, err));
+    EMP_TRY(cli_check_inputs(args.path, args.path_count, &args.out, 1, err));
+    EMP_TRY(load_best(&record, &path, &args, err));
+    EMP_TRY(write_placement(&args, &record, path, err));
+    tell_best(&args, path);
     EMP_TRY(print(&record, &args, err));
 
 cleanup:

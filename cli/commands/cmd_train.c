@@ -106,7 +106,7 @@ static emp_status train(cli_place_args *args, emp_error *err)
     path = name_checkpoint(args->record);
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
     args->run.checkpoint.path = path;
-    args->run.kept = args->is_forced ? NULL : args->record;
+    cli_place_keep(args);
     EMP_TRY(cli_place(args, err));
     if (!is_first) goto cleanup;
     EMP_TRY(emp_atomic_file_sweep(args->record, err));

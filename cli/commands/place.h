@@ -17,6 +17,9 @@ typedef struct {
 /** The options of both, to be used as an argp child; the input is a cli_place_args. */
 extern const struct argp cli_place_argp;
 
+/** Has --record and --out keep the files of other runs, unless --force is given. */
+void cli_place_keep(cli_place_args *args);
+
 /** Looks for a placement, saves what was found and prints it.
  * \retval EMP_EINTERRUPTED  Ctrl-C has ended the search; what was found so far is saved. */
 emp_status cli_place(const cli_place_args *args, emp_error *err);

@@ -5,10 +5,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
+#include "sim/problem/placement.h"
 
 enum { KEY_BUDGET = 'b', KEY_PRESET = 256, KEY_OPTIONS, KEY_NO_BOUND };
 
@@ -74,16 +76,30 @@ static void on_progress(void *context, const emp_progress *p)
     cli_bar_draw((cli_bar *)context, share, emp_progress_remaining_s(p), text);
 }
 
+emp_status cli_check_placement_kept(const char *path, const emp_record *run,
+                                    emp_error *err)
+{
+    if (path == NULL || access(path, F_OK) != 0) return EMP_OK;
+    if (emp_placement_run(path) == emp_record_identity(run)) return EMP_OK;
+    return cli_check_replaced(&path, 1, false, err);
+}
+
+static emp_status check_files(const cli_run_options *o, const emp_record *run,
+                              emp_error *err)
+{
+    if (o->kept != NULL) EMP_CHECK(emp_record_check_replaced(o->kept, run, err));
+    return cli_check_placement_kept(o->kept_placement, run, err);
+}
+
 static emp_status check_kept(const cli_run_options *o, const emp_problem *problem,
                              const emp_run_params *params, emp_error *err)
 {
     emp_status st = EMP_OK;
     emp_record run;
 
-    if (o->kept == NULL) return EMP_OK;
+    if (o->kept == NULL && o->kept_placement == NULL) return EMP_OK;
     emp_run_describe(&run, problem, params);
-    if (o->ranks == NULL || o->ranks->rank == 0)
-        st = emp_record_check_replaced(o->kept, &run, err);
+    if (o->ranks == NULL || o->ranks->rank == 0) st = check_files(o, &run, err);
     return o->ranks != NULL ? o->ranks->agree(st, err) : st;
 }
 

@@ -25,6 +25,7 @@ typedef struct {
     const emp_ranks   *ranks;
     bool               is_async;
     const char        *kept; /**< a record that no other run may replace, or NULL */
+    const char        *kept_placement; /**< likewise a placement file */
 } cli_run_options;
 
 /** Options for argp's table, and their parser: returns ARGP_ERR_UNKNOWN for other keys.
@@ -38,6 +39,11 @@ cli_run_options cli_run_options_default(void);
  * came before. */
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
                      const emp_problem *problem, emp_error *err);
+
+/** Fails unless \a path (NULL is fine) is free, or a placement file of this very run.
+ * \retval EMP_EINVAL */
+emp_status cli_check_placement_kept(const char *path, const emp_record *run,
+                                    emp_error *err);
 
 /** Runs \a method as the options say, with a progress bar; Ctrl-C ends it early. Without
  * a budget a method that never ends by itself gets \a default_budget evaluations. \a best

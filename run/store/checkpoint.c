@@ -102,6 +102,7 @@ static emp_status read_checkpoint(emp_h5_file file, void *object, const char *pa
         if (!emp_h5_read_array(file, &array))
             EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path, name);
     }
+    so_far->op_name = c->record->op_name;
     emp_record_clear(c->record);
     *c->record = *so_far;
     *so_far = (emp_record){0};

@@ -21,6 +21,8 @@ enum { SEAL_BYTES = 512, HASH_BYTES = 4096 /* hashed in pieces of that size */ }
  * not survive a full disk, never sees one. */
 enum { IMAGE_STEP_BYTES = 1 << 20 };
 
+enum { PACKING_LEVEL = 6 };
+
 /* The library would read a file of the name that it is given. None can have this one. */
 #define NO_FILE "/dev/null/image"
 
@@ -83,6 +85,7 @@ static hid_t create_type(emp_h5_type type, size_t size, bool in_file)
     case EMP_H5_UINT64: return H5Tcopy(in_file ? H5T_STD_U64LE : H5T_NATIVE_UINT64);
     case EMP_H5_FLOAT: return H5Tcopy(in_file ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT);
     case EMP_H5_DOUBLE: return H5Tcopy(in_file ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
+    case EMP_H5_PACKED:
     case EMP_H5_BOOLEAN: return H5Tcopy(in_file ? H5T_STD_U8LE : H5T_NATIVE_UINT8);
     case EMP_H5_CURVE: return create_curve_type(in_file);
     }
@@ -108,6 +111,18 @@ bool emp_h5_write_field(emp_h5_file file, const emp_h5_field *field, const void 
     return is_written;
 }
 
+/* A chunk that is the whole array. Without the filter, bytes are stored as they are. */
+static bool set_packing(hid_t settings, const emp_h5_array *array)
+{
+    const hsize_t whole[1] = {array->rows};
+
+    if (array->type != EMP_H5_PACKED || array->rows == 0 ||
+        H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0)
+        return true;
+    return H5Pset_chunk(settings, 1, whole) >= 0 &&
+           H5Pset_deflate(settings, PACKING_LEVEL) >= 0;
+}
+
 bool emp_h5_write_array(emp_h5_file file, const emp_h5_array *array)
 {
     const hsize_t extent[2] = {array->rows, array->columns};
@@ -118,7 +133,7 @@ bool emp_h5_write_array(emp_h5_file file, const emp_h5_array *array)
     hid_t         way = H5Pcreate(H5P_LINK_CREATE);
     hid_t         dataset = H5I_INVALID_HID;
 
-    if (H5Pset_obj_track_times(settings, false) >= 0 &&
+    if (H5Pset_obj_track_times(settings, false) >= 0 && set_packing(settings, array) &&
         H5Pset_create_intermediate_group(way, 1) >= 0) {
         dataset =
             H5Dcreate2(file, array->name, stored, space, way, settings, H5P_DEFAULT);

@@ -24,6 +24,7 @@ typedef enum {
     EMP_H5_FLOAT,
     EMP_H5_DOUBLE,
     EMP_H5_BOOLEAN,
+    EMP_H5_PACKED, /**< bytes, of an array; compressed in the file */
     EMP_H5_CURVE
 } emp_h5_type;
 

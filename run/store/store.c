@@ -8,11 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "run/store/h5_internal.h"
 
 /* The longest arrays that a record may hold; a hostile file cannot ask for more. */
-enum { MAX_OPS = 1 << 26, MAX_POINTS = 1 << 26 };
+enum { MAX_OPS = 1 << 26, MAX_POINTS = 1 << 26, MAX_NAME_BYTES = 1 << 30 };
 
 /* The scalars of a record, one HDF5 attribute each. The first ones say what run it is. */
 #define FIELD(type, member)                                                          \
@@ -67,7 +68,45 @@ static int list_arrays(emp_record *r, emp_h5_array arrays[MAX_ARRAYS])
     return metrics > 0 ? MAX_ARRAYS : MAX_ARRAYS - 2;
 }
 
+/* Only records that are saved with the names of their ops have this field, the size of the array
+ * "op_name": all names, each with a 0 behind it. */
+typedef struct {
+    int32_t op_count;
+    int64_t op_name_bytes;
+} name_fields;
+
+static const emp_h5_field name_count_field = {"op_count", EMP_H5_INT32,
+                                              offsetof(name_fields, op_count), 0};
+static const emp_h5_field name_bytes_field = {"op_name_bytes", EMP_H5_INT64,
+                                              offsetof(name_fields, op_name_bytes), 0};
+
+static emp_h5_array name_array(char *text, int64_t bytes)
+{
+    return (emp_h5_array){"op_name", EMP_H5_PACKED, (uint64_t)bytes, 0, text};
+}
+
 /* ---- writing ---- */
+
+static bool write_names(emp_h5_file file, const emp_record *r)
+{
+    name_fields fields_of_names = {.op_count = r->op_count};
+    size_t      used = 0;
+
+    for (int32_t op = 0; op < r->op_count; op++)
+        fields_of_names.op_name_bytes += (int64_t)strlen(r->op_name[op]) + 1;
+    char *text = EMP_NEW_ARRAY(char, (size_t)fields_of_names.op_name_bytes);
+    if (text == NULL) return false;
+    for (int32_t op = 0; op < r->op_count; op++) {
+        size_t size = strlen(r->op_name[op]) + 1;
+        memcpy(text + used, r->op_name[op], size);
+        used += size;
+    }
+    const emp_h5_array array = name_array(text, fields_of_names.op_name_bytes);
+    bool is_written = emp_h5_write_field(file, &name_bytes_field, &fields_of_names) &&
+                      emp_h5_write_array(file, &array);
+    emp_free(text);
+    return is_written;
+}
 
 bool emp_h5_write_record(emp_h5_file file, const void *record)
 {
@@ -87,6 +126,7 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
     for (int i = 0; i < array_count && is_written; i++) {
         is_written = emp_h5_write_array(file, &arrays[i]);
     }
+    if (is_written && copy.op_name != NULL) is_written = write_names(file, &copy);
     return is_written;
 }
 
@@ -96,6 +136,9 @@ emp_status emp_record_save(const char *path, const emp_record *record, emp_error
 }
 
 /* ---- reading ---- */
+
+static const char *const record_formats[] = {EMP_H5_RECORD_FORMAT,
+                                             EMP_H5_CHECKPOINT_FORMAT, NULL};
 
 static bool sizes_are_sane(const emp_record *r)
 {
@@ -157,11 +200,66 @@ emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
 
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
 {
-    static const char *const formats[] = {EMP_H5_RECORD_FORMAT, EMP_H5_CHECKPOINT_FORMAT,
-                                          NULL};
-
     memset(record, 0, sizeof *record);
-    return emp_h5_load(path, formats, "run record", emp_h5_read_record, record, err);
+    return emp_h5_load(path, record_formats, "run record", emp_h5_read_record, record,
+                       err);
+}
+
+/* Every name ends within the text, and there is one for each op. */
+static emp_status find_names(emp_op_names *names, size_t bytes, const char *path,
+                             emp_error *err)
+{
+    const char *at = names->text, *end = names->text + bytes;
+
+    EMP_CHECK(EMP_ALLOC(names->name, (size_t)names->count));
+    for (int32_t op = 0; op < names->count; op++) {
+        const char *zero = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
+        if (zero == NULL)
+            return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d has no name", path, op);
+        names->name[op] = at;
+        at = zero + 1;
+    }
+    if (at != end)
+        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: it names more than its %d ops",
+                         path, names->count);
+    return EMP_OK;
+}
+
+static emp_status read_names(emp_h5_file file, void *object, const char *path,
+                             emp_error *err)
+{
+    emp_op_names *names = (emp_op_names *)object;
+    name_fields   size = {0};
+
+    if (!emp_h5_read_field(file, &name_count_field, &size) || size.op_count < 0 ||
+        size.op_count > MAX_OPS)
+        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: %d ops", path, size.op_count);
+    if (!emp_h5_read_field(file, &name_bytes_field, &size))
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%s does not name its ops, as it is of an older program", path);
+    if (size.op_name_bytes < 0 || size.op_name_bytes > MAX_NAME_BYTES)
+        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: names of %" PRId64 " bytes", path,
+                         size.op_name_bytes);
+    names->count = size.op_count;
+    EMP_CHECK(EMP_ALLOC(names->text, (size_t)size.op_name_bytes));
+    const emp_h5_array array = name_array(names->text, size.op_name_bytes);
+    if (!emp_h5_read_array(file, &array))
+        return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
+                         array.name);
+    return find_names(names, (size_t)size.op_name_bytes, path, err);
+}
+
+emp_status emp_record_load_names(emp_op_names *names, const char *path, emp_error *err)
+{
+    memset(names, 0, sizeof *names);
+    return emp_h5_load(path, record_formats, "run record", read_names, names, err);
+}
+
+void emp_op_names_clear(emp_op_names *names)
+{
+    emp_free(names->name);
+    emp_free(names->text);
+    memset(names, 0, sizeof *names);
 }
 
 /* ---- comparing ---- */
@@ -209,6 +307,19 @@ static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
         return true;
     }
     return false;
+}
+
+uint64_t emp_record_identity(const emp_record *record)
+{
+    const int32_t shared[] = {rank_count(record), record->is_async};
+    char          text[EMP_RECORD_TEXT_BYTES + 8];
+    uint64_t      hash = emp_hash_bytes(EMP_HASH_SEED, shared, sizeof shared);
+
+    for (int i = 0; i < IDENTITY_COUNT; i++) {
+        print_value(text, sizeof text, &fields[i], record);
+        hash = emp_hash_bytes(hash, text, strlen(text) + 1);
+    }
+    return hash != 0 ? hash : 1;
 }
 
 emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here,

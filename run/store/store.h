@@ -66,6 +66,9 @@ typedef struct {
     double   busy_s[EMP_MAX_DEVICES];
     int32_t  op_count;
     emp_device_id *device_of_op; /**< [op]; owned */
+    /** [op] Names of the ops, borrowed from the graph, which must be there while the record is
+     * saved. NULL: the file says none. No load sets it: see emp_record_load_names(). */
+    const char *const *op_name;
 
     int32_t          point_count;
     emp_curve_point *curve; /**< [point]; owned */
@@ -88,6 +91,24 @@ emp_status emp_record_save(const char *path, const emp_record *record, emp_error
  * \retval EMP_EIO      No such file.
  * \retval EMP_EFORMAT  Not a record, of another version, or torn; the message says so. */
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err);
+
+/** Names of the ops of a record. Zero-initialise; emp_op_names_clear() releases it. */
+typedef struct {
+    int32_t      count;
+    const char **name; /**< [count] */
+    char        *text; /**< private */
+} emp_op_names;
+
+/** Reads the names from the file of a record, whose load leaves them out: a study that holds
+ * thousands of records has no use for them.
+ * \retval EMP_EUNSUPPORTED  The file has none, as those of older programs.
+ * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_record_load(). */
+emp_status emp_record_load_names(emp_op_names *names, const char *path, emp_error *err);
+void       emp_op_names_clear(emp_op_names *names);
+
+/** A number of the run that a record is of: what was run and by which program, as
+ * emp_record_check_replaced() compares it. Never 0. */
+uint64_t emp_record_identity(const emp_record *record);
 
 /** Looks whether a record of \a run (emp_run_describe()) may be saved at \a path: there is no
  * file, or one of this very run.

@@ -2,8 +2,10 @@
 #include "sim/problem/placement.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/atomic_file.h"
@@ -12,25 +14,28 @@
 
 static const char format_name[] = "emplace-placement-1";
 
-/* {"cpu:0": [names], "gpu:0": [names], ...}; NULL when memory is out. */
-static json_t *devices_to_json(const emp_problem   *problem,
-                               const emp_device_id *device_of_op)
+/* [ops of each device] */
+static bool add_names(json_t **names, const emp_named_placement *p)
 {
-    const emp_graph *g = problem->graph;
-    json_t          *devices = json_object();
-    bool             ok = devices != NULL;
-
-    for (emp_device_id d = 0; ok && d < problem->machine->device_count; d++) {
-        json_t *names = json_array();
-        ok = names != NULL;
-        for (emp_op_id op = 0; ok && op < g->op_count; op++) {
-            if (device_of_op[op] != d) continue;
-            ok = json_array_append_new(names, json_string_nocheck(g->name[op])) == 0;
-        }
-        /* takes the reference even when it fails; a NULL fails */
-        if (json_object_set_new(devices, problem->machine->device[d].name, names) != 0)
-            ok = false;
+    for (int32_t op = 0; op < p->op_count; op++) {
+        json_t *name = json_string_nocheck(p->op_name[op]);
+        if (json_array_append_new(names[p->device_of_op[op]], name) != 0) return false;
     }
+    return true;
+}
+
+/* {"cpu:0": [names], "gpu:0": [names], ...}; NULL when memory is out. */
+static json_t *devices_to_json(const emp_named_placement *p)
+{
+    json_t *devices = json_object(), *names[EMP_MAX_DEVICES];
+    bool    ok = devices != NULL;
+
+    for (emp_device_id d = 0; ok && d < p->device_count; d++) {
+        names[d] = json_array();
+        /* takes the reference even when it fails; a NULL fails */
+        ok = json_object_set_new(devices, p->device_name[d], names[d]) == 0;
+    }
+    ok = ok && add_names(names, p);
     if (!ok) json_decref(devices);
     return ok ? devices : NULL;
 }
@@ -54,36 +59,69 @@ cleanup:
     return st;
 }
 
+emp_named_placement emp_placement_name(const emp_problem   *problem,
+                                       const emp_device_id *device_of_op,
+                                       double               step_time_s)
+{
+    const emp_machine  *m = problem->machine;
+    emp_named_placement p = {.workload = problem->workload,
+                             .machine = m->name,
+                             .step_time_s = step_time_s,
+                             .device_count = m->device_count,
+                             .op_count = problem->graph->op_count,
+                             .op_name = problem->graph->name,
+                             .device_of_op = device_of_op};
+
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        p.device_name[d] = m->device[d].name;
+    return p;
+}
+
+static json_t *to_json(const emp_named_placement *p)
+{
+    char    run[24];
+    json_t *devices = devices_to_json(p);
+    json_t *time = p->step_time_s >= 0.0 ? json_real(p->step_time_s) : json_null();
+
+    snprintf(run, sizeof run, "%016" PRIx64, p->run);
+    return json_pack("{s:s, s:o, s:o, s:s*, s:o, s:o}", "format", format_name, "workload",
+                     json_string_nocheck(p->workload), "machine",
+                     json_string_nocheck(p->machine), "run", p->run != 0 ? run : NULL,
+                     "step_time_s", time, "devices", devices);
+}
+
+emp_status emp_placement_write(const char *path, const emp_named_placement *p,
+                               emp_error *err)
+{
+    for (int32_t op = 0; op < p->op_count; op++) {
+        if (p->device_of_op[op] >= 0 && p->device_of_op[op] < p->device_count) continue;
+        return EMP_ERROR(EMP_EINVAL, "op '%s' is on device %d of 0..%d", p->op_name[op],
+                         p->device_of_op[op], p->device_count - 1);
+    }
+    json_t *root = to_json(p);
+    if (root == NULL) return EMP_ERROR(EMP_ENOMEM, "placement of %d ops", p->op_count);
+    emp_status st = write_json(path, root, err);
+    json_decref(root);
+    return st;
+}
+
 emp_status emp_placement_save(const char *path, const emp_problem *problem,
                               const emp_device_id *device_of_op, double step_time_s,
                               emp_error *err)
 {
-    emp_status st = EMP_OK;
-    json_t    *root = NULL, *devices = NULL;
+    const emp_named_placement p = emp_placement_name(problem, device_of_op, step_time_s);
 
-    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
-        if (device_of_op[op] < 0 || device_of_op[op] >= problem->machine->device_count) {
-            EMP_FAIL(EMP_EINVAL, "op '%s' is on device %d of 0..%d",
-                     problem->graph->name[op], device_of_op[op],
-                     problem->machine->device_count - 1);
-        }
-    }
-    devices = devices_to_json(problem, device_of_op);
-    if (devices == NULL)
-        EMP_FAIL(EMP_ENOMEM, "placement of %d ops", problem->graph->op_count);
-    json_t *time = step_time_s >= 0.0 ? json_real(step_time_s) : json_null();
-    root = json_pack("{s:s, s:o, s:o, s:o, s:O}", "format", format_name, "workload",
-                     json_string_nocheck(problem->workload), "machine",
-                     json_string_nocheck(problem->machine->name), "step_time_s", time,
-                     "devices", devices);
-    if (root == NULL)
-        EMP_FAIL(EMP_ENOMEM, "placement of %d ops", problem->graph->op_count);
-    EMP_TRY(write_json(path, root, err));
+    return emp_placement_write(path, &p, err);
+}
 
-cleanup:
+uint64_t emp_placement_run(const char *path)
+{
+    json_t     *root = json_load_file(path, 0, NULL);
+    const char *text = json_string_value(json_object_get(root, "run"));
+    uint64_t    run = text != NULL ? strtoull(text, NULL, 16) : 0;
+
     json_decref(root);
-    json_decref(devices);
-    return st;
+    return run;
 }
 
 static emp_status index_names(emp_strmap *map, const emp_graph *g, emp_error *err)

@@ -9,7 +9,31 @@
 
 #include "sim/problem/problem.h"
 
-/** Writes to a temporary file and renames it. \a step_time_s < 0: infeasible, null. */
+/** A placement by names, as files hold it. Everything is borrowed. */
+typedef struct {
+    const char          *workload, *machine;
+    uint64_t             run; /**< a number of the run that found it; 0: none is said */
+    double               step_time_s; /**< below 0: it does not fit in memory */
+    int32_t              device_count, op_count;
+    const char          *device_name[EMP_MAX_DEVICES];
+    const char *const   *op_name;      /**< [op] */
+    const emp_device_id *device_of_op; /**< [op] */
+} emp_named_placement;
+
+/** The names of a placement of the problem, which must stay while they are used. */
+emp_named_placement emp_placement_name(const emp_problem   *problem,
+                                       const emp_device_id *device_of_op,
+                                       double               step_time_s);
+
+/** Writes a placement file, whole or not at all. O(V).
+ * \retval EMP_EINVAL  An op is on no device, or a name is no UTF-8; the message says which. */
+emp_status emp_placement_write(const char *path, const emp_named_placement *placement,
+                               emp_error *err);
+
+/** The run that a placement file names; 0 if it is no such file or names none. */
+uint64_t emp_placement_run(const char *path);
+
+/** emp_placement_write() of emp_placement_name(). \a step_time_s < 0: infeasible, null. */
 emp_status emp_placement_save(const char *path, const emp_problem *problem,
                               const emp_device_id *device_of_op, double step_time_s,
                               emp_error *err);

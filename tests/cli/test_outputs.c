@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a command keep the files of others, unless --force gives them up? */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,4 +59,57 @@ Test(outputs, the_record_of_the_same_run_is_replaced)
     cr_assert_eq(emplace_run(PLACE "--record run.h5"), 0, "%s", program_err);
     cr_expect_eq(emplace_run(PLACE "--record run.h5"), 0, "%s", program_err);
     expect_refusal(PLACE "--record run.h5 --seed 9", "seed 1 there, 9 here");
+}
+
+Test(outputs, the_placement_of_the_same_run_is_replaced)
+{
+    cr_assert_eq(emplace_run(PLACE "--out p.json"), 0, "%s", program_err);
+    cr_expect_eq(emplace_run(PLACE "--out p.json"), 0, "%s", program_err);
+    expect_refusal(PLACE "--out p.json --seed 9", "p.json is there already");
+}
+
+Test(outputs, a_record_gives_the_placement_that_the_run_wrote)
+{
+    cr_assert_eq(emplace_run(PLACE "--record run.h5 --out p.json"), 0, "%s", program_err);
+    cr_assert_eq(emplace_run("record run.h5 --out again.json"), 0, "%s", program_err);
+    char *text = scratch_read("p.json", NULL);
+    expect_text("again.json", text);
+    free(text);
+    cr_expect_eq(emplace_run("record run.h5 --out p.json"), 0, "it is of this run: %s",
+                 program_err);
+    expect_refusal("record run.h5 --out small.pbtxt", "small.pbtxt is there already");
+}
+
+#define RANDOM "place small.pbtxt --machine k40x2 --method random --budget 3 "
+
+Test(outputs, of_several_records_the_best_is_taken)
+{
+    double best_s = 1e9;
+    char   arguments[160];
+
+    for (int seed = 1; seed <= 3; seed++) {
+        snprintf(arguments, sizeof arguments, RANDOM "--seed %d --record %d.h5 --json",
+                 seed, seed);
+        json_t *object = emplace_json(arguments);
+        double  step_s = json_number_value(json_object_get(object, "step_time_s"));
+        if (step_s < best_s) best_s = step_s;
+        json_decref(object);
+    }
+    json_t *shown = emplace_json("record 1.h5 2.h5 3.h5 --out best.json --json");
+    cr_expect_float_eq(json_number_value(json_object_get(shown, "step_time_s")), best_s,
+                       1e-12);
+    json_decref(shown);
+    json_t *simulated =
+        emplace_json("simulate small.pbtxt --machine k40x2 -p best.json --json");
+    cr_expect_float_eq(json_number_value(json_object_get(simulated, "step_time_s")),
+                       best_s, 1e-12);
+    json_decref(simulated);
+}
+
+Test(outputs, records_of_different_tasks_have_no_best)
+{
+    cr_assert_eq(emplace_run(PLACE "--record a.h5"), 0);
+    cr_assert_eq(emplace_run("place small.pbtxt -m k40x4 --method gpu --record b.h5"), 0);
+    cr_expect_eq(emplace_run("record a.h5 b.h5 --out p.json"), 1);
+    cr_expect_not_null(strstr(program_err, "records of one task"), "%s", program_err);
 }

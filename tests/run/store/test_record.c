@@ -304,3 +304,62 @@ Test(record, reading_in_another_thread_prints_nothing)
     fclose(printed);
     emp_record_clear(&record);
 }
+
+static const char *const some_names[OPS] = {"a", "", "scope/b", "c:0",
+                                            "a longer name/of one op"};
+
+Test(record, names_of_ops_come_back_on_request)
+{
+    emp_record   r = make_record();
+    emp_op_names names;
+    emp_error    err = {0};
+
+    r.op_name = some_names;
+    save(&r);
+    cr_assert_eq(emp_record_load_names(&names, path, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(names.count, OPS);
+    for (int op = 0; op < OPS; op++) cr_expect_str_eq(names.name[op], some_names[op]);
+    emp_op_names_clear(&names);
+    emp_record_clear(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(record, without_names_is_read_and_says_so)
+{
+    emp_record   r = make_record(), got;
+    emp_op_names names;
+    emp_error    err = {0};
+
+    save(&r);
+    cr_expect_eq(emp_record_load(&got, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(emp_record_load_names(&names, path, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "does not name its ops"), "%s", err.msg);
+    emp_record_clear(&got);
+    emp_record_clear(&r);
+}
+
+Test(record, names_survive_every_allocation_failure)
+{
+    emp_record   r = make_record();
+    emp_op_names names;
+
+    r.op_name = some_names;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_record_save(path, &r, NULL), (void)0);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_record_load_names(&names, path, NULL),
+                                      emp_op_names_clear(&names));
+    emp_op_names_clear(&names);
+    emp_record_clear(&r);
+}
+
+Test(record, identity_is_of_the_run_not_of_its_result)
+{
+    emp_record r = make_record();
+    uint64_t   identity = emp_record_identity(&r);
+
+    r.best_step_time_s = 7;
+    r.stopped_by[0] = '\0';
+    cr_expect_eq(emp_record_identity(&r), identity);
+    r.seed = 3;
+    cr_expect_neq(emp_record_identity(&r), identity);
+    emp_record_clear(&r);
+}
