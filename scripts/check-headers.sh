@@ -6,19 +6,23 @@ cd "$(dirname "$0")/.."
 
 flags=$(pkg-config --cflags gsl jansson)
 cuda=/usr/local/cuda/include
-status=0
-while IFS= read -r header; do
-  # argp.h is glibc's, hence not in strict C17.
-  [[ $header == cli/* ]] && dialect=gnu17 || dialect=c17
-  if grep -q '<cuda' "$header"; then
-    [[ -d $cuda ]] || continue
-    flags+=" -isystem $cuda"
+export flags cuda
+
+# compile HEADER: alone.
+compile() {
+  local dialect=c17 extra=
+  [[ $1 != cli/* ]] || dialect=gnu17 # argp.h is glibc's, hence not in strict C17
+  if grep -q '<cuda' "$1"; then
+    [[ -d $cuda ]] || return 0
+    extra="-isystem $cuda"
   fi
   # shellcheck disable=SC2086
-  gcc -std=$dialect -Wall -Wextra -Wpedantic -Werror -I. $flags -fsyntax-only \
-    -include "$header" -x c /dev/null || {
-    echo "error: $header does not compile alone" >&2
-    status=1
+  gcc -std=$dialect -Wall -Wextra -Wpedantic -Werror -I. $flags $extra -fsyntax-only \
+    -include "$1" -x c /dev/null || {
+    echo "error: $1 does not compile alone" >&2
+    return 1
   }
-done < <(git ls-files '*.h')
-exit $status
+}
+export -f compile
+
+git ls-files '*.h' | xargs -P "$(nproc)" -I{} bash -c 'compile {}'

@@ -12,11 +12,13 @@ mpi_packages=(libopenmpi-dev openmpi-bin) # libscotch-dev needs both anyway
 clang_packages=(clang libomp-dev)
 peer_packages=(g++ libsimgrid-dev python3 python3-torch)
 
-say() { printf 'emplace: %s\n' "$*" >&2; }
+exec 3>&2 # what people see, also while standard error goes to a log
+
+say() { printf 'emplace: %s\n' "$*" >&3; }
 
 # A line that the next one replaces; nothing where nobody watches.
-show() { if [[ -t 2 ]]; then printf '\r\033[Kemplace: %s' "$*" >&2; fi; }
-clear_line() { if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi; }
+show() { if [[ -t 3 ]]; then printf '\r\033[Kemplace: %s' "$*" >&3; fi; }
+clear_line() { if [[ -t 3 ]]; then printf '\r\033[K' >&3; fi; }
 
 # run_logged LOG COMMAND...: the output goes to the log, and to the screen when it fails.
 run_logged() {
@@ -25,7 +27,7 @@ run_logged() {
   "$@" >"$log" 2>&1 || code=$?
   if ((code != 0)); then
     clear_line
-    tail -n 60 "$log" >&2
+    tail -n 60 "$log" >&3
     say "this failed: $* (all of its output is in $log)"
   fi
   return "$code"
@@ -59,6 +61,18 @@ install_packages() {
     bash "${missing[@]}"
 }
 
+# ninja_build PRESET: prints what ninja does, and shows how far it is; one line where nobody watches.
+ninja_build() {
+  local line is_said=
+  cmake --build --preset "$1" 2>&1 | while IFS= read -r line; do
+    printf '%s\n' "$line"
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    show "building ($1) ${BASH_REMATCH[1]}/${BASH_REMATCH[2]}"
+    [[ -t 3 || -n $is_said ]] || say "building ($1), ${BASH_REMATCH[2]} steps"
+    is_said=yes
+  done
+}
+
 # build_preset NAME: configures and builds, one process at a time in a checkout. Configures
 # anew if $reconfigure is set.
 build_preset() {
@@ -70,8 +84,7 @@ build_preset() {
     show "configuring ($preset)"
     (cd "$root" && run_logged "build/$preset.configure.log" cmake --preset "$preset") || return 1
   fi
-  show "building ($preset)"
-  (cd "$root" && run_logged "build/$preset.build.log" cmake --build --preset "$preset") || return 1
+  (cd "$root" && run_logged "build/$preset.build.log" ninja_build "$preset") || return 1
   clear_line
   exec 9>&-
 }
