@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io/terminal.h"
 
 enum { WIDTH = 28 };
 
@@ -29,19 +30,31 @@ static void format_left(double remaining_s, char *text, size_t size)
     }
 }
 
-void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text)
+void cli_bar_format(char line[CLI_BAR_BYTES], double done_frac, double remaining_s,
+                    const char *text, int columns)
 {
-    double now_s = emp_clock_now_s();
-    char   left[40], filled[WIDTH + 1];
-    int    done = (int)(fmin(fmax(done_frac, 0.0), 1.0) * WIDTH);
+    char left[40], filled[WIDTH + 1];
+    int  done = (int)(fmin(fmax(done_frac, 0.0), 1.0) * WIDTH);
 
-    if (!bar->is_terminal || now_s - bar->start_s < 2.0 || now_s - bar->drawn_s < 0.1)
-        return;
     memset(filled, '.', WIDTH);
     memset(filled, '#', (size_t)done);
     filled[WIDTH] = '\0';
     format_left(remaining_s, left, sizeof left);
-    fprintf(stderr, "\r\033[K[%s] %3.0f %%  %s  %s", filled, 100 * done_frac, text, left);
+    snprintf(line, CLI_BAR_BYTES, "[%s] %3.0f %%  %s  %s", filled, 100 * done_frac, text,
+             left);
+    if (columns > 0 && columns < CLI_BAR_BYTES) line[columns] = '\0';
+}
+
+void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text)
+{
+    double now_s = emp_clock_now_s();
+    char   line[CLI_BAR_BYTES];
+
+    if (!bar->is_terminal || now_s - bar->start_s < 2.0 || now_s - bar->drawn_s < 0.1)
+        return;
+    cli_bar_format(line, done_frac, remaining_s, text,
+                   emp_terminal_size_of(stderr).columns);
+    fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     bar->is_drawn = true;
     bar->drawn_s = now_s;

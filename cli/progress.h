@@ -1,6 +1,6 @@
 /** \file cli/progress.h
- * A progress bar on standard error: only on a terminal, and only for work that takes more
- * than two seconds.
+ * A progress bar on standard error: only on a terminal, on one line of it, and only for work
+ * that takes more than two seconds.
  */
 #ifndef EMP_CLI_PROGRESS_H
 #define EMP_CLI_PROGRESS_H
@@ -16,6 +16,12 @@ typedef struct {
 
 /** \a text may be NULL. */
 void cli_bar_init(cli_bar *bar, const char *text);
+
+enum { CLI_BAR_BYTES = 160 };
+
+/** The line of a bar, no wider than \a columns, without an end of line. */
+void cli_bar_format(char line[CLI_BAR_BYTES], double done_frac, double remaining_s,
+                    const char *text, int columns);
 
 /** Draws the bar, at most ten times a second. \a remaining_s may be infinite: not known.
  */

@@ -67,13 +67,16 @@ void emp_tasks_clear(emp_loaded_task *loaded, int32_t count)
 
 /* ---- jobs ---- */
 
+enum { COMMON_OPS = 10000 };
+
 /* Learners that train a network have presets; what an update of it takes is about a
- * simulation of 10,000 ops. */
+ * simulation of COMMON_OPS ops, which is the unit. */
 static double guess_cost(const emp_method *method, int64_t budget, int32_t op_count)
 {
     double update_cost = method->presets != NULL ? 1.0 : 0.0;
 
-    return (op_count / 1e4 + update_cost) * (double)(budget > 0 ? budget : 1);
+    return ((double)op_count / COMMON_OPS + update_cost) *
+           (double)(budget > 0 ? budget : 1);
 }
 
 emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_task *task,
@@ -87,14 +90,21 @@ emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_t
     job->run.placer.options = method->options;
     job->run.budget_evaluations = method->budget;
     job->cost = guess_cost(job->run.method, method->budget, loaded->graph->op_count);
+    job->effort = guess_cost(job->run.method, method->budget, COMMON_OPS);
     return EMP_OK;
 }
 
-static int by_falling_cost(const void *a, const void *b)
+static int compare(double a, double b) { return (a > b) - (a < b); }
+
+/* Seeds, then methods by rising effort, then runs by falling cost. */
+static int by_order(const void *a, const void *b)
 {
     const emp_job *x = *(emp_job *const *)a, *y = *(emp_job *const *)b;
+    uint64_t       seed_x = x->run.placer.seed, seed_y = y->run.placer.seed;
 
-    if (x->cost != y->cost) return x->cost > y->cost ? -1 : 1;
+    if (seed_x != seed_y) return seed_x < seed_y ? -1 : 1;
+    if (x->effort != y->effort) return compare(x->effort, y->effort);
+    if (x->cost != y->cost) return compare(y->cost, x->cost);
     return x < y ? -1 : x > y;
 }
 
@@ -109,7 +119,9 @@ static void report_progress(struct emp_jobs_plan *plan)
         worked += job->cost * (job->done_frac - job->earlier_frac);
     }
     double remaining_s = worked > 0 ? elapsed_s * (plan->cost - done) / worked : INFINITY;
-    plan->params->on_progress(plan->params->context, done / plan->cost, remaining_s);
+    const emp_jobs_progress progress = {plan->job, plan->count, done / plan->cost,
+                                        remaining_s};
+    plan->params->on_progress(plan->params->context, &progress);
 }
 
 static void on_batch(void *context, const emp_progress *progress)
@@ -138,6 +150,7 @@ static void on_job_done(emp_job *job, bool is_read)
 
 #pragma omp critical(emp_jobs)
     {
+        job->is_ready = true;
         job->done_frac = 1.0;
         if (is_read) job->earlier_frac = 1.0;
         plan->done++;
@@ -191,7 +204,7 @@ static emp_status refuse(emp_job *job, bool is_read, emp_error *err)
         EMP_CHECK(emp_archive_put_refusal(job->plan->params->folder, job->problem,
                                           &job->run, reason.msg, err));
     job->error = reason;
-    job->is_refused = job->is_ready = true;
+    job->is_refused = true;
     on_job_done(job, is_read);
     return EMP_OK;
 }
@@ -236,8 +249,8 @@ static emp_status run_job(emp_job *job, emp_error *err)
         if (!job->is_refused) EMP_CHECK(st);
     }
     if (job->is_refused) return refuse(job, is_read, err);
-    job->is_ready = strcmp(job->record.stopped_by, "interrupt") != 0;
-    if (!job->is_ready) return EMP_OK; /* half a run would stand in for a whole one */
+    /* Half a run would stand in for a whole one. */
+    if (strcmp(job->record.stopped_by, "interrupt") == 0) return EMP_OK;
     if (!is_read) {
         EMP_CHECK(emp_timing_check(&job->timing, err));
         EMP_CHECK(emp_archive_put(p->folder, &job->record, &job->timing, err));
@@ -248,13 +261,13 @@ static emp_status run_job(emp_job *job, emp_error *err)
     return EMP_OK;
 }
 
-/* Jobs by falling cost; the caller frees the array. */
+/* Jobs in the order in which they are made; the caller frees the array. */
 static emp_status sort_jobs(emp_job ***out, emp_job *jobs, int32_t count, emp_error *err)
 {
     *out = EMP_NEW_ARRAY(emp_job *, (size_t)count);
     if (*out == NULL) return EMP_ERROR(EMP_ENOMEM, "%d runs", count);
     for (int32_t i = 0; i < count; i++) (*out)[i] = &jobs[i];
-    qsort(*out, (size_t)count, sizeof **out, by_falling_cost);
+    qsort(*out, (size_t)count, sizeof **out, by_order);
     return EMP_OK;
 }
 
@@ -295,6 +308,7 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
     EMP_TRY(sort_jobs(&order, jobs, count, err));
     if (params->is_fresh) EMP_TRY(forget_all(jobs, count, params->folder, err));
     prepare(&plan);
+    report_progress(&plan);
     /* clang-format off */
 #pragma omp parallel for schedule(dynamic, 1) num_threads(params->threads)
     /* clang-format on */

@@ -1,8 +1,10 @@
 /** \file run/jobs.h
  * Many runs of methods, each on one of a few tasks: what tables and studies consist of.
  *
- * Runs whose records exist are read, the others are made, in parallel, longest first, with
- * the threads shared out evenly; what a run finds does not depend on that.
+ * Runs whose records exist are read, the others are made, in parallel, with the threads
+ * shared out evenly; what a run finds does not depend on that. The first seed of all comes
+ * first, cheap methods before dear ones, and of a method the longest run first: so whoever
+ * stops early has whole columns.
  */
 #ifndef EMP_RUN_JOBS_H
 #define EMP_RUN_JOBS_H
@@ -44,6 +46,16 @@ typedef struct {
     int32_t     done, total; /**< runs */
 } emp_job_event;
 
+struct emp_job;
+
+/** How far all runs are. */
+typedef struct {
+    const struct emp_job *job; /**< all of them, as the caller has them; borrowed */
+    int32_t               count;
+    double                done_frac;   /**< of the work */
+    double                remaining_s; /**< an estimate; infinite: not known */
+} emp_jobs_progress;
+
 /** How runs are made. */
 typedef struct {
     const char *folder; /**< of the run records */
@@ -59,25 +71,27 @@ typedef struct {
         *stop; /**< OPTIONAL: set to end after the current batches */
     /** OPTIONAL. Calls come from several threads, one at a time. */
     void (*on_run)(void *context, const emp_job_event *event);
-    /** OPTIONAL. Work done, 0..1, and an estimate of the seconds left. */
-    void (*on_progress)(void *context, double done_frac, double remaining_s);
+    /** OPTIONAL. Called at the start, and as work gets done; one call at a time. */
+    void (*on_progress)(void *context, const emp_jobs_progress *progress);
     void *context;
 } emp_jobs_params;
 
 /** A run: the caller fills in the first part, emp_jobs_run() the second. */
-typedef struct {
+typedef struct emp_job {
     const char        *row, *column; /**< titles, for reports */
     const emp_problem *problem;
-    emp_run_params     run;  /**< without threads, stop and progress */
-    double             cost; /**< relative; for the order and the progress bar */
+    emp_run_params     run;    /**< without threads, stop and progress */
+    double             cost;   /**< relative; for the order and the progress bar */
+    double             effort; /**< relative, of the method on any task; for the order */
 
     bool is_ready;   /**< the record is that of a whole run ... */
     bool is_refused; /**< ... or, if refusals are kept, says what was run, and `error` why
                           there is no placement */
     emp_record record;
-    emp_timing timing; /**< times are NaN of a record without a timing file */
+    emp_timing timing;    /**< times are NaN of a record without a timing file */
+    double     done_frac; /**< of its work, while it is made */
     /* Private. */
-    double                done_frac, earlier_frac; /**< of its work; before this call */
+    double                earlier_frac; /**< of its work, before this call */
     emp_status            status;
     emp_error             error;
     struct emp_jobs_plan *plan;

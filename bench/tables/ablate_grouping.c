@@ -47,4 +47,6 @@ const emp_ablation emp_ablation_grouping = {.name = "grouping",
                                             .row_count = EMP_PAPER_TASKS,
                                             .rows = "inception_v3,nmt2",
                                             .seed_count = 3,
-                                            .budget = 2000};
+                                            .first_seed_count = 1,
+                                            .budget = 2000,
+                                            .first_budget = 160};

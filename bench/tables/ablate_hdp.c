@@ -43,4 +43,6 @@ const emp_ablation emp_ablation_hdp = {.name = "hdp",
                                        .row_count = EMP_PAPER_TASKS,
                                        .rows = "nmt2",
                                        .seed_count = 5,
-                                       .budget = 2000};
+                                       .first_seed_count = 1,
+                                       .budget = 2000,
+                                       .first_budget = 160};

@@ -32,4 +32,6 @@ const emp_ablation emp_ablation_refine = {.name = "refine",
                                           .row_count = EMP_PAPER_TASKS,
                                           .rows = "inception_v3,rnnlm,nmt2,nmt4",
                                           .seed_count = 5,
-                                          .budget = 4000};
+                                          .first_seed_count = 1,
+                                          .budget = 4000,
+                                          .first_budget = 400};

@@ -53,7 +53,7 @@ static emp_status check(const struct plan *plan, emp_error *err)
 {
     const emp_ablation_params *p = plan->params;
 
-    if (p->seed_count < 1 || p->seed_count > EMP_TABLE_MAX_SEEDS)
+    if (p->seed_count < 0 || p->seed_count > EMP_TABLE_MAX_SEEDS)
         return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
                          EMP_TABLE_MAX_SEEDS);
     EMP_CHECK(emp_word_list_check(p->rows, "the study has no row", row_key,
@@ -64,13 +64,17 @@ static emp_status check(const struct plan *plan, emp_error *err)
 
 static emp_status create_table(struct plan *plan, emp_error *err)
 {
-    const emp_ablation *d = plan->definition;
-    size_t              cells = (size_t)d->arm_count * (size_t)d->row_count;
-    emp_ablation_table *t = plan->table = EMP_NEW(emp_ablation_table);
+    const emp_ablation        *d = plan->definition;
+    const emp_ablation_params *p = plan->params;
+    size_t                     cells = (size_t)d->arm_count * (size_t)d->row_count;
+    emp_ablation_table        *t = plan->table = EMP_NEW(emp_ablation_table);
 
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "study");
     t->definition = d;
-    t->budget = plan->params->budget;
+    t->seed_count = p->is_full ? d->seed_count : d->first_seed_count;
+    t->budget = p->is_full ? d->budget : d->first_budget;
+    if (p->seed_count > 0) t->seed_count = p->seed_count;
+    if (p->budget > 0) t->budget = p->budget;
     EMP_CHECK(EMP_ALLOC(t->cell, cells));
     EMP_CHECK(EMP_ALLOC(plan->row, (size_t)d->row_count));
     return EMP_OK;
@@ -122,7 +126,7 @@ static emp_status load_tasks(struct plan *plan, emp_error *err)
 static emp_status add_jobs(struct plan *plan, emp_error *err)
 {
     const emp_ablation_table *t = plan->table;
-    int32_t cells = t->row_count * t->arm_count, seeds = plan->params->seed_count;
+    int32_t                   cells = t->row_count * t->arm_count, seeds = t->seed_count;
 
     EMP_CHECK(EMP_ALLOC(plan->job, (size_t)cells * (size_t)seeds));
     for (int32_t i = 0; i < cells; i++) {
@@ -133,7 +137,7 @@ static emp_status add_jobs(struct plan *plan, emp_error *err)
                                        .preset =
                                            emp_ablation_preset(plan->definition, arm),
                                        .options = arm->options,
-                                       .budget = plan->params->budget};
+                                       .budget = t->budget};
         for (int32_t s = 0; s < seeds; s++)
             EMP_CHECK(emp_job_init(&plan->job[plan->job_count++], &plan->task[r],
                                    &plan->row[r], &method, (uint64_t)s + 1, err));
@@ -164,7 +168,7 @@ static void fill_cell(emp_ablation_cell *cell, const emp_job *jobs, int32_t coun
 static void fill_table(struct plan *plan)
 {
     emp_ablation_table *t = plan->table;
-    int32_t             seeds = plan->params->seed_count;
+    int32_t             seeds = t->seed_count;
 
     for (int32_t i = 0; i < t->row_count * t->arm_count; i++) {
         emp_ablation_cell       *cell = &t->cell[i];

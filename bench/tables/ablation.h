@@ -27,8 +27,8 @@ typedef struct {
     const emp_task *row;
     int32_t         row_count;
     const char     *rows; /**< keys of the rows that are made unless others are named */
-    int32_t         seed_count; /**< unless another number is given ... */
-    int64_t         budget;     /**< ... as of evaluations a run */
+    int32_t seed_count, first_seed_count; /**< of the full study and of a first one */
+    int64_t budget, first_budget;         /**< evaluations a run, likewise */
 } emp_ablation;
 
 /** What the planner's groups owe to each choice that makes them. */
@@ -43,8 +43,9 @@ typedef struct {
     const char *arms; /**< comma-separated studies and arms, or NULL for all; the default
                                is always among them */
     const char *runtime; /**< profile name or path */
-    int32_t     seed_count;
-    int64_t     budget; /**< evaluations a run */
+    bool        is_full; /**< not a first study, with smaller budgets and fewer seeds */
+    int32_t     seed_count; /**< 0: those of the definition */
+    int64_t     budget;     /**< evaluations a run; 0: likewise */
     emp_jobs_params jobs;
 } emp_ablation_params;
 
@@ -64,6 +65,7 @@ typedef struct {
     const emp_ablation *definition;
     int32_t             arm_count, row_count;
     emp_ablation_cell  *cell; /**< [row][arm] */
+    int32_t             seed_count;
     int64_t             budget;
     char                runtime[EMP_RECORD_NAME_BYTES];
 } emp_ablation_table;

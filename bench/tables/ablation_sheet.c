@@ -46,6 +46,17 @@ static void fill(emp_sheet *s, const emp_ablation_table *t, int32_t row)
     }
 }
 
+static void note_shortened(emp_sheet *s, const emp_ablation_table *t)
+{
+    const emp_ablation *d = t->definition;
+
+    if (t->seed_count < d->seed_count || t->budget < d->budget)
+        emp_sheet_note(s,
+                       "This is a first study: %" PRId64 " of %" PRId64
+                       " evaluations a run, %d of %d seeds. With --full it has all.",
+                       t->budget, d->budget, t->seed_count, d->seed_count);
+}
+
 emp_status emp_ablation_print(FILE *out, const emp_ablation_table *t,
                               emp_sheet_format format, emp_error *err)
 {
@@ -67,6 +78,7 @@ emp_status emp_ablation_print(FILE *out, const emp_ablation_table *t,
         &sheet[t->row_count - 1],
         "Ratio: of the median to that of default. Fits: share of all placements "
         "that were tried. OOM: none fits in memory.");
+    note_shortened(&sheet[t->row_count - 1], t);
     st = emp_sheet_print(out, sheet, format, err);
 
 cleanup:

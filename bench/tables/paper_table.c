@@ -72,7 +72,8 @@ static int32_t seed_count_of(const emp_paper_column       *column,
 {
     if (column->column.seed_count <= 1) return 1;
     if (p->seed_count > 0) return p->seed_count;
-    return p->is_quick ? column->quick_seed_count : column->column.seed_count;
+    if (p->is_full) return column->column.seed_count;
+    return column->first_seed_count > 0 ? column->first_seed_count : 1;
 }
 
 /* How many seeds all columns that draw have; 0 if they differ. */
@@ -97,7 +98,7 @@ static void describe_command(const struct plan *plan, char *command, size_t size
     int32_t                       seeds = common_seed_count(plan->definition, p);
 
     emp_text_add(&text, "scripts/emplace table %s%s", plan->definition->name,
-                 p->is_quick ? " --quick" : "");
+                 p->is_full ? " --full" : "");
     if (seeds > 0) emp_text_add(&text, " --seeds %d", seeds);
     if (p->budget > 0) emp_text_add(&text, " --budget %" PRId64, p->budget);
     if (p->rows != NULL) emp_text_add(&text, " --rows %s", p->rows);
@@ -113,8 +114,13 @@ static void lay_out_column(struct plan *plan, int32_t c)
     emp_table_column             *column = &plan->table->column[c];
 
     *column = from->column;
+    column->full_budget = from->column.budget;
+    column->full_seed_count = from->column.seed_count;
     column->seed_count = seed_count_of(from, p);
-    if (p->is_quick) column->budget = from->quick_budget;
+    if (!p->is_full) {
+        if (from->first_budget > 0) column->budget = from->first_budget;
+        if (from->first_options != NULL) column->options = from->first_options;
+    }
     if (p->budget > 0 && column->budget > 0 && !from->keeps_budget)
         column->budget = p->budget;
     plan->twin[c] = c;

@@ -3,7 +3,8 @@
  * paper's. A table is a definition (table1.c, table2.c): its rows are the paper's tasks,
  * a column says what is run and what is shown of the runs. One engine makes them all.
  *
- * A cell is one run a seed (jobs.h). Columns that ask for the same runs share them.
+ * A cell is one run a seed (jobs.h). Columns that ask for the same runs share them. A first
+ * table has all rows and columns, with smaller budgets and fewer seeds than the full one.
  */
 #ifndef EMP_BENCH_TABLES_PAPER_TABLE_H
 #define EMP_BENCH_TABLES_PAPER_TABLE_H
@@ -17,9 +18,10 @@
 typedef struct {
     emp_table_column column;
     const char      *key; /**< to choose it by; columns of one key stand together */
-    int64_t          quick_budget;
-    int32_t          quick_seed_count;
-    bool             keeps_budget; /**< another budget is not for it */
+    int64_t          first_budget;     /**< of a first table; 0: that of the full one */
+    int32_t          first_seed_count; /**< likewise; 0: one */
+    const char *first_options; /**< OPTIONAL. Of its method, beside none of its own */
+    bool        keeps_budget;  /**< another budget is not for it */
     /** Reported figure of a task; NULL: the paper has none. */
     double (*paper)(int32_t task);
     /** Of a gain, which has no runs of its own: the columns of this definition, by title, that
@@ -56,7 +58,7 @@ typedef struct {
     const char     *runtime;    /**< profile name or path */
     int32_t         seed_count; /**< of all methods that draw; 0: as the table says */
     int64_t         budget;     /**< of the learners, in evaluations; 0: as it says */
-    bool            is_quick;   /**< smaller budgets for the learners */
+    bool            is_full;    /**< not a first table */
     emp_jobs_params jobs;
 } emp_paper_table_params;
 

@@ -39,10 +39,12 @@ typedef enum {
 typedef struct {
     const char *title; /**< "Human expert" */
     const char *method;
-    const char *preset;     /**< or NULL */
-    int64_t     budget;     /**< evaluations; 0 = the method ends by itself */
-    int32_t     seed_count; /**< 1 for methods that draw nothing */
-    bool        has_paper;  /**< the paper has this column */
+    const char *preset;          /**< or NULL */
+    int64_t     budget;          /**< evaluations; 0 = the method ends by itself */
+    int32_t     seed_count;      /**< 1 for methods that draw nothing */
+    int64_t     full_budget;     /**< those of the full table, ... */
+    int32_t     full_seed_count; /**< ... or 0 where that is not asked */
+    bool        has_paper;       /**< the paper has this column */
     bool        has_median; /**< also shows the median over all candidates of a run */
     const char *options;    /**< of the method, or NULL */
     emp_shown   shown;

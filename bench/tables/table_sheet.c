@@ -125,22 +125,48 @@ static bool repeats_runs(const emp_table *t, int32_t column)
            emp_table_has_same_runs(&t->column[column - 1], &t->column[column]);
 }
 
+/* True when the full table has more of something. */
+static bool is_shortened(const emp_table_column *column)
+{
+    return column->budget < column->full_budget ||
+           column->seed_count < column->full_seed_count;
+}
+
+static void note_shortened(emp_sheet *s, const emp_table *t)
+{
+    bool has_shortened = false;
+
+    for (int32_t c = 0; c < t->column_count; c++)
+        has_shortened = has_shortened || is_shortened(&t->column[c]);
+    if (has_shortened)
+        emp_sheet_note(s, "This is a first table: methods below that say \"of\" have "
+                          "smaller budgets or fewer seeds than with --full.");
+}
+
+/* "500 of 8000": what a column has of what the full table has. */
+static void add_share(emp_text *line, int64_t count, int64_t full)
+{
+    emp_text_add(line, "%" PRId64, count);
+    if (count < full) emp_text_add(line, " of %" PRId64, full);
+}
+
 static void note_budgets(emp_sheet *s, const emp_table *t)
 {
     for (int32_t c = 0; c < t->column_count; c++) {
         const emp_table_column *column = &t->column[c];
         char                    array[512];
         emp_text                line = {array, sizeof array, 0};
-        if (column->budget == 0 && column->seed_count == 1) continue;
+        if (column->budget == 0 && column->seed_count == 1 && !is_shortened(column))
+            continue;
         if (column->shown == EMP_SHOWN_GAIN || repeats_runs(t, c)) continue;
         if (column->preset != NULL) emp_text_add(&line, "preset %s, ", column->preset);
         if (column->options != NULL) emp_text_add(&line, "%s, ", column->options);
-        if (column->budget > 0)
-            emp_text_add(&line, "%" PRId64 " evaluations a run, ", column->budget);
-        if (column->seed_count == 1)
-            emp_text_add(&line, "seed 1");
-        else
-            emp_text_add(&line, "seeds 1 to %d", column->seed_count);
+        if (column->budget > 0) {
+            add_share(&line, column->budget, column->full_budget);
+            emp_text_add(&line, " evaluations a run, ");
+        }
+        emp_text_add(&line, column->seed_count == 1 ? "seed " : "seeds 1 to ");
+        add_share(&line, column->seed_count, column->full_seed_count);
         emp_sheet_note(s, "%s: %s.", column->title, line.at);
     }
 }
@@ -206,6 +232,7 @@ static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
             "%d of the %d pairs of predicted cells of a row, of different runs, that the "
             "paper puts in an order are in that order here.",
             order.same, order.pairs);
+    note_shortened(s, t);
     note_budgets(s, t);
     note_failures(s, t);
     for (int32_t r = 0; r < t->row_count; r++)

@@ -7,18 +7,18 @@
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
 
-enum { KEY_METHODS = 256, KEY_SENSITIVITY };
+enum { KEY_METHODS = 256, KEY_SENSITIVITY, KEY_FULL };
 
 struct args {
     cli_jobs_options       run;
     const char            *methods; /**< comma-separated keys of columns, or NULL */
-    bool                   is_quick, has_other_sizes;
+    bool                   is_full, has_other_sizes;
     const emp_paper_table *definition;
     emp_sheet_format       format;
 };
 
 static const struct argp_option options[] = {
-    {"quick", 'q', NULL, 0, "Smaller budgets for the learner: minutes, not an hour", 0},
+    {"full", KEY_FULL, NULL, 0, "All budgets and seeds: an hour, not a minute", 0},
     {"methods", KEY_METHODS, "A,B,...", 0,
      "Only these columns: method names in table 1, and hdp-literal; random, learned, "
      "improvement, none in "
@@ -33,11 +33,12 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Make a table of A Hierarchical Model for Device Placement, ours beside the paper's: "
     "1, methods on six models; 2, groups drawn at random and learned.\v" CLI_JOBS_DOC
-    "Without --seeds there are 5; with --quick there is 1, or 3 in table 2. --budget is "
+    "A first table has all rows and columns, but smaller budgets and one seed, or 3 in "
+    "table 2; the lines below it name them. With --full there are 5 seeds. --budget is "
     "not for Random.\n\n"
-    "  emplace table 1 --quick\n"
+    "  emplace table 1\n"
     "  emplace table 1 --rows rnnlm,nmt2 --methods expert,hdp --seeds 5\n"
-    "  emplace table 1 --format csv > bench/results/table1.csv\n"
+    "  emplace table 1 --full --format csv > bench/results/table1.csv\n"
     "  emplace table 1 --sensitivity --rows nmt2,nmt4\n"
     "  emplace table 2 --rows nmt2 --budget 2000";
 
@@ -47,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
-    case 'q': args->is_quick = true; return 0;
+    case KEY_FULL: args->is_full = true; return 0;
     case KEY_METHODS: args->methods = arg; return 0;
     case KEY_SENSITIVITY: args->has_other_sizes = true; return 0;
     case 'f': args->format = cli_format(arg); return 0;
@@ -86,7 +87,7 @@ emp_status cmd_table(int argc, char **argv, emp_error *err)
                                      .runtime = args.run.runtime,
                                      .seed_count = args.run.seed_count,
                                      .budget = args.run.budget,
-                                     .is_quick = args.is_quick,
+                                     .is_full = args.is_full,
                                      .jobs = args.run.jobs};
     snprintf(report.text, sizeof report.text, "table %s", args.definition->name);
     cli_run_report_begin(&report, &params.jobs);

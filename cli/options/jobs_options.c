@@ -51,19 +51,19 @@ cli_jobs_options cli_jobs_options_default(void)
         .jobs = {.folder = "runs", .threads = cli_default_threads()}};
 }
 
-static void on_progress(void *context, double done_frac, double remaining_s)
+static void on_progress(void *context, const emp_jobs_progress *progress)
 {
     cli_run_report *report = (cli_run_report *)context;
 
-    cli_bar_draw(&report->bar, done_frac, remaining_s, report->text);
+    cli_board_draw(&report->board, progress, report->text);
 }
 
-/* A line a run where nobody watches a bar, as in logs; a terminal has the bar. */
+/* A line a run where nobody watches, as in logs; a terminal has the cells. */
 static void on_run(void *context, const emp_job_event *e)
 {
     const cli_run_report *report = (const cli_run_report *)context;
 
-    if (report->bar.is_terminal) return;
+    if (report->board.is_terminal) return;
     fprintf(stderr, "[%d/%d] %s, %s, seed %" PRIu64 ": ", e->done, e->total, e->row,
             e->method, e->seed);
     if (isfinite(e->step_time_s))
@@ -82,10 +82,15 @@ void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs)
     jobs->on_progress = on_progress;
     jobs->context = report;
     jobs->stop = cli_stop_flag();
+    cli_board_init(&report->board);
     cli_bar_init(&report->bar, NULL);
 }
 
-void cli_run_report_end(cli_run_report *report) { cli_bar_clear(&report->bar); }
+void cli_run_report_end(cli_run_report *report)
+{
+    cli_board_clear(&report->board);
+    cli_bar_clear(&report->bar);
+}
 
 emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs)
 {

@@ -7,6 +7,7 @@
 
 #include <argp.h>
 
+#include "cli/board.h"
 #include "cli/progress.h"
 #include "run/jobs.h"
 
@@ -30,11 +31,12 @@ extern const struct argp cli_jobs_argp;
 /** What holds when an option is not given. */
 cli_jobs_options cli_jobs_options_default(void);
 
-/** What such a command says on standard error meanwhile: a bar on a terminal, else a line a
- * run. */
+/** What such a command says on standard error meanwhile: the cells as they become known on a
+ * terminal, else a line a run. */
 typedef struct {
-    cli_bar bar;
-    char    text[32]; /**< beside the bar: "table 1" */
+    cli_board board;
+    cli_bar   bar;      /**< of work after the runs */
+    char      text[32]; /**< beside the bar: "table 1" */
 } cli_run_report;
 
 /** Lets the runs report to \a report, and Ctrl-C end them. */

@@ -151,11 +151,12 @@ typedef struct emp_sheet {
     const char *command; /**< that makes it; that of the program unless set */
     const char *version, *commit;
     bool        is_dirty;
-    const char *infinite;     /**< what people see of infinity; "OOM" unless set */
-    int         group_width;  /**< of a group, at least */
-    bool        is_bare;      /**< people are not told who made it */
-    int32_t     best_line;    /**< its row is set off on a page; below 0 unless set */
-    json_t     *facts;        /**< OPTIONAL, owned: emp_sheet_set_facts() */
+    const char *infinite;    /**< what people see of infinity; "OOM" unless set */
+    int         group_width; /**< of a group, at least */
+    int         line_width; /**< of text, at most; 0: the terminal's, and 110 elsewhere */
+    bool        is_bare;    /**< people are not told who made it */
+    int32_t     best_line;  /**< its row is set off on a page; below 0 unless set */
+    json_t     *facts;      /**< OPTIONAL, owned: emp_sheet_set_facts() */
     const char *rows, *cells; /**< JSON keys: of the rows, and of the lines of a row */
     bool
         is_keyed; /**< lines are no list but an object, by the name of the group; with no key of

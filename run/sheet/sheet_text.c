@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* For people: aligned text in blocks of at most LINE_WIDTH, and Markdown. */
+/* For people: aligned text in blocks as wide as a line, and Markdown. */
 #include <string.h>
 
+#include "base/io/terminal.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "run/sheet/sheet_internal.h"
@@ -178,7 +179,8 @@ static int add_items(const emp_sheet_grid *g, emp_sheet_place place, int32_t gro
 }
 
 /* The items of a block; returns its end, the first group that does not fit. */
-static int32_t lay_out(const emp_sheet_grid *g, int32_t from, item *items, int *count)
+static int32_t lay_out(const emp_sheet_grid *g, int32_t from, int line_width, item *items,
+                       int *count)
 {
     bool    is_spread = g->across >= 0;
     int32_t end = from;
@@ -194,7 +196,8 @@ static int32_t lay_out(const emp_sheet_grid *g, int32_t from, item *items, int *
         int before = *count;
         width +=
             add_items(g, EMP_SHEET_CELL, end, end == from ? 2 * GAP : GAP, items, count);
-        if (width > LINE_WIDTH + GAP && end > from) {
+        int end_blanks = *count > 0 ? items[*count - 1].pad : 0;
+        if (width - end_blanks > line_width && end > from) {
             *count = before;
             break;
         }
@@ -311,18 +314,18 @@ static void print_block(FILE *out, const emp_sheet_grid *g, const item *items, i
     fputc('\n', out);
 }
 
-/* Wrapped under itself. */
-static void print_wrapped(FILE *out, const char *text)
+/* Wrapped under itself, after so many blanks. */
+static void print_wrapped(FILE *out, const char *text, int indent, int line_width)
 {
     size_t width = 0;
 
     for (const char *word = text; *word != '\0';) {
         size_t length = strcspn(word, " ");
-        if (width > 0 && width + 1 + length > LINE_WIDTH) {
+        if (width > 0 && width + 1 + length > (size_t)line_width) {
             fputc('\n', out);
             width = 0;
         }
-        size_t blanks = width > 0 ? 1 : word == text ? 2 : 4;
+        size_t blanks = (size_t)(width > 0 ? 1 : word == text ? indent : indent + 2);
         fprintf(out, "%*s%.*s", (int)blanks, "", (int)length, word);
         width += length + blanks;
         word += length + strspn(word + length, " ");
@@ -330,7 +333,7 @@ static void print_wrapped(FILE *out, const char *text)
     fputc('\n', out);
 }
 
-static void print_notes(FILE *out, const emp_sheet *s, bool is_md)
+static void print_notes(FILE *out, const emp_sheet *s, bool is_md, int line_width)
 {
     char origin[2048];
 
@@ -341,24 +344,35 @@ static void print_notes(FILE *out, const emp_sheet *s, bool is_md)
         if (is_md)
             fprintf(out, "- %s\n", note);
         else
-            print_wrapped(out, note);
+            print_wrapped(out, note, 2, line_width);
     }
     if (s->next != NULL && s->note_count > 0) fputc('\n', out);
+}
+
+/* A terminal would break longer lines anywhere. */
+static int line_width_of(const emp_sheet *s, FILE *out)
+{
+    int columns = s->line_width > 0 ? s->line_width : emp_terminal_size_of(out).columns;
+
+    return columns > 0 && columns < LINE_WIDTH ? columns : LINE_WIDTH;
 }
 
 emp_status emp_sheet_print_text(FILE *out, const emp_sheet *s, emp_error *err)
 {
     emp_sheet_grid g;
     item           items[MOST_ITEMS];
-    int            count;
+    int            count, width = line_width_of(s, out);
 
     EMP_CHECK(emp_sheet_grid_create(&g, s, err));
-    if (s->title != NULL) fprintf(out, "%s\n\n", s->title);
+    if (s->title != NULL) {
+        print_wrapped(out, s->title, 0, width);
+        fputc('\n', out);
+    }
     for (int32_t from = 0; from < g.group_count && g.row_count > 0;) {
-        from = lay_out(&g, from, items, &count);
+        from = lay_out(&g, from, width, items, &count);
         print_block(out, &g, items, count);
     }
-    print_notes(out, s, false);
+    print_notes(out, s, false, width);
     emp_sheet_grid_clear(&g);
     return EMP_OK;
 }
@@ -435,7 +449,7 @@ emp_status emp_sheet_print_md(FILE *out, const emp_sheet *s, emp_error *err)
         fputc('\n', out);
     }
     fputc('\n', out);
-    print_notes(out, s, true);
+    print_notes(out, s, true, 0);
     emp_sheet_grid_clear(&g);
     return EMP_OK;
 }

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "run/jobs.h"
 #include "tests/run/scripted.h"
@@ -17,8 +18,8 @@ static char                  folder[SCRATCH_PATH_BYTES];
 static task                  problem;
 static volatile sig_atomic_t stop_flag;
 
-/** What a call of emp_jobs_run() told, and when it is to be stopped. Progress is reported after
- * each of the three batches of a run, and once more at its end. */
+/** What a call of emp_jobs_run() told, and when it is to be stopped. Progress is reported at the
+ * start, after each of the three batches of a run, and once more at its end. */
 typedef struct {
     int ready, read;
     int reports_left; /**< then it is stopped; 0: never */
@@ -42,11 +43,13 @@ static void on_run(void *context, const emp_job_event *event)
     w->read += event->is_read;
 }
 
-static void on_progress(void *context, double done_frac, double remaining_s)
+static void on_progress(void *context, const emp_jobs_progress *progress)
 {
-    watch *w = (watch *)context;
+    watch  *w = (watch *)context;
+    int32_t ready = 0;
 
-    (void)done_frac, (void)remaining_s;
+    for (int32_t i = 0; i < progress->count; i++) ready += progress->job[i].is_ready;
+    cr_expect_eq(ready, w->ready);
     if (w->reports_left > 0 && --w->reports_left == 0) stop_flag = 1;
 }
 
@@ -141,7 +144,7 @@ Test(jobs, what_is_on_record_is_read)
 /* The old records would stand in for what the fresh call was asked for. */
 Test(jobs, plain_call_after_a_fresh_one_that_was_stopped_reads_nothing_old)
 {
-    watch old = {0}, fresh = {.reports_left = 1}, plain = {.reports_left = 0};
+    watch old = {0}, fresh = {.reports_left = 2}, plain = {.reports_left = 0};
 
     run_all(&old, false, EMP_OK);
     run_all(&fresh, true, EMP_EINTERRUPTED);
@@ -159,7 +162,7 @@ Test(jobs, plain_call_after_a_fresh_one_that_was_stopped_reads_nothing_old)
 /* A fresh call that is stopped in its second run has left the first. */
 Test(jobs, plain_call_reads_what_a_fresh_one_has_made)
 {
-    watch old = {0}, fresh = {.reports_left = 5}, plain = {.reports_left = 0};
+    watch old = {0}, fresh = {.reports_left = 6}, plain = {.reports_left = 0};
 
     run_all(&old, false, EMP_OK);
     run_all(&fresh, true, EMP_EINTERRUPTED);
@@ -172,7 +175,7 @@ Test(jobs, plain_call_reads_what_a_fresh_one_has_made)
 
 Test(jobs, stop_that_comes_when_all_is_done_interrupts_nothing)
 {
-    watch last = {.reports_left = 7}, plain = {.reports_left = 0};
+    watch last = {.reports_left = 8}, plain = {.reports_left = 0};
 
     run_all(&last, false, EMP_OK);
     cr_expect_eq(stop_flag, 1);
@@ -183,8 +186,57 @@ Test(jobs, stop_that_comes_when_all_is_done_interrupts_nothing)
 
 Test(jobs, stop_between_two_runs_leaves_the_second)
 {
-    watch first = {.reports_left = 3};
+    watch first = {.reports_left = 4};
 
     run_all(&first, false, EMP_EINTERRUPTED);
     cr_expect_eq(first.ready, 1, "its budget was used up");
+}
+
+/* ---- order ---- */
+
+enum { ORDERED = 6 };
+
+/* What jobs came in, as "row column seed" each. */
+typedef struct {
+    char text[256];
+} arrivals;
+
+static void note_arrival(void *context, const emp_job_event *event)
+{
+    arrivals *a = (arrivals *)context;
+    size_t    used = strlen(a->text);
+
+    snprintf(a->text + used, sizeof a->text - used, "%s %s %d, ", event->row,
+             event->method, (int)event->seed);
+}
+
+/* Whoever stops early has the cheap column whole, then the dear one, before second seeds. */
+Test(jobs, cheap_columns_and_first_seeds_come_first)
+{
+    static const struct {
+        const char *row, *column;
+        uint64_t    seed;
+        double      cost, effort;
+    } given[ORDERED] = {{"small", "dear", 1, 10, 8}, {"small", "dear", 2, 10, 8},
+                        {"large", "dear", 1, 20, 8}, {"small", "cheap", 1, 5, 1},
+                        {"large", "cheap", 1, 7, 1}, {"large", "cheap", 2, 7, 1}};
+    arrivals              came = {""};
+    const emp_jobs_params params = {
+        .folder = folder, .threads = 1, .on_run = note_arrival, .context = &came};
+    emp_job jobs[ORDERED];
+
+    for (int i = 0; i < ORDERED; i++) {
+        /* A budget of its own, so that no run stands in for another. */
+        jobs[i] = (emp_job){.row = given[i].row,
+                            .column = given[i].column,
+                            .problem = problem.problem,
+                            .run = scripted_params((i + 1) * BATCH, 1),
+                            .cost = given[i].cost,
+                            .effort = given[i].effort};
+        jobs[i].run.placer.seed = given[i].seed;
+    }
+    cr_assert_eq(emp_jobs_run(jobs, ORDERED, &params, NULL), EMP_OK);
+    cr_expect_str_eq(came.text, "large cheap 1, small cheap 1, large dear 1, "
+                                "small dear 1, large cheap 2, small dear 2, ");
+    emp_jobs_clear(jobs, ORDERED);
 }

@@ -31,7 +31,11 @@ static const emp_ablation study = {.name = "small",
                                    .arm_count = ARMS,
                                    .row = rows,
                                    .row_count = ROWS,
-                                   .rows = "two"};
+                                   .rows = "two",
+                                   .seed_count = SEEDS,
+                                   .first_seed_count = 1,
+                                   .budget = BUDGET,
+                                   .first_budget = BUDGET / 2};
 
 static char folder[SCRATCH_PATH_BYTES];
 
@@ -127,6 +131,40 @@ Test(ablation, arms_and_rows_can_be_chosen)
     emp_ablation_destroy(t);
 }
 
+static void expect_note(const emp_ablation_table *t, const char *note, bool is_there)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+
+    cr_assert_eq(emp_ablation_print(out, t, EMP_SHEET_MD, NULL), EMP_OK);
+    fclose(out);
+    cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
+    free(text);
+}
+
+Test(ablation, a_first_study_is_shorter_and_says_so)
+{
+    struct counts       counts = {0};
+    emp_ablation_params params = make_params(&counts);
+
+    params.seed_count = 0;
+    params.budget = 0;
+    emp_ablation_table *t = make(&params);
+    cr_expect_eq(counts.runs, ARMS);
+    cr_expect_eq(t->cell[0].evaluations, BUDGET / 2);
+    expect_note(t, "This is a first study: 4 of 8 evaluations a run, 1 of 2 seeds.",
+                true);
+    emp_ablation_destroy(t);
+    counts.runs = 0;
+    params.is_full = true;
+    t = make(&params);
+    cr_expect_eq(counts.runs, ARMS * SEEDS);
+    cr_expect_eq(t->cell[0].evaluations, BUDGET * SEEDS);
+    expect_note(t, "first study", false);
+    emp_ablation_destroy(t);
+}
+
 static bool has_row(const emp_ablation *d, const char *key, size_t length)
 {
     for (int32_t r = 0; r < d->row_count; r++)
@@ -138,7 +176,8 @@ static bool has_row(const emp_ablation *d, const char *key, size_t length)
 static void expect_definition(const emp_ablation *d)
 {
     cr_expect_str_eq(d->arm[0].name, "default");
-    cr_expect(d->seed_count > 0 && d->budget > 0);
+    cr_expect(d->first_seed_count > 0 && d->first_seed_count <= d->seed_count);
+    cr_expect(d->first_budget > 0 && d->first_budget <= d->budget);
     for (int32_t i = 0; i < d->arm_count; i++) {
         const emp_arm *arm = &d->arm[i];
         cr_expect((arm->options == NULL && arm->preset == NULL) == (i == 0),
@@ -209,8 +248,8 @@ Test(ablation, wrong_names_are_refused)
                    "large groups only, small groups only, cuts=1, cuts=4, no blame, no "
                    "surrogate, neither, surrogate chooses all, filter=16, filter=256");
     params = make_params(NULL);
-    params.seed_count = 0;
-    expect_refused(&study, &params, "0 seeds; give 1 to 100");
+    params.seed_count = -1;
+    expect_refused(&study, &params, "-1 seeds; give 1 to 100");
 }
 
 static char *print(const emp_ablation_table *t, emp_sheet_format format)

@@ -46,7 +46,6 @@ static emp_paper_table_params make_params(struct counts *counts)
         .methods = "gpu,random",
         .runtime = "tf-r1.3",
         .seed_count = 2,
-        .is_quick = true,
         .jobs = {.folder = folder, .threads = 2, .on_run = count_run, .context = counts}};
 }
 
@@ -78,7 +77,7 @@ Test(paper_table, reads_what_it_has_recorded)
         cr_expect_eq(emp_table_at(a, 0, c)->ours_s.median,
                      emp_table_at(b, 0, c)->ours_s.median);
     }
-    cr_expect_str_eq(a->command, "scripts/emplace table 1 --quick --seeds 2 --rows rnnlm "
+    cr_expect_str_eq(a->command, "scripts/emplace table 1 --seeds 2 --rows rnnlm "
                                  "--methods gpu,random");
     emp_table_destroy(a);
     emp_table_destroy(b);
@@ -248,7 +247,9 @@ static const emp_paper_column small_columns[] = {
      .paper = one_second,
      .of = "Many",
      .over = "Best"},
-    {.key = "many", .column = {"Many", "random", .budget = 9, .seed_count = 2}},
+    {.key = "many",
+     .column = {"Many", "random", .budget = 9, .seed_count = 2},
+     .first_budget = 5},
 };
 static const emp_paper_table small_table = {.name = "small",
                                             .title = "Small",
@@ -268,7 +269,7 @@ Test(paper_table, columns_show_different_things_of_the_same_runs)
 
     params.rows = params.methods = NULL;
     params.seed_count = 0;
-    params.is_quick = false;
+    params.is_full = true;
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, &err), EMP_OK, "%s",
                  err.msg);
     cr_expect_eq(counts.runs, 4 + 2, "best and worst share runs, a gain has none");
@@ -283,13 +284,13 @@ Test(paper_table, columns_show_different_things_of_the_same_runs)
     cr_expect(isnan(emp_table_ratio(gain)), "a gain is not in seconds");
     cr_expect_float_eq(emp_table_ratio(best), best->shown / 1.0, 1e-12);
     cr_expect(isnan(worst->paper_s));
-    cr_expect_str_eq(t->command, "scripts/emplace table small",
+    cr_expect_str_eq(t->command, "scripts/emplace table small --full",
                      "columns have different numbers of seeds");
     emp_table_destroy(t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static void expect_note(const emp_table *t, const char *note)
+static void expect_note(const emp_table *t, const char *note, bool is_there)
 {
     char  *text = NULL;
     size_t size = 0;
@@ -297,8 +298,33 @@ static void expect_note(const emp_table *t, const char *note)
 
     cr_assert_eq(emp_table_print(out, t, EMP_SHEET_MD, NULL), EMP_OK);
     fclose(out);
-    cr_expect_not_null(strstr(text, note), "%s", text);
+    cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
     free(text);
+}
+
+/* All rows and columns, and what is left out is said. */
+Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
+{
+    struct counts          counts = {0};
+    emp_paper_table_params params = make_params(&counts);
+    emp_table             *t = NULL;
+
+    params.rows = params.methods = NULL;
+    params.seed_count = 0;
+    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    cr_expect_eq(counts.runs, 1 + 1);
+    cr_expect_eq(t->column_count, 4);
+    cr_expect_str_eq(t->command, "scripts/emplace table small --seeds 1");
+    expect_note(t, "This is a first table", true);
+    expect_note(t, "- Best: 3 evaluations a run, seed 1 of 4.", true);
+    expect_note(t, "- Many: 5 of 9 evaluations a run, seed 1 of 2.", true);
+    emp_table_destroy(t);
+    counts.runs = 0;
+    params.is_full = true;
+    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    expect_note(t, "This is a first table", false);
+    expect_note(t, "- Many: 9 evaluations a run, seeds 1 to 2.", true);
+    emp_table_destroy(t);
 }
 
 Test(paper_table, a_gain_needs_both_of_its_columns)
@@ -309,13 +335,14 @@ Test(paper_table, a_gain_needs_both_of_its_columns)
 
     params.rows = NULL;
     params.methods = "gain,many";
-    params.is_quick = false;
     params.seed_count = 2;
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
     cr_expect(isnan(emp_table_at(t, 0, 0)->shown));
     cr_expect_eq(counts.runs, 2);
-    expect_note(t, "Gain compares the columns \"Many\" and \"Best\": --methods "
-                   "many,few,gain.");
+    expect_note(t,
+                "Gain compares the columns \"Many\" and \"Best\": --methods "
+                "many,few,gain.",
+                true);
     emp_table_destroy(t);
     params.methods = "gain";
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Tables on a terminal: cells fill in in place, no line is wider than the terminal, and what
+ * is left in the end is the table. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cli/emplace.h"
+#include "tests/support/screen.h"
+
+TestSuite(screen, .init = emplace_set_up, .fini = emplace_tear_down);
+
+static screen end;
+
+static int run(const char *arguments, int columns, int lines, const char *interrupt_at)
+{
+    int code = screen_run("cli/emplace", arguments, columns, lines, interrupt_at);
+
+    screen_play(&end, columns, program_out, strlen(program_out));
+    cr_expect_eq(end.wrapped, 0, "a line of %d columns is too long", columns);
+    return code;
+}
+
+/* The screen after frame \a i, which ends where the rest is erased; false: there is none. */
+static bool play_frame(screen *s, int columns, int i)
+{
+    const char *at = program_out;
+
+    for (; i >= 0; i--) {
+        at = strstr(at, "\033[J");
+        if (at == NULL) return false;
+        at += 3;
+    }
+    screen_play(s, columns, program_out, (size_t)(at - program_out));
+    return true;
+}
+
+/* The cells of the board's first row that are known. */
+static int count_known(const screen *s)
+{
+    int line = screen_line_with(s, "RNNLM  "), known = 0;
+
+    if (line < 0) return -1;
+    char cells[SCREEN_COLUMNS + 1];
+    strcpy(cells, s->text[line]);
+    for (char *cell = strtok(cells, " "); cell != NULL; cell = strtok(NULL, " "))
+        known += strpbrk(cell, "0123456789") != NULL && strpbrk(cell, ".") != NULL;
+    return known;
+}
+
+Test(screen, cells_fill_in_in_place)
+{
+    const char *arguments =
+        "table 1 --rows rnnlm --methods cpu,gpu,expert,mincut,random --threads 1";
+    screen frame;
+    int    known = 0, i = 0;
+
+    cr_assert_eq(run(arguments, 80, 24, NULL), 0, "%s", program_out);
+    cr_assert(play_frame(&frame, 80, 0));
+    cr_expect_eq(count_known(&frame), 0);
+    cr_expect_geq(screen_line_with(&frame, "CPU only"), 0, "all columns from the start");
+    cr_expect_geq(screen_line_with(&frame, "Random"), 0);
+    for (; play_frame(&frame, 80, i); i++) {
+        int now = count_known(&frame);
+        if (screen_line_with(&frame, "%  table 1") < 0) break; /* erased in the end */
+        cr_expect(now == known || now == known + 1, "%d after %d", now, known);
+        cr_expect_eq(screen_line_with(&frame, "RNNLM  "), 1, "in place");
+        known = now;
+    }
+    cr_expect_eq(known, 5);
+    cr_expect_eq(screen_line_with(&end, "Table 1. Seconds"), 0, "%s", end.text[0]);
+    cr_expect_eq(screen_line_with(&end, "%  table 1"), -1, "the bar is gone");
+}
+
+Test(screen, lines_are_as_wide_as_the_terminal)
+{
+    const char *arguments = "table 1 --rows rnnlm --methods cpu,gpu,expert";
+
+    cr_expect_eq(run(arguments, 50, 24, NULL), 0);
+    cr_expect_gt(screen_line_with(&end, "Human expert"),
+                 screen_line_with(&end, "CPU only"), "a block below");
+    cr_expect_eq(run(arguments, 120, 24, NULL), 0);
+    cr_expect_eq(screen_line_with(&end, "Human expert"),
+                 screen_line_with(&end, "CPU only"));
+}
+
+Test(screen, a_low_terminal_has_the_bar_alone)
+{
+    screen frame;
+
+    cr_expect_eq(run("table 1 --rows rnnlm --methods cpu,gpu", 80, 3, NULL), 0);
+    cr_assert(play_frame(&frame, 80, 0));
+    cr_expect_eq(screen_line_with(&frame, "%  table 1"), 0);
+    cr_expect_eq(screen_line_with(&frame, "CPU only"), -1);
+}
+
+Test(screen, an_interrupt_leaves_the_table_and_says_how_to_go_on)
+{
+    const char *arguments = "table 1 --rows nmt2 --methods cpu,gpu,refine --threads 1 "
+                            "--budget 1000000000";
+
+    cr_expect_eq(run(arguments, 80, 24, "OOM"), 130);
+    cr_expect_eq(screen_line_with(&end, "Table 1. Seconds"), 0);
+    cr_expect_eq(screen_line_with(&end, "^C"), -1, "what was typed is gone");
+    cr_expect_geq(screen_line_with(&end, "OOM"), 0);
+    cr_expect_geq(screen_line_with(&end, "Refine"), 0);
+    cr_expect_geq(screen_line_with(&end, "interrupted"), 0);
+    cr_expect_geq(screen_line_with(&end, "the same command"), 0);
+}
