@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/number.h"
 
 enum { FIRST_ROOM = 256, HEX = 16, DECIMAL = 10 };
 
@@ -199,7 +200,7 @@ emp_status emp_csv_real(double *value, const emp_csv *csv, int32_t row, int32_t 
     const char *text = emp_csv_text(csv, row, column);
     char       *end;
 
-    *value = strtod(text, &end);
+    *value = emp_number_parse(text, &end);
     if (end == text || *end != '\0' || !isfinite(*value))
         return refuse(csv, row, column, "a number", err);
     return EMP_OK;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/number.h"
 #include "base/text/text.h"
 
 /* ---- lists of words ---------------------------------------------------------------- */
@@ -86,7 +87,7 @@ static bool read_value(double *value, const emp_option *option, const char *text
         return *value >= 0.0;
     }
     if (length == 0 || isspace((unsigned char)*text)) return false;
-    *value = strtod(text, &end);
+    *value = emp_number_parse(text, &end);
     return end == text + length && *value >= option->low && *value <= option->high &&
            (option->kind == EMP_OPTION_REAL || *value == floor(*value));
 }
@@ -109,10 +110,10 @@ static emp_status refuse_value(const emp_option_table *table, const emp_option *
                                          [EMP_OPTION_WORD] = "be one of"};
     char                     range[EMP_OPTION_TEXT_BYTES];
     /* Shares were once percents or thousandths. */
-    const char *hint =
-        option->kind == EMP_OPTION_REAL && option->high == 1.0 && strtod(text, NULL) > 1.0
-            ? "; 5 % is 0.05"
-            : "";
+    const char *hint = option->kind == EMP_OPTION_REAL && option->high == 1.0 &&
+                               emp_number_parse(text, NULL) > 1.0
+                           ? "; 5 % is 0.05"
+                           : "";
 
     emp_option_write_range(range, option);
     return EMP_ERROR(EMP_EINVAL, "%s: option %s %s%.*s, must %s %s%s", table->owner,

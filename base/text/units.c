@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/number.h"
+
 struct symbol {
     emp_unit    unit;
     const char *text;
@@ -62,7 +64,7 @@ static const char *example_of(emp_unit unit)
 emp_status emp_units_parse(const char *text, emp_unit unit, double *value, emp_error *err)
 {
     char  *end = NULL;
-    double number = strtod(text, &end);
+    double number = emp_number_parse(text, &end);
 
     if (end == text || !isfinite(number)) {
         return EMP_ERROR(EMP_EFORMAT, "\"%s\" is not a quantity; write e.g. \"%s\"", text,

@@ -2,13 +2,13 @@
 #include "graphs/import/dnn_partitioning.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "graphs/import/instance.h"
 
 enum { PLACE_BYTES = 40, MAX_NODES = 1 << 19 };
@@ -18,78 +18,79 @@ static const double SAME_MS = 1e-6;
 
 /* What the edges say of a node, found by its id. */
 typedef struct {
-    json_int_t id;
-    int32_t    op;      /* its place among the nodes */
-    double     copy_ms; /* -1: no edge leaves it */
-    double     copy_bytes;
+    int64_t id;
+    int32_t op;      /* its place among the nodes */
+    double  copy_ms; /* -1: no edge leaves it */
+    double  copy_bytes;
 } result;
 
 typedef struct {
-    const json_t *nodes, *edges;
-    result       *result; /* [node], by id */
-    size_t        node_count;
+    const emp_json *nodes, *edges;
+    result         *result; /* [node], by id */
+    size_t          node_count;
 } reader;
 
 /* ---- values ---- */
 
-static emp_status get_number(double *value, const json_t *object, const char *place,
+static emp_status get_number(double *value, const emp_json *object, const char *place,
                              const char *key, double maximum, emp_error *err)
 {
-    const json_t *number = json_object_get(object, key);
+    const emp_json *number = emp_json_get(object, key);
 
-    *value = json_number_value(number); /* 0 of what is none */
+    *value = emp_json_number(number); /* 0 of what is none */
     if (number == NULL)
         return EMP_ERROR(EMP_EFORMAT, "%s: the key %s is missing", place, key);
-    if (!json_is_number(number) || !(*value >= 0.0 && *value <= maximum))
+    bool is_number =
+        emp_json_is(number, EMP_JSON_INTEGER) || emp_json_is(number, EMP_JSON_REAL);
+    if (!is_number || !(*value >= 0.0 && *value <= maximum))
         return EMP_ERROR(EMP_EFORMAT, "%s: %s must be a number from 0 to %g", place, key,
                          maximum);
     return EMP_OK;
 }
 
-static emp_status get_integer(json_int_t *value, const json_t *object, const char *place,
-                              const char *key, json_int_t minimum, json_int_t maximum,
+static emp_status get_integer(int64_t *value, const emp_json *object, const char *place,
+                              const char *key, int64_t minimum, int64_t maximum,
                               emp_error *err)
 {
-    const json_t *number = json_object_get(object, key);
+    const emp_json *number = emp_json_get(object, key);
 
-    *value = json_integer_value(number);
+    *value = emp_json_integer(number);
     if (number == NULL)
         return EMP_ERROR(EMP_EFORMAT, "%s: the key %s is missing", place, key);
-    if (!json_is_integer(number) || *value < minimum || *value > maximum)
+    if (!emp_json_is(number, EMP_JSON_INTEGER) || *value < minimum || *value > maximum)
         return EMP_ERROR(EMP_EFORMAT,
-                         "%s: %s must be a whole number from %" JSON_INTEGER_FORMAT
-                         " to %" JSON_INTEGER_FORMAT,
+                         "%s: %s must be a whole number from %" PRId64 " to %" PRId64,
                          place, key, minimum, maximum);
     return EMP_OK;
 }
 
 /* true, false, 0 or 1 */
-static emp_status get_flag(bool *value, const json_t *object, const char *place,
+static emp_status get_flag(bool *value, const emp_json *object, const char *place,
                            const char *key, emp_error *err)
 {
-    const json_t *flag = json_object_get(object, key);
-    bool          is_number = json_is_integer(flag) && json_integer_value(flag) >= 0 &&
-                     json_integer_value(flag) <= 1;
+    const emp_json *flag = emp_json_get(object, key);
+    bool is_number = emp_json_is(flag, EMP_JSON_INTEGER) && emp_json_integer(flag) >= 0 &&
+                     emp_json_integer(flag) <= 1;
 
     if (flag == NULL)
         return EMP_ERROR(EMP_EFORMAT, "%s: the key %s is missing", place, key);
-    if (!json_is_boolean(flag) && !is_number)
+    *value = emp_json_is(flag, EMP_JSON_TRUE) || emp_json_integer(flag) == 1;
+    if (!*value && !emp_json_is(flag, EMP_JSON_FALSE) && !is_number)
         return EMP_ERROR(EMP_EFORMAT, "%s: %s must be true, false, 0 or 1", place, key);
-    *value = json_is_true(flag) || (is_number && json_integer_value(flag) == 1);
     return EMP_OK;
 }
 
-static emp_status get_list(const json_t **list, const json_t *root, const char *key,
+static emp_status get_list(const emp_json **list, const emp_json *root, const char *key,
                            emp_error *err)
 {
-    *list = json_object_get(root, key);
-    if (!json_is_array(*list))
+    *list = emp_json_get(root, key);
+    if (!emp_json_is(*list, EMP_JSON_ARRAY))
         return EMP_ERROR(
             EMP_EFORMAT,
             "JSON, but no dnn-partitioning instance: the list \"%s\" is missing", key);
-    if (json_array_size(*list) > MAX_NODES)
-        return EMP_ERROR(EMP_EUNSUPPORTED, "%zu %s, at most %d can be read",
-                         json_array_size(*list), key, MAX_NODES);
+    if (emp_json_count(*list) > MAX_NODES)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%d %s, at most %d can be read",
+                         emp_json_count(*list), key, MAX_NODES);
     return EMP_OK;
 }
 
@@ -101,11 +102,11 @@ static const char *name_place(char place[PLACE_BYTES], const char *list, size_t 
 
 /* ---- devices ---- */
 
-static emp_status read_devices(emp_import_devices *devices, const json_t *root,
+static emp_status read_devices(emp_import_devices *devices, const emp_json *root,
                                emp_error *err)
 {
-    json_int_t gpus, cpus;
-    double     bytes;
+    int64_t gpus, cpus;
+    double  bytes;
 
     EMP_CHECK(get_integer(&gpus, root, "the file", "maxFPGAs", 0, INT32_MAX, err));
     EMP_CHECK(get_integer(&cpus, root, "the file", "maxCPUs", 1, INT32_MAX, err));
@@ -119,7 +120,7 @@ static emp_status read_devices(emp_import_devices *devices, const json_t *root,
 
 static int compare_ids(const void *a, const void *b)
 {
-    json_int_t x = ((const result *)a)->id, y = ((const result *)b)->id;
+    int64_t x = ((const result *)a)->id, y = ((const result *)b)->id;
 
     return (x > y) - (x < y);
 }
@@ -128,60 +129,57 @@ static emp_status index_nodes(reader *r, emp_error *err)
 {
     char place[PLACE_BYTES];
 
-    r->node_count = json_array_size(r->nodes);
+    const emp_json *node = emp_json_first(r->nodes);
+    r->node_count = (size_t)emp_json_count(r->nodes);
     if (r->node_count == 0) return EMP_ERROR(EMP_EFORMAT, "the list \"nodes\" is empty");
     EMP_CHECK(EMP_ALLOC(r->result, r->node_count));
-    for (size_t i = 0; i < r->node_count; i++) {
+    for (size_t i = 0; i < r->node_count; i++, node = emp_json_next(node)) {
         r->result[i] = (result){.op = (int32_t)i, .copy_ms = -1.0};
-        EMP_CHECK(get_integer(&r->result[i].id, json_array_get(r->nodes, i),
-                              name_place(place, "nodes", i), "id", INT32_MIN, INT32_MAX,
-                              err));
+        EMP_CHECK(get_integer(&r->result[i].id, node, name_place(place, "nodes", i), "id",
+                              INT32_MIN, INT32_MAX, err));
     }
     qsort(r->result, r->node_count, sizeof *r->result, compare_ids);
     for (size_t i = 1; i < r->node_count; i++) {
         if (r->result[i].id == r->result[i - 1].id)
-            return EMP_ERROR(EMP_EFORMAT, "the id %" JSON_INTEGER_FORMAT " has two nodes",
+            return EMP_ERROR(EMP_EFORMAT, "the id %" PRId64 " has two nodes",
                              r->result[i].id);
     }
     return EMP_OK;
 }
 
-static emp_status find_end(result **end, const reader *r, size_t edge, const char *key,
-                           emp_error *err)
+static emp_status find_end(result **end, const reader *r, const emp_json *edge,
+                           const char *place, const char *key, emp_error *err)
 {
-    char   place[PLACE_BYTES];
     result wanted = {0};
 
-    EMP_CHECK(get_integer(&wanted.id, json_array_get(r->edges, edge),
-                          name_place(place, "edges", edge), key, INT32_MIN, INT32_MAX,
-                          err));
+    EMP_CHECK(get_integer(&wanted.id, edge, place, key, INT32_MIN, INT32_MAX, err));
     *end = bsearch(&wanted, r->result, r->node_count, sizeof *r->result, compare_ids);
     if (*end == NULL)
-        return EMP_ERROR(EMP_EFORMAT, "%s: %s: no node has the id %" JSON_INTEGER_FORMAT,
-                         place, key, wanted.id);
+        return EMP_ERROR(EMP_EFORMAT, "%s: %s: no node has the id %" PRId64, place, key,
+                         wanted.id);
     return EMP_OK;
 }
 
 static emp_status read_edges(reader *r, emp_error *err)
 {
-    char place[PLACE_BYTES];
+    char   place[PLACE_BYTES];
+    size_t i = 0;
 
-    for (size_t i = 0; i < json_array_size(r->edges); i++) {
-        const json_t *edge = json_array_get(r->edges, i);
-        result       *from;
-        double        ms, bytes = 0.0;
-        EMP_CHECK(find_end(&from, r, i, "sourceId", err));
-        EMP_CHECK(get_number(&ms, edge, name_place(place, "edges", i), "cost",
-                             EMP_INSTANCE_MS_MAX, err));
-        if (json_object_get(edge, "size") != NULL)
+    for (const emp_json *edge = emp_json_first(r->edges); edge != NULL;
+         edge = emp_json_next(edge)) {
+        result *from;
+        double  ms, bytes = 0.0;
+        name_place(place, "edges", i++);
+        EMP_CHECK(find_end(&from, r, edge, place, "sourceId", err));
+        EMP_CHECK(get_number(&ms, edge, place, "cost", EMP_INSTANCE_MS_MAX, err));
+        if (emp_json_get(edge, "size") != NULL)
             EMP_CHECK(
                 get_number(&bytes, edge, place, "size", EMP_INSTANCE_BYTES_MAX, err));
         if (from->copy_ms >= 0.0 && fabs(from->copy_ms - ms) > SAME_MS)
-            return EMP_ERROR(
-                EMP_EFORMAT,
-                "%s: cost is %g, but another edge of node %" JSON_INTEGER_FORMAT
-                " costs %g; a result has one cost",
-                place, ms, from->id, from->copy_ms);
+            return EMP_ERROR(EMP_EFORMAT,
+                             "%s: cost is %g, but another edge of node %" PRId64
+                             " costs %g; a result has one cost",
+                             place, ms, from->id, from->copy_ms);
         if (from->copy_ms < 0.0) from->copy_ms = ms;
         from->copy_bytes = fmax(from->copy_bytes, bytes);
     }
@@ -190,13 +188,13 @@ static emp_status read_edges(reader *r, emp_error *err)
 
 /* ---- the graph ---- */
 
-static emp_status add_node(emp_graph_builder *builder, const json_t *node,
+static emp_status add_node(emp_graph_builder *builder, const emp_json *node,
                            const char *place, const result *said, emp_error *err)
 {
     emp_stated_op stated = {.cost.colocation = -1, .kinds = EMP_KIND_CPU};
     double        gpu_ms, cpu_ms, bytes;
     bool          has_gpu, is_backward;
-    json_int_t    color;
+    int64_t       color;
     char          name[32];
     emp_op_id     op;
 
@@ -205,7 +203,7 @@ static emp_status add_node(emp_graph_builder *builder, const json_t *node,
     EMP_CHECK(get_number(&gpu_ms, node, place, "fpgaLatency", EMP_INSTANCE_MS_MAX, err));
     EMP_CHECK(get_number(&cpu_ms, node, place, "cpuLatency", EMP_INSTANCE_MS_MAX, err));
     EMP_CHECK(get_number(&bytes, node, place, "size", EMP_INSTANCE_BYTES_MAX, err));
-    if (json_object_get(node, "colorClass") != NULL) {
+    if (emp_json_get(node, "colorClass") != NULL) {
         EMP_CHECK(get_integer(&color, node, place, "colorClass", 0, INT32_MAX, err));
         stated.cost.colocation = (int32_t)color;
     }
@@ -215,7 +213,7 @@ static emp_status add_node(emp_graph_builder *builder, const json_t *node,
     stated.cost.copy_ns = emp_instance_ns(fmax(said->copy_ms, 0.0));
     stated.persistent_bytes = emp_instance_bytes(bytes);
     stated.copy_bytes = emp_instance_bytes(said->copy_bytes);
-    snprintf(name, sizeof name, "node%" JSON_INTEGER_FORMAT, said->id);
+    snprintf(name, sizeof name, "node%" PRId64, said->id);
     return emp_instance_add(builder, name, is_backward,
                             is_backward ? "Backward" : "Forward", &stated, &op, err);
 }
@@ -226,11 +224,12 @@ static emp_status add_nodes(emp_graph_builder *builder, const reader *r, emp_err
     char           place[PLACE_BYTES];
     const result **of_op = EMP_NEW_ARRAY(const result *, r->node_count);
 
+    const emp_json *node = emp_json_first(r->nodes);
+
     if (of_op == NULL) EMP_FAIL(EMP_ENOMEM, "%zu nodes", r->node_count);
     for (size_t i = 0; i < r->node_count; i++) of_op[r->result[i].op] = &r->result[i];
-    for (size_t i = 0; i < r->node_count; i++) {
-        EMP_TRY(add_node(builder, json_array_get(r->nodes, i),
-                         name_place(place, "nodes", i), of_op[i], err));
+    for (size_t i = 0; i < r->node_count; i++, node = emp_json_next(node)) {
+        EMP_TRY(add_node(builder, node, name_place(place, "nodes", i), of_op[i], err));
     }
 
 cleanup:
@@ -240,10 +239,15 @@ cleanup:
 
 static emp_status connect(emp_graph_builder *builder, const reader *r, emp_error *err)
 {
-    for (size_t i = 0; i < json_array_size(r->edges); i++) {
+    char   place[PLACE_BYTES];
+    size_t i = 0;
+
+    for (const emp_json *edge = emp_json_first(r->edges); edge != NULL;
+         edge = emp_json_next(edge)) {
         result *from, *to;
-        EMP_CHECK(find_end(&from, r, i, "sourceId", err));
-        EMP_CHECK(find_end(&to, r, i, "destId", err));
+        name_place(place, "edges", i++);
+        EMP_CHECK(find_end(&from, r, edge, place, "sourceId", err));
+        EMP_CHECK(find_end(&to, r, edge, place, "destId", err));
         EMP_CHECK(
             emp_graph_builder_connect(builder, (emp_port){from->op, 0}, to->op, err));
     }
@@ -254,17 +258,14 @@ emp_status emp_dnn_partitioning_read(emp_graph_builder  *builder,
                                      emp_import_devices *devices, const char *bytes,
                                      size_t size, emp_error *err)
 {
-    emp_status   st = EMP_OK;
-    reader       r = {0};
-    json_error_t why;
-    json_t      *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &why);
+    emp_status        st = EMP_OK;
+    reader            r = {0};
+    emp_json_document d = {0};
 
-    if (root == NULL && json_error_code(&why) == json_error_out_of_memory)
-        EMP_FAIL(EMP_ENOMEM, "JSON of %zu bytes", size);
-    if (root == NULL) EMP_FAIL(EMP_EFORMAT, "line %d: not JSON: %s", why.line, why.text);
-    EMP_TRY(get_list(&r.nodes, root, "nodes", err));
-    EMP_TRY(get_list(&r.edges, root, "edges", err));
-    EMP_TRY(read_devices(devices, root, err));
+    EMP_TRY(emp_json_parse(&d, bytes, size, err));
+    EMP_TRY(get_list(&r.nodes, d.root, "nodes", err));
+    EMP_TRY(get_list(&r.edges, d.root, "edges", err));
+    EMP_TRY(read_devices(devices, d.root, err));
     EMP_TRY(index_nodes(&r, err));
     EMP_TRY(read_edges(&r, err));
     EMP_TRY(add_nodes(builder, &r, err));
@@ -272,6 +273,6 @@ emp_status emp_dnn_partitioning_read(emp_graph_builder  *builder,
 
 cleanup:
     emp_free(r.result);
-    json_decref(root);
+    emp_json_clear(&d);
     return st;
 }

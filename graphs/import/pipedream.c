@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
+#include "base/text/number.h"
 #include "graphs/import/instance.h"
 
 enum { TYPE_BYTES = 64, NUMBER_BYTES = 48, FIELDS = 4 };
@@ -81,7 +82,7 @@ static bool read_number(double *value, emp_slice text)
     if (text.size == 0 || text.size >= sizeof copy) return false;
     memcpy(copy, text.data, text.size);
     copy[text.size] = '\0';
-    *value = strtod(copy, &end);
+    *value = emp_number_parse(copy, &end);
     return *end == '\0' && !isspace((unsigned char)copy[0]) && *value >= 0.0 &&
            *value <= EMP_INSTANCE_BYTES_MAX;
 }

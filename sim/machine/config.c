@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/text/number.h"
 #include "base/text/units.h"
 #include "sim/machine/machine.h"
 
@@ -138,7 +139,7 @@ static emp_status parse_number(const char *text, bool is_count, double least,
 {
     char *end = NULL;
 
-    *number = strtod(text, &end);
+    *number = emp_number_parse(text, &end);
     if (end != text && *end == '\0' && *number >= 1e9)
         return EMP_ERROR(EMP_EFORMAT, "'%s' is too large; it must be below 1e9", text);
     if (end == text || *end != '\0' || !(*number >= least) ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/problem/split.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,23 +15,22 @@ typedef struct {
     emp_device_id     *device_of_op;
 } reader;
 
-bool emp_split_is(const json_t *root)
+bool emp_split_is(const emp_json *root)
 {
-    return json_is_array(json_object_get(root, "fpgas")) &&
-           json_is_array(json_object_get(root, "cpus"));
+    return emp_json_is(emp_json_get(root, "fpgas"), EMP_JSON_ARRAY) &&
+           emp_json_is(emp_json_get(root, "cpus"), EMP_JSON_ARRAY);
 }
 
-static emp_status find_op(emp_op_id *op, const reader *r, const json_t *id,
+static emp_status find_op(emp_op_id *op, const reader *r, const emp_json *id,
                           const char *list, emp_error *err)
 {
     char name[48];
 
     *op = -1;
-    if (!json_is_integer(id))
+    if (!emp_json_is(id, EMP_JSON_INTEGER))
         return EMP_ERROR(EMP_EFORMAT, "%s: \"%s\" has a node that is no whole number",
                          r->path, list);
-    snprintf(name, sizeof name, "gradients/node%" JSON_INTEGER_FORMAT,
-             json_integer_value(id));
+    snprintf(name, sizeof name, "gradients/node%" PRId64, emp_json_integer(id));
     *op = emp_strmap_get(&r->op_of_name, name, strlen(name));
     const char *forward = name + strlen("gradients/");
     if (*op < 0) *op = emp_strmap_get(&r->op_of_name, forward, strlen(forward));
@@ -39,18 +39,15 @@ static emp_status find_op(emp_op_id *op, const reader *r, const json_t *id,
     return EMP_OK;
 }
 
-static emp_status place_nodes(reader *r, const json_t *nodes, emp_device_id device,
+static emp_status place_nodes(reader *r, const emp_json *nodes, emp_device_id device,
                               const char *list, emp_error *err)
 {
-    const json_t *id;
-    size_t        i;
-    emp_op_id     op;
+    emp_op_id op;
 
-    if (!json_is_array(nodes))
+    if (!emp_json_is(nodes, EMP_JSON_ARRAY))
         return EMP_ERROR(EMP_EFORMAT, "%s: an entry of \"%s\" has no list \"nodes\"",
                          r->path, list);
-    json_array_foreach(nodes, i, id)
-    {
+    for (const emp_json *id = emp_json_first(nodes); id != NULL; id = emp_json_next(id)) {
         EMP_CHECK(find_op(&op, r, id, list, err));
         if (r->device_of_op[op] >= 0)
             return EMP_ERROR(EMP_EFORMAT, "%s: op '%s' is placed twice", r->path,
@@ -60,22 +57,22 @@ static emp_status place_nodes(reader *r, const json_t *nodes, emp_device_id devi
     return EMP_OK;
 }
 
-static emp_status place_kind(reader *r, const json_t *root, const char *list,
+static emp_status place_kind(reader *r, const emp_json *root, const char *list,
                              emp_device_kind kind, emp_error *err)
 {
     const emp_machine *m = r->problem->machine;
-    const json_t      *entries = json_object_get(root, list);
-    size_t             used = 0, count = json_array_size(entries);
+    const emp_json    *entries = emp_json_get(root, list);
+    const emp_json    *entry = emp_json_first(entries);
 
-    for (emp_device_id d = 0; d < m->device_count && used < count; d++) {
+    for (emp_device_id d = 0; d < m->device_count && entry != NULL; d++) {
         if (m->device[d].kind != kind) continue;
-        const json_t *entry = json_array_get(entries, used++);
-        EMP_CHECK(place_nodes(r, json_object_get(entry, "nodes"), d, list, err));
+        EMP_CHECK(place_nodes(r, emp_json_get(entry, "nodes"), d, list, err));
+        entry = emp_json_next(entry);
     }
-    if (used < count)
-        return EMP_ERROR(EMP_EFORMAT,
-                         "%s: \"%s\" has %zu entries; machine '%s' has %zu such devices",
-                         r->path, list, count, m->name, used);
+    if (entry != NULL)
+        return EMP_ERROR(
+            EMP_EFORMAT, "%s: \"%s\" has %d entries; machine '%s' has %d such devices",
+            r->path, list, emp_json_count(entries), m->name, emp_machine_count(m, kind));
     return EMP_OK;
 }
 
@@ -104,7 +101,8 @@ cleanup:
 }
 
 emp_status emp_split_place(emp_device_id *device_of_op, const char *path,
-                           const emp_problem *problem, const json_t *root, emp_error *err)
+                           const emp_problem *problem, const emp_json *root,
+                           emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;

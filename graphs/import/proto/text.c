@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/text/number.h"
+
 enum { NUMBER_BYTES_MAX = 63 };
 
 /* Plain comparisons instead of ctype.h: independent of the locale, and any byte is legal.
@@ -342,7 +344,7 @@ emp_status emp_text_integer(const emp_text_field *field, int64_t *value, emp_err
     errno = 0;
     *value = strtoll(number, &end, 0);
     if (*end == '\0' && errno == 0) return EMP_OK;
-    *value = emp_truncate(strtod(number, &end));
+    *value = emp_truncate(emp_number_parse(number, &end));
     if (*end == 'f' && end > number) end++; /* 1.5f is a float, too */
     if (*end != '\0') {
         return EMP_ERROR(EMP_EFORMAT, "\"%.*s\" is '%.*s', which is no number",

@@ -191,7 +191,7 @@ struct fault {
 static const struct fault faults[] = {
     {json, "]}\n", "]", "line 18: not JSON"},
     {json, "\"maxFPGAs\": 3", "\"maxFPGAs\": 3, \"maxFPGAs\": 3",
-     "line 1: not JSON: duplicate"},
+     "line 18: not JSON: an object has the key \"maxFPGAs\" twice"},
     {json, "\"nodes\"", "\"knots\"",
      "JSON, but no dnn-partitioning instance: the list \"nodes\""},
     {json, "\"edges\"", "\"ages\"", "the list \"edges\" is missing"},

@@ -203,7 +203,7 @@ struct bad_file {
     "{\"format\": \"emplace-placement-1\", \"devices\": {" devices "}}"
 
 static const struct bad_file bad_files[] = {
-    {"", ":1: ", EMP_EFORMAT},
+    {"", ": line 1: not JSON: the end of the text", EMP_EFORMAT},
     {"{\"format\": \"x\"}",
      ": no placement file: its format is 'x', not 'emplace-placement-1'", EMP_EFORMAT},
     {"{\"format\": \"emplace-placement-1\"}", ": the key devices is missing",

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is JSON read as RFC 8259 says, and is everything else refused with its line? */
+#include <criterion/criterion.h>
+#include <locale.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text/json.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+static void tear_down(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+
+TestSuite(json, .fini = tear_down);
+
+static emp_status parse(emp_json_document *d, const char *text, emp_error *err)
+{
+    return emp_json_parse(d, text, strlen(text), err);
+}
+
+static void parse_good(emp_json_document *d, const char *text)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(parse(d, text, &err), EMP_OK, "%s: %s", text, err.msg);
+}
+
+Test(json, values_of_all_kinds_are_found_by_key_and_in_order)
+{
+    emp_json_document d = {0};
+
+    parse_good(&d, " {\"a\": [1, -2.5e1, []], \"b\": {\"c\": \"x\"}, \"d\": true,\n"
+                   "\"e\": false, \"f\": null} ");
+    const emp_json *a = emp_json_get(d.root, "a"), *first = emp_json_first(a);
+    cr_assert_eq(emp_json_count(a), 3);
+    cr_expect_eq(emp_json_integer(first), 1);
+    cr_expect_eq(emp_json_number(first), 1.0);
+    const emp_json *second = emp_json_next(first), *third = emp_json_next(second);
+    cr_expect(emp_json_is(second, EMP_JSON_REAL));
+    cr_expect_eq(emp_json_number(second), -25.0);
+    cr_expect(emp_json_is(third, EMP_JSON_ARRAY));
+    cr_expect_null(emp_json_first(third));
+    cr_expect_null(emp_json_next(third));
+    const emp_json *b = emp_json_next(a);
+    cr_expect_str_eq(emp_json_key(b), "b");
+    cr_expect_str_eq(emp_json_string(emp_json_get(b, "c")), "x");
+    cr_expect(emp_json_is(emp_json_get(d.root, "d"), EMP_JSON_TRUE));
+    cr_expect(emp_json_is(emp_json_get(d.root, "e"), EMP_JSON_FALSE));
+    cr_expect(emp_json_is(emp_json_get(d.root, "f"), EMP_JSON_NULL));
+    cr_expect_null(emp_json_next(emp_json_get(d.root, "f")));
+    emp_json_clear(&d);
+}
+
+Test(json, what_is_not_there_is_nothing)
+{
+    emp_json_document d = {0};
+
+    parse_good(&d, "[\"x\"]");
+    const emp_json *none = emp_json_get(d.root, "a");
+    cr_expect_null(none);
+    cr_expect_null(emp_json_get(none, "a"));
+    cr_expect_null(emp_json_first(none));
+    cr_expect_null(emp_json_string(d.root));
+    cr_expect_null(emp_json_key(emp_json_first(d.root)));
+    cr_expect_eq(emp_json_count(none), 0);
+    cr_expect_eq(emp_json_integer(emp_json_first(d.root)), 0);
+    cr_expect_eq(emp_json_number(none), 0.0);
+    emp_json_clear(&d);
+}
+
+Test(json, numbers_of_64_bits_are_integers_and_others_real)
+{
+    static const struct {
+        const char   *text;
+        emp_json_kind kind;
+        double        value;
+    } numbers[] = {
+        {"9223372036854775807", EMP_JSON_INTEGER, 9223372036854775807.0},
+        {"-9223372036854775808", EMP_JSON_INTEGER, -9223372036854775808.0},
+        {"9223372036854775808", EMP_JSON_REAL, 9223372036854775808.0},
+        {"1.0", EMP_JSON_REAL, 1.0},
+        {"-0", EMP_JSON_INTEGER, 0.0},
+        {"1e-400", EMP_JSON_REAL, 0.0},
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        emp_json_document d = {0};
+        parse_good(&d, numbers[i].text);
+        cr_expect(emp_json_is(d.root, numbers[i].kind), "%s", numbers[i].text);
+        cr_expect_eq(emp_json_number(d.root), numbers[i].value, "%s", numbers[i].text);
+        emp_json_clear(&d);
+    }
+}
+
+Test(json, the_decimal_point_is_a_point_in_every_locale)
+{
+    emp_json_document d = {0};
+
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL &&
+        setlocale(LC_NUMERIC, "de_DE.utf8") == NULL)
+        cr_skip_test("this system has no locale with a decimal comma");
+    parse_good(&d, "1.5");
+    cr_expect_eq(emp_json_number(d.root), 1.5);
+    emp_json_clear(&d);
+}
+
+Test(json, strings_are_unescaped)
+{
+    emp_json_document d = {0};
+
+    parse_good(
+        &d, "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e4\\u20AC\\ud83d\\ude00\xc3\xa4\"");
+    cr_expect_str_eq(emp_json_string(d.root),
+                     "\"\\/\b\f\n\r\tA\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa4");
+    emp_json_clear(&d);
+}
+
+Test(json, written_strings_are_read_again)
+{
+    static const char text[] = "a\"\\/\b\f\n\r\t\x01\xc3\xa4\xf0\x9f\x98\x80";
+    char              written[128] = "";
+    emp_json_document d = {0};
+    FILE             *stream = fmemopen(written, sizeof written, "w");
+
+    cr_assert_not_null(stream);
+    cr_expect(emp_json_write_string(stream, text));
+    cr_expect_not(emp_json_write_string(stream, "\xff"));
+    cr_expect_not(emp_json_write_string(stream, "\xe2\x82"));
+    fclose(stream);
+    parse_good(&d, written);
+    cr_expect_str_eq(emp_json_string(d.root), text);
+    emp_json_clear(&d);
+}
+
+static const struct {
+    const char *text, *message;
+} faults[] = {
+    {"", "line 1: not JSON: the end of the text, expected a value"},
+    {"[1,\n2", "line 2: not JSON: the end of the text, expected ',' or ']'"},
+    {"[1 2]", "line 1: not JSON: '2', expected ',' or ']'"},
+    {"[1,]", "line 1: not JSON: ']', expected a value"},
+    {"{\"a\" 1}", "line 1: not JSON: '1', expected ':'"},
+    {"{1}", "line 1: not JSON: '1', expected a key in quotes"},
+    {"{\"a\": 1, \"a\": 2}", "line 1: not JSON: an object has the key \"a\" twice"},
+    {"{} {}", "line 1: not JSON: '{', expected the end of the text"},
+    {"01", "line 1: not JSON: '0', expected a value"},
+    {"1.", "line 1: not JSON: '1', expected a value"},
+    {"-", "line 1: not JSON: '-', expected a value"},
+    {"1e", "line 1: not JSON: '1', expected a value"},
+    {"1e999", "line 1: not JSON: the number 1e999 is too large"},
+    {"nul", "line 1: not JSON: 'n', expected a value"},
+    {"\"a", "line 1: not JSON: a string without its end"},
+    {"\"\\x\"", "line 1: not JSON: 'x', expected one of \"\\/bfnrtu"},
+    {"\"\\u12\"", "line 1: not JSON: \\u without four hexadecimal digits"},
+    {"\"\\u0000\"", "line 1: not JSON: a string with a zero in it"},
+    {"\"\\ud83d\"", "line 1: not JSON: half of a pair of \\u"},
+    {"\"\\ud83d\\u0041\"", "line 1: not JSON: half of a pair of \\u"},
+    {"\"\\ude00\"", "line 1: not JSON: half of a pair of \\u"},
+    {"\"\n\"", "line 1: not JSON: a control character in a string"},
+    {"\"\xff\"", "line 1: not JSON: a string that is not valid UTF-8"},
+    {"\"\xc0\x80\"", "line 1: not JSON: a string that is not valid UTF-8"},
+    {"\"\xed\xa0\x80\"", "line 1: not JSON: a string that is not valid UTF-8"},
+    {"\x01", "line 1: not JSON: byte 0x01, expected a value"},
+};
+
+Test(json, faults_are_one_sentence_with_a_line)
+{
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        emp_json_document d = {0};
+        emp_error         err = {0};
+        cr_expect_eq(parse(&d, faults[i].text, &err), EMP_EFORMAT, "%s", faults[i].text);
+        cr_expect_str_eq(err.msg, faults[i].message);
+        cr_expect_null(d.root);
+        emp_json_clear(&d);
+    }
+}
+
+Test(json, lists_may_be_deep_to_a_limit)
+{
+    emp_json_document d = {0};
+    emp_error         err = {0};
+    char              text[2 * EMP_JSON_DEPTH_MAX + 3] = "";
+
+    memset(text, '[', EMP_JSON_DEPTH_MAX);
+    memset(text + EMP_JSON_DEPTH_MAX, ']', EMP_JSON_DEPTH_MAX);
+    parse_good(&d, text);
+    emp_json_clear(&d);
+    memset(text, '[', EMP_JSON_DEPTH_MAX + 1);
+    memset(text + EMP_JSON_DEPTH_MAX + 1, ']', EMP_JSON_DEPTH_MAX + 1);
+    cr_expect_eq(parse(&d, text, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "lists within lists"), "%s", err.msg);
+    emp_json_clear(&d);
+}
+
+/* An object of many keys, for which another way looks for equal ones. */
+static void write_many(char *text, size_t size, int last)
+{
+    size_t used = (size_t)snprintf(text, size, "{\"k\": 0");
+
+    for (int i = 0; i < 40; i++)
+        used += (size_t)snprintf(text + used, size - used, ", \"k%d\": %d", i, i);
+    snprintf(text + used, size - used, ", \"k%d\": 7}", last);
+}
+
+Test(json, equal_keys_are_found_among_many)
+{
+    emp_json_document d = {0};
+    emp_error         err = {0};
+    char              text[1024];
+
+    write_many(text, sizeof text, 40);
+    parse_good(&d, text);
+    cr_expect_eq(emp_json_integer(emp_json_get(d.root, "k40")), 7);
+    emp_json_clear(&d);
+    write_many(text, sizeof text, 39);
+    cr_expect_eq(parse(&d, text, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "\"k39\" twice"), "%s", err.msg);
+    emp_json_clear(&d);
+}
+
+Test(json, a_file_is_named_in_messages)
+{
+    emp_json_document d = {0};
+    emp_error         err = {0};
+    char              want[512];
+
+    scratch_create();
+    scratch_write("a.json", "[\n1", 3);
+    cr_expect_eq(emp_json_load(&d, scratch_path("a.json"), &err), EMP_EFORMAT);
+    snprintf(want, sizeof want, "%s: line 2: not JSON: ", scratch_path("a.json"));
+    cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "%s", err.msg);
+    emp_json_clear(&d);
+    err = (emp_error){0};
+    cr_expect_eq(emp_json_load(&d, "/nowhere/a.json", &err), EMP_EIO);
+    cr_expect_str_eq(err.msg, "/nowhere/a.json: No such file or directory");
+    err = (emp_error){0};
+    cr_expect_eq(emp_json_load(&d, "/", &err), EMP_EIO, "a folder");
+    emp_json_clear(&d);
+    scratch_remove();
+}
+
+static emp_status parse_and_clear(const char *text)
+{
+    emp_json_document d = {0};
+    emp_status        st = parse(&d, text, NULL);
+
+    emp_json_clear(&d);
+    return st;
+}
+
+Test(json, survives_every_allocation_failure)
+{
+    char text[1024];
+
+    write_many(text, sizeof text, 40);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(parse_and_clear(text), );
+}
