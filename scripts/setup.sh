@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages=(gcc libc6-dev cmake ninja-build pkg-config libgsl-dev libhdf5-dev
   libscotch-dev libmetis-dev libopenblas-dev libglpk-dev libcyaml-dev libyaml-dev libjansson-dev zlib1g-dev)
 test_packages=(git libcriterion-dev clang-format python3)
-# What emplace report draws curves with; without it the page has the rest.
+# What draws the figures of studies, and PDF files of emplace report.
 report_packages=(gnuplot-nox)
 mpi_packages=(libopenmpi-dev openmpi-bin) # libscotch-dev needs both anyway
 clang_packages=(clang libomp-dev)

@@ -111,8 +111,14 @@ static double place_of(const struct panel *f, int32_t entrant)
 
 /* ---- the script ---- */
 
-/* Of gnuplot: 1 solid, then dashes; colours begin anew after EMP_REPORT_COLOURS. */
-static int dash_of(int32_t colour) { return colour / EMP_REPORT_COLOURS == 0 ? 1 : 4; }
+/* As gnuplot has it: lengths in widths of the line, or 1 for a solid one. */
+static void write_dash(FILE *script, const double *dash)
+{
+    fprintf(script, " dt %s", dash == NULL ? "1" : "(");
+    for (int i = 0; dash != NULL && dash[i] > 0; i++)
+        fprintf(script, "%s%g", i > 0 ? "," : "", dash[i] / 2);
+    fprintf(script, "%s", dash == NULL ? "" : ")");
+}
 
 static void write_line(FILE *script, const struct panel *f, int32_t number)
 {
@@ -194,7 +200,7 @@ static void write_frame(FILE *script, const struct panel *f)
         fprintf(script,
                 "set label '%s' at graph 1,first %.9g left offset 0.8,0 tc rgb '%s'\n",
                 c->entrant[f->line[i].entrant].key, f->line[i].label_s,
-                emp_report_series_colour(f->line[i].colour));
+                emp_report_line_style(f->line[i].colour).colour);
     label_dots(script, f);
 }
 
@@ -210,12 +216,15 @@ static void write_panel(FILE *script, const struct panel *f)
         fprintf(script,
                 "%s$c%d using 1:3:4 with filledcurves lc rgb '%s' fs transparent solid "
                 "0.12 noborder",
-                comma, i, emp_report_series_colour(f->line[i].colour));
+                comma, i, emp_report_line_style(f->line[i].colour).colour);
         comma = ", ";
     }
-    for (int32_t i = 0; i < f->count; i++)
-        fprintf(script, "%s$c%d using 1:2 with lines lw 2 lc rgb '%s' dt %d", comma, i,
-                emp_report_series_colour(f->line[i].colour), dash_of(f->line[i].colour));
+    for (int32_t i = 0; i < f->count; i++) {
+        emp_line_style style = emp_report_line_style(f->line[i].colour);
+        fprintf(script, "%s$c%d using 1:2 with lines lw 2 lc rgb '%s'", comma, i,
+                style.colour);
+        write_dash(script, style.dash);
+    }
     if (has_dots)
         fprintf(script,
                 "%s$dots using 1:2 with circles fs solid noborder lc rgb '#606060'",

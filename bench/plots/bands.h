@@ -13,7 +13,11 @@ enum { EMP_BAND_POINTS = 400 /* at most; more are thinned out evenly */ };
  * run. */
 enum { EMP_CURVE_BEST, EMP_CURVE_MEAN, EMP_CURVE_METRIC };
 
-typedef enum { EMP_CURVE_BY_EVALUATIONS, EMP_CURVE_BY_SECONDS } emp_curve_axis;
+typedef enum {
+    EMP_CURVE_BY_EVALUATIONS,
+    EMP_CURVE_BY_CPU,    /**< CPU seconds of the run's one thread */
+    EMP_CURVE_BY_SECONDS /**< of the wall clock */
+} emp_curve_axis;
 
 /** An infinite value: nothing that fits in memory was found up to there. */
 typedef struct {
@@ -26,9 +30,13 @@ typedef struct {
     emp_band_point *point; /**< owned; x increases */
 } emp_band;
 
-/** The band of \a run_count runs of one series. By seconds, an evaluation takes the same
- * time all through a run; runs without a timing are left out. Before its first point a run
- * counts as infinitely slow in the best so far, and does not count in the others.
+/** Whether it is known where the run's points are on the axis. */
+bool emp_band_has_axis(const emp_report_run *run, emp_curve_axis axis);
+
+/** The band of \a run_count runs of one series; those that lack the axis are left out. By
+ * seconds of the wall clock, an evaluation takes the same time all through a run. Before its
+ * first point a run counts as infinitely slow in the best so far, and does not count in the
+ * others. The best so far has points only where something changes, and its last one.
  * O(points of all runs x runs). \retval EMP_ENOMEM */
 emp_status emp_band_create(emp_band *band, const emp_report_run *run, int32_t run_count,
                            int32_t what, emp_curve_axis axis, emp_error *err);

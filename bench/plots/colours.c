@@ -4,17 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const series_colours[EMP_REPORT_COLOURS] = {
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7",
-    "#e69f00", "#56b4e9", "#8a6fdf", "#8c8c8c"};
-static const char *const device_colours[EMP_REPORT_COLOURS] = {
+#include "bench/plots/drawing.h"
+
+static const char *const line_colours[EMP_LINE_STYLES] = {
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
+    "#882255", "#332288", "#662200", "#7755ee", "#117733", "#ee6677"};
+/* For lines of two pixels. */
+static const double dashes[EMP_LINE_STYLES][EMP_DRAWING_DASHES + 1] = {
+    {0},
+    {9, 4},
+    {2.5, 3},
+    {9, 3, 2.5, 3},
+    {16, 4},
+    {5, 3},
+    {9, 3, 2.5, 3, 2.5, 3},
+    {16, 3, 2.5, 3},
+    {5, 3, 2, 3},
+    {1.5, 5},
+    {16, 3, 5, 3},
+    {5, 7}};
+static const char *const device_colours[EMP_DEVICE_COLOURS] = {
     "#56b4e9", "#e69f00", "#009e73", "#cc79a7",
     "#0072b2", "#f0e442", "#d55e00", "#882255"};
 static const char cpu_colour[] = "#a3a3a3";
 
-const char *emp_report_series_colour(int32_t series)
+emp_line_style emp_report_line_style(int32_t number)
 {
-    return series_colours[series % EMP_REPORT_COLOURS];
+    int32_t       colour = number % EMP_LINE_STYLES;
+    const double *dash = dashes[(colour + number / EMP_LINE_STYLES) % EMP_LINE_STYLES];
+
+    return (emp_line_style){line_colours[colour], dash[0] > 0 ? dash : NULL};
 }
 
 const char *emp_report_device_colour(const emp_machine *machine, emp_device_id device)
@@ -24,7 +43,7 @@ const char *emp_report_device_colour(const emp_machine *machine, emp_device_id d
     if (machine->device[device].kind == EMP_DEVICE_CPU) return cpu_colour;
     for (emp_device_id d = 0; d < device; d++)
         before += machine->device[d].kind != EMP_DEVICE_CPU;
-    return device_colours[before % EMP_REPORT_COLOURS];
+    return device_colours[before % EMP_DEVICE_COLOURS];
 }
 
 char emp_report_device_letter(emp_device_id device)

@@ -2,276 +2,217 @@
 #include "bench/plots/curves.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/mem.h"
-#include "bench/plots/colours.h"
-#include "bench/plots/figure.h"
-#include "bench/plots/html.h"
+#include "bench/plots/chart.h"
 
-enum { WIDE = 460, HIGH = 270, SMALL_WIDE = 230, SMALL_HIGH = 145, LOG_FROM = 10 };
-
-/* The curves of a group, or of one series of it. */
-struct curves {
-    emp_band         *band;
-    emp_figure_curve *curve;
-    int32_t           count;
+enum {
+    WIDTH = 680,
+    HEIGHT = 400,
+    SMALL_WIDTH = 286,
+    SMALL_HEIGHT = 176,
+    COLUMNS = 3, /* of small charts */
+    HEADING = 26 /* above them */
 };
 
+static const emp_report_series *series_of(const emp_curves *c, int32_t number)
+{
+    return &c->runs->series[c->group->first_series + number];
+}
+
 /* A method that had all scored at once has no curve, but a level to compare with. */
-static bool is_one_shot(const emp_report_runs *runs, const emp_report_series *s)
+static bool is_level(const emp_curves *c, const emp_report_series *s)
 {
     for (int32_t i = s->first_run; i < s->first_run + s->run_count; i++) {
-        if (runs->run[i].record.point_count > 1) return false;
+        if (c->runs->run[i].record.point_count > 1) return false;
     }
     return true;
 }
 
-/* Whether there is any; levels alone are what the table says. */
-static bool check_curves(FILE *file, const emp_report_runs *runs,
-                         const emp_report_group *g)
+bool emp_curves_are_levels(const emp_curves *c)
 {
-    for (int32_t i = 0; i < g->series_count; i++) {
-        if (!is_one_shot(runs, &runs->series[g->first_series + i])) return true;
+    for (int32_t i = 0; i < c->group->series_count; i++) {
+        if (!is_level(c, series_of(c, i))) return false;
     }
-    fputs(
-        "<p class=\"note\">There is no curve: all that these methods proposed was scored "
-        "at once.</p>\n",
-        file);
-    return false;
+    return true;
 }
 
-static emp_status create_curves(struct curves *c, const emp_report_runs *runs,
-                                const emp_report_group *g, int32_t what,
-                                emp_curve_axis axis, emp_error *err)
+emp_curves_clock emp_curves_count_clocks(const emp_curves *c)
 {
-    *c = (struct curves){.count = g->series_count};
-    EMP_CHECK(EMP_ALLOC(c->band, (size_t)c->count));
-    EMP_CHECK(EMP_ALLOC(c->curve, (size_t)c->count));
-    for (int32_t i = 0; i < c->count; i++) {
-        const emp_report_series *s = &runs->series[g->first_series + i];
-        bool is_line = is_one_shot(runs, s); /* where it lies in x is of no interest */
-        EMP_CHECK(emp_band_create(&c->band[i], &runs->run[s->first_run], s->run_count,
-                                  what, is_line ? EMP_CURVE_BY_EVALUATIONS : axis, err));
-        c->curve[i] =
-            (emp_figure_curve){&c->band[i], emp_report_series_colour(i), is_line};
+    emp_curves_clock clock = {0};
+
+    for (int32_t i = 0; i < c->group->series_count; i++) {
+        const emp_report_series *s = series_of(c, i);
+        if (is_level(c, s)) continue;
+        for (int32_t r = s->first_run; r < s->first_run + s->run_count; r++) {
+            clock.runs++;
+            clock.timed += emp_band_has_axis(&c->runs->run[r], EMP_CURVE_BY_SECONDS);
+            clock.cpu += emp_band_has_axis(&c->runs->run[r], EMP_CURVE_BY_CPU);
+        }
+    }
+    return clock;
+}
+
+emp_curve_axis emp_curves_choose_clock(const emp_curves *curves)
+{
+    emp_curves_clock clock = emp_curves_count_clocks(curves);
+
+    return clock.cpu == clock.timed ? EMP_CURVE_BY_CPU : EMP_CURVE_BY_SECONDS;
+}
+
+/* ---- the curves of a group ---- */
+
+struct bands {
+    emp_band        *band;
+    emp_chart_curve *curve;
+    int32_t          count;
+};
+
+static void clear_bands(struct bands *b)
+{
+    for (int32_t i = 0; b->band != NULL && i < b->count; i++) emp_band_clear(&b->band[i]);
+    emp_free(b->band);
+    emp_free(b->curve);
+}
+
+/* Where a level lies in x is of no interest. */
+static emp_status create_bands(struct bands *b, const emp_curves *c, int32_t what,
+                               emp_curve_axis axis, emp_error *err)
+{
+    *b = (struct bands){.count = c->group->series_count};
+    EMP_CHECK(EMP_ALLOC(b->band, (size_t)b->count));
+    EMP_CHECK(EMP_ALLOC(b->curve, (size_t)b->count));
+    for (int32_t i = 0; i < b->count; i++) {
+        const emp_report_series *s = series_of(c, i);
+        bool                     level = is_level(c, s);
+        EMP_CHECK(emp_band_create(&b->band[i], &c->runs->run[s->first_run], s->run_count,
+                                  what, level ? EMP_CURVE_BY_EVALUATIONS : axis, err));
+        b->curve[i] = (emp_chart_curve){&b->band[i], s->label, i, level};
     }
     return EMP_OK;
 }
 
-static void write_legend(FILE *file, const emp_report_runs *runs,
-                         const emp_report_group *g)
+static emp_status draw(emp_drawing *d, const emp_curves *c, emp_chart chart, int32_t what,
+                       emp_curve_axis axis, const char *name, const char *label,
+                       emp_error *err)
 {
-    fputs("<ul class=\"legend\">\n", file);
-    for (int32_t i = 0; i < g->series_count; i++) {
-        const emp_report_series *s = &runs->series[g->first_series + i];
-        fprintf(
-            file,
-            "<li><svg viewBox=\"0 0 34 12\"><line x1=\"1\" x2=\"33\" y1=\"6\" y2=\"6\" "
-            "stroke=\"%s\" stroke-width=\"4\"%s/></svg> <span>",
-            emp_report_series_colour(i),
-            is_one_shot(runs, s) ? " stroke-dasharray=\"7 4\"" : "");
-        emp_html_text(file, s->label);
-        fprintf(file, " (%d seed%s)</span></li>\n", s->run_count,
-                s->run_count == 1 ? "" : "s");
-    }
-    fputs("</ul>\n", file);
-}
+    emp_status   st = EMP_OK;
+    struct bands b = {0};
 
-static emp_status write_figure(FILE *file, const emp_figure *figure, const char *caption,
-                               emp_error *err)
-{
-    emp_html_put(file, "<figure class=\"figure\"><figcaption>", caption,
-                 "</figcaption>\n");
-    emp_status st = emp_figure_write(file, figure, err);
-    fputs("</figure>\n", file);
-    return st;
-}
-
-/* Whether values are so far apart that a linear axis would show the largest alone. */
-static bool is_wide_range(const struct curves *c)
-{
-    double low = INFINITY, high = 0;
-
-    for (int32_t i = 0; i < c->count; i++) {
-        for (int32_t p = 0; p < c->band[i].point_count; p++) {
-            double value = c->band[i].point[p].median;
-            if (!isfinite(value) || value <= 0) continue;
-            low = fmin(low, value);
-            high = fmax(high, value);
-        }
-    }
-    return high > LOG_FROM * low;
-}
-
-static emp_status draw(FILE *file, const emp_report_runs *runs, const emp_report_group *g,
-                       int32_t what, emp_curve_axis axis, emp_figure figure,
-                       const char *caption, emp_error *err)
-{
-    emp_status    st = EMP_OK;
-    struct curves c = {0};
-
-    EMP_TRY(create_curves(&c, runs, g, what, axis, err));
-    figure.curve = c.curve;
-    figure.curve_count = c.count;
-    figure.is_log_y = is_wide_range(&c);
-    if (emp_figure_is_empty(&figure)) {
-        fprintf(file, "<p class=\"note\">%s: no run found a placement that fits.</p>\n",
-                caption);
-        goto cleanup;
-    }
-    EMP_TRY(write_figure(file, &figure, caption, err));
+    *d = (emp_drawing){0};
+    EMP_TRY(create_bands(&b, c, what, axis, err));
+    chart.curve = b.curve;
+    chart.curve_count = b.count;
+    chart.has_names = true;
+    chart.is_log_x = true;
+    if (emp_curves_are_levels(c) || emp_chart_is_empty(&chart)) goto cleanup;
+    chart.box = (emp_box){0, 0, WIDTH, emp_chart_height(&chart, HEIGHT)};
+    emp_drawing_init(d, name, label, WIDTH, chart.box.height);
+    emp_chart_draw(d, &chart);
+    st = emp_drawing_check(d, err);
 
 cleanup:
-    for (int32_t i = 0; c.band != NULL && i < c.count; i++) emp_band_clear(&c.band[i]);
-    emp_free(c.band);
-    emp_free(c.curve);
+    clear_bands(&b);
     return st;
 }
 
-/* ---- metrics of learners ------------------------------------------------------------- */
+emp_status emp_curves_draw_best(emp_drawing *drawing, const emp_curves *curves,
+                                emp_curve_axis axis, const char *name, emp_error *err)
+{
+    static const struct {
+        const char *x_label, *label;
+    } by[] = {
+        [EMP_CURVE_BY_EVALUATIONS] = {"placements scored",
+                                      "best step time so far against placements scored"},
+        [EMP_CURVE_BY_CPU] = {"CPU seconds of one thread",
+                              "best step time so far against CPU seconds"},
+        [EMP_CURVE_BY_SECONDS] = {"seconds", "best step time so far against seconds"}};
+    emp_chart chart = {.x_label = by[axis].x_label,
+                       .y_label = "best step so far, s",
+                       .bound = curves->bound_s,
+                       .is_step = true};
 
-static emp_status draw_metric(FILE *file, const emp_report_runs *runs,
-                              const emp_report_group *g, int32_t series, int32_t metric,
-                              emp_error *err)
+    return draw(drawing, curves, chart, EMP_CURVE_BEST, axis, name, by[axis].label, err);
+}
+
+emp_status emp_curves_draw_means(emp_drawing *drawing, const emp_curves *curves,
+                                 const char *name, emp_error *err)
+{
+    emp_chart chart = {
+        .x_label = "placements scored", .y_label = "mean of a batch, s", .bound = NAN};
+
+    return draw(drawing, curves, chart, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, name,
+                "mean step time of each batch against placements scored", err);
+}
+
+/* ---- metrics of learners ---- */
+
+static bool has_metrics(const emp_curves *c, const emp_report_series *s)
+{
+    return c->runs->run[s->first_run].record.metric_count > 0 && !is_level(c, s);
+}
+
+static emp_status draw_metric(emp_drawing *d, const emp_curves *c, int32_t series,
+                              int32_t metric, emp_point corner, emp_error *err)
 {
     emp_status               st = EMP_OK;
-    const emp_report_series *s = &runs->series[g->first_series + series];
-    const emp_report_run    *run = &runs->run[s->first_run];
+    const emp_report_series *s = series_of(c, series);
+    const emp_report_run    *run = &c->runs->run[s->first_run];
+    const char              *name = run->record.metric_name[metric];
     emp_band                 band = {0};
-    emp_figure_curve         curve = {&band, emp_report_series_colour(series), false};
-    emp_figure               figure = {.name = "a metric of a learner",
-                                       .x_label = "evaluations",
-                                       .y_label = "",
-                                       .width = SMALL_WIDE,
-                                       .height = SMALL_HIGH,
-                                       .divide_by = 1,
-                                       .curve = &curve,
-                                       .curve_count = 1};
+    emp_chart_curve          curve = {&band, name, series, false};
+    emp_chart                chart = {
+                       .box = {corner.x, corner.y + HEADING, SMALL_WIDTH, SMALL_HEIGHT - HEADING},
+                       .x_label = "placements scored",
+                       .y_label = "",
+                       .bound = NAN,
+                       .curve = &curve,
+                       .curve_count = 1};
 
     EMP_TRY(emp_band_create(&band, run, s->run_count, EMP_CURVE_METRIC + metric,
                             EMP_CURVE_BY_EVALUATIONS, err));
-    if (!emp_figure_is_empty(&figure))
-        EMP_TRY(write_figure(file, &figure, run->record.metric_name[metric], err));
+    emp_drawing_text(d, corner.x + 4, corner.y + 19, name,
+                     &(emp_lettering){.size = EMP_CHART_FONT});
+    if (!emp_chart_is_empty(&chart)) emp_chart_draw(d, &chart);
 
 cleanup:
     emp_band_clear(&band);
     return st;
 }
 
-static emp_status draw_metrics(FILE *file, const emp_report_runs *runs,
-                               const emp_report_group *g, emp_error *err)
+/* Returns where the next series begins. */
+static emp_status draw_series(emp_drawing *d, const emp_curves *c, int32_t series,
+                              double *y, emp_error *err)
 {
-    emp_status st = EMP_OK;
+    const emp_report_series *s = series_of(c, series);
+    int32_t                  count = c->runs->run[s->first_run].record.metric_count;
 
-    for (int32_t i = 0; i < g->series_count; i++) {
-        const emp_report_series *s = &runs->series[g->first_series + i];
-        const emp_record        *r = &runs->run[s->first_run].record;
-        if (r->metric_count == 0 || is_one_shot(runs, s)) continue;
-        emp_html_put(file, "<h4>What ", s->label,
-                     " reports</h4>\n<div class=\"small\">\n");
-        for (int32_t m = 0; m < r->metric_count && st == EMP_OK; m++)
-            st = draw_metric(file, runs, g, i, m, err);
-        fputs("</div>\n", file);
-        EMP_CHECK(st);
+    emp_drawing_text(d, 4, *y + 18, s->label,
+                     &(emp_lettering){.size = EMP_CHART_FONT + 1});
+    *y += HEADING;
+    for (int32_t m = 0; m < count; m++) {
+        emp_point corner = {m % COLUMNS * SMALL_WIDTH,
+                            *y + (m - m % COLUMNS) / COLUMNS * SMALL_HEIGHT};
+        EMP_CHECK(draw_metric(d, c, series, m, corner, err));
     }
-    return st;
+    *y += (count + COLUMNS - 1) / COLUMNS * SMALL_HEIGHT;
+    return EMP_OK;
 }
 
-/* ---- sections ------------------------------------------------------------------------ */
-
-emp_status emp_report_curves(FILE *file, const emp_report_runs *runs,
-                             const emp_report_group *group, emp_error *err)
+emp_status emp_curves_draw_metrics(emp_drawing *drawing, const emp_curves *curves,
+                                   const char *name, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_figure figure = {.x_label = "evaluations",
-                         .y_label = "step time, s",
-                         .width = WIDE,
-                         .height = HIGH,
-                         .divide_by = 1};
+    double y = 0;
 
-    if (!check_curves(file, runs, group)) return EMP_OK;
-    write_legend(file, runs, group);
-    fputs("<div class=\"pair\">\n", file);
-    figure.name = "best step time so far against evaluations";
-    st = draw(file, runs, group, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, figure,
-              "Best so far", err);
-    figure.name = "mean step time of the batch against evaluations";
-    if (st == EMP_OK)
-        st = draw(file, runs, group, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, figure,
-                  "Mean of the batch", err);
-    fputs("</div>\n", file);
-    EMP_CHECK(st);
-    return draw_metrics(file, runs, group, err);
-}
-
-struct timing {
-    int32_t timed, untimed; /* runs that have a curve */
-};
-
-static struct timing count_timed(const emp_report_runs *runs, const emp_report_group *g)
-{
-    struct timing t = {0};
-
-    for (int32_t i = 0; i < g->series_count; i++) {
-        const emp_report_series *s = &runs->series[g->first_series + i];
-        if (is_one_shot(runs, s)) continue;
-        for (int32_t r = s->first_run; r < s->first_run + s->run_count; r++) {
-            if (isfinite(runs->run[r].elapsed_s))
-                t.timed++;
-            else
-                t.untimed++;
-        }
+    *drawing = (emp_drawing){0};
+    for (int32_t i = 0; i < curves->group->series_count; i++) {
+        if (!has_metrics(curves, series_of(curves, i))) continue;
+        if (y == 0)
+            emp_drawing_init(drawing, name, "what learners report of themselves",
+                             COLUMNS * SMALL_WIDTH, 0);
+        EMP_CHECK(draw_series(drawing, curves, i, &y, err));
     }
-    return t;
-}
-
-static void write_untimed(FILE *file, struct timing t)
-{
-    if (t.untimed == 0) return;
-    fputs("<p class=\"note\">", file);
-    if (t.timed == 0)
-        fputs(
-            "There is no plot against seconds: no run has a .timing.json file beside its "
-            "record, as runs in an archive folder have.",
-            file);
-    else
-        fprintf(
-            file,
-            "%d of %d runs have no .timing.json file beside their record and are left "
-            "out of the plot against seconds.",
-            t.untimed, t.timed + t.untimed);
-    fputs("</p>\n", file);
-}
-
-emp_status emp_report_quality(FILE *file, const emp_report_runs *runs,
-                              const emp_report_group *group, emp_error *err)
-{
-    emp_status        st = EMP_OK;
-    const emp_record *best = &runs->run[group->best_run].record;
-    struct timing     timing = count_timed(runs, group);
-    emp_figure        figure = {.y_label = "times the best found",
-                                .width = WIDE,
-                                .height = HIGH,
-                                .is_log_x = true,
-                                .divide_by = best->best_step_time_s};
-
-    if (!best->is_feasible) {
-        fputs("<p class=\"note\">No run found a placement that fits.</p>\n", file);
-        return EMP_OK;
-    }
-    if (!check_curves(file, runs, group)) return EMP_OK;
-    write_legend(file, runs, group);
-    fputs("<div class=\"pair\">\n", file);
-    figure.name = "best so far over the best of all, against evaluations";
-    figure.x_label = "evaluations";
-    st = draw(file, runs, group, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, figure,
-              "Against samples", err);
-    figure.name = "best so far over the best of all, against seconds";
-    figure.x_label = "seconds";
-    if (st == EMP_OK && timing.timed > 0)
-        st = draw(file, runs, group, EMP_CURVE_BEST, EMP_CURVE_BY_SECONDS, figure,
-                  "Against seconds", err);
-    fputs("</div>\n", file);
-    write_untimed(file, timing);
-    return st;
+    drawing->height = y;
+    return emp_drawing_check(drawing, err);
 }

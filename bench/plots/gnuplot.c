@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 
-enum { CHUNK_BYTES = 65536, SAID_BYTES = 300 };
+enum { CHUNK_BYTES = 65536, SAID_BYTES = 300, TAIL_BYTES = 64, POINTS_PER_INCH = 72 };
 
 bool emp_gnuplot_exists(void)
 {
@@ -30,22 +30,29 @@ bool emp_gnuplot_exists(void)
     return false;
 }
 
-static emp_status read_all(char **text, int from, emp_error *err)
+/* What a child wrote, terminated; the caller frees it. */
+struct output {
+    char  *text;
+    size_t size; /* without the terminator */
+};
+
+static emp_status read_all(struct output *output, int from, emp_error *err)
 {
     size_t  used = 0, size = 0;
     ssize_t got = 0;
 
     do {
         if (size - used < CHUNK_BYTES) {
-            char *grown = emp_realloc(*text, size + 2 * CHUNK_BYTES, 1);
+            char *grown = emp_realloc(output->text, size + 2 * CHUNK_BYTES, 1);
             if (grown == NULL) return EMP_ERROR(EMP_ENOMEM, "figure of %zu bytes", used);
-            *text = grown;
+            output->text = grown;
             size += 2 * CHUNK_BYTES;
         }
-        got = read(from, *text + used, size - used - 1);
+        got = read(from, output->text + used, size - used - 1);
         if (got > 0) used += (size_t)got;
     } while (got > 0 || (got < 0 && errno == EINTR));
-    (*text)[used] = '\0';
+    output->text[used] = '\0';
+    output->size = used;
     if (got < 0)
         return EMP_ERROR(EMP_EIO, "cannot read from gnuplot: %s", strerror(errno));
     return EMP_OK;
@@ -63,8 +70,11 @@ static emp_status blame(FILE *said, emp_error *err)
     for (char *at = text; *at != '\0'; at++) {
         if ((unsigned char)*at < ' ') *at = ' ';
     }
-    return emp_error_set(err, EMP_EEXTERNAL, __FILE__, __LINE__, "gnuplot failed: %s",
-                         text);
+    if (strstr(text, "unknown or ambiguous terminal type") != NULL)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "this gnuplot has no terminal pdfcairo, which "
+                                           "draws PDF files (Debian: apt-get install "
+                                           "gnuplot-nox); SVG files need none");
+    return EMP_ERROR(EMP_EEXTERNAL, "gnuplot failed: %s", text);
 }
 
 static emp_status start(pid_t *child, FILE *script, int out, FILE *said, emp_error *err)
@@ -127,8 +137,17 @@ static emp_status copy_figure(FILE *file, const char *svg, const char *name,
     return EMP_OK;
 }
 
-/* All that gnuplot draws of the script; the caller frees it. */
-static emp_status draw(char **svg, FILE *script, emp_error *err)
+/* Whether the mark is among the last bytes. */
+static bool ends_with(const struct output *output, const char *mark)
+{
+    size_t from = output->size > TAIL_BYTES ? output->size - TAIL_BYTES : 0;
+
+    return output->text != NULL && strstr(output->text + from, mark) != NULL;
+}
+
+/* All that gnuplot draws of the script, which has the mark at its end. */
+static emp_status draw(struct output *figure, FILE *script, const char *mark,
+                       emp_error *err)
 {
     emp_status st = EMP_OK;
     int        ends[2] = {-1, -1}, state = 0;
@@ -141,12 +160,12 @@ static emp_status draw(char **svg, FILE *script, emp_error *err)
     EMP_TRY(start(&child, script, ends[1], said, err));
     close(ends[1]);
     ends[1] = -1;
-    EMP_TRY(read_all(svg, ends[0], err));
+    EMP_TRY(read_all(figure, ends[0], err));
     while (waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
     child = -1;
     if (WIFSIGNALED(state) && (WTERMSIG(state) == SIGINT || WTERMSIG(state) == SIGTERM))
         EMP_FAIL(EMP_EINTERRUPTED, "gnuplot was interrupted");
-    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0 || strstr(*svg, "</svg>") == NULL)
+    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0 || !ends_with(figure, mark))
         EMP_TRY(blame(said, err));
 
 cleanup:
@@ -158,29 +177,63 @@ cleanup:
     return st;
 }
 
+/* A script with its first lines; it has no name, so that nothing is left of it. */
+static emp_status begin_script(FILE **script, const char *terminal, emp_error *err)
+{
+    *script = tmpfile();
+    if (*script == NULL)
+        return EMP_ERROR(EMP_EIO, "no temporary file for gnuplot: %s", strerror(errno));
+    fprintf(*script, "set terminal %s\nset encoding utf8\n", terminal);
+    return EMP_OK;
+}
+
 emp_status emp_gnuplot_draw(FILE *file, int width, int height,
                             void (*write)(FILE *script, const void *what),
                             const void *what, const char *name, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char      *svg = NULL;
-    FILE      *script = tmpfile(); /* has no name: nothing is left of it */
+    emp_status    st = EMP_OK;
+    struct output svg = {0};
+    FILE         *script = NULL;
+    char          terminal[128];
 
-    if (script == NULL)
-        EMP_FAIL(EMP_EIO, "no temporary file for gnuplot: %s", strerror(errno));
-    fprintf(script,
-            "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,12'\n"
-            "set encoding utf8\n",
-            width, height);
+    snprintf(terminal, sizeof terminal,
+             "svg size %d,%d dynamic noenhanced font 'sans-serif,12'", width, height);
+    EMP_TRY(begin_script(&script, terminal, err));
     write(script, what);
-    EMP_TRY(draw(&svg, script, err));
+    EMP_TRY(draw(&svg, script, "</svg>", err));
     if (name == NULL)
-        fputs(svg, file);
+        fputs(svg.text, file);
     else
-        EMP_TRY(copy_figure(file, svg, name, err));
+        EMP_TRY(copy_figure(file, svg.text, name, err));
 
 cleanup:
     if (script != NULL) fclose(script);
-    emp_free(svg);
+    emp_free(svg.text);
+    return st;
+}
+
+emp_status emp_gnuplot_draw_pdf(FILE *file, double width, double height,
+                                void (*write)(FILE *script, const void *what),
+                                const void *what, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    struct output pdf = {0};
+    FILE         *script = NULL;
+    char          terminal[128];
+
+    if (!emp_gnuplot_exists())
+        EMP_FAIL(EMP_EUNSUPPORTED, "%s; it draws PDF files, and SVG files need none",
+                 EMP_GNUPLOT_ABSENCE);
+    snprintf(terminal, sizeof terminal,
+             "pdfcairo size %.4fin,%.4fin noenhanced fontscale 1 font 'Helvetica,9' lw 1",
+             width / POINTS_PER_INCH, height / POINTS_PER_INCH);
+    EMP_TRY(begin_script(&script, terminal, err));
+    write(script, what);
+    EMP_TRY(draw(&pdf, script, "%%EOF", err));
+    fwrite(pdf.text, 1, pdf.size, file);
+
+cleanup:
+    if (script != NULL) fclose(script);
+    emp_free(pdf.text);
     return st;
 }

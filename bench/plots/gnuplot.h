@@ -1,5 +1,5 @@
 /** \file bench/plots/gnuplot.h
- * gnuplot as a child process: a script goes in, an SVG figure comes out. No file is left
+ * gnuplot as a child process: a script goes in, a figure comes out, as SVG or PDF. No file is left
  * behind, whatever ends either of the two.
  */
 #ifndef EMP_BENCH_PLOTS_GNUPLOT_H
@@ -26,5 +26,13 @@ bool emp_gnuplot_exists(void);
 emp_status emp_gnuplot_draw(FILE *file, int width, int height,
                             void (*write)(FILE *script, const void *what),
                             const void *what, const char *name, emp_error *err);
+
+/** Draws a PDF file of one page of that many points, 72 of which are an inch. \a write adds the
+ * script likewise; its texts may be in single quotes alone.
+ * \retval EMP_EUNSUPPORTED  There is no gnuplot, or it lacks the terminal pdfcairo; the message
+ *                           says what to install. Else as emp_gnuplot_draw(). */
+emp_status emp_gnuplot_draw_pdf(FILE *file, double width, double height,
+                                void (*write)(FILE *script, const void *what),
+                                const void *what, emp_error *err);
 
 #endif /* EMP_BENCH_PLOTS_GNUPLOT_H */

@@ -2,6 +2,9 @@
 #include "bench/plots/html.h"
 
 #include <stdint.h>
+#include <string.h>
+
+#include "bench/plots/drawing.h"
 
 static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD */
 
@@ -31,22 +34,57 @@ static int character_length(const unsigned char *text)
     return length;
 }
 
+/* Copies the first character, and returns the text behind it. */
+static const char *take_character(const char *text, char character[EMP_CHARACTER_BYTES])
+{
+    int length = character_length((const unsigned char *)text);
+
+    memset(character, 0, EMP_CHARACTER_BYTES);
+    if (length == 0)
+        memcpy(character, REPLACEMENT, sizeof REPLACEMENT);
+    else
+        memcpy(character, text, (size_t)length);
+    return text + (length > 0 ? length : 1);
+}
+
+const char *emp_html_next(const char *text, char character[EMP_CHARACTER_BYTES])
+{
+    text = take_character(text, character);
+    if (character[0] == '\n' || character[0] == '\t') character[0] = ' ';
+    return text;
+}
+
 void emp_html_text(FILE *file, const char *text)
 {
-    const unsigned char *at = (const unsigned char *)text;
+    char character[EMP_CHARACTER_BYTES];
 
-    while (*at != '\0') {
-        int length = character_length(at);
-        switch (length == 0 ? 0 : *at) {
-        case 0: fputs(REPLACEMENT, file); break;
+    while (*text != '\0') {
+        text = take_character(text, character);
+        switch (character[0]) {
         case '&': fputs("&amp;", file); break;
         case '<': fputs("&lt;", file); break;
         case '>': fputs("&gt;", file); break;
         case '"': fputs("&quot;", file); break;
         case '\'': fputs("&#39;", file); break;
-        default: fwrite(at, 1, (size_t)length, file);
+        default: fputs(character, file);
         }
-        at += length > 0 ? length : 1;
+    }
+}
+
+void emp_html_base64(FILE *file, const char *bytes, size_t size)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *at = (const unsigned char *)bytes;
+
+    for (size_t i = 0; i < size; i += 3) {
+        uint32_t three = (uint32_t)at[i] << 16;
+        if (i + 1 < size) three |= (uint32_t)at[i + 1] << 8;
+        if (i + 2 < size) three |= at[i + 2];
+        fputc(digits[three >> 18], file);
+        fputc(digits[three >> 12 & 63], file);
+        fputc(i + 1 < size ? digits[three >> 6 & 63] : '=', file);
+        fputc(i + 2 < size ? digits[three & 63] : '=', file);
     }
 }
 
@@ -57,54 +95,66 @@ void emp_html_put(FILE *file, const char *before, const char *text, const char *
     fputs(after, file);
 }
 
+/* Drawings name their colours of texts, axes and grids; a page has its own for them. */
+#define RECOLOUR(colour, variable)                      \
+    "svg [fill=\"" colour "\"]{fill:var(" variable ")}" \
+    "svg [stroke=\"" colour "\"]{stroke:var(" variable ")}\n"
+
 static const char style[] =
-    ":root{color-scheme:light dark;--ink:#1b1f24;--soft:#59636e;--line:#d5dae0;"
-    "--paper:#fff;--tint:#f5f7f9}\n"
+    ":root{color-scheme:light dark;--ink:" EMP_INK ";--soft:" EMP_SOFT
+    ";--line:" EMP_FAINT ";--paper:#fff}\n"
     "@media (prefers-color-scheme:dark){:root{--ink:#e3e6ea;--soft:#9aa4ae;"
-    "--line:#39424c;--paper:#15191e;--tint:#1d2329}}\n"
-    "@media print{:root{--ink:#000;--soft:#444;--line:#bbb;--paper:#fff;--tint:#fff}"
-    ".figure,.scroll{break-inside:avoid}}\n"
+    "--line:#39424c;--paper:#15191e}}\n"
     "*{box-sizing:border-box}\n"
-    "body{margin:0 auto;max-width:70rem;padding:1.5rem 1.25rem 4rem;color:var(--ink);"
+    "body{margin:0 auto;max-width:90rem;padding:1.5rem 1.25rem 4rem;color:var(--ink);"
     "background:var(--paper);font:16px/1.5 system-ui,sans-serif;"
     "font-variant-numeric:tabular-nums}\n"
-    "h1{font-size:1.7rem;line-height:1.2;margin:0 0 .3rem}\n"
-    "h2{font-size:1.25rem;margin:2.6rem 0 .3rem;padding-top:.8rem;"
-    "border-top:1px solid var(--line)}\n"
+    "h1{font-size:clamp(1.25rem,5vw,1.7rem);line-height:1.2;margin:0 0 "
+    ".3rem;overflow-wrap:anywhere}\n"
+    "h2{font-size:clamp(1.1rem,4vw,1.25rem);margin:2.6rem 0 .3rem;padding-top:.8rem;"
+    "border-top:1px solid var(--line);overflow-wrap:anywhere}\n"
     "h3{font-size:1.02rem;margin:1.6rem 0 .4rem;overflow-wrap:anywhere}\n"
     "p{margin:.3rem 0 .7rem;max-width:48rem}\n"
     ".how,.note,figcaption{color:var(--soft);font-size:.92rem}\n"
-    "nav{font-size:.92rem;margin:.6rem 0}\nnav "
-    "a{margin-right:1.1rem;color:inherit;white-space:nowrap}\n"
+    ".note{overflow-wrap:anywhere}\n"
+    "figcaption b{color:var(--ink);font-weight:600}\n"
+    "figcaption a,nav a{color:inherit}\nfigcaption a{white-space:nowrap}\n"
+    "code{font-size:.92em;overflow-wrap:anywhere}\n"
+    "nav{font-size:.92rem;margin:.6rem 0}\n"
+    "nav a{display:inline-block;margin:0 1.1rem .2rem 0}\n"
     ".scroll{overflow-x:auto;margin:.5rem 0 1rem}\n"
-    "table{border-collapse:collapse;font-size:.88rem;white-space:nowrap}\n"
+    "table{border-collapse:collapse;width:max-content;font-size:.88rem;white-space:"
+    "nowrap}\n"
     "caption{text-align:left;font-weight:600;padding:.3rem 0}\n"
     "th,td{padding:.28rem .8rem .28rem 0;text-align:right;vertical-align:top;"
     "border-bottom:1px solid var(--line)}\n"
     "th{font-weight:600;color:var(--soft);vertical-align:bottom}\n"
+    "th[colspan]{text-align:left}\n"
     "th:first-child,td:first-child,.text{text-align:left}\n"
-    "td small{display:block;color:var(--soft);font-size:.8rem}\n"
-    "td.wrap{white-space:normal;max-width:22rem;min-width:5.5rem}\n"
-    "td.memory{white-space:normal;min-width:12rem}\n"
+    "td small{display:block;color:var(--soft);font-size:.85em}\n"
+    "td.wrap{white-space:normal;max-width:26rem}\n"
     "tr.best td:first-child{font-weight:700}\n"
-    ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr)"
+    ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr)"
     ");"
-    "gap:.8rem 1.6rem}\n"
-    ".small{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,10.5rem),"
-    "1fr));"
-    "gap:.6rem 1.2rem}\n"
-    ".figure{margin:.4rem 0;min-width:0}\n"
-    "figcaption{margin:0 0 .2rem}\n"
-    "svg{display:block;width:100%;height:auto;color:var(--ink)}\n"
-    "svg text{fill:var(--soft);font-family:system-ui,sans-serif}\n"
-    ".paper svg text{fill:inherit}\n"
-    "svg.plot path.gridline{opacity:.45}\n"
-    "svg .name{fill:var(--ink)}\nsvg .on{fill:#111}\nsvg .inverse{fill:#fff}\n"
-    ".wide{overflow-x:auto}\n.wide svg{min-width:42rem}\n"
-    ".legend{display:flex;flex-wrap:wrap;gap:.15rem 1.1rem;font-size:.88rem;padding:0;"
-    "margin:.3rem 0 .6rem;list-style:none}\n"
-    ".legend li{display:flex;align-items:center;gap:.4rem;overflow-wrap:anywhere}\n"
-    ".legend svg{width:1.7rem;flex:none}\n";
+    "gap:.8rem 1.6rem;align-items:end}\n"
+    ".figure{margin:1.2rem 0 .8rem;min-width:0}\n"
+    "figcaption{margin:0 0 .2rem;max-width:48rem}\n"
+    "svg{display:block;width:100%;height:auto}\n"
+    "svg.plot{color:var(--ink)}\nsvg.plot text{fill:var(--soft);font-family:sans-serif}\n"
+    "svg.plot path.gridline{opacity:.45}\n.paper svg.plot text{fill:inherit}\n" RECOLOUR(
+        EMP_INK, "--ink") RECOLOUR(EMP_SOFT, "--soft")
+        RECOLOUR(EMP_FAINT,
+                 "--line") "@media "
+                           "print{:root{color-scheme:light;--ink:#000;--soft:#444;--line:"
+                           "#bbb;--paper:#fff}"
+                           "body{max-width:none;padding:0;font-size:10pt}"
+                           ".figure,tr{break-inside:avoid}h2,caption{break-after:avoid}"
+                           ".scroll{overflow:visible}svg{min-width:0!important}.pair{"
+                           "display:block}"
+                           "table{width:auto;font-size:7.5pt;white-space:normal}th,td{"
+                           "padding-right:"
+                           ".4rem}"
+                           "figcaption a,nav{display:none}}\n";
 
 void emp_html_begin(FILE *file, const char *title)
 {

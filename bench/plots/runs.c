@@ -15,10 +15,9 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "run/archive.h"
-#include "search/method.h"
 
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
-                  TIMING[] = ".timing.json";
+                  TIMING[] = ".timing.json", REFUSED[] = ".refused.txt";
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -30,24 +29,28 @@ static bool ends_with(const char *text, const char *ending)
 /* ---- one record ---------------------------------------------------------------------- */
 
 /* run.h5 has its timing in run.timing.json. */
-static emp_status find_timing(emp_report_run *run, emp_error *err)
+static emp_status find_timing(const emp_report_runs *runs, emp_report_run *run,
+                              emp_error *err)
 {
     emp_status st = EMP_OK;
+    emp_error  why = {0};
     size_t     length = strlen(run->path), size = length + sizeof TIMING;
     char      *path = EMP_NEW_ARRAY(char, size);
 
-    emp_timing timing = {0};
-
-    run->elapsed_s = NAN;
+    run->timing.elapsed_s = run->timing.cpu_s = NAN;
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the timing of %s", run->path);
     if (ends_with(run->path, RECORD)) length -= strlen(RECORD);
     snprintf(path, size, "%.*s%s", (int)length, run->path, TIMING);
     if (access(path, F_OK) != 0) goto cleanup;
-    EMP_TRY(emp_timing_load(&timing, path, err));
-    run->elapsed_s = timing.elapsed_s;
+    st = emp_timing_load(&run->timing, path, &why);
+    if (st == EMP_OK) goto cleanup;
+    if (st == EMP_ENOMEM) EMP_FAIL(st, "%s", why.msg);
+    emp_timing_clear(&run->timing);
+    run->timing.elapsed_s = run->timing.cpu_s = NAN;
+    st = EMP_OK;
+    if (runs->warn != NULL) runs->warn("%s", why.msg);
 
 cleanup:
-    emp_timing_clear(&timing);
     emp_free(path);
     return st;
 }
@@ -55,19 +58,28 @@ cleanup:
 static void clear_run(emp_report_run *run)
 {
     emp_record_clear(&run->record);
+    emp_timing_clear(&run->timing);
     emp_free(run->path);
+}
+
+static int64_t time_of_change(const char *path)
+{
+    struct stat info;
+
+    if (stat(path, &info) != 0) return 0;
+    return (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
 }
 
 static emp_status add_file(emp_report_runs *runs, const char *path, emp_error *err)
 {
     emp_status     st = EMP_OK;
-    emp_report_run run = {.path = emp_strdup(path)};
+    emp_report_run run = {.path = emp_strdup(path), .changed_ns = time_of_change(path)};
 
     if (run.path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
     EMP_TRY(emp_record_load(&run.record, path, err));
     if (run.record.evaluations == 0)
         EMP_FAIL(EMP_EFORMAT, "%s has no evaluation yet; leave it out", path);
-    EMP_TRY(find_timing(&run, err));
+    EMP_TRY(find_timing(runs, &run, err));
     if (runs->run_count == runs->run_limit) {
         int32_t         limit = runs->run_limit > 0 ? 2 * runs->run_limit : 8;
         emp_report_run *grown = emp_realloc(runs->run, (size_t)limit, sizeof *grown);
@@ -85,38 +97,78 @@ cleanup:
 
 /* ---- a folder ------------------------------------------------------------------------ */
 
-static int is_record_name(const struct dirent *entry)
+/* What runs leave beside their records. */
+static bool is_companion(const char *name)
 {
-    return ends_with(entry->d_name, RECORD) && !ends_with(entry->d_name, CHECKPOINT);
+    return ends_with(name, TIMING) || ends_with(name, CHECKPOINT) ||
+           ends_with(name, REFUSED);
 }
 
+static int is_of_interest(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+           !is_companion(entry->d_name);
+}
+
+/* What in a folder is no record. */
+struct skipped {
+    int32_t   count;
+    emp_error first;
+};
+
+/* Adds a record; what is none is counted. */
 static emp_status add_entry(emp_report_runs *runs, const char *folder, const char *name,
-                            emp_error *err)
+                            struct skipped *skipped, emp_error *err)
 {
     emp_status st = EMP_OK;
+    emp_error  why = {0};
     size_t     size = strlen(folder) + strlen(name) + 2;
     char      *path = EMP_NEW_ARRAY(char, size);
 
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", name);
     snprintf(path, size, "%s/%s", folder, name);
-    EMP_TRY(add_file(runs, path, err));
+    if (ends_with(name, RECORD))
+        st = add_file(runs, path, &why);
+    else
+        st = emp_error_set(&why, EMP_EFORMAT, __FILE__, __LINE__, "%s is no run record",
+                           path);
+    if (st == EMP_ENOMEM) EMP_FAIL(st, "%s", why.msg);
+    if (st != EMP_OK && skipped->count++ == 0) skipped->first = why;
+    st = EMP_OK;
 
 cleanup:
     emp_free(path);
     return st;
 }
 
+static void tell_skipped(const emp_report_runs *runs, const char *folder,
+                         const struct skipped *skipped)
+{
+    if (runs->warn == NULL || skipped->count == 0) return;
+    if (skipped->count == 1)
+        runs->warn("1 file of %s is skipped: %s", folder, skipped->first.msg);
+    else
+        runs->warn("%d files of %s are skipped; of the first, %s", skipped->count, folder,
+                   skipped->first.msg);
+}
+
 static emp_status add_folder(emp_report_runs *runs, const char *folder, emp_error *err)
 {
     emp_status      st = EMP_OK;
     struct dirent **entry = NULL;
-    int             count = scandir(folder, &entry, is_record_name, alphasort);
+    struct skipped  skipped = {0};
+    int32_t         before = runs->run_count;
+    int             count = scandir(folder, &entry, is_of_interest, alphasort);
 
     if (count < 0) EMP_FAIL(EMP_EIO, "%s cannot be read: %s", folder, strerror(errno));
-    if (count == 0)
-        EMP_FAIL(EMP_EIO, "the folder %s has no run record (*.h5) in it", folder);
     for (int i = 0; i < count; i++)
-        EMP_TRY(add_entry(runs, folder, entry[i]->d_name, err));
+        EMP_TRY(add_entry(runs, folder, entry[i]->d_name, &skipped, err));
+    if (runs->run_count == before && skipped.count > 0)
+        EMP_FAIL(EMP_EIO, "the folder %s has no run record (*.h5) in it: %s", folder,
+                 skipped.first.msg);
+    if (runs->run_count == before)
+        EMP_FAIL(EMP_EIO, "the folder %s has no run record (*.h5) in it", folder);
+    tell_skipped(runs, folder, &skipped);
 
 cleanup:
     for (int i = 0; i < count; i++) free(entry[i]);
@@ -176,6 +228,13 @@ static int compare_seeds(const emp_record *a, const emp_record *b)
     return 0;
 }
 
+static bool is_same_run(const emp_record *a, const emp_record *b)
+{
+    return compare_problems(a, b) == 0 && compare_series(a, b) == 0 &&
+           compare_seeds(a, b) == 0;
+}
+
+/* Of one run, the newer record comes first. */
 static int compare_runs(const void *left, const void *right)
 {
     const emp_report_run *a = left, *b = right;
@@ -183,7 +242,9 @@ static int compare_runs(const void *left, const void *right)
 
     if (order == 0) order = compare_series(&a->record, &b->record);
     if (order == 0) order = compare_seeds(&a->record, &b->record);
-    return order != 0 ? order : strcmp(a->path, b->path);
+    if (order != 0) return order;
+    RETURN_ORDER(b->changed_ns, a->changed_ns);
+    return strcmp(a->path, b->path);
 }
 
 /* ---- series and groups --------------------------------------------------------------- */
@@ -225,42 +286,64 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
         emp_text_add(&label, ", commit %s%s", r->commit, r->is_dirty ? ", modified" : "");
 }
 
-static emp_score score_of(const emp_report_run *run)
+emp_score emp_report_run_score(const emp_report_run *run)
 {
     return (emp_score){.step_time_s = run->record.best_step_time_s,
                        .is_feasible = run->record.is_feasible};
+}
+
+/* Of sorted runs, leaves those out that are older than another record of the same run. */
+static void drop_older(emp_report_runs *runs)
+{
+    int32_t kept = 0, dropped = 0, first = -1; /* the newer of the first pair */
+
+    for (int32_t i = 0; i < runs->run_count; i++) {
+        emp_report_run *run = &runs->run[i];
+        if (kept == 0 || !is_same_run(&runs->run[kept - 1].record, &run->record)) {
+            runs->run[kept++] = *run;
+            continue;
+        }
+        if (dropped++ == 0) first = kept - 1;
+        if (dropped == 1 && runs->warn != NULL)
+            runs->warn("%s and %s are of the same run; the first is newer and is taken",
+                       runs->run[first].path, run->path);
+        clear_run(run);
+    }
+    if (dropped > 1 && runs->warn != NULL)
+        runs->warn("%d older records of runs are left out in all", dropped);
+    runs->run_count = kept;
+}
+
+static void add_to_group(emp_report_runs *runs, int32_t index, bool is_group,
+                         bool is_series)
+{
+    if (is_group)
+        runs->group[runs->group_count++] = (emp_report_group){
+            .first_series = runs->series_count, .first_run = index, .best_run = index};
+    emp_report_group *g = &runs->group[runs->group_count - 1];
+    if (is_series) {
+        runs->series[runs->series_count++].first_run = index;
+        g->series_count++;
+    }
+    emp_score score = emp_report_run_score(&runs->run[index]);
+    emp_score best = emp_report_run_score(&runs->run[g->best_run]);
+    if (emp_score_is_better(&score, &best)) g->best_run = index;
+    runs->series[runs->series_count - 1].run_count++;
+    g->run_count++;
 }
 
 emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)
 {
     if (runs->run_count > 0)
         qsort(runs->run, (size_t)runs->run_count, sizeof *runs->run, compare_runs);
+    drop_older(runs);
     EMP_CHECK(EMP_ALLOC(runs->series, (size_t)runs->run_count));
     EMP_CHECK(EMP_ALLOC(runs->group, (size_t)runs->run_count));
     for (int32_t i = 0; i < runs->run_count; i++) {
         const emp_record *r = &runs->run[i].record;
         const emp_record *last = i > 0 ? &runs->run[i - 1].record : NULL;
         bool              is_group = last == NULL || compare_problems(last, r) != 0;
-        bool              is_series = is_group || compare_series(last, r) != 0;
-
-        if (!is_series && compare_seeds(last, r) == 0)
-            return EMP_ERROR(EMP_EINVAL,
-                             "%s and %s are of the same run; name one of them",
-                             runs->run[i - 1].path, runs->run[i].path);
-        if (is_group)
-            runs->group[runs->group_count++] = (emp_report_group){
-                .first_series = runs->series_count, .first_run = i, .best_run = i};
-        if (is_series) {
-            emp_report_series *s = &runs->series[runs->series_count++];
-            s->first_run = i;
-            runs->group[runs->group_count - 1].series_count++;
-        }
-        emp_report_group *g = &runs->group[runs->group_count - 1];
-        emp_score         score = score_of(&runs->run[i]),
-                  best = score_of(&runs->run[g->best_run]);
-        if (emp_score_is_better(&score, &best)) g->best_run = i;
-        runs->series[runs->series_count - 1].run_count++;
-        g->run_count++;
+        add_to_group(runs, i, is_group, is_group || compare_series(last, r) != 0);
     }
     for (int32_t i = 0; i < runs->group_count; i++) {
         const emp_report_group *g = &runs->group[i];

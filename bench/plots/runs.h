@@ -14,13 +14,16 @@
 #define EMP_BENCH_PLOTS_RUNS_H
 
 #include "run/store/store.h"
+#include "run/timing.h"
+#include "search/method.h"
 
 enum { EMP_REPORT_LABEL_BYTES = 512 };
 
 typedef struct {
     char      *path; /**< owned */
     emp_record record;
-    double     elapsed_s; /**< from the .timing.json beside it; NaN = there is none */
+    emp_timing timing; /**< from the .timing.json beside it; times are NaN without one */
+    int64_t    changed_ns; /**< when the file was last changed */
 } emp_report_run;
 
 typedef struct {
@@ -36,6 +39,8 @@ typedef struct {
 
 /** Zero-initialise. Arrays are owned; series and groups are there once grouped. */
 typedef struct {
+    /** OPTIONAL. Told, in one sentence, what is left out. */
+    void (*warn)(const char *format, ...);
     emp_report_run    *run;
     int32_t            run_count, run_limit;
     emp_report_series *series;
@@ -44,18 +49,23 @@ typedef struct {
     int32_t            group_count;
 } emp_report_runs;
 
-/** Loads a record, or all records of a folder (checkpoints in it are left out).
+/** Loads a record, or all records of a folder. Other files in a folder are left out; of those
+ * that runs do not leave there, a warning names the first and the number. A timing file that
+ * cannot be read counts as absent, with a warning.
  * \retval EMP_EIO      No such file, or no record in the folder.
- * \retval EMP_EFORMAT  Not a record or torn, a run that has evaluated nothing yet, or a
- *                      broken timing file; the message names the file.
+ * \retval EMP_EFORMAT  A file that was named is no record or torn, or of a run that has
+ *                      evaluated nothing yet; the message names the file.
  * \retval EMP_ENOMEM */
 emp_status emp_report_runs_add(emp_report_runs *runs, const char *path, emp_error *err);
 
-/** Sorts the runs and finds series and groups. O(n log n).
- * \retval EMP_EINVAL  Two records are of the same run; the message names both.
+/** Sorts the runs and finds series and groups. Of several records of one run the one that was
+ * changed last stays, with a warning that names it. O(n log n).
  * \retval EMP_ENOMEM */
 emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err);
 
 void emp_report_runs_clear(emp_report_runs *runs);
+
+/** The best of a run. */
+emp_score emp_report_run_score(const emp_report_run *run);
 
 #endif /* EMP_BENCH_PLOTS_RUNS_H */

@@ -1,32 +1,29 @@
 /** \file bench/report/page.h
- * The whole page: tables, learning curves, quality, placement, timeline.
+ * A report: one page of tables and figures, or one of its figures as a file.
  */
 #ifndef EMP_BENCH_REPORT_PAGE_H
 #define EMP_BENCH_REPORT_PAGE_H
 
-#include <signal.h>
 #include <stdio.h>
 
-#include "bench/plots/runs.h"
-#include "sim/problem/problem.h"
+#include "bench/report/study.h"
 
-typedef struct {
-    /** Makes the problem of a record again; it stays valid until the next call. A failure
-     * but EMP_ENOMEM leaves the two sections that need it with the message. */
-    emp_status (*get_problem)(void *context, const emp_record *record,
-                              const emp_problem **problem, emp_error *err);
-    /** Told of each record whose two sections are left out, and why; or NULL. */
-    void (*on_absence)(void *context, const emp_record *record, const char *why);
-    void                        *context;
-    const volatile sig_atomic_t *stop; /**< NULL = is never asked to */
-    bool has_figures; /**< gnuplot is there; else a sentence says what to install */
-} emp_report_params;
-
-/** Writes the page of grouped runs.
+/** Writes the page of grouped runs. Its figures are the same to the byte for the same records;
+ * its date is that of SOURCE_DATE_EPOCH where the environment has it.
  * \retval EMP_EINTERRUPTED  It was asked to stop.
- * \retval EMP_EEXTERNAL     gnuplot failed.
  * \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_report_write(FILE *file, const emp_report_runs *runs,
                             const emp_report_params *params, emp_error *err);
+
+/** Writes one figure by its name (emp_figure_full_name()), as SVG or PDF.
+ * \retval EMP_EINVAL  There is no such figure, or it has nothing to show; the message says
+ *                     which there are, or why. Else as emp_study_create() and
+ *                     emp_drawing_print_pdf(). */
+emp_status emp_report_write_figure(FILE *file, const emp_report_runs *runs,
+                                   const emp_report_params *params, const char *name,
+                                   bool is_pdf, emp_error *err);
+
+/** Prints the names of the figures and what they show, a line each. */
+void emp_report_list_figures(FILE *file, const emp_report_runs *runs);
 
 #endif /* EMP_BENCH_REPORT_PAGE_H */

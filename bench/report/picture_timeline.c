@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <math.h>
+#include <stdio.h>
 
 #include "base/text/units.h"
+#include "bench/plots/axis.h"
 #include "bench/plots/colours.h"
-#include "bench/plots/html.h"
+#include "bench/plots/labels.h"
 #include "bench/report/pictures.h"
 
-/* Sizes in units of the picture, which is scaled to the page. A bin is one unit wide. */
+/* Pixels. A bin is one wide. */
 enum {
     LEFT = 100,
-    WIDTH = LEFT + EMP_TIMELINE_BINS,
-    COMPUTE = 16, /* heights of tracks */
+    RIGHT = 20,
+    WIDTH = LEFT + EMP_TIMELINE_BINS + RIGHT,
+    COMPUTE = 18, /* heights of tracks */
     COPY = 7,
     GAP = 9, /* between devices */
-    AXIS = 22,
+    AXIS = 24,
+    FONT = 12,
+    MARKS = 9,
     LEVELS = 4 /* of busy shares that are told apart */
 };
 
 static const char *const track_name[EMP_TRACK_COUNT] = {"computes", "receives", "sends"};
+static const emp_paint   idle = {.colour = "#808080", .opacity = 0.1};
 
 static int height_of(int32_t kind) { return kind == EMP_TRACK_COMPUTE ? COMPUTE : COPY; }
 
@@ -33,98 +39,82 @@ static int level_of(float busy)
 }
 
 /* Neighbouring bins of one level are one rectangle; the busier the less transparent. */
-static void draw_track(FILE *file, const emp_track *track, int y, int height,
+static void draw_track(emp_drawing *d, const emp_track *track, double y, int height,
                        const char *colour)
 {
-    fprintf(file, "<g fill=\"%s\">\n", colour);
     for (int32_t bin = 0; bin < EMP_TIMELINE_BINS;) {
         int32_t first = bin;
         int     level = level_of(track->busy_frac[bin]);
         while (bin < EMP_TIMELINE_BINS && level_of(track->busy_frac[bin]) == level) bin++;
         if (level == 0) continue;
-        fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", LEFT + first,
-                y, bin - first, height);
-        if (level < LEVELS) fprintf(file, " opacity=\"%.2f\"", (double)level / LEVELS);
-        fputs("/>\n", file);
+        emp_drawing_rectangle(
+            d, (emp_box){LEFT + first, y, bin - first, height},
+            &(emp_paint){.colour = colour, .opacity = (double)level / LEVELS});
     }
-    fputs("</g>\n", file);
 }
 
-static int draw_device(FILE *file, const emp_timeline *t, const emp_machine *machine,
-                       emp_device_id d, int y)
+/* Returns where the next device begins. */
+static double draw_device(emp_drawing *d, const emp_timeline *t,
+                          const emp_machine *machine, emp_device_id device, double y)
 {
-    double step = (double)t->result.step_time_ns;
+    double      step = (double)t->result.step_time_ns;
+    const char *colour = emp_report_device_colour(machine, device);
+    char        text[128], time[32];
 
-    fprintf(file,
-            "<text class=\"name\" x=\"%d\" y=\"%d\" font-size=\"12\" "
-            "text-anchor=\"end\">%c ",
-            LEFT - 8, y + 12, emp_report_device_letter(d));
-    emp_html_text(file, machine->device[d].name);
-    fputs("</text>\n", file);
+    snprintf(text, sizeof text, "%c %s", emp_report_device_letter(device),
+             machine->device[device].name);
+    emp_drawing_text(d, LEFT - 8, y + 13, text,
+                     &(emp_lettering){NULL, FONT, EMP_ANCHOR_END, false});
     for (int32_t kind = 0; kind < EMP_TRACK_COUNT; kind++) {
-        const emp_track *track = emp_timeline_at(t, d, (emp_track_kind)kind);
-        char             text[32];
-        if (!is_drawn(t, d, kind)) continue;
-        fputs("<g><title>", file);
-        emp_html_text(file, machine->device[d].name);
-        fprintf(
-            file, " %s for %s, %.1f %% of the step</title>\n", track_name[kind],
-            emp_units_format_seconds((double)track->busy_ns * 1e-9, text, sizeof text),
+        const emp_track *track = emp_timeline_at(t, device, (emp_track_kind)kind);
+        if (!is_drawn(t, device, kind)) continue;
+        snprintf(
+            text, sizeof text, "%s %s for %s, %.1f %% of the step",
+            machine->device[device].name, track_name[kind],
+            emp_units_format_seconds((double)track->busy_ns * 1e-9, time, sizeof time),
             step > 0 ? 100.0 * (double)track->busy_ns / step : 0.0);
-        fprintf(file,
-                "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#808080\" "
-                "opacity=\"0.1\"/>\n",
-                LEFT, y, EMP_TIMELINE_BINS, height_of(kind));
-        draw_track(file, track, y, height_of(kind),
-                   kind == EMP_TRACK_COMPUTE ? emp_report_device_colour(machine, d)
-                                             : "currentColor");
-        fputs("</g>\n", file);
+        emp_drawing_begin(d, text);
+        emp_drawing_rectangle(d, (emp_box){LEFT, y, EMP_TIMELINE_BINS, height_of(kind)},
+                              &idle);
+        draw_track(d, track, y, height_of(kind),
+                   kind == EMP_TRACK_COMPUTE ? colour : EMP_SOFT);
+        emp_drawing_end(d);
         y += height_of(kind) + 1;
     }
     return y + GAP;
 }
 
-/* Marks at 1, 2 or 5 times a power of ten, four to ten of them. */
-static void draw_axis(FILE *file, double step_s, int y)
+static void draw_axis(emp_drawing *d, double step_s, double y)
 {
-    double unit = step_s > 0 ? pow(10.0, floor(log10(step_s / 4))) : 1.0;
-    char   text[32];
+    emp_axis axis = {0, step_s, false, LEFT, LEFT + EMP_TIMELINE_BINS};
+    double   mark[EMP_AXIS_MARKS];
+    int32_t  count = emp_axis_marks(&axis, MARKS, mark);
+    char     text[32];
 
-    if (step_s / unit > 20)
-        unit *= 5;
-    else if (step_s / unit > 10)
-        unit *= 2;
-    for (double at = 0; at <= step_s * 1.0001; at += unit) {
-        double x = LEFT + (step_s > 0 ? at / step_s * EMP_TIMELINE_BINS : 0);
-        fprintf(
-            file,
-            "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%d\" stroke=\"#808080\" "
-            "stroke-width=\"0.5\" opacity=\"0.5\"/>"
-            "<text x=\"%.1f\" y=\"%d\" font-size=\"11\" text-anchor=\"%s\">%s</text>\n",
-            x, x, y, x, y + 14,
-            at == 0                             ? "start"
-            : x > LEFT + EMP_TIMELINE_BINS - 20 ? "end"
-                                                : "middle",
-            at == 0 ? "0" : emp_units_format_seconds(at, text, sizeof text));
+    for (int32_t i = 0; i < count; i++) {
+        double      x = emp_axis_place(&axis, mark[i]);
+        const char *label =
+            mark[i] == 0 ? "0" : emp_units_format_seconds(mark[i], text, sizeof text);
+        double half = emp_label_width(label, FONT) / 2;
+        emp_drawing_segment(d, x, 0, x, y, &(emp_paint){.colour = EMP_FAINT});
+        emp_drawing_text(d, fmin(x, WIDTH - half), y + 16, label,
+                         &(emp_lettering){EMP_SOFT, FONT, EMP_ANCHOR_MIDDLE, false});
     }
 }
 
-void emp_picture_timeline(FILE *file, const emp_timeline *timeline,
+void emp_picture_timeline(emp_drawing *d, const char *name, const emp_timeline *timeline,
                           const emp_machine *machine)
 {
-    int height = AXIS, y = 0;
+    double height = AXIS, y = 0;
 
-    for (emp_device_id d = 0; d < timeline->device_count; d++) {
+    for (emp_device_id device = 0; device < timeline->device_count; device++) {
         height += GAP;
         for (int32_t kind = 0; kind < EMP_TRACK_COUNT; kind++)
-            height += is_drawn(timeline, d, kind) ? height_of(kind) + 1 : 0;
+            height += is_drawn(timeline, device, kind) ? height_of(kind) + 1 : 0;
     }
-    fprintf(file,
-            "<svg class=\"timeline\" role=\"img\" aria-label=\"timeline of a step\" "
-            "viewBox=\"0 0 %d %d\">\n",
-            WIDTH, height);
-    draw_axis(file, (double)timeline->result.step_time_ns * 1e-9, height - AXIS);
-    for (emp_device_id d = 0; d < timeline->device_count; d++)
-        y = draw_device(file, timeline, machine, d, y);
-    fputs("</svg>\n", file);
+    emp_drawing_init(d, name, "timeline of a step: when devices compute and copy", WIDTH,
+                     height);
+    draw_axis(d, (double)timeline->result.step_time_ns * 1e-9, height - AXIS);
+    for (emp_device_id device = 0; device < timeline->device_count; device++)
+        y = draw_device(d, timeline, machine, device, y);
 }

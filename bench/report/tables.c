@@ -34,7 +34,7 @@ static double traffic_of(const emp_report_run *run)
     return (double)run->record.traffic_bytes;
 }
 
-static double elapsed_of(const emp_report_run *run) { return run->elapsed_s; }
+static double elapsed_of(const emp_report_run *run) { return run->timing.elapsed_s; }
 
 /* Median over the seeds, and the range; \a value is room for one a run. */
 static emp_value summary_of(const emp_report_run *run, int32_t                     count,
@@ -154,8 +154,25 @@ static void add_result(emp_sheet *s, const emp_report_series *series,
         summary_of(run, n, traffic_of, value), EMP_V(peaks));
 }
 
+static void note_bound(emp_sheet *s, const emp_record *best, double bound_s)
+{
+    char text[48];
+
+    if (isnan(bound_s)) return;
+    emp_units_format_seconds(bound_s, text, sizeof text);
+    if (best->is_feasible)
+        emp_sheet_note(
+            s,
+            "Lower bound: %s. No placement that fits takes less; the best here "
+            "takes %.1f %% more.",
+            text, 100 * (best->best_step_time_s / bound_s - 1));
+    else
+        emp_sheet_note(s, "Lower bound: %s. No placement that fits takes less.", text);
+}
+
 emp_status emp_report_tables(FILE *file, const emp_report_runs *runs,
-                             const emp_report_group *group, emp_error *err)
+                             const emp_report_group *group, double bound_s,
+                             emp_error *err)
 {
     emp_status st = EMP_OK;
     double    *value = EMP_NEW_ARRAY(double, (size_t)group->run_count);
@@ -175,8 +192,9 @@ emp_status emp_report_tables(FILE *file, const emp_report_runs *runs,
         add_setup(&setup, run, s->run_count);
         add_result(&result, s, run, value);
     }
-    EMP_TRY(emp_sheet_print_html(file, &setup, emp_html_text, err));
+    note_bound(&result, &runs->run[group->best_run].record, bound_s);
     EMP_TRY(emp_sheet_print_html(file, &result, emp_html_text, err));
+    EMP_TRY(emp_sheet_print_html(file, &setup, emp_html_text, err));
 
 cleanup:
     emp_sheet_clear(&setup);

@@ -9,8 +9,10 @@
 #include "bench/plots/runs.h"
 
 /** The two tables of a group, a line a series.
+ * \param bound_s  No step that fits is faster; NaN = is not known.
  * \retval EMP_ENOMEM */
 emp_status emp_report_tables(FILE *file, const emp_report_runs *runs,
-                             const emp_report_group *group, emp_error *err);
+                             const emp_report_group *group, double bound_s,
+                             emp_error *err);
 
 #endif /* EMP_BENCH_REPORT_TABLES_H */

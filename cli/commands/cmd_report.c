@@ -1,43 +1,93 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace report RUN...: a page from run records. */
+/* emplace report RUN...: a page from run records, or one of its figures. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/io/atomic_file.h"
-#include "bench/plots/gnuplot.h"
 #include "bench/report/page.h"
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
 #include "cli/stop.h"
 
+enum { KEY_FIGURE = 256 };
+
 struct args {
     emp_report_runs runs;
     const char     *out;
+    const char     *figure;  /* NULL = the page */
     const char     *machine; /* NULL = the one that a record names */
-    emp_status      status;  /* of reading records */
+    bool            is_pdf, is_forced;
+    emp_status      status; /* of reading records */
     emp_error       err;
 };
 
 static const struct argp_option options[] = {
-    {"out", 'o', "FILE", 0, "Write the page to FILE", 0},
+    {"out", 'o', "FILE", 0,
+     "Write the page to FILE (default report.html), or a figure to FILE.svg or FILE.pdf",
+     0},
+    {"figure", KEY_FIGURE, "NAME", 0,
+     "Write one figure of the page alone: curves, clock, placements, timeline, means or "
+     "metrics; of the second problem curves-2, and so on. NAME list lists them",
+     0},
     {"machine", 'm', "NAME|FILE", 0,
-     "The machine of all runs, where the record's name of it is not enough: a file", 0},
+     "The machine of all runs, in place of the one that the records name", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
 static const char doc[] =
     "Make one page, which needs no network, from run records (.h5) or folders of them: "
-    "tables, learning curves, quality against samples and seconds, the best placement as "
-    "a "
-    "grid, the timeline of its step.\v"
-    "Curves are drawn by gnuplot (Debian package gnuplot-nox); without it the page has "
-    "all "
-    "the rest.\n\n"
+    "the "
+    "best step times, beside Table 1 of the paper where the runs are of its tasks; "
+    "learning "
+    "curves against placements scored and time, with the lower bound; the placements "
+    "side "
+    "by side; the timeline of the best one's step. Each figure can be saved from the "
+    "page "
+    "as SVG.\v"
+    "Other files in a folder are skipped. Of two records of one run the newer is taken. "
+    "PDF files are drawn by gnuplot (Debian package gnuplot-nox).\n\n"
     "  emplace place rnnlm --machine k40x2 --method expert --record expert.h5\n"
     "  emplace train rnnlm --machine k40x2 --budget 2000 --record hdp.h5\n"
-    "  emplace report expert.h5 hdp.h5 --out report.html\n"
-    "  emplace report runs --out report.html        what emplace table 1 left\n"
+    "  emplace report expert.h5 hdp.h5 --out rnnlm.html\n"
+    "  emplace report runs                          what emplace table 1 left\n"
+    "  emplace report runs --figure list\n"
+    "  emplace report runs --figure curves --out curves.pdf\n"
+    "  emplace report runs --figure placements-2 --out nmt.svg\n"
     "  emplace report run.h5 --machine my/machine.yaml --out report.html";
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+
+    return length >= tail && strcasecmp(text + length - tail, ending) == 0;
+}
+
+static bool lists_figures(const struct args *args)
+{
+    return args->figure != NULL && strcmp(args->figure, "list") == 0;
+}
+
+static void check_usage(struct args *args)
+{
+    if (args->runs.run_count == 0 && args->status == EMP_OK)
+        cli_usage_error("report needs a run record, or a folder of them");
+    if (lists_figures(args)) return;
+    if (args->figure == NULL) {
+        if (args->out == NULL) args->out = "report.html";
+        if (ends_with(args->out, ".pdf") || ends_with(args->out, ".svg"))
+            cli_usage_error("the page is HTML; --figure NAME writes a figure to %s",
+                            args->out);
+        return;
+    }
+    if (args->out == NULL)
+        cli_usage_error("--out is missing: the file of the figure, FILE.svg or FILE.pdf");
+    args->is_pdf = ends_with(args->out, ".pdf");
+    if (!args->is_pdf && !ends_with(args->out, ".svg"))
+        cli_usage_error("a figure is written to FILE.svg or FILE.pdf, not \"%s\"",
+                        args->out);
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -46,15 +96,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'o': args->out = arg; return 0;
     case 'm': args->machine = arg; return 0;
+    case KEY_FIGURE: args->figure = arg; return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (args->status == EMP_OK)
             args->status = emp_report_runs_add(&args->runs, arg, &args->err);
         return 0;
-    case ARGP_KEY_END:
-        if (args->runs.run_count == 0 && args->status == EMP_OK)
-            cli_usage_error("report needs a run record, or a folder of them");
-        if (args->out == NULL) cli_usage_error("--out is missing: the file of the page");
-        return 0;
+    case ARGP_KEY_END: check_usage(args); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -81,11 +129,11 @@ static emp_status make_problem(void *context, const emp_record *record,
 static void warn_of_absence(void *context, const emp_record *record, const char *why)
 {
     (void)context;
-    cli_warn("the page has no placement and timeline of %s on %s: %s", record->workload,
-             record->machine, why);
+    cli_warn("lower bound, placements and timeline of %s on %s are left out: %s",
+             record->workload, record->machine, why);
 }
 
-static emp_status write_page(const struct args *args, emp_error *err)
+static emp_status write_report(const struct args *args, emp_error *err)
 {
     emp_status        st = EMP_OK;
     emp_atomic_file   file = {0};
@@ -93,13 +141,14 @@ static emp_status write_page(const struct args *args, emp_error *err)
     emp_report_params params = {.get_problem = make_problem,
                                 .on_absence = warn_of_absence,
                                 .context = &maker,
-                                .stop = cli_stop_flag(),
-                                .has_figures = emp_gnuplot_exists()};
+                                .stop = cli_stop_flag()};
 
-    if (!params.has_figures)
-        cli_warn("%s; the page is made without curves", EMP_GNUPLOT_ABSENCE);
     EMP_TRY(emp_atomic_file_open(&file, args->out, err));
-    EMP_TRY(emp_report_write(file.stream, &args->runs, &params, err));
+    if (args->figure == NULL)
+        EMP_TRY(emp_report_write(file.stream, &args->runs, &params, err));
+    else
+        EMP_TRY(emp_report_write_figure(file.stream, &args->runs, &params, args->figure,
+                                        args->is_pdf, err));
     EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
@@ -112,18 +161,23 @@ emp_status cmd_report(int argc, char **argv, emp_error *err)
 {
     const struct argp argp = {options, parse, "RUN...", doc, NULL, NULL, NULL};
     emp_status        st = EMP_OK;
-    struct args       args = {0};
+    struct args       args = {.runs.warn = cli_warn};
 
     cli_parse(&argp, argc, argv, &args);
     if (args.status != EMP_OK) EMP_FAIL(args.status, "%s", args.err.msg);
+    EMP_TRY(emp_report_runs_group(&args.runs, err));
+    if (lists_figures(&args)) {
+        emp_report_list_figures(stdout, &args.runs);
+        goto cleanup;
+    }
     EMP_TRY(cli_check_output(args.out, err));
     EMP_TRY(cli_check_inputs(&args.machine, 1, &args.out, 1, err));
     for (int32_t i = 0; i < args.runs.run_count; i++) {
         const char *path = args.runs.run[i].path;
         EMP_TRY(cli_check_inputs(&path, 1, &args.out, 1, err));
     }
-    EMP_TRY(emp_report_runs_group(&args.runs, err));
-    EMP_TRY(write_page(&args, err));
+    EMP_TRY(cli_check_replaced(&args.out, 1, args.is_forced, err));
+    EMP_TRY(write_report(&args, err));
 
 cleanup:
     emp_report_runs_clear(&args.runs);

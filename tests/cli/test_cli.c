@@ -432,7 +432,8 @@ Test(cli, records_of_instances_find_their_machine_again)
         emplace_run("place instance.json --method random --budget 20 --record run.h5 "
                     "--objective max-load"),
         0, "%s", program_err);
-    cr_expect_eq(emplace_run("report run.h5 --out page.html"), 0, "%s", program_err);
+    cr_expect_eq(emplace_run("report run.h5 --out page.html --force"), 0, "%s",
+                 program_err);
     cr_expect_eq(
         emplace_run("simulate instance.json --placement run.h5 --objective max-load"), 0,
         "%s", program_err);

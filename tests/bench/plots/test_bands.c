@@ -26,9 +26,9 @@ static void fill(emp_report_run run[3])
     run[0].record = (emp_record){.evaluations = 40, .point_count = 2, .curve = seed1};
     run[1].record = (emp_record){.evaluations = 40, .point_count = 2, .curve = seed2};
     run[2].record = (emp_record){.evaluations = 40, .point_count = 1, .curve = seed3};
-    run[0].elapsed_s = 4; /* 0.1 s an evaluation */
-    run[1].elapsed_s = NAN;
-    run[2].elapsed_s = 8; /* 0.2 s an evaluation */
+    run[0].timing.elapsed_s = 4; /* 0.1 s an evaluation */
+    run[1].timing.elapsed_s = NAN;
+    run[2].timing.elapsed_s = 8; /* 0.2 s an evaluation */
 }
 
 static void expect_point(const emp_band *band, int32_t i, double x, double median,
@@ -88,6 +88,46 @@ Test(band, by_seconds_runs_without_timing_are_left_out)
     expect_point(&band, 0, 1, INFINITY, 5, INFINITY); /* median of 5 and none */
     expect_point(&band, 1, 3, INFINITY, 3, INFINITY);
     expect_point(&band, 2, 8, 2, 1, 3);
+    emp_band_clear(&band);
+}
+
+Test(band, by_cpu_seconds_a_value_counts_once_all_of_it_is_done)
+{
+    emp_timing_point fast[] = {{10, 0.5}, {30, 2}}, slow[] = {{15, 1}, {40, 6}};
+    emp_report_run   run[3];
+    emp_band         band;
+
+    fill(run);
+    run[0].timing.point = fast, run[0].timing.point_count = 2;
+    run[2].timing.point = slow, run[2].timing.point_count = 2;
+    cr_assert_eq(emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_CPU, NULL),
+                 EMP_OK);
+    cr_assert_eq(band.point_count, 3);
+    expect_point(&band, 0, 0.5, INFINITY, 5, INFINITY);
+    expect_point(&band, 1, 2, INFINITY, 3, INFINITY);
+    expect_point(&band, 2, 6, 2, 1, 3);
+    emp_band_clear(&band);
+}
+
+Test(band, the_best_has_points_where_it_changes_and_its_end)
+{
+    emp_curve_point curve[] = {
+        {1, 1, 5, 5}, {2, 1, 5, 9}, {3, 1, 4, 4}, {4, 1, 4, 7}, {5, 1, 4, 6}};
+    emp_report_run run = {.record = {.evaluations = 5, .point_count = 5, .curve = curve}};
+    emp_band       band;
+
+    cr_assert_eq(
+        emp_band_create(&band, &run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
+        EMP_OK);
+    cr_assert_eq(band.point_count, 3);
+    expect_point(&band, 0, 1, 5, 5, 5);
+    expect_point(&band, 1, 3, 4, 4, 4);
+    expect_point(&band, 2, 5, 4, 4, 4);
+    emp_band_clear(&band);
+    cr_assert_eq(
+        emp_band_create(&band, &run, 1, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, NULL),
+        EMP_OK);
+    cr_expect_eq(band.point_count, 5, "means keep all of theirs");
     emp_band_clear(&band);
 }
 

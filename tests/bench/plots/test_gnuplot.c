@@ -3,13 +3,11 @@
  * stands in for it where it is to fail. */
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bench/plots/figure.h"
 #include "bench/plots/gnuplot.h"
 #include "tests/support/scratch.h"
 
@@ -23,27 +21,28 @@ static void pretend(const char *script)
     setenv("PATH", path, 1);
 }
 
-/* Draws two curves; the text of the figure is the caller's to free. */
+static void write_two_lines(FILE *script, const void *what)
+{
+    (void)what;
+    fprintf(script, "set xrange [0:1]\nplot x lw 2 title 'a', 1 - x title 'b'\n");
+}
+
+/* The text of the figure is the caller's to free. */
 static emp_status draw(char **text, emp_error *err)
 {
-    emp_band_point falling[] = {
-        {10, INFINITY, 4, INFINITY}, {20, 3, 2, 4}, {40, 1, 1, 2}};
-    emp_band_point   level[] = {{1, 2, 2, 2}};
-    emp_band         band[] = {{3, falling}, {1, level}};
-    emp_figure_curve curve[] = {{&band[0], "#0072b2", false},
-                                {&band[1], "#d55e00", true}};
-    emp_figure       figure = {.name = "two curves",
-                               .x_label = "evaluations",
-                               .y_label = "step time, s",
-                               .width = 400,
-                               .height = 200,
-                               .is_log_x = true,
-                               .divide_by = 1,
-                               .curve = curve,
-                               .curve_count = 2};
-    size_t           size;
-    FILE            *file = open_memstream(text, &size);
-    emp_status       st = emp_figure_write(file, &figure, err);
+    size_t     size;
+    FILE      *file = open_memstream(text, &size);
+    emp_status st =
+        emp_gnuplot_draw(file, 400, 200, write_two_lines, NULL, "two lines", err);
+
+    fclose(file);
+    return st;
+}
+
+static emp_status draw_pdf(char **bytes, size_t *size, emp_error *err)
+{
+    FILE      *file = open_memstream(bytes, size);
+    emp_status st = emp_gnuplot_draw_pdf(file, 300, 150, write_two_lines, NULL, err);
 
     fclose(file);
     return st;
@@ -106,14 +105,39 @@ Test(gnuplot, its_absence_is_seen, .init = scratch_create, .fini = scratch_remov
     cr_expect(emp_gnuplot_exists());
 }
 
-Test(figure, without_a_finite_value_there_is_none)
+Test(gnuplot, a_figure_is_one_page_of_pdf)
 {
-    emp_band_point   point = {10, INFINITY, INFINITY, INFINITY};
-    emp_band         band = {1, &point};
-    emp_figure_curve curve = {&band, "#000000", false};
-    emp_figure       figure = {.curve = &curve, .curve_count = 1, .divide_by = 1};
+    char     *bytes = NULL;
+    size_t    size;
+    emp_error err = {0};
 
-    cr_expect(emp_figure_is_empty(&figure));
-    point.median = 1;
-    cr_expect_not(emp_figure_is_empty(&figure));
+    if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
+    emp_status st = draw_pdf(&bytes, &size, &err);
+    if (st == EMP_EUNSUPPORTED) cr_skip_test("%s", err.msg);
+    cr_assert_eq(st, EMP_OK, "%s", err.msg);
+    cr_assert_gt(size, 500);
+    cr_expect_eq(strncmp(bytes, "%PDF-", 5), 0);
+    cr_expect_eq(strncmp(bytes + size - 6, "%%EOF", 5), 0);
+    free(bytes);
+}
+
+Test(gnuplot, without_pdf_it_says_what_to_install, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    char     *bytes = NULL;
+    size_t    size;
+    emp_error err = {0};
+
+    pretend("#!/bin/sh\ncat >/dev/null\n"
+            "echo 'line 1: unknown or ambiguous terminal type; type just' >&2\nexit 1\n");
+    cr_expect_eq(draw_pdf(&bytes, &size, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "has no terminal pdfcairo"), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "gnuplot-nox"), "%s", err.msg);
+    free(bytes);
+    err = (emp_error){0};
+    cr_assert_eq(remove(scratch_path("gnuplot")), 0);
+    setenv("PATH", scratch_path(""), 1);
+    cr_expect_eq(draw_pdf(&bytes, &size, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "gnuplot is not installed"), "%s", err.msg);
+    free(bytes);
 }

@@ -50,3 +50,40 @@ Test(html, what_is_no_character_is_replaced)
     expect_text("\xf4\x90\x80\x80",
                 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* above U+10FFFF */
 }
+
+Test(html, bytes_become_base64)
+{
+    static const struct {
+        const char *bytes, *digits;
+    } vector[] = {{"", ""},
+                  {"f", "Zg=="},
+                  {"fo", "Zm8="},
+                  {"foo", "Zm9v"},
+                  {"foob", "Zm9vYg=="},
+                  {"fooba", "Zm9vYmE="},
+                  {"foobar", "Zm9vYmFy"},
+                  {"\xff\xfe\xfb", "//77"}}; /* RFC 4648, and one more */
+
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++) {
+        char  *got = NULL;
+        size_t size = 0;
+        FILE  *file = open_memstream(&got, &size);
+        emp_html_base64(file, vector[i].bytes, strlen(vector[i].bytes));
+        fclose(file);
+        cr_expect_str_eq(got, vector[i].digits);
+        free(got);
+    }
+}
+
+Test(html, a_text_is_taken_apart_into_characters)
+{
+    const char *text = "a\n\xc3\xa9\xff";
+    const char *expected[] = {"a", " ", "\xc3\xa9", "\xef\xbf\xbd"};
+    char        character[EMP_CHARACTER_BYTES];
+
+    for (int i = 0; i < 4; i++) {
+        text = emp_html_next(text, character);
+        cr_expect_str_eq(character, expected[i]);
+    }
+    cr_expect_eq(*text, '\0');
+}

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are runs put together that belong together, and is anything else refused by name? */
+#define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "bench/plots/runs.h"
@@ -62,8 +66,8 @@ Test(runs, seeds_are_one_series_and_budgets_are_not, .init = scratch_create,
     cr_assert_eq(runs.series_count, 3);
     cr_expect_eq(runs.series[0].run_count, 2);
     cr_expect_eq(runs.run[0].record.seed, 1);
-    cr_expect_eq(runs.run[0].elapsed_s, 2.5);
-    cr_expect(isnan(runs.run[1].elapsed_s));
+    cr_expect_eq(runs.run[0].timing.elapsed_s, 2.5);
+    cr_expect(isnan(runs.run[1].timing.elapsed_s));
     cr_expect_str_eq(runs.series[0].label, "ce, 100 evaluations");
     cr_expect_str_eq(runs.series[1].label, "ce, 200 evaluations");
     cr_expect_str_eq(runs.series[2].label, "expert");
@@ -71,18 +75,78 @@ Test(runs, seeds_are_one_series_and_budgets_are_not, .init = scratch_create,
     emp_report_runs_clear(&runs);
 }
 
-Test(runs, a_run_counts_once, .init = scratch_create, .fini = scratch_remove)
+/* What was warned of, one sentence a line. */
+static char warned[2048];
+
+EMP_PRINTF_LIKE(1, 2) static void note_warning(const char *format, ...)
 {
-    emp_report_runs runs = {0};
+    size_t  used = strlen(warned);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(warned + used, sizeof warned - used, format, args);
+    va_end(args);
+    strncat(warned, "\n", sizeof warned - strlen(warned) - 1);
+}
+
+static void set_time(const char *name, time_t seconds)
+{
+    struct timespec times[] = {{seconds, 0}, {seconds, 0}};
+
+    cr_assert_eq(utimensat(AT_FDCWD, scratch_path(name), times, 0), 0);
+}
+
+Test(runs, of_one_run_the_newer_record_counts, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    emp_report_runs runs = {.warn = note_warning};
     emp_error       err = {0};
 
     save("a.h5", "ce", 1, 100, 0.5, true);
+    save("b.h5", "ce", 1, 100, 0.4, true);
+    save("c.h5", "ce", 1, 100, 0.3, true);
+    save("d.h5", "ce", 2, 100, 0.6, true);
+    set_time("a.h5", 1000);
+    set_time("b.h5", 3000);
+    set_time("c.h5", 2000);
+    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(runs.run_count, 2);
+    cr_expect_eq(runs.run[0].record.best_step_time_s, 0.4);
+    cr_expect_eq(runs.run[1].record.best_step_time_s, 0.6);
+    cr_expect_not_null(strstr(warned, "b.h5 and "), "%s", warned);
+    cr_expect_not_null(strstr(warned, "c.h5 are of the same run"), "%s", warned);
+    cr_expect_not_null(strstr(warned, "2 older records"), "%s", warned);
+    emp_report_runs_clear(&runs);
+}
+
+Test(runs, other_files_in_a_folder_are_skipped_in_one_line, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    emp_report_runs runs = {.warn = note_warning};
+    emp_error       err = {0};
+    size_t          size;
+
     save("b.h5", "ce", 1, 100, 0.5, true);
-    cr_assert_eq(add(&runs, "a.h5", &err), EMP_OK);
-    cr_assert_eq(add(&runs, "b.h5", &err), EMP_OK);
-    cr_expect_eq(emp_report_runs_group(&runs, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "a.h5 and "));
-    cr_expect_not_null(strstr(err.msg, "b.h5 are of the same run"));
+    scratch_write("b.timing.json", "{\"elapsed_s\": 2.5}", 18);
+    scratch_write("c.refused.txt", "0\nreason\n", 9);
+    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(warned, "", "%s", warned);
+    scratch_write("a notes.txt", "x", 1);
+    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    cr_expect_not_null(strstr(warned, "1 file of "), "%s", warned);
+    cr_expect_not_null(strstr(warned, "a notes.txt is no run record"), "%s", warned);
+    warned[0] = '\0';
+    char *bytes = scratch_read("b.h5", &size);
+    scratch_write("torn.h5", bytes, size / 2);
+    free(bytes);
+    save("none.h5", "ce", 1, 0, NAN, false);
+    scratch_write("foreign.h5", "no record", 9);
+    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    cr_expect_not_null(strstr(warned, "4 files of "), "%s", warned);
+    cr_expect_not_null(strstr(warned, "of the first, "), "%s", warned);
+    cr_expect_not_null(strstr(warned, "a notes.txt is no run record"), "%s", warned);
+    cr_expect_eq(runs.run_count, 3, "b.h5, each time");
     emp_report_runs_clear(&runs);
 }
 
@@ -113,12 +177,19 @@ Test(runs, what_is_no_run_is_named, .init = scratch_create, .fini = scratch_remo
     free(bytes);
     save("none.h5", "ce", 1, 0, NAN, false);
     expect_refusal("none.h5", EMP_EFORMAT, "no evaluation yet");
+}
+
+Test(runs, a_broken_timing_counts_as_absent, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    emp_report_runs runs = {.warn = note_warning};
+    emp_error       err = {0};
+
     save("timed.h5", "ce", 1, 100, 0.5, true);
     scratch_write("timed.timing.json", "{}", 2);
-    emp_report_runs runs = {0};
-    emp_error       err = {0};
-    cr_expect_eq(add(&runs, "timed.h5", &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "timed.timing.json"));
+    cr_expect_eq(add(&runs, "timed.h5", &err), EMP_OK);
+    cr_expect_not_null(strstr(warned, "timed.timing.json"), "%s", warned);
+    cr_expect(isnan(runs.run[0].timing.elapsed_s));
     emp_report_runs_clear(&runs);
 }
 
@@ -128,10 +199,13 @@ Test(runs, every_allocation_may_fail, .init = scratch_create, .fini = scratch_re
     long       live = emp_mem_live_blocks();
 
     save("a.h5", "ce", 1, 100, 0.5, true);
+    save("b.h5", "ce", 1, 100, 0.5, true);
+    scratch_write("a.timing.json", "{\"elapsed_s\": 2, \"curve\": [[4, 0.5]]}", 40);
+    scratch_write("other.txt", "x", 1);
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_report_runs runs = {0};
         emp_mem_fail_after(allowed);
-        st = add(&runs, "a.h5", NULL);
+        st = add(&runs, "", NULL);
         if (st == EMP_OK) st = emp_report_runs_group(&runs, NULL);
         emp_mem_fail_after(-1);
         emp_report_runs_clear(&runs);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A drawing as PDF: a script that has gnuplot paint its shapes. */
+#include <string.h>
+
+#include "bench/plots/drawing.h"
+#include "bench/plots/gnuplot.h"
+#include "bench/plots/html.h"
+
+static const double points_per_pixel = 0.75;
+/* From the base line of a text to its middle, which gnuplot puts in place. */
+static const double middle_frac = 0.35;
+
+static const char *const anchor_name[] = {"left", "center", "right"};
+
+static bool is_same_paint(const emp_drawing_shape *a, const emp_drawing_shape *b)
+{
+    return a->kind == b->kind && strcmp(a->paint.colour, b->paint.colour) == 0 &&
+           a->paint.opacity == b->paint.opacity && a->paint.width == b->paint.width &&
+           a->paint.dash == b->paint.dash;
+}
+
+static bool is_painted(const emp_drawing_shape *s)
+{
+    return s->kind == EMP_DRAWING_AREA || s->kind == EMP_DRAWING_LINE;
+}
+
+/* The next shape that is painted, at or behind \a from; shape_count = none. */
+static int32_t next_painted(const emp_drawing *d, int32_t from)
+{
+    while (from < d->shape_count && !is_painted(&d->shape[from])) from++;
+    return from;
+}
+
+/* Neighbours of one paint are one block of data: behind the last of them. Texts lie above all. */
+static int32_t end_of_block(const emp_drawing *d, int32_t first)
+{
+    int32_t next = next_painted(d, first + 1);
+
+    while (next < d->shape_count && is_same_paint(&d->shape[first], &d->shape[next]))
+        next = next_painted(d, next + 1);
+    return next;
+}
+
+static void write_block(FILE *script, const emp_drawing *d, int32_t first, int32_t behind)
+{
+    fprintf(script, "$s%d << END_OF_SHAPES\n", first);
+    for (int32_t i = first; i < behind; i = next_painted(d, i + 1)) {
+        const emp_drawing_shape *s = &d->shape[i];
+        for (int32_t p = 0; p < s->point_count; p++)
+            fprintf(script, "%.2f %.2f\n", d->point[s->first_point + p].x,
+                    d->point[s->first_point + p].y);
+        fputc('\n', script);
+    }
+    fprintf(script, "END_OF_SHAPES\n");
+}
+
+static void write_paint(FILE *script, const emp_paint *paint, bool is_area)
+{
+    unsigned alpha = (unsigned)(255.5 - 255 * paint->opacity);
+
+    if (is_area) {
+        fprintf(script, "with filledcurves closed fc rgb '%s' fs ", paint->colour);
+        if (paint->opacity < 1) fprintf(script, "transparent ");
+        fprintf(script, "solid %.2f noborder", paint->opacity);
+        return;
+    }
+    fprintf(script, "with lines lc rgb '#%02x%s' lw %.2f", alpha, paint->colour + 1,
+            paint->width);
+    for (int i = 0; paint->dash != NULL && paint->dash[i] > 0; i++)
+        fprintf(script, "%s%.2f", i == 0 ? " dt (" : ",", paint->dash[i] / paint->width);
+    if (paint->dash != NULL) fputc(')', script);
+}
+
+/* In single quotes nothing is read but the quote itself. */
+static void write_quoted(FILE *script, const char *text)
+{
+    char character[EMP_CHARACTER_BYTES];
+
+    fputc('\'', script);
+    while (*text != '\0') {
+        text = emp_html_next(text, character);
+        fputs(strcmp(character, "'") == 0 ? "''" : character, script);
+    }
+    fputc('\'', script);
+}
+
+static void write_label(FILE *script, const emp_drawing_shape *s, emp_point at)
+{
+    const emp_lettering *l = &s->lettering;
+
+    *(l->is_upright ? &at.x : &at.y) -= middle_frac * l->size;
+    fprintf(script, "set label ");
+    write_quoted(script, s->text);
+    fprintf(script, " at %.2f,%.2f %s front tc rgb '%s' font ',%.2f'%s\n", at.x, at.y,
+            anchor_name[l->anchor], l->colour, points_per_pixel * l->size,
+            l->is_upright ? " rotate by 90" : "");
+}
+
+static void write_script(FILE *script, const void *what)
+{
+    const emp_drawing *d = (const emp_drawing *)what;
+    const char        *comma = "plot ";
+
+    fprintf(script,
+            "unset border\nunset tics\nunset key\n"
+            "set lmargin at screen 0\nset rmargin at screen 1\n"
+            "set bmargin at screen 0\nset tmargin at screen 1\n"
+            "set xrange [0:%.2f]\nset yrange [%.2f:0]\n",
+            d->width, d->height);
+    for (int32_t i = 0; i < d->shape_count; i++) {
+        if (d->shape[i].kind == EMP_DRAWING_TEXT)
+            write_label(script, &d->shape[i], d->point[d->shape[i].first_point]);
+    }
+    for (int32_t i = next_painted(d, 0); i < d->shape_count;) {
+        int32_t behind = end_of_block(d, i);
+        write_block(script, d, i, behind);
+        i = behind;
+    }
+    for (int32_t i = next_painted(d, 0); i < d->shape_count; i = end_of_block(d, i)) {
+        fprintf(script, "%s$s%d using 1:2 ", comma, i);
+        write_paint(script, &d->shape[i].paint, d->shape[i].kind == EMP_DRAWING_AREA);
+        comma = ", ";
+    }
+    fprintf(script, "\n");
+}
+
+emp_status emp_drawing_print_pdf(FILE *out, const emp_drawing *d, emp_error *err)
+{
+    EMP_CHECK(emp_drawing_check(d, err));
+    return emp_gnuplot_draw_pdf(out, points_per_pixel * d->width,
+                                points_per_pixel * d->height, write_script, d, err);
+}

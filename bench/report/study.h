@@ -1,0 +1,69 @@
+/** \file bench/report/study.h
+ * What a report shows of one problem: its figures, and what they rest on.
+ */
+#ifndef EMP_BENCH_REPORT_STUDY_H
+#define EMP_BENCH_REPORT_STUDY_H
+
+#include <signal.h>
+
+#include "bench/plots/curves.h"
+#include "bench/plots/drawing.h"
+#include "bench/plots/runs.h"
+#include "run/sheet/sheet.h"
+#include "sim/problem/problem.h"
+
+typedef struct {
+    /** Makes the problem of a record again; it stays valid until the next call. A failure
+     * but EMP_ENOMEM leaves what needs it out. */
+    emp_status (*get_problem)(void *context, const emp_record *record,
+                              const emp_problem **problem, emp_error *err);
+    /** Told of each record whose figures are left out, and why; or NULL. */
+    void (*on_absence)(void *context, const emp_record *record, const char *why);
+    void                        *context;
+    const volatile sig_atomic_t *stop; /**< NULL = is never asked to */
+} emp_report_params;
+
+/** \retval EMP_EINTERRUPTED  It is asked to stop. */
+emp_status emp_report_check_stop(const emp_report_params *params, emp_error *err);
+
+typedef enum {
+    EMP_FIGURE_CURVES,
+    EMP_FIGURE_CLOCK,
+    EMP_FIGURE_PLACEMENTS,
+    EMP_FIGURE_TIMELINE,
+    EMP_FIGURE_MEANS,
+    EMP_FIGURE_METRICS,
+    EMP_FIGURES
+} emp_figure_kind;
+
+enum { EMP_STUDY_PLACEMENTS = 6 /**< side by side, at most */ };
+
+typedef struct {
+    const emp_report_runs  *runs;  /**< borrowed */
+    const emp_report_group *group; /**< borrowed */
+    emp_curves_clock        clock;
+    emp_drawing             figure[EMP_FIGURES]; /**< empty: there is nothing to draw */
+    double    bound_s;  /**< no step that fits is faster; NaN = is not known */
+    double    now_s;    /**< the best placement's step, simulated now; NaN likewise */
+    emp_error absence;  /**< why the problem could not be made again; EMP_OK = it was */
+    emp_sheet shares;   /**< of the arithmetic of each placement on each device */
+    int32_t   left_out; /**< series whose placements are not among those side by side */
+} emp_study;
+
+/** The name of a kind of figure, and its title; static storage. */
+const char *emp_figure_name(emp_figure_kind kind);
+const char *emp_figure_title(emp_figure_kind kind);
+
+/** The name of a figure of a report: "curves" of its first problem, "curves-2" of its second.
+ * Returns \a name. */
+char *emp_figure_full_name(char name[EMP_DRAWING_NAME_BYTES], emp_figure_kind kind,
+                           int32_t group);
+
+/** Draws all figures of a group of runs.
+ * \param study  Clear it afterwards, also after a failure.
+ * \retval EMP_EINTERRUPTED  It was asked to stop. \retval EMP_ENOMEM */
+emp_status emp_study_create(emp_study *study, const emp_report_runs *runs, int32_t group,
+                            const emp_report_params *params, emp_error *err);
+void       emp_study_clear(emp_study *study);
+
+#endif /* EMP_BENCH_REPORT_STUDY_H */
