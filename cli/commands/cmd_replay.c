@@ -121,18 +121,19 @@ static bool is_method(const char *name)
 }
 
 /* What all files are of, where the options do not say. */
-static emp_status find_origin(struct args *a, cli_placement_origin *origin,
+static emp_status find_origin(struct args *a, emp_placement_origin *origin,
                               emp_error *err)
 {
     const char *first = NULL;
 
     for (int32_t i = 0; i < a->placement_count; i++) {
-        cli_placement_origin this = {0};
+        emp_placement_origin this = {0};
         if (is_method(a->placement[i])) continue;
         if (access(a->placement[i], F_OK) != 0)
             return EMP_ERROR(EMP_EIO, "\"%s\" is neither a file nor a method",
                              a->placement[i]);
         EMP_CHECK(cli_placement_read_origin(&this, a->placement[i], err));
+        if (*this.workload == '\0' || *this.machine == '\0') continue;
         if (first == NULL) *origin = this;
         if (first != NULL && (strcmp(this.workload, origin->workload) != 0 ||
                               strcmp(this.machine, origin->machine) != 0))
@@ -143,7 +144,9 @@ static emp_status find_origin(struct args *a, cli_placement_origin *origin,
         if (first == NULL) first = a->placement[i];
     }
     if (first == NULL && (a->workload == NULL || a->machine == NULL))
-        return EMP_ERROR(EMP_EINVAL, "a method needs --workload and --machine");
+        return EMP_ERROR(EMP_EINVAL,
+                         "a method, or a file that does not say what it is of, needs "
+                         "--workload and --machine");
     if (a->workload == NULL) a->workload = origin->workload;
     if (a->machine == NULL) a->machine = origin->machine;
     return EMP_OK;
@@ -362,7 +365,7 @@ static emp_status check_files(const struct args *a, emp_error *err)
 static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
 {
     emp_status           st = EMP_OK;
-    cli_placement_origin origin = {0};
+    emp_placement_origin origin = {0};
     cli_inputs           inputs = {0};
     emp_sim             *sim = NULL;
     int32_t              count = a->placement_count;

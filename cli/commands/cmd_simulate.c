@@ -26,7 +26,9 @@ struct args {
 
 static const struct argp_option options[] = {
     {"placement", 'p', "METHOD|FILE", 0,
-     "A method that is run for it, a placement file, or a run record (.h5)", 0},
+     "A method that is run for it, a placement file (names or rules, docs/formats.md), "
+     "or a run record (.h5)",
+     0},
     {"why", 'w', NULL, 0,
      "Explain it: the critical path, idle devices, what is in memory at the peaks", 0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
@@ -47,6 +49,7 @@ static const char doc[] =
     "0 and says so, in JSON with feasible.\n\n"
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert\n"
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --why\n"
+    "  emplace simulate nmt:layers=2 --machine k40x2 --placement rules.yaml\n"
     "  emplace simulate model.pb --machine k40x4 --placement best.json \\\n"
     "      --trace out.json --dot out.dot\n"
     "  dot -Tsvg out.dot >out.svg";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/options/placement_input.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "cli/cli.h"
 #include "run/methods.h"
 #include "run/store/store.h"
-#include "sim/problem/placement.h"
 
 enum { SEARCH_BUDGET = 100 };
 
@@ -46,47 +44,84 @@ cleanup:
     return st;
 }
 
-/* Makes it legal, and says so if that changes it. */
+/* Ops that were moved for one reason. */
+typedef struct {
+    int32_t   count;
+    emp_op_id first;
+} moved_ops;
+
+static void count_op(moved_ops *moved, emp_op_id op)
+{
+    if (moved->count++ == 0) moved->first = op;
+}
+
+static bool runs_on(const emp_problem *p, emp_op_id op, emp_device_id device)
+{
+    bool is_gpu = p->machine->device[device].kind == EMP_DEVICE_GPU;
+
+    return (p->graph->op[op].kinds & (is_gpu ? EMP_KIND_GPU : EMP_KIND_CPU)) != 0;
+}
+
+static void warn_of_moves(const char *path, const emp_problem *p, const moved_ops *moved,
+                          const emp_device_id *asked, const emp_device_id *got,
+                          const char *why)
+{
+    const emp_device *device = p->machine->device;
+    emp_op_id         first = moved->first;
+
+    if (moved->count == 0) return;
+    cli_warn("%s: %d op%s moved, as %s: the first is '%s', from %s to %s", path,
+             moved->count, moved->count == 1 ? " is" : "s are", why,
+             p->graph->name[first], device[asked[first]].name, device[got[first]].name);
+}
+
+/* Makes it legal, and says what that changes and why. */
 static emp_status legalize(emp_device_id *device_of_op, const char *path,
                            const emp_problem *problem, emp_error *err)
 {
     emp_status     st = EMP_OK;
     size_t         op_count = (size_t)problem->graph->op_count;
     emp_device_id *asked = EMP_NEW_ARRAY(emp_device_id, op_count);
-    emp_op_id      first = -1, moved = 0;
+    moved_ops      cannot_run = {0}, colocated = {0};
 
     if (asked == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", op_count);
     memcpy(asked, device_of_op, op_count * sizeof *asked);
     emp_problem_legalize(problem, device_of_op);
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
         if (asked[op] == device_of_op[op]) continue;
-        if (moved++ == 0) first = op;
+        count_op(runs_on(problem, op, asked[op]) ? &colocated : &cannot_run, op);
     }
-    if (moved > 0) {
-        const emp_machine *m = problem->machine;
-        cli_warn(
-            "%s: %d op%s moved, the first is '%s' from %s to %s: ops without a kernel "
-            "for their device run on a CPU, and colocated ones together",
-            path, moved, moved == 1 ? "" : "s", problem->graph->name[first],
-            m->device[asked[first]].name, m->device[device_of_op[first]].name);
-    }
+    warn_of_moves(path, problem, &cannot_run, asked, device_of_op,
+                  "there is no kernel for a GPU");
+    warn_of_moves(path, problem, &colocated, asked, device_of_op,
+                  "colocated ops share a device");
 
 cleanup:
     emp_free(asked);
     return st;
 }
 
+static void warn_of_rules(const char *path, const emp_placement_report *report)
+{
+    if (report->idle_count > 0)
+        cli_warn("%s: %d rule%s no op: %s", path, report->idle_count,
+                 report->idle_count == 1 ? " places" : "s place", report->idle);
+}
+
 emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_error *err)
 {
+    emp_placement_report report = {0};
+
     if (is_record(path))
         EMP_CHECK(load_best(device_of_op, path, problem, err));
     else
-        EMP_CHECK(emp_placement_load(device_of_op, path, problem, err));
+        EMP_CHECK(emp_placement_load(device_of_op, path, problem, &report, err));
+    warn_of_rules(path, &report);
     return legalize(device_of_op, path, problem, err);
 }
 
-static emp_status read_record(cli_placement_origin *origin, const char *path,
+static emp_status read_record(emp_placement_origin *origin, const char *path,
                               emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -101,27 +136,11 @@ cleanup:
     return st;
 }
 
-emp_status cli_placement_read_origin(cli_placement_origin *origin, const char *path,
+emp_status cli_placement_read_origin(emp_placement_origin *origin, const char *path,
                                      emp_error *err)
 {
-    emp_status   st = EMP_OK;
-    json_error_t why;
-    json_t      *root = NULL;
-
     if (is_record(path)) return read_record(origin, path, err);
-    root = json_load_file(path, 0, &why);
-    if (root == NULL) EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path, why.line, why.text);
-    const char *workload = json_string_value(json_object_get(root, "workload"));
-    const char *machine = json_string_value(json_object_get(root, "machine"));
-    if (workload == NULL || machine == NULL)
-        EMP_FAIL(EMP_EFORMAT, "%s: no placement file: it names no workload and machine",
-                 path);
-    snprintf(origin->workload, sizeof origin->workload, "%s", workload);
-    snprintf(origin->machine, sizeof origin->machine, "%s", machine);
-
-cleanup:
-    json_decref(root);
-    return st;
+    return emp_placement_read_origin(origin, path, err);
 }
 
 emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial,

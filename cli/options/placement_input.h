@@ -6,17 +6,15 @@
 #define EMP_CLI_OPTIONS_PLACEMENT_INPUT_H
 
 #include "cli/options/run_options.h"
+#include "sim/problem/placement.h"
 
-/** What a placement was made for, as its file names it. */
-typedef struct {
-    char workload[256], machine[64];
-} cli_placement_origin;
-
-/** Reads \a path, a record if it ends in .h5. \retval EMP_EIO \retval EMP_EFORMAT */
-emp_status cli_placement_read_origin(cli_placement_origin *origin, const char *path,
+/** Reads what \a path is of, a record if it ends in .h5; "" where a file with rules does not say.
+ * \retval EMP_EIO \retval EMP_EFORMAT */
+emp_status cli_placement_read_origin(emp_placement_origin *origin, const char *path,
                                      emp_error *err);
 
-/** Fills device_of_op[op_count] and makes it legal; warns if that moves ops.
+/** Fills device_of_op[op_count] and makes it legal; warns of ops that this moves, and of rules
+ * that place nothing.
  * \retval EMP_EINVAL  The file is of another graph, or of devices that are not there. */
 emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_error *err);

@@ -1,5 +1,5 @@
 /** \file sim/problem/placement.h
- * Placement files: JSON that names each op and its device.
+ * Placement files: JSON that names each op and its device, or rules by names.
  *
  *     {"format": "emplace-placement-1", "workload": "nmt:layers=2", "machine": "k40x2",
  *      "step_time_s": 1.09, "devices": {"cpu:0": ["global_step", ...], "gpu:0": [...]}}
@@ -7,7 +7,9 @@
 #ifndef EMP_SIM_PROBLEM_PLACEMENT_H
 #define EMP_SIM_PROBLEM_PLACEMENT_H
 
-#include "sim/problem/problem.h"
+#include "sim/problem/placement_rules.h"
+
+#define EMP_PLACEMENT_FORMAT "emplace-placement-1"
 
 /** A placement by names, as files hold it. Everything is borrowed. */
 typedef struct {
@@ -38,11 +40,24 @@ emp_status emp_placement_save(const char *path, const emp_problem *problem,
                               const emp_device_id *device_of_op, double step_time_s,
                               emp_error *err);
 
-/** Fills device_of_op[op_count] from a file, or from a split of an instance (split.h). Every op
- * of the step graph must be named; a split may leave out what its colour class places.
- * \retval EMP_EFORMAT  Not such a file, an unknown op or device, or an op left out; the
- *                      message names it. */
+/** Fills device_of_op[op_count] from a file, or from a split of an instance (split.h). A file
+ * lists ops by their devices, as above, or has rules for those that it does not list
+ * (placement_rules.h), in JSON or YAML. A split may leave out what its colour class places.
+ * \param report  What is odd about rules; NULL is fine.
+ * \retval EMP_EIO      No such file.
+ * \retval EMP_EFORMAT  Not such a file, an unknown op or device, or ops left out; the message
+ *                      names it, or the first op and how many. */
 emp_status emp_placement_load(emp_device_id *device_of_op, const char *path,
-                              const emp_problem *problem, emp_error *err);
+                              const emp_problem *problem, emp_placement_report *report,
+                              emp_error *err);
+
+/** What a placement was made for, as its file says; "" = it does not. */
+typedef struct {
+    char workload[256], machine[64];
+} emp_placement_origin;
+
+/** \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_placement_load(). */
+emp_status emp_placement_read_origin(emp_placement_origin *origin, const char *path,
+                                     emp_error *err);
 
 #endif /* EMP_SIM_PROBLEM_PLACEMENT_H */

@@ -234,8 +234,10 @@ Test(cli, simulate_says_which_ops_it_moves)
     cr_expect_eq(
         emplace_run("simulate pair.pbtxt --machine k40x2 --placement on_gpus.json"), 0,
         "%s", program_err);
-    cr_expect_not_null(strstr(program_err, "warning: on_gpus.json: 1 op moved, the first "
-                                           "is 'b' from gpu:1 to cpu:0"),
+    cr_expect_not_null(strstr(program_err,
+                              "warning: on_gpus.json: 1 op is moved, as there "
+                              "is no kernel for a GPU: the first is 'b', "
+                              "from gpu:1 to cpu:0"),
                        "%s", program_err);
 }
 

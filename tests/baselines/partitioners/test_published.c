@@ -195,8 +195,8 @@ static void expect_experts_load(world *w, const instance *in)
     const char *path = fact_is_peer()
                            ? fact_peer_path("profiles/dnn-partitioning", name, ".json")
                            : scratch_path("expert.json");
-    cr_assert_eq(emp_placement_load(w->device_of_op, path, w->problem, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(emp_placement_load(w->device_of_op, path, w->problem, NULL, &err),
+                 EMP_OK, "%s", err.msg);
     expect_ms(max_load_ms(w), in->expert_ms, in->name);
 }
 

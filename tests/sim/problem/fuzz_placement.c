@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A libFuzzer driver for the reader of placement files, JSON and YAML. Build with clang,
+// -DEMP_FUZZ=ON and -DEMP_SANITIZE=address,undefined,fuzzer-no-link.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sim/graph/graph_builder.h"
+#include "sim/problem/placement.h"
+
+enum { OPS = 4 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static emp_graph   *graph;
+static emp_machine *machine;
+static emp_problem *problem;
+static char         path[] = P_tmpdir "/emplace-fuzz-XXXXXX";
+
+static void set_up(void)
+{
+    static const char *const names[OPS] = {"a", "scope/b", "scope/c", "d_1"};
+    emp_graph_builder       *b = NULL;
+    emp_op_attrs             attrs = {0};
+    emp_runtime              runtime = {0};
+    emp_op_id                op;
+
+    if (emp_graph_builder_create(&b, NULL) != EMP_OK) abort();
+    for (int i = 0; i < OPS; i++)
+        if (emp_graph_builder_add(b, names[i], "NoOp", &attrs, NULL, 0, NULL, 0, &op,
+                                  NULL) != EMP_OK)
+            abort();
+    if (emp_graph_builder_finish(b, &graph, NULL) != EMP_OK ||
+        emp_machine_load(&machine, "k40x2", NULL) != EMP_OK ||
+        emp_problem_create(&problem, graph, machine, &runtime, "fuzz", NULL) != EMP_OK)
+        abort();
+    emp_graph_builder_destroy(b);
+    close(mkstemp(path));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    emp_device_id        device[OPS];
+    emp_placement_report report = {0};
+    emp_placement_origin origin;
+
+    if (problem == NULL) set_up();
+    FILE *file = fopen(path, "wb");
+    if (file == NULL) abort();
+    fwrite(bytes, 1, size, file);
+    fclose(file);
+    (void)emp_placement_load(device, path, problem, &report, NULL);
+    (void)emp_placement_read_origin(&origin, path, NULL);
+    return 0;
+}
