@@ -5,16 +5,20 @@
 
 #include "cli/cli.h"
 #include "cli/commands/place.h"
+#include "cli/options/placement_output.h"
 #include "cli/report.h"
 #include "cli/stop.h"
 #include "run/methods.h"
-#include "sim/problem/placement.h"
 
 enum { KEY_RECORD = 512, DEFAULT_BUDGET = 400 };
 
 static const struct argp_option options[] = {
     {"method", 'M', "NAME", 0, "Placement method (emplace methods lists them)", 0},
-    {"out", 'o', "FILE", 0, "Write the best placement as JSON", 0},
+    {"out", 'o', "FILE", 0,
+     "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of SPEC with "
+     "its "
+     "devices; as FILE.py, for TensorFlow 1",
+     0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
     CLI_FORCE_OPTION,
     {0},
@@ -27,7 +31,8 @@ static const char doc[] =
     "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible.\n\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
     "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
-    "      --budget 4000 --out best.json";
+    "      --budget 4000 --out best.json\n"
+    "  emplace place model.pb --machine k40x4 --method ce --out placed.pb";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -62,10 +67,11 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(emp_method_find(method, args->method, err));
     EMP_CHECK(cli_check_outputs(outputs, 3, err));
     EMP_CHECK(cli_check_inputs(files, 3, outputs, 3, err));
+    EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     return cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err);
 }
 
-static emp_status save_placement(const char *path, const emp_record *record,
+static emp_status save_placement(const cli_place_args *args, const emp_record *record,
                                  const emp_problem *problem, emp_error *err)
 {
     double              time_s = record->is_feasible ? record->best_step_time_s : -1.0;
@@ -73,7 +79,8 @@ static emp_status save_placement(const char *path, const emp_record *record,
         emp_placement_name(problem, record->device_of_op, time_s);
 
     placement.run = emp_record_identity(record);
-    return emp_placement_write(path, &placement, err);
+    return cli_placement_output_write(args->out, &placement, args->run.task.spec,
+                                      problem->machine, err);
 }
 
 /* Each file is tried even if the other cannot be written. The record comes first: the
@@ -84,7 +91,7 @@ static emp_status save(const cli_place_args *args, const emp_record *record,
     emp_status recorded = EMP_OK, placed = EMP_OK;
 
     if (args->record != NULL) recorded = emp_record_save(args->record, record, err);
-    if (args->out != NULL) placed = save_placement(args->out, record, problem, err);
+    if (args->out != NULL) placed = save_placement(args, record, problem, err);
     return recorded != EMP_OK ? recorded : placed;
 }
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options/placement_output.h"
 #include "cli/options/run_options.h"
 #include "search/method.h"
-#include "sim/problem/placement.h"
 
 enum { SHOWN_POINTS = 20, MAX_FILES = 1024 };
 
@@ -25,7 +25,10 @@ enum { KEY_CSV = 256 };
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "Print a JSON object with the whole learning curve", 0},
     {"csv", KEY_CSV, NULL, 0, "Print the whole learning curve as CSV", 0},
-    {"out", 'o', "FILE", 0, "Write the best placement as JSON", 0},
+    {"out", 'o', "FILE", 0,
+     "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of the run's "
+     "graph file with its devices; as FILE.py, for TensorFlow 1",
+     0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -37,7 +40,8 @@ static const char doc[] =
     "  emplace record run.h5\n"
     "  emplace record run.h5 --csv > curve.csv\n"
     "  emplace record run.h5 --out best.json       # its placement\n"
-    "  emplace record runs/*.h5 --out best.json    # the best of several runs";
+    "  emplace record runs/*.h5 --out best.json    # the best of several runs\n"
+    "  emplace record run.h5 --out placed.pb       # its graph file, with devices";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -233,22 +237,40 @@ static emp_named_placement name_placement(const emp_record *r, const emp_op_name
     return p;
 }
 
+/* The machine of the record, for what its hosts have. */
+static emp_status load_machine(emp_machine **machine, const emp_record *r,
+                               const char *path, emp_error *err)
+{
+    EMP_CHECK(emp_machine_load(machine, r->machine, err));
+    if ((*machine)->device_count == r->device_count) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "%s is of a machine %s with %d devices, which now has %d", path,
+                     r->machine, r->device_count, (*machine)->device_count);
+}
+
 static emp_status write_placement(const struct args *args, const emp_record *r,
                                   const char *path, emp_error *err)
 {
     emp_status   st = EMP_OK;
     emp_op_names names = {0};
+    emp_machine *machine = NULL;
+    const char  *graph = r->workload;
 
     if (args->out == NULL) return EMP_OK;
     if (r->evaluations == 0)
         return EMP_ERROR(EMP_EINVAL, "%s has no placement: nothing was evaluated yet",
                          path);
     if (!args->is_forced) EMP_CHECK(cli_check_placement_kept(args->out, r, err));
+    EMP_TRY(cli_placement_output_check(args->out, r->workload, err));
+    EMP_TRY(cli_check_inputs(&graph, 1, &args->out, 1, err));
     EMP_TRY(emp_record_load_names(&names, path, err));
     const emp_named_placement placement = name_placement(r, &names);
-    EMP_TRY(emp_placement_write(args->out, &placement, err));
+    if (cli_placement_output_needs_machine(args->out, &placement))
+        EMP_TRY(load_machine(&machine, r, path, err));
+    EMP_TRY(cli_placement_output_write(args->out, &placement, r->workload, machine, err));
 
 cleanup:
+    emp_machine_destroy(machine);
     emp_op_names_clear(&names);
     return st;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace simulate SPEC: one training step under one placement. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -9,9 +10,12 @@
 #include "cli/report.h"
 #include "cli/report_why.h"
 #include "cli/stop.h"
+#include "graphs/import/node_devices.h"
 #include "run/methods.h"
 #include "sim/explain/scope_dot.h"
 #include "sim/explain/trace_chrome.h"
+
+#define OWN_DEVICES "file" /* of --placement */
 
 enum { KEY_DOT = 512, KEY_DOT_DEPTH };
 
@@ -27,7 +31,8 @@ struct args {
 static const struct argp_option options[] = {
     {"placement", 'p', "METHOD|FILE", 0,
      "A method that is run for it, a placement file (names or rules, docs/formats.md), "
-     "or a run record (.h5)",
+     "a run record (.h5), a graph file whose nodes name devices, or \"" OWN_DEVICES
+     "\": the devices that SPEC names",
      0},
     {"why", 'w', NULL, 0,
      "Explain it: the critical path, idle devices, what is in memory at the peaks", 0},
@@ -50,6 +55,7 @@ static const char doc[] =
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert\n"
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --why\n"
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement rules.yaml\n"
+    "  emplace simulate model.pb --machine k40x4 --placement file\n"
     "  emplace simulate model.pb --machine k40x4 --placement best.json \\\n"
     "      --trace out.json --dot out.dot\n"
     "  dot -Tsvg out.dot >out.svg";
@@ -79,6 +85,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* The devices that SPEC itself names. */
+static emp_status load_own(emp_device_id *device_of_op, const char *spec,
+                           const emp_problem *problem, emp_error *err)
+{
+    if (emp_nodes_syntax_of(spec) == EMP_NODES_NONE)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--placement " OWN_DEVICES " takes the devices that a "
+                         "TensorFlow graph file names, and %s is none",
+                         spec);
+    return cli_placement_load(device_of_op, spec, problem, err);
+}
+
 /* The placement of a file, made legal as the runtime would, or the best that a method
  * finds. */
 static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
@@ -87,6 +105,8 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
 {
     const cli_run_options *run = &args->run;
 
+    if (strcmp(args->placement, OWN_DEVICES) == 0)
+        return load_own(device_of_op, args->run.task.spec, problem, err);
     if (emp_method_exists(args->placement))
         return cli_placement_by_method(device_of_op, is_partial, args->placement, run,
                                        problem, err);

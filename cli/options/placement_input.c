@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/options/graph_devices.h"
+#include "graphs/import/node_devices.h"
 #include "run/methods.h"
 #include "run/store/store.h"
 
@@ -115,6 +117,8 @@ emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
 
     if (is_record(path))
         EMP_CHECK(load_best(device_of_op, path, problem, err));
+    else if (emp_nodes_syntax_of(path) != EMP_NODES_NONE)
+        EMP_CHECK(cli_graph_devices_load(device_of_op, path, problem, err));
     else
         EMP_CHECK(emp_placement_load(device_of_op, path, problem, &report, err));
     warn_of_rules(path, &report);
@@ -140,7 +144,10 @@ emp_status cli_placement_read_origin(emp_placement_origin *origin, const char *p
                                      emp_error *err)
 {
     if (is_record(path)) return read_record(origin, path, err);
-    return emp_placement_read_origin(origin, path, err);
+    if (emp_nodes_syntax_of(path) == EMP_NODES_NONE)
+        return emp_placement_read_origin(origin, path, err);
+    *origin = (emp_placement_origin){0}; /* a graph names devices, but no machine */
+    return EMP_OK;
 }
 
 emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial,

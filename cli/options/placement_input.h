@@ -1,6 +1,6 @@
 /** \file cli/options/placement_input.h
- * Placements from files, placement files and the best of run records and checkpoints, and
- * from methods.
+ * Placements from files, which are placement files, graph files with devices, or run records and
+ * checkpoints, whose best is taken, and from methods.
  */
 #ifndef EMP_CLI_OPTIONS_PLACEMENT_INPUT_H
 #define EMP_CLI_OPTIONS_PLACEMENT_INPUT_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Placements that a user brings: what is said of them, and where they can be used. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,4 +67,137 @@ Test(placements, rules_are_replayed_where_workload_and_machine_are_known)
     cr_expect_eq(emplace_run("replay rules.yaml --workload small.pbtxt -m cpu2 --export "
                              "plan.txt"),
                  0, "%s", program_err);
+}
+
+/* ---- devices in graph files ---- */
+
+static double step_of(const char *arguments)
+{
+    json_t *object = emplace_json(arguments);
+    double  step_s = json_number_value(json_object_get(object, "step_time_s"));
+
+    json_decref(object);
+    cr_expect_gt(step_s, 0);
+    return step_s;
+}
+
+/* Devices on some nodes of a chain, which has a node that no step runs, as well. */
+static void write_chain(const char *of_a, const char *of_b)
+{
+    char text[2000];
+
+    snprintf(text, sizeof text,
+             "node { name: \"x\" op: \"Placeholder\" device: \"/cpu:0\"\n"
+             "  attr { key: \"dtype\" value { type: DT_FLOAT } }\n"
+             "  attr { key: \"shape\" value { shape { dim { size: 4096 } } } } }\n"
+             "node { name: \"a\" op: \"Relu\" input: \"x\" %s\n"
+             "  attr { key: \"T\" value { type: DT_FLOAT } } }\n"
+             "node { name: \"b\" op: \"Tanh\" input: \"a\" %s\n"
+             "  attr { key: \"T\" value { type: DT_FLOAT } } }\n",
+             of_a, of_b);
+    write_text("chain.pbtxt", text);
+}
+
+static void expect_device(const char *name, const char *op, const char *device)
+{
+    char *text = scratch_read(name, NULL), *at = strstr(text, op);
+
+    cr_assert_not_null(at, "%s", text);
+    at = strstr(at, "device: ");
+    cr_assert_not_null(at, "%s", text);
+    cr_expect_eq(strncmp(at + strlen("device: "), device, strlen(device)), 0, "%s of %s",
+                 op, text);
+    free(text);
+}
+
+Test(placements, devices_of_a_graph_file_are_a_placement)
+{
+    write_chain("device: \"/job:localhost/replica:0/task:0/device:GPU:1\"",
+                "device: \"/gpu:0\"");
+    write_text("same.json", "{\"format\": \"emplace-placement-1\", \"devices\": {"
+                            "\"cpu:0\": [\"x\"], \"gpu:1\": [\"a\"], "
+                            "\"gpu:0\": [\"b\"]}}");
+    double own_s = step_of("simulate chain.pbtxt -m k40x2 -p file --json");
+    cr_expect_str_eq(program_err, "");
+    cr_expect_eq(own_s, step_of("simulate chain.pbtxt -m k40x2 -p chain.pbtxt --json"));
+    cr_expect_eq(own_s, step_of("simulate chain.pbtxt -m k40x2 -p same.json --json"));
+    cr_expect_eq(
+        emplace_run("replay chain.pbtxt --workload chain.pbtxt -m k40x2 --export p.txt"),
+        0, "%s", program_err);
+}
+
+Test(placements, ops_without_a_device_go_to_the_first_gpu)
+{
+    write_chain("device: \"/gpu:1\"", "");
+    cr_expect_eq(emplace_run("simulate chain.pbtxt -m k40x2 -p file"), 0);
+    expect_said("chain.pbtxt: 1 of 3 ops name no device and go to gpu:0, as TensorFlow");
+}
+
+Test(placements, a_device_that_does_not_fit_is_named)
+{
+    write_chain("device: \"/device:TPU:0\"", "");
+    cr_expect_eq(emplace_run("simulate chain.pbtxt -m k40x2 -p file"), 1);
+    expect_said("chain.pbtxt: op 'a' is on \"/device:TPU:0\", which fits no device of "
+                "machine 'k40x2': it has 1 CPU and 2 GPUs");
+}
+
+Test(placements, a_graph_without_devices_is_no_placement)
+{
+    cr_expect_eq(emplace_run("simulate small.pbtxt -m k40x2 -p file"), 1);
+    expect_said("small.pbtxt names no device for any op of the step");
+    cr_expect_eq(emplace_run("simulate rnnlm:steps=2 -m k40x2 -p file"), 1);
+    expect_said("rnnlm:steps=2 is none");
+}
+
+/* ---- graph files with a placement in them ---- */
+
+Test(placements, a_copy_of_the_graph_has_the_placement)
+{
+    write_chain("", "device: \"/gpu:0\"");
+    double placed_s = step_of("place chain.pbtxt -m k40x2 --method random --budget 9 "
+                              "--record run.h5 --out placed.pbtxt --json");
+    cr_expect_eq(placed_s, step_of("simulate placed.pbtxt -m k40x2 -p file --json"));
+    cr_expect_eq(emplace_run("record run.h5 --out again.pbtxt"), 0, "%s", program_err);
+    char *text = scratch_read("placed.pbtxt", NULL);
+    char *again = scratch_read("again.pbtxt", NULL);
+    cr_expect_str_eq(text, again);
+    free(text);
+    free(again);
+}
+
+Test(placements, hosts_are_tasks)
+{
+    write_chain("", "");
+    double placed_s = step_of("place chain.pbtxt -m k40x4x2 --method random --budget 1 "
+                              "--record run.h5 --out placed.pbtxt --json");
+    cr_expect_eq(placed_s, step_of("simulate placed.pbtxt -m k40x4x2 -p file --json"));
+    expect_device("placed.pbtxt", "\"b\"", "\"/job:worker/task:");
+    cr_expect_eq(emplace_run("record run.h5 --out again.pbtxt"), 0, "%s", program_err);
+    expect_device("again.pbtxt", "\"b\"", "\"/job:worker/task:");
+}
+
+Test(placements, a_copy_is_of_a_graph_file_in_its_syntax)
+{
+    cr_expect_eq(emplace_run("place rnnlm -m k40x2 --method gpu --out o.pb"), 1);
+    expect_said(
+        "o.pb is to be a copy of a TensorFlow graph file, and rnnlm is a workload");
+    cr_expect_eq(emplace_run("place small.pbtxt -m k40x2 --method gpu --out o.pb"), 1);
+    expect_said("small.pbtxt is text, and so is its copy: name a .pbtxt, not o.pb");
+    cr_expect_eq(emplace_run("place instance.json --method gpu --out o.pb"), 1);
+    expect_said("and instance.json is none");
+    cr_expect_eq(emplace_run("place small.pbtxt -m k40x2 --method gpu --out o.pb.gz"), 1);
+    expect_said("leave out .gz");
+    cr_expect_eq(emplace_run("place small.pbtxt -m k40x2 --method gpu --out small.pbtxt"),
+                 1);
+    expect_said("small.pbtxt is an input");
+}
+
+Test(placements, a_graph_file_that_changed_is_refused)
+{
+    write_chain("", "");
+    cr_assert_eq(emplace_run("place chain.pbtxt -m k40x2 --method gpu --record run.h5"),
+                 0);
+    write_text("chain.pbtxt", "node { name: \"x\" op: \"NoOp\" }\n");
+    cr_expect_eq(emplace_run("record run.h5 --out o.pbtxt"), 1);
+    expect_said("chain.pbtxt has no op 'a', which the placement has");
 }

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/options/placement_output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io/atomic_file.h"
+#include "base/mem.h"
+#include "base/strmap.h"
+#include "graphs/import/node_devices.h"
+#include "graphs/workloads/workloads.h"
+#include "run/sheet/manifest.h"
+#include "sim/machine/device_name.h"
+
+typedef enum { KIND_PLACEMENT, KIND_BINARY, KIND_TEXT, KIND_PYTHON } output_kind;
+
+/* A placement with TensorFlow's names of its devices. */
+typedef struct {
+    const emp_named_placement *placement;
+    char                       device[EMP_MAX_DEVICES][EMP_DEVICE_NAME_BYTES];
+    emp_strmap                 op_of_name;
+} tf_placement;
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t length = strlen(path), size = strlen(ending);
+
+    return length > size && strcmp(path + length - size, ending) == 0;
+}
+
+static output_kind kind_of(const char *path)
+{
+    if (ends_in(path, ".pb")) return KIND_BINARY;
+    if (ends_in(path, ".pbtxt")) return KIND_TEXT;
+    return ends_in(path, ".py") ? KIND_PYTHON : KIND_PLACEMENT;
+}
+
+emp_status cli_placement_output_check(const char *path, const char *spec, emp_error *err)
+{
+    if (path == NULL) return EMP_OK;
+    if (ends_in(path, ".gz"))
+        return EMP_ERROR(
+            EMP_EINVAL, "%s cannot be written: outputs are not compressed; leave out .gz",
+            path);
+    output_kind kind = kind_of(path);
+    if (kind != KIND_BINARY && kind != KIND_TEXT) return EMP_OK;
+    if (emp_workload_is_spec(spec))
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s is to be a copy of a TensorFlow graph file, and %s is a "
+                         "workload; name a .json or a .py",
+                         path, spec);
+    emp_nodes_syntax syntax = emp_nodes_syntax_of(spec);
+    if (syntax == EMP_NODES_NONE)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s is to be a copy of a TensorFlow graph file, and %s is none",
+                         path, spec);
+    if ((syntax == EMP_NODES_TEXT) == (kind == KIND_TEXT)) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "%s is %s, and so is its copy: name a %s, not %s", spec,
+                     syntax == EMP_NODES_TEXT ? "text" : "binary",
+                     syntax == EMP_NODES_TEXT ? ".pbtxt" : ".pb", path);
+}
+
+static bool is_cpu(const char *device_name)
+{
+    return strncmp(device_name, "cpu:", 4) == 0;
+}
+
+bool cli_placement_output_needs_machine(const char *path, const emp_named_placement *p)
+{
+    int32_t hosts = 0;
+
+    for (emp_device_id d = 0; d < p->device_count; d++)
+        hosts += is_cpu(p->device_name[d]);
+    return kind_of(path) != KIND_PLACEMENT && hosts > 1;
+}
+
+/* TensorFlow's name of a device; without a machine there is one host. */
+static void name_device(char name[EMP_DEVICE_NAME_BYTES], const emp_machine *machine,
+                        emp_device_id device, const char *device_name)
+{
+    if (machine != NULL)
+        emp_device_name_write(name, machine, device);
+    else
+        snprintf(name, EMP_DEVICE_NAME_BYTES, "/device:%s:%s",
+                 is_cpu(device_name) ? "CPU" : "GPU", device_name + strlen("cpu:"));
+}
+
+/* ---- graph files ---- */
+
+static const char *device_of_node(const void *context, emp_slice name)
+{
+    const tf_placement *tf = (const tf_placement *)context;
+    int32_t             op = emp_strmap_get(&tf->op_of_name, name.data, name.size);
+
+    return op >= 0 ? tf->device[tf->placement->device_of_op[op]] : "";
+}
+
+static emp_status index_names(emp_strmap *map, const emp_named_placement *p,
+                              emp_error *err)
+{
+    for (int32_t op = 0; op < p->op_count; op++)
+        EMP_CHECK(emp_strmap_set(map, p->op_name[op], strlen(p->op_name[op]), op, err));
+    return EMP_OK;
+}
+
+/* Ops of the placement that a graph file has. */
+typedef struct {
+    const tf_placement *tf;
+    bool               *is_there; /* [op] */
+} census;
+
+static emp_status note_node(void *context, emp_slice name, emp_slice device,
+                            emp_error *err)
+{
+    census *c = (census *)context;
+    int32_t op = emp_strmap_get(&c->tf->op_of_name, name.data, name.size);
+
+    (void)device, (void)err;
+    if (op >= 0) c->is_there[op] = true;
+    return EMP_OK;
+}
+
+/* The file may have changed since it was placed. */
+static emp_status check_ops(const tf_placement *tf, const char *spec, emp_error *err)
+{
+    emp_status                 st = EMP_OK;
+    const emp_named_placement *p = tf->placement;
+    census                     c = {.tf = tf};
+
+    EMP_TRY(EMP_ALLOC(c.is_there, (size_t)p->op_count));
+    EMP_TRY(emp_nodes_each_device(spec, note_node, &c, err));
+    for (int32_t op = 0; op < p->op_count; op++) {
+        if (!c.is_there[op])
+            EMP_FAIL(EMP_EINVAL, "%s has no op '%s', which the placement has", spec,
+                     p->op_name[op]);
+    }
+
+cleanup:
+    emp_free(c.is_there);
+    return st;
+}
+
+static emp_status write_graph(const char *path, tf_placement *tf, const char *spec,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(index_names(&tf->op_of_name, tf->placement, err));
+    EMP_TRY(check_ops(tf, spec, err));
+    EMP_TRY(emp_nodes_write(spec, path, device_of_node, tf, err));
+
+cleanup:
+    emp_strmap_clear(&tf->op_of_name);
+    return st;
+}
+
+/* ---- Python ---- */
+
+/* A literal of Python. Names are printable ASCII where they come from a graph file. */
+static void print_literal(FILE *stream, const char *text)
+{
+    fputc('"', stream);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            fprintf(stream, "\\%c", c);
+        else if (c < ' ' || c >= '\x7f')
+            fprintf(stream, "\\x%02x", c);
+        else
+            fputc(c, stream);
+    }
+    fputc('"', stream);
+}
+
+/* A comment of one line, whatever the text holds. */
+static void print_comment(FILE *stream, const char *key, const char *text)
+{
+    fprintf(stream, "# %s: ", key);
+    for (; *text != '\0'; text++) fputc((unsigned char)*text < ' ' ? ' ' : *text, stream);
+    fputc('\n', stream);
+}
+
+static void print_ops(FILE *stream, const tf_placement *tf, emp_device_id device)
+{
+    const emp_named_placement *p = tf->placement;
+
+    fputs("    ", stream);
+    print_literal(stream, tf->device[device]);
+    fputs(": [\n", stream);
+    for (int32_t op = 0; op < p->op_count; op++) {
+        if (p->device_of_op[op] != device) continue;
+        fputs("        ", stream);
+        print_literal(stream, p->op_name[op]);
+        fputs(",\n", stream);
+    }
+    fputs("    ],\n", stream);
+}
+
+static emp_status print_python(FILE *stream, const void *what, emp_error *err)
+{
+    const tf_placement        *tf = (const tf_placement *)what;
+    const emp_named_placement *p = tf->placement;
+
+    (void)err;
+    fputs("\"\"\"Where each op of a TensorFlow 1 graph runs. With this file as "
+          "placement.py:"
+          "\n\n    import placement\n    with tf.device(placement.device_of):\n"
+          "        ...  # build the graph, under the names that the placement has\n"
+          "\"\"\"\n",
+          stream);
+    print_comment(stream, "made by", emp_manifest_get().command);
+    print_comment(stream, "workload", p->workload);
+    print_comment(stream, "machine", p->machine);
+    fputs("\nOPS_OF_DEVICE = {\n", stream);
+    for (emp_device_id d = 0; d < p->device_count; d++) print_ops(stream, tf, d);
+    fputs("}\n"
+          "_DEVICE_OF_NAME = {name: device for device, names in OPS_OF_DEVICE.items() "
+          "for name in names}\n\n\n"
+          "def device_of(op):\n"
+          "    \"\"\"The device of a tf.Operation; \\\"\\\" leaves it to "
+          "TensorFlow.\"\"\"\n"
+          "    return _DEVICE_OF_NAME.get(op.name, \"\")\n",
+          stream);
+    return EMP_OK;
+}
+
+emp_status cli_placement_output_write(const char *path, const emp_named_placement *p,
+                                      const char *spec, const emp_machine *machine,
+                                      emp_error *err)
+{
+    tf_placement tf = {.placement = p};
+    output_kind  kind = kind_of(path);
+
+    if (kind == KIND_PLACEMENT) return emp_placement_write(path, p, err);
+    for (emp_device_id d = 0; d < p->device_count; d++)
+        name_device(tf.device[d], machine, d, p->device_name[d]);
+    if (kind == KIND_PYTHON) return emp_atomic_file_write(path, print_python, &tf, err);
+    return write_graph(path, &tf, spec, err);
+}

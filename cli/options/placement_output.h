@@ -1,0 +1,29 @@
+/** \file cli/options/placement_output.h
+ * Placements as files. The ending of the name says which kind:
+ *
+ *     .pb, .pbtxt  the TensorFlow graph file that was placed, its nodes' devices set
+ *     .py          a module of Python for TensorFlow 1, with a function for tf.device()
+ *     other        a placement file (sim/problem/placement.h)
+ */
+#ifndef EMP_CLI_OPTIONS_PLACEMENT_OUTPUT_H
+#define EMP_CLI_OPTIONS_PLACEMENT_OUTPUT_H
+
+#include "sim/problem/placement.h"
+
+/** Fails now, before the work, if \a spec is no graph that the file at \a path (NULL is fine) can be
+ * a copy of.
+ * \retval EMP_EINVAL  It is no graph file, or of the other syntax, or the name ends in .gz. */
+emp_status cli_placement_output_check(const char *path, const char *spec, emp_error *err);
+
+/** Whether it needs the machine: for TensorFlow's names of the devices of several hosts. */
+bool cli_placement_output_needs_machine(const char *path, const emp_named_placement *p);
+
+/** Writes the file, whole or not at all.
+ * \param spec     The graph file, for .pb and .pbtxt.
+ * \param machine  NULL is fine unless it is needed.
+ * \retval EMP_ENOMEM, EMP_EIO, EMP_EFORMAT, EMP_EINVAL */
+emp_status cli_placement_output_write(const char *path, const emp_named_placement *p,
+                                      const char *spec, const emp_machine *machine,
+                                      emp_error *err);
+
+#endif /* EMP_CLI_OPTIONS_PLACEMENT_OUTPUT_H */

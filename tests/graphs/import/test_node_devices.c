@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do devices of nodes come back as they were written, and does all else in the file stay? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/import/import.h"
+#include "graphs/import/node_devices.h"
+#include "tests/graphs/import/sample.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(node_devices, .init = scratch_create, .fini = scratch_remove);
+
+typedef enum { GRAPH, META, SAVED } around;
+
+/* The sample with fields that no reader knows, before, in and behind the nodes. */
+static void write_sample(proto_writer *w, around outer)
+{
+    size_t saved = 0, meta = 0;
+
+    if (outer == SAVED) {
+        proto_int(w, 1, "saved_model_schema_version", 1);
+        saved = proto_begin(w, 2, "meta_graphs");
+    }
+    if (outer >= META) {
+        size_t info = proto_begin(w, 1, "meta_info_def");
+        proto_string(w, 1, "meta_graph_version", "node { \\ }");
+        proto_end(w, info);
+        meta = proto_begin(w, 2, "graph_def");
+    }
+    sample_write_nodes(w);
+    size_t node = proto_node(w, "odd", "NoOp", "^train");
+    proto_string(w, 4, "device", "/job:ps/task:7");
+    proto_string(w, 99, "unknown_field", "device: \"x\"");
+    size_t unknown = proto_begin(w, 97, "unknown_message");
+    proto_plain_node(w, "not_a_node_of_the_graph", "x", "");
+    proto_end(w, unknown);
+    proto_end(w, node);
+    proto_int(w, 3, "version", 21);
+    if (outer >= META) {
+        proto_end(w, meta);
+        proto_string(w, 98, "behind", "the graph");
+    }
+    if (outer == SAVED) proto_end(w, saved);
+}
+
+static char in_path[SCRATCH_PATH_BYTES], out_path[SCRATCH_PATH_BYTES],
+    third_path[SCRATCH_PATH_BYTES];
+
+static void prepare(bool is_text, around outer)
+{
+    proto_writer w = {.is_text = is_text};
+
+    write_sample(&w, outer);
+    scratch_write("in", w.data, w.size);
+    proto_clear(&w);
+    snprintf(in_path, sizeof in_path, "%s", scratch_path("in"));
+    snprintf(out_path, sizeof out_path, "%s", scratch_path("out"));
+    snprintf(third_path, sizeof third_path, "%s", scratch_path("third"));
+}
+
+/* Long ones, so that lengths need another byte; none for some. */
+static const char *some_device(const void *context, emp_slice name)
+{
+    (void)context;
+    if (emp_slice_starts(name, "gradients/"))
+        return "/job:a_worker_with_a_long_name_so_that_lengths_grow/replica:0/task:13/"
+               "device:GPU:1_and_more_of_it_to_pass_the_limit_of_127_bytes";
+    return emp_slice_is(name, "train") ? "" : "/device:CPU:0";
+}
+
+static const char *no_device(const void *context, emp_slice name)
+{
+    (void)context, (void)name;
+    return "";
+}
+
+static const char *old_device(const void *context, emp_slice name)
+{
+    (void)context;
+    return emp_slice_is(name, "odd") ? "/job:ps/task:7" : "";
+}
+
+static emp_status expect_some(void *context, emp_slice name, emp_slice device,
+                              emp_error *err)
+{
+    (void)err;
+    ++*(int *)context;
+    cr_expect(emp_slice_is(device, some_device(NULL, name)), "%.*s is on %.*s",
+              EMP_SLICE_ARG(name), EMP_SLICE_ARG(device));
+    return EMP_OK;
+}
+
+static void write_again(const char *from, const char *to, emp_nodes_device_of *device_of)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(emp_nodes_write(from, to, device_of, NULL, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static uint64_t hash_of(const char *path)
+{
+    emp_import_params params = emp_import_params_default();
+    emp_graph        *graph = NULL;
+    emp_error         err = {0};
+
+    cr_assert_eq(emp_import_load(&graph, path, &params, &err), EMP_OK, "%s", err.msg);
+    uint64_t hash = graph->hash;
+    emp_graph_destroy(graph);
+    return hash;
+}
+
+static void expect_same_file(const char *name, const char *other)
+{
+    size_t size, other_size;
+    char  *bytes = scratch_read(name, &size),
+         *other_bytes = scratch_read(other, &other_size);
+
+    cr_assert_eq(size, other_size, "%s has %zu bytes, %s %zu", name, size, other,
+                 other_size);
+    cr_expect_arr_eq(bytes, other_bytes, size);
+    free(bytes);
+    free(other_bytes);
+}
+
+static void expect_round_trip(bool is_text, around outer)
+{
+    int count = 0;
+
+    prepare(is_text, outer);
+    cr_expect_eq(emp_nodes_syntax_of(in_path),
+                 is_text ? EMP_NODES_TEXT : EMP_NODES_BINARY);
+    write_again(in_path, out_path, some_device);
+    cr_assert_eq(emp_nodes_each_device(out_path, expect_some, &count, NULL), EMP_OK);
+    cr_expect_eq(count, 15);
+    cr_expect_eq(hash_of(out_path), hash_of(in_path), "the graph is the same");
+    write_again(out_path, third_path, some_device);
+    expect_same_file("out", "third");
+}
+
+Test(node_devices, come_back_from_binary_files)
+{
+    for (around outer = GRAPH; outer <= SAVED; outer++) expect_round_trip(false, outer);
+}
+
+Test(node_devices, come_back_from_text_files)
+{
+    for (around outer = GRAPH; outer <= SAVED; outer++) expect_round_trip(true, outer);
+}
+
+Test(node_devices, nothing_else_of_a_binary_file_changes)
+{
+    for (around outer = GRAPH; outer <= SAVED; outer++) {
+        prepare(false, outer);
+        write_again(in_path, out_path, some_device);
+        write_again(out_path, third_path, old_device);
+        expect_same_file("in", "third");
+    }
+}
+
+/* Text with devices is the text before with them in it. */
+Test(node_devices, nothing_else_of_a_text_file_changes)
+{
+    static const char before[] =
+        "# a comment\n"
+        "node {\n"
+        "  name: \"a\"\n"
+        "  op: \"NoOp\"  # device: no\n"
+        "  unknown < x: [1, 2] y: 'device' >\n"
+        "}\n"
+        "node{op:'NoOp' name:'b' device : '/gpu:3' }versions{producer:9}";
+    static const char after[] =
+        "# a comment\n"
+        "node {\n"
+        "  name: \"a\"\n"
+        "  op: \"NoOp\"\n"
+        "  device: \"/device:CPU:0\"  # device: no\n"
+        "  unknown < x: [1, 2] y: 'device' >\n"
+        "}\n"
+        "node{op:'NoOp' name:'b' device: \"/device:CPU:0\" }versions{producer:9}";
+
+    prepare(true, GRAPH);
+    scratch_write("in", before, sizeof before - 1);
+    write_again(in_path, out_path, some_device);
+    char *text = scratch_read("out", NULL);
+    cr_expect_str_eq(text, after);
+    free(text);
+}
+
+Test(node_devices, a_node_may_lose_its_device)
+{
+    prepare(false, GRAPH);
+    write_again(in_path, out_path, no_device);
+    size_t size, smaller;
+    free(scratch_read("in", &size));
+    free(scratch_read("out", &smaller));
+    cr_expect_eq(size - smaller, strlen("/job:ps/task:7") + 2);
+}
+
+Test(node_devices, other_files_have_none)
+{
+    emp_error err = {0};
+    int       count = 0;
+
+    prepare(true, GRAPH);
+    scratch_write("in", "{\"format\": \"emplace-placement-1\"}", 33);
+    cr_expect_eq(emp_nodes_syntax_of(in_path), EMP_NODES_NONE);
+    cr_expect_eq(emp_nodes_syntax_of("/nowhere"), EMP_NODES_NONE);
+    cr_expect_eq(emp_nodes_each_device(in_path, expect_some, &count, &err), EMP_EFORMAT);
+    cr_expect_eq(strncmp(err.msg, in_path, strlen(in_path)), 0, "%s", err.msg);
+    cr_expect_eq(emp_nodes_write(in_path, out_path, no_device, NULL, NULL), EMP_EFORMAT);
+    cr_expect_eq(remove(out_path), -1, "nothing is half written");
+}
+
+Test(node_devices, damage_is_refused_and_leaves_no_file)
+{
+    prepare(false, GRAPH);
+    size_t size;
+    char  *bytes = scratch_read("in", &size);
+    int    refused = 0;
+
+    for (size_t cut = 1; cut < size; cut += 3) {
+        scratch_write("cut", bytes, cut);
+        char path[SCRATCH_PATH_BYTES];
+        snprintf(path, sizeof path, "%s", scratch_path("cut"));
+        emp_status st = emp_nodes_write(path, out_path, some_device, NULL, NULL);
+        refused += st != EMP_OK;
+        cr_expect_eq(remove(out_path), st == EMP_OK ? 0 : -1);
+        cr_expect_eq(emp_mem_live_blocks(), 0);
+    }
+    cr_expect_gt(refused, 10);
+    free(bytes);
+}
+
+Test(node_devices, survive_every_allocation_failure)
+{
+    for (int is_text = 0; is_text <= 1; is_text++) {
+        prepare(is_text, SAVED);
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            emp_nodes_write(in_path, out_path, some_device, NULL, NULL), (void)0);
+    }
+}
