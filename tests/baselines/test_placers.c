@@ -191,13 +191,15 @@ Test(partitioners, one_gpu_takes_everything)
     fixture_destroy(f);
 }
 
+enum { TANGLE = 120, SMALL_TANGLE = 24 };
+
 /* A random graph, on which many cuts are about as good. */
-static fixture *create_tangle(int32_t gpu_count)
+static fixture *create_tangle(int32_t gpu_count, int32_t op_count)
 {
     fixture *f = fixture_create(gpu_count);
     uint32_t x = 1;
 
-    for (int32_t i = 0; i < 120; i++) {
+    for (int32_t i = 0; i < op_count; i++) {
         fixture_op(f, NULL, 100 + 7 * i % 50);
         for (int32_t k = 0; i > 0 && k < 3; k++) {
             x = x * 1664525u + 1013904223u;
@@ -209,7 +211,7 @@ static fixture *create_tangle(int32_t gpu_count)
 
 Test(placers, equal_seeds_give_equal_placements)
 {
-    fixture                 *f = create_tangle(4);
+    fixture                 *f = create_tangle(4, TANGLE);
     const emp_problem       *problem = fixture_problem(f);
     emp_device_id            device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
     int32_t                  count;
@@ -253,7 +255,7 @@ Test(placers, concurrent_calls_give_the_same_placements)
                                  &emp_method_m_sct};
 #endif
     enum { THREADS = 9, TYPES = sizeof types / sizeof *types };
-    fixture           *f = create_tangle(4);
+    fixture           *f = create_tangle(4, TANGLE);
     const emp_problem *problem = fixture_problem(f);
     size_t             bytes = (size_t)f->op_count * sizeof(emp_device_id);
     struct job         jobs[THREADS];
@@ -275,7 +277,7 @@ Test(placers, partitioners_use_their_seed)
 {
     const emp_method  *types[] = {&emp_method_scotch, &emp_method_mincut,
                                   &emp_method_metis};
-    fixture           *f = create_tangle(4);
+    fixture           *f = create_tangle(4, TANGLE);
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      device[FIXTURE_MAX_OPS], other[FIXTURE_MAX_OPS];
     size_t             bytes = (size_t)f->op_count * sizeof device[0];
@@ -368,7 +370,7 @@ static double chi_square(const int32_t *count, int32_t bins, double expected)
 
 Test(random, is_uniform_over_devices_and_pairs_of_ops)
 {
-    fixture *f = create_tangle(3);
+    fixture *f = create_tangle(3, TANGLE);
     int32_t  count[4] = {0}, pair[16] = {0};
 
     draw_many(fixture_problem(f), 5, NULL, draws);
@@ -385,7 +387,7 @@ Test(random, is_uniform_over_devices_and_pairs_of_ops)
 
 Test(random, depends_on_the_seed_but_not_on_the_batch)
 {
-    fixture           *f = create_tangle(3);
+    fixture           *f = create_tangle(3, TANGLE);
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      first[FIXTURE_MAX_OPS];
     size_t             bytes = 120 * sizeof first[0];
@@ -402,7 +404,7 @@ Test(random, depends_on_the_seed_but_not_on_the_batch)
 
 Test(random, groups_move_together)
 {
-    fixture *f = create_tangle(3);
+    fixture *f = create_tangle(3, TANGLE);
     int32_t  group_count = 0;
 
     fixture_colocate(f, 7, 2);
@@ -510,7 +512,7 @@ Test(metis, leaves_signal_handlers_as_they_were)
 
 Test(placers, survive_every_allocation_failure)
 {
-    fixture                 *f = create_tangle(2);
+    fixture                 *f = create_tangle(2, SMALL_TANGLE);
     const emp_problem       *problem = fixture_problem(f);
     const long               own = emp_mem_live_blocks();
     int32_t                  count;
