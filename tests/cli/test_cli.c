@@ -209,7 +209,7 @@ Test(cli, simulate_explains_itself_and_adds_up)
 
 Test(cli, verdicts_name_what_fills_the_memory)
 {
-    cr_expect_eq(emplace_run("place nmt:layers=8 --machine k40x1 --method gpu"), 0, "%s",
+    cr_expect_eq(emplace_run("place nmt:layers=2 --machine k40x1 --method gpu"), 0, "%s",
                  program_err);
     cr_expect_not_null(strstr(program_out, " asks for "), "%s", program_out);
     cr_expect_not_null(strstr(program_out, " on gpu:0, which has "), "%s", program_out);
@@ -328,7 +328,7 @@ Test(cli, bound_has_every_bound_and_the_highest)
 Test(cli, out_of_memory_is_a_result)
 {
     json_t *object =
-        emplace_json("simulate nmt:layers=8 --machine k40x1 --placement gpu --json");
+        emplace_json("simulate nmt:layers=2 --machine k40x1 --placement gpu --json");
     json_t *oom = json_object_get(object, "oom");
 
     cr_expect(json_is_false(json_object_get(object, "feasible")));
