@@ -96,7 +96,7 @@ emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_t
 
 static int compare(double a, double b) { return (a > b) - (a < b); }
 
-/* Seeds, then methods by rising effort, then runs by falling cost. */
+/* Seeds, then columns by rising effort, then runs by falling cost. */
 static int by_order(const void *a, const void *b)
 {
     const emp_job *x = *(emp_job *const *)a, *y = *(emp_job *const *)b;
@@ -104,6 +104,8 @@ static int by_order(const void *a, const void *b)
 
     if (seed_x != seed_y) return seed_x < seed_y ? -1 : 1;
     if (x->effort != y->effort) return compare(x->effort, y->effort);
+    int column = strcmp(x->column, y->column);
+    if (column != 0) return column;
     if (x->cost != y->cost) return compare(y->cost, x->cost);
     return x < y ? -1 : x > y;
 }

@@ -194,7 +194,7 @@ Test(jobs, stop_between_two_runs_leaves_the_second)
 
 /* ---- order ---- */
 
-enum { ORDERED = 6 };
+enum { ORDERED = 8 };
 
 /* What jobs came in, as "row column seed" each. */
 typedef struct {
@@ -219,7 +219,8 @@ Test(jobs, cheap_columns_and_first_seeds_come_first)
         double      cost, effort;
     } given[ORDERED] = {{"small", "dear", 1, 10, 8}, {"small", "dear", 2, 10, 8},
                         {"large", "dear", 1, 20, 8}, {"small", "cheap", 1, 5, 1},
-                        {"large", "cheap", 1, 7, 1}, {"large", "cheap", 2, 7, 1}};
+                        {"large", "cheap", 1, 7, 1}, {"large", "cheap", 2, 7, 1},
+                        {"large", "other", 1, 9, 1}, {"small", "other", 1, 6, 1}};
     arrivals              came = {""};
     const emp_jobs_params params = {
         .folder = folder, .threads = 1, .on_run = note_arrival, .context = &came};
@@ -236,7 +237,8 @@ Test(jobs, cheap_columns_and_first_seeds_come_first)
         jobs[i].run.placer.seed = given[i].seed;
     }
     cr_assert_eq(emp_jobs_run(jobs, ORDERED, &params, NULL), EMP_OK);
-    cr_expect_str_eq(came.text, "large cheap 1, small cheap 1, large dear 1, "
-                                "small dear 1, large cheap 2, small dear 2, ");
+    cr_expect_str_eq(came.text, "large cheap 1, small cheap 1, large other 1, "
+                                "small other 1, large dear 1, small dear 1, "
+                                "large cheap 2, small dear 2, ");
     emp_jobs_clear(jobs, ORDERED);
 }
