@@ -10,7 +10,7 @@ static double median(int32_t task) { return emp_paper_random_s(task).median; }
 static double worst(int32_t task) { return emp_paper_random_s(task).max; }
 static double learned(int32_t task) { return emp_paper_step_s(task, "hdp"); }
 
-enum { BUDGET = 4000, SEEDS = 5, FIRST_BUDGET = 160, FIRST_SEEDS = 3 };
+enum { BUDGET = 2000, SEEDS = 5, FIRST_BUDGET = 160, FIRST_SEEDS = 3 };
 
 #define RUNS   .method = "hdp", .preset = "paper", .budget = BUDGET, .seed_count = SEEDS
 #define RANDOM RUNS, .options = "grouping=random", .has_paper = true
