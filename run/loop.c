@@ -109,6 +109,7 @@ static emp_status prepare_record(emp_record *record, const emp_problem *problem,
 
     record->op_count = problem->graph->op_count;
     record->op_name = problem->graph->name;
+    record->machine_text = machine->text;
     record->device_count = machine->device_count;
     for (int32_t i = 0; i < record->device_count; i++) {
         snprintf(record->device_name[i], sizeof record->device_name[i], "%s",

@@ -279,13 +279,13 @@ cleanup:
 static emp_status draw_problem(emp_study *s, int32_t group,
                                const emp_report_params *params, emp_error *err)
 {
-    const emp_record  *r = &s->runs->run[s->group->best_run].record;
-    const emp_problem *problem = NULL;
-    char               name[EMP_DRAWING_NAME_BYTES];
+    const emp_report_run *run = &s->runs->run[s->group->best_run];
+    const emp_problem    *problem = NULL;
+    char                  name[EMP_DRAWING_NAME_BYTES];
 
-    EMP_CHECK(params->get_problem(params->context, r, &problem, err));
-    EMP_CHECK(check_record(r, problem, err));
-    EMP_CHECK(find_bound(s, r, problem, err));
+    EMP_CHECK(params->get_problem(params->context, run, &problem, err));
+    EMP_CHECK(check_record(&run->record, problem, err));
+    EMP_CHECK(find_bound(s, &run->record, problem, err));
     EMP_CHECK(draw_placements(
         s, problem, emp_figure_full_name(name, EMP_FIGURE_PLACEMENTS, group), err));
     return draw_timeline(s, problem,

@@ -13,9 +13,9 @@
 #include "sim/problem/problem.h"
 
 typedef struct {
-    /** Makes the problem of a record again; it stays valid until the next call. A failure
+    /** Makes the problem of a run again; it stays valid until the next call. A failure
      * but EMP_ENOMEM leaves what needs it out. */
-    emp_status (*get_problem)(void *context, const emp_record *record,
+    emp_status (*get_problem)(void *context, const emp_report_run *run,
                               const emp_problem **problem, emp_error *err);
     /** Told of each record whose figures are left out, and why; or NULL. */
     void (*on_absence)(void *context, const emp_record *record, const char *why);

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/io/atomic_file.h"
+#include "base/mem.h"
 #include "bench/report/page.h"
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
@@ -31,7 +32,7 @@ static const struct argp_option options[] = {
      "metrics; of the second problem curves-2, and so on. NAME list lists them",
      0},
     {"machine", 'm', "NAME|FILE", 0,
-     "The machine of all runs, in place of the one that the records name", 0},
+     "The machine of all runs, in place of the one that the records keep", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -113,15 +114,31 @@ struct maker {
     const char *machine;
 };
 
-static emp_status make_problem(void *context, const emp_record *record,
+/* The machine that the record keeps; of records that keep none, the one of that name. */
+static emp_status load_machine(emp_machine **machine, const emp_report_run *run,
+                               emp_error *err)
+{
+    char      *text = NULL;
+    emp_status st = emp_record_load_machine(&text, run->path, NULL);
+
+    if (st == EMP_OK) st = emp_machine_parse(machine, text, NULL);
+    emp_free(text);
+    if (st == EMP_ENOMEM) return EMP_ERROR(st, "machine of %s", run->path);
+    if (st == EMP_OK || strcmp(run->record.machine, CLI_INSTANCE_MACHINE) == 0)
+        return EMP_OK;
+    return emp_machine_load(machine, run->record.machine, err);
+}
+
+static emp_status make_problem(void *context, const emp_report_run *run,
                                const emp_problem **problem, emp_error *err)
 {
-    struct maker *maker = context;
+    struct maker     *maker = context;
+    const emp_record *r = &run->record;
+    const char       *machine = maker->machine != NULL ? maker->machine : r->machine;
 
     cli_inputs_clear(&maker->inputs);
-    EMP_CHECK(cli_inputs_load(&maker->inputs, record->workload,
-                              maker->machine != NULL ? maker->machine : record->machine,
-                              record->runtime, err));
+    if (maker->machine == NULL) EMP_CHECK(load_machine(&maker->inputs.machine, run, err));
+    EMP_CHECK(cli_inputs_load(&maker->inputs, r->workload, machine, r->runtime, err));
     *problem = maker->inputs.problem;
     return EMP_OK;
 }

@@ -139,9 +139,12 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
 {
     emp_runtime        profile;
     emp_import_devices devices;
-    bool is_own = machine == NULL || strcmp(machine, CLI_INSTANCE_MACHINE) == 0;
+    bool               has_machine = inputs->machine != NULL;
+    bool               is_own =
+        !has_machine && (machine == NULL || strcmp(machine, CLI_INSTANCE_MACHINE) == 0);
 
-    if (!is_own) EMP_CHECK(emp_machine_load(&inputs->machine, machine, err));
+    if (!is_own && !has_machine)
+        EMP_CHECK(emp_machine_load(&inputs->machine, machine, err));
     if (runtime == NULL) runtime = is_own ? "msr-latency" : "tf-r1.3";
     EMP_CHECK(emp_runtime_load(&profile, runtime, err));
     EMP_CHECK(cli_inputs_load_graph(inputs, &devices, spec, err));

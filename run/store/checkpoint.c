@@ -103,6 +103,7 @@ static emp_status read_checkpoint(emp_h5_file file, void *object, const char *pa
             EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path, name);
     }
     so_far->op_name = c->record->op_name;
+    so_far->machine_text = c->record->machine_text;
     emp_record_clear(c->record);
     *c->record = *so_far;
     *so_far = (emp_record){0};

@@ -13,7 +13,12 @@
 #include "run/store/h5_internal.h"
 
 /* The longest arrays that a record may hold; a hostile file cannot ask for more. */
-enum { MAX_OPS = 1 << 26, MAX_POINTS = 1 << 26, MAX_NAME_BYTES = 1 << 30 };
+enum {
+    MAX_OPS = 1 << 26,
+    MAX_POINTS = 1 << 26,
+    MAX_NAME_BYTES = 1 << 30,
+    MAX_MACHINE_BYTES = 1 << 24
+};
 
 /* The scalars of a record, one HDF5 attribute each. The first ones say what run it is. */
 #define FIELD(type, member)                                                          \
@@ -85,7 +90,33 @@ static emp_h5_array name_array(char *text, int64_t bytes)
     return (emp_h5_array){"op_name", EMP_H5_PACKED, (uint64_t)bytes, 0, text};
 }
 
+/* Likewise of the machine's text; without its terminator. */
+typedef struct {
+    int64_t machine_text_bytes;
+} machine_fields;
+
+static const emp_h5_field machine_bytes_field = {
+    "machine_text_bytes", EMP_H5_INT64, offsetof(machine_fields, machine_text_bytes), 0};
+
+static emp_h5_array machine_array(char *text, int64_t bytes)
+{
+    return (emp_h5_array){"machine_text", EMP_H5_PACKED, (uint64_t)bytes, 0, text};
+}
+
 /* ---- writing ---- */
+
+static bool write_machine(emp_h5_file file, const emp_record *r)
+{
+    machine_fields size = {(int64_t)strlen(r->machine_text)};
+    char *text = emp_strdup(r->machine_text); /* arrays are listed to read, too */
+
+    if (text == NULL) return false;
+    const emp_h5_array array = machine_array(text, size.machine_text_bytes);
+    bool is_written = emp_h5_write_field(file, &machine_bytes_field, &size) &&
+                      emp_h5_write_array(file, &array);
+    emp_free(text);
+    return is_written;
+}
 
 static bool write_names(emp_h5_file file, const emp_record *r)
 {
@@ -127,6 +158,7 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
         is_written = emp_h5_write_array(file, &arrays[i]);
     }
     if (is_written && copy.op_name != NULL) is_written = write_names(file, &copy);
+    if (is_written && copy.machine_text != NULL) is_written = write_machine(file, &copy);
     return is_written;
 }
 
@@ -260,6 +292,37 @@ void emp_op_names_clear(emp_op_names *names)
     emp_free(names->name);
     emp_free(names->text);
     memset(names, 0, sizeof *names);
+}
+
+static emp_status read_machine(emp_h5_file file, void *object, const char *path,
+                               emp_error *err)
+{
+    char         **text = (char **)object;
+    machine_fields size = {0};
+
+    if (!emp_h5_read_field(file, &machine_bytes_field, &size))
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%s does not have the file of its machine",
+                         path);
+    if (size.machine_text_bytes < 0 || size.machine_text_bytes > MAX_MACHINE_BYTES)
+        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: a machine of %" PRId64 " bytes",
+                         path, size.machine_text_bytes);
+    EMP_CHECK(EMP_ALLOC(*text, (size_t)size.machine_text_bytes + 1));
+    const emp_h5_array array = machine_array(*text, size.machine_text_bytes);
+    if (!emp_h5_read_array(file, &array))
+        return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
+                         array.name);
+    return EMP_OK;
+}
+
+emp_status emp_record_load_machine(char **text, const char *path, emp_error *err)
+{
+    *text = NULL;
+    emp_status st =
+        emp_h5_load(path, record_formats, "run record", read_machine, text, err);
+    if (st == EMP_OK) return EMP_OK;
+    emp_free(*text);
+    *text = NULL;
+    return st;
 }
 
 /* ---- comparing ---- */

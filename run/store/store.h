@@ -69,6 +69,9 @@ typedef struct {
     /** [op] Names of the ops, borrowed from the graph, which must be there while the record is
      * saved. NULL: the file says none. No load sets it: see emp_record_load_names(). */
     const char *const *op_name;
+    /** What the machine was read from (emp_machine), borrowed likewise; NULL: the file does not
+     * say. No load sets it: see emp_record_load_machine(). */
+    const char *machine_text;
 
     int32_t          point_count;
     emp_curve_point *curve; /**< [point]; owned */
@@ -105,6 +108,12 @@ typedef struct {
  * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_record_load(). */
 emp_status emp_record_load_names(emp_op_names *names, const char *path, emp_error *err);
 void       emp_op_names_clear(emp_op_names *names);
+
+/** Reads the text of the machine from the file of a record, for emp_machine_parse(); the caller
+ * frees it by emp_free().
+ * \retval EMP_EUNSUPPORTED  The file has none.
+ * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_record_load(). */
+emp_status emp_record_load_machine(char **text, const char *path, emp_error *err);
 
 /** A number of the run that a record is of: what was run and by which program, as
  * emp_record_check_replaced() compares it. Never 0. */

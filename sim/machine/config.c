@@ -92,10 +92,11 @@ int emp_config_line(const emp_config *config, const char *key, const char *value
     return 1;
 }
 
-emp_status emp_config_open(emp_config *config, const char *path,
-                           const cyaml_schema_value_t *schema, emp_error *err)
+/* The text that \a config has. */
+static emp_status parse_text(emp_config *config, size_t length,
+                             const cyaml_schema_value_t *schema, emp_error *err)
 {
-    size_t           length = 0;
+    const char      *path = config->path;
     struct complaint complaint = {0};
     cyaml_config_t   settings = {.log_fn = keep_first_complaint,
                                  .log_ctx = &complaint,
@@ -103,8 +104,6 @@ emp_status emp_config_open(emp_config *config, const char *path,
                                  .mem_fn = allocate};
 
     config->schema = schema;
-    snprintf(config->path, sizeof config->path, "%s", path);
-    EMP_CHECK(read_text(config, &length, err));
     cyaml_err_t status = cyaml_load_data((const uint8_t *)config->text, length, &settings,
                                          schema, &config->data, NULL);
     if (status == CYAML_ERR_OOM) return EMP_ERROR(EMP_ENOMEM, "contents of %s", path);
@@ -122,6 +121,26 @@ emp_status emp_config_open(emp_config *config, const char *path,
     if (config->data == NULL)
         return EMP_ERROR(EMP_EFORMAT, "%s:1: the file is empty", path);
     return EMP_OK;
+}
+
+emp_status emp_config_open(emp_config *config, const char *path,
+                           const cyaml_schema_value_t *schema, emp_error *err)
+{
+    size_t length = 0;
+
+    snprintf(config->path, sizeof config->path, "%s", path);
+    EMP_CHECK(read_text(config, &length, err));
+    return parse_text(config, length, schema, err);
+}
+
+emp_status emp_config_parse(emp_config *config, const char *path, const char *text,
+                            size_t size, const cyaml_schema_value_t *schema,
+                            emp_error *err)
+{
+    snprintf(config->path, sizeof config->path, "%s", path);
+    EMP_CHECK(EMP_ALLOC(config->text, size + 1));
+    memcpy(config->text, text, size);
+    return parse_text(config, size, schema, err);
 }
 
 void emp_config_close(emp_config *config)

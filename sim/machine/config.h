@@ -43,6 +43,10 @@ typedef struct {
 /** Reads and parses \a path. \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM */
 emp_status emp_config_open(emp_config *config, const char *path,
                            const cyaml_schema_value_t *schema, emp_error *err);
+/** Parses a copy of a text that messages call \a path. \retval EMP_EFORMAT, EMP_ENOMEM */
+emp_status emp_config_parse(emp_config *config, const char *path, const char *text,
+                            size_t size, const cyaml_schema_value_t *schema,
+                            emp_error *err);
 void       emp_config_close(emp_config *config);
 
 /** Converts every field of \a raw into \a out and mixes the values into \a *hash. */

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "sim/machine/bundle.h"
 #include "sim/machine/config.h"
 #include "sim/machine/fit.h"
 #include "sim/machine/topology_internal.h"
@@ -214,6 +215,8 @@ struct loader {
     emp_config   config; /* the machine file */
     emp_topology topology;
     const char  *model_of_kind[EMP_DEVICE_KINDS]; /* the only one; borrowed, or NULL */
+    const char  *bundle;      /* of all files; NULL = they are read from the disk */
+    bool         has_no_text; /* a file is of a kind that no bundle holds */
 };
 
 static emp_status fail_at(const struct loader *l, const char *key, const char *value,
@@ -222,6 +225,40 @@ static emp_status fail_at(const struct loader *l, const char *key, const char *v
     return emp_error_set(err, EMP_EFORMAT, __FILE__, __LINE__, "%s:%d: %s: '%s' %s",
                          l->config.path, emp_config_line(&l->config, key, value), key,
                          value, what);
+}
+
+/* Keeps what was read, for the machine's text. */
+static emp_status keep_text(struct loader *l, const char *name, const emp_config *config,
+                            emp_error *err)
+{
+    emp_error  why = {0};
+    emp_status st = l->has_no_text ? EMP_OK
+                                   : emp_bundle_add(&l->machine->text, name, config->text,
+                                                    strlen(config->text), &why);
+
+    if (st == EMP_ENOMEM) return EMP_ERROR(st, "%s", why.msg);
+    if (st == EMP_OK) return EMP_OK;
+    emp_free(l->machine->text);
+    l->machine->text = NULL;
+    l->has_no_text = true;
+    return EMP_OK;
+}
+
+/* Reads a file from the disk, or from the bundle where it has that name. */
+static emp_status open_config(struct loader *l, emp_config *config, const char *path,
+                              const char *name, const cyaml_schema_value_t *schema,
+                              emp_error *err)
+{
+    emp_bundle_file file;
+
+    if (l->bundle == NULL)
+        EMP_CHECK(emp_config_open(config, path, schema, err));
+    else if (emp_bundle_find(l->bundle, name, &file))
+        EMP_CHECK(emp_config_parse(config, name, file.text, file.size, schema, err));
+    else
+        return EMP_ERROR(EMP_EFORMAT, "the text of machine %s lacks the file %s",
+                         l->machine->name, name);
+    return keep_text(l, name, config, err);
 }
 
 /* A model file lies in models/ beside the machine file, else in the data folder. */
@@ -274,16 +311,17 @@ static emp_status load_model(struct loader *l, const char *name, emp_device *dev
                              emp_error *err)
 {
     emp_status   st = EMP_OK;
-    char         path[512];
+    char         path[512], inside[EMP_BUNDLE_NAME_BYTES];
     emp_config   config = {0};
     struct model model = {0};
 
+    snprintf(inside, sizeof inside, "models/%s.yaml", name);
     find_model(l, name, path, sizeof path);
-    if (access(path, R_OK) != 0) {
+    if (l->bundle == NULL && access(path, R_OK) != 0) {
         st = fail_at(l, "model", name, "is no file in the folder models", err);
         goto cleanup;
     }
-    EMP_TRY(emp_config_open(&config, path, &model_schema, err));
+    EMP_TRY(open_config(l, &config, path, inside, &model_schema, err));
     const struct raw_model *raw = config.data;
     if ((raw->gpu == NULL) == (raw->cpu == NULL)) {
         EMP_FAIL(EMP_EFORMAT, "%s:1: needs exactly one of the keys gpu and cpu", path);
@@ -546,37 +584,45 @@ static void name_after_file(char *name, size_t size, const char *path)
              base);
 }
 
-emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err)
+/* All of a machine, after its name is known. */
+static emp_status read_machine(struct loader *l, const char *path, emp_error *err)
+{
+    emp_machine *m = l->machine;
+    char         inside[EMP_BUNDLE_NAME_BYTES];
+
+    snprintf(inside, sizeof inside, "%s.yaml", m->name);
+    EMP_CHECK(open_config(l, &l->config, path, inside, &machine_schema, err));
+    const struct raw_machine *raw = l->config.data;
+    m->hash = EMP_HASH_SEED;
+    snprintf(m->description, sizeof m->description, "%s", raw->description);
+    EMP_CHECK(add_inner_nodes(l, err));
+    EMP_CHECK(add_devices(l, err));
+    EMP_CHECK(read_core_count(l, err));
+    EMP_CHECK(find_hosts(l, err));
+    memset(l->topology.gpu_channel, -1, sizeof l->topology.gpu_channel);
+    if (raw->gpu_channel != NULL) EMP_CHECK(add_gpu_channels(l, err));
+    emp_error why = {0};
+    if (emp_topology_route_all(m, &l->topology, &why) != EMP_OK)
+        return EMP_ERROR(EMP_EFORMAT, "%s:%d: %s", l->config.path,
+                         emp_config_line(&l->config, "devices", ""), why.msg);
+    hash_hosts(m);
+    hash_routes(m);
+    return EMP_OK;
+}
+
+/* From the disk, or from a bundle. \a path names the machine. */
+static emp_status load(emp_machine **out, const char *path, const char *bundle,
+                       emp_error *err)
 {
     emp_status     st = EMP_OK;
-    char           path[512];
     struct loader *l = NULL;
 
     *out = NULL;
-    emp_config_path(path, sizeof path, "machines", name_or_path);
-    if (access(path, R_OK) != 0) return fail_unknown(name_or_path, path, err);
     EMP_TRY(EMP_ALLOC(l, 1));
     EMP_TRY(EMP_ALLOC(l->machine, 1));
-    l->machine->hash = EMP_HASH_SEED;
-
-    EMP_TRY(emp_config_open(&l->config, path, &machine_schema, err));
-    const struct raw_machine *raw = l->config.data;
+    l->bundle = bundle;
     name_after_file(l->machine->name, sizeof l->machine->name, path);
-    snprintf(l->machine->description, sizeof l->machine->description, "%s",
-             raw->description);
-    EMP_TRY(add_inner_nodes(l, err));
-    EMP_TRY(add_devices(l, err));
-    EMP_TRY(read_core_count(l, err));
-    EMP_TRY(find_hosts(l, err));
-    memset(l->topology.gpu_channel, -1, sizeof l->topology.gpu_channel);
-    if (raw->gpu_channel != NULL) EMP_TRY(add_gpu_channels(l, err));
-    emp_error why = {0};
-    if (emp_topology_route_all(l->machine, &l->topology, &why) != EMP_OK) {
-        EMP_FAIL(EMP_EFORMAT, "%s:%d: %s", path,
-                 emp_config_line(&l->config, "devices", ""), why.msg);
-    }
-    hash_hosts(l->machine);
-    hash_routes(l->machine);
+    EMP_TRY(read_machine(l, path, err));
     *out = l->machine;
     l->machine = NULL;
 
@@ -589,7 +635,35 @@ cleanup:
     return st;
 }
 
-void emp_machine_destroy(emp_machine *machine) { emp_free(machine); }
+emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err)
+{
+    char path[512];
+
+    *out = NULL;
+    emp_config_path(path, sizeof path, "machines", name_or_path);
+    if (access(path, R_OK) != 0) return fail_unknown(name_or_path, path, err);
+    return load(out, path, NULL, err);
+}
+
+emp_status emp_machine_parse(emp_machine **out, const char *text, emp_error *err)
+{
+    const char     *at = text;
+    emp_bundle_file file, first;
+
+    *out = NULL;
+    if (!emp_bundle_next(&at, &first))
+        return EMP_ERROR(EMP_EFORMAT, "the text of a machine does not begin with a file");
+    while (emp_bundle_next(&at, &file)) continue;
+    if (*at != '\0')
+        return EMP_ERROR(EMP_EFORMAT, "the text of machine %s is damaged", first.name);
+    return load(out, first.name, text, err);
+}
+
+void emp_machine_destroy(emp_machine *machine)
+{
+    if (machine != NULL) emp_free(machine->text);
+    emp_free(machine);
+}
 
 const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind kind)
 {

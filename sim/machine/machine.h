@@ -130,6 +130,9 @@ typedef struct {
     int32_t    fitted_count;
     char fitted_cell[EMP_DEVICE_KINDS * EMP_MAX_FITTED][EMP_FIT_NAME_BYTES]; /**< what its
         models say that their constants were fitted to */
+    char *
+        text; /**< what it was read from (bundle.h), for emp_machine_parse(); owned. NULL: it
+                     was read from no file, or from files that a bundle cannot hold */
 } emp_machine;
 
 /** Loads a machine by name ("k40x2": data/machines/k40x2.yaml beside the program's data
@@ -138,6 +141,9 @@ typedef struct {
  * \retval EMP_EFORMAT  The message names the file, the line, the key and what is
  * expected. */
 emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err);
+/** Makes a machine from the text of another one, whose files need not be there.
+ * \retval EMP_EFORMAT  As emp_machine_load(), or the text is damaged. */
+emp_status emp_machine_parse(emp_machine **out, const char *text, emp_error *err);
 /** A machine for graphs that state their costs: \a cpu_count CPUs, and GPUs, all with the first
  * CPU as their host, of so much memory each. Links carry 2^31 B/s; a GPU counts as ten times as
  * fast as a CPU where a method wants to know.

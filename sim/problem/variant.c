@@ -43,6 +43,7 @@ void emp_problem_variant_restore(emp_problem_variant *v)
     memcpy(v->costs.task_ns, from->task_ns,
            count_task_times(from) * sizeof *from->task_ns);
     *v->machine = *v->original->machine;
+    v->machine->text = NULL; /* its constants change */
     v->problem.runtime = v->original->runtime;
 }
 

@@ -133,6 +133,29 @@ Test(record, names_ranks_only_when_there_are_several)
     emp_record_clear(&r);
 }
 
+Test(record, keeps_the_text_of_its_machine)
+{
+    emp_record r = make_record();
+    char      *text = NULL;
+    emp_error  err = {0};
+
+    save(&r);
+    cr_expect_eq(emp_record_load_machine(&text, path, &err), EMP_EUNSUPPORTED);
+    cr_expect_null(text);
+    r.machine_text = "--- # k40x2.yaml 2\nx\n\n";
+    save(&r);
+    cr_assert_eq(emp_record_load_machine(&text, path, NULL), EMP_OK);
+    cr_expect_str_eq(text, r.machine_text);
+    emp_free(text);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_record_load_machine(&text, path, NULL),
+                                      (void)0);
+    emp_free(text);
+    scratch_write("record.h5", "no record", 9);
+    err = (emp_error){0};
+    cr_expect_eq(emp_record_load_machine(&text, path, &err), EMP_EFORMAT);
+    emp_record_clear(&r);
+}
+
 Test(record, keeps_not_a_number)
 {
     emp_record r = make_record(), got;

@@ -342,3 +342,62 @@ Test(machine, load_survives_every_allocation_failure)
                                       emp_machine_destroy(m));
     emp_machine_destroy(m);
 }
+
+/* ---- without its files ---- */
+
+Test(machine, its_text_makes_it_again)
+{
+    int32_t            count;
+    const char *const *names = emp_machine_names(&count);
+
+    for (int32_t i = 0; i < count; i++) {
+        emp_machine *m = NULL, *again = NULL;
+        emp_error    err = {0};
+        cr_assert_eq(emp_machine_load(&m, names[i], &err), EMP_OK, "%s", err.msg);
+        cr_assert_not_null(m->text);
+        setenv("EMPLACE_DATA", "/nowhere", 1);
+        cr_assert_eq(emp_machine_parse(&again, m->text, &err), EMP_OK, "%s", err.msg);
+        unsetenv("EMPLACE_DATA");
+        cr_expect_eq(again->hash, m->hash, "%s", names[i]);
+        cr_expect_str_eq(again->name, m->name);
+        cr_expect_str_eq(again->text, m->text);
+        cr_expect_eq(again->device_count, m->device_count);
+        emp_machine_destroy(m);
+        emp_machine_destroy(again);
+    }
+}
+
+static void expect_no_machine(const char *text, const char *part)
+{
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    cr_expect_eq(emp_machine_parse(&m, text, &err), EMP_EFORMAT, "%s", text);
+    cr_expect_null(m);
+    cr_expect_not_null(strstr(err.msg, part), "%s", err.msg);
+}
+
+Test(machine, a_damaged_text_is_refused)
+{
+    expect_no_machine("", "does not begin with a file");
+    expect_no_machine("description: x\n", "does not begin with a file");
+    expect_no_machine("--- # a.yaml 99\ndescription: x\n", "does not begin with a file");
+    expect_no_machine("--- # a.yaml 14\ndescription: x\nmore", "is damaged");
+    expect_no_machine("--- # a.yaml 14\ndescription: x\n", "a.yaml:1: ");
+    static const char lacking[] = "description: \"x\"\nnodes:\n  - {name: \"n\"}\n"
+                                  "devices:\n  - {model: \"lost\", at: \"n\"}\n";
+    char              text[512];
+    snprintf(text, sizeof text, "--- # a.yaml %zu\n%s\n", strlen(lacking), lacking);
+    expect_no_machine(text, "lacks the file models/lost.yaml");
+}
+
+Test(machine, parse_survives_every_allocation_failure)
+{
+    emp_machine *m = NULL, *again = NULL;
+
+    cr_assert_eq(emp_machine_load(&m, "k40x2", NULL), EMP_OK);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_parse(&again, m->text, NULL),
+                                      emp_machine_destroy(again));
+    emp_machine_destroy(again);
+    emp_machine_destroy(m);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A libFuzzer driver for the reader of the machine that a record keeps. Build with clang,
+// -DEMP_FUZZ=ON and -DEMP_SANITIZE=address,undefined,fuzzer-no-link.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/machine/machine.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    emp_machine *machine = NULL;
+    char        *text = malloc(size + 1);
+
+    if (text == NULL) return 0;
+    memcpy(text, bytes, size);
+    text[size] = '\0';
+    (void)emp_machine_parse(&machine, text, NULL);
+    emp_machine_destroy(machine);
+    free(text);
+    return 0;
+}
