@@ -146,7 +146,7 @@ emp_status emp_curves_draw_means(emp_drawing *drawing, const emp_curves *curves,
                 "mean step time of each batch against placements scored", err);
 }
 
-/* ---- metrics of learners ---- */
+/* ---- metrics of methods ---- */
 
 static bool has_metrics(const emp_curves *c, const emp_report_series *s)
 {
@@ -209,7 +209,7 @@ emp_status emp_curves_draw_metrics(emp_drawing *drawing, const emp_curves *curve
     for (int32_t i = 0; i < curves->group->series_count; i++) {
         if (!has_metrics(curves, series_of(curves, i))) continue;
         if (y == 0)
-            emp_drawing_init(drawing, name, "what learners report of themselves",
+            emp_drawing_init(drawing, name, "what methods report of themselves",
                              COLUMNS * SMALL_WIDTH, 0);
         EMP_CHECK(draw_series(drawing, curves, i, &y, err));
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A drawing as PDF: a script that has gnuplot paint its shapes. */
+#include <math.h>
 #include <string.h>
 
 #include "bench/plots/drawing.h"
@@ -7,6 +8,9 @@
 #include "bench/plots/html.h"
 
 static const double points_per_pixel = 0.75;
+/* What the terminal makes of a dash of length 1: so many points for each of a line's width, which
+ * counts as one at least. */
+static const double points_per_dash = 0.275;
 /* From the base line of a text to its middle, which gnuplot puts in place. */
 static const double middle_frac = 0.35;
 
@@ -66,8 +70,10 @@ static void write_paint(FILE *script, const emp_paint *paint, bool is_area)
     }
     fprintf(script, "with lines lc rgb '#%02x%s' lw %.2f", alpha, paint->colour + 1,
             paint->width);
+    double unit = points_per_dash * fmax(1, points_per_pixel * paint->width);
     for (int i = 0; paint->dash != NULL && paint->dash[i] > 0; i++)
-        fprintf(script, "%s%.2f", i == 0 ? " dt (" : ",", paint->dash[i] / paint->width);
+        fprintf(script, "%s%.2f", i == 0 ? " dt (" : ",",
+                points_per_pixel * paint->dash[i] / unit);
     if (paint->dash != NULL) fputc(')', script);
 }
 

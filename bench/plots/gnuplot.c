@@ -212,6 +212,8 @@ cleanup:
     return st;
 }
 
+/* By these scales a font has the size in points that it asks for, and a line of width 1 is 0.75
+ * points wide. */
 emp_status emp_gnuplot_draw_pdf(FILE *file, double width, double height,
                                 void (*write)(FILE *script, const void *what),
                                 const void *what, emp_error *err)
@@ -224,9 +226,10 @@ emp_status emp_gnuplot_draw_pdf(FILE *file, double width, double height,
     if (!emp_gnuplot_exists())
         EMP_FAIL(EMP_EUNSUPPORTED, "%s; it draws PDF files, and SVG files need none",
                  EMP_GNUPLOT_ABSENCE);
-    snprintf(terminal, sizeof terminal,
-             "pdfcairo size %.4fin,%.4fin noenhanced fontscale 1 font 'Helvetica,9' lw 1",
-             width / POINTS_PER_INCH, height / POINTS_PER_INCH);
+    snprintf(
+        terminal, sizeof terminal,
+        "pdfcairo size %.4fin,%.4fin noenhanced fontscale 0.75 lw 1.5 font 'Helvetica,9'",
+        width / POINTS_PER_INCH, height / POINTS_PER_INCH);
     EMP_TRY(begin_script(&script, terminal, err));
     write(script, what);
     EMP_TRY(draw(&pdf, script, "%%EOF", err));

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are the right placements side by side, on one scale, and is what is missing told? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/report/study.h"
+#include "sim/runtime/runtime.h"
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
+
+static const char nmt[] = "nmt:layers=2,steps=4,units=16,vocab=100,batch=4";
+
+static task            t;
+static emp_report_runs runs;
+static char            absence[EMP_ERROR_MSG_BYTES];
+static emp_status      makes; /* what making the problem again ends with */
+
+static emp_status get_problem(void *context, const emp_report_run *run,
+                              const emp_problem **problem, emp_error *err)
+{
+    (void)context;
+    (void)run;
+    if (makes != EMP_OK) return EMP_ERROR(makes, "the graph is gone");
+    *problem = t.problem;
+    return EMP_OK;
+}
+
+static void on_absence(void *context, const emp_record *record, const char *why)
+{
+    (void)context;
+    (void)record;
+    snprintf(absence, sizeof absence, "%s", why);
+}
+
+static const emp_report_params params = {.get_problem = get_problem,
+                                         .on_absence = on_absence};
+
+/* A run of so many batches, all on a device. */
+static void add_run(const char *method, double best_s, bool is_feasible, int32_t points,
+                    emp_device_id device)
+{
+    emp_report_run *run = &runs.run[runs.run_count++];
+    emp_record     *r = &run->record;
+
+    run->path = emp_strdup(method);
+    run->timing.elapsed_s = run->timing.cpu_s = NAN;
+    *r = (emp_record){.seed = 1,
+                      .graph_hash = t.problem->graph->hash,
+                      .machine_hash = t.problem->machine->hash,
+                      .runtime_hash = emp_runtime_hash(&t.problem->runtime),
+                      .evaluations = 4 * points,
+                      .budget_evaluations = points > 1 ? 100 : 0,
+                      .best_step_time_s = best_s,
+                      .is_feasible = is_feasible,
+                      .device_count = t.problem->machine->device_count,
+                      .op_count = t.problem->graph->op_count,
+                      .point_count = points};
+    snprintf(r->method, sizeof r->method, "%s", method);
+    for (int32_t d = 0; d < r->device_count; d++)
+        snprintf(r->device_name[d], sizeof r->device_name[d], "%s",
+                 t.problem->machine->device[d].name);
+    r->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->op_count);
+    r->curve = EMP_NEW_ARRAY(emp_curve_point, (size_t)points);
+    for (int32_t op = 0; op < r->op_count; op++) r->device_of_op[op] = device;
+    for (int32_t p = 0; p < points; p++)
+        r->curve[p] =
+            (emp_curve_point){4 * (p + 1), 4, best_s * (points - p), best_s * 9};
+}
+
+static void set_up(const char *spec)
+{
+    if (spec != NULL)
+        task_create(&t, spec, "k40x2", "tf-r1.3");
+    else
+        t = task_chain(8);
+    runs.run = EMP_NEW_ARRAY(emp_report_run, 16);
+    makes = EMP_OK;
+}
+
+static void tear_down(void)
+{
+    emp_report_runs_clear(&runs);
+    task_destroy(&t);
+}
+
+static const emp_drawing_shape *find_text(const emp_drawing *d, const char *text)
+{
+    for (int32_t i = 0; i < d->shape_count; i++) {
+        if (d->shape[i].kind == EMP_DRAWING_TEXT && strcmp(d->shape[i].text, text) == 0)
+            return &d->shape[i];
+    }
+    return NULL;
+}
+
+static emp_point place_of(const emp_drawing *d, const char *text)
+{
+    const emp_drawing_shape *shape = find_text(d, text);
+
+    cr_assert_not_null(shape, "no \"%s\" in %s", text, d->name);
+    return d->point[shape->first_point];
+}
+
+Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
+{
+    static const char *const fast[] = {"anneal", "ce", "ga", "local", "mcmc", "refine"};
+    emp_study                s;
+    emp_error                err = {0};
+
+    set_up(nmt);
+    for (int i = 0; i < 6; i++) add_run(fast[i], 1 + 0.1 * i, true, 3, i % 3);
+    add_run("expert", 5, true, 1, 1);
+    add_run("hdp", 6, true, 3, 2);
+    add_run("gpu", 0.1, false, 1, 1); /* fastest, but does not fit */
+    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    const emp_drawing       *d = &s.figure[EMP_FIGURE_PLACEMENTS];
+    static const char *const shown[] = {"anneal", "ce", "ga", "local", "expert", "hdp"};
+    emp_point                before = place_of(d, shown[0]);
+    for (int i = 1; i < 6; i++) {
+        emp_point at = place_of(d, shown[i]);
+        cr_expect(at.y > before.y || (at.y == before.y && at.x > before.x), "%s",
+                  shown[i]);
+        before = at;
+    }
+    cr_expect_null(find_text(d, "refine"));
+    cr_expect_null(find_text(d, "gpu"));
+    cr_expect_eq(s.left_out, 3);
+    cr_expect_not_null(find_text(d, "cpu:0"), "the legend");
+    cr_expect_not_null(find_text(d, "1 s a step"));
+    cr_expect_gt(s.bound_s, 0);
+    cr_expect_not_null(find_text(&s.figure[EMP_FIGURE_CURVES], "lower bound"));
+    cr_expect_not(emp_drawing_is_empty(&s.figure[EMP_FIGURE_TIMELINE]));
+    cr_expect(emp_drawing_is_empty(&s.figure[EMP_FIGURE_CLOCK]), "nobody has a timing");
+    cr_expect_eq(s.clock.runs, 7);
+    emp_study_clear(&s);
+    tear_down();
+}
+
+/* All cells of a row are as high, and all grids as wide. */
+Test(study, placements_have_one_scale)
+{
+    emp_study s;
+    emp_error err = {0};
+    double    widths[2] = {0};
+
+    set_up(nmt);
+    add_run("ce", 1, true, 3, 1);
+    add_run("expert", 2, true, 1, 2);
+    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    const emp_drawing *d = &s.figure[EMP_FIGURE_PLACEMENTS];
+    double             middle = place_of(d, "expert").x;
+    double             left[2] = {place_of(d, "ce").x, middle};
+    cr_expect_eq(place_of(d, "ce").y, place_of(d, "expert").y, "side by side");
+    for (int32_t i = 0; i < d->shape_count; i++) {
+        const emp_drawing_shape *shape = &d->shape[i];
+        const emp_point         *p = &d->point[shape->first_point];
+        if (shape->kind != EMP_DRAWING_AREA || p[0].y < place_of(d, "expert").y) continue;
+        int grid = p[0].x >= middle;
+        widths[grid] = fmax(widths[grid], p[1].x - left[grid]);
+    }
+    cr_expect_gt(widths[0], 100);
+    cr_expect_float_eq(widths[0], widths[1], 1e-6);
+    emp_study_clear(&s);
+    tear_down();
+}
+
+Test(study, without_its_graph_it_has_curves_alone)
+{
+    emp_study s;
+    emp_error err = {0};
+
+    set_up(NULL);
+    add_run("ce", 1, true, 3, 0);
+    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK);
+    makes = EMP_EIO;
+    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(absence, "the graph is gone");
+    cr_expect_eq(s.absence.status, EMP_EIO);
+    cr_expect(isnan(s.bound_s));
+    cr_expect(emp_drawing_is_empty(&s.figure[EMP_FIGURE_PLACEMENTS]));
+    cr_expect(emp_drawing_is_empty(&s.figure[EMP_FIGURE_TIMELINE]));
+    cr_expect_not(emp_drawing_is_empty(&s.figure[EMP_FIGURE_CURVES]));
+    cr_expect_null(find_text(&s.figure[EMP_FIGURE_CURVES], "lower bound"));
+    emp_study_clear(&s);
+    tear_down();
+}
+
+Test(study, a_bound_of_other_constants_is_not_shown)
+{
+    emp_study s;
+    emp_error err = {0};
+
+    set_up(NULL);
+    add_run("ce", 1, true, 3, 0);
+    runs.run[0].record.machine_hash++;
+    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK);
+    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect(isnan(s.bound_s));
+    cr_expect_not(emp_drawing_is_empty(&s.figure[EMP_FIGURE_PLACEMENTS]));
+    emp_study_clear(&s);
+    tear_down();
+}
+
+Test(study, every_allocation_may_fail)
+{
+    emp_study s;
+
+    set_up(NULL);
+    add_run("ce", 1, true, 3, 0);
+    add_run("expert", 2, true, 1, 1);
+    cr_assert_eq(emp_report_runs_group(&runs, NULL), EMP_OK);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_study_create(&s, &runs, 0, &params, NULL),
+                                      emp_study_clear(&s));
+    emp_study_clear(&s);
+    tear_down();
+}
