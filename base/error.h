@@ -1,45 +1,15 @@
 /** \file base/error.h
- * Status codes, and where and why a call failed.
+ * How functions record a failure and return. <emplace/status.h> has the codes and the rules.
  *
- * Every function that can fail returns an emp_status and takes an `emp_error *err` as its
- * last argument (NULL is allowed). The first failure recorded is the one kept, because
- * outer layers know less. Libraries never print and never exit.
+ * The first failure recorded is the one kept, because outer layers know less. Libraries never
+ * print and never exit.
  */
 #ifndef EMP_BASE_ERROR_H
 #define EMP_BASE_ERROR_H
 
-/* One list; expanded to the enum here and to emp_status_str() in error.c. */
-#define EMP_STATUS_LIST(X)                                 \
-    X(EMP_OK, 0, "success")                                \
-    X(EMP_EINVAL, -1, "invalid argument")                  \
-    X(EMP_ENOMEM, -2, "out of memory")                     \
-    X(EMP_EIO, -3, "input/output failure")                 \
-    X(EMP_EFORMAT, -4, "malformed input")                  \
-    X(EMP_ECYCLE, -5, "graph has a cycle")                 \
-    X(EMP_EINFEASIBLE, -6, "no feasible placement")        \
-    X(EMP_EUNSUPPORTED, -7, "not supported")               \
-    X(EMP_EEXTERNAL, -8, "failure in an external library") \
-    X(EMP_EINTERRUPTED, -9, "interrupted")                 \
-    X(EMP_EELSEWHERE, -10, "another rank has failed")
+#include <stddef.h>
 
-typedef enum {
-#define X(name, value, text) name = value,
-    EMP_STATUS_LIST(X)
-#undef X
-} emp_status;
-
-enum { EMP_ERROR_MSG_BYTES = 512 };
-
-/** Zero it before use and before reuse. */
-typedef struct {
-    emp_status  status;
-    const char *file; /**< static storage, never freed */
-    int         line;
-    char        msg[EMP_ERROR_MSG_BYTES];
-} emp_error;
-
-/** Returns the text of \a status; static storage. */
-const char *emp_status_str(emp_status status);
+#include <emplace/status.h>
 
 #if defined(__GNUC__)
 #define EMP_PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
@@ -63,6 +33,14 @@ emp_status emp_error_set(emp_error *err, emp_status status, const char *file, in
     do {                                         \
         const emp_status check_st = (call);      \
         if (check_st != EMP_OK) return check_st; \
+    } while (0)
+
+/** For arguments of public functions: returns from the function when \a pointer is NULL. */
+#define EMP_NEED(pointer)                                                       \
+    do {                                                                        \
+        if ((pointer) == NULL)                                                  \
+            return EMP_ERROR(EMP_EINVAL, "%s() takes no NULL for %s", __func__, \
+                             #pointer);                                         \
     } while (0)
 
 /* For functions that free something before they return: these two need a local

@@ -33,8 +33,9 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
     return emp_import_load_instance(whole, devices, source, &params, err);
 }
 
-emp_status emp_graph_load(emp_graph **step, emp_graph **whole,
-                          emp_import_devices *devices, const char *source, emp_error *err)
+emp_status emp_source_load(emp_graph **step, emp_graph **whole,
+                           emp_import_devices *devices, const char *source,
+                           emp_error *err)
 {
     emp_status         st = EMP_OK;
     emp_graph         *made = NULL;
@@ -52,4 +53,12 @@ emp_status emp_graph_load(emp_graph **step, emp_graph **whole,
 cleanup:
     emp_graph_destroy(made);
     return st;
+}
+
+emp_status emp_graph_load(emp_graph **out, const char *spec_or_path, emp_error *err)
+{
+    EMP_NEED(out);
+    *out = NULL;
+    EMP_NEED(spec_or_path);
+    return emp_source_load(out, NULL, NULL, spec_or_path, err);
 }

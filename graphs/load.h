@@ -1,5 +1,6 @@
 /** \file graphs/load.h
- * A workload spec or a graph file, made into a graph.
+ * A source, which is a workload spec or a graph file, made into a graph. emp_graph_load() of
+ * <emplace/graph.h> gives its step alone.
  */
 #ifndef EMP_GRAPHS_LOAD_H
 #define EMP_GRAPHS_LOAD_H
@@ -16,8 +17,8 @@
  *                      NULL is fine.
  * \retval EMP_EIO  Neither a family nor a file; the message lists the families. Else as
  *                  emp_workload_build(), emp_import_load() and emp_graph_prune(). */
-emp_status emp_graph_load(emp_graph **step, emp_graph **whole,
-                          emp_import_devices *devices, const char *source,
-                          emp_error *err);
+emp_status emp_source_load(emp_graph **step, emp_graph **whole,
+                           emp_import_devices *devices, const char *source,
+                           emp_error *err);
 
 #endif /* EMP_GRAPHS_LOAD_H */

@@ -28,7 +28,7 @@ static emp_status load_task(emp_loaded_task *loaded, const emp_task *task,
                             const emp_runtime *runtime, emp_error *err)
 {
     EMP_CHECK(emp_machine_load(&loaded->machine, task->machine, err));
-    EMP_CHECK(emp_graph_load(&loaded->graph, NULL, NULL, task->spec, err));
+    EMP_CHECK(emp_source_load(&loaded->graph, NULL, NULL, task->spec, err));
     return emp_problem_create(&loaded->problem, loaded->graph, loaded->machine, runtime,
                               task->spec, err);
 }

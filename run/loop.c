@@ -134,11 +134,9 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     EMP_CHECK(prepare_record(run->record, run->problem, err));
     EMP_CHECK(EMP_ALLOC(run->candidate_block, op_count * EMP_MAX_BATCH));
-    EMP_CHECK(EMP_ALLOC(run->sim, (size_t)run->threads));
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
         run->candidate[i] = run->candidate_block + (size_t)i * op_count;
-    for (int32_t i = 0; i < run->threads; i++)
-        EMP_CHECK(emp_sim_create(&run->sim[i], run->problem, err));
+    EMP_CHECK(emp_sim_team_create(&run->sims, run->problem, run->threads, err));
     return emp_method_create(&run->placer, run->params->method, run->problem, &placer,
                              err);
 }
@@ -154,7 +152,8 @@ static emp_status finish(emp_run_state *run, emp_error *err)
         return EMP_ERROR(EMP_EINFEASIBLE, "method %s proposed no placement",
                          run->params->method->name);
     }
-    EMP_CHECK(emp_sim_run_traced(run->sim[0], record->device_of_op, NULL, &best, err));
+    EMP_CHECK(emp_sim_run_traced(emp_sim_team_first(run->sims), record->device_of_op,
+                                 NULL, &best, err));
     record->fingerprint = best.fingerprint;
     if (run->params->best != NULL) *run->params->best = best;
     record->median_s =
@@ -192,9 +191,7 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
 cleanup:
     if (run != NULL) {
         emp_method_destroy(params->method, run->placer);
-        for (int32_t i = 0; run->sim != NULL && i < run->threads; i++)
-            emp_sim_destroy(run->sim[i]);
-        emp_free(run->sim);
+        emp_sim_team_destroy(run->sims);
         emp_free(run->candidate_block);
         emp_free(run);
     }

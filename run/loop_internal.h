@@ -7,6 +7,7 @@
 #define EMP_RUN_LOOP_INTERNAL_H
 
 #include "run/loop.h"
+#include "sim/team/team.h"
 
 /** Everything that one call of emp_run() owns. */
 typedef struct {
@@ -17,13 +18,11 @@ typedef struct {
     emp_record           *record;
     void                 *placer;
     int32_t               threads, batch_limit;
-    emp_sim             **sim; /**< [thread] */
+    emp_sim_team         *sims; /**< one a thread */
     /* Of this rank. */
     emp_device_id *candidate[EMP_MAX_BATCH];
     emp_device_id *candidate_block; /**< storage of all candidates */
     emp_sim_result result[EMP_MAX_BATCH];
-    emp_status     status[EMP_MAX_BATCH];
-    emp_error      error[EMP_MAX_BATCH];
     /* Of all ranks, in their order; alone, of this one. */
     emp_score score[EMP_MAX_TOLD];
     int32_t   count; /**< scores */

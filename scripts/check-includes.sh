@@ -9,6 +9,7 @@ core="base sim/graph sim/machine sim/runtime sim/cost sim/problem"
 shared="base sim search"
 # The longest folder that is listed here decides. It may include folders and single headers.
 declare -A may_include=(
+  [include/emplace]="nothing" # but <emplace/...>, which all may include
   [base]="base"
   [base/lp]="base/lp"
   [sim/graph]="base sim/graph"
@@ -18,6 +19,7 @@ declare -A may_include=(
   [sim/problem]="$core"
   [sim/rules]="$core sim/rules"
   [sim/engine]="$core sim/rules sim/engine"
+  [sim/team]="$core sim/rules sim/engine sim/team"
   [sim/explain]="$core sim/rules sim/engine sim/explain"
   [sim/surrogate]="$core sim/rules sim/engine sim/surrogate"
   [sim/bounds]="$core sim/bounds"
@@ -26,6 +28,7 @@ declare -A may_include=(
   [graphs/workloads]="base sim/graph graphs/tensorflow graphs/workloads"
   [graphs/import]="base sim/graph graphs/import"
   [graphs/import/proto]="base graphs/import/proto"
+  [library]="base sim"
   [replay]="base sim/machine/tracks.h replay/plan replay/cpu replay/cuda replay"
   [replay/plan]="base replay/plan"
   [replay/cpu]="base replay/plan replay/cpu"
@@ -104,7 +107,7 @@ done
 if git ls-files -z '*.h' | grep -zv '^tests/' | xargs -0 awk '
   function check() { for (name in macro) { print macro[name]; bad = 1 } delete macro }
   FNR == 1 { check(); cli = FILENAME ~ /^cli\// }
-  { line = $0; sub(/^__attribute__\(\([a-z_]*\)\) /, "", line) }
+  { line = $0; sub(/^EMP_API /, "", line); sub(/^__attribute__\(\([a-z_]*\)\) /, "", line) }
   line ~ /^[A-Za-z]([A-Za-z0-9_ *]*[ *])?[A-Za-z0-9_]+\(/ {
     name = line; sub(/\(.*/, "", name); sub(/^.*[ *]/, "", name)
     if (name !~ /^(emp_|EMP_)/ && !(cli && name ~ /^(cli|cmd)_/)) {

@@ -341,7 +341,7 @@ static emp_status load_graph(emp_graph **graph, const words *w, emp_error *err)
         return EMP_ERROR(EMP_EINVAL, "%s takes a graph, and nchw after it", w->word[0]);
     EMP_CHECK(emp_net_is_spec(w->word[1])
                   ? emp_net_build(graph, w->word[1], err)
-                  : emp_graph_load(graph, NULL, NULL, w->word[1], err));
+                  : emp_source_load(graph, NULL, NULL, w->word[1], err));
     if (is_nchw) emp_net_set_nchw(*graph);
     return EMP_OK;
 }

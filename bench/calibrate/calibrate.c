@@ -80,7 +80,7 @@ static emp_status load(emp_calibration *c, const emp_calibrate_params *params,
 {
 
     EMP_CHECK(emp_machine_load(&c->machine, params->machine, err));
-    EMP_CHECK(emp_runtime_load(&c->runtime, params->runtime, err));
+    EMP_CHECK(emp_runtime_init(&c->runtime, params->runtime, err));
     if (c->runtime.rules != EMP_RULES_EVENTS) {
         return EMP_ERROR(EMP_EINVAL,
                          "nothing of runtime %s is fitted: its rules are '%s'",

@@ -107,7 +107,7 @@ static emp_status add_cell(emp_cell_oracle *o, int32_t i, const emp_machine *mac
     int32_t      first = first_of(o, i);
 
     if (first == i)
-        EMP_TRY(emp_graph_load(&o->graph[i], NULL, NULL, o->cell[i].spec, err));
+        EMP_TRY(emp_source_load(&o->graph[i], NULL, NULL, o->cell[i].spec, err));
     o->graph[i] = o->graph[first];
     int32_t op_count = o->graph[i]->op_count;
     EMP_TRY(EMP_ALLOC(o->device_of_op[i], (size_t)op_count));

@@ -314,7 +314,7 @@ static emp_status load_tasks(emp_comparison_plan *plan, emp_error *err)
 {
     emp_comparison *c = plan->c;
 
-    EMP_CHECK(emp_runtime_load(&plan->runtime, plan->params->runtime, err));
+    EMP_CHECK(emp_runtime_init(&plan->runtime, plan->params->runtime, err));
     snprintf(c->runtime, sizeof c->runtime, "%s", plan->runtime.name);
     c->runtime_hash = emp_runtime_hash(&plan->runtime);
     EMP_CHECK(emp_tasks_load(plan->task, c->row, c->row_count, &plan->runtime,

@@ -255,7 +255,7 @@ emp_status emp_comparison_rescore(emp_comparison_plan *plan, emp_error *err)
     if (plan->c->draws <= 0 || emp_comparison_largest(plan->c, EMP_BY_EVALUATIONS) < 0)
         goto cleanup;
     for (int32_t i = 0; i < PROFILES; i++)
-        EMP_TRY(emp_runtime_load(&s.profile[i], names[EMP_SCORED_IDEAL + i], err));
+        EMP_TRY(emp_runtime_init(&s.profile[i], names[EMP_SCORED_IDEAL + i], err));
     EMP_TRY(EMP_ALLOC(s.step_s, (size_t)s.conditions * (size_t)plan->job_count));
     EMP_TRY(score_all(&s, err));
     EMP_TRY(compare_all(&s, err));

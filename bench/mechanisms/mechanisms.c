@@ -233,7 +233,7 @@ static emp_status make_row(emp_mechanism_row *row, const emp_runtime *runtime,
     for (int32_t l = 0; l < task.prompt->link_count; l++)
         task.prompt->link[l].latency_s = 0.0;
     emp_machine_time_routes(task.prompt);
-    EMP_TRY(emp_graph_load(&task.graph, NULL, NULL, row->task->spec, err));
+    EMP_TRY(emp_source_load(&task.graph, NULL, NULL, row->task->spec, err));
     EMP_TRY(place_and_score(row, &task, runtime, progress->params, err));
     EMP_TRY(count_done(progress, err));
     for (int32_t m = 0; m < MECHANISMS; m++) {
@@ -259,7 +259,7 @@ emp_status emp_mechanism_table_make(emp_mechanism_table       **out,
 
     *out = NULL;
     EMP_TRY(emp_word_list_check(params->rows, "table 1 has no row", row_key, NULL, err));
-    EMP_TRY(emp_runtime_load(&runtime, params->runtime, err));
+    EMP_TRY(emp_runtime_init(&runtime, params->runtime, err));
     if (runtime.rules != EMP_RULES_EVENTS) {
         EMP_FAIL(EMP_EUNSUPPORTED,
                  "%s has other rules; mechanisms are those of the rules "

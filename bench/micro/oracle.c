@@ -93,7 +93,7 @@ static emp_status create_oracle(stand *s, emp_series series, emp_error *err)
 {
     emp_runtime runtime;
 
-    EMP_CHECK(emp_runtime_load(&runtime, emp_series_name(series), err));
+    EMP_CHECK(emp_runtime_init(&runtime, emp_series_name(series), err));
     EMP_CHECK(emp_problem_create(&s->problem[series], s->graph, s->machine, &runtime,
                                  "synthetic", err));
     emp_synthetic_vary_costs(s->problem[series], s->params->seed);

@@ -28,7 +28,7 @@ static emp_status set_up_synthetic(stand *s, const emp_machine *machine, int32_t
     emp_runtime              runtime;
 
     EMP_CHECK(emp_synthetic_graph(&s->graph, op_count, p->seed, err));
-    EMP_CHECK(emp_runtime_load(&runtime, p->runtime, err));
+    EMP_CHECK(emp_runtime_init(&runtime, p->runtime, err));
     EMP_CHECK(
         emp_problem_create(&s->owned, s->graph, machine, &runtime, "synthetic", err));
     emp_synthetic_vary_costs(s->owned, p->seed);
@@ -221,7 +221,7 @@ static emp_status measure_tasks(emp_search_report *report, const emp_search_para
     emp_loaded_task loaded[EMP_SEARCH_MAX_SIZES] = {0};
     emp_runtime     runtime;
 
-    EMP_TRY(emp_runtime_load(&runtime, p->runtime, err));
+    EMP_TRY(emp_runtime_init(&runtime, p->runtime, err));
     EMP_TRY(emp_tasks_load(loaded, p->task, p->task_count, &runtime, 1, err));
     for (int32_t i = 0; i < p->task_count; i++) {
         stand s = {.params = p,

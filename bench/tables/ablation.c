@@ -117,7 +117,7 @@ static emp_status load_tasks(struct plan *plan, emp_error *err)
     emp_runtime         runtime;
 
     EMP_CHECK(EMP_ALLOC(plan->task, (size_t)t->row_count));
-    EMP_CHECK(emp_runtime_load(&runtime, plan->params->runtime, err));
+    EMP_CHECK(emp_runtime_init(&runtime, plan->params->runtime, err));
     snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
     return emp_tasks_load(plan->task, plan->row, t->row_count, &runtime,
                           plan->params->jobs.threads, err);

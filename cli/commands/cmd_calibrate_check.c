@@ -63,7 +63,7 @@ static emp_status load(const struct args *a, emp_machine **machine, emp_runtime 
     if (emp_machine_count(*machine, EMP_DEVICE_GPU) == 0)
         return EMP_ERROR(EMP_EINVAL, "machine %s has no GPU; cells need a CPU and a GPU",
                          (*machine)->name);
-    EMP_CHECK(emp_runtime_load(runtime, a->runtime, err));
+    EMP_CHECK(emp_runtime_init(runtime, a->runtime, err));
     if (runtime->rules != EMP_RULES_EVENTS)
         return EMP_ERROR(EMP_EINVAL,
                          "anchors are of a runtime with the rules events, not '%s'",

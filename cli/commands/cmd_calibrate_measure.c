@@ -332,7 +332,7 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
     b->cache_bytes = cache > 0 ? cache : usual_cache_bytes;
     b->core_count = a->replay.cores != NULL ? 0 : emp_cpu_core_count();
     EMP_TRY(emp_machine_load(&b->machine, a->machine, err));
-    EMP_TRY(emp_runtime_load(&b->runtime, a->runtime, err));
+    EMP_TRY(emp_runtime_init(&b->runtime, a->runtime, err));
     EMP_TRY(emp_micros_build(b->micro, &b->count, b->machine, &b->runtime, err));
     EMP_TRY(measure_all(b, err));
     b->is_measured = true;

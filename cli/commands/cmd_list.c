@@ -215,7 +215,7 @@ emp_status cmd_runtimes(int argc, char **argv, emp_error *err)
 
     for (char *name = strtok_r(names, ", ", &rest); name != NULL;
          name = strtok_r(NULL, ", ", &rest)) {
-        EMP_TRY(emp_runtime_load(&runtime, name, err));
+        EMP_TRY(emp_runtime_init(&runtime, name, err));
         if (is_json) {
             json_object_set_new(object, name,
                                 json_pack("{s:s, s:s}", "description",

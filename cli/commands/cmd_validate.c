@@ -335,7 +335,7 @@ static emp_status deal_on_plain(emp_problem **dealt, emp_machine **plain,
 
     *plain = emp_diverse_machine(problem->machine);
     if (*plain == NULL) return EMP_ERROR(EMP_ENOMEM, "a machine to deal placements on");
-    EMP_CHECK(emp_runtime_load(&runtime, deal_runtime, err));
+    EMP_CHECK(emp_runtime_init(&runtime, deal_runtime, err));
     return emp_problem_create(dealt, problem->graph, *plain, &runtime, problem->workload,
                               err);
 }

@@ -128,7 +128,7 @@ static void warn_of_assumptions(const emp_graph *graph)
 emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices,
                                  const char *spec, emp_error *err)
 {
-    EMP_CHECK(emp_graph_load(&inputs->step, &inputs->whole, devices, spec, err));
+    EMP_CHECK(emp_source_load(&inputs->step, &inputs->whole, devices, spec, err));
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
     return EMP_OK;
 }
@@ -146,7 +146,7 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     if (!is_own && !has_machine)
         EMP_CHECK(emp_machine_load(&inputs->machine, machine, err));
     if (runtime == NULL) runtime = is_own ? "msr-latency" : "tf-r1.3";
-    EMP_CHECK(emp_runtime_load(&profile, runtime, err));
+    EMP_CHECK(emp_runtime_init(&profile, runtime, err));
     EMP_CHECK(cli_inputs_load_graph(inputs, &devices, spec, err));
     if (is_own && devices.cpu_count == 0)
         return EMP_ERROR(

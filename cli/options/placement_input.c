@@ -120,7 +120,7 @@ emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
     else if (emp_nodes_syntax_of(path) != EMP_NODES_NONE)
         EMP_CHECK(cli_graph_devices_load(device_of_op, path, problem, err));
     else
-        EMP_CHECK(emp_placement_load(device_of_op, path, problem, &report, err));
+        EMP_CHECK(emp_placement_read(device_of_op, path, problem, &report, err));
     warn_of_rules(path, &report);
     return legalize(device_of_op, path, problem, err);
 }

@@ -29,7 +29,9 @@ emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *
     emp_status st = EMP_OK;
     emp_sim   *sim = NULL;
 
+    EMP_NEED(out);
     *out = NULL;
+    EMP_NEED(problem);
     EMP_TRY(EMP_ALLOC(sim, 1));
     EMP_TRY(check_counts(problem->graph, err));
     if (problem->runtime.rules == EMP_RULES_EVENTS) {
@@ -64,6 +66,9 @@ static emp_status run(emp_sim *sim, const emp_device_id *device_of_op, bool is_t
 emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
                        emp_sim_result *result, emp_error *err)
 {
+    EMP_NEED(sim);
+    EMP_NEED(device_of_op);
+    EMP_NEED(result);
     return run(sim, device_of_op, false, NULL, result, err);
 }
 

@@ -16,37 +16,23 @@
 #ifndef EMP_SIM_ENGINE_SIM_H
 #define EMP_SIM_ENGINE_SIM_H
 
+#include <emplace/sim.h>
+
 #include "sim/rules/step.h"
 
-typedef struct emp_sim emp_sim;
-
-/** Creates a simulator for repeated runs. \a problem is borrowed. O(V + E) memory and
- * time.
+/* <emplace/sim.h> has emp_sim_create(), emp_sim_run() and emp_sim_destroy(). The limits of a step:
+ * the costs of all ops and transfers add up to less than 2^49 ns (6.5 days), and all bytes that it
+ * could hold or move to less than 2^62; four times the ops, twice the tensors and inputs, once the
+ * control inputs, and 2^13, to less than 2^31.
  *
- * \retval EMP_EUNSUPPORTED  The costs of all ops and transfers add up to 2^49 ns (6.5
- * days) or more, or all bytes that a step could hold or move to 2^62; or four times the ops,
- * twice the tensors and inputs, once the control inputs, and 2^13, to 2^31; or the runtime
- * has a constant with which its rules cannot work. */
-emp_status emp_sim_create(emp_sim **out, const emp_problem *problem, emp_error *err);
+ * Events are taken from a queue in a time that grows as the logarithm of its sources (devices and
+ * links). Without copy_streams a copy also costs the length of its stream's queue, with
+ * bfc_allocator an allocation the free chunks of its bin. */
 
-/** Simulates one step; allocates nothing. O(V + E devices) events, each taken from a
- * queue in a time that grows as the logarithm of its sources (devices and links). Without
- * copy_streams a copy also costs the length of its stream's queue, with bfc_allocator an
- * allocation the free chunks of its bin.
- *
- * \param[in]  device_of_op  op_count entries, legal (emp_problem_legalize).
- * \param[out] result        Written on success only.
- * \retval EMP_EINVAL  An entry is no device, or not one that the op may use.
- */
-emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
-                       emp_sim_result *result, emp_error *err);
-
-/** The same, with the fingerprint of the schedule, telling \a trace, which may be NULL,
+/** What emp_sim_run() does, with the fingerprint of the schedule, telling \a trace, which may be NULL,
  * what happens. Slower. */
 emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
                               const emp_sim_trace *trace, emp_sim_result *result,
                               emp_error *err);
-
-void emp_sim_destroy(emp_sim *sim);
 
 #endif /* EMP_SIM_ENGINE_SIM_H */

@@ -89,6 +89,7 @@ const emp_op_type *emp_graph_type(const emp_graph *graph, emp_op_id op)
 
 emp_op_id emp_graph_find(const emp_graph *graph, const char *name)
 {
+    if (graph == NULL || name == NULL) return -1;
     for (emp_op_id op = 0; op < graph->op_count; op++)
         if (strcmp(graph->name[op], name) == 0) return op;
     return -1;

@@ -15,6 +15,8 @@
 #ifndef EMP_SIM_GRAPH_GRAPH_H
 #define EMP_SIM_GRAPH_GRAPH_H
 
+#include <emplace/graph_builder.h>
+
 #include "base/arrays.h"
 #include "sim/graph/op.h"
 
@@ -44,16 +46,8 @@ typedef struct {
     bool    is_alias;         /**< output 0 is input 0's buffer */
 } emp_op;
 
-/** What a file of measured costs says of an op itself: what a cost model would make of its
- * type, attributes and shapes elsewhere. */
-typedef struct {
-    int64_t gpu_ns, cpu_ns; /**< time on a GPU and on a CPU */
-    int64_t copy_ns;        /**< its result between a GPU and host memory, one way;
-                                 -1: as long as its bytes take */
-    int32_t colocation;     /**< ops of one number share a device; -1 = none binds it */
-} emp_stated_cost;
-
-typedef struct emp_graph {
+/** <emplace/graph.h> has what programs see of it. */
+struct emp_graph {
     int32_t op_count;
     int32_t edge_count; /**< data edges */
     int32_t control_edge_count;
@@ -97,7 +91,7 @@ typedef struct emp_graph {
                            machine-independent */
     void    *storage;  /**< owns the names; private */
     emp_arrays arrays; /**< all of these; private */
-} emp_graph;
+};
 
 /** The subgraph of all ancestors (by data and control edges) of the targets.
  * O(V + E). \retval EMP_EINVAL  The graph has no target. */
@@ -125,12 +119,6 @@ static inline bool emp_graph_is_read(const emp_graph *graph, emp_tensor_id tenso
         if (!graph->op[graph->consumer[i]].is_folded) return true;
     return false;
 }
-
-/** The op of that name, or -1. O(V). */
-emp_op_id emp_graph_find(const emp_graph *graph, const char *name);
-
-/** Releases \a graph; NULL is allowed. */
-void emp_graph_destroy(emp_graph *graph);
 
 /** Whether the op, on a GPU, reads that input in host memory. */
 static inline bool emp_op_reads_on_host(const emp_op *op, int32_t input)

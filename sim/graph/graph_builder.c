@@ -9,9 +9,11 @@
 emp_status emp_graph_builder_create(emp_graph_builder **out, emp_error *err)
 {
     emp_status         st = EMP_OK;
-    emp_graph_builder *b = EMP_NEW(emp_graph_builder);
+    emp_graph_builder *b = NULL;
 
+    EMP_NEED(out);
     *out = NULL;
+    b = EMP_NEW(emp_graph_builder);
     if (b == NULL) EMP_FAIL(EMP_ENOMEM, "graph builder");
     EMP_TRY(EMP_ALLOC(b->output_buffer, EMP_MAX_OUTPUTS));
     b->dirty_outputs = EMP_MAX_OUTPUTS;
@@ -236,11 +238,40 @@ static emp_status state_node(emp_graph_builder *b, emp_node *node,
     return EMP_OK;
 }
 
+static emp_status check_stated(const char *name, const emp_stated_op *stated,
+                               emp_error *err)
+{
+    const emp_stated_cost *cost = &stated->cost;
+
+    if (cost->gpu_ns < 0 || cost->cpu_ns < 0 || cost->copy_ns < -1)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "op \"%s\" states %lld, %lld and %lld ns on a GPU, on a CPU and "
+            "for a copy; times are not negative, and -1 for a copy is by its "
+            "bytes",
+            name, (long long)cost->gpu_ns, (long long)cost->cpu_ns,
+            (long long)cost->copy_ns);
+    if (stated->persistent_bytes < 0 || stated->held_bytes < 0 || stated->copy_bytes < 0)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "op \"%s\" states %lld persistent, %lld held and %lld copied bytes; "
+            "sizes are not negative",
+            name, (long long)stated->persistent_bytes, (long long)stated->held_bytes,
+            (long long)stated->copy_bytes);
+    return EMP_OK;
+}
+
 emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
                                    const char *type, const emp_stated_op *stated,
                                    emp_op_id *op, emp_error *err)
 {
+    EMP_NEED(op);
     *op = -1;
+    EMP_NEED(b);
+    EMP_NEED(name);
+    EMP_NEED(type);
+    EMP_NEED(stated);
+    EMP_CHECK(check_stated(name, stated, err));
     EMP_CHECK(append_node(b, name, strlen(name), type, strlen(type), NULL, true, err));
     EMP_CHECK(state_node(b, &b->node[b->node_count], stated, err));
     return commit_node(b, op, err);
@@ -263,6 +294,7 @@ static void *grow_edges(emp_graph_builder *b, const void *edges, int32_t count,
 emp_status emp_graph_builder_connect(emp_graph_builder *b, emp_port from,
                                      emp_op_id consumer, emp_error *err)
 {
+    EMP_NEED(b);
     if (!is_op(b, from.op) || !is_op(b, consumer) || from.index < 0)
         return EMP_ERROR(EMP_EINVAL, "edge %d:%d -> %d: ops are 0..%d, outputs 0..%d",
                          from.op, from.index, consumer, b->node_count - 1,
@@ -282,6 +314,7 @@ emp_status emp_graph_builder_connect(emp_graph_builder *b, emp_port from,
 emp_status emp_graph_builder_add_control(emp_graph_builder *b, emp_op_id from,
                                          emp_op_id consumer, emp_error *err)
 {
+    EMP_NEED(b);
     if (!is_op(b, from) || !is_op(b, consumer))
         return EMP_ERROR(EMP_EINVAL, "control edge %d -> %d: ops are 0..%d", from,
                          consumer, b->node_count - 1);

@@ -11,6 +11,16 @@
  *     EMP_TRY(emp_graph_builder_finish(b, &graph, err));
  *     emp_graph_builder_destroy(b);
  *
+ * <emplace/graph_builder.h> has what programs use, too: create, state, connect, add_control,
+ * finish, destroy. An importer's ops need not be stated:
+ *
+ * - connect checks the index of a port when it finishes; add_control keeps duplicates, as a
+ *   GraphDef does;
+ * - state gives EMP_EINVAL if the graph has ops of another sort;
+ * - finish infers what is missing, and computes costs, colocation classes (union-find over
+ *   reference edges), folding and the topological order. Back edges from NextIteration to Merge
+ *   are dropped: a loop body counts once.
+ *
  * Threads. Confined to one thread.
  */
 #ifndef EMP_SIM_GRAPH_GRAPH_BUILDER_H
@@ -18,17 +28,9 @@
 
 #include <stddef.h>
 
+#include <emplace/graph_builder.h>
+
 #include "sim/graph/graph.h"
-
-/** Output \a index of an op under construction. */
-typedef struct {
-    emp_op_id op;
-    int32_t   index;
-} emp_port;
-
-typedef struct emp_graph_builder emp_graph_builder;
-
-emp_status emp_graph_builder_create(emp_graph_builder **out, emp_error *err);
 
 /** Adds an op whose inputs exist already and infers its outputs. Name, attributes and
  * inputs are copied. The name must be new. Amortised O(inputs + outputs).
@@ -49,32 +51,6 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                      const emp_shape *outputs, int32_t output_count,
                                      emp_op_id *op, emp_error *err);
 
-/** An op of which a file states everything: nothing is inferred, and its type is a word for
- * people that the op table does not know. */
-typedef struct {
-    emp_stated_cost cost;
-    uint32_t        flags;            /**< EMP_OP_ flags */
-    uint32_t        kinds;            /**< EMP_KIND_ mask */
-    int64_t         persistent_bytes; /**< held for the whole step */
-    int64_t         held_bytes;       /**< memory of its one output */
-    int64_t         copy_bytes;       /**< what a copy of that carries */
-} emp_stated_op;
-
-/** Adds an op with stated costs and one output, whose inputs will be connected later.
- * \retval EMP_EINVAL  The name is taken, or the graph has ops that are not of this sort. */
-emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
-                                   const char *type, const emp_stated_op *stated,
-                                   emp_op_id *op, emp_error *err);
-
-/** Adds a data edge from a port to the next input of \a consumer. The port's index is
- * checked by finish. */
-emp_status emp_graph_builder_connect(emp_graph_builder *b, emp_port from,
-                                     emp_op_id consumer, emp_error *err);
-
-/** Adds a control edge. Duplicates are kept, as in a GraphDef. */
-emp_status emp_graph_builder_add_control(emp_graph_builder *b, emp_op_id from,
-                                         emp_op_id consumer, emp_error *err);
-
 /** Marks what a step fetches or runs. */
 void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op);
 
@@ -92,20 +68,5 @@ int32_t  emp_graph_builder_output_count(const emp_graph_builder *b, emp_op_id op
 /** What is inferred of an output; borrowed, valid until the next call that adds an op. */
 const emp_tensor_info *emp_graph_builder_output(const emp_graph_builder *b,
                                                 emp_port                 port);
-
-/** Freezes everything into a graph: infers what is missing, computes costs, colocation
- * classes (union-find over reference edges), folding, the topological order. The builder
- * is empty afterwards. O(V + E).
- *
- * Back edges from NextIteration to Merge are dropped: a loop body counts once.
- *
- * \retval EMP_ECYCLE   Another cycle; the message names an op on it.
- * \retval EMP_EFORMAT  An edge from an output that does not exist; the message names both
- * ops.
- */
-emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out,
-                                    emp_error *err);
-
-void emp_graph_builder_destroy(emp_graph_builder *b);
 
 #endif /* EMP_SIM_GRAPH_GRAPH_BUILDER_H */

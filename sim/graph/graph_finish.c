@@ -222,9 +222,12 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
 {
     emp_status st = EMP_OK;
     emp_op_id *topo = NULL;
-    emp_graph *g = EMP_NEW(emp_graph);
+    emp_graph *g = NULL;
 
+    EMP_NEED(out);
     *out = NULL;
+    EMP_NEED(b);
+    g = EMP_NEW(emp_graph);
     if (g == NULL) EMP_FAIL(EMP_ENOMEM, "graph header");
     if (b->node_count == 0) EMP_FAIL(EMP_EINVAL, "the graph has no op, need at least 1");
     EMP_TRY(drop_back_edges(b, g, err));

@@ -14,10 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include <emplace/graph.h>
 
-typedef int32_t emp_op_id;     /**< dense, 0 .. op_count-1; -1 = none */
-typedef int32_t emp_tensor_id; /**< dense, 0 .. tensor_count-1; -1 = none */
+#include "base/error.h"
 
 /** Element types, numbered as TensorFlow's DataType (without the +100 of references). */
 typedef enum {
@@ -176,9 +175,6 @@ typedef enum {
 
 /** The arithmetic that so many of Eigen's CPU cycles for so many elements tell. */
 emp_arithmetic emp_arithmetic_of(double cycles, double elements);
-
-/** Device kinds, as bits of a mask. */
-enum { EMP_KIND_CPU = 1, EMP_KIND_GPU = 2 };
 
 /** The window of a convolution, which decides by which algorithm cuDNN does it. */
 typedef enum {

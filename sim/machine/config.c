@@ -255,13 +255,6 @@ emp_status emp_config_convert(const emp_config *config, const emp_config_field *
     return EMP_OK;
 }
 
-void emp_data_folder(char *path, size_t size, const char *folder)
-{
-    const char *data = getenv("EMPLACE_DATA");
-
-    snprintf(path, size, "%s/%s", data != NULL && *data ? data : EMP_DATA_DIR, folder);
-}
-
 void emp_config_path(char *path, size_t size, const char *folder,
                      const char *name_or_path)
 {

@@ -59,7 +59,7 @@ emp_status emp_config_convert(const emp_config *config, const emp_config_field *
 int emp_config_line(const emp_config *config, const char *key, const char *value);
 
 /** Resolves "NAME" to DATA/FOLDER/NAME.yaml, and leaves a path (with a slash or ending in
- * .yaml) alone. DATA is the environment's EMPLACE_DATA, else the folder of this build. */
+ * .yaml) alone. emp_data_folder() finds DATA. */
 void emp_config_path(char *path, size_t size, const char *folder,
                      const char *name_or_path);
 

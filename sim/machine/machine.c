@@ -639,7 +639,9 @@ emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_err
 {
     char path[512];
 
+    EMP_NEED(out);
     *out = NULL;
+    EMP_NEED(name_or_path);
     emp_config_path(path, sizeof path, "machines", name_or_path);
     if (access(path, R_OK) != 0) return fail_unknown(name_or_path, path, err);
     return load(out, path, NULL, err);
@@ -702,6 +704,7 @@ bool emp_machine_is_fitted_to(const emp_machine *machine, const char *cell)
 
 emp_device_id emp_machine_find(const emp_machine *machine, const char *name)
 {
+    if (machine == NULL || name == NULL) return -1;
     for (int32_t i = 0; i < machine->device_count; i++) {
         if (strcmp(machine->device[i].name, name) == 0) return i;
     }

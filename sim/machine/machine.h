@@ -17,10 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include <emplace/machine.h>
 
-typedef int32_t emp_device_id; /**< dense, 0 .. device_count-1; -1 = none */
-typedef int64_t emp_time_ns;   /**< simulated time */
+#include "base/error.h"
 
 enum {
     EMP_MAX_DEVICES = 64,
@@ -31,7 +30,7 @@ enum {
     EMP_FIT_NAME_BYTES = 32 /**< of a cell's name, "rnnlm:gpu" */
 };
 
-typedef enum { EMP_DEVICE_CPU, EMP_DEVICE_GPU, EMP_DEVICE_KINDS } emp_device_kind;
+#define EMP_DEVICE_KINDS 2 /**< values of emp_device_kind */
 
 /** What a core takes that a GPU does not: the optional section `core` of a device model.
  * A clock is the rate at which Eigen's cycles of one kind of work pass. */
@@ -114,7 +113,9 @@ typedef struct {
     double  latency_s;   /**< highest on the route within hosts + sum over the network */
 } emp_route;
 
-typedef struct {
+/** <emplace/machine.h> has what programs see of it. A machine of emp_machine_create() counts a GPU
+ * as ten times as fast as a CPU where a method wants to know. */
+struct emp_machine {
     char       name[32];
     char       description[160];
     int32_t    core_count; /**< of the one computer whose cores devices take in turn, GPUs
@@ -133,25 +134,11 @@ typedef struct {
     char *
         text; /**< what it was read from (bundle.h), for emp_machine_parse(); owned. NULL: it
                      was read from no file, or from files that a bundle cannot hold */
-} emp_machine;
+};
 
-/** Loads a machine by name ("k40x2": data/machines/k40x2.yaml beside the program's data
- * folder) or by path (anything with a slash or ending in .yaml).
- * \retval EMP_EIO      No such machine; the message lists the known ones.
- * \retval EMP_EFORMAT  The message names the file, the line, the key and what is
- * expected. */
-emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err);
 /** Makes a machine from the text of another one, whose files need not be there.
  * \retval EMP_EFORMAT  As emp_machine_load(), or the text is damaged. */
 emp_status emp_machine_parse(emp_machine **out, const char *text, emp_error *err);
-/** A machine for graphs that state their costs: \a cpu_count CPUs, and GPUs, all with the first
- * CPU as their host, of so much memory each. Links carry 2^31 B/s; a GPU counts as ten times as
- * fast as a CPU where a method wants to know.
- * \retval EMP_EUNSUPPORTED  No CPU, or more than EMP_MAX_DEVICES in all. */
-emp_status emp_machine_create(emp_machine **out, const char *name, int32_t cpu_count,
-                              int32_t gpu_count, int64_t gpu_memory_bytes,
-                              emp_error *err);
-void       emp_machine_destroy(emp_machine *machine);
 
 /** Computes the rates and latencies of all routes anew: after a change of links, which only
  * a machine that nobody else reads may have. */
@@ -170,14 +157,11 @@ int32_t emp_machine_list(const emp_machine *machine, emp_device_kind kind,
  * on one device). */
 bool emp_machine_is_fitted_to(const emp_machine *machine, const char *cell);
 
-/** The device of that name ("gpu:1"), or -1. */
-emp_device_id emp_machine_find(const emp_machine *machine, const char *name);
-
 /** Names of the machines that come with the program; sets \a *count. Static storage. */
 const char *const *emp_machine_names(int32_t *count);
 
-/** Path of a folder of the data folder: that of the environment's EMPLACE_DATA, else of this
- * build. */
+/** Path of a folder of the data folder. That is the environment's EMPLACE_DATA; else the one that
+ * is installed beside the folder of this library or program; else the one of this build. */
 void emp_data_folder(char *path, size_t size, const char *folder);
 
 static inline emp_time_ns emp_time_later(emp_time_ns a, emp_time_ns b)

@@ -79,10 +79,14 @@ emp_status emp_machine_create(emp_machine **out, const char *name, int32_t cpu_c
                               int32_t gpu_count, int64_t gpu_memory_bytes, emp_error *err)
 {
     emp_status    st = EMP_OK;
-    emp_machine  *m = EMP_NEW(emp_machine);
-    emp_topology *t = EMP_NEW(emp_topology);
+    emp_machine  *m = NULL;
+    emp_topology *t = NULL;
 
+    EMP_NEED(out);
     *out = NULL;
+    EMP_NEED(name);
+    m = EMP_NEW(emp_machine);
+    t = EMP_NEW(emp_topology);
     if (m == NULL || t == NULL) EMP_FAIL(EMP_ENOMEM, "machine %s", name);
     if (cpu_count < 1 || gpu_count < 0 || cpu_count > EMP_MAX_DEVICES ||
         gpu_count > EMP_MAX_DEVICES - cpu_count)

@@ -103,8 +103,10 @@ emp_status emp_placement_save(const char *path, const emp_problem *problem,
                               const emp_device_id *device_of_op, double step_time_s,
                               emp_error *err)
 {
+    EMP_NEED(path);
+    EMP_NEED(problem);
+    EMP_NEED(device_of_op);
     const emp_named_placement p = emp_placement_name(problem, device_of_op, step_time_s);
-
     return emp_placement_write(path, &p, err);
 }
 

@@ -35,11 +35,6 @@ emp_status emp_placement_write(const char *path, const emp_named_placement *plac
 /** The run that a placement file names; 0 if it is no such file or names none. */
 uint64_t emp_placement_run(const char *path);
 
-/** emp_placement_write() of emp_placement_name(). \a step_time_s < 0: infeasible, null. */
-emp_status emp_placement_save(const char *path, const emp_problem *problem,
-                              const emp_device_id *device_of_op, double step_time_s,
-                              emp_error *err);
-
 /** Fills device_of_op[op_count] from a file, or from a split of an instance (split.h). A file
  * lists ops by their devices, as above, or has rules for those that it does not list
  * (placement_rules.h), in JSON or YAML. A split may leave out what its colour class places.
@@ -47,7 +42,7 @@ emp_status emp_placement_save(const char *path, const emp_problem *problem,
  * \retval EMP_EIO      No such file.
  * \retval EMP_EFORMAT  Not such a file, an unknown op or device, or ops left out; the message
  *                      names it, or the first op and how many. */
-emp_status emp_placement_load(emp_device_id *device_of_op, const char *path,
+emp_status emp_placement_read(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_placement_report *report,
                               emp_error *err);
 
@@ -56,7 +51,7 @@ typedef struct {
     char workload[256], machine[64];
 } emp_placement_origin;
 
-/** \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_placement_load(). */
+/** \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_placement_read(). */
 emp_status emp_placement_read_origin(emp_placement_origin *origin, const char *path,
                                      emp_error *err);
 

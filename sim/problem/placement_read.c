@@ -260,7 +260,7 @@ cleanup:
     return st;
 }
 
-emp_status emp_placement_load(emp_device_id *device_of_op, const char *path,
+emp_status emp_placement_read(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_placement_report *report,
                               emp_error *err)
 {
@@ -294,4 +294,13 @@ emp_status emp_placement_read_origin(emp_placement_origin *origin, const char *p
 cleanup:
     close_file(&file);
     return st;
+}
+
+emp_status emp_placement_load(emp_device_id *device_of_op, const char *path,
+                              const emp_problem *problem, emp_error *err)
+{
+    EMP_NEED(device_of_op);
+    EMP_NEED(path);
+    EMP_NEED(problem);
+    return emp_placement_read(device_of_op, path, problem, NULL, err);
 }

@@ -30,9 +30,15 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
                               const char *workload, emp_error *err)
 {
     emp_status   st = EMP_OK;
-    emp_problem *p = EMP_NEW(emp_problem);
+    emp_problem *p = NULL;
 
+    EMP_NEED(out);
     *out = NULL;
+    EMP_NEED(graph);
+    EMP_NEED(machine);
+    EMP_NEED(runtime);
+    EMP_NEED(workload);
+    p = EMP_NEW(emp_problem);
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "problem");
     p->graph = graph;
     p->machine = machine;
@@ -63,6 +69,7 @@ void emp_problem_destroy(emp_problem *problem)
 
 void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_op)
 {
+    if (problem == NULL || device_of_op == NULL) return;
     const emp_machine *m = problem->machine;
 
     /* A leader has the lowest id of its class, so it is settled before its members. */

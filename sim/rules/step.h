@@ -5,10 +5,12 @@
 #ifndef EMP_SIM_RULES_STEP_H
 #define EMP_SIM_RULES_STEP_H
 
+#include <emplace/sim.h>
+
 #include "sim/problem/problem.h"
 
 /** What one run measured. Plain data; copy freely. */
-typedef struct {
+struct emp_sim_result {
     emp_time_ns step_time_ns;
     bool        is_feasible; /**< no device ran out of memory */
     int32_t     device_count;
@@ -28,7 +30,7 @@ typedef struct {
     emp_op_id     oom_op;
     int64_t       oom_bytes; /**< asked for */
     emp_time_ns   oom_at_ns;
-} emp_sim_result;
+};
 
 /** How far a copy is on its way. */
 typedef enum {

@@ -218,7 +218,7 @@ static emp_status read_fields(emp_runtime *runtime, const emp_config *config,
     return EMP_OK;
 }
 
-emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
+emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,
                             emp_error *err)
 {
     emp_status  st = EMP_OK;
@@ -255,3 +255,23 @@ cleanup:
     emp_config_close(&config);
     return st;
 }
+
+emp_status emp_runtime_load(emp_runtime **out, const char *name_or_path, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_runtime *runtime = NULL;
+
+    EMP_NEED(out);
+    *out = NULL;
+    EMP_NEED(name_or_path);
+    EMP_TRY(EMP_ALLOC(runtime, 1));
+    EMP_TRY(emp_runtime_init(runtime, name_or_path, err));
+    *out = runtime;
+    runtime = NULL;
+
+cleanup:
+    emp_runtime_destroy(runtime);
+    return st;
+}
+
+void emp_runtime_destroy(emp_runtime *runtime) { emp_free(runtime); }

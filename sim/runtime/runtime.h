@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <emplace/machine.h>
+
 #include "base/error.h"
 
 /** Whose rules a step follows: those of docs/simulator.md, or of another simulator as
@@ -86,7 +88,7 @@ typedef struct {
 } emp_runtime_msr;
 
 /** A profile: what its rules need, and nothing else. */
-typedef struct {
+struct emp_runtime {
     char      name[32];
     char      path[512]; /**< of its file */
     char      description[160];
@@ -99,7 +101,7 @@ typedef struct {
         emp_runtime_baechi  baechi;
         emp_runtime_msr     msr;
     };
-} emp_runtime;
+};
 
 /** The mechanisms of \a runtime. Under other rules than `events` all are off and cost nothing;
  * static storage. */
@@ -109,11 +111,11 @@ const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime);
 #define EMP_RUNTIME_NAMES \
     "tf-r1.3, ideal, placeto, baechi, msr-latency, msr-load, replay-cpu"
 
-/** Loads a runtime profile, by name ("tf-r1.3": data/runtimes/tf-r1.3.yaml) or path.
+/** Fills \a runtime from a profile, as emp_runtime_load() does; it needs no release.
  * \retval EMP_EIO      No such profile; the message lists the known ones.
  * \retval EMP_EFORMAT  The message names the file, the line, the key and what is
  * expected. */
-emp_status emp_runtime_load(emp_runtime *runtime, const char *name_or_path,
+emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,
                             emp_error *err);
 
 /** Of the rules and of every switch and constant that they use, not of the name. */

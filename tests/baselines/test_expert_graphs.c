@@ -36,10 +36,10 @@ static emp_status place(placed *p, const char *source, emp_error *err)
     int32_t           count = 0;
     char              name[16];
 
-    EMP_TRY(emp_graph_load(&p->graph, NULL, NULL, source, err));
+    EMP_TRY(emp_source_load(&p->graph, NULL, NULL, source, err));
     snprintf(name, sizeof name, "k40x%d", p->layer_count);
     EMP_TRY(emp_machine_load(&p->machine, name, err));
-    EMP_TRY(emp_runtime_load(&runtime, "tf-r1.3", err));
+    EMP_TRY(emp_runtime_init(&runtime, "tf-r1.3", err));
     EMP_TRY(emp_problem_create(&p->problem, p->graph, p->machine, &runtime, source, err));
     p->device = EMP_NEW_ARRAY(emp_device_id, (size_t)p->graph->op_count);
     EMP_TRY(emp_method_create(&state, &emp_method_expert, p->problem, &params, err));

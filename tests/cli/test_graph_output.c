@@ -22,9 +22,9 @@ static void set_up(void)
     emp_runtime runtime;
 
     emplace_set_up();
-    cr_assert_eq(emp_graph_load(&graph, NULL, NULL, WORKLOAD, NULL), EMP_OK);
+    cr_assert_eq(emp_source_load(&graph, NULL, NULL, WORKLOAD, NULL), EMP_OK);
     cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, WORKLOAD, NULL),
                  EMP_OK);
 }

@@ -16,7 +16,7 @@ Test(load, spec_gives_the_graph_and_its_step)
     emp_import_devices devices = {.cpu_count = 7};
     emp_error          err = {0};
 
-    cr_assert_eq(emp_graph_load(&step, &whole, &devices, "rnnlm:steps=2", &err), EMP_OK,
+    cr_assert_eq(emp_source_load(&step, &whole, &devices, "rnnlm:steps=2", &err), EMP_OK,
                  "%s", err.msg);
     cr_expect_gt(whole->op_count, step->op_count);
     cr_expect_eq(devices.cpu_count, 0);
@@ -32,7 +32,7 @@ Test(load, file_is_read_when_no_family_has_its_name)
     emp_error         err = {0};
 
     scratch_write("text.pbtxt", text, strlen(text));
-    cr_assert_eq(emp_graph_load(&step, NULL, NULL, scratch_path("text.pbtxt"), &err),
+    cr_assert_eq(emp_source_load(&step, NULL, NULL, scratch_path("text.pbtxt"), &err),
                  EMP_OK, "%s", err.msg);
     cr_expect_eq(step->op_count, 1);
     emp_graph_destroy(step);
@@ -44,7 +44,7 @@ Test(load, neither_spec_nor_file_names_the_families)
     emp_graph *step = NULL;
     emp_error  err = {0};
 
-    cr_expect_eq(emp_graph_load(&step, NULL, NULL, "nmtt", &err), EMP_EIO);
+    cr_expect_eq(emp_source_load(&step, NULL, NULL, "nmtt", &err), EMP_EIO);
     cr_expect_str_eq(err.msg, "\"nmtt\" is neither a file nor a workload family "
                               "(nmt, rnnlm, inception_v3, resnet)");
 }
@@ -53,7 +53,7 @@ Test(load, survives_every_allocation_failure)
 {
     emp_graph *step = NULL, *whole = NULL;
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_graph_load(&step, &whole, NULL, "rnnlm:steps=1,layers=1", NULL),
+        emp_source_load(&step, &whole, NULL, "rnnlm:steps=1,layers=1", NULL),
         emp_graph_destroy(step);
         emp_graph_destroy(whole));
     emp_graph_destroy(step);

@@ -95,7 +95,7 @@ static void pose_by_name(task *t, const char *machine, const char *runtime,
     emp_runtime rules;
 
     if (t->machine == NULL) MUST(emp_machine_load(&t->machine, machine, &err));
-    MUST(emp_runtime_load(&rules, runtime, &err));
+    MUST(emp_runtime_init(&rules, runtime, &err));
     task_pose(t, &rules, workload);
 }
 
@@ -132,7 +132,7 @@ void task_create(task *t, const char *source, const char *machine, const char *r
     emp_error err = {0};
 
     *t = (task){0};
-    MUST(emp_graph_load(&t->graph, NULL, NULL, source, &err));
+    MUST(emp_source_load(&t->graph, NULL, NULL, source, &err));
     pose_by_name(t, machine, runtime, source);
 }
 

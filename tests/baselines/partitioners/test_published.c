@@ -118,7 +118,7 @@ static bool enter(world *w, const instance *in)
     cr_assert_eq(emp_machine_create(&w->machine, "instance", devices.cpu_count,
                                     devices.gpu_count, devices.gpu_memory_bytes, &err),
                  EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "msr-load", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "msr-load", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
         emp_problem_create(&w->problem, w->graph, w->machine, &runtime, path, &err),
         EMP_OK, "%s", err.msg);
@@ -195,7 +195,7 @@ static void expect_experts_load(world *w, const instance *in)
     const char *path = fact_is_peer()
                            ? fact_peer_path("profiles/dnn-partitioning", name, ".json")
                            : scratch_path("expert.json");
-    cr_assert_eq(emp_placement_load(w->device_of_op, path, w->problem, NULL, &err),
+    cr_assert_eq(emp_placement_read(w->device_of_op, path, w->problem, NULL, &err),
                  EMP_OK, "%s", err.msg);
     expect_ms(max_load_ms(w), in->expert_ms, in->name);
 }

@@ -37,7 +37,7 @@ static void create_problem(const char *rules)
                  err.msg);
     cr_assert_eq(emp_graph_prune(&graph, whole, &err), EMP_OK);
     cr_assert_eq(emp_machine_load(&machine, "k40x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, rules, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, rules, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, "rnnlm", &err),
                  EMP_OK, "%s", err.msg);
     bytes = (size_t)graph->op_count * sizeof *here;

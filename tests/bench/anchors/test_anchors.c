@@ -88,7 +88,7 @@ static emp_status predict(const char *device, const char *spec, emp_anchor_times
     emp_anchor  a = {.name = "it", .device = device, .spec = spec, .measured = 1.0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", err), EMP_OK, "%s", err->msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", err), EMP_OK, "%s", err->msg);
     return emp_anchor_predict(times, &a, &runtime, err);
 }
 
@@ -138,7 +138,7 @@ Test(anchors, time_a_convolution_and_both_gradients)
                          .measured = 1e12,
                          .unit = EMP_UNIT_FLOPS_PER_S};
         emp_runtime runtime;
-        cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+        cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
         emp_anchor_times times = {0};
         cr_assert_eq(emp_anchor_predict(&times, &a, &runtime, NULL), EMP_OK);
         cr_expect_float_eq(times.measured_s, flops / 1e12, 1e-9, "%s", specs[i]);

@@ -24,7 +24,7 @@ static void set_up(void)
 
     emp_data_folder(folder, sizeof folder, "anchors");
     cr_assert_eq(emp_anchors_load(&anchors, folder, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     times = EMP_NEW_ARRAY(emp_anchor_times, (size_t)anchors.count);
     cr_assert_not_null(times);
     cr_assert_eq(emp_anchors_predict(times, &anchors, &runtime, 2, &err), EMP_OK, "%s",

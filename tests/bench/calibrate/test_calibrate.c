@@ -52,7 +52,7 @@ static void publish(emp_cell *cells)
 
     memcpy(cells, blank_cells, sizeof blank_cells);
     cr_assert_eq(emp_machine_load(&machine, "k40x1", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     for (int j = 0; j < CHANGED; j++) {
         emp_constant_set(&emp_constants[j], machine, &runtime, truth[j]);
     }
@@ -119,7 +119,7 @@ static void load_scratch(emp_machine **machine, emp_runtime *runtime)
 
     cr_assert_eq(emp_machine_load(machine, scratch_path("machines/k40x1.yaml"), &err),
                  EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(runtime, scratch_path("runtimes/tf-r1.3.yaml"), &err),
+    cr_assert_eq(emp_runtime_init(runtime, scratch_path("runtimes/tf-r1.3.yaml"), &err),
                  EMP_OK, "%s", err.msg);
 }
 

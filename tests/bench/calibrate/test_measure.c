@@ -58,7 +58,7 @@ static void set_up(void)
     scratch_create();
     gsl_set_error_handler_off();
     cr_assert_eq(emp_machine_load(&start, "cpu2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "replay-cpu", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "replay-cpu", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_micros_build(micro, &count, start, &runtime, &err), EMP_OK, "%s",
                  err.msg);
     measure_known_machine();
@@ -146,7 +146,7 @@ Test(measure, files_load_as_the_machine_that_was_fitted)
         emp_measurement_save(m, path, &(emp_measure_origin){"here", "us", "test"}, &err),
         EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_load(&loaded, path, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&rules, runtime_path, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&rules, runtime_path, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(loaded->device_count, start->device_count);
     for (int32_t i = 0; i < count; i++) {
         double step_s = predict(&micro[i], loaded, &rules);

@@ -172,7 +172,7 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
     emp_loaded_task task = {0};
     emp_record      a = {0}, b = {0};
 
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_assert_eq(emp_tasks_load(&task, &rows[1].task, 1, &runtime, 1, NULL), EMP_OK);
     for (int32_t i = 0; i < count; i++) {
         if (entrant[i].is_drawn) continue;

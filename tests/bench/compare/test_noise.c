@@ -23,7 +23,7 @@ static void set_up(void)
     emp_runtime runtime;
     emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_tasks_load(&task, &row, 1, &runtime, 1, &err), EMP_OK, "%s",
                  err.msg);
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)task.graph->op_count);

@@ -31,7 +31,7 @@ Test(tasks, fresh_ones_are_generated_and_differ)
     emp_error        err = {0};
     int              gpus[9] = {0}, two_hosts = 0;
 
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_assert_eq(emp_task_list_add(&list, "all", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(list.count, EMP_PAPER_TASKS + EMP_FRESH_TASKS);
     cr_expect(list.count >= 24 && EMP_FRESH_TASKS >= 18);

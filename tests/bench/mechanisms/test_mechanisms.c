@@ -90,9 +90,9 @@ Test(mechanisms, are_the_profile_with_one_change)
     emp_machine         *machine = NULL;
     emp_runtime          runtime, changed;
 
-    cr_assert_eq(emp_graph_load(&step, NULL, NULL, "rnnlm", NULL), EMP_OK);
+    cr_assert_eq(emp_source_load(&step, NULL, NULL, "rnnlm", NULL), EMP_OK);
     cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_expect_eq(simulate_on_gpu(step, machine, &runtime), t->row[0].before[GPU].step_s);
     changed = runtime;
     changed.events.issue_s = changed.events.issue_kernel_s = 0.0;

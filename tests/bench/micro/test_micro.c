@@ -25,7 +25,7 @@ static void setup(bench_case *c, int32_t op_count, uint64_t seed)
     emp_runtime ideal;
 
     cr_assert_eq(emp_machine_load(&c->machine, "k40x4", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_synthetic_graph(&c->graph, op_count, seed, &err), EMP_OK, "%s",
                  err.msg);
     cr_assert_eq(
@@ -109,7 +109,7 @@ static void compare_random(void (*create)(task *, uint64_t))
 {
     emp_runtime ideal;
 
-    cr_assert_eq(emp_runtime_load(&ideal, "ideal", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&ideal, "ideal", NULL), EMP_OK);
     for (uint64_t seed = 0; seed < 500; seed++) {
         task          r;
         emp_rng       rng;
@@ -301,7 +301,7 @@ Test(textbook, survives_every_allocation_failure)
     long         allowed = 0;
 
     cr_assert_eq(emp_machine_load(&machine, "k40x4", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&ideal, "ideal", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&ideal, "ideal", NULL), EMP_OK);
     for (emp_status st = EMP_ENOMEM; st != EMP_OK; allowed++) {
         emp_graph    *graph = NULL;
         emp_problem  *problem = NULL;

@@ -33,7 +33,7 @@ static void setup(peer_case *c, emp_graph *graph, uint64_t seed)
     c->graph = graph;
     const char *machine = seed % 2 == 0 ? "k40x4" : "k40x4x2";
     cr_assert_eq(emp_machine_load(&c->machine, machine, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
         emp_problem_create(&c->problem, graph, c->machine, &ideal, "synthetic", &err),
         EMP_OK, "%s", err.msg);

@@ -380,7 +380,7 @@ Test(paper_table, definitions_name_what_exists)
     emp_runtime               runtime;
     emp_loaded_task           task = {0};
 
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_assert_eq(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL), EMP_OK);
     for (int i = 0; i < 2; i++) {
         for (int32_t c = 0; c < tables[i]->column_count; c++) {
@@ -408,7 +408,7 @@ Test(paper_table, rows_of_definitions_exist)
     emp_loaded_task task[6] = {0};
 
     cr_assert_eq(emp_paper_table1.row_count, 6);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_expect_eq(emp_tasks_load(task, emp_paper_table1.row, 6, &runtime, 2, &err), EMP_OK,
                  "%s", err.msg);
     for (int i = 0; i < 6; i++)

@@ -208,11 +208,11 @@ static void create_problem(void)
     emp_error   err = {0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_graph_load(&step, NULL, NULL,
-                                "nmt:layers=2,units=32,batch=4,steps=3,vocab=200", &err),
+    cr_assert_eq(emp_source_load(&step, NULL, NULL,
+                                 "nmt:layers=2,units=32,batch=4,steps=3,vocab=200", &err),
                  EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_load(&machine, "cpu2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "replay-cpu", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "replay-cpu", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, "nmt", &err),
                  EMP_OK, "%s", err.msg);
     base = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);

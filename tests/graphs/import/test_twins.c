@@ -41,7 +41,7 @@ static void simulate(const emp_graph *whole, emp_time_ns *time_ns, double *flops
 
     cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_load(&machine, "k40x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, "twin", &err),
                  EMP_OK);
     cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);

@@ -20,9 +20,9 @@ static void create_problem(void)
     emp_error   err = {0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_graph_load(&graph, NULL, NULL, SPEC, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_source_load(&graph, NULL, NULL, SPEC, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_load(&machine, "k40x4x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, SPEC, &err),
                  EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_op_features_create(&ops, problem, &err), EMP_OK, "%s", err.msg);

@@ -310,10 +310,10 @@ static void make(workload *w, const char *spec)
     emp_runtime runtime;
 
     memset(w, 0, sizeof *w);
-    cr_assert_eq(emp_graph_load(&w->graph, NULL, NULL, spec, &err), EMP_OK, "%s",
+    cr_assert_eq(emp_source_load(&w->graph, NULL, NULL, spec, &err), EMP_OK, "%s",
                  err.msg);
     cr_assert_eq(emp_machine_load(&w->machine, "k40x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(
         emp_problem_create(&w->problem, w->graph, w->machine, &runtime, spec, &err),
         EMP_OK, "%s", err.msg);

@@ -384,7 +384,7 @@ Test(engine, refuses_sizes_beyond_64_bits)
     emp_runtime          runtime;
 
     cr_assert_eq(emp_machine_load(&m, "k40x2", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         emp_graph   *g = huge_product(sizes[i][0], sizes[i][1]);
         emp_problem *p = NULL;

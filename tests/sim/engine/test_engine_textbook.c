@@ -108,14 +108,14 @@ static void compare_workloads(const char *machine_name, int workload_count)
     cr_assert_eq(emp_machine_load(&machine, machine_name, &err), EMP_OK, "%s", err.msg);
     for (int i = 0; i < workload_count; i++) {
         emp_graph *step = NULL;
-        cr_assert_eq(emp_graph_load(&step, NULL, NULL, specs[i], &err), EMP_OK, "%s",
+        cr_assert_eq(emp_source_load(&step, NULL, NULL, specs[i], &err), EMP_OK, "%s",
                      err.msg);
         emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
         for (int k = 0; k < 2; k++) {
             emp_runtime  runtime;
             emp_problem *problem = NULL;
             emp_sim     *sim = NULL;
-            cr_assert_eq(emp_runtime_load(&runtime, runtimes[k], &err), EMP_OK, "%s",
+            cr_assert_eq(emp_runtime_init(&runtime, runtimes[k], &err), EMP_OK, "%s",
                          err.msg);
             cr_assert_eq(
                 emp_problem_create(&problem, step, machine, &runtime, specs[i], &err),

@@ -84,7 +84,7 @@ static emp_sim_result simulate(const fingerprint_case *c, const emp_graph *step)
 
     cr_assert_not_null(device);
     cr_assert_eq(emp_machine_load(&machine, c->machine, NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&runtime, c->runtime, NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, c->runtime, NULL), EMP_OK);
     cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, c->spec, NULL),
                  EMP_OK);
     cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
@@ -109,7 +109,7 @@ Test(fingerprints, are_the_committed_ones)
         if (strcmp(spec, c->spec) != 0) {
             emp_graph_destroy(step);
             spec = c->spec;
-            cr_assert_eq(emp_graph_load(&step, NULL, NULL, spec, NULL), EMP_OK);
+            cr_assert_eq(emp_source_load(&step, NULL, NULL, spec, NULL), EMP_OK);
         }
         emp_sim_result r = simulate(c, step);
         cr_expect_eq(r.fingerprint, c->fingerprint,

@@ -26,7 +26,7 @@ static emp_runtime load(const char *name)
     emp_runtime r = {0};
     emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_load(&r, name, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&r, name, &err), EMP_OK, "%s", err.msg);
     return r;
 }
 
@@ -239,7 +239,7 @@ static void compare_workload(const char *spec)
     emp_rng        rng;
 
     emp_rng_init(&rng, 7, 0, 0);
-    cr_assert_eq(emp_graph_load(&step, NULL, NULL, spec, NULL), EMP_OK);
+    cr_assert_eq(emp_source_load(&step, NULL, NULL, spec, NULL), EMP_OK);
     cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
     device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
     cr_assert_not_null(device);

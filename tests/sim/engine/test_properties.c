@@ -612,7 +612,7 @@ static void create_chain(task *t, int device, const char *profile, emp_rng *rng)
     emp_runtime runtime;
     emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_load(&runtime, profile, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, profile, &err), EMP_OK, "%s", err.msg);
     for (int i = 0; i < count; i++) {
         ops[i].device = device;
         ops[i].input_count = i > 0;

@@ -223,7 +223,7 @@ Test(blame, the_rules_of_other_simulators_are_refused)
     double    none = 0.0;
 
     random_problem_create(&r, 7);
-    cr_assert_eq(emp_runtime_load(&r.problem->runtime, "msr-load", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&r.problem->runtime, "msr-load", NULL), EMP_OK);
     cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
     cr_expect_eq(emp_explain_blame(&none, r.problem, sim, r.device_of_op, &err),
                  EMP_EUNSUPPORTED);

@@ -244,7 +244,7 @@ Test(explain, the_rules_of_other_simulators_are_refused)
     emp_explain *why = NULL;
 
     random_problem_create(&r, 7);
-    cr_assert_eq(emp_runtime_load(&r.problem->runtime, "msr-load", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&r.problem->runtime, "msr-load", NULL), EMP_OK);
     cr_expect_eq(emp_explain_create(&why, r.problem, r.device_of_op, &err),
                  EMP_EUNSUPPORTED);
     cr_expect_null(why);

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (file == NULL) abort();
     fwrite(bytes, 1, size, file);
     fclose(file);
-    (void)emp_placement_load(device, path, problem, &report, NULL);
+    (void)emp_placement_read(device, path, problem, &report, NULL);
     (void)emp_placement_read_origin(&origin, path, NULL);
     return 0;
 }

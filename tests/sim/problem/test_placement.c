@@ -148,12 +148,12 @@ Test(placement, a_saved_placement_loads_again)
 
     cr_assert_eq(emp_placement_save(path, problem, saved, 1.25, &err), EMP_OK, "%s",
                  err.msg);
-    cr_assert_eq(emp_placement_load(loaded, path, problem, NULL, &err), EMP_OK, "%s",
+    cr_assert_eq(emp_placement_read(loaded, path, problem, NULL, &err), EMP_OK, "%s",
                  err.msg);
     expect_devices(loaded, saved);
     cr_assert_eq(emp_placement_save(path, problem, saved, -1.0, &err), EMP_OK, "%s",
                  err.msg);
-    cr_assert_eq(emp_placement_load(loaded, path, problem, NULL, &err), EMP_OK, "%s",
+    cr_assert_eq(emp_placement_read(loaded, path, problem, NULL, &err), EMP_OK, "%s",
                  err.msg);
 }
 
@@ -169,7 +169,7 @@ Test(placement, a_device_that_is_not_there_may_have_nothing)
     cr_assert_not_null(file);
     fputs(text, file);
     fclose(file);
-    cr_assert_eq(emp_placement_load(device, path, problem, NULL, &err), EMP_OK, "%s",
+    cr_assert_eq(emp_placement_read(device, path, problem, NULL, &err), EMP_OK, "%s",
                  err.msg);
     expect_devices(device, (emp_device_id[]){2, 2, 2, 2, 2});
 }
@@ -231,7 +231,7 @@ Test(placement, bad_files_are_refused_in_one_sentence)
         cr_assert_not_null(file);
         fputs(bad_files[i].text, file);
         fclose(file);
-        cr_expect_eq(emp_placement_load(device, path, problem, NULL, &err),
+        cr_expect_eq(emp_placement_read(device, path, problem, NULL, &err),
                      bad_files[i].status);
         snprintf(want, sizeof want, "%s%s", path, bad_files[i].message);
         cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
@@ -244,7 +244,7 @@ Test(placement, a_missing_file_is_named)
     emp_device_id device[OPS];
     emp_error     err = {0};
 
-    cr_expect_eq(emp_placement_load(device, "/nowhere/p.json", problem, NULL, &err),
+    cr_expect_eq(emp_placement_read(device, "/nowhere/p.json", problem, NULL, &err),
                  EMP_EIO);
     cr_expect_str_eq(err.msg, "/nowhere/p.json: No such file or directory");
 }
@@ -283,7 +283,7 @@ Test(placement, loading_survives_every_allocation_failure)
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_device_id device[OPS];
         emp_mem_fail_after(allowed);
-        st = emp_placement_load(device, path, problem, NULL, NULL);
+        st = emp_placement_read(device, path, problem, NULL, NULL);
         emp_mem_fail_after(-1);
         cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
                      allowed);

@@ -64,7 +64,7 @@ static emp_status load(emp_device_id *device, const char *text,
                        emp_placement_report *report, emp_error *err)
 {
     scratch_write_text(path, sizeof path, "p", text);
-    return emp_placement_load(device, path, problem, report, err);
+    return emp_placement_read(device, path, problem, report, err);
 }
 
 static void expect_placed(const char *text, const emp_device_id *want)

@@ -18,8 +18,8 @@ Test(runtime, profiles_load)
     emp_runtime tf = {0}, ideal = {0};
     emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_load(&tf, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_load(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&tf, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
     cr_expect_str_eq(tf.name, "tf-r1.3");
     cr_expect(tf.events.serial_issue && tf.events.drain_copies && tf.events.cpu_pool &&
               tf.check_memory);
@@ -33,10 +33,10 @@ Test(runtime, other_simulators_have_their_constants)
 {
     emp_runtime placeto = {0}, baechi = {0}, latency = {0}, load = {0};
 
-    cr_assert_eq(emp_runtime_load(&placeto, "placeto", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&baechi, "baechi", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&latency, "msr-latency", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&load, "msr-load", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&placeto, "placeto", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&baechi, "baechi", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&latency, "msr-latency", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&load, "msr-load", NULL), EMP_OK);
     cr_expect_eq(placeto.rules, EMP_RULES_PLACETO);
     cr_expect_float_eq(placeto.placeto.op_gap_s, 5.7e-6, 1e-15);
     cr_expect_eq(placeto.placeto.bus_bytes_per_s, 7.6e9);
@@ -58,8 +58,8 @@ Test(runtime, the_hash_sees_rules_and_what_they_use)
 {
     emp_runtime ideal = {0}, load = {0};
 
-    cr_assert_eq(emp_runtime_load(&ideal, "ideal", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&load, "msr-load", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&ideal, "ideal", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&load, "msr-load", NULL), EMP_OK);
     uint64_t hash = emp_runtime_hash(&ideal);
     ideal.events.poll_s = 5.0;
     cr_expect_neq(emp_runtime_hash(&ideal), hash);
@@ -104,7 +104,7 @@ Test(runtime, a_file_has_the_keys_of_its_rules, .init = scratch_create,
     emp_runtime r = {0};
 
     scratch_write_text(path, sizeof path, "own.yaml", baechi_text);
-    cr_assert_eq(emp_runtime_load(&r, path, NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&r, path, NULL), EMP_OK);
     cr_expect_str_eq(r.name, "own");
     cr_expect_float_eq(r.baechi.transfer_s, 2e-6, 1e-15);
     for (size_t i = 0; i < sizeof bad_runtimes / sizeof bad_runtimes[0]; i++) {
@@ -115,7 +115,7 @@ Test(runtime, a_file_has_the_keys_of_its_rules, .init = scratch_create,
         snprintf(text, sizeof text, "%.*s%s%s", (int)(at - baechi_text), baechi_text,
                  c->put, at + strlen(c->find));
         scratch_write_text(path, sizeof path, "bad.yaml", text);
-        cr_expect_eq(emp_runtime_load(&r, path, &err), EMP_EFORMAT, "%s", c->put);
+        cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT, "%s", c->put);
         snprintf(want, sizeof want, "%s%s", path, c->message);
         cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
                      err.msg, want);
@@ -127,7 +127,7 @@ Test(runtime, a_file_has_the_keys_of_its_rules, .init = scratch_create,
 Test(runtime, load_survives_every_allocation_failure)
 {
     emp_runtime r;
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_runtime_load(&r, "placeto", NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_runtime_init(&r, "placeto", NULL), );
 }
 
 Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_remove)
@@ -136,7 +136,7 @@ Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_
     emp_runtime r = {0};
     emp_error   err = {0};
 
-    cr_expect_eq(emp_runtime_load(&r, "tf-r9", &err), EMP_EIO);
+    cr_expect_eq(emp_runtime_init(&r, "tf-r9", &err), EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "known: tf-r1.3, ideal"), "%s", err.msg);
     scratch_write_text(
         path, sizeof path, "half.yaml",
@@ -149,7 +149,7 @@ Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_
         "issue_kernel: 0 s\nissue_kernelless: 0 s\ncpu_op: 0 s\nsend: 0 s\nreceive: 0 s\n"
         "poll: 0 s\nstep: 0 s\npageable_per_byte: 0 s\ncpu_slots: 0\n");
     err = (emp_error){0};
-    cr_expect_eq(emp_runtime_load(&r, path, &err), EMP_EFORMAT);
+    cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
     cr_expect_not_null(
         strstr(err.msg, "half.yaml:2: serial_issue: 'maybe' is neither yes nor no"), "%s",
         err.msg);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Results of <emplace/sim.h>. */
+#include "sim/engine/sim.h"
+#include "base/mem.h"
+
+emp_status emp_sim_result_create(emp_sim_result **out, emp_error *err)
+{
+    EMP_NEED(out);
+    EMP_CHECK(EMP_ALLOC(*out, 1));
+    (*out)->oom_device = -1;
+    return EMP_OK;
+}
+
+void emp_sim_result_destroy(emp_sim_result *result) { emp_free(result); }
+
+static bool has_device(const emp_sim_result *result, emp_device_id device)
+{
+    return result != NULL && device >= 0 && device < result->device_count;
+}
+
+emp_time_ns emp_sim_result_step_time_ns(const emp_sim_result *result)
+{
+    return result != NULL ? result->step_time_ns : 0;
+}
+
+bool emp_sim_result_is_feasible(const emp_sim_result *result)
+{
+    return result != NULL && result->is_feasible;
+}
+
+bool emp_sim_result_oom(const emp_sim_result *result, emp_oom *oom)
+{
+    if (result == NULL || result->oom_device < 0) return false;
+    if (oom != NULL)
+        *oom = (emp_oom){result->oom_device, result->oom_op, result->oom_bytes,
+                         result->oom_at_ns};
+    return true;
+}
+
+int64_t emp_sim_result_peak_bytes(const emp_sim_result *result, emp_device_id device)
+{
+    return has_device(result, device) ? result->peak_bytes[device] : 0;
+}
+
+emp_time_ns emp_sim_result_busy_ns(const emp_sim_result *result, emp_device_id device)
+{
+    return has_device(result, device) ? result->busy_ns[device] : 0;
+}
+
+int64_t emp_sim_result_traffic_bytes(const emp_sim_result *result)
+{
+    return result != NULL ? result->traffic_bytes : 0;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/team/team.h"
+
+#include <omp.h>
+#include <stdatomic.h>
+
+#include "base/mem.h"
+
+struct emp_sim_team {
+    const emp_problem *problem; /* borrowed */
+    int32_t            threads;
+    emp_sim          **sim; /* [thread] */
+};
+
+emp_status emp_sim_team_create(emp_sim_team **out, const emp_problem *problem,
+                               int32_t threads, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    emp_sim_team *team = NULL;
+
+    EMP_NEED(out);
+    *out = NULL;
+    EMP_NEED(problem);
+    if (threads < 1 || threads > EMP_SIM_TEAM_THREADS_MAX)
+        return EMP_ERROR(EMP_EINVAL, "%d threads; from 1 to %d can be", threads,
+                         EMP_SIM_TEAM_THREADS_MAX);
+    EMP_TRY(EMP_ALLOC(team, 1));
+    team->problem = problem;
+    EMP_TRY(EMP_ALLOC(team->sim, (size_t)threads));
+    team->threads = threads;
+    for (int32_t i = 0; i < threads; i++)
+        EMP_TRY(emp_sim_create(&team->sim[i], problem, err));
+    *out = team;
+    team = NULL;
+
+cleanup:
+    emp_sim_team_destroy(team);
+    return st;
+}
+
+static void keep_least(_Atomic int32_t *least, int32_t value)
+{
+    int32_t before = atomic_load(least);
+
+    while (value < before && !atomic_compare_exchange_weak(least, &before, value))
+        continue;
+}
+
+emp_status emp_sim_team_run(emp_sim_team *team, emp_device_id *const *device_of_op,
+                            int32_t count, emp_sim_result *const *results, emp_error *err)
+{
+    _Atomic int32_t failed = count; /* the first placement that did */
+
+    EMP_NEED(team);
+    EMP_NEED(device_of_op);
+    EMP_NEED(results);
+    if (count < 0) return EMP_ERROR(EMP_EINVAL, "%d placements", count);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team->threads)
+    for (int32_t i = 0; i < count; i++) {
+        emp_sim *sim = team->sim[omp_get_thread_num()];
+        emp_problem_legalize(team->problem, device_of_op[i]);
+        if (emp_sim_run(sim, device_of_op[i], results[i], NULL) != EMP_OK)
+            keep_least(&failed, i);
+    }
+    const int32_t first = atomic_load(&failed);
+    if (first == count) return EMP_OK;
+    return emp_sim_run(team->sim[0], device_of_op[first], results[first],
+                       err); /* says why */
+}
+
+emp_sim *emp_sim_team_first(emp_sim_team *team) { return team->sim[0]; }
+
+void emp_sim_team_destroy(emp_sim_team *team)
+{
+    if (team == NULL) return;
+    for (int32_t i = 0; i < team->threads; i++) emp_sim_destroy(team->sim[i]);
+    emp_free(team->sim);
+    emp_free(team);
+}

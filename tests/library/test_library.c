@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does the public library do what its headers say, and refuse what they refuse? */
+#include <criterion/criterion.h>
+#include <emplace/emplace.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+enum { THREADS = 3, BATCH = 8 };
+
+static emp_graph   *graph;
+static emp_machine *machine;
+static emp_runtime *runtime;
+static emp_problem *problem;
+static emp_error    err;
+
+static void load(const char *spec, const char *machine_name)
+{
+    err = (emp_error){0};
+    cr_assert_eq(emp_graph_load(&graph, spec, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&machine, machine_name, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&problem, graph, machine, runtime, spec, &err),
+                 EMP_OK, "%s", err.msg);
+}
+
+static void set_up(void) { load("rnnlm:layers=1,steps=2,units=64,batch=8", "k40x2"); }
+
+static void tear_down(void)
+{
+    emp_problem_destroy(problem);
+    emp_runtime_destroy(runtime);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(graph);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(library, .init = set_up, .fini = tear_down);
+
+static emp_device_id *place_all_on(emp_device_id device)
+{
+    const size_t   ops = (size_t)emp_graph_op_count(graph);
+    emp_device_id *device_of_op = malloc(ops * sizeof *device_of_op);
+
+    cr_assert_not_null(device_of_op);
+    for (size_t op = 0; op < ops; op++) device_of_op[op] = device;
+    emp_problem_legalize(problem, device_of_op);
+    return device_of_op;
+}
+
+/* ---- graphs, machines, problems ---- */
+
+Test(library, the_version_at_run_time_is_that_of_the_headers)
+{
+    char version[32];
+
+    snprintf(version, sizeof version, "%d.%d.%d", EMP_VERSION_MAJOR, EMP_VERSION_MINOR,
+             EMP_VERSION_PATCH);
+    cr_expect_str_eq(emp_version(), version);
+}
+
+Test(library, every_edge_leads_from_an_earlier_op_to_a_later_one)
+{
+    const int32_t    ops = emp_graph_op_count(graph);
+    const emp_op_id *order = emp_graph_order(graph);
+    int32_t         *place = malloc((size_t)ops * sizeof *place), edges = 0;
+
+    cr_assert_gt(ops, 0);
+    cr_assert_not_null(place);
+    for (int32_t i = 0; i < ops; i++) place[order[i]] = i;
+    for (emp_op_id op = 0; op < ops; op++) {
+        int32_t              count, controls;
+        const emp_tensor_id *input = emp_graph_inputs(graph, op, &count);
+        const emp_op_id     *control = emp_graph_controls(graph, op, &controls);
+        for (int32_t i = 0; i < count; i++, edges++)
+            cr_expect_lt(place[emp_graph_tensor_producer(graph, input[i])], place[op]);
+        for (int32_t i = 0; i < controls; i++) cr_expect_lt(place[control[i]], place[op]);
+    }
+    cr_expect_gt(edges, ops / 2);
+    free(place);
+}
+
+Test(library, an_op_makes_the_tensors_that_name_it)
+{
+    for (emp_op_id op = 0; op < emp_graph_op_count(graph); op++) {
+        int32_t       count;
+        emp_tensor_id first = emp_graph_outputs(graph, op, &count);
+        for (int32_t i = 0; i < count; i++) {
+            cr_expect_eq(emp_graph_tensor_producer(graph, first + i), op);
+            cr_expect_geq(emp_graph_tensor_bytes(graph, first + i), 0);
+        }
+        cr_expect_eq(emp_graph_find(graph, emp_graph_op_name(graph, op)), op);
+        cr_expect_not_null(emp_graph_op_type(graph, op));
+    }
+}
+
+Test(library, machines_have_devices_with_names_kinds_and_memory)
+{
+    cr_assert_eq(emp_machine_device_count(machine), 3);
+    cr_expect_str_eq(emp_machine_device_name(machine, 0), "cpu:0");
+    cr_expect_eq(emp_machine_device_kind(machine, 0), EMP_DEVICE_CPU);
+    cr_expect_eq(emp_machine_device_kind(machine, 2), EMP_DEVICE_GPU);
+    cr_expect_eq(emp_machine_find(machine, "gpu:1"), 2);
+    cr_expect_gt(emp_machine_device_memory_bytes(machine, 1), INT64_C(1) << 33);
+    cr_expect_eq(emp_machine_copy_time_ns(machine, 1, 1, 1 << 20), 0);
+    cr_expect_gt(emp_machine_copy_time_ns(machine, 0, 1, 2 << 20),
+                 emp_machine_copy_time_ns(machine, 0, 1, 1 << 20));
+}
+
+Test(library, a_placement_is_legal_if_every_op_is_where_it_may_be_with_its_class)
+{
+    const int32_t  classes = emp_problem_class_count(problem);
+    emp_device_id *device_of_op = place_all_on(1);
+    emp_device_id *device_of_class = malloc((size_t)classes * sizeof *device_of_class);
+    int32_t        on_gpu = 0;
+
+    cr_assert_not_null(device_of_class);
+    for (int32_t c = 0; c < classes; c++) device_of_class[c] = -1;
+    for (emp_op_id op = 0; op < emp_graph_op_count(graph); op++) {
+        int32_t c = emp_problem_class_of_op(problem, op);
+        cr_expect_eq(c < 0, emp_graph_op_is_folded(graph, op));
+        if (c < 0) continue;
+        cr_expect(emp_problem_allows(problem, op, device_of_op[op]));
+        cr_expect(emp_problem_allows(problem, op, 0));
+        cr_expect(device_of_class[c] < 0 || device_of_class[c] == device_of_op[op]);
+        device_of_class[c] = device_of_op[op];
+        on_gpu += device_of_op[op] == 1;
+    }
+    cr_expect_gt(on_gpu, 0);
+    free(device_of_class);
+    free(device_of_op);
+}
+
+Test(library, products_take_less_on_a_gpu)
+{
+    int32_t products = 0;
+
+    for (emp_op_id op = 0; op < emp_graph_op_count(graph); op++) {
+        if (strcmp(emp_graph_op_type(graph, op), "MatMul") != 0) continue;
+        products++;
+        cr_expect_gt(emp_graph_op_flops(graph, op), 0.0);
+        cr_expect_gt(emp_problem_op_time_ns(problem, op, 1), 0);
+        cr_expect_gt(emp_problem_op_time_ns(problem, op, 0), 0);
+        cr_expect_eq(emp_problem_op_time_ns(problem, op, 2),
+                     emp_problem_op_time_ns(problem, op, 1));
+    }
+    cr_expect_gt(products, 0);
+}
+
+/* ---- steps ---- */
+
+Test(library, a_step_has_a_time_and_peaks_within_memory)
+{
+    emp_sim        *sim = NULL;
+    emp_sim_result *result = NULL;
+    emp_device_id  *device_of_op = place_all_on(1);
+    emp_oom         oom = {.bytes = -7};
+
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
+    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    cr_expect_eq(emp_sim_result_step_time_ns(result), 0, "no run yet");
+    cr_expect_not(emp_sim_result_oom(result, &oom));
+    cr_assert_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_OK, "%s", err.msg);
+    cr_expect(emp_sim_result_is_feasible(result));
+    cr_expect_not(emp_sim_result_oom(result, &oom));
+    cr_expect_eq(oom.bytes, -7);
+    cr_expect_gt(emp_sim_result_step_time_ns(result), emp_sim_result_busy_ns(result, 1));
+    cr_expect_gt(emp_sim_result_busy_ns(result, 1), 0);
+    cr_expect_gt(emp_sim_result_peak_bytes(result, 1), 0);
+    cr_expect_leq(emp_sim_result_peak_bytes(result, 1),
+                  emp_machine_device_memory_bytes(machine, 1));
+    cr_expect_eq(emp_sim_result_busy_ns(result, 2), 0);
+    cr_expect_gt(emp_sim_result_traffic_bytes(result), 0);
+    emp_sim_result_destroy(result);
+    emp_sim_destroy(sim);
+    free(device_of_op);
+}
+
+Test(library, a_step_that_does_not_fit_names_the_op_and_the_bytes)
+{
+    emp_sim        *sim = NULL;
+    emp_sim_result *result = NULL;
+    emp_device_id  *device_of_op;
+    emp_oom         oom = {0};
+
+    tear_down();
+    load("nmt:layers=8", "k40x2");
+    device_of_op = place_all_on(1);
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
+    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    cr_assert_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_OK);
+    cr_expect_not(emp_sim_result_is_feasible(result));
+    cr_expect(emp_sim_result_oom(result, NULL));
+    cr_assert(emp_sim_result_oom(result, &oom));
+    cr_expect_eq(oom.device, 1);
+    cr_expect_gt(oom.bytes, 0);
+    cr_expect_not_null(emp_graph_op_name(graph, oom.op));
+    cr_expect_gt(emp_sim_result_peak_bytes(result, 1),
+                 emp_machine_device_memory_bytes(machine, 1));
+    emp_sim_result_destroy(result);
+    emp_sim_destroy(sim);
+    free(device_of_op);
+}
+
+/* Illegal on purpose, and another one for each number. */
+static emp_device_id *scatter(uint32_t seed)
+{
+    const size_t   ops = (size_t)emp_graph_op_count(graph);
+    emp_device_id *device_of_op = malloc(ops * sizeof *device_of_op);
+
+    cr_assert_not_null(device_of_op);
+    for (size_t op = 0; op < ops; op++) {
+        seed = seed * 1664525u + 1013904223u;
+        device_of_op[op] = (emp_device_id)(seed >> 16) % 3;
+    }
+    return device_of_op;
+}
+
+Test(library, a_team_gives_what_one_simulator_gives)
+{
+    emp_sim        *sim = NULL;
+    emp_sim_team   *team = NULL;
+    emp_sim_result *alone = NULL, *results[BATCH];
+    emp_device_id  *placement[BATCH];
+    int32_t         different = 0;
+
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
+    cr_assert_eq(emp_sim_team_create(&team, problem, THREADS, &err), EMP_OK);
+    cr_assert_eq(emp_sim_result_create(&alone, &err), EMP_OK);
+    for (uint32_t i = 0; i < BATCH; i++) {
+        placement[i] = scatter(i);
+        cr_assert_eq(emp_sim_result_create(&results[i], &err), EMP_OK);
+    }
+    cr_assert_eq(emp_sim_team_run(team, placement, BATCH, results, &err), EMP_OK, "%s",
+                 err.msg);
+    for (int32_t i = 0; i < BATCH; i++) {
+        cr_assert_eq(emp_sim_run(sim, placement[i], alone, &err), EMP_OK, "%s", err.msg);
+        cr_expect_eq(emp_sim_result_step_time_ns(results[i]),
+                     emp_sim_result_step_time_ns(alone));
+        different += emp_sim_result_step_time_ns(results[i]) !=
+                     emp_sim_result_step_time_ns(results[0]);
+    }
+    cr_expect_gt(different, 0);
+
+    placement[2][0] = placement[5][0] = 99;
+    emp_op_id leader = 0;
+    while (emp_problem_class_of_op(problem, leader) < 0) leader++;
+    placement[2][leader] = 98;
+    placement[5][leader] = 97;
+    cr_expect_eq(emp_sim_team_run(team, placement, BATCH, results, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "device 98"), "%s", err.msg);
+
+    for (int32_t i = 0; i < BATCH; i++) {
+        free(placement[i]);
+        emp_sim_result_destroy(results[i]);
+    }
+    emp_sim_result_destroy(alone);
+    emp_sim_team_destroy(team);
+    emp_sim_destroy(sim);
+}
+
+Test(library, a_saved_placement_loads_again)
+{
+    emp_device_id *saved = place_all_on(2), *loaded = place_all_on(0);
+    const size_t   bytes = (size_t)emp_graph_op_count(graph) * sizeof *saved;
+
+    scratch_create();
+    cr_assert_eq(emp_placement_save(scratch_path("p.json"), problem, saved, 0.5, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_placement_load(loaded, scratch_path("p.json"), problem, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(memcmp(saved, loaded, bytes), 0);
+    scratch_remove();
+    free(saved);
+    free(loaded);
+}
+
+/* ---- graphs with costs of one's own ---- */
+
+static emp_stated_op stated_op(void)
+{
+    return (emp_stated_op){
+        .cost = {.gpu_ns = 1000, .cpu_ns = 5000, .copy_ns = 300, .colocation = -1},
+        .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
+        .held_bytes = 64,
+        .copy_bytes = 64};
+}
+
+static emp_status make_chain(emp_graph **out, int32_t ops, emp_error *why)
+{
+    emp_status          st = EMP_OK;
+    emp_graph_builder  *b = NULL;
+    const emp_stated_op op = stated_op();
+    emp_op_id           id = -1;
+    char                name[16];
+
+    *out = NULL;
+    st = emp_graph_builder_create(&b, why);
+    for (int32_t i = 0; st == EMP_OK && i < ops; i++) {
+        snprintf(name, sizeof name, "op%d", i);
+        st = emp_graph_builder_state(b, name, "Work", &op, &id, why);
+        if (st == EMP_OK && i > 0)
+            st = emp_graph_builder_connect(b, (emp_port){i - 1, 0}, i, why);
+    }
+    if (st == EMP_OK) st = emp_graph_builder_finish(b, out, why);
+    emp_graph_builder_destroy(b);
+    return st;
+}
+
+Test(library, a_chain_of_stated_ops_takes_the_sum_of_their_times)
+{
+    emp_graph      *chain = NULL;
+    emp_machine    *uniform = NULL;
+    emp_runtime    *rules = NULL;
+    emp_problem    *p = NULL;
+    emp_sim        *sim = NULL;
+    emp_sim_result *result = NULL;
+    emp_device_id   device_of_op[3] = {1, 1, 1};
+
+    cr_assert_eq(make_chain(&chain, 3, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_create(&uniform, "mine", 1, 1, 1 << 20, &err), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&rules, "msr-latency", &err), EMP_OK);
+    cr_assert_eq(emp_problem_create(&p, chain, uniform, rules, "chain", &err), EMP_OK);
+    cr_assert_eq(emp_sim_create(&sim, p, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    cr_assert_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_OK);
+    cr_expect_eq(emp_sim_result_step_time_ns(result), 3 * 1000);
+    device_of_op[1] = 0;
+    cr_assert_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_OK);
+    cr_expect_eq(emp_sim_result_step_time_ns(result), 2 * 1000 + 5000 + 2 * 300);
+    emp_sim_result_destroy(result);
+    emp_sim_destroy(sim);
+    emp_problem_destroy(p);
+    emp_runtime_destroy(rules);
+    emp_machine_destroy(uniform);
+    emp_graph_destroy(chain);
+}
+
+Test(library, stated_ops_that_cannot_be_are_refused)
+{
+    emp_graph_builder *b = NULL;
+    emp_stated_op      op = stated_op();
+    emp_op_id          id, other;
+    emp_graph         *made = NULL;
+
+    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
+    op.cost.gpu_ns = -1;
+    cr_expect_eq(emp_graph_builder_state(b, "a", "Work", &op, &id, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "times are not negative"), "%s", err.msg);
+    err = (emp_error){0};
+    op = stated_op();
+    op.held_bytes = -1;
+    cr_expect_eq(emp_graph_builder_state(b, "a", "Work", &op, &id, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "sizes are not negative"), "%s", err.msg);
+    op = stated_op();
+    cr_assert_eq(emp_graph_builder_state(b, "a", "Work", &op, &id, NULL), EMP_OK);
+    cr_expect_eq(emp_graph_builder_state(b, "a", "Work", &op, &other, NULL), EMP_EINVAL);
+    cr_assert_eq(emp_graph_builder_state(b, "b", "Work", &op, &other, NULL), EMP_OK);
+    cr_expect_eq(emp_graph_builder_connect(b, (emp_port){7, 0}, id, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_graph_builder_connect(b, (emp_port){id, 0}, other, NULL), EMP_OK);
+    cr_expect_eq(emp_graph_builder_add_control(b, other, id, NULL), EMP_OK);
+    err = (emp_error){0};
+    cr_expect_eq(emp_graph_builder_finish(b, &made, &err), EMP_ECYCLE);
+    cr_expect_null(made);
+    emp_graph_builder_destroy(b);
+}
+
+/* ---- what is refused ---- */
+
+#define EXPECT_NO_NULL(call, name)                                               \
+    do {                                                                         \
+        err = (emp_error){0};                                                    \
+        cr_expect_eq((call), EMP_EINVAL, #call);                                 \
+        cr_expect_not_null(strstr(err.msg, "no NULL for " name), "%s", err.msg); \
+    } while (0)
+
+Test(library, pointers_that_must_not_be_null_are_named)
+{
+    emp_device_id      placement[1] = {0}, *placements[] = {placement};
+    emp_graph         *g = graph;
+    emp_machine       *m = machine;
+    emp_runtime       *r = runtime;
+    emp_problem       *p = problem;
+    emp_sim           *sim = NULL;
+    emp_sim_team      *team = NULL;
+    emp_sim_result    *result = NULL, *results[] = {NULL};
+    emp_graph_builder *b = NULL;
+    emp_stated_op      op = stated_op();
+    emp_op_id          id;
+
+    EXPECT_NO_NULL(emp_graph_load(NULL, "rnnlm", &err), "out");
+    EXPECT_NO_NULL(emp_graph_load(&g, NULL, &err), "spec_or_path");
+    cr_expect_null(g);
+    EXPECT_NO_NULL(emp_machine_load(NULL, "k40x2", &err), "out");
+    EXPECT_NO_NULL(emp_machine_load(&m, NULL, &err), "name_or_path");
+    cr_expect_null(m);
+    EXPECT_NO_NULL(emp_machine_create(NULL, "m", 1, 1, 1, &err), "out");
+    EXPECT_NO_NULL(emp_machine_create(&m, NULL, 1, 1, 1, &err), "name");
+    EXPECT_NO_NULL(emp_runtime_load(NULL, "ideal", &err), "out");
+    EXPECT_NO_NULL(emp_runtime_load(&r, NULL, &err), "name_or_path");
+    cr_expect_null(r);
+    EXPECT_NO_NULL(emp_problem_create(NULL, graph, machine, runtime, "", &err), "out");
+    EXPECT_NO_NULL(emp_problem_create(&p, NULL, machine, runtime, "", &err), "graph");
+    cr_expect_null(p);
+    EXPECT_NO_NULL(emp_problem_create(&p, graph, NULL, runtime, "", &err), "machine");
+    EXPECT_NO_NULL(emp_problem_create(&p, graph, machine, NULL, "", &err), "runtime");
+    EXPECT_NO_NULL(emp_problem_create(&p, graph, machine, runtime, NULL, &err),
+                   "workload");
+    EXPECT_NO_NULL(emp_placement_save(NULL, problem, placement, 1, &err), "path");
+    EXPECT_NO_NULL(emp_placement_save("p", NULL, placement, 1, &err), "problem");
+    EXPECT_NO_NULL(emp_placement_save("p", problem, NULL, 1, &err), "device_of_op");
+    EXPECT_NO_NULL(emp_placement_load(NULL, "p", problem, &err), "device_of_op");
+    EXPECT_NO_NULL(emp_placement_load(placement, NULL, problem, &err), "path");
+    EXPECT_NO_NULL(emp_placement_load(placement, "p", NULL, &err), "problem");
+    EXPECT_NO_NULL(emp_sim_create(NULL, problem, &err), "out");
+    EXPECT_NO_NULL(emp_sim_create(&sim, NULL, &err), "problem");
+    EXPECT_NO_NULL(emp_sim_result_create(NULL, &err), "out");
+    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_result_create(&result, NULL), EMP_OK);
+    EXPECT_NO_NULL(emp_sim_run(NULL, placement, result, &err), "sim");
+    EXPECT_NO_NULL(emp_sim_run(sim, NULL, result, &err), "device_of_op");
+    EXPECT_NO_NULL(emp_sim_run(sim, placement, NULL, &err), "result");
+    EXPECT_NO_NULL(emp_sim_team_create(NULL, problem, 1, &err), "out");
+    EXPECT_NO_NULL(emp_sim_team_create(&team, NULL, 1, &err), "problem");
+    cr_expect_eq(emp_sim_team_create(&team, problem, 0, NULL), EMP_EINVAL);
+    cr_assert_eq(emp_sim_team_create(&team, problem, 1, NULL), EMP_OK);
+    EXPECT_NO_NULL(emp_sim_team_run(NULL, placements, 1, results, &err), "team");
+    EXPECT_NO_NULL(emp_sim_team_run(team, NULL, 1, results, &err), "device_of_op");
+    EXPECT_NO_NULL(emp_sim_team_run(team, placements, 1, NULL, &err), "results");
+    cr_expect_eq(emp_sim_team_run(team, placements, -1, results, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_sim_team_run(team, placements, 0, results, NULL), EMP_OK);
+    EXPECT_NO_NULL(emp_graph_builder_create(NULL, &err), "out");
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    EXPECT_NO_NULL(emp_graph_builder_state(NULL, "a", "t", &op, &id, &err), "b");
+    EXPECT_NO_NULL(emp_graph_builder_state(b, NULL, "t", &op, &id, &err), "name");
+    EXPECT_NO_NULL(emp_graph_builder_state(b, "a", NULL, &op, &id, &err), "type");
+    EXPECT_NO_NULL(emp_graph_builder_state(b, "a", "t", NULL, &id, &err), "stated");
+    EXPECT_NO_NULL(emp_graph_builder_state(b, "a", "t", &op, NULL, &err), "op");
+    EXPECT_NO_NULL(emp_graph_builder_connect(NULL, (emp_port){0, 0}, 0, &err), "b");
+    EXPECT_NO_NULL(emp_graph_builder_add_control(NULL, 0, 0, &err), "b");
+    EXPECT_NO_NULL(emp_graph_builder_finish(NULL, &g, &err), "b");
+    EXPECT_NO_NULL(emp_graph_builder_finish(b, NULL, &err), "out");
+    emp_graph_builder_destroy(b);
+    emp_sim_team_destroy(team);
+    emp_sim_result_destroy(result);
+    emp_sim_destroy(sim);
+}
+
+Test(library, queries_of_what_is_not_there_give_nothing)
+{
+    int32_t         count = 7;
+    const emp_op_id ops = emp_graph_op_count(graph);
+
+    cr_expect_eq(emp_graph_op_count(NULL), 0);
+    cr_expect_null(emp_graph_op_name(graph, ops));
+    cr_expect_null(emp_graph_op_name(graph, -1));
+    cr_expect_null(emp_graph_op_type(NULL, 0));
+    cr_expect_eq(emp_graph_op_flops(graph, -1), 0.0);
+    cr_expect_eq(emp_graph_op_persistent_bytes(graph, ops), 0);
+    cr_expect_not(emp_graph_op_is_folded(NULL, 0));
+    cr_expect_null(emp_graph_inputs(graph, ops, &count));
+    cr_expect_eq(count, 0);
+    cr_expect_null(emp_graph_inputs(graph, 0, NULL));
+    cr_expect_null(emp_graph_controls(NULL, 0, &count));
+    cr_expect_null(emp_graph_controls(graph, 0, NULL));
+    cr_expect_eq(emp_graph_outputs(graph, -1, &count), -1);
+    cr_expect_eq(emp_graph_outputs(graph, 0, NULL), -1);
+    cr_expect_null(emp_graph_order(NULL));
+    cr_expect_eq(emp_graph_tensor_producer(graph, INT32_MAX), -1);
+    cr_expect_eq(emp_graph_tensor_bytes(NULL, 0), 0);
+    cr_expect_eq(emp_graph_find(graph, "no such op"), -1);
+    cr_expect_eq(emp_graph_find(NULL, "x"), -1);
+    cr_expect_eq(emp_graph_find(graph, NULL), -1);
+    cr_expect_eq(emp_machine_device_count(NULL), 0);
+    cr_expect_null(emp_machine_device_name(machine, 3));
+    cr_expect_eq(emp_machine_device_kind(NULL, 0), EMP_DEVICE_CPU);
+    cr_expect_eq(emp_machine_device_memory_bytes(machine, -1), 0);
+    cr_expect_eq(emp_machine_copy_time_ns(machine, 0, 9, 1), -1);
+    cr_expect_eq(emp_machine_find(NULL, "cpu:0"), -1);
+    cr_expect_eq(emp_machine_find(machine, NULL), -1);
+    cr_expect_not(emp_problem_allows(problem, 0, 3));
+    cr_expect_not(emp_problem_allows(NULL, 0, 0));
+    cr_expect_eq(emp_problem_class_count(NULL), 0);
+    cr_expect_eq(emp_problem_class_of_op(problem, ops), -1);
+    cr_expect_eq(emp_problem_op_time_ns(problem, 0, 3), 0);
+    emp_problem_legalize(NULL, NULL);
+    emp_problem_legalize(problem, NULL);
+    cr_expect_eq(emp_sim_result_step_time_ns(NULL), 0);
+    cr_expect_not(emp_sim_result_is_feasible(NULL));
+    cr_expect_not(emp_sim_result_oom(NULL, NULL));
+    cr_expect_eq(emp_sim_result_peak_bytes(NULL, 0), 0);
+    cr_expect_eq(emp_sim_result_busy_ns(NULL, 0), 0);
+    cr_expect_eq(emp_sim_result_traffic_bytes(NULL), 0);
+    cr_expect_str_eq(emp_status_str((emp_status)5), "unknown status");
+}
+
+Test(library, what_cannot_be_loaded_is_one_sentence)
+{
+    emp_graph   *g = NULL;
+    emp_machine *m = NULL;
+    emp_runtime *r = NULL;
+
+    cr_expect_eq(emp_graph_load(&g, "zebra", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "\"zebra\" is neither a file nor a workload"));
+    err = (emp_error){0};
+    cr_expect_eq(emp_graph_load(&g, "nmt:layers=0", &err), EMP_EINVAL);
+    cr_expect_neq(err.msg[0], '\0');
+    err = (emp_error){0};
+    cr_expect_eq(emp_machine_load(&m, "zebra", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "zebra"), "%s", err.msg);
+    err = (emp_error){0};
+    cr_expect_eq(emp_runtime_load(&r, "zebra", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "zebra"), "%s", err.msg);
+    cr_expect(g == NULL && m == NULL && r == NULL);
+}
+
+Test(library, an_op_where_it_may_not_be_is_named)
+{
+    emp_sim        *sim = NULL;
+    emp_sim_result *result = NULL;
+    emp_device_id  *device_of_op = place_all_on(0);
+    emp_op_id       bound = 0;
+
+    while (emp_problem_class_of_op(problem, bound) < 0 ||
+           emp_problem_allows(problem, bound, 1))
+        bound++;
+    device_of_op[bound] = 1;
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
+    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    cr_expect_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, emp_graph_op_name(graph, bound)), "%s", err.msg);
+    cr_expect_eq(emp_sim_result_step_time_ns(result), 0, "nothing is written");
+    emp_sim_result_destroy(result);
+    emp_sim_destroy(sim);
+    free(device_of_op);
+}
+
+/* ---- memory ---- */
+
+Test(library, what_is_created_survives_every_allocation_failure)
+{
+    emp_runtime    *r = NULL;
+    emp_sim_result *result = NULL;
+    emp_sim_team   *team = NULL;
+    emp_graph      *chain = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_runtime_load(&r, "ideal", NULL),
+                                      cr_expect_null(r));
+    emp_runtime_destroy(r);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_result_create(&result, NULL),
+                                      cr_expect_null(result));
+    emp_sim_result_destroy(result);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_team_create(&team, problem, 2, NULL),
+                                      cr_expect_null(team));
+    emp_sim_team_destroy(team);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(make_chain(&chain, 3, NULL), cr_expect_null(chain));
+    emp_graph_destroy(chain);
+}
