@@ -17,7 +17,7 @@ compile() {
     extra="-isystem $cuda"
   fi
   # shellcheck disable=SC2086
-  gcc -std=$dialect -Wall -Wextra -Wpedantic -Werror -I. $flags $extra -fsyntax-only \
+  gcc -std=$dialect -Wall -Wextra -Wpedantic -Werror -I. -Iinclude $flags $extra -fsyntax-only \
     -include "$1" -x c /dev/null || {
     echo "error: $1 does not compile alone" >&2
     return 1

@@ -29,6 +29,7 @@ declare -A may_include=(
   [graphs/import]="base sim/graph graphs/import"
   [graphs/import/proto]="base graphs/import/proto"
   [library]="base sim"
+  [docs/examples]="nothing" # but <emplace/...>
   [replay]="base sim/machine/tracks.h replay/plan replay/cpu replay/cuda replay"
   [replay/plan]="base replay/plan"
   [replay/cpu]="base replay/plan replay/cpu"
