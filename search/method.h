@@ -46,9 +46,8 @@ typedef struct {
                          own candidates from the same first state; 0 also when alone */
     int32_t     threads; /**< for the method's own work; results do not depend on it */
     int64_t     budget_evaluations; /**< of the whole run, for schedules; 0 = unknown */
-    bool        is_plain; /**< without short cuts, which change no result: to time them */
-    const char *preset;   /**< of methods that have presets ("paper"), or NULL */
-    const char *options;  /**< "key=value,key=value" for the method, or NULL */
+    const char *preset;  /**< of methods that have presets ("paper"), or NULL */
+    const char *options; /**< "key=value,key=value" for the method, or NULL */
 } emp_method_params;
 
 /** A number that a method reports with each tell (loss, baseline, entropy, ...). */

@@ -20,40 +20,64 @@ static const double IMBALANCE = 2.0;
 /* ---- creation ---------------------------------------------------------------------- */
 
 /* The seed is that of the size, and of its cut beyond the first. */
-static emp_status add_level(emp_moves *m, const emp_problem *problem,
-                            emp_class_grouping kind, int32_t count, int32_t cut,
-                            uint64_t seed, emp_error *err)
+static emp_status add_level(emp_moves *m, const emp_moves_size *size, emp_error *err)
 {
     const double                  imbalance = m->options.imbalance;
-    const emp_class_groups_params params = {kind, count,
-                                            imbalance > 0.0 ? imbalance : IMBALANCE,
-                                            seed + (uint64_t)(count + 10007 * cut)};
+    const emp_class_groups_params params = {
+        size->kind, size->count, imbalance > 0.0 ? imbalance : IMBALANCE,
+        m->seed + (uint64_t)(size->count + 10007 * size->cut)};
 
-    EMP_CHECK(emp_class_groups_ops(&m->level[m->level_count], &m->groups_hash, problem,
+    EMP_CHECK(emp_class_groups_ops(&m->level[m->level_count], &m->groups_hash, m->problem,
                                    &params, err));
     m->level_count++;
     return EMP_OK;
 }
 
-/* Groups of one kind in all sizes; not twice as many if there are no more. */
-static emp_status add_levels(emp_moves *m, const emp_problem *problem,
-                             emp_class_grouping kind, uint64_t seed, emp_error *err)
+/* Whether the last level has as many groups as the one before it, of the same kind. */
+static bool is_no_finer(const emp_moves *m)
 {
-    int32_t before = -1;
+    const emp_members *last = &m->level[m->level_count - 1];
 
-    for (int32_t count = m->options.coarsest; count <= m->options.finest; count *= 2) {
-        for (int32_t cut = 0; cut == 0 || cut < m->options.cuts; cut++) {
-            EMP_CHECK(add_level(m, problem, kind, count, cut, seed, err));
-            emp_members *level = &m->level[m->level_count - 1];
-            if (cut == 0 && level->group_count == before) {
-                emp_members_clear(level);
-                m->level_count--;
-                break;
-            }
-            before = level->group_count;
-        }
-    }
+    return m->grown > 1 && m->level_count > 1 &&
+           m->size[m->grown - 2].kind == m->size[m->grown - 1].kind &&
+           last[-1].group_count == last->group_count;
+}
+
+static int32_t sizes_a_cut(const emp_moves *m)
+{
+    return m->size_count / (m->options.cuts > 1 ? m->options.cuts : 1);
+}
+
+emp_status emp_moves_grow(emp_moves *m, emp_error *err)
+{
+    if (m->grown == m->size_count) return EMP_OK;
+    emp_moves_size *size = &m->size[m->grown++];
+    if (m->size[(m->grown - 1) % sizes_a_cut(m)].is_spare) return EMP_OK;
+    EMP_CHECK(add_level(m, size, err));
+    if (size->cut > 0 || !is_no_finer(m)) return EMP_OK;
+    size->is_spare = true;
+    emp_members_clear(&m->level[--m->level_count]);
     return EMP_OK;
+}
+
+/* Groups of one kind in all sizes. */
+static void list_sizes(emp_moves *m, emp_class_grouping kind, int32_t cut)
+{
+    for (int32_t count = m->options.coarsest; count <= m->options.finest; count *= 2)
+        m->size[m->size_count++] = (emp_moves_size){kind, count, cut, false};
+}
+
+static void list_all_sizes(emp_moves *m)
+{
+    const int32_t groups = m->options.groups;
+
+    for (int32_t cut = 0; cut == 0 || cut < m->options.cuts; cut++) {
+        if (groups == EMP_MOVES_ALL) list_sizes(m, EMP_CLASS_GROUPS_NAMES, cut);
+        list_sizes(m,
+                   groups == EMP_MOVES_ALL ? EMP_CLASS_GROUPS_METIS
+                                           : (emp_class_grouping)groups,
+                   cut);
+    }
 }
 
 static emp_status list_vertices(emp_moves *m, emp_error *err)
@@ -67,9 +91,10 @@ emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
                           const emp_move_options *options, uint64_t seed, emp_error *err)
 {
     emp_status st = EMP_OK;
-    const bool is_all = options->groups == EMP_MOVES_ALL;
 
     *m = (emp_moves){.options = *options,
+                     .problem = problem,
+                     .seed = seed,
                      .odds = emp_device_odds_of(problem->machine),
                      .graph = problem->graph,
                      .groups_hash = EMP_HASH_SEED};
@@ -79,10 +104,9 @@ emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
     }
     EMP_TRY(emp_partition_graph_create(&m->neighbors, problem, false, err));
     EMP_TRY(list_vertices(m, err));
-    if (is_all) EMP_TRY(add_levels(m, problem, EMP_CLASS_GROUPS_NAMES, seed, err));
-    EMP_TRY(add_levels(
-        m, problem, is_all ? EMP_CLASS_GROUPS_METIS : (emp_class_grouping)options->groups,
-        seed, err));
+    list_all_sizes(m);
+    while (m->grown < (options->is_gradual ? sizes_a_cut(m) : m->size_count))
+        EMP_TRY(emp_moves_grow(m, err));
 
 cleanup:
     if (st != EMP_OK) emp_moves_clear(m);

@@ -8,11 +8,14 @@
  * neighbour, to a neighbour of that one, and so on (FlexFlow's propagation; Jia et al.,
  * SysML 2019).
  *
+ * Groups of a large graph take long to make. Gradual ones are of one cut at first. The others
+ * are made a level at a time, by emp_moves_grow(), so that a search can begin before.
+ *
  * A placement is device_of_op as the oracle takes it. A move touches the ops of its group
  * and nothing else: O(group).
  *
- * Threads. emp_moves_weigh() changes the moves: an object that is weighed belongs to one
- * thread. All else reads only.
+ * Threads. emp_moves_weigh() and emp_moves_grow() change the moves: an object that they are
+ * called for belongs to one thread. All else reads only.
  */
 #ifndef EMP_SEARCH_MOVES_H
 #define EMP_SEARCH_MOVES_H
@@ -44,6 +47,7 @@ typedef struct {
     double  propagate; /**< share of moves that copy a device along edges, likewise */
     int32_t cuts;      /**< groupings of each size, by other seeds; 0 = one */
     double  imbalance; /**< METIS, Scotch: largest group over the mean; 0 = 2 */
+    bool    is_gradual; /**< only the first cut of each size is made at once */
 } emp_move_options;
 
 enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_NAMES + 1 /**< but COLOCRL and Scotch */ };
@@ -67,19 +71,31 @@ enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_NAMES + 1 /**< but COLOCRL and Scotch */
         EMP_REAL_OPTION("propagate", type, at.propagate, 0, 1,                        \
                         "share of moves that copy a device along edges", 0.1)
 
+/** A level that is or will be made, unless it is no finer than the one before. */
+typedef struct {
+    emp_class_grouping kind;
+    int32_t            count, cut;
+    bool               is_spare; /**< was no finer: has no level, in no cut */
+} emp_moves_size;
+
 typedef struct {
     emp_move_options     options;
+    const emp_problem   *problem; /**< borrowed */
+    uint64_t             seed;
     emp_device_odds      odds;
     const emp_graph     *graph;     /**< borrowed */
     emp_partition_graph *neighbors; /**< vertices: classes */
     emp_members          ops_of_vertex;
+    int32_t              size_count, grown; /**< of these `grown` are made, or spare */
+    emp_moves_size       size[EMP_MOVES_MAX_LEVELS];
     int32_t              level_count;
-    emp_members level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; coarse to fine */
-    double  *up_to[EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the odds that it is
+    emp_members
+            level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; of each cut coarse to fine */
+    double *up_to[EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the odds that it is
                                                 drawn; NULL = all groups alike */
-    int32_t *group_of_op[EMP_MOVES_MAX_LEVELS]; /**< [op]; NULL until weighed */
-    emp_op_id *heavy;                           /**< [op] room for those that weigh */
-    uint64_t   groups_hash;                     /**< of all of them */
+    int32_t   *group_of_op[EMP_MOVES_MAX_LEVELS]; /**< [op]; NULL until weighed */
+    emp_op_id *heavy;                             /**< [op] room for those that weigh */
+    uint64_t   groups_hash;                       /**< of all of them */
 } emp_moves;
 
 /** A group that goes to a device. */
@@ -89,11 +105,15 @@ typedef struct {
     emp_device_id      to;
 } emp_move;
 
-/** Groups the classes of \a problem, whose graph is borrowed.
+/** Groups the classes of \a problem, which is borrowed.
  * \retval EMP_EINVAL  coarsest > finest. \retval EMP_ENOMEM, and those of class_groups.h */
 emp_status emp_moves_init(emp_moves *moves, const emp_problem *problem,
                           const emp_move_options *options, uint64_t seed, emp_error *err);
 void       emp_moves_clear(emp_moves *moves); /**< legal after a failed init */
+
+/** Makes the next level, whose groups are alike until they are weighed; nothing if there is no
+ * further one. \retval EMP_ENOMEM, and those of class_groups.h */
+emp_status emp_moves_grow(emp_moves *moves, emp_error *err);
 
 /** From now on groups, not single classes, are drawn in proportion to the \a weight [op] of
  * their ops, none of which is negative, but of \a alike of the draws, in which all groups of

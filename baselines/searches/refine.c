@@ -3,7 +3,8 @@
  *
  * A sample is the best placement so far in which one group of ops has gone to another device.
  * Groups are Scotch's, of many sizes, and cut in several ways: large ones keep together what
- * belongs together, small ones balance the load. They are drawn by their share of the critical
+ * belongs together, small ones balance the load. They are cut as the search goes on: on large
+ * graphs all cuts take longer than a short search has. They are drawn by their share of the critical
  * path (sim/explain/blame.h): what is not on it can be anywhere. A part of the samples are those
  * of many drafts that the surrogate thinks fastest. What has been proposed is not proposed again
  * as long as it is remembered.
@@ -23,6 +24,9 @@
 /* Slots for the hashes of proposals; of two that share a slot the later one is remembered. Of
  * 4,000 proposals a tenth is forgotten. */
 enum { KNOWN = 1 << 14 };
+
+/* Beyond the first cut, a level of groups is made before each batch of this number. */
+enum { BATCHES_A_LEVEL = 2 };
 
 /* Most moves may be known: after so many draws the last one is taken as it is. */
 enum { MOST_DRAWS = 20 };
@@ -54,6 +58,8 @@ typedef struct {
 typedef struct {
     int64_t stage; /* number of the start, or that of starts: the last refinement */
     int64_t told;  /* samples of it */
+    int64_t asked; /* batches of all */
+    int64_t grown; /* of the moves */
 } refine_progress;
 
 typedef struct {
@@ -68,10 +74,10 @@ typedef struct {
     int64_t        *known;     /* [hash % KNOWN] hash of a proposal, or 0 */
     uint64_t       *op_hash;   /* [op][device] hash_of_op() */
     draft          *draft;
-    emp_device_id  *block;     /* [BLOCK][op] */
-    bool            is_plain;  /* look at a placement in two steps, not one */
-    uint64_t        here_hash; /* of where the walk stands ... */
-    bool            is_seen;   /* ... which the simulator has looked at */
+    emp_device_id  *block;       /* [BLOCK][op] */
+    uint64_t        here_hash;   /* of where the walk stands ... */
+    bool            is_seen;     /* ... which the simulator has looked at */
+    int32_t         first_grown; /* of the moves, at creation */
 } refiner;
 
 static void clear(void *state)
@@ -120,17 +126,6 @@ static emp_status ask_simulator(refiner *r, emp_error *err)
     return emp_surrogate_set_order(r->surrogate, r->end_frac, err);
 }
 
-/* The same in steps of their own. */
-static emp_status ask_simulator_twice(refiner *r, emp_error *err)
-{
-    emp_walk            *w = &r->walk;
-    emp_device_id *const here[] = {w->here};
-
-    EMP_CHECK(emp_explain_blame(r->blame_s, w->problem, r->sim, w->here, err));
-    if (r->surrogate == NULL) return EMP_OK;
-    return emp_surrogate_follow(r->surrogate, r->sim, here, 1, err);
-}
-
 /* Has the simulator look at where the walk stands, if that is new. */
 static emp_status look(refiner *r, emp_error *err)
 {
@@ -143,7 +138,7 @@ static emp_status look(refiner *r, emp_error *err)
     r->here_hash = hash;
     r->is_seen = false;
     if (r->sim != NULL) {
-        EMP_CHECK(r->is_plain ? ask_simulator_twice(r, err) : ask_simulator(r, err));
+        EMP_CHECK(ask_simulator(r, err));
         EMP_CHECK(emp_moves_weigh(&r->walk.moves, r->blame_s, r->options.alike, err));
     }
     r->is_seen = true;
@@ -260,16 +255,51 @@ static emp_status draw_samples(refiner *r, int32_t count, emp_error *err)
     return EMP_OK;
 }
 
+/* ---- groups ------------------------------------------------------------------------ */
+
+static emp_status grow_to(refiner *r, int64_t grown, emp_error *err)
+{
+    emp_moves *m = &r->walk.moves;
+
+    if (m->grown >= grown) return EMP_OK;
+    while (m->grown < grown) EMP_CHECK(emp_moves_grow(m, err));
+    if (!r->is_seen || r->sim == NULL) return EMP_OK;
+    return emp_moves_weigh(m, r->blame_s, r->options.alike, err);
+}
+
+/* The groups of the saved state first, which must be the same here. */
+static emp_status grow(refiner *r, emp_error *err)
+{
+    emp_walk     *w = &r->walk;
+    const int64_t due = r->first_grown + r->at.asked / BATCHES_A_LEVEL;
+
+    EMP_CHECK(grow_to(r, r->at.grown, err));
+    EMP_CHECK(emp_walk_check(w, "refine", err));
+    EMP_CHECK(grow_to(r, due < w->moves.size_count ? due : w->moves.size_count, err));
+    r->at.grown = w->moves.grown;
+    w->groups_hash = (int64_t)w->moves.groups_hash;
+    r->at.asked++;
+    return EMP_OK;
+}
+
+static bool is_damaged(const refiner *r)
+{
+    const refine_progress *at = &r->at;
+
+    return at->stage < 0 || at->stage > r->options.starts || at->told < 0 ||
+           at->asked < 0 || at->grown < 0 || at->grown > r->walk.moves.size_count;
+}
+
 static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     refiner  *r = state;
     emp_walk *w = &r->walk;
 
-    if (r->at.stage < 0 || r->at.stage > r->options.starts || r->at.told < 0)
+    if (is_damaged(r))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of refine is damaged");
+    EMP_CHECK(grow(r, err));
     if (w->at.is_new) return emp_walk_ask(w, "refine", candidates, max, count, err);
-    EMP_CHECK(emp_walk_check(w, "refine", err));
     *count = w->sample_count = w->options.samples < max ? w->options.samples : max;
     EMP_CHECK(draw_samples(r, *count, err));
     for (int32_t k = 0; k < *count; k++) {
@@ -290,7 +320,8 @@ static void move_on(refiner *r)
     emp_rng   rng;
 
     if (r->at.stage == r->options.starts || r->at.told < r->options.start_samples) return;
-    r->at = (refine_progress){.stage = r->at.stage + 1};
+    r->at.stage++;
+    r->at.told = 0;
     if (r->at.stage == r->options.starts) {
         emp_walk_return(w);
         return;
@@ -342,15 +373,16 @@ static emp_status init(void *state, const emp_problem *problem,
 
     EMP_CHECK(emp_method_options_parse(&r->options, &emp_method_refine, params, err));
     const size_t drafts = (size_t)r->options.walk.samples * (size_t)r->options.filter;
-    r->is_plain = params->is_plain;
     r->options.walk.start = EMP_START_RANDOM;
     r->options.walk.moves.kind = EMP_MOVES_GROUPS;
     r->options.walk.moves.imbalance = IMBALANCE;
+    r->options.walk.moves.is_gradual = true;
     EMP_CHECK(emp_walk_init(&r->walk, problem, &r->options.walk, params->seed, err));
     if (emp_moves_count(&r->walk.moves) < 1)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "nothing can be moved: no op may run on a GPU");
     r->walk.make = make_move;
+    r->first_grown = r->walk.moves.grown;
     emp_problem_legalize(problem, r->walk.here);
     EMP_CHECK(create_simulators(r, problem, err));
     r->blame_s = EMP_NEW_ARRAY(double, ops);

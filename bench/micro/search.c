@@ -17,8 +17,8 @@ typedef struct {
     emp_graph               *graph;
     emp_problem             *owned;
     emp_sim                 *sim;
-    int64_t                  proposals;                             /* of a run */
-    double *proposals_per_s, *oracle_share, *plain_per_s, *speedup; /* [round] */
+    int64_t                  proposals;                      /* of a run */
+    double                  *proposals_per_s, *oracle_share; /* [round] */
 } stand;
 
 static emp_status set_up_synthetic(stand *s, const emp_machine *machine, int32_t op_count,
@@ -44,8 +44,6 @@ static emp_status set_up(stand *s, emp_error *err)
 
     EMP_CHECK(EMP_ALLOC(s->proposals_per_s, rounds));
     EMP_CHECK(EMP_ALLOC(s->oracle_share, rounds));
-    EMP_CHECK(EMP_ALLOC(s->plain_per_s, rounds));
-    EMP_CHECK(EMP_ALLOC(s->speedup, rounds));
     return emp_sim_create(&s->sim, s->problem, err);
 }
 
@@ -56,8 +54,6 @@ static void tear_down(stand *s)
     emp_graph_destroy(s->graph);
     emp_free(s->proposals_per_s);
     emp_free(s->oracle_share);
-    emp_free(s->plain_per_s);
-    emp_free(s->speedup);
 }
 
 /* When the first batch of a run ended, and the last. */
@@ -91,17 +87,15 @@ static emp_status time_oracle(const stand *s, const emp_device_id *device_of_op,
 }
 
 static emp_status time_search(emp_record *record, watch *w, const stand *s,
-                              const emp_method *method, int32_t round, bool is_plain,
-                              emp_error *err)
+                              const emp_method *method, int32_t round, emp_error *err)
 {
-    emp_run_params run = {.method = method,
-                          .placer = {.seed = s->params->seed + (uint64_t)round,
-                                     .threads = 1,
-                                     .is_plain = is_plain},
-                          .budget_evaluations = s->proposals,
-                          .stop = s->params->stop,
-                          .progress = note_batch,
-                          .context = w};
+    emp_run_params run = {
+        .method = method,
+        .placer = {.seed = s->params->seed + (uint64_t)round, .threads = 1},
+        .budget_evaluations = s->proposals,
+        .stop = s->params->stop,
+        .progress = note_batch,
+        .context = w};
 
     *w = (watch){0};
     EMP_CHECK(emp_run(record, s->problem, &run, err));
@@ -120,28 +114,6 @@ static double rate_of(const watch *w)
     return (double)(w->last - w->first) / (w->last_s - w->first_s);
 }
 
-/* The same search without short cuts, which is not to find anything else. */
-static emp_status measure_plain(stand *s, const emp_method *method, int32_t round,
-                                const emp_record *found, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    emp_record record = {0};
-    watch      w;
-
-    EMP_TRY(time_search(&record, &w, s, method, round, true, err));
-    if (record.fingerprint != found->fingerprint || record.median_s != found->median_s)
-        EMP_FAIL(EMP_EINVAL,
-                 "%s found %.9g s with its short cuts, but %.9g s without, on %s",
-                 method->name, found->best_step_time_s, record.best_step_time_s,
-                 record.workload);
-    s->plain_per_s[round] = rate_of(&w);
-    s->speedup[round] = s->proposals_per_s[round] / s->plain_per_s[round];
-
-cleanup:
-    emp_record_clear(&record);
-    return st;
-}
-
 static emp_status measure_round(stand *s, const emp_method *method, int32_t round,
                                 emp_error *err)
 {
@@ -150,12 +122,11 @@ static emp_status measure_round(stand *s, const emp_method *method, int32_t roun
     watch      w;
     double     oracle_s = 0.0;
 
-    EMP_TRY(time_search(&record, &w, s, method, round, false, err));
+    EMP_TRY(time_search(&record, &w, s, method, round, err));
     EMP_TRY(
         time_oracle(s, record.device_of_op, (w.last - w.first) / 4 + 1, &oracle_s, err));
     s->proposals_per_s[round] = rate_of(&w);
     s->oracle_share[round] = oracle_s * s->proposals_per_s[round];
-    if (s->params->has_plain) EMP_TRY(measure_plain(s, method, round, &record, err));
 
 cleanup:
     emp_record_clear(&record);
@@ -186,8 +157,6 @@ static emp_status measure_method(emp_search_report *report, stand *s, int32_t nu
     row->method = p->method[number];
     row->proposals_per_s = emp_quartiles_of(s->proposals_per_s, rounds);
     row->oracle_share = emp_quartiles_of(s->oracle_share, rounds);
-    row->plain_per_s = emp_quartiles_of(s->plain_per_s, rounds);
-    row->speedup = emp_quartiles_of(s->speedup, rounds);
     report->row_count++;
     return EMP_OK;
 }
@@ -256,7 +225,7 @@ cleanup:
 emp_status emp_search_measure(emp_search_report *report, const emp_search_params *params,
                               emp_error *err)
 {
-    *report = (emp_search_report){.has_plain = params->has_plain};
+    *report = (emp_search_report){0};
     return params->task_count > 0 ? measure_tasks(report, params, err)
                                   : measure_sizes(report, params, err);
 }
@@ -271,12 +240,6 @@ static const emp_sheet_column columns[] = {
                .low = "low", .high = "high", .range = EMP_SHEET_BEHIND),
     EMP_COLUMN("oracle_share", "of that the oracle alone", EMP_SHEET_SHARE,
                .form = "%.0f%%"),
-    EMP_COLUMN("plain_per_s", "plain moves/CPU s", EMP_SHEET_REAL, .form = "%.0f",
-               .low = "plain_low", .high = "plain_high", .range = EMP_SHEET_BEHIND,
-               .is_optional = true),
-    EMP_COLUMN("speedup", "faster by", EMP_SHEET_REAL, .form = "%.2fx",
-               .low = "speedup_low", .high = "speedup_high", .range = EMP_SHEET_BEHIND,
-               .is_optional = true),
     EMP_COLUMN("rounds", NULL, EMP_SHEET_COUNT)};
 
 void emp_search_tabulate(emp_sheet *s, const emp_search_report *report)
@@ -285,11 +248,9 @@ void emp_search_tabulate(emp_sheet *s, const emp_search_report *report)
     s->rows = "searches";
     for (int32_t i = 0; i < report->row_count; i++) {
         const emp_search_row *r = &report->row[i];
-        EMP_SHEET_ADD(
-            s, EMP_V(r->task), EMP_V(r->op_count), EMP_V(r->method->name),
-            emp_quartiles_value(&r->proposals_per_s), EMP_V(r->oracle_share.median),
-            emp_value_if(report->has_plain, emp_quartiles_value(&r->plain_per_s)),
-            emp_value_if(report->has_plain, emp_quartiles_value(&r->speedup)),
-            EMP_V((int64_t)r->proposals_per_s.count));
+        EMP_SHEET_ADD(s, EMP_V(r->task), EMP_V(r->op_count), EMP_V(r->method->name),
+                      emp_quartiles_value(&r->proposals_per_s),
+                      EMP_V(r->oracle_share.median),
+                      EMP_V((int64_t)r->proposals_per_s.count));
     }
 }

@@ -25,7 +25,6 @@ typedef struct {
     const emp_task   *task; /**< instead of graphs of these sizes and of the machine */
     int32_t           task_count; /**< at most EMP_SEARCH_MAX_SIZES; 0 = none */
     int64_t           moves;      /**< scored by a run on a task */
-    bool              has_plain;  /**< time each search without its short cuts, too */
     const emp_method *method[EMP_SEARCH_MAX_METHODS]; /**< that search */
     int32_t           method_count;
     int32_t           repeats; /**< rounds */
@@ -43,18 +42,15 @@ typedef struct {
     const emp_method *method;
     emp_quartiles     proposals_per_s;
     emp_quartiles     oracle_share; /**< of a proposal's time, what the oracle takes */
-    emp_quartiles     plain_per_s, speedup; /**< without short cuts; with over without */
 } emp_search_row;
 
 typedef struct {
-    bool           has_plain;
     emp_search_row row[EMP_SEARCH_MAX_SIZES * EMP_SEARCH_MAX_METHODS];
     int32_t        row_count;
 } emp_search_report;
 
 /** \retval EMP_EINTERRUPTED  \a report holds the rows that are complete.
- * \retval EMP_EINVAL  A run ended with its first batch: it has nothing to time.
- * Or with and without short cuts a search found different placements. */
+ * \retval EMP_EINVAL  A run ended with its first batch: it has nothing to time. */
 emp_status emp_search_measure(emp_search_report *report, const emp_search_params *params,
                               emp_error *err);
 

@@ -250,9 +250,36 @@ Test(moves, may_be_of_several_cuts_of_each_size)
     cr_assert_eq(m.level_count, 4);
     for (int i = 0; i < 4; i++) {
         cr_expect_eq(m.level[i].first[m.level[i].group_count], OPS);
-        cr_expect_leq(m.level[i].group_count, i < 2 ? 3 : 6);
+        cr_expect_leq(m.level[i].group_count, i % 2 == 0 ? 3 : 6);
     }
     emp_moves_clear(&m);
+}
+
+/* The six cliques are no more groups when 12 are asked for: 12 and 24 are spare in both cuts. */
+Test(moves, may_be_made_a_level_at_a_time)
+{
+    const emp_move_options at_once = {
+        .groups = EMP_CLASS_GROUPS_NAMES, .coarsest = 3, .finest = 24, .cuts = 2};
+    emp_move_options gradual = at_once;
+    emp_moves        m, all;
+    int              calls = 0;
+
+    gradual.is_gradual = true;
+    cr_assert_eq(emp_moves_init(&all, fixture_problem(f), &at_once, 1, NULL), EMP_OK);
+    cr_assert_eq(emp_moves_init(&m, fixture_problem(f), &gradual, 1, NULL), EMP_OK);
+    cr_expect_eq(m.grown, 4);
+    cr_expect_eq(m.size_count, 8);
+    cr_expect_eq(2 * m.level_count, all.level_count);
+    cr_expect_lt(all.level_count, 8);
+    for (; m.grown < m.size_count; calls++)
+        cr_assert_eq(emp_moves_grow(&m, NULL), EMP_OK);
+    cr_expect_eq(calls, 4);
+    cr_assert_eq(m.level_count, all.level_count);
+    cr_expect_eq(m.groups_hash, all.groups_hash);
+    cr_assert_eq(emp_moves_grow(&m, NULL), EMP_OK, "there is no further one");
+    cr_expect_eq(m.level_count, all.level_count);
+    emp_moves_clear(&m);
+    emp_moves_clear(&all);
 }
 
 /* Of one grouping into three, how often each is drawn. */

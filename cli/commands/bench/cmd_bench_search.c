@@ -10,7 +10,7 @@
 #include "cli/stop.h"
 #include "run/methods.h"
 
-enum { KEY_SIZES = 256, KEY_METHODS, KEY_ROWS, KEY_MOVES, KEY_PLAIN };
+enum { KEY_SIZES = 256, KEY_METHODS, KEY_ROWS, KEY_MOVES };
 enum { DEFAULT_OPS = 30000000, DEFAULT_MOVES = 1000 };
 
 struct args {
@@ -26,8 +26,6 @@ static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "A,B,...|all", 0,
      "Rows of Table 1 instead of synthetic graphs, each on its own machine", 0},
     {"moves", KEY_MOVES, "N", 0, "Moves of a search on such a row (default 1000)", 0},
-    {"plain", KEY_PLAIN, NULL, 0,
-     "Time each search without its short cuts, too, and check that it finds the same", 0},
     {"methods", KEY_METHODS, "A,B,...", 0,
      "Only these (default local,anneal,mcmc,refine)", 0},
     {"machine", 'm', "NAME|FILE", 0, "Machine (default " EMP_ORACLE_MACHINE ")", 0},
@@ -48,7 +46,7 @@ static const char doc[] =
     "% "
     "means that the placements tried are faster to simulate than that one.\n\n"
     "  emplace bench search\n"
-    "  emplace bench search --rows all --methods refine --plain\n"
+    "  emplace bench search --rows all --methods refine\n"
     "  emplace bench search --methods anneal --sizes 1000,10k --runtime tf-r1.3";
 
 static emp_status find_methods(emp_search_params *p, const char *list, emp_error *err)
@@ -100,7 +98,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_METHODS: args->methods = arg; return 0;
     case KEY_ROWS: args->rows = arg; return 0;
     case KEY_MOVES: p->moves = cli_integer("moves", arg, 16, 1000000000); return 0;
-    case KEY_PLAIN: p->has_plain = true; return 0;
     case 'm': p->machine = arg; return 0;
     case 'r':
         p->runtime = arg;

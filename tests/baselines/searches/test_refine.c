@@ -21,6 +21,7 @@ enum { SAMPLES = 8 };
 #define SMALL "groups=metis,coarsest=3,finest=192,cuts=2"
 /* Moves are drawn without a look at step times. */
 #define BLIND SMALL ",chosen=0,alike=1"
+#define FINE  "groups=metis,coarsest=96,finest=192,cuts=2,chosen=0"
 
 static emp_graph     *whole, *graph;
 static emp_machine   *machine;
@@ -211,6 +212,63 @@ Test(refine, the_best_of_all_starts_is_refined_to_the_end)
     emp_method_destroy(&emp_method_refine, state);
 }
 
+/* ---- saved states ---- */
+
+static void copy_state(void *to, void *from)
+{
+    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
+    const int32_t   count = emp_method_refine.list_state(from, a);
+
+    cr_assert_eq(emp_method_refine.list_state(to, b), count);
+    for (int32_t i = 0; i < count; i++) {
+        const size_t bytes_each = a[i].type == EMP_ARRAY_INT32 ? 4 : 8;
+        cr_assert_eq(a[i].count, b[i].count);
+        memcpy(b[i].values, a[i].values, a[i].count * bytes_each);
+    }
+}
+
+/* Groups are still being made when it stops. */
+Test(refine, goes_on_from_a_saved_state_with_the_same_groups)
+{
+    for (int stop = 0; stop < 8; stop++) {
+        void          *state = start(SMALL), *other = create(SMALL);
+        emp_device_id *kept = malloc(SAMPLES * bytes);
+        for (int u = 0; u < stop; u++) tell_all(state, 50.0 - u, ask(state));
+        copy_state(other, state);
+        for (int u = 0; u < 8; u++) {
+            int32_t count = ask(state);
+            for (int32_t k = 0; k < count; k++)
+                memcpy((char *)kept + (size_t)k * bytes, candidate[k], bytes);
+            cr_assert_eq(ask(other), count);
+            for (int32_t k = 0; k < count; k++)
+                cr_assert_eq(
+                    memcmp((char *)kept + (size_t)k * bytes, candidate[k], bytes), 0,
+                    "stop %d, batch %d, sample %d", stop, u, k);
+            tell_all(state, 30.0 - u, count);
+            tell_all(other, 30.0 - u, count);
+        }
+        free(kept);
+        emp_method_destroy(&emp_method_refine, state);
+        emp_method_destroy(&emp_method_refine, other);
+    }
+}
+
+Test(refine, a_saved_state_has_no_more_groups_than_there_are)
+{
+    emp_named_array a[EMP_MAX_NAMED_ARRAYS];
+    void           *state = start(SMALL);
+    emp_error       err = {0};
+    const int32_t   count = emp_method_refine.list_state(state, a);
+    int32_t         asked;
+
+    for (int32_t i = 0; i < count; i++)
+        if (strcmp(a[i].name, "stage") == 0) ((int64_t *)a[i].values)[3] = 1000;
+    cr_expect_eq(emp_method_refine.ask(state, candidate, SAMPLES, &asked, &err),
+                 EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "damaged"), "%s", err.msg);
+    emp_method_destroy(&emp_method_refine, state);
+}
+
 /* ---- what the simulator says ---- */
 
 /* Share of the blame of `here` that goes to ops of samples that have moved. */
@@ -243,12 +301,13 @@ static double moved_blame(const char *options)
     return moved / ops * graph->op_count;
 }
 
+/* Small groups alone: of a large one some ops are always to blame. */
 Test(refine, moves_begin_with_what_is_to_blame)
 {
-    double by_blame = moved_blame(SMALL ",chosen=0,alike=0");
-    double alike = moved_blame(BLIND);
+    double by_blame = moved_blame(FINE ",alike=0");
+    double alike = moved_blame(FINE ",alike=1");
 
-    cr_expect_gt(by_blame, 1.2 * alike, "%g, else %g", by_blame, alike);
+    cr_expect_gt(by_blame, 1.5 * alike, "%g, else %g", by_blame, alike);
 }
 
 /* Mean estimate of the first samples, in the topological order. */
@@ -281,46 +340,6 @@ Test(refine, the_surrogate_chooses_among_drafts)
 
     cr_expect_lt(half, 0.98 * blind, "%g, else %g", half, blind);
     cr_expect_lt(all, 0.985 * half, "%g, else %g", all, half);
-}
-
-/* A walk that goes on by exact step times proposes the same with and without them. */
-Test(refine, short_cuts_change_no_proposal)
-{
-    void    *state[2] = {NULL, NULL};
-    emp_sim *sim = NULL;
-    double   step_time_s[SAMPLES];
-    int32_t  count;
-
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
-    for (int i = 0; i < 2; i++) {
-        const emp_method_params params = {
-            .seed = 3, .threads = 1, .options = SMALL, .is_plain = i == 0};
-        cr_assert_eq(
-            emp_method_create(&state[i], &emp_method_refine, problem, &params, NULL),
-            EMP_OK);
-    }
-    for (int u = 0; u < 20; u++) {
-        emp_device_id *kept =
-            EMP_NEW_ARRAY(emp_device_id, SAMPLES * bytes / sizeof *kept);
-        cr_assert_not_null(kept);
-        count = ask(state[0]);
-        for (int32_t k = 0; k < count; k++)
-            memcpy(kept + (size_t)k * bytes / sizeof *kept, candidate[k], bytes);
-        cr_assert_eq(ask(state[1]), count);
-        for (int32_t k = 0; k < count; k++) {
-            emp_sim_result result;
-            cr_assert_eq(
-                memcmp(kept + (size_t)k * bytes / sizeof *kept, candidate[k], bytes), 0,
-                "batch %d, sample %d", u, k);
-            emp_problem_legalize(problem, candidate[k]);
-            cr_assert_eq(emp_sim_run(sim, candidate[k], &result, NULL), EMP_OK);
-            step_time_s[k] = 1e-9 * (double)result.step_time_ns;
-        }
-        for (int i = 0; i < 2; i++) tell(state[i], step_time_s, count);
-        emp_free(kept);
-    }
-    for (int i = 0; i < 2; i++) emp_method_destroy(&emp_method_refine, state[i]);
-    emp_sim_destroy(sim);
 }
 
 /* Under rules that cannot be explained nothing is weighed or chosen. */
