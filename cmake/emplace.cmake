@@ -16,6 +16,14 @@ if(EMP_SANITIZE)
   add_link_options(-fsanitize=${EMP_SANITIZE})
 endif()
 
+# emp_list_sources(<variable>)
+# The C files of the current folder, for folders in which each new file is one more of a kind (a
+# method, a family of workloads). A build looks again.
+function(emp_list_sources variable)
+  file(GLOB sources CONFIGURE_DEPENDS *.c)
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
 # emp_add_library(<name> SOURCES ... [LINK ...] [DEFINE ...])
 # A static library; headers are included from the repository root. LINK takes the usual
 # PUBLIC/PRIVATE lists.
@@ -37,6 +45,7 @@ endfunction()
 #   fast   (default)  takes less than about two seconds
 #   full   FULL       takes longer
 #   peers  PEERS      compares with other programs or files, and is skipped without them
+# A fourth tier, slow, takes minutes: `scripts/test --all`.
 # PEER_SUITE adds a second test <name>_peers of the tier peers: that suite of the program once
 # more with EMP_PEERS=1, on the files of others (tests/support/facts.h).
 function(emp_add_test name)

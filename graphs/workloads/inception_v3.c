@@ -8,6 +8,9 @@
 
 enum { BATCH, CLASSES, FUSED_BN, COMMON };
 
+const char emp_inception_v3_description[] =
+    "image classifier: Inception-V3 with auxiliary head, 299 x 299";
+
 const emp_option emp_inception_v3_params[] = {
     EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "images", 32),
     EMP_WORKLOAD_NUMBER(CLASSES, "classes", 2, 1000000, "classes", 1001),

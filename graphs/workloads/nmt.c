@@ -23,6 +23,9 @@ enum {
     COMMON
 };
 
+const char emp_nmt_description[] =
+    "translation: LSTM encoder and decoder with attention, unrolled or in loops";
+
 const emp_option emp_nmt_params[] = {
     EMP_WORKLOAD_NUMBER(LAYERS, "layers", 1, EMP_TF_MAX_LAYERS,
                         "LSTM layers on each side", 2),

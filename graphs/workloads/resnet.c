@@ -9,6 +9,9 @@
 
 enum { DEPTH, VERSION, BATCH, CLASSES, FUSED_BN, COMMON };
 
+const char emp_resnet_description[] =
+    "image classifier: ResNet v1 or v2 with bottleneck units, 224 x 224";
+
 const emp_option emp_resnet_params[] = {
     EMP_WORKLOAD_NUMBER(DEPTH, "depth", 50, 152, "layers with weights: 50, 101 or 152",
                         152),

@@ -18,6 +18,9 @@ enum {
     COMMON
 };
 
+const char emp_rnnlm_description[] =
+    "language model: LSTM layers, sampled or full softmax, statically unrolled";
+
 const emp_option emp_rnnlm_params[] = {
     EMP_WORKLOAD_NUMBER(LAYERS, "layers", 1, EMP_TF_MAX_LAYERS, "LSTM layers", 2),
     EMP_WORKLOAD_NUMBER(UNITS, "units", 1, 65536, "units of a layer", 2048),

@@ -42,14 +42,10 @@ void emp_workload_train(emp_tf *tf, emp_port loss, const emp_tf_variable *global
 /* ---- the table --------------------------------------------------------------------- */
 
 static const emp_workload families[] = {
-    {"nmt", "translation: LSTM encoder and decoder with attention, unrolled or in loops",
-     emp_nmt_params, emp_nmt_build},
-    {"rnnlm", "language model: LSTM layers, sampled or full softmax, statically unrolled",
-     emp_rnnlm_params, emp_rnnlm_build},
-    {"inception_v3", "image classifier: Inception-V3 with auxiliary head, 299 x 299",
-     emp_inception_v3_params, emp_inception_v3_build},
-    {"resnet", "image classifier: ResNet v1 or v2 with bottleneck units, 224 x 224",
-     emp_resnet_params, emp_resnet_build},
+#define X(name) \
+    {#name, emp_##name##_description, emp_##name##_params, emp_##name##_build},
+    EMP_WORKLOAD_LIST(X)
+#undef X
 };
 
 enum { FAMILY_COUNT = sizeof families / sizeof families[0] };

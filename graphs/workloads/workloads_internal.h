@@ -7,13 +7,20 @@
 #include "graphs/tensorflow/tf_train.h"
 #include "graphs/workloads/workloads.h"
 
-extern const emp_option emp_inception_v3_params[], emp_nmt_params[], emp_resnet_params[],
-    emp_rnnlm_params[];
+/** The families, in the order of listings. A new one is one line: X(NAME) stands for its line of
+ * text, its parameters and its function, which NAME.c defines. */
+#define EMP_WORKLOAD_LIST(X) \
+    X(nmt)                   \
+    X(rnnlm)                 \
+    X(inception_v3)          \
+    X(resnet)
 
-emp_status emp_inception_v3_build(const int64_t *values, emp_graph **out, emp_error *err);
-emp_status emp_nmt_build(const int64_t *values, emp_graph **out, emp_error *err);
-emp_status emp_resnet_build(const int64_t *values, emp_graph **out, emp_error *err);
-emp_status emp_rnnlm_build(const int64_t *values, emp_graph **out, emp_error *err);
+#define X(name)                                         \
+    extern const char       emp_##name##_description[]; \
+    extern const emp_option emp_##name##_params[];      \
+    emp_status emp_##name##_build(const int64_t *values, emp_graph **out, emp_error *err);
+EMP_WORKLOAD_LIST(X)
+#undef X
 
 enum { EMP_WORKLOAD_MAX_STEPS = 500 };
 
