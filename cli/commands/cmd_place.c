@@ -114,10 +114,18 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
     return strcmp(record->stopped_by, "interrupt") == 0 ? EMP_EINTERRUPTED : EMP_OK;
 }
 
+/* A run that goes on may have written the file itself, when it was interrupted. */
+static bool is_own_output(const cli_place_args *args)
+{
+    return args->out != NULL && args->run.checkpoint.is_resumed &&
+           !cli_placement_output_names_run(args->out);
+}
+
 void cli_place_keep(cli_place_args *args)
 {
-    args->run.kept = args->is_forced ? NULL : args->record;
-    args->run.kept_placement = args->is_forced ? NULL : args->out;
+    if (args->is_forced) return;
+    args->run.kept = args->record;
+    args->run.kept_placement = is_own_output(args) ? NULL : args->out;
 }
 
 emp_status cli_place(const cli_place_args *args, emp_error *err)

@@ -60,6 +60,11 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
                      syntax == EMP_NODES_TEXT ? ".pbtxt" : ".pb", path);
 }
 
+bool cli_placement_output_names_run(const char *path)
+{
+    return kind_of(path) == KIND_PLACEMENT;
+}
+
 static bool is_cpu(const char *device_name)
 {
     return strncmp(device_name, "cpu:", 4) == 0;

@@ -18,6 +18,9 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
 /** Whether it needs the machine: for TensorFlow's names of the devices of several hosts. */
 bool cli_placement_output_needs_machine(const char *path, const emp_named_placement *p);
 
+/** Whether such a file names the run that it is of. */
+bool cli_placement_output_names_run(const char *path);
+
 /** Writes the file, whole or not at all.
  * \param spec     The graph file, for .pb and .pbtxt.
  * \param machine  NULL is fine unless it is needed.

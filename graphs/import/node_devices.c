@@ -267,7 +267,7 @@ static emp_slice space_before(const char *origin, const char *at)
 /* Where a node's text has its device, or may have it. */
 typedef struct {
     emp_slice device; /* the first field; data NULL = there is none */
-    emp_slice type;   /* the field "op" */
+    emp_slice anchor; /* the field behind which a new one goes: its op, else its name */
     emp_slice name;
 } node_text;
 
@@ -280,17 +280,20 @@ static emp_status find_fields(node_text *node, emp_message *message, emp_error *
     for (;;) {
         EMP_CHECK(emp_message_next(message, &field, &found, err));
         if (!found) return EMP_OK;
+        if (field.number == 0) continue;
         const char *start = field.text.name.data;
-        emp_slice   whole = {
-              start, (size_t)(field.text.value.data + field.text.value.size - start)};
-        if (field.number == NODE_NAME)
-            EMP_CHECK(emp_field_string(message, &field, &node->name, err));
-        if (field.number == NODE_OP) node->type = whole;
-        if (field.number != NODE_DEVICE) continue;
-        if (node->device.data != NULL || message->text.in_list)
-            return EMP_ERROR(EMP_EFORMAT, "node \"%.*s\" has several devices",
-                             EMP_SLICE_ARG(node->name));
-        node->device = whole;
+        emp_slice   value = field.text.value, text;
+        emp_slice   whole = {start, (size_t)(value.data + value.size - start)};
+        EMP_CHECK(emp_field_string(message, &field, &text, err));
+        if (message->text.in_list ||
+            (field.number == NODE_DEVICE && node->device.data != NULL))
+            return EMP_ERROR(EMP_EFORMAT, "node \"%.*s\" has several of \"%.*s\"",
+                             EMP_SLICE_ARG(node->name), EMP_SLICE_ARG(field.text.name));
+        if (field.number == NODE_NAME) node->name = text;
+        if (field.number == NODE_DEVICE)
+            node->device = whole;
+        else if (field.number == NODE_OP || node->anchor.data == NULL)
+            node->anchor = whole;
     }
 }
 
@@ -303,9 +306,9 @@ static void put_node_text(sink *s, const char **last, const rewriter *r,
         put_until(s, last, node->device.data);
         put_device(s, device);
         *last = node->device.data + node->device.size;
-    } else if (node->type.data != NULL && *device != '\0') {
-        emp_slice space = space_before(r->file->file.bytes.data, node->type.data);
-        put_until(s, last, node->type.data + node->type.size);
+    } else if (node->anchor.data != NULL && *device != '\0') {
+        emp_slice space = space_before(r->file->file.bytes.data, node->anchor.data);
+        put_until(s, last, node->anchor.data + node->anchor.size);
         put(s, space.data, space.size);
         put_device(s, device);
     }

@@ -201,3 +201,19 @@ Test(placements, a_graph_file_that_changed_is_refused)
     cr_expect_eq(emplace_run("record run.h5 --out o.pbtxt"), 1);
     expect_said("chain.pbtxt has no op 'a', which the placement has");
 }
+
+Test(placements, a_run_that_goes_on_replaces_its_copy)
+{
+    write_chain("", "");
+    const char *begin = "train chain.pbtxt -m k40x2 --method ce --budget 1000000000 "
+                        "--record run.h5 --out placed.pbtxt --no-bound";
+    char        resume[256];
+
+    snprintf(resume, sizeof resume, "%s --resume", begin);
+    cr_assert_eq(emplace_interrupt(begin), 130, "%s", program_err);
+    expect_device("placed.pbtxt", "\"b\"", "\"/device:");
+    cr_expect_eq(emplace_interrupt(resume), 130, "%s", program_err);
+    cr_expect_eq(
+        emplace_run("place chain.pbtxt -m k40x2 --method gpu --out placed.pbtxt"), 1);
+    expect_said("placed.pbtxt is there already");
+}

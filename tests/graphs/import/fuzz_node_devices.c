@@ -16,7 +16,7 @@ static char out[] = P_tmpdir "/emplace-fuzz-out-XXXXXX";
 static const char *device_of(const void *context, emp_slice name)
 {
     (void)context;
-    return name.size % 2 == 0 ? "/device:GPU:0" : "";
+    return name.size % 2 == 1 ? "/device:GPU:0" : "";
 }
 
 static emp_status check(void *context, emp_slice name, emp_slice device, emp_error *err)

@@ -172,6 +172,7 @@ Test(node_devices, nothing_else_of_a_text_file_changes)
         "  op: \"NoOp\"  # device: no\n"
         "  unknown < x: [1, 2] y: 'device' >\n"
         "}\n"
+        "node { name: \"c\" }\n"
         "node{op:'NoOp' name:'b' device : '/gpu:3' }versions{producer:9}";
     static const char after[] =
         "# a comment\n"
@@ -181,6 +182,7 @@ Test(node_devices, nothing_else_of_a_text_file_changes)
         "  device: \"/device:CPU:0\"  # device: no\n"
         "  unknown < x: [1, 2] y: 'device' >\n"
         "}\n"
+        "node { name: \"c\" device: \"/device:CPU:0\" }\n"
         "node{op:'NoOp' name:'b' device: \"/device:CPU:0\" }versions{producer:9}";
 
     prepare(true, GRAPH);
