@@ -78,9 +78,13 @@ function(emp_add_test name)
 endfunction()
 
 # emp_register_test(<name> <tier> <timeout> <command>...)
-# Tests run beside each other, so that idle threads had better sleep.
+# Tests run beside each other, so that idle threads had better sleep. Those that take long begin
+# first, also where CTest has no times of them yet.
 function(emp_register_test name tier timeout)
   add_test(NAME ${name} COMMAND ${ARGN})
+  if(NOT tier STREQUAL "fast")
+    set_tests_properties(${name} PROPERTIES COST 10)
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS ${tier} TIMEOUT ${timeout} SKIP_RETURN_CODE 77
     ENVIRONMENT "EMP_SOURCE_DIR=${PROJECT_SOURCE_DIR};EMP_BINARY_DIR=${PROJECT_BINARY_DIR};OMP_WAIT_POLICY=passive")
 endfunction()
