@@ -67,8 +67,11 @@ function(emp_add_test name)
     list(APPEND arg_LINK test_support emp_all)
   endif()
   target_link_libraries(${name} PRIVATE ${arg_LINK} emp_warnings PkgConfig::CRITERION m)
-  # What takes time is in the libraries. Criterion needs GNU C.
-  target_compile_options(${name} PRIVATE -O1)
+  # What takes time is in the libraries. With sanitizers GCC warns of more at -O1. Criterion needs
+  # GNU C.
+  if(NOT EMP_SANITIZE)
+    target_compile_options(${name} PRIVATE -O1)
+  endif()
   set_target_properties(${name} PROPERTIES C_EXTENSIONS ON)
   emp_register_test(${name} ${tier} "${arg_TIMEOUT}" ${name})
   if(arg_PEER_SUITE)
