@@ -200,7 +200,7 @@ Test(runs, every_allocation_may_fail, .init = scratch_create, .fini = scratch_re
 
     save("a.h5", "ce", 1, 100, 0.5, true);
     save("b.h5", "ce", 1, 100, 0.5, true);
-    scratch_write("a.timing.json", "{\"elapsed_s\": 2, \"curve\": [[4, 0.5]]}", 40);
+    scratch_write("a.timing.json", "{\"elapsed_s\": 2, \"curve\": [[4, 0.5]]}", 37);
     scratch_write("other.txt", "x", 1);
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_report_runs runs = {0};
