@@ -109,6 +109,15 @@ class CheckDocs(unittest.TestCase):
         self.assertEqual(status, 0, out.getvalue())
         self.assertIn("of 3 documents", out.getvalue())
 
+    def test_holds_the_front_page_to_a_size(self):
+        self.write("README.md", "x" * 121 + "\n" + "\n" * 127 + "<!-- table: a\n" + "x" * 200 + "\n<!-- end -->\n")
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            status = SCRIPT.main(["--root", self.folder.name, "--program", "/bin/echo", "README.md"])
+        self.assertEqual(status, 1)
+        self.assertIn("README.md:1: the line has 121 characters, at most 120", out.getvalue())
+        self.assertIn("README.md: it has 131 lines, at most 130", out.getvalue())
+        self.assertIn("2 wrong", out.getvalue())
+
 
 if __name__ == "__main__":
     unittest.main()
