@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/text.h"
 #include "base/text/units.h"
+#include "cli/report_ops.h"
+#include "cli/report_what_if.h"
 
 emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
                           const emp_device_id *device_of_op, const emp_sim_result *result,
@@ -102,8 +105,10 @@ static json_t *json_devices(const emp_problem *problem, const emp_explain *why)
             json_object_set_new(idle, emp_explain_idle_key((emp_explain_idle)i),
                                 json_integer((json_int_t)device->idle_ns[i]));
         }
-        json_t *o = json_pack("{s:I, s:o, s:o}", "busy_ns", (json_int_t)device->busy_ns,
-                              "idle_ns", idle, "peak", json_peak(problem, &device->peak));
+        json_t *o =
+            json_pack("{s:I, s:o, s:o, s:o}", "busy_ns", (json_int_t)device->busy_ns,
+                      "idle_ns", idle, "ops", cli_ops_json(problem, why, d), "peak",
+                      json_peak(problem, &device->peak));
         if (json_object_set_new(devices, device_name(problem, d), o) != 0) {
             json_decref(devices);
             return NULL;
@@ -152,7 +157,8 @@ static json_t *json_item(const emp_problem *problem, const emp_explain *why,
     return o;
 }
 
-json_t *cli_why_json(const emp_problem *problem, const emp_explain *why)
+json_t *cli_why_json(const emp_problem *problem, const emp_explain *why,
+                     const emp_what_if *what_if)
 {
     json_t *causes = json_object(), *worst = json_array();
 
@@ -165,18 +171,36 @@ json_t *cli_why_json(const emp_problem *problem, const emp_explain *why)
     for (int32_t i = 0; i < why->worst_count; i++) {
         json_array_append_new(worst, json_item(problem, why, &why->worst[i]));
     }
-    return json_pack("{s:I, s:{s:i, s:o, s:o}, s:o}", "step_time_ns",
+    return json_pack("{s:I, s:{s:i, s:o, s:o}, s:o, s:o}", "step_time_ns",
                      (json_int_t)why->result.step_time_ns, "critical_path",
                      "segment_count", why->segment_count, "causes", causes, "worst",
-                     worst, "devices", json_devices(problem, why));
+                     worst, "devices", json_devices(problem, why), "what_if",
+                     cli_what_if_json(problem, why, what_if));
 }
 
 /* ---- text ---- */
 
-/* Exact: milliseconds with six decimals. */
-static void print_ms(emp_time_ns t)
+enum { ITEM_WIDTH = 69, BUFFER_WIDTH = 54, TYPE_WIDTH = 22 };
+
+static void print_time(emp_time_ns t)
 {
-    printf("%9" PRId64 ".%06d ms", t / 1000000, (int)(t % 1000000));
+    char text[32];
+
+    printf("%8s", emp_units_format_seconds((double)t * 1e-9, text, sizeof text));
+}
+
+/* An op, or one of its outputs, and its type, in at most \a width characters. */
+static void print_op(const emp_problem *problem, emp_op_id op, emp_tensor_id tensor,
+                     size_t width)
+{
+    const char *name = problem->graph->name[op], *type = type_of(problem, op);
+    char        output[16] = "", text[ITEM_WIDTH + 1], type_text[TYPE_WIDTH + 1];
+
+    if (tensor >= 0) snprintf(output, sizeof output, ":%d", output_of(problem, tensor));
+    emp_text_shorten(type, strlen(type), TYPE_WIDTH, type_text);
+    width -= strlen(output) + strlen(type_text) + strlen(" ()");
+    printf("%s%s (%s)", emp_text_shorten(name, strlen(name), width, text), output,
+           type_text);
 }
 
 static double percent(emp_time_ns part, emp_time_ns whole)
@@ -192,12 +216,12 @@ static void print_causes(const emp_explain *why)
     for (int c = 0; c < EMP_CAUSE_COUNT; c++) {
         if (why->cause_ns[c] == 0) continue;
         printf("  %-30s ", emp_explain_cause_words((emp_explain_cause)c));
-        print_ms(why->cause_ns[c]);
+        print_time(why->cause_ns[c]);
         printf(" %5.1f %% %7d time%s\n", percent(why->cause_ns[c], step),
                why->cause_count[c], why->cause_count[c] == 1 ? "" : "s");
     }
     printf("  %-30s ", "step time");
-    print_ms(step);
+    print_time(step);
     printf("\n");
 }
 
@@ -205,41 +229,40 @@ static void print_work(const emp_problem *problem, const emp_explain_segment *s,
                        const emp_explain_work *work)
 {
     if (work->op_count == 0) return;
-    printf(", behind %d op%s", work->op_count, work->op_count == 1 ? "" : "s");
-    if (s->tensor >= 0) printf(" on %s", device_name(problem, s->busy));
-    printf(", %.0f %% %s", percent(work->type_ns, work->time_ns),
-           problem->graph->type_name[work->type]);
+    printf("           behind %d op%s on %s, %.0f %% %s\n", work->op_count,
+           work->op_count == 1 ? "" : "s", device_name(problem, s->busy),
+           percent(work->type_ns, work->time_ns), problem->graph->type_name[work->type]);
 }
 
 static void print_item(const emp_problem *problem, const emp_explain *why,
                        const emp_explain_item *item)
 {
     const emp_explain_segment *s = &why->segment[item->segment];
-    const emp_graph           *g = problem->graph;
     char                       text[32];
 
     printf("  ");
-    print_ms(s->end_ns - s->start_ns);
+    print_time(s->end_ns - s->start_ns);
     printf(" %5.1f %%  %s", percent(s->end_ns - s->start_ns, why->result.step_time_ns),
            emp_explain_cause_words(s->cause));
-    if (s->op >= 0) printf(": %s", g->name[s->op]);
-    if (s->tensor >= 0) printf(":%d", output_of(problem, s->tensor));
-    if (s->op >= 0) printf(" (%s)", type_of(problem, s->op));
     if (s->tensor >= 0) {
-        printf(", %s", emp_units_format_bytes(g->tensor[s->tensor].copy_bytes, text,
-                                              sizeof text));
+        printf(", %s",
+               emp_units_format_bytes(problem->graph->tensor[s->tensor].copy_bytes, text,
+                                      sizeof text));
     }
     if (s->device >= 0) printf(", %s", device_name(problem, s->device));
     if (s->to >= 0) printf(" -> %s", device_name(problem, s->to));
-    print_work(problem, s, &item->behind);
     printf("\n");
+    if (s->op < 0) return;
+    printf("           ");
+    print_op(problem, s->op, s->tensor, ITEM_WIDTH);
+    printf("\n");
+    print_work(problem, s, &item->behind);
 }
 
 static void print_idle(const emp_problem *problem, const emp_explain *why)
 {
     static const char *const heads[EMP_IDLE_COUNT] = {
-        "transfer", "other GPU",    "CPU",  "host thread",
-        "message",  "nothing left", "fixed"};
+        "transfer", "other GPU", "CPU", "host", "message", "ended", "fixed"};
     emp_time_ns step = why->result.step_time_ns;
 
     printf("\ntime of the devices, %% of the step: busy, then what they idle for\n"
@@ -264,10 +287,10 @@ void cli_why_print_memory(const emp_problem *problem, const emp_explain_memory *
 
     for (int32_t i = 0; i < m->largest_count; i++) {
         const emp_explain_buffer *b = &m->largest[i];
-        printf("  %10s  %-10s  %s", emp_units_format_bytes(b->bytes, text, sizeof text),
-               emp_explain_kind_key(b->kind), problem->graph->name[b->op]);
-        if (b->tensor >= 0) printf(":%d", output_of(problem, b->tensor));
-        printf(" (%s)\n", type_of(problem, b->op));
+        printf("  %10s  %-10s  ", emp_units_format_bytes(b->bytes, text, sizeof text),
+               emp_explain_kind_key(b->kind));
+        print_op(problem, b->op, b->tensor, BUFFER_WIDTH);
+        printf("\n");
     }
     if (m->count > m->largest_count) {
         printf("  %10s  in %d more\n",
@@ -278,21 +301,19 @@ void cli_why_print_memory(const emp_problem *problem, const emp_explain_memory *
 
 static void print_peak(const emp_problem *problem, const emp_explain_memory *m)
 {
-    char        text[32];
-    const char *separator = ": ";
+    char text[32];
 
     printf("\n%s at its peak of %s, ", device_name(problem, m->device),
            emp_units_format_bytes(m->bytes, text, sizeof text));
-    printf("%s into the step",
+    printf("%s into the step\n",
            emp_units_format_seconds((double)m->at_ns * 1e-9, text, sizeof text));
     for (int k = 0; k < EMP_HELD_COUNT; k++) {
         if (m->kind_count[k] == 0) continue;
-        printf("%s%s %s (%d)", separator, emp_explain_kind_key((emp_explain_kind)k),
+        printf("  %10s  %-10s  in %d\n",
                emp_units_format_bytes(m->kind_bytes[k], text, sizeof text),
-               m->kind_count[k]);
-        separator = ", ";
+               emp_explain_kind_key((emp_explain_kind)k), m->kind_count[k]);
     }
-    printf("\n");
+    printf("  largest\n");
     cli_why_print_memory(problem, m);
     if (m->bytes > m->held_bytes) {
         printf("  %10s  in holes between them\n",
@@ -300,7 +321,8 @@ static void print_peak(const emp_problem *problem, const emp_explain_memory *m)
     }
 }
 
-void cli_why_print(const emp_problem *problem, const emp_explain *why)
+void cli_why_print(const emp_problem *problem, const emp_explain *why,
+                   const emp_what_if *what_if)
 {
     print_causes(why);
     printf("\nlongest pieces of the critical path\n");
@@ -308,6 +330,8 @@ void cli_why_print(const emp_problem *problem, const emp_explain *why)
         print_item(problem, why, &why->worst[i]);
     }
     print_idle(problem, why);
+    cli_ops_print(problem, why);
+    cli_what_if_print(problem, why, what_if);
     for (int32_t d = 0; d < why->result.device_count; d++) {
         if (why->device[d].peak.device >= 0) print_peak(problem, &why->device[d].peak);
     }

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "sim/explain/explain.h"
+#include "sim/explain/what_if.h"
 
 /** Explains the step if it \a is_wanted or if \a result is out of memory; else, and where
  * an out-of-memory step cannot be explained, *out is NULL. */
@@ -15,10 +15,13 @@ emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
                           bool is_wanted, emp_error *err);
 
 /** The object under "why" of docs/explain.md; NULL when memory is out. */
-json_t *cli_why_json(const emp_problem *problem, const emp_explain *why);
+json_t *cli_why_json(const emp_problem *problem, const emp_explain *why,
+                     const emp_what_if *what_if);
 
-/** The same in tables on standard output. */
-void cli_why_print(const emp_problem *problem, const emp_explain *why);
+/** The same in tables on standard output, at most 80 characters wide but for names of
+ * devices and links. */
+void cli_why_print(const emp_problem *problem, const emp_explain *why,
+                   const emp_what_if *what_if);
 
 /** What a memory holds, as members of \a object, or as lines. \return false when memory
  * is out. */

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void emp_text_add(emp_text *text, const char *format, ...)
 {
@@ -13,4 +14,20 @@ void emp_text_add(emp_text *text, const char *format, ...)
     va_end(args);
     if (length > 0) text->used += (size_t)length;
     if (text->used >= text->size) text->used = text->size - 1;
+}
+
+const char *emp_text_shorten(const char *name, size_t length, size_t width, char *buffer)
+{
+    size_t head = (width - 3) / 2, tail = width - 3 - head;
+
+    if (length <= width) {
+        memcpy(buffer, name, length);
+        buffer[length] = '\0';
+        return buffer;
+    }
+    memcpy(buffer, name, head);
+    memcpy(buffer + head, "...", 3);
+    memcpy(buffer + head + 3, name + length - tail, tail);
+    buffer[width] = '\0';
+    return buffer;
 }

@@ -21,4 +21,9 @@ typedef struct {
 
 EMP_PRINTF_LIKE(2, 3) void emp_text_add(emp_text *text, const char *format, ...);
 
+/** The first \a length bytes of \a name in at most \a width characters, 8 or more: of a longer
+ * name both ends, with "..." between them. Writes it into \a buffer, of more than \a width
+ * bytes, and returns it. */
+const char *emp_text_shorten(const char *name, size_t length, size_t width, char *buffer);
+
 #endif /* EMP_BASE_TEXT_TEXT_H */

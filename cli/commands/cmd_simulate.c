@@ -35,7 +35,9 @@ static const struct argp_option options[] = {
      "\": the devices that SPEC names",
      0},
     {"why", 'w', NULL, 0,
-     "Explain it: the critical path, idle devices, what is in memory at the peaks", 0},
+     "Explain it: the critical path, idle devices, where their time goes, what would "
+     "shorten the step, what is in memory at the peaks",
+     0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
     {"dot", KEY_DOT, "FILE", 0, "Write the placed graph for Graphviz, by name scope", 0},
@@ -160,7 +162,8 @@ static emp_status draw(const struct args *args, const emp_problem *problem,
 
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,
                                const emp_sim_result *result, const emp_explain *why,
-                               const emp_bounds *bounds, bool is_partial, emp_error *err)
+                               const emp_what_if *what_if, const emp_bounds *bounds,
+                               bool is_partial, emp_error *err)
 {
     const emp_problem *problem = inputs->problem;
 
@@ -169,7 +172,8 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
         int     failures =
             json_object_set_new(object, "interrupted", json_boolean(is_partial));
         if (args->is_why)
-            failures |= json_object_set_new(object, "why", cli_why_json(problem, why));
+            failures |=
+                json_object_set_new(object, "why", cli_why_json(problem, why, what_if));
         if (failures != 0) {
             json_decref(object);
             object = NULL;
@@ -180,7 +184,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
            inputs->machine->name, problem->runtime.name, args->placement,
            is_partial ? ", interrupted" : "");
     cli_report_print(problem, result, why, bounds);
-    if (args->is_why) cli_why_print(problem, why);
+    if (args->is_why) cli_why_print(problem, why, what_if);
     return EMP_OK;
 }
 
@@ -195,6 +199,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     emp_sim_result          result;
     emp_bounds              bounds;
     emp_explain            *why = NULL;
+    emp_what_if             what_if = {0};
     bool                    is_partial = false;
 
     cli_parse(&argp, argc, argv, &args);
@@ -212,8 +217,11 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     cli_stop_at_once();
     EMP_TRY(
         cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
+    if (args.is_why)
+        EMP_TRY(emp_what_if_find(&what_if, inputs.problem, device_of_op, why, err));
     EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, err));
-    EMP_TRY(print_result(&args, &inputs, &result, why, &bounds, is_partial, err));
+    EMP_TRY(
+        print_result(&args, &inputs, &result, why, &what_if, &bounds, is_partial, err));
     if (is_partial) st = EMP_EINTERRUPTED;
 
 cleanup:

@@ -45,6 +45,7 @@ emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
     EMP_TRY(emp_explain_find_path(why, &s, err));
     EMP_TRY(emp_explain_find_worst(why, &s, err));
     EMP_TRY(emp_explain_find_idle(why, &s, err));
+    EMP_TRY(emp_explain_find_tallies(why, &s, err));
     EMP_TRY(emp_explain_find_memory(why, &s, sim, err));
     *out = why;
     why = NULL;
@@ -59,6 +60,7 @@ cleanup:
 void emp_explain_destroy(emp_explain *why)
 {
     if (why == NULL) return;
+    emp_scopes_clear(&why->scopes);
     emp_free(why->segment);
     emp_free(why);
 }

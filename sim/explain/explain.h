@@ -42,11 +42,17 @@
  * allocated for. Where memory is handed out as chunks (bfc_allocator) a peak is where the
  * last chunk ends, and the difference are holes between chunks; it can be below zero
  * behind an out-of-memory verdict, as whatever finds no chunk is put on top of the memory.
+ *
+ * Time of ops. An op takes the time in which it, or on a CPU at least one of its tasks, runs.
+ * Ops that take no time are not counted. On a CPU ops run side by side, so that their times
+ * can add up to more than the step. A scope (scopes.h) that takes more than a fifth of the time
+ * of a device's ops is told by its parts: the scopes within it, and its own ops.
  */
 #ifndef EMP_SIM_EXPLAIN_EXPLAIN_H
 #define EMP_SIM_EXPLAIN_EXPLAIN_H
 
 #include "sim/engine/sim.h"
+#include "sim/explain/scopes.h"
 
 /** Why a device idles: name, key in JSON. */
 #define EMP_EXPLAIN_IDLE_LIST(X)    \
@@ -141,10 +147,33 @@ typedef struct {
     int32_t            kind_count[EMP_HELD_COUNT];
 } emp_explain_memory;
 
+/** Ops of one device and what they do. */
+typedef struct {
+    int32_t     id; /**< of the op, type or scope; 0 of all ops */
+    int32_t     op_count;
+    emp_time_ns time_ns;
+    double      flops;
+    int64_t     bytes; /**< read and written */
+} emp_explain_share;
+
+enum { EMP_EXPLAIN_TOP = 5 };
+
+/** Those that take longest; falling, ties: the lower id. */
+typedef struct {
+    int32_t           count;
+    emp_explain_share share[EMP_EXPLAIN_TOP];
+} emp_explain_top;
+
 typedef struct {
     emp_time_ns        busy_ns;
     emp_time_ns        idle_ns[EMP_IDLE_COUNT];
-    emp_explain_memory peak; /**< device -1: it never holds anything */
+    emp_explain_memory peak;                   /**< device -1: it never holds anything */
+    emp_explain_share  ops;                    /**< all that take time */
+    emp_explain_top    types, scopes, longest; /**< of these: op types, scopes, ops */
+    emp_time_ns        issue_ns; /**< that its host thread issues ops; 0 without one */
+    emp_explain_share
+        launch_bound; /**< count and time of the ops that are issued for longer
+                                          than they run */
 } emp_explain_device;
 
 /** What a device does during a stretch of time. */
@@ -173,7 +202,8 @@ typedef struct {
     int32_t              worst_count;
     emp_explain_item   worst[EMP_EXPLAIN_WORST]; /**< longest first; ties: the earlier */
     emp_explain_device device[EMP_MAX_DEVICES];
-    emp_explain_memory oom; /**< when the first allocation did not fit, it included */
+    emp_explain_memory oom;    /**< when the first allocation did not fit, it included */
+    emp_scopes         scopes; /**< of the graph, which must outlive it */
 } emp_explain;
 
 /** Simulates one step twice, traced, and explains it. O((V + E) log(V + E)) time per

@@ -90,6 +90,9 @@ emp_status emp_explain_find_worst(emp_explain *why, const emp_explain_schedule *
  * \retval EMP_EUNSUPPORTED  The schedule has holes. */
 emp_status emp_explain_find_idle(emp_explain *why, const emp_explain_schedule *s,
                                  emp_error *err);
+/** Fills the scopes and, of each device, what its ops take. \retval EMP_ENOMEM */
+emp_status emp_explain_find_tallies(emp_explain *why, const emp_explain_schedule *s,
+                                    emp_error *err);
 /** Runs \a sim a second time and fills the memories. */
 emp_status emp_explain_find_memory(emp_explain *why, const emp_explain_schedule *s,
                                    emp_sim *sim, emp_error *err);

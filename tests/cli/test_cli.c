@@ -202,9 +202,59 @@ Test(cli, simulate_explains_itself_and_adds_up)
     json_decref(object);
     cr_expect_eq(
         emplace_run("simulate small.pbtxt --machine k40x2 --placement gpu --why"), 0);
+    cr_expect_not_null(strstr(program_out, "gpu:0 runs ops for"), "%s", program_out);
+    cr_expect_not_null(strstr(program_out, "\nwhat if; "), "%s", program_out);
     cr_expect_not_null(strstr(program_out, "critical path\n"), "%s", program_out);
     cr_expect_not_null(strstr(program_out, "fixed cost of the step"), "%s", program_out);
     cr_expect_not_null(strstr(program_out, "gpu:0 at its peak of"), "%s", program_out);
+}
+
+static int longest_line(const char *text)
+{
+    int longest = 0;
+
+    while (*text != '\0') {
+        int length = (int)strcspn(text, "\n");
+        if (length > longest) longest = length;
+        text += length + (text[length] == '\n');
+    }
+    return longest;
+}
+
+Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
+{
+    static const char *const ops_keys[] = {
+        "time_ns", "count",   "peak_flops_per_s", "peak_bytes_per_s", "types",
+        "scopes",  "longest", "issue_ns",         "launch_bound"};
+    static const char *const share_keys[] = {"time_ns", "share", "count", "flops",
+                                             "bytes"};
+    static const char *const change_keys[] = {"change", "step_time_ns", "change_frac",
+                                              "feasible"};
+    json_t       *object = emplace_json("simulate rnnlm:steps=2,batch=8 --machine k40x2 "
+                                              "--placement gpu --why --json");
+    const json_t *why = json_object_get(object, "why"), *change;
+    json_int_t    step = json_integer_value(json_object_get(why, "step_time_ns"));
+    const json_t *ops =
+        json_object_get(json_object_get(json_object_get(why, "devices"), "gpu:0"), "ops");
+    const json_t *longest = json_array_get(json_object_get(ops, "longest"), 0);
+    const json_t *changes = json_object_get(json_object_get(why, "what_if"), "changes");
+    size_t        i;
+
+    emplace_expect_keys(ops, ops_keys, sizeof ops_keys / sizeof *ops_keys);
+    emplace_expect_keys(longest, share_keys, sizeof share_keys / sizeof *share_keys);
+    cr_expect(json_is_string(json_object_get(longest, "op")));
+    cr_expect_gt(json_array_size(changes), 0);
+    json_array_foreach(changes, i, change)
+    {
+        emplace_expect_keys(change, change_keys,
+                            sizeof change_keys / sizeof *change_keys);
+        cr_expect_lt(json_integer_value(json_object_get(change, "step_time_ns")), step);
+    }
+    json_decref(object);
+    cr_expect_eq(emplace_run("simulate rnnlm:steps=2,batch=8 --machine k40x2 --placement "
+                             "gpu --why"),
+                 0);
+    cr_expect_leq(longest_line(program_out), 80, "%s", program_out);
 }
 
 Test(cli, verdicts_name_what_fills_the_memory)

@@ -1,0 +1,71 @@
+/** \file sim/explain/what_if.h
+ * What would shorten a step: changes of the machine and of the placement, each of which is
+ * simulated. Nothing is estimated.
+ *
+ *     emp_what_if what_if;
+ *     EMP_TRY(emp_what_if_find(&what_if, problem, device_of_op, why, err));
+ *
+ * Changes of the machine: a link that copies never wait for, or that also takes no time, for
+ * the links on which the critical path spends most; GPUs, host threads or CPUs twice as fast;
+ * twice the memory, if the step does not fit. Changes of the placement: all ops of one name
+ * scope on one device, for the scopes that are most to blame for the step (blame.h).
+ *
+ * A change is told if it takes off at least 0.5 % of the step, or lets a step fit that does
+ * not. An endlessly fast link has to take off 0.5 % more than one without a queue. Of the moves
+ * that fit the three best are told, each of a scope apart from the others. The best of those that
+ * do not fit follows, if it is faster than all that do.
+ */
+#ifndef EMP_SIM_EXPLAIN_WHAT_IF_H
+#define EMP_SIM_EXPLAIN_WHAT_IF_H
+
+#include "sim/explain/explain.h"
+
+/** Kinds of changes: name, key in JSON. */
+#define EMP_WHAT_IF_LIST(X)                                                         \
+    X(LINK_QUEUE, "link_queue") /**< no copy waits for the link */                  \
+    X(LINK, "link")             /**< and it has no latency and endless bandwidth */ \
+    X(GPU, "gpu")               /**< kernels take half of their time */             \
+    X(HOST, "host")             /**< issues, sends and receives take half */        \
+    X(CPU, "cpu")               /**< ops on CPUs take half of their time */         \
+    X(MEMORY, "memory")         /**< of every device, twice as much */              \
+    X(MOVE, "move")             /**< all ops of a scope on one device */
+
+typedef enum {
+#define X(name, key) EMP_WHAT_IF_##name,
+    EMP_WHAT_IF_LIST(X)
+#undef X
+        EMP_WHAT_IF_KINDS
+} emp_what_if_kind;
+
+typedef struct {
+    emp_what_if_kind kind;
+    int32_t          link;     /**< of the machine; -1 = none */
+    int32_t          scope;    /**< of the explanation's scopes; -1 = none */
+    emp_device_id    to;       /**< where the scope goes; else -1 */
+    int32_t          op_count; /**< ops that change their device */
+    emp_time_ns      step_time_ns;
+    bool             is_feasible;
+} emp_what_if_change;
+
+enum { EMP_WHAT_IF_LINKS = 3, EMP_WHAT_IF_MOVES = 4, EMP_WHAT_IF_TRIALS = 48 };
+enum { EMP_WHAT_IF_CHANGES = 2 * EMP_WHAT_IF_LINKS + 4 + EMP_WHAT_IF_MOVES };
+
+/** Plain data; those of the machine first, moves behind them, the best first. */
+typedef struct {
+    int32_t            trial_count; /**< steps that were simulated */
+    int32_t            count;
+    emp_what_if_change change[EMP_WHAT_IF_CHANGES];
+} emp_what_if;
+
+/** Simulates at most 10 changed machines and EMP_WHAT_IF_TRIALS placements.
+ *
+ * \param[in]  why  Explains \a device_of_op on \a problem.
+ * \param[out] out  Written on success only. */
+emp_status emp_what_if_find(emp_what_if *out, const emp_problem *problem,
+                            const emp_device_id *device_of_op, const emp_explain *why,
+                            emp_error *err);
+
+/** The JSON key of a kind; static storage. */
+const char *emp_what_if_key(emp_what_if_kind kind);
+
+#endif /* EMP_SIM_EXPLAIN_WHAT_IF_H */

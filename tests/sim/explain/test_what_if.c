@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is each change worth what one computes by hand, and what a simulation of it says? */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/explain/what_if.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
+
+enum { SEEDS = 100, GPU = 10, CPU = 20, LATENCY = 5, COPY = LATENCY + 256, STEP = 100 };
+
+static emp_explain *explain(const task *t)
+{
+    emp_explain *why = NULL;
+    emp_error    err = {0};
+
+    cr_assert_eq(emp_explain_create(&why, t->problem, t->device_of_op, &err), EMP_OK,
+                 "%s", err.msg);
+    return why;
+}
+
+static emp_what_if find(const task *t, const emp_explain *why)
+{
+    emp_what_if what_if = {0};
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_what_if_find(&what_if, t->problem, t->device_of_op, why, &err),
+                 EMP_OK, "%s", err.msg);
+    return what_if;
+}
+
+/* The first change of that kind, or NULL. */
+static const emp_what_if_change *change_of(const emp_what_if *w, emp_what_if_kind kind)
+{
+    for (int32_t i = 0; i < w->count; i++)
+        if (w->change[i].kind == kind) return &w->change[i];
+    return NULL;
+}
+
+static void expect_time(const emp_what_if *w, emp_what_if_kind kind, emp_time_ns time)
+{
+    const emp_what_if_change *change = change_of(w, kind);
+
+    cr_assert_not_null(change, "%s", emp_what_if_key(kind));
+    cr_expect_eq(change->step_time_ns, time, "%s: %" PRId64 " ns", emp_what_if_key(kind),
+                 change->step_time_ns);
+}
+
+/* The machine of a tiny problem states the times of its routes; here they follow from links. */
+static void create(task *t, const tiny_op *ops, int count, const emp_runtime *runtime)
+{
+    task_create_tiny(t, ops, count, runtime);
+    for (int i = 0; i < t->machine->link_count; i++)
+        t->machine->link[i] = (emp_link){.bytes_per_s = 1e9, .latency_s = LATENCY * 1e-9};
+}
+
+/* Two copies to gpu:0 share its link in, the one from gpu:1 goes first. */
+Test(what_if, links)
+{
+    static const tiny_op ops[] = {
+        {.device = 0}, {.device = 2}, {.device = 1, .input_count = 2, .input = {0, 1}}};
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
+
+    create(&t, ops, 3, &runtime);
+    emp_explain *why = explain(&t);
+    emp_what_if  w = find(&t, why);
+    cr_expect_eq(why->result.step_time_ns, GPU + COPY + COPY + GPU);
+    expect_time(&w, EMP_WHAT_IF_LINK_QUEUE, CPU + COPY + GPU);
+    cr_expect_eq(change_of(&w, EMP_WHAT_IF_LINK_QUEUE)->link, 3, "into gpu:0");
+    expect_time(&w, EMP_WHAT_IF_LINK, GPU + COPY + GPU);
+    cr_expect_null(change_of(&w, EMP_WHAT_IF_HOST), "there is none");
+    emp_explain_destroy(why);
+    task_destroy(&t);
+}
+
+Test(what_if, a_link_that_nothing_waits_for_is_not_told)
+{
+    static const tiny_op ops[] = {{.device = 1}, {.device = 1}};
+    emp_runtime          runtime = tiny_list_scheduling();
+    task                 t;
+
+    create(&t, ops, 2, &runtime);
+    emp_explain *why = explain(&t);
+    emp_what_if  w = find(&t, why);
+    cr_expect_null(change_of(&w, EMP_WHAT_IF_LINK_QUEUE));
+    cr_expect_null(change_of(&w, EMP_WHAT_IF_LINK));
+    cr_expect_null(change_of(&w, EMP_WHAT_IF_CPU));
+    cr_expect_null(change_of(&w, EMP_WHAT_IF_MEMORY));
+    cr_expect_null(change_of(&w, EMP_WHAT_IF_MOVE), "names without scopes");
+    expect_time(&w, EMP_WHAT_IF_GPU, GPU);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+}
+
+Test(what_if, faster_devices)
+{
+    static const tiny_op on_cpu[] = {{.device = 0}};
+    static const tiny_op on_gpu[] = {{.device = 1}, {.device = 1}};
+    emp_runtime          list = tiny_list_scheduling(), serial = tiny_serial();
+    task                 t;
+
+    create(&t, on_cpu, 1, &list);
+    emp_explain *why = explain(&t);
+    emp_what_if  w = find(&t, why);
+    expect_time(&w, EMP_WHAT_IF_CPU, CPU / 2);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+
+    create(&t, on_gpu, 2, &serial);
+    why = explain(&t);
+    w = find(&t, why);
+    cr_expect_eq(why->result.step_time_ns, 3 + 2 * GPU + STEP);
+    expect_time(&w, EMP_WHAT_IF_HOST, 1 + 2 * GPU + STEP);
+    expect_time(&w, EMP_WHAT_IF_GPU, 3 + GPU + STEP);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+}
+
+static const tiny_op     apart[] = {{.device = 1},
+                                    {.device = 2, .input_count = 1, .input = {0}},
+                                    {.device = 2, .weight = 3}};
+static const char *const names[] = {"a/x", "a/y", "b/z"};
+
+/* Op a/y on gpu:1 reads a/x of gpu:0. Op b/z keeps gpu:1 busy beside them. */
+static void create_apart(task *t)
+{
+    emp_runtime runtime = tiny_list_scheduling();
+
+    create(t, apart, 3, &runtime);
+    for (int i = 0; i < 3; i++) t->graph->name[i] = names[i];
+}
+
+static void expect_move(const emp_what_if_change *change, emp_device_id to,
+                        emp_time_ns time, int32_t op_count, bool is_feasible)
+{
+    cr_expect_eq(change->kind, EMP_WHAT_IF_MOVE);
+    cr_expect_eq(change->to, to, "to %d", change->to);
+    cr_expect_eq(change->step_time_ns, time, "%" PRId64 " ns", change->step_time_ns);
+    cr_expect_eq(change->op_count, op_count);
+    cr_expect_eq(change->is_feasible, is_feasible);
+}
+
+Test(what_if, moves_of_a_scope)
+{
+    task t;
+
+    create_apart(&t);
+    emp_explain *why = explain(&t);
+    emp_what_if  w = find(&t, why);
+    cr_expect_eq(why->result.step_time_ns, GPU + COPY + GPU);
+    const emp_what_if_change *move = change_of(&w, EMP_WHAT_IF_MOVE);
+    cr_assert_not_null(move);
+    cr_assert_eq(&w.change[w.count] - move, 1, "a scope is moved once");
+    cr_expect_eq(why->scopes.scope[move->scope].name[0], 'a');
+    expect_move(move, 1, 3 * GPU, 1, true);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+}
+
+/* Both ops of the scope at once are too much for gpu:0, which would be best. */
+Test(what_if, the_best_move_may_not_fit)
+{
+    task t;
+
+    create_apart(&t);
+    t.machine->device[1].memory_bytes = 300;
+    emp_explain *why = explain(&t);
+    emp_what_if  w = find(&t, why);
+    cr_assert(why->result.is_feasible);
+    const emp_what_if_change *move = change_of(&w, EMP_WHAT_IF_MOVE);
+    cr_assert_not_null(move);
+    cr_assert_eq(&w.change[w.count] - move, 2);
+    expect_move(&move[0], 0, 2 * CPU, 2, true);
+    expect_move(&move[1], 1, 3 * GPU, 1, false);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+}
+
+Test(what_if, what_does_not_fit_may_with_twice_the_memory)
+{
+    task t;
+
+    create_apart(&t);
+    t.machine->device[1].memory_bytes = 200;
+    emp_explain *why = explain(&t);
+    emp_what_if  w = find(&t, why);
+    cr_assert_not(why->result.is_feasible);
+    expect_time(&w, EMP_WHAT_IF_MEMORY, why->result.step_time_ns);
+    cr_expect(change_of(&w, EMP_WHAT_IF_MEMORY)->is_feasible);
+    cr_expect_not(change_of(&w, EMP_WHAT_IF_GPU)->is_feasible);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+}
+
+/* A scope for each op but the first, which is in none; nested, so that they hold each other. */
+static void name_ops(task *t)
+{
+    static const char *const scopes[] = {"x", "a/x", "a/b/x", "c/x", "c/d/e/x"};
+
+    for (int32_t op = 0; op < t->graph->op_count; op++)
+        t->graph->name[op] = scopes[op % 5];
+}
+
+static void expect_simulated(const task *t, const emp_explain *why,
+                             const emp_what_if_change *change, uint64_t seed)
+{
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+    size_t         bytes = (size_t)t->graph->op_count * sizeof *t->device_of_op;
+    emp_device_id *moved = emp_calloc(1, bytes);
+
+    memcpy(moved, t->device_of_op, bytes);
+    for (int32_t op = 0; op < t->graph->op_count; op++)
+        if (emp_scopes_is_in(&why->scopes, why->scopes.of_op[op], change->scope))
+            moved[op] = change->to;
+    emp_problem_legalize(t->problem, moved);
+    cr_assert_eq(emp_sim_create(&sim, t->problem, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_run(sim, moved, &result, NULL), EMP_OK);
+    cr_expect_eq(result.step_time_ns, change->step_time_ns, "seed %" PRIu64, seed);
+    cr_expect_eq(result.is_feasible, change->is_feasible, "seed %" PRIu64, seed);
+    emp_sim_destroy(sim);
+    emp_free(moved);
+}
+
+Test(what_if, changes_of_random_problems_are_worth_what_is_told)
+{
+    int moves = 0, machines = 0;
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        task r;
+        random_problem_create(&r, seed);
+        name_ops(&r);
+        emp_explain *why = explain(&r);
+        emp_what_if  w = find(&r, why);
+        cr_assert_leq(w.count, EMP_WHAT_IF_CHANGES);
+        for (int32_t i = 0; i < w.count; i++) {
+            const emp_what_if_change *c = &w.change[i];
+            cr_expect(c->step_time_ns < why->result.step_time_ns ||
+                          (c->is_feasible && !why->result.is_feasible),
+                      "seed %" PRIu64, seed);
+            if (c->kind == EMP_WHAT_IF_MOVE) expect_simulated(&r, why, c, seed), moves++;
+            machines += c->kind != EMP_WHAT_IF_MOVE;
+        }
+        emp_explain_destroy(why);
+        task_destroy(&r);
+    }
+    cr_expect_gt(moves, SEEDS / 4, "%d moves", moves);
+    cr_expect_gt(machines, SEEDS / 4, "%d machines", machines);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(what_if, survives_every_allocation_failure)
+{
+    task        t;
+    emp_what_if w = {0};
+
+    create_apart(&t);
+    emp_explain *why = explain(&t);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_what_if_find(&w, t.problem, t.device_of_op, why, NULL), );
+    cr_expect_gt(w.count, 0);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+}
