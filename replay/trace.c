@@ -9,7 +9,8 @@ struct writer {
     emp_trace_events           events;
     const emp_replay_plan     *plan;
     const emp_replay_timeline *timeline;
-    emp_trace_slice           *slice; /* [op] the first that it ran in */
+    emp_trace_slice           *slice; /* [op] the last that it ran in, or was issued in */
+    emp_trace_slice           *copy;  /* [copy] */
 };
 
 /* Further cores of a GPU that is a group of them come behind its tracks. */
@@ -28,9 +29,9 @@ static void write_lanes(struct writer *w)
         for (int32_t s = 0; s < lane->count; s++) {
             const emp_replay_slice *slice = &lane->slice[s];
             const emp_replay_op    *op = &p->op[slice->op];
-            emp_trace_span(&w->events, op->name, op->type, lane->device, track,
-                           slice->start_ns, slice->end_ns);
-            w->slice[slice->op] = (emp_trace_slice){slice->start_ns, lane->device, track};
+            w->slice[slice->op] = emp_trace_span(&w->events, op->name, op->type,
+                                                 (emp_trace_track){lane->device, track},
+                                                 slice->start_ns, slice->end_ns);
         }
     }
 }
@@ -42,17 +43,13 @@ static void write_queues(struct writer *w)
     for (int32_t op = 0; op < w->plan->op_count; op++) {
         const emp_replay_op *o = &w->plan->op[op];
         if (!t->is_queue[o->device]) continue;
-        if (t->issue_end_ns[op] > t->issue_start_ns[op]) {
-            emp_trace_span(&w->events, o->name, "issue", o->device, EMP_TRACK_HOST,
-                           t->issue_start_ns[op], t->issue_end_ns[op]);
-            w->slice[op] =
-                (emp_trace_slice){t->issue_start_ns[op], o->device, EMP_TRACK_HOST};
-        }
-        if (t->times.op_end_ns[op] <= t->times.op_start_ns[op]) continue;
-        emp_trace_span(&w->events, o->name, o->type, o->device, EMP_TRACK_COMPUTE,
-                       t->times.op_start_ns[op], t->times.op_end_ns[op]);
-        w->slice[op] =
-            (emp_trace_slice){t->times.op_start_ns[op], o->device, EMP_TRACK_COMPUTE};
+        w->slice[op] = emp_trace_span(&w->events, o->name, "issue",
+                                      (emp_trace_track){o->device, EMP_TRACK_HOST},
+                                      t->issue_start_ns[op], t->issue_end_ns[op]);
+        emp_trace_slice kernel = emp_trace_span(
+            &w->events, o->name, o->type, (emp_trace_track){o->device, EMP_TRACK_COMPUTE},
+            t->times.op_start_ns[op], t->times.op_end_ns[op]);
+        if (kernel >= 0) w->slice[op] = kernel;
     }
 }
 
@@ -70,14 +67,18 @@ static int32_t last_copy_of(const struct writer *w, int32_t op)
     return last;
 }
 
-static emp_trace_slice slice_of_copy(const struct writer *w, int32_t copy)
+static emp_trace_slice write_copy(struct writer *w, int32_t c)
 {
-    const emp_replay_plan *p = w->plan;
-    int32_t                from = emp_replay_memory_of_place(p, p->copy[copy].tensor);
-    int32_t                to = p->copy[copy].to;
+    const emp_replay_plan  *p = w->plan;
+    const emp_replay_times *times = &w->timeline->times;
+    int32_t                 from = emp_replay_memory_of_place(p, p->copy[c].tensor);
+    int32_t                 to = p->copy[c].to;
+    emp_trace_track         track =
+        emp_track_of_copy(from, p->device[from].is_cpu, to, p->device[to].is_cpu);
 
-    return emp_track_of_copy(from, p->device[from].is_cpu, to, p->device[to].is_cpu,
-                             w->timeline->times.copy_start_ns[copy]);
+    return emp_trace_copy(&w->events, p->op[p->tensor[p->copy[c].tensor].producer].name,
+                          track, times->copy_start_ns[c], times->copy_end_ns[c],
+                          p->copy[c].bytes, p->device[from].name, p->device[to].name);
 }
 
 static void write_copies(struct writer *w)
@@ -85,19 +86,13 @@ static void write_copies(struct writer *w)
     const emp_replay_plan *p = w->plan;
 
     for (int32_t c = 0; c < p->copy_count; c++) {
-        emp_trace_slice slice = slice_of_copy(w, c);
-        int32_t         producer = p->tensor[p->copy[c].tensor].producer;
-        int32_t         from = emp_replay_memory_of_place(p, p->copy[c].tensor);
-        emp_trace_copy(&w->events, p->op[producer].name, slice.pid, slice.tid,
-                       slice.at_ns, w->timeline->times.copy_end_ns[c], p->copy[c].bytes,
-                       p->device[from].name, p->device[p->copy[c].to].name);
-        emp_trace_flow(&w->events, &w->slice[producer], &slice);
+        w->copy[c] = write_copy(w, c);
+        emp_trace_flow(&w->events, w->slice[p->tensor[p->copy[c].tensor].producer],
+                       w->copy[c]);
     }
     for (int32_t op = 0; op < p->op_count; op++) {
         int32_t c = last_copy_of(w, op);
-        if (c < 0) continue;
-        emp_trace_slice slice = slice_of_copy(w, c);
-        emp_trace_flow(&w->events, &slice, &w->slice[op]);
+        if (c >= 0) emp_trace_flow(&w->events, w->copy[c], w->slice[op]);
     }
 }
 
@@ -140,19 +135,21 @@ emp_status emp_replay_trace_write(const char *path, const emp_replay_plan *plan,
     struct writer   w = {.plan = plan, .timeline = timeline};
 
     EMP_TRY(EMP_ALLOC(w.slice, (size_t)plan->op_count));
-    for (int32_t op = 0; op < plan->op_count; op++) w.slice[op].at_ns = -1;
+    EMP_TRY(EMP_ALLOC(w.copy, (size_t)plan->copy_count));
+    for (int32_t op = 0; op < plan->op_count; op++) w.slice[op] = -1;
     EMP_TRY(emp_atomic_file_open(&file, path, err));
-    emp_trace_begin(&w.events, file.stream);
     write_lanes(&w);
     write_queues(&w);
     write_copies(&w);
     write_memory(&w);
     write_names(&w);
-    emp_trace_end(&w.events);
+    EMP_TRY(emp_trace_write(&w.events, file.stream, err));
     EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
     emp_atomic_file_abort(&file);
+    emp_trace_clear(&w.events);
     emp_free(w.slice);
+    emp_free(w.copy);
     return st;
 }

@@ -1,48 +1,89 @@
 /** \file base/io/trace_events.h
- * Writes timelines for Perfetto (ui.perfetto.dev) and chrome://tracing: "Trace Event
- * Format", Google 2016. Processes and tracks are numbers (pid, tid) that are given names;
- * on tracks there are slices, with arrows between them; processes have counters. Times are
- * nanoseconds, written as microseconds with three decimals, so that nothing is lost.
+ * Timelines for Perfetto (ui.perfetto.dev) and chrome://tracing: "Trace Event Format", Google
+ * 2016. Processes and tracks are numbers (pid, tid) that are given names; on tracks there are
+ * slices, with arrows between them; processes have counters. Times are nanoseconds, written as
+ * microseconds with three decimals, so that nothing is lost.
+ *
+ *     emp_trace_events events = {0};
+ *     emp_trace_slice slice = emp_trace_span(&events, "MatMul", "op", track, 0, 10);
+ *     emp_trace_arg_number(&events, slice, "flops", 512);
+ *     EMP_TRY(emp_trace_write(&events, file, err));
+ *     emp_trace_clear(&events);
+ *
+ * Events are told in any order and written in the order of time. Slices of one track never
+ * overlap: those that would are written on further tracks of the same name. What takes no time
+ * has no slice.
  */
 #ifndef EMP_BASE_IO_TRACE_EVENTS_H
 #define EMP_BASE_IO_TRACE_EVENTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/** A stream that gets events; begin with emp_trace_begin(). */
+#include "base/error.h"
+
 typedef struct {
-    FILE       *file;
-    const char *separator;
-    int64_t     flow_count;
+    int32_t pid, tid; /**< tid: below EMP_TRACE_FURTHER */
+} emp_trace_track;
+
+enum { EMP_TRACE_FURTHER = 1000 }; /**< further tracks are numbered from here on */
+
+/** The number of a slice, for arrows and facts; -1 = none. */
+typedef int32_t emp_trace_slice;
+
+/** Private. */
+typedef struct {
+    char            phase; /* X, s, f, C, M */
+    emp_trace_track track;
+    emp_trace_slice slice; /* that an arrow begins or ends at */
+    int64_t         at_ns;
+    int64_t         number; /* duration, bytes, or the arrow's id */
+    const char     *name, *category;
+    size_t          facts, facts_length; /* of text: members of "args" */
+} emp_trace_event;
+
+/** Zero-initialise. Memory that runs out is told by emp_trace_write(). */
+typedef struct {
+    emp_trace_event *event;
+    int32_t          count, limit;
+    char            *text;
+    size_t           text_used, text_limit;
+    int64_t          arrow_count;
+    bool             is_out_of_memory;
 } emp_trace_events;
 
-/** A slice that arrows begin or end at. An arrow binds to the slice that is open on its
- * track at its time and stands before it in the file. */
-typedef struct {
-    int64_t at_ns; /**< below 0 = there is none, or none that is long enough to see */
-    int32_t pid, tid;
-} emp_trace_slice;
+/** A slice; \a category is a word to filter by. Both texts are borrowed. \return -1 if it has no
+ * length. */
+emp_trace_slice emp_trace_span(emp_trace_events *e, const char *name,
+                               const char *category, emp_trace_track track,
+                               int64_t start_ns, int64_t end_ns);
 
-void emp_trace_begin(emp_trace_events *e, FILE *file);
-void emp_trace_end(emp_trace_events *e);
+/** Facts about the last slice that was told, or about none if \a slice is -1. */
+void emp_trace_arg_text(emp_trace_events *e, emp_trace_slice slice, const char *key,
+                        const char *text, size_t length);
+void emp_trace_arg_number(emp_trace_events *e, emp_trace_slice slice, const char *key,
+                          int64_t number);
+void emp_trace_arg_flag(emp_trace_events *e, emp_trace_slice slice, const char *key,
+                        bool flag);
 
-/** A slice; \a category is a word to filter by. */
-void emp_trace_span(emp_trace_events *e, const char *name, const char *category,
-                    int32_t pid, int32_t tid, int64_t start_ns, int64_t end_ns);
 /** The slice of a copy, with its size and its ends. */
-void emp_trace_copy(emp_trace_events *e, const char *name, int32_t pid, int32_t tid,
-                    int64_t start_ns, int64_t end_ns, int64_t bytes, const char *from,
-                    const char *to);
+emp_trace_slice emp_trace_copy(emp_trace_events *e, const char *name,
+                               emp_trace_track track, int64_t start_ns, int64_t end_ns,
+                               int64_t bytes, const char *from, const char *to);
 /** An arrow between two slices; none where one of them is none. */
-void emp_trace_flow(emp_trace_events *e, const emp_trace_slice *from,
-                    const emp_trace_slice *to);
+void emp_trace_flow(emp_trace_events *e, emp_trace_slice from, emp_trace_slice to);
 /** A process's counter of bytes has this value from \a at_ns on. */
 void emp_trace_bytes(emp_trace_events *e, const char *name, int32_t pid, int64_t at_ns,
                      int64_t bytes);
 
+/** Names are copied. */
 void emp_trace_name_process(emp_trace_events *e, int32_t pid, const char *name);
-void emp_trace_name_track(emp_trace_events *e, int32_t pid, int32_t tid,
-                          const char *name);
+void emp_trace_name_track(emp_trace_events *e, emp_trace_track track, const char *name);
+
+/** Writes all events. O(n log n). \retval EMP_ENOMEM  Now, or when an event was told. */
+emp_status emp_trace_write(emp_trace_events *e, FILE *file, emp_error *err);
+void       emp_trace_clear(emp_trace_events *e);
 
 #endif /* EMP_BASE_IO_TRACE_EVENTS_H */

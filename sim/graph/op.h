@@ -63,6 +63,10 @@ int64_t emp_shape_elements(const emp_shape *shape);
 bool    emp_shape_is_known(const emp_shape *shape); /**< rank and every dim known */
 bool    emp_shape_equal(const emp_shape *a, const emp_shape *b);
 
+enum { EMP_SHAPE_TEXT_BYTES = 192 };
+/** Writes a shape such as "[32,?,4]" into \a text and returns it. */
+const char *emp_shape_format(const emp_shape *shape, char text[EMP_SHAPE_TEXT_BYTES]);
+
 /** A tensor as an op's table entry sees it. */
 typedef struct {
     emp_shape      shape;

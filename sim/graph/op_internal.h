@@ -111,8 +111,4 @@ emp_status emp_shape_broadcast(const emp_shape *a, const emp_shape *b, emp_shape
 /** Maps a possibly negative axis to 0 .. rank-1, or -1 when it is outside. */
 int32_t emp_axis_normalize(int64_t axis, int32_t rank);
 
-/** Writes a shape such as "[32,?,4]" into \a text and returns it. */
-enum { EMP_SHAPE_TEXT_BYTES = 192 };
-const char *emp_shape_format(const emp_shape *shape, char text[EMP_SHAPE_TEXT_BYTES]);
-
 #endif /* EMP_SIM_GRAPH_OP_INTERNAL_H */

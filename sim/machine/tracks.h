@@ -21,10 +21,8 @@ enum {
     EMP_TRACK_BETWEEN_HOSTS = 128
 };
 
-/** Where a copy is shown that starts at \a start_ns: on the GPU that is not the copy's host,
- * else on the sender. */
-emp_trace_slice emp_track_of_copy(int32_t from, bool from_cpu, int32_t to, bool to_cpu,
-                                  int64_t start_ns);
+/** Where a copy is shown: on the GPU that is not the copy's host, else on the sender. */
+emp_trace_track emp_track_of_copy(int32_t from, bool from_cpu, int32_t to, bool to_cpu);
 
 /** Names the process of a GPU and all its tracks. */
 void emp_track_name_gpu(emp_trace_events *e, int32_t gpu, const char *name);

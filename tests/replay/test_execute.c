@@ -16,6 +16,7 @@
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"
 #include "tests/support/scratch.h"
+#include "tests/support/timeline.h"
 
 enum { MIB = 1 << 20 };
 
@@ -292,6 +293,7 @@ Test(execute, a_timed_step_is_a_trace_with_every_op_and_copy)
         else
             ops++;
     }
+    timeline_expect_valid(root);
     cr_expect_eq(ops, kernels);
     cr_expect_eq(copies, small_plan->copy_count);
     cr_expect_gt(levels, small_plan->copy_count);

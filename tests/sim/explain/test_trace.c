@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a trace file JSON that says what happened, when, and on which track? */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,12 @@
 
 #include "base/mem.h"
 #include "sim/explain/trace_chrome.h"
+#include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
+#include "tests/support/timeline.h"
+
+enum { SEEDS = 200 };
 
 static const tiny_op ops[] = {
     {.device = 1},
@@ -69,6 +74,7 @@ Test(trace, tracks_hold_what_ran_there)
     emp_sim_result r = {0};
     json_t        *root = write_and_read(&runtime, &r);
 
+    timeline_expect_valid(root);
     cr_expect_eq(count(root, "X", 1, 0), 1, "a kernel");
     cr_expect_eq(count(root, "X", 1, 1), 1 + 2, "its issue, two sends");
     cr_expect_eq(count(root, "X", 2, 1), 1 + 1, "a receive and an issue");
@@ -137,33 +143,116 @@ Test(trace, times_are_microseconds_and_end_with_the_step)
     expect_end(&serial);
 }
 
-/* An arrow that no slice holds is dropped by viewers. */
-Test(trace, every_arrow_binds_to_a_slice)
-{
-    emp_runtime    runtime = tiny_serial();
-    emp_sim_result r = {0};
-    json_t        *root = write_and_read(&runtime, &r);
-    json_t        *events = json_object_get(root, "traceEvents");
-    size_t         i, k;
-    const json_t  *e, *x;
+/* ---- on random problems ---- */
 
-    json_array_foreach(events, i, e)
+static void expect_facts(const json_t *event, bool has_path)
+{
+    const char   *category = json_string_value(json_object_get(event, "cat"));
+    const json_t *args = json_object_get(event, "args");
+    bool is_op = strcmp(category, "issue") != 0 && strcmp(category, "copy") != 0 &&
+                 strcmp(category, "send") != 0 && strcmp(category, "receive") != 0;
+
+    if (strcmp(category, "step") == 0) return;
+    cr_expect_eq(json_is_boolean(json_object_get(args, "critical")), has_path, "%s",
+                 category);
+    if (!is_op) return;
+    cr_expect_str_eq(json_string_value(json_object_get(args, "type")), category);
+    cr_expect(json_is_string(json_object_get(args, "shape")));
+    cr_expect(json_is_string(json_object_get(args, "scope")));
+    cr_expect(json_is_integer(json_object_get(args, "flops")));
+    cr_expect(json_is_integer(json_object_get(args, "bytes")));
+}
+
+/* The valid timeline of a step with its facts and its peaks. */
+static void expect_timeline(const task *t, uint64_t seed)
+{
+    emp_sim       *sim = NULL;
+    emp_sim_result r = {0};
+    emp_error      err = {0};
+    char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
+    size_t         i;
+    json_t        *event;
+
+    close(mkstemp(path));
+    cr_assert_eq(emp_sim_create(&sim, t->problem, NULL), EMP_OK);
+    cr_assert_eq(emp_trace_chrome_write(path, sim, t->problem, t->device_of_op, &r, &err),
+                 EMP_OK, "seed %" PRIu64 ": %s", seed, err.msg);
+    json_error_t where;
+    json_t      *root = json_load_file(path, 0, &where);
+    cr_assert_not_null(root, "seed %" PRIu64 ": line %d: %s", seed, where.line,
+                       where.text);
+    timeline_expect_valid(root);
+    json_array_foreach(json_object_get(root, "traceEvents"), i, event)
     {
-        bool is_bound = false;
-        if (json_object_get(e, "id") == NULL) continue;
-        json_array_foreach(events, k, x)
-        {
-            double ts = json_real_value(json_object_get(e, "ts"));
-            double begin = json_real_value(json_object_get(x, "ts"));
-            double end = begin + json_real_value(json_object_get(x, "dur"));
-            is_bound =
-                is_bound ||
-                (k < i && json_object_get(x, "dur") != NULL && ts >= begin && ts < end &&
-                 json_equal(json_object_get(e, "pid"), json_object_get(x, "pid")) &&
-                 json_equal(json_object_get(e, "tid"), json_object_get(x, "tid")));
-        }
-        cr_expect(is_bound, "event %zu", i);
+        if (json_object_get(event, "dur") != NULL)
+            expect_facts(event, t->problem->runtime.rules == EMP_RULES_EVENTS);
     }
+    for (int32_t d = 0; d < r.device_count; d++) {
+        json_int_t peak = (json_int_t)r.peak_bytes[d];
+        cr_expect_eq(timeline_highest(root, "peak memory", d), peak,
+                     "seed %" PRIu64 ", device %d", seed, d);
+        if (emp_runtime_events_of(&t->problem->runtime)->bfc_allocator)
+            cr_expect_leq(timeline_highest(root, "memory", d), peak + r.oom_bytes);
+        else
+            cr_expect_eq(timeline_highest(root, "memory", d), peak,
+                         "seed %" PRIu64 ", device %d", seed, d);
+    }
+    json_decref(root);
+    remove(path);
+    emp_sim_destroy(sim);
+}
+
+Test(trace, is_valid_on_random_problems)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        task r;
+        if (seed % 2 == 0) {
+            random_problem_create(&r, seed);
+        } else {
+            random_problem_create_hosts(&r, seed);
+        }
+        expect_timeline(&r, seed);
+        task_destroy(&r);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(trace, is_valid_by_the_rules_of_other_simulators)
+{
+    static const char *const rules[] = {"placeto", "baechi", "msr-latency", "msr-load",
+                                        "ideal"};
+
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        task t;
+        task_create(&t, "rnnlm:steps=2,batch=8", "k40x2", rules[i]);
+        expect_timeline(&t, i);
+        task_destroy(&t);
+    }
+}
+
+/* Op 0 and its copy to gpu:1 lie on the critical path; op 2 beside it does not. */
+Test(trace, slices_say_whether_they_are_on_the_critical_path)
+{
+    static const tiny_op beside[] = {
+        {.device = 1}, {.device = 2, .input_count = 1, .input = {0}}, {.device = 0}};
+    emp_runtime    runtime = tiny_list_scheduling();
+    emp_sim_result r = {0};
+    json_t        *root = trace_of(beside, &runtime, false, &r);
+    size_t         i;
+    const json_t  *e;
+    int            critical = 0, others = 0;
+
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+    {
+        const json_t *flag = json_object_get(json_object_get(e, "args"), "critical");
+        if (flag == NULL) continue;
+        critical += json_is_true(flag);
+        others += json_is_false(flag);
+        if (json_is_false(flag))
+            cr_expect_str_eq(json_string_value(json_object_get(e, "name")), "op2");
+    }
+    cr_expect_eq(critical, 3);
+    cr_expect_eq(others, 1);
     json_decref(root);
 }
 
