@@ -13,36 +13,10 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
+#include "base/text/number.h"
+#include "base/text/units.h"
 
 enum { FOLDER_BYTES = 4096, NAMES_BYTES = 64 };
-
-struct parse_input {
-    argp_parser_t parser;
-    void         *args;
-    FILE         *nowhere;
-};
-
-/* argp adds "Try ... --help" to getopt's one sentence; that second line goes nowhere. */
-static error_t parse_quietly(int key, char *arg, struct argp_state *state)
-{
-    const struct parse_input *input = (const struct parse_input *)state->input;
-
-    if (key == ARGP_KEY_INIT && input->nowhere != NULL)
-        state->err_stream = input->nowhere;
-    state->input = input->args;
-    return input->parser(key, arg, state);
-}
-
-void cli_parse(const struct argp *argp, int argc, char **argv, void *args)
-{
-    struct argp        quiet = *argp;
-    struct parse_input input = {argp->parser, args, fopen("/dev/null", "w")};
-
-    quiet.parser = parse_quietly;
-    argp_err_exit_status = CLI_EXIT_USAGE;
-    if (argp_parse(&quiet, argc, argv, 0, NULL, &input) != 0) exit(CLI_EXIT_USAGE);
-    if (input.nowhere != NULL) fclose(input.nowhere);
-}
 
 static void print_sentence(const char *prefix, const char *format, va_list args)
 {
@@ -70,23 +44,12 @@ void cli_warn(const char *format, ...)
     va_end(args);
 }
 
-static bool read_integer(long long *value, const char *text, long long minimum,
-                         long long maximum)
-{
-    char *end = NULL;
-
-    errno = 0;
-    *value = strtoll(text, &end, 10);
-    return end != text && *end == '\0' && errno == 0 && *value >= minimum &&
-           *value <= maximum;
-}
-
 long long cli_integer(const char *option, const char *text, long long minimum,
                       long long maximum)
 {
-    long long value;
+    int64_t value;
 
-    if (!read_integer(&value, text, minimum, maximum)) {
+    if (!emp_units_parse_count(text, &value) || value < minimum || value > maximum) {
         cli_usage_error("--%s takes a whole number from %lld to %lld, not \"%s\"", option,
                         minimum, maximum, text);
     }
@@ -100,12 +63,12 @@ static int32_t parse_size(const char *text)
         int32_t     op_count;
     } sizes[] = {{"1k", 1000}, {"10k", 10000}, {"83k", 82944}, {"1M", 1000000}};
     const long long most = 10000000;
-    long long       value;
+    int64_t         value;
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (strcmp(sizes[i].name, text) == 0) return sizes[i].op_count;
     }
-    if (!read_integer(&value, text, 2, most)) {
+    if (!emp_units_parse_count(text, &value) || value < 2 || value > most) {
         cli_usage_error("--sizes takes 1k, 10k, 83k, 1M, or a whole number from 2 to "
                         "%lld, not \"%s\"",
                         most, text);
@@ -113,15 +76,31 @@ static int32_t parse_size(const char *text)
     return (int32_t)value;
 }
 
-double cli_positive(const char *option, const char *text)
+double cli_seconds(const char *option, const char *text)
 {
-    char  *end = NULL;
-    double value = strtod(text, &end);
+    double value;
 
-    if (end == text || *end != '\0' || !isfinite(value) || value <= 0) {
-        cli_usage_error("--%s takes a number above 0, not \"%s\"", option, text);
-    }
+    if (!emp_units_parse_duration(text, &value) || value <= 0)
+        cli_usage_error("--%s takes a time above 0, as 90, 1.5s, 2m or 1h, not \"%s\"",
+                        option, text);
     return value;
+}
+
+int64_t cli_mebibytes(const char *option, const char *text)
+{
+    const double most = 0x1p50;
+    char        *end = NULL;
+    double       value = emp_number_parse(text, &end);
+    bool         is_plain = end != text && *end == '\0';
+
+    value *= 0x1p20;
+    if (!is_plain && emp_units_parse(text, EMP_UNIT_BYTES, &value, NULL) != EMP_OK)
+        value = 0;
+    if (!(value >= 1 && value <= most))
+        cli_usage_error("--%s takes a size above 0, as 500 (MiB), 500 MB or 2 GiB, not "
+                        "\"%s\"",
+                        option, text);
+    return (int64_t)value;
 }
 
 emp_sheet_format cli_format(const char *text)

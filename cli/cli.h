@@ -13,46 +13,53 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/parse.h"
 #include "run/sheet/sheet.h"
 
-typedef struct {
-    const char *name;    /**< "place" */
+/** A command, or a group of commands: what lists of them and tests of all options read. */
+typedef struct cli_command {
+    const char *name;    /**< "place"; NULL ends a list */
     const char *summary; /**< one line for the list of commands */
-    emp_status (*run)(int argc, char **argv, emp_error *err);
+    emp_status (*run)(int argc, char **argv, emp_error *err); /**< NULL of a group */
+    const struct argp *argp; /**< its options; NULL of a group */
+    const struct cli_command
+        *group; /**< OPTIONAL. The commands of a group: "bench oracle" */
 } cli_command;
+
+/** All commands, in the order of listings. */
+extern const cli_command cli_commands[];
 
 enum { CLI_EXIT_INPUT = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_INTERRUPTED = 130 };
 
-emp_status cmd_workloads(int argc, char **argv, emp_error *err);
-emp_status cmd_machines(int argc, char **argv, emp_error *err);
-emp_status cmd_runtimes(int argc, char **argv, emp_error *err);
-emp_status cmd_methods(int argc, char **argv, emp_error *err);
-emp_status cmd_graph(int argc, char **argv, emp_error *err);
-emp_status cmd_simulate(int argc, char **argv, emp_error *err);
-emp_status cmd_place(int argc, char **argv, emp_error *err);
-emp_status cmd_train(int argc, char **argv, emp_error *err);
-emp_status cmd_record(int argc, char **argv, emp_error *err);
-emp_status cmd_bound(int argc, char **argv, emp_error *err);
-emp_status cmd_calibrate_check(int argc, char **argv, emp_error *err);
-emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err);
-emp_status cmd_calibrate(int argc, char **argv, emp_error *err);
-emp_status cmd_table(int argc, char **argv, emp_error *err);
-emp_status cmd_replay(int argc, char **argv, emp_error *err);
-emp_status cmd_validate(int argc, char **argv, emp_error *err);
-emp_status cmd_report(int argc, char **argv, emp_error *err);
-emp_status cmd_ablate(int argc, char **argv, emp_error *err);
-emp_status cmd_bench(int argc, char **argv, emp_error *err);
-emp_status cmd_bench_anomalies(int argc, char **argv, emp_error *err);
-emp_status cmd_bench_mechanisms(int argc, char **argv, emp_error *err);
-emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err);
-emp_status cmd_bench_placers(int argc, char **argv, emp_error *err);
-emp_status cmd_bench_policy(int argc, char **argv, emp_error *err);
-emp_status cmd_bench_search(int argc, char **argv, emp_error *err);
-emp_status cmd_bench_surrogate(int argc, char **argv, emp_error *err);
-
-/** Parses the options of a command into \a args, which its parser finds in state->input.
- * Prints help to standard output and exits 0 on --help; exits 2 on bad usage. */
-void cli_parse(const struct argp *argp, int argc, char **argv, void *args);
+#define EMP_CLI_COMMAND(name)                                                   \
+    emp_status               cmd_##name(int argc, char **argv, emp_error *err); \
+    extern const struct argp cmd_##name##_argp
+EMP_CLI_COMMAND(ablate);
+EMP_CLI_COMMAND(bench_anomalies);
+EMP_CLI_COMMAND(bench_mechanisms);
+EMP_CLI_COMMAND(bench_oracle);
+EMP_CLI_COMMAND(bench_placers);
+EMP_CLI_COMMAND(bench_policy);
+EMP_CLI_COMMAND(bench_search);
+EMP_CLI_COMMAND(bench_surrogate);
+EMP_CLI_COMMAND(bound);
+EMP_CLI_COMMAND(calibrate_check);
+EMP_CLI_COMMAND(calibrate_fit);
+EMP_CLI_COMMAND(calibrate_measure);
+EMP_CLI_COMMAND(graph);
+EMP_CLI_COMMAND(machines);
+EMP_CLI_COMMAND(methods);
+EMP_CLI_COMMAND(place);
+EMP_CLI_COMMAND(record);
+EMP_CLI_COMMAND(replay);
+EMP_CLI_COMMAND(report);
+EMP_CLI_COMMAND(runtimes);
+EMP_CLI_COMMAND(simulate);
+EMP_CLI_COMMAND(table);
+EMP_CLI_COMMAND(train);
+EMP_CLI_COMMAND(validate);
+EMP_CLI_COMMAND(workloads);
+#undef EMP_CLI_COMMAND
 
 /** Prints "emplace: <message>" and exits 2. */
 EMP_PRINTF_LIKE(1, 2) _Noreturn void cli_usage_error(const char *format, ...);
@@ -60,7 +67,8 @@ EMP_PRINTF_LIKE(1, 2) _Noreturn void cli_usage_error(const char *format, ...);
 /** Prints "emplace: warning: <message>" to standard error. */
 EMP_PRINTF_LIKE(1, 2) void cli_warn(const char *format, ...);
 
-/** The value of an option: a whole number in minimum..maximum; exits 2 otherwise. */
+/** The value of an option: a whole number in minimum..maximum, as 400, 10k, 2M or 1e6; exits 2
+ * otherwise. */
 long long cli_integer(const char *option, const char *text, long long minimum,
                       long long maximum);
 
@@ -68,8 +76,13 @@ long long cli_integer(const char *option, const char *text, long long minimum,
  * \return their number, 1 to \a most; exits 2 otherwise. */
 int32_t cli_sizes(const char *list, int32_t *sizes, int32_t most);
 
-/** The value of an option: a number above 0; exits 2 otherwise. */
-double cli_positive(const char *option, const char *text);
+/** The value of an option: a time above 0, in seconds or with a unit, as 90, 1.5s, 2m or 1h;
+ * exits 2 otherwise. \return seconds. */
+double cli_seconds(const char *option, const char *text);
+
+/** The value of an option: a size above 0, in MiB or with a unit, as 500 MB or 2 GiB; exits 2
+ * otherwise. \return bytes. */
+int64_t cli_mebibytes(const char *option, const char *text);
 
 /** The machine that --machine names: "k40" is machine k40x1; what names a machine or a file
  * stays. \return \a buffer. */
@@ -133,7 +146,8 @@ int cli_default_threads(void);
 /** A number, or null for NaN and infinity, which JSON lacks. */
 json_t *cli_json_number(double value);
 
-/** Prints one JSON object to standard output and releases it. NULL (no memory) fails. */
+/** Prints one JSON object to standard output and releases it. NULL (no memory) fails. For
+ * cli_print_object(), which commands call. */
 emp_status cli_print_json(json_t *object, emp_error *err);
 
 #endif /* EMP_CLI_CLI_H */

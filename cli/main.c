@@ -1,79 +1,115 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The one executable: finds the sub-command, runs it, prints its error once. */
 #include <gsl/gsl_errno.h>
-#include <gsl/gsl_version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "base/text/nearest.h"
 #include "cli/cli.h"
+#include "cli/terminal.h"
+#include "cli/version.h"
 #include "policy/nn/blas.h"
 #include "run/ranks/ranks.h"
 #include "run/sheet/manifest.h"
 #include "run/store/store.h"
 
-static const cli_command commands[] = {
-    {"table", "make a table of the paper beside ours", cmd_table},
-    {"ablate", "vary one choice of the planner at a time", cmd_ablate},
-    {"place", "look for a good placement", cmd_place},
-    {"train", "let a learner or a search look, with checkpoints", cmd_train},
-    {"simulate", "time one step under a placement", cmd_simulate},
-    {"bound", "times that no placement can beat", cmd_bound},
-    {"replay", "execute placements, beside what is predicted", cmd_replay},
-    {"validate", "how far predictions are from measurements", cmd_validate},
-    {"graph", "what a workload or graph file consists of", cmd_graph},
-    {"calibrate", "fit a machine's constants to published or measured times",
-     cmd_calibrate},
-    {"record", "what a recorded run found, and its learning curve", cmd_record},
-    {"report", "make a page from run records: curves, placement, ...", cmd_report},
-    {"bench", "compare placers; measure simulators, networks, mechanisms", cmd_bench},
-    {"workloads", "list the workload families and their parameters", cmd_workloads},
-    {"machines", "list the machines", cmd_machines},
-    {"runtimes", "list the runtime profiles", cmd_runtimes},
-    {"methods", "list the placement methods", cmd_methods},
-};
-enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+enum { NAME_BYTES = 64 };
+
+/* ---- help --------------------------------------------------------------------------- */
+
+static void list(const cli_command *commands)
+{
+    for (const cli_command *c = commands; c->name != NULL; c++)
+        cli_print_entry(c->name, 14, c->summary);
+}
 
 static void print_help(void)
 {
     printf("Usage: emplace COMMAND [OPTION...]\n"
            "Decides which device runs each op of a neural network's training graph.\n\n");
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        printf("  %-10s %s\n", commands[i].name, commands[i].summary);
-    }
-    printf("\n  emplace COMMAND --help       options and examples of a command\n"
+    list(cli_commands);
+    printf("\n  emplace help COMMAND           options and examples of a command\n"
            "  emplace --version [--verbose]  version, commit, libraries\n\n"
            "Exit status: 0 done, 1 bad input, 2 bad usage, 130 interrupted.\n");
 }
 
-/* Which matrix kernels run, and what was done about it. */
-static void print_blas(void)
+static void print_group_help(const cli_command *group)
 {
-    const char *mistaken = emp_blas_mistaken_core_name();
-
-    printf("OpenBLAS core %s (", emp_blas_core_name());
-    if (mistaken != NULL)
-        printf("set by this program: OpenBLAS took the CPU for %s)\n", mistaken);
-    else if (getenv("OPENBLAS_CORETYPE") != NULL)
-        printf("set by OPENBLAS_CORETYPE)\n");
-    else
-        printf("its own choice)\n");
+    printf("Usage: emplace %s COMMAND [OPTION...]\n%s.\n\n", group->name, group->summary);
+    list(group->group);
+    printf("\n  emplace help %s COMMAND  options and examples of a command\n",
+           group->name);
 }
 
-static void print_version(bool is_verbose)
-{
-    emp_manifest manifest = emp_manifest_get();
+/* ---- the command -------------------------------------------------------------------- */
 
-    printf("emplace %s (commit %.12s%s)\n", manifest.version, manifest.commit,
-           manifest.is_dirty ? ", modified" : "");
-    if (!is_verbose) return;
-    printf("GSL %s\n%s\n", gsl_version, emp_store_library_version());
-    print_blas();
-    printf("jansson %s\nzlib %s\n", JANSSON_VERSION, zlibVersion());
-    printf("MPI: %s\n",
-           emp_ranks_library() != NULL ? emp_ranks_library() : "not in this build");
+/* A command that words name: "place", or "bench oracle". */
+struct found {
+    const cli_command *command;
+    char               name[NAME_BYTES]; /* "emplace bench oracle" */
+    int                words;
+};
+
+static const cli_command *find(const cli_command *commands, const char *name,
+                               const char *word)
+{
+    emp_nearest near = emp_nearest_begin(word, strlen(word), "");
+    char        hint[EMP_NEAREST_BYTES];
+
+    for (const cli_command *c = commands; c->name != NULL; c++) {
+        if (strcmp(c->name, word) == 0) return c;
+        emp_nearest_offer(&near, c->name, strlen(c->name));
+    }
+    cli_usage_error("there is no command \"%s %s\"%s; %s --help lists them", name, word,
+                    emp_nearest_hint(&near, hint), name);
+}
+
+/* The command, or the group if no word follows it or an option does. */
+static struct found find_command(int argc, char **argv)
+{
+    struct found f = {.name = "emplace"};
+
+    for (const cli_command *level = cli_commands; level != NULL && f.words < argc;) {
+        const char *word = argv[f.words];
+        if (f.command != NULL && word[0] == '-') break;
+        f.command = find(level, f.name, word);
+        snprintf(f.name + strlen(f.name), sizeof f.name - strlen(f.name), " %s", word);
+        f.words++;
+        level = f.command->group;
+    }
+    return f;
+}
+
+static bool is_word(const char *word, const char *letter, const char *name)
+{
+    return strcmp(word, letter) == 0 || strcmp(word, name) == 0;
+}
+
+static void help(int argc, char **argv)
+{
+    struct found f = find_command(argc, argv);
+
+    if (f.words < argc) cli_usage_error("\"%s\" is one argument too many", argv[f.words]);
+    if (f.command == NULL)
+        print_help();
+    else if (f.command->group != NULL)
+        print_group_help(f.command);
+    else
+        cli_print_help(f.command->argp, f.name);
+}
+
+/* Of a group without a command: help, the version, or what is wrong. */
+static void answer_for_group(const struct found *f, int argc, char **argv)
+{
+    if (f->words < argc && is_word(argv[f->words], "-h", "--help"))
+        print_group_help(f->command);
+    else if (f->words < argc && is_word(argv[f->words], "-V", "--version"))
+        cli_print_version(false);
+    else
+        cli_usage_error("%s needs one of its commands; %s --help lists them", f->name,
+                        f->name);
 }
 
 static bool is_written(void) { return fflush(stdout) == 0 && !ferror(stdout); }
@@ -88,14 +124,12 @@ static void check_help(void)
     _exit(CLI_EXIT_INPUT);
 }
 
-static int run_command(const cli_command *command, int argc, char **argv)
+static int run_command(struct found *f, int argc, char **argv)
 {
-    char      name[64]; /* getopt's messages begin with it */
     emp_error err = {0};
 
-    snprintf(name, sizeof name, "emplace %s", command->name);
-    argv[0] = name;
-    emp_status st = command->run(argc, argv, &err);
+    argv[0] = f->name; /* messages begin with it */
+    emp_status st = f->command->run(argc, argv, &err);
     is_told = true;
     if (st == EMP_OK && !is_written()) {
         st = emp_error_set(&err, EMP_EIO, __FILE__, __LINE__,
@@ -119,20 +153,20 @@ int main(int argc, char **argv)
     atexit(check_help);
 
     if (argc < 2) cli_usage_error("no command; emplace --help lists them");
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-        print_help();
+    if (is_word(argv[1], "-h", "--help") || strcmp(argv[1], "help") == 0) {
+        help(argc - 2, argv + 2);
         return 0;
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        print_version(argc > 2 && strcmp(argv[2], "--verbose") == 0);
+    if (is_word(argv[1], "-V", "--version")) {
+        cli_print_version(argc > 2 && strcmp(argv[2], "--verbose") == 0);
         return 0;
     }
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) {
-            int code = run_command(&commands[i], argc - 1, argv + 1);
-            emp_ranks_leave(code != 0 && code != CLI_EXIT_INTERRUPTED);
-            return code;
-        }
+    struct found f = find_command(argc - 1, argv + 1);
+    if (f.command->group != NULL) {
+        answer_for_group(&f, argc - 1, argv + 1);
+        return 0;
     }
-    cli_usage_error("there is no command \"%s\"; emplace --help lists them", argv[1]);
+    int code = run_command(&f, argc - f.words, argv + f.words);
+    emp_ranks_leave(code != 0 && code != CLI_EXIT_INTERRUPTED);
+    return code;
 }

@@ -7,6 +7,7 @@
 
 #include "base/text/units.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/report_why.h"
 
 static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
@@ -161,14 +162,14 @@ static json_t *json_run(const emp_record *r, const emp_problem *problem,
 
 emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
                           const emp_sim_result *best, const emp_bounds *bounds,
-                          bool is_json, emp_error *err)
+                          emp_sheet_format format, emp_error *err)
 {
     emp_status   st = EMP_OK;
     emp_explain *why = NULL;
 
     EMP_TRY(cli_why_create(&why, problem, r->device_of_op, best, false, err));
-    if (is_json) {
-        EMP_TRY(cli_print_json(json_run(r, problem, best, why, bounds), err));
+    if (format != EMP_SHEET_TEXT) {
+        EMP_TRY(cli_print_object(json_run(r, problem, best, why, bounds), format, err));
     } else {
         printf("%s on %s by %s, seed %" PRIu64 ": %" PRId64 " evaluation%s%s\n",
                r->workload, r->machine, r->method, r->seed, r->evaluations,

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "run/sheet/sheet.h"
 #include "run/store/store.h"
 #include "sim/bounds/bounds.h"
 #include "sim/explain/explain.h"
@@ -21,10 +22,10 @@ json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *result
 void cli_report_print(const emp_problem *problem, const emp_sim_result *result,
                       const emp_explain *why, const emp_bounds *bounds);
 
-/** A run and its best placement, of which the oracle says \a best, as JSON or as lines. */
+/** A run and its best placement, of which the oracle says \a best, as \a format says. */
 emp_status cli_report_run(const emp_record *record, const emp_problem *problem,
                           const emp_sim_result *best, const emp_bounds *bounds,
-                          bool is_json, emp_error *err);
+                          emp_sheet_format format, emp_error *err);
 
 /** Every bound by its key, in seconds (null where the rules know none), lower_bound_s and
  * infeasible; NULL when memory is out. */

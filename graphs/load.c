@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text/nearest.h"
 #include "graphs/workloads/workloads.h"
 
 static const char *list_families(char *list, size_t size)
@@ -20,16 +21,23 @@ static const char *list_families(char *list, size_t size)
     return list;
 }
 
+static emp_status refuse_source(const char *source, emp_error *err)
+{
+    emp_nearest near = emp_nearest_begin(source, strcspn(source, ":"), "");
+    char        families[256], hint[EMP_NEAREST_BYTES];
+
+    emp_nearest_offer_list(&near, list_families(families, sizeof families));
+    return EMP_ERROR(EMP_EIO, "\"%s\" is neither a file nor a workload family%s (%s)",
+                     source, emp_nearest_hint(&near, hint), families);
+}
+
 static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
                              const char *source, emp_error *err)
 {
     emp_import_params params = emp_import_params_default();
-    char              families[256];
 
     if (emp_workload_is_spec(source)) return emp_workload_build(whole, source, err);
-    if (access(source, F_OK) != 0)
-        return EMP_ERROR(EMP_EIO, "\"%s\" is neither a file nor a workload family (%s)",
-                         source, list_families(families, sizeof families));
+    if (access(source, F_OK) != 0) return refuse_source(source, err);
     return emp_import_load_instance(whole, devices, source, &params, err);
 }
 

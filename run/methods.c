@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/nearest.h"
 #include "baselines/baselines.h"
 #include "policy/colocrl/colocrl.h"
 #include "policy/hdp/hdp.h"
@@ -35,18 +36,21 @@ bool emp_method_exists(const char *name) { return lookup(name) != NULL; }
 
 emp_status emp_method_find(const emp_method **method, const char *name, emp_error *err)
 {
-    char              names[256] = "";
+    char              names[256] = "", hint[EMP_NEAREST_BYTES];
     size_t            used = 0;
     const emp_method *other = NULL;
+    emp_nearest       near = emp_nearest_begin(name, strlen(name), "");
 
     *method = lookup(name);
     if (*method != NULL) return EMP_OK;
     for (int32_t i = 0; (other = emp_method_at(i)) != NULL && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                  i == 0 ? "" : ", ", other->name);
+        emp_nearest_offer(&near, other->name, strlen(other->name));
     }
     if (strcmp(name, "hdp-emplace") == 0) /* as a column of Table 1 was called */
         return EMP_ERROR(EMP_EINVAL,
                          "there is no method \"%s\" any more; it is method refine", name);
-    return EMP_ERROR(EMP_EINVAL, "there is no method \"%s\"; there are %s", name, names);
+    return EMP_ERROR(EMP_EINVAL, "there is no method \"%s\"%s; there are %s", name,
+                     emp_nearest_hint(&near, hint), names);
 }

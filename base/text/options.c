@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/nearest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 
@@ -121,6 +122,20 @@ static emp_status refuse_value(const emp_option_table *table, const emp_option *
                      text, wanted[option->kind], range, hint);
 }
 
+static emp_status refuse_name(const emp_option_table *table, const char *name,
+                              size_t length, emp_error *err)
+{
+    char        names[EMP_ERROR_MSG_BYTES], hint[EMP_NEAREST_BYTES];
+    emp_text    known = {names, sizeof names, 0};
+    emp_nearest near = emp_nearest_begin(name, length, "");
+
+    list_names(&known, table->list);
+    for (const emp_option *o = table->list; o->name != NULL; o++)
+        emp_nearest_offer(&near, o->name, strlen(o->name));
+    return EMP_ERROR(EMP_EINVAL, "%s has no option \"%.*s\"%s; it has %s", table->owner,
+                     (int)length, name, emp_nearest_hint(&near, hint), names);
+}
+
 /* One "name=value" of \a length characters. */
 static emp_status parse_one(void *values, const emp_option_table *table, const char *text,
                             size_t length, emp_error *err)
@@ -130,8 +145,6 @@ static emp_status parse_one(void *values, const emp_option_table *table, const c
     const char       *given = equals == NULL ? text + length : equals + 1;
     const size_t      given_length = (size_t)(text + length - given);
     const emp_option *o = table->list;
-    char              names[EMP_ERROR_MSG_BYTES];
-    emp_text          known = {names, sizeof names, 0};
     double            value;
 
     if (o == NULL)
@@ -141,9 +154,7 @@ static emp_status parse_one(void *values, const emp_option_table *table, const c
            (strlen(o->name) != name || memcmp(o->name, text, name) != 0))
         o++;
     if (o->name == NULL) {
-        list_names(&known, table->list);
-        return EMP_ERROR(EMP_EINVAL, "%s has no option \"%.*s\"; it has %s", table->owner,
-                         (int)name, text, names);
+        return refuse_name(table, text, name, err);
     }
     if (!read_value(&value, o, given, given_length))
         return refuse_value(table, o, given, given_length, err);
@@ -154,13 +165,18 @@ static emp_status parse_one(void *values, const emp_option_table *table, const c
 static emp_status find_preset(int32_t *index, const emp_option_table *table,
                               const char *preset, emp_error *err)
 {
+    char        hint[EMP_NEAREST_BYTES];
+    emp_nearest near;
+
     *index = preset == NULL ? 0 : emp_words_find(table->presets, preset, strlen(preset));
     if (*index >= 0) return EMP_OK;
+    near = emp_nearest_begin(preset, strlen(preset), "");
     if (table->presets == NULL)
         return EMP_ERROR(EMP_EINVAL, "%s has no presets, not \"%s\"", table->owner,
                          preset);
-    return EMP_ERROR(EMP_EINVAL, "%s has no preset \"%s\"; it has %s", table->owner,
-                     preset, table->presets);
+    emp_nearest_offer_list(&near, table->presets);
+    return EMP_ERROR(EMP_EINVAL, "%s has no preset \"%s\"%s; it has %s", table->owner,
+                     preset, emp_nearest_hint(&near, hint), table->presets);
 }
 
 emp_status emp_options_parse(void *values, const emp_option_table *table,

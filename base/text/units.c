@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "base/text/units.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,59 @@ emp_status emp_units_parse(const char *text, emp_unit unit, double *value, emp_e
                      example_of(unit));
 }
 
+/* The scale of a suffix in a table of texts and scales; 0 = there is none of that name. */
+static double find_scale(const struct symbol *table, size_t count, const char *text)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(table[i].text, text) == 0) return table[i].scale;
+    return 0.0;
+}
+
+static bool is_plain_number(const char *text)
+{
+    if (strpbrk(text, "xX") != NULL) return false; /* no hexadecimal ones */
+    return (*text >= '0' && *text <= '9') || *text == '-' || *text == '+' || *text == '.';
+}
+
+bool emp_units_parse_count(const char *text, int64_t *value)
+{
+    static const struct symbol suffixes[] = {{.text = "", .scale = 1.0},
+                                             {.text = "k", .scale = 1e3},
+                                             {.text = "K", .scale = 1e3},
+                                             {.text = "M", .scale = 1e6},
+                                             {.text = "G", .scale = 1e9}};
+    const double most = 0x1p53; /* every whole number below it is a double */
+    char        *end = NULL;
+
+    if (!is_plain_number(text)) return false;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    if (end != text && *end == '\0') return errno == 0;
+    double number = emp_number_parse(text, &end);
+    number *= find_scale(suffixes, sizeof suffixes / sizeof *suffixes, end);
+    number = fabs(number - round(number)) < 1e-9 * fabs(number) ? round(number) : number;
+    if (number == 0.0 || !(fabs(number) <= most) || number != floor(number)) return false;
+    *value = (int64_t)number;
+    return true;
+}
+
+bool emp_units_parse_duration(const char *text, double *seconds)
+{
+    static const struct symbol units[] = {
+        {.text = "", .scale = 1.0},     {.text = "ms", .scale = 1e-3},
+        {.text = "s", .scale = 1.0},    {.text = "m", .scale = 60.0},
+        {.text = "min", .scale = 60.0}, {.text = "h", .scale = 3600.0},
+        {.text = "d", .scale = 86400.0}};
+    char  *end = NULL;
+    double number = emp_number_parse(text, &end);
+
+    if (end == text || !is_plain_number(text)) return false;
+    while (*end == ' ') end++;
+    double scale = find_scale(units, sizeof units / sizeof *units, end);
+    *seconds = number * scale;
+    return scale > 0.0 && isfinite(*seconds);
+}
+
 const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -95,11 +149,23 @@ const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size)
 
 const char *emp_units_format_seconds(double seconds, char *buffer, size_t size)
 {
-    if (seconds >= 1.0)
+    if (seconds == 0.0)
+        snprintf(buffer, size, "0 s");
+    else if (seconds >= 1.0)
         snprintf(buffer, size, "%.3g s", seconds);
     else if (seconds >= 1e-3)
         snprintf(buffer, size, "%.3g ms", seconds * 1e3);
     else
         snprintf(buffer, size, "%.3g us", seconds * 1e6);
+    return buffer;
+}
+
+const char *emp_units_format_si(double value, const char *unit, char *buffer, size_t size)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+    int                      step = 0;
+
+    while (fabs(value) >= 999.5 && step < 6) value /= 1000.0, step++;
+    snprintf(buffer, size, "%.3g %s%s", value, prefixes[step], unit);
     return buffer;
 }

@@ -5,6 +5,7 @@
 #ifndef EMP_BASE_TEXT_UNITS_H
 #define EMP_BASE_TEXT_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,9 +25,20 @@ typedef enum {
 emp_status emp_units_parse(const char *text, emp_unit unit, double *value,
                            emp_error *err);
 
+/** Reads a whole number as people write it: 400, 10k, 2M, 3G (powers of 1000), 1e6, 1.5k.
+ * \return false if it is none, or too large to be exact. */
+bool emp_units_parse_count(const char *text, int64_t *value);
+
+/** Reads a time as people write it: seconds without a unit, or ms, s, m or min, h, d.
+ * \return false if it is none. */
+bool emp_units_parse_duration(const char *text, double *seconds);
+
 /** Writes e.g. "10.6 GiB" (binary prefixes) into \a buffer and returns it. */
 const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size);
 /** Writes e.g. "1.57 s", "149 ms", "12.3 us" into \a buffer and returns it. */
 const char *emp_units_format_seconds(double seconds, char *buffer, size_t size);
+/** Writes three digits with a prefix that people read: "26 TFLOP", "12.8 GB/s". Returns \a buffer. */
+const char *emp_units_format_si(double value, const char *unit, char *buffer,
+                                size_t size);
 
 #endif /* EMP_BASE_TEXT_UNITS_H */

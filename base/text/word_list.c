@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/nearest.h"
+
 bool emp_word_list_has(const char *list, const char *word)
 {
     size_t length = strlen(word);
@@ -60,6 +62,17 @@ static void list_keys(char *text, size_t size, key_function *key, const void *co
     }
 }
 
+static emp_nearest nearest_key(const char *word, size_t length, key_function *key,
+                               const void *context)
+{
+    emp_nearest near = emp_nearest_begin(word, length, "");
+    const char *name;
+
+    for (int32_t i = 0; (name = key(context, i)) != NULL; i++)
+        emp_nearest_offer(&near, name, strlen(name));
+    return near;
+}
+
 emp_status emp_word_list_check(const char *list, const char *what,
                                const char *(*key)(const void *context, int32_t i),
                                const void *context, emp_error *err)
@@ -68,9 +81,11 @@ emp_status emp_word_list_check(const char *list, const char *what,
         size_t length = strcspn(at, ",");
         if (!is_key(at, length, key, context)) {
             char known[256];
+            char hint[EMP_NEAREST_BYTES];
             list_keys(known, sizeof known, key, context);
-            return EMP_ERROR(EMP_EINVAL, "%s \"%.*s\"; it has %s", what, (int)length, at,
-                             known);
+            emp_nearest near = nearest_key(at, length, key, context);
+            return EMP_ERROR(EMP_EINVAL, "%s \"%.*s\"%s; it has %s", what, (int)length,
+                             at, emp_nearest_hint(&near, hint), known);
         }
         at = at[length] == ',' ? at + length + 1 : NULL;
     }

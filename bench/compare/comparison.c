@@ -250,7 +250,7 @@ static void describe(emp_comparison *c, const emp_comparison_params *p)
 
     emp_text_add(&command, "scripts/emplace bench placers");
     if (p->tasks != NULL) emp_text_add(&command, " --tasks %s", p->tasks);
-    if (p->rows != NULL) emp_text_add(&command, " --workloads %s", p->rows);
+    if (p->rows != NULL) emp_text_add(&command, " --rows %s", p->rows);
     if (p->methods != NULL) emp_text_add(&command, " --methods %s", p->methods);
     describe_budgets(&command, c, EMP_BY_EVALUATIONS);
     describe_budgets(&command, c, EMP_BY_CLOCK);

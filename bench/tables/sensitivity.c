@@ -54,7 +54,7 @@ static const emp_task rows[] = {
 };
 
 const emp_paper_table emp_paper_sensitivity = {
-    .name = "1 --sensitivity",
+    .name = "1 --other-sizes",
     .title =
         "Table 1 under other sizes. Seconds per training step: ours, simulated, beside "
         "the paper's.",

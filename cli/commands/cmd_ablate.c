@@ -5,6 +5,7 @@
 
 #include "bench/tables/ablation.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/options/jobs_options.h"
 
 enum { KEY_ARMS = 256, KEY_FULL };
@@ -27,7 +28,6 @@ static const struct argp_option options[] = {
      0},
     {"full", KEY_FULL, NULL, 0, "All evaluations and seeds, not those of a first study",
      0},
-    {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
     {0},
 };
 
@@ -66,10 +66,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &args->run;
+        state->child_inputs[1] = &args->format;
+        return 0;
     case KEY_ARMS: args->arms = arg; return 0;
     case KEY_FULL: args->is_full = true; return 0;
-    case 'f': args->format = cli_format(arg); return 0;
     case ARGP_KEY_ARG: parse_study(args, arg); return 0;
     case ARGP_KEY_END:
         if (args->study == NULL)
@@ -79,16 +81,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static const struct argp_child children[] = {
+    {&cli_jobs_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_ablate_argp = {options, parse, "STUDY", doc, children, NULL, NULL};
+
 emp_status cmd_ablate(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, "STUDY", doc, children, NULL, NULL};
-    emp_status              st = EMP_OK, made = EMP_OK;
-    emp_ablation_table     *table = NULL;
-    cli_run_report          report;
-    struct args             args = {.run = cli_jobs_options_default()};
+    emp_status          st = EMP_OK, made = EMP_OK;
+    emp_ablation_table *table = NULL;
+    cli_run_report      report;
+    struct args         args = {.run = cli_jobs_options_default()};
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_ablate_argp, argc, argv, &args);
     const cli_jobs_options *run = &args.run;
     emp_ablation_params     params = {.rows = run->rows,
                                       .arms = args.arms,

@@ -4,6 +4,7 @@
 
 #include "base/text/units.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/options/inputs.h"
 #include "cli/report.h"
 
@@ -23,7 +24,7 @@ static const char doc[] =
     "below:\nno placement that fits in memory takes less. docs/bounds.md proves it.\v"
     "  emplace bound nmt:layers=2 --machine k40x2\n"
     "  emplace bound inception_v3 --machine k40x2 --effort 3\n"
-    "  emplace bound inception_v3 --machine k40x2 --runtime ideal --json";
+    "  emplace bound inception_v3 --machine k40x2 --runtime ideal --format json";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -46,21 +47,22 @@ static void print_bound(const char *key, emp_time_ns ns, const char *text)
     printf("%-12s %-12s %s\n", key, value, text);
 }
 
+static const struct argp_child children[] = {{&cli_task_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_bound_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
+
 emp_status cmd_bound(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_task_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
-    struct args             args = {.effort = EMP_BOUNDS_EFFORT};
-    emp_status              st = EMP_OK;
-    cli_inputs              inputs = {0};
-    emp_bounds              bounds;
+    struct args args = {.effort = EMP_BOUNDS_EFFORT};
+    emp_status  st = EMP_OK;
+    cli_inputs  inputs = {0};
+    emp_bounds  bounds;
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_bound_argp, argc, argv, &args);
     EMP_TRY(cli_inputs_load(&inputs, args.task.spec, args.task.machine, args.task.runtime,
                             err));
     EMP_TRY(emp_bounds_compute(&bounds, inputs.problem, args.effort, err));
-    if (args.task.is_json) {
-        EMP_TRY(cli_print_json(cli_bounds_json(&bounds), err));
+    if (args.task.format != EMP_SHEET_TEXT) {
+        EMP_TRY(cli_print_object(cli_bounds_json(&bounds), args.task.format, err));
         goto cleanup;
     }
     printf("%s on %s, runtime %s\n", args.task.spec, inputs.machine->name,

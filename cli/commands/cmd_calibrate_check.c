@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "bench/anchors/check.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 
 enum { KEY_ANCHORS = 256 };
 
@@ -24,8 +25,7 @@ static const struct argp_option options[] = {
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
     {"anchors", KEY_ANCHORS, "DIR", 0,
      "Folder of tables *.tsv (default: that of the data folder)", 0},
-    {"format", 'f', "FORMAT", 0, "text, md, csv or json", 0},
-    {"threads", 't', "T", 0, "Threads; results do not depend on it", 0},
+    {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
     {0},
 };
 
@@ -40,10 +40,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *a = (struct args *)state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->format; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
     case KEY_ANCHORS: a->anchors = arg; return 0;
-    case 'f': a->format = cli_format(arg); return 0;
     case 't': a->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
     case ARGP_KEY_ARG: cli_usage_error("unexpected \"%s\"", arg);
     case ARGP_KEY_END:
@@ -72,9 +72,12 @@ static emp_status load(const struct args *a, emp_machine **machine, emp_runtime 
     return emp_anchors_load(anchors, a->anchors != NULL ? a->anchors : folder, err);
 }
 
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_calibrate_check_argp = {options,  parse, NULL, doc,
+                                                           children, NULL,  NULL};
+
 emp_status cmd_calibrate_check(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
     struct args       a = {.runtime = "tf-r1.3", .threads = cli_default_threads()};
     emp_status        st = EMP_OK;
     emp_machine      *machine = NULL;
@@ -83,7 +86,7 @@ emp_status cmd_calibrate_check(int argc, char **argv, emp_error *err)
     emp_anchor_times *times = NULL;
     emp_sheet         sheets[EMP_ANCHOR_SHEETS] = {0};
 
-    cli_parse(&argp, argc, argv, &a);
+    cli_parse(&cmd_calibrate_check_argp, argc, argv, &a);
     EMP_TRY(load(&a, &machine, &runtime, &anchors, err));
     EMP_TRY(EMP_ALLOC(times, (size_t)anchors.count));
     EMP_TRY(emp_anchors_predict(times, &anchors, &runtime, a.threads, err));

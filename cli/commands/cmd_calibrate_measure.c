@@ -10,6 +10,7 @@
 #include "base/text/csv.h"
 #include "bench/calibrate/measure.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/options/replay_options.h"
 #include "cli/options/replay_runner.h"
 #include "cli/progress.h"
@@ -21,27 +22,26 @@ enum { DIGITS = 4, MIB = 1 << 20 };
 
 static const int64_t usual_cache_bytes = MIB; /* where the system does not say */
 
-enum { KEY_CSV = 256, KEY_MEASURED };
+enum { KEY_MEASURED = 256 };
 
 struct args {
     const char        *machine, *runtime, *out, *measured;
     cli_replay_options replay;
     int32_t            threads;
-    bool               is_json, is_csv;
+    emp_sheet_format   format;
 };
 
 static const struct argp_option options[] = {
-    {"backend", 'B', "cpu", 0, "What is measured: groups of this computer's cores", 0},
+    {"backend", 'B', "NAME", 0, "What is measured: cpu, groups of this computer's cores",
+     0},
     {"machine", 'm', "NAME|FILE", 0,
      "How many groups there are, and where the fit starts (default cpu2)", 0},
     {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu)", 0},
-    {"out", 'o', "FILE.yaml", 0,
-     "Write a machine file, its models in models/ beside it, and FILE-runtime.yaml", 0},
-    {"measured", KEY_MEASURED, "FILE.csv", 0,
-     "Fit to what an earlier --csv has measured, and measure nothing", 0},
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
-    {"csv", KEY_CSV, NULL, 0, "Print CSV, a line a benchmark", 0},
-    {"threads", 't', "T", 0, "Threads of the fit; results do not depend on it", 0},
+    {"out", 'o', "FILE", 0,
+     "Write a machine file (.yaml), its models in models/ beside it, and its runtime", 0},
+    {"measured", KEY_MEASURED, "FILE", 0,
+     "Fit to what an earlier --format csv has measured, and measure nothing", 0},
+    {"threads", 't', "N", 0, "Threads of the fit; results do not depend on it", 0},
     {0},
 };
 
@@ -50,7 +50,8 @@ static const char doc[] =
     "ops and copies, and fit a machine's constants to that.\v"
     "Benchmarks are small steps that the replay engine executes. Let nothing else run "
     "meanwhile.\n\n"
-    "  emplace calibrate measure --backend cpu -o mine.yaml --csv > mine-benchmarks.csv\n"
+    "  emplace calibrate measure --backend cpu -o mine.yaml --format csv > "
+    "mine-benchmarks.csv\n"
     "  emplace calibrate measure --measured mine-benchmarks.csv -o other.yaml\n"
     "  emplace replay expert --workload nmt:units=128 -m mine.yaml -r mine-runtime.yaml";
 
@@ -59,19 +60,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *a = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->replay;
+        state->child_inputs[1] = &a->format;
+        return 0;
     case 'B': a->replay.backend = arg; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
     case 'o': a->out = arg; return 0;
     case KEY_MEASURED: a->measured = arg; return 0;
-    case KEY_CSV: a->is_csv = true; return 0;
-    case 'j': a->is_json = true; return 0;
     case 't': a->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
     case ARGP_KEY_ARG: cli_usage_error("unexpected \"%s\"", arg);
-    case ARGP_KEY_END:
-        if (a->is_json && a->is_csv) cli_usage_error("--json or --csv, not both");
-        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -256,25 +255,22 @@ static void tabulate_benchmarks(emp_sheet *s, const emp_measurement *m,
 /* \a m: NULL where there is no fit. */
 static emp_status print(const emp_measurement *m, const struct bench *b, emp_error *err)
 {
-    emp_sheet constants, benchmarks;
-    bool      is_json = b->args->is_json, is_csv = b->args->is_csv;
+    emp_sheet        constants, benchmarks;
+    emp_sheet_format format = b->args->format;
 
     tabulate_constants(&constants, m);
     tabulate_benchmarks(&benchmarks, m, b);
     constants.next = &benchmarks;
-    if (is_json)
+    if (format == EMP_SHEET_JSON)
         emp_sheet_set_facts(
             &benchmarks,
             json_pack("{s:s, s:o, s:o, s:o}", "products", b->products, "converged",
                       m != NULL ? json_boolean(m->fit.has_converged) : json_null(),
                       "mean_off", cli_json_number(m != NULL ? mean_off(m) : NAN),
                       "constants", emp_sheet_rows(&constants)));
-    emp_status st =
-        emp_sheet_print(stdout, is_json || is_csv || m == NULL ? &benchmarks : &constants,
-                        is_json  ? EMP_SHEET_JSON
-                        : is_csv ? EMP_SHEET_CSV
-                                 : EMP_SHEET_TEXT,
-                        err);
+    emp_status st = emp_sheet_print(
+        stdout, m != NULL && cli_format_is_for_people(format) ? &constants : &benchmarks,
+        format, err);
     emp_sheet_clear(&benchmarks);
     emp_sheet_clear(&constants);
     return st;
@@ -354,20 +350,23 @@ cleanup:
     return st;
 }
 
+static const struct argp_child children[] = {
+    {&cli_replay_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_calibrate_measure_argp = {options,  parse, NULL, doc,
+                                                children, NULL,  NULL};
+
 emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, NULL, doc, children, NULL, NULL};
-    struct args             args = {.machine = "cpu2",
-                                    .runtime = "replay-cpu",
-                                    .replay = cli_replay_options_default(),
-                                    .threads = cli_default_threads()};
-    emp_status              st = EMP_OK;
-    emp_measurement        *m = NULL;
-    struct bench           *b = NULL;
+    struct args      args = {.machine = "cpu2",
+                             .runtime = "replay-cpu",
+                             .replay = cli_replay_options_default(),
+                             .threads = cli_default_threads()};
+    emp_status       st = EMP_OK;
+    emp_measurement *m = NULL;
+    struct bench    *b = NULL;
 
     args.replay.options.steps = 9;
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_calibrate_measure_argp, argc, argv, &args);
     EMP_TRY(check(&args, err));
     EMP_TRY(EMP_ALLOC(b, 1));
     b->args = &args;

@@ -9,14 +9,16 @@
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/commands/graph_output.h"
+#include "cli/format.h"
 #include "cli/options/inputs.h"
 
 enum { SHOWN_TYPES = 20 };
 
 struct args {
-    const char *spec, *machine, *runtime;
-    const char *out; /**< file, or NULL */
-    bool        is_json, is_forced;
+    const char      *spec, *machine, *runtime;
+    const char      *out; /**< file, or NULL */
+    bool             is_forced;
+    emp_sheet_format format;
 };
 
 struct type_count {
@@ -26,7 +28,6 @@ struct type_count {
 };
 
 static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
     {"out", 'o', "FILE", 0,
      "Write the ops and edges of a step: FILE.json, or FILE.csv and FILE.edges.csv", 0},
     {"machine", 'm', "NAME|FILE", 0,
@@ -42,7 +43,7 @@ static const char doc[] =
     "SPEC is a workload spec or the path of a graph file (.pb, .pb.gz, .pbtxt,\n"
     ".meta, saved_model.pb), or a benchmark instance (.json, graph.txt):\n"
     "  emplace graph nmt:layers=4\n"
-    "  emplace graph model.pb.gz --json\n"
+    "  emplace graph model.pb.gz --format json\n"
     "  emplace graph nmt:layers=4 --machine k40x4 --out nmt.json\n"
     "  emplace graph model.pb --out model.csv      # and model.edges.csv\n"
     "docs/formats.md says what is in these files.";
@@ -64,7 +65,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case 'j': args->is_json = true; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case 'o': args->out = arg; return 0;
     case 'm': args->machine = arg; return 0;
     case 'r': args->runtime = arg; return 0;
@@ -129,18 +130,22 @@ static json_t *json_graph(const emp_graph *graph, const struct type_count *count
                      "op_types", json_types(counts, graph->type_count, false));
 }
 
+static const char *plural(int64_t count) { return count == 1 ? "" : "s"; }
+
 static void print_graph(const char *title, const emp_graph *graph,
                         const struct type_count *counts)
 {
-    printf("%s: %d ops of %d types, %d data edges, %d control edges\n", title,
-           graph->op_count, graph->type_count, graph->edge_count,
-           graph->control_edge_count);
+    printf("%s: %d op%s of %d type%s, %d data edge%s, %d control edge%s\n", title,
+           graph->op_count, plural(graph->op_count), graph->type_count,
+           plural(graph->type_count), graph->edge_count, plural(graph->edge_count),
+           graph->control_edge_count, plural(graph->control_edge_count));
     for (int32_t i = 0; i < graph->type_count && i < SHOWN_TYPES; i++) {
         printf("  %7d %s%s\n", counts[i].count, counts[i].name,
                counts[i].is_unknown ? " (unknown)" : "");
     }
     if (graph->type_count > SHOWN_TYPES) {
-        printf("          and %d more types\n", graph->type_count - SHOWN_TYPES);
+        int32_t rest = graph->type_count - SHOWN_TYPES;
+        printf("          and %d more type%s\n", rest, plural(rest));
     }
 }
 
@@ -186,23 +191,25 @@ static emp_status write_output(const struct args *args, const cli_inputs *inputs
     return args->out == NULL ? EMP_OK : cli_graph_output_write(&output, err);
 }
 
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_graph_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
+
 emp_status cmd_graph(int argc, char **argv, emp_error *err)
 {
-    const struct argp  argp = {options, parse, "SPEC", doc, NULL, NULL, NULL};
     emp_status         st = EMP_OK;
     struct args        args = {0};
     cli_inputs         inputs = {0};
     struct type_count *whole = NULL, *step = NULL;
-    char               size[32];
+    char               size[32], flops[32];
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_graph_argp, argc, argv, &args);
     EMP_TRY(check_files(&args, err));
     EMP_TRY(load(&inputs, &args, err));
     EMP_TRY(write_output(&args, &inputs, err));
     EMP_TRY(count_types(&whole, inputs.whole, err));
     EMP_TRY(count_types(&step, inputs.step, err));
-    if (args.is_json) {
-        EMP_TRY(cli_print_json(
+    if (args.format != EMP_SHEET_TEXT) {
+        EMP_TRY(cli_print_object(
             json_pack("{s:s, s:o, s:o, s:f, s:I, s:I, s:o}", "spec", args.spec, "whole",
                       json_graph(inputs.whole, whole), "step",
                       json_graph(inputs.step, step), "flops", inputs.step->flops,
@@ -210,7 +217,7 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
                       "parameter_bytes", (json_int_t)inputs.whole->parameter_bytes,
                       "unknown_op_types",
                       json_types(whole, inputs.whole->type_count, true)),
-            err));
+            args.format, err));
     } else {
         print_graph("whole graph", inputs.whole, whole);
         print_graph("step graph", inputs.step, step);
@@ -218,8 +225,9 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
             print_stated_facts(inputs.step);
         else
             printf(
-                "A step does %.4g GFLOP with %" PRId64 " parameters (%s).\n",
-                inputs.step->flops * 1e-9, inputs.whole->parameter_count,
+                "A step does %s with %" PRId64 " parameter%s (%s).\n",
+                emp_units_format_si(inputs.step->flops, "FLOP", flops, sizeof flops),
+                inputs.whole->parameter_count, plural(inputs.whole->parameter_count),
                 emp_units_format_bytes(inputs.whole->parameter_bytes, size, sizeof size));
     }
 

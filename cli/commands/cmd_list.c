@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace workloads | machines | runtimes | methods: what there is. */
+/* emplace workloads | machines | runtimes | methods: what there is, or one of them. */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/text.h"
+#include "base/text/nearest.h"
+#include "base/text/units.h"
 #include "cli/cli.h"
+#include "cli/commands/option_table.h"
+#include "cli/format.h"
+#include "cli/terminal.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"
 #include "sim/machine/machine.h"
+#include "sim/runtime/runtime.h"
+
+enum { COLUMN = 17 };
 
 struct args {
-    bool is_json;
-};
-
-static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
-    {0},
+    const char      *name; /* the only one that is wanted, or NULL */
+    emp_sheet_format format;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -24,276 +28,392 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case 'j': args->is_json = true; return 0;
-    case ARGP_KEY_ARG: cli_usage_error("this command takes no argument \"%s\"", arg);
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
+    case ARGP_KEY_ARG:
+        if (args->name != NULL) cli_usage_error("one NAME only, not also \"%s\"", arg);
+        args->name = arg;
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static bool wants_json(int argc, char **argv, const char *doc)
-{
-    const struct argp argp = {.options = options, .parser = parse, .doc = doc};
-    struct args       args = {false};
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
 
-    cli_parse(&argp, argc, argv, &args);
-    return args.is_json;
+/* ---- lists ---------------------------------------------------------------------------- */
+
+/* A line a thing; an object of all in JSON. */
+struct listing {
+    emp_sheet_format format;
+    json_t          *object; /* of JSON */
+    emp_sheet        sheet;  /* of Markdown and CSV */
+};
+
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("name", "name", EMP_SHEET_WORD),
+    EMP_COLUMN("description", "description", EMP_SHEET_WORD)};
+
+static void list_begin(struct listing *l, emp_sheet_format format)
+{
+    *l = (struct listing){.format = format, .object = json_object()};
+    EMP_SHEET_INIT(&l->sheet, columns);
 }
 
-/* Prints the object, if text is not wanted, and gives it up. */
-static emp_status print_object(json_t **object, emp_error *err)
+/* Takes over the object. */
+static void list_add(struct listing *l, const char *name, const char *text,
+                     json_t *object)
 {
-    json_t *printed = *object;
-
-    *object = NULL;
-    return printed != NULL ? cli_print_json(printed, err) : EMP_OK;
-}
-
-/* ---- tables of options ---------------------------------------------------------------- */
-
-/* The default; of presets that differ, both: "256/12". */
-static void write_defaults(char text[2 * EMP_OPTION_TEXT_BYTES], const emp_option *option,
-                           const char *presets)
-{
-    emp_text line = {text, 2 * EMP_OPTION_TEXT_BYTES, 0};
-    char     value[EMP_OPTION_TEXT_BYTES];
-    size_t   length;
-
-    for (int32_t i = 0; i == 0 || emp_words_at(presets, i, &length) != NULL; i++) {
-        if (i > 0 && emp_option_default(option, i) == emp_option_default(option, 0))
-            continue;
-        emp_option_write_default(value, option, i);
-        emp_text_add(&line, "%s%s", i == 0 ? "" : "/", value);
-    }
-}
-
-static void print_options(const emp_option *list, const char *presets)
-{
-    char defaults[2 * EMP_OPTION_TEXT_BYTES], range[EMP_OPTION_TEXT_BYTES];
-
-    for (const emp_option *o = list; o != NULL && o->name != NULL; o++) {
-        write_defaults(defaults, o, presets);
-        emp_option_write_range(range, o);
-        printf("  %-20s %13s  %s (%s)\n", o->name, defaults, o->help, range);
-    }
-}
-
-static json_t *json_words(const char *words)
-{
-    json_t     *array = json_array();
-    size_t      length;
-    const char *word;
-
-    for (int32_t i = 0; (word = emp_words_at(words, i, &length)) != NULL; i++)
-        json_array_append_new(array, json_stringn(word, length));
-    return array;
-}
-
-/* A value of the option. */
-static json_t *json_value(const emp_option *option, double value)
-{
-    size_t      length = 0;
-    const char *word;
-
-    switch (option->kind) {
-    case EMP_OPTION_BOOL: return json_boolean(value != 0.0);
-    case EMP_OPTION_INTEGER: return json_integer((json_int_t)value);
-    case EMP_OPTION_REAL: return json_real(value);
-    case EMP_OPTION_WORD: break;
-    }
-    word = emp_words_at(option->words, (int32_t)value, &length);
-    return json_stringn(word, length);
-}
-
-/* With presets the default is an object of one for each. */
-static json_t *json_option(const emp_option *option, const char *presets)
-{
-    json_t     *object = json_object(), *defaults = json_object();
-    size_t      length;
-    const char *preset;
-
-    for (int32_t i = 0; (preset = emp_words_at(presets, i, &length)) != NULL; i++)
-        json_object_setn_new(defaults, preset, length,
-                             json_value(option, emp_option_default(option, i)));
-    if (presets == NULL)
-        json_object_set_new(object, "default",
-                            json_value(option, emp_option_default(option, 0)));
+    json_object_set_new(l->object, name, object);
+    if (l->format == EMP_SHEET_TEXT)
+        cli_print_entry(name, COLUMN, text);
     else
-        json_object_set(object, "default", defaults);
-    json_decref(defaults);
-    if (option->kind == EMP_OPTION_WORD) {
-        json_object_set_new(object, "choices", json_words(option->words));
-    } else if (option->kind != EMP_OPTION_BOOL) {
-        json_object_set_new(object, "minimum", json_value(option, option->low));
-        json_object_set_new(object, "maximum", json_value(option, option->high));
-    }
-    json_object_set_new(object, "help", json_string(option->help));
-    return object;
+        EMP_SHEET_ADD(&l->sheet, EMP_V(name), EMP_V(text));
 }
 
-static json_t *json_options(const emp_option *list, const char *presets)
+static emp_status list_end(struct listing *l, emp_error *err)
 {
-    json_t *object = json_object();
+    emp_status st = EMP_OK;
 
-    for (const emp_option *o = list; o != NULL && o->name != NULL; o++)
-        json_object_set_new(object, o->name, json_option(o, presets));
-    return object;
+    if (l->format == EMP_SHEET_JSON)
+        st = cli_print_json(json_incref(l->object), err);
+    else if (l->format != EMP_SHEET_TEXT)
+        st = emp_sheet_print(stdout, &l->sheet, l->format, err);
+    json_decref(l->object);
+    emp_sheet_clear(&l->sheet);
+    return st;
 }
 
-/* ---- workloads --- */
+/* The last line of a list for people. */
+static void print_more(emp_sheet_format format, const char *command)
+{
+    if (format == EMP_SHEET_TEXT) printf("emplace %s NAME tells more of one.\n", command);
+}
+
+/* One of them, which is an object of a list of one in JSON. Takes over the object. */
+static emp_status print_one(const char *name, json_t *object, emp_sheet_format format,
+                            emp_error *err)
+{
+    if (format != EMP_SHEET_JSON) return cli_print_object(object, format, err);
+    json_t *list = json_object();
+    json_object_set_new(list, name, object);
+    return cli_print_json(list, err);
+}
+
+/* ---- workloads ------------------------------------------------------------------------- */
+
+static const char workloads_doc[] =
+    "List the workload families, or one family's parameters with defaults.\v"
+    "A spec is a family with any of its parameters.\n\n"
+    "  emplace workloads nmt\n"
+    "  emplace graph nmt:layers=4,batch=32";
+const struct argp cmd_workloads_argp = {NULL,     parse, "[NAME]", workloads_doc,
+                                        children, NULL,  NULL};
+
+static json_t *json_workload(const emp_workload *w)
+{
+    return json_pack("{s:s, s:o}", "description", w->description, "params",
+                     cli_json_option_table(w->params, NULL));
+}
+
+static emp_status find_workload(const emp_workload **found, const char *name,
+                                emp_error *err)
+{
+    int32_t             count = 0;
+    const emp_workload *table = emp_workload_table(&count);
+    emp_nearest         near = emp_nearest_begin(name, strlen(name), "");
+    char                hint[EMP_NEAREST_BYTES];
+
+    for (const emp_workload *w = table; w < table + count; w++) {
+        if (strcmp(w->name, name) == 0) {
+            *found = w;
+            return EMP_OK;
+        }
+        emp_nearest_offer(&near, w->name, strlen(w->name));
+    }
+    return EMP_ERROR(EMP_EINVAL,
+                     "there is no workload \"%s\"%s; emplace workloads lists them", name,
+                     emp_nearest_hint(&near, hint));
+}
+
+static emp_status print_workload(const struct args *args, emp_error *err)
+{
+    const emp_workload *w = NULL;
+
+    EMP_CHECK(find_workload(&w, args->name, err));
+    if (args->format != EMP_SHEET_TEXT)
+        return print_one(w->name, json_workload(w), args->format, err);
+    printf("%s: %s\n", w->name, w->description);
+    cli_print_option_table(w->params, NULL);
+    return EMP_OK;
+}
 
 emp_status cmd_workloads(int argc, char **argv, emp_error *err)
 {
-    bool is_json =
-        wants_json(argc, argv,
-                   "List the workload families, their parameters and defaults.\v"
-                   "A spec is a family with any of its parameters:\n"
-                   "  emplace graph nmt:layers=4,batch=32");
+    struct args         args = {0};
+    struct listing      list;
     int32_t             count = 0;
     const emp_workload *table = emp_workload_table(&count);
-    json_t             *object = is_json ? json_object() : NULL;
 
-    for (const emp_workload *w = table; w < table + count; w++) {
-        if (is_json) {
-            json_object_set_new(object, w->name,
-                                json_pack("{s:s, s:o}", "description", w->description,
-                                          "params", json_options(w->params, NULL)));
-        } else {
-            printf("%s: %s\n", w->name, w->description);
-            print_options(w->params, NULL);
-        }
+    cli_parse(&cmd_workloads_argp, argc, argv, &args);
+    if (args.name != NULL) return print_workload(&args, err);
+    list_begin(&list, args.format);
+    for (const emp_workload *w = table; w < table + count; w++)
+        list_add(&list, w->name, w->description, json_workload(w));
+    print_more(args.format, "workloads");
+    return list_end(&list, err);
+}
+
+/* ---- machines -------------------------------------------------------------------------- */
+
+static const char machines_doc[] =
+    "List the machines that come with the program, or one machine's devices and links.\v"
+    "Every --machine option also takes the path of a YAML file.\n\n"
+    "  emplace machines k40x2\n"
+    "  emplace simulate rnnlm --machine ./mine.yaml --placement gpu";
+const struct argp cmd_machines_argp = {NULL,     parse, "[NAME|FILE]", machines_doc,
+                                       children, NULL,  NULL};
+
+static json_t *json_devices(const emp_machine *m)
+{
+    json_t *devices = json_object();
+
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        const emp_device *device = &m->device[d];
+        json_object_set_new(devices, device->name,
+                            json_pack("{s:s, s:I, s:f, s:f}", "kind",
+                                      device->kind == EMP_DEVICE_GPU ? "gpu" : "cpu",
+                                      "memory_bytes", (json_int_t)device->memory_bytes,
+                                      "peak_flops_per_s", device->peak_flops_per_s,
+                                      "memory_bytes_per_s", device->memory_bytes_per_s));
     }
-    return print_object(&object, err);
+    return devices;
+}
+
+static json_t *json_links(const emp_machine *m)
+{
+    json_t *links = json_object();
+
+    for (int32_t i = 0; i < m->link_count; i++)
+        json_object_set_new(links, m->link[i].name,
+                            json_pack("{s:f, s:f}", "bytes_per_s", m->link[i].bytes_per_s,
+                                      "latency_s", m->link[i].latency_s));
+    return links;
+}
+
+static json_t *json_machine(const emp_machine *m)
+{
+    return json_pack("{s:s, s:i, s:i, s:o, s:o}", "description", m->description, "cpus",
+                     emp_machine_count(m, EMP_DEVICE_CPU), "gpus",
+                     emp_machine_count(m, EMP_DEVICE_GPU), "devices", json_devices(m),
+                     "links", json_links(m));
+}
+
+static void print_devices(const emp_machine *m)
+{
+    char memory[32], rate[32], speed[32];
+
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        const emp_device *device = &m->device[d];
+        printf(
+            "  %-14s %s of memory at %s, %s\n", device->name,
+            emp_units_format_bytes(device->memory_bytes, memory, sizeof memory),
+            emp_units_format_si(device->memory_bytes_per_s, "B/s", rate, sizeof rate),
+            emp_units_format_si(device->peak_flops_per_s, "FLOP/s", speed, sizeof speed));
+    }
+}
+
+static void print_links(const emp_machine *m)
+{
+    char rate[32], latency[32];
+
+    for (int32_t i = 0; i < m->link_count; i++)
+        printf("  %-22s %s, %s\n", m->link[i].name,
+               emp_units_format_si(m->link[i].bytes_per_s, "B/s", rate, sizeof rate),
+               emp_units_format_seconds(m->link[i].latency_s, latency, sizeof latency));
+}
+
+static emp_status print_machine(const struct args *args, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_machine *m = NULL;
+
+    EMP_TRY(emp_machine_load(&m, args->name, err));
+    if (args->format != EMP_SHEET_TEXT) {
+        EMP_TRY(print_one(m->name, json_machine(m), args->format, err));
+        goto cleanup;
+    }
+    printf("%s: %s\ndevices\n", m->name, m->description);
+    print_devices(m);
+    printf("links: rate and latency\n");
+    print_links(m);
+
+cleanup:
+    emp_machine_destroy(m);
+    return st;
 }
 
 emp_status cmd_machines(int argc, char **argv, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    bool       is_json =
-        wants_json(argc, argv,
-                   "List the machines that come with the program.\v"
-                   "Every --machine option also takes the path of a YAML file:\n"
-                   "  emplace simulate rnnlm --machine ./mine.yaml "
-                   "--placement gpu");
+    struct args        args = {0};
+    struct listing     list;
     int32_t            count = 0;
     const char *const *names = emp_machine_names(&count);
     emp_machine       *machine = NULL;
-    json_t            *object = is_json ? json_object() : NULL;
 
+    cli_parse(&cmd_machines_argp, argc, argv, &args);
+    if (args.name != NULL) return print_machine(&args, err);
+    list_begin(&list, args.format);
     for (int32_t i = 0; i < count; i++) {
-        EMP_TRY(emp_machine_load(&machine, names[i], err));
-        if (is_json) {
-            json_object_set_new(
-                object, names[i],
-                json_pack("{s:s, s:i, s:i}", "description", machine->description, "cpus",
-                          emp_machine_count(machine, EMP_DEVICE_CPU), "gpus",
-                          emp_machine_count(machine, EMP_DEVICE_GPU)));
-        } else {
-            printf("%-10s %s\n", names[i], machine->description);
-        }
+        EMP_CHECK(emp_machine_load(&machine, names[i], err));
+        list_add(&list, names[i], machine->description, json_machine(machine));
         emp_machine_destroy(machine);
         machine = NULL;
     }
-    st = print_object(&object, err);
+    print_more(args.format, "machines");
+    return list_end(&list, err);
+}
 
-cleanup:
-    json_decref(object);
-    return st;
+/* ---- runtimes -------------------------------------------------------------------------- */
+
+static const char runtimes_doc[] =
+    "List the runtime profiles that come with the program, or what one profile does.\v"
+    "Every --runtime option also takes the path of a YAML file.\n\n"
+    "  emplace runtimes ideal\n"
+    "  emplace simulate rnnlm -m k40x2 --runtime ideal --placement gpu";
+const struct argp cmd_runtimes_argp = {NULL,     parse, "[NAME|FILE]", runtimes_doc,
+                                       children, NULL,  NULL};
+
+/* What a runtime of the rules events does or not, in the words of its file. */
+static const struct {
+    const char *name;
+    size_t      offset; /* of a bool in emp_runtime_events */
+} mechanisms[] = {
+    {"serial_issue", offsetof(emp_runtime_events, serial_issue)},
+    {"drain_copies", offsetof(emp_runtime_events, drain_copies)},
+    {"release_at_issue", offsetof(emp_runtime_events, release_at_issue)},
+    {"reuse_inputs", offsetof(emp_runtime_events, reuse_inputs)},
+    {"cpu_pool", offsetof(emp_runtime_events, cpu_pool)},
+    {"control_latency", offsetof(emp_runtime_events, control_latency)},
+    {"share_copies", offsetof(emp_runtime_events, share_copies)},
+    {"copy_streams", offsetof(emp_runtime_events, copy_streams)},
+    {"shared_links", offsetof(emp_runtime_events, shared_links)},
+    {"copy_memory", offsetof(emp_runtime_events, copy_memory)},
+    {"workspace", offsetof(emp_runtime_events, workspace)},
+    {"addn_waits", offsetof(emp_runtime_events, addn_waits)},
+    {"bfc_allocator", offsetof(emp_runtime_events, bfc_allocator)},
+};
+enum { MECHANISMS = sizeof mechanisms / sizeof *mechanisms };
+
+static bool is_on(const emp_runtime_events *events, int i)
+{
+    return *(const bool *)((const char *)events + mechanisms[i].offset);
+}
+
+static json_t *json_runtime(const emp_runtime *r)
+{
+    const emp_runtime_events *e = emp_runtime_events_of(r);
+    json_t *o = json_pack("{s:s, s:s, s:b}", "description", r->description, "rules",
+                          emp_rules_str(r->rules), "check_memory", r->check_memory);
+    json_t *on = json_object();
+
+    for (int i = 0; r->rules == EMP_RULES_EVENTS && i < MECHANISMS; i++)
+        json_object_set_new(on, mechanisms[i].name, json_boolean(is_on(e, i)));
+    if (json_object_size(on) > 0) json_object_set(o, "mechanisms", on);
+    json_decref(on);
+    return o;
+}
+
+static emp_status print_runtime(const struct args *args, emp_error *err)
+{
+    emp_runtime               r;
+    const emp_runtime_events *e;
+
+    EMP_CHECK(emp_runtime_init(&r, args->name, err));
+    if (args->format != EMP_SHEET_TEXT)
+        return print_one(r.name, json_runtime(&r), args->format, err);
+    e = emp_runtime_events_of(&r);
+    printf("%s: %s\nrules %s; memory is %schecked\n", r.name, r.description,
+           emp_rules_str(r.rules), r.check_memory ? "" : "not ");
+    if (r.rules != EMP_RULES_EVENTS) return EMP_OK;
+    printf("mechanisms, which docs/simulator.md explains\n");
+    for (int i = 0; i < MECHANISMS; i++)
+        printf("  %-18s %s\n", mechanisms[i].name, is_on(e, i) ? "yes" : "no");
+    return EMP_OK;
 }
 
 emp_status cmd_runtimes(int argc, char **argv, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    bool       is_json =
-        wants_json(argc, argv,
-                   "List the runtime profiles that come with the program.\v"
-                   "Every --runtime option also takes the path of a YAML file:\n"
-                   "  emplace simulate rnnlm --machine k40x2 --runtime ideal "
-                   "--placement gpu");
-    json_t     *object = is_json ? json_object() : NULL;
-    char        names[] = EMP_RUNTIME_NAMES, *rest = NULL;
-    emp_runtime runtime;
+    struct args    args = {0};
+    struct listing list;
+    char           names[] = EMP_RUNTIME_NAMES, *rest = NULL;
+    emp_runtime    runtime;
 
+    cli_parse(&cmd_runtimes_argp, argc, argv, &args);
+    if (args.name != NULL) return print_runtime(&args, err);
+    list_begin(&list, args.format);
     for (char *name = strtok_r(names, ", ", &rest); name != NULL;
          name = strtok_r(NULL, ", ", &rest)) {
-        EMP_TRY(emp_runtime_init(&runtime, name, err));
-        if (is_json) {
-            json_object_set_new(object, name,
-                                json_pack("{s:s, s:s}", "description",
-                                          runtime.description, "rules",
-                                          emp_rules_str(runtime.rules)));
-        } else {
-            printf("%-12s %s\n", name, runtime.description);
-        }
+        EMP_CHECK(emp_runtime_init(&runtime, name, err));
+        list_add(&list, name, runtime.description, json_runtime(&runtime));
     }
-    st = print_object(&object, err);
-
-cleanup:
-    json_decref(object);
-    return st;
+    print_more(args.format, "runtimes");
+    return list_end(&list, err);
 }
 
-/* ---- methods --- */
+/* ---- methods --------------------------------------------------------------------------- */
 
-static void print_method(const emp_method *method)
+static const char methods_doc[] =
+    "List the methods and when to use which, or one method's options with defaults.\v"
+    "  emplace methods scotch\n"
+    "  emplace place nmt:layers=2 --machine k40x2 --method scotch \\\n"
+    "      --options imbalance=0.1";
+const struct argp cmd_methods_argp = {NULL,     parse, "[NAME]", methods_doc,
+                                      children, NULL,  NULL};
+
+static void print_presets(const emp_method *method)
 {
     size_t      length;
     const char *preset;
 
-    printf("%s: %s\n", method->name, method->description);
     for (int32_t i = 0; (preset = emp_words_at(method->presets, i, &length)) != NULL; i++)
-        printf("%s%.*s", i == 0 ? "  presets: " : ", ", (int)length, preset);
-    if (method->presets != NULL)
-        printf("%s\n", strchr(method->presets, '|') == NULL
-                           ? ""
-                           : "; options have the first one's value / the second's");
-    print_options(method->options, method->presets);
+        printf("%s%.*s", i == 0 ? "presets: " : ", ", (int)length, preset);
+    if (method->presets == NULL) return;
+    printf("%s\n", strchr(method->presets, '|') == NULL
+                       ? ""
+                       : "; options have the first one's value / the second's");
 }
 
 static json_t *json_method(const emp_method *method)
 {
     return json_pack("{s:s, s:b, s:o, s:o}", "description", method->description,
                      "uses_budget", method->uses_budget, "presets",
-                     json_words(method->presets), "options",
-                     json_options(method->options, method->presets));
+                     cli_json_words(method->presets), "options",
+                     cli_json_option_table(method->options, method->presets));
 }
 
-struct method_args {
-    struct args       common;
-    const emp_method *method; /* the only one that is wanted, or NULL */
-};
-
-static error_t parse_method(int key, char *arg, struct argp_state *state)
+static emp_status print_method(const struct args *args, emp_error *err)
 {
-    struct method_args *args = (struct method_args *)state->input;
-    emp_error           err = {0};
+    const emp_method *method = NULL;
 
-    if (key != ARGP_KEY_ARG || args->method != NULL) return parse(key, arg, state);
-    if (emp_method_find(&args->method, arg, &err) != EMP_OK)
-        cli_usage_error("%s", err.msg);
-    return 0;
+    EMP_CHECK(emp_method_find(&method, args->name, err));
+    if (args->format != EMP_SHEET_TEXT)
+        return print_one(method->name, json_method(method), args->format, err);
+    printf("%s: %s\n", method->name, method->description);
+    print_presets(method);
+    cli_print_option_table(method->options, method->presets);
+    return EMP_OK;
 }
 
 emp_status cmd_methods(int argc, char **argv, emp_error *err)
 {
-    const struct argp  argp = {.options = options,
-                               .parser = parse_method,
-                               .args_doc = "[METHOD]",
-                               .doc = "List the placement methods, or one, with the "
-                                       "options: name, default, meaning, range.\v"
-                                       "  emplace methods scotch\n"
-                                       "  emplace place nmt:layers=2 --machine k40x2 "
-                                       "--method scotch --options imbalance=0.1"};
-    struct method_args args = {.method = NULL};
-    const emp_method  *method = NULL;
+    struct args       args = {0};
+    struct listing    list;
+    const emp_method *method = NULL;
 
-    cli_parse(&argp, argc, argv, &args);
-    json_t *object = args.common.is_json ? json_object() : NULL;
-    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
-        if (args.method != NULL && args.method != method) continue;
-        if (args.common.is_json)
-            json_object_set_new(object, method->name, json_method(method));
-        else
-            print_method(method);
-    }
-    return print_object(&object, err);
+    cli_parse(&cmd_methods_argp, argc, argv, &args);
+    if (args.name != NULL) return print_method(&args, err);
+    list_begin(&list, args.format);
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
+        list_add(&list, method->name, method->description, json_method(method));
+    print_more(args.format, "methods");
+    return list_end(&list, err);
 }

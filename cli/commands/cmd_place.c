@@ -108,7 +108,7 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
     printed = cli_bound(&bounds, &args->run, problem, err);
     if (printed == EMP_OK)
         printed =
-            cli_report_run(record, problem, best, &bounds, args->run.task.is_json, err);
+            cli_report_run(record, problem, best, &bounds, args->run.task.format, err);
     if (saved != EMP_OK) return saved;
     if (printed != EMP_OK) return printed;
     return strcmp(record->stopped_by, "interrupt") == 0 ? EMP_EINTERRUPTED : EMP_OK;
@@ -153,14 +153,22 @@ cleanup:
     return st;
 }
 
+static error_t parse_all(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = state->input;
+    return 0;
+}
+
+static const struct argp_child all[] = {{&cli_place_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_place_argp = {NULL, parse_all, "SPEC", doc, all, NULL, NULL};
+
 emp_status cmd_place(int argc, char **argv, emp_error *err)
 {
-    struct argp    argp = cli_place_argp;
     cli_place_args args = {.run = cli_run_options_default()};
 
-    argp.args_doc = "SPEC";
-    argp.doc = doc;
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_place_argp, argc, argv, &args);
     cli_place_keep(&args);
     return cli_place(&args, err);
 }

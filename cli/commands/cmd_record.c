@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/options/placement_output.h"
 #include "cli/options/run_options.h"
 #include "search/method.h"
@@ -14,17 +15,14 @@
 enum { SHOWN_POINTS = 20, MAX_FILES = 1024 };
 
 struct args {
-    const char *path[MAX_FILES];
-    int32_t     path_count;
-    const char *out; /**< placement file, or NULL */
-    bool        is_json, is_csv, is_forced;
+    const char      *path[MAX_FILES];
+    int32_t          path_count;
+    const char      *out; /**< placement file, or NULL */
+    bool             is_forced;
+    emp_sheet_format format;
 };
 
-enum { KEY_CSV = 256 };
-
 static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "Print a JSON object with the whole learning curve", 0},
-    {"csv", KEY_CSV, NULL, 0, "Print the whole learning curve as CSV", 0},
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of the run's "
      "graph file with its devices; as FILE.py, for TensorFlow 1",
@@ -34,11 +32,12 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Show a run record, or the checkpoint of a run under way, and its learning curve.\n"
+    "Show a run record, or the checkpoint of a run under way, and its learning curve. "
+    "Text has at most 20 points of the curve, the other formats all. "
     "Of several FILEs of one task it shows the run that found the best placement.\v"
     "  emplace place rnnlm --machine k40x2 --method hdp --record run.h5\n"
     "  emplace record run.h5\n"
-    "  emplace record run.h5 --csv > curve.csv\n"
+    "  emplace record run.h5 --format csv > curve.csv\n"
     "  emplace record run.h5 --out best.json       # its placement\n"
     "  emplace record runs/*.h5 --out best.json    # the best of several runs\n"
     "  emplace record run.h5 --out placed.pb       # its graph file, with devices";
@@ -48,8 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case 'j': args->is_json = true; return 0;
-    case KEY_CSV: args->is_csv = true; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case 'o': args->out = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_ARG:
@@ -157,9 +155,7 @@ static bool print_head(const emp_record *r)
 
 static emp_status print(const emp_record *r, const struct args *args, emp_error *err)
 {
-    emp_sheet_format format = args->is_json  ? EMP_SHEET_JSON
-                              : args->is_csv ? EMP_SHEET_CSV
-                                             : EMP_SHEET_TEXT;
+    emp_sheet_format format = args->format;
     emp_sheet        s;
 
     if (format == EMP_SHEET_TEXT && !print_head(r)) return EMP_OK;
@@ -277,21 +273,22 @@ cleanup:
 
 static void tell_best(const struct args *args, const char *path)
 {
-    bool is_for_people = !args->is_json && !args->is_csv;
-
-    if (is_for_people && args->path_count > 1)
+    if (args->format == EMP_SHEET_TEXT && args->path_count > 1)
         printf("the best of %d runs: %s\n", args->path_count, path);
 }
 
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_record_argp = {options,  parse, "FILE...", doc,
+                                                  children, NULL,  NULL};
+
 emp_status cmd_record(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, "FILE...", doc, NULL, NULL, NULL};
-    emp_status        st = EMP_OK;
-    struct args       args = {0};
-    emp_record        record = {0};
-    const char       *path = NULL;
+    emp_status  st = EMP_OK;
+    struct args args = {0};
+    emp_record  record = {0};
+    const char *path = NULL;
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_record_argp, argc, argv, &args);
     EMP_TRY(cli_check_output(args.out, err));
     EMP_TRY(cli_check_inputs(args.path, args.path_count, &args.out, 1, err));
     EMP_TRY(load_best(&record, &path, &args, err));

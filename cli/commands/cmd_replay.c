@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/replay_options.h"
@@ -27,7 +28,6 @@ enum {
     KEY_GPUS,
     KEY_CHECK,
     KEY_EXPORT,
-    KEY_CSV,
     MAX_PLACEMENTS = 256
 };
 
@@ -38,7 +38,7 @@ struct args {
     const char        *trace, *out, *plan; /**< files, or NULL */
     int32_t            top;                /**< 0 = all */
     cli_replay_options replay;
-    bool               is_json, is_csv;
+    emp_sheet_format   format;
 };
 
 /* One placement on its way through the command. */
@@ -51,7 +51,7 @@ struct candidate {
 
 static const struct argp_option options[] = {
     {"top", KEY_TOP, "N", 0, "Only the N placements that are predicted to be fastest", 0},
-    {"backend", 'B', "cpu|cuda", 0, "What stands for the machine's GPUs (default cpu)",
+    {"backend", 'B', "NAME", 0, "What stands for the machine's GPUs: cpu (default), cuda",
      0},
     {"workload", KEY_WORKLOAD, "SPEC", 0, "In place of the one that the files name", 0},
     {"machine", 'm', "NAME|FILE", 0, "In place of the one that the files name", 0},
@@ -65,8 +65,6 @@ static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0, "Write the result as plain text (docs/formats.md)", 0},
     {"export", KEY_EXPORT, "FILE", 0,
      "Write the plan for emplace-replay, and run nothing here", 0},
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
-    {"csv", KEY_CSV, NULL, 0, "Print CSV, a line a placement and device", 0},
     {0},
 };
 
@@ -88,7 +86,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *a = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->replay;
+        state->child_inputs[1] = &a->format;
+        return 0;
     case KEY_TOP: a->top = (int32_t)cli_integer("top", arg, 1, MAX_PLACEMENTS); return 0;
     case 'B': a->replay.backend = arg; return 0;
     case KEY_WORKLOAD: a->workload = arg; return 0;
@@ -99,8 +100,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'T': a->trace = arg; return 0;
     case 'o': a->out = arg; return 0;
     case KEY_EXPORT: a->plan = arg; return 0;
-    case 'j': a->is_json = true; return 0;
-    case KEY_CSV: a->is_csv = true; return 0;
     case ARGP_KEY_ARG:
         if (a->placement_count == MAX_PLACEMENTS)
             cli_usage_error("more than %d placements", MAX_PLACEMENTS);
@@ -109,7 +108,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (a->placement_count == 0)
             cli_usage_error("a FILE is missing: a placement file or a run record");
-        if (a->is_json && a->is_csv) cli_usage_error("--json or --csv, not both");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -299,18 +297,19 @@ static emp_status print_json(const struct args *a, const emp_problem *problem,
 }
 
 static const emp_sheet_column columns[] = {
-    EMP_COLUMN("placement", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("device", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("predicted_s", NULL, EMP_SHEET_REAL, .precision = 9),
-    EMP_COLUMN("median_s", NULL, EMP_SHEET_REAL, .precision = 9, .low = "low_s",
+    EMP_COLUMN("placement", "placement", EMP_SHEET_WORD),
+    EMP_COLUMN("device", "device", EMP_SHEET_WORD),
+    EMP_COLUMN("predicted_s", "predicted s", EMP_SHEET_REAL, .precision = 9),
+    EMP_COLUMN("median_s", "median s", EMP_SHEET_REAL, .precision = 9, .low = "low_s",
                .high = "high_s"),
-    EMP_COLUMN("feasible", NULL, EMP_SHEET_FLAG),
-    EMP_COLUMN("predicted_busy_s", NULL, EMP_SHEET_REAL, .precision = 9),
-    EMP_COLUMN("busy_s", NULL, EMP_SHEET_REAL, .precision = 9),
-    EMP_COLUMN("predicted_peak_bytes", NULL, EMP_SHEET_COUNT),
-    EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT)};
+    EMP_COLUMN("feasible", "fits", EMP_SHEET_FLAG),
+    EMP_COLUMN("predicted_busy_s", "predicted busy s", EMP_SHEET_REAL, .precision = 9),
+    EMP_COLUMN("busy_s", "busy s", EMP_SHEET_REAL, .precision = 9),
+    EMP_COLUMN("predicted_peak_bytes", "predicted peak bytes", EMP_SHEET_COUNT),
+    EMP_COLUMN("peak_bytes", "peak bytes", EMP_SHEET_COUNT)};
 
-static emp_status print_csv(const struct candidate *c, int32_t count, emp_error *err)
+static emp_status print_sheet(emp_sheet_format format, const struct candidate *c,
+                              int32_t count, emp_error *err)
 {
     emp_sheet s;
 
@@ -326,7 +325,7 @@ static emp_status print_csv(const struct candidate *c, int32_t count, emp_error 
                 EMP_V(r->device[d].busy_s), EMP_V(c[i].predicted.peak_bytes[d]),
                 EMP_V(r->device[d].peak_bytes));
     }
-    return cli_print_sheet(&s, EMP_SHEET_CSV, NULL, err);
+    return cli_print_sheet(&s, format, NULL, err);
 }
 
 static void print_text(const struct args *a, const emp_problem *problem,
@@ -383,11 +382,11 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
     if (a->top > 0 && a->top < count) count = a->top;
     for (int32_t i = 0; i < count; i++) EMP_TRY(measure(&c[i], a, inputs.problem, err));
     if (a->plan != NULL) goto cleanup;
-    if (a->is_json)
+    if (a->format == EMP_SHEET_JSON)
         EMP_TRY(print_json(a, inputs.problem, c, count, err));
-    else if (a->is_csv)
-        EMP_TRY(print_csv(c, count, err));
-    for (int32_t i = 0; !a->is_json && !a->is_csv && i < count; i++) {
+    else if (a->format != EMP_SHEET_TEXT)
+        EMP_TRY(print_sheet(a->format, c, count, err));
+    for (int32_t i = 0; a->format == EMP_SHEET_TEXT && i < count; i++) {
         if (i > 0) putchar('\n');
         print_text(a, inputs.problem, &c[i]);
     }
@@ -401,15 +400,18 @@ cleanup:
     return st;
 }
 
+static const struct argp_child children[] = {
+    {&cli_replay_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_replay_argp = {options,  parse, "FILE...", doc,
+                                     children, NULL,  NULL};
+
 emp_status cmd_replay(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, "FILE...", doc, children, NULL, NULL};
-    struct args             args = {.replay = cli_replay_options_default()};
-    emp_status              st = EMP_OK;
-    struct candidate       *candidates = NULL;
+    struct args       args = {.replay = cli_replay_options_default()};
+    emp_status        st = EMP_OK;
+    struct candidate *candidates = NULL;
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_replay_argp, argc, argv, &args);
     EMP_TRY(EMP_ALLOC(candidates, (size_t)args.placement_count));
     EMP_TRY(replay(&args, candidates, err));
 

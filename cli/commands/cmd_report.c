@@ -174,13 +174,14 @@ cleanup:
     return st;
 }
 
+const struct argp cmd_report_argp = {options, parse, "RUN...", doc, NULL, NULL, NULL};
+
 emp_status cmd_report(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, "RUN...", doc, NULL, NULL, NULL};
-    emp_status        st = EMP_OK;
-    struct args       args = {.runs.warn = cli_warn};
+    emp_status  st = EMP_OK;
+    struct args args = {.runs.warn = cli_warn};
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_report_argp, argc, argv, &args);
     if (args.status != EMP_OK) EMP_FAIL(args.status, "%s", args.err.msg);
     EMP_TRY(emp_report_runs_group(&args.runs, err));
     if (lists_figures(&args)) {

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/options/placement_input.h"
 #include "cli/report.h"
 #include "cli/report_why.h"
@@ -167,7 +168,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
 {
     const emp_problem *problem = inputs->problem;
 
-    if (args->run.task.is_json) {
+    if (args->run.task.format != EMP_SHEET_TEXT) {
         json_t *object = cli_report_json(problem, result, why, bounds);
         int     failures =
             json_object_set_new(object, "interrupted", json_boolean(is_partial));
@@ -178,7 +179,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
             json_decref(object);
             object = NULL;
         }
-        return cli_print_json(object, err);
+        return cli_print_object(object, args->run.task.format, err);
     }
     printf("%s on %s, runtime %s, placement %s%s\n", args->run.task.spec,
            inputs->machine->name, problem->runtime.name, args->placement,
@@ -188,21 +189,22 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
     return EMP_OK;
 }
 
+static const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_simulate_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
+
 emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
-    struct args             args = {.run = cli_run_options_default()};
-    emp_status              st = EMP_OK;
-    cli_inputs              inputs = {0};
-    emp_device_id          *device_of_op = NULL;
-    emp_sim_result          result;
-    emp_bounds              bounds;
-    emp_explain            *why = NULL;
-    emp_what_if             what_if = {0};
-    bool                    is_partial = false;
+    struct args    args = {.run = cli_run_options_default()};
+    emp_status     st = EMP_OK;
+    cli_inputs     inputs = {0};
+    emp_device_id *device_of_op = NULL;
+    emp_sim_result result;
+    emp_bounds     bounds;
+    emp_explain   *why = NULL;
+    emp_what_if    what_if = {0};
+    bool           is_partial = false;
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_simulate_argp, argc, argv, &args);
     const cli_task_options *task = &args.run.task;
     const char *const       outputs[] = {args.trace, args.dot};
     const char *const       files[] = {task->spec, task->machine, task->runtime,

@@ -5,6 +5,7 @@
 
 #include "bench/tables/paper_table.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/options/jobs_options.h"
 
 enum { KEY_METHODS = 256, KEY_SENSITIVITY, KEY_FULL };
@@ -24,9 +25,8 @@ static const struct argp_option options[] = {
      "improvement, none in "
      "table 2",
      0},
-    {"sensitivity", KEY_SENSITIVITY, NULL, 0,
+    {"other-sizes", KEY_SENSITIVITY, NULL, 0,
      "Table 1 under other plausible sizes of its workloads", 0},
-    {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
     {0},
 };
 
@@ -39,7 +39,7 @@ static const char doc[] =
     "  emplace table 1\n"
     "  emplace table 1 --rows rnnlm,nmt2 --methods expert,hdp --seeds 5\n"
     "  emplace table 1 --full --format csv > bench/results/table1.csv\n"
-    "  emplace table 1 --sensitivity --rows nmt2,nmt4\n"
+    "  emplace table 1 --other-sizes --rows nmt2,nmt4\n"
     "  emplace table 2 --rows nmt2 --budget 2000";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -47,11 +47,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &args->run;
+        state->child_inputs[1] = &args->format;
+        return 0;
     case KEY_FULL: args->is_full = true; return 0;
     case KEY_METHODS: args->methods = arg; return 0;
     case KEY_SENSITIVITY: args->has_other_sizes = true; return 0;
-    case 'f': args->format = cli_format(arg); return 0;
     case ARGP_KEY_ARG:
         if (args->definition != NULL)
             cli_usage_error("one table only, not also \"%s\"", arg);
@@ -65,23 +67,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             cli_usage_error("which table? there are table 1 and table 2");
         if (!args->has_other_sizes) return 0;
         if (args->definition != &emp_paper_table1)
-            cli_usage_error("--sensitivity is for table 1");
+            cli_usage_error("--other-sizes is for table 1");
         args->definition = &emp_paper_sensitivity;
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
+static const struct argp_child children[] = {
+    {&cli_jobs_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_table_argp = {options, parse, "1|2", doc, children, NULL, NULL};
+
 emp_status cmd_table(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, "1|2", doc, children, NULL, NULL};
-    emp_status              st = EMP_OK, made = EMP_OK;
-    emp_table              *table = NULL;
-    cli_run_report          report;
-    struct args             args = {.run = cli_jobs_options_default()};
+    emp_status     st = EMP_OK, made = EMP_OK;
+    emp_table     *table = NULL;
+    cli_run_report report;
+    struct args    args = {.run = cli_jobs_options_default()};
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_table_argp, argc, argv, &args);
     emp_paper_table_params params = {.rows = args.run.rows,
                                      .methods = args.methods,
                                      .runtime = args.run.runtime,

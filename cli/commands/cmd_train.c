@@ -16,8 +16,8 @@
 enum { KEY_EVERY = 768, KEY_RESUME, KEY_ASYNC };
 
 static const struct argp_option options[] = {
-    {"checkpoint-every", KEY_EVERY, "S", 0,
-     "Seconds between checkpoints (default: 10 or more, for under 1 % of the time)", 0},
+    {"checkpoint-every", KEY_EVERY, "TIME", 0,
+     "Time between checkpoints (default: 10 or more, for under 1 % of the time)", 0},
     {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
     {"async", KEY_ASYNC, NULL, 0,
      "With mpirun: rank 0 is a parameter server, the others are controllers that do not "
@@ -52,7 +52,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = args; return 0;
-    case KEY_EVERY: checkpoint->every_s = cli_positive("checkpoint-every", arg); return 0;
+    case KEY_EVERY: checkpoint->every_s = cli_seconds("checkpoint-every", arg); return 0;
     case KEY_RESUME: checkpoint->is_resumed = true; return 0;
     case KEY_ASYNC: args->run.is_async = true; return 0;
     case ARGP_KEY_END:
@@ -120,12 +120,13 @@ cleanup:
     return st;
 }
 
+static const struct argp_child children[] = {{&cli_place_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_train_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
+
 emp_status cmd_train(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_place_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
-    cli_place_args          args = {.run = cli_run_options_default(), .method = "hdp"};
+    cli_place_args args = {.run = cli_run_options_default(), .method = "hdp"};
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_train_argp, argc, argv, &args);
     return train(&args, err);
 }

@@ -12,6 +12,7 @@
 #include "bench/validate/guesses.h"
 #include "cli/cli.h"
 #include "cli/commands/validate.h"
+#include "cli/format.h"
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/replay_runner.h"
@@ -20,16 +21,14 @@
 enum {
     KEY_WORKLOADS = 512,
     KEY_PLACEMENTS,
-    KEY_SEED,
     KEY_GPUS,
     KEY_EXPORT,
     KEY_IMPORT,
-    KEY_CSV,
     KEY_PLOT,
     KEY_RECORD,
     KEY_MEASURED,
     KEY_SUMMARY,
-    KEY_FORCE,
+    KEY_UNSTEADY,
     MOST_PLACEMENTS = 1000,
     MOST_IMPORTS = CLI_VALIDATE_WORKLOADS * MOST_PLACEMENTS,
     ATTEMPTS = 3 /* at a measurement that is not steady */
@@ -60,24 +59,23 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, "As calibrated (default cpu2)", 0},
     {"runtime", 'r', "NAME|FILE", 0,
      "As calibrated (default replay-cpu, of cuda tf-r1.3)", 0},
-    {"backend", 'B', "cpu|cuda", 0, "What stands for the machine's GPUs (default cpu)",
+    {"backend", 'B', "NAME", 0, "What stands for the machine's GPUs: cpu (default), cuda",
      0},
     {"placements", KEY_PLACEMENTS, "N", 0, "Of each workload (default 30)", 0},
-    {"seed", KEY_SEED, "S", 0, "Of the placements that are dealt (default 1)", 0},
+    {"seed", 'k', "N", 0, "Of the placements that are dealt (default 1)", 0},
     {"gpus", KEY_GPUS, "MAP", 0, "As of emplace replay", 0},
     {"export", KEY_EXPORT, "DIR", 0,
      "Write plans for emplace-replay into this folder, and measure nothing", 0},
     {"import", KEY_IMPORT, NULL, 0,
      "Take the results of such plans, RESULT..., in place of measuring", 0},
-    {"measured", KEY_MEASURED, "FILE.csv", 0,
-     "Take what an earlier --csv has measured, and measure nothing: for another model",
+    {"measured", KEY_MEASURED, "FILE", 0,
+     "Take what an earlier --format csv has measured, and measure nothing: for another "
+     "model",
      0},
-    {"force", KEY_FORCE, NULL, 0,
+    {"unsteady", KEY_UNSTEADY, NULL, 0,
      "Take measurements whose steps spread by more than 10 %, too", 0},
-    {"plot", KEY_PLOT, "FILE.svg", 0, "Draw predicted against measured (gnuplot)", 0},
-    {"record", KEY_RECORD, "FILE.h5", 0, "Save what was found (HDF5)", 0},
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
-    {"csv", KEY_CSV, NULL, 0, "Print CSV, a line a placement and device", 0},
+    {"plot", KEY_PLOT, "FILE", 0, "Draw as SVG predicted against measured (gnuplot)", 0},
+    {"record", KEY_RECORD, "FILE", 0, "Save what was found (HDF5)", 0},
     {"summary", KEY_SUMMARY, NULL, 0, "Print a line a workload alone", 0},
     {0},
 };
@@ -94,11 +92,13 @@ static const char doc[] =
     "emplace calibrate measure is one of the workloads.\n\n"
     "A measurement whose steps spread by more than 10 % between quartiles is repeated, "
     "up "
-    "to twice. If it is still not steady the command fails, unless --force is given.\n\n"
+    "to twice. If it is still not steady the command fails, unless --unsteady is "
+    "given.\n\n"
     "  emplace validate -m mine.yaml -r mine-runtime.yaml --plot mine.svg\n"
-    "  emplace validate -m mine.yaml -r mine-runtime.yaml --csv > mine.csv\n"
+    "  emplace validate -m mine.yaml -r mine-runtime.yaml --format csv > mine.csv\n"
     "  emplace validate -m other.yaml -r mine-runtime.yaml --measured mine.csv\n"
-    "  emplace validate --workloads \"resnet:depth=50,batch=2 nmt:units=128\" --csv\n"
+    "  emplace validate --workloads \"resnet:depth=50,batch=2 nmt:units=128\" --format "
+    "csv\n"
     "  emplace validate --machine k40x2 --backend cuda --export plans\n"
     "  emplace validate --machine k40x2 --backend cuda --import results/*";
 
@@ -135,7 +135,6 @@ static void end_of_options(cli_validate_args *a)
         cli_usage_error("--import or --export, not both");
     if (a->measured != NULL && (a->is_import || a->export_to != NULL))
         cli_usage_error("--measured measures nothing: neither --import nor --export");
-    if (a->is_json && a->is_csv) cli_usage_error("--json or --csv, not both");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -143,7 +142,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     cli_validate_args *a = (cli_validate_args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &a->replay; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->replay;
+        state->child_inputs[1] = &a->format;
+        return 0;
     case KEY_WORKLOADS: add_workloads(a, arg); return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
@@ -151,7 +153,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_PLACEMENTS:
         a->placements = (int32_t)cli_integer("placements", arg, 1, MOST_PLACEMENTS);
         return 0;
-    case KEY_SEED: a->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
+    case 'k': a->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
     case KEY_GPUS: a->replay.gpus = arg; return 0;
     case KEY_EXPORT: a->export_to = arg; return 0;
     case KEY_IMPORT: a->is_import = true; return 0;
@@ -159,9 +161,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_RECORD: a->record = arg; return 0;
     case KEY_MEASURED: a->measured = arg; return 0;
     case KEY_SUMMARY: a->is_summary = true; return 0;
-    case KEY_FORCE: a->is_forced = true; return 0;
-    case 'j': a->is_json = true; return 0;
-    case KEY_CSV: a->is_csv = true; return 0;
+    case KEY_UNSTEADY: a->takes_unsteady = true; return 0;
     case ARGP_KEY_ARG:
         if (a->import_count == MOST_IMPORTS)
             cli_usage_error("more than %d results", MOST_IMPORTS);
@@ -224,7 +224,7 @@ static emp_status measure(const cli_validation *v, emp_replay_result *result,
     for (int32_t i = 0; i < ATTEMPTS; i++) {
         emp_replay_result_clear(result);
         EMP_CHECK(cli_replay_run(result, plan, &v->args->replay, NULL, err));
-        if (v->args->is_forced || is_steady(result)) break;
+        if (v->args->takes_unsteady || is_steady(result)) break;
     }
     return EMP_OK;
 }
@@ -415,11 +415,11 @@ static emp_status refuse_unsteady(const cli_validation *v, emp_error *err)
         unsteady += v->part[i].summary.unsteady_count;
         worst = fmax(worst, v->part[i].summary.worst_spread);
     }
-    if (unsteady == 0 || v->args->is_forced) return EMP_OK;
+    if (unsteady == 0 || v->args->takes_unsteady) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
                      "%d of %d measurements are not steady: their steps spread by more "
                      "than %.0f %%, the worst by %.0f %%; let nothing else run, or take "
-                     "them by --force",
+                     "them by --unsteady",
                      unsteady, measured, 100.0 * EMP_VALIDATION_SPREAD, 100.0 * worst);
 }
 
@@ -474,10 +474,13 @@ static void clear(cli_validation *v)
     emp_free(v);
 }
 
+static const struct argp_child children[] = {
+    {&cli_replay_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_validate_argp = {options,  parse, "[RESULT...]", doc,
+                                       children, NULL,  NULL};
+
 emp_status cmd_validate(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_replay_argp, 0, NULL, 0}, {0}};
-    const struct argp argp = {options, parse, "[RESULT...]", doc, children, NULL, NULL};
     emp_status        st = EMP_OK;
     cli_validation   *v = NULL;
     cli_validate_args args = {.machine = "cpu2",
@@ -486,7 +489,7 @@ emp_status cmd_validate(int argc, char **argv, emp_error *err)
                               .replay = cli_replay_options_default()};
 
     EMP_TRY(EMP_ALLOC(args.import, MOST_IMPORTS));
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_validate_argp, argc, argv, &args);
     if (args.runtime == NULL)
         args.runtime =
             strcmp(args.replay.backend, "cuda") == 0 ? "tf-r1.3" : "replay-cpu";

@@ -20,7 +20,8 @@ typedef struct {
     int32_t            import_count, placements;
     uint64_t           seed;
     cli_replay_options replay;
-    bool               is_import, is_json, is_csv, is_summary, is_forced;
+    bool               is_import, is_summary, takes_unsteady;
+    emp_sheet_format   format;
 } cli_validate_args;
 
 /* One workload and what was found. */

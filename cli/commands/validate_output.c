@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bench/plots/gnuplot.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 
 enum { SHOWN_TYPES = 12 };
 
@@ -117,11 +118,6 @@ static json_t *json_facts(const cli_validate_part *p)
     return facts;
 }
 
-static emp_sheet_format format_of(const cli_validate_args *a)
-{
-    return a->is_json ? EMP_SHEET_JSON : a->is_csv ? EMP_SHEET_CSV : EMP_SHEET_TEXT;
-}
-
 static void tabulate_summary(emp_sheet *sheet, const cli_validation *v)
 {
     emp_validation_summary_init(sheet);
@@ -169,7 +165,7 @@ emp_status cli_validation_print(const cli_validation *v, emp_error *err)
 {
     emp_status       st = EMP_OK;
     int32_t          count = v->args->workload_count;
-    emp_sheet_format format = format_of(v->args);
+    emp_sheet_format format = v->args->format;
     emp_sheet       *cases = tabulate_cases(v), summary;
     emp_sheet       *types = EMP_NEW_ARRAY(emp_sheet, (size_t)count);
 
@@ -179,7 +175,7 @@ emp_status cli_validation_print(const cli_validation *v, emp_error *err)
     for (int32_t i = 0; i < count; i++) {
         tabulate_types(&types[i], &v->part[i].types, SHOWN_TYPES);
         add_notes(&types[i], &v->part[i]);
-        if (format != EMP_SHEET_TEXT) continue;
+        if (!cli_format_is_for_people(format)) continue;
         types[i].next = i + 1 < count ? &cases[i + 1] : &summary;
         cases[i].next = &types[i];
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "graphs/workloads/workloads.h"
 
 #define MAX_LOAD_RUNTIME "msr-load"
@@ -25,7 +26,6 @@ static const struct argp_option options[] = {
      "step-time (default), or max-load: the time per sample of a pipeline, which is "
      "that of its busiest device. It is what --runtime msr-load calls a step",
      0},
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
     {0},
 };
 
@@ -53,10 +53,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     cli_task_options *o = (cli_task_options *)state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &o->format; return 0;
     case 'm': o->machine = arg; return 0;
     case 'r': o->runtime = arg; return 0;
     case KEY_OBJECTIVE: o->is_max_load = asks_max_load(arg); return 0;
-    case 'j': o->is_json = true; return 0;
     case ARGP_KEY_ARG:
         if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
         o->spec = arg;
@@ -66,7 +66,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-const struct argp cli_task_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cli_task_argp = {options, parse, NULL, NULL, children, NULL, NULL};
 
 /* Adds a part to a sentence; those before end with a semicolon. */
 EMP_PRINTF_LIKE(3, 4)

@@ -7,6 +7,7 @@
 #include <argp.h>
 
 #include "graphs/load.h"
+#include "run/sheet/sheet.h"
 #include "sim/problem/problem.h"
 
 /** Zero-initialise; cli_inputs_clear() releases it, also after a failure. */
@@ -22,11 +23,11 @@ typedef struct {
 
 /** The options that name what is to be loaded, and how results are printed. */
 typedef struct {
-    const char *spec;
-    const char *machine;     /**< NULL: that of the instance */
-    const char *runtime;     /**< NULL: that of cli_inputs_load() */
-    bool        is_max_load; /**< has set the runtime */
-    bool        is_json;
+    const char      *spec;
+    const char      *machine;     /**< NULL: that of the instance */
+    const char      *runtime;     /**< NULL: that of cli_inputs_load() */
+    bool             is_max_load; /**< has set the runtime */
+    emp_sheet_format format;
 } cli_task_options;
 
 /** Options and their parser. A command adds it as an argp child with its cli_task_options as

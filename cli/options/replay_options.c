@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-enum { KEY_STEPS = 512, KEY_WARMUP, KEY_CORES, KEY_MEMORY, KEY_RATES, MIB = 1 << 20 };
+enum { KEY_STEPS = 512, KEY_WARMUP, KEY_CORES, KEY_MEMORY, KEY_RATES };
 
 static const struct argp_option options[] = {
     {"steps", KEY_STEPS, "N", 0,
@@ -13,7 +13,8 @@ static const struct argp_option options[] = {
     {"warmup", KEY_WARMUP, "N", 0, "Steps before those (default 2)", 0},
     {"cores", KEY_CORES, "MAP", 0,
      "Cores of devices, as in \"gpu:0=0 gpu:1=1,2 cpu:0=4-7\"", 0},
-    {"memory", KEY_MEMORY, "MIB", 0, "Memory of this computer that may be used", 0},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+     "Memory of this computer that may be used: MiB, or 500 MB, 2 GiB", 0},
     {"keep-rates", KEY_RATES, NULL, 0,
      "Copies sleep until the time of the machine's links is over: cores joined by slow "
      "links (cpu). That part of a step is the model's, not measured",
@@ -33,9 +34,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->options.warmup = (int32_t)cli_integer("warmup", arg, 0, 100000);
         return 0;
     case KEY_CORES: o->cores = arg; return 0;
-    case KEY_MEMORY:
-        o->options.host_bytes = MIB * (int64_t)cli_integer("memory", arg, 1, 1 << 30);
-        return 0;
+    case KEY_MEMORY: o->options.host_bytes = cli_mebibytes("memory", arg); return 0;
     case KEY_RATES: o->options.keeps_rates = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -15,10 +15,10 @@
 enum { KEY_BUDGET = 'b', KEY_PRESET = 256, KEY_OPTIONS, KEY_NO_BOUND };
 
 static const struct argp_option options[] = {
-    {"budget", KEY_BUDGET, "N", 0, "Evaluations the method may use", 0},
-    {"seconds", 's', "S", 0, "Seconds the method may use", 0},
-    {"seed", 'k', "K", 0, "Seed of the method's random numbers (default 1)", 0},
-    {"threads", 't', "T", 0, "Threads; results do not depend on it", 0},
+    {"budget", KEY_BUDGET, "N", 0, "Evaluations the method may use: 400, 10k, 1e6", 0},
+    {"seconds", 's', "TIME", 0, "Time the method may use: seconds, or 90s, 2m, 1h", 0},
+    {"seed", 'k', "N", 0, "Seed of the method's random numbers (default 1)", 0},
+    {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
     {"preset", KEY_PRESET, "NAME", 0, "Set of constants of the method, e.g. paper", 0},
     {"options", KEY_OPTIONS, "KEY=VALUE,...", 0, "Options of the method", 0},
     {"no-bound", KEY_NO_BOUND, NULL, 0,
@@ -36,7 +36,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_BUDGET:
         o->budget = cli_integer("budget", arg, 1, INT64_C(1) << 40);
         return 0;
-    case 's': o->seconds = cli_positive("seconds", arg); return 0;
+    case 's': o->seconds = cli_seconds("seconds", arg); return 0;
     case 'k': o->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
     case 't': o->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
     case KEY_PRESET: o->preset = arg; return 0;

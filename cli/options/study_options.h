@@ -6,14 +6,15 @@
 #define EMP_CLI_OPTIONS_STUDY_OPTIONS_H
 
 #include <argp.h>
-#include <stdbool.h>
 #include <stdint.h>
 
+#include "run/sheet/sheet.h"
+
 typedef struct {
-    const char *spec, *machine, *runtime;
-    int32_t     samples, least_samples; /**< fewer are refused */
-    uint64_t    seed;
-    bool        is_json;
+    const char      *spec, *machine, *runtime;
+    int32_t          samples, least_samples; /**< fewer are refused */
+    uint64_t         seed;
+    emp_sheet_format format;
 } cli_study_options;
 
 /** Options and their parser, to be used as they are or as an argp child; the input is a

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/text/nearest.h"
 #include "sim/machine/bundle.h"
 #include "sim/machine/config.h"
 #include "sim/machine/fit.h"
@@ -562,16 +563,18 @@ static emp_status fail_unknown(const char *name, const char *path, emp_error *er
 {
     int32_t            count;
     const char *const *names = emp_machine_names(&count);
-    char               known[128] = "";
+    char               known[128] = "", hint[EMP_NEAREST_BYTES];
     int                cause = errno;
+    emp_nearest        near = emp_nearest_begin(name, strlen(name), "");
 
     for (int32_t i = 0; i < count; i++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", names[i]);
+        emp_nearest_offer(&near, names[i], strlen(names[i]));
     }
     return emp_error_set(err, EMP_EIO, __FILE__, __LINE__,
-                         "no machine '%s' (%s: %s); known: %s", name, path,
-                         strerror(cause), known);
+                         "no machine '%s'%s (%s: %s); known: %s", name,
+                         emp_nearest_hint(&near, hint), path, strerror(cause), known);
 }
 
 static void name_after_file(char *name, size_t size, const char *path)

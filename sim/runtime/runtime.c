@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/text/nearest.h"
 #include "sim/machine/config.h"
 #include "sim/machine/fit.h"
 #include "sim/machine/machine.h"
@@ -218,6 +219,18 @@ static emp_status read_fields(emp_runtime *runtime, const emp_config *config,
     return EMP_OK;
 }
 
+static emp_status refuse_unknown(const char *name, const char *path, emp_error *err)
+{
+    int         cause = errno;
+    emp_nearest near = emp_nearest_begin(name, strlen(name), "");
+    char        hint[EMP_NEAREST_BYTES];
+
+    emp_nearest_offer_list(&near, EMP_RUNTIME_NAMES);
+    return EMP_ERROR(EMP_EIO,
+                     "no runtime profile '%s'%s (%s: %s); known: " EMP_RUNTIME_NAMES,
+                     name, emp_nearest_hint(&near, hint), path, strerror(cause));
+}
+
 emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,
                             emp_error *err)
 {
@@ -227,10 +240,7 @@ emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,
     emp_runtime loaded = {0};
 
     emp_config_path(path, sizeof path, "runtimes", name_or_path);
-    if (access(path, R_OK) != 0) {
-        EMP_FAIL(EMP_EIO, "no runtime profile '%s' (%s: %s); known: " EMP_RUNTIME_NAMES,
-                 name_or_path, path, strerror(errno));
-    }
+    if (access(path, R_OK) != 0) EMP_TRY(refuse_unknown(name_or_path, path, err));
     EMP_TRY(emp_config_open(&config, path, &schema, err));
     EMP_TRY(read_rules(&loaded.rules, &config, err));
     EMP_TRY(read_fields(&loaded, &config, err));

@@ -18,8 +18,8 @@ Test(bench, policy_has_the_promised_keys)
         "network", "hidden", "samples",      "threads", "rounds",      "ours_s",
         "torch_s", "ratio",  "stream_bytes", "limit_s", "disagreement"};
     json_t *object =
-        emplace_json("bench policy --hidden 8 --samples 2 --groups 5 --ops 99 "
-                     "--threads 1 --peers none -n 2 --json");
+        emplace_json("bench policy --hidden 8 --batches 2 --groups 5 --ops 99 "
+                     "--thread-counts 1 --peers none --repeats 2 --format json");
 
     emplace_expect_keys(object, keys, sizeof keys / sizeof *keys);
     const json_t *rows = json_object_get(object, "rows");
@@ -38,14 +38,16 @@ Test(bench, surrogate_has_the_promised_keys)
                                            "topological_order", "order_of_exact_runs"};
     static const char *const agreement_keys[] = {"spearman", "kendall",
                                                  "mean_relative_error"};
-    json_t *object = emplace_json("bench surrogate small.pbtxt --machine k40x2 --json");
+    json_t                  *object =
+        emplace_json("bench surrogate small.pbtxt --machine k40x2 --format json");
     json_t *row = json_array_get(json_object_get(object, "rows"), 1);
 
     emplace_expect_keys(object, keys, sizeof keys / sizeof *keys);
     emplace_expect_keys(row, row_keys, sizeof row_keys / sizeof *row_keys);
     emplace_expect_keys(json_object_get(row, "order_of_exact_runs"), agreement_keys, 3);
     json_decref(object);
-    object = emplace_json("bench surrogate small.pbtxt -m k40x2 --scalar -n 5 --json");
+    object =
+        emplace_json("bench surrogate small.pbtxt -m k40x2 --scalar -n 5 --format json");
     cr_expect_str_eq(json_string_value(json_object_get(object, "kernel")), "scalar");
     cr_expect_eq(json_integer_value(json_object_get(object, "samples")), 5);
     json_decref(object);
@@ -57,7 +59,7 @@ Test(bench, surrogate_has_the_promised_keys)
 Test(bench, placers_compares_and_writes_its_files)
 {
     cr_expect_eq(
-        emplace_run("bench placers --workloads rnnlm --methods cpu,expert --budgets 5 "
+        emplace_run("bench placers --rows rnnlm --methods cpu,expert --budgets 5 "
                     "--draws 1 --curves c.csv --sensitivity s.csv --rankings r.csv "
                     "--times t.csv --format csv"),
         0, "%s", program_err);
@@ -66,9 +68,8 @@ Test(bench, placers_compares_and_writes_its_files)
         "%s", program_out);
     if (system("command -v gnuplot >/dev/null") == 0) /* of the only row */
         cr_expect_eq(
-            emplace_run(
-                "bench placers --workloads rnnlm --methods cpu,expert --budgets 5 "
-                "--draws 0 --figure rnnlm.svg"),
+            emplace_run("bench placers --rows rnnlm --methods cpu,expert --budgets 5 "
+                        "--draws 0 --plot rnnlm.svg"),
             0, "%s", program_err);
     char *curves = scratch_read("c.csv", NULL), *changes = scratch_read("s.csv", NULL);
     char *rankings = scratch_read("r.csv", NULL), *times = scratch_read("t.csv", NULL);
@@ -90,7 +91,8 @@ Test(bench, anomalies_has_the_promised_keys)
     static const char *const row_keys[] = {
         "shortened",     "cases",        "longer",       "shorter",
         "median_growth", "worst_growth", "median_change"};
-    json_t *object = emplace_json("bench anomalies small.pbtxt -m k40x2 -n 3 --json");
+    json_t *object =
+        emplace_json("bench anomalies small.pbtxt -m k40x2 -n 3 --format json");
     json_t *family = json_array_get(json_object_get(object, "families"), 1);
     json_t *row = json_array_get(json_object_get(family, "rows"), 0);
 
@@ -100,7 +102,8 @@ Test(bench, anomalies_has_the_promised_keys)
     emplace_expect_keys(row, row_keys, sizeof row_keys / sizeof *row_keys);
     cr_expect_eq(json_integer_value(json_object_get(row, "cases")), 3);
     json_decref(object);
-    object = emplace_json("bench anomalies small.pbtxt -m k40x2 -r ideal -n 1 --json");
+    object =
+        emplace_json("bench anomalies small.pbtxt -m k40x2 -r ideal -n 1 --format json");
     family = json_array_get(json_object_get(object, "families"), 0);
     row = json_array_get(json_object_get(family, "rows"), 5);
     cr_expect_str_eq(json_string_value(json_object_get(row, "shortened")), "poll");
@@ -135,8 +138,8 @@ Test(bench, table_prints_every_format)
 
 Test(bench, prints_text_csv_and_json)
 {
-    const char *arguments = "bench oracle --sizes 50 --placements groups --repeats 2 "
-                            "--peers textbook --csv oracle.csv";
+    const char *arguments = "bench oracle --sizes 50 --patterns groups --repeats 2 "
+                            "--peers textbook --out oracle.csv";
     char        with_json[160];
 
     cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
@@ -145,7 +148,7 @@ Test(bench, prints_text_csv_and_json)
     char *csv = scratch_read("oracle.csv", NULL);
     cr_expect_not_null(strstr(csv, "\n50,groups,textbook,2,"), "%s", csv);
     free(csv);
-    snprintf(with_json, sizeof with_json, "%s --json", arguments);
+    snprintf(with_json, sizeof with_json, "%s --format json", arguments);
     cr_expect_eq(emplace_run(with_json), 0, "%s", program_err);
     json_t *root = json_loads(program_out, 0, NULL);
     json_t *row = json_array_get(json_object_get(root, "rows"), 0);
@@ -158,8 +161,9 @@ Test(bench, prints_text_csv_and_json)
 
 Test(bench, calibrate_writes_what_the_cells_determine)
 {
-    json_t *object = emplace_json("calibrate fit --machine k40 --on nmt2:cpu --json "
-                                  "--out .");
+    json_t *object =
+        emplace_json("calibrate fit --machine k40 --on nmt2:cpu --format json "
+                     "--out .");
     json_t *constants = json_object_get(object, "constants");
     json_t *cell = json_array_get(json_object_get(object, "cells"), 0);
     size_t  i, fitted = 0;

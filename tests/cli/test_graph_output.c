@@ -209,8 +209,8 @@ Test(graph_output, either_file_is_kept_without_force)
 Test(graph_output, a_graph_with_stated_costs_is_written)
 {
     cr_assert_eq(
-        emplace_run("graph instance.json --machine instance --out g.json --json"), 0,
-        "%s", program_err);
+        emplace_run("graph instance.json --machine instance --out g.json --format json"),
+        0, "%s", program_err);
     json_t       *root = load("g.json");
     const json_t *op = json_array_get(json_object_get(root, "ops"), 0);
 

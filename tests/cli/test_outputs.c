@@ -88,19 +88,19 @@ Test(outputs, of_several_records_the_best_is_taken)
     char   arguments[160];
 
     for (int seed = 1; seed <= 3; seed++) {
-        snprintf(arguments, sizeof arguments, RANDOM "--seed %d --record %d.h5 --json",
-                 seed, seed);
+        snprintf(arguments, sizeof arguments,
+                 RANDOM "--seed %d --record %d.h5 --format json", seed, seed);
         json_t *object = emplace_json(arguments);
         double  step_s = json_number_value(json_object_get(object, "step_time_s"));
         if (step_s < best_s) best_s = step_s;
         json_decref(object);
     }
-    json_t *shown = emplace_json("record 1.h5 2.h5 3.h5 --out best.json --json");
+    json_t *shown = emplace_json("record 1.h5 2.h5 3.h5 --out best.json --format json");
     cr_expect_float_eq(json_number_value(json_object_get(shown, "step_time_s")), best_s,
                        1e-12);
     json_decref(shown);
     json_t *simulated =
-        emplace_json("simulate small.pbtxt --machine k40x2 -p best.json --json");
+        emplace_json("simulate small.pbtxt --machine k40x2 -p best.json --format json");
     cr_expect_float_eq(json_number_value(json_object_get(simulated, "step_time_s")),
                        best_s, 1e-12);
     json_decref(simulated);

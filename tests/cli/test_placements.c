@@ -31,8 +31,9 @@ Test(placements, rules_place_a_workload_and_say_what_was_moved)
                                   "  - {glob: \"nowhere/*\", device: \"gpu:1\"}\n"
                                   "default: \"gpu:0\"\n");
     cr_assert_eq(
-        emplace_run("simulate rnnlm:steps=2 -m k40x2 -p rules.yaml --no-bound --json"), 0,
-        "%s", program_err);
+        emplace_run(
+            "simulate rnnlm:steps=2 -m k40x2 -p rules.yaml --no-bound --format json"),
+        0, "%s", program_err);
     expect_said("rules.yaml: 1 rule places no op: rule 2 ('nowhere/*') matches no op");
     expect_said("moved, as there is no kernel for a GPU: the first is '");
     expect_said(", from gpu:0 to cpu:0");
@@ -44,8 +45,9 @@ Test(placements, colocated_ops_are_counted_apart)
                                   "  - {glob: \"*/read\", device: \"cpu:0\"}\n"
                                   "default: \"gpu:0\"\n");
     cr_assert_eq(
-        emplace_run("simulate rnnlm:steps=2 -m k40x2 -p rules.yaml --no-bound --json"), 0,
-        "%s", program_err);
+        emplace_run(
+            "simulate rnnlm:steps=2 -m k40x2 -p rules.yaml --no-bound --format json"),
+        0, "%s", program_err);
     expect_said("moved, as there is no kernel for a GPU: the first is 'global_step', ");
     expect_said("moved, as colocated ops share a device: the first is 'emb', from gpu:0 "
                 "to cpu:0");
@@ -117,10 +119,12 @@ Test(placements, devices_of_a_graph_file_are_a_placement)
     write_text("same.json", "{\"format\": \"emplace-placement-1\", \"devices\": {"
                             "\"cpu:0\": [\"x\"], \"gpu:1\": [\"a\"], "
                             "\"gpu:0\": [\"b\"]}}");
-    double own_s = step_of("simulate chain.pbtxt -m k40x2 -p file --json");
+    double own_s = step_of("simulate chain.pbtxt -m k40x2 -p file --format json");
     cr_expect_str_eq(program_err, "");
-    cr_expect_eq(own_s, step_of("simulate chain.pbtxt -m k40x2 -p chain.pbtxt --json"));
-    cr_expect_eq(own_s, step_of("simulate chain.pbtxt -m k40x2 -p same.json --json"));
+    cr_expect_eq(own_s,
+                 step_of("simulate chain.pbtxt -m k40x2 -p chain.pbtxt --format json"));
+    cr_expect_eq(own_s,
+                 step_of("simulate chain.pbtxt -m k40x2 -p same.json --format json"));
     cr_expect_eq(
         emplace_run("replay chain.pbtxt --workload chain.pbtxt -m k40x2 --export p.txt"),
         0, "%s", program_err);
@@ -155,8 +159,9 @@ Test(placements, a_copy_of_the_graph_has_the_placement)
 {
     write_chain("", "device: \"/gpu:0\"");
     double placed_s = step_of("place chain.pbtxt -m k40x2 --method random --budget 9 "
-                              "--record run.h5 --out placed.pbtxt --json");
-    cr_expect_eq(placed_s, step_of("simulate placed.pbtxt -m k40x2 -p file --json"));
+                              "--record run.h5 --out placed.pbtxt --format json");
+    cr_expect_eq(placed_s,
+                 step_of("simulate placed.pbtxt -m k40x2 -p file --format json"));
     cr_expect_eq(emplace_run("record run.h5 --out again.pbtxt"), 0, "%s", program_err);
     char *text = scratch_read("placed.pbtxt", NULL);
     char *again = scratch_read("again.pbtxt", NULL);
@@ -169,8 +174,9 @@ Test(placements, hosts_are_tasks)
 {
     write_chain("", "");
     double placed_s = step_of("place chain.pbtxt -m k40x4x2 --method random --budget 1 "
-                              "--record run.h5 --out placed.pbtxt --json");
-    cr_expect_eq(placed_s, step_of("simulate placed.pbtxt -m k40x4x2 -p file --json"));
+                              "--record run.h5 --out placed.pbtxt --format json");
+    cr_expect_eq(placed_s,
+                 step_of("simulate placed.pbtxt -m k40x4x2 -p file --format json"));
     expect_device("placed.pbtxt", "\"b\"", "\"/job:worker/task:");
     cr_expect_eq(emplace_run("record run.h5 --out again.pbtxt"), 0, "%s", program_err);
     expect_device("again.pbtxt", "\"b\"", "\"/job:worker/task:");

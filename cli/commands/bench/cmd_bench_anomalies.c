@@ -22,7 +22,7 @@ static const char doc[] =
     "it does, \"all\" the median change of all placements. There are 100 of a family "
     "unless --samples is given.\n\n"
     "  emplace bench anomalies nmt:layers=2 --machine k40x2\n"
-    "  emplace bench anomalies rnnlm --machine k40x2 --samples 20 --json";
+    "  emplace bench anomalies rnnlm --machine k40x2 --samples 20 --format json";
 
 /* ---- measuring ---- */
 
@@ -126,22 +126,31 @@ static emp_status print(const stand *s, emp_error *err)
                   "samples", s->args->samples, "seed", (json_int_t)s->args->seed);
     emp_sheet_note(&expert, "%s on %s, runtime %s.", s->args->spec,
                    s->problem->machine->name, s->problem->runtime.name);
-    emp_status st = cli_print_sheet(
-        &random, s->args->is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, NULL, err);
+    emp_status st = cli_print_sheet(&random, s->args->format, NULL, err);
     emp_sheet_clear(&expert);
     return st;
 }
 
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = state->input;
+    return 0;
+}
+
+static const struct argp_child children[] = {{&cli_study_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_bench_anomalies_argp = {NULL,     parse, "SPEC", doc,
+                                                           children, NULL,  NULL};
+
 emp_status cmd_bench_anomalies(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {
-        cli_study_argp.options, cli_study_argp.parser, "SPEC", doc, NULL, NULL, NULL};
     cli_study_options args = cli_study_options_default(SAMPLES, 1);
     emp_status        st = EMP_OK;
     cli_inputs        inputs = {0};
     stand             s = {.args = &args};
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_bench_anomalies_argp, argc, argv, &args);
     EMP_TRY(cli_inputs_load(&inputs, args.spec, args.machine, args.runtime, err));
     s.problem = inputs.problem;
     EMP_TRY(measure(&s, err));

@@ -4,10 +4,11 @@
 
 #include "bench/mechanisms/mechanisms.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 
-enum { KEY_ROWS = 256, KEY_RUNTIME };
+enum { KEY_ROWS = 256 };
 
 struct args {
     emp_mechanism_params params;
@@ -17,11 +18,10 @@ struct args {
 static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "A,B,...", 0,
      "Only these: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8", 0},
-    {"runtime", KEY_RUNTIME, "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
-    {"seed", 'k', "K", 0, "Seed of the partitioners and the random placement (default 1)",
+    {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
+    {"seed", 'k', "N", 0, "Seed of the partitioners and the random placement (default 1)",
      0},
-    {"format", 'f', "FORMAT", 0, "md (default), text, csv or json", 0},
-    {"threads", 't', "T", 0, "Threads; results do not depend on it", 0},
+    {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
     {0},
 };
 
@@ -39,12 +39,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case KEY_ROWS: args->params.rows = arg; return 0;
-    case KEY_RUNTIME: args->params.runtime = arg; return 0;
+    case 'r': args->params.runtime = arg; return 0;
     case 'k':
         args->params.seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX);
         return 0;
-    case 'f': args->format = cli_format(arg); return 0;
     case 't':
         args->params.threads = (int32_t)cli_integer("threads", arg, 1, 1024);
         return 0;
@@ -53,20 +53,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_bench_mechanisms_argp = {options,  parse, NULL, doc,
+                                                            children, NULL,  NULL};
+
 emp_status cmd_bench_mechanisms(int argc, char **argv, emp_error *err)
 {
-    const struct argp    argp = {options, parse, NULL, doc, NULL, NULL, NULL};
     emp_status           st = EMP_OK;
     emp_mechanism_table *table = NULL;
     cli_bar              bar;
-    struct args          args = {.format = EMP_SHEET_MD,
-                                 .params = {.runtime = "tf-r1.3",
+    struct args          args = {.params = {.runtime = "tf-r1.3",
                                             .seed = 1,
                                             .threads = cli_default_threads(),
                                             .on_progress = cli_bar_on_progress,
                                             .context = &bar}};
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_bench_mechanisms_argp, argc, argv, &args);
     args.params.stop = cli_stop_flag();
     cli_bar_init(&bar, "mechanisms");
     st = emp_mechanism_table_make(&table, &args.params, err);

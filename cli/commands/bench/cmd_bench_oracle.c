@@ -5,10 +5,11 @@
 
 #include "bench/micro/oracle.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 
-enum { KEY_SIZES = 256, KEY_PLACEMENTS, KEY_PROFILES, KEY_PEERS, KEY_CSV, KEY_JSON };
+enum { KEY_SIZES = 256, KEY_PLACEMENTS, KEY_PROFILES, KEY_PEERS, KEY_REPEATS };
 
 enum { BIT_IDEAL = 1u << EMP_SERIES_IDEAL, BIT_TEXTBOOK = 1u << EMP_SERIES_TEXTBOOK };
 
@@ -27,30 +28,31 @@ static const cli_choice peers[] = {
 enum { CHOICES = 4, PROFILES = 2 };
 
 struct args {
-    const char *csv;
-    const char *sizes, *machine, *placements, *profiles, *peers; /* NULL = default */
-    int32_t     repeats, threads;
-    uint64_t    seed;
-    bool        is_quick, is_json;
+    const char      *out;
+    const char      *sizes, *machine, *placements, *profiles, *peers; /* NULL = default */
+    int32_t          repeats, threads;
+    uint64_t         seed;
+    bool             is_quick;
+    emp_sheet_format format;
 };
 
 static const struct argp_option options[] = {
     {"sizes", KEY_SIZES, "A,B,...", 0,
      "Ops of the graphs: 1k, 10k, 83k (82944), 1M, or numbers", 0},
-    {"machine", 'm', "M", 0,
-     "Machine or path of a machine file (default " EMP_ORACLE_MACHINE ")", 0},
-    {"placements", KEY_PLACEMENTS, "A,B,...", 0,
-     "Only these: gpu, pipeline, groups (256 on random devices), random (each op)", 0},
+    {"machine", 'm', "NAME|FILE", 0, "Machine (default " EMP_ORACLE_MACHINE ")", 0},
+    {"patterns", KEY_PLACEMENTS, "A,B,...", 0,
+     "Only these placements: gpu, pipeline, groups (256 on random devices), random "
+     "(each op)",
+     0},
     {"profiles", KEY_PROFILES, "A,B,...", 0,
      "Only these runtime profiles: ideal, tf-r1.3", 0},
     {"peers", KEY_PEERS, "A,B,...", 0, "Beside these: textbook, simgrid, python; or none",
      0},
-    {"repeats", 'n', "N", 0, "Rounds (default 15; 5 when quick)", 0},
+    {"repeats", KEY_REPEATS, "N", 0, "Rounds (default 15; 5 when quick)", 0},
     {"quick", 'q', NULL, 0, "1k and 10k ops beside the textbook simulator: seconds", 0},
-    {"seed", 's', "S", 0, "Seed of graphs and placements (default 1)", 0},
+    {"seed", 'k', "N", 0, "Seed of graphs and placements (default 1)", 0},
     {"threads", 't', "N", 0, "Also measure batches of placements on N threads", 0},
-    {"csv", KEY_CSV, "FILE", 0, "Write every series to FILE", 0},
-    {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
+    {"out", 'o', "FILE", 0, "Write every series as CSV", 0},
     {0},
 };
 
@@ -62,26 +64,28 @@ static const char doc[] =
     "SimGrid takes part if it was there when this program was built; it and Python only "
     "on graphs that they finish in seconds.\n\n"
     "  emplace bench oracle --quick\n"
-    "  emplace bench oracle --sizes 10k --placements groups --repeats 31\n"
+    "  emplace bench oracle --sizes 10k --patterns groups --repeats 31\n"
     "  emplace bench oracle --sizes 10k,83k --peers none --threads 2\n"
     "  emplace bench oracle --sizes 1M --machine k40x4x2 --peers none\n"
-    "  emplace bench oracle --csv oracle.csv";
+    "  emplace bench oracle --out oracle.csv";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args *args = (struct args *)state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case KEY_SIZES: args->sizes = arg; return 0;
     case 'm': args->machine = arg; return 0;
     case KEY_PLACEMENTS: args->placements = arg; return 0;
     case KEY_PROFILES: args->profiles = arg; return 0;
     case KEY_PEERS: args->peers = arg; return 0;
-    case KEY_CSV: args->csv = arg; return 0;
-    case KEY_JSON: args->is_json = true; return 0;
-    case 'n': args->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000); return 0;
+    case 'o': args->out = arg; return 0;
+    case KEY_REPEATS:
+        args->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000);
+        return 0;
     case 'q': args->is_quick = true; return 0;
-    case 's': args->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
+    case 'k': args->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
     case 't':
         args->threads = (int32_t)cli_integer("threads", arg, 1, EMP_ORACLE_MAX_THREADS);
         return 0;
@@ -105,7 +109,7 @@ static emp_oracle_params make_params(const struct args *a)
     p.size_count = cli_sizes(or_default(a->sizes, quick ? "1k,10k" : "1k,10k,83k,1M"),
                              p.size, EMP_ORACLE_MAX_SIZES);
     p.placements =
-        cli_choices("placements", or_default(a->placements, "gpu,pipeline,groups,random"),
+        cli_choices("patterns", or_default(a->placements, "gpu,pipeline,groups,random"),
                     placements, CHOICES);
     p.series = cli_choices("profiles", or_default(a->profiles, "ideal,tf-r1.3"), profiles,
                            PROFILES);
@@ -115,18 +119,21 @@ static emp_oracle_params make_params(const struct args *a)
     return p;
 }
 
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_bench_oracle_argp = {options,  parse, NULL, doc,
+                                                        children, NULL,  NULL};
+
 emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
     emp_status        measured = EMP_OK;
     struct args       args = {.seed = 1};
     emp_oracle_report report;
     cli_bar           bar;
     emp_sheet         sheet;
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_bench_oracle_argp, argc, argv, &args);
     emp_oracle_params params = make_params(&args);
-    EMP_CHECK(cli_check_output(args.csv, err));
+    EMP_CHECK(cli_check_output(args.out, err));
     params.stop = cli_stop_flag();
     params.on_progress = cli_bar_on_progress;
     params.context = &bar;
@@ -135,7 +142,6 @@ emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
     emp_oracle_tabulate(&sheet, &report);
-    EMP_CHECK(cli_print_sheet(&sheet, args.is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT,
-                              args.csv, err));
+    EMP_CHECK(cli_print_sheet(&sheet, args.format, args.out, err));
     return measured;
 }

@@ -11,11 +11,11 @@
 #include "bench/compare/figure.h"
 #include "bench/plots/gnuplot.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/options/jobs_options.h"
 
 enum {
-    KEY_WORKLOADS = 256,
-    KEY_METHODS,
+    KEY_METHODS = 256,
     KEY_BUDGETS,
     KEY_CLOCK,
     KEY_TASKS,
@@ -45,21 +45,18 @@ static const struct argp_option options[] = {
      "or "
      "files with a line a task: NAME SPEC|FILE MACHINE",
      0},
-    {"workloads", KEY_WORKLOADS, "A,B,...", 0,
-     "Only these tasks, by name; --rows is the same", 0},
     {"methods", KEY_METHODS, "A,B,...", 0, "Only these: names of emplace methods", 0},
-    {"budgets", KEY_BUDGETS, "N,M,...", 0,
+    {"budgets", KEY_BUDGETS, "A,B,...", 0,
      "Evaluations of each run that learns or searches (default 100,1000); up to 8 "
      "budgets",
      0},
-    {"clock", KEY_CLOCK, "S,T,...", 0,
+    {"clock", KEY_CLOCK, "A,B,...", 0,
      "Budgets in CPU seconds of one thread, instead or besides; such results depend on "
      "the "
      "computer and differ from run to run",
      0},
-    {"draws", KEY_DRAWS, "R", 0,
+    {"draws", KEY_DRAWS, "N", 0,
      "Draws of +-10 % cost noise for the sensitivity (default 20); 0 = no re-scoring", 0},
-    {"format", 'f', "FORMAT", 0, "text (default), md, csv or json", 0},
     {"rankings", KEY_RANKINGS, "FILE", 0,
      "Write mean ranks, ratios and tests over tasks as CSV", 0},
     {"times", KEY_TIMES, "FILE", 0,
@@ -67,9 +64,9 @@ static const struct argp_option options[] = {
     {"curves", KEY_CURVES, "FILE", 0,
      "Write quality against evaluations and CPU seconds as CSV", 0},
     {"sensitivity", KEY_CHANGES, "FILE", 0, "Write the sensitivity as CSV", 0},
-    {"figure", KEY_FIGURE, "FILE", 0,
+    {"plot", KEY_FIGURE, "FILE", 0,
      "Draw quality against evaluations and CPU seconds as SVG (gnuplot)", 0},
-    {"figure-row", KEY_FIGURE_ROW, "ROW", 0,
+    {"plot-row", KEY_FIGURE_ROW, "ROW", 0,
      "Workload of the figure (default nmt4, or the first)", 0},
     {"page", KEY_PAGE, "FILE", 0,
      "Write all of it as one page (HTML) with figures of all workloads", 0},
@@ -88,7 +85,7 @@ static const char doc[] =
     "  emplace bench placers --rows rnnlm --methods expert,anneal --seeds 2\n"
     "  emplace bench placers --tasks fresh --clock 5,30 --times times.csv\n"
     "  emplace bench placers --format csv > bench/results/placers.csv\n"
-    "  emplace bench placers --figure nmt4.svg --curves curves.csv\n"
+    "  emplace bench placers --plot nmt4.svg --curves curves.csv\n"
     "  emplace bench placers --page placers.html\n"
     "  emplace bench placers --tasks mine.txt --methods gpu,metis,local";
 
@@ -114,7 +111,7 @@ static void parse_budgets(struct args *args, const char *list, bool is_clock)
     while (cli_next_word(&list, word, sizeof word)) {
         emp_comparison_budget *budget = add_budget(args);
         if (is_clock)
-            budget->clock_s = cli_positive("clock", word);
+            budget->clock_s = cli_seconds("clock", word);
         else
             budget->evaluations = cli_integer("budgets", word, 1, 1000000000);
     }
@@ -125,8 +122,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
-    case KEY_WORKLOADS: args->run.rows = arg; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &args->run;
+        state->child_inputs[1] = &args->format;
+        return 0;
     case KEY_DRAWS:
         args->params.draws = (int32_t)cli_integer("draws", arg, 0, 10000);
         return 0;
@@ -136,7 +135,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_TASKS: args->params.tasks = arg; return 0;
     case KEY_RANKINGS: args->rankings = arg; return 0;
     case KEY_TIMES: args->times = arg; return 0;
-    case 'f': args->format = cli_format(arg); return 0;
     case KEY_CURVES: args->curves = arg; return 0;
     case KEY_CHANGES: args->changes = arg; return 0;
     case KEY_FIGURE: args->figure = arg; return 0;
@@ -239,7 +237,7 @@ static emp_status check_files(struct args *args, emp_error *err)
     if (!is_compared(&args->params, args->figure_row))
         return EMP_ERROR(
             EMP_EINVAL,
-            "the comparison has no workload \"%s\" to draw; give --figure-row one of "
+            "the comparison has no workload \"%s\" to draw; give --plot-row one of "
             "those that are compared",
             args->figure_row);
     if (!emp_gnuplot_exists())
@@ -265,18 +263,21 @@ static emp_status print_all(const struct args *args, const emp_comparison *c,
     return EMP_OK;
 }
 
+static const struct argp_child children[] = {
+    {&cli_jobs_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_bench_placers_argp = {options,  parse, NULL, doc,
+                                            children, NULL,  NULL};
+
 emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, NULL, doc, children, NULL, NULL};
-    emp_status              st = EMP_OK, made = EMP_OK;
-    emp_comparison         *comparison = NULL;
-    cli_run_report          report = {.text = "placers"};
-    struct args             args = {.run = cli_jobs_options_default(),
-                                    .params = emp_comparison_params_default()};
+    emp_status      st = EMP_OK, made = EMP_OK;
+    emp_comparison *comparison = NULL;
+    cli_run_report  report = {.text = "placers"};
+    struct args     args = {.run = cli_jobs_options_default(),
+                            .params = emp_comparison_params_default()};
 
     args.params.tasks = "all";
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_bench_placers_argp, argc, argv, &args);
     take_run_options(&args);
     EMP_TRY(load_tasks(&args, err));
     EMP_TRY(check_files(&args, err));

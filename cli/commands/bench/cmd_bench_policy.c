@@ -4,6 +4,7 @@
 
 #include "bench/speed/speed.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 
@@ -14,29 +15,28 @@ enum {
     KEY_GROUPS,
     KEY_OPS,
     KEY_PEERS,
-    KEY_CSV,
-    KEY_JSON
+    KEY_REPEATS,
+    KEY_THREADS
 };
 
 struct args {
     emp_speed_params params;
-    const char      *csv;
-    bool             is_json;
+    const char      *out;
+    emp_sheet_format format;
 };
 
 static const struct argp_option options[] = {
-    {"networks", KEY_NETWORKS, "A,B", 0, "Only these: placer, grouper", 0},
-    {"hidden", KEY_HIDDEN, "N,N,...", 0, "Cells of the placer's LSTMs (default 512,256)",
+    {"networks", KEY_NETWORKS, "A,B,...", 0, "Only these: placer, grouper", 0},
+    {"hidden", KEY_HIDDEN, "A,B,...", 0, "Cells of the placer's LSTMs (default 512,256)",
      0},
-    {"samples", KEY_SAMPLES, "N,N,...", 0, "Placements per update (default 1,4,16)", 0},
+    {"batches", KEY_SAMPLES, "A,B,...", 0, "Placements per update (default 1,4,16)", 0},
     {"groups", KEY_GROUPS, "N", 0, "Groups (default 256)", 0},
     {"ops", KEY_OPS, "N", 0, "Ops that the grouper puts into groups (default 82944)", 0},
-    {"threads", 't', "N,N,...", 0, "Numbers of threads (default 1,2)", 0},
-    {"peers", KEY_PEERS, "A", 0, "Beside: torch (default) or none", 0},
-    {"repeats", 'n', "N", 0, "Rounds (default 9)", 0},
-    {"seed", 's', "S", 0, "Seed of weights, inputs and actions (default 1)", 0},
-    {"csv", KEY_CSV, "FILE", 0, "Write every row to FILE", 0},
-    {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
+    {"thread-counts", KEY_THREADS, "A,B,...", 0, "Numbers of threads (default 1,2)", 0},
+    {"peers", KEY_PEERS, "A,B,...", 0, "Beside: torch (default) or none", 0},
+    {"repeats", KEY_REPEATS, "N", 0, "Rounds (default 9)", 0},
+    {"seed", 'k', "N", 0, "Seed of weights, inputs and actions (default 1)", 0},
+    {"out", 'o', "FILE", 0, "Write every row as CSV", 0},
     {0},
 };
 
@@ -47,10 +47,10 @@ static const char doc[] =
     "within a round. The limit is what the matrix products alone would take at the "
     "speed of BLAS and of reading weights, both measured in the same run. PyTorch takes "
     "part if Debian's python3-torch is installed. Everything takes some minutes.\n\n"
-    "  emplace bench policy --hidden 512 --samples 4\n"
+    "  emplace bench policy --hidden 512 --batches 4\n"
     "  emplace bench policy --networks grouper --repeats 15\n"
-    "  emplace bench policy --peers none --threads 1,2,4\n"
-    "  emplace bench policy --csv policy.csv";
+    "  emplace bench policy --peers none --thread-counts 1,2,4\n"
+    "  emplace bench policy --out policy.csv";
 
 static int32_t parse_numbers(const char *option, const char *list, int32_t *numbers,
                              int32_t largest)
@@ -77,23 +77,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     emp_speed_params *p = &args->params;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case KEY_NETWORKS: p->networks = cli_choices("networks", arg, networks, 2); return 0;
     case KEY_HIDDEN:
         p->hidden_count = parse_numbers("hidden", arg, p->hidden, 4096);
         return 0;
     case KEY_SAMPLES:
-        p->samples_count = parse_numbers("samples", arg, p->samples, 64);
+        p->samples_count = parse_numbers("batches", arg, p->samples, 64);
         return 0;
     case KEY_GROUPS: p->groups = (int32_t)cli_integer("groups", arg, 1, 4096); return 0;
     case KEY_OPS: p->ops = (int32_t)cli_integer("ops", arg, 1, 10000000); return 0;
     case KEY_PEERS: p->has_torch = cli_choices("peers", arg, peers, 2); return 0;
-    case KEY_CSV: args->csv = arg; return 0;
-    case KEY_JSON: args->is_json = true; return 0;
-    case 'n': p->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000); return 0;
-    case 's': p->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
-    case 't':
+    case 'o': args->out = arg; return 0;
+    case KEY_REPEATS:
+        p->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000);
+        return 0;
+    case 'k': p->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
+    case KEY_THREADS:
         p->threads_count =
-            parse_numbers("threads", arg, p->threads, EMP_SPEED_MAX_THREADS);
+            parse_numbers("thread-counts", arg, p->threads, EMP_SPEED_MAX_THREADS);
         return 0;
     case ARGP_KEY_ARG:
         cli_usage_error("there is nothing to give without an option, but \"%s\"", arg);
@@ -101,9 +103,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_bench_policy_argp = {options,  parse, NULL, doc,
+                                                        children, NULL,  NULL};
+
 emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
 {
-    const struct argp       argp = {options, parse, NULL, doc, NULL, NULL, NULL};
     emp_status              measured = EMP_OK;
     struct args             args = {.params = {.networks = (1u << EMP_STAND_COUNT) - 1,
                                                .hidden = {512, 256},
@@ -121,8 +126,8 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
     cli_bar                 bar;
     emp_sheet               sheet;
 
-    cli_parse(&argp, argc, argv, &args);
-    EMP_CHECK(cli_check_output(args.csv, err));
+    cli_parse(&cmd_bench_policy_argp, argc, argv, &args);
+    EMP_CHECK(cli_check_output(args.out, err));
     args.params.stop = cli_stop_flag();
     args.params.on_progress = cli_bar_on_progress;
     args.params.context = &bar;
@@ -131,7 +136,6 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
     emp_speed_tabulate(&sheet, &report);
-    EMP_CHECK(cli_print_sheet(&sheet, args.is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT,
-                              args.csv, err));
+    EMP_CHECK(cli_print_sheet(&sheet, args.format, args.out, err));
     return measured;
 }

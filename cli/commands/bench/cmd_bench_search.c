@@ -6,34 +6,35 @@
 #include "bench/micro/search.h"
 #include "bench/tables/paper.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 
-enum { KEY_SIZES = 256, KEY_METHODS, KEY_ROWS, KEY_MOVES };
+enum { KEY_SIZES = 256, KEY_METHODS, KEY_ROWS, KEY_MOVES, KEY_REPEATS };
 enum { DEFAULT_OPS = 30000000, DEFAULT_MOVES = 1000 };
 
 struct args {
     emp_search_params params;
     emp_task          task[EMP_PAPER_TASKS];
     const char       *sizes, *methods, *rows;
-    bool              has_runtime, is_json;
+    bool              has_runtime;
+    emp_sheet_format  format;
 };
 
 static const struct argp_option options[] = {
     {"sizes", KEY_SIZES, "A,B,...", 0,
      "Ops of the graphs: 1k, 10k, 83k (82944), 1M, or numbers (default 10k,83k)", 0},
-    {"rows", KEY_ROWS, "A,B,...|all", 0,
-     "Rows of Table 1 instead of synthetic graphs, each on its own machine", 0},
+    {"rows", KEY_ROWS, "A,B,...", 0,
+     "Rows of Table 1, or all, instead of synthetic graphs, each on its own machine", 0},
     {"moves", KEY_MOVES, "N", 0, "Moves of a search on such a row (default 1000)", 0},
     {"methods", KEY_METHODS, "A,B,...", 0,
      "Only these (default local,anneal,mcmc,refine)", 0},
     {"machine", 'm', "NAME|FILE", 0, "Machine (default " EMP_ORACLE_MACHINE ")", 0},
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default ideal, of rows tf-r1.3)",
      0},
-    {"repeats", 'n', "N", 0, "Rounds (default 5)", 0},
-    {"seed", 's', "S", 0, "Seed of graphs and searches (default 1)", 0},
-    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {"repeats", KEY_REPEATS, "N", 0, "Rounds (default 5)", 0},
+    {"seed", 'k', "N", 0, "Seed of graphs and searches (default 1)", 0},
     {0},
 };
 
@@ -94,6 +95,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     emp_search_params *p = &args->params;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case KEY_SIZES: args->sizes = arg; return 0;
     case KEY_METHODS: args->methods = arg; return 0;
     case KEY_ROWS: args->rows = arg; return 0;
@@ -103,18 +105,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         p->runtime = arg;
         args->has_runtime = true;
         return 0;
-    case 'n': p->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000); return 0;
-    case 's': p->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
-    case 'j': args->is_json = true; return 0;
+    case KEY_REPEATS:
+        p->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000);
+        return 0;
+    case 'k': p->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
     case ARGP_KEY_ARG:
         cli_usage_error("there is nothing to give without an option, but \"%s\"", arg);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_bench_search_argp = {options,  parse, NULL, doc,
+                                                        children, NULL,  NULL};
+
 emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
     emp_status        measured = EMP_OK;
     emp_search_report report;
     cli_bar           bar;
@@ -130,7 +136,7 @@ emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
                               .sizes = "10k,83k",
                               .methods = "local,anneal,mcmc,refine"};
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_bench_search_argp, argc, argv, &args);
     args.params.size_count =
         cli_sizes(args.sizes, args.params.size, EMP_SEARCH_MAX_SIZES);
     find_rows(&args);
@@ -141,7 +147,6 @@ emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
     emp_search_tabulate(&sheet, &report);
-    EMP_CHECK(cli_print_sheet(&sheet, args.is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT,
-                              NULL, err));
+    EMP_CHECK(cli_print_sheet(&sheet, args.format, NULL, err));
     return measured;
 }

@@ -47,7 +47,8 @@ static const char doc[] =
     "kind unless --samples is given; multiples of 16 fill the processor's vectors. "
     "Times are per placement and op that is not folded (docs/simulator.md).\n\n"
     "  emplace bench surrogate rnnlm --machine k40x4\n"
-    "  emplace bench surrogate nmt:layers=4 --machine k40x2 --runtime ideal --json";
+    "  emplace bench surrogate nmt:layers=4 --machine k40x2 --runtime ideal --format "
+    "json";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -253,21 +254,22 @@ static emp_status print(const stand *from, const row *rows, emp_error *err)
         "placements of each kind. Surrogate and exact: ns per op and placement.",
         study->spec, problem->machine->name, problem->runtime.name, op_count, kernel,
         study->samples);
-    return cli_print_sheet(&s, study->is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, NULL,
-                           err);
+    return cli_print_sheet(&s, study->format, NULL, err);
 }
+
+static const struct argp_child children[] = {{&cli_study_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_bench_surrogate_argp = {options,  parse, "SPEC", doc,
+                                                           children, NULL,  NULL};
 
 emp_status cmd_bench_surrogate(int argc, char **argv, emp_error *err)
 {
-    const struct argp_child children[] = {{&cli_study_argp, 0, NULL, 0}, {0}};
-    const struct argp       argp = {options, parse, "SPEC", doc, children, NULL, NULL};
-    struct args             args = {.study = cli_study_options_default(SAMPLES, 2)};
-    emp_status              st = EMP_OK;
-    cli_inputs              inputs = {0};
-    stand                   s = {.args = &args};
-    row                     rows[STREAM_COUNT];
+    struct args args = {.study = cli_study_options_default(SAMPLES, 2)};
+    emp_status  st = EMP_OK;
+    cli_inputs  inputs = {0};
+    stand       s = {.args = &args};
+    row         rows[STREAM_COUNT];
 
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_bench_surrogate_argp, argc, argv, &args);
     EMP_TRY(cli_inputs_load(&inputs, args.study.spec, args.study.machine,
                             args.study.runtime, err));
     s.problem = inputs.problem;

@@ -147,9 +147,11 @@ ParameterizedTestParameters(options, say_what_is_wrong)
          "test: option color is red|green, must be one of red|green|blue"},
         {"", "word=b", "test: option word is b, must be one of a|ab"},
         {"", "count=1,colour=red",
-         "test has no option \"colour\"; it has loud, count, share, large, color, word"},
+         "test has no option \"colour\" (did you mean \"color\"?); it has loud, count, "
+         "share, large, color, word"},
         {"", "coun=1",
-         "test has no option \"coun\"; it has loud, count, share, large, color, word"},
+         "test has no option \"coun\" (did you mean \"count\"?); it has loud, count, "
+         "share, large, color, word"},
         {"", "=1",
          "test has no option \"\"; it has loud, count, share, large, color, "
          "word"},

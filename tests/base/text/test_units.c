@@ -85,3 +85,64 @@ Test(units, formats_seconds_with_the_fitting_prefix)
     cr_expect_str_eq(emp_units_format_seconds(0.149, text, sizeof text), "149 ms");
     cr_expect_str_eq(emp_units_format_seconds(12.3e-6, text, sizeof text), "12.3 us");
 }
+
+Test(units, formats_amounts_with_decimal_prefixes)
+{
+    char text[32];
+
+    cr_expect_str_eq(emp_units_format_si(26.03e12, "FLOP", text, sizeof text),
+                     "26 TFLOP");
+    cr_expect_str_eq(emp_units_format_si(0, "FLOP", text, sizeof text), "0 FLOP");
+    cr_expect_str_eq(emp_units_format_si(999.4, "B", text, sizeof text), "999 B");
+    cr_expect_str_eq(emp_units_format_si(999.6, "B", text, sizeof text), "1 kB");
+    cr_expect_str_eq(emp_units_format_si(12.8e9, "B/s", text, sizeof text), "12.8 GB/s");
+    cr_expect_str_eq(emp_units_format_si(5e23, "B", text, sizeof text), "5e+05 EB");
+}
+
+Test(units, counts_are_read_as_people_write_them)
+{
+    static const struct {
+        const char *text;
+        int64_t     count;
+    } good[] = {{"400", 400},
+                {"0", 0},
+                {"-3", -3},
+                {"10k", 10000},
+                {"1e6", 1000000},
+                {"1.5k", 1500},
+                {"1.1k", 1100},
+                {"2M", 2000000},
+                {"0.29k", 290},
+                {"3G", INT64_C(3000000000)},
+                {"9223372036854775807", INT64_MAX}};
+    static const char *const bad[] = {
+        "",    "k",   "many", " 4",    "4 ",  "1.5",     "1e-3", "1e30",
+        "nan", "inf", "10q",  "0x10k", "--3", "1.0005k", "-inf", "99999999999999999999"};
+    int64_t count;
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        cr_expect(emp_units_parse_count(good[i].text, &count), "%s", good[i].text);
+        cr_expect_eq(count, good[i].count, "%s is %lld", good[i].text, (long long)count);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        cr_expect_not(emp_units_parse_count(bad[i], &count), "\"%s\"", bad[i]);
+}
+
+Test(units, times_are_read_as_people_write_them)
+{
+    static const struct {
+        const char *text;
+        double      seconds;
+    } good[] = {{"90", 90},   {"1.5s", 1.5}, {"2m", 120},     {"2 min", 120},
+                {"1h", 3600}, {"1d", 86400}, {"250ms", 0.25}, {"1e3", 1000}};
+    static const char *const bad[] = {"",    "s",   "ten",   "1y",
+                                      "nan", "inf", "1 m s", "1e999"};
+    double                   seconds;
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        cr_expect(emp_units_parse_duration(good[i].text, &seconds), "%s", good[i].text);
+        cr_expect_float_eq(seconds, good[i].seconds, 1e-12, "%s", good[i].text);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        cr_expect_not(emp_units_parse_duration(bad[i], &seconds), "\"%s\"", bad[i]);
+}

@@ -186,13 +186,14 @@ Test(paper_table, wrong_names_are_refused)
     emp_paper_table_params params = make_params(&counts);
 
     params.rows = "rnnlm,nmt3";
-    expect_refused(&params,
-                   "table 1 has no row \"nmt3\"; it has inception_v3, resnet, rnnlm, "
-                   "nmt2, nmt4, nmt8");
+    expect_refused(&params, "table 1 has no row \"nmt3\" (did you mean \"nmt2\"?); it "
+                            "has inception_v3, resnet, rnnlm, "
+                            "nmt2, nmt4, nmt8");
     params = make_params(&counts);
     params.methods = "gpus";
     expect_refused(&params,
-                   "table 1 has no method \"gpus\"; it has cpu, gpu, expert, scotch, "
+                   "table 1 has no method \"gpus\" (did you mean \"gpu\"?); it has cpu, "
+                   "gpu, expert, scotch, "
                    "mincut, metis, random, hdp, hdp-literal, refine, anneal, ce");
     params = make_params(&counts);
     params.seed_count = 101;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace calibrate fit: constants from published single-device step times. The other
- * verb, measure, is in cmd_calibrate_measure.c. */
+/* emplace calibrate fit: constants from published single-device step times. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "bench/calibrate/calibrate.h"
 #include "bench/tables/paper.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/progress.h"
 
 enum { KEY_ON = 256, DIGITS = 4 };
@@ -18,11 +18,10 @@ static const char default_runtime[] = "tf-r1.3";
 
 struct args {
     emp_calibrate_params fit;
-    const char          *verb;
     const char          *machine;
     const char          *on;
     const char          *out; /**< data folder, or NULL */
-    bool                 is_json;
+    emp_sheet_format     format;
 };
 
 static const struct argp_option options[] = {
@@ -34,46 +33,33 @@ static const struct argp_option options[] = {
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
     {"out", 'o', "DIR", 0,
      "Data folder to write into: machines/models/*.yaml and runtimes/*.yaml", 0},
-    {"json", 'j', NULL, 0, "Print a JSON object", 0},
-    {"threads", 't', "T", 0, "Threads; results do not depend on it", 0},
+    {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
     {0},
 };
 
-static char check_name[] = "emplace calibrate check";
-static char measure_name[] = "emplace calibrate measure";
-
 static const char doc[] =
     "Fit the free constants of a machine and a runtime to single-device step times of "
-    "table 1; or, as `emplace calibrate measure`, to benchmarks of this computer. "
-    "`emplace calibrate check` lists public measurements beside the model. Both have a "
-    "--help of their own.\v"
+    "table 1.\v"
     "A constant is fitted if the cells determine it, and else keeps its value. Without "
-    "--out\n"
-    "nothing is written. Cells that are out of memory are checked, not fitted.\n\n"
+    "--out nothing is written. Cells that are out of memory are checked, not fitted.\n\n"
     "  emplace calibrate fit --machine k40 --on all\n"
     "  emplace calibrate fit --machine k40 --on all --out data\n"
-    "  emplace calibrate fit --machine k40 --on rnnlm:cpu,nmt2:cpu,nmt4:cpu --json";
+    "  emplace calibrate fit --machine k40 --on rnnlm:cpu,nmt2:cpu,nmt4:cpu --format "
+    "json";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args *args = (struct args *)state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case 'm': args->machine = arg; return 0;
     case KEY_ON: args->on = arg; return 0;
     case 'r': args->fit.runtime = arg; return 0;
     case 'o': args->out = arg; return 0;
-    case 'j': args->is_json = true; return 0;
     case 't': args->fit.threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
-    case ARGP_KEY_ARG:
-        if (args->verb != NULL) cli_usage_error("too many arguments: \"%s\"", arg);
-        args->verb = arg;
-        return 0;
+    case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
     case ARGP_KEY_END:
-        if (args->verb == NULL || strcmp(args->verb, "fit") != 0) {
-            cli_usage_error("calibrate what? there are emplace calibrate fit, emplace "
-                            "calibrate check and emplace calibrate measure");
-        }
         if (args->machine == NULL) cli_usage_error("--machine is missing; e.g. k40");
         if (args->on == NULL) cli_usage_error("--on is missing; e.g. --on all");
         if (args->out != NULL && strstr(args->out, ".yaml") != NULL) {
@@ -199,21 +185,21 @@ static json_t *json_constants(const emp_sheet *constants, const emp_calibration 
     return rows;
 }
 
-static emp_status print(const emp_calibration *c, bool is_json, emp_error *err)
+static emp_status print(const emp_calibration *c, emp_sheet_format format, emp_error *err)
 {
     emp_sheet constants, cells;
 
     tabulate_constants(&constants, c);
     tabulate_cells(&cells, c);
     constants.next = &cells;
-    if (is_json)
+    if (format == EMP_SHEET_JSON)
         emp_sheet_set_facts(
             &cells,
             json_pack("{s:s, s:s, s:s, s:b, s:o}", "machine", c->machine->name, "runtime",
                       c->runtime.name, "source", emp_paper_source, "converged",
                       c->fit.has_converged, "constants", json_constants(&constants, c)));
-    emp_status st = emp_sheet_print(stdout, is_json ? &cells : &constants,
-                                    is_json ? EMP_SHEET_JSON : EMP_SHEET_TEXT, err);
+    emp_status st = emp_sheet_print(
+        stdout, cli_format_is_for_people(format) ? &constants : &cells, format, err);
     emp_sheet_clear(&cells);
     emp_sheet_clear(&constants);
     return st;
@@ -248,27 +234,21 @@ static emp_status save(const emp_calibration *c, const struct args *args, emp_er
     return emp_calibration_save(c, args->out, emp_paper_source, command, err);
 }
 
-emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_calibrate_fit_argp = {options,  parse, NULL, doc,
+                                                         children, NULL,  NULL};
+
+emp_status cmd_calibrate_fit(int argc, char **argv, emp_error *err)
 {
-    const struct argp argp = {options, parse, "fit\ncheck\nmeasure", doc, NULL,
-                              NULL,    NULL};
-    cli_bar           bar;
-    struct args       args = {
-              .fit = {.runtime = default_runtime, .threads = cli_default_threads()}};
+    cli_bar     bar;
+    struct args args = {
+        .fit = {.runtime = default_runtime, .threads = cli_default_threads()}};
     emp_status       st = EMP_OK;
     emp_cell         cells[EMP_MAX_CELLS];
     char             machine[512];
     emp_calibration *c = NULL;
 
-    if (argc > 1 && strcmp(argv[1], "check") == 0) {
-        argv[1] = check_name;
-        return cmd_calibrate_check(argc - 1, argv + 1, err);
-    }
-    if (argc > 1 && strcmp(argv[1], "measure") == 0) {
-        argv[1] = measure_name; /* getopt's messages begin with it */
-        return cmd_calibrate_measure(argc - 1, argv + 1, err);
-    }
-    cli_parse(&argp, argc, argv, &args);
+    cli_parse(&cmd_calibrate_fit_argp, argc, argv, &args);
     EMP_TRY(emp_cells_select(args.on, cells, &args.fit.cell_count, err));
     EMP_TRY(check_out(args.out, err));
     args.fit.cells = cells;
@@ -280,8 +260,8 @@ emp_status cmd_calibrate(int argc, char **argv, emp_error *err)
     cli_bar_clear(&bar);
     EMP_TRY(st);
     if (args.out != NULL) EMP_TRY(save(c, &args, err));
-    EMP_TRY(print(c, args.is_json, err));
-    if (!args.is_json && args.out != NULL) {
+    EMP_TRY(print(c, args.format, err));
+    if (args.format == EMP_SHEET_TEXT && args.out != NULL) {
         printf("\nConstants fitted are below %s. A machine file in %s/machines uses the "
                "models in %s/machines/models.\n",
                args.out, args.out, args.out);

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The one table of all commands. */
+#include "cli/cli.h"
+
+#define COMMAND(name, word, summary)                         \
+    {                                                        \
+        word, summary, cmd_##name, &cmd_##name##_argp, NULL, \
+    }
+#define GROUP(word, summary, commands)      \
+    {                                       \
+        word, summary, NULL, NULL, commands \
+    }
+
+static const cli_command calibrate[] = {
+    COMMAND(calibrate_fit, "fit", "fit constants to published step times"),
+    COMMAND(calibrate_check, "check", "public measurements beside what the model says"),
+    COMMAND(calibrate_measure, "measure", "fit constants to benchmarks of this computer"),
+    {0},
+};
+
+static const cli_command bench[] = {
+    COMMAND(bench_anomalies, "anomalies", "count how often less work takes longer"),
+    COMMAND(bench_mechanisms, "mechanisms",
+            "what each mechanism of the runtime contributes"),
+    COMMAND(bench_oracle, "oracle", "time the oracle beside other simulators"),
+    COMMAND(bench_placers, "placers", "every method with equal budgets, compared"),
+    COMMAND(bench_policy, "policy", "time the networks' updates beside PyTorch"),
+    COMMAND(bench_search, "search",
+            "count the proposals that searches have scored a second"),
+    COMMAND(bench_surrogate, "surrogate",
+            "time and rate the surrogate beside the oracle"),
+    {0},
+};
+
+const cli_command cli_commands[] = {
+    COMMAND(table, "table", "make a table of the paper beside ours"),
+    COMMAND(ablate, "ablate", "vary one choice of a method at a time"),
+    COMMAND(place, "place", "look for a good placement"),
+    COMMAND(train, "train", "let a learner or a search look, with checkpoints"),
+    COMMAND(simulate, "simulate", "time one step under a placement"),
+    COMMAND(bound, "bound", "times that no placement can beat"),
+    COMMAND(replay, "replay", "execute placements, beside what is predicted"),
+    COMMAND(validate, "validate", "how far predictions are from measurements"),
+    COMMAND(graph, "graph", "what a workload or graph file consists of"),
+    GROUP("calibrate", "fit a machine's constants to published or measured times",
+          calibrate),
+    COMMAND(record, "record", "what a recorded run found, and its learning curve"),
+    COMMAND(report, "report", "make a page from run records: curves, placement, ..."),
+    GROUP("bench", "compare methods; measure simulators, networks, mechanisms", bench),
+    COMMAND(workloads, "workloads", "list the workload families, or one's parameters"),
+    COMMAND(machines, "machines", "list the machines, or one's devices"),
+    COMMAND(runtimes, "runtimes", "list the runtime profiles, or what one does"),
+    COMMAND(methods, "methods", "list the methods, or one's options"),
+    {0},
+};

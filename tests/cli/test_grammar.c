@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do all commands speak one grammar? Of all tables of options. */
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "tests/cli/emplace.h"
+
+enum { MOST = 1024, LINE = 80 };
+
+TestSuite(grammar, .init = emplace_set_up, .fini = emplace_tear_down);
+
+/* An option, and the command that has it. */
+struct use {
+    char                      command[64];
+    const struct argp        *argp;
+    const struct argp_option *option;
+};
+
+static struct use use[MOST];
+static int32_t    use_count;
+
+/* Calls visit(name, argp) for each command that is no group. */
+static void walk(const cli_command *commands, const char *prefix,
+                 void (*visit)(const char *name, const struct argp *argp))
+{
+    char name[64];
+
+    for (const cli_command *c = commands; c->name != NULL; c++) {
+        snprintf(name, sizeof name, "%.30s%s%.30s", prefix, prefix[0] == '\0' ? "" : " ",
+                 c->name);
+        if (c->group != NULL)
+            walk(c->group, name, visit);
+        else
+            visit(name, c->argp);
+    }
+}
+
+static void collect(const char *name, const struct argp *argp)
+{
+    const struct argp_option *list[CLI_MOST_OPTIONS];
+    int32_t                   count = cli_collect_options(argp, list);
+
+    for (int32_t i = 0; i < count; i++) {
+        cr_assert_lt(use_count, MOST);
+        snprintf(use[use_count].command, sizeof use[use_count].command, "%s", name);
+        use[use_count].argp = argp;
+        use[use_count++].option = list[i];
+    }
+}
+
+static void collect_all(void)
+{
+    use_count = 0;
+    walk(cli_commands, "", collect);
+    cr_assert_gt(use_count, 100, "all tables are read");
+}
+
+static char letter_of(const struct argp_option *o)
+{
+    return o->key > 0 && o->key < 128 ? (char)o->key : '-';
+}
+
+/* A file or a folder is meant by either. */
+static const char *value_of(const struct argp_option *o)
+{
+    if (o->arg == NULL) return "";
+    return strcmp(o->arg, "DIR") == 0 ? "FILE" : o->arg;
+}
+
+Test(grammar, a_name_is_one_thing_everywhere)
+{
+    collect_all();
+    for (int32_t i = 0; i < use_count; i++) {
+        const struct argp_option *a = use[i].option;
+        for (int32_t j = 0; j < i; j++) {
+            const struct argp_option *b = use[j].option;
+            if (strcmp(a->name, b->name) != 0) continue;
+            cr_expect_eq(letter_of(a), letter_of(b), "--%s is -%c of %s and -%c of %s",
+                         a->name, letter_of(a), use[i].command, letter_of(b),
+                         use[j].command);
+            cr_expect_str_eq(value_of(a), value_of(b), "--%s takes %s in %s and %s in %s",
+                             a->name, value_of(a), use[i].command, value_of(b),
+                             use[j].command);
+        }
+    }
+}
+
+Test(grammar, a_letter_is_one_thing_everywhere)
+{
+    collect_all();
+    for (int32_t i = 0; i < use_count; i++) {
+        cr_expect(strchr("hV", letter_of(use[i].option)) == NULL, "-%c of %s is taken",
+                  letter_of(use[i].option), use[i].command);
+        for (int32_t j = 0; j < i; j++) {
+            if (letter_of(use[i].option) == '-' ||
+                letter_of(use[i].option) != letter_of(use[j].option))
+                continue;
+            cr_expect_str_eq(use[i].option->name, use[j].option->name,
+                             "-%c is --%s of %s and --%s of %s", letter_of(use[i].option),
+                             use[i].option->name, use[i].command, use[j].option->name,
+                             use[j].command);
+        }
+    }
+}
+
+Test(grammar, an_option_stands_once_in_its_command)
+{
+    collect_all();
+    for (int32_t i = 0; i < use_count; i++)
+        for (int32_t j = 0; j < i; j++)
+            cr_expect(use[i].argp != use[j].argp ||
+                          strcmp(use[i].option->name, use[j].option->name) != 0,
+                      "%s has --%s twice", use[i].command, use[i].option->name);
+}
+
+Test(grammar, every_option_has_help)
+{
+    collect_all();
+    for (int32_t i = 0; i < use_count; i++) {
+        const struct argp_option *o = use[i].option;
+        cr_assert_not_null(o->name, "%s", use[i].command);
+        cr_assert_not_null(o->doc, "--%s of %s", o->name, use[i].command);
+        cr_expect_gt(strlen(o->doc), 5, "--%s of %s", o->name, use[i].command);
+    }
+}
+
+/* What is printed and where has one way: --format and --out. */
+Test(grammar, words_of_old_are_gone)
+{
+    static const char *const gone[] = {"csv", "output", "verbose", "topic", "usage"};
+
+    collect_all();
+    for (int32_t i = 0; i < use_count; i++) {
+        const struct argp_option *o = use[i].option;
+        for (size_t k = 0; k < sizeof gone / sizeof *gone; k++)
+            cr_expect_str_neq(o->name, gone[k], "%s", use[i].command);
+        if (strcmp(o->name, "json") == 0)
+            cr_expect(o->flags & OPTION_HIDDEN, "%s", use[i].command);
+    }
+}
+
+/* "  emplace COMMAND ..." after the options. */
+static void expect_example(const char *name, const struct argp *argp)
+{
+    char        example[96];
+    const char *text = strchr(argp->doc, '\v');
+
+    snprintf(example, sizeof example, "  emplace %s ", name);
+    cr_assert_not_null(text, "%s", name);
+    if (strstr(text, example) == NULL) {
+        snprintf(example, sizeof example, "  emplace %s\n", name);
+        cr_expect_not_null(strstr(text, example), "%s has no example", name);
+    }
+}
+
+Test(grammar, every_command_has_examples) { walk(cli_commands, "", expect_example); }
+
+/* ---- help -------------------------------------------------------------------------- */
+
+static void expect_lines_that_fit(const char *name, const char *text)
+{
+    const char *before = "x";
+
+    while (*text != '\0') {
+        int length = (int)strcspn(text, "\n");
+        cr_expect_lt(length, LINE, "%s: %.*s", name, length, text);
+        cr_expect(length == 0 || !isspace((unsigned char)text[length - 1]),
+                  "%s: blanks end \"%.*s\"", name, length, text);
+        cr_expect(length > 0 || before[0] != '\n', "%s: two empty lines", name);
+        before = text;
+        text += length + (text[length] == '\n');
+    }
+}
+
+/* Between the first option and the last there is no empty line. */
+static void expect_block(const char *name, const char *text)
+{
+    const char *first = strstr(text, "\n  -"), *last = strstr(text, "--version ");
+
+    cr_assert(first != NULL && last != NULL && first < last, "%s: %s", name, text);
+    const char *empty = strstr(first, "\n\n");
+    cr_expect(empty == NULL || empty > last, "%s: an empty line among options", name);
+}
+
+static void expect_help(const char *name, const struct argp *argp)
+{
+    char arguments[96], told[32768];
+
+    (void)argp;
+    snprintf(arguments, sizeof arguments, "%s --help", name);
+    cr_expect_eq(emplace_run(arguments), 0, "%s: %s", name, program_err);
+    expect_lines_that_fit(name, program_out);
+    expect_block(name, program_out);
+    snprintf(told, sizeof told, "%s", program_out);
+    snprintf(arguments, sizeof arguments, "%s -h", name);
+    cr_expect_eq(emplace_run(arguments), 0);
+    cr_expect_str_eq(program_out, told, "%s", arguments);
+    snprintf(arguments, sizeof arguments, "help %s", name);
+    cr_expect_eq(emplace_run(arguments), 0);
+    cr_expect_str_eq(program_out, told, "%s", arguments);
+}
+
+Test(grammar, help_fits_and_is_the_same_by_every_way)
+{
+    walk(cli_commands, "", expect_help);
+}
+
+static void expect_version(const char *name, const struct argp *argp)
+{
+    char arguments[96];
+
+    (void)argp;
+    snprintf(arguments, sizeof arguments, "%s --version", name);
+    cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
+    cr_expect_eq(strncmp(program_out, "emplace ", 8), 0, "%s: %s", name, program_out);
+    snprintf(arguments, sizeof arguments, "%s -V", name);
+    cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
+    cr_expect_eq(strncmp(program_out, "emplace ", 8), 0, "%s: %s", name, program_out);
+}
+
+Test(grammar, every_command_tells_the_version) { walk(cli_commands, "", expect_version); }
+
+Test(grammar, the_program_and_groups_give_help_and_the_version)
+{
+    static const char *const help[] = {
+        "--help",       "-h",         "help",         "bench -h",
+        "bench --help", "help bench", "calibrate -h", "help calibrate"};
+    static const char *const version[] = {"-V", "--version", "bench -V",
+                                          "calibrate --version"};
+
+    for (size_t i = 0; i < sizeof help / sizeof *help; i++) {
+        cr_expect_eq(emplace_run(help[i]), 0, "%s: %s", help[i], program_err);
+        cr_expect_eq(strncmp(program_out, "Usage: emplace ", 15), 0, "%s", help[i]);
+        expect_lines_that_fit(help[i], program_out);
+    }
+    for (size_t i = 0; i < sizeof version / sizeof *version; i++) {
+        cr_expect_eq(emplace_run(version[i]), 0, "%s: %s", version[i], program_err);
+        cr_expect_eq(strncmp(program_out, "emplace ", 8), 0, "%s", version[i]);
+    }
+}
+
+/* ---- formats, counts, times -------------------------------------------------------- */
+
+Test(grammar, results_are_printed_in_every_format)
+{
+    static const char *const commands[] = {"graph small.pbtxt",
+                                           "bound small.pbtxt -m k40x2",
+                                           "place small.pbtxt -m k40x2 -M gpu",
+                                           "simulate small.pbtxt -m k40x2 -p gpu --why",
+                                           "methods",
+                                           "methods hdp",
+                                           "machines",
+                                           "machines k40x2",
+                                           "runtimes",
+                                           "runtimes ideal",
+                                           "workloads",
+                                           "workloads nmt"};
+    static const struct {
+        const char *name, *begins;
+    } formats[] = {{"json", "{"}, {"md", "|"}, {"csv", "# made by: "}};
+    char arguments[160];
+
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+            snprintf(arguments, sizeof arguments, "%s -f %s", commands[i],
+                     formats[f].name);
+            cr_expect_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);
+            cr_expect_eq(
+                strncmp(program_out, formats[f].begins, strlen(formats[f].begins)), 0,
+                "%s: %.60s", arguments, program_out);
+        }
+}
+
+Test(grammar, counts_and_times_are_read_as_people_write_them)
+{
+    static const char *const good[] = {"-b 1e1", "-b 0.01k",      "-s 1",
+                                       "-s 60s", "-s 2m",         "--seconds '1 h'",
+                                       "-k 1e3", "-b 10 -s 500ms"};
+    char                     arguments[160];
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        snprintf(arguments, sizeof arguments,
+                 "place small.pbtxt -m k40x2 -M %s %s --no-bound",
+                 strncmp(good[i], "-s 1", 4) == 0 ? "random" : "gpu", good[i]);
+        cr_expect_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);
+    }
+}
+
+Test(grammar, what_was_meant_is_guessed)
+{
+    static const struct {
+        const char *arguments, *hint;
+    } cases[] = {
+        {"plcae rnnlm", "(did you mean \"place\"?)"},
+        {"bench orcale", "(did you mean \"oracle\"?)"},
+        {"place rnnlm --machin3 k40x2", "(did you mean \"--machine\"?)"},
+        {"methods hpd", "(did you mean \"hdp\"?)"},
+        {"machines k40x3", "(did you mean \"k40x1\"?)"},
+        {"runtimes idael", "(did you mean \"ideal\"?)"},
+        {"workloads nmtt", "(did you mean \"nmt\"?)"},
+        {"graph rnnml", "(did you mean \"rnnlm\"?)"},
+        {"graph nmt:layer=2", "(did you mean \"layers\"?)"},
+        {"place small.pbtxt -m k40x2 -M metis --options imbalence=0.1",
+         "(did you mean \"imbalance\"?)"},
+        {"place small.pbtxt -m k40x2 -M hdp --preset papr", "(did you mean \"paper\"?)"},
+        {"table 1 --rows nmt9", "(did you mean \"nmt2\"?)"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cr_expect_neq(emplace_run(cases[i].arguments), 0);
+        cr_expect_not_null(strstr(program_err, cases[i].hint), "%s: %s",
+                           cases[i].arguments, program_err);
+    }
+}
