@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/cli.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <omp.h>
@@ -213,6 +214,26 @@ emp_status cli_check_replaced(const char *const *paths, int32_t count, bool is_f
                              paths[i]);
     }
     return EMP_OK;
+}
+
+/* "." and ".." are in every folder. */
+static bool has_files(const char *path)
+{
+    DIR *folder = opendir(path);
+    int  count = 0;
+
+    while (folder != NULL && count < 3 && readdir(folder) != NULL) count++;
+    if (folder != NULL) closedir(folder);
+    return count == 3;
+}
+
+emp_status cli_check_folder_replaced(const char *path, bool is_forced, emp_error *err)
+{
+    if (path == NULL || is_forced || !has_files(path)) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "%s is a folder with files; name another one, or give --force to "
+                     "write into it",
+                     path);
 }
 
 bool cli_next_word(const char **list, char *word, size_t size)

@@ -118,6 +118,9 @@ enum { CLI_KEY_FORCE = 1024 };
 emp_status cli_check_replaced(const char *const *paths, int32_t count, bool is_forced,
                               emp_error *err);
 
+/** The same of a folder of outputs: fails if it has files. \a path may be NULL. */
+emp_status cli_check_folder_replaced(const char *path, bool is_forced, emp_error *err);
+
 /** The next word of the value of an option that is a list, copied to \a word; false at the
  * end. Exits 2 if it is longer than \a size - 1. */
 bool cli_next_word(const char **list, char *word, size_t size);

@@ -61,6 +61,13 @@ bool emp_calibration_leans(const emp_calibration *calibration, int32_t constant,
 /** Relative distance of a time from the cell's published one. */
 double emp_cell_off(const emp_cell *cell, double step_s);
 
+enum { EMP_CALIBRATE_PATH_BYTES = 1024 };
+
+/** Where emp_calibration_save() writes that file. \return false if it does not. */
+bool emp_calibration_path(char                   path[EMP_CALIBRATE_PATH_BYTES],
+                          const emp_calibration *calibration, emp_calibrate_file file,
+                          const char *folder);
+
 /** Writes the files that have fitted constants into a data folder, each with a section
  * `fit`: DIR/machines/models/MODEL.yaml, DIR/runtimes/RUNTIME.yaml. Folders are made as
  * needed.

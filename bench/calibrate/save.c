@@ -8,7 +8,7 @@
 #include "bench/calibrate/calibrate.h"
 #include "bench/calibrate/model_file.h"
 
-enum { DIGITS = 5, SHORT_DIGITS = 4, PATH_BYTES = 1024 };
+enum { DIGITS = 5, SHORT_DIGITS = 4 };
 
 static const char *const folder_of_file[EMP_CALIBRATE_FILES] = {
     [EMP_CALIBRATE_CPU] = "machines/models",
@@ -103,19 +103,34 @@ static void print_section(FILE *out, const emp_calibration *c, emp_calibrate_fil
     for (int32_t i = 0; i < c->timed_count; i++) print_cell(out, c, i);
 }
 
+static void write_path(char path[EMP_CALIBRATE_PATH_BYTES], const emp_calibration *c,
+                       emp_calibrate_file file, const char *folder)
+{
+    snprintf(path, EMP_CALIBRATE_PATH_BYTES, "%s/%s/%s", folder, folder_of_file[file],
+             emp_calibrate_file_name(file, c->machine, &c->runtime));
+}
+
+bool emp_calibration_path(char path[EMP_CALIBRATE_PATH_BYTES], const emp_calibration *c,
+                          emp_calibrate_file file, const char *folder)
+{
+    emp_model_change changes[EMP_FIT_MAX_PARAMETERS];
+
+    write_path(path, c, file, folder);
+    return list_changes(c, file, changes) > 0;
+}
+
 static emp_status save_file(const emp_calibration *c, emp_calibrate_file file,
                             const char *folder, const char *source, const char *command,
                             emp_error *err)
 {
     emp_status       st = EMP_OK;
-    char             path[PATH_BYTES];
+    char             path[EMP_CALIBRATE_PATH_BYTES];
     emp_model_change changes[EMP_FIT_MAX_PARAMETERS];
     int              change_count = list_changes(c, file, changes);
     emp_atomic_file  out = {0};
 
     if (change_count == 0) goto cleanup;
-    snprintf(path, sizeof path, "%s/%s/%s", folder, folder_of_file[file],
-             emp_calibrate_file_name(file, c->machine, &c->runtime));
+    write_path(path, c, file, folder);
     EMP_TRY(emp_model_file_make_folders(path, err));
     EMP_TRY(emp_model_file_open(&out, path,
                                 emp_calibrate_file_path(file, c->machine, &c->runtime),

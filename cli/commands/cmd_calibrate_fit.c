@@ -21,6 +21,7 @@ struct args {
     const char          *machine;
     const char          *on;
     const char          *out; /**< data folder, or NULL */
+    bool                 is_forced;
     emp_sheet_format     format;
 };
 
@@ -34,6 +35,7 @@ static const struct argp_option options[] = {
     {"out", 'o', "DIR", 0,
      "Data folder to write into: machines/models/*.yaml and runtimes/*.yaml", 0},
     {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -56,6 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm': args->machine = arg; return 0;
     case KEY_ON: args->on = arg; return 0;
     case 'r': args->fit.runtime = arg; return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case 'o': args->out = arg; return 0;
     case 't': args->fit.threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
@@ -223,8 +226,23 @@ static emp_status check_out(const char *folder, emp_error *err)
     return EMP_OK;
 }
 
+/* Which files the fit changes is known when it is done. */
+static emp_status check_kept(const emp_calibration *c, const struct args *args,
+                             emp_error *err)
+{
+    char path[EMP_CALIBRATE_PATH_BYTES];
+
+    for (emp_calibrate_file file = 0; file < EMP_CALIBRATE_FILES; file++) {
+        const char *output = path;
+        if (emp_calibration_path(path, c, file, args->out))
+            EMP_CHECK(cli_check_replaced(&output, 1, args->is_forced, err));
+    }
+    return EMP_OK;
+}
+
 static emp_status save(const emp_calibration *c, const struct args *args, emp_error *err)
 {
+    EMP_CHECK(check_kept(c, args, err));
     bool is_default = strcmp(args->fit.runtime, default_runtime) == 0;
     char command[512];
 

@@ -28,6 +28,7 @@ struct args {
     const char        *machine, *runtime, *out, *measured;
     cli_replay_options replay;
     int32_t            threads;
+    bool               is_forced;
     emp_sheet_format   format;
 };
 
@@ -42,6 +43,7 @@ static const struct argp_option options[] = {
     {"measured", KEY_MEASURED, "FILE", 0,
      "Fit to what an earlier --format csv has measured, and measure nothing", 0},
     {"threads", 't', "N", 0, "Threads of the fit; results do not depend on it", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -67,6 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'B': a->replay.backend = arg; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
+    case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case 'o': a->out = arg; return 0;
     case KEY_MEASURED: a->measured = arg; return 0;
     case 't': a->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
@@ -316,7 +319,9 @@ static emp_status check(const struct args *a, emp_error *err)
     emp_measurement_runtime_path(runtime, a->out);
     EMP_CHECK(cli_check_output(a->out, err));
     EMP_CHECK(cli_check_output(runtime, err));
-    return cli_check_inputs(&a->machine, 1, &a->out, 1, err);
+    EMP_CHECK(cli_check_inputs(&a->machine, 1, &a->out, 1, err));
+    return cli_check_replaced((const char *const[]){a->out, runtime}, 2, a->is_forced,
+                              err);
 }
 
 static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)

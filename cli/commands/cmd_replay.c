@@ -38,6 +38,7 @@ struct args {
     const char        *trace, *out, *plan; /**< files, or NULL */
     int32_t            top;                /**< 0 = all */
     cli_replay_options replay;
+    bool               is_forced;
     emp_sheet_format   format;
 };
 
@@ -65,6 +66,7 @@ static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0, "Write the result as plain text (docs/formats.md)", 0},
     {"export", KEY_EXPORT, "FILE", 0,
      "Write the plan for emplace-replay, and run nothing here", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -97,6 +99,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'r': a->runtime = arg; return 0;
     case KEY_GPUS: a->replay.gpus = arg; return 0;
     case KEY_CHECK: a->replay.options.is_checked = true; return 0;
+    case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case 'T': a->trace = arg; return 0;
     case 'o': a->out = arg; return 0;
     case KEY_EXPORT: a->plan = arg; return 0;
@@ -354,6 +357,7 @@ static emp_status check_files(const struct args *a, emp_error *err)
     EMP_CHECK(cli_check_outputs(outputs, 3, err));
     EMP_CHECK(cli_check_inputs(inputs, 3, outputs, 3, err));
     EMP_CHECK(cli_check_inputs(a->placement, a->placement_count, outputs, 3, err));
+    EMP_CHECK(cli_check_replaced(outputs, 3, a->is_forced, err));
     if ((a->trace || a->out || a->plan) && a->placement_count > 1 && a->top != 1)
         return EMP_ERROR(EMP_EINVAL,
                          "--trace, --out and --export are of one placement; give one, "

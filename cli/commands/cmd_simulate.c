@@ -26,7 +26,7 @@ struct args {
     const char     *trace;     /**< file, or NULL */
     const char     *dot;       /**< file, or NULL */
     int32_t         dot_depth; /**< 0 = not given */
-    bool            is_why;
+    bool            is_why, is_forced;
 };
 
 static const struct argp_option options[] = {
@@ -46,6 +46,7 @@ static const struct argp_option options[] = {
      "Parts of a scope's name that --dot keeps apart (default 2, or 1 if that would be "
      "over 200 nodes)",
      0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -70,6 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
     case 'p': args->placement = arg; return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case 'w': args->is_why = true; return 0;
     case 'T': args->trace = arg; return 0;
     case KEY_DOT: args->dot = arg; return 0;
@@ -211,6 +213,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
                                        args.placement};
     EMP_TRY(cli_check_outputs(outputs, 2, err));
     EMP_TRY(cli_check_inputs(files, 4, outputs, 2, err));
+    EMP_TRY(cli_check_replaced(outputs, 2, args.is_forced, err));
     EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
     EMP_TRY(EMP_ALLOC(device_of_op, (size_t)inputs.step->op_count));
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));

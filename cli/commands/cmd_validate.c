@@ -77,6 +77,7 @@ static const struct argp_option options[] = {
     {"plot", KEY_PLOT, "FILE", 0, "Draw as SVG predicted against measured (gnuplot)", 0},
     {"record", KEY_RECORD, "FILE", 0, "Save what was found (HDF5)", 0},
     {"summary", KEY_SUMMARY, NULL, 0, "Print a line a workload alone", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -157,6 +158,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_GPUS: a->replay.gpus = arg; return 0;
     case KEY_EXPORT: a->export_to = arg; return 0;
     case KEY_IMPORT: a->is_import = true; return 0;
+    case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case KEY_PLOT: a->plot = arg; return 0;
     case KEY_RECORD: a->record = arg; return 0;
     case KEY_MEASURED: a->measured = arg; return 0;
@@ -374,11 +376,16 @@ cleanup:
 
 static emp_status check(const cli_validate_args *a, emp_error *err)
 {
+    const char *const outputs[] = {a->plot, a->record};
+    const char *const inputs[] = {a->machine, a->runtime, a->measured};
+
     EMP_CHECK(cli_replay_check_backend(&a->replay, err));
     if (a->plot != NULL && !emp_gnuplot_exists())
         return EMP_ERROR(EMP_EUNSUPPORTED, "--plot: %s", EMP_GNUPLOT_ABSENCE);
-    EMP_CHECK(cli_check_output(a->plot, err));
-    return cli_check_output(a->record, err);
+    EMP_CHECK(cli_check_outputs(outputs, 2, err));
+    EMP_CHECK(cli_check_inputs(inputs, 3, outputs, 2, err));
+    EMP_CHECK(cli_check_replaced(outputs, 2, a->is_forced, err));
+    return cli_check_folder_replaced(a->export_to, a->is_forced, err);
 }
 
 static emp_status load_imported(cli_validation *v, emp_error *err)

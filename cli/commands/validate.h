@@ -20,7 +20,7 @@ typedef struct {
     int32_t            import_count, placements;
     uint64_t           seed;
     cli_replay_options replay;
-    bool               is_import, is_summary, takes_unsteady;
+    bool               is_import, is_summary, takes_unsteady, is_forced;
     emp_sheet_format   format;
 } cli_validate_args;
 

@@ -181,12 +181,15 @@ Test(bench, calibrate_writes_what_the_cells_determine)
     free(scratch_read("machines/models/haswell-18.yaml", NULL));
 }
 
-Test(bench, calibrate_writes_over_what_it_wrote)
+Test(bench, calibrate_writes_over_what_it_wrote_by_force)
 {
-    const char *arguments = "calibrate fit --machine k40 --on inception_v3:cpu --out .";
+    const char *fit = "calibrate fit --machine k40 --on inception_v3:cpu --out .";
+    char        forced[128];
 
-    for (int i = 0; i < 2; i++) {
-        cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
-        cr_expect_not_null(strstr(program_out, "./machines/models"), "%s", program_out);
-    }
+    cr_expect_eq(emplace_run(fit), 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "./machines/models"), "%s", program_out);
+    cr_expect_eq(emplace_run(fit), 1, "the file is there");
+    cr_expect_not_null(strstr(program_err, "--force"), "%s", program_err);
+    snprintf(forced, sizeof forced, "%s --force", fit);
+    cr_expect_eq(emplace_run(forced), 0, "%s", program_err);
 }

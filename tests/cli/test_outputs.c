@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "cli/cli.h"
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
 
@@ -112,4 +114,120 @@ Test(outputs, records_of_different_tasks_have_no_best)
     cr_assert_eq(emplace_run("place small.pbtxt -m k40x4 --method gpu --record b.h5"), 0);
     cr_expect_eq(emplace_run("record a.h5 b.h5 --out p.json"), 1);
     cr_expect_not_null(strstr(program_err, "records of one task"), "%s", program_err);
+}
+
+/* ---- every output option of every command ------------------------------------------- */
+
+/* What writes a file, which the test puts there before. */
+static const struct output_case {
+    const char *command, *option, *file, *arguments;
+} output_cases[] = {
+    {"bench oracle", "out", "o.csv", "--sizes 50 --peers none --out o.csv"},
+    {"bench placers", "curves", "c.csv", "--rows rnnlm --methods cpu --curves c.csv"},
+    {"bench placers", "page", "p.html", "--rows rnnlm --methods cpu --page p.html"},
+    {"bench placers", "plot", "p.svg", "--rows rnnlm --methods cpu --plot p.svg"},
+    {"bench placers", "rankings", "r.csv", "--rows rnnlm --methods cpu --rankings r.csv"},
+    {"bench placers", "sensitivity", "s.csv",
+     "--rows rnnlm --methods cpu --sensitivity s.csv"},
+    {"bench placers", "times", "t.csv", "--rows rnnlm --methods cpu --times t.csv"},
+    {"bench policy", "out", "p.csv", "--peers none --out p.csv"},
+    {"calibrate fit", "out", "machines/models/haswell-18.yaml",
+     "--machine k40 --on inception_v3:cpu --out ."},
+    {"calibrate measure", "out", "mine.yaml", "--out mine.yaml"},
+    {"calibrate measure", "out", "mine-runtime.yaml", "--out mine.yaml"},
+    {"graph", "out", "g.json", "small.pbtxt --out g.json"},
+    {"graph", "out", "g.edges.csv", "small.pbtxt --out g.csv"},
+    {"place", "out", "p.json", "small.pbtxt -m k40x2 -M gpu --out p.json"},
+    {"place", "record", "r.h5", "small.pbtxt -m k40x2 -M gpu --record r.h5"},
+    {"record", "out", "p.json", "run.h5 --out p.json"},
+    {"replay", "export", "p.txt", "gpu.json --export p.txt"},
+    {"replay", "out", "r.txt", "gpu.json --out r.txt"},
+    {"replay", "trace", "t.json", "gpu.json --trace t.json"},
+    {"report", "out", "p.html", "run.h5 --out p.html"},
+    {"simulate", "dot", "g.dot", "small.pbtxt -m k40x2 -p gpu --dot g.dot"},
+    {"simulate", "trace", "t.json", "small.pbtxt -m k40x2 -p gpu --trace t.json"},
+    {"train", "out", "p.json",
+     "small.pbtxt -m k40x2 -M local --record x.h5 --out p.json"},
+    {"train", "record", "r.h5", "small.pbtxt -m k40x2 -M local --record r.h5"},
+    {"validate", "export", "plans/mine.txt", "--workloads small.pbtxt --export plans"},
+    {"validate", "plot", "v.svg", "--workloads small.pbtxt --plot v.svg"},
+    {"validate", "record", "v.h5", "--workloads small.pbtxt --record v.h5"},
+};
+enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
+
+/* What is read, and the archive of runs, which never replaces the record of another. */
+static const char *const inputs[] = {"machine", "runtime", "placement", "measured",
+                                     "tasks",   "anchors", "runs"};
+
+static bool is_input(const struct argp_option *o)
+{
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (strcmp(o->name, inputs[i]) == 0) return true;
+    return false;
+}
+
+static bool has_case(const char *command, const char *option)
+{
+    for (size_t i = 0; i < OUTPUT_CASES; i++)
+        if (strcmp(output_cases[i].command, command) == 0 &&
+            strcmp(output_cases[i].option, option) == 0)
+            return true;
+    return false;
+}
+
+static void expect_cases(const char *name, const struct argp *argp)
+{
+    const struct argp_option *list[CLI_MOST_OPTIONS];
+    int32_t                   count = cli_collect_options(argp, list);
+    bool                      has_force = false, has_output = false;
+
+    for (int32_t i = 0; i < count; i++) {
+        const struct argp_option *o = list[i];
+        has_force = has_force || strcmp(o->name, "force") == 0;
+        if (o->arg == NULL || is_input(o)) continue;
+        if (strstr(o->arg, "FILE") == NULL && strstr(o->arg, "DIR") == NULL) continue;
+        has_output = true;
+        cr_expect(has_case(name, o->name),
+                  "--%s of %s writes a file; say here what keeps that of another",
+                  o->name, name);
+    }
+    cr_expect_eq(has_force, has_output, "%s writes files or has --force, not both", name);
+}
+
+/* Driven by the tables of options, so that no new option escapes. */
+Test(outputs, every_output_option_is_tried_here)
+{
+    for (const cli_command *c = cli_commands; c->name != NULL; c++) {
+        for (const cli_command *d = c->group; d != NULL && d->name != NULL; d++) {
+            char name[64];
+            snprintf(name, sizeof name, "%.30s %.30s", c->name, d->name);
+            expect_cases(name, d->argp);
+        }
+        if (c->group == NULL) expect_cases(c->name, c->argp);
+    }
+}
+
+static void make_folders(void)
+{
+    static const char *const folders[] = {"plans", "machines", "machines/models"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        cr_assert_eq(mkdir(scratch_path(folders[i]), 0777), 0);
+}
+
+Test(outputs, no_output_option_replaces_the_file_of_another)
+{
+    char arguments[256];
+
+    make_folders();
+    cr_assert_eq(emplace_run(PLACE "--record run.h5 --out gpu.json"), 0, "%s",
+                 program_err);
+    for (size_t i = 0; i < OUTPUT_CASES; i++) {
+        const struct output_case *c = &output_cases[i];
+        scratch_write(c->file, "mine", 4);
+        snprintf(arguments, sizeof arguments, "%s %s", c->command, c->arguments);
+        expect_refusal(arguments, strcmp(c->option, "export") == 0 ? "" : c->file);
+        expect_text(c->file, "mine");
+        cr_expect_str_empty(program_out, "%s", arguments);
+        remove(scratch_path(c->file));
+    }
 }

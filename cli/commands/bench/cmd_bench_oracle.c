@@ -32,7 +32,7 @@ struct args {
     const char      *sizes, *machine, *placements, *profiles, *peers; /* NULL = default */
     int32_t          repeats, threads;
     uint64_t         seed;
-    bool             is_quick;
+    bool             is_quick, is_forced;
     emp_sheet_format format;
 };
 
@@ -53,6 +53,7 @@ static const struct argp_option options[] = {
     {"seed", 'k', "N", 0, "Seed of graphs and placements (default 1)", 0},
     {"threads", 't', "N", 0, "Also measure batches of placements on N threads", 0},
     {"out", 'o', "FILE", 0, "Write every series as CSV", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -84,6 +85,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_REPEATS:
         args->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000);
         return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case 'q': args->is_quick = true; return 0;
     case 'k': args->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
     case 't':
@@ -134,6 +136,7 @@ emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
     cli_parse(&cmd_bench_oracle_argp, argc, argv, &args);
     emp_oracle_params params = make_params(&args);
     EMP_CHECK(cli_check_output(args.out, err));
+    EMP_CHECK(cli_check_replaced(&args.out, 1, args.is_forced, err));
     params.stop = cli_stop_flag();
     params.on_progress = cli_bar_on_progress;
     params.context = &bar;

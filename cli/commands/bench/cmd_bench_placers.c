@@ -32,6 +32,7 @@ enum {
 struct args {
     cli_jobs_options      run;
     emp_comparison_params params;
+    bool                  is_forced;
     bool                  has_budgets; /* given, instead of the default */
     emp_sheet_format      format;
     emp_task_list        *tasks;
@@ -70,6 +71,7 @@ static const struct argp_option options[] = {
      "Workload of the figure (default nmt4, or the first)", 0},
     {"page", KEY_PAGE, "FILE", 0,
      "Write all of it as one page (HTML) with figures of all workloads", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -135,6 +137,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_TASKS: args->params.tasks = arg; return 0;
     case KEY_RANKINGS: args->rankings = arg; return 0;
     case KEY_TIMES: args->times = arg; return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case KEY_CURVES: args->curves = arg; return 0;
     case KEY_CHANGES: args->changes = arg; return 0;
     case KEY_FIGURE: args->figure = arg; return 0;
@@ -230,8 +233,10 @@ static emp_status check_files(struct args *args, emp_error *err)
 {
     const char *const paths[] = {args->rankings, args->times,  args->curves,
                                  args->changes,  args->figure, args->page};
+    const int32_t     count = (int32_t)(sizeof paths / sizeof *paths);
 
-    EMP_CHECK(cli_check_outputs(paths, sizeof paths / sizeof *paths, err));
+    EMP_CHECK(cli_check_outputs(paths, count, err));
+    EMP_CHECK(cli_check_replaced(paths, count, args->is_forced, err));
     if (args->figure == NULL) return EMP_OK;
     if (args->figure_row == NULL) args->figure_row = default_figure_row(&args->params);
     if (!is_compared(&args->params, args->figure_row))

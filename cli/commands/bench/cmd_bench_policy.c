@@ -22,6 +22,7 @@ enum {
 struct args {
     emp_speed_params params;
     const char      *out;
+    bool             is_forced;
     emp_sheet_format format;
 };
 
@@ -37,6 +38,7 @@ static const struct argp_option options[] = {
     {"repeats", KEY_REPEATS, "N", 0, "Rounds (default 9)", 0},
     {"seed", 'k', "N", 0, "Seed of weights, inputs and actions (default 1)", 0},
     {"out", 'o', "FILE", 0, "Write every row as CSV", 0},
+    CLI_FORCE_OPTION,
     {0},
 };
 
@@ -88,6 +90,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_GROUPS: p->groups = (int32_t)cli_integer("groups", arg, 1, 4096); return 0;
     case KEY_OPS: p->ops = (int32_t)cli_integer("ops", arg, 1, 10000000); return 0;
     case KEY_PEERS: p->has_torch = cli_choices("peers", arg, peers, 2); return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case 'o': args->out = arg; return 0;
     case KEY_REPEATS:
         p->repeats = (int32_t)cli_integer("repeats", arg, 1, 100000);
@@ -128,6 +131,7 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
 
     cli_parse(&cmd_bench_policy_argp, argc, argv, &args);
     EMP_CHECK(cli_check_output(args.out, err));
+    EMP_CHECK(cli_check_replaced(&args.out, 1, args.is_forced, err));
     args.params.stop = cli_stop_flag();
     args.params.on_progress = cli_bar_on_progress;
     args.params.context = &bar;
