@@ -80,6 +80,7 @@ static const struct argp_option *find_name(const struct scan *s, const char *nam
 {
     const struct argp_option *found = NULL;
 
+    if (length == 0) refuse_name(s, name, length);
     for (int32_t i = 0; i < s->count; i++) {
         const struct argp_option *o = s->option[i];
         if (o->name == NULL || strncmp(o->name, name, length) != 0) continue;
@@ -89,7 +90,7 @@ static const struct argp_option *find_name(const struct scan *s, const char *nam
                             name, found->name, o->name);
         found = o;
     }
-    if (found == NULL || length == 0) refuse_name(s, name, length);
+    if (found == NULL) refuse_name(s, name, length);
     return found;
 }
 

@@ -98,6 +98,8 @@ void emplace_set_up(void)
     static const char truncated[] = "\x0a\x20\x0a\x01x";
     static const char hostile[] = "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x0a\x01x";
 
+    static const char garbage[] = "\x7f\x45LF\x02\x01\x00\xff\xfe\x80\x81\n\x00\xc3\x28:";
+
     scratch_create();
     scratch_write("small.pbtxt", small_graph, sizeof small_graph - 1);
     scratch_write("cycle.pbtxt", cyclic_graph, sizeof cyclic_graph - 1);
@@ -106,6 +108,9 @@ void emplace_set_up(void)
     scratch_write("truncated.pb", truncated, sizeof truncated - 1);
     scratch_write("hostile.pb", hostile, sizeof hostile - 1);
     scratch_write("empty.pb", "", 0);
+    scratch_write("empty.yaml", "", 0);
+    scratch_write("binary.pb", garbage, sizeof garbage - 1);
+    scratch_write("binary.yaml", garbage, sizeof garbage - 1);
     scratch_write("unknown_op.json", unknown_op_placement,
                   sizeof unknown_op_placement - 1);
     scratch_write("missing_device.json", missing_device_placement,

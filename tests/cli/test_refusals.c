@@ -2,9 +2,13 @@
 /* What emplace refuses, it refuses with one sentence that names the culprit. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <dirent.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tests/cli/emplace.h"
+#include "tests/support/scratch.h"
 
 TestSuite(refusals, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -154,6 +158,144 @@ static struct error_case error_cases[] = {
     {"calibrate fit --machine k40 --on nmt2:gpu",                           1, "step time"},
     {"calibrate fit --machine k40 --on all --out no/such",                  1, "no/such"},
     {"table 1 --methods tabu",                                              1, "tabu"},
+    /* the program and its groups */
+    {"--frobnicate",                                                        2, "frobnicate"},
+    {"-x",                                                                  2, "-x"},
+    {"help frobnicate",                                                     2, "frobnicate"},
+    {"help place extra",                                                    2, "extra"},
+    {"bench --json",                                                        2, "--help"},
+    {"calibrate guess",                                                     2, "calibrate --help"},
+    {"Place small.pbtxt",                                                   2, "did you mean"},
+    {"''",                                                                  2, "--help"},
+    /* options that are not there, or have no value */
+    {"graph small.pbtxt --jsn",                                             2, "--jsn"},
+    {"graph small.pbtxt -j",                                                2, "-j"},
+    {"graph small.pbtxt --format",                                          2, "FORMAT"},
+    {"graph small.pbtxt -f",                                                2, "FORMAT"},
+    {"graph small.pbtxt --format=",                                         2, "\"\""},
+    {"graph small.pbtxt --format xml",                                      2, "text, md, csv"},
+    {"graph small.pbtxt --force=yes",                                       2, "takes no value"},
+    {"simulate small.pbtxt --why=1",                                        2, "takes no value"},
+    {"simulate small.pbtxt -m",                                             2, "NAME|FILE"},
+    {"simulate small.pbtxt --s 5",                                          2, "may mean"},
+    {"simulate small.pbtxt -wq",                                            2, "-q"},
+    {"simulate small.pbtxt --=5",                                           2, "option"},
+    {"methods -j",                                                          2, "-j"},
+    {"record run.h5 --csv",                                                 2, "--csv"},
+    {"bench oracle --csv x",                                                2, "--csv"},
+    {"bench oracle -s 1",                                                   2, "-s"},
+    {"bench placers --workloads rnnlm",                                     2, "--workloads"},
+    {"validate --force=1",                                                  2, "takes no value"},
+    {"table 1 --sensitivity",                                               2, "--sensitivity"},
+    /* counts, times and sizes */
+    {"place small.pbtxt -m k40x2 -M gpu -b 1.5",                            2, "\"1.5\""},
+    {"place small.pbtxt -m k40x2 -M gpu -b 10q",                            2, "\"10q\""},
+    {"place small.pbtxt -m k40x2 -M gpu -b 1e99",                           2, "\"1e99\""},
+    {"place small.pbtxt -m k40x2 -M gpu -b -5",                             2, "\"-5\""},
+    {"place small.pbtxt -m k40x2 -M gpu -b ''",                             2, "\"\""},
+    {"place small.pbtxt -m k40x2 -M gpu -b nan",                            2, "\"nan\""},
+    {"place small.pbtxt -m k40x2 -M gpu -b 0x10",                           2, "\"0x10\""},
+    {"place small.pbtxt -m k40x2 -M gpu -k -1",                             2, "\"-1\""},
+    {"place small.pbtxt -m k40x2 -M gpu -k 1.5",                            2, "\"1.5\""},
+    {"place small.pbtxt -m k40x2 -M gpu -k one",                            2, "\"one\""},
+    {"place small.pbtxt -m k40x2 -M gpu -k 99999999999999999999",           2, "--seed"},
+    {"place small.pbtxt -m k40x2 -M gpu -s 0",                              2, "\"0\""},
+    {"place small.pbtxt -m k40x2 -M gpu -s 5y",                             2, "2m or 1h"},
+    {"place small.pbtxt -m k40x2 -M gpu -s ''",                             2, "\"\""},
+    {"place small.pbtxt -m k40x2 -M gpu -s inf",                            2, "\"inf\""},
+    {"place small.pbtxt -m k40x2 -M gpu -s '1 2'",                          2, "\"1 2\""},
+    {"place small.pbtxt -m k40x2 -M gpu -t 2000",                           2, "1024"},
+    {"place small.pbtxt -m k40x2 -M gpu -t two",                            2, "\"two\""},
+    {"train small.pbtxt -m k40x2 --record r.h5 --checkpoint-every 5x",      2, "\"5x\""},
+    {"bound small.pbtxt -m k40x2 -e 4",                                     2, "1 to 3"},
+    {"bound small.pbtxt -m k40x2 --effort high",                            2, "\"high\""},
+    {"replay expert.json --memory 5GW",                                     2, "2 GiB"},
+    {"replay expert.json --memory 0",                                       2, "\"0\""},
+    {"replay expert.json --steps 0",                                        2, "\"0\""},
+    {"replay expert.json --warmup -1",                                      2, "\"-1\""},
+    {"replay expert.json --top 0",                                          2, "\"0\""},
+    {"table 1 --seeds 1e6",                                                 2, "\"1e6\""},
+    {"bench placers --clock 5y",                                            2, "\"5y\""},
+    {"bench placers --draws -1",                                            2, "\"-1\""},
+    {"bench search --moves 1",                                              2, "\"1\""},
+    {"bench mechanisms --seed x",                                           2, "\"x\""},
+    /* what a command needs, and what is too much */
+    {"simulate",                                                            2, "SPEC"},
+    {"simulate small.pbtxt extra -m k40x2 -p gpu",                          2, "\"extra\""},
+    {"bound",                                                               2, "SPEC"},
+    {"train",                                                               2, "SPEC"},
+    {"replay",                                                              2, "FILE"},
+    {"report",                                                              2, "record"},
+    {"calibrate check",                                                     2, "--machine"},
+    {"calibrate check -m k40 extra",                                        2, "\"extra\""},
+    {"calibrate fit extra -m k40 --on all",                                 2, "\"extra\""},
+    {"bench policy extra",                                                  2, "\"extra\""},
+    {"bench search extra",                                                  2, "\"extra\""},
+    {"bench mechanisms extra",                                              2, "\"extra\""},
+    {"methods hdp metis",                                                   2, "\"metis\""},
+    {"table 1 2",                                                           2, "\"2\""},
+    {"ablate hdp refine",                                                   2, "\"refine\""},
+    {"graph small.pbtxt --machine k40x2",                                   2, "--out FILE"},
+    {"graph small.pbtxt --out g.txt",                                       2, "g.txt"},
+    /* names */
+    {"workloads nmtt",                                                      1, "\"nmt\""},
+    {"machines k40",                                                        1, "k40x1"},
+    {"machines ./nowhere.yaml",                                             1, "nowhere.yaml"},
+    {"runtimes tf-r1.4",                                                    1, "tf-r1.3"},
+    {"methods ''",                                                          1, "\"\""},
+    {"graph inception_v4",                                                  1, "inception_v3"},
+    {"graph nmt:layers",                                                    1, "layers"},
+    {"graph nmt:layers=two",                                                1, "two"},
+    {"graph nmt:layers=2.5",                                                1, "2.5"},
+    {"graph rnnlm:layer=2",                                                 1, "did you mean"},
+    {"graph ''",                                                            1, "\"\""},
+    {"place small.pbtxt -m k40x2 -M hdp --preset papr",                     1, "did you mean"},
+    {"place small.pbtxt -m k40x2 -M gpu --preset paper",                    1, "paper"},
+    {"place small.pbtxt -m k40x2 -M metis --options imbalence=1",           1, "imbalance"},
+    {"place small.pbtxt -m k40x2 -M metis --options imbalance",             1, "no value"},
+    {"place small.pbtxt -m k40x2 -M metis --options imbalance=many",        1, "many"},
+    {"place small.pbtxt -m k40x2 -M metis --options =1",                    1, "option"},
+    {"place small.pbtxt -m k40x2 -M gpu --options x=1",                     1, "no options"},
+    {"bench placers --rows rnnml",                                          1, "did you mean"},
+    {"bench placers --rows ''",                                             1, "rnnlm"},
+    {"bench mechanisms --rows nmt3",                                        1, "nmt2"},
+    {"calibrate check -m k41",                                              1, "k41x1"},
+    {"calibrate measure -m k41",                                            1, "k41"},
+    /* files */
+    {"graph ./",                                                            1, "./"},
+    {"graph binary.pb",                                                     1, "binary.pb"},
+    {"graph broken.json",                                                   1, "broken.json"},
+    {"record binary.pb",                                                    1, "binary.pb"},
+    {"record .",                                                            1, "."},
+    {"record empty.pb",                                                     1, "empty.pb"},
+    {"report binary.pb -o r.html",                                          1, "binary.pb"},
+    {"report nowhere.h5 -o r.html",                                         1, "nowhere.h5"},
+    {"simulate small.pbtxt -m binary.yaml -p gpu",                          1, "binary.yaml"},
+    {"simulate small.pbtxt -m empty.yaml -p gpu",                           1, "empty.yaml"},
+    {"simulate small.pbtxt -m . -p gpu",                                    1, "."},
+    {"simulate small.pbtxt -m k40x2 -r binary.yaml -p gpu",                 1, "binary.yaml"},
+    {"simulate small.pbtxt -m k40x2 -r empty.yaml -p gpu",                  1, "empty.yaml"},
+    {"simulate small.pbtxt -m k40x2 -p binary.pb",                          1, "binary.pb"},
+    {"simulate small.pbtxt -m k40x2 -p empty.pb",                           1, "empty.pb"},
+    {"simulate small.pbtxt -m k40x2 -p .",                                  1, "."},
+    {"simulate small.pbtxt -m k40x2 -p small.pbtxt --trace small.pbtxt",    1, "small.pbtxt"},
+    {"simulate small.pbtxt -m k40x2 -p gpu --trace .",                      1, "directory"},
+    {"simulate small.pbtxt -m k40x2 -p gpu --dot broken.json",              1, "--force"},
+    {"place small.pbtxt -m k40x2 -M gpu -o broken.json",                    1, "--force"},
+    {"place small.pbtxt -m k40x2 -M gpu -o .",                              1, "directory"},
+    {"place small.pbtxt -m k40x2 -M gpu --record broken.json",              1, "--force"},
+    {"graph small.pbtxt -o broken.json",                                    1, "--force"},
+    {"replay broken.json",                                                  1, "broken.json"},
+    {"replay binary.pb",                                                    1, "binary.pb"},
+    {"replay gpu",                                                          1, "--workload"},
+    {"replay nowhere.json",                                                 1, "nowhere.json"},
+    {"replay gpu --workload small.pbtxt -m k40x2 -B tpu",                   1, "tpu"},
+    {"validate --measured binary.pb",                                       1, "binary.pb"},
+    {"validate --measured nowhere.csv",                                     1, "nowhere.csv"},
+    {"validate --backend tpu",                                              1, "tpu"},
+    {"calibrate measure --measured binary.pb",                              1, "binary.pb"},
+    {"bench placers --tasks binary.pb",                                     1, "binary.pb"},
+    {"calibrate check -m k40 --anchors nowhere",                            1, "nowhere"},
 };
 /* clang-format on */
 
@@ -163,8 +305,35 @@ ParameterizedTestParameters(refusals, error)
                                sizeof error_cases / sizeof error_cases[0]);
 }
 
+/* Of the names, sizes and times of change of all files in the scratch folder. */
+static uint64_t hash_of_folder(void)
+{
+    uint64_t       hash = 0;
+    struct dirent *entry;
+    DIR           *folder = opendir(scratch_path("."));
+
+    cr_assert_not_null(folder);
+    while ((entry = readdir(folder)) != NULL) {
+        struct stat there;
+        uint64_t    own = 1;
+        if (entry->d_name[0] == '.' || strncmp(entry->d_name, "std", 3) == 0)
+            continue; /* the folders, and what the program says */
+        cr_assert_eq(stat(scratch_path(entry->d_name), &there), 0, "%s", entry->d_name);
+        for (const char *at = entry->d_name; *at != '\0'; at++)
+            own = own * 31 + (uint64_t)(unsigned char)*at;
+        own = own * 31 + (uint64_t)there.st_size;
+        own = own * 31 + (uint64_t)there.st_mtim.tv_sec;
+        own = own * 31 + (uint64_t)there.st_mtim.tv_nsec;
+        hash += own; /* in whatever order they come */
+    }
+    closedir(folder);
+    return hash;
+}
+
 ParameterizedTest(struct error_case *c, refusals, error)
 {
+    uint64_t before = hash_of_folder();
+
     cr_expect_eq(emplace_run(c->arguments), c->status, "emplace %s: %s", c->arguments,
                  program_err);
     cr_expect(program_is_one_sentence(program_err, "emplace"), "emplace %s: %s",
@@ -172,6 +341,7 @@ ParameterizedTest(struct error_case *c, refusals, error)
     cr_expect_not_null(strstr(program_err, c->mentions), "emplace %s: %s", c->arguments,
                        program_err);
     cr_expect_str_empty(program_out, "emplace %s", c->arguments);
+    cr_expect_eq(hash_of_folder(), before, "emplace %s changed a file", c->arguments);
 }
 
 Test(refusals, unknown_op_types_are_counted_in_one_warning)
