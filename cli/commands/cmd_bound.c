@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/inputs.h"
-#include "cli/report.h"
+#include "cli/report/report.h"
 
 struct args {
     cli_task_options task;

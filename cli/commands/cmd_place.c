@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/commands/place.h"
 #include "cli/options/placement_output.h"
-#include "cli/report.h"
+#include "cli/report/report.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/report.h"
+#include "cli/report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/report_why.h"
+#include "cli/report/report_why.h"
 
 static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
                         const emp_explain *why)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/report_why.h"
+#include "cli/report/report_why.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "cli/report_ops.h"
-#include "cli/report_what_if.h"
+#include "cli/report/report_ops.h"
+#include "cli/report/report_what_if.h"
 
 emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
                           const emp_device_id *device_of_op, const emp_sim_result *result,

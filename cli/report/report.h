@@ -1,8 +1,8 @@
 /** \file cli/report.h
  * What the oracle said of a placement, for people and as JSON.
  */
-#ifndef EMP_CLI_REPORT_H
-#define EMP_CLI_REPORT_H
+#ifndef EMP_CLI_REPORT_REPORT_H
+#define EMP_CLI_REPORT_REPORT_H
 
 #include <jansson.h>
 
@@ -31,4 +31,4 @@ emp_status cli_report_run(const emp_record *record, const emp_problem *problem,
  * infeasible; NULL when memory is out. */
 json_t *cli_bounds_json(const emp_bounds *bounds);
 
-#endif /* EMP_CLI_REPORT_H */
+#endif /* EMP_CLI_REPORT_REPORT_H */

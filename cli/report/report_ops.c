@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/report_ops.h"
+#include "cli/report/report_ops.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/report_what_if.h"
+#include "cli/report/report_what_if.h"
 
 #include <stdio.h>
 
