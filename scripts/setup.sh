@@ -68,7 +68,7 @@ ninja_build() {
     printf '%s\n' "$line"
     [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
     show "building ($1) ${BASH_REMATCH[1]}/${BASH_REMATCH[2]}"
-    [[ -t 3 || -n $is_said ]] || say "building ($1), ${BASH_REMATCH[2]} steps"
+    [[ -t 3 || -n $is_said ]] || say "building ($1)"
     is_said=yes
   done
 }

@@ -78,7 +78,7 @@ _Static_assert(EMP_MEASURE_CONSTANTS <= (int)EMP_FIT_MAX_PARAMETERS, "all can be
 emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes,
                                int32_t core_count)
 {
-    emp_machine      *m = EMP_NEW(emp_machine);
+    emp_machine      *m = emp_machine_copy(machine);
     const emp_core    core = {.op_s = 3e-6,
                               .kernelless_s = 1e-6,
                               .cache_bytes = cache_bytes,
@@ -104,7 +104,6 @@ emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes,
                                  .hand_over_s = 3e-6};
 
     if (m == NULL) return NULL;
-    *m = *machine;
     m->core_count = core_count;
     for (int32_t d = 0; d < m->device_count; d++) {
         emp_device *device = &m->device[d];

@@ -60,10 +60,9 @@ static void make_plain(emp_device *d)
 
 emp_machine *emp_diverse_machine(const emp_machine *machine)
 {
-    emp_machine *m = EMP_NEW(emp_machine);
+    emp_machine *m = emp_machine_copy(machine);
 
     if (m == NULL) return NULL;
-    *m = *machine;
     for (int32_t d = 0; d < m->device_count; d++) make_plain(&m->device[d]);
     for (int32_t l = 0; l < m->link_count; l++) {
         m->link[l].bytes_per_s = plain_link_bytes_per_s;

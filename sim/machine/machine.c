@@ -664,6 +664,16 @@ emp_status emp_machine_parse(emp_machine **out, const char *text, emp_error *err
     return load(out, first.name, text, err);
 }
 
+emp_machine *emp_machine_copy(const emp_machine *machine)
+{
+    emp_machine *copy = EMP_NEW(emp_machine);
+
+    if (copy == NULL) return NULL;
+    *copy = *machine;
+    copy->text = NULL;
+    return copy;
+}
+
 void emp_machine_destroy(emp_machine *machine)
 {
     if (machine != NULL) emp_free(machine->text);

@@ -140,6 +140,9 @@ struct emp_machine {
  * \retval EMP_EFORMAT  As emp_machine_load(), or the text is damaged. */
 emp_status emp_machine_parse(emp_machine **out, const char *text, emp_error *err);
 
+/** A copy to be changed, so without the text; the caller destroys it. NULL: no memory. */
+emp_machine *emp_machine_copy(const emp_machine *machine);
+
 /** Computes the rates and latencies of all routes anew: after a change of links, which only
  * a machine that nobody else reads may have. */
 void emp_machine_time_routes(emp_machine *machine);

@@ -434,7 +434,8 @@ ParameterizedTestParameters(placers, wrong_options_are_named)
     static struct option_case cases[] = {
         {"cpu", "groups=3", "cpu takes no options, not \"groups=3\""},
         {"heft", "groups=3", "heft takes no options, not \"groups=3\""},
-        {"random", "group=3", "random has no option \"group\"; it has groups"},
+        {"random", "group=3",
+         "random has no option \"group\" (did you mean \"groups\"?); it has groups"},
         {"random", "groups=-1",
          "random: option groups is -1, must be a whole number in 0..1048576"},
         {"random", "groups",

@@ -148,7 +148,7 @@ Test(bench, prints_text_csv_and_json)
     char *csv = scratch_read("oracle.csv", NULL);
     cr_expect_not_null(strstr(csv, "\n50,groups,textbook,2,"), "%s", csv);
     free(csv);
-    snprintf(with_json, sizeof with_json, "%s --format json", arguments);
+    snprintf(with_json, sizeof with_json, "%s --force --format json", arguments);
     cr_expect_eq(emplace_run(with_json), 0, "%s", program_err);
     json_t *root = json_loads(program_out, 0, NULL);
     json_t *row = json_array_get(json_object_get(root, "rows"), 0);

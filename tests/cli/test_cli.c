@@ -553,7 +553,7 @@ Test(cli, every_runtime_profile_simulates_and_traces)
         json_error_t where;
         snprintf(arguments, sizeof arguments,
                  "simulate small.pbtxt --machine k40x2 --placement random --budget 3 "
-                 "--runtime %s --trace t.json --format json",
+                 "--runtime %s --trace t.json --force --format json",
                  names[i]);
         json_t *object = emplace_json(arguments);
         cr_expect_gt(json_number_value(json_object_get(object, "step_time_s")), 0.0, "%s",

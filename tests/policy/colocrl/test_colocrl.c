@@ -467,7 +467,9 @@ Test(colocrl, says_what_is_wrong)
 {
     expect_refusal(NULL, "max_groups=20",
                    "colocrl: co-location leaves 25 groups, more than max_groups=20");
-    expect_refusal(NULL, "lrr=1", "colocrl has no option \"lrr\"; it has max_groups,");
+    expect_refusal(
+        NULL, "lrr=1",
+        "colocrl has no option \"lrr\" (did you mean \"lr\"?); it has max_groups,");
     expect_refusal(NULL, "samples=0",
                    "colocrl: option samples is 0, must be a whole number in 1..64");
     expect_refusal(NULL, "order=size",

@@ -145,7 +145,8 @@ static void expect_refusal(const char *preset, const char *text, const char *sta
 Test(hdp_options, name_what_is_wrong)
 {
     expect_refusal(NULL, "lrr=1",
-                   "hdp has no option \"lrr\"; it has groups, grouper_hidden");
+                   "hdp has no option \"lrr\" (did you mean \"lr\"?); it has groups, "
+                   "grouper_hidden");
     expect_refusal(NULL, "lr=0.1,groups=0",
                    "hdp: option groups is 0, must be a whole number in 1..4096");
     expect_refusal(NULL, "grouping=kahip",

@@ -369,11 +369,10 @@ void random_problem_relabel(task *out, const task *r, const emp_op_id *new_id_of
     const emp_cost_table *from = r->problem->costs;
     int32_t               cores = r->machine->device[0].cores;
 
-    *out =
-        (task){.graph = declare_again(g, new_id_of_op), .machine = EMP_NEW(emp_machine)};
+    *out = (task){.graph = declare_again(g, new_id_of_op),
+                  .machine = emp_machine_copy(r->machine)};
     assert(out->machine != NULL);
     copy_facts(out->graph, g, new_id_of_op);
-    *out->machine = *r->machine;
     task_pose(out, &r->problem->runtime, "relabelled");
     task_make_room(out);
     emp_cost_table *to = out->problem->costs;
