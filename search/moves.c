@@ -105,7 +105,8 @@ emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
     EMP_TRY(emp_partition_graph_create(&m->neighbors, problem, false, err));
     EMP_TRY(list_vertices(m, err));
     list_all_sizes(m);
-    while (m->grown < (options->is_gradual ? sizes_a_cut(m) : m->size_count))
+    while (m->grown < m->size_count &&
+           (options->at_once == 0 || m->grown < options->at_once))
         EMP_TRY(emp_moves_grow(m, err));
 
 cleanup:

@@ -8,8 +8,8 @@
  * neighbour, to a neighbour of that one, and so on (FlexFlow's propagation; Jia et al.,
  * SysML 2019).
  *
- * Groups of a large graph take long to make. Gradual ones are of one cut at first. The others
- * are made a level at a time, by emp_moves_grow(), so that a search can begin before.
+ * Groups of a large graph take long to make. So a search may begin
+ * with some levels of them, and make the others one at a time, by emp_moves_grow().
  *
  * A placement is device_of_op as the oracle takes it. A move touches the ops of its group
  * and nothing else: O(group).
@@ -47,7 +47,7 @@ typedef struct {
     double  propagate; /**< share of moves that copy a device along edges, likewise */
     int32_t cuts;      /**< groupings of each size, by other seeds; 0 = one */
     double  imbalance; /**< METIS, Scotch: largest group over the mean; 0 = 2 */
-    bool    is_gradual; /**< only the first cut of each size is made at once */
+    int32_t at_once;   /**< levels that are made at creation; 0 = all */
 } emp_move_options;
 
 enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_NAMES + 1 /**< but COLOCRL and Scotch */ };

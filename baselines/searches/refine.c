@@ -25,8 +25,8 @@
  * 4,000 proposals a tenth is forgotten. */
 enum { KNOWN = 1 << 14 };
 
-/* Beyond the first cut, a level of groups is made before each batch of this number. */
-enum { BATCHES_A_LEVEL = 2 };
+/* Levels of groups that are made at once; the others are, one before every second batch. */
+enum { FIRST_LEVELS = 3, BATCHES_A_LEVEL = 2 };
 
 /* Most moves may be known: after so many draws the last one is taken as it is. */
 enum { MOST_DRAWS = 20 };
@@ -74,10 +74,9 @@ typedef struct {
     int64_t        *known;     /* [hash % KNOWN] hash of a proposal, or 0 */
     uint64_t       *op_hash;   /* [op][device] hash_of_op() */
     draft          *draft;
-    emp_device_id  *block;       /* [BLOCK][op] */
-    uint64_t        here_hash;   /* of where the walk stands ... */
-    bool            is_seen;     /* ... which the simulator has looked at */
-    int32_t         first_grown; /* of the moves, at creation */
+    emp_device_id  *block;     /* [BLOCK][op] */
+    uint64_t        here_hash; /* of where the walk stands ... */
+    bool            is_seen;   /* ... which the simulator has looked at */
 } refiner;
 
 static void clear(void *state)
@@ -271,7 +270,7 @@ static emp_status grow_to(refiner *r, int64_t grown, emp_error *err)
 static emp_status grow(refiner *r, emp_error *err)
 {
     emp_walk     *w = &r->walk;
-    const int64_t due = r->first_grown + r->at.asked / BATCHES_A_LEVEL;
+    const int64_t due = FIRST_LEVELS + r->at.asked / BATCHES_A_LEVEL;
 
     EMP_CHECK(grow_to(r, r->at.grown, err));
     EMP_CHECK(emp_walk_check(w, "refine", err));
@@ -376,13 +375,12 @@ static emp_status init(void *state, const emp_problem *problem,
     r->options.walk.start = EMP_START_RANDOM;
     r->options.walk.moves.kind = EMP_MOVES_GROUPS;
     r->options.walk.moves.imbalance = IMBALANCE;
-    r->options.walk.moves.is_gradual = true;
+    r->options.walk.moves.at_once = FIRST_LEVELS;
     EMP_CHECK(emp_walk_init(&r->walk, problem, &r->options.walk, params->seed, err));
     if (emp_moves_count(&r->walk.moves) < 1)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "nothing can be moved: no op may run on a GPU");
     r->walk.make = make_move;
-    r->first_grown = r->walk.moves.grown;
     emp_problem_legalize(problem, r->walk.here);
     EMP_CHECK(create_simulators(r, problem, err));
     r->blame_s = EMP_NEW_ARRAY(double, ops);

@@ -264,7 +264,7 @@ Test(moves, may_be_made_a_level_at_a_time)
     emp_moves        m, all;
     int              calls = 0;
 
-    gradual.is_gradual = true;
+    gradual.at_once = 4;
     cr_assert_eq(emp_moves_init(&all, fixture_problem(f), &at_once, 1, NULL), EMP_OK);
     cr_assert_eq(emp_moves_init(&m, fixture_problem(f), &gradual, 1, NULL), EMP_OK);
     cr_expect_eq(m.grown, 4);

@@ -21,7 +21,9 @@ enum { SAMPLES = 8 };
 #define SMALL "groups=metis,coarsest=3,finest=192,cuts=2"
 /* Moves are drawn without a look at step times. */
 #define BLIND SMALL ",chosen=0,alike=1"
-#define FINE  "groups=metis,coarsest=96,finest=192,cuts=2,chosen=0"
+/* More moves from the first batch on, and many. */
+#define MORE "groups=metis,coarsest=12,finest=192,cuts=2"
+#define FINE "groups=metis,coarsest=96,finest=192,cuts=2"
 
 static emp_graph     *whole, *graph;
 static emp_machine   *machine;
@@ -304,8 +306,8 @@ static double moved_blame(const char *options)
 /* Small groups alone: of a large one some ops are always to blame. */
 Test(refine, moves_begin_with_what_is_to_blame)
 {
-    double by_blame = moved_blame(FINE ",alike=0");
-    double alike = moved_blame(FINE ",alike=1");
+    double by_blame = moved_blame(FINE ",chosen=0,alike=0");
+    double alike = moved_blame(FINE ",chosen=0,alike=1");
 
     cr_expect_gt(by_blame, 1.5 * alike, "%g, else %g", by_blame, alike);
 }
@@ -335,8 +337,9 @@ static double mean_estimate(const char *options)
 
 Test(refine, the_surrogate_chooses_among_drafts)
 {
-    double blind = mean_estimate(BLIND), half = mean_estimate(SMALL ",alike=1");
-    double all = mean_estimate(SMALL ",alike=1,chosen=1");
+    double blind = mean_estimate(MORE ",alike=1,chosen=0");
+    double half = mean_estimate(MORE ",alike=1");
+    double all = mean_estimate(MORE ",alike=1,chosen=1");
 
     cr_expect_lt(half, 0.98 * blind, "%g, else %g", half, blind);
     cr_expect_lt(all, 0.985 * half, "%g, else %g", all, half);
