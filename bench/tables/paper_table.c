@@ -117,10 +117,7 @@ static void lay_out_column(struct plan *plan, int32_t c)
     column->full_budget = from->column.budget;
     column->full_seed_count = from->column.seed_count;
     column->seed_count = seed_count_of(from, p);
-    if (!p->is_full) {
-        if (from->first_budget > 0) column->budget = from->first_budget;
-        if (from->first_options != NULL) column->options = from->first_options;
-    }
+    if (!p->is_full && from->first_budget > 0) column->budget = from->first_budget;
     if (p->budget > 0 && column->budget > 0 && !from->keeps_budget)
         column->budget = p->budget;
     plan->twin[c] = c;

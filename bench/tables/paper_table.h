@@ -20,8 +20,7 @@ typedef struct {
     const char      *key; /**< to choose it by; columns of one key stand together */
     int64_t          first_budget;     /**< of a first table; 0: that of the full one */
     int32_t          first_seed_count; /**< likewise; 0: one */
-    const char *first_options; /**< OPTIONAL. Of its method, beside none of its own */
-    bool        keeps_budget;  /**< another budget is not for it */
+    bool             keeps_budget;     /**< another budget is not for it */
     /** Reported figure of a task; NULL: the paper has none. */
     double (*paper)(int32_t task);
     /** Of a gain, which has no runs of its own: the columns of this definition, by title, that

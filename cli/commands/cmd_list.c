@@ -69,13 +69,12 @@ static void list_add(struct listing *l, const char *name, const char *text,
         EMP_SHEET_ADD(&l->sheet, EMP_V(name), EMP_V(text));
 }
 
-static emp_status list_end(struct listing *l, emp_error *err)
+/* Prints it unless something went wrong before. */
+static emp_status list_end(struct listing *l, emp_status st, emp_error *err)
 {
-    emp_status st = EMP_OK;
-
-    if (l->format == EMP_SHEET_JSON)
+    if (st == EMP_OK && l->format == EMP_SHEET_JSON)
         st = cli_print_json(json_incref(l->object), err);
-    else if (l->format != EMP_SHEET_TEXT)
+    else if (st == EMP_OK && l->format != EMP_SHEET_TEXT)
         st = emp_sheet_print(stdout, &l->sheet, l->format, err);
     json_decref(l->object);
     emp_sheet_clear(&l->sheet);
@@ -159,7 +158,7 @@ emp_status cmd_workloads(int argc, char **argv, emp_error *err)
     for (const emp_workload *w = table; w < table + count; w++)
         list_add(&list, w->name, w->description, json_workload(w));
     print_more(args.format, "workloads");
-    return list_end(&list, err);
+    return list_end(&list, EMP_OK, err);
 }
 
 /* ---- machines -------------------------------------------------------------------------- */
@@ -253,6 +252,7 @@ cleanup:
 
 emp_status cmd_machines(int argc, char **argv, emp_error *err)
 {
+    emp_status         st = EMP_OK;
     struct args        args = {0};
     struct listing     list;
     int32_t            count = 0;
@@ -263,13 +263,15 @@ emp_status cmd_machines(int argc, char **argv, emp_error *err)
     if (args.name != NULL) return print_machine(&args, err);
     list_begin(&list, args.format);
     for (int32_t i = 0; i < count; i++) {
-        EMP_CHECK(emp_machine_load(&machine, names[i], err));
+        EMP_TRY(emp_machine_load(&machine, names[i], err));
         list_add(&list, names[i], machine->description, json_machine(machine));
         emp_machine_destroy(machine);
         machine = NULL;
     }
     print_more(args.format, "machines");
-    return list_end(&list, err);
+
+cleanup:
+    return list_end(&list, st, err);
 }
 
 /* ---- runtimes -------------------------------------------------------------------------- */
@@ -342,6 +344,7 @@ static emp_status print_runtime(const struct args *args, emp_error *err)
 
 emp_status cmd_runtimes(int argc, char **argv, emp_error *err)
 {
+    emp_status     st = EMP_OK;
     struct args    args = {0};
     struct listing list;
     char           names[] = EMP_RUNTIME_NAMES, *rest = NULL;
@@ -352,17 +355,19 @@ emp_status cmd_runtimes(int argc, char **argv, emp_error *err)
     list_begin(&list, args.format);
     for (char *name = strtok_r(names, ", ", &rest); name != NULL;
          name = strtok_r(NULL, ", ", &rest)) {
-        EMP_CHECK(emp_runtime_init(&runtime, name, err));
+        EMP_TRY(emp_runtime_init(&runtime, name, err));
         list_add(&list, name, runtime.description, json_runtime(&runtime));
     }
     print_more(args.format, "runtimes");
-    return list_end(&list, err);
+
+cleanup:
+    return list_end(&list, st, err);
 }
 
 /* ---- methods --------------------------------------------------------------------------- */
 
 static const char methods_doc[] =
-    "List the methods and when to use which, or one method's options with defaults.\v"
+    "List the methods, or one method's options with defaults.\v"
     "  emplace methods scotch\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch \\\n"
     "      --options imbalance=0.1";
@@ -415,5 +420,5 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
         list_add(&list, method->name, method->description, json_method(method));
     print_more(args.format, "methods");
-    return list_end(&list, err);
+    return list_end(&list, EMP_OK, err);
 }
