@@ -31,3 +31,10 @@ const char *emp_text_shorten(const char *name, size_t length, size_t width, char
     buffer[width] = '\0';
     return buffer;
 }
+
+bool emp_text_ends_in(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), tail = strlen(ending);
+
+    return length > tail && strcmp(name + length - tail, ending) == 0;
+}

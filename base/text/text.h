@@ -9,6 +9,7 @@
 #ifndef EMP_BASE_TEXT_TEXT_H
 #define EMP_BASE_TEXT_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -25,5 +26,8 @@ EMP_PRINTF_LIKE(2, 3) void emp_text_add(emp_text *text, const char *format, ...)
  * name both ends, with "..." between them. Writes it into \a buffer, of more than \a width
  * bytes, and returns it. */
 const char *emp_text_shorten(const char *name, size_t length, size_t width, char *buffer);
+
+/** Whether a name has this ending, and something before it. */
+bool emp_text_ends_in(const char *name, const char *ending);
 
 #endif /* EMP_BASE_TEXT_TEXT_H */

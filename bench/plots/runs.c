@@ -19,13 +19,6 @@
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
                   TIMING[] = ".timing.json", REFUSED[] = ".refused.txt";
 
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t length = strlen(text), tail = strlen(ending);
-
-    return length >= tail && strcmp(text + length - tail, ending) == 0;
-}
-
 /* ---- one record ---------------------------------------------------------------------- */
 
 /* run.h5 has its timing in run.timing.json. */
@@ -39,7 +32,7 @@ static emp_status find_timing(const emp_report_runs *runs, emp_report_run *run,
 
     run->timing.elapsed_s = run->timing.cpu_s = NAN;
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the timing of %s", run->path);
-    if (ends_with(run->path, RECORD)) length -= strlen(RECORD);
+    if (emp_text_ends_in(run->path, RECORD)) length -= strlen(RECORD);
     snprintf(path, size, "%.*s%s", (int)length, run->path, TIMING);
     if (access(path, F_OK) != 0) goto cleanup;
     st = emp_timing_load(&run->timing, path, &why);
@@ -100,8 +93,8 @@ cleanup:
 /* What runs leave beside their records. */
 static bool is_companion(const char *name)
 {
-    return ends_with(name, TIMING) || ends_with(name, CHECKPOINT) ||
-           ends_with(name, REFUSED);
+    return emp_text_ends_in(name, TIMING) || emp_text_ends_in(name, CHECKPOINT) ||
+           emp_text_ends_in(name, REFUSED);
 }
 
 static int is_of_interest(const struct dirent *entry)
@@ -127,7 +120,7 @@ static emp_status add_entry(emp_report_runs *runs, const char *folder, const cha
 
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", name);
     snprintf(path, size, "%s/%s", folder, name);
-    if (ends_with(name, RECORD))
+    if (emp_text_ends_in(name, RECORD))
         st = add_file(runs, path, &why);
     else
         st = emp_error_set(&why, EMP_EFORMAT, __FILE__, __LINE__, "%s is no run record",

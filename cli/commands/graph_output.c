@@ -17,21 +17,14 @@ static const char format_name[] = "emplace-graph-1";
 
 /* ---- names ---- */
 
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t length = strlen(path), size = strlen(ending);
-
-    return length > size && strcmp(path + length - size, ending) == 0;
-}
-
 bool cli_graph_output_is_named(const char *path)
 {
-    return ends_in(path, ".json") || ends_in(path, ".csv");
+    return emp_text_ends_in(path, ".json") || emp_text_ends_in(path, ".csv");
 }
 
 bool cli_graph_output_edges(char *edges, const char *path)
 {
-    if (!ends_in(path, ".csv")) return false;
+    if (!emp_text_ends_in(path, ".csv")) return false;
     snprintf(edges, CLI_GRAPH_PATH_BYTES, "%.*s.edges.csv",
              (int)(strlen(path) - strlen(".csv")), path);
     return true;
@@ -45,7 +38,7 @@ static const char *model_of(const emp_machine *m, emp_device_kind kind,
     const char *name = slash != NULL ? slash + 1 : path;
 
     if (*name == '\0') name = kind == EMP_DEVICE_CPU ? "cpu" : "gpu";
-    int length = (int)strlen(name) - (ends_in(name, ".yaml") ? 5 : 0);
+    int length = (int)strlen(name) - (emp_text_ends_in(name, ".yaml") ? 5 : 0);
     snprintf(model, MODEL_BYTES, "%.*s", length, name);
     return model;
 }

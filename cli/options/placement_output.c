@@ -7,6 +7,7 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/strmap.h"
+#include "base/text/text.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/workloads/workloads.h"
 #include "run/sheet/manifest.h"
@@ -21,24 +22,17 @@ typedef struct {
     emp_strmap                 op_of_name;
 } tf_placement;
 
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t length = strlen(path), size = strlen(ending);
-
-    return length > size && strcmp(path + length - size, ending) == 0;
-}
-
 static output_kind kind_of(const char *path)
 {
-    if (ends_in(path, ".pb")) return KIND_BINARY;
-    if (ends_in(path, ".pbtxt")) return KIND_TEXT;
-    return ends_in(path, ".py") ? KIND_PYTHON : KIND_PLACEMENT;
+    if (emp_text_ends_in(path, ".pb")) return KIND_BINARY;
+    if (emp_text_ends_in(path, ".pbtxt")) return KIND_TEXT;
+    return emp_text_ends_in(path, ".py") ? KIND_PYTHON : KIND_PLACEMENT;
 }
 
 emp_status cli_placement_output_check(const char *path, const char *spec, emp_error *err)
 {
     if (path == NULL) return EMP_OK;
-    if (ends_in(path, ".gz"))
+    if (emp_text_ends_in(path, ".gz"))
         return EMP_ERROR(
             EMP_EINVAL, "%s cannot be written: outputs are not compressed; leave out .gz",
             path);

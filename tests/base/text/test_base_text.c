@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do names that are too long keep both ends, in exactly the width they are given? */
+/* Do names that are too long keep both ends, in exactly the width they are given? What is an
+ * ending? */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -29,4 +30,12 @@ Test(text, only_the_length_that_is_given_counts)
     char buffer[16];
 
     cr_expect_str_eq(emp_text_shorten("scope/op", 5, 8, buffer), "scope");
+}
+
+Test(text, an_ending_has_something_before_it)
+{
+    cr_expect(emp_text_ends_in("best.json", ".json"));
+    cr_expect_not(emp_text_ends_in(".json", ".json"));
+    cr_expect_not(emp_text_ends_in("best.json", ".csv"));
+    cr_expect_not(emp_text_ends_in("n", ".json"));
 }
