@@ -10,7 +10,8 @@
  * as long as it is remembered.
  *
  * Where a search ends depends on where it begins more than on how long it lasts. So there are
- * several starts from random placements; the best of all is refined to the end. */
+ * several starts from random placements, which share half of the budget; the best of all is
+ * refined to the end. */
 #include <math.h>
 #include <string.h>
 
@@ -32,6 +33,9 @@ enum { FIRST_LEVELS = 3, BATCHES_A_LEVEL = 2 };
 enum { MOST_DRAWS = 20 };
 
 enum { BLOCK = 16 /* drafts that are estimated at once */ };
+
+/* Samples of all starts where no number of evaluations is given. */
+enum { USUAL_START_SAMPLES = 2000, MOST_START_SAMPLES = 1 << 30 };
 
 /* Streams of the walk's seed, away from its own: substreams from 16 on. */
 enum { STREAM_MOVE = 16, STREAM_START };
@@ -364,6 +368,16 @@ static emp_status create_simulators(refiner *r, const emp_problem *problem,
     return EMP_ERROR(st, "%s", unsaid.msg);
 }
 
+/* Half of the budget goes to the starts. */
+static int32_t share_of_budget(int64_t budget, int32_t starts)
+{
+    const int64_t of_all = budget > 0 ? budget / 2 : USUAL_START_SAMPLES;
+    const int64_t of_each = of_all / starts;
+
+    if (of_each < 1) return 1;
+    return of_each < MOST_START_SAMPLES ? (int32_t)of_each : MOST_START_SAMPLES;
+}
+
 static emp_status init(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err)
 {
@@ -372,6 +386,9 @@ static emp_status init(void *state, const emp_problem *problem,
 
     EMP_CHECK(emp_method_options_parse(&r->options, &emp_method_refine, params, err));
     const size_t drafts = (size_t)r->options.walk.samples * (size_t)r->options.filter;
+    if (r->options.start_samples == 0)
+        r->options.start_samples =
+            share_of_budget(params->budget_evaluations, r->options.starts);
     r->options.walk.start = EMP_START_RANDOM;
     r->options.walk.moves.kind = EMP_MOVES_GROUPS;
     r->options.walk.moves.imbalance = IMBALANCE;
@@ -411,8 +428,9 @@ static const emp_option option_list[] = {
                        "placements a batch", 8),
     EMP_INTEGER_OPTION("starts", refine_options, starts, 1, 64,
                        "times to begin at a random placement", 3),
-    EMP_INTEGER_OPTION("start_samples", refine_options, start_samples, 1, 1 << 30,
-                       "samples of each", 700),
+    EMP_INTEGER_OPTION("start_samples", refine_options, start_samples, 0,
+                       MOST_START_SAMPLES,
+                       "samples of each; 0: half of the budget for all starts", 0),
     EMP_WORD_OPTION(
         "groups", refine_options, walk.moves.groups, EMP_CLASS_GROUPING_WORDS "|all",
         "how groups are made; colocrl: by its rules, names: layer x direction x "
